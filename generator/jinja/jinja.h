@@ -1,0 +1,28 @@
+// The template engine: a strict subset of Jinja2 for CUDA sources. Whatever it accepts,
+// python3-jinja2 (trim_blocks, lstrip_blocks, StrictUndefined) renders identically; a differential
+// test holds that. The language is described in docs/templates.md.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "generator/expr/expr.h"
+#include "roofgen/pipeline.h"
+#include "roofgen/result.h"
+
+namespace roofgen::jinja {
+
+/// Finds template text by name ("attention/fused.cu.jinja"); nullopt when there is none.
+using Loader = std::function<std::optional<std::string>(std::string_view name)>;
+
+struct Rendered {
+  std::string text;
+  LineMap line_map;  ///< for each output line the template line that produced it
+};
+
+/// Renders `name`. Errors carry file:line:col of the template, a caret excerpt and the include stack.
+Result<Rendered> render(const Loader& loader, std::string_view name, const expr::Map& context);
+
+}  // namespace roofgen::jinja

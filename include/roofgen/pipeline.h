@@ -1,0 +1,183 @@
+// READ THIS FIRST: the values that flow through roofgen, in order of flow. Each is made from the
+// one before it, none points upstream.
+//
+//   Problem -> Variant -> Schedule -> Program -> Binary -> Verdict -> Measurement -> Score
+//
+// A Variant is the fusion choice: an ordered list of stages (kernels) and the temporaries between
+// them. Fused attention is a Variant of one stage, unfused attention one of three; each stage is
+// tuned on its own. A miss at any step is a Rejected, kept as data and shown by `--explain`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace roofgen {
+
+/// Where a number comes from. Every number that is shown carries one; simulated and measured
+/// times never share a ranking.
+enum class Origin { kDatasheet, kCompiled, kModel, kSimulated, kMeasured, kCounter };
+const char* to_string(Origin origin);
+
+enum class DType { kBf16, kFp16, kFp32 };
+const char* to_string(DType dtype);  ///< "bf16", "fp16", "fp32"
+int size_of(DType dtype);            ///< bytes per element
+
+// ---- Problem ---------------------------------------------------------------------------------
+
+/// What is to be computed. `dims` holds every size by name (attention: L, kv_len, d, batch, heads,
+/// kv_heads), `flags` the yes/no choices (causal, lse), `reals` the rest (scale).
+struct Problem {
+  std::string op;
+  std::map<std::string, int64_t> dims;
+  DType dtype = DType::kBf16;
+  std::map<std::string, bool> flags;
+  std::map<std::string, double> reals;
+};
+
+// ---- Variant and Schedule ----------------------------------------------------------------------
+
+/// One tunable value: tile sizes are integers, placements are strings.
+using ParamValue = std::variant<int64_t, bool, std::string>;
+
+/// A point of one stage's search space. Prints as `fused BM=128 BN=64 stages=2`: variant, the stage
+/// name unless the variant has only one, then the parameters in the order the space declares them.
+struct Schedule {
+  std::string variant;
+  std::string stage;
+  std::vector<std::pair<std::string, ParamValue>> params;
+};
+std::string to_string(const Schedule& schedule);
+std::string to_string(const ParamValue& value);
+
+/// A device buffer of a problem. Sizes are in bytes; the layout is the op's business.
+struct Buffer {
+  enum class Role { kInput, kTemporary, kOutput };
+  std::string name;
+  DType dtype = DType::kBf16;
+  uint64_t bytes = 0;
+  Role role = Role::kInput;
+};
+
+// ---- Program -----------------------------------------------------------------------------------
+
+/// Where each line of a generated source came from; index 0 is line 1.
+struct LineMap {
+  std::vector<Where> lines;
+};
+
+/// Generated CUDA C++ of one kernel: one stage at one schedule.
+struct Program {
+  Schedule schedule;
+  std::string source;
+  std::string entry;  ///< extern "C" name of the __global__ function
+  LineMap line_map;
+};
+
+struct Dim3 {
+  uint32_t x = 1, y = 1, z = 1;
+  uint64_t count() const { return uint64_t{x} * y * z; }
+};
+
+/// What one axis of the grid walks over. A grid dimension may be flattened from several axes,
+/// fastest first. `step` is the number of elements of the axis one CTA covers (1 for heads).
+/// Names with meaning: "row" (output rows), "col" (output columns), "head", "batch". This is how
+/// slices of a big problem are cut: the CTAs of a few (batch, head) pairs or of a band of rows.
+struct GridAxis {
+  std::string name;
+  int dim = 0;  ///< 0, 1, 2: x, y, z
+  int64_t extent = 1;
+  int64_t step = 1;
+};
+
+/// One kernel argument: a buffer by name, or a scalar in its raw little-endian form.
+struct Arg {
+  std::string name;
+  bool is_buffer = false;
+  uint64_t bits = 0;   ///< scalar payload
+  uint32_t bytes = 8;  ///< 4 or 8
+};
+
+/// How one Program is launched for one Problem. Computed apart from the source, because one binary
+/// serves many problem sizes.
+struct Launch {
+  Dim3 grid, block;
+  uint32_t smem_bytes = 0;  ///< dynamic shared memory
+  std::vector<Arg> args;
+  std::vector<GridAxis> axes;
+};
+
+// ---- Binary ------------------------------------------------------------------------------------
+
+/// What NVRTC made of a Program. Registers and spills are ptxas' own words (origin: compiled).
+struct Binary {
+  std::string digest;  ///< SHA-256 over everything that shapes the result; the identity in cache and store
+  std::string arch;    ///< "sm_90"
+  std::string entry;
+  std::string ptx;
+  std::string cubin;
+  std::string log;
+  int registers = 0;           ///< per thread
+  int64_t spill_bytes = 0;     ///< stores + loads, static count per thread
+  int64_t stack_bytes = 0;
+  int64_t static_smem_bytes = 0;
+  std::vector<std::string> advisories;  ///< ptxas performance advisories, verbatim
+};
+
+// ---- Verdict, counts, measurement --------------------------------------------------------------
+
+/// Something the simulator saw that is wrong on real hardware, or undefined.
+struct Finding {
+  std::string kind;     ///< "out-of-bounds", "race", ... one word each, documented in docs/findings.md
+  std::string message;  ///< one line, with addresses and expected state
+  std::string kernel;
+  Where ptx;            ///< line of the PTX
+  Where source;         ///< template line through `.loc`, when known
+  uint64_t cta = 0;
+  uint32_t thread = 0;
+};
+
+/// Exact work of the simulated CTAs, in events; multiply by CTA ratios to scale to a whole grid.
+/// All instruction counts are warp-instructions.
+struct Counts {
+  uint64_t ctas = 0;
+  uint64_t warp_instructions = 0;
+  uint64_t mma = 0;        ///< warp-level mma.sync instructions
+  uint64_t mma_flops = 0;  ///< 2*m*n*k each
+  uint64_t int_alu = 0, fp32 = 0, half = 0, fp64 = 0, convert = 0, move = 0, control = 0, predicate = 0;
+  uint64_t mufu = 0;            ///< warp-instructions on the special function unit
+  uint64_t exps = 0;            ///< lane-level ex2 executed by active lanes
+  uint64_t shuffle = 0;
+  uint64_t ldmatrix = 0, cp_async = 0, barriers = 0;
+  uint64_t global_load = 0, global_store = 0, shared_load = 0, shared_store = 0, local = 0, atomics = 0;
+  uint64_t bulk_load_16 = 0;    ///< lane accesses of cp.async / ld.global of 16 bytes
+  uint64_t narrow_load = 0;     ///< lane accesses of global loads narrower than 16 bytes
+  uint64_t l2_read_sectors = 0, l2_write_sectors = 0;  ///< 32-byte sector requests leaving L1
+  uint64_t smem_wavefronts = 0;        ///< shared-memory port cycles actually needed
+  uint64_t smem_ideal_wavefronts = 0;  ///< the same accesses without bank conflicts
+  uint64_t unique_read_sectors = 0, unique_write_sectors = 0;  ///< distinct 32-byte sectors touched
+  Counts& operator+=(const Counts& other);
+};
+
+/// How far a candidate was verified.
+struct Verification {
+  bool passed = false;
+  uint64_t ctas_run = 0, ctas_total = 0;  ///< of the reduced batch x heads problem at the real lengths
+  uint64_t rows_checked = 0;
+  double error_over_tolerance = 0;  ///< worst |y - ref| / tolerance over all checked elements
+  std::vector<Finding> findings;
+  std::string failure;              ///< one line when not passed
+};
+
+/// A candidate that went no further, and why.
+struct Rejected {
+  Schedule schedule;
+  std::string stage;   ///< "constraint", "memory", "compile", "timeout", "spill", "verify", ...
+  std::string reason;  ///< one line, with the failing comparison and its values
+};
+
+}  // namespace roofgen
