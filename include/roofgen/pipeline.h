@@ -16,6 +16,8 @@
 #include <variant>
 #include <vector>
 
+#include "roofgen/result.h"
+
 namespace roofgen {
 
 /// Where a number comes from. Every number that is shown carries one; simulated and measured
