@@ -41,7 +41,7 @@ struct Stage {
   std::vector<Param> params;
   std::vector<std::pair<std::string, expr::Expr>> derived;  ///< evaluated in order, visible everywhere after
   std::vector<expr::Expr> constraints;
-  struct AxisSpec { std::string name; int dim = 0; expr::Expr extent, step; };
+  struct AxisSpec { std::string name; int dim = 0; expr::Expr extent, step; bool reverse = false; };
   std::vector<AxisSpec> axes;
   expr::Expr block, smem;
   struct ArgSpec { std::string name; std::string type; std::optional<expr::Expr> value; };  ///< type: ptr i32 i64 f32

@@ -94,6 +94,7 @@ struct GridAxis {
   int dim = 0;  ///< 0, 1, 2: x, y, z
   int64_t extent = 1;
   int64_t step = 1;
+  bool reverse = false;  ///< index i covers the tile extent - 1 - i (longest causal rows first)
 };
 
 /// One kernel argument: a buffer by name, or a scalar in its raw little-endian form.

@@ -1,0 +1,152 @@
+#include "generator/generate.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <limits>
+
+#include "generator/jinja/jinja.h"
+
+namespace roofgen {
+namespace {
+
+expr::Value to_value(const ParamValue& v) {
+  return std::visit([](const auto& x) { return expr::Value(x); }, v);
+}
+
+Result<ParamValue> to_param(const expr::Value& v, const std::string& name) {
+  if (auto b = v.as<bool>()) return ParamValue(*b);
+  if (auto i = v.as<int64_t>()) return ParamValue(*i);
+  if (auto s = v.as<std::string>()) return ParamValue(*s);
+  return Error{Exit::kFailed, fmt::format("default of {} is a {}; an int, bool or string was expected", name, v.type_name())};
+}
+
+Result<uint32_t> dimension(int64_t value, const char* what) {
+  if (value < 1 || value > std::numeric_limits<int32_t>::max())
+    return Error{Exit::kFailed, fmt::format("{} is {}; 1 to 2^31-1 was expected", what, value)};
+  return static_cast<uint32_t>(value);
+}
+
+}  // namespace
+
+Result<expr::Map> problem_scope(const Op& op, const Problem& problem, const expr::Map& device_limits) {
+  expr::Map scope = op.scope(problem);
+  scope["device"] = expr::Value(device_limits);
+  return scope;
+}
+
+std::variant<Legal, Rejected, Error> check_schedule(const Variant& variant, const Stage& stage, Schedule schedule,
+                                                    const expr::Map& problem_scope) {
+  Legal legal{std::move(schedule), problem_scope};
+  for (const auto& [name, value] : legal.schedule.params) legal.scope[name] = to_value(value);
+  for (const auto& [name, e] : stage.derived) {
+    auto value = e.eval(legal.scope);
+    // A derived value that cannot be computed at this point (a tile that does not divide) makes
+    // the point illegal, not the space broken.
+    if (!value) return Rejected{legal.schedule, "constraint", fmt::format("{}: {}", name, value.error().message)};
+    legal.scope[name] = std::move(*value);
+  }
+  for (const expr::Expr& constraint : stage.constraints) {
+    std::string why;
+    auto ok = constraint.check(legal.scope, &why);
+    if (!ok) return std::move(ok).error();
+    if (!*ok) return Rejected{legal.schedule, "constraint", why.empty() ? constraint.text() : why};
+  }
+  return legal;
+}
+
+std::vector<Schedule> enumerate(const Variant& variant, const Stage& stage,
+                                const std::map<std::string, ParamValue>& pins) {
+  std::vector<Schedule> out{{variant.name, variant.stages.size() > 1 ? stage.name : "", {}}};
+  for (const Param& p : stage.params) {
+    std::vector<ParamValue> values = p.values;
+    if (auto pin = pins.find(p.name); pin != pins.end()) values = {pin->second};
+    std::vector<Schedule> next;
+    next.reserve(out.size() * values.size());
+    for (const Schedule& s : out)
+      for (const ParamValue& v : values) {
+        next.push_back(s);
+        next.back().params.emplace_back(p.name, v);
+      }
+    out = std::move(next);
+  }
+  return out;
+}
+
+Result<Schedule> default_schedule(const Variant& variant, const Stage& stage, const expr::Map& problem_scope,
+                                  const std::map<std::string, ParamValue>& pins) {
+  Schedule s{variant.name, variant.stages.size() > 1 ? stage.name : "", {}};
+  expr::Map scope = problem_scope;
+  for (const Param& p : stage.params) {
+    ParamValue value;
+    if (auto pin = pins.find(p.name); pin != pins.end()) {
+      value = pin->second;
+    } else {
+      ROOFGEN_TRY(expr::Value v, p.preset.eval(scope));
+      ROOFGEN_TRY(value, to_param(v, p.name));
+    }
+    scope[p.name] = to_value(value);
+    s.params.emplace_back(p.name, std::move(value));
+  }
+  return s;
+}
+
+Result<Program> generate(const DataFiles& files, const Stage& stage, const Legal& legal) {
+  auto loader = [&](std::string_view name) { return files.read("templates/" + std::string(name)); };
+  ROOFGEN_TRY(jinja::Rendered rendered, jinja::render(loader, stage.template_name, legal.scope));
+  return Program{legal.schedule, std::move(rendered.text), stage.entry, std::move(rendered.line_map)};
+}
+
+Result<Launch> make_launch(const Stage& stage, const Legal& legal) {
+  Launch launch;
+  uint64_t extent[3] = {1, 1, 1};
+  for (const Stage::AxisSpec& spec : stage.axes) {
+    GridAxis axis{spec.name, spec.dim, 1, 1, spec.reverse};
+    ROOFGEN_TRY(axis.extent, spec.extent.eval_int(legal.scope));
+    ROOFGEN_TRY(axis.step, spec.step.eval_int(legal.scope));
+    ROOFGEN_CHECK(dimension(axis.extent, "grid axis"));
+    extent[spec.dim] *= static_cast<uint64_t>(axis.extent);
+    launch.axes.push_back(std::move(axis));
+  }
+  // cuda.h: gridDim.x up to 2^31-1, y and z up to 65535.
+  const uint64_t limit[3] = {2147483647, 65535, 65535};
+  for (int i = 0; i < 3; ++i)
+    if (extent[i] > limit[i])
+      return Error{Exit::kFailed, fmt::format("grid.{} is {}; the limit is {}", "xyz"[i], extent[i], limit[i])};
+  launch.grid = {static_cast<uint32_t>(extent[0]), static_cast<uint32_t>(extent[1]), static_cast<uint32_t>(extent[2])};
+  ROOFGEN_TRY(int64_t block, stage.block.eval_int(legal.scope));
+  ROOFGEN_TRY(launch.block.x, dimension(block, "block"));
+  ROOFGEN_TRY(int64_t smem, stage.smem.eval_int(legal.scope));
+  launch.smem_bytes = static_cast<uint32_t>(smem);
+  for (const Stage::ArgSpec& spec : stage.args) {
+    Arg arg{spec.name, spec.type == "ptr", 0, spec.type == "i32" || spec.type == "f32" ? 4u : 8u};
+    if (spec.type == "f32") {
+      ROOFGEN_TRY(double v, spec.value->eval_number(legal.scope));
+      const float f = static_cast<float>(v);
+      std::memcpy(&arg.bits, &f, sizeof f);
+    } else if (!arg.is_buffer) {
+      ROOFGEN_TRY(int64_t v, spec.value->eval_int(legal.scope));
+      if (arg.bytes == 4 && (v < std::numeric_limits<int32_t>::min() || v > std::numeric_limits<int32_t>::max()))
+        return Error{Exit::kFailed, fmt::format("argument {} is {}, which does not fit i32", spec.name, v)};
+      std::memcpy(&arg.bits, &v, arg.bytes);
+    }
+    launch.args.push_back(std::move(arg));
+  }
+  return launch;
+}
+
+Result<std::vector<Buffer>> temporaries(const Variant& variant, const expr::Map& problem_scope) {
+  std::vector<Buffer> out;
+  for (const Variant::Temporary& t : variant.temporaries) {
+    ROOFGEN_TRY(int64_t bytes, t.bytes.eval_int(problem_scope));
+    ROOFGEN_TRY(expr::Value dtype, t.dtype.eval(problem_scope));
+    const std::string name = dtype.str();
+    Buffer b{t.name, DType::kFp32, static_cast<uint64_t>(bytes), Buffer::Role::kTemporary};
+    if (name == "bf16") b.dtype = DType::kBf16;
+    if (name == "fp16") b.dtype = DType::kFp16;
+    out.push_back(std::move(b));
+  }
+  return out;
+}
+
+}  // namespace roofgen

@@ -1,0 +1,180 @@
+// search_spaces/<op>/<variant>.json -> Variant. The format is docs/search-spaces.md; everything a
+// file can get wrong is reported with its place.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "generator/generate.h"
+#include "generator/json_text.h"
+
+namespace roofgen {
+namespace {
+
+class SpaceReader {
+ public:
+  explicit SpaceReader(const JsonFile& file) : file_(file) {}
+
+  Result<Variant> read() {
+    Variant v;
+    v.file = file_.file();
+    const Json& root = file_.root();
+    ROOFGEN_TRY(std::string schema, string(root, "schema"));
+    if (schema != "roofgen.space.1") return bad("schema must be \"roofgen.space.1\"", schema);
+    ROOFGEN_CHECK(only(root, {"schema", "op", "variant", "description", "temporaries", "stages"}));
+    ROOFGEN_TRY(v.op, string(root, "op"));
+    ROOFGEN_TRY(v.name, string(root, "variant"));
+    ROOFGEN_TRY(v.description, string(root, "description"));
+    if (root.contains("temporaries"))
+      for (const Json& t : root["temporaries"]) {
+        Variant::Temporary temp;
+        ROOFGEN_TRY(temp.name, string(t, "name"));
+        ROOFGEN_TRY(temp.dtype, expression(t, "dtype"));
+        ROOFGEN_TRY(temp.bytes, expression(t, "bytes"));
+        v.temporaries.push_back(std::move(temp));
+      }
+    if (!root.contains("stages") || !root["stages"].is_array() || root["stages"].empty())
+      return bad("\"stages\" must be a list of at least one stage", "stages");
+    for (const Json& s : root["stages"]) {
+      ROOFGEN_TRY(Stage parsed, stage(s));
+      v.stages.push_back(std::move(parsed));
+    }
+    return v;
+  }
+
+ private:
+  Error bad(std::string message, const std::string& near = "") const {
+    return Error{Exit::kFailed, std::move(message), near.empty() ? Where{file_.file()} : file_.find(near)};
+  }
+
+  Result<void> only(const Json& object, const std::set<std::string>& known) const {
+    if (!object.is_object()) return bad("an object was expected");
+    for (const auto& [key, value] : object.items())
+      if (!known.count(key)) return bad(fmt::format("unknown key \"{}\"", key), key);
+    return {};
+  }
+
+  Result<std::string> string(const Json& object, const char* key) const {
+    if (!object.is_object() || !object.contains(key)) return bad(fmt::format("\"{}\" is missing", key));
+    if (!object[key].is_string()) return bad(fmt::format("\"{}\" must be a string", key), key);
+    return object[key].get<std::string>();
+  }
+
+  Result<expr::Expr> parse(const std::string& text) const {
+    Where at = file_.find(text);
+    return expr::Expr::parse(text, at);
+  }
+
+  Result<expr::Expr> expression(const Json& object, const char* key) const {
+    if (object.is_object() && object.contains(key) && !object[key].is_string())
+      return expr::Expr::parse(object[key].dump(), file_.find(key));
+    ROOFGEN_TRY(std::string text, string(object, key));
+    return parse(text);
+  }
+
+  Result<std::vector<std::pair<std::string, expr::Expr>>> pairs(const Json& list, const char* what) const {
+    std::vector<std::pair<std::string, expr::Expr>> out;
+    for (const Json& p : list) {
+      if (!p.is_array() || p.size() != 2 || !p[0].is_string() || !p[1].is_string())
+        return bad(fmt::format("\"{}\" holds pairs [\"name\", \"expression\"]", what), what);
+      ROOFGEN_TRY(expr::Expr e, parse(p[1].get<std::string>()));
+      out.emplace_back(p[0].get<std::string>(), std::move(e));
+    }
+    return out;
+  }
+
+  Result<Param> param(const Json& j) const {
+    Param p;
+    ROOFGEN_CHECK(only(j, {"name", "values", "default"}));
+    ROOFGEN_TRY(p.name, string(j, "name"));
+    if (!j.contains("values") || !j["values"].is_array() || j["values"].empty())
+      return bad(fmt::format("parameter {} needs a list of values", p.name), p.name);
+    for (const Json& v : j["values"]) {
+      if (v.is_boolean()) p.values.emplace_back(v.get<bool>());
+      else if (v.is_number_integer()) p.values.emplace_back(v.get<int64_t>());
+      else if (v.is_string()) p.values.emplace_back(v.get<std::string>());
+      else return bad(fmt::format("values of {} must be integers, booleans or strings", p.name), p.name);
+    }
+    ROOFGEN_TRY(p.preset, expression(j, "default"));
+    return p;
+  }
+
+  Result<Stage> stage(const Json& j) const {
+    Stage s;
+    ROOFGEN_CHECK(only(j, {"name", "template", "entry", "output", "params", "derived", "constraints", "grid", "block",
+                           "smem", "args", "work"}));
+    ROOFGEN_TRY(s.name, string(j, "name"));
+    ROOFGEN_TRY(s.template_name, string(j, "template"));
+    ROOFGEN_TRY(s.entry, string(j, "entry"));
+    ROOFGEN_TRY(s.output, string(j, "output"));
+    std::set<std::string> names;
+    for (const Json& p : j.value("params", Json::array())) {
+      ROOFGEN_TRY(Param parsed, param(p));
+      if (!names.insert(parsed.name).second) return bad(fmt::format("parameter {} is declared twice", parsed.name), parsed.name);
+      s.params.push_back(std::move(parsed));
+    }
+    ROOFGEN_TRY(s.derived, pairs(j.value("derived", Json::array()), "derived"));
+    for (const Json& c : j.value("constraints", Json::array())) {
+      if (!c.is_string()) return bad("a constraint is a string", "constraints");
+      ROOFGEN_TRY(expr::Expr e, parse(c.get<std::string>()));
+      s.constraints.push_back(std::move(e));
+    }
+    const Json grid = j.value("grid", Json::array());
+    if (grid.empty() || grid.size() > 3) return bad("\"grid\" needs one to three dimensions", "grid");
+    for (size_t dim = 0; dim < grid.size(); ++dim)
+      for (const Json& a : grid[dim]) {
+        ROOFGEN_CHECK(only(a, {"axis", "extent", "step", "reverse"}));
+        Stage::AxisSpec axis;
+        axis.dim = static_cast<int>(dim);
+        ROOFGEN_TRY(axis.name, string(a, "axis"));
+        ROOFGEN_TRY(axis.extent, expression(a, "extent"));
+        ROOFGEN_TRY(axis.step, a.contains("step") ? expression(a, "step") : expr::Expr::parse("1"));
+        axis.reverse = a.value("reverse", false);
+        s.axes.push_back(std::move(axis));
+      }
+    ROOFGEN_TRY(s.block, expression(j, "block"));
+    ROOFGEN_TRY(s.smem, expression(j, "smem"));
+    for (const Json& a : j.value("args", Json::array())) {
+      Stage::ArgSpec arg;
+      if (a.is_string()) {
+        arg.name = a.get<std::string>();
+        arg.type = "ptr";
+      } else {
+        ROOFGEN_CHECK(only(a, {"name", "type", "value"}));
+        ROOFGEN_TRY(arg.name, string(a, "name"));
+        ROOFGEN_TRY(arg.type, string(a, "type"));
+        if (arg.type != "i32" && arg.type != "i64" && arg.type != "f32")
+          return bad(fmt::format("argument type \"{}\" is not one of i32, i64, f32", arg.type), arg.type);
+        ROOFGEN_TRY(arg.value, expression(a, "value"));
+      }
+      s.args.push_back(std::move(arg));
+    }
+    for (const auto& [key, value] : j.value("work", Json::object()).items()) {
+      if (!value.is_string()) return bad("a work formula is a string", key);
+      ROOFGEN_TRY(expr::Expr e, parse(value.get<std::string>()));
+      s.work.emplace_back(key, std::move(e));
+    }
+    return s;
+  }
+
+  const JsonFile& file_;
+};
+
+}  // namespace
+
+Result<std::vector<Variant>> load_variants(const DataFiles& files, const std::string& op) {
+  std::vector<Variant> out;
+  const std::string prefix = "search_spaces/" + op + "/";
+  for (const std::string& name : files.list(prefix)) {
+    if (!name.ends_with(".json")) continue;
+    const auto text = files.read(name);
+    if (!text) continue;
+    ROOFGEN_TRY(JsonFile file, JsonFile::parse(*text, files.origin(name)));
+    ROOFGEN_TRY(Variant v, SpaceReader(file).read());
+    out.push_back(std::move(v));
+  }
+  if (out.empty())
+    return Error{Exit::kUnavailable, fmt::format("no search space for {}: {} holds no .json file", op, prefix)};
+  return out;
+}
+
+}  // namespace roofgen
