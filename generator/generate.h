@@ -20,7 +20,9 @@ namespace roofgen {
 class DataFiles {
  public:
   explicit DataFiles(std::vector<std::string> dirs = {});
-  std::optional<std::string> read(std::string_view name) const;
+  /// The text, or why there is none: no such file, a name that leaves the directory, over 4 MiB.
+  Result<std::string> load(std::string_view name) const;
+  std::optional<std::string> read(std::string_view name) const;  ///< `load` without the reason
   std::vector<std::string> list(std::string_view prefix) const;  ///< sorted names with this prefix
   std::string origin(std::string_view name) const;  ///< path for messages: a real path, or the name itself
 

@@ -1,0 +1,133 @@
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "generator/embedded_files.h"
+#include "generator/generate.h"
+
+namespace roofgen {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// A user's folder is untrusted text: bounds well above anything real, far below what hurts.
+constexpr size_t kMaxNameBytes = 255;
+constexpr uintmax_t kMaxFileBytes = uintmax_t{4} << 20;
+constexpr int kMaxDepth = 8;
+constexpr size_t kMaxListed = 10000;
+
+/// The folders roofgen ships; nothing else below a data directory is looked at.
+constexpr std::array<std::string_view, 3> kRoots = {"templates", "search_spaces", "devices"};
+
+/// Relative, printable, and unable to leave the folder it is joined to.
+bool is_safe_name(std::string_view name) {
+  if (name.empty() || name.size() > kMaxNameBytes) return false;
+  for (char c : name)
+    if (static_cast<unsigned char>(c) < 0x20 || c == '\\' || c == '\x7f') return false;
+  while (true) {
+    const size_t slash = name.find('/');
+    const std::string_view part = name.substr(0, slash);
+    if (part.empty() || part == "." || part == "..") return false;
+    if (slash == std::string_view::npos) return true;
+    name.remove_prefix(slash + 1);
+  }
+}
+
+const EmbeddedFile* find_embedded(std::string_view name) {
+  const auto files = embedded_files();
+  const auto it = std::lower_bound(files.begin(), files.end(), name,
+                                   [](const EmbeddedFile& file, std::string_view wanted) { return file.name < wanted; });
+  return it != files.end() && it->name == name ? &*it : nullptr;
+}
+
+/// Where `name` is in the directories, or an empty path.
+fs::path find_in(const std::vector<std::string>& dirs, std::string_view name) {
+  for (const std::string& dir : dirs) {
+    fs::path path = fs::path(dir) / name;
+    std::error_code error;
+    if (fs::exists(path, error)) return path;
+  }
+  return {};
+}
+
+Result<std::string> read_bounded(const fs::path& path) {
+  std::error_code error;
+  // A fifo or a device would block or never end.
+  if (!fs::is_regular_file(path, error)) return Error{.message = "not a regular file", .where = {path.string()}};
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return Error{.message = "cannot be read", .where = {path.string()}};
+  std::string text;
+  std::array<char, 65536> chunk;
+  while (in.read(chunk.data(), chunk.size()) || in.gcount() > 0) {
+    text.append(chunk.data(), static_cast<size_t>(in.gcount()));
+    if (text.size() > kMaxFileBytes)
+      return Error{.message = fmt::format("larger than the limit of {} bytes", kMaxFileBytes), .where = {path.string()}};
+  }
+  if (in.bad()) return Error{.message = "cannot be read", .where = {path.string()}};
+  return text;
+}
+
+void list_below(const fs::path& dir, const std::string& base, std::string_view prefix, int depth,
+                std::set<std::string>& names) {
+  std::error_code error;
+  for (fs::directory_iterator it(dir / base, error), end; !error && it != end; it.increment(error)) {
+    const std::string file = it->path().filename().string();
+    if (file.front() == '.' || file.front() == '#' || file.back() == '~') continue;
+    const std::string name = base + "/" + file;
+    std::error_code ignored;
+    if (it->is_directory(ignored)) {
+      // Descend only where the prefix can still match, below it or on the way to it.
+      const size_t common = std::min(prefix.size(), name.size());
+      if (depth < kMaxDepth && prefix.substr(0, common) == std::string_view(name).substr(0, common))
+        list_below(dir, name, prefix, depth + 1, names);
+    } else if (it->is_regular_file(ignored) && is_safe_name(name) && name.starts_with(prefix)) {
+      if (names.size() >= kMaxListed) return;
+      names.insert(name);
+    }
+  }
+}
+
+}  // namespace
+
+DataFiles::DataFiles(std::vector<std::string> dirs) : dirs_(std::move(dirs)) {}
+
+Result<std::string> DataFiles::load(std::string_view name) const {
+  if (!is_safe_name(name)) return Error{.message = fmt::format("'{}' is not a name of a data file", name)};
+  if (const fs::path path = find_in(dirs_, name); !path.empty()) return read_bounded(path);
+  if (const EmbeddedFile* file = find_embedded(name)) return std::string(file->text);
+  Error error{.message = fmt::format("no file '{}'", name)};
+  for (const std::string& dir : dirs_) error.notes.push_back(fmt::format("looked in {}", dir));
+  error.notes.push_back("looked among the files built into roofgen");
+  return error;
+}
+
+std::optional<std::string> DataFiles::read(std::string_view name) const {
+  auto text = load(name);
+  if (!text) return std::nullopt;
+  return std::move(*text);
+}
+
+std::vector<std::string> DataFiles::list(std::string_view prefix) const {
+  std::set<std::string> names;
+  for (const EmbeddedFile& file : embedded_files())
+    if (file.name.starts_with(prefix)) names.emplace(file.name);
+  for (const std::string& dir : dirs_)
+    for (std::string_view root : kRoots) {
+      const size_t common = std::min(prefix.size(), root.size());
+      if (prefix.substr(0, common) == root.substr(0, common)) list_below(dir, std::string(root), prefix, 0, names);
+    }
+  return {names.begin(), names.end()};
+}
+
+std::string DataFiles::origin(std::string_view name) const {
+  if (!is_safe_name(name)) return std::string(name);
+  const fs::path path = find_in(dirs_, name);
+  return path.empty() ? std::string(name) : path.string();
+}
+
+}  // namespace roofgen
