@@ -19,6 +19,9 @@ struct CompileOptions {
   std::chrono::milliseconds timeout{20000};
   uint64_t memory_limit_bytes = uint64_t{3} << 30;  ///< address space cap of one worker
   int jobs = 0;                           ///< worker processes; 0 = number of cores
+  uint64_t cache_max_bytes = uint64_t{2} << 30;  ///< least recently used entries go first
+  /// Run as `<this> __compile-worker`: a program whose main hands that to compile_worker_main().
+  std::string worker_executable = "/proc/self/exe";
 };
 
 /// One finished compilation, in completion order. `cached` tells whether NVRTC ran.

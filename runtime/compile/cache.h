@@ -1,0 +1,51 @@
+// The content-addressed cache of compilations, one directory per entry. An entry is built under
+// `tmp/` and renamed into place whole, so readers and any number of writing processes never see a
+// half of one; checksums catch what a power cut tears. docs/cache.md describes the files.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/compile/nvrtc.h"
+
+namespace roofgen {
+
+/// What an entry is the answer to, for people who look into the cache. `digest` is its name.
+struct CacheKey {
+  std::string digest;
+  std::string entry, arch, compiler;
+  std::vector<std::string> flags;
+};
+
+class CompileCache {
+ public:
+  /// `warn` gets at most one line for all writes that fail. An empty `dir`: nothing is kept.
+  CompileCache(std::string dir, uint64_t max_bytes, std::function<void(const std::string&)> warn);
+  ~CompileCache();  ///< prunes to `max_bytes` if anything was stored
+  CompileCache(const CompileCache&) = delete;
+
+  /// The stored reply, with its status 0 or kNvrtcCompilationError. A damaged entry is removed and
+  /// is a miss.
+  std::optional<CompileReply> lookup(const std::string& digest);
+  void store(const CacheKey& key, std::string_view source, const CompileReply& reply);
+  /// Removes the least recently used entries until the rest takes at most nine tenths of `max_bytes`, and
+  /// what killed processes left half-built.
+  void prune();
+
+ private:
+  std::string entry_path(const std::string& digest) const;
+  void remove_entry(const std::string& path);
+  void give_up(const std::string& why);
+
+  std::string dir_;
+  uint64_t max_bytes_ = 0;
+  std::function<void(const std::string&)> warn_;
+  bool writable_ = true;
+  bool stored_ = false;
+};
+
+}  // namespace roofgen

@@ -1,0 +1,210 @@
+// The production Compiler: digest, cache, worker pool, and the reading of NVRTC's answer.
+#include "runtime/compiler.h"
+
+#include <fmt/format.h>
+#include <llvm/ADT/StringRef.h>
+#include <llvm/Support/SHA256.h>
+
+#include <algorithm>
+#include <map>
+#include <thread>
+
+#include "runtime/compile/cache.h"
+#include "runtime/compile/headers.h"
+#include "runtime/compile/log.h"
+#include "runtime/compile/nvrtc.h"
+#include "runtime/compile/pool.h"
+
+namespace roofgen {
+namespace {
+
+// Part of every digest: raise it when the meaning of anything below changes.
+constexpr const char* kDigestFormat = "roofgen-binary-1";
+
+/// Hashes a list of texts so that no two lists collide by moving a boundary.
+class Digest {
+ public:
+  void add(std::string_view text) {
+    uint64_t size = text.size();
+    char bytes[sizeof size];
+    for (char& byte : bytes) {
+      byte = static_cast<char>(size & 0xff);
+      size >>= 8;
+    }
+    sha_.update(llvm::StringRef(bytes, sizeof bytes));
+    sha_.update(llvm::StringRef(text.data(), text.size()));
+  }
+  std::string hex() {
+    std::string out;
+    auto hash = sha_.final();  // a StringRef in LLVM 14, an array since
+    for (auto byte : hash) out += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+    return out;
+  }
+
+ private:
+  llvm::SHA256 sha_;
+};
+
+std::vector<std::string> nvrtc_flags(const CompileOptions& options) {
+  std::vector<std::string> flags{"--gpu-architecture=" + options.arch, "-std=c++17", "-default-device", "-lineinfo",
+                                 // One option each: NVRTC's ptxas takes a comma list for an unknown option.
+                                 "--ptxas-options=-v", "--ptxas-options=--warn-on-spills"};
+  flags.insert(flags.end(), options.extra_flags.begin(), options.extra_flags.end());
+  return flags;
+}
+
+/// "sm_90a" -> "sm_90": NVRTC lists only the plain names, and takes their a and f forms.
+std::string plain_arch(std::string arch) {
+  while (!arch.empty() && (arch.back() == 'a' || arch.back() == 'f')) arch.pop_back();
+  return arch;
+}
+
+std::string range_of(const std::vector<std::string>& archs) {
+  return archs.empty() ? "nothing" : archs.front() + " to " + archs.back();
+}
+
+class NvrtcCompiler : public Compiler {
+ public:
+  NvrtcCompiler(const CompileOptions& options, const NvrtcInfo& info, const Nvrtc& library, const std::string& dir,
+                std::function<void(const std::string&)> warn)
+      : options_(options),
+        info_(info),
+        flags_(nvrtc_flags(options)),
+        library_id_(fmt::format("NVRTC {}.{} {}", info.major, info.minor, library.build_id())),
+        headers_(info.include_dir),
+        cache_(dir, options.cache_max_bytes, std::move(warn)),
+        pool_(pool_options(options, info)) {}
+
+  std::string description() const override {
+    return fmt::format("NVRTC {}.{} at {}", info_.major, info_.minor, info_.library);
+  }
+
+  std::string digest(const Program& program) const override {
+    Digest digest;
+    digest.add(kDigestFormat);
+    digest.add(library_id_);
+    digest.add(std::to_string(flags_.size()));
+    for (const std::string& flag : flags_) digest.add(flag);
+    digest.add(program.entry);
+    digest.add(program.source);
+    for (const auto& [name, text] : headers_.closure(program.source)) {
+      digest.add(name);
+      digest.add(text);
+    }
+    return digest.hex();
+  }
+
+  void compile_all(const std::vector<const Program*>& programs,
+                   const std::function<bool(CompileOutcome)>& done) override {
+    // Programs of equal digest are compiled once and answered each with its own line map.
+    struct Job {
+      std::string digest;
+      std::vector<size_t> indices;
+    };
+    std::vector<Job> jobs;
+    std::map<std::string, size_t> job_of;
+    for (size_t i = 0; i < programs.size(); ++i) {
+      auto [at, fresh] = job_of.emplace(digest(*programs[i]), jobs.size());
+      if (fresh) jobs.push_back({at->first, {}});
+      jobs[at->second].indices.push_back(i);
+    }
+
+    auto deliver = [&](const Job& job, const Result<CompileReply>& reply, bool cached, double seconds) {
+      for (size_t index : job.indices) {
+        CompileOutcome outcome{index, interpret(*programs[index], job.digest, reply), cached, seconds};
+        if (!done(std::move(outcome))) return false;
+        cached = true;  // the second of equal programs cost nothing
+        seconds = 0;
+      }
+      return true;
+    };
+
+    std::vector<Job> misses;
+    std::vector<CompileRequest> requests;
+    for (Job& job : jobs) {
+      if (std::optional<CompileReply> hit = cache_.lookup(job.digest)) {
+        if (!deliver(job, std::move(*hit), true, 0)) return;
+        continue;
+      }
+      const std::string& source = programs[job.indices[0]]->source;
+      requests.push_back({source, flags_, headers_.closure(source)});
+      misses.push_back(std::move(job));
+    }
+    pool_.run(requests, [&](size_t index, Result<CompileReply> reply, double seconds) {
+      const Job& job = misses[index];
+      if (reply && worth_keeping(*reply)) {
+        reply->log = stable_log(reply->log);
+        cache_.store({job.digest, programs[job.indices[0]]->entry, options_.arch, library_id_, flags_},
+                     requests[index].source, *reply);
+      }
+      return deliver(job, reply, false, seconds);
+    });
+  }
+
+ private:
+  static PoolOptions pool_options(const CompileOptions& options, const NvrtcInfo& info) {
+    PoolOptions pool;
+    pool.executable = options.worker_executable;
+    pool.library = info.library;
+    pool.jobs = options.jobs > 0 ? options.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    pool.timeout = options.timeout;
+    pool.memory_limit_bytes = options.memory_limit_bytes;
+    return pool;
+  }
+
+  /// Errors of the source are as lasting as successes. What the machine could not do today is not.
+  static bool worth_keeping(const CompileReply& reply) {
+    if (reply.status == 0) return true;
+    return reply.status == kNvrtcCompilationError && reply.log.find("out of memory") == std::string::npos;
+  }
+
+  Result<Binary> interpret(const Program& program, const std::string& digest,
+                           const Result<CompileReply>& reply) const {
+    if (!reply) return reply.error();
+    if (reply->status == kWorkerFailed) return Error{Exit::kUnavailable, reply->log};
+    if (reply->status == kNvrtcOutOfMemory)
+      return Error{Exit::kFailed, fmt::format("the compiler ran out of its limit of {} MiB",
+                                              options_.memory_limit_bytes >> 20)};
+    if (reply->status != 0) return compile_error(*reply, program);
+    PtxasReport report = parse_ptxas_log(reply->log, program.entry);
+    if (!report.found)
+      return Error{Exit::kFailed, fmt::format("the source has no kernel named {}", program.entry)};
+    Binary binary;
+    binary.digest = digest;
+    binary.arch = options_.arch;
+    binary.entry = program.entry;
+    binary.ptx = reply->ptx;
+    binary.cubin = reply->cubin;
+    binary.log = stable_log(reply->log);
+    binary.registers = report.registers;
+    binary.spill_bytes = report.spill_bytes;
+    binary.stack_bytes = report.stack_bytes;
+    binary.static_smem_bytes = report.static_smem_bytes;
+    binary.advisories = std::move(report.advisories);
+    return binary;
+  }
+
+  CompileOptions options_;
+  NvrtcInfo info_;
+  std::vector<std::string> flags_;
+  std::string library_id_;
+  HeaderSet headers_;
+  CompileCache cache_;
+  WorkerPool pool_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Compiler>> make_nvrtc_compiler(const CompileOptions& options, std::string cache_dir,
+                                                      std::function<void(const std::string&)> warn) {
+  const Result<Nvrtc>& library = nvrtc();
+  if (!library) return library.error();
+  const NvrtcInfo& info = nvrtc_info();
+  if (std::find(info.archs.begin(), info.archs.end(), plain_arch(options.arch)) == info.archs.end())
+    return Error{Exit::kUnavailable, fmt::format("NVRTC {}.{} cannot compile for {} (it targets {}); analysis only",
+                                                 info.major, info.minor, options.arch, range_of(info.archs))};
+  return std::unique_ptr<Compiler>(
+      std::make_unique<NvrtcCompiler>(options, info, *library, cache_dir, std::move(warn)));
+}
+
+}  // namespace roofgen

@@ -1,0 +1,87 @@
+#include "runtime/compile/headers.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+namespace roofgen {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The closure of cuda_fp16.h and cuda_bf16.h is about 40 files; whoever includes far more is refused
+// more text rather than given an unbounded read.
+constexpr size_t kMaxHeaders = 1000;
+constexpr size_t kMaxHeaderBytes = size_t{8} << 20;
+
+std::string_view skip_blanks(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  return text;
+}
+
+/// Names in `#include <x>` and `#include "x"` lines, as written.
+std::vector<std::string> included_names(std::string_view text) {
+  std::vector<std::string> names;
+  while (!text.empty()) {
+    size_t end = text.find('\n');
+    std::string_view line = skip_blanks(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.empty() || line.front() != '#') continue;
+    line = skip_blanks(line.substr(1));
+    if (line.substr(0, 7) != "include") continue;
+    line = skip_blanks(line.substr(7));
+    if (line.empty() || (line.front() != '<' && line.front() != '"')) continue;
+    size_t close = line.find(line.front() == '<' ? '>' : '"', 1);
+    if (close != std::string_view::npos) names.emplace_back(line.substr(1, close - 1));
+  }
+  return names;
+}
+
+/// Only names below the include directory; never an absolute path or one that climbs out.
+bool stays_inside(const std::string& name) {
+  fs::path path(name);
+  if (path.is_absolute()) return false;
+  for (const fs::path& part : path)
+    if (part == "..") return false;
+  return true;
+}
+
+}  // namespace
+
+const std::string* HeaderSet::load(const std::string& name) const {
+  std::lock_guard lock(mutex_);
+  auto [at, fresh] = texts_.try_emplace(name);
+  if (!fresh || !stays_inside(name)) return at->second.get();
+  for (const char* below : {"", "cccl"}) {
+    fs::path path = fs::path(include_dir_) / below / name;
+    std::error_code error;
+    if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kMaxHeaderBytes || error) continue;
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    at->second = std::make_unique<std::string>(std::move(text).str());
+    break;
+  }
+  return at->second.get();
+}
+
+Headers HeaderSet::closure(std::string_view source) const {
+  std::vector<std::string> waiting = included_names(source);
+  if (include_dir_.empty() || waiting.empty()) return {};
+  std::set<std::string> seen(waiting.begin(), waiting.end());
+  Headers headers;
+  while (!waiting.empty() && headers.size() < kMaxHeaders) {
+    std::string name = std::move(waiting.back());
+    waiting.pop_back();
+    const std::string* text = load(name);
+    if (!text) continue;
+    headers.emplace_back(name, *text);
+    for (std::string& next : included_names(*text))
+      if (seen.insert(next).second) waiting.push_back(std::move(next));
+  }
+  std::sort(headers.begin(), headers.end());
+  return headers;
+}
+
+}  // namespace roofgen

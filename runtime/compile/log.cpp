@@ -1,0 +1,220 @@
+#include "runtime/compile/log.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+
+namespace roofgen {
+namespace {
+
+constexpr size_t kMaxErrors = 5;     // shown of one compilation; the rest is counted
+constexpr size_t kMaxLineLength = 400;
+
+std::vector<std::string_view> split_lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    size_t end = text.find('\n');
+    lines.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+  return lines;
+}
+
+bool starts_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
+  return text;
+}
+
+std::optional<int64_t> number(std::string_view text) {
+  int64_t value = 0;
+  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// The number right before `label`: 132 in "..., 132 bytes spill loads" for " bytes spill loads".
+int64_t number_before(std::string_view line, std::string_view label) {
+  size_t at = line.find(label);
+  if (at == std::string_view::npos) return 0;
+  size_t start = at;
+  while (start > 0 && line[start - 1] >= '0' && line[start - 1] <= '9') --start;
+  return number(line.substr(start, at - start)).value_or(0);
+}
+
+/// The text between the first pair of single quotes.
+std::string_view quoted(std::string_view line) {
+  size_t open = line.find('\'');
+  if (open == std::string_view::npos) return {};
+  size_t close = line.find('\'', open + 1);
+  return close == std::string_view::npos ? std::string_view() : line.substr(open + 1, close - open - 1);
+}
+
+bool is_advisory(std::string_view line) {
+  if (!starts_with(line, "ptxas")) return false;
+  return starts_with(line, "ptxas warning") || contains(line, "(C7");
+}
+
+struct Diagnostic {
+  std::string file;
+  int line = 0;
+  std::string message;
+  std::vector<std::string> excerpt;  ///< source line and caret, as NVRTC prints them
+};
+
+/// `file(12): error: text`, `file(12): error #20: text`, `file(12): catastrophic error: text`.
+std::optional<Diagnostic> parse_diagnostic(std::string_view line) {
+  size_t mark = line.find("): ");
+  if (mark == std::string_view::npos) return std::nullopt;
+  size_t open = line.rfind('(', mark);
+  if (open == std::string_view::npos || open == 0) return std::nullopt;
+  auto at = number(line.substr(open + 1, mark - open - 1));
+  if (!at || *at < 0 || *at > INT32_MAX) return std::nullopt;
+  std::string_view rest = line.substr(mark + 3);
+  if (starts_with(rest, "catastrophic ")) rest.remove_prefix(13);
+  if (starts_with(rest, "internal ")) rest.remove_prefix(9);
+  if (!starts_with(rest, "error")) return std::nullopt;
+  size_t colon = rest.find(": ");
+  if (colon == std::string_view::npos) return std::nullopt;
+  return Diagnostic{std::string(line.substr(0, open)), static_cast<int>(*at),
+                    std::string(trim(rest.substr(colon + 2)).substr(0, kMaxLineLength)), {}};
+}
+
+/// `ptxas application ptx input, line 29; error   : text` or `ptxas error   : text`.
+std::optional<Diagnostic> parse_ptxas_error(std::string_view line) {
+  if (!starts_with(line, "ptxas")) return std::nullopt;
+  size_t at = line.find("error ");
+  if (at == std::string_view::npos || starts_with(line, "ptxas info") || starts_with(line, "ptxas warning"))
+    return std::nullopt;
+  size_t colon = line.find(": ", at);
+  if (colon == std::string_view::npos) return std::nullopt;
+  Diagnostic out;
+  out.file = "ptx";
+  if (size_t mark = line.find(", line "); mark != std::string_view::npos && mark < at) {
+    std::string_view digits = line.substr(mark + 7, line.find(';', mark) - mark - 7);
+    out.line = static_cast<int>(number(digits).value_or(0));
+  }
+  out.message = "ptxas: " + std::string(trim(line.substr(colon + 2)).substr(0, kMaxLineLength));
+  return out;
+}
+
+std::vector<Diagnostic> parse_errors(std::string_view log) {
+  std::vector<Diagnostic> errors;
+  bool in_excerpt = false;
+  for (std::string_view line : split_lines(log)) {
+    if (auto diagnostic = parse_diagnostic(line)) {
+      errors.push_back(std::move(*diagnostic));
+      in_excerpt = true;
+      continue;
+    }
+    if (auto diagnostic = parse_ptxas_error(line)) {
+      errors.push_back(std::move(*diagnostic));
+      in_excerpt = false;
+      continue;
+    }
+    // The source line and its caret follow, indented by two; "detected during" contexts are deeper
+    // and only matter to whoever reads the whole log.
+    in_excerpt = in_excerpt && starts_with(line, "  ");
+    if (in_excerpt && errors.back().excerpt.size() < 2)
+      errors.back().excerpt.emplace_back(line.substr(0, kMaxLineLength));
+  }
+  return errors;
+}
+
+/// The source line that a line of PTX came from: the last `.loc` before it. A location that was
+/// inlined counts as where the innermost text is.
+int source_line_of_ptx(std::string_view ptx, int ptx_line) {
+  int found = 0, at = 0;
+  for (std::string_view line : split_lines(ptx)) {
+    if (++at > ptx_line) break;
+    line = trim(line);
+    if (starts_with(line, ".visible") || starts_with(line, ".func") || starts_with(line, ".entry")) found = 0;
+    if (!starts_with(line, ".loc")) continue;
+    line = trim(line.substr(4));
+    line = trim(line.substr(std::min(line.find_first_of(" \t"), line.size())));  // past the file index
+    found = static_cast<int>(number(line.substr(0, line.find_first_of(" \t"))).value_or(0));
+  }
+  return found;
+}
+
+Where source_position(const Diagnostic& error, const CompileReply& reply, const Program& program) {
+  Where at{error.file, error.line, 0};
+  if (error.file == "ptx") {
+    int line = source_line_of_ptx(reply.ptx, error.line);
+    if (error.line == 0 || line == 0) return {};
+    at = {kSourceName, line, 0};
+  }
+  if (at.file != kSourceName) return at;  // a #line directive already named the template, or a header
+  const auto& map = program.line_map.lines;
+  if (at.line >= 1 && static_cast<size_t>(at.line) <= map.size() && !map[at.line - 1].file.empty())
+    return map[at.line - 1];
+  return at;
+}
+
+std::string position_text(const Where& at) {
+  if (at.file.empty()) return "";
+  return at.line ? fmt::format("{}:{}: ", at.file, at.line) : at.file + ": ";
+}
+
+}  // namespace
+
+PtxasReport parse_ptxas_log(std::string_view log, std::string_view entry) {
+  PtxasReport report;
+  // Sections come as "Compiling entry function 'k' for 'sm_90'", then for it and for each function it calls
+  // "Function properties for f" and a line of stack and spills, then "Used N registers".
+  bool ours = false;
+  for (std::string_view line : split_lines(log)) {
+    if (is_advisory(line)) report.advisories.emplace_back(line);
+    if (contains(line, "Compiling entry function")) ours = quoted(line) == entry;
+    if (!ours) continue;
+    if (contains(line, "bytes stack frame")) {
+      report.stack_bytes += number_before(line, " bytes stack frame");
+      report.spill_bytes += number_before(line, " bytes spill stores") + number_before(line, " bytes spill loads");
+    }
+    if (contains(line, ": Used ")) {
+      report.found = true;
+      report.registers = static_cast<int>(number_before(line, " registers"));
+      report.static_smem_bytes = number_before(line, " bytes smem");
+      ours = false;
+    }
+  }
+  return report;
+}
+
+std::string stable_log(std::string_view log) {
+  std::string out;
+  for (std::string_view line : split_lines(log)) {
+    if (starts_with(line, "ptxas info") && contains(line, "Compile time =")) continue;
+    out.append(line);
+    out += '\n';
+  }
+  return out;
+}
+
+Error compile_error(const CompileReply& reply, const Program& program) {
+  std::vector<Diagnostic> errors = parse_errors(reply.log);
+  if (errors.empty()) {
+    // Options, memory, NVRTC's own faults: the first line of the log says it if anything does.
+    std::string_view log = trim(reply.log);
+    std::string_view first = trim(log.substr(0, log.find('\n'))).substr(0, kMaxLineLength);
+    return {Exit::kFailed, first.empty() ? fmt::format("NVRTC failed: {}", reply.status_name)
+                                         : fmt::format("NVRTC failed: {}: {}", reply.status_name, first)};
+  }
+  Error error{Exit::kFailed, errors[0].message};
+  error.where = source_position(errors[0], reply, program);
+  for (size_t i = 0; i < errors.size() && i < kMaxErrors; ++i) {
+    const Diagnostic& each = errors[i];
+    if (i > 0) error.notes.push_back(position_text(source_position(each, reply, program)) + "error: " + each.message);
+    if (!each.excerpt.empty()) error.notes.push_back(fmt::format("in the generated source, {}:{}:", each.file, each.line));
+    error.notes.insert(error.notes.end(), each.excerpt.begin(), each.excerpt.end());
+  }
+  if (errors.size() > kMaxErrors) error.notes.push_back(fmt::format("and {} more errors", errors.size() - kMaxErrors));
+  return error;
+}
+
+}  // namespace roofgen

@@ -1,0 +1,182 @@
+#include "runtime/compile/nvrtc.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <link.h>
+
+#include <cstring>
+#include <filesystem>
+
+namespace roofgen {
+
+// Prototypes as NVRTC 12.0 to 13.x document them; nvrtcResult is an int, nvrtcProgram a pointer.
+struct Nvrtc::Api {
+  int (*nvrtcVersion)(int*, int*);
+  const char* (*nvrtcGetErrorString)(int);
+  int (*nvrtcGetNumSupportedArchs)(int*);
+  int (*nvrtcGetSupportedArchs)(int*);
+  int (*nvrtcCreateProgram)(void**, const char*, const char*, int, const char* const*, const char* const*);
+  int (*nvrtcDestroyProgram)(void**);
+  int (*nvrtcCompileProgram)(void*, int, const char* const*);
+  int (*nvrtcGetProgramLogSize)(void*, size_t*);
+  int (*nvrtcGetProgramLog)(void*, char*);
+  int (*nvrtcGetPTXSize)(void*, size_t*);
+  int (*nvrtcGetPTX)(void*, char*);
+  int (*nvrtcGetCUBINSize)(void*, size_t*);
+  int (*nvrtcGetCUBIN)(void*, char*);
+};
+
+namespace {
+
+template <class F>
+bool bind(void* library, const char* name, F* function, std::string* missing) {
+  void* symbol = dlsym(library, name);
+  if (!symbol && missing->empty()) *missing = name;
+  std::memcpy(function, &symbol, sizeof symbol);
+  return symbol != nullptr;
+}
+
+/// NVRTC opens its builtins by bare name. Some releases carry no RPATH, so the one that sits beside
+/// the library is loaded first: the loader then finds it under its soname.
+void load_builtins_beside(const std::string& path, int major, int minor) {
+  std::filesystem::path dir = std::filesystem::path(path).parent_path();
+  if (dir.empty()) return;
+  dlopen((dir / fmt::format("libnvrtc-builtins.so.{}.{}", major, minor)).c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+std::string fetch(int (*size_of_it)(void*, size_t*), int (*get)(void*, char*), void* program) {
+  size_t size = 0;
+  if (size_of_it(program, &size) != 0 || size == 0) return "";
+  std::string out(size, '\0');
+  if (get(program, out.data()) != 0) return "";
+  return out;
+}
+
+/// Text results come with their terminating zero.
+std::string fetch_text(int (*size_of_it)(void*, size_t*), int (*get)(void*, char*), void* program) {
+  std::string out = fetch(size_of_it, get, program);
+  while (!out.empty() && out.back() == '\0') out.pop_back();
+  return out;
+}
+
+struct BuildId {
+  uintptr_t inside = 0;  ///< an address in the library looked for
+  std::string hex;
+};
+
+int read_build_id(dl_phdr_info* info, size_t, void* data) {
+  auto* wanted = static_cast<BuildId*>(data);
+  bool ours = false;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& segment = info->dlpi_phdr[i];
+    uintptr_t start = info->dlpi_addr + segment.p_vaddr;
+    ours |= segment.p_type == PT_LOAD && wanted->inside >= start && wanted->inside < start + segment.p_memsz;
+  }
+  if (!ours) return 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& segment = info->dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE) continue;
+    const char* note = reinterpret_cast<const char*>(info->dlpi_addr + segment.p_vaddr);
+    const char* end = note + segment.p_memsz;
+    while (end - note >= static_cast<ptrdiff_t>(sizeof(ElfW(Nhdr)))) {
+      ElfW(Nhdr) header;
+      std::memcpy(&header, note, sizeof header);
+      const char* name = note + sizeof header;
+      const char* value = name + ((header.n_namesz + 3) & ~3u);
+      const char* next = value + ((header.n_descsz + 3) & ~3u);
+      if (next > end || next <= note) break;
+      if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
+        for (uint32_t b = 0; b < header.n_descsz; ++b)
+          wanted->hex += fmt::format("{:02x}", static_cast<unsigned char>(value[b]));
+        return 1;
+      }
+      note = next;
+    }
+  }
+  return 1;
+}
+
+}  // namespace
+
+Result<Nvrtc> Nvrtc::open(const std::string& path) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    const char* reason = dlerror();
+    return Error{Exit::kUnavailable, reason ? reason : "cannot be loaded"};
+  }
+  auto api = std::make_shared<Api>();
+  std::string missing;
+#define ROOFGEN_BIND(f) bind(library, #f, &api->f, &missing)
+  ROOFGEN_BIND(nvrtcVersion);
+  ROOFGEN_BIND(nvrtcGetErrorString);
+  ROOFGEN_BIND(nvrtcGetNumSupportedArchs);
+  ROOFGEN_BIND(nvrtcGetSupportedArchs);
+  ROOFGEN_BIND(nvrtcCreateProgram);
+  ROOFGEN_BIND(nvrtcDestroyProgram);
+  ROOFGEN_BIND(nvrtcCompileProgram);
+  ROOFGEN_BIND(nvrtcGetProgramLogSize);
+  ROOFGEN_BIND(nvrtcGetProgramLog);
+  ROOFGEN_BIND(nvrtcGetPTXSize);
+  ROOFGEN_BIND(nvrtcGetPTX);
+  ROOFGEN_BIND(nvrtcGetCUBINSize);
+  ROOFGEN_BIND(nvrtcGetCUBIN);
+#undef ROOFGEN_BIND
+  Nvrtc nvrtc;
+  if (!api->nvrtcVersion || api->nvrtcVersion(&nvrtc.major_, &nvrtc.minor_) != 0)
+    return Error{Exit::kUnavailable, fmt::format("{}: not an NVRTC library", path)};
+  if (nvrtc.major_ < kMinNvrtcMajor)
+    return Error{Exit::kUnavailable, fmt::format("{}: NVRTC {}.{} is too old, {}.0 or newer is needed", path,
+                                                 nvrtc.major_, nvrtc.minor_, kMinNvrtcMajor)};
+  if (!missing.empty()) return Error{Exit::kUnavailable, fmt::format("{}: has no {}", path, missing)};
+  nvrtc.path_ = path;
+  Dl_info symbol = {};
+  void* address = nullptr;
+  std::memcpy(&address, &api->nvrtcVersion, sizeof address);
+  if (dladdr(address, &symbol) != 0 && symbol.dli_fname && symbol.dli_fname[0] == '/')
+    nvrtc.path_ = symbol.dli_fname;
+  load_builtins_beside(nvrtc.path_, nvrtc.major_, nvrtc.minor_);
+  nvrtc.api_ = std::move(api);
+  return nvrtc;
+}
+
+std::vector<std::string> Nvrtc::archs() const {
+  int count = 0;
+  if (api_->nvrtcGetNumSupportedArchs(&count) != 0 || count <= 0 || count > 1000) return {};
+  std::vector<int> numbers(static_cast<size_t>(count));
+  if (api_->nvrtcGetSupportedArchs(numbers.data()) != 0) return {};
+  std::vector<std::string> out;
+  for (int number : numbers) out.push_back(fmt::format("sm_{}", number));
+  return out;
+}
+
+std::string Nvrtc::build_id() const {
+  BuildId wanted;
+  std::memcpy(&wanted.inside, &api_->nvrtcVersion, sizeof wanted.inside);
+  dl_iterate_phdr(read_build_id, &wanted);
+  return wanted.hex;
+}
+
+CompileReply Nvrtc::compile(const CompileRequest& request) const {
+  CompileReply reply;
+  std::vector<const char*> names, texts, flags;
+  for (const auto& [name, text] : request.headers) {
+    names.push_back(name.c_str());
+    texts.push_back(text.c_str());
+  }
+  for (const std::string& flag : request.flags) flags.push_back(flag.c_str());
+  void* program = nullptr;
+  reply.status = api_->nvrtcCreateProgram(&program, request.source.c_str(), kSourceName,
+                                          static_cast<int>(names.size()), texts.data(), names.data());
+  if (reply.status == 0) {
+    reply.status = api_->nvrtcCompileProgram(program, static_cast<int>(flags.size()), flags.data());
+    reply.log = fetch_text(api_->nvrtcGetProgramLogSize, api_->nvrtcGetProgramLog, program);
+    reply.ptx = fetch_text(api_->nvrtcGetPTXSize, api_->nvrtcGetPTX, program);
+    if (reply.status == 0) reply.cubin = fetch(api_->nvrtcGetCUBINSize, api_->nvrtcGetCUBIN, program);
+    api_->nvrtcDestroyProgram(&program);
+  }
+  const char* name = api_->nvrtcGetErrorString(reply.status);
+  reply.status_name = name ? name : "";
+  return reply;
+}
+
+}  // namespace roofgen

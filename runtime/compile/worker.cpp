@@ -1,0 +1,75 @@
+// One compile worker: requests in on standard input, replies out on the same socket. It lives in a
+// process of its own because NVRTC cannot be interrupted, may crash, and may eat all memory.
+#include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+#include <thread>
+
+#include "runtime/compile/nvrtc.h"
+#include "runtime/compile/pool.h"
+
+namespace roofgen {
+namespace {
+
+uint64_t mapped_bytes() {
+  unsigned long pages = 0;
+  if (FILE* file = std::fopen("/proc/self/statm", "re")) {
+    if (std::fscanf(file, "%lu", &pages) != 1) pages = 0;
+    std::fclose(file);
+  }
+  return uint64_t{pages} * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+/// The cap is on what a compilation adds: what is mapped before it (the library, a sanitizer's
+/// shadow) is no measure of the candidate.
+void limit_memory(uint64_t bytes) {
+  if (bytes == 0) return;
+  rlimit limit = {};
+  limit.rlim_cur = limit.rlim_max = mapped_bytes() + bytes;
+  setrlimit(RLIMIT_AS, &limit);
+  rlimit no_core = {};
+  setrlimit(RLIMIT_CORE, &no_core);
+}
+
+/// Ends the process when the other end of the socket closes, also in the middle of a compilation.
+/// PR_SET_PDEATHSIG would not do: it fires when the *thread* that started the worker ends.
+void exit_with_parent() {
+  std::thread([] {
+    pollfd parent{kWorkerSocket, POLLRDHUP, 0};
+    while (poll(&parent, 1, -1) <= 0 || !(parent.revents & (POLLRDHUP | POLLHUP | POLLERR))) {
+    }
+    _exit(0);
+  }).detach();
+}
+
+CompileReply failed(const std::string& why) {
+  CompileReply reply;
+  reply.status = kWorkerFailed;
+  reply.log = why;
+  return reply;
+}
+
+}  // namespace
+
+int compile_worker_main() {
+  exit_with_parent();
+  std::optional<Fields> hello = read_frame(kWorkerSocket);
+  if (!hello || hello->size() != 2) return 2;
+  Result<Nvrtc> library = Nvrtc::open((*hello)[0]);
+  // NVRTC writes the working directory into line tables; a result must not depend on it.
+  if (chdir("/") != 0) return 2;
+  limit_memory(std::strtoull((*hello)[1].c_str(), nullptr, 10));
+  while (std::optional<Fields> fields = read_frame(kWorkerSocket)) {
+    std::optional<CompileRequest> request = decode_request(*fields);
+    if (!request) return 2;
+    CompileReply reply = library ? library->compile(*request) : failed(library.error().message);
+    if (!write_frame(kWorkerSocket, encode_reply(reply))) return 2;
+  }
+  // Not exit(): NVRTC's own threads may still run, and nothing here needs tearing down.
+  _exit(0);
+}
+
+}  // namespace roofgen

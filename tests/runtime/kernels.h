@@ -1,0 +1,31 @@
+// Small programs for the compile tests.
+#pragma once
+
+#include <string>
+
+#include "roofgen/pipeline.h"
+
+namespace roofgen::testing {
+
+/// `lines` becomes the source; line i is mapped to line 100 + i of `demo.cu.jinja`.
+inline Program program(std::string source, std::string entry = "kern") {
+  Program out;
+  out.schedule.variant = "demo";
+  out.entry = std::move(entry);
+  out.source = std::move(source);
+  int line = 1;
+  for (char c : out.source)
+    if (c == '\n') out.line_map.lines.push_back({"demo.cu.jinja", 100 + line++, 0});
+  return out;
+}
+
+/// A valid kernel; every `tag` gives another source.
+inline Program scale_program(int tag) {
+  return program(
+      "extern \"C\" __global__ void kern(float* x, int n) {\n"
+      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+      "  if (i < n) x[i] *= " + std::to_string(tag) + ".5f;\n"
+      "}\n");
+}
+
+}  // namespace roofgen::testing
