@@ -1,0 +1,51 @@
+// A device as data: devices/<name>.json, with inheritance by architecture. Each number is a cell
+// with a unit, an origin and a source (docs/devices.md).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "generator/expr/expr.h"
+#include "generator/generate.h"
+#include "roofgen/pipeline.h"
+#include "roofgen/result.h"
+
+namespace roofgen {
+
+struct Cell {
+  double value = 0;
+  std::string unit;
+  Origin origin = Origin::kDatasheet;
+  std::string source;
+};
+
+struct Device {
+  std::string name;  ///< catalogue name, "h200-sxm"
+  std::string arch;  ///< "sm_90"
+  std::map<std::string, Cell> cells;
+
+  bool has(const std::string& cell) const { return cells.count(cell) != 0; }
+  double at(const std::string& cell) const;  ///< asserts that it exists; load_device checked
+  int64_t integer(const std::string& cell) const { return static_cast<int64_t>(at(cell)); }
+};
+
+/// Loads devices/<name>.json and what it extends. Unknown name: Exit::kUsage with the nearest one.
+Result<Device> load_device(const DataFiles& files, const std::string& name);
+std::vector<std::string> device_names(const DataFiles& files);  ///< SKUs only, not architectures
+
+/// What search-space constraints see as `device.*`.
+expr::Map limits(const Device& device);
+
+/// CTAs of one SM that are resident at once, and what stops there being more.
+struct Occupancy {
+  int ctas_per_sm = 0;
+  int warps_per_sm = 0;
+  double fraction = 0;     ///< resident warps / the SM's maximum
+  std::string limited_by;  ///< "registers", "shared memory", "threads", "CTAs"
+};
+/// The rules of the CUDA occupancy calculator: registers are given to warps in units of 256,
+/// shared memory in units of 128 bytes with 1 KiB a CTA reserved by the system.
+Occupancy occupancy(const Device& device, int registers, int64_t smem_bytes, int threads);
+
+}  // namespace roofgen

@@ -1,0 +1,89 @@
+#include "tuner/evaluation_json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace roofgen {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Every field of Counts by name, for reading and writing alike.
+template <class F>
+void for_each_count(Counts& c, F f) {
+#define ROOFGEN_FIELD(name) f(#name, c.name)
+  ROOFGEN_FIELD(ctas); ROOFGEN_FIELD(warp_instructions); ROOFGEN_FIELD(mma); ROOFGEN_FIELD(mma_flops);
+  ROOFGEN_FIELD(int_alu); ROOFGEN_FIELD(fp32); ROOFGEN_FIELD(half); ROOFGEN_FIELD(fp64); ROOFGEN_FIELD(convert);
+  ROOFGEN_FIELD(move); ROOFGEN_FIELD(control); ROOFGEN_FIELD(predicate); ROOFGEN_FIELD(mufu); ROOFGEN_FIELD(exps);
+  ROOFGEN_FIELD(shuffle); ROOFGEN_FIELD(ldmatrix); ROOFGEN_FIELD(cp_async); ROOFGEN_FIELD(barriers);
+  ROOFGEN_FIELD(global_load); ROOFGEN_FIELD(global_store); ROOFGEN_FIELD(shared_load); ROOFGEN_FIELD(shared_store);
+  ROOFGEN_FIELD(local); ROOFGEN_FIELD(atomics); ROOFGEN_FIELD(bulk_load_16); ROOFGEN_FIELD(narrow_load);
+  ROOFGEN_FIELD(l2_read_sectors); ROOFGEN_FIELD(l2_write_sectors); ROOFGEN_FIELD(smem_wavefronts);
+  ROOFGEN_FIELD(smem_ideal_wavefronts); ROOFGEN_FIELD(unique_read_sectors); ROOFGEN_FIELD(unique_write_sectors);
+#undef ROOFGEN_FIELD
+}
+
+}  // namespace
+
+std::string to_payload(const Evaluation& e) {
+  Json counts = Json::object();
+  Counts c = e.counts;
+  for_each_count(c, [&](const char* name, uint64_t& v) { counts[name] = v; });
+  const Verification& v = e.verification;
+  Json findings = Json::array();
+  for (const Finding& f : v.findings)
+    findings.push_back({{"kind", f.kind}, {"message", f.message}, {"kernel", f.kernel}, {"ptx_line", f.ptx.line},
+                        {"source", f.source.file}, {"line", f.source.line}, {"cta", f.cta}, {"thread", f.thread}});
+  return Json{{"counts", counts},
+              {"counted_ctas", e.counted_ctas},
+              {"scale", e.scale},
+              {"exact", e.exact},
+              {"unique_bytes", e.unique_bytes},
+              {"l2_miss_ratio", e.l2_miss_ratio},
+              {"verification",
+               {{"passed", v.passed},
+                {"ctas_run", v.ctas_run},
+                {"ctas_total", v.ctas_total},
+                {"rows_checked", v.rows_checked},
+                {"error_over_tolerance", v.error_over_tolerance},
+                {"findings", findings},
+                {"failure", v.failure}}}}
+      .dump();
+}
+
+std::optional<Evaluation> from_payload(const std::string& text) {
+  try {
+    const Json j = Json::parse(text);
+    Evaluation e;
+    for_each_count(e.counts, [&](const char* name, uint64_t& v) { v = j.at("counts").at(name).get<uint64_t>(); });
+    e.counted_ctas = j.at("counted_ctas").get<uint64_t>();
+    e.scale = j.at("scale").get<double>();
+    e.exact = j.at("exact").get<bool>();
+    e.unique_bytes = j.at("unique_bytes").get<double>();
+    e.l2_miss_ratio = j.at("l2_miss_ratio").get<double>();
+    const Json& v = j.at("verification");
+    e.verification.passed = v.at("passed").get<bool>();
+    e.verification.ctas_run = v.at("ctas_run").get<uint64_t>();
+    e.verification.ctas_total = v.at("ctas_total").get<uint64_t>();
+    e.verification.rows_checked = v.at("rows_checked").get<uint64_t>();
+    // An infinite error is written as null.
+    const Json& error = v.at("error_over_tolerance");
+    e.verification.error_over_tolerance = error.is_null() ? std::numeric_limits<double>::infinity() : error.get<double>();
+    e.verification.failure = v.at("failure").get<std::string>();
+    for (const Json& f : v.at("findings")) {
+      Finding finding;
+      finding.kind = f.at("kind").get<std::string>();
+      finding.message = f.at("message").get<std::string>();
+      finding.kernel = f.at("kernel").get<std::string>();
+      finding.ptx.line = f.at("ptx_line").get<int>();
+      finding.source = {f.at("source").get<std::string>(), f.at("line").get<int>(), 0};
+      finding.cta = f.at("cta").get<uint64_t>();
+      finding.thread = f.at("thread").get<uint32_t>();
+      e.verification.findings.push_back(std::move(finding));
+    }
+    return e;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace roofgen

@@ -1,0 +1,88 @@
+// What a tuning run found out. One struct, from which every view (text, JSON, explain) is printed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "roofgen/pipeline.h"
+#include "tuner/device.h"
+#include "tuner/roofline.h"
+
+namespace roofgen {
+
+/// One tuned kernel of a variant.
+struct KernelReport {
+  Schedule schedule;
+  std::string stage;
+  std::string digest;
+  int registers = 0;
+  int64_t spill_bytes = 0, smem_bytes = 0;
+  int threads = 0;
+  std::vector<std::string> advisories;
+  Occupancy occupancy;
+  Work work;                    ///< of the whole launch
+  bool work_exact = true;       ///< scaled from every CTA of the reduced problem, not from slices
+  Counts counts;                ///< of the CTAs that were counted
+  double flops = 0;             ///< MMA FLOPs executed, masked parts of diagonal tiles included
+  double arithmetic_intensity = 0;  ///< flops / DRAM bytes
+  KernelTime time;
+  bool intermediate_in_l2 = false;  ///< a temporary it touches stays in L2: judged against the L2 roof
+  double waste = 0, idle = 0, stall = 0;  ///< T = T_problem x waste x idle x stall
+  Verification verification;
+  std::optional<double> measured_us;      ///< one launch on a real GPU, not a tuned result
+};
+
+struct VariantReport {
+  std::string name;
+  std::string description;
+  bool available = true;         ///< false: rejected as a whole
+  std::string rejected_because;
+  bool verified = false;
+  Verification verification;     ///< of the chain of winners
+  std::vector<KernelReport> kernels;
+  double seconds = 0;            ///< sum over kernels
+  double dram_bytes = 0, l2_bytes = 0, flops = 0;
+  double arithmetic_intensity() const { return dram_bytes > 0 ? flops / dram_bytes : 0; }
+};
+
+struct FusionVerdict {
+  std::string decision;  ///< "fuse", "separate", "undecided", "fused only", "separate only", "none"
+  std::string reason;    ///< one sentence
+  double speedup = 0;    ///< unfused time / fused time; 0 when only one can run
+  double band = 0;       ///< relative error band of `speedup`
+};
+
+struct TuneReport {
+  Problem problem;
+  Device device;
+  bool simulated = true;          ///< the executor was the simulator
+  std::string executor_device;    ///< "h200-sxm (simulated)"
+  std::string arch;
+  std::string compiler;
+  std::string strategy;
+  uint64_t seed = 0;
+  uint64_t considered = 0;        ///< points of all spaces looked at
+  std::map<std::string, uint64_t> rejected;  ///< by stage of rejection
+  uint64_t compiled = 0;          ///< binaries obtained, from NVRTC or the cache
+  uint64_t compiled_now = 0;      ///< NVRTC compilations of this run
+  uint64_t simulated_binaries = 0;///< distinct binaries that ran every CTA of the reduced problem
+  uint64_t simulated_now = 0;     ///< of which in this run (the rest is from the store)
+  std::vector<Rejected> rejections;
+  std::vector<VariantReport> variants;
+  ProblemFloor floor_sustained, floor_datasheet;
+  double score = 0, score_datasheet = 0;  ///< T_problem / T of the best variant
+  std::string best_variant;
+  FusionVerdict verdict;
+  bool interrupted = false;
+  double elapsed_s = 0;           ///< never part of the JSON: same seed and store, same bytes
+  const VariantReport* find(const std::string& name) const {
+    for (const VariantReport& v : variants)
+      if (v.name == name) return &v;
+    return nullptr;
+  }
+};
+
+}  // namespace roofgen

@@ -1,0 +1,112 @@
+#include "tuner/roofline.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace roofgen {
+namespace {
+
+/// FMA-pipe instructions that emulate one exp2 (FlashAttention-4's range reduction and cubic:
+/// about nine, and the clamp).
+constexpr double kExpEmulationOps = 10;
+
+/// Overlap of the pipes of one SM: a scheduler with w resident warps hides w / (w + kOverlapHalf)
+/// of what the busiest pipe leaves over. The one fitted constant; docs/model.md has the points.
+constexpr double kOverlapHalf = 6.5;
+
+double clock_hz(const Device& d, RoofSet set) {
+  return 1e6 * d.at(set == RoofSet::kSustained ? "clock_sustained_mhz" : "clock_tensor_mhz");
+}
+
+const char* tensor_cell(DType dtype) {
+  return dtype == DType::kFp16 ? "mma_sync_flops_per_clk_fp16" : "mma_sync_flops_per_clk_bf16";
+}
+
+const char* peak_cell(DType dtype) { return dtype == DType::kFp16 ? "peak_fp16_tflops" : "peak_bf16_tflops"; }
+
+}  // namespace
+
+Work& Work::operator+=(const Work& o) {
+  mma_flops += o.mma_flops;
+  mufu_ops += o.mufu_ops;
+  fp32_ops += o.fp32_ops;
+  alu_ops += o.alu_ops;
+  issue_slots += o.issue_slots;
+  smem_wavefronts += o.smem_wavefronts;
+  l2_bytes += o.l2_bytes;
+  dram_bytes += o.dram_bytes;
+  ctas += o.ctas;
+  warps_per_cta = std::max(warps_per_cta, o.warps_per_cta);
+  return *this;
+}
+
+std::vector<RoofTime> roof_times(const Device& d, const Work& w, DType dtype, RoofSet set) {
+  const double sm_clocks = d.at("sms") * clock_hz(d, set);
+  const bool sustained = set == RoofSet::kSustained;
+  return {
+      {"tensor (mma.sync)", w.mma_flops / (d.at(tensor_cell(dtype)) * sm_clocks), true},
+      {"SFU", w.mufu_ops / (d.at("mufu_lanes") * sm_clocks), true},
+      {"FP32", w.fp32_ops / (d.at("fp32_lanes") * sm_clocks), true},
+      {"ALU", w.alu_ops / (d.at("int_lanes") * sm_clocks), true},
+      {"shared memory", w.smem_wavefronts * 128 / (d.at("smem_bytes_per_clk") * sm_clocks), true},
+      {"issue", w.issue_slots / (d.at("issue_per_clk") * sm_clocks), true},
+      {"L2", w.l2_bytes / (1e9 * d.at(sustained ? "l2_sustained_gb_s" : "l2_gb_s")), false},
+      {"DRAM", w.dram_bytes / (1e9 * d.at(sustained ? "dram_sustained_gb_s" : "dram_gb_s")), false},
+  };
+}
+
+ProblemFloor problem_floor(const Device& d, const Op::Floor& f, DType dtype, RoofSet set) {
+  const double clock = clock_hz(d, set);
+  const double scale = clock / (1e6 * d.at("clock_tensor_mhz"));
+  const double exp_rate = d.at("sms") * clock * (d.at("mufu_lanes") + d.at("fp32_lanes") / kExpEmulationOps);
+  const RoofTime roofs[] = {
+      {"tensor", f.mma_flops / (1e12 * d.at(peak_cell(dtype)) * scale), true},
+      {"SFU", f.exps / exp_rate, true},
+      {"DRAM", f.dram_bytes / (1e9 * d.at(set == RoofSet::kSustained ? "dram_sustained_gb_s" : "dram_gb_s")), false},
+  };
+  const RoofTime& top = *std::max_element(std::begin(roofs), std::end(roofs), [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  return {top.seconds + 1e-6 * d.at("launch_us"), top.name};
+}
+
+KernelTime estimate(const Device& d, const Work& w, DType dtype, const Occupancy& occ) {
+  KernelTime out;
+  const std::vector<RoofTime> roofs = roof_times(d, w, dtype, RoofSet::kSustained);
+  const double sms = d.at("sms"), clock = clock_hz(d, RoofSet::kSustained);
+  const double resident = std::max(1, occ.ctas_per_sm);
+  const double ctas = std::max(1.0, w.ctas);
+  out.waves = ctas / (sms * resident);
+
+  // Idle: the busiest SM gets ceil(ctas / sms) CTAs, the average one ctas / sms. The chip-wide
+  // roofs are only reached when enough SMs ask: each draws at most its own L2 port.
+  const double imbalance = std::ceil(ctas / sms) * sms / ctas;
+  const double active_sms = std::min(sms, ctas);
+  const double port_seconds = w.l2_bytes / (active_sms * d.at("l2_bytes_per_clk_sm") * clock);
+  double chip = port_seconds, busiest = 0, sum = 0;
+  for (const RoofTime& r : roofs) {
+    if (r.seconds > out.work_seconds) {
+      out.work_seconds = r.seconds;
+      out.bound_by = r.name;
+    }
+    if (!r.per_sm) {
+      chip = std::max(chip, r.seconds);
+    } else {
+      busiest = std::max(busiest, r.seconds);
+      if (r.name != "issue") sum += r.seconds;  // issue slots bound the pipes, they are not one
+    }
+  }
+  const double launch = 1e-6 * d.at("launch_us");
+  const double ideal = std::max(busiest * imbalance, chip);
+  out.kernel_seconds = ideal + launch;
+  if (launch > ideal) out.bound_by = "launch";
+  else if (busiest * imbalance > chip && imbalance > 1.5) out.bound_by = "parallelism";
+
+  // Stall: what the resident warps fail to overlap, and each wave's first trip to memory.
+  const double warps = resident * std::max(1, w.warps_per_cta) / 4.0;
+  const double overlap = warps / (warps + kOverlapHalf);
+  const double pipes = busiest + (1 - overlap) * std::max(0.0, sum - busiest);
+  const double first_trip = std::ceil(out.waves) * (d.at("dram_latency") + d.at("l2_latency")) / clock / resident;
+  out.seconds = std::max(pipes * imbalance, chip) + first_trip + launch;
+  return out;
+}
+
+}  // namespace roofgen

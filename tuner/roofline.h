@@ -1,0 +1,65 @@
+// Work, roofs and time. The work of a kernel is counted; a roof is a rate of the device; the time of
+// a kernel is explained as T = T_problem x waste x idle x stall:
+//   T_problem  the floor any implementation of the problem pays, at full-chip rates
+//   waste      T_work / T_problem:   work really done over work required (fusion removes it)
+//   idle       T_kernel / T_work:    waves, tails, too few CTAs, launches (tile shape removes it)
+//   stall      T / T_kernel:         what scheduling fails to overlap
+// docs/model.md derives each term, states the fitted constant and how far the model is off.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/ops/op.h"
+#include "roofgen/pipeline.h"
+#include "tuner/device.h"
+
+namespace roofgen {
+
+/// Work of one whole launch. Bytes and events, not rates.
+struct Work {
+  double mma_flops = 0;
+  double mufu_ops = 0;          ///< lane operations on the special function unit
+  double fp32_ops = 0;          ///< lane operations on the FP32 pipe
+  double alu_ops = 0;           ///< lane operations on the integer/min-max/convert pipe
+  double issue_slots = 0;       ///< warp-instructions
+  double smem_wavefronts = 0;   ///< 128-byte port cycles
+  double l2_bytes = 0;          ///< requests between L1 and L2, both directions
+  double dram_bytes = 0;        ///< model on top of the counted sectors
+  double ctas = 0;
+  int warps_per_cta = 0;
+  Work& operator+=(const Work& other);
+};
+
+/// The two rate sets of a device: what the datasheet says and what is sustained in practice.
+enum class RoofSet { kDatasheet, kSustained };
+
+/// One ceiling and the time the work needs under it alone, at full-chip rate.
+struct RoofTime {
+  std::string name;    ///< "tensor (mma.sync)", "DRAM", "L2", "SFU", "shared memory", "issue", "FP32", "ALU"
+  double seconds = 0;
+  bool per_sm = true;  ///< an SM-local unit, idle on an SM without a CTA; DRAM and L2 are not
+};
+std::vector<RoofTime> roof_times(const Device& device, const Work& work, DType dtype, RoofSet set);
+
+/// T_problem in seconds, and the roof that sets it.
+struct ProblemFloor {
+  double seconds = 0;
+  std::string bound_by;
+};
+ProblemFloor problem_floor(const Device& device, const Op::Floor& floor, DType dtype, RoofSet set);
+
+/// The closed-form estimate of one launch. Origin: model.
+struct KernelTime {
+  double seconds = 0;
+  double work_seconds = 0;    ///< T_work
+  double kernel_seconds = 0;  ///< T_kernel
+  std::string bound_by;
+  double waves = 0;
+};
+KernelTime estimate(const Device& device, const Work& work, DType dtype, const Occupancy& occupancy);
+
+/// Relative error band of `estimate`, from its comparison with published times (docs/model.md).
+inline constexpr double kModelErrorBand = 0.35;
+
+}  // namespace roofgen

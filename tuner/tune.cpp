@@ -1,0 +1,624 @@
+#include "tuner/tune.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "generator/suggest.h"
+#include "tuner/evaluation_json.h"
+#include "tuner/strategy.h"
+#include "tuner/verdict.h"
+#include "tuner/verify.h"
+#include "tuner/work.h"
+
+namespace roofgen {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Times of the model closer than this are one time; the cheaper kernel is taken.
+constexpr double kTie = 0.01;
+
+/// Work limit that sets the default number of candidates of a big problem: about a minute of
+/// simulation on two cores.
+constexpr double kDefaultBudgetFlops = 2e12;
+constexpr uint64_t kFewestEvals = 8;
+
+/// One candidate on its way through the loop.
+struct Task {
+  Candidate candidate;
+  Program program;
+  Launch launch;  ///< of the real problem
+  Occupancy occupancy;
+  bool compiled = false;
+  std::optional<Evaluation> evaluation;
+};
+
+/// One stage of one variant, with the points chosen for execution. tasks[0] is the default.
+struct StagePlan {
+  const Variant* variant = nullptr;
+  size_t index = 0;
+  std::vector<Legal> legal;
+  std::vector<double> predicted;
+  size_t preset = 0;
+  std::deque<Task> tasks;
+};
+
+/// Simulation threads with a queue. Tasks are independent; the order of completion does not show
+/// in any result.
+class Pool {
+ public:
+  explicit Pool(int threads) {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  }
+  ~Pool() {
+    {
+      const std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& t : threads_) t.join();
+  }
+  void push(std::function<void()> job) {
+    {
+      const std::lock_guard lock(mutex_);
+      jobs_.push_back(std::move(job));
+      ++pending_;
+    }
+    wake_.notify_one();
+  }
+  /// Waits until nothing is pending, calling `tick` now and then.
+  void drain(const std::function<void()>& tick) {
+    std::unique_lock lock(mutex_);
+    while (pending_ > 0) {
+      idle_.wait_for(lock, std::chrono::milliseconds(100));
+      lock.unlock();
+      tick();
+      lock.lock();
+    }
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [&] { return closing_ || !jobs_.empty(); });
+      if (jobs_.empty()) return;
+      auto job = std::move(jobs_.front());
+      jobs_.pop_front();
+      lock.unlock();
+      job();
+      lock.lock();
+      if (--pending_ == 0) idle_.notify_all();
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable wake_, idle_;
+  std::deque<std::function<void()>> jobs_;
+  size_t pending_ = 0;
+  bool closing_ = false;
+  std::vector<std::thread> threads_;
+};
+
+class Tuner {
+ public:
+  Tuner(const TuneContext& context, const Problem& problem, const TuneOptions& options)
+      : context_(context), problem_(problem), options_(options), started_(Clock::now()) {}
+
+  Result<TuneResult> run() {
+    TuneReport& report = result_.report;
+    report.problem = problem_;
+    report.device = context_.device;
+    report.simulated = context_.executor.origin() == Origin::kSimulated;
+    report.executor_device = context_.executor.info().device_name;
+    report.compiler = context_.compiler.description();
+    report.strategy = options_.strategy;
+    report.seed = options_.seed;
+    ROOFGEN_TRY(strategy_, find_strategy(options_.strategy));
+    ROOFGEN_TRY(scope_, problem_scope(context_.op, problem_, limits(context_.device)));
+    ROOFGEN_TRY(variants_, load_variants(context_.files, problem_.op));
+    ROOFGEN_CHECK(choose_variants());
+    ROOFGEN_CHECK(check_pins());
+    for (const Variant& v : variants_) ROOFGEN_CHECK(plan_variant(v));
+    if (plans_.empty()) return nothing_legal();
+    ROOFGEN_CHECK(choose_points());
+    ROOFGEN_CHECK(execute());
+    assemble();
+    if (report.compiled == 0 && first_compile_error_ && !stopped()) return *first_compile_error_;
+    report.interrupted = options_.stop && options_.stop->load();
+    report.elapsed_s = seconds_since_start();
+    return std::move(result_);
+  }
+
+ private:
+  double seconds_since_start() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
+  bool stopped() const {
+    return (options_.stop && options_.stop->load()) ||
+           (options_.time_limit_s > 0 && seconds_since_start() > options_.time_limit_s);
+  }
+  void reject(Rejected r) {
+    const std::lock_guard lock(mutex_);
+    ++result_.report.rejected[r.stage];
+    result_.report.rejections.push_back(std::move(r));
+  }
+
+  Result<void> choose_variants() {
+    if (options_.variants.empty()) return {};
+    std::vector<std::string> names;
+    for (const Variant& v : variants_) names.push_back(v.name);
+    for (const std::string& wanted : options_.variants)
+      if (std::find(names.begin(), names.end(), wanted) == names.end())
+        return Error{Exit::kUsage, fmt::format("unknown variant \"{}\"{}", wanted, did_you_mean(wanted, names))};
+    std::erase_if(variants_, [&](const Variant& v) {
+      return std::find(options_.variants.begin(), options_.variants.end(), v.name) == options_.variants.end();
+    });
+    return {};
+  }
+
+  /// A pin must name a parameter of some stage and have its type.
+  Result<void> check_pins() const {
+    std::vector<std::string> names;
+    for (const Variant& v : variants_)
+      for (const Stage& s : v.stages)
+        for (const Param& p : s.params) names.push_back(p.name);
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    for (const auto& [name, value] : options_.pins) {
+      if (std::find(names.begin(), names.end(), name) == names.end())
+        return Error{Exit::kUsage, fmt::format("--set {}: no such parameter{}", name, did_you_mean(name, names))};
+      for (const Variant& v : variants_)
+        for (const Stage& s : v.stages)
+          for (const Param& p : s.params)
+            if (p.name == name && p.values[0].index() != value.index())
+              return Error{Exit::kUsage, fmt::format("--set {}={}: {} takes values like {}", name, to_string(value), name,
+                                                     to_string(p.values[0]))};
+    }
+    return {};
+  }
+
+  Result<void> plan_variant(const Variant& v) {
+    VariantReport report{v.name, v.description};
+    const auto unavailable = [&](const char* stage, std::string reason) {
+      reject({Schedule{v.name, "", {}}, stage, reason});
+      report.available = false;
+      report.rejected_because = std::move(reason);
+      result_.report.variants.push_back(report);
+    };
+    ROOFGEN_TRY(std::vector<Buffer> temps, temporaries(v, scope_));
+    double total = 0, temporary = 0;
+    for (const Buffer& b : context_.op.buffers(problem_)) total += static_cast<double>(b.bytes);
+    std::vector<std::string> names;
+    for (const Buffer& b : temps) {
+      temporary += static_cast<double>(b.bytes);
+      names.push_back(b.name);
+    }
+    if (total + temporary > context_.device.at("memory_bytes")) {
+      unavailable("memory", fmt::format("{} need {} of device memory, {} has {}", temporary > 0 ? fmt::format("{}", fmt::join(names, " and ")) : "its tensors",
+                                        bytes_text(temporary > 0 ? temporary : total), context_.device.name,
+                                        bytes_text(context_.device.at("memory_bytes"))));
+      return {};
+    }
+    std::vector<StagePlan> plans;
+    for (size_t i = 0; i < v.stages.size(); ++i) {
+      StagePlan plan;
+      plan.variant = &v;
+      plan.index = i;
+      ROOFGEN_CHECK(collect_legal(plan));
+      if (plan.legal.empty()) {
+        unavailable("constraint", fmt::format("no legal point for {}: {}", v.stages[i].name, last_reason_));
+        return {};
+      }
+      plans.push_back(std::move(plan));
+    }
+    for (StagePlan& p : plans) plans_.push_back(std::move(p));
+    result_.report.variants.push_back(std::move(report));
+    return {};
+  }
+
+  Result<void> collect_legal(StagePlan& plan) {
+    const Stage& stage = plan.variant->stages[plan.index];
+    std::vector<Schedule> points = enumerate(*plan.variant, stage, options_.pins);
+    result_.report.considered += points.size();
+    ROOFGEN_TRY(const Schedule preset, default_schedule(*plan.variant, stage, scope_, options_.pins));
+    bool preset_legal = false;
+    for (Schedule& s : points) {
+      const bool is_preset = s.params == preset.params;
+      auto checked = check_schedule(*plan.variant, stage, std::move(s), scope_);
+      if (auto error = std::get_if<Error>(&checked)) return *error;
+      if (auto rejected = std::get_if<Rejected>(&checked)) {
+        last_reason_ = rejected->reason;
+        reject(std::move(*rejected));
+        continue;
+      }
+      Legal& legal = std::get<Legal>(checked);
+      auto predicted = prior(context_.device, stage, legal, problem_.dtype);
+      if (!predicted) {
+        // A launch that cannot be (a grid beyond the limits) makes the point illegal.
+        last_reason_ = predicted.error().message;
+        reject({legal.schedule, "launch", last_reason_});
+        continue;
+      }
+      if (is_preset) {
+        plan.preset = plan.legal.size();
+        preset_legal = true;
+      }
+      plan.predicted.push_back(predicted->seconds);
+      plan.legal.push_back(std::move(legal));
+    }
+    if (!preset_legal && !plan.legal.empty())
+      plan.preset = static_cast<size_t>(std::min_element(plan.predicted.begin(), plan.predicted.end()) - plan.predicted.begin());
+    return {};
+  }
+
+  Error nothing_legal() const {
+    std::string reason = result_.report.variants.empty() ? "no variant" : result_.report.variants[0].rejected_because;
+    Error error{Exit::kUnavailable, "no legal point: " + reason};
+    for (size_t i = 1; i < result_.report.variants.size(); ++i)
+      error.notes.push_back(fmt::format("  {}: {}", result_.report.variants[i].name, result_.report.variants[i].rejected_because));
+    return error;
+  }
+
+  /// Splits the evaluations evenly over the variants, then over their stages; what a small space
+  /// leaves over goes to the others.
+  Result<void> choose_points() {
+    uint64_t evals = options_.evals;
+    if (evals == 0) {
+      const double flops = context_.op.floor(context_.op.reduced(problem_)).mma_flops;
+      evals = std::clamp(static_cast<uint64_t>(kDefaultBudgetFlops / std::max(flops, 1.0)), kFewestEvals, kDefaultEvals);
+    }
+    std::map<const Variant*, size_t> stages;
+    for (const StagePlan& p : plans_) ++stages[p.variant];
+    std::vector<size_t> share(plans_.size(), 1);
+    uint64_t given = plans_.size();
+    // Largest need first: the stage whose share is furthest below its due gets the next one.
+    while (given < evals) {
+      size_t neediest = plans_.size();
+      double lowest = 0;
+      for (size_t i = 0; i < plans_.size(); ++i) {
+        if (share[i] >= plans_[i].legal.size()) continue;
+        const double filled = static_cast<double>(share[i]) * static_cast<double>(stages[plans_[i].variant]);
+        if (neediest == plans_.size() || filled < lowest) {
+          neediest = i;
+          lowest = filled;
+        }
+      }
+      if (neediest == plans_.size()) break;
+      ++share[neediest];
+      ++given;
+    }
+    for (size_t i = 0; i < plans_.size(); ++i) {
+      StagePlan& plan = plans_[i];
+      const Stage& stage = plan.variant->stages[plan.index];
+      for (size_t at : strategy_->select({plan.predicted, plan.preset, share[i], options_.seed})) {
+        Task task;
+        task.candidate.variant = plan.variant;
+        task.candidate.stage_index = plan.index;
+        task.candidate.schedule = plan.legal[at].schedule;
+        ROOFGEN_TRY(task.program, generate(context_.files, stage, plan.legal[at]));
+        ROOFGEN_TRY(task.launch, make_launch(stage, plan.legal[at]));
+        plan.tasks.push_back(std::move(task));
+      }
+    }
+    return {};
+  }
+
+  Verifier& verifier(const Variant& v) {
+    std::unique_ptr<Verifier>& slot = verifiers_[&v];
+    if (!slot) slot = std::make_unique<Verifier>(context_.op, problem_, context_.device, v, context_.executor);
+    return *slot;
+  }
+
+  /// Defaults first, stage by stage, because they feed the stages behind them; then all others at once.
+  Result<void> execute() {
+    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+    Pool pool(options_.jobs > 0 ? options_.jobs : static_cast<int>(cores));
+    for (const StagePlan& p : plans_) total_ += p.tasks.size();
+    std::vector<Task*> first, rest;
+    for (StagePlan& p : plans_)
+      for (size_t i = 0; i < p.tasks.size(); ++i) (i == 0 ? first : rest).push_back(&p.tasks[i]);
+    for (auto* round : {&first, &rest}) {
+      if (stopped()) break;
+      ROOFGEN_CHECK(execute_round(*round, pool));
+    }
+    return {};
+  }
+
+  Result<void> execute_round(const std::vector<Task*>& tasks, Pool& pool) {
+    std::vector<const Program*> programs;
+    for (Task* t : tasks) programs.push_back(&t->program);
+    std::vector<Task*> held;
+    context_.compiler.compile_all(programs, [&](CompileOutcome outcome) {
+      Task& task = *tasks[outcome.index];
+      if (accept(task, std::move(outcome)) && !recall(task)) {
+        if (verifier(*task.candidate.variant).can_feed(task.candidate.stage_index)) dispatch(task, pool);
+        else held.push_back(&task);
+      }
+      tick();
+      return !stopped();
+    });
+    pool.drain([&] { tick(); });
+    // Later stages wait for a feeder: the first verified candidate of the stage before, default first.
+    for (size_t stage = 1; !held.empty() && !stopped(); ++stage) {
+      std::vector<Task*> ready;
+      std::erase_if(held, [&](Task* t) {
+        if (t->candidate.stage_index != stage) return false;
+        ready.push_back(t);
+        return true;
+      });
+      for (Task* t : ready) {
+        ROOFGEN_TRY(const bool fed, ensure_feeder(*t->candidate.variant, stage - 1));
+        if (fed) dispatch(*t, pool);
+        else if (!stopped()) reject({t->candidate.schedule, "feeder", fmt::format("no verified {} to feed it", t->candidate.variant->stages[stage - 1].name)});
+      }
+      pool.drain([&] { tick(); });
+    }
+    return {};
+  }
+
+  Result<bool> ensure_feeder(const Variant& v, size_t stage) {
+    Verifier& ver = verifier(v);
+    if (ver.can_feed(stage + 1)) return true;
+    if (stage > 0) {
+      ROOFGEN_TRY(const bool fed, ensure_feeder(v, stage - 1));
+      if (!fed) return false;
+    }
+    for (StagePlan& plan : plans_)
+      if (plan.variant == &v && plan.index == stage)
+        for (Task& t : plan.tasks)
+          if (t.evaluation && t.evaluation->verification.passed) {
+            ROOFGEN_CHECK(ver.set_feeder(t.candidate));
+            return true;
+          }
+    return false;
+  }
+
+  /// Takes a compile outcome; false when the candidate went no further.
+  bool accept(Task& task, CompileOutcome outcome) {
+    ++finished_;
+    if (!outcome.cached) ++result_.report.compiled_now;
+    if (!outcome.binary) {
+      if (!first_compile_error_) first_compile_error_ = outcome.binary.error();
+      reject({task.candidate.schedule, "compile", to_string(outcome.binary.error())});
+      return false;
+    }
+    ++result_.report.compiled;
+    Binary& b = task.candidate.binary = std::move(*outcome.binary);
+    result_.report.arch = b.arch;
+    if (b.spill_bytes > 0) {
+      reject({task.candidate.schedule, "spill", fmt::format("spill_bytes <= 0 ({} <= 0, at {} registers)", b.spill_bytes, b.registers)});
+      return false;
+    }
+    task.occupancy = occupancy(context_.device, b.registers, b.static_smem_bytes + task.launch.smem_bytes, static_cast<int>(task.launch.block.count()));
+    if (task.occupancy.ctas_per_sm == 0) {
+      reject({task.candidate.schedule, "occupancy", fmt::format("not one CTA fits an SM: {} registers x {} threads, {} bytes of shared memory",
+                                                                b.registers, task.launch.block.count(), task.launch.smem_bytes)});
+      return false;
+    }
+    task.compiled = true;
+    return true;
+  }
+
+  /// A result depends on the binary, on what is run and checked, and on the few numbers of the
+  /// device that shape the L2 model; not on its bandwidths or clocks.
+  StoreKey key_of(const Task& task) {
+    const Device& d = context_.device;
+    std::string slice = fmt::format("{} {} {} {} {}", problem_.op, to_string(problem_.dtype), task.candidate.variant->name,
+                                    task.candidate.stage().name, verifier(*task.candidate.variant).plan().key());
+    for (const auto& [name, v] : problem_.dims) slice += fmt::format(" {}={}", name, v);
+    for (const auto& [name, v] : problem_.flags) slice += fmt::format(" {}={}", name, v);
+    for (const auto& [name, v] : problem_.reals) slice += fmt::format(" {}={}", name, v);
+    slice += fmt::format(" smem={} block={}", task.launch.smem_bytes, task.launch.block.count());
+    return {task.candidate.binary.digest, slice,
+            fmt::format("{} evaluation {}", context_.executor.info().name, kEvaluationVersion),
+            fmt::format("sms={} l2={} wave={}", d.integer("sms"), d.integer("l2_bytes"), task.occupancy.ctas_per_sm)};
+  }
+
+  /// True when the store already knows this evaluation.
+  bool recall(Task& task) {
+    if (!context_.store) return false;
+    const std::lock_guard lock(mutex_);
+    const auto payload = context_.store->lookup(key_of(task));
+    if (payload) task.evaluation = from_payload(*payload);
+    if (!task.evaluation) return false;
+    ++finished_;
+    conclude(task);
+    return true;
+  }
+
+  void dispatch(Task& task, Pool& pool) {
+    Verifier& ver = verifier(*task.candidate.variant);
+    const StoreKey key = key_of(task);
+    pool.push([this, &task, &ver, key] {
+      if (stopped()) return;
+      auto evaluated = ver.evaluate(task.candidate, task.occupancy);
+      const std::lock_guard lock(mutex_);
+      ++finished_;
+      if (!evaluated) {
+        ++result_.report.rejected["run"];
+        result_.report.rejections.push_back({task.candidate.schedule, "run", to_string(evaluated.error())});
+        return;
+      }
+      task.evaluation = std::move(*evaluated);
+      if (task.evaluation->exact) simulated_now_.insert(task.candidate.binary.digest);
+      // A measured time is not a verified count: only simulated evaluations are remembered.
+      if (context_.store && !task.evaluation->measured_ns) context_.store->put(key, to_payload(*task.evaluation));
+      conclude(task);
+    });
+  }
+
+  /// Called with mutex_ held.
+  void conclude(Task& task) {
+    const Verification& v = task.evaluation->verification;
+    if (v.ctas_run > 0 && v.ctas_run == v.ctas_total) simulated_.insert(task.candidate.binary.digest);
+    if (v.passed) return;
+    ++result_.report.rejected["verify"];
+    result_.report.rejections.push_back({task.candidate.schedule, "verify", v.failure});
+  }
+
+  void tick() {
+    if (!options_.progress) return;
+    uint64_t done;
+    {
+      const std::lock_guard lock(mutex_);
+      done = finished_;
+    }
+    options_.progress("compiling and verifying", done, 2 * total_);
+  }
+
+  // ---- from evaluations to the report ---------------------------------------------------------
+
+  /// Bytes of temporaries that stay in L2 between kernels and that this stage touches.
+  double l2_resident(const Task& task) const {
+    auto temps = temporaries(*task.candidate.variant, scope_);
+    if (!temps) return 0;
+    double all = 0, touched = 0;
+    for (const Buffer& b : *temps) {
+      all += static_cast<double>(b.bytes);
+      for (const Arg& arg : task.launch.args)
+        if (arg.is_buffer && arg.name == b.name) touched += static_cast<double>(b.bytes);
+    }
+    return all > 0 && all <= 0.8 * context_.device.at("l2_bytes") ? touched : 0;
+  }
+
+  KernelReport kernel_report(const Task& task) const {
+    const Evaluation& e = *task.evaluation;
+    const Binary& b = task.candidate.binary;
+    KernelReport k;
+    k.schedule = task.candidate.schedule;
+    k.stage = task.candidate.stage().name;
+    k.digest = b.digest;
+    k.registers = b.registers;
+    k.spill_bytes = b.spill_bytes;
+    k.smem_bytes = b.static_smem_bytes + task.launch.smem_bytes;
+    k.threads = static_cast<int>(task.launch.block.count());
+    k.advisories = b.advisories;
+    k.occupancy = task.occupancy;
+    const double resident = l2_resident(task);
+    k.intermediate_in_l2 = resident > 0;
+    k.work = work_from_counts(e, task.launch, resident);
+    k.work_exact = e.exact;
+    k.counts = e.counts;
+    k.flops = k.work.mma_flops;
+    k.arithmetic_intensity = k.work.dram_bytes > 0 ? k.flops / k.work.dram_bytes : 0;
+    k.time = estimate(context_.device, k.work, problem_.dtype, task.occupancy);
+    k.waste = k.time.work_seconds / result_.report.floor_sustained.seconds;
+    k.idle = k.time.kernel_seconds / k.time.work_seconds;
+    k.stall = k.time.seconds / k.time.kernel_seconds;
+    k.verification = e.verification;
+    if (e.measured_ns) k.measured_us = *e.measured_ns * 1e-3;
+    return k;
+  }
+
+  /// Fastest verified task of a stage; among ties fewer registers, then less shared memory, then
+  /// the order of the schedule text.
+  const Task* winner(const StagePlan& plan) const {
+    std::vector<std::pair<KernelReport, const Task*>> all;
+    for (const Task& t : plan.tasks)
+      if (t.evaluation && t.evaluation->verification.passed) all.emplace_back(kernel_report(t), &t);
+    if (all.empty()) return nullptr;
+    double least = all[0].first.time.seconds;
+    for (const auto& [k, t] : all) least = std::min(least, k.time.seconds);
+    const auto better = [](const KernelReport& a, const KernelReport& b) {
+      if (a.registers != b.registers) return a.registers < b.registers;
+      if (a.smem_bytes != b.smem_bytes) return a.smem_bytes < b.smem_bytes;
+      return to_string(a.schedule) < to_string(b.schedule);
+    };
+    const std::pair<KernelReport, const Task*>* best = nullptr;
+    for (const auto& entry : all)
+      if (entry.first.time.seconds <= least * (1 + kTie) && (!best || better(entry.first, best->first))) best = &entry;
+    return best->second;
+  }
+
+  void assemble() {
+    TuneReport& report = result_.report;
+    const Op::Floor floor = context_.op.floor(problem_);
+    report.floor_sustained = problem_floor(context_.device, floor, problem_.dtype, RoofSet::kSustained);
+    report.floor_datasheet = problem_floor(context_.device, floor, problem_.dtype, RoofSet::kDatasheet);
+    report.simulated_binaries = simulated_.size();
+    report.simulated_now = simulated_now_.size();
+    for (VariantReport& v : report.variants)
+      if (v.available) assemble_variant(v);
+    std::sort(report.rejections.begin(), report.rejections.end(), [](const Rejected& a, const Rejected& b) {
+      return std::tuple(a.stage, to_string(a.schedule)) < std::tuple(b.stage, to_string(b.schedule));
+    });
+    const VariantReport* best = nullptr;
+    for (const VariantReport& v : report.variants)
+      if (v.verified && (!best || v.seconds < best->seconds)) best = &v;
+    if (best) {
+      report.best_variant = best->name;
+      report.score = report.floor_sustained.seconds / best->seconds;
+      report.score_datasheet = report.floor_datasheet.seconds / best->seconds;
+    }
+    report.verdict = fusion_verdict(report.variants, kModelErrorBand);
+  }
+
+  void assemble_variant(VariantReport& v) {
+    std::vector<const Task*> winners;
+    for (const StagePlan& plan : plans_) {
+      if (plan.variant->name != v.name) continue;
+      const Task* best = winner(plan);
+      if (!best) return;  // verified stays false
+      winners.push_back(best);
+    }
+    std::vector<Candidate> chain;
+    for (const Task* t : winners) {
+      KernelReport k = kernel_report(*t);
+      v.seconds += k.time.seconds;
+      v.dram_bytes += k.work.dram_bytes;
+      v.l2_bytes += k.work.l2_bytes;
+      v.flops += k.flops;
+      chain.push_back(t->candidate);
+      result_.programs[v.name].push_back(t->program);
+      result_.binaries[v.name].push_back(t->candidate.binary);
+      result_.launches[v.name].push_back(t->launch);
+      v.kernels.push_back(std::move(k));
+    }
+    v.verification = winners.size() == 1 ? winners[0]->evaluation->verification : chain_verification(winners, chain);
+    v.verified = v.verification.passed;
+    if (!v.verified) reject({Schedule{v.name, "", {}}, "verify", "the winners together: " + v.verification.failure});
+  }
+
+  Verification chain_verification(const std::vector<const Task*>& winners, const std::vector<Candidate>& chain) {
+    StoreKey key = key_of(*winners[0]);
+    for (size_t i = 1; i < winners.size(); ++i) key.binary += "+" + winners[i]->candidate.binary.digest;
+    if (context_.store)
+      if (auto payload = context_.store->lookup(key))
+        if (auto e = from_payload(*payload)) return e->verification;
+    auto verified = verifier(*winners[0]->candidate.variant).verify_chain(chain);
+    Evaluation e;
+    if (verified) e.verification = std::move(*verified);
+    else e.verification.failure = verified.error().message;
+    if (context_.store && verified) context_.store->put(key, to_payload(e));
+    return e.verification;
+  }
+
+  const TuneContext& context_;
+  const Problem& problem_;
+  const TuneOptions& options_;
+  Clock::time_point started_;
+  const Strategy* strategy_ = nullptr;
+  expr::Map scope_;
+  std::vector<Variant> variants_;
+  std::deque<StagePlan> plans_;
+  std::map<const Variant*, std::unique_ptr<Verifier>> verifiers_;
+  std::string last_reason_;
+  std::optional<Error> first_compile_error_;
+  std::set<std::string> simulated_, simulated_now_;
+  uint64_t finished_ = 0, total_ = 0;
+  std::mutex mutex_;
+  TuneResult result_;
+};
+
+}  // namespace
+
+Result<TuneResult> tune(const TuneContext& context, const Problem& problem, const TuneOptions& options) {
+  return Tuner(context, problem, options).run();
+}
+
+}  // namespace roofgen

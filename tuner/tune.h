@@ -1,0 +1,54 @@
+// The search loop: enumerate, reject, rank by prior, compile, verify, count, estimate, rank.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "generator/generate.h"
+#include "runtime/compiler.h"
+#include "runtime/executor.h"
+#include "tuner/report.h"
+#include "tuner/store.h"
+
+namespace roofgen {
+
+struct TuneOptions {
+  std::map<std::string, ParamValue> pins;  ///< `--set`
+  std::vector<std::string> variants;       ///< `--variant`; empty: all
+  std::string strategy = "prior";
+  uint64_t evals = 0;       ///< executed candidates over all stages; 0 = kDefaultEvals
+  double time_limit_s = 0;  ///< start no new candidate after this; 0 = none
+  uint64_t seed = 0;
+  int jobs = 0;             ///< simulation threads; 0 = cores
+  /// Called from the calling thread: what is done, of how many.
+  std::function<void(const char* phase, uint64_t done, uint64_t total)> progress;
+  std::function<void(const std::string&)> warn;
+  const std::atomic<bool>* stop = nullptr;  ///< set by Ctrl-C; what is finished is kept
+};
+
+inline constexpr uint64_t kDefaultEvals = 72;
+
+/// The parts a run needs; the caller owns them.
+struct TuneContext {
+  const DataFiles& files;
+  const Op& op;
+  const Device& device;
+  Compiler& compiler;
+  Executor& executor;
+  Store* store = nullptr;  ///< nullptr: nothing is remembered
+};
+
+/// Winners' binaries beside the report, for `emit`.
+struct TuneResult {
+  TuneReport report;
+  std::map<std::string, std::vector<Program>> programs;  ///< by variant, in stage order
+  std::map<std::string, std::vector<Binary>> binaries;
+  std::map<std::string, std::vector<Launch>> launches;
+};
+
+Result<TuneResult> tune(const TuneContext& context, const Problem& problem, const TuneOptions& options);
+
+}  // namespace roofgen

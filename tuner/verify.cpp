@@ -1,0 +1,409 @@
+#include "tuner/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "tuner/half.h"
+#include "tuner/l2_model.h"
+
+namespace roofgen {
+namespace {
+
+/// Rows of one slice: a multiple of the row tiles 16, 32, 48, 64, 96, 128, 192 and 384, so that a
+/// slice cut for one stage holds whole tiles of every other.
+constexpr int64_t kBandRows = 384;
+
+/// A reduced problem whose buffers are larger is not held in memory whole.
+constexpr uint64_t kFullLimitBytes = uint64_t{768} << 20;
+
+RowBand band_at(int64_t batch, int64_t head, int64_t row, int64_t rows) {
+  const int64_t begin = std::min(row, rows - 1) / kBandRows * kBandRows;
+  return {batch, head, begin, std::min(begin + kBandRows, rows)};
+}
+
+std::vector<double> decode(std::span<const std::byte> raw, DType dtype) {
+  std::vector<double> out(raw.size() / static_cast<size_t>(size_of(dtype)));
+  for (size_t i = 0; i < out.size(); ++i) out[i] = load_element(raw.data(), i, dtype);
+  return out;
+}
+
+}  // namespace
+
+struct Verifier::Site {
+  std::string name;
+  Problem problem;
+  InputPattern pattern = InputPattern::kNormal;
+  bool whole = false;  ///< every CTA; else only those of the bands
+  bool counted = false;
+  bool real = false;   ///< the real launch, not the reduced problem
+  std::vector<RowBand> bands;
+  std::map<std::string, DevicePtr> inputs;
+  mutable std::mutex mutex;  ///< guards `inputs` while they are made
+};
+
+struct Verifier::StageRun {
+  RunResult result;
+  Launch launch;
+  uint64_t ctas = 0;
+  std::map<std::string, DevicePtr> written;  ///< buffers made for this run; the caller releases them
+};
+
+std::string VerifyPlan::key() const {
+  return fmt::format("full={} band={} bands=3 patterns=normal,zero_query,one_hot", full, band_rows);
+}
+
+Verifier::Verifier(const Op& op, Problem problem, const Device& device, const Variant& variant, Executor& executor)
+    : op_(op), problem_(std::move(problem)), device_(device), variant_(variant), executor_(executor) {
+  const Problem reduced = op_.reduced(problem_);
+  const auto dim = [](const Problem& p, const char* name) {
+    auto it = p.dims.find(name);
+    return it == p.dims.end() ? int64_t{1} : it->second;
+  };
+  plan_.band_rows = kBandRows;
+  plan_.reduced_flops = op_.floor(reduced).mma_flops;
+  uint64_t bytes = 0;
+  for (const Buffer& b : all_buffers(reduced)) bytes += b.bytes;
+  plan_.full = executor_.origin() == Origin::kSimulated && plan_.reduced_flops <= kFullLimitFlops && bytes <= kFullLimitBytes;
+
+  const int64_t rows = dim(problem_, "L");
+  const auto add = [&](std::string name, const Problem& p, InputPattern pattern, bool whole, bool real,
+                       std::vector<RowBand> bands) {
+    auto site = std::make_unique<Site>();
+    site->name = std::move(name);
+    site->problem = p;
+    site->pattern = pattern;
+    site->whole = whole;
+    site->real = real;
+    // Two bands may fall together when L is small.
+    for (const RowBand& b : bands)
+      if (std::none_of(site->bands.begin(), site->bands.end(), [&](const RowBand& o) {
+            return o.batch == b.batch && o.head == b.head && o.row_begin == b.row_begin;
+          }))
+        site->bands.push_back(b);
+    sites_.push_back(std::move(site));
+  };
+  if (plan_.full) {
+    std::vector<RowBand> all;
+    for (int64_t h = 0; h < dim(reduced, "heads"); ++h) all.push_back({0, h, 0, rows});
+    add("reduced", reduced, InputPattern::kNormal, true, false, all);
+    sites_.back()->counted = true;
+  }
+  const int64_t last_head = dim(problem_, "heads") - 1, last_batch = dim(problem_, "batch") - 1;
+  const int64_t heads = dim(reduced, "heads");
+  add("zero query", reduced, InputPattern::kZeroQuery, false, false,
+      {band_at(0, 0, 0, rows), band_at(0, heads - 1, rows - 1, rows)});
+  add("one-hot", reduced, InputPattern::kOneHot, false, false,
+      {band_at(0, 0, 0, rows), band_at(0, heads - 1, rows - 1, rows)});
+  add("real launch", problem_, InputPattern::kNormal, false, true,
+      {band_at(0, 0, 0, rows), band_at(last_batch / 2, last_head / 2, rows / 2, rows),
+       band_at(last_batch, last_head, rows - 1, rows)});
+  if (!plan_.full) sites_.back()->counted = true;
+}
+
+Verifier::~Verifier() {
+  for (const auto& site : sites_)
+    for (const auto& [name, ptr] : site->inputs) executor_.release(ptr);
+  for (const auto& [key, buffers] : feeders_)
+    for (const auto& [name, ptr] : buffers) executor_.release(ptr);
+}
+
+std::vector<Buffer> Verifier::all_buffers(const Problem& problem) const {
+  std::vector<Buffer> out = op_.buffers(problem);
+  if (auto temps = temporaries(variant_, op_.scope(problem)))
+    for (Buffer& b : *temps) out.push_back(std::move(b));
+  return out;
+}
+
+Result<DevicePtr> Verifier::input(const Site& site, const Buffer& buffer) {
+  const std::lock_guard lock(site.mutex);
+  auto& inputs = const_cast<Site&>(site).inputs;
+  if (auto it = inputs.find(buffer.name); it != inputs.end()) return it->second;
+  const Op* op = &op_;
+  ROOFGEN_TRY(DevicePtr ptr,
+              executor_.allocate(buffer.bytes, buffer.name,
+                                 [op, problem = site.problem, pattern = site.pattern, name = buffer.name](
+                                     uint64_t offset, std::span<std::byte> out) {
+                                   op->fill(problem, pattern, name, offset, out);
+                                 }));
+  inputs[buffer.name] = ptr;
+  return ptr;
+}
+
+Result<Launch> Verifier::launch_of(const Site& site, const Candidate& candidate) const {
+  ROOFGEN_TRY(expr::Map scope, problem_scope(op_, site.problem, limits(device_)));
+  auto checked = check_schedule(variant_, candidate.stage(), candidate.schedule, scope);
+  if (auto rejected = std::get_if<Rejected>(&checked))
+    return Error{Exit::kFailed, fmt::format("illegal for the {} problem: {}", site.name, rejected->reason)};
+  if (auto error = std::get_if<Error>(&checked)) return *error;
+  return make_launch(candidate.stage(), std::get<Legal>(checked));
+}
+
+Result<std::vector<uint64_t>> Verifier::select_ctas(const Launch& launch, const Site& site) const {
+  std::vector<uint64_t> out;
+  for (const GridAxis& axis : launch.axes)
+    if (axis.name == "row" && kBandRows % axis.step != 0)
+      return Error{Exit::kFailed, fmt::format("a row tile of {} does not divide the verification band of {} rows",
+                                              axis.step, kBandRows)};
+  for (const RowBand& band : site.bands) {
+    std::vector<uint64_t> ids{0};
+    uint64_t stride = 1;
+    for (int dim = 0; dim < 3; ++dim) {
+      for (const GridAxis& axis : launch.axes) {
+        if (axis.dim != dim) continue;
+        int64_t begin = 0, end = axis.extent;
+        if (axis.name == "row") {
+          begin = band.row_begin / axis.step;
+          end = (band.row_end + axis.step - 1) / axis.step;
+        } else if (axis.name == "head") {
+          begin = band.head / axis.step;
+          end = begin + 1;
+        } else if (axis.name == "batch") {
+          begin = band.batch / axis.step;
+          end = begin + 1;
+        }
+        std::vector<uint64_t> next;
+        next.reserve(ids.size() * static_cast<size_t>(end - begin));
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t index = axis.reverse ? axis.extent - 1 - i : i;
+          for (uint64_t id : ids) next.push_back(id + static_cast<uint64_t>(index) * stride);
+        }
+        ids = std::move(next);
+        stride *= static_cast<uint64_t>(axis.extent);
+      }
+    }
+    out.insert(out.end(), ids.begin(), ids.end());
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate& candidate, ModuleId module,
+                                               const Feed& feed, std::vector<std::vector<LineAccess>>* trace) {
+  StageRun run;
+  const auto fail = [&](Error error) {
+    for (const auto& [name, ptr] : run.written) executor_.release(ptr);
+    return error;
+  };
+  auto launch = launch_of(site, candidate);
+  if (!launch) return std::move(launch).error();
+  run.launch = std::move(*launch);
+  const std::vector<Buffer> buffers = all_buffers(site.problem);
+  for (Arg& arg : run.launch.args) {
+    if (!arg.is_buffer) continue;
+    const auto buffer = std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.name == arg.name; });
+    if (buffer == buffers.end()) continue;  // not asked for: a null pointer
+    if (buffer->role == Buffer::Role::kInput) {
+      auto ptr = input(site, *buffer);
+      if (!ptr) return fail(std::move(ptr).error());
+      arg.bits = ptr->address;
+    } else if (auto fed = feed.find(arg.name); fed != feed.end() && arg.name != candidate.stage().output) {
+      arg.bits = fed->second.address;
+    } else {
+      auto ptr = executor_.allocate(buffer->bytes, buffer->name);
+      if (!ptr) return fail(std::move(ptr).error());
+      run.written[arg.name] = *ptr;
+      arg.bits = ptr->address;
+    }
+  }
+  RunOptions options;
+  options.trace = trace;
+  run.ctas = run.launch.grid.count();
+  if (!site.whole && executor_.origin() == Origin::kSimulated) {
+    auto ctas = select_ctas(run.launch, site);
+    if (!ctas) return fail(std::move(ctas).error());
+    run.ctas = ctas->size();
+    options.ctas = CtaSelection{std::move(*ctas)};
+  }
+  auto result = executor_.run(module, run.launch, options);
+  if (!result) return fail(std::move(result).error());
+  run.result = std::move(*result);
+  return run;
+}
+
+Result<void> Verifier::compare(const Site& site, const Candidate& candidate, const Feed& buffers,
+                               Verification& into) const {
+  const std::vector<Buffer> all = all_buffers(site.problem);
+  const ElementReader reader = [&](const std::string& name, uint64_t first, std::span<double> out,
+                                   std::vector<bool>* valid) -> Result<void> {
+    const auto at = buffers.find(name);
+    const auto buffer = std::find_if(all.begin(), all.end(), [&](const Buffer& b) { return b.name == name; });
+    if (at == buffers.end() || buffer == all.end())
+      return Error{Exit::kFailed, fmt::format("{} is not written by {}", name, candidate.stage().name)};
+    const size_t size = static_cast<size_t>(size_of(buffer->dtype));
+    std::vector<std::byte> raw(out.size() * size);
+    std::vector<bool> written;
+    ROOFGEN_CHECK(executor_.read({at->second.address + first * size}, raw, valid ? &written : nullptr));
+    const std::vector<double> values = decode(raw, buffer->dtype);
+    std::copy(values.begin(), values.end(), out.begin());
+    if (valid) {
+      valid->assign(out.size(), true);
+      for (size_t i = 0; i < written.size(); ++i)
+        if (!written[i]) (*valid)[i / size] = false;
+    }
+    return {};
+  };
+  for (const RowBand& band : site.bands) {
+    ROOFGEN_TRY(Comparison c, op_.compare(site.problem, site.pattern, variant_.name, candidate.stage().name, band, reader));
+    into.rows_checked += c.rows;
+    into.error_over_tolerance = std::max(into.error_over_tolerance, c.worst);
+    if (!c.failure.empty() && into.failure.empty()) into.failure = fmt::format("{} problem: {}", site.name, c.failure);
+  }
+  return {};
+}
+
+const Verifier::Feed& Verifier::feed_of(const Site& site, size_t stage_index) const {
+  static const Feed kNone;
+  if (stage_index == 0) return kNone;
+  const std::lock_guard lock(mutex_);
+  auto it = feeders_.find({stage_index - 1, &site});
+  return it == feeders_.end() ? kNone : it->second;
+}
+
+bool Verifier::can_feed(size_t stage_index) const {
+  if (stage_index == 0) return true;
+  const std::lock_guard lock(mutex_);
+  return feeders_.count({stage_index - 1, sites_.back().get()}) != 0;
+}
+
+Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupancy& occupancy) {
+  Evaluation out;
+  ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
+  const auto unload = std::shared_ptr<void>(nullptr, [&](void*) { executor_.unload(module); });
+  const uint64_t wave = static_cast<uint64_t>(occupancy.ctas_per_sm) * static_cast<uint64_t>(device_.integer("sms"));
+  // Whole runs last: the small ones find most faults.
+  for (auto it = sites_.rbegin(); it != sites_.rend(); ++it) {
+    const Site& site = **it;
+    std::vector<std::vector<LineAccess>> trace;
+    ROOFGEN_TRY(const bool traced, may_overflow_l2(site, candidate, wave));
+    ROOFGEN_TRY(StageRun run, run_stage(site, candidate, module, feed_of(site, candidate.stage_index),
+                                        site.counted && traced ? &trace : nullptr));
+    const auto release = std::shared_ptr<void>(nullptr, [&](void*) {
+      for (const auto& [name, ptr] : run.written) executor_.release(ptr);
+    });
+    Verification& v = out.verification;
+    if (!site.real) {
+      v.ctas_total = run.launch.grid.count();
+      if (site.whole) v.ctas_run = run.ctas;
+    }
+    if (run.result.time_ns && site.real) out.measured_ns = run.result.time_ns;
+    if (!run.result.findings.empty()) {
+      v.findings = run.result.findings;
+      v.failure = fmt::format("{} problem: {}: {}", site.name, v.findings[0].kind, v.findings[0].message);
+      return out;
+    }
+    ROOFGEN_CHECK(compare(site, candidate, run.written, v));
+    if (!v.failure.empty()) return out;
+    if (site.counted && run.result.counts) {
+      out.counts = *run.result.counts;
+      out.counted_ctas = run.ctas;
+      ROOFGEN_CHECK(scale(candidate, site, run, out));
+      if (traced) {
+        ROOFGEN_TRY(const uint64_t group, group_ctas(candidate));
+        out.l2_miss_ratio = wave_miss_ratio(trace, std::min<uint64_t>(wave, real_ctas(candidate)), group, device_.at("l2_bytes"));
+      }
+    }
+  }
+  out.verification.passed = true;
+  return out;
+}
+
+Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const StageRun& run, Evaluation& out) const {
+  const uint64_t total = real_ctas(candidate);
+  if (total == 0) return Error{Exit::kFailed, "the launch of the whole problem is illegal"};
+  out.scale = static_cast<double>(total) / static_cast<double>(run.ctas);
+  out.exact = site.whole;
+  // Distinct bytes scale with the buffers the stage touches: K and V with the KV heads, Q and O
+  // with the query heads.
+  const auto bytes_of = [&](const Problem& p) {
+    double sum = 0;
+    const std::vector<Buffer> buffers = all_buffers(p);
+    for (const Arg& arg : run.launch.args)
+      for (const Buffer& b : buffers)
+        if (arg.is_buffer && b.name == arg.name) sum += static_cast<double>(b.bytes);
+    return sum;
+  };
+  const double seen = 32.0 * static_cast<double>(out.counts.unique_read_sectors + out.counts.unique_write_sectors);
+  out.unique_bytes = site.whole ? seen * bytes_of(problem_) / bytes_of(site.problem) : bytes_of(problem_);
+  return {};
+}
+
+uint64_t Verifier::real_ctas(const Candidate& candidate) const {
+  auto launch = launch_of(*sites_.back(), candidate);
+  return launch ? launch->grid.count() : 0;
+}
+
+Result<uint64_t> Verifier::group_ctas(const Candidate& candidate) const {
+  ROOFGEN_TRY(Launch launch, launch_of(*sites_.back(), candidate));
+  uint64_t ctas = 1;
+  for (const GridAxis& axis : launch.axes)
+    if (axis.name != "head" && axis.name != "batch") ctas *= static_cast<uint64_t>(axis.extent);
+  const auto heads = problem_.dims.find("heads"), kv = problem_.dims.find("kv_heads");
+  if (heads != problem_.dims.end() && kv != problem_.dims.end()) ctas *= static_cast<uint64_t>(heads->second / kv->second);
+  return ctas;
+}
+
+Result<bool> Verifier::may_overflow_l2(const Site& site, const Candidate& candidate, uint64_t wave) const {
+  if (!site.counted) return false;
+  ROOFGEN_TRY(const uint64_t group, group_ctas(candidate));
+  ROOFGEN_TRY(Launch launch, launch_of(site, candidate));
+  const Problem reduced = op_.reduced(problem_);
+  double bytes = 0;
+  for (const Buffer& b : all_buffers(reduced))
+    for (const Arg& arg : launch.args)
+      if (arg.is_buffer && arg.name == b.name) bytes += static_cast<double>(b.bytes);
+  const double groups = std::ceil(static_cast<double>(wave) / static_cast<double>(group)) + 1;
+  return groups * bytes > kL2Usable * device_.at("l2_bytes");
+}
+
+Result<void> Verifier::set_feeder(const Candidate& candidate) {
+  ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
+  const auto unload = std::shared_ptr<void>(nullptr, [&](void*) { executor_.unload(module); });
+  for (const auto& site : sites_) {
+    ROOFGEN_TRY(StageRun run, run_stage(*site, candidate, module, feed_of(*site, candidate.stage_index), nullptr));
+    Feed kept = feed_of(*site, candidate.stage_index);
+    for (const auto& [name, ptr] : run.written) kept[name] = ptr;
+    const std::lock_guard lock(mutex_);
+    Feed& slot = feeders_[{candidate.stage_index, site.get()}];
+    slot = std::move(kept);
+  }
+  return {};
+}
+
+Result<Verification> Verifier::verify_chain(const std::vector<Candidate>& chain) {
+  Verification out;
+  for (const auto& site : sites_) {
+    Feed feed;
+    std::vector<DevicePtr> made;
+    const auto release = std::shared_ptr<void>(nullptr, [&](void*) {
+      for (DevicePtr ptr : made) executor_.release(ptr);
+    });
+    for (const Candidate& candidate : chain) {
+      ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
+      const auto unload = std::shared_ptr<void>(nullptr, [&](void*) { executor_.unload(module); });
+      ROOFGEN_TRY(StageRun run, run_stage(*site, candidate, module, feed, nullptr));
+      for (const auto& [name, ptr] : run.written) {
+        feed[name] = ptr;
+        made.push_back(ptr);
+      }
+      if (site->whole) {
+        out.ctas_run += run.ctas;
+        out.ctas_total += run.launch.grid.count();
+      }
+      if (!run.result.findings.empty()) {
+        out.findings = run.result.findings;
+        out.failure = fmt::format("{} problem: {}: {}", site->name, out.findings[0].kind, out.findings[0].message);
+        return out;
+      }
+    }
+    ROOFGEN_CHECK(compare(*site, chain.back(), feed, out));
+    if (!out.failure.empty()) return out;
+  }
+  out.passed = true;
+  return out;
+}
+
+}  // namespace roofgen

@@ -1,0 +1,100 @@
+// Verification of one candidate, and the counting that comes with it. A candidate is one kernel of
+// a variant; it runs at several *sites*: the reduced problem (every CTA, at the real lengths), the
+// same with inputs whose answers are exact, and slices of the real launch. Earlier stages of the
+// variant are fed by *feeders*: verified binaries whose outputs stay in memory.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "generator/generate.h"
+#include "runtime/executor.h"
+#include "tuner/device.h"
+
+namespace roofgen {
+
+/// Everything one candidate needs to run: its stage, its launches' scope comes from the schedule.
+struct Candidate {
+  const Variant* variant = nullptr;
+  size_t stage_index = 0;
+  Schedule schedule;
+  Binary binary;
+  const Stage& stage() const { return variant->stages[stage_index]; }
+};
+
+/// What running a candidate at all its sites gave.
+struct Evaluation {
+  Verification verification;
+  Counts counts;           ///< of the CTAs in `counted_ctas`
+  uint64_t counted_ctas = 0;
+  double scale = 1;        ///< whole-launch work = counts x scale
+  bool exact = true;       ///< scale is a ratio of equal parts (every CTA ran); else extrapolated from slices
+  double unique_bytes = 0; ///< distinct sectors of the whole launch x 32
+  double l2_miss_ratio = 1;///< DRAM-side bytes / unique bytes of one wave (docs/model.md)
+  std::optional<double> measured_ns;  ///< cuda executor only: one launch, not a tuned result
+};
+
+/// How much is checked. The key of a store row contains its text form.
+struct VerifyPlan {
+  bool full = true;             ///< every CTA of the reduced problem (false: too much work, slices only)
+  double reduced_flops = 0;     ///< MMA FLOPs of the reduced problem, what `full` was decided by
+  int64_t band_rows = 0;        ///< rows of a slice; a multiple of every stage's row step
+  std::string key() const;
+};
+
+/// Above this many MMA FLOPs one reduced problem is not simulated whole (about 10 s on one core).
+inline constexpr double kFullLimitFlops = 3e11;
+
+/// Verifies the candidates of one variant of one problem on one executor.
+class Verifier {
+ public:
+  Verifier(const Op& op, Problem problem, const Device& device, const Variant& variant, Executor& executor);
+  ~Verifier();
+  Verifier(const Verifier&) = delete;
+  Verifier& operator=(const Verifier&) = delete;
+  const VerifyPlan& plan() const { return plan_; }
+
+  /// Runs at every site and compares. `occupancy` sets the wave for the L2 model. A kernel that is
+  /// wrong gives an Evaluation that did not pass; an Error means it could not be run at all.
+  /// Thread-safe for distinct candidates.
+  Result<Evaluation> evaluate(const Candidate& candidate, const Occupancy& occupancy);
+  /// Whether the stage before has a feeder (or there is none before).
+  bool can_feed(size_t stage_index) const;
+  /// Makes a verified candidate the feeder of its stage: runs it everywhere and keeps its outputs.
+  /// Must not run beside evaluate() of later stages.
+  Result<void> set_feeder(const Candidate& candidate);
+  /// Runs a whole chain of winners at every site, and compares the last output.
+  Result<Verification> verify_chain(const std::vector<Candidate>& chain);
+
+ private:
+  struct Site;
+  struct StageRun;
+  using Feed = std::map<std::string, DevicePtr>;
+  std::vector<Buffer> all_buffers(const Problem& problem) const;
+  Result<DevicePtr> input(const Site& site, const Buffer& buffer);
+  Result<Launch> launch_of(const Site& site, const Candidate& candidate) const;
+  Result<std::vector<uint64_t>> select_ctas(const Launch& launch, const Site& site) const;
+  Result<StageRun> run_stage(const Site& site, const Candidate& candidate, ModuleId module, const Feed& feed,
+                             std::vector<std::vector<LineAccess>>* trace);
+  Result<void> compare(const Site& site, const Candidate& candidate, const Feed& buffers, Verification& into) const;
+  Result<void> scale(const Candidate& candidate, const Site& site, const StageRun& run, Evaluation& out) const;
+  const Feed& feed_of(const Site& site, size_t stage_index) const;
+  uint64_t real_ctas(const Candidate& candidate) const;
+  Result<uint64_t> group_ctas(const Candidate& candidate) const;
+  Result<bool> may_overflow_l2(const Site& site, const Candidate& candidate, uint64_t wave) const;
+
+  const Op& op_;
+  Problem problem_;
+  const Device& device_;
+  const Variant& variant_;
+  Executor& executor_;
+  VerifyPlan plan_;
+  std::vector<std::unique_ptr<Site>> sites_;  ///< the real launch is the last
+  std::map<std::pair<size_t, const Site*>, Feed> feeders_;  ///< what the stage's feeder chain wrote
+  mutable std::mutex mutex_;
+};
+
+}  // namespace roofgen

@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tuner/views/views.h"
+
+namespace roofgen {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json verification_json(const Verification& v) {
+  Json j{{"ctas_run", v.ctas_run},
+         {"ctas_total", v.ctas_total},
+         {"rows_checked", v.rows_checked},
+         {"error_over_tolerance", v.error_over_tolerance}};
+  if (!v.failure.empty()) j["failure"] = v.failure;
+  return j;
+}
+
+Json problem_json(const Problem& p) {
+  Json j{{"op", p.op}, {"dtype", to_string(p.dtype)}};
+  for (const auto& [name, v] : p.dims) j[name] = v;
+  for (const auto& [name, v] : p.flags) j[name] = v;
+  for (const auto& [name, v] : p.reals) j[name] = v;
+  j["flop_convention"] = "MMA FLOPs only; exp is not a FLOP; causal counts the allowed pairs";
+  return j;
+}
+
+Json schedule_json(const Schedule& s) {
+  Json params = Json::object();
+  for (const auto& [name, v] : s.params) std::visit([&, n = name](const auto& x) { params[n] = x; }, v);
+  return Json{{"text", to_string(s)}, {"params", params}};
+}
+
+Json kernel_json(const KernelReport& k) {
+  Json j{{"name", k.stage},
+         {"schedule", schedule_json(k.schedule)},
+         {"digest", k.digest},
+         {"registers", k.registers},
+         {"spill_bytes", k.spill_bytes},
+         {"smem_bytes", k.smem_bytes},
+         {"threads", k.threads},
+         {"ctas", k.work.ctas},
+         {"occupancy", k.occupancy.fraction},
+         {"ctas_per_sm", k.occupancy.ctas_per_sm},
+         {"occupancy_limited_by", k.occupancy.limited_by},
+         {"waves", k.time.waves},
+         {"dram_bytes", k.work.dram_bytes},
+         {"l2_bytes", k.work.l2_bytes},
+         {"smem_wavefronts", k.work.smem_wavefronts},
+         {"flops", k.flops},
+         {"exps", k.work.mufu_ops},
+         {"arithmetic_intensity", k.arithmetic_intensity},
+         {"intermediate_in_l2", k.intermediate_in_l2},
+         {"time_us", 1e6 * k.time.seconds},
+         {"bound_by", k.time.bound_by},
+         {"waste", k.waste},
+         {"idle", k.idle},
+         {"stall", k.stall},
+         {"verification", verification_json(k.verification)}};
+  if (k.measured_us) j["single_launch_us"] = *k.measured_us;
+  if (!k.advisories.empty()) j["ptxas_advisories"] = k.advisories;
+  const char* counted = k.work_exact ? "simulated" : "model";
+  j["origins"] = {{"registers", "compiled"}, {"spill_bytes", "compiled"}, {"smem_bytes", "compiled"},
+                  {"occupancy", "compiled"}, {"dram_bytes", "model"},     {"l2_bytes", counted},
+                  {"smem_wavefronts", counted}, {"flops", counted},       {"exps", counted},
+                  {"arithmetic_intensity", "model"}, {"time_us", "model"}, {"waste", "model"},
+                  {"idle", "model"},         {"stall", "model"}};
+  if (k.measured_us) j["origins"]["single_launch_us"] = "measured";
+  return j;
+}
+
+Json variant_json(const VariantReport& v) {
+  Json j{{"name", v.name}, {"description", v.description}, {"available", v.available}};
+  if (!v.available) {
+    j["rejected_because"] = v.rejected_because;
+    j["verified"] = false;
+    return j;
+  }
+  j["time_us"] = v.kernels.empty() ? Json(nullptr) : Json(1e6 * v.seconds);
+  j["verified"] = v.verified;
+  j["verification"] = verification_json(v.verification);
+  j["dram_bytes"] = v.dram_bytes;
+  j["l2_bytes"] = v.l2_bytes;
+  j["flops"] = v.flops;
+  j["arithmetic_intensity"] = v.arithmetic_intensity();
+  j["launches"] = v.kernels.size();
+  j["kernels"] = Json::array();
+  for (const KernelReport& k : v.kernels) j["kernels"].push_back(kernel_json(k));
+  return j;
+}
+
+}  // namespace
+
+std::string tune_json(const TuneReport& r) {
+  Json j{{"schema", kTuneSchema},
+         {"problem", problem_json(r.problem)},
+         {"device", {{"name", r.device.name}, {"origin", r.simulated ? "simulated" : "measured"},
+                     {"description", r.executor_device}, {"arch", r.arch}}},
+         {"compiler", r.compiler},
+         {"strategy", {{"name", r.strategy}, {"seed", r.seed}}},
+         {"considered", r.considered},
+         {"rejected", Json::object()},
+         {"compiled", r.compiled},
+         {"simulated", r.simulated_binaries},
+         {"fresh", {{"compiled", r.compiled_now}, {"simulated", r.simulated_now}}}};
+  for (const auto& [stage, n] : r.rejected) j["rejected"][stage] = n;
+  j["variants"] = Json::array();
+  for (const VariantReport& v : r.variants) j["variants"].push_back(variant_json(v));
+  j["best_variant"] = r.best_variant.empty() ? Json(nullptr) : Json(r.best_variant);
+  j["floor"] = {{"time_us", 1e6 * r.floor_sustained.seconds}, {"bound_by", r.floor_sustained.bound_by},
+                {"time_us_datasheet", 1e6 * r.floor_datasheet.seconds}, {"origin", "model"}};
+  j["score"] = r.score;
+  j["score_datasheet"] = r.score_datasheet;
+  j["verdict"] = {{"decision", r.verdict.decision}, {"reason", r.verdict.reason}, {"speedup", r.verdict.speedup},
+                  {"error_band", r.verdict.band}, {"origin", "model"}};
+  j["interrupted"] = r.interrupted;
+  return j.dump(2) + "\n";
+}
+
+}  // namespace roofgen

@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tuner/views/units.h"
+#include "tuner/views/views.h"
+
+namespace roofgen {
+namespace {
+
+/// Columns sized to their contents; numbers to the right.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> head) : left_(head.size(), false) { rows_.push_back(std::move(head)); }
+  void left(size_t column) { left_[column] = true; }
+  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  std::string str() const {
+    std::vector<size_t> width(left_.size(), 0);
+    for (const auto& r : rows_)
+      for (size_t i = 0; i < r.size(); ++i) width[i] = std::max(width[i], r[i].size());
+    std::string out;
+    for (const auto& r : rows_) {
+      std::string line;
+      for (size_t i = 0; i < r.size(); ++i)
+        line += left_[i] ? fmt::format("{:<{}}  ", r[i], width[i]) : fmt::format("{:>{}}  ", r[i], width[i]);
+      line.erase(line.find_last_not_of(' ') + 1);
+      out += line + "\n";
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+  std::vector<bool> left_;
+};
+
+std::string problem_line(const Problem& p) {
+  std::string out = p.op + " forward, " + to_string(p.dtype);
+  for (const char* name : {"batch", "heads", "kv_heads", "L", "kv_len", "d"})
+    if (auto it = p.dims.find(name); it != p.dims.end()) out += fmt::format(" {}={}", name, it->second);
+  for (const auto& [name, on] : p.flags)
+    if (on) out += " " + name;
+  for (const auto& [name, v] : p.reals) out += fmt::format(" {}={:.6g}", name, v);
+  return out;
+}
+
+std::string params_text(const Schedule& s) {
+  std::string out;
+  for (const auto& [name, v] : s.params) out += (out.empty() ? "" : " ") + name + "=" + to_string(v);
+  return out;
+}
+
+std::string searched_line(const TuneReport& r) {
+  uint64_t by_rule = 0;
+  for (const char* stage : {"constraint", "launch"})
+    if (auto it = r.rejected.find(stage); it != r.rejected.end()) by_rule += it->second;
+  std::string out = fmt::format("{} points, {} illegal; {} compiled", r.considered, by_rule, r.compiled);
+  for (const auto& [stage, n] : r.rejected)
+    if (stage != "constraint" && stage != "launch" && stage != "memory") out += fmt::format(", {} rejected ({})", n, stage);
+  out += fmt::format(", {} verified on every CTA", r.simulated_binaries);
+  if (r.compiled_now == 0 && r.simulated_now == 0) out += " (all remembered: nothing compiled or simulated now)";
+  else if (r.compiled_now < r.compiled) out += fmt::format(" ({} compiled and {} simulated now)", r.compiled_now, r.simulated_now);
+  return out;
+}
+
+}  // namespace
+
+std::string tune_text(const TuneReport& r, bool color) {
+  const auto bold = [&](const std::string& s) { return color ? "\x1b[1m" + s + "\x1b[0m" : s; };
+  std::string out;
+  out += fmt::format("problem   {}\n", problem_line(r.problem));
+  out += fmt::format("device    {}, {}\n", r.executor_device, r.arch.empty() ? "nothing compiled" : r.arch);
+  out += fmt::format("searched  {}\n\n", searched_line(r));
+
+  Table table({"variant", "kernel", "time", "bound by", "regs", "occ", "waves", "DRAM", "L2", "AI", "waste", "idle", "stall", "err/tol"});
+  for (size_t i : {0, 1, 3}) table.left(i);
+  for (const VariantReport& v : r.variants) {
+    for (const KernelReport& k : v.kernels)
+      table.row({v.name, k.stage, time_text(k.time.seconds), k.time.bound_by, fmt::to_string(k.registers),
+                 fmt::format("{:.0f}%", 100 * k.occupancy.fraction), fmt::format("{:.1f}", k.time.waves),
+                 bytes_text(k.work.dram_bytes) + (k.intermediate_in_l2 ? "*" : ""), bytes_text(k.work.l2_bytes),
+                 fmt::format("{:.0f}", k.arithmetic_intensity), fmt::format("{:.2f}", k.waste), fmt::format("{:.2f}", k.idle),
+                 fmt::format("{:.2f}", k.stall), fmt::format("{:.2f}", k.verification.error_over_tolerance)});
+    if (v.kernels.size() > 1)
+      table.row({v.name, "total", time_text(v.seconds), "", "", "", "", bytes_text(v.dram_bytes), bytes_text(v.l2_bytes),
+                 fmt::format("{:.0f}", v.arithmetic_intensity()), "", "", "", fmt::format("{:.2f}", v.verification.error_over_tolerance)});
+  }
+  out += table.str() + "\n";
+  bool flagged = false, sampled = false, measured = false;
+  for (const VariantReport& v : r.variants) {
+    if (!v.available) out += fmt::format("{:<9} rejected: {}\n", v.name, v.rejected_because);
+    else if (v.kernels.empty()) out += fmt::format("{:<9} nothing verified; --explain lists why\n", v.name);
+    for (const KernelReport& k : v.kernels) {
+      out += fmt::format("{:<9} {}: {}\n", v.name, k.stage, params_text(k.schedule));
+      if (k.measured_us) out += fmt::format("{:<9} {}: {:.1f} us for one launch on the GPU, not a tuned result\n", "", k.stage, *k.measured_us);
+      flagged |= k.intermediate_in_l2;
+      sampled |= !k.work_exact;
+      measured |= k.measured_us.has_value();
+    }
+  }
+  out += "\n";
+  if (!r.best_variant.empty()) {
+    std::string verdict = r.verdict.decision;
+    std::transform(verdict.begin(), verdict.end(), verdict.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    out += fmt::format("verdict   {}: {}\n", bold(verdict), r.verdict.reason);
+    out += fmt::format("score     {} of the sustained roofline, {:.2f} of the datasheet's: no implementation is faster than {} ({})\n",
+                       bold(fmt::format("{:.2f}", r.score)), r.score_datasheet, time_text(r.floor_sustained.seconds), r.floor_sustained.bound_by);
+  } else {
+    out += fmt::format("verdict   {}: {}\n", bold("NONE"), r.verdict.reason);
+  }
+  out += fmt::format("origins   time, DRAM: model (error band {:.0f} %); L2, instructions, FLOPs: {}; registers: compiled; {}\n",
+                     100 * kModelErrorBand, sampled ? "extrapolated from simulated slices" : "simulated, exact",
+                     measured ? "single launches: measured" : "nothing was measured");
+  if (flagged) out += "          * an intermediate stays in L2 and is judged against the L2 roof\n";
+  if (r.interrupted) out += "          interrupted: what was finished is kept, the next run goes on from there\n";
+  return out;
+}
+
+std::string explain_text(const TuneReport& r) {
+  std::string out = "rejections by stage\n";
+  std::map<std::string, std::map<std::string, std::vector<const Rejected*>>> groups;
+  for (const Rejected& x : r.rejections) groups[x.stage][x.reason].push_back(&x);
+  constexpr size_t kReasons = 40;
+  for (const auto& [stage, reasons] : groups) {
+    out += fmt::format("  {} ({})\n", stage, r.rejected.count(stage) ? r.rejected.at(stage) : 0);
+    std::vector<const std::pair<const std::string, std::vector<const Rejected*>>*> sorted;
+    for (const auto& entry : reasons) sorted.push_back(&entry);
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->second.size() > b->second.size(); });
+    for (size_t i = 0; i < std::min(sorted.size(), kReasons); ++i)
+      out += fmt::format("    {:>5} x  {}\n             first: {}\n", sorted[i]->second.size(), sorted[i]->first,
+                         to_string(sorted[i]->second.front()->schedule));
+    if (sorted.size() > kReasons) out += fmt::format("    and {} more reasons\n", sorted.size() - kReasons);
+  }
+  return out;
+}
+
+}  // namespace roofgen

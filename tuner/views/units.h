@@ -1,0 +1,25 @@
+// Numbers with units, for people.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+
+namespace roofgen {
+
+/// "34.4 GB": powers of 1000, as bandwidths are.
+inline std::string bytes_text(double bytes) {
+  const char* units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+  int i = 0;
+  for (; i < 5 && std::fabs(bytes) >= 1000; ++i) bytes /= 1000;
+  return fmt::format("{:.{}f} {}", bytes, i == 0 || std::fabs(bytes) >= 100 ? 0 : std::fabs(bytes) >= 10 ? 1 : 2, units[i]);
+}
+
+inline std::string time_text(double seconds) {
+  if (seconds >= 1) return fmt::format("{:.3f} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.3f} ms", seconds * 1e3);
+  return fmt::format("{:.1f} us", seconds * 1e6);
+}
+
+}  // namespace roofgen

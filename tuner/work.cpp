@@ -1,0 +1,58 @@
+#include "tuner/work.h"
+
+#include <algorithm>
+
+namespace roofgen {
+namespace {
+
+/// ptxas folds address arithmetic and drops moves: of NVRTC's PTX integer instructions about two
+/// thirds survive in SASS (counted over an attention kernel's 824 PTX and 680 SASS instructions).
+constexpr double kIntegerSurvives = 0.65;
+
+/// Of the prior's issue slots, how many lane operations fall to each pipe. Only the ranking of
+/// points before anything is compiled depends on it; executed candidates are counted.
+constexpr double kPriorFp32Share = 0.4, kPriorAluShare = 0.25;
+
+}  // namespace
+
+Work work_from_counts(const Evaluation& e, const Launch& launch, double l2_resident_bytes) {
+  const Counts& c = e.counts;
+  const auto total = [&](double v) { return v * e.scale; };
+  Work w;
+  w.mma_flops = total(static_cast<double>(c.mma_flops));
+  w.mufu_ops = total(32.0 * static_cast<double>(c.mufu));
+  w.fp32_ops = total(32.0 * static_cast<double>(c.fp32 + c.half));
+  w.alu_ops = total(32.0 * (kIntegerSurvives * static_cast<double>(c.int_alu) + static_cast<double>(c.predicate + c.convert)));
+  w.issue_slots = total(static_cast<double>(c.warp_instructions - c.move) - (1 - kIntegerSurvives) * static_cast<double>(c.int_alu));
+  w.smem_wavefronts = total(static_cast<double>(c.smem_wavefronts));
+  w.l2_bytes = total(32.0 * static_cast<double>(c.l2_read_sectors + c.l2_write_sectors));
+  w.dram_bytes = std::max(0.0, e.unique_bytes * e.l2_miss_ratio - l2_resident_bytes);
+  w.ctas = static_cast<double>(launch.grid.count());
+  w.warps_per_cta = static_cast<int>((launch.block.count() + 31) / 32);
+  return w;
+}
+
+Result<Prior> prior(const Device& device, const Stage& stage, const Legal& legal, DType dtype) {
+  std::map<std::string, double> value;
+  for (const auto& [name, e] : stage.work) {
+    ROOFGEN_TRY(value[name], e.eval_number(legal.scope));
+  }
+  ROOFGEN_TRY(Launch launch, make_launch(stage, legal));
+  Prior out;
+  Work& w = out.work;
+  w.mma_flops = value["mma_flops"];
+  w.mufu_ops = value["exps"];
+  w.issue_slots = value["issue_slots"];
+  w.fp32_ops = 32 * kPriorFp32Share * w.issue_slots;
+  w.alu_ops = 32 * kPriorAluShare * w.issue_slots;
+  w.smem_wavefronts = value["smem_wavefronts"];
+  w.l2_bytes = value["l2_read_bytes"] + value["l2_write_bytes"];
+  w.dram_bytes = value["dram_bytes"];
+  w.ctas = static_cast<double>(launch.grid.count());
+  w.warps_per_cta = static_cast<int>((launch.block.count() + 31) / 32);
+  const int registers = std::clamp(static_cast<int>(value["registers"]), 32, 255);
+  out.seconds = estimate(device, w, dtype, occupancy(device, registers, launch.smem_bytes, static_cast<int>(launch.block.count()))).seconds;
+  return out;
+}
+
+}  // namespace roofgen
