@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# The two commands of the README on a machine that has nothing: a bare Debian tree made by debootstrap
+# (minbase: no compiler, no Python, no CUDA), HEAD of this repository in it, and a chroot.
+#
+#   tests/fresh/run.sh [--cache DIR] [--suite NAME] [--mirror URL] [--user] [--keep] [-- COMMAND...]
+#
+#   --cache DIR   keeps the bare tree for the next run (default: ~/.cache/roofgen-fresh)
+#   --suite NAME  bookworm (default), or any other that debootstrap knows and --mirror serves
+#   --mirror URL  default: the first one in this machine's own apt sources
+#   --user        as an ordinary user who may use sudo, not as root (installs sudo first)
+#   --keep        leaves the tree and prints where it is
+#   COMMAND       instead of the README's; each argument is one command line
+#
+# Not part of ctest: it needs root, debootstrap, a network and some minutes. The tree gets this machine's way to the
+# network (name resolution, apt and pip settings, certificate authorities) and nothing else of it.
+set -euo pipefail
+
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+root=${here%/tests/fresh}
+
+# ---- Inside a mount namespace of its own, so that every mount goes away with it -------------------
+
+run_inside() {
+  local tree=$1 user=$2 command status=0 start
+  shift 2
+  mount -t proc proc "$tree/proc"
+  mount --rbind /dev "$tree/dev"
+  mount -t tmpfs tmpfs "$tree/tmp"
+  local enter=(chroot "$tree" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+    LANG=C.UTF-8)
+  local name
+  for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY PIP_INDEX_URL PIP_EXTRA_INDEX_URL; do
+    if [[ -n ${!name-} ]]; then enter+=("$name=${!name}"); fi
+  done
+  if [[ -e $tree/etc/host-ca.crt ]]; then enter+=(PIP_CERT=/etc/host-ca.crt); fi
+  if [[ $user ]]; then
+    "${enter[@]}" bash -c 'apt-get update && apt-get install -y --no-install-recommends sudo && useradd -m new &&
+      echo "new ALL=(ALL) NOPASSWD: ALL" >/etc/sudoers.d/new && chown -R new: /home/new' >/dev/null 2>&1
+    enter+=(HOME=/home/new setpriv --reuid new --regid new --init-groups)
+  fi
+  echo "== bare tree: $("${enter[@]}" sh -c '. /etc/os-release; echo "$PRETTY_NAME, $(dpkg -l | grep -c ^ii) packages"'),\
+ $(nproc) cores; g++ $("${enter[@]}" sh -c 'command -v g++ || echo absent'), python3\
+ $("${enter[@]}" sh -c 'command -v python3 || echo absent'), CUDA\
+ $("${enter[@]}" sh -c 'ls -d /usr/local/cuda* 2>/dev/null || echo absent')"
+  for command in "$@"; do
+    echo "== \$ $command"
+    start=$(date +%s.%N)
+    "${enter[@]}" bash -c "cd /home/new/roofgen && $command" </dev/null || status=$?
+    printf '== exit %d after %.1f s: %s\n' "$status" "$(echo "$(date +%s.%N) - $start" | awk '{print $1 - $3}')" "$command"
+    [[ $status == 0 ]] || break
+  done
+  echo "== build/ takes $(du -sm "$tree/home/new/roofgen/build" | cut -f1) MB;\
+ $("${enter[@]}" sh -c 'dpkg -l | grep -c ^ii') packages are installed now"
+  return "$status"
+}
+
+if [[ ${1-} == --inside ]]; then
+  shift
+  run_inside "$@"
+  exit
+fi
+
+# ---- Making the tree -------------------------------------------------------------------------------
+
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/roofgen-fresh
+suite=bookworm mirror='' user='' keep=''
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --cache) cache=$2; shift 2 ;;
+    --suite) suite=$2; shift 2 ;;
+    --mirror) mirror=$2; shift 2 ;;
+    --user) user=1; shift ;;
+    --keep) keep=1; shift ;;
+    --) shift; break ;;
+    *) echo "unknown argument: $1" >&2; exit 2 ;;
+  esac
+done
+commands=("$@")
+if [[ ${#commands[@]} == 0 ]]; then
+  commands=('./roofgen tune attention --L 2048 --d 64' './roofgen test')
+  for command in "${commands[@]}"; do
+    git -C "$root" show HEAD:README.md | grep -qF "$command" || { echo "the README does not say: $command" >&2; exit 1; }
+  done
+fi
+
+[[ $(id -u) == 0 ]] || { echo "this needs root: chroot, mounts, debootstrap" >&2; exit 2; }
+if [[ -z $mirror ]]; then
+  mirror=$(sed -n -e 's/^URIs: *\([^ ]*\).*/\1/p' -e 's/^deb  *\(\[[^]]*\] *\)\?\([^ ]*\) .*/\2/p' \
+    /etc/apt/sources.list.d/*.sources /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null | head -n 1)
+fi
+
+mkdir -p "$cache"
+bare=$cache/$suite-minbase.tar.gz
+tree=$(mktemp -d "$cache/tree.XXXXXX")
+cleanup() {
+  if [[ $keep ]]; then echo "== kept: $tree"; else rm -rf --one-file-system "$tree"; fi
+}
+trap cleanup EXIT
+chmod 755 "$tree"
+
+if [[ -e $bare ]]; then
+  tar -xzf "$bare" -C "$tree" --numeric-owner
+else
+  echo "== making a bare $suite"
+  debootstrap --variant=minbase "$suite" "$tree" "$mirror" >"$cache/debootstrap.log" 2>&1 ||
+    { tail -n 20 "$cache/debootstrap.log" >&2; exit 1; }
+  tar -czf "$bare.partial" -C "$tree" --one-file-system --numeric-owner .
+  mv "$bare.partial" "$bare"
+fi
+
+cp -L /etc/resolv.conf "$tree/etc/resolv.conf"
+for file in /etc/apt/apt.conf.d/*; do
+  if grep -qE '^ *Acquire::' "$file"; then cp "$file" "$tree/etc/apt/apt.conf.d/"; fi
+done
+cp -r /etc/apt/auth.conf.d "$tree/etc/apt/" 2>/dev/null || true
+for file in /etc/pip.conf "$HOME/.config/pip/pip.conf"; do
+  if [[ -e $file ]]; then cp "$file" "$tree/etc/pip.conf"; fi
+done
+if [[ -e /etc/ssl/certs/ca-certificates.crt ]]; then cp -L /etc/ssl/certs/ca-certificates.crt "$tree/etc/host-ca.crt"; fi
+
+mkdir -p "$tree/home/new/roofgen"
+git -C "$root" archive HEAD | tar -x -C "$tree/home/new/roofgen"
+echo "== roofgen $(git -C "$root" rev-parse --short HEAD)"
+
+unshare --mount --propagation private -- bash "$here/run.sh" --inside "$tree" "$user" "${commands[@]}"
