@@ -31,6 +31,22 @@ __device__ __forceinline__ unsigned pack2<Fp16>(float lo, float hi) {
   return r;
 }
 
+/// The two elements of a pair as floats, exact.
+template <class T>
+__device__ __forceinline__ float2 unpack2(unsigned pair);
+template <>
+__device__ __forceinline__ float2 unpack2<Bf16>(unsigned pair) {
+  return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u)};
+}
+template <>
+__device__ __forceinline__ float2 unpack2<Fp16>(unsigned pair) {
+  float2 r;
+  asm("{ .reg .b16 lo, hi; mov.b32 { lo, hi}, %2; cvt.f32.f16 %0, lo; cvt.f32.f16 %1, hi; }"
+      : "=f"(r.x), "=f"(r.y)
+      : "r"(pair));
+  return r;
+}
+
 /// 2^x with the special function unit: 2 ulp, results below 2^-126 are 0, 2^-inf is 0.
 __device__ __forceinline__ float ex2(float x) {
   float r;
@@ -51,6 +67,16 @@ __device__ __forceinline__ float rcp_approx(float x) {
 __device__ __forceinline__ float quad_max(float x) {
   x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, 1));
   return fmaxf(x, __shfl_xor_sync(kAllLanes, x, 2));
+}
+__device__ __forceinline__ float warp_max(float x) {
+#pragma unroll
+  for (int lane = 16; lane > 0; lane /= 2) x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, lane));
+  return x;
+}
+__device__ __forceinline__ float warp_sum(float x) {
+#pragma unroll
+  for (int lane = 16; lane > 0; lane /= 2) x += __shfl_xor_sync(kAllLanes, x, lane);
+  return x;
 }
 __device__ __forceinline__ float quad_sum(float x) {
   x += __shfl_xor_sync(kAllLanes, x, 1);

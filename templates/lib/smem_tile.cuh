@@ -26,7 +26,7 @@ struct TileLayout {
   }
 };
 
-/// Lane addresses of ldmatrix.x4 on 16x16 blocks of a tile. kAcross: the second and third matrix
+/// Lane addresses of ldmatrix.x4 on 16x16 blocks of a tile, block 0 starting at `first_chunk`. kAcross: the second and third matrix
 /// are swapped, so that the four results are (rows 0-7, chunk 0) (rows 0-7, chunk 1) (rows 8-15,
 /// chunk 0) (rows 8-15, chunk 1) instead of rows fastest.
 template <class Layout, bool kAcross>
@@ -35,13 +35,13 @@ struct BlockLoader {
   static constexpr int kBases = Layout::kGroup < 2 ? 1 : Layout::kGroup / 2;
   unsigned base[kBases];
 
-  __device__ __forceinline__ BlockLoader(unsigned tile, int lane) {
+  __device__ __forceinline__ BlockLoader(unsigned tile, int lane, int first_chunk = 0) {
     const int row = kAcross ? (lane & 7) + (lane >> 4) * 8 : lane & 15;
     const int chunk = kAcross ? (lane >> 3) & 1 : lane >> 4;
 #pragma unroll
-    for (int i = 0; i < kBases; ++i) base[i] = tile + Layout::offset(row, chunk + 2 * i);
+    for (int i = 0; i < kBases; ++i) base[i] = tile + Layout::offset(row, first_chunk + chunk + 2 * i);
   }
-  /// The block whose first row is kRow (a multiple of 8) and first column 16 kBlock.
+  /// The block kBlock * 16 columns on, whose first row is kRow (a multiple of 8); `stage` is a byte offset.
   template <int kRow, int kBlock>
   __device__ __forceinline__ void load(unsigned (&r)[4], unsigned stage) const {
     ldmatrix_x4<kRow * Layout::kPitch + (kBlock / kBases) * kBases * 32>(r, base[kBlock % kBases] + stage);
@@ -63,12 +63,13 @@ struct ColumnGroup {
   static constexpr int kRowsAtOnce = 8 / kWidth;
   static constexpr int kRowStep = Layout::kGroup == 1 ? kWidth : (kWidth == 4 && Layout::kGroup == 2) ? 2 : 1;
 
-  int row;
+  int row, chunk;
   unsigned to;
   long long from;
 
   __device__ __forceinline__ ColumnGroup(int thread, long long row_bytes) {
-    const int line = thread / kWidth, chunk = kFirst + thread % kWidth;
+    const int line = thread / kWidth;
+    chunk = kFirst + thread % kWidth;
     constexpr int kSpan = kRowsAtOnce * kRowStep;
     row = kRowsAtOnce == 1 ? line
                            : line / kSpan * kSpan + line % kRowsAtOnce * kRowStep + line / kRowsAtOnce % kRowStep;
@@ -76,18 +77,17 @@ struct ColumnGroup {
     from = row * row_bytes + chunk * 16;
   }
 
-  template <bool kWhole>
-  __device__ __forceinline__ void copy(unsigned tile, const char* source, long long row_bytes, int rows) const {
+  template <bool kWhole, class Valid>
+  __device__ __forceinline__ void copy(unsigned tile, const char* source, long long row_bytes, const Valid& valid) const {
     const char* p = source + from;
     static_for<kPasses>([&](auto pass) {
-      constexpr int kPass = decltype(pass)::value;
-      if (kRows % kRowsPerPass == 0 || kPass + 1 < kPasses || row + kPass * kRowsPerPass < kRows) {
-        [[maybe_unused]] const int bytes = row + kPass * kRowsPerPass < rows ? 16 : 0;
+      constexpr int kFirstRow = decltype(pass)::value * kRowsPerPass;
+      if (kFirstRow + kRowsPerPass <= kRows || row + kFirstRow < kRows) {
         static_for<kBlocks>([&](auto block) {
-          constexpr int kOffset = decltype(block)::value * kWidth * 16;
-          const unsigned destination = tile + to + kPass * kRowsPerPass * Layout::kPitch;
-          if constexpr (kWhole) cp_async_16<kOffset>(destination, p);
-          else cp_async_16_or_zero<kOffset>(destination, p, bytes);
+          constexpr int kChunk = decltype(block)::value * kWidth;
+          const unsigned destination = tile + to + kFirstRow * Layout::kPitch;
+          if constexpr (kWhole) cp_async_16<kChunk * 16>(destination, p);
+          else cp_async_16_or_zero<kChunk * 16>(destination, p, valid(row + kFirstRow, chunk + kChunk) ? 16 : 0);
         });
       }
       p += kRowsPerPass * row_bytes;
@@ -107,30 +107,18 @@ struct TileCopy {
   __device__ __forceinline__ TileCopy(int thread, long long row_bytes)
       : eights(thread, row_bytes), four(thread, row_bytes), two(thread, row_bytes), row_bytes(row_bytes) {}
 
-  /// `source` is the first byte of row 0. Rows from `rows` on become zeros unless kWhole says there are none.
-  template <bool kWhole>
-  __device__ __forceinline__ void copy(unsigned tile, const char* source, int rows) const {
-    if constexpr (kChunks >= 8) eights.template copy<kWhole>(tile, source, row_bytes, rows);
-    if constexpr (kChunks & 4) four.template copy<kWhole>(tile, source, row_bytes, rows);
-    if constexpr (kChunks & 2) two.template copy<kWhole>(tile, source, row_bytes, rows);
+  /// `source` is the first byte of row 0. Chunks for which valid(row, chunk) is false become zeros and
+  /// are not read; kWhole says there are none.
+  template <bool kWhole, class Valid>
+  __device__ __forceinline__ void copy(unsigned tile, const char* source, const Valid& valid) const {
+    if constexpr (kChunks >= 8) eights.template copy<kWhole>(tile, source, row_bytes, valid);
+    if constexpr (kChunks & 4) four.template copy<kWhole>(tile, source, row_bytes, valid);
+    if constexpr (kChunks & 2) two.template copy<kWhole>(tile, source, row_bytes, valid);
   }
 };
 
-__device__ __forceinline__ void store_shared(unsigned address, unsigned value) {
-  asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
-}
-
-/// One warp moves the first `rows` of its kRows rows from shared to global memory, 16 bytes per lane.
-template <class Layout, int kRows, bool kWhole>
-__device__ __forceinline__ void store_rows(unsigned tile, char* to, long long row_bytes, int rows, int lane) {
-#pragma unroll
-  for (int i = 0; i < kRows * Layout::kChunks / 32; ++i) {
-    const int row = (i * 32 + lane) / Layout::kChunks, chunk = (i * 32 + lane) % Layout::kChunks;
-    uint4 data;
-    asm volatile("ld.shared.v4.b32 { %0, %1, %2, %3}, [%4];"
-                 : "=r"(data.x), "=r"(data.y), "=r"(data.z), "=r"(data.w)
-                 : "r"(tile + Layout::offset(row, chunk))
-                 : "memory");
-    if (kWhole || row < rows) *reinterpret_cast<uint4*>(to + row * row_bytes + chunk * 16) = data;
-  }
-}
+/// The usual validity of a copy: the first `rows` rows.
+struct FirstRows {
+  int rows;
+  __device__ __forceinline__ bool operator()(int row, int) const { return row < rows; }
+};
