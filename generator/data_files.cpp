@@ -1,10 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "generator/embedded_files.h"
 #include "generator/generate.h"
@@ -40,8 +40,9 @@ bool is_safe_name(std::string_view name) {
 
 const EmbeddedFile* find_embedded(std::string_view name) {
   const auto files = embedded_files();
-  const auto it = std::lower_bound(files.begin(), files.end(), name,
-                                   [](const EmbeddedFile& file, std::string_view wanted) { return file.name < wanted; });
+  const auto it =
+      std::lower_bound(files.begin(), files.end(), name,
+                       [](const EmbeddedFile& file, std::string_view wanted) { return file.name < wanted; });
   return it != files.end() && it->name == name ? &*it : nullptr;
 }
 
@@ -58,7 +59,8 @@ fs::path find_in(const std::vector<std::string>& dirs, std::string_view name) {
 Result<std::string> read_bounded(const fs::path& path) {
   std::error_code error;
   // A fifo or a device would block or never end.
-  if (!fs::is_regular_file(path, error)) return Error{.message = "not a regular file", .where = {path.string()}};
+  if (!fs::is_regular_file(path, error))
+    return Error{.message = "not a regular file", .where = {path.string()}};
   std::ifstream in(path, std::ios::binary);
   if (!in) return Error{.message = "cannot be read", .where = {path.string()}};
   std::string text;
@@ -66,7 +68,8 @@ Result<std::string> read_bounded(const fs::path& path) {
   while (in.read(chunk.data(), chunk.size()) || in.gcount() > 0) {
     text.append(chunk.data(), static_cast<size_t>(in.gcount()));
     if (text.size() > kMaxFileBytes)
-      return Error{.message = fmt::format("larger than the limit of {} bytes", kMaxFileBytes), .where = {path.string()}};
+      return Error{.message = fmt::format("larger than the limit of {} bytes", kMaxFileBytes),
+                   .where = {path.string()}};
   }
   if (in.bad()) return Error{.message = "cannot be read", .where = {path.string()}};
   return text;
@@ -119,7 +122,8 @@ std::vector<std::string> DataFiles::list(std::string_view prefix) const {
   for (const std::string& dir : dirs_)
     for (std::string_view root : kRoots) {
       const size_t common = std::min(prefix.size(), root.size());
-      if (prefix.substr(0, common) == root.substr(0, common)) list_below(dir, std::string(root), prefix, 0, names);
+      if (prefix.substr(0, common) == root.substr(0, common))
+        list_below(dir, std::string(root), prefix, 0, names);
     }
   return {names.begin(), names.end()};
 }

@@ -35,7 +35,7 @@ run_inside() {
   if [[ -e $tree/etc/host-ca.crt ]]; then enter+=(PIP_CERT=/etc/host-ca.crt); fi
   if [[ $user ]]; then
     "${enter[@]}" bash -c 'apt-get update && apt-get install -y --no-install-recommends sudo && useradd -m new &&
-      echo "new ALL=(ALL) NOPASSWD: ALL" >/etc/sudoers.d/new && chown -R new: /home/new' >/dev/null 2>&1
+      echo "new ALL=(ALL) NOPASSWD: ALL" >/etc/sudoers.d/new && chown -R new: /srv/roofgen' >/dev/null 2>&1
     enter+=(HOME=/home/new setpriv --reuid new --regid new --init-groups)
   fi
   echo "== bare tree: $("${enter[@]}" sh -c '. /etc/os-release; echo "$PRETTY_NAME, $(dpkg -l | grep -c ^ii) packages"'),\
@@ -45,11 +45,11 @@ run_inside() {
   for command in "$@"; do
     echo "== \$ $command"
     start=$(date +%s.%N)
-    "${enter[@]}" bash -c "cd /home/new/roofgen && $command" </dev/null || status=$?
+    "${enter[@]}" bash -c "cd /srv/roofgen && $command" </dev/null || status=$?
     printf '== exit %d after %.1f s: %s\n' "$status" "$(echo "$(date +%s.%N) - $start" | awk '{print $1 - $3}')" "$command"
     [[ $status == 0 ]] || break
   done
-  echo "== build/ takes $(du -sm "$tree/home/new/roofgen/build" | cut -f1) MB;\
+  echo "== build/ takes $(du -sm "$tree/srv/roofgen/build" | cut -f1) MB;\
  $("${enter[@]}" sh -c 'dpkg -l | grep -c ^ii') packages are installed now"
   return "$status"
 }
@@ -86,7 +86,7 @@ fi
 [[ $(id -u) == 0 ]] || { echo "this needs root: chroot, mounts, debootstrap" >&2; exit 2; }
 if [[ -z $mirror ]]; then
   mirror=$(sed -n -e 's/^URIs: *\([^ ]*\).*/\1/p' -e 's/^deb  *\(\[[^]]*\] *\)\?\([^ ]*\) .*/\2/p' \
-    /etc/apt/sources.list.d/*.sources /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null | head -n 1)
+    /etc/apt/sources.list.d/*.sources /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null | head -n 1) || true
 fi
 
 mkdir -p "$cache"
@@ -118,8 +118,8 @@ for file in /etc/pip.conf "$HOME/.config/pip/pip.conf"; do
 done
 if [[ -e /etc/ssl/certs/ca-certificates.crt ]]; then cp -L /etc/ssl/certs/ca-certificates.crt "$tree/etc/host-ca.crt"; fi
 
-mkdir -p "$tree/home/new/roofgen"
-git -C "$root" archive HEAD | tar -x -C "$tree/home/new/roofgen"
+mkdir -p "$tree/srv/roofgen"
+git -C "$root" archive HEAD | tar -x -C "$tree/srv/roofgen"
 echo "== roofgen $(git -C "$root" rev-parse --short HEAD)"
 
 unshare --mount --propagation private -- bash "$here/run.sh" --inside "$tree" "$user" "${commands[@]}"

@@ -1,10 +1,10 @@
 // Every file in devices/ against docs/devices.md, and the stated peaks against the rates.
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <map>
-#include <set>
-
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "generator/generate.h"
 
@@ -57,7 +57,8 @@ TEST(Devices, FollowTheSchema) {
     EXPECT_EQ(device.at("schema"), "roofgen.device/1");
     EXPECT_EQ(device.at("name"), name);
     for (const auto& [member, body] : device.items())
-      EXPECT_TRUE(std::set<std::string>({"schema", "name", "title", "extends", "cells"}).count(member)) << member;
+      EXPECT_TRUE(std::set<std::string>({"schema", "name", "title", "extends", "cells"}).count(member))
+          << member;
     if (is_product(name)) {
       EXPECT_FALSE(load(device.at("extends")).contains("extends")) << "more than one level";
     }
@@ -79,12 +80,35 @@ TEST(Devices, ProductsHaveWhatTheRoofsNeed) {
     if (!is_product(name)) continue;
     SCOPED_TRACE(name);
     const auto cells = values(name);
-    for (const char* cell :
-         {"arch", "sms", "clock_tensor_mhz", "clock_fp32_mhz", "clock_sustained_mhz", "memory_bytes", "dram_gb_s",
-          "dram_sustained_gb_s", "l2_bytes", "l2_gb_s", "l2_sustained_gb_s", "launch_us", "smem_per_block",
-          "smem_per_sm", "regs_per_sm", "max_threads_per_sm", "max_warps_per_sm", "max_ctas_per_sm", "reg_alloc_unit",
-          "smem_reserved_per_block", "smem_alloc_unit", "issue_per_clk", "fp32_lanes", "int_lanes", "mufu_lanes",
-          "smem_bytes_per_clk", "l2_bytes_per_clk_sm", "mma_sync_flops_per_clk_bf16", "mma_sync_flops_per_clk_fp16"})
+    for (const char* cell : {"arch",
+                             "sms",
+                             "clock_tensor_mhz",
+                             "clock_fp32_mhz",
+                             "clock_sustained_mhz",
+                             "memory_bytes",
+                             "dram_gb_s",
+                             "dram_sustained_gb_s",
+                             "l2_bytes",
+                             "l2_gb_s",
+                             "l2_sustained_gb_s",
+                             "launch_us",
+                             "smem_per_block",
+                             "smem_per_sm",
+                             "regs_per_sm",
+                             "max_threads_per_sm",
+                             "max_warps_per_sm",
+                             "max_ctas_per_sm",
+                             "reg_alloc_unit",
+                             "smem_reserved_per_block",
+                             "smem_alloc_unit",
+                             "issue_per_clk",
+                             "fp32_lanes",
+                             "int_lanes",
+                             "mufu_lanes",
+                             "smem_bytes_per_clk",
+                             "l2_bytes_per_clk_sm",
+                             "mma_sync_flops_per_clk_bf16",
+                             "mma_sync_flops_per_clk_fp16"})
       EXPECT_TRUE(cells.count(cell)) << cell;
   }
 }

@@ -1,0 +1,153 @@
+// The habits of the tree that a compiler does not see: who may include whom, how long a file may be,
+// and nothing of one machine in the sources.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct File {
+  std::string name;  ///< relative to the tree, with '/'
+  std::vector<std::string> lines;
+};
+
+/// Every text file of the tree; build folders, hidden folders and binary files are not part of it.
+const std::vector<File>& tree() {
+  static const std::vector<File> kFiles = [] {
+    std::vector<File> files;
+    const fs::path root = ROOFGEN_SOURCE_DIR;
+    for (fs::recursive_directory_iterator it(root), end; it != end; ++it) {
+      const std::string leaf = it->path().filename().string();
+      if (it->is_directory()) {
+        const bool hidden = leaf[0] == '.' && leaf != ".ci";
+        if (hidden || leaf == "__pycache__" || (it.depth() == 0 && leaf.starts_with("build")))
+          it.disable_recursion_pending();
+        continue;
+      }
+      if (!it->is_regular_file() || leaf == ".git") continue;  // a work tree's .git is a file
+      std::ifstream in(it->path(), std::ios::binary);
+      const std::string text{std::istreambuf_iterator<char>(in), {}};
+      if (text.find('\0') != std::string::npos) continue;
+      File file{fs::relative(it->path(), root).generic_string(), {}};
+      std::istringstream lines(text);
+      for (std::string line; std::getline(lines, line);) file.lines.push_back(line);
+      files.push_back(std::move(file));
+    }
+    return files;
+  }();
+  return kFiles;
+}
+
+bool has_extension(const std::string& name, const std::set<std::string>& extensions) {
+  return extensions.count(fs::path(name).extension().string()) != 0;
+}
+
+bool is_cpp(const File& file) { return has_extension(file.name, {".h", ".cpp"}); }
+
+struct Include {
+  std::string path;
+  bool angled = false;
+};
+
+std::vector<Include> includes(const File& file) {
+  static const std::regex kInclude(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"])re");
+  std::vector<Include> found;
+  for (const std::string& line : file.lines) {
+    std::smatch match;
+    if (std::regex_search(line, match, kInclude)) found.push_back({match[2], match[1] == "<"});
+  }
+  return found;
+}
+
+std::string top(const std::string& path) { return path.substr(0, path.find('/')); }
+
+TEST(Tree, IsFound) { EXPECT_GT(tree().size(), 50u); }
+
+// include <- generator, runtime <- tuner <- cli
+TEST(Tree, DependenciesPointOneWay) {
+  const std::map<std::string, std::set<std::string>> kForbidden = {
+      {"include", {"generator", "runtime", "tuner", "cli", "tests", "bench"}},
+      {"generator", {"runtime", "tuner", "cli", "tests", "bench"}},
+      {"runtime", {"generator", "tuner", "cli", "tests", "bench"}},
+      {"tuner", {"cli", "tests", "bench"}},
+      {"cli", {"tests", "bench"}}};
+  int checked = 0;
+  for (const File& file : tree()) {
+    const auto rule = kForbidden.find(top(file.name));
+    if (rule == kForbidden.end() || !is_cpp(file)) continue;
+    for (const Include& include : includes(file)) {
+      EXPECT_FALSE(rule->second.count(top(include.path))) << file.name << " includes " << include.path;
+      EXPECT_FALSE(include.path.starts_with("..")) << file.name << " includes " << include.path;
+      ++checked;
+    }
+  }
+  EXPECT_GT(checked, 100);
+}
+
+// An installed user needs no LLVM, JSON or SQLite: public headers see the standard library and each other.
+TEST(Tree, PublicHeadersAreStandardOnly) {
+  const std::regex kStandard("[a-z_]+");
+  int checked = 0;
+  for (const File& file : tree()) {
+    if (!file.name.starts_with("include/roofgen/")) continue;
+    for (const Include& include : includes(file)) {
+      if (include.angled)
+        EXPECT_TRUE(std::regex_match(include.path, kStandard))
+            << file.name << " includes <" << include.path << ">";
+      else
+        EXPECT_EQ(top(include.path), "roofgen") << file.name;
+      ++checked;
+    }
+  }
+  EXPECT_GT(checked, 5);
+}
+
+TEST(Tree, FilesAreShort) {
+  std::vector<size_t> lengths;
+  for (const File& file : tree()) {
+    if (!has_extension(file.name, {".h", ".cpp", ".cuh", ".jinja", ".cmake", ".sh", ".py"}) &&
+        file.name != "roofgen")
+      continue;
+    EXPECT_LE(file.lines.size(), 800u) << file.name;
+    lengths.push_back(file.lines.size());
+  }
+  ASSERT_FALSE(lengths.empty());
+  std::nth_element(lengths.begin(), lengths.begin() + lengths.size() / 2, lengths.end());
+  EXPECT_LT(lengths[lengths.size() / 2], 250u) << "the median";
+}
+
+// Patterns are put together from pieces, for this file is part of the tree.
+TEST(Tree, NamesNoMachineAndNoRegistry) {
+  const std::string slash = "/";
+  const std::regex kMachine("(^|[^A-Za-z0-9_.$}>])" + slash + "(work|root|Users|home" + slash + "[a-z]+|tmp" +
+                            slash + "[a-z_]+jobs)" + slash);
+  const std::regex kRegistry(std::string("py") + "pi\\.org|python" + "hosted|deb\\.deb" +
+                             "ian\\.org|archive\\.ub" + "untu\\.com");
+  for (const File& file : tree())
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string& line = file.lines[i];
+      EXPECT_FALSE(std::regex_search(line, kMachine)) << file.name << ":" << i + 1 << ": " << line;
+      EXPECT_FALSE(std::regex_search(line, kRegistry)) << file.name << ":" << i + 1 << ": " << line;
+    }
+}
+
+TEST(Tree, NoTrailingSpaceAndOneFinalNewline) {
+  for (const File& file : tree()) {
+    if (!is_cpp(file) && !has_extension(file.name, {".cmake", ".cuh", ".jinja"})) continue;
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string& line = file.lines[i];
+      EXPECT_FALSE(!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r'))
+          << file.name << ":" << i + 1;
+    }
+    EXPECT_FALSE(file.lines.empty() || file.lines.back().empty()) << file.name << " ends with empty lines";
+  }
+}
+
+}  // namespace
