@@ -1,1 +1,135 @@
-int main() {}
+// Parses the command line, hands over to one subcommand, prints the one error line, exits with the
+// documented code.
+#include "cli/cli.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include "generator/suggest.h"
+#include "runtime/compiler.h"
+
+namespace roofgen::cli {
+namespace {
+
+const std::vector<Subcommand>& subcommands() {
+  static const std::vector<Subcommand> table = {
+      {"tune", "search, verify and score the variants of an op", declare_tune},
+      {"generate", "print the source or PTX of one schedule", declare_generate},
+      {"emit", "tune, then write the winner as files to embed", declare_emit},
+      {"doctor", "what was found: NVRTC, driver, GPU, directories", declare_doctor},
+  };
+  return table;
+}
+
+std::atomic<bool> g_stop{false};
+
+void on_interrupt(int) {
+  if (g_stop.exchange(true)) _exit(static_cast<int>(Exit::kInterrupted));
+}
+
+int fail(const Error& error) {
+  fmt::print(stderr, "roofgen: {}\n", to_string(error));
+  return static_cast<int>(error.exit);
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> out;
+  for (const CLI::Option* o : app.get_options())
+    for (const std::string& name : o->get_lnames()) out.push_back("--" + name);
+  return out;
+}
+
+/// CLI11's exceptions as one line with a suggestion.
+int usage_error(const CLI::App& app, const CLI::ParseError& e, int argc, char** argv) {
+  std::string message = e.what();
+  const CLI::App* sub = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
+  if (e.get_name() == "ExtrasError" || e.get_name() == "RequiredError") {
+    for (int i = 1; i < argc; ++i) {
+      std::string word = argv[i];
+      if (const size_t eq = word.find('='); eq != std::string::npos && word.starts_with("--")) word.resize(eq);
+      if (sub == &app && !word.starts_with("-")) {
+        std::vector<std::string> names;
+        for (const Subcommand& s : subcommands()) names.emplace_back(s.name);
+        return fail({Exit::kUsage, fmt::format("unknown command \"{}\"{}", word, did_you_mean(word, names))});
+      }
+      if (word.size() > 2 && word.starts_with("--") && !sub->get_option_no_throw(word) && !app.get_option_no_throw(word)) {
+        const std::string near = nearest(word, option_names(*sub));
+        return fail({Exit::kUsage, fmt::format("unknown option {}{}", word,
+                                               near.empty() ? fmt::format("; see roofgen {} --help", sub->get_name()) : fmt::format("; did you mean {}?", near))});
+      }
+    }
+  }
+  if (const size_t newline = message.find('\n'); newline != std::string::npos) message.resize(newline);
+  return fail({Exit::kUsage, message});
+}
+
+int run(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "__compile-worker") == 0) return compile_worker_main();
+  CLI::App app{"roofgen: CUDA kernels from templates, tuned and scored against the roofline", "roofgen"};
+  app.set_version_flag("--version", "roofgen " ROOFGEN_VERSION);
+  app.require_subcommand(1);
+  Session session;
+  session.stop = &g_stop;
+  std::vector<std::pair<CLI::App*, Run>> runs;
+  for (const Subcommand& s : subcommands()) {
+    CLI::App* sub = app.add_subcommand(s.name, s.summary);
+    sub->add_option("--data-dir", session.data_dirs, "directory with templates/, search_spaces/, devices/ that come before the built-in ones")->check(CLI::ExistingDirectory);
+    sub->add_option("--color", session.color, "auto, always or never [auto]")->check(CLI::IsMember({"auto", "always", "never"}));
+    runs.emplace_back(sub, s.declare(*sub));
+  }
+  app.footer("Example: roofgen tune attention --L 2048 --d 64");
+  if (argc == 1) {
+    fmt::print("{}", app.help());
+    return static_cast<int>(Exit::kUsage);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    return usage_error(app, e, argc, argv);
+  }
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  for (const auto& [sub, start] : runs) {
+    if (!sub->parsed()) continue;
+    auto result = start(session);
+    if (!result) return fail(result.error());
+    if (std::fflush(stdout) != 0) return fail({Exit::kFailed, fmt::format("standard output: {}", std::strerror(errno))});
+    return static_cast<int>(*result);
+  }
+  return static_cast<int>(Exit::kUsage);
+}
+
+}  // namespace
+
+bool Session::use_color(int fd) const {
+  if (color != "auto") return color == "always";
+  const char* no_color = std::getenv("NO_COLOR");
+  return isatty(fd) && !(no_color && *no_color);
+}
+
+Result<void> write_file(const std::string& path, std::string_view text) {
+  const std::string temporary = fmt::format("{}.tmp{}", path, getpid());
+  std::FILE* file = std::fopen(temporary.c_str(), "wb");
+  const bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const bool closed = file && std::fclose(file) == 0;
+  if (!written || !closed || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    const std::string why = std::strerror(errno);
+    std::remove(temporary.c_str());
+    return Error{Exit::kFailed, fmt::format("cannot write {}: {}", path, why)};
+  }
+  return {};
+}
+
+}  // namespace roofgen::cli
+
+int main(int argc, char** argv) { return roofgen::cli::run(argc, argv); }

@@ -34,6 +34,7 @@ std::string to_payload(const Evaluation& e) {
     findings.push_back({{"kind", f.kind}, {"message", f.message}, {"kernel", f.kernel}, {"ptx_line", f.ptx.line},
                         {"source", f.source.file}, {"line", f.source.line}, {"cta", f.cta}, {"thread", f.thread}});
   return Json{{"counts", counts},
+              {"measured_ns", e.measured_ns ? Json(*e.measured_ns) : Json(nullptr)},
               {"counted_ctas", e.counted_ctas},
               {"scale", e.scale},
               {"exact", e.exact},
@@ -59,6 +60,7 @@ std::optional<Evaluation> from_payload(const std::string& text) {
     e.scale = j.at("scale").get<double>();
     e.exact = j.at("exact").get<bool>();
     e.unique_bytes = j.at("unique_bytes").get<double>();
+    if (!j.at("measured_ns").is_null()) e.measured_ns = j.at("measured_ns").get<double>();
     e.l2_miss_ratio = j.at("l2_miss_ratio").get<double>();
     const Json& v = j.at("verification");
     e.verification.passed = v.at("passed").get<bool>();

@@ -1,6 +1,7 @@
 #include "tuner/tune.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,6 +16,7 @@
 #include "tuner/strategy.h"
 #include "tuner/verdict.h"
 #include "tuner/verify.h"
+#include "tuner/views/units.h"
 #include "tuner/work.h"
 
 namespace roofgen {
@@ -308,10 +310,32 @@ class Tuner {
     return {};
   }
 
-  Verifier& verifier(const Variant& v) {
-    std::unique_ptr<Verifier>& slot = verifiers_[&v];
-    if (!slot) slot = std::make_unique<Verifier>(context_.op, problem_, context_.device, v, context_.executor);
-    return *slot;
+  /// The verifiers of a variant: on the simulator and, when there is one, on the GPU.
+  struct Verifiers {
+    std::unique_ptr<Verifier> sim, gpu;
+  };
+  Verifiers& verifiers(const Variant& v) {
+    Verifiers& slot = verifiers_[&v];
+    if (!slot.sim) slot.sim = std::make_unique<Verifier>(context_.op, problem_, context_.device, v, context_.executor);
+    if (context_.gpu && !slot.gpu) slot.gpu = std::make_unique<Verifier>(context_.op, problem_, context_.device, v, *context_.gpu);
+    return slot;
+  }
+  Verifier& verifier(const Variant& v) { return *verifiers(v).sim; }
+
+  /// The simulator checks and counts; what passes there must pass on the GPU too, one at a time.
+  Result<Evaluation> evaluate(Verifiers& on, const Task& task) {
+    ROOFGEN_TRY(Evaluation out, on.sim->evaluate(task.candidate, task.occupancy));
+    if (!on.gpu || !out.verification.passed) return out;
+    const std::lock_guard lock(gpu_mutex_);
+    ROOFGEN_TRY(Evaluation real, on.gpu->evaluate(task.candidate, task.occupancy));
+    out.measured_ns = real.measured_ns;
+    out.verification.rows_checked += real.verification.rows_checked;
+    out.verification.error_over_tolerance = std::max(out.verification.error_over_tolerance, real.verification.error_over_tolerance);
+    if (!real.verification.passed) {
+      out.verification.passed = false;
+      out.verification.failure = "on the GPU: " + real.verification.failure;
+    }
+    return out;
   }
 
   /// Defaults first, stage by stage, because they feed the stages behind them; then all others at once.
@@ -373,6 +397,7 @@ class Tuner {
         for (Task& t : plan.tasks)
           if (t.evaluation && t.evaluation->verification.passed) {
             ROOFGEN_CHECK(ver.set_feeder(t.candidate));
+            if (context_.gpu) ROOFGEN_CHECK(verifiers(v).gpu->set_feeder(t.candidate));
             return true;
           }
     return false;
@@ -415,7 +440,8 @@ class Tuner {
     for (const auto& [name, v] : problem_.reals) slice += fmt::format(" {}={}", name, v);
     slice += fmt::format(" smem={} block={}", task.launch.smem_bytes, task.launch.block.count());
     return {task.candidate.binary.digest, slice,
-            fmt::format("{} evaluation {}", context_.executor.info().name, kEvaluationVersion),
+            fmt::format("{} evaluation {}{}", context_.executor.info().name, kEvaluationVersion,
+                        context_.gpu ? " and " + context_.gpu->info().device_name : ""),
             fmt::format("sms={} l2={} wave={}", d.integer("sms"), d.integer("l2_bytes"), task.occupancy.ctas_per_sm)};
   }
 
@@ -432,11 +458,11 @@ class Tuner {
   }
 
   void dispatch(Task& task, Pool& pool) {
-    Verifier& ver = verifier(*task.candidate.variant);
+    Verifiers& on = verifiers(*task.candidate.variant);
     const StoreKey key = key_of(task);
-    pool.push([this, &task, &ver, key] {
+    pool.push([this, &task, &on, key] {
       if (stopped()) return;
-      auto evaluated = ver.evaluate(task.candidate, task.occupancy);
+      auto evaluated = evaluate(on, task);
       const std::lock_guard lock(mutex_);
       ++finished_;
       if (!evaluated) {
@@ -446,8 +472,7 @@ class Tuner {
       }
       task.evaluation = std::move(*evaluated);
       if (task.evaluation->exact) simulated_now_.insert(task.candidate.binary.digest);
-      // A measured time is not a verified count: only simulated evaluations are remembered.
-      if (context_.store && !task.evaluation->measured_ns) context_.store->put(key, to_payload(*task.evaluation));
+      if (context_.store) context_.store->put(key, to_payload(*task.evaluation));
       conclude(task);
     });
   }
@@ -606,7 +631,8 @@ class Tuner {
   expr::Map scope_;
   std::vector<Variant> variants_;
   std::deque<StagePlan> plans_;
-  std::map<const Variant*, std::unique_ptr<Verifier>> verifiers_;
+  std::map<const Variant*, Verifiers> verifiers_;
+  std::mutex gpu_mutex_;
   std::string last_reason_;
   std::optional<Error> first_compile_error_;
   std::set<std::string> simulated_, simulated_now_;

@@ -37,7 +37,8 @@ struct TuneContext {
   const Op& op;
   const Device& device;
   Compiler& compiler;
-  Executor& executor;
+  Executor& executor;         ///< the simulator: checks and counts
+  Executor* gpu = nullptr;    ///< a real GPU: every candidate that passes must pass on it too
   Store* store = nullptr;  ///< nullptr: nothing is remembered
 };
 

@@ -34,7 +34,7 @@ struct Evaluation {
   bool exact = true;       ///< scale is a ratio of equal parts (every CTA ran); else extrapolated from slices
   double unique_bytes = 0; ///< distinct sectors of the whole launch x 32
   double l2_miss_ratio = 1;///< DRAM-side bytes / unique bytes of one wave (docs/model.md)
-  std::optional<double> measured_ns;  ///< cuda executor only: one launch, not a tuned result
+  std::optional<double> measured_ns;  ///< GPU only: one launch, not a tuned result
 };
 
 /// How much is checked. The key of a store row contains its text form.

@@ -1,0 +1,42 @@
+// The command line: one file per subcommand, one row each in the table in main.cpp.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "generator/generate.h"
+#include "roofgen/pipeline.h"
+#include "roofgen/result.h"
+
+namespace roofgen::cli {
+
+/// Flags every subcommand understands, and what main() knows.
+struct Session {
+  std::vector<std::string> data_dirs;  ///< `--data-dir`
+  std::string color = "auto";
+  std::atomic<bool>* stop = nullptr;   ///< set by the first Ctrl-C
+  bool use_color(int fd) const;
+};
+
+/// Runs after parsing; the Error's exit code becomes the process's.
+using Run = std::function<Result<Exit>(const Session&)>;
+
+struct Subcommand {
+  const char* name;
+  const char* summary;
+  /// Declares the flags on `app` and returns what to run.
+  Run (*declare)(CLI::App& app);
+};
+
+Run declare_tune(CLI::App& app);
+Run declare_generate(CLI::App& app);
+Run declare_emit(CLI::App& app);
+Run declare_doctor(CLI::App& app);
+
+/// Writes `text` to `path` (or stdout for "-") through a temporary file and a rename.
+Result<void> write_file(const std::string& path, std::string_view text);
+
+}  // namespace roofgen::cli

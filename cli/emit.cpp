@@ -1,0 +1,63 @@
+// roofgen emit OP -o DIR: tune, then write the winner as files to embed.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "cli/problem_flags.h"
+#include "generator/emit.h"
+#include "tuner/views/units.h"
+#include "tuner/views/views.h"
+
+namespace roofgen::cli {
+namespace {
+
+struct Flags {
+  ProblemFlags problem;
+  RunFlags run;
+  std::string directory;
+};
+
+Result<Exit> run(const Session& session, const Flags& flags) {
+  // The directory is checked before minutes are spent.
+  std::error_code ec;
+  std::filesystem::create_directories(flags.directory, ec);
+  if (ec || !std::filesystem::is_directory(flags.directory))
+    return Error{Exit::kFailed, fmt::format("cannot make the directory {}: {}", flags.directory, ec ? ec.message() : "a file is in the way")};
+  ROOFGEN_TRY(Workbench bench, make_workbench(session, flags.problem, flags.run));
+  ROOFGEN_TRY(TuneResult result, run_tune(session, bench, flags.problem, flags.run));
+  const TuneReport& report = result.report;
+  if (report.interrupted) return Exit::kInterrupted;
+  if (report.best_variant.empty()) return Error{Exit::kFailed, "nothing to emit: " + report.verdict.reason};
+
+  ROOFGEN_TRY(const std::vector<Variant> variants, load_variants(*bench.files, bench.problem.op));
+  const Variant* variant = nullptr;
+  for (const Variant& v : variants)
+    if (v.name == report.best_variant) variant = &v;
+  ROOFGEN_TRY(const expr::Map scope, problem_scope(*bench.op, bench.problem, limits(bench.device)));
+  std::vector<EmittedKernel> kernels;
+  for (size_t i = 0; i < variant->stages.size(); ++i) {
+    const Program& program = result.programs[variant->name][i];
+    auto checked = check_schedule(*variant, variant->stages[i], program.schedule, scope);
+    kernels.push_back({&variant->stages[i], &program, &result.binaries[variant->name][i], &result.launches[variant->name][i],
+                       std::get<Legal>(checked).scope});
+  }
+  ROOFGEN_TRY(const auto files, emit(bench.problem, variant->name, kernels, tune_json(report)));
+  for (const auto& [name, text] : files) ROOFGEN_CHECK(write_file(flags.directory + "/" + name, text));
+  fmt::print("{} {} ({}, score {:.2f}) written to {}:\n", variant->name, bench.problem.op, time_text(report.find(variant->name)->seconds),
+             report.score, flags.directory);
+  for (const auto& [name, text] : files) fmt::print("  {:<28} {}\n", name, bytes_text(static_cast<double>(text.size())));
+  return Exit::kOk;
+}
+
+}  // namespace
+
+Run declare_emit(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  flags->problem.declare(app);
+  flags->run.declare(app);
+  app.add_option("-o,--output", flags->directory, "directory to write to")->required();
+  app.footer("Example: roofgen emit attention --L 2048 --d 64 -o kernels/");
+  return [flags](const Session& session) { return run(session, *flags); };
+}
+
+}  // namespace roofgen::cli

@@ -1,0 +1,134 @@
+#include "cli/problem_flags.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "cli/progress.h"
+#include "generator/suggest.h"
+#include "runtime/paths.h"
+
+namespace roofgen::cli {
+namespace {
+
+void warn(const std::string& line) { fmt::print(stderr, "roofgen: warning: {}\n", line); }
+
+Result<ParamValue> parse_value(const std::string& text) {
+  if (text == "true") return ParamValue(true);
+  if (text == "false") return ParamValue(false);
+  if (!text.empty() && text.find_first_not_of("0123456789-") == std::string::npos) {
+    char* end = nullptr;
+    errno = 0;
+    const long long v = std::strtoll(text.c_str(), &end, 10);
+    if (errno == 0 && *end == 0) return ParamValue(int64_t{v});
+  }
+  if (text.empty()) return Error{Exit::kUsage, "a value is missing"};
+  return ParamValue(text);
+}
+
+}  // namespace
+
+void ProblemFlags::declare(CLI::App& app) {
+  app.add_option("op", op, "what to compute")->required();
+  const auto dim = [&](const char* flag, const char* name, const char* help) {
+    app.add_option_function<int64_t>(flag, [this, name](int64_t v) { dims[name] = v; }, help)->group("Problem");
+  };
+  dim("--L", "L", "query length");
+  dim("--d", "d", "head dimension, 32 to 256 in steps of 16");
+  dim("--batch", "batch", "batch size [max(1, 16384 / longest length)]");
+  dim("--heads", "heads", "query heads [max(1, 2048 / d)]");
+  dim("--kv-heads", "kv_heads", "key and value heads [heads]");
+  dim("--kv-len", "kv_len", "key and value length [L]");
+  app.add_flag("--causal", causal, "mask keys after the query, aligned bottom-right")->group("Problem");
+  app.add_flag("--lse", lse, "also write the log-sum-exp of each row")->group("Problem");
+  app.add_option_function<double>("--scale", [this](double v) { scale = v; scale_given = true; }, "softmax scale [1/sqrt(d)]")->group("Problem");
+  app.add_option("--dtype", dtype, "bf16 or fp16 [bf16]")->group("Problem");
+  app.add_option("--device", device, fmt::format("device of the catalogue [{}]", kDefaultDevice))->group("Device");
+  app.add_option("--arch", arch, "compile for this architecture, sm_XX [the device's]")->group("Device");
+  app.add_option("--set", sets, "pin parameters: BM=128,stages=2")->delimiter(',')->group("Search");
+}
+
+Result<Problem> ProblemFlags::problem() const {
+  Problem p;
+  p.op = op;
+  p.dims = dims;
+  if (dtype == "bf16") p.dtype = DType::kBf16;
+  else if (dtype == "fp16") p.dtype = DType::kFp16;
+  else return Error{Exit::kUsage, fmt::format("unknown dtype \"{}\"{}", dtype, did_you_mean(dtype, {"bf16", "fp16"}))};
+  p.flags = {{"causal", causal}, {"lse", lse}};
+  if (scale_given) p.reals["scale"] = scale;
+  return p;
+}
+
+Result<std::map<std::string, ParamValue>> ProblemFlags::pins() const {
+  std::map<std::string, ParamValue> out;
+  for (const std::string& set : sets) {
+    const size_t eq = set.find('=');
+    if (eq == std::string::npos || eq == 0)
+      return Error{Exit::kUsage, fmt::format("--set {}: name=value was expected, like BM=128", set)};
+    auto value = parse_value(set.substr(eq + 1));
+    if (!value) return Error{Exit::kUsage, fmt::format("--set {}: {}", set, value.error().message)};
+    out[set.substr(0, eq)] = *value;
+  }
+  return out;
+}
+
+void RunFlags::declare(CLI::App& app) {
+  app.add_option("--variant", variants, "only these variants")->delimiter(',')->group("Search");
+  app.add_option("--strategy", strategy, "prior, exhaustive or random [prior]")->group("Search");
+  app.add_flag("--exhaustive", exhaustive, "the same as --strategy exhaustive")->group("Search");
+  app.add_option("--evals", evals, fmt::format("candidates to execute [{}, fewer for big problems]", kDefaultEvals))->check(CLI::PositiveNumber)->group("Search");
+  app.add_option("--time", time_limit_s, "start no new candidate after this many seconds")->check(CLI::PositiveNumber)->group("Search");
+  app.add_option("--seed", seed, "seed of random strategies [0]")->group("Search");
+  app.add_option("--jobs", jobs, "compile workers and simulation threads [cores]")->check(CLI::Range(1, 256))->group("Search");
+  app.add_option("--executor", executor, "auto, sim or cuda [auto: the simulator, and the GPU beside it if there is one]")->group("Device");
+  app.add_flag("--no-store", no_store, "neither read nor write remembered evaluations")->group("Search");
+}
+
+Result<Workbench> make_workbench(const Session& session, const ProblemFlags& flags, const RunFlags& run) {
+  Workbench bench;
+  bench.files = std::make_unique<DataFiles>(session.data_dirs);
+  ROOFGEN_TRY(bench.op, find_op(flags.op));
+  ROOFGEN_TRY(Problem problem, flags.problem());
+  ROOFGEN_TRY(bench.problem, bench.op->complete(std::move(problem)));
+  ROOFGEN_TRY(bench.device, load_device(*bench.files, flags.device.empty() ? kDefaultDevice : flags.device));
+  CompileOptions options;
+  options.arch = flags.arch.empty() ? bench.device.arch : flags.arch;
+  options.jobs = run.jobs;
+  const std::string cache = cache_dir();
+  ROOFGEN_TRY(bench.compiler, make_nvrtc_compiler(options, cache, warn));
+  if (run.executor != "auto" && run.executor != "sim" && run.executor != "cuda")
+    return Error{Exit::kUsage, fmt::format("unknown executor \"{}\"{}", run.executor, did_you_mean(run.executor, {"auto", "sim", "cuda"}))};
+  ROOFGEN_TRY(bench.executor, make_sim_executor());
+  if (run.executor != "sim") {
+    auto gpu = make_cuda_executor();
+    if (gpu) bench.gpu = std::move(*gpu);
+    else if (run.executor == "cuda") return std::move(gpu).error();
+  }
+  if (!run.no_store && !data_home().empty()) {
+    auto store = Store::open(data_home() + "/evaluations.sqlite");
+    if (store) bench.store = std::make_unique<Store>(std::move(*store));
+    else warn(store.error().message + "; going on without remembering");
+  }
+  return bench;
+}
+
+Result<TuneResult> run_tune(const Session& session, Workbench& bench, const ProblemFlags& flags, const RunFlags& run) {
+  TuneOptions options;
+  ROOFGEN_TRY(options.pins, flags.pins());
+  options.variants = run.variants;
+  options.strategy = run.exhaustive ? "exhaustive" : run.strategy;
+  options.evals = run.evals;
+  options.time_limit_s = run.time_limit_s;
+  options.seed = run.seed;
+  options.jobs = run.jobs;
+  options.warn = warn;
+  options.stop = session.stop;
+  Progress progress;
+  options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
+  TuneContext context{*bench.files, *bench.op, bench.device, *bench.compiler, *bench.executor, bench.gpu.get(), bench.store.get()};
+  return tune(context, bench.problem, options);
+}
+
+}  // namespace roofgen::cli

@@ -1,0 +1,56 @@
+// The flags that describe a problem and where it is tuned; shared by tune, generate and emit.
+#pragma once
+
+#include <memory>
+
+#include "cli/cli.h"
+#include "runtime/compiler.h"
+#include "runtime/executor.h"
+#include "tuner/store.h"
+#include "tuner/tune.h"
+
+namespace roofgen::cli {
+
+struct ProblemFlags {
+  std::string op;
+  std::map<std::string, int64_t> dims;  ///< only those given
+  std::string dtype = "bf16";
+  bool causal = false, lse = false;
+  double scale = 0;
+  bool scale_given = false;
+  std::string device;  ///< empty: the default device
+  std::string arch;    ///< empty: the device's
+  std::vector<std::string> sets;
+
+  void declare(CLI::App& app);
+  Result<Problem> problem() const;
+  Result<std::map<std::string, ParamValue>> pins() const;
+};
+
+/// How a run is bounded and where it may remember things.
+struct RunFlags {
+  std::vector<std::string> variants;
+  std::string strategy = "prior", executor = "auto";
+  bool exhaustive = false, no_store = false;
+  uint64_t evals = 0, seed = 0;
+  double time_limit_s = 0;
+  int jobs = 0;
+  void declare(CLI::App& app);
+};
+
+/// Everything a tuning run needs, made from the flags. Owns what TuneContext refers to.
+struct Workbench {
+  std::unique_ptr<DataFiles> files;
+  const Op* op = nullptr;
+  Problem problem;
+  Device device;
+  std::unique_ptr<Compiler> compiler;
+  std::unique_ptr<Executor> executor;
+  std::unique_ptr<Executor> gpu;  ///< beside the simulator, when a GPU is there
+  std::unique_ptr<Store> store;
+};
+inline constexpr const char* kDefaultDevice = "h200-sxm";
+Result<Workbench> make_workbench(const Session& session, const ProblemFlags& flags, const RunFlags& run);
+Result<TuneResult> run_tune(const Session& session, Workbench& bench, const ProblemFlags& flags, const RunFlags& run);
+
+}  // namespace roofgen::cli
