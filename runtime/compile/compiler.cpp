@@ -152,17 +152,22 @@ class NvrtcCompiler : public Compiler {
     return pool;
   }
 
+  /// The front end reports a failed allocation as an error of the source.
+  static bool out_of_memory(const CompileReply& reply) {
+    return reply.status == kNvrtcOutOfMemory || (reply.status == kNvrtcCompilationError &&
+                                                 reply.log.find("error: out of memory") != std::string::npos);
+  }
+
   /// Errors of the source are as lasting as successes. What the machine could not do today is not.
   static bool worth_keeping(const CompileReply& reply) {
-    if (reply.status == 0) return true;
-    return reply.status == kNvrtcCompilationError && reply.log.find("out of memory") == std::string::npos;
+    return reply.status == 0 || (reply.status == kNvrtcCompilationError && !out_of_memory(reply));
   }
 
   Result<Binary> interpret(const Program& program, const std::string& digest,
                            const Result<CompileReply>& reply) const {
     if (!reply) return reply.error();
     if (reply->status == kWorkerFailed) return Error{Exit::kUnavailable, reply->log};
-    if (reply->status == kNvrtcOutOfMemory)
+    if (out_of_memory(*reply))
       return Error{Exit::kFailed, fmt::format("the compiler ran out of its limit of {} MiB",
                                               options_.memory_limit_bytes >> 20)};
     if (reply->status != 0) return compile_error(*reply, program);

@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kMaxErrors = 5;     // shown of one compilation; the rest is counted
 constexpr size_t kMaxLineLength = 400;
+constexpr int64_t kMaxStaticSmem = 48 << 10;  // of every architecture; CUDA C++ Programming Guide, "Compute Capabilities"
 
 std::vector<std::string_view> split_lines(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -156,6 +157,20 @@ Where source_position(const Diagnostic& error, const CompileReply& reply, const 
   return at;
 }
 
+/// A failure without a diagnostic: options, memory, NVRTC's own faults.
+Error unexplained_error(const CompileReply& reply, const Program& program) {
+  // Under -v ptxas drops its message about static shared memory (seen in 13.0 and 13.5).
+  int64_t smem = parse_ptxas_log(reply.log, program.entry).static_smem_bytes;
+  if (smem > kMaxStaticSmem)
+    return {Exit::kFailed, fmt::format("static shared memory: {} > {} bytes; beyond that it must be dynamic", smem,
+                                       kMaxStaticSmem)};
+  for (std::string_view line : split_lines(reply.log)) {
+    if (starts_with(line, "ptxas info") || starts_with(line, "ptxas  ") || trim(line).empty()) continue;
+    return {Exit::kFailed, fmt::format("NVRTC failed: {}: {}", reply.status_name, trim(line).substr(0, kMaxLineLength))};
+  }
+  return {Exit::kFailed, fmt::format("NVRTC failed: {}, without a reason", reply.status_name)};
+}
+
 std::string position_text(const Where& at) {
   if (at.file.empty()) return "";
   return at.line ? fmt::format("{}:{}: ", at.file, at.line) : at.file + ": ";
@@ -198,13 +213,7 @@ std::string stable_log(std::string_view log) {
 
 Error compile_error(const CompileReply& reply, const Program& program) {
   std::vector<Diagnostic> errors = parse_errors(reply.log);
-  if (errors.empty()) {
-    // Options, memory, NVRTC's own faults: the first line of the log says it if anything does.
-    std::string_view log = trim(reply.log);
-    std::string_view first = trim(log.substr(0, log.find('\n'))).substr(0, kMaxLineLength);
-    return {Exit::kFailed, first.empty() ? fmt::format("NVRTC failed: {}", reply.status_name)
-                                         : fmt::format("NVRTC failed: {}: {}", reply.status_name, first)};
-  }
+  if (errors.empty()) return unexplained_error(reply, program);
   Error error{Exit::kFailed, errors[0].message};
   error.where = source_position(errors[0], reply, program);
   for (size_t i = 0; i < errors.size() && i < kMaxErrors; ++i) {

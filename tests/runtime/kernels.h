@@ -7,7 +7,7 @@
 
 namespace roofgen::testing {
 
-/// `lines` becomes the source; line i is mapped to line 100 + i of `demo.cu.jinja`.
+/// Line i of the source is mapped to line 100 + i of `demo.cu.jinja`.
 inline Program program(std::string source, std::string entry = "kern") {
   Program out;
   out.schedule.variant = "demo";
@@ -26,6 +26,19 @@ inline Program scale_program(int tag) {
       "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
       "  if (i < n) x[i] *= " + std::to_string(tag) + ".5f;\n"
       "}\n");
+}
+
+/// 4^12 statements out of a dozen macros: the compiler works on it for minutes and takes memory
+/// all the while.
+inline Program endless_program() {
+  std::string source;
+  for (char c = 'A'; c < 'L'; ++c) {
+    std::string next = std::string(1, ' ') + static_cast<char>(c + 1);
+    source += std::string("#define ") + c + next + next + next + next + "\n";
+  }
+  source += "#define L x[0] += 1.0f; x[1] += 1.0f; x[2] += 1.0f; x[3] += 1.0f;\n";
+  source += "extern \"C\" __global__ void kern(float* x) { A }\n";
+  return program(source);
 }
 
 }  // namespace roofgen::testing

@@ -1,0 +1,129 @@
+// Finding NVRTC, and saying plainly when there is none.
+#include <gtest/gtest.h>
+
+#include "runtime/compile/headers.h"
+#include "runtime/compile/nvrtc.h"
+#include "runtime/paths.h"
+#include "tests/runtime/process.h"
+
+namespace roofgen {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::TempDir;
+using testing::write_text;
+
+bool mentions(const std::vector<std::string>& lines, const std::string& text) {
+  for (const std::string& line : lines)
+    if (line.find(text) != std::string::npos) return true;
+  return false;
+}
+
+TEST(NvrtcSearch, ChosenPathIsTheOnlyOneTried) {
+  NvrtcSearch search = nvrtc_search_from_environment();
+  search.chosen = "/no/such/libnvrtc.so";
+  NvrtcInfo info;
+  auto found = find_nvrtc(search, &info);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().exit, Exit::kUnavailable);
+  EXPECT_NE(found.error().message.find("CUDA 12.0 or newer"), std::string::npos);
+  EXPECT_FALSE(info.found);
+  ASSERT_EQ(info.searched.size(), 1u);
+  EXPECT_NE(info.searched[0].find("/no/such/libnvrtc.so"), std::string::npos);
+  EXPECT_EQ(found.error().notes, info.searched);
+}
+
+TEST(NvrtcSearch, RecordsEverythingTried) {
+  TempDir dir;
+  fs::create_directories(dir / "cuda/lib64");
+  write_text(dir / "cuda/lib64/libnvrtc.so.13", "not a library");
+  NvrtcSearch search;
+  search.executable_dir = dir / "bin";
+  search.toolkits = {dir / "cuda", dir / "absent"};
+  search.loader_path = false;
+  NvrtcInfo info;
+  EXPECT_FALSE(find_nvrtc(search, &info));
+  EXPECT_TRUE(mentions(info.searched, dir / "bin/nvrtc: no such directory"));
+  EXPECT_TRUE(mentions(info.searched, dir / "cuda/lib64/libnvrtc.so.13: "));
+  EXPECT_TRUE(mentions(info.searched, dir / "absent: no such directory"));
+}
+
+TEST(NvrtcSearch, PrivatePrefixAboveTheProgramWins) {
+  if (!nvrtc_info().found) GTEST_SKIP() << "NVRTC not found";
+  TempDir dir;
+  for (const char* layout : {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib", "lib64"}) {
+    fs::path lib = fs::path(dir / "build/nvrtc") / layout;
+    fs::create_directories(lib);
+    fs::create_symlink(nvrtc_info().library, lib / "libnvrtc.so.13");
+    NvrtcSearch search = nvrtc_search_from_environment();
+    search.chosen.clear();
+    search.executable_dir = dir / "build/tests/runtime";
+    NvrtcInfo info;
+    EXPECT_TRUE(find_nvrtc(search, &info));
+    // The loader may give back the name it knew the library by first, so only the choice is checked.
+    EXPECT_TRUE(info.found) << layout;
+    EXPECT_FALSE(mentions(info.searched, "cuda"));
+    fs::remove_all(dir / "build");
+  }
+}
+
+TEST(NvrtcSearch, InfoIsComplete) {
+  const NvrtcInfo& info = nvrtc_info();
+  if (!info.found) GTEST_SKIP() << "NVRTC not found";
+  EXPECT_TRUE(fs::exists(info.library)) << info.library;
+  EXPECT_GE(info.major, kMinNvrtcMajor);
+  EXPECT_TRUE(mentions(info.archs, "sm_90"));
+  EXPECT_EQ(nvrtc()->build_id().size() % 2, 0u);
+}
+
+TEST(NvrtcSearch, MissingNvrtcIsUnavailable) {
+  // In a process of its own, because what was found is kept for the life of a process.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        setenv("ROOFGEN_NVRTC", "/no/such/place/libnvrtc.so", 1);
+        auto made = make_nvrtc_compiler({}, "", nullptr);
+        std::fputs(made ? "found" : to_string(made.error()).c_str(), stderr);
+        _exit(made ? 1 : static_cast<int>(made.error().exit));
+      },
+      ::testing::ExitedWithCode(3), "NVRTC .* was not found.*ROOFGEN_NVRTC.*\n.*no/such/place");
+}
+
+TEST(Headers, ClosureFollowsIncludesInsideTheDirectoryOnly) {
+  TempDir dir;
+  fs::create_directories(dir / "include/cccl/nv");
+  write_text(dir / "include/a.h", "#include \"b.h\"\n  #  include <nv/target>\n#include <missing.h>\n");
+  write_text(dir / "include/b.h", "#include \"a.h\"\n#include \"../secret.h\"\n");
+  write_text(dir / "include/cccl/nv/target", "target");
+  write_text(dir / "secret.h", "secret");
+  HeaderSet headers(dir / "include");
+  Headers closure = headers.closure("// #include <b.h>\n#include <a.h>\n#include </etc/passwd>\n#include <unterminated\n");
+  ASSERT_EQ(closure.size(), 3u);
+  EXPECT_EQ(closure[0].first, "a.h");
+  EXPECT_EQ(closure[1].first, "b.h");
+  EXPECT_EQ(closure[2], (std::pair<std::string, std::string>("nv/target", "target")));
+  EXPECT_TRUE(headers.closure("int x;\n").empty());
+  EXPECT_TRUE(HeaderSet("").closure("#include <a.h>\n").empty());
+}
+
+TEST(Paths, OwnVariableThenXdgThenHome) {
+  setenv("HOME", "/home/someone", 1);
+  unsetenv("ROOFGEN_CACHE_DIR");
+  unsetenv("XDG_CACHE_HOME");
+  EXPECT_EQ(cache_dir(), "/home/someone/.cache/roofgen");
+  setenv("XDG_CACHE_HOME", "relative/is/ignored", 1);
+  EXPECT_EQ(cache_dir(), "/home/someone/.cache/roofgen");
+  setenv("XDG_CACHE_HOME", "/xdg", 1);
+  EXPECT_EQ(cache_dir(), "/xdg/roofgen");
+  setenv("ROOFGEN_CACHE_DIR", "/own", 1);
+  EXPECT_EQ(cache_dir(), "/own");
+  unsetenv("ROOFGEN_DATA_HOME");
+  setenv("XDG_DATA_HOME", "/data", 1);
+  EXPECT_EQ(data_home(), "/data/roofgen");
+  unsetenv("XDG_DATA_HOME");
+  unsetenv("HOME");
+  EXPECT_EQ(data_home(), "");
+}
+
+}  // namespace
+}  // namespace roofgen
