@@ -7,7 +7,7 @@
 //   === about            what it shows; not used
 //   === file NAME        a file that is there when the commands run
 //   === replace          lines `REGEX => TEXT`: what may differ from run to run (times), applied to each line
-//   === run              a command line for sh; `roofgen` is PROGRAM
+//   === run              command lines for sh; `roofgen` is PROGRAM, $ROOFGEN_SOURCE the source tree
 //   === stdout           what the command before must print; left out when empty
 //   === stderr           the same
 //   === exit             its exit code; left out when 0
@@ -149,6 +149,7 @@ int main(int argc, char** argv) {
   }
   const fs::path program = fs::absolute(arguments[0]);
   setenv("PATH", (program.parent_path().string() + ":" + std::getenv("PATH")).c_str(), 1);
+  setenv("ROOFGEN_SOURCE", ROOFGEN_SOURCE_DIR, 1);
   setenv("NO_COLOR", "1", 1);
   setenv("LC_ALL", "C.UTF-8", 1);
   int failures = 0;
