@@ -1,0 +1,81 @@
+#include "tuner/device.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+using namespace roofgen;
+
+namespace {
+
+Device h200() { return *load_device(DataFiles(), "h200-sxm"); }
+
+/// A data directory with one device file, removed at the end.
+class TempDevice {
+ public:
+  TempDevice(const std::string& name, const std::string& text) : dir_(std::filesystem::temp_directory_path() / ("roofgen_" + name)) {
+    std::filesystem::create_directories(dir_ / "devices");
+    std::ofstream(dir_ / "devices" / (name + ".json")) << text;
+  }
+  ~TempDevice() { std::filesystem::remove_all(dir_); }
+  DataFiles files() const { return DataFiles({dir_.string()}); }
+
+ private:
+  std::filesystem::path dir_;
+};
+
+}  // namespace
+
+TEST(Device, InheritsFromItsArchitecture) {
+  const Device d = h200();
+  EXPECT_EQ(d.arch, "sm_90");
+  EXPECT_EQ(d.integer("sms"), 132);
+  EXPECT_EQ(d.integer("smem_per_block"), 232448);
+  EXPECT_FALSE(d.cells.at("dram_gb_s").source.empty());
+}
+
+TEST(Device, UnknownNameSuggestsTheNearest) {
+  const auto d = load_device(DataFiles(), "h20-sxm");
+  ASSERT_FALSE(d);
+  EXPECT_EQ(d.error().exit, Exit::kUsage);
+  EXPECT_NE(d.error().message.find("did you mean \"h200-sxm\"?"), std::string::npos) << d.error().message;
+}
+
+TEST(Device, BrokenJsonNamesThePlace) {
+  const TempDevice temp("broken", "{\n  \"cells\": {,}\n}\n");
+  const auto d = load_device(temp.files(), "broken");
+  ASSERT_FALSE(d);
+  EXPECT_EQ(d.error().where.line, 2);
+  EXPECT_EQ(d.error().where.col, 13);
+}
+
+TEST(Device, MissingCellIsNamed) {
+  const TempDevice temp("partial", R"({"extends": "sm_90", "cells": {"sms": {"value": 4, "unit": "count", "origin": "datasheet", "source": "x"}}})");
+  const auto d = load_device(temp.files(), "partial");
+  ASSERT_FALSE(d);
+  EXPECT_NE(d.error().message.find("has no cell"), std::string::npos) << d.error().message;
+}
+
+TEST(Device, ExtendingItselfIsAnError) {
+  const TempDevice temp("loop", R"({"extends": "loop", "cells": {}})");
+  const auto d = load_device(temp.files(), "loop");
+  ASSERT_FALSE(d);
+  EXPECT_NE(d.error().message.find("extends itself"), std::string::npos) << d.error().message;
+}
+
+// Numbers worked out by hand from the allocation rules in cuda_occupancy.h.
+TEST(Occupancy, ByRegistersSharedMemoryThreadsAndCtas) {
+  const Device d = h200();
+  // 168 registers x 32 = 5376 = 21 x 256; 4 warps take 21504; 65536 / 21504 = 3.
+  const Occupancy regs = occupancy(d, 168, 49152, 128);
+  EXPECT_EQ(regs.ctas_per_sm, 3);
+  EXPECT_EQ(regs.limited_by, "registers");
+  EXPECT_DOUBLE_EQ(regs.fraction, 12.0 / 64);
+  // 233472 / (114688 + 1024) = 2.01.
+  EXPECT_EQ(occupancy(d, 32, 114688, 128).ctas_per_sm, 2);
+  EXPECT_EQ(occupancy(d, 32, 114688, 128).limited_by, "shared memory");
+  EXPECT_EQ(occupancy(d, 32, 0, 1024).ctas_per_sm, 2);
+  EXPECT_EQ(occupancy(d, 16, 0, 32).ctas_per_sm, 32);
+  EXPECT_EQ(occupancy(d, 255, 0, 1024).ctas_per_sm, 0);
+}

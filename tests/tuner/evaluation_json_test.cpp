@@ -1,0 +1,33 @@
+#include "tuner/evaluation_json.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+using namespace roofgen;
+
+TEST(EvaluationJson, RoundTrip) {
+  Evaluation e;
+  e.counts.mma = 262144;
+  e.counts.unique_write_sectors = 77;
+  e.counted_ctas = 16;
+  e.scale = 256;
+  e.exact = false;
+  e.unique_bytes = 1.5e9;
+  e.l2_miss_ratio = 1.25;
+  e.measured_ns = 1234.5;
+  e.verification = {false, 16, 16, 2048, std::numeric_limits<double>::infinity(), {}, "row 3"};
+  e.verification.findings.push_back({"race", "two warps", "k", {"k.ptx", 12, 0}, {"a.jinja", 7, 0}, 3, 64});
+  const auto back = from_payload(to_payload(e));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(to_payload(*back), to_payload(e));
+  EXPECT_EQ(back->counts.mma, 262144u);
+  EXPECT_EQ(back->verification.findings[0].source.line, 7);
+  EXPECT_TRUE(std::isinf(back->verification.error_over_tolerance));
+}
+
+TEST(EvaluationJson, AnythingElseIsNoPayload) {
+  for (const char* text : {"", "{", "[]", "{\"counts\": {}}", "null", "{\"counts\": 3, \"scale\": \"x\"}"})
+    EXPECT_FALSE(from_payload(text)) << text;
+}

@@ -1,0 +1,81 @@
+#include "tuner/roofline.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+using namespace roofgen;
+
+namespace {
+
+Device device(const char* name) { return *load_device(DataFiles(), name); }
+
+double seconds(const std::vector<RoofTime>& roofs, const std::string& name) {
+  const auto it = std::find_if(roofs.begin(), roofs.end(), [&](const RoofTime& r) { return r.name == name; });
+  return it == roofs.end() ? -1 : it->seconds;
+}
+
+Work tensor_work(double flops, double ctas) {
+  Work w;
+  w.mma_flops = flops;
+  w.ctas = ctas;
+  w.warps_per_cta = 4;
+  return w;
+}
+
+}  // namespace
+
+// Attention, B*H = 256 heads of L = 2048, d = 64: 2.75e11 FLOP, 1.07e9 exps.
+TEST(Roofline, FloorOfAttentionOnH200) {
+  const Op::Floor floor{2.748779e11, 1.073742e9, 2.684355e8};
+  const ProblemFloor f = problem_floor(device("h200-sxm"), floor, DType::kBf16, RoofSet::kDatasheet);
+  // 2.748779e11 / 989.4e12 = 277.8 us, and one launch of 3 us.
+  EXPECT_NEAR(f.seconds * 1e6, 280.8, 0.2);
+  EXPECT_EQ(f.bound_by, "tensor");
+}
+
+TEST(Roofline, FloorOfACopyIsItsBytes) {
+  const ProblemFloor f = problem_floor(device("h200-sxm"), {0, 0, 4.3e9}, DType::kBf16, RoofSet::kSustained);
+  EXPECT_NEAR(f.seconds, 1e-3 + 3e-6, 1e-9);
+  EXPECT_EQ(f.bound_by, "DRAM");
+}
+
+TEST(Roofline, MmaSyncHasACeilingOfItsOwnOnHopper) {
+  Work w = tensor_work(989.4e12, 132);
+  EXPECT_NEAR(seconds(roof_times(device("h200-sxm"), w, DType::kBf16, RoofSet::kDatasheet), "tensor (mma.sync)"), 1.5, 0.01);
+  w.mma_flops = 312e12;
+  EXPECT_NEAR(seconds(roof_times(device("a100-sxm-80"), w, DType::kBf16, RoofSet::kDatasheet), "tensor (mma.sync)"), 1.0, 0.01);
+}
+
+TEST(Estimate, TooFewCtasIsIdleNotWaste) {
+  const Device d = device("h200-sxm");
+  const Occupancy two{2, 8, 0.125, "registers"};
+  const KernelTime full = estimate(d, tensor_work(1e12, 132 * 20), DType::kBf16, two);
+  const KernelTime few = estimate(d, tensor_work(1e12, 16), DType::kBf16, two);
+  EXPECT_DOUBLE_EQ(full.work_seconds, few.work_seconds);
+  EXPECT_GT(few.kernel_seconds, 8 * full.kernel_seconds);
+  EXPECT_EQ(few.bound_by, "parallelism");
+}
+
+TEST(Estimate, MoreWarpsOverlapMore) {
+  const Device d = device("h200-sxm");
+  Work w = tensor_work(1e12, 13200);
+  w.mufu_ops = 1e9;
+  w.fp32_ops = 4e9;
+  const KernelTime one = estimate(d, w, DType::kBf16, {1, 4, 0.06, ""});
+  const KernelTime four = estimate(d, w, DType::kBf16, {4, 16, 0.25, ""});
+  EXPECT_GT(one.seconds, four.seconds);
+  EXPECT_GE(four.seconds, four.kernel_seconds);
+}
+
+TEST(Estimate, HalvingBandwidthDoublesAMemoryBoundTime) {
+  Device d = device("h200-sxm");
+  Work w;
+  w.dram_bytes = w.l2_bytes = 1e10;
+  w.ctas = 13200;
+  w.warps_per_cta = 4;
+  const Occupancy occ{8, 32, 0.5, ""};
+  const double before = estimate(d, w, DType::kBf16, occ).seconds;
+  d.cells["dram_sustained_gb_s"].value /= 2;
+  EXPECT_NEAR(estimate(d, w, DType::kBf16, occ).seconds / before, 2, 0.05);
+}
