@@ -48,7 +48,7 @@ class Value {
       data_;
 };
 
-struct Node;  // the syntax tree, private to this folder and generator/jinja
+struct Tree;  // the syntax tree, private to this folder and generator/jinja
 
 /// A parsed expression. Copyable, immutable, safe to evaluate from many threads.
 class Expr {
@@ -62,11 +62,10 @@ class Expr {
   /// its values, e.g. `smem_bytes <= device.smem_per_block (262144 > 232448)`.
   Result<bool> check(const Map& scope, std::string* why = nullptr) const;
   std::vector<std::string> names() const;  ///< free names, sorted, unique
-  const std::string& text() const { return text_; }
+  const std::string& text() const;
 
  private:
-  std::string text_;
-  std::shared_ptr<const Node> root_;
+  std::shared_ptr<const Tree> tree_;
 };
 
 }  // namespace roofgen::expr

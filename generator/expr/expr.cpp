@@ -1,0 +1,100 @@
+#include "generator/expr/expr.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "generator/expr/eval.h"
+#include "generator/expr/operators.h"
+#include "generator/expr/parser.h"
+
+namespace roofgen::expr {
+namespace {
+
+constexpr size_t kMaxExpressionBytes = 1 << 16;
+
+void collect(const Node& node, std::set<std::string>& out) {
+  if (node.kind == Kind::kName) out.insert(node.name);
+  // The callee is a built-in function, not a variable.
+  for (size_t i = node.kind == Kind::kCall ? 1 : 0; i < node.args.size(); ++i) collect(node.args[i], out);
+}
+
+/// Runs `job` on the tree's evaluator; a Failure, or an expression that was never parsed, is the Error.
+template <class Job>
+auto evaluate(const std::shared_ptr<const Tree>& tree, const Map& scope, Job job)
+    -> Result<decltype(job(std::declval<Evaluator&>(), tree->root))> {
+  if (!tree) return Error{Exit::kFailed, "an empty expression has no value"};
+  try {
+    Budget budget;
+    const MapScope map_scope(scope);
+    Evaluator evaluator(tree->source, map_scope, budget);
+    return job(evaluator, tree->root);
+  } catch (Failure& failure) {
+    return std::move(failure.error);
+  }
+}
+
+[[noreturn]] void wrong_type(const Tree& tree, const char* expected, const Value& v) {
+  fail_at(tree.source, tree.root.span, fmt::format("expected {}, this is a {}", expected, v.type_name()));
+}
+
+}  // namespace
+
+Result<Expr> Expr::parse(std::string_view text, Where where) {
+  if (text.size() > kMaxExpressionBytes)
+    return Error{Exit::kFailed, fmt::format("an expression of {} bytes; the limit is {}", text.size(), kMaxExpressionBytes), where};
+  auto tree = std::make_shared<Tree>();
+  tree->source = {std::string(text), std::move(where)};
+  try {
+    const Tokens tokens = tokenize(tree->source, 0, Until::kEndOfText);
+    Parser parser(tree->source, tokens.list, false);
+    tree->root = parser.expression();
+    parser.expect_end();
+  } catch (Failure& failure) {
+    return std::move(failure.error);
+  }
+  Expr out;
+  out.tree_ = std::move(tree);
+  return out;
+}
+
+Result<Value> Expr::eval(const Map& scope) const {
+  return evaluate(tree_, scope, [](Evaluator& e, const Node& root) { return e.eval(root); });
+}
+
+Result<int64_t> Expr::eval_int(const Map& scope) const {
+  return evaluate(tree_, scope, [&](Evaluator& e, const Node& root) {
+    const Value v = e.eval(root);
+    if (auto i = as_int(v)) return *i;
+    wrong_type(*tree_, "an int", v);
+  });
+}
+
+Result<double> Expr::eval_number(const Map& scope) const {
+  return evaluate(tree_, scope, [&](Evaluator& e, const Node& root) {
+    const Value v = e.eval(root);
+    if (auto d = as_number(v)) return *d;
+    wrong_type(*tree_, "a number", v);
+  });
+}
+
+Result<bool> Expr::check(const Map& scope, std::string* why) const {
+  return evaluate(tree_, scope, [&](Evaluator& e, const Node& root) {
+    const bool ok = e.truth(root);
+    if (!ok && why) *why = e.explain(root);
+    return ok;
+  });
+}
+
+std::vector<std::string> Expr::names() const {
+  std::set<std::string> out;
+  if (tree_) collect(tree_->root, out);
+  return {out.begin(), out.end()};
+}
+
+const std::string& Expr::text() const {
+  static const std::string kEmpty;
+  return tree_ ? tree_->source.text : kEmpty;
+}
+
+}  // namespace roofgen::expr

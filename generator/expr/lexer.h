@@ -1,0 +1,31 @@
+// Text -> tokens, for an expression on its own or inside a template tag.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "generator/expr/diagnostics.h"
+#include "generator/expr/expr.h"
+
+namespace roofgen::expr {
+
+struct Token {
+  enum class Kind : uint8_t { kEnd, kName, kLiteral, kSymbol };
+  Kind kind = Kind::kEnd;
+  Span span;
+  std::string_view text;  ///< into the source
+  Value value;            ///< of a literal
+};
+
+/// Where the tokens stop. Inside a tag, only outside all brackets, as in Jinja2.
+enum class Until { kEndOfText, kVariableEnd, kBlockEnd };
+
+struct Tokens {
+  std::vector<Token> list;  ///< closed by one kEnd token
+  uint32_t end = 0;         ///< first byte that was not read: the `-}}`, `}}`, `%}` or the end of the text
+};
+
+/// Throws Failure.
+Tokens tokenize(const Source& source, uint32_t begin, Until until);
+
+}  // namespace roofgen::expr
