@@ -1,0 +1,162 @@
+#include "generator/ops/attention.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "generator/ops/attention_compare.h"
+#include "generator/ops/attention_inputs.h"
+#include "generator/ops/attention_shape.h"
+
+namespace roofgen {
+namespace {
+
+using attention::Shape;
+
+constexpr int64_t kMaxLength = int64_t{1} << 24;       // row and key indices times d stay far inside int32 and fp32 counts
+constexpr int64_t kMaxGrid = 65535;                    // heads and batch are grid dimensions y and z
+constexpr double kMaxTensorBytes = 1099511627776.0;    // 1 TiB: beyond any memory, and products fit int64
+constexpr double kMinScale = 1e-6, kMaxScale = 16;     // structured inputs stay inside fp16
+
+Error usage(std::string message) { return Error{Exit::kUsage, std::move(message)}; }
+
+Result<void> in_range(const char* name, int64_t value, int64_t low, int64_t high) {
+  if (value < low || value > high)
+    return usage(fmt::format("{} is {}; {} to {} was expected", name, value, low, high));
+  return {};
+}
+
+class Attention final : public Op {
+ public:
+  std::string name() const override { return "attention"; }
+
+  Result<Problem> complete(Problem p) const override {
+    for (const char* required : {"L", "d"})
+      if (!p.dims.count(required)) return usage(fmt::format("attention needs {}", required));
+    const int64_t length = p.dims["L"], d = p.dims["d"];
+    ROOFGEN_CHECK(in_range("L", length, 1, kMaxLength));
+    ROOFGEN_CHECK(in_range("d", d, 32, 256));
+    if (d % 16 != 0) return usage(fmt::format("d is {}; a multiple of 16 from 32 to 256 was expected", d));
+    p.dims.emplace("kv_len", length);
+    const int64_t kv_len = p.dims["kv_len"];
+    ROOFGEN_CHECK(in_range("kv_len", kv_len, 1, kMaxLength));
+    // The field's convention for benchmarks: 16 k tokens in all, a model dimension of 2048.
+    p.dims.emplace("batch", std::max<int64_t>(1, 16384 / std::max(length, kv_len)));
+    p.dims.emplace("heads", std::max<int64_t>(1, 2048 / d));
+    const int64_t batch = p.dims["batch"], heads = p.dims["heads"];
+    ROOFGEN_CHECK(in_range("batch", batch, 1, kMaxGrid));
+    ROOFGEN_CHECK(in_range("heads", heads, 1, kMaxGrid));
+    p.dims.emplace("kv_heads", heads);
+    const int64_t kv_heads = p.dims["kv_heads"];
+    ROOFGEN_CHECK(in_range("kv_heads", kv_heads, 1, heads));
+    if (heads % kv_heads != 0)
+      return usage(fmt::format("heads ({}) is not a multiple of kv_heads ({})", heads, kv_heads));
+    const double bytes = 2.0 * static_cast<double>(batch) * static_cast<double>(heads) *
+                         static_cast<double>(std::max(length, kv_len)) * static_cast<double>(d);
+    if (bytes > kMaxTensorBytes)
+      return usage(fmt::format("one tensor would hold {:.3g} bytes; at most 2^40 were expected", bytes));
+    if (p.dtype != DType::kBf16 && p.dtype != DType::kFp16)
+      return usage(fmt::format("attention has no dtype {}; bf16 or fp16 was expected", to_string(p.dtype)));
+    p.flags.emplace("causal", false);
+    p.flags.emplace("lse", false);
+    p.reals.emplace("scale", 1.0 / std::sqrt(static_cast<double>(d)));
+    const double scale = p.reals["scale"];
+    if (!(scale >= kMinScale && scale <= kMaxScale))
+      return usage(fmt::format("scale is {}; {} to {} was expected", scale, kMinScale, kMaxScale));
+    return p;
+  }
+
+  std::vector<Buffer> buffers(const Problem& problem) const override {
+    const Shape s(problem);
+    const uint64_t q = static_cast<uint64_t>(s.batch * s.q_len * s.heads * s.d) * 2;
+    const uint64_t kv = static_cast<uint64_t>(s.batch * s.kv_len * s.kv_heads * s.d) * 2;
+    std::vector<Buffer> out{{"Q", s.dtype, q, Buffer::Role::kInput},
+                            {"K", s.dtype, kv, Buffer::Role::kInput},
+                            {"V", s.dtype, kv, Buffer::Role::kInput},
+                            {"O", s.dtype, q, Buffer::Role::kOutput}};
+    if (s.lse)
+      out.push_back({"LSE", DType::kFp32, static_cast<uint64_t>(s.batch * s.heads * s.q_len) * 4, Buffer::Role::kOutput});
+    return out;
+  }
+
+  expr::Map scope(const Problem& problem) const override {
+    expr::Map out;
+    for (const auto& [name, value] : problem.dims) out[name] = value;
+    for (const auto& [name, value] : problem.flags) out[name] = value;
+    for (const auto& [name, value] : problem.reals) out[name] = value;
+    out["dtype"] = to_string(problem.dtype);
+    out["esize"] = size_of(problem.dtype);
+    const Shape s(problem);
+    const auto strides = [&](const std::string& prefix, int64_t rows, int64_t heads) {
+      out[prefix + "_batch_stride"] = rows * heads * s.d;
+      out[prefix + "_row_stride"] = heads * s.d;
+      out[prefix + "_head_stride"] = s.d;
+    };
+    strides("q", s.q_len, s.heads);
+    strides("o", s.q_len, s.heads);
+    strides("k", s.kv_len, s.kv_heads);
+    strides("v", s.kv_len, s.kv_heads);
+    return out;
+  }
+
+  // One batch and one head of K and V; two heads of Q where several share them, so that the head
+  // strides and the group count. The rest of the index maps is covered by slices of the real launch.
+  Problem reduced(const Problem& problem) const override {
+    const Shape s(problem);
+    Problem out = problem;
+    out.dims["batch"] = 1;
+    out.dims["kv_heads"] = 1;
+    out.dims["heads"] = std::min<int64_t>(2, s.group());
+    return out;
+  }
+
+  void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
+            std::span<std::byte> out) const override {
+    const Shape s(problem);
+    const attention::Inputs inputs(s, pattern);
+    const attention::Tensor tensor = buffer == "Q"   ? attention::Tensor::kQ
+                                     : buffer == "K" ? attention::Tensor::kK
+                                                     : attention::Tensor::kV;
+    const uint64_t heads = static_cast<uint64_t>(buffer == "Q" ? s.heads : s.kv_heads);
+    const uint64_t length = static_cast<uint64_t>(buffer == "Q" ? s.q_len : s.kv_len);
+    const uint64_t row_bytes = static_cast<uint64_t>(s.d) * 2;
+    uint16_t row[256];
+    while (!out.empty()) {
+      const uint64_t index = offset / row_bytes, skip = offset % row_bytes;
+      inputs.row(tensor, static_cast<int64_t>(index / heads / length), static_cast<int64_t>(index % heads),
+                 static_cast<int64_t>(index / heads % length), row);
+      const size_t count = std::min<size_t>(out.size(), row_bytes - skip);
+      std::memcpy(out.data(), reinterpret_cast<const std::byte*>(row) + skip, count);
+      out = out.subspan(count);
+      offset += count;
+    }
+  }
+
+  Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
+                             const std::string& stage, const RowBand& band, const ElementReader& read) const override {
+    using attention::Output;
+    const Output output = stage == "scores"      ? Output::kScores
+                          : stage == "softmax"   ? Output::kProbabilities
+                          : variant == "unfused" ? Output::kUnfused
+                                                 : Output::kFused;
+    return attention::compare(Shape(problem), pattern, output, band, read);
+  }
+
+  Floor floor(const Problem& problem) const override {
+    const Shape s(problem);
+    const double pairs = s.allowed_pairs() * static_cast<double>(s.batch * s.heads);
+    double bytes = 0;
+    for (const Buffer& b : buffers(problem)) bytes += static_cast<double>(b.bytes);
+    return {4 * pairs * static_cast<double>(s.d), pairs, bytes};
+  }
+};
+
+}  // namespace
+
+const Op& attention_op() {
+  static const Attention op;
+  return op;
+}
+
+}  // namespace roofgen

@@ -1,0 +1,161 @@
+#include "generator/ops/attention_compare.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <vector>
+
+#include "generator/ops/attention_reference.h"
+#include "generator/ops/attention_tolerance.h"
+
+namespace roofgen::attention {
+namespace {
+
+/// What a NaN, an infinity or a missing element counts as: JSON has no infinity.
+constexpr double kHopeless = 1e9;
+
+/// Collects the worst element of one buffer.
+class Judge {
+ public:
+  Judge(std::string buffer, const RowBand& band) : buffer_(std::move(buffer)), band_(band) {}
+
+  void unwritten(int64_t row, int64_t col) {
+    if (missing_++ == 0) first_missing_ = place(row, col);
+  }
+  void element(int64_t row, int64_t col, double got, double expected, double tolerance) {
+    if (got == expected) return;  // also -inf where -inf is right
+    double error = std::fabs(got - expected) / tolerance;
+    if (!(error < kHopeless)) error = kHopeless;
+    if (error <= worst_) return;
+    worst_ = error;
+    if (error > 1)
+      message_ = fmt::format("{} is {:.9g}, {:.9g} was expected within {:.3g} ({:.3g} times the tolerance)",
+                             place(row, col), got, expected, tolerance, error);
+  }
+  void add_to(Comparison& out) const {
+    out.worst = std::max(out.worst, missing_ > 0 ? kHopeless : worst_);
+    if (!out.failure.empty()) return;
+    out.failure = missing_ > 0 ? fmt::format("{} and {} more elements were never written", first_missing_, missing_ - 1)
+                               : message_;
+  }
+
+ private:
+  std::string place(int64_t row, int64_t col) const {
+    std::string out = fmt::format("{}[batch {}, head {}, row {}", buffer_, band_.batch, band_.head, row);
+    return col < 0 ? out + "]" : fmt::format("{}, {} {}]", out, buffer_ == "O" ? "column" : "key", col);
+  }
+  std::string buffer_;
+  RowBand band_;
+  uint64_t missing_ = 0;
+  double worst_ = 0;
+  std::string first_missing_, message_;
+};
+
+/// One row of a buffer, read into reused storage.
+class RowReader {
+ public:
+  RowReader(const ElementReader& read, std::string buffer) : read_(read), buffer_(std::move(buffer)) {}
+  Result<void> read(int64_t first, int64_t count) {
+    values.resize(static_cast<size_t>(count));
+    valid.assign(static_cast<size_t>(count), true);
+    return read_(buffer_, static_cast<uint64_t>(first), values, &valid);
+  }
+  std::vector<double> values;
+  std::vector<bool> valid;
+
+ private:
+  const ElementReader& read_;
+  std::string buffer_;
+};
+
+Result<void> compare_output(const Shape& shape, const RowBand& band, const BandReference& reference,
+                            const Tolerance& tolerance, const ElementReader& read, Comparison& out) {
+  Judge judge("O", band);
+  RowReader row(read, "O");
+  for (int64_t i = 0; i < reference.rows; ++i) {
+    const int64_t r = band.row_begin + i, keys = shape.allowed(r);
+    ROOFGEN_CHECK(row.read(((band.batch * shape.q_len + r) * shape.heads + band.head) * shape.d, shape.d));
+    const double* expected = &reference.o[i * shape.d];
+    double squares = 0;
+    for (int64_t c = 0; c < shape.d; ++c) squares += expected[c] * expected[c];
+    const double shared = tolerance.output_row(reference.facts[i], keys, std::sqrt(squares / static_cast<double>(shape.d)));
+    for (int64_t c = 0; c < shape.d; ++c) {
+      if (!row.valid[c]) judge.unwritten(r, c);
+      else judge.element(r, c, row.values[c], expected[c], keys > 0 ? tolerance.output(expected[c], keys, shared) : 0);
+    }
+  }
+  judge.add_to(out);
+  return {};
+}
+
+Result<void> compare_lse(const Shape& shape, const RowBand& band, const BandReference& reference,
+                         const Tolerance& tolerance, const ElementReader& read, Comparison& out) {
+  Judge judge("LSE", band);
+  RowReader row(read, "LSE");
+  ROOFGEN_CHECK(row.read((band.batch * shape.heads + band.head) * shape.q_len + band.row_begin, reference.rows));
+  for (int64_t i = 0; i < reference.rows; ++i) {
+    const RowFacts& facts = reference.facts[i];
+    if (!row.valid[i]) judge.unwritten(band.row_begin + i, -1);
+    else judge.element(band.row_begin + i, -1, row.values[i], facts.lse, tolerance.lse(facts));
+  }
+  judge.add_to(out);
+  return {};
+}
+
+/// S or P, by bands small enough for the score cache. Only the keys a row may see are defined.
+Result<void> compare_matrix(const Shape& shape, InputPattern pattern, bool probabilities, const RowBand& band,
+                            const BandReference* reference, const Tolerance& tolerance, const ElementReader& read,
+                            Comparison& out) {
+  const std::string name = probabilities ? "P" : "S";
+  Judge judge(name, band);
+  RowReader row(read, name);
+  const int64_t step = std::max<int64_t>(1, kScoreLimit / shape.kv_len), pitch = shape.kv_pitch();
+  for (int64_t begin = band.row_begin; begin < band.row_end; begin += step) {
+    const RowBand part{band.batch, band.head, begin, std::min(band.row_end, begin + step)};
+    const auto scores = scores_of(shape, pattern, part);
+    for (int64_t r = part.row_begin; r < part.row_end; ++r) {
+      const int64_t keys = shape.allowed(r);
+      if (keys == 0) continue;
+      ROOFGEN_CHECK(row.read(((band.batch * shape.heads + band.head) * shape.q_len + r) * pitch, keys));
+      const float* s = scores->data() + (r - part.row_begin) * pitch;
+      const RowFacts* facts = reference ? &reference->facts[r - band.row_begin] : nullptr;
+      for (int64_t j = 0; j < keys; ++j) {
+        if (!row.valid[j]) {
+          judge.unwritten(r, j);
+        } else if (facts) {
+          const double p = std::exp(s[j] - facts->lse);
+          judge.element(r, j, row.values[j], p, tolerance.probability(p, s[j], *facts));
+        } else {
+          judge.element(r, j, row.values[j], s[j], tolerance.score(s[j]));
+        }
+      }
+    }
+  }
+  judge.add_to(out);
+  return {};
+}
+
+}  // namespace
+
+Result<Comparison> compare(const Shape& shape, InputPattern pattern, Output output, const RowBand& band,
+                           const ElementReader& read) {
+  Comparison out;
+  out.rows = static_cast<uint64_t>(band.row_end - band.row_begin);
+  const Tolerance tolerance(shape, pattern, output == Output::kFused ? Rounding::kFused : Rounding::kUnfused);
+  if (output == Output::kScores) {
+    ROOFGEN_CHECK(compare_matrix(shape, pattern, false, band, nullptr, tolerance, read, out));
+    return out;
+  }
+  const auto reference = reference_of(shape, pattern, band);
+  if (output == Output::kProbabilities) {
+    ROOFGEN_CHECK(compare_matrix(shape, pattern, true, band, reference.get(), tolerance, read, out));
+  } else {
+    ROOFGEN_CHECK(compare_output(shape, band, *reference, tolerance, read, out));
+  }
+  // LSE is written by the fused kernel and by the softmax.
+  if (shape.lse && output != Output::kUnfused)
+    ROOFGEN_CHECK(compare_lse(shape, band, *reference, tolerance, read, out));
+  return out;
+}
+
+}  // namespace roofgen::attention

@@ -1,0 +1,129 @@
+#include "generator/ops/attention_inputs.h"
+
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "generator/ops/float16.h"
+
+namespace roofgen::attention {
+namespace {
+
+constexpr int kTableBits = 12;
+constexpr int kTableSize = 1 << kTableBits;
+
+// splitmix64's finaliser: a bijection on 64 bits that passes statistical tests on counters.
+uint64_t mix(uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+uint64_t row_key(Tensor tensor, int64_t batch, int64_t head, int64_t row) {
+  uint64_t key = mix(static_cast<uint64_t>(tensor) << 48 ^ static_cast<uint64_t>(batch) << 24 ^
+                     static_cast<uint64_t>(head));
+  return mix(key ^ static_cast<uint64_t>(row));
+}
+
+using NormalTable = std::array<uint16_t, kTableSize>;
+
+/// Quantiles of N(0,1) in equal steps of probability, rounded to the dtype: a uniform index is a
+/// normal number. Newton on the distribution function, from the centre outwards.
+NormalTable make_normal_table(DType dtype) {
+  NormalTable table;
+  double x = 0;
+  for (int i = kTableSize / 2; i < kTableSize; ++i) {
+    const double upper_tail = 1 - (i + 0.5) / kTableSize;
+    for (int step = 0; step < 8; ++step) {
+      const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+      x += (0.5 * std::erfc(x / std::numbers::sqrt2) - upper_tail) / density;
+    }
+    const double rounded = round_to(x, format_of(dtype));
+    table[i] = encode16(rounded, dtype);
+    table[kTableSize - 1 - i] = encode16(-rounded, dtype);
+  }
+  return table;
+}
+
+const NormalTable& normal_table(DType dtype) {
+  static const NormalTable bf16 = make_normal_table(DType::kBf16);
+  static const NormalTable fp16 = make_normal_table(DType::kFp16);
+  return dtype == DType::kFp16 ? fp16 : bf16;
+}
+
+}  // namespace
+
+// kOneHot: column c of key k is +-1 by bit c mod code_bits of k, so two different keys disagree in at
+// least floor(d / code_bits) columns and their scores differ by twice that times the magnitudes and
+// the scale. The magnitudes are powers of two that make this at least 64: e^-64 summed over 2^24
+// keys is below 2^-68, so in every precision the row's probability is exactly 1 on one key.
+Inputs::Inputs(const Shape& shape, InputPattern pattern) : shape_(shape), pattern_(pattern) {
+  code_bits_ = 1;
+  while ((int64_t{1} << code_bits_) < shape.kv_len) ++code_bits_;
+  const double columns = static_cast<double>(shape.d / code_bits_);
+  const int exponent = static_cast<int>(std::ceil(std::log2(32.0 / (columns * shape.scale))));
+  const int k_exponent = static_cast<int>(std::floor(exponent / 2.0));
+  k_magnitude_ = encode16(std::ldexp(1.0, k_exponent), shape.dtype);
+  q_magnitude_ = encode16(std::ldexp(1.0, exponent - k_exponent), shape.dtype);
+}
+
+void Inputs::normal(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const {
+  const NormalTable& table = normal_table(shape_.dtype);
+  const uint64_t key = row_key(tensor, batch, head, row);
+  for (int64_t c = 0; c < shape_.d; c += 4) {
+    const uint64_t bits = mix(key + static_cast<uint64_t>(c));
+    for (int i = 0; i < 4; ++i) out[c + i] = table[(bits >> (16 * i)) & (kTableSize - 1)];
+  }
+}
+
+void Inputs::code(int64_t key, uint16_t magnitude, uint16_t* out) const {
+  for (int64_t c = 0, bit = 0; c < shape_.d; ++c) {
+    out[c] = static_cast<uint16_t>(magnitude | ((key >> bit) & 1) << 15);
+    if (++bit == code_bits_) bit = 0;
+  }
+}
+
+// Integers from -5 to 10: sums of them are exact in fp32, so with equal probabilities the mean is too.
+void Inputs::small_integers(int64_t batch, int64_t head, int64_t row, uint16_t* out) const {
+  std::array<uint16_t, 16> code;
+  for (int i = 0; i < 16; ++i) code[i] = encode16(i - 5, shape_.dtype);
+  const uint64_t key = row_key(Tensor::kV, batch, head, row);
+  for (int64_t c = 0; c < shape_.d; c += 16) {
+    const uint64_t bits = mix(key + static_cast<uint64_t>(c));
+    for (int i = 0; i < 16; ++i) out[c + i] = code[(bits >> (4 * i)) & 15];
+  }
+}
+
+void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const {
+  if (pattern_ == InputPattern::kZeroQuery && tensor == Tensor::kQ) {
+    std::fill_n(out, shape_.d, uint16_t{0});
+  } else if (pattern_ == InputPattern::kZeroQuery && tensor == Tensor::kV) {
+    small_integers(batch, head, row, out);
+  } else if (pattern_ == InputPattern::kOneHot && tensor == Tensor::kQ) {
+    code(one_hot_target(row, std::max<int64_t>(1, shape_.allowed(row))), q_magnitude_, out);
+  } else if (pattern_ == InputPattern::kOneHot && tensor == Tensor::kK) {
+    code(row, k_magnitude_, out);
+  } else {
+    normal(tensor, batch, head, row, out);
+  }
+}
+
+void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, double* out) const {
+  std::array<uint16_t, 256> bits;
+  this->row(tensor, batch, head, row, bits.data());
+  for (int64_t c = 0; c < shape_.d; ++c) out[c] = decode16(bits[c], shape_.dtype);
+}
+
+double rms_of_values(InputPattern pattern) {
+  // (-5)^2 + ... + 10^2 = 440 over 16 equally likely integers.
+  return pattern == InputPattern::kZeroQuery ? std::sqrt(440.0 / 16.0) : 1.0;
+}
+
+int64_t one_hot_target(int64_t row, int64_t allowed) {
+  // Every fourth row takes the last key it may see: the edge of the mask and of the tail.
+  if (row % 4 == 0) return allowed - 1;
+  return static_cast<int64_t>(mix(static_cast<uint64_t>(row)) % static_cast<uint64_t>(allowed));
+}
+
+}  // namespace roofgen::attention

@@ -1,0 +1,41 @@
+// The contents of Q, K and V: pure functions of (pattern, tensor, batch, head, row, column), so that a
+// reduced problem and a slice of a big one hold the same numbers and nothing need be stored.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "generator/ops/attention_shape.h"
+#include "generator/ops/op.h"
+
+namespace roofgen::attention {
+
+enum class Tensor { kQ, kK, kV };
+
+class Inputs {
+ public:
+  Inputs(const Shape& shape, InputPattern pattern);
+
+  /// The d elements of one row of one head, as bits of the problem's dtype.
+  void row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
+  /// The same as numbers.
+  void row(Tensor tensor, int64_t batch, int64_t head, int64_t row, double* out) const;
+
+ private:
+  void normal(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
+  void code(int64_t key, uint16_t magnitude, uint16_t* out) const;
+  void small_integers(int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
+
+  Shape shape_;
+  InputPattern pattern_;
+  int code_bits_;                          ///< kOneHot: bits that tell all keys apart
+  uint16_t q_magnitude_, k_magnitude_;     ///< kOneHot: |element| of Q and of K
+};
+
+/// Root mean square of the elements of V: what a rounding error of P is multiplied with.
+double rms_of_values(InputPattern pattern);
+
+/// The key that a row attends to under kOneHot, given how many it may see (at least 1).
+int64_t one_hot_target(int64_t row, int64_t allowed);
+
+}  // namespace roofgen::attention
