@@ -36,7 +36,10 @@ double Tolerance::probability(double p, double s, const RowFacts& facts) const {
   if (exact()) return spacing(p, format) + (pattern_ == InputPattern::kOneHot ? 0x1p-57 : 0);
   const double own = unit_roundoff(format) * std::fabs(s);
   const double normaliser = kSigmas * rms_relative_error(format) * std::sqrt(facts.ps_squared);
-  return spacing(p, format) + p * std::expm1(own + normaliser + accumulation(shape_.d) * shape_.scale * shape_.d);
+  const double d = static_cast<double>(shape_.d);
+  const double change = own + normaliser + accumulation(d) * shape_.scale * d;
+  // e^x - 1 lies below x + x^2 up to 1.79.
+  return spacing(p, format) + p * (change < 1.5 ? change + change * change : std::expm1(change));
 }
 
 double Tolerance::output_row(const RowFacts& facts, int64_t keys, double row_rms) const {
@@ -66,7 +69,7 @@ double Tolerance::output(double o, int64_t keys, double row) const {
 
 double Tolerance::lse(const RowFacts& facts) const {
   // fp32 on the way out: the product m * c, lg2.approx (2^-22 absolute) and the ex2 behind the sum.
-  double tolerance = 0x1p-20 * (4 + std::fabs(facts.lse)) + accumulation(shape_.d) * shape_.scale * shape_.d;
+  double tolerance = 0x1p-20 * (4 + std::fabs(facts.lse)) + accumulation(static_cast<double>(shape_.d)) * shape_.scale * static_cast<double>(shape_.d);
   if (rounding_ == Rounding::kFused) return tolerance;
   const Format16 format = format_of(shape_.dtype);
   if (exact()) return tolerance + unit_roundoff(format) * std::fabs(facts.max);
