@@ -185,8 +185,11 @@ class CudaExecutor : public Executor {
   /// Makes the context current on the calling thread. A kernel that faulted took the context with it:
   /// what comes after says so instead of failing for an unrelated reason.
   Result<void> enter() const {
-    if (!fault_.empty())
-      return Error{Exit::kFailed, "the GPU context was lost by an earlier fault", {}, {"earlier: " + fault_}};
+    if (!fault_.empty()) {
+      Error error{Exit::kFailed, "the GPU context was lost by an earlier fault"};
+      error.notes.push_back("earlier: " + fault_);
+      return error;
+    }
     return driver_->check(driver_->set_context(context_), "selecting the GPU");
   }
 
