@@ -2,11 +2,12 @@
 # The two commands of the README on a machine that has nothing: a bare Debian tree made by debootstrap
 # (minbase: no compiler, no Python, no CUDA), HEAD of this repository in it, and a chroot.
 #
-#   tests/fresh/run.sh [--cache DIR] [--suite NAME] [--mirror URL] [--user] [--keep] [-- COMMAND...]
+#   tests/fresh/run.sh [--cache DIR] [--suite NAME --mirror URL --components LIST] [--user] [--keep] [-- COMMAND...]
 #
 #   --cache DIR   keeps the bare tree for the next run (default: ~/.cache/roofgen-fresh)
 #   --suite NAME  bookworm (default), or any other that debootstrap knows and --mirror serves
 #   --mirror URL  default: the first one in this machine's own apt sources
+#   --components  default: main; Ubuntu needs main,universe
 #   --user        as an ordinary user who may use sudo, not as root (installs sudo first)
 #   --keep        leaves the tree and prints where it is
 #   COMMAND       instead of the README's; each argument is one command line
@@ -63,12 +64,13 @@ fi
 # ---- Making the tree -------------------------------------------------------------------------------
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/roofgen-fresh
-suite=bookworm mirror='' user='' keep=''
+suite=bookworm mirror='' components=main user='' keep=''
 while [[ $# -gt 0 ]]; do
   case $1 in
     --cache) cache=$2; shift 2 ;;
     --suite) suite=$2; shift 2 ;;
     --mirror) mirror=$2; shift 2 ;;
+    --components) components=$2; shift 2 ;;
     --user) user=1; shift ;;
     --keep) keep=1; shift ;;
     --) shift; break ;;
@@ -102,7 +104,10 @@ if [[ -e $bare ]]; then
   tar -xzf "$bare" -C "$tree" --numeric-owner
 else
   echo "== making a bare $suite"
-  debootstrap --variant=minbase "$suite" "$tree" "$mirror" >"$cache/debootstrap.log" 2>&1 ||
+  script=() # an Ubuntu newer than debootstrap is made like every other
+  [[ -e /usr/share/debootstrap/scripts/$suite ]] || script=(/usr/share/debootstrap/scripts/gutsy)
+  debootstrap --variant=minbase --components="$components" "$suite" "$tree" "$mirror" ${script[@]+"${script[@]}"} \
+    >"$cache/debootstrap.log" 2>&1 ||
     { tail -n 20 "$cache/debootstrap.log" >&2; exit 1; }
   tar -czf "$bare.partial" -C "$tree" --one-file-system --numeric-owner .
   mv "$bare.partial" "$bare"
