@@ -1,6 +1,7 @@
 // The syntax tree of an expression: plain values, immutable once parsed.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,9 @@ struct Node {
   std::vector<std::string> keywords = {};
   const Builtin* builtin = nullptr;  ///< of kFilter, and of kCall where the callee is a built-in function
 };
+
+/// Adds every variable the expression reads; the callee of a call is none.
+void collect_names(const Node& node, std::set<std::string>& out);
 
 /// An expression together with the text it was read from.
 struct Tree {

@@ -78,6 +78,7 @@ const Value& Evaluator::read(const Node& node, Value& scratch) {
     case Kind::kName:
       site(node).charge(1);
       if (const Value* v = scope_.find(node.name)) return *v;
+      if (scope_.is_macro(node.name)) site(node).fail(fmt::format("\"{}\" is a macro or an imported template, not a value", node.name));
       site(node).fail(fmt::format("undefined name \"{}\"{}", node.name, did_you_mean(node.name, scope_.names())));
     case Kind::kAttr:
     case Kind::kIndex: {
@@ -166,7 +167,9 @@ Value Evaluator::fallback(const Node& node) {
   Value other = eval(node.args[1]);
   if (wanted.kind == Kind::kName) {
     const Value* v = scope_.find(wanted.name);
-    return v ? *v : other;
+    if (v) return *v;
+    if (scope_.is_macro(wanted.name) || find_function(wanted.name)) return eval(wanted);  // its error
+    return other;
   }
   if (wanted.kind == Kind::kAttr || wanted.kind == Kind::kIndex) {
     Value scratch;

@@ -54,6 +54,8 @@ class Scope {
   virtual const Value* find(const std::string& name) const = 0;
   /// Names of all variables, for suggestions.
   virtual std::vector<std::string> names() const = 0;
+  /// Is this the name of a macro or an imported template? Those are no values.
+  virtual bool is_macro(const std::string&) const { return false; }
   /// `module.name` of an imported template; nullptr when `module` is none.
   virtual const Value* member(const Node&, const Site&) const { return nullptr; }
   /// A call of something that is not a built-in function; nullopt when there is no such thing.

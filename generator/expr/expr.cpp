@@ -13,12 +13,6 @@ namespace {
 
 constexpr size_t kMaxExpressionBytes = 1 << 16;
 
-void collect(const Node& node, std::set<std::string>& out) {
-  if (node.kind == Kind::kName) out.insert(node.name);
-  // The callee is a built-in function, not a variable.
-  for (size_t i = node.kind == Kind::kCall ? 1 : 0; i < node.args.size(); ++i) collect(node.args[i], out);
-}
-
 /// Runs `job` on the tree's evaluator; a Failure, or an expression that was never parsed, is the Error.
 template <class Job>
 auto evaluate(const std::shared_ptr<const Tree>& tree, const Map& scope, Job job)
@@ -39,6 +33,11 @@ auto evaluate(const std::shared_ptr<const Tree>& tree, const Map& scope, Job job
 }
 
 }  // namespace
+
+void collect_names(const Node& node, std::set<std::string>& out) {
+  if (node.kind == Kind::kName) out.insert(node.name);
+  for (size_t i = node.kind == Kind::kCall ? 1 : 0; i < node.args.size(); ++i) collect_names(node.args[i], out);
+}
 
 Result<Expr> Expr::parse(std::string_view text, Where where) {
   if (text.size() > kMaxExpressionBytes)
@@ -88,7 +87,7 @@ Result<bool> Expr::check(const Map& scope, std::string* why) const {
 
 std::vector<std::string> Expr::names() const {
   std::set<std::string> out;
-  if (tree_) collect(tree_->root, out);
+  if (tree_) collect_names(tree_->root, out);
   return {out.begin(), out.end()};
 }
 

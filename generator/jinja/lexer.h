@@ -1,0 +1,28 @@
+// Template text -> pieces: plain text, {{ outputs }} and {% tags %}. Comments, raw blocks and all
+// white-space control (trim_blocks, lstrip_blocks, `-`, `+`) end here.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "generator/expr/lexer.h"
+
+namespace roofgen::jinja {
+
+struct Piece {
+  enum class Kind { kText, kOutput, kTag };
+  Kind kind = Kind::kText;
+  expr::Span span;                  ///< a tag's span is its opening bracket
+  int line = 0;                     ///< of span.begin
+  std::string_view text;            ///< of kText
+  std::vector<expr::Token> tokens;  ///< of the others, closed by kEnd
+};
+
+/// `\r\n` and `\r` become `\n`, as in Jinja2.
+std::string normalize_newlines(std::string_view text);
+
+/// Throws expr::Failure. The pieces point into `source`.
+std::vector<Piece> split(const expr::Source& source);
+
+}  // namespace roofgen::jinja

@@ -1,0 +1,42 @@
+// The rendered text, and where each of its lines came from.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "generator/jinja/jinja.h"
+
+namespace roofgen::jinja {
+
+class OutputText {
+ public:
+  /// `tracked`: keep the origin of each line. The text a macro call returns as a value needs none.
+  explicit OutputText(bool tracked) : tracked_(tracked) {}
+
+  /// Template text: its lines are consecutive lines of `file` from `line` on. `file` must outlive this.
+  void append_text(std::string_view text, const std::string& file, int line) { append(text, file, line, 1); }
+  /// A value: all its lines belong to the line of the tag.
+  void append_value(std::string_view text, const std::string& file, int line) { append(text, file, line, 0); }
+
+  size_t size() const { return text_.size(); }
+  std::string take() { return std::move(text_); }
+  LineMap line_map() const;
+
+ private:
+  void append(std::string_view text, const std::string& file, int line, int advance);
+
+  /// A line of which only blanks are known yet belongs to the first tag or text that adds more: a
+  /// macro call behind an indentation shows the macro's line.
+  struct Origin {
+    const std::string* file;
+    int line;
+    bool blank;
+  };
+  const bool tracked_;
+  std::string text_;
+  std::vector<Origin> origins_;
+  bool line_open_ = false;
+};
+
+}  // namespace roofgen::jinja
