@@ -9,7 +9,7 @@ namespace roofgen::expr {
 namespace {
 
 constexpr size_t kExcerptBefore = 70;  // characters shown left and right of the caret; generated or
-constexpr size_t kExcerptAfter = 50;   // hostile lines can be megabytes long
+constexpr size_t kExcerptAfter = 80;   // hostile lines can be megabytes long
 constexpr size_t kMaxNotes = 12;
 
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }

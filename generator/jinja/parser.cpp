@@ -20,7 +20,8 @@ using expr::Token;
 
 constexpr int kMaxBlockNesting = 50;
 
-constexpr std::array<std::string_view, 8> kTags = {"assert", "for", "if", "import", "include", "macro", "raw", "set"};
+constexpr std::array<std::string_view, 14> kTags = {"assert", "elif", "else", "endfor", "endif", "endmacro", "endraw",
+                                                    "for", "if", "import", "include", "macro", "raw", "set"};
 constexpr std::array<std::string_view, 15> kJinjaOnly = {"autoescape", "block", "break", "call", "continue",
                                                          "debug", "do", "extends", "filter", "from",
                                                          "pluralize", "print", "trans", "with", "endset"};
