@@ -204,6 +204,9 @@ TEST_F(Compile, TimeOutIsAnErrorOfThatCandidateOnly) {
 }
 
 TEST_F(Compile, MemoryCapIsAnErrorOfThatCandidateOnly) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's allocator reserves its address space ahead, so no cap can bind";
+#endif
   options.memory_limit_bytes = uint64_t{256} << 20;
   options.jobs = 1;
   auto with = compiler();
@@ -219,13 +222,12 @@ TEST_F(Compile, CrashIsAnErrorOfThatCandidateOnly) {
   auto with = compiler();
   std::thread killer([] {
     eventually([] { return !compile_workers_of(getpid()).empty(); });
-    for (pid_t worker : compile_workers_of(getpid())) kill(worker, SIGSEGV);
+    for (pid_t worker : compile_workers_of(getpid())) kill(worker, SIGKILL);
   });
   auto outcomes = compile(*with, {endless_program(), scale_program(1), scale_program(2)});
   killer.join();
   ASSERT_FALSE(outcomes[0].binary);
-  EXPECT_NE(outcomes[0].binary.error().message.find("crashed"), std::string::npos)
-      << to_string(outcomes[0].binary.error());
+  EXPECT_EQ(outcomes[0].binary.error().message, "the compiler process crashed: Killed");
   EXPECT_TRUE(outcomes[1].binary);
   EXPECT_TRUE(outcomes[2].binary);
 }
@@ -238,11 +240,11 @@ TEST_F(Compile, WorkersAreReusedAndReplacedWhenTheyDiedIdle) {
   compile(*with, {scale_program(3), scale_program(4)});
   EXPECT_EQ(compile_workers_of(getpid()), first);
   for (pid_t worker : first) kill(worker, SIGKILL);
-  // A killed worker's socket closes before it can be waited for.
-  ASSERT_TRUE(eventually([&] {
-    return testing::read_text("/proc/" + std::to_string(first[0]) + "/cmdline").empty() &&
-           testing::read_text("/proc/" + std::to_string(first[1]) + "/cmdline").empty();
-  }));
+  // Once it can be waited for, all its threads are gone and its socket is closed.
+  for (pid_t worker : first) {
+    siginfo_t info;
+    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOWAIT), 0);
+  }
   for (const CompileOutcome& outcome : compile(*with, {scale_program(5), scale_program(6)}))
     EXPECT_TRUE(outcome.binary) << to_string(outcome.binary.error());
 }

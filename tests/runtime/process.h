@@ -56,16 +56,23 @@ inline std::vector<std::filesystem::path> find_files(const std::string& root, co
   return out;
 }
 
+/// The parent of a process, 0 when it is gone.
+inline pid_t parent_of(pid_t pid) {
+  std::string stat = read_text("/proc/" + std::to_string(pid) + "/stat");
+  int parent = 0;
+  // The name, in parentheses, may hold anything; the fields after it are plain.
+  if (auto close = stat.rfind(')'); close != std::string::npos)
+    std::sscanf(stat.c_str() + close + 1, " %*c %d", &parent);
+  return parent;
+}
+
 /// Process ids of the compile workers that `parent` started.
 inline std::vector<pid_t> compile_workers_of(pid_t parent) {
   std::vector<pid_t> out;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     pid_t pid = std::atoi(entry.path().filename().c_str());
     if (pid <= 0 || read_text(entry.path() / "cmdline").find("__compile-worker") == std::string::npos) continue;
-    std::string stat = read_text(entry.path() / "stat");
-    int ppid = 0;
-    if (auto close = stat.rfind(')'); close != std::string::npos) std::sscanf(stat.c_str() + close + 1, " %*c %d", &ppid);
-    if (ppid == parent) out.push_back(pid);
+    if (parent_of(pid) == parent) out.push_back(pid);
   }
   return out;
 }
