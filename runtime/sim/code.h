@@ -1,0 +1,77 @@
+// A decoded kernel: instructions with resolved operands, ready to run. Immutable and shared by all
+// launches of a module.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "roofgen/pipeline.h"
+#include "roofgen/result.h"
+#include "runtime/sim/inst.h"
+
+namespace roofgen::sim {
+
+// Generic addresses: low windows for the on-chip spaces, so that `cvta` is a move; device buffers
+// live far above. Address 0 is in no buffer: the first 1 KiB of shared memory is the system's
+// (as on sm_80 and later), so a null pointer is out of bounds in every space.
+inline constexpr uint64_t kSharedBase = 1024;
+inline constexpr uint64_t kSharedWindowEnd = uint64_t{1} << 24;
+inline constexpr uint64_t kLocalBase = kSharedWindowEnd;
+inline constexpr uint64_t kLocalWindowEnd = kLocalBase + (uint64_t{1} << 24);
+inline constexpr uint64_t kParamBase = kLocalWindowEnd;
+inline constexpr uint64_t kParamWindowEnd = kParamBase + (uint64_t{1} << 16);
+inline constexpr uint64_t kGlobalBase = uint64_t{1} << 40;
+
+/// Read-only registers with a value per launch, CTA, warp or lane.
+enum class Special : uint8_t {
+  kTidX, kTidY, kTidZ, kNtidX, kNtidY, kNtidZ, kCtaidX, kCtaidY, kCtaidZ, kNctaidX, kNctaidY, kNctaidZ,
+  kLaneid, kWarpid, kNwarpid, kSmid, kNsmid, kGridid, kLanemaskEq, kLanemaskLe, kLanemaskLt, kLanemaskGe,
+  kLanemaskGt, kDynamicSmem, kTotalSmem, kZero,
+};
+
+struct ConstantRow {
+  uint32_t row;
+  uint64_t value;
+  bool wide;
+};
+struct SpecialRow {
+  uint32_t row;
+  Special special;
+};
+struct ParamSlot {
+  uint32_t offset, bytes;
+};
+
+/// A register or predicate an instruction uses whose assignment is not proven.
+struct TrackedUse {
+  uint32_t inst;
+  uint32_t id;  ///< index into the warp's assigned-lanes masks
+  bool is_def;
+  bool is_guard;
+  std::string name;
+};
+
+struct Kernel {
+  std::string name;
+  std::string file;  ///< what findings call the PTX
+  std::vector<Inst> code;
+  std::vector<uint32_t> lists;
+  std::vector<Where> sources;       ///< per instruction; empty file when unknown
+  uint32_t rows = 0;                ///< register rows per warp, constants and specials included
+  uint32_t preds = 1;               ///< predicate 0 is always true
+  std::vector<ConstantRow> constants;
+  std::vector<SpecialRow> specials;
+  std::vector<ParamSlot> params;
+  uint32_t param_bytes = 0;
+  uint32_t static_shared = 0;       ///< bytes, dynamic shared memory follows, aligned
+  uint32_t local_bytes = 0;         ///< per thread
+  uint32_t max_threads[3] = {0, 0, 0};
+  uint32_t required_threads[3] = {0, 0, 0};
+  std::vector<TrackedUse> tracked;  ///< sorted by instruction
+  std::vector<uint32_t> tracked_begin;  ///< per instruction, when `tracked` is not empty
+  uint32_t tracked_ids = 0;
+};
+
+}  // namespace roofgen::sim

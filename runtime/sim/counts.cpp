@@ -1,0 +1,122 @@
+#include "runtime/sim/counts.h"
+
+#include <algorithm>
+
+namespace roofgen::sim {
+
+SectorSet::SectorSet() : entries_(1024) {}
+
+void SectorSet::grow() {
+  std::vector<Entry> old = std::move(entries_);
+  entries_.assign(old.size() * 2, {});
+  used_ = 0;
+  for (const Entry& e : old)
+    if (e.line_plus_1) add(e.line_plus_1 - 1, e.masks & 15, e.masks >> 4);
+}
+
+void SectorSet::add(uint64_t line, uint8_t reads, uint8_t writes) {
+  if (used_ * 2 > entries_.size()) grow();
+  size_t at = (line * 0x9e3779b97f4a7c15ull >> 20) & (entries_.size() - 1);
+  while (entries_[at].line_plus_1 && entries_[at].line_plus_1 != line + 1) at = (at + 1) & (entries_.size() - 1);
+  used_ += entries_[at].line_plus_1 == 0;
+  entries_[at].line_plus_1 = line + 1;
+  entries_[at].masks |= static_cast<uint8_t>(reads | writes << 4);
+}
+
+uint64_t SectorSet::reads() const {
+  uint64_t n = 0;
+  for (const Entry& e : entries_) n += static_cast<uint64_t>(__builtin_popcount(e.masks & 15u));
+  return n;
+}
+uint64_t SectorSet::writes() const {
+  uint64_t n = 0;
+  for (const Entry& e : entries_) n += static_cast<uint64_t>(__builtin_popcount(e.masks >> 4u));
+  return n;
+}
+
+Wavefronts shared_wavefronts(const uint32_t* addresses, uint32_t mask, uint32_t bytes) {
+  uint32_t shift = bytes <= 4 ? 2 : bytes <= 8 ? 3 : 4;
+  uint32_t group = 128u >> shift, banks = 128u >> shift;
+  Wavefronts result;
+  for (uint32_t first = 0; first < 32; first += group) {
+    uint32_t lanes = group == 32 ? mask : (mask >> first) & ((1u << group) - 1);
+    if (!lanes) continue;
+    uint32_t words[32][32], depth[32] = {}, worst = 1;
+    for (uint32_t m = lanes; m; m &= m - 1) {
+      uint32_t word = addresses[first + static_cast<uint32_t>(__builtin_ctz(m))] >> shift, bank = word & (banks - 1);
+      uint32_t k = 0;
+      while (k < depth[bank] && words[bank][k] != word) ++k;
+      if (k < depth[bank]) continue;
+      words[bank][depth[bank]++] = word;
+      worst = std::max(worst, depth[bank]);
+    }
+    result.needed += worst;
+    ++result.ideal;
+  }
+  return result;
+}
+
+void Counter::global_access(const uint64_t* addresses, uint32_t mask, uint32_t bytes, bool write) {
+  uint64_t lines[32];
+  uint8_t sectors[32];
+  uint32_t n = 0, last = 0;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    uint64_t address = addresses[__builtin_ctz(m)], line = address >> 7;
+    auto sector = static_cast<uint8_t>(1u << (address >> 5 & 3));  // an aligned access stays in one sector
+    if (n == 0 || lines[last] != line) {
+      for (last = 0; last < n && lines[last] != line; ++last) {
+      }
+      if (last == n) lines[n] = line, sectors[n++] = 0;
+    }
+    sectors[last] |= sector;
+  }
+  uint64_t total = 0;
+  for (uint32_t i = 0; i < n; ++i) {
+    total += static_cast<uint64_t>(__builtin_popcount(sectors[i]));
+    sectors_.add(lines[i], write ? 0 : sectors[i], write ? sectors[i] : 0);
+    if (trace_) trace_->push_back({lines[i], sectors[i], write});
+  }
+  (write ? counts_.l2_write_sectors : counts_.l2_read_sectors) += total;
+}
+
+Counts Counter::finish() const {
+  Counts c = counts_;
+  for (size_t i = 0; i < kernel_.code.size(); ++i) {
+    const Inst& in = kernel_.code[i];
+    uint64_t n = executed_[i];
+    if (in.flags & kFlagPart) continue;
+    c.warp_instructions += n;
+    switch (in.cls) {
+      case Class::kIntAlu: c.int_alu += n; break;
+      case Class::kFp32: c.fp32 += n; break;
+      case Class::kHalf: c.half += n; break;
+      case Class::kFp64: c.fp64 += n; break;
+      case Class::kConvert: c.convert += n; break;
+      case Class::kMove: c.move += n; break;
+      case Class::kControl: c.control += n; break;
+      case Class::kPredicate: c.predicate += n; break;
+      case Class::kMufu:
+      case Class::kExp: c.mufu += n; break;
+      case Class::kMma:
+        c.mma += n;
+        c.mma_flops += n * 2 * 16 * 8 * in.sub;
+        break;
+      case Class::kShuffle: c.shuffle += n; break;
+      case Class::kLdmatrix: c.ldmatrix += n; break;
+      case Class::kCpAsync: c.cp_async += n; break;
+      case Class::kBarrier: c.barriers += n; break;
+      case Class::kGlobalLoad: c.global_load += n; break;
+      case Class::kGlobalStore: c.global_store += n; break;
+      case Class::kSharedLoad: c.shared_load += n; break;
+      case Class::kSharedStore: c.shared_store += n; break;
+      case Class::kLocal: c.local += n; break;
+      case Class::kAtomic: c.atomics += n; break;
+      case Class::kCount: break;
+    }
+  }
+  c.unique_read_sectors = sectors_.reads();
+  c.unique_write_sectors = sectors_.writes();
+  return c;
+}
+
+}  // namespace roofgen::sim

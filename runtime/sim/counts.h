@@ -1,0 +1,75 @@
+// Exact accounting of one launch: instructions by class from per-instruction execution counts,
+// memory requests from the events the machine reports. Knows no values and no time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "roofgen/pipeline.h"
+#include "runtime/executor.h"
+#include "runtime/sim/code.h"
+
+namespace roofgen::sim {
+
+/// Which 32-byte sectors of which lines were requested, over a whole launch.
+class SectorSet {
+ public:
+  SectorSet();
+  /// Bits of `reads` and `writes` are sectors of the line.
+  void add(uint64_t line, uint8_t reads, uint8_t writes);
+  uint64_t reads() const;
+  uint64_t writes() const;
+
+ private:
+  struct Entry {
+    uint64_t line_plus_1 = 0;
+    uint8_t masks = 0;  ///< low half reads, high half writes
+  };
+  void grow();
+  std::vector<Entry> entries_;
+  size_t used_ = 0;
+};
+
+/// Number of passes through the shared-memory port: each lane group (32, 16 or 8 lanes for accesses
+/// of up to 4, 8, 16 bytes) takes as many as the most distinct words any bank of 4 bytes must serve.
+struct Wavefronts {
+  uint32_t needed = 0, ideal = 0;
+};
+Wavefronts shared_wavefronts(const uint32_t* addresses, uint32_t mask, uint32_t bytes);
+
+class Counter {
+ public:
+  explicit Counter(const Kernel& kernel) : kernel_(kernel), executed_(kernel.code.size(), 0) {}
+  uint64_t* executed() { return executed_.data(); }
+
+  void begin_cta(std::vector<LineAccess>* trace) {
+    trace_ = trace;
+    ++counts_.ctas;
+  }
+  /// One warp request to device memory; `bytes` per active lane. Requests are merged into sectors
+  /// within the request only: no L1 hits across instructions are assumed.
+  void global_access(const uint64_t* addresses, uint32_t mask, uint32_t bytes, bool write);
+  void shared_access(const uint32_t* addresses, uint32_t mask, uint32_t bytes) {
+    Wavefronts w = shared_wavefronts(addresses, mask, bytes);
+    counts_.smem_wavefronts += w.needed;
+    counts_.smem_ideal_wavefronts += w.ideal;
+  }
+  void shared_wavefronts_are(uint32_t needed, uint32_t ideal) {
+    counts_.smem_wavefronts += needed;
+    counts_.smem_ideal_wavefronts += ideal;
+  }
+  void load_lanes(uint32_t mask, uint32_t bytes) {
+    (bytes == 16 ? counts_.bulk_load_16 : counts_.narrow_load) += static_cast<uint64_t>(__builtin_popcount(mask));
+  }
+  void exps(uint32_t mask) { counts_.exps += static_cast<uint64_t>(__builtin_popcount(mask)); }
+  Counts finish() const;
+
+ private:
+  const Kernel& kernel_;
+  std::vector<uint64_t> executed_;
+  Counts counts_;
+  SectorSet sectors_;
+  std::vector<LineAccess>* trace_ = nullptr;
+};
+
+}  // namespace roofgen::sim

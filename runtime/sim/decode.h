@@ -1,0 +1,22 @@
+// PtxFunction to Kernel: names resolved, opcodes looked up, operands checked against the
+// instruction's shape, registers mapped to rows. Anything not understood is an Error with its line.
+#pragma once
+
+#include <functional>
+
+#include "runtime/sim/code.h"
+#include "runtime/sim/opcode_table.h"
+#include "runtime/sim/ptx_ast.h"
+
+namespace roofgen::sim {
+
+inline constexpr uint32_t kMaxRows = 1u << 16;
+inline constexpr size_t kMaxInstructions = size_t{1} << 22;
+
+/// Device address of a module-scope .global or .const variable, allocated on first use.
+using GlobalAddress = std::function<Result<uint64_t>(const PtxVar&)>;
+
+Result<Kernel> decode_kernel(const PtxModule& module, const PtxFunction& function, const OpcodeTable& opcodes,
+                             const GlobalAddress& global_address, const std::string& file);
+
+}  // namespace roofgen::sim

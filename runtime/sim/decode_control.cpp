@@ -1,0 +1,214 @@
+// Decoding of control flow, barriers and instructions across lanes.
+#include <fmt/format.h>
+
+#include "runtime/sim/decoder.h"
+
+namespace roofgen::sim {
+
+void Decoder::branch(const PtxStmt& stmt, Modifiers& m) {
+  m.take("uni");
+  if (!m.done()) unknown_opcode();
+  operands_are(stmt, 1, 1);
+  Inst& in = emit(Kind::kBranch, Class::kControl);
+  in.target = label(stmt.operands[0].name);
+}
+
+void Decoder::branch_indexed(const PtxStmt& stmt, Modifiers& m) {
+  if (!m.take("idx")) unknown_opcode();
+  m.take("uni");
+  if (!m.done()) unknown_opcode();
+  operands_are(stmt, 2, 2);
+  const PtxStmt* targets = nullptr;
+  for (size_t i = scopes_.size(); i-- > 0 && !targets;)
+    if (auto it = scopes_[i].targets.find(stmt.operands[1].name); it != scopes_[i].targets.end()) targets = it->second;
+  if (!targets) fail(fmt::format("'{}' is no list of branch targets", stmt.operands[1].name));
+  emit(Kind::kBranchIndexed, Class::kControl);
+  use(&Inst::a, stmt.operands[0], Slot::kB32);
+  kernel_.code.back().e = static_cast<uint32_t>(targets->operands.size());
+  for (const PtxOperand& t : targets->operands) kernel_.lists.push_back(label(t.name));
+}
+
+void Decoder::barrier(const PtxStmt& stmt, Modifiers& m, bool aligned) {
+  m.take("cta");
+  if (m.take("warp")) {
+    if (!m.take("sync") || !m.done()) unknown_opcode();
+    operands_are(stmt, 1, 1);
+    emit(Kind::kWarpBarrier, Class::kBarrier);
+    return use(&Inst::a, stmt.operands[0], Slot::kB32);
+  }
+  BarrierOp op = BarrierOp::kSync;
+  if (m.take("arrive")) op = BarrierOp::kArrive;
+  else if (m.take("red")) {
+    if (m.take("popc")) op = BarrierOp::kPopc;
+    else if (m.take("and")) op = BarrierOp::kAnd;
+    else if (m.take("or")) op = BarrierOp::kOr;
+    else unknown_opcode();
+  } else if (!m.take("sync")) {
+    unknown_opcode();
+  }
+  if (!aligned) aligned = m.take("aligned");
+  bool reduces = op >= BarrierOp::kPopc;
+  if (op == BarrierOp::kPopc) m.take("aligned"), m.take("u32");
+  if (op > BarrierOp::kPopc) m.take("aligned"), m.take("pred");
+  if (!m.done()) unknown_opcode();
+  size_t first = reduces ? 1 : 0, extra = reduces ? 2 : 0;
+  operands_are(stmt, op == BarrierOp::kArrive ? 2 : 1 + extra, 2 + extra);
+  Inst& in = emit(Kind::kBarrier, Class::kBarrier);
+  in.sub = static_cast<uint8_t>(op);
+  in.flags |= aligned ? kFlagAligned : 0;
+  use(&Inst::a, stmt.operands[first], Slot::kB32);
+  if (stmt.operands.size() == 2 + extra) {
+    kernel_.code.back().count = 2;  // the thread count is given
+    use(&Inst::b, stmt.operands[first + 1], Slot::kB32);
+  }
+  if (reduces) {
+    PtxOperand p = stmt.operands.back();
+    kernel_.code.back().imm = p.negated ? 0xffffffff : 0;
+    p.negated = false;
+    use(&Inst::c, p, Slot::kPred);
+    def(&Inst::d, stmt.operands[0].name, op == BarrierOp::kPopc ? Slot::kB32 : Slot::kPred);
+  }
+}
+
+void Decoder::shuffle(const PtxStmt& stmt, Modifiers& m) {
+  if (!m.take("sync")) unknown_opcode();
+  static constexpr const char* kModes[] = {"up", "down", "bfly", "idx"};
+  std::string_view name = m.next();
+  int mode = -1;
+  for (int i = 0; i < 4; ++i)
+    if (name == kModes[i]) mode = i;
+  if (mode < 0 || !m.take("b32") || !m.done()) unknown_opcode();
+  operands_are(stmt, 5, 5);
+  Inst& in = emit(Kind::kShuffle, Class::kShuffle);
+  in.sub = static_cast<uint8_t>(mode);
+  use(&Inst::a, stmt.operands[1], Slot::kB32);
+  use(&Inst::b, stmt.operands[2], Slot::kB32);
+  use(&Inst::c, stmt.operands[3], Slot::kB32);
+  use_list(stmt.operands[4], Slot::kB32);
+  def(&Inst::d, stmt.operands[0].name, Slot::kB32);
+  if (!stmt.operands[0].second.empty()) def(&Inst::e, stmt.operands[0].second, Slot::kPred);
+}
+
+void Decoder::vote(const PtxStmt& stmt, Modifiers& m) {
+  if (!m.take("sync")) unknown_opcode();
+  VoteMode mode = m.take("all")   ? VoteMode::kAll
+                  : m.take("any") ? VoteMode::kAny
+                  : m.take("uni") ? VoteMode::kUni
+                                  : VoteMode::kBallot;
+  bool ballot = mode == VoteMode::kBallot;
+  if ((ballot && !m.take("ballot")) || !m.take(ballot ? "b32" : "pred") || !m.done()) unknown_opcode();
+  operands_are(stmt, 3, 3);
+  Inst& in = emit(Kind::kVote, Class::kShuffle);
+  in.sub = static_cast<uint8_t>(mode);
+  PtxOperand p = stmt.operands[1];
+  in.imm = p.negated ? 0xffffffff : 0;
+  p.negated = false;
+  use(&Inst::a, p, Slot::kPred);
+  use(&Inst::b, stmt.operands[2], Slot::kB32);
+  def(&Inst::d, stmt.operands[0].name, ballot ? Slot::kB32 : Slot::kPred);
+}
+
+void Decoder::redux(const PtxStmt& stmt, Modifiers& m) {
+  if (!m.take("sync")) unknown_opcode();
+  static constexpr const char* kOps[] = {"add", "min", "max", "and", "or", "xor"};
+  std::string_view name = m.next();
+  int op = -1;
+  for (int i = 0; i < 6; ++i)
+    if (name == kOps[i]) op = i;
+  bool is_signed = m.take("s32");
+  bool bits = !is_signed && m.take("b32");
+  if (op < 0 || (!is_signed && !bits && !m.take("u32")) || bits != (op >= 3) || !m.done()) unknown_opcode();
+  operands_are(stmt, 3, 3);
+  Inst& in = emit(Kind::kRedux, Class::kShuffle);
+  in.sub = static_cast<uint8_t>(op);
+  in.flags |= is_signed ? kFlagSigned : 0;
+  use(&Inst::a, stmt.operands[1], Slot::kB32);
+  use(&Inst::b, stmt.operands[2], Slot::kB32);
+  def(&Inst::d, stmt.operands[0].name, Slot::kB32);
+}
+
+void Decoder::match(const PtxStmt& stmt, Modifiers& m) {
+  bool all = m.take("all");
+  if ((!all && !m.take("any")) || !m.take("sync")) unknown_opcode();
+  bool wide = m.take("b64");
+  if ((!wide && !m.take("b32")) || !m.done()) unknown_opcode();
+  operands_are(stmt, 3, 3);
+  Inst& in = emit(Kind::kMatch, Class::kShuffle);
+  in.sub = all;
+  in.size = wide ? 8 : 4;
+  use(&Inst::a, stmt.operands[1], wide ? Slot::kB64 : Slot::kB32);
+  use(&Inst::b, stmt.operands[2], Slot::kB32);
+  def(&Inst::d, stmt.operands[0].name, Slot::kB32);
+  if (!stmt.operands[0].second.empty()) def(&Inst::e, stmt.operands[0].second, Slot::kPred);
+}
+
+void Decoder::mma(const PtxStmt& stmt, const LaneEntry& entry) {
+  operands_are(stmt, 4, 4);
+  size_t k = stmt.name.find("m16n8k16") != std::string_view::npos ? 16 : 8;
+  const size_t sizes[] = {4, k / 4, k / 8, 4};
+  Inst& in = emit(Kind::kMma, Class::kMma);
+  in.lane = entry.fn;
+  in.sub = static_cast<uint8_t>(k);
+  in.flags |= kFlagAligned;
+  for (size_t i = 0; i < 4; ++i) {
+    const PtxOperand& o = stmt.operands[i];
+    bool braces = o.kind == PtxOperand::Kind::kVector;
+    if ((braces ? o.items.size() : 1) != sizes[i])
+      fail(fmt::format("operand {} of '{}' needs {} registers", i + 1, stmt.name, sizes[i]));
+    for (size_t j = 0; j < sizes[i]; ++j) {
+      const PtxOperand& r = braces ? o.items[j] : o;
+      if (i == 0) def_list(r, Slot::kB32);
+      else use_list(r, Slot::kB32);
+    }
+  }
+}
+
+bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m) {
+  auto plain = [&](Kind kind, size_t low, size_t high) {
+    operands_are(stmt, low, high);
+    emit(kind, Class::kControl);
+  };
+  if (base == "bra") branch(stmt, m);
+  else if (base == "brx") branch_indexed(stmt, m);
+  else if (base == "ret" || base == "exit") m.take("uni"), m.done() ? plain(Kind::kExit, 0, 0) : unknown_opcode();
+  else if (base == "trap" && m.done()) plain(Kind::kTrap, 0, 0);
+  else if (base == "bar") barrier(stmt, m, true);
+  else if (base == "barrier" && m.peek() != "cluster") barrier(stmt, m, false);
+  else if (base == "shfl") shuffle(stmt, m);
+  else if (base == "vote") vote(stmt, m);
+  else if (base == "redux") redux(stmt, m);
+  else if (base == "match") match(stmt, m);
+  else if (stmt.name == "activemask.b32") {
+    operands_are(stmt, 1, 1);
+    emit(Kind::kActiveMask, Class::kShuffle);
+    def(&Inst::d, stmt.operands[0].name, Slot::kB32);
+  } else if (base == "isspacep") {
+    operands_are(stmt, 2, 2);
+    std::string_view space = m.next();
+    Space which = space == "global"   ? Space::kGlobal
+                  : space == "local"  ? Space::kLocal
+                  : space == "const"  ? Space::kConst
+                  : space.starts_with("param") ? Space::kParam
+                  : space == "shared" || space == "shared::cta" ? Space::kShared
+                                                                : Space::kGeneric;
+    if (which == Space::kGeneric || !m.done()) unknown_opcode();
+    Inst& in = emit(Kind::kIsSpace, Class::kPredicate);
+    in.space = static_cast<uint8_t>(which);
+    use(&Inst::a, stmt.operands[1], Slot::kB64);
+    def(&Inst::d, stmt.operands[0].name, Slot::kPred);
+  } else if (stmt.name == "membar.gl" || stmt.name == "membar.cta" || stmt.name == "membar.sys" ||
+             stmt.name == "fence.sc.cta" || stmt.name == "fence.sc.gpu" || stmt.name == "fence.sc.sys" ||
+             stmt.name == "fence.acq_rel.cta" || stmt.name == "fence.acq_rel.gpu" || stmt.name == "fence.acq_rel.sys") {
+    plain(Kind::kNop, 0, 0);
+    kernel_.code.back().sub = 1;
+  } else if (stmt.name == "nanosleep.u32") {
+    plain(Kind::kNop, 1, 1);
+  } else if (base == "prefetch" || base == "prefetchu" || base == "discard" || base == "applypriority") {
+    plain(Kind::kNop, 1, 2);  // hints: no value changes and no sector is counted
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace roofgen::sim

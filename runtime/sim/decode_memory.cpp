@@ -1,0 +1,285 @@
+// Decoding of instructions that touch memory.
+#include <fmt/format.h>
+
+#include "runtime/sim/decoder.h"
+
+namespace roofgen::sim {
+namespace {
+
+struct MemoryType {
+  const char* name;
+  uint8_t size;
+  bool is_signed;
+};
+constexpr MemoryType kMemoryTypes[] = {
+    {"b8", 1, false},  {"u8", 1, false},  {"s8", 1, true},   {"b16", 2, false}, {"u16", 2, false}, {"s16", 2, true},
+    {"f16", 2, false}, {"bf16", 2, false}, {"b32", 4, false}, {"u32", 4, false}, {"s32", 4, true},  {"f32", 4, false},
+    {"b64", 8, false}, {"u64", 8, false}, {"s64", 8, true},  {"f64", 8, false}};
+
+const MemoryType* memory_type(std::string_view name) {
+  for (const MemoryType& t : kMemoryTypes)
+    if (name == t.name) return &t;
+  return nullptr;
+}
+
+bool take_space(Modifiers& m, Space& space) {
+  if (m.take("global")) return space = Space::kGlobal, true;
+  if (m.take("shared") || m.take("shared::cta")) return space = Space::kShared, true;
+  if (m.take("local")) return space = Space::kLocal, true;
+  if (m.take("param") || m.take("param::entry")) return space = Space::kParam, true;
+  if (m.take("const")) return space = Space::kConst, true;
+  return false;
+}
+
+/// Cache hints change no value and no count here.
+void take_cache_hints(Modifiers& m, bool& policy_operand) {
+  for (;;) {
+    std::string_view p = m.peek();
+    if (p == "ca" || p == "cg" || p == "cs" || p == "lu" || p == "cv" || p == "wb" || p == "wt" ||
+        p.starts_with("L1::evict_") || p == "L1::no_allocate" || p.starts_with("L2::evict_") || p == "L2::64B" ||
+        p == "L2::128B" || p == "L2::256B") {
+      m.next();
+    } else if (p == "L2::cache_hint") {
+      policy_operand = true;
+      m.next();
+    } else {
+      return;
+    }
+  }
+}
+
+bool take_order(Modifiers& m) {
+  bool strong = m.take("volatile") || m.take("relaxed") || m.take("acquire") || m.take("release") || m.take("acq_rel") ||
+                m.take("mmio");
+  if (!strong) m.take("weak");
+  else if (!m.take("cta") && !m.take("cluster") && !m.take("gpu")) m.take("sys");
+  return strong;
+}
+
+Class access_class(Space space, bool is_load) {
+  switch (space) {
+    case Space::kShared: return is_load ? Class::kSharedLoad : Class::kSharedStore;
+    case Space::kLocal: return Class::kLocal;
+    case Space::kParam:
+    case Space::kConst: return Class::kMove;
+    case Space::kGlobal:
+    case Space::kGeneric: break;
+  }
+  return is_load ? Class::kGlobalLoad : Class::kGlobalStore;
+}
+
+}  // namespace
+
+/// [reg], [reg+imm], [symbol+imm] or [imm]: a base row and a displacement.
+void Decoder::address(const PtxOperand& o, uint32_t Inst::*base_field, int64_t Inst::*displacement) {
+  if (o.kind != PtxOperand::Kind::kAddress) fail(fmt::format("'{}' needs an address in brackets", guarded_->name));
+  Inst& in = kernel_.code.back();
+  uint8_t wide_flag = base_field == &Inst::a ? kFlagAddr64 : kFlagDst64;
+  uint64_t at = o.bits;
+  uint32_t reg;
+  if (o.name.empty()) {
+    reg = constant(0, true);
+    in.flags |= wide_flag;
+  } else {
+    const Symbol& s = resolve(o.name);
+    if (s.kind == Symbol::Kind::kAddress) {
+      at += s.address;
+      reg = constant(0, true);
+      in.flags |= wide_flag;
+    } else {
+      if (s.kind != Symbol::Kind::kRegister || (s.slot != Slot::kB32 && s.slot != Slot::kB64))
+        fail(fmt::format("'{}' cannot hold an address", o.name));
+      if (s.slot == Slot::kB64) in.flags |= wide_flag;
+      reg = s.id;
+    }
+  }
+  kernel_.code.back().*base_field = reg;
+  kernel_.code.back().*displacement = static_cast<int64_t>(at);
+  reference(base_field, reg, false, false);
+}
+
+/// The register width of a loaded or stored value: at least as wide as the element.
+Slot Decoder::register_slot(const PtxOperand& o, uint32_t bytes) {
+  if (o.kind != PtxOperand::Kind::kName || o.name == "_")
+    return bytes == 8 ? Slot::kB64 : bytes == 4 ? Slot::kB32 : Slot::kB16;
+  const Symbol& s = resolve(o.name);
+  uint32_t have = s.slot == Slot::kB64 ? 8 : s.slot == Slot::kB32 ? 4 : 2;
+  if (s.kind != Symbol::Kind::kRegister || have < bytes)
+    fail(fmt::format("'{}' is too narrow for '{}'", o.name, guarded_->name));
+  return s.slot;
+}
+
+void Decoder::load_store(const PtxStmt& stmt, Modifiers& m, bool is_load) {
+  bool strong = take_order(m);
+  Space space = Space::kGeneric;
+  take_space(m, space);
+  bool policy = false;
+  take_cache_hints(m, policy);
+  if (is_load) m.take("nc");
+  take_cache_hints(m, policy);
+  uint8_t count = m.take("v2") ? 2 : m.take("v4") ? 4 : 1;
+  const MemoryType* type = memory_type(m.next());
+  if (!type || !m.done() || count * type->size > 16) unknown_opcode();
+  operands_are(stmt, policy ? 3 : 2, policy ? 3 : 2);
+  const PtxOperand& value = stmt.operands[is_load ? 0 : 1];
+  const PtxOperand& where = stmt.operands[is_load ? 1 : 0];
+  if (!is_load && (space == Space::kParam || space == Space::kConst)) unknown_opcode();
+  if ((value.kind == PtxOperand::Kind::kVector) != (count > 1) || (count > 1 && value.items.size() != count))
+    fail(fmt::format("'{}' needs {} value operand(s)", stmt.name, count));
+
+  emit(is_load ? Kind::kLoad : Kind::kStore, access_class(space, is_load));
+  address(where, &Inst::a, &Inst::imm);
+  const PtxOperand* values = count > 1 ? value.items.data() : &value;
+  Slot slot = register_slot(values[0], type->size);
+  for (int i = 0; i < count; ++i) {
+    if (register_slot(values[i], type->size) != slot && values[i].name != "_") fail("vector elements of different widths");
+    if (is_load) def_list(values[i], slot);
+    else use_list(values[i], slot);
+  }
+  Inst& in = kernel_.code.back();
+  in.space = static_cast<uint8_t>(space);
+  in.size = type->size;
+  in.count = count;
+  if (slot == Slot::kB64 && type->size != 8) in.flags |= kFlagWide;
+  if (type->is_signed) in.flags |= kFlagSigned;
+  if (strong) in.flags |= kFlagStrong;
+  // A kernel parameter at a fixed place is the same for every thread of the launch.
+  bool fixed = !where.name.empty() && resolve(where.name).kind == Symbol::Kind::kAddress;
+  if (is_load && space == Space::kParam && fixed) {
+    uint64_t offset = static_cast<uint64_t>(in.imm) - kParamBase;
+    if (offset > kernel_.param_bytes || offset + in.size * in.count > kernel_.param_bytes)
+      fail("parameter access past the parameters");
+    in.kind = Kind::kLoadParam;
+    in.imm = static_cast<int64_t>(offset);
+  }
+}
+
+void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
+  take_order(m);
+  Space space = Space::kGeneric;
+  take_space(m, space);
+  if (space != Space::kGeneric && space != Space::kGlobal && space != Space::kShared) unknown_opcode();
+  static constexpr const char* kOps[] = {"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"};
+  std::string_view op_name = m.next();
+  int op = -1;
+  for (int i = 0; i < 10; ++i)
+    if (op_name == kOps[i]) op = i;
+  if (op < 0) unknown_opcode();
+  m.take("noftz");
+  static constexpr const char* kTypes[] = {"b32", "b64", "u32", "s32", "u64", "s64", "f16", "bf16", "f16x2", "bf16x2", "f32", "f64"};
+  static constexpr uint8_t kSizes[] = {4, 8, 4, 4, 8, 8, 2, 2, 4, 4, 4, 8};
+  int type = -1;
+  std::string_view type_name = m.next();
+  for (int i = 0; i < 12; ++i)
+    if (type_name == kTypes[i]) type = i;
+  if (type < 0 || !m.done()) unknown_opcode();
+  auto atomic_op = static_cast<AtomicOp>(op);
+  auto element = static_cast<ElementType>(type);
+  bool floating = element >= ElementType::kF16, bits = element <= ElementType::kB64;
+  bool bitwise = atomic_op == AtomicOp::kAnd || atomic_op == AtomicOp::kOr || atomic_op == AtomicOp::kXor ||
+                 atomic_op == AtomicOp::kExch || atomic_op == AtomicOp::kCas;
+  bool wrapping = atomic_op == AtomicOp::kInc || atomic_op == AtomicOp::kDec;
+  if (bitwise != bits || (floating && atomic_op != AtomicOp::kAdd) || (wrapping && element != ElementType::kU32) ||
+      (!returns && (atomic_op == AtomicOp::kExch || atomic_op == AtomicOp::kCas)))
+    unknown_opcode();
+  size_t sources = atomic_op == AtomicOp::kCas ? 2 : 1, first = returns ? 1 : 0;
+  operands_are(stmt, first + 1 + sources, first + 1 + sources);
+  Slot slot = kSizes[type] == 8 ? Slot::kB64 : kSizes[type] == 4 ? Slot::kB32 : Slot::kB16;
+  emit(Kind::kAtomic, Class::kAtomic);
+  address(stmt.operands[first], &Inst::a, &Inst::imm);
+  use(&Inst::b, stmt.operands[first + 1], slot);
+  if (sources == 2) use(&Inst::c, stmt.operands[first + 2], slot);
+  def(&Inst::d, returns ? stmt.operands[0].name : std::string_view("_"), slot);
+  Inst& in = kernel_.code.back();
+  in.space = static_cast<uint8_t>(space);
+  in.size = kSizes[type];
+  in.sub = static_cast<uint8_t>(op);
+  in.type = static_cast<uint8_t>(type);
+}
+
+void Decoder::cp_async(const PtxStmt& stmt, Modifiers& m) {
+  if (m.take("commit_group")) {
+    if (!m.done()) unknown_opcode();
+    operands_are(stmt, 0, 0);
+    emit(Kind::kCpCommit, Class::kCpAsync);
+    return;
+  }
+  bool wait_all = m.take("wait_all");
+  if (wait_all || m.take("wait_group")) {
+    if (!m.done()) unknown_opcode();
+    operands_are(stmt, wait_all ? 0 : 1, wait_all ? 0 : 1);
+    Inst& in = emit(Kind::kCpWait, Class::kCpAsync);
+    if (wait_all) {
+      in.sub = 1;
+      return;
+    }
+    if (stmt.operands[0].kind != PtxOperand::Kind::kInteger) fail("cp.async.wait_group needs a constant");
+    in.imm = static_cast<int64_t>(std::min<uint64_t>(stmt.operands[0].bits, 1u << 30));
+    return;
+  }
+  bool cg = m.take("cg");
+  if (!cg && !m.take("ca")) unknown_opcode();
+  if ((!m.take("shared") && !m.take("shared::cta")) || !m.take("global")) unknown_opcode();
+  bool policy = false;
+  take_cache_hints(m, policy);
+  if (!m.done()) unknown_opcode();
+  operands_are(stmt, 3, policy ? 5 : 4);
+  if (stmt.operands[2].kind != PtxOperand::Kind::kInteger) fail("the copy size of cp.async must be a constant");
+  uint64_t size = stmt.operands[2].bits;
+  if (size != 16 && (cg || (size != 4 && size != 8)))
+    fail(fmt::format("cp.async.{} cannot copy {} bytes", cg ? "cg" : "ca", size));
+  Inst& in = emit(Kind::kCpAsync, Class::kCpAsync);
+  in.size = static_cast<uint8_t>(size);
+  address(stmt.operands[0], &Inst::b, &Inst::imm);
+  int64_t to = kernel_.code.back().imm;
+  if (to != static_cast<int32_t>(to)) fail("displacement out of range");
+  kernel_.code.back().target = static_cast<uint32_t>(static_cast<int32_t>(to));
+  address(stmt.operands[1], &Inst::a, &Inst::imm);
+  if (stmt.operands.size() > 3 + (policy ? 1u : 0u)) {
+    const PtxOperand& o = stmt.operands[3];
+    bool ignore = o.kind == PtxOperand::Kind::kName && resolve(o.name).kind == Symbol::Kind::kPredicate;
+    kernel_.code.back().sub = ignore ? 2 : 1;
+    kernel_.code.back().flags |= ignore && o.negated ? kFlagSigned : 0;
+    PtxOperand plain = o;
+    plain.negated = false;
+    use(&Inst::c, plain, ignore ? Slot::kPred : Slot::kB32);
+  }
+}
+
+void Decoder::matrix_move(const PtxStmt& stmt, Modifiers& m, bool is_load) {
+  if (!m.take("sync") || !m.take("aligned") || !m.take("m8n8")) unknown_opcode();
+  uint8_t count = m.take("x1") ? 1 : m.take("x2") ? 2 : m.take("x4") ? 4 : 0;
+  bool trans = m.take("trans");
+  if (!m.take("shared")) m.take("shared::cta");
+  if (!count || !m.take("b16") || !m.done()) unknown_opcode();
+  operands_are(stmt, 2, 2);
+  const PtxOperand& regs = stmt.operands[is_load ? 0 : 1];
+  emit(is_load ? Kind::kLdmatrix : Kind::kStmatrix, is_load ? Class::kLdmatrix : Class::kSharedStore);
+  address(stmt.operands[is_load ? 1 : 0], &Inst::a, &Inst::imm);
+  bool braces = regs.kind == PtxOperand::Kind::kVector;
+  if ((braces ? regs.items.size() : 1) != count) fail(fmt::format("'{}' needs {} registers", stmt.name, count));
+  for (int i = 0; i < count; ++i) {
+    const PtxOperand& r = braces ? regs.items[static_cast<size_t>(i)] : regs;
+    if (is_load) def_list(r, Slot::kB32);
+    else use_list(r, Slot::kB32);
+  }
+  Inst& in = kernel_.code.back();
+  in.count = count;
+  in.sub = trans;
+  in.size = 16;
+  in.flags |= kFlagAligned;
+}
+
+bool Decoder::memory_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m) {
+  if (base == "ld") load_store(stmt, m, true);
+  else if (base == "st") load_store(stmt, m, false);
+  else if (base == "atom") atomic(stmt, m, true);
+  else if (base == "red" && m.peek() != "async") atomic(stmt, m, false);
+  else if (base == "cp" && m.take("async")) cp_async(stmt, m);
+  else if (base == "ldmatrix") matrix_move(stmt, m, true);
+  else if (base == "stmatrix") matrix_move(stmt, m, false);
+  else return false;
+  return true;
+}
+
+}  // namespace roofgen::sim

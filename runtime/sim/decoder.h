@@ -1,0 +1,142 @@
+// The decoder's working state, shared by the files that decode one family of instructions each.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/sim/dataflow.h"
+#include "runtime/sim/decode.h"
+
+namespace roofgen::sim {
+
+/// Thrown while decoding; decode_kernel turns it into an Error.
+struct DecodeError {
+  int line;
+  std::string message;
+  std::vector<std::string> notes = {};
+};
+
+/// The modifiers of an opcode, consumed front to back. What is left at the end is an error.
+class Modifiers {
+ public:
+  explicit Modifiers(std::vector<std::string_view> parts) : parts_(std::move(parts)) {}
+  bool take(std::string_view word);
+  /// Removes and returns the next part; "" at the end.
+  std::string_view next();
+  std::string_view peek() const { return at_ < parts_.size() ? parts_[at_] : std::string_view(); }
+  bool done() const { return at_ == parts_.size(); }
+
+ private:
+  std::vector<std::string_view> parts_;
+  size_t at_ = 0;
+};
+
+class Decoder {
+ public:
+  Decoder(const PtxModule& module, const PtxFunction& function, const OpcodeTable& opcodes,
+          const GlobalAddress& global_address, Kernel& kernel)
+      : module_(module), function_(function), opcodes_(opcodes), global_address_(global_address), kernel_(kernel) {}
+  void run();
+
+ private:
+  struct Symbol {
+    enum class Kind : uint8_t { kRegister, kPredicate, kAddress } kind;
+    uint32_t id = 0;       ///< virtual register or predicate
+    Slot slot = Slot::kB32;
+    uint64_t address = 0;  ///< generic address of a variable
+    Space space = Space::kGeneric;
+  };
+  struct Range {  ///< `.reg .b32 %r<N>`
+    std::string_view prefix;
+    uint64_t count;
+    PtxType type;
+  };
+  struct Scope {
+    std::unordered_map<std::string_view, Symbol> symbols;
+    std::vector<Range> ranges;
+    std::unordered_map<std::string_view, uint32_t> labels;
+    std::unordered_map<std::string_view, const PtxStmt*> targets;
+  };
+
+  [[noreturn]] void fail(std::string message) const { throw DecodeError{line_, std::move(message)}; }
+  [[noreturn]] void unknown_opcode() const;
+
+  // decode.cpp: scopes, symbols, operands, lane-wise instructions
+  void lay_out_parameters();
+  void lay_out_shared();
+  void open_scope(size_t stmt);
+  void declare_register(const PtxStmt& stmt);
+  void declare_variable(const PtxVar& var);
+  uint64_t local_address(const PtxVar& var);
+  const Symbol& resolve(std::string_view name);
+  const Symbol* find_special(std::string_view name);
+  Symbol new_register(PtxType type, std::string_view name);
+  uint32_t label(std::string_view name) const;
+  void statement(const PtxStmt& stmt);
+  void instruction(const PtxStmt& stmt);
+  bool lane_instruction(const PtxStmt& stmt);
+  void setp(const PtxStmt& stmt);
+  void move(const PtxStmt& stmt);
+  void resolve_branches();
+
+  Inst& emit(Kind kind, Class cls);
+  void operands_are(const PtxStmt& stmt, size_t low, size_t high) const;
+  uint32_t constant(uint64_t value, bool wide);
+  uint32_t special(Special which);
+  uint32_t scratch(Slot slot);
+  uint64_t immediate_bits(const PtxOperand& o, Slot slot) const;
+  /// Registers the operand as a use (or definition) in a field of the last emitted instruction.
+  void use(uint32_t Inst::*field, const PtxOperand& o, Slot slot);
+  void def(uint32_t Inst::*field, std::string_view name, Slot slot);
+  void use_list(const PtxOperand& o, Slot slot);
+  void def_list(const PtxOperand& o, Slot slot);
+  void reference(uint32_t Inst::*field, uint32_t reg, bool is_def, bool is_pred);
+  uint32_t list_entry(uint32_t reg, bool is_def);
+  uint32_t predicate(const PtxOperand& o);
+  bool is_register(const PtxOperand& o, Slot slot);
+
+  // decode_memory.cpp
+  bool memory_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
+  void load_store(const PtxStmt& stmt, Modifiers& m, bool is_load);
+  void atomic(const PtxStmt& stmt, Modifiers& m, bool returns);
+  void cp_async(const PtxStmt& stmt, Modifiers& m);
+  void matrix_move(const PtxStmt& stmt, Modifiers& m, bool is_load);
+  void address(const PtxOperand& o, uint32_t Inst::*base_field, int64_t Inst::*displacement);
+  Slot register_slot(const PtxOperand& o, uint32_t bytes);
+
+  // decode_control.cpp
+  bool control_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
+  void branch(const PtxStmt& stmt, Modifiers& m);
+  void branch_indexed(const PtxStmt& stmt, Modifiers& m);
+  void barrier(const PtxStmt& stmt, Modifiers& m, bool aligned);
+  void shuffle(const PtxStmt& stmt, Modifiers& m);
+  void vote(const PtxStmt& stmt, Modifiers& m);
+  void redux(const PtxStmt& stmt, Modifiers& m);
+  void match(const PtxStmt& stmt, Modifiers& m);
+  void mma(const PtxStmt& stmt, const LaneEntry& entry);
+
+  const PtxModule& module_;
+  const PtxFunction& function_;
+  const OpcodeTable& opcodes_;
+  const GlobalAddress& global_address_;
+  Kernel& kernel_;
+
+  std::vector<Scope> scopes_;
+  std::vector<VirtualRegister> registers_;
+  std::vector<std::string> predicate_names_{"true"};
+  std::vector<RegisterRef> refs_;
+  std::map<std::pair<uint64_t, bool>, uint32_t> constants_;
+  std::unordered_map<std::string_view, Symbol> specials_;
+  std::unordered_map<std::string_view, uint64_t> shared_;
+  std::unordered_map<std::string_view, uint64_t> globals_;
+  std::vector<uint32_t> label_at_;  ///< label id -> instruction
+  const PtxStmt* guarded_ = nullptr;  ///< statement whose guard emitted instructions inherit
+  int line_ = 0;
+  uint32_t loc_ = 0;
+  bool pred_false_made_ = false;
+};
+
+}  // namespace roofgen::sim

@@ -1,0 +1,8 @@
+#define ROOFGEN_LANES_NAMESPACE lanes_avx2
+#include "runtime/sim/lanes.inc"
+
+namespace roofgen::sim {
+extern const LaneTable kLanes_avx2;
+const LaneTable kLanes_avx2 = {"avx2", lanes_avx2::kEntries, sizeof lanes_avx2::kEntries / sizeof(LaneEntry),
+                             lanes_avx2::transpose8x8};
+}  // namespace roofgen::sim

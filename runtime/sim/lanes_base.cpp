@@ -1,0 +1,8 @@
+#define ROOFGEN_LANES_NAMESPACE lanes_base
+#include "runtime/sim/lanes.inc"
+
+namespace roofgen::sim {
+extern const LaneTable kLanes_base;
+const LaneTable kLanes_base = {"base", lanes_base::kEntries, sizeof lanes_base::kEntries / sizeof(LaneEntry),
+                             lanes_base::transpose8x8};
+}  // namespace roofgen::sim

@@ -1,0 +1,165 @@
+// Executes the CTAs of a launch, one after another. Warps of a CTA take turns in short fixed runs,
+// so results never depend on time or on the host; within a warp the lanes that are furthest behind
+// go first, which brings diverged lanes back together.
+//
+// The machine knows values and addresses, no cycles. What it does is reported to a Counter.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/sim/code.h"
+#include "runtime/sim/counts.h"
+#include "runtime/sim/memory.h"
+#include "runtime/sim/opcode_table.h"
+#include "runtime/sim/shared_shadow.h"
+
+namespace roofgen::sim {
+
+/// Something the running kernel did wrong; ends its CTA. Thrown inside the machine only.
+struct Fault {
+  const char* kind;
+  std::string message;
+  uint32_t lane;
+};
+
+/// What stays the same for all CTAs of a launch.
+struct LaunchState {
+  const Kernel& kernel;
+  const Launch& launch;
+  std::vector<std::byte> params;
+  DeviceMemory& memory;
+  std::shared_ptr<const BufferList> buffers;
+  uint32_t first_writer;       ///< CTA i of the selection writes as first_writer + i
+  uint32_t n_writers;          ///< CTAs of the selection
+  uint64_t max_instructions;   ///< warp-instructions per CTA
+};
+
+/// Lanes of a warp that are at the same instruction and not running.
+struct Fragment {
+  uint32_t pc = 0, mask = 0;
+  int barrier = -1;  ///< waiting there; -1: ready
+};
+
+/// One warp-wide cp.async, not yet landed in some lanes.
+struct AsyncCopy {
+  uint32_t mask = 0, bytes = 0;
+  uint32_t group[kWarpSize];  ///< per lane: number of groups the lane had committed before
+  uint32_t to[kWarpSize];     ///< shared-memory offset
+  alignas(16) std::byte data[kWarpSize][16];
+};
+
+struct Warp {
+  WarpRegs regs{};
+  uint32_t index = 0;
+  uint32_t pc = 0, active = 0;  ///< the running lanes; active 0: none is ready
+  uint32_t dead = 0;            ///< lanes that exited or never were
+  uint32_t merge_pc = ~0u;      ///< another fragment is here: stop and choose again
+  uint32_t spins = 0;           ///< backward branches while other fragments waited
+  std::vector<Fragment> parked;
+  std::vector<uint32_t> assigned;  ///< per tracked register: lanes that assigned it
+  uint32_t committed[kWarpSize] = {};
+  std::vector<AsyncCopy> copies;
+  size_t copies_begin = 0;
+  bool finished() const { return dead == ~0u; }
+};
+
+class Machine {
+ public:
+  Machine(LaunchState& state, Counter& counter, const LaneTable& lanes);
+  /// Runs CTA number `cta` of the grid, the `ordinal`-th of this launch. Its findings (at most one)
+  /// are appended.
+  void run_cta(uint64_t cta, uint32_t ordinal, std::vector<Finding>& findings);
+
+ private:
+  struct Barrier {
+    uint32_t arrived[kMaxWarps] = {};  ///< lanes per warp
+    uint32_t expected = 0;             ///< threads, 0: all of the CTA
+    bool in_use = false;
+    uint32_t votes_all = ~0u, votes_any = 0, votes = 0;
+    struct Result {
+      uint32_t warp, lanes, inst;
+    };
+    std::vector<Result> results;  ///< bar.red destinations to fill at release
+  };
+
+  void prepare_registers();
+  void begin_cta(uint64_t cta);
+  void run_warp(Warp& w, uint32_t quota);
+  void choose(Warp& w);
+  void check_assigned(Warp& w, const Inst& in);
+  void safe_point();
+  Finding finding(const char* kind, std::string message, const Warp& w, uint32_t pc, uint32_t lane) const;
+  Finding deadlock() const;
+
+  // machine.cpp: control flow and barriers
+  void branch_to(Warp& w, uint32_t mask, uint32_t target);
+  void branch_indexed(Warp& w, const Inst& in, uint32_t mask);
+  void exit_lanes(Warp& w, uint32_t mask);
+  void barrier(Warp& w, const Inst& in, uint32_t mask);
+  void try_release(uint32_t id);
+  void require_full(const Warp& w, const Inst& in, uint32_t mask, const char* kind, const char* what) const;
+
+  // machine_memory.cpp
+  void load(Warp& w, const Inst& in, uint32_t mask);
+  void load_param(Warp& w, const Inst& in, uint32_t mask);
+  void store(Warp& w, const Inst& in, uint32_t mask);
+  void atomic(Warp& w, const Inst& in, uint32_t mask);
+  void ldmatrix(Warp& w, const Inst& in, uint32_t mask);
+  void stmatrix(Warp& w, const Inst& in, uint32_t mask);
+  void cp_async(Warp& w, const Inst& in, uint32_t mask);
+  void cp_wait(Warp& w, const Inst& in, uint32_t mask);
+  void addresses(const Warp& w, uint32_t row, bool wide, int64_t displacement, uint64_t* out) const;
+  Space space_of(const Inst& in, uint64_t address) const;
+  void check_alignment(uint64_t address, uint32_t bytes, uint32_t lane) const;
+  Buffer& buffer_at(uint64_t address, uint32_t bytes, uint32_t lane, const char* what);
+  void read_global(uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, bool strong);
+  void write_global(uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong);
+  uint32_t shared_offset(uint64_t address, uint32_t bytes, uint32_t lane) const;
+  [[noreturn]] void shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane) const;
+  void read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out, bool strong);
+  void write_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong);
+  uint64_t local_offset(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane) const;
+  void read_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out);
+  void write_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in);
+  std::string describe(uint64_t address) const;
+
+  // machine_lanes.cpp
+  void shuffle(Warp& w, const Inst& in, uint32_t mask);
+  void vote(Warp& w, const Inst& in, uint32_t mask);
+  void match(Warp& w, const Inst& in, uint32_t mask);
+  void redux(Warp& w, const Inst& in, uint32_t mask);
+  void warp_barrier(Warp& w, const Inst& in, uint32_t mask);
+  void is_space(Warp& w, const Inst& in, uint32_t mask);
+  uint32_t member_mask(const Warp& w, uint32_t row, uint32_t mask) const;
+
+  uint32_t* row(const Warp& w, uint32_t index) const { return w.regs.rows + index * kWarpSize; }
+  uint64_t* wide_row(const Warp& w, uint32_t index) const { return reinterpret_cast<uint64_t*>(row(w, index)); }
+  void set_pred(Warp& w, uint32_t index, uint32_t value, uint32_t mask) {
+    w.regs.preds[index] = (w.regs.preds[index] & ~mask) | (value & mask);
+  }
+
+  LaunchState& state_;
+  const Kernel& kernel_;
+  Counter& counter_;
+  const LaneTable& lanes_;
+  uint64_t* executed_;
+  uint32_t threads_, n_warps_;
+  std::vector<uint32_t> register_memory_, predicate_memory_;
+  std::vector<Warp> warps_;
+
+  uint64_t cta_ = 0;
+  uint32_t writer_ = 0;
+  uint64_t instructions_ = 0;  ///< of this CTA
+  bool used_atomics_ = false;  ///< this CTA may have synchronised with others
+  std::vector<std::byte> shared_;
+  SharedShadow shadow_;
+  uint32_t shared_bytes_ = 0;
+  std::vector<std::byte> local_;
+  std::vector<uint8_t> local_written_;
+  Barrier barriers_[16];
+  Buffer* last_buffer_ = nullptr;
+};
+
+}  // namespace roofgen::sim

@@ -1,0 +1,155 @@
+// Instructions that exchange values between the lanes of a warp.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/sim/machine.h"
+
+namespace roofgen::sim {
+namespace {
+uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
+}  // namespace
+
+/// The member mask of a `.sync` instruction. Every lane must name itself, all must name the same
+/// lanes, and those that have not exited must be here: real hardware would wait for them, and lanes
+/// that diverged onto other paths may never come.
+uint32_t Machine::member_mask(const Warp& w, uint32_t index, uint32_t mask) const {
+  const uint32_t* members = row(w, index);
+  uint32_t first = members[first_lane(mask)], together = 0;
+  if (mask == ~0u) {
+    bool same = true;
+    for (uint32_t l = 0; l < kWarpSize; ++l) same &= members[l] == first;
+    if (same && first == ~0u) return first;
+  }
+  for (uint32_t m = mask; m; m &= m - 1) {
+    uint32_t l = first_lane(m);
+    if (!(members[l] >> l & 1))
+      throw Fault{"bad-member-mask", fmt::format("lane {} is not in its own member mask {:#010x}", l, members[l]), l};
+    if (members[l] == first) together |= 1u << l;
+  }
+  for (uint32_t m = mask; m; m &= m - 1) {
+    uint32_t l = first_lane(m);
+    uint32_t absent = members[l] & ~mask & ~w.dead;
+    if (absent)
+      throw Fault{"partial-warp",
+                  fmt::format("member mask {:#010x} names lanes {:#010x}, which are not at this instruction", members[l], absent), l};
+    uint32_t group = 0;
+    for (uint32_t k = mask; k; k &= k - 1) group |= static_cast<uint32_t>(members[first_lane(k)] == members[l]) << first_lane(k);
+    if ((members[l] & mask) != group)
+      throw Fault{"bad-member-mask", fmt::format("lanes of member mask {:#010x} pass different masks", members[l]), l};
+  }
+  return first;
+}
+
+void Machine::shuffle(Warp& w, const Inst& in, uint32_t mask) {
+  member_mask(w, kernel_.lists[in.list], mask);
+  uint32_t source[kWarpSize];
+  const uint32_t *a = row(w, in.a), *b = row(w, in.b), *c = row(w, in.c);
+  std::copy_n(a, kWarpSize, source);
+  uint32_t result[kWarpSize], valid = 0;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    uint32_t l = first_lane(m), segment = c[l] >> 8 & 31, clamp = c[l] & 31, offset = b[l] & 31;
+    uint32_t max_lane = (l & segment) | (clamp & ~segment), min_lane = l & segment, from = 0;
+    bool inside = false;
+    switch (static_cast<ShuffleMode>(in.sub)) {
+      case ShuffleMode::kUp:
+        from = l - offset;
+        inside = static_cast<int32_t>(from) >= static_cast<int32_t>(max_lane);
+        break;
+      case ShuffleMode::kDown: from = l + offset; inside = from <= max_lane; break;
+      case ShuffleMode::kBfly: from = l ^ offset; inside = from <= max_lane; break;
+      case ShuffleMode::kIdx: from = min_lane | (offset & ~segment); inside = from <= max_lane; break;
+    }
+    if (!inside) from = l;
+    if (!(mask >> from & 1))
+      throw Fault{"partial-warp", fmt::format("lane {} reads the register of lane {}, which does not take part in the shuffle", l, from), l};
+    result[l] = source[from];
+    valid |= static_cast<uint32_t>(inside) << l;
+  }
+  uint32_t* d = row(w, in.d);
+  for (uint32_t m = mask; m; m &= m - 1) d[first_lane(m)] = result[first_lane(m)];
+  if (in.e) set_pred(w, in.e, valid, mask);
+}
+
+void Machine::vote(Warp& w, const Inst& in, uint32_t mask) {
+  member_mask(w, in.b, mask);
+  uint32_t values = w.regs.preds[in.a] ^ static_cast<uint32_t>(in.imm), members_of[kWarpSize];
+  std::copy_n(row(w, in.b), kWarpSize, members_of);
+  uint32_t verdict = 0;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    uint32_t l = first_lane(m), members = members_of[l] & mask, yes = values & members;
+    bool is = false;
+    switch (static_cast<VoteMode>(in.sub)) {
+      case VoteMode::kAll: is = yes == members; break;
+      case VoteMode::kAny: is = yes != 0; break;
+      case VoteMode::kUni: is = yes == members || yes == 0; break;
+      case VoteMode::kBallot: row(w, in.d)[l] = yes; break;
+    }
+    verdict |= static_cast<uint32_t>(is) << l;
+  }
+  if (static_cast<VoteMode>(in.sub) != VoteMode::kBallot) set_pred(w, in.d, verdict, mask);
+}
+
+void Machine::match(Warp& w, const Inst& in, uint32_t mask) {
+  member_mask(w, in.b, mask);
+  uint64_t values[kWarpSize];
+  uint32_t members_of[kWarpSize];
+  for (uint32_t l = 0; l < kWarpSize; ++l) {
+    values[l] = in.size == 8 ? wide_row(w, in.a)[l] : row(w, in.a)[l];
+    members_of[l] = row(w, in.b)[l];
+  }
+  uint32_t all_same = 0;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    uint32_t l = first_lane(m), same = 0, members = members_of[l] & mask;
+    for (uint32_t k = members; k; k &= k - 1) same |= static_cast<uint32_t>(values[first_lane(k)] == values[l]) << first_lane(k);
+    if (in.sub) {
+      row(w, in.d)[l] = same == members ? members : 0;
+      all_same |= static_cast<uint32_t>(same == members) << l;
+    } else {
+      row(w, in.d)[l] = same;
+    }
+  }
+  if (in.e) set_pred(w, in.e, all_same, mask);
+}
+
+void Machine::redux(Warp& w, const Inst& in, uint32_t mask) {
+  member_mask(w, in.b, mask);
+  uint32_t values[kWarpSize], members_of[kWarpSize];
+  std::copy_n(row(w, in.a), kWarpSize, values);
+  std::copy_n(row(w, in.b), kWarpSize, members_of);
+  bool is_signed = in.flags & kFlagSigned;
+  auto less = [&](uint32_t x, uint32_t y) {
+    return is_signed ? static_cast<int32_t>(x) < static_cast<int32_t>(y) : x < y;
+  };
+  for (uint32_t m = mask; m; m &= m - 1) {
+    uint32_t l = first_lane(m), members = members_of[l] & mask, result = values[first_lane(members)];
+    for (uint32_t k = members & (members - 1); k; k &= k - 1) {
+      uint32_t v = values[first_lane(k)];
+      switch (in.sub) {
+        case 0: result += v; break;
+        case 1: result = less(v, result) ? v : result; break;
+        case 2: result = less(result, v) ? v : result; break;
+        case 3: result &= v; break;
+        case 4: result |= v; break;
+        default: result ^= v; break;
+      }
+    }
+    row(w, in.d)[l] = result;
+  }
+}
+
+/// Lanes of a warp run in lockstep here, so that a warp barrier has nothing to wait for once its
+/// members are together; they come together because the machine runs the lanes behind first.
+void Machine::warp_barrier(Warp& w, const Inst& in, uint32_t mask) { member_mask(w, in.a, mask); }
+
+void Machine::is_space(Warp& w, const Inst& in, uint32_t mask) {
+  uint32_t is = 0;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    uint64_t a = wide_row(w, in.a)[first_lane(m)];
+    Space space = a < kSharedWindowEnd ? Space::kShared : a < kLocalWindowEnd ? Space::kLocal : a < kParamWindowEnd ? Space::kParam : Space::kGlobal;
+    is |= static_cast<uint32_t>(space == static_cast<Space>(in.space)) << first_lane(m);
+  }
+  set_pred(w, in.d, is, mask);
+}
+
+}  // namespace roofgen::sim

@@ -1,0 +1,424 @@
+// Memory instructions: address checks, data movement, races, asynchronous copies.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/sim/atomics.h"
+#include "runtime/sim/machine.h"
+
+namespace roofgen::sim {
+namespace {
+
+uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
+
+}  // namespace
+
+std::string Machine::describe(uint64_t address) const {
+  if (address < kSharedWindowEnd) return fmt::format("shared memory address {:#x}", address);
+  if (address < kLocalWindowEnd) return fmt::format("local memory address {:#x}", address - kLocalBase);
+  if (address < kParamWindowEnd) return fmt::format("parameter address {:#x}", address - kParamBase);
+  const Buffer* nearest = nullptr;
+  for (const auto& b : *state_.buffers)
+    if (b->base <= address) nearest = b.get();
+  if (!nearest) return fmt::format("address {:#x}", address);
+  uint64_t offset = address - nearest->base;
+  if (offset < nearest->bytes) return fmt::format("{}[byte {}]", nearest->label, offset);
+  // Not buffer addresses but distances, so that the message does not depend on what else is allocated.
+  if (offset - nearest->bytes < kGuardBytes)
+    return fmt::format("{} bytes past the end of {} ({} bytes)", offset - nearest->bytes, nearest->label, nearest->bytes);
+  return "an address in no buffer";
+}
+
+void Machine::addresses(const Warp& w, uint32_t index, bool wide, int64_t displacement, uint64_t* out) const {
+  if (wide) {
+    const uint64_t* base = wide_row(w, index);
+    for (uint32_t l = 0; l < kWarpSize; ++l) out[l] = base[l] + static_cast<uint64_t>(displacement);
+  } else {
+    // 32-bit address arithmetic wraps at 32 bits.
+    const uint32_t* base = row(w, index);
+    for (uint32_t l = 0; l < kWarpSize; ++l) out[l] = base[l] + static_cast<uint32_t>(displacement);
+  }
+}
+
+Space Machine::space_of(const Inst& in, uint64_t address) const {
+  auto space = static_cast<Space>(in.space);
+  if (space != Space::kGeneric) return space;
+  if (address < kSharedWindowEnd) return Space::kShared;
+  if (address < kLocalWindowEnd) return Space::kLocal;
+  if (address < kParamWindowEnd) return Space::kParam;
+  return Space::kGlobal;
+}
+
+void Machine::check_alignment(uint64_t address, uint32_t bytes, uint32_t lane) const {
+  if (address % bytes)
+    throw Fault{"misaligned", fmt::format("{} is not aligned to the {} bytes of the access", describe(address), bytes), lane};
+}
+
+// ---- device memory -------------------------------------------------------------------------------------
+
+Buffer& Machine::buffer_at(uint64_t address, uint32_t bytes, uint32_t lane, const char* what) {
+  Buffer* b = last_buffer_;
+  if (!b || address - b->base >= b->bytes) b = last_buffer_ = DeviceMemory::find(*state_.buffers, address);
+  if (!b || address - b->base + bytes > b->bytes) {
+    uint64_t at = b ? b->base + b->bytes : address;
+    throw Fault{"out-of-bounds", fmt::format("{} of {} bytes at {}", what, bytes, describe(at)), lane};
+  }
+  return *b;
+}
+
+void Machine::read_global(uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, bool strong) {
+  Buffer& b = buffer_at(address, bytes, lane, "read");
+  uint64_t offset = address - b.base;
+  uint32_t slot = state_.memory.slot_for_read(b, offset / kLineBytes), at = offset % kLineBytes;
+  if (!b.fill) {
+    uint64_t need = ((uint64_t{1} << bytes) - 1) << (at & 63);
+    if (!slot || (state_.memory.valid(slot)[at >> 6] & need) != need)
+      throw Fault{"uninitialised", fmt::format("read of {}, which nothing has written", describe(address)), lane};
+    uint32_t writer = state_.memory.writers(slot)[at / 4];
+    if (writer != writer_ && writer - state_.first_writer < state_.n_writers && !strong && !used_atomics_)
+      throw Fault{"race", fmt::format("read of {}, written by another CTA of this launch without synchronisation", describe(address)), lane};
+  } else if (!slot) {
+    throw Fault{"out-of-memory", "the simulator ran out of memory for this launch", lane};
+  }
+  std::memcpy(out, state_.memory.data(slot) + at, bytes);
+}
+
+void Machine::write_global(uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong) {
+  Buffer& b = buffer_at(address, bytes, lane, "write");
+  if (b.fill) throw Fault{"write-to-input", fmt::format("write to {}, which is an input", describe(address)), lane};
+  uint64_t offset = address - b.base;
+  uint32_t slot = state_.memory.slot_for_write(b, offset / kLineBytes), at = offset % kLineBytes;
+  if (!slot) throw Fault{"out-of-memory", "the simulator ran out of memory for this launch", lane};
+  uint64_t bits = ((uint64_t{1} << bytes) - 1) << (at & 63);
+  uint64_t& valid = state_.memory.valid(slot)[at >> 6];
+  uint32_t* writers = state_.memory.writers(slot);
+  for (uint32_t word = at / 4; word <= (at + bytes - 1) / 4; ++word) {
+    uint32_t other = writers[word];
+    if (other != writer_ && other - state_.first_writer < state_.n_writers && (valid & bits) && !strong && !used_atomics_)
+      throw Fault{"race", fmt::format("write to {}, which another CTA of this launch wrote too", describe(address)), lane};
+    writers[word] = writer_;
+  }
+  valid |= bits;
+  std::memcpy(state_.memory.data(slot) + at, in, bytes);
+}
+
+// ---- shared memory -------------------------------------------------------------------------------------
+
+uint32_t Machine::shared_offset(uint64_t address, uint32_t bytes, uint32_t lane) const {
+  uint64_t offset = address - kSharedBase;
+  if (offset >= shared_bytes_ || offset + bytes > shared_bytes_)
+    throw Fault{"out-of-bounds", fmt::format("{} bytes at {}: the CTA's shared memory is [{:#x}, {:#x})", bytes, describe(address),
+                                             kSharedBase, kSharedBase + shared_bytes_), lane};
+  return static_cast<uint32_t>(offset);
+}
+
+void Machine::shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane) const {
+  using Verdict = SharedShadow::Verdict;
+  std::string where = fmt::format("{} bytes at {}", bytes, describe(kSharedBase + offset));
+  switch (outcome.verdict) {
+    case Verdict::kUninitialised: throw Fault{"uninitialised", "read of " + where + ", which nothing has written", lane};
+    case Verdict::kAsyncPending:
+      throw Fault{"async-pending", "access to " + where + " while a cp.async into it has not been waited for", lane};
+    case Verdict::kReadAfterWrite:
+      throw Fault{"race", fmt::format("warp {} reads {} written by warp {} with no barrier between", w.index, where, outcome.other), lane};
+    case Verdict::kWriteAfterWrite:
+      throw Fault{"race", fmt::format("warp {} writes {} written by warp {} with no barrier between", w.index, where, outcome.other), lane};
+    case Verdict::kWriteAfterRead:
+      throw Fault{"race", fmt::format("warp {} writes {} read by warp {} with no barrier between", w.index, where, outcome.other), lane};
+    case Verdict::kOk: break;
+  }
+  throw Fault{"race", where, lane};
+}
+
+void Machine::read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out, bool strong) {
+  auto outcome = shadow_.read(w.index, offset, bytes, strong);
+  if (!outcome.ok()) shared_fault(outcome, w, offset, bytes, lane);
+  std::memcpy(out, shared_.data() + offset, bytes);
+}
+
+void Machine::write_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong) {
+  auto outcome = shadow_.write(w.index, offset, bytes, strong);
+  if (!outcome.ok()) shared_fault(outcome, w, offset, bytes, lane);
+  std::memcpy(shared_.data() + offset, in, bytes);
+}
+
+// ---- local memory --------------------------------------------------------------------------------------
+
+uint64_t Machine::local_offset(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane) const {
+  uint64_t offset = address - kLocalBase;
+  if (offset >= kernel_.local_bytes || offset + bytes > kernel_.local_bytes)
+    throw Fault{"out-of-bounds", fmt::format("{} bytes at {}: the thread has {} bytes", bytes, describe(address), kernel_.local_bytes), lane};
+  return (uint64_t{w.index} * kWarpSize + lane) * kernel_.local_bytes + offset;
+}
+
+void Machine::read_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out) {
+  uint64_t at = local_offset(w, address, bytes, lane);
+  for (uint32_t i = 0; i < bytes; ++i)
+    if (!local_written_[at + i])
+      throw Fault{"uninitialised", fmt::format("read of {}, which the thread has not written", describe(address)), lane};
+  std::memcpy(out, local_.data() + at, bytes);
+}
+
+void Machine::write_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in) {
+  uint64_t at = local_offset(w, address, bytes, lane);
+  std::memset(local_written_.data() + at, 1, bytes);
+  std::memcpy(local_.data() + at, in, bytes);
+}
+
+// ---- instructions --------------------------------------------------------------------------------------
+
+void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
+  uint64_t address[kWarpSize];
+  uint32_t shared_address[kWarpSize];
+  addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
+  uint32_t bytes = uint32_t{in.size} * in.count, global = 0, shared = 0;
+  bool strong = in.flags & kFlagStrong;
+  alignas(16) std::byte data[kWarpSize][16];
+  for (uint32_t m = mask; m; m &= m - 1) {
+    uint32_t l = first_lane(m);
+    check_alignment(address[l], bytes, l);
+    switch (space_of(in, address[l])) {
+      case Space::kShared:
+        shared |= 1u << l;
+        shared_address[l] = shared_offset(address[l], bytes, l);
+        read_shared(w, shared_address[l], bytes, l, data[l], strong);
+        break;
+      case Space::kLocal: read_local(w, address[l], bytes, l, data[l]); break;
+      case Space::kParam: {
+        uint64_t offset = address[l] - kParamBase;
+        if (offset >= state_.params.size() || offset + bytes > state_.params.size())
+          throw Fault{"out-of-bounds", fmt::format("{} bytes at {}", bytes, describe(address[l])), l};
+        std::memcpy(data[l], state_.params.data() + offset, bytes);
+        break;
+      }
+      case Space::kConst:
+      case Space::kGlobal:
+      case Space::kGeneric:
+        global |= 1u << l;
+        read_global(address[l], bytes, l, data[l], strong);
+        break;
+    }
+  }
+  if (shared) counter_.shared_access(shared_address, shared, bytes);
+  if (global && in.space != static_cast<uint8_t>(Space::kConst)) {
+    counter_.global_access(address, global, bytes, false);
+    counter_.load_lanes(global, bytes);
+  }
+  bool wide = in.size == 8 || (in.flags & kFlagWide);
+  for (uint32_t i = 0; i < in.count; ++i) {
+    uint32_t d = kernel_.lists[in.list + i];
+    for (uint32_t m = mask; m; m &= m - 1) {
+      uint32_t l = first_lane(m);
+      uint64_t value = 0;
+      std::memcpy(&value, data[l] + i * in.size, in.size);  // little-endian hosts only, as is PTX
+      if ((in.flags & kFlagSigned) && in.size < 8) {
+        uint32_t shift = 64 - 8 * in.size;
+        value = static_cast<uint64_t>(static_cast<int64_t>(value << shift) >> shift);
+      }
+      if (wide) wide_row(w, d)[l] = value;
+      else row(w, d)[l] = in.type == 2 ? static_cast<uint16_t>(value) : static_cast<uint32_t>(value);
+    }
+  }
+}
+
+void Machine::load_param(Warp& w, const Inst& in, uint32_t mask) {
+  for (uint32_t i = 0; i < in.count; ++i) {
+    uint64_t value = 0;
+    std::memcpy(&value, state_.params.data() + in.imm + i * in.size, in.size);
+    if ((in.flags & kFlagSigned) && in.size < 8) {
+      uint32_t shift = 64 - 8 * in.size;
+      value = static_cast<uint64_t>(static_cast<int64_t>(value << shift) >> shift);
+    }
+    uint32_t d = kernel_.lists[in.list + i];
+    for (uint32_t m = mask; m; m &= m - 1) {
+      if (in.size == 8 || (in.flags & kFlagWide)) wide_row(w, d)[first_lane(m)] = value;
+      else row(w, d)[first_lane(m)] = in.type == 2 ? static_cast<uint16_t>(value) : static_cast<uint32_t>(value);
+    }
+  }
+}
+
+void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
+  uint64_t address[kWarpSize];
+  uint32_t shared_address[kWarpSize];
+  addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
+  uint32_t bytes = uint32_t{in.size} * in.count, global = 0, shared = 0;
+  bool strong = in.flags & kFlagStrong, wide = in.size == 8 || (in.flags & kFlagWide);
+  for (uint32_t m = mask; m; m &= m - 1) {
+    uint32_t l = first_lane(m);
+    alignas(16) std::byte data[16];
+    for (uint32_t i = 0; i < in.count; ++i) {
+      uint32_t s = kernel_.lists[in.list + i];
+      uint64_t value = wide ? wide_row(w, s)[l] : row(w, s)[l];
+      std::memcpy(data + i * in.size, &value, in.size);
+    }
+    check_alignment(address[l], bytes, l);
+    switch (space_of(in, address[l])) {
+      case Space::kShared:
+        shared |= 1u << l;
+        shared_address[l] = shared_offset(address[l], bytes, l);
+        write_shared(w, shared_address[l], bytes, l, data, strong);
+        break;
+      case Space::kLocal: write_local(w, address[l], bytes, l, data); break;
+      case Space::kParam: throw Fault{"out-of-bounds", fmt::format("write to {}", describe(address[l])), l};
+      case Space::kConst:
+      case Space::kGlobal:
+      case Space::kGeneric:
+        global |= 1u << l;
+        write_global(address[l], bytes, l, data, strong);
+        break;
+    }
+  }
+  if (shared) counter_.shared_access(shared_address, shared, bytes);
+  if (global) counter_.global_access(address, global, bytes, true);
+}
+
+void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
+  uint64_t address[kWarpSize];
+  uint32_t shared_address[kWarpSize];
+  addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
+  bool wide = in.size == 8;
+  uint32_t global = 0, shared = 0;
+  used_atomics_ = true;
+  for (uint32_t m = mask; m; m &= m - 1) {  // lanes take effect in order
+    uint32_t l = first_lane(m);
+    check_alignment(address[l], in.size, l);
+    uint64_t b = wide ? wide_row(w, in.b)[l] : row(w, in.b)[l], c = wide ? wide_row(w, in.c)[l] : row(w, in.c)[l], old = 0;
+    std::byte bytes[8];
+    Space space = space_of(in, address[l]);
+    if (space != Space::kShared && space != Space::kGlobal)
+      throw Fault{"out-of-bounds", fmt::format("atomic operation on {}", describe(address[l])), l};
+    if (space == Space::kShared) {
+      shared |= 1u << l;
+      shared_address[l] = shared_offset(address[l], in.size, l);
+      read_shared(w, shared_address[l], in.size, l, bytes, true);
+    } else {
+      global |= 1u << l;
+      read_global(address[l], in.size, l, bytes, true);
+    }
+    std::memcpy(&old, bytes, in.size);
+    uint64_t result = apply_atomic(static_cast<AtomicOp>(in.sub), static_cast<ElementType>(in.type), old, b, c);
+    std::memcpy(bytes, &result, in.size);
+    if (space == Space::kShared) write_shared(w, shared_address[l], in.size, l, bytes, true);
+    else write_global(address[l], in.size, l, bytes, true);
+    if (wide) wide_row(w, in.d)[l] = old;
+    else row(w, in.d)[l] = static_cast<uint32_t>(old);
+  }
+  if (shared) counter_.shared_access(shared_address, shared, in.size);
+  if (global) counter_.global_access(address, global, in.size, true);
+}
+
+/// Lane 8i+r addresses row r of matrix i; the row of destination register i *is* that matrix.
+void Machine::ldmatrix(Warp& w, const Inst& in, uint32_t mask) {
+  require_full(w, in, mask, "partial-warp", "ldmatrix");
+  uint64_t address[kWarpSize];
+  addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
+  uint32_t needed = 0;
+  for (uint32_t i = 0; i < in.count; ++i) {
+    uint32_t offset[8], groups = 0;
+    bool conflict = false;
+    alignas(64) std::byte tile[128];
+    for (uint32_t r = 0; r < 8; ++r) {
+      uint32_t lane = 8 * i + r;
+      check_alignment(address[lane], 16, lane);
+      offset[r] = shared_offset(address[lane], 16, lane);
+      auto outcome = shadow_.read_chunk(w.index, offset[r] >> 4);
+      if (!outcome.ok()) shared_fault(outcome, w, offset[r], 16, lane);
+      std::memcpy(tile + 16 * r, shared_.data() + offset[r], 16);
+      uint32_t group = 1u << (offset[r] >> 4 & 7);
+      conflict |= groups & group;
+      groups |= group;
+    }
+    needed += conflict ? shared_wavefronts(offset, 0xff, 16).needed : 1;
+    uint32_t* d = row(w, kernel_.lists[in.list + i]);
+    if (in.sub) lanes_.transpose(tile, d);
+    else std::memcpy(d, tile, sizeof tile);
+  }
+  counter_.shared_wavefronts_are(needed, in.count);
+}
+
+void Machine::stmatrix(Warp& w, const Inst& in, uint32_t mask) {
+  require_full(w, in, mask, "partial-warp", "stmatrix");
+  uint64_t address[kWarpSize];
+  addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
+  uint32_t needed = 0;
+  for (uint32_t i = 0; i < in.count; ++i) {
+    uint32_t offset[8];
+    alignas(64) std::byte tile[128];
+    const uint32_t* s = row(w, kernel_.lists[in.list + i]);
+    if (in.sub) lanes_.transpose(s, tile);
+    else std::memcpy(tile, s, sizeof tile);
+    for (uint32_t r = 0; r < 8; ++r) {
+      uint32_t lane = 8 * i + r;
+      check_alignment(address[lane], 16, lane);
+      offset[r] = shared_offset(address[lane], 16, lane);
+      write_shared(w, offset[r], 16, lane, tile + 16 * r, false);
+    }
+    needed += shared_wavefronts(offset, 0xff, 16).needed;
+  }
+  counter_.shared_wavefronts_are(needed, in.count);
+}
+
+/// The source is read now, the destination changes only at the wait: the latest moment the ISA
+/// allows, so that data used too early is never there by luck.
+void Machine::cp_async(Warp& w, const Inst& in, uint32_t mask) {
+  uint64_t from[kWarpSize], to[kWarpSize];
+  uint32_t offset[kWarpSize];
+  addresses(w, in.a, in.flags & kFlagAddr64, in.imm, from);
+  addresses(w, in.b, in.flags & kFlagDst64, static_cast<int32_t>(in.target), to);
+  AsyncCopy& copy = w.copies.emplace_back();
+  copy.mask = mask;
+  copy.bytes = in.size;
+  std::copy(std::begin(w.committed), std::end(w.committed), copy.group);
+  uint32_t reads = 0;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    uint32_t l = first_lane(m), bytes = in.size;
+    if (in.sub == 1) {
+      bytes = row(w, in.c)[l];
+      if (bytes > in.size)
+        throw Fault{"bad-copy-size", fmt::format("cp.async source size {} is over its copy size {}", bytes, in.size), l};
+    } else if (in.sub == 2 && ((w.regs.preds[in.c] >> l & 1) != 0) != ((in.flags & kFlagSigned) != 0)) {
+      bytes = 0;  // ignore-src
+    }
+    check_alignment(to[l], in.size, l);
+    offset[l] = copy.to[l] = shared_offset(to[l], in.size, l);
+    auto outcome = shadow_.async_issue(w.index, offset[l], in.size);
+    if (!outcome.ok()) shared_fault(outcome, w, offset[l], in.size, l);
+    check_alignment(from[l], in.size, l);
+    if (bytes) {
+      reads |= 1u << l;
+      read_global(from[l], bytes, l, copy.data[l], false);
+    }
+    if (bytes < in.size) std::memset(copy.data[l] + bytes, 0, in.size - bytes);
+  }
+  if (reads) {
+    counter_.global_access(from, reads, in.size, false);
+    counter_.load_lanes(reads, in.size);
+  }
+  counter_.shared_access(offset, mask, in.size);
+}
+
+void Machine::cp_wait(Warp& w, const Inst& in, uint32_t mask) {
+  if (in.sub == 1)  // wait_all also commits what is not in a group yet
+    for (uint32_t m = mask; m; m &= m - 1) ++w.committed[first_lane(m)];
+  for (size_t i = w.copies_begin; i < w.copies.size(); ++i) {
+    AsyncCopy& copy = w.copies[i];
+    uint32_t landing = 0;
+    for (uint32_t l = 0; l < kWarpSize; ++l)
+      landing |= static_cast<uint32_t>(copy.group[l] + static_cast<uint64_t>(in.imm) < w.committed[l]) << l;
+    landing &= copy.mask & mask;
+    for (uint32_t m = landing; m; m &= m - 1) {
+      uint32_t l = first_lane(m);
+      std::memcpy(shared_.data() + copy.to[l], copy.data[l], copy.bytes);
+      shadow_.async_land(w.index, copy.to[l], copy.bytes);
+    }
+    copy.mask &= ~landing;
+  }
+  while (w.copies_begin < w.copies.size() && !w.copies[w.copies_begin].mask) ++w.copies_begin;
+  if (w.copies_begin == w.copies.size() || w.copies_begin > 64) {
+    w.copies.erase(w.copies.begin(), w.copies.begin() + static_cast<ptrdiff_t>(w.copies_begin));
+    w.copies_begin = 0;
+  }
+}
+
+}  // namespace roofgen::sim

@@ -1,0 +1,196 @@
+#include "runtime/sim/memory.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/sim/code.h"
+
+namespace roofgen::sim {
+
+Mapping::~Mapping() {
+  if (data_) munmap(data_, bytes_);
+}
+
+bool Mapping::reserve(uint64_t bytes) {
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return false;
+  data_ = p;
+  bytes_ = bytes;
+  return true;
+}
+
+Result<void> DeviceMemory::initialise() {
+  next_address_ = kGlobalBase + 256;
+  // As much pool as the system lets us reserve; what is not touched costs nothing.
+  constexpr uint64_t kLargest = uint64_t{32} << 30, kSmallest = uint64_t{256} << 20;
+  for (uint64_t bytes = kLargest; bytes >= kSmallest; bytes /= 2) {
+    uint64_t slots = bytes / kLineBytes;
+    Mapping& all = data_memory_;
+    if (!all.reserve(bytes + bytes + slots * 16)) continue;
+    data_ = static_cast<std::byte*>(all.data());
+    writers_ = reinterpret_cast<uint32_t*>(data_ + bytes);
+    valid_ = reinterpret_cast<uint64_t*>(data_ + 2 * bytes);
+    slots_ = static_cast<uint32_t>(slots);
+    return {};
+  }
+  return Error{Exit::kUnavailable, fmt::format("cannot reserve {} MiB of address space for simulated memory", 2 * (kSmallest >> 20)), {}};
+}
+
+Result<uint64_t> DeviceMemory::allocate(uint64_t bytes, std::string label, Fill fill) {
+  if (bytes == 0) return Error{Exit::kFailed, fmt::format("buffer '{}' has no bytes", label), {}};
+  if (bytes > uint64_t{1} << 44)
+    return Error{Exit::kFailed, fmt::format("buffer '{}' of {} bytes is over the limit of 16 TiB", label, bytes), {}};
+  auto buffer = std::make_shared<Buffer>();
+  buffer->bytes = bytes;
+  buffer->label = std::move(label);
+  buffer->fill = std::move(fill);
+  uint64_t lines = (bytes + kLineBytes - 1) / kLineBytes;
+  if (!buffer->table_memory.reserve(lines * sizeof(uint32_t)))
+    return Error{Exit::kFailed, fmt::format("cannot reserve address space for buffer '{}' of {} bytes", buffer->label, bytes), {}};
+  static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
+  buffer->table = static_cast<std::atomic<uint32_t>*>(buffer->table_memory.data());
+
+  std::lock_guard lock(mutex_);
+  buffer->base = next_address_;
+  // A gap at least as large as a small buffer, so that a run past the end finds nothing.
+  next_address_ = (next_address_ + bytes + kGuardBytes + kGuardBytes - 1) / kGuardBytes * kGuardBytes + 256;
+  auto list = std::make_shared<BufferList>(*list_);
+  list->push_back(buffer);
+  list_ = std::move(list);
+  return buffer->base;
+}
+
+std::shared_ptr<const BufferList> DeviceMemory::buffers() const {
+  std::lock_guard lock(mutex_);
+  return list_;
+}
+
+Buffer* DeviceMemory::find(const BufferList& list, uint64_t address) {
+  auto it = std::upper_bound(list.begin(), list.end(), address, [](uint64_t a, const auto& b) { return a < b->base; });
+  if (it == list.begin()) return nullptr;
+  Buffer* b = std::prev(it)->get();
+  return address - b->base < b->bytes ? b : nullptr;
+}
+
+Result<std::shared_ptr<Buffer>> DeviceMemory::locate(uint64_t address, uint64_t bytes) {
+  auto list = buffers();
+  for (const auto& b : *list)
+    if (address >= b->base && address - b->base <= b->bytes && bytes <= b->bytes - (address - b->base)) return b;
+  return Error{Exit::kFailed, fmt::format("{} bytes at {:#x} are in no buffer", bytes, address), {}};
+}
+
+void DeviceMemory::drop_lines(Buffer& buffer, size_t count) {
+  std::lock_guard lines_lock(buffer.mutex);
+  std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < count; ++i) {
+    const Buffer::Line& l = buffer.lines[i];
+    buffer.table[l.line].store(0, std::memory_order_release);
+    free_slots_.push_back(l.slot);
+  }
+  if (buffer.fill) filled_.fetch_sub(count, std::memory_order_relaxed);
+  buffer.lines.erase(buffer.lines.begin(), buffer.lines.begin() + static_cast<ptrdiff_t>(count));
+}
+
+void DeviceMemory::release(uint64_t address) {
+  std::shared_ptr<Buffer> gone;
+  {
+    std::lock_guard lock(mutex_);
+    auto list = std::make_shared<BufferList>();
+    for (const auto& b : *list_) {
+      if (b->base == address) gone = b;
+      else list->push_back(b);
+    }
+    list_ = std::move(list);
+  }
+  if (gone) drop_lines(*gone, gone->lines.size());
+}
+
+Result<void> DeviceMemory::poison(uint64_t address) {
+  ROOFGEN_TRY(auto buffer, locate(address, 1));
+  drop_lines(*buffer, buffer->lines.size());
+  return {};
+}
+
+uint32_t DeviceMemory::take_slot() {
+  std::lock_guard lock(mutex_);
+  if (!free_slots_.empty()) {
+    uint32_t slot = free_slots_.back();
+    free_slots_.pop_back();
+    return slot;
+  }
+  return next_slot_ < slots_ ? next_slot_++ : 0;
+}
+
+uint32_t DeviceMemory::fill_line(Buffer& buffer, uint64_t line) {
+  std::lock_guard stripe(stripes_[(line ^ buffer.base >> 8) % stripes_.size()]);
+  if (uint32_t slot = buffer.table[line].load(std::memory_order_acquire)) return slot;
+  uint32_t slot = take_slot();
+  if (!slot) return 0;
+  uint64_t from = line * kLineBytes;
+  if (buffer.fill) {
+    uint64_t bytes = std::min<uint64_t>(kLineBytes, buffer.bytes - from);
+    buffer.fill(from, std::span(data(slot), bytes));
+    filled_.fetch_add(1, std::memory_order_relaxed);
+    valid(slot)[0] = valid(slot)[1] = ~uint64_t{0};
+  } else {
+    valid(slot)[0] = valid(slot)[1] = 0;
+    std::memset(writers(slot), 0, kLineBytes);
+    std::memset(data(slot), 0xff, kLineBytes);
+  }
+  {
+    std::lock_guard lock(buffer.mutex);
+    buffer.lines.push_back({line, slot});
+  }
+  buffer.table[line].store(slot, std::memory_order_release);
+  return slot;
+}
+
+void DeviceMemory::evict() {
+  std::unique_lock alone(in_use_);
+  if (!over_cap()) return;  // another thread was first
+  for (const auto& b : *buffers())
+    if (b->evictable()) drop_lines(*b, (b->lines.size() + 1) / 2);
+}
+
+Result<void> DeviceMemory::write(uint64_t to, std::span<const std::byte> from) {
+  ROOFGEN_TRY(auto buffer, locate(to, from.size()));
+  if (buffer->fill) buffer->written.store(true);
+  std::shared_lock lock(in_use_);
+  uint64_t offset = to - buffer->base;
+  while (!from.empty()) {
+    uint32_t slot = slot_for_write(*buffer, offset / kLineBytes);
+    if (!slot) return Error{Exit::kFailed, "simulated memory is exhausted", {}};
+    uint64_t at = offset % kLineBytes, n = std::min<uint64_t>(kLineBytes - at, from.size());
+    std::memcpy(data(slot) + at, from.data(), n);
+    for (uint64_t i = at; i < at + n; ++i) valid(slot)[i >> 6] |= uint64_t{1} << (i & 63);
+    from = from.subspan(n);
+    offset += n;
+  }
+  return {};
+}
+
+Result<void> DeviceMemory::read(uint64_t from, std::span<std::byte> to, std::vector<bool>* written) {
+  ROOFGEN_TRY(auto buffer, locate(from, to.size()));
+  std::shared_lock lock(in_use_);
+  if (written) written->assign(to.size(), false);
+  uint64_t offset = from - buffer->base;
+  for (size_t done = 0; done < to.size();) {
+    uint64_t at = offset % kLineBytes, n = std::min<uint64_t>(kLineBytes - at, to.size() - done);
+    uint32_t slot = slot_for_read(*buffer, offset / kLineBytes);
+    if (slot) std::memcpy(to.data() + done, data(slot) + at, n);
+    else std::memset(to.data() + done, 0xff, n);  // NaN in every float format
+    for (uint64_t i = 0; written && slot && i < n; ++i) (*written)[done + i] = valid(slot)[(at + i) >> 6] >> ((at + i) & 63) & 1;
+    done += n;
+    offset += n;
+  }
+  return {};
+}
+
+uint32_t DeviceMemory::take_writer_ids(uint64_t count) {
+  return next_writer_.fetch_add(static_cast<uint32_t>(count), std::memory_order_relaxed);
+}
+
+}  // namespace roofgen::sim

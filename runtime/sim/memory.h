@@ -1,0 +1,128 @@
+// Sparse device memory. A buffer of any size costs only the 128-byte lines that are touched: each
+// has a slot in one pool, found through a table per buffer. Input lines are made by their Fill on
+// first touch; other lines remember which bytes were ever written and by which CTA.
+//
+// Many threads may use one memory: lines of inputs are filled under a lock and published by their
+// table entry; buffers that are written belong to one launch at a time.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "roofgen/result.h"
+#include "runtime/executor.h"
+
+namespace roofgen::sim {
+
+inline constexpr uint32_t kLineBytes = 128;
+/// Buffers start at odd multiples of 256 bytes with at least this much of nothing between them.
+inline constexpr uint64_t kGuardBytes = uint64_t{1} << 21;
+/// Filled lines that stay resident before the oldest are dropped: 512 MiB.
+inline constexpr uint64_t kDefaultFilledCap = (uint64_t{512} << 20) / kLineBytes;
+
+/// A private, zero-filled, lazily backed mapping.
+class Mapping {
+ public:
+  Mapping() = default;
+  ~Mapping();
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  bool reserve(uint64_t bytes);
+  void* data() const { return data_; }
+
+ private:
+  void* data_ = nullptr;
+  uint64_t bytes_ = 0;
+};
+
+struct Buffer {
+  uint64_t base = 0, bytes = 0;
+  std::string label;
+  Fill fill;               ///< null: poisoned until written
+  Mapping table_memory;
+  std::atomic<uint32_t>* table = nullptr;  ///< slot per line, 0 = none
+  std::mutex mutex;        ///< guards `lines`
+  struct Line {
+    uint64_t line;
+    uint32_t slot;
+  };
+  std::vector<Line> lines; ///< all lines with a slot, oldest first
+  bool evictable() const { return fill != nullptr && !written.load(std::memory_order_relaxed); }
+  std::atomic<bool> written{false};  ///< a filled buffer that the host wrote to
+};
+
+/// The buffers that exist at some moment, by address; launches hold one.
+using BufferList = std::vector<std::shared_ptr<Buffer>>;
+
+class DeviceMemory {
+ public:
+  explicit DeviceMemory(uint64_t filled_cap = kDefaultFilledCap) : filled_cap_(filled_cap) {}
+  Result<void> initialise();
+
+  Result<uint64_t> allocate(uint64_t bytes, std::string label, Fill fill);
+  void release(uint64_t address);
+  Result<void> write(uint64_t to, std::span<const std::byte> from);
+  Result<void> read(uint64_t from, std::span<std::byte> to, std::vector<bool>* written);
+  Result<void> poison(uint64_t address);
+
+  std::shared_ptr<const BufferList> buffers() const;
+  static Buffer* find(const BufferList& list, uint64_t address);
+
+  /// Slot of a line for reading; 0 when it has never been written and has no Fill.
+  uint32_t slot_for_read(Buffer& buffer, uint64_t line) {
+    uint32_t slot = buffer.table[line].load(std::memory_order_acquire);
+    return slot || !buffer.fill ? slot : fill_line(buffer, line);
+  }
+  /// Slot of a line for writing, made when needed; 0 when the pool is exhausted.
+  uint32_t slot_for_write(Buffer& buffer, uint64_t line) {
+    uint32_t slot = buffer.table[line].load(std::memory_order_acquire);
+    return slot ? slot : fill_line(buffer, line);
+  }
+  std::byte* data(uint32_t slot) { return data_ + uint64_t{slot} * kLineBytes; }
+  /// Bit i: byte i of the line was written. Two words.
+  uint64_t* valid(uint32_t slot) { return valid_ + uint64_t{slot} * 2; }
+  /// Last writer of each 4-byte word, as a launch-unique CTA number; only for buffers without Fill.
+  uint32_t* writers(uint32_t slot) { return writers_ + uint64_t{slot} * (kLineBytes / 4); }
+  /// First of `count` numbers that name the CTAs of one launch in writers().
+  uint32_t take_writer_ids(uint64_t count);
+
+  /// Held (shared) while slots are in use; evict() takes it alone.
+  std::shared_mutex& in_use() { return in_use_; }
+  bool over_cap() const { return filled_.load(std::memory_order_relaxed) > filled_cap_; }
+  /// Drops the older half of the filled lines of each input. Call without holding in_use().
+  void evict();
+  uint64_t filled_lines() const { return filled_.load(std::memory_order_relaxed); }
+
+ private:
+  uint32_t fill_line(Buffer& buffer, uint64_t line);
+  uint32_t take_slot();
+  void drop_lines(Buffer& buffer, size_t count);
+  Result<std::shared_ptr<Buffer>> locate(uint64_t address, uint64_t bytes);
+
+  uint64_t filled_cap_;
+  std::byte* data_ = nullptr;
+  uint64_t* valid_ = nullptr;
+  uint32_t* writers_ = nullptr;
+  Mapping data_memory_, valid_memory_, writers_memory_;
+  uint32_t slots_ = 0;
+
+  mutable std::mutex mutex_;  ///< guards the list, the next address and free slots
+  std::shared_ptr<const BufferList> list_ = std::make_shared<BufferList>();
+  uint64_t next_address_;
+  uint32_t next_slot_ = 1;
+  std::vector<uint32_t> free_slots_;
+  std::array<std::mutex, 64> stripes_;  ///< one fill of a line at a time
+  std::atomic<uint64_t> filled_{0};
+  std::atomic<uint32_t> next_writer_{1};
+  std::shared_mutex in_use_;
+};
+
+}  // namespace roofgen::sim

@@ -1,0 +1,102 @@
+#include "runtime/sim/opcode_table.h"
+
+#include <llvm/ADT/StringRef.h>
+
+namespace roofgen::sim {
+
+extern const LaneTable kLanes_base;
+#ifdef ROOFGEN_SIM_X86
+extern const LaneTable kLanes_avx2;
+extern const LaneTable kLanes_avx512;
+#endif
+
+std::vector<const LaneTable*> all_host_lanes() {
+  std::vector<const LaneTable*> tables{&kLanes_base};
+#ifdef ROOFGEN_SIM_X86
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) tables.push_back(&kLanes_avx2);
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    tables.push_back(&kLanes_avx512);
+#endif
+  return tables;
+}
+
+const LaneTable& host_lanes() {
+  static const LaneTable& best = *all_host_lanes().back();
+  return best;
+}
+
+std::vector<std::string_view> split_opcode(std::string_view opcode) {
+  std::vector<std::string_view> parts;
+  for (size_t from = 0;;) {
+    size_t dot = opcode.find('.', from);
+    parts.push_back(opcode.substr(from, dot - from));
+    if (dot == std::string_view::npos) return parts;
+    from = dot + 1;
+  }
+}
+
+namespace {
+
+/// Expands `[x]` (with and without) and `(a|b)` (each) of a spelling pattern.
+void expand(std::string done, std::string_view rest, uint32_t entry, std::unordered_map<std::string, uint32_t>& out) {
+  size_t at = rest.find_first_of("[(");
+  if (at == std::string_view::npos) {
+    out.emplace(done.append(rest), entry);
+    return;
+  }
+  done.append(rest.substr(0, at));
+  size_t close = rest.find(rest[at] == '[' ? ']' : ')', at);
+  std::string_view inside = rest.substr(at + 1, close - at - 1), after = rest.substr(close + 1);
+  if (rest[at] == '[') {
+    expand(done, after, entry, out);
+    expand(done + std::string(inside), after, entry, out);
+    return;
+  }
+  for (size_t from = 0; from <= inside.size();) {
+    size_t bar = std::min(inside.find('|', from), inside.size());
+    expand(done + std::string(inside.substr(from, bar - from)), after, entry, out);
+    from = bar + 1;
+  }
+}
+
+/// Instructions with their own decoder, for suggestions.
+constexpr const char* kMachineOpcodes[] = {
+    "ld.global.u32", "ld.shared.u32", "ld.param.u32", "st.global.u32", "st.shared.u32", "atom.global.add.u32",
+    "red.global.add.u32", "cp.async.cg.shared.global", "cp.async.ca.shared.global", "cp.async.commit_group",
+    "cp.async.wait_group", "cp.async.wait_all", "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+    "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", "bar.sync", "barrier.sync", "bar.warp.sync", "shfl.sync.bfly.b32",
+    "vote.sync.ballot.b32", "activemask.b32", "redux.sync.add.s32", "bra", "bra.uni", "brx.idx", "call", "ret", "exit",
+    "trap", "membar.gl", "fence.sc.gpu", "nanosleep.u32", "isspacep.shared", "setp.lt.and.s32"};
+
+}  // namespace
+
+OpcodeTable::OpcodeTable(const LaneTable& lanes) : lanes_(lanes) {
+  spellings_.reserve(4096);
+  for (uint32_t i = 0; i < lanes.count; ++i) expand("", lanes.entries[i].pattern, i, spellings_);
+}
+
+const OpcodeTable& OpcodeTable::host() {
+  static const OpcodeTable table(host_lanes());
+  return table;
+}
+
+const LaneEntry* OpcodeTable::find(std::string_view spelling) const {
+  auto it = spellings_.find(std::string(spelling));
+  return it == spellings_.end() ? nullptr : &lanes_.entries[it->second];
+}
+
+std::string OpcodeTable::nearest(std::string_view opcode) const {
+  llvm::StringRef wanted(opcode.data(), std::min<size_t>(opcode.size(), 100));
+  unsigned best = static_cast<unsigned>(wanted.size() / 3 + 1);
+  std::string found;
+  auto consider = [&](const std::string& name) {
+    unsigned distance = wanted.edit_distance(name, true, best);
+    if (distance < best || (distance == best && !found.empty() && name < found)) best = distance, found = name;
+  };
+  for (const auto& [name, entry] : spellings_) consider(name);
+  for (const char* name : kMachineOpcodes) consider(name);
+  return found;
+}
+
+}  // namespace roofgen::sim

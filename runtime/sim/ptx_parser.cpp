@@ -1,0 +1,479 @@
+#include "runtime/sim/ptx_parser.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <optional>
+
+#include "runtime/sim/ptx_lexer.h"
+
+namespace roofgen::sim {
+namespace {
+
+/// Thrown inside the parser only; parse_ptx turns it into an Error.
+struct SyntaxError {
+  int line;
+  std::string message;
+};
+
+std::optional<PtxType> type_named(std::string_view t) {
+  if (t == ".pred") return PtxType{'p', 1};
+  if (t.size() < 3 || t.size() > 5) return std::nullopt;
+  if (t == ".f16x2" || t == ".bf16x2") return std::nullopt;
+  char kind = t[1];
+  std::string_view digits = t.substr(2);
+  if (t == ".bf16") kind = 'f', digits = "16";
+  if (kind != 'b' && kind != 'u' && kind != 's' && kind != 'f') return std::nullopt;
+  if (digits == "8" && kind != 'f') return PtxType{kind, 8};
+  if (digits == "16") return PtxType{kind, 16};
+  if (digits == "32") return PtxType{kind, 32};
+  if (digits == "64") return PtxType{kind, 64};
+  return std::nullopt;
+}
+
+std::optional<Space> space_named(std::string_view t) {
+  if (t == ".shared") return Space::kShared;
+  if (t == ".global") return Space::kGlobal;
+  if (t == ".const") return Space::kConst;
+  if (t == ".local") return Space::kLocal;
+  if (t == ".param") return Space::kParam;
+  return std::nullopt;
+}
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : lexer_(text) { advance(); }
+  PtxModule module();
+
+ private:
+  [[noreturn]] void fail(std::string message) { throw SyntaxError{token_.line, std::move(message)}; }
+  [[noreturn]] void expected(const char* what) {
+    fail(token_.kind == TokenKind::kEnd ? fmt::format("expected {}, found the end of the text", what)
+                                        : fmt::format("expected {}, found '{}'", what, token_.text.substr(0, 40)));
+  }
+  void advance() {
+    token_ = lexer_.next();
+    if (token_.kind == TokenKind::kBad) fail(fmt::format("malformed token '{}'", token_.text.substr(0, 40)));
+  }
+  bool is(char c) const { return token_.kind == TokenKind::kPunct && token_.text[0] == c; }
+  bool is(std::string_view directive) const { return token_.kind == TokenKind::kDirective && token_.text == directive; }
+  bool take(char c) {
+    if (!is(c)) return false;
+    advance();
+    return true;
+  }
+  void need(char c) {
+    if (!take(c)) expected(fmt::format("'{}'", c).c_str());
+  }
+  std::string_view need_name(const char* what) {
+    if (token_.kind != TokenKind::kName) expected(what);
+    std::string_view name = token_.text;
+    advance();
+    return name;
+  }
+  uint64_t need_integer(const char* what, uint64_t limit) {
+    if (token_.kind != TokenKind::kInteger) expected(what);
+    if (token_.bits > limit) fail(fmt::format("{} {} is over the limit of {}", what, token_.bits, limit));
+    uint64_t value = token_.bits;
+    advance();
+    return value;
+  }
+
+  void loc(PtxModule& m);
+  void file(PtxModule& m);
+  void section();
+  PtxVar variable(Space space, bool is_extern);
+  void initialiser(PtxVar& var);
+  void function(PtxModule& m, bool is_entry, bool is_extern);
+  std::vector<PtxVar> parameters();
+  void body(PtxModule& m, PtxFunction& f);
+  void reg_declaration(PtxFunction& f);
+  void instruction(PtxFunction& f);
+  PtxOperand operand(int depth);
+  PtxOperand immediate();
+  PtxStmt& add(PtxFunction& f, PtxStmt::Kind kind) {
+    if (++statements_ > kMaxStatements) fail(fmt::format("more than {} statements", kMaxStatements));
+    PtxStmt& s = f.body.emplace_back();
+    s.kind = kind;
+    s.line = token_.line;
+    s.loc = loc_;
+    return s;
+  }
+
+  Lexer lexer_;
+  Token token_;
+  uint32_t loc_ = 0;
+  size_t statements_ = 0;
+};
+
+void Parser::file(PtxModule& m) {
+  advance();
+  auto id = static_cast<uint32_t>(need_integer("file number", 1u << 20));
+  if (token_.kind != TokenKind::kString) expected("a file name");
+  m.files.emplace_back(id, std::string(token_.text.substr(1, token_.text.size() - 2)));
+  advance();
+  while (take(',')) need_integer("file attribute", ~uint64_t{0});
+}
+
+void Parser::loc(PtxModule& m) {
+  advance();
+  PtxLoc l;
+  l.file = static_cast<uint32_t>(need_integer("file number", 1u << 20));
+  l.line = static_cast<uint32_t>(need_integer("line number", 0x7fffffff));
+  l.col = static_cast<uint32_t>(need_integer("column", 0x7fffffff));
+  while (take(',')) {  // `function_name $info, inlined_at 1 2 3`: the innermost line is what we keep
+    std::string_view attribute = need_name("a .loc attribute");
+    if (attribute == "function_name") {
+      need_name("a label");
+      if (take('+')) need_integer("offset", ~uint64_t{0});
+    } else if (attribute == "inlined_at") {
+      for (int i = 0; i < 3; ++i) need_integer("inlined_at position", ~uint64_t{0});
+    } else {
+      fail(fmt::format("unknown .loc attribute '{}'", attribute));
+    }
+  }
+  loc_ = static_cast<uint32_t>(m.locs.size());
+  m.locs.push_back(l);
+}
+
+void Parser::section() {
+  advance();
+  if (token_.kind != TokenKind::kDirective && token_.kind != TokenKind::kName) expected("a section name");
+  advance();
+  if (take(',')) advance();
+  need('{');
+  while (!is('}')) {  // debug data: bytes and labels, never nested
+    if (token_.kind == TokenKind::kEnd || is('{')) expected("'}' of the section");
+    advance();
+  }
+  advance();
+}
+
+void Parser::initialiser(PtxVar& var) {
+  uint64_t limit = var.count ? var.bytes() : kMaxVarBytes;
+  int depth = 0;
+  auto append = [&] {
+    PtxOperand value = immediate();
+    uint64_t bits = value.bits;
+    if (value.kind == PtxOperand::Kind::kFloat && var.type.bits == 32 && value.float_bits == 64)
+      bits = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
+    for (uint32_t i = 0; i < var.type.bytes(); ++i) var.init.push_back(static_cast<uint8_t>(bits >> (8 * i)));
+    if (var.init.size() > limit) fail("initialiser is longer than the variable");
+  };
+  if (!is('{')) return append();
+  do {
+    while (take('{'))
+      if (++depth > 8) fail("initialiser nested too deep");
+    append();
+    while (depth && take('}')) --depth;
+  } while (take(',') && depth);
+  if (depth) expected("'}' of the initialiser");
+}
+
+PtxVar Parser::variable(Space space, bool is_extern) {
+  PtxVar var;
+  var.space = space;
+  var.is_extern = is_extern;
+  bool typed = false;
+  while (token_.kind == TokenKind::kDirective) {
+    if (is(".align")) {
+      advance();
+      var.align = static_cast<uint32_t>(need_integer("alignment", 1u << 20));
+      if (!std::has_single_bit(var.align)) fail("alignment is not a power of two");
+    } else if (auto type = type_named(token_.text); type && type->kind != 'p') {
+      var.type = *type;
+      typed = true;
+      advance();
+    } else if (is(".ptr") || is(".global") || is(".shared") || is(".const") || is(".local") || is(".generic")) {
+      advance();  // `.param .u64 .ptr .global .align 16 name`: an attribute of the pointer's target
+    } else {
+      fail(fmt::format("unknown variable attribute '{}'", token_.text));
+    }
+  }
+  if (!typed) expected("a type");
+  var.line = token_.line;
+  var.name = need_name("a variable name");
+  while (take('[')) {
+    uint64_t n = is(']') ? 0 : need_integer("array size", kMaxVarBytes);
+    need(']');
+    var.count *= n;
+    if (var.count && var.bytes() > kMaxVarBytes) fail(fmt::format("variable '{}' is too large", var.name));
+  }
+  if (take('=')) {
+    initialiser(var);
+    if (var.count == 0) var.count = var.init.size() / var.type.bytes();
+    var.init.resize(var.bytes());
+  }
+  return var;
+}
+
+std::vector<PtxVar> Parser::parameters() {
+  std::vector<PtxVar> list;
+  need('(');
+  while (!is(')')) {
+    if (!list.empty()) need(',');
+    if (is(".reg")) {
+      fail("register parameters are not supported");
+    } else if (!is(".param")) {
+      expected("'.param'");
+    }
+    advance();
+    list.push_back(variable(Space::kParam, false));
+    if (list.size() > 4096) fail("more than 4096 parameters");
+  }
+  advance();
+  return list;
+}
+
+void Parser::function(PtxModule& m, bool is_entry, bool is_extern) {
+  PtxFunction& f = m.functions.emplace_back();
+  f.is_entry = is_entry;
+  f.line = token_.line;
+  if (is('(')) f.returns = parameters();
+  f.name = need_name("a function name");
+  if (is('(')) f.params = parameters();
+  for (;;) {
+    if (is(".maxntid") || is(".reqntid")) {
+      uint32_t* dims = is(".maxntid") ? f.maxntid : f.reqntid;
+      advance();
+      dims[0] = dims[1] = dims[2] = 1;
+      int n = 0;
+      do {
+        if (n == 3) fail("more than three dimensions");
+        dims[n++] = static_cast<uint32_t>(need_integer("dimension", 65535));
+      } while (take(','));
+    } else if (is(".minnctapersm") || is(".maxnreg") || is(".maxnctapersm")) {
+      advance();
+      need_integer("directive value", 65535);
+    } else if (is(".noreturn")) {
+      advance();
+    } else if (is(".pragma")) {
+      while (!take(';')) {
+        if (token_.kind == TokenKind::kEnd) expected("';'");
+        advance();
+      }
+    } else if (token_.kind == TokenKind::kDirective) {
+      fail(fmt::format("unsupported directive '{}'", token_.text));
+    } else {
+      break;
+    }
+  }
+  if (take(';')) return;
+  if (is_extern || !is('{')) expected(is_extern ? "';'" : "'{' of the function body");
+  f.defined = true;
+  body(m, f);
+}
+
+void Parser::reg_declaration(PtxFunction& f) {
+  advance();
+  auto type = type_named(token_.text);
+  if (!type) fail(fmt::format("unknown register type '{}'", token_.text));
+  advance();
+  do {
+    PtxStmt& s = add(f, PtxStmt::Kind::kReg);
+    s.type = *type;
+    s.name = need_name("a register name");
+    if (take('<')) {
+      s.count = need_integer("register count", kMaxRegisterIndex);
+      need('>');
+    }
+  } while (take(','));
+  need(';');
+}
+
+PtxOperand Parser::immediate() {
+  PtxOperand o;
+  bool minus = take('-');
+  if (token_.kind == TokenKind::kInteger) {
+    o.kind = PtxOperand::Kind::kInteger;
+    o.bits = minus ? ~token_.bits + 1 : token_.bits;
+  } else if (token_.kind == TokenKind::kFloat) {
+    o.kind = PtxOperand::Kind::kFloat;
+    o.float_bits = token_.float_bits;
+    o.bits = minus ? token_.bits ^ (uint64_t{1} << (token_.float_bits - 1)) : token_.bits;
+  } else {
+    expected("a constant");
+  }
+  advance();
+  return o;
+}
+
+PtxOperand Parser::operand(int depth) {
+  if (depth > 3) fail("operand nested too deep");
+  PtxOperand o;
+  if (is('{') || is('(')) {
+    char close = is('{') ? '}' : ')';
+    o.kind = is('{') ? PtxOperand::Kind::kVector : PtxOperand::Kind::kList;
+    advance();
+    while (!is(close)) {
+      if (!o.items.empty()) need(',');
+      o.items.push_back(operand(depth + 1));
+      if (o.items.size() > 256) fail("more than 256 elements in a vector operand");
+    }
+    advance();
+    return o;
+  }
+  bool address = take('[');
+  if (address) o.kind = PtxOperand::Kind::kAddress;
+  if (!address && take('!')) o.negated = true;
+  if (token_.kind == TokenKind::kName) {
+    o.name = token_.text;
+    advance();
+    if (is('+') || (is('-') && address)) {
+      bool minus = is('-');
+      advance();
+      minus ^= take('-');
+      uint64_t displacement = need_integer("a displacement", ~uint64_t{0});
+      o.bits = minus ? ~displacement + 1 : displacement;
+    }
+    if (!address && take('|')) o.second = need_name("a second destination");
+  } else if (o.negated) {
+    expected("a predicate");
+  } else {
+    PtxOperand value = immediate();
+    if (!address) return value;
+    if (value.kind != PtxOperand::Kind::kInteger) fail("an address must be an integer");
+    o.bits = value.bits;
+  }
+  if (address) need(']');
+  return o;
+}
+
+void Parser::instruction(PtxFunction& f) {
+  std::string_view guard;
+  bool guard_negated = false;
+  if (take('@')) {
+    guard_negated = take('!');
+    guard = need_name("a predicate");
+  }
+  int line = token_.line;
+  std::string_view opcode = need_name("an instruction");
+  if (guard.empty() && take(':')) {
+    if (is(".branchtargets")) {
+      advance();
+      PtxStmt& s = add(f, PtxStmt::Kind::kTargets);
+      s.name = opcode;
+      do s.operands.push_back(operand(0));
+      while (take(','));
+      need(';');
+      return;
+    }
+    PtxStmt& s = add(f, PtxStmt::Kind::kLabel);
+    s.name = opcode;
+    s.line = line;
+    return;
+  }
+  PtxStmt& s = add(f, PtxStmt::Kind::kInstruction);
+  s.line = line;
+  s.name = opcode;
+  s.guard = guard;
+  s.guard_negated = guard_negated;
+  if (!is(';')) {
+    do {
+      s.operands.push_back(operand(0));
+      if (s.operands.size() > 16) fail("more than 16 operands");
+    } while (take(','));
+  }
+  need(';');
+}
+
+void Parser::body(PtxModule& m, PtxFunction& f) {
+  int depth = 0;
+  loc_ = 0;
+  do {
+    if (is('{')) {
+      if (++depth > kMaxNesting) fail(fmt::format("blocks nested deeper than {}", kMaxNesting));
+      add(f, PtxStmt::Kind::kOpen);
+      advance();
+    } else if (is('}')) {
+      --depth;
+      add(f, PtxStmt::Kind::kClose);
+      advance();
+    } else if (is(".loc")) {
+      loc(m);
+    } else if (is(".file")) {
+      file(m);
+    } else if (is(".reg")) {
+      reg_declaration(f);
+    } else if (is(".pragma")) {
+      while (!take(';')) {
+        if (token_.kind == TokenKind::kEnd) expected("';'");
+        advance();
+      }
+    } else if (token_.kind == TokenKind::kDirective) {
+      auto space = space_named(token_.text);
+      if (!space) fail(fmt::format("unsupported directive '{}'", token_.text));
+      advance();
+      PtxStmt& s = add(f, PtxStmt::Kind::kVar);
+      s.var = variable(*space, false);
+      need(';');
+    } else if (take(';')) {
+      // an empty statement, as inline assembly leaves them
+    } else {
+      instruction(f);
+    }
+  } while (depth > 0);
+}
+
+PtxModule Parser::module() {
+  PtxModule m;
+  m.locs.push_back({});
+  bool is_extern = false;
+  while (token_.kind != TokenKind::kEnd) {
+    if (is(".version")) {
+      advance();
+      m.version = token_.text;
+      advance();
+    } else if (is(".target")) {
+      advance();
+      m.target = need_name("a target");
+      while (take(',')) need_name("a target option");
+    } else if (is(".address_size")) {
+      advance();
+      if (need_integer("address size", 64) != 64) fail("only 64-bit addresses are supported");
+    } else if (is(".visible") || is(".weak") || is(".common")) {
+      advance();
+      continue;
+    } else if (is(".extern")) {
+      advance();
+      is_extern = true;
+      continue;
+    } else if (is(".entry") || is(".func")) {
+      bool is_entry = is(".entry");
+      advance();
+      function(m, is_entry, is_extern);
+    } else if (is(".file")) {
+      file(m);
+    } else if (is(".section")) {
+      section();
+    } else if (auto space = space_named(token_.text); space && token_.kind == TokenKind::kDirective) {
+      advance();
+      m.globals.push_back(variable(*space, is_extern));
+      need(';');
+    } else if (is(".pragma")) {
+      while (!take(';')) {
+        if (token_.kind == TokenKind::kEnd) expected("';'");
+        advance();
+      }
+    } else {
+      expected("a module directive");
+    }
+    is_extern = false;
+  }
+  return m;
+}
+
+}  // namespace
+
+Result<PtxModule> parse_ptx(std::string_view text, const std::string& file) {
+  if (text.size() > kMaxPtxBytes)
+    return Error{Exit::kFailed, fmt::format("PTX of {} bytes is over the limit of {}", text.size(), kMaxPtxBytes),
+                 {file, 0, 0}};
+  try {
+    return Parser(text).module();
+  } catch (const SyntaxError& e) {
+    return Error{Exit::kFailed, e.message, {file, e.line, 0}};
+  }
+}
+
+}  // namespace roofgen::sim

@@ -1,0 +1,178 @@
+#include "runtime/sim/shared_shadow.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace roofgen::sim {
+
+void SharedShadow::reset(uint32_t bytes, uint32_t warps) {
+  chunks_.assign((bytes + 15) / 16, Chunk{});
+  parts_.clear();
+  free_parts_.clear();
+  many_.clear();
+  warps_ = warps;
+  now_ = 1;
+  std::memset(seen_, 0, sizeof seen_);
+  std::memset(offered_, 0, sizeof offered_);
+  std::memset(floor_, 0, sizeof floor_);
+  if (warps == 1) floor_[0] = ~0u;
+}
+
+void SharedShadow::refresh_floor(uint32_t warp) {
+  uint32_t floor = ~0u;
+  for (uint32_t v = 0; v < warps_; ++v)
+    if (v != warp) floor = std::min(floor, seen_[warp][v]);
+  floor_[warp] = floor;
+}
+
+void SharedShadow::arrive(uint32_t id, uint32_t warp, bool waits) {
+  for (uint32_t v = 0; v < warps_; ++v) offered_[id][v] = std::max(offered_[id][v], seen_[warp][v]);
+  offered_[id][warp] = std::max(offered_[id][warp], now_);
+  if (!waits) ++now_;  // what the warp does next is not covered by this arrival
+}
+
+void SharedShadow::release(uint32_t id, uint32_t waiters) {
+  for (uint32_t w = 0; w < warps_; ++w) {
+    if (!(waiters >> w & 1)) continue;
+    for (uint32_t v = 0; v < warps_; ++v) seen_[w][v] = std::max(seen_[w][v], offered_[id][v]);
+    refresh_floor(w);
+  }
+  std::memset(offered_[id], 0, sizeof offered_[id]);
+  ++now_;
+}
+
+SharedShadow::Outcome SharedShadow::check_writer(const Record& r, uint32_t warp, Verdict verdict) const {
+  uint32_t writer = r.writer >> 27, stamp = r.writer & kMaxStamp;
+  if (writer != warp && stamp > seen_[warp][writer]) return {verdict, writer};
+  return {};
+}
+
+SharedShadow::Outcome SharedShadow::read_record(Record& r, uint32_t warp) {
+  if (Outcome o = check_writer(r, warp, Verdict::kReadAfterWrite); !o.ok()) return o;
+  uint32_t me = 1u << warp;
+  if (r.read_stamp == now_) {
+    r.readers |= me;
+    return {};
+  }
+  if (r.read_stamp != kManyStamps) {
+    // Readers this warp has already seen need no memory: who races with them races with this read
+    // too, or is ordered after both.
+    uint32_t unseen = 0;
+    if (r.read_stamp > floor_[warp])
+      for (uint32_t v = 0; v < warps_; ++v)
+        if (v != warp && (r.readers >> v & 1) && r.read_stamp > seen_[warp][v]) unseen |= 1u << v;
+    if (!unseen) {
+      r.readers = me;
+      r.read_stamp = now_;
+      return {};
+    }
+    ManyStamps& m = many_.emplace_back();
+    m.readers = unseen;
+    for (uint32_t v = 0; v < warps_; ++v) m.stamp[v] = r.read_stamp;
+    r.readers = static_cast<uint32_t>(many_.size() - 1);
+    r.read_stamp = kManyStamps;
+  }
+  ManyStamps& m = many_[r.readers];
+  m.readers |= me;
+  m.stamp[warp] = now_;
+  return {};
+}
+
+SharedShadow::Outcome SharedShadow::write_record(Record& r, uint32_t warp) {
+  if (Outcome o = check_writer(r, warp, Verdict::kWriteAfterWrite); !o.ok()) return o;
+  if (r.read_stamp == kManyStamps) {
+    const ManyStamps& m = many_[r.readers];
+    for (uint32_t v = 0; v < warps_; ++v)
+      if (v != warp && (m.readers >> v & 1) && m.stamp[v] > seen_[warp][v]) return {Verdict::kWriteAfterRead, v};
+  } else if (r.read_stamp > floor_[warp]) {
+    for (uint32_t v = 0; v < warps_; ++v)
+      if (v != warp && (r.readers >> v & 1) && r.read_stamp > seen_[warp][v]) return {Verdict::kWriteAfterRead, v};
+  }
+  r.writer = warp << 27 | now_;
+  r.readers = r.read_stamp = 0;
+  return {};
+}
+
+void SharedShadow::split(Chunk& c, uint32_t log2_part) {
+  Record old = c.record;
+  bool was_split = old.read_stamp == kSplit;
+  if (was_split && old.readers <= log2_part) return;
+  uint32_t index;
+  if (was_split) {
+    index = old.writer;  // words become bytes
+    Parts words = parts_[index];
+    for (uint32_t i = 0; i < 16; ++i) parts_[index].record[i] = words.record[i >> 2];
+  } else {
+    if (free_parts_.empty()) {
+      index = static_cast<uint32_t>(parts_.size());
+      parts_.emplace_back();
+    } else {
+      index = free_parts_.back();
+      free_parts_.pop_back();
+    }
+    for (uint32_t i = 0; i < 16u >> log2_part; ++i) parts_[index].record[i] = old;
+  }
+  // Copies of one "many stamps" entry must not share it.
+  for (uint32_t i = 1; i < 16u >> log2_part; ++i) {
+    Record& r = parts_[index].record[i];
+    if (r.read_stamp != kManyStamps) continue;
+    many_.push_back(ManyStamps(many_[r.readers]));
+    r.readers = static_cast<uint32_t>(many_.size() - 1);
+  }
+  c.record = {index, log2_part, kSplit};
+}
+
+/// Applies f to each record the bytes touch, splitting the chunk first when they are not all of it.
+template <class F>
+SharedShadow::Outcome SharedShadow::each_record(Chunk& c, uint32_t offset, uint32_t bytes, F f) {
+  if (bytes < 16) split(c, bytes % 4 ? 0 : 2);
+  if (c.record.read_stamp != kSplit) return f(c.record);
+  uint32_t shift = c.record.readers, from = (offset & 15) >> shift, n = bytes >> shift;
+  for (uint32_t i = from; i < from + n; ++i)
+    if (Outcome o = f(parts_[c.record.writer].record[i]); !o.ok()) return o;
+  return {};
+}
+
+SharedShadow::Outcome SharedShadow::read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong) {
+  Chunk& c = chunks_[offset >> 4];
+  auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
+  if (c.pending & mask) return {Verdict::kAsyncPending, 0};
+  if ((c.valid & mask) != mask) return {Verdict::kUninitialised, 0};
+  if (strong) return {};
+  return each_record(c, offset, bytes, [&](Record& r) { return read_record(r, warp); });
+}
+
+SharedShadow::Outcome SharedShadow::write(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong) {
+  Chunk& c = chunks_[offset >> 4];
+  auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
+  if (c.pending & mask) return {Verdict::kAsyncPending, 0};
+  c.valid |= mask;
+  if (strong) return {};
+  Outcome o = each_record(c, offset, bytes, [&](Record& r) { return write_record(r, warp); });
+  if (o.ok() && bytes == 16 && c.record.read_stamp == kSplit) {
+    free_parts_.push_back(c.record.writer);  // one whole write makes the chunk uniform again
+    c.record = {warp << 27 | now_, 0, 0};
+  }
+  return o;
+}
+
+SharedShadow::Outcome SharedShadow::async_issue(uint32_t warp, uint32_t offset, uint32_t bytes) {
+  Outcome o = write(warp, offset, bytes);
+  Chunk& c = chunks_[offset >> 4];
+  auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
+  if (o.ok()) c.pending |= mask;
+  return o;
+}
+
+void SharedShadow::async_land(uint32_t warp, uint32_t offset, uint32_t bytes) {
+  Chunk& c = chunks_[offset >> 4];
+  c.pending &= static_cast<uint16_t>(~(((1u << bytes) - 1) << (offset & 15)));
+  // The data counts as written now, by the warp that waited: others need a barrier after this.
+  uint32_t writer = warp << 27 | now_;
+  each_record(c, offset, bytes, [&](Record& r) {
+    r.writer = writer;
+    return Outcome{};
+  });
+}
+
+}  // namespace roofgen::sim

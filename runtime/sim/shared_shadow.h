@@ -1,0 +1,92 @@
+// What the simulator remembers about shared memory: which bytes were written, which are the target
+// of an asynchronous copy still under way, and which warps touched what since they last
+// synchronised (a FastTrack-style detector: warps are the threads, barriers the synchronisation).
+//
+// Time is one stamp per CTA that advances when a barrier releases or a warp arrives without
+// waiting. `seen[w][v]` is the latest stamp of warp v whose accesses are ordered before whatever
+// warp w does now. Two accesses of different warps, one of them a write, race when the later one
+// has not seen the stamp of the earlier one. Precise: no order is assumed that no barrier gives.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace roofgen::sim {
+
+inline constexpr uint32_t kMaxWarps = 32;
+
+class SharedShadow {
+ public:
+  enum class Verdict : uint8_t { kOk, kUninitialised, kAsyncPending, kReadAfterWrite, kWriteAfterWrite, kWriteAfterRead };
+  struct Outcome {
+    Verdict verdict = Verdict::kOk;
+    uint32_t other = 0;  ///< the warp on the other side of a race
+    bool ok() const { return verdict == Verdict::kOk; }
+  };
+
+  /// Forgets everything; `bytes` of shared memory, all unwritten, `warps` warps.
+  void reset(uint32_t bytes, uint32_t warps);
+
+  /// `offset` counts from the start of shared memory; an access never crosses 16 bytes.
+  /// `strong` accesses (volatile, atomic) are checked for data but never race.
+  Outcome read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong = false);
+  Outcome write(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong = false);
+  /// A copy that may land at any time from now until its wait.
+  Outcome async_issue(uint32_t warp, uint32_t offset, uint32_t bytes);
+  void async_land(uint32_t warp, uint32_t offset, uint32_t bytes);
+  /// Reads of whole 16-byte chunks, inlined: this is what ldmatrix does most.
+  Outcome read_chunk(uint32_t warp, uint32_t chunk) {
+    Chunk& c = chunks_[chunk];
+    if (c.valid == 0xffff && c.pending == 0 && c.record.read_stamp == now_ && c.record.readers >> warp & 1) return {};
+    return read(warp, chunk * 16, 16);
+  }
+
+  /// A warp reaches barrier `id`; what it has seen and done is offered to those who wait there.
+  void arrive(uint32_t id, uint32_t warp, bool waits);
+  /// The barrier releases: `waiters` (mask of warps) have now seen all that arrived.
+  void release(uint32_t id, uint32_t waiters);
+  bool stamps_exhausted() const { return now_ >= kMaxStamp; }
+
+ private:
+  static constexpr uint32_t kMaxStamp = (1u << 27) - 2;
+  static constexpr uint32_t kSplit = ~0u;      ///< read_stamp of a chunk whose parts have own records
+  static constexpr uint32_t kManyStamps = ~1u; ///< read_stamp when readers have different stamps
+
+  /// Last write (warp << 27 | stamp) and the reads since. `readers` is a warp mask, all at
+  /// read_stamp; or an index into many_ (kManyStamps); a split chunk has its index in parts_ in
+  /// `writer` and log2 of the part size in `readers`.
+  struct Record {
+    uint32_t writer = 0, readers = 0, read_stamp = 0;
+  };
+  struct Chunk {
+    Record record;
+    uint16_t valid = 0, pending = 0;  ///< per byte
+  };
+  struct Parts {
+    Record record[16];
+  };
+  struct ManyStamps {
+    uint32_t readers;
+    uint32_t stamp[kMaxWarps];
+  };
+
+  Outcome read_record(Record& r, uint32_t warp);
+  Outcome write_record(Record& r, uint32_t warp);
+  Outcome check_writer(const Record& r, uint32_t warp, Verdict verdict) const;
+  void split(Chunk& c, uint32_t log2_part);
+  template <class F>
+  Outcome each_record(Chunk& c, uint32_t offset, uint32_t bytes, F f);
+  void refresh_floor(uint32_t warp);
+
+  std::vector<Chunk> chunks_;
+  std::vector<Parts> parts_;
+  std::vector<uint32_t> free_parts_;
+  std::vector<ManyStamps> many_;
+  uint32_t warps_ = 0;
+  uint32_t now_ = 1;
+  uint32_t seen_[kMaxWarps][kMaxWarps];
+  uint32_t floor_[kMaxWarps];  ///< min over the others of seen_[w]
+  uint32_t offered_[16][kMaxWarps];
+};
+
+}  // namespace roofgen::sim
