@@ -57,7 +57,8 @@ int usage_error(const CLI::App& app, const CLI::ParseError& e, int argc, char** 
         for (const Subcommand& s : subcommands()) names.emplace_back(s.name);
         return fail({Exit::kUsage, fmt::format("unknown command \"{}\"{}", word, did_you_mean(word, names))});
       }
-      if (word.size() > 2 && word.starts_with("--") && !sub->get_option_no_throw(word) && !app.get_option_no_throw(word)) {
+      if (word.size() > 1 && word.starts_with("-") && !std::isdigit(static_cast<unsigned char>(word[1])) &&
+          !sub->get_option_no_throw(word) && !app.get_option_no_throw(word)) {
         const std::string near = nearest(word, option_names(*sub));
         return fail({Exit::kUsage, fmt::format("unknown option {}{}", word,
                                                near.empty() ? fmt::format("; see roofgen {} --help", sub->get_name()) : fmt::format("; did you mean {}?", near))});

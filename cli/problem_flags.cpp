@@ -107,7 +107,7 @@ Result<Workbench> make_workbench(const Session& session, const ProblemFlags& fla
     else if (run.executor == "cuda") return std::move(gpu).error();
   }
   if (!run.no_store && !data_home().empty()) {
-    auto store = Store::open(data_home() + "/evaluations.sqlite");
+    auto store = Store::open(data_home() + "/evaluations.sqlite", warn);
     if (store) bench.store = std::make_unique<Store>(std::move(*store));
     else warn(store.error().message + "; going on without remembering");
   }

@@ -148,7 +148,8 @@ class SpaceReader {
       }
       s.args.push_back(std::move(arg));
     }
-    for (const auto& [key, value] : j.value("work", Json::object()).items()) {
+    const Json work = j.value("work", Json::object());
+    for (const auto& [key, value] : work.items()) {
       if (!value.is_string()) return bad("a work formula is a string", key);
       ROOFGEN_TRY(expr::Expr e, parse(value.get<std::string>()));
       s.work.emplace_back(key, std::move(e));

@@ -185,7 +185,9 @@ class Tuner {
   }
 
   Result<void> plan_variant(const Variant& v) {
-    VariantReport report{v.name, v.description};
+    VariantReport report;
+    report.name = v.name;
+    report.description = v.description;
     const auto unavailable = [&](const char* stage, std::string reason) {
       reject({Schedule{v.name, "", {}}, stage, reason});
       report.available = false;

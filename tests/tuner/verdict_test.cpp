@@ -7,7 +7,8 @@ using namespace roofgen;
 namespace {
 
 VariantReport variant(const char* name, size_t kernels, double seconds, double dram, int registers) {
-  VariantReport v{name, ""};
+  VariantReport v;
+  v.name = name;
   v.verified = true;
   v.seconds = seconds;
   v.dram_bytes = dram;
@@ -39,7 +40,8 @@ TEST(Verdict, SlowerFusedStaysSeparate) {
 }
 
 TEST(Verdict, MissingSideIsNamed) {
-  VariantReport gone{"unfused", ""};
+  VariantReport gone;
+  gone.name = "unfused";
   gone.available = false;
   gone.rejected_because = "S and P need 128 TB";
   const FusionVerdict v = fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), gone}, 0.35);
@@ -48,6 +50,7 @@ TEST(Verdict, MissingSideIsNamed) {
 }
 
 TEST(Verdict, NothingVerifiedIsNone) {
-  VariantReport failed{"fused", ""};
+  VariantReport failed;
+  failed.name = "fused";
   EXPECT_EQ(fusion_verdict({failed}, 0.35).decision, "none");
 }
