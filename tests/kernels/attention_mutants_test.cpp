@@ -1,0 +1,97 @@
+// Kernels that are wrong on purpose, one line at a time: each must be caught, by a finding of the
+// simulator or by the comparison, and by a wide margin where it is the comparison.
+#include <gtest/gtest.h>
+
+#include "tests/kernels/run_kernel.h"
+
+namespace roofgen::test {
+namespace {
+
+const std::string kFused = "attention/fused.cu.jinja", kScores = "attention/scores.cu.jinja",
+                  kSoftmax = "attention/softmax.cu.jinja", kPv = "attention/pv.cu.jinja";
+
+struct Mutant {
+  std::string name;
+  std::string variant;
+  std::vector<Edit> edits;
+  bool finding;  ///< the simulator must object; else the comparison must
+  Pins pins = {};
+};
+
+void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
+
+class Mutants : public testing::TestWithParam<Mutant> {};
+
+// Lengths that divide nothing, more tiles than stages, two heads, a mask, LSE: every line matters.
+TEST_P(Mutants, IsCaught) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Mutant& m = GetParam();
+  Request request;
+  request.problem = attention({{"L", 390}, {"kv_len", 421}, {"d", 64}, {"batch", 1}, {"heads", 2}},
+                              {{"causal", true}, {"lse", true}});
+  request.variant = m.variant;
+  request.edits = m.edits;
+  if (!m.pins.empty()) request.pins["attention"] = m.pins;
+  auto runs = run(request);
+  ASSERT_TRUE(runs) << to_string(runs.error());
+  bool found = false;
+  double worst = 0;
+  for (const StageRun& r : *runs) {
+    found |= !r.findings.empty();
+    worst = std::max(worst, r.comparison.worst);
+  }
+  EXPECT_NE(what_is_wrong(*runs), "");
+  if (m.finding) {
+    EXPECT_TRUE(found);
+  } else {
+    EXPECT_GT(worst, 5);
+  }
+  RecordProperty("caught by", what_is_wrong(*runs));
+}
+
+const Mutant kMutants[] = {
+    {"last_tile_skipped", "fused",
+     {{kFused, "int steps = ceil_div(kv_len, BN);", "int steps = ceil_div(kv_len, BN) - 1;"}}, false},
+    {"scale_dropped", "fused",
+     {{kFused, "online_softmax<kMasked>(state, scale_log2);", "online_softmax<kMasked>(state, 1.44269504f);"}}, false},
+    {"cp_async_wait_missing", "fused",
+     {{kFused, "cp_async_wait<kStages - 2>();  // K and V of this step", "// no wait"}}, true},
+    {"stage_reuse_barrier_dropped", "fused",
+     {{kFused, "__syncthreads();               // ... for all warps; the stage of the previous step is free", ""}}, true},
+    {"one_stage_value_wait_missing", "fused",
+     {{kFused, "cp_async_wait<0>();  // V of this step", ""}}, true, {{"stages", int64_t{1}}}},
+    {"one_stage_barrier_dropped", "fused",
+     {{kFused, "__syncthreads();     // ... for all warps; K of this step is free", ""}}, true, {{"stages", int64_t{1}}}},
+    {"mask_one_too_far", "fused",
+     {{kFused, "8 * h + lane / 4 + lead);", "8 * h + lane / 4 + lead + 1);"}}, false},
+    {"mask_one_too_near", "fused",
+     {{kFused, "8 * h + lane / 4 + lead);", "8 * h + lane / 4 + lead - 1);"}}, false},
+    {"row_maximum_not_shared", "fused", {{kFused, "row_max = quad_max(row_max);", ""}}, false},
+    {"row_sum_not_shared", "fused", {{kFused, "quad_sum(state.sum[i][h])", "state.sum[i][h]"}}, false},
+    {"output_not_rescaled", "fused",
+     {{kFused, "state.o[i][n][2 * h] *= factor;", ""}}, false, {{"rescale", std::string("always")}}},
+    {"output_row_stride_wrong", "fused",
+     {{kFused, "(sm_warp_q, o_rows, 2 * o_row_stride,", "(sm_warp_q, o_rows, 2 * o_head_stride,"}}, false},
+    {"lse_in_base_two", "fused", {{kFused, "log2_approx(sum)) * kLn2;", "log2_approx(sum));"}}, false},
+    {"tail_not_zeroed", "fused",
+     {{"lib/async_copy.cuh", "16, %2;\" ::\"r\"(to), \"l\"(from), \"r\"(bytes)", "16, %2;\" ::\"r\"(to), \"l\"(from), \"r\"(16)"}}, true},
+    {"scores_scale_dropped", "unfused",
+     {{kScores, "factor[i][0] = factor[i][1] = scale;", "factor[i][0] = factor[i][1] = 1.0f;"}}, false},
+    {"scores_wait_missing", "unfused",
+     {{kScores, "cp_async_wait<kAhead - 1>();  // Q and K of this step", ""}}, true},
+    {"softmax_mask_one_too_far", "unfused",
+     {{kSoftmax, "row + 1 + kv_len - q_len", "row + 2 + kv_len - q_len"}}, false},
+    {"softmax_not_normalised", "unfused", {{kSoftmax, "store(p + key, inverse);\n  }\n{% else %}", "store(p + key, 1.0f);\n  }\n{% else %}"}}, false},
+    {"pv_last_step_skipped", "unfused",
+     {{kPv, "int steps = ceil_div(kv_len, BK);", "int steps = ceil_div(kv_len, BK) - 1;"}}, false},
+    {"pv_barrier_dropped", "unfused",
+     {{kPv, "__syncthreads();               // ... for all warps; the stage of the previous step is free", ""}}, true},
+    {"pv_staging_barrier_dropped", "unfused",
+     {{kPv, "__syncthreads();  // all warps are done with the last stage", "//"}}, true},
+};
+
+INSTANTIATE_TEST_SUITE_P(Attention, Mutants, testing::ValuesIn(kMutants),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace roofgen::test

@@ -1,0 +1,172 @@
+#include "tests/kernels/run_kernel.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "generator/jinja/jinja.h"
+#include "generator/ops/float16.h"
+#include "generator/ops/op.h"
+
+namespace roofgen::test {
+namespace {
+
+/// Limits of sm_90, which the tests compile for.
+const expr::Map kDevice{{"smem_per_block", 232448}, {"smem_per_sm", 233472},        {"regs_per_sm", 65536},
+                        {"sms", 132},               {"max_threads_per_sm", 2048},   {"arch", 90}};
+
+Result<Compiler*> compiler() {
+  static const auto made = make_nvrtc_compiler({}, "", [](const std::string&) {});
+  if (!made) return made.error();
+  return made->get();
+}
+
+Result<Program> render(const DataFiles& files, const Stage& stage, const Legal& legal, const std::vector<Edit>& edits) {
+  std::string failure;
+  const jinja::Loader loader = [&](std::string_view name) {
+    auto text = files.read("templates/" + std::string(name));
+    for (const Edit& edit : edits) {
+      if (!text || edit.file != name) continue;
+      const size_t at = text->find(edit.from);
+      if (at == std::string::npos || text->find(edit.from, at + 1) != std::string::npos)
+        failure = fmt::format("{}: the text to replace is not there exactly once: {}", name, edit.from);
+      else
+        text->replace(at, edit.from.size(), edit.to);
+    }
+    return text;
+  };
+  ROOFGEN_TRY(jinja::Rendered rendered, jinja::render(loader, stage.template_name, legal.scope));
+  if (!failure.empty()) return Error{Exit::kFailed, failure};
+  return Program{legal.schedule, std::move(rendered.text), stage.entry, std::move(rendered.line_map)};
+}
+
+Result<std::vector<Binary>> compile(const std::vector<Program>& programs) {
+  ROOFGEN_TRY(Compiler * nvrtc, compiler());
+  std::vector<const Program*> pointers;
+  for (const Program& p : programs) pointers.push_back(&p);
+  std::vector<Binary> binaries(programs.size());
+  std::optional<Error> failed;
+  nvrtc->compile_all(pointers, [&](CompileOutcome outcome) {
+    if (outcome.binary) binaries[outcome.index] = std::move(*outcome.binary);
+    else failed = outcome.binary.error();
+    return true;
+  });
+  if (failed) return *failed;
+  return binaries;
+}
+
+/// Reads device memory as numbers.
+ElementReader reader(Executor& executor, const std::vector<Buffer>& buffers,
+                     const std::map<std::string, DevicePtr>& at) {
+  return [&executor, &buffers, &at](const std::string& name, uint64_t first, std::span<double> out,
+                                    std::vector<bool>* valid) -> Result<void> {
+    DType dtype = DType::kFp32;
+    for (const Buffer& b : buffers)
+      if (b.name == name) dtype = b.dtype;
+    const size_t size = static_cast<size_t>(size_of(dtype));
+    std::vector<std::byte> bytes(out.size() * size);
+    std::vector<bool> written(bytes.size());
+    ROOFGEN_CHECK(executor.read({at.at(name).address + first * size}, bytes, &written));
+    for (size_t i = 0; i < out.size(); ++i) {
+      if (size == 4) {
+        float x;
+        std::memcpy(&x, &bytes[i * 4], 4);
+        out[i] = x;
+      } else {
+        uint16_t x;
+        std::memcpy(&x, &bytes[i * 2], 2);
+        out[i] = decode16(x, dtype);
+      }
+      for (size_t b = 0; valid && b < size; ++b)
+        if (!written[i * size + b]) (*valid)[i] = false;
+    }
+    return {};
+  };
+}
+
+}  // namespace
+
+bool have_nvrtc() { return nvrtc_info().found; }
+
+Problem attention(std::map<std::string, int64_t> dims, std::map<std::string, bool> flags, DType dtype) {
+  return *(*find_op("attention"))->complete({"attention", std::move(dims), dtype, std::move(flags), {}});
+}
+
+Result<std::vector<StageRun>> run(const Request& request) {
+  const DataFiles files;
+  ROOFGEN_TRY(const Op* op, find_op(request.problem.op));
+  ROOFGEN_TRY(std::vector<Variant> variants, load_variants(files, request.problem.op));
+  const Variant* variant = nullptr;
+  for (const Variant& v : variants)
+    if (v.name == request.variant) variant = &v;
+  if (!variant) return Error{Exit::kFailed, "no variant " + request.variant};
+
+  ROOFGEN_TRY(expr::Map scope, problem_scope(*op, request.problem, kDevice));
+  std::vector<Legal> legal;
+  std::vector<Program> programs;
+  for (const Stage& stage : variant->stages) {
+    const auto pins = request.pins.find(stage.name);
+    ROOFGEN_TRY(Schedule schedule, default_schedule(*variant, stage, scope, pins == request.pins.end() ? Pins{} : pins->second));
+    auto checked = check_schedule(*variant, stage, schedule, scope);
+    if (auto* rejected = std::get_if<Rejected>(&checked))
+      return Error{Exit::kFailed, to_string(rejected->schedule) + ": " + rejected->reason};
+    if (auto* error = std::get_if<Error>(&checked)) return *error;
+    legal.push_back(std::get<Legal>(std::move(checked)));
+    ROOFGEN_TRY(Program program, render(files, stage, legal.back(), request.edits));
+    programs.push_back(std::move(program));
+  }
+  ROOFGEN_TRY(std::vector<Binary> binaries, compile(programs));
+
+  ROOFGEN_TRY(std::unique_ptr<Executor> executor, make_sim_executor());
+  std::vector<Buffer> buffers = op->buffers(request.problem);
+  ROOFGEN_TRY(std::vector<Buffer> temporary, temporaries(*variant, scope));
+  buffers.insert(buffers.end(), temporary.begin(), temporary.end());
+  std::map<std::string, DevicePtr> at;
+  for (const Buffer& b : buffers) {
+    Fill fill;
+    if (b.role == Buffer::Role::kInput)
+      fill = [op, &request, name = b.name](uint64_t offset, std::span<std::byte> out) {
+        op->fill(request.problem, request.pattern, name, offset, out);
+      };
+    ROOFGEN_TRY(at[b.name], executor->allocate(b.bytes, b.name, fill));
+  }
+  const ElementReader read = reader(*executor, buffers, at);
+
+  std::vector<StageRun> out;
+  for (size_t i = 0; i < variant->stages.size(); ++i) {
+    const Stage& stage = variant->stages[i];
+    ROOFGEN_TRY(Launch launch, make_launch(stage, legal[i]));
+    for (Arg& arg : launch.args)
+      if (arg.is_buffer) arg.bits = at.count(arg.name) ? at[arg.name].address : 0;
+    ROOFGEN_TRY(ModuleId module, executor->load(binaries[i]));
+    ROOFGEN_TRY(RunResult result, executor->run(module, launch, {}));
+    StageRun stage_run{stage.name, legal[i].schedule, binaries[i], result.counts.value_or(Counts{}), result.findings, {}};
+    if (result.findings.empty()) {
+      const auto& dims = request.problem.dims;
+      for (int64_t b = 0; b < dims.at("batch"); ++b)
+        for (int64_t h = 0; h < dims.at("heads"); ++h) {
+          ROOFGEN_TRY(Comparison c, op->compare(request.problem, request.pattern, variant->name, stage.name,
+                                                {b, h, 0, dims.at("L")}, read));
+          stage_run.comparison.rows += c.rows;
+          stage_run.comparison.worst = std::max(stage_run.comparison.worst, c.worst);
+          if (stage_run.comparison.failure.empty()) stage_run.comparison.failure = c.failure;
+        }
+    }
+    out.push_back(std::move(stage_run));
+    if (!out.back().findings.empty()) break;
+  }
+  return out;
+}
+
+std::string what_is_wrong(const std::vector<StageRun>& runs) {
+  for (const StageRun& r : runs) {
+    if (!r.findings.empty())
+      return fmt::format("{}: {}: {} (ptx line {}, {}:{})", to_string(r.schedule), r.findings[0].kind,
+                         r.findings[0].message, r.findings[0].ptx.line, r.findings[0].source.file, r.findings[0].source.line);
+    if (!r.comparison.failure.empty()) return fmt::format("{}: {}", to_string(r.schedule), r.comparison.failure);
+  }
+  return "";
+}
+
+}  // namespace roofgen::test
