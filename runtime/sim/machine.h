@@ -107,6 +107,7 @@ class Machine {
   void store(Warp& w, const Inst& in, uint32_t mask);
   void atomic(Warp& w, const Inst& in, uint32_t mask);
   void ldmatrix(Warp& w, const Inst& in, uint32_t mask);
+  void matrix_offsets(const uint64_t* address, uint32_t n, uint32_t* offset) const;
   void stmatrix(Warp& w, const Inst& in, uint32_t mask);
   void cp_async(Warp& w, const Inst& in, uint32_t mask);
   void cp_wait(Warp& w, const Inst& in, uint32_t mask);

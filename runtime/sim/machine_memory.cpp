@@ -51,7 +51,7 @@ Space Machine::space_of(const Inst& in, uint64_t address) const {
 }
 
 void Machine::check_alignment(uint64_t address, uint32_t bytes, uint32_t lane) const {
-  if (address % bytes)
+  if (address & (bytes - 1)) [[unlikely]]  // access sizes are powers of two
     throw Fault{"misaligned", fmt::format("{} is not aligned to the {} bytes of the access", describe(address), bytes), lane};
 }
 
@@ -308,31 +308,46 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
   if (global) counter_.global_access(address, global, in.size, true);
 }
 
+/// Shared-memory offsets of the 16-byte rows that lanes 0 to n-1 address, checked.
+void Machine::matrix_offsets(const uint64_t* address, uint32_t n, uint32_t* offset) const {
+  uint64_t misaligned = 0, highest = 0;
+  for (uint32_t l = 0; l < n; ++l) {
+    uint64_t at = address[l] - kSharedBase;
+    misaligned |= address[l] & 15;
+    highest = at > highest ? at : highest;
+    offset[l] = static_cast<uint32_t>(at);
+  }
+  if (misaligned || shared_bytes_ < 16 || highest > shared_bytes_ - 16) [[unlikely]] {
+    for (uint32_t l = 0; l < n; ++l) {
+      check_alignment(address[l], 16, l);
+      shared_offset(address[l], 16, l);
+    }
+  }
+}
+
 /// Lane 8i+r addresses row r of matrix i; the row of destination register i *is* that matrix.
 void Machine::ldmatrix(Warp& w, const Inst& in, uint32_t mask) {
   require_full(w, in, mask, "partial-warp", "ldmatrix");
   uint64_t address[kWarpSize];
+  uint32_t offset[kWarpSize], n = 8u * in.count;
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
+  matrix_offsets(address, n, offset);
   uint32_t needed = 0;
   for (uint32_t i = 0; i < in.count; ++i) {
-    uint32_t offset[8], groups = 0;
-    bool conflict = false;
-    alignas(64) std::byte tile[128];
-    for (uint32_t r = 0; r < 8; ++r) {
-      uint32_t lane = 8 * i + r;
-      check_alignment(address[lane], 16, lane);
-      offset[r] = shared_offset(address[lane], 16, lane);
-      auto outcome = shadow_.read_chunk(w.index, offset[r] >> 4);
-      if (!outcome.ok()) shared_fault(outcome, w, offset[r], 16, lane);
-      std::memcpy(tile + 16 * r, shared_.data() + offset[r], 16);
-      uint32_t group = 1u << (offset[r] >> 4 & 7);
-      conflict |= groups & group;
-      groups |= group;
-    }
-    needed += conflict ? shared_wavefronts(offset, 0xff, 16).needed : 1;
+    uint32_t groups = 0;
+    const uint32_t* from = offset + 8 * i;
     uint32_t* d = row(w, kernel_.lists[in.list + i]);
+    alignas(16) std::byte tile[128];
+    std::byte* to = in.sub ? tile : reinterpret_cast<std::byte*>(d);
+    for (uint32_t r = 0; r < 8; ++r) {
+      auto outcome = shadow_.read_chunk(w.index, from[r] >> 4);
+      if (!outcome.ok()) [[unlikely]] shared_fault(outcome, w, from[r], 16, 8 * i + r);
+      std::memcpy(to + 16 * r, shared_.data() + from[r], 16);
+      groups |= 1u << (from[r] >> 4 & 7);
+    }
+    // Eight rows in eight different bank groups are one pass; anything else is looked at closely.
+    needed += groups == 0xff ? 1 : shared_wavefronts(from, 0xff, 16).needed;
     if (in.sub) lanes_.transpose(tile, d);
-    else std::memcpy(d, tile, sizeof tile);
   }
   counter_.shared_wavefronts_are(needed, in.count);
 }
@@ -340,21 +355,17 @@ void Machine::ldmatrix(Warp& w, const Inst& in, uint32_t mask) {
 void Machine::stmatrix(Warp& w, const Inst& in, uint32_t mask) {
   require_full(w, in, mask, "partial-warp", "stmatrix");
   uint64_t address[kWarpSize];
+  uint32_t offset[kWarpSize];
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
+  matrix_offsets(address, 8u * in.count, offset);
   uint32_t needed = 0;
   for (uint32_t i = 0; i < in.count; ++i) {
-    uint32_t offset[8];
-    alignas(64) std::byte tile[128];
+    alignas(16) std::byte tile[128];
     const uint32_t* s = row(w, kernel_.lists[in.list + i]);
     if (in.sub) lanes_.transpose(s, tile);
     else std::memcpy(tile, s, sizeof tile);
-    for (uint32_t r = 0; r < 8; ++r) {
-      uint32_t lane = 8 * i + r;
-      check_alignment(address[lane], 16, lane);
-      offset[r] = shared_offset(address[lane], 16, lane);
-      write_shared(w, offset[r], 16, lane, tile + 16 * r, false);
-    }
-    needed += shared_wavefronts(offset, 0xff, 16).needed;
+    for (uint32_t r = 0; r < 8; ++r) write_shared(w, offset[8 * i + r], 16, 8 * i + r, tile + 16 * r, false);
+    needed += shared_wavefronts(offset + 8 * i, 0xff, 16).needed;
   }
   counter_.shared_wavefronts_are(needed, in.count);
 }

@@ -5,39 +5,121 @@
 // for B transposed. An accumulator pair c0, c1 holds the even and odd columns of an 8x8 tile of
 // floats, one row per four lanes (PTX ISA, fragments of mma.m16n8k16).
 //
-// Products of two 16-bit values are exact in float but for bf16 underflow, and the sum runs over k
-// in ascending order with one rounding per step; a tensor core's own order is not documented.
+// The sum runs over k in ascending order, one fused multiply-add per step; a tensor core's own order
+// and width are not documented. A product of two 16-bit values is exact in float unless bf16
+// exponents leave its range, so hosts without a fused unit may multiply and add (see is_exact).
 
 typedef float f32x8 __attribute__((vector_size(32)));
+typedef float f32x4 __attribute__((vector_size(16)));
 typedef u16 u16x8 __attribute__((vector_size(16)));
+typedef u32 u32x4 __attribute__((vector_size(16)));
 typedef u32 u32x8 __attribute__((vector_size(32)));
+typedef s32 s32x8 __attribute__((vector_size(32)));
 
 #if defined(__clang__) || __GNUC__ >= 12
-#define ROOFGEN_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define ROOFGEN_SHUFFLE(V, I, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-#define ROOFGEN_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (u16x8){__VA_ARGS__})
+#define ROOFGEN_SHUFFLE(V, I, a, b, ...) __builtin_shuffle(a, b, (I){__VA_ARGS__})
 #endif
-FN u16x8 zip_low(u16x8 a, u16x8 b) { return ROOFGEN_SHUFFLE(a, b, 0, 8, 1, 9, 2, 10, 3, 11); }
-FN u16x8 zip_high(u16x8 a, u16x8 b) { return ROOFGEN_SHUFFLE(a, b, 4, 12, 5, 13, 6, 14, 7, 15); }
+FN u16x8 zip_low(u16x8 a, u16x8 b) { return ROOFGEN_SHUFFLE(u16x8, u16x8, a, b, 0, 8, 1, 9, 2, 10, 3, 11); }
+FN u16x8 zip_high(u16x8 a, u16x8 b) { return ROOFGEN_SHUFFLE(u16x8, u16x8, a, b, 4, 12, 5, 13, 6, 14, 7, 15); }
 
-/// Three rounds of interleaving row i with row i+4 transpose an 8x8 tile.
-FN void transpose_tile(const void* in, void* out) {
-  u16x8 r[8], t[8];
-  __builtin_memcpy(r, in, sizeof r);
-  for (int round = 0; round < 3; ++round) {
-    for (int i = 0; i < 4; ++i) {
-      t[2 * i] = zip_low(r[i], r[i + 4]);
-      t[2 * i + 1] = zip_high(r[i], r[i + 4]);
-    }
-    __builtin_memcpy(r, t, sizeof r);
-  }
-  __builtin_memcpy(out, r, sizeof r);
+template <class V>
+FN V load_vector(const void* from) {
+  V v;
+  __builtin_memcpy(&v, from, sizeof v);
+  return v;
 }
-void transpose8x8(const void* in, void* out) { transpose_tile(in, out); }
 
-template <class F>
-FN void expand(const u16* in, float* out, int n) {
-  for (int i = 0; i < n; ++i) out[i] = F::load(in[i]);
+/// Three rounds of interleaving row i with row i+4 transpose an 8x8 tile. Vectors are loaded and
+/// stored one by one: wider moves over them would wait for the store buffer.
+FN void transpose_rows(u16x8 r[8]) {
+  for (int round = 0; round < 3; ++round) {
+    u16x8 a = r[0], b = r[1], c = r[2], d = r[3], e = r[4], f = r[5], g = r[6], h = r[7];
+    r[0] = zip_low(a, e), r[1] = zip_high(a, e), r[2] = zip_low(b, f), r[3] = zip_high(b, f);
+    r[4] = zip_low(c, g), r[5] = zip_high(c, g), r[6] = zip_low(d, h), r[7] = zip_high(d, h);
+  }
+}
+void transpose8x8(const void* in, void* out) {
+  u16x8 r[8];
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) r[i] = load_vector<u16x8>(static_cast<const char*>(in) + 16 * i);
+  transpose_rows(r);
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) __builtin_memcpy(static_cast<char*>(out) + 16 * i, &r[i], 16);
+}
+
+/// Two vectors of four side by side.
+template <class V8, class V4>
+FN V8 concat(V4 low, V4 high) {
+#if defined(__clang__) || __GNUC__ >= 12
+  return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+#else
+  return V8{low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3]};
+#endif
+}
+
+/// The float values of the low and the high 16-bit elements of eight words.
+FN f32x8 expand_low(u32x8 w, Bf16) { return (f32x8)(w << 16); }
+FN f32x8 expand_high(u32x8 w, Bf16) { return (f32x8)(w & 0xffff0000u); }
+/// half_to_float on eight values; branch-free, all three cases are computed.
+FN f32x8 expand_low(u32x8 w, Half) {
+  u32x8 sign = (w & 0x8000u) << 16, body = (w & 0x7fffu) << 13, exponent = body & 0x0f800000u;
+  u32x8 subnormal = (u32x8)((f32x8)(body + (113u << 23)) - f32_of(113u << 23));
+  u32x8 r = exponent == 0x0f800000u ? body + (224u << 23) : exponent == 0 ? subnormal : body + (112u << 23);
+  return (f32x8)(r | sign);
+}
+FN f32x8 expand_high(u32x8 w, Half) { return expand_low(w >> 16, Half{}); }
+
+/// Rows n of four words (k pairs) become four vectors over n.
+FN void transpose_words(const u32* rows, u32x8 out[4]) {
+  u32x8 r[4], t[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) r[i] = concat<u32x8>(load_vector<u32x4>(rows + 4 * i), load_vector<u32x4>(rows + 4 * i + 16));
+  t[0] = ROOFGEN_SHUFFLE(u32x8, u32x8, r[0], r[1], 0, 8, 1, 9, 4, 12, 5, 13);
+  t[1] = ROOFGEN_SHUFFLE(u32x8, u32x8, r[0], r[1], 2, 10, 3, 11, 6, 14, 7, 15);
+  t[2] = ROOFGEN_SHUFFLE(u32x8, u32x8, r[2], r[3], 0, 8, 1, 9, 4, 12, 5, 13);
+  t[3] = ROOFGEN_SHUFFLE(u32x8, u32x8, r[2], r[3], 2, 10, 3, 11, 6, 14, 7, 15);
+  out[0] = ROOFGEN_SHUFFLE(u32x8, u32x8, t[0], t[2], 0, 1, 8, 9, 4, 5, 12, 13);
+  out[1] = ROOFGEN_SHUFFLE(u32x8, u32x8, t[0], t[2], 2, 3, 10, 11, 6, 7, 14, 15);
+  out[2] = ROOFGEN_SHUFFLE(u32x8, u32x8, t[1], t[3], 0, 1, 8, 9, 4, 5, 12, 13);
+  out[3] = ROOFGEN_SHUFFLE(u32x8, u32x8, t[1], t[3], 2, 3, 10, 11, 6, 7, 14, 15);
+}
+
+FN f32x8 fma8(f32x8 a, f32x8 b, f32x8 c) {
+#if defined(__FMA__)
+  return __builtin_ia32_vfmaddps256(a, b, c);
+#else
+  f32x8 r;
+  for (int i = 0; i < 8; ++i) r[i] = fma_single(float(a[i]), float(b[i]), float(c[i]));
+  return r;
+#endif
+}
+
+#if defined(__FMA__) || defined(__aarch64__)
+#define ROOFGEN_FUSED 1
+#else
+#define ROOFGEN_FUSED 0
+#endif
+
+/// Whether every product of an element of a and one of b is a normal float or zero, so that it is
+/// exact and multiplying then adding gives what a fused step gives.
+FN bool is_exact(const f32x8* a, int na, const f32x8* b, int nb) {
+  auto range = [](const f32x8* v, int n, u32& low, u32& high) {
+    low = 255, high = 0;
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < 8; ++j) {
+        u32 u = bits_of(float(v[i][j])), e = u >> 23 & 255;
+        bool zero = (u << 1) == 0;
+        low = !zero && e < low ? e : low;
+        high = !zero && e > high ? e : high;
+      }
+  };
+  u32 low_a, high_a, low_b, high_b;
+  range(a, na, low_a, high_a);
+  range(b, nb, low_b, high_b);
+  // Biased exponents: the product's is at least low_a + low_b - 127 and at most one over the sum.
+  return low_a > 0 && low_b > 0 && high_a < 255 && high_b < 255 && low_a + low_b > 127 && high_a + high_b < 127 + 253;
 }
 
 /// D = A x B + C for m16n8k16 (K = 16) and m16n8k8 (K = 8); list: 4 D rows, K/4 A rows, K/8 B rows, 4 C rows.
@@ -46,36 +128,61 @@ struct mma_f32 {
   static void run(const WarpRegs& regs, const Inst& in, const u32* lists, u32) {
     const u32* list = lists + in.list;
     constexpr int kA = K / 4, kB = K / 8;
-    alignas(64) float a[kA][64];   // tile (i & 1: lower rows, i >> 1: upper k), row, k
-    alignas(64) float bt[K][8];    // k, column
-    for (int i = 0; i < kA; ++i) expand<F>(reinterpret_cast<const u16*>(regs.rows + list[4 + i] * 32), a[i], 64);
-    for (int i = 0; i < kB; ++i) {
-      alignas(16) u16 tile[64];
-      transpose_tile(regs.rows + list[4 + kA + i] * 32, tile);
-      expand<F>(tile, bt[8 * i], 64);
-    }
-    for (int half = 0; half < 2; ++half) {
-      const float* even = reinterpret_cast<const float*>(regs.rows + list[4 + kA + kB + 2 * half] * 32);
-      const float* odd = reinterpret_cast<const float*>(regs.rows + list[5 + kA + kB + 2 * half] * 32);
-      f32x8 sum[8];
-      for (int r = 0; r < 8; ++r)
-        for (int c = 0; c < 4; ++c) {
-          sum[r][2 * c] = even[4 * r + c];
-          sum[r][2 * c + 1] = odd[4 * r + c];
-        }
-      for (int k = 0; k < K; ++k) {
-        f32x8 b;
-        __builtin_memcpy(&b, bt[k], sizeof b);
-        const float* column = a[half + (k >> 3) * 2] + (k & 7);
-        for (int r = 0; r < 8; ++r) sum[r] += column[8 * r] * b;
+    f32x8 a[kA][2][4];  // tile (bit 0: lower rows, bit 1: upper k), even or odd k, two rows of four k each
+    f32x8 bt[K];        // k, column
+#pragma GCC unroll 4
+    for (int i = 0; i < kA; ++i) {
+      const u32* row = regs.rows + list[4 + i] * 32;
+#pragma GCC unroll 4
+      for (int r = 0; r < 4; ++r) {
+        u32x8 words = load_vector<u32x8>(row + 8 * r);
+        a[i][0][r] = expand_low(words, F{});
+        a[i][1][r] = expand_high(words, F{});
       }
-      float* d_even = reinterpret_cast<float*>(regs.rows + list[2 * half] * 32);
-      float* d_odd = reinterpret_cast<float*>(regs.rows + list[2 * half + 1] * 32);
-      for (int r = 0; r < 8; ++r)
-        for (int c = 0; c < 4; ++c) {
-          d_even[4 * r + c] = canon(float(sum[r][2 * c]));
-          d_odd[4 * r + c] = canon(float(sum[r][2 * c + 1]));
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < kB; ++i) {
+      u32x8 pairs[4];
+      transpose_words(regs.rows + list[4 + kA + i] * 32, pairs);
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; ++k) {
+        bt[8 * i + 2 * k] = expand_low(pairs[k], F{});
+        bt[8 * i + 2 * k + 1] = expand_high(pairs[k], F{});
+      }
+    }
+    bool fused = ROOFGEN_FUSED || !is_exact(a[0][0], kA * 8, bt, K);
+    for (int half = 0; half < 2; ++half) {
+      const u32* even = regs.rows + list[4 + kA + kB + 2 * half] * 32;
+      const u32* odd = regs.rows + list[5 + kA + kB + 2 * half] * 32;
+      f32x8 sum[8];
+#pragma GCC unroll 8
+      for (int r = 0; r < 8; ++r) {
+        f32x8 both = concat<f32x8>(load_vector<f32x4>(even + 4 * r), load_vector<f32x4>(odd + 4 * r));
+        sum[r] = ROOFGEN_SHUFFLE(f32x8, s32x8, both, both, 0, 4, 1, 5, 2, 6, 3, 7);
+      }
+      for (int tile = half; tile < kA; tile += 2) {
+        const float* elements[2] = {reinterpret_cast<const float*>(a[tile][0]), reinterpret_cast<const float*>(a[tile][1])};
+        const f32x8* b = bt + 8 * (tile >> 1);
+#pragma GCC unroll 8
+        for (int k = 0; k < 8; ++k) {
+#pragma GCC unroll 8
+          for (int r = 0; r < 8; ++r) {
+            float x = elements[k & 1][4 * r + (k >> 1)];
+            f32x8 scale = {x, x, x, x, x, x, x, x};
+            sum[r] = fused ? fma8(scale, b[k], sum[r]) : sum[r] + scale * b[k];
+          }
         }
+      }
+      u32* d_even = regs.rows + list[2 * half] * 32;
+      u32* d_odd = regs.rows + list[2 * half + 1] * 32;
+#pragma GCC unroll 8
+      for (int r = 0; r < 8; ++r) {
+        u32x8 nan = u32x8{} + 0x7fffffffu;
+        u32x8 d = sum[r] == sum[r] ? (u32x8)sum[r] : nan;
+        d = ROOFGEN_SHUFFLE(u32x8, s32x8, d, d, 0, 2, 4, 6, 1, 3, 5, 7);
+        __builtin_memcpy(d_even + 4 * r, &d, 16);
+        __builtin_memcpy(d_odd + 4 * r, reinterpret_cast<const char*>(&d) + 16, 16);
+      }
     }
   }
 };

@@ -15,11 +15,11 @@ void SharedShadow::reset(uint32_t bytes, uint32_t warps) {
   std::memset(seen_, 0, sizeof seen_);
   std::memset(offered_, 0, sizeof offered_);
   std::memset(floor_, 0, sizeof floor_);
-  if (warps == 1) floor_[0] = ~0u;
+  if (warps == 1) floor_[0] = kMaxStamp;
 }
 
 void SharedShadow::refresh_floor(uint32_t warp) {
-  uint32_t floor = ~0u;
+  uint32_t floor = kMaxStamp;  // below the marks kSplit and kManyStamps
   for (uint32_t v = 0; v < warps_; ++v)
     if (v != warp) floor = std::min(floor, seen_[warp][v]);
   floor_[warp] = floor;
@@ -156,7 +156,7 @@ SharedShadow::Outcome SharedShadow::write(uint32_t warp, uint32_t offset, uint32
   return o;
 }
 
-SharedShadow::Outcome SharedShadow::async_issue(uint32_t warp, uint32_t offset, uint32_t bytes) {
+SharedShadow::Outcome SharedShadow::async_issue_part(uint32_t warp, uint32_t offset, uint32_t bytes) {
   Outcome o = write(warp, offset, bytes);
   Chunk& c = chunks_[offset >> 4];
   auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
@@ -164,7 +164,7 @@ SharedShadow::Outcome SharedShadow::async_issue(uint32_t warp, uint32_t offset, 
   return o;
 }
 
-void SharedShadow::async_land(uint32_t warp, uint32_t offset, uint32_t bytes) {
+void SharedShadow::async_land_part(uint32_t warp, uint32_t offset, uint32_t bytes) {
   Chunk& c = chunks_[offset >> 4];
   c.pending &= static_cast<uint16_t>(~(((1u << bytes) - 1) << (offset & 15)));
   // The data counts as written now, by the warp that waited: others need a barrier after this.

@@ -32,13 +32,51 @@ class SharedShadow {
   Outcome read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong = false);
   Outcome write(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong = false);
   /// A copy that may land at any time from now until its wait.
-  Outcome async_issue(uint32_t warp, uint32_t offset, uint32_t bytes);
-  void async_land(uint32_t warp, uint32_t offset, uint32_t bytes);
-  /// Reads of whole 16-byte chunks, inlined: this is what ldmatrix does most.
+  Outcome async_issue(uint32_t warp, uint32_t offset, uint32_t bytes) {
+    return bytes == 16 ? write_chunk(warp, offset >> 4, 0xffff) : async_issue_part(warp, offset, bytes);
+  }
+  void async_land(uint32_t warp, uint32_t offset, uint32_t bytes) {
+    Chunk& c = chunks_[offset >> 4];
+    if (bytes == 16 && c.record.read_stamp != kSplit) {
+      c.pending = 0;
+      c.record.writer = warp << 27 | now_;
+    } else {
+      async_land_part(warp, offset, bytes);
+    }
+  }
+  /// A read of a whole 16-byte chunk, inlined because ldmatrix does little else. Decides the common
+  /// case: all written, nothing pending, the last writer seen, the readers new or all seen.
   Outcome read_chunk(uint32_t warp, uint32_t chunk) {
     Chunk& c = chunks_[chunk];
-    if (c.valid == 0xffff && c.pending == 0 && c.record.read_stamp == now_ && c.record.readers >> warp & 1) return {};
+    Record& r = c.record;
+    uint32_t floor = floor_[warp], me = 1u << warp;
+    if (c.valid == 0xffff && c.pending == 0 && (r.writer & kMaxStamp) <= floor) {
+      if (r.read_stamp == now_) {
+        r.readers |= me;
+        return {};
+      }
+      if (r.read_stamp <= floor) {
+        r.readers = me;
+        r.read_stamp = now_;
+        return {};
+      }
+    }
     return read(warp, chunk * 16, 16);
+  }
+  /// The same for writes of a whole chunk.
+  Outcome write_chunk(uint32_t warp, uint32_t chunk, uint16_t pending) {
+    Chunk& c = chunks_[chunk];
+    Record& r = c.record;
+    uint32_t floor = floor_[warp];
+    if (c.pending == 0 && (r.writer & kMaxStamp) <= floor && r.read_stamp <= floor) {
+      c.valid = 0xffff;
+      c.pending = pending;
+      r = {warp << 27 | now_, 0, 0};
+      return {};
+    }
+    Outcome o = write(warp, chunk * 16, 16);
+    if (o.ok()) c.pending = pending;
+    return o;
   }
 
   /// A warp reaches barrier `id`; what it has seen and done is offered to those who wait there.
@@ -70,6 +108,8 @@ class SharedShadow {
     uint32_t stamp[kMaxWarps];
   };
 
+  Outcome async_issue_part(uint32_t warp, uint32_t offset, uint32_t bytes);
+  void async_land_part(uint32_t warp, uint32_t offset, uint32_t bytes);
   Outcome read_record(Record& r, uint32_t warp);
   Outcome write_record(Record& r, uint32_t warp);
   Outcome check_writer(const Record& r, uint32_t warp, Verdict verdict) const;
