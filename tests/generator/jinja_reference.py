@@ -8,6 +8,7 @@ The two differences that docs/templates.md names are added here: exact division 
 """
 import json
 import math
+import resource
 import sys
 
 import jinja2
@@ -95,7 +96,8 @@ def render(case):
 
 
 def main():
-    sys.set_int_max_str_digits(0)
+    # 'x' * 1000000007 and its kind, which roofgen refuses, end in a MemoryError here.
+    resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
     with open(sys.argv[1], encoding="utf-8") as f:
         cases = json.load(f)
     with open(sys.argv[2], "w", encoding="utf-8") as f:
