@@ -127,4 +127,5 @@ mkdir -p "$tree/srv/roofgen"
 git -C "$root" archive HEAD | tar -x -C "$tree/srv/roofgen"
 echo "== roofgen $(git -C "$root" rev-parse --short HEAD)"
 
-unshare --mount --propagation private -- bash "$here/run.sh" --inside "$tree" "$user" "${commands[@]}"
+# A process namespace too: stopping this script stops what it started.
+unshare --mount --propagation private --pid --fork --kill-child -- bash "$here/run.sh" --inside "$tree" "$user" "${commands[@]}"
