@@ -16,6 +16,7 @@ namespace roofgen {
 struct CompileOptions {
   std::string arch = "sm_90";             ///< NVRTC --gpu-architecture; gives PTX and CUBIN in one call
   std::vector<std::string> extra_flags;   ///< part of the digest
+  /// CPU time of one candidate (ten times as long by the clock): a busy machine rejects nothing more.
   std::chrono::milliseconds timeout{20000};
   uint64_t memory_limit_bytes = uint64_t{3} << 30;  ///< address space cap of one worker
   int jobs = 0;                           ///< worker processes; 0 = number of cores

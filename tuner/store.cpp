@@ -31,11 +31,13 @@ constexpr const char* kCreate =
 constexpr const char* kLookup =
     "SELECT payload FROM evaluation WHERE binary = ?1 AND slice = ?2 AND simulator = ?3 AND device = ?4";
 constexpr const char* kPut =
-    "INSERT OR REPLACE INTO evaluation (binary, slice, simulator, device, payload) VALUES (?1, ?2, ?3, ?4, ?5)";
+    "INSERT OR REPLACE INTO evaluation (binary, slice, simulator, device, payload) VALUES (?1, ?2, ?3, ?4, "
+    "?5)";
 
 std::string sibling(const std::string& path) {
   fs::path at(path);
-  return at.parent_path() / fmt::format("{}.v{}{}", at.stem().string(), kSchemaVersion, at.extension().string());
+  return at.parent_path() /
+         fmt::format("{}.v{}{}", at.stem().string(), kSchemaVersion, at.extension().string());
 }
 
 void bind(sqlite3_stmt* statement, int index, const std::string& text) {
@@ -110,8 +112,8 @@ class Store::Database {
 
  private:
   Error unusable() const {
-    return {Exit::kFailed,
-            fmt::format("the evaluation store {} cannot be used: {}", path_, db_ ? sqlite3_errmsg(db_) : "no memory")};
+    return {Exit::kFailed, fmt::format("the evaluation store {} cannot be used: {}", path_,
+                                       db_ ? sqlite3_errmsg(db_) : "no memory")};
   }
 
   void give_up(const char* what) {
@@ -173,7 +175,8 @@ Result<Store> Store::open(const std::string& path, std::function<void(const std:
     database = std::make_unique<Database>(sibling(path), std::move(warn));
     ROOFGEN_CHECK(database->open(&version));
     if (version != kSchemaVersion)
-      return Error{Exit::kFailed, fmt::format("the evaluation store {} is of an unknown version", sibling(path))};
+      return Error{Exit::kFailed,
+                   fmt::format("the evaluation store {} is of an unknown version", sibling(path))};
   }
   return Store(std::move(database));
 }

@@ -23,6 +23,7 @@ using Json = nlohmann::json;
 
 constexpr int kFormat = 1;
 constexpr uint64_t kMaxFileBytes = uint64_t{256} << 20;
+constexpr uint64_t kMaxMetaBytes = uint64_t{1} << 20;
 // Reading an entry marks it as used at most this often, so that a warm run writes nothing.
 constexpr auto kTouchInterval = std::chrono::hours(1);
 // A directory under tmp/ this old belongs to a process that was killed.
@@ -41,12 +42,12 @@ std::string checksum(std::string_view text) {
   return fmt::format("{:016x}", llvm::xxHash64(llvm::StringRef(text.data(), text.size())));
 }
 
-std::optional<std::string> read_file(const std::string& path) {
+std::optional<std::string> read_file(const std::string& path, uint64_t max_bytes) {
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
   struct stat info = {};
   std::optional<std::string> text;
-  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && static_cast<uint64_t>(info.st_size) <= kMaxFileBytes) {
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && static_cast<uint64_t>(info.st_size) <= max_bytes) {
     text.emplace(static_cast<size_t>(info.st_size), '\0');
     size_t filled = 0;
     while (filled < text->size()) {
@@ -108,9 +109,10 @@ void touch(const std::string& meta) {
 }
 
 std::string meta_text(const CacheKey& key, const CompileReply& reply) {
-  Json meta{{"format", kFormat},      {"digest", key.digest},     {"entry", key.entry},
-            {"arch", key.arch},       {"compiler", key.compiler}, {"flags", key.flags},
-            {"status", reply.status}, {"status_name", reply.status_name}};
+  Json meta{{"format", kFormat},        {"digest", key.digest},
+            {"entry", key.entry},       {"arch", key.arch},
+            {"compiler", key.compiler}, {"flags", key.flags},
+            {"status", reply.status},   {"status_name", reply.status_name}};
   for (const Part& part : kParts) meta["checksums"][part.file] = checksum(reply.*part.text);
   return meta.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -131,7 +133,7 @@ std::string CompileCache::entry_path(const std::string& digest) const {
 std::optional<CompileReply> CompileCache::lookup(const std::string& digest) {
   if (dir_.empty()) return std::nullopt;
   std::string path = entry_path(digest);
-  std::optional<std::string> meta_file = read_file(path + "/meta.json");
+  std::optional<std::string> meta_file = read_file(path + "/meta.json", kMaxMetaBytes);
   if (!meta_file) return std::nullopt;
   Json meta = Json::parse(*meta_file, nullptr, /*allow_exceptions=*/false);
   CompileReply reply;
@@ -144,7 +146,7 @@ std::optional<CompileReply> CompileCache::lookup(const std::string& digest) {
                             ? meta["status_name"].get<std::string>()
                             : "";
     for (const Part& part : kParts) {
-      std::optional<std::string> text = read_file(fmt::format("{}/{}", path, part.file));
+      std::optional<std::string> text = read_file(fmt::format("{}/{}", path, part.file), kMaxFileBytes);
       if (!text || !meta["checksums"].contains(part.file) || meta["checksums"][part.file] != checksum(*text))
         return false;
       reply.*part.text = std::move(*text);

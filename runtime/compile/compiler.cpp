@@ -46,7 +46,8 @@ class Digest {
 };
 
 std::vector<std::string> nvrtc_flags(const CompileOptions& options) {
-  std::vector<std::string> flags{"--gpu-architecture=" + options.arch, "-std=c++17", "-default-device", "-lineinfo",
+  std::vector<std::string> flags{"--gpu-architecture=" + options.arch, "-std=c++17", "-default-device",
+                                 "-lineinfo",
                                  // One option each: NVRTC's ptxas takes a comma list for an unknown option.
                                  "--ptxas-options=-v", "--ptxas-options=--warn-on-spills"};
   flags.insert(flags.end(), options.extra_flags.begin(), options.extra_flags.end());
@@ -65,8 +66,8 @@ std::string range_of(const std::vector<std::string>& archs) {
 
 class NvrtcCompiler : public Compiler {
  public:
-  NvrtcCompiler(const CompileOptions& options, const NvrtcInfo& info, const Nvrtc& library, const std::string& dir,
-                std::function<void(const std::string&)> warn)
+  NvrtcCompiler(const CompileOptions& options, const NvrtcInfo& info, const Nvrtc& library,
+                const std::string& dir, std::function<void(const std::string&)> warn)
       : options_(options),
         info_(info),
         flags_(nvrtc_flags(options)),
@@ -146,7 +147,8 @@ class NvrtcCompiler : public Compiler {
     PoolOptions pool;
     pool.executable = options.worker_executable;
     pool.library = info.library;
-    pool.jobs = options.jobs > 0 ? options.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    pool.jobs =
+        options.jobs > 0 ? options.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     pool.timeout = options.timeout;
     pool.memory_limit_bytes = options.memory_limit_bytes;
     return pool;
@@ -206,8 +208,9 @@ Result<std::unique_ptr<Compiler>> make_nvrtc_compiler(const CompileOptions& opti
   if (!library) return library.error();
   const NvrtcInfo& info = nvrtc_info();
   if (std::find(info.archs.begin(), info.archs.end(), plain_arch(options.arch)) == info.archs.end())
-    return Error{Exit::kUnavailable, fmt::format("NVRTC {}.{} cannot compile for {} (it targets {}); analysis only",
-                                                 info.major, info.minor, options.arch, range_of(info.archs))};
+    return Error{Exit::kUnavailable,
+                 fmt::format("NVRTC {}.{} cannot compile for {} (it targets {}); analysis only", info.major,
+                             info.minor, options.arch, range_of(info.archs))};
   return std::unique_ptr<Compiler>(
       std::make_unique<NvrtcCompiler>(options, info, *library, cache_dir, std::move(warn)));
 }

@@ -85,7 +85,8 @@ std::optional<Fields> take_frame(std::string& buffer, bool* bad) {
 
 std::optional<Fields> read_frame(int fd) {
   Header header;
-  if (!read_exactly(fd, reinterpret_cast<char*>(&header), sizeof header) || !valid(header)) return std::nullopt;
+  if (!read_exactly(fd, reinterpret_cast<char*>(&header), sizeof header) || !valid(header))
+    return std::nullopt;
   std::string payload(header.payload, '\0');
   if (!read_exactly(fd, payload.data(), payload.size())) return std::nullopt;
   return decode(payload, header.fields);

@@ -8,9 +8,10 @@
 namespace roofgen {
 namespace {
 
-constexpr size_t kMaxErrors = 5;     // shown of one compilation; the rest is counted
+constexpr size_t kMaxErrors = 5;  // shown of one compilation; the rest is counted
 constexpr size_t kMaxLineLength = 400;
-constexpr int64_t kMaxStaticSmem = 48 << 10;  // of every architecture; CUDA C++ Programming Guide, "Compute Capabilities"
+constexpr int64_t kMaxStaticSmem =
+    48 << 10;  // of every architecture; CUDA C++ Programming Guide, "Compute Capabilities"
 
 std::vector<std::string_view> split_lines(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -23,8 +24,12 @@ std::vector<std::string_view> split_lines(std::string_view text) {
   return lines;
 }
 
-bool starts_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool starts_with(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 std::string_view trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -82,8 +87,10 @@ std::optional<Diagnostic> parse_diagnostic(std::string_view line) {
   if (!starts_with(rest, "error")) return std::nullopt;
   size_t colon = rest.find(": ");
   if (colon == std::string_view::npos) return std::nullopt;
-  return Diagnostic{std::string(line.substr(0, open)), static_cast<int>(*at),
-                    std::string(trim(rest.substr(colon + 2)).substr(0, kMaxLineLength)), {}};
+  return Diagnostic{std::string(line.substr(0, open)),
+                    static_cast<int>(*at),
+                    std::string(trim(rest.substr(colon + 2)).substr(0, kMaxLineLength)),
+                    {}};
 }
 
 /// `ptxas application ptx input, line 29; error   : text` or `ptxas error   : text`.
@@ -162,11 +169,12 @@ Error unexplained_error(const CompileReply& reply, const Program& program) {
   // Under -v ptxas drops its message about static shared memory (seen in 13.0 and 13.5).
   int64_t smem = parse_ptxas_log(reply.log, program.entry).static_smem_bytes;
   if (smem > kMaxStaticSmem)
-    return {Exit::kFailed, fmt::format("static shared memory: {} > {} bytes; beyond that it must be dynamic", smem,
-                                       kMaxStaticSmem)};
+    return {Exit::kFailed, fmt::format("static shared memory: {} > {} bytes; beyond that it must be dynamic",
+                                       smem, kMaxStaticSmem)};
   for (std::string_view line : split_lines(reply.log)) {
     if (starts_with(line, "ptxas info") || starts_with(line, "ptxas  ") || trim(line).empty()) continue;
-    return {Exit::kFailed, fmt::format("NVRTC failed: {}: {}", reply.status_name, trim(line).substr(0, kMaxLineLength))};
+    return {Exit::kFailed,
+            fmt::format("NVRTC failed: {}: {}", reply.status_name, trim(line).substr(0, kMaxLineLength))};
   }
   return {Exit::kFailed, fmt::format("NVRTC failed: {}, without a reason", reply.status_name)};
 }
@@ -189,7 +197,8 @@ PtxasReport parse_ptxas_log(std::string_view log, std::string_view entry) {
     if (!ours) continue;
     if (contains(line, "bytes stack frame")) {
       report.stack_bytes += number_before(line, " bytes stack frame");
-      report.spill_bytes += number_before(line, " bytes spill stores") + number_before(line, " bytes spill loads");
+      report.spill_bytes +=
+          number_before(line, " bytes spill stores") + number_before(line, " bytes spill loads");
     }
     if (contains(line, ": Used ")) {
       report.found = true;
@@ -218,11 +227,14 @@ Error compile_error(const CompileReply& reply, const Program& program) {
   error.where = source_position(errors[0], reply, program);
   for (size_t i = 0; i < errors.size() && i < kMaxErrors; ++i) {
     const Diagnostic& each = errors[i];
-    if (i > 0) error.notes.push_back(position_text(source_position(each, reply, program)) + "error: " + each.message);
-    if (!each.excerpt.empty()) error.notes.push_back(fmt::format("in the generated source, {}:{}:", each.file, each.line));
+    if (i > 0)
+      error.notes.push_back(position_text(source_position(each, reply, program)) + "error: " + each.message);
+    if (!each.excerpt.empty())
+      error.notes.push_back(fmt::format("in the generated source, {}:{}:", each.file, each.line));
     error.notes.insert(error.notes.end(), each.excerpt.begin(), each.excerpt.end());
   }
-  if (errors.size() > kMaxErrors) error.notes.push_back(fmt::format("and {} more errors", errors.size() - kMaxErrors));
+  if (errors.size() > kMaxErrors)
+    error.notes.push_back(fmt::format("and {} more errors", errors.size() - kMaxErrors));
   return error;
 }
 

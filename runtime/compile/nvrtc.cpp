@@ -124,9 +124,9 @@ Result<Nvrtc> Nvrtc::open(const std::string& path) {
   Nvrtc nvrtc;
   if (!api->nvrtcVersion || api->nvrtcVersion(&nvrtc.major_, &nvrtc.minor_) != 0)
     return Error{Exit::kUnavailable, fmt::format("{}: not an NVRTC library", path)};
-  if (nvrtc.major_ < kMinNvrtcMajor)
-    return Error{Exit::kUnavailable, fmt::format("{}: NVRTC {}.{} is too old, {}.0 or newer is needed", path,
-                                                 nvrtc.major_, nvrtc.minor_, kMinNvrtcMajor)};
+  if (std::pair(nvrtc.major_, nvrtc.minor_) < std::pair(kMinNvrtcMajor, kMinNvrtcMinor))
+    return Error{Exit::kUnavailable, fmt::format("{}: NVRTC {}.{} is too old, {}.{} or newer is needed", path,
+                                                 nvrtc.major_, nvrtc.minor_, kMinNvrtcMajor, kMinNvrtcMinor)};
   if (!missing.empty()) return Error{Exit::kUnavailable, fmt::format("{}: has no {}", path, missing)};
   nvrtc.path_ = path;
   Dl_info symbol = {};

@@ -13,8 +13,9 @@
 
 namespace roofgen {
 
-/// The oldest NVRTC roofgen accepts: 12.0 knows sm_90 and takes --ptxas-options.
-inline constexpr int kMinNvrtcMajor = 12;
+/// The oldest NVRTC roofgen accepts. 12.0 has all that is needed but crashes under -lineinfo on ordinary
+/// kernels (seen with 12.0.140); 12.1 does not.
+inline constexpr int kMinNvrtcMajor = 12, kMinNvrtcMinor = 1;
 
 /// The name NVRTC is told the source has. Never a real path: it ends up in messages and line tables.
 inline constexpr const char* kSourceName = "kernel.cu";
@@ -26,8 +27,8 @@ struct CompileRequest {
   std::vector<std::pair<std::string, std::string>> headers;  ///< name as included, text
 };
 
-/// NVRTC's answer: nvrtcResult (0: success, 6: the source has errors), the whole log, and what there is of PTX
-/// and CUBIN (PTX is there too when only ptxas failed).
+/// NVRTC's answer: nvrtcResult (0: success, 6: the source has errors), the whole log, and what there is of
+/// PTX and CUBIN (PTX is there too when only ptxas failed).
 struct CompileReply {
   int status = 0;
   std::string status_name;
@@ -39,10 +40,10 @@ inline constexpr int kNvrtcCompilationError = 6;
 
 /// Where to look; made from the environment by `nvrtc_info()`, by hand in tests.
 struct NvrtcSearch {
-  std::string chosen;         ///< file or directory; when set it is the only place looked at
-  std::string executable_dir; ///< a private prefix `nvrtc/` is looked for here and up to three levels above
+  std::string chosen;          ///< file or directory; when set it is the only place looked at
+  std::string executable_dir;  ///< a private prefix `nvrtc/` is looked for here and up to three levels above
   std::vector<std::string> toolkits;  ///< CUDA roots, best first
-  bool loader_path = true;    ///< also plain names, through the dynamic loader
+  bool loader_path = true;            ///< also plain names, through the dynamic loader
 };
 NvrtcSearch nvrtc_search_from_environment();
 

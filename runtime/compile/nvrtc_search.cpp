@@ -171,10 +171,11 @@ Result<Nvrtc> find_nvrtc(const NvrtcSearch& search, NvrtcInfo* info) {
     info->include_dir = find_headers(library->path(), search);
     return library;
   }
-  Error error{Exit::kUnavailable,
-              fmt::format("NVRTC (libnvrtc.so, CUDA {}.0 or newer) was not found; install a CUDA toolkit or set "
-                          "ROOFGEN_NVRTC to its library",
-                          kMinNvrtcMajor)};
+  Error error{
+      Exit::kUnavailable,
+      fmt::format("NVRTC (libnvrtc.so, CUDA {}.{} or newer) was not found; install a CUDA toolkit or set "
+                  "ROOFGEN_NVRTC to its library",
+                  kMinNvrtcMajor, kMinNvrtcMinor)};
   error.notes = info->searched;
   return error;
 }

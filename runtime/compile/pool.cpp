@@ -27,6 +27,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr int kWallFactor = 10;
+
 /// What a dead worker left on its standard error: the last lines, for the notes of an Error.
 std::vector<std::string> tail_of(int fd) {
   constexpr size_t kTail = 2000;
@@ -81,7 +83,13 @@ class WorkerPool::Worker {
   int socket() const { return socket_; }
   bool has_output() const { return !out_.empty(); }
   size_t index() const { return index_; }
-  Clock::time_point deadline() const { return started_ + options_.timeout; }
+  /// What is left of the request's time. CPU time, so that a busy machine rejects no candidate that an
+  /// idle one accepts; wall clock only as a far bound, for a process that does nothing at all.
+  std::chrono::milliseconds time_left() const {
+    auto of_cpu = options_.timeout - (cpu_time() - cpu_started_);
+    auto of_wall = kWallFactor * options_.timeout - (Clock::now() - started_);
+    return std::chrono::ceil<std::chrono::milliseconds>(std::min<Clock::duration>(of_cpu, of_wall));
+  }
   double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
 
   Result<void> begin(size_t index, const CompileRequest& request) {
@@ -90,6 +98,7 @@ class WorkerPool::Worker {
     busy_ = true;
     index_ = index;
     started_ = Clock::now();
+    cpu_started_ = cpu_time();
     out_ += encode_frame(encode_request(request));
     return {};
   }
@@ -113,10 +122,17 @@ class WorkerPool::Worker {
     return std::nullopt;
   }
 
-  Error time_out() {
+  Error abandon(const std::string& why) {
     stop();
-    return {Exit::kFailed, fmt::format("compiling took longer than {} s",
-                                       std::chrono::duration<double>(options_.timeout).count())};
+    return {Exit::kFailed, "waiting for the compiler process failed: " + why};
+  }
+
+  Error time_out() {
+    bool of_cpu = cpu_time() - cpu_started_ >= options_.timeout;
+    std::chrono::duration<double> limit = options_.timeout * (of_cpu ? 1 : kWallFactor);
+    stop();
+    return {Exit::kFailed, fmt::format("compiling took longer than {} s {}", limit.count(),
+                                       of_cpu ? "of CPU time" : "by the clock")};
   }
 
   void stop() {
@@ -137,7 +153,8 @@ class WorkerPool::Worker {
     SpawnPlan plan(pair[1], errors_);
     std::string program = "roofgen", argument = "__compile-worker";
     char* argv[] = {program.data(), argument.data(), nullptr};
-    int failed = posix_spawn(&pid_, options_.executable.c_str(), &plan.actions, &plan.attributes, argv, environ);
+    int failed =
+        posix_spawn(&pid_, options_.executable.c_str(), &plan.actions, &plan.attributes, argv, environ);
     close(pair[1]);
     if (failed != 0) {
       pid_ = 0;
@@ -146,6 +163,13 @@ class WorkerPool::Worker {
     }
     out_ = encode_frame({options_.library, std::to_string(options_.memory_limit_bytes)});
     return {};
+  }
+
+  std::chrono::nanoseconds cpu_time() const {
+    clockid_t clock;
+    timespec used = {};
+    if (clock_getcpuclockid(pid_, &clock) != 0 || clock_gettime(clock, &used) != 0) return {};
+    return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
   }
 
   Error cannot_start(int code) const {
@@ -217,6 +241,7 @@ class WorkerPool::Worker {
   bool busy_ = false;
   size_t index_ = 0;
   Clock::time_point started_;
+  std::chrono::nanoseconds cpu_started_{0};
   std::string in_, out_;
 };
 
@@ -231,7 +256,10 @@ class WorkerPool::Service {
   };
 
   Service(std::vector<std::unique_ptr<Worker>>& workers, const std::vector<CompileRequest>& requests)
-      : workers_(workers), requests_(requests), stop_event_(eventfd(0, EFD_CLOEXEC)), thread_([this] { loop(); }) {}
+      : workers_(workers),
+        requests_(requests),
+        stop_event_(eventfd(0, EFD_CLOEXEC)),
+        thread_([this] { loop(); }) {}
 
   ~Service() {
     uint64_t one = 1;
@@ -268,13 +296,12 @@ class WorkerPool::Service {
     }
   }
 
-  /// Milliseconds to the first deadline, rounded up; -1 when no worker is busy.
+  /// Milliseconds to the first time-out, rounded up; -1 when no worker is busy.
   int poll_timeout() const {
     int timeout = -1;
     for (const auto& worker : workers_) {
       if (!worker->busy()) continue;
-      auto left = std::chrono::ceil<std::chrono::milliseconds>(worker->deadline() - Clock::now()).count();
-      int ms = static_cast<int>(std::clamp<decltype(left)>(left, 0, 60'000));
+      int ms = static_cast<int>(std::clamp<int64_t>(worker->time_left().count(), 0, 60'000));
       timeout = timeout < 0 ? ms : std::min(timeout, ms);
     }
     return timeout;
@@ -292,13 +319,18 @@ class WorkerPool::Service {
         busy.push_back(worker.get());
       }
       if (busy.empty()) return;
-      if (poll(polled.data(), polled.size(), poll_timeout()) < 0 && errno != EINTR) return;
+      if (poll(polled.data(), polled.size(), poll_timeout()) < 0) {
+        if (errno == EINTR) continue;
+        std::string why = std::strerror(errno);
+        for (Worker* worker : busy) finish(worker->index(), worker->abandon(why), worker->seconds());
+        continue;
+      }
       if (polled[0].revents) return;
       for (size_t i = 0; i < busy.size(); ++i) {
         Worker& worker = *busy[i];
         if (auto reply = worker.serve(polled[i + 1].revents)) {
           finish(worker.index(), std::move(*reply), worker.seconds());
-        } else if (Clock::now() >= worker.deadline()) {
+        } else if (worker.time_left().count() <= 0) {
           finish(worker.index(), worker.time_out(), worker.seconds());
         }
       }

@@ -13,8 +13,8 @@
 
 namespace roofgen {
 
-inline constexpr int kWorkerSocket = 0;    ///< a worker's end of the socket is its standard input
-inline constexpr int kWorkerFailed = -1;   ///< status of a reply when the worker has no NVRTC
+inline constexpr int kWorkerSocket = 0;   ///< a worker's end of the socket is its standard input
+inline constexpr int kWorkerFailed = -1;  ///< status of a reply when the worker has no NVRTC
 
 Fields encode_request(const CompileRequest& request);
 std::optional<CompileRequest> decode_request(const Fields& fields);
@@ -25,8 +25,8 @@ struct PoolOptions {
   std::string executable = "/proc/self/exe";  ///< run with the one argument `__compile-worker`
   std::string library;                        ///< absolute path of NVRTC
   int jobs = 1;
-  std::chrono::milliseconds timeout{20000};   ///< wall clock, per request
-  uint64_t memory_limit_bytes = 0;            ///< 0: none
+  std::chrono::milliseconds timeout{20000};  ///< CPU time per request; ten times as long by the clock
+  uint64_t memory_limit_bytes = 0;           ///< 0: none
 };
 
 class WorkerPool {

@@ -13,11 +13,13 @@ Error unavailable(std::string message) { return {Exit::kUnavailable, std::move(m
 /// cuInit fails for a few well-known reasons; each gets its own sentence.
 Error init_error(const Driver& driver, Status status, const std::string& library) {
   switch (status) {
-    case kNoDevice: return unavailable("the CUDA driver finds no GPU");
+    case kNoDevice:
+      return unavailable("the CUDA driver finds no GPU");
     case kStubLibrary:
       return unavailable(library + " is the stub that a CUDA toolkit links against, not a driver");
     case kSystemDriverMismatch:
-      return unavailable("the CUDA driver library and the kernel module are of different versions; a reboot helps");
+      return unavailable(
+          "the CUDA driver library and the kernel module are of different versions; a reboot helps");
     default: {
       Error error = driver.check(status, "starting the CUDA driver").error();
       error.exit = Exit::kUnavailable;
@@ -46,12 +48,14 @@ Result<std::unique_ptr<Driver>> Driver::open(const std::string& library) {
 #define ROOFGEN_BIND(member, symbol, ...) bind(driver->member, symbol);
   ROOFGEN_CUDA_ENTRY_POINTS(ROOFGEN_BIND)
 #undef ROOFGEN_BIND
-  // The version first: it needs no initialisation, and an old driver is the likely cause of whatever else fails.
+  // The version first: it needs no initialisation, and an old driver is the likely cause of whatever else
+  // fails.
   if (driver->driver_version && driver->driver_version(&driver->version) == 0 &&
       driver->version < kMinDriverVersion)
     return unavailable(fmt::format("the CUDA driver is too old: it supports CUDA {}, {} or newer is needed",
                                    version_text(driver->version), version_text(kMinDriverVersion)));
-  if (!missing.empty()) return unavailable(fmt::format("{} is no CUDA driver: it has no {}", library, missing));
+  if (!missing.empty())
+    return unavailable(fmt::format("{} is no CUDA driver: it has no {}", library, missing));
   if (Status status = driver->init(0); status != 0) return init_error(*driver, status, library);
   return driver;
 }

@@ -12,10 +12,10 @@
 
 namespace roofgen::cuda {
 
-using Status = int;       // CUresult
-using Device = int;       // CUdevice
-using Address = uint64_t; // CUdeviceptr; 64-bit on every host roofgen runs on
-using Handle = void*;     // CUcontext, CUmodule, CUfunction, CUevent, CUstream
+using Status = int;        // CUresult
+using Device = int;        // CUdevice
+using Address = uint64_t;  // CUdeviceptr; 64-bit on every host roofgen runs on
+using Handle = void*;      // CUcontext, CUmodule, CUfunction, CUevent, CUstream
 
 // Numbers from cuda.h, the same in every release since they appeared.
 inline constexpr Status kStubLibrary = 34;
@@ -36,33 +36,33 @@ inline constexpr int kMinDriverVersion = 12000;
 
 // member, exported symbol (the _v2 ones are what cuda.h renames to), parameters. cuEventElapsedTime
 // is the unversioned one: _v2 exists only since 12.8 and differs in error codes alone.
-#define ROOFGEN_CUDA_ENTRY_POINTS(X)                                                                            \
-  X(init, "cuInit", unsigned)                                                                                   \
-  X(driver_version, "cuDriverGetVersion", int*)                                                                 \
-  X(error_name, "cuGetErrorName", Status, const char**)                                                         \
-  X(error_string, "cuGetErrorString", Status, const char**)                                                     \
-  X(device_count, "cuDeviceGetCount", int*)                                                                     \
-  X(device, "cuDeviceGet", Device*, int)                                                                        \
-  X(device_name, "cuDeviceGetName", char*, int, Device)                                                         \
-  X(device_attribute, "cuDeviceGetAttribute", int*, int, Device)                                                \
-  X(retain_context, "cuDevicePrimaryCtxRetain", Handle*, Device)                                                \
-  X(release_context, "cuDevicePrimaryCtxRelease_v2", Device)                                                    \
-  X(set_context, "cuCtxSetCurrent", Handle)                                                                     \
-  X(load_module, "cuModuleLoadDataEx", Handle*, const void*, unsigned, int*, void**)                            \
-  X(unload_module, "cuModuleUnload", Handle)                                                                    \
-  X(function, "cuModuleGetFunction", Handle*, Handle, const char*)                                              \
-  X(set_function_attribute, "cuFuncSetAttribute", Handle, int, int)                                             \
-  X(launch, "cuLaunchKernel", Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,     \
-    Handle, void**, void**)                                                                                     \
-  X(allocate, "cuMemAlloc_v2", Address*, size_t)                                                                \
-  X(free, "cuMemFree_v2", Address)                                                                              \
-  X(copy_in, "cuMemcpyHtoD_v2", Address, const void*, size_t)                                                   \
-  X(copy_out, "cuMemcpyDtoH_v2", void*, Address, size_t)                                                        \
-  X(fill, "cuMemsetD8_v2", Address, unsigned char, size_t)                                                      \
-  X(create_event, "cuEventCreate", Handle*, unsigned)                                                           \
-  X(destroy_event, "cuEventDestroy_v2", Handle)                                                                 \
-  X(record_event, "cuEventRecord", Handle, Handle)                                                              \
-  X(wait_event, "cuEventSynchronize", Handle)                                                                   \
+#define ROOFGEN_CUDA_ENTRY_POINTS(X)                                                                        \
+  X(init, "cuInit", unsigned)                                                                               \
+  X(driver_version, "cuDriverGetVersion", int*)                                                             \
+  X(error_name, "cuGetErrorName", Status, const char**)                                                     \
+  X(error_string, "cuGetErrorString", Status, const char**)                                                 \
+  X(device_count, "cuDeviceGetCount", int*)                                                                 \
+  X(device, "cuDeviceGet", Device*, int)                                                                    \
+  X(device_name, "cuDeviceGetName", char*, int, Device)                                                     \
+  X(device_attribute, "cuDeviceGetAttribute", int*, int, Device)                                            \
+  X(retain_context, "cuDevicePrimaryCtxRetain", Handle*, Device)                                            \
+  X(release_context, "cuDevicePrimaryCtxRelease_v2", Device)                                                \
+  X(set_context, "cuCtxSetCurrent", Handle)                                                                 \
+  X(load_module, "cuModuleLoadDataEx", Handle*, const void*, unsigned, int*, void**)                        \
+  X(unload_module, "cuModuleUnload", Handle)                                                                \
+  X(function, "cuModuleGetFunction", Handle*, Handle, const char*)                                          \
+  X(set_function_attribute, "cuFuncSetAttribute", Handle, int, int)                                         \
+  X(launch, "cuLaunchKernel", Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
+    Handle, void**, void**)                                                                                 \
+  X(allocate, "cuMemAlloc_v2", Address*, size_t)                                                            \
+  X(free, "cuMemFree_v2", Address)                                                                          \
+  X(copy_in, "cuMemcpyHtoD_v2", Address, const void*, size_t)                                               \
+  X(copy_out, "cuMemcpyDtoH_v2", void*, Address, size_t)                                                    \
+  X(fill, "cuMemsetD8_v2", Address, unsigned char, size_t)                                                  \
+  X(create_event, "cuEventCreate", Handle*, unsigned)                                                       \
+  X(destroy_event, "cuEventDestroy_v2", Handle)                                                             \
+  X(record_event, "cuEventRecord", Handle, Handle)                                                          \
+  X(wait_event, "cuEventSynchronize", Handle)                                                               \
   X(elapsed_ms, "cuEventElapsedTime", float*, Handle, Handle)
 
 /// The entry points, bound. Loaded once and never unloaded: the driver does not survive that.

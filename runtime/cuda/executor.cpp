@@ -41,7 +41,8 @@ class CudaExecutor : public Executor {
     ROOFGEN_CHECK(cu.check(cu.device_count(&count), "counting GPUs"));
     if (count == 0) return Error{Exit::kUnavailable, "the CUDA driver finds no GPU"};
     if (ordinal < 0 || ordinal >= count)
-      return Error{Exit::kUsage, fmt::format("there is no GPU {}; this machine has {}, counted from 0", ordinal, count)};
+      return Error{Exit::kUsage,
+                   fmt::format("there is no GPU {}; this machine has {}, counted from 0", ordinal, count)};
     ROOFGEN_CHECK(cu.check(cu.device(&self->device_, ordinal), "opening the GPU"));
     ROOFGEN_CHECK(self->describe());
     ROOFGEN_CHECK(cu.check(cu.retain_context(&self->context_, self->device_), "creating a context"));
@@ -69,7 +70,8 @@ class CudaExecutor : public Executor {
     ROOFGEN_CHECK(enter());
     Address address = 0;
     Status status = driver_->allocate(&address, std::max<uint64_t>(bytes, 1));
-    ROOFGEN_CHECK(driver_->check(status, fmt::format("allocating {} bytes of GPU memory for {}", bytes, label)));
+    ROOFGEN_CHECK(
+        driver_->check(status, fmt::format("allocating {} bytes of GPU memory for {}", bytes, label)));
     allocations_[address] = {bytes, std::move(label), !fill};
     Result<void> filled = fill ? copy_from(fill, address, bytes) : poison({address});
     if (!filled) {
@@ -95,15 +97,17 @@ class CudaExecutor : public Executor {
   Result<void> read(DevicePtr from, std::span<std::byte> to, std::vector<bool>* written) override {
     ROOFGEN_CHECK(enter());
     ROOFGEN_TRY(const Allocation* source, find(from, to.size()));
-    ROOFGEN_CHECK(driver_->check(driver_->copy_out(to.data(), from.address, to.size()), "reading " + source->label));
+    ROOFGEN_CHECK(
+        driver_->check(driver_->copy_out(to.data(), from.address, to.size()), "reading " + source->label));
     if (!written) return {};
     written->assign(to.size(), true);
     if (!source->poisoned) return {};
     for (size_t begin = 0; begin < to.size();) {
       size_t end = std::min<size_t>(to.size(), begin + 4 - (from.address + begin) % 4);
-      if (std::all_of(&to[begin], &to[begin] + (end - begin), [](std::byte b) { return b == std::byte{kPoison}; }))
-        std::fill(written->begin() + static_cast<ptrdiff_t>(begin), written->begin() + static_cast<ptrdiff_t>(end),
-                  false);
+      if (std::all_of(&to[begin], &to[begin] + (end - begin),
+                      [](std::byte b) { return b == std::byte{kPoison}; }))
+        std::fill(written->begin() + static_cast<ptrdiff_t>(begin),
+                  written->begin() + static_cast<ptrdiff_t>(end), false);
       begin = end;
     }
     return {};
@@ -150,8 +154,8 @@ class CudaExecutor : public Executor {
     if (at == modules_.end()) return Error{Exit::kFailed, fmt::format("module {} is not loaded", module.id)};
     const Module& kernel = at->second;
     if (launch.smem_bytes > max_smem_)
-      return Error{Exit::kFailed, fmt::format("kernel {} needs {} bytes of shared memory; {} has {}", kernel.entry,
-                                              launch.smem_bytes, info_.device_name, max_smem_)};
+      return Error{Exit::kFailed, fmt::format("kernel {} needs {} bytes of shared memory; {} has {}",
+                                              kernel.entry, launch.smem_bytes, info_.device_name, max_smem_)};
     // Without this opt-in a launch is limited to 48 KiB.
     ROOFGEN_CHECK(driver_->check(driver_->set_function_attribute(kernel.function, kFunctionMaxDynamicSmem,
                                                                  static_cast<int>(launch.smem_bytes)),
@@ -164,8 +168,8 @@ class CudaExecutor : public Executor {
     std::string doing = "running kernel " + kernel.entry;
     ROOFGEN_CHECK(driver_->check(driver_->record_event(start_, nullptr), doing));
     ROOFGEN_CHECK(driver_->check(
-        driver_->launch(kernel.function, launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x, launch.block.y,
-                        launch.block.z, launch.smem_bytes, nullptr, pointers.data(), nullptr),
+        driver_->launch(kernel.function, launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x,
+                        launch.block.y, launch.block.z, launch.smem_bytes, nullptr, pointers.data(), nullptr),
         doing));
     ROOFGEN_CHECK(driver_->check(driver_->record_event(stop_, nullptr), doing));
     if (Result<void> waited = driver_->check(driver_->wait_event(stop_), doing); !waited) {
@@ -196,9 +200,12 @@ class CudaExecutor : public Executor {
   Result<void> describe() {
     char name[256] = {};
     int major = 0, minor = 0, smem = 0;
-    ROOFGEN_CHECK(driver_->check(driver_->device_name(name, sizeof name - 1, device_), "asking for the GPU's name"));
-    ROOFGEN_CHECK(driver_->check(driver_->device_attribute(&major, kAttributeMajor, device_), "asking for the arch"));
-    ROOFGEN_CHECK(driver_->check(driver_->device_attribute(&minor, kAttributeMinor, device_), "asking for the arch"));
+    ROOFGEN_CHECK(
+        driver_->check(driver_->device_name(name, sizeof name - 1, device_), "asking for the GPU's name"));
+    ROOFGEN_CHECK(
+        driver_->check(driver_->device_attribute(&major, kAttributeMajor, device_), "asking for the arch"));
+    ROOFGEN_CHECK(
+        driver_->check(driver_->device_attribute(&minor, kAttributeMinor, device_), "asking for the arch"));
     ROOFGEN_CHECK(driver_->check(driver_->device_attribute(&smem, kAttributeMaxSmemOptIn, device_),
                                  "asking for the shared memory size"));
     info_ = {"cuda", name, fmt::format("sm_{}{}", major, minor)};
@@ -227,7 +234,8 @@ class CudaExecutor : public Executor {
     for (uint64_t offset = 0; offset < bytes; offset += staging.size()) {
       std::span<std::byte> part(staging.data(), std::min<uint64_t>(staging.size(), bytes - offset));
       fill(offset, part);
-      ROOFGEN_CHECK(driver_->check(driver_->copy_in(to + offset, part.data(), part.size()), "filling a buffer"));
+      ROOFGEN_CHECK(
+          driver_->check(driver_->copy_in(to + offset, part.data(), part.size()), "filling a buffer"));
     }
     return {};
   }
@@ -238,7 +246,8 @@ class CudaExecutor : public Executor {
     if (after == allocations_.begin()) return not_allocated(ptr.address, bytes);
     const auto& [base, allocation] = *std::prev(after);
     uint64_t offset = ptr.address - base;
-    if (offset > allocation.bytes || bytes > allocation.bytes - offset) return not_allocated(ptr.address, bytes);
+    if (offset > allocation.bytes || bytes > allocation.bytes - offset)
+      return not_allocated(ptr.address, bytes);
     return &allocation;
   }
 

@@ -68,7 +68,9 @@ TEST_F(Compile, GivesPtxCubinAndRegisters) {
   ASSERT_TRUE(outcomes[0].binary) << to_string(outcomes[0].binary.error());
   const Binary& binary = *outcomes[0].binary;
   EXPECT_NE(binary.ptx.find(".entry kern"), std::string::npos);
-  EXPECT_EQ(binary.cubin.substr(0, 4), "\x7f" "ELF");
+  EXPECT_EQ(binary.cubin.substr(0, 4),
+            "\x7f"
+            "ELF");
   EXPECT_GT(binary.registers, 0);
   EXPECT_EQ(binary.spill_bytes, 0);
   EXPECT_EQ(binary.stack_bytes, 0);
@@ -81,19 +83,19 @@ TEST_F(Compile, GivesPtxCubinAndRegisters) {
 
 TEST_F(Compile, ReportsSpillsStackAndSharedMemory) {
   auto with = compiler();
-  auto outcomes = compile(*with, {program(
-      "extern \"C\" __global__ void __launch_bounds__(1024, 2) kern(float* x) {\n"
-      "  __shared__ float s[64];\n"
-      "  float a[64];\n"
-      "#pragma unroll\n"
-      "  for (int i = 0; i < 64; ++i) a[i] = x[i * 32];\n"
-      "  s[threadIdx.x % 64] = a[threadIdx.x % 64];\n"
-      "  __syncthreads();\n"
-      "#pragma unroll\n"
-      "  for (int i = 0; i < 64; ++i) a[i] = a[i] * a[(i * 7 + 3) % 64] + s[i];\n"
-      "#pragma unroll\n"
-      "  for (int i = 0; i < 64; ++i) x[i * 64] = a[i] * a[63 - i];\n"
-      "}\n")});
+  auto outcomes =
+      compile(*with, {program("extern \"C\" __global__ void __launch_bounds__(1024, 2) kern(float* x) {\n"
+                              "  __shared__ float s[64];\n"
+                              "  float a[64];\n"
+                              "#pragma unroll\n"
+                              "  for (int i = 0; i < 64; ++i) a[i] = x[i * 32];\n"
+                              "  s[threadIdx.x % 64] = a[threadIdx.x % 64];\n"
+                              "  __syncthreads();\n"
+                              "#pragma unroll\n"
+                              "  for (int i = 0; i < 64; ++i) a[i] = a[i] * a[(i * 7 + 3) % 64] + s[i];\n"
+                              "#pragma unroll\n"
+                              "  for (int i = 0; i < 64; ++i) x[i * 64] = a[i] * a[63 - i];\n"
+                              "}\n")});
   ASSERT_TRUE(outcomes[0].binary) << to_string(outcomes[0].binary.error());
   const Binary& binary = *outcomes[0].binary;
   EXPECT_EQ(binary.registers, 32);
@@ -106,7 +108,8 @@ TEST_F(Compile, ReportsSpillsStackAndSharedMemory) {
 
 TEST_F(Compile, WarningsAreNotErrors) {
   auto with = compiler();
-  auto outcomes = compile(*with, {program("extern \"C\" __global__ void kern(float* x) { int unused = 3; }\n")});
+  auto outcomes =
+      compile(*with, {program("extern \"C\" __global__ void kern(float* x) { int unused = 3; }\n")});
   ASSERT_TRUE(outcomes[0].binary) << to_string(outcomes[0].binary.error());
   EXPECT_NE(outcomes[0].binary->log.find("warning"), std::string::npos);
 }
@@ -120,11 +123,11 @@ TEST_F(Compile, FileNamesInLineTablesHoldNoDirectory) {
 }
 
 TEST_F(Compile, SourceErrorNamesTheTemplateLine) {
-  Error error = error_of(program(
-      "extern \"C\" __global__ void kern(float* x) {\n"
-      "  x[0] = no_such_thing + 1;\n"
-      "  int y = \"abc\";\n"
-      "}\n"));
+  Error error =
+      error_of(program("extern \"C\" __global__ void kern(float* x) {\n"
+                       "  x[0] = no_such_thing + 1;\n"
+                       "  int y = \"abc\";\n"
+                       "}\n"));
   EXPECT_EQ(error.exit, Exit::kFailed);
   EXPECT_EQ(error.where.file, "demo.cu.jinja");
   EXPECT_EQ(error.where.line, 102);
@@ -136,22 +139,22 @@ TEST_F(Compile, SourceErrorNamesTheTemplateLine) {
 }
 
 TEST_F(Compile, PtxasErrorNamesTheTemplateLine) {
-  Error error = error_of(program(
-      "extern \"C\" __global__ void kern(float* x) {\n"
-      "  x[1] = 3.0f;\n"
-      "  asm volatile(\"bogus.instr %0;\" :: \"f\"(x[0]));\n"
-      "}\n"));
+  Error error =
+      error_of(program("extern \"C\" __global__ void kern(float* x) {\n"
+                       "  x[1] = 3.0f;\n"
+                       "  asm volatile(\"bogus.instr %0;\" :: \"f\"(x[0]));\n"
+                       "}\n"));
   EXPECT_EQ(error.where.file, "demo.cu.jinja");
   EXPECT_EQ(error.where.line, 103);
   EXPECT_NE(error.message.find("ptxas: "), std::string::npos) << error.message;
 }
 
 TEST_F(Compile, TooMuchStaticSharedMemorySaysHowMuch) {
-  Error error = error_of(program(
-      "extern \"C\" __global__ void kern(float* x) {\n"
-      "  __shared__ float s[100000];\n"
-      "  s[threadIdx.x] = x[0]; __syncthreads(); x[1] = s[5];\n"
-      "}\n"));
+  Error error =
+      error_of(program("extern \"C\" __global__ void kern(float* x) {\n"
+                       "  __shared__ float s[100000];\n"
+                       "  s[threadIdx.x] = x[0]; __syncthreads(); x[1] = s[5];\n"
+                       "}\n"));
   EXPECT_EQ(error.message, "static shared memory: 400000 > 49152 bytes; beyond that it must be dynamic");
 }
 
@@ -162,7 +165,8 @@ TEST_F(Compile, MissingEntryIsAnError) {
 }
 
 TEST_F(Compile, MissingHeaderIsAnErrorAtItsLine) {
-  Error error = error_of(program("\n#include <no_such_header.h>\nextern \"C\" __global__ void kern(float* x) {}\n"));
+  Error error =
+      error_of(program("\n#include <no_such_header.h>\nextern \"C\" __global__ void kern(float* x) {}\n"));
   EXPECT_EQ(error.where.line, 102);
   EXPECT_NE(error.message.find("no_such_header.h"), std::string::npos);
 }
@@ -170,10 +174,10 @@ TEST_F(Compile, MissingHeaderIsAnErrorAtItsLine) {
 TEST_F(Compile, CudaHeadersAreFoundAndLeaveNoPath) {
   if (nvrtc_info().include_dir.empty()) GTEST_SKIP() << "no CUDA headers";
   auto with = compiler();
-  auto outcomes = compile(*with, {program(
-      "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
-      "extern \"C\" __global__ void kern(__half* x, __nv_bfloat16* y) {\n"
-      "  x[0] = __hadd(x[1], __float2half(__bfloat162float(y[0])));\n}\n")});
+  auto outcomes =
+      compile(*with, {program("#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
+                              "extern \"C\" __global__ void kern(__half* x, __nv_bfloat16* y) {\n"
+                              "  x[0] = __hadd(x[1], __float2half(__bfloat162float(y[0])));\n}\n")});
   ASSERT_TRUE(outcomes[0].binary) << to_string(outcomes[0].binary.error());
   EXPECT_EQ(outcomes[0].binary->ptx.find(nvrtc_info().include_dir), std::string::npos);
 }
@@ -199,8 +203,17 @@ TEST_F(Compile, TimeOutIsAnErrorOfThatCandidateOnly) {
   auto outcomes = compile(*with, {scale_program(1), endless_program(), scale_program(2)});
   EXPECT_TRUE(outcomes[0].binary);
   ASSERT_FALSE(outcomes[1].binary);
-  EXPECT_EQ(outcomes[1].binary.error().message, "compiling took longer than 1.5 s");
+  EXPECT_EQ(outcomes[1].binary.error().message, "compiling took longer than 1.5 s of CPU time");
   EXPECT_TRUE(outcomes[2].binary) << to_string(outcomes[2].binary.error());
+}
+
+TEST_F(Compile, WorkerThatHangsIsGivenUp) {
+  testing::TempDir dir;
+  testing::write_text(dir / "worker", "#!/bin/sh\nexec sleep 600\n");
+  std::filesystem::permissions(dir / "worker", std::filesystem::perms::owner_all);
+  options.worker_executable = dir / "worker";
+  options.timeout = std::chrono::milliseconds(50);
+  EXPECT_EQ(error_of(scale_program(1)).message, "compiling took longer than 0.5 s by the clock");
 }
 
 TEST_F(Compile, MemoryCapIsAnErrorOfThatCandidateOnly) {

@@ -15,7 +15,9 @@ class Cuda : public ::testing::Test {
     ASSERT_NE(library_, nullptr) << dlerror();
     script("");
   }
-  void script(const char* what) { reinterpret_cast<void (*)(const char*)>(dlsym(library_, "fake_cuda_script"))(what); }
+  void script(const char* what) {
+    reinterpret_cast<void (*)(const char*)>(dlsym(library_, "fake_cuda_script"))(what);
+  }
   int live() { return reinterpret_cast<int (*)()>(dlsym(library_, "fake_cuda_live"))(); }
 
   std::unique_ptr<Executor> open() {
@@ -34,7 +36,9 @@ class Cuda : public ::testing::Test {
     Binary out;
     out.arch = "sm_90";
     out.entry = entry;
-    out.cubin = "\x7f" "ELF cubin";
+    out.cubin =
+        "\x7f"
+        "ELF cubin";
     out.ptx = ptx;
     return out;
   }
@@ -43,7 +47,8 @@ class Cuda : public ::testing::Test {
     launch.grid = {4, 1, 1};
     launch.block = {32, 1, 1};
     launch.smem_bytes = smem;
-    launch.args = {{"to", true, to.address, 8}, {"value", false, static_cast<uint32_t>(value), 4},
+    launch.args = {{"to", true, to.address, 8},
+                   {"value", false, static_cast<uint32_t>(value), 4},
                    {"bytes", false, bytes, 8}};
     return launch;
   }
@@ -137,7 +142,8 @@ TEST_F(Cuda, LargeSharedMemoryIsOptedInto) {
   EXPECT_TRUE(gpu->run(*module, fill_launch(*buffer, 1, 16, 200'000), {}));
   auto too_much = gpu->run(*module, fill_launch(*buffer, 1, 16, 240'000), {});
   ASSERT_FALSE(too_much);
-  EXPECT_EQ(too_much.error().message, "kernel fill needs 240000 bytes of shared memory; Fake GPU 0 has 232448");
+  EXPECT_EQ(too_much.error().message,
+            "kernel fill needs 240000 bytes of shared memory; Fake GPU 0 has 232448");
 }
 
 TEST_F(Cuda, FallsBackToPtx) {
@@ -148,7 +154,8 @@ TEST_F(Cuda, FallsBackToPtx) {
   ASSERT_FALSE(no_ptx);
   std::string text = to_string(no_ptx.error());
   EXPECT_NE(text.find("CUDA_ERROR_NO_BINARY_FOR_GPU, 209"), std::string::npos) << text;
-  EXPECT_NE(text.find("compiled for sm_90; Fake GPU 0 is sm_90, its driver supports CUDA 12.8"), std::string::npos);
+  EXPECT_NE(text.find("compiled for sm_90; Fake GPU 0 is sm_90, its driver supports CUDA 12.8"),
+            std::string::npos);
   auto broken = gpu->load(binary("fill", "broken"));
   ASSERT_FALSE(broken);
   EXPECT_NE(to_string(broken.error()).find("ptxas says no"), std::string::npos);
@@ -159,7 +166,8 @@ TEST_F(Cuda, MissingEntryIsAnErrorAndLeaksNothing) {
     auto gpu = open();
     auto module = gpu->load(binary("absent"));
     ASSERT_FALSE(module);
-    EXPECT_NE(module.error().message.find("finding kernel absent: named symbol not found"), std::string::npos);
+    EXPECT_NE(module.error().message.find("finding kernel absent: named symbol not found"),
+              std::string::npos);
   }
   EXPECT_EQ(live(), 0);
 }
@@ -170,8 +178,9 @@ TEST_F(Cuda, FaultIsNamedAndEverythingAfterItSaysSo) {
   auto module = gpu->load(binary("fault"));
   auto fault = gpu->run(*module, fill_launch(*buffer, 1, 16), {});
   ASSERT_FALSE(fault);
-  EXPECT_EQ(fault.error().message,
-            "running kernel fault: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700)");
+  EXPECT_EQ(
+      fault.error().message,
+      "running kernel fault: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700)");
   auto after = gpu->allocate(16, "more");
   ASSERT_FALSE(after);
   EXPECT_EQ(after.error().message, "the GPU context was lost by an earlier fault");
@@ -191,11 +200,12 @@ TEST_F(Cuda, SaysPlainlyWhatIsMissing) {
     const char* script;
     const char* message;
   };
-  for (const Case& each : {Case{"no device", "the CUDA driver finds no GPU"}, Case{"none", "the CUDA driver finds no GPU"},
-                           Case{"old", "the CUDA driver is too old: it supports CUDA 11.4, 12.0 or newer is needed"},
-                           Case{"stub", "is the stub that a CUDA toolkit links against, not a driver"},
-                           Case{"mismatch", "are of different versions"},
-                           Case{"init fails", "starting the CUDA driver: unknown error"}}) {
+  for (const Case& each :
+       {Case{"no device", "the CUDA driver finds no GPU"}, Case{"none", "the CUDA driver finds no GPU"},
+        Case{"old", "the CUDA driver is too old: it supports CUDA 11.4, 12.0 or newer is needed"},
+        Case{"stub", "is the stub that a CUDA toolkit links against, not a driver"},
+        Case{"mismatch", "are of different versions"},
+        Case{"init fails", "starting the CUDA driver: unknown error"}}) {
     Error error = open_error(each.script);
     EXPECT_EQ(error.exit, Exit::kUnavailable) << each.script;
     EXPECT_NE(error.message.find(each.message), std::string::npos) << error.message;

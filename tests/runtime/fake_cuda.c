@@ -6,8 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, STUB = 34, NO_DEVICE = 100, NO_BINARY = 209, INVALID_PTX = 218,
-       INVALID_CONTEXT = 201, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, MISMATCH = 803 };
+enum {
+  OK = 0,
+  INVALID_VALUE = 1,
+  OUT_OF_MEMORY = 2,
+  STUB = 34,
+  NO_DEVICE = 100,
+  NO_BINARY = 209,
+  INVALID_PTX = 218,
+  INVALID_CONTEXT = 201,
+  NOT_FOUND = 500,
+  ILLEGAL_ADDRESS = 700,
+  MISMATCH = 803
+};
 
 static char script[64];
 static int context_token, current_context, retained, faulted, live_modules, live_allocations;
@@ -31,39 +42,76 @@ int cuInit(unsigned flags) {
   if (is("init fails")) return 999;
   return flags == 0 ? OK : INVALID_VALUE;
 }
-int cuDriverGetVersion(int* version) { *version = is("old") ? 11040 : 12080; return OK; }
+int cuDriverGetVersion(int* version) {
+  *version = is("old") ? 11040 : 12080;
+  return OK;
+}
 int cuGetErrorName(int status, const char** name) {
   switch (status) {
-    case OUT_OF_MEMORY: *name = "CUDA_ERROR_OUT_OF_MEMORY"; return OK;
-    case ILLEGAL_ADDRESS: *name = "CUDA_ERROR_ILLEGAL_ADDRESS"; return OK;
-    case NO_BINARY: *name = "CUDA_ERROR_NO_BINARY_FOR_GPU"; return OK;
-    case INVALID_PTX: *name = "CUDA_ERROR_INVALID_PTX"; return OK;
-    case NOT_FOUND: *name = "CUDA_ERROR_NOT_FOUND"; return OK;
-    default: *name = NULL; return INVALID_VALUE;
+    case OUT_OF_MEMORY:
+      *name = "CUDA_ERROR_OUT_OF_MEMORY";
+      return OK;
+    case ILLEGAL_ADDRESS:
+      *name = "CUDA_ERROR_ILLEGAL_ADDRESS";
+      return OK;
+    case NO_BINARY:
+      *name = "CUDA_ERROR_NO_BINARY_FOR_GPU";
+      return OK;
+    case INVALID_PTX:
+      *name = "CUDA_ERROR_INVALID_PTX";
+      return OK;
+    case NOT_FOUND:
+      *name = "CUDA_ERROR_NOT_FOUND";
+      return OK;
+    default:
+      *name = NULL;
+      return INVALID_VALUE;
   }
 }
 int cuGetErrorString(int status, const char** text) {
   switch (status) {
-    case OUT_OF_MEMORY: *text = "out of memory"; return OK;
-    case ILLEGAL_ADDRESS: *text = "an illegal memory access was encountered"; return OK;
-    case NO_BINARY: *text = "no kernel image is available for execution on the device"; return OK;
-    case INVALID_PTX: *text = "a PTX JIT compilation failed"; return OK;
-    case NOT_FOUND: *text = "named symbol not found"; return OK;
-    default: *text = NULL; return INVALID_VALUE;
+    case OUT_OF_MEMORY:
+      *text = "out of memory";
+      return OK;
+    case ILLEGAL_ADDRESS:
+      *text = "an illegal memory access was encountered";
+      return OK;
+    case NO_BINARY:
+      *text = "no kernel image is available for execution on the device";
+      return OK;
+    case INVALID_PTX:
+      *text = "a PTX JIT compilation failed";
+      return OK;
+    case NOT_FOUND:
+      *text = "named symbol not found";
+      return OK;
+    default:
+      *text = NULL;
+      return INVALID_VALUE;
   }
 }
-int cuDeviceGetCount(int* count) { *count = is("none") ? 0 : 2; return OK; }
-int cuDeviceGet(int* device, int ordinal) { *device = 40 + ordinal; return OK; }
+int cuDeviceGetCount(int* count) {
+  *count = is("none") ? 0 : 2;
+  return OK;
+}
+int cuDeviceGet(int* device, int ordinal) {
+  *device = 40 + ordinal;
+  return OK;
+}
 int cuDeviceGetName(char* name, int size, int device) {
   snprintf(name, (size_t)size, "Fake GPU %d", device - 40);
   return OK;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
   if (device < 40) return INVALID_VALUE;
-  if (attribute == 75) *value = 9;
-  else if (attribute == 76) *value = 0;
-  else if (attribute == 97) *value = 232448;
-  else return INVALID_VALUE;
+  if (attribute == 75)
+    *value = 9;
+  else if (attribute == 76)
+    *value = 0;
+  else if (attribute == 97)
+    *value = 232448;
+  else
+    return INVALID_VALUE;
   return OK;
 }
 int cuDevicePrimaryCtxRetain(void** context, int device) {
@@ -72,7 +120,10 @@ int cuDevicePrimaryCtxRetain(void** context, int device) {
   *context = &context_token;
   return device >= 40 ? OK : INVALID_VALUE;
 }
-int cuDevicePrimaryCtxRelease_v2(int device) { --retained; return device >= 40 ? OK : INVALID_VALUE; }
+int cuDevicePrimaryCtxRelease_v2(int device) {
+  --retained;
+  return device >= 40 ? OK : INVALID_VALUE;
+}
 int cuCtxSetCurrent(void* context) {
   current_context = context == &context_token;
   return faulted ? faulted : OK;
@@ -80,7 +131,12 @@ int cuCtxSetCurrent(void* context) {
 int cuModuleLoadDataEx(void** module, const void* image, unsigned count, int* options, void** values) {
   int failed = ready();
   if (failed) return failed;
-  if (memcmp(image, "\x7f" "ELF", 4) == 0 && is("wants ptx")) return NO_BINARY;
+  if (memcmp(image,
+             "\x7f"
+             "ELF",
+             4) == 0 &&
+      is("wants ptx"))
+    return NO_BINARY;
   if (strstr(image, "broken")) {
     for (unsigned i = 0; i < count; ++i)
       if (options[i] == 5) strcpy(values[i], "ptxas says no");
@@ -90,7 +146,10 @@ int cuModuleLoadDataEx(void** module, const void* image, unsigned count, int* op
   *module = (void*)image;
   return OK;
 }
-int cuModuleUnload(void* module) { --live_modules; return module ? OK : INVALID_VALUE; }
+int cuModuleUnload(void* module) {
+  --live_modules;
+  return module ? OK : INVALID_VALUE;
+}
 
 /* fill(p, byte, n): writes. fault(): an illegal access, found when waited for. */
 static const char* const kernels[] = {"fill", "fault"};
@@ -110,11 +169,12 @@ int cuFuncSetAttribute(void* function, int attribute, int value) {
   max_dynamic_smem = value > (48 << 10) ? value : 48 << 10;
   return OK;
 }
-int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned smem, void* stream, void** arguments, void** extra) {
+int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned smem, void* stream, void** arguments, void** extra) {
   int failed = ready();
   if (failed) return failed;
-  if ((int)smem > max_dynamic_smem || stream || extra || gx * gy * gz == 0 || bx * by * bz > 1024) return INVALID_VALUE;
+  if ((int)smem > max_dynamic_smem || stream || extra || gx * gy * gz == 0 || bx * by * bz > 1024)
+    return INVALID_VALUE;
   if (strcmp(function, "fault") == 0) {
     faulted = ILLEGAL_ADDRESS;
     return OK;

@@ -36,7 +36,8 @@ TEST(Frame, DamagedBytesAreNeverTrusted) {
   std::mt19937 random(1);
   for (int i = 0; i < 20000; ++i) {
     std::string buffer = wire;
-    for (int flips = 0; flips < 3; ++flips) buffer[random() % buffer.size()] ^= static_cast<char>(1 << random() % 8);
+    for (int flips = 0; flips < 3; ++flips)
+      buffer[random() % buffer.size()] ^= static_cast<char>(1 << random() % 8);
     bool bad = false;
     auto fields = take_frame(buffer, &bad);
     if (fields) {

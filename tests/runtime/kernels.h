@@ -24,7 +24,9 @@ inline Program scale_program(int tag) {
   return program(
       "extern \"C\" __global__ void kern(float* x, int n) {\n"
       "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-      "  if (i < n) x[i] *= " + std::to_string(tag) + ".5f;\n"
+      "  if (i < n) x[i] *= " +
+      std::to_string(tag) +
+      ".5f;\n"
       "}\n");
 }
 

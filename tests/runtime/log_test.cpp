@@ -9,7 +9,8 @@ namespace roofgen {
 namespace {
 
 constexpr const char* kTwoKernels =
-    "ptxas warning : Registers are spilled to local memory in function 'kern', 132 bytes spill stores, 136 bytes "
+    "ptxas warning : Registers are spilled to local memory in function 'kern', 132 bytes spill stores, 136 "
+    "bytes "
     "spill loads\n"
     "ptxas info    : 0 bytes gmem\n"
     "ptxas info    : Compiling entry function 'other' for 'sm_90'\n"
@@ -17,7 +18,8 @@ constexpr const char* kTwoKernels =
     "ptxas         .     64 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
     "ptxas info    : Used 31 registers, used 0 barriers, 64 bytes cumulative stack size\n"
     "ptxas info    : Compile time = 7.402 ms\n"
-    "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored to maintain minimum register requirements.\n"
+    "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored to maintain minimum register "
+    "requirements.\n"
     "ptxas info    : Compiling entry function 'kern' for 'sm_90'\n"
     "ptxas info    : Function properties for kern\n"
     "ptxas         .     320 bytes stack frame, 132 bytes spill stores, 136 bytes spill loads\n"
@@ -80,7 +82,8 @@ const Program kProgram = testing::program("a\nb\nc\n");
 TEST(CompileError, MapsTheLineAndKeepsTheCaret) {
   Error error = error_of(
       "kernel.cu(1): warning #177-D: variable \"dead\" was declared but never referenced\n  a\n  ^\n\n"
-      "kernel.cu(2): error: expected a \";\"\n  b\n   ^\n\n1 error detected in the compilation of \"kernel.cu\".\n",
+      "kernel.cu(2): error: expected a \";\"\n  b\n   ^\n\n1 error detected in the compilation of "
+      "\"kernel.cu\".\n",
       kProgram);
   EXPECT_EQ(to_string(error),
             "demo.cu.jinja:102: error: expected a \";\"\nin the generated source, kernel.cu:2:\n  b\n   ^");
@@ -93,16 +96,20 @@ TEST(CompileError, LineOutsideTheMapStaysInTheGeneratedSource) {
 }
 
 TEST(CompileError, LineDirectivesAreBelieved) {
-  Error error = error_of("templates/attention/fused.cu.jinja(41): error #20: identifier \"x\" is undefined\n", kProgram);
+  Error error = error_of("templates/attention/fused.cu.jinja(41): error #20: identifier \"x\" is undefined\n",
+                         kProgram);
   EXPECT_EQ(error.where.file, "templates/attention/fused.cu.jinja");
   EXPECT_EQ(error.where.line, 41);
   EXPECT_EQ(error.message, "identifier \"x\" is undefined");
 }
 
 TEST(CompileError, PtxLineGoesBackThroughLoc) {
-  std::string ptx = ".visible .entry kern()\n{\n\t.loc\t1 1 0\n\tmov.u32 %r1, 0;\n\t.loc\t1 3 7, function_name L, inlined_at 1 1 0\n\tbogus;\n}\n";
-  Error error = error_of("ptxas application ptx input, line 6; error   : Not a name of any known instruction: 'bogus'\n",
-                         kProgram, ptx);
+  std::string ptx =
+      ".visible .entry kern()\n{\n\t.loc\t1 1 0\n\tmov.u32 %r1, 0;\n\t.loc\t1 3 7, function_name L, "
+      "inlined_at 1 1 0\n\tbogus;\n}\n";
+  Error error = error_of(
+      "ptxas application ptx input, line 6; error   : Not a name of any known instruction: 'bogus'\n",
+      kProgram, ptx);
   EXPECT_EQ(error.where.line, 103);
   EXPECT_EQ(error.message, "ptxas: Not a name of any known instruction: 'bogus'");
 }
@@ -122,9 +129,10 @@ TEST(CompileError, WithoutDiagnosticTheFirstTellingLineIsShown) {
 }
 
 TEST(CompileError, MangledLogsDoNotCrash) {
-  for (std::string log : {"kernel.cu(): error: x", "(1): error: x", "kernel.cu(99999999999999999999): error: x",
-                          "kernel.cu(1): error", "ptxas error", "ptxas application ptx input, line ; error   : x",
-                          "kernel.cu(-1): error: x", "\n\n\n", "'", "ptxas info : Compiling entry function 'kern"}) {
+  for (std::string log :
+       {"kernel.cu(): error: x", "(1): error: x", "kernel.cu(99999999999999999999): error: x",
+        "kernel.cu(1): error", "ptxas error", "ptxas application ptx input, line ; error   : x",
+        "kernel.cu(-1): error: x", "\n\n\n", "'", "ptxas info : Compiling entry function 'kern"}) {
     Error error = error_of(log, kProgram);
     EXPECT_FALSE(error.message.empty()) << log;
     parse_ptxas_log(log, "kern");

@@ -26,7 +26,7 @@ TEST(NvrtcSearch, ChosenPathIsTheOnlyOneTried) {
   auto found = find_nvrtc(search, &info);
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().exit, Exit::kUnavailable);
-  EXPECT_NE(found.error().message.find("CUDA 12.0 or newer"), std::string::npos);
+  EXPECT_NE(found.error().message.find("CUDA 12.1 or newer"), std::string::npos);
   EXPECT_FALSE(info.found);
   ASSERT_EQ(info.searched.size(), 1u);
   EXPECT_NE(info.searched[0].find("/no/such/libnvrtc.so"), std::string::npos);
@@ -76,9 +76,17 @@ TEST(NvrtcSearch, InfoIsComplete) {
   EXPECT_EQ(nvrtc()->build_id().size() % 2, 0u);
 }
 
+TEST(NvrtcSearch, OldReleaseIsRefusedByItsVersion) {
+  NvrtcSearch search;
+  search.chosen = ROOFGEN_OLD_NVRTC;  // a stand-in that only knows its version, 11.8
+  NvrtcInfo info;
+  EXPECT_FALSE(find_nvrtc(search, &info));
+  EXPECT_TRUE(mentions(info.searched, "NVRTC 11.8 is too old, 12.1 or newer is needed"));
+}
+
 TEST(NvrtcSearch, MissingNvrtcIsUnavailable) {
   // In a process of its own, because what was found is kept for the life of a process.
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(
       {
         setenv("ROOFGEN_NVRTC", "/no/such/place/libnvrtc.so", 1);
@@ -97,7 +105,8 @@ TEST(Headers, ClosureFollowsIncludesInsideTheDirectoryOnly) {
   write_text(dir / "include/cccl/nv/target", "target");
   write_text(dir / "secret.h", "secret");
   HeaderSet headers(dir / "include");
-  Headers closure = headers.closure("// #include <b.h>\n#include <a.h>\n#include </etc/passwd>\n#include <unterminated\n");
+  Headers closure =
+      headers.closure("// #include <b.h>\n#include <a.h>\n#include </etc/passwd>\n#include <unterminated\n");
   ASSERT_EQ(closure.size(), 3u);
   EXPECT_EQ(closure[0].first, "a.h");
   EXPECT_EQ(closure[1].first, "b.h");

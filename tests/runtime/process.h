@@ -71,7 +71,8 @@ inline std::vector<pid_t> compile_workers_of(pid_t parent) {
   std::vector<pid_t> out;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     pid_t pid = std::atoi(entry.path().filename().c_str());
-    if (pid <= 0 || read_text(entry.path() / "cmdline").find("__compile-worker") == std::string::npos) continue;
+    if (pid <= 0 || read_text(entry.path() / "cmdline").find("__compile-worker") == std::string::npos)
+      continue;
     if (parent_of(pid) == parent) out.push_back(pid);
   }
   return out;
