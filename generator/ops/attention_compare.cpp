@@ -76,12 +76,14 @@ Result<void> compare_output(const Shape& shape, const RowBand& band, const BandR
     const int64_t r = band.row_begin + i, keys = shape.allowed(r);
     ROOFGEN_CHECK(row.read(((band.batch * shape.q_len + r) * shape.heads + band.head) * shape.d, shape.d));
     const double* expected = &reference.o[i * shape.d];
+    const double* variance = &reference.variance[i * shape.d];
     double squares = 0;
     for (int64_t c = 0; c < shape.d; ++c) squares += expected[c] * expected[c];
-    const double shared = tolerance.output_row(reference.facts[i], keys, std::sqrt(squares / static_cast<double>(shape.d)));
+    const Tolerance::Row shared = tolerance.output_row(reference.facts[i], keys, std::sqrt(squares / static_cast<double>(shape.d)));
     for (int64_t c = 0; c < shape.d; ++c) {
       if (!row.valid[c]) judge.unwritten(r, c);
-      else judge.element(r, c, row.values[c], expected[c], keys > 0 ? tolerance.output(expected[c], keys, shared) : 0);
+      else if (keys == 0) judge.element(r, c, row.values[c], 0, 0);
+      else judge.element(r, c, row.values[c], expected[c], tolerance.output(expected[c], variance[c], shared));
     }
   }
   judge.add_to(out);
@@ -141,12 +143,13 @@ Result<Comparison> compare(const Shape& shape, InputPattern pattern, Output outp
                            const ElementReader& read) {
   Comparison out;
   out.rows = static_cast<uint64_t>(band.row_end - band.row_begin);
-  const Tolerance tolerance(shape, pattern, output == Output::kFused ? Rounding::kFused : Rounding::kUnfused);
+  const Rounding rounding = output == Output::kFused ? Rounding::kFused : Rounding::kUnfused;
+  const Tolerance tolerance(shape, pattern, rounding);
   if (output == Output::kScores) {
     ROOFGEN_CHECK(compare_matrix(shape, pattern, false, band, nullptr, tolerance, read, out));
     return out;
   }
-  const auto reference = reference_of(shape, pattern, band);
+  const auto reference = reference_of(shape, pattern, rounding, band);
   if (output == Output::kProbabilities) {
     ROOFGEN_CHECK(compare_matrix(shape, pattern, true, band, reference.get(), tolerance, read, out));
   } else {

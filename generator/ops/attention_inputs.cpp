@@ -115,11 +115,6 @@ void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, double
   for (int64_t c = 0; c < shape_.d; ++c) out[c] = decode16(bits[c], shape_.dtype);
 }
 
-double rms_of_values(InputPattern pattern) {
-  // (-5)^2 + ... + 10^2 = 440 over 16 equally likely integers.
-  return pattern == InputPattern::kZeroQuery ? std::sqrt(440.0 / 16.0) : 1.0;
-}
-
 int64_t one_hot_target(int64_t row, int64_t allowed) {
   // Every fourth row takes the last key it may see: the edge of the mask and of the tail.
   if (row % 4 == 0) return allowed - 1;

@@ -32,9 +32,6 @@ class Inputs {
   uint16_t q_magnitude_, k_magnitude_;     ///< kOneHot: |element| of Q and of K
 };
 
-/// Root mean square of the elements of V: what a rounding error of P is multiplied with.
-double rms_of_values(InputPattern pattern);
-
 /// The key that a row attends to under kOneHot, given how many it may see (at least 1).
 int64_t one_hot_target(int64_t row, int64_t allowed);
 

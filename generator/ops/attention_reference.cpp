@@ -21,11 +21,11 @@ constexpr int64_t kRowBlock = 4;    // gemm4
 template <class T>
 class Cache {
  public:
-  using Key = std::tuple<int, int64_t, int64_t, int64_t, bool, double, int, int64_t, int64_t, int64_t, int64_t, int64_t>;
+  using Key = std::tuple<int, int, int64_t, int64_t, int64_t, bool, double, int, int64_t, int64_t, int64_t, int64_t, int64_t>;
   explicit Cache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  static Key key(const Shape& s, InputPattern pattern, const RowBand& b) {
-    return {static_cast<int>(pattern), s.q_len, s.kv_len, s.d, s.causal, s.scale, static_cast<int>(s.dtype), b.batch,
+  static Key key(const Shape& s, InputPattern pattern, Rounding rounding, const RowBand& b) {
+    return {static_cast<int>(pattern), static_cast<int>(rounding), s.q_len, s.kv_len, s.d, s.causal, s.scale, static_cast<int>(s.dtype), b.batch,
             b.head, b.head / s.group(), b.row_begin, b.row_end};
   }
 
@@ -97,63 +97,110 @@ double inflated(double x, double u) {
   return y < 0.03 ? x * (1 + y / 2 * (1 + y / 3 * (1 + y / 4 * (1 + y / 5 * (1 + y / 6 * (1 + y / 7)))))) : std::expm1(y) / u;
 }
 
-BandReference compute(const Shape& shape, InputPattern pattern, const RowBand& band) {
-  const Inputs inputs(shape, pattern);
-  const int64_t rows = band.row_end - band.row_begin, padded = round_up(rows, kRowBlock), d = shape.d;
-  const double u = unit_roundoff(format_of(shape.dtype));
-  std::vector<double> o(padded * d, 0.0), v(kKeyBlock * d), p(padded * kKeyBlock);
-  std::vector<double> sum(rows, 0.0);
-  BandReference out{rows, d, {}, std::vector<RowFacts>(rows)};
-  for (RowFacts& f : out.facts) f.max = -std::numeric_limits<double>::infinity();
+/// Running sums of a band, relative to each row's largest score so far. Arrays are [rows padded to 4][d].
+class Accumulator {
+ public:
+  Accumulator(const Shape& shape, InputPattern pattern, Rounding rounding, const RowBand& band)
+      : shape_(shape), inputs_(shape, pattern), unfused_(rounding == Rounding::kUnfused), band_(band),
+        rows_(band.row_end - band.row_begin), padded_(round_up(rows_, kRowBlock)),
+        u_(unit_roundoff(format_of(shape.dtype))), v_(kKeyBlock * shape.d), v_squared_(v_.size()),
+        p_(padded_ * kKeyBlock), weight_(p_.size()), spread_(p_.size()), o_(padded_ * shape.d), variance_(o_.size()),
+        cross_(o_.size()), sum_(rows_), facts_(rows_) {
+    for (RowFacts& f : facts_) f.max = -std::numeric_limits<double>::infinity();
+  }
 
-  for_each_score_block(shape, inputs, band, [&](int64_t first, int64_t keys, const std::vector<double>& s) {
+  const Inputs& inputs() const { return inputs_; }
+
+  void add(int64_t first, int64_t keys, const std::vector<double>& s) {
+    const int64_t d = shape_.d;
     for (int64_t j = 0; j < keys; ++j)
-      inputs.row(Tensor::kV, band.batch, band.head / shape.group(), first + j, &v[j * d]);
-    std::fill(p.begin(), p.end(), 0.0);
-    for (int64_t r = 0; r < rows; ++r) {
-      RowFacts& f = out.facts[r];
-      const int64_t seen = std::min(keys, shape.allowed(band.row_begin + r) - first);
-      if (seen <= 0) continue;
-      const double* row = &s[r * kKeyBlock];
-      const double next = std::max(f.max, *std::max_element(row, row + seen));
-      if (next > f.max) {
-        const double factor = std::exp(f.max - next);
-        sum[r] *= factor;
-        f.p_squared *= factor * factor;
-        f.ps_squared *= factor * factor;
-        for (int64_t c = 0; c < d; ++c) o[r * d + c] *= factor;
-        f.max = next;
-      }
-      for (int64_t j = 0; j < seen; ++j) {
-        const double x = std::exp(row[j] - f.max), g = x * inflated(std::fabs(row[j]), u);
-        p[r * kKeyBlock + j] = x;
-        sum[r] += x;
-        f.p_squared += x * x;
-        f.ps_squared += g * g;
+      inputs_.row(Tensor::kV, band_.batch, band_.head / shape_.group(), first + j, &v_[j * d]);
+    for (int64_t i = 0; i < keys * d; ++i) v_squared_[i] = v_[i] * v_[i];
+    for (auto* a : {&p_, &weight_, &spread_}) std::fill(a->begin(), a->end(), 0.0);
+    for (int64_t r = 0; r < rows_; ++r) {
+      const int64_t seen = std::min(keys, shape_.allowed(band_.row_begin + r) - first);
+      if (seen > 0) add_row(r, &s[r * kKeyBlock], seen);
+    }
+    for (int64_t r = 0; r < padded_; r += kRowBlock) {
+      gemm4(&p_[r * kKeyBlock], kKeyBlock, v_.data(), d, &o_[r * d], d, d, keys);
+      gemm4(&weight_[r * kKeyBlock], kKeyBlock, v_squared_.data(), d, &variance_[r * d], d, d, keys);
+      if (unfused_) gemm4(&spread_[r * kKeyBlock], kKeyBlock, v_.data(), d, &cross_[r * d], d, d, keys);
+    }
+  }
+
+  BandReference finish() {
+    const int64_t d = shape_.d;
+    for (int64_t r = 0; r < rows_; ++r) {
+      RowFacts& f = facts_[r];
+      f.lse = sum_[r] > 0 ? f.max + std::log(sum_[r]) : f.max;
+      if (sum_[r] == 0) continue;
+      const double square = sum_[r] * sum_[r];
+      f.ps_squared /= square;
+      for (int64_t i = r * d; i < (r + 1) * d; ++i) {
+        o_[i] /= sum_[r];
+        // sum b (v - o)^2 = sum b v^2 - 2 o sum b v + o^2 sum b; cancellation may leave it below zero.
+        variance_[i] /= square;
+        if (unfused_) variance_[i] = std::max(0.0, variance_[i] - 2 * o_[i] * cross_[i] / square + o_[i] * o_[i] * f.ps_squared);
       }
     }
-    for (int64_t r = 0; r < padded; r += kRowBlock)
-      gemm4(&p[r * kKeyBlock], kKeyBlock, v.data(), d, &o[r * d], d, d, keys);
-  });
-  for (int64_t r = 0; r < rows; ++r) {
-    RowFacts& f = out.facts[r];
-    f.lse = sum[r] > 0 ? f.max + std::log(sum[r]) : -std::numeric_limits<double>::infinity();
-    if (sum[r] == 0) continue;
-    f.p_squared /= sum[r] * sum[r];
-    f.ps_squared /= sum[r] * sum[r];
-    for (int64_t c = 0; c < d; ++c) o[r * d + c] /= sum[r];
+    o_.resize(rows_ * d);
+    variance_.resize(rows_ * d);
+    return {rows_, d, std::move(o_), std::move(variance_), std::move(facts_)};
   }
-  o.resize(rows * d);
-  out.o = std::move(o);
-  return out;
-}
+
+ private:
+  void add_row(int64_t r, const double* s, int64_t seen) {
+    RowFacts& f = facts_[r];
+    if (const double next = std::max(f.max, *std::max_element(s, s + seen)); next > f.max) {
+      const double factor = std::exp(f.max - next), square = factor * factor;
+      f.max = next;
+      sum_[r] *= factor;
+      f.ps_squared *= square;
+      for (int64_t i = r * shape_.d; i < (r + 1) * shape_.d; ++i) {
+        o_[i] *= factor;
+        variance_[i] *= square;
+        cross_[i] *= square;
+      }
+    }
+    for (int64_t j = 0; j < seen; ++j) {
+      const double p = std::exp(s[j] - f.max), g = p * inflated(std::fabs(s[j]), u_);
+      const int64_t i = r * kKeyBlock + j;
+      p_[i] = p;
+      spread_[i] = g * g;
+      weight_[i] = p * p + (unfused_ ? g * g : 0);
+      sum_[r] += p;
+      f.ps_squared += g * g;
+    }
+  }
+
+  const Shape& shape_;
+  const Inputs inputs_;
+  const bool unfused_;
+  const RowBand band_;
+  const int64_t rows_, padded_;
+  const double u_;
+  std::vector<double> v_, v_squared_;         // one block of keys
+  std::vector<double> p_, weight_, spread_;   // p, what v^2 is weighted with, (p g)^2
+  std::vector<double> o_, variance_, cross_;  // cross: sum of (p g)^2 v
+  std::vector<double> sum_;
+  std::vector<RowFacts> facts_;
+};
 
 }  // namespace
 
-std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPattern pattern, const RowBand& band) {
+std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPattern pattern, Rounding rounding,
+                                                  const RowBand& band) {
   static Cache<BandReference> cache(size_t{64} << 20);
-  return cache.get(Cache<BandReference>::key(shape, pattern, band), [&] { return compute(shape, pattern, band); },
-                   [](const BandReference& r) { return r.o.size() * 8 + r.facts.size() * sizeof(RowFacts); });
+  const auto make = [&] {
+    Accumulator sums(shape, pattern, rounding, band);
+    for_each_score_block(shape, sums.inputs(), band, [&](int64_t first, int64_t keys, const std::vector<double>& s) {
+      sums.add(first, keys, s);
+    });
+    return sums.finish();
+  };
+  return cache.get(Cache<BandReference>::key(shape, pattern, rounding, band), make, [](const BandReference& r) {
+    return (r.o.size() + r.variance.size()) * sizeof(double) + r.facts.size() * sizeof(RowFacts);
+  });
 }
 
 std::shared_ptr<const std::vector<float>> scores_of(const Shape& shape, InputPattern pattern, const RowBand& band) {
@@ -169,7 +216,7 @@ std::shared_ptr<const std::vector<float>> scores_of(const Shape& shape, InputPat
     });
     return out;
   };
-  return cache.get(Cache<Scores>::key(shape, pattern, band), make, [](const Scores& s) { return s.size() * sizeof(float); });
+  return cache.get(Cache<Scores>::key(shape, pattern, Rounding::kUnfused, band), make, [](const Scores& s) { return s.size() * sizeof(float); });
 }
 
 }  // namespace roofgen::attention

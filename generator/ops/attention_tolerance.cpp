@@ -2,17 +2,18 @@
 
 #include <cmath>
 
-#include "generator/ops/attention_inputs.h"
 #include "generator/ops/float16.h"
 
 namespace roofgen::attention {
 namespace {
 
-/// Standard deviations allowed. A search compares up to 2^26 elements (60 candidates of a 2048x64
-/// head and slices); the largest of that many normal numbers exceeds 6 with probability 0.13 if all
-/// were independent at the full sigma, and the added ulp, of which rounding the output takes at
-/// most half, is 1 to 2 sigma more.
-constexpr double kSigmas = 6;
+/// Standard deviations allowed. The variance used for one rounding, u^2 / 3, is that of a uniform error at
+/// the lower end of a binade, 1.36^2 times the average one: where many keys share a row this is 6.8 true
+/// standard deviations, and where up to eight do, errors are bounded by sqrt(3 * 8) < 5.
+constexpr double kSigmas = 5;
+
+/// Largest standard deviation of the relative error of one rounding.
+double rounding_sigma(Format16 f) { return unit_roundoff(f) / std::sqrt(3.0); }
 
 /// Error of a sum of `terms` products in fp32, per unit of the sum's magnitude: one rounding (or
 /// truncation, on tensor cores) of 2^-24 per step of 16.
@@ -35,36 +36,35 @@ double Tolerance::probability(double p, double s, const RowFacts& facts) const {
   // Under kOneHot all other keys are below e^-64 before, and below e^-40 after, S is rounded.
   if (exact()) return spacing(p, format) + (pattern_ == InputPattern::kOneHot ? 0x1p-57 : 0);
   const double own = unit_roundoff(format) * std::fabs(s);
-  const double normaliser = kSigmas * rms_relative_error(format) * std::sqrt(facts.ps_squared);
+  const double normaliser = kSigmas * rounding_sigma(format) * std::sqrt(facts.ps_squared);
   const double d = static_cast<double>(shape_.d);
   const double change = own + normaliser + accumulation(d) * shape_.scale * d;
   // e^x - 1 lies below x + x^2 up to 1.79.
   return spacing(p, format) + p * (change < 1.5 ? change + change * change : std::expm1(change));
 }
 
-double Tolerance::output_row(const RowFacts& facts, int64_t keys, double row_rms) const {
-  const double sums = accumulation(static_cast<double>(keys)) * row_rms;
-  if (exact()) return sums;
+Tolerance::Row Tolerance::output_row(const RowFacts& facts, int64_t keys, double row_rms) const {
+  const double n = static_cast<double>(keys);
+  Row row{0, accumulation(n) * row_rms, 0};
   const Format16 format = format_of(shape_.dtype);
-  const double relative = rms_relative_error(format);
+  if (exact()) {
+    // Zero query: every p is 1 / keys, rounded the same way unless it is exactly 1.
+    if (pattern_ == InputPattern::kZeroQuery && rounding_ == Rounding::kUnfused) row.equal_p = n * spacing(1 / n, format) / 2;
+    return row;
+  }
   // Small p are subnormal numbers with an absolute error. The fused kernel rounds p relative to the
-  // row's maximum, the unfused one the final p.
-  const double scale = rounding_ == Rounding::kFused ? std::exp(facts.max - facts.lse) : 1.0;
-  const double absolute = rms_subnormal_error(format) * scale;
-  const double spread = facts.p_squared + (rounding_ == Rounding::kUnfused ? facts.ps_squared : 0.0);
-  const double variance = relative * relative * spread + static_cast<double>(keys) * absolute * absolute;
-  return kSigmas * std::sqrt(variance) * rms_of_values(pattern_) + sums;
+  // row's maximum, the unfused one the final p. V has mean square 1.
+  const double absolute = rms_subnormal_error(format) * (rounding_ == Rounding::kFused ? std::exp(facts.max - facts.lse) : 1.0);
+  row.absolute_variance = n * absolute * absolute;
+  return row;
 }
 
-double Tolerance::output(double o, int64_t keys, double row) const {
+double Tolerance::output(double o, double variance, const Row& row) const {
   const Format16 format = format_of(shape_.dtype);
-  double tolerance = spacing(o, format) + row;
-  if (pattern_ == InputPattern::kZeroQuery && rounding_ == Rounding::kUnfused) {
-    // Every p of the row is 1 / keys, rounded the same way.
-    const double n = static_cast<double>(keys);
-    tolerance += std::fabs(o) * n * spacing(1 / n, format) / 2;
-  }
-  return tolerance;
+  const double bound = spacing(o, format) + row.sums + std::fabs(o) * row.equal_p;
+  if (exact()) return bound;
+  const double sigma = rounding_sigma(format);
+  return bound + kSigmas * std::sqrt(sigma * sigma * variance + row.absolute_variance);
 }
 
 double Tolerance::lse(const RowFacts& facts) const {
@@ -73,7 +73,7 @@ double Tolerance::lse(const RowFacts& facts) const {
   if (rounding_ == Rounding::kFused) return tolerance;
   const Format16 format = format_of(shape_.dtype);
   if (exact()) return tolerance + unit_roundoff(format) * std::fabs(facts.max);
-  return tolerance + kSigmas * rms_relative_error(format) * std::sqrt(facts.ps_squared);
+  return tolerance + kSigmas * rounding_sigma(format) * std::sqrt(facts.ps_squared);
 }
 
 }  // namespace roofgen::attention

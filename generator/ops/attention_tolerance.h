@@ -8,9 +8,6 @@
 
 namespace roofgen::attention {
 
-/// Where P (and S) are rounded to the problem's dtype.
-enum class Rounding { kFused, kUnfused };
-
 class Tolerance {
  public:
   Tolerance(const Shape& shape, InputPattern pattern, Rounding rounding);
@@ -19,10 +16,13 @@ class Tolerance {
   double score(double s) const;
   /// An element of P whose exact value is p and whose score is s, in a row with these facts.
   double probability(double p, double s, const RowFacts& facts) const;
-  /// The part of an output row's tolerance that all its elements share; row_rms is that of the exact row.
-  double output_row(const RowFacts& facts, int64_t keys, double row_rms) const;
-  /// An element of O whose exact value is o; `row` is what output_row returned.
-  double output(double o, int64_t keys, double row) const;
+  /// What all elements of an output row share; `row_rms` is that of the exact row.
+  struct Row {
+    double absolute_variance, sums, equal_p;
+  };
+  Row output_row(const RowFacts& facts, int64_t keys, double row_rms) const;
+  /// An element of O whose exact value is o; `variance` is BandReference's.
+  double output(double o, double variance, const Row& row) const;
   double lse(const RowFacts& facts) const;
 
  private:

@@ -49,12 +49,6 @@ inline float decode16(uint16_t bits, DType dtype) {
   return bits & 0x8000 ? -a : a;
 }
 
-/// Root mean square of the relative error of rounding to nearest, over values whose logarithm is
-/// spread evenly: the absolute error is uniform over one ulp (rms ulp / sqrt(12)), and the mean of
-/// (2^e / x)^2 over a binade is 3 / (8 ln 2).
-inline double rms_relative_error(Format16 f) {
-  return std::ldexp(1.0, 1 - f.precision) * std::sqrt(3.0 / (8.0 * std::log(2.0)) / 12.0);
-}
 /// Largest relative error of rounding a normal number to nearest.
 inline double unit_roundoff(Format16 f) { return std::ldexp(1.0, -f.precision); }
 /// Root mean square of the absolute error of rounding a subnormal number.

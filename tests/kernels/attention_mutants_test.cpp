@@ -16,6 +16,7 @@ struct Mutant {
   std::vector<Edit> edits;
   bool finding;  ///< the simulator must object; else the comparison must
   Pins pins = {};
+  std::string pinned = "attention";  ///< the stage that `pins` is for
 };
 
 void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
@@ -31,7 +32,7 @@ TEST_P(Mutants, IsCaught) {
                               {{"causal", true}, {"lse", true}});
   request.variant = m.variant;
   request.edits = m.edits;
-  if (!m.pins.empty()) request.pins["attention"] = m.pins;
+  if (!m.pins.empty()) request.pins[m.pinned] = m.pins;
   auto runs = run(request);
   ASSERT_TRUE(runs) << to_string(runs.error());
   bool found = false;
@@ -71,7 +72,7 @@ const Mutant kMutants[] = {
     {"output_not_rescaled", "fused",
      {{kFused, "state.o[i][n][2 * h] *= factor;", ""}}, false, {{"rescale", std::string("always")}}},
     {"output_row_stride_wrong", "fused",
-     {{kFused, "(sm_warp_q, o_rows, 2 * o_row_stride,", "(sm_warp_q, o_rows, 2 * o_head_stride,"}}, false},
+     {{kFused, "(sm_warp_q, o_rows, 2 * o_row_stride,", "(sm_warp_q, o_rows, 2 * o_head_stride,"}}, true},
     {"lse_in_base_two", "fused", {{kFused, "log2_approx(sum)) * kLn2;", "log2_approx(sum));"}}, false},
     {"tail_not_zeroed", "fused",
      {{"lib/async_copy.cuh", "16, %2;\" ::\"r\"(to), \"l\"(from), \"r\"(bytes)", "16, %2;\" ::\"r\"(to), \"l\"(from), \"r\"(16)"}}, true},
@@ -87,7 +88,8 @@ const Mutant kMutants[] = {
     {"pv_barrier_dropped", "unfused",
      {{kPv, "__syncthreads();               // ... for all warps; the stage of the previous step is free", ""}}, true},
     {"pv_staging_barrier_dropped", "unfused",
-     {{kPv, "__syncthreads();  // all warps are done with the last stage", "//"}}, true},
+     {{kPv, "__syncthreads();  // all warps are done with the last stage", "//"}}, true,
+     {{"BK", int64_t{32}}}, "pv"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Attention, Mutants, testing::ValuesIn(kMutants),
