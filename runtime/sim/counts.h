@@ -61,6 +61,10 @@ class Counter {
   void load_lanes(uint32_t mask, uint32_t bytes) {
     (bytes == 16 ? counts_.bulk_load_16 : counts_.narrow_load) += static_cast<uint64_t>(__builtin_popcount(mask));
   }
+  void async_wait(uint64_t distance) {
+    ++counts_.async_waits;
+    counts_.async_distance += distance;
+  }
   void exps(uint32_t mask) { counts_.exps += static_cast<uint64_t>(__builtin_popcount(mask)); }
   Counts finish() const;
 

@@ -106,6 +106,7 @@ void Machine::begin_cta(uint64_t cta) {
     w.parked.clear();
     w.assigned.assign(kernel_.tracked_ids, 0);
     std::fill(std::begin(w.committed), std::end(w.committed), 0u);
+    w.ran = w.now = 0;
     w.copies.clear();
     w.copies_begin = 0;
     for (const SpecialRow& s : kernel_.specials)
@@ -270,12 +271,20 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kStore: store(w, in, mask); ++w.pc; break;
         case Kind::kLoadParam: load_param(w, in, mask); ++w.pc; break;
         case Kind::kAtomic: atomic(w, in, mask); ++w.pc; break;
-        case Kind::kCpAsync: cp_async(w, in, mask); ++w.pc; break;
+        case Kind::kCpAsync:
+          w.now = w.ran + (quota - left);
+          cp_async(w, in, mask);
+          ++w.pc;
+          break;
         case Kind::kCpCommit:
           for (uint32_t m = mask; m; m &= m - 1) ++w.committed[__builtin_ctz(m)];
           ++w.pc;
           break;
-        case Kind::kCpWait: cp_wait(w, in, mask); ++w.pc; break;
+        case Kind::kCpWait:
+          w.now = w.ran + (quota - left);
+          cp_wait(w, in, mask);
+          ++w.pc;
+          break;
         case Kind::kLdmatrix: ldmatrix(w, in, mask); ++w.pc; break;
         case Kind::kStmatrix: stmatrix(w, in, mask); ++w.pc; break;
         case Kind::kBarrier: barrier(w, in, mask); break;
@@ -302,6 +311,7 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
     if (w.pc >= w.merge_pc) [[unlikely]] choose(w);
   }
   instructions_ += quota - left;
+  w.ran += quota - left;
 }
 
 // ---- control flow --------------------------------------------------------------------------------------

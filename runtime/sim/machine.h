@@ -45,6 +45,7 @@ struct Fragment {
 /// One warp-wide cp.async, not yet landed in some lanes.
 struct AsyncCopy {
   uint32_t mask = 0, bytes = 0;
+  uint64_t issued = 0;        ///< `Warp::now` of the issue
   uint32_t group[kWarpSize];  ///< per lane: number of groups the lane had committed before
   uint32_t to[kWarpSize];     ///< shared-memory offset
   alignas(16) std::byte data[kWarpSize][16];
@@ -60,6 +61,8 @@ struct Warp {
   std::vector<Fragment> parked;
   std::vector<uint32_t> assigned;  ///< per tracked register: lanes that assigned it
   uint32_t committed[kWarpSize] = {};
+  uint64_t ran = 0;  ///< instructions before this turn
+  uint64_t now = 0;  ///< instructions so far, as of the last cp.async or wait
   std::vector<AsyncCopy> copies;
   size_t copies_begin = 0;
   bool finished() const { return dead == ~0u; }

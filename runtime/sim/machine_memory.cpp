@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "runtime/sim/atomics.h"
 #include "runtime/sim/machine.h"
@@ -380,6 +381,7 @@ void Machine::cp_async(Warp& w, const Inst& in, uint32_t mask) {
   AsyncCopy& copy = w.copies.emplace_back();
   copy.mask = mask;
   copy.bytes = in.size;
+  copy.issued = w.now;
   std::copy(std::begin(w.committed), std::end(w.committed), copy.group);
   uint32_t reads = 0;
   for (uint32_t m = mask; m; m &= m - 1) {
@@ -412,12 +414,14 @@ void Machine::cp_async(Warp& w, const Inst& in, uint32_t mask) {
 void Machine::cp_wait(Warp& w, const Inst& in, uint32_t mask) {
   if (in.sub == 1)  // wait_all also commits what is not in a group yet
     for (uint32_t m = mask; m; m &= m - 1) ++w.committed[first_lane(m)];
+  std::optional<uint64_t> last_issued;
   for (size_t i = w.copies_begin; i < w.copies.size(); ++i) {
     AsyncCopy& copy = w.copies[i];
     uint32_t landing = 0;
     for (uint32_t l = 0; l < kWarpSize; ++l)
       landing |= static_cast<uint32_t>(copy.group[l] + static_cast<uint64_t>(in.imm) < w.committed[l]) << l;
     landing &= copy.mask & mask;
+    if (landing) last_issued = copy.issued;
     for (uint32_t m = landing; m; m &= m - 1) {
       uint32_t l = first_lane(m);
       std::memcpy(shared_.data() + copy.to[l], copy.data[l], copy.bytes);
@@ -425,6 +429,7 @@ void Machine::cp_wait(Warp& w, const Inst& in, uint32_t mask) {
     }
     copy.mask &= ~landing;
   }
+  if (last_issued) counter_.async_wait(w.now - *last_issued);
   while (w.copies_begin < w.copies.size() && !w.copies[w.copies_begin].mask) ++w.copies_begin;
   if (w.copies_begin == w.copies.size() || w.copies_begin > 64) {
     w.copies.erase(w.copies.begin(), w.copies.begin() + static_cast<ptrdiff_t>(w.copies_begin));

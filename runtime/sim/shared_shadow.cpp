@@ -42,7 +42,7 @@ void SharedShadow::release(uint32_t id, uint32_t waiters) {
 }
 
 SharedShadow::Outcome SharedShadow::check_writer(const Record& r, uint32_t warp, Verdict verdict) const {
-  uint32_t writer = r.writer >> 27, stamp = r.writer & kMaxStamp;
+  uint32_t writer = r.writer >> 27, stamp = r.writer & kStampMask;
   if (writer != warp && stamp > seen_[warp][writer]) return {verdict, writer};
   return {};
 }

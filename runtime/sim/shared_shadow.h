@@ -50,7 +50,7 @@ class SharedShadow {
     Chunk& c = chunks_[chunk];
     Record& r = c.record;
     uint32_t floor = floor_[warp], me = 1u << warp;
-    if (c.valid == 0xffff && c.pending == 0 && (r.writer & kMaxStamp) <= floor) {
+    if (c.valid == 0xffff && c.pending == 0 && (r.writer & kStampMask) <= floor) {
       if (r.read_stamp == now_) {
         r.readers |= me;
         return {};
@@ -68,7 +68,7 @@ class SharedShadow {
     Chunk& c = chunks_[chunk];
     Record& r = c.record;
     uint32_t floor = floor_[warp];
-    if (c.pending == 0 && (r.writer & kMaxStamp) <= floor && r.read_stamp <= floor) {
+    if (c.pending == 0 && (r.writer & kStampMask) <= floor && r.read_stamp <= floor) {
       c.valid = 0xffff;
       c.pending = pending;
       r = {warp << 27 | now_, 0, 0};
@@ -86,7 +86,8 @@ class SharedShadow {
   bool stamps_exhausted() const { return now_ >= kMaxStamp; }
 
  private:
-  static constexpr uint32_t kMaxStamp = (1u << 27) - 2;
+  static constexpr uint32_t kStampMask = (1u << 27) - 1;
+  static constexpr uint32_t kMaxStamp = kStampMask - 1;
   static constexpr uint32_t kSplit = ~0u;      ///< read_stamp of a chunk whose parts have own records
   static constexpr uint32_t kManyStamps = ~1u; ///< read_stamp when readers have different stamps
 
