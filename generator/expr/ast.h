@@ -28,8 +28,26 @@ enum class Kind : uint8_t {
   kFilter,   ///< args[0] | name(args[1], ...)
 };
 
-enum class Op : uint8_t { kAdd, kSub, kMul, kDiv, kFloorDiv, kMod, kPow, kNeg, kPos, kNot,
-                          kEq, kNe, kLt, kLe, kGt, kGe, kIn, kNotIn };
+enum class Op : uint8_t {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kFloorDiv,
+  kMod,
+  kPow,
+  kNeg,
+  kPos,
+  kNot,
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kIn,
+  kNotIn
+};
 const char* to_string(Op op);
 
 struct Node {

@@ -63,15 +63,17 @@ Error located_error(const Source& source, Span at, std::string message) {
 
   Error error{Exit::kFailed, std::move(message), locate(source, static_cast<uint32_t>(begin)), {}};
   const std::string number = error.where.line ? std::to_string(error.where.line) : "";
-  error.notes.push_back(
-      fmt::format("{:>5} | {}{}{}", number, left, printable(text.substr(line_begin, line_end - line_begin)), right));
+  error.notes.push_back(fmt::format("{:>5} | {}{}{}", number, left,
+                                    printable(text.substr(line_begin, line_end - line_begin)), right));
   error.notes.push_back(fmt::format("      | {}^{}", indent, std::string(width - 1, '~')));
   return error;
 }
 
 void add_note(Error& error, std::string note) {
-  if (error.notes.size() < kMaxNotes) error.notes.push_back(std::move(note));
-  else if (error.notes.size() == kMaxNotes) error.notes.push_back("...");
+  if (error.notes.size() < kMaxNotes)
+    error.notes.push_back(std::move(note));
+  else if (error.notes.size() == kMaxNotes)
+    error.notes.push_back("...");
 }
 
 void fail_at(const Source& source, Span at, std::string message) {

@@ -19,10 +19,11 @@ void check_arity(const Builtin& b, size_t given, bool filter, const Site& site) 
   const int skip = filter ? 1 : 0;  // the piped value is not written between the parentheses
   const int count = static_cast<int>(given) - skip, least = b.min_args - skip, most = b.max_args - skip;
   if (count >= least && (b.max_args < 0 || count <= most)) return;
-  const std::string range = b.max_args < 0 ? fmt::format("at least {}", least)
+  const std::string range = b.max_args < 0  ? fmt::format("at least {}", least)
                             : least == most ? std::to_string(least)
                                             : fmt::format("{} to {}", least, most);
-  site.fail(fmt::format("{} takes {} argument{}, not {}", b.name, range, range == "1" || range == "at least 1" ? "" : "s", count));
+  site.fail(fmt::format("{} takes {} argument{}, not {}", b.name, range,
+                        range == "1" || range == "at least 1" ? "" : "s", count));
 }
 
 }  // namespace
@@ -46,7 +47,8 @@ Value Evaluator::eval(const Node& node) {
   here.charge(1);
   const Depth depth(here);
   switch (node.kind) {
-    case Kind::kList: return list(node);
+    case Kind::kList:
+      return list(node);
     case Kind::kUnary: {
       if (node.ops[0] == Op::kNot) return !truth(node.args[0]);
       Value scratch;
@@ -57,17 +59,22 @@ Value Evaluator::eval(const Node& node) {
       const Value& a = read(node.args[0], left);
       return binary(node.ops[0], a, read(node.args[1], right), here);
     }
-    case Kind::kCompare: return truth(node);
+    case Kind::kCompare:
+      return truth(node);
     case Kind::kAnd:
     case Kind::kOr:
       // The value of the operand that decides, as in Python.
       for (size_t i = 0; i + 1 < node.args.size(); ++i)
         if (Value v = eval(node.args[i]); v.truthy() == (node.kind == Kind::kOr)) return v;
       return eval(node.args.back());
-    case Kind::kIf: return eval(node.args[truth(node.args[0]) ? 1 : 2]);
-    case Kind::kCall: return call(node);
-    case Kind::kFilter: return filter(node);
-    default: return node.value;
+    case Kind::kIf:
+      return eval(node.args[truth(node.args[0]) ? 1 : 2]);
+    case Kind::kCall:
+      return call(node);
+    case Kind::kFilter:
+      return filter(node);
+    default:
+      return node.value;
   }
 }
 
@@ -78,8 +85,10 @@ const Value& Evaluator::read(const Node& node, Value& scratch) {
     case Kind::kName:
       site(node).charge(1);
       if (const Value* v = scope_.find(node.name)) return *v;
-      if (scope_.is_macro(node.name)) site(node).fail(fmt::format("\"{}\" is a macro or an imported template, not a value", node.name));
-      site(node).fail(fmt::format("undefined name \"{}\"{}", node.name, did_you_mean(node.name, scope_.names())));
+      if (scope_.is_macro(node.name))
+        site(node).fail(fmt::format("\"{}\" is a macro or an imported template, not a value", node.name));
+      site(node).fail(
+          fmt::format("undefined name \"{}\"{}", node.name, did_you_mean(node.name, scope_.names())));
     case Kind::kAttr:
     case Kind::kIndex: {
       const Site here = site(node);
@@ -104,7 +113,8 @@ const Value* Evaluator::element(const Node& node, Value& scratch) {
     if (const Value* v = scope_.member(node, site(node))) return v;
   const Value& base = read(node.args[0], scratch);
   if (node.kind == Kind::kAttr) {
-    if (!base.map()) site(node).fail(fmt::format("{} has no \"{}\"; only maps have members", base.type_name(), node.name));
+    if (!base.map())
+      site(node).fail(fmt::format("{} has no \"{}\"; only maps have members", base.type_name(), node.name));
     auto it = base.map()->find(node.name);
     return it == base.map()->end() ? nullptr : &it->second;
   }
@@ -124,7 +134,8 @@ const Value* Evaluator::find_element(const Value& base, const Value& key, const 
   const auto index = as_int(key);
   if (!index) site(node).fail(fmt::format("a list is indexed by an int, not {}", key.type_name()));
   const auto size = static_cast<int64_t>(list->size());
-  if (*index < -size || *index >= size) site(node).fail(fmt::format("index {} is outside a list of {}", *index, size));
+  if (*index < -size || *index >= size)
+    site(node).fail(fmt::format("index {} is outside a list of {}", *index, size));
   return &(*list)[static_cast<size_t>(*index < 0 ? *index + size : *index)];
 }
 
@@ -211,14 +222,22 @@ bool Evaluator::truth(const Node& node) {
 bool Evaluator::compare(Op op, const Value& a, const Value& b, const Node& node) {
   const Site here = site(node);
   switch (op) {
-    case Op::kEq: return equal(a, b, here);
-    case Op::kNe: return !equal(a, b, here);
-    case Op::kLt: return order(a, b, here) < 0;
-    case Op::kLe: return order(a, b, here) <= 0;
-    case Op::kGt: return order(a, b, here) > 0;
-    case Op::kGe: return order(a, b, here) >= 0;
-    case Op::kIn: return contains(b, a, here);
-    default: return !contains(b, a, here);
+    case Op::kEq:
+      return equal(a, b, here);
+    case Op::kNe:
+      return !equal(a, b, here);
+    case Op::kLt:
+      return order(a, b, here) < 0;
+    case Op::kLe:
+      return order(a, b, here) <= 0;
+    case Op::kGt:
+      return order(a, b, here) > 0;
+    case Op::kGe:
+      return order(a, b, here) >= 0;
+    case Op::kIn:
+      return contains(b, a, here);
+    default:
+      return !contains(b, a, here);
   }
 }
 

@@ -78,7 +78,8 @@ class MapScope final : public Scope {
 
 class Evaluator {
  public:
-  Evaluator(const Source& source, const Scope& scope, Budget& budget) : source_(source), scope_(scope), budget_(budget) {}
+  Evaluator(const Source& source, const Scope& scope, Budget& budget)
+      : source_(source), scope_(scope), budget_(budget) {}
 
   Value eval(const Node& node);  ///< throws Failure
   bool truth(const Node& node);  ///< eval(node).truthy(), without making the value where possible

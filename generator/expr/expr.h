@@ -34,9 +34,17 @@ class Value {
   Value(Map v) : data_(std::make_shared<const Map>(std::move(v))) {}
 
   template <class T>
-  const T* as() const { return std::get_if<T>(&data_); }
-  const List* list() const { auto p = as<std::shared_ptr<const List>>(); return p ? p->get() : nullptr; }
-  const Map* map() const { auto p = as<std::shared_ptr<const Map>>(); return p ? p->get() : nullptr; }
+  const T* as() const {
+    return std::get_if<T>(&data_);
+  }
+  const List* list() const {
+    auto p = as<std::shared_ptr<const List>>();
+    return p ? p->get() : nullptr;
+  }
+  const Map* map() const {
+    auto p = as<std::shared_ptr<const Map>>();
+    return p ? p->get() : nullptr;
+  }
   bool is_none() const { return data_.index() == 0; }
   bool truthy() const;
   const char* type_name() const;  ///< "int", "float", "bool", "string", "list", "map", "none"

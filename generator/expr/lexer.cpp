@@ -53,12 +53,14 @@ class Lexer {
     const bool variable = until_ == Until::kVariableEnd;
     const char* close = variable ? "}}" : "%}";
     if (!brackets_.empty())
-      fail(brackets_.back(), brackets_.back() + 1, fmt::format("\"{}\" is never closed", text_[brackets_.back()]));
+      fail(brackets_.back(), brackets_.back() + 1,
+           fmt::format("\"{}\" is never closed", text_[brackets_.back()]));
     fail(begin >= 2 ? begin - 2 : 0, begin, fmt::format("this tag is never closed by \"{}\"", close));
   }
 
   void add(Token::Kind kind, size_t end, Value value = {}) {
-    tokens_.list.push_back({kind, {pos_, static_cast<uint32_t>(end)}, text_.substr(pos_, end - pos_), std::move(value)});
+    tokens_.list.push_back(
+        {kind, {pos_, static_cast<uint32_t>(end)}, text_.substr(pos_, end - pos_), std::move(value)});
     pos_ = static_cast<uint32_t>(end);
   }
 
@@ -134,10 +136,14 @@ class Lexer {
       }
       ++at;
       const char c = at < text_.size() ? text_[at] : '\0';
-      if (c == 'n') value += '\n';
-      else if (c == 't') value += '\t';
-      else if (c == '\\' || c == '\'' || c == '"') value += c;
-      else fail(at - 1, at + 1, "unknown escape; \\n \\t \\\\ \\' \\\" exist");
+      if (c == 'n')
+        value += '\n';
+      else if (c == 't')
+        value += '\t';
+      else if (c == '\\' || c == '\'' || c == '"')
+        value += c;
+      else
+        fail(at - 1, at + 1, "unknown escape; \\n \\t \\\\ \\' \\\" exist");
     }
     add(Token::Kind::kLiteral, at + 1, std::move(value));
   }
@@ -162,7 +168,8 @@ class Lexer {
       const char open = c == ')' ? '(' : c == ']' ? '[' : '{';
       if (brackets_.empty()) fail(pos_, pos_ + 1, fmt::format("unexpected \"{}\"", c));
       if (text_[brackets_.back()] != open)
-        fail(pos_, pos_ + 1, fmt::format("unexpected \"{}\"; \"{}\" is still open", c, text_[brackets_.back()]));
+        fail(pos_, pos_ + 1,
+             fmt::format("unexpected \"{}\"; \"{}\" is still open", c, text_[brackets_.back()]));
       brackets_.pop_back();
     }
     add(Token::Kind::kSymbol, pos_ + 1);
@@ -178,6 +185,8 @@ class Lexer {
 
 }  // namespace
 
-Tokens tokenize(const Source& source, uint32_t begin, Until until) { return Lexer(source, begin, until).run(); }
+Tokens tokenize(const Source& source, uint32_t begin, Until until) {
+  return Lexer(source, begin, until).run();
+}
 
 }  // namespace roofgen::expr

@@ -37,7 +37,7 @@ bool is_keyword(std::string_view word) {
   return contains(kKeywords, word);
 }
 
-/// Counts how deep the recursion is.
+/// Counts how deep the recursion is. Every bracket leads to expression(), which counts it.
 class Parser::Nesting {
  public:
   explicit Nesting(Parser& parser) : parser_(parser) {
@@ -66,7 +66,8 @@ bool Parser::accept(std::string_view text) {
 }
 
 void Parser::expect(std::string_view text, std::string_view why) {
-  if (!accept(text)) fail(peek().span, fmt::format("expected \"{}\" {}, found {}", text, why, describe(peek())));
+  if (!accept(text))
+    fail(peek().span, fmt::format("expected \"{}\" {}, found {}", text, why, describe(peek())));
 }
 
 Token Parser::expect_name(std::string_view what) {
@@ -74,7 +75,8 @@ Token Parser::expect_name(std::string_view what) {
   if (token.kind != Token::Kind::kName || is_keyword(token.text))
     fail(token.span, fmt::format("expected {}, found {}", what, describe(token)));
   // What Jinja2 gives a meaning of its own inside templates.
-  static constexpr std::array<std::string_view, 6> kReserved = {"loop", "self", "super", "caller", "varargs", "kwargs"};
+  static constexpr std::array<std::string_view, 6> kReserved = {"loop",   "self",    "super",
+                                                                "caller", "varargs", "kwargs"};
   if (contains(kReserved, token.text)) fail(token.span, fmt::format("\"{}\" is reserved", token.text));
   ++pos_;
   return token;
@@ -93,7 +95,8 @@ Node Parser::finish(Node node) const {
   node.span.end = last_end();
   int height = 0;
   for (const Node& arg : node.args) height = std::max<int>(height, arg.height);
-  if (height >= kMaxHeight) fail(node.at, fmt::format("expression too deep; the limit is {} levels", kMaxHeight));
+  if (height >= kMaxHeight)
+    fail(node.at, fmt::format("expression too deep; the limit is {} levels", kMaxHeight));
   node.height = static_cast<uint16_t>(height + 1);
   return node;
 }
@@ -142,9 +145,9 @@ Node Parser::comparison() {
   Node first = sum();
   Node node{.kind = Kind::kCompare, .span = first.span, .at = peek().span};
   while (true) {
-    static constexpr std::pair<std::string_view, Op> kOps[] = {{"==", Op::kEq}, {"!=", Op::kNe}, {"<", Op::kLt},
-                                                               {"<=", Op::kLe}, {">", Op::kGt},  {">=", Op::kGe},
-                                                               {"in", Op::kIn}};
+    static constexpr std::pair<std::string_view, Op> kOps[] = {
+        {"==", Op::kEq}, {"!=", Op::kNe}, {"<", Op::kLt}, {"<=", Op::kLe},
+        {">", Op::kGt},  {">=", Op::kGe}, {"in", Op::kIn}};
     const auto* found = std::find_if(std::begin(kOps), std::end(kOps), [&](auto& o) { return is(o.first); });
     if (found != std::end(kOps)) {
       node.ops.push_back(found->second);
@@ -182,7 +185,10 @@ Node Parser::product() {
   Node left = power();
   while (is("*") || is("/") || is("//") || is("%")) {
     const Token& token = tokens_[pos_++];
-    const Op op = token.text == "*" ? Op::kMul : token.text == "/" ? Op::kDiv : token.text == "//" ? Op::kFloorDiv : Op::kMod;
+    const Op op = token.text == "*"    ? Op::kMul
+                  : token.text == "/"  ? Op::kDiv
+                  : token.text == "//" ? Op::kFloorDiv
+                                       : Op::kMod;
     left = binary(op, token, std::move(left), power());
   }
   return left;
@@ -205,7 +211,10 @@ Node Parser::unary(bool with_filter) {
   if (is("-") || is("+")) {
     Nesting nesting(*this);
     const Token& token = tokens_[pos_++];
-    node = Node{.kind = Kind::kUnary, .span = token.span, .at = token.span, .ops = {token.text == "-" ? Op::kNeg : Op::kPos}};
+    node = Node{.kind = Kind::kUnary,
+                .span = token.span,
+                .at = token.span,
+                .ops = {token.text == "-" ? Op::kNeg : Op::kPos}};
     node.args.push_back(unary(false));
     node = finish(std::move(node));
   } else {
@@ -222,10 +231,13 @@ Node Parser::primary() {
       node.value = token.value;
       break;
     case Token::Kind::kName:
-      if (token.text == "true" || token.text == "True") node.value = true;
-      else if (token.text == "false" || token.text == "False") node.value = false;
+      if (token.text == "true" || token.text == "True")
+        node.value = true;
+      else if (token.text == "false" || token.text == "False")
+        node.value = false;
       else if (token.text != "none" && token.text != "None") {
-        if (is_keyword(token.text)) fail(token.span, fmt::format("expected a value, found \"{}\"", token.text));
+        if (is_keyword(token.text))
+          fail(token.span, fmt::format("expected a value, found \"{}\"", token.text));
         if (in_template_ && token.text == "loop") check_loop(token);
         node.kind = Kind::kName;
         node.name = token.text;
@@ -234,7 +246,6 @@ Node Parser::primary() {
     case Token::Kind::kSymbol:
       if (token.text == "[") return list();
       if (token.text == "(") {
-        Nesting nesting(*this);
         ++pos_;
         node = expression();
         if (is(",")) fail(peek().span, "tuples do not exist here; a list is written [a, b]");
@@ -252,11 +263,11 @@ Node Parser::primary() {
 /// Jinja2's loop is an object with more to it; only its plain numbers are the same everywhere.
 void Parser::check_loop(const Token& token) const {
   if (peek(1).text != "." || !contains(kLoopMembers, peek(2).text))
-    fail(token.span, fmt::format("loop is used as loop.NAME, where NAME is one of {}", fmt::join(kLoopMembers, ", ")));
+    fail(token.span,
+         fmt::format("loop is used as loop.NAME, where NAME is one of {}", fmt::join(kLoopMembers, ", ")));
 }
 
 Node Parser::list() {
-  Nesting nesting(*this);
   Node node{.kind = Kind::kList, .span = peek().span, .at = peek().span};
   ++pos_;
   while (!is("]")) {
@@ -272,15 +283,16 @@ Node Parser::postfix(Node node) {
     if (is(".")) {
       ++pos_;
       const Token& token = peek();
-      if (token.kind != Token::Kind::kName) fail(token.span, fmt::format("expected a name after \".\", found {}", describe(token)));
+      if (token.kind != Token::Kind::kName)
+        fail(token.span, fmt::format("expected a name after \".\", found {}", describe(token)));
       if (contains(kDictMethods, token.text))
-        fail(token.span, fmt::format("maps have no methods; for a key of that name write [\"{}\"]", token.text));
+        fail(token.span,
+             fmt::format("maps have no methods; for a key of that name write [\"{}\"]", token.text));
       ++pos_;
       Node attr{.kind = Kind::kAttr, .span = node.span, .at = token.span, .name = std::string(token.text)};
       attr.args.push_back(std::move(node));
       node = finish(std::move(attr));
     } else if (is("[")) {
-      Nesting nesting(*this);
       Node index{.kind = Kind::kIndex, .span = node.span, .at = peek().span};
       ++pos_;
       index.args.push_back(std::move(node));
@@ -303,7 +315,8 @@ Node Parser::call(Node callee) {
   Node node{.kind = Kind::kCall, .span = callee.span, .at = callee.at, .name = callee.name};
   if (function) node.builtin = find_function(callee.name);
   if (!in_template_ && !node.builtin)
-    fail(callee.at, fmt::format("unknown function \"{}\"{}", callee.name, did_you_mean(callee.name, function_names())));
+    fail(callee.at,
+         fmt::format("unknown function \"{}\"{}", callee.name, did_you_mean(callee.name, function_names())));
   node.args.push_back(std::move(callee));
   arguments(node, in_template_);
   return finish(std::move(node));
@@ -312,12 +325,14 @@ Node Parser::call(Node callee) {
 Node Parser::filters(Node node) {
   while (accept("|")) {
     const Token& token = peek();
-    if (token.kind != Token::Kind::kName) fail(token.span, fmt::format("expected a filter after \"|\", found {}", describe(token)));
+    if (token.kind != Token::Kind::kName)
+      fail(token.span, fmt::format("expected a filter after \"|\", found {}", describe(token)));
     ++pos_;
     Node filter{.kind = Kind::kFilter, .span = node.span, .at = token.span, .name = std::string(token.text)};
     filter.builtin = find_filter(filter.name);
     if (!filter.builtin)
-      fail(token.span, fmt::format("unknown filter \"{}\"{}", token.text, did_you_mean(filter.name, filter_names())));
+      fail(token.span,
+           fmt::format("unknown filter \"{}\"{}", token.text, did_you_mean(filter.name, filter_names())));
     filter.args.push_back(std::move(node));
     if (is("(")) arguments(filter, false);
     node = finish(std::move(filter));
@@ -326,13 +341,13 @@ Node Parser::filters(Node node) {
 }
 
 void Parser::arguments(Node& node, bool keywords) {
-  Nesting nesting(*this);
   expect("(", "before the arguments");
   while (!is(")")) {
     const Token& token = peek();
     if (token.kind == Token::Kind::kName && peek(1).kind == Token::Kind::kSymbol && peek(1).text == "=") {
       if (!keywords) fail(token.span, "functions and filters take no keyword arguments");
-      if (contains(node.keywords, token.text)) fail(token.span, fmt::format("argument \"{}\" is given twice", token.text));
+      if (contains(node.keywords, token.text))
+        fail(token.span, fmt::format("argument \"{}\" is given twice", token.text));
       node.keywords.emplace_back(token.text);
       pos_ += 2;
     } else if (!node.keywords.empty()) {

@@ -7,7 +7,8 @@
 namespace roofgen::expr {
 namespace {
 
-/// Python's repr of a float: the shortest digits that read back the same; an exponent below 1e-4 and from 1e16.
+/// Python's repr of a float: the shortest digits that read back the same; an exponent below 1e-4 and from
+/// 1e16.
 std::string float_text(double v) {
   if (std::isnan(v)) return "nan";
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
@@ -28,7 +29,8 @@ std::string float_text(double v) {
   if (e > 2) digits += text.substr(2, e - 2);
   const int count = static_cast<int>(digits.size());
   if (exponent < 0) return sign + "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
-  if (exponent + 1 >= count) return sign + digits + std::string(static_cast<size_t>(exponent + 1 - count), '0') + ".0";
+  if (exponent + 1 >= count)
+    return sign + digits + std::string(static_cast<size_t>(exponent + 1 - count), '0') + ".0";
   return sign + digits.insert(static_cast<size_t>(exponent) + 1, ".");
 }
 
@@ -39,12 +41,18 @@ void append_quoted(std::string_view s, std::string& out) {
   for (const char c : s) {
     static constexpr char kHex[] = "0123456789abcdef";
     const auto u = static_cast<unsigned char>(c);
-    if (c == quote || c == '\\') (out += '\\') += c;
-    else if (c == '\n') out += "\\n";
-    else if (c == '\t') out += "\\t";
-    else if (c == '\r') out += "\\r";
-    else if (u < 0x20 || u == 0x7F) (((out += "\\x") += kHex[u >> 4]) += kHex[u & 15]);
-    else out += c;
+    if (c == quote || c == '\\')
+      (out += '\\') += c;
+    else if (c == '\n')
+      out += "\\n";
+    else if (c == '\t')
+      out += "\\t";
+    else if (c == '\r')
+      out += "\\r";
+    else if (u < 0x20 || u == 0x7F)
+      (((out += "\\x") += kHex[u >> 4]) += kHex[u & 15]);
+    else
+      out += c;
   }
   out += quote;
 }
@@ -52,8 +60,10 @@ void append_quoted(std::string_view s, std::string& out) {
 bool append(const Value& v, std::string& out, size_t limit, bool quoted) {
   if (out.size() > limit) return false;
   if (auto s = v.as<std::string>()) {
-    if (quoted) append_quoted(*s, out);
-    else out += *s;
+    if (quoted)
+      append_quoted(*s, out);
+    else
+      out += *s;
   } else if (auto b = v.as<bool>()) {
     out += *b ? "True" : "False";
   } else if (auto i = v.as<int64_t>()) {

@@ -24,10 +24,10 @@ struct Rendered {
 
 /// What one render may spend before it ends in an error; a template may come from a stranger.
 struct Limits {
-  uint64_t steps = 10'000'000;          ///< evaluated nodes, loop iterations, and bytes / 16; about a second
+  uint64_t steps = 10'000'000;  ///< evaluated nodes, loop iterations, and bytes / 16; about a second
   size_t output_bytes = 16 << 20;
-  size_t template_bytes = 4 << 20;      ///< of each template
-  int calls = 50;                       ///< macros and includes within each other
+  size_t template_bytes = 1 << 20;  ///< of each template
+  int calls = 50;                   ///< macros and includes within each other
 };
 
 /// Renders `name`. Errors carry file:line:col of the template, a caret excerpt and the include stack.

@@ -24,7 +24,8 @@ class Splitter {
       }
       const char kind = text_[open + 1];
       size_t inside = open + 2;
-      const char sign = inside < text_.size() && (text_[inside] == '-' || text_[inside] == '+') ? text_[inside++] : '\0';
+      const char sign =
+          inside < text_.size() && (text_[inside] == '-' || text_[inside] == '+') ? text_[inside++] : '\0';
       add_text(pos_, text_end(pos_, open, sign, kind == '{'));
       if (kind == '#') {
         comment(open, inside);
@@ -45,7 +46,8 @@ class Splitter {
 
   size_t find_open() const {
     for (size_t at = pos_; (at = text_.find('{', at)) != text_.npos; ++at)
-      if (at + 1 < text_.size() && (text_[at + 1] == '{' || text_[at + 1] == '%' || text_[at + 1] == '#')) return at;
+      if (at + 1 < text_.size() && (text_[at + 1] == '{' || text_[at + 1] == '%' || text_[at + 1] == '#'))
+        return at;
     return text_.npos;
   }
 
@@ -84,14 +86,16 @@ class Splitter {
   }
 
   Piece& add(Piece::Kind kind, size_t begin, size_t end) {
-    pieces_.push_back({kind, {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, line_of(begin), {}, {}});
+    pieces_.push_back(
+        {kind, {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, line_of(begin), {}, {}});
     return pieces_.back();
   }
 
   void comment(size_t open, size_t inside) {
     const size_t close = text_.find("#}", inside);
     if (close == text_.npos) fail(open, open + 2, "this comment is never closed by \"#}\"");
-    const char sign = close > inside && (text_[close - 1] == '-' || text_[close - 1] == '+') ? text_[close - 1] : '\0';
+    const char sign =
+        close > inside && (text_[close - 1] == '-' || text_[close - 1] == '+') ? text_[close - 1] : '\0';
     pos_ = after_close(close + 2, sign, true);
   }
 
@@ -113,10 +117,12 @@ class Splitter {
     line_starting_ = text_[body - 1] == '\n';
     for (size_t at = body; (at = text_.find("{%", at)) != text_.npos; ++at) {
       size_t inside = at + 2;
-      const char sign = inside < text_.size() && (text_[inside] == '-' || text_[inside] == '+') ? text_[inside++] : '\0';
+      const char sign =
+          inside < text_.size() && (text_[inside] == '-' || text_[inside] == '+') ? text_[inside++] : '\0';
       size_t end = word(inside, "endraw");
       if (end == text_.npos) continue;
-      const char close_sign = end < text_.size() && (text_[end] == '-' || text_[end] == '+') ? text_[end++] : '\0';
+      const char close_sign =
+          end < text_.size() && (text_[end] == '-' || text_[end] == '+') ? text_[end++] : '\0';
       if (!text_.substr(end).starts_with("%}")) continue;
       add_text(body, text_end(body, at, sign, false));
       pos_ = after_close(end + 2, close_sign, true);
@@ -133,7 +139,9 @@ class Splitter {
       const char sign = text_[tokens.end] == '-' || text_[tokens.end] == '+' ? text_[tokens.end] : '\0';
       pos_ = after_close(tokens.end + (sign ? 3 : 2), sign, !output);
     } catch (expr::Failure& failure) {
-      if (output) expr::add_note(failure.error, "note: \"{{\" opens an output; nested braces of C++ are written \"{ {\"");
+      if (output)
+        expr::add_note(failure.error,
+                       "note: \"{{\" opens an output; nested braces of C++ are written \"{ {\"");
       throw;
     }
   }
@@ -153,8 +161,10 @@ std::string normalize_newlines(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\r') out += text[i];
-    else if (i + 1 == text.size() || text[i + 1] != '\n') out += '\n';
+    if (text[i] != '\r')
+      out += text[i];
+    else if (i + 1 == text.size() || text[i + 1] != '\n')
+      out += '\n';
   }
   return out;
 }

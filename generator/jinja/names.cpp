@@ -14,7 +14,8 @@ bool Names::was_read(const std::string& name) const { return scopes_.back().read
 const char* Names::set(const std::string& name, const expr::Node& value) {
   State& scope = scopes_.back();
   const bool known = scope.bound.count(name) > 0;
-  if (!known && scope.read.count(name)) return "is set after this scope has read it; set it before, or use another name";
+  if (!known && scope.read.count(name))
+    return "is set after this scope has read it; set it before, or use another name";
   std::set<std::string> names;
   expr::collect_names(value, names);
   if (!known && scope.ifs > 0 && names.count(name))
@@ -39,7 +40,8 @@ Names::Scope::~Scope() {
     if (!outer.bound.count(name)) outer.read.insert(name);
 }
 
-Names::Branches::Branches(Names& names) : names_(names), before_(names.scopes_.back().bound), after_(before_) {
+Names::Branches::Branches(Names& names)
+    : names_(names), before_(names.scopes_.back().bound), after_(before_) {
   ++names_.scopes_.back().ifs;
 }
 

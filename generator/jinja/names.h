@@ -18,7 +18,7 @@ class Names {
  public:
   Names() : scopes_(1) {}
 
-  void read(const expr::Node& node);            ///< every name the expression reads
+  void read(const expr::Node& node);             ///< every name the expression reads
   bool was_read(const std::string& name) const;  ///< in the innermost scope, before it was bound
   void bind(const std::string& name) { scopes_.back().bound.insert(name); }
   /// `set name = value`; nullptr, or why it is refused.

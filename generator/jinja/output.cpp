@@ -9,8 +9,10 @@ void OutputText::append(std::string_view text, const std::string& file, int line
     const size_t newline = text.find('\n');
     const std::string_view part = text.substr(0, newline);
     const bool blank = part.find_first_not_of(" \t") == part.npos;
-    if (!line_open_) origins_.push_back({&file, line, blank});
-    else if (origins_.back().blank && !blank) origins_.back() = {&file, line, false};
+    if (!line_open_)
+      origins_.push_back({&file, line, blank});
+    else if (origins_.back().blank && !blank)
+      origins_.back() = {&file, line, false};
     line_open_ = newline == text.npos;
     if (line_open_) return;
     text.remove_prefix(newline + 1);

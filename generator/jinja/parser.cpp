@@ -20,11 +20,12 @@ using expr::Token;
 
 constexpr int kMaxBlockNesting = 50;
 
-constexpr std::array<std::string_view, 14> kTags = {"assert", "elif", "else", "endfor", "endif", "endmacro", "endraw",
-                                                    "for", "if", "import", "include", "macro", "raw", "set"};
-constexpr std::array<std::string_view, 15> kJinjaOnly = {"autoescape", "block", "break", "call", "continue",
-                                                         "debug", "do", "extends", "filter", "from",
-                                                         "pluralize", "print", "trans", "with", "endset"};
+constexpr std::array<std::string_view, 14> kTags = {"assert",   "elif",   "else", "endfor", "endif",
+                                                    "endmacro", "endraw", "for",  "if",     "import",
+                                                    "include",  "macro",  "raw",  "set"};
+constexpr std::array<std::string_view, 15> kJinjaOnly = {
+    "autoescape", "block", "break",     "call",  "continue", "debug", "do",    "extends",
+    "filter",     "from",  "pluralize", "print", "trans",    "with",  "endset"};
 
 class TemplateParser {
  public:
@@ -37,10 +38,14 @@ class TemplateParser {
   }
 
  private:
-  [[noreturn]] void fail(Span at, std::string message) const { expr::fail_at(source_, at, std::move(message)); }
+  [[noreturn]] void fail(Span at, std::string message) const {
+    expr::fail_at(source_, at, std::move(message));
+  }
 
   static std::string_view word(const Piece& piece) {
-    return piece.kind == Piece::Kind::kTag && piece.tokens[0].kind == Token::Kind::kName ? piece.tokens[0].text : "";
+    return piece.kind == Piece::Kind::kTag && piece.tokens[0].kind == Token::Kind::kName
+               ? piece.tokens[0].text
+               : "";
   }
 
   template <class T>
@@ -78,8 +83,10 @@ class TemplateParser {
       return Output{std::move(value)};
     } catch (expr::Failure& failure) {
       // {{1, 2}} or {{{1}, {2}}}. Elsewhere the advice would only distract.
-      if (piece.tokens[0].text == "{" || piece.tokens[std::min<size_t>(1, piece.tokens.size() - 1)].text == ",")
-        expr::add_note(failure.error, "note: \"{{\" opens an output; nested braces of C++ are written \"{ {\"");
+      if (piece.tokens[0].text == "{" ||
+          piece.tokens[std::min<size_t>(1, piece.tokens.size() - 1)].text == ",")
+        expr::add_note(failure.error,
+                       "note: \"{{\" opens an output; nested braces of C++ are written \"{ {\"");
       throw;
     }
   }
@@ -89,7 +96,9 @@ class TemplateParser {
     const std::string tag(word(piece));
     if (tag.empty()) fail(at, "expected the name of a tag");
     if (tag == "elif" || tag == "else" || tag.starts_with("end")) {
-      const std::string hint = open_.empty() ? "no tag is open" : fmt::format("\"{}\" of line {} is open", open_.back().first, open_.back().second);
+      const std::string hint =
+          open_.empty() ? "no tag is open"
+                        : fmt::format("\"{}\" of line {} is open", open_.back().first, open_.back().second);
       fail(at, fmt::format("unexpected \"{}\"; {}", tag, hint));
     }
     if (std::find(kJinjaOnly.begin(), kJinjaOnly.end(), tag) != kJinjaOnly.end())
@@ -102,30 +111,42 @@ class TemplateParser {
     const Span at = piece.tokens[0].span;
     expr::Parser parser(source_, piece.tokens, true);
     if (!tag.empty()) parser.accept(tag);
-    if (tag == "if") add(out, at, piece.line, if_tag(parser, piece));
-    else if (tag == "for") add(out, at, piece.line, for_tag(parser, piece));
-    else if (tag == "set") add(out, at, piece.line, set_tag(parser));
-    else if (tag == "macro") add(out, at, piece.line, macro_tag(parser, piece));
-    else if (tag == "include") add(out, at, piece.line, include_tag(parser));
-    else if (tag == "import") add(out, at, piece.line, import_tag(parser, at));
-    else if (tag == "assert") add(out, at, piece.line, assert_tag(parser));
-    else unexpected(piece);
+    if (tag == "if")
+      add(out, at, piece.line, if_tag(parser, piece));
+    else if (tag == "for")
+      add(out, at, piece.line, for_tag(parser, piece));
+    else if (tag == "set")
+      add(out, at, piece.line, set_tag(parser));
+    else if (tag == "macro")
+      add(out, at, piece.line, macro_tag(parser, piece));
+    else if (tag == "include")
+      add(out, at, piece.line, include_tag(parser));
+    else if (tag == "import")
+      add(out, at, piece.line, import_tag(parser, at));
+    else if (tag == "assert")
+      add(out, at, piece.line, assert_tag(parser));
+    else
+      unexpected(piece);
   }
 
   /// What stands between the tag at next_ and one of `ends`, where next_ is left. `piece` is the tag
   /// that opened it all, which messages name.
   Block body_of(const Piece& piece, std::initializer_list<std::string_view> ends) {
     open_.emplace_back(word(piece), piece.line);
-    if (open_.size() > kMaxBlockNesting) fail(piece.tokens[0].span, fmt::format("tags nest too deeply; the limit is {}", kMaxBlockNesting));
+    if (open_.size() > kMaxBlockNesting)
+      fail(piece.tokens[0].span, fmt::format("tags nest too deeply; the limit is {}", kMaxBlockNesting));
     ++next_;
     Block body = block(ends);
-    if (next_ >= pieces_.size()) fail(piece.tokens[0].span, fmt::format("this \"{}\" is never closed", open_.back().first));
+    if (next_ >= pieces_.size())
+      fail(piece.tokens[0].span, fmt::format("this \"{}\" is never closed", open_.back().first));
     open_.pop_back();
     return body;
   }
 
   void expect_bare(const Piece& piece) const {
-    if (piece.tokens.size() > 2) fail(piece.tokens[1].span, fmt::format("unexpected \"{}\" after \"{}\"", piece.tokens[1].text, word(piece)));
+    if (piece.tokens.size() > 2)
+      fail(piece.tokens[1].span,
+           fmt::format("unexpected \"{}\" after \"{}\"", piece.tokens[1].text, word(piece)));
   }
 
   Node condition(expr::Parser& parser) {
@@ -142,7 +163,8 @@ class TemplateParser {
     first.expect_end();
     while (true) {
       const bool is_else = !out.branches.back().test;
-      out.branches.back().body = is_else ? body_of(opening, {"endif"}) : body_of(opening, {"elif", "else", "endif"});
+      out.branches.back().body =
+          is_else ? body_of(opening, {"endif"}) : body_of(opening, {"elif", "else", "endif"});
       const Piece& piece = pieces_[next_];
       if (word(piece) != "elif") expect_bare(piece);
       if (word(piece) == "endif") return out;
@@ -163,7 +185,8 @@ class TemplateParser {
     do {
       const Token name = parser.expect_name("a loop variable");
       check_free(name, "loop variable");
-      if (std::find(targets.begin(), targets.end(), name.text) != targets.end()) fail(name.span, "this name is used twice");
+      if (std::find(targets.begin(), targets.end(), name.text) != targets.end())
+        fail(name.span, "this name is used twice");
       targets.emplace_back(name.text);
     } while (parser.accept(","));
     parser.expect("in", "after the loop variable");
@@ -182,22 +205,26 @@ class TemplateParser {
   Set set_tag(expr::Parser& parser) {
     const Token name = parser.expect_name("the name to set");
     check_free(name, "variable");
-    if (!parser.is("=")) parser.fail(parser.peek().span, "expected \"=\"; only {% set name = value %} exists");
+    if (!parser.is("="))
+      parser.fail(parser.peek().span, "expected \"=\"; only {% set name = value %} exists");
     parser.expect("=", "");
     Node value = parser.expression();
     parser.expect_end();
-    if (const char* problem = names_.set(std::string(name.text), value)) fail(name.span, fmt::format("\"{}\" {}", name.text, problem));
+    if (const char* problem = names_.set(std::string(name.text), value))
+      fail(name.span, fmt::format("\"{}\" {}", name.text, problem));
     return Set{std::string(name.text), std::move(value)};
   }
 
   /// Functions cannot be hidden: a template would then mean something else in Jinja2.
   void check_free(const Token& name, const char* what) const {
-    if (expr::find_function(name.text)) fail(name.span, fmt::format("\"{}\" is a function; give the {} another name", name.text, what));
+    if (expr::find_function(name.text))
+      fail(name.span, fmt::format("\"{}\" is a function; give the {} another name", name.text, what));
   }
 
   void expect_top_level(Span at, const char* what) const {
     if (!open_.empty())
-      fail(at, fmt::format("{} stands at the top level of a template; \"{}\" of line {} is open", what, open_.back().first, open_.back().second));
+      fail(at, fmt::format("{} stands at the top level of a template; \"{}\" of line {} is open", what,
+                           open_.back().first, open_.back().second));
   }
 
   Macro macro_tag(expr::Parser& parser, const Piece& piece) {
@@ -212,7 +239,8 @@ class TemplateParser {
     while (!parser.is(")")) {
       const Token param = parser.expect_name("a parameter");
       check_free(param, "parameter");
-      if (std::find(params.begin(), params.end(), param.text) != params.end()) fail(param.span, "this name is used twice");
+      if (std::find(params.begin(), params.end(), param.text) != params.end())
+        fail(param.span, "this name is used twice");
       params.emplace_back(param.text);
       std::optional<Node> preset;
       if (parser.accept("=")) {
@@ -237,7 +265,10 @@ class TemplateParser {
     Node name = parser.expression();
     names_.read(name);
     if (parser.peek().kind == Token::Kind::kName)
-      parser.fail(parser.peek().span, fmt::format("\"{}\" is not part of this subset: an include always sees the context and must exist", parser.peek().text));
+      parser.fail(
+          parser.peek().span,
+          fmt::format("\"{}\" is not part of this subset: an include always sees the context and must exist",
+                      parser.peek().text));
     parser.expect_end();
     return Include{std::move(name)};
   }
@@ -250,7 +281,8 @@ class TemplateParser {
     const Token as = parser.expect_name("a name for the imported template");
     check_free(as, "import");
     if (parser.is("with") || parser.is("without"))
-      parser.fail(parser.peek().span, "an import never sees the context here; give its macros what they need as arguments");
+      parser.fail(parser.peek().span,
+                  "an import never sees the context here; give its macros what they need as arguments");
     parser.expect_end();
     return Import{std::move(name), std::string(as.text)};
   }

@@ -31,7 +31,7 @@ struct Frame {
   const Frame* parent = nullptr;
   bool include_border = false;  ///< an included template sees everything but the includer's `loop`
   expr::Map vars = {};
-  std::map<std::string, MacroRef> macros = {};                  ///< at a top level only
+  std::map<std::string, MacroRef> macros = {};                 ///< at a top level only
   std::map<std::string, std::shared_ptr<Frame>> imports = {};  ///< likewise
 };
 
@@ -67,14 +67,18 @@ class Renderer {
     const std::optional<std::string> text = loader_(name);
     if (!text) return nullptr;
     if (text->size() > limits_.template_bytes)
-      throw Failure{Error{Exit::kFailed, fmt::format("a template of {} bytes; the limit is {}", text->size(), limits_.template_bytes), {name}}};
+      throw Failure{
+          Error{Exit::kFailed,
+                fmt::format("a template of {} bytes; the limit is {}", text->size(), limits_.template_bytes),
+                {name}}};
     return (templates_[name] = parse(name, *text)).get();
   }
 
   /// Runs `job`; an error from inside gets a line that says how it was reached from `at`.
   template <class Job>
   void nested(const Site& at, std::string_view how, Job job) {
-    if (++calls_ > limits_.calls) at.fail(fmt::format("includes and macro calls nest too deeply; the limit is {}", limits_.calls));
+    if (++calls_ > limits_.calls)
+      at.fail(fmt::format("includes and macro calls nest too deeply; the limit is {}", limits_.calls));
     try {
       job();
     } catch (Failure& failure) {
@@ -90,7 +94,8 @@ class Renderer {
       const Site here = site(place, s.at);
       here.charge(1);
       std::visit([&](const auto& statement) { run(place, s, statement, out); }, s.as);
-      if (out.size() > limits_.output_bytes) here.fail(fmt::format("the output is longer than {} bytes", limits_.output_bytes));
+      if (out.size() > limits_.output_bytes)
+        here.fail(fmt::format("the output is longer than {} bytes", limits_.output_bytes));
     }
   }
 
@@ -161,7 +166,8 @@ class Renderer::TemplateScope final : public expr::Scope {
     if (!module) return nullptr;
     auto it = module->vars.find(node.name);
     if (it == module->vars.end() || node.name[0] == '_')
-      at.fail(fmt::format("the imported template \"{}\" sets no variable \"{}\"", node.args[0].name, node.name));
+      at.fail(
+          fmt::format("the imported template \"{}\" sets no variable \"{}\"", node.args[0].name, node.name));
     return &it->second;
   }
 
@@ -176,11 +182,13 @@ class Renderer::TemplateScope final : public expr::Scope {
   /// The macro a call means; nullopt when it means a function.
   std::optional<MacroRef> macro(const Node& node, const Site& at) const {
     const Node& callee = node.args[0];
-    if (callee.kind == expr::Kind::kName && find(callee.name)) at.fail(fmt::format("\"{}\" is a variable, it cannot be called", callee.name));
+    if (callee.kind == expr::Kind::kName && find(callee.name))
+      at.fail(fmt::format("\"{}\" is a variable, it cannot be called", callee.name));
     auto ref = renderer_.find_macro(frame_, callee);
     if (!ref && callee.kind == expr::Kind::kAttr) {
       const std::string& module = callee.args[0].name;
-      if (find(module) || !find_import(frame_, module)) at.fail(fmt::format("\"{}\" is not an imported template", module));
+      if (find(module) || !find_import(frame_, module))
+        at.fail(fmt::format("\"{}\" is not an imported template", module));
       at.fail(fmt::format("the imported template \"{}\" has no macro \"{}\"", module, node.name));
     }
     return ref;
@@ -209,10 +217,13 @@ void Renderer::run(const Place& place, const Statement& s, const Output& output,
   const TemplateScope scope(*this, place.frame);
   Evaluator evaluator(place.tmpl.source, scope, budget_);
   const Site here = site(place, output.value.at);
-  if (output.value.kind == expr::Kind::kCall) {  // straight into the output, so that its lines keep their origin
-    if (const auto ref = scope.macro(output.value, here)) return call_macro(*ref, output.value, evaluator, here, out);
+  if (output.value.kind == expr::Kind::kCall) {
+    // A macro writes straight into the output, so that its lines keep their origin.
+    if (const auto ref = scope.macro(output.value, here))
+      return call_macro(*ref, output.value, evaluator, here, out);
   }
-  out.append_value(expr::make_text(evaluator.eval(output.value), here), place.tmpl.source.origin.file, s.line);
+  out.append_value(expr::make_text(evaluator.eval(output.value), here), place.tmpl.source.origin.file,
+                   s.line);
 }
 
 void Renderer::run(const Place& place, const Statement& s, const If& branches, OutputText& out) {
@@ -242,14 +253,16 @@ void Renderer::run(const Place& place, const Statement& s, const For& loop, Outp
   if (const expr::Map* map = items.map())
     for (const auto& [key, value] : *map) keys.emplace_back(key);
   else if (!items.list())
-    site(place, loop.items.at).fail(fmt::format("a loop runs over a list or a map, not {}", items.type_name()));
+    site(place, loop.items.at)
+        .fail(fmt::format("a loop runs over a list or a map, not {}", items.type_name()));
   const expr::List& list = items.list() ? *items.list() : keys;
   const auto length = static_cast<int64_t>(list.size());
   for (int64_t i = 0; i < length; ++i) {
     Frame frame{.parent = &place.frame};
     assign_items(place, loop, list[static_cast<size_t>(i)], frame);
     if (loop.uses_loop)
-      frame.vars["loop"] = expr::Map{{"index", i + 1}, {"index0", i}, {"first", i == 0}, {"last", i + 1 == length}, {"length", length}};
+      frame.vars["loop"] = expr::Map{
+          {"index", i + 1}, {"index0", i}, {"first", i == 0}, {"last", i + 1 == length}, {"length", length}};
     site(place, s.at).charge(1);
     run({place.tmpl, frame}, loop.body, out);
   }
@@ -257,7 +270,8 @@ void Renderer::run(const Place& place, const Statement& s, const For& loop, Outp
 
 void Renderer::run(const Place& place, const Statement& s, const Set& set, OutputText&) {
   const TemplateScope scope(*this, place.frame);
-  if (scope.is_macro(set.name)) site(place, s.at).fail(fmt::format("\"{}\" is a macro or an imported template", set.name));
+  if (scope.is_macro(set.name))
+    site(place, s.at).fail(fmt::format("\"{}\" is a macro or an imported template", set.name));
   Value value = Evaluator(place.tmpl.source, scope, budget_).eval(set.value);
   place.frame.vars[set.name] = std::move(value);
 }
@@ -265,7 +279,8 @@ void Renderer::run(const Place& place, const Statement& s, const Set& set, Outpu
 void Renderer::run(const Place& place, const Statement& s, const Macro& macro, OutputText&) {
   const TemplateScope scope(*this, place.frame);
   if (scope.find(macro.name)) site(place, s.at).fail(fmt::format("\"{}\" is already a variable", macro.name));
-  if (place.frame.imports.count(macro.name)) site(place, s.at).fail(fmt::format("\"{}\" is already an imported template", macro.name));
+  if (place.frame.imports.count(macro.name))
+    site(place, s.at).fail(fmt::format("\"{}\" is already an imported template", macro.name));
   place.frame.macros.insert_or_assign(macro.name, MacroRef{&place.tmpl, &macro, &place.frame});
 }
 
@@ -292,7 +307,8 @@ void Renderer::run(const Place& place, const Statement&, const Include& include,
 void Renderer::run(const Place& place, const Statement& s, const Import& import, OutputText&) {
   const TemplateScope scope(*this, place.frame);
   if (scope.find(import.as)) site(place, s.at).fail(fmt::format("\"{}\" is already a variable", import.as));
-  if (place.frame.macros.count(import.as)) site(place, s.at).fail(fmt::format("\"{}\" is already a macro", import.as));
+  if (place.frame.macros.count(import.as))
+    site(place, s.at).fail(fmt::format("\"{}\" is already a macro", import.as));
   const Site at = site(place, import.name.at);
   const expr::Depth depth(at);
   const Template& tmpl = load_from(place, import.name, "imported from");
@@ -311,16 +327,19 @@ void Renderer::run(const Place& place, const Statement& s, const Assert& asserti
   at.fail(fmt::format("{}: {}", expr::make_text(evaluator.eval(assertion.message), at), why));
 }
 
-void Renderer::call_macro(const MacroRef& ref, const Node& call, Evaluator& caller, const Site& at, OutputText& out) {
+void Renderer::call_macro(const MacroRef& ref, const Node& call, Evaluator& caller, const Site& at,
+                          OutputText& out) {
   const expr::Depth depth(at);
   const Macro& macro = *ref.macro;
   Frame frame{.parent = ref.home};
   const size_t given = call.args.size() - 1, positional = given - call.keywords.size();
   if (positional > macro.params.size())
-    at.fail(fmt::format("macro {} takes {} argument{}, not {}", macro.name, macro.params.size(), macro.params.size() == 1 ? "" : "s", positional));
+    at.fail(fmt::format("macro {} takes {} argument{}, not {}", macro.name, macro.params.size(),
+                        macro.params.size() == 1 ? "" : "s", positional));
   for (size_t i = 0; i < given; ++i) {
     const std::string& name = i < positional ? macro.params[i].name : call.keywords[i - positional];
-    const bool known = std::any_of(macro.params.begin(), macro.params.end(), [&](auto& p) { return p.name == name; });
+    const bool known =
+        std::any_of(macro.params.begin(), macro.params.end(), [&](auto& p) { return p.name == name; });
     if (!known) at.fail(fmt::format("macro {} has no parameter \"{}\"", macro.name, name));
     if (!frame.vars.emplace(name, caller.eval(call.args[i + 1])).second)
       at.fail(fmt::format("argument \"{}\" of macro {} is given twice", name, macro.name));
@@ -340,7 +359,8 @@ void Renderer::call_macro(const MacroRef& ref, const Node& call, Evaluator& call
 
 }  // namespace
 
-Result<Rendered> render(const Loader& loader, std::string_view name, const expr::Map& context, const Limits& limits) {
+Result<Rendered> render(const Loader& loader, std::string_view name, const expr::Map& context,
+                        const Limits& limits) {
   try {
     return Renderer(loader, context, limits).run(name);
   } catch (Failure& failure) {

@@ -126,7 +126,8 @@ TEST(Expr, ListsMapsAndStrings) {
 TEST(Expr, Functions) {
   EXPECT_EQ(value("[ceil_div(7, 2), ceil_div(8, 2), align_up(100, 16), log2(64)]"), "[4, 4, 112, 6]");
   EXPECT_EQ(value("[is_pow2(64), is_pow2(96), is_pow2(0)]"), "[True, False, False]");
-  EXPECT_EQ(value("[min(3, 1, 2), max(sizes), abs(-2.5), int(-3.7), int('12'), float(2)]"), "[1, 64, 2.5, -3, 12, 2.0]");
+  EXPECT_EQ(value("[min(3, 1, 2), max(sizes), abs(-2.5), int(-3.7), int('12'), float(2)]"),
+            "[1, 64, 2.5, -3, 12, 2.0]");
   EXPECT_EQ(value("join(range(1, 10, 3), '-') + upper('x') + lower('Y') + str(1.0)"), "1-4-7Xy1.0");
   EXPECT_EQ(value("[len('\xC3\xA9'), len(sizes), len(device)]"), "[1, 3, 3]");
   EXPECT_EQ(value("range(3, 0, -1)"), "[3, 2, 1]");
@@ -161,7 +162,8 @@ TEST(Expr, AmbiguousPowersNeedParentheses) {
 
 TEST(Expr, CheckNamesTheFailingComparison) {
   EXPECT_EQ(why_not("bytes <= device.smem"), "bytes <= device.smem (262144 > 232448)");
-  EXPECT_EQ(why_not("BM == 128 and (bytes <= device.smem and causal)"), "bytes <= device.smem (262144 > 232448)");
+  EXPECT_EQ(why_not("BM == 128 and (bytes <= device.smem and causal)"),
+            "bytes <= device.smem (262144 > 232448)");
   EXPECT_EQ(why_not("0 < BM < d"), "BM < d (128 >= 64)");
   EXPECT_EQ(why_not("BM % 3 == 0"), "BM % 3 == 0 (2 != 0)");
   EXPECT_EQ(why_not("BM in sizes"), "BM in sizes (128 not in [16, 32, 64])");
@@ -177,7 +179,8 @@ TEST(Expr, EvalIntAndNumberCheckTheType) {
   EXPECT_EQ(*Expr::parse("BM * 2")->eval_int(scope()), 256);
   EXPECT_EQ(*Expr::parse("BM")->eval_number(scope()), 128.0);
   EXPECT_EQ(Expr::parse("scale")->eval_int(scope()).error().message, "expected an int, this is a float");
-  EXPECT_EQ(Expr::parse("dtype")->eval_number(scope()).error().message, "expected a number, this is a string");
+  EXPECT_EQ(Expr::parse("dtype")->eval_number(scope()).error().message,
+            "expected a number, this is a string");
 }
 
 TEST(Expr, AnExpressionThatWasNeverParsedIsAnError) {
@@ -234,8 +237,10 @@ TEST(Expr, EvaluationIsSafeFromManyThreads) {
 }
 
 TEST(Value, Truth) {
-  for (const Value& v : {Value(), Value(false), Value(0), Value(0.0), Value(""), Value(List{}), Value(Map{})}) EXPECT_FALSE(v.truthy());
-  for (const Value& v : {Value(true), Value(2), Value(0.5), Value("a"), Value(List{0}), Value(Map{{"a", 0}})}) EXPECT_TRUE(v.truthy());
+  for (const Value& v : {Value(), Value(false), Value(0), Value(0.0), Value(""), Value(List{}), Value(Map{})})
+    EXPECT_FALSE(v.truthy());
+  for (const Value& v : {Value(true), Value(2), Value(0.5), Value("a"), Value(List{0}), Value(Map{{"a", 0}})})
+    EXPECT_TRUE(v.truthy());
 }
 
 }  // namespace

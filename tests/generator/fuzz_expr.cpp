@@ -6,8 +6,14 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace roofgen::expr;
-  static const Map kScope{{"a", 3}, {"b", -7}, {"f", 0.5}, {"s", "xyz"}, {"p", true}, {"n", Value()},
-                          {"xs", List{1, 2, List{3, "q"}}}, {"m", Map{{"k", 5}, {"l", List{1}}}}};
+  static const Map kScope{{"a", 3},
+                          {"b", -7},
+                          {"f", 0.5},
+                          {"s", "xyz"},
+                          {"p", true},
+                          {"n", Value()},
+                          {"xs", List{1, 2, List{3, "q"}}},
+                          {"m", Map{{"k", 5}, {"l", List{1}}}}};
   const auto e = Expr::parse({reinterpret_cast<const char*>(data), size});
   if (!e) {
     if (e.error().message.empty()) std::abort();

@@ -9,8 +9,13 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace roofgen;
   using namespace roofgen::expr;
-  static const Map kScope{{"a", 3}, {"b", -7}, {"f", 0.5}, {"s", "xyz"}, {"p", true},
-                          {"xs", List{1, 2, List{3, "q"}}}, {"m", Map{{"k", 5}, {"l", List{1}}}}};
+  static const Map kScope{{"a", 3},
+                          {"b", -7},
+                          {"f", 0.5},
+                          {"s", "xyz"},
+                          {"p", true},
+                          {"xs", List{1, 2, List{3, "q"}}},
+                          {"m", Map{{"k", 5}, {"l", List{1}}}}};
   const std::string_view all(reinterpret_cast<const char*>(data), size), border = "\n===\n";
   std::map<std::string, std::string, std::less<>> templates;
   size_t at = 0;
@@ -25,7 +30,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return it == templates.end() ? std::nullopt : std::optional(it->second);
   };
   // Small, so that a fuzzer spends its time on new inputs and not on long loops.
-  const auto r = jinja::render(loader, "main", kScope, {.steps = 20000, .output_bytes = 1 << 16, .template_bytes = 1 << 16, .calls = 20});
+  const auto r =
+      jinja::render(loader, "main", kScope,
+                    {.steps = 20000, .output_bytes = 1 << 16, .template_bytes = 1 << 16, .calls = 20});
   if (!r) {
     if (r.error().message.empty() || to_string(r.error()).empty()) std::abort();
     return 0;

@@ -30,16 +30,55 @@ void run(const std::string& s) {
 
 /// A few edits: flip, insert, erase, repeat a piece, splice from another input.
 std::string mutate(std::string s, const std::vector<std::string>& all, std::mt19937_64& bits) {
-  static const std::string kTokens[] = {"{{", "}}", "{%", "%}", "{#", "#}", "-", "(", ")", "[", "]", "|", ".", ",", "'", "\"",
-                                        "\\", "\n", "\n===\n", " if ", " else ", "{% endif %}", "{% endfor %}", "{% macro f(a) %}",
-                                        "{% endmacro %}", "9223372036854775807", "1e308", "**", "//", "%", "not ", " in ", "\xFF", std::string(1, '\0')};
+  static const std::string kTokens[] = {"{{",
+                                        "}}",
+                                        "{%",
+                                        "%}",
+                                        "{#",
+                                        "#}",
+                                        "-",
+                                        "(",
+                                        ")",
+                                        "[",
+                                        "]",
+                                        "|",
+                                        ".",
+                                        ",",
+                                        "'",
+                                        "\"",
+                                        "\\",
+                                        "\n",
+                                        "\n===\n",
+                                        " if ",
+                                        " else ",
+                                        "{% endif %}",
+                                        "{% endfor %}",
+                                        "{% macro f(a) %}",
+                                        "{% endmacro %}",
+                                        "9223372036854775807",
+                                        "1e308",
+                                        "**",
+                                        "//",
+                                        "%",
+                                        "not ",
+                                        " in ",
+                                        "\xFF",
+                                        std::string(1, '\0')};
   for (int edits = 1 + static_cast<int>(bits() % 6); edits > 0; --edits) {
     const size_t at = bits() % (s.size() + 1), length = bits() % 20;
     switch (bits() % 5) {
-      case 0: if (at < s.size()) s[at] = static_cast<char>(bits()); break;
-      case 1: s.insert(at, kTokens[bits() % std::size(kTokens)]); break;
-      case 2: s.erase(at, length); break;
-      case 3: s.insert(at, s.substr(bits() % (s.size() + 1), length)); break;
+      case 0:
+        if (at < s.size()) s[at] = static_cast<char>(bits());
+        break;
+      case 1:
+        s.insert(at, kTokens[bits() % std::size(kTokens)]);
+        break;
+      case 2:
+        s.erase(at, length);
+        break;
+      case 3:
+        s.insert(at, s.substr(bits() % (s.size() + 1), length));
+        break;
       default: {
         const std::string& other = all[bits() % all.size()];
         s.insert(at, other.substr(bits() % (other.size() + 1), length));

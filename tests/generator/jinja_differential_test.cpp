@@ -34,7 +34,10 @@ size_t compare(const std::vector<ReferenceCase>& cases) {
     ++accepted;
     if (reference[i].ok && reference[i].text == ours->text) continue;
     ++shown;
-    ADD_FAILURE() << "case " << i << "\n" << show(cases[i]) << "--- ours\n" << ours->text << "\n--- " << (reference[i].ok ? "jinja2\n" : "jinja2 fails\n") << reference[i].text;
+    ADD_FAILURE() << "case " << i << "\n"
+                  << show(cases[i]) << "--- ours\n"
+                  << ours->text << "\n--- " << (reference[i].ok ? "jinja2\n" : "jinja2 fails\n")
+                  << reference[i].text;
   }
   return accepted;
 }
@@ -47,7 +50,9 @@ TEST(JinjaDifferential, Cases) {
   std::vector<ReferenceCase> cases;
   for (const Case& c : read_cases("cases")) {
     auto context = c.sections.find("context");
-    cases.push_back({c.templates, c.main, context == c.sections.end() ? nlohmann::json::object() : nlohmann::json::parse(context->second)});
+    cases.push_back(
+        {c.templates, c.main,
+         context == c.sections.end() ? nlohmann::json::object() : nlohmann::json::parse(context->second)});
   }
   ASSERT_GE(cases.size(), 10u);
   EXPECT_EQ(compare(cases), cases.size());
@@ -57,7 +62,8 @@ TEST(JinjaDifferential, RandomExpressions) {
   SKIP_WITHOUT_REFERENCE();
   RandomTemplate random(1);
   std::vector<ReferenceCase> cases;
-  for (int i = 0; i < 2000; ++i) cases.push_back({{{"main", "{{ " + random.any_expression(4) + " }}"}}, "main", random_context()});
+  for (int i = 0; i < 2000; ++i)
+    cases.push_back({{{"main", "{{ " + random.any_expression(4) + " }}"}}, "main", random_context()});
   // The rest are overflows, inexact divisions and the few deliberate mixtures of types.
   EXPECT_GE(compare(cases), cases.size() / 2);
 }

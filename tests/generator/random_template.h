@@ -25,7 +25,9 @@ class RandomTemplate {
  private:
   uint64_t below(uint64_t n) { return bits_() % n; }
   bool chance(int percent) { return below(100) < static_cast<uint64_t>(percent); }
-  std::string pick(std::initializer_list<const char*> options) { return options.begin()[below(options.size())]; }
+  std::string pick(std::initializer_list<const char*> options) {
+    return options.begin()[below(options.size())];
+  }
   std::string space() { return pick({" ", " ", " ", "", "  ", "\n"}); }
 
   std::string int_expression(int depth);
@@ -41,9 +43,9 @@ class RandomTemplate {
   std::string macro(const std::string& name);
 
   std::mt19937_64 bits_;
-  int loops_ = 0;               ///< open loops around this place
-  bool context_ = true;         ///< is the context visible? not in an imported template
-  bool calls_ = false;          ///< may macros be called here?
+  int loops_ = 0;        ///< open loops around this place
+  bool context_ = true;  ///< is the context visible? not in an imported template
+  bool calls_ = false;   ///< may macros be called here?
 };
 
 }  // namespace roofgen::test

@@ -21,12 +21,15 @@ bool reference_available() {
 
 std::vector<ReferenceResult> reference_render(const std::vector<ReferenceCase>& cases) {
   nlohmann::json input = nlohmann::json::array();
-  for (const ReferenceCase& c : cases) input.push_back({{"templates", c.templates}, {"main", c.main}, {"context", c.context}});
+  for (const ReferenceCase& c : cases)
+    input.push_back({{"templates", c.templates}, {"main", c.main}, {"context", c.context}});
   std::string folder = (std::filesystem::temp_directory_path() / "roofgen-jinja-XXXXXX").string();
   if (!mkdtemp(folder.data())) throw std::runtime_error("no temporary folder");
   const std::string in = folder + "/in.json", out = folder + "/out.json";
   std::ofstream(in) << input.dump();
-  const std::string command = std::string(python()) + " -I '" ROOFGEN_SOURCE_DIR "/tests/generator/jinja_reference.py' '" + in + "' '" + out + "'";
+  const std::string command = std::string(python()) +
+                              " -I '" ROOFGEN_SOURCE_DIR "/tests/generator/jinja_reference.py' '" + in +
+                              "' '" + out + "'";
   const int status = std::system(command.c_str());
   std::vector<ReferenceResult> results;
   if (status == 0)

@@ -40,7 +40,8 @@ Case parse_case(const std::filesystem::path& path) {
 
 std::vector<Case> read_cases(const std::string& folder) {
   std::vector<Case> out;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(ROOFGEN_SOURCE_DIR "/tests/generator/") + folder))
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(ROOFGEN_SOURCE_DIR "/tests/generator/") + folder))
     if (entry.path().extension() == ".txt") out.push_back(parse_case(entry.path()));
   std::sort(out.begin(), out.end(), [](const Case& a, const Case& b) { return a.name < b.name; });
   return out;
@@ -61,7 +62,8 @@ bool update_section(const Case& c, const std::string& section, const std::string
   const size_t at = whole.find(header);
   std::string out = whole.substr(0, std::min(at, whole.size())) + header + text;
   if (at != whole.npos)
-    if (const size_t next = whole.find("\n=== ", at + header.size() - 1); next != whole.npos) out += whole.substr(next + 1);
+    if (const size_t next = whole.find("\n=== ", at + header.size() - 1); next != whole.npos)
+      out += whole.substr(next + 1);
   std::ofstream(c.path, std::ios::binary) << out;
   return true;
 }
