@@ -132,6 +132,7 @@ Finding Machine::deadlock() const {
   const Warp* at = nullptr;
   for (const Warp& w : warps_)
     for (const Fragment& f : w.parked) {
+      if (f.barrier < 0) continue;
       waiting += static_cast<uint32_t>(__builtin_popcount(f.mask));
       if (!at) at = &w, pc = f.pc - 1, id = static_cast<uint32_t>(f.barrier);
     }
@@ -189,19 +190,26 @@ void Machine::run_cta(uint64_t cta, uint32_t ordinal, std::vector<Finding>& find
   }
 }
 
-/// Parks the running lanes and picks the ready lanes at the lowest pc, all that are there.
+/// Parks the running lanes and picks the ready lanes at the lowest pc, all that are there. Lanes
+/// that wait for other lanes of the warp run again only when those come, or when nobody else can.
 void Machine::choose(Warp& w) {
   if (w.parked.empty()) return;
-  if (w.active) w.parked.push_back({w.pc, w.active, -1});
+  if (w.active) w.parked.push_back({w.pc, w.active, kReady});
   w.active = 0;
-  w.pc = ~0u;
-  for (const Fragment& f : w.parked)
-    if (f.barrier < 0) w.pc = std::min(w.pc, f.pc);
   w.merge_pc = ~0u;
-  if (w.spins > kSpinLimit) {  // this once the lanes furthest ahead run, unless they are the same
+  uint32_t lowest = ~0u, highest = 0, waiting = ~0u;
+  bool at_barrier = false;
+  for (const Fragment& f : w.parked) {
+    at_barrier |= f.barrier >= 0;
+    if (f.barrier == kWaitsForLanes) waiting = std::min(waiting, f.pc);
+    if (f.barrier != kReady) continue;
+    lowest = std::min(lowest, f.pc);
+    highest = std::max(highest, f.pc);
+  }
+  w.pc = lowest != ~0u ? lowest : at_barrier ? ~0u : waiting;
+  if (w.spins > kSpinLimit && lowest != ~0u) {
     w.spins = 0;
-    for (const Fragment& f : w.parked)
-      if (f.barrier < 0) w.pc = std::max(w.pc == ~0u ? 0 : w.pc, f.pc);
+    w.pc = highest;  // this once the lanes furthest ahead
   } else {
     for (const Fragment& f : w.parked)
       if (f.barrier < 0 && f.pc > w.pc) w.merge_pc = std::min(w.merge_pc, f.pc);
@@ -288,11 +296,21 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kLdmatrix: ldmatrix(w, in, mask); ++w.pc; break;
         case Kind::kStmatrix: stmatrix(w, in, mask); ++w.pc; break;
         case Kind::kBarrier: barrier(w, in, mask); break;
-        case Kind::kWarpBarrier: warp_barrier(w, in, mask); ++w.pc; break;
-        case Kind::kShuffle: shuffle(w, in, mask); ++w.pc; break;
-        case Kind::kVote: vote(w, in, mask); ++w.pc; break;
-        case Kind::kMatch: match(w, in, mask); ++w.pc; break;
-        case Kind::kRedux: redux(w, in, mask); ++w.pc; break;
+        case Kind::kWarpBarrier:
+          if (together(w, in, mask)) ++w.pc;
+          break;
+        case Kind::kShuffle:
+          if (together(w, in, mask)) shuffle(w, in, mask), ++w.pc;
+          break;
+        case Kind::kVote:
+          if (together(w, in, mask)) vote(w, in, mask), ++w.pc;
+          break;
+        case Kind::kMatch:
+          if (together(w, in, mask)) match(w, in, mask), ++w.pc;
+          break;
+        case Kind::kRedux:
+          if (together(w, in, mask)) redux(w, in, mask), ++w.pc;
+          break;
         case Kind::kActiveMask:
           for (uint32_t m = mask; m; m &= m - 1) row(w, in.d)[__builtin_ctz(m)] = mask;
           ++w.pc;
@@ -322,7 +340,7 @@ void Machine::branch_to(Warp& w, uint32_t mask, uint32_t target) {
   if (!stay) {
     w.pc = target;
   } else {
-    w.parked.push_back({target, mask, -1});
+    w.parked.push_back({target, mask, kReady});
     w.active = stay;
     ++w.pc;
     choose(w);
@@ -339,9 +357,9 @@ void Machine::branch_indexed(Warp& w, const Inst& in, uint32_t mask) {
       throw Fault{"bad-branch", fmt::format("brx.idx index {} is past its {} targets", index[lane], in.e), lane};
     uint32_t target = kernel_.lists[in.list + index[lane]];
     auto same = std::find_if(w.parked.begin(), w.parked.end(),
-                             [&](const Fragment& f) { return f.barrier < 0 && f.pc == target; });
+                             [&](const Fragment& f) { return f.barrier == kReady && f.pc == target; });
     if (same != w.parked.end()) same->mask |= 1u << lane;
-    else w.parked.push_back({target, 1u << lane, -1});
+    else w.parked.push_back({target, 1u << lane, kReady});
   }
   w.active = stay;
   ++w.pc;
@@ -436,7 +454,7 @@ void Machine::try_release(uint32_t id) {
   for (Warp& w : warps_)
     for (Fragment& f : w.parked)
       if (f.barrier == static_cast<int>(id)) {
-        f.barrier = -1;
+        f.barrier = kReady;
         waiters |= 1u << w.index;
       }
   shadow_.release(id, waiters);

@@ -36,10 +36,13 @@ struct LaunchState {
   uint64_t max_instructions;   ///< warp-instructions per CTA
 };
 
+inline constexpr int kReady = -1;
+inline constexpr int kWaitsForLanes = -2;  ///< at a `.sync` instruction whose other members are elsewhere
+
 /// Lanes of a warp that are at the same instruction and not running.
 struct Fragment {
   uint32_t pc = 0, mask = 0;
-  int barrier = -1;  ///< waiting there; -1: ready
+  int barrier = kReady;  ///< number of the barrier they wait at, or one of the above
 };
 
 /// One warp-wide cp.async, not yet landed in some lanes.
@@ -134,9 +137,10 @@ class Machine {
   void vote(Warp& w, const Inst& in, uint32_t mask);
   void match(Warp& w, const Inst& in, uint32_t mask);
   void redux(Warp& w, const Inst& in, uint32_t mask);
-  void warp_barrier(Warp& w, const Inst& in, uint32_t mask);
   void is_space(Warp& w, const Inst& in, uint32_t mask);
-  uint32_t member_mask(const Warp& w, uint32_t row, uint32_t mask) const;
+  bool together(Warp& w, const Inst& in, uint32_t mask);
+  void check_members(const Warp& w, uint32_t row, uint32_t mask) const;
+  uint32_t member_row(const Inst& in) const;
 
   uint32_t* row(const Warp& w, uint32_t index) const { return w.regs.rows + index * kWarpSize; }
   uint64_t* wide_row(const Warp& w, uint32_t index) const { return reinterpret_cast<uint64_t*>(row(w, index)); }

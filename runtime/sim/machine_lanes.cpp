@@ -10,39 +10,56 @@ namespace {
 uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
 }  // namespace
 
-/// The member mask of a `.sync` instruction. Every lane must name itself, all must name the same
-/// lanes, and those that have not exited must be here: real hardware would wait for them, and lanes
-/// that diverged onto other paths may never come.
-uint32_t Machine::member_mask(const Warp& w, uint32_t index, uint32_t mask) const {
+uint32_t Machine::member_row(const Inst& in) const {
+  if (in.kind == Kind::kShuffle) return kernel_.lists[in.list];
+  return in.kind == Kind::kWarpBarrier ? in.a : in.b;
+}
+
+/// Whether the lanes that a `.sync` instruction names are all here. If some are still on another
+/// path, the ones here wait for them, as they would on hardware. Otherwise the masks are checked.
+bool Machine::together(Warp& w, const Inst& in, uint32_t mask) {
+  const uint32_t* members = row(w, member_row(in));
+  uint32_t named = 0;
+  for (uint32_t m = mask; m; m &= m - 1) named |= members[first_lane(m)];
+  uint32_t absent = named & ~mask & ~w.dead;
+  if (absent && !(absent & w.active)) {
+    bool may_come = std::any_of(w.parked.begin(), w.parked.end(), [](const Fragment& f) { return f.barrier != kWaitsForLanes; });
+    if (may_come) {
+      w.parked.push_back({w.pc, w.active, kWaitsForLanes});
+      w.active = 0;
+      choose(w);
+      return false;
+    }
+  }
+  check_members(w, member_row(in), mask);
+  return true;
+}
+
+/// Every lane must name itself, all that are named must be here or have exited, and they must name
+/// the same lanes.
+void Machine::check_members(const Warp& w, uint32_t index, uint32_t mask) const {
   const uint32_t* members = row(w, index);
-  uint32_t first = members[first_lane(mask)], together = 0;
   if (mask == ~0u) {
-    bool same = true;
-    for (uint32_t l = 0; l < kWarpSize; ++l) same &= members[l] == first;
-    if (same && first == ~0u) return first;
+    bool all = true;
+    for (uint32_t l = 0; l < kWarpSize; ++l) all &= members[l] == ~0u;
+    if (all) return;
   }
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = first_lane(m);
     if (!(members[l] >> l & 1))
       throw Fault{"bad-member-mask", fmt::format("lane {} is not in its own member mask {:#010x}", l, members[l]), l};
-    if (members[l] == first) together |= 1u << l;
-  }
-  for (uint32_t m = mask; m; m &= m - 1) {
-    uint32_t l = first_lane(m);
     uint32_t absent = members[l] & ~mask & ~w.dead;
     if (absent)
       throw Fault{"partial-warp",
-                  fmt::format("member mask {:#010x} names lanes {:#010x}, which are not at this instruction", members[l], absent), l};
+                  fmt::format("member mask {:#010x} names lanes {:#010x}, which never come to this instruction", members[l], absent), l};
     uint32_t group = 0;
     for (uint32_t k = mask; k; k &= k - 1) group |= static_cast<uint32_t>(members[first_lane(k)] == members[l]) << first_lane(k);
     if ((members[l] & mask) != group)
       throw Fault{"bad-member-mask", fmt::format("lanes of member mask {:#010x} pass different masks", members[l]), l};
   }
-  return first;
 }
 
 void Machine::shuffle(Warp& w, const Inst& in, uint32_t mask) {
-  member_mask(w, kernel_.lists[in.list], mask);
   uint32_t source[kWarpSize];
   const uint32_t *a = row(w, in.a), *b = row(w, in.b), *c = row(w, in.c);
   std::copy_n(a, kWarpSize, source);
@@ -72,7 +89,6 @@ void Machine::shuffle(Warp& w, const Inst& in, uint32_t mask) {
 }
 
 void Machine::vote(Warp& w, const Inst& in, uint32_t mask) {
-  member_mask(w, in.b, mask);
   uint32_t values = w.regs.preds[in.a] ^ static_cast<uint32_t>(in.imm), members_of[kWarpSize];
   std::copy_n(row(w, in.b), kWarpSize, members_of);
   uint32_t verdict = 0;
@@ -91,7 +107,6 @@ void Machine::vote(Warp& w, const Inst& in, uint32_t mask) {
 }
 
 void Machine::match(Warp& w, const Inst& in, uint32_t mask) {
-  member_mask(w, in.b, mask);
   uint64_t values[kWarpSize];
   uint32_t members_of[kWarpSize];
   for (uint32_t l = 0; l < kWarpSize; ++l) {
@@ -113,7 +128,6 @@ void Machine::match(Warp& w, const Inst& in, uint32_t mask) {
 }
 
 void Machine::redux(Warp& w, const Inst& in, uint32_t mask) {
-  member_mask(w, in.b, mask);
   uint32_t values[kWarpSize], members_of[kWarpSize];
   std::copy_n(row(w, in.a), kWarpSize, values);
   std::copy_n(row(w, in.b), kWarpSize, members_of);
@@ -137,10 +151,6 @@ void Machine::redux(Warp& w, const Inst& in, uint32_t mask) {
     row(w, in.d)[l] = result;
   }
 }
-
-/// Lanes of a warp run in lockstep here, so that a warp barrier has nothing to wait for once its
-/// members are together; they come together because the machine runs the lanes behind first.
-void Machine::warp_barrier(Warp& w, const Inst& in, uint32_t mask) { member_mask(w, in.a, mask); }
 
 void Machine::is_space(Warp& w, const Inst& in, uint32_t mask) {
   uint32_t is = 0;
