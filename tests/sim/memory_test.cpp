@@ -1,0 +1,150 @@
+// Sparse device memory, and launches from several threads at once.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "runtime/sim/memory.h"
+#include "support.h"
+
+namespace roofgen::sim_test {
+namespace {
+
+/// Byte i of an input is a hash of i.
+std::byte pattern(uint64_t i) { return static_cast<std::byte>(i * 0x9e3779b97f4a7c15ull >> 56); }
+void fill(uint64_t offset, std::span<std::byte> out) {
+  for (size_t i = 0; i < out.size(); ++i) out[i] = pattern(offset + i);
+}
+
+TEST(Memory, AnInputIsFilledOnlyWhereItIsTouched) {
+  Bench bench;
+  std::atomic<uint64_t> filled{0};
+  uint64_t size = uint64_t{1} << 42;  // 4 TiB
+  auto input = bench.executor().allocate(size, "huge", [&](uint64_t offset, std::span<std::byte> out) {
+    filled += out.size();
+    fill(offset, out);
+  });
+  ASSERT_TRUE(input) << to_string(input.error());
+  ASSERT_EQ(bench.load(kernel_text(2, "ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[p1]; mov.u32 %r1,%tid.x; mul.wide.u32 %rd3,%r1,1;\n"
+                                      "shl.b64 %rd4,%rd3,37; add.s64 %rd5,%rd1,%rd4; ld.global.u8 %rs1,[%rd5+5]; add.s64 %rd6,%rd2,%rd3; st.global.u8 [%rd6],%rs1;")), "");
+  DevicePtr out = bench.poisoned(32);
+  RunResult r = bench.arg(*input).arg(out).run({1, 1, 1}, {32, 1, 1});
+  ASSERT_TRUE(r.findings.empty()) << r.findings[0].message;
+  auto v = bench.read<uint8_t>(out, 32);
+  for (uint64_t i = 0; i < 32; ++i) EXPECT_EQ(std::byte{v[i]}, pattern((i << 37) + 5));
+  EXPECT_EQ(filled.load(), 32u * 128);
+}
+
+TEST(Memory, ImpossibleSizesAreErrors) {
+  Bench bench;
+  auto none = bench.executor().allocate(0, "nothing");
+  ASSERT_FALSE(none);
+  auto huge = bench.executor().allocate(uint64_t{1} << 60, "s");
+  ASSERT_FALSE(huge);
+  EXPECT_NE(huge.error().message.find("1152921504606846976"), std::string::npos) << huge.error().message;
+}
+
+TEST(Memory, ReadBackSaysWhatWasWritten) {
+  Bench bench;
+  ASSERT_EQ(bench.load(kernel_text(1, "ld.param.u64 %rd1,[p0]; st.global.u16 [%rd1+130],7;")), "");
+  DevicePtr out = bench.poisoned(300);
+  bench.arg(out).run({1, 1, 1}, {1, 1, 1});
+  std::vector<std::byte> bytes(300);
+  std::vector<bool> written;
+  ASSERT_TRUE(bench.executor().read(out, bytes, &written));
+  for (size_t i = 0; i < 300; ++i) {
+    EXPECT_EQ(written[i], i == 130 || i == 131) << i;
+    if (!written[i]) {
+      EXPECT_EQ(bytes[i], std::byte{0xff});
+    }
+  }
+  ASSERT_TRUE(bench.executor().poison(out));
+  ASSERT_TRUE(bench.executor().read(out, bytes, &written));
+  EXPECT_FALSE(written[130]);
+  bench.executor().release(out);
+  EXPECT_FALSE(bench.executor().read(out, bytes, nullptr));
+}
+
+TEST(Memory, EvictedInputsComeBackTheSame) {
+  sim::DeviceMemory memory(100);  // lines
+  ASSERT_TRUE(memory.initialise());
+  auto a = memory.allocate(1 << 20, "a", fill);
+  ASSERT_TRUE(a);
+  std::vector<std::byte> out(1 << 20);
+  for (int round = 0; round < 3; ++round) {
+    for (uint64_t at = 0; at < out.size(); at += 4096) {
+      ASSERT_TRUE(memory.read(*a + at, std::span(out).subspan(at, 4096), nullptr));
+      if (memory.over_cap()) memory.evict();
+      EXPECT_LE(memory.filled_lines(), 100u);
+    }
+    for (size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], pattern(i));
+  }
+}
+
+TEST(Memory, LaunchesFromManyThreadsAgree) {
+  Bench bench;
+  Binary binary;
+  binary.entry = "flash";
+  binary.ptx = fixture("flash.ptx");
+  auto module = bench.executor().load(binary);
+  ASSERT_TRUE(module);
+  uint32_t rows = 192;
+  uint64_t bytes = uint64_t{rows} * 64 * 2;
+  auto values = [](uint64_t offset, std::span<std::byte> out) {
+    for (size_t i = 0; i < out.size(); i += 2) {
+      uint16_t h = to_bf16(static_cast<float>(static_cast<uint8_t>(pattern(offset + i))) / 128 - 1);
+      std::memcpy(out.data() + i, &h, 2);
+    }
+  };
+  std::vector<Arg> inputs;
+  for (const char* name : {"q", "k", "v"}) inputs.push_back({name, true, bench.executor().allocate(bytes, name, values)->address, 8});
+  constexpr int kThreads = 4;
+  std::vector<std::vector<std::byte>> results(kThreads, std::vector<std::byte>(bytes));
+  std::vector<Counts> counts(kThreads);
+  std::vector<std::vector<std::vector<LineAccess>>> traces(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      Launch launch;
+      launch.grid = {3, 1, 1};
+      launch.block = {128, 1, 1};
+      launch.smem_bytes = 40960;
+      launch.args = inputs;
+      auto out = bench.executor().allocate(bytes, "o");
+      launch.args.push_back({"o", true, out->address, 8});
+      for (uint32_t v : {1u, rows, rows, 0x3e38aa3bu}) launch.args.push_back({"s", false, v, 4});
+      RunOptions options;
+      options.trace = &traces[static_cast<size_t>(t)];
+      auto r = bench.executor().run(*module, launch, options);
+      ASSERT_TRUE(r);
+      for (const Finding& f : r->findings) ADD_FAILURE() << f.message;
+      counts[static_cast<size_t>(t)] = *r->counts;
+      ASSERT_TRUE(bench.executor().read(*out, results[static_cast<size_t>(t)]));
+      bench.executor().release(*out);
+    });
+  for (auto& t : threads) t.join();
+  for (size_t t = 1; t < kThreads; ++t) {
+    EXPECT_EQ(results[t], results[0]);
+    EXPECT_EQ(counts[t].warp_instructions, counts[0].warp_instructions);
+    EXPECT_EQ(counts[t].l2_read_sectors, counts[0].l2_read_sectors);
+    ASSERT_EQ(traces[t].size(), 3u);
+    EXPECT_EQ(traces[t][1].size(), traces[0][1].size());
+  }
+}
+
+TEST(Memory, SelectedCtasOnly) {
+  Bench bench;
+  ASSERT_EQ(bench.load(kernel_text(1, "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%ctaid.y; mov.u32 %r2,%ctaid.x; mad.lo.s32 %r3,%r1,10,%r2; mul.wide.u32 %rd2,%r3,4; add.s64 %rd3,%rd1,%rd2; st.global.u32 [%rd3],%r3;")), "");
+  DevicePtr out = bench.poisoned(400);
+  RunOptions options;
+  options.ctas = CtaSelection{{3, 17, 42}};
+  RunResult r = bench.arg(out).run({10, 10, 1}, {1, 1, 1}, 0, options);
+  EXPECT_EQ(r.counts->ctas, 3u);
+  std::vector<std::byte> bytes(400);
+  std::vector<bool> written;
+  ASSERT_TRUE(bench.executor().read(out, bytes, &written));
+  for (size_t i = 0; i < 100; ++i) EXPECT_EQ(written[4 * i], i == 3 || i == 17 || i == 42) << i;
+}
+
+}  // namespace
+}  // namespace roofgen::sim_test
