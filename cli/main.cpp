@@ -48,7 +48,7 @@ std::vector<std::string> option_names(const CLI::App& app) {
 int usage_error(const CLI::App& app, const CLI::ParseError& e, int argc, char** argv) {
   std::string message = e.what();
   const CLI::App* sub = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
-  if (e.get_name() == "ExtrasError" || e.get_name() == "RequiredError") {
+  if (dynamic_cast<const CLI::ExtrasError*>(&e) || dynamic_cast<const CLI::RequiredError*>(&e)) {
     for (int i = 1; i < argc; ++i) {
       std::string word = argv[i];
       if (const size_t eq = word.find('='); eq != std::string::npos && word.starts_with("--")) word.resize(eq);

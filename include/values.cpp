@@ -60,7 +60,7 @@ Counts& Counts::operator+=(const Counts& o) {
   ROOFGEN_ADD(ctas); ROOFGEN_ADD(warp_instructions); ROOFGEN_ADD(mma); ROOFGEN_ADD(mma_flops);
   ROOFGEN_ADD(int_alu); ROOFGEN_ADD(fp32); ROOFGEN_ADD(half); ROOFGEN_ADD(fp64); ROOFGEN_ADD(convert);
   ROOFGEN_ADD(move); ROOFGEN_ADD(control); ROOFGEN_ADD(predicate); ROOFGEN_ADD(mufu); ROOFGEN_ADD(exps);
-  ROOFGEN_ADD(shuffle); ROOFGEN_ADD(ldmatrix); ROOFGEN_ADD(cp_async); ROOFGEN_ADD(barriers);
+  ROOFGEN_ADD(shuffle); ROOFGEN_ADD(ldmatrix); ROOFGEN_ADD(cp_async); ROOFGEN_ADD(barriers); ROOFGEN_ADD(async_waits); ROOFGEN_ADD(async_distance);
   ROOFGEN_ADD(global_load); ROOFGEN_ADD(global_store); ROOFGEN_ADD(shared_load); ROOFGEN_ADD(shared_store);
   ROOFGEN_ADD(local); ROOFGEN_ADD(atomics); ROOFGEN_ADD(bulk_load_16); ROOFGEN_ADD(narrow_load);
   ROOFGEN_ADD(l2_read_sectors); ROOFGEN_ADD(l2_write_sectors); ROOFGEN_ADD(smem_wavefronts);

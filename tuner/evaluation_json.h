@@ -9,7 +9,7 @@
 namespace roofgen {
 
 /// Changes whenever the simulator, the checks or the payload change what a row means.
-inline constexpr const char* kEvaluationVersion = "1";
+inline constexpr const char* kEvaluationVersion = "2";
 
 std::string to_payload(const Evaluation& evaluation);
 /// nullopt when the text is not a payload of this version: the row is then evaluated again.

@@ -12,7 +12,7 @@ constexpr double kExpEmulationOps = 10;
 
 /// Overlap of the pipes of one SM: a scheduler with w resident warps hides w / (w + kOverlapHalf)
 /// of what the busiest pipe leaves over. The one fitted constant; docs/model.md has the points.
-constexpr double kOverlapHalf = 6.5;
+constexpr double kOverlapHalf = 1.4;
 
 double clock_hz(const Device& d, RoofSet set) {
   return 1e6 * d.at(set == RoofSet::kSustained ? "clock_sustained_mhz" : "clock_tensor_mhz");
@@ -104,8 +104,20 @@ KernelTime estimate(const Device& d, const Work& w, DType dtype, const Occupancy
   const double warps = resident * std::max(1, w.warps_per_cta) / 4.0;
   const double overlap = warps / (warps + kOverlapHalf);
   const double pipes = busiest + (1 - overlap) * std::max(0.0, sum - busiest);
+  const double busy = pipes * imbalance;
+  // A copy that is waited for before its latency has passed leaves the CTA standing; other resident
+  // CTAs fill the gap. Between issue and wait a warp advances one instruction while the SM issues
+  // one of each resident warp.
+  double exposed = 0;
+  if (w.async_waits > 0 && w.issue_slots > 0) {
+    const double clocks_per_slot = pipes * clock * sms / w.issue_slots;
+    const double covered = w.async_distance * resident * w.warps_per_cta * clocks_per_slot;
+    const double transfer = w.l2_bytes / ctas / w.async_waits / d.at("l2_bytes_per_clk_sm");
+    const double gap = std::max(0.0, d.at("l2_latency") + transfer - covered) / clock;
+    exposed = gap * w.async_waits * std::ceil(ctas / sms) / (resident * resident);
+  }
   const double first_trip = std::ceil(out.waves) * (d.at("dram_latency") + d.at("l2_latency")) / clock / resident;
-  out.seconds = std::max(pipes * imbalance, chip) + first_trip + launch;
+  out.seconds = std::max(busy + exposed, chip) + first_trip + launch;
   return out;
 }
 

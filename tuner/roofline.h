@@ -28,6 +28,8 @@ struct Work {
   double dram_bytes = 0;        ///< model on top of the counted sectors
   double ctas = 0;
   int warps_per_cta = 0;
+  double async_waits = 0;       ///< waits for asynchronous copies, per warp
+  double async_distance = 0;    ///< warp-instructions between issue and wait, mean
   Work& operator+=(const Work& other);
 };
 
@@ -60,6 +62,6 @@ struct KernelTime {
 KernelTime estimate(const Device& device, const Work& work, DType dtype, const Occupancy& occupancy);
 
 /// Relative error band of `estimate`, from its comparison with published times (docs/model.md).
-inline constexpr double kModelErrorBand = 0.35;
+inline constexpr double kModelErrorBand = 0.30;
 
 }  // namespace roofgen

@@ -5,15 +5,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <set>
 #include <thread>
 
 #include "generator/suggest.h"
 #include "tuner/evaluation_json.h"
+#include "tuner/pool.h"
 #include "tuner/strategy.h"
+#include "tuner/task.h"
 #include "tuner/verdict.h"
 #include "tuner/verify.h"
 #include "tuner/views/units.h"
@@ -24,89 +24,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Times of the model closer than this are one time; the cheaper kernel is taken.
-constexpr double kTie = 0.01;
-
 /// Work limit that sets the default number of candidates of a big problem: about a minute of
 /// simulation on two cores.
 constexpr double kDefaultBudgetFlops = 2e12;
 constexpr uint64_t kFewestEvals = 8;
 
-/// One candidate on its way through the loop.
-struct Task {
-  Candidate candidate;
-  Program program;
-  Launch launch;  ///< of the real problem
-  Occupancy occupancy;
-  bool compiled = false;
-  std::optional<Evaluation> evaluation;
-};
-
-/// One stage of one variant, with the points chosen for execution. tasks[0] is the default.
-struct StagePlan {
-  const Variant* variant = nullptr;
-  size_t index = 0;
-  std::vector<Legal> legal;
-  std::vector<double> predicted;
-  size_t preset = 0;
-  std::deque<Task> tasks;
-};
-
-/// Simulation threads with a queue. Tasks are independent; the order of completion does not show
-/// in any result.
-class Pool {
- public:
-  explicit Pool(int threads) {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
-  }
-  ~Pool() {
-    {
-      const std::lock_guard lock(mutex_);
-      closing_ = true;
-    }
-    wake_.notify_all();
-    for (std::thread& t : threads_) t.join();
-  }
-  void push(std::function<void()> job) {
-    {
-      const std::lock_guard lock(mutex_);
-      jobs_.push_back(std::move(job));
-      ++pending_;
-    }
-    wake_.notify_one();
-  }
-  /// Waits until nothing is pending, calling `tick` now and then.
-  void drain(const std::function<void()>& tick) {
-    std::unique_lock lock(mutex_);
-    while (pending_ > 0) {
-      idle_.wait_for(lock, std::chrono::milliseconds(100));
-      lock.unlock();
-      tick();
-      lock.lock();
-    }
-  }
-
- private:
-  void work() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      wake_.wait(lock, [&] { return closing_ || !jobs_.empty(); });
-      if (jobs_.empty()) return;
-      auto job = std::move(jobs_.front());
-      jobs_.pop_front();
-      lock.unlock();
-      job();
-      lock.lock();
-      if (--pending_ == 0) idle_.notify_all();
-    }
-  }
-  std::mutex mutex_;
-  std::condition_variable wake_, idle_;
-  std::deque<std::function<void()>> jobs_;
-  size_t pending_ = 0;
-  bool closing_ = false;
-  std::vector<std::thread> threads_;
-};
+/// Points in line for each one to be verified; the rest of the line stands by.
+constexpr size_t kSpares = 3;
 
 class Tuner {
  public:
@@ -278,36 +202,44 @@ class Tuner {
     }
     std::map<const Variant*, size_t> stages;
     for (const StagePlan& p : plans_) ++stages[p.variant];
-    std::vector<size_t> share(plans_.size(), 1);
     uint64_t given = plans_.size();
-    // Largest need first: the stage whose share is furthest below its due gets the next one.
+    // The stage whose share is furthest below its due gets the next one.
     while (given < evals) {
-      size_t neediest = plans_.size();
+      StagePlan* neediest = nullptr;
       double lowest = 0;
-      for (size_t i = 0; i < plans_.size(); ++i) {
-        if (share[i] >= plans_[i].legal.size()) continue;
-        const double filled = static_cast<double>(share[i]) * static_cast<double>(stages[plans_[i].variant]);
-        if (neediest == plans_.size() || filled < lowest) {
-          neediest = i;
+      for (StagePlan& p : plans_) {
+        if (p.share >= p.legal.size()) continue;
+        const double filled = static_cast<double>(p.share) * static_cast<double>(stages[p.variant]);
+        if (!neediest || filled < lowest) {
+          neediest = &p;
           lowest = filled;
         }
       }
-      if (neediest == plans_.size()) break;
-      ++share[neediest];
+      if (!neediest) break;
+      ++neediest->share;
       ++given;
     }
-    for (size_t i = 0; i < plans_.size(); ++i) {
-      StagePlan& plan = plans_[i];
-      const Stage& stage = plan.variant->stages[plan.index];
-      for (size_t at : strategy_->select({plan.predicted, plan.preset, share[i], options_.seed})) {
-        Task task;
-        task.candidate.variant = plan.variant;
-        task.candidate.stage_index = plan.index;
-        task.candidate.schedule = plan.legal[at].schedule;
-        ROOFGEN_TRY(task.program, generate(context_.files, stage, plan.legal[at]));
-        ROOFGEN_TRY(task.launch, make_launch(stage, plan.legal[at]));
-        plan.tasks.push_back(std::move(task));
-      }
+    for (StagePlan& p : plans_) {
+      // A few points more than the share stand by for those that spill or fail.
+      p.order = strategy_->select({p.predicted, p.preset, kSpares * p.share, options_.seed});
+      if (options_.strategy == "exhaustive") p.share = p.order.size();
+    }
+    return {};
+  }
+
+  /// Makes the next `count` tasks of a plan and appends them to `out`.
+  Result<void> next_tasks(StagePlan& plan, size_t count, std::vector<Task*>& out) {
+    const Stage& stage = plan.variant->stages[plan.index];
+    for (; count > 0 && plan.tasks.size() < plan.order.size(); --count) {
+      const Legal& legal = plan.legal[plan.order[plan.tasks.size()]];
+      Task task;
+      task.candidate.variant = plan.variant;
+      task.candidate.stage_index = plan.index;
+      task.candidate.schedule = legal.schedule;
+      ROOFGEN_TRY(task.program, generate(context_.files, stage, legal));
+      ROOFGEN_TRY(task.launch, make_launch(stage, legal));
+      plan.tasks.push_back(std::move(task));
+      out.push_back(&plan.tasks.back());
     }
     return {};
   }
@@ -340,25 +272,32 @@ class Tuner {
     return out;
   }
 
-  /// Defaults first, stage by stage, because they feed the stages behind them; then all others at once.
+  /// Defaults first, because they feed the stages behind them; then all others; then replacements
+  /// for what spilled or failed.
   Result<void> execute() {
     const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
     Pool pool(options_.jobs > 0 ? options_.jobs : static_cast<int>(cores));
-    for (const StagePlan& p : plans_) total_ += p.tasks.size();
-    std::vector<Task*> first, rest;
-    for (StagePlan& p : plans_)
-      for (size_t i = 0; i < p.tasks.size(); ++i) (i == 0 ? first : rest).push_back(&p.tasks[i]);
-    for (auto* round : {&first, &rest}) {
-      if (stopped()) break;
-      ROOFGEN_CHECK(execute_round(*round, pool));
+    for (const StagePlan& p : plans_) total_ += p.share;
+    std::vector<Task*> held;  // later stages without a feeder yet
+    for (bool defaults = true; !stopped(); defaults = false) {
+      std::vector<Task*> round;
+      for (StagePlan& p : plans_) {
+        const size_t verified = p.verified();
+        const size_t wanted = defaults ? 1 : verified < p.share ? p.share - verified : 0;
+        ROOFGEN_CHECK(next_tasks(p, wanted, round));
+      }
+      if (round.empty()) break;
+      ROOFGEN_CHECK(execute_round(round, held, pool));
     }
+    for (Task* t : held)
+      if (!stopped())
+        reject({t->candidate.schedule, "feeder", fmt::format("no verified {} to feed it", t->candidate.variant->stages[t->candidate.stage_index - 1].name)});
     return {};
   }
 
-  Result<void> execute_round(const std::vector<Task*>& tasks, Pool& pool) {
+  Result<void> execute_round(const std::vector<Task*>& tasks, std::vector<Task*>& held, Pool& pool) {
     std::vector<const Program*> programs;
     for (Task* t : tasks) programs.push_back(&t->program);
-    std::vector<Task*> held;
     context_.compiler.compile_all(programs, [&](CompileOutcome outcome) {
       Task& task = *tasks[outcome.index];
       if (accept(task, std::move(outcome)) && !recall(task)) {
@@ -370,18 +309,19 @@ class Tuner {
     });
     pool.drain([&] { tick(); });
     // Later stages wait for a feeder: the first verified candidate of the stage before, default first.
-    for (size_t stage = 1; !held.empty() && !stopped(); ++stage) {
-      std::vector<Task*> ready;
-      std::erase_if(held, [&](Task* t) {
-        if (t->candidate.stage_index != stage) return false;
-        ready.push_back(t);
-        return true;
-      });
-      for (Task* t : ready) {
-        ROOFGEN_TRY(const bool fed, ensure_feeder(*t->candidate.variant, stage - 1));
+    size_t last_stage = 0;
+    for (const Task* t : held) last_stage = std::max(last_stage, t->candidate.stage_index);
+    for (size_t stage = 1; stage <= last_stage && !stopped(); ++stage) {
+      std::vector<Task*> waiting;
+      for (Task* t : held) {
+        bool fed = false;
+        if (t->candidate.stage_index == stage) {
+          ROOFGEN_TRY(fed, ensure_feeder(*t->candidate.variant, stage - 1));
+        }
         if (fed) dispatch(*t, pool);
-        else if (!stopped()) reject({t->candidate.schedule, "feeder", fmt::format("no verified {} to feed it", t->candidate.variant->stages[stage - 1].name)});
+        else waiting.push_back(t);
       }
+      held = std::move(waiting);
       pool.drain([&] { tick(); });
     }
     return {};
@@ -495,71 +435,7 @@ class Tuner {
       const std::lock_guard lock(mutex_);
       done = finished_;
     }
-    options_.progress("compiling and verifying", done, 2 * total_);
-  }
-
-  // ---- from evaluations to the report ---------------------------------------------------------
-
-  /// Bytes of temporaries that stay in L2 between kernels and that this stage touches.
-  double l2_resident(const Task& task) const {
-    auto temps = temporaries(*task.candidate.variant, scope_);
-    if (!temps) return 0;
-    double all = 0, touched = 0;
-    for (const Buffer& b : *temps) {
-      all += static_cast<double>(b.bytes);
-      for (const Arg& arg : task.launch.args)
-        if (arg.is_buffer && arg.name == b.name) touched += static_cast<double>(b.bytes);
-    }
-    return all > 0 && all <= 0.8 * context_.device.at("l2_bytes") ? touched : 0;
-  }
-
-  KernelReport kernel_report(const Task& task) const {
-    const Evaluation& e = *task.evaluation;
-    const Binary& b = task.candidate.binary;
-    KernelReport k;
-    k.schedule = task.candidate.schedule;
-    k.stage = task.candidate.stage().name;
-    k.digest = b.digest;
-    k.registers = b.registers;
-    k.spill_bytes = b.spill_bytes;
-    k.smem_bytes = b.static_smem_bytes + task.launch.smem_bytes;
-    k.threads = static_cast<int>(task.launch.block.count());
-    k.advisories = b.advisories;
-    k.occupancy = task.occupancy;
-    const double resident = l2_resident(task);
-    k.intermediate_in_l2 = resident > 0;
-    k.work = work_from_counts(e, task.launch, resident);
-    k.work_exact = e.exact;
-    k.counts = e.counts;
-    k.flops = k.work.mma_flops;
-    k.arithmetic_intensity = k.work.dram_bytes > 0 ? k.flops / k.work.dram_bytes : 0;
-    k.time = estimate(context_.device, k.work, problem_.dtype, task.occupancy);
-    k.waste = k.time.work_seconds / result_.report.floor_sustained.seconds;
-    k.idle = k.time.kernel_seconds / k.time.work_seconds;
-    k.stall = k.time.seconds / k.time.kernel_seconds;
-    k.verification = e.verification;
-    if (e.measured_ns) k.measured_us = *e.measured_ns * 1e-3;
-    return k;
-  }
-
-  /// Fastest verified task of a stage; among ties fewer registers, then less shared memory, then
-  /// the order of the schedule text.
-  const Task* winner(const StagePlan& plan) const {
-    std::vector<std::pair<KernelReport, const Task*>> all;
-    for (const Task& t : plan.tasks)
-      if (t.evaluation && t.evaluation->verification.passed) all.emplace_back(kernel_report(t), &t);
-    if (all.empty()) return nullptr;
-    double least = all[0].first.time.seconds;
-    for (const auto& [k, t] : all) least = std::min(least, k.time.seconds);
-    const auto better = [](const KernelReport& a, const KernelReport& b) {
-      if (a.registers != b.registers) return a.registers < b.registers;
-      if (a.smem_bytes != b.smem_bytes) return a.smem_bytes < b.smem_bytes;
-      return to_string(a.schedule) < to_string(b.schedule);
-    };
-    const std::pair<KernelReport, const Task*>* best = nullptr;
-    for (const auto& entry : all)
-      if (entry.first.time.seconds <= least * (1 + kTie) && (!best || better(entry.first, best->first))) best = &entry;
-    return best->second;
+    options_.progress("compiling and verifying", done, std::max(done, 2 * total_));
   }
 
   void assemble() {
@@ -587,15 +463,16 @@ class Tuner {
 
   void assemble_variant(VariantReport& v) {
     std::vector<const Task*> winners;
+    const ReportContext to_report{context_.device, problem_.dtype, scope_, result_.report.floor_sustained.seconds};
     for (const StagePlan& plan : plans_) {
       if (plan.variant->name != v.name) continue;
-      const Task* best = winner(plan);
+      const Task* best = winner(to_report, plan);
       if (!best) return;  // verified stays false
       winners.push_back(best);
     }
     std::vector<Candidate> chain;
     for (const Task* t : winners) {
-      KernelReport k = kernel_report(*t);
+      KernelReport k = kernel_report(to_report, *t);
       v.seconds += k.time.seconds;
       v.dram_bytes += k.work.dram_bytes;
       v.l2_bytes += k.work.l2_bytes;

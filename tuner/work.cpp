@@ -29,6 +29,10 @@ Work work_from_counts(const Evaluation& e, const Launch& launch, double l2_resid
   w.dram_bytes = std::max(0.0, e.unique_bytes * e.l2_miss_ratio - l2_resident_bytes);
   w.ctas = static_cast<double>(launch.grid.count());
   w.warps_per_cta = static_cast<int>((launch.block.count() + 31) / 32);
+  if (c.async_waits > 0) {
+    w.async_waits = static_cast<double>(c.async_waits) / static_cast<double>(e.counted_ctas) / w.warps_per_cta;
+    w.async_distance = static_cast<double>(c.async_distance) / static_cast<double>(c.async_waits);
+  }
   return w;
 }
 
@@ -50,6 +54,8 @@ Result<Prior> prior(const Device& device, const Stage& stage, const Legal& legal
   w.dram_bytes = value["dram_bytes"];
   w.ctas = static_cast<double>(launch.grid.count());
   w.warps_per_cta = static_cast<int>((launch.block.count() + 31) / 32);
+  w.async_waits = value["async_waits"];
+  w.async_distance = value["async_distance"];
   const int registers = std::clamp(static_cast<int>(value["registers"]), 32, 255);
   out.seconds = estimate(device, w, dtype, occupancy(device, registers, launch.smem_bytes, static_cast<int>(launch.block.count()))).seconds;
   return out;

@@ -156,6 +156,8 @@ struct Counts {
   uint64_t exps = 0;            ///< lane-level ex2 executed by active lanes
   uint64_t shuffle = 0;
   uint64_t ldmatrix = 0, cp_async = 0, barriers = 0;
+  uint64_t async_waits = 0;     ///< wait_group by a warp that let at least one copy land
+  uint64_t async_distance = 0;  ///< instructions that warp ran since it issued the last of them, summed
   uint64_t global_load = 0, global_store = 0, shared_load = 0, shared_store = 0, local = 0, atomics = 0;
   uint64_t bulk_load_16 = 0;    ///< lane accesses of cp.async / ld.global of 16 bytes
   uint64_t narrow_load = 0;     ///< lane accesses of global loads narrower than 16 bytes

@@ -118,19 +118,18 @@ std::string tune_text(const TuneReport& r, bool color) {
 }
 
 std::string explain_text(const TuneReport& r) {
-  std::string out = "rejections by stage\n";
+  // One line per rule, not per combination of values: the values in parentheses are of the first case.
+  const auto rule_of = [](const std::string& reason) { return reason.substr(0, reason.rfind(" (")); };
   std::map<std::string, std::map<std::string, std::vector<const Rejected*>>> groups;
-  for (const Rejected& x : r.rejections) groups[x.stage][x.reason].push_back(&x);
-  constexpr size_t kReasons = 40;
-  for (const auto& [stage, reasons] : groups) {
+  for (const Rejected& x : r.rejections) groups[x.stage][rule_of(x.reason)].push_back(&x);
+  std::string out = "rejected\n";
+  for (const auto& [stage, rules] : groups) {
     out += fmt::format("  {} ({})\n", stage, r.rejected.count(stage) ? r.rejected.at(stage) : 0);
-    std::vector<const std::pair<const std::string, std::vector<const Rejected*>>*> sorted;
-    for (const auto& entry : reasons) sorted.push_back(&entry);
-    std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->second.size() > b->second.size(); });
-    for (size_t i = 0; i < std::min(sorted.size(), kReasons); ++i)
-      out += fmt::format("    {:>5} x  {}\n             first: {}\n", sorted[i]->second.size(), sorted[i]->first,
-                         to_string(sorted[i]->second.front()->schedule));
-    if (sorted.size() > kReasons) out += fmt::format("    and {} more reasons\n", sorted.size() - kReasons);
+    std::vector<const std::vector<const Rejected*>*> sorted;
+    for (const auto& [rule, cases] : rules) sorted.push_back(&cases);
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->size() > b->size(); });
+    for (const auto* cases : sorted)
+      out += fmt::format("    {:>5} x  {}\n             {}\n", cases->size(), cases->front()->reason, to_string(cases->front()->schedule));
   }
   return out;
 }

@@ -1,0 +1,46 @@
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+
+using namespace roofgen::test;
+
+namespace {
+
+const std::string kEmit = "emit attention --L 128 --d 64 --batch 1 --heads 2 --executor sim --evals 4 -o out";
+
+/// The few driver declarations the header needs, so that it compiles without a CUDA toolkit.
+const char* kCudaHeader = R"(
+typedef struct CUfunc_st* CUfunction; typedef struct CUstream_st* CUstream; typedef unsigned long long CUdeviceptr;
+typedef int CUresult;
+enum { CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 };
+CUresult cuFuncSetAttribute(CUfunction, int, int);
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**, void**);
+)";
+
+}  // namespace
+
+TEST(Emit, FilesAreCompleteAndTheHeaderCompilesAsC) {
+  const Home home;
+  if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
+  const Outcome o = home.run(kEmit);
+  ASSERT_EQ(o.exit, 0) << o.err;
+  const Json manifest = Json::parse(home.read("out/manifest.json"), nullptr, false);
+  ASSERT_FALSE(manifest.is_discarded());
+  ASSERT_FALSE(manifest["kernels"].empty());
+  for (const Json& k : manifest["kernels"])
+    for (const Json& file : k["files"]) EXPECT_GT(home.read("out/" + file.get<std::string>()).size(), 100u) << file;
+  EXPECT_EQ(home.read("out/" + manifest["kernels"][0]["files"][2].get<std::string>()).substr(1, 3), "ELF");
+  EXPECT_EQ(manifest["result"]["schema"], "roofgen.tune.1");
+  home.write("cuda.h", kCudaHeader);
+  home.write("use.c", "#include \"out/attention.h\"\nint main(void) { return 0; }\n");
+  EXPECT_EQ(std::system(("cd '" + home.dir().string() + "' && cc -std=c11 -Wall -Wno-unused-function -Werror -I. -c use.c -o use.o").c_str()), 0)
+      << home.read("out/attention.h");
+}
+
+TEST(Emit, ADirectoryThatCannotBeMadeIsSaidBeforeWork) {
+  const Home home;
+  home.write("out", "a file");
+  const Outcome o = home.run(kEmit);
+  EXPECT_EQ(o.exit, 1);
+  EXPECT_NE(o.err.find("cannot make the directory out"), std::string::npos) << o.err;
+}

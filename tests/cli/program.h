@@ -1,0 +1,56 @@
+// Runs the built program in a home folder of its own.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace roofgen::test {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int exit = -1;
+  std::string out, err;
+};
+
+/// A folder that holds caches, store and files of one test; removed at the end.
+class Home {
+ public:
+  Home() {
+    std::string pattern = (fs::temp_directory_path() / "roofgen-test-XXXXXX").string();
+    dir_ = mkdtemp(pattern.data());
+  }
+  ~Home() { fs::remove_all(dir_); }
+  Home(const Home&) = delete;
+  const fs::path& dir() const { return dir_; }
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories((dir_ / name).parent_path());
+    std::ofstream(dir_ / name) << text;
+  }
+  /// `before` goes in front of the program (environment, timeout).
+  Outcome run(const std::string& arguments, const std::string& before = "") const {
+    const std::string command = "cd '" + dir_.string() + "' && HOME=" + dir_.string() + " ROOFGEN_CACHE_DIR=" + dir_.string() +
+                                "/cache ROOFGEN_DATA_HOME=" + dir_.string() + "/data " + before + " " ROOFGEN_PROGRAM " " + arguments +
+                                " >out.txt 2>err.txt </dev/null";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read("out.txt"), read("err.txt")};
+  }
+  std::string read(const std::string& name) const {
+    std::ifstream in(dir_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+ private:
+  fs::path dir_;
+};
+
+inline bool has_nvrtc(const Home& home) { return home.run("doctor").exit == 0; }
+
+}  // namespace roofgen::test

@@ -1,0 +1,49 @@
+// The problems users bring, whole: minutes each.
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+
+using namespace roofgen::test;
+
+namespace {
+
+Json tune(const std::string& problem, int* exit = nullptr) {
+  const Home home;
+  const Outcome o = home.run("tune attention " + problem + " --executor sim --json");
+  if (exit) *exit = o.exit;
+  EXPECT_EQ(o.exit, 0) << o.err;
+  return Json::parse(o.out, nullptr, false);
+}
+
+void expect_all_verified(const Json& result) {
+  for (const Json& v : result["variants"]) {
+    EXPECT_TRUE(v["verified"]) << v["name"];
+    EXPECT_LE(v["verification"]["error_over_tolerance"], 1.0) << v["name"];
+  }
+}
+
+}  // namespace
+
+TEST(TuneSlow, TheMainJob) {
+  const Json result = tune("--L 2048 --d 64");
+  expect_all_verified(result);
+  EXPECT_GE(result["simulated"], 60);
+  EXPECT_EQ(result["verdict"]["decision"], "fuse");
+  for (const Json& v : result["variants"])
+    for (const Json& k : v["kernels"]) EXPECT_EQ(k["spill_bytes"], 0);
+}
+
+TEST(TuneSlow, CausalWithLengthsThatDivideNothing) { expect_all_verified(tune("--L 1000 --d 80 --causal")); }
+TEST(TuneSlow, GroupedHeads) { expect_all_verified(tune("--L 257 --d 64 --heads 6 --kv-heads 2")); }
+TEST(TuneSlow, HalfPrecision) { expect_all_verified(tune("--L 1024 --d 128 --dtype fp16")); }
+TEST(TuneSlow, CrossAttentionCausalWithLse) { expect_all_verified(tune("--L 300 --kv-len 1111 --d 64 --causal --lse")); }
+
+TEST(TuneSlow, AMillionRowsBySlices) {
+  const Json result = tune("--L 1000000 --d 64 --evals 2");
+  EXPECT_EQ(result["verdict"]["decision"], "fused only");
+  EXPECT_EQ(result["simulated"], 0);
+  const Json& fused = result["variants"][0];
+  EXPECT_TRUE(fused["verified"]);
+  EXPECT_LT(fused["verification"]["ctas_run"], fused["verification"]["ctas_total"]);
+  EXPECT_EQ(fused["kernels"][0]["origins"]["l2_bytes"], "model");
+}

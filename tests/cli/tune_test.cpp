@@ -1,0 +1,125 @@
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "tests/cli/program.h"
+#include "tests/support/json_schema.h"
+
+using namespace roofgen::test;
+
+namespace {
+
+const std::string kSmall = "tune attention --L 200 --d 64 --batch 2 --heads 2 --evals 6 --executor sim --json";
+
+class TuneCli : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
+  }
+  Home home;
+};
+
+Json parse(const Outcome& o) {
+  EXPECT_EQ(o.exit, 0) << o.err;
+  return Json::parse(o.out, nullptr, false);
+}
+
+std::string without_fresh(std::string text) {
+  return std::regex_replace(text, std::regex("\"fresh\": \\{[^}]*\\}"), "");
+}
+
+}  // namespace
+
+TEST_F(TuneCli, JsonKeepsToItsSchema) {
+  const Json result = parse(home.run(kSmall));
+  std::ifstream in(ROOFGEN_SOURCE_DIR "/docs/tune-schema.json");
+  std::vector<std::string> errors;
+  validate(Json::parse(in), result, "", errors);
+  for (const std::string& e : errors) ADD_FAILURE() << e;
+  ASSERT_EQ(result["variants"].size(), 2u);
+  for (const Json& v : result["variants"]) {
+    EXPECT_TRUE(v["verified"]) << v["name"];
+    EXPECT_GT(v["verification"]["rows_checked"], 0);
+    EXPECT_LE(v["verification"]["error_over_tolerance"], 1.0);
+    for (const Json& k : v["kernels"]) {
+      EXPECT_EQ(k["verification"]["ctas_run"], k["verification"]["ctas_total"]);
+      EXPECT_EQ(k["origins"]["time_us"], "model");
+      // T = T_problem x waste x idle x stall, as documented.
+      const double product = result["floor"]["time_us"].get<double>() * k["waste"].get<double>() * k["idle"].get<double>() * k["stall"].get<double>();
+      EXPECT_NEAR(product / k["time_us"].get<double>(), 1, 1e-9);
+    }
+  }
+}
+
+TEST_F(TuneCli, SecondRunRemembersAndSaysTheSame) {
+  const Outcome cold = home.run(kSmall), warm = home.run(kSmall);
+  const Json again = parse(warm);
+  EXPECT_EQ(again["fresh"]["compiled"], 0);
+  EXPECT_EQ(again["fresh"]["simulated"], 0);
+  EXPECT_EQ(without_fresh(cold.out), without_fresh(warm.out));
+}
+
+TEST_F(TuneCli, TwoHomesGiveTheSameBytes) {
+  const Home other;
+  EXPECT_EQ(home.run(kSmall + " --jobs 1").out, other.run(kSmall + " --jobs 3").out);
+}
+
+TEST_F(TuneCli, EditedBandwidthChangesTimesWithoutCompilingOrSimulating) {
+  const Json before = parse(home.run(kSmall));
+  std::ifstream in(ROOFGEN_SOURCE_DIR "/devices/h200-sxm.json");
+  Json device = Json::parse(in);
+  for (const char* cell : {"dram_gb_s", "dram_sustained_gb_s", "l2_gb_s", "l2_sustained_gb_s"})
+    device["cells"][cell]["value"] = device["cells"][cell]["value"].get<double>() / 100;
+  home.write("mine/devices/h200-sxm.json", device.dump());
+  const Json after = parse(home.run(kSmall + " --data-dir mine"));
+  EXPECT_EQ(after["fresh"]["compiled"], 0);
+  EXPECT_EQ(after["fresh"]["simulated"], 0);
+  EXPECT_GT(after["floor"]["time_us"], before["floor"]["time_us"]);
+  EXPECT_GT(after["variants"][1]["time_us"], before["variants"][1]["time_us"]);
+}
+
+TEST_F(TuneCli, PinsSelectAndTheWinnerHasThem) {
+  const Json result = parse(home.run("tune attention --L 128 --d 64 --batch 1 --heads 1 --executor sim --variant fused --set BM=64,stages=2 --evals 2 --json"));
+  ASSERT_EQ(result["variants"].size(), 1u);
+  EXPECT_EQ(result["variants"][0]["kernels"][0]["schedule"]["params"]["BM"], 64);
+  EXPECT_EQ(result["variants"][0]["kernels"][0]["schedule"]["params"]["stages"], 2);
+  EXPECT_EQ(result["verdict"]["decision"], "fused only");
+}
+
+TEST_F(TuneCli, AKilledRunLosesNothingFinished) {
+  const std::string job = "tune attention --L 512 --d 64 --batch 1 --heads 1 --executor sim --evals 24 --json";
+  const Outcome killed = home.run(job, "timeout -s KILL 3");
+  const Json resumed = parse(home.run(job));
+  const Home fresh;
+  EXPECT_EQ(without_fresh(fresh.run(job).out), without_fresh(home.read("out.txt")));
+  if (killed.exit != 0) {
+    EXPECT_LE(resumed["fresh"]["simulated"], resumed["simulated"]);
+  }
+}
+
+TEST_F(TuneCli, InterruptKeepsWhatIsDone) {
+  const Outcome o = home.run("tune attention --L 1024 --d 64 --executor sim", "timeout -s INT 2");
+  // timeout reports 124 when it had to send the signal; roofgen itself ended in order.
+  EXPECT_TRUE(o.exit == 124 || o.exit == 130 || o.exit == 0) << o.exit << o.err;
+  EXPECT_NE(o.out.find("verdict"), std::string::npos) << o.out << o.err;
+}
+
+TEST_F(TuneCli, UnwritableCacheAndStoreAreWarnings) {
+  home.write("blocked", "a file where a directory is wanted");
+  const Outcome o = home.run("tune attention --L 64 --d 64 --batch 1 --heads 1 --executor sim --evals 4 --json",
+                             "env ROOFGEN_CACHE_DIR=" + (home.dir() / "blocked").string() + " ROOFGEN_DATA_HOME=" + (home.dir() / "blocked").string());
+  EXPECT_EQ(o.exit, 0) << o.err;
+  EXPECT_NE(o.err.find("warning"), std::string::npos) << o.err;
+  EXPECT_FALSE(Json::parse(o.out, nullptr, false).is_discarded());
+}
+
+TEST_F(TuneCli, MinScoreHasItsExitCode) {
+  EXPECT_EQ(home.run("tune attention --L 64 --d 64 --batch 1 --heads 1 --executor sim --evals 4 --min-score 1").exit, 4);
+}
+
+TEST_F(TuneCli, AVariantTooBigForMemoryIsRejectedByName) {
+  const Json result = parse(home.run("tune attention --L 1024 --d 32 --batch 4096 --heads 32 --executor sim --evals 2 --json"));
+  EXPECT_EQ(result["verdict"]["decision"], "fused only");
+  EXPECT_NE(result["verdict"]["reason"].get<std::string>().find("S and P need"), std::string::npos);
+  EXPECT_EQ(result["rejected"]["memory"], 1);
+}

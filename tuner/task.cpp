@@ -1,0 +1,74 @@
+#include "tuner/task.h"
+
+#include "tuner/l2_model.h"
+#include "tuner/work.h"
+
+namespace roofgen {
+namespace {
+
+/// Times of the model closer than this are one time; the cheaper kernel is taken.
+constexpr double kTie = 0.01;
+
+/// Bytes of temporaries that stay in L2 between kernels and that this stage touches.
+double l2_resident(const ReportContext& context, const Task& task) {
+  auto temps = temporaries(*task.candidate.variant, context.problem_scope);
+  if (!temps) return 0;
+  double all = 0, touched = 0;
+  for (const Buffer& b : *temps) {
+    all += static_cast<double>(b.bytes);
+    for (const Arg& arg : task.launch.args)
+      if (arg.is_buffer && arg.name == b.name) touched += static_cast<double>(b.bytes);
+  }
+  return all > 0 && all <= kL2Usable * context.device.at("l2_bytes") ? touched : 0;
+}
+
+}  // namespace
+
+KernelReport kernel_report(const ReportContext& context, const Task& task) {
+  const Evaluation& e = *task.evaluation;
+  const Binary& b = task.candidate.binary;
+  KernelReport k;
+  k.schedule = task.candidate.schedule;
+  k.stage = task.candidate.stage().name;
+  k.digest = b.digest;
+  k.registers = b.registers;
+  k.spill_bytes = b.spill_bytes;
+  k.smem_bytes = b.static_smem_bytes + task.launch.smem_bytes;
+  k.threads = static_cast<int>(task.launch.block.count());
+  k.advisories = b.advisories;
+  k.occupancy = task.occupancy;
+  const double resident = l2_resident(context, task);
+  k.intermediate_in_l2 = resident > 0;
+  k.work = work_from_counts(e, task.launch, resident);
+  k.work_exact = e.exact;
+  k.counts = e.counts;
+  k.flops = k.work.mma_flops;
+  k.arithmetic_intensity = k.work.dram_bytes > 0 ? k.flops / k.work.dram_bytes : 0;
+  k.time = estimate(context.device, k.work, context.dtype, task.occupancy);
+  k.waste = k.time.work_seconds / context.floor_seconds;
+  k.idle = k.time.kernel_seconds / k.time.work_seconds;
+  k.stall = k.time.seconds / k.time.kernel_seconds;
+  k.verification = e.verification;
+  if (e.measured_ns) k.measured_us = *e.measured_ns * 1e-3;
+  return k;
+}
+
+const Task* winner(const ReportContext& context, const StagePlan& plan) {
+  std::vector<std::pair<KernelReport, const Task*>> all;
+  for (const Task& t : plan.tasks)
+    if (t.evaluation && t.evaluation->verification.passed) all.emplace_back(kernel_report(context, t), &t);
+  if (all.empty()) return nullptr;
+  double least = all[0].first.time.seconds;
+  for (const auto& [k, t] : all) least = std::min(least, k.time.seconds);
+  const auto better = [](const KernelReport& a, const KernelReport& b) {
+    if (a.registers != b.registers) return a.registers < b.registers;
+    if (a.smem_bytes != b.smem_bytes) return a.smem_bytes < b.smem_bytes;
+    return to_string(a.schedule) < to_string(b.schedule);
+  };
+  const std::pair<KernelReport, const Task*>* best = nullptr;
+  for (const auto& entry : all)
+    if (entry.first.time.seconds <= least * (1 + kTie) && (!best || better(entry.first, best->first))) best = &entry;
+  return best->second;
+}
+
+}  // namespace roofgen

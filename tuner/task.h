@@ -1,0 +1,55 @@
+// What the search loop keeps of each candidate, and how a finished one becomes a line of the report.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "generator/generate.h"
+#include "tuner/report.h"
+#include "tuner/verify.h"
+
+namespace roofgen {
+
+/// One candidate on its way through the loop.
+struct Task {
+  Candidate candidate;
+  Program program;
+  Launch launch;  ///< of the real problem
+  Occupancy occupancy;
+  bool compiled = false;
+  std::optional<Evaluation> evaluation;
+};
+
+/// One stage of one variant, and the order in which its points are executed, the default first.
+/// Points that spill or fail are replaced by the next ones until `share` are verified.
+struct StagePlan {
+  const Variant* variant = nullptr;
+  size_t index = 0;
+  std::vector<Legal> legal;
+  std::vector<double> predicted;
+  size_t preset = 0;
+  size_t share = 1;
+  std::vector<size_t> order;
+  std::deque<Task> tasks;  ///< of order[0 .. tasks.size())
+
+  size_t verified() const {
+    return static_cast<size_t>(std::count_if(tasks.begin(), tasks.end(), [](const Task& t) { return t.evaluation && t.evaluation->verification.passed; }));
+  }
+};
+
+/// What turns an evaluation into a report: all of it arithmetic on counts and device data.
+struct ReportContext {
+  const Device& device;
+  DType dtype;
+  const expr::Map& problem_scope;
+  double floor_seconds;  ///< T_problem at sustained rates
+};
+KernelReport kernel_report(const ReportContext& context, const Task& task);
+
+/// Fastest verified task of a stage; among ties fewer registers, then less shared memory, then the
+/// order of the schedule text. nullptr when none is verified.
+const Task* winner(const ReportContext& context, const StagePlan& plan);
+
+}  // namespace roofgen
