@@ -49,5 +49,25 @@ TEST_P(Quality, Counts) {
 INSTANTIATE_TEST_SUITE_P(Attention, Quality, testing::Combine(testing::Values("fused", "unfused"), testing::Values(64, 128)),
                          [](const auto& test) { return std::get<0>(test.param) + "_d" + std::to_string(std::get<1>(test.param)); });
 
+// Widths whose rows are no multiple of 128 bytes need the general swizzle.
+class BankConflicts : public testing::TestWithParam<int64_t> {};
+
+TEST_P(BankConflicts, AreNone) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  Request request;
+  request.problem = attention({{"L", 256}, {"d", GetParam()}, {"batch", 1}, {"heads", 1}});
+  for (const char* variant : {"fused", "unfused"}) {
+    request.variant = variant;
+    auto runs = run(request);
+    ASSERT_TRUE(runs) << to_string(runs.error());
+    for (const StageRun& r : *runs) {
+      EXPECT_EQ(r.counts.smem_wavefronts, r.counts.smem_ideal_wavefronts) << to_string(r.schedule);
+      EXPECT_EQ(r.binary.spill_bytes, 0) << to_string(r.schedule);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Attention, BankConflicts, testing::Values(32, 48, 80, 96, 112, 144, 176, 240, 256));
+
 }  // namespace
 }  // namespace roofgen::test
