@@ -65,6 +65,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& e, int argc, char** 
       }
     }
   }
+  if (dynamic_cast<const CLI::ConversionError*>(&e)) message += "; a number was expected";
   if (const size_t newline = message.find('\n'); newline != std::string::npos) message.resize(newline);
   return fail({Exit::kUsage, message});
 }

@@ -93,8 +93,14 @@ Result<Schedule> default_schedule(const Variant& variant, const Stage& stage, co
 
 Result<Program> generate(const DataFiles& files, const Stage& stage, const Legal& legal) {
   auto loader = [&](std::string_view name) { return files.read("templates/" + std::string(name)); };
-  ROOFGEN_TRY(jinja::Rendered rendered, jinja::render(loader, stage.template_name, legal.scope));
-  return Program{legal.schedule, std::move(rendered.text), stage.entry, std::move(rendered.line_map)};
+  auto rendered = jinja::render(loader, stage.template_name, legal.scope);
+  if (!rendered) {
+    // The name in the error becomes a path the user can open.
+    Error error = std::move(rendered).error();
+    if (files.read("templates/" + error.where.file)) error.where.file = files.origin("templates/" + error.where.file);
+    return error;
+  }
+  return Program{legal.schedule, std::move(rendered->text), stage.entry, std::move(rendered->line_map)};
 }
 
 Result<Launch> make_launch(const Stage& stage, const Legal& legal) {

@@ -35,7 +35,7 @@ constexpr size_t kSpares = 3;
 class Tuner {
  public:
   Tuner(const TuneContext& context, const Problem& problem, const TuneOptions& options)
-      : context_(context), problem_(problem), options_(options), started_(Clock::now()) {}
+      : context_(context), problem_(problem), options_(options), started_(Clock::now()), ranking_device_(ranking_device(context.device)) {}
 
   Result<TuneResult> run() {
     TuneReport& report = result_.report;
@@ -139,7 +139,7 @@ class Tuner {
       plan.index = i;
       ROOFGEN_CHECK(collect_legal(plan));
       if (plan.legal.empty()) {
-        unavailable("constraint", fmt::format("no legal point for {}: {}", v.stages[i].name, last_reason_));
+        unavailable("constraint", fmt::format("every point of {} is illegal, the last because of {}", v.stages[i].name, last_reason_));
         return {};
       }
       plans.push_back(std::move(plan));
@@ -165,7 +165,7 @@ class Tuner {
         continue;
       }
       Legal& legal = std::get<Legal>(checked);
-      auto predicted = prior(context_.device, stage, legal, problem_.dtype);
+      auto predicted = prior(ranking_device_, stage, legal, problem_.dtype);
       if (!predicted) {
         // A launch that cannot be (a grid beyond the limits) makes the point illegal.
         last_reason_ = predicted.error().message;
@@ -506,6 +506,7 @@ class Tuner {
   const Problem& problem_;
   const TuneOptions& options_;
   Clock::time_point started_;
+  Device ranking_device_;
   const Strategy* strategy_ = nullptr;
   expr::Map scope_;
   std::vector<Variant> variants_;

@@ -10,7 +10,12 @@ namespace roofgen {
 /// `l2_resident_bytes`: bytes of temporaries this stage touches that stay in L2 between kernels.
 Work work_from_counts(const Evaluation& evaluation, const Launch& launch, double l2_resident_bytes);
 
-/// The prior of a point: formulas of `stage.work` and its predicted time.
+/// The device as the prior sees it: without chip-wide bandwidth limits. DRAM bytes hardly differ
+/// between the points of one stage, and L2 traffic is ranked by the SMs' own ports. So the choice of
+/// what to execute does not depend on a bandwidth, and a new bandwidth needs no new execution.
+Device ranking_device(Device device);
+
+/// The prior of a point: formulas of `stage.work` and its predicted time on the ranking device.
 struct Prior {
   Work work;
   double seconds = 0;
