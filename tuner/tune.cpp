@@ -42,7 +42,8 @@ class Tuner {
     report.problem = problem_;
     report.device = context_.device;
     report.simulated = context_.executor.origin() == Origin::kSimulated;
-    report.executor_device = context_.executor.info().device_name;
+    report.executor_device = context_.gpu ? fmt::format("{}, simulated; candidates also ran on {}", context_.device.name, context_.gpu->info().device_name)
+                                          : fmt::format("{}, simulated (no GPU is used)", context_.device.name);
     report.compiler = context_.compiler.description();
     report.strategy = options_.strategy;
     report.seed = options_.seed;
