@@ -14,10 +14,11 @@ namespace {
 
 using attention::Shape;
 
-constexpr int64_t kMaxLength = int64_t{1} << 24;       // row and key indices times d stay far inside int32 and fp32 counts
-constexpr int64_t kMaxGrid = 65535;                    // heads and batch are grid dimensions y and z
-constexpr double kMaxTensorBytes = 1099511627776.0;    // 1 TiB: beyond any memory, and products fit int64
-constexpr double kMinScale = 1e-6, kMaxScale = 16;     // structured inputs stay inside fp16
+constexpr int64_t kMaxLength = int64_t{1}
+                               << 24;  // row and key indices times d stay far inside int32 and fp32 counts
+constexpr int64_t kMaxGrid = 65535;    // heads and batch are grid dimensions y and z
+constexpr double kMaxTensorBytes = 1099511627776.0;  // 1 TiB: beyond any memory, and products fit int64
+constexpr double kMinScale = 1e-6, kMaxScale = 16;   // structured inputs stay inside fp16
 
 Error usage(std::string message) { return Error{Exit::kUsage, std::move(message)}; }
 
@@ -76,7 +77,8 @@ class Attention final : public Op {
                             {"V", s.dtype, kv, Buffer::Role::kInput},
                             {"O", s.dtype, q, Buffer::Role::kOutput}};
     if (s.lse)
-      out.push_back({"LSE", DType::kFp32, static_cast<uint64_t>(s.batch * s.heads * s.q_len) * 4, Buffer::Role::kOutput});
+      out.push_back({"LSE", DType::kFp32, static_cast<uint64_t>(s.batch * s.heads * s.q_len) * 4,
+                     Buffer::Role::kOutput});
     return out;
   }
 
@@ -134,7 +136,8 @@ class Attention final : public Op {
   }
 
   Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
-                             const std::string& stage, const RowBand& band, const ElementReader& read) const override {
+                             const std::string& stage, const RowBand& band,
+                             const ElementReader& read) const override {
     using attention::Output;
     const Output output = stage == "scores"      ? Output::kScores
                           : stage == "softmax"   ? Output::kProbabilities

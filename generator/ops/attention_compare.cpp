@@ -35,8 +35,9 @@ class Judge {
   void add_to(Comparison& out) const {
     out.worst = std::max(out.worst, missing_ > 0 ? kHopeless : worst_);
     if (!out.failure.empty()) return;
-    out.failure = missing_ > 0 ? fmt::format("{} and {} more elements were never written", first_missing_, missing_ - 1)
-                               : message_;
+    out.failure =
+        missing_ > 0 ? fmt::format("{} and {} more elements were never written", first_missing_, missing_ - 1)
+                     : message_;
   }
 
  private:
@@ -79,11 +80,15 @@ Result<void> compare_output(const Shape& shape, const RowBand& band, const BandR
     const double* variance = &reference.variance[i * shape.d];
     double squares = 0;
     for (int64_t c = 0; c < shape.d; ++c) squares += expected[c] * expected[c];
-    const Tolerance::Row shared = tolerance.output_row(reference.facts[i], keys, std::sqrt(squares / static_cast<double>(shape.d)));
+    const Tolerance::Row shared =
+        tolerance.output_row(reference.facts[i], keys, std::sqrt(squares / static_cast<double>(shape.d)));
     for (int64_t c = 0; c < shape.d; ++c) {
-      if (!row.valid[c]) judge.unwritten(r, c);
-      else if (keys == 0) judge.element(r, c, row.values[c], 0, 0);
-      else judge.element(r, c, row.values[c], expected[c], tolerance.output(expected[c], variance[c], shared));
+      if (!row.valid[c])
+        judge.unwritten(r, c);
+      else if (keys == 0)
+        judge.element(r, c, row.values[c], 0, 0);
+      else
+        judge.element(r, c, row.values[c], expected[c], tolerance.output(expected[c], variance[c], shared));
     }
   }
   judge.add_to(out);
@@ -94,11 +99,14 @@ Result<void> compare_lse(const Shape& shape, const RowBand& band, const BandRefe
                          const Tolerance& tolerance, const ElementReader& read, Comparison& out) {
   Judge judge("LSE", band);
   RowReader row(read, "LSE");
-  ROOFGEN_CHECK(row.read((band.batch * shape.heads + band.head) * shape.q_len + band.row_begin, reference.rows));
+  ROOFGEN_CHECK(
+      row.read((band.batch * shape.heads + band.head) * shape.q_len + band.row_begin, reference.rows));
   for (int64_t i = 0; i < reference.rows; ++i) {
     const RowFacts& facts = reference.facts[i];
-    if (!row.valid[i]) judge.unwritten(band.row_begin + i, -1);
-    else judge.element(band.row_begin + i, -1, row.values[i], facts.lse, tolerance.lse(facts));
+    if (!row.valid[i])
+      judge.unwritten(band.row_begin + i, -1);
+    else
+      judge.element(band.row_begin + i, -1, row.values[i], facts.lse, tolerance.lse(facts));
   }
   judge.add_to(out);
   return {};
@@ -106,8 +114,8 @@ Result<void> compare_lse(const Shape& shape, const RowBand& band, const BandRefe
 
 /// S or P, by bands small enough for the score cache. Only the keys a row may see are defined.
 Result<void> compare_matrix(const Shape& shape, InputPattern pattern, bool probabilities, const RowBand& band,
-                            const BandReference* reference, const Tolerance& tolerance, const ElementReader& read,
-                            Comparison& out) {
+                            const BandReference* reference, const Tolerance& tolerance,
+                            const ElementReader& read, Comparison& out) {
   const std::string name = probabilities ? "P" : "S";
   Judge judge(name, band);
   RowReader row(read, name);

@@ -28,8 +28,8 @@ class Inputs {
 
   Shape shape_;
   InputPattern pattern_;
-  int code_bits_;                          ///< kOneHot: bits that tell all keys apart
-  uint16_t q_magnitude_, k_magnitude_;     ///< kOneHot: |element| of Q and of K
+  int code_bits_;                       ///< kOneHot: bits that tell all keys apart
+  uint16_t q_magnitude_, k_magnitude_;  ///< kOneHot: |element| of Q and of K
 };
 
 /// The key that a row attends to under kOneHot, given how many it may see (at least 1).

@@ -21,12 +21,24 @@ constexpr int64_t kRowBlock = 4;    // gemm4
 template <class T>
 class Cache {
  public:
-  using Key = std::tuple<int, int, int64_t, int64_t, int64_t, bool, double, int, int64_t, int64_t, int64_t, int64_t, int64_t>;
+  using Key = std::tuple<int, int, int64_t, int64_t, int64_t, bool, double, int, int64_t, int64_t, int64_t,
+                         int64_t, int64_t>;
   explicit Cache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   static Key key(const Shape& s, InputPattern pattern, Rounding rounding, const RowBand& b) {
-    return {static_cast<int>(pattern), static_cast<int>(rounding), s.q_len, s.kv_len, s.d, s.causal, s.scale, static_cast<int>(s.dtype), b.batch,
-            b.head, b.head / s.group(), b.row_begin, b.row_end};
+    return {static_cast<int>(pattern),
+            static_cast<int>(rounding),
+            s.q_len,
+            s.kv_len,
+            s.d,
+            s.causal,
+            s.scale,
+            static_cast<int>(s.dtype),
+            b.batch,
+            b.head,
+            b.head / s.group(),
+            b.row_begin,
+            b.row_end};
   }
 
   /// Two threads that miss together both compute; the second result is dropped.
@@ -94,18 +106,31 @@ void for_each_score_block(const Shape& shape, const Inputs& inputs, const RowBan
 /// (e^(u x) - 1) / u for x >= 0; the series is exact to double precision where it is used.
 double inflated(double x, double u) {
   const double y = u * x;
-  return y < 0.03 ? x * (1 + y / 2 * (1 + y / 3 * (1 + y / 4 * (1 + y / 5 * (1 + y / 6 * (1 + y / 7)))))) : std::expm1(y) / u;
+  return y < 0.03 ? x * (1 + y / 2 * (1 + y / 3 * (1 + y / 4 * (1 + y / 5 * (1 + y / 6 * (1 + y / 7))))))
+                  : std::expm1(y) / u;
 }
 
 /// Running sums of a band, relative to each row's largest score so far. Arrays are [rows padded to 4][d].
 class Accumulator {
  public:
   Accumulator(const Shape& shape, InputPattern pattern, Rounding rounding, const RowBand& band)
-      : shape_(shape), inputs_(shape, pattern), unfused_(rounding == Rounding::kUnfused), band_(band),
-        rows_(band.row_end - band.row_begin), padded_(round_up(rows_, kRowBlock)),
-        u_(unit_roundoff(format_of(shape.dtype))), v_(kKeyBlock * shape.d), v_squared_(v_.size()),
-        p_(padded_ * kKeyBlock), weight_(p_.size()), spread_(p_.size()), o_(padded_ * shape.d), variance_(o_.size()),
-        cross_(o_.size()), sum_(rows_), facts_(rows_) {
+      : shape_(shape),
+        inputs_(shape, pattern),
+        unfused_(rounding == Rounding::kUnfused),
+        band_(band),
+        rows_(band.row_end - band.row_begin),
+        padded_(round_up(rows_, kRowBlock)),
+        u_(unit_roundoff(format_of(shape.dtype))),
+        v_(kKeyBlock * shape.d),
+        v_squared_(v_.size()),
+        p_(padded_ * kKeyBlock),
+        weight_(p_.size()),
+        spread_(p_.size()),
+        o_(padded_ * shape.d),
+        variance_(o_.size()),
+        cross_(o_.size()),
+        sum_(rows_),
+        facts_(rows_) {
     for (RowFacts& f : facts_) f.max = -std::numeric_limits<double>::infinity();
   }
 
@@ -140,7 +165,9 @@ class Accumulator {
         o_[i] /= sum_[r];
         // sum b (v - o)^2 = sum b v^2 - 2 o sum b v + o^2 sum b; cancellation may leave it below zero.
         variance_[i] /= square;
-        if (unfused_) variance_[i] = std::max(0.0, variance_[i] - 2 * o_[i] * cross_[i] / square + o_[i] * o_[i] * f.ps_squared);
+        if (unfused_)
+          variance_[i] =
+              std::max(0.0, variance_[i] - 2 * o_[i] * cross_[i] / square + o_[i] * o_[i] * f.ps_squared);
       }
     }
     o_.resize(rows_ * d);
@@ -193,17 +220,19 @@ std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPatte
   static Cache<BandReference> cache(size_t{64} << 20);
   const auto make = [&] {
     Accumulator sums(shape, pattern, rounding, band);
-    for_each_score_block(shape, sums.inputs(), band, [&](int64_t first, int64_t keys, const std::vector<double>& s) {
-      sums.add(first, keys, s);
-    });
+    for_each_score_block(
+        shape, sums.inputs(), band,
+        [&](int64_t first, int64_t keys, const std::vector<double>& s) { sums.add(first, keys, s); });
     return sums.finish();
   };
-  return cache.get(Cache<BandReference>::key(shape, pattern, rounding, band), make, [](const BandReference& r) {
-    return (r.o.size() + r.variance.size()) * sizeof(double) + r.facts.size() * sizeof(RowFacts);
-  });
+  return cache.get(
+      Cache<BandReference>::key(shape, pattern, rounding, band), make, [](const BandReference& r) {
+        return (r.o.size() + r.variance.size()) * sizeof(double) + r.facts.size() * sizeof(RowFacts);
+      });
 }
 
-std::shared_ptr<const std::vector<float>> scores_of(const Shape& shape, InputPattern pattern, const RowBand& band) {
+std::shared_ptr<const std::vector<float>> scores_of(const Shape& shape, InputPattern pattern,
+                                                    const RowBand& band) {
   using Scores = std::vector<float>;
   static Cache<Scores> cache(size_t{160} << 20);
   const auto make = [&] {
@@ -212,11 +241,13 @@ std::shared_ptr<const std::vector<float>> scores_of(const Shape& shape, InputPat
     Scores out(rows * pitch, 0.0f);
     for_each_score_block(shape, inputs, band, [&](int64_t first, int64_t keys, const std::vector<double>& s) {
       for (int64_t r = 0; r < rows; ++r)
-        for (int64_t j = 0; j < keys; ++j) out[r * pitch + first + j] = static_cast<float>(s[r * kKeyBlock + j]);
+        for (int64_t j = 0; j < keys; ++j)
+          out[r * pitch + first + j] = static_cast<float>(s[r * kKeyBlock + j]);
     });
     return out;
   };
-  return cache.get(Cache<Scores>::key(shape, pattern, Rounding::kUnfused, band), make, [](const Scores& s) { return s.size() * sizeof(float); });
+  return cache.get(Cache<Scores>::key(shape, pattern, Rounding::kUnfused, band), make,
+                   [](const Scores& s) { return s.size() * sizeof(float); });
 }
 
 }  // namespace roofgen::attention

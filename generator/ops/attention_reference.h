@@ -38,6 +38,7 @@ std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPatte
 /// The scores of a band, [rows][kv_pitch]; entries a row may not see are unspecified. Cached as well;
 /// callers keep rows * kv_len below kScoreLimit by cutting the band.
 inline constexpr int64_t kScoreLimit = int64_t{1} << 22;
-std::shared_ptr<const std::vector<float>> scores_of(const Shape& shape, InputPattern pattern, const RowBand& band);
+std::shared_ptr<const std::vector<float>> scores_of(const Shape& shape, InputPattern pattern,
+                                                    const RowBand& band);
 
 }  // namespace roofgen::attention

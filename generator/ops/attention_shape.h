@@ -16,9 +16,16 @@ struct Shape {
   DType dtype = DType::kBf16;
 
   explicit Shape(const Problem& p)
-      : q_len(p.dims.at("L")), kv_len(p.dims.at("kv_len")), d(p.dims.at("d")), batch(p.dims.at("batch")),
-        heads(p.dims.at("heads")), kv_heads(p.dims.at("kv_heads")), causal(p.flags.at("causal")),
-        lse(p.flags.at("lse")), scale(p.reals.at("scale")), dtype(p.dtype) {}
+      : q_len(p.dims.at("L")),
+        kv_len(p.dims.at("kv_len")),
+        d(p.dims.at("d")),
+        batch(p.dims.at("batch")),
+        heads(p.dims.at("heads")),
+        kv_heads(p.dims.at("kv_heads")),
+        causal(p.flags.at("causal")),
+        lse(p.flags.at("lse")),
+        scale(p.reals.at("scale")),
+        dtype(p.dtype) {}
 
   int64_t group() const { return heads / kv_heads; }
   /// Elements per row of S and P: rows stay 16-byte aligned.

@@ -49,12 +49,14 @@ Tolerance::Row Tolerance::output_row(const RowFacts& facts, int64_t keys, double
   const Format16 format = format_of(shape_.dtype);
   if (exact()) {
     // Zero query: every p is 1 / keys, rounded the same way unless it is exactly 1.
-    if (pattern_ == InputPattern::kZeroQuery && rounding_ == Rounding::kUnfused) row.equal_p = n * spacing(1 / n, format) / 2;
+    if (pattern_ == InputPattern::kZeroQuery && rounding_ == Rounding::kUnfused)
+      row.equal_p = n * spacing(1 / n, format) / 2;
     return row;
   }
   // Small p are subnormal numbers with an absolute error. The fused kernel rounds p relative to the
   // row's maximum, the unfused one the final p. V has mean square 1.
-  const double absolute = rms_subnormal_error(format) * (rounding_ == Rounding::kFused ? std::exp(facts.max - facts.lse) : 1.0);
+  const double absolute =
+      rms_subnormal_error(format) * (rounding_ == Rounding::kFused ? std::exp(facts.max - facts.lse) : 1.0);
   row.absolute_variance = n * absolute * absolute;
   return row;
 }
@@ -69,7 +71,8 @@ double Tolerance::output(double o, double variance, const Row& row) const {
 
 double Tolerance::lse(const RowFacts& facts) const {
   // fp32 on the way out: the product m * c, lg2.approx (2^-22 absolute) and the ex2 behind the sum.
-  double tolerance = 0x1p-20 * (4 + std::fabs(facts.lse)) + accumulation(static_cast<double>(shape_.d)) * shape_.scale * static_cast<double>(shape_.d);
+  double tolerance = 0x1p-20 * (4 + std::fabs(facts.lse)) + accumulation(static_cast<double>(shape_.d)) *
+                                                                shape_.scale * static_cast<double>(shape_.d);
   if (rounding_ == Rounding::kFused) return tolerance;
   const Format16 format = format_of(shape_.dtype);
   if (exact()) return tolerance + unit_roundoff(format) * std::fabs(facts.max);

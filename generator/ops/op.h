@@ -27,8 +27,8 @@ struct RowBand {
 
 /// Reads elements [first, first + out.size()) of a buffer as doubles; false entries of `*valid`
 /// (if given) mark elements never written.
-using ElementReader = std::function<Result<void>(const std::string& buffer, uint64_t first, std::span<double> out,
-                                                 std::vector<bool>* valid)>;
+using ElementReader = std::function<Result<void>(const std::string& buffer, uint64_t first,
+                                                 std::span<double> out, std::vector<bool>* valid)>;
 
 /// The outcome of comparing one band.
 struct Comparison {
@@ -57,10 +57,11 @@ class Op {
   /// whole problem computed from the inputs; earlier stages with their own definition, also from
   /// the inputs. `read` reads the buffers of the run.
   virtual Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
-                                     const std::string& stage, const RowBand& band, const ElementReader& read) const = 0;
+                                     const std::string& stage, const RowBand& band,
+                                     const ElementReader& read) const = 0;
   /// Smallest work any implementation must do.
   struct Floor {
-    double mma_flops = 0;   ///< causal counts only the allowed part
+    double mma_flops = 0;  ///< causal counts only the allowed part
     double exps = 0;
     double dram_bytes = 0;  ///< each input read once, each output written once
   };

@@ -22,7 +22,8 @@ Result<const Op*> find_op(const std::string& name) {
   }
   std::string message = fmt::format("unknown op '{}'", name);
   // A guess further than half the word away helps nobody: list what there is.
-  if (distance * 2 <= nearest->name().size()) message += fmt::format("; did you mean '{}'?", nearest->name());
+  if (distance * 2 <= nearest->name().size())
+    message += fmt::format("; did you mean '{}'?", nearest->name());
   else {
     message += "; known:";
     for (const Op* op : ops()) message += fmt::format(" {}", op->name());

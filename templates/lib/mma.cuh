@@ -1,5 +1,6 @@
 // Tensor-core building blocks of sm_80 and up. Operand lists open with a space ("{ %0"): an opening
-// brace and a percent sign together would start a template tag. Fragment layouts for lane l, g = l / 4, t = l % 4:
+// brace and a percent sign together would start a template tag. Fragment layouts for lane l, g = l / 4, t = l
+// % 4:
 //   A 16x16  a0 (g, 2t..) a1 (g + 8, 2t..) a2 (g, 2t + 8..) a3 (g + 8, 2t + 8..)
 //   B 16x8   b0 (2t.., g) b1 (2t + 8.., g)
 //   C 16x8   c0 c1 (g, 2t..) c2 c3 (g + 8, 2t..)
@@ -9,14 +10,16 @@
 template <class T>
 __device__ __forceinline__ void mma_m16n8k16(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1);
 template <>
-__device__ __forceinline__ void mma_m16n8k16<Bf16>(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+__device__ __forceinline__ void mma_m16n8k16<Bf16>(float (&c)[4], const unsigned (&a)[4], unsigned b0,
+                                                   unsigned b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 { %0, %1, %2, %3}, { %4, %5, %6, %7}, { %8, %9}, "
       "{ %0, %1, %2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 template <>
-__device__ __forceinline__ void mma_m16n8k16<Fp16>(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+__device__ __forceinline__ void mma_m16n8k16<Fp16>(float (&c)[4], const unsigned (&a)[4], unsigned b0,
+                                                   unsigned b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 { %0, %1, %2, %3}, { %4, %5, %6, %7}, { %8, %9}, "
       "{ %0, %1, %2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])

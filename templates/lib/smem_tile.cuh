@@ -26,9 +26,9 @@ struct TileLayout {
   }
 };
 
-/// Lane addresses of ldmatrix.x4 on 16x16 blocks of a tile, block 0 starting at `first_chunk`. kAcross: the second and third matrix
-/// are swapped, so that the four results are (rows 0-7, chunk 0) (rows 0-7, chunk 1) (rows 8-15,
-/// chunk 0) (rows 8-15, chunk 1) instead of rows fastest.
+/// Lane addresses of ldmatrix.x4 on 16x16 blocks of a tile, block 0 starting at `first_chunk`. kAcross: the
+/// second and third matrix are swapped, so that the four results are (rows 0-7, chunk 0) (rows 0-7, chunk 1)
+/// (rows 8-15, chunk 0) (rows 8-15, chunk 1) instead of rows fastest.
 template <class Layout, bool kAcross>
 struct BlockLoader {
   /// One address per pair of chunks inside a swizzle group; all else is a constant offset.
@@ -48,7 +48,8 @@ struct BlockLoader {
   }
   template <int kRow, int kBlock>
   __device__ __forceinline__ void load_transposed(unsigned (&r)[4], unsigned stage) const {
-    ldmatrix_x4_trans<kRow * Layout::kPitch + (kBlock / kBases) * kBases * 32>(r, base[kBlock % kBases] + stage);
+    ldmatrix_x4_trans<kRow * Layout::kPitch + (kBlock / kBases) * kBases * 32>(r,
+                                                                               base[kBlock % kBases] + stage);
   }
 };
 
@@ -71,14 +72,16 @@ struct ColumnGroup {
     const int line = thread / kWidth;
     chunk = kFirst + thread % kWidth;
     constexpr int kSpan = kRowsAtOnce * kRowStep;
-    row = kRowsAtOnce == 1 ? line
-                           : line / kSpan * kSpan + line % kRowsAtOnce * kRowStep + line / kRowsAtOnce % kRowStep;
+    row = kRowsAtOnce == 1
+              ? line
+              : line / kSpan * kSpan + line % kRowsAtOnce * kRowStep + line / kRowsAtOnce % kRowStep;
     to = Layout::offset(row, chunk);
     from = row * row_bytes + chunk * 16;
   }
 
   template <bool kWhole, class Valid>
-  __device__ __forceinline__ void copy(unsigned tile, const char* source, long long row_bytes, const Valid& valid) const {
+  __device__ __forceinline__ void copy(unsigned tile, const char* source, long long row_bytes,
+                                       const Valid& valid) const {
     const char* p = source + from;
     static_for<kPasses>([&](auto pass) {
       constexpr int kFirstRow = decltype(pass)::value * kRowsPerPass;
@@ -86,8 +89,10 @@ struct ColumnGroup {
         static_for<kBlocks>([&](auto block) {
           constexpr int kChunk = decltype(block)::value * kWidth;
           const unsigned destination = tile + to + kFirstRow * Layout::kPitch;
-          if constexpr (kWhole) cp_async_16<kChunk * 16>(destination, p);
-          else cp_async_16_or_zero<kChunk * 16>(destination, p, valid(row + kFirstRow, chunk + kChunk) ? 16 : 0);
+          if constexpr (kWhole)
+            cp_async_16<kChunk * 16>(destination, p);
+          else
+            cp_async_16_or_zero<kChunk * 16>(destination, p, valid(row + kFirstRow, chunk + kChunk) ? 16 : 0);
         });
       }
       p += kRowsPerPass * row_bytes;

@@ -65,15 +65,33 @@ const Case kCases[] = {
     {"d176", {{"L", 70}, {"d", 176}, {"batch", 1}, {"heads", 1}}, kCausalLse},
     {"d240", {{"L", 66}, {"d", 240}, {"batch", 1}, {"heads", 1}}},
     {"d256", {{"L", 130}, {"d", 256}, {"batch", 1}, {"heads", 1}}, kCausal},
-    {"zero_query", {{"L", 100}, {"kv_len", 150}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse, DType::kBf16, InputPattern::kZeroQuery},
-    {"zero_query_fp16", {{"L", 90}, {"kv_len", 333}, {"d", 32}, {"batch", 1}, {"heads", 1}}, kLse, DType::kFp16, InputPattern::kZeroQuery},
-    {"one_hot", {{"L", 150}, {"kv_len", 155}, {"d", 64}, {"batch", 1}, {"heads", 2}, {"kv_heads", 1}}, kCausalLse, DType::kBf16, InputPattern::kOneHot},
-    {"one_hot_fp16", {{"L", 70}, {"kv_len", 555}, {"d", 80}, {"batch", 1}, {"heads", 1}}, kLse, DType::kFp16, InputPattern::kOneHot},
+    {"zero_query",
+     {{"L", 100}, {"kv_len", 150}, {"d", 64}, {"batch", 1}, {"heads", 1}},
+     kCausalLse,
+     DType::kBf16,
+     InputPattern::kZeroQuery},
+    {"zero_query_fp16",
+     {{"L", 90}, {"kv_len", 333}, {"d", 32}, {"batch", 1}, {"heads", 1}},
+     kLse,
+     DType::kFp16,
+     InputPattern::kZeroQuery},
+    {"one_hot",
+     {{"L", 150}, {"kv_len", 155}, {"d", 64}, {"batch", 1}, {"heads", 2}, {"kv_heads", 1}},
+     kCausalLse,
+     DType::kBf16,
+     InputPattern::kOneHot},
+    {"one_hot_fp16",
+     {{"L", 70}, {"kv_len", 555}, {"d", 80}, {"batch", 1}, {"heads", 1}},
+     kLse,
+     DType::kFp16,
+     InputPattern::kOneHot},
 };
 
 INSTANTIATE_TEST_SUITE_P(Variants, AttentionSizes,
                          testing::Combine(testing::Values("fused", "unfused"), testing::ValuesIn(kCases)),
-                         [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param).name; });
+                         [](const auto& test) {
+                           return std::get<0>(test.param) + "_" + std::get<1>(test.param).name;
+                         });
 
 /// Schedules off the default, at a size that divides nothing, under a causal mask.
 class AttentionSchedules : public testing::TestWithParam<std::tuple<std::string, std::string, Pins>> {};
@@ -81,7 +99,8 @@ class AttentionSchedules : public testing::TestWithParam<std::tuple<std::string,
 TEST_P(AttentionSchedules, AreRight) {
   const auto& [variant, stage, pins] = GetParam();
   Request request;
-  request.problem = attention({{"L", 300}, {"kv_len", 333}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse);
+  request.problem =
+      attention({{"L", 300}, {"kv_len", 333}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse);
   request.variant = variant;
   request.pins[stage] = pins;
   expect_right(request);
@@ -96,18 +115,24 @@ INSTANTIATE_TEST_SUITE_P(
         std::tuple{"fused", "attention", Pins{{"stages", n(1)}, {"q_in", text("shared")}}},
         std::tuple{"fused", "attention", Pins{{"stages", n(3)}, {"BN", n(32)}, {"rescale", text("always")}}},
         std::tuple{"fused", "attention", Pins{{"stages", n(4)}, {"BN", n(48)}, {"swizzle", false}}},
-        std::tuple{"fused", "attention", Pins{{"BM", n(64)}, {"BN", n(128)}, {"stages", n(1)}, {"rescale", text("always")}}},
+        std::tuple{"fused", "attention",
+                   Pins{{"BM", n(64)}, {"BN", n(128)}, {"stages", n(1)}, {"rescale", text("always")}}},
         std::tuple{"fused", "attention", Pins{{"BM", n(192)}, {"BN", n(32)}, {"q_in", text("shared")}}},
         std::tuple{"fused", "attention", Pins{{"BM", n(256)}, {"warps", n(8)}}},
-        std::tuple{"fused", "attention", Pins{{"warps", n(8)}, {"ctas_per_sm", n(2)}, {"q_in", text("shared")}, {"BN", n(32)}}},
+        std::tuple{"fused", "attention",
+                   Pins{{"warps", n(8)}, {"ctas_per_sm", n(2)}, {"q_in", text("shared")}, {"BN", n(32)}}},
         std::tuple{"unfused", "scores", Pins{{"strip", n(1)}, {"stages", n(1)}, {"BN", n(64)}}},
-        std::tuple{"unfused", "scores", Pins{{"strip", n(4)}, {"stages", n(3)}, {"BN", n(64)}, {"warps_n", n(1)}, {"swizzle", false}}},
-        std::tuple{"unfused", "scores", Pins{{"BM", n(64)}, {"BN", n(192)}, {"strip", n(2)}, {"stages", n(2)}, {"warps", n(4)}}},
+        std::tuple{
+            "unfused", "scores",
+            Pins{{"strip", n(4)}, {"stages", n(3)}, {"BN", n(64)}, {"warps_n", n(1)}, {"swizzle", false}}},
+        std::tuple{"unfused", "scores",
+                   Pins{{"BM", n(64)}, {"BN", n(192)}, {"strip", n(2)}, {"stages", n(2)}, {"warps", n(4)}}},
         std::tuple{"unfused", "softmax", Pins{{"row_in", text("memory")}}},
         std::tuple{"unfused", "softmax", Pins{{"row_threads", n(64)}, {"threads", n(256)}}},
         std::tuple{"unfused", "softmax", Pins{{"row_threads", n(64)}, {"row_in", text("memory")}}},
         std::tuple{"unfused", "pv", Pins{{"BM", n(64)}, {"BK", n(32)}, {"stages", n(4)}}},
-        std::tuple{"unfused", "pv", Pins{{"BK", n(128)}, {"stages", n(2)}, {"warps", n(8)}, {"warps_n", n(2)}}},
+        std::tuple{"unfused", "pv",
+                   Pins{{"BK", n(128)}, {"stages", n(2)}, {"warps", n(8)}, {"warps_n", n(2)}}},
         std::tuple{"unfused", "pv", Pins{{"BM", n(256)}, {"warps", n(8)}, {"swizzle", false}}}));
 
 }  // namespace

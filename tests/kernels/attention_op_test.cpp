@@ -19,7 +19,8 @@ using attention::Tensor;
 
 const Op& op() { return **find_op("attention"); }
 
-Problem problem(std::map<std::string, int64_t> dims, std::map<std::string, bool> flags = {}, DType dtype = DType::kBf16) {
+Problem problem(std::map<std::string, int64_t> dims, std::map<std::string, bool> flags = {},
+                DType dtype = DType::kBf16) {
   Problem p{"attention", std::move(dims), dtype, std::move(flags), {}};
   auto done = op().complete(p);
   EXPECT_TRUE(done) << done.error().message;
@@ -49,12 +50,14 @@ TEST(AttentionOp, RefusesWhatCannotBeAndSaysTheLimit) {
   EXPECT_EQ(refusal({{"L", -5}, {"d", 64}}), "L is -5; 1 to 16777216 was expected");
   EXPECT_EQ(refusal({{"L", 64}, {"d", 0}}), "d is 0; 32 to 256 was expected");
   EXPECT_EQ(refusal({{"L", 64}, {"d", 72}}), "d is 72; a multiple of 16 from 32 to 256 was expected");
-  EXPECT_EQ(refusal({{"L", 64}, {"d", 64}, {"heads", 6}, {"kv_heads", 4}}), "heads (6) is not a multiple of kv_heads (4)");
+  EXPECT_EQ(refusal({{"L", 64}, {"d", 64}, {"heads", 6}, {"kv_heads", 4}}),
+            "heads (6) is not a multiple of kv_heads (4)");
   EXPECT_EQ(refusal({{"L", 64}, {"d", 64}, {"kv_len", 0}}), "kv_len is 0; 1 to 16777216 was expected");
   EXPECT_EQ(refusal({{"d", 64}}), "attention needs L");
   EXPECT_EQ(refusal({{"L", 64}, {"d", 64}}, {{"scale", -1.0}}), "scale is -1; 1e-06 to 16 was expected");
   EXPECT_EQ(refusal({{"L", 64}, {"d", 64}}, {{"scale", NAN}}), "scale is nan; 1e-06 to 16 was expected");
-  EXPECT_NE(refusal({{"L", 1 << 24}, {"d", 256}, {"heads", 65535}, {"batch", 65535}}).find("2^40"), std::string::npos);
+  EXPECT_NE(refusal({{"L", 1 << 24}, {"d", 256}, {"heads", 65535}, {"batch", 65535}}).find("2^40"),
+            std::string::npos);
 }
 
 TEST(AttentionOp, AnUnknownOpGetsASuggestion) {
@@ -65,7 +68,8 @@ TEST(AttentionOp, AnUnknownOpGetsASuggestion) {
 
 TEST(AttentionOp, FloorCountsAllowedPairsExactly) {
   for (auto [q, kv] : {std::pair{5, 5}, {5, 9}, {9, 5}, {1, 7}, {7, 1}}) {
-    const Problem p = problem({{"L", q}, {"kv_len", kv}, {"d", 32}, {"batch", 2}, {"heads", 3}}, {{"causal", true}});
+    const Problem p =
+        problem({{"L", q}, {"kv_len", kv}, {"d", 32}, {"batch", 2}, {"heads", 3}}, {{"causal", true}});
     int64_t pairs = 0;
     for (int r = 0; r < q; ++r)
       for (int k = 0; k < kv; ++k) pairs += k <= r + kv - q;
@@ -75,7 +79,8 @@ TEST(AttentionOp, FloorCountsAllowedPairsExactly) {
 }
 
 TEST(AttentionOp, FloorBytesAreEveryBufferOnce) {
-  const Problem p = problem({{"L", 128}, {"kv_len", 96}, {"d", 64}, {"batch", 2}, {"heads", 6}, {"kv_heads", 2}}, {{"lse", true}});
+  const Problem p = problem(
+      {{"L", 128}, {"kv_len", 96}, {"d", 64}, {"batch", 2}, {"heads", 6}, {"kv_heads", 2}}, {{"lse", true}});
   EXPECT_EQ(op().floor(p).dram_bytes, 2.0 * (2 * 128 * 6 * 64 * 2 + 2 * 96 * 2 * 64 * 2) + 2 * 6 * 128 * 4);
 }
 
@@ -129,14 +134,16 @@ TEST(AttentionInputs, NormalHasMeanZeroAndVarianceOne) {
 }
 
 TEST(AttentionInputs, FillGivesTheSameBytesInAnyPieces) {
-  const Problem p = problem({{"L", 37}, {"d", 48}, {"batch", 2}, {"heads", 6}, {"kv_heads", 3}}, {}, DType::kFp16);
+  const Problem p =
+      problem({{"L", 37}, {"d", 48}, {"batch", 2}, {"heads", 6}, {"kv_heads", 3}}, {}, DType::kFp16);
   for (InputPattern pattern : {InputPattern::kNormal, InputPattern::kZeroQuery, InputPattern::kOneHot})
     for (const Buffer& b : op().buffers(p)) {
       if (b.role != Buffer::Role::kInput) continue;
       std::vector<std::byte> whole(b.bytes), pieces(b.bytes);
       op().fill(p, pattern, b.name, 0, whole);
       for (size_t at = 0, step = 1; at < b.bytes; at += step, step = step * 5 % 997 + 1)
-        op().fill(p, pattern, b.name, at, std::span(pieces).subspan(at, std::min<size_t>(step, b.bytes - at)));
+        op().fill(p, pattern, b.name, at,
+                  std::span(pieces).subspan(at, std::min<size_t>(step, b.bytes - at)));
       EXPECT_EQ(whole, pieces) << b.name;
     }
 }
@@ -153,7 +160,8 @@ TEST(AttentionInputs, AHeadHoldsTheSameNumbersInTheReducedProblem) {
 }
 
 /// Attention as it is written in a textbook.
-std::vector<double> plain_attention(const Shape& s, InputPattern pattern, int64_t head, int64_t r, double* lse) {
+std::vector<double> plain_attention(const Shape& s, InputPattern pattern, int64_t head, int64_t r,
+                                    double* lse) {
   const Inputs inputs(s, pattern);
   std::vector<double> q(s.d), k(s.d), o(s.d, 0.0), p(s.allowed(r));
   inputs.row(Tensor::kQ, 0, head, r, q.data());
@@ -175,9 +183,11 @@ std::vector<double> plain_attention(const Shape& s, InputPattern pattern, int64_
 TEST(AttentionReference, AgreesWithThePlainFormula) {
   for (auto [q, kv, d] : {std::tuple{37, 37, 48}, {300, 1111, 64}, {70, 20, 32}, {5, 513, 256}})
     for (bool causal : {false, true}) {
-      const Shape s(problem({{"L", q}, {"kv_len", kv}, {"d", d}, {"heads", 4}, {"kv_heads", 2}}, {{"causal", causal}}));
+      const Shape s(
+          problem({{"L", q}, {"kv_len", kv}, {"d", d}, {"heads", 4}, {"kv_heads", 2}}, {{"causal", causal}}));
       const RowBand band{0, 3, q / 3, q};
-      const auto reference = attention::reference_of(s, InputPattern::kNormal, attention::Rounding::kFused, band);
+      const auto reference =
+          attention::reference_of(s, InputPattern::kNormal, attention::Rounding::kFused, band);
       for (int64_t r = band.row_begin; r < band.row_end; r += 7) {
         double lse;
         const auto o = plain_attention(s, InputPattern::kNormal, 3, r, &lse);
@@ -187,7 +197,8 @@ TEST(AttentionReference, AgreesWithThePlainFormula) {
         } else {
           EXPECT_NEAR(facts.lse, lse, 1e-12);
         }
-        for (int64_t c = 0; c < s.d; ++c) EXPECT_NEAR(reference->o[(r - band.row_begin) * d + c], o[c], 1e-12);
+        for (int64_t c = 0; c < s.d; ++c)
+          EXPECT_NEAR(reference->o[(r - band.row_begin) * d + c], o[c], 1e-12);
       }
     }
 }
@@ -195,7 +206,8 @@ TEST(AttentionReference, AgreesWithThePlainFormula) {
 TEST(AttentionReference, OneHotPicksTheRowOfItsKey) {
   for (int64_t kv : {1, 2, 777, 5000}) {
     const Shape s(problem({{"L", 40}, {"kv_len", kv}, {"d", 32}}, {{"causal", true}}, DType::kFp16));
-    const auto reference = attention::reference_of(s, InputPattern::kOneHot, attention::Rounding::kFused, {0, 0, 0, 40});
+    const auto reference =
+        attention::reference_of(s, InputPattern::kOneHot, attention::Rounding::kFused, {0, 0, 0, 40});
     const Inputs inputs(s, InputPattern::kOneHot);
     double v[32];
     for (int64_t r = 0; r < 40; ++r) {
@@ -217,7 +229,8 @@ struct Fake {
     const ElementReader read = [&](const std::string& buffer, uint64_t first, std::span<double> out,
                                    std::vector<bool>* valid) -> Result<void> {
       for (size_t i = 0; i < out.size(); ++i) {
-        out[i] = buffer == "O" ? round_to(reference->o[first + i], format_of(p.dtype)) : reference->facts[first + i].lse;
+        out[i] = buffer == "O" ? round_to(reference->o[first + i], format_of(p.dtype))
+                               : reference->facts[first + i].lse;
         bool written = true;
         change(buffer, first + i, &out[i], &written);
         (*valid)[i] = written;
@@ -230,7 +243,8 @@ struct Fake {
 
 Fake fake(bool lse = false) {
   const Problem p = problem({{"L", 100}, {"d", 64}, {"batch", 1}, {"heads", 1}}, {{"lse", lse}});
-  return {p, attention::reference_of(Shape(p), InputPattern::kNormal, attention::Rounding::kFused, {0, 0, 0, 100})};
+  return {p, attention::reference_of(Shape(p), InputPattern::kNormal, attention::Rounding::kFused,
+                                     {0, 0, 0, 100})};
 }
 
 TEST(AttentionCompare, TheRoundedReferencePasses) {
@@ -244,7 +258,9 @@ TEST(AttentionCompare, TheRoundedReferencePasses) {
 
 TEST(AttentionCompare, NamesTheWorstElement) {
   Fake f = fake();
-  f.change = [](const std::string&, uint64_t i, double* x, bool*) { if (i == 17 * 64 + 3) *x += 0.25; };
+  f.change = [](const std::string&, uint64_t i, double* x, bool*) {
+    if (i == 17 * 64 + 3) *x += 0.25;
+  };
   const auto c = f.compare();
   ASSERT_TRUE(c);
   EXPECT_GT(c->worst, 1);
@@ -253,11 +269,15 @@ TEST(AttentionCompare, NamesTheWorstElement) {
 
 TEST(AttentionCompare, MissingElementsAndNansFail) {
   Fake f = fake();
-  f.change = [](const std::string&, uint64_t i, double*, bool* written) { if (i == 100 || i == 101) *written = false; };
+  f.change = [](const std::string&, uint64_t i, double*, bool* written) {
+    if (i == 100 || i == 101) *written = false;
+  };
   auto c = f.compare();
   EXPECT_EQ(c->failure, "O[batch 0, head 0, row 1, column 36] and 1 more elements were never written");
   EXPECT_GT(c->worst, 1);
-  f.change = [](const std::string&, uint64_t i, double* x, bool*) { if (i == 5) *x = NAN; };
+  f.change = [](const std::string&, uint64_t i, double* x, bool*) {
+    if (i == 5) *x = NAN;
+  };
   c = f.compare();
   EXPECT_GT(c->worst, 1);
   EXPECT_NE(c->failure.find("row 0, column 5] is nan"), std::string::npos) << c->failure;
@@ -265,7 +285,9 @@ TEST(AttentionCompare, MissingElementsAndNansFail) {
 
 TEST(AttentionCompare, AnLseInTheWrongBaseFails) {
   Fake f = fake(true);
-  f.change = [](const std::string& b, uint64_t, double* x, bool*) { if (b == "LSE") *x /= std::log(2.0); };
+  f.change = [](const std::string& b, uint64_t, double* x, bool*) {
+    if (b == "LSE") *x /= std::log(2.0);
+  };
   const auto c = f.compare();
   EXPECT_GT(c->worst, 100);
   EXPECT_EQ(c->failure.rfind("LSE[", 0), 0u) << c->failure;
@@ -276,7 +298,8 @@ TEST(AttentionCompare, OneExtraKeyIsFarOutsideTheTolerance) {
   const Problem p = problem({{"L", 64}, {"kv_len", 2047}, {"d", 64}, {"batch", 1}, {"heads", 1}});
   Problem longer = p;
   longer.dims["kv_len"] = 2048;
-  const Fake f{p, attention::reference_of(Shape(longer), InputPattern::kNormal, attention::Rounding::kFused, {0, 0, 0, 64})};
+  const Fake f{p, attention::reference_of(Shape(longer), InputPattern::kNormal, attention::Rounding::kFused,
+                                          {0, 0, 0, 64})};
   EXPECT_GT(f.compare()->worst, 3);
 }
 

@@ -30,15 +30,20 @@ TEST_P(Quality, Counts) {
 
     const double operand = L * d * 2, matrix = L * L * 2;
     double reads = 0, writes = 0, flops = 0;
-    if (r.stage == "attention") reads = 3 * operand, writes = operand, flops = 4.0 * L * L * static_cast<double>(d);
-    if (r.stage == "scores") reads = 2 * operand, writes = matrix, flops = 2.0 * L * L * static_cast<double>(d);
+    if (r.stage == "attention")
+      reads = 3 * operand, writes = operand, flops = 4.0 * L * L * static_cast<double>(d);
+    if (r.stage == "scores")
+      reads = 2 * operand, writes = matrix, flops = 2.0 * L * L * static_cast<double>(d);
     if (r.stage == "softmax") reads = matrix, writes = matrix;
-    if (r.stage == "pv") reads = matrix + operand, writes = operand, flops = 2.0 * L * L * static_cast<double>(d);
+    if (r.stage == "pv")
+      reads = matrix + operand, writes = operand, flops = 2.0 * L * L * static_cast<double>(d);
     EXPECT_EQ(static_cast<double>(c.mma_flops), flops);
-    EXPECT_LE(32.0 * static_cast<double>(c.unique_read_sectors + c.unique_write_sectors), 1.02 * (reads + writes));
+    EXPECT_LE(32.0 * static_cast<double>(c.unique_read_sectors + c.unique_write_sectors),
+              1.02 * (reads + writes));
     // Each line written once and in full sectors.
     EXPECT_EQ(32.0 * static_cast<double>(c.l2_write_sectors), writes);
-    const double others = static_cast<double>(c.warp_instructions - c.mma) / std::max<double>(1, static_cast<double>(c.mma));
+    const double others =
+        static_cast<double>(c.warp_instructions - c.mma) / std::max<double>(1, static_cast<double>(c.mma));
     if (r.stage == "attention" && d == 64) {
       EXPECT_LE(others, 5.5);
     }
@@ -46,8 +51,11 @@ TEST_P(Quality, Counts) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Attention, Quality, testing::Combine(testing::Values("fused", "unfused"), testing::Values(64, 128)),
-                         [](const auto& test) { return std::get<0>(test.param) + "_d" + std::to_string(std::get<1>(test.param)); });
+INSTANTIATE_TEST_SUITE_P(Attention, Quality,
+                         testing::Combine(testing::Values("fused", "unfused"), testing::Values(64, 128)),
+                         [](const auto& test) {
+                           return std::get<0>(test.param) + "_d" + std::to_string(std::get<1>(test.param));
+                         });
 
 // Widths whose rows are no multiple of 128 bytes need the general swizzle.
 class BankConflicts : public testing::TestWithParam<int64_t> {};

@@ -13,8 +13,9 @@ namespace roofgen::test {
 namespace {
 
 /// Limits of sm_90, which the tests compile for.
-const expr::Map kDevice{{"smem_per_block", 232448}, {"smem_per_sm", 233472},        {"regs_per_sm", 65536},
-                        {"sms", 132},               {"max_threads_per_sm", 2048},   {"arch", 90}};
+const expr::Map kDevice{{"smem_per_block", 232448},   {"smem_per_sm", 233472},
+                        {"regs_per_sm", 65536},       {"sms", 132},
+                        {"max_threads_per_sm", 2048}, {"arch", 90}};
 
 Result<Compiler*> compiler() {
   static const auto made = make_nvrtc_compiler({}, "", [](const std::string&) {});
@@ -22,7 +23,8 @@ Result<Compiler*> compiler() {
   return made->get();
 }
 
-Result<Program> render(const DataFiles& files, const Stage& stage, const Legal& legal, const std::vector<Edit>& edits) {
+Result<Program> render(const DataFiles& files, const Stage& stage, const Legal& legal,
+                       const std::vector<Edit>& edits) {
   std::string failure;
   const jinja::Loader loader = [&](std::string_view name) {
     auto text = files.read("templates/" + std::string(name));
@@ -48,8 +50,10 @@ Result<std::vector<Binary>> compile(const std::vector<Program>& programs) {
   std::vector<Binary> binaries(programs.size());
   std::optional<Error> failed;
   nvrtc->compile_all(pointers, [&](CompileOutcome outcome) {
-    if (outcome.binary) binaries[outcome.index] = std::move(*outcome.binary);
-    else failed = outcome.binary.error();
+    if (outcome.binary)
+      binaries[outcome.index] = std::move(*outcome.binary);
+    else
+      failed = outcome.binary.error();
     return true;
   });
   if (failed) return *failed;
@@ -107,7 +111,8 @@ Result<std::vector<StageRun>> run(const Request& request) {
   std::vector<Program> programs;
   for (const Stage& stage : variant->stages) {
     const auto pins = request.pins.find(stage.name);
-    ROOFGEN_TRY(Schedule schedule, default_schedule(*variant, stage, scope, pins == request.pins.end() ? Pins{} : pins->second));
+    ROOFGEN_TRY(Schedule schedule,
+                default_schedule(*variant, stage, scope, pins == request.pins.end() ? Pins{} : pins->second));
     auto checked = check_schedule(*variant, stage, schedule, scope);
     if (auto* rejected = std::get_if<Rejected>(&checked))
       return Error{Exit::kFailed, to_string(rejected->schedule) + ": " + rejected->reason};
@@ -141,7 +146,8 @@ Result<std::vector<StageRun>> run(const Request& request) {
       if (arg.is_buffer) arg.bits = at.count(arg.name) ? at[arg.name].address : 0;
     ROOFGEN_TRY(ModuleId module, executor->load(binaries[i]));
     ROOFGEN_TRY(RunResult result, executor->run(module, launch, {}));
-    StageRun stage_run{stage.name, legal[i].schedule, binaries[i], result.counts.value_or(Counts{}), result.findings, {}};
+    StageRun stage_run{
+        stage.name, legal[i].schedule, binaries[i], result.counts.value_or(Counts{}), result.findings, {}};
     if (result.findings.empty()) {
       const auto& dims = request.problem.dims;
       for (int64_t b = 0; b < dims.at("batch"); ++b)
@@ -163,8 +169,10 @@ std::string what_is_wrong(const std::vector<StageRun>& runs) {
   for (const StageRun& r : runs) {
     if (!r.findings.empty())
       return fmt::format("{}: {}: {} (ptx line {}, {}:{})", to_string(r.schedule), r.findings[0].kind,
-                         r.findings[0].message, r.findings[0].ptx.line, r.findings[0].source.file, r.findings[0].source.line);
-    if (!r.comparison.failure.empty()) return fmt::format("{}: {}", to_string(r.schedule), r.comparison.failure);
+                         r.findings[0].message, r.findings[0].ptx.line, r.findings[0].source.file,
+                         r.findings[0].source.line);
+    if (!r.comparison.failure.empty())
+      return fmt::format("{}: {}", to_string(r.schedule), r.comparison.failure);
   }
   return "";
 }
