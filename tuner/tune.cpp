@@ -260,6 +260,14 @@ class Tuner {
   /// The simulator checks and counts; what passes there must pass on the GPU too, one at a time.
   Result<Evaluation> evaluate(Verifiers& on, const Task& task) {
     ROOFGEN_TRY(Evaluation out, on.sim->evaluate(task.candidate, task.occupancy));
+    // Findings point into the generated source; a user opens the template.
+    for (Finding& f : out.verification.findings) {
+      const std::vector<Where>& lines = task.program.line_map.lines;
+      if (f.source.line < 1 || static_cast<size_t>(f.source.line) > lines.size()) continue;
+      f.source = lines[static_cast<size_t>(f.source.line) - 1];
+      if (&f == &out.verification.findings.front())
+        out.verification.failure += fmt::format(" at {}:{}", f.source.file, f.source.line);
+    }
     if (!on.gpu || !out.verification.passed) return out;
     const std::lock_guard lock(gpu_mutex_);
     ROOFGEN_TRY(Evaluation real, on.gpu->evaluate(task.candidate, task.occupancy));
