@@ -75,8 +75,8 @@ void flash_head(benchmark::State& state) {
   }
   state.counters["warp_inst"] = static_cast<double>(counts.warp_instructions);
   state.counters["mma"] = static_cast<double>(counts.mma);
-  state.counters["warp_inst_per_s"] =
-      benchmark::Counter(static_cast<double>(counts.warp_instructions), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["warp_inst_per_s"] = benchmark::Counter(static_cast<double>(counts.warp_instructions),
+                                                         benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(flash_head)->Unit(benchmark::kMillisecond);
 

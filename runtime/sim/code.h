@@ -26,9 +26,32 @@ inline constexpr uint64_t kGlobalBase = uint64_t{1} << 40;
 
 /// Read-only registers with a value per launch, CTA, warp or lane.
 enum class Special : uint8_t {
-  kTidX, kTidY, kTidZ, kNtidX, kNtidY, kNtidZ, kCtaidX, kCtaidY, kCtaidZ, kNctaidX, kNctaidY, kNctaidZ,
-  kLaneid, kWarpid, kNwarpid, kSmid, kNsmid, kGridid, kLanemaskEq, kLanemaskLe, kLanemaskLt, kLanemaskGe,
-  kLanemaskGt, kDynamicSmem, kTotalSmem, kZero,
+  kTidX,
+  kTidY,
+  kTidZ,
+  kNtidX,
+  kNtidY,
+  kNtidZ,
+  kCtaidX,
+  kCtaidY,
+  kCtaidZ,
+  kNctaidX,
+  kNctaidY,
+  kNctaidZ,
+  kLaneid,
+  kWarpid,
+  kNwarpid,
+  kSmid,
+  kNsmid,
+  kGridid,
+  kLanemaskEq,
+  kLanemaskLe,
+  kLanemaskLt,
+  kLanemaskGe,
+  kLanemaskGt,
+  kDynamicSmem,
+  kTotalSmem,
+  kZero,
 };
 
 struct ConstantRow {
@@ -58,18 +81,18 @@ struct Kernel {
   std::string file;  ///< what findings call the PTX
   std::vector<Inst> code;
   std::vector<uint32_t> lists;
-  std::vector<Where> sources;       ///< per instruction; empty file when unknown
-  uint32_t rows = 0;                ///< register rows per warp, constants and specials included
-  uint32_t preds = 1;               ///< predicate 0 is always true
+  std::vector<Where> sources;  ///< per instruction; empty file when unknown
+  uint32_t rows = 0;           ///< register rows per warp, constants and specials included
+  uint32_t preds = 1;          ///< predicate 0 is always true
   std::vector<ConstantRow> constants;
   std::vector<SpecialRow> specials;
   std::vector<ParamSlot> params;
   uint32_t param_bytes = 0;
-  uint32_t static_shared = 0;       ///< bytes, dynamic shared memory follows, aligned
-  uint32_t local_bytes = 0;         ///< per thread
+  uint32_t static_shared = 0;  ///< bytes, dynamic shared memory follows, aligned
+  uint32_t local_bytes = 0;    ///< per thread
   uint32_t max_threads[3] = {0, 0, 0};
   uint32_t required_threads[3] = {0, 0, 0};
-  std::vector<TrackedUse> tracked;  ///< sorted by instruction
+  std::vector<TrackedUse> tracked;      ///< sorted by instruction
   std::vector<uint32_t> tracked_begin;  ///< per instruction, when `tracked` is not empty
   uint32_t tracked_ids = 0;
 };

@@ -17,7 +17,8 @@ void SectorSet::grow() {
 void SectorSet::add(uint64_t line, uint8_t reads, uint8_t writes) {
   if (used_ * 2 > entries_.size()) grow();
   size_t at = (line * 0x9e3779b97f4a7c15ull >> 20) & (entries_.size() - 1);
-  while (entries_[at].line_plus_1 && entries_[at].line_plus_1 != line + 1) at = (at + 1) & (entries_.size() - 1);
+  while (entries_[at].line_plus_1 && entries_[at].line_plus_1 != line + 1)
+    at = (at + 1) & (entries_.size() - 1);
   used_ += entries_[at].line_plus_1 == 0;
   entries_[at].line_plus_1 = line + 1;
   entries_[at].masks |= static_cast<uint8_t>(reads | writes << 4);
@@ -43,7 +44,8 @@ Wavefronts shared_wavefronts(const uint32_t* addresses, uint32_t mask, uint32_t 
     if (!lanes) continue;
     uint32_t words[32][32], depth[32] = {}, worst = 1;
     for (uint32_t m = lanes; m; m &= m - 1) {
-      uint32_t word = addresses[first + static_cast<uint32_t>(__builtin_ctz(m))] >> shift, bank = word & (banks - 1);
+      uint32_t word = addresses[first + static_cast<uint32_t>(__builtin_ctz(m))] >> shift,
+               bank = word & (banks - 1);
       uint32_t k = 0;
       while (k < depth[bank] && words[bank][k] != word) ++k;
       if (k < depth[bank]) continue;
@@ -87,31 +89,70 @@ Counts Counter::finish() const {
     if (in.flags & kFlagPart) continue;
     c.warp_instructions += n;
     switch (in.cls) {
-      case Class::kIntAlu: c.int_alu += n; break;
-      case Class::kFp32: c.fp32 += n; break;
-      case Class::kHalf: c.half += n; break;
-      case Class::kFp64: c.fp64 += n; break;
-      case Class::kConvert: c.convert += n; break;
-      case Class::kMove: c.move += n; break;
-      case Class::kControl: c.control += n; break;
-      case Class::kPredicate: c.predicate += n; break;
+      case Class::kIntAlu:
+        c.int_alu += n;
+        break;
+      case Class::kFp32:
+        c.fp32 += n;
+        break;
+      case Class::kHalf:
+        c.half += n;
+        break;
+      case Class::kFp64:
+        c.fp64 += n;
+        break;
+      case Class::kConvert:
+        c.convert += n;
+        break;
+      case Class::kMove:
+        c.move += n;
+        break;
+      case Class::kControl:
+        c.control += n;
+        break;
+      case Class::kPredicate:
+        c.predicate += n;
+        break;
       case Class::kMufu:
-      case Class::kExp: c.mufu += n; break;
+      case Class::kExp:
+        c.mufu += n;
+        break;
       case Class::kMma:
         c.mma += n;
         c.mma_flops += n * 2 * 16 * 8 * in.sub;
         break;
-      case Class::kShuffle: c.shuffle += n; break;
-      case Class::kLdmatrix: c.ldmatrix += n; break;
-      case Class::kCpAsync: c.cp_async += n; break;
-      case Class::kBarrier: c.barriers += n; break;
-      case Class::kGlobalLoad: c.global_load += n; break;
-      case Class::kGlobalStore: c.global_store += n; break;
-      case Class::kSharedLoad: c.shared_load += n; break;
-      case Class::kSharedStore: c.shared_store += n; break;
-      case Class::kLocal: c.local += n; break;
-      case Class::kAtomic: c.atomics += n; break;
-      case Class::kCount: break;
+      case Class::kShuffle:
+        c.shuffle += n;
+        break;
+      case Class::kLdmatrix:
+        c.ldmatrix += n;
+        break;
+      case Class::kCpAsync:
+        c.cp_async += n;
+        break;
+      case Class::kBarrier:
+        c.barriers += n;
+        break;
+      case Class::kGlobalLoad:
+        c.global_load += n;
+        break;
+      case Class::kGlobalStore:
+        c.global_store += n;
+        break;
+      case Class::kSharedLoad:
+        c.shared_load += n;
+        break;
+      case Class::kSharedStore:
+        c.shared_store += n;
+        break;
+      case Class::kLocal:
+        c.local += n;
+        break;
+      case Class::kAtomic:
+        c.atomics += n;
+        break;
+      case Class::kCount:
+        break;
     }
   }
   c.unique_read_sectors = sectors_.reads();

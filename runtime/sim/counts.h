@@ -59,7 +59,8 @@ class Counter {
     counts_.smem_ideal_wavefronts += ideal;
   }
   void load_lanes(uint32_t mask, uint32_t bytes) {
-    (bytes == 16 ? counts_.bulk_load_16 : counts_.narrow_load) += static_cast<uint64_t>(__builtin_popcount(mask));
+    (bytes == 16 ? counts_.bulk_load_16 : counts_.narrow_load) +=
+        static_cast<uint64_t>(__builtin_popcount(mask));
   }
   void async_wait(uint64_t distance) {
     ++counts_.async_waits;

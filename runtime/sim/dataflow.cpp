@@ -22,7 +22,10 @@ class Analysis {
  public:
   Analysis(Kernel& kernel, const std::vector<VirtualRegister>& registers,
            const std::vector<std::string>& predicate_names, std::vector<RegisterRef>& refs)
-      : kernel_(kernel), registers_(registers), predicate_names_(predicate_names), refs_(refs),
+      : kernel_(kernel),
+        registers_(registers),
+        predicate_names_(predicate_names),
+        refs_(refs),
         bits_(static_cast<uint32_t>(registers.size() + predicate_names.size())) {}
 
   bool run() {
@@ -115,8 +118,10 @@ class Analysis {
         each_ref(i, [&](const RegisterRef& r) { proven &= r.is_def || test(now, bit(r)); });
       each_ref(i, [&](const RegisterRef& r) {
         if (!kills(r)) return;
-        if (proven) set(now, bit(r));
-        else clear(now, bit(r));
+        if (proven)
+          set(now, bit(r));
+        else
+          clear(now, bit(r));
       });
     };
     for (bool changed = true; changed;) {
@@ -147,7 +152,8 @@ class Analysis {
     }
     kernel_.tracked_begin.assign(kernel_.code.size() + 1, 0);
     for (const TrackedUse& t : kernel_.tracked) ++kernel_.tracked_begin[t.inst + 1];
-    for (size_t i = 1; i < kernel_.tracked_begin.size(); ++i) kernel_.tracked_begin[i] += kernel_.tracked_begin[i - 1];
+    for (size_t i = 1; i < kernel_.tracked_begin.size(); ++i)
+      kernel_.tracked_begin[i] += kernel_.tracked_begin[i - 1];
   }
 
   /// Live ranges as one interval per register, then a linear scan over their starts.
@@ -203,9 +209,8 @@ class Analysis {
     std::vector<Interval> order;
     for (const Interval& i : intervals)
       if (i.begin != ~0u && !registers_[i.reg].fixed) order.push_back(i);
-    std::sort(order.begin(), order.end(), [](auto& a, auto& b) {
-      return a.begin != b.begin ? a.begin < b.begin : a.reg < b.reg;
-    });
+    std::sort(order.begin(), order.end(),
+              [](auto& a, auto& b) { return a.begin != b.begin ? a.begin < b.begin : a.reg < b.reg; });
     std::vector<uint32_t> row(n_regs, 0);
     // Wide and narrow registers use separate rows, so that two rows are the same or disjoint.
     for (bool wide : {true, false}) {
@@ -238,8 +243,10 @@ class Analysis {
     }
     for (const RegisterRef& r : refs_) {
       if (r.is_pred) continue;
-      if (r.field) kernel_.code[r.inst].*r.field = row[r.reg];
-      else kernel_.lists[r.list_index] = row[r.reg];
+      if (r.field)
+        kernel_.code[r.inst].*r.field = row[r.reg];
+      else
+        kernel_.lists[r.list_index] = row[r.reg];
     }
     for (ConstantRow& c : kernel_.constants) c.row = row[c.row];
     for (SpecialRow& s : kernel_.specials) s.row = row[s.row];

@@ -20,7 +20,7 @@ struct RegisterRef {
   uint32_t inst;
   uint32_t Inst::*field;  ///< nullptr: `list_index` says where
   uint32_t list_index;
-  uint32_t reg;           ///< virtual register, or predicate index
+  uint32_t reg;  ///< virtual register, or predicate index
   bool is_def;
   bool is_pred;
 };
@@ -29,6 +29,7 @@ struct RegisterRef {
 /// only ever follows one path through the code, so this holds for divergent warps too) and fills
 /// Kernel::tracked for those not assigned on every path to a use. False: too large to analyse.
 [[nodiscard]] bool assign_rows(Kernel& kernel, const std::vector<VirtualRegister>& registers,
-                 const std::vector<std::string>& predicate_names, std::vector<RegisterRef>& refs);
+                               const std::vector<std::string>& predicate_names,
+                               std::vector<RegisterRef>& refs);
 
 }  // namespace roofgen::sim

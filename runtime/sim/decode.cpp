@@ -14,19 +14,28 @@ namespace {
 
 Slot slot_of(PtxType type) {
   switch (type.bits) {
-    case 1: return Slot::kPred;
-    case 64: return Slot::kB64;
-    case 32: return Slot::kB32;
-    default: return Slot::kB16;
+    case 1:
+      return Slot::kPred;
+    case 64:
+      return Slot::kB64;
+    case 32:
+      return Slot::kB32;
+    default:
+      return Slot::kB16;
   }
 }
 const char* slot_name(Slot slot) {
   switch (slot) {
-    case Slot::kPred: return "predicate";
-    case Slot::kB64: return "64-bit";
-    case Slot::kB32: return "32-bit";
-    case Slot::kB16: return "16-bit";
-    case Slot::kNone: break;
+    case Slot::kPred:
+      return "predicate";
+    case Slot::kB64:
+      return "64-bit";
+    case Slot::kB32:
+      return "32-bit";
+    case Slot::kB16:
+      return "16-bit";
+    case Slot::kNone:
+      break;
   }
   return "no";
 }
@@ -37,17 +46,31 @@ struct SpecialName {
   const char* name;
   Special special;
 };
-constexpr SpecialName kSpecials[] = {
-    {"%tid.x", Special::kTidX}, {"%tid.y", Special::kTidY}, {"%tid.z", Special::kTidZ},
-    {"%ntid.x", Special::kNtidX}, {"%ntid.y", Special::kNtidY}, {"%ntid.z", Special::kNtidZ},
-    {"%ctaid.x", Special::kCtaidX}, {"%ctaid.y", Special::kCtaidY}, {"%ctaid.z", Special::kCtaidZ},
-    {"%nctaid.x", Special::kNctaidX}, {"%nctaid.y", Special::kNctaidY}, {"%nctaid.z", Special::kNctaidZ},
-    {"%laneid", Special::kLaneid}, {"%warpid", Special::kWarpid}, {"%nwarpid", Special::kNwarpid},
-    {"%smid", Special::kSmid}, {"%nsmid", Special::kNsmid}, {"%gridid", Special::kGridid},
-    {"%lanemask_eq", Special::kLanemaskEq}, {"%lanemask_le", Special::kLanemaskLe},
-    {"%lanemask_lt", Special::kLanemaskLt}, {"%lanemask_ge", Special::kLanemaskGe},
-    {"%lanemask_gt", Special::kLanemaskGt}, {"%dynamic_smem_size", Special::kDynamicSmem},
-    {"%total_smem_size", Special::kTotalSmem}};
+constexpr SpecialName kSpecials[] = {{"%tid.x", Special::kTidX},
+                                     {"%tid.y", Special::kTidY},
+                                     {"%tid.z", Special::kTidZ},
+                                     {"%ntid.x", Special::kNtidX},
+                                     {"%ntid.y", Special::kNtidY},
+                                     {"%ntid.z", Special::kNtidZ},
+                                     {"%ctaid.x", Special::kCtaidX},
+                                     {"%ctaid.y", Special::kCtaidY},
+                                     {"%ctaid.z", Special::kCtaidZ},
+                                     {"%nctaid.x", Special::kNctaidX},
+                                     {"%nctaid.y", Special::kNctaidY},
+                                     {"%nctaid.z", Special::kNctaidZ},
+                                     {"%laneid", Special::kLaneid},
+                                     {"%warpid", Special::kWarpid},
+                                     {"%nwarpid", Special::kNwarpid},
+                                     {"%smid", Special::kSmid},
+                                     {"%nsmid", Special::kNsmid},
+                                     {"%gridid", Special::kGridid},
+                                     {"%lanemask_eq", Special::kLanemaskEq},
+                                     {"%lanemask_le", Special::kLanemaskLe},
+                                     {"%lanemask_lt", Special::kLanemaskLt},
+                                     {"%lanemask_ge", Special::kLanemaskGe},
+                                     {"%lanemask_gt", Special::kLanemaskGt},
+                                     {"%dynamic_smem_size", Special::kDynamicSmem},
+                                     {"%total_smem_size", Special::kTotalSmem}};
 
 }  // namespace
 
@@ -124,9 +147,13 @@ uint64_t Decoder::local_address(const PtxVar& var) {
 void Decoder::declare_variable(const PtxVar& var) {
   Symbol symbol{Symbol::Kind::kAddress};
   symbol.space = var.space;
-  if (var.space == Space::kLocal) symbol.address = local_address(var);
-  else if (var.space == Space::kShared) symbol.address = shared_.count(var.name) ? shared_[var.name] : kSharedBase;
-  else fail(fmt::format("a .{} variable cannot be declared in a function here", var.space == Space::kParam ? "param" : "global"));
+  if (var.space == Space::kLocal)
+    symbol.address = local_address(var);
+  else if (var.space == Space::kShared)
+    symbol.address = shared_.count(var.name) ? shared_[var.name] : kSharedBase;
+  else
+    fail(fmt::format("a .{} variable cannot be declared in a function here",
+                     var.space == Space::kParam ? "param" : "global"));
   scopes_.back().symbols[var.name] = symbol;
 }
 
@@ -145,8 +172,10 @@ Decoder::Symbol Decoder::new_register(PtxType type, std::string_view name) {
 }
 
 void Decoder::declare_register(const PtxStmt& stmt) {
-  if (stmt.count) scopes_.back().ranges.push_back({stmt.name, stmt.count, stmt.type});
-  else scopes_.back().symbols[stmt.name] = new_register(stmt.type, stmt.name);
+  if (stmt.count)
+    scopes_.back().ranges.push_back({stmt.name, stmt.count, stmt.type});
+  else
+    scopes_.back().symbols[stmt.name] = new_register(stmt.type, stmt.name);
 }
 
 void Decoder::open_scope(size_t stmt) {
@@ -188,9 +217,10 @@ const Decoder::Symbol& Decoder::resolve(std::string_view name) {
   size_t digits = name.size();
   while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
   uint64_t number = 0;
-  bool numbered = digits < name.size() &&
-                  std::from_chars(name.data() + digits, name.data() + name.size(), number).ec == std::errc() &&
-                  (name[digits] != '0' || digits + 1 == name.size());
+  bool numbered =
+      digits < name.size() &&
+      std::from_chars(name.data() + digits, name.data() + name.size(), number).ec == std::errc() &&
+      (name[digits] != '0' || digits + 1 == name.size());
   for (size_t i = scopes_.size(); i-- > 0;) {
     Scope& scope = scopes_[i];
     if (auto it = scope.symbols.find(name); it != scope.symbols.end()) return it->second;
@@ -222,7 +252,8 @@ const Decoder::Symbol& Decoder::resolve(std::string_view name) {
 // ---- emitting ----------------------------------------------------------------------------------------
 
 Inst& Decoder::emit(Kind kind, Class cls) {
-  if (kernel_.code.size() >= kMaxInstructions) fail(fmt::format("more than {} instructions", kMaxInstructions));
+  if (kernel_.code.size() >= kMaxInstructions)
+    fail(fmt::format("more than {} instructions", kMaxInstructions));
   Inst& in = kernel_.code.emplace_back();
   in.kind = kind;
   in.cls = cls;
@@ -280,9 +311,13 @@ uint32_t Decoder::scratch(Slot slot) {
 }
 
 uint64_t Decoder::immediate_bits(const PtxOperand& o, Slot slot) const {
-  if (o.kind == PtxOperand::Kind::kInteger) return slot == Slot::kB64 ? o.bits : slot == Slot::kB32 ? uint32_t(o.bits) : uint16_t(o.bits);
-  if (slot == Slot::kB64) return o.float_bits == 64 ? o.bits : std::bit_cast<uint64_t>(double(std::bit_cast<float>(uint32_t(o.bits))));
-  if (slot == Slot::kB32) return o.float_bits == 32 ? o.bits : std::bit_cast<uint32_t>(float(std::bit_cast<double>(o.bits)));
+  if (o.kind == PtxOperand::Kind::kInteger)
+    return slot == Slot::kB64 ? o.bits : slot == Slot::kB32 ? uint32_t(o.bits) : uint16_t(o.bits);
+  if (slot == Slot::kB64)
+    return o.float_bits == 64 ? o.bits
+                              : std::bit_cast<uint64_t>(double(std::bit_cast<float>(uint32_t(o.bits))));
+  if (slot == Slot::kB32)
+    return o.float_bits == 32 ? o.bits : std::bit_cast<uint32_t>(float(std::bit_cast<double>(o.bits)));
   fail("a floating-point constant does not fit a 16-bit operand");
 }
 
@@ -333,7 +368,8 @@ void Decoder::def(uint32_t Inst::*field, std::string_view name, Slot slot) {
   }
   Symbol s = resolve(name);
   // A 16-bit result is stored zero-extended, so a 32-bit register may hold it when it is unsigned.
-  bool wide_ok = slot == Slot::kB16 && s.slot == Slot::kB32 && guarded_->name.find(".s8.") == std::string_view::npos &&
+  bool wide_ok = slot == Slot::kB16 && s.slot == Slot::kB32 &&
+                 guarded_->name.find(".s8.") == std::string_view::npos &&
                  guarded_->name.find(".s16.") == std::string_view::npos;
   if ((s.slot != slot && !wide_ok) || s.kind == Symbol::Kind::kAddress ||
       (s.kind == Symbol::Kind::kRegister && registers_[s.id].fixed))
@@ -344,7 +380,8 @@ void Decoder::def(uint32_t Inst::*field, std::string_view name, Slot slot) {
 
 uint32_t Decoder::predicate(const PtxOperand& o) {
   if (o.kind == PtxOperand::Kind::kInteger && o.bits == 1) return 0;
-  if (o.kind != PtxOperand::Kind::kName || o.bits || o.negated) fail(fmt::format("'{}' needs a predicate here", guarded_->name));
+  if (o.kind != PtxOperand::Kind::kName || o.bits || o.negated)
+    fail(fmt::format("'{}' needs a predicate here", guarded_->name));
   const Symbol& s = resolve(o.name);
   if (s.kind != Symbol::Kind::kPredicate) fail(fmt::format("'{}' is not a predicate", o.name));
   return s.id;
@@ -355,7 +392,8 @@ void Decoder::use_list(const PtxOperand& o, Slot slot) {
   if (o.kind == PtxOperand::Kind::kInteger || o.kind == PtxOperand::Kind::kFloat) {
     reg = constant(immediate_bits(o, slot), slot == Slot::kB64);
   } else {
-    if (!is_register(o, slot)) fail(fmt::format("'{}' needs {} registers in its vector", guarded_->name, slot_name(slot)));
+    if (!is_register(o, slot))
+      fail(fmt::format("'{}' needs {} registers in its vector", guarded_->name, slot_name(slot)));
     reg = resolve(o.name).id;
   }
   list_entry(reg, false);
@@ -374,7 +412,8 @@ void Decoder::def_list(const PtxOperand& o, Slot slot) {
 void Decoder::operands_are(const PtxStmt& stmt, size_t low, size_t high) const {
   if (stmt.operands.size() < low || stmt.operands.size() > high)
     fail(fmt::format("'{}' takes {} operands, found {}", stmt.name,
-                     low == high ? fmt::format("{}", low) : fmt::format("{} to {}", low, high), stmt.operands.size()));
+                     low == high ? fmt::format("{}", low) : fmt::format("{} to {}", low, high),
+                     stmt.operands.size()));
 }
 
 // ---- instructions ------------------------------------------------------------------------------------
@@ -399,7 +438,8 @@ bool Decoder::lane_instruction(const PtxStmt& stmt) {
       fail(fmt::format("'{}' needs a floating-point constant", stmt.name));
     use(kFields[i], stmt.operands[i + 1], entry->signature.src[i]);
   }
-  if (stmt.operands[0].kind != PtxOperand::Kind::kName || stmt.operands[0].bits || !stmt.operands[0].second.empty())
+  if (stmt.operands[0].kind != PtxOperand::Kind::kName || stmt.operands[0].bits ||
+      !stmt.operands[0].second.empty())
     fail(fmt::format("'{}' needs one destination register", stmt.name));
   def(&Inst::d, stmt.operands[0].name, entry->signature.dst);
   return true;
@@ -412,8 +452,10 @@ void Decoder::setp(const PtxStmt& stmt) {
   for (std::string_view part : split_opcode(stmt.name)) {
     uint8_t op = part == "and" ? 1 : part == "or" ? 2 : part == "xor" ? 3 : 0;
     if (op && combine) unknown_opcode();
-    if (op) combine = op;
-    else spelling += spelling.empty() ? std::string(part) : "." + std::string(part);
+    if (op)
+      combine = op;
+    else
+      spelling += spelling.empty() ? std::string(part) : "." + std::string(part);
   }
   const LaneEntry* entry = opcodes_.find(spelling);
   if (!entry || entry->signature.dst != Slot::kPred) unknown_opcode();
@@ -437,8 +479,9 @@ void Decoder::setp(const PtxStmt& stmt) {
 void Decoder::move(const PtxStmt& stmt) {
   operands_are(stmt, 2, 2);
   const PtxOperand &dst = stmt.operands[0], &src = stmt.operands[1];
-  if (src.kind == PtxOperand::Kind::kName && (src.name == "%clock" || src.name == "%clock64" || src.name == "%globaltimer" ||
-                                              src.name == "%clock_hi" || src.name == "%globaltimer_lo")) {
+  if (src.kind == PtxOperand::Kind::kName &&
+      (src.name == "%clock" || src.name == "%clock64" || src.name == "%globaltimer" ||
+       src.name == "%clock_hi" || src.name == "%globaltimer_lo")) {
     bool wide = src.name == "%clock64" || src.name == "%globaltimer";
     Inst& in = emit(Kind::kClock, Class::kMove);
     in.size = wide ? 8 : 4;
@@ -491,10 +534,14 @@ void Decoder::instruction(const PtxStmt& stmt) {
   std::string_view base = parts[0];
   parts.erase(parts.begin());
   Modifiers m(std::move(parts));
-  if (base == "mov") move(stmt);
-  else if (base == "pack" || base == "unpack") unknown_opcode();
-  else if (base == "setp") setp(stmt);
-  else if (!memory_instruction(stmt, base, m) && !control_instruction(stmt, base, m) && !lane_instruction(stmt))
+  if (base == "mov")
+    move(stmt);
+  else if (base == "pack" || base == "unpack")
+    unknown_opcode();
+  else if (base == "setp")
+    setp(stmt);
+  else if (!memory_instruction(stmt, base, m) && !control_instruction(stmt, base, m) &&
+           !lane_instruction(stmt))
     unknown_opcode();
   guarded_ = nullptr;
 }
@@ -516,18 +563,32 @@ void Decoder::run() {
     const PtxStmt& s = function_.body[i];
     line_ = s.line;
     switch (s.kind) {
-      case PtxStmt::Kind::kOpen: open_scope(i); break;
-      case PtxStmt::Kind::kClose: scopes_.pop_back(); break;
-      case PtxStmt::Kind::kReg: declare_register(s); break;
-      case PtxStmt::Kind::kVar: declare_variable(s.var); break;
-      case PtxStmt::Kind::kLabel: label_at_[label(s.name)] = static_cast<uint32_t>(kernel_.code.size()); break;
-      case PtxStmt::Kind::kTargets: break;
-      case PtxStmt::Kind::kInstruction: instruction(s); break;
+      case PtxStmt::Kind::kOpen:
+        open_scope(i);
+        break;
+      case PtxStmt::Kind::kClose:
+        scopes_.pop_back();
+        break;
+      case PtxStmt::Kind::kReg:
+        declare_register(s);
+        break;
+      case PtxStmt::Kind::kVar:
+        declare_variable(s.var);
+        break;
+      case PtxStmt::Kind::kLabel:
+        label_at_[label(s.name)] = static_cast<uint32_t>(kernel_.code.size());
+        break;
+      case PtxStmt::Kind::kTargets:
+        break;
+      case PtxStmt::Kind::kInstruction:
+        instruction(s);
+        break;
     }
   }
   emit(Kind::kExit, Class::kControl).flags |= kFlagPart;  // falling off the end returns
   resolve_branches();
-  if (!assign_rows(kernel_, registers_, predicate_names_, refs_)) fail("the control flow is too large to analyse");
+  if (!assign_rows(kernel_, registers_, predicate_names_, refs_))
+    fail("the control flow is too large to analyse");
   if (kernel_.rows > kMaxRows) fail(fmt::format("more than {} registers are live at once", kMaxRows));
 }
 

@@ -20,7 +20,8 @@ void Decoder::branch_indexed(const PtxStmt& stmt, Modifiers& m) {
   operands_are(stmt, 2, 2);
   const PtxStmt* targets = nullptr;
   for (size_t i = scopes_.size(); i-- > 0 && !targets;)
-    if (auto it = scopes_[i].targets.find(stmt.operands[1].name); it != scopes_[i].targets.end()) targets = it->second;
+    if (auto it = scopes_[i].targets.find(stmt.operands[1].name); it != scopes_[i].targets.end())
+      targets = it->second;
   if (!targets) fail(fmt::format("'{}' is no list of branch targets", stmt.operands[1].name));
   emit(Kind::kBranchIndexed, Class::kControl);
   use(&Inst::a, stmt.operands[0], Slot::kB32);
@@ -37,12 +38,17 @@ void Decoder::barrier(const PtxStmt& stmt, Modifiers& m, bool aligned) {
     return use(&Inst::a, stmt.operands[0], Slot::kB32);
   }
   BarrierOp op = BarrierOp::kSync;
-  if (m.take("arrive")) op = BarrierOp::kArrive;
+  if (m.take("arrive"))
+    op = BarrierOp::kArrive;
   else if (m.take("red")) {
-    if (m.take("popc")) op = BarrierOp::kPopc;
-    else if (m.take("and")) op = BarrierOp::kAnd;
-    else if (m.take("or")) op = BarrierOp::kOr;
-    else unknown_opcode();
+    if (m.take("popc"))
+      op = BarrierOp::kPopc;
+    else if (m.take("and"))
+      op = BarrierOp::kAnd;
+    else if (m.take("or"))
+      op = BarrierOp::kOr;
+    else
+      unknown_opcode();
   } else if (!m.take("sync")) {
     unknown_opcode();
   }
@@ -157,8 +163,10 @@ void Decoder::mma(const PtxStmt& stmt, const LaneEntry& entry) {
       fail(fmt::format("operand {} of '{}' needs {} registers", i + 1, stmt.name, sizes[i]));
     for (size_t j = 0; j < sizes[i]; ++j) {
       const PtxOperand& r = braces ? o.items[j] : o;
-      if (i == 0) def_list(r, Slot::kB32);
-      else use_list(r, Slot::kB32);
+      if (i == 0)
+        def_list(r, Slot::kB32);
+      else
+        use_list(r, Slot::kB32);
     }
   }
 }
@@ -168,16 +176,26 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
     operands_are(stmt, low, high);
     emit(kind, Class::kControl);
   };
-  if (base == "bra") branch(stmt, m);
-  else if (base == "brx") branch_indexed(stmt, m);
-  else if (base == "ret" || base == "exit") m.take("uni"), m.done() ? plain(Kind::kExit, 0, 0) : unknown_opcode();
-  else if (base == "trap" && m.done()) plain(Kind::kTrap, 0, 0);
-  else if (base == "bar") barrier(stmt, m, true);
-  else if (base == "barrier" && m.peek() != "cluster") barrier(stmt, m, false);
-  else if (base == "shfl") shuffle(stmt, m);
-  else if (base == "vote") vote(stmt, m);
-  else if (base == "redux") redux(stmt, m);
-  else if (base == "match") match(stmt, m);
+  if (base == "bra")
+    branch(stmt, m);
+  else if (base == "brx")
+    branch_indexed(stmt, m);
+  else if (base == "ret" || base == "exit")
+    m.take("uni"), m.done() ? plain(Kind::kExit, 0, 0) : unknown_opcode();
+  else if (base == "trap" && m.done())
+    plain(Kind::kTrap, 0, 0);
+  else if (base == "bar")
+    barrier(stmt, m, true);
+  else if (base == "barrier" && m.peek() != "cluster")
+    barrier(stmt, m, false);
+  else if (base == "shfl")
+    shuffle(stmt, m);
+  else if (base == "vote")
+    vote(stmt, m);
+  else if (base == "redux")
+    redux(stmt, m);
+  else if (base == "match")
+    match(stmt, m);
   else if (stmt.name == "activemask.b32") {
     operands_are(stmt, 1, 1);
     emit(Kind::kActiveMask, Class::kShuffle);
@@ -185,10 +203,10 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
   } else if (base == "isspacep") {
     operands_are(stmt, 2, 2);
     std::string_view space = m.next();
-    Space which = space == "global"   ? Space::kGlobal
-                  : space == "local"  ? Space::kLocal
-                  : space == "const"  ? Space::kConst
-                  : space.starts_with("param") ? Space::kParam
+    Space which = space == "global"                             ? Space::kGlobal
+                  : space == "local"                            ? Space::kLocal
+                  : space == "const"                            ? Space::kConst
+                  : space.starts_with("param")                  ? Space::kParam
                   : space == "shared" || space == "shared::cta" ? Space::kShared
                                                                 : Space::kGeneric;
     if (which == Space::kGeneric || !m.done()) unknown_opcode();
@@ -198,7 +216,8 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
     def(&Inst::d, stmt.operands[0].name, Slot::kPred);
   } else if (stmt.name == "membar.gl" || stmt.name == "membar.cta" || stmt.name == "membar.sys" ||
              stmt.name == "fence.sc.cta" || stmt.name == "fence.sc.gpu" || stmt.name == "fence.sc.sys" ||
-             stmt.name == "fence.acq_rel.cta" || stmt.name == "fence.acq_rel.gpu" || stmt.name == "fence.acq_rel.sys") {
+             stmt.name == "fence.acq_rel.cta" || stmt.name == "fence.acq_rel.gpu" ||
+             stmt.name == "fence.acq_rel.sys") {
     plain(Kind::kNop, 0, 0);
     kernel_.code.back().sub = 1;
   } else if (stmt.name == "nanosleep.u32") {

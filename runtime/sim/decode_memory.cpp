@@ -12,8 +12,9 @@ struct MemoryType {
   bool is_signed;
 };
 constexpr MemoryType kMemoryTypes[] = {
-    {"b8", 1, false},  {"u8", 1, false},  {"s8", 1, true},   {"b16", 2, false}, {"u16", 2, false}, {"s16", 2, true},
-    {"f16", 2, false}, {"bf16", 2, false}, {"b32", 4, false}, {"u32", 4, false}, {"s32", 4, true},  {"f32", 4, false},
+    {"b8", 1, false},  {"u8", 1, false},  {"s8", 1, true},   {"b16", 2, false},
+    {"u16", 2, false}, {"s16", 2, true},  {"f16", 2, false}, {"bf16", 2, false},
+    {"b32", 4, false}, {"u32", 4, false}, {"s32", 4, true},  {"f32", 4, false},
     {"b64", 8, false}, {"u64", 8, false}, {"s64", 8, true},  {"f64", 8, false}};
 
 const MemoryType* memory_type(std::string_view name) {
@@ -36,8 +37,8 @@ void take_cache_hints(Modifiers& m, bool& policy_operand) {
   for (;;) {
     std::string_view p = m.peek();
     if (p == "ca" || p == "cg" || p == "cs" || p == "lu" || p == "cv" || p == "wb" || p == "wt" ||
-        p.starts_with("L1::evict_") || p == "L1::no_allocate" || p.starts_with("L2::evict_") || p == "L2::64B" ||
-        p == "L2::128B" || p == "L2::256B") {
+        p.starts_with("L1::evict_") || p == "L1::no_allocate" || p.starts_with("L2::evict_") ||
+        p == "L2::64B" || p == "L2::128B" || p == "L2::256B") {
       m.next();
     } else if (p == "L2::cache_hint") {
       policy_operand = true;
@@ -49,21 +50,27 @@ void take_cache_hints(Modifiers& m, bool& policy_operand) {
 }
 
 bool take_order(Modifiers& m) {
-  bool strong = m.take("volatile") || m.take("relaxed") || m.take("acquire") || m.take("release") || m.take("acq_rel") ||
-                m.take("mmio");
-  if (!strong) m.take("weak");
-  else if (!m.take("cta") && !m.take("cluster") && !m.take("gpu")) m.take("sys");
+  bool strong = m.take("volatile") || m.take("relaxed") || m.take("acquire") || m.take("release") ||
+                m.take("acq_rel") || m.take("mmio");
+  if (!strong)
+    m.take("weak");
+  else if (!m.take("cta") && !m.take("cluster") && !m.take("gpu"))
+    m.take("sys");
   return strong;
 }
 
 Class access_class(Space space, bool is_load) {
   switch (space) {
-    case Space::kShared: return is_load ? Class::kSharedLoad : Class::kSharedStore;
-    case Space::kLocal: return Class::kLocal;
+    case Space::kShared:
+      return is_load ? Class::kSharedLoad : Class::kSharedStore;
+    case Space::kLocal:
+      return Class::kLocal;
     case Space::kParam:
-    case Space::kConst: return Class::kMove;
+    case Space::kConst:
+      return Class::kMove;
     case Space::kGlobal:
-    case Space::kGeneric: break;
+    case Space::kGeneric:
+      break;
   }
   return is_load ? Class::kGlobalLoad : Class::kGlobalStore;
 }
@@ -72,7 +79,8 @@ Class access_class(Space space, bool is_load) {
 
 /// [reg], [reg+imm], [symbol+imm] or [imm]: a base row and a displacement.
 void Decoder::address(const PtxOperand& o, uint32_t Inst::*base_field, int64_t Inst::*displacement) {
-  if (o.kind != PtxOperand::Kind::kAddress) fail(fmt::format("'{}' needs an address in brackets", guarded_->name));
+  if (o.kind != PtxOperand::Kind::kAddress)
+    fail(fmt::format("'{}' needs an address in brackets", guarded_->name));
   Inst& in = kernel_.code.back();
   uint8_t wide_flag = base_field == &Inst::a ? kFlagAddr64 : kFlagDst64;
   uint64_t at = o.bits;
@@ -132,9 +140,12 @@ void Decoder::load_store(const PtxStmt& stmt, Modifiers& m, bool is_load) {
   const PtxOperand* values = count > 1 ? value.items.data() : &value;
   Slot slot = register_slot(values[0], type->size);
   for (int i = 0; i < count; ++i) {
-    if (register_slot(values[i], type->size) != slot && values[i].name != "_") fail("vector elements of different widths");
-    if (is_load) def_list(values[i], slot);
-    else use_list(values[i], slot);
+    if (register_slot(values[i], type->size) != slot && values[i].name != "_")
+      fail("vector elements of different widths");
+    if (is_load)
+      def_list(values[i], slot);
+    else
+      use_list(values[i], slot);
   }
   Inst& in = kernel_.code.back();
   in.space = static_cast<uint8_t>(space);
@@ -159,14 +170,16 @@ void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
   Space space = Space::kGeneric;
   take_space(m, space);
   if (space != Space::kGeneric && space != Space::kGlobal && space != Space::kShared) unknown_opcode();
-  static constexpr const char* kOps[] = {"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"};
+  static constexpr const char* kOps[] = {"add", "min",  "max", "and", "or",
+                                         "xor", "exch", "cas", "inc", "dec"};
   std::string_view op_name = m.next();
   int op = -1;
   for (int i = 0; i < 10; ++i)
     if (op_name == kOps[i]) op = i;
   if (op < 0) unknown_opcode();
   m.take("noftz");
-  static constexpr const char* kTypes[] = {"b32", "b64", "u32", "s32", "u64", "s64", "f16", "bf16", "f16x2", "bf16x2", "f32", "f64"};
+  static constexpr const char* kTypes[] = {"b32", "b64",  "u32",   "s32",    "u64", "s64",
+                                           "f16", "bf16", "f16x2", "bf16x2", "f32", "f64"};
   static constexpr uint8_t kSizes[] = {4, 8, 4, 4, 8, 8, 2, 2, 4, 4, 4, 8};
   int type = -1;
   std::string_view type_name = m.next();
@@ -179,7 +192,8 @@ void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
   bool bitwise = atomic_op == AtomicOp::kAnd || atomic_op == AtomicOp::kOr || atomic_op == AtomicOp::kXor ||
                  atomic_op == AtomicOp::kExch || atomic_op == AtomicOp::kCas;
   bool wrapping = atomic_op == AtomicOp::kInc || atomic_op == AtomicOp::kDec;
-  if (bitwise != bits || (floating && atomic_op != AtomicOp::kAdd) || (wrapping && element != ElementType::kU32) ||
+  if (bitwise != bits || (floating && atomic_op != AtomicOp::kAdd) ||
+      (wrapping && element != ElementType::kU32) ||
       (!returns && (atomic_op == AtomicOp::kExch || atomic_op == AtomicOp::kCas)))
     unknown_opcode();
   size_t sources = atomic_op == AtomicOp::kCas ? 2 : 1, first = returns ? 1 : 0;
@@ -224,7 +238,8 @@ void Decoder::cp_async(const PtxStmt& stmt, Modifiers& m) {
   take_cache_hints(m, policy);
   if (!m.done()) unknown_opcode();
   operands_are(stmt, 3, policy ? 5 : 4);
-  if (stmt.operands[2].kind != PtxOperand::Kind::kInteger) fail("the copy size of cp.async must be a constant");
+  if (stmt.operands[2].kind != PtxOperand::Kind::kInteger)
+    fail("the copy size of cp.async must be a constant");
   uint64_t size = stmt.operands[2].bits;
   if (size != 16 && (cg || (size != 4 && size != 8)))
     fail(fmt::format("cp.async.{} cannot copy {} bytes", cg ? "cg" : "ca", size));
@@ -257,11 +272,14 @@ void Decoder::matrix_move(const PtxStmt& stmt, Modifiers& m, bool is_load) {
   emit(is_load ? Kind::kLdmatrix : Kind::kStmatrix, is_load ? Class::kLdmatrix : Class::kSharedStore);
   address(stmt.operands[is_load ? 1 : 0], &Inst::a, &Inst::imm);
   bool braces = regs.kind == PtxOperand::Kind::kVector;
-  if ((braces ? regs.items.size() : 1) != count) fail(fmt::format("'{}' needs {} registers", stmt.name, count));
+  if ((braces ? regs.items.size() : 1) != count)
+    fail(fmt::format("'{}' needs {} registers", stmt.name, count));
   for (int i = 0; i < count; ++i) {
     const PtxOperand& r = braces ? regs.items[static_cast<size_t>(i)] : regs;
-    if (is_load) def_list(r, Slot::kB32);
-    else use_list(r, Slot::kB32);
+    if (is_load)
+      def_list(r, Slot::kB32);
+    else
+      use_list(r, Slot::kB32);
   }
   Inst& in = kernel_.code.back();
   in.count = count;
@@ -271,14 +289,22 @@ void Decoder::matrix_move(const PtxStmt& stmt, Modifiers& m, bool is_load) {
 }
 
 bool Decoder::memory_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m) {
-  if (base == "ld") load_store(stmt, m, true);
-  else if (base == "st") load_store(stmt, m, false);
-  else if (base == "atom") atomic(stmt, m, true);
-  else if (base == "red" && m.peek() != "async") atomic(stmt, m, false);
-  else if (base == "cp" && m.take("async")) cp_async(stmt, m);
-  else if (base == "ldmatrix") matrix_move(stmt, m, true);
-  else if (base == "stmatrix") matrix_move(stmt, m, false);
-  else return false;
+  if (base == "ld")
+    load_store(stmt, m, true);
+  else if (base == "st")
+    load_store(stmt, m, false);
+  else if (base == "atom")
+    atomic(stmt, m, true);
+  else if (base == "red" && m.peek() != "async")
+    atomic(stmt, m, false);
+  else if (base == "cp" && m.take("async"))
+    cp_async(stmt, m);
+  else if (base == "ldmatrix")
+    matrix_move(stmt, m, true);
+  else if (base == "stmatrix")
+    matrix_move(stmt, m, false);
+  else
+    return false;
   return true;
 }
 

@@ -38,13 +38,17 @@ class Decoder {
  public:
   Decoder(const PtxModule& module, const PtxFunction& function, const OpcodeTable& opcodes,
           const GlobalAddress& global_address, Kernel& kernel)
-      : module_(module), function_(function), opcodes_(opcodes), global_address_(global_address), kernel_(kernel) {}
+      : module_(module),
+        function_(function),
+        opcodes_(opcodes),
+        global_address_(global_address),
+        kernel_(kernel) {}
   void run();
 
  private:
   struct Symbol {
     enum class Kind : uint8_t { kRegister, kPredicate, kAddress } kind;
-    uint32_t id = 0;       ///< virtual register or predicate
+    uint32_t id = 0;  ///< virtual register or predicate
     Slot slot = Slot::kB32;
     uint64_t address = 0;  ///< generic address of a variable
     Space space = Space::kGeneric;
@@ -132,7 +136,7 @@ class Decoder {
   std::unordered_map<std::string_view, Symbol> specials_;
   std::unordered_map<std::string_view, uint64_t> shared_;
   std::unordered_map<std::string_view, uint64_t> globals_;
-  std::vector<uint32_t> label_at_;  ///< label id -> instruction
+  std::vector<uint32_t> label_at_;    ///< label id -> instruction
   const PtxStmt* guarded_ = nullptr;  ///< statement whose guard emitted instructions inherit
   int line_ = 0;
   uint32_t loc_ = 0;

@@ -40,7 +40,9 @@ class SimExecutor final : public Executor {
     return DevicePtr{address};
   }
   void release(DevicePtr ptr) override { memory_.release(ptr.address); }
-  Result<void> write(DevicePtr to, std::span<const std::byte> from) override { return memory_.write(to.address, from); }
+  Result<void> write(DevicePtr to, std::span<const std::byte> from) override {
+    return memory_.write(to.address, from);
+  }
   Result<void> read(DevicePtr from, std::span<std::byte> to, std::vector<bool>* written) override {
     return memory_.read(from.address, to, written);
   }
@@ -63,7 +65,8 @@ Result<ModuleId> SimExecutor::load(const Binary& binary) {
   const PtxFunction* entry = nullptr;
   for (const PtxFunction& f : ptx.functions)
     if (f.is_entry && f.defined && f.name == binary.entry) entry = &f;
-  if (!entry) return Error{Exit::kFailed, fmt::format("the PTX has no kernel '{}'", binary.entry), {file, 0, 0}};
+  if (!entry)
+    return Error{Exit::kFailed, fmt::format("the PTX has no kernel '{}'", binary.entry), {file, 0, 0}};
   auto module = std::make_shared<Module>();
   auto place = [&](const PtxVar& v) -> Result<uint64_t> {
     ROOFGEN_TRY(uint64_t address, memory_.allocate(v.bytes(), std::string(v.name), nullptr));
@@ -98,24 +101,31 @@ void SimExecutor::unload(ModuleId id) {
 
 /// The launch against the kernel's own declaration: what a driver would refuse is an Error.
 Result<void> check_launch(const Kernel& kernel, const Launch& launch) {
-  auto refuse = [&](std::string message) { return Error{Exit::kFailed, fmt::format("{}: {}", kernel.name, message), {}}; };
+  auto refuse = [&](std::string message) {
+    return Error{Exit::kFailed, fmt::format("{}: {}", kernel.name, message), {}};
+  };
   const uint32_t block[3] = {launch.block.x, launch.block.y, launch.block.z};
   if (launch.block.count() == 0 || launch.block.count() > kMaxThreads)
-    return refuse(fmt::format("a block of {} x {} x {} threads cannot be launched", block[0], block[1], block[2]));
+    return refuse(
+        fmt::format("a block of {} x {} x {} threads cannot be launched", block[0], block[1], block[2]));
   uint64_t limit = uint64_t{kernel.max_threads[0]} * kernel.max_threads[1] * kernel.max_threads[2];
   if (kernel.max_threads[0] && launch.block.count() > limit)
-    return refuse(fmt::format("{} threads are over the kernel's declared maximum of {}", launch.block.count(), limit));
+    return refuse(
+        fmt::format("{} threads are over the kernel's declared maximum of {}", launch.block.count(), limit));
   for (int i = 0; i < 3; ++i)
     if (kernel.required_threads[0] && block[i] != kernel.required_threads[i])
       return refuse(fmt::format("the kernel requires {} x {} x {} threads", kernel.required_threads[0],
                                 kernel.required_threads[1], kernel.required_threads[2]));
   if (launch.grid.x == 0 || launch.grid.y == 0 || launch.grid.z == 0 || launch.grid.x > 0x7fffffff ||
       launch.grid.y > 65535 || launch.grid.z > 65535)
-    return refuse(fmt::format("a grid of {} x {} x {} CTAs cannot be launched", launch.grid.x, launch.grid.y, launch.grid.z));
+    return refuse(fmt::format("a grid of {} x {} x {} CTAs cannot be launched", launch.grid.x, launch.grid.y,
+                              launch.grid.z));
   if (uint64_t{kernel.static_shared} + launch.smem_bytes > kMaxSharedBytes)
-    return refuse(fmt::format("{} bytes of shared memory are over the limit of {}", uint64_t{kernel.static_shared} + launch.smem_bytes, kMaxSharedBytes));
+    return refuse(fmt::format("{} bytes of shared memory are over the limit of {}",
+                              uint64_t{kernel.static_shared} + launch.smem_bytes, kMaxSharedBytes));
   if (launch.args.size() != kernel.params.size())
-    return refuse(fmt::format("{} arguments given, the kernel takes {}", launch.args.size(), kernel.params.size()));
+    return refuse(
+        fmt::format("{} arguments given, the kernel takes {}", launch.args.size(), kernel.params.size()));
   return {};
 }
 
@@ -133,17 +143,22 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& launch, const RunO
   uint64_t n = options.ctas ? options.ctas->ctas.size() : total;
   for (uint64_t i = 0; options.ctas && i < n; ++i)
     if (options.ctas->ctas[i] >= total)
-      return Error{Exit::kFailed, fmt::format("CTA {} is not in the grid of {}", options.ctas->ctas[i], total), {}};
+      return Error{
+          Exit::kFailed, fmt::format("CTA {} is not in the grid of {}", options.ctas->ctas[i], total), {}};
   if (n > 0xffffffffu) return Error{Exit::kFailed, fmt::format("{} CTAs are too many for one run", n), {}};
 
   LaunchState state{kernel, launch, {}, memory_, memory_.buffers(), 0, static_cast<uint32_t>(n), 0};
   state.first_writer = memory_.take_writer_ids(n);
-  state.max_instructions = options.max_warp_instructions ? options.max_warp_instructions : kDefaultInstructionLimit;
+  state.max_instructions =
+      options.max_warp_instructions ? options.max_warp_instructions : kDefaultInstructionLimit;
   state.params.resize(kernel.param_bytes);
   for (size_t i = 0; i < launch.args.size(); ++i) {
     const Arg& arg = launch.args[i];
     if (arg.bytes > 8 || arg.bytes != kernel.params[i].bytes)
-      return Error{Exit::kFailed, fmt::format("{}: argument '{}' has {} bytes, the parameter {}", kernel.name, arg.name, arg.bytes, kernel.params[i].bytes), {}};
+      return Error{Exit::kFailed,
+                   fmt::format("{}: argument '{}' has {} bytes, the parameter {}", kernel.name, arg.name,
+                               arg.bytes, kernel.params[i].bytes),
+                   {}};
     std::memcpy(state.params.data() + kernel.params[i].offset, &arg.bits, arg.bytes);
   }
 
@@ -151,7 +166,8 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& launch, const RunO
   Machine machine(state, counter, OpcodeTable::host().lanes());
   RunResult result;
   if (options.trace) options.trace->clear();
-  for (uint64_t i = 0; i < n && result.findings.size() < static_cast<size_t>(std::max(options.max_findings, 1)); ++i) {
+  for (uint64_t i = 0;
+       i < n && result.findings.size() < static_cast<size_t>(std::max(options.max_findings, 1)); ++i) {
     counter.begin_cta(options.trace ? &options.trace->emplace_back() : nullptr);
     machine.run_cta(options.ctas ? options.ctas->ctas[i] : i, static_cast<uint32_t>(i), result.findings);
   }

@@ -24,21 +24,76 @@ enum class Space : uint8_t { kGeneric, kGlobal, kShared, kLocal, kParam, kConst 
 
 /// What the machine does with an instruction; lane-wise ones carry their function.
 enum class Kind : uint8_t {
-  kLane, kMma, kBranch, kBranchIndexed, kExit, kTrap, kNop,
-  kLoad, kStore, kLoadParam, kAtomic, kCpAsync, kCpCommit, kCpWait, kLdmatrix, kStmatrix,
-  kBarrier, kWarpBarrier, kShuffle, kVote, kActiveMask, kMatch, kRedux, kClock, kIsSpace,
+  kLane,
+  kMma,
+  kBranch,
+  kBranchIndexed,
+  kExit,
+  kTrap,
+  kNop,
+  kLoad,
+  kStore,
+  kLoadParam,
+  kAtomic,
+  kCpAsync,
+  kCpCommit,
+  kCpWait,
+  kLdmatrix,
+  kStmatrix,
+  kBarrier,
+  kWarpBarrier,
+  kShuffle,
+  kVote,
+  kActiveMask,
+  kMatch,
+  kRedux,
+  kClock,
+  kIsSpace,
 };
 
 enum class AtomicOp : uint8_t { kAdd, kMin, kMax, kAnd, kOr, kXor, kExch, kCas, kInc, kDec };
-enum class ElementType : uint8_t { kB32, kB64, kU32, kS32, kU64, kS64, kF16, kBf16, kF16x2, kBf16x2, kF32, kF64 };
+enum class ElementType : uint8_t {
+  kB32,
+  kB64,
+  kU32,
+  kS32,
+  kU64,
+  kS64,
+  kF16,
+  kBf16,
+  kF16x2,
+  kBf16x2,
+  kF32,
+  kF64
+};
 enum class BarrierOp : uint8_t { kSync, kArrive, kPopc, kAnd, kOr };
 enum class ShuffleMode : uint8_t { kUp, kDown, kBfly, kIdx };
 enum class VoteMode : uint8_t { kAll, kAny, kUni, kBallot };
 
 /// Accounting class of an instruction (struct Counts of pipeline.h).
 enum class Class : uint8_t {
-  kIntAlu, kFp32, kHalf, kFp64, kConvert, kMove, kControl, kPredicate, kMufu, kExp, kMma, kShuffle,
-  kLdmatrix, kCpAsync, kBarrier, kGlobalLoad, kGlobalStore, kSharedLoad, kSharedStore, kLocal, kAtomic, kCount,
+  kIntAlu,
+  kFp32,
+  kHalf,
+  kFp64,
+  kConvert,
+  kMove,
+  kControl,
+  kPredicate,
+  kMufu,
+  kExp,
+  kMma,
+  kShuffle,
+  kLdmatrix,
+  kCpAsync,
+  kBarrier,
+  kGlobalLoad,
+  kGlobalStore,
+  kSharedLoad,
+  kSharedStore,
+  kLocal,
+  kAtomic,
+  kCount,
 };
 
 /// Type of an operand slot of a lane function.
@@ -50,33 +105,33 @@ struct Signature {
   Slot src[4] = {Slot::kNone, Slot::kNone, Slot::kNone, Slot::kNone};
 };
 
-inline constexpr uint8_t kFlagTracked = 1;   ///< reads or writes a register that is not provably assigned
-inline constexpr uint8_t kFlagAddr64 = 2;    ///< address register is 64 bits wide
-inline constexpr uint8_t kFlagSigned = 4;    ///< loads sign-extend
-inline constexpr uint8_t kFlagAligned = 8;   ///< `.aligned`: every lane of the warp must take part
-inline constexpr uint8_t kFlagStrong = 16;   ///< volatile, relaxed, acquire or release access
-inline constexpr uint8_t kFlagPart = 32;     ///< continues the PTX instruction before it, not counted again
-inline constexpr uint8_t kFlagDst64 = 64;    ///< cp.async: the shared address register is 64 bits wide
-inline constexpr uint8_t kFlagWide = 128;    ///< loads: destination rows are 64-bit though the element is not
+inline constexpr uint8_t kFlagTracked = 1;  ///< reads or writes a register that is not provably assigned
+inline constexpr uint8_t kFlagAddr64 = 2;   ///< address register is 64 bits wide
+inline constexpr uint8_t kFlagSigned = 4;   ///< loads sign-extend
+inline constexpr uint8_t kFlagAligned = 8;  ///< `.aligned`: every lane of the warp must take part
+inline constexpr uint8_t kFlagStrong = 16;  ///< volatile, relaxed, acquire or release access
+inline constexpr uint8_t kFlagPart = 32;    ///< continues the PTX instruction before it, not counted again
+inline constexpr uint8_t kFlagDst64 = 64;   ///< cp.async: the shared address register is 64 bits wide
+inline constexpr uint8_t kFlagWide = 128;   ///< loads: destination rows are 64-bit though the element is not
 
 struct Inst {
   LaneFn lane = nullptr;
-  int64_t imm = 0;         ///< address displacement, lop3 table, ...
+  int64_t imm = 0;                      ///< address displacement, lop3 table, ...
   uint32_t d = 0, a = 0, b = 0, c = 0;  ///< row or predicate indices; by Signature for lane functions
-  uint32_t e = 0;          ///< second destination (predicate) or fourth source
-  uint32_t list = 0;       ///< first entry in Kernel::lists for vector operands
-  uint32_t target = 0;     ///< branch target
-  uint32_t line = 0;       ///< PTX line
-  uint32_t guard = 0;      ///< predicate index, 0 = always
-  uint32_t guard_flip = 0; ///< ~0 for `@!p`
+  uint32_t e = 0;                       ///< second destination (predicate) or fourth source
+  uint32_t list = 0;                    ///< first entry in Kernel::lists for vector operands
+  uint32_t target = 0;                  ///< branch target
+  uint32_t line = 0;                    ///< PTX line
+  uint32_t guard = 0;                   ///< predicate index, 0 = always
+  uint32_t guard_flip = 0;              ///< ~0 for `@!p`
   Kind kind = Kind::kNop;
   Class cls = Class::kControl;
-  uint8_t sub = 0;         ///< which of its kind: shuffle mode, atomic operation, combine of setp, ...
-  uint8_t size = 0;        ///< bytes per element of a memory access
-  uint8_t count = 1;       ///< vector elements or matrices
-  uint8_t space = 0;       ///< enum Space
+  uint8_t sub = 0;    ///< which of its kind: shuffle mode, atomic operation, combine of setp, ...
+  uint8_t size = 0;   ///< bytes per element of a memory access
+  uint8_t count = 1;  ///< vector elements or matrices
+  uint8_t space = 0;  ///< enum Space
   uint8_t flags = 0;
-  uint8_t type = 0;        ///< element type tag of atomics and reductions
+  uint8_t type = 0;  ///< element type tag of atomics and reductions
 };
 
 /// Copies a value without computing with it.

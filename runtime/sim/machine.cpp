@@ -46,39 +46,82 @@ void Machine::prepare_registers() {
     w.regs.preds[0] = ~0u;
     for (const ConstantRow& c : kernel_.constants)
       for (uint32_t l = 0; l < kWarpSize; ++l) {
-        if (c.wide) wide_row(w, c.row)[l] = c.value;
-        else row(w, c.row)[l] = static_cast<uint32_t>(c.value);
+        if (c.wide)
+          wide_row(w, c.row)[l] = c.value;
+        else
+          row(w, c.row)[l] = static_cast<uint32_t>(c.value);
       }
     for (const SpecialRow& s : kernel_.specials)
       for (uint32_t l = 0; l < kWarpSize; ++l) {
         uint32_t thread = i * kWarpSize + l, value = 0;
         switch (s.special) {
-          case Special::kTidX: value = thread % block.x; break;
-          case Special::kTidY: value = thread / block.x % block.y; break;
-          case Special::kTidZ: value = thread / (block.x * block.y); break;
-          case Special::kNtidX: value = block.x; break;
-          case Special::kNtidY: value = block.y; break;
-          case Special::kNtidZ: value = block.z; break;
-          case Special::kNctaidX: value = grid.x; break;
-          case Special::kNctaidY: value = grid.y; break;
-          case Special::kNctaidZ: value = grid.z; break;
-          case Special::kLaneid: value = l; break;
-          case Special::kWarpid: value = i; break;
-          case Special::kNwarpid: value = n_warps_; break;
-          case Special::kNsmid: value = 1; break;
-          case Special::kLanemaskEq: value = 1u << l; break;
-          case Special::kLanemaskLe: value = lanes_of(l + 1); break;
-          case Special::kLanemaskLt: value = lanes_of(l); break;
-          case Special::kLanemaskGe: value = ~lanes_of(l); break;
-          case Special::kLanemaskGt: value = ~lanes_of(l + 1); break;
-          case Special::kDynamicSmem: value = state_.launch.smem_bytes; break;
-          case Special::kTotalSmem: value = shared_bytes_; break;
+          case Special::kTidX:
+            value = thread % block.x;
+            break;
+          case Special::kTidY:
+            value = thread / block.x % block.y;
+            break;
+          case Special::kTidZ:
+            value = thread / (block.x * block.y);
+            break;
+          case Special::kNtidX:
+            value = block.x;
+            break;
+          case Special::kNtidY:
+            value = block.y;
+            break;
+          case Special::kNtidZ:
+            value = block.z;
+            break;
+          case Special::kNctaidX:
+            value = grid.x;
+            break;
+          case Special::kNctaidY:
+            value = grid.y;
+            break;
+          case Special::kNctaidZ:
+            value = grid.z;
+            break;
+          case Special::kLaneid:
+            value = l;
+            break;
+          case Special::kWarpid:
+            value = i;
+            break;
+          case Special::kNwarpid:
+            value = n_warps_;
+            break;
+          case Special::kNsmid:
+            value = 1;
+            break;
+          case Special::kLanemaskEq:
+            value = 1u << l;
+            break;
+          case Special::kLanemaskLe:
+            value = lanes_of(l + 1);
+            break;
+          case Special::kLanemaskLt:
+            value = lanes_of(l);
+            break;
+          case Special::kLanemaskGe:
+            value = ~lanes_of(l);
+            break;
+          case Special::kLanemaskGt:
+            value = ~lanes_of(l + 1);
+            break;
+          case Special::kDynamicSmem:
+            value = state_.launch.smem_bytes;
+            break;
+          case Special::kTotalSmem:
+            value = shared_bytes_;
+            break;
           case Special::kSmid:
           case Special::kGridid:
           case Special::kCtaidX:
           case Special::kCtaidY:
           case Special::kCtaidZ:
-          case Special::kZero: break;
+          case Special::kZero:
+            break;
         }
         row(w, s.row)[l] = value;
       }
@@ -111,11 +154,13 @@ void Machine::begin_cta(uint64_t cta) {
     w.copies_begin = 0;
     for (const SpecialRow& s : kernel_.specials)
       if (s.special >= Special::kCtaidX && s.special <= Special::kCtaidZ)
-        std::fill_n(row(w, s.row), kWarpSize, ids[static_cast<int>(s.special) - static_cast<int>(Special::kCtaidX)]);
+        std::fill_n(row(w, s.row), kWarpSize,
+                    ids[static_cast<int>(s.special) - static_cast<int>(Special::kCtaidX)]);
   }
 }
 
-Finding Machine::finding(const char* kind, std::string message, const Warp& w, uint32_t pc, uint32_t lane) const {
+Finding Machine::finding(const char* kind, std::string message, const Warp& w, uint32_t pc,
+                         uint32_t lane) const {
   Finding f;
   f.kind = kind;
   f.message = std::move(message);
@@ -139,10 +184,11 @@ Finding Machine::deadlock() const {
   const Barrier& b = barriers_[id];
   uint32_t arrived = 0;
   for (uint32_t m : b.arrived) arrived += static_cast<uint32_t>(__builtin_popcount(m));
-  return finding("deadlock",
-                 fmt::format("{} threads wait at barriers that never complete; barrier {} has {} of {} threads", waiting, id,
-                             arrived, b.expected ? b.expected : threads_),
-                 *at, pc, 0);
+  return finding(
+      "deadlock",
+      fmt::format("{} threads wait at barriers that never complete; barrier {} has {} of {} threads", waiting,
+                  id, arrived, b.expected ? b.expected : threads_),
+      *at, pc, 0);
 }
 
 /// Lets the memory drop lines while no address into it is held.
@@ -175,9 +221,10 @@ void Machine::run_cta(uint64_t cta, uint32_t ordinal, std::vector<Finding>& find
       }
       if (instructions_ > state_.max_instructions) {
         uint32_t lane = w.active ? static_cast<uint32_t>(__builtin_ctz(w.active)) : 0;
-        findings.push_back(finding("instruction-limit",
-                                   fmt::format("the CTA ran {} warp-instructions without finishing", state_.max_instructions), w,
-                                   std::min<uint32_t>(w.pc, static_cast<uint32_t>(kernel_.code.size() - 1)), lane));
+        findings.push_back(finding(
+            "instruction-limit",
+            fmt::format("the CTA ran {} warp-instructions without finishing", state_.max_instructions), w,
+            std::min<uint32_t>(w.pc, static_cast<uint32_t>(kernel_.code.size() - 1)), lane));
         return;
       }
       safe_point();
@@ -216,8 +263,10 @@ void Machine::choose(Warp& w) {
   }
   size_t kept = 0;
   for (const Fragment& f : w.parked) {
-    if (f.barrier < 0 && f.pc == w.pc) w.active |= f.mask;
-    else w.parked[kept++] = f;
+    if (f.barrier < 0 && f.pc == w.pc)
+      w.active |= f.mask;
+    else
+      w.parked[kept++] = f;
   }
   w.parked.resize(kept);
 }
@@ -239,8 +288,10 @@ void Machine::check_assigned(Warp& w, const Inst& in) {
   uint32_t mask = w.active & (w.regs.preds[in.guard] ^ in.guard_flip), good = mask;
   for (const TrackedUse* t = begin; t != end; ++t) {
     if (t->is_def || t->is_guard) continue;
-    if (is_plain_move(in)) good &= w.assigned[t->id];
-    else need(*t, mask);
+    if (is_plain_move(in))
+      good &= w.assigned[t->id];
+    else
+      need(*t, mask);
   }
   for (const TrackedUse* t = begin; t != end; ++t)
     if (t->is_def) w.assigned[t->id] = (w.assigned[t->id] & ~mask) | good;
@@ -253,7 +304,8 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
   for (; left && w.active; --left) {
     const Inst& in = code[w.pc];
     ++executed_[w.pc];
-    if (in.flags & kFlagTracked) [[unlikely]] check_assigned(w, in);
+    if (in.flags & kFlagTracked) [[unlikely]]
+      check_assigned(w, in);
     uint32_t mask = w.active & (w.regs.preds[in.guard] ^ in.guard_flip);
     if (!mask) {
       ++w.pc;
@@ -269,16 +321,36 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
           in.lane(w.regs, in, lists, mask);
           ++w.pc;
           break;
-        case Kind::kBranch: branch_to(w, mask, in.target); break;
-        case Kind::kBranchIndexed: branch_indexed(w, in, mask); break;
-        case Kind::kExit: exit_lanes(w, mask); break;
+        case Kind::kBranch:
+          branch_to(w, mask, in.target);
+          break;
+        case Kind::kBranchIndexed:
+          branch_indexed(w, in, mask);
+          break;
+        case Kind::kExit:
+          exit_lanes(w, mask);
+          break;
         case Kind::kTrap:
           throw Fault{"trap", "the kernel executed a trap", static_cast<uint32_t>(__builtin_ctz(mask))};
-        case Kind::kNop: ++w.pc; break;
-        case Kind::kLoad: load(w, in, mask); ++w.pc; break;
-        case Kind::kStore: store(w, in, mask); ++w.pc; break;
-        case Kind::kLoadParam: load_param(w, in, mask); ++w.pc; break;
-        case Kind::kAtomic: atomic(w, in, mask); ++w.pc; break;
+        case Kind::kNop:
+          ++w.pc;
+          break;
+        case Kind::kLoad:
+          load(w, in, mask);
+          ++w.pc;
+          break;
+        case Kind::kStore:
+          store(w, in, mask);
+          ++w.pc;
+          break;
+        case Kind::kLoadParam:
+          load_param(w, in, mask);
+          ++w.pc;
+          break;
+        case Kind::kAtomic:
+          atomic(w, in, mask);
+          ++w.pc;
+          break;
         case Kind::kCpAsync:
           w.now = w.ran + (quota - left);
           cp_async(w, in, mask);
@@ -293,9 +365,17 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
           cp_wait(w, in, mask);
           ++w.pc;
           break;
-        case Kind::kLdmatrix: ldmatrix(w, in, mask); ++w.pc; break;
-        case Kind::kStmatrix: stmatrix(w, in, mask); ++w.pc; break;
-        case Kind::kBarrier: barrier(w, in, mask); break;
+        case Kind::kLdmatrix:
+          ldmatrix(w, in, mask);
+          ++w.pc;
+          break;
+        case Kind::kStmatrix:
+          stmatrix(w, in, mask);
+          ++w.pc;
+          break;
+        case Kind::kBarrier:
+          barrier(w, in, mask);
+          break;
         case Kind::kWarpBarrier:
           if (together(w, in, mask)) ++w.pc;
           break;
@@ -318,15 +398,21 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kClock:  // time is the number of instructions the CTA ran
           for (uint32_t m = mask; m; m &= m - 1) {
             uint64_t now = instructions_ + (quota - left);
-            if (in.size == 8) wide_row(w, in.d)[__builtin_ctz(m)] = now;
-            else row(w, in.d)[__builtin_ctz(m)] = static_cast<uint32_t>(now);
+            if (in.size == 8)
+              wide_row(w, in.d)[__builtin_ctz(m)] = now;
+            else
+              row(w, in.d)[__builtin_ctz(m)] = static_cast<uint32_t>(now);
           }
           ++w.pc;
           break;
-        case Kind::kIsSpace: is_space(w, in, mask); ++w.pc; break;
+        case Kind::kIsSpace:
+          is_space(w, in, mask);
+          ++w.pc;
+          break;
       }
     }
-    if (w.pc >= w.merge_pc) [[unlikely]] choose(w);
+    if (w.pc >= w.merge_pc) [[unlikely]]
+      choose(w);
   }
   instructions_ += quota - left;
   w.ran += quota - left;
@@ -354,12 +440,15 @@ void Machine::branch_indexed(Warp& w, const Inst& in, uint32_t mask) {
   for (uint32_t m = mask; m; m &= m - 1) {
     auto lane = static_cast<uint32_t>(__builtin_ctz(m));
     if (index[lane] >= in.e)
-      throw Fault{"bad-branch", fmt::format("brx.idx index {} is past its {} targets", index[lane], in.e), lane};
+      throw Fault{"bad-branch", fmt::format("brx.idx index {} is past its {} targets", index[lane], in.e),
+                  lane};
     uint32_t target = kernel_.lists[in.list + index[lane]];
     auto same = std::find_if(w.parked.begin(), w.parked.end(),
                              [&](const Fragment& f) { return f.barrier == kReady && f.pc == target; });
-    if (same != w.parked.end()) same->mask |= 1u << lane;
-    else w.parked.push_back({target, 1u << lane, kReady});
+    if (same != w.parked.end())
+      same->mask |= 1u << lane;
+    else
+      w.parked.push_back({target, 1u << lane, kReady});
   }
   w.active = stay;
   ++w.pc;
@@ -377,20 +466,23 @@ void Machine::exit_lanes(Warp& w, uint32_t mask) {
     if (barriers_[id].in_use) try_release(id);
 }
 
-void Machine::require_full(const Warp& w, const Inst& in, uint32_t mask, const char* kind, const char* what) const {
+void Machine::require_full(const Warp& w, const Inst& in, uint32_t mask, const char* kind,
+                           const char* what) const {
   if (mask == ~0u) return;
   uint32_t missing = ~mask;
-  throw Fault{kind,
-              fmt::format("{} needs all 32 lanes of the warp, but only lanes {:#010x} execute it ({})", what, mask,
-                          missing & ~w.dead ? "the warp has diverged" : "the others have exited or do not exist"),
-              static_cast<uint32_t>(__builtin_ctz(missing & ~w.dead ? mask : missing))};
+  throw Fault{
+      kind,
+      fmt::format("{} needs all 32 lanes of the warp, but only lanes {:#010x} execute it ({})", what, mask,
+                  missing & ~w.dead ? "the warp has diverged" : "the others have exited or do not exist"),
+      static_cast<uint32_t>(__builtin_ctz(missing & ~w.dead ? mask : missing))};
 }
 
 void Machine::barrier(Warp& w, const Inst& in, uint32_t mask) {
   auto lane = static_cast<uint32_t>(__builtin_ctz(mask));
   if ((in.flags & kFlagAligned) && (mask | w.dead) != ~0u)
     throw Fault{"divergent-barrier",
-                fmt::format("barrier reached by lanes {:#010x} of a warp whose lanes {:#010x} are elsewhere", mask, ~(mask | w.dead)),
+                fmt::format("barrier reached by lanes {:#010x} of a warp whose lanes {:#010x} are elsewhere",
+                            mask, ~(mask | w.dead)),
                 lane};
   uint32_t id = row(w, in.a)[lane], expected = in.count == 2 ? row(w, in.b)[lane] : 0;
   for (uint32_t m = mask; m; m &= m - 1) {
@@ -400,18 +492,25 @@ void Machine::barrier(Warp& w, const Inst& in, uint32_t mask) {
   }
   if (id >= 16) throw Fault{"bad-barrier", fmt::format("barrier {} does not exist, there are 16", id), lane};
   if (in.count == 2 && (expected == 0 || expected % kWarpSize || expected > n_warps_ * kWarpSize))
-    throw Fault{"bad-barrier", fmt::format("thread count {} is not a multiple of 32 up to the CTA's {}", expected, n_warps_ * kWarpSize), lane};
+    throw Fault{"bad-barrier",
+                fmt::format("thread count {} is not a multiple of 32 up to the CTA's {}", expected,
+                            n_warps_ * kWarpSize),
+                lane};
   Barrier& b = barriers_[id];
   if (b.in_use && b.expected != expected)
-    throw Fault{"bad-barrier", fmt::format("barrier {} is used with {} and with {} threads", id, b.expected, expected), lane};
+    throw Fault{"bad-barrier",
+                fmt::format("barrier {} is used with {} and with {} threads", id, b.expected, expected),
+                lane};
   if (b.arrived[w.index] & mask)
-    throw Fault{"bad-barrier", fmt::format("the warp arrives at barrier {} twice before it completes", id), lane};
+    throw Fault{"bad-barrier", fmt::format("the warp arrives at barrier {} twice before it completes", id),
+                lane};
   b.in_use = true;
   b.expected = expected;
   b.arrived[w.index] |= mask;
   auto op = static_cast<BarrierOp>(in.sub);
   shadow_.arrive(id, w.index, op != BarrierOp::kArrive);
-  if (shadow_.stamps_exhausted()) throw Fault{"instruction-limit", "more than 2^27 barriers in one CTA", lane};
+  if (shadow_.stamps_exhausted())
+    throw Fault{"instruction-limit", "more than 2^27 barriers in one CTA", lane};
   ++w.pc;
   if (op != BarrierOp::kArrive) {
     if (op != BarrierOp::kSync) {

@@ -31,9 +31,9 @@ struct LaunchState {
   std::vector<std::byte> params;
   DeviceMemory& memory;
   std::shared_ptr<const BufferList> buffers;
-  uint32_t first_writer;       ///< CTA i of the selection writes as first_writer + i
-  uint32_t n_writers;          ///< CTAs of the selection
-  uint64_t max_instructions;   ///< warp-instructions per CTA
+  uint32_t first_writer;      ///< CTA i of the selection writes as first_writer + i
+  uint32_t n_writers;         ///< CTAs of the selection
+  uint64_t max_instructions;  ///< warp-instructions per CTA
 };
 
 inline constexpr int kReady = -1;
@@ -124,9 +124,12 @@ class Machine {
   void read_global(uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, bool strong);
   void write_global(uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong);
   uint32_t shared_offset(uint64_t address, uint32_t bytes, uint32_t lane) const;
-  [[noreturn]] void shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane) const;
-  void read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out, bool strong);
-  void write_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong);
+  [[noreturn]] void shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset,
+                                 uint32_t bytes, uint32_t lane) const;
+  void read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out,
+                   bool strong);
+  void write_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in,
+                    bool strong);
   uint64_t local_offset(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane) const;
   void read_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out);
   void write_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in);
@@ -143,7 +146,9 @@ class Machine {
   uint32_t member_row(const Inst& in) const;
 
   uint32_t* row(const Warp& w, uint32_t index) const { return w.regs.rows + index * kWarpSize; }
-  uint64_t* wide_row(const Warp& w, uint32_t index) const { return reinterpret_cast<uint64_t*>(row(w, index)); }
+  uint64_t* wide_row(const Warp& w, uint32_t index) const {
+    return reinterpret_cast<uint64_t*>(row(w, index));
+  }
   void set_pred(Warp& w, uint32_t index, uint32_t value, uint32_t mask) {
     w.regs.preds[index] = (w.regs.preds[index] & ~mask) | (value & mask);
   }

@@ -23,7 +23,8 @@ bool Machine::together(Warp& w, const Inst& in, uint32_t mask) {
   for (uint32_t m = mask; m; m &= m - 1) named |= members[first_lane(m)];
   uint32_t absent = named & ~mask & ~w.dead;
   if (absent && !(absent & w.active)) {
-    bool may_come = std::any_of(w.parked.begin(), w.parked.end(), [](const Fragment& f) { return f.barrier != kWaitsForLanes; });
+    bool may_come = std::any_of(w.parked.begin(), w.parked.end(),
+                                [](const Fragment& f) { return f.barrier != kWaitsForLanes; });
     if (may_come) {
       w.parked.push_back({w.pc, w.active, kWaitsForLanes});
       w.active = 0;
@@ -47,15 +48,21 @@ void Machine::check_members(const Warp& w, uint32_t index, uint32_t mask) const 
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = first_lane(m);
     if (!(members[l] >> l & 1))
-      throw Fault{"bad-member-mask", fmt::format("lane {} is not in its own member mask {:#010x}", l, members[l]), l};
+      throw Fault{"bad-member-mask",
+                  fmt::format("lane {} is not in its own member mask {:#010x}", l, members[l]), l};
     uint32_t absent = members[l] & ~mask & ~w.dead;
     if (absent)
-      throw Fault{"partial-warp",
-                  fmt::format("member mask {:#010x} names lanes {:#010x}, which never come to this instruction", members[l], absent), l};
+      throw Fault{
+          "partial-warp",
+          fmt::format("member mask {:#010x} names lanes {:#010x}, which never come to this instruction",
+                      members[l], absent),
+          l};
     uint32_t group = 0;
-    for (uint32_t k = mask; k; k &= k - 1) group |= static_cast<uint32_t>(members[first_lane(k)] == members[l]) << first_lane(k);
+    for (uint32_t k = mask; k; k &= k - 1)
+      group |= static_cast<uint32_t>(members[first_lane(k)] == members[l]) << first_lane(k);
     if ((members[l] & mask) != group)
-      throw Fault{"bad-member-mask", fmt::format("lanes of member mask {:#010x} pass different masks", members[l]), l};
+      throw Fault{"bad-member-mask",
+                  fmt::format("lanes of member mask {:#010x} pass different masks", members[l]), l};
   }
 }
 
@@ -73,13 +80,26 @@ void Machine::shuffle(Warp& w, const Inst& in, uint32_t mask) {
         from = l - offset;
         inside = static_cast<int32_t>(from) >= static_cast<int32_t>(max_lane);
         break;
-      case ShuffleMode::kDown: from = l + offset; inside = from <= max_lane; break;
-      case ShuffleMode::kBfly: from = l ^ offset; inside = from <= max_lane; break;
-      case ShuffleMode::kIdx: from = min_lane | (offset & ~segment); inside = from <= max_lane; break;
+      case ShuffleMode::kDown:
+        from = l + offset;
+        inside = from <= max_lane;
+        break;
+      case ShuffleMode::kBfly:
+        from = l ^ offset;
+        inside = from <= max_lane;
+        break;
+      case ShuffleMode::kIdx:
+        from = min_lane | (offset & ~segment);
+        inside = from <= max_lane;
+        break;
     }
     if (!inside) from = l;
     if (!(mask >> from & 1))
-      throw Fault{"partial-warp", fmt::format("lane {} reads the register of lane {}, which does not take part in the shuffle", l, from), l};
+      throw Fault{
+          "partial-warp",
+          fmt::format("lane {} reads the register of lane {}, which does not take part in the shuffle", l,
+                      from),
+          l};
     result[l] = source[from];
     valid |= static_cast<uint32_t>(inside) << l;
   }
@@ -96,10 +116,18 @@ void Machine::vote(Warp& w, const Inst& in, uint32_t mask) {
     uint32_t l = first_lane(m), members = members_of[l] & mask, yes = values & members;
     bool is = false;
     switch (static_cast<VoteMode>(in.sub)) {
-      case VoteMode::kAll: is = yes == members; break;
-      case VoteMode::kAny: is = yes != 0; break;
-      case VoteMode::kUni: is = yes == members || yes == 0; break;
-      case VoteMode::kBallot: row(w, in.d)[l] = yes; break;
+      case VoteMode::kAll:
+        is = yes == members;
+        break;
+      case VoteMode::kAny:
+        is = yes != 0;
+        break;
+      case VoteMode::kUni:
+        is = yes == members || yes == 0;
+        break;
+      case VoteMode::kBallot:
+        row(w, in.d)[l] = yes;
+        break;
     }
     verdict |= static_cast<uint32_t>(is) << l;
   }
@@ -116,7 +144,8 @@ void Machine::match(Warp& w, const Inst& in, uint32_t mask) {
   uint32_t all_same = 0;
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = first_lane(m), same = 0, members = members_of[l] & mask;
-    for (uint32_t k = members; k; k &= k - 1) same |= static_cast<uint32_t>(values[first_lane(k)] == values[l]) << first_lane(k);
+    for (uint32_t k = members; k; k &= k - 1)
+      same |= static_cast<uint32_t>(values[first_lane(k)] == values[l]) << first_lane(k);
     if (in.sub) {
       row(w, in.d)[l] = same == members ? members : 0;
       all_same |= static_cast<uint32_t>(same == members) << l;
@@ -140,12 +169,24 @@ void Machine::redux(Warp& w, const Inst& in, uint32_t mask) {
     for (uint32_t k = members & (members - 1); k; k &= k - 1) {
       uint32_t v = values[first_lane(k)];
       switch (in.sub) {
-        case 0: result += v; break;
-        case 1: result = less(v, result) ? v : result; break;
-        case 2: result = less(result, v) ? v : result; break;
-        case 3: result &= v; break;
-        case 4: result |= v; break;
-        default: result ^= v; break;
+        case 0:
+          result += v;
+          break;
+        case 1:
+          result = less(v, result) ? v : result;
+          break;
+        case 2:
+          result = less(result, v) ? v : result;
+          break;
+        case 3:
+          result &= v;
+          break;
+        case 4:
+          result |= v;
+          break;
+        default:
+          result ^= v;
+          break;
       }
     }
     row(w, in.d)[l] = result;
@@ -156,7 +197,10 @@ void Machine::is_space(Warp& w, const Inst& in, uint32_t mask) {
   uint32_t is = 0;
   for (uint32_t m = mask; m; m &= m - 1) {
     uint64_t a = wide_row(w, in.a)[first_lane(m)];
-    Space space = a < kSharedWindowEnd ? Space::kShared : a < kLocalWindowEnd ? Space::kLocal : a < kParamWindowEnd ? Space::kParam : Space::kGlobal;
+    Space space = a < kSharedWindowEnd  ? Space::kShared
+                  : a < kLocalWindowEnd ? Space::kLocal
+                  : a < kParamWindowEnd ? Space::kParam
+                                        : Space::kGlobal;
     is |= static_cast<uint32_t>(space == static_cast<Space>(in.space)) << first_lane(m);
   }
   set_pred(w, in.d, is, mask);

@@ -27,7 +27,8 @@ std::string Machine::describe(uint64_t address) const {
   if (offset < nearest->bytes) return fmt::format("{}[byte {}]", nearest->label, offset);
   // Not buffer addresses but distances, so that the message does not depend on what else is allocated.
   if (offset - nearest->bytes < kGuardBytes)
-    return fmt::format("{} bytes past the end of {} ({} bytes)", offset - nearest->bytes, nearest->label, nearest->bytes);
+    return fmt::format("{} bytes past the end of {} ({} bytes)", offset - nearest->bytes, nearest->label,
+                       nearest->bytes);
   return "an address in no buffer";
 }
 
@@ -53,7 +54,9 @@ Space Machine::space_of(const Inst& in, uint64_t address) const {
 
 void Machine::check_alignment(uint64_t address, uint32_t bytes, uint32_t lane) const {
   if (address & (bytes - 1)) [[unlikely]]  // access sizes are powers of two
-    throw Fault{"misaligned", fmt::format("{} is not aligned to the {} bytes of the access", describe(address), bytes), lane};
+    throw Fault{"misaligned",
+                fmt::format("{} is not aligned to the {} bytes of the access", describe(address), bytes),
+                lane};
 }
 
 // ---- device memory -------------------------------------------------------------------------------------
@@ -75,19 +78,25 @@ void Machine::read_global(uint64_t address, uint32_t bytes, uint32_t lane, std::
   if (!b.fill) {
     uint64_t need = ((uint64_t{1} << bytes) - 1) << (at & 63);
     if (!slot || (state_.memory.valid(slot)[at >> 6] & need) != need)
-      throw Fault{"uninitialised", fmt::format("read of {}, which nothing has written", describe(address)), lane};
+      throw Fault{"uninitialised", fmt::format("read of {}, which nothing has written", describe(address)),
+                  lane};
     uint32_t writer = state_.memory.writers(slot)[at / 4];
     if (writer != writer_ && writer - state_.first_writer < state_.n_writers && !strong && !used_atomics_)
-      throw Fault{"race", fmt::format("read of {}, written by another CTA of this launch without synchronisation", describe(address)), lane};
+      throw Fault{"race",
+                  fmt::format("read of {}, written by another CTA of this launch without synchronisation",
+                              describe(address)),
+                  lane};
   } else if (!slot) {
     throw Fault{"out-of-memory", "the simulator ran out of memory for this launch", lane};
   }
   std::memcpy(out, state_.memory.data(slot) + at, bytes);
 }
 
-void Machine::write_global(uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong) {
+void Machine::write_global(uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in,
+                           bool strong) {
   Buffer& b = buffer_at(address, bytes, lane, "write");
-  if (b.fill) throw Fault{"write-to-input", fmt::format("write to {}, which is an input", describe(address)), lane};
+  if (b.fill)
+    throw Fault{"write-to-input", fmt::format("write to {}, which is an input", describe(address)), lane};
   uint64_t offset = address - b.base;
   uint32_t slot = state_.memory.slot_for_write(b, offset / kLineBytes), at = offset % kLineBytes;
   if (!slot) throw Fault{"out-of-memory", "the simulator ran out of memory for this launch", lane};
@@ -96,8 +105,11 @@ void Machine::write_global(uint64_t address, uint32_t bytes, uint32_t lane, cons
   uint32_t* writers = state_.memory.writers(slot);
   for (uint32_t word = at / 4; word <= (at + bytes - 1) / 4; ++word) {
     uint32_t other = writers[word];
-    if (other != writer_ && other - state_.first_writer < state_.n_writers && (valid & bits) && !strong && !used_atomics_)
-      throw Fault{"race", fmt::format("write to {}, which another CTA of this launch wrote too", describe(address)), lane};
+    if (other != writer_ && other - state_.first_writer < state_.n_writers && (valid & bits) && !strong &&
+        !used_atomics_)
+      throw Fault{"race",
+                  fmt::format("write to {}, which another CTA of this launch wrote too", describe(address)),
+                  lane};
     writers[word] = writer_;
   }
   valid |= bits;
@@ -109,36 +121,53 @@ void Machine::write_global(uint64_t address, uint32_t bytes, uint32_t lane, cons
 uint32_t Machine::shared_offset(uint64_t address, uint32_t bytes, uint32_t lane) const {
   uint64_t offset = address - kSharedBase;
   if (offset >= shared_bytes_ || offset + bytes > shared_bytes_)
-    throw Fault{"out-of-bounds", fmt::format("{} bytes at {}: the CTA's shared memory is [{:#x}, {:#x})", bytes, describe(address),
-                                             kSharedBase, kSharedBase + shared_bytes_), lane};
+    throw Fault{"out-of-bounds",
+                fmt::format("{} bytes at {}: the CTA's shared memory is [{:#x}, {:#x})", bytes,
+                            describe(address), kSharedBase, kSharedBase + shared_bytes_),
+                lane};
   return static_cast<uint32_t>(offset);
 }
 
-void Machine::shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane) const {
+void Machine::shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset, uint32_t bytes,
+                           uint32_t lane) const {
   using Verdict = SharedShadow::Verdict;
   std::string where = fmt::format("{} bytes at {}", bytes, describe(kSharedBase + offset));
   switch (outcome.verdict) {
-    case Verdict::kUninitialised: throw Fault{"uninitialised", "read of " + where + ", which nothing has written", lane};
+    case Verdict::kUninitialised:
+      throw Fault{"uninitialised", "read of " + where + ", which nothing has written", lane};
     case Verdict::kAsyncPending:
-      throw Fault{"async-pending", "access to " + where + " while a cp.async into it has not been waited for", lane};
+      throw Fault{"async-pending", "access to " + where + " while a cp.async into it has not been waited for",
+                  lane};
     case Verdict::kReadAfterWrite:
-      throw Fault{"race", fmt::format("warp {} reads {} written by warp {} with no barrier between", w.index, where, outcome.other), lane};
+      throw Fault{"race",
+                  fmt::format("warp {} reads {} written by warp {} with no barrier between", w.index, where,
+                              outcome.other),
+                  lane};
     case Verdict::kWriteAfterWrite:
-      throw Fault{"race", fmt::format("warp {} writes {} written by warp {} with no barrier between", w.index, where, outcome.other), lane};
+      throw Fault{"race",
+                  fmt::format("warp {} writes {} written by warp {} with no barrier between", w.index, where,
+                              outcome.other),
+                  lane};
     case Verdict::kWriteAfterRead:
-      throw Fault{"race", fmt::format("warp {} writes {} read by warp {} with no barrier between", w.index, where, outcome.other), lane};
-    case Verdict::kOk: break;
+      throw Fault{"race",
+                  fmt::format("warp {} writes {} read by warp {} with no barrier between", w.index, where,
+                              outcome.other),
+                  lane};
+    case Verdict::kOk:
+      break;
   }
   throw Fault{"race", where, lane};
 }
 
-void Machine::read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out, bool strong) {
+void Machine::read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out,
+                          bool strong) {
   auto outcome = shadow_.read(w.index, offset, bytes, strong);
   if (!outcome.ok()) shared_fault(outcome, w, offset, bytes, lane);
   std::memcpy(out, shared_.data() + offset, bytes);
 }
 
-void Machine::write_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong) {
+void Machine::write_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in,
+                           bool strong) {
   auto outcome = shadow_.write(w.index, offset, bytes, strong);
   if (!outcome.ok()) shared_fault(outcome, w, offset, bytes, lane);
   std::memcpy(shared_.data() + offset, in, bytes);
@@ -149,7 +178,10 @@ void Machine::write_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint3
 uint64_t Machine::local_offset(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane) const {
   uint64_t offset = address - kLocalBase;
   if (offset >= kernel_.local_bytes || offset + bytes > kernel_.local_bytes)
-    throw Fault{"out-of-bounds", fmt::format("{} bytes at {}: the thread has {} bytes", bytes, describe(address), kernel_.local_bytes), lane};
+    throw Fault{
+        "out-of-bounds",
+        fmt::format("{} bytes at {}: the thread has {} bytes", bytes, describe(address), kernel_.local_bytes),
+        lane};
   return (uint64_t{w.index} * kWarpSize + lane) * kernel_.local_bytes + offset;
 }
 
@@ -157,11 +189,13 @@ void Machine::read_local(const Warp& w, uint64_t address, uint32_t bytes, uint32
   uint64_t at = local_offset(w, address, bytes, lane);
   for (uint32_t i = 0; i < bytes; ++i)
     if (!local_written_[at + i])
-      throw Fault{"uninitialised", fmt::format("read of {}, which the thread has not written", describe(address)), lane};
+      throw Fault{"uninitialised",
+                  fmt::format("read of {}, which the thread has not written", describe(address)), lane};
   std::memcpy(out, local_.data() + at, bytes);
 }
 
-void Machine::write_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in) {
+void Machine::write_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane,
+                          const std::byte* in) {
   uint64_t at = local_offset(w, address, bytes, lane);
   std::memset(local_written_.data() + at, 1, bytes);
   std::memcpy(local_.data() + at, in, bytes);
@@ -185,7 +219,9 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
         shared_address[l] = shared_offset(address[l], bytes, l);
         read_shared(w, shared_address[l], bytes, l, data[l], strong);
         break;
-      case Space::kLocal: read_local(w, address[l], bytes, l, data[l]); break;
+      case Space::kLocal:
+        read_local(w, address[l], bytes, l, data[l]);
+        break;
       case Space::kParam: {
         uint64_t offset = address[l] - kParamBase;
         if (offset >= state_.params.size() || offset + bytes > state_.params.size())
@@ -217,8 +253,10 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
         uint32_t shift = 64 - 8 * in.size;
         value = static_cast<uint64_t>(static_cast<int64_t>(value << shift) >> shift);
       }
-      if (wide) wide_row(w, d)[l] = value;
-      else row(w, d)[l] = in.type == 2 ? static_cast<uint16_t>(value) : static_cast<uint32_t>(value);
+      if (wide)
+        wide_row(w, d)[l] = value;
+      else
+        row(w, d)[l] = in.type == 2 ? static_cast<uint16_t>(value) : static_cast<uint32_t>(value);
     }
   }
 }
@@ -233,8 +271,10 @@ void Machine::load_param(Warp& w, const Inst& in, uint32_t mask) {
     }
     uint32_t d = kernel_.lists[in.list + i];
     for (uint32_t m = mask; m; m &= m - 1) {
-      if (in.size == 8 || (in.flags & kFlagWide)) wide_row(w, d)[first_lane(m)] = value;
-      else row(w, d)[first_lane(m)] = in.type == 2 ? static_cast<uint16_t>(value) : static_cast<uint32_t>(value);
+      if (in.size == 8 || (in.flags & kFlagWide))
+        wide_row(w, d)[first_lane(m)] = value;
+      else
+        row(w, d)[first_lane(m)] = in.type == 2 ? static_cast<uint16_t>(value) : static_cast<uint32_t>(value);
     }
   }
 }
@@ -260,8 +300,11 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
         shared_address[l] = shared_offset(address[l], bytes, l);
         write_shared(w, shared_address[l], bytes, l, data, strong);
         break;
-      case Space::kLocal: write_local(w, address[l], bytes, l, data); break;
-      case Space::kParam: throw Fault{"out-of-bounds", fmt::format("write to {}", describe(address[l])), l};
+      case Space::kLocal:
+        write_local(w, address[l], bytes, l, data);
+        break;
+      case Space::kParam:
+        throw Fault{"out-of-bounds", fmt::format("write to {}", describe(address[l])), l};
       case Space::kConst:
       case Space::kGlobal:
       case Space::kGeneric:
@@ -284,7 +327,8 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
   for (uint32_t m = mask; m; m &= m - 1) {  // lanes take effect in order
     uint32_t l = first_lane(m);
     check_alignment(address[l], in.size, l);
-    uint64_t b = wide ? wide_row(w, in.b)[l] : row(w, in.b)[l], c = wide ? wide_row(w, in.c)[l] : row(w, in.c)[l], old = 0;
+    uint64_t b = wide ? wide_row(w, in.b)[l] : row(w, in.b)[l],
+             c = wide ? wide_row(w, in.c)[l] : row(w, in.c)[l], old = 0;
     std::byte bytes[8];
     Space space = space_of(in, address[l]);
     if (space != Space::kShared && space != Space::kGlobal)
@@ -298,12 +342,17 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
       read_global(address[l], in.size, l, bytes, true);
     }
     std::memcpy(&old, bytes, in.size);
-    uint64_t result = apply_atomic(static_cast<AtomicOp>(in.sub), static_cast<ElementType>(in.type), old, b, c);
+    uint64_t result =
+        apply_atomic(static_cast<AtomicOp>(in.sub), static_cast<ElementType>(in.type), old, b, c);
     std::memcpy(bytes, &result, in.size);
-    if (space == Space::kShared) write_shared(w, shared_address[l], in.size, l, bytes, true);
-    else write_global(address[l], in.size, l, bytes, true);
-    if (wide) wide_row(w, in.d)[l] = old;
-    else row(w, in.d)[l] = static_cast<uint32_t>(old);
+    if (space == Space::kShared)
+      write_shared(w, shared_address[l], in.size, l, bytes, true);
+    else
+      write_global(address[l], in.size, l, bytes, true);
+    if (wide)
+      wide_row(w, in.d)[l] = old;
+    else
+      row(w, in.d)[l] = static_cast<uint32_t>(old);
   }
   if (shared) counter_.shared_access(shared_address, shared, in.size);
   if (global) counter_.global_access(address, global, in.size, true);
@@ -342,7 +391,8 @@ void Machine::ldmatrix(Warp& w, const Inst& in, uint32_t mask) {
     std::byte* to = in.sub ? tile : reinterpret_cast<std::byte*>(d);
     for (uint32_t r = 0; r < 8; ++r) {
       auto outcome = shadow_.read_chunk(w.index, from[r] >> 4);
-      if (!outcome.ok()) [[unlikely]] shared_fault(outcome, w, from[r], 16, 8 * i + r);
+      if (!outcome.ok()) [[unlikely]]
+        shared_fault(outcome, w, from[r], 16, 8 * i + r);
       std::memcpy(to + 16 * r, shared_.data() + from[r], 16);
       groups |= 1u << (from[r] >> 4 & 7);
     }
@@ -363,8 +413,10 @@ void Machine::stmatrix(Warp& w, const Inst& in, uint32_t mask) {
   for (uint32_t i = 0; i < in.count; ++i) {
     alignas(16) std::byte tile[128];
     const uint32_t* s = row(w, kernel_.lists[in.list + i]);
-    if (in.sub) lanes_.transpose(s, tile);
-    else std::memcpy(tile, s, sizeof tile);
+    if (in.sub)
+      lanes_.transpose(s, tile);
+    else
+      std::memcpy(tile, s, sizeof tile);
     for (uint32_t r = 0; r < 8; ++r) write_shared(w, offset[8 * i + r], 16, 8 * i + r, tile + 16 * r, false);
     needed += shared_wavefronts(offset + 8 * i, 0xff, 16).needed;
   }
@@ -389,7 +441,8 @@ void Machine::cp_async(Warp& w, const Inst& in, uint32_t mask) {
     if (in.sub == 1) {
       bytes = row(w, in.c)[l];
       if (bytes > in.size)
-        throw Fault{"bad-copy-size", fmt::format("cp.async source size {} is over its copy size {}", bytes, in.size), l};
+        throw Fault{"bad-copy-size",
+                    fmt::format("cp.async source size {} is over its copy size {}", bytes, in.size), l};
     } else if (in.sub == 2 && ((w.regs.preds[in.c] >> l & 1) != 0) != ((in.flags & kFlagSigned) != 0)) {
       bytes = 0;  // ignore-src
     }

@@ -36,20 +36,27 @@ Result<void> DeviceMemory::initialise() {
     slots_ = static_cast<uint32_t>(slots);
     return {};
   }
-  return Error{Exit::kUnavailable, fmt::format("cannot reserve {} MiB of address space for simulated memory", 2 * (kSmallest >> 20)), {}};
+  return Error{
+      Exit::kUnavailable,
+      fmt::format("cannot reserve {} MiB of address space for simulated memory", 2 * (kSmallest >> 20)),
+      {}};
 }
 
 Result<uint64_t> DeviceMemory::allocate(uint64_t bytes, std::string label, Fill fill) {
   if (bytes == 0) return Error{Exit::kFailed, fmt::format("buffer '{}' has no bytes", label), {}};
   if (bytes > uint64_t{1} << 44)
-    return Error{Exit::kFailed, fmt::format("buffer '{}' of {} bytes is over the limit of 16 TiB", label, bytes), {}};
+    return Error{
+        Exit::kFailed, fmt::format("buffer '{}' of {} bytes is over the limit of 16 TiB", label, bytes), {}};
   auto buffer = std::make_shared<Buffer>();
   buffer->bytes = bytes;
   buffer->label = std::move(label);
   buffer->fill = std::move(fill);
   uint64_t lines = (bytes + kLineBytes - 1) / kLineBytes;
   if (!buffer->table_memory.reserve(lines * sizeof(uint32_t)))
-    return Error{Exit::kFailed, fmt::format("cannot reserve address space for buffer '{}' of {} bytes", buffer->label, bytes), {}};
+    return Error{
+        Exit::kFailed,
+        fmt::format("cannot reserve address space for buffer '{}' of {} bytes", buffer->label, bytes),
+        {}};
   static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
   buffer->table = static_cast<std::atomic<uint32_t>*>(buffer->table_memory.data());
 
@@ -69,7 +76,8 @@ std::shared_ptr<const BufferList> DeviceMemory::buffers() const {
 }
 
 Buffer* DeviceMemory::find(const BufferList& list, uint64_t address) {
-  auto it = std::upper_bound(list.begin(), list.end(), address, [](uint64_t a, const auto& b) { return a < b->base; });
+  auto it = std::upper_bound(list.begin(), list.end(), address,
+                             [](uint64_t a, const auto& b) { return a < b->base; });
   if (it == list.begin()) return nullptr;
   Buffer* b = std::prev(it)->get();
   return address - b->base < b->bytes ? b : nullptr;
@@ -78,7 +86,8 @@ Buffer* DeviceMemory::find(const BufferList& list, uint64_t address) {
 Result<std::shared_ptr<Buffer>> DeviceMemory::locate(uint64_t address, uint64_t bytes) {
   auto list = buffers();
   for (const auto& b : *list)
-    if (address >= b->base && address - b->base <= b->bytes && bytes <= b->bytes - (address - b->base)) return b;
+    if (address >= b->base && address - b->base <= b->bytes && bytes <= b->bytes - (address - b->base))
+      return b;
   return Error{Exit::kFailed, fmt::format("{} bytes at {:#x} are in no buffer", bytes, address), {}};
 }
 
@@ -100,8 +109,10 @@ void DeviceMemory::release(uint64_t address) {
     std::lock_guard lock(mutex_);
     auto list = std::make_shared<BufferList>();
     for (const auto& b : *list_) {
-      if (b->base == address) gone = b;
-      else list->push_back(b);
+      if (b->base == address)
+        gone = b;
+      else
+        list->push_back(b);
     }
     list_ = std::move(list);
   }
@@ -180,9 +191,12 @@ Result<void> DeviceMemory::read(uint64_t from, std::span<std::byte> to, std::vec
   for (size_t done = 0; done < to.size();) {
     uint64_t at = offset % kLineBytes, n = std::min<uint64_t>(kLineBytes - at, to.size() - done);
     uint32_t slot = slot_for_read(*buffer, offset / kLineBytes);
-    if (slot) std::memcpy(to.data() + done, data(slot) + at, n);
-    else std::memset(to.data() + done, 0xff, n);  // NaN in every float format
-    for (uint64_t i = 0; written && slot && i < n; ++i) (*written)[done + i] = valid(slot)[(at + i) >> 6] >> ((at + i) & 63) & 1;
+    if (slot)
+      std::memcpy(to.data() + done, data(slot) + at, n);
+    else
+      std::memset(to.data() + done, 0xff, n);  // NaN in every float format
+    for (uint64_t i = 0; written && slot && i < n; ++i)
+      (*written)[done + i] = valid(slot)[(at + i) >> 6] >> ((at + i) & 63) & 1;
     done += n;
     offset += n;
   }

@@ -46,15 +46,15 @@ class Mapping {
 struct Buffer {
   uint64_t base = 0, bytes = 0;
   std::string label;
-  Fill fill;               ///< null: poisoned until written
+  Fill fill;  ///< null: poisoned until written
   Mapping table_memory;
   std::atomic<uint32_t>* table = nullptr;  ///< slot per line, 0 = none
-  std::mutex mutex;        ///< guards `lines`
+  std::mutex mutex;                        ///< guards `lines`
   struct Line {
     uint64_t line;
     uint32_t slot;
   };
-  std::vector<Line> lines; ///< all lines with a slot, oldest first
+  std::vector<Line> lines;  ///< all lines with a slot, oldest first
   bool evictable() const { return fill != nullptr && !written.load(std::memory_order_relaxed); }
   std::atomic<bool> written{false};  ///< a filled buffer that the host wrote to
 };

@@ -22,7 +22,9 @@ typedef s32 s32x8 __attribute__((vector_size(32)));
 #define ROOFGEN_SHUFFLE(V, I, a, b, ...) __builtin_shuffle(a, b, (I){__VA_ARGS__})
 #endif
 FN u16x8 zip_low(u16x8 a, u16x8 b) { return ROOFGEN_SHUFFLE(u16x8, u16x8, a, b, 0, 8, 1, 9, 2, 10, 3, 11); }
-FN u16x8 zip_high(u16x8 a, u16x8 b) { return ROOFGEN_SHUFFLE(u16x8, u16x8, a, b, 4, 12, 5, 13, 6, 14, 7, 15); }
+FN u16x8 zip_high(u16x8 a, u16x8 b) {
+  return ROOFGEN_SHUFFLE(u16x8, u16x8, a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+}
 
 template <class V>
 FN V load_vector(const void* from) {
@@ -75,7 +77,8 @@ FN f32x8 expand_high(u32x8 w, Half) { return expand_low(w >> 16, Half{}); }
 FN void transpose_words(const u32* rows, u32x8 out[4]) {
   u32x8 r[4], t[4];
 #pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) r[i] = concat<u32x8>(load_vector<u32x4>(rows + 4 * i), load_vector<u32x4>(rows + 4 * i + 16));
+  for (int i = 0; i < 4; ++i)
+    r[i] = concat<u32x8>(load_vector<u32x4>(rows + 4 * i), load_vector<u32x4>(rows + 4 * i + 16));
   t[0] = ROOFGEN_SHUFFLE(u32x8, u32x8, r[0], r[1], 0, 8, 1, 9, 4, 12, 5, 13);
   t[1] = ROOFGEN_SHUFFLE(u32x8, u32x8, r[0], r[1], 2, 10, 3, 11, 6, 14, 7, 15);
   t[2] = ROOFGEN_SHUFFLE(u32x8, u32x8, r[2], r[3], 0, 8, 1, 9, 4, 12, 5, 13);
@@ -119,7 +122,8 @@ FN bool is_exact(const f32x8* a, int na, const f32x8* b, int nb) {
   range(a, na, low_a, high_a);
   range(b, nb, low_b, high_b);
   // Biased exponents: the product's is at least low_a + low_b - 127 and at most one over the sum.
-  return low_a > 0 && low_b > 0 && high_a < 255 && high_b < 255 && low_a + low_b > 127 && high_a + high_b < 127 + 253;
+  return low_a > 0 && low_b > 0 && high_a < 255 && high_b < 255 && low_a + low_b > 127 &&
+         high_a + high_b < 127 + 253;
 }
 
 /// D = A x B + C for m16n8k16 (K = 16) and m16n8k8 (K = 8); list: 4 D rows, K/4 A rows, K/8 B rows, 4 C rows.
@@ -161,7 +165,8 @@ struct mma_f32 {
         sum[r] = ROOFGEN_SHUFFLE(f32x8, s32x8, both, both, 0, 4, 1, 5, 2, 6, 3, 7);
       }
       for (int tile = half; tile < kA; tile += 2) {
-        const float* elements[2] = {reinterpret_cast<const float*>(a[tile][0]), reinterpret_cast<const float*>(a[tile][1])};
+        const float* elements[2] = {reinterpret_cast<const float*>(a[tile][0]),
+                                    reinterpret_cast<const float*>(a[tile][1])};
         const f32x8* b = bt + 8 * (tile >> 1);
 #pragma GCC unroll 8
         for (int k = 0; k < 8; ++k) {

@@ -39,7 +39,8 @@ std::vector<std::string_view> split_opcode(std::string_view opcode) {
 namespace {
 
 /// Expands `[x]` (with and without) and `(a|b)` (each) of a spelling pattern.
-void expand(std::string done, std::string_view rest, uint32_t entry, std::unordered_map<std::string, uint32_t>& out) {
+void expand(std::string done, std::string_view rest, uint32_t entry,
+            std::unordered_map<std::string, uint32_t>& out) {
   size_t at = rest.find_first_of("[(");
   if (at == std::string_view::npos) {
     out.emplace(done.append(rest), entry);
@@ -61,13 +62,39 @@ void expand(std::string done, std::string_view rest, uint32_t entry, std::unorde
 }
 
 /// Instructions with their own decoder, for suggestions.
-constexpr const char* kMachineOpcodes[] = {
-    "ld.global.u32", "ld.shared.u32", "ld.param.u32", "st.global.u32", "st.shared.u32", "atom.global.add.u32",
-    "red.global.add.u32", "cp.async.cg.shared.global", "cp.async.ca.shared.global", "cp.async.commit_group",
-    "cp.async.wait_group", "cp.async.wait_all", "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
-    "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", "bar.sync", "barrier.sync", "bar.warp.sync", "shfl.sync.bfly.b32",
-    "vote.sync.ballot.b32", "activemask.b32", "redux.sync.add.s32", "bra", "bra.uni", "brx.idx", "call", "ret", "exit",
-    "trap", "membar.gl", "fence.sc.gpu", "nanosleep.u32", "isspacep.shared", "setp.lt.and.s32"};
+constexpr const char* kMachineOpcodes[] = {"ld.global.u32",
+                                           "ld.shared.u32",
+                                           "ld.param.u32",
+                                           "st.global.u32",
+                                           "st.shared.u32",
+                                           "atom.global.add.u32",
+                                           "red.global.add.u32",
+                                           "cp.async.cg.shared.global",
+                                           "cp.async.ca.shared.global",
+                                           "cp.async.commit_group",
+                                           "cp.async.wait_group",
+                                           "cp.async.wait_all",
+                                           "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+                                           "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
+                                           "bar.sync",
+                                           "barrier.sync",
+                                           "bar.warp.sync",
+                                           "shfl.sync.bfly.b32",
+                                           "vote.sync.ballot.b32",
+                                           "activemask.b32",
+                                           "redux.sync.add.s32",
+                                           "bra",
+                                           "bra.uni",
+                                           "brx.idx",
+                                           "call",
+                                           "ret",
+                                           "exit",
+                                           "trap",
+                                           "membar.gl",
+                                           "fence.sc.gpu",
+                                           "nanosleep.u32",
+                                           "isspacep.shared",
+                                           "setp.lt.and.s32"};
 
 }  // namespace
 
@@ -92,7 +119,8 @@ std::string OpcodeTable::nearest(std::string_view opcode) const {
   std::string found;
   auto consider = [&](const std::string& name) {
     unsigned distance = wanted.edit_distance(name, true, best);
-    if (distance < best || (distance == best && !found.empty() && name < found)) best = distance, found = name;
+    if (distance < best || (distance == best && !found.empty() && name < found))
+      best = distance, found = name;
   };
   for (const auto& [name, entry] : spellings_) consider(name);
   for (const char* name : kMachineOpcodes) consider(name);

@@ -22,8 +22,8 @@ struct PtxVar {
   Space space = Space::kGlobal;
   std::string_view name;
   PtxType type;
-  uint32_t align = 0;   ///< 0: natural
-  uint64_t count = 1;   ///< elements; 0 for an extern array without a size
+  uint32_t align = 0;  ///< 0: natural
+  uint64_t count = 1;  ///< elements; 0 for an extern array without a size
   bool is_extern = false;
   std::vector<uint8_t> init;
   int line = 0;
@@ -33,11 +33,11 @@ struct PtxVar {
 struct PtxOperand {
   enum class Kind : uint8_t { kName, kInteger, kFloat, kAddress, kVector, kList };
   Kind kind = Kind::kName;
-  bool negated = false;      ///< `!%p1`
+  bool negated = false;  ///< `!%p1`
   uint8_t float_bits = 0;
-  std::string_view name;     ///< kName, kAddress (empty: absolute address)
-  std::string_view second;   ///< the `|%p2` of a paired destination
-  uint64_t bits = 0;         ///< immediate value; kName, kAddress: displacement
+  std::string_view name;    ///< kName, kAddress (empty: absolute address)
+  std::string_view second;  ///< the `|%p2` of a paired destination
+  uint64_t bits = 0;        ///< immediate value; kName, kAddress: displacement
   std::vector<PtxOperand> items;
 };
 
@@ -45,14 +45,14 @@ struct PtxStmt {
   enum class Kind : uint8_t { kInstruction, kLabel, kOpen, kClose, kReg, kVar, kTargets };
   Kind kind = Kind::kInstruction;
   int line = 0;
-  uint32_t loc = 0;             ///< index into PtxModule::locs
-  std::string_view name;        ///< opcode with modifiers, label, register name
-  std::string_view guard;       ///< predicate register, empty when none
+  uint32_t loc = 0;        ///< index into PtxModule::locs
+  std::string_view name;   ///< opcode with modifiers, label, register name
+  std::string_view guard;  ///< predicate register, empty when none
   bool guard_negated = false;
   std::vector<PtxOperand> operands;
-  PtxType type;                 ///< kReg
-  uint64_t count = 0;           ///< kReg: N of `%r<N>`, 0 for a single register
-  PtxVar var;                   ///< kVar
+  PtxType type;        ///< kReg
+  uint64_t count = 0;  ///< kReg: N of `%r<N>`, 0 for a single register
+  PtxVar var;          ///< kVar
 };
 
 struct PtxFunction {

@@ -67,9 +67,12 @@ Token Lexer::number() {
     return token;
   }
   int base = 10;
-  if (peek(0) == '0' && (second == 'x' || second == 'X')) base = 16, at_ += 2;
-  else if (peek(0) == '0' && (second == 'b' || second == 'B')) base = 2, at_ += 2;
-  else if (peek(0) == '0') base = 8;
+  if (peek(0) == '0' && (second == 'x' || second == 'X'))
+    base = 16, at_ += 2;
+  else if (peek(0) == '0' && (second == 'b' || second == 'B'))
+    base = 2, at_ += 2;
+  else if (peek(0) == '0')
+    base = 8;
   uint64_t value = 0;
   bool overflow = false;
   size_t digits_from = at_;
@@ -117,9 +120,12 @@ Token Lexer::next() {
   if (is_name_start(c) || directive) {
     ++at_;
     while (at_ < text_.size()) {
-      if (is_name_char(text_[at_])) ++at_;
-      else if (text_.substr(at_, 2) == "::") at_ += 2;
-      else break;
+      if (is_name_char(text_[at_]))
+        ++at_;
+      else if (text_.substr(at_, 2) == "::")
+        at_ += 2;
+      else
+        break;
     }
     return make(directive ? TokenKind::kDirective : TokenKind::kName, from);
   }

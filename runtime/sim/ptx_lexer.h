@@ -21,8 +21,8 @@ struct Token {
   TokenKind kind = TokenKind::kEnd;
   std::string_view text;
   int line = 1;
-  uint64_t bits = 0;      ///< value of kInteger (two's complement) or IEEE bits of kFloat
-  uint8_t float_bits = 0; ///< 32 or 64 for kFloat
+  uint64_t bits = 0;       ///< value of kInteger (two's complement) or IEEE bits of kFloat
+  uint8_t float_bits = 0;  ///< 32 or 64 for kFloat
 };
 
 class Lexer {

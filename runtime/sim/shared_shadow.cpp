@@ -83,10 +83,12 @@ SharedShadow::Outcome SharedShadow::write_record(Record& r, uint32_t warp) {
   if (r.read_stamp == kManyStamps) {
     const ManyStamps& m = many_[r.readers];
     for (uint32_t v = 0; v < warps_; ++v)
-      if (v != warp && (m.readers >> v & 1) && m.stamp[v] > seen_[warp][v]) return {Verdict::kWriteAfterRead, v};
+      if (v != warp && (m.readers >> v & 1) && m.stamp[v] > seen_[warp][v])
+        return {Verdict::kWriteAfterRead, v};
   } else if (r.read_stamp > floor_[warp]) {
     for (uint32_t v = 0; v < warps_; ++v)
-      if (v != warp && (r.readers >> v & 1) && r.read_stamp > seen_[warp][v]) return {Verdict::kWriteAfterRead, v};
+      if (v != warp && (r.readers >> v & 1) && r.read_stamp > seen_[warp][v])
+        return {Verdict::kWriteAfterRead, v};
   }
   r.writer = warp << 27 | now_;
   r.readers = r.read_stamp = 0;

@@ -17,7 +17,14 @@ inline constexpr uint32_t kMaxWarps = 32;
 
 class SharedShadow {
  public:
-  enum class Verdict : uint8_t { kOk, kUninitialised, kAsyncPending, kReadAfterWrite, kWriteAfterWrite, kWriteAfterRead };
+  enum class Verdict : uint8_t {
+    kOk,
+    kUninitialised,
+    kAsyncPending,
+    kReadAfterWrite,
+    kWriteAfterWrite,
+    kWriteAfterRead
+  };
   struct Outcome {
     Verdict verdict = Verdict::kOk;
     uint32_t other = 0;  ///< the warp on the other side of a race
@@ -88,8 +95,8 @@ class SharedShadow {
  private:
   static constexpr uint32_t kStampMask = (1u << 27) - 1;
   static constexpr uint32_t kMaxStamp = kStampMask - 1;
-  static constexpr uint32_t kSplit = ~0u;      ///< read_stamp of a chunk whose parts have own records
-  static constexpr uint32_t kManyStamps = ~1u; ///< read_stamp when readers have different stamps
+  static constexpr uint32_t kSplit = ~0u;       ///< read_stamp of a chunk whose parts have own records
+  static constexpr uint32_t kManyStamps = ~1u;  ///< read_stamp when readers have different stamps
 
   /// Last write (warp << 27 | stamp) and the reads since. `readers` is a warp mask, all at
   /// read_stamp; or an index into many_ (kManyStamps); a split chunk has its index in parts_ in

@@ -8,9 +8,12 @@ namespace {
 
 const char* kHead = ".extern .shared .align 128 .b8 smem[];\n";
 
-RunResult run(const std::string& body, uint32_t threads = 32, uint32_t ctas = 1, std::vector<std::vector<LineAccess>>* trace = nullptr) {
+RunResult run(const std::string& body, uint32_t threads = 32, uint32_t ctas = 1,
+              std::vector<std::vector<LineAccess>>* trace = nullptr) {
   Bench bench;
-  EXPECT_EQ(bench.load(kernel_text(1, "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%tid.x; mov.u32 %r2,smem;\n" + body, kHead)), "");
+  EXPECT_EQ(bench.load(kernel_text(
+                1, "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%tid.x; mov.u32 %r2,smem;\n" + body, kHead)),
+            "");
   // Address ...00 of the line grid: the buffer's first 256 bytes are line aligned.
   std::vector<uint32_t> zeros(16384);
   RunOptions options;
@@ -21,7 +24,9 @@ RunResult run(const std::string& body, uint32_t threads = 32, uint32_t ctas = 1,
 }
 /// Sectors of one load of 4 bytes per lane at a given stride.
 uint64_t sectors(int stride) {
-  return run("mul.lo.s32 %r3,%r1," + std::to_string(stride) + "; cvt.u64.u32 %rd2,%r3; add.s64 %rd3,%rd1,%rd2; ld.global.u32 %r4,[%rd3];").counts->l2_read_sectors;
+  return run("mul.lo.s32 %r3,%r1," + std::to_string(stride) +
+             "; cvt.u64.u32 %rd2,%r3; add.s64 %rd3,%rd1,%rd2; ld.global.u32 %r4,[%rd3];")
+      .counts->l2_read_sectors;
 }
 
 TEST(Counts, CoalescingOfOneRequest) {
@@ -31,14 +36,19 @@ TEST(Counts, CoalescingOfOneRequest) {
   EXPECT_EQ(sectors(16), 16u);
   EXPECT_EQ(sectors(32), 32u);
   EXPECT_EQ(sectors(512), 32u);
-  auto wide = run("shl.b32 %r3,%r1,4; cvt.u64.u32 %rd2,%r3; add.s64 %rd3,%rd1,%rd2; ld.global.v4.u32 {%r4,%r5,%r6,%r7},[%rd3];");
+  auto wide =
+      run("shl.b32 %r3,%r1,4; cvt.u64.u32 %rd2,%r3; add.s64 %rd3,%rd1,%rd2; ld.global.v4.u32 "
+          "{%r4,%r5,%r6,%r7},[%rd3];");
   EXPECT_EQ(wide.counts->l2_read_sectors, 16u);
   EXPECT_EQ(wide.counts->bulk_load_16, 32u);
   EXPECT_EQ(wide.counts->narrow_load, 0u);
   // Lanes that go back to an earlier line of the request do not pay for it again.
-  auto zigzag = run("and.b32 %r3,%r1,1; shl.b32 %r3,%r3,7; cvt.u64.u32 %rd2,%r3; add.s64 %rd3,%rd1,%rd2; ld.global.u32 %r4,[%rd3];");
+  auto zigzag =
+      run("and.b32 %r3,%r1,1; shl.b32 %r3,%r3,7; cvt.u64.u32 %rd2,%r3; add.s64 %rd3,%rd1,%rd2; ld.global.u32 "
+          "%r4,[%rd3];");
   EXPECT_EQ(zigzag.counts->l2_read_sectors, 2u);
-  auto store = run("shl.b32 %r3,%r1,2; cvt.u64.u32 %rd2,%r3; add.s64 %rd3,%rd1,%rd2; st.global.u32 [%rd3],%r1;");
+  auto store =
+      run("shl.b32 %r3,%r1,2; cvt.u64.u32 %rd2,%r3; add.s64 %rd3,%rd1,%rd2; st.global.u32 [%rd3],%r1;");
   EXPECT_EQ(store.counts->l2_write_sectors, 4u);
   EXPECT_EQ(store.counts->unique_write_sectors, 4u);
 }
@@ -53,7 +63,9 @@ TEST(Counts, UniqueSectorsAreOverTheRun) {
 /// Wavefronts of a shared store of `bytes` per lane at a stride.
 std::pair<uint64_t, uint64_t> wavefronts(int stride, int bytes) {
   std::string address = "mul.lo.s32 %r3,%r1," + std::to_string(stride) + "; add.s32 %r4,%r2,%r3;\n";
-  std::string value = bytes == 4 ? "st.shared.u32 [%r4],%r1;" : bytes == 8 ? "st.shared.v2.u32 [%r4],{%r1,%r1};" : "st.shared.v4.u32 [%r4],{%r1,%r1,%r1,%r1};";
+  std::string value = bytes == 4   ? "st.shared.u32 [%r4],%r1;"
+                      : bytes == 8 ? "st.shared.v2.u32 [%r4],{%r1,%r1};"
+                                   : "st.shared.v4.u32 [%r4],{%r1,%r1,%r1,%r1};";
   auto r = run(address + value);
   return {r.counts->smem_wavefronts, r.counts->smem_ideal_wavefronts};
 }
@@ -68,34 +80,39 @@ TEST(Counts, BankConflicts) {
   EXPECT_EQ(wavefronts(132, 4), Pair(1, 1));   // padded row
   EXPECT_EQ(wavefronts(8, 8), Pair(2, 2));     // a half-warp a pass
   EXPECT_EQ(wavefronts(16, 8), Pair(4, 2));
-  EXPECT_EQ(wavefronts(16, 16), Pair(4, 4));   // a quarter-warp a pass
-  EXPECT_EQ(wavefronts(128, 16), Pair(32, 4)); // eight lanes of a quarter in one bank group
+  EXPECT_EQ(wavefronts(16, 16), Pair(4, 4));    // a quarter-warp a pass
+  EXPECT_EQ(wavefronts(128, 16), Pair(32, 4));  // eight lanes of a quarter in one bank group
   EXPECT_EQ(wavefronts(144, 16), Pair(4, 4));
 }
 
 TEST(Counts, LdmatrixPhases) {
   std::string fill = "shl.b32 %r3,%r1,7; add.s32 %r4,%r2,%r3;\n";
-  for (int i = 0; i < 8; ++i) fill += "st.shared.v4.u32 [%r4+" + std::to_string(16 * i) + "],{%r1,%r1,%r1,%r1};\n";
+  for (int i = 0; i < 8; ++i)
+    fill += "st.shared.v4.u32 [%r4+" + std::to_string(16 * i) + "],{%r1,%r1,%r1,%r1};\n";
   uint64_t base = run(fill).counts->smem_wavefronts;
   // Rows 128 bytes apart: all eight of a phase in one bank group.
   auto bad = run(fill + "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r5,%r6,%r7,%r8},[%r4];");
   EXPECT_EQ(bad.counts->smem_wavefronts - base, 32u);
   // The XOR swizzle spreads them.
-  auto good = run(fill + "and.b32 %r9,%r1,7; shl.b32 %r9,%r9,4; xor.b32 %r4,%r4,%r9; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r5,%r6,%r7,%r8},[%r4];");
+  auto good = run(fill +
+                  "and.b32 %r9,%r1,7; shl.b32 %r9,%r9,4; xor.b32 %r4,%r4,%r9; "
+                  "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r5,%r6,%r7,%r8},[%r4];");
   EXPECT_EQ(good.counts->smem_wavefronts - base, 4u);
 }
 
 TEST(Counts, InstructionsByClass) {
-  auto r = run("add.s32 %r3,%r1,1; setp.lt.u32 %p1,%r1,16; @%p1 bra L; mov.f32 %f1,0f3F800000; ex2.approx.ftz.f32 %f2,%f1;\n"
-               "L: bar.sync 0; mov.b32 {%rs1,%rs2},%r1; cvt.rn.f32.s32 %f3,%r1;");
+  auto r =
+      run("add.s32 %r3,%r1,1; setp.lt.u32 %p1,%r1,16; @%p1 bra L; mov.f32 %f1,0f3F800000; ex2.approx.ftz.f32 "
+          "%f2,%f1;\n"
+          "L: bar.sync 0; mov.b32 {%rs1,%rs2},%r1; cvt.rn.f32.s32 %f3,%r1;");
   const Counts& c = *r.counts;
   // Param load, two moves at the head; the branch splits the warp, the fall-through lanes run two more.
   EXPECT_EQ(c.move, 3u + 1 + 1);  // an unpacking mov counts once
   EXPECT_EQ(c.int_alu, 1u);
   EXPECT_EQ(c.predicate, 1u);
-  EXPECT_EQ(c.control, 2u);       // bra, ret
+  EXPECT_EQ(c.control, 2u);  // bra, ret
   EXPECT_EQ(c.mufu, 1u);
-  EXPECT_EQ(c.exps, 16u);         // lanes
+  EXPECT_EQ(c.exps, 16u);  // lanes
   EXPECT_EQ(c.barriers, 1u);
   EXPECT_EQ(c.convert, 1u);
   EXPECT_EQ(c.warp_instructions, 12u);
@@ -103,7 +120,9 @@ TEST(Counts, InstructionsByClass) {
 
 TEST(Counts, TraceListsLinesInOrder) {
   std::vector<std::vector<LineAccess>> trace;
-  run("mov.u32 %r3,%ctaid.x; mul.wide.u32 %rd2,%r3,256; add.s64 %rd3,%rd1,%rd2; ld.global.u32 %r4,[%rd3+160]; st.global.u32 [%rd3],1;", 1, 2, &trace);
+  run("mov.u32 %r3,%ctaid.x; mul.wide.u32 %rd2,%r3,256; add.s64 %rd3,%rd1,%rd2; ld.global.u32 "
+      "%r4,[%rd3+160]; st.global.u32 [%rd3],1;",
+      1, 2, &trace);
   ASSERT_EQ(trace.size(), 2u);
   ASSERT_EQ(trace[0].size(), 2u);
   EXPECT_FALSE(trace[0][0].write);

@@ -1,6 +1,12 @@
 // Each kind of finding: a small kernel with the fault, and the corrected kernel clean.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+
 #include "support.h"
 
 namespace roofgen::sim_test {
@@ -11,7 +17,8 @@ constexpr const char* kShared = ".extern .shared .align 16 .b8 smem[];\n";
 /// Runs a kernel that takes one 4 KiB poisoned buffer; returns the first finding's kind or "".
 std::string run(const std::string& body, uint32_t threads = 64, uint32_t smem = 4096, uint32_t ctas = 1) {
   Bench bench;
-  std::string error = bench.load(kernel_text(1, "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%tid.x; mov.u32 %r2, smem;\n" + body, kShared));
+  std::string error = bench.load(
+      kernel_text(1, "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%tid.x; mov.u32 %r2, smem;\n" + body, kShared));
   if (!error.empty()) return error;
   return bench.arg(bench.poisoned(4096)).kind({ctas, 1, 1}, {threads, 1, 1}, smem);
 }
@@ -36,7 +43,8 @@ TEST(Findings, Misaligned) {
   EXPECT_EQ(run("st.global.v4.u32 [%rd1+8], {%r1,%r1,%r1,%r1};", 1), "misaligned");
   EXPECT_EQ(run("st.global.v4.u32 [%rd1+16], {%r1,%r1,%r1,%r1};", 1), "");
   EXPECT_EQ(run("st.shared.u64 [%r2+4], %rd1;", 1), "misaligned");
-  EXPECT_EQ(run("add.s32 %r3,%r2,8; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r3];", 32), "misaligned");
+  EXPECT_EQ(run("add.s32 %r3,%r2,8; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r3];", 32),
+            "misaligned");
 }
 
 TEST(Findings, UninitialisedMemory) {
@@ -51,14 +59,17 @@ TEST(Findings, UninitialisedMemory) {
 TEST(Findings, UninitialisedRegisters) {
   EXPECT_EQ(run("add.s32 %r3, %r4, 1;"), "uninitialised");
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 mov.u32 %r4, 7; add.s32 %r3, %r4, 1;"), "uninitialised");
-  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 mov.u32 %r4, 7; @!%p1 mov.u32 %r4, 8; add.s32 %r3, %r4, 1;"), "");
+  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 mov.u32 %r4, 7; @!%p1 mov.u32 %r4, 8; add.s32 %r3, %r4, 1;"),
+            "");
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 mov.u32 %r4, 7; @%p1 add.s32 %r3, %r4, 1;"), "");
   EXPECT_EQ(run("@%p1 mov.u32 %r4, 7;"), "uninitialised");
   // Copying an unassigned register is not a use; computing with the copy is.
   EXPECT_EQ(run("mov.u32 %r4, %r5;"), "");
   EXPECT_EQ(run("mov.u32 %r4, %r5; st.global.u32 [%rd1], %r4;", 1), "uninitialised");
   // Through a loop: assigned on the way round only.
-  EXPECT_EQ(run("mov.u32 %r3,0;\nL: setp.eq.u32 %p1,%r3,0; @%p1 bra M; add.s32 %r6,%r5,1;\nM: mov.u32 %r5,1; add.s32 %r3,%r3,1; setp.lt.u32 %p2,%r3,3; @%p2 bra L;"), "");
+  EXPECT_EQ(run("mov.u32 %r3,0;\nL: setp.eq.u32 %p1,%r3,0; @%p1 bra M; add.s32 %r6,%r5,1;\nM: mov.u32 %r5,1; "
+                "add.s32 %r3,%r3,1; setp.lt.u32 %p2,%r3,3; @%p2 bra L;"),
+            "");
 }
 
 TEST(Findings, DivergentBarrier) {
@@ -89,12 +100,22 @@ TEST(Findings, BadBarrier) {
 const char* kFillRow = "shl.b32 %r3,%r1,4; add.s32 %r4,%r2,%r3; st.shared.v4.u32 [%r4], {%r1,%r1,%r1,%r1};\n";
 
 TEST(Findings, SharedRaces) {
-  std::string neighbour = "xor.b32 %r5,%r3,512; add.s32 %r5,%r2,%r5;\n";  // the same place in the other warp's half
-  EXPECT_EQ(run(kFillRow + neighbour + "ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5];"), "uninitialised");  // warp 0 is early
-  EXPECT_EQ(run(kFillRow + neighbour + "setp.ge.u32 %p1,%r1,32; @%p1 ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5];"), "race");
+  std::string neighbour =
+      "xor.b32 %r5,%r3,512; add.s32 %r5,%r2,%r5;\n";  // the same place in the other warp's half
+  EXPECT_EQ(run(kFillRow + neighbour + "ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5];"),
+            "uninitialised");  // warp 0 is early
+  EXPECT_EQ(
+      run(kFillRow + neighbour + "setp.ge.u32 %p1,%r1,32; @%p1 ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5];"),
+      "race");
   EXPECT_EQ(run(kFillRow + neighbour + "bar.sync 0; ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5];"), "");
-  EXPECT_EQ(run(kFillRow + neighbour + "bar.sync 0; ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5]; st.shared.v4.u32 [%r4], {%r1,%r1,%r1,%r1};"), "race");
-  EXPECT_EQ(run(kFillRow + neighbour + "bar.sync 0; ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5]; bar.sync 0; st.shared.v4.u32 [%r4], {%r1,%r1,%r1,%r1};"), "");
+  EXPECT_EQ(run(kFillRow + neighbour +
+                "bar.sync 0; ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5]; st.shared.v4.u32 [%r4], "
+                "{%r1,%r1,%r1,%r1};"),
+            "race");
+  EXPECT_EQ(run(kFillRow + neighbour +
+                "bar.sync 0; ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5]; bar.sync 0; st.shared.v4.u32 [%r4], "
+                "{%r1,%r1,%r1,%r1};"),
+            "");
   EXPECT_EQ(run("shr.u32 %r3,%r1,5; st.shared.u32 [%r2], %r3;"), "race");
   // Two warps in two halves of one word do not race; in the same byte they do.
   EXPECT_EQ(run("shr.u32 %r3,%r1,5; shl.b32 %r3,%r3,1; add.s32 %r4,%r2,%r3; st.shared.u16 [%r4], 1;"), "");
@@ -108,22 +129,33 @@ TEST(Findings, NamedBarriersOrderOnlyTheirWarps) {
   std::string pair = "shr.u32 %r10,%r1,6; add.s32 %r10,%r10,1;\n";
   std::string read = "xor.b32 %r5,%r3,512; add.s32 %r5,%r2,%r5; ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5];\n";
   // Only the later pair looks across, at what is already there.
-  std::string across = "xor.b32 %r5,%r3,1024; add.s32 %r5,%r2,%r5; setp.ge.u32 %p1,%r1,64; @%p1 ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5];\n";
+  std::string across =
+      "xor.b32 %r5,%r3,1024; add.s32 %r5,%r2,%r5; setp.ge.u32 %p1,%r1,64; @%p1 ld.shared.v4.u32 "
+      "{%r6,%r7,%r8,%r9}, [%r5];\n";
   EXPECT_EQ(run(pair + kFillRow + "bar.sync %r10, 64;\n" + read, 128), "");
   EXPECT_EQ(run(pair + kFillRow + "bar.sync %r10, 64;\n" + across, 128), "race");
   EXPECT_EQ(run(pair + kFillRow + "bar.sync %r10, 64; bar.sync 0;\n" + across, 128), "");
   // Rewriting one's own row is fine once the pair has synchronised, whatever the other pair does.
-  EXPECT_EQ(run(pair + kFillRow + "bar.sync %r10, 64;\n" + read + "bar.sync %r10, 64;\n" + kFillRow + "bar.sync %r10, 64;\n" + read, 128), "");
+  EXPECT_EQ(run(pair + kFillRow + "bar.sync %r10, 64;\n" + read + "bar.sync %r10, 64;\n" + kFillRow +
+                    "bar.sync %r10, 64;\n" + read,
+                128),
+            "");
   // An arrival orders what came before it, not what comes after.
-  std::string produce = "setp.lt.u32 %p1,%r1,32; @!%p1 bra C; mov.u32 %r3,0; st.shared.u32 [%r2], 5; bar.arrive 1, 64; ";
+  std::string produce =
+      "setp.lt.u32 %p1,%r1,32; @!%p1 bra C; mov.u32 %r3,0; st.shared.u32 [%r2], 5; bar.arrive 1, 64; ";
   EXPECT_EQ(run(produce + "bra E;\nC: bar.sync 1, 64; ld.shared.u32 %r4,[%r2];\nE:"), "");
-  EXPECT_EQ(run(produce + "st.shared.u32 [%r2], 6; bra E;\nC: bar.sync 1, 64; ld.shared.u32 %r4,[%r2];\nE:"), "race");
+  EXPECT_EQ(run(produce + "st.shared.u32 [%r2], 6; bra E;\nC: bar.sync 1, 64; ld.shared.u32 %r4,[%r2];\nE:"),
+            "race");
 }
 
 /// cp.async of 16 bytes per thread from the buffer (first filled) into shared memory.
 std::string copy(const std::string& rest, uint32_t threads = 32) {
-  return run("shl.b32 %r3,%r1,4; cvt.u64.u32 %rd3,%r3; add.s64 %rd4,%rd1,%rd3; st.global.v4.u32 [%rd4], {%r1,%r1,%r1,%r1};\n"
-             "add.s32 %r4,%r2,%r3; cp.async.cg.shared.global [%r4], [%rd4], 16;\n" + rest, threads);
+  return run(
+      "shl.b32 %r3,%r1,4; cvt.u64.u32 %rd3,%r3; add.s64 %rd4,%rd1,%rd3; st.global.v4.u32 [%rd4], "
+      "{%r1,%r1,%r1,%r1};\n"
+      "add.s32 %r4,%r2,%r3; cp.async.cg.shared.global [%r4], [%rd4], 16;\n" +
+          rest,
+      threads);
 }
 
 TEST(Findings, AsyncCopies) {
@@ -139,30 +171,43 @@ TEST(Findings, AsyncCopies) {
   EXPECT_EQ(copy("cp.async.cg.shared.global [%r4], [%rd4], 16;"), "async-pending");
   // Waiting makes the data visible to the thread that waited; others need a barrier.
   const std::string other = "xor.b32 %r6,%r3,512; add.s32 %r6,%r2,%r6; ld.shared.u32 %r7,[%r6];";
-  const std::string later = "setp.ge.u32 %p1,%r1,32; xor.b32 %r6,%r3,512; add.s32 %r6,%r2,%r6; @%p1 ld.shared.u32 %r7,[%r6];";
+  const std::string later =
+      "setp.ge.u32 %p1,%r1,32; xor.b32 %r6,%r3,512; add.s32 %r6,%r2,%r6; @%p1 ld.shared.u32 %r7,[%r6];";
   EXPECT_EQ(copy("cp.async.wait_all; " + later, 64), "race");
   EXPECT_EQ(copy("cp.async.wait_all; bar.sync 0; " + other, 64), "");
   // The warp that completes a barrier goes on first, so warp 0 reads what warp 1 has waited for.
-  const std::string first_warp = "setp.lt.u32 %p1,%r1,32; xor.b32 %r6,%r3,512; add.s32 %r6,%r2,%r6; @%p1 ld.shared.u32 %r7,[%r6];";
+  const std::string first_warp =
+      "setp.lt.u32 %p1,%r1,32; xor.b32 %r6,%r3,512; add.s32 %r6,%r2,%r6; @%p1 ld.shared.u32 %r7,[%r6];";
   EXPECT_EQ(copy("bar.sync 0; cp.async.wait_all; " + first_warp, 64), "race");
   EXPECT_EQ(copy("bar.sync 0; cp.async.wait_all; " + other, 64), "async-pending");
   // Overwriting what another warp reads between the same barriers.
   const std::string again = "cp.async.cg.shared.global [%r4], [%rd4], 16;";
-  EXPECT_EQ(copy("cp.async.wait_all; bar.sync 0; setp.ge.u32 %p1,%r1,32; xor.b32 %r6,%r3,512; add.s32 %r6,%r2,%r6;"
-                 "@%p1 ld.shared.u32 %r7,[%r6]; @!%p1 " + again, 64), "race");
-  EXPECT_EQ(copy("cp.async.wait_all; bar.sync 0; " + other + "bar.sync 0; cp.async.cg.shared.global [%r4], [%rd4], 16;", 64), "");
+  EXPECT_EQ(
+      copy("cp.async.wait_all; bar.sync 0; setp.ge.u32 %p1,%r1,32; xor.b32 %r6,%r3,512; add.s32 %r6,%r2,%r6;"
+           "@%p1 ld.shared.u32 %r7,[%r6]; @!%p1 " +
+               again,
+           64),
+      "race");
+  EXPECT_EQ(copy("cp.async.wait_all; bar.sync 0; " + other +
+                     "bar.sync 0; cp.async.cg.shared.global [%r4], [%rd4], 16;",
+                 64),
+            "");
 }
 
 TEST(Findings, AsyncCopyZeroFillsPastTheSourceSize) {
   Bench bench;
-  ASSERT_EQ(bench.load(kernel_text(2,
-                                   "ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[p1]; mov.u32 %r2,smem; mov.u32 %r3, 6;\n"
-                                   "cp.async.ca.shared.global [%r2], [%rd1], 8, %r3;\n"
-                                   "mov.u64 %rd9, 0; mov.u32 %r4,0; cp.async.cg.shared.global [%r2+16], [%rd9], 16, %r4;\n"
-                                   "cp.async.wait_all; ld.shared.u64 %rd3,[%r2]; st.global.u64 [%rd2],%rd3;\n"
-                                   "ld.shared.u64 %rd3,[%r2+24]; st.global.u64 [%rd2+8],%rd3;", kShared)), "");
+  ASSERT_EQ(bench.load(kernel_text(
+                2,
+                "ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[p1]; mov.u32 %r2,smem; mov.u32 %r3, 6;\n"
+                "cp.async.ca.shared.global [%r2], [%rd1], 8, %r3;\n"
+                "mov.u64 %rd9, 0; mov.u32 %r4,0; cp.async.cg.shared.global [%r2+16], [%rd9], 16, %r4;\n"
+                "cp.async.wait_all; ld.shared.u64 %rd3,[%r2]; st.global.u64 [%rd2],%rd3;\n"
+                "ld.shared.u64 %rd3,[%r2+24]; st.global.u64 [%rd2+8],%rd3;",
+                kShared)),
+            "");
   DevicePtr out = bench.poisoned(16);
-  RunResult r = bench.arg(bench.buffer(std::vector<uint64_t>{~uint64_t{0}})).arg(out).run({1, 1, 1}, {1, 1, 1}, 64);
+  RunResult r =
+      bench.arg(bench.buffer(std::vector<uint64_t>{~uint64_t{0}})).arg(out).run({1, 1, 1}, {1, 1, 1}, 64);
   ASSERT_TRUE(r.findings.empty()) << r.findings[0].message;
   auto v = bench.read<uint64_t>(out, 2);
   EXPECT_EQ(v[0], 0x0000ffffffffffffu);
@@ -170,9 +215,11 @@ TEST(Findings, AsyncCopyZeroFillsPastTheSourceSize) {
 }
 
 TEST(Findings, PartialWarp) {
-  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r2];"), "partial-warp");
+  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r2];"),
+            "partial-warp");
   EXPECT_EQ(run("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r2];", 48), "uninitialised");
-  EXPECT_EQ(run("setp.ge.u32 %p1,%r1,32; @%p1 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r2];", 48), "partial-warp");
+  EXPECT_EQ(run("setp.ge.u32 %p1,%r1,32; @%p1 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r2];", 48),
+            "partial-warp");
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 shfl.sync.bfly.b32 %r3,%r1,1,31,-1;"), "partial-warp");
   EXPECT_EQ(run("shfl.sync.bfly.b32 %r3,%r1,1,31,-1;"), "");
   EXPECT_EQ(run("shfl.sync.bfly.b32 %r3,%r1,1,31,1;"), "bad-member-mask");
@@ -182,15 +229,22 @@ TEST(Findings, PartialWarp) {
 TEST(Findings, InputsAreReadOnly) {
   Bench bench;
   ASSERT_EQ(bench.load(kernel_text(1, "ld.param.u64 %rd1,[p0]; st.global.u32 [%rd1], 1;")), "");
-  auto input = bench.executor().allocate(64, "x", [](uint64_t, std::span<std::byte> out) { std::fill(out.begin(), out.end(), std::byte{1}); });
+  auto input = bench.executor().allocate(
+      64, "x", [](uint64_t, std::span<std::byte> out) { std::fill(out.begin(), out.end(), std::byte{1}); });
   ASSERT_TRUE(input);
   EXPECT_EQ(bench.arg(*input).kind({1, 1, 1}, {1, 1, 1}), "write-to-input");
 }
 
 TEST(Findings, RacesBetweenCtas) {
   EXPECT_EQ(run("st.global.u32 [%rd1], 1;", 1, 0, 2), "race");
-  EXPECT_EQ(run("mov.u32 %r3,%ctaid.x; mul.wide.u32 %rd2,%r3,4; add.s64 %rd3,%rd1,%rd2; st.global.u32 [%rd3], 1;", 1, 0, 2), "");
-  EXPECT_EQ(run("mov.u32 %r3,%ctaid.x; setp.eq.u32 %p1,%r3,0; @%p1 st.global.u32 [%rd1], 1; @!%p1 ld.global.u32 %r4,[%rd1];", 1, 0, 2), "race");
+  EXPECT_EQ(
+      run("mov.u32 %r3,%ctaid.x; mul.wide.u32 %rd2,%r3,4; add.s64 %rd3,%rd1,%rd2; st.global.u32 [%rd3], 1;",
+          1, 0, 2),
+      "");
+  EXPECT_EQ(run("mov.u32 %r3,%ctaid.x; setp.eq.u32 %p1,%r3,0; @%p1 st.global.u32 [%rd1], 1; @!%p1 "
+                "ld.global.u32 %r4,[%rd1];",
+                1, 0, 2),
+            "race");
   // A second launch may overwrite the first one's results.
   Bench bench;
   ASSERT_EQ(bench.load(kernel_text(1, "ld.param.u64 %rd1,[p0]; st.global.u32 [%rd1], 1;")), "");
@@ -220,7 +274,8 @@ TEST(Findings, TrapAndBranchTables) {
 
 TEST(Findings, SayWhereTheyAre) {
   Bench bench;
-  std::string ptx = kernel_text(1, "ld.param.u64 %rd1,[p0];\n.loc 1 42 7\nld.global.u32 %r1, [%rd1];") + ".file 1 \"kernel.cu.jinja\"\n";
+  std::string ptx = kernel_text(1, "ld.param.u64 %rd1,[p0];\n.loc 1 42 7\nld.global.u32 %r1, [%rd1];") +
+                    ".file 1 \"kernel.cu.jinja\"\n";
   ASSERT_EQ(bench.load(ptx), "");
   RunResult r = bench.arg(bench.poisoned(64, "scores")).run({3, 1, 1}, {32, 1, 1});
   ASSERT_EQ(r.findings.size(), 3u);  // one per CTA
@@ -229,6 +284,25 @@ TEST(Findings, SayWhereTheyAre) {
   EXPECT_EQ(r.findings[0].kernel, "k");
   EXPECT_EQ(r.findings[2].cta, 2u);
   EXPECT_NE(r.findings[0].message.find("scores[byte 0]"), std::string::npos) << r.findings[0].message;
+}
+
+/// Every kind the sources can raise has its row in docs/findings.md, and every row is raised.
+TEST(Findings, AreAllDocumented) {
+  std::set<std::string> raised, documented;
+  for (const auto& entry : std::filesystem::directory_iterator(ROOFGEN_SOURCE_DIR "/runtime/sim")) {
+    std::ifstream in(entry.path());
+    std::string text((std::istreambuf_iterator<char>(in)), {});
+    std::regex raise("(?:Fault\\{|finding\\(|require_full\\(w, in, mask, )\\s*\"([a-z-]+)\"");
+    for (std::sregex_iterator it(text.begin(), text.end(), raise), end; it != end; ++it)
+      raised.insert((*it)[1]);
+  }
+  std::ifstream in(ROOFGEN_SOURCE_DIR "/docs/findings.md");
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  std::regex row("\n\\| `([a-z-]+)` \\|");
+  for (std::sregex_iterator it(text.begin(), text.end(), row), end; it != end; ++it)
+    documented.insert((*it)[1]);
+  EXPECT_GT(raised.size(), 10u);
+  EXPECT_EQ(raised, documented);
 }
 
 }  // namespace

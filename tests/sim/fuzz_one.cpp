@@ -19,7 +19,8 @@ void fuzz_one(std::string_view text) {
   for (const sim::PtxFunction& f : parsed->functions) {
     if (!f.is_entry || !f.defined) continue;
     binary.entry = std::string(f.name);
-    for (const sim::PtxVar& p : f.params) launch.args.push_back({"p", false, 64, static_cast<uint32_t>(p.bytes())});
+    for (const sim::PtxVar& p : f.params)
+      launch.args.push_back({"p", false, 64, static_cast<uint32_t>(p.bytes())});
     break;
   }
   auto module = (*executor)->load(binary);
@@ -46,7 +47,8 @@ void fuzz_one(std::string_view text) {
 
 std::vector<std::string> fuzz_corpus() {
   std::vector<std::string> names, texts;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(ROOFGEN_SOURCE_DIR) + "/tests/sim/fixtures/fuzz"))
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(ROOFGEN_SOURCE_DIR) + "/tests/sim/fixtures/fuzz"))
     names.push_back("fuzz/" + entry.path().filename().string());
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) texts.push_back(fixture(name));

@@ -25,12 +25,16 @@ std::string reg(char kind, int i) {
 }
 
 /// Runs `op` with the shape over rows of source values; returns destination values.
-std::vector<u64> run_op(const std::string& op, const std::string& shape, const std::vector<std::vector<u64>>& rows) {
+std::vector<u64> run_op(const std::string& op, const std::string& shape,
+                        const std::vector<std::vector<u64>>& rows) {
   size_t sources = shape.size() - 1;
-  std::string body = "ld.param.u64 %rd40, [p0];\nld.param.u64 %rd41, [p1];\nmov.u32 %r40, %ctaid.x;\n"
-                     "mad.lo.s32 %r41, %r40, 32, 0;\nmov.u32 %r42, %tid.x;\nadd.s32 %r41, %r41, %r42;\n"
-                     "mul.wide.u32 %rd42, %r41, " + std::to_string(8 * sources) + ";\nadd.s64 %rd43, %rd40, %rd42;\n"
-                     "mul.wide.u32 %rd44, %r41, 8;\nadd.s64 %rd45, %rd41, %rd44;\n";
+  std::string body =
+      "ld.param.u64 %rd40, [p0];\nld.param.u64 %rd41, [p1];\nmov.u32 %r40, %ctaid.x;\n"
+      "mad.lo.s32 %r41, %r40, 32, 0;\nmov.u32 %r42, %tid.x;\nadd.s32 %r41, %r41, %r42;\n"
+      "mul.wide.u32 %rd42, %r41, " +
+      std::to_string(8 * sources) +
+      ";\nadd.s64 %rd43, %rd40, %rd42;\n"
+      "mul.wide.u32 %rd44, %r41, 8;\nadd.s64 %rd45, %rd41, %rd44;\n";
   std::string call = op + " " + reg(shape[0], 1);
   for (size_t i = 0; i < sources; ++i) {
     char kind = shape[i + 1];
@@ -40,8 +44,8 @@ std::vector<u64> run_op(const std::string& op, const std::string& shape, const s
     call += ", " + r;
   }
   const char* width = shape[0] == 'r' ? "b32" : shape[0] == 'd' ? "b64" : "b16";
-  body += call + ";\nmov.b64 %rd50, 0;\nst.global.b64 [%rd45], %rd50;\nst.global." + std::string(width) + " [%rd45], " +
-          reg(shape[0], 1) + ";\n";
+  body += call + ";\nmov.b64 %rd50, 0;\nst.global.b64 [%rd45], %rd50;\nst.global." + std::string(width) +
+          " [%rd45], " + reg(shape[0], 1) + ";\n";
   Bench bench;
   EXPECT_EQ(bench.load(kernel_text(2, body)), "") << op;
   u32 ctas = static_cast<u32>((rows.size() + 31) / 32);
@@ -57,13 +61,55 @@ std::vector<u64> run_op(const std::string& op, const std::string& shape, const s
   return result;
 }
 
-const std::vector<u64> kInts = {0, 1, 2, 3, 7, 31, 32, 33, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x12345678, 0x7fffffff,
-                                0x80000000, 0xfffffffe, 0xffffffff, 0x8000000000000000, 0x7fffffffffffffff, ~u64{0},
-                                0x123456789abcdef0, 0xffffffff00000000};
+const std::vector<u64> kInts = {0,
+                                1,
+                                2,
+                                3,
+                                7,
+                                31,
+                                32,
+                                33,
+                                0x7f,
+                                0x80,
+                                0xff,
+                                0x7fff,
+                                0x8000,
+                                0xffff,
+                                0x12345678,
+                                0x7fffffff,
+                                0x80000000,
+                                0xfffffffe,
+                                0xffffffff,
+                                0x8000000000000000,
+                                0x7fffffffffffffff,
+                                ~u64{0},
+                                0x123456789abcdef0,
+                                0xffffffff00000000};
 std::vector<float> float_edges() {
   float inf = std::numeric_limits<float>::infinity();
-  return {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, 1.5f, 2.5f, -2.5f, 3.14159265f, 1e-38f, -1e-40f, 1e-45f, 3.4e38f, -3.4e38f,
-          16777216.0f, 8388607.5f, 65504.0f, 65520.0f, 6.1e-5f, 1e10f, inf, -inf, std::numeric_limits<float>::quiet_NaN()};
+  return {0.0f,
+          -0.0f,
+          1.0f,
+          -1.0f,
+          0.5f,
+          1.5f,
+          2.5f,
+          -2.5f,
+          3.14159265f,
+          1e-38f,
+          -1e-40f,
+          1e-45f,
+          3.4e38f,
+          -3.4e38f,
+          16777216.0f,
+          8388607.5f,
+          65504.0f,
+          65520.0f,
+          6.1e-5f,
+          1e10f,
+          inf,
+          -inf,
+          std::numeric_limits<float>::quiet_NaN()};
 }
 
 std::vector<std::vector<u64>> tuples(const std::vector<u64>& values, size_t n, u64 mask) {
@@ -102,7 +148,8 @@ void check(const std::string& op, const std::string& shape, const std::vector<st
     if (got[i] == want || ++shown > 3) continue;
     std::string in;
     char text[32];
-    for (u64 v : rows[i]) std::snprintf(text, sizeof text, " %#llx", static_cast<unsigned long long>(v)), in += text;
+    for (u64 v : rows[i])
+      std::snprintf(text, sizeof text, " %#llx", static_cast<unsigned long long>(v)), in += text;
     ADD_FAILURE() << op << in << ": got " << std::hex << got[i] << ", expected " << want;
   }
 }
@@ -119,15 +166,18 @@ TEST(LaneOps, Integers) {
   const std::vector<IntCase> cases = {
       {"add.s32", "rrr", [=](u64 a, u64 b, u64) { return u(a + b); }},
       {"add.s64", "ddd", [=](u64 a, u64 b, u64) { return a + b; }},
-      {"add.sat.s32", "rrr", [=](u64 a, u64 b, u64) { return u(u64(std::clamp<s64>(s64{s(a)} + s(b), INT32_MIN, INT32_MAX))); }},
+      {"add.sat.s32", "rrr",
+       [=](u64 a, u64 b, u64) { return u(u64(std::clamp<s64>(s64{s(a)} + s(b), INT32_MIN, INT32_MAX))); }},
       {"sub.u32", "rrr", [=](u64 a, u64 b, u64) { return u(a - b); }},
       {"sub.u16", "hhh", [=](u64 a, u64 b, u64) { return static_cast<uint16_t>(a - b); }},
       {"mul.lo.s32", "rrr", [=](u64 a, u64 b, u64) { return u(a * b); }},
       {"mul.lo.s64", "ddd", [=](u64 a, u64 b, u64) { return a * b; }},
       {"mul.hi.u32", "rrr", [=](u64 a, u64 b, u64) { return u(u64{u(a)} * u(b) >> 32); }},
       {"mul.hi.s32", "rrr", [=](u64 a, u64 b, u64) { return u(u64(s64{s(a)} * s(b)) >> 32); }},
-      {"mul.hi.u64", "ddd", [=](u64 a, u64 b, u64) { return static_cast<u64>(static_cast<unsigned __int128>(a) * b >> 64); }},
-      {"mul.hi.s64", "ddd", [=](u64 a, u64 b, u64) { return static_cast<u64>(static_cast<__int128>(s64(a)) * s64(b) >> 64); }},
+      {"mul.hi.u64", "ddd",
+       [=](u64 a, u64 b, u64) { return static_cast<u64>(static_cast<unsigned __int128>(a) * b >> 64); }},
+      {"mul.hi.s64", "ddd",
+       [=](u64 a, u64 b, u64) { return static_cast<u64>(static_cast<__int128>(s64(a)) * s64(b) >> 64); }},
       {"mul.wide.s32", "drr", [=](u64 a, u64 b, u64) { return u64(s64{s(a)} * s(b)); }},
       {"mul.wide.u16", "rhh", [=](u64 a, u64 b, u64) { return u((a & 0xffff) * (b & 0xffff)); }},
       {"mad.lo.s32", "rrrr", [=](u64 a, u64 b, u64 c) { return u(a * b + c); }},
@@ -138,7 +188,8 @@ TEST(LaneOps, Integers) {
       {"rem.u64", "ddd", [=](u64 a, u64 b, u64) { return b ? a % b : a; }},
       {"min.s32", "rrr", [=](u64 a, u64 b, u64) { return u(u64(s64{std::min(s(a), s(b))})); }},
       {"max.u64", "ddd", [=](u64 a, u64 b, u64) { return std::max(a, b); }},
-      {"max.s16", "hhh", [=](u64 a, u64 b, u64) { return static_cast<uint16_t>(std::max(int16_t(a), int16_t(b))); }},
+      {"max.s16", "hhh",
+       [=](u64 a, u64 b, u64) { return static_cast<uint16_t>(std::max(int16_t(a), int16_t(b))); }},
       {"neg.s32", "rr", [=](u64 a, u64, u64) { return u(0 - a); }},
       {"abs.s32", "rr", [=](u64 a, u64, u64) { return s(a) < 0 ? u(0 - a) : u(a); }},
       {"and.b32", "rrr", [=](u64 a, u64 b, u64) { return u(a & b); }},
@@ -148,20 +199,34 @@ TEST(LaneOps, Integers) {
       {"shr.u32", "rrr", [=](u64 a, u64 b, u64) { return u(b) > 31 ? 0 : u(a) >> u(b); }},
       {"shr.s32", "rrr", [=](u64 a, u64 b, u64) { return u(u64(s64{s(a)} >> std::min(u(b), 31u))); }},
       {"shr.s64", "ddr", [=](u64 a, u64 b, u64) { return u64(s64(a) >> std::min(u(b), 63u)); }},
-      {"shf.l.wrap.b32", "rrrr", [=](u64 a, u64 b, u64 c) { u32 n = u(c) & 31; return n ? u(b) << n | u(a) >> (32 - n) : u(b); }},
-      {"shf.r.clamp.b32", "rrrr", [=](u64 a, u64 b, u64 c) { u32 n = std::min(u(c), 32u); return n == 32 ? u(b) : n ? u(a) >> n | u(b) << (32 - n) : u(a); }},
+      {"shf.l.wrap.b32", "rrrr",
+       [=](u64 a, u64 b, u64 c) {
+         u32 n = u(c) & 31;
+         return n ? u(b) << n | u(a) >> (32 - n) : u(b);
+       }},
+      {"shf.r.clamp.b32", "rrrr",
+       [=](u64 a, u64 b, u64 c) {
+         u32 n = std::min(u(c), 32u);
+         return n == 32 ? u(b) : n ? u(a) >> n | u(b) << (32 - n) : u(a);
+       }},
       {"popc.b64", "rd", [=](u64 a, u64, u64) { return u64(std::popcount(a)); }},
       {"clz.b32", "rr", [=](u64 a, u64, u64) { return u64(std::countl_zero(u(a))); }},
       {"clz.b64", "rd", [=](u64 a, u64, u64) { return u64(std::countl_zero(a)); }},
-      {"brev.b32", "rr", [=](u64 a, u64, u64) {
+      {"brev.b32", "rr",
+       [=](u64 a, u64, u64) {
          u32 r = 0;
          for (int i = 0; i < 32; ++i) r |= (u(a) >> i & 1) << (31 - i);
          return r;
        }},
       {"bfind.u32", "rr", [=](u64 a, u64, u64) { return u(a) ? u(31 - std::countl_zero(u(a))) : ~0u; }},
-      {"bfind.s32", "rr", [=](u64 a, u64, u64) { u32 x = s(a) < 0 ? ~u(a) : u(a); return x ? u(31 - std::countl_zero(x)) : ~0u; }},
+      {"bfind.s32", "rr",
+       [=](u64 a, u64, u64) {
+         u32 x = s(a) < 0 ? ~u(a) : u(a);
+         return x ? u(31 - std::countl_zero(x)) : ~0u;
+       }},
       {"sad.s32", "rrrr", [=](u64 a, u64 b, u64 c) { return u(u64(std::abs(s64{s(a)} - s(b))) + c); }},
-      {"bfe.u32", "rrrr", [=](u64 a, u64 b, u64 c) {
+      {"bfe.u32", "rrrr",
+       [=](u64 a, u64 b, u64 c) {
          u32 r = 0;
          for (u32 i = 0; i < (c & 255) && i < 32; ++i) {
            u32 at = u(b & 255) + i;
@@ -169,14 +234,16 @@ TEST(LaneOps, Integers) {
          }
          return r;
        }},
-      {"bfe.s32", "rrrr", [=](u64 a, u64 b, u64 c) {
+      {"bfe.s32", "rrrr",
+       [=](u64 a, u64 b, u64 c) {
          u32 r = 0, n = u(c & 255), p = u(b & 255);
          if (!n) return 0u;
          u32 top = u(a) >> std::min(p + n - 1, 31u) & 1;
          for (u32 i = 0; i < 32; ++i) r |= (i < n && p + i < 32 ? u(a) >> (p + i) & 1 : top) << i;
          return r;
        }},
-      {"prmt.b32", "rrrr", [=](u64 a, u64 b, u64 c) {
+      {"prmt.b32", "rrrr",
+       [=](u64 a, u64 b, u64 c) {
          u64 bytes = u64{u(b)} << 32 | u(a);
          u32 r = 0;
          for (int i = 0; i < 4; ++i) {
@@ -198,18 +265,22 @@ TEST(LaneOps, FourOperands) {
   auto rows = tuples(kInts, 4, 0xffffffff);
   check("bfi.b32", "rrrrr", rows, [](const std::vector<u64>& v) {
     u32 r = static_cast<u32>(v[1]), at = v[2] & 255, n = v[3] & 255;
-    for (u32 i = 0; i < n && at + i < 32; ++i) r = (r & ~(1u << (at + i))) | (static_cast<u32>(i < 32 ? v[0] >> i : 0) & 1) << (at + i);
+    for (u32 i = 0; i < n && at + i < 32; ++i)
+      r = (r & ~(1u << (at + i))) | (static_cast<u32>(i < 32 ? v[0] >> i : 0) & 1) << (at + i);
     return u64{r};
   });
   for (u32 table : {0x80u, 0x96u, 0xe8u, 0x1bu}) {
     Bench bench;
-    std::string body = "ld.param.u64 %rd1,[p0]; mov.u32 %r1, 0xF0F0AA55; mov.u32 %r2, 0xCC33FF00; mov.u32 %r3, 0xAAAA1234;\n"
-                       "lop3.b32 %r4, %r1, %r2, %r3, " + std::to_string(table) + "; st.global.u32 [%rd1], %r4;";
+    std::string body =
+        "ld.param.u64 %rd1,[p0]; mov.u32 %r1, 0xF0F0AA55; mov.u32 %r2, 0xCC33FF00; mov.u32 %r3, 0xAAAA1234;\n"
+        "lop3.b32 %r4, %r1, %r2, %r3, " +
+        std::to_string(table) + "; st.global.u32 [%rd1], %r4;";
     ASSERT_EQ(bench.load(kernel_text(1, body)), "");
     DevicePtr out = bench.poisoned(4);
     bench.arg(out).run({1, 1, 1}, {1, 1, 1});
     u32 want = 0, a = 0xF0F0AA55, b = 0xCC33FF00, c = 0xAAAA1234;
-    for (int i = 0; i < 32; ++i) want |= (table >> ((a >> i & 1) * 4 + (b >> i & 1) * 2 + (c >> i & 1)) & 1) << i;
+    for (int i = 0; i < 32; ++i)
+      want |= (table >> ((a >> i & 1) * 4 + (b >> i & 1) * 2 + (c >> i & 1)) & 1) << i;
     EXPECT_EQ(bench.read<u32>(out, 1)[0], want);
   }
 }
@@ -219,18 +290,24 @@ float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysi
 TEST(LaneOps, Fp32) {
   auto f = [](u64 x) { return std::bit_cast<float>(static_cast<u32>(x)); };
   using V = const std::vector<u64>&;
-  auto one = tuples(float_bits(), 1, ~0u), two = tuples(float_bits(), 2, ~0u), three = tuples(float_bits(), 3, ~0u);
+  auto one = tuples(float_bits(), 1, ~0u), two = tuples(float_bits(), 2, ~0u),
+       three = tuples(float_bits(), 3, ~0u);
   check("add.f32", "rrr", two, [&](V v) { return canonical(f(v[0]) + f(v[1])); });
   check("sub.rn.f32", "rrr", two, [&](V v) { return canonical(f(v[0]) - f(v[1])); });
   check("mul.f32", "rrr", two, [&](V v) { return canonical(f(v[0]) * f(v[1])); });
-  check("mul.ftz.f32", "rrr", two, [&](V v) { return canonical(flushed(flushed(f(v[0])) * flushed(f(v[1])))); });
-  check("add.ftz.f32", "rrr", two, [&](V v) { return canonical(flushed(flushed(f(v[0])) + flushed(f(v[1])))); });
+  check("mul.ftz.f32", "rrr", two,
+        [&](V v) { return canonical(flushed(flushed(f(v[0])) * flushed(f(v[1])))); });
+  check("add.ftz.f32", "rrr", two,
+        [&](V v) { return canonical(flushed(flushed(f(v[0])) + flushed(f(v[1])))); });
   check("fma.rn.f32", "rrrr", three, [&](V v) { return canonical(std::fma(f(v[0]), f(v[1]), f(v[2]))); });
   check("div.rn.f32", "rrr", two, [&](V v) { return canonical(f(v[0]) / f(v[1])); });
   check("sqrt.rn.f32", "rr", one, [&](V v) { return canonical(std::sqrt(f(v[0]))); });
   check("rcp.rn.f32", "rr", one, [&](V v) { return canonical(1.0f / f(v[0])); });
   check("neg.f32", "rr", one, [&](V v) { return static_cast<u32>(v[0] ^ 0x80000000u); });
-  check("add.sat.f32", "rrr", two, [&](V v) { float r = f(v[0]) + f(v[1]); return std::bit_cast<u32>(r > 0 ? std::min(r, 1.0f) : 0.0f); });
+  check("add.sat.f32", "rrr", two, [&](V v) {
+    float r = f(v[0]) + f(v[1]);
+    return std::bit_cast<u32>(r > 0 ? std::min(r, 1.0f) : 0.0f);
+  });
   auto minimum = [&](float a, float b) {
     if (std::isnan(a)) return b;
     if (std::isnan(b)) return a;
@@ -263,31 +340,42 @@ TEST(LaneOps, DirectedRounding) {
   auto f = [](u64 x) { return static_cast<long double>(std::bit_cast<float>(static_cast<u32>(x))); };
   const char* names[] = {"rz", "rm", "rp"};
   for (int mode = 0; mode < 3; ++mode) {
-    check(std::string("add.") + names[mode] + ".f32", "rrr", rows, [&](auto& v) { return directed(f(v[0]) + f(v[1]), mode); });
-    check(std::string("mul.") + names[mode] + ".f32", "rrr", rows, [&](auto& v) { return directed(f(v[0]) * f(v[1]), mode); });
+    check(std::string("add.") + names[mode] + ".f32", "rrr", rows,
+          [&](auto& v) { return directed(f(v[0]) + f(v[1]), mode); });
+    check(std::string("mul.") + names[mode] + ".f32", "rrr", rows,
+          [&](auto& v) { return directed(f(v[0]) * f(v[1]), mode); });
   }
 }
 
 TEST(LaneOps, ApproximationsAreWithinTheirBounds) {
   std::vector<std::vector<u64>> rows;
-  for (int i = -2000; i < 2000; ++i) rows.push_back({std::bit_cast<u32>(static_cast<float>(i) * 0.063f + 0.0017f)});
+  for (int i = -2000; i < 2000; ++i)
+    rows.push_back({std::bit_cast<u32>(static_cast<float>(i) * 0.063f + 0.0017f)});
   auto f = [](u64 x) { return std::bit_cast<float>(static_cast<u32>(x)); };
   auto relative = [&](const char* op, double (*reference)(double), double bound, bool absolute = false) {
     auto got = run_op(op, "rr", rows);
     for (size_t i = 0; i < rows.size(); ++i) {
       double want = reference(static_cast<double>(f(rows[i][0])));
       if (!std::isfinite(want) || std::abs(want) < 1.2e-38 || std::abs(want) > 3.3e38) continue;
-      EXPECT_LE(std::abs(static_cast<double>(f(got[i])) - want), absolute ? bound : bound * std::abs(want)) << op << " " << f(rows[i][0]);
+      EXPECT_LE(std::abs(static_cast<double>(f(got[i])) - want), absolute ? bound : bound * std::abs(want))
+          << op << " " << f(rows[i][0]);
     }
   };
   // Bounds of the PTX ISA: ex2 2^-22, rsqrt 2^-22.4, sin and cos 2^-20.5 absolute, tanh 2^-11.
-  relative("ex2.approx.ftz.f32", [](double x) { return std::exp2(x); }, 0x1p-22);
-  relative("ex2.approx.f32", [](double x) { return std::exp2(x); }, 0x1p-22);
-  relative("lg2.approx.f32", [](double x) { return std::log2(x); }, 0x1p-22);
-  relative("rsqrt.approx.f32", [](double x) { return 1 / std::sqrt(x); }, 0x1p-22);
-  relative("sin.approx.f32", [](double x) { return std::sin(x); }, 0x1p-20, true);
-  relative("cos.approx.f32", [](double x) { return std::cos(x); }, 0x1p-20, true);
-  relative("tanh.approx.f32", [](double x) { return std::tanh(x); }, 0x1p-11);
+  relative(
+      "ex2.approx.ftz.f32", [](double x) { return std::exp2(x); }, 0x1p-22);
+  relative(
+      "ex2.approx.f32", [](double x) { return std::exp2(x); }, 0x1p-22);
+  relative(
+      "lg2.approx.f32", [](double x) { return std::log2(x); }, 0x1p-22);
+  relative(
+      "rsqrt.approx.f32", [](double x) { return 1 / std::sqrt(x); }, 0x1p-22);
+  relative(
+      "sin.approx.f32", [](double x) { return std::sin(x); }, 0x1p-20, true);
+  relative(
+      "cos.approx.f32", [](double x) { return std::cos(x); }, 0x1p-20, true);
+  relative(
+      "tanh.approx.f32", [](double x) { return std::tanh(x); }, 0x1p-11);
   auto special = [&](const char* op, float x) { return f(run_op(op, "rr", {{std::bit_cast<u32>(x)}})[0]); };
   EXPECT_EQ(special("ex2.approx.f32", -INFINITY), 0.0f);
   EXPECT_EQ(special("ex2.approx.f32", INFINITY), INFINITY);
@@ -328,36 +416,46 @@ TEST(LaneOps, HalfConversionsAndArithmetic) {
   for (u64 b : float_bits()) floats.push_back({b});
   std::mt19937 rng(9);
   for (int i = 0; i < 4000; ++i)
-    floats.push_back({std::bit_cast<u32>(std::ldexp(static_cast<float>(rng() % 0x1000000), -static_cast<int>(rng() % 56)))});
+    floats.push_back({std::bit_cast<u32>(
+        std::ldexp(static_cast<float>(rng() % 0x1000000), -static_cast<int>(rng() % 56)))});
   auto f = [](u64 x) { return std::bit_cast<float>(static_cast<u32>(x)); };
   check("cvt.rn.f16.f32", "hr", floats, [&](auto& v) { return nearest_half(static_cast<double>(f(v[0]))); });
   std::vector<std::vector<u64>> all, pairs;
   for (u32 h = 0; h < 65536; h += 7) all.push_back({h});
-  check("cvt.f32.f16", "rh", all, [&](auto& v) { return canonical(static_cast<float>(half_value(static_cast<u32>(v[0])))); });
+  check("cvt.f32.f16", "rh", all,
+        [&](auto& v) { return canonical(static_cast<float>(half_value(static_cast<u32>(v[0])))); });
   for (int i = 0; i < 4000; ++i) pairs.push_back({rng() & 0xffff, rng() & 0xffff});
   auto h = [](u64 x) { return half_value(static_cast<u32>(x)); };
   check("add.f16", "hhh", pairs, [&](auto& v) { return nearest_half(h(v[0]) + h(v[1])); });
   check("mul.f16", "hhh", pairs, [&](auto& v) { return nearest_half(h(v[0]) * h(v[1])); });
   // The exact value needs up to 80 bits; long double has 64, so keep operands of similar size.
   std::vector<std::vector<u64>> near;
-  for (int i = 0; i < 4000; ++i) near.push_back({0x3800 + (rng() & 0x87ff), 0x3800 + (rng() & 0x87ff), 0x3400 + (rng() & 0x8fff)});
+  for (int i = 0; i < 4000; ++i)
+    near.push_back({0x3800 + (rng() & 0x87ff), 0x3800 + (rng() & 0x87ff), 0x3400 + (rng() & 0x8fff)});
   check("fma.rn.f16", "hhhh", near, [&](auto& v) {
-    return nearest_half(static_cast<double>(static_cast<long double>(h(v[0])) * static_cast<long double>(h(v[1])) + static_cast<long double>(h(v[2]))));
+    return nearest_half(
+        static_cast<double>(static_cast<long double>(h(v[0])) * static_cast<long double>(h(v[1])) +
+                            static_cast<long double>(h(v[2]))));
   });
   auto bf = [](u64 x) { return std::bit_cast<float>(static_cast<u32>(x) << 16); };
   auto nearest_bf16 = [](double x) -> u64 {
     if (std::isnan(x)) return 0x7fff;
     u32 u = std::bit_cast<u32>(static_cast<float>(x));
     u32 low = u & 0xffff0000u, up = low + 0x10000;
-    double a = static_cast<double>(std::bit_cast<float>(low)), b = static_cast<double>(std::bit_cast<float>(up));
+    double a = static_cast<double>(std::bit_cast<float>(low)),
+           b = static_cast<double>(std::bit_cast<float>(up));
     if (!std::isfinite(b)) return (u + 0x8000) >> 16;
     double da = std::abs(x - a), db = std::abs(b - x);
     return (da < db || (da == db && !(low >> 16 & 1)) ? low : up) >> 16;
   };
   check("cvt.rn.bf16.f32", "hr", floats, [&](auto& v) { return nearest_bf16(static_cast<double>(f(v[0]))); });
   std::vector<std::vector<u64>> moderate;
-  for (int i = 0; i < 4000; ++i) moderate.push_back({0x3e00 + (rng() & 0x81ff), 0x3e00 + (rng() & 0x81ff), 0x3d00 + (rng() & 0x83ff)});
-  check("fma.rn.bf16", "hhhh", moderate, [&](auto& v) { return nearest_bf16(static_cast<double>(bf(v[0])) * static_cast<double>(bf(v[1])) + static_cast<double>(bf(v[2]))); });
+  for (int i = 0; i < 4000; ++i)
+    moderate.push_back({0x3e00 + (rng() & 0x81ff), 0x3e00 + (rng() & 0x81ff), 0x3d00 + (rng() & 0x83ff)});
+  check("fma.rn.bf16", "hhhh", moderate, [&](auto& v) {
+    return nearest_bf16(static_cast<double>(bf(v[0])) * static_cast<double>(bf(v[1])) +
+                        static_cast<double>(bf(v[2])));
+  });
   check("cvt.rn.bf16x2.f32", "rrr", tuples(float_bits(), 2, ~0u), [&](auto& v) {
     return nearest_bf16(static_cast<double>(f(v[0]))) << 16 | nearest_bf16(static_cast<double>(f(v[1])));
   });
@@ -370,10 +468,14 @@ TEST(LaneOps, Conversions) {
   auto to_s32 = [](double x) -> u64 {
     return std::isnan(x) ? 0 : static_cast<u32>(static_cast<s32>(std::clamp(x, -2147483648.0, 2147483647.0)));
   };
-  check("cvt.rni.s32.f32", "rr", floats, [&](auto& v) { return to_s32(std::nearbyint(static_cast<double>(f(v[0])))); });
-  check("cvt.rzi.s32.f32", "rr", floats, [&](auto& v) { return to_s32(std::trunc(static_cast<double>(f(v[0])))); });
-  check("cvt.rmi.s32.f32", "rr", floats, [&](auto& v) { return to_s32(std::floor(static_cast<double>(f(v[0])))); });
-  check("cvt.rpi.s32.f32", "rr", floats, [&](auto& v) { return to_s32(std::ceil(static_cast<double>(f(v[0])))); });
+  check("cvt.rni.s32.f32", "rr", floats,
+        [&](auto& v) { return to_s32(std::nearbyint(static_cast<double>(f(v[0])))); });
+  check("cvt.rzi.s32.f32", "rr", floats,
+        [&](auto& v) { return to_s32(std::trunc(static_cast<double>(f(v[0])))); });
+  check("cvt.rmi.s32.f32", "rr", floats,
+        [&](auto& v) { return to_s32(std::floor(static_cast<double>(f(v[0])))); });
+  check("cvt.rpi.s32.f32", "rr", floats,
+        [&](auto& v) { return to_s32(std::ceil(static_cast<double>(f(v[0])))); });
   check("cvt.rmi.f32.f32", "rr", floats, [&](auto& v) { return canonical(std::floor(f(v[0]))); });
   check("cvt.rni.f32.f32", "rr", floats, [&](auto& v) { return canonical(std::nearbyint(f(v[0]))); });
   check("cvt.rzi.u32.f32", "rr", floats, [&](auto& v) {
@@ -381,15 +483,21 @@ TEST(LaneOps, Conversions) {
     return std::isnan(x) ? 0 : static_cast<u64>(std::clamp(std::trunc(x), 0.0, 4294967295.0));
   });
   auto one32 = tuples(kInts, 1, 0xffffffff), one64 = tuples(kInts, 1, ~u64{0});
-  check("cvt.rn.f32.s32", "rr", one32, [&](auto& v) { return std::bit_cast<u32>(static_cast<float>(static_cast<s32>(v[0]))); });
+  check("cvt.rn.f32.s32", "rr", one32,
+        [&](auto& v) { return std::bit_cast<u32>(static_cast<float>(static_cast<s32>(v[0]))); });
   check("cvt.rn.f32.u64", "rd", one64, [&](auto& v) { return std::bit_cast<u32>(static_cast<float>(v[0])); });
-  check("cvt.rz.f32.u32", "rr", one32, [&](auto& v) { return directed(static_cast<long double>(static_cast<u32>(v[0])), 0); });
-  check("cvt.s64.s32", "dr", one32, [&](auto& v) { return static_cast<u64>(static_cast<s64>(static_cast<s32>(v[0]))); });
+  check("cvt.rz.f32.u32", "rr", one32,
+        [&](auto& v) { return directed(static_cast<long double>(static_cast<u32>(v[0])), 0); });
+  check("cvt.s64.s32", "dr", one32,
+        [&](auto& v) { return static_cast<u64>(static_cast<s64>(static_cast<s32>(v[0]))); });
   check("cvt.u64.u32", "dr", one32, [&](auto& v) { return v[0]; });
   check("cvt.u32.u64", "rd", one64, [&](auto& v) { return static_cast<u32>(v[0]); });
-  check("cvt.s32.s8", "rh", tuples(kInts, 1, 0xffff), [&](auto& v) { return static_cast<u32>(static_cast<s32>(static_cast<int8_t>(v[0]))); });
-  check("cvt.sat.s8.s32", "hr", one32, [&](auto& v) { return static_cast<uint16_t>(std::clamp(static_cast<s32>(v[0]), -128, 127)); });
-  check("cvt.sat.u8.s32", "hr", one32, [&](auto& v) { return static_cast<u64>(std::clamp(static_cast<s32>(v[0]), 0, 255)); });
+  check("cvt.s32.s8", "rh", tuples(kInts, 1, 0xffff),
+        [&](auto& v) { return static_cast<u32>(static_cast<s32>(static_cast<int8_t>(v[0]))); });
+  check("cvt.sat.s8.s32", "hr", one32,
+        [&](auto& v) { return static_cast<uint16_t>(std::clamp(static_cast<s32>(v[0]), -128, 127)); });
+  check("cvt.sat.u8.s32", "hr", one32,
+        [&](auto& v) { return static_cast<u64>(std::clamp(static_cast<s32>(v[0]), 0, 255)); });
   check("cvt.f64.f32", "dr", floats, [&](auto& v) {
     double x = static_cast<double>(f(v[0]));
     return std::isnan(x) ? 0x7ff8000000000000u : std::bit_cast<u64>(x);
@@ -400,7 +508,8 @@ TEST(LaneOps, ComparisonsWithCombination) {
   // setp writes p and its complement-combined q; both are turned into numbers.
   std::string body =
       "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%tid.x; mul.wide.u32 %rd2,%r1,8; add.s64 %rd3,%rd1,%rd2;\n"
-      "setp.gt.u32 %p3, %r1, 20;\nsetp.lt.and.s32 %p1|%p2, %r1, 10, !%p3;\nselp.u32 %r2, 1, 0, %p1;\nselp.u32 %r3, 1, 0, %p2;\n"
+      "setp.gt.u32 %p3, %r1, 20;\nsetp.lt.and.s32 %p1|%p2, %r1, 10, !%p3;\nselp.u32 %r2, 1, 0, "
+      "%p1;\nselp.u32 %r3, 1, 0, %p2;\n"
       "st.global.v2.u32 [%rd3], {%r2, %r3};";
   Bench bench;
   ASSERT_EQ(bench.load(kernel_text(1, body)), "");
@@ -412,16 +521,27 @@ TEST(LaneOps, ComparisonsWithCombination) {
     EXPECT_EQ(v[2 * i], (i < 10 && i <= 20) ? 1u : 0u) << i;
     EXPECT_EQ(v[2 * i + 1], (!(i < 10) && i <= 20) ? 1u : 0u) << i;
   }
-  for (const char* cmp : {"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"}) {
+  for (const char* cmp :
+       {"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"}) {
     std::string name = cmp;
     check("set." + name + ".u32.f32", "rrr", tuples(float_bits(), 2, ~0u), [&](auto& v2) {
-      float a = std::bit_cast<float>(static_cast<u32>(v2[0])), b = std::bit_cast<float>(static_cast<u32>(v2[1]));
+      float a = std::bit_cast<float>(static_cast<u32>(v2[0])),
+            b = std::bit_cast<float>(static_cast<u32>(v2[1]));
       bool unordered = std::isnan(a) || std::isnan(b), result = false;
       std::string base = name.substr(0, 2);
-      if (name == "num") result = !unordered;
-      else if (name == "nan") result = unordered;
-      else if (unordered) result = name.size() == 3;
-      else result = base == "eq" ? a == b : base == "ne" ? a != b : base == "lt" ? a < b : base == "le" ? a <= b : base == "gt" ? a > b : a >= b;
+      if (name == "num")
+        result = !unordered;
+      else if (name == "nan")
+        result = unordered;
+      else if (unordered)
+        result = name.size() == 3;
+      else
+        result = base == "eq"   ? a == b
+                 : base == "ne" ? a != b
+                 : base == "lt" ? a < b
+                 : base == "le" ? a <= b
+                 : base == "gt" ? a > b
+                                : a >= b;
       return result ? ~0u : 0u;
     });
   }
@@ -438,10 +558,18 @@ TEST(LaneOps, AllHostInstructionSetsAgree) {
       u32 preds[4] = {~0u, static_cast<u32>(rng()), static_cast<u32>(rng()), static_cast<u32>(rng())};
       for (u32& x : start) {
         switch (round % 4) {
-          case 0: x = static_cast<u32>(rng()); break;
-          case 1: x = static_cast<u32>(floats[rng() % floats.size()]); break;
-          case 2: x = static_cast<u32>(kInts[rng() % kInts.size()]); break;
-          default: x = static_cast<u32>(rng()) & 0x80ff80ff; break;
+          case 0:
+            x = static_cast<u32>(rng());
+            break;
+          case 1:
+            x = static_cast<u32>(floats[rng() % floats.size()]);
+            break;
+          case 2:
+            x = static_cast<u32>(kInts[rng() % kInts.size()]);
+            break;
+          default:
+            x = static_cast<u32>(rng()) & 0x80ff80ff;
+            break;
         }
       }
       u32 lists[14];
@@ -460,13 +588,16 @@ TEST(LaneOps, AllHostInstructionSetsAgree) {
         std::memcpy(rows, start, sizeof rows);
         std::memcpy(p, preds, sizeof p);
         sim::WarpRegs regs{rows, p};
-        tables[t]->entries[entry].fn(regs, in, lists, tables[t]->entries[entry].cls == sim::Class::kMma ? ~0u : mask);
+        tables[t]->entries[entry].fn(regs, in, lists,
+                                     tables[t]->entries[entry].cls == sim::Class::kMma ? ~0u : mask);
         if (t == 0) {
           std::memcpy(expected, rows, sizeof rows);
           std::memcpy(expected_preds, p, sizeof p);
         } else {
-          ASSERT_EQ(std::memcmp(expected, rows, sizeof rows), 0) << tables[t]->isa << ": " << tables[t]->entries[entry].pattern;
-          ASSERT_EQ(std::memcmp(expected_preds, p, sizeof p), 0) << tables[t]->isa << ": " << tables[t]->entries[entry].pattern;
+          ASSERT_EQ(std::memcmp(expected, rows, sizeof rows), 0)
+              << tables[t]->isa << ": " << tables[t]->entries[entry].pattern;
+          ASSERT_EQ(std::memcmp(expected_preds, p, sizeof p), 0)
+              << tables[t]->isa << ": " << tables[t]->entries[entry].pattern;
         }
       }
     }

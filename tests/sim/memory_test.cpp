@@ -1,10 +1,11 @@
 // Sparse device memory, and launches from several threads at once.
+#include "runtime/sim/memory.h"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <thread>
 
-#include "runtime/sim/memory.h"
 #include "support.h"
 
 namespace roofgen::sim_test {
@@ -25,8 +26,13 @@ TEST(Memory, AnInputIsFilledOnlyWhereItIsTouched) {
     fill(offset, out);
   });
   ASSERT_TRUE(input) << to_string(input.error());
-  ASSERT_EQ(bench.load(kernel_text(2, "ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[p1]; mov.u32 %r1,%tid.x; mul.wide.u32 %rd3,%r1,1;\n"
-                                      "shl.b64 %rd4,%rd3,37; add.s64 %rd5,%rd1,%rd4; ld.global.u8 %rs1,[%rd5+5]; add.s64 %rd6,%rd2,%rd3; st.global.u8 [%rd6],%rs1;")), "");
+  ASSERT_EQ(
+      bench.load(kernel_text(
+          2,
+          "ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[p1]; mov.u32 %r1,%tid.x; mul.wide.u32 %rd3,%r1,1;\n"
+          "shl.b64 %rd4,%rd3,37; add.s64 %rd5,%rd1,%rd4; ld.global.u8 %rs1,[%rd5+5]; add.s64 %rd6,%rd2,%rd3; "
+          "st.global.u8 [%rd6],%rs1;")),
+      "");
   DevicePtr out = bench.poisoned(32);
   RunResult r = bench.arg(*input).arg(out).run({1, 1, 1}, {32, 1, 1});
   ASSERT_TRUE(r.findings.empty()) << r.findings[0].message;
@@ -97,7 +103,8 @@ TEST(Memory, LaunchesFromManyThreadsAgree) {
     }
   };
   std::vector<Arg> inputs;
-  for (const char* name : {"q", "k", "v"}) inputs.push_back({name, true, bench.executor().allocate(bytes, name, values)->address, 8});
+  for (const char* name : {"q", "k", "v"})
+    inputs.push_back({name, true, bench.executor().allocate(bytes, name, values)->address, 8});
   constexpr int kThreads = 4;
   std::vector<std::vector<std::byte>> results(kThreads, std::vector<std::byte>(bytes));
   std::vector<Counts> counts(kThreads);
@@ -134,7 +141,12 @@ TEST(Memory, LaunchesFromManyThreadsAgree) {
 
 TEST(Memory, SelectedCtasOnly) {
   Bench bench;
-  ASSERT_EQ(bench.load(kernel_text(1, "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%ctaid.y; mov.u32 %r2,%ctaid.x; mad.lo.s32 %r3,%r1,10,%r2; mul.wide.u32 %rd2,%r3,4; add.s64 %rd3,%rd1,%rd2; st.global.u32 [%rd3],%r3;")), "");
+  ASSERT_EQ(
+      bench.load(kernel_text(
+          1,
+          "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%ctaid.y; mov.u32 %r2,%ctaid.x; mad.lo.s32 %r3,%r1,10,%r2; "
+          "mul.wide.u32 %rd2,%r3,4; add.s64 %rd3,%rd1,%rd2; st.global.u32 [%rd3],%r3;")),
+      "");
   DevicePtr out = bench.poisoned(400);
   RunOptions options;
   options.ctas = CtaSelection{{3, 17, 42}};

@@ -25,23 +25,28 @@ TEST(Parse, UnknownInstructionsAreNamedWithTheNearestKnownOne) {
 }
 
 TEST(Parse, OperandsMustFit) {
-  EXPECT_EQ(error_of("add.s32 %r1, %rd1, 2;"), "k.ptx:13: error: '%rd1' is a 64-bit register where 'add.s32' needs a 32-bit one");
+  EXPECT_EQ(error_of("add.s32 %r1, %rd1, 2;"),
+            "k.ptx:13: error: '%rd1' is a 64-bit register where 'add.s32' needs a 32-bit one");
   EXPECT_EQ(error_of("add.s32 %r1, 1;"), "k.ptx:13: error: 'add.s32' takes 3 operands, found 2");
   EXPECT_EQ(error_of("add.s32 %r64, 1, 2;"), "k.ptx:13: error: '%r64' is not declared");
   EXPECT_EQ(error_of("add.f32 %f1, %f2, 1;"), "k.ptx:13: error: 'add.f32' needs a floating-point constant");
   EXPECT_EQ(error_of("mov.u32 %r1, %tid.w;"), "k.ptx:13: error: unknown special register '%tid.w'");
   EXPECT_EQ(error_of("bra NOWHERE;"), "k.ptx:13: error: unknown label 'NOWHERE'");
-  EXPECT_EQ(error_of("mov.u32 %tid.x, 1;"), "k.ptx:13: error: '%tid.x' cannot take the 32-bit result of 'mov.u32'");
+  EXPECT_EQ(error_of("mov.u32 %tid.x, 1;"),
+            "k.ptx:13: error: '%tid.x' cannot take the 32-bit result of 'mov.u32'");
   EXPECT_EQ(error_of("@%r1 mov.u32 %r2, 1;"), "k.ptx:13: error: '%r1' is not a predicate");
   EXPECT_EQ(error_of("ld.param.u32 %r1, [nothing];"), "k.ptx:13: error: 'nothing' is not declared");
   EXPECT_EQ(error_of("L: L: bra L;"), "k.ptx:13: error: label 'L' is defined twice in one block");
-  EXPECT_EQ(error_of("cp.async.cg.shared.global [%r1], [%rd1], 8;"), "k.ptx:13: error: cp.async.cg cannot copy 8 bytes");
-  EXPECT_EQ(error_of("ld.global.v4.u64 {%rd1,%rd2,%rd3,%rd4}, [%rd1];").substr(0, 28), "k.ptx:13: error: unknown ins");
+  EXPECT_EQ(error_of("cp.async.cg.shared.global [%r1], [%rd1], 8;"),
+            "k.ptx:13: error: cp.async.cg cannot copy 8 bytes");
+  EXPECT_EQ(error_of("ld.global.v4.u64 {%rd1,%rd2,%rd3,%rd4}, [%rd1];").substr(0, 28),
+            "k.ptx:13: error: unknown ins");
 }
 
 TEST(Parse, SyntaxErrorsHaveTheirLine) {
   EXPECT_EQ(error_of("add.s32 %r1, 1, 2"), "k.ptx:14: error: expected ';', found 'ret'");
-  EXPECT_EQ(error_of("mov.u32 %r1, 99999999999999999999999;"), "k.ptx:13: error: malformed token '99999999999999999999999'");
+  EXPECT_EQ(error_of("mov.u32 %r1, 99999999999999999999999;"),
+            "k.ptx:13: error: malformed token '99999999999999999999999'");
   EXPECT_EQ(error_of("\n\nmov.u32 %r1, \"x"), "k.ptx:15: error: malformed token '\"x\nret;\n}\n'");
   EXPECT_EQ(error_of(".sreg .b32 x;"), "k.ptx:13: error: unsupported directive '.sreg'");
   Bench bench;
@@ -54,7 +59,8 @@ TEST(Parse, LimitsHold) {
   for (int i = 0; i < 1000; ++i) deep += "{";
   EXPECT_NE(error_of(deep).find("nested deeper than 64"), std::string::npos);
   EXPECT_NE(error_of(".reg .b32 %x<99999999999>;").find("over the limit"), std::string::npos);
-  EXPECT_NE(error_of("mov.u32 %r1, big;", ".shared .align 16 .b8 big[1073741824];\n").find("too large"), std::string::npos);
+  EXPECT_NE(error_of("mov.u32 %r1, big;", ".shared .align 16 .b8 big[1073741824];\n").find("too large"),
+            std::string::npos);
   EXPECT_NE(error_of("", ".global .b8 x[99999999999999];\n").find("limit"), std::string::npos);
   EXPECT_NE(error_of(".local .b8 x[900000];").find("512 KiB"), std::string::npos);
   std::string wide = "mov.b32 {";
@@ -66,7 +72,9 @@ TEST(Parse, LaunchesAreCheckedAgainstTheKernel) {
   Bench bench;
   Binary binary;
   binary.entry = "k";
-  binary.ptx = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p0)\n.maxntid 64, 1, 1\n{ ret; }\n";
+  binary.ptx =
+      ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p0)\n.maxntid 64, 1, "
+      "1\n{ ret; }\n";
   auto module = bench.executor().load(binary);
   ASSERT_TRUE(module) << to_string(module.error());
   Launch launch;
@@ -103,17 +111,27 @@ TEST(Parse, MutatedKernelsNeverCrash) {
     state = state * 6364136223846793005ull + 1442695040888963407ull;
     return (state >> 33) % n;
   };
-  const char* extremes[] = {"0", "-1", "4294967295", "18446744073709551615", "0x7fffffff", "1073741824", "{", "}", "%r1", "_", "[%rd1]", "0f7FC00000"};
+  const char* extremes[] = {"0",          "-1",         "4294967295", "18446744073709551615",
+                            "0x7fffffff", "1073741824", "{",          "}",
+                            "%r1",        "_",          "[%rd1]",     "0f7FC00000"};
   for (const std::string& seed : fuzz_corpus()) {
     for (int i = 0; i < 400; ++i) {
       std::string text = seed;
       for (uint64_t edits = 1 + random(4); edits-- && !text.empty();) {
         size_t at = random(text.size());
         switch (random(5)) {
-          case 0: text[at] = static_cast<char>(random(256)); break;
-          case 1: text.erase(at, random(20)); break;
-          case 2: text.insert(at, extremes[random(12)]); break;
-          case 3: text.insert(at, text.substr(random(text.size()), random(60))); break;
+          case 0:
+            text[at] = static_cast<char>(random(256));
+            break;
+          case 1:
+            text.erase(at, random(20));
+            break;
+          case 2:
+            text.insert(at, extremes[random(12)]);
+            break;
+          case 3:
+            text.insert(at, text.substr(random(text.size()), random(60)));
+            break;
           default: {
             size_t digit = text.find_first_of("0123456789", at);
             if (digit != std::string::npos) text.replace(digit, 1, extremes[random(6)]);

@@ -23,7 +23,8 @@ std::string kernel_text(int params, const std::string& body, const std::string& 
   std::ostringstream out;
   out << ".version 9.0\n.target sm_90\n.address_size 64\n" << head << "\n.visible .entry k(";
   for (int i = 0; i < params; ++i) out << (i ? ", " : "") << ".param .u64 p" << i;
-  out << ")\n{\n.reg .b32 %r<64>;\n.reg .b64 %rd<64>;\n.reg .f32 %f<64>;\n.reg .f64 %fd<32>;\n.reg .b16 %rs<32>;\n"
+  out << ")\n{\n.reg .b32 %r<64>;\n.reg .b64 %rd<64>;\n.reg .f32 %f<64>;\n.reg .f64 %fd<32>;\n.reg .b16 "
+         "%rs<32>;\n"
       << ".reg .pred %p<32>;\n"
       << body << "\nret;\n}\n";
   return out.str();

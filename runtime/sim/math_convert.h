@@ -1,0 +1,165 @@
+// Conversions for one lane; see math.h for the rules. No include guard: lanes.inc includes it once
+// per host instruction set, after math.h.
+
+/// Integer to integer of another width: the low bits, extended by the destination's signedness.
+template <class D, class S>
+FN D cvt_int(S a) {
+  return D(a);
+}
+template <class D, class S>
+FN D cvt_int_sat(S a) {
+  constexpr s64 low = D(-1) < D(0) ? -(s64(1) << (sizeof(D) * 8 - 1)) : 0;
+  constexpr u64 high = D(-1) < D(0) ? (u64(1) << (sizeof(D) * 8 - 1)) - 1 : low_of_width(sizeof(D) * 8);
+  if (S(-1) < S(0) && s64(a) < low) return D(low);
+  if (!(S(-1) < S(0) && s64(a) < 0) && u64(a) > high) return D(high);
+  return D(a);
+}
+template <Round R, class T>
+FN T round_int(T x) {
+  T big = sizeof(T) == 4 ? T(8388608.0) : T(4503599627370496.0);
+  bool integral = !(x < big && x > -big);
+  T safe = integral ? T(0) : x;
+  T t = T(s64(safe));  // toward zero
+  T r = t;
+  T frac = safe - t;
+  if (R == Round::kDown) r = frac < T(0) ? t - T(1) : t;
+  if (R == Round::kUp) r = frac > T(0) ? t + T(1) : t;
+  if (R == Round::kNearest) {
+    bool odd = s64(t) & 1;
+    r = frac > T(0.5) || (frac == T(0.5) && odd) ? t + T(1) : r;
+    r = frac < T(-0.5) || (frac == T(-0.5) && odd) ? t - T(1) : r;
+  }
+  r = r == T(0) ? (sign_bit(x) ? T(-0.0) : T(0.0)) : r;
+  return integral ? x : r;
+}
+template <Round R>
+FN float cvt_round_f32(float x) {
+  return canon(round_int<R>(x));
+}
+template <Round R>
+FN float cvt_round_f32_ftz(float x) {
+  return canon(round_int<R>(flush(x)));
+}
+template <Round R>
+FN double cvt_round_f64(double x) {
+  return canon(round_int<R>(x));
+}
+/// Float to integer clamps to the destination's range; NaN becomes 0.
+template <class D, Round R, class S>
+FN D cvt_to_int(S x) {
+  S r = round_int<R>(x);
+  constexpr S top = S(u64(1) << (sizeof(D) * 8 - 1)) * (D(-1) < D(0) ? S(1) : S(2));
+  constexpr S bottom = D(-1) < D(0) ? -top : S(0);
+  constexpr D low = D(-1) < D(0) ? D(u64(1) << (sizeof(D) * 8 - 1)) : D(0);
+  if (r != r) return D(0);
+  if (r >= top) return D(~low);
+  if (r <= bottom) return low;
+  return D(r);
+}
+template <class D, Round R>
+FN D cvt_f32_int(float x) {
+  return cvt_to_int<D, R>(x);
+}
+template <class D, Round R>
+FN D cvt_f32_int_ftz(float x) {
+  return cvt_to_int<D, R>(flush(x));
+}
+template <class D, Round R>
+FN D cvt_f64_int(double x) {
+  return cvt_to_int<D, R>(x);
+}
+template <class D, Round R>
+FN D cvt_f16_int(u16 x) {
+  return cvt_to_int<D, R>(half_to_float(x));
+}
+template <class D, Round R>
+FN D cvt_bf16_int(u16 x) {
+  return cvt_to_int<D, R>(bf16_to_float(x));
+}
+template <class S>
+FN float cvt_int_f32(S a) {
+  return float(a);
+}
+template <class S>
+FN double cvt_int_f64(S a) {
+  return double(a);
+}
+/// Odd-rounded double of a 64-bit integer, so that the next rounding is the only one.
+template <class S>
+FN double int_odd(S a) {
+  bool negative = S(-1) < S(0) && s64(a) < 0;
+  u64 m = negative ? 0 - u64(s64(a)) : u64(a);
+  u64 kept = m >> 53 ? (m & ~u64{0x7ff}) | ((m & 0x7ff) ? 0x800 : 0) : m;
+  double d = double(kept);
+  return negative ? -d : d;
+}
+template <Round R, class S>
+FN float cvt_int_f32_dir(S a) {
+  return narrow<R>(int_odd(a));
+}
+template <class F, class S>
+FN u16 cvt_int_half(S a) {
+  return round_to<F>(int_odd(a));
+}
+FN double cvt_f64_f32(float a) { return canon(double(a)); }
+FN double cvt_f64_f32_ftz(float a) { return canon(double(flush(a))); }
+template <Round R>
+FN float cvt_f32_f64(double a) {
+  return canon(narrow<R>(a));
+}
+template <Round R>
+FN float cvt_f32_f64_ftz(double a) {
+  return flush(canon(narrow<R>(a)));
+}
+template <class F>
+FN float cvt_half_f32(u16 a) {
+  return canon(F::load(a));
+}
+template <class F>
+FN float cvt_half_f32_ftz(u16 a) {
+  return flush(canon(F::load(a)));
+}
+template <class F>
+FN double cvt_half_f64(u16 a) {
+  return canon(double(F::load(a)));
+}
+template <class F>
+FN u16 cvt_f64_half(double a) {
+  return round_to<F>(a);
+}
+template <u16 (*F)(float)>
+FN u16 cvt_f32_half(float a) {
+  return F(a);
+}
+template <u16 (*F)(float)>
+FN u16 cvt_f32_half_ftz(float a) {
+  return F(flush(a));
+}
+template <u16 (*F)(float)>
+FN u16 cvt_f32_half_relu(float a) {
+  return F(a < 0.0f ? 0.0f : a);
+}
+template <u16 (*F)(float)>
+FN u16 cvt_f32_half_sat(float a) {
+  return F(saturate(a));
+}
+/// cvt.rn.bf16x2.f32 d, a, b: a goes to the high half.
+template <u16 (*F)(float)>
+FN u32 cvt_f32_pair(float a, float b) {
+  return u32(F(a)) << 16 | F(b);
+}
+template <u16 (*F)(float)>
+FN u32 cvt_f32_pair_relu(float a, float b) {
+  return u32(F(a < 0.0f ? 0.0f : a)) << 16 | F(b < 0.0f ? 0.0f : b);
+}
+FN float cvt_sat_f32(float a) { return saturate(a); }
+FN float cvt_f32_f32_ftz(float a) { return flush(canon(a)); }
+/// tf32 keeps 10 mantissa bits: rna rounds half away from zero, rn to even.
+FN u32 cvt_rna_tf32(float a) {
+  u32 u = bits_of(a);
+  return (u & 0x7f800000u) == 0x7f800000u ? bits_of(canon(a)) : (u + 0x1000u) & ~0x1fffu;
+}
+FN u32 cvt_rn_tf32(float a) {
+  u32 u = bits_of(a);
+  return (u & 0x7f800000u) == 0x7f800000u ? bits_of(canon(a)) : (u + 0xfffu + (u >> 13 & 1)) & ~0x1fffu;
+}
