@@ -4,6 +4,20 @@
 #include "runtime/sim/decoder.h"
 
 namespace roofgen::sim {
+namespace {
+
+/// Instructions that only advise the caches.
+bool is_hint(std::string_view name) {
+  for (const char* hint :
+       {"prefetch.L1", "prefetch.L2", "prefetch.global.L1", "prefetch.global.L2", "prefetch.local.L1",
+        "prefetch.local.L2", "prefetch.global.L2::evict_last", "prefetch.global.L2::evict_normal",
+        "prefetchu.L1", "discard.L2", "discard.global.L2", "applypriority.L2::evict_normal",
+        "applypriority.global.L2::evict_normal"})
+    if (name == hint) return true;
+  return false;
+}
+
+}  // namespace
 
 void Decoder::branch(const PtxStmt& stmt, Modifiers& m) {
   m.take("uni");
@@ -222,8 +236,8 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
     kernel_.code.back().sub = 1;
   } else if (stmt.name == "nanosleep.u32") {
     plain(Kind::kNop, 1, 1);
-  } else if (base == "prefetch" || base == "prefetchu" || base == "discard" || base == "applypriority") {
-    plain(Kind::kNop, 1, 2);  // hints: no value changes and no sector is counted
+  } else if (is_hint(stmt.name)) {
+    plain(Kind::kNop, 1, 2);  // no value changes and no sector is counted
   } else {
     return false;
   }

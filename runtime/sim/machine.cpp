@@ -202,9 +202,7 @@ void Machine::safe_point() {
 void Machine::run_cta(uint64_t cta, uint32_t ordinal, std::vector<Finding>& findings) {
   begin_cta(cta);
   writer_ = state_.first_writer + ordinal;
-  std::shared_lock lock(state_.memory.in_use(), std::defer_lock);
-  state_.memory.in_use().lock_shared();
-  lock = std::shared_lock(state_.memory.in_use(), std::adopt_lock);
+  std::shared_lock lock(state_.memory.in_use());  // given up for moments in safe_point
   for (;;) {
     bool ran = false, all_finished = true;
     for (Warp& w : warps_) {

@@ -12,7 +12,7 @@ namespace roofgen::sim {
 inline constexpr size_t kMaxPtxBytes = size_t{64} << 20;
 inline constexpr size_t kMaxStatements = size_t{4} << 20;
 inline constexpr int kMaxNesting = 64;
-inline constexpr uint64_t kMaxVarBytes = uint64_t{1} << 30;
+inline constexpr uint64_t kMaxVarBytes = uint64_t{64} << 20;
 inline constexpr uint64_t kMaxRegisterIndex = uint64_t{1} << 30;
 
 /// `text` must outlive the result. Errors name `file` and the PTX line.

@@ -21,6 +21,8 @@ TEST(Parse, UnknownInstructionsAreNamedWithTheNearestKnownOne) {
   EXPECT_NE(error_of("add.rn.s32 %r1, 1, 2;"), "");
   EXPECT_NE(error_of("mma.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 {%f1},{%r1},{%r1},{%f1};"), "");
   EXPECT_NE(error_of("wgmma.fence.sync.aligned;"), "");
+  EXPECT_NE(error_of("prefetch.global.L7 [%rd1];"), "");
+  EXPECT_EQ(error_of("prefetch.global.L2 [%rd1];"), "");
   EXPECT_NE(error_of("pack.b32.b16 %r1, %rs1, %rs2;"), "");
 }
 
@@ -59,7 +61,7 @@ TEST(Parse, LimitsHold) {
   for (int i = 0; i < 1000; ++i) deep += "{";
   EXPECT_NE(error_of(deep).find("nested deeper than 64"), std::string::npos);
   EXPECT_NE(error_of(".reg .b32 %x<99999999999>;").find("over the limit"), std::string::npos);
-  EXPECT_NE(error_of("mov.u32 %r1, big;", ".shared .align 16 .b8 big[1073741824];\n").find("too large"),
+  EXPECT_NE(error_of("mov.u32 %r1, big;", ".shared .align 16 .b8 big[50000000];\n").find("too large"),
             std::string::npos);
   EXPECT_NE(error_of("", ".global .b8 x[99999999999999];\n").find("limit"), std::string::npos);
   EXPECT_NE(error_of(".local .b8 x[900000];").find("512 KiB"), std::string::npos);
