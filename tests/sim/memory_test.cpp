@@ -6,6 +6,9 @@
 #include <atomic>
 #include <thread>
 
+#include "runtime/sim/decode.h"
+#include "runtime/sim/machine.h"
+#include "runtime/sim/ptx_parser.h"
 #include "support.h"
 
 namespace roofgen::sim_test {
@@ -137,6 +140,57 @@ TEST(Memory, LaunchesFromManyThreadsAgree) {
     ASSERT_EQ(traces[t].size(), 3u);
     EXPECT_EQ(traces[t][1].size(), traces[0][1].size());
   }
+}
+
+/// Three launches at once over inputs far larger than what may stay resident.
+TEST(Memory, LaunchesSurviveEviction) {
+  std::string text = fixture("flash.ptx");
+  auto ptx = sim::parse_ptx(text, "flash.ptx");
+  ASSERT_TRUE(ptx);
+  auto no_variables = [](const sim::PtxVar&) -> Result<uint64_t> { return Error{Exit::kFailed, "none", {}}; };
+  auto kernel =
+      sim::decode_kernel(*ptx, ptx->functions[0], sim::OpcodeTable::host(), no_variables, "flash.ptx");
+  ASSERT_TRUE(kernel) << to_string(kernel.error());
+  constexpr uint32_t kRows = 256;
+  constexpr uint64_t kBytes = uint64_t{kRows} * 64 * 2;
+  auto run = [&](uint64_t cap, int threads) {
+    sim::DeviceMemory memory(cap);
+    EXPECT_TRUE(memory.initialise());
+    std::vector<uint64_t> inputs;
+    for (const char* name : {"q", "k", "v"})
+      inputs.push_back(*memory.allocate(kBytes, name, [](uint64_t offset, std::span<std::byte> out) {
+        fill(offset, out);
+        for (size_t i = 1; i < out.size(); i += 2)
+          out[i] = (out[i] & std::byte{0x83}) | std::byte{0x3c};  // bf16 around 1
+      }));
+    std::vector<std::vector<std::byte>> results(static_cast<size_t>(threads), std::vector<std::byte>(kBytes));
+    std::vector<std::thread> pool;
+    for (auto& result : results)
+      pool.emplace_back([&] {
+        uint64_t out = *memory.allocate(kBytes, "o", nullptr);
+        Launch launch;
+        launch.grid = {4, 1, 1};
+        launch.block = {128, 1, 1};
+        launch.smem_bytes = 40960;
+        sim::LaunchState state{*kernel, launch, {}, memory, memory.buffers(), memory.take_writer_ids(4),
+                               4,       1 << 30};
+        state.params.resize(48);
+        for (size_t i = 0; i < 3; ++i) std::memcpy(state.params.data() + 8 * i, &inputs[i], 8);
+        std::memcpy(state.params.data() + 24, &out, 8);
+        const uint32_t scalars[] = {1, kRows, kRows, 0x3e38aa3b};
+        std::memcpy(state.params.data() + 32, scalars, sizeof scalars);
+        sim::Counter counter(*kernel);
+        sim::Machine machine(state, counter, sim::host_lanes());
+        std::vector<Finding> findings;
+        for (uint32_t cta = 0; cta < 4; ++cta) machine.run_cta(cta, cta, findings);
+        for (const Finding& f : findings) ADD_FAILURE() << f.message;
+        EXPECT_TRUE(memory.read(out, result, nullptr));
+      });
+    for (auto& t : pool) t.join();
+    return results;
+  };
+  auto plenty = run(sim::kDefaultFilledCap, 1);
+  for (const auto& tight : run(100, 3)) EXPECT_EQ(tight, plenty[0]);
 }
 
 TEST(Memory, SelectedCtasOnly) {
