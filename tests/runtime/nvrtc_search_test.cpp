@@ -51,6 +51,8 @@ TEST(NvrtcSearch, RecordsEverythingTried) {
 TEST(NvrtcSearch, PrivatePrefixAboveTheProgramWins) {
   if (!nvrtc_info().found) GTEST_SKIP() << "NVRTC not found";
   TempDir dir;
+  fs::create_directories(dir / "toolkit/lib64");
+  write_text(dir / "toolkit/lib64/libnvrtc.so.13", "not a library");
   for (const char* layout : {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib", "lib64"}) {
     fs::path lib = fs::path(dir / "build/nvrtc") / layout;
     fs::create_directories(lib);
@@ -58,11 +60,12 @@ TEST(NvrtcSearch, PrivatePrefixAboveTheProgramWins) {
     NvrtcSearch search = nvrtc_search_from_environment();
     search.chosen.clear();
     search.executable_dir = dir / "build/tests/runtime";
+    search.toolkits = {dir / "toolkit"};
     NvrtcInfo info;
     EXPECT_TRUE(find_nvrtc(search, &info));
     // The loader may give back the name it knew the library by first, so only the choice is checked.
     EXPECT_TRUE(info.found) << layout;
-    EXPECT_FALSE(mentions(info.searched, "cuda"));
+    EXPECT_FALSE(mentions(info.searched, "toolkit")) << "tried before, and recorded as not a library";
     fs::remove_all(dir / "build");
   }
 }
