@@ -179,7 +179,7 @@ FN double nearest_small(double x) { return (x + 6755399441055744.0) - 6755399441
 /// 2^x. The polynomial is the Taylor series of exp(f ln 2) to degree 7 on [-1/2, 1/2]: truncation
 /// below 2^-27, rounding about one ulp. PTX allows 2 ulp (2^-22 relative in older ISA texts).
 FN float ex2_full(float x) {
-  float clamped = x > 129.0f ? 129.0f : (x < -160.0f ? -160.0f : x);
+  float clamped = x < 129.0f ? (x > -160.0f ? x : -160.0f) : 129.0f;  // NaN becomes 129
   float n = nearest_small(clamped);
   float f = clamped - n;
   float p = 1.5252734e-5f;
@@ -208,7 +208,7 @@ FN double exp2_double(double x) {
 }
 FN float tanh_approx(float x) {
   double a = double(fabs32(x));
-  a = a > 20.0 ? 20.0 : a;
+  a = a < 20.0 ? a : 20.0;
   double e = exp2_double(a * -2.8853900817779268);
   float r = float((1.0 - e) / (1.0 + e));
   return x != x ? canon(x) : copysign32(x, r);
@@ -243,7 +243,7 @@ FN float lg2_ftz(float x) { return lg2(flush(x)); }
 template <int Quarter>
 FN float sine(float x) {
   double d = double(x);
-  d = d > 1e15 ? 1e15 : (d < -1e15 ? -1e15 : d);
+  d = d < 1e15 ? (d > -1e15 ? d : -1e15) : 1e15;
   double n = nearest_small(d * 0.6366197723675814);
   double r = (d - n * 1.5707963267948966) - n * 6.123233995736766e-17;
   s64 quadrant = (s64(n) + Quarter) & 3;
