@@ -134,4 +134,12 @@ Result<void> write_file(const std::string& path, std::string_view text) {
 
 }  // namespace roofgen::cli
 
-int main(int argc, char** argv) { return roofgen::cli::run(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return roofgen::cli::run(argc, argv);
+  } catch (const std::exception& e) {
+    // Writing to a full or closed output lands here (fmt throws), and what no module foresaw.
+    std::fprintf(stderr, "roofgen: error: %s\n", e.what());
+    return static_cast<int>(roofgen::Exit::kFailed);
+  }
+}

@@ -103,8 +103,14 @@ Result<Workbench> make_workbench(const Session& session, const ProblemFlags& fla
   ROOFGEN_TRY(bench.executor, make_sim_executor());
   if (run.executor != "sim") {
     auto gpu = make_cuda_executor();
-    if (gpu) bench.gpu = std::move(*gpu);
-    else if (run.executor == "cuda") return std::move(gpu).error();
+    if (!gpu && run.executor == "cuda") return std::move(gpu).error();
+    if (gpu && (*gpu)->info().arch != options.arch) {
+      const std::string why = fmt::format("{} is {}, kernels are compiled for {}", (*gpu)->info().device_name, (*gpu)->info().arch, options.arch);
+      if (run.executor == "cuda") return Error{Exit::kUnavailable, why + "; choose a --device or --arch that matches"};
+      warn(why + "; going on with the simulator alone");
+    } else if (gpu) {
+      bench.gpu = std::move(*gpu);
+    }
   }
   if (!run.no_store && !data_home().empty()) {
     auto store = Store::open(data_home() + "/evaluations.sqlite", warn);

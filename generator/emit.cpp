@@ -57,8 +57,12 @@ Result<GridExpression> grid_dimension(const EmittedKernel& k, const Problem& pro
           continue;
         }
         if (problem.dims.count(word)) {
-          out.needs.insert(word);
-          code += word;
+          // A kernel argument that carries this size is used for the grid as well, so they cannot differ.
+          std::string carrier = word;
+          for (const Stage::ArgSpec& arg : k.stage->args)
+            if (arg.value && arg.value->text() == word) carrier = arg.name;
+          if (carrier == word) out.needs.insert(word);
+          code += carrier;
         } else if (word == "ceil_div" || word.empty() || std::isdigit(static_cast<unsigned char>(word[0]))) {
           code += word == "ceil_div" ? "roofgen_ceil_div" : word;
         } else {

@@ -111,6 +111,7 @@ Result<Launch> make_launch(const Stage& stage, const Legal& legal) {
     ROOFGEN_TRY(axis.extent, spec.extent.eval_int(legal.scope));
     ROOFGEN_TRY(axis.step, spec.step.eval_int(legal.scope));
     ROOFGEN_CHECK(dimension(axis.extent, "grid axis"));
+    ROOFGEN_CHECK(dimension(axis.step, "step of a grid axis"));
     extent[spec.dim] *= static_cast<uint64_t>(axis.extent);
     launch.axes.push_back(std::move(axis));
   }
@@ -123,6 +124,8 @@ Result<Launch> make_launch(const Stage& stage, const Legal& legal) {
   ROOFGEN_TRY(int64_t block, stage.block.eval_int(legal.scope));
   ROOFGEN_TRY(launch.block.x, dimension(block, "block"));
   ROOFGEN_TRY(int64_t smem, stage.smem.eval_int(legal.scope));
+  if (smem < 0 || smem > std::numeric_limits<int32_t>::max())
+    return Error{Exit::kFailed, fmt::format("shared memory is {} bytes; 0 to 2^31-1 was expected", smem)};
   launch.smem_bytes = static_cast<uint32_t>(smem);
   for (const Stage::ArgSpec& spec : stage.args) {
     Arg arg{spec.name, spec.type == "ptr", 0, spec.type == "i32" || spec.type == "f32" ? 4u : 8u};

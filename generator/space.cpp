@@ -106,6 +106,8 @@ class SpaceReader {
     ROOFGEN_TRY(s.template_name, string(j, "template"));
     ROOFGEN_TRY(s.entry, string(j, "entry"));
     ROOFGEN_TRY(s.output, string(j, "output"));
+    for (const char* list : {"params", "derived", "constraints", "grid", "args"})
+      if (j.contains(list) && !j[list].is_array()) return bad(fmt::format("\"{}\" must be a list", list), list);
     std::set<std::string> names;
     for (const Json& p : j.value("params", Json::array())) {
       ROOFGEN_TRY(Param parsed, param(p));
@@ -120,7 +122,8 @@ class SpaceReader {
     }
     const Json grid = j.value("grid", Json::array());
     if (grid.empty() || grid.size() > 3) return bad("\"grid\" needs one to three dimensions", "grid");
-    for (size_t dim = 0; dim < grid.size(); ++dim)
+    for (size_t dim = 0; dim < grid.size(); ++dim) {
+      if (!grid[dim].is_array()) return bad("a grid dimension is a list of axes", "grid");
       for (const Json& a : grid[dim]) {
         ROOFGEN_CHECK(only(a, {"axis", "extent", "step", "reverse"}));
         Stage::AxisSpec axis;
@@ -128,9 +131,13 @@ class SpaceReader {
         ROOFGEN_TRY(axis.name, string(a, "axis"));
         ROOFGEN_TRY(axis.extent, expression(a, "extent"));
         ROOFGEN_TRY(axis.step, a.contains("step") ? expression(a, "step") : expr::Expr::parse("1"));
-        axis.reverse = a.value("reverse", false);
+        if (a.contains("reverse")) {
+          if (!a["reverse"].is_boolean()) return bad("\"reverse\" must be true or false", "reverse");
+          axis.reverse = a["reverse"].get<bool>();
+        }
         s.axes.push_back(std::move(axis));
       }
+    }
     ROOFGEN_TRY(s.block, expression(j, "block"));
     ROOFGEN_TRY(s.smem, expression(j, "smem"));
     for (const Json& a : j.value("args", Json::array())) {
@@ -149,7 +156,12 @@ class SpaceReader {
       s.args.push_back(std::move(arg));
     }
     const Json work = j.value("work", Json::object());
+    if (!work.is_object()) return bad("\"work\" must be an object of formulas", "work");
+    static const std::set<std::string> kWork = {"mma_flops",      "exps",       "l2_read_bytes", "l2_write_bytes",
+                                                "dram_bytes",     "smem_wavefronts", "issue_slots", "registers",
+                                                "ctas",           "async_waits", "async_distance"};
     for (const auto& [key, value] : work.items()) {
+      if (!kWork.count(key)) return bad(fmt::format("unknown work formula \"{}\"", key), key);
       if (!value.is_string()) return bad("a work formula is a string", key);
       ROOFGEN_TRY(expr::Expr e, parse(value.get<std::string>()));
       s.work.emplace_back(key, std::move(e));

@@ -24,6 +24,8 @@ void for_each_count(Counts& c, F f) {
 
 }  // namespace
 
+const char* const kEvaluationVersion = ROOFGEN_EVALUATION_VERSION;
+
 std::string to_payload(const Evaluation& e) {
   Json counts = Json::object();
   Counts c = e.counts;
@@ -39,6 +41,8 @@ std::string to_payload(const Evaluation& e) {
               {"scale", e.scale},
               {"exact", e.exact},
               {"unique_bytes", e.unique_bytes},
+              {"temporary_bytes", e.temporary_bytes},
+              {"tensor_bytes", e.tensor_bytes},
               {"l2_miss_ratio", e.l2_miss_ratio},
               {"verification",
                {{"passed", v.passed},
@@ -60,6 +64,8 @@ std::optional<Evaluation> from_payload(const std::string& text) {
     e.scale = j.at("scale").get<double>();
     e.exact = j.at("exact").get<bool>();
     e.unique_bytes = j.at("unique_bytes").get<double>();
+    e.temporary_bytes = j.at("temporary_bytes").get<double>();
+    e.tensor_bytes = j.at("tensor_bytes").get<double>();
     if (!j.at("measured_ns").is_null()) e.measured_ns = j.at("measured_ns").get<double>();
     e.l2_miss_ratio = j.at("l2_miss_ratio").get<double>();
     const Json& v = j.at("verification");

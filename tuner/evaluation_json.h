@@ -8,8 +8,9 @@
 
 namespace roofgen {
 
-/// Changes whenever the simulator, the checks or the payload change what a row means.
-inline constexpr const char* kEvaluationVersion = "2";
+/// Digest of the sources that shape a row: simulator, references, verification, payload
+/// (tuner/CMakeLists.txt). A changed checker never trusts an old row.
+extern const char* const kEvaluationVersion;
 
 std::string to_payload(const Evaluation& evaluation);
 /// nullopt when the text is not a payload of this version: the row is then evaluated again.

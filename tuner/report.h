@@ -26,6 +26,8 @@ struct KernelReport {
   Work work;                    ///< of the whole launch
   bool work_exact = true;       ///< scaled from every CTA of the reduced problem, not from slices
   Counts counts;                ///< of the CTAs that were counted
+  double exps = 0;              ///< ex2 executed by active lanes
+  double compulsory_bytes = 0;  ///< distinct bytes of the launch, each counted once
   double flops = 0;             ///< MMA FLOPs executed, masked parts of diagonal tiles included
   double arithmetic_intensity = 0;  ///< flops / DRAM bytes
   KernelTime time;
@@ -48,11 +50,21 @@ struct VariantReport {
   double arithmetic_intensity() const { return dram_bytes > 0 ? flops / dram_bytes : 0; }
 };
 
+/// One side of the comparison: the best variant of its kind. Registers are the most of any kernel,
+/// occupancy the least, the rest sums.
+struct Side {
+  double seconds = 0, dram_bytes = 0, l2_bytes = 0, arithmetic_intensity = 0, occupancy = 1;
+  int registers = 0;
+  int64_t spill_bytes = 0;
+  size_t launches = 0;
+};
+
 struct FusionVerdict {
   std::string decision;  ///< "fuse", "separate", "undecided", "fused only", "separate only", "none"
   std::string reason;    ///< one sentence
   double speedup = 0;    ///< unfused time / fused time; 0 when only one can run
   double band = 0;       ///< relative error band of `speedup`
+  std::optional<Side> fused, unfused;  ///< absent when none of that kind is verified
 };
 
 struct TuneReport {

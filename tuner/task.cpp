@@ -9,17 +9,13 @@ namespace {
 /// Times of the model closer than this are one time; the cheaper kernel is taken.
 constexpr double kTie = 0.01;
 
-/// Bytes of temporaries that stay in L2 between kernels and that this stage touches.
-double l2_resident(const ReportContext& context, const Task& task) {
+/// Whether a variant's temporaries together fit the usable L2, and this stage touches one.
+bool temporaries_in_l2(const ReportContext& context, const Task& task) {
   auto temps = temporaries(*task.candidate.variant, context.problem_scope);
-  if (!temps) return 0;
-  double all = 0, touched = 0;
-  for (const Buffer& b : *temps) {
-    all += static_cast<double>(b.bytes);
-    for (const Arg& arg : task.launch.args)
-      if (arg.is_buffer && arg.name == b.name) touched += static_cast<double>(b.bytes);
-  }
-  return all > 0 && all <= kL2Usable * context.device.at("l2_bytes") ? touched : 0;
+  if (!temps || task.evaluation->temporary_bytes == 0) return false;
+  double all = 0;
+  for (const Buffer& b : *temps) all += static_cast<double>(b.bytes);
+  return all <= kL2Usable * context.device.at("l2_bytes");
 }
 
 }  // namespace
@@ -37,11 +33,12 @@ KernelReport kernel_report(const ReportContext& context, const Task& task) {
   k.threads = static_cast<int>(task.launch.block.count());
   k.advisories = b.advisories;
   k.occupancy = task.occupancy;
-  const double resident = l2_resident(context, task);
-  k.intermediate_in_l2 = resident > 0;
-  k.work = work_from_counts(e, task.launch, resident);
+  k.intermediate_in_l2 = temporaries_in_l2(context, task);
+  k.work = work_from_counts(e, task.launch, k.intermediate_in_l2);
   k.work_exact = e.exact;
   k.counts = e.counts;
+  k.exps = static_cast<double>(e.counts.exps) * e.scale;
+  k.compulsory_bytes = e.unique_bytes;
   k.flops = k.work.mma_flops;
   k.arithmetic_intensity = k.work.dram_bytes > 0 ? k.flops / k.work.dram_bytes : 0;
   k.time = estimate(context.device, k.work, context.dtype, task.occupancy);

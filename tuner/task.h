@@ -18,7 +18,6 @@ struct Task {
   Program program;
   Launch launch;  ///< of the real problem
   Occupancy occupancy;
-  bool compiled = false;
   std::optional<Evaluation> evaluation;
 };
 

@@ -128,8 +128,8 @@ class Tuner {
       names.push_back(b.name);
     }
     if (total + temporary > context_.device.at("memory_bytes")) {
-      unavailable("memory", fmt::format("{} need {} of device memory, {} has {}", temporary > 0 ? fmt::format("{}", fmt::join(names, " and ")) : "its tensors",
-                                        bytes_text(temporary > 0 ? temporary : total), context_.device.name,
+      unavailable("memory", fmt::format("{} need {} of device memory, {} has {}", temporary > 0 ? fmt::format("its tensors with {}", fmt::join(names, " and ")) : "its tensors",
+                                        bytes_text(total + temporary), context_.device.name,
                                         bytes_text(context_.device.at("memory_bytes"))));
       return {};
     }
@@ -257,6 +257,13 @@ class Tuner {
   }
   Verifier& verifier(const Variant& v) { return *verifiers(v).sim; }
 
+  /// A GPU that cannot run a kernel at all (lost, out of memory, a fault) is left alone from then on;
+  /// what the simulator found stays. Called with gpu_mutex_ held.
+  void lose_gpu(const Error& error) {
+    gpu_lost_ = true;
+    if (options_.warn) options_.warn("the GPU is not used any more: " + error.message);
+  }
+
   /// The simulator checks and counts; what passes there must pass on the GPU too, one at a time.
   Result<Evaluation> evaluate(Verifiers& on, const Task& task) {
     ROOFGEN_TRY(Evaluation out, on.sim->evaluate(task.candidate, task.occupancy));
@@ -270,7 +277,13 @@ class Tuner {
     }
     if (!on.gpu || !out.verification.passed) return out;
     const std::lock_guard lock(gpu_mutex_);
-    ROOFGEN_TRY(Evaluation real, on.gpu->evaluate(task.candidate, task.occupancy));
+    if (gpu_lost_) return out;
+    auto on_gpu = on.gpu->evaluate(task.candidate, task.occupancy);
+    if (!on_gpu) {
+      lose_gpu(on_gpu.error());
+      return out;
+    }
+    const Evaluation& real = *on_gpu;
     out.measured_ns = real.measured_ns;
     out.verification.rows_checked += real.verification.rows_checked;
     out.verification.error_over_tolerance = std::max(out.verification.error_over_tolerance, real.verification.error_over_tolerance);
@@ -348,7 +361,8 @@ class Tuner {
         for (Task& t : plan.tasks)
           if (t.evaluation && t.evaluation->verification.passed) {
             ROOFGEN_CHECK(ver.set_feeder(t.candidate));
-            if (context_.gpu) ROOFGEN_CHECK(verifiers(v).gpu->set_feeder(t.candidate));
+            if (const std::lock_guard lock(gpu_mutex_); context_.gpu && !gpu_lost_)
+              if (auto fed = verifiers(v).gpu->set_feeder(t.candidate); !fed) lose_gpu(fed.error());
             return true;
           }
     return false;
@@ -376,8 +390,14 @@ class Tuner {
                                                                 b.registers, task.launch.block.count(), task.launch.smem_bytes)});
       return false;
     }
-    task.compiled = true;
     return true;
+  }
+
+  static std::string launch_text(const Launch& launch) {
+    std::string out = fmt::format(" grid={}x{}x{} block={} smem={}", launch.grid.x, launch.grid.y, launch.grid.z, launch.block.count(), launch.smem_bytes);
+    for (const GridAxis& a : launch.axes) out += fmt::format(" {}.{}={}/{}{}", a.name, a.dim, a.extent, a.step, a.reverse ? "r" : "");
+    for (const Arg& a : launch.args) out += fmt::format(" {}:{}", a.name, a.bits);
+    return out;
   }
 
   /// A result depends on the binary, on what is run and checked, and on the few numbers of the
@@ -389,7 +409,9 @@ class Tuner {
     for (const auto& [name, v] : problem_.dims) slice += fmt::format(" {}={}", name, v);
     for (const auto& [name, v] : problem_.flags) slice += fmt::format(" {}={}", name, v);
     for (const auto& [name, v] : problem_.reals) slice += fmt::format(" {}={}", name, v);
-    slice += fmt::format(" smem={} block={}", task.launch.smem_bytes, task.launch.block.count());
+    slice += launch_text(task.launch) + " output=" + task.candidate.stage().output;
+    if (auto temps = temporaries(*task.candidate.variant, scope_))
+      for (const Buffer& b : *temps) slice += fmt::format(" {}={}", b.name, b.bytes);
     return {task.candidate.binary.digest, slice,
             fmt::format("{} evaluation {}{}", context_.executor.info().name, kEvaluationVersion,
                         context_.gpu ? " and " + context_.gpu->info().device_name : ""),
@@ -422,7 +444,8 @@ class Tuner {
         return;
       }
       task.evaluation = std::move(*evaluated);
-      if (task.evaluation->exact) simulated_now_.insert(task.candidate.binary.digest);
+      const Verification& ran = task.evaluation->verification;
+      if (ran.ctas_run > 0 && ran.ctas_run == ran.ctas_total) simulated_now_.insert(task.candidate.binary.digest);
       if (context_.store) context_.store->put(key, to_payload(*task.evaluation));
       conclude(task);
     });
@@ -497,12 +520,31 @@ class Tuner {
     if (!v.verified) reject({Schedule{v.name, "", {}}, "verify", "the winners together: " + v.verification.failure});
   }
 
+  /// Each winner was verified against the reference of the whole problem with the default stages
+  /// before it. The winners together are run once more, unless nothing else ran in this call (only
+  /// device data changed) or it was interrupted: then their own verifications stand.
   Verification chain_verification(const std::vector<const Task*>& winners, const std::vector<Candidate>& chain) {
     StoreKey key = key_of(*winners[0]);
-    for (size_t i = 1; i < winners.size(); ++i) key.binary += "+" + winners[i]->candidate.binary.digest;
+    for (size_t i = 1; i < winners.size(); ++i) {
+      const StoreKey next = key_of(*winners[i]);
+      key.binary += "+" + next.binary;
+      key.slice += " + " + next.slice;
+    }
     if (context_.store)
       if (auto payload = context_.store->lookup(key))
         if (auto e = from_payload(*payload)) return e->verification;
+    if (simulated_now_.empty() || stopped()) {
+      Verification all;
+      all.passed = true;
+      for (const Task* t : winners) {
+        const Verification& v = t->evaluation->verification;
+        all.ctas_run += v.ctas_run;
+        all.ctas_total += v.ctas_total;
+        all.rows_checked += v.rows_checked;
+        all.error_over_tolerance = std::max(all.error_over_tolerance, v.error_over_tolerance);
+      }
+      return all;
+    }
     auto verified = verifier(*winners[0]->candidate.variant).verify_chain(chain);
     Evaluation e;
     if (verified) e.verification = std::move(*verified);
@@ -521,7 +563,8 @@ class Tuner {
   std::vector<Variant> variants_;
   std::deque<StagePlan> plans_;
   std::map<const Variant*, Verifiers> verifiers_;
-  std::mutex gpu_mutex_;
+  std::mutex gpu_mutex_;  ///< guards the GPU and gpu_lost_
+  bool gpu_lost_ = false;
   std::string last_reason_;
   std::optional<Error> first_compile_error_;
   std::set<std::string> simulated_, simulated_now_;

@@ -17,15 +17,19 @@ const VariantReport* best(const std::vector<VariantReport>& variants, bool fused
   return out;
 }
 
-int most_registers(const VariantReport& v) {
-  int out = 0;
-  for (const KernelReport& k : v.kernels) out = std::max(out, k.registers);
-  return out;
-}
-
-double least_occupancy(const VariantReport& v) {
-  double out = 1;
-  for (const KernelReport& k : v.kernels) out = std::min(out, k.occupancy.fraction);
+std::optional<Side> side(const VariantReport* v) {
+  if (!v) return std::nullopt;
+  Side out;
+  out.seconds = v->seconds;
+  out.dram_bytes = v->dram_bytes;
+  out.l2_bytes = v->l2_bytes;
+  out.arithmetic_intensity = v->arithmetic_intensity();
+  out.launches = v->kernels.size();
+  for (const KernelReport& k : v->kernels) {
+    out.registers = std::max(out.registers, k.registers);
+    out.occupancy = std::min(out.occupancy, k.occupancy.fraction);
+    out.spill_bytes += k.spill_bytes;
+  }
   return out;
 }
 
@@ -33,7 +37,7 @@ std::string missing_reason(const std::vector<VariantReport>& variants) {
   for (const VariantReport& v : variants)
     if (!v.available) return fmt::format("{} cannot run: {}", v.name, v.rejected_because);
   for (const VariantReport& v : variants)
-    if (!v.verified) return fmt::format("no candidate of {} passed verification", v.name);
+    if (!v.verified) return fmt::format("no candidate of {} was verified (--explain lists why)", v.name);
   return "only one kind of variant was asked for";
 }
 
@@ -43,32 +47,33 @@ FusionVerdict fusion_verdict(const std::vector<VariantReport>& variants, double 
   const VariantReport* fused = best(variants, true);
   const VariantReport* unfused = best(variants, false);
   FusionVerdict out;
-  if (!fused && !unfused) return {"none", missing_reason(variants), 0, 0};
-  if (!unfused) return {"fused only", missing_reason(variants), 0, 0};
-  if (!fused) return {"separate only", missing_reason(variants), 0, 0};
-  out.speedup = unfused->seconds / fused->seconds;
+  out.fused = side(fused);
+  out.unfused = side(unfused);
+  if (!fused || !unfused) {
+    out.decision = fused ? "fused only" : unfused ? "separate only" : "none";
+    out.reason = missing_reason(variants);
+    return out;
+  }
+  const Side &f = *out.fused, &u = *out.unfused;
+  out.speedup = u.seconds / f.seconds;
   // Two independent errors of one model time each.
   out.band = std::sqrt(2.0) * band;
   const double gain = std::max(out.speedup, 1 / out.speedup);
   out.decision = gain < 1 + out.band ? "undecided" : out.speedup > 1 ? "fuse" : "separate";
 
-  const double saved = unfused->dram_bytes - fused->dram_bytes;
-  const int registers = most_registers(*fused) - most_registers(*unfused);
-  const std::string traffic =
-      saved >= 0 ? fmt::format("{} less DRAM traffic", bytes_text(saved)) : fmt::format("{} more DRAM traffic", bytes_text(-saved));
-  const std::string price = fmt::format(
-      "{} {} registers at the peak ({} against {}) and {:.0f} % against {:.0f} % occupancy", std::abs(registers),
-      registers >= 0 ? "more" : "fewer", most_registers(*fused), most_registers(*unfused), 100 * least_occupancy(*fused),
-      100 * least_occupancy(*unfused));
-  const std::string launches = fmt::format("{} fewer launches", unfused->kernels.size() - fused->kernels.size());
+  const double saved = u.dram_bytes - f.dram_bytes;
+  const std::string benefit = fmt::format("{} {} of DRAM traffic and {} launches", saved >= 0 ? "saving" : "adding",
+                                          bytes_text(std::fabs(saved)), u.launches - f.launches);
+  const std::string price = fmt::format("{} registers against {} and {:.0f} % occupancy against {:.0f} %", f.registers, u.registers,
+                                        100 * f.occupancy, 100 * u.occupancy);
   const bool flagged = std::any_of(unfused->kernels.begin(), unfused->kernels.end(), [](const KernelReport& k) { return k.intermediate_in_l2; });
   const char* l2_note = flagged ? "; the intermediates stay in L2, so little DRAM traffic is at stake" : "";
   if (out.decision == "undecided")
-    out.reason = fmt::format("fused is {:.2f}x as fast, inside the model's error band of {:.0f} %: {} and {} against {}{}",
-                             out.speedup, 100 * out.band, traffic, launches, price, l2_note);
+    out.reason = fmt::format("fused is {:.2f}x as fast, inside the model's error band of {:.0f} %: {}, at {}{}", out.speedup,
+                             100 * out.band, benefit, price, l2_note);
   else
-    out.reason = fmt::format("fused is {:.2f}x as fast: {} and {} {} {}{}", out.speedup, traffic, launches,
-                             out.speedup > 1 ? "outweigh" : "do not pay for", price, l2_note);
+    out.reason = fmt::format("fused is {:.2f}x as fast: {} {} {}{}", out.speedup, benefit,
+                             out.speedup > 1 ? "outweighs" : "does not pay for", price, l2_note);
   return out;
 }
 

@@ -19,10 +19,22 @@ constexpr int64_t kBandRows = 768;
 /// A reduced problem whose buffers are larger is not held in memory whole.
 constexpr uint64_t kFullLimitBytes = uint64_t{768} << 20;
 
-RowBand band_at(int64_t batch, int64_t head, int64_t row, int64_t rows) {
-  const int64_t begin = std::min(row, rows - 1) / kBandRows * kBandRows;
-  return {batch, head, begin, std::min(begin + kBandRows, rows)};
-}
+/// Rows compared at each end of a slice that is one tile of a problem too large to run whole: the
+/// reference of a million keys costs as much as the kernel.
+constexpr int64_t kEndRows = 16;
+
+/// Runs at the end of a scope.
+template <class F>
+class Defer {
+ public:
+  explicit Defer(F f) : f_(std::move(f)) {}
+  ~Defer() { f_(); }
+  Defer(const Defer&) = delete;
+  Defer& operator=(const Defer&) = delete;
+
+ private:
+  F f_;
+};
 
 std::vector<double> decode(std::span<const std::byte> raw, DType dtype) {
   std::vector<double> out(raw.size() / static_cast<size_t>(size_of(dtype)));
@@ -39,7 +51,10 @@ struct Verifier::Site {
   bool whole = false;  ///< every CTA; else only those of the bands
   bool counted = false;
   bool real = false;   ///< the real launch, not the reduced problem
-  std::vector<RowBand> bands;
+  struct Anchor {
+    int64_t batch, head, row;
+  };
+  std::vector<Anchor> anchors;  ///< a slice is run around each, unless `whole`
   std::map<std::string, DevicePtr> inputs;
   mutable std::mutex mutex;  ///< guards `inputs` while they are made
 };
@@ -47,12 +62,13 @@ struct Verifier::Site {
 struct Verifier::StageRun {
   RunResult result;
   Launch launch;
+  Slices slices;
   uint64_t ctas = 0;
   std::map<std::string, DevicePtr> written;  ///< buffers made for this run; the caller releases them
 };
 
 std::string VerifyPlan::key() const {
-  return fmt::format("full={} band={} bands=2 patterns=normal,zero_query,one_hot", full, band_rows);
+  return fmt::format("full={} band={} tiles={} patterns=normal,zero_query,one_hot", full, band_rows, tile_slices);
 }
 
 Verifier::Verifier(const Op& op, Problem problem, const Device& device, const Variant& variant, Executor& executor)
@@ -67,44 +83,35 @@ Verifier::Verifier(const Op& op, Problem problem, const Device& device, const Va
   uint64_t bytes = 0;
   for (const Buffer& b : all_buffers(reduced)) bytes += b.bytes;
   plan_.full = executor_.origin() == Origin::kSimulated && plan_.reduced_flops <= kFullLimitFlops && bytes <= kFullLimitBytes;
+  plan_.tile_slices = !plan_.full && variant_.stages.size() == 1;
 
-  const int64_t rows = dim(problem_, "L");
-  const auto add = [&](std::string name, const Problem& p, InputPattern pattern, bool whole, bool real,
-                       std::vector<RowBand> bands) {
+  const int64_t last_row = dim(problem_, "L") - 1, last_batch = dim(problem_, "batch") - 1;
+  const int64_t last_head = dim(problem_, "heads") - 1, last_reduced = dim(reduced, "heads") - 1;
+  const auto add = [&](std::string name, const Problem& p, InputPattern pattern, std::vector<Site::Anchor> anchors) -> Site& {
     auto site = std::make_unique<Site>();
     site->name = std::move(name);
     site->problem = p;
     site->pattern = pattern;
-    site->whole = whole;
-    site->real = real;
-    // Two bands may fall together when L is small.
-    for (const RowBand& b : bands)
-      if (std::none_of(site->bands.begin(), site->bands.end(), [&](const RowBand& o) {
-            return o.batch == b.batch && o.head == b.head && o.row_begin == b.row_begin;
-          }))
-        site->bands.push_back(b);
+    site->anchors = std::move(anchors);
     sites_.push_back(std::move(site));
+    return *sites_.back();
   };
   if (plan_.full) {
-    std::vector<RowBand> all;
-    for (int64_t h = 0; h < dim(reduced, "heads"); ++h) all.push_back({0, h, 0, rows});
-    add("reduced", reduced, InputPattern::kNormal, true, false, all);
-    sites_.back()->counted = true;
+    Site& site = add("reduced", reduced, InputPattern::kNormal, {});
+    site.whole = site.counted = true;
   }
-  const int64_t last_head = dim(problem_, "heads") - 1, last_batch = dim(problem_, "batch") - 1;
-  const int64_t heads = dim(reduced, "heads");
-  add("zero query", reduced, InputPattern::kZeroQuery, false, false, {band_at(0, 0, rows - 1, rows)});
-  add("one-hot", reduced, InputPattern::kOneHot, false, false, {band_at(0, heads - 1, rows - 1, rows)});
-  add("real launch", problem_, InputPattern::kNormal, false, true,
-      {band_at(last_batch / 2, last_head / 2, 0, rows), band_at(last_batch, last_head, rows - 1, rows)});
-  if (!plan_.full) sites_.back()->counted = true;
+  add("zero query", reduced, InputPattern::kZeroQuery, {{0, 0, last_row}});
+  add("one-hot", reduced, InputPattern::kOneHot, {{0, last_reduced, last_row}});
+  Site& real = add("real launch", problem_, InputPattern::kNormal,
+                   {{last_batch / 2, last_head / 2, 0}, {last_batch, last_head, last_row}});
+  real.real = true;
+  real.counted = !plan_.full;
 }
 
 Verifier::~Verifier() {
   for (const auto& site : sites_)
     for (const auto& [name, ptr] : site->inputs) executor_.release(ptr);
-  for (const auto& [key, buffers] : feeders_)
-    for (const auto& [name, ptr] : buffers) executor_.release(ptr);
+  for (DevicePtr ptr : feeder_buffers_) executor_.release(ptr);
 }
 
 std::vector<Buffer> Verifier::all_buffers(const Problem& problem) const {
@@ -138,13 +145,47 @@ Result<Launch> Verifier::launch_of(const Site& site, const Candidate& candidate)
   return make_launch(candidate.stage(), std::get<Legal>(checked));
 }
 
-Result<std::vector<uint64_t>> Verifier::select_ctas(const Launch& launch, const Site& site) const {
+Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& site) const {
+  const auto dim = [&](const char* name) {
+    auto it = site.problem.dims.find(name);
+    return it == site.problem.dims.end() ? int64_t{1} : it->second;
+  };
+  const int64_t rows = dim("L");
+  Slices out;
+  if (site.whole) {
+    for (int64_t h = 0; h < dim("heads"); ++h) out.run.push_back({0, h, 0, rows});
+    out.compare = out.run;
+    return out;
+  }
+  int64_t unit = kBandRows;
+  for (const GridAxis& axis : launch.axes) {
+    if (axis.name != "row") continue;
+    if (plan_.tile_slices) unit = axis.step;
+    if (unit % axis.step != 0)
+      return Error{Exit::kFailed, fmt::format("a row tile of {} does not divide the verification band of {} rows", axis.step, unit)};
+  }
+  for (const Site::Anchor& a : site.anchors) {
+    const int64_t begin = a.row / unit * unit;
+    const RowBand band{a.batch, a.head, begin, std::min(begin + unit, rows)};
+    // Two anchors may fall into one band when L is small.
+    if (std::any_of(out.run.begin(), out.run.end(), [&](const RowBand& o) {
+          return o.batch == band.batch && o.head == band.head && o.row_begin == band.row_begin;
+        }))
+      continue;
+    out.run.push_back(band);
+    if (!plan_.tile_slices || band.row_end - begin <= 2 * kEndRows) {
+      out.compare.push_back(band);
+    } else {
+      out.compare.push_back({a.batch, a.head, begin, begin + kEndRows});
+      out.compare.push_back({a.batch, a.head, band.row_end - kEndRows, band.row_end});
+    }
+  }
+  return out;
+}
+
+std::vector<uint64_t> Verifier::select_ctas(const Launch& launch, const std::vector<RowBand>& bands) {
   std::vector<uint64_t> out;
-  for (const GridAxis& axis : launch.axes)
-    if (axis.name == "row" && kBandRows % axis.step != 0)
-      return Error{Exit::kFailed, fmt::format("a row tile of {} does not divide the verification band of {} rows",
-                                              axis.step, kBandRows)};
-  for (const RowBand& band : site.bands) {
+  for (const RowBand& band : bands) {
     std::vector<uint64_t> ids{0};
     uint64_t stride = 1;
     for (int dim = 0; dim < 3; ++dim) {
@@ -208,12 +249,13 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
   }
   RunOptions options;
   options.trace = trace;
+  auto slices = slices_of(run.launch, site);
+  if (!slices) return fail(std::move(slices).error());
+  run.slices = std::move(*slices);
   run.ctas = run.launch.grid.count();
   if (!site.whole && executor_.origin() == Origin::kSimulated) {
-    auto ctas = select_ctas(run.launch, site);
-    if (!ctas) return fail(std::move(ctas).error());
-    run.ctas = ctas->size();
-    options.ctas = CtaSelection{std::move(*ctas)};
+    options.ctas = CtaSelection{select_ctas(run.launch, run.slices.run)};
+    run.ctas = options.ctas->ctas.size();
   }
   auto result = executor_.run(module, run.launch, options);
   if (!result) return fail(std::move(result).error());
@@ -221,7 +263,7 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
   return run;
 }
 
-Result<void> Verifier::compare(const Site& site, const Candidate& candidate, const Feed& buffers,
+Result<void> Verifier::compare(const Site& site, const Candidate& candidate, const Slices& slices, const Feed& buffers,
                                Verification& into) const {
   const std::vector<Buffer> all = all_buffers(site.problem);
   const ElementReader reader = [&](const std::string& name, uint64_t first, std::span<double> out,
@@ -243,7 +285,7 @@ Result<void> Verifier::compare(const Site& site, const Candidate& candidate, con
     }
     return {};
   };
-  for (const RowBand& band : site.bands) {
+  for (const RowBand& band : slices.compare) {
     ROOFGEN_TRY(Comparison c, op_.compare(site.problem, site.pattern, variant_.name, candidate.stage().name, band, reader));
     into.rows_checked += c.rows;
     into.error_over_tolerance = std::max(into.error_over_tolerance, c.worst);
@@ -269,7 +311,7 @@ bool Verifier::can_feed(size_t stage_index) const {
 Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupancy& occupancy) {
   Evaluation out;
   ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
-  const auto unload = std::shared_ptr<void>(nullptr, [&](void*) { executor_.unload(module); });
+  const Defer unload([&] { executor_.unload(module); });
   const uint64_t wave = static_cast<uint64_t>(occupancy.ctas_per_sm) * static_cast<uint64_t>(device_.integer("sms"));
   // Whole runs last: the small ones find most faults.
   for (auto it = sites_.rbegin(); it != sites_.rend(); ++it) {
@@ -278,13 +320,13 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
     ROOFGEN_TRY(const bool traced, may_overflow_l2(site, candidate, wave));
     ROOFGEN_TRY(StageRun run, run_stage(site, candidate, module, feed_of(site, candidate.stage_index),
                                         site.counted && traced ? &trace : nullptr));
-    const auto release = std::shared_ptr<void>(nullptr, [&](void*) {
+    const Defer release([&] {
       for (const auto& [name, ptr] : run.written) executor_.release(ptr);
     });
     Verification& v = out.verification;
     if (!site.real) {
       v.ctas_total = run.launch.grid.count();
-      if (site.whole) v.ctas_run = run.ctas;
+      if (site.whole) v.ctas_run = run.result.counts ? run.result.counts->ctas : run.ctas;
     }
     if (run.result.time_ns && site.real) out.measured_ns = run.result.time_ns;
     if (!run.result.findings.empty()) {
@@ -292,7 +334,7 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
       v.failure = fmt::format("{} problem: {}: {}", site.name, v.findings[0].kind, v.findings[0].message);
       return out;
     }
-    ROOFGEN_CHECK(compare(site, candidate, run.written, v));
+    ROOFGEN_CHECK(compare(site, candidate, run.slices, run.written, v));
     if (!v.failure.empty()) return out;
     if (site.counted && run.result.counts) {
       out.counts = *run.result.counts;
@@ -300,6 +342,7 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
       ROOFGEN_CHECK(scale(candidate, site, run, out));
       if (traced) {
         ROOFGEN_TRY(const uint64_t group, group_ctas(candidate));
+        if (!site.whole) keep_first_band(run, trace);
         out.l2_miss_ratio = wave_miss_ratio(trace, std::min<uint64_t>(wave, real_ctas(candidate)), group, device_.at("l2_bytes"));
       }
     }
@@ -308,23 +351,51 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
   return out;
 }
 
+/// The L2 model wants CTAs of one (batch, head) group.
+void Verifier::keep_first_band(const StageRun& run, std::vector<std::vector<LineAccess>>& trace) {
+  const std::vector<uint64_t> all = select_ctas(run.launch, run.slices.run), first = select_ctas(run.launch, {run.slices.run.front()});
+  std::vector<std::vector<LineAccess>> kept;
+  for (size_t i = 0; i < all.size() && i < trace.size(); ++i)
+    if (std::binary_search(first.begin(), first.end(), all[i])) kept.push_back(std::move(trace[i]));
+  trace = std::move(kept);
+}
+
 Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const StageRun& run, Evaluation& out) const {
   const uint64_t total = real_ctas(candidate);
   if (total == 0) return Error{Exit::kFailed, "the launch of the whole problem is illegal"};
-  out.scale = static_cast<double>(total) / static_cast<double>(run.ctas);
   out.exact = site.whole;
-  // Distinct bytes scale with the buffers the stage touches: K and V with the KV heads, Q and O
-  // with the query heads.
-  const auto bytes_of = [&](const Problem& p) {
-    double sum = 0;
-    const std::vector<Buffer> buffers = all_buffers(p);
-    for (const Arg& arg : run.launch.args)
-      for (const Buffer& b : buffers)
-        if (arg.is_buffer && b.name == arg.name) sum += static_cast<double>(b.bytes);
-    return sum;
-  };
+  const int64_t rows = problem_.dims.at("L");
+  const double pairs = op_.weight(problem_, {0, 0, 0, rows});
+  if (site.whole) {
+    out.scale = static_cast<double>(total) / static_cast<double>(run.ctas);
+  } else {
+    // Under a causal mask CTAs differ: bands count by their share of the work.
+    double sampled = 0, heads = 1;
+    for (const RowBand& band : run.slices.run) sampled += op_.weight(problem_, band);
+    for (const char* name : {"batch", "heads"})
+      if (auto it = problem_.dims.find(name); it != problem_.dims.end()) heads *= static_cast<double>(it->second);
+    out.scale = sampled > 0 ? pairs * heads / sampled : static_cast<double>(total) / static_cast<double>(run.ctas);
+  }
+  // Distinct bytes scale with the buffers the stage touches: K and V with the KV heads, Q and O with
+  // the query heads; of the temporaries only the allowed part is touched.
+  Problem dense = problem_;
+  dense.flags["causal"] = false;
+  const double touched = pairs / op_.weight(dense, {0, 0, 0, rows});
+  double whole = 0, here = 0;
+  for (const Arg& arg : run.launch.args) {
+    if (!arg.is_buffer) continue;
+    for (const Buffer& b : all_buffers(problem_))
+      if (b.name == arg.name) {
+        const bool temporary = b.role == Buffer::Role::kTemporary;
+        const double bytes = static_cast<double>(b.bytes) * (temporary ? touched : 1);
+        (temporary ? out.temporary_bytes : out.tensor_bytes) += bytes;
+        whole += bytes;
+      }
+    for (const Buffer& b : all_buffers(site.problem))
+      if (b.name == arg.name) here += static_cast<double>(b.bytes) * (b.role == Buffer::Role::kTemporary ? touched : 1);
+  }
   const double seen = 32.0 * static_cast<double>(out.counts.unique_read_sectors + out.counts.unique_write_sectors);
-  out.unique_bytes = site.whole ? seen * bytes_of(problem_) / bytes_of(site.problem) : bytes_of(problem_);
+  out.unique_bytes = site.whole ? seen * whole / here : whole;
   return {};
 }
 
@@ -358,14 +429,16 @@ Result<bool> Verifier::may_overflow_l2(const Site& site, const Candidate& candid
 
 Result<void> Verifier::set_feeder(const Candidate& candidate) {
   ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
-  const auto unload = std::shared_ptr<void>(nullptr, [&](void*) { executor_.unload(module); });
+  const Defer unload([&] { executor_.unload(module); });
   for (const auto& site : sites_) {
     ROOFGEN_TRY(StageRun run, run_stage(*site, candidate, module, feed_of(*site, candidate.stage_index), nullptr));
+    for (const auto& [name, ptr] : run.written) feeder_buffers_.push_back(ptr);
+    if (!run.result.findings.empty())
+      return Error{Exit::kFailed, fmt::format("{} fails as a feeder: {}", to_string(candidate.schedule), run.result.findings[0].message)};
     Feed kept = feed_of(*site, candidate.stage_index);
     for (const auto& [name, ptr] : run.written) kept[name] = ptr;
     const std::lock_guard lock(mutex_);
-    Feed& slot = feeders_[{candidate.stage_index, site.get()}];
-    slot = std::move(kept);
+    feeders_[{candidate.stage_index, site.get()}] = std::move(kept);
   }
   return {};
 }
@@ -374,30 +447,24 @@ Result<Verification> Verifier::verify_chain(const std::vector<Candidate>& chain)
   Verification out;
   for (const auto& site : sites_) {
     Feed feed;
-    std::vector<DevicePtr> made;
-    const auto release = std::shared_ptr<void>(nullptr, [&](void*) {
-      for (DevicePtr ptr : made) executor_.release(ptr);
+    const Defer release([&] {
+      for (const auto& [name, ptr] : feed) executor_.release(ptr);
     });
     for (const Candidate& candidate : chain) {
       ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
-      const auto unload = std::shared_ptr<void>(nullptr, [&](void*) { executor_.unload(module); });
+      const Defer unload([&] { executor_.unload(module); });
       ROOFGEN_TRY(StageRun run, run_stage(*site, candidate, module, feed, nullptr));
-      for (const auto& [name, ptr] : run.written) {
-        feed[name] = ptr;
-        made.push_back(ptr);
-      }
-      if (site->whole) {
-        out.ctas_run += run.ctas;
-        out.ctas_total += run.launch.grid.count();
-      }
+      for (const auto& [name, ptr] : run.written) feed[name] = ptr;
+      if (!site->real) out.ctas_total += site->whole || !plan_.full ? run.launch.grid.count() : 0;
+      if (site->whole) out.ctas_run += run.ctas;
       if (!run.result.findings.empty()) {
         out.findings = run.result.findings;
         out.failure = fmt::format("{} problem: {}: {}", site->name, out.findings[0].kind, out.findings[0].message);
         return out;
       }
+      ROOFGEN_CHECK(compare(*site, candidate, run.slices, feed, out));
+      if (!out.failure.empty()) return out;
     }
-    ROOFGEN_CHECK(compare(*site, chain.back(), feed, out));
-    if (!out.failure.empty()) return out;
   }
   out.passed = true;
   return out;

@@ -31,7 +31,8 @@ struct Evaluation {
   Counts counts;           ///< of the CTAs in `counted_ctas`
   uint64_t counted_ctas = 0;
   double scale = 1;        ///< whole-launch work = counts x scale
-  bool exact = true;       ///< scale is a ratio of equal parts (every CTA ran); else extrapolated from slices
+  bool exact = false;      ///< scale is a ratio of equal parts (every CTA ran); else extrapolated from slices
+  double temporary_bytes = 0, tensor_bytes = 0;  ///< of the buffers touched: temporaries, and inputs and outputs
   double unique_bytes = 0; ///< distinct sectors of the whole launch x 32
   double l2_miss_ratio = 1;///< DRAM-side bytes / unique bytes of one wave (docs/model.md)
   std::optional<double> measured_ns;  ///< GPU only: one launch, not a tuned result
@@ -41,6 +42,7 @@ struct Evaluation {
 struct VerifyPlan {
   bool full = true;             ///< every CTA of the reduced problem (false: too much work, slices only)
   double reduced_flops = 0;     ///< MMA FLOPs of the reduced problem, what `full` was decided by
+  bool tile_slices = false;     ///< slices are single tiles, compared at both ends (one-kernel variants that are not `full`)
   int64_t band_rows = 0;        ///< rows of a slice; a multiple of every stage's row step
   std::string key() const;
 };
@@ -72,14 +74,20 @@ class Verifier {
  private:
   struct Site;
   struct StageRun;
+  struct Slices {
+    std::vector<RowBand> run, compare;
+  };
   using Feed = std::map<std::string, DevicePtr>;
   std::vector<Buffer> all_buffers(const Problem& problem) const;
   Result<DevicePtr> input(const Site& site, const Buffer& buffer);
   Result<Launch> launch_of(const Site& site, const Candidate& candidate) const;
-  Result<std::vector<uint64_t>> select_ctas(const Launch& launch, const Site& site) const;
+  Result<Slices> slices_of(const Launch& launch, const Site& site) const;
+  static std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<RowBand>& bands);
+  static void keep_first_band(const StageRun& run, std::vector<std::vector<LineAccess>>& trace);
   Result<StageRun> run_stage(const Site& site, const Candidate& candidate, ModuleId module, const Feed& feed,
                              std::vector<std::vector<LineAccess>>* trace);
-  Result<void> compare(const Site& site, const Candidate& candidate, const Feed& buffers, Verification& into) const;
+  Result<void> compare(const Site& site, const Candidate& candidate, const Slices& slices, const Feed& buffers,
+                       Verification& into) const;
   Result<void> scale(const Candidate& candidate, const Site& site, const StageRun& run, Evaluation& out) const;
   const Feed& feed_of(const Site& site, size_t stage_index) const;
   uint64_t real_ctas(const Candidate& candidate) const;
@@ -94,6 +102,7 @@ class Verifier {
   VerifyPlan plan_;
   std::vector<std::unique_ptr<Site>> sites_;  ///< the real launch is the last
   std::map<std::pair<size_t, const Site*>, Feed> feeders_;  ///< what the stage's feeder chain wrote
+  std::vector<DevicePtr> feeder_buffers_;
   mutable std::mutex mutex_;
 };
 

@@ -15,7 +15,7 @@ constexpr double kPriorFp32Share = 0.4, kPriorAluShare = 0.25;
 
 }  // namespace
 
-Work work_from_counts(const Evaluation& e, const Launch& launch, double l2_resident_bytes) {
+Work work_from_counts(const Evaluation& e, const Launch& launch, bool temporaries_in_l2) {
   const Counts& c = e.counts;
   const auto total = [&](double v) { return v * e.scale; };
   Work w;
@@ -26,7 +26,9 @@ Work work_from_counts(const Evaluation& e, const Launch& launch, double l2_resid
   w.issue_slots = total(static_cast<double>(c.warp_instructions - c.move) - (1 - kIntegerSurvives) * static_cast<double>(c.int_alu));
   w.smem_wavefronts = total(static_cast<double>(c.smem_wavefronts));
   w.l2_bytes = total(32.0 * static_cast<double>(c.l2_read_sectors + c.l2_write_sectors));
-  w.dram_bytes = std::max(0.0, e.unique_bytes * e.l2_miss_ratio - l2_resident_bytes);
+  w.dram_bytes = e.unique_bytes * e.l2_miss_ratio;
+  // Inputs and outputs still pass through DRAM, once.
+  if (temporaries_in_l2) w.dram_bytes = std::max(w.dram_bytes - e.temporary_bytes, std::min(e.unique_bytes, e.tensor_bytes));
   w.ctas = static_cast<double>(launch.grid.count());
   w.warps_per_cta = static_cast<int>((launch.block.count() + 31) / 32);
   if (c.async_waits > 0) {

@@ -7,8 +7,8 @@
 
 namespace roofgen {
 
-/// `l2_resident_bytes`: bytes of temporaries this stage touches that stay in L2 between kernels.
-Work work_from_counts(const Evaluation& evaluation, const Launch& launch, double l2_resident_bytes);
+/// `temporaries_in_l2`: what the stage writes to or reads from temporaries stays in L2 between kernels.
+Work work_from_counts(const Evaluation& evaluation, const Launch& launch, bool temporaries_in_l2);
 
 /// The device as the prior sees it: without chip-wide bandwidth limits. DRAM bytes hardly differ
 /// between the points of one stage, and L2 traffic is ranked by the SMs' own ports. So the choice of

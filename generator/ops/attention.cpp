@@ -146,6 +146,13 @@ class Attention final : public Op {
     return attention::compare(Shape(problem), pattern, output, band, read);
   }
 
+  double weight(const Problem& problem, const RowBand& band) const override {
+    const Shape s(problem);
+    double pairs = 0;
+    for (int64_t r = band.row_begin; r < band.row_end; ++r) pairs += static_cast<double>(s.allowed(r));
+    return pairs;
+  }
+
   Floor floor(const Problem& problem) const override {
     const Shape s(problem);
     const double pairs = s.allowed_pairs() * static_cast<double>(s.batch * s.heads);

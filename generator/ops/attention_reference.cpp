@@ -56,6 +56,8 @@ class Cache {
     }
     auto value = std::make_shared<const T>(make());
     std::lock_guard lock(mutex_);
+    for (const Entry& entry : entries_)
+      if (entry.key == key) return entry.value;
     entries_.push_front({key, value, bytes(*value)});
     bytes_ += entries_.front().bytes;
     while (bytes_ > max_bytes_ && entries_.size() > 1) {
@@ -84,10 +86,8 @@ template <class Use>
 void for_each_score_block(const Shape& shape, const Inputs& inputs, const RowBand& band, const Use& use) {
   const int64_t rows = band.row_end - band.row_begin, padded = round_up(rows, kRowBlock), d = shape.d;
   std::vector<double> q(padded * d, 0.0), k(d * kKeyBlock), row(d), s(padded * kKeyBlock);
-  for (int64_t r = 0; r < rows; ++r) {
+  for (int64_t r = 0; r < rows; ++r)
     inputs.row(Tensor::kQ, band.batch, band.head, band.row_begin + r, &q[r * d]);
-    for (int64_t c = 0; c < d; ++c) q[r * d + c] *= shape.scale;
-  }
   const int64_t end = shape.allowed(band.row_end - 1), kv_head = band.head / shape.group();
   for (int64_t first = 0; first < end; first += kKeyBlock) {
     const int64_t keys = std::min(kKeyBlock, end - first);
@@ -99,6 +99,8 @@ void for_each_score_block(const Shape& shape, const Inputs& inputs, const RowBan
     std::fill(s.begin(), s.end(), 0.0);
     for (int64_t r = 0; r < padded; r += kRowBlock)
       gemm4(&q[r * d], d, k.data(), kKeyBlock, &s[r * kKeyBlock], kKeyBlock, round_up(keys, 8), d);
+    // Scaled after the sum: sums of structured inputs are exact in double, so that a score of zero is zero.
+    for (double& score : s) score *= shape.scale;
     use(first, keys, s);
   }
 }

@@ -59,6 +59,9 @@ class Op {
   virtual Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
                                      const std::string& stage, const RowBand& band,
                                      const ElementReader& read) const = 0;
+  /// Work of a band relative to that of others: attention counts allowed (query, key) pairs. The
+  /// band of all rows of one head is `{b, h, 0, L}`.
+  virtual double weight(const Problem& problem, const RowBand& band) const = 0;
   /// Smallest work any implementation must do.
   struct Floor {
     double mma_flops = 0;  ///< causal counts only the allowed part

@@ -120,6 +120,6 @@ TEST_F(TuneCli, MinScoreHasItsExitCode) {
 TEST_F(TuneCli, AVariantTooBigForMemoryIsRejectedByName) {
   const Json result = parse(home.run("tune attention --L 1024 --d 32 --batch 4096 --heads 32 --executor sim --evals 2 --json"));
   EXPECT_EQ(result["verdict"]["decision"], "fused only");
-  EXPECT_NE(result["verdict"]["reason"].get<std::string>().find("S and P need"), std::string::npos);
+  EXPECT_NE(result["verdict"]["reason"].get<std::string>().find("with S and P need"), std::string::npos);
   EXPECT_EQ(result["rejected"]["memory"], 1);
 }

@@ -27,8 +27,8 @@ TEST(Verdict, ClearGainFuses) {
   const FusionVerdict v = fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), variant("unfused", 3, 3e-3, 9e9, 128)}, 0.35);
   EXPECT_EQ(v.decision, "fuse");
   EXPECT_NEAR(v.speedup, 3, 1e-12);
-  EXPECT_NE(v.reason.find("8.00 GB less DRAM traffic"), std::string::npos) << v.reason;
-  EXPECT_NE(v.reason.find("40 more registers"), std::string::npos) << v.reason;
+  EXPECT_NE(v.reason.find("saving 8.00 GB of DRAM traffic"), std::string::npos) << v.reason;
+  EXPECT_NE(v.reason.find("168 registers against 128"), std::string::npos) << v.reason;
 }
 
 TEST(Verdict, InsideTheBandIsUndecided) {

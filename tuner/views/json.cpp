@@ -50,7 +50,11 @@ Json kernel_json(const KernelReport& k) {
          {"l2_bytes", k.work.l2_bytes},
          {"smem_wavefronts", k.work.smem_wavefronts},
          {"flops", k.flops},
-         {"exps", k.work.mufu_ops},
+         {"exps", k.exps},
+         {"smem_excess", k.counts.smem_ideal_wavefronts ? static_cast<double>(k.counts.smem_wavefronts) / static_cast<double>(k.counts.smem_ideal_wavefronts) - 1 : 0.0},
+         {"non_mma_per_mma", k.counts.mma ? static_cast<double>(k.counts.warp_instructions - k.counts.mma) / static_cast<double>(k.counts.mma) : 0.0},
+         {"narrow_load_lanes", k.counts.narrow_load},
+         {"compulsory_bytes", k.compulsory_bytes},
          {"arithmetic_intensity", k.arithmetic_intensity},
          {"intermediate_in_l2", k.intermediate_in_l2},
          {"time_us", 1e6 * k.time.seconds},
@@ -75,7 +79,10 @@ Json variant_json(const VariantReport& v) {
   Json j{{"name", v.name}, {"description", v.description}, {"available", v.available}};
   if (!v.available) {
     j["rejected_because"] = v.rejected_because;
+    j["time_us"] = nullptr;
     j["verified"] = false;
+    j["verification"] = verification_json(v.verification);
+    j["kernels"] = Json::array();
     return j;
   }
   j["time_us"] = v.kernels.empty() ? Json(nullptr) : Json(1e6 * v.seconds);
@@ -89,6 +96,12 @@ Json variant_json(const VariantReport& v) {
   j["kernels"] = Json::array();
   for (const KernelReport& k : v.kernels) j["kernels"].push_back(kernel_json(k));
   return j;
+}
+
+Json side_json(const Side& s) {
+  return Json{{"time_us", 1e6 * s.seconds}, {"dram_bytes", s.dram_bytes}, {"l2_bytes", s.l2_bytes},
+              {"arithmetic_intensity", s.arithmetic_intensity}, {"registers", s.registers}, {"spill_bytes", s.spill_bytes},
+              {"occupancy", s.occupancy}, {"launches", s.launches}};
 }
 
 }  // namespace
@@ -115,6 +128,8 @@ std::string tune_json(const TuneReport& r) {
   j["score_datasheet"] = r.score_datasheet;
   j["verdict"] = {{"decision", r.verdict.decision}, {"reason", r.verdict.reason}, {"speedup", r.verdict.speedup},
                   {"error_band", r.verdict.band}, {"origin", "model"}};
+  if (r.verdict.fused) j["verdict"]["fused"] = side_json(*r.verdict.fused);
+  if (r.verdict.unfused) j["verdict"]["unfused"] = side_json(*r.verdict.unfused);
   j["interrupted"] = r.interrupted;
   return j.dump(2) + "\n";
 }

@@ -104,6 +104,18 @@ std::string tune_text(const TuneReport& r, bool color) {
     std::string verdict = r.verdict.decision;
     std::transform(verdict.begin(), verdict.end(), verdict.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
     out += fmt::format("verdict   {}: {}\n", bold(verdict), r.verdict.reason);
+    if (r.verdict.fused && r.verdict.unfused) {
+      Table sides({"", "time", "DRAM", "L2", "AI", "regs", "spills", "occ", "launches"});
+      sides.left(0);
+      const auto row = [&](const char* name, const Side& s) {
+        sides.row({name, time_text(s.seconds), bytes_text(s.dram_bytes), bytes_text(s.l2_bytes), fmt::format("{:.0f}", s.arithmetic_intensity),
+                   fmt::to_string(s.registers), bytes_text(static_cast<double>(s.spill_bytes)), fmt::format("{:.0f}%", 100 * s.occupancy),
+                   fmt::to_string(s.launches)});
+      };
+      row("          fused", *r.verdict.fused);
+      row("          unfused", *r.verdict.unfused);
+      out += sides.str();
+    }
     out += fmt::format("score     {} of the sustained roofline, {:.2f} of the datasheet's: no implementation is faster than {} ({})\n",
                        bold(fmt::format("{:.2f}", r.score)), r.score_datasheet, time_text(r.floor_sustained.seconds), r.floor_sustained.bound_by);
   } else {
