@@ -77,6 +77,7 @@ double wave_miss_ratio(const std::vector<std::vector<LineAccess>>& traces, uint6
   uint64_t missed = 0, unique = 0;
   size_t longest = 0;
   for (const auto& t : traces) longest = std::max(longest, t.size());
+  longest = std::min<size_t>(longest, kReplayLimit / wave_ctas + 1);
   for (size_t step = 0; step < longest; ++step)
     for (uint64_t cta = 0; cta < wave_ctas; ++cta) {
       const auto& trace = traces[cta % traces.size()];

@@ -27,7 +27,7 @@ struct KernelReport {
   bool work_exact = true;       ///< scaled from every CTA of the reduced problem, not from slices
   Counts counts;                ///< of the CTAs that were counted
   double exps = 0;              ///< ex2 executed by active lanes
-  double compulsory_bytes = 0;  ///< distinct bytes of the launch, each counted once
+  double compulsory_bytes = 0;  ///< sizes of the buffers it touches (of temporaries the allowed part)
   double flops = 0;             ///< MMA FLOPs executed, masked parts of diagonal tiles included
   double arithmetic_intensity = 0;  ///< flops / DRAM bytes
   KernelTime time;

@@ -38,7 +38,7 @@ KernelReport kernel_report(const ReportContext& context, const Task& task) {
   k.work_exact = e.exact;
   k.counts = e.counts;
   k.exps = static_cast<double>(e.counts.exps) * e.scale;
-  k.compulsory_bytes = e.unique_bytes;
+  k.compulsory_bytes = e.temporary_bytes + e.tensor_bytes;
   k.flops = k.work.mma_flops;
   k.arithmetic_intensity = k.work.dram_bytes > 0 ? k.flops / k.work.dram_bytes : 0;
   k.time = estimate(context.device, k.work, context.dtype, task.occupancy);

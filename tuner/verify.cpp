@@ -369,12 +369,20 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
   if (site.whole) {
     out.scale = static_cast<double>(total) / static_cast<double>(run.ctas);
   } else {
-    // Under a causal mask CTAs differ: bands count by their share of the work.
+    // Under a causal mask CTAs differ: bands count by their share of the work. The rows a last tile
+    // has too many cost as much as its last row.
+    int64_t step = 1;
+    for (const GridAxis& axis : run.launch.axes)
+      if (axis.name == "row") step = axis.step;
+    const auto tiled = [&](const RowBand& b) {
+      const double missing = static_cast<double>((step - b.row_end % step) % step);
+      return op_.weight(problem_, b) + missing * op_.weight(problem_, {b.batch, b.head, b.row_end - 1, b.row_end});
+    };
     double sampled = 0, heads = 1;
-    for (const RowBand& band : run.slices.run) sampled += op_.weight(problem_, band);
+    for (const RowBand& band : run.slices.run) sampled += tiled(band);
     for (const char* name : {"batch", "heads"})
       if (auto it = problem_.dims.find(name); it != problem_.dims.end()) heads *= static_cast<double>(it->second);
-    out.scale = sampled > 0 ? pairs * heads / sampled : static_cast<double>(total) / static_cast<double>(run.ctas);
+    out.scale = sampled > 0 ? tiled({0, 0, 0, rows}) * heads / sampled : static_cast<double>(total) / static_cast<double>(run.ctas);
   }
   // Distinct bytes scale with the buffers the stage touches: K and V with the KV heads, Q and O with
   // the query heads; of the temporaries only the allowed part is touched.

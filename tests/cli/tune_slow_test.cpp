@@ -29,8 +29,26 @@ TEST(TuneSlow, TheMainJob) {
   expect_all_verified(result);
   EXPECT_GE(result["simulated"], 60);
   EXPECT_EQ(result["verdict"]["decision"], "fuse");
-  for (const Json& v : result["variants"])
-    for (const Json& k : v["kernels"]) EXPECT_EQ(k["spill_bytes"], 0);
+}
+
+// The winners' quality by exact counts, not that of some default schedule.
+TEST(TuneSlow, WinnersAreGoodKernels) {
+  for (const char* d : {"64", "128"}) {
+    const Json result = tune(std::string("--L 2048 --d ") + d + " --evals 40");
+    for (const Json& v : result["variants"])
+      for (const Json& k : v["kernels"]) {
+        const std::string which = v["name"].get<std::string>() + " " + k["name"].get<std::string>() + " d=" + d;
+        EXPECT_EQ(k["spill_bytes"], 0) << which;
+        EXPECT_LE(k["smem_excess"], 0.02) << which;
+        EXPECT_EQ(k["narrow_load_lanes"], 0) << which;
+        if (k["dram_bytes"] > 0) {
+          EXPECT_LE(k["dram_bytes"].get<double>(), 1.02 * k["compulsory_bytes"].get<double>()) << which;
+        }
+        if (v["name"] == "fused") {
+          EXPECT_LE(k["non_mma_per_mma"], 5.5) << which;
+        }
+      }
+  }
 }
 
 TEST(TuneSlow, CausalWithLengthsThatDivideNothing) { expect_all_verified(tune("--L 1000 --d 80 --causal")); }

@@ -87,21 +87,29 @@ TEST_F(TuneCli, PinsSelectAndTheWinnerHasThem) {
 }
 
 TEST_F(TuneCli, AKilledRunLosesNothingFinished) {
-  const std::string job = "tune attention --L 512 --d 64 --batch 1 --heads 1 --executor sim --evals 24 --json";
-  const Outcome killed = home.run(job, "timeout -s KILL 3");
-  const Json resumed = parse(home.run(job));
+  const std::string job = "tune attention --L 512 --d 64 --batch 1 --heads 1 --executor sim --evals 16 --json";
+  const Outcome killed = home.run_and_signal(job, "KILL");
+  ASSERT_EQ(killed.exit, 137) << killed.err;
+  const Outcome resumed = home.run(job);
+  EXPECT_LT(parse(resumed)["fresh"]["simulated"], parse(resumed)["simulated"]);
   const Home fresh;
-  EXPECT_EQ(without_fresh(fresh.run(job).out), without_fresh(home.read("out.txt")));
-  if (killed.exit != 0) {
-    EXPECT_LE(resumed["fresh"]["simulated"], resumed["simulated"]);
-  }
+  EXPECT_EQ(without_fresh(fresh.run(job).out), without_fresh(resumed.out));
 }
 
-TEST_F(TuneCli, InterruptKeepsWhatIsDone) {
-  const Outcome o = home.run("tune attention --L 1024 --d 64 --executor sim", "timeout -s INT 2");
-  // timeout reports 124 when it had to send the signal; roofgen itself ended in order.
-  EXPECT_TRUE(o.exit == 124 || o.exit == 130 || o.exit == 0) << o.exit << o.err;
-  EXPECT_NE(o.out.find("verdict"), std::string::npos) << o.out << o.err;
+TEST_F(TuneCli, InterruptReportsWhatIsDoneAndKeepsIt) {
+  const std::string job = "tune attention --L 1024 --d 64 --batch 1 --heads 1 --executor sim --evals 40 --json";
+  const Outcome interrupted = home.run_and_signal(job, "INT");
+  EXPECT_EQ(interrupted.exit, 130) << interrupted.err;
+  const Json report = Json::parse(interrupted.out, nullptr, false);
+  ASSERT_FALSE(report.is_discarded()) << interrupted.out;
+  EXPECT_EQ(report["interrupted"], true);
+  EXPECT_GT(report["simulated"], 0);
+  const Json resumed = parse(home.run(job));
+  EXPECT_LT(resumed["fresh"]["simulated"], resumed["simulated"]);
+}
+
+TEST_F(TuneCli, AFullOutputIsAnErrorNotACrash) {
+  EXPECT_EQ(home.run("doctor >/dev/full #").exit, 1);
 }
 
 TEST_F(TuneCli, UnwritableCacheAndStoreAreWarnings) {
