@@ -96,6 +96,11 @@ Result<Workbench> make_workbench(const Session& session, const ProblemFlags& fla
   CompileOptions options;
   options.arch = flags.arch.empty() ? bench.device.arch : flags.arch;
   options.jobs = run.jobs;
+  // cp.async and mma.sync m16n8k16 on bf16 begin with sm_80.
+  if (int number = 0; std::sscanf(options.arch.c_str(), "sm_%d", &number) != 1)
+    return Error{Exit::kUsage, fmt::format("unknown arch \"{}\"; sm_80, sm_90, ... was expected", options.arch)};
+  else if (number < 80)
+    return Error{Exit::kUnavailable, fmt::format("the kernels need sm_80 or newer, not {}; analysis only", options.arch)};
   const std::string cache = cache_dir();
   ROOFGEN_TRY(bench.compiler, make_nvrtc_compiler(options, cache, warn));
   if (run.executor != "auto" && run.executor != "sim" && run.executor != "cuda")

@@ -46,6 +46,7 @@ struct Stage {
   struct AxisSpec { std::string name; int dim = 0; expr::Expr extent, step; bool reverse = false; };
   std::vector<AxisSpec> axes;
   expr::Expr block, smem;
+  std::vector<expr::Expr> assumes;  ///< where true for the tuned problem, the source relies on it
   struct ArgSpec { std::string name; std::string type; std::optional<expr::Expr> value; };  ///< type: ptr i32 i64 f32
   std::vector<ArgSpec> args;
   std::vector<std::pair<std::string, expr::Expr>> work;  ///< prior: work of the whole launch by closed formula

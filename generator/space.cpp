@@ -100,13 +100,13 @@ class SpaceReader {
 
   Result<Stage> stage(const Json& j) const {
     Stage s;
-    ROOFGEN_CHECK(only(j, {"name", "template", "entry", "output", "params", "derived", "constraints", "grid", "block",
-                           "smem", "args", "work"}));
+    ROOFGEN_CHECK(only(j, {"name", "template", "entry", "output", "params", "derived", "constraints", "grid", "assumes",
+                           "block", "smem", "args", "work"}));
     ROOFGEN_TRY(s.name, string(j, "name"));
     ROOFGEN_TRY(s.template_name, string(j, "template"));
     ROOFGEN_TRY(s.entry, string(j, "entry"));
     ROOFGEN_TRY(s.output, string(j, "output"));
-    for (const char* list : {"params", "derived", "constraints", "grid", "args"})
+    for (const char* list : {"params", "derived", "constraints", "grid", "assumes", "args"})
       if (j.contains(list) && !j[list].is_array()) return bad(fmt::format("\"{}\" must be a list", list), list);
     std::set<std::string> names;
     for (const Json& p : j.value("params", Json::array())) {
@@ -137,6 +137,11 @@ class SpaceReader {
         }
         s.axes.push_back(std::move(axis));
       }
+    }
+    for (const Json& a : j.value("assumes", Json::array())) {
+      if (!a.is_string()) return bad("an assumption is a string", "assumes");
+      ROOFGEN_TRY(expr::Expr e, parse(a.get<std::string>()));
+      s.assumes.push_back(std::move(e));
     }
     ROOFGEN_TRY(s.block, expression(j, "block"));
     ROOFGEN_TRY(s.smem, expression(j, "smem"));

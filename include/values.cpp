@@ -55,17 +55,17 @@ std::string to_string(const Schedule& schedule) {
   return out;
 }
 
+constexpr size_t kCountFields = 0
+#define ROOFGEN_COUNT(field) +1
+#include "roofgen/counts.def"
+#undef ROOFGEN_COUNT
+    ;
+static_assert(sizeof(Counts) == kCountFields * sizeof(uint64_t), "counts.def misses a field of Counts");
+
 Counts& Counts::operator+=(const Counts& o) {
-#define ROOFGEN_ADD(f) f += o.f
-  ROOFGEN_ADD(ctas); ROOFGEN_ADD(warp_instructions); ROOFGEN_ADD(mma); ROOFGEN_ADD(mma_flops);
-  ROOFGEN_ADD(int_alu); ROOFGEN_ADD(fp32); ROOFGEN_ADD(half); ROOFGEN_ADD(fp64); ROOFGEN_ADD(convert);
-  ROOFGEN_ADD(move); ROOFGEN_ADD(control); ROOFGEN_ADD(predicate); ROOFGEN_ADD(mufu); ROOFGEN_ADD(exps);
-  ROOFGEN_ADD(shuffle); ROOFGEN_ADD(ldmatrix); ROOFGEN_ADD(cp_async); ROOFGEN_ADD(barriers); ROOFGEN_ADD(async_waits); ROOFGEN_ADD(async_distance);
-  ROOFGEN_ADD(global_load); ROOFGEN_ADD(global_store); ROOFGEN_ADD(shared_load); ROOFGEN_ADD(shared_store);
-  ROOFGEN_ADD(local); ROOFGEN_ADD(atomics); ROOFGEN_ADD(bulk_load_16); ROOFGEN_ADD(narrow_load);
-  ROOFGEN_ADD(l2_read_sectors); ROOFGEN_ADD(l2_write_sectors); ROOFGEN_ADD(smem_wavefronts);
-  ROOFGEN_ADD(smem_ideal_wavefronts); ROOFGEN_ADD(unique_read_sectors); ROOFGEN_ADD(unique_write_sectors);
-#undef ROOFGEN_ADD
+#define ROOFGEN_COUNT(field) field += o.field;
+#include "roofgen/counts.def"
+#undef ROOFGEN_COUNT
   return *this;
 }
 

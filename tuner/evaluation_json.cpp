@@ -10,16 +10,9 @@ using Json = nlohmann::json;
 /// Every field of Counts by name, for reading and writing alike.
 template <class F>
 void for_each_count(Counts& c, F f) {
-#define ROOFGEN_FIELD(name) f(#name, c.name)
-  ROOFGEN_FIELD(ctas); ROOFGEN_FIELD(warp_instructions); ROOFGEN_FIELD(mma); ROOFGEN_FIELD(mma_flops);
-  ROOFGEN_FIELD(int_alu); ROOFGEN_FIELD(fp32); ROOFGEN_FIELD(half); ROOFGEN_FIELD(fp64); ROOFGEN_FIELD(convert);
-  ROOFGEN_FIELD(move); ROOFGEN_FIELD(control); ROOFGEN_FIELD(predicate); ROOFGEN_FIELD(mufu); ROOFGEN_FIELD(exps);
-  ROOFGEN_FIELD(shuffle); ROOFGEN_FIELD(ldmatrix); ROOFGEN_FIELD(cp_async); ROOFGEN_FIELD(barriers); ROOFGEN_FIELD(async_waits); ROOFGEN_FIELD(async_distance);
-  ROOFGEN_FIELD(global_load); ROOFGEN_FIELD(global_store); ROOFGEN_FIELD(shared_load); ROOFGEN_FIELD(shared_store);
-  ROOFGEN_FIELD(local); ROOFGEN_FIELD(atomics); ROOFGEN_FIELD(bulk_load_16); ROOFGEN_FIELD(narrow_load);
-  ROOFGEN_FIELD(l2_read_sectors); ROOFGEN_FIELD(l2_write_sectors); ROOFGEN_FIELD(smem_wavefronts);
-  ROOFGEN_FIELD(smem_ideal_wavefronts); ROOFGEN_FIELD(unique_read_sectors); ROOFGEN_FIELD(unique_write_sectors);
-#undef ROOFGEN_FIELD
+#define ROOFGEN_COUNT(field) f(#field, c.field);
+#include "roofgen/counts.def"
+#undef ROOFGEN_COUNT
 }
 
 }  // namespace

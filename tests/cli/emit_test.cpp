@@ -12,6 +12,7 @@ const std::string kEmit = "emit attention --L 128 --d 64 --batch 1 --heads 2 --e
 const char* kCudaHeader = R"(
 typedef struct CUfunc_st* CUfunction; typedef struct CUstream_st* CUstream; typedef unsigned long long CUdeviceptr;
 typedef int CUresult;
+enum { CUDA_ERROR_INVALID_VALUE = 1 };
 enum { CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 };
 CUresult cuFuncSetAttribute(CUfunction, int, int);
 CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**, void**);
