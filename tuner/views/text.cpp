@@ -122,7 +122,7 @@ std::string tune_text(const TuneReport& r, bool color) {
     out += fmt::format("verdict   {}: {}\n", bold("NONE"), r.verdict.reason);
   }
   out += fmt::format("origins   time, DRAM: model (error band {:.0f} %); L2, instructions, FLOPs: {}; registers: compiled; {}\n",
-                     100 * kModelErrorBand, sampled ? "extrapolated from simulated slices" : "simulated, exact",
+                     100 * kModelErrorBand, sampled ? "extrapolated from simulated slices" : "simulated over whole heads, scaled by their number",
                      measured ? "single launches: measured" : "nothing was measured");
   if (flagged) out += "          * an intermediate stays in L2 and is judged against the L2 roof\n";
   if (r.interrupted) out += "          interrupted: what was finished is kept, the next run goes on from there\n";
