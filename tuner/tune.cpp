@@ -462,11 +462,7 @@ class Tuner {
 
   void tick() {
     if (!options_.progress) return;
-    uint64_t done;
-    {
-      const std::lock_guard lock(mutex_);
-      done = finished_;
-    }
+    const uint64_t done = finished_;
     options_.progress("compiling and verifying", done, std::max(done, 2 * total_));
   }
 
@@ -568,7 +564,8 @@ class Tuner {
   std::string last_reason_;
   std::optional<Error> first_compile_error_;
   std::set<std::string> simulated_, simulated_now_;
-  uint64_t finished_ = 0, total_ = 0;
+  std::atomic<uint64_t> finished_{0};
+  uint64_t total_ = 0;
   std::mutex mutex_;
   TuneResult result_;
 };
