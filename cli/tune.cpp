@@ -24,7 +24,9 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   if (flags.explain) fmt::print(flags.json ? stderr : stdout, "{}{}", flags.json ? "" : "\n", explain_text(report));
   if (report.interrupted) return Exit::kInterrupted;
   if (report.best_variant.empty()) return Exit::kFailed;
-  return report.score < flags.min_score ? Exit::kBelowScore : Exit::kOk;
+  if (report.score >= flags.min_score) return Exit::kOk;
+  fmt::print(stderr, "roofgen: score {:.3f} is below --min-score {}\n", report.score, flags.min_score);
+  return Exit::kBelowScore;
 }
 
 }  // namespace

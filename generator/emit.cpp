@@ -25,7 +25,7 @@ bool is_c(const std::string& text) {
     }
     if (kWords.count(word)) return false;
     word.clear();
-    if (!std::strchr(" +-*%=(),", c)) return false;
+    if (!std::strchr(" +-*%=<(),", c)) return false;
   }
   return text.find("**") == std::string::npos;
 }
@@ -113,7 +113,7 @@ std::string header_function(const EmittedKernel& k, const Problem& problem, cons
   std::string guards;
   for (const CExpression& c : checks) {
     dims.insert(c.needs.begin(), c.needs.end());
-    guards += fmt::format("  if (!({})) return CUDA_ERROR_INVALID_VALUE;  /* compiled without code for tails */\n", c.code);
+    guards += fmt::format("  if (!({})) return CUDA_ERROR_INVALID_VALUE;  /* compiled for problems where this holds */\n", c.code);
   }
   std::string params, pointers;
   for (const Stage::ArgSpec& arg : k.stage->args) dims.erase(arg.name);

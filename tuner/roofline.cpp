@@ -65,7 +65,8 @@ ProblemFloor problem_floor(const Device& d, const Op::Floor& f, DType dtype, Roo
       {"DRAM", f.dram_bytes / (1e9 * d.at(set == RoofSet::kSustained ? "dram_sustained_gb_s" : "dram_gb_s")), false},
   };
   const RoofTime& top = *std::max_element(std::begin(roofs), std::end(roofs), [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
-  return {top.seconds + 1e-6 * d.at("launch_us"), top.name};
+  const double launch = 1e-6 * d.at("launch_us");
+  return {top.seconds + launch, launch > top.seconds ? "launch" : top.name};
 }
 
 KernelTime estimate(const Device& d, const Work& w, DType dtype, const Occupancy& occ) {

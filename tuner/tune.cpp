@@ -105,6 +105,12 @@ class Tuner {
             if (p.name == name && p.values[0].index() != value.index())
               return Error{Exit::kUsage, fmt::format("--set {}={}: {} takes values like {}", name, to_string(value), name,
                                                      to_string(p.values[0]))};
+            else if (const auto* text = std::get_if<std::string>(&value);
+                     p.name == name && text && std::find(p.values.begin(), p.values.end(), value) == p.values.end()) {
+              std::vector<std::string> known;
+              for (const ParamValue& v2 : p.values) known.push_back(to_string(v2));
+              return Error{Exit::kUsage, fmt::format("--set {}={}: no such value{}", name, *text, did_you_mean(*text, known))};
+            }
     }
     return {};
   }

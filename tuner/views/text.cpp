@@ -58,7 +58,7 @@ std::string searched_line(const TuneReport& r) {
   std::string out = fmt::format("{} points, {} illegal; {} compiled", r.considered, by_rule, r.compiled);
   for (const auto& [stage, n] : r.rejected)
     if (stage != "constraint" && stage != "launch" && stage != "memory") out += fmt::format(", {} rejected ({})", n, stage);
-  out += fmt::format(", {} verified on every CTA", r.simulated_binaries);
+  out += fmt::format(", {} verified on every CTA of one head group", r.simulated_binaries);
   if (r.compiled_now == 0 && r.simulated_now == 0) out += " (all remembered: nothing compiled or simulated now)";
   else if (r.compiled_now < r.compiled) out += fmt::format(" ({} compiled and {} simulated now)", r.compiled_now, r.simulated_now);
   return out;
