@@ -26,20 +26,6 @@ const char* peak_cell(DType dtype) { return dtype == DType::kFp16 ? "peak_fp16_t
 
 }  // namespace
 
-Work& Work::operator+=(const Work& o) {
-  mma_flops += o.mma_flops;
-  mufu_ops += o.mufu_ops;
-  fp32_ops += o.fp32_ops;
-  alu_ops += o.alu_ops;
-  issue_slots += o.issue_slots;
-  smem_wavefronts += o.smem_wavefronts;
-  l2_bytes += o.l2_bytes;
-  dram_bytes += o.dram_bytes;
-  ctas += o.ctas;
-  warps_per_cta = std::max(warps_per_cta, o.warps_per_cta);
-  return *this;
-}
-
 std::vector<RoofTime> roof_times(const Device& d, const Work& w, DType dtype, RoofSet set) {
   const double sm_clocks = d.at("sms") * clock_hz(d, set);
   const bool sustained = set == RoofSet::kSustained;

@@ -30,7 +30,6 @@ struct Work {
   int warps_per_cta = 0;
   double async_waits = 0;       ///< waits for asynchronous copies, per warp
   double async_distance = 0;    ///< warp-instructions between issue and wait, mean
-  Work& operator+=(const Work& other);
 };
 
 /// The two rate sets of a device: what the datasheet says and what is sustained in practice.

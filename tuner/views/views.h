@@ -10,7 +10,7 @@ namespace roofgen {
 inline constexpr const char* kTuneSchema = "roofgen.tune.1";  ///< docs/tune-schema.json
 
 std::string tune_json(const TuneReport& report);
-/// `color`: ANSI colours. `width`: terminal columns.
+/// `color`: ANSI colours.
 std::string tune_text(const TuneReport& report, bool color);
 /// Every rejection with its reason, grouped by stage; the most common reasons first.
 std::string explain_text(const TuneReport& report);
