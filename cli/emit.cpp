@@ -5,7 +5,7 @@
 
 #include "cli/problem_flags.h"
 #include "generator/emit.h"
-#include "tuner/views/units.h"
+#include "roofline/units.h"
 #include "tuner/views/views.h"
 
 namespace roofgen::cli {

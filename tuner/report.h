@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "roofgen/pipeline.h"
-#include "tuner/device.h"
+#include "roofline/device.h"
 #include "tuner/roofline.h"
 
 namespace roofgen {

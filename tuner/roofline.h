@@ -12,7 +12,7 @@
 
 #include "generator/ops/op.h"
 #include "roofgen/pipeline.h"
-#include "tuner/device.h"
+#include "roofline/device.h"
 
 namespace roofgen {
 

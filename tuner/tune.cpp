@@ -16,7 +16,7 @@
 #include "tuner/task.h"
 #include "tuner/verdict.h"
 #include "tuner/verify.h"
-#include "tuner/views/units.h"
+#include "roofline/units.h"
 #include "tuner/work.h"
 
 namespace roofgen {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tuner/views/units.h"
+#include "roofline/units.h"
 
 namespace roofgen {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "generator/generate.h"
 #include "runtime/executor.h"
-#include "tuner/device.h"
+#include "roofline/device.h"
 
 namespace roofgen {
 

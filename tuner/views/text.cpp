@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "tuner/views/units.h"
+#include "roofline/units.h"
 #include "tuner/views/views.h"
 
 namespace roofgen {

@@ -1,4 +1,4 @@
-#include "tuner/device.h"
+#include "roofline/device.h"
 
 #include <gtest/gtest.h>
 
