@@ -34,6 +34,8 @@ struct Subcommand {
 Run declare_tune(CLI::App& app);
 Run declare_generate(CLI::App& app);
 Run declare_emit(CLI::App& app);
+Run declare_explain(CLI::App& app);
+Run declare_devices(CLI::App& app);
 Run declare_doctor(CLI::App& app);
 
 /// Writes `text` to `path` (or stdout for "-") through a temporary file and a rename.

@@ -21,6 +21,8 @@ const std::vector<Subcommand>& subcommands() {
       {"tune", "search, verify and score the variants of an op", declare_tune},
       {"generate", "print the source or PTX of one schedule", declare_generate},
       {"emit", "tune, then write the winner as files to embed", declare_emit},
+      {"explain", "work, roofs, regime and next lever of an operator, by formula", declare_explain},
+      {"devices", "the catalogue: ceilings, bandwidths and the source of each number", declare_devices},
       {"doctor", "what was found: NVRTC, driver, GPU, directories", declare_doctor},
   };
   return table;

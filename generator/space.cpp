@@ -5,14 +5,14 @@
 #include <set>
 
 #include "generator/generate.h"
-#include "generator/json_text.h"
+#include "generator/json_reader.h"
 
 namespace roofgen {
 namespace {
 
-class SpaceReader {
+class SpaceReader : private JsonReader {
  public:
-  explicit SpaceReader(const JsonFile& file) : file_(file) {}
+  using JsonReader::JsonReader;
 
   Result<Variant> read() {
     Variant v;
@@ -42,46 +42,6 @@ class SpaceReader {
   }
 
  private:
-  Error bad(std::string message, const std::string& near = "") const {
-    return Error{Exit::kFailed, std::move(message), near.empty() ? Where{file_.file()} : file_.find(near)};
-  }
-
-  Result<void> only(const Json& object, const std::set<std::string>& known) const {
-    if (!object.is_object()) return bad("an object was expected");
-    for (const auto& [key, value] : object.items())
-      if (!known.count(key)) return bad(fmt::format("unknown key \"{}\"", key), key);
-    return {};
-  }
-
-  Result<std::string> string(const Json& object, const char* key) const {
-    if (!object.is_object() || !object.contains(key)) return bad(fmt::format("\"{}\" is missing", key));
-    if (!object[key].is_string()) return bad(fmt::format("\"{}\" must be a string", key), key);
-    return object[key].get<std::string>();
-  }
-
-  Result<expr::Expr> parse(const std::string& text) const {
-    Where at = file_.find(text);
-    return expr::Expr::parse(text, at);
-  }
-
-  Result<expr::Expr> expression(const Json& object, const char* key) const {
-    if (object.is_object() && object.contains(key) && !object[key].is_string())
-      return expr::Expr::parse(object[key].dump(), file_.find(key));
-    ROOFGEN_TRY(std::string text, string(object, key));
-    return parse(text);
-  }
-
-  Result<std::vector<std::pair<std::string, expr::Expr>>> pairs(const Json& list, const char* what) const {
-    std::vector<std::pair<std::string, expr::Expr>> out;
-    for (const Json& p : list) {
-      if (!p.is_array() || p.size() != 2 || !p[0].is_string() || !p[1].is_string())
-        return bad(fmt::format("\"{}\" holds pairs [\"name\", \"expression\"]", what), what);
-      ROOFGEN_TRY(expr::Expr e, parse(p[1].get<std::string>()));
-      out.emplace_back(p[0].get<std::string>(), std::move(e));
-    }
-    return out;
-  }
-
   Result<Param> param(const Json& j) const {
     Param p;
     ROOFGEN_CHECK(only(j, {"name", "values", "default"}));
@@ -173,8 +133,6 @@ class SpaceReader {
     }
     return s;
   }
-
-  const JsonFile& file_;
 };
 
 }  // namespace

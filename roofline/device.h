@@ -22,6 +22,7 @@ struct Cell {
 
 struct Device {
   std::string name;  ///< catalogue name, "h200-sxm"
+  std::string title; ///< for people, "NVIDIA H200 SXM 141 GB"
   std::string arch;  ///< "sm_90"
   std::map<std::string, Cell> cells;
 

@@ -16,6 +16,14 @@ inline std::string bytes_text(double bytes) {
   return fmt::format("{:.{}f} {}", bytes, i == 0 || std::fabs(bytes) >= 100 ? 0 : std::fabs(bytes) >= 10 ? 1 : 2, units[i]);
 }
 
+/// "9.66 G": a count with a decimal prefix.
+inline std::string count_text(double count) {
+  const char* units[] = {"", " k", " M", " G", " T", " P", " E"};
+  int i = 0;
+  for (; i < 6 && std::fabs(count) >= 1000; ++i) count /= 1000;
+  return fmt::format("{:.{}f}{}", count, i == 0 || std::fabs(count) >= 100 ? 0 : std::fabs(count) >= 10 ? 1 : 2, units[i]);
+}
+
 inline std::string time_text(double seconds) {
   if (seconds >= 1) return fmt::format("{:.3f} s", seconds);
   if (seconds >= 1e-3) return fmt::format("{:.3f} ms", seconds * 1e3);

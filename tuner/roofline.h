@@ -12,7 +12,7 @@
 
 #include "generator/ops/op.h"
 #include "roofgen/pipeline.h"
-#include "roofline/device.h"
+#include "roofline/roofs.h"
 
 namespace roofgen {
 
@@ -31,9 +31,6 @@ struct Work {
   double async_waits = 0;       ///< waits for asynchronous copies, per warp
   double async_distance = 0;    ///< warp-instructions between issue and wait, mean
 };
-
-/// The two rate sets of a device: what the datasheet says and what is sustained in practice.
-enum class RoofSet { kDatasheet, kSustained };
 
 /// One ceiling and the time the work needs under it alone, at full-chip rate.
 struct RoofTime {

@@ -3,37 +3,12 @@
 #include <algorithm>
 #include <map>
 
+#include "roofline/text_table.h"
 #include "roofline/units.h"
 #include "tuner/views/views.h"
 
 namespace roofgen {
 namespace {
-
-/// Columns sized to their contents; numbers to the right.
-class Table {
- public:
-  explicit Table(std::vector<std::string> head) : left_(head.size(), false) { rows_.push_back(std::move(head)); }
-  void left(size_t column) { left_[column] = true; }
-  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  std::string str() const {
-    std::vector<size_t> width(left_.size(), 0);
-    for (const auto& r : rows_)
-      for (size_t i = 0; i < r.size(); ++i) width[i] = std::max(width[i], r[i].size());
-    std::string out;
-    for (const auto& r : rows_) {
-      std::string line;
-      for (size_t i = 0; i < r.size(); ++i)
-        line += left_[i] ? fmt::format("{:<{}}  ", r[i], width[i]) : fmt::format("{:>{}}  ", r[i], width[i]);
-      line.erase(line.find_last_not_of(' ') + 1);
-      out += line + "\n";
-    }
-    return out;
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-  std::vector<bool> left_;
-};
 
 std::string problem_line(const Problem& p) {
   std::string out = p.op + " forward, " + to_string(p.dtype);
@@ -73,7 +48,7 @@ std::string tune_text(const TuneReport& r, bool color) {
   out += fmt::format("device    {}, {}\n", r.executor_device, r.arch.empty() ? "nothing compiled" : r.arch);
   out += fmt::format("searched  {}\n\n", searched_line(r));
 
-  Table table({"variant", "kernel", "time", "bound by", "regs", "occ", "waves", "DRAM", "L2", "AI", "waste", "idle", "stall", "err/tol"});
+  TextTable table({"variant", "kernel", "time", "bound by", "regs", "occ", "waves", "DRAM", "L2", "AI", "waste", "idle", "stall", "err/tol"});
   for (size_t i : {0, 1, 3}) table.left(i);
   for (const VariantReport& v : r.variants) {
     for (const KernelReport& k : v.kernels)
@@ -105,7 +80,7 @@ std::string tune_text(const TuneReport& r, bool color) {
     std::transform(verdict.begin(), verdict.end(), verdict.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
     out += fmt::format("verdict   {}: {}\n", bold(verdict), r.verdict.reason);
     if (r.verdict.fused && r.verdict.unfused) {
-      Table sides({"", "time", "DRAM", "L2", "AI", "regs", "spills", "occ", "launches"});
+      TextTable sides({"", "time", "DRAM", "L2", "AI", "regs", "spills", "occ", "launches"});
       sides.left(0);
       const auto row = [&](const char* name, const Side& s) {
         sides.row({name, time_text(s.seconds), bytes_text(s.dram_bytes), bytes_text(s.l2_bytes), fmt::format("{:.0f}", s.arithmetic_intensity),

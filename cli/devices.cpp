@@ -1,0 +1,41 @@
+// roofgen devices [NAME]: the catalogue, and every cell of a device with its source.
+#include <fmt/format.h>
+
+#include "cli/cli.h"
+#include "roofline/views/views.h"
+
+namespace roofgen::cli {
+namespace {
+
+struct Flags {
+  std::string name;
+  bool json = false;
+};
+
+Result<Exit> run(const Session& session, const Flags& flags) {
+  const DataFiles files(session.data_dirs);
+  if (!flags.name.empty()) {
+    ROOFGEN_TRY(const Device device, load_device(files, flags.name));
+    fmt::print("{}", flags.json ? device_json(device) : device_text(device));
+    return Exit::kOk;
+  }
+  std::vector<Device> devices;
+  for (const std::string& name : device_names(files)) {
+    ROOFGEN_TRY(Device device, load_device(files, name));
+    devices.push_back(std::move(device));
+  }
+  fmt::print("{}", flags.json ? devices_json(devices) : devices_text(devices));
+  return Exit::kOk;
+}
+
+}  // namespace
+
+Run declare_devices(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("name", flags->name, "a device; without one, all of them");
+  app.add_flag("--json", flags->json, "as JSON");
+  app.footer("Example: roofgen devices h100-sxm");
+  return [flags](const Session& session) { return run(session, *flags); };
+}
+
+}  // namespace roofgen::cli

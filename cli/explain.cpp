@@ -1,0 +1,73 @@
+// roofgen explain OP: work, roofs, regime and the next lever of one operator, by formula.
+#include <fmt/format.h>
+
+#include "cli/cli.h"
+#include "cli/problem_flags.h"
+#include "cli/work_flags.h"
+#include "generator/suggest.h"
+#include "roofline/explain.h"
+#include "roofline/views/views.h"
+
+namespace roofgen::cli {
+namespace {
+
+struct Flags {
+  std::string op, device = kDefaultDevice, dtype, math_dtype, acc_dtype, ceilings = "datasheet";
+  std::vector<std::string> dims;
+  double softmax_flops = 0;
+  bool json = false;
+  CLI::App* app = nullptr;
+};
+
+Result<Exit> list_operators(const DataFiles& files) {
+  for (const std::string& name : WorkFormula::names(files)) {
+    ROOFGEN_TRY(const WorkFormula f, WorkFormula::load(files, name));
+    fmt::print("{:<14} {}\n", name, f.title());
+  }
+  return Exit::kOk;
+}
+
+Result<Exit> run(const Session& session, const Flags& flags) {
+  const DataFiles files(session.data_dirs);
+  if (flags.op.empty() || flags.op == "list") return list_operators(files);
+  ROOFGEN_TRY(const WorkFormula formula, WorkFormula::load(files, flags.op));
+  std::vector<std::string> arguments = flags.app->remaining();
+  if (arguments.empty() && flags.dims.empty()) {
+    fmt::print("{}", work_help(formula));
+    return Exit::kUsage;
+  }
+  arguments.insert(arguments.begin(), flags.dims.begin(), flags.dims.end());
+  ROOFGEN_TRY(WorkRequest request, parse_work_flags(formula, arguments));
+  if (!flags.dtype.empty()) request.dtypes[""] = flags.dtype;
+  request.math_dtype = flags.math_dtype;
+  request.accumulate = flags.acc_dtype;
+  request.softmax_flops = flags.softmax_flops;
+  ROOFGEN_TRY(const Device device, load_device(files, flags.device));
+  ROOFGEN_TRY(const RoofSet set, parse_roof_set(flags.ceilings));
+  ROOFGEN_TRY(OpWork work, formula.evaluate(request));
+  ROOFGEN_TRY(const Explanation explanation, explain(device, std::move(work), set));
+  const ExplainView view{explanation, ridge_crossing(formula, request, explanation)};
+  fmt::print("{}", flags.json ? explain_json(view) : explain_text(view));
+  return Exit::kOk;
+}
+
+}  // namespace
+
+Run declare_explain(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  flags->app = &app;
+  app.allow_extras();
+  app.add_option("op", flags->op, "operator; without one, what there is; `explain OP` alone lists its flags");
+  app.add_option("--dims", flags->dims, "dimensions as M=128,N=4096, instead of --M 128 --N 4096")->delimiter(',');
+  app.add_option("--device", flags->device, fmt::format("device of the catalogue [{}]", kDefaultDevice));
+  app.add_option("--dtype", flags->dtype, "dtype of all operands that have no --<operand>-dtype [bf16]");
+  app.add_option("--math-dtype", flags->math_dtype, "what the matrix units multiply [the widest operand]");
+  app.add_option("--acc-dtype", flags->acc_dtype, "what they accumulate in [fp32, int32, fp64]");
+  app.add_option("--softmax-flops", flags->softmax_flops, "FLOPs counted per softmax element beside MMA FLOPs [0]")->check(CLI::Range(0.0, 100.0));
+  app.add_option("--ceilings", flags->ceilings, "datasheet or sustained [datasheet]");
+  app.add_flag("--json", flags->json, "as JSON (docs/explain.md)");
+  app.footer("Example: roofgen explain gemm --M 128 --N 24576 --K 1536 --b-dtype fp4 --device b200");
+  return [flags](const Session& session) { return run(session, *flags); };
+}
+
+}  // namespace roofgen::cli

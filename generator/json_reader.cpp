@@ -1,0 +1,74 @@
+#include "generator/json_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "generator/suggest.h"
+
+namespace roofgen {
+
+Error JsonReader::bad(std::string message, const std::string& near) const {
+  return Error{Exit::kFailed, std::move(message), near.empty() ? Where{file_.file()} : file_.find(near)};
+}
+
+Result<void> JsonReader::only(const Json& object, std::initializer_list<const char*> known) const {
+  if (!object.is_object()) return bad("an object was expected");
+  const std::vector<std::string> names(known.begin(), known.end());
+  for (const auto& [key, value] : object.items())
+    if (std::find(names.begin(), names.end(), key) == names.end())
+      return bad(fmt::format("unknown key \"{}\"{}", key, did_you_mean(key, names)), key);
+  return {};
+}
+
+Result<std::string> JsonReader::string(const Json& object, const char* key) const {
+  if (!object.is_object() || !object.contains(key)) return bad(fmt::format("\"{}\" is missing", key));
+  if (!object[key].is_string()) return bad(fmt::format("\"{}\" must be a string", key), key);
+  return object[key].get<std::string>();
+}
+
+Result<std::string> JsonReader::string_or(const Json& object, const char* key, std::string otherwise) const {
+  if (object.is_object() && !object.contains(key)) return otherwise;
+  return string(object, key);
+}
+
+Result<Json> JsonReader::list(const Json& object, const char* key) const {
+  if (!object.is_object()) return bad("an object was expected");
+  if (!object.contains(key)) return Json::array();
+  if (!object[key].is_array()) return bad(fmt::format("\"{}\" must be a list", key), key);
+  return object[key];
+}
+
+Result<std::vector<std::string>> JsonReader::strings(const Json& object, const char* key) const {
+  ROOFGEN_TRY(const Json items, list(object, key));
+  std::vector<std::string> out;
+  for (const Json& item : items) {
+    if (!item.is_string()) return bad(fmt::format("\"{}\" is a list of strings", key), key);
+    out.push_back(item.get<std::string>());
+  }
+  return out;
+}
+
+Result<expr::Expr> JsonReader::parse(const std::string& text) const {
+  return expr::Expr::parse(text, file_.find(text));
+}
+
+Result<expr::Expr> JsonReader::expression(const Json& object, const char* key) const {
+  if (object.is_object() && object.contains(key) && !object[key].is_string())
+    return expr::Expr::parse(object[key].dump(), file_.find(key));
+  ROOFGEN_TRY(std::string text, string(object, key));
+  return parse(text);
+}
+
+Result<std::vector<std::pair<std::string, expr::Expr>>> JsonReader::pairs(const Json& items, const char* what) const {
+  std::vector<std::pair<std::string, expr::Expr>> out;
+  for (const Json& p : items) {
+    if (!p.is_array() || p.size() != 2 || !p[0].is_string() || !p[1].is_string())
+      return bad(fmt::format("\"{}\" holds pairs [\"name\", \"expression\"]", what), what);
+    ROOFGEN_TRY(expr::Expr e, parse(p[1].get<std::string>()));
+    out.emplace_back(p[0].get<std::string>(), std::move(e));
+  }
+  return out;
+}
+
+}  // namespace roofgen

@@ -1,0 +1,37 @@
+// Reading a data file member by member: every fault is an Error that names the member and its place.
+// Base of the readers of search spaces, work formulas and models.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "generator/expr/expr.h"
+#include "generator/json_text.h"
+
+namespace roofgen {
+
+class JsonReader {
+ public:
+  explicit JsonReader(const JsonFile& file) : file_(file) {}
+
+ protected:
+  Error bad(std::string message, const std::string& near = "") const;
+  /// `object` is an object and has no other members.
+  Result<void> only(const Json& object, std::initializer_list<const char*> known) const;
+  Result<std::string> string(const Json& object, const char* key) const;
+  Result<std::string> string_or(const Json& object, const char* key, std::string otherwise) const;
+  /// The member as an array; an empty one when it is absent.
+  Result<Json> list(const Json& object, const char* key) const;
+  Result<std::vector<std::string>> strings(const Json& object, const char* key) const;
+  Result<expr::Expr> parse(const std::string& text) const;
+  /// An expression: a string, or a number or boolean that stands for itself.
+  Result<expr::Expr> expression(const Json& object, const char* key) const;
+  /// A list of ["name", "expression"].
+  Result<std::vector<std::pair<std::string, expr::Expr>>> pairs(const Json& list, const char* what) const;
+
+  const JsonFile& file_;
+};
+
+}  // namespace roofgen

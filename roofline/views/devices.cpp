@@ -1,0 +1,98 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "roofline/roofs.h"
+#include "roofline/text_table.h"
+#include "roofline/units.h"
+#include "roofline/views/views.h"
+
+namespace roofgen {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string peak(const Device& d, const char* cell) { return d.has(cell) ? fmt::format("{:.4g}", d.at(cell)) : "-"; }
+
+/// The roof of half-precision matrix work: BF16, on devices before it FP16.
+std::string ridge_text(const Device& d) {
+  const auto roof = matrix_roof(d, "bf16", "fp32", RoofSet::kDatasheet);
+  return roof ? fmt::format("{:.0f}", ridge(d, *roof, RoofSet::kDatasheet)) : "-";
+}
+
+std::string value_text(const Cell& c) {
+  if (c.unit == "bytes") return fmt::format("{:.0f}", c.value);
+  return fmt::format("{:.10g}", c.value);
+}
+
+}  // namespace
+
+std::string devices_text(const std::vector<Device>& devices) {
+  TextTable t({"device", "arch", "SMs", "DRAM GB/s", "memory", "L2", "FP64", "FP32", "TF32", "BF16", "FP16", "FP8", "INT8", "FP4", "ridge BF16", "title"});
+  t.left(0).left(1).left(15);
+  for (const Device& d : devices)
+    t.row({d.name, d.arch, peak(d, "sms"), peak(d, "dram_gb_s"), bytes_text(d.at("memory_bytes")), d.has("l2_bytes") ? bytes_text(d.at("l2_bytes")) : "-",
+           peak(d, "peak_fp64_tflops"), peak(d, "peak_fp32_tflops"), peak(d, "peak_tf32_tflops"), peak(d, "peak_bf16_tflops"), peak(d, "peak_fp16_tflops"),
+           peak(d, "peak_fp8_tflops"), peak(d, "peak_int8_tflops"), peak(d, "peak_fp4_tflops"), ridge_text(d), d.title});
+  return t.str() + "\nDense peaks in TFLOP/s (INT8: TOP/s), FP32 accumulation; ridge in FLOP per DRAM byte. `roofgen devices NAME` has every cell with its source.\n";
+}
+
+std::string device_text(const Device& d) {
+  std::string out = fmt::format("{}  {} ({})\n\n", d.name, d.title, d.arch);
+  TextTable roofs({"ceiling", "TFLOP/s", "ridge", "sustained", "origin"});
+  roofs.left(0).left(4);
+  const std::vector<ComputeRoof> sustained = compute_roofs(d, RoofSet::kSustained);
+  for (const ComputeRoof& r : compute_roofs(d, RoofSet::kDatasheet)) {
+    double held = 0;
+    for (const ComputeRoof& s : sustained)
+      if (s.cell == r.cell) held = s.flops_per_s;
+    roofs.row({r.name, fmt::format("{:.4g}", r.flops_per_s / 1e12), fmt::format("{:.1f}", ridge(d, r, RoofSet::kDatasheet)), fmt::format("{:.4g}", held / 1e12), to_string(r.origin)});
+  }
+  out += roofs.str() + "\n";
+  TextTable slopes({"bandwidth", "GB/s", "sustained", "origin"});
+  slopes.left(0).left(3);
+  const std::vector<BandwidthRoof> held = bandwidth_roofs(d, RoofSet::kSustained);
+  const std::vector<BandwidthRoof> spec = bandwidth_roofs(d, RoofSet::kDatasheet);
+  for (size_t i = 0; i < spec.size(); ++i)
+    slopes.row({spec[i].level, fmt::format("{:.5g}", spec[i].bytes_per_s / 1e9), fmt::format("{:.5g}", held[i].bytes_per_s / 1e9), to_string(spec[i].origin)});
+  slopes.row({"special functions", fmt::format("{:.3g} T/s", special_function_rate(d, RoofSet::kDatasheet) / 1e12),
+              fmt::format("{:.3g} T/s", special_function_rate(d, RoofSet::kSustained) / 1e12), "model"});
+  out += slopes.str() + "\n";
+  TextTable cells({"cell", "value", "unit", "origin", "source"});
+  for (size_t i : {0, 2, 3, 4}) cells.left(i);
+  for (const auto& [name, c] : d.cells) cells.row({name, value_text(c), c.unit, to_string(c.origin), c.source});
+  return out + cells.str();
+}
+
+namespace {
+
+Json to_json(const Device& d) {
+  Json j;
+  j["name"] = d.name;
+  j["title"] = d.title;
+  j["arch"] = d.arch;
+  for (const ComputeRoof& r : compute_roofs(d, RoofSet::kDatasheet))
+    j["ceilings"].push_back({{"name", r.name}, {"math", r.math}, {"accumulate", r.accumulate}, {"tflops", r.flops_per_s / 1e12},
+                             {"ridge", ridge(d, r, RoofSet::kDatasheet)}, {"origin", to_string(r.origin)}, {"cell", r.cell}});
+  for (const BandwidthRoof& b : bandwidth_roofs(d, RoofSet::kDatasheet))
+    j["bandwidths"].push_back({{"level", b.level}, {"gb_s", b.bytes_per_s / 1e9}, {"origin", to_string(b.origin)}});
+  for (const auto& [name, c] : d.cells)
+    j["cells"][name] = {{"value", c.value}, {"unit", c.unit}, {"origin", to_string(c.origin)}, {"source", c.source}};
+  return j;
+}
+
+}  // namespace
+
+std::string device_json(const Device& d) {
+  Json j{{"schema", kDevicesSchema}};
+  j.update(to_json(d));
+  return j.dump(2) + "\n";
+}
+
+std::string devices_json(const std::vector<Device>& devices) {
+  Json j{{"schema", kDevicesSchema}, {"devices", Json::array()}};
+  for (const Device& d : devices) j["devices"].push_back(to_json(d));
+  return j.dump(2) + "\n";
+}
+
+}  // namespace roofgen

@@ -1,0 +1,28 @@
+// Every view prints one struct, as text or as JSON; nothing is computed twice.
+#pragma once
+
+#include <string>
+
+#include "roofline/explain.h"
+
+namespace roofgen {
+
+inline constexpr const char* kExplainSchema = "roofgen.explain.1";
+inline constexpr const char* kDevicesSchema = "roofgen.devices.1";
+
+/// `crossing`: smallest value of the growing dimension at which the ridge is reached, if any.
+struct ExplainView {
+  const Explanation& explanation;
+  std::optional<int64_t> crossing;
+};
+std::string explain_text(const ExplainView& view);
+std::string explain_json(const ExplainView& view);
+
+/// The catalogue: one line for each device.
+std::string devices_text(const std::vector<Device>& devices);
+std::string devices_json(const std::vector<Device>& devices);
+/// One device: ceilings, and every cell with its unit, origin and source.
+std::string device_text(const Device& device);
+std::string device_json(const Device& device);
+
+}  // namespace roofgen

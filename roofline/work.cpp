@@ -1,0 +1,347 @@
+#include "roofline/work.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "generator/json_reader.h"
+#include "generator/suggest.h"
+
+namespace roofgen {
+namespace {
+
+/// The amounts a kernel may state besides its operands.
+constexpr const char* kAmounts[] = {"mma_flops", "vector_flops", "softmax_elements", "exps", "ctas", "l2_bytes", "smem_bytes", "link_bytes"};
+
+/// Where a growing dimension stands in for infinity: its terms then exceed all others by 2^20 and more.
+constexpr int64_t kUnbounded = int64_t{1} << 44;
+
+constexpr int64_t kMaxDim = int64_t{1} << 40;
+
+std::vector<std::string> dim_names(const std::vector<WorkDim>& dims) {
+  std::vector<std::string> out;
+  for (const WorkDim& d : dims) out.push_back(d.name);
+  return out;
+}
+
+Result<void> known(const std::string& name, const std::vector<WorkDim>& dims, const char* kind, const std::string& op) {
+  const std::vector<std::string> names = dim_names(dims);
+  if (std::find(names.begin(), names.end(), name) != names.end()) return {};
+  return Error{Exit::kUsage, fmt::format("{} has no {} \"{}\"{}", op, kind, name, did_you_mean(name, names))};
+}
+
+double sum(const std::vector<KernelWork>& kernels, double KernelWork::*member) {
+  double out = 0;
+  for (const KernelWork& k : kernels) out += k.*member;
+  return out;
+}
+
+}  // namespace
+
+class WorkReader : private JsonReader {
+ public:
+  using JsonReader::JsonReader;
+
+  Result<WorkFormula> read() {
+    WorkFormula f;
+    const Json& root = file_.root();
+    f.file_ = file_.file();
+    ROOFGEN_CHECK(only(root, {"schema", "op", "title", "dims", "flags", "dtypes", "math", "grows", "let", "requires", "forms"}));
+    ROOFGEN_TRY(std::string schema, string(root, "schema"));
+    if (schema != "roofgen.work/1") return bad("schema must be \"roofgen.work/1\"", schema);
+    ROOFGEN_TRY(f.op_, string(root, "op"));
+    ROOFGEN_TRY(f.title_, string(root, "title"));
+    ROOFGEN_TRY(f.dims_, names(root, "dims"));
+    ROOFGEN_TRY(f.flags_, names(root, "flags"));
+    ROOFGEN_TRY(f.dtypes_, names(root, "dtypes"));
+    ROOFGEN_TRY(f.math_roles_, strings(root, "math"));
+    ROOFGEN_TRY(f.grows_, strings(root, "grows"));
+    for (const std::string& role : f.math_roles_) ROOFGEN_CHECK(role_exists(f, role));
+    for (const std::string& dim : f.grows_)
+      if (!known(dim, f.dims_, "dimension", f.op_)) return bad(fmt::format("\"grows\" names no dimension: \"{}\"", dim), dim);
+    ROOFGEN_TRY(const Json let, list(root, "let"));
+    ROOFGEN_TRY(f.let_, pairs(let, "let"));
+    ROOFGEN_TRY(const std::vector<std::string> conditions, strings(root, "requires"));
+    for (const std::string& text : conditions) {
+      ROOFGEN_TRY(expr::Expr e, parse(text));
+      f.requires_.push_back(std::move(e));
+    }
+    ROOFGEN_TRY(const Json forms, list(root, "forms"));
+    for (const Json& j : forms) {
+      ROOFGEN_TRY(WorkFormula::Form form, read_form(f, j));
+      f.forms_.push_back(std::move(form));
+    }
+    if (f.forms_.empty()) return bad("\"forms\" must be a list of at least one form", "forms");
+    return f;
+  }
+
+ private:
+  Result<void> role_exists(const WorkFormula& f, const std::string& role) const {
+    const std::vector<std::string> roles = dim_names(f.dtypes_);
+    if (std::find(roles.begin(), roles.end(), role) != roles.end()) return {};
+    return bad(fmt::format("\"{}\" is none of the dtypes{}", role, did_you_mean(role, roles)), role);
+  }
+
+  Result<std::vector<WorkDim>> names(const Json& root, const char* key) const {
+    std::vector<WorkDim> out;
+    ROOFGEN_TRY(const Json items, list(root, key));
+    for (const Json& j : items) {
+      WorkDim d;
+      ROOFGEN_CHECK(only(j, {"name", "help", "default"}));
+      ROOFGEN_TRY(d.name, string(j, "name"));
+      ROOFGEN_TRY(d.help, string(j, "help"));
+      if (j.contains("default")) {
+        ROOFGEN_TRY(d.preset, expression(j, "default"));
+      }
+      out.push_back(std::move(d));
+    }
+    return out;
+  }
+
+  Result<WorkFormula::Form> read_form(const WorkFormula& f, const Json& j) const {
+    WorkFormula::Form form;
+    ROOFGEN_CHECK(only(j, {"name", "when", "kernels"}));
+    ROOFGEN_TRY(form.name, string(j, "name"));
+    ROOFGEN_TRY(form.when, j.contains("when") ? expression(j, "when") : expr::Expr::parse("true"));
+    ROOFGEN_TRY(const Json kernels, list(j, "kernels"));
+    for (const Json& k : kernels) {
+      ROOFGEN_TRY(WorkFormula::Kernel kernel, read_kernel(f, k));
+      form.kernels.push_back(std::move(kernel));
+    }
+    if (form.kernels.empty()) return bad(fmt::format("form \"{}\" has no kernels", form.name), form.name);
+    return form;
+  }
+
+  Result<WorkFormula::Kernel> read_kernel(const WorkFormula& f, const Json& j) const {
+    WorkFormula::Kernel kernel;
+    ROOFGEN_CHECK(only(j, {"name", "when", "operands", "mma_flops", "vector_flops", "softmax_elements", "exps", "ctas", "l2_bytes", "smem_bytes", "link_bytes"}));
+    ROOFGEN_TRY(kernel.name, string(j, "name"));
+    if (j.contains("when")) {
+      ROOFGEN_TRY(kernel.when, expression(j, "when"));
+    }
+    ROOFGEN_TRY(const Json operands, list(j, "operands"));
+    for (const Json& o : operands) {
+      WorkFormula::Operand operand;
+      ROOFGEN_CHECK(only(o, {"read", "write", "dtype", "elements", "when"}));
+      operand.write = o.contains("write");
+      if (operand.write == o.contains("read")) return bad(fmt::format("an operand of {} needs either \"read\" or \"write\"", kernel.name), kernel.name);
+      ROOFGEN_TRY(operand.name, string(o, operand.write ? "write" : "read"));
+      ROOFGEN_TRY(operand.role, string(o, "dtype"));
+      // A role, or a format by name where the formula fixes it ("fp32" statistics).
+      if (!find_number_format(operand.role)) ROOFGEN_CHECK(role_exists(f, operand.role));
+      ROOFGEN_TRY(operand.elements, expression(o, "elements"));
+      if (o.contains("when")) {
+        ROOFGEN_TRY(operand.when, expression(o, "when"));
+      }
+      kernel.operands.push_back(std::move(operand));
+    }
+    for (const char* amount : kAmounts)
+      if (j.contains(amount)) {
+        ROOFGEN_TRY(expr::Expr e, expression(j, amount));
+        kernel.amounts.emplace(amount, std::move(e));
+      }
+    return kernel;
+  }
+};
+
+std::vector<std::string> WorkFormula::names(const DataFiles& files) {
+  std::vector<std::string> out;
+  for (const std::string& path : files.list("work/"))
+    if (path.ends_with(".json")) out.push_back(path.substr(5, path.size() - 10));
+  return out;
+}
+
+Result<WorkFormula> WorkFormula::load(const DataFiles& files, const std::string& op) {
+  const std::vector<std::string> all = names(files);
+  if (std::find(all.begin(), all.end(), op) == all.end())
+    return Error{Exit::kUsage, fmt::format("unknown operator \"{}\"{}", op, did_you_mean(op, all))};
+  const std::string path = "work/" + op + ".json";
+  ROOFGEN_TRY(std::string text, files.load(path));
+  ROOFGEN_TRY(JsonFile file, JsonFile::parse(std::move(text), files.origin(path)));
+  return WorkReader(file).read();
+}
+
+Result<expr::Map> WorkFormula::scope(const WorkRequest& request, OpWork& out) const {
+  expr::Map scope;
+  for (const auto& [name, value] : request.dims) ROOFGEN_CHECK(known(name, dims_, "dimension", op_));
+  for (const auto& [name, value] : request.flags) ROOFGEN_CHECK(known(name, flags_, "flag", op_));
+  for (const auto& [role, name] : request.dtypes)
+    if (!role.empty()) ROOFGEN_CHECK(known(role, dtypes_, "operand dtype", op_));
+  for (const WorkDim& d : dims_) {
+    const auto given = request.dims.find(d.name);
+    int64_t value = 0;
+    if (given != request.dims.end()) value = given->second;
+    else if (!d.preset) return Error{Exit::kUsage, fmt::format("{} needs --{}: {}", op_, d.name, d.help)};
+    else {
+      ROOFGEN_TRY(value, d.preset->eval_int(scope));
+    }
+    if (value < 0 || (value > kMaxDim && value != kUnbounded))
+      return Error{Exit::kUsage, fmt::format("{} is {}; 0 to 2^40 was expected", d.name, value)};
+    scope[d.name] = out.dims[d.name] = value;
+  }
+  for (const WorkDim& flag : flags_) {
+    const auto given = request.flags.find(flag.name);
+    bool value = given != request.flags.end() && given->second;
+    if (given == request.flags.end() && flag.preset) {
+      ROOFGEN_TRY(value, flag.preset->check(scope));
+    }
+    scope[flag.name] = out.flags[flag.name] = value;
+  }
+  const auto common = request.dtypes.find("");
+  for (const WorkDim& role : dtypes_) {
+    std::string name;
+    if (const auto given = request.dtypes.find(role.name); given != request.dtypes.end()) {
+      name = given->second;
+    } else if (role.preset) {
+      expr::Map names = scope;
+      names["dtype"] = common != request.dtypes.end() ? common->second : "bf16";
+      for (const auto& [done, format] : out.dtypes) names[done] = format->name;
+      ROOFGEN_TRY(const expr::Value value, role.preset->eval(names));
+      name = value.str();
+    } else {
+      name = common != request.dtypes.end() ? common->second : "bf16";
+    }
+    ROOFGEN_TRY(out.dtypes[role.name], find_number_format(name));
+  }
+  for (const auto& [role, format] : out.dtypes) scope[role + "_bytes"] = format->bytes;
+  for (const auto& [name, e] : let_) {
+    ROOFGEN_TRY(scope[name], e.eval(scope));
+  }
+  std::string why;
+  for (const expr::Expr& e : requires_) {
+    ROOFGEN_TRY(const bool holds, e.check(scope, &why));
+    if (!holds) return Error{Exit::kUsage, fmt::format("{}: this does not hold: {}", op_, why)};
+  }
+  return scope;
+}
+
+Result<const WorkFormula::Form*> WorkFormula::choose(const expr::Map& scope) const {
+  for (const Form& form : forms_) {
+    ROOFGEN_TRY(const bool chosen, form.when.check(scope));
+    if (chosen) return &form;
+  }
+  std::vector<std::string> conditions;
+  for (const Form& form : forms_) conditions.push_back(fmt::format("{} ({})", form.name, form.when.text()));
+  return Error{Exit::kUsage, fmt::format("{} has no such form; known: {}", op_, fmt::join(conditions, ", "))};
+}
+
+Result<void> WorkFormula::kernels(const Form& form, const expr::Map& scope, OpWork& out) const {
+  for (const Kernel& k : form.kernels) {
+    if (k.when) {
+      ROOFGEN_TRY(const bool runs, k.when->check(scope));
+      if (!runs) continue;
+    }
+    KernelWork work;
+    work.name = k.name;
+    for (const Operand& o : k.operands) {
+      if (o.when) {
+        ROOFGEN_TRY(const bool there, o.when->check(scope));
+        if (!there) continue;
+      }
+      OperandWork operand{o.name, o.write, 0, nullptr};
+      ROOFGEN_TRY(operand.elements, o.elements.eval_number(scope));
+      if (!(operand.elements >= 0))
+        return Error{Exit::kFailed, fmt::format("{}: {} of {} has {} elements", op_, o.name, k.name, operand.elements), {file_}};
+      const auto role = out.dtypes.find(o.role);
+      ROOFGEN_TRY(operand.format, role != out.dtypes.end() ? Result<const NumberFormat*>(role->second) : find_number_format(o.role));
+      work.operands.push_back(std::move(operand));
+    }
+    const auto amount = [&](const char* name) -> Result<double> {
+      const auto found = k.amounts.find(name);
+      return found == k.amounts.end() ? Result<double>(0.0) : found->second.eval_number(scope);
+    };
+    ROOFGEN_TRY(work.mma_flops, amount("mma_flops"));
+    ROOFGEN_TRY(work.vector_flops, amount("vector_flops"));
+    ROOFGEN_TRY(work.softmax_elements, amount("softmax_elements"));
+    ROOFGEN_TRY(work.exps, amount("exps"));
+    ROOFGEN_TRY(work.ctas, amount("ctas"));
+    ROOFGEN_TRY(work.l2_bytes, amount("l2_bytes"));
+    ROOFGEN_TRY(work.smem_bytes, amount("smem_bytes"));
+    ROOFGEN_TRY(work.link_bytes, amount("link_bytes"));
+    // What no formula states passes the L2 once.
+    if (!k.amounts.count("l2_bytes")) work.l2_bytes = work.dram_bytes();
+    out.kernels.push_back(std::move(work));
+  }
+  return {};
+}
+
+Result<OpWork> WorkFormula::evaluate(const WorkRequest& request) const {
+  OpWork out;
+  out.op = op_;
+  out.title = title_;
+  out.softmax_flops = request.softmax_flops;
+  ROOFGEN_TRY(const expr::Map names, scope(request, out));
+  ROOFGEN_TRY(const Form* form, choose(names));
+  out.form = form->name;
+  ROOFGEN_CHECK(kernels(*form, names, out));
+
+  // Matrix work runs at the rate of its widest operand: a narrower one is widened on the way in.
+  const NumberFormat* widest = nullptr;
+  for (const std::string& role : math_roles_)
+    if (const NumberFormat* f = out.dtypes.at(role); !widest || f->rank > widest->rank) widest = f;
+  if (!request.math_dtype.empty()) {
+    ROOFGEN_TRY(widest, find_number_format(request.math_dtype));
+  }
+  out.math = widest ? widest->math : "fp32";
+  out.accumulate = !request.accumulate.empty() ? request.accumulate
+                   : out.math == "int8" || out.math == "int4" ? "int32" : out.math == "fp64" ? "fp64" : "fp32";
+  ROOFGEN_CHECK(find_number_format(out.accumulate));
+
+  if (!grows_.empty()) {
+    WorkRequest unbounded = request;
+    for (const std::string& dim : grows_) unbounded.dims[dim] = kUnbounded;
+    // Only FLOPs and bytes are wanted; what overflows there has no limit worth stating.
+    OpWork limit;
+    limit.softmax_flops = request.softmax_flops;
+    if (auto limit_scope = scope(unbounded, limit)) {
+      if (auto limit_form = choose(*limit_scope); limit_form && kernels(**limit_form, *limit_scope, limit)) {
+        out.ai_limit = limit.arithmetic_intensity();
+        out.ai_limit_of = fmt::format("{}", fmt::join(grows_, ", "));
+      }
+    }
+  }
+  return out;
+}
+
+double KernelWork::dram_bytes() const {
+  double out = 0;
+  for (const OperandWork& o : operands) out += o.bytes();
+  return out;
+}
+
+double OpWork::mma_flops() const { return sum(kernels, &KernelWork::mma_flops); }
+double OpWork::exps() const { return sum(kernels, &KernelWork::exps); }
+
+double OpWork::flops(const KernelWork& k) const {
+  return uses_matrix_units() ? k.mma_flops + softmax_flops * k.softmax_elements : k.vector_flops;
+}
+
+double OpWork::flops() const {
+  double out = 0;
+  for (const KernelWork& k : kernels) out += flops(k);
+  return out;
+}
+
+double OpWork::dram_bytes() const {
+  double out = 0;
+  for (const KernelWork& k : kernels) out += k.dram_bytes();
+  return out;
+}
+
+double OpWork::arithmetic_intensity() const {
+  const double bytes = dram_bytes();
+  return bytes > 0 ? flops() / bytes : 0;
+}
+
+std::string OpWork::flop_convention() const {
+  if (!uses_matrix_units()) return "per-element operations count one FLOP each (a multiply-add two, an exp one)";
+  std::string out = "MMA FLOPs only, 2 per multiply-add";
+  if (softmax_flops > 0) out += fmt::format(", and {:g} per softmax element", softmax_flops);
+  const auto causal = flags.find("causal");
+  if (causal != flags.end() && causal->second) out += "; only the allowed half of a causal mask";
+  return out;
+}
+
+}  // namespace roofgen

@@ -1,0 +1,132 @@
+// The work of an operator by formula: FLOPs, bytes of each operand in each kernel, exps. The formulas are data,
+// work/<op>.json, in the expression language (docs/work.md); each is written once and serves `explain`, `model`,
+// `lint` and the tuner's floor.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "generator/expr/expr.h"
+#include "generator/generate.h"
+#include "roofline/number_format.h"
+
+namespace roofgen {
+
+/// One tensor that one kernel reads or writes.
+struct OperandWork {
+  std::string name;
+  bool write = false;
+  double elements = 0;
+  const NumberFormat* format = nullptr;
+  double bytes() const { return elements * format->bytes; }
+};
+
+/// One kernel: what it does between reading its operands from memory and writing its results.
+struct KernelWork {
+  std::string name;
+  double mma_flops = 0;
+  double vector_flops = 0;  ///< per-element operations outside the matrix units; a transcendental counts as one
+  double softmax_elements = 0;
+  double exps = 0;          ///< exponentials, on the special-function units
+  double ctas = 0;          ///< at the tile sizes the formula states; 0: unknown
+  double l2_bytes = 0;      ///< between L2 and the SMs
+  double smem_bytes = 0;    ///< read from shared memory by the matrix units
+  double link_bytes = 0;    ///< one GPU sends over NVLink, one direction
+  std::vector<OperandWork> operands;
+  double dram_bytes() const;     ///< compulsory: each operand once
+};
+
+/// An operator at given dimensions: one or more kernels, run one after the other.
+struct OpWork {
+  std::string op, form, title;
+  std::map<std::string, int64_t> dims;
+  std::map<std::string, bool> flags;
+  std::map<std::string, const NumberFormat*> dtypes;  ///< by role: "a", "b", "out", ...
+  std::string math;             ///< "bf16": which peak the matrix work runs against
+  std::string accumulate;       ///< "fp32", "fp16", "int32", "fp64"
+  double softmax_flops = 0;     ///< per-element operations counted as FLOPs on top of the MMA FLOPs
+  std::vector<KernelWork> kernels;
+  std::optional<double> ai_limit;  ///< AI as the dimensions that batch work grow without bound, if the formula names any
+  std::string ai_limit_of;         ///< those dimensions: "M"
+
+  double mma_flops() const;
+  /// By the convention: MMA FLOPs (and softmax_flops per softmax element) where there are any, else vector FLOPs.
+  double flops() const;
+  double flops(const KernelWork& kernel) const;
+  double dram_bytes() const;
+  double exps() const;
+  double arithmetic_intensity() const;
+  bool uses_matrix_units() const { return mma_flops() > 0; }
+  std::string flop_convention() const;  ///< one line, always printed beside FLOPs
+};
+
+/// A name an operator's formulas understand.
+struct WorkDim {
+  std::string name, help;
+  std::optional<expr::Expr> preset;  ///< absent: must be given
+};
+
+/// What to evaluate: only what differs from the defaults.
+struct WorkRequest {
+  std::map<std::string, int64_t> dims;
+  std::map<std::string, bool> flags;
+  std::map<std::string, std::string> dtypes;  ///< by role ("a" for --a-dtype); "" is the common --dtype
+  std::string math_dtype;                     ///< empty: the widest operand of the matrix work
+  std::string accumulate;                     ///< empty: fp32 (int32 for integers, fp64 for fp64)
+  double softmax_flops = 0;
+};
+
+class WorkReader;
+
+/// work/<op>.json, parsed once; evaluating is cheap and thread-safe.
+class WorkFormula {
+ public:
+  /// Unknown op: Exit::kUsage with the nearest one. A fault in the file: its line.
+  static Result<WorkFormula> load(const DataFiles& files, const std::string& op);
+  static std::vector<std::string> names(const DataFiles& files);
+
+  Result<OpWork> evaluate(const WorkRequest& request) const;
+
+  const std::string& op() const { return op_; }
+  const std::string& title() const { return title_; }
+  const std::vector<WorkDim>& dims() const { return dims_; }
+  const std::vector<WorkDim>& flags() const { return flags_; }
+  const std::vector<std::string>& grows() const { return grows_; }  ///< dimensions that batch work
+  const std::vector<WorkDim>& dtypes() const { return dtypes_; }  ///< roles; a preset evaluates to a format's name
+
+ private:
+  struct Operand {
+    std::string name, role;
+    bool write = false;
+    expr::Expr elements;
+    std::optional<expr::Expr> when;
+  };
+  struct Kernel {
+    std::string name;
+    std::optional<expr::Expr> when;
+    std::vector<Operand> operands;
+    std::map<std::string, expr::Expr> amounts;  ///< mma_flops, vector_flops, ... by name
+  };
+  struct Form {
+    std::string name;
+    expr::Expr when;
+    std::vector<Kernel> kernels;
+  };
+  friend class WorkReader;
+
+  Result<expr::Map> scope(const WorkRequest& request, OpWork& out) const;
+  Result<void> kernels(const Form& form, const expr::Map& scope, OpWork& out) const;
+  Result<const Form*> choose(const expr::Map& scope) const;
+
+  std::string op_, title_, file_;
+  std::vector<WorkDim> dims_, flags_, dtypes_;
+  std::vector<std::string> math_roles_;  ///< operands of the matrix work
+  std::vector<std::string> grows_;       ///< dimensions that batch work, for the limit of the AI
+  std::vector<std::pair<std::string, expr::Expr>> let_;
+  std::vector<expr::Expr> requires_;
+  std::vector<Form> forms_;
+};
+
+}  // namespace roofgen
