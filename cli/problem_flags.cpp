@@ -93,6 +93,7 @@ Result<Workbench> make_workbench(const Session& session, const ProblemFlags& fla
   ROOFGEN_TRY(Problem problem, flags.problem());
   ROOFGEN_TRY(bench.problem, bench.op->complete(std::move(problem)));
   ROOFGEN_TRY(bench.device, load_device(*bench.files, flags.device.empty() ? kDefaultDevice : flags.device));
+  ROOFGEN_CHECK(tunable(bench.device));
   CompileOptions options;
   options.arch = flags.arch.empty() ? bench.device.arch : flags.arch;
   options.jobs = run.jobs;

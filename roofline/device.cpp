@@ -1,56 +1,32 @@
 #include "roofline/device.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cassert>
 
-#include "generator/json_text.h"
 #include "generator/suggest.h"
+#include "roofline/device_cells.h"
+#include "roofline/device_file.h"
 
 namespace roofgen {
 namespace {
 
-/// What every device must have for the model to run; everything else is optional.
-constexpr const char* kRequired[] = {
-    "sms", "arch", "clock_sustained_mhz", "clock_tensor_mhz", "clock_fp32_mhz", "memory_bytes", "dram_gb_s",
-    "dram_sustained_gb_s", "dram_latency", "l2_bytes", "l2_gb_s", "l2_sustained_gb_s", "l2_latency", "l2_bytes_per_clk_sm",
-    "launch_us", "issue_per_clk", "fp32_lanes", "int_lanes", "cvt_lanes", "mufu_lanes", "smem_bytes_per_clk",
-    "mma_sync_flops_per_clk_bf16", "mma_sync_flops_per_clk_fp16", "peak_bf16_tflops", "peak_fp16_tflops",
-    "smem_per_block", "smem_per_sm", "smem_reserved_per_block", "smem_alloc_unit", "regs_per_sm", "reg_alloc_unit",
-    "max_regs_per_thread", "max_threads_per_block", "max_threads_per_sm", "max_warps_per_sm", "max_ctas_per_sm"};
+constexpr size_t kMaxInheritance = 4;
+/// cp.async and mma.sync m16n8k16 on bf16 begin here.
+constexpr int kOldestTunable = 80;
 
-constexpr int kMaxInheritance = 4;
-
-Result<Origin> parse_origin(const std::string& text, const JsonFile& file) {
-  for (Origin o : {Origin::kDatasheet, Origin::kCompiled, Origin::kModel, Origin::kSimulated, Origin::kMeasured, Origin::kCounter})
-    if (text == to_string(o)) return o;
-  return Error{Exit::kFailed, fmt::format("unknown origin \"{}\"", text), file.find(text)};
-}
-
-Result<void> merge(const DataFiles& files, const std::string& name, Device& into, int depth) {
-  const std::string path = "devices/" + name + ".json";
-  const auto text = files.read(path);
-  if (!text || depth > kMaxInheritance)
-    return Error{Exit::kFailed, fmt::format("device file {} {}", path, text ? "extends itself" : "not found")};
-  ROOFGEN_TRY(JsonFile file, JsonFile::parse(*text, files.origin(path)));
-  const Json& root = file.root();
-  if (!root.is_object() || !root.contains("cells") || !root["cells"].is_object())
-    return Error{Exit::kFailed, "a device file needs an object \"cells\"", {file.file()}};
-  if (root.contains("extends")) {
-    if (!root["extends"].is_string()) return Error{Exit::kFailed, "\"extends\" must be a string", file.find("extends")};
-    ROOFGEN_CHECK(merge(files, root["extends"].get<std::string>(), into, depth + 1));
-    if (into.arch.empty()) into.arch = root["extends"].get<std::string>();
-  }
-  for (const auto& [key, cell] : root["cells"].items()) {
-    if (!cell.is_object() || !cell.contains("value") || !cell["value"].is_number() || !cell.contains("origin") ||
-        !cell["origin"].is_string())
-      return Error{Exit::kFailed, fmt::format("cell {} needs a number \"value\" and an \"origin\"", key), file.find(key)};
-    ROOFGEN_TRY(Origin origin, parse_origin(cell["origin"].get<std::string>(), file));
-    const auto text_of = [&](const char* k) { return cell.contains(k) && cell[k].is_string() ? cell[k].get<std::string>() : ""; };
-    into.cells[key] = Cell{cell["value"].get<double>(), text_of("unit"), origin, text_of("source")};
-  }
-  return {};
+/// The file and what it extends, bottom first.
+Result<void> read_chain(const DataFiles& files, const std::string& name, std::vector<DeviceFile>& chain) {
+  ROOFGEN_TRY(DeviceFile file, read_device_file(files, name));
+  const std::string base = file.extends;
+  const Where where = file.json.find("extends");
+  chain.push_back(std::move(file));
+  if (base.empty()) return {};
+  if (chain.size() > kMaxInheritance) return Error{Exit::kFailed, fmt::format("device {} extends itself", name), where};
+  if (!files.read("devices/" + base + ".json")) return Error{Exit::kFailed, fmt::format("\"extends\" names \"{}\", which is not a device file", base), where};
+  return read_chain(files, base, chain);
 }
 
 int64_t round_up(int64_t v, int64_t unit) { return (v + unit - 1) / unit * unit; }
@@ -77,16 +53,50 @@ Result<Device> load_device(const DataFiles& files, const std::string& name) {
   const std::vector<std::string> names = device_names(files);
   if (std::find(names.begin(), names.end(), name) == names.end())
     return Error{Exit::kUsage, fmt::format("unknown device \"{}\"{}", name, did_you_mean(name, names))};
+  std::vector<DeviceFile> chain;
+  ROOFGEN_CHECK(read_chain(files, name, chain));
   Device device;
   device.name = name;
-  ROOFGEN_CHECK(merge(files, name, device, 0));
-  for (const char* cell : kRequired) {
-    if (!device.has(cell))
-      return Error{Exit::kFailed, fmt::format("device {} has no cell \"{}\"", name, cell), {files.origin("devices/" + name + ".json")}};
-    if (!(device.at(cell) > 0))
-      return Error{Exit::kFailed, fmt::format("cell \"{}\" of device {} must be above 0", cell, name), {files.origin("devices/" + name + ".json")}};
+  device.title = chain.front().title.empty() ? name : chain.front().title;
+  device.driver_names = chain.front().driver_names;
+  std::vector<const JsonFile*> places;
+  for (const DeviceFile& file : chain) {
+    device.cells.insert(file.cells.begin(), file.cells.end());  // keeps the cell of the file that extends
+    places.push_back(&file.json);
   }
+  for (const CellSpec& spec : cell_specs())
+    if (spec.need == Need::kAnalysis && !device.has(std::string(spec.name)))
+      return Error{Exit::kFailed, fmt::format("device {} has no cell \"{}\"", name, spec.name), {chain.front().json.file()}};
+  device.arch = fmt::format("sm_{}", device.integer("arch"));
+  ROOFGEN_CHECK(check_consistency(device, places));
   return device;
+}
+
+Result<void> tunable(const Device& device) {
+  if (device.integer("arch") < kOldestTunable)
+    return Error{Exit::kUnavailable, fmt::format("the kernels need sm_{} or newer; {} is {}: analysis only", kOldestTunable, device.name, device.arch)};
+  std::vector<std::string_view> missing;
+  for (const CellSpec& spec : cell_specs())
+    if (spec.need != Need::kNobody && !device.has(std::string(spec.name))) missing.push_back(spec.name);
+  if (!missing.empty())
+    return Error{Exit::kUnavailable, fmt::format("{} is for analysis only: it has no {}", device.name, fmt::join(missing, ", "))};
+  return {};
+}
+
+Result<void> overlay(Device& device, std::string text, std::string file) {
+  ROOFGEN_TRY(const DeviceFile profile, parse_device_file(std::move(text), std::move(file)));
+  if (profile.name != device.name)
+    return Error{Exit::kFailed, fmt::format("the profile is of \"{}\", the device is \"{}\"", profile.name, device.name), profile.json.find("name")};
+  if (!profile.extends.empty()) return Error{Exit::kFailed, "a profile of measurements extends nothing", profile.json.find("extends")};
+  Device changed = device;
+  for (const auto& [name, cell] : profile.cells) {
+    if (cell.origin != Origin::kMeasured)
+      return Error{Exit::kFailed, fmt::format("cell \"{}\" of a profile must have the origin \"measured\"", name), profile.json.find(name)};
+    changed.cells[name] = cell;
+  }
+  ROOFGEN_CHECK(check_consistency(changed, {&profile.json}));
+  device = std::move(changed);
+  return {};
 }
 
 expr::Map limits(const Device& device) {
@@ -94,7 +104,7 @@ expr::Map limits(const Device& device) {
   for (const char* cell : {"sms", "arch", "smem_per_block", "smem_per_sm", "smem_reserved_per_block", "regs_per_sm",
                            "max_regs_per_thread", "max_threads_per_block", "max_threads_per_sm", "max_warps_per_sm",
                            "max_ctas_per_sm"})
-    out[cell] = expr::Value(device.integer(cell));
+    if (device.has(cell)) out[cell] = expr::Value(device.integer(cell));
   return out;
 }
 

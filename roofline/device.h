@@ -21,21 +21,35 @@ struct Cell {
 };
 
 struct Device {
-  std::string name;  ///< catalogue name, "h200-sxm"
-  std::string title; ///< for people, "NVIDIA H200 SXM 141 GB"
-  std::string arch;  ///< "sm_90"
+  std::string name;   ///< catalogue name, "h200-sxm"; of a GPU outside the catalogue, the driver's name
+  std::string title;  ///< for people, "NVIDIA H200 SXM 141 GB"
+  std::string arch;   ///< "sm_90"
+  std::vector<std::string> driver_names;  ///< exact names CUDA drivers give this product
   std::map<std::string, Cell> cells;
 
   bool has(const std::string& cell) const { return cells.count(cell) != 0; }
-  double at(const std::string& cell) const;  ///< asserts that it exists; load_device checked
+  /// Asserts that it exists. load_device checks what every analysis needs, `tunable` what the tuner needs;
+  /// ask `has` for any other cell.
+  double at(const std::string& cell) const;
   int64_t integer(const std::string& cell) const { return static_cast<int64_t>(at(cell)); }
 };
 
-/// Loads devices/<name>.json and what it extends. Unknown name: Exit::kUsage with the nearest one.
+/// Loads devices/<name>.json and what it extends, checked cell by cell: names, units, sources, dense
+/// peaks that follow from SMs, rates and clocks. Unknown name: Exit::kUsage with the nearest one.
+/// A wrong file: Exit::kFailed with the cell and its line.
 Result<Device> load_device(const DataFiles& files, const std::string& name);
 std::vector<std::string> device_names(const DataFiles& files);  ///< SKUs only, not architectures
 
-/// What search-space constraints see as `device.*`.
+/// Whether the tuner's model and the occupancy rules have what they need: sm_80 or newer and every
+/// cell they read. Otherwise Exit::kUnavailable naming what is missing; such a device is for analysis.
+Result<void> tunable(const Device& device);
+
+/// Lays measured cells over a device. `text` is a device file ("name" as the device's, no "extends")
+/// whose cells all have the origin "measured"; `file` is its name in messages. Nothing is changed on
+/// error. A measured peak may lie below the recomputed one, but not above it.
+Result<void> overlay(Device& device, std::string text, std::string file);
+
+/// What search-space constraints see as `device.*`; a limit the device does not have is left out.
 expr::Map limits(const Device& device);
 
 /// CTAs of one SM that are resident at once, and what stops there being more.

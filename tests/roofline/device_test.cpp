@@ -51,17 +51,46 @@ TEST(Device, BrokenJsonNamesThePlace) {
 }
 
 TEST(Device, MissingCellIsNamed) {
-  const TempDevice temp("partial", R"({"extends": "sm_90", "cells": {"sms": {"value": 4, "unit": "count", "origin": "datasheet", "source": "x"}}})");
+  const TempDevice temp("partial", R"({"schema": "roofgen.device/1", "name": "partial", "extends": "sm_90",
+    "cells": {"sms": {"value": 4, "unit": "count", "origin": "datasheet", "source": "this unit test"}}})");
   const auto d = load_device(temp.files(), "partial");
   ASSERT_FALSE(d);
-  EXPECT_NE(d.error().message.find("has no cell"), std::string::npos) << d.error().message;
+  EXPECT_EQ(d.error().message, "device partial has no cell \"clock_fp32_mhz\"");
 }
 
 TEST(Device, ExtendingItselfIsAnError) {
-  const TempDevice temp("loop", R"({"extends": "loop", "cells": {}})");
+  const TempDevice temp("loop", R"({"schema": "roofgen.device/1", "name": "loop", "extends": "loop", "cells": {}})");
   const auto d = load_device(temp.files(), "loop");
   ASSERT_FALSE(d);
   EXPECT_NE(d.error().message.find("extends itself"), std::string::npos) << d.error().message;
+}
+
+TEST(Device, EveryOneLoads) {
+  const DataFiles files;
+  for (const std::string& name : device_names(files)) {
+    const auto d = load_device(files, name);
+    ASSERT_TRUE(d) << to_string(d.error());
+    EXPECT_FALSE(d->title.empty());
+    EXPECT_FALSE(d->driver_names.empty()) << name;
+    for (const auto& [cell, body] : d->cells) EXPECT_FALSE(body.source.empty()) << name << ' ' << cell;
+  }
+}
+
+TEST(Device, OnlySomeCanBeTuned) {
+  const DataFiles files;
+  for (const char* name : {"a100-sxm-40", "a100-pcie-40", "a100-sxm-80", "a100-pcie-80", "a10", "l4", "l40s", "rtx-3090", "rtx-4090",
+                           "rtx-5090", "h100-sxm", "h100-pcie", "h100-nvl", "h200-sxm", "gh200-96", "gh200-144"}) {
+    const auto ok = tunable(*load_device(files, name));
+    EXPECT_TRUE(ok) << ok.error().message;
+  }
+  const auto v100 = tunable(*load_device(files, "v100-sxm2"));
+  ASSERT_FALSE(v100);
+  EXPECT_EQ(v100.error().exit, Exit::kUnavailable);
+  EXPECT_EQ(v100.error().message, "the kernels need sm_80 or newer; v100-sxm2 is sm_70: analysis only");
+  const auto b200 = tunable(*load_device(files, "b200"));
+  ASSERT_FALSE(b200);
+  EXPECT_NE(b200.error().message.find("b200 is for analysis only: it has no"), std::string::npos) << b200.error().message;
+  EXPECT_NE(b200.error().message.find("mma_sync_flops_per_clk_bf16"), std::string::npos) << b200.error().message;
 }
 
 // Numbers worked out by hand from the allocation rules in cuda_occupancy.h.
