@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 namespace roofgen {
 namespace {
 
@@ -48,8 +50,16 @@ Result<JsonFile> JsonFile::parse(std::string text, std::string file) {
   if (nesting(text) > kMaxDepth)
     return Error{Exit::kFailed, fmt::format("nested deeper than {} levels", kMaxDepth), {file}};
   JsonFile out;
+  std::vector<std::set<std::string>> members;  // of the objects that are open
+  std::string twice;
+  const auto note = [&](int, Json::parse_event_t event, Json& value) {
+    if (event == Json::parse_event_t::object_start) members.emplace_back();
+    else if (event == Json::parse_event_t::object_end) members.pop_back();
+    else if (event == Json::parse_event_t::key && !members.back().insert(value.get<std::string>()).second) twice = value.get<std::string>();
+    return true;
+  };
   try {
-    out.root_ = Json::parse(text);
+    out.root_ = Json::parse(text, note);
   } catch (const Json::parse_error& e) {
     const Where at = position(text, file, e.byte ? e.byte - 1 : 0);
     const size_t begin = text.rfind('\n', e.byte ? e.byte - 1 : 0);
@@ -63,6 +73,7 @@ Result<JsonFile> JsonFile::parse(std::string text, std::string file) {
   }
   out.text_ = std::move(text);
   out.file_ = std::move(file);
+  if (!twice.empty()) return Error{Exit::kFailed, fmt::format("an object has the member \"{}\" twice", twice), out.find(twice)};
   return out;
 }
 

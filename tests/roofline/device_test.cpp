@@ -2,28 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
+#include "tests/roofline/temp_devices.h"
 
 using namespace roofgen;
 
 namespace {
 
 Device h200() { return *load_device(DataFiles(), "h200-sxm"); }
-
-/// A data directory with one device file, removed at the end.
-class TempDevice {
- public:
-  TempDevice(const std::string& name, const std::string& text) : dir_(std::filesystem::temp_directory_path() / ("roofgen_" + name)) {
-    std::filesystem::create_directories(dir_ / "devices");
-    std::ofstream(dir_ / "devices" / (name + ".json")) << text;
-  }
-  ~TempDevice() { std::filesystem::remove_all(dir_); }
-  DataFiles files() const { return DataFiles({dir_.string()}); }
-
- private:
-  std::filesystem::path dir_;
-};
 
 }  // namespace
 
@@ -43,7 +28,7 @@ TEST(Device, UnknownNameSuggestsTheNearest) {
 }
 
 TEST(Device, BrokenJsonNamesThePlace) {
-  const TempDevice temp("broken", "{\n  \"cells\": {,}\n}\n");
+  const TempDevices temp("broken", "{\n  \"cells\": {,}\n}\n");
   const auto d = load_device(temp.files(), "broken");
   ASSERT_FALSE(d);
   EXPECT_EQ(d.error().where.line, 2);
@@ -51,7 +36,7 @@ TEST(Device, BrokenJsonNamesThePlace) {
 }
 
 TEST(Device, MissingCellIsNamed) {
-  const TempDevice temp("partial", R"({"schema": "roofgen.device/1", "name": "partial", "extends": "sm_90",
+  const TempDevices temp("partial", R"({"schema": "roofgen.device/1", "name": "partial", "extends": "sm_90",
     "cells": {"sms": {"value": 4, "unit": "count", "origin": "datasheet", "source": "this unit test"}}})");
   const auto d = load_device(temp.files(), "partial");
   ASSERT_FALSE(d);
@@ -59,7 +44,7 @@ TEST(Device, MissingCellIsNamed) {
 }
 
 TEST(Device, ExtendingItselfIsAnError) {
-  const TempDevice temp("loop", R"({"schema": "roofgen.device/1", "name": "loop", "extends": "loop", "cells": {}})");
+  const TempDevices temp("loop", R"({"schema": "roofgen.device/1", "name": "loop", "extends": "loop", "cells": {}})");
   const auto d = load_device(temp.files(), "loop");
   ASSERT_FALSE(d);
   EXPECT_NE(d.error().message.find("extends itself"), std::string::npos) << d.error().message;
