@@ -39,7 +39,7 @@ TEST(DataFiles, EmbedsEveryFileByteForByte) {
   const fs::path source = ROOFGEN_SOURCE_DIR;
   const DataFiles files;
   size_t count = 0;
-  for (const char* root : {"templates", "search_spaces", "devices"}) {
+  for (const char* root : {"templates", "search_spaces", "devices", "work", "models"}) {
     if (!fs::exists(source / root)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(source / root)) {
       const std::string file = entry.path().filename().string();
