@@ -22,7 +22,7 @@ constexpr int kMaxDepth = 8;
 constexpr size_t kMaxListed = 10000;
 
 /// The folders roofgen ships; nothing else below a data directory is looked at.
-constexpr std::array<std::string_view, 3> kRoots = {"templates", "search_spaces", "devices"};
+constexpr std::array<std::string_view, 5> kRoots = {"templates", "search_spaces", "devices", "work", "models"};
 
 /// Relative, printable, and unable to leave the folder it is joined to.
 bool is_safe_name(std::string_view name) {

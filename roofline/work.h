@@ -70,11 +70,11 @@ struct WorkDim {
 
 /// What to evaluate: only what differs from the defaults.
 struct WorkRequest {
-  std::map<std::string, int64_t> dims;
-  std::map<std::string, bool> flags;
-  std::map<std::string, std::string> dtypes;  ///< by role ("a" for --a-dtype); "" is the common --dtype
-  std::string math_dtype;                     ///< empty: the widest operand of the matrix work
-  std::string accumulate;                     ///< empty: fp32 (int32 for integers, fp64 for fp64)
+  std::map<std::string, int64_t> dims = {};
+  std::map<std::string, bool> flags = {};
+  std::map<std::string, std::string> dtypes = {};  ///< by role ("a" for --a-dtype); "" is the common --dtype
+  std::string math_dtype = {};                     ///< empty: the widest operand of the matrix work
+  std::string accumulate = {};                     ///< empty: fp32 (int32 for integers, fp64 for fp64)
   double softmax_flops = 0;
 };
 

@@ -41,7 +41,7 @@ std::vector<RoofTime> roof_times(const Device& d, const Work& w, DType dtype, Ro
   };
 }
 
-ProblemFloor problem_floor(const Device& d, const Op::Floor& f, DType dtype, RoofSet set) {
+ProblemFloor problem_floor(const Device& d, const RequiredWork& f, DType dtype, RoofSet set) {
   const double clock = clock_hz(d, set);
   const double scale = clock / (1e6 * d.at("clock_tensor_mhz"));
   const double exp_rate = d.at("sms") * clock * (d.at("mufu_lanes") + d.at("fp32_lanes") / kExpEmulationOps);

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "generator/ops/op.h"
 #include "roofgen/pipeline.h"
 #include "roofline/roofs.h"
 
@@ -40,12 +39,20 @@ struct RoofTime {
 };
 std::vector<RoofTime> roof_times(const Device& device, const Work& work, DType dtype, RoofSet set);
 
+/// What no implementation of a problem can do without: the formulas of work/<op>.json, in their form
+/// with the fewest kernels.
+struct RequiredWork {
+  double mma_flops = 0;   ///< causal counts only the allowed part
+  double exps = 0;
+  double dram_bytes = 0;  ///< each input read once, each output written once
+};
+
 /// T_problem in seconds, and the roof that sets it.
 struct ProblemFloor {
   double seconds = 0;
   std::string bound_by;
 };
-ProblemFloor problem_floor(const Device& device, const Op::Floor& floor, DType dtype, RoofSet set);
+ProblemFloor problem_floor(const Device& device, const RequiredWork& work, DType dtype, RoofSet set);
 
 /// The closed-form estimate of one launch. Origin: model.
 struct KernelTime {

@@ -50,6 +50,10 @@ class Tuner {
     ROOFGEN_TRY(strategy_, find_strategy(options_.strategy));
     ROOFGEN_TRY(scope_, problem_scope(context_.op, problem_, limits(context_.device)));
     ROOFGEN_TRY(variants_, load_variants(context_.files, problem_.op));
+    ROOFGEN_TRY(const WorkFormula formula, WorkFormula::load(context_.files, problem_.op));
+    ROOFGEN_TRY(required_, required_work(formula, problem_));
+    ROOFGEN_TRY(const RequiredWork reduced, required_work(formula, context_.op.reduced(problem_)));
+    reduced_flops_ = reduced.mma_flops;
     ROOFGEN_CHECK(choose_variants());
     ROOFGEN_CHECK(check_pins());
     for (const Variant& v : variants_) ROOFGEN_CHECK(plan_variant(v));
@@ -204,8 +208,7 @@ class Tuner {
   Result<void> choose_points() {
     uint64_t evals = options_.evals;
     if (evals == 0) {
-      const double flops = context_.op.floor(context_.op.reduced(problem_)).mma_flops;
-      evals = std::clamp(static_cast<uint64_t>(kDefaultBudgetFlops / std::max(flops, 1.0)), kFewestEvals, kDefaultEvals);
+      evals = std::clamp(static_cast<uint64_t>(kDefaultBudgetFlops / std::max(reduced_flops_, 1.0)), kFewestEvals, kDefaultEvals);
     }
     std::map<const Variant*, size_t> stages;
     for (const StagePlan& p : plans_) ++stages[p.variant];
@@ -257,8 +260,8 @@ class Tuner {
   };
   Verifiers& verifiers(const Variant& v) {
     Verifiers& slot = verifiers_[&v];
-    if (!slot.sim) slot.sim = std::make_unique<Verifier>(context_.op, problem_, context_.device, v, context_.executor);
-    if (context_.gpu && !slot.gpu) slot.gpu = std::make_unique<Verifier>(context_.op, problem_, context_.device, v, *context_.gpu);
+    if (!slot.sim) slot.sim = std::make_unique<Verifier>(context_.op, problem_, reduced_flops_, context_.device, v, context_.executor);
+    if (context_.gpu && !slot.gpu) slot.gpu = std::make_unique<Verifier>(context_.op, problem_, reduced_flops_, context_.device, v, *context_.gpu);
     return slot;
   }
   Verifier& verifier(const Variant& v) { return *verifiers(v).sim; }
@@ -474,9 +477,8 @@ class Tuner {
 
   void assemble() {
     TuneReport& report = result_.report;
-    const Op::Floor floor = context_.op.floor(problem_);
-    report.floor_sustained = problem_floor(context_.device, floor, problem_.dtype, RoofSet::kSustained);
-    report.floor_datasheet = problem_floor(context_.device, floor, problem_.dtype, RoofSet::kDatasheet);
+    report.floor_sustained = problem_floor(context_.device, required_, problem_.dtype, RoofSet::kSustained);
+    report.floor_datasheet = problem_floor(context_.device, required_, problem_.dtype, RoofSet::kDatasheet);
     report.simulated_binaries = simulated_.size();
     report.simulated_now = simulated_now_.size();
     for (VariantReport& v : report.variants)
@@ -564,6 +566,8 @@ class Tuner {
   expr::Map scope_;
   std::vector<Variant> variants_;
   std::deque<StagePlan> plans_;
+  RequiredWork required_;
+  double reduced_flops_ = 0;  ///< required MMA FLOPs of the reduced problem
   std::map<const Variant*, Verifiers> verifiers_;
   std::mutex gpu_mutex_;  ///< guards the GPU and gpu_lost_
   bool gpu_lost_ = false;

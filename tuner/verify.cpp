@@ -71,7 +71,7 @@ std::string VerifyPlan::key() const {
   return fmt::format("full={} band={} tiles={} patterns=normal,zero_query,one_hot", full, band_rows, tile_slices);
 }
 
-Verifier::Verifier(const Op& op, Problem problem, const Device& device, const Variant& variant, Executor& executor)
+Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const Device& device, const Variant& variant, Executor& executor)
     : op_(op), problem_(std::move(problem)), device_(device), variant_(variant), executor_(executor) {
   const Problem reduced = op_.reduced(problem_);
   const auto dim = [](const Problem& p, const char* name) {
@@ -79,7 +79,7 @@ Verifier::Verifier(const Op& op, Problem problem, const Device& device, const Va
     return it == p.dims.end() ? int64_t{1} : it->second;
   };
   plan_.band_rows = kBandRows;
-  plan_.reduced_flops = op_.floor(reduced).mma_flops;
+  plan_.reduced_flops = reduced_flops;
   uint64_t bytes = 0;
   for (const Buffer& b : all_buffers(reduced)) bytes += b.bytes;
   plan_.full = executor_.origin() == Origin::kSimulated && plan_.reduced_flops <= kFullLimitFlops && bytes <= kFullLimitBytes;

@@ -53,7 +53,8 @@ inline constexpr double kFullLimitFlops = 3e11;
 /// Verifies the candidates of one variant of one problem on one executor.
 class Verifier {
  public:
-  Verifier(const Op& op, Problem problem, const Device& device, const Variant& variant, Executor& executor);
+  /// `reduced_flops`: required MMA FLOPs of the reduced problem.
+  Verifier(const Op& op, Problem problem, double reduced_flops, const Device& device, const Variant& variant, Executor& executor);
   ~Verifier();
   Verifier(const Verifier&) = delete;
   Verifier& operator=(const Verifier&) = delete;

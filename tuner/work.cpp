@@ -15,6 +15,15 @@ constexpr double kPriorFp32Share = 0.4, kPriorAluShare = 0.25;
 
 }  // namespace
 
+Result<RequiredWork> required_work(const WorkFormula& formula, const Problem& problem) {
+  WorkRequest request;
+  request.dims = problem.dims;
+  request.flags = problem.flags;
+  request.dtypes[""] = to_string(problem.dtype);
+  ROOFGEN_TRY(const OpWork work, formula.evaluate(request));
+  return RequiredWork{work.mma_flops(), work.exps(), work.dram_bytes()};
+}
+
 Work work_from_counts(const Evaluation& e, const Launch& launch, bool temporaries_in_l2) {
   const Counts& c = e.counts;
   const auto total = [&](double v) { return v * e.scale; };

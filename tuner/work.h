@@ -2,10 +2,14 @@
 #pragma once
 
 #include "generator/generate.h"
+#include "roofline/work.h"
 #include "tuner/roofline.h"
 #include "tuner/verify.h"
 
 namespace roofgen {
+
+/// By the formulas of `formula`, whose names are those of the problem's dims and flags.
+Result<RequiredWork> required_work(const WorkFormula& formula, const Problem& problem);
 
 /// `temporaries_in_l2`: what the stage writes to or reads from temporaries stays in L2 between kernels.
 Work work_from_counts(const Evaluation& evaluation, const Launch& launch, bool temporaries_in_l2);

@@ -152,14 +152,6 @@ class Attention final : public Op {
     for (int64_t r = band.row_begin; r < band.row_end; ++r) pairs += static_cast<double>(s.allowed(r));
     return pairs;
   }
-
-  Floor floor(const Problem& problem) const override {
-    const Shape s(problem);
-    const double pairs = s.allowed_pairs() * static_cast<double>(s.batch * s.heads);
-    double bytes = 0;
-    for (const Buffer& b : buffers(problem)) bytes += static_cast<double>(b.bytes);
-    return {4 * pairs * static_cast<double>(s.d), pairs, bytes};
-  }
 };
 
 }  // namespace

@@ -62,13 +62,6 @@ class Op {
   /// Work of a band relative to that of others: attention counts allowed (query, key) pairs. The
   /// band of all rows of one head is `{b, h, 0, L}`.
   virtual double weight(const Problem& problem, const RowBand& band) const = 0;
-  /// Smallest work any implementation must do.
-  struct Floor {
-    double mma_flops = 0;  ///< causal counts only the allowed part
-    double exps = 0;
-    double dram_bytes = 0;  ///< each input read once, each output written once
-  };
-  virtual Floor floor(const Problem& problem) const = 0;
 };
 
 const std::vector<const Op*>& ops();

@@ -66,24 +66,6 @@ TEST(AttentionOp, AnUnknownOpGetsASuggestion) {
   EXPECT_EQ(find_op("gemm").error().exit, Exit::kUsage);
 }
 
-TEST(AttentionOp, FloorCountsAllowedPairsExactly) {
-  for (auto [q, kv] : {std::pair{5, 5}, {5, 9}, {9, 5}, {1, 7}, {7, 1}}) {
-    const Problem p =
-        problem({{"L", q}, {"kv_len", kv}, {"d", 32}, {"batch", 2}, {"heads", 3}}, {{"causal", true}});
-    int64_t pairs = 0;
-    for (int r = 0; r < q; ++r)
-      for (int k = 0; k < kv; ++k) pairs += k <= r + kv - q;
-    EXPECT_EQ(op().floor(p).exps, 6.0 * static_cast<double>(pairs)) << q << " " << kv;
-    EXPECT_EQ(op().floor(p).mma_flops, 6.0 * 4 * 32 * static_cast<double>(pairs));
-  }
-}
-
-TEST(AttentionOp, FloorBytesAreEveryBufferOnce) {
-  const Problem p = problem(
-      {{"L", 128}, {"kv_len", 96}, {"d", 64}, {"batch", 2}, {"heads", 6}, {"kv_heads", 2}}, {{"lse", true}});
-  EXPECT_EQ(op().floor(p).dram_bytes, 2.0 * (2 * 128 * 6 * 64 * 2 + 2 * 96 * 2 * 64 * 2) + 2 * 6 * 128 * 4);
-}
-
 TEST(AttentionOp, ReducedKeepsLengthsAndSharing) {
   const Problem p = op().reduced(problem({{"L", 257}, {"d", 64}, {"heads", 6}, {"kv_heads", 2}}));
   EXPECT_EQ(p.dims.at("L"), 257);

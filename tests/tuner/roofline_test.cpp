@@ -27,7 +27,7 @@ Work tensor_work(double flops, double ctas) {
 
 // Attention, B*H = 256 heads of L = 2048, d = 64: 2.75e11 FLOP, 1.07e9 exps.
 TEST(Roofline, FloorOfAttentionOnH200) {
-  const Op::Floor floor{2.748779e11, 1.073742e9, 2.684355e8};
+  const RequiredWork floor{2.748779e11, 1.073742e9, 2.684355e8};
   const ProblemFloor f = problem_floor(device("h200-sxm"), floor, DType::kBf16, RoofSet::kDatasheet);
   // 2.748779e11 / 989.4e12 = 277.8 us, and one launch of 3 us.
   EXPECT_NEAR(f.seconds * 1e6, 280.8, 0.2);
