@@ -1,8 +1,12 @@
 # roofgen_embed_data(<target> <folder>...): compiles every file below the folders (relative to the
 # project's root) into <target>, as the table that generator/embedded_files.h declares.
 #
-# Run as a script (cmake -P) it writes that table: only CMake is needed, no xxd and no Python.
-# Inputs then: EMBED_ROOT, EMBED_LIST (a file with one relative name a line), EMBED_OUTPUT.
+# roofgen_embed_text(<target> <function> <header> <file>): compiles one file of any place into <target>
+# as `std::string_view roofgen::plot::<function>()`, which <header> declares; empty when there is no file.
+#
+# Run as a script (cmake -P) it writes those sources: only CMake is needed, no xxd and no Python.
+# Inputs then: EMBED_OUTPUT, and EMBED_ROOT with EMBED_LIST (a file with one relative name a line), or
+# EMBED_FUNCTION, EMBED_HEADER, EMBED_FILE.
 
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   set(ROOFGEN_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
@@ -31,6 +35,53 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
       VERBATIM)
     target_sources(${target} PRIVATE ${output})
   endfunction()
+
+  function(roofgen_embed_text target function header file)
+    if(NOT EXISTS "${file}")
+      set(file)
+    endif()
+    set(output ${CMAKE_CURRENT_BINARY_DIR}/${function}.cpp)
+    add_custom_command(
+      OUTPUT ${output}
+      COMMAND ${CMAKE_COMMAND} -DEMBED_FUNCTION=${function} -DEMBED_HEADER=${header} -DEMBED_FILE=${file}
+        -DEMBED_OUTPUT=${output} -P ${ROOFGEN_EMBED_SCRIPT}
+      DEPENDS ${file} ${ROOFGEN_EMBED_SCRIPT}
+      COMMENT "Embedding ${function}"
+      VERBATIM)
+    target_sources(${target} PRIVATE ${output})
+  endfunction()
+  return()
+endif()
+
+# The bytes of a file as the rows of an initialiser, and their number.
+function(read_bytes file rows size)
+  file(READ ${file} bytes HEX)
+  file(SIZE ${file} count)
+  string(REGEX REPLACE "(................................)" "\\1\n" bytes "${bytes}")
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+  set(${rows} "${bytes}" PARENT_SCOPE)
+  set(${size} ${count} PARENT_SCOPE)
+endfunction()
+
+if(EMBED_FUNCTION)
+  set(bytes)
+  set(size 0)
+  if(EMBED_FILE)
+    read_bytes(${EMBED_FILE} bytes size)
+  endif()
+  file(WRITE ${EMBED_OUTPUT} "// Written by cmake/embed.cmake.
+#include \"${EMBED_HEADER}\"
+
+namespace roofgen::plot {
+
+std::string_view ${EMBED_FUNCTION}() {
+  static const unsigned char kBytes[] = {
+${bytes}0};
+  return {reinterpret_cast<const char*>(kBytes), ${size}};
+}
+
+}  // namespace roofgen::plot
+")
   return()
 endif()
 
@@ -39,10 +90,7 @@ set(arrays)
 set(rows)
 set(index 0)
 foreach(name IN LISTS names)
-  file(READ ${EMBED_ROOT}/${name} bytes HEX)
-  file(SIZE ${EMBED_ROOT}/${name} size)
-  string(REGEX REPLACE "(................................)" "\\1\n" bytes "${bytes}")
-  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+  read_bytes(${EMBED_ROOT}/${name} bytes size)
   # The zero at the end keeps the array of an empty file legal.
   string(APPEND arrays "const unsigned char kFile${index}[] = {\n${bytes}0};\n")
   string(APPEND rows "    {\"${name}\", {reinterpret_cast<const char*>(kFile${index}), ${size}}},\n")

@@ -14,14 +14,14 @@ namespace roofgen::plot {
 
 /// A bandwidth: a line of slope one. Hierarchical rooflines have one per memory level.
 struct Slope {
-  std::string level;  ///< "DRAM", "L2", "shared memory"
+  std::string level = {};  ///< "DRAM", "L2", "shared memory"
   double gb_s = 0;
   Origin origin = Origin::kDatasheet;  ///< measured and sustained ones are drawn solid, datasheet ones dashed
 };
 
 /// A rate of arithmetic: a flat line that begins at its own elbow with the slope named `under`.
 struct Ceiling {
-  std::string name;  ///< "BF16 tensor, FP32 accumulate"
+  std::string name = {};  ///< "BF16 tensor, FP32 accumulate"
   double tflops = 0;
   Origin origin = Origin::kDatasheet;
   std::string under = "DRAM";
@@ -30,79 +30,80 @@ struct Ceiling {
 /// A kernel or an operator at one memory level. Several levels of one kernel are points of one
 /// `name` at the same height.
 struct Point {
-  std::string name;           ///< shown in the points table and on hover
+  std::string name = {};  ///< shown in the points table and on hover
   std::string level = "DRAM";
-  double ai = 0;              ///< FLOP per byte of that level, > 0
-  double tflops = 0;          ///< achieved, or attainable when origin is kModel
-  double roof_tflops = 0;     ///< what its roofs allow; the arrow points there. 0: no arrow
-  std::string bound_by;       ///< the binding roof
-  double time_us = 0;         ///< 0: unknown
-  double share = 0;           ///< of the total time, 0..1; the mark's area
+  double ai = 0;                   ///< FLOP per byte of that level, > 0
+  double tflops = 0;               ///< achieved, or attainable when origin is kModel
+  double roof_tflops = 0;          ///< what its roofs allow; the arrow points there. 0: no arrow
+  std::string bound_by = {};       ///< the binding roof
+  double time_us = 0;              ///< 0: unknown
+  double share = 0;                ///< of the total time, 0..1; the mark's area
   Origin origin = Origin::kModel;  ///< kModel, kSimulated: open mark; kMeasured: filled; kCounter: half
-  std::vector<std::pair<std::string, std::string>> details;  ///< further lines of the hover, in order
+  std::vector<std::pair<std::string, std::string>> details = {};  ///< further lines of the hover, in order
 };
 
 /// From one point to another by index: what a change does, "unfused -> fused".
 struct Arrow {
   size_t from = 0, to = 0;
-  std::string label;
+  std::string label = {};
 };
 
 struct Roofline {
-  std::string title;     ///< "Roofline of a100-sxm-80"
-  std::string subtitle;  ///< conventions in one line: FLOPs counted, origins
-  std::vector<Slope> slopes;
-  std::vector<Ceiling> ceilings;
-  std::vector<Point> points;
-  std::vector<Arrow> arrows;
+  std::string title = {};     ///< "Roofline of a100-sxm-80"
+  std::string subtitle = {};  ///< conventions in one line: FLOPs counted, origins
+  std::vector<Slope> slopes = {};
+  std::vector<Ceiling> ceilings = {};
+  std::vector<Point> points = {};
+  std::vector<Arrow> arrows = {};
 };
 
 /// Groups of bars: one group per label, one bar per series.
 struct Bars {
-  std::string title, y_title;
+  std::string title = {}, y_title = {};
   bool log_y = false;
-  std::vector<std::string> labels;
+  std::vector<std::string> labels = {};
   struct Series {
-    std::string name;
-    std::vector<double> values;  ///< one per label
+    std::string name = {};
+    std::vector<double> values = {};  ///< one per label
   };
-  std::vector<Series> series;
+  std::vector<Series> series = {};
 };
 
 struct Lines {
-  std::string title, x_title, y_title;
+  std::string title = {}, x_title = {}, y_title = {};
   bool log_x = true, log_y = false;
   struct Series {
-    std::string name;
-    std::vector<std::pair<double, double>> points;
+    std::string name = {};
+    std::vector<std::pair<double, double>> points = {};
   };
-  std::vector<Series> series;
-  std::vector<std::pair<std::string, double>> marks;  ///< horizontal lines: a ridge
+  std::vector<Series> series = {};
+  std::vector<std::pair<std::string, double>> marks = {};  ///< horizontal lines: a ridge
 };
 
 /// A grid of numbers: rows by y, columns by x. A cell is one of two colours families, below or at
 /// and above `threshold` (the ridge), its shade grows with the distance.
 struct Heatmap {
-  std::string title, x_title, y_title, value_title;
-  std::vector<std::string> x_labels, y_labels;
-  std::vector<std::vector<double>> values;  ///< [y][x]
+  std::string title = {}, x_title = {}, y_title = {}, value_title = {};
+  std::vector<std::string> x_labels = {}, y_labels = {};
+  std::vector<std::vector<double>> values = {};  ///< [y][x]
   double threshold = 0;
-  std::string below, above;  ///< "MEM", "COMP": printed in the cell
+  std::string below = {}, above = {};  ///< "MEM", "COMP": printed in the cell
 };
 
 struct TableBlock {
-  std::string title;
-  std::vector<std::string> head;
-  std::vector<std::vector<std::string>> rows;
+  std::string title = {};
+  std::vector<std::string> head = {};
+  std::vector<std::vector<std::string>> rows = {};
 };
 
 using Block = std::variant<Roofline, Bars, Lines, Heatmap, TableBlock>;
 
 struct Page {
-  std::string title;
-  std::vector<std::pair<std::string, std::string>> facts;  ///< "device" -> "h200-sxm", shown above the figures
-  std::vector<std::string> warnings;
-  std::vector<Block> blocks;
+  std::string title = {};
+  std::vector<std::pair<std::string, std::string>> facts =
+      {};  ///< "device" -> "h200-sxm", shown above the figures
+  std::vector<std::string> warnings = {};
+  std::vector<Block> blocks = {};
 };
 
 }  // namespace roofgen::plot

@@ -1,0 +1,150 @@
+// Elements, colours, numbers, axes and marks: what every figure uses. Names come from users, so text
+// goes into the page as text nodes only.
+const make = (tag, attributes = {}, ...children) => {
+  const element = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (key in element) element[key] = value;
+    else element.setAttribute(key, value);
+  }
+  element.append(...children);
+  return element;
+};
+
+const theme = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+const seriesColour = (index) => theme("c" + (index % 7));
+const kFont = 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+
+/// Three significant digits, as the program prints them.
+const number = (value) => {
+  if (value === null || !Number.isFinite(value)) return "\u2013";
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 0.00095 || size >= 99999.5)) return value.toExponential(2).replace("e+", "e");
+  if (size >= 99.95) return value.toFixed(0);
+  return String(Number(value.toPrecision(3)));
+};
+const time = (us) =>
+  us >= 1e6 ? number(us / 1e6) + " s" : us >= 1e3 ? number(us / 1e3) + " ms" : number(us) + " \u00b5s";
+const percent = (share) => (100 * share).toFixed(share < 0.0995 ? 1 : 0) + " %";
+
+const superscript = (text) => text.replace(/[-0-9]/g, (c) => (c === "-" ? "\u207b" : "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"[c]));
+const decadeText = (value) => {
+  const power = Math.round(Math.log10(value));
+  return power > 4 || power < -3 ? "10" + superscript(String(power)) : String(Number(value.toPrecision(1)));
+};
+
+/// Options of a logarithmic axis: a label and a strong line at decades, faint lines at 2 to 9 between.
+/// With few decades 2 and 5 have labels as well.
+const logAxis = (title, range) => ({
+  type: "logarithmic",
+  ...(range ? { min: range[0], max: range[1] } : {}),
+  title: { display: true, text: title, color: theme("soft"), font: { family: kFont, size: 12.5 } },
+  border: { display: false },
+  grid: {
+    color: (context) => theme(isDecade(context.tick.value) ? "grid" : "grid-minor"),
+    borderColor: theme("faint"),
+    drawTicks: false,
+  },
+  afterBuildTicks: (axis) => {
+    const ticks = [];
+    for (let power = Math.floor(Math.log10(axis.min)); power <= Math.ceil(Math.log10(axis.max)); ++power)
+      for (let step = 1; step < 10; ++step) {
+        const value = Number((step * 10 ** power).toPrecision(1));
+        if (value >= axis.min * 0.999999 && value <= axis.max * 1.000001) ticks.push({ value });
+      }
+    axis.ticks = ticks;
+  },
+  ticks: {
+    autoSkip: false,
+    maxRotation: 0,
+    padding: 6,
+    color: theme("soft"),
+    font: { family: kFont, size: 12 },
+    callback: function (value) {
+      if (isDecade(value)) return decadeText(value);
+      const first = Math.round(value / 10 ** Math.floor(Math.log10(value) + 1e-9));
+      return Math.log10(this.max / this.min) < 2 && (first === 2 || first === 5) ? number(value) : "";
+    },
+  },
+});
+const isDecade = (value) => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-6;
+
+const linearAxis = (title) => ({
+  type: "linear",
+  beginAtZero: true,
+  title: { display: !!title, text: title, color: theme("soft"), font: { family: kFont, size: 12.5 } },
+  grid: { color: theme("grid"), borderColor: theme("faint"), drawTicks: false },
+  ticks: { padding: 6, color: theme("soft"), font: { family: kFont, size: 12 }, callback: (value) => number(value) },
+});
+
+/// One shape per kernel; after seven the letters alone tell them apart.
+const kShapes = [
+  (r) => Array.from({ length: 36 }, (_, i) => [r * Math.cos((i * Math.PI) / 18), r * Math.sin((i * Math.PI) / 18)]),
+  (r) => [[-0.88, -0.88], [0.88, -0.88], [0.88, 0.88], [-0.88, 0.88]].map(([x, y]) => [r * x, r * y]),
+  (r) => polygon(r * 1.15, 3, -90),
+  (r) => polygon(r * 1.18, 4, -90),
+  (r) => polygon(r * 1.15, 3, 90),
+  (r) => polygon(r * 1.08, 5, -90),
+  (r) => polygon(r * 1.05, 6, 0),
+];
+const polygon = (r, corners, start) =>
+  Array.from({ length: corners }, (_, i) => {
+    const angle = ((start + (360 * i) / corners) * Math.PI) / 180;
+    return [r * Math.cos(angle), r * Math.sin(angle)];
+  });
+
+/// fill: "open", "half" (left half) or "full".
+const drawMark = (context, x, y, r, shape, fill, colour) => {
+  const path = new Path2D();
+  kShapes[shape % kShapes.length](r).forEach(([dx, dy], i) => (i ? path.lineTo(x + dx, y + dy) : path.moveTo(x + dx, y + dy)));
+  path.closePath();
+  context.save();
+  context.setLineDash([]);
+  context.fillStyle = theme("card");
+  context.fill(path);
+  context.fillStyle = colour;
+  if (fill === "full") context.fill(path);
+  if (fill === "half") {
+    context.save();
+    context.beginPath();
+    context.rect(x - 2 * r, y - 2 * r, 2 * r, 4 * r);
+    context.clip();
+    context.fill(path);
+    context.restore();
+  }
+  context.strokeStyle = colour;
+  context.lineWidth = 1.8;
+  context.lineJoin = "round";
+  context.stroke(path);
+  context.restore();
+};
+
+/// Text with a rim in the card's colour, legible on lines.
+const drawText = (context, text, x, y, { angle = 0, colour = theme("ink"), align = "left", font = "12px" } = {}) => {
+  context.save();
+  context.translate(x, y);
+  context.rotate(angle);
+  context.font = font + " " + kFont;
+  context.textAlign = align;
+  context.textBaseline = "middle";
+  context.lineJoin = "round";
+  context.lineWidth = 3.5;
+  context.strokeStyle = theme("card");
+  context.strokeText(text, 0, 0);
+  context.fillStyle = colour;
+  context.fillText(text, 0, 0);
+  context.restore();
+};
+
+/// A canvas of a fixed size in the text, sharp on any screen.
+const smallCanvas = (width, height, draw) => {
+  const ratio = Math.max(2, window.devicePixelRatio || 1);
+  const canvas = make("canvas", { width: width * ratio, height: height * ratio });
+  const context = canvas.getContext("2d");
+  context.scale(ratio, ratio);
+  draw(context);
+  return canvas;
+};
+
+const save = (name, url) => make("a", { href: url, download: name }).click();
+const fileName = (title, extension) => (title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") || "figure") + extension;
