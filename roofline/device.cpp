@@ -24,8 +24,11 @@ Result<void> read_chain(const DataFiles& files, const std::string& name, std::ve
   const Where where = file.json.find("extends");
   chain.push_back(std::move(file));
   if (base.empty()) return {};
-  if (chain.size() > kMaxInheritance) return Error{Exit::kFailed, fmt::format("device {} extends itself", name), where};
-  if (!files.read("devices/" + base + ".json")) return Error{Exit::kFailed, fmt::format("\"extends\" names \"{}\", which is not a device file", base), where};
+  if (chain.size() > kMaxInheritance)
+    return Error{Exit::kFailed, fmt::format("device {} extends itself", name), where};
+  if (!files.read("devices/" + base + ".json"))
+    return Error{Exit::kFailed, fmt::format("\"extends\" names \"{}\", which is not a device file", base),
+                 where};
   return read_chain(files, base, chain);
 }
 
@@ -66,7 +69,9 @@ Result<Device> load_device(const DataFiles& files, const std::string& name) {
   }
   for (const CellSpec& spec : cell_specs())
     if (spec.need == Need::kAnalysis && !device.has(std::string(spec.name)))
-      return Error{Exit::kFailed, fmt::format("device {} has no cell \"{}\"", name, spec.name), {chain.front().json.file()}};
+      return Error{Exit::kFailed,
+                   fmt::format("device {} has no cell \"{}\"", name, spec.name),
+                   {chain.front().json.file()}};
   device.arch = fmt::format("sm_{}", device.integer("arch"));
   ROOFGEN_CHECK(check_consistency(device, places));
   return device;
@@ -74,24 +79,31 @@ Result<Device> load_device(const DataFiles& files, const std::string& name) {
 
 Result<void> tunable(const Device& device) {
   if (device.integer("arch") < kOldestTunable)
-    return Error{Exit::kUnavailable, fmt::format("the kernels need sm_{} or newer; {} is {}: analysis only", kOldestTunable, device.name, device.arch)};
+    return Error{Exit::kUnavailable, fmt::format("the kernels need sm_{} or newer; {} is {}: analysis only",
+                                                 kOldestTunable, device.name, device.arch)};
   std::vector<std::string_view> missing;
   for (const CellSpec& spec : cell_specs())
     if (spec.need != Need::kNobody && !device.has(std::string(spec.name))) missing.push_back(spec.name);
   if (!missing.empty())
-    return Error{Exit::kUnavailable, fmt::format("{} is for analysis only: it has no {}", device.name, fmt::join(missing, ", "))};
+    return Error{Exit::kUnavailable,
+                 fmt::format("{} is for analysis only: it has no {}", device.name, fmt::join(missing, ", "))};
   return {};
 }
 
 Result<void> overlay(Device& device, std::string text, std::string file) {
   ROOFGEN_TRY(const DeviceFile profile, parse_device_file(std::move(text), std::move(file)));
   if (profile.name != device.name)
-    return Error{Exit::kFailed, fmt::format("the profile is of \"{}\", the device is \"{}\"", profile.name, device.name), profile.json.find("name")};
-  if (!profile.extends.empty()) return Error{Exit::kFailed, "a profile of measurements extends nothing", profile.json.find("extends")};
+    return Error{Exit::kFailed,
+                 fmt::format("the profile is of \"{}\", the device is \"{}\"", profile.name, device.name),
+                 profile.json.find("name")};
+  if (!profile.extends.empty())
+    return Error{Exit::kFailed, "a profile of measurements extends nothing", profile.json.find("extends")};
   Device changed = device;
   for (const auto& [name, cell] : profile.cells) {
     if (cell.origin != Origin::kMeasured)
-      return Error{Exit::kFailed, fmt::format("cell \"{}\" of a profile must have the origin \"measured\"", name), profile.json.find(name)};
+      return Error{Exit::kFailed,
+                   fmt::format("cell \"{}\" of a profile must have the origin \"measured\"", name),
+                   profile.json.find(name)};
     changed.cells[name] = cell;
   }
   ROOFGEN_CHECK(check_consistency(changed, {&profile.json}));
@@ -101,9 +113,9 @@ Result<void> overlay(Device& device, std::string text, std::string file) {
 
 expr::Map limits(const Device& device) {
   expr::Map out;
-  for (const char* cell : {"sms", "arch", "smem_per_block", "smem_per_sm", "smem_reserved_per_block", "regs_per_sm",
-                           "max_regs_per_thread", "max_threads_per_block", "max_threads_per_sm", "max_warps_per_sm",
-                           "max_ctas_per_sm"})
+  for (const char* cell : {"sms", "arch", "smem_per_block", "smem_per_sm", "smem_reserved_per_block",
+                           "regs_per_sm", "max_regs_per_thread", "max_threads_per_block",
+                           "max_threads_per_sm", "max_warps_per_sm", "max_ctas_per_sm"})
     if (device.has(cell)) out[cell] = expr::Value(device.integer(cell));
   return out;
 }
@@ -111,7 +123,8 @@ expr::Map limits(const Device& device) {
 Occupancy occupancy(const Device& device, int registers, int64_t smem_bytes, int threads) {
   const int64_t warps = (threads + 31) / 32;
   const int64_t regs_per_warp = round_up(int64_t{registers} * 32, device.integer("reg_alloc_unit"));
-  const int64_t smem = round_up(smem_bytes + device.integer("smem_reserved_per_block"), device.integer("smem_alloc_unit"));
+  const int64_t smem =
+      round_up(smem_bytes + device.integer("smem_reserved_per_block"), device.integer("smem_alloc_unit"));
   const auto whole = [](int64_t have, int64_t need) { return need > 0 ? have / need : have; };
   const struct {
     int64_t ctas;
@@ -123,7 +136,8 @@ Occupancy occupancy(const Device& device, int registers, int64_t smem_bytes, int
       {device.integer("max_ctas_per_sm"), "CTAs"},
   };
   Occupancy out;
-  const auto& tightest = *std::min_element(std::begin(bounds), std::end(bounds), [](const auto& a, const auto& b) { return a.ctas < b.ctas; });
+  const auto& tightest = *std::min_element(std::begin(bounds), std::end(bounds),
+                                           [](const auto& a, const auto& b) { return a.ctas < b.ctas; });
   out.ctas_per_sm = static_cast<int>(tightest.ctas);
   out.warps_per_sm = static_cast<int>(tightest.ctas * warps);
   out.fraction = static_cast<double>(out.warps_per_sm) / device.at("max_warps_per_sm");

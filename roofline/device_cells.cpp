@@ -10,11 +10,12 @@ namespace {
 constexpr bool kInteger = true;
 
 // Tensor operands; "_acc16" accumulates in FP16, all else in FP32 (INT32 for integers, FP64 for fp64).
-constexpr std::string_view kTensorKinds[] = {"bf16", "fp16", "fp16_acc16", "tf32", "fp8", "fp8_acc16",
-                                             "int8", "int4", "fp4",        "fp64"};
+constexpr std::string_view kTensorKinds[] = {"bf16",      "fp16", "fp16_acc16", "tf32", "fp8",
+                                             "fp8_acc16", "int8", "int4",       "fp4",  "fp64"};
 constexpr std::string_view kTensorUnits[] = {"mma_sync", "wgmma", "tcgen05"};
-constexpr std::string_view kPeakKinds[] = {"bf16", "fp16", "fp16_acc16", "tf32", "fp8", "fp8_acc16", "int8", "int4", "fp4", "fp64_tensor",
-                                           "fp32", "fp64", "fp16_cuda", "bf16_cuda", "int8_cuda"};
+constexpr std::string_view kPeakKinds[] = {"bf16",      "fp16", "fp16_acc16", "tf32",      "fp8",
+                                           "fp8_acc16", "int8", "int4",       "fp4",       "fp64_tensor",
+                                           "fp32",      "fp64", "fp16_cuda",  "bf16_cuda", "int8_cuda"};
 
 std::vector<CellSpec> make_specs() {
   std::vector<CellSpec> out = {
@@ -79,9 +80,11 @@ std::vector<CellSpec> make_specs() {
   // The families need storage for their joined names; it lives as long as the table.
   static std::vector<std::string> names;
   names.reserve(std::size(kTensorUnits) * std::size(kTensorKinds) + std::size(kPeakKinds));
-  const auto needed_by_tuner = {"mma_sync_flops_per_clk_bf16", "mma_sync_flops_per_clk_fp16", "peak_bf16_tflops", "peak_fp16_tflops"};
+  const auto needed_by_tuner = {"mma_sync_flops_per_clk_bf16", "mma_sync_flops_per_clk_fp16",
+                                "peak_bf16_tflops", "peak_fp16_tflops"};
   const auto add = [&](std::string name, std::string_view unit) {
-    const bool tuning = std::find(needed_by_tuner.begin(), needed_by_tuner.end(), name) != needed_by_tuner.end();
+    const bool tuning =
+        std::find(needed_by_tuner.begin(), needed_by_tuner.end(), name) != needed_by_tuner.end();
     names.push_back(std::move(name));
     out.push_back({names.back(), unit, tuning ? Need::kTuning : Need::kNobody});
   };
@@ -102,7 +105,8 @@ std::span<const CellSpec> cell_specs() {
 
 const CellSpec* cell_spec(std::string_view name) {
   const auto specs = cell_specs();
-  const auto it = std::lower_bound(specs.begin(), specs.end(), name, [](const CellSpec& s, std::string_view n) { return s.name < n; });
+  const auto it = std::lower_bound(specs.begin(), specs.end(), name,
+                                   [](const CellSpec& s, std::string_view n) { return s.name < n; });
   return it != specs.end() && it->name == name ? &*it : nullptr;
 }
 
@@ -120,10 +124,13 @@ std::optional<PeakParts> peak_parts(const Device& device, std::string_view peak_
     out.flops_per_clk_sm = 2 * value(kind.substr(0, kind.size() - kCuda.size()) + "_lanes");
   } else {
     // Double precision has its own tensor rate at the clock of everything else.
-    if (kind == "fp64_tensor") kind = "fp64";
-    else out.mhz = value("clock_tensor_mhz");
+    if (kind == "fp64_tensor")
+      kind = "fp64";
+    else
+      out.mhz = value("clock_tensor_mhz");
     for (const std::string_view tensor_unit : kTensorUnits)
-      out.flops_per_clk_sm = std::max(out.flops_per_clk_sm, value(std::string(tensor_unit) + "_flops_per_clk_" + kind));
+      out.flops_per_clk_sm =
+          std::max(out.flops_per_clk_sm, value(std::string(tensor_unit) + "_flops_per_clk_" + kind));
   }
   if (!(out.tflops() > 0)) return std::nullopt;
   return out;

@@ -17,7 +17,7 @@ enum class Need { kNobody, kAnalysis, kTuning };
 struct CellSpec {
   std::string_view name, unit;
   Need need = Need::kNobody;
-  bool integer = false;     ///< the value is a whole number
+  bool integer = false;  ///< the value is a whole number
   bool zero_is_fine = false;
 };
 

@@ -14,6 +14,9 @@ namespace {
 constexpr std::string_view kSchema = "roofgen.device/1";
 constexpr size_t kShortestSource = 8;  ///< characters; "x" or "NVIDIA" tells nobody where to look
 
+/// Whole numbers up to here are exact in a double, and fit every integer they are turned into.
+constexpr double kLargestWhole = 9007199254740992;  // 2^53
+
 /// Vendors print three or four digits.
 constexpr double kPeakTolerance = 0.005;
 /// A 2:4-sparse figure is twice the dense one.
@@ -27,16 +30,23 @@ std::vector<std::string> cell_names() {
   return out;
 }
 
-Result<void> known_members(const Json& object, const std::vector<std::string>& known, const std::string& what, const JsonFile& file) {
+Result<void> known_members(const Json& object, const std::vector<std::string>& known, const std::string& what,
+                           const JsonFile& file) {
   for (const auto& [member, ignored] : object.items())
     if (std::find(known.begin(), known.end(), member) == known.end())
-      return Error{Exit::kFailed, fmt::format("{} has an unknown member \"{}\"{}", what, member, did_you_mean(member, known)), file.find(member)};
+      return Error{
+          Exit::kFailed,
+          fmt::format("{} has an unknown member \"{}\"{}", what, member, did_you_mean(member, known)),
+          file.find(member)};
   return {};
 }
 
-Result<std::string> text_member(const Json& object, const char* member, const std::string& what, const Where& where) {
-  if (!object.contains(member)) return Error{Exit::kFailed, fmt::format("{} has no \"{}\"", what, member), where};
-  if (!object[member].is_string()) return Error{Exit::kFailed, fmt::format("\"{}\" of {} must be a string", member, what), where};
+Result<std::string> text_member(const Json& object, const char* member, const std::string& what,
+                                const Where& where) {
+  if (!object.contains(member))
+    return Error{Exit::kFailed, fmt::format("{} has no \"{}\"", what, member), where};
+  if (!object[member].is_string())
+    return Error{Exit::kFailed, fmt::format("\"{}\" of {} must be a string", member, what), where};
   return object[member].get<std::string>();
 }
 
@@ -52,35 +62,52 @@ Result<Cell> parse_cell(const std::string& name, const Json& json, const JsonFil
   Cell cell;
   cell.value = json["value"].get<double>();
   ROOFGEN_TRY(cell.unit, text_member(json, "unit", what, where));
-  if (cell.unit != spec->unit) return fail(fmt::format("{} is in \"{}\"; \"{}\" was expected", what, cell.unit, spec->unit));
+  if (cell.unit != spec->unit)
+    return fail(fmt::format("{} is in \"{}\"; \"{}\" was expected", what, cell.unit, spec->unit));
   ROOFGEN_TRY(const std::string origin, text_member(json, "origin", what, where));
-  if (origin == to_string(Origin::kDatasheet)) cell.origin = Origin::kDatasheet;
-  else if (origin == to_string(Origin::kMeasured)) cell.origin = Origin::kMeasured;
-  else if (origin == to_string(Origin::kModel)) cell.origin = Origin::kModel;
-  else return fail(fmt::format("{} has the unknown origin \"{}\"; datasheet, measured or model was expected", what, origin));
+  if (origin == to_string(Origin::kDatasheet))
+    cell.origin = Origin::kDatasheet;
+  else if (origin == to_string(Origin::kMeasured))
+    cell.origin = Origin::kMeasured;
+  else if (origin == to_string(Origin::kModel))
+    cell.origin = Origin::kModel;
+  else
+    return fail(fmt::format("{} has the unknown origin \"{}\"; datasheet, measured or model was expected",
+                            what, origin));
   ROOFGEN_TRY(cell.source, text_member(json, "source", what, where));
-  if (cell.source.size() < kShortestSource) return fail(fmt::format("the source \"{}\" of {} is too short to be found again", cell.source, what));
+  if (cell.source.size() < kShortestSource)
+    return fail(fmt::format("the source \"{}\" of {} is too short to be found again", cell.source, what));
   if (!std::isfinite(cell.value)) return fail(what + " is not a finite number");
   if (cell.value < 0) return fail(fmt::format("{} is {}; it cannot be negative", what, cell.value));
   if (cell.value == 0 && !spec->zero_is_fine) return fail(what + " is 0; it must be above 0");
-  if (spec->integer && cell.value != std::floor(cell.value)) return fail(fmt::format("{} is {}; a whole number was expected", what, cell.value));
+  if (spec->integer && cell.value > kLargestWhole)
+    return fail(fmt::format("{} is {}; nothing is that large", what, cell.value));
+  if (spec->integer && cell.value != std::floor(cell.value))
+    return fail(fmt::format("{} is {}; a whole number was expected", what, cell.value));
   return cell;
 }
 
 Result<void> check_peak(const Device& device, const std::string& name, const Cell& cell, const Where& where) {
   const auto fail = [&](std::string message) { return Error{Exit::kFailed, std::move(message), where}; };
   const auto parts = peak_parts(device, name);
-  if (!parts) return fail(fmt::format("{} is {:g}, but the device has no rate cell to recompute it from", name, cell.value));
+  if (!parts)
+    return fail(
+        fmt::format("{} is {:g}, but the device has no rate cell to recompute it from", name, cell.value));
   const double ratio = cell.value / parts->tflops();
-  const std::string recomputed = fmt::format("{:g} SMs x {:g} FLOP/clk x {:g} MHz give", parts->sms, parts->flops_per_clk_sm, parts->mhz);
+  const std::string recomputed = fmt::format("{:g} SMs x {:g} FLOP/clk x {:g} MHz give", parts->sms,
+                                             parts->flops_per_clk_sm, parts->mhz);
   if (ratio > kSparseRatio)
-    return fail(fmt::format("{} is {:g}, {} what {} ({:.4g}): a 2:4-sparse figure? dense ones are expected", name, cell.value,
-                            std::fabs(ratio - 2) < 0.05 ? "twice" : fmt::format("{:.2g} times", ratio), recomputed, parts->tflops()));
+    return fail(fmt::format("{} is {:g}, {} what {} ({:.4g}): a 2:4-sparse figure? dense ones are expected",
+                            name, cell.value,
+                            std::fabs(ratio - 2) < 0.05 ? "twice" : fmt::format("{:.2g} times", ratio),
+                            recomputed, parts->tflops()));
   if (cell.origin == Origin::kMeasured) {
     if (ratio > kMeasuredSlack)
-      return fail(fmt::format("{} is {:g} measured, above the {:.4g} that {} at most", name, cell.value, parts->tflops(), recomputed));
+      return fail(fmt::format("{} is {:g} measured, above the {:.4g} that {} at most", name, cell.value,
+                              parts->tflops(), recomputed));
   } else if (std::fabs(ratio - 1) > kPeakTolerance) {
-    return fail(fmt::format("{} is {:g}, but {} {:.4g}: more than {:g} % apart", name, cell.value, recomputed, parts->tflops(), 100 * kPeakTolerance));
+    return fail(fmt::format("{} is {:g}, but {} {:.4g}: more than {:g} % apart", name, cell.value, recomputed,
+                            parts->tflops(), 100 * kPeakTolerance));
   }
   return {};
 }
@@ -92,12 +119,17 @@ Result<DeviceFile> parse_device_file(std::string text, std::string path) {
   DeviceFile out{std::move(parsed), {}, {}, {}, {}, {}};
   const JsonFile& file = out.json;
   const Json& root = file.root();
-  const auto fail = [&](std::string message, std::string_view at) { return Error{Exit::kFailed, std::move(message), file.find(at)}; };
-  if (!root.is_object()) return Error{Exit::kFailed, "a device file must be a JSON object", {file.file(), 1, 1}};
-  ROOFGEN_CHECK(known_members(root, {"schema", "name", "title", "extends", "driver_names", "cells"}, "the device", file));
+  const auto fail = [&](std::string message, std::string_view at) {
+    return Error{Exit::kFailed, std::move(message), file.find(at)};
+  };
+  if (!root.is_object())
+    return Error{Exit::kFailed, "a device file must be a JSON object", {file.file(), 1, 1}};
+  ROOFGEN_CHECK(known_members(root, {"schema", "name", "title", "extends", "driver_names", "cells"},
+                              "the device", file));
   const std::string what = "the device file";
   ROOFGEN_TRY(const std::string schema, text_member(root, "schema", what, file.find("schema")));
-  if (schema != kSchema) return fail(fmt::format("schema \"{}\"; \"{}\" was expected", schema, kSchema), "schema");
+  if (schema != kSchema)
+    return fail(fmt::format("schema \"{}\"; \"{}\" was expected", schema, kSchema), "schema");
   ROOFGEN_TRY(out.name, text_member(root, "name", what, file.find("name")));
   if (root.contains("title")) {
     ROOFGEN_TRY(out.title, text_member(root, "title", what, file.find("title")));
@@ -106,13 +138,15 @@ Result<DeviceFile> parse_device_file(std::string text, std::string path) {
     ROOFGEN_TRY(out.extends, text_member(root, "extends", what, file.find("extends")));
   }
   if (root.contains("driver_names")) {
-    if (!root["driver_names"].is_array()) return fail("\"driver_names\" must be a list of strings", "driver_names");
+    if (!root["driver_names"].is_array())
+      return fail("\"driver_names\" must be a list of strings", "driver_names");
     for (const Json& name : root["driver_names"]) {
       if (!name.is_string()) return fail("\"driver_names\" must be a list of strings", "driver_names");
       out.driver_names.push_back(name.get<std::string>());
     }
   }
-  if (!root.contains("cells") || !root["cells"].is_object()) return fail("a device file needs an object \"cells\"", "cells");
+  if (!root.contains("cells") || !root["cells"].is_object())
+    return fail("a device file needs an object \"cells\"", "cells");
   for (const auto& [name, cell] : root["cells"].items()) {
     ROOFGEN_TRY(out.cells[name], parse_cell(name, cell, file));
   }
@@ -124,7 +158,10 @@ Result<DeviceFile> read_device_file(const DataFiles& files, const std::string& n
   ROOFGEN_TRY(std::string text, files.load(path));
   ROOFGEN_TRY(DeviceFile out, parse_device_file(std::move(text), files.origin(path)));
   if (out.name != name)
-    return Error{Exit::kFailed, fmt::format("the device is named \"{}\"; its file's name, \"{}\", was expected", out.name, name), out.json.find("name")};
+    return Error{
+        Exit::kFailed,
+        fmt::format("the device is named \"{}\"; its file's name, \"{}\", was expected", out.name, name),
+        out.json.find("name")};
   return out;
 }
 
@@ -143,7 +180,9 @@ Result<void> check_consistency(const Device& device, const std::vector<const Jso
                  {"smem_per_block", "smem_per_sm"}};
   for (const auto& [low, high] : ordered)
     if (device.has(low) && device.has(high) && device.at(low) > device.at(high))
-      return Error{Exit::kFailed, fmt::format("{} is {:g}, above {} of {:g}", low, device.at(low), high, device.at(high)), where(low)};
+      return Error{Exit::kFailed,
+                   fmt::format("{} is {:g}, above {} of {:g}", low, device.at(low), high, device.at(high)),
+                   where(low)};
   for (const auto& [name, cell] : device.cells)
     if (name.starts_with("peak_")) ROOFGEN_CHECK(check_peak(device, name, cell, where(name)));
   return {};

@@ -28,7 +28,9 @@ void put(Device& d, const std::string& name, double value, Origin origin, std::s
 }
 
 /// Bandwidth in GB/s, 0 when the driver does not say enough.
-double bandwidth(const DriverFacts& f) { return 2e-6 * static_cast<double>(f.memory_clock_khz) * static_cast<double>(f.bus_bits) / 8; }
+double bandwidth(const DriverFacts& f) {
+  return 2e-6 * static_cast<double>(f.memory_clock_khz) * static_cast<double>(f.bus_bits) / 8;
+}
 
 /// Sizes the driver states override anything written down.
 void put_sizes(Device& d, const DriverFacts& f) {
@@ -46,14 +48,15 @@ void put_sizes(Device& d, const DriverFacts& f) {
                {"max_threads_per_sm", f.max_threads_per_sm},
                {"max_warps_per_sm", f.max_threads_per_sm / 32},
                {"max_ctas_per_sm", f.max_ctas_per_sm}};
-  for (const auto& [cell, value] : sizes) put(d, cell, static_cast<double>(value), Origin::kMeasured, "reported by the driver");
+  for (const auto& [cell, value] : sizes)
+    put(d, cell, static_cast<double>(value), Origin::kMeasured, "reported by the driver");
 }
 
-/// Every peak its rates give, for the SMs and clocks as they are now.
-void put_peaks(Device& d) {
-  for (const CellSpec& spec : cell_specs())
-    if (const auto parts = peak_parts(d, spec.name))
-      put(d, std::string(spec.name), parts->tflops(), Origin::kModel, "SMs x FLOP per clock and SM x clock, as the driver reports them");
+/// The peak its rates give, for the SMs and clocks as they are now.
+void put_peak(Device& d, const std::string& name) {
+  if (const auto parts = peak_parts(d, name))
+    put(d, name, parts->tflops(), Origin::kModel,
+        "SMs x FLOP per clock and SM x clock, as the driver reports them");
 }
 
 void cap(Device& d, const char* low, const char* high) {
@@ -61,18 +64,25 @@ void cap(Device& d, const char* low, const char* high) {
 }
 
 void lay_driver_over(Device& d, const DriverFacts& f) {
-  const double sms = d.at("sms"), fp32 = d.at("clock_fp32_mhz"), tensor = d.at("clock_tensor_mhz");
+  const double fp32 = d.at("clock_fp32_mhz"), tensor = d.at("clock_tensor_mhz");
   put_sizes(d, f);
   const double mhz = static_cast<double>(f.sm_clock_khz) * 1e-3;
-  const bool other_clock = mhz > 0 && !same(mhz, fp32);
-  if (other_clock) {
+  if (mhz > 0 && !same(mhz, fp32)) {
     put(d, "clock_fp32_mhz", mhz, Origin::kMeasured, "highest SM clock the driver reports");
     // A part with one boost clock has it for both; a tensor clock of its own only sinks with the highest.
-    if (same(tensor, fp32) || tensor > mhz) put(d, "clock_tensor_mhz", mhz, Origin::kMeasured, "highest SM clock the driver reports");
+    if (same(tensor, fp32) || tensor > mhz)
+      put(d, "clock_tensor_mhz", mhz, Origin::kMeasured, "highest SM clock the driver reports");
     cap(d, "clock_sustained_mhz", "clock_tensor_mhz");
   }
-  if (other_clock || d.at("sms") != sms) put_peaks(d);
-  put(d, "dram_gb_s", bandwidth(f), Origin::kMeasured, "memory clock and bus width the driver reports, two transfers a clock");
+  for (const CellSpec& spec : cell_specs()) {
+    const std::string name(spec.name);
+    if (!d.has(name)) continue;
+    const auto parts = peak_parts(d, name);
+    if (parts && !same(parts->tflops(), d.at(name)))
+      put_peak(d, name);  // the maker's figure is of other SMs or clocks
+  }
+  put(d, "dram_gb_s", bandwidth(f), Origin::kMeasured,
+      "memory clock and bus width the driver reports, two transfers a clock");
   cap(d, "dram_sustained_gb_s", "dram_gb_s");
 }
 
@@ -81,15 +91,19 @@ Result<Device> compose(const DataFiles& files, const DriverFacts& f) {
     return Error{Exit::kUnavailable, fmt::format("{} is not in the catalogue, and {}", f.name, why)};
   };
   const std::string plain = fmt::format("sm_{}", f.cc), geforce = plain + "_geforce";
-  const bool half_rate = f.name.find("GeForce") != std::string::npos && files.read("devices/" + geforce + ".json");
-  if (!files.read("devices/" + plain + ".json")) return unavailable(fmt::format("there is no architecture file devices/{}.json", plain));
-  if (f.sms <= 0 || f.sm_clock_khz <= 0 || f.memory_bytes <= 0) return unavailable("the driver does not say its SMs, clock and memory");
+  const bool half_rate =
+      f.name.find("GeForce") != std::string::npos && files.read("devices/" + geforce + ".json");
+  if (!files.read("devices/" + plain + ".json"))
+    return unavailable(fmt::format("there is no architecture file devices/{}.json", plain));
+  if (f.sms <= 0 || f.sm_clock_khz <= 0 || f.memory_bytes <= 0)
+    return unavailable("the driver does not say its SMs, clock and memory");
   if (!(bandwidth(f) > 0)) return unavailable("the driver does not say its memory clock and bus width");
   Device d;
   d.name = d.title = f.name;
   d.arch = plain;
   d.driver_names = {f.name};
-  for (const std::string& name : half_rate ? std::vector<std::string>{geforce, plain} : std::vector<std::string>{plain}) {
+  for (const std::string& name :
+       half_rate ? std::vector<std::string>{geforce, plain} : std::vector<std::string>{plain}) {
     ROOFGEN_TRY(const DeviceFile arch, read_device_file(files, name));
     d.cells.insert(arch.cells.begin(), arch.cells.end());
   }
@@ -97,15 +111,21 @@ Result<Device> compose(const DataFiles& files, const DriverFacts& f) {
   const double mhz = static_cast<double>(f.sm_clock_khz) * 1e-3, sms = static_cast<double>(f.sms);
   for (const char* clock : {"clock_fp32_mhz", "clock_tensor_mhz", "clock_sustained_mhz"})
     put(d, clock, mhz, Origin::kModel, "highest SM clock the driver reports, taken for all work");
-  put(d, "dram_gb_s", bandwidth(f), Origin::kModel, "memory clock and bus width the driver reports, two transfers a clock");
-  put(d, "dram_sustained_gb_s", kDramReached * bandwidth(f), Origin::kModel, "0.88 of the bus, as read on an A100 80 GB SXM");
+  put(d, "dram_gb_s", bandwidth(f), Origin::kModel,
+      "memory clock and bus width the driver reports, two transfers a clock");
+  put(d, "dram_sustained_gb_s", kDramReached * bandwidth(f), Origin::kModel,
+      "0.88 of the bus, as read on an A100 80 GB SXM");
   const double l2_bytes_per_clk_sm = d.has("l2_bytes_per_clk_sm") ? d.at("l2_bytes_per_clk_sm") : 0;
-  put(d, "l2_gb_s", l2_bytes_per_clk_sm * sms * mhz * 1e-3, Origin::kModel, "the L2 ports of all SMs at once; the slices may give less");
-  put(d, "l2_sustained_gb_s", kL2Reached * l2_bytes_per_clk_sm * sms * mhz * 1e-3, Origin::kModel, "0.78 of the ports, as measured on GA100");
-  put(d, "launch_us", kLaunchUs, Origin::kModel, "NVIDIA developer forum: about 3 us between launches of a stream");
-  put_peaks(d);
+  put(d, "l2_gb_s", l2_bytes_per_clk_sm * sms * mhz * 1e-3, Origin::kModel,
+      "the L2 ports of all SMs at once; the slices may give less");
+  put(d, "l2_sustained_gb_s", kL2Reached * l2_bytes_per_clk_sm * sms * mhz * 1e-3, Origin::kModel,
+      "0.78 of the ports, as measured on GA100");
+  put(d, "launch_us", kLaunchUs, Origin::kModel,
+      "NVIDIA developer forum: about 3 us between launches of a stream");
+  for (const CellSpec& spec : cell_specs()) put_peak(d, std::string(spec.name));
   for (const CellSpec& spec : cell_specs())
-    if (spec.need == Need::kAnalysis && !d.has(std::string(spec.name))) return unavailable(fmt::format("devices/{}.json has no cell \"{}\"", plain, spec.name));
+    if (spec.need == Need::kAnalysis && !d.has(std::string(spec.name)))
+      return unavailable(fmt::format("devices/{}.json has no cell \"{}\"", plain, spec.name));
   ROOFGEN_CHECK(check_consistency(d, {}));
   return d;
 }
@@ -117,7 +137,8 @@ Result<Device> match_device(const DataFiles& files, const DriverFacts& facts) {
   double nearest = 0;
   for (const std::string& name : device_names(files)) {
     ROOFGEN_TRY(const DeviceFile file, read_device_file(files, name));
-    if (std::find(file.driver_names.begin(), file.driver_names.end(), facts.name) == file.driver_names.end()) continue;
+    if (std::find(file.driver_names.begin(), file.driver_names.end(), facts.name) == file.driver_names.end())
+      continue;
     ROOFGEN_TRY(Device device, load_device(files, name));
     // A product whose bus width nobody wrote down is known by its name alone.
     if (device.has("dram_bus_bits") && device.integer("dram_bus_bits") != facts.bus_bits) continue;

@@ -83,6 +83,7 @@ TEST(MatchDevice, AKnownNameOnAnotherBusIsComposed) {
   EXPECT_EQ(d->name, f.name);
   EXPECT_NEAR(d->at("dram_gb_s"), 2 * 2.619 * 4096 / 8, 0.1);
   EXPECT_EQ(d->cells.at("dram_gb_s").origin, Origin::kModel);
+  EXPECT_TRUE(tunable(*d));
 }
 
 TEST(MatchDevice, WithoutABusWidthNothingIsGuessed) {
@@ -91,7 +92,9 @@ TEST(MatchDevice, WithoutABusWidthNothingIsGuessed) {
   const auto d = match_device(DataFiles(), f);
   ASSERT_FALSE(d);
   EXPECT_EQ(d.error().exit, Exit::kUnavailable);
-  EXPECT_EQ(d.error().message, "NVIDIA H100 80GB HBM3 is not in the catalogue, and the driver does not say its memory clock and bus width");
+  EXPECT_EQ(d.error().message,
+            "NVIDIA H100 80GB HBM3 is not in the catalogue, and the driver does not say its memory clock and "
+            "bus width");
 }
 
 TEST(MatchDevice, AnUncataloguedGpuIsComposedFromItsArchitecture) {
@@ -99,9 +102,9 @@ TEST(MatchDevice, AnUncataloguedGpuIsComposedFromItsArchitecture) {
   ASSERT_TRUE(d) << d.error().message;
   EXPECT_EQ(d->name, "NVIDIA RTX A6000");
   EXPECT_EQ(d->arch, "sm_86");
-  EXPECT_NEAR(d->at("dram_gb_s"), 768.1, 0.1);                       // 2 x 8001 MHz x 384 bits
-  EXPECT_NEAR(d->at("peak_bf16_tflops"), 154.8, 0.1);                // 84 x 1024 x 1800 MHz, as NVIDIA states it
-  EXPECT_NEAR(d->at("peak_fp32_tflops"), 38.7, 0.1);                 // 84 x 256 x 1800 MHz
+  EXPECT_NEAR(d->at("dram_gb_s"), 768.1, 0.1);         // 2 x 8001 MHz x 384 bits
+  EXPECT_NEAR(d->at("peak_bf16_tflops"), 154.8, 0.1);  // 84 x 1024 x 1800 MHz, as NVIDIA states it
+  EXPECT_NEAR(d->at("peak_fp32_tflops"), 38.7, 0.1);   // 84 x 256 x 1800 MHz
   EXPECT_EQ(d->cells.at("peak_bf16_tflops").origin, Origin::kModel);
   EXPECT_FALSE(d->has("peak_fp8_tflops"));
   const auto ok = tunable(*d);
@@ -143,9 +146,11 @@ TEST(MatchDevice, A100sOfBothMemorySizesAreTold) {
 }
 
 std::string product(const std::string& name, const std::string& gigabytes) {
-  std::string out = R"({"schema": "roofgen.device/1", "name": ")" + name + R"(", "extends": "sm_86", "driver_names": ["NVIDIA Twin"], "cells": {)";
+  std::string out = R"({"schema": "roofgen.device/1", "name": ")" + name +
+                    R"(", "extends": "sm_86", "driver_names": ["NVIDIA Twin"], "cells": {)";
   const auto cell = [&](const std::string& key, const std::string& value, const std::string& unit) {
-    out += '"' + key + R"(": {"value": )" + value + R"(, "unit": ")" + unit + R"(", "origin": "datasheet", "source": "datasheet of the card"},)";
+    out += '"' + key + R"(": {"value": )" + value + R"(, "unit": ")" + unit +
+           R"(", "origin": "datasheet", "source": "datasheet of the card"},)";
   };
   cell("sms", "84", "count");
   cell("clock_tensor_mhz", "1800", "MHz");
@@ -181,6 +186,25 @@ TEST(MatchDevice, FewerSmsOrALowerClockLowerThePeaks) {
   EXPECT_EQ(d->at("clock_sustained_mhz"), 990);
 }
 
+TEST(MatchDevice, FiguresTheDriverDoesNotContradictStayTheMakers) {
+  DriverFacts f;
+  f.name = "NVIDIA B300 SXM6 AC";  // no bus width is written down for it: the name decides
+  f.cc = 103;
+  f.sms = 148;
+  f.bus_bits = 8192;
+  f.memory_clock_khz = 3996000;
+  f.sm_clock_khz = 2032000;
+  f.memory_bytes = 287000000000;
+  const auto d = match_device(DataFiles(), f);
+  ASSERT_TRUE(d) << d.error().message;
+  EXPECT_EQ(d->name, "b300");
+  EXPECT_EQ(d->at("clock_fp32_mhz"), 2032);
+  EXPECT_EQ(d->at("peak_bf16_tflops"), 2250);
+  EXPECT_EQ(d->cells.at("peak_bf16_tflops").origin, Origin::kDatasheet);
+  EXPECT_NEAR(d->at("peak_fp32_tflops"), 148 * 256 * 2.032e-3, 0.1);
+  EXPECT_EQ(d->cells.at("peak_fp32_tflops").origin, Origin::kModel);
+}
+
 TEST(MatchDevice, WithoutAnArchitectureFileThereIsNone) {
   DriverFacts f = a6000();
   f.name = "Quadro RTX 8000";
@@ -188,7 +212,8 @@ TEST(MatchDevice, WithoutAnArchitectureFileThereIsNone) {
   const auto d = match_device(DataFiles(), f);
   ASSERT_FALSE(d);
   EXPECT_EQ(d.error().exit, Exit::kUnavailable);
-  EXPECT_EQ(d.error().message, "Quadro RTX 8000 is not in the catalogue, and there is no architecture file devices/sm_75.json");
+  EXPECT_EQ(d.error().message,
+            "Quadro RTX 8000 is not in the catalogue, and there is no architecture file devices/sm_75.json");
 }
 
 const char* const kProfile = R"({
@@ -221,13 +246,17 @@ TEST(Overlay, RejectsWhatWasNotMeasuredOnThisDevice) {
     EXPECT_EQ(d.at("dram_sustained_gb_s"), before);
     return result ? "" : to_string(result.error());
   };
-  EXPECT_EQ(error("h100-sxm", "", ""), "profile.json:3:4: error: the profile is of \"h200-sxm\", the device is \"h100-sxm\"");
-  EXPECT_EQ(error("h200-sxm", R"("measured", "source": "copy)", R"("datasheet", "source": "copy)"),
-            "profile.json:5:6: error: cell \"dram_sustained_gb_s\" of a profile must have the origin \"measured\"");
+  EXPECT_EQ(error("h100-sxm", "", ""),
+            "profile.json:3:4: error: the profile is of \"h200-sxm\", the device is \"h100-sxm\"");
+  EXPECT_EQ(
+      error("h200-sxm", R"("measured", "source": "copy)", R"("datasheet", "source": "copy)"),
+      "profile.json:5:6: error: cell \"dram_sustained_gb_s\" of a profile must have the origin \"measured\"");
   EXPECT_EQ(error("h200-sxm", "802.9", "1979"),
-            "profile.json:6:6: error: peak_bf16_tflops is 1979, twice what 132 SMs x 4096 FLOP/clk x 1830 MHz give (989.4): "
+            "profile.json:6:6: error: peak_bf16_tflops is 1979, twice what 132 SMs x 4096 FLOP/clk x 1830 "
+            "MHz give (989.4): "
             "a 2:4-sparse figure? dense ones are expected");
-  EXPECT_EQ(error("h200-sxm", "4350", "5000"), "profile.json:5:6: error: dram_sustained_gb_s is 5000, above dram_gb_s of 4800");
+  EXPECT_EQ(error("h200-sxm", "4350", "5000"),
+            "profile.json:5:6: error: dram_sustained_gb_s is 5000, above dram_gb_s of 4800");
 }
 
 }  // namespace

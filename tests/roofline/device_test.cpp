@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
+#include "roofline/device_cells.h"
 #include "tests/roofline/temp_devices.h"
 
 using namespace roofgen;
@@ -44,7 +47,8 @@ TEST(Device, MissingCellIsNamed) {
 }
 
 TEST(Device, ExtendingItselfIsAnError) {
-  const TempDevices temp("loop", R"({"schema": "roofgen.device/1", "name": "loop", "extends": "loop", "cells": {}})");
+  const TempDevices temp("loop",
+                         R"({"schema": "roofgen.device/1", "name": "loop", "extends": "loop", "cells": {}})");
   const auto d = load_device(temp.files(), "loop");
   ASSERT_FALSE(d);
   EXPECT_NE(d.error().message.find("extends itself"), std::string::npos) << d.error().message;
@@ -63,8 +67,9 @@ TEST(Device, EveryOneLoads) {
 
 TEST(Device, OnlySomeCanBeTuned) {
   const DataFiles files;
-  for (const char* name : {"a100-sxm-40", "a100-pcie-40", "a100-sxm-80", "a100-pcie-80", "a10", "l4", "l40s", "rtx-3090", "rtx-4090",
-                           "rtx-5090", "h100-sxm", "h100-pcie", "h100-nvl", "h200-sxm", "gh200-96", "gh200-144"}) {
+  for (const char* name :
+       {"a100-sxm-40", "a100-pcie-40", "a100-sxm-80", "a100-pcie-80", "a10", "l4", "l40s", "rtx-3090",
+        "rtx-4090", "rtx-5090", "h100-sxm", "h100-pcie", "h100-nvl", "h200-sxm", "gh200-96", "gh200-144"}) {
     const auto ok = tunable(*load_device(files, name));
     EXPECT_TRUE(ok) << ok.error().message;
   }
@@ -74,8 +79,30 @@ TEST(Device, OnlySomeCanBeTuned) {
   EXPECT_EQ(v100.error().message, "the kernels need sm_80 or newer; v100-sxm2 is sm_70: analysis only");
   const auto b200 = tunable(*load_device(files, "b200"));
   ASSERT_FALSE(b200);
-  EXPECT_NE(b200.error().message.find("b200 is for analysis only: it has no"), std::string::npos) << b200.error().message;
-  EXPECT_NE(b200.error().message.find("mma_sync_flops_per_clk_bf16"), std::string::npos) << b200.error().message;
+  EXPECT_NE(b200.error().message.find("b200 is for analysis only: it has no"), std::string::npos)
+      << b200.error().message;
+  EXPECT_NE(b200.error().message.find("mma_sync_flops_per_clk_bf16"), std::string::npos)
+      << b200.error().message;
+}
+
+TEST(Device, EveryCellIsDocumented) {
+  std::ifstream in(std::string(ROOFGEN_SOURCE_DIR) + "/docs/devices.md");
+  const std::string docs{std::istreambuf_iterator<char>(in), {}};
+  const auto named = [&](const std::string& text) {
+    return docs.find("`" + text + "`") != std::string::npos;
+  };
+  for (const CellSpec& spec : cell_specs()) {
+    const std::string name(spec.name);
+    const size_t rate = name.find("_flops_per_clk_");
+    if (name.starts_with("peak_")) {
+      EXPECT_TRUE(named(name.substr(5, name.size() - 12))) << name;
+    } else if (rate != std::string::npos) {
+      EXPECT_TRUE(named(name.substr(0, rate) + "_flops_per_clk_<kind>")) << name;
+    } else {
+      EXPECT_TRUE(named(name)) << name;
+    }
+    EXPECT_TRUE(named(std::string(spec.unit))) << spec.unit;
+  }
 }
 
 // Numbers worked out by hand from the allocation rules in cuda_occupancy.h.

@@ -12,7 +12,9 @@ namespace roofgen {
 
 class TempDevices {
  public:
-  TempDevices() : dir_(std::filesystem::temp_directory_path() / ("roofgen-devices-" + std::to_string(std::random_device{}()))) {
+  TempDevices()
+      : dir_(std::filesystem::temp_directory_path() /
+             ("roofgen-devices-" + std::to_string(std::random_device{}()))) {
     std::filesystem::create_directories(dir_ / "devices");
   }
   TempDevices(const std::string& name, const std::string& text) : TempDevices() { add(name, text); }
@@ -20,7 +22,9 @@ class TempDevices {
   TempDevices(const TempDevices&) = delete;
   TempDevices& operator=(const TempDevices&) = delete;
 
-  void add(const std::string& name, const std::string& text) { std::ofstream(dir_ / "devices" / (name + ".json")) << text; }
+  void add(const std::string& name, const std::string& text) {
+    std::ofstream(dir_ / "devices" / (name + ".json")) << text;
+  }
   /// These files, and the shipped ones below them.
   DataFiles files() const { return DataFiles({dir_.string()}); }
 

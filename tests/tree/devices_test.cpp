@@ -14,9 +14,9 @@ namespace {
 
 using nlohmann::json;
 
-const std::set<std::string> kUnits = {"count",        "bytes",        "bits",        "MHz",         "GB/s",
-                                      "TFLOP/s",      "us",           "cycles",      "bytes/clk",   "bytes/clk/SM",
-                                      "lanes/clk/SM", "FLOP/clk/SM",  "warp-inst/clk/SM"};
+const std::set<std::string> kUnits = {
+    "count",  "bytes",     "bits",         "MHz",          "GB/s",        "TFLOP/s",         "us",
+    "cycles", "bytes/clk", "bytes/clk/SM", "lanes/clk/SM", "FLOP/clk/SM", "warp-inst/clk/SM"};
 const std::set<std::string> kOrigins = {"datasheet", "measured", "model"};
 
 json load(const std::string& name) {
@@ -52,8 +52,8 @@ struct Row {
   int sms;
   double dram_gb_s;
   double tensor_tflops;
-  int ridge;              ///< FLOP per byte of DRAM
-  double exp_tera = 0;    ///< 10^12 exponentials a second at `exp_clock`; 0: not in the table
+  int ridge;            ///< FLOP per byte of DRAM
+  double exp_tera = 0;  ///< 10^12 exponentials a second at `exp_clock`; 0: not in the table
   const char* exp_clock = "clock_fp32_mhz";
 };
 constexpr Row kTable[] = {
@@ -92,11 +92,13 @@ TEST(Devices, AreThoseOfTheTable) {
     const auto cells = values(row.name);
     EXPECT_EQ(cells.at("sms"), row.sms);
     EXPECT_EQ(cells.at("dram_gb_s"), row.dram_gb_s);
-    const double tensor = cells.count("peak_bf16_tflops") ? cells.at("peak_bf16_tflops") : cells.at("peak_fp16_tflops");
+    const double tensor =
+        cells.count("peak_bf16_tflops") ? cells.at("peak_bf16_tflops") : cells.at("peak_fp16_tflops");
     EXPECT_EQ(tensor, row.tensor_tflops);
     EXPECT_NEAR(1e3 * tensor / cells.at("dram_gb_s"), row.ridge, 0.5);
     if (row.exp_tera > 0) {
-      EXPECT_NEAR(cells.at("sms") * cells.at("mufu_lanes") * cells.at(row.exp_clock) * 1e-6, row.exp_tera, 0.01 * row.exp_tera);
+      EXPECT_NEAR(cells.at("sms") * cells.at("mufu_lanes") * cells.at(row.exp_clock) * 1e-6, row.exp_tera,
+                  0.01 * row.exp_tera);
     }
   }
   EXPECT_TRUE(products.empty()) << *products.begin() << " has no row";
@@ -117,10 +119,13 @@ TEST(Devices, HaveOnlyTheNumberFormatsOfTheirGeneration) {
   const auto has = [](const char* name, const char* cell) { return values(name).count(cell) != 0; };
   EXPECT_FALSE(has("v100-sxm2", "peak_bf16_tflops"));
   EXPECT_FALSE(has("v100-sxm2", "peak_tf32_tflops"));
-  for (const char* name : {"a100-sxm-80", "a10", "rtx-3090"}) EXPECT_FALSE(has(name, "peak_fp8_tflops")) << name;
+  for (const char* name : {"a100-sxm-80", "a10", "rtx-3090"})
+    EXPECT_FALSE(has(name, "peak_fp8_tflops")) << name;
   EXPECT_TRUE(has("a100-sxm-80", "peak_int4_tflops"));
-  for (const char* name : {"h100-sxm", "h200-sxm", "b200"}) EXPECT_FALSE(has(name, "peak_int4_tflops")) << name;
-  for (const char* name : {"b200", "gb200", "b300", "gb300", "rtx-5090"}) EXPECT_TRUE(has(name, "peak_fp4_tflops")) << name;
+  for (const char* name : {"h100-sxm", "h200-sxm", "b200"})
+    EXPECT_FALSE(has(name, "peak_int4_tflops")) << name;
+  for (const char* name : {"b200", "gb200", "b300", "gb300", "rtx-5090"})
+    EXPECT_TRUE(has(name, "peak_fp4_tflops")) << name;
   // Outside the tensor cores an A100 does bf16 at half the rate of fp16, and 8-bit products only as dp4a.
   const auto a100 = values("a100-sxm-80");
   EXPECT_EQ(a100.at("peak_fp16_cuda_tflops"), 78);
@@ -135,10 +140,12 @@ TEST(Devices, FollowTheSchema) {
     EXPECT_EQ(device.at("schema"), "roofgen.device/1");
     EXPECT_EQ(device.at("name"), name);
     for (const auto& [member, body] : device.items())
-      EXPECT_TRUE(std::set<std::string>({"schema", "name", "title", "extends", "driver_names", "cells"}).count(member))
+      EXPECT_TRUE(std::set<std::string>({"schema", "name", "title", "extends", "driver_names", "cells"})
+                      .count(member))
           << member;
     if (device.contains("extends")) {
-      EXPECT_TRUE(device.at("extends").get<std::string>().starts_with("sm_")) << "products extend architectures";
+      EXPECT_TRUE(device.at("extends").get<std::string>().starts_with("sm_"))
+          << "products extend architectures";
     }
     EXPECT_EQ(is_product(name), device.contains("driver_names"));
     for (const auto& [cell_name, cell] : device.at("cells").items()) {
@@ -188,7 +195,8 @@ TEST(Devices, StatedPeaksFollowFromTheRates) {
       } else if (kind == "fp64_tensor") {
         flops_per_clk = rate("mma_sync_flops_per_clk_fp64");
       } else {
-        flops_per_clk = std::max({rate("mma_sync_flops_per_clk_" + kind), rate("wgmma_flops_per_clk_" + kind), rate("tcgen05_flops_per_clk_" + kind)});
+        flops_per_clk = std::max({rate("mma_sync_flops_per_clk_" + kind), rate("wgmma_flops_per_clk_" + kind),
+                                  rate("tcgen05_flops_per_clk_" + kind)});
         mhz = cells.at("clock_tensor_mhz");
       }
       const double computed = cells.at("sms") * flops_per_clk * mhz * 1e-6;
