@@ -5,6 +5,7 @@
 #include "cli/problem_flags.h"
 #include "cli/work_flags.h"
 #include "generator/suggest.h"
+#include "roofline/elementwise.h"
 #include "roofline/explain.h"
 #include "roofline/views/views.h"
 
@@ -12,7 +13,7 @@ namespace roofgen::cli {
 namespace {
 
 struct Flags {
-  std::string op, device = kDefaultDevice, dtype, math_dtype, acc_dtype, ceilings = "datasheet";
+  std::string op, expression, device = kDefaultDevice, dtype, math_dtype, acc_dtype, ceilings = "datasheet";
   std::vector<std::string> dims;
   double softmax_flops = 0;
   bool json = false;
@@ -24,12 +25,50 @@ Result<Exit> list_operators(const DataFiles& files) {
     ROOFGEN_TRY(const WorkFormula f, WorkFormula::load(files, name));
     fmt::print("{:<14} {}\n", name, f.title());
   }
+  fmt::print("{:<14} {}\n", "elementwise", "a chain of operations on tensors: --expr 'relu(x + bias[n])'");
   return Exit::kOk;
+}
+
+Result<Exit> show(const DataFiles& files, const Flags& flags, OpWork work, const WorkFormula* formula, const WorkRequest& request) {
+  ROOFGEN_TRY(const Device device, load_device(files, flags.device));
+  ROOFGEN_TRY(const RoofSet set, parse_roof_set(flags.ceilings));
+  ROOFGEN_TRY(const Explanation explanation, explain(device, std::move(work), set));
+  const ExplainView view{explanation, formula ? ridge_crossing(*formula, request, explanation) : std::nullopt};
+  fmt::print("{}", flags.json ? explain_json(view) : explain_text(view));
+  return Exit::kOk;
+}
+
+/// `explain elementwise --expr '...' --rows M --cols N [--unfused]`.
+Result<Exit> explain_elementwise(const DataFiles& files, const Flags& flags) {
+  ElementwiseRequest e;
+  e.expression = flags.expression;
+  if (!flags.dtype.empty()) e.dtype = flags.dtype;
+  // The same flags as for any operator: a formula of two dimensions and a flag.
+  static const char* kFormula = R"({"schema": "roofgen.work/1", "op": "elementwise", "title": "a chain of operations on tensors, --expr 'relu(x + bias[n])'",
+    "dims": [{"name": "rows", "help": "rows"}, {"name": "cols", "help": "elements of a row"}],
+    "flags": [{"name": "unfused", "help": "every operation a kernel of its own"}], "forms": [{"name": "fused", "kernels": [{"name": "k"}]}]})";
+  ROOFGEN_TRY(const WorkFormula shape, WorkFormula::parse(kFormula, "elementwise"));
+  const std::vector<std::string> arguments = flags.app->remaining();
+  if (e.expression.empty() || (arguments.empty() && flags.dims.empty())) {
+    fmt::print("{}\nFunctions of --expr; x is rows x cols, bias[n] one value per column, w[m] one per row, alpha, beta and scale are scalars:\n{}",
+               work_help(shape), elementwise_functions());
+    return Exit::kUsage;
+  }
+  std::vector<std::string> all = flags.dims;
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  ROOFGEN_TRY(const WorkRequest request, parse_work_flags(shape, all));
+  ROOFGEN_TRY(const OpWork checked, shape.evaluate(request));
+  e.rows = checked.dims.at("rows");
+  e.cols = checked.dims.at("cols");
+  e.unfused = checked.flags.at("unfused");
+  ROOFGEN_TRY(OpWork work, elementwise_work(e));
+  return show(files, flags, std::move(work), nullptr, {});
 }
 
 Result<Exit> run(const Session& session, const Flags& flags) {
   const DataFiles files(session.data_dirs);
   if (flags.op.empty() || flags.op == "list") return list_operators(files);
+  if (flags.op == "elementwise") return explain_elementwise(files, flags);
   ROOFGEN_TRY(const WorkFormula formula, WorkFormula::load(files, flags.op));
   std::vector<std::string> arguments = flags.app->remaining();
   if (arguments.empty() && flags.dims.empty()) {
@@ -42,13 +81,8 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   request.math_dtype = flags.math_dtype;
   request.accumulate = flags.acc_dtype;
   request.softmax_flops = flags.softmax_flops;
-  ROOFGEN_TRY(const Device device, load_device(files, flags.device));
-  ROOFGEN_TRY(const RoofSet set, parse_roof_set(flags.ceilings));
   ROOFGEN_TRY(OpWork work, formula.evaluate(request));
-  ROOFGEN_TRY(const Explanation explanation, explain(device, std::move(work), set));
-  const ExplainView view{explanation, ridge_crossing(formula, request, explanation)};
-  fmt::print("{}", flags.json ? explain_json(view) : explain_text(view));
-  return Exit::kOk;
+  return show(files, flags, std::move(work), &formula, request);
 }
 
 }  // namespace
@@ -58,6 +92,7 @@ Run declare_explain(CLI::App& app) {
   flags->app = &app;
   app.allow_extras();
   app.add_option("op", flags->op, "operator; without one, what there is; `explain OP` alone lists its flags");
+  app.add_option("--expr", flags->expression, "of elementwise: the chain, like 'relu(x + bias[n])'");
   app.add_option("--dims", flags->dims, "dimensions as M=128,N=4096, instead of --M 128 --N 4096")->delimiter(',');
   app.add_option("--device", flags->device, fmt::format("device of the catalogue [{}]", kDefaultDevice));
   app.add_option("--dtype", flags->dtype, "dtype of all operands that have no --<operand>-dtype [bf16]");

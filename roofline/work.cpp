@@ -159,7 +159,11 @@ Result<WorkFormula> WorkFormula::load(const DataFiles& files, const std::string&
     return Error{Exit::kUsage, fmt::format("unknown operator \"{}\"{}", op, did_you_mean(op, all))};
   const std::string path = "work/" + op + ".json";
   ROOFGEN_TRY(std::string text, files.load(path));
-  ROOFGEN_TRY(JsonFile file, JsonFile::parse(std::move(text), files.origin(path)));
+  return parse(std::move(text), files.origin(path));
+}
+
+Result<WorkFormula> WorkFormula::parse(std::string text, std::string name) {
+  ROOFGEN_TRY(const JsonFile file, JsonFile::parse(std::move(text), std::move(name)));
   return WorkReader(file).read();
 }
 

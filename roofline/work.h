@@ -85,6 +85,7 @@ class WorkFormula {
  public:
   /// Unknown op: Exit::kUsage with the nearest one. A fault in the file: its line.
   static Result<WorkFormula> load(const DataFiles& files, const std::string& op);
+  static Result<WorkFormula> parse(std::string text, std::string file);  ///< the text of such a file
   static std::vector<std::string> names(const DataFiles& files);
 
   Result<OpWork> evaluate(const WorkRequest& request) const;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "generator/ops/op.h"
+#include "roofline/elementwise.h"
 
 using namespace roofgen;
 
@@ -37,7 +38,7 @@ class OwnFormula : public ::testing::Test {
   std::string fault(std::string text) {
     const std::string dir = ::testing::TempDir() + "/own_formula";
     std::system(("mkdir -p " + dir + "/work").c_str());
-    std::FILE* file = std::fopen((dir + "/work/mine.json").c_str(), "wb");
+    std::FILE* file = std::fopen((dir + "/work" "/mine.json").c_str(), "wb");
     std::fwrite(text.data(), 1, text.size(), file);
     std::fclose(file);
     const auto formula = WorkFormula::load(DataFiles({dir}), "mine");
@@ -182,4 +183,44 @@ TEST_F(OwnFormula, FaultsNameTheirPlace) {
   EXPECT_NE(fault(head + R"("forms": [{"name": "f", "kernels": [{"name": "k", "operands": [{"read": "x", "dtype": "fp33", "elements": "n"}]}]}]})")
                 .find("\"fp33\" is none of the dtypes"), std::string::npos);
   EXPECT_EQ(fault(head + R"("forms": [{"name": "f", "kernels": [{"name": "k", "operands": [{"read": "x", "dtype": "fp32", "elements": "n"}]}]}]})"), "");
+}
+
+TEST(Elementwise, FusionLeavesTheInputsAndTheResult) {
+  ElementwiseRequest r{.expression = "relu(x + b)", .rows = 1024, .cols = 1024, .dtype = "fp32", .unfused = false};
+  const OpWork fused = *elementwise_work(r);
+  EXPECT_EQ(fused.arithmetic_intensity(), 2 / 12.0);
+  r.unfused = true;
+  const OpWork unfused = *elementwise_work(r);
+  ASSERT_EQ(unfused.kernels.size(), 2u);
+  EXPECT_EQ(unfused.kernels[0].name, "add");
+  EXPECT_EQ(unfused.arithmetic_intensity(), 2 / 20.0);
+  EXPECT_NEAR(unfused.dram_bytes() / fused.dram_bytes(), 1.67, 0.005);
+  r.expression = "relu(x)";
+  EXPECT_EQ(elementwise_work(r)->arithmetic_intensity(), 1 / 8.0);
+  r.dtype = "fp16";
+  EXPECT_EQ(elementwise_work(r)->arithmetic_intensity(), 1 / 4.0);
+}
+
+TEST(Elementwise, ABroadcastOperandIsReadOnce) {
+  const OpWork w = *elementwise_work({.expression = "relu(x + bias[n]) * w[m] + x", .rows = 512, .cols = 64, .dtype = "fp32", .unfused = false});
+  EXPECT_EQ(w.dram_bytes(), 4.0 * (512 * 64 + 64 + 512 + 512 * 64));  // x once, though it is named twice
+  EXPECT_NEAR(elementwise_work({.expression = "relu(x + b[n])", .rows = 1 << 20, .cols = 64, .dtype = "fp32", .unfused = false})->arithmetic_intensity(), 0.25, 1e-4);
+}
+
+TEST(Elementwise, ConstantsAndScalarsCostNothingToRead) {
+  const OpWork w = *elementwise_work({.expression = "cast(x * scale + 2 * 3)", .rows = 8, .cols = 8, .dtype = "fp16", .unfused = true});
+  ASSERT_EQ(w.kernels.size(), 2u);
+  EXPECT_EQ(w.dram_bytes(), 2.0 * 4 * 64);
+}
+
+TEST(Elementwise, Refusals) {
+  const auto refusal = [](const char* text) { return to_string(elementwise_work({.expression = text, .rows = 8, .cols = 8}).error()); };
+  EXPECT_NE(refusal("relo(x)").find("1:1: error: unknown function \"relo\"; did you mean \"relu\"?"), std::string::npos);
+  EXPECT_NE(refusal("x % y").find("only + - * / are operations"), std::string::npos);
+  EXPECT_NE(refusal("max(x)").find("max takes 2 values"), std::string::npos);
+  EXPECT_NE(refusal("bias[k]").find("a tensor is written x, bias[n]"), std::string::npos);
+  EXPECT_NE(refusal("x[n] + x[m]").find("x is used with other indices elsewhere"), std::string::npos);
+  EXPECT_NE(refusal("bias[n] + 1").find("not a tensor of rows x cols"), std::string::npos);
+  EXPECT_NE(refusal("1 + 'a'").find("a number was expected"), std::string::npos);
+  EXPECT_NE(refusal("").find("error"), std::string::npos);
 }
