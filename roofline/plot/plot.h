@@ -28,4 +28,15 @@ Result<std::string> html_page(const Page& page, const DataFiles& files);
 /// anything. {"schema": "roofgen.page/1", "title", "facts", "warnings", "blocks": [...]}.
 std::string page_json(const Page& page);
 
+enum class PlotFormat { kSvg, kPng };
+
+/// A complete gnuplot script that writes the image to its standard output.
+Result<std::string> gnuplot_script(const Roofline& roofline, PlotFormat format,
+                                   const DataFiles& files = DataFiles());
+
+/// Runs gnuplot and puts the image at `path`, whole or not at all. Exit::kUnavailable when there is
+/// no gnuplot; what it prints on failure is in the error.
+Result<void> write_plot(const Roofline& roofline, PlotFormat format, const std::string& path,
+                        const DataFiles& files = DataFiles());
+
 }  // namespace roofgen::plot

@@ -1,0 +1,109 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "roofline/plot/plot.h"
+
+extern char** environ;
+
+namespace roofgen::plot {
+
+namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+/// The end of what was written to `file`, on one line.
+std::string last_words(std::FILE* file) {
+  constexpr long kMost = 600;
+  std::fseek(file, 0, SEEK_END);
+  std::fseek(file, std::max(0L, std::ftell(file) - kMost), SEEK_SET);
+  std::string text(kMost, '\0'), line;
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  for (char c : text) {
+    const bool blank = static_cast<unsigned char>(c) <= ' ' || c == 0x7f;
+    if (!blank) line += c;
+    if (blank && !line.empty() && line.back() != ' ') line += ' ';
+  }
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  return line;
+}
+
+Error failed(const std::string& path, const std::string& why) {
+  return Error{.message = "the plot cannot be written: " + why, .where = {path}};
+}
+
+/// A file that is removed unless it was renamed.
+struct Partial {
+  std::string name;
+  int descriptor = -1;
+  ~Partial() {
+    if (descriptor >= 0) ::close(descriptor);
+    if (!name.empty()) ::unlink(name.c_str());
+  }
+};
+
+/// Runs gnuplot with the three files as its standard streams; without the user's start-up files (-d).
+Result<int> run(int in, int out, int err) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, in, 0);
+  posix_spawn_file_actions_adddup2(&actions, out, 1);
+  posix_spawn_file_actions_adddup2(&actions, err, 2);
+  char name[] = "gnuplot", defaults[] = "-d";
+  char* arguments[] = {name, defaults, nullptr};
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, name, &actions, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error == ENOENT)
+    return Error{
+        .exit = Exit::kUnavailable,
+        .message = "gnuplot was not found, which draws SVG and PNG: install the package gnuplot-nox"};
+  if (error != 0)
+    return Error{.exit = Exit::kUnavailable,
+                 .message = fmt::format("gnuplot cannot be started: {}", std::strerror(error))};
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return Error{.message = "gnuplot was lost: " + std::string(std::strerror(errno))};
+  return status;
+}
+
+}  // namespace
+
+Result<void> write_plot(const Roofline& roofline, PlotFormat format, const std::string& path,
+                        const DataFiles& files) {
+  ROOFGEN_TRY(const std::string script, gnuplot_script(roofline, format, files));
+  const File in(std::tmpfile()), err(std::tmpfile());
+  if (!in || !err || std::fwrite(script.data(), 1, script.size(), in.get()) != script.size() ||
+      std::fflush(in.get()) != 0)
+    return failed(path, fmt::format("no temporary file: {}", std::strerror(errno)));
+  std::rewind(in.get());
+  // Beside its final place, for a rename must not cross file systems.
+  Partial partial;
+  const std::string name = fmt::format("{}.{}.partial", path, getpid());
+  partial.descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (partial.descriptor < 0) return failed(path, std::strerror(errno));
+  partial.name = name;
+  ROOFGEN_TRY(const int status, run(fileno(in.get()), partial.descriptor, fileno(err.get())));
+  struct stat info = {};
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || ::fstat(partial.descriptor, &info) != 0 ||
+      info.st_size == 0) {
+    const std::string words = last_words(err.get());
+    return failed(path, "gnuplot failed" + (words.empty() ? "" : ": " + words));
+  }
+  if (std::rename(name.c_str(), path.c_str()) != 0) return failed(path, std::strerror(errno));
+  partial.name.clear();
+  return {};
+}
+
+}  // namespace roofgen::plot

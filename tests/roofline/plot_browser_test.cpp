@@ -1,0 +1,165 @@
+// The page in a real browser: no error on its console, everything drawn, everything that can be pressed
+// pressed. Slow, for a browser starts for each test.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "plot_sample.h"
+#include "roofline/plot/plot.h"
+#include "tests/support/png.h"
+
+namespace roofgen::plot {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string bytes_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class Browser : public testing::Test {
+ protected:
+  Browser()
+      : dir_(fs::temp_directory_path() / ("roofgen-browser-" + std::to_string(std::random_device{}()))) {
+    fs::create_directories(dir_);
+  }
+  ~Browser() override {
+    std::error_code ignored;
+    fs::remove_all(dir_, ignored);
+  }
+
+  void SetUp() override {
+    for (const char* name : {"chromium", "chromium-browser", "google-chrome"})
+      if (std::system((std::string("command -v ") + name + " >/dev/null").c_str()) == 0) {
+        program_ = name;
+        return;
+      }
+    FAIL() << "no browser to open the page in: install the package chromium";
+  }
+
+  /// Writes the page with `script` at its end.
+  void write(const std::string& script = {}) const {
+    auto page = html_page(sample_page(), DataFiles());
+    ASSERT_TRUE(page) << to_string(page.error());
+    page->insert(page->rfind("</body>"), "<script>" + script + "</script>\n");
+    std::ofstream(dir_ / "page.html") << *page;
+  }
+
+  /// Opens the page; what the browser prints is in `out_`, its log in `log_`.
+  void open(const std::string& options) {
+    const std::string home = "'" + dir_.string() + "'";
+    const std::string command =
+        "cd " + home + " && HOME=" + home + " timeout 120 " + program_ +
+        " --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars"
+        " --force-device-scale-factor=1 --user-data-dir=profile --enable-logging=stderr --v=0 " +
+        options + " page.html >out 2>log";
+    // A path instead of an address: the browser makes it one.
+    const int status = std::system(command.c_str());
+    out_ = bytes_of(dir_ / "out");
+    log_ = bytes_of(dir_ / "log");
+    ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << log_;
+  }
+
+  fs::path dir_;
+  std::string program_, out_, log_;
+};
+
+// Four figures; ten points, of which three are one kernel's.
+TEST_F(Browser, DrawsEverythingWithoutAnError) {
+  write();
+  open("--window-size=1400,1000 --dump-dom");
+  EXPECT_THAT(log_, Not(HasSubstr("CONSOLE")));
+  EXPECT_THAT(out_, HasSubstr("data-drawn=\"4\""));
+  EXPECT_THAT(out_, HasSubstr("data-points=\"10\""));
+}
+
+TEST_F(Browser, AnErrorWouldBeSeen) {
+  write("missing_function();");
+  open("--dump-dom");
+  EXPECT_THAT(log_, HasSubstr("CONSOLE"));
+}
+
+TEST_F(Browser, ThePictureHasTheColoursOfTheRoofs) {
+  write();
+  open("--window-size=1400,1000 --screenshot=page.png");
+  const auto image = test::read_png(bytes_of(dir_ / "page.png"));
+  ASSERT_TRUE(image);
+  EXPECT_EQ(image->width, 1400);
+  EXPECT_GT(image->colours.size(), 100u);
+  for (uint32_t colour : {0x2166c4u, 0xd1600fu, 0x7a3fc2u, 0x16181du})
+    EXPECT_TRUE(image->colours.count(colour)) << std::hex << colour;
+}
+
+// Every label of the roofs found a place, in a wide and in a narrow window.
+TEST_F(Browser, EveryRoofIsLabelled) {
+  for (const char* size : {"--window-size=1400,1000", "--window-size=500,1000"}) {
+    write(R"js(
+      const labels = [];
+      const original = Placement.prototype.place;
+      Placement.prototype.place = function (...all) {
+        const spot = original.apply(this, all);
+        if (all[0].some((one) => one.text)) labels.push(spot ? spot.text : "(none)");
+        return spot;
+      };
+      figures[0].chart.update();
+      document.documentElement.dataset.labels = labels.join("|");
+    )js");
+    open(std::string(size) + " --dump-dom");
+    const size_t begin = out_.find("data-labels=\"");
+    ASSERT_NE(begin, std::string::npos);
+    const std::string labels = out_.substr(begin, out_.find('>', begin) - begin);
+    for (const char* name :
+         {"FP64", "FP32", "TF32 tensor", "BF16 tensor", "INT8 tensor", "DRAM", "L2", "shared memory"})
+      EXPECT_THAT(labels, HasSubstr(name)) << size;
+    EXPECT_THAT(labels, Not(HasSubstr("(none)"))) << size;
+  }
+}
+
+TEST_F(Browser, WhatCanBePressedWorks) {
+  write(R"js(
+    const root = document.documentElement.dataset, figure = figures[0];
+    const shown = () => figure.data.points.filter((_, i) => figure.drawn(i)).length;
+    const press = (element, type) => element.dispatchEvent(new Event(type, { bubbles: true }));
+    const search = document.querySelector("input[type=search]"), slider = document.querySelector("input[type=range]");
+    search.value = "GEMM";
+    press(search, "input");
+    root.filtered = shown();
+    [...document.querySelectorAll("button")].find((button) => button.textContent === "Show all").click();
+    root.all = shown();
+    document.querySelector(".points tbody tr").click();
+    root.isolated = shown();
+    document.querySelector(".points tbody tr").click();
+    slider.value = 2;
+    press(slider, "input");
+    root.top = shown();
+    figure.showTip(2);
+    root.tip = document.getElementById("tip").textContent;
+    document.querySelector(".roofs tbody tr").click();
+    root.before = root.theme;
+    document.getElementById("theme").click();
+    root.after = root.theme;
+    root.png = figure.canvas.toDataURL("image/png").length;
+  )js");
+  open("--window-size=1400,1000 --dump-dom");
+  EXPECT_THAT(log_, Not(HasSubstr("CONSOLE")));
+  EXPECT_THAT(out_, HasSubstr("data-filtered=\"3\""));
+  EXPECT_THAT(out_, HasSubstr("data-all=\"10\""));
+  EXPECT_THAT(out_, HasSubstr("data-isolated=\"1\""));
+  EXPECT_THAT(out_, HasSubstr("data-top=\"4\""));  // the longest kernel, and the three levels of the second
+  EXPECT_THAT(out_, HasSubstr("AI at L2 is below AI at DRAM"));
+  EXPECT_THAT(out_, HasSubstr("Bound byBF16 tensor"));
+  EXPECT_THAT(out_, HasSubstr("data-before=\"light\""));
+  EXPECT_THAT(out_, HasSubstr("data-after=\"dark\""));
+  EXPECT_THAT(out_, Not(HasSubstr("data-png=\"0\"")));
+}
+
+}  // namespace
+}  // namespace roofgen::plot

@@ -1,0 +1,19 @@
+// Enough of PNG to see whether something was drawn.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace roofgen::test {
+
+struct Image {
+  int width = 0, height = 0;
+  std::set<uint32_t> colours;  ///< distinct 0xRRGGBB
+};
+
+/// An 8-bit RGB or RGBA image that is not interlaced; nullopt for anything else.
+std::optional<Image> read_png(const std::string& bytes);
+
+}  // namespace roofgen::test
