@@ -10,6 +10,7 @@
 #include "generator/generate.h"
 #include "roofgen/pipeline.h"
 #include "roofgen/result.h"
+#include "roofline/plot/figure.h"
 
 namespace roofgen::cli {
 
@@ -36,7 +37,16 @@ Run declare_generate(CLI::App& app);
 Run declare_emit(CLI::App& app);
 Run declare_explain(CLI::App& app);
 Run declare_devices(CLI::App& app);
+Run declare_roofline(CLI::App& app);
+Run declare_report(CLI::App& app);
 Run declare_doctor(CLI::App& app);
+
+/// A file's text, or standard input for "-"; at most 64 MiB. Exit::kUsage when it cannot be read.
+Result<std::string> read_input(const std::string& path);
+/// Columns of the terminal; $COLUMNS, else 100, where standard output is none.
+int terminal_width();
+/// The page as text on standard output, or as HTML in the file `html` when that is not empty.
+Result<Exit> show_page(const plot::Page& page, const std::string& html, const DataFiles& files, const Session& session);
 
 /// Writes `text` to `path` (or stdout for "-") through a temporary file and a rename.
 Result<void> write_file(const std::string& path, std::string_view text);

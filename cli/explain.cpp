@@ -7,6 +7,7 @@
 #include "generator/suggest.h"
 #include "roofline/elementwise.h"
 #include "roofline/explain.h"
+#include "roofline/figures.h"
 #include "roofline/views/views.h"
 
 namespace roofgen::cli {
@@ -16,6 +17,7 @@ struct Flags {
   std::string op, expression, device = kDefaultDevice, dtype, math_dtype, acc_dtype, ceilings = "datasheet";
   std::vector<std::string> dims;
   double softmax_flops = 0;
+  std::string html;
   bool json = false;
   CLI::App* app = nullptr;
 };
@@ -29,17 +31,18 @@ Result<Exit> list_operators(const DataFiles& files) {
   return Exit::kOk;
 }
 
-Result<Exit> show(const DataFiles& files, const Flags& flags, OpWork work, const WorkFormula* formula, const WorkRequest& request) {
+Result<Exit> show(const Session& session, const DataFiles& files, const Flags& flags, OpWork work, const WorkFormula* formula, const WorkRequest& request) {
   ROOFGEN_TRY(const Device device, load_device(files, flags.device));
   ROOFGEN_TRY(const RoofSet set, parse_roof_set(flags.ceilings));
   ROOFGEN_TRY(const Explanation explanation, explain(device, std::move(work), set));
   const ExplainView view{explanation, formula ? ridge_crossing(*formula, request, explanation) : std::nullopt};
-  fmt::print("{}", flags.json ? explain_json(view) : explain_text(view));
+  if (flags.json || flags.html.empty()) fmt::print("{}", flags.json ? explain_json(view) : explain_text(view));
+  if (!flags.html.empty()) return show_page(explain_page(device, explanation), flags.html, files, session);
   return Exit::kOk;
 }
 
 /// `explain elementwise --expr '...' --rows M --cols N [--unfused]`.
-Result<Exit> explain_elementwise(const DataFiles& files, const Flags& flags) {
+Result<Exit> explain_elementwise(const Session& session, const DataFiles& files, const Flags& flags) {
   ElementwiseRequest e;
   e.expression = flags.expression;
   if (!flags.dtype.empty()) e.dtype = flags.dtype;
@@ -62,13 +65,13 @@ Result<Exit> explain_elementwise(const DataFiles& files, const Flags& flags) {
   e.cols = checked.dims.at("cols");
   e.unfused = checked.flags.at("unfused");
   ROOFGEN_TRY(OpWork work, elementwise_work(e));
-  return show(files, flags, std::move(work), nullptr, {});
+  return show(session, files, flags, std::move(work), nullptr, {});
 }
 
 Result<Exit> run(const Session& session, const Flags& flags) {
   const DataFiles files(session.data_dirs);
   if (flags.op.empty() || flags.op == "list") return list_operators(files);
-  if (flags.op == "elementwise") return explain_elementwise(files, flags);
+  if (flags.op == "elementwise") return explain_elementwise(session, files, flags);
   ROOFGEN_TRY(const WorkFormula formula, WorkFormula::load(files, flags.op));
   std::vector<std::string> arguments = flags.app->remaining();
   if (arguments.empty() && flags.dims.empty()) {
@@ -82,7 +85,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   request.accumulate = flags.acc_dtype;
   request.softmax_flops = flags.softmax_flops;
   ROOFGEN_TRY(OpWork work, formula.evaluate(request));
-  return show(files, flags, std::move(work), &formula, request);
+  return show(session, files, flags, std::move(work), &formula, request);
 }
 
 }  // namespace
@@ -100,6 +103,7 @@ Run declare_explain(CLI::App& app) {
   app.add_option("--acc-dtype", flags->acc_dtype, "what they accumulate in [fp32, int32, fp64]");
   app.add_option("--softmax-flops", flags->softmax_flops, "FLOPs counted per softmax element beside MMA FLOPs [0]")->check(CLI::Range(0.0, 100.0));
   app.add_option("--ceilings", flags->ceilings, "datasheet or sustained [datasheet]");
+  app.add_option("--html", flags->html, "write a self-contained page of figures here");
   app.add_flag("--json", flags->json, "as JSON (docs/explain.md)");
   app.footer("Example: roofgen explain gemm --M 128 --N 24576 --K 1536 --b-dtype fp4 --device b200");
   return [flags](const Session& session) { return run(session, *flags); };

@@ -96,9 +96,13 @@ std::string explain_json(const ExplainView& v) {
   j["schema"] = kExplainSchema;
   j["op"] = w.op;
   j["form"] = w.form;
+  j["title"] = w.title;
   j["dims"] = w.dims;
   j["flags"] = w.flags;
   for (const auto& [role, format] : w.dtypes) j["dtypes"][role] = format->name;
+  j["math_dtype"] = w.math;
+  j["accumulate"] = w.accumulate;
+  j["softmax_flops"] = w.softmax_flops;
   j["device"] = e.device;
   j["ceilings"] = to_string(e.roofs);
   j["flops"] = e.flops;

@@ -1,0 +1,57 @@
+// Reading inputs and showing pages: shared by the commands that draw.
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/cli.h"
+#include "roofline/plot/plot.h"
+
+namespace roofgen::cli {
+namespace {
+
+constexpr size_t kMaxInputBytes = size_t{64} << 20;
+constexpr int kPipeWidth = 100;  // where there is no terminal to ask
+
+}  // namespace
+
+Result<std::string> read_input(const std::string& path) {
+  std::error_code ignored;
+  if (path != "-" && std::filesystem::is_directory(path, ignored)) return Error{Exit::kUsage, "is a directory; a file was expected", {path}};
+  std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
+  if (!file) return Error{Exit::kUsage, fmt::format("cannot be read: {}", std::strerror(errno)), {path}};
+  std::string text;
+  char chunk[65536];
+  size_t got = 0;
+  while (text.size() <= kMaxInputBytes && (got = std::fread(chunk, 1, sizeof chunk, file)) > 0) text.append(chunk, got);
+  const bool failed = std::ferror(file) != 0;
+  if (file != stdin) std::fclose(file);
+  if (failed) return Error{Exit::kUsage, "cannot be read", {path}};
+  if (text.size() > kMaxInputBytes) return Error{Exit::kUsage, fmt::format("larger than {} bytes", kMaxInputBytes), {path}};
+  return text;
+}
+
+int terminal_width() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const char* columns = std::getenv("COLUMNS");
+  const int wanted = columns ? std::atoi(columns) : 0;
+  return wanted > 0 ? std::min(wanted, 400) : kPipeWidth;
+}
+
+Result<Exit> show_page(const plot::Page& page, const std::string& html, const DataFiles& files, const Session& session) {
+  if (html.empty()) {
+    fmt::print("{}", plot::terminal_text(page, terminal_width(), session.use_color(STDOUT_FILENO)));
+    return Exit::kOk;
+  }
+  ROOFGEN_TRY(const std::string text, plot::html_page(page, files));
+  ROOFGEN_CHECK(write_file(html, text));
+  return Exit::kOk;
+}
+
+}  // namespace roofgen::cli

@@ -1,0 +1,83 @@
+// roofgen report RESULT.json: a result again, as text, page or data, without running anything.
+#include <fmt/format.h>
+
+#include "cli/cli.h"
+#include "generator/json_text.h"
+#include "roofline/elementwise.h"
+#include "roofline/figures.h"
+#include "roofline/plot/plot.h"
+#include "roofline/views/views.h"
+#include "tuner/views/page.h"
+#include "tuner/views/views.h"
+
+namespace roofgen::cli {
+namespace {
+
+struct Flags {
+  std::string file, html;
+};
+
+Result<OpWork> work_of(const Json& j, const WorkRequest& request, const DataFiles& files) {
+  const std::string op = j.at("op").get<std::string>();
+  if (op == "elementwise") {
+    ElementwiseRequest e;
+    e.expression = j.at("title").get<std::string>().substr(std::string("y = ").size());
+    e.rows = request.dims.at("rows");
+    e.cols = request.dims.at("cols");
+    e.dtype = request.dtypes.at("x");
+    e.unfused = request.flags.at("unfused");
+    return elementwise_work(e);
+  }
+  ROOFGEN_TRY(const WorkFormula formula, WorkFormula::load(files, op));
+  return formula.evaluate(request);
+}
+
+/// An explanation is a formula: what the document asked for is evaluated again.
+Result<plot::Page> explain_page_of(const Json& j, const std::string& file, const DataFiles& files) {
+  try {
+    WorkRequest request;
+    request.dims = j.at("dims").get<std::map<std::string, int64_t>>();
+    request.flags = j.at("flags").get<std::map<std::string, bool>>();
+    if (j.contains("dtypes")) request.dtypes = j.at("dtypes").get<std::map<std::string, std::string>>();
+    request.math_dtype = j.at("math_dtype").get<std::string>();
+    request.accumulate = j.at("accumulate").get<std::string>();
+    request.softmax_flops = j.at("softmax_flops").get<double>();
+    ROOFGEN_TRY(const RoofSet set, parse_roof_set(j.at("ceilings").get<std::string>()));
+    ROOFGEN_TRY(const Device device, load_device(files, j.at("device").get<std::string>()));
+    ROOFGEN_TRY(OpWork work, work_of(j, request, files));
+    ROOFGEN_TRY(const Explanation e, explain(device, std::move(work), set));
+    return explain_page(device, e);
+  } catch (const std::exception& e) {
+    // A member that is missing or of another type, or a title that is no expression.
+    return Error{Exit::kUsage, fmt::format("not a whole explanation: {}", e.what()), {file}};
+  }
+}
+
+Result<plot::Page> page_of(const JsonFile& file, const DataFiles& files) {
+  const Json& j = file.root();
+  const std::string schema = j.is_object() && j.contains("schema") && j["schema"].is_string() ? j["schema"].get<std::string>() : "";
+  if (schema == kTuneSchema) return tune_page(j, file.file(), files);
+  if (schema == kExplainSchema) return explain_page_of(j, file.file(), files);
+  return Error{Exit::kUsage, schema.empty() ? "no result of roofgen: a member \"schema\" was expected" : fmt::format("no report is drawn of schema \"{}\"; {} or {} was expected", schema, kTuneSchema, kExplainSchema),
+               schema.empty() ? Where{file.file()} : file.find(schema)};
+}
+
+Result<Exit> run(const Session& session, const Flags& flags) {
+  const DataFiles files(session.data_dirs);
+  ROOFGEN_TRY(std::string text, read_input(flags.file));
+  ROOFGEN_TRY(const JsonFile file, JsonFile::parse(std::move(text), flags.file));
+  ROOFGEN_TRY(const plot::Page page, page_of(file, files));
+  return show_page(page, flags.html, files, session);
+}
+
+}  // namespace
+
+Run declare_report(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("result", flags->file, "a document that tune --json or explain --json printed; - is standard input")->required();
+  app.add_option("--html", flags->html, "write a self-contained page here instead of text");
+  app.footer("Example: roofgen report result.json --html result.html");
+  return [flags](const Session& session) { return run(session, *flags); };
+}
+
+}  // namespace roofgen::cli

@@ -1,0 +1,114 @@
+#include "roofline/figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "roofline/units.h"
+
+namespace roofgen {
+namespace {
+
+/// Two rates that would be drawn as one line.
+bool same(double a, double b) { return std::fabs(a - b) <= 0.01 * std::max(a, b); }
+
+bool is_lesser(const ComputeRoof& r) {
+  return r.accumulate == "fp16" || r.math == "int4" || (!r.matrix_units && r.math != "fp32" && r.math != "fp64");
+}
+
+/// "BF16" of "BF16 tensor, FP32 accumulate".
+std::string format_of(const std::string& name) { return name.substr(0, name.find(' ')); }
+
+std::string shared_name(const std::string& a, const std::string& b) {
+  const size_t cut = a.find(' ');
+  return a.substr(0, cut) + "/" + format_of(b) + a.substr(cut);
+}
+
+}  // namespace
+
+plot::Roofline device_roofline(const Device& device, bool everything) {
+  plot::Roofline out;
+  out.title = fmt::format("Roofline of {}", device.title.empty() ? device.name : device.title);
+  out.subtitle = "dashed: datasheet, dense; solid: sustained or measured";
+  const auto sustained = bandwidth_roofs(device, RoofSet::kSustained);
+  for (const BandwidthRoof& b : bandwidth_roofs(device, RoofSet::kDatasheet)) {
+    if (b.level == "NVLink") continue;  // bytes between devices are no kernel's x axis
+    out.slopes.push_back({b.level, b.bytes_per_s / 1e9, Origin::kDatasheet});
+    for (const BandwidthRoof& s : sustained)
+      if (s.level == b.level && b.level == "DRAM" && !same(s.bytes_per_s, b.bytes_per_s)) out.slopes.push_back({s.level, s.bytes_per_s / 1e9, Origin::kMeasured});
+  }
+  for (const ComputeRoof& r : compute_roofs(device, RoofSet::kDatasheet)) {
+    if (is_lesser(r) && !everything) continue;
+    const auto twin = std::find_if(out.ceilings.begin(), out.ceilings.end(), [&](const plot::Ceiling& c) { return same(c.tflops, r.flops_per_s / 1e12); });
+    if (twin == out.ceilings.end()) out.ceilings.push_back({r.name, r.flops_per_s / 1e12, Origin::kDatasheet, "DRAM"});
+    else twin->name = shared_name(twin->name, r.name);
+  }
+  return out;
+}
+
+std::vector<plot::Point> operator_points(const std::string& name, const Explanation& e, bool levels) {
+  plot::Point p;
+  p.name = name;
+  p.ai = e.arithmetic_intensity;
+  p.time_us = 1e6 * e.seconds;
+  p.tflops = e.seconds > 0 ? e.flops / e.seconds / 1e12 : 0;
+  p.roof_tflops = e.attainable_flops_per_s / 1e12;
+  p.bound_by = e.binding_roof;
+  p.origin = Origin::kModel;
+  p.details = {{"operator", fmt::format("{} ({})", e.work->op, e.work->form)},
+               {"FLOPs", count_text(e.flops)},
+               {"DRAM", bytes_text(e.dram_bytes)},
+               {"exps", count_text(e.exps)},
+               {"ridge", fmt::format("{:.0f} FLOP/byte ({})", e.ridge, e.compute.name)},
+               {"limit", to_string(e.regime)},
+               {"launches", fmt::to_string(e.kernels.size())},
+               {"next", e.next_lever}};
+  std::vector<plot::Point> out{p};
+  if (!levels) return out;
+  double l2 = 0, smem = 0;
+  for (const KernelWork& k : e.work->kernels) {
+    l2 += k.l2_bytes;
+    smem += k.smem_bytes;
+  }
+  const auto add = [&](const char* level, double bytes) {
+    if (bytes <= 0) return;
+    p.level = level;
+    p.ai = e.flops / bytes;
+    p.roof_tflops = 0;
+    out.push_back(p);
+  };
+  add("L2", l2);
+  add("shared memory", smem);
+  return out;
+}
+
+plot::Page explain_page(const Device& device, const Explanation& e) {
+  plot::Page page;
+  page.title = fmt::format("{} on {}", e.work->op, device.name);
+  std::string dims;
+  for (const auto& [name, value] : e.work->dims) dims += fmt::format("{}{}={}", dims.empty() ? "" : " ", name, value);
+  page.facts = {{"operator", e.work->title}, {"dimensions", dims}, {"device", device.title}, {"FLOPs", count_text(e.flops) + " (" + e.work->flop_convention() + ")"},
+                {"DRAM", bytes_text(e.dram_bytes)}, {"AI", fmt::format("{:.2f} FLOP/byte, ridge {:.1f}", e.arithmetic_intensity, e.ridge)},
+                {"limit", fmt::format("{}; binding roof: {}", to_string(e.regime), e.binding_roof)}, {"next lever", e.next_lever}, {"origin", "model"}};
+  for (const Warning& w : e.warnings) page.warnings.push_back(w.rule + " " + w.text);
+  plot::Roofline roofline = device_roofline(device);
+  if (e.flops > 0 && e.dram_bytes > 0) roofline.points = operator_points(e.work->op, e, true);
+  page.blocks.emplace_back(std::move(roofline));
+  plot::Bars bars{"Bytes and FLOPs of each kernel", "", true, {}, {{"GFLOP", {}}, {"DRAM MB", {}}, {"FLOP/byte", {}}}};
+  plot::TableBlock table{"Kernels", {"kernel", "FLOPs", "DRAM", "AI", "exps", "CTAs", "waves", "time", "limit"}, {}};
+  for (const KernelExplanation& k : e.kernels) {
+    const double bytes = k.work->dram_bytes();
+    bars.labels.push_back(k.work->name);
+    bars.series[0].values.push_back(k.flops / 1e9);
+    bars.series[1].values.push_back(bytes / 1e6);
+    bars.series[2].values.push_back(k.arithmetic_intensity);
+    table.rows.push_back({k.work->name, count_text(k.flops), bytes_text(bytes), fmt::format("{:.2f}", k.arithmetic_intensity), count_text(k.work->exps),
+                          fmt::format("{:.0f}", k.work->ctas), fmt::format("{:.2f}", k.waves), time_text(k.seconds), to_string(k.regime)});
+  }
+  page.blocks.emplace_back(std::move(bars));
+  page.blocks.emplace_back(std::move(table));
+  return page;
+}
+
+}  // namespace roofgen

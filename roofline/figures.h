@@ -1,0 +1,24 @@
+// From devices and explanations to what is drawn.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "roofline/explain.h"
+#include "roofline/plot/figure.h"
+
+namespace roofgen {
+
+/// The roofs of a device without points: DRAM, L2 and shared memory as the datasheet states them and as they are
+/// sustained, and one ceiling for each rate of arithmetic (formats of equal rate share a line). `everything` adds
+/// the lesser ones: FP16 accumulation, half precision on CUDA cores.
+plot::Roofline device_roofline(const Device& device, bool everything = false);
+
+/// Where an operator stands by the model: FLOPs over the modelled time, launches and waves included; the arrow
+/// goes to what the roofs allow. `levels`: also its intensity at L2 and shared memory, as points of the same name.
+std::vector<plot::Point> operator_points(const std::string& name, const Explanation& explanation, bool levels = false);
+
+/// Table, roofline and bars of one explained operator.
+plot::Page explain_page(const Device& device, const Explanation& explanation);
+
+}  // namespace roofgen

@@ -1,0 +1,184 @@
+#include "tuner/views/page.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "roofline/figures.h"
+#include "roofline/units.h"
+#include "tuner/views/views.h"
+
+namespace roofgen {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+/// Reads members with Json::at: a document that lacks one throws, and tune_page says which.
+class PageBuilder {
+ public:
+  PageBuilder(const Json& result, const Device& device) : result_(result), device_(device) {}
+
+  plot::Page build() {
+    plot::Page page;
+    const Json& problem = result_.at("problem");
+    page.title = fmt::format("{} on {}", problem.at("op").get<std::string>(), device_.name);
+    facts(page);
+    page.blocks.emplace_back(roofline());
+    page.blocks.emplace_back(kernels());
+    page.blocks.emplace_back(factors());
+    page.blocks.emplace_back(traffic());
+    page.blocks.emplace_back(schedules());
+    for (const Json& v : result_.at("variants"))
+      if (!v.at("available").get<bool>()) page.warnings.push_back(fmt::format("{} is rejected: {}", v.at("name").get<std::string>(), v.at("rejected_because").get<std::string>()));
+    return page;
+  }
+
+ private:
+  void facts(plot::Page& page) const {
+    std::string problem;
+    for (const auto& [name, value] : result_.at("problem").items())
+      if (name != "op" && name != "flop_convention") problem += fmt::format("{}{}={}", problem.empty() ? "" : " ", name, value.is_string() ? value.get<std::string>() : value.dump());
+    const Json &verdict = result_.at("verdict"), &floor = result_.at("floor");
+    page.facts = {{"problem", problem},
+                  {"device", result_.at("device").at("description").get<std::string>()},
+                  {"compiler", result_.at("compiler").get<std::string>()},
+                  {"searched", fmt::format("{} points, {} compiled, {} verified", result_.at("considered").get<uint64_t>(), result_.at("compiled").get<uint64_t>(), result_.at("simulated").get<uint64_t>())},
+                  {"verdict", fmt::format("{}: {}", verdict.at("decision").get<std::string>(), verdict.at("reason").get<std::string>())},
+                  {"score", fmt::format("{:.2f} of the sustained roofline, {:.2f} of the datasheet's; floor {} ({})", result_.at("score").get<double>(), result_.at("score_datasheet").get<double>(),
+                                        time_text(1e-6 * floor.at("time_us").get<double>()), floor.at("bound_by").get<std::string>())},
+                  {"FLOPs", result_.at("problem").at("flop_convention").get<std::string>()},
+                  {"origins", "registers: compiled; instructions, L2 traffic: simulated; DRAM traffic and times: model"}};
+  }
+
+  static double total_us(const Json& variant) { return variant.at("time_us").is_number() ? variant.at("time_us").get<double>() : 0; }
+
+  plot::Point kernel_point(const Json& variant, const Json& k) const {
+    plot::Point p;
+    p.name = variant.at("name").get<std::string>() + " " + k.at("name").get<std::string>();
+    const double flops = k.at("flops").get<double>();
+    p.time_us = k.at("time_us").get<double>();
+    p.ai = k.at("arithmetic_intensity").get<double>();
+    p.tflops = p.time_us > 0 ? flops / p.time_us * 1e-6 : 0;
+    p.bound_by = k.at("bound_by").get<std::string>();
+    p.share = total_us(variant) > 0 ? p.time_us / total_us(variant) : 0;
+    p.roof_tflops = roof(p.ai);
+    p.origin = Origin::kSimulated;
+    p.details = {{"schedule", k.at("schedule").at("text").get<std::string>()},
+                 {"registers", fmt::to_string(k.at("registers").get<int>())},
+                 {"spills", bytes_text(k.at("spill_bytes").get<double>())},
+                 {"occupancy", fmt::format("{} (limited by {})", percent(k.at("occupancy").get<double>()), k.at("occupancy_limited_by").get<std::string>())},
+                 {"waves", fmt::format("{:.1f}", k.at("waves").get<double>())},
+                 {"DRAM", bytes_text(k.at("dram_bytes").get<double>())},
+                 {"L2", bytes_text(k.at("l2_bytes").get<double>())},
+                 {"waste x idle x stall", fmt::format("{:.2f} x {:.2f} x {:.2f}", k.at("waste").get<double>(), k.at("idle").get<double>(), k.at("stall").get<double>())}};
+    return p;
+  }
+
+  /// Under the sustained DRAM slope and the datasheet's tensor peak of the problem's dtype.
+  double roof(double ai) const {
+    const std::string dtype = result_.at("problem").at("dtype").get<std::string>();
+    const auto compute = matrix_roof(device_, dtype, "fp32", RoofSet::kDatasheet);
+    return std::min(compute ? compute->flops_per_s : 0, ai * 1e9 * device_.at("dram_gb_s")) / 1e12;
+  }
+
+  plot::Roofline roofline() const {
+    plot::Roofline out = device_roofline(device_);
+    out.title = fmt::format("Where the kernels stand on {}", device_.title);
+    // Attention does 4 d FLOPs for each exp: the special-function units are a ceiling of their own.
+    const Json& problem = result_.at("problem");
+    if (problem.contains("d") && problem.at("op") == "attention") {
+      const double d = problem.at("d").get<double>();
+      out.ceilings.push_back({fmt::format("special functions at d = {:g}", d), special_function_rate(device_, RoofSet::kDatasheet) * 4 * d / 1e12, Origin::kModel, "DRAM"});
+    }
+    std::map<bool, size_t> sum;  // fused or not -> index of its point
+    for (const Json& v : result_.at("variants")) {
+      if (!v.at("available").get<bool>() || v.at("kernels").empty()) continue;
+      const Json& kernels = v.at("kernels");
+      for (const Json& k : kernels) {
+        plot::Point p = kernel_point(v, k);
+        if (p.ai > 0) out.points.push_back(std::move(p));  // softmax alone has no MMA FLOPs
+      }
+      if (kernels.size() > 1) {
+        plot::Point all;
+        all.name = v.at("name").get<std::string>() + ", all kernels";
+        all.time_us = total_us(v);
+        all.ai = v.at("arithmetic_intensity").get<double>();
+        all.tflops = all.time_us > 0 ? v.at("flops").get<double>() / all.time_us * 1e-6 : 0;
+        all.share = 1;
+        all.roof_tflops = roof(all.ai);
+        all.origin = Origin::kSimulated;
+        out.points.push_back(std::move(all));
+      }
+      sum[kernels.size() == 1] = out.points.size() - 1;
+    }
+    if (sum.size() == 2) out.arrows.push_back({sum.at(false), sum.at(true), fmt::format("fused: {:.2f}x", result_.at("verdict").at("speedup").get<double>())});
+    return out;
+  }
+
+  template <class F>
+  void each_kernel(F f) const {
+    for (const Json& v : result_.at("variants"))
+      for (const Json& k : v.at("kernels")) f(v.at("name").get<std::string>(), k);
+  }
+
+  plot::TableBlock kernels() const {
+    plot::TableBlock t{"Kernels", {"variant", "kernel", "time", "bound by", "regs", "spills", "occ", "waves", "DRAM", "L2", "AI", "waste", "idle", "stall", "err/tol"}, {}};
+    each_kernel([&](const std::string& variant, const Json& k) {
+      const auto number = [&](const char* key) { return k.at(key).get<double>(); };
+      t.rows.push_back({variant, k.at("name").get<std::string>(), time_text(1e-6 * number("time_us")), k.at("bound_by").get<std::string>(), fmt::format("{:g}", number("registers")),
+                        bytes_text(number("spill_bytes")), percent(number("occupancy")), fmt::format("{:.1f}", number("waves")), bytes_text(number("dram_bytes")), bytes_text(number("l2_bytes")),
+                        fmt::format("{:.0f}", number("arithmetic_intensity")), fmt::format("{:.2f}", number("waste")), fmt::format("{:.2f}", number("idle")),
+                        fmt::format("{:.2f}", number("stall")), fmt::format("{:.2f}", k.at("verification").at("error_over_tolerance").get<double>())});
+    });
+    return t;
+  }
+
+  plot::Bars factors() const {
+    plot::Bars b{"T = T_problem x waste x idle x stall", "factor", false, {}, {{"waste", {}}, {"idle", {}}, {"stall", {}}}};
+    each_kernel([&](const std::string& variant, const Json& k) {
+      b.labels.push_back(variant + " " + k.at("name").get<std::string>());
+      for (auto& s : b.series) s.values.push_back(k.at(s.name).get<double>());
+    });
+    return b;
+  }
+
+  plot::Bars traffic() const {
+    plot::Bars b{"FLOPs, bytes and intensity of each kernel", "", true, {}, {{"GFLOP", {}}, {"DRAM MB", {}}, {"L2 MB", {}}, {"FLOP per DRAM byte", {}}}};
+    each_kernel([&](const std::string& variant, const Json& k) {
+      b.labels.push_back(variant + " " + k.at("name").get<std::string>());
+      b.series[0].values.push_back(k.at("flops").get<double>() / 1e9);
+      b.series[1].values.push_back(k.at("dram_bytes").get<double>() / 1e6);
+      b.series[2].values.push_back(k.at("l2_bytes").get<double>() / 1e6);
+      b.series[3].values.push_back(k.at("arithmetic_intensity").get<double>());
+    });
+    return b;
+  }
+
+  plot::TableBlock schedules() const {
+    plot::TableBlock t{"Schedules", {"schedule", "registers", "shared memory", "threads", "binary"}, {}};
+    each_kernel([&](const std::string&, const Json& k) {
+      t.rows.push_back({k.at("schedule").at("text").get<std::string>(), fmt::to_string(k.at("registers").get<int>()), bytes_text(k.at("smem_bytes").get<double>()),
+                        fmt::to_string(k.at("threads").get<int>()), k.at("digest").get<std::string>().substr(0, 12)});
+    });
+    return t;
+  }
+
+  const Json& result_;
+  const Device& device_;
+};
+
+}  // namespace
+
+Result<plot::Page> tune_page(const Json& result, const std::string& file, const DataFiles& files) {
+  try {
+    if (result.at("schema") != kTuneSchema) return Error{Exit::kUsage, fmt::format("schema {} was expected", kTuneSchema), {file}};
+    ROOFGEN_TRY(const Device device, load_device(files, result.at("device").at("name").get<std::string>()));
+    return PageBuilder(result, device).build();
+  } catch (const Json::exception& e) {
+    return Error{Exit::kUsage, fmt::format("not a whole tuning result: {}", e.what()), {file}};
+  }
+}
+
+}  // namespace roofgen

@@ -1,0 +1,16 @@
+// A tuning result as a page of figures, from its JSON: `tune --html` and `report` draw the same.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "generator/generate.h"
+#include "roofgen/result.h"
+#include "roofline/plot/figure.h"
+
+namespace roofgen {
+
+/// `result` is a document of schema roofgen.tune.1; `file` is its name in messages. Exit::kUsage when it is not one, or
+/// when its device is not in the catalogue (its roofs are needed).
+Result<plot::Page> tune_page(const nlohmann::ordered_json& result, const std::string& file, const DataFiles& files);
+
+}  // namespace roofgen
