@@ -1,74 +1,64 @@
 #include "roofline/lint.h"
 
-#include <fmt/format.h>
+#include <algorithm>
 
-#include <cmath>
-
-#include "roofline/roofs.h"
-#include "roofline/units.h"
+#include "roofline/lint_rules.h"
 
 namespace roofgen {
 namespace {
 
-using Text = std::optional<std::string>;
-
-/// Bytes all kernels touch together: an intermediate that one writes and the next reads counts once.
-double working_set(const OpWork& w) {
-  double out = 0;
-  for (const KernelWork& k : w.kernels)
-    for (const OperandWork& o : k.operands) {
-      bool made_before = false;
-      if (!o.write)
-        for (const KernelWork* p = w.kernels.data(); p != &k; ++p)
-          for (const OperandWork& x : p->operands) made_before |= x.write && x.name == o.name;
-      if (!made_before) out += o.bytes();
-    }
-  return out;
-}
-
-Text fits_l2(const Claim& c) {
-  if (!c.device || !c.work || !c.device->has("l2_bytes")) return {};
-  const double bytes = working_set(*c.work), l2 = c.device->at("l2_bytes");
-  if (bytes > l2 || bytes <= 0) return {};
-  return fmt::format("the working set of {} fits the {} L2 of {}: with a warm cache its DRAM traffic is not what the formula says; hold it against the L2 roof",
-                     bytes_text(bytes), bytes_text(l2), c.device->name);
-}
-
-Text few_ctas(const Claim& c) {
-  if (!c.device || !c.work) return {};
-  const double sms = c.device->at("sms");
-  for (const KernelWork& k : c.work->kernels) {
-    if (k.ctas <= 0) continue;
-    if (k.ctas < sms) return fmt::format("{} has {:g} CTAs for {:g} SMs: the roofs assume that all SMs work", k.name, k.ctas, sms);
-    const double waves = k.ctas / sms, idle = 1 - waves / std::ceil(waves);
-    if (k.mma_flops > 0 && idle > 0.2)
-      return fmt::format("{} has {:.2f} waves of CTAs: {:.0f} % of the SMs' time is a partial last wave", k.name, waves, 100 * idle);
-  }
-  return {};
-}
-
-/// A launch-bound kernel needs no tuning of its inside: five launches of time are mostly overhead.
-constexpr double kFewLaunches = 5;
-
-Text overhead(const Claim& c) {
-  if (!c.device || !c.time_us || !c.launches) return {};
-  const double launch = c.device->at("launch_us");
-  if (*c.time_us >= kFewLaunches * launch * *c.launches) return {};
-  return fmt::format("{:.1f} us for {:g} launches of about {:g} us: launch overhead is a large part, and roofs do not show it", *c.time_us, *c.launches, launch);
-}
+using lint_rules::Findings;
+using lint_rules::TableFindings;
 
 struct Check {
   Rule rule;
-  Text (*broken)(const Claim&);
+  void (*row)(const Claim&, Findings&);
+  void (*table)(const std::vector<Claim>&, TableFindings&) = nullptr;
 };
 
 const std::vector<Check>& checks() {
+  using namespace lint_rules;
   static const std::vector<Check> table = {
+      {{"R01", "sparse peak"}, sparse_peak},
+      {{"R02", "accumulator not stated"}, accumulator_unstated},
+      {{"R03", "dtype of the intensity is not that of the ceiling"}, dtype_of_ceiling},
+      {{"R04", "matrix-unit ridge for work outside the matrix units"}, matrix_ridge_for_vector_work},
+      {{"R05", "another product's numbers, or an ambiguous name"}, wrong_product},
+      {{"R06", "a write or read of an intermediate is missing"}, missing_pass},
+      {{"R07", "unit slip"}, unit_slip},
+      {{"R08", "intensity above the shape's limit"}, above_limit},
       {{"R09", "working set fits in L2"}, fits_l2},
       {{"R10", "fewer CTAs than SMs, or a partial wave"}, few_ctas},
+      {{"R11", "lower precision changes the regime"}, nullptr, precision_and_regime},
+      {{"R12", "above its roof"}, above_roof},
+      {{"R13", "contradicts its own numbers"}, contradiction},
+      {{"R14", "KV cache shared across the batch"}, shared_cache, shared_cache_in_table},
+      {{"R15", "ranked by intensity instead of time"}, nullptr, ranked_by_ai},
+      {{"R16", "a performance without an origin"}, origin_missing},
       {{"R17", "launch overhead"}, overhead},
+      {{"R18", "does not fit in memory"}, does_not_fit},
+      {{"R19", "the special-function roof binds"}, special_function_roof},
+      {{"R20", "measured on zeros or with a warm cache"}, flattering_measurement},
   };
   return table;
+}
+
+bool has(const std::vector<Warning>& warnings, const std::string& rule, const std::string& field) {
+  return std::any_of(warnings.begin(), warnings.end(), [&](const Warning& w) { return w.rule == rule && w.field == field; });
+}
+
+/// A number with a cause is reported once: what lies above its roof because it is another product's peak or in the
+/// wrong unit, or above the shape's AI because a pass or the cache was left out, is not reported again for lying there.
+void drop_consequences(std::vector<Warning>& warnings) {
+  struct Consequence {
+    const char* rule;
+    std::vector<const char*> causes;
+  };
+  static const std::vector<Consequence> table = {{"R12", {"R01", "R02", "R05", "R07"}}, {"R08", {"R03", "R06", "R07", "R14"}}, {"R05", {"R01", "R02"}}};
+  for (const Consequence& c : table)
+    std::erase_if(warnings, [&](const Warning& w) {
+      return w.rule == c.rule && !w.field.empty() && std::any_of(c.causes.begin(), c.causes.end(), [&](const char* cause) { return has(warnings, cause, w.field); });
+    });
 }
 
 }  // namespace
@@ -85,7 +75,24 @@ const std::vector<Rule>& rules() {
 std::vector<Warning> lint(const Claim& claim) {
   std::vector<Warning> out;
   for (const Check& c : checks())
-    if (Text text = c.broken(claim)) out.push_back({c.rule.id, *text});
+    if (c.row) {
+      Findings findings(c.rule.id, out);
+      c.row(claim, findings);
+    }
+  drop_consequences(out);
+  return out;
+}
+
+std::vector<std::vector<Warning>> lint_table(const std::vector<Claim>& claims) {
+  std::vector<std::vector<Warning>> out;
+  for (const Claim& claim : claims) out.push_back(lint(claim));
+  for (const Check& c : checks())
+    if (c.table) {
+      TableFindings findings(c.rule.id, out);
+      c.table(claims, findings);
+    }
+  for (std::vector<Warning>& row : out)
+    std::stable_sort(row.begin(), row.end(), [](const Warning& a, const Warning& b) { return a.rule < b.rule; });
   return out;
 }
 
