@@ -95,7 +95,8 @@ class PointRows {
       size_t i = 0;
       while (i < out.points.size() && out.points[i].name != from) ++i;
       if (i == out.points.size()) return bad(cell("from"), fmt::format("no point above is named \"{}\"", from));
-      out.arrows.push_back({i, out.points.size(), ""});
+      const double before = out.points[i].time_us, after = points.front().time_us;
+      out.arrows.push_back({i, out.points.size(), before > 0 && after > 0 ? fmt::format("{:.2f}x in time", before / after) : ""});
     }
     for (plot::Point& p : points) out.points.push_back(std::move(p));
     return {};

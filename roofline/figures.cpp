@@ -17,12 +17,13 @@ bool is_lesser(const ComputeRoof& r) {
   return r.accumulate == "fp16" || r.math == "int4" || (!r.matrix_units && r.math != "fp32" && r.math != "fp64");
 }
 
-/// "BF16" of "BF16 tensor, FP32 accumulate".
-std::string format_of(const std::string& name) { return name.substr(0, name.find(' ')); }
+/// "BF16 tensor" of "BF16 tensor, FP32 accumulate": on a line there is room for no more.
+std::string short_name(const ComputeRoof& r) { return is_lesser(r) ? r.name : r.name.substr(0, r.name.find(',')); }
 
+/// "BF16/FP16 tensor" where both are of one kind, else "FP64 tensor, FP32 CUDA cores".
 std::string shared_name(const std::string& a, const std::string& b) {
-  const size_t cut = a.find(' ');
-  return a.substr(0, cut) + "/" + format_of(b) + a.substr(cut);
+  const size_t cut = a.find(' '), other = b.find(' ');
+  return a.substr(cut) == b.substr(other) ? a.substr(0, cut) + "/" + b : a + ", " + b;
 }
 
 }  // namespace
@@ -30,7 +31,7 @@ std::string shared_name(const std::string& a, const std::string& b) {
 plot::Roofline device_roofline(const Device& device, bool everything) {
   plot::Roofline out;
   out.title = fmt::format("Roofline of {}", device.title.empty() ? device.name : device.title);
-  out.subtitle = "dashed: datasheet, dense; solid: sustained or measured";
+  out.subtitle = "dense, FP32 (INT8: INT32) accumulation; dashed: datasheet, solid: sustained or measured";
   const auto sustained = bandwidth_roofs(device, RoofSet::kSustained);
   for (const BandwidthRoof& b : bandwidth_roofs(device, RoofSet::kDatasheet)) {
     if (b.level == "NVLink") continue;  // bytes between devices are no kernel's x axis
@@ -41,8 +42,8 @@ plot::Roofline device_roofline(const Device& device, bool everything) {
   for (const ComputeRoof& r : compute_roofs(device, RoofSet::kDatasheet)) {
     if (is_lesser(r) && !everything) continue;
     const auto twin = std::find_if(out.ceilings.begin(), out.ceilings.end(), [&](const plot::Ceiling& c) { return same(c.tflops, r.flops_per_s / 1e12); });
-    if (twin == out.ceilings.end()) out.ceilings.push_back({r.name, r.flops_per_s / 1e12, Origin::kDatasheet, "DRAM"});
-    else twin->name = shared_name(twin->name, r.name);
+    if (twin == out.ceilings.end()) out.ceilings.push_back({short_name(r), r.flops_per_s / 1e12, Origin::kDatasheet, "DRAM"});
+    else twin->name = shared_name(twin->name, short_name(r));
   }
   return out;
 }

