@@ -30,4 +30,9 @@ inline std::string time_text(double seconds) {
   return fmt::format("{:.1f} us", seconds * 1e6);
 }
 
+/// "31.03", "0.125": FLOP per byte.
+inline std::string intensity_text(double flop_per_byte) {
+  return fmt::format("{:.{}f}", flop_per_byte, flop_per_byte < 0.9995 ? 3 : 2);
+}
+
 }  // namespace roofgen

@@ -73,12 +73,12 @@ std::string explain_text(const ExplainView& v) {
   for (const KernelExplanation& k : e.kernels) {
     std::string roofs;
     for (const RoofBound& b : k.bounds) roofs += fmt::format("{}{} {}", roofs.empty() ? "" : ", ", b.roof, time_text(b.seconds));
-    kernels.row({k.work->name, count_text(k.flops), bytes_text(k.work->dram_bytes()), fmt::format("{:.2f}", k.arithmetic_intensity), count_text(k.work->exps),
+    kernels.row({k.work->name, count_text(k.flops), bytes_text(k.work->dram_bytes()), intensity_text(k.arithmetic_intensity), count_text(k.work->exps),
                  fmt::format("{:.0f}", k.work->ctas), fmt::format("{:.2f}", k.waves), time_text(k.seconds), to_string(k.regime), roofs});
   }
   out += kernels.str() + "\n";
 
-  out += fmt::format("AI        {:.2f} FLOP/byte, {} the ridge at {:.1f}\n", e.arithmetic_intensity, e.below_ridge() ? "left of" : "right of", e.ridge);
+  out += fmt::format("AI        {} FLOP/byte, {} the ridge at {:.1f}\n", intensity_text(e.arithmetic_intensity), e.below_ridge() ? "left of" : "right of", e.ridge);
   if (w.ai_limit) out += fmt::format("          {}\n", limit_line(v));
   out += fmt::format("regime    {}; of the roofs, {} binds\n", to_string(e.regime), e.binding_roof.empty() ? "none" : e.binding_roof);
   out += fmt::format("ceiling   {:.4g} TFLOP/s attainable, {:.3g} % of {}\n", e.attainable_flops_per_s / 1e12,
