@@ -1,0 +1,58 @@
+// The numbers of docs/errata.md through the library. One file for each source document collects its values; the test
+// has one case for each artifact.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "roofline/explain.h"
+
+namespace roofgen::errata {
+
+/// `got`, printed with as many decimals as `expected` has, must read `expected`.
+struct Check {
+  int artifact = 0;
+  std::string what, got, expected;
+};
+
+class Checks {
+ public:
+  void operator()(int artifact, const std::string& what, double got, const std::string& expected);
+  void holds(int artifact, const std::string& what, bool got);
+  const std::vector<Check>& list() const { return list_; }
+
+ private:
+  std::vector<Check> list_;
+};
+
+/// An operator on one line: `gemm M=128 N=24576 K=1536 b:fp4 math:fp4 unfused`. NAME=N is a dimension (or
+/// softmax_flops=N), role:FORMAT an operand's dtype (dtype: all, math: and acc: the arithmetic), NAME a flag. Of an
+/// elementwise chain the second word is the expression. A mistake ends the test.
+OpWork work(const std::string& line);
+double ai(const std::string& line);
+double megabytes(const std::string& line);
+double gigaflops(const std::string& line);
+
+Device device(const std::string& name);
+double cell(const std::string& device_name, const std::string& name);
+/// TFLOP/s of a dense peak; accumulate "" is the CUDA cores.
+double peak(const std::string& device_name, const std::string& math, const std::string& accumulate);
+/// Ridge of a matrix format with FP32 accumulation.
+double ridge_of(const std::string& device_name, const std::string& math);
+double vector_ridge(const std::string& device_name);
+
+Explanation on(const std::string& device_name, const std::string& line, RoofSet set = RoofSet::kDatasheet);
+double attainable_tflops(const std::string& device_name, const std::string& line);
+/// Of all kernels; 0 when none has work for that roof.
+double seconds_under(const Explanation& e, const std::string& roof);
+bool warns(const Explanation& e, const std::string& rule);
+/// Where the growing dimension reaches the ridge; -1: nowhere. `dram_gb_s` replaces the device's bandwidth when given.
+double crossing(const std::string& device_name, const std::string& line, double dram_gb_s = 0);
+
+void bandwidth_article(Checks& check);
+void gpu_lesson(Checks& check);
+void kernel_table(Checks& check);
+void intensity_notebook(Checks& check);
+void transformer_notes(Checks& check);
+
+}  // namespace roofgen::errata
