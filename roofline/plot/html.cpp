@@ -52,6 +52,14 @@ std::string script_json(const std::string& json) {
   return out;
 }
 
+/// A value of a template may have 1 MiB; data may be longer.
+expr::List pieces(const std::string& text) {
+  constexpr size_t kPiece = 1 << 19;
+  expr::List list;
+  for (size_t at = 0; at < text.size(); at += kPiece) list.push_back(text.substr(at, kPiece));
+  return list;
+}
+
 expr::List text_list(const std::vector<std::string>& texts) {
   expr::List list;
   for (const std::string& text : texts) list.push_back(html_text(text));
@@ -94,11 +102,15 @@ Result<std::string> html_page(const Page& page, const DataFiles& files) {
   expr::List facts, blocks;
   for (const auto& [key, value] : page.facts) facts.push_back(expr::List{html_text(key), html_text(value)});
   for (const Block& block : page.blocks) blocks.push_back(std::visit(BlockScope{}, block));
-  const expr::Map scope = {{"title", html_text(page.title)},       {"facts", std::move(facts)},
-                           {"warnings", text_list(page.warnings)}, {"blocks", std::move(blocks)},
-                           {"data", script_json(page_json(page))}, {"chart_js", std::string(chart_js())}};
+  const expr::Map scope = {{"title", html_text(page.title)},
+                           {"facts", std::move(facts)},
+                           {"warnings", text_list(page.warnings)},
+                           {"blocks", std::move(blocks)},
+                           {"data", pieces(script_json(page_json(page)))},
+                           {"chart_js", std::string(chart_js())}};
   const auto loader = [&](std::string_view name) { return files.read(fmt::format("templates/{}", name)); };
-  ROOFGEN_TRY(jinja::Rendered rendered, jinja::render(loader, "plots/page.html.jinja", scope));
+  ROOFGEN_TRY(jinja::Rendered rendered,
+              jinja::render(loader, "plots/page.html.jinja", scope, {.output_bytes = 64 << 20}));
   return std::move(rendered.text);
 }
 

@@ -23,6 +23,7 @@ Json to_json(const Roofline& roofline) {
       {"title", roofline.title},
       {"subtitle", roofline.subtitle},
       {"frame", {{"ai", {frame.ai_min, frame.ai_max}}, {"tflops", {frame.tflops_min, frame.tflops_max}}}},
+      {"ai_title", scene.ai_title},
       {"levels", scene.levels}};
   Json &slopes = json["slopes"] = Json::array(), &ceilings = json["ceilings"] = Json::array();
   for (const Slope& slope : roofline.slopes)

@@ -10,8 +10,9 @@ namespace roofgen::plot {
 
 namespace {
 
-/// More than this on one axis is one absurd point, not a plot.
-constexpr double kMaxDecades = 10;
+/// More than this on one axis is one absurd point, not a plot; with less, a point or two look like a map
+/// without its surroundings.
+constexpr double kMaxDecades = 10, kMinAiDecades = 3, kMinTflopsDecades = 2;
 
 bool is_positive(double value) { return std::isfinite(value) && value > 0; }
 
@@ -89,6 +90,8 @@ Frame make_frame(const Roofline& roofline) {
   }
   frame.ai_min = std::max(frame.ai_min, frame.ai_max / std::pow(10, kMaxDecades));
   frame.tflops_min = std::max(frame.tflops_min, frame.tflops_max / std::pow(10, kMaxDecades));
+  frame.ai_min = std::min(frame.ai_min, frame.ai_max / std::pow(10, kMinAiDecades));
+  frame.tflops_min = std::min(frame.tflops_min, frame.tflops_max / std::pow(10, kMinTflopsDecades));
   return frame;
 }
 
@@ -211,6 +214,13 @@ Scene make_scene(const Roofline& roofline) {
                             : !scene.frame.contains(point.ai, point.tflops) ? "outside the axes"
                                                                             : "");
   }
+  const bool several = std::any_of(roofline.points.begin(), roofline.points.end(), [&](const Point& point) {
+    return point.level != roofline.points[0].level;
+  });
+  scene.ai_title = fmt::format("Arithmetic intensity [FLOP/byte, {}]", several ? "of each level"
+                                                                       : !roofline.points.empty()
+                                                                           ? roofline.points[0].level
+                                                                           : "DRAM");
   const auto is_drawn = [&](size_t i) { return i < scene.missing.size() && scene.missing[i].empty(); };
   for (const Arrow& arrow : roofline.arrows)
     if (is_drawn(arrow.from) && is_drawn(arrow.to)) scene.arrows.push_back(arrow);

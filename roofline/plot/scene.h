@@ -44,6 +44,7 @@ struct Kernel {
 
 struct Scene {
   Frame frame;
+  std::string ai_title;              ///< of the axis across
   std::vector<RoofLine> roofs;       ///< slopes, then ceilings, each in the order of the figure
   std::vector<std::string> levels;   ///< of slopes and points, in order of appearance: the colours
   std::vector<Kernel> kernels;       ///< in order of appearance

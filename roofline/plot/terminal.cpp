@@ -42,12 +42,13 @@ class Canvas {
   void set(int column, int row, const std::string& glyph, int weight, const std::string& style = {}) {
     if (inside(column, row) && at(column, row).weight <= weight) at(column, row) = {glyph, style, weight};
   }
-  /// True when the text fits there and hides nothing above `over`.
+  /// True when the text fits there, hides nothing above `over` and has a blank between it and the next.
   bool is_free(int column, int row, int length, int over) {
     if (!inside(column, row) || !inside(column + length - 1, row)) return false;
     for (int i = 0; i < length; ++i)
       if (at(column + i, row).weight > over) return false;
-    return true;
+    return (!inside(column - 1, row) || at(column - 1, row).weight != 3) &&
+           (!inside(column + length, row) || at(column + length, row).weight != 3);
   }
   void write(int column, int row, const std::string& text, const std::string& style) {
     for (size_t i = 0; i < text.size(); ++i)
@@ -195,13 +196,7 @@ std::string draw(const Scene& scene, const Roofline& roofline, int width, bool c
     labels += text;
   }
   for (int tick : x_ticks) axis += tick ? "\u252c" : "\u2500";
-  const bool levels = scene.levels.size() > 1;
-  out += axis + "\n" + labels + "\n";
-  out += paragraph(
-      fmt::format("Arithmetic intensity [FLOP/byte, {}]", levels                 ? "of each level"
-                                                          : scene.levels.empty() ? "DRAM"
-                                                                                 : ascii(scene.levels[0])),
-      width, kAxisColumns + 1);
+  out += axis + "\n" + labels + "\n" + paragraph(ascii(scene.ai_title), width, kAxisColumns + 1);
   return out;
 }
 

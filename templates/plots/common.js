@@ -25,7 +25,7 @@ const number = (value) => {
 };
 const time = (us) =>
   us >= 1e6 ? number(us / 1e6) + " s" : us >= 1e3 ? number(us / 1e3) + " ms" : number(us) + " \u00b5s";
-const percent = (share) => (100 * share).toFixed(share < 0.0995 ? 1 : 0) + " %";
+const percent = (share) => (100 * share).toFixed(share < 0.0995 ? 1 : 0) + "%";
 
 const superscript = (text) => text.replace(/[-0-9]/g, (c) => (c === "-" ? "\u207b" : "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"[c]));
 const decadeText = (value) => {
@@ -139,7 +139,7 @@ const drawText = (context, text, x, y, { angle = 0, colour = theme("ink"), align
 /// A canvas of a fixed size in the text, sharp on any screen.
 const smallCanvas = (width, height, draw) => {
   const ratio = Math.max(2, window.devicePixelRatio || 1);
-  const canvas = make("canvas", { width: width * ratio, height: height * ratio });
+  const canvas = make("canvas", { width: width * ratio, height: height * ratio, style: `width: ${width}px; height: ${height}px` });
   const context = canvas.getContext("2d");
   context.scale(ratio, ratio);
   draw(context);

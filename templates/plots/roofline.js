@@ -68,7 +68,7 @@ class RooflineFigure {
         maintainAspectRatio: false,
         layout: { padding: { top: 4, right: 6 } },
         scales: {
-          x: logAxis("Arithmetic intensity [FLOP/byte, " + this.axisLevel() + "]", frame.ai),
+          x: logAxis(this.data.ai_title, frame.ai),
           y: logAxis("TFLOP/s", frame.tflops),
         },
         plugins: {
@@ -80,11 +80,6 @@ class RooflineFigure {
       plugins: [{ id: "roofline", afterDatasetsDraw: (chart) => this.paint(chart) }],
     });
   }
-  axisLevel() {
-    const levels = this.data.levels;
-    return levels.length > 1 && this.data.points.some((point) => point.level !== "DRAM") ? "of each level" : levels[0] || "DRAM";
-  }
-
   isolate(kernel) {
     this.isolated = this.isolated === kernel ? null : kernel;
     this.refresh();
@@ -119,7 +114,8 @@ class RooflineFigure {
     this.labelRoofs(context, roofs, placement);
     this.labelMarks(context, placement);
     for (const label of this.arrowLabels) this.labelArrow(context, label, placement);
-    for (const roof of roofs) this.labelRidge(context, roof, placement, chart.chartArea);
+    const ridges = new Map(roofs.filter((roof) => roof.ridge > 0).map((roof) => [roof.ridge_text, roof]));
+    for (const roof of ridges.values()) this.labelRidge(context, roof, placement, chart.chartArea);
     context.restore();
   }
 
@@ -216,7 +212,8 @@ class RooflineFigure {
   /// A letter beside the rightmost mark of each kernel; on the mark when it is large.
   labelMarks(context, placement) {
     const font = "600 12px";
-    this.data.kernels.forEach((kernel, index) => {
+    // Beyond some number letters say nothing and cost much; the hover still does.
+    this.order.slice(0, 150).map((index) => this.data.kernels[index]).forEach((kernel) => {
       const places = kernel.points.filter((i) => this.drawn(i)).map((i) => [this.data.points[i], ...this.at(this.data.points[i].ai, this.data.points[i].tflops)]);
       if (!places.length) return;
       const width = this.width(context, kernel.letter, font) + 4;
@@ -279,7 +276,6 @@ class RooflineFigure {
   }
 
   labelRidge(context, roof, placement, area) {
-    if (!(roof.ridge > 0)) return;
     const x = this.at(...roof.from)[0], font = "10.5px";
     for (const text of ["ridge " + roof.ridge_text, roof.ridge_text]) {
       const width = this.width(context, text, font) + 8;

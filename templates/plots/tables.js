@@ -44,7 +44,7 @@ const refreshPanel = (figure) => {
       onclick: choose, onkeydown: (event) => { if (event.key === "Enter") choose(); },
       onmouseenter: () => figure.isShown(index) && figure.showTip(kernel.points[0]), onmouseleave: hideTip,
     },
-    make("td", {}, smallCanvas(34, 18, (context) => {
+    make("td", {}, smallCanvas(26 + 9 * kernel.letter.length, 18, (context) => {
       drawMark(context, 8, 9, 6, index, first.fill, figure.levelColour(first.level));
       drawText(context, kernel.letter, 18, 9.5, { font: "600 12px" });
     })),

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include <sstream>
 
 #include "plot_sample.h"
+#include "roofline/plot/canvas.h"
 #include "tests/support/png.h"
 
 namespace roofgen::plot {
@@ -96,11 +98,65 @@ TEST(GnuplotScript, SlopesAreTheirBandwidth) {
 TEST(GnuplotScript, HasEveryRoofWithItsValueAndEveryFullName) {
   const Roofline r = sample_roofline();
   const std::string script = script_of(r);
-  for (const char* label :
-       {"set label 'FP64  9.7 TFLOP/s'", "set label 'FP32  19.5 TFLOP/s'", "set label 'DRAM  2039 GB/s'",
-        "set label 'DRAM  1800 GB/s'", "set label 'L2  7219 GB/s'", "set label 'shared memory  19.5 TB/s'"})
+  for (const char* label : {"set label 'FP64  9.7 TFLOP/s'", "set label 'FP32  19.5 TFLOP/s'",
+                            "set label 'DRAM  2039 GB/s, measured 1800 GB/s'", "set label 'L2  7219 GB/s'",
+                            "set label 'shared memory  19.5 TB/s'"})
     EXPECT_THAT(script, HasSubstr(label));
   for (const Point& point : r.points) EXPECT_THAT(script, HasSubstr("set label '" + point.name + "'"));
+}
+
+// The labels of many kernels at once: no two level ones touch, none lies on a mark or outside the axes.
+TEST(Canvas, LabelsDoNotOverlap) {
+  Roofline r = sample_roofline();
+  for (int i = 0; i < 40; ++i)
+    r.points.push_back({.name = "k" + std::to_string(i),
+                        .ai = std::pow(10, -0.5 + i / 12.0),
+                        .tflops = 0.5 * std::pow(10, i / 15.0),
+                        .share = 0.01,
+                        .origin = Origin::kMeasured});
+  const Canvas canvas = lay_out(r, make_scene(r));
+  std::vector<Box> boxes;
+  for (const Canvas::Label& label : canvas.labels) {
+    if (label.align != "center" || label.angle != 0) continue;
+    const double height = label.size,
+                 width = 0.5 * label.size * 1.34 * static_cast<double>(label.text.size());
+    boxes.push_back({label.x - width / 2, label.y - height / 2, label.x + width / 2, label.y + height / 2});
+    EXPECT_GE(boxes.back().left, canvas.plot.left) << label.text;
+    EXPECT_LE(boxes.back().right, canvas.plot.right) << label.text;
+    EXPECT_LE(boxes.back().bottom, canvas.plot.bottom) << label.text;
+  }
+  EXPECT_GT(boxes.size(), 40u);
+  const auto touch = [](const Box& a, const Box& b) {
+    return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  };
+  for (size_t i = 0; i < boxes.size(); ++i)
+    for (size_t j = 0; j < i; ++j) EXPECT_FALSE(touch(boxes[i], boxes[j])) << i << " and " << j;
+  for (const Canvas::Shape& shape : canvas.shapes) {
+    double x = 0, y = 0;
+    for (const auto& [px, py] : shape.corners)
+      x += px / static_cast<double>(shape.corners.size()),
+          y += py / static_cast<double>(shape.corners.size());
+    if (shape.border == "#16181d") continue;  // the dots of elbows
+    for (const Box& box : boxes) EXPECT_FALSE(touch(box, {x, y, x, y}));
+  }
+}
+
+TEST(PlacementOfLabels, TakesTheCheapestFreeSpot) {
+  Placement placement({0, 0, 100, 100});
+  placement.take({50, 50, 10});
+  placement.add_line(0, 20, 100, 20);
+  const auto spot = placement.place({{50, 50, 0, 20, 10},  // on the disc
+                                     {95, 80, 0, 20, 10},  // beyond the right edge
+                                     {50, 20, 0, 20, 10},  // on the line
+                                     {50, 80, 0, 20, 10}});
+  ASSERT_TRUE(spot);
+  EXPECT_EQ(spot->y, 80);
+  EXPECT_FALSE(placement.place({{50, 80, 0, 20, 10}})) << "it is taken now";
+  const auto crossed = placement.place({{50, 20, 0, 20, 10}});
+  ASSERT_TRUE(crossed) << "a line is crossed where nothing else is left";
+  // A label turned to stand upright passes where a level one does not.
+  EXPECT_FALSE(placement.place({{38, 50, 0, 30, 6}}));
+  EXPECT_TRUE(placement.place({{36, 50, 1.5707963, 30, 6}}));
 }
 
 TEST_F(Gnuplot, PngIsDrawn) {
@@ -147,7 +203,10 @@ TEST_F(Gnuplot, AnythingElseIsDrawnToo) {
                            .ai = 1.0 + i,
                            .tflops = 1,
                            .share = 0.01});
-  for (const Roofline& r : {Roofline{}, many}) {
+  Roofline thousands = many;
+  for (int i = 0; i < 3000; ++i)
+    thousands.points.push_back({.name = "point " + std::to_string(i), .ai = 1.0 + i, .tflops = 1});
+  for (const Roofline& r : {Roofline{}, many, thousands}) {
     const auto written = write_plot(r, PlotFormat::kPng, (dir_ / "r.png").string());
     EXPECT_TRUE(written) << to_string(written.error());
   }

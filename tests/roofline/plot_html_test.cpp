@@ -100,6 +100,18 @@ TEST(Html, ArrowsToNowhereAreLeftOut) {
   EXPECT_EQ(data["blocks"][0]["arrows"][0]["label"], "z");
 }
 
+TEST(Html, NothingAndThousandsOfPointsAreFine) {
+  EXPECT_TRUE(html_page(Page{}, DataFiles()));
+  Page page = sample_page();
+  for (int i = 0; i < 10000; ++i)
+    std::get<Roofline>(page.blocks[0])
+        .points.push_back({.name = "point " + std::to_string(i), .ai = 1.0 + i, .tflops = 1});
+  const auto text = html_page(page, DataFiles());
+  ASSERT_TRUE(text) << to_string(text.error());
+  EXPECT_EQ(json::parse(data_of(*text))["blocks"][0]["points"].size(),
+            sample_roofline().points.size() + 10000);
+}
+
 TEST(Html, TablesAndFactsAreReadableWithoutTheScript) {
   const std::string text = own_part(sample_page());
   EXPECT_THAT(text, HasSubstr("<dt>device</dt><dd>a100-sxm-80 (sm_80, 108 SMs)</dd>"));

@@ -1,0 +1,437 @@
+#include "roofline/plot/canvas.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "roofline/units.h"
+
+namespace roofgen::plot {
+
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+constexpr double kPlotWidth = 860, kMinPlotHeight = 430, kMaxPlotHeight = 960;
+constexpr double kLeft = 84, kTop = 58, kTitleLine = 16, kBelow = 72, kPanel = 540, kGap = 36;
+constexpr size_t kMaxListed = 120;  ///< kernels with a letter and a place in the table
+constexpr size_t kNameColumns = 50, kSmallColumns = 64, kTitleColumns = 170;  ///< characters of a line
+constexpr const char *kInk = "#16181d", *kSoft = "#5c6370", *kFaint = "#8b93a1";
+constexpr const char* kLevelColours[] = {"#2166c4", "#d1600f", "#7a3fc2", "#0c8a6a", "#c2305e", "#8a6d00"};
+
+/// Nearly the width of text of `size` pixels in the usual sans-serif (DejaVu Sans); gnuplot does not tell.
+double text_width(std::string_view text, double size) {
+  double units = 0;
+  for (char c : text) {
+    if ((static_cast<unsigned char>(c) & 0xC0) == 0x80) continue;
+    if (std::string_view(" .,:;'|!ijltfrI()[]/").find(c) != std::string_view::npos)
+      units += 0.36;
+    else if (std::string_view("mwMW@%").find(c) != std::string_view::npos)
+      units += 0.95;
+    else
+      units += c >= 'a' && c <= 'z' ? 0.6 : 0.66;
+  }
+  return units * size;
+}
+
+/// Lines of at most `most` characters, broken at the last blank of a line or, where that is far, in a word.
+std::vector<std::string> broken(std::string_view text, size_t most) {
+  const auto bytes_of = [&](size_t characters) {  // of the first ones
+    size_t at = 0;
+    for (; at < text.size() && characters > 0; --characters)
+      for (++at; at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;) ++at;
+    return at;
+  };
+  std::vector<std::string> lines;
+  while (bytes_of(most) < text.size()) {
+    size_t end = bytes_of(most);
+    const size_t blank = text.rfind(' ', end);
+    if (blank != std::string_view::npos && blank > end * 2 / 3) end = blank;
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end);
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  }
+  if (!text.empty() || lines.empty()) lines.emplace_back(text);
+  return lines;
+}
+
+/// The shapes of templates/plots/common.js: circle, square, triangle, diamond, ...
+Corners shape_corners(size_t shape, double radius) {
+  struct Shape {
+    int corners;
+    double start, scale;
+  };
+  constexpr Shape kShapes[] = {{24, 0, 1},    {4, 45, 1.24},  {3, -90, 1.15}, {4, -90, 1.18},
+                               {3, 90, 1.15}, {5, -90, 1.08}, {6, 0, 1.05}};
+  const Shape& s = kShapes[shape % std::size(kShapes)];
+  Corners corners;
+  for (int i = 0; i < s.corners; ++i) {
+    const double angle = (s.start + 360.0 * i / s.corners) * kPi / 180;
+    corners.push_back({s.scale * radius * std::cos(angle), s.scale * radius * std::sin(angle)});
+  }
+  return corners;
+}
+
+/// What of a convex shape is left of its centre.
+Corners left_half(const Corners& shape) {
+  Corners half;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const auto& [x0, y0] = shape[i];
+    const auto& [x1, y1] = shape[(i + 1) % shape.size()];
+    if (x0 <= 0) half.push_back(shape[i]);
+    if ((x0 < 0 && x1 > 0) || (x0 > 0 && x1 < 0)) half.push_back({0, y0 + (y1 - y0) * x0 / (x0 - x1)});
+  }
+  return half;
+}
+
+std::string level_colour(const Scene& scene, const std::string& level) {
+  const size_t i = std::find(scene.levels.begin(), scene.levels.end(), level) - scene.levels.begin();
+  return kLevelColours[i % std::size(kLevelColours)];
+}
+
+/// Decades are equal on both axes, within what a page can show.
+Canvas empty_canvas(const Roofline& roofline, const Scene& scene) {
+  const double height = std::clamp(kPlotWidth / scene.frame.ai_decades() * scene.frame.tflops_decades(),
+                                   kMinPlotHeight, kMaxPlotHeight);
+  const double top = kTop + kTitleLine * static_cast<double>(broken(roofline.subtitle, kTitleColumns).size());
+  Canvas canvas;
+  canvas.width = kLeft + kPlotWidth + kGap + kPanel;
+  canvas.plot = {kLeft, top, kLeft + kPlotWidth, top + height};
+  return canvas;
+}
+
+class Drawing {
+ public:
+  Drawing(const Roofline& roofline, const Scene& scene)
+      : roofline_(roofline),
+        scene_(scene),
+        canvas_(empty_canvas(roofline, scene)),
+        placement_(canvas_.plot) {}
+  Canvas draw();
+
+ private:
+  struct Change {
+    std::string label;
+    double x0, y0, x1, y1;
+  };
+
+  double x(double ai) const {
+    return canvas_.plot.left + scene_.frame.across(ai) * (canvas_.plot.right - canvas_.plot.left);
+  }
+  double y(double tflops) const {
+    return canvas_.plot.bottom - scene_.frame.up(tflops) * (canvas_.plot.bottom - canvas_.plot.top);
+  }
+  double radius(const Point& point) const {
+    return point.share > 0 ? std::max(5.0, 22 * std::sqrt(std::min(1.0, point.share))) : 7;
+  }
+
+  void draw_mark(double px, double py, double r, size_t shape, Fill fill, const std::string& colour);
+  void draw_arrow(double x0, double y0, double x1, double y1, Canvas::Segment::Kind kind,
+                  const std::string& colour);
+  void draw_label(const std::string& text, double px, double py, double size, const std::string& colour,
+                  const char* align = "left", double angle = 0);
+  double draw_text(const std::string& text, double left, double py, double size, const char* colour,
+                   double step);
+  void draw_points();
+  void draw_change(const Arrow& arrow);
+  void label_change(const Change& change);
+  void label_roofs();
+  void label_roof(const std::vector<const RoofLine*>& roofs);
+  void label_point(const Kernel& kernel);
+  void label_ridge(const RoofLine& roof);
+  size_t listed() const { return std::min(kMaxListed, scene_.kernels.size()); }
+  double draw_entry(size_t index, double left, double py);
+  double draw_legend(double left, double py);
+  void draw_panel();
+
+  const Roofline& roofline_;
+  const Scene& scene_;
+  Canvas canvas_;
+  Placement placement_;
+  std::vector<Change> changes_;
+  std::vector<const RoofLine*> unlabelled_;
+  std::set<std::string> ridges_;  ///< those that are labelled
+};
+
+void Drawing::draw_mark(double px, double py, double r, size_t shape, Fill fill, const std::string& colour) {
+  const auto add = [&](Corners corners, const std::string& inside) {
+    for (auto& [dx, dy] : corners) dx += px, dy += py;
+    canvas_.shapes.push_back({std::move(corners), inside, colour});
+  };
+  const Corners corners = shape_corners(shape, r);
+  add(corners, fill == Fill::kFull ? colour : "#ffffff");
+  if (fill == Fill::kHalf) add(left_half(corners), colour);
+}
+
+void Drawing::draw_arrow(double x0, double y0, double x1, double y1, Canvas::Segment::Kind kind,
+                         const std::string& colour) {
+  canvas_.segments.push_back({x0, y0, x1, y1, kind, colour});
+}
+
+void Drawing::draw_label(const std::string& text, double px, double py, double size,
+                         const std::string& colour, const char* align, double angle) {
+  canvas_.labels.push_back({text, px, py, size, colour, align, angle});
+}
+
+void Drawing::draw_points() {
+  std::vector<size_t> drawn;
+  for (size_t i = 0; i < roofline_.points.size(); ++i)
+    if (scene_.missing[i].empty()) drawn.push_back(i);
+  // Large marks first, so that small ones stay visible on them.
+  std::stable_sort(drawn.begin(), drawn.end(), [&](size_t a, size_t b) {
+    return radius(roofline_.points[a]) > radius(roofline_.points[b]);
+  });
+  for (size_t i : drawn) {
+    const Point& point = roofline_.points[i];
+    const double px = x(point.ai), py = y(point.tflops), r = radius(point);
+    placement_.take({px, py, r + 2});
+    draw_mark(px, py, r, scene_.kernel_of[i], fill_of(point.origin), level_colour(scene_, point.level));
+    const double end = point.roof_tflops > 0 ? std::max(canvas_.plot.top, y(point.roof_tflops)) : py;
+    if (py - r - 2 - end > 8)
+      draw_arrow(px, py - r - 2, px, end, Canvas::Segment::Kind::kHeadroom,
+                 level_colour(scene_, point.level));
+  }
+  for (const Kernel& kernel : scene_.kernels) {  // the levels of one kernel hang together
+    double low = canvas_.plot.right, high = canvas_.plot.left, py = 0, left_r = 0, right_r = 0;
+    for (size_t i : kernel.points) {
+      if (!scene_.missing[i].empty()) continue;
+      const Point& point = roofline_.points[i];
+      py = y(point.tflops);
+      if (x(point.ai) <= low) low = x(point.ai), left_r = radius(point);
+      if (x(point.ai) >= high) high = x(point.ai), right_r = radius(point);
+    }
+    if (high - low > left_r + right_r)
+      draw_arrow(low + left_r, py, high - right_r, py, Canvas::Segment::Kind::kLevels, "#c3c8d0");
+  }
+}
+
+void Drawing::draw_change(const Arrow& arrow) {
+  const Point &from = roofline_.points[arrow.from], &to = roofline_.points[arrow.to];
+  double x0 = x(from.ai), y0 = y(from.tflops), x1 = x(to.ai), y1 = y(to.tflops);
+  const double length = std::hypot(x1 - x0, y1 - y0), near = radius(from) + 4, far = radius(to) + 4;
+  if (length < near + far + 6) return;
+  const double dx = (x1 - x0) / length, dy = (y1 - y0) / length;
+  x0 += dx * near, y0 += dy * near, x1 -= dx * far, y1 -= dy * far;
+  draw_arrow(x0, y0, x1, y1, Canvas::Segment::Kind::kChange, kSoft);
+  placement_.add_line(x0, y0, x1, y1);
+  if (!arrow.label.empty()) changes_.push_back({arrow.label, x0, y0, x1, y1});
+}
+
+void Drawing::label_change(const Change& change) {
+  std::vector<Spot> spots;
+  const double width = text_width(change.label, 12) + 6;
+  for (double t : {0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8}) {
+    const double px = change.x0 + t * (change.x1 - change.x0), py = change.y0 + t * (change.y1 - change.y0);
+    for (double away : {16.0, 28.0, -16.0, -28.0})
+      for (double aside : {0.0, width / 2 + 10, -width / 2 - 10})
+        spots.push_back({px + aside, py + away, 0, width, 14});
+  }
+  if (const auto spot = placement_.place(spots))
+    draw_label(change.label, spot->x, spot->y, 9, kSoft, "center");
+}
+
+/// Slopes of one level that nearly touch (datasheet and measured) share a label on the faster one.
+void Drawing::label_roofs() {
+  std::vector<const RoofLine*> slopes;
+  for (size_t i = scene_.roofs.size(); i-- > 0;)
+    if (scene_.roofs[i].is_slope)
+      slopes.push_back(&scene_.roofs[i]);
+    else
+      label_roof({&scene_.roofs[i]});
+  const auto speed = [](const RoofLine* roof) { return roof->tflops1 / roof->ai1; };
+  std::stable_sort(slopes.begin(), slopes.end(),
+                   [&](const RoofLine* a, const RoofLine* b) { return speed(a) > speed(b); });
+  constexpr double kTouching = 24;  // pixels across, so about 17 between the lines
+  while (!slopes.empty()) {
+    const RoofLine* first = slopes.front();
+    const auto others = std::stable_partition(slopes.begin(), slopes.end(), [&](const RoofLine* other) {
+      return other->level == first->level && x(1) - x(speed(other) / speed(first)) < kTouching;
+    });
+    label_roof({slopes.begin(), others});
+    slopes.erase(slopes.begin(), others);
+  }
+}
+
+/// Name and value along the line: of a ceiling at the right, of a slope in its middle.
+void Drawing::label_roof(const std::vector<const RoofLine*>& roofs) {
+  const RoofLine& roof = *roofs.front();
+  const double x0 = x(roof.ai0), y0 = y(roof.tflops0), x1 = x(roof.ai1), y1 = y(roof.tflops1);
+  const double length = std::hypot(x1 - x0, y1 - y0), angle = std::atan2(y1 - y0, x1 - x0);
+  std::string values = roof.value;
+  for (size_t i = 1; i < roofs.size(); ++i)
+    values += fmt::format(
+        ", {}{}", roofs[i]->origin == roof.origin ? "" : to_string(roofs[i]->origin) + std::string(" "),
+        roofs[i]->value);
+  const std::string texts[] = {roof.name + "  " + values, roof.name + " " + values};
+  const double sizes[] = {11, 9};
+  std::vector<Spot> spots;
+  for (size_t variant = 0; variant < std::size(texts); ++variant) {
+    const double height = sizes[variant] * 1.34 + 2, width = text_width(texts[variant], height) + 6,
+                 room = length - width;
+    constexpr int kSteps = 48;
+    std::vector<double> order;
+    for (int i = 0; i <= kSteps; ++i) order.push_back(1 - static_cast<double>(i) / kSteps);
+    if (roof.is_slope)
+      std::stable_sort(order.begin(), order.end(),
+                       [](double a, double b) { return std::fabs(a - 0.45) < std::fabs(b - 0.45); });
+    for (double t : order)
+      for (double side : {-1, 1}) {
+        if (side > 0 && roofs.size() > 1) continue;  // between the lines
+        const double along = room > 0 ? width / 2 + t * room : length - width / 2,
+                     away = side * (height / 2 + 4);
+        spots.push_back({x0 + std::cos(angle) * along - std::sin(angle) * away,
+                         y0 + std::sin(angle) * along + std::cos(angle) * away, angle, width, height,
+                         static_cast<double>(variant), variant});
+      }
+  }
+  if (const auto spot = placement_.place(spots))
+    draw_label(texts[spot->variant], spot->x, spot->y, sizes[spot->variant], colour_of(scene_, roof),
+               "center", -angle * 180 / kPi);
+  else
+    unlabelled_.insert(unlabelled_.end(), roofs.begin(), roofs.end());
+}
+
+void Drawing::label_point(const Kernel& kernel) {
+  std::vector<Spot> spots;
+  const double width = text_width(kernel.letter, 14) + 6;
+  for (size_t i : kernel.points) {
+    if (!scene_.missing[i].empty()) continue;
+    const Point& point = roofline_.points[i];
+    for (double angle : {0.6, -0.6, 0.0, 2.5, -2.5, 3.14, 1.57, -1.57})
+      for (double more : {4.0, 10.0}) {
+        const double reach = radius(point) + width / 2 + more;
+        spots.push_back(
+            {x(point.ai) + reach * std::cos(angle), y(point.tflops) + reach * std::sin(angle), 0, width, 15});
+      }
+  }
+  if (const auto spot = placement_.place(spots))
+    draw_label(kernel.letter, spot->x, spot->y, 11, kInk, "center");
+}
+
+void Drawing::label_ridge(const RoofLine& roof) {
+  if (roof.ridge <= 0 || roof.ridge <= scene_.frame.ai_min || roof.ridge >= scene_.frame.ai_max) return;
+  const std::string value = number_text(roof.ridge);
+  if (!ridges_.insert(value).second) return;  // two ceilings of one height
+  const std::string texts[] = {"ridge " + value, value};
+  std::vector<Spot> spots;
+  for (size_t variant = 0; variant < std::size(texts); ++variant)
+    for (double up : {11.0, 26.0})
+      spots.push_back(
+          {x(roof.ridge), canvas_.plot.bottom - up, 0, text_width(texts[variant], 12) + 8, 13, 0, variant});
+  if (const auto spot = placement_.place(spots))
+    draw_label(texts[spot->variant], spot->x, spot->y, 8.5, kFaint, "center");
+}
+
+double Drawing::draw_text(const std::string& text, double left, double py, double size, const char* colour,
+                          double step) {
+  const std::vector<std::string> lines = broken(text, kSmallColumns);
+  for (size_t i = 0; i < lines.size(); ++i, py += i < lines.size() ? 15 : step)
+    draw_label(lines[i], left, py, size, colour);
+  return py;
+}
+
+/// Letter and full name, below them the numbers; the result is where the next entry begins.
+double Drawing::draw_entry(size_t index, double left, double py) {
+  const Kernel& kernel = scene_.kernels[index];
+  const Point& first = roofline_.points[kernel.points[0]];
+  draw_mark(left + 8, py, 6.5, index, fill_of(first.origin), level_colour(scene_, first.level));
+  draw_label(kernel.letter, left + 22, py, 11, kInk);
+  left += 50;
+  for (const std::string& text : broken(kernel.name, kNameColumns))
+    py = draw_text(text, left, py, 10.5, kInk, 17);
+  std::string numbers = "AI";
+  for (size_t i : kernel.points)
+    numbers += fmt::format("{} {} {}", i == kernel.points[0] ? "" : ",", roofline_.points[i].level,
+                           number_text(roofline_.points[i].ai));
+  py = draw_text(numbers + fmt::format(";  {} TFLOP/s", number_text(first.tflops)), left, py, 9, kSoft, 15);
+  std::string rest = percent_of_roof(first);
+  if (!rest.empty()) rest += " of its roof";
+  if (!first.bound_by.empty()) rest += (rest.empty() ? "" : ", ") + first.bound_by;
+  if (first.time_us > 0) rest += (rest.empty() ? "" : ";  ") + time_text(first.time_us * 1e-6);
+  rest += (rest.empty() ? "" : ";  ") + std::string(to_string(first.origin));
+  if (const std::string& why = scene_.missing[kernel.points[0]]; !why.empty()) rest += ";  not drawn: " + why;
+  return draw_text(rest, left, py, 9, kSoft, 24);
+}
+
+double Drawing::draw_legend(double left, double py) {
+  for (const Arrow& arrow : scene_.arrows) {
+    if (std::max(scene_.kernel_of[arrow.from], scene_.kernel_of[arrow.to]) >= listed()) continue;
+    const auto letter = [&](size_t i) { return scene_.kernels[scene_.kernel_of[i]].letter; };
+    py = draw_text(fmt::format("{} \u2192 {}: {}", letter(arrow.from), letter(arrow.to), arrow.label), left,
+                   py, 9.5, kSoft, 18);
+  }
+  if (const size_t more = scene_.kernels.size() - listed(); more > 0)
+    py = draw_text(fmt::format("and {} more kernels, without letters", more), left, py, 9.5, kSoft, 18);
+  py += 6;
+  bool has[3] = {};
+  for (const Point& point : roofline_.points) has[static_cast<int>(fill_of(point.origin))] = true;
+  const std::pair<Fill, const char*> fills[] = {
+      {Fill::kOpen, "model or simulated"}, {Fill::kHalf, "bytes from counters"}, {Fill::kFull, "measured"}};
+  for (const auto& [fill, text] : fills) {
+    if (!has[static_cast<int>(fill)]) continue;
+    draw_mark(left + 8, py, 5.5, 0, fill, kSoft);
+    py = draw_text(text, left + 22, py, 9, kSoft, 17);
+  }
+  py = draw_text("Roofs: dashed datasheet, solid measured or sustained", left, py, 9, kSoft, 17);
+  // Said here when the plot has no room for a name.
+  for (const RoofLine* roof : unlabelled_)
+    py = draw_text(fmt::format("{}  {}  ({})", roof->name, roof->value, to_string(roof->origin)), left, py, 9,
+                   kSoft, 16);
+  return py + 8;
+}
+
+/// The table of points beside the plot; what is too much for its height goes on below, in columns.
+void Drawing::draw_panel() {
+  const size_t count = listed() + 1;
+  const auto draw = [&](size_t i, double left, double py) {
+    return i + 1 < count ? draw_entry(i, left, py) : draw_legend(left, py);
+  };
+  double side = canvas_.plot.top + 4;
+  size_t next = 0;
+  for (; next < count && (next == 0 || side < canvas_.plot.bottom - 50); ++next)
+    side = draw(next, canvas_.plot.right + kGap, side);
+  double below = std::max(canvas_.plot.bottom + kBelow, side);
+  constexpr size_t kColumns = 3;
+  constexpr double kMargin = 28;
+  while (next < count) {
+    const double top = below + 10;
+    for (size_t column = 0; column < kColumns && next < count; ++column, ++next)
+      below = std::max(
+          below,
+          draw(next, kMargin + static_cast<double>(column) * (canvas_.width - kMargin) / kColumns, top));
+  }
+  canvas_.height = below;
+}
+
+Canvas Drawing::draw() {
+  for (const RoofLine& roof : scene_.roofs)
+    placement_.add_line(x(roof.ai0), y(roof.tflops0), x(roof.ai1), y(roof.tflops1), roof.is_slope ? 3 : 1);
+  for (const RoofLine& roof : scene_.roofs)
+    if (roof.ridge > scene_.frame.ai_min && roof.ridge < scene_.frame.ai_max)
+      draw_mark(x(roof.ridge), y(roof.tflops0), 2.4, 0, Fill::kFull, kInk);
+  draw_points();
+  for (const Arrow& arrow : scene_.arrows) draw_change(arrow);
+  label_roofs();
+  for (size_t i = 0; i < listed(); ++i) label_point(scene_.kernels[i]);
+  for (const Change& change : changes_) label_change(change);
+  for (const RoofLine& roof : scene_.roofs) label_ridge(roof);
+  draw_panel();
+  draw_label(roofline_.title, canvas_.plot.left, 24, 14, kInk);
+  double line = 48;
+  for (const std::string& text : broken(roofline_.subtitle, kTitleColumns)) {
+    draw_label(text, canvas_.plot.left, line, 9.5, kSoft);
+    line += kTitleLine;
+  }
+  return std::move(canvas_);
+}
+
+}  // namespace
+
+Canvas lay_out(const Roofline& roofline, const Scene& scene) { return Drawing(roofline, scene).draw(); }
+
+std::string colour_of(const Scene& scene, const RoofLine& roof) {
+  return roof.is_slope ? level_colour(scene, roof.level) : kInk;
+}
+
+}  // namespace roofgen::plot
