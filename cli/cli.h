@@ -10,6 +10,7 @@
 #include "generator/generate.h"
 #include "roofgen/pipeline.h"
 #include "roofgen/result.h"
+#include "roofline/device.h"
 #include "roofline/plot/figure.h"
 
 namespace roofgen::cli {
@@ -40,6 +41,10 @@ Run declare_devices(CLI::App& app);
 Run declare_roofline(CLI::App& app);
 Run declare_report(CLI::App& app);
 Run declare_doctor(CLI::App& app);
+
+/// A device of the catalogue by name; "gpu" is the GPU of this machine, matched with the catalogue or composed from
+/// its architecture and what its driver says.
+Result<Device> find_device(const DataFiles& files, const std::string& name);
 
 /// A file's text, or standard input for "-"; at most 64 MiB. Exit::kUsage when it cannot be read.
 Result<std::string> read_input(const std::string& path);

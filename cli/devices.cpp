@@ -15,7 +15,7 @@ struct Flags {
 Result<Exit> run(const Session& session, const Flags& flags) {
   const DataFiles files(session.data_dirs);
   if (!flags.name.empty()) {
-    ROOFGEN_TRY(const Device device, load_device(files, flags.name));
+    ROOFGEN_TRY(const Device device, find_device(files, flags.name));
     fmt::print("{}", flags.json ? device_json(device) : device_text(device));
     return Exit::kOk;
   }
@@ -32,7 +32,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 Run declare_devices(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("name", flags->name, "a device; without one, all of them");
+  app.add_option("name", flags->name, "a device, or gpu: the one in this machine; without a name, all of the catalogue");
   app.add_flag("--json", flags->json, "as JSON");
   app.footer("Example: roofgen devices h100-sxm");
   return [flags](const Session& session) { return run(session, *flags); };

@@ -10,7 +10,9 @@
 #include <fstream>
 
 #include "cli/cli.h"
+#include "roofline/device_match.h"
 #include "roofline/plot/plot.h"
+#include "runtime/executor.h"
 
 namespace roofgen::cli {
 namespace {
@@ -19,6 +21,12 @@ constexpr size_t kMaxInputBytes = size_t{64} << 20;
 constexpr int kPipeWidth = 100;  // where there is no terminal to ask
 
 }  // namespace
+
+Result<Device> find_device(const DataFiles& files, const std::string& name) {
+  if (name != "gpu") return load_device(files, name);
+  ROOFGEN_TRY(const auto gpu, make_cuda_executor());
+  return match_device(files, gpu->info().driver);
+}
 
 Result<std::string> read_input(const std::string& path) {
   std::error_code ignored;

@@ -7,6 +7,7 @@
 
 #include "cli/progress.h"
 #include "generator/suggest.h"
+#include "roofline/device_match.h"
 #include "runtime/paths.h"
 
 namespace roofgen::cli {
@@ -25,6 +26,22 @@ Result<ParamValue> parse_value(const std::string& text) {
   }
   if (text.empty()) return Error{Exit::kUsage, "a value is missing"};
   return ParamValue(text);
+}
+
+/// The device whose roofs count: the one asked for, else the GPU that is there, else the default.
+Result<Device> choose_device(const DataFiles& files, const std::string& asked, const Executor* gpu) {
+  if (!asked.empty() && asked != "gpu") {
+    ROOFGEN_TRY(Device device, load_device(files, asked));
+    const auto& names = device.driver_names;
+    if (gpu && std::find(names.begin(), names.end(), gpu->info().device_name) == names.end())
+      warn(fmt::format("the GPU is {}; roofs and model are those of {}", gpu->info().device_name, device.name));
+    return device;
+  }
+  if (!gpu) return asked.empty() ? load_device(files, kDefaultDevice) : find_device(files, asked);
+  auto matched = match_device(files, gpu->info().driver);
+  if (matched || !asked.empty()) return matched;
+  warn(matched.error().message + "; roofs and model are those of " + kDefaultDevice);
+  return load_device(files, kDefaultDevice);
 }
 
 }  // namespace
@@ -92,7 +109,14 @@ Result<Workbench> make_workbench(const Session& session, const ProblemFlags& fla
   ROOFGEN_TRY(bench.op, find_op(flags.op));
   ROOFGEN_TRY(Problem problem, flags.problem());
   ROOFGEN_TRY(bench.problem, bench.op->complete(std::move(problem)));
-  ROOFGEN_TRY(bench.device, load_device(*bench.files, flags.device.empty() ? kDefaultDevice : flags.device));
+  if (run.executor != "auto" && run.executor != "sim" && run.executor != "cuda")
+    return Error{Exit::kUsage, fmt::format("unknown executor \"{}\"{}", run.executor, did_you_mean(run.executor, {"auto", "sim", "cuda"}))};
+  if (run.executor != "sim") {
+    auto gpu = make_cuda_executor();
+    if (!gpu && run.executor == "cuda") return std::move(gpu).error();
+    if (gpu) bench.gpu = std::move(*gpu);
+  }
+  ROOFGEN_TRY(bench.device, choose_device(*bench.files, flags.device, bench.gpu.get()));
   ROOFGEN_CHECK(tunable(bench.device));
   CompileOptions options;
   options.arch = flags.arch.empty() ? bench.device.arch : flags.arch;
@@ -104,19 +128,12 @@ Result<Workbench> make_workbench(const Session& session, const ProblemFlags& fla
     return Error{Exit::kUnavailable, fmt::format("the kernels need sm_80 or newer, not {}; analysis only", options.arch)};
   const std::string cache = cache_dir();
   ROOFGEN_TRY(bench.compiler, make_nvrtc_compiler(options, cache, warn));
-  if (run.executor != "auto" && run.executor != "sim" && run.executor != "cuda")
-    return Error{Exit::kUsage, fmt::format("unknown executor \"{}\"{}", run.executor, did_you_mean(run.executor, {"auto", "sim", "cuda"}))};
   ROOFGEN_TRY(bench.executor, make_sim_executor());
-  if (run.executor != "sim") {
-    auto gpu = make_cuda_executor();
-    if (!gpu && run.executor == "cuda") return std::move(gpu).error();
-    if (gpu && (*gpu)->info().arch != options.arch) {
-      const std::string why = fmt::format("{} is {}, kernels are compiled for {}", (*gpu)->info().device_name, (*gpu)->info().arch, options.arch);
-      if (run.executor == "cuda") return Error{Exit::kUnavailable, why + "; choose a --device or --arch that matches"};
-      warn(why + "; going on with the simulator alone");
-    } else if (gpu) {
-      bench.gpu = std::move(*gpu);
-    }
+  if (bench.gpu && bench.gpu->info().arch != options.arch) {
+    const std::string why = fmt::format("{} is {}, kernels are compiled for {}", bench.gpu->info().device_name, bench.gpu->info().arch, options.arch);
+    if (run.executor == "cuda") return Error{Exit::kUnavailable, why + "; choose a --device or --arch that matches"};
+    warn(why + "; going on with the simulator alone");
+    bench.gpu.reset();
   }
   if (!run.no_store && !data_home().empty()) {
     auto store = Store::open(data_home() + "/evaluations.sqlite", warn);

@@ -160,7 +160,7 @@ Result<void> add_points(const DataFiles& files, const Device& device, const Flag
 
 Result<Exit> run(const Session& session, const Flags& flags) {
   const DataFiles files(session.data_dirs);
-  ROOFGEN_TRY(const Device device, load_device(files, flags.device));
+  ROOFGEN_TRY(const Device device, find_device(files, flags.device));
   plot::Roofline roofline = device_roofline(device, flags.all);
   for (const std::string& path : flags.points) {
     ROOFGEN_TRY(std::string text, read_input(path));
@@ -191,7 +191,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 Run declare_roofline(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("--device", flags->device, fmt::format("device of the catalogue [{}]", kDefaultDevice));
+  app.add_option("--device", flags->device, fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
   app.add_option("--points", flags->points, "operators or dots to place: a table (docs/plots.md) or a result of tune --json; may be repeated [seven common operators]");
   app.add_flag("--no-points", flags->bare, "the ceilings alone");
   app.add_flag("--levels", flags->levels, "also the operators' intensity at L2 and shared memory");

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "roofgen/driver_facts.h"
 #include "roofgen/pipeline.h"
 #include "roofgen/result.h"
 
@@ -54,6 +55,7 @@ struct ExecutorInfo {
   std::string name;         ///< "sim" or "cuda"
   std::string device_name;  ///< "NVIDIA H200" or "h200-sxm (simulated)"
   std::string arch;         ///< "sm_90"
+  DriverFacts driver;       ///< of a real GPU; empty in the simulator
 };
 
 class Executor {

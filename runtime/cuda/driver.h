@@ -44,6 +44,7 @@ inline constexpr int kMinDriverVersion = 12000;
   X(device_count, "cuDeviceGetCount", int*)                                                                 \
   X(device, "cuDeviceGet", Device*, int)                                                                    \
   X(device_name, "cuDeviceGetName", char*, int, Device)                                                     \
+  X(total_memory, "cuDeviceTotalMem_v2", size_t*, Device)                                                   \
   X(device_attribute, "cuDeviceGetAttribute", int*, int, Device)                                            \
   X(retain_context, "cuDevicePrimaryCtxRetain", Handle*, Device)                                            \
   X(release_context, "cuDevicePrimaryCtxRelease_v2", Device)                                                \

@@ -208,7 +208,19 @@ class CudaExecutor : public Executor {
         driver_->check(driver_->device_attribute(&minor, kAttributeMinor, device_), "asking for the arch"));
     ROOFGEN_CHECK(driver_->check(driver_->device_attribute(&smem, kAttributeMaxSmemOptIn, device_),
                                  "asking for the shared memory size"));
-    info_ = {"cuda", name, fmt::format("sm_{}{}", major, minor)};
+    info_ = {"cuda", name, fmt::format("sm_{}{}", major, minor), {}};
+    info_.driver.name = name;
+    info_.driver.cc = 10 * major + minor;
+    info_.driver.smem_per_block = smem;
+    // Numbers of CUdevice_attribute. What a driver does not know stays unknown: the catalogue has it too.
+    const std::pair<int, int64_t DriverFacts::*> facts[] = {
+        {13, &DriverFacts::sm_clock_khz},         {16, &DriverFacts::sms},         {36, &DriverFacts::memory_clock_khz},
+        {37, &DriverFacts::bus_bits},             {38, &DriverFacts::l2_bytes},    {39, &DriverFacts::max_threads_per_sm},
+        {81, &DriverFacts::smem_per_sm},          {82, &DriverFacts::regs_per_sm}, {106, &DriverFacts::max_ctas_per_sm},
+        {111, &DriverFacts::smem_reserved_per_block}};
+    for (const auto& [attribute, member] : facts)
+      if (int value = 0; driver_->device_attribute(&value, attribute, device_) == 0) info_.driver.*member = value;
+    if (size_t bytes = 0; driver_->total_memory(&bytes, device_) == 0) info_.driver.memory_bytes = static_cast<int64_t>(bytes);
     max_smem_ = static_cast<uint32_t>(std::max(smem, 0));
     return {};
   }

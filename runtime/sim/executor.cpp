@@ -32,7 +32,7 @@ class SimExecutor final : public Executor {
  public:
   Result<void> initialise() { return memory_.initialise(); }
 
-  ExecutorInfo info() const override { return {"sim", "PTX simulator", ""}; }
+  ExecutorInfo info() const override { return {"sim", "PTX simulator", "", {}}; }
   Origin origin() const override { return Origin::kSimulated; }
 
   Result<DevicePtr> allocate(uint64_t bytes, std::string label, Fill fill) override {

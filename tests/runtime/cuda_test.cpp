@@ -61,6 +61,12 @@ TEST_F(Cuda, DescribesTheGpu) {
   EXPECT_EQ(gpu->info().name, "cuda");
   EXPECT_EQ(gpu->info().device_name, "Fake GPU 0");
   EXPECT_EQ(gpu->info().arch, "sm_90");
+  const DriverFacts driver = gpu->info().driver;
+  EXPECT_EQ(driver.cc, 90);
+  EXPECT_EQ(driver.sms, 64);
+  EXPECT_EQ(driver.bus_bits, 4096);
+  EXPECT_EQ(driver.memory_bytes, int64_t{32} << 30);
+  EXPECT_EQ(driver.l2_bytes, 0);  // this driver does not say
   EXPECT_EQ(gpu->origin(), Origin::kMeasured);
 }
 

@@ -110,9 +110,21 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
     *value = 0;
   else if (attribute == 97)
     *value = 232448;
+  else if (attribute == 16)
+    *value = 64;
+  else if (attribute == 13)
+    *value = 1500000;
+  else if (attribute == 36)
+    *value = 2000000;
+  else if (attribute == 37)
+    *value = 4096;
   else
     return INVALID_VALUE;
   return OK;
+}
+int cuDeviceTotalMem_v2(size_t* bytes, int device) {
+  *bytes = (size_t)32 << 30;
+  return device >= 40 ? OK : INVALID_VALUE;
 }
 int cuDevicePrimaryCtxRetain(void** context, int device) {
   if (is("context fails")) return OUT_OF_MEMORY;
