@@ -114,7 +114,7 @@ void origin_missing(const Claim& c, Findings& out) {
 }
 
 void overhead(const Claim& c, Findings& out) {
-  if (!c.device || !c.time_us) return;
+  if (!c.device || !c.time_us || !c.device->has("launch_us")) return;
   const double launch = c.device->at("launch_us"), launches = c.launches.value_or(1);
   if (*c.time_us >= kFewLaunches * launch * launches) return;
   out.add("time", fmt::format("{:.1f} us for {:g} launches of about {:g} us: launch overhead is a large part, and roofs do not show it", *c.time_us, launches, launch));

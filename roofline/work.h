@@ -94,6 +94,7 @@ class WorkFormula {
   const std::string& title() const { return title_; }
   const std::vector<WorkDim>& dims() const { return dims_; }
   const std::vector<WorkDim>& flags() const { return flags_; }
+  bool uses_matrix_units() const { return !math_roles_.empty(); }
   const std::vector<std::string>& grows() const { return grows_; }  ///< dimensions that batch work
   const std::vector<WorkDim>& dtypes() const { return dtypes_; }  ///< roles; a preset evaluates to a format's name
 
