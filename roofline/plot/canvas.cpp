@@ -90,6 +90,11 @@ std::string level_colour(const Scene& scene, const std::string& level) {
   return kLevelColours[i % std::size(kLevelColours)];
 }
 
+/// The value without the unit of the axis; a bandwidth keeps its own.
+std::string number_of(const RoofLine& roof) {
+  return roof.is_slope ? roof.value : roof.value.substr(0, roof.value.find(' '));
+}
+
 /// Decades are equal on both axes, within what a page can show.
 Canvas empty_canvas(const Roofline& roofline, const Scene& scene) {
   const double height = std::clamp(kPlotWidth / scene.frame.ai_decades() * scene.frame.tflops_decades(),
@@ -215,6 +220,7 @@ void Drawing::draw_change(const Arrow& arrow) {
   x0 += dx * near, y0 += dy * near, x1 -= dx * far, y1 -= dy * far;
   draw_arrow(x0, y0, x1, y1, Canvas::Segment::Kind::kChange, kSoft);
   placement_.add_line(x0, y0, x1, y1);
+  placement_.take({x1 - 5 * dx, y1 - 5 * dy, 6});  // its head
   if (!arrow.label.empty()) changes_.push_back({arrow.label, x0, y0, x1, y1});
 }
 
@@ -223,7 +229,7 @@ void Drawing::label_change(const Change& change) {
   const double width = text_width(change.label, 12) + 6;
   for (double t : {0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8}) {
     const double px = change.x0 + t * (change.x1 - change.x0), py = change.y0 + t * (change.y1 - change.y0);
-    for (double away : {16.0, 28.0, -16.0, -28.0})
+    for (double away : {16.0, 28.0, 40.0, -16.0, -28.0})
       for (double aside : {0.0, width / 2 + 10, -width / 2 - 10})
         spots.push_back({px + aside, py + away, 0, width, 14});
   }
@@ -263,8 +269,11 @@ void Drawing::label_roof(const std::vector<const RoofLine*>& roofs) {
     values += fmt::format(
         ", {}{}", roofs[i]->origin == roof.origin ? "" : to_string(roofs[i]->origin) + std::string(" "),
         roofs[i]->value);
-  const std::string texts[] = {roof.name + "  " + values, roof.name + " " + values};
-  const double sizes[] = {11, 9};
+  std::string numbers = number_of(roof);
+  for (size_t i = 1; i < roofs.size(); ++i) numbers += " / " + number_of(*roofs[i]);
+  const std::string texts[] = {roof.name + "  " + values, roof.name + " " + values,
+                               roof.name + " " + numbers};
+  const double sizes[] = {11, 9, 9};
   std::vector<Spot> spots;
   for (size_t variant = 0; variant < std::size(texts); ++variant) {
     const double height = sizes[variant] * 1.34 + 2, width = text_width(texts[variant], height) + 6,
@@ -276,14 +285,15 @@ void Drawing::label_roof(const std::vector<const RoofLine*>& roofs) {
       std::stable_sort(order.begin(), order.end(),
                        [](double a, double b) { return std::fabs(a - 0.45) < std::fabs(b - 0.45); });
     for (double t : order)
-      for (double side : {-1, 1}) {
-        if (side > 0 && roofs.size() > 1) continue;  // between the lines
-        const double along = room > 0 ? width / 2 + t * room : length - width / 2,
-                     away = side * (height / 2 + 4);
-        spots.push_back({x0 + std::cos(angle) * along - std::sin(angle) * away,
-                         y0 + std::sin(angle) * along + std::cos(angle) * away, angle, width, height,
-                         static_cast<double>(variant), variant});
-      }
+      for (double side : {-1, 1})
+        for (double clear : {0, 13}) {                 // the second passes over marks that stand on the line
+          if (side > 0 && roofs.size() > 1) continue;  // between the lines
+          const double along = room > 0 ? width / 2 + t * room : length - width / 2;
+          const double away = side * (height / 2 + 4 + clear);
+          spots.push_back({x0 + std::cos(angle) * along - std::sin(angle) * away,
+                           y0 + std::sin(angle) * along + std::cos(angle) * away, angle, width, height,
+                           static_cast<double>(variant) + (clear > 0 ? 0.5 : 0), variant});
+        }
   }
   if (const auto spot = placement_.place(spots))
     draw_label(texts[spot->variant], spot->x, spot->y, sizes[spot->variant], colour_of(scene_, roof),

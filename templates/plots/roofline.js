@@ -44,7 +44,7 @@ class RooflineFigure {
     const { ai, tflops } = this.data.frame;
     const width = this.box.clientWidth - 64;
     const height = (width * Math.log10(tflops[1] / tflops[0])) / Math.log10(ai[1] / ai[0]) + 56;
-    this.box.style.height = Math.round(Math.min(820, Math.max(300, height))) + "px";
+    this.box.style.height = Math.round(Math.min(820, Math.max(380, height))) + "px";
   }
 
   draw() {
@@ -198,7 +198,8 @@ class RooflineFigure {
     context.stroke();
     const angle = Math.atan2(y1 - path.at(-1)[1], x1 - path.at(-1)[0]);
     head(context, x1 - Math.cos(angle) * (this.radius(b) + 2), y1 - Math.sin(angle) * (this.radius(b) + 2), angle, 8);
-    for (let i = 1; i < path.length; ++i) placement.line(...path[i - 1], ...path[i]);
+    for (let i = 1; i < path.length; ++i) placement.line(...path[i - 1], ...path[i], 0.2);
+    placement.take(x1 - Math.cos(angle) * (this.radius(b) + 6), y1 - Math.sin(angle) * (this.radius(b) + 6), 5);
     if (label) this.arrowLabels.push({ label, path });
   }
 
@@ -253,12 +254,13 @@ class RooflineFigure {
     const candidates = texts.flatMap(([text, font], penalty) => {
       const width = this.width(context, text, font) + 6, height = parseFloat(font) + 2, room = length - width;
       return order.flatMap((t) =>
-        (near.length ? [-1] : [-1, 1]).map((side) => {
+        // The second distance passes over marks that stand on the line.
+        (near.length ? [[-1, 0], [-1, 13]] : [[-1, 0], [1, 0], [-1, 13], [1, 13]]).map(([side, clear]) => {
           // A text longer than its ceiling ends at the ceiling's end.
           const along = room > 0 ? width / 2 + t * room : length - width / 2;
-          const away = side * (height / 2 + 3);
+          const away = side * (height / 2 + 3 + clear);
           return { x: x0 + Math.cos(angle) * along - Math.sin(angle) * away, y: y0 + Math.sin(angle) * along + Math.cos(angle) * away,
-            angle, text, font, width, height, penalty };
+            angle, text, font, width, height, penalty: penalty + (clear ? 0.5 : 0) };
         }));
     });
     const spot = placement.place(candidates);
@@ -269,7 +271,7 @@ class RooflineFigure {
     const font = "italic 11.5px", width = this.width(context, label, font) + 4;
     const candidates = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8].flatMap((t) => {
       const [px, py] = path[Math.floor(t * (path.length - 1))];
-      return [16, 26, -16, -26].flatMap((dy) => [{ x: px, y: py + dy }, { x: px + width / 2 + 10, y: py + dy / 2 }, { x: px - width / 2 - 10, y: py + dy / 2 }]);
+      return [16, 26, 38, -16, -26].flatMap((dy) => [{ x: px, y: py + dy }, { x: px + width / 2 + 10, y: py + dy / 2 }, { x: px - width / 2 - 10, y: py + dy / 2 }]);
     });
     const spot = placement.place(candidates, width, 14);
     if (spot) drawText(context, label, spot.x, spot.y, { align: "center", colour: theme("soft"), font });

@@ -72,13 +72,13 @@ class Browser : public testing::Test {
   std::string program_, out_, log_;
 };
 
-// Four figures; ten points, of which three are one kernel's.
+// Four figures; eleven points, of which three are one kernel's.
 TEST_F(Browser, DrawsEverythingWithoutAnError) {
   write();
   open("--window-size=1400,1000 --dump-dom");
   EXPECT_THAT(log_, Not(HasSubstr("CONSOLE")));
   EXPECT_THAT(out_, HasSubstr("data-drawn=\"4\""));
-  EXPECT_THAT(out_, HasSubstr("data-points=\"10\""));
+  EXPECT_THAT(out_, HasSubstr("data-points=\"11\""));
 }
 
 TEST_F(Browser, AnErrorWouldBeSeen) {
@@ -151,7 +151,7 @@ TEST_F(Browser, WhatCanBePressedWorks) {
   open("--window-size=1400,1000 --dump-dom");
   EXPECT_THAT(log_, Not(HasSubstr("CONSOLE")));
   EXPECT_THAT(out_, HasSubstr("data-filtered=\"3\""));
-  EXPECT_THAT(out_, HasSubstr("data-all=\"10\""));
+  EXPECT_THAT(out_, HasSubstr("data-all=\"11\""));
   EXPECT_THAT(out_, HasSubstr("data-isolated=\"1\""));
   EXPECT_THAT(out_, HasSubstr("data-top=\"4\""));  // the longest kernel, and the three levels of the second
   EXPECT_THAT(out_, HasSubstr("AI at L2 is below AI at DRAM"));

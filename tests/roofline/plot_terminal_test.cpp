@@ -85,7 +85,7 @@ TEST_P(TerminalWidth, EveryPointHasItsLetterOnThePlot) {
   for (const auto& row : plot_rows(terminal_text(sample_roofline(), GetParam(), false)))
     for (const std::string& cell : row) plot += cell;
   // Measured and counted ones are capitals, modelled and simulated ones small letters.
-  for (char mark : {'A', 'B', 'C', 'D', 'e', 'f', 'g', 'h'})
+  for (char mark : {'A', 'B', 'C', 'D', 'e', 'f', 'g', 'h', 'i'})
     EXPECT_NE(plot.find(mark), std::string::npos) << mark;
 }
 
@@ -165,7 +165,7 @@ TEST(Terminal, WhatHasNoPlaceIsSaidNotDropped) {
   r.points.push_back({.name = "int copy", .ai = 0, .tflops = 0, .bound_by = "DRAM"});
   const std::string text = terminal_text(r, 80, false);
   EXPECT_THAT(text, HasSubstr("int copy"));
-  EXPECT_THAT(text, HasSubstr("I is not on the plot: no FLOPs"));
+  EXPECT_THAT(text, HasSubstr("J is not on the plot: no FLOPs"));
 }
 
 TEST(Terminal, NothingToDrawIsStillAFrame) {
