@@ -9,6 +9,7 @@
 
 #include "roofgen/pipeline.h"
 #include "roofline/device.h"
+#include "roofline/lint.h"
 #include "tuner/roofline.h"
 
 namespace roofgen {
@@ -88,6 +89,7 @@ struct TuneReport {
   double score = 0, score_datasheet = 0;  ///< T_problem / T of the best variant
   std::string best_variant;
   FusionVerdict verdict;
+  std::vector<Warning> warnings;  ///< the rules of docs/lint.md, on this result
   bool interrupted = false;
   double elapsed_s = 0;           ///< never part of the JSON: same seed and store, same bytes
   const VariantReport* find(const std::string& name) const {

@@ -11,6 +11,7 @@
 
 #include "generator/suggest.h"
 #include "tuner/evaluation_json.h"
+#include "tuner/own_lint.h"
 #include "tuner/pool.h"
 #include "tuner/strategy.h"
 #include "tuner/task.h"
@@ -50,9 +51,9 @@ class Tuner {
     ROOFGEN_TRY(strategy_, find_strategy(options_.strategy));
     ROOFGEN_TRY(scope_, problem_scope(context_.op, problem_, limits(context_.device)));
     ROOFGEN_TRY(variants_, load_variants(context_.files, problem_.op));
-    ROOFGEN_TRY(const WorkFormula formula, WorkFormula::load(context_.files, problem_.op));
-    ROOFGEN_TRY(required_, required_work(formula, problem_));
-    ROOFGEN_TRY(const RequiredWork reduced, required_work(formula, context_.op.reduced(problem_)));
+    ROOFGEN_TRY(formula_, WorkFormula::load(context_.files, problem_.op));
+    ROOFGEN_TRY(required_, required_work(*formula_, problem_));
+    ROOFGEN_TRY(const RequiredWork reduced, required_work(*formula_, context_.op.reduced(problem_)));
     reduced_flops_ = reduced.mma_flops;
     ROOFGEN_CHECK(choose_variants());
     ROOFGEN_CHECK(check_pins());
@@ -495,6 +496,7 @@ class Tuner {
       report.score_datasheet = report.floor_datasheet.seconds / best->seconds;
     }
     report.verdict = fusion_verdict(report.variants, kModelErrorBand);
+    report.warnings = own_warnings(*formula_, report);
   }
 
   void assemble_variant(VariantReport& v) {
@@ -566,6 +568,7 @@ class Tuner {
   expr::Map scope_;
   std::vector<Variant> variants_;
   std::deque<StagePlan> plans_;
+  std::optional<WorkFormula> formula_;
   RequiredWork required_;
   double reduced_flops_ = 0;  ///< required MMA FLOPs of the reduced problem
   std::map<const Variant*, Verifiers> verifiers_;

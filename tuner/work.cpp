@@ -15,12 +15,12 @@ constexpr double kPriorFp32Share = 0.4, kPriorAluShare = 0.25;
 
 }  // namespace
 
+WorkRequest work_request(const Problem& problem) {
+  return {.dims = problem.dims, .flags = problem.flags, .dtypes = {{"", to_string(problem.dtype)}}};
+}
+
 Result<RequiredWork> required_work(const WorkFormula& formula, const Problem& problem) {
-  WorkRequest request;
-  request.dims = problem.dims;
-  request.flags = problem.flags;
-  request.dtypes[""] = to_string(problem.dtype);
-  ROOFGEN_TRY(const OpWork work, formula.evaluate(request));
+  ROOFGEN_TRY(const OpWork work, formula.evaluate(work_request(problem)));
   return RequiredWork{work.mma_flops(), work.exps(), work.dram_bytes()};
 }
 

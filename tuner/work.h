@@ -8,6 +8,8 @@
 
 namespace roofgen {
 
+/// The problem as a formula takes it: its dims, flags and dtype.
+WorkRequest work_request(const Problem& problem);
 /// By the formulas of `formula`, whose names are those of the problem's dims and flags.
 Result<RequiredWork> required_work(const WorkFormula& formula, const Problem& problem);
 

@@ -1,5 +1,9 @@
 #include "tuner/verdict.h"
 
+#include <algorithm>
+
+#include "tuner/own_lint.h"
+
 #include <gtest/gtest.h>
 
 using namespace roofgen;
@@ -53,4 +57,60 @@ TEST(Verdict, NothingVerifiedIsNone) {
   VariantReport failed;
   failed.name = "fused";
   EXPECT_EQ(fusion_verdict({failed}, 0.35).decision, "none");
+}
+
+// ---- The lint rules on our own result ----------------------------------------------------------
+
+namespace {
+
+/// One verified variant of attention, L = 2048, d = 64 and a single head, on an H200.
+TuneReport one_head(double seconds, double ctas) {
+  TuneReport r;
+  r.problem.op = "attention";
+  r.problem.dims = {{"L", 2048}, {"kv_len", 2048}, {"d", 64}, {"batch", 1}, {"heads", 1}, {"kv_heads", 1}};
+  r.device = *load_device(DataFiles(), "h200-sxm");
+  VariantReport v;
+  v.name = "fused";
+  v.verified = true;
+  v.seconds = seconds;
+  v.flops = 4.0 * 2048 * 2048 * 64;
+  v.dram_bytes = 8.0 * 2048 * 64;
+  v.kernels.resize(1);
+  v.kernels[0].work.ctas = ctas;
+  r.variants.push_back(v);
+  return r;
+}
+
+std::vector<std::string> rules_broken(const TuneReport& r) {
+  const auto formula = WorkFormula::load(DataFiles(), "attention");
+  std::vector<std::string> out;
+  for (const Warning& w : own_warnings(*formula, r)) {
+    out.push_back(w.rule);
+    EXPECT_TRUE(w.text.starts_with("fused: ")) << w.text;
+  }
+  return out;
+}
+
+bool has(const std::vector<std::string>& list, const char* rule) { return std::find(list.begin(), list.end(), rule) != list.end(); }
+
+}  // namespace
+
+TEST(OwnLint, IdleSmsCachesAndLaunchesAreSaid) {
+  const auto broken = rules_broken(one_head(7e-6, 16));
+  EXPECT_TRUE(has(broken, "R09"));
+  EXPECT_TRUE(has(broken, "R10"));
+  EXPECT_TRUE(has(broken, "R17"));
+  EXPECT_FALSE(has(broken, "R12"));
+  EXPECT_FALSE(has(broken, "R06"));
+}
+
+TEST(OwnLint, ATimeBelowTheRoofIsAnAccountingError) { EXPECT_TRUE(has(rules_broken(one_head(0.5e-6, 264)), "R12")); }
+
+TEST(OwnLint, BytesThatTheFormulaLacksAreSaid) {
+  TuneReport r = one_head(40e-6, 264);
+  r.variants[0].kernels.resize(3);
+  for (KernelReport& k : r.variants[0].kernels) k.work.ctas = 264;
+  EXPECT_TRUE(has(rules_broken(r), "R06"));  // three kernels, and neither S nor P in the bytes
+  r.variants[0].kernels[1].intermediate_in_l2 = true;
+  EXPECT_FALSE(has(rules_broken(r), "R06"));
 }

@@ -130,6 +130,8 @@ std::string tune_json(const TuneReport& r) {
                   {"error_band", r.verdict.band}, {"origin", "model"}};
   if (r.verdict.fused) j["verdict"]["fused"] = side_json(*r.verdict.fused);
   if (r.verdict.unfused) j["verdict"]["unfused"] = side_json(*r.verdict.unfused);
+  j["warnings"] = Json::array();
+  for (const Warning& w : r.warnings) j["warnings"].push_back({{"rule", w.rule}, {"text", w.text}});
   j["interrupted"] = r.interrupted;
   return j.dump(2) + "\n";
 }

@@ -32,6 +32,7 @@ class PageBuilder {
     page.blocks.emplace_back(schedules());
     for (const Json& v : result_.at("variants"))
       if (!v.at("available").get<bool>()) page.warnings.push_back(fmt::format("{} is rejected: {}", v.at("name").get<std::string>(), v.at("rejected_because").get<std::string>()));
+    for (const Json& w : result_.at("warnings")) page.warnings.push_back(fmt::format("{} {}", w.at("rule").get<std::string>(), w.at("text").get<std::string>()));
     return page;
   }
 
@@ -91,6 +92,13 @@ class PageBuilder {
     if (problem.contains("d") && problem.at("op") == "attention") {
       const double d = problem.at("d").get<double>();
       out.ceilings.push_back({fmt::format("special functions at d = {:g}", d), special_function_rate(device_, RoofSet::kDatasheet) * 4 * d / 1e12, Origin::kModel, "DRAM"});
+    }
+    // These kernels issue mma.sync, which on Hopper reaches two thirds of the tensor peak.
+    const std::string rate = "mma_sync_flops_per_clk_" + problem.at("dtype").get<std::string>();
+    if (device_.has(rate)) {
+      const double tflops = device_.at("sms") * device_.at(rate) * device_.at("clock_tensor_mhz") * 1e-6;
+      const auto peak = matrix_roof(device_, problem.at("dtype").get<std::string>(), "fp32", RoofSet::kDatasheet);
+      if (peak && tflops < 0.95e-12 * peak->flops_per_s) out.ceilings.push_back({"mma.sync", tflops, device_.cells.at(rate).origin, "DRAM"});
     }
     std::map<bool, size_t> sum;  // fused or not -> index of its point
     for (const Json& v : result_.at("variants")) {

@@ -100,6 +100,7 @@ std::string tune_text(const TuneReport& r, bool color) {
                      100 * kModelErrorBand, sampled ? "extrapolated from simulated slices" : "simulated over whole heads, scaled by their number",
                      measured ? "single launches: measured" : "nothing was measured");
   if (flagged) out += "          * an intermediate stays in L2 and is judged against the L2 roof\n";
+  for (const Warning& w : r.warnings) out += fmt::format("warning   {} {}\n", w.rule, w.text);
   if (r.interrupted) out += "          interrupted: what was finished is kept, the next run goes on from there\n";
   return out;
 }

@@ -1,0 +1,55 @@
+#include "tuner/own_lint.h"
+
+#include <algorithm>
+
+#include "tuner/work.h"
+
+namespace roofgen {
+namespace {
+
+/// The formula's form with as many kernels as the variant has, with the CTAs that were really launched. Where there is
+/// none the rules that need a formula stay silent.
+std::optional<OpWork> variant_work(const WorkFormula& formula, const Problem& problem, const VariantReport& variant) {
+  for (int64_t passes : {0, 2, 4, 6}) {
+    WorkRequest request = work_request(problem);
+    if (std::any_of(formula.dims().begin(), formula.dims().end(), [](const WorkDim& d) { return d.name == "passes"; })) request.dims["passes"] = passes;
+    auto work = formula.evaluate(request);
+    if (!work || work->kernels.size() != variant.kernels.size()) continue;
+    for (size_t i = 0; i < work->kernels.size(); ++i) work->kernels[i].ctas = variant.kernels[i].work.ctas;
+    return std::move(*work);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Warning> own_warnings(const WorkFormula& formula, const TuneReport& report) {
+  std::vector<Warning> out;
+  for (const VariantReport& v : report.variants) {
+    if (!v.verified || v.kernels.empty() || !(v.seconds > 0)) continue;
+    const std::optional<OpWork> work = variant_work(formula, report.problem, v);
+    Claim claim;
+    claim.name = v.name;
+    claim.device = &report.device;
+    claim.op = report.problem.op;
+    claim.work = work ? &*work : nullptr;
+    claim.matrix_work = v.flops > 0;
+    claim.flops = v.flops;
+    // Where an intermediate stays in L2 it is left out of the DRAM bytes on purpose.
+    if (std::none_of(v.kernels.begin(), v.kernels.end(), [](const KernelReport& k) { return k.intermediate_in_l2; })) {
+      claim.bytes = v.dram_bytes;
+      claim.ai = v.arithmetic_intensity();
+    }
+    claim.achieved_tflops = v.flops / v.seconds / 1e12;
+    claim.time_us = 1e6 * v.seconds;
+    claim.launches = static_cast<double>(v.kernels.size());
+    claim.dtype = to_string(report.problem.dtype);
+    claim.accumulate = "fp32";
+    claim.origin = "simulated";
+    claim.fused = v.kernels.size() == 1;
+    for (Warning& w : lint(claim)) out.push_back({w.rule, v.name + ": " + w.text, w.field});
+  }
+  return out;
+}
+
+}  // namespace roofgen

@@ -1,0 +1,15 @@
+// The rules of roofline/lint.h on our own result: a tuner that warns others about full caches and idle SMs warns itself.
+#pragma once
+
+#include <vector>
+
+#include "roofline/lint.h"
+#include "roofline/work.h"
+#include "tuner/report.h"
+
+namespace roofgen {
+
+/// What the rules find in the verified variants of a report; the text begins with the variant's name.
+std::vector<Warning> own_warnings(const WorkFormula& formula, const TuneReport& report);
+
+}  // namespace roofgen
