@@ -41,6 +41,7 @@ Run declare_lint(CLI::App& app);
 Run declare_devices(CLI::App& app);
 Run declare_roofline(CLI::App& app);
 Run declare_report(CLI::App& app);
+Run declare_model(CLI::App& app);
 Run declare_doctor(CLI::App& app);
 
 /// A device of the catalogue by name; "gpu" is the GPU of this machine, matched with the catalogue or composed from

@@ -23,6 +23,7 @@ const std::vector<Subcommand>& subcommands() {
       {"emit", "tune, then write the winner as files to embed", declare_emit},
       {"explain", "work, roofs, regime and next lever of an operator, by formula", declare_explain},
       {"lint", "check a roofline table against the rules R01 to R20", declare_lint},
+      {"model", "a whole transformer: per operator and in all, by batch and cache length", declare_model},
       {"devices", "the catalogue: ceilings, bandwidths and the source of each number", declare_devices},
       {"roofline", "all ceilings of a device, with operators placed on them", declare_roofline},
       {"report", "a result again, as text or page, without running it", declare_report},

@@ -20,18 +20,6 @@ const WorkDim* find(const std::vector<WorkDim>& dims, const std::string& flag) {
   return nullptr;
 }
 
-Result<int64_t> parse_count(const std::string& flag, const std::string& text) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  double scale = 1;
-  if (*end == 'k' || *end == 'K') scale = 1024, ++end;
-  else if (*end == 'M') scale = 1024 * 1024, ++end;
-  const double total = value * scale;
-  if (text.empty() || end == text.c_str() || *end || !(std::fabs(total) <= 0x1p53) || total != std::floor(total))
-    return Error{Exit::kUsage, fmt::format("--{} {}: a whole number was expected, like 4096, 4k or 1e6", flag, text)};
-  return static_cast<int64_t>(total);
-}
-
 class Reader {
  public:
   Reader(const WorkFormula& formula, const std::vector<std::string>& arguments) : formula_(formula), arguments_(arguments) {}
@@ -108,6 +96,18 @@ class Reader {
 };
 
 }  // namespace
+
+Result<int64_t> parse_count(const std::string& flag, const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  double scale = 1;
+  if (*end == 'k' || *end == 'K') scale = 1024, ++end;
+  else if (*end == 'M') scale = 1024 * 1024, ++end;
+  const double total = value * scale;
+  if (text.empty() || end == text.c_str() || *end || !(std::fabs(total) <= 0x1p53) || total != std::floor(total))
+    return Error{Exit::kUsage, fmt::format("--{} {}: a whole number was expected, like 4096, 4k or 1e6", flag, text)};
+  return static_cast<int64_t>(total);
+}
 
 Result<WorkRequest> parse_work_flags(const WorkFormula& formula, const std::vector<std::string>& arguments) {
   return Reader(formula, arguments).read();

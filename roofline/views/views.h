@@ -5,10 +5,13 @@
 
 #include "roofline/explain.h"
 #include "roofline/lint_file.h"
+#include "roofline/model.h"
+#include "roofline/plot/figure.h"
 
 namespace roofgen {
 
 inline constexpr const char* kExplainSchema = "roofgen.explain.1";
+inline constexpr const char* kModelSchema = "roofgen.model-run.1";
 inline constexpr const char* kDevicesSchema = "roofgen.devices.1";
 inline constexpr const char* kLintSchema = "roofgen.lint.1";
 
@@ -30,5 +33,22 @@ std::string device_json(const Device& device);
 /// `FILE:LINE:COL: R08 kv_b: text` for each finding, then one line per rule.
 std::string lint_text(const LintReport& report);
 std::string lint_json(const LintReport& report);
+
+/// One step of a model, or a sweep: every batch at every length.
+struct ModelView {
+  const Model& model;
+  const Device& device;
+  std::vector<int64_t> batches, lengths;
+  std::vector<ModelRun> runs;  ///< [length][batch]
+  double parameters = 0;
+  const ModelRun& at(size_t length, size_t batch) const { return runs[length * batches.size() + batch]; }
+};
+std::string model_text(const ModelView& view);
+std::string model_json(const ModelView& view);
+/// Operators on the device's roofs and the time of each (of the last point of a sweep); intensity and throughput
+/// against the batch; the grid of intensities where both were swept.
+plot::Page model_page(const ModelView& view);
+/// What there is: one line for each model.
+std::string models_text(const std::vector<Model>& models);
 
 }  // namespace roofgen

@@ -1,0 +1,234 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "roofline/text_table.h"
+#include "roofline/units.h"
+#include "roofline/views/views.h"
+
+namespace roofgen {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const ModelPhase& phase_of(const ModelView& v) {
+  return *std::find_if(v.model.phases.begin(), v.model.phases.end(), [&](const ModelPhase& p) { return p.name == v.runs.front().request.phase; });
+}
+
+const ModelDtypes& dtypes_of(const ModelView& v) {
+  return *std::find_if(v.model.dtypes.begin(), v.model.dtypes.end(), [&](const ModelDtypes& d) { return d.name == v.runs.front().request.dtypes; });
+}
+
+std::string flop_convention(const ModelRequest& r) {
+  std::string out = "MMA FLOPs only, 2 per multiply-add; the allowed half of a causal mask";
+  if (r.softmax_flops > 0) out += fmt::format("; and {:g} per softmax element", r.softmax_flops);
+  return out;
+}
+
+std::string launches_text(const ModelRequest& r) {
+  return r.launches == Launches::kGraph ? "no gaps between kernels (CUDA graph)" : "one launch before each kernel";
+}
+
+std::string head(const ModelView& v) {
+  const ModelRun& r = v.runs.front();
+  const ModelRequest& q = r.request;
+  std::string out = fmt::format("model     {}: {}; {} parameters", v.model.name, v.model.title, count_text(v.parameters));
+  if (v.model.published_parameters > 0) out += fmt::format(" (published: {})", count_text(v.model.published_parameters));
+  std::string roles;
+  for (const auto& [role, format] : dtypes_of(v).roles) roles += fmt::format("{}{}:{}", roles.empty() ? "" : " ", role, format->name);
+  out += fmt::format("\nphase     {}: {}\n", q.phase, phase_of(v).help);
+  out += fmt::format("stored    {} ({})\n", q.dtypes, roles);
+  out += fmt::format("device    {}{}, {} ceilings; {} {:.4g} TFLOP/s, ridge {:.1f}\n", q.tp > 1 ? fmt::format("{} x ", q.tp) : "", v.device.name, to_string(q.roofs),
+                     r.compute.name, r.compute.flops_per_s / 1e12, r.ridge);
+  out += fmt::format("assumed   {:g} % of each bandwidth, {:g} % of each arithmetic rate, {}\n", 100 * q.bandwidth_efficiency, 100 * q.compute_efficiency, launches_text(q));
+  out += fmt::format("FLOPs     {}\n\n", flop_convention(q));
+  return out;
+}
+
+std::string operators(const ModelRun& r) {
+  std::vector<const OperatorRun*> order;
+  for (const OperatorRun& o : r.operators) order.push_back(&o);
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->seconds > b->seconds; });
+  TextTable table({"operator", "op", "times", "FLOPs", "DRAM", "AI", "time", "share", "limit"});
+  for (size_t i : {0, 1, 8}) table.left(i);
+  for (const OperatorRun* o : order)
+    table.row({o->name, o->explanation.work->op, std::to_string(o->count), count_text(o->flops), bytes_text(o->dram_bytes),
+               fmt::format("{:.2f}", o->explanation.arithmetic_intensity), time_text(o->seconds), fmt::format("{:.1f} %", 100 * o->share), to_string(o->regime)});
+  return table.str() + "\n";
+}
+
+std::string parallel(const ModelRun& r) {
+  const ModelParallel& p = r.parallel;
+  return fmt::format(
+      "group     {} GPUs: {} over NVLink by each, {} at bandwidth alone ({:.1f} % of the step)\n"
+      "          {:.1f} % of the time on one GPU is not divided: at most {:.2f}x; with the exchange {:.2f}x\n",
+      r.request.tp, bytes_text(p.link_bytes), time_text(p.collective_seconds), 100 * p.collective_seconds / r.seconds, 100 * p.unsharded_share, p.amdahl_bound, p.speedup);
+}
+
+std::string totals(const ModelRun& r) {
+  const std::string each = r.request.tp > 1 ? " on each GPU" : "";
+  std::string out = fmt::format("step      {} FLOPs", count_text(r.flops));
+  if (r.vector_flops > 0) out += fmt::format(" and {} outside the matrix units", count_text(r.vector_flops));
+  out += fmt::format(", {} of DRAM traffic{}, {} (model)\n", bytes_text(r.dram_bytes), each, time_text(r.seconds));
+  out += fmt::format("AI        {:.2f} FLOP/byte, {} the ridge at {:.1f}", r.arithmetic_intensity(), r.below_ridge() ? "left of" : "right of", r.ridge);
+  if (r.ai_limit) out += fmt::format("; {:.2f} as the batch grows", *r.ai_limit);
+  out += fmt::format("\nregime    {}\n", to_string(r.regime));
+  out += fmt::format("speed     {:.1f} {}/s; {:.3f} ms a step, {:.3f} ms a request", r.units_per_s(), r.unit, 1e3 * r.seconds, 1e3 * r.seconds / static_cast<double>(r.request.batch));
+  if (r.units_per_s_limit) out += fmt::format("; at most {:.0f} {}/s as the batch grows", *r.units_per_s_limit, r.unit);
+  if (r.kv_units_per_s) out += fmt::format(" (reading the cache alone allows {:.0f})", *r.kv_units_per_s);
+  out += fmt::format("\nmemory    {} weights + {} cache + {} activations = {} of {}{}: {}\n", bytes_text(r.memory.weights), bytes_text(r.memory.kv_cache),
+                     bytes_text(r.memory.activations), bytes_text(r.memory.total()), bytes_text(r.memory.capacity), each,
+                     r.memory.fits() ? fmt::format("fits, up to batch {}", r.largest_batch) : "does not fit");
+  if (r.request.tp > 1) out += parallel(r);
+  return out;
+}
+
+std::string sweep(const ModelView& v) {
+  const ModelRun& first = v.runs.front();
+  TextTable table({"batch", phase_of(v).length, "FLOPs", "DRAM", "AI", first.unit + "/s", "ms/step", "ms/request", "memory", "fits", "limit"});
+  table.left(10);
+  for (const ModelRun& r : v.runs)
+    table.row({std::to_string(r.request.batch), std::to_string(r.kv), count_text(r.flops), bytes_text(r.dram_bytes), fmt::format("{:.2f}", r.arithmetic_intensity()),
+               fmt::format("{:.1f}", r.units_per_s()), fmt::format("{:.3f}", 1e3 * r.seconds), fmt::format("{:.3f}", 1e3 * r.seconds / static_cast<double>(r.request.batch)),
+               bytes_text(r.memory.total()), r.memory.fits() ? "yes" : "no", to_string(r.regime)});
+  std::string out = table.str() + "\n";
+  for (size_t l = 0; l < v.lengths.size(); ++l) {
+    const ModelRun& r = v.at(l, 0);
+    out += fmt::format("{} {}: batch {} is the largest that fits", phase_of(v).length, v.lengths[l], r.largest_batch);
+    if (r.ai_limit) out += fmt::format("; as the batch grows, AI {:.2f}", *r.ai_limit);
+    if (r.units_per_s_limit) out += fmt::format(" and {:.0f} {}/s", *r.units_per_s_limit, r.unit);
+    if (r.kv_units_per_s) out += fmt::format(" (reading the cache alone allows {:.0f})", *r.kv_units_per_s);
+    out += "\n";
+  }
+  return out;
+}
+
+std::string heatmap(const ModelView& v) {
+  std::vector<std::string> columns = {"AI: batch \\ " + phase_of(v).length};
+  for (int64_t l : v.lengths) columns.push_back(std::to_string(l));
+  TextTable table(columns);
+  double most = 0;
+  for (size_t b = 0; b < v.batches.size(); ++b) {
+    std::vector<std::string> row = {std::to_string(v.batches[b])};
+    for (size_t l = 0; l < v.lengths.size(); ++l) {
+      const ModelRun& r = v.at(l, b);
+      most = std::max(most, r.arithmetic_intensity());
+      row.push_back(fmt::format("{:.1f} {:<4}", r.arithmetic_intensity(), r.below_ridge() ? "MEM" : "COMP"));
+    }
+    table.row(std::move(row));
+  }
+  return fmt::format("\n{}the largest is {:.1f}; MEM is left of the ridge at {:.1f}, COMP right of it\n", table.str(), most, v.runs.front().ridge);
+}
+
+Json or_null(const std::optional<double>& x) { return x ? Json(*x) : Json(nullptr); }
+
+Json series_item(const ModelRun& r) {
+  Json j;
+  j["batch"] = r.request.batch;
+  j["kv"] = r.kv;
+  j["seq"] = r.seq;
+  j["arithmetic_intensity"] = r.arithmetic_intensity();
+  j[r.unit + "_per_s"] = r.units_per_s();
+  j["step_ms"] = 1e3 * r.seconds;
+  j["ms_per_request"] = 1e3 * r.seconds / static_cast<double>(r.request.batch);
+  j["flops"] = r.flops;
+  j["vector_flops"] = r.vector_flops;
+  j["dram_bytes"] = r.dram_bytes;
+  j["regime"] = to_string(r.regime);
+  j["compute_roof"] = r.compute.name;
+  j["ridge"] = r.ridge;
+  j["below_ridge"] = r.below_ridge();
+  j["arithmetic_intensity_limit"] = or_null(r.ai_limit);
+  j[r.unit + "_per_s_limit"] = or_null(r.units_per_s_limit);
+  j["cache_" + r.unit + "_per_s"] = or_null(r.kv_units_per_s);
+  j["memory"] = {{"weights_bytes", r.memory.weights}, {"cache_bytes", r.memory.kv_cache}, {"activation_bytes", r.memory.activations},
+                 {"total_bytes", r.memory.total()}, {"device_bytes", r.memory.capacity}};
+  j["fits"] = r.memory.fits();
+  j["largest_batch"] = r.largest_batch;
+  if (r.request.tp > 1)
+    j["parallel"] = {{"link_bytes", r.parallel.link_bytes}, {"collective_ms", 1e3 * r.parallel.collective_seconds}, {"unsharded_share", r.parallel.unsharded_share},
+                     {"amdahl_bound", r.parallel.amdahl_bound}, {"speedup", r.parallel.speedup}};
+  return j;
+}
+
+Json operator_json(const OperatorRun& o) {
+  const OpWork& w = *o.explanation.work;
+  Json j;
+  j["name"] = o.name;
+  j["op"] = w.op;
+  j["form"] = w.form;
+  j["count"] = o.count;
+  j["dims"] = w.dims;
+  for (const auto& [role, format] : w.dtypes) j["dtypes"][role] = format->name;
+  j["flops"] = o.flops;
+  j["dram_bytes"] = o.dram_bytes;
+  if (o.link_bytes > 0) j["link_bytes"] = o.link_bytes;
+  j["arithmetic_intensity"] = o.explanation.arithmetic_intensity;
+  j["compute_roof"] = o.explanation.compute.name;
+  if (!o.explanation.compute_note.empty()) j["compute_note"] = o.explanation.compute_note;
+  j["regime"] = to_string(o.regime);
+  j["time_us"] = 1e6 * o.seconds;
+  j["share"] = o.share;
+  j["sharded"] = o.sharded;
+  return j;
+}
+
+}  // namespace
+
+std::string model_text(const ModelView& v) {
+  std::string out = head(v);
+  if (v.runs.size() == 1) {
+    out += operators(v.runs.front()) + totals(v.runs.front());
+  } else {
+    out += sweep(v);
+    if (v.batches.size() > 1 && v.lengths.size() > 1) out += heatmap(v);
+  }
+  for (const std::string& note : v.model.notes) out += fmt::format("note      {}\n", note);
+  for (const ModelRun& r : v.runs)
+    for (const Warning& w : r.warnings) out += fmt::format("warning   {} {}\n", w.rule, w.text);
+  return out;
+}
+
+std::string model_json(const ModelView& v) {
+  const ModelRequest& q = v.runs.front().request;
+  Json j;
+  j["schema"] = kModelSchema;
+  j["model"] = v.model.name;
+  j["source"] = v.model.source;
+  j["parameters"] = v.parameters;
+  j["phase"] = q.phase;
+  j["weights"] = q.dtypes;
+  for (const auto& [role, format] : dtypes_of(v).roles) j["dtypes"][role] = format->name;
+  j["device"] = v.device.name;
+  j["ceilings"] = to_string(q.roofs);
+  j["tp"] = q.tp;
+  j["assumptions"] = {{"bandwidth_efficiency", q.bandwidth_efficiency}, {"compute_efficiency", q.compute_efficiency},
+                      {"launches", q.launches == Launches::kGraph ? "graph" : "separate"}, {"flop_convention", flop_convention(q)}};
+  j["origin"] = "model";
+  j["series"] = Json::array();
+  for (const ModelRun& r : v.runs) j["series"].push_back(series_item(r));
+  if (v.runs.size() == 1) {
+    j["operators"] = Json::array();
+    for (const OperatorRun& o : v.runs.front().operators) j["operators"].push_back(operator_json(o));
+  }
+  j["notes"] = v.model.notes;
+  j["warnings"] = Json::array();
+  for (const ModelRun& r : v.runs)
+    for (const Warning& w : r.warnings) j["warnings"].push_back({{"rule", w.rule}, {"text", w.text}});
+  return j.dump(2) + "\n";
+}
+
+std::string models_text(const std::vector<Model>& models) {
+  TextTable table({"model", "phases", "stored as", "what"});
+  for (size_t i : {0, 1, 2, 3}) table.left(i);
+  const auto joined = [](const auto& items) {
+    std::string out;
+    for (const auto& i : items) out += (out.empty() ? "" : ", ") + i.name;
+    return out;
+  };
+  for (const Model& m : models) table.row({m.name, joined(m.phases), joined(m.dtypes), m.title});
+  return table.str();
+}
+
+}  // namespace roofgen

@@ -1,0 +1,130 @@
+// Faults of a model file: what is wrong, where, and what was expected.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "model_support.h"
+
+namespace roofgen {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kGood = R"({
+  "schema": "roofgen.model/1",
+  "name": "mine",
+  "title": "one product",
+  "source": "this test",
+  "params": {"layers": 2, "d_model": 64},
+  "let": [["wide", "4 * d_model"]],
+  "dtypes": [{"name": "fp16", "roles": {"weights": "fp16"}}],
+  "phases": [{"name": "decode", "help": "h", "length": "kv", "default": 8, "yields": "batch", "unit": "tokens"}],
+  "operators": [
+    {"name": "up", "op": "gemm", "count": "layers", "dims": {"M": "tokens", "N": "wide", "K": "d_model"},
+     "dtypes": {"a": "weights", "b": "weights"}, "tp": ["N"], "weights": {"elements": "wide * d_model", "dtype": "weights"},
+     "after": {"op": "all_reduce", "elements": "tokens * wide", "dtype": "weights"}}
+  ],
+  "kv_cache": [{"elements": "batch * kv", "dtype": "fp8"}]
+})";
+
+class ModelFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ = fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::create_directories(dir_ / "models");
+  }
+  void TearDown() override { fs::remove_all(dir_); }
+
+  Result<Model> load(const std::string& text) {
+    std::ofstream(dir_ / "models/mine.json") << text;
+    return load_model(DataFiles({dir_.string()}), "mine");
+  }
+  /// The error of the good file with `from` replaced by `to`.
+  std::string fault(const std::string& from, const std::string& to) {
+    std::string text = kGood;
+    const size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+    const auto model = load(text);
+    EXPECT_FALSE(model) << to;
+    return model ? "" : to_string(model.error());
+  }
+
+  fs::path dir_;
+};
+
+TEST_F(ModelFile, OfAUserRuns) {
+  const auto model = load(kGood);
+  ASSERT_TRUE(model) << to_string(model.error());
+  EXPECT_EQ(*parameter_count(*model), 2 * 256 * 64);
+  ModelRequest q;
+  q.batch = 3;
+  const ModelRun r = run_of(*model, device_named("h100-sxm"), q);
+  EXPECT_EQ(r.flops, 2 * 2.0 * 3 * 256 * 64);
+  EXPECT_EQ(r.memory.kv_cache, 3 * 8);
+}
+
+TEST_F(ModelFile, FaultsNameTheirPlace) {
+  const struct {
+    const char *from, *to, *expected;
+  } cases[] = {
+      {"roofgen.model/1", "roofgen.model/2", "mine.json:2:14: error: schema must be \"roofgen.model/1\""},
+      {"\"name\": \"mine\"", "\"name\": \"other\"", "mine.json:3:12: error: \"name\" is other, the file's is mine"},
+      {"\"title\"", "\"titel\"", "mine.json:4:4: error: unknown key \"titel\"; did you mean \"title\"?"},
+      {"\"d_model\": 64", "\"d_model\": 6.4", "mine.json:6:28: error: \"d_model\" must be an integer"},
+      {"\"d_model\": 64", "\"batch\": 64", "mine.json:6:28: error: \"batch\" is given on the command line"},
+      {"4 * d_model", "4 * d_modle", "mine.json:7:21: error: undefined name \"d_modle\"; did you mean \"d_model\"?"},
+      {"\"weights\": \"fp16\"", "\"weights\": \"bf61\"", "mine.json:8:53: error: unknown dtype \"bf61\"; did you mean \"bf16\"?"},
+      {"\"length\": \"kv\"", "\"length\": \"tokens\"", "error: \"length\" is \"kv\""},
+      {"\"default\": 8", "\"default\": 0", "\"default\" of decode must be a positive integer"},
+      {"\"op\": \"gemm\"", "\"op\": \"gem\"", "mine.json:11:27: error: unknown operator \"gem\"; did you mean \"gemm\"?"},
+      {"\"M\": \"tokens\", ", "", "mine.json:11:15: error: up needs M (gemm)"},
+      {"\"K\": \"d_model\"", "\"KK\": \"d_model\"", "error: dims of up: gemm has no \"KK\""},
+      {"\"K\": \"d_model\"", "\"K\": \"d_model +\"", "mine.json:11:"},
+      {"\"a\": \"weights\"", "\"x\": \"weights\"", "error: gemm has no operand dtype \"x\""},
+      {"\"a\": \"weights\"", "\"a\": \"weigths\"", "error: \"weigths\" is no role of dtypes and no number format; did you mean \"weights\"?"},
+      {"[\"N\"]", "[\"n\"]", "error: \"tp\" of up divides \"n\", no dimension of gemm"},
+      {"all_reduce", "all_reduc", "is no collective: \"all_reduc\"; did you mean \"all_reduce\"?"},
+      {"\"op\": \"all_reduce\"", "\"op\": \"copy\"", "is no collective: \"copy\""},
+      {"\"operators\": [", "\"operators\": [[], ", "an object was expected"},
+      {"{\"layers\": 2, \"d_model\": 64}", "[]", "mine.json:6:4: error: \"params\" must be an object of integers"},
+  };
+  for (const auto& c : cases) {
+    const std::string message = fault(c.from, c.to);
+    EXPECT_NE(message.find(c.expected), std::string::npos) << c.to << ": " << message;
+  }
+}
+
+TEST_F(ModelFile, ValuesThatMakeNoSenseAreErrorsOfTheRun) {
+  std::string text = kGood;
+  text.replace(text.find("4 * d_model"), 11, "0 * d_model");
+  const auto model = load(text);
+  ASSERT_TRUE(model);
+  const auto run = run_model(*model, device_named("h100-sxm"), {});
+  ASSERT_FALSE(run);
+  EXPECT_NE(to_string(run.error()).find("gemm: this does not hold: N >= 1 (0 < 1)"), std::string::npos) << to_string(run.error());
+  EXPECT_NE(to_string(run.error()).find("in operator up of mine"), std::string::npos);
+}
+
+TEST(ModelRequests, OutOfRangeAreRefused) {
+  const Model m = model_named("generic-7b");
+  const Device d = device_named("h100-sxm");
+  const auto refused = [&](auto change, const char* expected) {
+    ModelRequest q;
+    change(q);
+    const auto run = run_model(m, d, q);
+    ASSERT_FALSE(run) << expected;
+    EXPECT_EQ(run.error().exit, Exit::kUsage);
+    EXPECT_NE(to_string(run.error()).find(expected), std::string::npos) << to_string(run.error());
+  };
+  refused([](ModelRequest& q) { q.batch = 0; }, "batch is 0; 1 to 16777216 was expected");
+  refused([](ModelRequest& q) { q.batch = int64_t{1} << 40; }, "batch is 1099511627776; 1 to");
+  refused([](ModelRequest& q) { q.length = -1; }, "kv is -1; 1 to");
+  refused([](ModelRequest& q) { q.phase = "prefil"; }, "generic-7b has no phase \"prefil\"; did you mean \"prefill\"?");
+  refused([](ModelRequest& q) { q.dtypes = "bf16"; }, "generic-7b has no weights \"bf16\"");
+  refused([](ModelRequest& q) { q.compute_efficiency = 0; }, "an efficiency of 0; above 0, at most 1");
+  refused([](ModelRequest& q) { q.bandwidth_efficiency = std::nan(""); }, "an efficiency of nan");
+}
+
+}  // namespace
+}  // namespace roofgen
