@@ -1,6 +1,8 @@
 // docs/errata.md: it has a row for each artifact, every command in it runs, and prints what the row says.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <regex>
 #include <sstream>
@@ -99,6 +101,20 @@ bool has(const std::string& text, const std::string& part) {
   return false;
 }
 
+/// The numbers in a text, as written.
+std::vector<std::string> numbers(const std::string& text) {
+  static const std::regex number("[0-9]+(\\.[0-9]+)?");
+  std::vector<std::string> out;
+  for (std::sregex_iterator it(text.begin(), text.end(), number), end; it != end; ++it) out.push_back(it->str());
+  return out;
+}
+
+/// Whether `shown` rounds to `named`, which has fewer digits or as many.
+bool rounds_to(const std::string& shown, const std::string& named) {
+  const auto decimals = [](const std::string& n) { return n.find('.') == std::string::npos ? size_t{0} : n.size() - n.find('.') - 1; };
+  return decimals(shown) >= decimals(named) && std::fabs(std::stod(shown) - std::stod(named)) <= 0.5001 * std::pow(10.0, -static_cast<double>(decimals(named)));
+}
+
 class Artifact : public testing::TestWithParam<int> {};
 
 }  // namespace
@@ -133,6 +149,21 @@ TEST_P(Artifact, IsShownByItsCommands) {
         EXPECT_EQ(has(out, squeezed(e.text)), !e.absent)
             << "artifact " << row.number << ": roofgen " << c.line << (e.absent ? "\nprints " : "\ndoes not print ") << e.text << "\n" << result.out;
     }
+  }
+}
+
+// A row names a value and shows another: then one of the two was forgotten.
+TEST_P(Artifact, NamesAValueThatIsShown) {
+  for (const Row& row : rows()) {
+    const std::vector<std::string> named = numbers(row.right);
+    if (row.number != GetParam() || named.empty()) continue;
+    std::vector<std::string> shown;
+    for (const Command& c : row.commands)
+      for (const Expectation& e : c.expected)
+        for (std::string& n : numbers(e.text)) shown.push_back(std::move(n));
+    EXPECT_TRUE(std::any_of(named.begin(), named.end(), [&](const std::string& n) {
+      return std::any_of(shown.begin(), shown.end(), [&](const std::string& s) { return rounds_to(s, n); });
+    })) << "artifact " << row.number << " names no value that its commands show: " << row.right;
   }
 }
 

@@ -82,6 +82,17 @@ void attention(Checks& check) {
   check(13, "us of naive traffic at full HBM", 1e6 * on("h200-sxm", kOneHead + "passes=4").dram_bytes / 4.8e12, "7.2");
 }
 
+/// What lint says of the article's own claims.
+void claims(Checks& check) {
+  const OpWork naive = work(kOneHead + "passes=4"), square = work("gemm M=4096 N=4096 K=4096 dtype:fp16");
+  check.holds(3, "tensor ridge for ReLU", breaks("R04", "a100-sxm-80", [&](Claim& c) { c.matrix_work = false; c.ridge = 156; }));
+  check.holds(5, "an FP32 AI for FP16", breaks("R03", "a100-sxm-80", [&](Claim& c) { c.work = &square; c.ai = 682; c.dtype = "fp16"; }));
+  check.holds(6, "P is not written", breaks("R06", "a100-sxm-80", [&](Claim& c) { c.work = &naive; c.bytes = 25.2e6; }));
+  check.holds(15, "sparse peak", breaks("R01", "h100-sxm", [&](Claim& c) { c.peak_tflops = 1979; c.dtype = "bf16"; }));
+  check.holds(15, "accumulator unstated", breaks("R02", "rtx-4090", [&](Claim& c) { c.peak_tflops = 330; c.dtype = "fp16"; }));
+  check.holds(24, "a dot above its roof", breaks("R12", "a100-sxm-80", [&](Claim& c) { c.ai = 1; c.achieved_tflops = 5; c.origin = "measured"; }));
+}
+
 void devices(Checks& check) {
   check(2, "A100 80 GB SXM", ridge_of("a100-sxm-80", "bf16"), "153.0");
   check(2, "A100 80 GB PCIe", ridge_of("a100-pcie-80", "bf16"), "161.2");
@@ -113,6 +124,7 @@ void bandwidth_article(Checks& check) {
   elementwise(check);
   products(check);
   attention(check);
+  claims(check);
   devices(check);
 }
 

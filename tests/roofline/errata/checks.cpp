@@ -122,4 +122,22 @@ double crossing(const std::string& device_name, const std::string& text, double 
   return static_cast<double>(ridge_crossing(formula, line.request, e).value_or(-1));
 }
 
+ModelRun decode_step(const std::string& model, const std::string& device_name, int64_t batch, int64_t kv, int64_t gpus) {
+  ModelRequest request;
+  request.phase = "decode";
+  request.batch = batch;
+  request.length = kv;
+  request.tp = gpus;
+  return take(run_model(take(load_model(files(), model)), device(device_name), request));
+}
+
+bool breaks(const std::string& rule, const std::string& device_name, const std::function<void(Claim&)>& state) {
+  const Device d = device(device_name);
+  Claim claim;
+  claim.device = &d;
+  state(claim);
+  const std::vector<Warning> found = lint(claim);
+  return std::any_of(found.begin(), found.end(), [&](const Warning& w) { return w.rule == rule; });
+}
+
 }  // namespace roofgen::errata

@@ -2,10 +2,12 @@
 // has one case for each artifact.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "roofline/explain.h"
+#include "roofline/model.h"
 
 namespace roofgen::errata {
 
@@ -48,6 +50,11 @@ double seconds_under(const Explanation& e, const std::string& roof);
 bool warns(const Explanation& e, const std::string& rule);
 /// Where the growing dimension reaches the ridge; -1: nowhere. `dram_gb_s` replaces the device's bandwidth when given.
 double crossing(const std::string& device_name, const std::string& line, double dram_gb_s = 0);
+
+/// One decode step of a model of the catalogue; 80 % of the bandwidth and 70 % of each arithmetic rate.
+ModelRun decode_step(const std::string& model, const std::string& device_name, int64_t batch, int64_t kv, int64_t gpus = 1);
+/// Whether a table's row breaks a rule; `state` says what the row claims.
+bool breaks(const std::string& rule, const std::string& device_name, const std::function<void(Claim&)>& state);
 
 void bandwidth_article(Checks& check);
 void gpu_lesson(Checks& check);

@@ -63,6 +63,11 @@ void feed_forward(Checks& check) {
   const auto ffn = [&](double (*f)(const std::string&), int m) { return f("gemm M=" + std::to_string(m) + up) + f("gemm M=" + std::to_string(m) + down); };
   check(36, "FLOPs of two products over D^2", 1e9 * ffn(gigaflops, 1) / d2, "16");
   check(36, "GiB of weights, 32 layers", 32 * 1e6 * ffn(megabytes, 1) / std::exp2(30), "8.0");
+  check(36, "GB of weights of the layers", decode_step("generic-7b", "a100-sxm-80", 1, 2048).memory.weights / 1e9, "12.9");
+  double llama = 0;
+  for (const OperatorRun& o : decode_step("llama-2-7b", "a100-sxm-80", 1, 2048).operators)
+    if (o.name == "gate, up" || o.name == "down") llama += o.dram_bytes;
+  check(36, "GiB of Llama 2 7B's FFN, with its activations", llama / std::exp2(30), "8.06");
   check(37, "AI at 156", ai("gemm M=156" + up), "148.9");
   check(37, "AI at 16", ai("gemm M=16" + up), "15.92");
   check(37, "AI of both products at 156", 1e3 * ffn(gigaflops, 156) / ffn(megabytes, 156), "148.9");

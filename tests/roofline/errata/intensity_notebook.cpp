@@ -1,4 +1,6 @@
 // The arithmetic-intensity notebook: artifacts 55 to 69.
+#include <algorithm>
+
 #include "tests/roofline/errata/checks.h"
 
 namespace roofgen::errata {
@@ -60,11 +62,69 @@ void attention(Checks& check) {
   check(62, "limit without the softmax's FLOPs", ai("attention d=128 batch=1 heads=1 passes=4 L=4194304"), "64.0");
 }
 
+ModelRun decode(int64_t batch, int64_t kv) { return decode_step("generic-7b", "h100-sxm", batch, kv); }
+
+/// The document states throughput and latency at 3350 GB/s; the catalogue's H100 has 3352.
+void decode_steps(Checks& check) {
+  const char* intensity[] = {"1.00", "1.86", "3.25", "5.19", "7.41", "9.43", "10.92", "11.85", "12.38"};
+  const char* tokens_per_s[] = {"192", "357", "624", "998", "1424", "1812", "2097", "2276", "2378"};
+  const char* request_ms[] = {"5.207", "2.804", "1.603", "1.002", "0.702", "0.552", "0.477", "0.439", "0.421"};
+  for (size_t i = 0; i < 9; ++i) {
+    const int64_t batch = int64_t{1} << i;
+    const ModelRun run = decode(batch, 2048);
+    const std::string at = "batch " + std::to_string(batch);
+    check(63, at, run.arithmetic_intensity(), intensity[i]);
+    check(65, at + " tokens/s", run.units_per_s(), tokens_per_s[i]);
+    check(68, at + " ms per token and sequence", 1e3 * run.seconds / static_cast<double>(batch), request_ms[i]);
+  }
+  const ModelRun run = decode(1, 2048);
+  for (int artifact : {63, 64}) check(artifact, "AI as the batch grows", run.ai_limit.value_or(0), "12.96");
+  check(64, "batch 32", decode(32, 2048).arithmetic_intensity(), "9.4");
+  check(64, "batch 128", decode(128, 2048).arithmetic_intensity(), "11.8");
+  check(65, "tokens/s as the batch grows", run.units_per_s_limit.value_or(0), "2385");
+  check(65, "reading the cache alone", run.kv_units_per_s.value_or(0), "2497");
+  check(65, "largest batch that fits", static_cast<double>(run.largest_batch), "62");
+  check(65, "first doubling", decode(2, 2048).units_per_s() / run.units_per_s(), "1.86");
+  check(65, "last doubling", decode(256, 2048).units_per_s() / decode(128, 2048).units_per_s(), "1.04");
+  check(65, "% by the document's bandwidth, which is all of the difference", 100 * (decode(256, 2048).units_per_s() / 2376.2 - 1), "0.1");
+  double most = 0;
+  for (int64_t batch = 1; batch <= 128; batch *= 2)
+    for (int64_t kv = 256; kv <= 8192; kv *= 2) {
+      const ModelRun cell = decode(batch, kv);
+      most = std::max(most, cell.arithmetic_intensity());
+      check.holds(67, "batch " + std::to_string(batch) + ", " + std::to_string(kv) + " keys: memory-bound", cell.below_ridge());
+    }
+  check(67, "largest AI", most, "54.6");
+  const char* by_keys[] = {"4.86", "4.91", "5.01", "5.21", "5.61", "6.41", "8.01"};
+  for (int i = 0; i < 7; ++i) check(68, "ms at " + std::to_string(256 << i) + " keys", 1e3 * decode(1, 256 << i).seconds, by_keys[i]);
+}
+
+/// What lint says of the notebook's own claims.
+void claims(Checks& check) {
+  const auto batch_32_at = [](double ai) {
+    return [ai](Claim& c) {
+      c.ai = ai;
+      c.dtype = "fp16";
+      c.phase = "decode";
+      c.batch = 32;
+      c.kv_len = 2048;
+      c.hidden = 4096;
+      c.layers = 32;
+    };
+  };
+  check.holds(64, "batch 32 at AI 25 shares the cache", breaks("R14", "h100-sxm", batch_32_at(25)));
+  check.holds(64, "at the right AI it does not", !breaks("R14", "h100-sxm", batch_32_at(decode(32, 2048).arithmetic_intensity())));
+  for (int artifact : {59, 66}) check.holds(artifact, "a dot without an origin", breaks("R16", "h100-sxm", [&](Claim& c) { c.ai = 500; c.achieved_tflops = 500; }));
+  check.holds(65, "batch 64 does not fit", breaks("R18", "h100-sxm", [&](Claim& c) { c.memory_bytes = decode(64, 2048).memory.total(); }));
+}
+
 }  // namespace
 
 void intensity_notebook(Checks& check) {
   products(check);
   attention(check);
+  decode_steps(check);
+  claims(check);
 }
 
 }  // namespace roofgen::errata

@@ -35,6 +35,8 @@ void projections(Checks& check) {
   const std::string q_b = "gemm M=128 N=24576 K=1536 ";
   check(45, "MB", megabytes(q_b + "b:fp4"), "25.56");
   check(45, "AI", ai(q_b + "b:fp4"), "378.09");
+  const OpWork kv_b = work("gemm M=128 N=32768 K=512 " + kFp4Weights);
+  check.holds(44, "AI 15000 is above the limit", breaks("R08", "b200", [&](Claim& c) { c.work = &kv_b; c.ai = 15000; }));
   check.holds(45, "BF16 x FP4 runs at the BF16 rate", on("b200", q_b + "b:fp4").compute.math == "bf16");
   check.holds(45, "and is compute-bound there", on("b200", q_b + "b:fp4").regime == Regime::kCompute);
   check.holds(46, "NVFP4 operands: memory-bound", on("b200", q_b + kNvfp4).regime == Regime::kMemory);
@@ -64,6 +66,8 @@ void per_element(Checks& check) {
   check(49, "AI 2, TFLOP/s", 2 * cell("gb200", "dram_gb_s") / 1e3, "16.0");
   check(49, "top-k softmax by formula", ai("topk_softmax rows=1000000"), "1.88");
   const std::string norm = "rmsnorm rows=65536 cols=7168 ";
+  check.holds(49, "10 GFLOPS at AI 1.25 is a unit slip",
+              breaks("R07", "gb200", [&](Claim& c) { c.matrix_work = false; c.ai = 1.25; c.attainable_tflops = 0.010; }));
   check(50, "RMSNorm", ai(norm), "1.000");
   check(50, "with the residual, one kernel", ai(norm + "residual"), "0.625");
   check(50, "with the residual, two kernels", ai(norm + "residual unfused"), "0.500");
@@ -87,6 +91,8 @@ void kernel_table(Checks& check) {
   check(53, "latent attention, one sequence", ai("mla batch=1 kv_len=4096"), "228.3");
   check(53, "latent attention, 128 sequences", ai("mla batch=128 kv_len=4096"), "228.3");
   check(53, "its limit for long caches", ai("mla batch=1 kv_len=10000000"), "241.8");
+  check(53, "FP8 cache", ai("mla batch=128 kv_len=4096 kv:fp8"), "432.5");
+  check.holds(53, "right of it with an FP8 cache", !on("b200", "mla batch=128 kv_len=4096 kv:fp8").below_ridge());
   check.holds(53, "left of the BF16 ridge", on("b200", "mla batch=1 kv_len=10000000").below_ridge());
 }
 

@@ -1,4 +1,6 @@
 // The transformer roofline notes: artifacts 70 to 80.
+#include <limits>
+
 #include "tests/roofline/errata/checks.h"
 
 namespace roofgen::errata {
@@ -16,6 +18,12 @@ void transformer_notes(Checks& check) {
   check.holds(72, "many small kernels are launch-bound", unfused.regime == Regime::kLaunch);
   check(72, "times faster as one launch instead of three", unfused.seconds / fused.seconds, "2.9");
   check.holds(75, "redundant work is bound like any other", on("h200-sxm", "rmsnorm rows=65536 cols=1536").regime == Regime::kMemory);
+  check(73, "33 % of the time gone", amdahl_bound(0.33, std::numeric_limits<double>::infinity()), "1.49");
+  const ModelRun one = decode_step("generic-7b", "h200-sxm", 16, 2048);
+  const ModelRun two = decode_step("generic-7b", "h200-sxm", 16, 2048, 2);
+  check(74, "weights per GPU, one over two", one.memory.weights / two.memory.weights, "2.00");
+  check(74, "MB on the link", two.parallel.link_bytes / 1e6, "8.39");
+  check(74, "speed-up with the exchange at bandwidth alone", two.parallel.speedup, "1.99");
   check(74, "weight bytes of two shards, each", megabytes("gemm M=1 N=16384 K=4096") / megabytes("gemm M=1 N=8192 K=4096"), "2.00");
   check(76, "NVLink, A100", cell("a100-sxm-80", "nvlink_gb_s"), "300");
   check(76, "NVLink, H100", cell("h100-sxm", "nvlink_gb_s"), "450");
