@@ -54,7 +54,7 @@ void drop_consequences(std::vector<Warning>& warnings) {
     const char* rule;
     std::vector<const char*> causes;
   };
-  static const std::vector<Consequence> table = {{"R12", {"R01", "R02", "R05", "R07"}}, {"R08", {"R03", "R06", "R07", "R14"}}, {"R05", {"R01", "R02"}}};
+  static const std::vector<Consequence> table = {{"R12", {"R01", "R02", "R05", "R07"}}, {"R08", {"R03", "R06", "R07", "R14"}}, {"R05", {"R01", "R02"}}, {"R03", {"R01", "R02"}}};
   for (const Consequence& c : table)
     std::erase_if(warnings, [&](const Warning& w) {
       return w.rule == c.rule && !w.field.empty() && std::any_of(c.causes.begin(), c.causes.end(), [&](const char* cause) { return has(warnings, cause, w.field); });

@@ -79,11 +79,10 @@ double working_set(const OpWork& w) {
   double out = 0;
   for (const KernelWork& k : w.kernels)
     for (const OperandWork& o : k.operands) {
-      bool made_before = false;
-      if (!o.write)
-        for (const KernelWork* p = w.kernels.data(); p != &k; ++p)
-          for (const OperandWork& x : p->operands) made_before |= x.write && x.name == o.name;
-      if (!made_before) out += o.bytes();
+      bool counted = false;
+      for (const KernelWork* p = w.kernels.data(); p <= &k; ++p)
+        for (const OperandWork& x : p->operands) counted |= x.name == o.name && (p != &k || &x < &o);
+      if (!counted) out += o.bytes();
     }
   return out;
 }

@@ -130,8 +130,8 @@ void special_function_roof(const Claim& c, Findings& out) {
     const double memory = k.dram_bytes() / (1e9 * c.device->at("dram_gb_s"));
     // Within 2 % both bind at once.
     if (exps < 0.98 * matrix || exps < memory) continue;
-    out.add("bound", fmt::format("{}: exponentials take {:.2f} times as long as the matrix work on {} ({} against {}): the special-function roof binds, not {}", k.name, exps / matrix, c.device->name,
-                                 time_text(exps), time_text(matrix), roof->name));
+    out.add("bound", fmt::format("{}: exponentials take {:.2f} times as long as the matrix work on {} ({} against {}): the special-function roof {}{}", k.name, exps / matrix, c.device->name,
+                                 time_text(exps), time_text(matrix), near(exps, matrix, 0.02) ? "is as low as that of " : "binds, not ", roof->name));
     return;
   }
 }

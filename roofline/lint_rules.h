@@ -57,7 +57,7 @@ struct ClaimedPeak {
 /// peak; ridge x bandwidth; attainable where it is not simply AI x bandwidth.
 std::vector<ClaimedPeak> claimed_peaks(const Claim& claim);
 
-/// Bytes all kernels touch together: an intermediate that one writes and the next reads counts once.
+/// Bytes all kernels touch together: a tensor that is written and read again, or updated in place, counts once.
 double working_set(const OpWork& work);
 
 /// Arithmetic intensity of a decode step of `batch` sequences, each with a cache of its own: weights of `weight_bytes`
