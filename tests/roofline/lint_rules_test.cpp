@@ -227,7 +227,9 @@ TEST(LintRules, R18CountsWhatIsUpdatedInPlaceOnce) {
   request.dims = {{"params", 1'500'000'000}};
   const OpWork adam = *lint_knowledge().formulas.at("adam").evaluate(request);
   const auto device = load_device(DataFiles(), "rtx-4090");
-  Claim claim{.name = "adam", .device = &*device, .work = &adam};
+  Claim claim;
+  claim.device = &*device;
+  claim.work = &adam;
   EXPECT_TRUE(lint(claim).empty());
   request.dims = {{"params", 1'800'000'000}};
   const OpWork more = *lint_knowledge().formulas.at("adam").evaluate(request);
