@@ -279,8 +279,8 @@ double unsharded_share(const ModelRun& one) {
 void warn(const Model& model, const Device& device, ModelRun& run) {
   const ModelMemory& m = run.memory;
   if (!m.fits())
-    run.warnings.push_back({"R18", fmt::format("{} at batch {} and {} {} needs {} on each GPU, {} has {}: {}", model.name, run.request.batch, run.seq == 1 ? "kv" : "seq",
-                                               run.kv, bytes_text(m.total()), device.name, bytes_text(m.capacity),
+    run.warnings.push_back({"R18", fmt::format("{} at batch {} and {} {} needs {}{}, {} has {}: {}", model.name, run.request.batch, run.seq == 1 ? "kv" : "seq",
+                                               run.kv, bytes_text(m.total()), run.request.tp > 1 ? " on each GPU" : "", device.name, bytes_text(m.capacity),
                                                run.largest_batch > 0 ? fmt::format("at most batch {} fits", run.largest_batch) : "not even one sequence fits")});
   int64_t kernels = 0;
   for (const OperatorRun& o : run.operators) kernels += o.count * static_cast<int64_t>(o.explanation.kernels.size());

@@ -14,16 +14,23 @@ std::string length_name(const ModelView& v) { return v.runs.front().seq == 1 ? "
 
 std::string length_text(const ModelRun& r) { return fmt::format("{} {}", r.seq == 1 ? "kv" : "seq", r.kv); }
 
-/// The roofs alone, without the efficiencies of the request and without launches.
-double roof_seconds(const OperatorRun& o) {
-  double out = 0;
+/// The slowest roof of each kernel, without the request's efficiencies and launches; shared memory is not among the roofs of
+/// a model.
+struct Floor {
+  double seconds = 0;
+  std::string roof;  ///< the one that takes the longest
+};
+
+Floor floor_of(const OperatorRun& o) {
+  Floor out;
+  double longest = 0;
   for (const KernelExplanation& k : o.explanation.kernels) {
-    double slowest = 0;
-    for (const RoofBound& b : k.bounds)
-      if (b.regime != Regime::kSharedMemory) slowest = std::max(slowest, b.seconds);
-    out += slowest;
+    const auto slowest = std::find_if(k.bounds.begin(), k.bounds.end(), [](const RoofBound& b) { return b.regime != Regime::kSharedMemory; });
+    if (slowest == k.bounds.end()) continue;
+    out.seconds += static_cast<double>(o.count) * slowest->seconds;
+    if (slowest->seconds > longest) longest = slowest->seconds, out.roof = slowest->roof;
   }
-  return out * static_cast<double>(o.count);
+  return out;
 }
 
 plot::Roofline operators_on_roofs(const ModelView& v, const ModelRun& r) {
@@ -31,12 +38,13 @@ plot::Roofline operators_on_roofs(const ModelView& v, const ModelRun& r) {
   out.title = fmt::format("Operators of {}, {} at batch {}, {}, on {}", v.model.name, r.request.phase, r.request.batch, length_text(r), v.device.name);
   for (const OperatorRun& o : r.operators) {
     if (o.flops <= 0 || o.dram_bytes <= 0) continue;
+    const Floor floor = floor_of(o);
     plot::Point p;
     p.name = o.name;
     p.ai = o.explanation.arithmetic_intensity;
     p.tflops = o.flops / o.seconds / 1e12;
-    p.roof_tflops = o.flops / roof_seconds(o) / 1e12;
-    p.bound_by = o.explanation.binding_roof;
+    p.roof_tflops = o.flops / floor.seconds / 1e12;
+    p.bound_by = floor.roof;
     p.time_us = 1e6 * o.seconds;
     p.share = o.share;
     p.origin = Origin::kModel;
@@ -119,6 +127,10 @@ plot::Page model_page(const ModelView& v) {
                                         q.launches == Launches::kGraph ? "no gaps between kernels" : "one launch before each kernel")},
                 {"ridge", fmt::format("{:.1f} FLOP/byte ({})", first.ridge, first.compute.name)},
                 {"origin", "model"}};
+  if (v.runs.size() == 1)
+    page.facts.insert(page.facts.end(), {{"AI", fmt::format("{:.2f} FLOP/byte", first.arithmetic_intensity())},
+                                         {"speed", fmt::format("{:.1f} {}/s, {:.3f} ms a step", first.units_per_s(), first.unit, 1e3 * first.seconds)},
+                                         {"memory", fmt::format("{} of {}{}", bytes_text(first.memory.total()), bytes_text(first.memory.capacity), q.tp > 1 ? " on each GPU" : "")}});
   for (const ModelRun& r : v.runs)
     for (const Warning& w : r.warnings) page.warnings.push_back(w.rule + " " + w.text);
   if (v.batches.size() > 1) {
