@@ -37,7 +37,7 @@ plot::Roofline device_roofline(const Device& device, bool everything) {
     if (b.level == "NVLink") continue;  // bytes between devices are no kernel's x axis
     out.slopes.push_back({b.level, b.bytes_per_s / 1e9, Origin::kDatasheet});
     for (const BandwidthRoof& s : sustained)
-      if (s.level == b.level && b.level == "DRAM" && !same(s.bytes_per_s, b.bytes_per_s)) out.slopes.push_back({s.level, s.bytes_per_s / 1e9, Origin::kMeasured});
+      if (s.level == b.level && b.level == "DRAM" && !same(s.bytes_per_s, b.bytes_per_s)) out.slopes.push_back({s.level, s.bytes_per_s / 1e9, s.origin});
   }
   for (const ComputeRoof& r : compute_roofs(device, RoofSet::kDatasheet)) {
     if (is_lesser(r) && !everything) continue;
