@@ -39,10 +39,13 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   ROOFGEN_TRY(const LintKnowledge knowledge, LintKnowledge::load(DataFiles(session.data_dirs)));
   ROOFGEN_TRY(const std::string text, read_text(flags.file));
   ROOFGEN_TRY(const LintReport report, lint_file(text, flags.file, knowledge, {flags.device}));
-  for (const Error& e : report.ignored) fmt::print(stderr, "{}:{}:{}: note: {}\n", e.where.file, e.where.line, e.where.col, e.message);
+  for (const Error& e : report.ignored)
+    fmt::print(stderr, "{}:{}:{}: note: {}\n", e.where.file, e.where.line, e.where.col, e.message);
   if (!report.errors.empty() && !flags.keep_going) {
     Error first = report.errors.front();
-    if (report.errors.size() > 1) first.notes.push_back(fmt::format("  and {} more; --keep-going shows all, and checks the other rows", report.errors.size() - 1));
+    if (report.errors.size() > 1)
+      first.notes.push_back(fmt::format("  and {} more; --keep-going shows all, and checks the other rows",
+                                        report.errors.size() - 1));
     return first;
   }
   for (const Error& e : report.errors) fmt::print(stderr, "roofgen: {}\n", to_string(e));
@@ -54,11 +57,16 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 Run declare_lint(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("file", flags->file, "CSV (comma, semicolon or tab) or a Markdown document with tables; - for standard input")->required();
+  app.add_option("file", flags->file,
+                 "CSV (comma, semicolon or tab) or a Markdown document with tables; - for standard input")
+      ->required();
   app.add_option("--device", flags->device, "device of rows that name none");
   app.add_flag("--json", flags->json, "as JSON (docs/lint.md)");
-  app.add_flag("--keep-going", flags->keep_going, "report every row that cannot be read, and check the others");
-  app.footer("Example: roofgen lint kernels.csv --device h100-sxm\nExit code: 0 nothing found, 1 findings, 2 the table could not be read. docs/lint.md has the rules and the columns.");
+  app.add_flag("--keep-going", flags->keep_going,
+               "report every row that cannot be read, and check the others");
+  app.footer(
+      "Example: roofgen lint kernels.csv --device h100-sxm\nExit code: 0 nothing found, 1 findings, 2 the "
+      "table could not be read. docs/lint.md has the rules and the columns.");
   return [flags](const Session& session) { return run(session, *flags); };
 }
 

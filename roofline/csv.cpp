@@ -17,7 +17,10 @@ size_t utf8_length(std::string_view s) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
   const unsigned char first = byte(0);
   if (first < 0x80) return first == 0 ? 0 : 1;
-  const size_t length = first >= 0xF0 && first < 0xF5 ? 4 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xC2 && first < 0xE0 ? 2 : 0;
+  const size_t length = first >= 0xF0 && first < 0xF5   ? 4
+                        : first >= 0xE0 && first < 0xF0 ? 3
+                        : first >= 0xC2 && first < 0xE0 ? 2
+                                                        : 0;
   if (length == 0 || s.size() < length) return 0;
   for (size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xC0) != 0x80) return 0;
@@ -43,8 +46,10 @@ class Cursor {
   char peek(size_t ahead) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
   void next() {
     const char c = text_[at_++];
-    if (c == '\n') ++line_, col_ = 1;
-    else if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) ++col_;
+    if (c == '\n')
+      ++line_, col_ = 1;
+    else if ((static_cast<unsigned char>(c) & 0xC0) != 0x80)
+      ++col_;
   }
   int line() const { return line_; }
   int col() const { return col_; }
@@ -61,25 +66,32 @@ class Cursor {
 
 class Reader {
  public:
-  Reader(std::string_view text, const std::string& file, const TableLimits& limits) : text_(text), limits_(limits), cursor_(text_, file) {
+  Reader(std::string_view text, const std::string& file, const TableLimits& limits)
+      : text_(text), limits_(limits), cursor_(text_, file) {
     if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
     cursor_ = Cursor(text_, file);
   }
 
   Result<std::vector<CellTable>> read() {
-    if (text_.size() > limits_.bytes) return bad({cursor_.where().file}, fmt::format("{} bytes; at most {} were expected", text_.size(), limits_.bytes));
+    if (text_.size() > limits_.bytes)
+      return bad({cursor_.where().file},
+                 fmt::format("{} bytes; at most {} were expected", text_.size(), limits_.bytes));
     ROOFGEN_CHECK(utf8());
     return markdown() ? read_markdown() : read_separated();
   }
 
  private:
-  static Error bad(Where where, std::string message) { return {Exit::kUsage, std::move(message), std::move(where)}; }
+  static Error bad(Where where, std::string message) {
+    return {Exit::kUsage, std::move(message), std::move(where)};
+  }
 
   Result<void> utf8() const {
     Cursor at = cursor_;
     for (size_t i = 0; i < text_.size();) {
       const size_t length = utf8_length(text_.substr(i));
-      if (length == 0) return bad(at.where(), fmt::format("byte 0x{:02x} is no text; UTF-8 was expected", static_cast<unsigned char>(text_[i])));
+      if (length == 0)
+        return bad(at.where(), fmt::format("byte 0x{:02x} is no text; UTF-8 was expected",
+                                           static_cast<unsigned char>(text_[i])));
       for (size_t k = 0; k < length; ++k, ++i) at.next();
     }
     return {};
@@ -90,7 +102,8 @@ class Reader {
     return s.size() > 1 && s.front() == '|';
   }
   static bool is_dashes(std::string_view line) {
-    return is_pipe_row(line) && line.find('-') != std::string_view::npos && line.find_first_not_of("|:- \t\r") == std::string_view::npos;
+    return is_pipe_row(line) && line.find('-') != std::string_view::npos &&
+           line.find_first_not_of("|:- \t\r") == std::string_view::npos;
   }
 
   /// Whether some `|` row has a row of dashes below it.
@@ -123,7 +136,8 @@ class Reader {
       bool closed = false;
       while (!cursor_.end() && cursor_.peek() != '\n') {
         const char c = cursor_.peek();
-        if (c == '\\' && cursor_.peek(1) == '|') cursor_.next();
+        if (c == '\\' && cursor_.peek(1) == '|')
+          cursor_.next();
         else if (c == '|') {
           closed = true;
           cursor_.next();
@@ -142,7 +156,9 @@ class Reader {
 
   /// Without the marks of code and emphasis around it.
   static std::string plain(std::string s) {
-    while (s.size() >= 2 && s.front() == s.back() && (s.front() == '`' || s.front() == '*' || s.front() == '_')) s = trimmed(s.substr(1, s.size() - 2));
+    while (s.size() >= 2 && s.front() == s.back() &&
+           (s.front() == '`' || s.front() == '*' || s.front() == '_'))
+      s = trimmed(s.substr(1, s.size() - 2));
     return s;
   }
 
@@ -213,7 +229,8 @@ class Reader {
     return std::vector<CellTable>{std::move(table)};
   }
 
-  /// One record; `fault` is what makes it none, with the cursor at the next line. A quote that is never closed ends the reading.
+  /// One record; `fault` is what makes it none, with the cursor at the next line. A quote that is never
+  /// closed ends the reading.
   Result<TableRow> separated_row(std::optional<Error>& fault) {
     TableRow row;
     while (true) {
@@ -223,7 +240,9 @@ class Reader {
         ROOFGEN_TRY(cell.text, quoted());
         while (!cursor_.end() && cursor_.peek() != separator_ && blank(cursor_.peek())) cursor_.next();
         if (!cursor_.end() && cursor_.peek() != separator_ && cursor_.peek() != '\n') {
-          fault = bad(cursor_.where(), "text after a closing quote; a separator or the end of the line was expected; a quote inside a quoted cell is written twice");
+          fault = bad(cursor_.where(),
+                      "text after a closing quote; a separator or the end of the line was expected; a quote "
+                      "inside a quoted cell is written twice");
           skip_line();
           return row;
         }
@@ -259,19 +278,27 @@ class Reader {
   }
 
   Result<void> within_limits(const TableRow& row, size_t rows) const {
-    if (rows > limits_.rows) return bad(cursor_.where(row[0].line, 0), fmt::format("more than {} rows", limits_.rows));
-    if (row.size() > limits_.columns) return bad(cursor_.where(row[0].line, 0), fmt::format("{} columns; at most {} were expected", row.size(), limits_.columns));
+    if (rows > limits_.rows)
+      return bad(cursor_.where(row[0].line, 0), fmt::format("more than {} rows", limits_.rows));
+    if (row.size() > limits_.columns)
+      return bad(cursor_.where(row[0].line, 0),
+                 fmt::format("{} columns; at most {} were expected", row.size(), limits_.columns));
     for (const TableCell& c : row)
       if (c.text.size() > limits_.cell_bytes)
-        return bad(cursor_.where(c.line, c.col), fmt::format("a cell of {} bytes; at most {} were expected", c.text.size(), limits_.cell_bytes));
+        return bad(cursor_.where(c.line, c.col), fmt::format("a cell of {} bytes; at most {} were expected",
+                                                             c.text.size(), limits_.cell_bytes));
     return {};
   }
 
   Result<void> add(CellTable& table, TableRow row, const Where& where) const {
     if (row.size() != table.header.size()) {
-      if (table.errors.size() >= limits_.rows) return bad(where, fmt::format("more than {} rows", limits_.rows));
-      table.errors.push_back(bad(where, fmt::format("{} cells; {} were expected, as in the header{}", row.size(), table.header.size(),
-                                                    row.size() > table.header.size() ? "; a cell that holds the separator needs quotes" : "")));
+      if (table.errors.size() >= limits_.rows)
+        return bad(where, fmt::format("more than {} rows", limits_.rows));
+      table.errors.push_back(
+          bad(where,
+              fmt::format(
+                  "{} cells; {} were expected, as in the header{}", row.size(), table.header.size(),
+                  row.size() > table.header.size() ? "; a cell that holds the separator needs quotes" : "")));
       return {};
     }
     ROOFGEN_CHECK(within_limits(row, table.rows.size() + 1));
@@ -287,7 +314,8 @@ class Reader {
 
 }  // namespace
 
-Result<std::vector<CellTable>> read_tables(std::string_view text, const std::string& file, const TableLimits& limits) {
+Result<std::vector<CellTable>> read_tables(std::string_view text, const std::string& file,
+                                           const TableLimits& limits) {
   return Reader(text, file, limits).read();
 }
 

@@ -1,4 +1,5 @@
-// Tables as text: comma-, semicolon- or tab-separated (RFC 4180), or Markdown's `|` tables. Input is untrusted.
+// Tables as text: comma-, semicolon- or tab-separated (RFC 4180), or Markdown's `|` tables. Input is
+// untrusted.
 #pragma once
 
 #include <string>
@@ -21,7 +22,8 @@ using TableRow = std::vector<TableCell>;
 struct CellTable {
   TableRow header;
   std::vector<TableRow> rows;  ///< each as wide as the header
-  std::vector<Error> errors;   ///< rows that are no rows: too few or too many cells, stray quotes. Exit::kUsage
+  std::vector<Error>
+      errors;  ///< rows that are no rows: too few or too many cells, stray quotes. Exit::kUsage
 };
 
 struct TableLimits {
@@ -31,10 +33,12 @@ struct TableLimits {
   size_t cell_bytes = 4096;
 };
 
-/// The tables of a text: one where it is CSV, all of them where it is Markdown (a `|` row with a row of dashes
-/// below). The separator is the one the header line has most of; a UTF-8 byte order mark is skipped; CR LF and LF end
-/// lines; quoted cells may hold separators, line ends and doubled quotes. Exit::kUsage with line and column when there
-/// is no table, a quote is never closed, the text is not UTF-8 or a limit is passed.
-Result<std::vector<CellTable>> read_tables(std::string_view text, const std::string& file, const TableLimits& limits = {});
+/// The tables of a text: one where it is CSV, all of them where it is Markdown (a `|` row with a row of
+/// dashes below). The separator is the one the header line has most of; a UTF-8 byte order mark is skipped;
+/// CR LF and LF end lines; quoted cells may hold separators, line ends and doubled quotes. Exit::kUsage with
+/// line and column when there is no table, a quote is never closed, the text is not UTF-8 or a limit is
+/// passed.
+Result<std::vector<CellTable>> read_tables(std::string_view text, const std::string& file,
+                                           const TableLimits& limits = {});
 
 }  // namespace roofgen

@@ -44,20 +44,27 @@ const std::vector<Check>& checks() {
 }
 
 bool has(const std::vector<Warning>& warnings, const std::string& rule, const std::string& field) {
-  return std::any_of(warnings.begin(), warnings.end(), [&](const Warning& w) { return w.rule == rule && w.field == field; });
+  return std::any_of(warnings.begin(), warnings.end(),
+                     [&](const Warning& w) { return w.rule == rule && w.field == field; });
 }
 
-/// A number with a cause is reported once: what lies above its roof because it is another product's peak or in the
-/// wrong unit, or above the shape's AI because a pass or the cache was left out, is not reported again for lying there.
+/// A number with a cause is reported once: what lies above its roof because it is another product's peak or
+/// in the wrong unit, or above the shape's AI because a pass or the cache was left out, is not reported again
+/// for lying there.
 void drop_consequences(std::vector<Warning>& warnings) {
   struct Consequence {
     const char* rule;
     std::vector<const char*> causes;
   };
-  static const std::vector<Consequence> table = {{"R12", {"R01", "R02", "R05", "R07"}}, {"R08", {"R03", "R06", "R07", "R14"}}, {"R05", {"R01", "R02"}}, {"R03", {"R01", "R02"}}};
+  static const std::vector<Consequence> table = {{"R12", {"R01", "R02", "R05", "R07"}},
+                                                 {"R08", {"R03", "R06", "R07", "R14"}},
+                                                 {"R05", {"R01", "R02"}},
+                                                 {"R03", {"R01", "R02"}}};
   for (const Consequence& c : table)
     std::erase_if(warnings, [&](const Warning& w) {
-      return w.rule == c.rule && !w.field.empty() && std::any_of(c.causes.begin(), c.causes.end(), [&](const char* cause) { return has(warnings, cause, w.field); });
+      return w.rule == c.rule && !w.field.empty() &&
+             std::any_of(c.causes.begin(), c.causes.end(),
+                         [&](const char* cause) { return has(warnings, cause, w.field); });
     });
 }
 
@@ -92,7 +99,8 @@ std::vector<std::vector<Warning>> lint_table(const std::vector<Claim>& claims) {
       c.table(claims, findings);
     }
   for (std::vector<Warning>& row : out)
-    std::stable_sort(row.begin(), row.end(), [](const Warning& a, const Warning& b) { return a.rule < b.rule; });
+    std::stable_sort(row.begin(), row.end(),
+                     [](const Warning& a, const Warning& b) { return a.rule < b.rule; });
   return out;
 }
 

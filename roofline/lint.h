@@ -1,5 +1,6 @@
-// Rules a roofline table must not break. One table of rules; each looks at one claim (a row of a user's table, or a
-// result of ours) or at all rows together. docs/lint.md says what each rule means and where it was met.
+// Rules a roofline table must not break. One table of rules; each looks at one claim (a row of a user's
+// table, or a result of ours) or at all rows together. docs/lint.md says what each rule means and where it
+// was met.
 #pragma once
 
 #include <map>
@@ -14,9 +15,10 @@
 namespace roofgen {
 
 struct Warning {
-  std::string rule;        ///< "R09"
-  std::string text;        ///< one sentence with the numbers
-  std::string field = {};  ///< what of the claim is wrong: "ai", "attainable", ...; empty: the claim as a whole
+  std::string rule;  ///< "R09"
+  std::string text;  ///< one sentence with the numbers
+  std::string field =
+      {};  ///< what of the claim is wrong: "ai", "attainable", ...; empty: the claim as a whole
 };
 
 struct Rule {
@@ -35,11 +37,11 @@ struct Restated {
 
 /// What is said about one operator on one device. Only what is known is set.
 struct Claim {
-  std::string name;               ///< the row's name, for messages
-  Where where = {};               ///< its place in the file
-  const Device* device = nullptr; ///< the catalogue's, when one is named and known
-  std::string device_text = {};   ///< as written: "A100"
-  std::vector<const Device*> candidates = {};      ///< all products `device_text` may mean, when more than one
+  std::string name;                            ///< the row's name, for messages
+  Where where = {};                            ///< its place in the file
+  const Device* device = nullptr;              ///< the catalogue's, when one is named and known
+  std::string device_text = {};                ///< as written: "A100"
+  std::vector<const Device*> candidates = {};  ///< all products `device_text` may mean, when more than one
   const std::vector<Device>* catalogue = nullptr;  ///< to recognise another product's numbers; may be null
   std::string op = {};                             ///< operator of work/, when known
   std::map<std::string, int64_t> dims = {};        ///< as stated
@@ -49,18 +51,19 @@ struct Claim {
   std::optional<double> ai_limit = {};
   std::string ai_limit_of = {};
   std::optional<double> flops, bytes, ai, ridge, peak_tflops, bandwidth_gb_s;
-  double bytes_unit = 0;          ///< in which `bytes` was stated: 1e9, 2^30; 0: not stated
+  double bytes_unit = 0;  ///< in which `bytes` was stated: 1e9, 2^30; 0: not stated
   std::optional<double> attainable_tflops, achieved_tflops, time_us, launches, ctas, memory_bytes;
   std::vector<Restated> restated = {};
-  std::string bound = {};         ///< "memory", "compute", ... as claimed; empty: not claimed
+  std::string bound = {};  ///< "memory", "compute", ... as claimed; empty: not claimed
   std::string dtype = {}, accumulate = {}, ceiling_dtype = {};
-  std::string origin = {};        ///< "measured", "model", ...; empty: not stated
+  std::string origin = {};              ///< "measured", "model", ...; empty: not stated
   std::string inputs = {}, cache = {};  ///< "zeros", "warm"
   std::string phase = {};               ///< "decode", "prefill"
   std::optional<bool> fused = {};
-  std::optional<double> rank = {};      ///< 1 is best
+  std::optional<double> rank = {};  ///< 1 is best
   std::optional<double> batch = {}, kv_len = {};
-  /// Of a whole transformer, for decode: width and layers, or the bytes of its weights and of one sequence's cache.
+  /// Of a whole transformer, for decode: width and layers, or the bytes of its weights and of one sequence's
+  /// cache.
   std::optional<double> hidden = {}, layers = {}, weight_bytes = {}, kv_bytes = {};
 };
 

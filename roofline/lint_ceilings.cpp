@@ -49,12 +49,14 @@ std::optional<TwoRates> two_rates(const Device& device, const std::string& math)
 /// Words for what all candidates have in common and where they part: "a100-sxm-40 (1555 GB/s), ...".
 std::string candidates_text(const Claim& c) {
   std::vector<std::string> out;
-  for (const Device* d : c.candidates) out.push_back(fmt::format("{} ({} GB/s)", d->name, number_text(d->at("dram_gb_s"))));
+  for (const Device* d : c.candidates)
+    out.push_back(fmt::format("{} ({} GB/s)", d->name, number_text(d->at("dram_gb_s"))));
   return fmt::format("{}", fmt::join(out, ", "));
 }
 
 /// How near a product is to another, to name the likeliest first: same architecture.
-const Device* other_product_with_peak(const Claim& c, const std::string& math, double tflops, ComputeRoof* roof) {
+const Device* other_product_with_peak(const Claim& c, const std::string& math, double tflops,
+                                      ComputeRoof* roof) {
   const Device* found = nullptr;
   for (const Device& d : *c.catalogue) {
     if (d.name == c.device->name || (found && found->arch == c.device->arch)) continue;
@@ -78,8 +80,10 @@ void sparse_peak(const Claim& c, Findings& out) {
     if (find(roofs, p.tflops, kSamePeak)) continue;
     for (const ComputeRoof& r : roofs)
       if (r.matrix_units && near(p.tflops, 2 * r.flops_per_s / 1e12, kSamePeak)) {
-        out.add(p.field, fmt::format("{} is {}'s {} with 2:4 sparsity; dense it is {} TFLOPS, and the ridge {}", p.text, c.device->name, r.name, tflops_text(r),
-                                     number_text(ridge(*c.device, r, RoofSet::kDatasheet))));
+        out.add(p.field,
+                fmt::format("{} is {}'s {} with 2:4 sparsity; dense it is {} TFLOPS, and the ridge {}",
+                            p.text, c.device->name, r.name, tflops_text(r),
+                            number_text(ridge(*c.device, r, RoofSet::kDatasheet))));
         break;
       }
   }
@@ -89,13 +93,17 @@ void accumulator_unstated(const Claim& c, Findings& out) {
   const std::vector<ClaimedPeak> peaks = claimed_peaks(c);
   if (!c.device || peaks.empty() || c.matrix_work == false || c.accumulate == "fp16") return;
   const std::string math = math_of(c);
-  for (const std::string& m : math.empty() ? std::vector<std::string>{"fp16", "fp8"} : std::vector<std::string>{math == "bf16" ? "fp16" : math}) {
+  for (const std::string& m : math.empty() ? std::vector<std::string>{"fp16", "fp8"}
+                                           : std::vector<std::string>{math == "bf16" ? "fp16" : math}) {
     const auto rates = two_rates(*c.device, m);
     if (!rates) continue;
     for (const ClaimedPeak& p : peaks) {
       if (!near(p.tflops, rates->fp16.flops_per_s / 1e12, kSamePeak)) continue;
-      out.add(p.field, fmt::format("{} is {}'s rate with FP16 accumulation{}; with FP32 accumulation, as kernels for models have it, it is {} TFLOPS, and the ridge {}", p.text, c.device->name,
-                                   c.accumulate.empty() ? ", and the row does not state its accumulator" : "", tflops_text(rates->fp32),
+      out.add(p.field, fmt::format("{} is {}'s rate with FP16 accumulation{}; with FP32 accumulation, as "
+                                   "kernels for models have it, it is {} TFLOPS, and the ridge {}",
+                                   p.text, c.device->name,
+                                   c.accumulate.empty() ? ", and the row does not state its accumulator" : "",
+                                   tflops_text(rates->fp32),
                                    number_text(ridge(*c.device, rates->fp32, RoofSet::kDatasheet))));
       return;
     }
@@ -110,7 +118,8 @@ void dtype_of_ceiling(const Claim& c, Findings& out) {
     const double right = c.work->arithmetic_intensity();
     for (double factor : {0.5, 2.0})
       if (near(*c.ai, factor * right, 0.02) && !near(*c.ai, right, 0.25) && data) {
-        out.add("ai", fmt::format("AI {} is that of operands of {} bytes; with {} ({} bytes) it is {}", number_text(*c.ai), number_text((*data)->bytes / factor), c.dtype,
+        out.add("ai", fmt::format("AI {} is that of operands of {} bytes; with {} ({} bytes) it is {}",
+                                  number_text(*c.ai), number_text((*data)->bytes / factor), c.dtype,
                                   number_text((*data)->bytes), number_text(right)));
         return;
       }
@@ -118,9 +127,12 @@ void dtype_of_ceiling(const Claim& c, Findings& out) {
   if (!data || c.matrix_work == false) return;
   if (!c.ceiling_dtype.empty()) {
     const auto ceiling = find_number_format(c.ceiling_dtype);
-    const bool as_tf32 = std::string_view((*data)->name) == "fp32" && ceiling && std::string_view((*ceiling)->math) == "tf32";
+    const bool as_tf32 =
+        std::string_view((*data)->name) == "fp32" && ceiling && std::string_view((*ceiling)->math) == "tf32";
     if (ceiling && (*data)->rank > (*ceiling)->rank && !as_tf32)
-      out.add("ceiling_dtype", fmt::format("the bytes are those of {}, the ceiling is that of {}: an intensity and its ceiling must be of the same dtype", c.dtype, c.ceiling_dtype));
+      out.add("ceiling_dtype", fmt::format("the bytes are those of {}, the ceiling is that of {}: an "
+                                           "intensity and its ceiling must be of the same dtype",
+                                           c.dtype, c.ceiling_dtype));
     return;
   }
   // No dtype stated for the ceiling: it may be recognised by its height.
@@ -128,11 +140,14 @@ void dtype_of_ceiling(const Claim& c, Findings& out) {
   for (const ClaimedPeak& p : claimed_peaks(c)) {
     const auto right = roofs_for(*c.device, (*data)->math), all = roofs_for(*c.device, "");
     const auto tf32 = roofs_for(*c.device, "tf32");
-    if (find(right, p.tflops, kOtherPeak) || (std::string_view((*data)->name) == "fp32" && find(tf32, p.tflops, kOtherPeak))) continue;
+    if (find(right, p.tflops, kOtherPeak) ||
+        (std::string_view((*data)->name) == "fp32" && find(tf32, p.tflops, kOtherPeak)))
+      continue;
     const ComputeRoof* of = find(all, p.tflops, kSamePeak);
     const auto format = of ? find_number_format(of->math) : Result<const NumberFormat*>(Error{});
     if (!of || !format || (*format)->rank >= (*data)->rank) continue;
-    out.add(p.field, fmt::format("{} is {}'s {}, but the row counts {} bytes: {} TFLOPS is its ceiling", p.text, c.device->name, of->name, c.dtype,
+    out.add(p.field, fmt::format("{} is {}'s {}, but the row counts {} bytes: {} TFLOPS is its ceiling",
+                                 p.text, c.device->name, of->name, c.dtype,
                                  right.empty() ? "none" : tflops_text(right.front())));
     return;
   }
@@ -142,16 +157,24 @@ void matrix_ridge_for_vector_work(const Claim& c, Findings& out) {
   if (!c.device || c.matrix_work != false) return;
   const double fastest = fastest_vector_roof(*c.device);
   const ComputeRoof fp32 = vector_roof(*c.device, RoofSet::kDatasheet);
-  const double right = ridge(*c.device, fp32, RoofSet::kDatasheet), vector_ridge = fastest / (1e9 * c.device->at("dram_gb_s"));
-  const std::string text = fmt::format("this work does not run on the matrix units: its ceiling is {} TFLOPS ({}), its ridge {}", tflops_text(fp32), fp32.name, number_text(right));
-  if (c.ridge && *c.ridge > 1.1 * vector_ridge) out.add("ridge", fmt::format("ridge {}: {}", number_text(*c.ridge), text));
-  else if (c.peak_tflops && 1e12 * *c.peak_tflops > 1.1 * fastest) out.add("peak", fmt::format("{} TFLOPS: {}", number_text(*c.peak_tflops), text));
+  const double right = ridge(*c.device, fp32, RoofSet::kDatasheet),
+               vector_ridge = fastest / (1e9 * c.device->at("dram_gb_s"));
+  const std::string text =
+      fmt::format("this work does not run on the matrix units: its ceiling is {} TFLOPS ({}), its ridge {}",
+                  tflops_text(fp32), fp32.name, number_text(right));
+  if (c.ridge && *c.ridge > 1.1 * vector_ridge)
+    out.add("ridge", fmt::format("ridge {}: {}", number_text(*c.ridge), text));
+  else if (c.peak_tflops && 1e12 * *c.peak_tflops > 1.1 * fastest)
+    out.add("peak", fmt::format("{} TFLOPS: {}", number_text(*c.peak_tflops), text));
 }
 
 void wrong_product(const Claim& c, Findings& out) {
   if (c.candidates.size() > 1) {
-    const std::string stated = c.bandwidth_gb_s ? fmt::format("; {} GB/s is none of them exactly", number_text(*c.bandwidth_gb_s)) : "";
-    out.add("device", fmt::format("\"{}\" is several products: {}{}; say which", c.device_text, candidates_text(c), stated));
+    const std::string stated =
+        c.bandwidth_gb_s ? fmt::format("; {} GB/s is none of them exactly", number_text(*c.bandwidth_gb_s))
+                         : "";
+    out.add("device", fmt::format("\"{}\" is several products: {}{}; say which", c.device_text,
+                                  candidates_text(c), stated));
     return;
   }
   if (!c.device || !c.catalogue) return;
@@ -162,14 +185,22 @@ void wrong_product(const Claim& c, Findings& out) {
     ComputeRoof theirs;
     const Device* other = other_product_with_peak(c, math, p.tflops, &theirs);
     if (!other) continue;
-    const auto mine = std::find_if(own.begin(), own.end(), [&](const ComputeRoof& r) { return r.name == theirs.name; });
-    out.add(p.field, fmt::format("{} is {}'s {}; {}", p.text, other->name, theirs.name,
-                                 mine != own.end() ? fmt::format("{}'s is {}", c.device->name, tflops_text(*mine)) : fmt::format("{} has none", c.device->name)));
+    const auto mine =
+        std::find_if(own.begin(), own.end(), [&](const ComputeRoof& r) { return r.name == theirs.name; });
+    out.add(p.field,
+            fmt::format("{} is {}'s {}; {}", p.text, other->name, theirs.name,
+                        mine != own.end() ? fmt::format("{}'s is {}", c.device->name, tflops_text(*mine))
+                                          : fmt::format("{} has none", c.device->name)));
   }
-  if (c.bandwidth_gb_s && c.origin != "measured" && !near(*c.bandwidth_gb_s, c.device->at("dram_gb_s"), kOtherPeak)) {
-    const auto other = std::find_if(c.catalogue->begin(), c.catalogue->end(), [&](const Device& d) { return near(*c.bandwidth_gb_s, d.at("dram_gb_s"), 0.005); });
+  if (c.bandwidth_gb_s && c.origin != "measured" &&
+      !near(*c.bandwidth_gb_s, c.device->at("dram_gb_s"), kOtherPeak)) {
+    const auto other = std::find_if(c.catalogue->begin(), c.catalogue->end(), [&](const Device& d) {
+      return near(*c.bandwidth_gb_s, d.at("dram_gb_s"), 0.005);
+    });
     if (other != c.catalogue->end())
-      out.add("bandwidth", fmt::format("{} GB/s is {}'s bandwidth; {}'s is {}", number_text(*c.bandwidth_gb_s), other->name, c.device->name, number_text(c.device->at("dram_gb_s"))));
+      out.add("bandwidth",
+              fmt::format("{} GB/s is {}'s bandwidth; {}'s is {}", number_text(*c.bandwidth_gb_s),
+                          other->name, c.device->name, number_text(c.device->at("dram_gb_s"))));
   }
 }
 
@@ -183,8 +214,10 @@ std::string without_dtypes(const std::string& name) {
     word.clear();
   };
   for (char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c))) word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    else flush();
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else
+      flush();
   }
   flush();
   return out;
@@ -220,11 +253,15 @@ void precision_and_regime(const std::vector<Claim>& claims, TableFindings& out) 
   for (const Row& narrow : rows)
     for (const Row& wide : rows) {
       const Claim &a = claims[narrow.index], &b = claims[wide.index];
-      if (narrow.format->rank >= wide.format->rank || a.bound == b.bound || a.device != b.device || a.dims != b.dims || narrow.name != wide.name ||
+      if (narrow.format->rank >= wide.format->rank || a.bound == b.bound || a.device != b.device ||
+          a.dims != b.dims || narrow.name != wide.name ||
           !near(narrow.right_of_ridge, wide.right_of_ridge, 0.1))
         continue;
-      out.add(narrow.index, "bound", fmt::format("{} in {}, {} in {}: narrower operands raise the intensity and the ridge alike; both rows lie at {} of their ridge", a.bound + "-bound", a.dtype,
-                                                 b.bound + "-bound", b.dtype, number_text(narrow.right_of_ridge)));
+      out.add(narrow.index, "bound",
+              fmt::format("{} in {}, {} in {}: narrower operands raise the intensity and the ridge alike; "
+                          "both rows lie at {} of their ridge",
+                          a.bound + "-bound", a.dtype, b.bound + "-bound", b.dtype,
+                          number_text(narrow.right_of_ridge)));
       break;
     }
 }

@@ -113,12 +113,17 @@ const std::vector<Known>& known_columns() {
       {"fused", Quantity::kYesNo, {"fused", "fusion"}},
       {"flops", Quantity::kFlops, {"flops", "flop", "work", "operations"}},
       {"bytes", Quantity::kBytes, {"bytes", "traffic", "dram_bytes", "memory_traffic", "dram_traffic"}},
-      {"ai", Quantity::kIntensity, {"ai", "arithmetic_intensity", "intensity", "operational_intensity", "oi"}},
+      {"ai",
+       Quantity::kIntensity,
+       {"ai", "arithmetic_intensity", "intensity", "operational_intensity", "oi"}},
       {"ridge", Quantity::kIntensity, {"ridge", "ridge_point", "machine_balance", "balance"}},
       {"attainable", Quantity::kRate, {"attainable", "attainable_performance", "roof", "roofline"}},
       {"achieved", Quantity::kRate, {"achieved", "performance", "perf", "throughput", "tflops", "gflops"}},
       {"peak", Quantity::kRate, {"peak", "peak_compute", "peak_performance", "peak_flops", "compute"}},
-      {"bandwidth", Quantity::kBandwidth, {"bandwidth", "bw", "memory_bandwidth", "peak_bandwidth", "peak_bw", "dram_bandwidth", "hbm_bandwidth"}},
+      {"bandwidth",
+       Quantity::kBandwidth,
+       {"bandwidth", "bw", "memory_bandwidth", "memory_bw", "mem_bw", "hbm_bw", "dram_bw", "peak_bandwidth",
+        "peak_bw", "dram_bandwidth", "hbm_bandwidth"}},
       {"time", Quantity::kTime, {"time", "latency", "duration", "runtime"}},
       {"memory", Quantity::kBytes, {"memory", "footprint", "memory_footprint"}},
       {"weights", Quantity::kBytes, {"weights", "weight_bytes"}},
@@ -137,9 +142,22 @@ struct Synonym {
   const char* name;
   const char* dim;
 };
-constexpr Synonym kDimNames[] = {{"seq", "L"},      {"seq_len", "L"},     {"sequence", "L"}, {"sequence_length", "L"}, {"l", "L"},         {"m", "M"},       {"n", "N"},
-                                 {"k", "K"},        {"batch_size", "batch"}, {"b", "batch"}, {"head_dim", "d"},        {"kv", "kv_len"},   {"kv_length", "kv_len"},
-                                 {"num_heads", "heads"}, {"tokens", "rows"}, {"n_elements", "elements"}};
+constexpr Synonym kDimNames[] = {{"seq", "L"},
+                                 {"seq_len", "L"},
+                                 {"sequence", "L"},
+                                 {"sequence_length", "L"},
+                                 {"l", "L"},
+                                 {"m", "M"},
+                                 {"n", "N"},
+                                 {"k", "K"},
+                                 {"batch_size", "batch"},
+                                 {"b", "batch"},
+                                 {"head_dim", "d"},
+                                 {"kv", "kv_len"},
+                                 {"kv_length", "kv_len"},
+                                 {"num_heads", "heads"},
+                                 {"tokens", "rows"},
+                                 {"n_elements", "elements"}};
 
 std::string lower(std::string s) {
   for (char& c : s) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
@@ -151,8 +169,10 @@ std::string normalised(const std::string& text) {
   std::string out;
   for (char c : lower(text)) {
     const bool gap = c == ' ' || c == '-' || c == '_' || c == '.' || c == '\n' || c == '\t';
-    if (!gap) out += c;
-    else if (!out.empty() && out.back() != '_') out += '_';
+    if (!gap)
+      out += c;
+    else if (!out.empty() && out.back() != '_')
+      out += '_';
   }
   while (!out.empty() && out.back() == '_') out.pop_back();
   return out;
@@ -172,20 +192,22 @@ const Known* find_known(const std::string& name) {
   return nullptr;
 }
 
-Column column_of(const Known& known) {
-  return {known.key, "", known.quantity, default_unit(known.quantity)};
-}
+Column column_of(const Known& known) { return {known.key, "", known.quantity, default_unit(known.quantity)}; }
 
 /// "ai", "peak_fp16" or a dimension; none when it is neither.
-std::optional<Column> named(const std::string& name, const std::vector<std::string>& dims, const std::vector<std::string>& flags) {
+std::optional<Column> named(const std::string& name, const std::vector<std::string>& dims,
+                            const std::vector<std::string>& flags) {
   if (const Known* known = find_known(name)) return column_of(*known);
   for (const char* prefix : {"peak_", ""}) {
     if (!name.starts_with(prefix)) continue;
     const std::string rest = name.substr(std::string(prefix).size());
-    if (*prefix && find_number_format(rest)) return Column{"peak", rest, Quantity::kRate, default_unit(Quantity::kRate)};
+    if (*prefix && find_number_format(rest))
+      return Column{"peak", rest, Quantity::kRate, default_unit(Quantity::kRate)};
   }
-  if (name.ends_with("_dtype")) return Column{"operand_dtype", name.substr(0, name.size() - 6), Quantity::kText, nullptr};
-  const auto synonym = std::find_if(std::begin(kDimNames), std::end(kDimNames), [&](const Synonym& s) { return name == s.name; });
+  if (name.ends_with("_dtype"))
+    return Column{"operand_dtype", name.substr(0, name.size() - 6), Quantity::kText, nullptr};
+  const auto synonym = std::find_if(std::begin(kDimNames), std::end(kDimNames),
+                                    [&](const Synonym& s) { return name == s.name; });
   const std::string wanted = synonym != std::end(kDimNames) ? synonym->dim : name;
   for (const std::string& d : dims)
     if (lower(d) == lower(wanted)) return Column{"dim", wanted, Quantity::kCount, nullptr};
@@ -194,21 +216,32 @@ std::optional<Column> named(const std::string& name, const std::vector<std::stri
   return {};
 }
 
-Error bad(const TableCell& cell, const std::string& file, std::string message) { return {Exit::kUsage, std::move(message), {file, cell.line, cell.col}}; }
+Error bad(const TableCell& cell, const std::string& file, std::string message) {
+  return {Exit::kUsage, std::move(message), {file, cell.line, cell.col}};
+}
 
 }  // namespace
 
 const char* expected(Quantity quantity) {
   switch (quantity) {
-    case Quantity::kText: return "text";
-    case Quantity::kCount: return "a number without unit";
-    case Quantity::kFlops: return "FLOP, MFLOP, GFLOP or TFLOP";
-    case Quantity::kBytes: return "B, kB, MB, GB or KiB, MiB, GiB";
-    case Quantity::kIntensity: return "FLOP/byte";
-    case Quantity::kRate: return "GFLOPS, TFLOPS or PFLOPS";
-    case Quantity::kBandwidth: return "GB/s or TB/s";
-    case Quantity::kTime: return "ns, us, ms or s";
-    case Quantity::kYesNo: return "yes or no";
+    case Quantity::kText:
+      return "text";
+    case Quantity::kCount:
+      return "a number without unit";
+    case Quantity::kFlops:
+      return "FLOP, MFLOP, GFLOP or TFLOP";
+    case Quantity::kBytes:
+      return "B, kB, MB, GB or KiB, MiB, GiB";
+    case Quantity::kIntensity:
+      return "FLOP/byte";
+    case Quantity::kRate:
+      return "GFLOPS, TFLOPS or PFLOPS";
+    case Quantity::kBandwidth:
+      return "GB/s or TB/s";
+    case Quantity::kTime:
+      return "ns, us, ms or s";
+    case Quantity::kYesNo:
+      return "yes or no";
   }
   return "";
 }
@@ -219,7 +252,8 @@ std::vector<std::string> column_names() {
   return out;
 }
 
-Result<Column> read_column(const TableCell& header, const std::string& file, const std::vector<std::string>& dims, const std::vector<std::string>& flags) {
+Result<Column> read_column(const TableCell& header, const std::string& file,
+                           const std::vector<std::string>& dims, const std::vector<std::string>& flags) {
   std::string text = header.text, inside;
   const size_t open = text.find_first_of("([");
   if (open != std::string::npos) {
@@ -230,7 +264,8 @@ Result<Column> read_column(const TableCell& header, const std::string& file, con
   std::string name = normalised(text), unit = unit_name(inside);
   std::optional<Column> column = named(name, dims, flags);
   // "bytes_mb", "bandwidth_gb_s": the longest name that leaves a unit.
-  for (size_t at = name.rfind('_'); !column && at != std::string::npos && at > 0; at = name.rfind('_', at - 1)) {
+  for (size_t at = name.rfind('_'); !column && at != std::string::npos && at > 0;
+       at = name.rfind('_', at - 1)) {
     const std::string rest = unit_name(name.substr(at + 1));
     if (!is_unit(rest)) continue;
     column = named(name.substr(0, at), dims, flags);
@@ -240,20 +275,27 @@ Result<Column> read_column(const TableCell& header, const std::string& file, con
   // "tflops" and "gflops" as names say their own unit.
   if (unit.empty() && column->key == "achieved" && find_unit(name, Quantity::kRate)) unit = name;
   if (unit.empty() || column->quantity == Quantity::kText) return *column;
-  if (const Unit* found = find_unit(unit, column->quantity)) column->unit = found;
-  else if (column->key == "peak" && find_number_format(unit)) column->detail = unit;
-  else if (is_unit(unit)) return bad(header, file, fmt::format("column \"{}\" is in {}; {} was expected", header.text, inside.empty() ? unit : inside, expected(column->quantity)));
+  if (const Unit* found = find_unit(unit, column->quantity))
+    column->unit = found;
+  else if (column->key == "peak" && find_number_format(unit))
+    column->detail = unit;
+  else if (is_unit(unit))
+    return bad(header, file,
+               fmt::format("column \"{}\" is in {}; {} was expected", header.text,
+                           inside.empty() ? unit : inside, expected(column->quantity)));
   return *column;
 }
 
 bool not_stated(const std::string& text) {
   const std::string s = lower(text);
-  for (const char* word : {"", "-", "--", "\xE2\x80\x93", "\xE2\x80\x94", "?", "n/a", "na", "none", "varies", "variable"})
+  for (const char* word :
+       {"", "-", "--", "\xE2\x80\x93", "\xE2\x80\x94", "?", "n/a", "na", "none", "varies", "variable"})
     if (s == word) return true;
   return false;
 }
 
-Result<std::optional<StatedNumber>> read_number(const TableCell& cell, const std::string& file, const Column& column) {
+Result<std::optional<StatedNumber>> read_number(const TableCell& cell, const std::string& file,
+                                                const Column& column) {
   if (not_stated(cell.text)) return std::optional<StatedNumber>();
   std::string_view text = cell.text;
   for (const char* about : {"~", "\xE2\x89\x88"})
@@ -262,15 +304,25 @@ Result<std::optional<StatedNumber>> read_number(const TableCell& cell, const std
   if (text.starts_with("+")) text.remove_prefix(1);
   double value = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string wanted = column.quantity == Quantity::kCount ? "a number" : fmt::format("a number ({})", expected(column.quantity));
-  if (status == std::errc::result_out_of_range) return bad(cell, file, fmt::format("\"{}\" is out of range", cell.text));
-  if (status != std::errc()) return bad(cell, file, fmt::format("\"{}\" is not a number; {} was expected, or nothing", cell.text, wanted));
-  if (!std::isfinite(value)) return bad(cell, file, fmt::format("\"{}\"; a finite number was expected, or nothing", cell.text));
-  if (value < 0 || std::signbit(value)) return bad(cell, file, fmt::format("\"{}\" is negative; {} from 0 on was expected", cell.text, wanted));
+  const std::string wanted = column.quantity == Quantity::kCount
+                                 ? "a number"
+                                 : fmt::format("a number ({})", expected(column.quantity));
+  if (status == std::errc::result_out_of_range)
+    return bad(cell, file, fmt::format("\"{}\" is out of range", cell.text));
+  if (status != std::errc())
+    return bad(cell, file,
+               fmt::format("\"{}\" is not a number; {} was expected, or nothing", cell.text, wanted));
+  if (!std::isfinite(value))
+    return bad(cell, file, fmt::format("\"{}\"; a finite number was expected, or nothing", cell.text));
+  if (value < 0 || std::signbit(value))
+    return bad(cell, file, fmt::format("\"{}\" is negative; {} from 0 on was expected", cell.text, wanted));
   std::string rest(end, text.data() + text.size());
   if (!rest.empty() && rest.front() == ',') {
-    const bool thousands = rest.size() >= 4 && std::all_of(rest.begin() + 1, rest.begin() + 4, [](char c) { return c >= '0' && c <= '9'; });
-    return bad(cell, file, fmt::format("\"{}\" has a comma; a number with a decimal point was expected{}", cell.text, thousands ? ", without thousands separators" : ""));
+    const bool thousands = rest.size() >= 4 && std::all_of(rest.begin() + 1, rest.begin() + 4,
+                                                           [](char c) { return c >= '0' && c <= '9'; });
+    return bad(cell, file,
+               fmt::format("\"{}\" has a comma; a number with a decimal point was expected{}", cell.text,
+                           thousands ? ", without thousands separators" : ""));
   }
   StatedNumber out{value, column.unit, false};
   const std::string name = unit_name(rest);
@@ -279,9 +331,12 @@ Result<std::optional<StatedNumber>> read_number(const TableCell& cell, const std
       out.restated = column.unit && unit->scale != column.unit->scale;
       out.unit = unit;
     } else if (is_unit(name)) {
-      return bad(cell, file, fmt::format("\"{}\" is another kind of number; {} was expected", cell.text, expected(column.quantity)));
+      return bad(cell, file,
+                 fmt::format("\"{}\" is another kind of number; {} was expected", cell.text,
+                             expected(column.quantity)));
     } else {
-      return bad(cell, file, fmt::format("\"{}\" is not a number; {} was expected, or nothing", cell.text, wanted));
+      return bad(cell, file,
+                 fmt::format("\"{}\" is not a number; {} was expected, or nothing", cell.text, wanted));
     }
   }
   if (out.unit) out.value *= out.unit->scale;

@@ -1,4 +1,5 @@
-// What the columns of a roofline table mean, and numbers with units in their cells. docs/lint.md lists the names.
+// What the columns of a roofline table mean, and numbers with units in their cells. docs/lint.md lists the
+// names.
 #pragma once
 
 #include <map>
@@ -26,22 +27,24 @@ enum class Quantity {
 const char* expected(Quantity quantity);  ///< "TFLOPS, GFLOPS or PFLOPS", for messages
 
 struct Unit {
-  const char* name;    ///< lower case: "gflops"
-  const char* shown;   ///< "GFLOPS"
+  const char* name;   ///< lower case: "gflops"
+  const char* shown;  ///< "GFLOPS"
   Quantity quantity;
-  double scale;        ///< into the unit of the quantity
+  double scale;  ///< into the unit of the quantity
 };
 
 struct Column {
-  std::string key;      ///< "ai", "attainable", ...; "" when the column is none of ours
-  std::string detail;   ///< dim: its name as written; dtype: the operand's role; peak: the format of "peak_fp16"
+  std::string key;  ///< "ai", "attainable", ...; "" when the column is none of ours
+  std::string
+      detail;  ///< dim: its name as written; dtype: the operand's role; peak: the format of "peak_fp16"
   Quantity quantity = Quantity::kText;
   const Unit* unit = nullptr;  ///< of the header, or the default
 };
 
-/// What a header cell means. Names are case-insensitive; spaces, hyphens and underscores are alike; a unit may follow
-/// in parentheses, brackets or after the last underscore. `dims` and `flags`: of all operators.
-Result<Column> read_column(const TableCell& header, const std::string& file, const std::vector<std::string>& dims, const std::vector<std::string>& flags);
+/// What a header cell means. Names are case-insensitive; spaces, hyphens and underscores are alike; a unit
+/// may follow in parentheses, brackets or after the last underscore. `dims` and `flags`: of all operators.
+Result<Column> read_column(const TableCell& header, const std::string& file,
+                           const std::vector<std::string>& dims, const std::vector<std::string>& flags);
 std::vector<std::string> column_names();  ///< for "did you mean"
 
 /// A cell's number in the unit of its quantity.
@@ -54,8 +57,10 @@ struct StatedNumber {
 /// Whether a cell says that there is nothing to say: empty, "-", "n/a", "varies".
 bool not_stated(const std::string& text);
 
-/// The number in a cell: "~" before it, a unit of the column's kind after it. None when not stated. Exit::kUsage for what is
-/// no number, NaN, infinite, negative, with thousands separators, or of another kind.
-Result<std::optional<StatedNumber>> read_number(const TableCell& cell, const std::string& file, const Column& column);
+/// The number in a cell: "~" before it, a unit of the column's kind after it. None when not stated.
+/// Exit::kUsage for what is no number, NaN, infinite, negative, with thousands separators, or of another
+/// kind.
+Result<std::optional<StatedNumber>> read_number(const TableCell& cell, const std::string& file,
+                                                const Column& column);
 
 }  // namespace roofgen

@@ -8,7 +8,8 @@ namespace roofgen {
 namespace {
 
 std::set<std::string> words(const std::string& name) {
-  static const std::set<std::string> empty_words = {"nvidia", "geforce", "tensor", "core", "gpu", "hgx", "dgx"};
+  static const std::set<std::string> empty_words = {"nvidia", "geforce", "tensor", "core",
+                                                    "gpu",    "hgx",     "dgx"};
   std::set<std::string> out;
   std::string word;
   for (const char c : name + " ") {
@@ -17,7 +18,9 @@ std::set<std::string> words(const std::string& name) {
       continue;
     }
     if (word.size() == 4 && word.starts_with("sxm")) word.pop_back();
-    const bool size = word.size() > 2 && word.ends_with("gb") && std::all_of(word.begin(), word.end() - 2, [](unsigned char d) { return std::isdigit(d) != 0; });
+    const bool size =
+        word.size() > 2 && word.ends_with("gb") &&
+        std::all_of(word.begin(), word.end() - 2, [](unsigned char d) { return std::isdigit(d) != 0; });
     if (size) word.resize(word.size() - 2);
     if (!word.empty() && word != "gb" && !empty_words.count(word)) out.insert(word);
     word.clear();
@@ -29,7 +32,8 @@ std::set<std::string> words(const std::string& name) {
 std::string squeezed(const std::string& name) {
   std::string out;
   for (const char c : name)
-    if (std::isalnum(static_cast<unsigned char>(c))) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return out;
 }
 

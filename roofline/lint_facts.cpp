@@ -30,7 +30,8 @@ std::optional<ComputeRoof> ceiling_of(const Claim& c) {
   if (c.matrix_work == false) return vector_roof(*c.device, RoofSet::kDatasheet);
   const std::string math = math_of(c);
   if (math.empty()) return {};
-  const auto roof = matrix_roof(*c.device, math, c.accumulate.empty() ? "fp32" : c.accumulate, RoofSet::kDatasheet);
+  const auto roof =
+      matrix_roof(*c.device, math, c.accumulate.empty() ? "fp32" : c.accumulate, RoofSet::kDatasheet);
   return roof ? std::optional(*roof) : std::nullopt;
 }
 
@@ -67,11 +68,15 @@ double fastest_vector_roof(const Device& device) {
 std::vector<ClaimedPeak> claimed_peaks(const Claim& c) {
   std::vector<ClaimedPeak> out;
   const auto bandwidth = bandwidth_of(c), ai = ai_of(c);
-  if (c.peak_tflops) out.push_back({"peak", *c.peak_tflops, fmt::format("{} TFLOPS", number_text(*c.peak_tflops))});
+  if (c.peak_tflops)
+    out.push_back({"peak", *c.peak_tflops, fmt::format("{} TFLOPS", number_text(*c.peak_tflops))});
   else if (c.ridge && bandwidth)
-    out.push_back({"ridge", *c.ridge * *bandwidth / 1000, fmt::format("a ridge of {} at {} GB/s ({} TFLOPS)", number_text(*c.ridge), number_text(*bandwidth), number_text(*c.ridge * *bandwidth / 1000))});
+    out.push_back({"ridge", *c.ridge * *bandwidth / 1000,
+                   fmt::format("a ridge of {} at {} GB/s ({} TFLOPS)", number_text(*c.ridge),
+                               number_text(*bandwidth), number_text(*c.ridge * *bandwidth / 1000))});
   if (c.attainable_tflops && !(ai && bandwidth && near(*c.attainable_tflops, *ai * *bandwidth / 1000, 0.03)))
-    out.push_back({"attainable", *c.attainable_tflops, fmt::format("{} TFLOPS", number_text(*c.attainable_tflops))});
+    out.push_back(
+        {"attainable", *c.attainable_tflops, fmt::format("{} TFLOPS", number_text(*c.attainable_tflops))});
   return out;
 }
 
@@ -96,12 +101,18 @@ std::optional<DecodeBytes> decode_bytes(const Claim& c) {
   if (!c.dtype.empty())
     if (const auto format = find_number_format(c.dtype)) out.element_bytes = (*format)->bytes;
   const double layers = c.layers.value_or(1);
-  if (c.weight_bytes) out.weights = *c.weight_bytes;
-  else if (c.hidden) out.weights = 12 * *c.hidden * *c.hidden * layers * out.element_bytes;
-  else return {};
-  if (c.kv_bytes) out.cache = *c.kv_bytes;
-  else if (c.hidden && c.kv_len) out.cache = 2 * *c.hidden * *c.kv_len * layers * out.element_bytes;
-  else return {};
+  if (c.weight_bytes)
+    out.weights = *c.weight_bytes;
+  else if (c.hidden)
+    out.weights = 12 * *c.hidden * *c.hidden * layers * out.element_bytes;
+  else
+    return {};
+  if (c.kv_bytes)
+    out.cache = *c.kv_bytes;
+  else if (c.hidden && c.kv_len)
+    out.cache = 2 * *c.hidden * *c.kv_len * layers * out.element_bytes;
+  else
+    return {};
   // Both of one layer, or both of all.
   if (!c.layers && c.weight_bytes.has_value() != c.kv_bytes.has_value()) return {};
   return out;

@@ -21,7 +21,9 @@ std::string lower(std::string s) {
   return s;
 }
 
-Error bad(const TableCell& cell, const std::string& file, std::string message) { return {Exit::kUsage, std::move(message), {file, cell.line, cell.col}}; }
+Error bad(const TableCell& cell, const std::string& file, std::string message) {
+  return {Exit::kUsage, std::move(message), {file, cell.line, cell.col}};
+}
 
 /// A number of a row and where in the claim it belongs.
 struct Field {
@@ -29,12 +31,23 @@ struct Field {
   std::optional<double> Claim::*member;
 };
 constexpr Field kFields[] = {
-    {"flops", &Claim::flops},           {"bytes", &Claim::bytes},           {"ai", &Claim::ai},
-    {"ridge", &Claim::ridge},           {"peak", &Claim::peak_tflops},      {"bandwidth", &Claim::bandwidth_gb_s},
-    {"attainable", &Claim::attainable_tflops}, {"achieved", &Claim::achieved_tflops}, {"time", &Claim::time_us},
-    {"launches", &Claim::launches},     {"ctas", &Claim::ctas},             {"memory", &Claim::memory_bytes},
-    {"rank", &Claim::rank},             {"hidden", &Claim::hidden},         {"layers", &Claim::layers},
-    {"weights", &Claim::weight_bytes},  {"kv_cache", &Claim::kv_bytes},
+    {"flops", &Claim::flops},
+    {"bytes", &Claim::bytes},
+    {"ai", &Claim::ai},
+    {"ridge", &Claim::ridge},
+    {"peak", &Claim::peak_tflops},
+    {"bandwidth", &Claim::bandwidth_gb_s},
+    {"attainable", &Claim::attainable_tflops},
+    {"achieved", &Claim::achieved_tflops},
+    {"time", &Claim::time_us},
+    {"launches", &Claim::launches},
+    {"ctas", &Claim::ctas},
+    {"memory", &Claim::memory_bytes},
+    {"rank", &Claim::rank},
+    {"hidden", &Claim::hidden},
+    {"layers", &Claim::layers},
+    {"weights", &Claim::weight_bytes},
+    {"kv_cache", &Claim::kv_bytes},
 };
 
 /// One of these must be there to be checked; FLOPs count with bytes.
@@ -43,30 +56,47 @@ constexpr const char* kNumbers[] = {"ai", "attainable", "achieved", "peak", "rid
 /// Reads the rows of one table.
 class RowReader {
  public:
-  RowReader(const CellTable& table, const std::string& file, const LintKnowledge& knowledge) : table_(table), file_(file), knowledge_(knowledge) {}
+  RowReader(const CellTable& table, const std::string& file, const LintKnowledge& knowledge)
+      : table_(table), file_(file), knowledge_(knowledge) {}
 
   /// What the columns are; a fault of the header makes the table none of ours.
   Result<void> header(std::vector<Error>& ignored) {
     std::set<std::string> seen;
     for (const TableCell& cell : table_.header) {
       ROOFGEN_TRY(Column column, read_column(cell, file_, knowledge_.dims, knowledge_.flags));
-      const std::string identity = column.key == "dim" || column.key == "flag" || column.key == "operand_dtype" ? column.key + " " + column.detail : column.key;
+      const std::string identity =
+          column.key == "dim" || column.key == "flag" || column.key == "operand_dtype"
+              ? column.key + " " + column.detail
+              : column.key;
       if (column.key.empty()) {
         if (const std::string near = nearest(lower(cell.text), column_names()); !near.empty())
-          ignored.push_back(bad(cell, file_, fmt::format("column \"{}\" is not used; did you mean \"{}\"?", cell.text, near)));
+          ignored.push_back(bad(
+              cell, file_, fmt::format("column \"{}\" is not used; did you mean \"{}\"?", cell.text, near)));
       } else if (!seen.insert(identity).second) {
-        return bad(cell, file_, fmt::format("column \"{}\" says again what another column says; one column of each kind was expected", cell.text));
+        return bad(
+            cell, file_,
+            fmt::format(
+                "column \"{}\" says again what another column says; one column of each kind was expected",
+                cell.text));
       }
       columns_.push_back(std::move(column));
     }
     const bool named = seen.count("name") || seen.count("op") || seen.count("device");
-    const bool numbers = (seen.count("flops") && seen.count("bytes")) || std::any_of(std::begin(kNumbers), std::end(kNumbers), [&](const char* k) { return seen.count(k) != 0; });
-    if (!named) return bad(table_.header.front(), file_, "no column names the rows; \"kernel\", \"name\", \"op\" or \"device\" was expected");
-    if (!numbers) return bad(table_.header.front(), file_, "no column to check; one of \"ai\", \"attainable\", \"achieved\", \"peak\", \"ridge\", or \"flops\" with \"bytes\" was expected");
+    const bool numbers = (seen.count("flops") && seen.count("bytes")) ||
+                         std::any_of(std::begin(kNumbers), std::end(kNumbers),
+                                     [&](const char* k) { return seen.count(k) != 0; });
+    if (!named)
+      return bad(table_.header.front(), file_,
+                 "no column names the rows; \"kernel\", \"name\", \"op\" or \"device\" was expected");
+    if (!numbers)
+      return bad(table_.header.front(), file_,
+                 "no column to check; one of \"ai\", \"attainable\", \"achieved\", \"peak\", \"ridge\", or "
+                 "\"flops\" with \"bytes\" was expected");
     return {};
   }
 
-  Result<LintRow> row(const TableRow& cells, const std::vector<const Device*>& fallback, const std::string& fallback_text) {
+  Result<LintRow> row(const TableRow& cells, const std::vector<const Device*>& fallback,
+                      const std::string& fallback_text) {
     cells_ = &cells;
     LintRow out;
     ROOFGEN_CHECK(texts(out));
@@ -109,9 +139,13 @@ class RowReader {
     c.name = name == op && kernel ? fmt::format("{} ({})", op->text, kernel->text) : name->text;
     c.where = out.cells[""] = where(*name);
     for (size_t i = 0; i < columns_.size(); ++i)
-      if (!columns_[i].key.empty()) out.cells.emplace(columns_[i].key == "dim" ? columns_[i].detail : columns_[i].key, where((*cells_)[i]));
+      if (!columns_[i].key.empty())
+        out.cells.emplace(columns_[i].key == "dim" ? columns_[i].detail : columns_[i].key,
+                          where((*cells_)[i]));
 
-    for (const auto& [key, member] : {std::pair{"dtype", &Claim::dtype}, {"ceiling_dtype", &Claim::ceiling_dtype}, {"accumulate", &Claim::accumulate}})
+    for (const auto& [key, member] : {std::pair{"dtype", &Claim::dtype},
+                                      {"ceiling_dtype", &Claim::ceiling_dtype},
+                                      {"accumulate", &Claim::accumulate}})
       if (const TableCell* cell = find(key)) {
         ROOFGEN_TRY(c.*member, dtype(*cell));
       }
@@ -122,16 +156,20 @@ class RowReader {
         if (c.dtype.empty()) c.dtype = infer_dtype(source);
     }
     c.bound = lower(text("bound"));
-    if (c.bound.find("compute") != std::string::npos) c.bound = "compute";
-    else if (c.bound.find("memory") != std::string::npos || c.bound.find("bandwidth") != std::string::npos) c.bound = "memory";
+    if (c.bound.find("compute") != std::string::npos)
+      c.bound = "compute";
+    else if (c.bound.find("memory") != std::string::npos || c.bound.find("bandwidth") != std::string::npos)
+      c.bound = "memory";
     c.inputs = lower(text("inputs"));
     c.cache = lower(text("cache"));
     c.phase = lower(text("phase"));
     if (const TableCell* cell = find("origin")) {
       c.origin = lower(cell->text);
-      const std::vector<std::string> known_origins = {"datasheet", "compiled", "model", "simulated", "measured", "counter"};
+      const std::vector<std::string> known_origins = {"datasheet", "compiled", "model",
+                                                      "simulated", "measured", "counter"};
       if (std::find(known_origins.begin(), known_origins.end(), c.origin) == known_origins.end())
-        return bad(*cell, file_, fmt::format("unknown origin \"{}\"{}", cell->text, did_you_mean(c.origin, known_origins)));
+        return bad(*cell, file_,
+                   fmt::format("unknown origin \"{}\"{}", cell->text, did_you_mean(c.origin, known_origins)));
     }
     if (const TableCell* cell = find("fused")) {
       ROOFGEN_TRY(c.fused, yes(*cell));
@@ -157,13 +195,15 @@ class RowReader {
         ROOFGEN_CHECK(dimension(c, column, cell));
         continue;
       }
-      const auto field = std::find_if(std::begin(kFields), std::end(kFields), [&](const Field& f) { return f.key == column.key; });
+      const auto field = std::find_if(std::begin(kFields), std::end(kFields),
+                                      [&](const Field& f) { return f.key == column.key; });
       if (field == std::end(kFields)) continue;
       ROOFGEN_TRY(const std::optional<StatedNumber> number, read_number(cell, file_, column));
       if (!number) continue;
       c.*(field->member) = number->value;
       if (column.key == "bytes" && number->unit) c.bytes_unit = number->unit->scale;
-      if (column.quantity == Quantity::kBytes || column.quantity == Quantity::kBandwidth) ROOFGEN_CHECK(one_kind_of_prefix(i, cell, *number));
+      if (column.quantity == Quantity::kBytes || column.quantity == Quantity::kBandwidth)
+        ROOFGEN_CHECK(one_kind_of_prefix(i, cell, *number));
       if (number->restated) c.restated.push_back({column.key, cell.text, column.unit->shown});
     }
     return {};
@@ -172,18 +212,24 @@ class RowReader {
   /// Decimal and binary prefixes in one column leave open what the others mean.
   Result<void> one_kind_of_prefix(size_t i, const TableCell& cell, const StatedNumber& number) {
     const auto bare = [](const Unit& u) { return std::string_view(u.shown) == "B"; };
-    const auto binary = [](const Unit& u) { return std::string_view(u.shown).find('i') != std::string_view::npos; };
+    const auto binary = [](const Unit& u) {
+      return std::string_view(u.shown).find('i') != std::string_view::npos;
+    };
     const Unit first = prefix_.emplace(i, *columns_[i].unit).first->second;
-    if (bare(first)) prefix_.insert_or_assign(i, *number.unit);
+    if (bare(first))
+      prefix_.insert_or_assign(i, *number.unit);
     else if (!bare(*number.unit) && binary(first) != binary(*number.unit))
-      return bad(cell, file_, fmt::format("{} and {} in one column; one kind of unit was expected: {} is a power of {}", first.shown, number.unit->shown, number.unit->shown,
-                                          binary(*number.unit) ? "1024" : "1000"));
+      return bad(cell, file_,
+                 fmt::format("{} and {} in one column; one kind of unit was expected: {} is a power of {}",
+                             first.shown, number.unit->shown, number.unit->shown,
+                             binary(*number.unit) ? "1024" : "1000"));
     return {};
   }
 
   Result<void> dimension(Claim& c, const Column& column, const TableCell& cell) const {
     // A letter, as in "B": open, it grows with the batch.
-    const bool word = !cell.text.empty() && std::all_of(cell.text.begin(), cell.text.end(), [](unsigned char x) { return std::isalpha(x) != 0; });
+    const bool word = !cell.text.empty() && std::all_of(cell.text.begin(), cell.text.end(),
+                                                        [](unsigned char x) { return std::isalpha(x) != 0; });
     if (not_stated(cell.text) || (word && cell.text.size() == 1)) return {};
     ROOFGEN_TRY(const std::optional<StatedNumber> number, read_number(cell, file_, column));
     if (number->value != std::floor(number->value) || number->value > 0x1p40)
@@ -194,7 +240,8 @@ class RowReader {
     return {};
   }
 
-  Result<void> device(LintRow& out, const std::vector<const Device*>& fallback, const std::string& fallback_text) const {
+  Result<void> device(LintRow& out, const std::vector<const Device*>& fallback,
+                      const std::string& fallback_text) const {
     Claim& c = out.claim;
     std::vector<const Device*> named = fallback;
     c.device_text = fallback_text;
@@ -205,7 +252,9 @@ class RowReader {
       if (named.empty()) {
         std::vector<std::string> names;
         for (const Device& d : knowledge_.devices) names.push_back(d.name);
-        return bad(*cell, file_, fmt::format("unknown device \"{}\"{}", cell->text, did_you_mean(lower(cell->text), names)));
+        return bad(
+            *cell, file_,
+            fmt::format("unknown device \"{}\"{}", cell->text, did_you_mean(lower(cell->text), names)));
       }
     }
     if (named.empty()) return {};
@@ -214,17 +263,23 @@ class RowReader {
     std::vector<const Device*> fit;
     for (const Device* d : named)
       if (std::fabs(d->at("dram_gb_s") - tell) <= 0.01 * tell) fit.push_back(d);
-    const bool told = !fit.empty() && std::all_of(fit.begin(), fit.end(), [&](const Device* d) { return d->at("dram_gb_s") == fit.front()->at("dram_gb_s"); });
+    const bool told = !fit.empty() && std::all_of(fit.begin(), fit.end(), [&](const Device* d) {
+      return d->at("dram_gb_s") == fit.front()->at("dram_gb_s");
+    });
     if (told) named = fit;
-    c.device = *std::min_element(named.begin(), named.end(), [&](const Device* a, const Device* b) { return std::fabs(a->at("dram_gb_s") - tell) < std::fabs(b->at("dram_gb_s") - tell); });
+    c.device = *std::min_element(named.begin(), named.end(), [&](const Device* a, const Device* b) {
+      return std::fabs(a->at("dram_gb_s") - tell) < std::fabs(b->at("dram_gb_s") - tell);
+    });
     if (named.size() > 1 && !told) c.candidates = named;
     return {};
   }
 
   /// A letter of a shape takes the number of a column with that name, or of the batch.
-  static std::optional<int64_t> bound_letter(const Claim& c, const std::string& dim, const std::string& letter) {
+  static std::optional<int64_t> bound_letter(const Claim& c, const std::string& dim,
+                                             const std::string& letter) {
     for (const auto& [name, value] : c.dims)
-      if (name == dim || lower(name) == lower(letter) || (name == "batch" && lower(letter) == "b")) return value;
+      if (name == dim || lower(name) == lower(letter) || (name == "batch" && lower(letter) == "b"))
+        return value;
     return {};
   }
 
@@ -245,13 +300,18 @@ class RowReader {
     std::map<std::string, int64_t> stated = c.dims;
     const bool product = c.op == "gemm";
     if (const TableCell* cell = find("shape"); product && cell && !find_shape(cell->text))
-      return bad(*cell, file_, fmt::format("\"{}\" is no shape of a matrix product; [M, K] -> [M, N] or [M, K] x [K, N] was expected, with a leading batch in each or in none", cell->text));
+      return bad(*cell, file_,
+                 fmt::format("\"{}\" is no shape of a matrix product; [M, K] -> [M, N] or [M, K] x [K, N] "
+                             "was expected, with a leading batch in each or in none",
+                             cell->text));
     for (const char* key : {"shape", "notes"})
       if (const auto shape = product ? find_shape(text(key)) : std::nullopt) {
         std::map<std::string, int64_t> dims = shape->dims;
         for (const auto& [dim, letter] : shape->open) {
-          if (const auto value = bound_letter(c, dim, letter)) dims[dim] = *value;
-          else open = true;
+          if (const auto value = bound_letter(c, dim, letter))
+            dims[dim] = *value;
+          else
+            open = true;
           // What is named for a row of the product is not a number of products.
           if (dim == "M" && !shape->dims.count("batch")) stated.erase("batch");
         }
@@ -261,15 +321,22 @@ class RowReader {
       }
     for (const WorkDim& d : f.dims()) {
       auto given = stated.find(d.name);
-      if (given == stated.end()) given = std::find_if(stated.begin(), stated.end(), [&](const auto& x) { return lower(x.first) == lower(d.name); });
-      if (given != stated.end()) request.dims[d.name] = given->second;
-      else if (!d.preset && open && f.grows() == std::vector<std::string>{d.name}) request.dims[d.name] = 1;
-      else if (!d.preset) return {};
+      if (given == stated.end())
+        given = std::find_if(stated.begin(), stated.end(),
+                             [&](const auto& x) { return lower(x.first) == lower(d.name); });
+      if (given != stated.end())
+        request.dims[d.name] = given->second;
+      else if (!d.preset && open && f.grows() == std::vector<std::string>{d.name})
+        request.dims[d.name] = 1;
+      else if (!d.preset)
+        return {};
     }
     // The default number of heads and sequences is the tuner's; a table that states none speaks of one.
     if (c.op == "attention")
       for (const char* dim : {"batch", "heads"}) request.dims.emplace(dim, 1);
-    if (c.op == "attention" && !request.dims.count("passes") && lower(c.name).find("naive") != std::string::npos) request.dims["passes"] = 4;
+    if (c.op == "attention" && !request.dims.count("passes") &&
+        lower(c.name).find("naive") != std::string::npos)
+      request.dims["passes"] = 4;
     ROOFGEN_CHECK(flags(f, c, request));
     ROOFGEN_CHECK(dtypes(f, c, request));
     auto evaluated = f.evaluate(request);
@@ -298,14 +365,21 @@ class RowReader {
   Result<void> dtypes(const WorkFormula& f, const Claim& c, WorkRequest& request) const {
     request.accumulate = c.accumulate;
     const auto format = find_number_format(c.dtype.empty() ? "bf16" : c.dtype);
-    const auto has = [&](const char* role) { return std::any_of(f.dtypes().begin(), f.dtypes().end(), [&](const WorkDim& d) { return d.name == role; }); };
+    const auto has = [&](const char* role) {
+      return std::any_of(f.dtypes().begin(), f.dtypes().end(),
+                         [&](const WorkDim& d) { return d.name == role; });
+    };
     // "FP4 GEMM" is one of 4-bit weights: rows and results stay in bf16 unless the table says otherwise.
     const bool weights_only = format && (*format)->rank == 1 && has("b");
     request.dtypes[""] = weights_only ? "bf16" : (*format)->name;
-    if (weights_only) request.dtypes["b"] = (*format)->name;
-    else if (has("b") && has("out") && std::string_view((*format)->name) == "fp8") request.dtypes["out"] = "fp8";
+    if (weights_only)
+      request.dtypes["b"] = (*format)->name;
+    else if (has("b") && has("out") && std::string_view((*format)->name) == "fp8")
+      request.dtypes["out"] = "fp8";
     for (size_t i = 0; i < columns_.size(); ++i) {
-      if (columns_[i].key != "operand_dtype" || not_stated((*cells_)[i].text) || !has(columns_[i].detail.c_str())) continue;
+      if (columns_[i].key != "operand_dtype" || not_stated((*cells_)[i].text) ||
+          !has(columns_[i].detail.c_str()))
+        continue;
       ROOFGEN_TRY(request.dtypes[columns_[i].detail], dtype((*cells_)[i]));
     }
     return {};
@@ -321,14 +395,18 @@ class RowReader {
 
 bool before(const Where& a, const Where& b) { return std::tie(a.line, a.col) < std::tie(b.line, b.col); }
 
-Result<void> read_table(const CellTable& table, const std::string& file, const LintKnowledge& knowledge, const std::vector<const Device*>& device, const LintOptions& options, LintReport& out) {
+Result<void> read_table(const CellTable& table, const std::string& file, const LintKnowledge& knowledge,
+                        const std::vector<const Device*>& device, const LintOptions& options,
+                        LintReport& out) {
   RowReader reader(table, file, knowledge);
   ROOFGEN_CHECK(reader.header(out.ignored));
   out.errors.insert(out.errors.end(), table.errors.begin(), table.errors.end());
   for (const TableRow& cells : table.rows) {
     auto row = reader.row(cells, device, options.device);
-    if (row) out.rows.push_back(std::move(*row));
-    else out.errors.push_back(std::move(row).error());
+    if (row)
+      out.rows.push_back(std::move(*row));
+    else
+      out.errors.push_back(std::move(row).error());
   }
   return {};
 }
@@ -353,20 +431,23 @@ Result<LintKnowledge> LintKnowledge::load(const DataFiles& files) {
   return out;
 }
 
-Result<LintReport> lint_file(std::string_view text, const std::string& file, const LintKnowledge& knowledge, const LintOptions& options) {
+Result<LintReport> lint_file(std::string_view text, const std::string& file, const LintKnowledge& knowledge,
+                             const LintOptions& options) {
   std::vector<const Device*> device;
   if (!options.device.empty()) {
     device = devices_named(knowledge.devices, options.device);
     if (device.empty()) {
       std::vector<std::string> names;
       for (const Device& d : knowledge.devices) names.push_back(d.name);
-      return Error{Exit::kUsage, fmt::format("unknown device \"{}\"{}", options.device, did_you_mean(options.device, names))};
+      return Error{Exit::kUsage, fmt::format("unknown device \"{}\"{}", options.device,
+                                             did_you_mean(options.device, names))};
     }
   }
   ROOFGEN_TRY(const std::vector<CellTable> tables, read_tables(text, file));
   LintReport out;
   out.file = file;
-  // A document may hold other tables beside those of kernels: they are passed over, unless there are no others.
+  // A document may hold other tables beside those of kernels: they are passed over, unless there are no
+  // others.
   std::optional<Error> first;
   bool any = false;
   for (const CellTable& table : tables) {
@@ -382,10 +463,13 @@ Result<LintReport> lint_file(std::string_view text, const std::string& file, con
   for (size_t i = 0; i < warnings.size(); ++i)
     for (const Warning& w : warnings[i]) {
       const auto cell = out.rows[i].cells.find(w.field);
-      out.findings.push_back({w.rule, w.text, out.rows[i].claim.name, cell != out.rows[i].cells.end() ? cell->second : out.rows[i].claim.where, i});
+      out.findings.push_back({w.rule, w.text, out.rows[i].claim.name,
+                              cell != out.rows[i].cells.end() ? cell->second : out.rows[i].claim.where, i});
     }
-  std::stable_sort(out.findings.begin(), out.findings.end(), [](const auto& a, const auto& b) { return before(a.where, b.where); });
-  std::stable_sort(out.errors.begin(), out.errors.end(), [](const auto& a, const auto& b) { return before(a.where, b.where); });
+  std::stable_sort(out.findings.begin(), out.findings.end(),
+                   [](const auto& a, const auto& b) { return before(a.where, b.where); });
+  std::stable_sort(out.errors.begin(), out.errors.end(),
+                   [](const auto& a, const auto& b) { return before(a.where, b.where); });
   return out;
 }
 

@@ -46,8 +46,10 @@ struct LintOptions {
   std::string device;  ///< of rows that name none; empty: none
 };
 
-/// Reads and checks a table (CSV or Markdown). Exit::kUsage for what makes the whole text no table of ours: a fault of
-/// the header, a limit passed, an unknown device in the options. `knowledge` must outlive the report.
-Result<LintReport> lint_file(std::string_view text, const std::string& file, const LintKnowledge& knowledge, const LintOptions& options = {});
+/// Reads and checks a table (CSV or Markdown). Exit::kUsage for what makes the whole text no table of ours: a
+/// fault of the header, a limit passed, an unknown device in the options. `knowledge` must outlive the
+/// report.
+Result<LintReport> lint_file(std::string_view text, const std::string& file, const LintKnowledge& knowledge,
+                             const LintOptions& options = {});
 
 }  // namespace roofgen

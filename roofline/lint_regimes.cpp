@@ -23,24 +23,31 @@ void fits_l2(const Claim& c, Findings& out) {
   if (!c.device || !c.device->has("l2_bytes")) return;
   const double bytes = c.work ? working_set(*c.work) : c.bytes.value_or(0), l2 = c.device->at("l2_bytes");
   if (bytes > l2 || bytes <= 0 || c.cache == "cold" || c.cache == "flushed") return;
-  out.add("", fmt::format("the working set of {} fits the {} L2 of {}: with a warm cache its DRAM traffic is not what the formula says; hold it against the L2 roof", bytes_text(bytes),
-                          bytes_text(l2), c.device->name));
+  out.add("", fmt::format("the working set of {} fits the {} L2 of {}: with a warm cache its DRAM traffic is "
+                          "not what the formula says; hold it against the L2 roof",
+                          bytes_text(bytes), bytes_text(l2), c.device->name));
 }
 
 void few_ctas(const Claim& c, Findings& out) {
   if (!c.device) return;
   const double sms = c.device->at("sms");
   if (c.ctas) {
-    if (*c.ctas < sms) out.add("ctas", fmt::format("{} CTAs for {} SMs: the roofs assume that all SMs work", number_text(*c.ctas), number_text(sms)));
+    if (*c.ctas < sms)
+      out.add("ctas", fmt::format("{} CTAs for {} SMs: the roofs assume that all SMs work",
+                                  number_text(*c.ctas), number_text(sms)));
     return;
   }
   if (!c.work) return;
   for (const KernelWork& k : c.work->kernels) {
     if (k.ctas <= 0) continue;
-    if (k.ctas < sms) return out.add("", fmt::format("{} has {:g} CTAs for {:g} SMs: the roofs assume that all SMs work", k.name, k.ctas, sms));
+    if (k.ctas < sms)
+      return out.add("", fmt::format("{} has {:g} CTAs for {:g} SMs: the roofs assume that all SMs work",
+                                     k.name, k.ctas, sms));
     const double waves = k.ctas / sms, idle = 1 - waves / std::ceil(waves);
     if (k.mma_flops > 0 && idle > 0.2)
-      return out.add("", fmt::format("{} has {:.2f} waves of CTAs: {:.0f} % of the SMs' time is a partial last wave", k.name, waves, 100 * idle));
+      return out.add(
+          "", fmt::format("{} has {:.2f} waves of CTAs: {:.0f} % of the SMs' time is a partial last wave",
+                          k.name, waves, 100 * idle));
   }
 }
 
@@ -50,8 +57,12 @@ void above_roof(const Claim& c, Findings& out) {
     if (!tflops || !roof || *tflops <= kAbove * *roof) return;
     const auto ai = ai_of(c), bandwidth = bandwidth_of(c);
     const bool slope = ai && bandwidth && near(*roof, *ai * *bandwidth / 1000, 0.001);
-    out.add(field, fmt::format("{} TFLOPS lies above its roof of {}{}: FLOPs, bytes or the ceiling are counted wrong, or the bytes came from a cache", number_text(*tflops), number_text(*roof),
-                               slope ? fmt::format(" (AI {} x {} GB/s)", number_text(*ai), number_text(*bandwidth)) : ""));
+    out.add(field,
+            fmt::format(
+                "{} TFLOPS lies above its roof of {}{}: FLOPs, bytes or the ceiling are counted wrong, or "
+                "the bytes came from a cache",
+                number_text(*tflops), number_text(*roof),
+                slope ? fmt::format(" (AI {} x {} GB/s)", number_text(*ai), number_text(*bandwidth)) : ""));
   };
   over("achieved", c.achieved_tflops);
   over("attainable", c.attainable_tflops);
@@ -59,8 +70,11 @@ void above_roof(const Claim& c, Findings& out) {
   if (c.time_us && *c.time_us > 0 && c.bytes && bandwidth) {
     const double gb_s = *c.bytes / *c.time_us / 1000;
     if (gb_s > kAbove * *bandwidth)
-      out.add("time", fmt::format("{} in {} are {} GB/s; the memory gives {}: the bytes are counted wrong, or came from a cache", bytes_text(*c.bytes), time_text(*c.time_us / 1e6), number_text(gb_s),
-                                  number_text(*bandwidth)));
+      out.add(
+          "time",
+          fmt::format(
+              "{} in {} are {} GB/s; the memory gives {}: the bytes are counted wrong, or came from a cache",
+              bytes_text(*c.bytes), time_text(*c.time_us / 1e6), number_text(gb_s), number_text(*bandwidth)));
   }
 }
 
@@ -69,13 +83,16 @@ void contradiction(const Claim& c, Findings& out) {
   if (c.ridge && c.peak_tflops && c.bandwidth_gb_s && *c.bandwidth_gb_s > 0) {
     const double right = 1000 * *c.peak_tflops / *c.bandwidth_gb_s;
     if (!near(*c.ridge, right, 0.03))
-      out.add("ridge", fmt::format("ridge {}, but {} TFLOPS / {} GB/s is {}", number_text(*c.ridge), number_text(*c.peak_tflops), number_text(*c.bandwidth_gb_s), number_text(right)));
+      out.add("ridge",
+              fmt::format("ridge {}, but {} TFLOPS / {} GB/s is {}", number_text(*c.ridge),
+                          number_text(*c.peak_tflops), number_text(*c.bandwidth_gb_s), number_text(right)));
   }
   if (c.ai && c.flops && c.bytes && *c.bytes > 0) {
     const double right = *c.flops / *c.bytes;
     // A factor of 1000 or of GiB is a unit slip and has its own rule.
     if (!near(*c.ai, right, 0.1) && *c.ai / right < 500 && right / *c.ai < 500)
-      out.add("ai", fmt::format("AI {}, but {} FLOPs / {} is {}", number_text(*c.ai), count_text(*c.flops), bytes_text(*c.bytes), number_text(right)));
+      out.add("ai", fmt::format("AI {}, but {} FLOPs / {} is {}", number_text(*c.ai), count_text(*c.flops),
+                                bytes_text(*c.bytes), number_text(right)));
   }
   if (!ai || (c.bound != "memory" && c.bound != "compute")) return;
   std::optional<double> at = c.ridge;
@@ -89,7 +106,8 @@ void contradiction(const Claim& c, Findings& out) {
   if (!at) return;
   const bool compute = c.bound == "compute";
   if (compute ? *ai < 0.98 * *at : *ai > 1.02 * *at)
-    out.add("bound", fmt::format("{}-bound at AI {}, but {} is {}: {}-bound", c.bound, number_text(*ai), whose, number_text(*at), compute ? "memory" : "compute"));
+    out.add("bound", fmt::format("{}-bound at AI {}, but {} is {}: {}-bound", c.bound, number_text(*ai),
+                                 whose, number_text(*at), compute ? "memory" : "compute"));
 }
 
 void ranked_by_ai(const std::vector<Claim>& claims, TableFindings& out) {
@@ -99,10 +117,16 @@ void ranked_by_ai(const std::vector<Claim>& claims, TableFindings& out) {
     if (fused.fused != true || !fused.time_us || !fused.rank || !fused_ai) continue;
     for (const Claim& apart : claims) {
       const auto apart_ai = ai_of(apart);
-      if (apart.fused != false || !apart.time_us || !apart.rank || !apart_ai || apart.op != fused.op || apart.device != fused.device || apart.dims != fused.dims) continue;
+      if (apart.fused != false || !apart.time_us || !apart.rank || !apart_ai || apart.op != fused.op ||
+          apart.device != fused.device || apart.dims != fused.dims)
+        continue;
       if (*fused.rank <= *apart.rank || *fused.time_us >= *apart.time_us || *fused_ai >= *apart_ai) continue;
-      out.add(i, "rank", fmt::format("ranked {} for its AI of {}, behind {} (AI {}), but it takes {} instead of {}: fusion may lower the intensity and still save time; rank by time", number_text(*fused.rank),
-                                     number_text(*fused_ai), apart.name, number_text(*apart_ai), time_text(*fused.time_us / 1e6), time_text(*apart.time_us / 1e6)));
+      out.add(
+          i, "rank",
+          fmt::format("ranked {} for its AI of {}, behind {} (AI {}), but it takes {} instead of {}: fusion "
+                      "may lower the intensity and still save time; rank by time",
+                      number_text(*fused.rank), number_text(*fused_ai), apart.name, number_text(*apart_ai),
+                      time_text(*fused.time_us / 1e6), time_text(*apart.time_us / 1e6)));
       break;
     }
   }
@@ -110,14 +134,18 @@ void ranked_by_ai(const std::vector<Claim>& claims, TableFindings& out) {
 
 void origin_missing(const Claim& c, Findings& out) {
   if (c.achieved_tflops && c.origin.empty())
-    out.add("achieved", fmt::format("{} TFLOPS without an origin: a point of a roofline plot is measured, counter, simulated or model, and says which", number_text(*c.achieved_tflops)));
+    out.add("achieved", fmt::format("{} TFLOPS without an origin: a point of a roofline plot is measured, "
+                                    "counter, simulated or model, and says which",
+                                    number_text(*c.achieved_tflops)));
 }
 
 void overhead(const Claim& c, Findings& out) {
   if (!c.device || !c.time_us || !c.device->has("launch_us")) return;
   const double launch = c.device->at("launch_us"), launches = c.launches.value_or(1);
   if (*c.time_us >= kFewLaunches * launch * launches) return;
-  out.add("time", fmt::format("{:.1f} us for {:g} launches of about {:g} us: launch overhead is a large part, and roofs do not show it", *c.time_us, launches, launch));
+  out.add("time", fmt::format("{:.1f} us for {:g} launches of about {:g} us: launch overhead is a large "
+                              "part, and roofs do not show it",
+                              *c.time_us, launches, launch));
 }
 
 void special_function_roof(const Claim& c, Findings& out) {
@@ -126,12 +154,16 @@ void special_function_roof(const Claim& c, Findings& out) {
     if (k.mma_flops <= 0 || k.exps <= 0) continue;
     const auto roof = matrix_roof(*c.device, c.work->math, c.work->accumulate, RoofSet::kDatasheet);
     if (!roof) return;
-    const double matrix = k.mma_flops / roof->flops_per_s, exps = k.exps / special_function_rate(*c.device, RoofSet::kDatasheet);
+    const double matrix = k.mma_flops / roof->flops_per_s,
+                 exps = k.exps / special_function_rate(*c.device, RoofSet::kDatasheet);
     const double memory = k.dram_bytes() / (1e9 * c.device->at("dram_gb_s"));
     // Within 2 % both bind at once.
     if (exps < 0.98 * matrix || exps < memory) continue;
-    out.add("bound", fmt::format("{}: exponentials take {:.2f} times as long as the matrix work on {} ({} against {}): the special-function roof {}{}", k.name, exps / matrix, c.device->name,
-                                 time_text(exps), time_text(matrix), near(exps, matrix, 0.02) ? "is as low as that of " : "binds, not ", roof->name));
+    out.add("bound",
+            fmt::format("{}: exponentials take {:.2f} times as long as the matrix work on {} ({} against "
+                        "{}): the special-function roof {}{}",
+                        k.name, exps / matrix, c.device->name, time_text(exps), time_text(matrix),
+                        near(exps, matrix, 0.02) ? "is as low as that of " : "binds, not ", roof->name));
     return;
   }
 }
@@ -139,9 +171,13 @@ void special_function_roof(const Claim& c, Findings& out) {
 void flattering_measurement(const Claim& c, Findings& out) {
   if (!measured(c)) return;
   if (c.inputs == "zeros" || c.inputs == "zero" || c.inputs == "ones" || c.inputs == "constant")
-    out.add("inputs", fmt::format("measured on {}: matrix units draw less power and clock higher than on random data (13 % on an H200)", c.inputs));
+    out.add("inputs", fmt::format("measured on {}: matrix units draw less power and clock higher than on "
+                                  "random data (13 % on an H200)",
+                                  c.inputs));
   if (c.cache == "warm" || c.cache == "hot")
-    out.add("cache", fmt::format("measured with a {} cache: reads that L2 answers make DRAM look faster than it is; flush L2 outside the timed region", c.cache));
+    out.add("cache", fmt::format("measured with a {} cache: reads that L2 answers make DRAM look faster than "
+                                 "it is; flush L2 outside the timed region",
+                                 c.cache));
 }
 
 }  // namespace roofgen::lint_rules

@@ -21,7 +21,9 @@ class Findings {
 class TableFindings {
  public:
   TableFindings(const char* rule, std::vector<std::vector<Warning>>& rows) : rule_(rule), rows_(rows) {}
-  void add(size_t row, const char* field, std::string text) { rows_[row].push_back({rule_, std::move(text), field}); }
+  void add(size_t row, const char* field, std::string text) {
+    rows_[row].push_back({rule_, std::move(text), field});
+  }
 
  private:
   const char* rule_;
@@ -57,14 +59,16 @@ struct ClaimedPeak {
 /// peak; ridge x bandwidth; attainable where it is not simply AI x bandwidth.
 std::vector<ClaimedPeak> claimed_peaks(const Claim& claim);
 
-/// Bytes all kernels touch together: a tensor that is written and read again, or updated in place, counts once.
+/// Bytes all kernels touch together: a tensor that is written and read again, or updated in place, counts
+/// once.
 double working_set(const OpWork& work);
 
-/// Arithmetic intensity of a decode step of `batch` sequences, each with a cache of its own: weights of `weight_bytes`
-/// are read once, each cache byte by one sequence only. Two FLOPs per element of both.
+/// Arithmetic intensity of a decode step of `batch` sequences, each with a cache of its own: weights of
+/// `weight_bytes` are read once, each cache byte by one sequence only. Two FLOPs per element of both.
 double decode_ai(double batch, double weight_bytes, double kv_bytes, double element_bytes);
-/// Weights of all layers and one sequence's cache: as stated, or of layers of 12 hidden^2 parameters (attention and a
-/// feed-forward of 4 hidden) with a cache of 2 hidden elements per token. Without `layers`, of one layer.
+/// Weights of all layers and one sequence's cache: as stated, or of layers of 12 hidden^2 parameters
+/// (attention and a feed-forward of 4 hidden) with a cache of 2 hidden elements per token. Without `layers`,
+/// of one layer.
 struct DecodeBytes {
   double weights = 0, cache = 0;
   double element_bytes = 2;
@@ -72,30 +76,30 @@ struct DecodeBytes {
 std::optional<DecodeBytes> decode_bytes(const Claim& claim);
 
 // ---- ceilings (lint_ceilings.cpp) ----
-void sparse_peak(const Claim&, Findings&);               // R01
-void accumulator_unstated(const Claim&, Findings&);      // R02
-void dtype_of_ceiling(const Claim&, Findings&);          // R03
-void matrix_ridge_for_vector_work(const Claim&, Findings&);  // R04
-void wrong_product(const Claim&, Findings&);             // R05
+void sparse_peak(const Claim&, Findings&);                             // R01
+void accumulator_unstated(const Claim&, Findings&);                    // R02
+void dtype_of_ceiling(const Claim&, Findings&);                        // R03
+void matrix_ridge_for_vector_work(const Claim&, Findings&);            // R04
+void wrong_product(const Claim&, Findings&);                           // R05
 void precision_and_regime(const std::vector<Claim>&, TableFindings&);  // R11
 
 // ---- work (lint_work.cpp) ----
-void missing_pass(const Claim&, Findings&);              // R06
-void unit_slip(const Claim&, Findings&);                 // R07
-void above_limit(const Claim&, Findings&);               // R08
-void shared_cache(const Claim&, Findings&);              // R14
+void missing_pass(const Claim&, Findings&);                             // R06
+void unit_slip(const Claim&, Findings&);                                // R07
+void above_limit(const Claim&, Findings&);                              // R08
+void shared_cache(const Claim&, Findings&);                             // R14
 void shared_cache_in_table(const std::vector<Claim>&, TableFindings&);  // R14
-void does_not_fit(const Claim&, Findings&);              // R18
+void does_not_fit(const Claim&, Findings&);                             // R18
 
 // ---- regimes (lint_regimes.cpp) ----
-void fits_l2(const Claim&, Findings&);                   // R09
-void few_ctas(const Claim&, Findings&);                  // R10
-void above_roof(const Claim&, Findings&);                // R12
-void contradiction(const Claim&, Findings&);             // R13
+void fits_l2(const Claim&, Findings&);                         // R09
+void few_ctas(const Claim&, Findings&);                        // R10
+void above_roof(const Claim&, Findings&);                      // R12
+void contradiction(const Claim&, Findings&);                   // R13
 void ranked_by_ai(const std::vector<Claim>&, TableFindings&);  // R15
-void origin_missing(const Claim&, Findings&);            // R16
-void overhead(const Claim&, Findings&);                  // R17
-void special_function_roof(const Claim&, Findings&);     // R19
-void flattering_measurement(const Claim&, Findings&);    // R20
+void origin_missing(const Claim&, Findings&);                  // R16
+void overhead(const Claim&, Findings&);                        // R17
+void special_function_roof(const Claim&, Findings&);           // R19
+void flattering_measurement(const Claim&, Findings&);          // R20
 
 }  // namespace roofgen::lint_rules

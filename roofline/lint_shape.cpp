@@ -14,9 +14,12 @@ std::vector<std::string> words(const std::string& text) {
   std::string word;
   for (const char c : text + " ") {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-    if (letter) word += c;
-    else if (c >= 'A' && c <= 'Z') word += static_cast<char>(c - 'A' + 'a');
-    else if (!word.empty()) out.push_back(std::exchange(word, ""));
+    if (letter)
+      word += c;
+    else if (c >= 'A' && c <= 'Z')
+      word += static_cast<char>(c - 'A' + 'a');
+    else if (!word.empty())
+      out.push_back(std::exchange(word, ""));
   }
   return out;
 }
@@ -73,10 +76,13 @@ std::vector<Group> groups(const std::string& text) {
     if (close == std::string::npos) break;
     Group g{{""}, open, close + 1};
     for (size_t i = open + 1; i < close; ++i) {
-      if (text[i] == ',') g.items.emplace_back();
-      else if (text[i] != ' ') g.items.back() += text[i];
+      if (text[i] == ',')
+        g.items.emplace_back();
+      else if (text[i] != ' ')
+        g.items.back() += text[i];
     }
-    const bool named = std::all_of(g.items.begin(), g.items.end(), [](const std::string& s) { return !s.empty(); });
+    const bool named =
+        std::all_of(g.items.begin(), g.items.end(), [](const std::string& s) { return !s.empty(); });
     if (named && (g.items.size() == 2 || g.items.size() == 3)) out.push_back(std::move(g));
   }
   return out;
@@ -98,7 +104,9 @@ bool bind(Shape& shape, const char* dim, const std::string& item) {
     shape.dims[dim] = value;
     return true;
   }
-  const bool word = std::all_of(item.begin(), item.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; });
+  const bool word = std::all_of(item.begin(), item.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  });
   if (word) shape.open[dim] = item;
   return word;
 }
@@ -121,7 +129,8 @@ std::string infer_dtype(const std::string& text) {
   std::string found;
   for (const std::string& w : words(text)) {
     const auto& formats = number_formats();
-    if (std::none_of(formats.begin(), formats.end(), [&](const NumberFormat& f) { return w == f.name; })) continue;
+    if (std::none_of(formats.begin(), formats.end(), [&](const NumberFormat& f) { return w == f.name; }))
+      continue;
     if (!found.empty() && found != w) return "";
     found = w;
   }
@@ -139,8 +148,12 @@ std::optional<Shape> find_shape(const std::string& text) {
     Shape shape;
     const size_t first = a.size() - 2;
     bool good = false;
-    if (arrow) good = a[first] == b[first] && bind(shape, "M", a[first]) && bind(shape, "K", a[first + 1]) && bind(shape, "N", b[first + 1]);
-    else if (times) good = a[first + 1] == b[first] && bind(shape, "M", a[first]) && bind(shape, "K", a[first + 1]) && bind(shape, "N", b[first + 1]);
+    if (arrow)
+      good = a[first] == b[first] && bind(shape, "M", a[first]) && bind(shape, "K", a[first + 1]) &&
+             bind(shape, "N", b[first + 1]);
+    else if (times)
+      good = a[first + 1] == b[first] && bind(shape, "M", a[first]) && bind(shape, "K", a[first + 1]) &&
+             bind(shape, "N", b[first + 1]);
     if (good && first == 1) good = a[0] == b[0] && bind(shape, "batch", a[0]);
     // Only the rows may be open: an open N or K leaves no limit to hold anything against.
     if (good && !shape.open.count("N") && !shape.open.count("K") && !shape.open.count("batch")) return shape;

@@ -18,13 +18,14 @@ std::optional<InferredOp> infer_op(const std::string& kernel_name);
 /// The name of a number format in a text: "FP4 GEMM" -> "fp4"; empty when there is none or several.
 std::string infer_dtype(const std::string& text);
 
-/// A matrix product by its shapes. A dimension with a letter instead of a number is open: it grows with the batch.
+/// A matrix product by its shapes. A dimension with a letter instead of a number is open: it grows with the
+/// batch.
 struct Shape {
   std::map<std::string, int64_t> dims;      ///< M, N, K, batch: those with numbers
   std::map<std::string, std::string> open;  ///< those with letters: {"M", "B"}
 };
-/// "[B, K] -> [B, N]", "[M, K] x [K, N]", "[batch, M, K] x [batch, K, N]", anywhere in a text; also with the Unicode
-/// arrow and multiplication sign. None when there is no such thing, or its inner dimensions disagree.
+/// "[B, K] -> [B, N]", "[M, K] x [K, N]", "[batch, M, K] x [batch, K, N]", anywhere in a text; also with the
+/// Unicode arrow and multiplication sign. None when there is no such thing, or its inner dimensions disagree.
 std::optional<Shape> find_shape(const std::string& text);
 
 }  // namespace roofgen

@@ -30,7 +30,8 @@ std::vector<Crossing> crossings(const OpWork& w) {
     for (const OperandWork& o : w.kernels[i].operands)
       for (size_t k = i + 1; o.write && k < w.kernels.size(); ++k) {
         const auto& later = w.kernels[k].operands;
-        const auto read = std::find_if(later.begin(), later.end(), [&](const OperandWork& x) { return !x.write && x.name == o.name; });
+        const auto read = std::find_if(later.begin(), later.end(),
+                                       [&](const OperandWork& x) { return !x.write && x.name == o.name; });
         if (read == later.end()) continue;
         out.push_back({o.name + " written", o.bytes()});
         out.push_back({o.name + " read", read->bytes()});
@@ -50,7 +51,9 @@ double prefix_slip(double ratio, double tolerance) {
 /// "a thousand times less than", "1e+06 times more than".
 std::string times_text(double ratio) {
   const double size = ratio < 1 ? 1 / ratio : ratio;
-  const std::string count = near(size, 1000, 0.2) ? "a thousand" : number_text(size < 100 ? std::round(size * 10) / 10 : std::round(size));
+  const std::string count = near(size, 1000, 0.2)
+                                ? "a thousand"
+                                : number_text(size < 100 ? std::round(size * 10) / 10 : std::round(size));
   return fmt::format("{} times {} than", count, ratio < 1 ? "less" : "more");
 }
 
@@ -60,9 +63,13 @@ struct Prefix {
   const char* binary_name;
   const char* decimal_name;
 };
-constexpr std::array<Prefix, 4> kPrefixes = {{{0x1p10, 1e3, "KiB", "kB"}, {0x1p20, 1e6, "MiB", "MB"}, {0x1p30, 1e9, "GiB", "GB"}, {0x1p40, 1e12, "TiB", "TB"}}};
+constexpr std::array<Prefix, 4> kPrefixes = {{{0x1p10, 1e3, "KiB", "kB"},
+                                              {0x1p20, 1e6, "MiB", "MB"},
+                                              {0x1p30, 1e9, "GiB", "GB"},
+                                              {0x1p40, 1e12, "TiB", "TB"}}};
 
-/// Bytes stated in GiB that fit as GB, or the other way round. Numbers are written with two digits and more: 2 %.
+/// Bytes stated in GiB that fit as GB, or the other way round. Numbers are written with two digits and more:
+/// 2 %.
 void binary_prefix(const Claim& c, double right, const char* from, Findings& out) {
   const double stated = *c.bytes;
   for (const Prefix& p : kPrefixes) {
@@ -71,8 +78,11 @@ void binary_prefix(const Claim& c, double right, const char* from, Findings& out
     const double digits = stated / c.bytes_unit, other = digits * (is_binary ? p.decimal : p.binary);
     const double miss = std::fabs(stated / right - 1), other_miss = std::fabs(other / right - 1);
     if (miss < 0.02 || other_miss > 0.02 || miss < 2 * other_miss) continue;
-    out.add("bytes", fmt::format("{} {} is not what {} gives: {} {} = {} {}; the number is one of {}", number_text(digits), is_binary ? p.binary_name : p.decimal_name, from,
-                                 number_text(right / p.decimal), p.decimal_name, number_text(right / p.binary), p.binary_name, is_binary ? p.decimal_name : p.binary_name));
+    out.add("bytes",
+            fmt::format("{} {} is not what {} gives: {} {} = {} {}; the number is one of {}",
+                        number_text(digits), is_binary ? p.binary_name : p.decimal_name, from,
+                        number_text(right / p.decimal), p.decimal_name, number_text(right / p.binary),
+                        p.binary_name, is_binary ? p.decimal_name : p.binary_name));
     return;
   }
 }
@@ -81,17 +91,20 @@ void binary_prefix(const Claim& c, double right, const char* from, Findings& out
 std::string roof_text(const Claim& c, double roof) {
   const auto ai = ai_of(c), bandwidth = bandwidth_of(c);
   if (ai && bandwidth && near(roof, *ai * *bandwidth / 1000, 0.01))
-    return fmt::format("AI {} x {} GB/s = {} TFLOPS", number_text(*ai), number_text(*bandwidth), number_text(roof));
+    return fmt::format("AI {} x {} GB/s = {} TFLOPS", number_text(*ai), number_text(*bandwidth),
+                       number_text(roof));
   return fmt::format("the ceiling of {} TFLOPS", number_text(roof));
 }
 
 /// A rate far from the roof over the row's own intensity.
-bool rate_slip(const Claim& c, const char* field, double stated, bool may_be_slow, const Restated* restated, Findings& out) {
+bool rate_slip(const Claim& c, const char* field, double stated, bool may_be_slow, const Restated* restated,
+               Findings& out) {
   const auto roof = roof_at(c);
   if (!roof || *roof <= 0 || !ai_of(c) || stated <= 0) return false;
   const double ratio = stated / *roof;
   if (ratio <= 100 && (may_be_slow || ratio >= 0.01)) return false;
-  out.add(field, fmt::format("{} is {} {}", restated ? restated->stated : number_text(stated) + " TFLOPS", times_text(ratio), roof_text(c, *roof)));
+  out.add(field, fmt::format("{} is {} {}", restated ? restated->stated : number_text(stated) + " TFLOPS",
+                             times_text(ratio), roof_text(c, *roof)));
   return true;
 }
 
@@ -102,26 +115,35 @@ void missing_pass(const Claim& c, Findings& out) {
   const std::vector<Crossing> all = crossings(*c.work);
   if (all.empty()) return;
   const double right = c.work->dram_bytes(), stated = bytes_of(c).value_or(right);
-  const auto least = std::min_element(all.begin(), all.end(), [](const Crossing& a, const Crossing& b) { return a.bytes < b.bytes; });
+  const auto least = std::min_element(all.begin(), all.end(),
+                                      [](const Crossing& a, const Crossing& b) { return a.bytes < b.bytes; });
   if (right - stated < 0.9 * least->bytes || prefix_slip(stated / right, 0.1) != 1) return;
   std::string passes;
-  for (const Crossing& x : all) passes += fmt::format("{}{} {}", passes.empty() ? "" : ", ", x.text, bytes_text(x.bytes));
-  const std::string what = c.bytes ? bytes_text(stated) : fmt::format("AI {} means {}", number_text(*c.ai), bytes_text(stated));
-  out.add(c.bytes ? "bytes" : "ai", fmt::format("{}; {} ({}) moves {}, AI {}: {} are missing, and each of these passes counts: {}", what, c.work->op, c.work->form, bytes_text(right),
-                                               number_text(c.work->arithmetic_intensity()), bytes_text(right - stated), passes));
+  for (const Crossing& x : all)
+    passes += fmt::format("{}{} {}", passes.empty() ? "" : ", ", x.text, bytes_text(x.bytes));
+  const std::string what =
+      c.bytes ? bytes_text(stated) : fmt::format("AI {} means {}", number_text(*c.ai), bytes_text(stated));
+  out.add(c.bytes ? "bytes" : "ai",
+          fmt::format("{}; {} ({}) moves {}, AI {}: {} are missing, and each of these passes counts: {}",
+                      what, c.work->op, c.work->form, bytes_text(right),
+                      number_text(c.work->arithmetic_intensity()), bytes_text(right - stated), passes));
 }
 
 void unit_slip(const Claim& c, Findings& out) {
   const auto restated = [&](const char* field) -> const Restated* {
-    const auto found = std::find_if(c.restated.begin(), c.restated.end(), [&](const Restated& r) { return r.field == field; });
+    const auto found = std::find_if(c.restated.begin(), c.restated.end(),
+                                    [&](const Restated& r) { return r.field == field; });
     return found == c.restated.end() ? nullptr : &*found;
   };
   // A slow kernel is no slip; a ceiling a hundred times below its own roof is one.
-  const bool attainable = c.attainable_tflops && rate_slip(c, "attainable", *c.attainable_tflops, false, restated("attainable"), out);
-  const bool achieved = c.achieved_tflops && rate_slip(c, "achieved", *c.achieved_tflops, true, restated("achieved"), out);
+  const bool attainable = c.attainable_tflops && rate_slip(c, "attainable", *c.attainable_tflops, false,
+                                                           restated("attainable"), out);
+  const bool achieved =
+      c.achieved_tflops && rate_slip(c, "achieved", *c.achieved_tflops, true, restated("achieved"), out);
   for (const Restated& r : c.restated) {
     if ((r.field == "attainable" && attainable) || (r.field == "achieved" && achieved)) continue;
-    out.add(r.field.c_str(), fmt::format("{} in a column of {}: it is taken as written, and readers will not", r.stated, r.column_unit));
+    out.add(r.field.c_str(), fmt::format("{} in a column of {}: it is taken as written, and readers will not",
+                                         r.stated, r.column_unit));
   }
   std::optional<double> right;
   const char* from = "";
@@ -134,7 +156,8 @@ void unit_slip(const Claim& c, Findings& out) {
   }
   if (!right || *right <= 0 || *c.bytes <= 0) return;
   if (const double slip = prefix_slip(*c.bytes / *right, 0.1); slip != 1)
-    out.add("bytes", fmt::format("{} is {} {}, which {} gives", bytes_text(*c.bytes), times_text(slip), bytes_text(*right), from));
+    out.add("bytes", fmt::format("{} is {} {}, which {} gives", bytes_text(*c.bytes), times_text(slip),
+                                 bytes_text(*right), from));
   else
     binary_prefix(c, *right, from, out);
 }
@@ -145,26 +168,33 @@ void above_limit(const Claim& c, Findings& out) {
   const std::string of = c.work ? c.work->ai_limit_of : c.ai_limit_of;
   // 2 %: what rounding to two digits may add.
   if (limit && *c.ai > 1.02 * *limit) {
-    std::string text = fmt::format("AI {} is above {}, the most this shape reaches as {} grows", number_text(*c.ai), number_text(*limit), of);
+    std::string text = fmt::format("AI {} is above {}, the most this shape reaches as {} grows",
+                                   number_text(*c.ai), number_text(*limit), of);
     if (const auto roof = ceiling_of(c)) {
       const double at = ridge(*c.device, *roof, RoofSet::kDatasheet);
-      if (*limit < at) text += fmt::format("; it never reaches the ridge of {} ({}) and stays memory-bound", number_text(at), roof->name);
+      if (*limit < at)
+        text += fmt::format("; it never reaches the ridge of {} ({}) and stays memory-bound", number_text(at),
+                            roof->name);
     }
     out.add("ai", text);
     return;
   }
   if (c.work && !c.dtype.empty() && c.work->dram_bytes() > 0 && *c.ai > 1.25 * c.work->arithmetic_intensity())
-    out.add("ai", fmt::format("AI {} is above {}, which {} FLOPs and {} of this shape give", number_text(*c.ai), number_text(c.work->arithmetic_intensity()), count_text(c.work->flops()),
-                              bytes_text(c.work->dram_bytes())));
+    out.add("ai", fmt::format("AI {} is above {}, which {} FLOPs and {} of this shape give",
+                              number_text(*c.ai), number_text(c.work->arithmetic_intensity()),
+                              count_text(c.work->flops()), bytes_text(c.work->dram_bytes())));
 }
 
 void shared_cache(const Claim& c, Findings& out) {
   if (!c.ai || c.phase != "decode") return;
   if (c.work && c.work->op == "attention") {
     const auto batch = c.work->dims.find("batch");
-    if (batch == c.work->dims.end() || batch->second <= 1 || *c.ai <= 1.25 * c.work->arithmetic_intensity()) return;
-    out.add("ai", fmt::format("AI {} at batch {}: each sequence reads its own cache, so that the intensity of decode attention is {} at any batch", number_text(*c.ai), batch->second,
-                              number_text(c.work->arithmetic_intensity())));
+    if (batch == c.work->dims.end() || batch->second <= 1 || *c.ai <= 1.25 * c.work->arithmetic_intensity())
+      return;
+    out.add("ai",
+            fmt::format("AI {} at batch {}: each sequence reads its own cache, so that the intensity of "
+                        "decode attention is {} at any batch",
+                        number_text(*c.ai), batch->second, number_text(c.work->arithmetic_intensity())));
     return;
   }
   const auto bytes = decode_bytes(c);
@@ -172,8 +202,10 @@ void shared_cache(const Claim& c, Findings& out) {
   const double right = decode_ai(*c.batch, bytes->weights, bytes->cache, bytes->element_bytes);
   const double limit = (bytes->weights + bytes->cache) * 2 / bytes->element_bytes / bytes->cache;
   if (*c.ai <= 1.25 * right) return;
-  out.add("ai", fmt::format("AI {} at batch {}: the weights are shared by the batch, the cache is not; it is {}, and no batch goes beyond {}", number_text(*c.ai), number_text(*c.batch),
-                            number_text(right), number_text(limit)));
+  out.add("ai",
+          fmt::format("AI {} at batch {}: the weights are shared by the batch, the cache is not; it is {}, "
+                      "and no batch goes beyond {}",
+                      number_text(*c.ai), number_text(*c.batch), number_text(right), number_text(limit)));
 }
 
 void shared_cache_in_table(const std::vector<Claim>& claims, TableFindings& out) {
@@ -182,10 +214,15 @@ void shared_cache_in_table(const std::vector<Claim>& claims, TableFindings& out)
     const Claim& big = claims[i];
     if (big.phase != "decode" || big.op != "attention" || big.work || !big.ai || !big.batch) continue;
     for (const Claim& small : claims) {
-      if (&small == &big || small.phase != "decode" || small.op != big.op || small.name != big.name || small.kv_len != big.kv_len || !small.ai || !small.batch) continue;
+      if (&small == &big || small.phase != "decode" || small.op != big.op || small.name != big.name ||
+          small.kv_len != big.kv_len || !small.ai || !small.batch)
+        continue;
       if (*small.batch >= *big.batch || *big.ai <= 1.25 * *small.ai) continue;
-      out.add(i, "ai", fmt::format("AI {} at batch {}, but {} at batch {}: each sequence reads its own cache, so that the intensity of decode attention does not grow with the batch", number_text(*big.ai),
-                                   number_text(*big.batch), number_text(*small.ai), number_text(*small.batch)));
+      out.add(i, "ai",
+              fmt::format("AI {} at batch {}, but {} at batch {}: each sequence reads its own cache, so that "
+                          "the intensity of decode attention does not grow with the batch",
+                          number_text(*big.ai), number_text(*big.batch), number_text(*small.ai),
+                          number_text(*small.batch)));
       break;
     }
   }
@@ -200,10 +237,14 @@ void does_not_fit(const Claim& c, Findings& out) {
     const auto bytes = c.layers || (c.weight_bytes && c.kv_bytes) ? decode_bytes(c) : std::nullopt;
     if (bytes && c.batch) {
       need = bytes->weights + *c.batch * bytes->cache;
-      of = fmt::format("{} of weights and {} sequences of {}", bytes_text(bytes->weights), number_text(*c.batch), bytes_text(bytes->cache));
+      of = fmt::format("{} of weights and {} sequences of {}", bytes_text(bytes->weights),
+                       number_text(*c.batch), bytes_text(bytes->cache));
       if (need > memory) {
         const double most = std::floor((memory - bytes->weights) / bytes->cache);
-        out.add("batch", fmt::format("{} make {}; {} has {}{}", of, bytes_text(need), c.device->name, bytes_text(memory), most >= 1 ? fmt::format(": at most {} sequences fit", number_text(most)) : ""));
+        out.add(
+            "batch",
+            fmt::format("{} make {}; {} has {}{}", of, bytes_text(need), c.device->name, bytes_text(memory),
+                        most >= 1 ? fmt::format(": at most {} sequences fit", number_text(most)) : ""));
       }
       return;
     }
@@ -212,7 +253,9 @@ void does_not_fit(const Claim& c, Findings& out) {
       of = "the working set";
     }
   }
-  if (need > memory) out.add(c.memory_bytes ? "memory" : "", fmt::format("{} needs {}; {} has {}", of, bytes_text(need), c.device->name, bytes_text(memory)));
+  if (need > memory)
+    out.add(c.memory_bytes ? "memory" : "",
+            fmt::format("{} needs {}; {} has {}", of, bytes_text(need), c.device->name, bytes_text(memory)));
 }
 
 }  // namespace roofgen::lint_rules

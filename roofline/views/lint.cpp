@@ -10,7 +10,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string count_of(size_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
+std::string count_of(size_t n, const char* what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
 
 }  // namespace
 
@@ -35,9 +37,14 @@ std::string lint_json(const LintReport& r) {
   j["rows"] = r.rows.size();
   j["findings"] = Json::array();
   for (const LintFinding& f : r.findings)
-    j["findings"].push_back({{"rule", f.rule}, {"line", f.where.line}, {"column", f.where.col}, {"row", f.name}, {"text", f.text}});
+    j["findings"].push_back({{"rule", f.rule},
+                             {"line", f.where.line},
+                             {"column", f.where.col},
+                             {"row", f.name},
+                             {"text", f.text}});
   j["errors"] = Json::array();
-  for (const Error& e : r.errors) j["errors"].push_back({{"line", e.where.line}, {"column", e.where.col}, {"text", e.message}});
+  for (const Error& e : r.errors)
+    j["errors"].push_back({{"line", e.where.line}, {"column", e.where.col}, {"text", e.message}});
   return j.dump(2) + "\n";
 }
 

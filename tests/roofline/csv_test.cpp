@@ -31,7 +31,9 @@ std::string error_of(std::string_view text, const TableLimits& limits = {}) {
 }  // namespace
 
 TEST(Csv, QuotesLineEndsAndPlaces) {
-  const CellTable t = one("\xEF\xBB\xBF" "name,\"a \"\"b\"\"\",c\r\n\"x,\ny\", 1 ,\"\"\r\n\r\nlast,2,3");
+  const CellTable t =
+      one("\xEF\xBB\xBF"
+          "name,\"a \"\"b\"\"\",c\r\n\"x,\ny\", 1 ,\"\"\r\n\r\nlast,2,3");
   EXPECT_THAT(texts(t.header), ElementsAre("name", "a \"b\"", "c"));
   ASSERT_EQ(t.rows.size(), 2u);
   EXPECT_THAT(texts(t.rows[0]), ElementsAre("x,\ny", "1", ""));
@@ -50,7 +52,9 @@ TEST(Csv, SeparatorIsTheHeaders) {
 TEST(Csv, ColumnsCountCharacters) { EXPECT_EQ(one("\xE2\x86\x92,b\n1,2\n").header[1].col, 3); }
 
 TEST(Csv, MarkdownTablesOfADocument) {
-  const auto tables = read_tables("# Title\n\ntext | no table\n\n| a | `b` |\n|---|:-:|\n| 1 \\| 2 | **x** |\n| only |\n\n| c |\n| - |\n", "t.md");
+  const auto tables = read_tables(
+      "# Title\n\ntext | no table\n\n| a | `b` |\n|---|:-:|\n| 1 \\| 2 | **x** |\n| only |\n\n| c |\n| - |\n",
+      "t.md");
   ASSERT_TRUE(tables);
   ASSERT_EQ(tables->size(), 2u);
   EXPECT_THAT(texts((*tables)[0].header), ElementsAre("a", "b"));

@@ -43,10 +43,14 @@ TEST(LintColumns, NamesAndUnits) {
     const char* key;
     const char* unit;
   };
-  for (const Case& c : {Case{"AI (FLOP/byte)", "ai", "FLOP/byte"}, Case{"Arithmetic Intensity", "ai", "FLOP/byte"}, Case{"attainable_tflops", "attainable", "TFLOPS"},
-                        Case{"Attainable [GFLOP/s]", "attainable", "GFLOPS"}, Case{"bytes_mb", "bytes", "MB"}, Case{"Bytes (MiB)", "bytes", "MiB"}, Case{"time-us", "time", "us"},
-                        Case{"TIME (ms)", "time", "ms"}, Case{"bandwidth_gb_s", "bandwidth", "GB/s"}, Case{"BW (TB/s)", "bandwidth", "TB/s"}, Case{"flops", "flops", "FLOP"},
-                        Case{"FLOPs (GFLOP)", "flops", "GFLOP"}, Case{"GFLOPS", "achieved", "GFLOPS"}, Case{"Peak (dense)", "peak", "TFLOPS"}}) {
+  for (const Case& c :
+       {Case{"AI (FLOP/byte)", "ai", "FLOP/byte"}, Case{"Arithmetic Intensity", "ai", "FLOP/byte"},
+        Case{"attainable_tflops", "attainable", "TFLOPS"},
+        Case{"Attainable [GFLOP/s]", "attainable", "GFLOPS"}, Case{"bytes_mb", "bytes", "MB"},
+        Case{"Bytes (MiB)", "bytes", "MiB"}, Case{"time-us", "time", "us"}, Case{"TIME (ms)", "time", "ms"},
+        Case{"bandwidth_gb_s", "bandwidth", "GB/s"}, Case{"BW (TB/s)", "bandwidth", "TB/s"},
+        Case{"flops", "flops", "FLOP"}, Case{"FLOPs (GFLOP)", "flops", "GFLOP"},
+        Case{"GFLOPS", "achieved", "GFLOPS"}, Case{"Peak (dense)", "peak", "TFLOPS"}}) {
     EXPECT_EQ(column(c.header).key, c.key) << c.header;
     ASSERT_TRUE(column(c.header).unit) << c.header;
     EXPECT_STREQ(column(c.header).unit->shown, c.unit) << c.header;
@@ -54,7 +58,13 @@ TEST(LintColumns, NamesAndUnits) {
   EXPECT_EQ(column("peak_fp16 (TFLOPS)").detail, "fp16");
   EXPECT_EQ(column("Peak (fp8)").detail, "fp8");
   EXPECT_EQ(column("a_dtype").detail, "a");
-  for (const auto& [header, dim] : {std::pair{"M", "M"}, {"m", "M"}, {"seq len", "L"}, {"head_dim", "d"}, {"kv", "kv_len"}, {"Batch Size", "batch"}, {"num_heads", "heads"}}) {
+  for (const auto& [header, dim] : {std::pair{"M", "M"},
+                                    {"m", "M"},
+                                    {"seq len", "L"},
+                                    {"head_dim", "d"},
+                                    {"kv", "kv_len"},
+                                    {"Batch Size", "batch"},
+                                    {"num_heads", "heads"}}) {
     EXPECT_EQ(column(header).key, "dim") << header;
     EXPECT_EQ(column(header).detail, dim) << header;
   }
@@ -63,19 +73,22 @@ TEST(LintColumns, NamesAndUnits) {
 }
 
 TEST(LintColumns, NumbersAndUnitsInCells) {
-  const Claim c = claim("kernel,ai,attainable (TFLOPS),bytes (MB),time (us),peak", "a,~1.5,10 GFLOPS,2e3 kB,1.5 ms,-");
+  const Claim c =
+      claim("kernel,ai,attainable (TFLOPS),bytes (MB),time (us),peak", "a,~1.5,10 GFLOPS,2e3 kB,1.5 ms,-");
   EXPECT_DOUBLE_EQ(*c.ai, 1.5);
   EXPECT_DOUBLE_EQ(*c.attainable_tflops, 0.01);
   EXPECT_DOUBLE_EQ(*c.bytes, 2e6);
   EXPECT_DOUBLE_EQ(*c.time_us, 1500);
   EXPECT_FALSE(c.peak_tflops);
   ASSERT_EQ(c.restated.size(), 3u);
-  for (const char* nothing : {"", "-", "n/a", "varies", "\xE2\x80\x94"}) EXPECT_FALSE(claim("kernel,ai,peak", std::string("a,1,") + nothing).peak_tflops) << nothing;
+  for (const char* nothing : {"", "-", "n/a", "varies", "\xE2\x80\x94"})
+    EXPECT_FALSE(claim("kernel,ai,peak", std::string("a,1,") + nothing).peak_tflops) << nothing;
 }
 
 TEST(LintColumns, BadCells) {
   const std::string head = "kernel,ai,bytes (GB)\n";
-  EXPECT_EQ(error_of(head + "a,abc,1\n"), "t.csv:2:3: error: \"abc\" is not a number; a number (FLOP/byte) was expected, or nothing");
+  EXPECT_EQ(error_of(head + "a,abc,1\n"),
+            "t.csv:2:3: error: \"abc\" is not a number; a number (FLOP/byte) was expected, or nothing");
   EXPECT_THAT(error_of(head + "a,1 apple,1\n"), HasSubstr("is not a number"));
   EXPECT_THAT(error_of(head + "a,inf,1\n"), HasSubstr("finite"));
   EXPECT_THAT(error_of(head + "a,NaN,1\n"), HasSubstr("finite"));
@@ -86,7 +99,8 @@ TEST(LintColumns, BadCells) {
   EXPECT_THAT(error_of(head + "a,1,1\nb,1,2 GiB\n"), HasSubstr("t.csv:3:5: error: GB and GiB in one column"));
   EXPECT_THAT(error_of("kernel,ai,fused\na,1,perhaps\n"), HasSubstr("yes or no"));
   EXPECT_THAT(error_of("kernel,ai,M\na,1,1.5\n"), HasSubstr("whole number"));
-  EXPECT_THAT(error_of("kernel,ai,M,N,K\ngemm,1,0,1,1\n"), HasSubstr("t.csv:2:1: error: gemm: this does not hold"));
+  EXPECT_THAT(error_of("kernel,ai,M,N,K\ngemm,1,0,1,1\n"),
+              HasSubstr("t.csv:2:1: error: gemm: this does not hold"));
   EXPECT_THAT(error_of("kernel,ai,shape\ngemm,1,wide\n"), HasSubstr("no shape of a matrix product"));
   EXPECT_THAT(error_of("kernel,ai\n,1\n"), HasSubstr("no name"));
 }
@@ -94,8 +108,10 @@ TEST(LintColumns, BadCells) {
 TEST(LintFile, HeaderFaultsEndTheReading) {
   EXPECT_THAT(error_of("ai\n1\n"), HasSubstr("t.csv:1:1: error: no column names the rows"));
   EXPECT_THAT(error_of("kernel,flops\na,1\n"), HasSubstr("\"flops\" with \"bytes\" was expected"));
-  EXPECT_THAT(error_of("kernel,ai,AI (FLOP/byte)\na,1,2\n"), HasSubstr("t.csv:1:11: error: column \"AI (FLOP/byte)\" says again"));
-  EXPECT_THAT(error_of("kernel,ai\na,1\n", "h10-sxm"), HasSubstr("unknown device \"h10-sxm\"; did you mean \"h100-sxm\"?"));
+  EXPECT_THAT(error_of("kernel,ai,AI (FLOP/byte)\na,1,2\n"),
+              HasSubstr("t.csv:1:11: error: column \"AI (FLOP/byte)\" says again"));
+  EXPECT_THAT(error_of("kernel,ai\na,1\n", "h10-sxm"),
+              HasSubstr("unknown device \"h10-sxm\"; did you mean \"h100-sxm\"?"));
 }
 
 TEST(LintFile, AColumnNearlyOursIsNamed) {
@@ -105,7 +121,8 @@ TEST(LintFile, AColumnNearlyOursIsNamed) {
 }
 
 TEST(LintFile, TablesOfOtherThingsArePassedOver) {
-  const LintReport report = lint_report("| Metric | Value |\n|---|---|\n| Peak | 1 |\n\n| Kernel | AI |\n|---|---|\n| a | 2 |\n");
+  const LintReport report =
+      lint_report("| Metric | Value |\n|---|---|\n| Peak | 1 |\n\n| Kernel | AI |\n|---|---|\n| a | 2 |\n");
   ASSERT_EQ(report.rows.size(), 1u);
   EXPECT_EQ(report.rows[0].claim.name, "a");
 }
@@ -116,10 +133,12 @@ TEST(LintFile, WorkFromShapesAndColumns) {
   EXPECT_FALSE(open.work);
   EXPECT_NEAR(*open.ai_limit, 1536.0 * 24576 / (1536 + 24576), 0.1);
   // The batch column closes it.
-  const LintReport closed = lint_report("kernel,ai,batch,notes\nmm,1,128,\"FP4 GEMM [B, 1536] -> [B, 24576]\"\n");
+  const LintReport closed =
+      lint_report("kernel,ai,batch,notes\nmm,1,128,\"FP4 GEMM [B, 1536] -> [B, 24576]\"\n");
   ASSERT_TRUE(closed.rows[0].claim.work);
   EXPECT_NEAR(closed.rows[0].work->arithmetic_intensity(), 378.1, 0.1);
-  const LintReport stated = lint_report("kernel,dtype,a_dtype,out_dtype,M,N,K,ai\nmm,nvfp4,nvfp4,bf16,128,24576,1536,1\n");
+  const LintReport stated =
+      lint_report("kernel,dtype,a_dtype,out_dtype,M,N,K,ai\nmm,nvfp4,nvfp4,bf16,128,24576,1536,1\n");
   EXPECT_NEAR(stated.rows[0].work->arithmetic_intensity(), 349.7, 0.1);
   EXPECT_FALSE(claim("kernel,ai,M", "mm,1,128").work);
 }
@@ -129,14 +148,24 @@ TEST(LintShape, Notations) {
   ASSERT_TRUE(a);
   EXPECT_EQ(a->dims, (std::map<std::string, int64_t>{{"batch", 128}, {"K", 128}, {"N", 512}}));
   EXPECT_EQ(a->open, (std::map<std::string, std::string>{{"M", "B"}}));
-  EXPECT_EQ(find_shape("x: [16,32]->[16,64]")->dims, (std::map<std::string, int64_t>{{"M", 16}, {"K", 32}, {"N", 64}}));
-  for (const char* none : {"", "[1, 2]", "[1, 2] [3, 4]", "[2, 3] x [4, 5]", "[B, 3] -> [C, 5]", "[1, 2, 3] -> [1, 2]", "[0, 2] -> [0, 3]", "[B, K] -> [B, N]", "[1,2] -> [1", "[B/2, 3] -> [B/2, 5]"})
+  EXPECT_EQ(find_shape("x: [16,32]->[16,64]")->dims,
+            (std::map<std::string, int64_t>{{"M", 16}, {"K", 32}, {"N", 64}}));
+  for (const char* none :
+       {"", "[1, 2]", "[1, 2] [3, 4]", "[2, 3] x [4, 5]", "[B, 3] -> [C, 5]", "[1, 2, 3] -> [1, 2]",
+        "[0, 2] -> [0, 3]", "[B, K] -> [B, N]", "[1,2] -> [1", "[B/2, 3] -> [B/2, 5]"})
     EXPECT_FALSE(find_shape(none)) << none;
 }
 
 TEST(LintShape, OperatorsByName) {
-  for (const auto& [name, op] : {std::pair{"cutlass_scaled_fp4_mm", "gemm"}, {"bmm_fp8", "gemm"}, {"dsv3_fused_a_gemm", "gemm"}, {"fused_add_rmsnorm", "rmsnorm"}, {"topk_softmax", "topk_softmax"},
-                                 {"silu_and_mul", "silu_and_mul"}, {"cutlass_mla_decode", "mla"}, {"attention_naive", "attention"}, {"FlashAttention-3", "attention"}}) {
+  for (const auto& [name, op] : {std::pair{"cutlass_scaled_fp4_mm", "gemm"},
+                                 {"bmm_fp8", "gemm"},
+                                 {"dsv3_fused_a_gemm", "gemm"},
+                                 {"fused_add_rmsnorm", "rmsnorm"},
+                                 {"topk_softmax", "topk_softmax"},
+                                 {"silu_and_mul", "silu_and_mul"},
+                                 {"cutlass_mla_decode", "mla"},
+                                 {"attention_naive", "attention"},
+                                 {"FlashAttention-3", "attention"}}) {
     const auto found = infer_op(name);
     ASSERT_TRUE(found) << name;
     EXPECT_EQ(found->op, op) << name;

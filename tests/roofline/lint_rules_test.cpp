@@ -10,7 +10,8 @@ using ::testing::Not;
 
 TEST(LintRules, AreTwentyInOrder) {
   ASSERT_EQ(rules().size(), 20u);
-  for (size_t i = 0; i < rules().size(); ++i) EXPECT_EQ(std::stoi(std::string(rules()[i].id).substr(1)), static_cast<int>(i) + 1);
+  for (size_t i = 0; i < rules().size(); ++i)
+    EXPECT_EQ(std::stoi(std::string(rules()[i].id).substr(1)), static_cast<int>(i) + 1);
 }
 
 TEST(LintRules, R01SparsePeak) {
@@ -31,19 +32,27 @@ TEST(LintRules, R02AccumulatorOnGeForce) {
   EXPECT_EQ(lint_rules_of(head + "RTX 4090,fp16,,330,1008,327\n"), "R02");
   EXPECT_EQ(lint_rules_of(head + "RTX 3090,fp16,,142,936,152\n"), "R02");
   EXPECT_EQ(lint_rules_of(head + "RTX 4090,fp16,fp32,330,1008,327\n"), "R02");
-  EXPECT_EQ(lint_rules_of(head + "RTX 4090,fp16,fp16,330,1008,327\nRTX 4090,fp16,fp32,165,1008,164\nRTX 3090,fp16,,71,936,76\n"), "");
+  EXPECT_EQ(
+      lint_rules_of(
+          head +
+          "RTX 4090,fp16,fp16,330,1008,327\nRTX 4090,fp16,fp32,165,1008,164\nRTX 3090,fp16,,71,936,76\n"),
+      "");
   // A product with one rate needs no accumulator.
   EXPECT_EQ(lint_rules_of(head + "A100 SXM 80GB,fp16,,312,2039,153\n"), "");
 }
 
 TEST(LintRules, R03DtypeOfTheCeiling) {
   // n/6 is the intensity of FP32 operands; FP16 gives n/3.
-  EXPECT_THAT(lint_text_of("R03", "kernel,M,N,K,dtype,ai\nmatmul,4096,4096,4096,fp16,682\n", "a100-sxm-80"), HasSubstr("1365"));
+  EXPECT_THAT(lint_text_of("R03", "kernel,M,N,K,dtype,ai\nmatmul,4096,4096,4096,fp16,682\n", "a100-sxm-80"),
+              HasSubstr("1365"));
   EXPECT_EQ(lint_rules_of("kernel,M,N,K,dtype,ai\nmatmul,4096,4096,4096,fp16,1365\n", "a100-sxm-80"), "");
   EXPECT_EQ(lint_rules_of("kernel,dtype,ceiling_dtype,ai\nmatmul,fp32,fp16,682\n", "a100-sxm-80"), "R03");
-  EXPECT_EQ(lint_rules_of("kernel,dtype,ceiling_dtype,ai\nmatmul,fp32,tf32,682\nmatmul,fp4,bf16,900\n", "a100-sxm-80"), "");
+  EXPECT_EQ(lint_rules_of("kernel,dtype,ceiling_dtype,ai\nmatmul,fp32,tf32,682\nmatmul,fp4,bf16,900\n",
+                          "a100-sxm-80"),
+            "");
   // The ceiling recognised by its height.
-  EXPECT_THAT(lint_text_of("R03", "kernel,dtype,peak,ai\nmatmul,fp32,312,682\n", "a100-sxm-80"), HasSubstr("fp32 bytes"));
+  EXPECT_THAT(lint_text_of("R03", "kernel,dtype,peak,ai\nmatmul,fp32,312,682\n", "a100-sxm-80"),
+              HasSubstr("fp32 bytes"));
   EXPECT_EQ(lint_rules_of("kernel,dtype,peak,ai\nmatmul,fp32,156,682\n", "a100-sxm-80"), "");
 }
 
@@ -59,7 +68,8 @@ TEST(LintRules, R04MatrixRidgeForVectorWork) {
 TEST(LintRules, R05AmbiguousName) {
   const std::string head = "gpu,dtype,peak (TFLOPS),bandwidth (GB/s),ridge\n";
   const std::string text = lint_text_of("R05", head + "A100,fp16,312,2000,156\n");
-  for (const char* product : {"a100-sxm-40 (1555", "a100-sxm-80 (2039", "a100-pcie-80 (1935"}) EXPECT_THAT(text, HasSubstr(product));
+  for (const char* product : {"a100-sxm-40 (1555", "a100-sxm-80 (2039", "a100-pcie-80 (1935"})
+    EXPECT_THAT(text, HasSubstr(product));
   // The bandwidth tells which one is meant.
   EXPECT_EQ(lint_rules_of(head + "A100,fp16,312,2039,153\nA100,fp16,312,1555,200.6\n"), "");
 }
@@ -70,20 +80,27 @@ TEST(LintRules, R05AnotherProductsPeak) {
     EXPECT_THAT(lint_text_of("R05", table, "GB200"), HasSubstr("b200's")) << row;
     EXPECT_EQ(lint_rules_of(table, "B200"), "") << row;
   }
-  EXPECT_THAT(lint_text_of("R05", "kernel,device,ai,bandwidth\ncopy,H200,0,3352\n"), HasSubstr("h200-sxm's is 4800"));
+  EXPECT_THAT(lint_text_of("R05", "kernel,device,ai,bandwidth\ncopy,H200,0,3352\n"),
+              HasSubstr("h200-sxm's is 4800"));
 }
 
 TEST(LintRules, R06MissingPass) {
   const std::string head = "kernel,dtype,L,d,flops,bytes (MB),ai\n";
   const std::string device = "h100-sxm";
-  const std::string text = lint_text_of("R06", head + "attention_naive,fp16,2048,64,1073741824,25.2,42.7\n", device);
+  const std::string text =
+      lint_text_of("R06", head + "attention_naive,fp16,2048,64,1073741824,25.2,42.7\n", device);
   EXPECT_THAT(text, HasSubstr("34.6 MB"));
   EXPECT_THAT(text, HasSubstr("P written"));
-  EXPECT_THAT(lint_rules_of(head + "attention_naive,fp16,2048,64,1073741824,34.6,31.0\n", device), Not(HasSubstr("R06")));
+  EXPECT_THAT(lint_rules_of(head + "attention_naive,fp16,2048,64,1073741824,34.6,31.0\n", device),
+              Not(HasSubstr("R06")));
   // Without bytes, the intensity implies them.
-  EXPECT_THAT(lint_text_of("R06", "kernel,dtype,L,d,ai\nattention_naive,fp16,2048,64,42.7\n", device), HasSubstr("AI 42.7 means 25.1 MB"));
+  EXPECT_THAT(lint_text_of("R06", "kernel,dtype,L,d,ai\nattention_naive,fp16,2048,64,42.7\n", device),
+              HasSubstr("AI 42.7 means 25.1 MB"));
   // Two passes are another form, and right for it.
-  EXPECT_THAT(lint_rules_of("kernel,dtype,L,d,passes,bytes (MB)," "ai\nattention_naive,fp16,2048,64,2,17.8,60.2\n", device), Not(HasSubstr("R06")));
+  EXPECT_THAT(lint_rules_of("kernel,dtype,L,d,passes,bytes (MB),"
+                            "ai\nattention_naive,fp16,2048,64,2,17.8,60.2\n",
+                            device),
+              Not(HasSubstr("R06")));
 }
 
 TEST(LintRules, R07ThousandTimesTooSmall) {
@@ -92,16 +109,19 @@ TEST(LintRules, R07ThousandTimesTooSmall) {
   EXPECT_EQ(lint_rules_of(head + "rmsnorm,1.25,0.01\n", "gb200"), "R07");
   EXPECT_EQ(lint_rules_of(head + "rmsnorm,1.25,10\nsilu_and_mul,0.67,5.4\n", "gb200"), "");
   // Right, but in another unit than its column.
-  EXPECT_THAT(lint_text_of("R07", head + "rmsnorm,1.25,10000 GFLOPS\n", "gb200"), HasSubstr("in a column of TFLOPS"));
+  EXPECT_THAT(lint_text_of("R07", head + "rmsnorm,1.25,10000 GFLOPS\n", "gb200"),
+              HasSubstr("in a column of TFLOPS"));
 }
 
 TEST(LintRules, R07BinaryPrefix) {
   // 24 D^2 bytes of 32 layers of width 4096: 12.9 GB, which is 12.0 GiB and not 13.
-  EXPECT_THAT(lint_text_of("R07", "kernel,flops,ai,bytes (GiB)\ndecode,12.88e9,1,13\n"), HasSubstr("12.88 GB = 12 GiB"));
+  EXPECT_THAT(lint_text_of("R07", "kernel,flops,ai,bytes (GiB)\ndecode,12.88e9,1,13\n"),
+              HasSubstr("12.88 GB = 12 GiB"));
   EXPECT_EQ(lint_rules_of("kernel,flops,ai,bytes (GiB)\ndecode,12.88e9,1,12\n"), "");
   EXPECT_EQ(lint_rules_of("kernel,flops,ai,bytes (GB)\ndecode,12.88e9,1,12.9\n"), "");
   EXPECT_EQ(lint_rules_of("kernel,flops,ai,bytes (GB)\ndecode,12.88e9,1,12\n"), "R07");
-  EXPECT_THAT(lint_text_of("R07", "kernel,flops,ai,bytes (MB)\ndecode,12.88e9,1,12.88\n"), HasSubstr("a thousand times less"));
+  EXPECT_THAT(lint_text_of("R07", "kernel,flops,ai,bytes (MB)\ndecode,12.88e9,1,12.88\n"),
+              HasSubstr("a thousand times less"));
 }
 
 TEST(LintRules, R08AboveTheLimit) {
@@ -111,30 +131,41 @@ TEST(LintRules, R08AboveTheLimit) {
     const char* limit;
     const char* right;
   };
-  const Case cases[] = {{"FP4 GEMM [B, 7168] -> [B, 2112]", "~7000", "1631", "1600"},   {"FP4 GEMM [B, 1536] -> [B, 24576]", "~12000", "1446", "1440"},
-                        {"FP4 GEMM [B, 512] -> [B, 32768]", "~15000", "504.1", "500"},  {"FP4 GEMM [B, 16384] -> [B, 7168]", "~9000", "4986", "4900"},
-                        {"FP8 BMM [128, B, 128] x [128, 128, 512]", "~256", "204.8", "200"}, {"FP8 BMM [128, B, 512] x [128, 512, 128]", "~256", "204.8", "200"}};
+  const Case cases[] = {{"FP4 GEMM [B, 7168] -> [B, 2112]", "~7000", "1631", "1600"},
+                        {"FP4 GEMM [B, 1536] -> [B, 24576]", "~12000", "1446", "1440"},
+                        {"FP4 GEMM [B, 512] -> [B, 32768]", "~15000", "504.1", "500"},
+                        {"FP4 GEMM [B, 16384] -> [B, 7168]", "~9000", "4986", "4900"},
+                        {"FP8 BMM [128, B, 128] x [128, 128, 512]", "~256", "204.8", "200"},
+                        {"FP8 BMM [128, B, 512] x [128, 512, 128]", "~256", "204.8", "200"}};
   for (const Case& c : cases) {
-    const auto table = [&](const char* ai) { return std::string("kernel,ai,notes\nmm,") + ai + ",\"" + c.note + "\"\n"; };
-    EXPECT_THAT(lint_text_of("R08", table(c.claimed), "gb200"), HasSubstr(std::string("above ") + c.limit)) << c.note;
+    const auto table = [&](const char* ai) {
+      return std::string("kernel,ai,notes\nmm,") + ai + ",\"" + c.note + "\"\n";
+    };
+    EXPECT_THAT(lint_text_of("R08", table(c.claimed), "gb200"), HasSubstr(std::string("above ") + c.limit))
+        << c.note;
     EXPECT_EQ(lint_rules_of(table(c.right), "gb200"), "") << c.note;
   }
 }
 
 TEST(LintRules, R08AboveTheShape) {
-  EXPECT_THAT(lint_text_of("R08", "kernel,dtype,M,N,K,ai\nlinear,bf16,16,2112,7168,500\n", "gb200"), HasSubstr("above 15.8"));
-  EXPECT_THAT(lint_rules_of("kernel,dtype,M,N,K,ai\nlinear,bf16,16,2112,7168,15.8\n", "gb200"), Not(HasSubstr("R08")));
+  EXPECT_THAT(lint_text_of("R08", "kernel,dtype,M,N,K,ai\nlinear,bf16,16,2112,7168,500\n", "gb200"),
+              HasSubstr("above 15.8"));
+  EXPECT_THAT(lint_rules_of("kernel,dtype,M,N,K,ai\nlinear,bf16,16,2112,7168,15.8\n", "gb200"),
+              Not(HasSubstr("R08")));
 }
 
 TEST(LintRules, R09FitsL2) {
-  EXPECT_THAT(lint_text_of("R09", "kernel,dtype,bytes (MB),ai\nqk,fp16,8.9,60.2\n", "a100-sxm-80"), HasSubstr("41.9 MB L2"));
+  EXPECT_THAT(lint_text_of("R09", "kernel,dtype,bytes (MB),ai\nqk,fp16,8.9,60.2\n", "a100-sxm-80"),
+              HasSubstr("41.9 MB L2"));
   EXPECT_EQ(lint_rules_of("kernel,dtype,bytes (MB),ai\nqk,fp16,890,60.2\n", "a100-sxm-80"), "");
   EXPECT_EQ(lint_rules_of("kernel,dtype,bytes (MB),ai,cache\nqk,fp16,8.9,60.2,cold\n", "a100-sxm-80"), "");
 }
 
 TEST(LintRules, R10FewCtas) {
-  EXPECT_THAT(lint_text_of("R10", "kernel,dtype,L,d,ai\nflash,fp16,2048,64,1024\n", "h100-sxm"), HasSubstr("16 CTAs for 132 SMs"));
-  EXPECT_EQ(lint_text_of("R10", "kernel,dtype,L,d,heads,batch,ai\nflash,fp16,2048,64,33,4,1024\n", "h100-sxm"), "");
+  EXPECT_THAT(lint_text_of("R10", "kernel,dtype,L,d,ai\nflash,fp16,2048,64,1024\n", "h100-sxm"),
+              HasSubstr("16 CTAs for 132 SMs"));
+  EXPECT_EQ(
+      lint_text_of("R10", "kernel,dtype,L,d,heads,batch,ai\nflash,fp16,2048,64,33,4,1024\n", "h100-sxm"), "");
   EXPECT_EQ(lint_rules_of("kernel,ai,ctas\na,10,16\n", "h100-sxm"), "R10");
   EXPECT_EQ(lint_rules_of("kernel,ai,ctas\na,10,132\n", "h100-sxm"), "");
 }
@@ -142,7 +173,8 @@ TEST(LintRules, R10FewCtas) {
 TEST(LintRules, R11PrecisionAndRegime) {
   const std::string head = "kernel,dtype,ai,bound\n";
   // Half the bytes, twice the intensity: and twice the ridge.
-  EXPECT_THAT(lint_text_of("R11", head + "gemm_fp16,fp16,200,memory\ngemm_fp8,fp8,400,compute\n", "h100-sxm"), HasSubstr("raise the intensity and the ridge alike"));
+  EXPECT_THAT(lint_text_of("R11", head + "gemm_fp16,fp16,200,memory\ngemm_fp8,fp8,400,compute\n", "h100-sxm"),
+              HasSubstr("raise the intensity and the ridge alike"));
   EXPECT_EQ(lint_rules_of(head + "gemm_fp16,fp16,200,memory\ngemm_fp8,fp8,400,memory\n", "h100-sxm"), "");
   // Only the weights narrower: the intensity rises, the ridge does not.
   EXPECT_EQ(lint_rules_of(head + "gemm,bf16,200,memory\ngemm,fp8,650,compute\n", "h100-sxm"), "");
@@ -150,16 +182,21 @@ TEST(LintRules, R11PrecisionAndRegime) {
 
 TEST(LintRules, R12AboveItsRoof) {
   const std::string head = "kernel,dtype,ai,achieved,origin\n";
-  EXPECT_THAT(lint_text_of("R12", head + "gemm,fp16,60.2,150,measured\n", "a100-sxm-80"), HasSubstr("AI 60.2 x 2039 GB/s"));
+  EXPECT_THAT(lint_text_of("R12", head + "gemm,fp16,60.2,150,measured\n", "a100-sxm-80"),
+              HasSubstr("AI 60.2 x 2039 GB/s"));
   EXPECT_EQ(lint_rules_of(head + "gemm,fp16,60.2,120,measured\n", "a100-sxm-80"), "");
   EXPECT_EQ(lint_rules_of(head + "gemm,fp16,1000,340,measured\n", "a100-sxm-80"), "R12");
-  EXPECT_THAT(lint_text_of("R12", "kernel,ai,bytes (MB),time (us),origin\ncopy,0,1000,200,measured\n", "h200-sxm"), HasSubstr("5000 GB/s"));
-  EXPECT_EQ(lint_rules_of("kernel,ai,bytes (MB),time (us),origin\ncopy,0,1000,230,measured\n", "h200-sxm"), "");
+  EXPECT_THAT(
+      lint_text_of("R12", "kernel,ai,bytes (MB),time (us),origin\ncopy,0,1000,200,measured\n", "h200-sxm"),
+      HasSubstr("5000 GB/s"));
+  EXPECT_EQ(lint_rules_of("kernel,ai,bytes (MB),time (us),origin\ncopy,0,1000,230,measured\n", "h200-sxm"),
+            "");
 }
 
 TEST(LintRules, R13ContradictsItself) {
   const std::string head = "kernel,dtype,ai,ridge,bound\n";
-  EXPECT_THAT(lint_text_of("R13", head + "q_b_proj,fp4,371,1125,Compute-bound\n", "b200"), HasSubstr("1125: memory-bound"));
+  EXPECT_THAT(lint_text_of("R13", head + "q_b_proj,fp4,371,1125,Compute-bound\n", "b200"),
+              HasSubstr("1125: memory-bound"));
   EXPECT_EQ(lint_rules_of(head + "q_b_proj,fp4,371,1125,Memory-bound\n", "b200"), "");
   EXPECT_EQ(lint_rules_of(head + "rmsnorm,bf16,1.25,9.6,compute\n", "a100-sxm-80"), "R13");
   EXPECT_THAT(lint_text_of("R13", "kernel,flops,bytes,ai\nq_b,9.66e9,26.1e6,300\n"), HasSubstr("is 370"));
@@ -173,8 +210,13 @@ TEST(LintRules, R14CacheSharedByTheBatch) {
   const std::string text = lint_text_of("R14", head + "decode 7B,decode,128,2048,4096,~80\n", "h100-sxm");
   EXPECT_THAT(text, HasSubstr("it is 11.89"));
   EXPECT_THAT(text, HasSubstr("beyond 13"));
-  EXPECT_EQ(lint_rules_of(head + "decode 7B,decode,1,2048,4096,1.0\ndecode 7B,decode,32,2048,4096,9.43\ndecode 7B,decode,128,2048,4096,11.85\n", "h100-sxm"), "");
-  EXPECT_EQ(lint_rules_of("name,phase,batch,weights (GB),kv_cache (GB),ai\n7B,decode,32,12.88,1.074,25\n", "h200-sxm"), "R14");
+  EXPECT_EQ(lint_rules_of(head + "decode 7B,decode,1,2048,4096,1.0\ndecode "
+                                 "7B,decode,32,2048,4096,9.43\ndecode 7B,decode,128,2048,4096,11.85\n",
+                          "h100-sxm"),
+            "");
+  EXPECT_EQ(lint_rules_of("name,phase,batch,weights (GB),kv_cache (GB),ai\n7B,decode,32,12.88,1.074,25\n",
+                          "h200-sxm"),
+            "R14");
   // Attention by itself does not gain from a batch at all.
   EXPECT_EQ(lint_rules_of("kernel,phase,batch,ai\nattn,decode,1,1\nattn,decode,64,64\n"), "R14");
   EXPECT_EQ(lint_rules_of("kernel,phase,batch,ai\nattn,decode,1,1\nattn,decode,64,1\n"), "");
@@ -182,7 +224,8 @@ TEST(LintRules, R14CacheSharedByTheBatch) {
 
 TEST(LintRules, R15RankedByIntensity) {
   const std::string head = "kernel,fused,ai,time (us),rank\n";
-  EXPECT_THAT(lint_text_of("R15", head + "rmsnorm,no,1.0,120,1\nfused_add_rmsnorm,yes,0.75,80,2\n", "gb200"), HasSubstr("rank by time"));
+  EXPECT_THAT(lint_text_of("R15", head + "rmsnorm,no,1.0,120,1\nfused_add_rmsnorm,yes,0.75,80,2\n", "gb200"),
+              HasSubstr("rank by time"));
   EXPECT_EQ(lint_rules_of(head + "rmsnorm,no,1.0,120,2\nfused_add_rmsnorm,yes,0.75,80,1\n", "gb200"), "");
   EXPECT_EQ(lint_rules_of(head + "rmsnorm,no,1.0,80,1\nfused_add_rmsnorm,yes,0.75,120,2\n", "gb200"), "");
 }
@@ -193,11 +236,14 @@ TEST(LintRules, R16PerformanceWithoutOrigin) {
   const LintReport report = lint_report("kernel,dtype,ai,achieved\n" + rows, "h100-sxm");
   ASSERT_EQ(report.findings.size(), 3u);
   for (const LintFinding& f : report.findings) EXPECT_EQ(f.rule, "R16");
-  EXPECT_EQ(lint_rules_of("kernel,dtype,ai,achieved,origin\na,bf16,2,0.1,measured\nb,bf16,25,3,model\n", "h100-sxm"), "");
+  EXPECT_EQ(lint_rules_of("kernel,dtype,ai,achieved,origin\na,bf16,2,0.1,measured\nb,bf16,25,3,model\n",
+                          "h100-sxm"),
+            "");
 }
 
 TEST(LintRules, R17LaunchOverhead) {
-  EXPECT_THAT(lint_text_of("R17", "kernel,ai,time (us)\nrmsnorm,1,4\n", "h100-sxm"), HasSubstr("1 launches of about 3 us"));
+  EXPECT_THAT(lint_text_of("R17", "kernel,ai,time (us)\nrmsnorm,1,4\n", "h100-sxm"),
+              HasSubstr("1 launches of about 3 us"));
   EXPECT_EQ(lint_rules_of("kernel,ai,time (us)\nrmsnorm,1,400\n", "h100-sxm"), "");
   EXPECT_EQ(lint_rules_of("kernel,ai,time (us),launches\nchain,1,400,100\n", "h100-sxm"), "R17");
 }
@@ -215,7 +261,8 @@ TEST(LintRules, R18DoesNotFit) {
 TEST(LintRules, R19SpecialFunctionRoof) {
   const std::string rows = "kernel,dtype,L,d,heads,batch,ai\nflash,bf16,2048,";
   EXPECT_THAT(lint_text_of("R19", rows + "64,33,4,1024\n", "h100-sxm"), HasSubstr("1.00 times"));
-  // 8192 FLOP and 16 exponentials a clock and SM, 256 FLOP for one: twice. 1.89 with exponentials at the FP32 clock.
+  // 8192 FLOP and 16 exponentials a clock and SM, 256 FLOP for one: twice. 1.89 with exponentials at the FP32
+  // clock.
   EXPECT_THAT(lint_text_of("R19", rows + "64,37,4,1024\n", "b200"), HasSubstr("2.00 times"));
   EXPECT_EQ(lint_text_of("R19", rows + "128,33,4,1024\n", "h100-sxm"), "");
   EXPECT_EQ(lint_text_of("R19", rows + "64,27,4,1024\n", "a100-sxm-80"), "");
@@ -240,8 +287,10 @@ TEST(LintRules, R18CountsWhatIsUpdatedInPlaceOnce) {
 
 TEST(LintRules, R20FlatteringMeasurement) {
   const std::string head = "kernel,dtype,ai,achieved,origin,inputs,cache\n";
-  EXPECT_THAT(lint_text_of("R20", head + "gemm,bf16,1365,894,measured,zeros,cold\n", "h200-sxm"), HasSubstr("zeros"));
-  EXPECT_THAT(lint_text_of("R20", head + "gemm,bf16,1365,780,measured,random,warm\n", "h200-sxm"), HasSubstr("warm cache"));
+  EXPECT_THAT(lint_text_of("R20", head + "gemm,bf16,1365,894,measured,zeros,cold\n", "h200-sxm"),
+              HasSubstr("zeros"));
+  EXPECT_THAT(lint_text_of("R20", head + "gemm,bf16,1365,780,measured,random,warm\n", "h200-sxm"),
+              HasSubstr("warm cache"));
   EXPECT_EQ(lint_rules_of(head + "gemm,bf16,1365,780,measured,random,cold\n", "h200-sxm"), "");
 }
 
@@ -259,7 +308,9 @@ TEST(LintRules, OurOwnExplanationsBreakOnlyWhatIsTrueOfThem) {
                         {"silu_and_mul", {{"rows", 65536}, {"cols", 8192}}, {}},
                         {"attention", {{"L", 4096}, {"d", 128}, {"heads", 33}, {"batch", 8}}, {}},
                         {"attention", {{"L", 4096}, {"d", 64}, {"heads", 33}, {"batch", 8}}, {"R19"}},
-                        {"attention", {{"L", 2048}, {"d", 64}, {"heads", 1}, {"batch", 1}, {"passes", 4}}, {"R09", "R10", "R17"}}};
+                        {"attention",
+                         {{"L", 2048}, {"d", 64}, {"heads", 1}, {"batch", 1}, {"passes", 4}},
+                         {"R09", "R10", "R17"}}};
   for (const Case& c : cases) {
     WorkRequest request;
     request.dims = c.dims;
