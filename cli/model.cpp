@@ -12,8 +12,6 @@
 namespace roofgen::cli {
 namespace {
 
-constexpr size_t kMaxRuns = 4096;
-
 struct Flags {
   std::string model, phase, device = kDefaultDevice, weights, ceilings = "datasheet", launches = "graph";
   std::string batch = "1", kv, seq, html;
@@ -64,7 +62,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   const DataFiles files(session.data_dirs);
   if (flags.model.empty() || flags.model == "list") return list_models(files);
   ROOFGEN_TRY(const Model model, load_model(files, flags.model));
-  ROOFGEN_TRY(const Device device, load_device(files, flags.device));
+  ROOFGEN_TRY(const Device device, find_device(files, flags.device));
   ModelRequest request = flags.preset;
   request.phase = flags.phase;
   request.dtypes = flags.weights;
@@ -73,17 +71,9 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   ROOFGEN_TRY(request.roofs, parse_roof_set(flags.ceilings));
   ROOFGEN_TRY(std::vector<int64_t> batches, counts("batch", flags.batch));
   ROOFGEN_TRY(std::vector<int64_t> sizes, lengths(flags, model));
-  if (batches.size() * sizes.size() > kMaxRuns)
-    return Error{Exit::kUsage, fmt::format("{} batches at {} lengths; at most {} points were expected", batches.size(), sizes.size(), kMaxRuns)};
   ModelView view{model, device, std::move(batches), std::move(sizes), {}, 0};
   ROOFGEN_TRY(view.parameters, parameter_count(model));
-  for (int64_t length : view.lengths)
-    for (int64_t batch : view.batches) {
-      request.length = length;
-      request.batch = batch;
-      ROOFGEN_TRY(ModelRun r, run_model(model, device, request));
-      view.runs.push_back(std::move(r));
-    }
+  ROOFGEN_TRY(view.runs, sweep_model(model, device, request, view.batches, view.lengths));
   if (flags.json || flags.html.empty()) fmt::print("{}", flags.json ? model_json(view) : model_text(view));
   if (!flags.html.empty()) return show_page(model_page(view), flags.html, files, session);
   return Exit::kOk;
@@ -99,7 +89,7 @@ Run declare_model(CLI::App& app) {
   app.add_option("--batch", flags->batch, "sequences in a step; a list sweeps: 1,2,4 [1]");
   app.add_option("--kv", flags->kv, "length of each sequence's cache, in decode; may be a list");
   app.add_option("--seq", flags->seq, "length of each prompt or image, in prefill and forward; may be a list");
-  app.add_option("--device", flags->device, fmt::format("device of the catalogue [{}]", kDefaultDevice));
+  app.add_option("--device", flags->device, fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
   app.add_option("--weights", flags->weights, "how the model is stored: one of its alternatives [the first]");
   app.add_option("--tp", flags->tp, "GPUs of a tensor-parallel group [1]");
   app.add_option("--mem-eff", preset.bandwidth_efficiency, "share of each bandwidth that is reached [0.8]");

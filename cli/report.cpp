@@ -5,6 +5,7 @@
 #include "generator/json_text.h"
 #include "roofline/elementwise.h"
 #include "roofline/figures.h"
+#include "roofline/model.h"
 #include "roofline/plot/plot.h"
 #include "roofline/views/views.h"
 #include "tuner/views/page.h"
@@ -43,7 +44,7 @@ Result<plot::Page> explain_page_of(const Json& j, const std::string& file, const
     request.accumulate = j.at("accumulate").get<std::string>();
     request.softmax_flops = j.at("softmax_flops").get<double>();
     ROOFGEN_TRY(const RoofSet set, parse_roof_set(j.at("ceilings").get<std::string>()));
-    ROOFGEN_TRY(const Device device, load_device(files, j.at("device").get<std::string>()));
+    ROOFGEN_TRY(const Device device, find_device(files, j.at("device").get<std::string>()));
     ROOFGEN_TRY(OpWork work, work_of(j, request, files));
     ROOFGEN_TRY(const Explanation e, explain(device, std::move(work), set));
     return explain_page(device, e);
@@ -53,12 +54,47 @@ Result<plot::Page> explain_page_of(const Json& j, const std::string& file, const
   }
 }
 
+/// So is a model's run.
+Result<plot::Page> model_page_of(const Json& j, const std::string& file, const DataFiles& files) {
+  try {
+    ModelRequest request;
+    request.phase = j.at("phase").get<std::string>();
+    request.dtypes = j.at("weights").get<std::string>();
+    request.tp = j.at("tp").get<int64_t>();
+    const Json& assumed = j.at("assumptions");
+    request.bandwidth_efficiency = assumed.at("bandwidth_efficiency").get<double>();
+    request.compute_efficiency = assumed.at("compute_efficiency").get<double>();
+    request.launches = assumed.at("launches") == "graph" ? Launches::kGraph : Launches::kSeparate;
+    request.softmax_flops = assumed.at("softmax_flops").get<double>();
+    ROOFGEN_TRY(request.roofs, parse_roof_set(j.at("ceilings").get<std::string>()));
+    ROOFGEN_TRY(const Model model, load_model(files, j.at("model").get<std::string>()));
+    ROOFGEN_TRY(const Device device, find_device(files, j.at("device").get<std::string>()));
+    const auto phase = std::find_if(model.phases.begin(), model.phases.end(), [&](const ModelPhase& p) { return p.name == request.phase; });
+    if (phase == model.phases.end()) return Error{Exit::kUsage, fmt::format("{} has no phase \"{}\"", model.name, request.phase), {file}};
+    std::vector<int64_t> batches, lengths;
+    const auto add = [](std::vector<int64_t>& list, int64_t value) {
+      if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+    };
+    for (const Json& point : j.at("series")) {
+      add(batches, point.at("batch").get<int64_t>());
+      add(lengths, point.at(phase->length).get<int64_t>());
+    }
+    ModelView view{model, device, std::move(batches), std::move(lengths), {}, 0};
+    ROOFGEN_TRY(view.parameters, parameter_count(model));
+    ROOFGEN_TRY(view.runs, sweep_model(model, device, request, view.batches, view.lengths));
+    return model_page(view);
+  } catch (const Json::exception& e) {
+    return Error{Exit::kUsage, fmt::format("not a whole model run: {}", e.what()), {file}};
+  }
+}
+
 Result<plot::Page> page_of(const JsonFile& file, const DataFiles& files) {
   const Json& j = file.root();
   const std::string schema = j.is_object() && j.contains("schema") && j["schema"].is_string() ? j["schema"].get<std::string>() : "";
   if (schema == kTuneSchema) return tune_page(j, file.file(), files);
   if (schema == kExplainSchema) return explain_page_of(j, file.file(), files);
-  return Error{Exit::kUsage, schema.empty() ? "no result of roofgen: a member \"schema\" was expected" : fmt::format("no report is drawn of schema \"{}\"; {} or {} was expected", schema, kTuneSchema, kExplainSchema),
+  if (schema == kModelSchema) return model_page_of(j, file.file(), files);
+  return Error{Exit::kUsage, schema.empty() ? "no result of roofgen: a member \"schema\" was expected" : fmt::format("no report is drawn of schema \"{}\"; {}, {} or {} was expected", schema, kTuneSchema, kExplainSchema, kModelSchema),
                schema.empty() ? Where{file.file()} : file.find(schema)};
 }
 
@@ -74,7 +110,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 Run declare_report(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("result", flags->file, "a document that tune --json or explain --json printed; - is standard input")->required();
+  app.add_option("result", flags->file, "a document that tune, explain or model printed with --json; - is standard input")->required();
   app.add_option("--html", flags->html, "write a self-contained page here instead of text");
   app.footer("Example: roofgen report result.json --html result.html");
   return [flags](const Session& session) { return run(session, *flags); };

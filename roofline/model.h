@@ -143,6 +143,10 @@ struct ModelRun {
 /// without NVLink for more than one GPU.
 Result<ModelRun> run_model(const Model& model, const Device& device, const ModelRequest& request);
 
+/// A run for each length and batch, lengths outermost; at most 4096 (Exit::kUsage).
+Result<std::vector<ModelRun>> sweep_model(const Model& model, const Device& device, ModelRequest request,
+                                          const std::vector<int64_t>& batches, const std::vector<int64_t>& lengths);
+
 /// Parameters of the model, embeddings included.
 Result<double> parameter_count(const Model& model);
 

@@ -340,4 +340,20 @@ Result<ModelRun> run_model(const Model& model, const Device& device, const Model
   return run;
 }
 
+Result<std::vector<ModelRun>> sweep_model(const Model& model, const Device& device, ModelRequest request,
+                                          const std::vector<int64_t>& batches, const std::vector<int64_t>& lengths) {
+  constexpr size_t kMaxRuns = 4096;
+  if (batches.size() * lengths.size() > kMaxRuns)
+    return Error{Exit::kUsage, fmt::format("{} batches at {} lengths; at most {} points were expected", batches.size(), lengths.size(), kMaxRuns)};
+  std::vector<ModelRun> out;
+  for (int64_t length : lengths)
+    for (int64_t batch : batches) {
+      request.length = length;
+      request.batch = batch;
+      ROOFGEN_TRY(ModelRun run, run_model(model, device, request));
+      out.push_back(std::move(run));
+    }
+  return out;
+}
+
 }  // namespace roofgen

@@ -204,7 +204,7 @@ std::string model_json(const ModelView& v) {
   j["ceilings"] = to_string(q.roofs);
   j["tp"] = q.tp;
   j["assumptions"] = {{"bandwidth_efficiency", q.bandwidth_efficiency}, {"compute_efficiency", q.compute_efficiency},
-                      {"launches", q.launches == Launches::kGraph ? "graph" : "separate"}, {"flop_convention", flop_convention(q)}};
+                      {"launches", q.launches == Launches::kGraph ? "graph" : "separate"}, {"softmax_flops", q.softmax_flops}, {"flop_convention", flop_convention(q)}};
   j["origin"] = "model";
   j["series"] = Json::array();
   for (const ModelRun& r : v.runs) j["series"].push_back(series_item(r));

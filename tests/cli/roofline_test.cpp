@@ -138,6 +138,21 @@ TEST_F(RooflineCli, ReportShowsAnExplanationAgain) {
   EXPECT_NE(home.read("c.html").find("relu"), std::string::npos);
 }
 
+TEST_F(RooflineCli, ReportShowsAModelRunAgain) {
+  const std::string command = "model generic-7b --phase decode --batch 1,4 --kv 256,2048 --device h100-sxm --mem-eff 0.9";
+  home.write("m.json", home.run(command + " --json").out);
+  ASSERT_EQ(home.run(command + " --html m.html").exit, 0);
+  const Outcome again = home.run("report m.json --html again.html");
+  ASSERT_EQ(again.exit, 0) << again.err;
+  EXPECT_EQ(home.read("again.html"), home.read("m.html"));
+}
+
+TEST_F(RooflineCli, TheGpuOfTheMachineNeedsADriver) {
+  const Outcome o = home.run("devices gpu", "ROOFGEN_LIBCUDA=/nonexistent/libcuda.so.1");
+  EXPECT_EQ(o.exit, 3);
+  EXPECT_NE(o.err.find("no CUDA driver"), std::string::npos) << o.err;
+}
+
 TEST_F(RooflineCli, ReportShowsATuningResultAgain) {
   if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
   const Outcome tuned = home.run("tune attention --L 200 --d 64 --batch 2 --heads 2 --evals 2 --executor sim --json --html t.html");
