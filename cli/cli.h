@@ -55,7 +55,4 @@ int terminal_width();
 /// The page as text on standard output, or as HTML in the file `html` when that is not empty.
 Result<Exit> show_page(const plot::Page& page, const std::string& html, const DataFiles& files, const Session& session);
 
-/// Writes `text` to `path` (or stdout for "-") through a temporary file and a rename.
-Result<void> write_file(const std::string& path, std::string_view text);
-
 }  // namespace roofgen::cli

@@ -20,12 +20,18 @@ Result<Exit> run(const Session& session, const Flags& flags) {
     return Exit::kOk;
   }
   std::vector<Device> devices;
+  Exit exit = Exit::kOk;
   for (const std::string& name : device_names(files)) {
-    ROOFGEN_TRY(Device device, load_device(files, name));
-    devices.push_back(std::move(device));
+    auto device = load_device(files, name);
+    if (device) devices.push_back(std::move(*device));
+    else {
+      // One broken file hides no other device.
+      fmt::print(stderr, "roofgen: {}\n", to_string(device.error()));
+      exit = Exit::kFailed;
+    }
   }
   fmt::print("{}", flags.json ? devices_json(devices) : devices_text(devices));
-  return Exit::kOk;
+  return exit;
 }
 
 }  // namespace

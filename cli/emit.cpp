@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "generator/output_file.h"
 #include "cli/problem_flags.h"
 #include "generator/emit.h"
 #include "roofline/units.h"
@@ -42,7 +43,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
                        std::get<Legal>(checked).scope});
   }
   ROOFGEN_TRY(const auto files, emit(bench.problem, variant->name, kernels, tune_json(report)));
-  for (const auto& [name, text] : files) ROOFGEN_CHECK(write_file(flags.directory + "/" + name, text));
+  for (const auto& [name, text] : files) ROOFGEN_CHECK(write_output(flags.directory + "/" + name, text));
   fmt::print("{} {} ({}, score {:.2f}) written to {}:\n", variant->name, bench.problem.op, time_text(report.find(variant->name)->seconds),
              report.score, flags.directory);
   for (const auto& [name, text] : files) fmt::print("  {:<28} {}\n", name, bytes_text(static_cast<double>(text.size())));

@@ -55,7 +55,7 @@ Result<Exit> explain_elementwise(const Session& session, const DataFiles& files,
   if (e.expression.empty() || (arguments.empty() && flags.dims.empty())) {
     fmt::print("{}\nFunctions of --expr; x is rows x cols, bias[n] one value per column, w[m] one per row, alpha, beta and scale are scalars:\n{}",
                work_help(shape), elementwise_functions());
-    return Exit::kUsage;
+    return Exit::kOk;
   }
   std::vector<std::string> all = flags.dims;
   all.insert(all.end(), arguments.begin(), arguments.end());
@@ -78,7 +78,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   std::vector<std::string> arguments = flags.app->remaining();
   if (arguments.empty() && flags.dims.empty()) {
     fmt::print("{}", work_help(formula));
-    return Exit::kUsage;
+    return Exit::kOk;
   }
   arguments.insert(arguments.begin(), flags.dims.begin(), flags.dims.end());
   ROOFGEN_TRY(WorkRequest request, parse_work_flags(formula, arguments));

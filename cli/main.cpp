@@ -111,7 +111,8 @@ int run(int argc, char** argv) {
     if (!sub->parsed()) continue;
     auto result = start(session);
     if (!result) return fail(result.error());
-    if (std::fflush(stdout) != 0) return fail({Exit::kFailed, fmt::format("standard output: {}", std::strerror(errno))});
+    if (std::fflush(stdout) != 0 && errno == EPIPE) return 128 + SIGPIPE;
+    if (std::ferror(stdout)) return fail({Exit::kFailed, fmt::format("standard output: {}", std::strerror(errno))});
     return static_cast<int>(*result);
   }
   return static_cast<int>(Exit::kUsage);
@@ -125,24 +126,16 @@ bool Session::use_color(int fd) const {
   return isatty(fd) && !(no_color && *no_color);
 }
 
-Result<void> write_file(const std::string& path, std::string_view text) {
-  const std::string temporary = fmt::format("{}.tmp{}", path, getpid());
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  const bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool closed = file && std::fclose(file) == 0;
-  if (!written || !closed || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const std::string why = std::strerror(errno);
-    std::remove(temporary.c_str());
-    return Error{Exit::kFailed, fmt::format("cannot write {}: {}", path, why)};
-  }
-  return {};
-}
-
 }  // namespace roofgen::cli
 
 int main(int argc, char** argv) {
   try {
     return roofgen::cli::run(argc, argv);
+  } catch (const std::system_error& e) {
+    // The reader has gone (`| head`): nothing is wrong, and nobody is there to be told.
+    if (e.code().value() == EPIPE) return 128 + SIGPIPE;
+    std::fprintf(stderr, "roofgen: error: %s\n", e.what());
+    return static_cast<int>(roofgen::Exit::kFailed);
   } catch (const std::exception& e) {
     // Writing to a full or closed output lands here (fmt throws), and what no module foresaw.
     std::fprintf(stderr, "roofgen: error: %s\n", e.what());

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "cli/cli.h"
+#include "generator/output_file.h"
 #include "roofline/device_match.h"
 #include "roofline/plot/plot.h"
 #include "runtime/executor.h"
@@ -58,7 +59,7 @@ Result<Exit> show_page(const plot::Page& page, const std::string& html, const Da
     return Exit::kOk;
   }
   ROOFGEN_TRY(const std::string text, plot::html_page(page, files));
-  ROOFGEN_CHECK(write_file(html, text));
+  ROOFGEN_CHECK(write_output(html, text));
   return Exit::kOk;
 }
 

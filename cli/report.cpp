@@ -1,6 +1,8 @@
 // roofgen report RESULT.json: a result again, as text, page or data, without running anything.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "cli/cli.h"
 #include "generator/json_text.h"
 #include "roofline/elementwise.h"
@@ -33,6 +35,13 @@ Result<OpWork> work_of(const Json& j, const WorkRequest& request, const DataFile
   return formula.evaluate(request);
 }
 
+/// A number of the document is what is computed from it now; else the formulas or the document have changed.
+Result<void> same_number(const Json& j, const char* key, double now, const std::string& file) {
+  const double then = j.at(key).get<double>();
+  if (std::fabs(then - now) <= 1e-9 * std::fabs(now)) return {};
+  return Error{Exit::kUsage, fmt::format("{} is {:.17g} here and {:.17g} by the formulas of this roofgen: the result is of another version, or was changed", key, then, now), {file}};
+}
+
 /// An explanation is a formula: what the document asked for is evaluated again.
 Result<plot::Page> explain_page_of(const Json& j, const std::string& file, const DataFiles& files) {
   try {
@@ -47,6 +56,8 @@ Result<plot::Page> explain_page_of(const Json& j, const std::string& file, const
     ROOFGEN_TRY(const Device device, find_device(files, j.at("device").get<std::string>()));
     ROOFGEN_TRY(OpWork work, work_of(j, request, files));
     ROOFGEN_TRY(const Explanation e, explain(device, std::move(work), set));
+    ROOFGEN_CHECK(same_number(j, "flops", e.flops, file));
+    ROOFGEN_CHECK(same_number(j, "dram_bytes", e.dram_bytes, file));
     return explain_page(device, e);
   } catch (const std::exception& e) {
     // A member that is missing or of another type, or a title that is no expression.
@@ -82,6 +93,12 @@ Result<plot::Page> model_page_of(const Json& j, const std::string& file, const D
     ModelView view{model, device, std::move(batches), std::move(lengths), {}, 0};
     ROOFGEN_TRY(view.parameters, parameter_count(model));
     ROOFGEN_TRY(view.runs, sweep_model(model, device, request, view.batches, view.lengths));
+    for (const Json& point : j.at("series"))
+      for (const ModelRun& r : view.runs)
+        if (r.request.batch == point.at("batch").get<int64_t>() && r.request.length == point.at(phase->length).get<int64_t>()) {
+          ROOFGEN_CHECK(same_number(point, "flops", r.flops, file));
+          ROOFGEN_CHECK(same_number(point, "dram_bytes", r.dram_bytes, file));
+        }
     return model_page(view);
   } catch (const Json::exception& e) {
     return Error{Exit::kUsage, fmt::format("not a whole model run: {}", e.what()), {file}};
@@ -101,7 +118,13 @@ Result<plot::Page> page_of(const JsonFile& file, const DataFiles& files) {
 Result<Exit> run(const Session& session, const Flags& flags) {
   const DataFiles files(session.data_dirs);
   ROOFGEN_TRY(std::string text, read_input(flags.file));
-  ROOFGEN_TRY(const JsonFile file, JsonFile::parse(std::move(text), flags.file));
+  auto parsed = JsonFile::parse(std::move(text), flags.file);
+  if (!parsed) {
+    Error error = std::move(parsed).error();
+    error.exit = Exit::kUsage;
+    return error;
+  }
+  const JsonFile file = std::move(*parsed);
   ROOFGEN_TRY(const plot::Page page, page_of(file, files));
   return show_page(page, flags.html, files, session);
 }

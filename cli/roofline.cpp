@@ -72,6 +72,10 @@ class PointRows {
       p.name = name.text;
       ROOFGEN_TRY(p.ai, number(cell("ai"), "ai"));
       ROOFGEN_TRY(p.tflops, number(cell("tflops"), "tflops"));
+      // A dot says nothing of its arithmetic: the slope and the highest ceiling bound it.
+      const double slope = p.ai * device_.at("dram_gb_s") / 1000, top = compute_roofs(device_, RoofSet::kDatasheet).front().flops_per_s / 1e12;
+      p.roof_tflops = std::min(slope, top);
+      p.bound_by = slope < top ? "DRAM" : compute_roofs(device_, RoofSet::kDatasheet).front().name;
       points.push_back(std::move(p));
     }
     if (!op.text.empty() && !cell("tflops").text.empty()) {
@@ -144,7 +148,9 @@ class PointRows {
 
 Result<void> add_points(const DataFiles& files, const Device& device, const Flags& flags, const std::string& path, std::string text, plot::Roofline& out) {
   if (path.ends_with(".json")) {
-    ROOFGEN_TRY(const JsonFile file, JsonFile::parse(std::move(text), path));
+    auto parsed = JsonFile::parse(std::move(text), path);
+    if (!parsed) return Error{Exit::kUsage, parsed.error().message, parsed.error().where, parsed.error().notes};
+    const JsonFile file = std::move(*parsed);
     ROOFGEN_TRY(const plot::Page page, tune_page(file.root(), path, files));
     for (const plot::Block& block : page.blocks)
       if (const auto* r = std::get_if<plot::Roofline>(&block)) {
@@ -171,6 +177,10 @@ Result<Exit> run(const Session& session, const Flags& flags) {
     ROOFGEN_CHECK(add_points(files, device, flags, files.origin("work/points.csv"), std::move(text), roofline));
   }
   plot::Page page;
+  for (const plot::Point& p : roofline.points)
+    if (p.level == "DRAM" && p.roof_tflops > 0 && p.tflops > 1.02 * p.roof_tflops)
+      page.warnings.push_back(fmt::format("R12 {}: {:.4g} TFLOP/s is above the roof of {:.4g} ({}): the bytes, the FLOPs or the time are wrong", p.name, p.tflops, p.roof_tflops, p.bound_by));
+  for (const std::string& w : page.warnings) fmt::print(stderr, "roofgen: warning: {}\n", w);
   page.title = roofline.title;
   page.facts = {{"device", fmt::format("{} ({})", device.name, device.arch)}, {"FLOPs", "MMA FLOPs only; per-element operations where there are none"},
                 {"points", "model: FLOPs over modelled time, launches and waves included, unless a point says otherwise"}};

@@ -104,8 +104,8 @@ Result<int64_t> parse_count(const std::string& flag, const std::string& text) {
   if (*end == 'k' || *end == 'K') scale = 1024, ++end;
   else if (*end == 'M') scale = 1024 * 1024, ++end;
   const double total = value * scale;
-  if (text.empty() || end == text.c_str() || *end || !(std::fabs(total) <= 0x1p53) || total != std::floor(total))
-    return Error{Exit::kUsage, fmt::format("--{} {}: a whole number was expected, like 4096, 4k or 1e6", flag, text)};
+  if (text.empty() || end == text.c_str() || *end || !(std::fabs(total) <= 0x1p40) || total != std::floor(total))
+    return Error{Exit::kUsage, fmt::format("--{} {}: a whole number up to 2^40 was expected, like 4096, 4k or 1e6", flag, text)};
   return static_cast<int64_t>(total);
 }
 

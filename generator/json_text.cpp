@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <set>
 
 namespace roofgen {
@@ -66,7 +68,9 @@ Result<JsonFile> JsonFile::parse(std::string text, std::string file) {
     const size_t first = e.byte == 0 || begin == std::string::npos ? 0 : begin + 1;
     std::string line = text.substr(first, text.find('\n', first) - first);
     std::vector<std::string> notes;
-    if (line.size() <= 200 && at.col <= 200) notes = {"  " + line, "  " + std::string(at.col - 1, ' ') + "^"};
+    // A binary file is no text to show.
+    const bool readable = std::none_of(line.begin(), line.end(), [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; });
+    if (readable && line.size() <= 200 && at.col <= 200) notes = {"  " + line, "  " + std::string(at.col - 1, ' ') + "^"};
     return Error{Exit::kFailed, "not valid JSON here", at, notes};
   } catch (const Json::exception& e) {
     return Error{Exit::kFailed, e.what(), {file}};

@@ -20,6 +20,11 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
+  // A family's name stands for its members: "h100" for h100-sxm, h100-pcie and h100-nvl.
+  std::vector<std::string> members;
+  for (const std::string& k : known)
+    if (word.size() >= 2 && k.size() > word.size() && llvm::StringRef(k).take_front(word.size()).equals_insensitive(llvm::StringRef(word.data(), word.size()))) members.push_back(k);
+  if (members.size() > 1 && members.size() <= 4) return fmt::format("; did you mean {}?", fmt::join(members, ", "));
   if (std::string best = nearest(word, known); !best.empty()) return fmt::format("; did you mean \"{}\"?", best);
   if (known.empty() || known.size() > 24) return "";
   return fmt::format("; known: {}", fmt::join(known, ", "));

@@ -51,6 +51,8 @@ std::vector<CellSpec> make_specs() {
       {"mufu_lanes", "lanes/clk/SM", Need::kAnalysis},
       {"shuffle_lanes", "lanes/clk/SM"},
       {"smem_bytes_per_clk", "bytes/clk/SM", Need::kAnalysis},
+      {"mma_tile_m", "count", Need::kNobody, kInteger},
+      {"mma_tile_n", "count", Need::kNobody, kInteger},
       {"l2_bytes_per_clk_sm", "bytes/clk/SM", Need::kTuning},
       {"alu_latency", "cycles"},
       {"mufu_latency", "cycles"},

@@ -24,6 +24,7 @@ constexpr double kFewCtas = 0.67;
 struct Rates {
   ComputeRoof compute, vector;
   double special = 0, dram = 0, l2 = 0, smem = 0, nvlink = 0, port = 0, sms = 0, launch_s = 0;
+  double mma_tile_m = 64, mma_tile_n = 64;  ///< a warp's tile in registers, where the device names no other
 };
 
 Rates rates(const Device& d, const ComputeRoof& compute, RoofSet set) {
@@ -39,6 +40,8 @@ Rates rates(const Device& d, const ComputeRoof& compute, RoofSet set) {
   }
   r.sms = d.at("sms");
   r.port = d.has("l2_bytes_per_clk_sm") ? d.at("l2_bytes_per_clk_sm") * 1e6 * d.at("clock_tensor_mhz") : 0;
+  if (d.has("mma_tile_m")) r.mma_tile_m = d.at("mma_tile_m");
+  if (d.has("mma_tile_n")) r.mma_tile_n = d.at("mma_tile_n");
   r.launch_s = 1e-6 * d.at("launch_us");
   return r;
 }
@@ -57,7 +60,8 @@ KernelExplanation explain_kernel(const OpWork& op, const KernelWork& k, const Ra
   bound(r.vector.name, Regime::kCompute, k.vector_flops, r.vector.flops_per_s);
   bound("special functions", Regime::kSpecialFunction, k.exps, r.special);
   bound("L2", Regime::kL2, k.l2_bytes, r.l2);
-  bound("shared memory", Regime::kSharedMemory, k.smem_bytes, r.smem);
+  out.smem_bytes = k.smem_a / r.mma_tile_n + k.smem_b / r.mma_tile_m;
+  bound("shared memory", Regime::kSharedMemory, out.smem_bytes, r.smem);
   bound("NVLink", Regime::kNvlink, k.link_bytes, r.nvlink);
   std::stable_sort(out.bounds.begin(), out.bounds.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
 

@@ -25,6 +25,7 @@ struct RoofBound {
 struct KernelExplanation {
   const KernelWork* work = nullptr;  ///< points into Explanation::work
   double flops = 0, arithmetic_intensity = 0;
+  double smem_bytes = 0;             ///< the matrix units read from shared memory
   std::vector<RoofBound> bounds;     ///< the slowest first; without those that have no work
   double waves = 0;                  ///< CTAs / SMs
   double efficiency = 1;             ///< share of the SMs' time in full waves

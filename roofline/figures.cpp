@@ -35,14 +35,14 @@ plot::Roofline device_roofline(const Device& device, bool everything) {
   const auto sustained = bandwidth_roofs(device, RoofSet::kSustained);
   for (const BandwidthRoof& b : bandwidth_roofs(device, RoofSet::kDatasheet)) {
     if (b.level == "NVLink") continue;  // bytes between devices are no kernel's x axis
-    out.slopes.push_back({b.level, b.bytes_per_s / 1e9, Origin::kDatasheet});
+    out.slopes.push_back({b.level, b.bytes_per_s / 1e9, b.origin == Origin::kMeasured ? Origin::kDatasheet : b.origin});
     for (const BandwidthRoof& s : sustained)
-      if (s.level == b.level && b.level == "DRAM" && !same(s.bytes_per_s, b.bytes_per_s)) out.slopes.push_back({s.level, s.bytes_per_s / 1e9, s.origin});
+      if (s.level == b.level && b.level == "DRAM" && !same(s.bytes_per_s, b.bytes_per_s)) out.slopes.push_back({s.level, s.bytes_per_s / 1e9, s.origin, true});
   }
   for (const ComputeRoof& r : compute_roofs(device, RoofSet::kDatasheet)) {
     if (is_lesser(r) && !everything) continue;
     const auto twin = std::find_if(out.ceilings.begin(), out.ceilings.end(), [&](const plot::Ceiling& c) { return same(c.tflops, r.flops_per_s / 1e12); });
-    if (twin == out.ceilings.end()) out.ceilings.push_back({short_name(r), r.flops_per_s / 1e12, Origin::kDatasheet, "DRAM"});
+    if (twin == out.ceilings.end()) out.ceilings.push_back({short_name(r), r.flops_per_s / 1e12, r.origin, "DRAM"});
     else twin->name = shared_name(twin->name, short_name(r));
   }
   return out;
@@ -68,8 +68,8 @@ std::vector<plot::Point> operator_points(const std::string& name, const Explanat
   std::vector<plot::Point> out{p};
   if (!levels) return out;
   double l2 = 0, smem = 0;
-  for (const KernelWork& k : e.work->kernels) {
-    l2 += k.l2_bytes;
+  for (const KernelExplanation& k : e.kernels) {
+    l2 += k.work->l2_bytes;
     smem += k.smem_bytes;
   }
   const auto add = [&](const char* level, double bytes) {

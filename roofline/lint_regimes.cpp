@@ -41,8 +41,8 @@ void few_ctas(const Claim& c, Findings& out) {
   for (const KernelWork& k : c.work->kernels) {
     if (k.ctas <= 0) continue;
     if (k.ctas < sms)
-      return out.add("", fmt::format("{} has {:g} CTAs for {:g} SMs: the roofs assume that all SMs work",
-                                     k.name, k.ctas, sms));
+      return out.add("", fmt::format("{} has {} for {:g} SMs: the roofs assume that all SMs work",
+                                     k.name, counted(k.ctas, "CTA"), sms));
     const double waves = k.ctas / sms, idle = 1 - waves / std::ceil(waves);
     if (k.mma_flops > 0 && idle > 0.2)
       return out.add(
@@ -143,9 +143,9 @@ void overhead(const Claim& c, Findings& out) {
   if (!c.device || !c.time_us || !c.device->has("launch_us")) return;
   const double launch = c.device->at("launch_us"), launches = c.launches.value_or(1);
   if (*c.time_us >= kFewLaunches * launch * launches) return;
-  out.add("time", fmt::format("{:.1f} us for {:g} launches of about {:g} us: launch overhead is a large "
+  out.add("time", fmt::format("{:.1f} us for {} of about {:g} us: launch overhead is a large "
                               "part, and roofs do not show it",
-                              *c.time_us, launches, launch));
+                              *c.time_us, counted(launches, "launch"), launch));
 }
 
 void special_function_roof(const Claim& c, Findings& out) {
@@ -160,10 +160,13 @@ void special_function_roof(const Claim& c, Findings& out) {
     // Within 2 % both bind at once.
     if (exps < 0.98 * matrix || exps < memory) continue;
     out.add("bound",
-            fmt::format("{}: exponentials take {:.2f} times as long as the matrix work on {} ({} against "
-                        "{}): the special-function roof {}{}",
-                        k.name, exps / matrix, c.device->name, time_text(exps), time_text(matrix),
-                        near(exps, matrix, 0.02) ? "is as low as that of " : "binds, not ", roof->name));
+            near(exps, matrix, 0.02)
+                ? fmt::format("{}: exponentials take as long as the matrix work on {} ({} each): the special-function "
+                              "roof is as low as that of {}",
+                              k.name, c.device->name, time_text(exps), roof->name)
+                : fmt::format("{}: exponentials take {:.2f} times as long as the matrix work on {} ({} against "
+                              "{}): the special-function roof binds, not {}",
+                              k.name, exps / matrix, c.device->name, time_text(exps), time_text(matrix), roof->name));
     return;
   }
 }

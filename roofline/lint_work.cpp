@@ -179,7 +179,9 @@ void above_limit(const Claim& c, Findings& out) {
     out.add("ai", text);
     return;
   }
-  if (c.work && !c.dtype.empty() && c.work->dram_bytes() > 0 && *c.ai > 1.25 * c.work->arithmetic_intensity())
+  // Where no dtype is stated the formula takes 16 bits: 4-bit operands would move a quarter of the bytes.
+  const double narrower = c.dtype.empty() ? 4 : 1;
+  if (c.work && c.work->dram_bytes() > 0 && *c.ai > 1.25 * narrower * c.work->arithmetic_intensity())
     out.add("ai", fmt::format("AI {} is above {}, which {} FLOPs and {} of this shape give",
                               number_text(*c.ai), number_text(c.work->arithmetic_intensity()),
                               count_text(c.work->flops()), bytes_text(c.work->dram_bytes())));

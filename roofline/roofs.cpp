@@ -35,12 +35,12 @@ constexpr PeakCell kPeaks[] = {
     {"fp64", "FP64 CUDA cores", "fp64", ""},
 };
 
-/// What an operand is widened to where the device cannot multiply it.
+/// What an operand is widened to, exactly, where the device cannot multiply it. FP8 fits FP16; BF16 does not.
 struct Wider {
   const char* from;
   const char* to;
 };
-constexpr Wider kWider[] = {{"fp4", "fp8"}, {"fp8", "bf16"}, {"int4", "int8"}, {"bf16", "fp16"}};
+constexpr Wider kWider[] = {{"fp4", "fp8"}, {"fp8", "fp16"}, {"int4", "int8"}, {"bf16", "fp32"}};
 
 double clock_scale(const Device& d, RoofSet set) {
   if (set == RoofSet::kDatasheet || !d.has("clock_sustained_mhz")) return 1;
@@ -103,7 +103,9 @@ Result<ComputeRoof> matrix_roof(const Device& d, const std::string& math, const 
       if (!found || fit(p) > fit(*found)) found = &p;
     }
     if (found && (*found->accumulate || wanted == "fp32" || wanted == "fp64")) {
-      if (note && wanted != math) *note = fmt::format("{} has no {} matrix units: operands are widened, the work runs at the {} rate", d.name, math, wanted);
+      if (note && wanted != math) *note = fmt::format("{} has no {} matrix units: operands are widened, the work runs at the {} rate", d.name, math, wanted == "fp32" ? "FP32 CUDA core" : wanted);
+      if (note && *found->accumulate && accumulate != found->accumulate)
+        *note += fmt::format("{}{} states no {} rate with {} accumulation: {} is taken", note->empty() ? "" : "; ", d.name, wanted, accumulate, found->name);
       return roof_of(d, *found, set);
     }
     const auto* wider = std::find_if(std::begin(kWider), std::end(kWider), [&](const Wider& w) { return wanted == w.from; });

@@ -24,6 +24,12 @@ inline std::string count_text(double count) {
   return fmt::format("{:.{}f}{}", count, i == 0 || std::fabs(count) >= 100 ? 0 : std::fabs(count) >= 10 ? 1 : 2, units[i]);
 }
 
+/// "1 launch", "3 launches", "2 CTAs".
+inline std::string counted(double n, const std::string& what) {
+  const bool sibilant = what.ends_with("ch") || what.ends_with("s");
+  return fmt::format("{:g} {}{}", n, what, n == 1 ? "" : sibilant ? "es" : "s");
+}
+
 inline std::string time_text(double seconds) {
   if (seconds >= 1) return fmt::format("{:.3f} s", seconds);
   if (seconds >= 1e-3) return fmt::format("{:.3f} ms", seconds * 1e3);

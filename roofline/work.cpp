@@ -13,7 +13,7 @@ namespace roofgen {
 namespace {
 
 /// The amounts a kernel may state besides its operands.
-constexpr const char* kAmounts[] = {"mma_flops", "vector_flops", "softmax_elements", "exps", "ctas", "l2_bytes", "smem_bytes", "link_bytes"};
+constexpr const char* kAmounts[] = {"mma_flops", "vector_flops", "softmax_elements", "exps", "ctas", "l2_bytes", "smem_a", "smem_b", "link_bytes"};
 
 /// Where a growing dimension stands in for infinity: its terms then exceed all others by 2^20 and more.
 constexpr int64_t kUnbounded = int64_t{1} << 44;
@@ -116,7 +116,7 @@ class WorkReader : private JsonReader {
 
   Result<WorkFormula::Kernel> read_kernel(const WorkFormula& f, const Json& j) const {
     WorkFormula::Kernel kernel;
-    ROOFGEN_CHECK(only(j, {"name", "when", "operands", "mma_flops", "vector_flops", "softmax_elements", "exps", "ctas", "l2_bytes", "smem_bytes", "link_bytes"}));
+    ROOFGEN_CHECK(only(j, {"name", "when", "operands", "mma_flops", "vector_flops", "softmax_elements", "exps", "ctas", "l2_bytes", "smem_a", "smem_b", "link_bytes"}));
     ROOFGEN_TRY(kernel.name, string(j, "name"));
     if (j.contains("when")) {
       ROOFGEN_TRY(kernel.when, expression(j, "when"));
@@ -262,7 +262,8 @@ Result<void> WorkFormula::kernels(const Form& form, const expr::Map& scope, OpWo
     ROOFGEN_TRY(work.exps, amount("exps"));
     ROOFGEN_TRY(work.ctas, amount("ctas"));
     ROOFGEN_TRY(work.l2_bytes, amount("l2_bytes"));
-    ROOFGEN_TRY(work.smem_bytes, amount("smem_bytes"));
+    ROOFGEN_TRY(work.smem_a, amount("smem_a"));
+    ROOFGEN_TRY(work.smem_b, amount("smem_b"));
     ROOFGEN_TRY(work.link_bytes, amount("link_bytes"));
     // What no formula states passes the L2 once.
     if (!k.amounts.count("l2_bytes")) work.l2_bytes = work.dram_bytes();
@@ -279,7 +280,12 @@ Result<OpWork> WorkFormula::evaluate(const WorkRequest& request) const {
   ROOFGEN_TRY(const expr::Map names, scope(request, out));
   ROOFGEN_TRY(const Form* form, choose(names));
   out.form = form->name;
-  ROOFGEN_CHECK(kernels(*form, names, out));
+  if (auto done = kernels(*form, names, out); !done) {
+    // The formulas are checked when they are read; what fails now is the numbers they were given.
+    Error error = std::move(done).error();
+    error.exit = Exit::kUsage;
+    return error;
+  }
 
   // Matrix work runs at the rate of its widest operand: a narrower one is widened on the way in.
   const NumberFormat* widest = nullptr;

@@ -32,7 +32,9 @@ struct KernelWork {
   double exps = 0;          ///< exponentials, on the special-function units
   double ctas = 0;          ///< at the tile sizes the formula states; 0: unknown
   double l2_bytes = 0;      ///< between L2 and the SMs
-  double smem_bytes = 0;    ///< read from shared memory by the matrix units
+  /// Bytes of A and of B if every multiply-add read its own from shared memory; the matrix unit's tile
+  /// (device cells mma_tile_m, mma_tile_n) divides them.
+  double smem_a = 0, smem_b = 0;
   double link_bytes = 0;    ///< one GPU sends over NVLink, one direction
   std::vector<OperandWork> operands;
   double dram_bytes() const;     ///< compulsory: each operand once

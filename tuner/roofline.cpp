@@ -82,6 +82,7 @@ KernelTime estimate(const Device& d, const Work& w, DType dtype, const Occupancy
     }
   }
   const double launch = 1e-6 * d.at("launch_us");
+  out.work_seconds += launch;
   const double ideal = std::max(busiest * imbalance, chip);
   out.kernel_seconds = ideal + launch;
   if (launch > ideal) out.bound_by = "launch";

@@ -57,7 +57,7 @@ ProblemFloor problem_floor(const Device& device, const RequiredWork& work, DType
 /// The closed-form estimate of one launch. Origin: model.
 struct KernelTime {
   double seconds = 0;
-  double work_seconds = 0;    ///< T_work
+  double work_seconds = 0;    ///< T_work: the slowest roof at full-chip rate, and the launch
   double kernel_seconds = 0;  ///< T_kernel
   std::string bound_by;
   double waves = 0;

@@ -16,7 +16,8 @@ namespace roofgen::plot {
 struct Slope {
   std::string level = {};  ///< "DRAM", "L2", "shared memory"
   double gb_s = 0;
-  Origin origin = Origin::kDatasheet;  ///< measured and sustained ones are drawn solid, datasheet ones dashed
+  Origin origin = Origin::kDatasheet;
+  bool sustained = false;  ///< drawn solid, as all that is measured; what is promised is dashed
 };
 
 /// A rate of arithmetic: a flat line that begins at its own elbow with the slope named `under`.
@@ -25,6 +26,7 @@ struct Ceiling {
   double tflops = 0;
   Origin origin = Origin::kDatasheet;
   std::string under = "DRAM";
+  bool sustained = false;  ///< as of a slope
 };
 
 /// A kernel or an operator at one memory level. Several levels of one kernel are points of one

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 
+#include "generator/output_file.h"
 #include "roofline/plot/plot.h"
 
 extern char** environ;
@@ -43,16 +44,6 @@ Error failed(const std::string& path, const std::string& why) {
   return Error{.message = "the plot cannot be written: " + why, .where = {path}};
 }
 
-/// A file that is removed unless it was renamed.
-struct Partial {
-  std::string name;
-  int descriptor = -1;
-  ~Partial() {
-    if (descriptor >= 0) ::close(descriptor);
-    if (!name.empty()) ::unlink(name.c_str());
-  }
-};
-
 /// Runs gnuplot with the three files as its standard streams; without the user's start-up files (-d).
 Result<int> run(int in, int out, int err) {
   posix_spawn_file_actions_t actions;
@@ -83,27 +74,21 @@ Result<int> run(int in, int out, int err) {
 Result<void> write_plot(const Roofline& roofline, PlotFormat format, const std::string& path,
                         const DataFiles& files) {
   ROOFGEN_TRY(const std::string script, gnuplot_script(roofline, format, files));
-  const File in(std::tmpfile()), err(std::tmpfile());
-  if (!in || !err || std::fwrite(script.data(), 1, script.size(), in.get()) != script.size() ||
+  const File in(std::tmpfile()), out(std::tmpfile()), err(std::tmpfile());
+  if (!in || !out || !err || std::fwrite(script.data(), 1, script.size(), in.get()) != script.size() ||
       std::fflush(in.get()) != 0)
     return failed(path, fmt::format("no temporary file: {}", std::strerror(errno)));
   std::rewind(in.get());
-  // Beside its final place, for a rename must not cross file systems.
-  Partial partial;
-  const std::string name = fmt::format("{}.{}.partial", path, getpid());
-  partial.descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (partial.descriptor < 0) return failed(path, std::strerror(errno));
-  partial.name = name;
-  ROOFGEN_TRY(const int status, run(fileno(in.get()), partial.descriptor, fileno(err.get())));
-  struct stat info = {};
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || ::fstat(partial.descriptor, &info) != 0 ||
-      info.st_size == 0) {
+  ROOFGEN_TRY(const int status, run(fileno(in.get()), fileno(out.get()), fileno(err.get())));
+  std::rewind(out.get());
+  std::string image;
+  char chunk[65536];
+  for (size_t got = 0; (got = std::fread(chunk, 1, sizeof chunk, out.get())) > 0;) image.append(chunk, got);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || image.empty()) {
     const std::string words = last_words(err.get());
     return failed(path, "gnuplot failed" + (words.empty() ? "" : ": " + words));
   }
-  if (std::rename(name.c_str(), path.c_str()) != 0) return failed(path, std::strerror(errno));
-  partial.name.clear();
-  return {};
+  return write_output(path, image);
 }
 
 }  // namespace roofgen::plot

@@ -42,10 +42,16 @@ double tb_s(const Slope& slope) { return slope.gb_s / 1000; }
 
 /// The slope a ceiling begins at: of its level, of its own kind (datasheet or not) where there is
 /// one, else the fastest.
+/// Held in practice rather than promised.
+template <class Roof>
+bool is_solid(const Roof& roof) {
+  return roof.sustained || roof.origin == Origin::kMeasured;
+}
+
 const Slope* slope_under(const Roofline& roofline, const Ceiling& ceiling) {
   const Slope* best = nullptr;
   const auto same_kind = [&](const Slope& slope) {
-    return (slope.origin == Origin::kDatasheet) == (ceiling.origin == Origin::kDatasheet);
+    return is_solid(slope) == is_solid(ceiling);
   };
   for (const Slope& slope : roofline.slopes) {
     if (slope.level != ceiling.under || !is_positive(slope.gb_s)) continue;
@@ -156,7 +162,7 @@ void add_roofs(const Roofline& roofline, Scene& scene) {
                   .value = bandwidth_text(slope.gb_s),
                   .level = slope.level,
                   .is_slope = true,
-                  .solid = slope.origin != Origin::kDatasheet,
+                  .solid = is_solid(slope),
                   .origin = slope.origin};
     line.ai0 = std::max(frame.ai_min, frame.tflops_min / tb_s(slope));
     line.ai1 = std::min(frame.ai_max, top / tb_s(slope));
@@ -169,7 +175,7 @@ void add_roofs(const Roofline& roofline, Scene& scene) {
     RoofLine line{.name = ceiling.name,
                   .value = number_text(ceiling.tflops) + " TFLOP/s",
                   .level = ceiling.under,
-                  .solid = ceiling.origin != Origin::kDatasheet,
+                  .solid = is_solid(ceiling),
                   .origin = ceiling.origin};
     if (const Slope* slope = slope_under(roofline, ceiling)) line.ridge = ceiling.tflops / tb_s(*slope);
     line.ai0 = std::clamp(line.ridge, frame.ai_min, frame.ai_max);

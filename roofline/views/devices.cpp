@@ -12,11 +12,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string peak(const Device& d, const char* cell) { return d.has(cell) ? fmt::format("{:.4g}", d.at(cell)) : "-"; }
+/// Four digits, and never an exponent.
+std::string rate_text(double value) { return value >= 9999.5 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value); }
+
+std::string peak(const Device& d, const char* cell) { return d.has(cell) ? rate_text(d.at(cell)) : "-"; }
 
 /// The roof of half-precision matrix work: BF16, on devices before it FP16.
 std::string ridge_text(const Device& d) {
-  const auto roof = matrix_roof(d, "bf16", "fp32", RoofSet::kDatasheet);
+  const auto roof = matrix_roof(d, d.has("peak_bf16_tflops") ? "bf16" : "fp16", "fp32", RoofSet::kDatasheet);
   return roof ? fmt::format("{:.0f}", ridge(d, *roof, RoofSet::kDatasheet)) : "-";
 }
 
@@ -28,7 +31,7 @@ std::string value_text(const Cell& c) {
 }  // namespace
 
 std::string devices_text(const std::vector<Device>& devices) {
-  TextTable t({"device", "arch", "SMs", "DRAM GB/s", "memory", "L2", "FP64", "FP32", "TF32", "BF16", "FP16", "FP8", "INT8", "FP4", "ridge BF16", "title"});
+  TextTable t({"device", "arch", "SMs", "DRAM GB/s", "memory", "L2", "FP64", "FP32", "TF32", "BF16", "FP16", "FP8", "INT8", "FP4", "ridge 16-bit", "title"});
   t.left(0).left(1).left(15);
   for (const Device& d : devices)
     t.row({d.name, d.arch, peak(d, "sms"), peak(d, "dram_gb_s"), bytes_text(d.at("memory_bytes")), d.has("l2_bytes") ? bytes_text(d.at("l2_bytes")) : "-",
@@ -46,7 +49,7 @@ std::string device_text(const Device& d) {
     double held = 0;
     for (const ComputeRoof& s : sustained)
       if (s.cell == r.cell) held = s.flops_per_s;
-    roofs.row({r.name, fmt::format("{:.4g}", r.flops_per_s / 1e12), fmt::format("{:.1f}", ridge(d, r, RoofSet::kDatasheet)), fmt::format("{:.4g}", held / 1e12), to_string(r.origin)});
+    roofs.row({r.name, rate_text(r.flops_per_s / 1e12), fmt::format("{:.1f}", ridge(d, r, RoofSet::kDatasheet)), rate_text(held / 1e12), to_string(r.origin)});
   }
   out += roofs.str() + "\n";
   TextTable slopes({"bandwidth", "GB/s", "sustained", "origin"});

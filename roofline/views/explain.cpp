@@ -37,7 +37,7 @@ Json kernel_json(const KernelExplanation& k) {
   j["exps"] = k.work->exps;
   j["dram_bytes"] = k.work->dram_bytes();
   j["l2_bytes"] = k.work->l2_bytes;
-  j["smem_bytes"] = k.work->smem_bytes;
+  j["smem_bytes"] = k.smem_bytes;
   if (k.work->link_bytes > 0) j["link_bytes"] = k.work->link_bytes;
   j["arithmetic_intensity"] = k.arithmetic_intensity;
   j["ctas"] = k.work->ctas;
@@ -81,8 +81,9 @@ std::string explain_text(const ExplainView& v) {
   out += fmt::format("AI        {} FLOP/byte, {} the ridge at {:.1f}\n", intensity_text(e.arithmetic_intensity), e.below_ridge() ? "left of" : "right of", e.ridge);
   if (w.ai_limit) out += fmt::format("          {}\n", limit_line(v));
   out += fmt::format("regime    {}; of the roofs, {} binds\n", to_string(e.regime), e.binding_roof.empty() ? "none" : e.binding_roof);
-  out += fmt::format("ceiling   {:.4g} TFLOP/s attainable, {:.3g} % of {}\n", e.attainable_flops_per_s / 1e12,
-                     100 * e.attainable_flops_per_s / e.compute.flops_per_s, e.compute.name);
+  if (e.flops > 0)
+    out += fmt::format("ceiling   {:.4g} TFLOP/s attainable, {:.3g} % of {}\n", e.attainable_flops_per_s / 1e12,
+                       100 * e.attainable_flops_per_s / e.compute.flops_per_s, e.compute.name);
   out += fmt::format("time      {} at best (model: launches, waves and roofs)\n", time_text(e.seconds));
   out += fmt::format("lever     {}\n", e.next_lever);
   for (const Warning& x : e.warnings) out += fmt::format("warning   {} {}\n", x.rule, x.text);

@@ -73,6 +73,8 @@ std::string totals(const ModelRun& r) {
   out += fmt::format(", {} of DRAM traffic{}, {} (model)\n", bytes_text(r.dram_bytes), each, time_text(r.seconds));
   out += fmt::format("AI        {:.2f} FLOP/byte, {} the ridge at {:.1f}", r.arithmetic_intensity(), r.below_ridge() ? "left of" : "right of", r.ridge);
   if (r.ai_limit) out += fmt::format("; {:.2f} as the batch grows", *r.ai_limit);
+  const double shifted = r.ridge * r.request.compute_efficiency / r.request.bandwidth_efficiency;
+  if (std::fabs(shifted - r.ridge) > 1e-9 * r.ridge) out += fmt::format(". With what is assumed the ridge is at {:.1f}: limits are told by that", shifted);
   out += fmt::format("\nregime    {}\n", to_string(r.regime));
   out += fmt::format("speed     {:.1f} {}/s; {:.3f} ms a step, {:.3f} ms a request", r.units_per_s(), r.unit, 1e3 * r.seconds, 1e3 * r.seconds / static_cast<double>(r.request.batch));
   if (r.units_per_s_limit) out += fmt::format("; at most {:.0f} {}/s as the batch grows", *r.units_per_s_limit, r.unit);
@@ -95,7 +97,8 @@ std::string sweep(const ModelView& v) {
   std::string out = table.str() + "\n";
   for (size_t l = 0; l < v.lengths.size(); ++l) {
     const ModelRun& r = v.at(l, 0);
-    out += fmt::format("{} {}: batch {} is the largest that fits", phase_of(v).length, v.lengths[l], r.largest_batch);
+    out += fmt::format("{} {}: ", phase_of(v).length, v.lengths[l]);
+    out += r.largest_batch > 0 ? fmt::format("batch {} is the largest that fits", r.largest_batch) : "not even one sequence fits";
     if (r.ai_limit) out += fmt::format("; as the batch grows, AI {:.2f}", *r.ai_limit);
     if (r.units_per_s_limit) out += fmt::format(" and {:.0f} {}/s", *r.units_per_s_limit, r.unit);
     if (r.kv_units_per_s) out += fmt::format(" (reading the cache alone allows {:.0f})", *r.kv_units_per_s);

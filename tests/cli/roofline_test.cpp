@@ -102,7 +102,7 @@ TEST_F(RooflineCli, PointsOfATable) {
 TEST_F(RooflineCli, BadInput) {
   refused("explain gem --M 1", 2, "unknown operator \"gem\"; did you mean \"gemm\"?");
   refused("explain gemm --M 1 --N 2", 2, "gemm needs --K: the summed dimension");
-  refused("explain gemm --M x", 2, "--M x: a whole number was expected");
+  refused("explain gemm --M x", 2, "--M x: a whole number up to 2^40 was expected");
   refused("explain gemm --M", 2, "--M needs a value");
   refused("explain gemm --M 1 --M 2", 2, "--M is given twice");
   refused("explain gemm --batsh 4", 2, "gemm has no flag --batsh; did you mean");

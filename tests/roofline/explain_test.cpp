@@ -80,7 +80,9 @@ TEST(Explain, NarrowOperandsAreWidenedWhereThereAreNoUnits) {
   EXPECT_NE(e.compute_note.find("no fp4 matrix units"), std::string::npos);
   const DataFiles files;
   const auto a100 = *load_device(files, "a100-sxm-80");
-  EXPECT_EQ(matrix_roof(a100, "fp8", "fp32", RoofSet::kDatasheet)->math, "bf16");
+  EXPECT_EQ(matrix_roof(a100, "fp8", "fp32", RoofSet::kDatasheet)->math, "fp16");
+  const auto v100 = *load_device(files, "v100-sxm2");
+  EXPECT_EQ(matrix_roof(v100, "bf16", "fp32", RoofSet::kDatasheet)->name, "FP32 CUDA cores");
   EXPECT_EQ(matrix_roof(a100, "int3", "fp32", RoofSet::kDatasheet).error().exit, Exit::kUsage);
 }
 

@@ -1,0 +1,46 @@
+#include "generator/output_file.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+namespace roofgen {
+namespace {
+
+Error failed(const std::string& path, const char* why) { return Error{Exit::kFailed, fmt::format("cannot write {}: {}", path, why)}; }
+
+/// Empty on success, else why not.
+std::string put(const std::string& path, std::string_view text) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (!file) return std::strerror(errno);
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const int why = errno;
+  const bool closed = std::fclose(file) == 0;
+  return written && closed ? "" : std::strerror(written ? errno : why);
+}
+
+}  // namespace
+
+Result<void> write_output(const std::string& path, std::string_view text) {
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
+    const std::string why = put(path, text);
+    return why.empty() ? Result<void>() : failed(path, why.c_str());
+  }
+  std::error_code error;
+  std::filesystem::path target = path;
+  if (std::filesystem::is_symlink(target, error)) target = std::filesystem::weakly_canonical(target, error);
+  const std::string temporary = fmt::format("{}.tmp{}", target.string(), getpid());
+  std::string why = put(temporary, text);
+  if (why.empty() && std::rename(temporary.c_str(), target.c_str()) != 0) why = std::strerror(errno);
+  if (why.empty()) return {};
+  std::remove(temporary.c_str());
+  return failed(path, why.c_str());
+}
+
+}  // namespace roofgen

@@ -1,0 +1,15 @@
+// Writing a result: whole or not at all.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "roofgen/result.h"
+
+namespace roofgen {
+
+/// Writes `text` through a temporary file and a rename, so that nothing half-written is ever seen. A symbolic link keeps
+/// pointing where it does, its target is replaced; a pipe or a device is written to as it is.
+Result<void> write_output(const std::string& path, std::string_view text);
+
+}  // namespace roofgen
