@@ -86,7 +86,7 @@ int run(int argc, char** argv) {
   std::vector<std::pair<CLI::App*, Run>> runs;
   for (const Subcommand& s : subcommands()) {
     CLI::App* sub = app.add_subcommand(s.name, s.summary);
-    sub->add_option("--data-dir", session.data_dirs, "directory with templates/, search_spaces/, devices/ that come before the built-in ones")->check(CLI::ExistingDirectory);
+    sub->add_option("--data-dir", session.data_dirs, "directory with templates/, search_spaces/, devices/, work/, models/ that come before the built-in ones")->check(CLI::ExistingDirectory);
     sub->add_option("--color", session.color, "auto, always or never [auto]")->check(CLI::IsMember({"auto", "always", "never"}));
     runs.emplace_back(sub, s.declare(*sub));
   }
@@ -102,13 +102,16 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return usage_error(app, e, argc, argv);
   }
-  struct sigaction action {};
-  action.sa_handler = on_interrupt;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   for (const auto& [sub, start] : runs) {
     if (!sub->parsed()) continue;
+    // Long searches stop at the next candidate and keep what is done; all else just ends.
+    if (sub->get_name() == "tune" || sub->get_name() == "emit") {
+      struct sigaction action {};
+      action.sa_handler = on_interrupt;
+      sigaction(SIGINT, &action, nullptr);
+      sigaction(SIGTERM, &action, nullptr);
+    }
     auto result = start(session);
     if (!result) return fail(result.error());
     if (std::fflush(stdout) != 0 && errno == EPIPE) return 128 + SIGPIPE;

@@ -56,7 +56,8 @@ class PointRows {
   Result<double> number(const TableCell& cell, const char* what) const {
     char* end = nullptr;
     const double v = std::strtod(cell.text.c_str(), &end);
-    if (cell.text.empty() || *end || !std::isfinite(v) || v <= 0) return bad(cell, fmt::format("{} is \"{}\"; a number above 0 was expected", what, cell.text));
+    if (cell.text.empty() || *end || !(v >= 1e-12 && v <= 1e12))
+      return bad(cell, fmt::format("{} is \"{}\"; a number from 1e-12 to 1e12 was expected", what, cell.text));
     return v;
   }
 

@@ -50,17 +50,19 @@ class Walker {
       for (const auto& [name, o] : leaves_) kernel.operands.push_back(tensor(o, false));
       kernel.vector_flops = flops_;
       kernel.exps = special_;
-      Operand y{true, true, "y"};
-      kernel.operands.push_back(tensor(y, true));
+      kernel.operands.push_back(tensor({true, true, result_name()}, true));
       finish(kernel);
     } else {
-      out_.kernels.back().operands.back().name = "y";
+      out_.kernels.back().operands.back().name = result_name();
     }
     return std::move(out_);
   }
 
  private:
   [[noreturn]] void fail(const Node& node, std::string message) const { expr::fail_at(source_, node.at, std::move(message)); }
+
+  /// "y", unless an input has that name.
+  std::string result_name() const { return leaves_.count("y") ? "y'" : "y"; }
 
   double elements(const Operand& o) const {
     return (o.rows ? static_cast<double>(request_.rows) : 1.0) * (o.cols ? static_cast<double>(request_.cols) : 1.0);
@@ -101,7 +103,7 @@ class Walker {
     for (const Operand& a : arguments)
       if (!a.tensor.empty() && std::none_of(kernel.operands.begin(), kernel.operands.end(), [&](const OperandWork& o) { return o.name == a.tensor; }))
         kernel.operands.push_back(tensor(a, false));
-    result.tensor = fmt::format("t{}", out_.kernels.size() + 1);
+    result.tensor = fmt::format("#{}", out_.kernels.size() + 1);  // no name that an expression can hold
     kernel.operands.push_back(tensor(result, true));
     kernel.vector_flops = flops * n;
     kernel.exps = special * n;

@@ -39,7 +39,7 @@ Rates rates(const Device& d, const ComputeRoof& compute, RoofSet set) {
     else r.nvlink = b.bytes_per_s;
   }
   r.sms = d.at("sms");
-  r.port = d.has("l2_bytes_per_clk_sm") ? d.at("l2_bytes_per_clk_sm") * 1e6 * d.at("clock_tensor_mhz") : 0;
+  r.port = d.has("l2_bytes_per_clk_sm") ? d.at("l2_bytes_per_clk_sm") * sm_clock_hz(d, set) : 0;
   if (d.has("mma_tile_m")) r.mma_tile_m = d.at("mma_tile_m");
   if (d.has("mma_tile_n")) r.mma_tile_n = d.at("mma_tile_n");
   r.launch_s = 1e-6 * d.at("launch_us");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "generator/suggest.h"
+#include "roofline/device_cells.h"
 
 namespace roofgen {
 namespace {
@@ -42,16 +43,19 @@ struct Wider {
 };
 constexpr Wider kWider[] = {{"fp4", "fp8"}, {"fp8", "fp16"}, {"int4", "int8"}, {"bf16", "fp32"}};
 
-double clock_scale(const Device& d, RoofSet set) {
+/// The sustained clock as a share of the one that a rate is stated at.
+double clock_scale(const Device& d, RoofSet set, double stated_mhz) {
   if (set == RoofSet::kDatasheet || !d.has("clock_sustained_mhz")) return 1;
-  return d.at("clock_sustained_mhz") / d.at("clock_tensor_mhz");
+  return std::min(1.0, d.at("clock_sustained_mhz") / stated_mhz);
 }
 
 ComputeRoof roof_of(const Device& d, const PeakCell& p, RoofSet set) {
   ComputeRoof out{p.name, p.math, p.accumulate, *p.accumulate != 0, 0, Origin::kDatasheet, fmt::format("peak_{}_tflops", p.key)};
   const Cell& cell = d.cells.at(out.cell);
-  out.flops_per_s = 1e12 * cell.value * clock_scale(d, set);
-  out.origin = set == RoofSet::kSustained && clock_scale(d, set) != 1 ? Origin::kModel : cell.origin;
+  const auto parts = peak_parts(d, out.cell);
+  const double scale = clock_scale(d, set, parts ? parts->mhz : d.at("clock_tensor_mhz"));
+  out.flops_per_s = 1e12 * cell.value * scale;
+  out.origin = scale != 1 ? Origin::kModel : cell.origin;
   return out;
 }
 
@@ -82,14 +86,16 @@ std::vector<BandwidthRoof> bandwidth_roofs(const Device& d, RoofSet set) {
   add("DRAM", "dram_gb_s", "dram_sustained_gb_s");
   add("L2", "l2_gb_s", "l2_sustained_gb_s");
   if (d.has("smem_bytes_per_clk"))
-    out.push_back({"shared memory", d.at("sms") * d.at("smem_bytes_per_clk") * 1e6 * d.at("clock_tensor_mhz") * clock_scale(d, set),
+    out.push_back({"shared memory", d.at("sms") * d.at("smem_bytes_per_clk") * sm_clock_hz(d, set),
                    set == RoofSet::kSustained ? Origin::kModel : d.cells.at("smem_bytes_per_clk").origin});
   add("NVLink", "nvlink_gb_s", "nvlink_gb_s");
   return out;
 }
 
+double sm_clock_hz(const Device& d, RoofSet set) { return 1e6 * d.at("clock_tensor_mhz") * clock_scale(d, set, d.at("clock_tensor_mhz")); }
+
 double special_function_rate(const Device& d, RoofSet set) {
-  return d.at("sms") * d.at("mufu_lanes") * 1e6 * d.at("clock_tensor_mhz") * clock_scale(d, set);
+  return d.at("sms") * d.at("mufu_lanes") * sm_clock_hz(d, set);
 }
 
 Result<ComputeRoof> matrix_roof(const Device& d, const std::string& math, const std::string& accumulate, RoofSet set, std::string* note) {

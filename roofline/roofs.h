@@ -36,6 +36,8 @@ struct BandwidthRoof {
 std::vector<ComputeRoof> compute_roofs(const Device& device, RoofSet set);
 /// DRAM, L2, shared memory and NVLink, those that are known.
 std::vector<BandwidthRoof> bandwidth_roofs(const Device& device, RoofSet set);
+/// The clock of the SMs under tensor load: what special functions, shared memory and the L2 ports run at beside it.
+double sm_clock_hz(const Device& device, RoofSet set);
 /// Special-function operations per second of all SMs.
 double special_function_rate(const Device& device, RoofSet set);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "generator/json_reader.h"
 #include "generator/suggest.h"
@@ -167,7 +168,7 @@ Result<WorkFormula> WorkFormula::parse(std::string text, std::string name) {
   return WorkReader(file).read();
 }
 
-Result<expr::Map> WorkFormula::scope(const WorkRequest& request, OpWork& out) const {
+Result<expr::Map> WorkFormula::scope(const WorkRequest& request, int64_t largest, OpWork& out) const {
   expr::Map scope;
   for (const auto& [name, value] : request.dims) ROOFGEN_CHECK(known(name, dims_, "dimension", op_));
   for (const auto& [name, value] : request.flags) ROOFGEN_CHECK(known(name, flags_, "flag", op_));
@@ -181,7 +182,7 @@ Result<expr::Map> WorkFormula::scope(const WorkRequest& request, OpWork& out) co
     else {
       ROOFGEN_TRY(value, d.preset->eval_int(scope));
     }
-    if (value < 0 || (value > kMaxDim && value != kUnbounded))
+    if (value < 0 || value > largest)
       return Error{Exit::kUsage, fmt::format("{} is {}; 0 to 2^40 was expected", d.name, value)};
     scope[d.name] = out.dims[d.name] = value;
   }
@@ -200,8 +201,14 @@ Result<expr::Map> WorkFormula::scope(const WorkRequest& request, OpWork& out) co
       name = given->second;
     } else if (role.preset) {
       expr::Map names = scope;
-      names["dtype"] = common != request.dtypes.end() ? common->second : "bf16";
-      for (const auto& [done, format] : out.dtypes) names[done] = format->name;
+      const std::string shared = common != request.dtypes.end() ? common->second : "bf16";
+      ROOFGEN_TRY(const NumberFormat* shared_format, find_number_format(shared));
+      names["dtype"] = shared;
+      names["dtype_result"] = shared_format->result;
+      for (const auto& [done, format] : out.dtypes) {
+        names[done] = format->name;
+        names[done + "_result"] = format->result;
+      }
       ROOFGEN_TRY(const expr::Value value, role.preset->eval(names));
       name = value.str();
     } else {
@@ -210,13 +217,14 @@ Result<expr::Map> WorkFormula::scope(const WorkRequest& request, OpWork& out) co
     ROOFGEN_TRY(out.dtypes[role.name], find_number_format(name));
   }
   for (const auto& [role, format] : out.dtypes) scope[role + "_bytes"] = format->bytes;
-  for (const auto& [name, e] : let_) {
-    ROOFGEN_TRY(scope[name], e.eval(scope));
-  }
+  // Before `let`, which may divide by what must not be 0.
   std::string why;
   for (const expr::Expr& e : requires_) {
     ROOFGEN_TRY(const bool holds, e.check(scope, &why));
     if (!holds) return Error{Exit::kUsage, fmt::format("{}: this does not hold: {}", op_, why)};
+  }
+  for (const auto& [name, e] : let_) {
+    ROOFGEN_TRY(scope[name], e.eval(scope));
   }
   return scope;
 }
@@ -231,7 +239,7 @@ Result<const WorkFormula::Form*> WorkFormula::choose(const expr::Map& scope) con
   return Error{Exit::kUsage, fmt::format("{} has no such form; known: {}", op_, fmt::join(conditions, ", "))};
 }
 
-Result<void> WorkFormula::kernels(const Form& form, const expr::Map& scope, OpWork& out) const {
+Result<void> WorkFormula::kernels(const Form& form, const expr::Map& scope, Part part, OpWork& out) const {
   for (const Kernel& k : form.kernels) {
     if (k.when) {
       ROOFGEN_TRY(const bool runs, k.when->check(scope));
@@ -254,19 +262,26 @@ Result<void> WorkFormula::kernels(const Form& form, const expr::Map& scope, OpWo
     }
     const auto amount = [&](const char* name) -> Result<double> {
       const auto found = k.amounts.find(name);
-      return found == k.amounts.end() ? Result<double>(0.0) : found->second.eval_number(scope);
+      if (found == k.amounts.end()) return 0.0;
+      ROOFGEN_TRY(const double value, found->second.eval_number(scope));
+      if (!(value >= 0)) return Error{Exit::kFailed, fmt::format("{}: {} of {} is {}; 0 or more was expected", op_, name, k.name, value), {file_}};
+      return value;
     };
     ROOFGEN_TRY(work.mma_flops, amount("mma_flops"));
     ROOFGEN_TRY(work.vector_flops, amount("vector_flops"));
     ROOFGEN_TRY(work.softmax_elements, amount("softmax_elements"));
+    if (part == Part::kIntensity) {
+      out.kernels.push_back(std::move(work));
+      continue;
+    }
     ROOFGEN_TRY(work.exps, amount("exps"));
     ROOFGEN_TRY(work.ctas, amount("ctas"));
     ROOFGEN_TRY(work.l2_bytes, amount("l2_bytes"));
     ROOFGEN_TRY(work.smem_a, amount("smem_a"));
     ROOFGEN_TRY(work.smem_b, amount("smem_b"));
     ROOFGEN_TRY(work.link_bytes, amount("link_bytes"));
-    // What no formula states passes the L2 once.
-    if (!k.amounts.count("l2_bytes")) work.l2_bytes = work.dram_bytes();
+    // What comes from DRAM passes the L2; formulas state what passes it more than once.
+    work.l2_bytes = std::max(work.l2_bytes, work.dram_bytes());
     out.kernels.push_back(std::move(work));
   }
   return {};
@@ -277,10 +292,10 @@ Result<OpWork> WorkFormula::evaluate(const WorkRequest& request) const {
   out.op = op_;
   out.title = title_;
   out.softmax_flops = request.softmax_flops;
-  ROOFGEN_TRY(const expr::Map names, scope(request, out));
+  ROOFGEN_TRY(const expr::Map names, scope(request, kMaxDim, out));
   ROOFGEN_TRY(const Form* form, choose(names));
   out.form = form->name;
-  if (auto done = kernels(*form, names, out); !done) {
+  if (auto done = kernels(*form, names, Part::kAll, out); !done) {
     // The formulas are checked when they are read; what fails now is the numbers they were given.
     Error error = std::move(done).error();
     error.exit = Exit::kUsage;
@@ -302,11 +317,10 @@ Result<OpWork> WorkFormula::evaluate(const WorkRequest& request) const {
   if (!grows_.empty()) {
     WorkRequest unbounded = request;
     for (const std::string& dim : grows_) unbounded.dims[dim] = kUnbounded;
-    // Only FLOPs and bytes are wanted; what overflows there has no limit worth stating.
     OpWork limit;
     limit.softmax_flops = request.softmax_flops;
-    if (auto limit_scope = scope(unbounded, limit)) {
-      if (auto limit_form = choose(*limit_scope); limit_form && kernels(**limit_form, *limit_scope, limit)) {
+    if (auto limit_scope = scope(unbounded, std::numeric_limits<int64_t>::max(), limit)) {
+      if (auto limit_form = choose(*limit_scope); limit_form && kernels(**limit_form, *limit_scope, Part::kIntensity, limit)) {
         out.ai_limit = limit.arithmetic_intensity();
         out.ai_limit_of = fmt::format("{}", fmt::join(grows_, ", "));
       }

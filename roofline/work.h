@@ -29,7 +29,7 @@ struct KernelWork {
   double mma_flops = 0;
   double vector_flops = 0;  ///< per-element operations outside the matrix units; a transcendental counts as one
   double softmax_elements = 0;
-  double exps = 0;          ///< exponentials, on the special-function units
+  double exps = 0;          ///< exponentials (and square roots, reciprocals where the formula counts them) on the special-function units
   double ctas = 0;          ///< at the tile sizes the formula states; 0: unknown
   double l2_bytes = 0;      ///< between L2 and the SMs
   /// Bytes of A and of B if every multiply-add read its own from shared memory; the matrix unit's tile
@@ -120,8 +120,11 @@ class WorkFormula {
   };
   friend class WorkReader;
 
-  Result<expr::Map> scope(const WorkRequest& request, OpWork& out) const;
-  Result<void> kernels(const Form& form, const expr::Map& scope, OpWork& out) const;
+  /// What is evaluated: everything, or FLOPs and DRAM bytes alone.
+  enum class Part { kAll, kIntensity };
+
+  Result<expr::Map> scope(const WorkRequest& request, int64_t largest, OpWork& out) const;
+  Result<void> kernels(const Form& form, const expr::Map& scope, Part part, OpWork& out) const;
   Result<const Form*> choose(const expr::Map& scope) const;
 
   std::string op_, title_, file_;

@@ -35,7 +35,7 @@ struct Point {
   std::string name = {};  ///< shown in the points table and on hover
   std::string level = "DRAM";
   double ai = 0;                   ///< FLOP per byte of that level, > 0
-  double tflops = 0;               ///< achieved, or attainable when origin is kModel
+  double tflops = 0;               ///< achieved; of a model, FLOPs over the modelled time
   double roof_tflops = 0;          ///< what its roofs allow; the arrow points there. 0: no arrow
   std::string bound_by = {};       ///< the binding roof
   double time_us = 0;              ///< 0: unknown

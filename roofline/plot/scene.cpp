@@ -14,7 +14,8 @@ namespace {
 /// without its surroundings.
 constexpr double kMaxDecades = 10, kMinAiDecades = 3, kMinTflopsDecades = 2;
 
-bool is_positive(double value) { return std::isfinite(value) && value > 0; }
+/// Above 0 and within what an axis can hold: beyond, products of it overflow.
+bool is_positive(double value) { return value > 1e-30 && value < 1e30; }
 
 /// The nearest of 1, 2, 5 times a power of ten that is not above (or not below) `value`.
 double snap(double value, bool down) {

@@ -56,8 +56,9 @@ std::string device_text(const Device& d) {
   slopes.left(0).left(3);
   const std::vector<BandwidthRoof> held = bandwidth_roofs(d, RoofSet::kSustained);
   const std::vector<BandwidthRoof> spec = bandwidth_roofs(d, RoofSet::kDatasheet);
-  for (size_t i = 0; i < spec.size(); ++i)
-    slopes.row({spec[i].level, fmt::format("{:.5g}", spec[i].bytes_per_s / 1e9), fmt::format("{:.5g}", held[i].bytes_per_s / 1e9), to_string(spec[i].origin)});
+  for (const BandwidthRoof& b : spec)
+    for (const BandwidthRoof& h : held)
+      if (h.level == b.level) slopes.row({b.level, fmt::format("{:.5g}", b.bytes_per_s / 1e9), fmt::format("{:.5g}", h.bytes_per_s / 1e9), to_string(b.origin)});
   slopes.row({"special functions", fmt::format("{:.3g} T/s", special_function_rate(d, RoofSet::kDatasheet) / 1e12),
               fmt::format("{:.3g} T/s", special_function_rate(d, RoofSet::kSustained) / 1e12), "model"});
   out += slopes.str() + "\n";

@@ -1,6 +1,8 @@
 // explain, devices, roofline and report as a user runs them: output by content, bad input by its one line.
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "tests/cli/program.h"
 
 using namespace roofgen::test;
@@ -115,7 +117,7 @@ TEST_F(RooflineCli, BadInput) {
   home.write("p.csv", "name,op,flags\na,gemm,--M 1\n");
   refused("roofline --points p.csv", 2, "p.csv:2:8: error: gemm needs --N");
   home.write("p.csv", "name,ai,tflops\na,nan,1\n");
-  refused("roofline --points p.csv", 2, "p.csv:2:3: error: ai is \"nan\"; a number above 0 was expected");
+  refused("roofline --points p.csv", 2, "p.csv:2:3: error: ai is \"nan\"; a number from 1e-12 to 1e12 was expected");
   home.write("p.csv", "nam,ai,tflops\na,1,1\n");
   refused("roofline --points p.csv", 2, "p.csv:1:1: error: unknown column \"nam\"; did you mean \"name\"?");
   refused("roofline --points missing.csv", 2, "missing.csv");
@@ -136,6 +138,32 @@ TEST_F(RooflineCli, ReportShowsAnExplanationAgain) {
   home.write("c.json", home.run("explain elementwise --expr 'relu(x + b[n])' --rows 64 --cols 64 --unfused --json").out);
   EXPECT_EQ(home.run("report c.json --html c.html").exit, 0);
   EXPECT_NE(home.read("c.html").find("relu"), std::string::npos);
+}
+
+TEST_F(RooflineCli, ReportRefusesWhatWasChanged) {
+  const std::string text = home.run("explain gemm --M 64 --N 64 --K 64 --json").out;
+  home.write("e.json", std::regex_replace(text, std::regex("\"flops\": 524288.0"), "\"flops\": 1.0"));
+  refused("report e.json", 2, "flops is 1 here and 524288 by the formulas");
+  home.write("m.json", "{\"schema\": \"roofgen.model-run.1\", \"model\": \"generic-7b\", \"phase\": \"decode\"}");
+  refused("report m.json", 2, "not a whole model run");
+}
+
+TEST_F(RooflineCli, OutputGoesWhereALinkPoints) {
+  home.write("target.html", "old");
+  fs::create_symlink("target.html", home.dir() / "link.html");
+  ASSERT_EQ(home.run("roofline --html link.html").exit, 0);
+  EXPECT_TRUE(fs::is_symlink(home.dir() / "link.html"));
+  EXPECT_NE(home.read("target.html").find("roofgen.page/1"), std::string::npos);
+  // A pipe stays a pipe: its reader gets the page.
+  const Outcome o = home.run("roofline --html pipe & cat pipe > got.html; wait $!; test -p pipe", "mkfifo pipe;");
+  EXPECT_EQ(o.exit, 0) << o.err;
+}
+
+TEST_F(RooflineCli, DotsAboveTheirRoofAreSaid) {
+  home.write("p.csv", "name,ai,tflops,origin\na,10,50000,measured\n");
+  const Outcome o = home.run("roofline --points p.csv");
+  EXPECT_EQ(o.exit, 0);
+  EXPECT_NE(o.err.find("R12 a: 5e+04 TFLOP/s is above the roof of 48 (DRAM)"), std::string::npos) << o.err;
 }
 
 TEST_F(RooflineCli, ReportShowsAModelRunAgain) {

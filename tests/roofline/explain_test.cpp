@@ -93,13 +93,11 @@ TEST(Explain, SustainedCeilingsAreLower) {
 }
 
 TEST(Explain, CollectivesAreBoundByTheLink) {
-  // Needs a device with NVLink; one of the catalogue's without it refuses.
   const DataFiles files;
   const auto formula = WorkFormula::load(files, "all_reduce");
   const OpWork work = *formula->evaluate({.dims = {{"elements", 1 << 26}, {"gpus", 8}}});
   EXPECT_EQ(work.kernels[0].link_bytes, 2.0 * 7 / 8 * (1 << 26) * 2);
   Device device = *load_device(files, "h100-sxm");
-  device.cells["nvlink_gb_s"] = {450, "GB/s", Origin::kDatasheet, "one direction"};
   const auto e = explain(device, work);
   ASSERT_TRUE(e);
   EXPECT_EQ(e->regime, Regime::kNvlink);
@@ -118,4 +116,28 @@ TEST(Explain, CrossingIsTheFirstBatchAtTheRidge) {
   // kv_b of DeepSeek-R1 in FP4 on FP8 units: its limit is below the ridge.
   const WorkRequest kv_b{.dims = {{"M", 1}, {"N", 32768}, {"K", 512}}, .dtypes = {{"", "fp8"}}};
   EXPECT_EQ(ridge_crossing(*formula, kv_b, explained("gemm", kv_b, "h100-sxm")), std::nullopt);
+}
+
+// The CUDA cores' peak is stated at another clock than the tensor cores'.
+TEST(Explain, SustainedRatesScaleFromTheClockTheyAreStatedAt) {
+  const Device d = *load_device(DataFiles(), "h200-sxm");
+  EXPECT_NEAR(vector_roof(d, RoofSet::kSustained).flops_per_s / 1e12, 66.9 * 1600 / 1980, 0.05);
+  EXPECT_NEAR(matrix_roof(d, "bf16", "fp32", RoofSet::kSustained)->flops_per_s / 1e12, 989.4 * 1600 / 1830, 0.05);
+}
+
+TEST(Explain, AnAccumulatorThatIsNotStatedIsSaid) {
+  std::string note;
+  EXPECT_TRUE(matrix_roof(*load_device(DataFiles(), "h200-sxm"), "bf16", "fp16", RoofSet::kDatasheet, &note));
+  EXPECT_NE(note.find("no bf16 rate with fp16 accumulation"), std::string::npos) << note;
+  note.clear();
+  EXPECT_EQ(matrix_roof(*load_device(DataFiles(), "rtx-4090"), "fp16", "fp16", RoofSet::kDatasheet, &note)->accumulate, "fp16");
+  EXPECT_EQ(note, "");
+}
+
+// Wide tiles of tcgen05 read shared memory half as often as those of wgmma: a large GEMM is bound by its arithmetic.
+TEST(Explain, LargeGemmsAreComputeBoundOnEveryTensorGeneration) {
+  for (const char* device : {"a100-sxm-80", "h100-sxm", "b200", "rtx-4090"}) {
+    const Explanation e = explained("gemm", {.dims = {{"M", 8192}, {"N", 8192}, {"K", 8192}}}, device);
+    EXPECT_GT(e.attainable_flops_per_s, 0.98 * e.compute.flops_per_s) << device << " " << e.binding_roof;
+  }
 }

@@ -224,3 +224,53 @@ TEST(Elementwise, Refusals) {
   EXPECT_NE(refusal("1 + 'a'").find("a number was expected"), std::string::npos);
   EXPECT_NE(refusal("").find("error"), std::string::npos);
 }
+
+// What comes from DRAM passes the L2, whatever the shape.
+TEST(Work, L2TrafficIsNeverBelowDramTraffic) {
+  const DataFiles files;
+  for (int64_t length : {1, 100, 4096})
+    for (int64_t passes : {0, 2, 4, 6})
+      for (int64_t kv : {64, 8192})
+        for (const KernelWork& k : work("attention", {.dims = {{"L", length}, {"d", 128}, {"kv_len", kv}, {"passes", passes}}}).kernels)
+          EXPECT_GE(k.l2_bytes, k.dram_bytes()) << length << " " << passes << " " << k.name;
+  for (const KernelWork& k : work("gemm", {.dims = {{"M", 4096}, {"N", 4096}, {"K", 64}}, .flags = {{"residual", true}, {"bias", true}}}).kernels)
+    EXPECT_GE(k.l2_bytes, k.dram_bytes());
+}
+
+TEST(Work, TheLimitNeedsNoCtas) {
+  const auto limit = [](bool unfused) {
+    return work("gemm", {.dims = {{"M", 1}, {"N", 65536}, {"K", 4096}, {"batch", 64}}, .flags = {{"bias", true}, {"unfused", unfused}}}).ai_limit;
+  };
+  ASSERT_TRUE(limit(false) && limit(true));
+  EXPECT_LT(*limit(true), *limit(false));
+}
+
+TEST(Work, NarrowInputsAreWrittenWide) {
+  const auto out = [](const char* op, const char* dtype, std::map<std::string, int64_t> dims) { return std::string(work(op, {.dims = std::move(dims), .dtypes = {{"", dtype}}}).dtypes.at("out")->name); };
+  EXPECT_EQ(out("gemm", "int8", {{"M", 1}, {"N", 1}, {"K", 1}}), "int32");
+  EXPECT_EQ(out("grouped_gemm", "int8", {{"M", 1}, {"N", 1}, {"K", 1}, {"experts", 1}}), "int32");
+  EXPECT_EQ(out("gemm", "tf32", {{"M", 1}, {"N", 1}, {"K", 1}}), "fp32");
+  EXPECT_EQ(out("mla", "mxfp4", {{"batch", 1}, {"kv_len", 1}}), "bf16");
+  EXPECT_EQ(out("attention", "int4", {{"L", 1}, {"d", 64}}), "bf16");
+  EXPECT_EQ(out("attention", "fp16", {{"L", 1}, {"d", 64}}), "fp16");
+}
+
+TEST(Work, ConditionsComeBeforeWhatDividesByThem) {
+  EXPECT_EQ(refusal("attention", {.dims = {{"L", 1}, {"d", 64}, {"kv_heads", 0}}}), "attention: this does not hold: kv_heads >= 1 (0 < 1)");
+  EXPECT_EQ(refusal("grouped_gemm", {.dims = {{"M", 4}, {"N", 8}, {"K", 8}, {"experts", 400}}}), "grouped_gemm: this does not hold: experts <= M (400 > 4)");
+  EXPECT_EQ(refusal("gemm", {.dims = {{"M", int64_t{1} << 44}, {"N", 1}, {"K", 1}}}), "M is 17592186044416; 0 to 2^40 was expected");
+}
+
+TEST_F(OwnFormula, NegativeWorkIsRefused) {
+  const std::string text = R"({"schema": "roofgen.work/1", "op": "mine", "title": "t", "dims": [{"name": "n", "help": "h"}], "forms": [{"name": "f", "kernels": [{"name": "k",
+    "operands": [{"read": "x", "dtype": "fp32", "elements": "n"}], "vector_flops": "-1.0 * n"}]}]})";
+  const auto formula = WorkFormula::parse(text, "mine.json");
+  ASSERT_TRUE(formula);
+  EXPECT_EQ(formula->evaluate({.dims = {{"n", 4}}}).error().message, "mine: vector_flops of k is -4; 0 or more was expected");
+}
+
+TEST(Elementwise, NamesOfTensorsDoNotMeetThoseOfIntermediates) {
+  const auto bytes = [](const char* text) { return elementwise_work({.expression = text, .rows = 64, .cols = 64, .dtype = "fp32", .unfused = true})->dram_bytes(); };
+  EXPECT_EQ(bytes("x * z + t1"), bytes("x * z + q1"));
+  EXPECT_EQ(bytes("x * z + y"), bytes("x * z + q1"));
+}
