@@ -88,9 +88,7 @@ std::vector<CellSpec> make_specs() {
     const bool tuning =
         std::find(needed_by_tuner.begin(), needed_by_tuner.end(), name) != needed_by_tuner.end();
     names.push_back(std::move(name));
-    // Work outside the matrix units is held against the FP32 peak.
-    const bool analysis = names.back() == "peak_fp32_tflops";
-    out.push_back({names.back(), unit, analysis ? Need::kAnalysis : tuning ? Need::kTuning : Need::kNobody});
+    out.push_back({names.back(), unit, tuning ? Need::kTuning : Need::kNobody});
   };
   for (const std::string_view tensor_unit : kTensorUnits)
     for (const std::string_view kind : kTensorKinds)

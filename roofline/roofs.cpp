@@ -49,13 +49,16 @@ double clock_scale(const Device& d, RoofSet set, double stated_mhz) {
   return std::min(1.0, d.at("clock_sustained_mhz") / stated_mhz);
 }
 
+/// Stated; or FP32 of the CUDA cores, which follows from lanes and clock, and which every analysis needs.
+bool has_peak(const Device& d, const PeakCell& p) { return d.has(fmt::format("peak_{}_tflops", p.key)) || std::string_view(p.key) == "fp32"; }
+
 ComputeRoof roof_of(const Device& d, const PeakCell& p, RoofSet set) {
   ComputeRoof out{p.name, p.math, p.accumulate, *p.accumulate != 0, 0, Origin::kDatasheet, fmt::format("peak_{}_tflops", p.key)};
-  const Cell& cell = d.cells.at(out.cell);
   const auto parts = peak_parts(d, out.cell);
   const double scale = clock_scale(d, set, parts ? parts->mhz : d.at("clock_tensor_mhz"));
-  out.flops_per_s = 1e12 * cell.value * scale;
-  out.origin = scale != 1 ? Origin::kModel : cell.origin;
+  const bool stated = d.has(out.cell);
+  out.flops_per_s = 1e12 * (stated ? d.at(out.cell) : parts ? parts->tflops() : 0) * scale;
+  out.origin = stated && scale == 1 ? d.cells.at(out.cell).origin : Origin::kModel;
   return out;
 }
 
@@ -72,7 +75,7 @@ Result<RoofSet> parse_roof_set(const std::string& name) {
 std::vector<ComputeRoof> compute_roofs(const Device& d, RoofSet set) {
   std::vector<ComputeRoof> out;
   for (const PeakCell& p : kPeaks)
-    if (d.has(fmt::format("peak_{}_tflops", p.key))) out.push_back(roof_of(d, p, set));
+    if (has_peak(d, p)) out.push_back(roof_of(d, p, set));
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.flops_per_s > b.flops_per_s; });
   return out;
 }
@@ -103,7 +106,7 @@ Result<ComputeRoof> matrix_roof(const Device& d, const std::string& math, const 
   while (true) {
     const PeakCell* found = nullptr;
     for (const PeakCell& p : kPeaks) {
-      if (wanted != p.math || !d.has(fmt::format("peak_{}_tflops", p.key))) continue;
+      if (wanted != p.math || !has_peak(d, p)) continue;
       // The stated accumulator first; then any matrix unit of that format; CUDA cores last.
       const auto fit = [&](const PeakCell& x) { return !*x.accumulate ? 0 : accumulate == x.accumulate ? 2 : 1; };
       if (!found || fit(p) > fit(*found)) found = &p;
