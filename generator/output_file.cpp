@@ -12,7 +12,7 @@
 namespace roofgen {
 namespace {
 
-Error failed(const std::string& path, const char* why) { return Error{Exit::kFailed, fmt::format("cannot write {}: {}", path, why)}; }
+Error failed(const std::string& path, const char* why) { return Error{Exit::kFailed, fmt::format("cannot be written: {}", why), {path}}; }
 
 /// Empty on success, else why not.
 std::string put(const std::string& path, std::string_view text) {

@@ -27,12 +27,13 @@ Json to_json(const Roofline& roofline) {
       {"levels", scene.levels}};
   Json &slopes = json["slopes"] = Json::array(), &ceilings = json["ceilings"] = Json::array();
   for (const Slope& slope : roofline.slopes)
-    slopes.push_back({{"level", slope.level}, {"gb_s", slope.gb_s}, {"origin", to_string(slope.origin)}});
+    slopes.push_back({{"level", slope.level}, {"gb_s", slope.gb_s}, {"origin", to_string(slope.origin)}, {"sustained", slope.sustained}});
   for (const Ceiling& ceiling : roofline.ceilings)
     ceilings.push_back({{"name", ceiling.name},
                         {"tflops", ceiling.tflops},
                         {"under", ceiling.under},
-                        {"origin", to_string(ceiling.origin)}});
+                        {"origin", to_string(ceiling.origin)},
+                        {"sustained", ceiling.sustained}});
   Json& roofs = json["roofs"] = Json::array();
   for (const RoofLine& roof : scene.roofs)
     roofs.push_back({{"name", roof.name},
@@ -117,7 +118,7 @@ Json to_json(const TableBlock& table) {
 }  // namespace
 
 std::string page_json(const Page& page) {
-  Json json = {{"schema", "roofgen.page/1"},
+  Json json = {{"schema", kPageSchema},
                {"title", page.title},
                {"facts", Json::array()},
                {"warnings", page.warnings},

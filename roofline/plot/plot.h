@@ -9,6 +9,8 @@
 
 namespace roofgen::plot {
 
+inline constexpr const char* kPageSchema = "roofgen.page/1";
+
 /// For a terminal: the points table, then the plot, then what the marks mean. No line has more than
 /// `width` columns (at least 40 are used). ASCII and box characters only: anything else in a name
 /// becomes '?'. Escape sequences only when `color`.
@@ -27,6 +29,8 @@ Result<std::string> html_page(const Page& page, const DataFiles& files);
 /// What html_page puts into the page, as JSON: the values to draw the figures again without running
 /// anything. {"schema": "roofgen.page/1", "title", "facts", "warnings", "blocks": [...]}.
 std::string page_json(const Page& page);
+/// The page again. Exit::kUsage when `text` is none; `file` is its name in messages.
+Result<Page> read_page(std::string text, const std::string& file);
 
 enum class PlotFormat { kSvg, kPng };
 

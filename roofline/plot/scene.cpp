@@ -14,8 +14,7 @@ namespace {
 /// without its surroundings.
 constexpr double kMaxDecades = 10, kMinAiDecades = 3, kMinTflopsDecades = 2;
 
-/// Above 0 and within what an axis can hold: beyond, products of it overflow.
-bool is_positive(double value) { return value > 1e-30 && value < 1e30; }
+bool is_positive(double value) { return std::isfinite(value) && value > 0; }
 
 /// The nearest of 1, 2, 5 times a power of ten that is not above (or not below) `value`.
 double snap(double value, bool down) {
@@ -33,6 +32,7 @@ struct Extent {
   double low = std::numeric_limits<double>::infinity(), high = 0;
   void add(double value) {
     if (!is_positive(value)) return;
+    value = std::clamp(value, 1e-30, 1e30);  // products of larger ones overflow
     low = std::min(low, value);
     high = std::max(high, value);
   }

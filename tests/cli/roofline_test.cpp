@@ -166,6 +166,16 @@ TEST_F(RooflineCli, DotsAboveTheirRoofAreSaid) {
   EXPECT_NE(o.err.find("R12 a: 5e+04 TFLOP/s is above the roof of 48 (DRAM)"), std::string::npos) << o.err;
 }
 
+TEST_F(RooflineCli, ReportDrawsARooflineAgain) {
+  home.write("r.json", home.run("roofline --device b200 --json").out);
+  ASSERT_EQ(home.run("roofline --device b200 --html r.html").exit, 0);
+  const Outcome again = home.run("report r.json --html again.html");
+  ASSERT_EQ(again.exit, 0) << again.err;
+  EXPECT_EQ(home.read("again.html"), home.read("r.html"));
+  home.write("r.json", "{\"schema\": \"roofgen.page/1\", \"title\": \"t\", \"facts\": [], \"warnings\": [], \"blocks\": [{\"kind\": \"pie\"}]}");
+  refused("report r.json", 2, "unknown kind of figure \"pie\"");
+}
+
 TEST_F(RooflineCli, ReportShowsAModelRunAgain) {
   const std::string command = "model generic-7b --phase decode --batch 1,4 --kv 256,2048 --device h100-sxm --mem-eff 0.9";
   home.write("m.json", home.run(command + " --json").out);
