@@ -84,7 +84,7 @@ struct ModelRequest {
   double bandwidth_efficiency = 0.8;  ///< share of each bandwidth that is reached
   double compute_efficiency = 0.7;    ///< share of each arithmetic rate that is reached
   Launches launches = Launches::kGraph;
-  double softmax_flops = 0;
+  double softmax_flops = 0;           ///< counted per softmax element, 0 to 1000
 };
 
 /// One operator in a step, `count` times, on one GPU.
@@ -132,18 +132,22 @@ struct ModelRun {
   ModelMemory memory;
   int64_t largest_batch = 0;  ///< that fits; 0: not even one sequence
   ModelParallel parallel;
+  std::vector<std::string> notes;  ///< arithmetic that the device has no units for, each once
   std::vector<Warning> warnings;
 
   double arithmetic_intensity() const { return dram_bytes > 0 ? flops / dram_bytes : 0; }
   double units_per_s() const { return units / seconds; }
   bool below_ridge() const { return arithmetic_intensity() < ridge; }
+  /// The ridge of the rates that are assumed to be reached: regimes are told by this one.
+  double assumed_ridge() const { return ridge * request.compute_efficiency / request.bandwidth_efficiency; }
+  double ms_per_request() const { return 1e3 * seconds / static_cast<double>(request.batch); }
 };
 
-/// Exit::kUsage: an unknown phase or dtype, a length that is 0, a group that does not divide the model, a device
-/// without NVLink for more than one GPU.
+/// Exit::kUsage: an unknown phase or dtype, a number out of its range, a group that does not divide the model, a
+/// device without NVLink for more than one GPU.
 Result<ModelRun> run_model(const Model& model, const Device& device, const ModelRequest& request);
 
-/// A run for each length and batch, lengths outermost; at most 4096 (Exit::kUsage).
+/// A run for each length and batch, lengths outermost; 1 to 4096 of them (else Exit::kUsage).
 Result<std::vector<ModelRun>> sweep_model(const Model& model, const Device& device, ModelRequest request,
                                           const std::vector<int64_t>& batches, const std::vector<int64_t>& lengths);
 

@@ -159,7 +159,10 @@ class ModelReader : private JsonReader {
     for (const std::string& d : o.sharded)
       if (!contains(dims, d)) return bad(fmt::format("\"tp\" of {} divides \"{}\", no dimension of {}{}", o.name, d, op, did_you_mean(d, dims)), d);
     if (j.contains("weights")) {
-      ROOFGEN_TRY(o.weights, storage(j["weights"], o.name));
+      const Json& weights = j["weights"];
+      if (weights.is_object() && weights.contains("tp"))
+        return bad(fmt::format("\"weights\" of {} have no \"tp\" of their own: that of the operator divides them", o.name), o.name);
+      ROOFGEN_TRY(o.weights, storage(weights, o.name));
       o.weights->sharded = !o.sharded.empty();
     }
     if (j.contains("after")) {

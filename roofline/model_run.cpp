@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kMaxBatch = int64_t{1} << 24;
 constexpr int64_t kMaxLength = int64_t{1} << 24;
 constexpr int64_t kMaxGroup = 1024;
+constexpr double kMaxSoftmaxFlops = 1000;
 
 /// Rows of a step that stand in for an unbounded batch; the smaller number where a dimension of an operator would
 /// exceed what formulas accept.
@@ -60,6 +61,8 @@ Result<Choice> choose(const Model& model, const ModelRequest& request) {
   ROOFGEN_CHECK(within("tp", request.tp, kMaxGroup));
   for (const double share : {request.bandwidth_efficiency, request.compute_efficiency})
     if (!(share > 0 && share <= 1)) return Error{Exit::kUsage, fmt::format("an efficiency of {:g}; above 0, at most 1 was expected", share)};
+  if (!(request.softmax_flops >= 0 && request.softmax_flops <= kMaxSoftmaxFlops))
+    return Error{Exit::kUsage, fmt::format("{:g} FLOPs per softmax element; 0 to {:g} was expected", request.softmax_flops, kMaxSoftmaxFlops)};
   return c;
 }
 
@@ -84,6 +87,8 @@ class Step {
     for (const auto& [name, e] : model_.let) {
       ROOFGEN_TRY(scope_[name], e.eval(scope_));
     }
+    stored_ = scope_;
+    for (const char* name : {"batch", "kv", "seq", "tokens"}) if (const auto* n = scope_[name].as<int64_t>()) stored_[name] = static_cast<double>(*n);
     return {};
   }
 
@@ -107,12 +112,16 @@ class Step {
       if (e.compute.name == out.compute.name || sum > by_roof[out.compute.name]) out.compute = e.compute, out.ridge = e.ridge;
     }
     out.regime = longest(by_regime);
+    for (const OperatorRun& o : out.operators) {
+      const std::string& note = o.explanation.compute_note;
+      if (!note.empty() && std::find(out.notes.begin(), out.notes.end(), note) == out.notes.end()) out.notes.push_back(note);
+    }
     return out;
   }
 
   /// Bytes that one GPU holds.
   Result<double> bytes(const ModelStorage& s) const {
-    ROOFGEN_TRY(const double elements, s.elements.eval_number(scope_));
+    ROOFGEN_TRY(const double elements, s.elements.eval_number(stored_));
     return elements * format(s.dtype)->bytes / (s.sharded ? static_cast<double>(c_.request.tp) : 1);
   }
   Result<double> bytes(const std::vector<ModelStorage>& items) const {
@@ -240,6 +249,7 @@ class Step {
   const Device& device_;
   const Choice& c_;
   expr::Map scope_;
+  expr::Map stored_;  ///< with the request in floating point: what no memory holds may well pass 2^63 elements
 };
 
 Result<ModelRun> step(const Model& model, const Device& device, const Choice& choice) {
@@ -259,12 +269,13 @@ Result<ModelMemory> memory(const Model& model, const Device& device, const Choic
   return out;
 }
 
-Result<int64_t> largest_batch(const Model& model, const Device& device, Choice choice) {
+int64_t largest_batch(const Model& model, const Device& device, Choice choice) {
   int64_t fits = 0, too_many = kMaxBatch + 1;
   while (fits + 1 < too_many) {
     choice.request.batch = fits + (too_many - fits) / 2;
-    ROOFGEN_TRY(const ModelMemory m, memory(model, device, choice));
-    (m.fits() ? fits : too_many) = choice.request.batch;
+    // Batches far beyond any memory are tried too; where a `let` of the model overflows at one, it does not fit.
+    const auto m = memory(model, device, choice);
+    (m && m->fits() ? fits : too_many) = choice.request.batch;
   }
   return fits;
 }
@@ -311,7 +322,7 @@ Result<ModelRun> run_model(const Model& model, const Device& device, const Model
     return Error{Exit::kUsage, fmt::format("{} has no NVLink: tp {} needs a device with one", device.name, request.tp)};
   ROOFGEN_TRY(ModelRun run, step(model, device, choice));
   ROOFGEN_TRY(run.memory, memory(model, device, choice));
-  ROOFGEN_TRY(run.largest_batch, largest_batch(model, device, choice));
+  run.largest_batch = largest_batch(model, device, choice);
 
   for (const int64_t rows : kManyRows) {
     Choice many = choice;
@@ -343,7 +354,8 @@ Result<ModelRun> run_model(const Model& model, const Device& device, const Model
 Result<std::vector<ModelRun>> sweep_model(const Model& model, const Device& device, ModelRequest request,
                                           const std::vector<int64_t>& batches, const std::vector<int64_t>& lengths) {
   constexpr size_t kMaxRuns = 4096;
-  if (batches.size() * lengths.size() > kMaxRuns)
+  if (batches.empty() || lengths.empty()) return Error{Exit::kUsage, fmt::format("no {} to run {} at; at least one was expected", batches.empty() ? "batch" : "length", model.name)};
+  if (batches.size() > kMaxRuns || lengths.size() > kMaxRuns || batches.size() * lengths.size() > kMaxRuns)
     return Error{Exit::kUsage, fmt::format("{} batches at {} lengths; at most {} points were expected", batches.size(), lengths.size(), kMaxRuns)};
   std::vector<ModelRun> out;
   for (int64_t length : lengths)

@@ -5,16 +5,12 @@
 
 #include "roofline/text_table.h"
 #include "roofline/units.h"
-#include "roofline/views/views.h"
+#include "roofline/views/model_parts.h"
 
 namespace roofgen {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-const ModelPhase& phase_of(const ModelView& v) {
-  return *std::find_if(v.model.phases.begin(), v.model.phases.end(), [&](const ModelPhase& p) { return p.name == v.runs.front().request.phase; });
-}
 
 const ModelDtypes& dtypes_of(const ModelView& v) {
   return *std::find_if(v.model.dtypes.begin(), v.model.dtypes.end(), [&](const ModelDtypes& d) { return d.name == v.runs.front().request.dtypes; });
@@ -24,10 +20,6 @@ std::string flop_convention(const ModelRequest& r) {
   std::string out = "MMA FLOPs only, 2 per multiply-add; the allowed half of a causal mask";
   if (r.softmax_flops > 0) out += fmt::format("; and {:g} per softmax element", r.softmax_flops);
   return out;
-}
-
-std::string launches_text(const ModelRequest& r) {
-  return r.launches == Launches::kGraph ? "no gaps between kernels (CUDA graph)" : "one launch before each kernel";
 }
 
 std::string head(const ModelView& v) {
@@ -41,20 +33,15 @@ std::string head(const ModelView& v) {
   out += fmt::format("stored    {} ({})\n", q.dtypes, roles);
   out += fmt::format("device    {}{}, {} ceilings; {} {:.4g} TFLOP/s, ridge {:.1f}\n", q.tp > 1 ? fmt::format("{} x ", q.tp) : "", v.device.name, to_string(q.roofs),
                      r.compute.name, r.compute.flops_per_s / 1e12, r.ridge);
-  out += fmt::format("assumed   {:g} % of each bandwidth, {:g} % of each arithmetic rate, {}\n", 100 * q.bandwidth_efficiency, 100 * q.compute_efficiency, launches_text(q));
+  out += fmt::format("assumed   {}\n", assumed_text(q));
   out += fmt::format("FLOPs     {}\n\n", flop_convention(q));
   return out;
 }
 
-std::string operators(const ModelRun& r) {
-  std::vector<const OperatorRun*> order;
-  for (const OperatorRun& o : r.operators) order.push_back(&o);
-  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->seconds > b->seconds; });
-  TextTable table({"operator", "op", "times", "FLOPs", "DRAM", "AI", "time", "share", "limit"});
-  for (size_t i : {0, 1, 8}) table.left(i);
-  for (const OperatorRun* o : order)
-    table.row({o->name, o->explanation.work->op, std::to_string(o->count), count_text(o->flops), bytes_text(o->dram_bytes),
-               fmt::format("{:.2f}", o->explanation.arithmetic_intensity), time_text(o->seconds), fmt::format("{:.1f} %", 100 * o->share), to_string(o->regime)});
+std::string text_of(const plot::TableBlock& block, std::initializer_list<size_t> left) {
+  TextTable table(block.head);
+  for (const size_t i : left) table.left(i);
+  for (const auto& row : block.rows) table.row(row);
   return table.str() + "\n";
 }
 
@@ -73,10 +60,9 @@ std::string totals(const ModelRun& r) {
   out += fmt::format(", {} of DRAM traffic{}, {} (model)\n", bytes_text(r.dram_bytes), each, time_text(r.seconds));
   out += fmt::format("AI        {:.2f} FLOP/byte, {} the ridge at {:.1f}", r.arithmetic_intensity(), r.below_ridge() ? "left of" : "right of", r.ridge);
   if (r.ai_limit) out += fmt::format("; {:.2f} as the batch grows", *r.ai_limit);
-  const double shifted = r.ridge * r.request.compute_efficiency / r.request.bandwidth_efficiency;
-  if (std::fabs(shifted - r.ridge) > 1e-9 * r.ridge) out += fmt::format(". With what is assumed the ridge is at {:.1f}: limits are told by that", shifted);
+  if (const std::string assumed = assumed_ridge_text(r); !assumed.empty()) out += ". " + assumed;
   out += fmt::format("\nregime    {}\n", to_string(r.regime));
-  out += fmt::format("speed     {:.1f} {}/s; {:.3f} ms a step, {:.3f} ms a request", r.units_per_s(), r.unit, 1e3 * r.seconds, 1e3 * r.seconds / static_cast<double>(r.request.batch));
+  out += fmt::format("speed     {:.1f} {}/s; {:.3f} ms a step, {:.3f} ms a request", r.units_per_s(), r.unit, 1e3 * r.seconds, r.ms_per_request());
   if (r.units_per_s_limit) out += fmt::format("; at most {:.0f} {}/s as the batch grows", *r.units_per_s_limit, r.unit);
   if (r.kv_units_per_s) out += fmt::format(" (reading the cache alone allows {:.0f})", *r.kv_units_per_s);
   out += fmt::format("\nmemory    {} weights + {} cache + {} activations = {} of {}{}: {}\n", bytes_text(r.memory.weights), bytes_text(r.memory.kv_cache),
@@ -87,14 +73,7 @@ std::string totals(const ModelRun& r) {
 }
 
 std::string sweep(const ModelView& v) {
-  const ModelRun& first = v.runs.front();
-  TextTable table({"batch", phase_of(v).length, "FLOPs", "DRAM", "AI", first.unit + "/s", "ms/step", "ms/request", "memory", "fits", "limit"});
-  table.left(10);
-  for (const ModelRun& r : v.runs)
-    table.row({std::to_string(r.request.batch), std::to_string(r.kv), count_text(r.flops), bytes_text(r.dram_bytes), fmt::format("{:.2f}", r.arithmetic_intensity()),
-               fmt::format("{:.1f}", r.units_per_s()), fmt::format("{:.3f}", 1e3 * r.seconds), fmt::format("{:.3f}", 1e3 * r.seconds / static_cast<double>(r.request.batch)),
-               bytes_text(r.memory.total()), r.memory.fits() ? "yes" : "no", to_string(r.regime)});
-  std::string out = table.str() + "\n";
+  std::string out = text_of(sweep_table(v), {10});
   for (size_t l = 0; l < v.lengths.size(); ++l) {
     const ModelRun& r = v.at(l, 0);
     out += fmt::format("{} {}: ", phase_of(v).length, v.lengths[l]);
@@ -121,7 +100,9 @@ std::string heatmap(const ModelView& v) {
     }
     table.row(std::move(row));
   }
-  return fmt::format("\n{}the largest is {:.1f}; MEM is left of the ridge at {:.1f}, COMP right of it\n", table.str(), most, v.runs.front().ridge);
+  const std::string assumed = assumed_ridge_text(v.runs.front());
+  return fmt::format("\n{}the largest is {:.1f}; MEM is left of the ridge at {:.1f}, COMP right of it{}{}\n", table.str(), most, v.runs.front().ridge,
+                     assumed.empty() ? "" : ". ", assumed);
 }
 
 Json or_null(const std::optional<double>& x) { return x ? Json(*x) : Json(nullptr); }
@@ -134,13 +115,14 @@ Json series_item(const ModelRun& r) {
   j["arithmetic_intensity"] = r.arithmetic_intensity();
   j[r.unit + "_per_s"] = r.units_per_s();
   j["step_ms"] = 1e3 * r.seconds;
-  j["ms_per_request"] = 1e3 * r.seconds / static_cast<double>(r.request.batch);
+  j["ms_per_request"] = r.ms_per_request();
   j["flops"] = r.flops;
   j["vector_flops"] = r.vector_flops;
   j["dram_bytes"] = r.dram_bytes;
   j["regime"] = to_string(r.regime);
   j["compute_roof"] = r.compute.name;
   j["ridge"] = r.ridge;
+  j["assumed_ridge"] = r.assumed_ridge();
   j["below_ridge"] = r.below_ridge();
   j["arithmetic_intensity_limit"] = or_null(r.ai_limit);
   j[r.unit + "_per_s_limit"] = or_null(r.units_per_s_limit);
@@ -180,26 +162,31 @@ Json operator_json(const OperatorRun& o) {
 }  // namespace
 
 std::string model_text(const ModelView& v) {
+  if (v.runs.empty()) return fmt::format("model     {}: {}; nothing was run\n", v.model.name, v.model.title);
   std::string out = head(v);
   if (v.runs.size() == 1) {
-    out += operators(v.runs.front()) + totals(v.runs.front());
+    out += text_of(operator_table(v.runs.front()), {0, 1, 8}) + totals(v.runs.front());
   } else {
     out += sweep(v);
     if (v.batches.size() > 1 && v.lengths.size() > 1) out += heatmap(v);
   }
-  for (const std::string& note : v.model.notes) out += fmt::format("note      {}\n", note);
+  for (const std::string& note : notes_of(v)) out += fmt::format("note      {}\n", note);
   for (const ModelRun& r : v.runs)
     for (const Warning& w : r.warnings) out += fmt::format("warning   {} {}\n", w.rule, w.text);
   return out;
 }
 
 std::string model_json(const ModelView& v) {
-  const ModelRequest& q = v.runs.front().request;
   Json j;
   j["schema"] = kModelSchema;
   j["model"] = v.model.name;
   j["source"] = v.model.source;
   j["parameters"] = v.parameters;
+  if (v.runs.empty()) {
+    j["series"] = Json::array();
+    return j.dump(2) + "\n";
+  }
+  const ModelRequest& q = v.runs.front().request;
   j["phase"] = q.phase;
   j["weights"] = q.dtypes;
   for (const auto& [role, format] : dtypes_of(v).roles) j["dtypes"][role] = format->name;
@@ -215,7 +202,7 @@ std::string model_json(const ModelView& v) {
     j["operators"] = Json::array();
     for (const OperatorRun& o : v.runs.front().operators) j["operators"].push_back(operator_json(o));
   }
-  j["notes"] = v.model.notes;
+  j["notes"] = notes_of(v);
   j["warnings"] = Json::array();
   for (const ModelRun& r : v.runs)
     for (const Warning& w : r.warnings) j["warnings"].push_back({{"rule", w.rule}, {"text", w.text}});

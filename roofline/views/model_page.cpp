@@ -5,14 +5,12 @@
 
 #include "roofline/figures.h"
 #include "roofline/units.h"
-#include "roofline/views/views.h"
+#include "roofline/views/model_parts.h"
 
 namespace roofgen {
 namespace {
 
-std::string length_name(const ModelView& v) { return v.runs.front().seq == 1 ? "cache length" : "sequence length"; }
-
-std::string length_text(const ModelRun& r) { return fmt::format("{} {}", r.seq == 1 ? "kv" : "seq", r.kv); }
+std::string length_text(const ModelView& v, const ModelRun& r) { return fmt::format("{} {}", phase_of(v).length, r.request.length); }
 
 /// The slowest roof of each kernel, without the request's efficiencies and launches; shared memory is not among the roofs of
 /// a model.
@@ -35,7 +33,7 @@ Floor floor_of(const OperatorRun& o) {
 
 plot::Roofline operators_on_roofs(const ModelView& v, const ModelRun& r) {
   plot::Roofline out = device_roofline(v.device);
-  out.title = fmt::format("Operators of {}, {} at batch {}, {}, on {}", v.model.name, r.request.phase, r.request.batch, length_text(r), v.device.name);
+  out.title = fmt::format("Operators of {}, {} at batch {}, {}, on {}", v.model.name, r.request.phase, r.request.batch, length_text(v, r), v.device.name);
   for (const OperatorRun& o : r.operators) {
     if (o.flops <= 0 || o.dram_bytes <= 0) continue;
     const Floor floor = floor_of(o);
@@ -55,16 +53,9 @@ plot::Roofline operators_on_roofs(const ModelView& v, const ModelRun& r) {
   return out;
 }
 
-std::vector<const OperatorRun*> by_time(const ModelRun& r) {
-  std::vector<const OperatorRun*> out;
-  for (const OperatorRun& o : r.operators) out.push_back(&o);
-  std::stable_sort(out.begin(), out.end(), [](const auto* a, const auto* b) { return a->seconds > b->seconds; });
-  return out;
-}
-
-plot::Bars time_bars(const ModelRun& r) {
-  plot::Bars out{fmt::format("Time of each operator at batch {}, {}", r.request.batch, length_text(r)), "ms in a step", false, {}, {{"ms", {}}}};
-  for (const OperatorRun* o : by_time(r)) {
+plot::Bars time_bars(const ModelView& v, const ModelRun& r) {
+  plot::Bars out{fmt::format("Time of each operator at batch {}, {}", r.request.batch, length_text(v, r)), "ms in a step", false, {}, {{"ms", {}}}};
+  for (const OperatorRun* o : operators_by_time(r)) {
     if (o->share < 0.001) continue;  // invisible, and there are many
     out.labels.push_back(o->name);
     out.series[0].values.push_back(1e3 * o->seconds);
@@ -72,19 +63,11 @@ plot::Bars time_bars(const ModelRun& r) {
   return out;
 }
 
-plot::TableBlock operator_table(const ModelRun& r) {
-  plot::TableBlock out{"Operators", {"operator", "op", "times", "FLOPs", "DRAM", "AI", "time", "share", "limit"}, {}};
-  for (const OperatorRun* o : by_time(r))
-    out.rows.push_back({o->name, o->explanation.work->op, fmt::to_string(o->count), count_text(o->flops), bytes_text(o->dram_bytes),
-                        fmt::format("{:.2f}", o->explanation.arithmetic_intensity), time_text(o->seconds), fmt::format("{:.1f} %", 100 * o->share), to_string(o->regime)});
-  return out;
-}
-
 /// One line for each length, over the batches.
 plot::Lines over_batches(const ModelView& v, const std::string& title, const std::string& y, double (*value)(const ModelRun&)) {
   plot::Lines out{title, "batch", y, true, true, {}, {}};
   for (size_t l = 0; l < v.lengths.size(); ++l) {
-    plot::Lines::Series series{length_text(v.at(l, 0)), {}};
+    plot::Lines::Series series{length_text(v, v.at(l, 0)), {}};
     for (size_t b = 0; b < v.batches.size(); ++b) series.points.emplace_back(static_cast<double>(v.batches[b]), value(v.at(l, b)));
     std::sort(series.points.begin(), series.points.end());
     out.series.push_back(std::move(series));
@@ -93,7 +76,10 @@ plot::Lines over_batches(const ModelView& v, const std::string& title, const std
 }
 
 plot::Heatmap heatmap(const ModelView& v) {
-  plot::Heatmap out{"Arithmetic intensity by batch and " + length_name(v), length_name(v), "batch", "FLOP/byte", {}, {}, {}, v.runs.front().ridge, "MEM", "COMP"};
+  const std::string length = phase_of(v).length == "kv" ? "cache length" : "sequence length";
+  const std::string assumed = assumed_ridge_text(v.runs.front());
+  plot::Heatmap out{fmt::format("Arithmetic intensity by batch and {}{}{}", length, assumed.empty() ? "" : ". ", assumed), length, "batch", "FLOP/byte", {}, {}, {},
+                    v.runs.front().ridge, "MEM", "COMP"};
   for (int64_t l : v.lengths) out.x_labels.push_back(fmt::to_string(l));
   for (size_t b = 0; b < v.batches.size(); ++b) {
     out.y_labels.push_back(fmt::to_string(v.batches[b]));
@@ -103,29 +89,22 @@ plot::Heatmap heatmap(const ModelView& v) {
   return out;
 }
 
-plot::TableBlock sweep_table(const ModelView& v) {
-  plot::TableBlock out{"Steps", {"batch", v.runs.front().seq == 1 ? "kv" : "seq", "AI", v.runs.front().unit + "/s", "ms/step", "ms/request", "memory", "fits", "limit"}, {}};
-  for (const ModelRun& r : v.runs)
-    out.rows.push_back({fmt::to_string(r.request.batch), fmt::to_string(r.kv), fmt::format("{:.2f}", r.arithmetic_intensity()), fmt::format("{:.1f}", r.units_per_s()),
-                        fmt::format("{:.3f}", 1e3 * r.seconds), fmt::format("{:.3f}", 1e3 * r.seconds / static_cast<double>(r.request.batch)), bytes_text(r.memory.total()),
-                        r.memory.fits() ? "yes" : "no", to_string(r.regime)});
-  return out;
-}
-
 }  // namespace
 
 plot::Page model_page(const ModelView& v) {
+  plot::Page page;
+  page.title = v.model.name;
+  if (v.runs.empty()) return page;
   const ModelRun& first = v.runs.front();
   const ModelRequest& q = first.request;
-  plot::Page page;
   page.title = fmt::format("{}, {} on {}{}", v.model.name, q.phase, q.tp > 1 ? fmt::format("{} x ", q.tp) : "", v.device.name);
+  const std::string assumed = assumed_ridge_text(first);
   page.facts = {{"model", v.model.title},
                 {"parameters", count_text(v.parameters)},
                 {"stored as", q.dtypes},
                 {"device", v.device.title},
-                {"assumed", fmt::format("{:g} % of each bandwidth, {:g} % of each arithmetic rate, {}", 100 * q.bandwidth_efficiency, 100 * q.compute_efficiency,
-                                        q.launches == Launches::kGraph ? "no gaps between kernels" : "one launch before each kernel")},
-                {"ridge", fmt::format("{:.1f} FLOP/byte ({})", first.ridge, first.compute.name)},
+                {"assumed", assumed_text(q)},
+                {"ridge", fmt::format("{:.1f} FLOP/byte ({}){}{}", first.ridge, first.compute.name, assumed.empty() ? "" : ". ", assumed)},
                 {"origin", "model"}};
   if (v.runs.size() == 1)
     page.facts.insert(page.facts.end(), {{"AI", fmt::format("{:.2f} FLOP/byte", first.arithmetic_intensity())},
@@ -141,7 +120,7 @@ plot::Page model_page(const ModelView& v) {
   }
   if (v.batches.size() > 1 && v.lengths.size() > 1) page.blocks.emplace_back(heatmap(v));
   page.blocks.emplace_back(operators_on_roofs(v, v.runs.back()));
-  page.blocks.emplace_back(time_bars(v.runs.back()));
+  page.blocks.emplace_back(time_bars(v, v.runs.back()));
   page.blocks.emplace_back(operator_table(v.runs.back()));
   if (v.runs.size() > 1) page.blocks.emplace_back(sweep_table(v));
   return page;

@@ -152,6 +152,22 @@ TEST(Models, LatentCacheIsSmall) {
   EXPECT_DOUBLE_EQ(run_of(model_named("deepseek-r1"), device_named("b200"), q).memory.kv_cache, 61 * 1000 * 576.0 * 2);
 }
 
+TEST(Models, DitActivatesTheConditioningBeforeItIsProjected) {
+  ModelRequest q;
+  q.batch = 8;
+  const ModelRun r = run_of(model_named("dit-xl-2"), device_named("h200-sxm"), q);
+  EXPECT_DOUBLE_EQ(operator_named(r, "conditioning silu").explanation.exps, 8 * 1152);
+  EXPECT_DOUBLE_EQ(operator_named(r, "conditioning silu").dram_bytes, 2 * 8 * 1152 * 2);
+  for (const char* name : {"adaLN", "final adaLN"}) EXPECT_EQ(operator_named(r, name).explanation.exps, 0) << name;
+}
+
+TEST(Models, NarrowFormatsOnADeviceWithoutThemAreNotedOnce) {
+  const ModelRun widened = run_of(model_named("llama-3-8b"), device_named("v100-sxm2"), {});
+  ASSERT_EQ(widened.notes.size(), 1u);
+  EXPECT_EQ(widened.notes[0].rfind("v100-sxm2 has no bf16 matrix units", 0), 0u) << widened.notes[0];
+  EXPECT_TRUE(run_of(model_named("llama-3-8b"), device_named("h100-sxm"), {}).notes.empty());
+}
+
 TEST(Models, DitMultiplyAddsAreThePapers) {
   const Model m = model_named("dit-xl-2");
   ModelRequest q;

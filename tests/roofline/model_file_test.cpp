@@ -2,6 +2,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "model_support.h"
 
@@ -84,6 +85,8 @@ TEST_F(ModelFile, FaultsNameTheirPlace) {
       {"\"a\": \"weights\"", "\"x\": \"weights\"", "error: gemm has no operand dtype \"x\""},
       {"\"a\": \"weights\"", "\"a\": \"weigths\"", "error: \"weigths\" is no role of dtypes and no number format; did you mean \"weights\"?"},
       {"[\"N\"]", "[\"n\"]", "error: \"tp\" of up divides \"n\", no dimension of gemm"},
+      {"{\"elements\": \"wide * d_model\"", "{\"tp\": true, \"elements\": \"wide * d_model\"",
+       "mine.json:11:15: error: \"weights\" of up have no \"tp\" of their own"},
       {"all_reduce", "all_reduc", "is no collective: \"all_reduc\"; did you mean \"all_reduce\"?"},
       {"\"op\": \"all_reduce\"", "\"op\": \"copy\"", "is no collective: \"copy\""},
       {"\"operators\": [", "\"operators\": [[], ", "an object was expected"},
@@ -106,6 +109,14 @@ TEST_F(ModelFile, ValuesThatMakeNoSenseAreErrorsOfTheRun) {
   EXPECT_NE(to_string(run.error()).find("in operator up of mine"), std::string::npos);
 }
 
+TEST_F(ModelFile, ALetThatOverflowsAtALargeBatchEndsTheSearchForTheLargest) {
+  std::string text = kGood;
+  text.replace(text.find("[\"wide\", \"4 * d_model\"]"), 23, "[\"wide\", \"4 * d_model\"], [\"huge\", \"batch * 2 ** 45\"]");
+  const auto model = load(text);
+  ASSERT_TRUE(model) << to_string(model.error());
+  EXPECT_EQ(run_of(*model, device_named("h100-sxm"), {}).largest_batch, (1 << 18) - 1);
+}
+
 TEST(ModelRequests, OutOfRangeAreRefused) {
   const Model m = model_named("generic-7b");
   const Device d = device_named("h100-sxm");
@@ -123,7 +134,44 @@ TEST(ModelRequests, OutOfRangeAreRefused) {
   refused([](ModelRequest& q) { q.phase = "prefil"; }, "generic-7b has no phase \"prefil\"; did you mean \"prefill\"?");
   refused([](ModelRequest& q) { q.dtypes = "bf16"; }, "generic-7b has no weights \"bf16\"");
   refused([](ModelRequest& q) { q.compute_efficiency = 0; }, "an efficiency of 0; above 0, at most 1");
-  refused([](ModelRequest& q) { q.bandwidth_efficiency = std::nan(""); }, "an efficiency of nan");
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  for (const double share : {nan, infinity, -infinity, 0.0, -0.5, 1.0001}) {
+    refused([&](ModelRequest& q) { q.bandwidth_efficiency = share; }, "an efficiency of ");
+    refused([&](ModelRequest& q) { q.compute_efficiency = share; }, "above 0, at most 1 was expected");
+  }
+  for (const double flops : {nan, infinity, -1.0, 1000.5})
+    refused([&](ModelRequest& q) { q.softmax_flops = flops; }, "FLOPs per softmax element; 0 to 1000 was expected");
+}
+
+TEST(ModelRequests, ASweepNeedsAPointAndChecksEach) {
+  const Model m = model_named("generic-7b");
+  const Device d = device_named("h100-sxm");
+  const auto refused = [&](const ModelRequest& q, const std::vector<int64_t>& batches, const std::vector<int64_t>& lengths, const char* expected) {
+    const auto runs = sweep_model(m, d, q, batches, lengths);
+    ASSERT_FALSE(runs) << expected;
+    EXPECT_EQ(runs.error().exit, Exit::kUsage);
+    EXPECT_NE(to_string(runs.error()).find(expected), std::string::npos) << to_string(runs.error());
+  };
+  refused({}, {}, {2048}, "no batch to run generic-7b at; at least one was expected");
+  refused({}, {1}, {}, "no length to run generic-7b at");
+  refused({}, {}, {}, "no batch to run");
+  ModelRequest q;
+  q.softmax_flops = std::nan("");
+  refused(q, {1}, {2048}, "nan FLOPs per softmax element");
+}
+
+TEST(ModelRequests, WhatNoMemoryHoldsDoesNotFit) {
+  // The largest batches that are tried have more than 2^63 elements of cache.
+  const Device d = device_named("h100-sxm");
+  ModelRequest q;
+  q.length = int64_t{1} << 22;
+  const ModelRun one = run_of(model_named("llama-2-7b"), d, q);
+  EXPECT_EQ(one.largest_batch, 0);
+  EXPECT_DOUBLE_EQ(one.memory.kv_cache, 2 * 32 * 0x1p22 * 4096 * 2);
+  q.batch = q.length = int64_t{1} << 24;
+  const ModelRun most = run_of(model_named("llama-2-7b"), d, q);
+  EXPECT_FALSE(most.memory.fits());
+  EXPECT_DOUBLE_EQ(most.memory.kv_cache, 2 * 32 * 0x1p48 * 4096 * 2);
 }
 
 }  // namespace

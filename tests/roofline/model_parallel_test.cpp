@@ -1,4 +1,6 @@
 // A group of GPUs: what tensor parallelism divides, what it exchanges, and what that does to the time.
+#include <algorithm>
+
 #include "model_support.h"
 
 namespace roofgen {
@@ -32,6 +34,30 @@ TEST(ModelParallel, ExchangesTwoAllReducesALayer) {
     EXPECT_TRUE(operator_named(r, "all_reduce after o").collective);
   }
   EXPECT_EQ(on("generic-7b", 1).parallel.link_bytes, 0);
+}
+
+TEST(ModelParallel, ResidualsAreAddedToTheSumOfTheGroup) {
+  const struct {
+    const char *model, *product, *add;
+    double elements;  // of one residual at batch 16
+  } cases[] = {{"generic-7b", "o", "residual of o", 16 * 4096},
+               {"generic-7b", "ffn down", "residual of ffn down", 16 * 4096},
+               {"dit-xl-2", "proj", "residual of proj", 16 * 256 * 1152},
+               {"dit-xl-2", "mlp down", "residual of mlp down", 16 * 256 * 1152}};
+  const auto reads_it = [](const OperatorRun& o) {
+    const auto& operands = o.explanation.work->kernels.front().operands;
+    return std::any_of(operands.begin(), operands.end(), [](const OperandWork& x) { return x.name == "residual"; });
+  };
+  for (const auto& c : cases) {
+    const ModelRun one = on(c.model, 1), two = on(c.model, 2);
+    EXPECT_TRUE(reads_it(operator_named(one, c.product))) << c.add;
+    EXPECT_TRUE(std::none_of(one.operators.begin(), one.operators.end(), [&](const OperatorRun& o) { return o.name == c.add; })) << c.add;
+    // A partial sum cannot take it: every GPU adds it after the exchange, two reads and a write of two-byte elements.
+    EXPECT_FALSE(reads_it(operator_named(two, c.product))) << c.add;
+    const OperatorRun& add = operator_named(two, c.add);
+    EXPECT_DOUBLE_EQ(add.dram_bytes, static_cast<double>(add.count) * 3 * 2 * c.elements);
+    EXPECT_EQ((&add - 1)->name, std::string("all_reduce after ") + c.product);
+  }
 }
 
 TEST(ModelParallel, SpeedUpStaysBelowItsBounds) {

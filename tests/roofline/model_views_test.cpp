@@ -40,7 +40,14 @@ TEST(ModelViews, JsonHasTheSeries) {
   std::string ais;
   for (const auto& item : j.at("series")) {
     EXPECT_EQ(item.at("kv"), 2048);
-    EXPECT_DOUBLE_EQ(item.at("tokens_per_s").get<double>(), 1e3 / item.at("ms_per_request").get<double>());
+    // Every operator is memory-bound: 12 d^2 weights a layer, a cache of 2 kv d and 14 vectors of d for each sequence, two bytes
+    // each, at 80 % of 3352 GB/s.
+    const double batch = item.at("batch").get<double>(), d = 4096;
+    const double seconds = 32 * 2 * (12 * d * d + batch * d * (2 * 2048 + 14)) / (0.8 * 3352e9);
+    EXPECT_NEAR(item.at("tokens_per_s").get<double>(), batch / seconds, 1e-9 * batch / seconds);
+    EXPECT_NEAR(item.at("step_ms").get<double>(), 1e3 * seconds, 1e-9 * 1e3 * seconds);
+    EXPECT_NEAR(item.at("ms_per_request").get<double>(), 1e3 * seconds / batch, 1e-9 * 1e3 * seconds / batch);
+    EXPECT_NEAR(item.at("assumed_ridge").get<double>(), 989.4e12 * 0.7 / (3352e9 * 0.8), 0.01);
     EXPECT_EQ(item.at("fits").get<bool>(), item.at("batch").get<int>() <= 62);
     char text[16];
     std::snprintf(text, sizeof text, "%.2f ", item.at("arithmetic_intensity").get<double>());
@@ -49,6 +56,51 @@ TEST(ModelViews, JsonHasTheSeries) {
   EXPECT_EQ(ais, "1.00 1.86 3.25 5.19 7.41 9.43 10.92 11.85 12.38 ");
   EXPECT_FALSE(j.contains("operators"));
   EXPECT_EQ(j.at("warnings").size(), 3u);
+}
+
+TEST(ModelViews, TextAndJsonSayOnceThatOperandsAreWidened) {
+  const Sweep s("llama-3-8b", "v100-sxm2", {1, 2}, {256, 512});
+  const std::string what = "v100-sxm2 has no bf16 matrix units";
+  const auto j = nlohmann::json::parse(model_json(s.view));
+  size_t notes = 0;
+  for (const auto& note : j.at("notes")) notes += note.get<std::string>().find(what) != std::string::npos;
+  EXPECT_EQ(notes, 1u);
+  const std::string text = model_text(s.view);
+  const size_t at = text.find("note      " + what);
+  ASSERT_NE(at, std::string::npos) << text;
+  EXPECT_EQ(text.find(what, at + 20), std::string::npos);
+}
+
+TEST(ModelViews, TextAndPageHaveTheSameTables) {
+  const Sweep s("llama-3-8b", "h100-sxm", {1, 16}, {2048});
+  const plot::Page page = model_page(s.view);
+  const auto tables = blocks<plot::TableBlock>(page);
+  ASSERT_EQ(tables.size(), 2u);
+  EXPECT_EQ(tables[0]->title, "Operators");
+  EXPECT_EQ(tables[0]->rows.front().front(), "gate, up");  // the longest
+  ASSERT_EQ(tables[1]->rows.size(), 2u);
+  const std::string text = model_text(s.view);
+  for (const auto& row : tables[1]->rows)
+    for (const std::string& cell : row) EXPECT_NE(text.find(cell), std::string::npos) << cell;
+}
+
+TEST(ModelViews, WithoutRunsThereIsNothingToShow) {
+  const Sweep s("generic-7b", "h100-sxm", {}, {});
+  EXPECT_TRUE(model_page(s.view).blocks.empty());
+  EXPECT_NE(model_text(s.view).find("nothing was run"), std::string::npos);
+  EXPECT_TRUE(nlohmann::json::parse(model_json(s.view)).at("series").empty());
+}
+
+TEST(ModelViews, TheGridSaysWhichRidgeLimitsAreToldBy) {
+  Sweep s("generic-7b", "h100-sxm", {1, 8}, {256, 2048});
+  const std::string what = "With what is assumed the ridge is at 258.3";
+  EXPECT_NE(model_text(s.view).find(what), std::string::npos);
+  const plot::Page assumed = model_page(s.view);
+  EXPECT_NE(blocks<plot::Heatmap>(assumed).at(0)->title.find(what), std::string::npos);
+  for (ModelRun& r : s.view.runs) r.request.bandwidth_efficiency = r.request.compute_efficiency = 0.9;
+  EXPECT_EQ(model_text(s.view).find("With what is assumed"), std::string::npos);
+  const plot::Page same = model_page(s.view);
+  EXPECT_EQ(blocks<plot::Heatmap>(same).at(0)->title, "Arithmetic intensity by batch and cache length");
 }
 
 TEST(ModelViews, JsonOfOnePointHasItsOperators) {
