@@ -48,8 +48,8 @@ Run declare_doctor(CLI::App& app);
 /// its architecture and what its driver says.
 Result<Device> find_device(const DataFiles& files, const std::string& name);
 
-/// A file's text, or standard input for "-"; at most 64 MiB. Exit::kUsage when it cannot be read.
-Result<std::string> read_input(const std::string& path);
+/// A file's text, or standard input for "-". Exit::kUsage when it cannot be read, or has more than `most` bytes.
+Result<std::string> read_input(const std::string& path, size_t most = size_t{64} << 20);
 /// Columns of the terminal; $COLUMNS, else 100, where standard output is none.
 int terminal_width();
 /// The page as text on standard output, or as HTML in the file `html` when that is not empty.

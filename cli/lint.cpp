@@ -1,10 +1,6 @@
 // roofgen lint FILE: a user's roofline table checked against the rules.
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-
 #include "cli/cli.h"
 #include "roofline/csv.h"
 #include "roofline/views/views.h"
@@ -17,27 +13,9 @@ struct Flags {
   bool json = false, keep_going = false;
 };
 
-/// The whole file, or of "-" standard input; no more than a table may have.
-Result<std::string> read_text(const std::string& path) {
-  std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
-  if (!file) return Error{Exit::kUsage, fmt::format("cannot read {}: {}", path, std::strerror(errno))};
-  std::string out;
-  char buffer[65536];
-  const size_t most = TableLimits{}.bytes;
-  for (size_t n = 1; n > 0 && out.size() <= most;) {
-    n = std::fread(buffer, 1, sizeof buffer, file);
-    out.append(buffer, n);
-  }
-  const bool failed = std::ferror(file) != 0;
-  const int why = errno;
-  if (file != stdin) std::fclose(file);
-  if (failed) return Error{Exit::kUsage, fmt::format("cannot read {}: {}", path, std::strerror(why))};
-  return out;
-}
-
 Result<Exit> run(const Session& session, const Flags& flags) {
   ROOFGEN_TRY(const LintKnowledge knowledge, LintKnowledge::load(DataFiles(session.data_dirs)));
-  ROOFGEN_TRY(const std::string text, read_text(flags.file));
+  ROOFGEN_TRY(const std::string text, read_input(flags.file, TableLimits{}.bytes));
   ROOFGEN_TRY(const LintReport report, lint_file(text, flags.file, knowledge, {flags.device}));
   for (const Error& e : report.ignored)
     fmt::print(stderr, "{}:{}:{}: note: {}\n", e.where.file, e.where.line, e.where.col, e.message);

@@ -18,7 +18,6 @@
 namespace roofgen::cli {
 namespace {
 
-constexpr size_t kMaxInputBytes = size_t{64} << 20;
 constexpr int kPipeWidth = 100;  // where there is no terminal to ask
 
 }  // namespace
@@ -29,7 +28,7 @@ Result<Device> find_device(const DataFiles& files, const std::string& name) {
   return match_device(files, gpu->info().driver);
 }
 
-Result<std::string> read_input(const std::string& path) {
+Result<std::string> read_input(const std::string& path, size_t most) {
   std::error_code ignored;
   if (path != "-" && std::filesystem::is_directory(path, ignored)) return Error{Exit::kUsage, "is a directory; a file was expected", {path}};
   std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
@@ -37,11 +36,11 @@ Result<std::string> read_input(const std::string& path) {
   std::string text;
   char chunk[65536];
   size_t got = 0;
-  while (text.size() <= kMaxInputBytes && (got = std::fread(chunk, 1, sizeof chunk, file)) > 0) text.append(chunk, got);
+  while (text.size() <= most && (got = std::fread(chunk, 1, sizeof chunk, file)) > 0) text.append(chunk, got);
   const bool failed = std::ferror(file) != 0;
   if (file != stdin) std::fclose(file);
   if (failed) return Error{Exit::kUsage, "cannot be read", {path}};
-  if (text.size() > kMaxInputBytes) return Error{Exit::kUsage, fmt::format("larger than {} bytes", kMaxInputBytes), {path}};
+  if (text.size() > most) return Error{Exit::kUsage, fmt::format("larger than {} bytes", most), {path}};
   return text;
 }
 

@@ -51,7 +51,7 @@ class PointRows {
   }
 
  private:
-  Error bad(const TableCell& cell, std::string message) const { return Error{Exit::kUsage, std::move(message), {file_, cell.line, cell.col}}; }
+  Error bad(const TableCell& cell, std::string message) const { return cell_error(cell, file_, std::move(message)); }
 
   Result<double> number(const TableCell& cell, const char* what) const {
     char* end = nullptr;

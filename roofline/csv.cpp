@@ -174,7 +174,7 @@ class Reader {
       skip_line();
       CellTable table;
       table.header = head;
-      ROOFGEN_CHECK(within_limits(head, 0));
+      ROOFGEN_CHECK(within_limits(head));
       while (!cursor_.end() && is_pipe_row(cursor_.rest_of_line())) {
         const Where where = cursor_.where();
         ROOFGEN_CHECK(add(table, pipe_row(), where));
@@ -209,7 +209,7 @@ class Reader {
     std::optional<Error> fault;
     ROOFGEN_TRY(table.header, separated_row(fault));
     if (fault) return *fault;
-    ROOFGEN_CHECK(within_limits(table.header, 0));
+    ROOFGEN_CHECK(within_limits(table.header));
     while (!cursor_.end()) {
       if (at_blank_line() && separator_ != '\t') {
         skip_line();
@@ -218,6 +218,7 @@ class Reader {
       const Where where = cursor_.where();
       ROOFGEN_TRY(TableRow row, separated_row(fault));
       if (fault) {
+        ROOFGEN_CHECK(one_more_row(where));
         table.errors.push_back(*fault);
         fault.reset();
         continue;
@@ -277,9 +278,14 @@ class Reader {
     return bad(open, "this quote is never closed");
   }
 
-  Result<void> within_limits(const TableRow& row, size_t rows) const {
-    if (rows > limits_.rows)
-      return bad(cursor_.where(row[0].line, 0), fmt::format("more than {} rows", limits_.rows));
+  /// Good rows and bad ones count, those of all tables together.
+  Result<void> one_more_row(const Where& where) {
+    if (++rows_ > limits_.rows)
+      return bad({where.file, where.line}, fmt::format("more than {} rows", limits_.rows));
+    return {};
+  }
+
+  Result<void> within_limits(const TableRow& row) const {
     if (row.size() > limits_.columns)
       return bad(cursor_.where(row[0].line, 0),
                  fmt::format("{} columns; at most {} were expected", row.size(), limits_.columns));
@@ -290,10 +296,9 @@ class Reader {
     return {};
   }
 
-  Result<void> add(CellTable& table, TableRow row, const Where& where) const {
+  Result<void> add(CellTable& table, TableRow row, const Where& where) {
+    ROOFGEN_CHECK(one_more_row(where));
     if (row.size() != table.header.size()) {
-      if (table.errors.size() >= limits_.rows)
-        return bad(where, fmt::format("more than {} rows", limits_.rows));
       table.errors.push_back(
           bad(where,
               fmt::format(
@@ -301,7 +306,7 @@ class Reader {
                   row.size() > table.header.size() ? "; a cell that holds the separator needs quotes" : "")));
       return {};
     }
-    ROOFGEN_CHECK(within_limits(row, table.rows.size() + 1));
+    ROOFGEN_CHECK(within_limits(row));
     table.rows.push_back(std::move(row));
     return {};
   }
@@ -310,6 +315,7 @@ class Reader {
   const TableLimits& limits_;
   Cursor cursor_;
   char separator_ = ',';
+  size_t rows_ = 0;
 };
 
 }  // namespace
@@ -317,6 +323,15 @@ class Reader {
 Result<std::vector<CellTable>> read_tables(std::string_view text, const std::string& file,
                                            const TableLimits& limits) {
   return Reader(text, file, limits).read();
+}
+
+Error cell_error(const TableCell& cell, const std::string& file, std::string message) {
+  return {Exit::kUsage, std::move(message), {file, cell.line, cell.col}};
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return text;
 }
 
 }  // namespace roofgen

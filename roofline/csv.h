@@ -28,7 +28,7 @@ struct CellTable {
 
 struct TableLimits {
   size_t bytes = size_t{4} << 20;
-  size_t rows = 10'000;
+  size_t rows = 10'000;  ///< of all tables of the text together, headers aside
   size_t columns = 256;
   size_t cell_bytes = 4096;
 };
@@ -40,5 +40,11 @@ struct TableLimits {
 /// passed.
 Result<std::vector<CellTable>> read_tables(std::string_view text, const std::string& file,
                                            const TableLimits& limits = {});
+
+/// What is wrong with a cell, at its place in `file`. Exit::kUsage.
+Error cell_error(const TableCell& cell, const std::string& file, std::string message);
+
+/// With A to Z as a to z; other characters as they are.
+std::string lower(std::string text);
 
 }  // namespace roofgen

@@ -24,7 +24,7 @@ const std::vector<Check>& checks() {
       {{"R03", "dtype of the intensity is not that of the ceiling"}, dtype_of_ceiling},
       {{"R04", "matrix-unit ridge for work outside the matrix units"}, matrix_ridge_for_vector_work},
       {{"R05", "another product's numbers, or an ambiguous name"}, wrong_product},
-      {{"R06", "a write or read of an intermediate is missing"}, missing_pass},
+      {{"R06", "not the operator's traffic: a pass is missing, or bytes are too many"}, other_traffic},
       {{"R07", "unit slip"}, unit_slip},
       {{"R08", "intensity above the shape's limit"}, above_limit},
       {{"R09", "working set fits in L2"}, fits_l2},

@@ -46,6 +46,7 @@ struct Claim {
   std::string op = {};                             ///< operator of work/, when known
   std::map<std::string, int64_t> dims = {};        ///< as stated
   const OpWork* work = nullptr;                    ///< by our formulas, when the shape is known
+  bool traffic_open = false;  ///< `work` has presets for what changes its bytes: heads, passes, fusion
   std::optional<bool> matrix_work = {};            ///< whether it runs on the matrix units; none: unknown
   /// AI as `ai_limit_of` grows without bound, when the shape leaves a dimension open; else `work` has it.
   std::optional<double> ai_limit = {};
@@ -54,7 +55,7 @@ struct Claim {
   double bytes_unit = 0;  ///< in which `bytes` was stated: 1e9, 2^30; 0: not stated
   std::optional<double> attainable_tflops, achieved_tflops, time_us, launches, ctas, memory_bytes;
   std::vector<Restated> restated = {};
-  std::string bound = {};  ///< "memory", "compute", ... as claimed; empty: not claimed
+  std::string bound = {};  ///< "memory" or "compute"; empty: neither is claimed
   std::string dtype = {}, accumulate = {}, ceiling_dtype = {};
   std::string origin = {};              ///< "measured", "model", ...; empty: not stated
   std::string inputs = {}, cache = {};  ///< "zeros", "warm"

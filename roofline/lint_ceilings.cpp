@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "roofline/lint_rules.h"
 
@@ -210,7 +211,9 @@ namespace {
 std::string without_dtypes(const std::string& name) {
   std::string out, word;
   const auto flush = [&] {
-    if (!word.empty() && !find_number_format(word)) out += word + " ";
+    const bool dtype = std::any_of(number_formats().begin(), number_formats().end(),
+                                   [&](const NumberFormat& f) { return word == f.name; });
+    if (!word.empty() && !dtype) out += word + " ";
     word.clear();
   };
   for (char c : name) {
@@ -237,33 +240,37 @@ bool decided(const Claim& c) { return c.bound == "memory" || c.bound == "compute
 }  // namespace
 
 void precision_and_regime(const std::vector<Claim>& claims, TableFindings& out) {
-  struct Row {
-    size_t index;
-    std::string name;
-    const NumberFormat* format;
-    double right_of_ridge;
-  };
-  std::vector<Row> rows;
+  using Key = std::tuple<std::string, const Device*, std::map<std::string, int64_t>>;
+  /// Rows of one width and regime, by AI / ridge.
+  using Rows = std::multimap<double, size_t>;
+  std::map<Key, std::map<std::pair<int, std::string>, Rows>> groups;
   for (size_t i = 0; i < claims.size(); ++i) {
     const Claim& c = claims[i];
     const auto format = find_number_format(c.dtype);
     const auto position = right_of_ridge(c);
-    if (format && position && decided(c)) rows.push_back({i, without_dtypes(c.name), *format, *position});
+    if (format && position && decided(c))
+      groups[{without_dtypes(c.name), c.device, c.dims}][{(*format)->rank, c.bound}].emplace(*position, i);
   }
-  for (const Row& narrow : rows)
-    for (const Row& wide : rows) {
-      const Claim &a = claims[narrow.index], &b = claims[wide.index];
-      if (narrow.format->rank >= wide.format->rank || a.bound == b.bound || a.device != b.device ||
-          a.dims != b.dims || narrow.name != wide.name ||
-          !near(narrow.right_of_ridge, wide.right_of_ridge, 0.1))
-        continue;
-      out.add(narrow.index, "bound",
-              fmt::format("{} in {}, {} in {}: narrower operands raise the intensity and the ridge alike; "
-                          "both rows lie at {} of their ridge",
-                          a.bound + "-bound", a.dtype, b.bound + "-bound", b.dtype,
-                          number_text(narrow.right_of_ridge)));
-      break;
+  /// One row at `position`, within a tenth, that is wider and in the other regime.
+  const auto wide_row = [](const auto& group, const std::pair<int, std::string>& narrow, double position) {
+    for (const auto& [wide, rows] : group) {
+      if (wide.first <= narrow.first || wide.second == narrow.second) continue;
+      const auto found = rows.lower_bound(position / 1.1);
+      if (found != rows.end() && near(position, found->first, 0.1)) return std::optional(found->second);
     }
+    return std::optional<size_t>();
+  };
+  for (const auto& [key, group] : groups)
+    for (const auto& [narrow, rows] : group)
+      for (const auto& [position, i] : rows) {
+        const auto wide = wide_row(group, narrow, position);
+        if (!wide) continue;
+        const Claim &a = claims[i], &b = claims[*wide];
+        out.add(i, "bound",
+                fmt::format("{} in {}, {} in {}: narrower operands raise the intensity and the ridge alike; "
+                            "both rows lie at {} of their ridge",
+                            a.bound + "-bound", a.dtype, b.bound + "-bound", b.dtype, number_text(position)));
+      }
 }
 
 }  // namespace roofgen::lint_rules

@@ -159,11 +159,6 @@ constexpr Synonym kDimNames[] = {{"seq", "L"},
                                  {"tokens", "rows"},
                                  {"n_elements", "elements"}};
 
-std::string lower(std::string s) {
-  for (char& c : s) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  return s;
-}
-
 /// "Arithmetic Intensity" -> "arithmetic_intensity".
 std::string normalised(const std::string& text) {
   std::string out;
@@ -198,12 +193,9 @@ Column column_of(const Known& known) { return {known.key, "", known.quantity, de
 std::optional<Column> named(const std::string& name, const std::vector<std::string>& dims,
                             const std::vector<std::string>& flags) {
   if (const Known* known = find_known(name)) return column_of(*known);
-  for (const char* prefix : {"peak_", ""}) {
-    if (!name.starts_with(prefix)) continue;
-    const std::string rest = name.substr(std::string(prefix).size());
-    if (*prefix && find_number_format(rest))
-      return Column{"peak", rest, Quantity::kRate, default_unit(Quantity::kRate)};
-  }
+  constexpr std::string_view kPeak = "peak_";
+  if (name.starts_with(kPeak) && find_number_format(name.substr(kPeak.size())))
+    return Column{"peak", name.substr(kPeak.size()), Quantity::kRate, default_unit(Quantity::kRate)};
   if (name.ends_with("_dtype"))
     return Column{"operand_dtype", name.substr(0, name.size() - 6), Quantity::kText, nullptr};
   const auto synonym = std::find_if(std::begin(kDimNames), std::end(kDimNames),
@@ -214,10 +206,6 @@ std::optional<Column> named(const std::string& name, const std::vector<std::stri
   for (const std::string& f : flags)
     if (f == name) return Column{"flag", f, Quantity::kYesNo, nullptr};
   return {};
-}
-
-Error bad(const TableCell& cell, const std::string& file, std::string message) {
-  return {Exit::kUsage, std::move(message), {file, cell.line, cell.col}};
 }
 
 }  // namespace
@@ -280,9 +268,9 @@ Result<Column> read_column(const TableCell& header, const std::string& file,
   else if (column->key == "peak" && find_number_format(unit))
     column->detail = unit;
   else if (is_unit(unit))
-    return bad(header, file,
-               fmt::format("column \"{}\" is in {}; {} was expected", header.text,
-                           inside.empty() ? unit : inside, expected(column->quantity)));
+    return cell_error(header, file,
+                      fmt::format("column \"{}\" is in {}; {} was expected", header.text,
+                                  inside.empty() ? unit : inside, expected(column->quantity)));
   return *column;
 }
 
@@ -308,21 +296,22 @@ Result<std::optional<StatedNumber>> read_number(const TableCell& cell, const std
                                  ? "a number"
                                  : fmt::format("a number ({})", expected(column.quantity));
   if (status == std::errc::result_out_of_range)
-    return bad(cell, file, fmt::format("\"{}\" is out of range", cell.text));
+    return cell_error(cell, file, fmt::format("\"{}\" is out of range", cell.text));
   if (status != std::errc())
-    return bad(cell, file,
-               fmt::format("\"{}\" is not a number; {} was expected, or nothing", cell.text, wanted));
+    return cell_error(cell, file,
+                      fmt::format("\"{}\" is not a number; {} was expected, or nothing", cell.text, wanted));
   if (!std::isfinite(value))
-    return bad(cell, file, fmt::format("\"{}\"; a finite number was expected, or nothing", cell.text));
+    return cell_error(cell, file, fmt::format("\"{}\"; a finite number was expected, or nothing", cell.text));
   if (value < 0 || std::signbit(value))
-    return bad(cell, file, fmt::format("\"{}\" is negative; {} from 0 on was expected", cell.text, wanted));
+    return cell_error(cell, file,
+                      fmt::format("\"{}\" is negative; {} from 0 on was expected", cell.text, wanted));
   std::string rest(end, text.data() + text.size());
   if (!rest.empty() && rest.front() == ',') {
     const bool thousands = rest.size() >= 4 && std::all_of(rest.begin() + 1, rest.begin() + 4,
                                                            [](char c) { return c >= '0' && c <= '9'; });
-    return bad(cell, file,
-               fmt::format("\"{}\" has a comma; a number with a decimal point was expected{}", cell.text,
-                           thousands ? ", without thousands separators" : ""));
+    return cell_error(cell, file,
+                      fmt::format("\"{}\" has a comma; a number with a decimal point was expected{}",
+                                  cell.text, thousands ? ", without thousands separators" : ""));
   }
   StatedNumber out{value, column.unit, false};
   const std::string name = unit_name(rest);
@@ -331,16 +320,17 @@ Result<std::optional<StatedNumber>> read_number(const TableCell& cell, const std
       out.restated = column.unit && unit->scale != column.unit->scale;
       out.unit = unit;
     } else if (is_unit(name)) {
-      return bad(cell, file,
-                 fmt::format("\"{}\" is another kind of number; {} was expected", cell.text,
-                             expected(column.quantity)));
+      return cell_error(cell, file,
+                        fmt::format("\"{}\" is another kind of number; {} was expected", cell.text,
+                                    expected(column.quantity)));
     } else {
-      return bad(cell, file,
-                 fmt::format("\"{}\" is not a number; {} was expected, or nothing", cell.text, wanted));
+      return cell_error(
+          cell, file, fmt::format("\"{}\" is not a number; {} was expected, or nothing", cell.text, wanted));
     }
   }
   if (out.unit) out.value *= out.unit->scale;
-  if (!std::isfinite(out.value)) return bad(cell, file, fmt::format("\"{}\" is out of range", cell.text));
+  if (!std::isfinite(out.value))
+    return cell_error(cell, file, fmt::format("\"{}\" is out of range", cell.text));
   return std::optional(out);
 }
 

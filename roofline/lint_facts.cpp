@@ -115,6 +115,7 @@ std::optional<DecodeBytes> decode_bytes(const Claim& c) {
     return {};
   // Both of one layer, or both of all.
   if (!c.layers && c.weight_bytes.has_value() != c.kv_bytes.has_value()) return {};
+  if (!(out.weights > 0) || !(out.cache > 0)) return {};
   return out;
 }
 

@@ -16,15 +16,6 @@
 namespace roofgen {
 namespace {
 
-std::string lower(std::string s) {
-  for (char& c : s) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  return s;
-}
-
-Error bad(const TableCell& cell, const std::string& file, std::string message) {
-  return {Exit::kUsage, std::move(message), {file, cell.line, cell.col}};
-}
-
 /// A number of a row and where in the claim it belongs.
 struct Field {
   const char* key;
@@ -70,10 +61,10 @@ class RowReader {
               : column.key;
       if (column.key.empty()) {
         if (const std::string near = nearest(lower(cell.text), column_names()); !near.empty())
-          ignored.push_back(bad(
+          ignored.push_back(cell_error(
               cell, file_, fmt::format("column \"{}\" is not used; did you mean \"{}\"?", cell.text, near)));
       } else if (!seen.insert(identity).second) {
-        return bad(
+        return cell_error(
             cell, file_,
             fmt::format(
                 "column \"{}\" says again what another column says; one column of each kind was expected",
@@ -86,12 +77,13 @@ class RowReader {
                          std::any_of(std::begin(kNumbers), std::end(kNumbers),
                                      [&](const char* k) { return seen.count(k) != 0; });
     if (!named)
-      return bad(table_.header.front(), file_,
-                 "no column names the rows; \"kernel\", \"name\", \"op\" or \"device\" was expected");
+      return cell_error(table_.header.front(), file_,
+                        "no column names the rows; \"kernel\", \"name\", \"op\" or \"device\" was expected");
     if (!numbers)
-      return bad(table_.header.front(), file_,
-                 "no column to check; one of \"ai\", \"attainable\", \"achieved\", \"peak\", \"ridge\", or "
-                 "\"flops\" with \"bytes\" was expected");
+      return cell_error(
+          table_.header.front(), file_,
+          "no column to check; one of \"ai\", \"attainable\", \"achieved\", \"peak\", \"ridge\", or "
+          "\"flops\" with \"bytes\" was expected");
     return {};
   }
 
@@ -121,7 +113,7 @@ class RowReader {
 
   Result<std::string> dtype(const TableCell& cell) const {
     const auto format = find_number_format(lower(cell.text));
-    if (!format) return bad(cell, file_, format.error().message);
+    if (!format) return cell_error(cell, file_, format.error().message);
     return std::string((*format)->name);
   }
 
@@ -135,7 +127,7 @@ class RowReader {
     // A column "Op" that names no operator of ours names the row: kernels are called by many.
     const TableCell* name = op && (!kernel || !known) ? op : kernel;
     if (!name) name = kernel ? kernel : find("device");
-    if (!name) return bad(cells_->front(), file_, "this row has no name");
+    if (!name) return cell_error(cells_->front(), file_, "this row has no name");
     c.name = name == op && kernel ? fmt::format("{} ({})", op->text, kernel->text) : name->text;
     c.where = out.cells[""] = where(*name);
     for (size_t i = 0; i < columns_.size(); ++i)
@@ -155,11 +147,7 @@ class RowReader {
       for (const std::string& source : {c.name, text("notes")})
         if (c.dtype.empty()) c.dtype = infer_dtype(source);
     }
-    c.bound = lower(text("bound"));
-    if (c.bound.find("compute") != std::string::npos)
-      c.bound = "compute";
-    else if (c.bound.find("memory") != std::string::npos || c.bound.find("bandwidth") != std::string::npos)
-      c.bound = "memory";
+    c.bound = regime(lower(text("bound")));
     c.inputs = lower(text("inputs"));
     c.cache = lower(text("cache"));
     c.phase = lower(text("phase"));
@@ -168,13 +156,21 @@ class RowReader {
       const std::vector<std::string> known_origins = {"datasheet", "compiled", "model",
                                                       "simulated", "measured", "counter"};
       if (std::find(known_origins.begin(), known_origins.end(), c.origin) == known_origins.end())
-        return bad(*cell, file_,
-                   fmt::format("unknown origin \"{}\"{}", cell->text, did_you_mean(c.origin, known_origins)));
+        return cell_error(
+            *cell, file_,
+            fmt::format("unknown origin \"{}\"{}", cell->text, did_you_mean(c.origin, known_origins)));
     }
     if (const TableCell* cell = find("fused")) {
       ROOFGEN_TRY(c.fused, yes(*cell));
     }
     return {};
+  }
+
+  /// The regime a text names first: "memory-bound, far from compute" is memory; "" for other words.
+  static std::string regime(const std::string& text) {
+    const size_t compute = text.find("compute"),
+                 memory = std::min(text.find("memory"), text.find("bandwidth"));
+    return compute < memory ? "compute" : memory < compute ? "memory" : "";
   }
 
   Result<bool> yes(const TableCell& cell) const {
@@ -183,7 +179,7 @@ class RowReader {
       if (s == word) return true;
     for (const char* word : {"no", "false", "0", "n", "unfused"})
       if (s == word) return false;
-    return bad(cell, file_, fmt::format("\"{}\"; yes or no was expected", cell.text));
+    return cell_error(cell, file_, fmt::format("\"{}\"; yes or no was expected", cell.text));
   }
 
   Result<void> numbers(LintRow& out) {
@@ -219,10 +215,11 @@ class RowReader {
     if (bare(first))
       prefix_.insert_or_assign(i, *number.unit);
     else if (!bare(*number.unit) && binary(first) != binary(*number.unit))
-      return bad(cell, file_,
-                 fmt::format("{} and {} in one column; one kind of unit was expected: {} is a power of {}",
-                             first.shown, number.unit->shown, number.unit->shown,
-                             binary(*number.unit) ? "1024" : "1000"));
+      return cell_error(
+          cell, file_,
+          fmt::format("{} and {} in one column; one kind of unit was expected: {} is a power of {}",
+                      first.shown, number.unit->shown, number.unit->shown,
+                      binary(*number.unit) ? "1024" : "1000"));
     return {};
   }
 
@@ -233,7 +230,8 @@ class RowReader {
     if (not_stated(cell.text) || (word && cell.text.size() == 1)) return {};
     ROOFGEN_TRY(const std::optional<StatedNumber> number, read_number(cell, file_, column));
     if (number->value != std::floor(number->value) || number->value > 0x1p40)
-      return bad(cell, file_, fmt::format("\"{}\"; a whole number up to 2^40 was expected", cell.text));
+      return cell_error(cell, file_,
+                        fmt::format("\"{}\"; a whole number up to 2^40 was expected", cell.text));
     c.dims[column.detail] = static_cast<int64_t>(number->value);
     if (lower(column.detail) == "batch") c.batch = number->value;
     if (lower(column.detail) == "kv_len") c.kv_len = number->value;
@@ -252,7 +250,7 @@ class RowReader {
       if (named.empty()) {
         std::vector<std::string> names;
         for (const Device& d : knowledge_.devices) names.push_back(d.name);
-        return bad(
+        return cell_error(
             *cell, file_,
             fmt::format("unknown device \"{}\"{}", cell->text, did_you_mean(lower(cell->text), names)));
       }
@@ -300,10 +298,11 @@ class RowReader {
     std::map<std::string, int64_t> stated = c.dims;
     const bool product = c.op == "gemm";
     if (const TableCell* cell = find("shape"); product && cell && !find_shape(cell->text))
-      return bad(*cell, file_,
-                 fmt::format("\"{}\" is no shape of a matrix product; [M, K] -> [M, N] or [M, K] x [K, N] "
-                             "was expected, with a leading batch in each or in none",
-                             cell->text));
+      return cell_error(
+          *cell, file_,
+          fmt::format("\"{}\" is no shape of a matrix product; [M, K] -> [M, N] or [M, K] x [K, N] "
+                      "was expected, with a leading batch in each or in none",
+                      cell->text));
     for (const char* key : {"shape", "notes"})
       if (const auto shape = product ? find_shape(text(key)) : std::nullopt) {
         std::map<std::string, int64_t> dims = shape->dims;
@@ -330,6 +329,8 @@ class RowReader {
         request.dims[d.name] = 1;
       else if (!d.preset)
         return {};
+      else
+        c.traffic_open |= preset_decides(c, d.name, request);
     }
     // The default number of heads and sequences is the tuner's; a table that states none speaks of one.
     if (c.op == "attention")
@@ -338,6 +339,11 @@ class RowReader {
         lower(c.name).find("naive") != std::string::npos)
       request.dims["passes"] = 4;
     ROOFGEN_CHECK(flags(f, c, request));
+    // With an epilogue but not a word on fusion: one kernel, or several.
+    const bool may_be_unfused = std::any_of(f.flags().begin(), f.flags().end(),
+                                            [](const WorkDim& flag) { return flag.name == "unfused"; });
+    if (may_be_unfused && !request.flags.count("unfused"))
+      for (const auto& [flag, on] : request.flags) c.traffic_open |= on;
     ROOFGEN_CHECK(dtypes(f, c, request));
     auto evaluated = f.evaluate(request);
     if (!evaluated) return Error{Exit::kUsage, evaluated.error().message, c.where};
@@ -349,6 +355,16 @@ class RowReader {
     out.work = std::make_shared<const OpWork>(std::move(*evaluated));
     c.work = out.work.get();
     return {};
+  }
+
+  /// Whether a preset decides how many bytes there are per FLOP, or how many in all. Tiles do not, nor does
+  /// one product where no batch is stated; as many key heads as query heads, and keys as long as the queries,
+  /// are the most there are.
+  static bool preset_decides(const Claim& c, const std::string& dim, const WorkRequest& request) {
+    const auto queries = request.dims.find("L");
+    if (dim == "kv_len") return queries == request.dims.end() || queries->second == 1;
+    const bool product = c.op == "gemm" || c.op == "grouped_gemm";
+    return !product && dim != "kv_heads" && dim != "d_v";
   }
 
   Result<void> flags(const WorkFormula& f, const Claim& c, WorkRequest& request) const {

@@ -1,7 +1,9 @@
 // Rules about what binds, and how it was measured.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "roofline/lint_rules.h"
 #include "roofline/units.h"
@@ -14,6 +16,28 @@ constexpr double kAbove = 1.02;
 
 /// A launch-bound kernel needs no tuning of its inside: five launches of time are mostly overhead.
 constexpr double kFewLaunches = 5;
+
+/// Rows by time, without those that another row beats in both time taken and intensity: the longer the time,
+/// the lower the intensity.
+class Slowest {
+ public:
+  void add(double time, double ai, size_t row) {
+    auto at = rows_.lower_bound(time);
+    if (at != rows_.end() && at->second.first >= ai) return;
+    if (at != rows_.end() && at->first == time) at = rows_.erase(at);
+    while (at != rows_.begin() && std::prev(at)->second.first <= ai) at = rows_.erase(std::prev(at));
+    rows_.emplace(time, std::pair(ai, row));
+  }
+  /// A row that takes longer at a higher intensity.
+  std::optional<size_t> slower_with_more(double time, double ai) const {
+    const auto at = rows_.upper_bound(time);
+    if (at == rows_.end() || at->second.first <= ai) return {};
+    return at->second.second;
+  }
+
+ private:
+  std::map<double, std::pair<double, size_t>> rows_;  ///< time: AI, row
+};
 
 bool measured(const Claim& c) { return c.origin.empty() || c.origin == "measured" || c.origin == "counter"; }
 
@@ -111,23 +135,35 @@ void contradiction(const Claim& c, Findings& out) {
 }
 
 void ranked_by_ai(const std::vector<Claim>& claims, TableFindings& out) {
+  using Key = std::tuple<std::string, const Device*, std::map<std::string, int64_t>>;
+  std::map<Key, std::vector<size_t>> groups;
   for (size_t i = 0; i < claims.size(); ++i) {
-    const Claim& fused = claims[i];
-    const auto fused_ai = ai_of(fused);
-    if (fused.fused != true || !fused.time_us || !fused.rank || !fused_ai) continue;
-    for (const Claim& apart : claims) {
-      const auto apart_ai = ai_of(apart);
-      if (apart.fused != false || !apart.time_us || !apart.rank || !apart_ai || apart.op != fused.op ||
-          apart.device != fused.device || apart.dims != fused.dims)
+    const Claim& c = claims[i];
+    if (c.fused && c.time_us && c.rank && ai_of(c)) groups[{c.op, c.device, c.dims}].push_back(i);
+  }
+  for (auto& [key, rows] : groups) {
+    // By rank, of one rank the fused first: each is held against lower ranks alone.
+    std::stable_sort(rows.begin(), rows.end(), [&](size_t a, size_t b) {
+      const Claim &x = claims[a], &y = claims[b];
+      return std::pair(*x.rank, !*x.fused) < std::pair(*y.rank, !*y.fused);
+    });
+    Slowest apart_so_far;
+    for (const size_t i : rows) {
+      const Claim& c = claims[i];
+      const double ai = *ai_of(c);
+      if (!*c.fused) {
+        apart_so_far.add(*c.time_us, ai, i);
         continue;
-      if (*fused.rank <= *apart.rank || *fused.time_us >= *apart.time_us || *fused_ai >= *apart_ai) continue;
+      }
+      const auto found = apart_so_far.slower_with_more(*c.time_us, ai);
+      if (!found) continue;
+      const Claim& apart = claims[*found];
       out.add(
           i, "rank",
           fmt::format("ranked {} for its AI of {}, behind {} (AI {}), but it takes {} instead of {}: fusion "
                       "may lower the intensity and still save time; rank by time",
-                      number_text(*fused.rank), number_text(*fused_ai), apart.name, number_text(*apart_ai),
-                      time_text(*fused.time_us / 1e6), time_text(*apart.time_us / 1e6)));
-      break;
+                      number_text(*c.rank), number_text(ai), apart.name, number_text(*ai_of(apart)),
+                      time_text(*c.time_us / 1e6), time_text(*apart.time_us / 1e6)));
     }
   }
 }

@@ -68,7 +68,7 @@ double working_set(const OpWork& work);
 double decode_ai(double batch, double weight_bytes, double kv_bytes, double element_bytes);
 /// Weights of all layers and one sequence's cache: as stated, or of layers of 12 hidden^2 parameters
 /// (attention and a feed-forward of 4 hidden) with a cache of 2 hidden elements per token. Without `layers`,
-/// of one layer.
+/// of one layer. None unless both are above 0.
 struct DecodeBytes {
   double weights = 0, cache = 0;
   double element_bytes = 2;
@@ -84,7 +84,7 @@ void wrong_product(const Claim&, Findings&);                           // R05
 void precision_and_regime(const std::vector<Claim>&, TableFindings&);  // R11
 
 // ---- work (lint_work.cpp) ----
-void missing_pass(const Claim&, Findings&);                             // R06
+void other_traffic(const Claim&, Findings&);                            // R06
 void unit_slip(const Claim&, Findings&);                                // R07
 void above_limit(const Claim&, Findings&);                              // R08
 void shared_cache(const Claim&, Findings&);                             // R14

@@ -90,13 +90,13 @@ Json to_json(const Device& d) {
 std::string device_json(const Device& d) {
   Json j{{"schema", kDevicesSchema}};
   j.update(to_json(d));
-  return j.dump(2) + "\n";
+  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string devices_json(const std::vector<Device>& devices) {
   Json j{{"schema", kDevicesSchema}, {"devices", Json::array()}};
   for (const Device& d : devices) j["devices"].push_back(to_json(d));
-  return j.dump(2) + "\n";
+  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace roofgen

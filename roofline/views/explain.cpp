@@ -127,7 +127,7 @@ std::string explain_json(const ExplainView& v) {
   for (const KernelExplanation& k : e.kernels) j["passes"].push_back(kernel_json(k));
   j["warnings"] = Json::array();
   for (const Warning& x : e.warnings) j["warnings"].push_back({{"rule", x.rule}, {"text", x.text}});
-  return j.dump(2) + "\n";
+  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace roofgen

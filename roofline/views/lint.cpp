@@ -45,7 +45,10 @@ std::string lint_json(const LintReport& r) {
   j["errors"] = Json::array();
   for (const Error& e : r.errors)
     j["errors"].push_back({{"line", e.where.line}, {"column", e.where.col}, {"text", e.message}});
-  return j.dump(2) + "\n";
+  j["ignored"] = Json::array();
+  for (const Error& e : r.ignored)
+    j["ignored"].push_back({{"line", e.where.line}, {"column", e.where.col}, {"text", e.message}});
+  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace roofgen

@@ -206,7 +206,7 @@ std::string model_json(const ModelView& v) {
   j["warnings"] = Json::array();
   for (const ModelRun& r : v.runs)
     for (const Warning& w : r.warnings) j["warnings"].push_back({{"rule", w.rule}, {"text", w.text}});
-  return j.dump(2) + "\n";
+  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string models_text(const std::vector<Model>& models) {

@@ -93,3 +93,16 @@ TEST(Csv, Limits) {
   EXPECT_THAT(error_of("a\n123456789\n", limits), HasSubstr("t.csv:2:1: error: a cell of 9 bytes"));
   EXPECT_EQ(error_of("a,b,c\n12345678,2,3\n", limits), "");
 }
+
+TEST(Csv, RowsOfAllTablesCount) {
+  TableLimits limits;
+  limits.rows = 3;
+  const std::string table = "| a | b |\n|---|---|\n| 1 | 2 |\n\n";
+  EXPECT_EQ(error_of(table + table + table, limits), "");
+  EXPECT_THAT(error_of(table + table + table + table, limits),
+              HasSubstr("t.csv:15: error: more than 3 rows"));
+  // So do rows that are none.
+  EXPECT_THAT(error_of(table + table + "| a | b |\n|---|---|\n| 1 |\n| 2 |\n", limits),
+              HasSubstr("more than 3 rows"));
+  EXPECT_THAT(error_of("a\n\"1\"x\n\"2\"x\n\"3\"x\n\"4\"x\n", limits), HasSubstr("more than 3 rows"));
+}

@@ -5,6 +5,7 @@
 #include "roofline/lint_columns.h"
 #include "roofline/lint_device.h"
 #include "roofline/lint_shape.h"
+#include "roofline/views/views.h"
 
 using namespace roofgen;
 using ::testing::HasSubstr;
@@ -118,6 +119,25 @@ TEST(LintFile, AColumnNearlyOursIsNamed) {
   const LintReport report = lint_report("kernel,ai,attainble,colour\na,1,2,red\n");
   ASSERT_EQ(report.ignored.size(), 1u);
   EXPECT_THAT(report.ignored[0].message, HasSubstr("did you mean \"attainable\""));
+}
+
+TEST(LintFile, TheRegimeNamedFirst) {
+  for (const auto& [stated, read] : {std::pair{"Compute-bound", "compute"},
+                                     {"memory-bound, far from compute", "memory"},
+                                     {"compute, not memory", "compute"},
+                                     {"bandwidth (compute is idle)", "memory"},
+                                     {"Mixed", ""},
+                                     {"-", ""}})
+    EXPECT_EQ(claim("kernel,ai,bound", std::string("a,1,\"") + stated + "\"").bound, read) << stated;
+}
+
+TEST(LintFile, JsonOfAnyPathWithItsNotes) {
+  auto report = lint_file("kernel,ai,attainble\na,1,2\n", "caf\xE9.csv", lint_knowledge());
+  ASSERT_TRUE(report);
+  const std::string json = lint_json(*report);
+  EXPECT_THAT(json, HasSubstr("\"file\": \"caf\xEF\xBF\xBD.csv\""));
+  EXPECT_THAT(json, HasSubstr("\"ignored\": ["));
+  EXPECT_THAT(json, HasSubstr("did you mean \\\"attainable\\\""));
 }
 
 TEST(LintFile, TablesOfOtherThingsArePassedOver) {

@@ -133,7 +133,7 @@ std::string tune_json(const TuneReport& r) {
   j["warnings"] = Json::array();
   for (const Warning& w : r.warnings) j["warnings"].push_back({{"rule", w.rule}, {"text", w.text}});
   j["interrupted"] = r.interrupted;
-  return j.dump(2) + "\n";
+  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace roofgen
