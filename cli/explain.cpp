@@ -37,7 +37,7 @@ Result<Exit> show(const Session& session, const DataFiles& files, const Flags& f
   ROOFGEN_TRY(const Explanation explanation, explain(device, std::move(work), set));
   const ExplainView view{explanation, formula ? ridge_crossing(*formula, request, explanation) : std::nullopt};
   if (flags.json || flags.html.empty()) fmt::print("{}", flags.json ? explain_json(view) : explain_text(view));
-  if (!flags.html.empty()) return show_page(explain_page(device, explanation), flags.html, files, session);
+  if (!flags.html.empty()) return show_page(explain_page(device, explanation, formula ? intensity_lines(*formula, request, explanation) : std::nullopt), flags.html, files, session);
   return Exit::kOk;
 }
 

@@ -20,7 +20,13 @@ struct Flags {
   std::string file, html;
 };
 
-Result<OpWork> work_of(const Json& j, const WorkRequest& request, const DataFiles& files) {
+/// The work an explanation was about, and its formula where it has one (a chain of operations has none).
+struct Explained {
+  OpWork work;
+  std::optional<WorkFormula> formula;
+};
+
+Result<Explained> explained(const Json& j, const WorkRequest& request, const DataFiles& files) {
   const std::string op = j.at("op").get<std::string>();
   if (op == "elementwise") {
     ElementwiseRequest e;
@@ -29,10 +35,12 @@ Result<OpWork> work_of(const Json& j, const WorkRequest& request, const DataFile
     e.cols = request.dims.at("cols");
     e.dtype = request.dtypes.at("x");
     e.unfused = request.flags.at("unfused");
-    return elementwise_work(e);
+    ROOFGEN_TRY(OpWork work, elementwise_work(e));
+    return Explained{std::move(work), std::nullopt};
   }
-  ROOFGEN_TRY(const WorkFormula formula, WorkFormula::load(files, op));
-  return formula.evaluate(request);
+  ROOFGEN_TRY(WorkFormula formula, WorkFormula::load(files, op));
+  ROOFGEN_TRY(OpWork work, formula.evaluate(request));
+  return Explained{std::move(work), std::move(formula)};
 }
 
 /// A number of the document is what is computed from it now; else the formulas or the document have changed.
@@ -54,11 +62,11 @@ Result<plot::Page> explain_page_of(const Json& j, const std::string& file, const
     request.softmax_flops = j.at("softmax_flops").get<double>();
     ROOFGEN_TRY(const RoofSet set, parse_roof_set(j.at("ceilings").get<std::string>()));
     ROOFGEN_TRY(const Device device, find_device(files, j.at("device").get<std::string>()));
-    ROOFGEN_TRY(OpWork work, work_of(j, request, files));
-    ROOFGEN_TRY(const Explanation e, explain(device, std::move(work), set));
+    ROOFGEN_TRY(Explained about, explained(j, request, files));
+    ROOFGEN_TRY(const Explanation e, explain(device, std::move(about.work), set));
     ROOFGEN_CHECK(same_number(j, "flops", e.flops, file));
     ROOFGEN_CHECK(same_number(j, "dram_bytes", e.dram_bytes, file));
-    return explain_page(device, e);
+    return explain_page(device, e, about.formula ? intensity_lines(*about.formula, request, e) : std::nullopt);
   } catch (const std::exception& e) {
     // A member that is missing or of another type, or a title that is no expression.
     return Error{Exit::kUsage, fmt::format("not a whole explanation: {}", e.what()), {file}};

@@ -84,7 +84,36 @@ std::vector<plot::Point> operator_points(const std::string& name, const Explanat
   return out;
 }
 
-plot::Page explain_page(const Device& device, const Explanation& e) {
+std::optional<plot::Lines> intensity_lines(const WorkFormula& formula, WorkRequest request, const Explanation& e) {
+  if (formula.dims().empty()) return std::nullopt;
+  const std::string dim = formula.grows().empty() ? formula.dims().front().name : formula.grows().front();
+  // As explained, but that a dimension which is the swept one unless told otherwise (kv_len of L) goes with it.
+  request.dims = e.work->dims;
+  for (const WorkDim& d : formula.dims())
+    if (d.preset && d.preset->text() == dim && request.dims[d.name] == request.dims[dim]) request.dims.erase(d.name);
+  plot::Lines out;
+  out.title = fmt::format("Arithmetic intensity against {}", dim);
+  out.x_title = dim;
+  out.y_title = "FLOP/byte";
+  out.log_y = true;
+  out.series.push_back({e.work->form, {}});
+  double least = 0, most = 0;
+  for (int64_t value = 1; value <= (1 << 16); value *= 2) {
+    request.dims[dim] = value;
+    const auto work = formula.evaluate(request);
+    if (!work || !(work->arithmetic_intensity() > 0)) continue;
+    const double ai = work->arithmetic_intensity();
+    least = least > 0 ? std::min(least, ai) : ai;
+    most = std::max(most, ai);
+    out.series[0].points.emplace_back(static_cast<double>(value), ai);
+  }
+  if (!(most > 1.05 * least)) return std::nullopt;
+  out.marks.emplace_back("ridge", e.ridge);
+  if (e.work->ai_limit) out.marks.emplace_back("limit of the shape", *e.work->ai_limit);
+  return out;
+}
+
+plot::Page explain_page(const Device& device, const Explanation& e, std::optional<plot::Lines> lines) {
   plot::Page page;
   page.title = fmt::format("{} on {}", e.work->op, device.name);
   std::string dims;
@@ -108,6 +137,7 @@ plot::Page explain_page(const Device& device, const Explanation& e) {
                           fmt::format("{:.0f}", k.work->ctas), fmt::format("{:.2f}", k.waves), time_text(k.seconds), to_string(k.regime)});
   }
   page.blocks.emplace_back(std::move(bars));
+  if (lines) page.blocks.emplace_back(std::move(*lines));
   page.blocks.emplace_back(std::move(table));
   return page;
 }

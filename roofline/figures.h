@@ -18,7 +18,11 @@ plot::Roofline device_roofline(const Device& device, bool everything = false);
 /// goes to what the roofs allow. `levels`: also its intensity at L2 and shared memory, as points of the same name.
 std::vector<plot::Point> operator_points(const std::string& name, const Explanation& explanation, bool levels = false);
 
-/// Table, roofline and bars of one explained operator.
-plot::Page explain_page(const Device& device, const Explanation& explanation);
+/// Intensity against the dimension that batches the work, or else its first one (attention's length), in powers of two
+/// with the ridge as a mark. None where it does not depend on that dimension.
+std::optional<plot::Lines> intensity_lines(const WorkFormula& formula, WorkRequest request, const Explanation& explanation);
+
+/// Table, roofline and bars of one explained operator; `lines` too, where there are some.
+plot::Page explain_page(const Device& device, const Explanation& explanation, std::optional<plot::Lines> lines = std::nullopt);
 
 }  // namespace roofgen

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "roofline/figures.h"
+
 #include <algorithm>
 
 using namespace roofgen;
@@ -140,4 +142,18 @@ TEST(Explain, LargeGemmsAreComputeBoundOnEveryTensorGeneration) {
     const Explanation e = explained("gemm", {.dims = {{"M", 8192}, {"N", 8192}, {"K", 8192}}}, device);
     EXPECT_GT(e.attainable_flops_per_s, 0.98 * e.compute.flops_per_s) << device << " " << e.binding_roof;
   }
+}
+
+// AI of four passes tends to d/2 with the length: (4d + 5) / 8 with five FLOPs per softmax element.
+TEST(Figures, IntensityAgainstLengthTendsToItsLimit) {
+  const WorkRequest request{.dims = {{"L", 4096}, {"d", 128}, {"batch", 1}, {"heads", 1}, {"passes", 4}}, .softmax_flops = 5};
+  const auto formula = WorkFormula::load(DataFiles(), "attention");
+  const auto lines = intensity_lines(*formula, request, explained("attention", request));
+  ASSERT_TRUE(lines);
+  std::map<double, double> ai(lines->series[0].points.begin(), lines->series[0].points.end());
+  const double expected[] = {43.1, 51.7, 57.4, 60.8, 62.7, 63.6, 64.1, 64.4, 64.5};
+  for (size_t i = 0; i < 9; ++i) EXPECT_NEAR(ai.at(256 << i), expected[i], 0.05) << (256 << i);
+  // RMSNorm does the same for each row.
+  const WorkRequest rows{.dims = {{"rows", 64}, {"cols", 4096}}};
+  EXPECT_FALSE(intensity_lines(*WorkFormula::load(DataFiles(), "softmax"), rows, explained("softmax", rows)));
 }
