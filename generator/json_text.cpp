@@ -6,6 +6,8 @@
 
 #include <set>
 
+#include "generator/generate.h"
+
 namespace roofgen {
 namespace {
 
@@ -85,6 +87,14 @@ Where JsonFile::find(std::string_view token) const {
   const std::string quoted = Json(token).dump();
   const size_t at = text_.find(quoted);
   return at == std::string::npos ? Where{file_} : position(text_, file_, at + 1);
+}
+
+std::vector<std::string> json_names(const DataFiles& files, std::string_view folder) {
+  constexpr std::string_view kEnding = ".json";
+  std::vector<std::string> out;
+  for (const std::string& path : files.list(folder))
+    if (path.ends_with(kEnding)) out.push_back(path.substr(folder.size(), path.size() - folder.size() - kEnding.size()));
+  return out;
 }
 
 }  // namespace roofgen

@@ -5,12 +5,15 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "roofgen/result.h"
 
 namespace roofgen {
 
 using Json = nlohmann::ordered_json;
+
+class DataFiles;
 
 /// A parsed file that still knows its text, so that errors can point into it.
 class JsonFile {
@@ -26,5 +29,8 @@ class JsonFile {
   Json root_;
   std::string text_, file_;
 };
+
+/// The names of the JSON files of a folder ("devices/"), without folder and ending, sorted.
+std::vector<std::string> json_names(const DataFiles& files, std::string_view folder);
 
 }  // namespace roofgen

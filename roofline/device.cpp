@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "generator/json_text.h"
 #include "generator/suggest.h"
 #include "roofline/device_cells.h"
 #include "roofline/device_file.h"
@@ -43,12 +44,8 @@ double Device::at(const std::string& cell) const {
 }
 
 std::vector<std::string> device_names(const DataFiles& files) {
-  std::vector<std::string> out;
-  for (const std::string& path : files.list("devices/")) {
-    if (!path.ends_with(".json")) continue;
-    std::string name = path.substr(8, path.size() - 13);
-    if (!name.starts_with("sm_")) out.push_back(std::move(name));
-  }
+  std::vector<std::string> out = json_names(files, "devices/");
+  std::erase_if(out, [](const std::string& name) { return name.starts_with("sm_"); });
   return out;
 }
 

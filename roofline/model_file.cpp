@@ -255,12 +255,7 @@ class ModelReader : private JsonReader {
 
 }  // namespace
 
-std::vector<std::string> model_names(const DataFiles& files) {
-  std::vector<std::string> out;
-  for (const std::string& path : files.list("models/"))
-    if (path.ends_with(".json")) out.push_back(path.substr(7, path.size() - 12));
-  return out;
-}
+std::vector<std::string> model_names(const DataFiles& files) { return json_names(files, "models/"); }
 
 Result<Model> load_model(const DataFiles& files, const std::string& name) {
   const std::vector<std::string> all = model_names(files);

@@ -147,12 +147,7 @@ class WorkReader : private JsonReader {
   }
 };
 
-std::vector<std::string> WorkFormula::names(const DataFiles& files) {
-  std::vector<std::string> out;
-  for (const std::string& path : files.list("work/"))
-    if (path.ends_with(".json")) out.push_back(path.substr(5, path.size() - 10));
-  return out;
-}
+std::vector<std::string> WorkFormula::names(const DataFiles& files) { return json_names(files, "work/"); }
 
 Result<WorkFormula> WorkFormula::load(const DataFiles& files, const std::string& op) {
   const std::vector<std::string> all = names(files);
