@@ -46,7 +46,7 @@ struct Workbench {
   Device device;
   std::unique_ptr<Compiler> compiler;
   std::unique_ptr<Executor> executor;
-  std::unique_ptr<Executor> gpu;  ///< beside the simulator, when a GPU is there
+  std::unique_ptr<GpuExecutor> gpu;  ///< beside the simulator, when a GPU is there
   std::unique_ptr<Store> store;
 };
 inline constexpr const char* kDefaultDevice = "h200-sxm";

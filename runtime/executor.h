@@ -78,8 +78,80 @@ class Executor {
   virtual Result<RunResult> run(ModuleId module, const Launch& launch, const RunOptions& options) = 0;
 };
 
+// ---- Real GPUs -----------------------------------------------------------------------------------
+
+/// What a call to a GPU failed of, and so who is to blame and what is left.
+enum class Fault {
+  kNone,
+  kRefused,  ///< the call itself was wrong or not supported; the GPU is as it was
+  kMemory,   ///< out of GPU memory; the GPU is as it was
+  kKernel,   ///< illegal access, trap, launch failure: the context went with it
+  kTimeout,  ///< the kernel did not end in time: the context went with it
+  kLost,     ///< the GPU is gone (fell off the bus, driver reset, no worker starts any more)
+};
+const char* to_string(Fault fault);  ///< "none", "refused", "out of memory", "kernel fault", "timeout", "lost"
+
+/// Which GPU this is and what it runs under: the provenance of everything measured on it. Empty or 0: unknown.
+struct GpuIdentity {
+  std::string name, uuid, pci_bus_id;  ///< "GPU-6f1c...", "0000:3b:00.0"
+  std::string driver;                  ///< "580.65.06", from NVML
+  int cuda_version = 0;                ///< of the driver, 13000 for CUDA 13.0
+  double max_sm_mhz = 0, default_sm_mhz = 0, max_memory_mhz = 0, power_limit_w = 0;
+  uint64_t memory_bytes = 0, l2_bytes = 0;
+};
+
+/// How the GPU is right now. 0: unknown.
+struct GpuState {
+  uint64_t free_bytes = 0;
+  int other_processes = 0;  ///< compute processes that are not ours
+  double sm_mhz = 0, memory_mhz = 0, power_w = 0, temperature_c = 0;
+  uint64_t limits = 0;      ///< NVML's clocks event reasons
+};
+
+/// NVML's clocks event reasons (nvml.h, nvmlClocksEventReason...), those that the protocol knows.
+inline constexpr uint64_t kLimitIdle = 0x1, kLimitPowerCap = 0x4, kLimitHwSlowdown = 0x8, kLimitThermalSw = 0x20,
+                          kLimitThermalHw = 0x40, kLimitPowerBrake = 0x80;
+
+struct Step {
+  ModuleId module;
+  Launch launch;  ///< buffer arguments carry their device address in `bits`
+};
+
+/// Launches timed as one: the kernels of a variant in order, or one kernel many times over.
+struct Shot {
+  std::vector<Step> steps;
+  bool flush = true;   ///< before it, outside the timed region, push everything else out of L2
+  bool graph = false;  ///< as one CUDA graph, so that the host's launch rate does not show
+};
+
+/// An executor on real hardware: it also times. After a kKernel or kTimeout fault every module and
+/// pointer from before is gone and `generation()` has grown; calls with an old one are kRefused.
+class GpuExecutor : public Executor {
+ public:
+  virtual GpuIdentity identity() const = 0;
+  virtual Result<GpuState> state() = 0;
+  /// Fires the shots in order, one sample each. The first failure ends it: `*done` is how many went
+  /// well before, so the shot to blame is shots[*done].
+  virtual Result<std::vector<Sample>> time(std::span<const Shot> shots, size_t* done = nullptr) = 0;
+  virtual Fault fault() const = 0;           ///< of the last call that failed
+  virtual uint64_t generation() const = 0;
+};
+
 Result<std::unique_ptr<Executor>> make_sim_executor();
-/// Error with Exit::kUnavailable and a plain reason when there is no driver or no GPU.
-Result<std::unique_ptr<Executor>> make_cuda_executor(int ordinal = 0);
+/// In this process: a fault or a hang takes the context (and with a hang the process) along. Error with
+/// Exit::kUnavailable and a plain reason when there is no driver or no GPU.
+Result<std::unique_ptr<GpuExecutor>> make_cuda_executor(int ordinal = 0);
+
+struct GpuWorkerOptions {
+  int ordinal = 0;
+  std::string executable;  ///< started as `<executable> __gpu-worker`; empty: this very program
+  double timeout_s = 10;   ///< for one launch or shot; loading and copies have a minute more
+  std::function<void(const std::string&)> warn;
+};
+/// The same in a process of its own, started anew (never forked) and replaced after a fault, a hang or
+/// a crash, so that a candidate can take down nothing but itself.
+Result<std::unique_ptr<GpuExecutor>> make_gpu_worker(GpuWorkerOptions options);
+/// The worker's main, for `__gpu-worker`.
+int gpu_worker_main();
 
 }  // namespace roofgen

@@ -97,12 +97,27 @@ struct GridAxis {
   bool reverse = false;  ///< index i covers the tile extent - 1 - i (longest causal rows first)
 };
 
-/// One kernel argument: a buffer by name, or a scalar in its raw little-endian form.
+/// How the tensor copy engine sees a buffer (cuTensorMapEncodeTiled; sm_90 and newer). Dimension 0 is
+/// contiguous. The driver's rules: rank 1 to 5, a box of at most 256 elements a side, strides that are
+/// multiples of 16 bytes, and a swizzled box no wider than its span.
+struct TensorMap {
+  DType dtype = DType::kBf16;
+  std::vector<uint64_t> dims;           ///< elements
+  std::vector<uint64_t> stride_bytes;   ///< of dimensions 1 to rank - 1
+  std::vector<uint32_t> box;            ///< elements
+  int swizzle_bytes = 0;                ///< 0, 32, 64 or 128
+  bool nan_fill = false;                ///< what is read out of bounds: NaN, else zero
+  int l2_promotion_bytes = 0;           ///< 0, 64, 128 or 256
+};
+
+/// One kernel argument: a buffer by name, or a scalar in its raw little-endian form. With `map` the
+/// kernel takes a descriptor of the buffer by value (128 bytes, `const __grid_constant__ CUtensorMap`).
 struct Arg {
   std::string name;
   bool is_buffer = false;
   uint64_t bits = 0;   ///< scalar payload
   uint32_t bytes = 8;  ///< 4 or 8
+  std::shared_ptr<const TensorMap> map = nullptr;
 };
 
 /// How one Program is launched for one Problem. Computed apart from the source, because one binary
@@ -112,6 +127,8 @@ struct Launch {
   uint32_t smem_bytes = 0;  ///< dynamic shared memory
   std::vector<Arg> args;
   std::vector<GridAxis> axes;
+  Dim3 cluster;          ///< CTAs of a cluster; 1 x 1 x 1: none
+  bool overlap = false;  ///< programmatic dependent launch: may begin before the kernel ahead of it ends
 };
 
 // ---- Binary ------------------------------------------------------------------------------------
@@ -176,6 +193,33 @@ struct Verification {
   double error_over_tolerance = 0;  ///< worst |y - ref| / tolerance over all checked elements
   std::vector<Finding> findings;
   std::string failure;              ///< one line when not passed
+};
+
+/// One timed shot on a GPU: the launches between two events.
+struct Sample {
+  double time_ns = 0;
+  double sm_mhz = 0;         ///< mean SM clock across the shot; 0: unknown
+  double power_w = 0;        ///< of the board, right after; 0: unknown
+  double temperature_c = 0;  ///< 0: unknown
+  uint64_t limits = 0;       ///< NVML's clocks event reasons, as a bit set; 0: none, or unknown
+};
+
+/// What the samples of one way of timing say. Quartiles, because outliers are late, never early.
+struct Timing {
+  double median_ns = 0, q1_ns = 0, q3_ns = 0, min_ns = 0;
+  double low_ns = 0, high_ns = 0;  ///< 95 % interval of the median, by order statistics
+  uint64_t samples = 0;            ///< that count
+  uint64_t discarded = 0;          ///< taken while the clock was held down, and left out
+  std::string stopped;             ///< "settled", "most samples", "out of time", "behind", "interrupted"
+};
+
+/// What timing one candidate gave. Origin: measured.
+struct Measurement {
+  std::optional<Timing> cold;  ///< L2 flushed before each sample, outside the timed region
+  std::optional<Timing> hot;   ///< repeated on the same buffers
+  int batch = 1;               ///< repetitions between two events; more than 1: too short to be timed alone
+  double sm_mhz = 0, power_w = 0, temperature_c = 0;  ///< medians over the cold samples, else the hot; 0: unknown
+  uint64_t power_capped = 0;   ///< samples during which the power limit held the clock down: the usual state of a busy GPU
 };
 
 /// A candidate that went no further, and why.

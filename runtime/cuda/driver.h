@@ -85,6 +85,6 @@ struct Driver {
 std::string version_text(int version);
 
 /// make_cuda_executor with the driver library named, for tests and for simulated drivers.
-Result<std::unique_ptr<Executor>> make_executor(const std::string& library, int ordinal);
+Result<std::unique_ptr<GpuExecutor>> make_executor(const std::string& library, int ordinal);
 
 }  // namespace roofgen::cuda

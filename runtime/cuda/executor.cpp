@@ -31,9 +31,9 @@ struct Module {
   std::string entry;
 };
 
-class CudaExecutor : public Executor {
+class CudaExecutor : public GpuExecutor {
  public:
-  static Result<std::unique_ptr<Executor>> open(const std::string& library, int ordinal) {
+  static Result<std::unique_ptr<GpuExecutor>> open(const std::string& library, int ordinal) {
     auto self = std::unique_ptr<CudaExecutor>(new CudaExecutor);
     ROOFGEN_TRY(self->driver_, Driver::open(library));
     const Driver& cu = *self->driver_;
@@ -49,7 +49,7 @@ class CudaExecutor : public Executor {
     ROOFGEN_CHECK(self->enter());
     ROOFGEN_CHECK(cu.check(cu.create_event(&self->start_, 0), "creating an event"));
     ROOFGEN_CHECK(cu.check(cu.create_event(&self->stop_, 0), "creating an event"));
-    return std::unique_ptr<Executor>(std::move(self));
+    return std::unique_ptr<GpuExecutor>(std::move(self));
   }
 
   ~CudaExecutor() override {
@@ -183,6 +183,19 @@ class CudaExecutor : public Executor {
     return result;
   }
 
+  GpuIdentity identity() const override {
+    GpuIdentity out;
+    out.name = info_.device_name;
+    out.cuda_version = driver_->version;
+    return out;
+  }
+  Result<GpuState> state() override { return GpuState{}; }
+  Result<std::vector<Sample>> time(std::span<const Shot>, size_t*) override {
+    return Error{Exit::kUnavailable, "timing is not built yet"};
+  }
+  Fault fault() const override { return fault_.empty() ? Fault::kNone : Fault::kKernel; }
+  uint64_t generation() const override { return 0; }
+
  private:
   CudaExecutor() = default;
 
@@ -282,13 +295,13 @@ class CudaExecutor : public Executor {
 
 }  // namespace
 
-Result<std::unique_ptr<Executor>> make_executor(const std::string& library, int ordinal) {
+Result<std::unique_ptr<GpuExecutor>> make_executor(const std::string& library, int ordinal) {
   return CudaExecutor::open(library, ordinal);
 }
 
 }  // namespace cuda
 
-Result<std::unique_ptr<Executor>> make_cuda_executor(int ordinal) {
+Result<std::unique_ptr<GpuExecutor>> make_cuda_executor(int ordinal) {
   const char* chosen = std::getenv("ROOFGEN_LIBCUDA");
   return cuda::make_executor(chosen && *chosen ? chosen : "libcuda.so.1", ordinal);
 }

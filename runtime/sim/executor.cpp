@@ -120,6 +120,7 @@ Result<void> check_launch(const Kernel& kernel, const Launch& launch) {
       launch.grid.y > 65535 || launch.grid.z > 65535)
     return refuse(fmt::format("a grid of {} x {} x {} CTAs cannot be launched", launch.grid.x, launch.grid.y,
                               launch.grid.z));
+  if (launch.cluster.count() != 1) return refuse("the simulator runs no clusters of CTAs");
   if (uint64_t{kernel.static_shared} + launch.smem_bytes > kMaxSharedBytes)
     return refuse(fmt::format("{} bytes of shared memory are over the limit of {}",
                               uint64_t{kernel.static_shared} + launch.smem_bytes, kMaxSharedBytes));
@@ -154,6 +155,7 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& launch, const RunO
   state.params.resize(kernel.param_bytes);
   for (size_t i = 0; i < launch.args.size(); ++i) {
     const Arg& arg = launch.args[i];
+    if (arg.map) return Error{Exit::kFailed, fmt::format("{}: argument '{}' is a tensor map; the simulator has no tensor copies", kernel.name, arg.name), {}};
     if (arg.bytes > 8 || arg.bytes != kernel.params[i].bytes)
       return Error{Exit::kFailed,
                    fmt::format("{}: argument '{}' has {} bytes, the parameter {}", kernel.name, arg.name,

@@ -20,7 +20,7 @@ class Cuda : public ::testing::Test {
   }
   int live() { return reinterpret_cast<int (*)()>(dlsym(library_, "fake_cuda_live"))(); }
 
-  std::unique_ptr<Executor> open() {
+  std::unique_ptr<GpuExecutor> open() {
     auto made = cuda::make_executor(ROOFGEN_FAKE_CUDA, 0);
     EXPECT_TRUE(made) << to_string(made.error());
     return std::move(*made);
