@@ -211,6 +211,7 @@ struct Timing {
   uint64_t samples = 0;            ///< that count
   uint64_t discarded = 0;          ///< taken while the clock was held down, and left out
   std::string stopped;             ///< "settled", "most samples", "out of time", "behind", "interrupted"
+  std::vector<double> times_ns;    ///< those that count, in the order taken
 };
 
 /// What timing one candidate gave. Origin: measured.

@@ -99,9 +99,17 @@ struct BenchHooks {
   BenchClock clock = BenchClock::real();
 };
 
+/// What the contenders work on.
+struct Workload {
+  std::vector<BenchBuffer> buffers;
+  /// Run once on each set of buffers, in order, before anything is timed: they make the temporaries that
+  /// the contenders read.
+  std::vector<Contender::Kernel> prepare;
+};
+
 /// Times the contenders against each other. An Error only where nothing could be timed at all: no
 /// memory for one set of buffers (with its size and what would fit), GPU lost at once.
-Result<Standings> measure(GpuExecutor& gpu, const std::vector<BenchBuffer>& buffers, const std::vector<Contender>& contenders,
+Result<Standings> measure(GpuExecutor& gpu, const Workload& workload, const std::vector<Contender>& contenders,
                           const Protocol& protocol, const BenchHooks& hooks);
 
 }  // namespace roofgen
