@@ -112,6 +112,19 @@ TEST_F(Cuda, ResultsWithSomePoisonBytesAreWritten) {
   EXPECT_EQ(written, (std::vector<bool>{true, true, true, true, false, false, false, false}));
 }
 
+TEST_F(Cuda, PoisonCanBeLeftOut) {
+  setenv("ROOFGEN_POISON", "0", 1);
+  auto gpu = open();
+  unsetenv("ROOFGEN_POISON");
+  auto buffer = gpu->allocate(8, "out");
+  const unsigned char ones[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+  ASSERT_TRUE(gpu->write(*buffer, std::as_bytes(std::span(ones))));
+  std::vector<std::byte> out(8);
+  std::vector<bool> written;
+  ASSERT_TRUE(gpu->read(*buffer, out, &written));
+  EXPECT_EQ(written, std::vector<bool>(8, true)) << "nothing tells these from poison, so nothing counts as poison";
+}
+
 TEST_F(Cuda, InputsAreFilledInPartsAndCountAsWritten) {
   auto gpu = open();
   uint64_t bytes = (uint64_t{33} << 20) + 5;

@@ -1,0 +1,12 @@
+// main of a test binary that is also the program a profiler starts, as roofgen is.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tuner/replay.h"
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "__replay") == 0) return roofgen::replay_main(argc - 2, argv + 2);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,180 @@
+#include "tuner/counters.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <set>
+
+#include "tuner/scratch.h"
+#include "tuner/subprocess.h"
+#include "tuner/work.h"
+
+namespace roofgen {
+namespace {
+
+/// Metrics that turn out not to exist cost a run each; after so many something else is wrong.
+constexpr int kMostRetries = 4;
+constexpr double kQueryTimeout = 60;
+
+std::string from_environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+/// ncu's first complaint without its marks.
+std::string complaint(const std::string& text) {
+  std::string line = line_with(text, "==ERROR==");
+  if (const size_t mark = line.find("==ERROR=="); mark != std::string::npos) line = line.substr(mark + 9);
+  const size_t first = line.find_first_not_of(' ');
+  return first == std::string::npos ? "" : line.substr(first);
+}
+
+/// Why a run of ncu gave nothing, in one line.
+Error ncu_error(const ProcessResult& run, const CounterRequest& request) {
+  const std::string text = run.out + "\n" + run.err;
+  const auto unavailable = [](std::string message) { return Error{Exit::kUnavailable, std::move(message)}; };
+  const auto failed = [](std::string message) { return Error{Exit::kFailed, std::move(message)}; };
+  if (run.stopped) return Error{Exit::kInterrupted, "interrupted while ncu ran"};
+  if (run.timed_out) return failed(fmt::format("ncu did not end within {} s", request.timeout_s));
+  if (run.flooded) return failed("ncu printed too much to be a table of a few kernels");
+  if (text.find("ERR_NVGPUCTRPERM") != std::string::npos)
+    return unavailable("ncu may not read this GPU's counters (ERR_NVGPUCTRPERM): an administrator can allow it to everybody with the nvidia "
+                       "module's option NVreg_RestrictProfilingToAdminUsers=0, or to this process with CAP_SYS_ADMIN");
+  if (text.find("LibraryNotLoaded") != std::string::npos)
+    return unavailable("ncu cannot load its profiling library (LibraryNotLoaded): its installation is not complete, or not of this driver's version");
+  if (text.find("not compatible with Nsight Compute") != std::string::npos)
+    return unavailable("this ncu does not work with the installed CUDA driver: the driver is too old for it");
+  // What our own program said of itself is nearer to the cause than what ncu makes of its status.
+  if (const std::string own = line_with(text, "roofgen: "); !own.empty()) return failed("the kernels did not run under ncu: " + own);
+  if (const std::string line = complaint(text); !line.empty()) return failed("ncu: " + line);
+  if (text.find("No kernels were profiled") != std::string::npos) return failed("ncu saw none of the kernels");
+  if (run.signal != 0) return failed(fmt::format("ncu was ended by signal {}", run.signal));
+  if (!run.ok()) return failed(fmt::format("ncu ended with status {}", run.exit));
+  return failed("ncu printed no table");
+}
+
+/// Takes the metrics that ncu says it does not know out of `metrics`; false when it named none of them.
+bool drop_unknown(const std::string& text, std::vector<std::string>& metrics, std::vector<std::string>& notes) {
+  bool dropped = false;
+  for (size_t at = 0; (at = text.find("Failed to find metric", at)) != std::string::npos; ++at) {
+    const std::string line = text.substr(at, text.find('\n', at) - at);
+    for (auto m = metrics.begin(); m != metrics.end();) {
+      const std::string base = m->substr(0, m->find('.'));
+      const size_t found = line.find(base);
+      const size_t end = found + base.size();
+      // The whole name: dram__bytes is in dram__bytes_read too.
+      const bool whole = found != std::string::npos && (end == line.size() || (!std::isalnum(static_cast<unsigned char>(line[end])) && line[end] != '_'));
+      if (whole) {
+        notes.push_back(fmt::format("{} is not known to this ncu", *m));
+        m = metrics.erase(m);
+        dropped = true;
+      } else {
+        ++m;
+      }
+    }
+  }
+  return dropped;
+}
+
+std::string version_line(const std::string& program, const std::atomic<bool>* stop) {
+  const auto run = run_process({.argv = {program, "--version"}, .environment = {{"LC_ALL", "C"}}, .timeout_s = 30, .most_output = 1 << 16, .stop = stop});
+  return run ? line_with(run->out, "Version ") : "";
+}
+
+}  // namespace
+
+Result<std::string> find_ncu(const std::string& chosen) {
+  const std::string named = !chosen.empty() ? chosen : from_environment("ROOFGEN_NCU");
+  std::string found = find_program(named, "ncu", {"/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu"});
+  if (!found.empty()) return found;
+  if (!named.empty()) return Error{Exit::kUnavailable, fmt::format("ncu: {} is no program that can be run", named)};
+  return Error{Exit::kUnavailable, "ncu (Nsight Compute) was not found in PATH, /usr/local/cuda/bin or /opt/nvidia/nsight-compute; ROOFGEN_NCU can name it"};
+}
+
+Result<CounterReport> count_on_gpu(const CounterRequest& request) {
+  if (request.replay.kernels.empty()) return Error{Exit::kFailed, "there is no kernel to be counted"};
+  CounterReport report;
+  report.variant = request.replay.variant;
+  ROOFGEN_TRY(report.tool, find_ncu(request.ncu));
+  report.version = version_line(report.tool, request.stop);
+  ROOFGEN_TRY(const ScratchReplay scratch, ScratchReplay::make(request.replay));
+
+  const DType dtype = request.replay.problem.dtype;
+  const std::string arch = request.replay.kernels[0].binary.arch;
+  std::vector<std::string> known;
+  if (const auto query = run_process({.argv = {report.tool, "--query-metrics"}, .environment = {{"LC_ALL", "C"}}, .timeout_s = kQueryTimeout, .stop = request.stop});
+      query && query->ok())
+    known = parse_metric_names(query->out);
+  // A list without the device's most basic counter is not this device's list.
+  if (std::find(known.begin(), known.end(), "gpu__time_duration") == known.end()) known.clear();
+  std::vector<std::string> metrics = counter_metrics(arch, dtype, known);
+
+  std::vector<std::string> entries;
+  for (const ReplayKernel& k : request.replay.kernels) entries.push_back(k.binary.entry);
+  const std::set<std::string> distinct(entries.begin(), entries.end());
+  ProcessOptions options;
+  options.environment = {{"LC_ALL", "C"}};
+  options.timeout_s = request.timeout_s;
+  options.stop = request.stop;
+  ProcessResult run;
+  for (int attempt = 0;; ++attempt) {
+    if (metrics.empty()) return Error{Exit::kFailed, "this ncu knows none of the metrics"};
+    options.argv = {report.tool, "--csv", "--page", "raw", "--print-units", "base", "--metrics", fmt::format("{}", fmt::join(metrics, ",")),
+                    "--clock-control", "none", "--cache-control", "all", "--target-processes", "all", "--kernel-name-base", "function",
+                    "--kernel-name", fmt::format("regex:^({})$", fmt::join(distinct, "|")), "--launch-count", std::to_string(entries.size()),
+                    replay_program(request.executable), "__replay", scratch.directory(), "--gpu", std::to_string(request.gpu)};
+    ROOFGEN_TRY(run, run_process(options));
+    if (run.flooded || run.timed_out || run.stopped) return ncu_error(run, request);
+    if (attempt == kMostRetries || !drop_unknown(run.out + "\n" + run.err, metrics, report.notes)) break;
+  }
+  report.command = fmt::format("{}", fmt::join(options.argv, " "));
+  auto counted = parse_counters(run.out, arch, dtype);
+  // With a table the run was good enough, whatever status it ended with; without one, say why there is none.
+  if (!counted) {
+    Error error = ncu_error(run, request);
+    return error.message == "ncu printed no table" ? std::move(counted).error() : error;
+  }
+  report.kernels = std::move(*counted);
+  if (report.kernels.size() != entries.size())
+    return Error{Exit::kFailed, fmt::format("ncu counted {} kernels; the variant has {}", report.kernels.size(), entries.size())};
+  for (size_t i = 0; i < entries.size(); ++i) {
+    CountedWork& k = report.kernels[i];
+    // "name" or "name(parameters)".
+    if (k.entry.substr(0, k.entry.find('(')) != entries[i])
+      return Error{Exit::kFailed, fmt::format("ncu counted kernel \"{}\" where {} was launched", k.entry, entries[i])};
+    k.entry = entries[i];
+    k.stage = request.replay.kernels[i].stage;
+    if (!k.tensor_flops) report.notes.push_back(fmt::format("{}: no counter of tensor operations on {}", k.stage, arch));
+    if (!k.dram_bytes()) report.notes.push_back(fmt::format("{}: no counter of DRAM bytes", k.stage));
+    if (k.tensor_flops_from_instructions) report.notes.push_back(fmt::format("{}: tensor FLOPs are tensor instructions x 4096 (m16n8k16)", k.stage));
+  }
+  report.differences = compare_counted(report.kernels, request.expected, request.required);
+  return report;
+}
+
+Result<CounterRequest> counter_request(const DataFiles& files, const Op& op, const TuneResult& result, const std::string& variant) {
+  const TuneReport& report = result.report;
+  const VariantReport* tuned = report.find(variant);
+  const auto binaries = result.binaries.find(variant);
+  const auto launches = result.launches.find(variant);
+  if (!tuned || binaries == result.binaries.end() || launches == result.launches.end() || binaries->second.empty() ||
+      binaries->second.size() != launches->second.size() || tuned->kernels.size() != launches->second.size())
+    return Error{Exit::kFailed, fmt::format("{} has no tuned kernels", variant)};
+  CounterRequest out;
+  out.replay.problem = report.problem;
+  out.replay.variant = variant;
+  ROOFGEN_TRY(out.replay.buffers, replay_buffers(files, op, report.problem, variant, limits(report.device)));
+  for (size_t i = 0; i < tuned->kernels.size(); ++i) {
+    const KernelReport& k = tuned->kernels[i];
+    out.replay.kernels.push_back({k.stage, binaries->second[i], launches->second[i]});
+    out.expected.push_back({k.stage, k.work, k.work_exact, k.compulsory_bytes, k.registers});
+  }
+  ROOFGEN_TRY(const WorkFormula formula, WorkFormula::load(files, report.problem.op));
+  ROOFGEN_TRY(out.required, required_work(formula, report.problem));
+  return out;
+}
+
+}  // namespace roofgen

@@ -1,0 +1,172 @@
+#include "tuner/replay.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "generator/output_file.h"
+
+namespace roofgen {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uintmax_t kMostJson = 16u << 20, kMostBinary = 64u << 20;
+
+Result<std::string> read_file(const fs::path& path, uintmax_t most) {
+  std::error_code failed;
+  if (!fs::is_regular_file(path, failed)) return Error{Exit::kUsage, "no such file", {path.string(), 0, 0}};
+  const uintmax_t size = fs::file_size(path, failed);
+  if (failed) return Error{Exit::kUsage, failed.message(), {path.string(), 0, 0}};
+  if (size > most) return Error{Exit::kUsage, fmt::format("{} bytes; at most {} were expected", size, most), {path.string(), 0, 0}};
+  std::string text(size, '\0');
+  std::ifstream in(path, std::ios::binary);
+  in.read(text.data(), static_cast<std::streamsize>(size));
+  if (!in) return Error{Exit::kUsage, "cannot be read", {path.string(), 0, 0}};
+  return text;
+}
+
+/// Frees what was allocated, whatever happens.
+class Buffers {
+ public:
+  explicit Buffers(Executor& executor) : executor_(executor) {}
+  ~Buffers() {
+    for (const auto& [name, ptr] : at_) executor_.release(ptr);
+  }
+  Buffers(const Buffers&) = delete;
+  Result<void> add(const Buffer& buffer, Fill fill) {
+    ROOFGEN_TRY(at_[buffer.name], executor_.allocate(buffer.bytes, buffer.name, std::move(fill)));
+    return {};
+  }
+  const DevicePtr* find(const std::string& name) const {
+    const auto it = at_.find(name);
+    return it == at_.end() ? nullptr : &it->second;
+  }
+
+ private:
+  Executor& executor_;
+  std::map<std::string, DevicePtr> at_;
+};
+
+Result<int> number(const char* text, int least, int most) {
+  int value = 0;
+  const auto [end, failed] = std::from_chars(text, text + std::strlen(text), value);
+  if (failed != std::errc() || *end != '\0' || value < least || value > most)
+    return Error{Exit::kUsage, fmt::format("\"{}\": a number from {} to {} was expected", text, least, most)};
+  return value;
+}
+
+Result<void> replay_command(int argc, char** argv) {
+  std::string path;
+  int repeat = 1, gpu = 0;
+  for (int i = 0; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--repeat" || word == "--gpu") {
+      if (++i == argc) return Error{Exit::kUsage, word + ": a number was expected"};
+      ROOFGEN_TRY((word == "--gpu" ? gpu : repeat), number(argv[i], word == "--gpu" ? 0 : 1, 1'000'000));
+    } else if (word.starts_with("-") || !path.empty()) {
+      return Error{Exit::kUsage, fmt::format("__replay FILE [--repeat N] [--gpu N]; \"{}\" is none of these", word)};
+    } else {
+      path = word;
+    }
+  }
+  if (path.empty()) return Error{Exit::kUsage, "__replay: which file?"};
+  ROOFGEN_TRY(const Replay replay, read_replay(path));
+  ROOFGEN_TRY(const std::unique_ptr<GpuExecutor> executor, make_cuda_executor(gpu));
+  ROOFGEN_TRY(const ReplayTimes times, run_replay(replay, *executor, repeat));
+  for (size_t i = 0; i < times.ns.size(); ++i) std::printf("%s %.3f us\n", replay.kernels[i].binary.entry.c_str(), times.ns[i] / 1e3);
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Buffer>> replay_buffers(const DataFiles& files, const Op& op, const Problem& problem,
+                                           const std::string& variant, const expr::Map& device_limits) {
+  std::vector<Buffer> out = op.buffers(problem);
+  ROOFGEN_TRY(const std::vector<Variant> variants, load_variants(files, problem.op));
+  for (const Variant& v : variants) {
+    if (v.name != variant) continue;
+    ROOFGEN_TRY(const expr::Map scope, problem_scope(op, problem, device_limits));
+    ROOFGEN_TRY(const std::vector<Buffer> more, temporaries(v, scope));
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+  }
+  return Error{Exit::kUsage, fmt::format("{} has no variant \"{}\"", problem.op, variant)};
+}
+
+Result<void> write_replay(const Replay& replay, const std::string& directory) {
+  std::error_code failed;
+  fs::create_directories(directory, failed);
+  if (failed) return Error{Exit::kFailed, fmt::format("cannot make the directory {}: {}", directory, failed.message())};
+  for (size_t i = 0; i < replay.kernels.size(); ++i) {
+    ROOFGEN_CHECK(write_output(fmt::format("{}/k{}.cubin", directory, i), replay.kernels[i].binary.cubin));
+    ROOFGEN_CHECK(write_output(fmt::format("{}/k{}.ptx", directory, i), replay.kernels[i].binary.ptx));
+  }
+  return write_output(directory + "/replay.json", replay_json(replay));
+}
+
+Result<Replay> read_replay(const std::string& path) {
+  std::error_code ignored;
+  const fs::path file = fs::is_directory(path, ignored) ? fs::path(path) / "replay.json" : fs::path(path);
+  ROOFGEN_TRY(const std::string text, read_file(file, kMostJson));
+  return parse_replay(text, file.string(), [&](const std::string& name) { return read_file(file.parent_path() / name, kMostBinary); });
+}
+
+Result<ReplayTimes> run_replay(const Replay& replay, Executor& executor, int repeat) {
+  ROOFGEN_TRY(const Op* op, find_op(replay.problem.op));
+  ROOFGEN_TRY(const Problem problem, op->complete(replay.problem));
+  // An input's bytes come from the op, so its size must be what the op says.
+  std::map<std::string, uint64_t> inputs;
+  for (const Buffer& b : op->buffers(problem))
+    if (b.role == Buffer::Role::kInput) inputs[b.name] = b.bytes;
+  Buffers buffers(executor);
+  for (const Buffer& b : replay.buffers) {
+    if (buffers.find(b.name)) return Error{Exit::kUsage, fmt::format("buffer \"{}\" is there twice", b.name)};
+    Fill fill;
+    if (b.role == Buffer::Role::kInput) {
+      if (const auto it = inputs.find(b.name); it == inputs.end() || it->second != b.bytes)
+        return Error{Exit::kUsage, fmt::format("{} has no input \"{}\" of {} bytes", op->name(), b.name, b.bytes)};
+      fill = [op, problem, pattern = replay.pattern, name = b.name](uint64_t offset, std::span<std::byte> out) { op->fill(problem, pattern, name, offset, out); };
+    }
+    ROOFGEN_CHECK(buffers.add(b, std::move(fill)));
+  }
+  std::vector<std::pair<ModuleId, Launch>> steps;
+  for (const ReplayKernel& k : replay.kernels) {
+    Launch launch = k.launch;
+    for (Arg& arg : launch.args) {
+      if (!arg.is_buffer) continue;
+      const DevicePtr* at = buffers.find(arg.name);
+      if (!at) return Error{Exit::kUsage, fmt::format("kernel {} takes a buffer \"{}\" that is not there", k.binary.entry, arg.name)};
+      arg.bits = at->address;
+    }
+    ROOFGEN_TRY(const ModuleId module, executor.load(k.binary));
+    steps.emplace_back(module, std::move(launch));
+  }
+  ReplayTimes out;
+  for (int i = 0; i < repeat; ++i) {
+    out.ns.clear();
+    for (const auto& [module, launch] : steps) {
+      ROOFGEN_TRY(const RunResult run, executor.run(module, launch, {}));
+      if (!run.findings.empty()) return Error{Exit::kFailed, run.findings.front().message};
+      out.ns.push_back(run.time_ns.value_or(0));
+    }
+  }
+  for (const auto& [module, launch] : steps) executor.unload(module);
+  return out;
+}
+
+int replay_main(int argc, char** argv) {
+  if (Result<void> done = replay_command(argc, argv); !done) {
+    std::fprintf(stderr, "roofgen: %s\n", to_string(done.error()).c_str());
+    return static_cast<int>(done.error().exit);
+  }
+  return 0;
+}
+
+}  // namespace roofgen

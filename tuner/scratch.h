@@ -1,0 +1,29 @@
+// A replay bundle in a temporary folder of its own, for as long as another program looks at it.
+#pragma once
+
+#include <string>
+
+#include "tuner/replay.h"
+
+namespace roofgen {
+
+class ScratchReplay {
+ public:
+  static Result<ScratchReplay> make(const Replay& replay);
+  ~ScratchReplay();  ///< removes the folder
+  ScratchReplay(ScratchReplay&& other) noexcept : directory_(std::move(other.directory_)) { other.directory_.clear(); }
+  ScratchReplay& operator=(ScratchReplay&&) = delete;
+  const std::string& directory() const { return directory_; }
+
+ private:
+  explicit ScratchReplay(std::string directory) : directory_(std::move(directory)) {}
+  std::string directory_;
+};
+
+/// `chosen`, or the path of this very program.
+std::string replay_program(const std::string& chosen);
+
+/// The first line of `text` that has `what` in it, trimmed; empty: none.
+std::string line_with(const std::string& text, const std::string& what);
+
+}  // namespace roofgen
