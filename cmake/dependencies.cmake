@@ -1,8 +1,13 @@
 # Everything from the distribution; nothing is fetched.
+if(ROOFGEN_PORTABLE)
+  include(cmake/portable.cmake)
+endif()
 find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.10 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
-find_package(fmt REQUIRED)
+if(NOT TARGET fmt::fmt)
+  find_package(fmt REQUIRED)
+endif()
 find_package(SQLite3 3.31 REQUIRED)
 
 # LLVM Support, static, 14 or newer. Only the one component; never the big shared library.

@@ -1,5 +1,5 @@
 // Where NVRTC is looked for: a choice of the user, the private prefix next to the program, CUDA
-// toolkits, the dynamic loader. The first usable one wins; everything tried is recorded.
+// toolkits, the wheels of the Python environment that is active, the dynamic loader. The first usable one wins; everything tried is recorded.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -135,6 +135,19 @@ const Found& found() {
   return kFound;
 }
 
+/// Where NVIDIA's wheels for CUDA 13 unpack in a Python environment: a toolkit's layout, headers too.
+std::vector<std::string> wheels_of(const fs::path& environment_root) {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(environment_root / "lib", ignored)) {
+    if (entry.path().filename().string().rfind("python3", 0) != 0) continue;
+    for (const char* packages : {"site-packages", "dist-packages"})
+      if (fs::path wheels = entry.path() / packages / "nvidia/cu13"; has_directory(wheels)) found.push_back(wheels);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 }  // namespace
 
 NvrtcSearch nvrtc_search_from_environment() {
@@ -150,6 +163,9 @@ NvrtcSearch nvrtc_search_from_environment() {
     if (entry.path().filename().string().rfind("cuda-", 0) == 0) versions.push_back(entry.path());
   std::sort(versions.begin(), versions.end(), newer_first);
   search.toolkits.insert(search.toolkits.end(), versions.begin(), versions.end());
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+    if (std::string root = environment(name); !root.empty())
+      for (std::string& wheels : wheels_of(root)) search.toolkits.push_back(std::move(wheels));
   return search;
 }
 

@@ -1,6 +1,8 @@
 // Finding NVRTC, and saying plainly when there is none.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "runtime/compile/headers.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/paths.h"
@@ -68,6 +70,22 @@ TEST(NvrtcSearch, PrivatePrefixAboveTheProgramWins) {
     EXPECT_FALSE(mentions(info.searched, "toolkit")) << "tried before, and recorded as not a library";
     fs::remove_all(dir / "build");
   }
+}
+
+TEST(NvrtcSearch, WheelsOfThePythonEnvironmentComeAfterToolkits) {
+  TempDir dir;
+  const fs::path wheels = fs::path(dir / "env/lib/python3.12/site-packages/nvidia/cu13");
+  fs::create_directories(wheels / "lib");
+  fs::create_directories(fs::path(dir / "env/lib/python3.13/site-packages"));
+  setenv("VIRTUAL_ENV", std::string(dir / "env").c_str(), 1);
+  const NvrtcSearch search = nvrtc_search_from_environment();
+  setenv("VIRTUAL_ENV", std::string(dir / "none").c_str(), 1);
+  const NvrtcSearch without = nvrtc_search_from_environment();
+  unsetenv("VIRTUAL_ENV");
+  ASSERT_EQ(search.toolkits.size(), without.toolkits.size() + 1);
+  const auto found = std::find(search.toolkits.begin(), search.toolkits.end(), wheels.string());
+  ASSERT_NE(found, search.toolkits.end());
+  EXPECT_LT(std::find(search.toolkits.begin(), search.toolkits.end(), "/usr/local/cuda"), found);
 }
 
 TEST(NvrtcSearch, InfoIsComplete) {
