@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <cstring>
 
 namespace roofgen::cuda {
@@ -40,13 +41,16 @@ Result<std::unique_ptr<Driver>> Driver::open(const std::string& library) {
   }
   auto driver = std::make_unique<Driver>();
   std::string missing;
-  auto bind = [&](auto& member, const char* symbol) {
+  auto bind = [&](auto& member, const char* symbol, bool needed) {
     void* address = dlsym(handle, symbol);
-    if (!address && missing.empty()) missing = symbol;
+    if (!address && needed && missing.empty()) missing = symbol;
     std::memcpy(&member, &address, sizeof address);
   };
-#define ROOFGEN_BIND(member, symbol, ...) bind(driver->member, symbol);
+#define ROOFGEN_BIND(member, symbol, ...) bind(driver->member, symbol, true);
   ROOFGEN_CUDA_ENTRY_POINTS(ROOFGEN_BIND)
+#undef ROOFGEN_BIND
+#define ROOFGEN_BIND(member, symbol, ...) bind(driver->member, symbol, false);
+  ROOFGEN_CUDA_OPTIONAL_ENTRY_POINTS(ROOFGEN_BIND)
 #undef ROOFGEN_BIND
   // The version first: it needs no initialisation, and an old driver is the likely cause of whatever else
   // fails.
@@ -70,4 +74,88 @@ Result<void> Driver::check(Status status, const std::string& doing) const {
                                           name ? name : "CUDA_ERROR", status)};
 }
 
+Error Driver::lacks(const char* what) const {
+  return {Exit::kUnavailable, fmt::format("{} need a newer driver; this one supports CUDA {}", what, version_text(version))};
+}
+
+Fault fault_of(Status status) {
+  switch (status) {
+    case 0:
+      return Fault::kNone;
+    case kOutOfMemory:
+      return Fault::kMemory;
+    // "The context cannot be used, so it must be destroyed", or the process is in an inconsistent state.
+    case 700:  // ILLEGAL_ADDRESS
+    case 709:  // CONTEXT_IS_DESTROYED
+    case 710:  // ASSERT
+    case 714:  // HARDWARE_STACK_ERROR: a corrupted or exhausted stack
+    case 715:  // ILLEGAL_INSTRUCTION
+    case 716:  // MISALIGNED_ADDRESS
+    case 717:  // INVALID_ADDRESS_SPACE
+    case 718:  // INVALID_PC
+    case 719:  // LAUNCH_FAILED
+    case 721:  // TENSOR_MEMORY_LEAK
+      return Fault::kKernel;
+    case 702:  // LAUNCH_TIMEOUT: the display watchdog
+      return Fault::kTimeout;
+    // The device, its driver or what stands between.
+    case 3:    // NOT_INITIALIZED
+    case 4:    // DEINITIALIZED
+    case kDeviceUnavailable:
+    case kNoDevice:
+    case 101:  // INVALID_DEVICE
+    case 201:  // INVALID_CONTEXT
+    case 214:  // ECC_UNCORRECTABLE
+    case 220:  // NVLINK_UNCORRECTABLE
+    case 226:  // CONTAINED
+    case 304:  // OPERATING_SYSTEM
+    case 802:  // SYSTEM_NOT_READY
+    case kSystemDriverMismatch:
+    case 805:  // MPS_CONNECTION_FAILED
+    case 806:  // MPS_RPC_FAILURE
+    case 807:  // MPS_SERVER_NOT_READY
+    case 810:  // MPS_CLIENT_TERMINATED
+    case 999:  // UNKNOWN
+      return Fault::kLost;
+    default:
+      return Fault::kRefused;
+  }
+}
+
+std::string uuid_text(const Uuid& uuid) {
+  std::string out = "GPU-";
+  for (size_t i = 0; i < sizeof uuid.bytes; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) out += '-';
+    out += fmt::format("{:02x}", uuid.bytes[i]);
+  }
+  return out;
+}
+
+std::string default_library() {
+  const char* chosen = std::getenv("ROOFGEN_LIBCUDA");
+  return chosen && *chosen ? chosen : "libcuda.so.1";
+}
+
 }  // namespace roofgen::cuda
+
+namespace roofgen {
+
+const char* to_string(Fault fault) {
+  switch (fault) {
+    case Fault::kNone:
+      return "none";
+    case Fault::kRefused:
+      return "refused";
+    case Fault::kMemory:
+      return "out of memory";
+    case Fault::kKernel:
+      return "kernel fault";
+    case Fault::kTimeout:
+      return "timeout";
+    case Fault::kLost:
+      return "lost";
+  }
+  return "?";
+}
+
+}  // namespace roofgen

@@ -1,5 +1,6 @@
-// The CUDA driver by dlopen: its few entry points that roofgen uses, declared by hand so that
-// nothing of CUDA is needed to build, and its errors in words.
+// The CUDA driver by dlopen: its entry points that roofgen uses, declared by hand so that nothing of
+// CUDA is needed to build, and its errors in words. tests/runtime/driver_facts_test.cpp compares every
+// number, layout and signature below with cuda.h where a toolkit is found.
 #pragma once
 
 #include <cstddef>
@@ -15,21 +16,72 @@ namespace roofgen::cuda {
 using Status = int;        // CUresult
 using Device = int;        // CUdevice
 using Address = uint64_t;  // CUdeviceptr; 64-bit on every host roofgen runs on
-using Handle = void*;      // CUcontext, CUmodule, CUfunction, CUevent, CUstream
+using Handle = void*;      // CUcontext, CUmodule, CUfunction, CUevent, CUstream, CUgraph, CUgraphExec
 
-// Numbers from cuda.h, the same in every release since they appeared.
+// CUresult. Numbers from cuda.h, the same in every release since they appeared.
+inline constexpr Status kOutOfMemory = 2;
 inline constexpr Status kStubLibrary = 34;
+inline constexpr Status kDeviceUnavailable = 46;
 inline constexpr Status kNoDevice = 100;
 inline constexpr Status kInvalidImage = 200;
 inline constexpr Status kNoBinaryForGpu = 209;
-inline constexpr Status kOutOfMemory = 2;
+inline constexpr Status kUnsupportedPtxVersion = 222;
+inline constexpr Status kNotReady = 600;
+inline constexpr Status kNotSupported = 801;
 inline constexpr Status kSystemDriverMismatch = 803;
+
+// CUdevice_attribute
+inline constexpr int kAttributeL2Bytes = 38;
 inline constexpr int kAttributeMajor = 75;
 inline constexpr int kAttributeMinor = 76;
 inline constexpr int kAttributeMaxSmemOptIn = 97;
+inline constexpr int kAttributeMaxPersistingL2 = 108;
+inline constexpr int kAttributeClusterLaunch = 120;
+inline constexpr int kAttributeTensorMaps = 127;
+
+// CUfunction_attribute, CUjit_option, flags
 inline constexpr int kFunctionMaxDynamicSmem = 8;
+inline constexpr int kFunctionBigClusters = 14;
 inline constexpr int kJitErrorLogBuffer = 5;
 inline constexpr int kJitErrorLogBufferSize = 6;
+inline constexpr unsigned kStreamNonBlocking = 1;
+inline constexpr int kCaptureThreadLocal = 1;
+
+// CUtensorMapDataType
+inline constexpr int kTensorFp16 = 6, kTensorFp32 = 7, kTensorBf16 = 9;
+
+/// CUlaunchAttribute: an id, then a union of 64 bytes of which two members are used.
+struct LaunchAttribute {
+  int id = 0;
+  char padding[4] = {};
+  union {
+    char bytes[64];
+    struct {
+      unsigned x, y, z;
+    } cluster;
+    int overlap;
+  } value = {};
+};
+inline constexpr int kLaunchCluster = 4;  // CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+inline constexpr int kLaunchOverlap = 6;  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+
+/// CUlaunchConfig
+struct LaunchConfig {
+  unsigned grid_x = 1, grid_y = 1, grid_z = 1, block_x = 1, block_y = 1, block_z = 1, smem_bytes = 0;
+  Handle stream = nullptr;
+  LaunchAttribute* attributes = nullptr;
+  unsigned attribute_count = 0;
+};
+
+/// CUtensorMap: opaque. Aligned as cuda.h has it since 13.0; 64 bytes before.
+struct alignas(128) TensorMapBytes {
+  uint64_t words[16] = {};
+};
+
+/// CUuuid
+struct Uuid {
+  unsigned char bytes[16] = {};
+};
 
 /// The oldest driver accepted, as cuDriverGetVersion counts: CUDA 12.0.
 inline constexpr int kMinDriverVersion = 12000;
@@ -57,19 +109,41 @@ inline constexpr int kMinDriverVersion = 12000;
     Handle, void**, void**)                                                                                 \
   X(allocate, "cuMemAlloc_v2", Address*, size_t)                                                            \
   X(free, "cuMemFree_v2", Address)                                                                          \
-  X(copy_in, "cuMemcpyHtoD_v2", Address, const void*, size_t)                                               \
-  X(copy_out, "cuMemcpyDtoH_v2", void*, Address, size_t)                                                    \
-  X(fill, "cuMemsetD8_v2", Address, unsigned char, size_t)                                                  \
+  X(copy_in, "cuMemcpyHtoDAsync_v2", Address, const void*, size_t, Handle)                                  \
+  X(copy_out, "cuMemcpyDtoHAsync_v2", void*, Address, size_t, Handle)                                       \
+  X(fill, "cuMemsetD8Async", Address, unsigned char, size_t, Handle)                                        \
+  X(create_stream, "cuStreamCreate", Handle*, unsigned)                                                     \
+  X(destroy_stream, "cuStreamDestroy_v2", Handle)                                                           \
+  X(wait_stream, "cuStreamSynchronize", Handle)                                                             \
   X(create_event, "cuEventCreate", Handle*, unsigned)                                                       \
   X(destroy_event, "cuEventDestroy_v2", Handle)                                                             \
   X(record_event, "cuEventRecord", Handle, Handle)                                                          \
-  X(wait_event, "cuEventSynchronize", Handle)                                                               \
+  X(query_event, "cuEventQuery", Handle)                                                                    \
   X(elapsed_ms, "cuEventElapsedTime", float*, Handle, Handle)
+
+// The same; a driver may lack these. `have` says what does not work then, before anything is called.
+#define ROOFGEN_CUDA_OPTIONAL_ENTRY_POINTS(X)                                                                \
+  X(memory_info, "cuMemGetInfo_v2", size_t*, size_t*)                                                        \
+  X(device_uuid, "cuDeviceGetUuid_v2", Uuid*, Device)                                                        \
+  X(device_bus_id, "cuDeviceGetPCIBusId", char*, int, Device)                                                \
+  X(reset_persisting_l2, "cuCtxResetPersistingL2Cache")                                                      \
+  X(load_function, "cuFuncLoad", Handle)                                                                     \
+  X(launch_ex, "cuLaunchKernelEx", const LaunchConfig*, Handle, void**, void**)                              \
+  X(encode_tensor_map, "cuTensorMapEncodeTiled", TensorMapBytes*, int, uint32_t, void*, const uint64_t*,     \
+    const uint64_t*, const uint32_t*, const uint32_t*, int, int, int, int)                                   \
+  X(begin_capture, "cuStreamBeginCapture_v2", Handle, int)                                                   \
+  X(end_capture, "cuStreamEndCapture", Handle, Handle*)                                                      \
+  X(instantiate_graph, "cuGraphInstantiateWithFlags", Handle*, Handle, unsigned long long)                   \
+  X(upload_graph, "cuGraphUpload", Handle, Handle)                                                           \
+  X(launch_graph, "cuGraphLaunch", Handle, Handle)                                                           \
+  X(destroy_graph, "cuGraphDestroy", Handle)                                                                 \
+  X(destroy_graph_exec, "cuGraphExecDestroy", Handle)
 
 /// The entry points, bound. Loaded once and never unloaded: the driver does not survive that.
 struct Driver {
 #define ROOFGEN_DECLARE(member, symbol, ...) Status (*member)(__VA_ARGS__) = nullptr;
   ROOFGEN_CUDA_ENTRY_POINTS(ROOFGEN_DECLARE)
+  ROOFGEN_CUDA_OPTIONAL_ENTRY_POINTS(ROOFGEN_DECLARE)
 #undef ROOFGEN_DECLARE
   int version = 0;  ///< 13000 for CUDA 13.0
 
@@ -79,12 +153,31 @@ struct Driver {
 
   /// Ok for status 0; else an Error that says what was being done and what the driver calls it.
   Result<void> check(Status status, const std::string& doing) const;
+
+  /// Ok when an optional entry point is there; else an Error naming what needs it.
+  template <class F>
+  Result<void> have(F* entry, const char* what) const {
+    return entry ? Result<void>() : lacks(what);
+  }
+
+ private:
+  Error lacks(const char* what) const;
 };
+
+/// What a status means for the context: kRefused and kMemory leave it as it was, all others took it away.
+/// kLost is a suspicion: whether the GPU is gone shows when a new process opens it.
+Fault fault_of(Status status);
 
 /// "13.0" for 13000.
 std::string version_text(int version);
 
+/// "GPU-6f1c0a52-...", as NVML and nvidia-smi write it.
+std::string uuid_text(const Uuid& uuid);
+
 /// make_cuda_executor with the driver library named, for tests and for simulated drivers.
 Result<std::unique_ptr<GpuExecutor>> make_executor(const std::string& library, int ordinal);
+
+/// $ROOFGEN_LIBCUDA, else libcuda.so.1.
+std::string default_library();
 
 }  // namespace roofgen::cuda

@@ -1,59 +1,18 @@
 // The CUDA executor against a driver made for the purpose, and without any driver.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
-#include "runtime/cuda/driver.h"
-#include "tests/runtime/process.h"
+#include "tests/runtime/fake_gpu.h"
 
 namespace roofgen {
 namespace {
 
-class Cuda : public ::testing::Test {
+using testing::fill_launch;
+
+class Cuda : public testing::FakeGpu {
  protected:
-  void SetUp() override {
-    library_ = dlopen(ROOFGEN_FAKE_CUDA, RTLD_NOW);
-    ASSERT_NE(library_, nullptr) << dlerror();
-    script("");
+  static Binary binary(const std::string& entry, const std::string& ptx = "ptx", const std::string& arch = "sm_90") {
+    return testing::fake_binary(entry, ptx, arch);
   }
-  void script(const char* what) {
-    reinterpret_cast<void (*)(const char*)>(dlsym(library_, "fake_cuda_script"))(what);
-  }
-  int live() { return reinterpret_cast<int (*)()>(dlsym(library_, "fake_cuda_live"))(); }
-
-  std::unique_ptr<GpuExecutor> open() {
-    auto made = cuda::make_executor(ROOFGEN_FAKE_CUDA, 0);
-    EXPECT_TRUE(made) << to_string(made.error());
-    return std::move(*made);
-  }
-  Error open_error(const char* what) {
-    script(what);
-    auto made = cuda::make_executor(ROOFGEN_FAKE_CUDA, 0);
-    EXPECT_FALSE(made);
-    return made ? Error{} : made.error();
-  }
-
-  static Binary binary(const std::string& entry, const std::string& ptx = "ptx") {
-    Binary out;
-    out.arch = "sm_90";
-    out.entry = entry;
-    out.cubin =
-        "\x7f"
-        "ELF cubin";
-    out.ptx = ptx;
-    return out;
-  }
-  static Launch fill_launch(DevicePtr to, int32_t value, uint64_t bytes, uint32_t smem = 0) {
-    Launch launch;
-    launch.grid = {4, 1, 1};
-    launch.block = {32, 1, 1};
-    launch.smem_bytes = smem;
-    launch.args = {{"to", true, to.address, 8},
-                   {"value", false, static_cast<uint32_t>(value), 4},
-                   {"bytes", false, bytes, 8}};
-    return launch;
-  }
-
-  void* library_ = nullptr;
 };
 
 TEST_F(Cuda, DescribesTheGpu) {
@@ -66,7 +25,15 @@ TEST_F(Cuda, DescribesTheGpu) {
   EXPECT_EQ(driver.sms, 64);
   EXPECT_EQ(driver.bus_bits, 4096);
   EXPECT_EQ(driver.memory_bytes, int64_t{32} << 30);
-  EXPECT_EQ(driver.l2_bytes, 0);  // this driver does not say
+  EXPECT_EQ(driver.l2_bytes, 1 << 20);
+  EXPECT_EQ(driver.regs_per_sm, 0);  // this driver does not say
+  const GpuIdentity identity = gpu->identity();
+  EXPECT_EQ(identity.uuid, "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f");
+  EXPECT_EQ(identity.pci_bus_id, "0000:3b:00.0");
+  EXPECT_EQ(identity.cuda_version, 12080);
+  EXPECT_EQ(identity.driver, "");  // NVML would know
+  EXPECT_EQ(identity.max_sm_mhz, 1500);
+  EXPECT_EQ(identity.l2_bytes, 1u << 20);
   EXPECT_EQ(gpu->origin(), Origin::kMeasured);
 }
 
@@ -204,6 +171,10 @@ TEST_F(Cuda, FaultIsNamedAndEverythingAfterItSaysSo) {
   ASSERT_FALSE(after);
   EXPECT_EQ(after.error().message, "the GPU context was lost by an earlier fault");
   EXPECT_NE(to_string(after.error()).find("running kernel fault"), std::string::npos);
+  EXPECT_EQ(gpu->fault(), Fault::kKernel);
+  EXPECT_FALSE(gpu->run(*module, fill_launch(*buffer, 1, 16), {}));
+  EXPECT_FALSE(gpu->state());
+  EXPECT_EQ(gpu->fault(), Fault::kKernel);
 }
 
 TEST_F(Cuda, OutOfMemoryNamesTheBuffer) {
@@ -212,6 +183,121 @@ TEST_F(Cuda, OutOfMemoryNamesTheBuffer) {
   ASSERT_FALSE(big);
   EXPECT_NE(big.error().message.find("allocating 2147483648 bytes of GPU memory for scores: out of memory"),
             std::string::npos);
+  EXPECT_NE(big.error().message.find("; 1073741824 of 34359738368 bytes are free"), std::string::npos) << big.error().message;
+  EXPECT_EQ(gpu->fault(), Fault::kMemory);
+  EXPECT_TRUE(gpu->allocate(16, "small"));
+}
+
+TEST_F(Cuda, StateSaysWhatIsFree) {
+  auto gpu = open();
+  auto state = gpu->state();
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->free_bytes, uint64_t{1} << 30);
+  EXPECT_EQ(state->other_processes, 0);
+}
+
+TEST_F(Cuda, OtherGpusAreOpenedByNumber) {
+  auto gpu = open(1);
+  EXPECT_EQ(gpu->info().device_name, "Fake GPU 1");
+  EXPECT_EQ(gpu->identity().pci_bus_id, "0000:3c:00.0");
+}
+
+TEST_F(Cuda, CodeOfAnotherGpuIsNamedInOneLine) {
+  script("wants ptx");
+  auto gpu = open();
+  EXPECT_TRUE(gpu->load(binary("fill", "ptx", "sm_80")));  // its PTX will do
+  EXPECT_EQ(gpu->fault(), Fault::kNone);
+  auto wrong = gpu->load(binary("fill", "", "sm_100a"));
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().message, "loading kernel fill: it is compiled for sm_100a; Fake GPU 0 is sm_90");
+  EXPECT_EQ(gpu->fault(), Fault::kRefused);
+  auto nothing = binary("fill", "");
+  nothing.cubin.clear();
+  EXPECT_EQ(gpu->load(nothing).error().message, "loading kernel fill: there is neither a CUBIN nor PTX");
+}
+
+TEST_F(Cuda, CodeNewerThanTheDriverIsNamedInOneLine) {
+  script("old ELF; old PTX");
+  auto gpu = open();
+  auto newer = gpu->load(binary("fill"));
+  ASSERT_FALSE(newer);
+  EXPECT_EQ(newer.error().message,
+            "loading kernel fill: its PTX is newer than the driver, which supports CUDA 12.8; a newer driver or an older "
+            "NVRTC helps");
+}
+
+TEST_F(Cuda, ClustersAndOverlapArriveAtTheDriver) {
+  auto gpu = open();
+  auto buffer = gpu->allocate(16, "out");
+  auto module = gpu->load(binary("fill"));
+  Launch launch = fill_launch(*buffer, 1, 16);
+  launch.cluster = {2, 1, 1};
+  launch.overlap = true;  // with nothing ahead of it: there is nothing to overlap with
+  clear_log();
+  ASSERT_TRUE(gpu->run(*module, launch, {}));
+  EXPECT_NE(log().find("launch fill cluster=2x1x1\n"), std::string::npos) << log();
+  launch.grid = {32, 1, 1};
+  launch.cluster = {16, 1, 1};  // more than 8 want an opt-in
+  EXPECT_TRUE(gpu->run(*module, launch, {}));
+  launch.cluster = {3, 1, 1};
+  auto odd = gpu->run(*module, launch, {});
+  ASSERT_FALSE(odd);
+  EXPECT_EQ(odd.error().message, "kernel fill: a grid of 32 x 1 x 1 CTAs cannot be cut into clusters of 3 x 1 x 1");
+  EXPECT_EQ(gpu->fault(), Fault::kRefused);
+  script("sm_80");
+  auto ampere = open();
+  auto old_module = ampere->load(binary("fill"));
+  launch.cluster = {2, 1, 1};
+  auto none = ampere->run(*old_module, launch, {});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message, "kernel fill: Fake GPU 0 (sm_80) has no clusters; sm_90 and newer have");
+}
+
+TEST_F(Cuda, TensorMapsAreEncodedWithTheBuffersAddress) {
+  auto gpu = open();
+  auto buffer = gpu->allocate(1 << 16, "A");
+  auto module = gpu->load(binary("mapped"));
+  ASSERT_TRUE(module);
+  TensorMap map;
+  map.dtype = DType::kBf16;
+  map.dims = {128, 256};
+  map.stride_bytes = {256};
+  map.box = {64, 128};
+  map.swizzle_bytes = 128;
+  map.l2_promotion_bytes = 256;
+  map.nan_fill = true;
+  Launch launch;
+  launch.block = {32, 1, 1};
+  auto with = [&](const TensorMap& m) { launch.args = {{"A", true, buffer->address, 8, std::make_shared<const TensorMap>(m)}}; };
+  with(map);
+  clear_log();
+  ASSERT_TRUE(gpu->run(*module, launch, {}));
+  EXPECT_EQ(log().substr(0, log().find('\n')),
+            "tensor_map type=9 rank=2 128/64/1 256/128/1 stride=256 interleave=0 swizzle=3 promotion=3 fill=1");
+  map.dtype = DType::kFp16;
+  map.box = {16, 1};
+  map.swizzle_bytes = 32;
+  map.l2_promotion_bytes = 0;
+  map.nan_fill = false;
+  with(map);
+  clear_log();
+  ASSERT_TRUE(gpu->run(*module, launch, {}));
+  EXPECT_NE(log().find("type=6 rank=2 128/16/1 256/1/1 stride=256 interleave=0 swizzle=1 promotion=0 fill=0"), std::string::npos);
+  auto message = [&](auto&& change) {
+    TensorMap wrong = map;
+    change(wrong);
+    with(wrong);
+    auto refused = gpu->run(*module, launch, {});
+    return refused ? std::string("accepted") : refused.error().message;
+  };
+  EXPECT_EQ(message([](TensorMap& m) { m.box = {64, 1}; }), "kernel mapped: tensor map A: a box 128 bytes wide does not fit a swizzle of 32");
+  EXPECT_EQ(message([](TensorMap& m) { m.box = {4, 1}; }), "kernel mapped: tensor map A: a box 8 bytes wide is no multiple of 16");
+  EXPECT_EQ(message([](TensorMap& m) { m.box = {16, 257}; }), "kernel mapped: tensor map A: side 1 of the box is 257; 1 to 256 are possible");
+  EXPECT_EQ(message([](TensorMap& m) { m.stride_bytes = {24}; }),
+            "kernel mapped: tensor map A: a stride of 24 bytes is no multiple of 16 below 2^40");
+  EXPECT_EQ(message([](TensorMap& m) { m.swizzle_bytes = 48; }), "kernel mapped: tensor map A: there is no swizzle of 48 bytes");
+  EXPECT_EQ(message([](TensorMap& m) { m.dims = {}; }), "kernel mapped: tensor map A: 0 dimensions; 1 to 5 are possible");
+  EXPECT_EQ(message([](TensorMap& m) { m.dims = {128}; }), "kernel mapped: tensor map A: 1 dimensions with 2 sides of a box and 1 strides");
 }
 
 TEST_F(Cuda, SaysPlainlyWhatIsMissing) {

@@ -1,0 +1,173 @@
+// Launches: arguments, tensor maps, shared memory, clusters, overlap.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/cuda/executor.h"
+
+namespace roofgen::cuda {
+namespace {
+
+constexpr uint64_t kPortableCluster = 8;  ///< CTAs; more is up to the GPU and wants an opt-in
+
+std::string size_text(const Dim3& d) { return fmt::format("{} x {} x {}", d.x, d.y, d.z); }
+
+int tensor_type(DType dtype) {
+  switch (dtype) {
+    case DType::kBf16:
+      return kTensorBf16;
+    case DType::kFp16:
+      return kTensorFp16;
+    case DType::kFp32:
+      return kTensorFp32;
+  }
+  return kTensorFp32;
+}
+
+/// The place of `bytes` in 0, first, 2 first, ...: how the driver numbers spans. -1: there is none.
+int span_code(int bytes, int first, int count) {
+  if (bytes == 0) return 0;
+  for (int code = 1, span = first; code < count; ++code, span *= 2)
+    if (span == bytes) return code;
+  return -1;
+}
+
+/// The driver's rules, in words; it would only say "invalid argument".
+std::string fault_in(const TensorMap& map, uint64_t address) {
+  const size_t rank = map.dims.size();
+  if (rank < 1 || rank > 5) return fmt::format("{} dimensions; 1 to 5 are possible", rank);
+  if (map.box.size() != rank || map.stride_bytes.size() != rank - 1)
+    return fmt::format("{} dimensions with {} sides of a box and {} strides", rank, map.box.size(), map.stride_bytes.size());
+  if (address % 16 != 0) return fmt::format("address {:#x} is no multiple of 16", address);
+  for (size_t i = 0; i < rank; ++i) {
+    if (map.dims[i] == 0 || map.dims[i] > uint64_t{1} << 32) return fmt::format("dimension {} is {}", i, map.dims[i]);
+    if (map.box[i] == 0 || map.box[i] > 256) return fmt::format("side {} of the box is {}; 1 to 256 are possible", i, map.box[i]);
+  }
+  for (uint64_t stride : map.stride_bytes)
+    if (stride % 16 != 0 || stride >= uint64_t{1} << 40) return fmt::format("a stride of {} bytes is no multiple of 16 below 2^40", stride);
+  const uint64_t inner = uint64_t{map.box[0]} * static_cast<uint64_t>(size_of(map.dtype));
+  if (inner % 16 != 0) return fmt::format("a box {} bytes wide is no multiple of 16", inner);
+  if (span_code(map.swizzle_bytes, 32, 4) < 0) return fmt::format("there is no swizzle of {} bytes", map.swizzle_bytes);
+  if (map.swizzle_bytes && inner > static_cast<uint64_t>(map.swizzle_bytes))
+    return fmt::format("a box {} bytes wide does not fit a swizzle of {}", inner, map.swizzle_bytes);
+  if (span_code(map.l2_promotion_bytes, 64, 4) < 0) return fmt::format("there is no L2 promotion of {} bytes", map.l2_promotion_bytes);
+  return "";
+}
+
+}  // namespace
+
+Result<TensorMapBytes> CudaExecutor::encode(const Arg& arg, const std::string& entry) {
+  auto refused = [&](const std::string& why) { return refuse(fmt::format("kernel {}: tensor map {}: {}", entry, arg.name, why)); };
+  if (!tensor_maps_) return refused(fmt::format("{} ({}) has none; sm_90 and newer have", info_.device_name, info_.arch));
+  if (auto have = driver_->have(driver_->encode_tensor_map, "tensor maps"); !have) return refuse(have.error().message, have.error().exit);
+  const TensorMap& map = *arg.map;
+  if (std::string why = fault_in(map, arg.bits); !why.empty()) return refused(why);
+  void* address = nullptr;
+  static_assert(sizeof address == sizeof arg.bits);
+  std::memcpy(&address, &arg.bits, sizeof address);
+  const std::vector<uint32_t> ones(map.dims.size(), 1);
+  TensorMapBytes out;
+  ROOFGEN_CHECK(check(driver_->encode_tensor_map(&out, tensor_type(map.dtype), static_cast<uint32_t>(map.dims.size()), address,
+                                                 map.dims.data(), map.stride_bytes.data(), map.box.data(), ones.data(), 0,
+                                                 span_code(map.swizzle_bytes, 32, 4), span_code(map.l2_promotion_bytes, 64, 4),
+                                                 map.nan_fill ? 1 : 0),
+                      fmt::format("kernel {}: encoding tensor map {}", entry, arg.name)));
+  return out;
+}
+
+/// What a function must be told once before it may be launched so.
+Result<void> CudaExecutor::reserve(Module& kernel, const Launch& launch) {
+  if (launch.smem_bytes > max_smem_)
+    return refuse(fmt::format("kernel {} needs {} bytes of shared memory; {} has {}", kernel.entry, launch.smem_bytes,
+                              info_.device_name, max_smem_));
+  // Without this opt-in a launch is limited to 48 KiB.
+  if (launch.smem_bytes > kernel.smem_limit) {
+    ROOFGEN_CHECK(check(driver_->set_function_attribute(kernel.function, kFunctionMaxDynamicSmem, static_cast<int>(launch.smem_bytes)),
+                        fmt::format("reserving {} bytes of shared memory for kernel {}", launch.smem_bytes, kernel.entry)));
+    kernel.smem_limit = launch.smem_bytes;
+  }
+  const Dim3 &cluster = launch.cluster, &grid = launch.grid;
+  if (cluster.count() == 1) return {};
+  if (!clusters_) return refuse(fmt::format("kernel {}: {} ({}) has no clusters; sm_90 and newer have", kernel.entry, info_.device_name, info_.arch));
+  if (cluster.count() == 0 || grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0)
+    return refuse(fmt::format("kernel {}: a grid of {} CTAs cannot be cut into clusters of {}", kernel.entry, size_text(grid), size_text(cluster)));
+  if (cluster.count() > kPortableCluster && !kernel.big_clusters) {
+    ROOFGEN_CHECK(check(driver_->set_function_attribute(kernel.function, kFunctionBigClusters, 1),
+                        fmt::format("allowing clusters of {} CTAs for kernel {}", cluster.count(), kernel.entry)));
+    kernel.big_clusters = true;
+  }
+  return {};
+}
+
+Result<CudaExecutor::Prepared> CudaExecutor::prepare(ModuleId module, const Launch& launch) {
+  auto at = modules_.find(module.id);
+  if (at == modules_.end()) return refuse(fmt::format("module {} is not loaded", module.id));
+  ROOFGEN_CHECK(reserve(at->second, launch));
+  Prepared out;
+  out.function = at->second.function;
+  out.entry = at->second.entry;
+  out.launch = launch;
+  // It only permits; GPUs from before sm_90 cannot.
+  out.overlap = launch.overlap && info_.driver.cc >= 90;
+  if (out.attributes())
+    if (auto have = driver_->have(driver_->launch_ex, "clusters and overlapping launches"); !have) return refuse(have.error().message, have.error().exit);
+  out.words.reserve(launch.args.size());  // neither may move once pointed at
+  out.maps.reserve(launch.args.size());
+  for (const Arg& arg : launch.args) {
+    if (arg.map) {
+      ROOFGEN_TRY(TensorMapBytes map, encode(arg, out.entry));
+      out.maps.push_back(map);
+      out.pointers.push_back(&out.maps.back());
+    } else {
+      out.words.push_back(arg.bits);  // little-endian, so a 4-byte argument is the first half of its word
+      out.pointers.push_back(&out.words.back());
+    }
+  }
+  return out;
+}
+
+/// `first`: what is ahead in the stream is not part of the same piece of work, so there is no overlap with it.
+Result<void> CudaExecutor::queue(Prepared& kernel, bool first) {
+  const Launch& launch = kernel.launch;
+  const Dim3 &grid = launch.grid, &block = launch.block;
+  const bool overlap = kernel.overlap && !first;
+  const bool cluster = launch.cluster.count() > 1;
+  Status status = 0;
+  if (!overlap && !cluster) {
+    status = driver_->launch(kernel.function, grid.x, grid.y, grid.z, block.x, block.y, block.z, launch.smem_bytes, stream_,
+                             kernel.pointers.data(), nullptr);
+  } else {
+    LaunchAttribute attributes[2];
+    LaunchConfig config{grid.x, grid.y, grid.z, block.x, block.y, block.z, launch.smem_bytes, stream_, attributes, 0};
+    if (cluster) {
+      LaunchAttribute& attribute = attributes[config.attribute_count++];
+      attribute.id = kLaunchCluster;
+      attribute.value.cluster = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
+    }
+    if (overlap) {
+      LaunchAttribute& attribute = attributes[config.attribute_count++];
+      attribute.id = kLaunchOverlap;
+      attribute.value.overlap = 1;
+    }
+    status = driver_->launch_ex(&config, kernel.function, kernel.pointers.data(), nullptr);
+  }
+  return status == 0 ? Result<void>() : check(status, "running kernel " + kernel.entry);
+}
+
+Result<RunResult> CudaExecutor::run(ModuleId module, const Launch& launch, const RunOptions&) {
+  ROOFGEN_CHECK(enter());
+  ROOFGEN_TRY(Prepared kernel, prepare(module, launch));
+  const std::string doing = "running kernel " + kernel.entry;
+  ROOFGEN_CHECK(check(driver_->record_event(start_, stream_), doing));
+  ROOFGEN_CHECK(queue(kernel, true));
+  ROOFGEN_CHECK(check(driver_->record_event(stop_, stream_), doing));
+  ROOFGEN_CHECK(synchronize(doing));
+  float ms = 0;
+  ROOFGEN_CHECK(check(driver_->elapsed_ms(&ms, start_, stop_), "timing kernel " + kernel.entry));
+  RunResult result;
+  result.time_ns = double{ms} * 1e6;
+  return result;
+}
+
+}  // namespace roofgen::cuda
