@@ -87,7 +87,7 @@ class CudaExecutor final : public GpuExecutor {
 
   Result<Prepared> prepare(ModuleId module, const Launch& launch);
   Result<void> reserve(Module& kernel, const Launch& launch);
-  Result<TensorMapBytes> encode(const Arg& arg, const std::string& entry);
+  Result<void> encode(const Arg& arg, const std::string& entry, TensorMapBytes* out);
   Result<void> queue(Prepared& kernel, bool first);
 
   Result<void> set_up_shots();

@@ -57,7 +57,7 @@ std::string fault_in(const TensorMap& map, uint64_t address) {
 
 }  // namespace
 
-Result<TensorMapBytes> CudaExecutor::encode(const Arg& arg, const std::string& entry) {
+Result<void> CudaExecutor::encode(const Arg& arg, const std::string& entry, TensorMapBytes* out) {
   auto refused = [&](const std::string& why) { return refuse(fmt::format("kernel {}: tensor map {}: {}", entry, arg.name, why)); };
   if (!tensor_maps_) return refused(fmt::format("{} ({}) has none; sm_90 and newer have", info_.device_name, info_.arch));
   if (auto have = driver_->have(driver_->encode_tensor_map, "tensor maps"); !have) return refuse(have.error().message, have.error().exit);
@@ -67,13 +67,11 @@ Result<TensorMapBytes> CudaExecutor::encode(const Arg& arg, const std::string& e
   static_assert(sizeof address == sizeof arg.bits);
   std::memcpy(&address, &arg.bits, sizeof address);
   const std::vector<uint32_t> ones(map.dims.size(), 1);
-  TensorMapBytes out;
-  ROOFGEN_CHECK(check(driver_->encode_tensor_map(&out, tensor_type(map.dtype), static_cast<uint32_t>(map.dims.size()), address,
-                                                 map.dims.data(), map.stride_bytes.data(), map.box.data(), ones.data(), 0,
-                                                 span_code(map.swizzle_bytes, 32, 4), span_code(map.l2_promotion_bytes, 64, 4),
-                                                 map.nan_fill ? 1 : 0),
-                      fmt::format("kernel {}: encoding tensor map {}", entry, arg.name)));
-  return out;
+  return check(driver_->encode_tensor_map(out, tensor_type(map.dtype), static_cast<uint32_t>(map.dims.size()), address,
+                                          map.dims.data(), map.stride_bytes.data(), map.box.data(), ones.data(), 0,
+                                          span_code(map.swizzle_bytes, 32, 4), span_code(map.l2_promotion_bytes, 64, 4),
+                                          map.nan_fill ? 1 : 0),
+               fmt::format("kernel {}: encoding tensor map {}", entry, arg.name));
 }
 
 /// What a function must be told once before it may be launched so.
@@ -116,8 +114,8 @@ Result<CudaExecutor::Prepared> CudaExecutor::prepare(ModuleId module, const Laun
   out.maps.reserve(launch.args.size());
   for (const Arg& arg : launch.args) {
     if (arg.map) {
-      ROOFGEN_TRY(TensorMapBytes map, encode(arg, out.entry));
-      out.maps.push_back(map);
+      out.maps.emplace_back();
+      ROOFGEN_CHECK(encode(arg, out.entry, &out.maps.back()));
       out.pointers.push_back(&out.maps.back());
     } else {
       out.words.push_back(arg.bits);  // little-endian, so a 4-byte argument is the first half of its word
