@@ -7,6 +7,7 @@
 #include "cli/problem_flags.h"
 #include "generator/emit.h"
 #include "roofline/units.h"
+#include "tuner/counters.h"
 #include "tuner/views/views.h"
 
 namespace roofgen::cli {
@@ -44,9 +45,13 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   }
   ROOFGEN_TRY(const auto files, emit(bench.problem, variant->name, kernels, tune_json(report)));
   for (const auto& [name, text] : files) ROOFGEN_CHECK(write_output(flags.directory + "/" + name, text));
+  // The same binaries with the launch of the tuned problem, for profilers and for bench/peers.
+  ROOFGEN_TRY(const CounterRequest replay, counter_request(*bench.files, *bench.op, result, variant->name));
+  ROOFGEN_CHECK(write_replay(replay.replay, flags.directory + "/replay"));
   fmt::print("{} {} ({}, score {:.2f}) written to {}:\n", variant->name, bench.problem.op, time_text(report.find(variant->name)->seconds),
              report.score, flags.directory);
   for (const auto& [name, text] : files) fmt::print("  {:<28} {}\n", name, bytes_text(static_cast<double>(text.size())));
+  fmt::print("  {:<28} {}\n", "replay/", "the launch of this problem, docs/counters.md");
   return Exit::kOk;
 }
 

@@ -164,14 +164,14 @@ Result<CounterRequest> counter_request(const DataFiles& files, const Op& op, con
       binaries->second.size() != launches->second.size() || tuned->kernels.size() != launches->second.size())
     return Error{Exit::kFailed, fmt::format("{} has no tuned kernels", variant)};
   CounterRequest out;
-  out.replay.problem = report.problem;
-  out.replay.variant = variant;
-  ROOFGEN_TRY(out.replay.buffers, replay_buffers(files, op, report.problem, variant, limits(report.device)));
+  ROOFGEN_TRY(std::vector<Buffer> buffers, replay_buffers(files, op, report.problem, variant, limits(report.device)));
+  std::vector<ReplayKernel> kernels;
   for (size_t i = 0; i < tuned->kernels.size(); ++i) {
     const KernelReport& k = tuned->kernels[i];
-    out.replay.kernels.push_back({k.stage, binaries->second[i], launches->second[i]});
+    kernels.push_back({k.stage, binaries->second[i], launches->second[i]});
     out.expected.push_back({k.stage, k.work, k.work_exact, k.compulsory_bytes, k.registers});
   }
+  out.replay = make_replay(report.problem, variant, std::move(buffers), std::move(kernels));
   ROOFGEN_TRY(const WorkFormula formula, WorkFormula::load(files, report.problem.op));
   ROOFGEN_TRY(out.required, required_work(formula, report.problem));
   return out;

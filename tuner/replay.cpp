@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -98,6 +99,16 @@ Result<std::vector<Buffer>> replay_buffers(const DataFiles& files, const Op& op,
     return out;
   }
   return Error{Exit::kUsage, fmt::format("{} has no variant \"{}\"", problem.op, variant)};
+}
+
+Replay make_replay(const Problem& problem, const std::string& variant, std::vector<Buffer> buffers, std::vector<ReplayKernel> kernels) {
+  for (ReplayKernel& k : kernels)
+    for (Arg& arg : k.launch.args)
+      if (arg.is_buffer && std::none_of(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.name == arg.name; })) {
+        arg.is_buffer = false;
+        arg.bits = 0;
+      }
+  return {problem, InputPattern::kNormal, variant, std::move(buffers), std::move(kernels)};
 }
 
 Result<void> write_replay(const Replay& replay, const std::string& directory) {

@@ -32,6 +32,16 @@ TEST(Emit, FilesAreCompleteAndTheHeaderCompilesAsC) {
     for (const Json& file : k["files"]) EXPECT_GT(home.read("out/" + file.get<std::string>()).size(), 100u) << file;
   EXPECT_EQ(home.read("out/" + manifest["kernels"][0]["files"][2].get<std::string>()).substr(1, 3), "ELF");
   EXPECT_EQ(manifest["result"]["schema"], "roofgen.tune.1");
+  const Json replay = Json::parse(home.read("out/replay/replay.json"), nullptr, false);
+  ASSERT_FALSE(replay.is_discarded());
+  EXPECT_EQ(replay["kernels"].size(), manifest["kernels"].size());
+  for (const Json& k : replay["kernels"]) {
+    EXPECT_EQ(home.read("out/replay/" + k["cubin"].get<std::string>()).substr(1, 3), "ELF");
+    for (const Json& a : k["launch"]["args"])
+      if (a["name"] == "LSE") {
+        EXPECT_EQ(a.value("bits", 1), 0) << "not asked for: a null pointer";
+      }
+  }
   home.write("cuda.h", kCudaHeader);
   home.write("use.c", "#include \"out/attention.h\"\nint main(void) { return 0; }\n");
   EXPECT_EQ(std::system(("cd '" + home.dir().string() + "' && cc -std=c11 -Wall -Wno-unused-function -Werror -I. -c use.c -o use.o").c_str()), 0)

@@ -83,6 +83,38 @@ TEST_F(Tools, ReplayRunsOnADriver) {
   EXPECT_FALSE(run_replay(small, **gpu, 1));
 }
 
+TEST(Replay, ComesFromATunedResult) {
+  Replay want = replay_of_two();
+  TuneResult result;
+  result.report.problem = want.problem;
+  result.report.device = *load_device(DataFiles(), "h200-sxm");
+  VariantReport v;
+  v.name = "unfused";
+  for (const ReplayKernel& k : want.kernels) {
+    KernelReport r;
+    r.stage = k.stage;
+    r.registers = 99;
+    r.work.mma_flops = 5;
+    v.kernels.push_back(r);
+    Launch launch = k.launch;
+    launch.args[0].name = "S";
+    launch.args.push_back({"LSE", true, 0, 8});
+    result.launches["unfused"].push_back(launch);
+    result.binaries["unfused"].push_back(k.binary);
+  }
+  result.report.variants.push_back(v);
+  const auto request = counter_request(DataFiles(), **find_op("attention"), result, "unfused");
+  ASSERT_TRUE(request) << to_string(request.error());
+  ASSERT_EQ(request->replay.kernels.size(), 2u);
+  const std::vector<Arg>& args = request->replay.kernels[1].launch.args;
+  EXPECT_TRUE(args[0].is_buffer) << "S is a temporary of the variant";
+  EXPECT_FALSE(args[3].is_buffer) << "log-sum-exp was not asked for";
+  EXPECT_EQ(args[3].bits, 0u);
+  EXPECT_EQ(request->expected[1].work.mma_flops, 5);
+  EXPECT_GT(request->required->mma_flops, 0);
+  EXPECT_FALSE(counter_request(DataFiles(), **find_op("attention"), result, "fused"));
+}
+
 TEST_F(Tools, ReplayIsAProgramOfItsOwn) {
   ASSERT_TRUE(write_replay(replay_of_two(), dir_ / "r"));
   const auto run = [&](std::vector<std::string> arguments) {
