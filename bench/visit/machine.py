@@ -1,0 +1,161 @@
+"""What is measured on: the driver, the GPU, its clocks, the versions of everything that shapes a number.
+
+Run as a program it probes the driver and prints JSON; visit.py does so in a process of its own, for a broken driver
+may hang or crash, and so that the visit itself holds no GPU.
+"""
+import ctypes
+import glob
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+
+# What a library exports that speaks the driver's API without a GPU behind it. No result of such a driver is kept.
+SIMULATED_SYMBOL = "roofgen_simulated_driver"
+
+
+def driver_library():
+    """The library that roofgen loads: the same variable, the same name."""
+    return os.environ.get("ROOFGEN_LIBCUDA") or "libcuda.so.1"
+
+
+def probe(ordinal):
+    """{"reason": ...} where there is nothing to measure on, else what the driver says of the GPU."""
+    name = driver_library()
+    try:
+        cuda = ctypes.CDLL(name)
+    except OSError as error:
+        return {"reason": f"no CUDA driver: {error}"}
+    if hasattr(cuda, SIMULATED_SYMBOL):
+        return {"simulated": True, "reason": f"{name} is a simulated driver (it exports {SIMULATED_SYMBOL}): nothing it times is measured"}
+    try:
+        status = cuda.cuInit(0)
+        if status != 0:
+            return {"reason": f"the CUDA driver does not start: error {status}"}
+        version, count = ctypes.c_int(), ctypes.c_int()
+        cuda.cuDriverGetVersion(ctypes.byref(version))
+        cuda.cuDeviceGetCount(ctypes.byref(count))
+        if ordinal >= count.value:
+            return {"reason": f"there is no GPU {ordinal}: the driver has {count.value}"}
+        device = ctypes.c_int()
+        text, raw = ctypes.create_string_buffer(256), (ctypes.c_ubyte * 16)()
+        cuda.cuDeviceGet(ctypes.byref(device), ordinal)
+        cuda.cuDeviceGetName(text, len(text), device)
+        by_uuid = getattr(cuda, "cuDeviceGetUuid_v2", None) or cuda.cuDeviceGetUuid
+        if by_uuid(ctypes.byref(raw), device) != 0:
+            return {"reason": "the CUDA driver does not tell the GPU's UUID"}
+    except AttributeError as error:
+        return {"reason": f"{name} is no CUDA driver: {error}"}
+    digits = bytes(raw).hex()
+    uuid = "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+    return {"simulated": False, "name": text.value.decode(errors="replace"), "uuid": f"GPU-{uuid}", "gpus": count.value,
+            "cuda": f"{version.value // 1000}.{version.value % 1000 // 10}"}
+
+
+def run_probe(ordinal, limit_s=60):
+    """probe() in a process of its own."""
+    try:
+        done = subprocess.run([sys.executable, os.path.abspath(__file__), str(ordinal)], capture_output=True, text=True, timeout=limit_s)
+        return json.loads(done.stdout)
+    except subprocess.TimeoutExpired:
+        return {"reason": f"the CUDA driver did not answer within {limit_s:g} s"}
+    except ValueError:
+        return {"reason": f"the CUDA driver crashed when asked (exit {done.returncode})"}
+
+
+# Fields of nvidia-smi, and what they are called here. The first are facts, the rest a state.
+_FACTS = {"driver_version": "driver", "vbios_version": "vbios", "pci.bus_id": "pci", "memory.total": "memory_mib",
+          "clocks.max.sm": "max_sm_mhz", "clocks.max.memory": "max_memory_mhz", "power.limit": "power_limit_w",
+          "persistence_mode": "persistence", "ecc.mode.current": "ecc", "mig.mode.current": "mig"}
+_STATE = {"clocks.sm": "sm_mhz", "clocks.mem": "memory_mhz", "power.draw": "power_w", "power.limit": "power_limit_w",
+          "temperature.gpu": "temperature_c", "clocks_event_reasons.active": "limits"}
+
+
+def _value(name, text):
+    """What is named with a unit is a number; versions, which look like some, are not."""
+    if not name.endswith(("_mhz", "_w", "_c", "_mib")):
+        return text
+    try:
+        return float(text) if "." in text else int(text)
+    except ValueError:
+        return text
+
+
+def _ask(uuid, fields):
+    """One line of nvidia-smi as a dictionary; empty where there is no such tool, or it does not know a field."""
+    if not shutil.which("nvidia-smi"):
+        return {}
+    try:
+        done = subprocess.run(["nvidia-smi", f"--id={uuid}", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"],
+                              capture_output=True, text=True, timeout=15)
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    values = [value.strip() for value in done.stdout.strip().split(",")]
+    if done.returncode != 0 or len(values) != len(fields):
+        return {}
+    return {name: _value(name, value) for name, value in zip(fields.values(), values) if value and value != "[N/A]"}
+
+
+def facts(uuid):
+    return _ask(uuid, _FACTS)
+
+
+def state(uuid):
+    return _ask(uuid, _STATE)
+
+
+def _first(pattern, text):
+    match = re.search(pattern, text)
+    return match[1] if match else ""
+
+
+def _ncu_version():
+    tool = shutil.which("ncu") or next(iter(sorted(glob.glob("/usr/local/cuda*/bin/ncu"))), None)
+    if not tool:
+        return ""
+    try:
+        done = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return _first(r"Version (\S+)", done.stdout)
+
+
+def _package(name):
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def versions():
+    """Empty where something is not there. roofgen's and NVRTC's come from `roofgen doctor`."""
+    return {"torch": _package("torch"), "triton": _package("triton"), "ncu": _ncu_version(), "python": platform.python_version(),
+            "glibc": platform.libc_ver()[1], "kernel": platform.release()}
+
+
+def host():
+    model = ""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            model = _first(r"model name\s*:\s*(.+)", file.read())
+    except OSError:
+        pass
+    return {"machine": platform.machine(), "cpu": model, "cores": os.cpu_count() or 0}
+
+
+def nvrtc_of_wheels():
+    """NVRTC of the wheels that this Python would import, for roofgen looks in toolkits and active environments only."""
+    for folder in sys.path:
+        for part in ("nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"):
+            found = os.path.join(folder, part, "libnvrtc.so.13")
+            if os.path.exists(found):
+                return os.path.abspath(found)
+    return ""
+
+
+if __name__ == "__main__":
+    print(json.dumps(probe(int(sys.argv[1]))))

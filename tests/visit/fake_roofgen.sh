@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Stands in for roofgen in visit_test.py: `fake_roofgen.sh tune SCENE [ARGS]` plays a scene. Calls go to $FAKE_LOG.
+echo "$*" >>"$FAKE_LOG"
+measured='"device": {"name": "fake", "origin": "measured"}, "best_variant": "fused", "rejected": {"constraint": 5}'
+variant() {  # NAME VERIFIED ERROR
+  echo "{\"name\": \"$1\", \"available\": true, \"verified\": $2, \"verification\": {\"rows_checked\": 64, \"error_over_tolerance\": $3}}"
+}
+result() { echo "{\"schema\": \"roofgen.tune.1\", $measured, \"variants\": [$(variant fused "${1:-true}" "${2:-0.5}"), $(variant unfused true 0.25)]}"; }
+
+if [[ $1 == doctor ]]; then
+  echo '{"version": "9.9.9", "nvrtc": {"found": true, "version": "13.0"}, "gpu": {"found": true}, "cache": "'"$HOME"'/.cache"}'
+  exit
+fi
+shift
+case $1 in
+  fails) echo "one line" >&2; echo "roofgen: the flag is not there (see $HOME/notes)" >&2; exit 2 ;;
+  once) if [[ -e $FAKE_LOG.once ]]; then exit 1; else touch "$FAKE_LOG.once"; result; fi ;;
+  hangs) trap '' INT; echo "never ends" >&2; sleep 1000 & wait; sleep 1000 ;;
+  asked) trap 'kill %1; result; exit 130' INT; sleep 1000 & echo $! >"$FAKE_LOG.pid"; mv "$FAKE_LOG.pid" "$FAKE_LOG.asked"; wait; exit 1 ;;
+  dies) kill -KILL $$ ;;
+  leaves) setsid sleep 1000 >/dev/null 2>&1 & echo $! >"$FAKE_LOG.left"; result ;;
+  garbage) echo '{"schema": NaN}' ;;
+  silent) ;;
+  wrong) result false 7.5 ;;
+  simulated) measured=${measured/measured/simulated}; result ;;
+  record)
+    mkdir -p "$2"
+    echo '{"schema_version": "1.0.0", "results": [{"times": {}}]}' >"$2/attention.json"
+    if [[ ${3-} == cut ]]; then echo '{"results": [' >"$2/attention.json"; fi
+    result ;;
+  *) result ;;
+esac

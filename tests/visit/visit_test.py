@@ -1,0 +1,310 @@
+"""bench/gpu_visit.sh against a driver and a program that are made up: order, budget, resuming, what is kept."""
+import glob
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "bench", "visit"))
+import files  # noqa: E402
+import judge  # noqa: E402
+import plan  # noqa: E402
+
+SMI = """#!/bin/sh
+case "$2" in
+  *driver_version*) echo "580.01, 96.00, 00000000:01:00.0, 141000, 1980, 3201, 700.00, Enabled, Enabled, [N/A]" ;;
+  *) echo "1830, 3201, 512.25, 700.00, 61, 0x0000000000000004" ;;
+esac
+"""
+
+
+def step(name, *scenes, **more):
+    """A step whose tasks play these scenes, each `tune SCENE`."""
+    tasks = [{"name": scene, "op": scene} for scene in scenes]
+    return {"name": name, "share": 1, "limit_s": 20, "least_s": 0.05, "judge": "tune", "command": ["roofgen", "tune", "{problem}", "--json"],
+            "problems": tasks, **more}
+
+
+class VisitTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.home = self.path("home")
+        os.makedirs(self.path("bin"))
+        os.makedirs(self.home)
+        with open(self.path("bin", "nvidia-smi"), "w", encoding="utf-8") as file:
+            file.write(SMI)
+        os.chmod(self.path("bin", "nvidia-smi"), 0o755)
+        self.log = self.path("calls")
+        self.environment = {"PATH": f"{self.path('bin')}:/usr/local/bin:/usr/bin:/bin", "HOME": self.home, "FAKE_LOG": self.log,
+                            "ROOFGEN": os.path.join(HERE, "fake_roofgen.sh"), "ROOFGEN_LIBCUDA": os.environ["ROOFGEN_FAKE_DRIVER"],
+                            "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def path(self, *parts):
+        return os.path.join(self.folder.name, *parts)
+
+    def command(self, steps, seconds, *arguments):
+        with open(self.path("plan.json"), "w", encoding="utf-8") as file:
+            json.dump({"schema": "roofgen.visit-plan.1", "steps": steps}, file)
+        return [sys.executable, os.path.join(ROOT, "bench", "visit", "visit.py"), str(seconds), "--plan", self.path("plan.json"),
+                "--results", self.path("results"), *arguments]
+
+    def visit(self, steps, *arguments, seconds=60, code=0):
+        if os.path.exists(self.log):
+            os.unlink(self.log)
+        done = subprocess.run(self.command(steps, seconds, *arguments), capture_output=True, text=True, env=self.environment, timeout=100)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def calls(self):
+        """The scenes played, in order."""
+        with open(self.log, encoding="utf-8") as file:
+            return [line.split()[1] for line in file if line.startswith("tune ")]
+
+    def run_folder(self):
+        found = glob.glob(self.path("results", "fake-gpu-9000", "*-f0f1f2f3"))
+        self.assertEqual(len(found), 1, found)
+        return found[0]
+
+    def result(self, name):
+        return files.read_json(os.path.join(self.run_folder(), f"{name}.json"))
+
+    def check_files(self):
+        """All JSON holds to its schema, nothing is half-written, and no path of this machine is told."""
+        schemas = files.read_json(os.path.join(ROOT, "bench", "visit", "schema.json"))
+        found = glob.glob(os.path.join(self.run_folder(), "*.json"))
+        for path in found:
+            document = files.read_json(path)
+            files.check(document, schemas[document["schema"]])
+            with open(path, encoding="utf-8") as file:
+                self.assertNotIn(self.folder.name, file.read())
+        self.assertEqual(glob.glob(os.path.join(self.run_folder(), "**", "*.part"), recursive=True), [])
+        return len(found)
+
+    def test_steps_in_order_with_provenance(self):
+        done = self.visit([step("first", "ok-a", "ok-b"), step("second", "ok-c")], "--archive", self.path("out.tar.gz"))
+        self.assertEqual(self.calls(), ["ok-a", "ok-b", "ok-c"])
+        self.assertIn("3 done, 0 failed, 0 cut off, 0 not begun", done.stdout)
+        self.assertEqual(self.check_files(), 4)
+        result = self.result("first.ok-a")
+        self.assertEqual((result["status"], result["exit_code"], result["message"]), ("ok", 0, ""))
+        self.assertEqual(result["gpu"]["name"], "Fake GPU 9000")
+        self.assertEqual(result["gpu"]["uuid"], "GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff")
+        self.assertEqual((result["gpu"]["driver"], result["gpu"]["cuda"], result["gpu"]["power_limit_w"]), ("580.01", "13.0", 700.0))
+        self.assertNotIn("mig", result["gpu"])
+        self.assertEqual((result["state_before"]["sm_mhz"], result["state_after"]["power_w"]), (1830, 512.25))
+        self.assertEqual((result["versions"]["roofgen"], result["versions"]["nvrtc"]), ("9.9.9", "13.0"))
+        self.assertEqual(result["command"], ["roofgen", "tune", "ok-a", "--json"])
+        self.assertRegex(result["started"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        self.assertEqual(result["result"]["best_variant"], "fused")
+        self.assertEqual(self.result("visit")["doctor"]["cache"], "~/.cache")
+        with tarfile.open(self.path("out.tar.gz")) as tar:
+            names = [name.split("/", 1)[1] for name in tar.getnames()]
+        self.assertEqual(sorted(names), ["first.ok-a.json", "first.ok-b.json", "second.ok-c.json", "visit.json"])
+
+    def test_a_failure_stops_nothing_and_is_told(self):
+        done = self.visit([step("a", "fails", "dies", "garbage", "silent"), step("b", "ok")], code=1)
+        self.assertEqual(self.calls(), ["fails", "dies", "garbage", "silent", "ok"])
+        self.assertIn("failed: a.fails: exit 2: roofgen: the flag is not there (see ~/notes)", done.stdout)
+        self.assertEqual(self.result("a.dies")["exit_code"], 137)
+        self.assertIn("not JSON", self.result("a.garbage")["message"])
+        self.assertEqual(self.result("a.silent")["message"], "it printed nothing")
+        self.assertEqual(self.result("b.ok")["status"], "ok")
+        with open(os.path.join(self.run_folder(), "logs", "a.fails.txt"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "one line\nroofgen: the flag is not there (see ~/notes)\n")
+        self.check_files()
+
+    def test_a_hanging_step_has_its_slice_only(self):
+        start = time.monotonic()
+        self.visit([step("a", "hangs", "asked"), step("b", "ok")], seconds=3)
+        self.assertLess(time.monotonic() - start, 20)  # a thousand, had it been left alone
+        self.assertEqual(self.result("a.hangs")["status"], "cut")
+        self.assertEqual(self.result("a.hangs")["exit_code"], 137)
+        self.assertEqual(self.result("b.ok")["status"], "ok")
+        self.assertLess(self.calls().index("hangs"), self.calls().index("ok"))
+        self.check_files()
+
+    def test_at_its_limit_a_command_may_put_its_result_away(self):
+        self.visit([step("a", "asked", limit_s=1)])
+        result = self.result("a.asked")
+        self.assertEqual((result["status"], result["exit_code"]), ("cut", 130))
+        self.assertEqual(result["result"]["best_variant"], "fused")
+        self.assertEqual(self.calls(), ["asked"])  # it had all it may have: not begun again
+
+    def test_goes_on_where_it_stopped(self):
+        steps = [step("a", "ok-a", "fails"), step("b", "ok-b")]
+        self.visit(steps, "--only", "a", code=1)
+        self.assertEqual(self.calls(), ["ok-a", "fails"])
+        self.visit(steps, code=1)
+        self.assertEqual(self.calls(), ["fails", "ok-b"])
+        steps[0]["command"].append("--more")  # another command is another measurement
+        self.visit(steps, code=1)
+        self.assertEqual(self.calls(), ["ok-a", "fails"])
+        self.visit(steps, "--again", "--only", "b")
+        self.assertEqual(self.calls(), ["ok-b"])
+        self.assertEqual(len(self.result("visit")["visits"]), 4)
+        self.visit(steps, "--new", "--only", "b")
+        self.assertEqual(len(glob.glob(self.path("results", "fake-gpu-9000", "*"))), 2)
+
+    def test_a_good_result_is_not_lost_to_a_failure(self):
+        self.visit([step("a", "once")])
+        self.visit([step("a", "once")], "--again", code=1)
+        self.assertEqual(self.calls(), ["once"])
+        self.assertEqual(self.result("a.once")["status"], "ok")
+        self.assertEqual(self.result("visit")["tasks"]["a.once"]["status"], "failed")
+
+    def wait_for(self, path):
+        for _ in range(600):
+            if os.path.exists(path):
+                return
+            time.sleep(0.05)
+        self.fail(f"{path} did not come")
+
+    def test_killed_in_the_middle(self):
+        steps = [step("a", "ok-a", "asked"), step("b", "ok-b")]
+        visit = subprocess.Popen(self.command(steps, 60), env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.wait_for(f"{self.log}.asked")
+        second = subprocess.run(self.command(steps, 60), env=self.environment, capture_output=True, text=True)
+        self.assertEqual(second.returncode, 1)
+        self.assertIn("another visit is running", second.stderr)
+        visit.kill()
+        visit.wait()
+        with open(f"{self.log}.asked", encoding="utf-8") as file:
+            orphan = file.read().strip()
+        self.check_files()
+        self.assertEqual(self.result("visit")["tasks"]["a.asked"]["status"], "cut")
+        self.visit([step("a", "ok-a", "asked", limit_s=1), steps[1]])
+        self.assertEqual(self.calls(), ["asked", "ok-b"])
+        self.check_gone(orphan)
+
+    def test_interrupted(self):
+        steps = [step("a", "asked"), step("b", "ok")]
+        visit = subprocess.Popen(self.command(steps, 60, "--archive", self.path("out.tar.gz")), env=self.environment,
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.wait_for(f"{self.log}.asked")
+        visit.send_signal(signal.SIGTERM)
+        visit.communicate()
+        self.assertEqual(visit.returncode, 130)
+        self.assertEqual(self.result("a.asked")["status"], "cut")
+        self.assertEqual(self.result("visit")["visits"][0]["stopped"], "interrupted")
+        self.assertEqual(self.calls(), ["asked"])
+        self.assertTrue(os.path.exists(self.path("out.tar.gz")))
+
+    def test_nothing_simulated_is_kept(self):
+        done = self.visit([step("a", "ok", "simulated"), step("b", "ok-b")], code=3)
+        self.assertIn("refused: a.simulated: the result says that it is simulated", done.stderr)
+        self.assertEqual(self.calls(), ["ok", "simulated"])
+        self.assertEqual(sorted(os.path.basename(path) for path in glob.glob(os.path.join(self.run_folder(), "*.json"))), ["a.ok.json", "visit.json"])
+        self.assertEqual(self.result("visit")["visits"][0]["stopped"], "refused")
+
+    def test_a_simulated_driver_is_refused(self):
+        self.environment["ROOFGEN_LIBCUDA"] = os.environ["ROOFGEN_SIMULATED_DRIVER"]
+        done = self.visit([step("a", "ok")], code=3)
+        self.assertIn("is a simulated driver (it exports roofgen_simulated_driver)", done.stderr)
+        self.assertFalse(os.path.exists(self.log))
+        self.assertFalse(os.path.exists(self.path("results")))
+
+    def test_what_is_missing_is_named(self):
+        self.environment["ROOFGEN_LIBCUDA"] = "libnone.so.1"
+        self.assertIn("refused: no CUDA driver: libnone.so.1", self.visit([step("a", "ok")], code=3).stderr)
+        self.environment["ROOFGEN"] = self.path("none")
+        self.assertIn("bench/portable.sh builds it", self.visit([step("a", "ok")], code=3).stderr)
+        done = self.visit([step("a", "ok"), step("b", "ok")], "--only", "a,c", code=2)
+        self.assertIn("there is no step c; steps: a, b", done.stderr)
+        self.visit([step("a", "ok")], seconds=-1, code=2)
+        self.assertIn("ok is there twice", self.visit([step("a", "ok", "ok")], code=2).stderr)
+
+    def check_gone(self, pid):
+        """Not there, or dead and waiting for whoever is to read its exit code."""
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                self.assertEqual(file.read().rpartition(")")[2].split()[0], "Z")
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+
+    def test_no_process_is_left_behind(self):
+        self.visit([step("a", "leaves")])
+        with open(f"{self.log}.left", encoding="utf-8") as file:
+            left = file.read().strip()
+        self.assertEqual(self.result("a.leaves")["leftover_processes"], 1)
+        self.check_gone(left)
+
+    def test_recorded_spaces_come_along(self):
+        record = ["roofgen", "tune", "record", "{record}"]
+        good = {"name": "a", "judge": "tune", "least_s": 0.05, "command": record}
+        bad = {"name": "b", "judge": "tune", "least_s": 0.05, "command": record + ["cut"]}
+        none = {"name": "c", "judge": "tune", "least_s": 0.05, "command": ["roofgen", "tune", "ok", "{record}"]}
+        self.visit([good, bad, none], code=1)
+        self.assertEqual(self.result("a.a")["attachments"], ["a.a.attention.t4.json.gz"])
+        with gzip.open(os.path.join(self.run_folder(), "a.a.attention.t4.json.gz")) as file:
+            self.assertEqual(json.load(file)["schema_version"], "1.0.0")
+        self.assertIn("a record that cannot be read", self.result("b.b")["message"])
+        self.assertEqual(self.result("c.c")["message"], "no tuning space was recorded")
+
+    def test_dry_run_runs_nothing(self):
+        self.environment["ROOFGEN_LIBCUDA"] = "libnone.so.1"
+        done = self.visit([step("a", "ok", share=1), step("b", "fails", share=3)], "--dry-run", seconds=400)
+        self.assertRegex(done.stdout, r"a +0s +100s +1 ")
+        self.assertRegex(done.stdout, r"b +100s +400s +1 ")
+        self.assertIn("b.fails (at most 20 s): roofgen tune fails --json", done.stdout)
+        self.assertFalse(os.path.exists(self.path("results")))
+
+
+class JudgeTest(unittest.TestCase):
+    """What a check lets pass."""
+
+    def check(self, **changes):
+        variant = {"name": "fused", "available": True, "verified": True, "verification": {"rows_checked": 9, "error_over_tolerance": 0.5}}
+        document = {"device": {"origin": "measured"}, "best_variant": "fused", "rejected": {"constraint": 3, "spill": 1}, "variants": [variant]}
+        for name, value in changes.items():
+            (document if name in document else variant)[name] = value
+        return judge.JUDGES["check"](document, plan.Task("check", "x", ["x"], 1, 1, "check", ["fused"], {}))
+
+    def test_verified_is_right(self):
+        self.assertEqual(self.check(), "")
+
+    def test_everything_else_is_told(self):
+        self.assertIn("does not say that it was measured", self.check(device={"origin": "datasheet"}))
+        self.assertIn("no variant", self.check(best_variant=None))
+        self.assertIn("could not be made", self.check(variants=[]))
+        self.assertIn("too big", self.check(available=False, rejected_because="too big"))
+        self.assertIn("fused is wrong: off", self.check(verified=False, verification={"failure": "off"}))
+        self.assertIn("nothing shows", self.check(verification={"rows_checked": 9, "error_over_tolerance": 1.5}))
+        self.assertIn("nothing shows", self.check(verification={"rows_checked": 0, "error_over_tolerance": 0.5}))
+        self.assertIn("nothing shows", self.check(verification={}))
+        self.assertIn("2 candidates rejected: verify", self.check(rejected={"verify": 2}))
+        self.assertIn("gpu fault", self.check(rejected={"gpu fault": 1}))
+
+
+class PlanTest(unittest.TestCase):
+    def test_the_plan_of_the_tree(self):
+        steps = plan.load(os.path.join(ROOT, "bench", "visit", "plan.json"))
+        self.assertEqual([each.name for each in steps][:4], ["smoke", "check", "ceilings", "counters"])
+        for each in steps:
+            for task in each.tasks:
+                self.assertIn(task.judge, judge.JUDGES)
+                words = task.arguments({"record": "r", "time": 1, "gpu": 0, "work": "w"})
+                self.assertNotIn("{", " ".join(words))
+        checks = next(each for each in steps if each.name == "check").tasks
+        said = [" ".join(task.command) for task in checks]
+        for wanted in ("--causal", "--lse", "--kv-heads", "--kv-len", "fp16", "--d 32 ", "--d 256 ", "--L 333 "):
+            self.assertTrue(any(wanted in each for each in said), wanted)
+
+    def test_targets_say_whose_they_are(self):
+        targets = files.read_json(os.path.join(ROOT, "bench", "targets.json"))["problems"]
+        for target in targets:
+            for name in ("by", "gpu", "source"):
+                self.assertTrue(target["match"][name], target["name"])
+            self.assertGreater(target["match"]["tflop_s"], 100)
+
+
+if __name__ == "__main__":
+    unittest.main()
