@@ -1,11 +1,14 @@
-// A GPU for tests: kernels really run, in the simulator, whose findings are dropped as a GPU would; time,
-// clocks and faults follow a script. It behaves like the worker: after a fault all handles are stale.
+// A GPU whose every answer is scripted. What kernels compute is left to another executor (the simulator);
+// how long they take, what clocks and sensors say, what goes wrong and when, is up to the test. Time is
+// virtual: kernels, shots, sleeps and restarts advance it, nothing waits, and the same script gives the
+// same bytes each time.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -14,84 +17,139 @@
 
 namespace roofgen::test {
 
-/// One launch as the script sees it.
-struct FakeLaunch {
-  std::string entry, digest;
-  const Launch* launch = nullptr;
-  bool cold = false;   ///< of a shot with a flush before it
-  bool timed = false;  ///< of a shot; else run()
-  uint64_t use = 0;    ///< how often this digest was launched before
-  double now_s = 0;    ///< of the virtual clock
+/// One kernel launch, as a script sees it.
+struct FakeStep {
+  std::string entry, digest;  ///< of the binary
+  const Launch& launch;
+  bool cold = true;     ///< less than half of the bytes its buffers hold is in L2 (least recently used goes first)
+  bool flushed = true;  ///< its shot asked for a flush
+  bool graph = false;
+  double now_s = 0;     ///< when it starts
+  double sm_mhz = 0;    ///< then
+};
+
+/// Something that goes wrong: at the nth launch that matches, counted from 1, or from then on always.
+struct FakeFault {
+  Fault fault = Fault::kKernel;
+  std::string entry;  ///< of the binary; empty: any
+  std::string digest; ///< of the binary; empty: any
+  uint64_t nth = 1;
+  bool always = false;
+  enum class Where { kEither, kRun, kShot } where = Where::kEither;  ///< run() or time(); a shot counts once
+  std::string message = "";  ///< empty: what the driver would say of that fault
 };
 
 struct FakeScript {
-  std::function<double(const FakeLaunch&)> time_ns = [](const FakeLaunch&) { return 10e3; };
-  double noise = 0;   ///< standard deviation of a sample, relative; from `seed`
-  uint64_t seed = 1;
-  std::function<Fault(const FakeLaunch&)> fault = [](const FakeLaunch&) { return Fault::kNone; };
-  /// Fills in clock, power, temperature and limits of a sample by the virtual clock.
-  std::function<void(double now_s, Sample&)> conditions = [](double, Sample&) {};
-  bool functional = true;  ///< false: kernels do nothing at all
-  double shot_s = 20e-6;   ///< what a shot costs beside its own time
-  double run_s = 1e-3;     ///< what a run() costs
+  ExecutorInfo info = h200();
+  GpuIdentity identity = h200_identity();
+  /// Time of a launch in ns before noise. Infinity hangs.
+  std::function<double(const FakeStep&)> step_ns = [](const FakeStep&) { return 10'000.0; };
+  double noise = 0;   ///< standard deviation of the logarithm of a shot's time
+  uint64_t seed = 1;  ///< of the noise
+  std::function<double(double now_s)> sm_mhz = [](double) { return 1980.0; };
+  std::function<double(double now_s)> power_w = [](double) { return 500.0; };
+  std::function<double(double now_s)> temperature_c = [](double) { return 55.0; };
+  std::function<uint64_t(double now_s)> limits = [](double) { return uint64_t{0}; };
+  uint64_t memory_bytes = uint64_t{140} << 30;  ///< what allocations share
+  int other_processes = 0;
+  double message_s = 50e-6;  ///< each call of time()
+  double shot_s = 30e-6;     ///< each shot, beside its own time
+  double flush_s = 40e-6;
+  double restart_s = 0.5;    ///< a new worker after a fault
+  double timeout_s = 10;     ///< a launch or shot over this is a timeout
+  std::vector<FakeFault> faults;
+
+  static ExecutorInfo h200();
+  static GpuIdentity h200_identity();
+};
+
+/// What was asked of the GPU, in order.
+struct FakeCall {
+  enum class Kind { kAllocate, kRelease, kWrite, kRead, kPoison, kLoad, kUnload, kRun, kMessage, kShot, kState, kSleep };
+  Kind kind{};
+  double now_s = 0;         ///< before it
+  uint64_t generation = 0;
+  std::string label;        ///< buffer: its label; module, run and shot: entry of the (first) kernel
+  std::string digest;       ///< of the (first) kernel
+  uint64_t bytes = 0;       ///< allocate
+  bool filled = false;      ///< allocate: with data
+  uint64_t message = 0;     ///< shot: which call of time()
+  size_t shots = 0;         ///< message: how many
+  bool flush = false, graph = false;
+  struct Step {
+    std::string entry, digest;
+    std::vector<uint64_t> addresses;  ///< of its buffer arguments, in order
+    bool cold = false;
+  };
+  std::vector<Step> steps;  ///< run and shot
+  double time_ns = 0;       ///< run and shot
+  double seconds = 0;       ///< sleep
+  Fault failed = Fault::kNone;
 };
 
 class FakeGpu final : public GpuExecutor {
  public:
-  explicit FakeGpu(FakeScript script = {});
-  FakeScript script;
-  GpuIdentity gpu;         ///< an H200's, made up
-  ExecutorInfo described;  ///< the same
-  GpuState now;            ///< free_bytes is worked out; the rest may be set
-  uint64_t memory_bytes = uint64_t{141} << 30;
+  /// Without `functional` one simulator is made. Binaries without PTX compute nothing and are only timed.
+  explicit FakeGpu(FakeScript script = {}, std::unique_ptr<Executor> functional = nullptr);
+  ~FakeGpu() override;
 
-  /// The protocol's time.
-  BenchClock clock();
-  double now_s = 0;
-  std::vector<double> sleeps;  ///< as asked for
+  FakeScript script;               ///< may be changed between calls
+  std::vector<FakeCall> calls;     ///< everything so far
+  double now_s = 0;                ///< virtual time
+  BenchClock clock();              ///< the same time; sleeping advances it. Not to outlive the GPU
+  void lose(std::string why = "GPU is lost");  ///< from now on every call is kLost
 
-  /// What was done, in order: "run ENTRY", "shot cold ENTRY x4 @ADDRESS", "load ENTRY", "replaced", ...
-  std::vector<std::string> log;
-  size_t count(const std::string& prefix) const;  ///< lines of the log that begin so
-  uint64_t allocated() const { return used_; }
+  std::vector<const FakeCall*> calls_of(FakeCall::Kind kind) const;
+  std::vector<std::string> shot_order() const;  ///< entry of the first kernel of every shot
+  std::string label_of(uint64_t address) const; ///< of a buffer, also of one long gone
+  uint64_t bytes_in_use() const;
+  size_t buffers_in_use() const { return buffers_.size(); }
 
-  ExecutorInfo info() const override { return described; }
+  ExecutorInfo info() const override { return script.info; }
   Origin origin() const override { return Origin::kMeasured; }
-  Result<DevicePtr> allocate(uint64_t bytes, std::string label, Fill fill) override;
+  Result<DevicePtr> allocate(uint64_t bytes, std::string label, Fill fill = nullptr) override;
   void release(DevicePtr ptr) override;
   Result<void> write(DevicePtr to, std::span<const std::byte> from) override;
-  Result<void> read(DevicePtr from, std::span<std::byte> to, std::vector<bool>* written) override;
+  Result<void> read(DevicePtr from, std::span<std::byte> to, std::vector<bool>* written = nullptr) override;
   Result<void> poison(DevicePtr ptr) override;
   Result<ModuleId> load(const Binary& binary) override;
   void unload(ModuleId module) override;
+  /// The whole grid, always. What the simulator finds is a fault where a GPU would trap (out of bounds, misaligned,
+  /// trap), a timeout where it would hang, and goes unnoticed where a GPU would not notice.
   Result<RunResult> run(ModuleId module, const Launch& launch, const RunOptions& options) override;
-  GpuIdentity identity() const override { return gpu; }
+  GpuIdentity identity() const override { return script.identity; }
   Result<GpuState> state() override;
-  Result<std::vector<Sample>> time(std::span<const Shot> shots, size_t* done) override;
+  Result<std::vector<Sample>> time(std::span<const Shot> shots, size_t* done = nullptr) override;
   Fault fault() const override { return fault_; }
   uint64_t generation() const override { return generation_; }
 
  private:
-  struct Module {
-    std::string entry, digest;
-    ModuleId real;
+  struct Buffer {
+    uint64_t inner = 0, bytes = 0;
+    std::string label;
   };
+  struct Module {
+    uint64_t inner = 0;  ///< 0: nothing to compute
+    std::string entry, digest;
+  };
+  FakeCall& record(FakeCall::Kind kind);
   Error fail(Fault fault, std::string message);
-  Result<uint64_t> strip(uint64_t address);
-  Result<const Module*> module(ModuleId id);
-  Result<Launch> bind(const Launch& launch);
-  Result<void> maybe_fault(const Module& module, const Launch& launch, bool cold, bool timed);
-  void replace();
+  Result<const Buffer*> find(DevicePtr ptr);
+  Result<const Module*> find(ModuleId id);
+  Result<void> alive();
+  const FakeFault* due(const std::vector<const Module*>& modules, FakeFault::Where where);
+  Result<double> play(const Module& module, const Launch& launch, const Shot* shot, FakeCall& call);
+  double random_normal();
 
-  std::unique_ptr<Executor> sim_;
-  std::map<uint64_t, uint64_t> allocations_;  ///< untagged address -> bytes
-  std::map<uint64_t, Module> modules_;
-  std::map<std::string, uint64_t> uses_;
-  uint64_t used_ = 0, next_module_ = 1, next_address_ = 1 << 20;
-  uint64_t generation_ = 0;
+  std::unique_ptr<Executor> inner_;
+  std::map<uint64_t, Buffer> buffers_;  ///< by the address given out
+  std::map<uint64_t, Module> modules_;  ///< by the id given out
+  std::map<uint64_t, std::string> labels_;
+  std::vector<uint64_t> l2_;  ///< buffers in it, the one used last at the back
+  std::map<size_t, uint64_t> seen_;  ///< launches that matched the fault of that index
   Fault fault_ = Fault::kNone;
-  bool lost_ = false;
-  std::mt19937_64 random_;
+  std::string lost_;
+  uint64_t generation_ = 1, next_module_ = 1, messages_ = 0, random_ = 0;
 };
 
 }  // namespace roofgen::test
