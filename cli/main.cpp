@@ -12,6 +12,7 @@
 
 #include "generator/suggest.h"
 #include "runtime/compiler.h"
+#include "runtime/executor.h"
 #include "tuner/replay.h"
 
 namespace roofgen::cli {
@@ -79,6 +80,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& e, int argc, char** 
 
 int run(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "__compile-worker") == 0) return compile_worker_main();
+  if (argc > 1 && std::strcmp(argv[1], "__gpu-worker") == 0) return gpu_worker_main();
   if (argc > 1 && std::strcmp(argv[1], "__replay") == 0) return replay_main(argc - 2, argv + 2);
   CLI::App app{"roofgen: CUDA kernels from templates, tuned and scored against the roofline", "roofgen"};
   app.set_version_flag("--version", "roofgen " ROOFGEN_VERSION);

@@ -1,18 +1,12 @@
 #include "runtime/compile/pool.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -20,7 +14,7 @@
 #include <optional>
 #include <thread>
 
-extern char** environ;
+#include "runtime/process/child.h"
 
 namespace roofgen {
 namespace {
@@ -29,85 +23,44 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kWallFactor = 10;
 
-/// What a dead worker left on its standard error: the last lines, for the notes of an Error.
-std::vector<std::string> tail_of(int fd) {
-  constexpr size_t kTail = 2000;
-  off_t size = lseek(fd, 0, SEEK_END);
-  if (size <= 0) return {};
-  std::string text(std::min<size_t>(static_cast<size_t>(size), kTail), '\0');
-  ssize_t got = pread(fd, text.data(), text.size(), size - static_cast<off_t>(text.size()));
-  text.resize(got > 0 ? static_cast<size_t>(got) : 0);
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text.empty() ? std::vector<std::string>() : std::vector<std::string>{text};
-}
-
-/// One worker's socket and standard error, and the spawn attributes that connect them.
-struct SpawnPlan {
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-
-  SpawnPlan(int socket, int errors) {
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, socket, kWorkerSocket);
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, errors, 2);
-    posix_spawnattr_init(&attributes);
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    // A process group of its own: Ctrl-C is for the parent, which then decides what to do with its workers.
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  }
-  ~SpawnPlan() {
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-  }
-  SpawnPlan(const SpawnPlan&) = delete;
-};
-
 }  // namespace
 
 /// One process and what it is doing.
 class WorkerPool::Worker {
  public:
   explicit Worker(const PoolOptions& options) : options_(options) {}
-  ~Worker() { stop(); }
 
   bool busy() const { return busy_; }
-  bool running() const { return pid_ > 0; }
-  int pid() const { return pid_; }
-  int socket() const { return socket_; }
+  bool running() const { return child_.running(); }
+  int pid() const { return child_.pid(); }
+  int socket() const { return child_.socket(); }
   bool has_output() const { return !out_.empty(); }
   size_t index() const { return index_; }
   /// What is left of the request's time. CPU time, so that a busy machine rejects no candidate that an
   /// idle one accepts; wall clock only as a far bound, for a process that does nothing at all.
   std::chrono::milliseconds time_left() const {
-    auto of_cpu = options_.timeout - (cpu_time() - cpu_started_);
+    auto of_cpu = options_.timeout - (child_.cpu_time() - cpu_started_);
     auto of_wall = kWallFactor * options_.timeout - (Clock::now() - started_);
     return std::chrono::ceil<std::chrono::milliseconds>(std::min<Clock::duration>(of_cpu, of_wall));
   }
   double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
 
   Result<void> begin(size_t index, const CompileRequest& request) {
-    if (running() && died_while_idle()) stop();
+    if (running() && child_.died_while_idle()) stop();
     if (!running()) ROOFGEN_CHECK(start());
     busy_ = true;
     index_ = index;
     started_ = Clock::now();
-    cpu_started_ = cpu_time();
+    cpu_started_ = child_.cpu_time();
     out_ += encode_frame(encode_request(request));
     return {};
   }
 
   /// Moves bytes; the reply when it is complete, an Error when the process is gone.
   std::optional<Result<CompileReply>> serve(short events) {
-    if (events & POLLOUT) send_some();
+    if (events & POLLOUT) out_.erase(0, child_.send_some(out_));
     if (!(events & (POLLIN | POLLHUP | POLLERR))) return std::nullopt;
-    bool open = receive_some();
+    bool open = child_.receive_some(in_);
     bool bad = false;
     if (std::optional<Fields> fields = take_frame(in_, &bad)) {
       busy_ = false;
@@ -128,7 +81,7 @@ class WorkerPool::Worker {
   }
 
   Error time_out() {
-    bool of_cpu = cpu_time() - cpu_started_ >= options_.timeout;
+    bool of_cpu = child_.cpu_time() - cpu_started_ >= options_.timeout;
     std::chrono::duration<double> limit = options_.timeout * (of_cpu ? 1 : kWallFactor);
     stop();
     return {Exit::kFailed, fmt::format("compiling took longer than {} s {}", limit.count(),
@@ -136,108 +89,38 @@ class WorkerPool::Worker {
   }
 
   void stop() {
-    if (running()) {
-      kill(pid_, SIGKILL);
-      rusage usage;
-      reap(&usage);
-    }
-    close_all();
+    child_.stop();
+    forget();
   }
 
  private:
   Result<void> start() {
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return cannot_start(errno);
-    socket_ = pair[0];
-    errors_ = memfd_create("roofgen-compile-worker", MFD_CLOEXEC);
-    SpawnPlan plan(pair[1], errors_);
-    std::string program = "roofgen", argument = "__compile-worker";
-    char* argv[] = {program.data(), argument.data(), nullptr};
-    int failed =
-        posix_spawn(&pid_, options_.executable.c_str(), &plan.actions, &plan.attributes, argv, environ);
-    close(pair[1]);
-    if (failed != 0) {
-      pid_ = 0;
-      close_all();
-      return cannot_start(failed);
-    }
+    if (int failed = child_.start(options_.executable, "__compile-worker"); failed != 0)
+      return Error{Exit::kUnavailable, fmt::format("cannot start a compiler process: {}", std::strerror(failed))};
     out_ = encode_frame({options_.library, std::to_string(options_.memory_limit_bytes)});
     return {};
   }
 
-  std::chrono::nanoseconds cpu_time() const {
-    clockid_t clock;
-    timespec used = {};
-    if (clock_getcpuclockid(pid_, &clock) != 0 || clock_gettime(clock, &used) != 0) return {};
-    return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
-  }
-
-  Error cannot_start(int code) const {
-    return {Exit::kUnavailable, fmt::format("cannot start a compiler process: {}", std::strerror(code))};
-  }
-
-  bool died_while_idle() const {
-    char byte;
-    return recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-  }
-
-  void send_some() {
-    ssize_t sent = send(socket_, out_.data(), out_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    // A failure shows as end of file on the next read.
-    if (sent > 0) out_.erase(0, static_cast<size_t>(sent));
-    if (sent < 0 && errno != EAGAIN && errno != EINTR) out_.clear();
-  }
-
-  /// False at end of file.
-  bool receive_some() {
-    char buffer[65536];
-    for (;;) {
-      ssize_t got = recv(socket_, buffer, sizeof buffer, MSG_DONTWAIT);
-      if (got > 0) {
-        in_.append(buffer, static_cast<size_t>(got));
-        continue;
-      }
-      if (got < 0 && errno == EINTR) continue;
-      return got < 0 && errno == EAGAIN;
-    }
-  }
-
   Error died() {
-    rusage usage = {};
-    int status = reap(&usage);
-    Error error{Exit::kFailed, "the compiler process "};
-    error.message += WIFSIGNALED(status)
-                         ? fmt::format("crashed: {}", strsignal(WTERMSIG(status)))
-                         : fmt::format("ended unexpectedly, with status {}", WEXITSTATUS(status));
-    uint64_t peak = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+    Child::End end = child_.wait();
+    Error error{Exit::kFailed, "the compiler process " + ending_text(end.status)};
+    uint64_t peak = static_cast<uint64_t>(end.usage.ru_maxrss) * 1024;
     if (options_.memory_limit_bytes != 0 && peak > options_.memory_limit_bytes / 2)
       error.message += fmt::format("; it had used {} MiB of its limit of {} MiB", peak >> 20,
                                    options_.memory_limit_bytes >> 20);
-    error.notes = tail_of(errors_);
-    close_all();
+    error.notes = std::move(end.tail);
+    forget();
     return error;
   }
 
-  int reap(rusage* usage) {
-    int status = 0;
-    while (wait4(pid_, &status, 0, usage) < 0 && errno == EINTR) {
-    }
-    pid_ = 0;
-    return status;
-  }
-
-  void close_all() {
-    if (socket_ >= 0) close(socket_);
-    if (errors_ >= 0) close(errors_);
-    socket_ = errors_ = -1;
+  void forget() {
     busy_ = false;
     in_.clear();
     out_.clear();
   }
 
   const PoolOptions& options_;
-  pid_t pid_ = 0;
-  int socket_ = -1, errors_ = -1;
+  Child child_;
   bool busy_ = false;
   size_t index_ = 0;
   Clock::time_point started_;

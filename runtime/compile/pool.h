@@ -8,12 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "runtime/compile/frame.h"
 #include "runtime/compile/nvrtc.h"
+#include "runtime/process/frame.h"
 
 namespace roofgen {
 
-inline constexpr int kWorkerSocket = 0;   ///< a worker's end of the socket is its standard input
 inline constexpr int kWorkerFailed = -1;  ///< status of a reply when the worker has no NVRTC
 
 Fields encode_request(const CompileRequest& request);

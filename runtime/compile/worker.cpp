@@ -1,15 +1,14 @@
 // One compile worker: requests in on standard input, replies out on the same socket. It lives in a
 // process of its own because NVRTC cannot be interrupted, may crash, and may eat all memory.
-#include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <optional>
-#include <thread>
 
 #include "runtime/compile/nvrtc.h"
 #include "runtime/compile/pool.h"
+#include "runtime/process/child.h"
 
 namespace roofgen {
 namespace {
@@ -32,17 +31,6 @@ void limit_memory(uint64_t bytes) {
   setrlimit(RLIMIT_AS, &limit);
   rlimit no_core = {};
   setrlimit(RLIMIT_CORE, &no_core);
-}
-
-/// Ends the process when the other end of the socket closes, also in the middle of a compilation.
-/// PR_SET_PDEATHSIG would not do: it fires when the *thread* that started the worker ends.
-void exit_with_parent() {
-  std::thread([] {
-    pollfd parent{kWorkerSocket, POLLRDHUP, 0};
-    while (poll(&parent, 1, -1) <= 0 || !(parent.revents & (POLLRDHUP | POLLHUP | POLLERR))) {
-    }
-    _exit(0);
-  }).detach();
 }
 
 CompileReply failed(const std::string& why) {

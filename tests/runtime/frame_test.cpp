@@ -1,5 +1,5 @@
 // The wire format between the pool and its workers.
-#include "runtime/compile/frame.h"
+#include "runtime/process/frame.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -66,17 +66,20 @@ inline pid_t parent_of(pid_t pid) {
   return parent;
 }
 
-/// Process ids of the compile workers that `parent` started.
-inline std::vector<pid_t> compile_workers_of(pid_t parent) {
+/// Process ids of the workers that `parent` started.
+inline std::vector<pid_t> workers_of(pid_t parent, const std::string& argument) {
   std::vector<pid_t> out;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     pid_t pid = std::atoi(entry.path().filename().c_str());
-    if (pid <= 0 || read_text(entry.path() / "cmdline").find("__compile-worker") == std::string::npos)
+    if (pid <= 0 || read_text(entry.path() / "cmdline").find(argument) == std::string::npos)
       continue;
     if (parent_of(pid) == parent) out.push_back(pid);
   }
   return out;
 }
+
+inline std::vector<pid_t> compile_workers_of(pid_t parent) { return workers_of(parent, "__compile-worker"); }
+inline std::vector<pid_t> gpu_workers_of(pid_t parent) { return workers_of(parent, "__gpu-worker"); }
 
 /// Waits (up to a minute) until `condition` holds.
 inline bool eventually(const std::function<bool()>& condition) {

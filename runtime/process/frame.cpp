@@ -1,4 +1,4 @@
-#include "runtime/compile/frame.h"
+#include "runtime/process/frame.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
-// The wire format between the compiler pool and its workers: frames of a fixed header and a list of
+// The wire format between roofgen and its worker processes: frames of a fixed header and a list of
 // byte strings. Both ends are the same binary on the same machine, so integers are in host order;
-// lengths are still checked, because a worker that corrupted its memory must not take the pool down.
+// lengths are still checked, because a worker that corrupted its memory must not take its parent down.
 #pragma once
 
 #include <cstdint>
