@@ -10,19 +10,25 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
 
 
 class Task:
-    """One command of a step. `command` still has its {placeholders}."""
+    """One command of a step, and maybe one that makes ready what it needs. They still have their {placeholders}."""
 
-    def __init__(self, step, name, command, limit_s, least_s, judge, wants, about):
-        self.step, self.name, self.command = step, name, command
+    def __init__(self, step, name, command, limit_s, least_s, judge, wants, about, first=()):
+        self.step, self.name, self.command, self.first = step, name, command, list(first)
         self.limit_s, self.least_s, self.judge = limit_s, least_s, judge
         self.wants = wants  # variants that a check must find verified
         self.about = about  # what is measured: the problem or target of the data file, as it stands there
         self.id = f"{step}.{name}"
-        self.digest = hashlib.sha256("\0".join(command).encode()).hexdigest()[:16]
+        self.digest = hashlib.sha256("\0".join(self.first + command).encode()).hexdigest()[:16]
 
-    def arguments(self, values):
-        """The command with its placeholders filled in; {record} and {time} are the only ones a task may lack."""
-        return [re.sub(r"\{([a-z]+)\}", lambda match: str(values[match[1]]), part) for part in self.command]
+    def arguments(self, command, values):
+        """`command` or `first` with its placeholders filled in; a word that is nothing but one may become several."""
+        words = []
+        for word in command:
+            if isinstance(values.get(word[1:-1]), list):
+                words += values[word[1:-1]]
+            else:
+                words.append(re.sub(r"\{([a-z]+)\}", lambda match: str(values[match[1]]), word))
+        return words
 
 
 class Step:
@@ -72,6 +78,13 @@ def _problems(path, entry):
     return problems
 
 
+def _filled(path, command, problem):
+    words = []
+    for word in command:
+        words += problem_words(path, problem) if word == "{problem}" else [word]
+    return words
+
+
 def _step(path, entry):
     name = _name(path, entry.get("name"))
     command = entry.get("command")
@@ -81,11 +94,9 @@ def _step(path, entry):
     judge = entry.get("judge", "json")
     tasks = []
     for problem in _problems(path, entry) or [{"name": name}]:
-        words = []
-        for word in command + problem.get("more", []):
-            words += problem_words(path, problem) if word == "{problem}" else [word]
+        words, first = _filled(path, command, problem), _filled(path, entry.get("first", []), problem)
         tasks.append(Task(name, _name(path, problem.get("name")), words, problem.get("limit_s", limit), least, judge,
-                          problem.get("variants", entry.get("variants", [])), problem))
+                          problem.get("variants", entry.get("variants", [])), problem, first))
     names = [task.name for task in tasks]
     for each in names:
         if names.count(each) > 1:
@@ -122,5 +133,6 @@ def describe(steps, budget_s, digits=0):
     for step in steps:
         lines.append("")
         for task in step.tasks:
-            lines.append(f"{task.id} (at most {task.limit_s:g} s): {' '.join(task.command)}")
+            commands = " && ".join(" ".join(words) for words in (task.first, task.command) if words)
+            lines.append(f"{task.id} (at most {task.limit_s:g} s): {commands}")
     return "\n".join(lines) + "\n"

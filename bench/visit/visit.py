@@ -127,19 +127,22 @@ class Visit:
         shutil.rmtree(record, ignore_errors=True)
         if os.path.exists(record):
             os.unlink(record)
-        values = {"record": record, "time": max(1, int(limit_s * 0.6)), "gpu": self.options.gpu, "work": self.folder.work}
-        command = task.arguments(values)
-        if command[0] == "roofgen":
-            command[0] = self.program
-            if self.options.gpu and "tune" in command[1:2]:
-                command += ["--gpu", str(self.options.gpu)]
-        elif command[0] == "python3":
-            command = [sys.executable] + [os.path.join(ROOT, word) if word.startswith("bench/") else word for word in command[1:]]
+        values = {"record": record, "time": max(1, int(limit_s * 0.6)), "bundle": os.path.join(self.folder.work, "bundles", task.id),
+                  "winner": self.winner(task)}
+        first, command = (self.words(task, words, values) for words in (task.first, task.command))
         say(f"{task.id} (at most {limit_s:.0f} s)")
         self.folder.running(task)
         before, started = machine.state(self.folder.gpu["uuid"]), folder.utc()
         grace = min(5.0, 0.2 * limit_s)
-        outcome = process.run(command, limit_s, grace, self.running, self.environment, lambda: self.stopped)
+        outcome = process.run(first or command, limit_s, grace, self.running, self.environment, lambda: self.stopped)
+        if first and outcome.exit_code == 0 and not outcome.cut:
+            before_it = outcome
+            outcome = process.run(command, max(0.1, limit_s - before_it.seconds), grace, self.running, self.environment, lambda: self.stopped)
+            outcome.seconds += before_it.seconds
+            outcome.stderr = before_it.stderr + outcome.stderr
+            outcome.leftovers += before_it.leftovers
+        elif first:
+            outcome.stdout = ""
         document, fault = judge.judge(outcome, task)
         attachments = {}
         if "{record}" in task.command:
@@ -150,13 +153,41 @@ class Visit:
             fault = "the visit was interrupted" if self.stopped else f"it was stopped at its limit of {limit_s:.1f} s"
         self.folder.keep(task, {
             "schema": folder.RESULT_SCHEMA, "step": task.step, "task": task.name, "status": status, "message": fault,
-            "about": task.about, "command": ["roofgen" if word == self.program else word for word in command],
+            "about": task.about, "command": self.told(command), "first_command": self.told(first),
             "command_digest": task.digest, "started": started, "ended": folder.utc(), "seconds": round(outcome.seconds, 3),
             "limit_s": round(limit_s, 3), "exit_code": outcome.exit_code, "leftover_processes": outcome.leftovers,
             "gpu": self.folder.gpu, "versions": self.versions, "state_before": before,
             "state_after": machine.state(self.folder.gpu["uuid"]), "attachments": sorted(attachments), "result": document,
         }, outcome.stderr, attachments)
         say(f"{task.id}: {status}, {outcome.seconds:.1f} s{': ' + fault if fault else ''}")
+
+    def words(self, task, command, values):
+        words = task.arguments(command, values)
+        if words[:1] == ["roofgen"]:
+            words[0] = self.program
+            if self.options.gpu and words[1:2] in (["tune"], ["emit"]):
+                words += ["--gpu", str(self.options.gpu)]
+        elif words[:1] == ["python3"]:
+            words = [sys.executable] + [os.path.join(ROOT, word) if word.startswith("bench/") else word for word in words[1:]]
+            words += ["--gpu", str(self.options.gpu)] if self.options.gpu else []
+        return words
+
+    def told(self, words):
+        """A command as it is written down: programs by their names."""
+        return [{self.program: "roofgen", sys.executable: "python3"}.get(word, word) for word in words]
+
+    def winner(self, task):
+        """Flags that pin what the tuning of the same problem found in this run, so that it is not searched for again.
+        Kernels of a variant of several have parameters of the same names: those are searched."""
+        try:
+            result = files.read_json(os.path.join(self.folder.path, f"tune.{task.name}.json"))
+            document = result["result"] if result["status"] == "ok" else {}
+            best = next(each for each in document["variants"] if each["name"] == document["best_variant"])
+            kernel, = best["kernels"]
+            pins = ",".join(f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in kernel["schedule"]["params"].items())
+            return ["--variant", best["name"], "--set", pins, "--evals", "1"]
+        except (files.Bad, KeyError, TypeError, ValueError, StopIteration):
+            return []
 
     def attach(self, task, record, attachments):
         """The tuning spaces that a command recorded, each checked before it is kept; also those it got to before it was cut."""

@@ -3,10 +3,15 @@
 echo "$*" >>"$FAKE_LOG"
 measured='"device": {"name": "fake", "origin": "measured"}, "best_variant": "fused", "rejected": {"constraint": 5}'
 variant() {  # NAME VERIFIED ERROR
-  echo "{\"name\": \"$1\", \"available\": true, \"verified\": $2, \"verification\": {\"rows_checked\": 64, \"error_over_tolerance\": $3}}"
+  echo "{\"name\": \"$1\", \"available\": true, \"verified\": $2, \"kernels\": [{\"schedule\": {\"params\": {\"BM\": 128, \"swizzle\": true, \"q_in\": \"shared\"}}}], \"verification\": {\"rows_checked\": 64, \"error_over_tolerance\": $3}}"
 }
 result() { echo "{\"schema\": \"roofgen.tune.1\", $measured, \"variants\": [$(variant fused "${1:-true}" "${2:-0.5}"), $(variant unfused true 0.25)]}"; }
 
+if [[ $1 == emit ]]; then  # emit SCENE [ARGS]
+  [[ $2 != fails ]] || { echo "roofgen: nothing to emit" >&2; exit 3; }
+  echo "wrote $2"
+  exit
+fi
 if [[ $1 == doctor ]]; then
   echo '{"version": "9.9.9", "nvrtc": {"found": true, "version": "13.0"}, "gpu": {"found": true}, "cache": "'"$HOME"'/.cache"}'
   exit

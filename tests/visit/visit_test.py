@@ -124,7 +124,7 @@ class VisitTest(unittest.TestCase):
 
     def test_a_hanging_step_has_its_slice_only(self):
         start = time.monotonic()
-        self.visit([step("a", "hangs", "asked"), step("b", "ok")], seconds=3)
+        self.visit([step("a", "hangs", "asked"), step("b", "ok", share=2)], seconds=3)
         self.assertLess(time.monotonic() - start, 20)  # a thousand, had it been left alone
         self.assertEqual(self.result("a.hangs")["status"], "cut")
         self.assertEqual(self.result("a.hangs")["exit_code"], 137)
@@ -249,6 +249,23 @@ class VisitTest(unittest.TestCase):
         self.assertIn("a record that cannot be read", self.result("b.b")["message"])
         self.assertEqual(self.result("c.c")["message"], "no tuning space was recorded")
 
+    def test_first_makes_ready_what_the_tuning_found(self):
+        tune = step("tune", "ok-a")
+        peers = {**step("peers", "ok-a", "ok-b", "fails"), "first": ["roofgen", "emit", "{problem}", "{winner}", "-o", "{bundle}"],
+                 "command": ["roofgen", "tune", "{problem}", "{bundle}"]}
+        self.visit([tune, peers], code=1)
+        with open(self.log, encoding="utf-8") as file:
+            calls = [line.replace(os.path.join(self.run_folder(), "work"), "WORK").rstrip() for line in file][1:]
+        self.assertEqual(calls, [
+            "tune ok-a --json",
+            "emit ok-a --variant fused --set BM=128,swizzle=true,q_in=shared --evals 1 -o WORK/bundles/peers.ok-a",
+            "tune ok-a WORK/bundles/peers.ok-a",
+            "emit ok-b -o WORK/bundles/peers.ok-b",
+            "tune ok-b WORK/bundles/peers.ok-b",
+            "emit fails -o WORK/bundles/peers.fails"])
+        self.assertEqual(self.result("peers.fails")["message"], "exit 3: roofgen: nothing to emit")
+        self.assertEqual(self.result("peers.ok-b")["first_command"][:3], ["roofgen", "emit", "ok-b"])
+
     def test_dry_run_runs_nothing(self):
         self.environment["ROOFGEN_LIBCUDA"] = "libnone.so.1"
         done = self.visit([step("a", "ok", share=1), step("b", "fails", share=3)], "--dry-run", seconds=400)
@@ -291,8 +308,8 @@ class PlanTest(unittest.TestCase):
         for each in steps:
             for task in each.tasks:
                 self.assertIn(task.judge, judge.JUDGES)
-                words = task.arguments({"record": "r", "time": 1, "gpu": 0, "work": "w"})
-                self.assertNotIn("{", " ".join(words))
+                values = {"record": "r", "time": 1, "bundle": "b", "winner": ["--evals", "1"]}
+                self.assertNotIn("{", " ".join(task.arguments(task.first + task.command, values)))
         checks = next(each for each in steps if each.name == "check").tasks
         said = [" ".join(task.command) for task in checks]
         for wanted in ("--causal", "--lse", "--kv-heads", "--kv-len", "fp16", "--d 32 ", "--d 256 ", "--L 333 "):
