@@ -13,25 +13,55 @@
 namespace roofgen::cli {
 namespace {
 
+constexpr int kMostGpus = 64;
+
+struct Gpu {
+  std::string name, arch, roofs, failure;  ///< failure: why it cannot be used; then the rest is empty
+  GpuIdentity identity;
+  GpuState state;
+};
+
 struct Findings {
   NvrtcInfo nvrtc;
-  std::string gpu, gpu_arch, gpu_device, gpu_missing;
+  std::vector<Gpu> gpus;
+  std::string gpu_missing;  ///< why there is none
   std::vector<std::string> faults;  ///< of data files
   std::vector<std::string> devices;
   std::string cache, data;
 };
 
+/// All that the driver counts. One that cannot be opened (in exclusive use, out of memory) is listed with why.
+std::vector<Gpu> gpus(const Session& session, std::string* missing) {
+  std::vector<Gpu> out;
+  for (int ordinal = 0; ordinal < kMostGpus; ++ordinal) {
+    Gpu gpu;
+    auto opened = make_cuda_executor(ordinal);
+    if (!opened) {
+      const Error& error = opened.error();
+      if (error.exit == Exit::kUsage) break;  // past the last
+      if (error.exit == Exit::kUnavailable) {
+        if (out.empty()) *missing = error.message;
+        break;
+      }
+      gpu.failure = error.message;
+      out.push_back(std::move(gpu));
+      continue;
+    }
+    gpu.identity = (*opened)->identity();
+    gpu.name = gpu.identity.name;
+    gpu.arch = (*opened)->info().arch;
+    const auto device = match_device(DataFiles(session.data_dirs), (*opened)->info().driver);
+    gpu.roofs = device ? device->name : device.error().message;
+    if (auto state = (*opened)->state()) gpu.state = *state;
+    out.push_back(std::move(gpu));
+  }
+  return out;
+}
+
 Findings examine(const Session& session) {
   Findings f;
   f.nvrtc = nvrtc_info();
-  if (auto gpu = make_cuda_executor()) {
-    f.gpu = (*gpu)->info().device_name;
-    f.gpu_arch = (*gpu)->info().arch;
-    const auto device = match_device(DataFiles(session.data_dirs), (*gpu)->info().driver);
-    f.gpu_device = device ? device->name : device.error().message;
-  } else {
-    f.gpu_missing = gpu.error().message;
-  }
+  f.gpus = gpus(session, &f.gpu_missing);
   const DataFiles files(session.data_dirs);
   f.devices = device_names(files);
   for (const std::string& name : f.devices)
@@ -43,6 +73,34 @@ Findings examine(const Session& session) {
   return f;
 }
 
+std::string gib(uint64_t bytes) { return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (uint64_t{1} << 30)); }
+std::string mhz(double now, double most) {
+  return (now > 0 ? fmt::format("{:.0f}", now) : std::string("?")) + " of " + (most > 0 ? fmt::format("{:.0f} MHz", most) : std::string("? MHz"));
+}
+
+/// NVML is there and knows the GPU (in a virtual machine or a slice of a GPU it may not).
+bool nvml_knows(const Gpu& gpu) { return !gpu.identity.driver.empty() && (gpu.state.sm_mhz > 0 || gpu.identity.power_limit_w > 0); }
+
+std::string text(const Gpu& gpu, size_t ordinal) {
+  const std::string head = fmt::format("GPU {:<6}", ordinal);
+  if (!gpu.failure.empty()) return fmt::format("{}cannot be used: {}\n", head, gpu.failure);
+  const GpuIdentity& id = gpu.identity;
+  std::string out = fmt::format("{}{} ({}); its roofs: {}\n", head, gpu.name, gpu.arch, gpu.roofs);
+  out += fmt::format("          {}, bus {}\n", id.uuid.empty() ? "UUID unknown" : id.uuid, id.pci_bus_id.empty() ? "unknown" : id.pci_bus_id);
+  out += fmt::format("          driver {}, CUDA {}.{}; NVML: {}\n", id.driver.empty() ? "of unknown version" : id.driver,
+                     id.cuda_version / 1000, id.cuda_version % 1000 / 10,
+                     nvml_knows(gpu) ? "yes" : "no, so clocks, power and other processes are unknown");
+  out += fmt::format("          memory {} free of {}\n", gib(gpu.state.free_bytes), gib(id.memory_bytes));
+  if (!nvml_knows(gpu)) return out;
+  out += fmt::format("          SM clock {}, memory clock {}\n", mhz(gpu.state.sm_mhz, id.max_sm_mhz), mhz(gpu.state.memory_mhz, id.max_memory_mhz));
+  out += fmt::format("          power {} of {}, {}\n", gpu.state.power_w > 0 ? fmt::format("{:.0f}", gpu.state.power_w) : std::string("?"),
+                     id.power_limit_w > 0 ? fmt::format("{:.0f} W", id.power_limit_w) : std::string("? W"),
+                     gpu.state.temperature_c > 0 ? fmt::format("{:.0f} C", gpu.state.temperature_c) : std::string("temperature unknown"));
+  out += fmt::format("          other processes that compute on it: {}{}\n", gpu.state.other_processes,
+                     gpu.state.other_processes > 0 ? "; they disturb measurements" : "");
+  return out;
+}
+
 std::string text(const Findings& f) {
   std::string out = "roofgen   " ROOFGEN_VERSION "\n";
   if (f.nvrtc.found) {
@@ -52,8 +110,8 @@ std::string text(const Findings& f) {
     out += "NVRTC     not found; nothing can be compiled. Searched:\n";
     for (const std::string& s : f.nvrtc.searched) out += "          " + s + "\n";
   }
-  out += f.gpu.empty() ? fmt::format("GPU       none: {}\n          kernels run on the simulator\n", f.gpu_missing)
-                       : fmt::format("GPU       {} ({}); its roofs: {}\n", f.gpu, f.gpu_arch, f.gpu_device);
+  if (f.gpus.empty()) out += fmt::format("GPU       none: {}\n          kernels run on the simulator\n", f.gpu_missing);
+  for (size_t i = 0; i < f.gpus.size(); ++i) out += text(f.gpus[i], i);
   out += fmt::format("devices   {} (default {})\n", fmt::join(f.devices, ", "), kDefaultDevice);
   for (const std::string& fault : f.faults) out += "fault     " + fault + "\n";
   out += fmt::format("cache     {}\nstore     {}\n", f.cache.empty() ? "none (no home directory)" : f.cache,
@@ -61,13 +119,49 @@ std::string text(const Findings& f) {
   return out;
 }
 
+/// Unknown numbers are null, not 0.
+nlohmann::ordered_json known(double value) { return value > 0 ? nlohmann::ordered_json(value) : nlohmann::ordered_json(); }
+
+nlohmann::ordered_json json(const Gpu& gpu, size_t ordinal) {
+  if (!gpu.failure.empty()) return {{"ordinal", ordinal}, {"usable", false}, {"reason", gpu.failure}};
+  const GpuIdentity& id = gpu.identity;
+  const bool nvml = nvml_knows(gpu);
+  return {{"ordinal", ordinal},
+          {"usable", true},
+          {"name", gpu.name},
+          {"arch", gpu.arch},
+          {"device", gpu.roofs},
+          {"uuid", id.uuid},
+          {"pci_bus_id", id.pci_bus_id},
+          {"driver", id.driver},
+          {"cuda", fmt::format("{}.{}", id.cuda_version / 1000, id.cuda_version % 1000 / 10)},
+          {"nvml", nvml},
+          {"memory_bytes", id.memory_bytes},
+          {"free_bytes", gpu.state.free_bytes},
+          {"l2_bytes", id.l2_bytes},
+          {"sm_mhz", known(gpu.state.sm_mhz)},
+          {"max_sm_mhz", known(id.max_sm_mhz)},
+          {"default_sm_mhz", known(id.default_sm_mhz)},
+          {"memory_mhz", known(gpu.state.memory_mhz)},
+          {"max_memory_mhz", known(id.max_memory_mhz)},
+          {"power_w", known(gpu.state.power_w)},
+          {"power_limit_w", known(id.power_limit_w)},
+          {"temperature_c", known(gpu.state.temperature_c)},
+          {"other_processes", nvml ? nlohmann::ordered_json(gpu.state.other_processes) : nlohmann::ordered_json()}};
+}
+
 std::string json(const Findings& f) {
+  nlohmann::ordered_json gpus = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < f.gpus.size(); ++i) gpus.push_back(json(f.gpus[i], i));
+  const Gpu first = f.gpus.empty() ? Gpu{} : f.gpus[0];
   const nlohmann::ordered_json j{
       {"schema", "roofgen.doctor.1"},
       {"version", ROOFGEN_VERSION},
       {"nvrtc", {{"found", f.nvrtc.found}, {"library", f.nvrtc.library}, {"version", fmt::format("{}.{}", f.nvrtc.major, f.nvrtc.minor)},
                  {"archs", f.nvrtc.archs}, {"searched", f.nvrtc.searched}}},
-      {"gpu", {{"found", !f.gpu.empty()}, {"name", f.gpu}, {"arch", f.gpu_arch}, {"device", f.gpu_device}, {"reason", f.gpu_missing}}},
+      {"gpu", {{"found", !first.name.empty()}, {"name", first.name}, {"arch", first.arch}, {"device", first.roofs},
+               {"reason", f.gpus.empty() ? f.gpu_missing : first.failure}}},
+      {"gpus", gpus},
       {"devices", f.devices},
       {"faults", f.faults},
       {"cache", f.cache},

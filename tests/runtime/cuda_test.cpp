@@ -1,14 +1,14 @@
 // The CUDA executor against a driver made for the purpose, and without any driver.
 #include <gtest/gtest.h>
 
-#include "tests/runtime/fake_gpu.h"
+#include "tests/runtime/fake_driver.h"
 
 namespace roofgen {
 namespace {
 
 using testing::fill_launch;
 
-class Cuda : public testing::FakeGpu {
+class Cuda : public testing::FakeDriver {
  protected:
   static Binary binary(const std::string& entry, const std::string& ptx = "ptx", const std::string& arch = "sm_90") {
     return testing::fake_binary(entry, ptx, arch);

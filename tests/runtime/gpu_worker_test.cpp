@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "runtime/cuda/wire.h"
-#include "tests/runtime/fake_gpu.h"
+#include "tests/runtime/fake_driver.h"
 #include "tests/runtime/process.h"
 
 namespace roofgen {

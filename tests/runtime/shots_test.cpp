@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/cuda/nvml.h"
-#include "tests/runtime/fake_gpu.h"
+#include "tests/runtime/fake_driver.h"
 
 namespace roofgen {
 namespace {
@@ -10,10 +10,10 @@ namespace {
 using testing::fake_binary;
 using testing::fill_launch;
 
-class Shots : public testing::FakeGpu {
+class Shots : public testing::FakeDriver {
  protected:
   void SetUp() override {
-    FakeGpu::SetUp();
+    FakeDriver::SetUp();
     nvml_ = dlopen(ROOFGEN_FAKE_NVML, RTLD_NOW);
     ASSERT_NE(nvml_, nullptr) << dlerror();
     nvml("");

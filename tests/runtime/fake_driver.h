@@ -31,7 +31,7 @@ inline Launch fill_launch(DevicePtr to, int32_t value, uint64_t bytes, uint32_t 
   return launch;
 }
 
-class FakeGpu : public ::testing::Test {
+class FakeDriver : public ::testing::Test {
  protected:
   void SetUp() override {
     library_ = dlopen(ROOFGEN_FAKE_CUDA, RTLD_NOW);
