@@ -25,7 +25,7 @@ def load(folder):
     """Every good result of a visit below `folder`, oldest first."""
     found = []
     for root, folders, names in os.walk(folder):
-        folders[:] = sorted(each for each in folders if each != "work")
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
         for name in sorted(names):
             path = os.path.join(root, name)
             if not name.endswith(".json"):

@@ -100,7 +100,7 @@ def archive(folder, path):
     with tarfile.open(part, "w:gz") as tar:
         for root, folders, names in os.walk(folder):
             if root == folder:
-                folders[:] = [each for each in folders if each != "work"]
+                folders[:] = [each for each in folders if each != ".work"]
             folders.sort()
             for each in sorted(names):
                 if not each.endswith(".part"):

@@ -3,7 +3,6 @@ GPU goes on where this one stopped."""
 import datetime
 import fcntl
 import glob
-import json
 import os
 import re
 
@@ -50,11 +49,11 @@ class Folder:
                 self.path = f"{stem}-{number}"
             self.summary = {"schema": SUMMARY_SCHEMA, "gpu": gpu, "versions": {}, "host": {}, "doctor": None, "visits": [], "tasks": {}}
         self.path = os.path.abspath(self.path)
-        self.work = os.path.join(self.path, "work")
+        self.work = os.path.join(self.path, ".work")
         os.makedirs(self.work, exist_ok=True)
         # What a result says must mean the same elsewhere, and tell nothing of the machine's users.
         home = os.path.expanduser("~")
-        self._names = [(self.path, "{results}"), (root, "{roofgen}")] + ([(home, "~")] if len(home) > 1 else [])
+        self._names = [(self.path, "{results}"), (root, "{roofgen}")] + ([(home, "{home}")] if len(home) > 1 else [])
         self._lock = open(os.path.join(self.work, "lock"), "w", encoding="utf-8")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -65,7 +64,7 @@ class Folder:
         """The same with paths of this machine replaced by what they are."""
         if isinstance(value, str):
             for path, name in self._names:
-                value = value.replace(path, name)
+                value = re.sub(re.escape(path) + r"(?![\w.-])", name, value)
             return value
         if isinstance(value, list):
             return [self.scrub(each) for each in value]

@@ -133,7 +133,7 @@ class Visit:
         say(f"{task.id} (at most {limit_s:.0f} s)")
         self.folder.running(task)
         before, started = machine.state(self.folder.gpu["uuid"]), folder.utc()
-        grace = min(5.0, 0.2 * limit_s)
+        grace = min(10.0, 0.2 * limit_s)
         outcome = process.run(first or command, limit_s, grace, self.running, self.environment, lambda: self.stopped)
         if first and outcome.exit_code == 0 and not outcome.cut:
             before_it = outcome

@@ -105,7 +105,7 @@ class VisitTest(unittest.TestCase):
         self.assertEqual(result["command"], ["roofgen", "tune", "ok-a", "--json"])
         self.assertRegex(result["started"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
         self.assertEqual(result["result"]["best_variant"], "fused")
-        self.assertEqual(self.result("visit")["doctor"]["cache"], "~/.cache")
+        self.assertEqual(self.result("visit")["doctor"]["cache"], "{home}/.cache")
         with tarfile.open(self.path("out.tar.gz")) as tar:
             names = [name.split("/", 1)[1] for name in tar.getnames()]
         self.assertEqual(sorted(names), ["first.ok-a.json", "first.ok-b.json", "second.ok-c.json", "visit.json"])
@@ -113,13 +113,13 @@ class VisitTest(unittest.TestCase):
     def test_a_failure_stops_nothing_and_is_told(self):
         done = self.visit([step("a", "fails", "dies", "garbage", "silent"), step("b", "ok")], code=1)
         self.assertEqual(self.calls(), ["fails", "dies", "garbage", "silent", "ok"])
-        self.assertIn("failed: a.fails: exit 2: roofgen: the flag is not there (see ~/notes)", done.stdout)
+        self.assertIn("failed: a.fails: exit 2: roofgen: the flag is not there (see {home}/notes)", done.stdout)
         self.assertEqual(self.result("a.dies")["exit_code"], 137)
         self.assertIn("not JSON", self.result("a.garbage")["message"])
         self.assertEqual(self.result("a.silent")["message"], "it printed nothing")
         self.assertEqual(self.result("b.ok")["status"], "ok")
         with open(os.path.join(self.run_folder(), "logs", "a.fails.txt"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), "one line\nroofgen: the flag is not there (see ~/notes)\n")
+            self.assertEqual(file.read(), "one line\nroofgen: the flag is not there (see {home}/notes)\n")
         self.check_files()
 
     def test_a_hanging_step_has_its_slice_only(self):
@@ -248,6 +248,8 @@ class VisitTest(unittest.TestCase):
             self.assertEqual(json.load(file)["schema_version"], "1.0.0")
         self.assertIn("a record that cannot be read", self.result("b.b")["message"])
         self.assertEqual(self.result("c.c")["message"], "no tuning space was recorded")
+        self.visit([{**none, "name": "a"}], code=1)  # what lies there from before is not this command's
+        self.assertEqual(self.result("visit")["tasks"]["a.a"]["message"], "no tuning space was recorded")
 
     def test_first_makes_ready_what_the_tuning_found(self):
         tune = step("tune", "ok-a")
@@ -255,7 +257,7 @@ class VisitTest(unittest.TestCase):
                  "command": ["roofgen", "tune", "{problem}", "{bundle}"]}
         self.visit([tune, peers], code=1)
         with open(self.log, encoding="utf-8") as file:
-            calls = [line.replace(os.path.join(self.run_folder(), "work"), "WORK").rstrip() for line in file][1:]
+            calls = [line.replace(os.path.join(self.run_folder(), ".work"), "WORK").rstrip() for line in file][1:]
         self.assertEqual(calls, [
             "tune ok-a --json",
             "emit ok-a --variant fused --set BM=128,swizzle=true,q_in=shared --evals 1 -o WORK/bundles/peers.ok-a",
