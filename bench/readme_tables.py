@@ -146,8 +146,8 @@ def measured(results):
     return table(head, [row for _, row in sorted(rows, key=lambda each: each[0])]) if rows else ""
 
 
-def rate(value, unit):
-    return f"{value:.4g} {unit}" if value is not None else ""
+def rate(figure):
+    return f"{figure['value']:.5g} {figure['unit']}" if figure else ""
 
 
 def ceilings(results):
@@ -155,13 +155,13 @@ def ceilings(results):
     rows = []
     for each in newest([r for r in results if r["step"] == "ceilings"], lambda r: r["gpu"]["uuid"]):
         for c in each["result"]["ceilings"]:
-            if c.get("origin", "measured") != "measured" or c.get("value") is None:
+            if c.get("origin") != "measured":
                 continue
-            datasheet = c.get("datasheet")
-            rows.append([each["started"][:10], f"{each['gpu']['name']}, driver {each['gpu']['driver']}", c.get("what") or c["name"],
-                         rate(c["value"], c["unit"]), rate(datasheet, c["unit"]), f"{100 * c['value'] / datasheet:.0f} %" if datasheet else "",
-                         f"{c['sm_mhz']:.0f} MHz" if c.get("sm_mhz") else ""])
-    return table(["date", "GPU", "ceiling", "measured", "datasheet", "of it", "SM clock"], rows) if rows else ""
+            stated, chip = c.get("stated", {}), c.get("chip", {})
+            rows.append([each["started"][:10], f"{each['gpu']['name']}, driver {each['gpu']['driver']}", c["what"],
+                         f"{c['value']:.5g} {c['unit']} [{c['low']:.5g}, {c['high']:.5g}]", rate(chip), rate({"unit": c["unit"], **stated} if stated else {}),
+                         f"{100 * c['value'] / stated['value']:.0f} %" if stated else "", f"{c['sm_mhz']:.0f} MHz" if c.get("sm_mhz") else ""])
+    return table(["date", "GPU", "ceiling", "measured [95 % interval]", "whole chip", "stated", "of it", "SM clock"], rows) if rows else ""
 
 
 BLOCKS = {

@@ -61,8 +61,12 @@ def _check(document, task):
 
 
 def _ceilings(document, task):
-    return "" if document.get("origin") == "measured" or (document.get("device") or {}).get("origin") == "measured" else \
-        "the result does not say that it was measured"
+    found = document.get("ceilings")
+    if not isinstance(found, list) or not any(isinstance(each, dict) and each.get("origin") == "measured" for each in found):
+        return "the result holds no measured ceiling"
+    if document.get("interrupted") is True or document.get("lost"):
+        return f"the run did not end: {document.get('lost') or 'interrupted'}"
+    return ""
 
 
 def _json(document, task):
@@ -72,7 +76,17 @@ def _json(document, task):
 JUDGES = {"tune": _tune, "check": _check, "ceilings": _ceilings, "json": _json}
 
 
-def judge(outcome, task):
+def _other_gpu(document, uuid):
+    """The GPU that a result says it was measured on, when it is not this one; "" where it does not say."""
+    for part in ("gpu", "provenance"):
+        said = document.get(part)
+        if isinstance(said, dict) and isinstance(said.get("uuid"), str) and said["uuid"]:
+            if said["uuid"].lower().removeprefix("gpu-") != uuid.lower().removeprefix("gpu-"):
+                return said["uuid"]
+    return ""
+
+
+def judge(outcome, task, uuid):
     """(document or None, what is wrong with it or ""). Raises Simulated."""
     document, fault = None, ""
     if outcome.stdout.strip():
@@ -91,5 +105,6 @@ def judge(outcome, task):
         fault = said[-1].strip() if said else fault or "it said nothing"
         fault = f"exit {outcome.exit_code}: {fault}" if outcome.exit_code is not None else fault
     elif document is not None:
-        fault = JUDGES[task.judge](document, task)
+        other = _other_gpu(document, uuid)
+        fault = f"it was measured on another GPU, {other}" if other else JUDGES[task.judge](document, task)
     return document, fault

@@ -100,6 +100,16 @@ def _ask(uuid, fields):
     return {name: _value(name, value) for name, value in zip(fields.values(), values) if value and value != "[N/A]"}
 
 
+def facts_of_doctor(doctor, uuid):
+    """What roofgen's doctor knows of the same GPU through NVML: all there is where nvidia-smi is not installed."""
+    gpus = doctor.get("gpus")
+    for gpu in gpus if isinstance(gpus, list) else []:
+        if isinstance(gpu, dict) and str(gpu.get("uuid", "")).lower() == uuid.lower():
+            names = {"driver": "driver", "pci_bus_id": "pci", "max_sm_mhz": "max_sm_mhz", "max_memory_mhz": "max_memory_mhz", "power_limit_w": "power_limit_w"}
+            return {ours: gpu[theirs] for theirs, ours in names.items() if gpu.get(theirs)}
+    return {}
+
+
 def facts(uuid):
     return _ask(uuid, _FACTS)
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 import time
 
 import files
@@ -85,30 +86,30 @@ class Visit:
         found = machine.run_probe(self.options.gpu, max(1.0, min(60.0, self.left())))
         if "reason" in found:
             raise Refused(found["reason"])
-        facts = machine.facts(found["uuid"])
-        gpu = {"name": found["name"], "uuid": found["uuid"], "cuda": found["cuda"], "ordinal": self.options.gpu, **facts}
+        doctor = self.doctor()
+        if not (doctor.get("nvrtc") or {}).get("found") and machine.nvrtc_of_wheels():
+            self.environment["ROOFGEN_NVRTC"] = machine.nvrtc_of_wheels()
+            doctor = self.doctor()
+        seen = doctor.get("gpu")
+        if isinstance(seen, dict) and seen.get("found") is False:
+            raise Refused(f"roofgen finds no GPU: {seen.get('reason', 'it does not say why')}")
+        gpu = {"name": found["name"], "uuid": found["uuid"], "cuda": found["cuda"], "ordinal": self.options.gpu,
+               **machine.facts_of_doctor(doctor, found["uuid"]), **machine.facts(found["uuid"])}
         gpu.setdefault("driver", "")
         self.folder = folder.Folder(self.options.results, gpu, ROOT, self.options.new)
         self.environment.update(XDG_CACHE_HOME=os.path.join(self.folder.work, "cache"), XDG_DATA_HOME=os.path.join(self.folder.work, "data"))
         self.running = os.path.join(self.folder.work, "running")
         process.kill_marked(process.folder_mark(self.running))  # of a visit that was killed: a GPU must be ours alone
-        doctor = self.doctor()
         nvrtc = doctor.get("nvrtc") or {}
-        if not nvrtc.get("found") and machine.nvrtc_of_wheels():
-            self.environment["ROOFGEN_NVRTC"] = machine.nvrtc_of_wheels()
-            doctor = self.doctor()
-            nvrtc = doctor.get("nvrtc") or {}
-        seen = doctor.get("gpu")
-        if isinstance(seen, dict) and seen.get("found") is False:
-            raise Refused(f"roofgen finds no GPU: {seen.get('reason', 'it does not say why')}")
         self.versions = {"roofgen": str(doctor.get("version", "")), "roofgen_sha256": files.sha256(self.program),
                          "nvrtc": str(nvrtc.get("version", "")), **machine.versions()}
         self.folder.begin_visit(self.options.seconds, doctor or None, self.versions, machine.host())
 
     def doctor(self):
         """What roofgen says of this machine; {} where it says nothing, which is then no reason to give up."""
-        outcome = process.run([self.program, "doctor", "--json"], max(0.2, min(60.0, self.left())), 0.1, self.running,
-                              self.environment, lambda: self.stopped)
+        with tempfile.TemporaryDirectory() as running:
+            outcome = process.run([self.program, "doctor", "--json"], max(0.2, min(60.0, self.left())), 0.1, running, self.environment,
+                                  lambda: self.stopped)
         try:
             document = files.parse_json(outcome.stdout)
         except files.Bad:
@@ -143,7 +144,7 @@ class Visit:
             outcome.leftovers += before_it.leftovers
         elif first:
             outcome.stdout = ""
-        document, fault = judge.judge(outcome, task)
+        document, fault = judge.judge(outcome, task, self.folder.gpu["uuid"])
         attachments = {}
         if "{record}" in task.command:
             missing = self.attach(task, record, attachments)

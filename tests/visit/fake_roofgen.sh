@@ -13,7 +13,8 @@ if [[ $1 == emit ]]; then  # emit SCENE [ARGS]
   exit
 fi
 if [[ $1 == doctor ]]; then
-  echo '{"version": "9.9.9", "nvrtc": {"found": true, "version": "13.0"}, "gpu": {"found": true}, "cache": "'"$HOME"'/.cache"}'
+  echo '{"version": "9.9.9", "nvrtc": {"found": true, "version": "13.0"}, "gpu": {"found": true}, "gpus": [{"uuid": "GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff",
+    "driver": "570.99", "max_sm_mhz": 1500, "power_limit_w": null}], "cache": "'"$HOME"'/.cache"}'
   exit
 fi
 shift
@@ -27,6 +28,8 @@ case $1 in
   garbage) echo '{"schema": NaN}' ;;
   silent) ;;
   wrong) result false 7.5 ;;
+  elsewhere) measured="$measured, \"gpu\": {\"uuid\": \"GPU-00000000-0000-0000-0000-000000000000\"}"; result ;;
+  here) measured="$measured, \"gpu\": {\"uuid\": \"GPU-F0F1F2F3-f4f5-f6f7-f8f9-fafbfcfdfeff\"}"; result ;;
   simulated) measured=${measured/measured/simulated}; result ;;
   record)
     mkdir -p "$2"

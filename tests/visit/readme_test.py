@@ -60,9 +60,12 @@ RESULTS = [
                             "problem": {"op": "attention", "dtype": "bf16", "flags": {"causal": False, "lse": False},
                                         "dims": {"L": 4096, "kv_len": 4096, "d": 128, "batch": 1, "heads": 64, "kv_heads": 8}},
                             "peers": [peer("roofgen:fused", None), peer("slow peer", 1.5), peer("fast peer", 0.9), peer("gone", 0, "missing")]}),
-    envelope("ceilings", "ceilings", {"origin": "measured", "ceilings": [
-        {"name": "dram_read", "what": "DRAM read", "value": 4321.0, "unit": "GB/s", "datasheet": 4800.0, "sm_mhz": 1980.0},
-        {"name": "launch", "value": 2.125, "unit": "us"}, {"name": "none", "value": None, "unit": "us"}]}),
+    envelope("ceilings", "ceilings", {"schema": "roofgen.ceilings.1", "device": "fake", "ceilings": [
+        {"name": "dram_read", "what": "DRAM read", "unit": "GB/s", "stated": {"value": 4800.0, "cell": "dram_gb_s", "origin": "datasheet"}, "value": 4321.0,
+         "low": 4310.0, "high": 4330.5, "origin": "measured", "sm_mhz": 1980.0},
+        {"name": "smem_read", "what": "shared memory read", "unit": "bytes/clk/SM", "value": 127.5, "low": 127.0, "high": 127.75, "origin": "measured",
+         "chip": {"value": 33000.0, "unit": "GB/s"}, "sm_mhz": None},
+        {"name": "mma_fp8", "what": "FP8", "unit": "FLOP/clk/SM", "missing": "no such instruction"}]}),
 ]
 
 

@@ -230,6 +230,15 @@ class VisitTest(unittest.TestCase):
         except (FileNotFoundError, ProcessLookupError):
             pass
 
+    def test_another_gpu_is_not_taken_for_this_one(self):
+        os.unlink(self.path("bin", "nvidia-smi"))
+        self.visit([step("a", "here", "elsewhere")], code=1)
+        self.assertEqual(self.result("a.here")["status"], "ok")
+        self.assertIn("measured on another GPU, GPU-0000", self.result("a.elsewhere")["message"])
+        gpu = self.result("a.here")["gpu"]  # without nvidia-smi it is what doctor says
+        self.assertEqual((gpu["driver"], gpu["max_sm_mhz"], gpu.get("power_limit_w")), ("570.99", 1500, None))
+        self.check_files()
+
     def test_no_process_is_left_behind(self):
         self.visit([step("a", "leaves")])
         with open(f"{self.log}.left", encoding="utf-8") as file:
@@ -301,6 +310,15 @@ class JudgeTest(unittest.TestCase):
         self.assertIn("nothing shows", self.check(verification={}))
         self.assertIn("2 candidates rejected: verify", self.check(rejected={"verify": 2}))
         self.assertIn("gpu fault", self.check(rejected={"gpu fault": 1}))
+
+
+    def test_ceilings(self):
+        task = plan.Task("ceilings", "x", ["x"], 1, 1, "ceilings", [], {})
+        good = {"ceilings": [{"origin": "measured"}, {"missing": "no"}]}
+        self.assertEqual(judge.JUDGES["ceilings"](good, task), "")
+        self.assertIn("no measured ceiling", judge.JUDGES["ceilings"]({"ceilings": [{"origin": "datasheet"}]}, task))
+        self.assertIn("no measured ceiling", judge.JUDGES["ceilings"]({"device": "h200-sxm"}, task))
+        self.assertIn("fell off", judge.JUDGES["ceilings"]({**good, "lost": "fell off"}, task))
 
 
 class PlanTest(unittest.TestCase):
