@@ -3,342 +3,533 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <numeric>
-#include <thread>
+#include <limits>
+#include <tuple>
 
-#include "runtime/measure/bench.h"
+#include "runtime/measure/rig.h"
+#include "runtime/measure/statistics.h"
 
 namespace roofgen {
-namespace measuring {
 namespace {
 
-constexpr uint64_t kThrottle = kLimitHwSlowdown | kLimitThermalSw | kLimitThermalHw | kLimitPowerBrake;
-constexpr double kFirstPause_s = 0.05, kPauseStep_s = 0.5;  // waiting for a throttled clock to come back
-constexpr int kPatience = 20;                               // throttled rounds in a row before they are taken as they are
-constexpr double kBehind = 1.1;                             // low end over the best's high end, to be left behind
-constexpr double kCheckGrowth = 1.25;                       // samples between two looks at whether a median has settled
-constexpr double kBatchSpan = 10;                           // a batch lasts this many times `short_ns`
-constexpr int kMaxBatch = 1024;
-constexpr uint64_t kMaxBurst = 10;
-constexpr double kNoteworthy = 0.05;                        // share of samples at the power limit
+constexpr uint64_t kBurstSamples = 10;  // more of them would be a steady load
+constexpr double kBehind = 1.1;
+constexpr double kHopeless = 5;  // times seconds_each, even below min_samples
+constexpr uint64_t kMostBatch = 1024;
+constexpr double kBatchSpread = 4;  // those within this of `short_ns` share the fastest's batch
+constexpr double kMessageNs = 2e9;  // shots sent at once, well below the time-out of one
+constexpr double kFirstWait = 0.05, kWaitStep = 0.5;  // as nvbench does
+constexpr int kMostThrottled = 20;                    // rounds in a row
+constexpr double kMostWaiting = 60;                   // s in all
+constexpr uint64_t kSlowdown = kLimitHwSlowdown | kLimitThermalSw | kLimitThermalHw | kLimitPowerBrake;
+constexpr size_t kFewestPairs = 6;  // below that no 95 % interval exists
 
-class Protocolist {
+enum class Way { kCold, kHot };
+
+struct Taken {
+  std::vector<double> times;  ///< those that count
+  std::vector<Sample> samples;
+  uint64_t discarded = 0, next_check = 0;
+  double spent_s = 0;
+  bool narrow = false;  ///< at the last check
+  std::string stopped;
+  Timing timing;  ///< of `times` when it was last asked for
+
+  const Timing& summary() {
+    if (timing.samples != times.size()) timing = summarize(times);
+    return timing;
+  }
+};
+
+struct Entrant {
+  double screened_ns = 0;
+  int batch = 1;
+  Taken cold, hot;
+  std::optional<Rejected> rejected;
+  Taken& of(Way way) { return way == Way::kCold ? cold : hot; }
+};
+
+const char* stage_of(Fault fault) {
+  switch (fault) {
+    case Fault::kKernel:
+      return "gpu fault";
+    case Fault::kTimeout:
+      return "gpu timeout";
+    case Fault::kMemory:
+      return "gpu memory";
+    default:
+      return "gpu";
+  }
+}
+
+double median_of(std::vector<double> values) {
+  std::erase_if(values, [](double v) { return v <= 0; });
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : quantile(values, 0.5);
+}
+
+class Contest {
  public:
-  Protocolist(Bench& bench) : bench_(bench), protocol_(bench.protocol), burst_(protocol_.mode == Protocol::Mode::kBurst) {}
+  Contest(GpuExecutor& gpu, const Workload& workload, const std::vector<Contender>& contenders,
+          const Protocol& protocol, const BenchHooks& hooks)
+      : gpu_(gpu),
+        contenders_(contenders),
+        protocol_(protocol),
+        hooks_(hooks),
+        rig_(gpu, workload),
+        entrants_(contenders.size()) {}
 
-  Result<Standings> run() {
-    ROOFGEN_CHECK(bench_.set_up());
+  /// The protocol.
+  Result<Standings> play() {
+    ROOFGEN_CHECK(rig_.set_up());
+    look_around();
     screen();
-    warm_up();
-    if (protocol_.cold) rounds(true);
-    if (protocol_.hot || !protocol_.cold) rounds(false);
+    choose_batches();
+    if (!burst()) warm_up();
+    if (protocol_.cold) rounds(Way::kCold);
+    if (protocol_.hot) rounds(Way::kHot);
+    conclude();
     finals();
-    return standings();
+    remarks();
+    if (out_.lost && !screened_any_)
+      return Error{Exit::kUnavailable, "the GPU was lost before anything was timed: " + out_.lost_because};
+    return std::move(out_);
   }
 
  private:
-  double now() const { return bench_.hooks.clock.now_s(); }
-  void sleep(double s) const {
-    if (s > 0) bench_.hooks.clock.sleep_s(s);
+  bool burst() const { return protocol_.mode == Protocol::Mode::kBurst; }
+  Way ranking() const { return protocol_.cold ? Way::kCold : Way::kHot; }
+  bool over() {
+    if (hooks_.stop && hooks_.stop->load()) out_.interrupted = true;
+    return out_.lost || out_.interrupted;
   }
-  uint64_t least() const { return burst_ ? std::min(protocol_.min_samples, kMaxBurst) : protocol_.min_samples; }
-  uint64_t most() const { return burst_ ? std::min(protocol_.max_samples, kMaxBurst) : protocol_.max_samples; }
-  bool ranked_cold() const { return protocol_.cold; }
-  Phase& phase(size_t i, bool cold) { return cold ? bench_.entries[i].cold : bench_.entries[i].hot; }
-
-  std::vector<size_t> everyone() const {
+  void progress(const char* phase, uint64_t done, uint64_t total) {
+    if (hooks_.progress) hooks_.progress(phase, done, total);
+  }
+  void note(std::string text, bool warn = false) {
+    if (warn && hooks_.warn) hooks_.warn(text);
+    out_.notes.push_back(std::move(text));
+  }
+  std::vector<size_t> running() const {
     std::vector<size_t> out;
-    for (size_t i = 0; i < bench_.entries.size(); ++i)
-      if (!bench_.entries[i].out()) out.push_back(i);
+    for (size_t i = 0; i < entrants_.size(); ++i)
+      if (!entrants_[i].rejected) out.push_back(i);
     return out;
   }
 
-  /// A B C, then B C A: who goes first moves on, so that a drift within a round favours nobody.
-  static std::vector<size_t> rotated(std::vector<size_t> who, uint64_t by) {
-    if (!who.empty()) std::rotate(who.begin(), who.begin() + static_cast<ptrdiff_t>(by % who.size()), who.end());
+  void look_around() {
+    auto state = gpu_.state();
+    if (state && state->other_processes > 0)
+      note(fmt::format("{} other process{} on this GPU: times may be longer than on a free one",
+                       state->other_processes, state->other_processes == 1 ? " computes" : "es compute"),
+           true);
+    default_mhz_ = gpu_.identity().default_sm_mhz;
+    if (default_mhz_ <= 0) note("the default clock is unknown: no sample is discarded for a slow clock");
+    if (rig_.l2_bytes() == 0)
+      note("the size of L2 is unknown");
+    else if (!rig_.enough_sets())
+      note(fmt::format(
+          "{} set{} of buffers together are less than three times L2: the flush alone keeps samples cold",
+          rig_.sets(), rig_.sets() == 1 ? "" : "s"));
+  }
+
+  /// A failed call: who is to blame loses its place, a lost GPU ends it all. The worker is made ready again.
+  void blame(size_t who, const Error& error, const char* phase) {
+    Fault fault = gpu_.fault();
+    if (fault == Fault::kLost) return lose(error.message);
+    entrants_[who].rejected = Rejected{{}, stage_of(fault), fmt::format("{} ({})", error.message, phase)};
+    if (auto ready = rig_.refresh(); !ready) lose(ready.error().message);
+  }
+  void lose(const std::string& why) {
+    out_.lost = true;
+    out_.lost_because = why;
+  }
+
+  Result<Shot> shot_of(size_t who, Way way, int batch) {
+    Shot out;
+    out.flush = way == Way::kCold;
+    out.graph = batch > 1;
+    for (int i = 0; i < batch; ++i) {
+      size_t set = way == Way::kCold ? next_set_++ % rig_.sets() : 0;
+      ROOFGEN_TRY(std::vector<Step> steps, rig_.steps(contenders_[who], set));
+      out.steps.insert(out.steps.end(), std::make_move_iterator(steps.begin()),
+                       std::make_move_iterator(steps.end()));
+    }
+    return out;
+  }
+
+  /// One sample of each in that order, for one repetition; nothing of those that failed on the way, which
+  /// are rejected. What a failure leaves of a message is fired again, for its samples are gone with it.
+  std::vector<std::optional<Sample>> fire(const std::vector<size_t>& order, Way way, const char* phase) {
+    std::vector<std::optional<Sample>> out(order.size());
+    for (size_t begin = 0; begin < order.size() && !out_.lost;) {
+      std::vector<Shot> shots;
+      std::vector<size_t> at;  // places in `order`
+      double expected_ns = 0;
+      size_t end = begin;
+      bool failed = false;
+      for (; end < order.size(); ++end) {
+        Entrant& entrant = entrants_[order[end]];
+        if (entrant.rejected) continue;
+        expected_ns += entrant.screened_ns * entrant.batch;
+        if (!shots.empty() && expected_ns > kMessageNs) break;
+        if (way == Way::kHot) {  // one that is not timed brings the data back into L2
+          auto warm = shot_of(order[end], way, 1);
+          if (warm) shots.push_back(std::move(*warm));
+        }
+        auto shot = shot_of(order[end], way, entrant.batch);
+        if (!shot) {
+          blame(order[end], shot.error(), phase);
+          failed = true;
+          break;
+        }
+        at.push_back(end);
+        shots.push_back(std::move(*shot));
+      }
+      if (failed) continue;
+      if (shots.empty()) break;
+      size_t done = 0;
+      const size_t per = way == Way::kHot ? 2 : 1;
+      auto samples = gpu_.time(shots, &done);
+      if (!samples || samples->size() != shots.size()) {
+        size_t bad = std::min(done / per, at.size() - 1);
+        blame(order[at[bad]],
+              samples ? Error{Exit::kFailed, "the GPU gave too few samples"} : samples.error(), phase);
+        continue;
+      }
+      for (size_t i = 0; i < at.size(); ++i) {
+        Sample sample = (*samples)[i * per + per - 1];
+        sample.time_ns /= entrants_[order[at[i]]].batch;
+        out[at[i]] = sample;
+      }
+      begin = end;
+    }
+    return out;
+  }
+
+  /// Each alone: twice, for the first launch of a module may load code.
+  void screen() {
+    for (size_t i = 0; i < contenders_.size() && !over(); ++i) {
+      progress("screen", i, contenders_.size());
+      std::optional<Sample> sample;
+      for (int time = 0; time < 2 && !entrants_[i].rejected && !out_.lost; ++time)
+        sample = fire({i}, Way::kCold, "screening")[0];
+      if (sample) {
+        entrants_[i].screened_ns = sample->time_ns;
+        screened_any_ = true;
+      }
+      if (entrants_[i].rejected) screened_any_ = true;
+    }
+    progress("screen", contenders_.size(), contenders_.size());
+  }
+
+  /// Short kernels are repeated within a graph. All that are near the fastest get its batch, for a kernel in
+  /// a row of its like and one alone do not compare.
+  void choose_batches() {
+    double fastest = std::numeric_limits<double>::infinity();
+    for (size_t i : running())
+      if (entrants_[i].screened_ns > 0) fastest = std::min(fastest, entrants_[i].screened_ns);
+    if (!(fastest < protocol_.short_ns)) return;
+    uint64_t batch = 1;
+    while (batch < kMostBatch && static_cast<double>(batch) * fastest < 10 * protocol_.short_ns) batch *= 2;
+    for (size_t i : running())
+      if (entrants_[i].screened_ns < kBatchSpread * protocol_.short_ns)
+        entrants_[i].batch = static_cast<int>(batch);
+  }
+
+  void warm_up() {
+    const double begin = hooks_.clock.now_s();
+    for (double now = begin; now - begin < protocol_.warmup_s && !over() && !running().empty();
+         now = hooks_.clock.now_s()) {
+      progress("warm up", static_cast<uint64_t>(1000 * (now - begin)),
+               static_cast<uint64_t>(1000 * protocol_.warmup_s));
+      fire(running(), ranking(), "warm-up");
+    }
+  }
+
+  /// Round `round` of those still in: A B C, B C A, ...; where it starts is up to the seed.
+  std::vector<size_t> order_of(std::vector<size_t> who, uint64_t round) const {
+    if (!who.empty())
+      std::rotate(who.begin(),
+                  who.begin() + static_cast<ptrdiff_t>((protocol_.seed % who.size() + round) % who.size()),
+                  who.end());
     return who;
   }
 
-  /// Each once, alone. The second shot tells how long it takes.
-  void screen() {
-    const std::vector<size_t> all = everyone();
-    for (size_t i : all) {
-      if (bench_.over()) return;
-      bench_.progress("screening", i, all.size());
-      bench_.fire({i}, ranked_cold(), 0);
-      if (bench_.entries[i].out() || bench_.over()) continue;
-      const auto second = bench_.fire({i}, ranked_cold(), 1);
-      if (second.empty()) continue;
-      Entry& e = bench_.entries[i];
-      e.screened_ns = second[0].sample.time_ns;
-      if (e.screened_ns <= 0 || e.screened_ns >= protocol_.short_ns) continue;
-      while (e.batch < kMaxBatch && e.screened_ns * e.batch < kBatchSpan * protocol_.short_ns) e.batch *= 2;
+  bool throttled(const Sample& sample) const {
+    return !give_up_ && default_mhz_ > 0 && sample.sm_mhz > 0 &&
+           sample.sm_mhz < protocol_.slow_clock * default_mhz_ && (sample.limits & kSlowdown) != 0;
+  }
+
+  /// After a round: waits, longer each time, while the GPU is held down.
+  void wait_out(bool held_down) {
+    if (!held_down) {
+      in_a_row_ = 0;
+      wait_s_ = kFirstWait;
+      return;
     }
-  }
-
-  /// Until the clock, the power and the temperature are those of a busy GPU.
-  void warm_up() {
-    if (burst_) return;
-    const double begin = now();
-    uint64_t round = 0;
-    while (!bench_.over() && now() - begin < protocol_.warmup_s) {
-      const std::vector<size_t> all = everyone();
-      if (all.empty()) return;
-      bench_.progress("warming up", static_cast<uint64_t>(1e3 * (now() - begin)), static_cast<uint64_t>(1e3 * protocol_.warmup_s));
-      if (bench_.fire(rotated(all, round), ranked_cold(), round).empty()) return;
-      ++round;
+    if (++in_a_row_ >= kMostThrottled || waited_s_ >= kMostWaiting) {
+      give_up_ = true;
+      note(
+          "the GPU is held down by heat or its power supply and does not recover: samples at a low clock "
+          "count from here on",
+          true);
+      return;
     }
+    hooks_.clock.sleep_s(wait_s_);
+    waited_s_ += wait_s_;
+    wait_s_ += kWaitStep;
   }
 
-  bool throttled(const Sample& s) const {
-    const double expected = bench_.gpu.identity().default_sm_mhz;
-    return (s.limits & kThrottle) != 0 && s.sm_mhz > 0 && expected > 0 && s.sm_mhz < protocol_.slow_clock * expected;
-  }
-
-  /// After a round with throttled samples: waits, longer each time. False once that has gone on for too long:
-  /// a check that discards everything is of no use.
-  bool be_patient() {
-    if (++throttled_rounds_ >= kPatience) {
-      bench_.note(fmt::format("the clock stayed below {:.0f} % of its default for {} rounds: throttled samples count from then on", 100 * protocol_.slow_clock, kPatience), true);
-      impatient_ = true;
-      return false;
-    }
-    pause_s_ = throttled_rounds_ == 1 ? kFirstPause_s : pause_s_ + std::min(pause_s_, kPauseStep_s);
-    sleep(pause_s_);
-    return true;
-  }
-
-  void rounds(bool cold) {
-    std::vector<size_t> active = everyone();
-    const uint64_t total = active.size();
-    // What is in L2 after cold rounds is not what repetition leaves there.
-    if (!cold) bench_.fire(active, false, 0);
-    double next_look = static_cast<double>(least());
-    for (uint64_t round = 0; !bench_.over(); ++round) {
-      std::erase_if(active, [&](size_t i) { return bench_.entries[i].out() || !phase(i, cold).stopped.empty(); });
-      if (active.empty()) break;
-      bench_.progress(cold ? "timing, cold" : "timing, hot", total - active.size(), total);
-      bool held_back = false;
-      for (const auto& [i, sample] : bench_.fire(rotated(active, round + protocol_.seed), cold, round)) {
-        Phase& p = phase(i, cold);
-        p.spent_s += 1e-9 * sample.time_ns * bench_.entries[i].batch;
-        if (throttled(sample) && !impatient_) {
-          ++p.discarded;
-          held_back = true;
+  void rounds(Way way) {
+    const char* phase = way == Way::kCold ? "cold" : "hot";
+    if (burst() && !over()) fire(running(), way, phase);  // untimed
+    for (uint64_t round = 0;; ++round) {
+      std::vector<size_t> active;
+      for (size_t i : running())
+        if (entrants_[i].of(way).stopped.empty()) active.push_back(i);
+      progress(phase, running().size() - active.size(), running().size());
+      if (active.empty()) return;
+      if (over()) {
+        for (size_t i : active) entrants_[i].of(way).stopped = "interrupted";
+        return;
+      }
+      if (burst()) hooks_.clock.sleep_s(protocol_.rest_s);
+      std::vector<size_t> order = order_of(active, round);
+      const double begin = hooks_.clock.now_s();
+      auto samples = fire(order, way, phase);
+      const double each_s = (hooks_.clock.now_s() - begin) / static_cast<double>(order.size());
+      bool held_down = false;
+      for (size_t i = 0; i < order.size(); ++i) {
+        Taken& taken = entrants_[order[i]].of(way);
+        taken.spent_s += each_s;
+        if (!samples[i]) continue;
+        if (throttled(*samples[i])) {
+          held_down = true;
+          ++taken.discarded;
           continue;
         }
-        p.times_ns.push_back(sample.time_ns);
-        p.samples.push_back(sample);
+        taken.times.push_back(samples[i]->time_ns);
+        taken.samples.push_back(*samples[i]);
       }
-      if (held_back) be_patient();
-      else throttled_rounds_ = 0;
-      // A median is looked at ever less often: who looks after every sample stops on a lucky streak.
-      if (static_cast<double>(round + 1) >= next_look) {
-        look(active, cold);
-        next_look = std::max(next_look + 1, next_look * kCheckGrowth);
-      }
-      if (burst_ && !active.empty()) sleep(protocol_.rest_s);
+      for (size_t i : order) consider(i, way);
+      wait_out(held_down);
     }
-    for (size_t i : active)
-      if (Phase& p = phase(i, cold); p.stopped.empty()) p.stopped = "interrupted";
   }
 
-  void look(const std::vector<size_t>& active, bool cold) {
-    double best_high = INFINITY;
-    std::vector<std::pair<size_t, Timing>> seen;
-    for (size_t i : everyone()) {
-      const Phase& p = phase(i, cold);
-      if (p.times_ns.size() < least()) continue;
-      seen.emplace_back(i, summarize(p.times_ns));
-      best_high = std::min(best_high, seen.back().second.high_ns);
+  /// Whether this one has enough. Checked at growing numbers of samples, and settled only twice in a row: a
+  /// rule that looks after every sample ends on the first lucky streak.
+  void consider(size_t who, Way way) {
+    Taken& taken = entrants_[who].of(way);
+    const uint64_t n = taken.times.size();
+    const uint64_t most = burst() ? std::min(protocol_.max_samples, kBurstSamples) : protocol_.max_samples;
+    if (n >= most) {
+      taken.stopped = "most samples";
+    } else if (taken.spent_s >= protocol_.seconds_each &&
+               (n >= protocol_.min_samples || taken.spent_s >= kHopeless * protocol_.seconds_each)) {
+      taken.stopped = "out of time";
+    } else if (n >= std::max<uint64_t>(protocol_.min_samples, kFewestPairs) && n >= taken.next_check) {
+      taken.next_check = n + std::max<uint64_t>(n / 2, 1);
+      const Timing& timing = taken.summary();
+      bool narrow = (timing.high_ns - timing.low_ns) / 2 < protocol_.settled * timing.median_ns;
+      if (narrow && taken.narrow)
+        taken.stopped = "settled";
+      else if (behind(who, timing, way))
+        taken.stopped = "behind";
+      taken.narrow = narrow;
     }
-    for (const auto& [i, t] : seen) {
-      if (std::find(active.begin(), active.end(), i) == active.end()) continue;
-      Phase& p = phase(i, cold);
-      if (0.5 * (t.high_ns - t.low_ns) <= protocol_.settled * t.median_ns) p.stopped = "settled";
-      else if (t.samples >= most()) p.stopped = "most samples";
-      else if (p.spent_s >= protocol_.seconds_each) p.stopped = "out of time";
-      else if (!bench_.entries[i].contender->keep && t.low_ns > kBehind * best_high) p.stopped = "behind";
-    }
-    // A contender whose samples are all discarded ends too.
-    for (size_t i : active)
-      if (Phase& p = phase(i, cold); p.stopped.empty() && p.times_ns.size() + p.discarded >= 4 * most()) p.stopped = "out of time";
   }
 
-  double median(size_t i) {
-    std::vector<double> sorted = phase(i, ranked_cold()).times_ns;
-    std::sort(sorted.begin(), sorted.end());
-    return quantile(sorted, 0.5);
+  bool behind(size_t who, const Timing& timing, Way way) {
+    if (contenders_[who].keep) return false;
+    size_t better = 0;
+    double best_high = std::numeric_limits<double>::infinity(), best = best_high;
+    for (size_t i : running()) {
+      Taken& other = entrants_[i].of(way);
+      if (i == who || other.times.size() < protocol_.min_samples) continue;
+      const Timing& theirs = other.summary();
+      if (theirs.median_ns < timing.median_ns) ++better;
+      if (theirs.median_ns < best) best = theirs.median_ns, best_high = theirs.high_ns;
+    }
+    return better >= protocol_.finalists && timing.low_ns > kBehind * best_high;
   }
 
-  /// The best few once more, side by side; a round counts only whole.
-  void finals() {
-    std::vector<size_t> field;
-    for (size_t i : everyone())
-      if (!phase(i, ranked_cold()).times_ns.empty()) field.push_back(i);
-    std::stable_sort(field.begin(), field.end(), [&](size_t a, size_t b) { return median(a) < median(b); });
-    field.resize(std::min(field.size(), std::max<size_t>(1, protocol_.finalists)));
-    const uint64_t count = burst_ ? std::min(protocol_.final_rounds, kMaxBurst) : protocol_.final_rounds;
-    std::map<size_t, std::vector<double>> times;
-    for (uint64_t round = 0, tries = 0; round < count && field.size() > 1 && !bench_.over() && tries < 4 * count; ++tries) {
-      bench_.progress("finals", round, count);
-      const auto fired = bench_.fire(rotated(field, tries + protocol_.seed), ranked_cold(), tries);
-      std::erase_if(field, [&](size_t i) { return bench_.entries[i].out(); });
-      if (fired.size() < field.size()) continue;
-      if (!impatient_ && std::any_of(fired.begin(), fired.end(), [&](const Bench::Fired& f) { return throttled(f.sample); })) {
-        for (const Bench::Fired& f : fired) ++phase(f.entry, ranked_cold()).discarded;
-        be_patient();
+  std::optional<Timing> timing_of(const Taken& taken) const {
+    // An interrupted one with fewer than the least number of samples is no result.
+    if (taken.times.empty() || taken.stopped.empty()) return std::nullopt;
+    if (taken.stopped == "interrupted" && taken.times.size() < protocol_.min_samples) return std::nullopt;
+    Timing out = summarize(taken.times);
+    out.stopped = taken.stopped;
+    out.discarded = taken.discarded;
+    return out;
+  }
+
+  void conclude() {
+    out_.buffer_sets = static_cast<int>(std::max<size_t>(rig_.sets(), 1));
+    out_.outcomes.resize(entrants_.size());
+    for (size_t i = 0; i < entrants_.size(); ++i) {
+      Entrant& entrant = entrants_[i];
+      Outcome& outcome = out_.outcomes[i];
+      if (entrant.rejected) {
+        outcome.rejected = entrant.rejected;
         continue;
       }
-      throttled_rounds_ = 0;
-      for (const auto& [i, sample] : fired) {
-        if (bench_.entries[i].out()) continue;
-        times[i].push_back(sample.time_ns);
-        phase(i, ranked_cold()).times_ns.push_back(sample.time_ns);
-        phase(i, ranked_cold()).samples.push_back(sample);
+      Measurement m;
+      m.cold = timing_of(entrant.cold);
+      m.hot = timing_of(entrant.hot);
+      m.batch = entrant.batch;
+      if (!(ranking() == Way::kCold ? m.cold : m.hot)) {
+        outcome.rejected = Rejected{{},
+                                    "gpu",
+                                    out_.lost          ? out_.lost_because
+                                    : out_.interrupted ? "interrupted"
+                                                       : "no sample was taken in time"};
+        continue;
       }
-      ++round;
-      if (burst_) sleep(protocol_.rest_s);
+      const std::vector<Sample>& samples = entrant.of(ranking()).samples;
+      auto middle = [&](double Sample::*field) {
+        std::vector<double> values;
+        for (const Sample& sample : samples) values.push_back(sample.*field);
+        return median_of(std::move(values));
+      };
+      m.sm_mhz = middle(&Sample::sm_mhz);
+      m.power_w = middle(&Sample::power_w);
+      m.temperature_c = middle(&Sample::temperature_c);
+      for (const Taken* taken : {&entrant.cold, &entrant.hot})
+        for (const Sample& sample : taken->samples) m.power_capped += (sample.limits & kLimitPowerCap) != 0;
+      outcome.measurement = std::move(m);
+      out_.order.push_back(i);
     }
-    decide(field, times);
-  }
-
-  /// The leader is the fastest by median; whoever cannot be told from it ties, and the cheapest of those wins.
-  void decide(std::vector<size_t> field, const std::map<size_t, std::vector<double>>& times) {
-    if (field.empty()) return;
-    const auto paired = [&](size_t a, size_t b) {
-      auto x = times.find(a), y = times.find(b);
-      if (a == b || x == times.end() || y == times.end()) return Ratio{1, {1, 1}};
-      return paired_ratio(x->second, y->second);
-    };
-    const auto final_median = [&](size_t i) {
-      auto at = times.find(i);
-      if (at == times.end()) return median(i);
-      std::vector<double> sorted = at->second;
-      std::sort(sorted.begin(), sorted.end());
-      return quantile(sorted, 0.5);
-    };
-    const size_t leader = *std::min_element(field.begin(), field.end(), [&](size_t a, size_t b) { return final_median(a) < final_median(b); });
-    const auto cheaper = [&](size_t a, size_t b) {
-      const Contender &x = *bench_.entries[a].contender, &y = *bench_.entries[b].contender;
-      return std::tie(x.registers, x.smem_bytes, x.name) < std::tie(y.registers, y.smem_bytes, y.name);
-    };
-    const bool raced = !times.empty();
-    size_t winner = leader;
-    for (size_t i : field) {
-      const Ratio r = paired(i, leader);
-      if (raced && r.interval.low <= 1 && r.interval.high >= 1 && cheaper(i, winner)) winner = i;
-    }
-    for (size_t i : field) {
-      const Ratio r = paired(i, winner);
-      finalists_.push_back({i, r.median, r.interval.low, r.interval.high, i == winner || (raced && r.interval.low <= 1 && r.interval.high >= 1)});
-    }
-    std::stable_sort(finalists_.begin(), finalists_.end(), [&](const Pairing& a, const Pairing& b) {
-      return (a.contender == winner) != (b.contender == winner) ? a.contender == winner : a.ratio < b.ratio;
+    std::stable_sort(out_.order.begin(), out_.order.end(), [&](size_t a, size_t b) {
+      return std::pair(ranked_ns(a), contenders_[a].name) < std::pair(ranked_ns(b), contenders_[b].name);
     });
   }
-
-  static double middle(std::vector<double> values) {
-    std::erase_if(values, [](double v) { return v <= 0; });
-    if (values.empty()) return 0;
-    std::sort(values.begin(), values.end());
-    return quantile(values, 0.5);
+  double ranked_ns(size_t who) const {
+    const Measurement& m = *out_.outcomes[who].measurement;
+    return (ranking() == Way::kCold ? m.cold : m.hot)->median_ns;
   }
 
-  Measurement measurement(const Entry& e) {
-    Measurement out;
-    const auto timing = [](const Phase& p) -> std::optional<Timing> {
-      if (p.times_ns.empty()) return std::nullopt;
-      Timing t = summarize(p.times_ns);
-      t.discarded = p.discarded;
-      t.stopped = p.stopped;
-      return t;
-    };
-    out.cold = timing(e.cold);
-    out.hot = timing(e.hot);
-    out.batch = e.batch;
-    const std::vector<Sample>& samples = e.cold.samples.empty() ? e.hot.samples : e.cold.samples;
-    std::vector<double> mhz, watts, celsius;
-    for (const Sample& s : samples) {
-      mhz.push_back(s.sm_mhz);
-      watts.push_back(s.power_w);
-      celsius.push_back(s.temperature_c);
-      out.power_capped += (s.limits & kLimitPowerCap) != 0;
-    }
-    out.sm_mhz = middle(mhz);
-    out.power_w = middle(watts);
-    out.temperature_c = middle(celsius);
+  /// times[i][r]: of finalist i in round r; 0 where it has no sample that counts.
+  using FinalTimes = std::vector<std::vector<double>>;
+
+  /// b's beats a's outside the interval.
+  static bool beaten(const std::vector<double>& a, const std::vector<double>& b) {
+    return paired_count(a, b) >= kFewestPairs && paired_ratio(b, a).interval.high < 1;
+  }
+  static size_t paired_count(const std::vector<double>& a, const std::vector<double>& b) {
+    size_t out = 0;
+    for (size_t i = 0; i < a.size(); ++i) out += a[i] > 0 && b[i] > 0;
     return out;
   }
+  static Pairing pair(size_t contender, const std::vector<double>& times, const std::vector<double>& winner) {
+    Ratio ratio = paired_ratio(times, winner);
+    bool told_apart =
+        paired_count(times, winner) >= kFewestPairs && (ratio.interval.low > 1 || ratio.interval.high < 1);
+    return {contender, ratio.median, ratio.interval.low, ratio.interval.high, !told_apart};
+  }
 
-  Standings standings() {
-    Standings out;
-    uint64_t samples = 0, capped = 0, discarded = 0;
-    const std::string unfinished = bench_.lost ? "the GPU was lost before it was timed: " + bench_.lost_because : bench_.interrupted() ? "interrupted before it was timed" : "it was never timed";
-    for (Entry& e : bench_.entries) {
-      Outcome o;
-      discarded += e.cold.discarded + e.hot.discarded;
-      if (e.out()) {
-        o.rejected = e.rejected;
-      } else if ((ranked_cold() ? e.cold : e.hot).times_ns.empty()) {
-        o.rejected = Rejected{{}, "gpu", unfinished};
-      } else {
-        o.measurement = measurement(e);
-        samples += (e.cold.samples.empty() ? e.hot : e.cold).samples.size();
-        capped += o.measurement->power_capped;
+  void finals() {
+    std::vector<size_t> who(
+        out_.order.begin(),
+        out_.order.begin() + static_cast<ptrdiff_t>(std::min(protocol_.finalists, out_.order.size())));
+    if (who.size() < 2 || over()) return;
+    const uint64_t total = burst() ? std::min(protocol_.final_rounds, kBurstSamples) : protocol_.final_rounds;
+    std::vector<std::vector<double>> times(entrants_.size());
+    for (uint64_t round = 0; round < total && !over(); ++round) {
+      progress("final", round, total);
+      if (burst()) hooks_.clock.sleep_s(protocol_.rest_s);
+      std::vector<size_t> in;
+      for (size_t i : who)
+        if (!entrants_[i].rejected) in.push_back(i);
+      if (in.size() < 2) break;
+      std::vector<size_t> order = order_of(in, round);
+      auto samples = fire(order, ranking(), "final");
+      bool held_down = false;
+      for (size_t i : in) times[i].push_back(0);
+      for (size_t i = 0; i < order.size(); ++i) {
+        if (!samples[i]) continue;
+        if (throttled(*samples[i]))
+          held_down = true;
+        else
+          times[order[i]].back() = samples[i]->time_ns;
       }
-      out.outcomes.push_back(std::move(o));
+      wait_out(held_down);
     }
-    std::erase_if(finalists_, [&](const Pairing& p) { return !out.outcomes[p.contender].measurement; });
-    for (const Pairing& p : finalists_) out.order.push_back(p.contender);
-    std::vector<size_t> others;
-    for (size_t i = 0; i < out.outcomes.size(); ++i)
-      if (out.outcomes[i].measurement && std::find(out.order.begin(), out.order.end(), i) == out.order.end()) others.push_back(i);
-    std::stable_sort(others.begin(), others.end(), [&](size_t a, size_t b) { return median(a) < median(b); });
-    out.order.insert(out.order.end(), others.begin(), others.end());
-    out.finalists = std::move(finalists_);
-    if (static_cast<double>(capped) > kNoteworthy * static_cast<double>(samples))
-      bench_.note(fmt::format("{:.0f} % of the samples ran at the power limit: the clock is what power allows, not the datasheet's", 100.0 * static_cast<double>(capped) / static_cast<double>(samples)));
-    if (discarded > 0) bench_.note(fmt::format("{} samples at a throttled clock were discarded", discarded));
-    out.notes = bench_.notes;
-    out.buffer_sets = bench_.sets;
-    out.lost = bench_.lost;
-    out.lost_because = bench_.lost_because;
-    out.interrupted = bench_.interrupted();
-    return out;
+    for (size_t i : who) {  // who failed here is out, whatever it showed before
+      if (!entrants_[i].rejected) continue;
+      out_.outcomes[i] = {std::nullopt, entrants_[i].rejected};
+      std::erase(out_.order, i);
+    }
+    std::erase_if(who, [&](size_t i) { return entrants_[i].rejected.has_value(); });
+    if (who.size() < 2 || out_.lost || out_.interrupted) return;
+    settle(who, times);
   }
 
-  Bench& bench_;
+  /// The winner: among those nobody beats and that tie with the leader, by registers, shared memory, name.
+  void settle(std::vector<size_t> who, const FinalTimes& times) {
+    auto middle = [&](size_t i) {
+      double m = median_of(times[i]);
+      return m > 0 ? m : std::numeric_limits<double>::infinity();
+    };
+    std::stable_sort(who.begin(), who.end(), [&](size_t a, size_t b) { return middle(a) < middle(b); });
+    std::vector<size_t> best;
+    for (size_t i : who) {
+      bool lost =
+          std::any_of(who.begin(), who.end(), [&](size_t j) { return j != i && beaten(times[i], times[j]); });
+      if (!lost && (i == who[0] || pair(i, times[i], times[who[0]]).tied)) best.push_back(i);
+    }
+    if (best.empty()) best = {who[0]};  // each is beaten by another: the least median it is
+    size_t winner = *std::min_element(best.begin(), best.end(), [&](size_t a, size_t b) {
+      const Contender &x = contenders_[a], &y = contenders_[b];
+      return std::tie(x.registers, x.smem_bytes, x.name) < std::tie(y.registers, y.smem_bytes, y.name);
+    });
+    std::stable_partition(who.begin(), who.end(), [&](size_t i) { return i == winner; });
+    for (size_t i : who)
+      out_.finalists.push_back(i == winner ? Pairing{i, 1, 1, 1, true} : pair(i, times[i], times[winner]));
+    std::vector<size_t> order = who;
+    for (size_t i : out_.order)
+      if (std::find(who.begin(), who.end(), i) == who.end()) order.push_back(i);
+    out_.order = std::move(order);
+  }
+
+  void remarks() {
+    uint64_t discarded = 0, capped = 0, samples = 0;
+    for (const Entrant& entrant : entrants_)
+      for (const Taken* taken : {&entrant.cold, &entrant.hot}) {
+        discarded += taken->discarded;
+        samples += taken->samples.size();
+        for (const Sample& sample : taken->samples) capped += (sample.limits & kLimitPowerCap) != 0;
+      }
+    if (discarded > 0)
+      note(fmt::format(
+          "{} samples were discarded: heat or the power supply held the clock below {:.0f} % of its default",
+          discarded, 100 * protocol_.slow_clock));
+    if (capped > 0)
+      note(fmt::format(
+          "the power limit held the clock during {:.0f} % of the samples, as is usual on a busy GPU",
+          100.0 * static_cast<double>(capped) / static_cast<double>(samples)));
+  }
+
+  GpuExecutor& gpu_;
+  const std::vector<Contender>& contenders_;
   const Protocol& protocol_;
-  const bool burst_;
-  int throttled_rounds_ = 0;
-  double pause_s_ = 0;
-  bool impatient_ = false;
-  std::vector<Pairing> finalists_;
+  const BenchHooks& hooks_;
+  Rig rig_;
+  std::vector<Entrant> entrants_;
+  Standings out_;
+  size_t next_set_ = 0;
+  double default_mhz_ = 0, wait_s_ = kFirstWait, waited_s_ = 0;
+  int in_a_row_ = 0;
+  bool give_up_ = false, screened_any_ = false;
 };
 
 }  // namespace
-}  // namespace measuring
 
-const char* to_string(Protocol::Mode mode) { return mode == Protocol::Mode::kSteady ? "steady" : "burst"; }
-
-Result<Protocol::Mode> parse_mode(const std::string& name) {
-  for (Protocol::Mode m : {Protocol::Mode::kSteady, Protocol::Mode::kBurst})
-    if (name == to_string(m)) return m;
-  return Error{Exit::kUsage, fmt::format("unknown protocol \"{}\"; steady or burst was expected", name)};
-}
-
-BenchClock BenchClock::real() {
-  return {[] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); },
-          [](double s) { std::this_thread::sleep_for(std::chrono::duration<double>(s)); }};
-}
-
-Result<Standings> measure(GpuExecutor& gpu, const Workload& workload, const std::vector<Contender>& contenders, const Protocol& protocol,
+Result<Standings> measure(GpuExecutor& gpu, const Workload& workload,
+                          const std::vector<Contender>& contenders, const Protocol& protocol,
                           const BenchHooks& hooks) {
-  measuring::Bench bench(gpu, workload, contenders, protocol, hooks);
-  return measuring::Protocolist(bench).run();
+  return Contest(gpu, workload, contenders, protocol, hooks).play();
 }
 
 }  // namespace roofgen

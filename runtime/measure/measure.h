@@ -7,6 +7,10 @@
 //             is clearly behind, or the time is up
 //   final     the best few once more, in pairs against the leader; who cannot be told from it ties,
 //             and ties are broken by registers, shared memory, name
+//
+// Nothing here looks at what a kernel computes: verify before, and time only what passed. The samples of
+// the final decide who won and are told as ratios; they are not mixed into a contender's timing, for the
+// finalists were chosen by that.
 #pragma once
 
 #include <atomic>
@@ -31,7 +35,7 @@ struct Protocol {
   uint64_t max_samples = 300;        ///< burst: at most 10
   double settled = 0.005;            ///< half width of the median's interval over the median
   double seconds_each = 2;           ///< per contender and way of timing
-  double short_ns = 5000;            ///< below this, shots are graphs of many repetitions
+  double short_ns = 5000;            ///< fastest below this: shots of all below four times it are graphs of many repetitions
   size_t finalists = 5;
   uint64_t final_rounds = 40;        ///< burst: at most 10
   double slow_clock = 0.75;          ///< samples below this share of the default clock are discarded

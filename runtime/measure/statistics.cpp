@@ -8,29 +8,31 @@ namespace roofgen {
 
 double quantile(std::span<const double> sorted, double p) {
   if (sorted.empty()) return std::numeric_limits<double>::quiet_NaN();
-  const double at = p * static_cast<double>(sorted.size() - 1);
-  const size_t below = static_cast<size_t>(at);
-  if (below + 1 >= sorted.size()) return sorted.back();
-  const double part = at - static_cast<double>(below);
-  // Not a + part * (b - a): equal neighbours must give exactly that value.
-  return sorted[below] == sorted[below + 1] ? sorted[below] : sorted[below] * (1 - part) + sorted[below + 1] * part;
+  double at = std::clamp(p, 0.0, 1.0) * static_cast<double>(sorted.size() - 1);
+  auto below = static_cast<size_t>(at);
+  size_t above = std::min(below + 1, sorted.size() - 1);
+  double share = at - static_cast<double>(below);
+  return share == 0 ? sorted[below] : sorted[below] + share * (sorted[above] - sorted[below]);
 }
 
-/// The number of samples below the true median is binomial(n, 1/2). The interval from the k-th smallest to
-/// the k-th largest misses it with probability 2 P(X <= k - 1); k is the largest that keeps this below 5 %.
+/// How many samples lie below the median is binomial with one half. With k the greatest number for which
+/// P(at most k - 1 below) stays under 2.5 %, the k-th least and the k-th greatest sample enclose it.
 Interval median_interval(std::span<const double> sorted) {
-  const size_t n = sorted.size();
-  if (n == 0) return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
-  double log_term = -static_cast<double>(n) * std::log(2.0);  // of P(X = 0)
-  double tail = std::exp(log_term);
+  if (sorted.empty()) {
+    double nan = std::numeric_limits<double>::quiet_NaN();
+    return {nan, nan};
+  }
+  const auto n = static_cast<double>(sorted.size());
   size_t k = 0;
-  while (2 * tail <= 0.05 && 2 * (k + 1) <= n) {
-    ++k;
-    log_term += std::log(static_cast<double>(n - k + 1)) - std::log(static_cast<double>(k));
-    tail += std::exp(log_term);
+  double below = 0;
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    auto x = static_cast<double>(i);
+    below += std::exp(std::lgamma(n + 1) - std::lgamma(x + 1) - std::lgamma(n - x + 1) - n * std::log(2.0));
+    if (below > 0.025) break;
+    k = i + 1;
   }
   if (k == 0) return {sorted.front(), sorted.back()};
-  return {sorted[k - 1], sorted[n - k]};
+  return {sorted[k - 1], sorted[sorted.size() - k]};
 }
 
 Timing summarize(std::vector<double> times_ns) {
@@ -43,7 +45,7 @@ Timing summarize(std::vector<double> times_ns) {
   out.q1_ns = quantile(times_ns, 0.25);
   out.q3_ns = quantile(times_ns, 0.75);
   out.min_ns = times_ns.front();
-  const Interval interval = median_interval(times_ns);
+  Interval interval = median_interval(times_ns);
   out.low_ns = interval.low;
   out.high_ns = interval.high;
   return out;
@@ -52,9 +54,9 @@ Timing summarize(std::vector<double> times_ns) {
 Ratio paired_ratio(std::span<const double> a, std::span<const double> b) {
   std::vector<double> ratios;
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
-    if (b[i] > 0) ratios.push_back(a[i] / b[i]);
+    if (a[i] > 0 && b[i] > 0) ratios.push_back(a[i] / b[i]);
+  if (ratios.empty()) return {1, {0, std::numeric_limits<double>::infinity()}};
   std::sort(ratios.begin(), ratios.end());
-  if (ratios.empty()) return {};
   return {quantile(ratios, 0.5), median_interval(ratios)};
 }
 

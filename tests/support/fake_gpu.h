@@ -31,8 +31,8 @@ struct FakeStep {
 /// Something that goes wrong: at the nth launch that matches, counted from 1, or from then on always.
 struct FakeFault {
   Fault fault = Fault::kKernel;
-  std::string entry;  ///< of the binary; empty: any
-  std::string digest; ///< of the binary; empty: any
+  std::string entry = "";   ///< of the binary; empty: any
+  std::string digest = "";  ///< of the binary; empty: any
   uint64_t nth = 1;
   bool always = false;
   enum class Where { kEither, kRun, kShot } where = Where::kEither;  ///< run() or time(); a shot counts once
