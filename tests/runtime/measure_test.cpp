@@ -231,6 +231,8 @@ TEST(Measure, AGpuThatNeverRecoversIsMeasuredAllTheSameAndSaysSo) {
   EXPECT_GE(s.outcomes[0].measurement->cold->samples, 10u);
   EXPECT_TRUE(mentions(s.notes, "does not recover"));
   EXPECT_TRUE(mentions(b.warnings, "does not recover"));
+  EXPECT_EQ(s.outcomes[0].measurement->cold->discarded, 20u);
+  EXPECT_EQ(b.gpu->calls_of(Kind::kSleep).size(), 19u);
 }
 
 TEST(Measure, ThePowerLimitAloneDiscardsNothing) {
