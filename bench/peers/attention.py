@@ -156,7 +156,7 @@ def build_compiled(env, s, sets):
             scores = scores.masked_fill(key > row + (s.kv_len - s.L), float("-inf"))
         return (torch.softmax(scores.float(), dim=-1).to(q.dtype) @ v).transpose(1, 2)
 
-    compiled = torch.compile(naive, dynamic=False, mode="max-autotune-no-cudagraphs")
+    compiled = torch.compile(naive, dynamic=False, mode=env.compile_mode)
     return lambda i: compiled(sets[i]["Q"], sets[i]["K"], sets[i]["V"])
 
 

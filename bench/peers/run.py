@@ -45,6 +45,7 @@ class Env:
     torch: object
     modules: dict
     driver: object = None
+    compile_mode: str = "default"
 
 
 @dataclasses.dataclass
@@ -69,6 +70,7 @@ def arguments(argv):
     p.add_argument("--mode", choices=("steady", "burst", "both"), default="both", help="a busy GPU's clock, a cool one's [both]")
     p.add_argument("--rounds", type=positive, help="at most so many [steady 300, burst 10]")
     p.add_argument("--seconds", type=positive, default=60, help="for each mode, at most [60]")
+    p.add_argument("--max-autotune", action="store_true", help="torch.compile tries more, and takes minutes")
     p.add_argument("--gpu", type=int, default=0)
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--json", metavar="FILE", help="write the result there, schema roofgen.peers.1; - for standard output")
@@ -280,7 +282,7 @@ def compare(env, gpu, args, problem, bundles, peers, sets, now=time.monotonic, s
         "schema": report.SCHEMA, "origin": "measured", "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "command": shlex.join([os.path.basename(sys.argv[0] or "run.py"), *args.argv]), "op": problem["op"], "problem": problem,
         "flop_convention": attention.FLOP_CONVENTION, "flops": shape.flops(), "baseline": ours, "gpu": gpu.describe(), "versions": versions(env),
-        "protocol": {"flush_bytes": getattr(gpu, "flush_bytes", None), "buffer_sets": gpu.buffer_sets, "inputs": "N(0,1)", "seed": args.seed},
+        "protocol": {"flush_bytes": getattr(gpu, "flush_bytes", None), "buffer_sets": gpu.buffer_sets, "inputs": "N(0,1)", "seed": args.seed, "compile_mode": env.compile_mode},
         "bundles": [b.describe() for b in bundles], "modes": modes, "peers": list(entries.values()), "notes": notes,
     }
 
@@ -319,7 +321,7 @@ def run(argv):
     except bundles_.BadBundle as error:
         raise Stop(USAGE, str(error)) from None
     problem = the_problem(args, bundles)
-    env = Env(load_torch(), {})
+    env = Env(load_torch(), {}, compile_mode="max-autotune-no-cudagraphs" if args.max_autotune else "default")
     load_gpu(env.torch, args.gpu)
     import driver
     from gpu import TorchGpu
@@ -361,6 +363,9 @@ def main(argv):
     except Stop as stop:
         print(f"peers: {stop}", file=sys.stderr)
         return stop.code
+    except Exception as error:  # out of memory, a full disk: one line, not a trace
+        print(f"peers: error: {protocol_.first_line(error)}", file=sys.stderr)
+        return FAILED
 
 
 if __name__ == "__main__":

@@ -230,6 +230,11 @@ class CommandLine(unittest.TestCase):
             code, _, err = self.run_main(["--L", "128", "--d", "64"])
         self.assertEqual((code, err), (3, "peers: torch finds no GPU\n"))
 
+    def test_what_nobody_foresaw_is_one_line_and_1(self):
+        with mock.patch.object(run, "run", side_effect=MemoryError("CUDA out of memory\ntrace")):
+            code, _, err = self.run_main([])
+        self.assertEqual((code, err), (1, "peers: error: MemoryError: CUDA out of memory\n"))
+
     def test_list_names_everybody_with_a_reason(self):
         with self.without_torch():
             code, out, _ = self.run_main(["--list"])
