@@ -2,6 +2,7 @@
 // own. executor.cpp has memory and modules, launch.cpp the launches, shots.cpp the timing.
 #pragma once
 
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -97,6 +98,7 @@ class CudaExecutor final : public GpuExecutor {
   Result<Handle> graph_of(const Shot& shot, std::vector<Prepared>& steps);
   Result<bool> fire_once(const Shot& shot, std::vector<Prepared>& steps, Handle graph, uint64_t gate_ns, Sample* sample);
   Result<double> mean_clock();
+  void read_board(Sample& sample);
 
   std::unique_ptr<Driver> driver_;
   Nvml nvml_;
@@ -120,6 +122,8 @@ class CudaExecutor final : public GpuExecutor {
   uint64_t scratch_bytes_ = 0;
   uint64_t gate_factor_ = 1;  ///< grows while the host is slower than the gate is long
   std::map<std::string, Handle> graphs_;
+  Sample board_;  ///< its last reading: power, temperature, limits
+  std::chrono::steady_clock::time_point board_due_;
 };
 
 }  // namespace roofgen::cuda

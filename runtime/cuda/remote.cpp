@@ -279,7 +279,7 @@ class RemoteGpu final : public GpuExecutor {
       fault_ = Fault::kLost;
       return gone();
     }
-    if (child_.running() && child_.died_while_idle()) retire("the GPU worker " + ending_text(child_.wait().status) + " between two calls");
+    if (child_.running() && child_.died_while_idle()) retire("the GPU worker " + ending_text(child_.wait(kPatience).status) + " between two calls");
     if (child_.running()) return {};
     if (options_.warn) options_.warn("the GPU worker is replaced: " + ended_);
     Result<void> started = start();
@@ -363,7 +363,7 @@ class RemoteGpu final : public GpuExecutor {
       if (!(polled.revents & (POLLIN | POLLHUP | POLLERR))) continue;
       if (child_.receive_some(in_)) continue;
       if (in_.empty()) {
-        Child::End end = child_.wait();
+        Child::End end = child_.wait(kPatience);
         return crashed(call, ending_text(end.status), std::move(end.tail));
       }
       // The last words may be a whole frame; else the next turn finds the end again.

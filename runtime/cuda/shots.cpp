@@ -166,6 +166,23 @@ Result<double> CudaExecutor::mean_clock() {
   return mhz[mhz.size() / 2];
 }
 
+/// Asking NVML takes from microseconds to milliseconds, during which the GPU would idle and cool. So it is
+/// asked again only when ten times as long has passed; between, the last answer stands.
+void CudaExecutor::read_board(Sample& sample) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begun = Clock::now();
+  if (begun >= board_due_) {
+    board_.power_w = nvml_.power_w();
+    board_.temperature_c = nvml_.temperature_c();
+    board_.limits = nvml_.limits();
+    const Clock::time_point ended = Clock::now();
+    board_due_ = ended + std::min<Clock::duration>(10 * (ended - begun), std::chrono::milliseconds(100));
+  }
+  sample.power_w = board_.power_w;
+  sample.temperature_c = board_.temperature_c;
+  sample.limits = board_.limits;
+}
+
 Result<Sample> CudaExecutor::fire(const Shot& shot) {
   ROOFGEN_CHECK(enter());
   if (shot.steps.empty()) return refuse("a shot without a launch cannot be timed");
@@ -190,9 +207,7 @@ Result<Sample> CudaExecutor::fire(const Shot& shot) {
     if (gate_factor_ < 64) gate_factor_ *= 2;
   }
   ROOFGEN_TRY(sample.sm_mhz, mean_clock());
-  sample.power_w = nvml_.power_w();
-  sample.temperature_c = nvml_.temperature_c();
-  sample.limits = nvml_.limits();
+  read_board(sample);
   return sample;
 }
 

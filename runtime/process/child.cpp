@@ -110,9 +110,23 @@ bool Child::receive_some(std::string& in) const {
   }
 }
 
-Child::End Child::wait() {
+bool Child::reap(std::chrono::milliseconds patience, int* status, rusage* usage) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    pid_t got = wait4(pid_, status, patience.count() > 0 ? WNOHANG : 0, usage);
+    if (got == pid_ || (got < 0 && errno != EINTR)) return true;
+    if (got != 0) continue;
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+Child::End Child::wait(std::chrono::milliseconds patience) {
   End end;
-  while (wait4(pid_, &end.status, 0, &end.usage) < 0 && errno == EINTR) {
+  if (!reap(patience, &end.status, &end.usage)) {
+    kill(pid_, SIGKILL);
+    end.status = SIGKILL;  // what it would say, should it ever
+    reap(patience, &end.status, &end.usage);
   }
   pid_ = 0;
   end.tail = tail_of(errors_);
@@ -123,17 +137,10 @@ Child::End Child::wait() {
 bool Child::stop(std::chrono::milliseconds patience) {
   bool ended = true;
   if (running()) {
+    int status = 0;
+    rusage usage;
     kill(pid_, SIGKILL);
-    const auto deadline = std::chrono::steady_clock::now() + patience;
-    for (;;) {
-      pid_t got = waitpid(pid_, nullptr, patience.count() > 0 ? WNOHANG : 0);
-      if (got == pid_ || (got < 0 && errno != EINTR)) break;
-      if (got == 0 && std::chrono::steady_clock::now() >= deadline) {
-        ended = false;
-        break;
-      }
-      if (got == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
+    ended = reap(patience, &status, &usage);
     pid_ = 0;
   }
   close_all();

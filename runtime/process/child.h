@@ -41,14 +41,17 @@ class Child {
     rusage usage = {};
     std::vector<std::string> tail;  ///< the last of its standard error; empty when it wrote none
   };
-  /// Waits for a process that has closed its end of the socket.
-  End wait();
+  /// Waits for a process that has closed its end of the socket. With a positive `patience`, one that is
+  /// stuck on its way out is killed after that, and left alone after as long again.
+  End wait(std::chrono::milliseconds patience = {});
 
   /// Kills it. A process stuck in a kernel driver may outlive even that: after `patience` (if positive) it
   /// is left alone, and false returned.
   bool stop(std::chrono::milliseconds patience = {});
 
  private:
+  /// True when it is reaped; `patience` 0: waits as long as that takes.
+  bool reap(std::chrono::milliseconds patience, int* status, rusage* usage);
   void close_all();
 
   pid_t pid_ = 0;

@@ -6,7 +6,12 @@
 #include <cstddef>
 #include <type_traits>
 
+#if __has_include(<nvml.h>)
+#include <nvml.h>
+#endif
+
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/nvml.h"
 
 namespace roofgen {
 namespace {
@@ -130,7 +135,7 @@ TEST(DriverFacts, SymbolsAreWhatTheHeaderRenamesTo) {
   EXPECT_EQ(symbol_of("record_event"), ROOFGEN_TEXT(cuEventRecord));
   EXPECT_EQ(symbol_of("query_event"), ROOFGEN_TEXT(cuEventQuery));
   EXPECT_EQ(symbol_of("memory_info"), ROOFGEN_TEXT(cuMemGetInfo));
-  EXPECT_EQ(symbol_of("device_uuid"), ROOFGEN_TEXT(cuDeviceGetUuid));
+  // cuDeviceGetUuid is renamed only from 13.0 on; drivers have _v2 since 11.4.
   EXPECT_EQ(symbol_of("device_bus_id"), ROOFGEN_TEXT(cuDeviceGetPCIBusId));
   EXPECT_EQ(symbol_of("reset_persisting_l2"), ROOFGEN_TEXT(cuCtxResetPersistingL2Cache));
   EXPECT_EQ(symbol_of("load_function"), ROOFGEN_TEXT(cuFuncLoad));
@@ -200,6 +205,38 @@ static_assert(offsetof(cuda::LaunchConfig, stream) == offsetof(CUlaunchConfig, h
 static_assert(offsetof(cuda::LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs));
 static_assert(offsetof(cuda::LaunchConfig, attribute_count) == offsetof(CUlaunchConfig, numAttrs));
 static_assert(sizeof(cuda::Uuid) == sizeof(CUuuid) && sizeof(cuda::Address) == sizeof(CUdeviceptr));
+
+#if __has_include(<nvml.h>)
+namespace declared {  // the table's types, by its members' names
+#define ROOFGEN_TYPE(member, symbol, ...) using member = int (*)(__VA_ARGS__);
+using cuda::nvml::ProcessInfo;
+namespace nvml = cuda::nvml;
+ROOFGEN_NVML_ENTRY_POINTS(ROOFGEN_TYPE)
+}  // namespace declared
+static_assert(Same<declared::init, decltype(&::nvmlInit)>::value);
+static_assert(Same<declared::shutdown, decltype(&::nvmlShutdown)>::value);
+static_assert(Same<declared::driver_version, decltype(&::nvmlSystemGetDriverVersion)>::value);
+static_assert(Same<declared::by_uuid, decltype(&::nvmlDeviceGetHandleByUUID)>::value);
+static_assert(Same<declared::by_bus_id, decltype(&::nvmlDeviceGetHandleByPciBusId)>::value);
+static_assert(Same<declared::clock, decltype(&::nvmlDeviceGetClockInfo)>::value);
+static_assert(Same<declared::max_clock, decltype(&::nvmlDeviceGetMaxClockInfo)>::value);
+static_assert(Same<declared::default_clock, decltype(&::nvmlDeviceGetDefaultApplicationsClock)>::value);
+static_assert(Same<declared::power, decltype(&::nvmlDeviceGetPowerUsage)>::value);
+static_assert(Same<declared::power_limit, decltype(&::nvmlDeviceGetEnforcedPowerLimit)>::value);
+static_assert(Same<declared::temperature, decltype(&::nvmlDeviceGetTemperature)>::value);
+static_assert(Same<declared::event_reasons, decltype(&::nvmlDeviceGetCurrentClocksEventReasons)>::value);
+static_assert(Same<declared::throttle_reasons, decltype(&::nvmlDeviceGetCurrentClocksThrottleReasons)>::value);
+static_assert(Same<declared::processes_v3, decltype(&::nvmlDeviceGetComputeRunningProcesses)>::value);
+static_assert(cuda::nvml::kInsufficientSize == NVML_ERROR_INSUFFICIENT_SIZE && 6 == NVML_ERROR_NOT_FOUND);
+static_assert(cuda::nvml::kClockSm == NVML_CLOCK_SM && cuda::nvml::kClockMemory == NVML_CLOCK_MEM);
+static_assert(cuda::nvml::kTemperatureGpu == NVML_TEMPERATURE_GPU);
+static_assert(cuda::nvml::kDriverVersionBytes == NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE);
+static_assert(sizeof(cuda::nvml::ProcessInfo) == sizeof(nvmlProcessInfo_t));
+static_assert(offsetof(cuda::nvml::ProcessInfo, used_bytes) == offsetof(nvmlProcessInfo_t, usedGpuMemory));
+static_assert(kLimitIdle == nvmlClocksThrottleReasonGpuIdle && kLimitPowerCap == nvmlClocksThrottleReasonSwPowerCap);
+static_assert(kLimitHwSlowdown == nvmlClocksThrottleReasonHwSlowdown && kLimitThermalSw == nvmlClocksThrottleReasonSwThermalSlowdown);
+static_assert(kLimitThermalHw == nvmlClocksThrottleReasonHwThermalSlowdown && kLimitPowerBrake == nvmlClocksThrottleReasonHwPowerBrakeSlowdown);
+#endif
 
 TEST(DriverFacts, StatusesMeanWhatTheHeaderSays) {
   for (int status : {CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_ASSERT, CUDA_ERROR_HARDWARE_STACK_ERROR, CUDA_ERROR_ILLEGAL_INSTRUCTION,
