@@ -1,4 +1,4 @@
-"""bench/readme_tables.py on results that are made up, and README.md against the results that are there.
+"""bench/readme_tables.py and bench/calibration.py on results that are made up, and README.md against the results that are there.
 
 `readme_test.py --update` rewrites readme_golden.md; read the difference."""
 import copy
@@ -15,6 +15,7 @@ GOLDEN = os.path.join(HERE, "readme_golden.md")
 SCRIPT = os.path.join(ROOT, "bench", "readme_tables.py")
 sys.path[:0] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "visit")]
 import files  # noqa: E402
+import calibration  # noqa: E402
 import readme_tables  # noqa: E402
 
 EMPTY = ("# Made up\n<!-- results:begin measured -->\nold\n<!-- results:end measured -->\n\ntext | stays\n"
@@ -150,6 +151,25 @@ class ReadmeTest(unittest.TestCase):
                 if name.endswith(".json"):
                     document = files.read_json(os.path.join(root, name))
                     files.check(document, schemas[document["schema"]], name)
+
+
+class CalibrationTest(unittest.TestCase):
+    def test_kernels_that_were_timed_and_counted(self):
+        kernel = {"name": "attention", "digest": "d", "schedule": {"params": {"BM": 64}}, "counted": True, "origins": {}, "model_time_us": 5.0,
+                  "measurement": {"cold": timing(7.0), "hot": None, "sm_mhz": 1500.0}, **{name: 1 for name in calibration.COUNTS}}
+        good = envelope("tune", "x", {**tuned(1.0), "schema": "roofgen.tune.1",
+                                      "variants": [{"name": "fused", "verified": True, "kernels": [kernel, {**kernel, "counted": False}]},
+                                                   {"name": "unfused", "verified": False, "kernels": [kernel]}]})
+        simulated = copy.deepcopy(good)
+        simulated["result"]["device"]["origin"] = "simulated"
+        found = list(calibration.points([good, simulated, RESULTS[-1]]))
+        self.assertEqual(len(found), 1)
+        self.assertEqual((found[0]["variant"], found[0]["params"], found[0]["cold"]["median_us"]), ("fused", {"BM": 64}, 7.0))
+
+    def test_counts_are_members_of_a_result(self):
+        with open(os.path.join(ROOT, "docs", "tune-schema.json"), encoding="utf-8") as file:
+            kernel = json.load(file)["properties"]["variants"]["items"]["properties"]["kernels"]["items"]
+        self.assertEqual([name for name in calibration.COUNTS if name not in kernel["required"]], [])
 
 
 def update():
