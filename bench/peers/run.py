@@ -9,6 +9,7 @@ docs/peers.md says what is compared and how. Exit codes: 0 done, 1 ours failed o
 2 usage, 3 no torch or no GPU."""
 
 import argparse
+import contextlib
 import dataclasses
 import datetime
 import difflib
@@ -27,6 +28,7 @@ import attention  # noqa: E402
 import bundle as bundles_  # noqa: E402
 import report  # noqa: E402
 import rounds as protocol_  # noqa: E402
+from limits import at_most, nothing_on_stdout  # noqa: E402
 
 OK, FAILED, USAGE, UNAVAILABLE = 0, 1, 2, 3
 VERSIONS = ("torch", "triton", "flash_attn", "flash_attn_interface", "flashinfer", "quack")
@@ -70,6 +72,7 @@ def arguments(argv):
     p.add_argument("--mode", choices=("steady", "burst", "both"), default="both", help="a busy GPU's clock, a cool one's [both]")
     p.add_argument("--rounds", type=positive, help="at most so many [steady 300, burst 10]")
     p.add_argument("--seconds", type=positive, default=60, help="for each mode, at most [60]")
+    p.add_argument("--prepare", type=positive, default=90, metavar="S", help="for compiling and checking all peers; who is not ready by then is left out, and named [90]")
     p.add_argument("--max-autotune", action="store_true", help="torch.compile tries more, and takes minutes")
     p.add_argument("--gpu", type=int, default=0)
     p.add_argument("--seed", type=int, default=0)
@@ -191,9 +194,10 @@ def check(env, shape, sets, contender, rounds_scores):
     contender.error_over_tolerance, contender.rows_checked = worst, rows
 
 
-def prepare(env, shape, sets, gpu, bundles, peers, notes):
+def prepare(env, shape, sets, gpu, bundles, peers, notes, seconds):
     """Everybody who may be timed, and what became of the others."""
     contenders, rounding, entries = [], {}, {}
+    until = time.monotonic() + seconds
 
     def enter(name, what, build, rounds_scores):
         entry = {"name": name, "what": what, "state": "failed", "reason": "", "error_over_tolerance": None, "rows_checked": 0}
@@ -202,8 +206,9 @@ def prepare(env, shape, sets, gpu, bundles, peers, notes):
             entry["reason"] = "the GPU was lost before its turn"
             return
         try:
-            c = Contender(name, what, build())
-            check(env, shape, sets, c, rounds_scores)
+            with contextlib.nullcontext() if name.startswith("roofgen:") else at_most(until - time.monotonic()):
+                c = Contender(name, what, build())
+                check(env, shape, sets, c, rounds_scores)
         except attention.Unfit as unfit:
             entry.update(state="missing", reason=str(unfit))
             return
@@ -245,7 +250,7 @@ def prepare(env, shape, sets, gpu, bundles, peers, notes):
 
 def compare(env, gpu, args, problem, bundles, peers, sets, now=time.monotonic, sleep=time.sleep):
     shape, notes = attention.Shape.of(problem), []
-    contenders, rounding, entries = prepare(env, shape, sets, gpu, bundles, peers, notes)
+    contenders, rounding, entries = prepare(env, shape, sets, gpu, bundles, peers, notes, args.prepare)
     ours = next((n for n in entries if n.startswith("roofgen:")), None)
     modes = []
     for mode in ("burst", "steady") if args.mode == "both" else (args.mode,):
@@ -335,7 +340,8 @@ def run(argv):
     shape = attention.Shape.of(problem)
     gpu.buffer_sets = sets_wanted(env.torch, gpu.l2_bytes, shape)
     sets = attention.inputs(env.torch, shape, gpu.buffer_sets, args.seed)
-    doc = compare(env, gpu, args, problem, bundles, peers, sets)
+    with nothing_on_stdout(args.json == "-"):
+        doc = compare(env, gpu, args, problem, bundles, peers, sets)
     return finish(doc, args)
 
 

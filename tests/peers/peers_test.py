@@ -8,8 +8,10 @@ import json
 import math
 import os
 import random
+import subprocess
 import sys
 import tempfile
+import time
 import types
 import unittest
 from unittest import mock
@@ -154,7 +156,7 @@ def peer(name, missing="", error=0.5, raises=None):
 class Flow(unittest.TestCase):
     def compare(self, peers, gpu, mode="steady"):
         problem = attention.problem_of(512, 64, batch=1, heads=2)
-        args = types.SimpleNamespace(mode=mode, rounds=8, seconds=10, seed=0, argv=["--L", "512"])
+        args = types.SimpleNamespace(mode=mode, rounds=8, seconds=10, prepare=5, seed=0, argv=["--L", "512"])
         env = run.Env(fake_torch(), {})
         with mock.patch.object(attention, "error_over_tolerance", lambda torch, s, data, out, rounds_scores: (out, 64)):
             return run.compare(env, gpu, args, problem, [], peers, [{}, {}], lambda: gpu.clock, lambda s: None)
@@ -180,13 +182,30 @@ class Flow(unittest.TestCase):
         one = types.SimpleNamespace(variant="fused", buffers={}, kernels=[1], directory="d", describe=lambda: {})
         with mock.patch.object(run, "build_ours", lambda env, b, shape, sets: (lambda i: 0.1, "")):
             with mock.patch.object(attention, "error_over_tolerance", lambda *a: (0.1, 64)):
-                args = types.SimpleNamespace(mode="both", rounds=8, seconds=10, seed=0, argv=[])
+                args = types.SimpleNamespace(mode="both", rounds=8, seconds=10, prepare=5, seed=0, argv=[])
                 doc = run.compare(run.Env(fake_torch(), {}), gpu, args, attention.problem_of(512, 64), [one], [peer("p")], [{}, {}], lambda: gpu.clock, lambda s: None)
         self.assertEqual(doc["baseline"], "roofgen:fused")
         by = {p["name"]: p for p in doc["peers"]}
         self.assertAlmostEqual(by["p"]["timings"]["steady"]["cold"]["ratio"]["median"], 2, delta=0.1)
         self.assertIsNone(by["roofgen:fused"]["timings"]["burst"]["hot"]["ratio"])
         self.assertEqual([m["mode"] for m in doc["modes"]], ["burst", "steady"])
+
+    def test_peer_that_is_never_ready_costs_only_itself(self):
+        def build(env, shape, sets):
+            time.sleep(30)
+
+        slow = attention.Peer("slow", "compiles", lambda env: "", build)
+        with mock.patch.object(run, "at_most", lambda seconds, real=run.at_most: real(0.05)):
+            doc = self.compare([slow, peer("good")], PretendedGpu({"good": 1e5}))
+        self.assertEqual({p["name"]: p["state"] for p in doc["peers"]}, {"slow": "failed", "good": "timed"})
+        self.assertIn("no time was left", doc["peers"][0]["reason"])
+
+    def test_standard_output_is_the_results_alone(self):
+        code = "import sys; sys.path.insert(0, sys.argv[1]); import os, run\nwith run.nothing_on_stdout(True):\n print('noise'); os.system('echo more')\nprint('result')"
+        folder = os.path.join(HERE, "..", "..", "bench", "peers")
+        done = subprocess.run([sys.executable, "-B", "-c", code, folder], capture_output=True, text=True, check=True)
+        self.assertEqual(done.stdout, "result\n")
+        self.assertIn("noise", done.stderr)
 
     def test_nobody_timed_is_a_failure(self):
         doc = self.compare([peer("absent", missing="no module")], PretendedGpu({}))
