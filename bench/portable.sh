@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Builds a roofgen that runs on other Linux machines of this architecture and prints its path (docs/visit.md).
+# Builds a roofgen that runs on other Linux machines of this architecture and prints its path (docs/visit.md); with it
+# cublaslt_peer, where CUDA's headers are found (docs/peers.md).
 #
 #   bench/portable.sh [BUILD-FOLDER]      the default is build-portable, beside this folder
 #
 # Speaks on stderr, but for that path. The build fails where the program would need anything but an old C library.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-[[ $# -le 1 && ${1-} != -* ]] || { sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+[[ $# -le 1 && ${1-} != -* ]] || { sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 build=${1:-$root/build-portable}
 
 options=(-DCMAKE_BUILD_TYPE=Release -DROOFGEN_PORTABLE=ON -DROOFGEN_TESTS=OFF -DROOFGEN_BENCH=OFF)
@@ -26,5 +27,5 @@ if [[ ! -e $build/CMakeCache.txt ]]; then
   fi
 fi
 cmake -S "$root" -B "$build" "${options[@]}" >&2
-cmake --build "$build" --target roofgen --parallel "${ROOFGEN_JOBS:-$(nproc)}" >&2
+cmake --build "$build" --parallel "${ROOFGEN_JOBS:-$(nproc)}" >&2
 echo "$build/cli/roofgen"

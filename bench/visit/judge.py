@@ -96,7 +96,11 @@ def judge(outcome, task, uuid):
             fault = str(error)
     elif outcome.exit_code == 0:
         fault = "it printed nothing"
-    if document is not None and not isinstance(document, dict):
+    if isinstance(document, list) and document and all(isinstance(each, dict) for each in document):
+        for each in document:
+            refuse_simulated(each, task)
+        document = {"documents": document}
+    elif document is not None and not isinstance(document, dict):
         document, fault = None, "not a JSON object"
     if document is not None:
         refuse_simulated(document, task)

@@ -81,6 +81,7 @@ class Visit:
         if os.sep not in self.program:
             self.program = shutil.which(self.program) or self.program
         self.program = os.path.abspath(self.program)
+        self.peer = os.path.join(os.path.dirname(os.path.dirname(self.program)), "bench", "peers", "cublaslt_peer")
         if not os.access(self.program, os.X_OK):
             raise Refused(f"no program at {self.program}: bench/portable.sh builds it, ROOFGEN=PATH names another")
         found = machine.run_probe(self.options.gpu, max(1.0, min(60.0, self.left())))
@@ -168,6 +169,9 @@ class Visit:
             words[0] = self.program
             if self.options.gpu and words[1:2] in (["tune"], ["emit"]):
                 words += ["--gpu", str(self.options.gpu)]
+        elif words[:1] == ["cublaslt_peer"]:  # built beside it
+            words[0] = self.peer
+            words += ["--gpu", str(self.options.gpu)] if self.options.gpu else []
         elif words[:1] == ["python3"]:
             words = [sys.executable] + [os.path.join(ROOT, word) if word.startswith("bench/") else word for word in words[1:]]
             words += ["--gpu", str(self.options.gpu)] if self.options.gpu else []
@@ -175,7 +179,7 @@ class Visit:
 
     def told(self, words):
         """A command as it is written down: programs by their names."""
-        return [{self.program: "roofgen", sys.executable: "python3"}.get(word, word) for word in words]
+        return [{self.program: "roofgen", self.peer: "cublaslt_peer", sys.executable: "python3"}.get(word, word) for word in words]
 
     def winner(self, task):
         """Flags that pin what the tuning of the same problem found in this run, so that it is not searched for again.

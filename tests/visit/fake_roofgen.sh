@@ -27,6 +27,7 @@ case $1 in
   leaves) setsid sleep 1000 >/dev/null 2>&1 & echo $! >"$FAKE_LOG.left"; result ;;
   garbage) echo '{"schema": NaN}' ;;
   silent) ;;
+  several) echo '[{"origin": "measured"}, {"origin": "'"${2-measured}"'"}]' ;;
   wrong) result false 7.5 ;;
   elsewhere) measured="$measured, \"gpu\": {\"uuid\": \"GPU-00000000-0000-0000-0000-000000000000\"}"; result ;;
   here) measured="$measured, \"gpu\": {\"uuid\": \"GPU-F0F1F2F3-f4f5-f6f7-f8f9-fafbfcfdfeff\"}"; result ;;

@@ -205,6 +205,15 @@ class VisitTest(unittest.TestCase):
         self.assertEqual(sorted(os.path.basename(path) for path in glob.glob(os.path.join(self.run_folder(), "*.json"))), ["a.ok.json", "visit.json"])
         self.assertEqual(self.result("visit")["visits"][0]["stopped"], "refused")
 
+    def test_several_documents_are_one_result(self):
+        several = {"name": "a", "least_s": 0.05, "command": ["roofgen", "tune", "several"]}
+        self.visit([several, {"name": "p", "least_s": 0.05, "command": ["cublaslt_peer", "--json", "-"]}], code=1)
+        self.assertEqual(len(self.result("a.a")["result"]["documents"]), 2)
+        self.assertIn("cublaslt_peer: No such file", self.result("p.p")["message"])
+        self.assertEqual(self.result("p.p")["command"][0], "cublaslt_peer")
+        several["command"].append("simulated")
+        self.visit([several], code=3)
+
     def test_a_simulated_driver_is_refused(self):
         self.environment["ROOFGEN_LIBCUDA"] = os.environ["ROOFGEN_SIMULATED_DRIVER"]
         done = self.visit([step("a", "ok")], code=3)
