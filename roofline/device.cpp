@@ -103,7 +103,7 @@ Result<void> overlay(Device& device, std::string text, std::string file) {
                    profile.json.find(name)};
     changed.cells[name] = cell;
   }
-  ROOFGEN_CHECK(check_consistency(changed, {&profile.json}));
+  ROOFGEN_CHECK(check_measured(device, changed, profile));
   device = std::move(changed);
   return {};
 }

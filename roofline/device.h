@@ -46,7 +46,7 @@ Result<void> tunable(const Device& device);
 
 /// Lays measured cells over a device. `text` is a device file ("name" as the device's, no "extends")
 /// whose cells all have the origin "measured"; `file` is its name in messages. Nothing is changed on
-/// error. A measured peak may lie below the recomputed one, but not above it.
+/// error. A measured rate may lie below what the device states, but not more than 2 % above it.
 Result<void> overlay(Device& device, std::string text, std::string file);
 
 /// What search-space constraints see as `device.*`; a limit the device does not have is left out.

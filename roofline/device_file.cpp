@@ -112,6 +112,16 @@ Result<void> check_peak(const Device& device, const std::string& name, const Cel
   return {};
 }
 
+/// The fastest tensor rate of the kind in "wgmma_flops_per_clk_bf16" and its like; 0: there is none.
+double fastest_rate(const Device& device, const std::string& cell) {
+  constexpr std::string_view kRate = "_flops_per_clk_";
+  const std::string ending = cell.substr(cell.find(kRate));
+  double out = 0;
+  for (const auto& [name, c] : device.cells)
+    if (name.ends_with(ending)) out = std::max(out, c.value);
+  return out;
+}
+
 }  // namespace
 
 Result<DeviceFile> parse_device_file(std::string text, std::string path) {
@@ -124,7 +134,7 @@ Result<DeviceFile> parse_device_file(std::string text, std::string path) {
   };
   if (!root.is_object())
     return Error{Exit::kFailed, "a device file must be a JSON object", {file.file(), 1, 1}};
-  ROOFGEN_CHECK(known_members(root, {"schema", "name", "title", "extends", "driver_names", "cells"},
+  ROOFGEN_CHECK(known_members(root, {"schema", "name", "title", "extends", "driver_names", "cells", "provenance", "ceilings"},
                               "the device", file));
   const std::string what = "the device file";
   ROOFGEN_TRY(const std::string schema, text_member(root, "schema", what, file.find("schema")));
@@ -162,6 +172,9 @@ Result<DeviceFile> read_device_file(const DataFiles& files, const std::string& n
         Exit::kFailed,
         fmt::format("the device is named \"{}\"; its file's name, \"{}\", was expected", out.name, name),
         out.json.find("name")};
+  for (const char* member : {"provenance", "ceilings"})
+    if (out.json.root().contains(member))
+      return Error{Exit::kFailed, fmt::format("\"{}\" belongs into a profile of measurements, not into the catalogue", member), out.json.find(member)};
   return out;
 }
 
@@ -185,6 +198,30 @@ Result<void> check_consistency(const Device& device, const std::vector<const Jso
                    where(low)};
   for (const auto& [name, cell] : device.cells)
     if (name.starts_with("peak_")) ROOFGEN_CHECK(check_peak(device, name, cell, where(name)));
+  return {};
+}
+
+Result<void> check_measured(const Device& before, const Device& after, const DeviceFile& profile) {
+  const auto bounded = [&](const std::string& name, double limit, const std::string& by) -> Result<void> {
+    if (!(profile.cells.at(name).value > kMeasuredSlack * limit)) return {};
+    return Error{Exit::kFailed, fmt::format("{} is {:g} measured, above {} of {:g}", name, profile.cells.at(name).value, by, limit), profile.json.find(name)};
+  };
+  // The SM clock under load may exceed the one that tensor peaks are stated at, but not the highest there is.
+  const std::map<std::string, std::string> above = {
+      {"dram_sustained_gb_s", "dram_gb_s"}, {"l2_sustained_gb_s", "l2_gb_s"}, {"clock_sustained_mhz", "clock_fp32_mhz"}};
+  for (const auto& [name, cell] : profile.cells) {
+    const auto high = above.find(name);
+    if (high != above.end() && after.has(high->second) && after.cells.at(high->second).origin != Origin::kModel) {
+      ROOFGEN_CHECK(bounded(name, after.at(high->second), high->second));
+    } else if (name.starts_with("peak_")) {
+      ROOFGEN_CHECK(check_peak(before, name, cell, profile.json.find(name)));
+    } else if (name.find("_flops_per_clk_") != std::string::npos) {
+      if (const double most = fastest_rate(before, name); most > 0) ROOFGEN_CHECK(bounded(name, most, "the fastest tensor rate"));
+    } else if ((name.ends_with("_lanes") || name == "smem_bytes_per_clk") && before.has(name) &&
+               before.cells.at(name).origin == Origin::kDatasheet) {
+      ROOFGEN_CHECK(bounded(name, before.at(name), "the datasheet's"));
+    }
+  }
   return {};
 }
 

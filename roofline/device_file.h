@@ -28,4 +28,8 @@ Result<DeviceFile> read_device_file(const DataFiles& files, const std::string& n
 /// follows from its rates. `places` are the files the cells came from, for the line of the message.
 Result<void> check_consistency(const Device& device, const std::vector<const JsonFile*>& places);
 
+/// The checks of measurements laid over a device, `before` and `after`: rates that the device states bound
+/// them, with 2 % for clocks that were read a little off; a figure of origin model bounds nothing.
+Result<void> check_measured(const Device& before, const Device& after, const DeviceFile& profile);
+
 }  // namespace roofgen
