@@ -197,8 +197,13 @@ Result<void> FakeGpu::write(DevicePtr to, std::span<const std::byte> from) {
 Result<void> FakeGpu::read(DevicePtr from, std::span<std::byte> to, std::vector<bool>* written) {
   record(Kind::kRead).label = label_of(from.address);
   ROOFGEN_CHECK(alive());
-  ROOFGEN_TRY(const Buffer* buffer, find(from));
-  return inner_->read({buffer->inner}, to, written);
+  // Reading may begin anywhere within a buffer.
+  auto at = buffers_.upper_bound(from.address);
+  if (at != buffers_.begin()) --at;
+  const bool inside = at != buffers_.end() && from.address > at->first && from.address - at->first < at->second.bytes;
+  const uint64_t offset = inside ? from.address - at->first : 0;
+  ROOFGEN_TRY(const Buffer* buffer, find(DevicePtr{from.address - offset}));
+  return inner_->read({buffer->inner + offset}, to, written);
 }
 
 Result<void> FakeGpu::poison(DevicePtr ptr) {

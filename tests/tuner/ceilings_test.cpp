@@ -22,12 +22,21 @@ using test::FakeGpu;
 using test::FakeScript;
 using test::FakeStep;
 
-constexpr CeilingSizes kSmall{.dram_words = 30008, .l2_words = 4000, .clocks = 4000};
+constexpr CeilingSizes kSmall{.dram_words = 30008, .l2_words = 4000, .clocks = 600};
 
 std::string text_of(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
+
+/// Tests of one process compile each kernel once.
+struct Cache {
+  fs::path dir = [] {
+    std::string pattern = (fs::temp_directory_path() / "roofgen-ceilings-XXXXXX").string();
+    return fs::path(mkdtemp(pattern.data()));
+  }();
+  ~Cache() { fs::remove_all(dir); }
+};
 
 class CeilingsTest : public testing::Test {
  protected:
@@ -55,7 +64,8 @@ class CeilingsTest : public testing::Test {
   }
 
   Result<CeilingsReport> measure(FakeGpu& gpu, std::vector<std::string> only, const std::vector<std::string>& data_dirs = {}) {
-    static const auto compiler = make_nvrtc_compiler({}, "", [](const std::string&) {});
+    static const Cache cache;
+    static const auto compiler = make_nvrtc_compiler({}, cache.dir.string(), [](const std::string&) {});
     if (!compiler) return compiler.error();
     const DataFiles files(data_dirs);
     const Device d = device();
