@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/cli.h"
+#include "cli/profile.h"
 #include "roofline/views/views.h"
 
 namespace roofgen::cli {
@@ -10,12 +11,13 @@ namespace {
 struct Flags {
   std::string name;
   bool json = false;
+  ProfileFlags profile;
 };
 
 Result<Exit> run(const Session& session, const Flags& flags) {
   const DataFiles files(session.data_dirs);
   if (!flags.name.empty()) {
-    ROOFGEN_TRY(const Device device, find_device(files, flags.name));
+    ROOFGEN_TRY(const Device device, find_device(files, flags.name, flags.profile));
     fmt::print("{}", flags.json ? device_json(device) : device_text(device));
     return Exit::kOk;
   }
@@ -40,6 +42,7 @@ Run declare_devices(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("name", flags->name, "a device, or gpu: the one in this machine; without a name, all of the catalogue");
   app.add_flag("--json", flags->json, "as JSON");
+  flags->profile.declare(app);
   app.footer("Example: roofgen devices h100-sxm");
   return [flags](const Session& session) { return run(session, *flags); };
 }

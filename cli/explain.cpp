@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/cli.h"
+#include "cli/profile.h"
 #include "cli/problem_flags.h"
 #include "cli/work_flags.h"
 #include "generator/suggest.h"
@@ -18,6 +19,7 @@ struct Flags {
   std::vector<std::string> dims;
   double softmax_flops = 0;
   std::string html;
+  ProfileFlags profile;
   bool json = false;
   CLI::App* app = nullptr;
 };
@@ -32,7 +34,7 @@ Result<Exit> list_operators(const DataFiles& files) {
 }
 
 Result<Exit> show(const Session& session, const DataFiles& files, const Flags& flags, OpWork work, const WorkFormula* formula, const WorkRequest& request) {
-  ROOFGEN_TRY(const Device device, find_device(files, flags.device));
+  ROOFGEN_TRY(const Device device, find_device(files, flags.device, flags.profile));
   ROOFGEN_TRY(const RoofSet set, parse_roof_set(flags.ceilings));
   ROOFGEN_TRY(const Explanation explanation, explain(device, std::move(work), set));
   const ExplainView view{explanation, formula ? ridge_crossing(*formula, request, explanation) : std::nullopt};
@@ -100,6 +102,7 @@ Run declare_explain(CLI::App& app) {
   app.add_option("--expr", flags->expression, "of elementwise: the chain, like 'relu(x + bias[n])'");
   app.add_option("--dims", flags->dims, "dimensions as M=128,N=4096, instead of --M 128 --N 4096")->delimiter(',');
   app.add_option("--device", flags->device, fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
+  flags->profile.declare(app);
   app.add_option("--dtype", flags->dtype, "dtype of all operands that have no --<operand>-dtype [bf16]");
   app.add_option("--math-dtype", flags->math_dtype, "what the matrix units multiply [the widest operand]");
   app.add_option("--acc-dtype", flags->acc_dtype, "what they accumulate in [fp32, int32, fp64]");

@@ -110,7 +110,7 @@ int run(int argc, char** argv) {
   for (const auto& [sub, start] : runs) {
     if (!sub->parsed()) continue;
     // Long searches stop at the next candidate and keep what is done; all else just ends.
-    if (sub->get_name() == "tune" || sub->get_name() == "emit") {
+    if (sub->get_name() == "tune" || sub->get_name() == "emit" || (sub->get_name() == "roofline" && sub->count("--measure") > 0)) {
       struct sigaction action {};
       action.sa_handler = on_interrupt;
       sigaction(SIGINT, &action, nullptr);

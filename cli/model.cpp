@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/cli.h"
+#include "cli/profile.h"
 #include "cli/problem_flags.h"
 #include "cli/work_flags.h"
 #include "roofline/model.h"
@@ -16,6 +17,7 @@ struct Flags {
   std::string model, phase, device = kDefaultDevice, weights, ceilings = "datasheet", launches = "graph";
   std::string batch = "1", kv, seq, html;
   int64_t tp = 1;
+  ProfileFlags profile;
   ModelRequest preset;
   bool json = false;
 };
@@ -62,7 +64,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   const DataFiles files(session.data_dirs);
   if (flags.model.empty() || flags.model == "list") return list_models(files);
   ROOFGEN_TRY(const Model model, load_model(files, flags.model));
-  ROOFGEN_TRY(const Device device, find_device(files, flags.device));
+  ROOFGEN_TRY(const Device device, find_device(files, flags.device, flags.profile));
   ModelRequest request = flags.preset;
   request.phase = flags.phase;
   request.dtypes = flags.weights;
@@ -90,6 +92,7 @@ Run declare_model(CLI::App& app) {
   app.add_option("--kv", flags->kv, "length of each sequence's cache, in decode; may be a list");
   app.add_option("--seq", flags->seq, "length of each prompt or image, in prefill and forward; may be a list");
   app.add_option("--device", flags->device, fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
+  flags->profile.declare(app);
   app.add_option("--weights", flags->weights, "how the model is stored: one of its alternatives [the first]");
   app.add_option("--tp", flags->tp, "GPUs of a tensor-parallel group [1]");
   app.add_option("--mem-eff", preset.bandwidth_efficiency, "share of each bandwidth that is reached [0.8]");

@@ -10,10 +10,9 @@
 #include <fstream>
 
 #include "cli/cli.h"
+#include "cli/profile.h"
 #include "generator/output_file.h"
-#include "roofline/device_match.h"
 #include "roofline/plot/plot.h"
-#include "runtime/executor.h"
 
 namespace roofgen::cli {
 namespace {
@@ -22,11 +21,7 @@ constexpr int kPipeWidth = 100;  // where there is no terminal to ask
 
 }  // namespace
 
-Result<Device> find_device(const DataFiles& files, const std::string& name) {
-  if (name != "gpu") return load_device(files, name);
-  ROOFGEN_TRY(const auto gpu, make_cuda_executor());
-  return match_device(files, gpu->info().driver);
-}
+Result<Device> find_device(const DataFiles& files, const std::string& name) { return find_device(files, name, ProfileFlags{}); }
 
 Result<std::string> read_input(const std::string& path, size_t most) {
   std::error_code ignored;

@@ -29,19 +29,19 @@ Result<ParamValue> parse_value(const std::string& text) {
 }
 
 /// The device whose roofs count: the one asked for, else the GPU that is there, else the default.
-Result<Device> choose_device(const DataFiles& files, const std::string& asked, const Executor* gpu) {
+Result<Device> choose_device(const DataFiles& files, const std::string& asked, const GpuExecutor* gpu, const ProfileFlags& profile) {
   if (!asked.empty() && asked != "gpu") {
-    ROOFGEN_TRY(Device device, load_device(files, asked));
+    ROOFGEN_TRY(Device device, find_device(files, asked, profile));
     const auto& names = device.driver_names;
     if (gpu && std::find(names.begin(), names.end(), gpu->info().device_name) == names.end())
       warn(fmt::format("the GPU is {}; roofs and model are those of {}", gpu->info().device_name, device.name));
     return device;
   }
-  if (!gpu) return asked.empty() ? load_device(files, kDefaultDevice) : find_device(files, asked);
-  auto matched = match_device(files, gpu->info().driver);
+  if (!gpu) return find_device(files, asked.empty() ? kDefaultDevice : asked, profile);
+  auto matched = gpu_device(files, *gpu, profile);
   if (matched || !asked.empty()) return matched;
   warn(matched.error().message + "; roofs and model are those of " + kDefaultDevice);
-  return load_device(files, kDefaultDevice);
+  return find_device(files, kDefaultDevice, profile);
 }
 
 }  // namespace
@@ -62,6 +62,7 @@ void ProblemFlags::declare(CLI::App& app) {
   app.add_option_function<double>("--scale", [this](double v) { scale = v; scale_given = true; }, "softmax scale [1/sqrt(d)]")->group("Problem");
   app.add_option("--dtype", dtype, "bf16 or fp16 [bf16]")->group("Problem");
   app.add_option("--device", device, fmt::format("device of the catalogue [{}]", kDefaultDevice))->group("Device");
+  profile.declare(app);
   app.add_option("--arch", arch, "compile for this architecture, sm_XX [the device's]")->group("Device");
   app.add_option("--set", sets, "pin parameters: BM=128,stages=2")->delimiter(',')->group("Search");
 }
@@ -116,7 +117,7 @@ Result<Workbench> make_workbench(const Session& session, const ProblemFlags& fla
     if (!gpu && run.executor == "cuda") return std::move(gpu).error();
     if (gpu) bench.gpu = std::move(*gpu);
   }
-  ROOFGEN_TRY(bench.device, choose_device(*bench.files, flags.device, bench.gpu.get()));
+  ROOFGEN_TRY(bench.device, choose_device(*bench.files, flags.device, bench.gpu.get(), flags.profile));
   ROOFGEN_CHECK(tunable(bench.device));
   CompileOptions options;
   options.arch = flags.arch.empty() ? bench.device.arch : flags.arch;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/cli.h"
+#include "cli/profile.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
 #include "tuner/store.h"
@@ -21,6 +22,7 @@ struct ProblemFlags {
   std::string device;  ///< empty: the default device
   std::string arch;    ///< empty: the device's
   std::vector<std::string> sets;
+  ProfileFlags profile;
 
   void declare(CLI::App& app);
   Result<Problem> problem() const;

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <sstream>
 
+#include "cli/ceilings.h"
 #include "cli/cli.h"
 #include "cli/problem_flags.h"
+#include "cli/profile.h"
 #include "cli/work_flags.h"
 #include "generator/json_text.h"
 #include "generator/suggest.h"
@@ -21,6 +23,8 @@ struct Flags {
   std::string device = kDefaultDevice, html, svg, png;
   std::vector<std::string> points;
   bool all = false, levels = false, json = false, bare = false;
+  ProfileFlags profile;
+  MeasureFlags measure;
 };
 
 constexpr const char* kColumns[] = {"name", "op", "flags", "from", "ai", "tflops", "time_us", "origin"};
@@ -167,7 +171,7 @@ Result<void> add_points(const DataFiles& files, const Device& device, const Flag
 
 Result<Exit> run(const Session& session, const Flags& flags) {
   const DataFiles files(session.data_dirs);
-  ROOFGEN_TRY(const Device device, find_device(files, flags.device));
+  ROOFGEN_TRY(const Device device, find_device(files, flags.device, flags.profile));
   plot::Roofline roofline = device_roofline(device, flags.all);
   for (const std::string& path : flags.points) {
     ROOFGEN_TRY(std::string text, read_input(path));
@@ -212,7 +216,12 @@ Run declare_roofline(CLI::App& app) {
   app.add_option("--png", flags->png, "write a PNG here (gnuplot)");
   app.add_flag("--json", flags->json, "the figure's values as JSON, to draw it elsewhere");
   app.footer("Example: roofgen roofline --device a100-sxm-80 --html roofline.html");
-  return [flags](const Session& session) { return run(session, *flags); };
+  flags->profile.declare(app);
+  flags->measure.declare(app);
+  return [flags](const Session& session) {
+    flags->measure.json = flags->json;
+    return flags->measure.measure ? measure_roofline(session, flags->measure) : run(session, *flags);
+  };
 }
 
 }  // namespace roofgen::cli

@@ -1,0 +1,82 @@
+#include "cli/ceilings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "cli/progress.h"
+#include "roofline/device_match.h"
+#include "runtime/compiler.h"
+#include "runtime/paths.h"
+#include "tuner/ceilings/ceilings.h"
+#include "tuner/ceilings/profile.h"
+
+namespace roofgen::cli {
+namespace {
+
+void warn(const std::string& line) { fmt::print(stderr, "roofgen: warning: {}\n", line); }
+
+std::string now_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char out[32];
+  std::strftime(out, sizeof out, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return out;
+}
+
+/// Keeps the profile and says on stderr what became of it.
+Result<void> keep(const CeilingsReport& report, const std::string& path) {
+  if (path.empty()) {
+    warn("the GPU has no UUID, or there is no data folder: the profile is not kept (--output FILE keeps it)");
+    return {};
+  }
+  ROOFGEN_TRY(const Kept kept, keep_profile(report, path));
+  if (kept == Kept::kWritten) fmt::print(stderr, "roofgen: profile {}{}\n", path, report.complete() ? "" : " (not complete)");
+  if (kept == Kept::kPartialKept) warn(fmt::format("not complete: the profile {} stays as it was", path));
+  if (kept == Kept::kNothingMeasured) warn("nothing was measured that a profile could keep");
+  return {};
+}
+
+}  // namespace
+
+void MeasureFlags::declare(CLI::App& app) {
+  auto* on = app.add_flag("--measure", measure, "measure the ceilings of a GPU and use them from then on (docs/ceilings.md)")->group("Measure");
+  app.add_option("--gpu", gpu, "which GPU, counted from 0 [0]")->check(CLI::Range(0, 1023))->needs(on)->group("Measure");
+  app.add_option("--protocol", protocol, "steady: at the clock of a busy GPU; burst: with rests [steady]")->needs(on)->group("Measure");
+  app.add_option("--only", only, "only these ceilings: dram_copy,mma_bf16")->delimiter(',')->needs(on)->group("Measure");
+  app.add_option("--output", output, "keep the profile here [its place in the data folder]")->needs(on)->group("Measure");
+}
+
+Result<Exit> measure_roofline(const Session& session, const MeasureFlags& flags) {
+  CeilingsOptions options;
+  ROOFGEN_TRY(options.protocol.mode, parse_mode(flags.protocol));
+  options.only = flags.only;
+  options.date = now_text();
+  const DataFiles files(session.data_dirs);
+  GpuWorkerOptions worker;
+  worker.ordinal = flags.gpu;
+  worker.warn = warn;
+  ROOFGEN_TRY(const std::unique_ptr<GpuExecutor> gpu, make_gpu_worker(worker));
+  // Without its profile: ceilings are held against what the maker states, not against the last measurement.
+  ROOFGEN_TRY(const Device device, match_device(files, gpu->info().driver));
+  if (device.integer("arch") < 80)
+    return Error{Exit::kUnavailable, fmt::format("the micro-kernels need sm_80 or newer; {} is {}", device.name, device.arch)};
+  CompileOptions compile;
+  compile.arch = device.arch;
+  ROOFGEN_TRY(const std::unique_ptr<Compiler> compiler, make_nvrtc_compiler(compile, cache_dir(), warn));
+  Progress progress;
+  options.hooks.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
+  options.hooks.warn = warn;
+  options.hooks.stop = session.stop;
+  ROOFGEN_TRY(const CeilingsReport report, measure_ceilings({files, device, *compiler, *gpu}, options));
+  fmt::print("{}", flags.json ? ceilings_json(report) : ceilings_text(report));
+  ROOFGEN_CHECK(keep(report, flags.output.empty() ? profile_path(data_home(), report.gpu.uuid) : flags.output));
+  if (report.interrupted) return Exit::kInterrupted;
+  const auto any = std::any_of(report.results.begin(), report.results.end(), [](const CeilingResult& r) { return r.measured(); });
+  const auto bug = std::any_of(report.results.begin(), report.results.end(), [](const CeilingResult& r) { return r.impossible; });
+  return report.lost || bug || !any ? Exit::kFailed : Exit::kOk;
+}
+
+}  // namespace roofgen::cli

@@ -1,0 +1,37 @@
+#include "cli/profile.h"
+
+#include <fmt/format.h>
+
+#include "roofline/device_match.h"
+#include "runtime/paths.h"
+#include "tuner/ceilings/profile.h"
+
+namespace roofgen::cli {
+
+void ProfileFlags::declare(CLI::App& app) {
+  auto* asked = app.add_option("--profile", file, "lay the measured ceilings of this file over the device [of a GPU: those that roofline --measure kept]")->group("Device");
+  app.add_flag("--no-profile", none, "only what is stated of the device: no measured ceilings")->group("Device")->excludes(asked);
+}
+
+Result<Device> gpu_device(const DataFiles& files, const GpuExecutor& gpu, const ProfileFlags& profile) {
+  ROOFGEN_TRY(Device device, match_device(files, gpu.info().driver));
+  if (!profile.file.empty()) {
+    ROOFGEN_CHECK(apply_profile_file(device, profile.file));
+  } else if (!profile.none) {
+    const GpuIdentity identity = gpu.identity();
+    if (const auto line = apply_profile(device, identity, profile_path(data_home(), identity.uuid))) fmt::print(stderr, "roofgen: warning: {}\n", *line);
+  }
+  return device;
+}
+
+Result<Device> find_device(const DataFiles& files, const std::string& name, const ProfileFlags& profile) {
+  if (name == "gpu") {
+    ROOFGEN_TRY(const auto gpu, make_cuda_executor());
+    return gpu_device(files, *gpu, profile);
+  }
+  ROOFGEN_TRY(Device device, load_device(files, name));
+  if (!profile.file.empty()) ROOFGEN_CHECK(apply_profile_file(device, profile.file));
+  return device;
+}
+
+}  // namespace roofgen::cli

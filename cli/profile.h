@@ -1,0 +1,21 @@
+// Which measurements are laid over a device: the profile of the GPU that is there, one that was asked for, or none.
+#pragma once
+
+#include "cli/cli.h"
+#include "runtime/executor.h"
+
+namespace roofgen::cli {
+
+/// `--profile FILE` and `--no-profile`.
+struct ProfileFlags {
+  std::string file;
+  bool none = false;
+  void declare(CLI::App& app);
+};
+
+/// The device of a GPU, its own profile laid over it (warnings on stderr), or the file that was asked for.
+Result<Device> gpu_device(const DataFiles& files, const GpuExecutor& gpu, const ProfileFlags& profile = {});
+/// A device of the catalogue, or "gpu", with the profile.
+Result<Device> find_device(const DataFiles& files, const std::string& name, const ProfileFlags& profile);
+
+}  // namespace roofgen::cli
