@@ -204,7 +204,7 @@ Result<void> check_consistency(const Device& device, const std::vector<const Jso
 Result<void> check_measured(const Device& before, const Device& after, const DeviceFile& profile) {
   const auto bounded = [&](const std::string& name, double limit, const std::string& by) -> Result<void> {
     if (!(profile.cells.at(name).value > kMeasuredSlack * limit)) return {};
-    return Error{Exit::kFailed, fmt::format("{} is {:g} measured, above {} of {:g}", name, profile.cells.at(name).value, by, limit), profile.json.find(name)};
+    return Error{Exit::kFailed, fmt::format("{} is {:g}, above {} of {:g}", name, profile.cells.at(name).value, by, limit), profile.json.find(name)};
   };
   // The SM clock under load may exceed the one that tensor peaks are stated at, but not the highest there is.
   const std::map<std::string, std::string> above = {
