@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "roofline/units.h"
@@ -37,13 +38,25 @@ plot::Roofline device_roofline(const Device& device, bool everything) {
     if (b.level == "NVLink") continue;  // bytes between devices are no kernel's x axis
     out.slopes.push_back({b.level, b.bytes_per_s / 1e9, b.origin == Origin::kMeasured ? Origin::kDatasheet : b.origin});
     for (const BandwidthRoof& s : sustained)
-      if (s.level == b.level && b.level == "DRAM" && !same(s.bytes_per_s, b.bytes_per_s)) out.slopes.push_back({s.level, s.bytes_per_s / 1e9, s.origin, true});
+      if (s.level == b.level && (b.level == "DRAM" || (b.level == "L2" && s.origin == Origin::kMeasured)) && !same(s.bytes_per_s, b.bytes_per_s)) out.slopes.push_back({s.level, s.bytes_per_s / 1e9, s.origin, true});
   }
   for (const ComputeRoof& r : compute_roofs(device, RoofSet::kDatasheet)) {
     if (is_lesser(r) && !everything) continue;
     const auto twin = std::find_if(out.ceilings.begin(), out.ceilings.end(), [&](const plot::Ceiling& c) { return same(c.tflops, r.flops_per_s / 1e12); });
     if (twin == out.ceilings.end()) out.ceilings.push_back({short_name(r), r.flops_per_s / 1e12, r.origin, "DRAM"});
     else twin->name = shared_name(twin->name, short_name(r));
+  }
+  // What mma.sync was measured to reach on this GPU, at the clock it holds under that load.
+  for (const ComputeRoof& r : compute_roofs(device, RoofSet::kDatasheet)) {
+    const auto rate = device.cells.find("mma_sync_flops_per_clk_" + (r.accumulate == "fp16" ? r.math + "_acc16" : r.math));
+    if (!r.matrix_units || (is_lesser(r) && !everything) || rate == device.cells.end() || rate->second.origin != Origin::kMeasured) continue;
+    const double mhz = device.at(device.has("clock_sustained_mhz") ? "clock_sustained_mhz" : "clock_tensor_mhz");
+    const double tflops = 1e-6 * device.at("sms") * rate->second.value * mhz;
+    const auto twin = std::find_if(out.ceilings.begin(), out.ceilings.end(), [&](const plot::Ceiling& c) { return c.sustained && same(c.tflops, tflops); });
+    std::string name = r.math;
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    if (twin == out.ceilings.end()) out.ceilings.push_back({name + " mma.sync", tflops, Origin::kMeasured, "DRAM", true});
+    else twin->name = shared_name(twin->name, name + " mma.sync");
   }
   return out;
 }

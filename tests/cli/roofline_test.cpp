@@ -202,3 +202,32 @@ TEST_F(RooflineCli, ReportShowsATuningResultAgain) {
   ASSERT_EQ(home.run("report t.json --html again.html").exit, 0);
   EXPECT_EQ(home.read("again.html"), home.read("t.html"));
 }
+
+TEST_F(RooflineCli, MeasuringNeedsAGpu) {
+  for (const char* arguments : {"roofline --measure", "roofline --measure --json --only dram_copy --output mine.json"}) {
+    const Outcome o = home.run(arguments);
+    if (o.exit != 3) GTEST_SKIP() << "there is a GPU here";
+    EXPECT_EQ(o.out, "");
+    EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
+    EXPECT_FALSE(fs::exists(home.dir() / "data")) << "nothing is written";
+    EXPECT_FALSE(fs::exists(home.dir() / "mine.json"));
+  }
+  refused("roofline --measure --protocol quick", 2, "unknown protocol \"quick\"");
+  refused("roofline --only dram_copy", 2, "--only requires --measure");
+}
+
+TEST_F(RooflineCli, AProfileIsLaidOverADeviceOfItsName) {
+  const std::string text = R"({"schema": "roofgen.device/1", "name": "h200-sxm", "provenance": {"uuid": "GPU-1"}, "ceilings": [],
+    "cells": {"dram_sustained_gb_s": {"value": 4123, "unit": "GB/s", "origin": "measured", "source": "a test that says so"}}})";
+  home.write("mine.json", text);
+  const Json d = json("devices h200-sxm --profile mine.json --json");
+  EXPECT_EQ(d["cells"]["dram_sustained_gb_s"]["value"], 4123);
+  EXPECT_EQ(d["cells"]["dram_sustained_gb_s"]["origin"], "measured");
+  EXPECT_NE(json("explain gemm --M 16 --N 4096 --K 4096 --ceilings sustained --profile mine.json --json")["attainable_tflops"],
+            json("explain gemm --M 16 --N 4096 --K 4096 --ceilings sustained --json")["attainable_tflops"]);
+  EXPECT_EQ(json("devices h200-sxm --no-profile --json")["cells"]["dram_sustained_gb_s"]["value"], 4300);
+  refused("roofline --device h100-sxm --profile mine.json", 2, "the profile is of \"h200-sxm\", the device is \"h100-sxm\"");
+  refused("explain gemm --M 16 --profile nothing.json", 2, "no such file");
+  home.write("half.json", text.substr(0, 100));
+  refused("roofline --profile half.json", 2, "half.json");
+}

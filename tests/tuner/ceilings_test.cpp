@@ -10,7 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/fake_gpu.h"
+#include "roofline/figures.h"
 #include "tuner/ceilings/ceilings.h"
+#include "tuner/ceilings/lint.h"
 #include "tuner/ceilings/profile.h"
 
 namespace roofgen {
@@ -365,6 +367,39 @@ TEST_F(ProfileTest, WhatDoesNotBelongIsIgnoredWithOneLine) {
   const std::string line = said(good, newer, before, true);
   EXPECT_NE(line.find("under driver 580.65.06, this is 590.10"), std::string::npos) << line;
   EXPECT_EQ(line.find('\n'), std::string::npos);
+}
+
+TEST_F(ProfileTest, MeasuredCeilingsAreDrawnSolid) {
+  Device d = report().device;
+  const auto solid = [&] {
+    std::vector<std::string> out;
+    const plot::Roofline r = device_roofline(d, false);
+    for (const plot::Slope& s : r.slopes)
+      if (s.sustained && s.origin == Origin::kMeasured) out.push_back(fmt::format("{} {:g}", s.level, s.gb_s));
+    for (const plot::Ceiling& c : r.ceilings)
+      if (c.sustained && c.origin == Origin::kMeasured) out.push_back(fmt::format("{} {:.1f}", c.name, c.tflops));
+    return out;
+  };
+  EXPECT_EQ(solid(), std::vector<std::string>{"DRAM 4300"});
+  CeilingsReport r = report();
+  r.cells["l2_sustained_gb_s"] = {6000, "GB/s", Origin::kMeasured, "a test that says so"};
+  r.cells["mma_sync_flops_per_clk_bf16"] = {2600, "FLOP/clk/SM", Origin::kMeasured, "a test that says so"};
+  r.cells["clock_sustained_mhz"] = {1700, "MHz", Origin::kMeasured, "a test that says so"};
+  ASSERT_TRUE(keep_profile(r, path()));
+  ASSERT_EQ(apply_profile(d, r.gpu, path()), std::nullopt);
+  EXPECT_EQ(solid(), (std::vector<std::string>{"DRAM 4100", "L2 6000", "BF16 mma.sync 583.4"}));
+}
+
+TEST_F(ProfileTest, ATimeAboveAMeasuredCeilingIsR12) {
+  Device d = *load_device(DataFiles(), "h100-sxm");
+  d.cells["dram_sustained_gb_s"] = {3000, "GB/s", Origin::kMeasured, "a test that says so"};
+  EXPECT_TRUE(above_measured_ceilings(d, {"k", 1e-3, 3.05e9, 1e15, "bf16", 1700}).empty());  // its mma.sync rate is a model's
+  d.cells["mma_sync_flops_per_clk_bf16"] = {2600, "FLOP/clk/SM", Origin::kMeasured, "a test that says so"};
+  EXPECT_TRUE(above_measured_ceilings(d, {"k", 1e-3, 3.05e9, 0.59e12, "bf16", 1700}).empty());
+  const auto found = above_measured_ceilings(d, {"k", 1e-3, 3.1e9, 0.6e12, "bf16", 1700});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].rule, "R12");
+  EXPECT_EQ(found[0].text, "k: 3100 GB/s is above the measured dram_sustained_gb_s (3000): the ceiling, the work or the time is wrong");
 }
 
 TEST_F(ProfileTest, NoFileNoWord) {
