@@ -212,7 +212,7 @@ TEST_F(RooflineCli, MeasuringNeedsAGpu) {
     EXPECT_FALSE(fs::exists(home.dir() / "data")) << "nothing is written";
     EXPECT_FALSE(fs::exists(home.dir() / "mine.json"));
   }
-  refused("roofline --measure --protocol quick", 2, "unknown protocol \"quick\"");
+  refused("roofline --measure --protocol quick", 2, "'quick' is not a mode");
   refused("roofline --only dram_copy", 2, "--only requires --measure");
 }
 
@@ -227,7 +227,7 @@ TEST_F(RooflineCli, AProfileIsLaidOverADeviceOfItsName) {
             json("explain gemm --M 16 --N 4096 --K 4096 --ceilings sustained --json")["attainable_tflops"]);
   EXPECT_EQ(json("devices h200-sxm --no-profile --json")["cells"]["dram_sustained_gb_s"]["value"], 4300);
   refused("roofline --device h100-sxm --profile mine.json", 2, "the profile is of \"h200-sxm\", the device is \"h100-sxm\"");
-  refused("explain gemm --M 16 --profile nothing.json", 2, "no such file");
+  refused("roofline --profile nothing.json", 2, "no such file");
   home.write("half.json", text.substr(0, 100));
   refused("roofline --profile half.json", 2, "half.json");
 }
