@@ -15,7 +15,6 @@
 namespace roofgen::cli {
 namespace {
 
-void warn(const std::string& line) { fmt::print(stderr, "roofgen: warning: {}\n", line); }
 
 std::string now_text() {
   const std::time_t now = std::time(nullptr);

@@ -44,6 +44,8 @@ Run declare_report(CLI::App& app);
 Run declare_model(CLI::App& app);
 Run declare_doctor(CLI::App& app);
 
+/// One line on standard error.
+void warn(const std::string& line);
 /// A device of the catalogue by name; "gpu" is the GPU of this machine, matched with the catalogue or composed from
 /// its architecture and what its driver says.
 Result<Device> find_device(const DataFiles& files, const std::string& name);

@@ -1,8 +1,6 @@
 // roofgen emit OP -o DIR: tune, then write the winner as files to embed.
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "generator/output_file.h"
 #include "cli/problem_flags.h"
 #include "generator/emit.h"
@@ -21,10 +19,7 @@ struct Flags {
 
 Result<Exit> run(const Session& session, const Flags& flags) {
   // The directory is checked before minutes are spent.
-  std::error_code ec;
-  std::filesystem::create_directories(flags.directory, ec);
-  if (ec || !std::filesystem::is_directory(flags.directory))
-    return Error{Exit::kFailed, fmt::format("cannot make the directory {}: {}", flags.directory, ec ? ec.message() : "a file is in the way")};
+  ROOFGEN_CHECK(make_directory(flags.directory));
   ROOFGEN_TRY(Workbench bench, make_workbench(session, flags.problem, flags.run));
   ROOFGEN_TRY(TuneResult result, run_tune(session, bench, flags.problem, flags.run));
   const TuneReport& report = result.report;

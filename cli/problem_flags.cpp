@@ -11,9 +11,10 @@
 #include "runtime/paths.h"
 
 namespace roofgen::cli {
-namespace {
 
 void warn(const std::string& line) { fmt::print(stderr, "roofgen: warning: {}\n", line); }
+
+namespace {
 
 Result<ParamValue> parse_value(const std::string& text) {
   if (text == "true") return ParamValue(true);
@@ -42,6 +43,27 @@ Result<Device> choose_device(const DataFiles& files, const std::string& asked, c
   if (matched || !asked.empty()) return matched;
   warn(matched.error().message + "; roofs and model are those of " + kDefaultDevice);
   return find_device(files, kDefaultDevice, profile);
+}
+
+/// Whether the kernels exist for `arch` and its code runs on `device`: the same major version, and no newer.
+Result<void> check_arch(const std::string& arch, const Device& device) {
+  int number = 0, own = 0, end = 0;
+  if (std::sscanf(arch.c_str(), "sm_%d%n", &number, &end) != 1 || number < 10 || arch.size() > static_cast<size_t>(end) + 1)
+    return Error{Exit::kUsage, fmt::format("unknown arch \"{}\"; sm_80, sm_90, ... was expected", arch)};
+  // cp.async and mma.sync m16n8k16 on bf16 begin with sm_80.
+  if (number < 80) return Error{Exit::kUnavailable, fmt::format("the kernels need sm_80 or newer, not {}; analysis only", arch)};
+  if (std::sscanf(device.arch.c_str(), "sm_%d", &own) == 1 && (number / 10 != own / 10 || number > own))
+    return Error{Exit::kUsage, fmt::format("code for {} does not run on {}, which is {}", arch, device.name, device.arch)};
+  return {};
+}
+
+Result<Protocol> protocol_of(const RunFlags& run) {
+  Protocol p;
+  ROOFGEN_TRY(p.mode, parse_mode(run.protocol));
+  if (run.l2 != "cold" && run.l2 != "hot") return Error{Exit::kUsage, fmt::format("unknown --l2 \"{}\"{}", run.l2, did_you_mean(run.l2, {"cold", "hot"}))};
+  p.cold = run.l2 == "cold";
+  p.seed = run.seed;
+  return p;
 }
 
 }  // namespace
@@ -100,7 +122,12 @@ void RunFlags::declare(CLI::App& app) {
   app.add_option("--time", time_limit_s, "start no new candidate after this many seconds")->check(CLI::PositiveNumber)->group("Search");
   app.add_option("--seed", seed, "seed of random strategies [0]")->group("Search");
   app.add_option("--jobs", jobs, "compile workers and simulation threads [cores]")->check(CLI::Range(1, 256))->group("Search");
-  app.add_option("--executor", executor, "auto, sim or cuda [auto: the simulator, and the GPU beside it if there is one]")->group("Device");
+  app.add_option("--executor", executor, "auto, sim or cuda [auto: a GPU if there is one]: cuda measures, sim counts and models")->group("Device");
+  app.add_option("--gpu", gpu, "which GPU, counted from 0 [0]")->check(CLI::NonNegativeNumber)->group("Device");
+  app.add_option("--protocol", protocol, "steady (warm, many samples) or burst (few, with rests) [steady]")->group("Measurement");
+  app.add_option("--l2", l2, "rank by cold (flushed before each sample) or hot times [cold]")->group("Measurement");
+  app.add_option("--check", check, "with a GPU, what is simulated too: all, finalists, or gpu for nothing [finalists]")->group("Measurement");
+  app.add_option("--record", record, "write every timed point here, a T4 file a stage")->group("Measurement");
   app.add_flag("--no-store", no_store, "neither read nor write remembered evaluations")->group("Search");
 }
 
@@ -113,26 +140,27 @@ Result<Workbench> make_workbench(const Session& session, const ProblemFlags& fla
   if (run.executor != "auto" && run.executor != "sim" && run.executor != "cuda")
     return Error{Exit::kUsage, fmt::format("unknown executor \"{}\"{}", run.executor, did_you_mean(run.executor, {"auto", "sim", "cuda"}))};
   if (run.executor != "sim") {
-    auto gpu = make_cuda_executor();
-    if (!gpu && run.executor == "cuda") return std::move(gpu).error();
+    GpuWorkerOptions worker;
+    worker.ordinal = run.gpu;
+    worker.warn = warn;
+    auto gpu = make_gpu_worker(std::move(worker));
+    // A machine without a GPU is no mistake; a GPU that was asked for by number and is not there is one.
+    if (!gpu && (run.executor == "cuda" || gpu.error().exit == Exit::kUsage)) return std::move(gpu).error();
     if (gpu) bench.gpu = std::move(*gpu);
   }
+  if (!run.record.empty() && !bench.gpu) return Error{Exit::kUnavailable, "--record keeps measured times, and there is no GPU to measure on"};
   ROOFGEN_TRY(bench.device, choose_device(*bench.files, flags.device, bench.gpu.get(), flags.profile));
   ROOFGEN_CHECK(tunable(bench.device));
   CompileOptions options;
   options.arch = flags.arch.empty() ? bench.device.arch : flags.arch;
   options.jobs = run.jobs;
-  // cp.async and mma.sync m16n8k16 on bf16 begin with sm_80.
-  if (int number = 0; std::sscanf(options.arch.c_str(), "sm_%d", &number) != 1)
-    return Error{Exit::kUsage, fmt::format("unknown arch \"{}\"; sm_80, sm_90, ... was expected", options.arch)};
-  else if (number < 80)
-    return Error{Exit::kUnavailable, fmt::format("the kernels need sm_80 or newer, not {}; analysis only", options.arch)};
+  ROOFGEN_CHECK(check_arch(options.arch, bench.device));
   const std::string cache = cache_dir();
   ROOFGEN_TRY(bench.compiler, make_nvrtc_compiler(options, cache, warn));
   ROOFGEN_TRY(bench.executor, make_sim_executor());
   if (bench.gpu && bench.gpu->info().arch != options.arch) {
     const std::string why = fmt::format("{} is {}, kernels are compiled for {}", bench.gpu->info().device_name, bench.gpu->info().arch, options.arch);
-    if (run.executor == "cuda") return Error{Exit::kUnavailable, why + "; choose a --device or --arch that matches"};
+    if (run.executor == "cuda" || !run.record.empty()) return Error{Exit::kUnavailable, why + "; choose a --device or --arch that matches"};
     warn(why + "; going on with the simulator alone");
     bench.gpu.reset();
   }
@@ -153,6 +181,8 @@ Result<TuneResult> run_tune(const Session& session, Workbench& bench, const Prob
   options.time_limit_s = run.time_limit_s;
   options.seed = run.seed;
   options.jobs = run.jobs;
+  ROOFGEN_TRY(options.check, parse_check(run.check));
+  ROOFGEN_TRY(options.protocol, protocol_of(run));
   options.warn = warn;
   options.stop = session.stop;
   Progress progress;

@@ -33,6 +33,8 @@ struct ProblemFlags {
 struct RunFlags {
   std::vector<std::string> variants;
   std::string strategy = "prior", executor = "auto";
+  std::string check = "finalists", protocol = "steady", l2 = "cold", record;  ///< on a GPU
+  int gpu = 0;
   bool exhaustive = false, no_store = false;
   uint64_t evals = 0, seed = 0;
   double time_limit_s = 0;
@@ -48,7 +50,7 @@ struct Workbench {
   Device device;
   std::unique_ptr<Compiler> compiler;
   std::unique_ptr<Executor> executor;
-  std::unique_ptr<GpuExecutor> gpu;  ///< beside the simulator, when a GPU is there
+  std::unique_ptr<GpuExecutor> gpu;  ///< in a worker process, when a GPU is there
   std::unique_ptr<Store> store;
 };
 inline constexpr const char* kDefaultDevice = "h200-sxm";

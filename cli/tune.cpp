@@ -2,7 +2,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/problem_flags.h"
+#include "generator/output_file.h"
+#include "tuner/counters.h"
+#include "tuner/record.h"
+#include "tuner/sanitizer.h"
 #include "tuner/views/page.h"
 #include "tuner/views/views.h"
 
@@ -12,24 +18,78 @@ namespace {
 struct Flags {
   ProblemFlags problem;
   RunFlags run;
-  bool json = false, explain = false;
+  bool json = false, explain = false, counters = false, sanitize = false;
   std::string html;
   double min_score = 0;
 };
 
+/// What other judges of the hardware say of the best variant; each may be missing, which costs a line.
+struct SecondOpinions {
+  std::optional<CounterReport> counters;
+  std::optional<SanitizerReport> sanitizer;
+};
+
+SecondOpinions second_opinions(const Session& session, const Workbench& bench, const TuneResult& result, const Flags& flags) {
+  SecondOpinions out;
+  const TuneReport& report = result.report;
+  if ((!flags.counters && !flags.sanitize) || report.best_variant.empty()) return out;
+  auto request = counter_request(*bench.files, *bench.op, result, report.best_variant);
+  if (!request) {
+    warn("no counters: " + request.error().message);
+    return out;
+  }
+  request->gpu = flags.run.gpu;
+  request->stop = session.stop;
+  if (flags.counters) {
+    if (auto counted = count_on_gpu(*request)) out.counters = std::move(*counted);
+    else warn("no counters: " + counted.error().message);
+  }
+  if (flags.sanitize) {
+    SanitizerRequest sanitizer;
+    sanitizer.replay = request->replay;
+    for (const KernelReport& k : report.find(report.best_variant)->kernels)
+      sanitizer.findings.insert(sanitizer.findings.end(), k.verification.findings.begin(), k.verification.findings.end());
+    sanitizer.gpu = flags.run.gpu;
+    sanitizer.stop = session.stop;
+    out.sanitizer = sanitize(sanitizer);
+  }
+  return out;
+}
+
+std::string whole_json(const TuneReport& report, const SecondOpinions& opinions) {
+  std::string text = tune_json(report);
+  if (!opinions.counters && !opinions.sanitizer) return text;
+  auto j = nlohmann::ordered_json::parse(text);
+  if (opinions.counters) j["counters"] = nlohmann::ordered_json::parse(counters_json(*opinions.counters));
+  if (opinions.sanitizer) j["sanitizer"] = nlohmann::ordered_json::parse(sanitizer_json(*opinions.sanitizer));
+  return j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 Result<Exit> run(const Session& session, const Flags& flags) {
   ROOFGEN_TRY(Workbench bench, make_workbench(session, flags.problem, flags.run));
+  if ((flags.counters || flags.sanitize) && !bench.gpu)
+    return Error{Exit::kUnavailable, fmt::format("--{} asks the hardware, and there is no GPU", flags.counters ? "counters" : "sanitize")};
+  if (!flags.run.record.empty()) ROOFGEN_CHECK(make_directory(flags.run.record));
   ROOFGEN_TRY(TuneResult result, run_tune(session, bench, flags.problem, flags.run));
   const TuneReport& report = result.report;
-  fmt::print("{}", flags.json ? tune_json(report) : tune_text(report, session.use_color(1)));
+  const SecondOpinions opinions = second_opinions(session, bench, result, flags);
+  if (flags.json) {
+    fmt::print("{}", whole_json(report, opinions));
+  } else {
+    fmt::print("{}", tune_text(report, session.use_color(1)));
+    if (opinions.counters) fmt::print("\n{}", counters_text(*opinions.counters));
+    if (opinions.sanitizer) fmt::print("\n{}", sanitizer_text(*opinions.sanitizer));
+  }
   if (!flags.html.empty() && !report.best_variant.empty()) {
     ROOFGEN_TRY(const plot::Page page, tune_page(nlohmann::ordered_json::parse(tune_json(report)), "result", *bench.files));
     ROOFGEN_CHECK(show_page(page, flags.html, *bench.files, session));
   }
+  if (!flags.run.record.empty())
+    for (const auto& [name, text] : t4_files(report)) ROOFGEN_CHECK(write_output(flags.run.record + "/" + name, text));
   // With --json the explanation goes to stderr, so that stdout stays one document.
   if (flags.explain) fmt::print(flags.json ? stderr : stdout, "{}{}", flags.json ? "" : "\n", explain_text(report));
   if (report.interrupted) return Exit::kInterrupted;
-  if (report.best_variant.empty()) return Exit::kFailed;
+  if (report.best_variant.empty() || (report.gpu && !report.gpu->lost_because.empty())) return Exit::kFailed;
   if (report.score >= flags.min_score) return Exit::kOk;
   fmt::print(stderr, "roofgen: score {:.3f} is below --min-score {}\n", report.score, flags.min_score);
   return Exit::kBelowScore;
@@ -45,6 +105,8 @@ Run declare_tune(CLI::App& app) {
   app.add_option("--html", flags->html, "also write a self-contained page of figures here")->group("Output");
   app.add_flag("--explain", flags->explain, "list every rejection with its reason")->group("Output");
   app.add_option("--min-score", flags->min_score, "exit 4 when the score is below this")->check(CLI::Range(0.0, 1.0))->group("Output");
+  app.add_flag("--counters", flags->counters, "count the winner's work with Nsight Compute (docs/counters.md)")->group("Measurement");
+  app.add_flag("--sanitize", flags->sanitize, "run the winner under compute-sanitizer")->group("Measurement");
   app.footer("Example: roofgen tune attention --L 2048 --d 64");
   return [flags](const Session& session) { return run(session, *flags); };
 }

@@ -43,4 +43,12 @@ Result<void> write_output(const std::string& path, std::string_view text) {
   return failed(path, why.c_str());
 }
 
+Result<void> make_directory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error || !std::filesystem::is_directory(path))
+    return Error{Exit::kFailed, fmt::format("cannot make the directory {}: {}", path, error ? error.message() : "a file is in the way")};
+  return {};
+}
+
 }  // namespace roofgen

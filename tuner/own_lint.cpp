@@ -1,11 +1,17 @@
 #include "tuner/own_lint.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "roofline/units.h"
 #include "tuner/work.h"
 
 namespace roofgen {
 namespace {
+
+/// A time may lie this far above its roof before it counts as a mistake: clocks and intervals are not exact.
+constexpr double kAboveRoof = 1.02;
 
 /// The formula's form with as many kernels as the variant has, with the CTAs that were really launched. Where there is
 /// none the rules that need a formula stay silent.
@@ -27,6 +33,7 @@ std::vector<Warning> own_warnings(const WorkFormula& formula, const TuneReport& 
   std::vector<Warning> out;
   for (const VariantReport& v : report.variants) {
     if (!v.verified || v.kernels.empty() || !(v.seconds > 0)) continue;
+    if (std::any_of(v.kernels.begin(), v.kernels.end(), [](const KernelReport& k) { return !k.counted; })) continue;
     const std::optional<OpWork> work = variant_work(formula, report.problem, v);
     Claim claim;
     claim.name = v.name;
@@ -45,9 +52,22 @@ std::vector<Warning> own_warnings(const WorkFormula& formula, const TuneReport& 
     claim.launches = static_cast<double>(v.kernels.size());
     claim.dtype = to_string(report.problem.dtype);
     claim.accumulate = "fp32";
-    claim.origin = "simulated";
+    claim.origin = v.measurement ? "measured" : "simulated";
     claim.fused = v.kernels.size() == 1;
     for (Warning& w : lint(claim)) out.push_back({w.rule, v.name + ": " + w.text, w.field});
+  }
+  const VariantReport* best = report.find(report.best_variant);
+  if (report.gpu && best) {
+    // Faster than possible is a mistake of ours: in the work, in a ceiling, or in the timing.
+    const GpuRun& gpu = *report.gpu;
+    if (gpu.score_at_clock > kAboveRoof)
+      out.push_back({"R12", fmt::format("{}: {} is less than the {} ({}) that {}'s datasheet ceilings allow at the {:.0f} MHz it ran at: the work or a ceiling is wrong",
+                                        best->name, time_text(best->seconds), time_text(gpu.floor_at_clock.seconds), gpu.floor_at_clock.bound_by, report.device.name, gpu.sm_mhz),
+                     "time"});
+    else if (report.score > kAboveRoof)
+      out.push_back({"R12", fmt::format("{}: {} is less than the {} ({}) that {}'s sustained ceilings allow: that ceiling is too low; roofgen roofline --measure finds it", best->name,
+                                        time_text(best->seconds), time_text(report.floor_sustained.seconds), report.floor_sustained.bound_by, report.device.name),
+                     "time"});
   }
   return out;
 }

@@ -10,9 +10,30 @@
 #include "roofgen/pipeline.h"
 #include "roofline/device.h"
 #include "roofline/lint.h"
+#include "runtime/measure/measure.h"
 #include "tuner/roofline.h"
 
 namespace roofgen {
+
+/// What must run where before a candidate counts, when there is a GPU. Without one all is simulated.
+enum class Check {
+  kAll,        ///< every candidate in the simulator, then on the GPU
+  kFinalists,  ///< every candidate on the GPU; what wins also in the simulator
+  kGpu,        ///< on the GPU alone: nothing is counted
+};
+const char* to_string(Check check);  ///< "all", "finalists", "gpu"
+Result<Check> parse_check(const std::string& name);  ///< Exit::kUsage with the nearest
+
+/// What a measurement is ranked by: cold where it is there, else hot.
+const Timing* ranking_timing(const Measurement& measurement);
+
+/// One of the best candidates of a stage, re-run in pairs with the winner. Origin: measured.
+struct Finalist {
+  Schedule schedule;
+  double median_ns = 0;
+  double ratio = 1, low = 1, high = 1;  ///< its time over the winner's, with the 95 % interval
+  bool tied = false;                    ///< cannot be told from the winner
+};
 
 /// One tuned kernel of a variant.
 struct KernelReport {
@@ -35,7 +56,11 @@ struct KernelReport {
   bool intermediate_in_l2 = false;  ///< a temporary it touches stays in L2: judged against the L2 roof
   double waste = 0, idle = 0, stall = 0;  ///< T = T_problem x waste x idle x stall
   Verification verification;
-  std::optional<double> measured_us;      ///< one launch on a real GPU, not a tuned result
+  double seconds = 0;                     ///< T: measured where the run is, else the model's
+  bool counted = true;                    ///< false: it only ran on the GPU, and nothing was counted
+  std::optional<Measurement> measurement; ///< measured runs only, as are the next two
+  std::optional<Measurement> preset;      ///< of the default schedule, timed beside it
+  std::vector<Finalist> finalists;
 };
 
 struct VariantReport {
@@ -46,7 +71,8 @@ struct VariantReport {
   bool verified = false;
   Verification verification;     ///< of the chain of winners
   std::vector<KernelReport> kernels;
-  double seconds = 0;            ///< sum over kernels
+  double seconds = 0;            ///< all kernels in order: measured as one, else the sum of the model's times
+  std::optional<Measurement> measurement;  ///< measured runs only
   double dram_bytes = 0, l2_bytes = 0, flops = 0;
   double arithmetic_intensity() const { return dram_bytes > 0 ? flops / dram_bytes : 0; }
 };
@@ -60,12 +86,47 @@ struct Side {
   size_t launches = 0;
 };
 
+/// A ratio of two times taken in the same rounds, with its 95 % interval. Origin: measured.
+struct Speedup {
+  double ratio = 1, low = 1, high = 1;
+};
+/// A variant's time over that of the fastest.
+struct VariantPair {
+  std::string variant;
+  Speedup over_fastest;
+};
+
+/// The measured side of a run. docs/measurement.md says what was done.
+struct GpuRun {
+  GpuIdentity identity;
+  Protocol protocol;
+  Check check = Check::kFinalists;
+  std::string started;             ///< UTC, "2026-01-31T12:00:00Z"
+  uint64_t timed = 0;              ///< candidates
+  int buffer_sets = 1;             ///< the fewest of any stage
+  std::vector<std::string> notes;  ///< throttling, other processes, ...
+  std::string lost_because;        ///< empty: the GPU was there to the end
+  double sm_mhz = 0;               ///< of the best variant's samples
+  ProblemFloor floor_at_clock;     ///< datasheet ceilings, the SM's at that clock
+  double score_at_clock = 0;
+};
+
 struct FusionVerdict {
   std::string decision;  ///< "fuse", "separate", "undecided", "fused only", "separate only", "none"
   std::string reason;    ///< one sentence
   double speedup = 0;    ///< unfused time / fused time; 0 when only one can run
-  double band = 0;       ///< relative error band of `speedup`
+  double band = 0;       ///< relative error band of `speedup`; of a measured one half the width of its interval
+  std::optional<Speedup> measured;  ///< unfused over fused; measured runs only
   std::optional<Side> fused, unfused;  ///< absent when none of that kind is verified
+};
+
+/// What a recorded tuning space keeps of each point that ran.
+struct TimedPoint {
+  Schedule schedule;
+  Measurement measurement;
+  int registers = 0;
+  int64_t smem_bytes = 0;
+  double compile_s = 0, check_s = 0;  ///< 0: remembered
 };
 
 struct TuneReport {
@@ -90,6 +151,8 @@ struct TuneReport {
   std::string best_variant;
   FusionVerdict verdict;
   std::vector<Warning> warnings;  ///< the rules of docs/lint.md, on this result
+  std::optional<GpuRun> gpu;      ///< there: times are measured; absent: they are the model's
+  std::vector<TimedPoint> timed;  ///< every candidate that was timed, in the order of the spaces
   bool interrupted = false;
   double elapsed_s = 0;           ///< never part of the JSON: same seed and store, same bytes
   const VariantReport* find(const std::string& name) const {

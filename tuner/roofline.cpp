@@ -41,6 +41,18 @@ std::vector<RoofTime> roof_times(const Device& d, const Work& w, DType dtype, Ro
   };
 }
 
+Device at_clock(Device device, double sm_mhz) {
+  const auto put = [&](const char* cell, double value) {
+    Cell& c = device.cells[cell];
+    c = {value, c.unit, Origin::kModel, "at the clock of the samples"};
+  };
+  put("clock_tensor_mhz", sm_mhz);
+  put("clock_sustained_mhz", sm_mhz);
+  put("dram_sustained_gb_s", device.at("dram_gb_s"));
+  if (device.has("l2_gb_s")) put("l2_sustained_gb_s", device.at("l2_gb_s"));
+  return device;
+}
+
 ProblemFloor problem_floor(const Device& d, const RequiredWork& f, DType dtype, RoofSet set) {
   const double clock = clock_hz(d, set);
   const double scale = clock / (1e6 * d.at("clock_tensor_mhz"));

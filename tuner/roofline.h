@@ -52,6 +52,9 @@ struct ProblemFloor {
   double seconds = 0;
   std::string bound_by;
 };
+/// The device with its SMs at `sm_mhz` and its memory as the datasheet says: its sustained ceilings are then
+/// the datasheet's, scaled to that clock.
+Device at_clock(Device device, double sm_mhz);
 ProblemFloor problem_floor(const Device& device, const RequiredWork& work, DType dtype, RoofSet set);
 
 /// The closed-form estimate of one launch. Origin: model.

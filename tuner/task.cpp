@@ -20,6 +20,8 @@ bool temporaries_in_l2(const ReportContext& context, const Task& task) {
 
 }  // namespace
 
+const Timing* ranking_timing(const Measurement& m) { return m.cold ? &*m.cold : m.hot ? &*m.hot : nullptr; }
+
 KernelReport kernel_report(const ReportContext& context, const Task& task) {
   const Evaluation& e = *task.evaluation;
   const Binary& b = task.candidate.binary;
@@ -41,19 +43,24 @@ KernelReport kernel_report(const ReportContext& context, const Task& task) {
   k.compulsory_bytes = e.temporary_bytes + e.tensor_bytes;
   k.flops = k.work.mma_flops;
   k.arithmetic_intensity = k.work.dram_bytes > 0 ? k.flops / k.work.dram_bytes : 0;
-  k.time = estimate(context.device, k.work, context.dtype, task.occupancy);
-  k.waste = k.time.work_seconds / context.floor_seconds;
-  k.idle = k.time.kernel_seconds / k.time.work_seconds;
-  k.stall = k.time.seconds / k.time.kernel_seconds;
+  k.counted = e.counts.ctas > 0;
+  if (k.counted) k.time = estimate(context.device, k.work, context.dtype, task.occupancy);
+  k.seconds = k.time.seconds;
+  k.measurement = task.measurement;
+  if (k.measurement) k.seconds = 1e-9 * ranking_timing(*k.measurement)->median_ns;
+  if (k.counted) {
+    k.waste = k.time.work_seconds / context.floor_seconds;
+    k.idle = k.time.kernel_seconds / k.time.work_seconds;
+    k.stall = k.seconds / k.time.kernel_seconds;
+  }
   k.verification = e.verification;
-  if (e.measured_ns) k.measured_us = *e.measured_ns * 1e-3;
   return k;
 }
 
 const Task* winner(const ReportContext& context, const StagePlan& plan) {
   std::vector<std::pair<KernelReport, const Task*>> all;
   for (const Task& t : plan.tasks)
-    if (t.evaluation && t.evaluation->verification.passed) all.emplace_back(kernel_report(context, t), &t);
+    if (t.verified()) all.emplace_back(kernel_report(context, t), &t);
   if (all.empty()) return nullptr;
   double least = all[0].first.time.seconds;
   for (const auto& [k, t] : all) least = std::min(least, k.time.seconds);

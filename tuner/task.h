@@ -19,6 +19,9 @@ struct Task {
   Launch launch;  ///< of the real problem
   Occupancy occupancy;
   std::optional<Evaluation> evaluation;
+  std::optional<Measurement> measurement;  ///< GPU only
+  double compile_s = 0, check_s = 0;       ///< 0: remembered
+  bool verified() const { return evaluation && evaluation->verification.passed; }
 };
 
 /// One stage of one variant, and the order in which its points are executed, the default first.
@@ -32,9 +35,11 @@ struct StagePlan {
   size_t share = 1;
   std::vector<size_t> order;
   std::deque<Task> tasks;  ///< of order[0 .. tasks.size())
+  std::vector<Task*> ranking;         ///< GPU only: the timed ones, the fastest first
+  std::vector<Finalist> finalists;    ///< GPU only: the paired re-run of the best
 
   size_t verified() const {
-    return static_cast<size_t>(std::count_if(tasks.begin(), tasks.end(), [](const Task& t) { return t.evaluation && t.evaluation->verification.passed; }));
+    return static_cast<size_t>(std::count_if(tasks.begin(), tasks.end(), [](const Task& t) { return t.verified(); }));
   }
 };
 
@@ -47,7 +52,7 @@ struct ReportContext {
 };
 KernelReport kernel_report(const ReportContext& context, const Task& task);
 
-/// Fastest verified task of a stage; among ties fewer registers, then less shared memory, then the
+/// Fastest verified task of a stage by the model; among ties fewer registers, then less shared memory, then the
 /// order of the schedule text. nullptr when none is verified.
 const Task* winner(const ReportContext& context, const StagePlan& plan);
 

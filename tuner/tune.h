@@ -1,4 +1,5 @@
-// The search loop: enumerate, reject, rank by prior, compile, verify, count, estimate, rank.
+// The search: plan (enumerate, reject, rank by prior), try (compile, verify, count), time on a GPU where
+// there is one, rank, report.
 #pragma once
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include "generator/generate.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
+#include "runtime/measure/measure.h"
 #include "tuner/report.h"
 #include "tuner/store.h"
 
@@ -23,6 +25,9 @@ struct TuneOptions {
   double time_limit_s = 0;  ///< start no new candidate after this; 0 = none
   uint64_t seed = 0;
   int jobs = 0;             ///< simulation threads; 0 = cores
+  Check check = Check::kFinalists;  ///< GPU only
+  Protocol protocol;                ///< GPU only
+  const BenchClock* bench_clock = nullptr;  ///< GPU only, for tests: the protocol's time
   /// Called from the calling thread: what is done, of how many.
   std::function<void(const char* phase, uint64_t done, uint64_t total)> progress;
   std::function<void(const std::string&)> warn;
@@ -30,6 +35,7 @@ struct TuneOptions {
 };
 
 inline constexpr uint64_t kDefaultEvals = 72;
+inline constexpr uint64_t kDefaultGpuEvals = 192;  ///< of candidates that only run on a GPU
 
 /// The parts a run needs; the caller owns them.
 struct TuneContext {
@@ -38,7 +44,7 @@ struct TuneContext {
   const Device& device;
   Compiler& compiler;
   Executor& executor;         ///< the simulator: checks and counts
-  Executor* gpu = nullptr;    ///< a real GPU: every candidate that passes must pass on it too
+  GpuExecutor* gpu = nullptr; ///< a real GPU: candidates must pass on it, and it times them
   Store* store = nullptr;  ///< nullptr: nothing is remembered
 };
 

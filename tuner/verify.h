@@ -36,6 +36,7 @@ struct Evaluation {
   double unique_bytes = 0; ///< distinct sectors of the whole launch x 32
   double l2_miss_ratio = 1;///< DRAM-side bytes / unique bytes of one wave (docs/model.md)
   std::optional<double> measured_ns;  ///< GPU only: one launch, not a tuned result
+  std::string fault;  ///< the stage of rejection when it faulted or hung on the GPU; never remembered
 };
 
 /// How much is checked. The key of a store row contains its text form.

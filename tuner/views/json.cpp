@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tuner/views/measured.h"
 #include "tuner/views/views.h"
 
 namespace roofgen {
@@ -57,21 +58,28 @@ Json kernel_json(const KernelReport& k) {
          {"compulsory_bytes", k.compulsory_bytes},
          {"arithmetic_intensity", k.arithmetic_intensity},
          {"intermediate_in_l2", k.intermediate_in_l2},
-         {"time_us", 1e6 * k.time.seconds},
+         {"time_us", 1e6 * k.seconds},
          {"bound_by", k.time.bound_by},
          {"waste", k.waste},
          {"idle", k.idle},
          {"stall", k.stall},
          {"verification", verification_json(k.verification)}};
-  if (k.measured_us) j["single_launch_us"] = *k.measured_us;
+  if (k.measurement) {
+    j["measurement"] = measurement_json(*k.measurement);
+    j["model_time_us"] = k.counted ? Json(1e6 * k.time.seconds) : Json(nullptr);
+    if (k.preset) j["default"] = measurement_json(*k.preset);
+    j["finalists"] = finalists_json(k.finalists);
+    j["counted"] = k.counted;
+  }
   if (!k.advisories.empty()) j["ptxas_advisories"] = k.advisories;
   const char* counted = k.work_exact ? "simulated" : "model";
+  const char* timed = k.measurement ? "measured" : "model";
   j["origins"] = {{"registers", "compiled"}, {"spill_bytes", "compiled"}, {"smem_bytes", "compiled"},
                   {"occupancy", "compiled"}, {"dram_bytes", "model"},     {"l2_bytes", counted},
                   {"smem_wavefronts", counted}, {"flops", counted},       {"exps", counted},
-                  {"arithmetic_intensity", "model"}, {"time_us", "model"}, {"waste", "model"},
-                  {"idle", "model"},         {"stall", "model"}};
-  if (k.measured_us) j["origins"]["single_launch_us"] = "measured";
+                  {"arithmetic_intensity", "model"}, {"time_us", timed}, {"waste", "model"},
+                  {"idle", "model"},         {"stall", timed}};
+  if (k.measurement) j["origins"]["model_time_us"] = "model";
   return j;
 }
 
@@ -86,6 +94,7 @@ Json variant_json(const VariantReport& v) {
     return j;
   }
   j["time_us"] = v.kernels.empty() ? Json(nullptr) : Json(1e6 * v.seconds);
+  if (v.measurement) j["measurement"] = measurement_json(*v.measurement);
   j["verified"] = v.verified;
   j["verification"] = verification_json(v.verification);
   j["dram_bytes"] = v.dram_bytes;
@@ -119,6 +128,11 @@ std::string tune_json(const TuneReport& r) {
          {"simulated", r.simulated_binaries},
          {"fresh", {{"compiled", r.compiled_now}, {"simulated", r.simulated_now}}}};
   for (const auto& [stage, n] : r.rejected) j["rejected"][stage] = n;
+  if (r.gpu) {
+    j["gpu"] = gpu_json(*r.gpu);
+    j["device"]["title"] = r.device.title;
+    j["device"]["cells"] = cells_json(r.device);
+  }
   j["variants"] = Json::array();
   for (const VariantReport& v : r.variants) j["variants"].push_back(variant_json(v));
   j["best_variant"] = r.best_variant.empty() ? Json(nullptr) : Json(r.best_variant);
@@ -127,7 +141,8 @@ std::string tune_json(const TuneReport& r) {
   j["score"] = r.score;
   j["score_datasheet"] = r.score_datasheet;
   j["verdict"] = {{"decision", r.verdict.decision}, {"reason", r.verdict.reason}, {"speedup", r.verdict.speedup},
-                  {"error_band", r.verdict.band}, {"origin", "model"}};
+                  {"error_band", r.verdict.band}, {"origin", r.verdict.measured ? "measured" : "model"}};
+  if (r.verdict.measured) j["verdict"]["interval"] = {{"low", r.verdict.measured->low}, {"high", r.verdict.measured->high}};
   if (r.verdict.fused) j["verdict"]["fused"] = side_json(*r.verdict.fused);
   if (r.verdict.unfused) j["verdict"]["unfused"] = side_json(*r.verdict.unfused);
   j["warnings"] = Json::array();

@@ -27,6 +27,7 @@ class PageBuilder {
     facts(page);
     page.blocks.emplace_back(roofline());
     page.blocks.emplace_back(kernels());
+    if (measured()) page.blocks.emplace_back(finalists());
     page.blocks.emplace_back(factors());
     page.blocks.emplace_back(traffic());
     page.blocks.emplace_back(schedules());
@@ -50,8 +51,18 @@ class PageBuilder {
                   {"score", fmt::format("{:.2f} of the sustained roofline, {:.2f} of the datasheet's; floor {} ({})", result_.at("score").get<double>(), result_.at("score_datasheet").get<double>(),
                                         time_text(1e-6 * floor.at("time_us").get<double>()), floor.at("bound_by").get<std::string>())},
                   {"FLOPs", result_.at("problem").at("flop_convention").get<std::string>()},
-                  {"origins", "registers: compiled; instructions, L2 traffic: simulated; DRAM traffic and times: model"}};
+                  {"origins", measured() ? "times: measured; registers: compiled; instructions, L2 traffic: simulated; DRAM traffic: model" : "registers: compiled; instructions, L2 traffic: simulated; DRAM traffic and times: model"}};
+    if (!measured()) return;
+    const Json& gpu = result_.at("gpu");
+    page.facts.push_back({"GPU", fmt::format("{} {}, driver {}, {}, ranked by {} times, {}", gpu.at("name").get<std::string>(), gpu.at("uuid").get<std::string>(), gpu.at("driver").get<std::string>(),
+                                             gpu.at("protocol").get<std::string>(), gpu.at("ranked_by").get<std::string>(), gpu.at("started").get<std::string>())});
+    if (gpu.contains("at_clock"))
+      page.facts.push_back({"at the clock", fmt::format("{:.2f} of the datasheet's roofline at the {:.0f} MHz it ran at", gpu.at("at_clock").at("score").get<double>(), gpu.at("at_clock").at("sm_mhz").get<double>())});
+    for (const Json& note : gpu.at("notes")) page.facts.push_back({"note", note.get<std::string>()});
   }
+
+  bool measured() const { return result_.contains("gpu"); }
+  Origin origin() const { return measured() ? Origin::kMeasured : Origin::kSimulated; }
 
   static double total_us(const Json& variant) { return variant.at("time_us").is_number() ? variant.at("time_us").get<double>() : 0; }
 
@@ -65,7 +76,7 @@ class PageBuilder {
     p.bound_by = k.at("bound_by").get<std::string>();
     p.share = total_us(variant) > 0 ? p.time_us / total_us(variant) : 0;
     p.roof_tflops = roof(p.ai);
-    p.origin = Origin::kSimulated;
+    p.origin = origin();
     p.details = {{"schedule", k.at("schedule").at("text").get<std::string>()},
                  {"registers", fmt::to_string(k.at("registers").get<int>())},
                  {"spills", bytes_text(k.at("spill_bytes").get<double>())},
@@ -116,7 +127,7 @@ class PageBuilder {
         all.tflops = all.time_us > 0 ? v.at("flops").get<double>() / all.time_us * 1e-6 : 0;
         all.share = 1;
         all.roof_tflops = roof(all.ai);
-        all.origin = Origin::kSimulated;
+        all.origin = origin();
         out.points.push_back(std::move(all));
       }
       sum[kernels.size() == 1] = out.points.size() - 1;
@@ -139,6 +150,19 @@ class PageBuilder {
                         bytes_text(number("spill_bytes")), percent(number("occupancy")), fmt::format("{:.1f}", number("waves")), bytes_text(number("dram_bytes")), bytes_text(number("l2_bytes")),
                         fmt::format("{:.0f}", number("arithmetic_intensity")), fmt::format("{:.2f}", number("waste")), fmt::format("{:.2f}", number("idle")),
                         fmt::format("{:.2f}", number("stall")), fmt::format("{:.2f}", k.at("verification").at("error_over_tolerance").get<double>())});
+    });
+    return t;
+  }
+
+  /// The paired re-run of the best candidates; empty without a GPU.
+  plot::TableBlock finalists() const {
+    plot::TableBlock t{"Finalists, re-run in pairs with the winner", {"variant", "kernel", "schedule", "median", "over the winner", "95 % interval", "tied"}, {}};
+    each_kernel([&](const std::string& variant, const Json& k) {
+      if (!k.contains("finalists")) return;
+      for (const Json& f : k.at("finalists"))
+        t.rows.push_back({variant, k.at("name").get<std::string>(), f.at("schedule").get<std::string>(), time_text(1e-6 * f.at("median_us").get<double>()),
+                          fmt::format("{:.3f}", f.at("over_winner").get<double>()), fmt::format("{:.3f} to {:.3f}", f.at("low").get<double>(), f.at("high").get<double>()),
+                          f.at("tied").get<bool>() ? "yes" : ""});
     });
     return t;
   }
@@ -177,12 +201,31 @@ class PageBuilder {
   const Device& device_;
 };
 
+/// A measured result carries its device, which may be no product of the catalogue and may have measured cells.
+Result<Device> device_of(const Json& j, const DataFiles& files) {
+  const std::string name = j.at("name").get<std::string>();
+  if (!j.contains("cells")) return load_device(files, name);
+  Device device;
+  device.name = name;
+  device.title = j.at("title").get<std::string>();
+  device.arch = j.at("arch").get<std::string>();
+  for (const auto& [cell, c] : j.at("cells").items()) {
+    Origin origin = Origin::kModel;
+    for (Origin o : {Origin::kDatasheet, Origin::kMeasured})
+      if (c.at("origin") == to_string(o)) origin = o;
+    device.cells[cell] = {c.at("value").get<double>(), c.at("unit").get<std::string>(), origin, c.at("source").get<std::string>()};
+  }
+  for (const char* needed : {"sms", "clock_tensor_mhz", "clock_fp32_mhz", "dram_gb_s", "mufu_lanes", "fp32_lanes", "smem_bytes_per_clk"})
+    if (!device.has(needed)) return Error{Exit::kUsage, fmt::format("the result's device has no cell {}", needed)};
+  return device;
+}
+
 }  // namespace
 
 Result<plot::Page> tune_page(const Json& result, const std::string& file, const DataFiles& files) {
   try {
     if (result.at("schema") != kTuneSchema) return Error{Exit::kUsage, fmt::format("schema {} was expected", kTuneSchema), {file}};
-    ROOFGEN_TRY(const Device device, load_device(files, result.at("device").at("name").get<std::string>()));
+    ROOFGEN_TRY(const Device device, device_of(result.at("device"), files));
     return PageBuilder(result, device).build();
   } catch (const Json::exception& e) {
     return Error{Exit::kUsage, fmt::format("not a whole tuning result: {}", e.what()), {file}};

@@ -5,6 +5,7 @@
 
 #include "roofline/text_table.h"
 #include "roofline/units.h"
+#include "tuner/views/measured.h"
 #include "tuner/views/views.h"
 
 namespace roofgen {
@@ -33,7 +34,9 @@ std::string searched_line(const TuneReport& r) {
   std::string out = fmt::format("{} points, {} illegal; {} compiled", r.considered, by_rule, r.compiled);
   for (const auto& [stage, n] : r.rejected)
     if (stage != "constraint" && stage != "launch" && stage != "memory") out += fmt::format(", {} rejected ({})", n, stage);
-  out += fmt::format(", {} verified on every CTA of one head group", r.simulated_binaries);
+  if (r.gpu) out += fmt::format(", {} verified and timed on the GPU", r.gpu->timed);
+  if (!r.gpu || r.gpu->check != Check::kGpu)
+    out += fmt::format(", {} {}on every CTA of one head group", r.simulated_binaries, r.gpu ? "simulated " : "verified ");
   if (r.compiled_now == 0 && r.simulated_now == 0) out += " (all remembered: nothing compiled or simulated now)";
   else if (r.compiled_now < r.compiled) out += fmt::format(" ({} compiled and {} simulated now)", r.compiled_now, r.simulated_now);
   return out;
@@ -46,34 +49,52 @@ std::string tune_text(const TuneReport& r, bool color) {
   std::string out;
   out += fmt::format("problem   {}\n", problem_line(r.problem));
   out += fmt::format("device    {}, {}\n", r.executor_device, r.arch.empty() ? "nothing compiled" : r.arch);
+  if (r.gpu) out += fmt::format("gpu       {}\n", gpu_line(*r.gpu));
   out += fmt::format("searched  {}\n\n", searched_line(r));
 
-  TextTable table({"variant", "kernel", "time", "bound by", "regs", "occ", "waves", "DRAM", "L2", "AI", "waste", "idle", "stall", "err/tol"});
-  for (size_t i : {0, 1, 3}) table.left(i);
+  const std::string none = "-";
+  // A measured run also has the spread of each time and what the model said.
+  std::vector<std::string> columns{"variant", "kernel", "time"};
+  if (r.gpu) columns.insert(columns.end(), {"+-95%", "model"});
+  columns.insert(columns.end(), {"bound by", "regs", "occ", "waves", "DRAM", "L2", "AI", "waste", "idle", "stall", "err/tol"});
+  TextTable table(columns);
+  for (size_t i : {0, 1, r.gpu ? 5 : 3}) table.left(static_cast<size_t>(i));
   for (const VariantReport& v : r.variants) {
-    for (const KernelReport& k : v.kernels)
-      table.row({v.name, k.stage, time_text(k.time.seconds), k.time.bound_by, fmt::to_string(k.registers),
-                 fmt::format("{:.0f}%", 100 * k.occupancy.fraction), fmt::format("{:.1f}", k.time.waves),
-                 bytes_text(k.work.dram_bytes) + (k.intermediate_in_l2 ? "*" : ""), bytes_text(k.work.l2_bytes),
-                 fmt::format("{:.0f}", k.arithmetic_intensity), fmt::format("{:.2f}", k.waste), fmt::format("{:.2f}", k.idle),
-                 fmt::format("{:.2f}", k.stall), fmt::format("{:.2f}", k.verification.error_over_tolerance)});
-    if (v.kernels.size() > 1)
-      table.row({v.name, "total", time_text(v.seconds), "", "", "", "", bytes_text(v.dram_bytes), bytes_text(v.l2_bytes),
-                 fmt::format("{:.0f}", v.arithmetic_intensity()), "", "", "", fmt::format("{:.2f}", v.verification.error_over_tolerance)});
+    for (const KernelReport& k : v.kernels) {
+      std::vector<std::string> row{v.name, k.stage, time_text(k.seconds)};
+      if (r.gpu) row.insert(row.end(), {k.measurement ? spread_text(*k.measurement) : none, k.counted ? time_text(k.time.seconds) : none});
+      const std::vector<std::string> compiled{k.counted ? k.time.bound_by : none, fmt::to_string(k.registers), fmt::format("{:.0f}%", 100 * k.occupancy.fraction)};
+      row.insert(row.end(), compiled.begin(), compiled.end());
+      if (k.counted)
+        row.insert(row.end(), {fmt::format("{:.1f}", k.time.waves), bytes_text(k.work.dram_bytes) + (k.intermediate_in_l2 ? "*" : ""), bytes_text(k.work.l2_bytes),
+                               fmt::format("{:.0f}", k.arithmetic_intensity), fmt::format("{:.2f}", k.waste), fmt::format("{:.2f}", k.idle), fmt::format("{:.2f}", k.stall)});
+      else
+        row.insert(row.end(), 7, none);
+      row.push_back(fmt::format("{:.2f}", k.verification.error_over_tolerance));
+      table.row(row);
+    }
+    if (v.kernels.size() > 1) {
+      std::vector<std::string> row{v.name, "total", time_text(v.seconds)};
+      if (r.gpu) row.insert(row.end(), {v.measurement ? spread_text(*v.measurement) : none, ""});
+      const bool counted = std::all_of(v.kernels.begin(), v.kernels.end(), [](const KernelReport& k) { return k.counted; });
+      row.insert(row.end(), {"", "", "", "", counted ? bytes_text(v.dram_bytes) : none, counted ? bytes_text(v.l2_bytes) : none,
+                             counted ? fmt::format("{:.0f}", v.arithmetic_intensity()) : none, "", "", "", fmt::format("{:.2f}", v.verification.error_over_tolerance)});
+      table.row(row);
+    }
   }
   out += table.str() + "\n";
-  bool flagged = false, sampled = false, measured = false;
+  bool flagged = false, sampled = false, counted = true;
   for (const VariantReport& v : r.variants) {
     if (!v.available) out += fmt::format("{:<9} rejected: {}\n", v.name, v.rejected_because);
     else if (v.kernels.empty()) out += fmt::format("{:<9} nothing verified; --explain lists why\n", v.name);
     for (const KernelReport& k : v.kernels) {
       out += fmt::format("{:<9} {}: {}\n", v.name, k.stage, params_text(k.schedule));
-      if (k.measured_us) out += fmt::format("{:<9} {}: {:.1f} us for one launch on the GPU, not a tuned result\n", "", k.stage, *k.measured_us);
       flagged |= k.intermediate_in_l2;
       sampled |= !k.work_exact;
-      measured |= k.measured_us.has_value();
+      counted &= k.counted;
     }
   }
+  if (r.gpu) out += finalists_text(r);
   out += "\n";
   if (!r.best_variant.empty()) {
     std::string verdict = r.verdict.decision;
@@ -91,15 +112,20 @@ std::string tune_text(const TuneReport& r, bool color) {
       row("          unfused", *r.verdict.unfused);
       out += sides.str();
     }
-    out += fmt::format("score     {} of the sustained roofline, {:.2f} of the datasheet's: no implementation is faster than {} ({})\n",
-                       bold(fmt::format("{:.2f}", r.score)), r.score_datasheet, time_text(r.floor_sustained.seconds), r.floor_sustained.bound_by);
+    out += fmt::format("score     {} of the sustained roofline, {:.2f} of the datasheet's{}: no implementation is faster than {} ({})\n",
+                       bold(fmt::format("{:.2f}", r.score)), r.score_datasheet,
+                       r.gpu && r.gpu->score_at_clock > 0 ? fmt::format(", {:.2f} of that at {:.0f} MHz", r.gpu->score_at_clock, r.gpu->sm_mhz) : "",
+                       time_text(r.floor_sustained.seconds), r.floor_sustained.bound_by);
   } else {
     out += fmt::format("verdict   {}: {}\n", bold("NONE"), r.verdict.reason);
   }
-  out += fmt::format("origins   time, DRAM: model (error band {:.0f} %); L2, instructions, FLOPs: {}; registers: compiled; {}\n",
-                     100 * kModelErrorBand, sampled ? "extrapolated from simulated slices" : "simulated over whole heads, scaled by their number",
-                     measured ? "single launches: measured" : "nothing was measured");
+  const char* instructions = !counted ? "not counted" : sampled ? "extrapolated from simulated slices" : "simulated over whole heads, scaled by their number";
+  if (r.gpu)
+    out += fmt::format("origins   time: measured; model, DRAM: model (error band {:.0f} %); L2, instructions, FLOPs: {}; registers: compiled\n", 100 * kModelErrorBand, instructions);
+  else
+    out += fmt::format("origins   time, DRAM: model (error band {:.0f} %); L2, instructions, FLOPs: {}; registers: compiled; nothing was measured\n", 100 * kModelErrorBand, instructions);
   if (flagged) out += "          * an intermediate stays in L2 and is judged against the L2 roof\n";
+  if (r.gpu) out += notes_text(*r.gpu);
   for (const Warning& w : r.warnings) out += fmt::format("warning   {} {}\n", w.rule, w.text);
   if (r.interrupted) out += "          interrupted: what was finished is kept, the next run goes on from there\n";
   return out;
