@@ -150,9 +150,23 @@ Result<void> FakeGpu::alive() {
 }
 
 Result<const FakeGpu::Buffer*> FakeGpu::find(DevicePtr ptr) {
-  auto at = buffers_.find(ptr.address);
-  if (at != buffers_.end()) return &at->second;
-  return fail(Fault::kRefused, fmt::format("{:#x} is not an allocation of this generation", ptr.address));
+  ROOFGEN_TRY(const uint64_t base, base_of(ptr));
+  return &buffers_.at(base);
+}
+
+/// The allocation that `ptr` points into, by its first address.
+Result<uint64_t> FakeGpu::base_of(DevicePtr ptr) {
+  auto after = buffers_.upper_bound(ptr.address);
+  if (after != buffers_.begin()) {
+    const auto& [base, buffer] = *std::prev(after);
+    if (ptr.address - base < std::max<uint64_t>(buffer.bytes, 1)) return base;
+  }
+  return fail(Fault::kRefused, fmt::format("{:#x} is in no allocation of this generation", ptr.address));
+}
+
+Result<DevicePtr> FakeGpu::inside(DevicePtr ptr) {
+  ROOFGEN_TRY(const uint64_t base, base_of(ptr));
+  return DevicePtr{buffers_.at(base).inner + (ptr.address - base)};
 }
 
 Result<const FakeGpu::Module*> FakeGpu::find(ModuleId id) {
@@ -190,20 +204,15 @@ void FakeGpu::release(DevicePtr ptr) {
 Result<void> FakeGpu::write(DevicePtr to, std::span<const std::byte> from) {
   record(Kind::kWrite).label = label_of(to.address);
   ROOFGEN_CHECK(alive());
-  ROOFGEN_TRY(const Buffer* buffer, find(to));
-  return inner_->write({buffer->inner}, from);
+  ROOFGEN_TRY(const DevicePtr real, inside(to));
+  return inner_->write(real, from);
 }
 
 Result<void> FakeGpu::read(DevicePtr from, std::span<std::byte> to, std::vector<bool>* written) {
   record(Kind::kRead).label = label_of(from.address);
   ROOFGEN_CHECK(alive());
-  // Reading may begin anywhere within a buffer.
-  auto at = buffers_.upper_bound(from.address);
-  if (at != buffers_.begin()) --at;
-  const bool inside = at != buffers_.end() && from.address > at->first && from.address - at->first < at->second.bytes;
-  const uint64_t offset = inside ? from.address - at->first : 0;
-  ROOFGEN_TRY(const Buffer* buffer, find(DevicePtr{from.address - offset}));
-  return inner_->read({buffer->inner + offset}, to, written);
+  ROOFGEN_TRY(const DevicePtr real, inside(from));
+  return inner_->read(real, to, written);
 }
 
 Result<void> FakeGpu::poison(DevicePtr ptr) {
@@ -265,12 +274,12 @@ Result<double> FakeGpu::play(const Module& module, const Launch& launch, const S
   uint64_t resident = 0, total = 0;
   std::set<uint64_t> touched;
   for (const Arg& arg : launch.args) {
-    if (!arg.is_buffer) continue;
+    if (!arg.is_buffer || arg.bits == 0) continue;  // 0: a buffer that was not asked for
     step.addresses.push_back(arg.bits);
-    ROOFGEN_TRY(const Buffer* buffer, find(DevicePtr{arg.bits}));
-    if (!touched.insert(arg.bits).second) continue;
-    total += buffer->bytes;
-    if (std::find(l2_.begin(), l2_.end(), arg.bits) != l2_.end()) resident += buffer->bytes;
+    ROOFGEN_TRY(const uint64_t base, base_of(DevicePtr{arg.bits}));
+    if (!touched.insert(base).second) continue;
+    total += buffers_.at(base).bytes;
+    if (std::find(l2_.begin(), l2_.end(), base) != l2_.end()) resident += buffers_.at(base).bytes;
   }
   step.cold = total == 0 ? (shot && shot->flush && call.steps.size() == 1) : 2 * resident < total;
   for (uint64_t address : touched) {
@@ -301,7 +310,10 @@ Result<RunResult> FakeGpu::run(ModuleId id, const Launch& launch, const RunOptio
   if (module->inner) {
     Launch plain = launch;
     for (Arg& arg : plain.args)
-      if (arg.is_buffer) arg.bits = buffers_[arg.bits].inner;
+      if (arg.is_buffer && arg.bits != 0) {
+        ROOFGEN_TRY(const DevicePtr real, inside(DevicePtr{arg.bits}));
+        arg.bits = real.address;
+      }
     RunOptions whole = options;
     whole.ctas = std::nullopt;
     whole.trace = nullptr;

@@ -135,6 +135,8 @@ class FakeGpu final : public GpuExecutor {
   FakeCall& record(FakeCall::Kind kind);
   Error fail(Fault fault, std::string message);
   Result<const Buffer*> find(DevicePtr ptr);
+  Result<uint64_t> base_of(DevicePtr ptr);
+  Result<DevicePtr> inside(DevicePtr ptr);
   Result<const Module*> find(ModuleId id);
   Result<void> alive();
   const FakeFault* due(const std::vector<const Module*>& modules, FakeFault::Where where);

@@ -1,0 +1,352 @@
+// A whole measured search on a scripted GPU whose kernels really run (in the simulator): what wins, what is
+// rejected, what a fault costs, and what the result says.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "generator/generate.h"
+#include "runtime/compiler.h"
+#include "tests/runtime/process.h"
+#include "tests/support/fake_gpu.h"
+#include "tests/support/json_schema.h"
+#include "tuner/record.h"
+#include "tuner/tune.h"
+#include "tuner/views/page.h"
+#include "tuner/views/views.h"
+
+namespace roofgen {
+namespace {
+
+using test::FakeFault;
+using test::FakeGpu;
+using test::FakeScript;
+using test::FakeStep;
+
+/// One search of a small attention problem.
+class Measured : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!nvrtc_info().found) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
+    options.evals = 8;
+    options.jobs = 2;
+    options.protocol.warmup_s = 0.01;
+    options.protocol.hot = false;
+    options.pins = {{"warps", ParamValue(int64_t{4})}};
+  }
+
+  Result<TuneResult> search(FakeGpu& gpu) {
+    CompileOptions compile;
+    compile.arch = "sm_90";
+    compile.jobs = 2;
+    // The same few kernels in every test: compiled once.
+    auto compiler = make_nvrtc_compiler(compile, ROOFGEN_TEST_CACHE, [](const std::string&) {});
+    if (!compiler) return compiler.error();
+    ROOFGEN_TRY(const Op* op, find_op("attention"));
+    Problem asked;
+    asked.op = "attention";
+    asked.dims = {{"L", length}, {"d", 32}, {"batch", 1}, {"heads", 2}};
+    ROOFGEN_TRY(const Problem problem, op->complete(asked));
+    ROOFGEN_TRY(const Device device, load_device(files, "h200-sxm"));
+    if (!simulator) {
+      ROOFGEN_TRY(simulator, make_sim_executor());
+    }
+    const BenchClock clock = gpu.clock();
+    options.bench_clock = &clock;
+    options.warn = [this](const std::string& line) { warnings.push_back(line); };
+    const TuneContext context{files, *op, device, **compiler, *simulator, &gpu, nullptr};
+    return tune(context, problem, options);
+  }
+
+  static TuneReport report_of(Result<TuneResult> result) {
+    EXPECT_TRUE(result) << to_string(result.error());
+    if (result && std::getenv("ROOFGEN_EXPLAIN")) fprintf(stderr, "%s\n%s\n", tune_text(result->report, false).c_str(), explain_text(result->report).c_str());
+    return result ? std::move(result->report) : TuneReport{};
+  }
+  static const Rejected* rejection(const TuneReport& r, const std::string& stage) {
+    for (const Rejected& x : r.rejections)
+      if (x.stage == stage) return &x;
+    return nullptr;
+  }
+
+  std::vector<std::string> warned(const std::string& with) const {
+    std::vector<std::string> out;
+    for (const std::string& w : warnings)
+      if (w.find(with) != std::string::npos) out.push_back(w);
+    return out;
+  }
+
+  DataFiles files;
+  int64_t length = 96;
+  std::unique_ptr<Executor> simulator;  ///< made when there is none
+  TuneOptions options;
+  std::vector<std::string> warnings;
+};
+
+/// Fused kernels take longer the more threads' worth of rows a CTA has; all the unfused ones 20 us each.
+double by_tile(const FakeStep& s) {
+  if (s.entry != "attention_fused") return 20e3;
+  return 10e3 + 100.0 * s.launch.grid.x;
+}
+
+TEST_F(Measured, TheFastestByTheClockWinsAndTheResultSaysHowItIsKnown) {
+  FakeScript script;
+  script.noise = 0.01;
+  script.step_ns = by_tile;
+  FakeGpu gpu(script);
+  const TuneReport r = report_of(search(gpu));
+  ASSERT_TRUE(r.gpu);
+  EXPECT_EQ(r.best_variant, "fused");
+  EXPECT_EQ(r.gpu->identity.name, gpu.identity().name);
+  EXPECT_GT(r.gpu->timed, 5u);
+  ASSERT_EQ(r.timed.size(), r.gpu->timed);
+
+  const VariantReport& fused = *r.find("fused");
+  const KernelReport& k = fused.kernels.at(0);
+  ASSERT_TRUE(k.measurement && k.preset && k.measurement->cold);
+  // No timed candidate of the stage is faster by more than its interval.
+  for (const TimedPoint& p : r.timed)
+    if (p.schedule.variant == "fused") {
+      EXPECT_GT(p.measurement.cold->high_ns, 0.99 * k.measurement->cold->low_ns) << to_string(p.schedule);
+    }
+  EXPECT_NEAR(k.seconds, 1e-9 * k.measurement->cold->median_ns, 1e-15);
+  // The simulator counted the winner all the same.
+  EXPECT_TRUE(k.counted);
+  EXPECT_GT(k.counts.mma_flops, 0u);
+  EXPECT_GT(k.work.dram_bytes, 0);
+  EXPECT_NEAR(r.floor_sustained.seconds * k.waste * k.idle * k.stall / k.seconds, 1, 1e-9);
+
+  const VariantReport& unfused = *r.find("unfused");
+  ASSERT_TRUE(unfused.measurement);
+  EXPECT_NEAR(unfused.seconds, 60e-6, 2e-6);  // three kernels in a row, timed as one
+  EXPECT_EQ(r.verdict.decision, "fuse");
+  ASSERT_TRUE(r.verdict.measured);
+  EXPECT_GT(r.verdict.measured->low, 1);
+  EXPECT_LT(r.verdict.measured->low, r.verdict.speedup);
+  EXPECT_GT(r.verdict.measured->high, r.verdict.speedup);
+  EXPECT_NE(r.verdict.reason.find("95 % interval"), std::string::npos) << r.verdict.reason;
+
+  const auto j = nlohmann::ordered_json::parse(tune_json(r));
+  std::ifstream in(ROOFGEN_SOURCE_DIR "/docs/tune-schema.json");
+  std::vector<std::string> errors;
+  test::validate(nlohmann::ordered_json::parse(in), j, "", errors);
+  for (const std::string& e : errors) ADD_FAILURE() << e;
+  EXPECT_EQ(j["device"]["origin"], "measured");
+  EXPECT_EQ(j["variants"][0]["kernels"][0]["origins"]["time_us"], "measured");
+  EXPECT_EQ(j["verdict"]["origin"], "measured");
+
+  const std::string text = tune_text(r, false);
+  EXPECT_NE(text.find("measured; roofs of h200-sxm"), std::string::npos) << text;
+  EXPECT_NE(text.find("time: measured; model, DRAM: model"), std::string::npos) << text;
+  EXPECT_EQ(text.find("nothing was measured"), std::string::npos) << text;
+
+  auto page = tune_page(j, "result", files);
+  ASSERT_TRUE(page) << to_string(page.error());
+  if (const char* keep = std::getenv("ROOFGEN_KEEP_SAMPLE")) {
+    testing::write_text(std::string(keep) + ".json", tune_json(r));
+    testing::write_text(std::string(keep) + ".txt", text);
+  }
+}
+
+TEST_F(Measured, TheSameScriptGivesTheSameResult) {
+  const auto run = [&] {
+    FakeScript script;
+    script.noise = 0.02;
+    script.step_ns = by_tile;
+    FakeGpu gpu(script);
+    return std::regex_replace(tune_json(report_of(search(gpu))), std::regex("\"started\": \"[^\"]*\""), "");
+  };
+  options.evals = 4;
+  EXPECT_EQ(run(), run());
+}
+
+TEST_F(Measured, FusingCanLoseAndTheVerdictSaysSo) {
+  FakeScript script;
+  script.noise = 0.01;
+  script.step_ns = [](const FakeStep& s) { return s.entry == "attention_fused" ? 100e3 : 20e3; };
+  FakeGpu gpu(script);
+  options.evals = 4;
+  const TuneReport r = report_of(search(gpu));
+  EXPECT_EQ(r.best_variant, "unfused");
+  EXPECT_EQ(r.verdict.decision, "separate");
+  ASSERT_TRUE(r.verdict.measured);
+  EXPECT_LT(r.verdict.measured->high, 1);
+}
+
+TEST_F(Measured, VariantsThatCannotBeToldApartAreUndecided) {
+  FakeScript script;
+  script.noise = 0.02;
+  script.step_ns = [](const FakeStep& s) { return s.entry == "attention_fused" ? 60e3 : 20e3; };
+  FakeGpu gpu(script);
+  options.evals = 4;
+  const TuneReport r = report_of(search(gpu));
+  EXPECT_EQ(r.verdict.decision, "undecided") << r.verdict.reason;
+}
+
+TEST_F(Measured, AFaultAndAHangCostTheirCandidateOnly) {
+  FakeScript script;
+  // The second fused kernel that is ever run faults; the softmax hangs once it is timed.
+  script.faults = {{Fault::kKernel, "attention_fused", "", 4, false, FakeFault::Where::kRun, ""},
+                   {Fault::kTimeout, "attention_fused", "", 40, false, FakeFault::Where::kShot, ""}};
+  FakeGpu gpu(script);
+  const TuneReport r = report_of(search(gpu));
+  const Rejected* fault = rejection(r, "gpu fault");
+  ASSERT_TRUE(fault);
+  EXPECT_NE(fault->reason.find("illegal memory access"), std::string::npos) << fault->reason;
+  ASSERT_TRUE(rejection(r, "gpu timeout"));
+  EXPECT_EQ(gpu.generation(), 3u);  // two workers replaced
+  EXPECT_EQ(r.best_variant.empty(), false);
+  EXPECT_TRUE(r.find("fused")->verified);
+  EXPECT_TRUE(r.find("unfused")->verified);
+  EXPECT_TRUE(r.gpu->lost_because.empty());
+}
+
+TEST_F(Measured, ALostGpuKeepsWhatWasFinished) {
+  FakeScript script;
+  script.step_ns = by_tile;
+  // Lost while the unfused stages are timed: the fused variant is done by then.
+  script.faults = {{Fault::kLost, "attention_softmax", "", 3, false, FakeFault::Where::kShot, ""}};
+  FakeGpu gpu(script);
+  options.evals = 4;
+  const TuneReport r = report_of(search(gpu));
+  EXPECT_EQ(r.best_variant, "fused");
+  EXPECT_TRUE(r.find("fused")->measurement);
+  EXPECT_FALSE(r.find("unfused")->verified);
+  EXPECT_FALSE(r.gpu->lost_because.empty());
+  EXPECT_EQ(r.verdict.decision, "fused only");
+  EXPECT_NE(tune_text(r, false).find("lost      the GPU went away"), std::string::npos);
+}
+
+TEST_F(Measured, AGpuLostAtOnceIsSaidAndNothingIsMadeUp) {
+  FakeScript script;
+  script.faults = {{Fault::kLost, "", "", 1, false, FakeFault::Where::kRun, ""}};
+  FakeGpu gpu(script);
+  options.evals = 4;
+  const TuneReport r = report_of(search(gpu));
+  EXPECT_TRUE(r.best_variant.empty());
+  EXPECT_TRUE(r.timed.empty());
+  EXPECT_FALSE(r.gpu->lost_because.empty());
+  EXPECT_EQ(warned("the GPU is not used any more").size(), 1u);
+}
+
+TEST_F(Measured, GpuAloneCountsNothingAndSaysSo) {
+  FakeScript script;
+  script.step_ns = by_tile;
+  FakeGpu gpu(script);
+  options.check = Check::kGpu;
+  options.evals = 4;
+  const TuneReport r = report_of(search(gpu));
+  ASSERT_EQ(r.best_variant, "fused");
+  const KernelReport& k = r.find("fused")->kernels.at(0);
+  EXPECT_FALSE(k.counted);
+  EXPECT_EQ(k.work.dram_bytes, 0);
+  EXPECT_EQ(r.simulated_binaries, 0u);
+  EXPECT_NE(r.verdict.reason.find("no traffic was counted"), std::string::npos) << r.verdict.reason;
+  EXPECT_NE(tune_text(r, false).find("FLOPs: not counted"), std::string::npos);
+}
+
+TEST_F(Measured, AllSimulatesEveryCandidateFirst) {
+  FakeGpu gpu;
+  options.check = Check::kAll;
+  options.evals = 4;
+  const TuneReport r = report_of(search(gpu));
+  EXPECT_EQ(r.simulated_binaries, 4u);
+  EXPECT_EQ(r.gpu->timed, 4u);
+}
+
+/// The simulator with a race in whatever `guilty` says; nothing of it shows in the results.
+class Suspicious final : public Executor {
+ public:
+  Suspicious(std::unique_ptr<Executor> inner, std::function<bool(const Launch&)> guilty) : inner_(std::move(inner)), guilty_(std::move(guilty)) {}
+  ExecutorInfo info() const override { return inner_->info(); }
+  Origin origin() const override { return inner_->origin(); }
+  Result<DevicePtr> allocate(uint64_t bytes, std::string label, Fill fill) override { return inner_->allocate(bytes, std::move(label), std::move(fill)); }
+  void release(DevicePtr ptr) override { inner_->release(ptr); }
+  Result<void> write(DevicePtr to, std::span<const std::byte> from) override { return inner_->write(to, from); }
+  Result<void> read(DevicePtr from, std::span<std::byte> to, std::vector<bool>* written) override { return inner_->read(from, to, written); }
+  Result<void> poison(DevicePtr ptr) override { return inner_->poison(ptr); }
+  Result<ModuleId> load(const Binary& binary) override { return inner_->load(binary); }
+  void unload(ModuleId module) override { inner_->unload(module); }
+  Result<RunResult> run(ModuleId module, const Launch& launch, const RunOptions& run_options) override {
+    ROOFGEN_TRY(RunResult out, inner_->run(module, launch, run_options));
+    if (guilty_(launch)) {
+      Finding race;
+      race.kind = "race";
+      race.message = "two warps write one byte";
+      out.findings.push_back(race);
+    }
+    return out;
+  }
+
+ private:
+  std::unique_ptr<Executor> inner_;
+  std::function<bool(const Launch&)> guilty_;
+};
+
+/// A GPU does not show a race that happens to end well; the simulator does, and what it disproves does not win.
+TEST_F(Measured, WhatTheSimulatorDisprovesDoesNotWin) {
+  options.variants = {"fused"};
+  FakeScript script;
+  script.step_ns = [](const FakeStep& s) { return 10e3 + s.launch.smem_bytes; };
+  FakeGpu honest(script);
+  const TuneReport clean = report_of(search(honest));
+  const int64_t best = clean.find("fused")->kernels.at(0).smem_bytes;
+
+  auto inner = make_sim_executor();
+  ASSERT_TRUE(inner);
+  simulator = std::make_unique<Suspicious>(std::move(*inner), [=](const Launch& l) { return l.smem_bytes == best; });
+  FakeGpu gpu(script);
+  const TuneReport r = report_of(search(gpu));
+  ASSERT_FALSE(r.best_variant.empty());
+  EXPECT_NE(r.find("fused")->kernels.at(0).smem_bytes, best);
+  const Rejected* disproved = rejection(r, "verify");
+  ASSERT_TRUE(disproved);
+  EXPECT_NE(disproved->reason.find("in the simulator, though it passed on the GPU"), std::string::npos) << disproved->reason;
+  EXPECT_NE(disproved->reason.find("race: two warps write one byte"), std::string::npos);
+  EXPECT_GT(r.find("fused")->seconds, clean.find("fused")->seconds);
+}
+
+TEST_F(Measured, ARecordedSpaceHoldsEveryPointWithItsSamples) {
+  FakeScript script;
+  script.step_ns = by_tile;
+  FakeGpu gpu(script);
+  options.evals = 6;
+  const TuneReport r = report_of(search(gpu));
+  const auto files_of = t4_files(r);
+  ASSERT_TRUE(files_of.count("attention-fused.t4.json")) << files_of.begin()->first;
+  const auto j = nlohmann::json::parse(files_of.at("attention-fused.t4.json"));
+  EXPECT_EQ(j["schema_version"], "1.0.0");
+  EXPECT_EQ(j["metadata"]["timeunit"], "milliseconds");
+  size_t correct = 0, constraints = 0;
+  for (const auto& p : j["results"]) {
+    EXPECT_TRUE(p["configuration"].contains("BM"));
+    if (p["invalidity"] == "correct") {
+      ++correct;
+      EXPECT_GE(p["times"]["runtimes"].size(), 10u);
+      EXPECT_GT(p["measurements"][0]["value"].get<double>(), 0);
+    } else {
+      EXPECT_TRUE(p["measurements"][0]["value"].is_string());
+      constraints += p["invalidity"] == "constraints";
+    }
+  }
+  EXPECT_GT(correct, 1u);
+  EXPECT_GT(constraints, 1u);
+  TuneReport simulated;
+  EXPECT_TRUE(t4_files(simulated).empty());
+}
+
+TEST_F(Measured, MemoryThatDoesNotSufficeIsNamedWithItsSize) {
+  FakeScript script;
+  script.memory_bytes = 16 << 10;
+  FakeGpu gpu(script);
+  options.evals = 4;
+  const TuneReport r = report_of(search(gpu));
+  EXPECT_TRUE(r.best_variant.empty());
+  const Rejected* memory = rejection(r, "gpu memory");
+  ASSERT_TRUE(memory);
+  EXPECT_NE(memory->reason.find("bytes of GPU memory"), std::string::npos) << memory->reason;
+}
+
+}  // namespace
+}  // namespace roofgen
