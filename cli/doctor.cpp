@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
@@ -9,6 +10,7 @@
 #include "roofline/device_match.h"
 #include "roofline/work.h"
 #include "runtime/paths.h"
+#include "tuner/ceilings/profile.h"
 
 namespace roofgen::cli {
 namespace {
@@ -52,6 +54,8 @@ std::vector<Gpu> gpus(const Session& session, std::string* missing) {
     gpu.arch = (*opened)->info().arch;
     const auto device = match_device(DataFiles(session.data_dirs), (*opened)->info().driver);
     gpu.roofs = device ? device->name : device.error().message;
+    const std::string profile = profile_path(data_home(), gpu.identity.uuid);
+    if (std::error_code ignored; device && !profile.empty() && std::filesystem::exists(profile, ignored)) gpu.roofs += ", measured: " + profile;
     if (auto state = (*opened)->state()) gpu.state = *state;
     out.push_back(std::move(gpu));
   }

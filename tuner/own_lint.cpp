@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "roofline/units.h"
+#include "tuner/ceilings/lint.h"
 #include "tuner/work.h"
 
 namespace roofgen {
@@ -64,10 +65,11 @@ std::vector<Warning> own_warnings(const WorkFormula& formula, const TuneReport& 
       out.push_back({"R12", fmt::format("{}: {} is less than the {} ({}) that {}'s datasheet ceilings allow at the {:.0f} MHz it ran at: the work or a ceiling is wrong",
                                         best->name, time_text(best->seconds), time_text(gpu.floor_at_clock.seconds), gpu.floor_at_clock.bound_by, report.device.name, gpu.sm_mhz),
                      "time"});
-    else if (report.score > kAboveRoof)
-      out.push_back({"R12", fmt::format("{}: {} is less than the {} ({}) that {}'s sustained ceilings allow: that ceiling is too low; roofgen roofline --measure finds it", best->name,
-                                        time_text(best->seconds), time_text(report.floor_sustained.seconds), report.floor_sustained.bound_by, report.device.name),
-                     "time"});
+    for (const VariantReport& v : report.variants) {
+      if (!v.measurement || !v.verified) continue;
+      const bool in_l2 = std::any_of(v.kernels.begin(), v.kernels.end(), [](const KernelReport& k) { return k.intermediate_in_l2; });
+      for (Warning& w : above_measured_ceilings(report.device, {v.name, v.seconds, in_l2 ? 0 : v.dram_bytes, v.flops, to_string(report.problem.dtype), v.measurement->sm_mhz})) out.push_back(std::move(w));
+    }
   }
   return out;
 }

@@ -25,6 +25,8 @@ constexpr double kMostWaiting = 120;  // s in all, in and out of throttling; twe
 constexpr uint64_t kSlowdown = kLimitHwSlowdown | kLimitThermalSw | kLimitThermalHw | kLimitPowerBrake;
 constexpr size_t kFewestPairs = 6;  // below that no 95 % interval exists
 
+constexpr int kMostIdleDeaths = 3;    // of the worker, that are blamed on no contender
+
 enum class Way { kCold, kHot };
 
 struct Taken {
@@ -138,7 +140,9 @@ class Contest {
   void blame(size_t who, const Error& error, const char* phase) {
     Fault fault = gpu_.fault();
     if (fault == Fault::kLost) return lose(error.message);
-    entrants_[who].rejected = Rejected{{}, stage_of(fault), fmt::format("{} ({})", error.message, phase)};
+    // A worker that died between two calls took the handles along: nobody's doing, unless it goes on.
+    const bool innocent = fault == Fault::kRefused && !rig_.current() && ++idle_deaths_ <= kMostIdleDeaths;
+    if (!innocent) entrants_[who].rejected = Rejected{{}, stage_of(fault), fmt::format("{} ({})", error.message, phase)};
     if (auto ready = rig_.refresh(); !ready) lose(ready.error().message);
   }
   void lose(const std::string& why) {
@@ -521,6 +525,7 @@ class Contest {
   size_t next_set_ = 0;
   double default_mhz_ = 0, wait_s_ = kFirstWait, waited_s_ = 0;
   int in_a_row_ = 0;
+  int idle_deaths_ = 0;
   bool give_up_ = false, screened_any_ = false;
 };
 

@@ -23,6 +23,9 @@ class Rig {
   /// The contender's kernels on that set of buffers, loaded where they are not yet.
   Result<std::vector<Step>> steps(const Contender& contender, size_t set);
 
+  /// False after the worker was replaced, until refresh().
+  bool current() const { return gpu_.generation() == generation_; }
+
   size_t sets() const { return sets_.size(); }
   uint64_t set_bytes() const;
   uint64_t l2_bytes() const;  ///< 0: unknown

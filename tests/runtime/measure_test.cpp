@@ -363,6 +363,23 @@ TEST(Measure, AFaultCostsOneContenderAndEverythingIsMadeAnew) {
   }
 }
 
+TEST(Measure, AWorkerThatDiesBetweenCallsIsNobodysFault) {
+  Bench b;
+  b.add("a", 20'000), b.add("b", 30'000);
+  int deaths = 0;
+  b.progress = [&](const char* phase, uint64_t) {
+    if (std::string(phase) == "cold" && deaths < 2) ++deaths, b.gpu->replace_worker();
+  };
+  const Standings s = b.must();
+  EXPECT_EQ(deaths, 2);
+  EXPECT_EQ(s.order, (std::vector<size_t>{0, 1}));
+
+  // One that dies again and again is not waited for without end.
+  deaths = -1000;
+  const Standings bad = b.must();
+  EXPECT_TRUE(bad.order.size() < 2);
+}
+
 TEST(Measure, HangsAndMemoryCostOneContender) {
   Bench b;
   b.add("good", 20'000), b.add("hang", kInfinity), b.add("greedy", 20'000);

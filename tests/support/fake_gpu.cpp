@@ -130,18 +130,20 @@ Error FakeGpu::fail(Fault fault, std::string message) {
   if (!calls.empty()) calls.back().failed = fault;
   if (message.empty()) message = driver_message(fault);
   if (fault == Fault::kTimeout) now_s += script.timeout_s;
-  if (fault == Fault::kKernel || fault == Fault::kTimeout) {
-    for (auto& [address, buffer] : buffers_) inner_->release({buffer.inner});
-    for (auto& [id, module] : modules_)
-      if (module.inner) inner_->unload({module.inner});
-    buffers_.clear();
-    modules_.clear();
-    l2_.clear();
-    ++generation_;
-    now_s += script.restart_s;
-  }
+  if (fault == Fault::kKernel || fault == Fault::kTimeout) replace_worker();
   if (fault == Fault::kLost && lost_.empty()) lost_ = message;
   return Error{fault == Fault::kLost ? Exit::kUnavailable : Exit::kFailed, std::move(message)};
+}
+
+void FakeGpu::replace_worker() {
+  for (auto& [address, buffer] : buffers_) inner_->release({buffer.inner});
+  for (auto& [id, module] : modules_)
+    if (module.inner) inner_->unload({module.inner});
+  buffers_.clear();
+  modules_.clear();
+  l2_.clear();
+  ++generation_;
+  now_s += script.restart_s;
 }
 
 Result<void> FakeGpu::alive() {

@@ -97,6 +97,7 @@ class FakeGpu final : public GpuExecutor {
   std::vector<FakeCall> calls;     ///< everything so far
   double now_s = 0;                ///< virtual time
   BenchClock clock();              ///< the same time; sleeping advances it. Not to outlive the GPU
+  void replace_worker();  ///< as if it had died between two calls: all handles are stale
   void lose(std::string why = "GPU is lost");  ///< from now on every call is kLost
 
   std::vector<const FakeCall*> calls_of(FakeCall::Kind kind) const;
