@@ -28,6 +28,9 @@ std::string launch_text(const Launch& launch) {
   return out;
 }
 
+/// Every CTA of the reduced problem ran.
+bool whole(const Verification& v) { return v.ctas_run > 0 && v.ctas_run == v.ctas_total; }
+
 }  // namespace
 
 Result<Verifier*> VerifierSet::of(const Variant& variant) {
@@ -293,7 +296,7 @@ void Trials::dispatch(Task& task, Pool& pool) {
     }
     task.evaluation = std::move(*evaluated);
     const Verification& ran = task.evaluation->verification;
-    if (ran.ctas_run > 0 && ran.ctas_run == ran.ctas_total) simulated_now_.insert(task.candidate.binary.digest);
+    if (place() != Place::kGpu && whole(ran)) simulated_now_.insert(task.candidate.binary.digest);
     if (!task.evaluation->fault.empty()) {
       // Another day, another driver, a longer time-out: not remembered.
       ++report_.rejected[task.evaluation->fault];
@@ -368,7 +371,7 @@ Result<void> Trials::evaluate_on_gpu(const Task& task, Evaluation& out) {
 /// Called with mutex_ held.
 void Trials::conclude(const Task& task) {
   const Verification& v = task.evaluation->verification;
-  if (v.ctas_run > 0 && v.ctas_run == v.ctas_total) simulated_.insert(task.candidate.binary.digest);
+  if (place() != Place::kGpu && whole(v)) simulated_.insert(task.candidate.binary.digest);
   if (v.passed) return;
   ++report_.rejected["verify"];
   report_.rejections.push_back({task.candidate.schedule, "verify", v.failure});
@@ -387,11 +390,11 @@ Result<bool> Trials::simulate(Task& task) {
       return std::move(evaluated).error();
     }
     task.evaluation = std::move(*evaluated);
-    const Verification& ran = task.evaluation->verification;
-    if (ran.ctas_run > 0 && ran.ctas_run == ran.ctas_total) simulated_now_.insert(task.candidate.binary.digest);
+    if (whole(task.evaluation->verification)) simulated_now_.insert(task.candidate.binary.digest);
     remember(key, *task.evaluation);
   }
   Verification& v = task.evaluation->verification;
+  if (whole(v)) simulated_.insert(task.candidate.binary.digest);
   if (!v.passed) v.failure = "in the simulator, though it passed on the GPU: " + v.failure;
   task.evaluation->measured_ns = on_gpu.measured_ns;
   v.rows_checked += on_gpu.verification.rows_checked;

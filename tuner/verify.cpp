@@ -82,7 +82,9 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
   plan_.reduced_flops = reduced_flops;
   uint64_t bytes = 0;
   for (const Buffer& b : all_buffers(reduced)) bytes += b.bytes;
-  plan_.full = executor_.origin() == Origin::kSimulated && plan_.reduced_flops <= kFullLimitFlops && bytes <= kFullLimitBytes;
+  // On a GPU running costs nothing and the comparison is what takes time.
+  const double limit = executor_.origin() == Origin::kSimulated ? kFullLimitFlops : kFullComparisonFlops;
+  plan_.full = plan_.reduced_flops <= limit && bytes <= kFullLimitBytes;
   plan_.tile_slices = !plan_.full && variant_.stages.size() == 1;
 
   const int64_t last_row = dim(problem_, "L") - 1, last_batch = dim(problem_, "batch") - 1;

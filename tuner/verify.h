@@ -41,7 +41,7 @@ struct Evaluation {
 
 /// How much is checked. The key of a store row contains its text form.
 struct VerifyPlan {
-  bool full = true;             ///< every CTA of the reduced problem (false: too much work, slices only)
+  bool full = true;             ///< all of the reduced problem (false: too much work, slices only)
   double reduced_flops = 0;     ///< MMA FLOPs of the reduced problem, what `full` was decided by
   bool tile_slices = false;     ///< slices are single tiles, compared at both ends (one-kernel variants that are not `full`)
   int64_t band_rows = 0;        ///< rows of a slice; a multiple of every stage's row step
@@ -50,6 +50,8 @@ struct VerifyPlan {
 
 /// Above this many MMA FLOPs one reduced problem is not simulated whole (about 10 s on one core).
 inline constexpr double kFullLimitFlops = 3e11;
+/// On a GPU, above this many only slices of the reduced problem are compared (about 0.1 s a candidate).
+inline constexpr double kFullComparisonFlops = 1e9;
 
 /// Verifies the candidates of one variant of one problem on one executor.
 class Verifier {
