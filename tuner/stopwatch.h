@@ -47,6 +47,7 @@ class Stopwatch {
   TuneReport& report_;
   std::function<void(Rejected)> reject_;
   bool lost_ = false;
+  bool warm_ = false;  ///< something was timed before
 };
 
 /// 2026-01-31T12:00:00Z, now.
