@@ -118,8 +118,8 @@ void RunFlags::declare(CLI::App& app) {
   app.add_option("--variant", variants, "only these variants")->delimiter(',')->group("Search");
   app.add_option("--strategy", strategy, "prior, exhaustive or random [prior]")->group("Search");
   app.add_flag("--exhaustive", exhaustive, "the same as --strategy exhaustive")->group("Search");
-  app.add_option("--evals", evals, fmt::format("candidates to execute [{}, fewer for big problems]", kDefaultEvals))->check(CLI::PositiveNumber)->group("Search");
-  app.add_option("--time", time_limit_s, "start no new candidate after this many seconds")->check(CLI::PositiveNumber)->group("Search");
+  app.add_option("--evals", evals, fmt::format("candidates to execute [{}, fewer for big problems; {} with a GPU]", kDefaultEvals, kDefaultGpuEvals))->check(CLI::PositiveNumber)->group("Search");
+  app.add_option("--time", time_limit_s, "start no new candidate after this many seconds; with a GPU after half of them, and time nothing after all of them")->check(CLI::PositiveNumber)->group("Search");
   app.add_option("--seed", seed, "seed of random strategies [0]")->group("Search");
   app.add_option("--jobs", jobs, "compile workers and simulation threads [cores]")->check(CLI::Range(1, 256))->group("Search");
   app.add_option("--executor", executor, "auto, sim or cuda [auto: a GPU if there is one]: cuda measures, sim counts and models")->group("Device");
@@ -127,6 +127,7 @@ void RunFlags::declare(CLI::App& app) {
   app.add_option("--protocol", protocol, "steady (warm, many samples) or burst (few, with rests) [steady]")->group("Measurement");
   app.add_option("--l2", l2, "rank by cold (flushed before each sample) or hot times [cold]")->group("Measurement");
   app.add_option("--check", check, "with a GPU, what is simulated too: all, finalists, or gpu for nothing [finalists]")->group("Measurement");
+  app.add_option("--timeout", timeout_s, "longest that one launch may take on the GPU, in seconds [10]")->check(CLI::Range(0.1, 3600.0))->group("Measurement");
   app.add_option("--record", record, "write every timed point here, a T4 file a stage")->group("Measurement");
   app.add_flag("--no-store", no_store, "neither read nor write remembered evaluations")->group("Search");
 }
@@ -143,6 +144,7 @@ Result<Workbench> make_workbench(const Session& session, const ProblemFlags& fla
     GpuWorkerOptions worker;
     worker.ordinal = run.gpu;
     worker.warn = warn;
+    worker.timeout_s = run.timeout_s;
     auto gpu = make_gpu_worker(std::move(worker));
     // A machine without a GPU is no mistake; a GPU that was asked for by number and is not there is one.
     if (!gpu && (run.executor == "cuda" || gpu.error().exit == Exit::kUsage)) return std::move(gpu).error();

@@ -34,6 +34,7 @@ struct RunFlags {
   std::vector<std::string> variants;
   std::string strategy = "prior", executor = "auto";
   std::string check = "finalists", protocol = "steady", l2 = "cold", record;  ///< on a GPU
+  double timeout_s = 10;
   int gpu = 0;
   bool exhaustive = false, no_store = false;
   uint64_t evals = 0, seed = 0;

@@ -65,6 +65,11 @@ std::vector<Warning> own_warnings(const WorkFormula& formula, const TuneReport& 
       out.push_back({"R12", fmt::format("{}: {} is less than the {} ({}) that {}'s datasheet ceilings allow at the {:.0f} MHz it ran at: the work or a ceiling is wrong",
                                         best->name, time_text(best->seconds), time_text(gpu.floor_at_clock.seconds), gpu.floor_at_clock.bound_by, report.device.name, gpu.sm_mhz),
                      "time"});
+    // Sustained rates may be another card's: not a mistake, but no bound either.
+    else if (report.score > kAboveRoof)
+      out.push_back({"R12", fmt::format("{}: {} is less than the {} ({}) of {}'s sustained ceilings: they are too low for this GPU; roofgen roofline --measure finds its own", best->name,
+                                        time_text(best->seconds), time_text(report.floor_sustained.seconds), report.floor_sustained.bound_by, report.device.name),
+                     "time"});
     for (const VariantReport& v : report.variants) {
       if (!v.measurement || !v.verified) continue;
       const bool in_l2 = std::any_of(v.kernels.begin(), v.kernels.end(), [](const KernelReport& k) { return k.intermediate_in_l2; });

@@ -52,8 +52,8 @@ Result<Check> parse_check(const std::string& name) {
 }
 
 Stopwatch::Stopwatch(const TuneContext& context, const Problem& problem, const TuneOptions& options, const SearchPlan& plan, TuneReport& report,
-               std::function<void(Rejected)> reject)
-    : context_(context), problem_(problem), options_(options), plan_(plan), report_(report), reject_(std::move(reject)) {}
+                     std::function<void(Rejected)> reject, std::function<double()> seconds_left)
+    : context_(context), problem_(problem), options_(options), plan_(plan), report_(report), reject_(std::move(reject)), seconds_left_(std::move(seconds_left)) {}
 
 /// A buffer that was not asked for (LSE) is a null pointer.
 Contender::Kernel Stopwatch::kernel_of(const Task& task) const {
@@ -94,13 +94,15 @@ std::vector<BenchBuffer> Stopwatch::buffers(const std::vector<Contender>& conten
   return out;
 }
 
-Result<Standings> Stopwatch::run(const Workload& workload, const std::vector<Contender>& contenders, const char* phase) {
+Result<Standings> Stopwatch::run(const Workload& workload, const std::vector<Contender>& contenders, const char* phase, bool hot) {
   BenchHooks hooks;
   hooks.warn = options_.warn;
   hooks.stop = options_.stop;
   if (options_.progress) hooks.progress = [&](const char*, uint64_t done, uint64_t total) { options_.progress(phase, done, total); };
   if (options_.bench_clock) hooks.clock = *options_.bench_clock;
+  if (seconds_left_) hooks.deadline_s = hooks.clock.now_s() + std::max(0.0, seconds_left_());
   Protocol protocol = options_.protocol;
+  protocol.hot = protocol.hot && (hot || !protocol.cold);
   if (warm_) protocol.warmup_s = std::min(protocol.warmup_s, kStillWarm_s);
   warm_ = true;
   ROOFGEN_TRY(Standings standings, measure(*context_.gpu, workload, contenders, protocol, hooks));
@@ -133,7 +135,7 @@ Result<void> Stopwatch::rank(StagePlan& stage, const std::vector<const Task*>& b
       contenders.back().keep = t == tasks.front();
     }
     workload.buffers = buffers(contenders, workload.prepare);
-    ROOFGEN_TRY(Standings s, run(workload, contenders, label.c_str()));
+    ROOFGEN_TRY(Standings s, run(workload, contenders, label.c_str(), last));
     for (size_t i = 0; i < in.size(); ++i) {
       if (s.outcomes[i].measurement) {
         if (!in[i]->measurement) ++report_.gpu->timed;
@@ -156,9 +158,10 @@ Result<void> Stopwatch::rank(StagePlan& stage, const std::vector<const Task*>& b
   };
   if (tasks.size() <= kHeat) return heat(tasks, true);
 
-  for (size_t begin = 1; begin < tasks.size() && !lost_ && !report_.interrupted; begin += kHeat - 1) {
+  const size_t others = tasks.size() - 1, heats = (others + kHeat - 2) / (kHeat - 1), each = (others + heats - 1) / heats;
+  for (size_t begin = 1; begin < tasks.size() && !lost_ && !report_.interrupted; begin += each) {
     std::vector<Task*> in{tasks.front()};
-    in.insert(in.end(), tasks.begin() + static_cast<ptrdiff_t>(begin), tasks.begin() + static_cast<ptrdiff_t>(std::min(begin + kHeat - 1, tasks.size())));
+    in.insert(in.end(), tasks.begin() + static_cast<ptrdiff_t>(begin), tasks.begin() + static_cast<ptrdiff_t>(std::min(begin + each, tasks.size())));
     ROOFGEN_CHECK(heat(in, false));
   }
   std::vector<Task*> best;
@@ -167,6 +170,11 @@ Result<void> Stopwatch::rank(StagePlan& stage, const std::vector<const Task*>& b
   std::vector<Task*> rest(best.begin() + static_cast<ptrdiff_t>(std::min(best.size(), 2 * options_.protocol.finalists)), best.end());
   best.resize(std::min(best.size(), 2 * options_.protocol.finalists));
   if (best.empty()) return {};
+  // The default is timed beside the best, however slow: what tuning gained is told of one measurement.
+  if (const auto preset = std::find(rest.begin(), rest.end(), tasks.front()); preset != rest.end()) {
+    best.push_back(*preset);
+    rest.erase(preset);
+  }
   if (lost_ || report_.interrupted) {
     stage.ranking = best;
   } else {
@@ -186,7 +194,7 @@ Result<ChainStandings> Stopwatch::race(const std::vector<Chain>& chains) {
     contenders.push_back(contender_of(c.variant, std::move(kernels), c.kernels));
     contenders.back().keep = true;
   }
-  ROOFGEN_TRY(Standings s, run({buffers(contenders, {}), {}}, contenders, "timing variants"));
+  ROOFGEN_TRY(Standings s, run({buffers(contenders, {}), {}}, contenders, "timing variants", true));
   for (size_t i = 0; i < chains.size(); ++i) {
     out.measurements[i] = std::move(s.outcomes[i].measurement);
     if (s.outcomes[i].rejected) reject_({Schedule{chains[i].variant, "", {}}, s.outcomes[i].rejected->stage, s.outcomes[i].rejected->reason});

@@ -27,7 +27,7 @@ class Stopwatch {
  public:
   /// All references must outlive it. Notes and what became of candidates go into `report`, `report.gpu`.
   Stopwatch(const TuneContext& context, const Problem& problem, const TuneOptions& options, const SearchPlan& plan, TuneReport& report,
-         std::function<void(Rejected)> reject);
+            std::function<void(Rejected)> reject, std::function<double()> seconds_left = nullptr);
 
   /// Times the verified candidates of a stage behind `before`, the winners of the stages ahead of it. Sets
   /// their measurements, `stage.ranking` and `stage.finalists`. An Error when nothing could be timed.
@@ -38,7 +38,8 @@ class Stopwatch {
  private:
   Contender::Kernel kernel_of(const Task& task) const;
   std::vector<BenchBuffer> buffers(const std::vector<Contender>& contenders, const std::vector<Contender::Kernel>& prepare) const;
-  Result<Standings> run(const Workload& workload, const std::vector<Contender>& contenders, const char* phase);
+  /// `hot`: also hot times, where the protocol has them beside the cold ones.
+  Result<Standings> run(const Workload& workload, const std::vector<Contender>& contenders, const char* phase, bool hot);
 
   const TuneContext& context_;
   const Problem& problem_;
@@ -46,6 +47,7 @@ class Stopwatch {
   const SearchPlan& plan_;
   TuneReport& report_;
   std::function<void(Rejected)> reject_;
+  std::function<double()> seconds_left_;  ///< of `--time`; empty: no limit
   bool lost_ = false;
   bool warm_ = false;  ///< something was timed before
 };

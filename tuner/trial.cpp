@@ -41,10 +41,17 @@ Result<Verifier*> VerifierSet::of(const Variant& variant) {
   }
   std::unique_ptr<Verifier>& slot = verifiers_[&variant];
   if (!slot) {
-    slot = make_(variant);
-    for (const Candidate& c : feeders_[&variant]) ROOFGEN_CHECK(slot->set_feeder(c));
+    auto made = make_(variant);
+    for (const Candidate& c : feeders_[&variant]) ROOFGEN_CHECK(made->set_feeder(c));
+    slot = std::move(made);
   }
   return slot.get();
+}
+
+void VerifierSet::clear() {
+  const std::lock_guard lock(mutex_);
+  verifiers_.clear();
+  feeders_.clear();
 }
 
 Result<bool> VerifierSet::can_feed(const Variant& variant, size_t stage_index) {
@@ -71,7 +78,8 @@ Trials::Trials(const TuneContext& context, const Problem& problem, const TuneOpt
       report_(report),
       stopped_(std::move(stopped)),
       simulator_([this](const Variant& v) { return std::make_unique<Verifier>(context_.op, problem_, plan_.reduced_flops, context_.device, v, context_.executor); }, nullptr),
-      gpu_([this](const Variant& v) { return std::make_unique<Verifier>(context_.op, problem_, plan_.reduced_flops, context_.device, v, *context_.gpu); }, context.gpu) {}
+      gpu_([this](const Variant& v) { return std::make_unique<Verifier>(context_.op, problem_, plan_.reduced_flops, context_.device, v, *context_.gpu); }, context.gpu),
+      identity_(context.gpu ? context.gpu->identity() : GpuIdentity{}) {}
 
 Trials::Place Trials::place() const {
   if (!context_.gpu) return Place::kSimulator;
@@ -82,6 +90,11 @@ void Trials::reject(Rejected r) {
   const std::lock_guard lock(mutex_);
   ++report_.rejected[r.stage];
   report_.rejections.push_back(std::move(r));
+}
+
+void Trials::free_gpu() {
+  const std::lock_guard lock(gpu_mutex_);
+  gpu_.clear();
 }
 
 void Trials::lose_gpu(const Error& error) {
@@ -108,9 +121,13 @@ Result<void> Trials::run() {
     ROOFGEN_CHECK(run_round(round, held, pool));
     if (gpu_lost_ && place() == Place::kGpu) break;
   }
-  for (Task* t : held)
-    if (!stopped_() && !gpu_lost_)
-      reject({t->candidate.schedule, "feeder", fmt::format("no verified {} to feed it", t->candidate.variant->stages[t->candidate.stage_index - 1].name)});
+  for (Task* t : held) {
+    if (stopped_() || gpu_lost_) continue;
+    const auto why = unfed_.find({t->candidate.variant, t->candidate.stage_index - 1});
+    const std::string before = t->candidate.variant->stages[t->candidate.stage_index - 1].name;
+    if (why != unfed_.end()) reject({t->candidate.schedule, "gpu memory", fmt::format("{} cannot feed it: {}", before, why->second)});
+    else reject({t->candidate.schedule, "feeder", fmt::format("no verified {} to feed it", before)});
+  }
   return {};
 }
 
@@ -174,16 +191,25 @@ Result<bool> Trials::can_feed(const Task& task) {
   if (gpu_lost_) return false;
   auto fed = gpu_.can_feed(v, task.candidate.stage_index);
   if (fed) return fed;
-  lose_gpu(fed.error());
+  unfed(v, task.candidate.stage_index - 1, fed.error());
   return false;
+}
+
+/// A stage whose results cannot be kept on the GPU costs the stages behind it. Called with gpu_mutex_ held.
+void Trials::unfed(const Variant& variant, size_t stage, const Error& error) {
+  if (context_.gpu->fault() == Fault::kLost) lose_gpu(error);
+  else unfed_[{&variant, stage}] = error.message;
 }
 
 Result<bool> Trials::ensure_feeder(const Variant& v, size_t stage) {
   const auto fed_already = [&]() -> Result<bool> {
     if (place() != Place::kGpu) return simulator_.can_feed(v, stage + 1);
     const std::lock_guard lock(gpu_mutex_);
-    if (gpu_lost_) return false;
-    return gpu_.can_feed(v, stage + 1);
+    if (gpu_lost_ || unfed_.count({&v, stage})) return false;
+    auto fed = gpu_.can_feed(v, stage + 1);
+    if (fed) return fed;
+    unfed(v, stage, fed.error());
+    return false;
   };
   ROOFGEN_TRY(const bool already, fed_already());
   if (already) return true;
@@ -198,9 +224,9 @@ Result<bool> Trials::ensure_feeder(const Variant& v, size_t stage) {
       if (place() != Place::kGpu) ROOFGEN_CHECK(simulator_.set_feeder(t.candidate));
       if (place() == Place::kSimulator) return true;
       const std::lock_guard lock(gpu_mutex_);
-      if (gpu_lost_) return place() == Place::kBoth;
+      if (gpu_lost_ || unfed_.count({&v, stage})) return place() == Place::kBoth;
       if (auto fed = gpu_.set_feeder(t.candidate); !fed) {
-        lose_gpu(fed.error());
+        unfed(v, stage, fed.error());
         return place() == Place::kBoth;
       }
       return true;
@@ -256,8 +282,7 @@ StoreKey Trials::key_of(const Task& task, Place where) {
   std::string who = where == Place::kGpu ? "cuda" : context_.executor.info().name;
   who += fmt::format(" evaluation {}", kEvaluationVersion);
   if (where != Place::kSimulator) {
-    const GpuIdentity gpu = context_.gpu->identity();
-    who += fmt::format(" and {} {} {}", gpu.name, gpu.uuid, gpu.driver);
+    who += fmt::format(" and {} {} {}", identity_.name, identity_.uuid, identity_.driver);
   }
   return {task.candidate.binary.digest, slice, who,
           fmt::format("sms={} l2={} wave={}", d.integer("sms"), d.integer("l2_bytes"), task.occupancy.ctas_per_sm)};
@@ -346,7 +371,7 @@ Result<void> Trials::evaluate_on_gpu(const Task& task, Evaluation& out) {
   auto real = verifier ? (*verifier)->evaluate(task.candidate, task.occupancy) : Result<Evaluation>(verifier.error());
   if (!real) {
     const Fault fault = context_.gpu->fault();
-    if (fault == Fault::kLost || !verifier) {
+    if (fault == Fault::kLost) {
       lose_gpu(real.error());
       return gone(real.error());
     }
@@ -446,6 +471,7 @@ Verification Trials::verify_chain(const std::vector<const Task*>& winners) {
     e.verification.failure = verified.error().message;
     if (on_gpu && context_.gpu->fault() == Fault::kLost) lose_gpu(verified.error());
   }
+  if (on_gpu) gpu_.clear();
   return e.verification;
 }
 

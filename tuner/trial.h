@@ -26,6 +26,8 @@ class VerifierSet {
   Result<Verifier*> of(const Variant& variant);
   Result<bool> can_feed(const Variant& variant, size_t stage_index);
   Result<void> set_feeder(const Candidate& candidate);
+  /// Lets go of everything: their inputs and feeders may take most of a GPU's memory.
+  void clear();
 
  private:
   Make make_;
@@ -52,6 +54,8 @@ class Trials {
   /// The winners of all stages of a variant, run one after another.
   Verification verify_chain(const std::vector<const Task*>& winners);
 
+  /// After the trials: the GPU's memory is the measurement's.
+  void free_gpu();
   void reject(Rejected rejected);
   bool gpu_lost() const { return gpu_lost_; }
   std::string gpu_lost_because() const { return gpu_lost_because_; }
@@ -77,6 +81,7 @@ class Trials {
   Result<Evaluation> evaluate_in_simulator(const Task& task);
   Result<void> evaluate_on_gpu(const Task& task, Evaluation& out);
   void conclude(const Task& task);
+  void unfed(const Variant& variant, size_t stage, const Error& error);
   void tick();
 
   const TuneContext& context_;
@@ -86,6 +91,8 @@ class Trials {
   TuneReport& report_;
   std::function<bool()> stopped_;
   VerifierSet simulator_, gpu_;
+  const GpuIdentity identity_;  ///< asked for once: a worker that is replaced says it again
+  std::map<std::pair<const Variant*, size_t>, std::string> unfed_;  ///< why a stage could not be made a feeder
   std::mutex gpu_mutex_;  ///< one candidate at a time, so that a fault has one author
   std::atomic<bool> gpu_lost_{false};
   std::string gpu_lost_because_;

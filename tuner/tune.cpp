@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <optional>
 
 #include "tuner/own_lint.h"
@@ -107,7 +108,10 @@ class Tuner {
   /// variants against each other. A lost GPU leaves what is finished.
   Result<void> settle_by_time() {
     TuneReport& report = result_.report;
-    Stopwatch stopwatch(context_, problem_, options_, plan_, report, [this](Rejected r) { trials_->reject(std::move(r)); });
+    trials_->free_gpu();
+    std::function<double()> seconds_left;
+    if (options_.time_limit_s > 0) seconds_left = [this] { return options_.time_limit_s - seconds_since_start(); };
+    Stopwatch stopwatch(context_, problem_, options_, plan_, report, [this](Rejected r) { trials_->reject(std::move(r)); }, std::move(seconds_left));
     std::vector<Chain> chains;
     for (VariantReport& v : report.variants) {
       if (!v.available) continue;
@@ -116,8 +120,7 @@ class Tuner {
       for (StagePlan* stage : stages) {
         if (stopwatch.lost() || trials_->gpu_lost()) break;
         if (auto ranked = stopwatch.rank(*stage, winners); !ranked) {
-          if (context_.gpu->fault() != Fault::kLost) return std::move(ranked).error();
-          trials_->lose_gpu(ranked.error());
+          cannot_time(v.name, ranked.error());
           break;
         }
         ROOFGEN_TRY(const Task* best, confirm(*stage, stage != stages.back()));
@@ -137,7 +140,9 @@ class Tuner {
   /// for. nullptr: none.
   Result<const Task*> confirm(StagePlan& stage, bool feeds) {
     for (Task* t : stage.ranking) {
-      if (options_.check == Check::kFinalists) {
+      // Who is in a hurry gets what the GPU verified, uncounted.
+      const bool hurried = (options_.stop && options_.stop->load()) || (options_.time_limit_s > 0 && seconds_since_start() > options_.time_limit_s);
+      if (options_.check == Check::kFinalists && !hurried) {
         auto passed = trials_->simulate(*t);
         if (!passed) {
           trials_->reject({t->candidate.schedule, "run", to_string(passed.error())});
@@ -160,7 +165,9 @@ class Tuner {
     std::optional<ChainStandings> standings;
     const bool alone = chains.size() == 1 && chains[0].kernels.size() == 1;
     if (!chains.empty() && !alone && !stopwatch.lost() && !trials_->gpu_lost() && !report.interrupted) {
-      ROOFGEN_TRY(standings, stopwatch.race(chains));
+      auto raced = stopwatch.race(chains);
+      if (raced) standings = std::move(*raced);
+      else cannot_time("the variants side by side", raced.error());
     }
     for (size_t i = 0; i < chains.size(); ++i) {
       VariantReport& v = *std::find_if(report.variants.begin(), report.variants.end(), [&](const VariantReport& r) { return r.name == chains[i].variant; });
@@ -175,6 +182,13 @@ class Tuner {
     if (standings)
       for (const Pairing& p : standings->pairs) pairs_.push_back({chains[p.contender].variant, {p.ratio, p.low, p.high}});
     return {};
+  }
+
+  /// Too little memory for the buffers of one measurement costs that measurement; a lost GPU all that follow.
+  void cannot_time(const std::string& what, const Error& error) {
+    if (context_.gpu->fault() == Fault::kLost) return trials_->lose_gpu(error);
+    trials_->reject({Schedule{what, "", {}}, context_.gpu->fault() == Fault::kMemory ? "gpu memory" : "gpu", to_string(error)});
+    if (options_.warn) options_.warn(fmt::format("{}: {}", what, error.message));
   }
 
   void record(const StagePlan& stage) {
@@ -215,6 +229,8 @@ class Tuner {
     const VariantReport* best = nullptr;
     for (const VariantReport& v : report.variants)
       if (v.verified && v.seconds > 0 && (!best || v.seconds < best->seconds)) best = &v;
+    // Where variants were timed side by side, that has the say, as it has in the verdict.
+    if (!pairs_.empty() && report.find(pairs_.front().variant)->verified) best = report.find(pairs_.front().variant);
     if (best) {
       report.best_variant = best->name;
       report.score = report.floor_sustained.seconds / best->seconds;

@@ -104,7 +104,11 @@ class Contest {
   Way ranking() const { return protocol_.cold ? Way::kCold : Way::kHot; }
   bool over() {
     if (hooks_.stop && hooks_.stop->load()) out_.interrupted = true;
-    return out_.lost || out_.interrupted;
+    if (hooks_.deadline_s && !late_ && hooks_.clock.now_s() > *hooks_.deadline_s) {
+      late_ = true;
+      note("the time was up before all was timed to the end");
+    }
+    return out_.lost || out_.interrupted || late_;
   }
   void progress(const char* phase, uint64_t done, uint64_t total) {
     if (hooks_.progress) hooks_.progress(phase, done, total);
@@ -296,7 +300,7 @@ class Contest {
       progress(phase, running().size() - active.size(), running().size());
       if (active.empty()) return;
       if (over()) {
-        for (size_t i : active) entrants_[i].of(way).stopped = "interrupted";
+        for (size_t i : active) entrants_[i].of(way).stopped = late_ && !out_.interrupted && !out_.lost ? "out of time" : "interrupted";
         return;
       }
       if (burst()) hooks_.clock.sleep_s(protocol_.rest_s);
@@ -360,9 +364,9 @@ class Contest {
   }
 
   std::optional<Timing> timing_of(const Taken& taken) const {
-    // An interrupted one with fewer than the least number of samples is no result.
+    // One that was cut short with fewer than the least number of samples is no result.
     if (taken.times.empty() || taken.stopped.empty()) return std::nullopt;
-    if (taken.stopped == "interrupted" && taken.times.size() < protocol_.min_samples) return std::nullopt;
+    if ((taken.stopped == "interrupted" || late_) && taken.times.size() < protocol_.min_samples) return std::nullopt;
     Timing out = summarize(taken.times);
     out.stopped = taken.stopped;
     out.discarded = taken.discarded;
@@ -388,6 +392,7 @@ class Contest {
                                     "gpu",
                                     out_.lost          ? out_.lost_because
                                     : out_.interrupted ? "interrupted"
+                                    : late_            ? "the time was up before it was timed"
                                                        : "no sample was taken in time"};
         continue;
       }
@@ -526,6 +531,7 @@ class Contest {
   double default_mhz_ = 0, wait_s_ = kFirstWait, waited_s_ = 0;
   int in_a_row_ = 0;
   int idle_deaths_ = 0;
+  bool late_ = false;  ///< the deadline has passed
   bool give_up_ = false, screened_any_ = false;
 };
 

@@ -100,6 +100,7 @@ struct BenchHooks {
   std::function<void(const char* phase, uint64_t done, uint64_t total)> progress;
   std::function<void(const std::string&)> warn;
   const std::atomic<bool>* stop = nullptr;
+  std::optional<double> deadline_s;  ///< by `clock`: nothing is begun after it, and what has enough samples stands
   BenchClock clock = BenchClock::real();
 };
 

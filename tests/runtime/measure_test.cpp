@@ -31,6 +31,7 @@ struct Bench {
   std::unique_ptr<FakeGpu> gpu;
   std::vector<std::string> warnings;
   std::atomic<bool> stop{false};
+  std::optional<double> deadline_s;
   std::function<void(const char*, uint64_t)> progress;
 
   Bench() {
@@ -56,6 +57,7 @@ struct Bench {
     BenchHooks hooks;
     hooks.clock = gpu->clock();
     hooks.stop = &stop;
+    hooks.deadline_s = deadline_s;
     hooks.warn = [this](const std::string& text) { warnings.push_back(text); };
     hooks.progress = [this](const char* phase, uint64_t done, uint64_t) { if (progress) progress(phase, done); };
     return measure(*gpu, workload, contenders, protocol, hooks);
@@ -430,6 +432,23 @@ TEST(Measure, InterruptedKeepsWhatIsFinished) {
   early.stop = true;
   s = early.must();
   EXPECT_EQ(s.outcomes[0].rejected->reason, "interrupted");
+}
+
+TEST(Measure, NothingIsBegunAfterTheDeadline) {
+  Bench b;
+  b.add("a", 20'000'000), b.add("b", 30'000'000);  // 20 and 30 ms: seconds until they settle
+  b.script.noise = 0.05;
+  b.deadline_s = 2;
+  const Standings s = b.must();
+  EXPECT_LT(b.gpu->now_s, 2.5);
+  EXPECT_FALSE(s.interrupted);
+  ASSERT_EQ(s.order, (std::vector<size_t>{0, 1}));
+  EXPECT_EQ(s.outcomes[0].measurement->cold->stopped, "out of time");
+  EXPECT_TRUE(mentions(s.notes, "the time was up"));
+  b.deadline_s = 0.2;  // not even ten samples
+  const Standings none = b.must();
+  EXPECT_TRUE(none.order.empty());
+  EXPECT_TRUE(none.outcomes[0].rejected);
 }
 
 TEST(Measure, PreparedOnEverySetBeforeAnythingIsTimed) {

@@ -392,9 +392,12 @@ TEST_F(ProfileTest, MeasuredCeilingsAreDrawnSolid) {
 
 TEST_F(ProfileTest, ATimeAboveAMeasuredCeilingIsR12) {
   Device d = *load_device(DataFiles(), "h100-sxm");
-  d.cells["dram_sustained_gb_s"] = {3000, "GB/s", Origin::kMeasured, "a test that says so"};
+  d.cells["dram_sustained_gb_s"] = {3000, "GB/s", Origin::kMeasured, std::string(kOwnSource) + " in a test"};
+  Device others = d;
+  others.cells["dram_sustained_gb_s"].source = "someone, on a card of the same name";
+  EXPECT_TRUE(above_measured_ceilings(others, {"k", 1e-3, 4e9, 1e12, "bf16", 1700}).empty());
   EXPECT_TRUE(above_measured_ceilings(d, {"k", 1e-3, 3.05e9, 1e15, "bf16", 1700}).empty());  // its mma.sync rate is a model's
-  d.cells["mma_sync_flops_per_clk_bf16"] = {2600, "FLOP/clk/SM", Origin::kMeasured, "a test that says so"};
+  d.cells["mma_sync_flops_per_clk_bf16"] = {2600, "FLOP/clk/SM", Origin::kMeasured, std::string(kOwnSource) + " in a test"};
   EXPECT_TRUE(above_measured_ceilings(d, {"k", 1e-3, 3.05e9, 0.59e12, "bf16", 1700}).empty());
   const auto found = above_measured_ceilings(d, {"k", 1e-3, 3.1e9, 0.6e12, "bf16", 1700});
   ASSERT_EQ(found.size(), 2u);

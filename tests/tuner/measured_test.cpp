@@ -337,6 +337,33 @@ TEST_F(Measured, ARecordedSpaceHoldsEveryPointWithItsSamples) {
   EXPECT_TRUE(t4_files(simulated).empty());
 }
 
+/// Whatever the GPU's memory: what fits is tuned, what does not is rejected by name, and the GPU is not given up.
+TEST_F(Measured, AVariantThatDoesNotFitCostsThatVariantOnly) {
+  length = 256;  // tensors of 128 KiB in all, S and P of 256 each
+  options.evals = 4;
+  bool fused_alone = false, both = false;
+  for (uint64_t kib : {150, 300, 400, 500, 600, 700, 800, 1000, 1200, 1600, 2400}) {
+    FakeScript script;
+    script.memory_bytes = kib << 10;
+    FakeGpu gpu(script);
+    warnings.clear();
+    const TuneReport r = report_of(search(gpu));
+    EXPECT_TRUE(warned("not used any more").empty()) << kib;
+    EXPECT_TRUE(r.gpu->lost_because.empty()) << kib;
+    if (kib >= 300) {
+      EXPECT_TRUE(r.find("fused")->verified) << kib;
+    }
+    if (r.find("fused")->verified && !r.find("unfused")->verified) {
+      fused_alone = true;
+      EXPECT_TRUE(rejection(r, "gpu memory")) << kib;
+      EXPECT_EQ(r.best_variant, "fused");
+    }
+    both |= r.find("fused")->verified && r.find("unfused")->verified;
+  }
+  EXPECT_TRUE(fused_alone);
+  EXPECT_TRUE(both);
+}
+
 TEST_F(Measured, MemoryThatDoesNotSufficeIsNamedWithItsSize) {
   FakeScript script;
   script.memory_bytes = 16 << 10;

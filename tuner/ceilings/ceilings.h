@@ -17,6 +17,9 @@ namespace roofgen {
 
 inline constexpr const char* kCeilingsSchema = "roofgen.ceilings.1";
 
+/// How the source of a cell measured here begins.
+inline constexpr const char* kOwnSource = "roofgen roofline --measure";
+
 /// Above this share of what the device states, the work or the time was counted wrong.
 inline constexpr double kCeilingSlack = 1.02;
 

@@ -11,7 +11,8 @@ std::vector<Warning> above_measured_ceilings(const Device& device, const Measure
   if (!(work.seconds > 0)) return out;
   const auto measured = [&](const std::string& cell) {
     const auto at = device.cells.find(cell);
-    return at != device.cells.end() && at->second.origin == Origin::kMeasured ? at->second.value : 0.0;
+    // On this GPU, not on someone's.
+    return at != device.cells.end() && at->second.origin == Origin::kMeasured && at->second.source.starts_with(kOwnSource) ? at->second.value : 0.0;
   };
   const auto hold = [&](double rate, double ceiling, const char* unit, const std::string& cell, const char* field) {
     if (ceiling > 0 && rate > kCeilingSlack * ceiling)

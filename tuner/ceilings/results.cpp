@@ -17,7 +17,7 @@ std::string amount_text(const CeilingResult& r) {
 
 /// How a figure came about, in one line.
 std::string source_of(const CeilingsReport& report, const CeilingResult& r) {
-  std::string out = fmt::format("roofgen roofline --measure: {}, median {:.4g} us (95 % {:.4g} to {:.4g}, {} samples)", to_string(r.point), r.timing.median_ns * 1e-3,
+  std::string out = fmt::format("{}: {}, median {:.4g} us (95 % {:.4g} to {:.4g}, {} samples)", kOwnSource, to_string(r.point), r.timing.median_ns * 1e-3,
                                 r.timing.low_ns * 1e-3, r.timing.high_ns * 1e-3, r.timing.samples);
   if (r.spec->check) out += " of " + amount_text(r);
   if (r.sm_mhz > 0) out += fmt::format(" at {:.0f} MHz", r.sm_mhz);
