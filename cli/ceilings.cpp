@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <ctime>
 
 #include "cli/progress.h"
@@ -58,6 +59,13 @@ Result<Exit> measure_roofline(const Session& session, const MeasureFlags& flags)
   worker.ordinal = flags.gpu;
   worker.warn = warn;
   ROOFGEN_TRY(const std::unique_ptr<GpuExecutor> gpu, make_gpu_worker(worker));
+  const bool simulated = gpu->origin() != Origin::kMeasured;
+  if (simulated) {
+    const char* allowed = std::getenv("ROOFGEN_ALLOW_SIMULATED_DRIVER");  // for tests of this path
+    if (!allowed || std::string(allowed) != "1") return Error{Exit::kUnavailable, "the CUDA driver is simulated (docs/shim.md): there is no GPU to measure"};
+    warn("the CUDA driver is simulated: nothing below was measured");
+    options.protocol.rest_s = options.protocol.warmup_s = 0;
+  }
   // Without its profile: ceilings are held against what the maker states, not against the last measurement.
   ROOFGEN_TRY(const Device device, match_device(files, gpu->info().driver));
   if (device.integer("arch") < 80)
@@ -71,7 +79,7 @@ Result<Exit> measure_roofline(const Session& session, const MeasureFlags& flags)
   options.hooks.stop = session.stop;
   ROOFGEN_TRY(const CeilingsReport report, measure_ceilings({files, device, *compiler, *gpu}, options));
   fmt::print("{}", flags.json ? ceilings_json(report) : ceilings_text(report));
-  ROOFGEN_CHECK(keep(report, flags.output.empty() ? profile_path(data_home(), report.gpu.uuid) : flags.output));
+  if (!simulated || !flags.output.empty()) ROOFGEN_CHECK(keep(report, flags.output.empty() ? profile_path(data_home(), report.gpu.uuid) : flags.output));
   if (report.interrupted) return Exit::kInterrupted;
   const auto any = std::any_of(report.results.begin(), report.results.end(), [](const CeilingResult& r) { return r.measured(); });
   const auto bug = std::any_of(report.results.begin(), report.results.end(), [](const CeilingResult& r) { return r.impossible; });

@@ -21,6 +21,7 @@ struct Gpu {
   std::string name, arch, roofs, failure;  ///< failure: why it cannot be used; then the rest is empty
   GpuIdentity identity;
   GpuState state;
+  bool simulated = false;
 };
 
 struct Findings {
@@ -51,6 +52,7 @@ std::vector<Gpu> gpus(const Session& session, std::string* missing) {
     }
     gpu.identity = (*opened)->identity();
     gpu.name = gpu.identity.name;
+    gpu.simulated = (*opened)->origin() != Origin::kMeasured;
     gpu.arch = (*opened)->info().arch;
     const auto device = match_device(DataFiles(session.data_dirs), (*opened)->info().driver);
     gpu.roofs = device ? device->name : device.error().message;
@@ -90,6 +92,7 @@ std::string text(const Gpu& gpu, size_t ordinal) {
   if (!gpu.failure.empty()) return fmt::format("{}cannot be used: {}\n", head, gpu.failure);
   const GpuIdentity& id = gpu.identity;
   std::string out = fmt::format("{}{} ({}); its roofs: {}\n", head, gpu.name, gpu.arch, gpu.roofs);
+  if (gpu.simulated) out += "          simulated by the driver (docs/shim.md): no GPU is behind it\n";
   out += fmt::format("          {}, bus {}\n", id.uuid.empty() ? "UUID unknown" : id.uuid, id.pci_bus_id.empty() ? "unknown" : id.pci_bus_id);
   out += fmt::format("          driver {}, CUDA {}.{}; NVML: {}\n", id.driver.empty() ? "of unknown version" : id.driver,
                      id.cuda_version / 1000, id.cuda_version % 1000 / 10,
@@ -135,6 +138,7 @@ nlohmann::ordered_json json(const Gpu& gpu, size_t ordinal) {
           {"name", gpu.name},
           {"arch", gpu.arch},
           {"device", gpu.roofs},
+          {"simulated", gpu.simulated},
           {"uuid", id.uuid},
           {"pci_bus_id", id.pci_bus_id},
           {"driver", id.driver},

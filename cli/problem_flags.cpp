@@ -132,6 +132,11 @@ void RunFlags::declare(CLI::App& app) {
   app.add_flag("--no-store", no_store, "neither read nor write remembered evaluations")->group("Search");
 }
 
+void hurry(Protocol& protocol) {
+  protocol.rest_s = 0;
+  protocol.warmup_s = 0;
+}
+
 Result<Workbench> make_workbench(const Session& session, const ProblemFlags& flags, const RunFlags& run) {
   Workbench bench;
   bench.files = std::make_unique<DataFiles>(session.data_dirs);
@@ -149,8 +154,12 @@ Result<Workbench> make_workbench(const Session& session, const ProblemFlags& fla
     // A machine without a GPU is no mistake; a GPU that was asked for by number and is not there is one.
     if (!gpu && (run.executor == "cuda" || gpu.error().exit == Exit::kUsage)) return std::move(gpu).error();
     if (gpu) bench.gpu = std::move(*gpu);
+    // "auto" asks for a GPU, and there is none.
+    if (bench.simulated_driver() && run.executor == "auto") bench.gpu.reset();
+    if (bench.simulated_driver()) warn("the CUDA driver is simulated (docs/shim.md): this tries the path to a GPU, and measures nothing");
   }
   if (!run.record.empty() && !bench.gpu) return Error{Exit::kUnavailable, "--record keeps measured times, and there is no GPU to measure on"};
+  if (!run.record.empty() && bench.simulated_driver()) return Error{Exit::kUnavailable, "--record keeps measured times, and the CUDA driver is simulated"};
   ROOFGEN_TRY(bench.device, choose_device(*bench.files, flags.device, bench.gpu.get(), flags.profile));
   ROOFGEN_CHECK(tunable(bench.device));
   CompileOptions options;
@@ -185,6 +194,7 @@ Result<TuneResult> run_tune(const Session& session, Workbench& bench, const Prob
   options.jobs = run.jobs;
   ROOFGEN_TRY(options.check, parse_check(run.check));
   ROOFGEN_TRY(options.protocol, protocol_of(run));
+  if (bench.simulated_driver()) hurry(options.protocol);
   options.warn = warn;
   options.stop = session.stop;
   Progress progress;

@@ -53,7 +53,10 @@ struct Workbench {
   std::unique_ptr<Executor> executor;
   std::unique_ptr<GpuExecutor> gpu;  ///< in a worker process, when a GPU is there
   std::unique_ptr<Store> store;
+  bool simulated_driver() const { return gpu && gpu->origin() != Origin::kMeasured; }
 };
+/// Without rests and warm-up: a simulated driver has no clock that moves.
+void hurry(Protocol& protocol);
 inline constexpr const char* kDefaultDevice = "h200-sxm";
 Result<Workbench> make_workbench(const Session& session, const ProblemFlags& flags, const RunFlags& run);
 Result<TuneResult> run_tune(const Session& session, Workbench& bench, const ProblemFlags& flags, const RunFlags& run);

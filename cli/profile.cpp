@@ -15,6 +15,10 @@ void ProfileFlags::declare(CLI::App& app) {
 
 Result<Device> gpu_device(const DataFiles& files, const GpuExecutor& gpu, const ProfileFlags& profile) {
   ROOFGEN_TRY(Device device, match_device(files, gpu.info().driver));
+  // What a simulated driver reports is the catalogue again.
+  if (gpu.origin() != Origin::kMeasured)
+    for (auto& [name, cell] : device.cells)
+      if (cell.origin == Origin::kMeasured && cell.source.find("driver") != std::string::npos) cell.origin = Origin::kSimulated;
   if (!profile.file.empty()) {
     ROOFGEN_CHECK(apply_profile_file(device, profile.file));
   } else if (!profile.none) {

@@ -69,6 +69,8 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   ROOFGEN_TRY(Workbench bench, make_workbench(session, flags.problem, flags.run));
   if ((flags.counters || flags.sanitize) && !bench.gpu)
     return Error{Exit::kUnavailable, fmt::format("--{} asks the hardware, and there is no GPU", flags.counters ? "counters" : "sanitize")};
+  if ((flags.counters || flags.sanitize) && bench.simulated_driver())
+    return Error{Exit::kUnavailable, fmt::format("--{} asks the hardware, and the CUDA driver is simulated", flags.counters ? "counters" : "sanitize")};
   if (!flags.run.record.empty()) ROOFGEN_CHECK(make_directory(flags.run.record));
   ROOFGEN_TRY(TuneResult result, run_tune(session, bench, flags.problem, flags.run));
   const TuneReport& report = result.report;

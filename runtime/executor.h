@@ -21,7 +21,7 @@ namespace roofgen {
 using Fill = std::function<void(uint64_t offset, std::span<std::byte> out)>;
 
 /// Which CTAs of the grid to run, as sorted linear indices x + grid.x * (y + grid.y * z).
-/// Only an executor whose origin is kSimulated can run a part; others run the whole grid.
+/// Only an executor that says so (`runs_parts`) can run a part; others run the whole grid.
 struct CtaSelection {
   std::vector<uint64_t> ctas;
 };
@@ -63,6 +63,8 @@ class Executor {
   virtual ~Executor() = default;
   virtual ExecutorInfo info() const = 0;
   virtual Origin origin() const = 0;  ///< kSimulated or kMeasured
+  /// Whether `run` can run some CTAs of a grid. A simulated driver's origin is kSimulated, but it cannot.
+  virtual bool runs_parts() const { return false; }
   /// 256-byte aligned. With `fill` the buffer is an input; without, it is poisoned and the
   /// simulator reports any byte read before it is written. `label` names it in findings.
   virtual Result<DevicePtr> allocate(uint64_t bytes, std::string label, Fill fill = nullptr) = 0;

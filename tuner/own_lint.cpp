@@ -53,7 +53,7 @@ std::vector<Warning> own_warnings(const WorkFormula& formula, const TuneReport& 
     claim.launches = static_cast<double>(v.kernels.size());
     claim.dtype = to_string(report.problem.dtype);
     claim.accumulate = "fp32";
-    claim.origin = v.measurement ? "measured" : "simulated";
+    claim.origin = v.measurement ? to_string(report.time_origin()) : "simulated";
     claim.fused = v.kernels.size() == 1;
     for (Warning& w : lint(claim)) out.push_back({w.rule, v.name + ": " + w.text, w.field});
   }

@@ -96,8 +96,10 @@ struct VariantPair {
   Speedup over_fastest;
 };
 
-/// The measured side of a run. docs/measurement.md says what was done.
+/// The measured side of a run, or its rehearsal on a simulated driver (docs/shim.md), which the words "measured" and
+/// "GPU" below then stand for. docs/measurement.md says what was done.
 struct GpuRun {
+  Origin origin = Origin::kMeasured;  ///< of the times; kSimulated: the driver has no GPU behind it
   GpuIdentity identity;
   Protocol protocol;
   Check check = Check::kFinalists;
@@ -132,7 +134,7 @@ struct TimedPoint {
 struct TuneReport {
   Problem problem;
   Device device;
-  bool simulated = true;          ///< the executor was the simulator
+  bool simulated = true;          ///< the executor was the simulator, or a simulated driver
   std::string executor_device;    ///< "h200-sxm (simulated)"
   std::string arch;
   std::string compiler;
@@ -155,6 +157,7 @@ struct TuneReport {
   std::vector<TimedPoint> timed;  ///< every candidate that was timed, in the order of the spaces
   bool interrupted = false;
   double elapsed_s = 0;           ///< never part of the JSON: same seed and store, same bytes
+  Origin time_origin() const { return gpu ? gpu->origin : Origin::kModel; }  ///< where its times come from
   const VariantReport* find(const std::string& name) const {
     for (const VariantReport& v : variants)
       if (v.name == name) return &v;

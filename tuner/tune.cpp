@@ -77,7 +77,14 @@ class Tuner {
     report.gpu->protocol = options_.protocol;
     report.gpu->check = options_.check;
     report.gpu->started = utc_now();
-    report.executor_device = fmt::format("{}, measured; roofs of {}", report.gpu->identity.name, context_.device.name);
+    report.gpu->origin = context_.gpu->origin();
+    if (report.gpu->origin == Origin::kMeasured) {
+      report.executor_device = fmt::format("{}, measured; roofs of {}", report.gpu->identity.name, context_.device.name);
+      return;
+    }
+    report.simulated = true;
+    report.executor_device = fmt::format("{}, simulated by a driver without a GPU; roofs of {}", report.gpu->identity.name, context_.device.name);
+    report.gpu->notes.push_back("the driver is simulated (docs/shim.md): no time here was measured, and none says how fast a GPU is");
   }
 
   ReportContext to_report() const {
@@ -237,7 +244,7 @@ class Tuner {
       report.score_datasheet = report.floor_datasheet.seconds / best->seconds;
       if (report.gpu && best->measurement) score_at_clock(*best);
     }
-    report.verdict = fusion_verdict(report.variants, kModelErrorBand, report.gpu ? &pairs_ : nullptr);
+    report.verdict = fusion_verdict(report.variants, kModelErrorBand, report.gpu ? &pairs_ : nullptr, report.time_origin());
     report.warnings = own_warnings(*plan_.formula, report);
   }
 

@@ -58,7 +58,7 @@ std::optional<Speedup> paired_speedup(const std::vector<VariantPair>& pairs, con
 
 }  // namespace
 
-FusionVerdict fusion_verdict(const std::vector<VariantReport>& variants, double band, const std::vector<VariantPair>* pairs) {
+FusionVerdict fusion_verdict(const std::vector<VariantReport>& variants, double band, const std::vector<VariantPair>* pairs, Origin timed) {
   const VariantReport* fused = best(variants, true);
   const VariantReport* unfused = best(variants, false);
   FusionVerdict out;
@@ -79,10 +79,10 @@ FusionVerdict fusion_verdict(const std::vector<VariantReport>& variants, double 
       out.speedup = m.ratio;
       out.band = (m.high - m.low) / (2 * m.ratio);
       out.decision = m.low > 1 ? "fuse" : m.high < 1 ? "separate" : "undecided";
-      doubt = fmt::format("(measured, 95 % interval {:.3f} to {:.3f})", m.low, m.high);
+      doubt = fmt::format("({}, 95 % interval {:.3f} to {:.3f})", to_string(timed), m.low, m.high);
     } else {
       out.decision = "undecided";
-      doubt = "(measured, but not side by side)";
+      doubt = fmt::format("({}, but not side by side)", to_string(timed));
     }
   } else {
     // Two independent errors of one model time each.

@@ -255,7 +255,7 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
   if (!slices) return fail(std::move(slices).error());
   run.slices = std::move(*slices);
   run.ctas = run.launch.grid.count();
-  if (!site.whole && executor_.origin() == Origin::kSimulated) {
+  if (!site.whole && executor_.runs_parts()) {
     options.ctas = CtaSelection{select_ctas(run.launch, run.slices.run)};
     run.ctas = options.ctas->ctas.size();
   }

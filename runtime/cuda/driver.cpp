@@ -40,6 +40,7 @@ Result<std::unique_ptr<Driver>> Driver::open(const std::string& library) {
     return unavailable(fmt::format("no CUDA driver: {}", reason ? reason : library + " cannot be loaded"));
   }
   auto driver = std::make_unique<Driver>();
+  driver->simulated = dlsym(handle, kSimulatedMark) != nullptr;
   std::string missing;
   auto bind = [&](auto& member, const char* symbol, bool needed) {
     void* address = dlsym(handle, symbol);

@@ -139,6 +139,10 @@ inline constexpr int kMinDriverVersion = 12000;
   X(destroy_graph, "cuGraphDestroy", Handle)                                                                 \
   X(destroy_graph_exec, "cuGraphExecDestroy", Handle)
 
+/// A symbol, of any type, that only a driver library without a GPU behind it exports (docs/shim.md): no number
+/// of it may be called measured.
+inline constexpr char kSimulatedMark[] = "roofgen_simulated_driver";
+
 /// The entry points, bound. Loaded once and never unloaded: the driver does not survive that.
 struct Driver {
 #define ROOFGEN_DECLARE(member, symbol, ...) Status (*member)(__VA_ARGS__) = nullptr;
@@ -146,6 +150,7 @@ struct Driver {
   ROOFGEN_CUDA_OPTIONAL_ENTRY_POINTS(ROOFGEN_DECLARE)
 #undef ROOFGEN_DECLARE
   int version = 0;  ///< 13000 for CUDA 13.0
+  bool simulated = false;  ///< the library says so of itself: it exports kSimulatedMark
 
   /// Loads, initialises and checks the version. kUnavailable with a plain reason: no driver, only the
   /// toolkit's stub, no GPU, too old.

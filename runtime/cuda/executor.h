@@ -19,7 +19,7 @@ class CudaExecutor final : public GpuExecutor {
   ~CudaExecutor() override;
 
   ExecutorInfo info() const override { return info_; }
-  Origin origin() const override { return Origin::kMeasured; }
+  Origin origin() const override { return driver_->simulated ? Origin::kSimulated : Origin::kMeasured; }
   Result<DevicePtr> allocate(uint64_t bytes, std::string label, Fill fill) override;
   void release(DevicePtr ptr) override;
   Result<void> write(DevicePtr to, std::span<const std::byte> from) override;

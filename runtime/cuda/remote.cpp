@@ -45,7 +45,7 @@ class RemoteGpu final : public GpuExecutor {
   }
 
   ExecutorInfo info() const override { return info_; }
-  Origin origin() const override { return Origin::kMeasured; }
+  Origin origin() const override { return simulated_ ? Origin::kSimulated : Origin::kMeasured; }
   GpuIdentity identity() const override { return identity_; }
   Fault fault() const override { return fault_; }
   uint64_t generation() const override { return generation_; }
@@ -313,6 +313,9 @@ class RemoteGpu final : public GpuExecutor {
       return std::move(reply).error();
     }
     Unpacker in((*reply)[1]);
+    bool simulated = false;
+    in.get(simulated);
+    simulated_ |= simulated;  // of whichever worker: what was timed cannot be told apart later
     unpack(in, info_);
     unpack(in, identity_);
     unpack(in, at_open_);
@@ -424,6 +427,7 @@ class RemoteGpu final : public GpuExecutor {
   std::string in_, out_;
   size_t sent_ = 0;  ///< of out_
   ExecutorInfo info_;
+  bool simulated_ = false;
   GpuIdentity identity_;
   GpuState at_open_;
   std::map<uint64_t, std::string> entries_;  ///< of loaded kernels, by the worker's number

@@ -18,7 +18,7 @@ constexpr int kAttempts = 4;
 // Read and changed, then read: each at least twice the cache. The second half throws the changed lines
 // of the first out, so that no shot pays for writing them back.
 constexpr uint64_t kSweptL2 = 2;
-constexpr uint64_t kUnknownL2 = uint64_t{64} << 20;
+constexpr uint64_t kUnknownL2 = uint64_t{64} << 20, kSimulatedL2 = uint64_t{1} << 16;
 constexpr unsigned kSweepThreads = 512, kSweepCtasPerSm = 4;
 
 template <class T>
@@ -78,7 +78,8 @@ Result<void> CudaExecutor::queue_helper(Handle function, unsigned ctas, unsigned
 
 Result<void> CudaExecutor::flush() {
   if (!scratch_) {
-    const uint64_t l2 = info_.driver.l2_bytes > 0 ? static_cast<uint64_t>(info_.driver.l2_bytes) : kUnknownL2;
+    // A simulated driver's times know no cache: the same steps on a little memory, so that they are walked too.
+    const uint64_t l2 = driver_->simulated ? kSimulatedL2 : info_.driver.l2_bytes > 0 ? static_cast<uint64_t>(info_.driver.l2_bytes) : kUnknownL2;
     const uint64_t bytes = (2 * kSweptL2 * l2 + 511) / 512 * 512;
     ROOFGEN_TRY(scratch_, take_memory(bytes, "emptying L2"));
     scratch_bytes_ = bytes;
@@ -87,7 +88,7 @@ Result<void> CudaExecutor::flush() {
   if (persisting_l2_ && driver_->reset_persisting_l2)
     if (Status status = driver_->reset_persisting_l2(); status != kNotSupported)
       ROOFGEN_CHECK(check(status, "resetting persisting L2 lines"));
-  const auto ctas = kSweepCtasPerSm * static_cast<unsigned>(std::max<int64_t>(info_.driver.sms, 1));
+  const auto ctas = driver_->simulated ? 1 : kSweepCtasPerSm * static_cast<unsigned>(std::max<int64_t>(info_.driver.sms, 1));
   const uint64_t half = scratch_bytes_ / 2;
   ROOFGEN_CHECK(queue_helper(sweep_, ctas, kSweepThreads, {scratch_, half / 16, 1}, "emptying L2"));
   return queue_helper(sweep_, ctas, kSweepThreads, {scratch_ + half, half / 16, 0}, "emptying L2");

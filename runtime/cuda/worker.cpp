@@ -60,6 +60,7 @@ class Server {
     if (!made) return fail(made.error(), Fault::kRefused);
     gpu_ = std::move(*made);
     Packer out;
+    out.put(gpu_->origin() == Origin::kSimulated);
     pack(out, gpu_->info());
     pack(out, gpu_->identity());
     auto state = gpu_->state();

@@ -54,6 +54,9 @@ enum class Special : uint8_t {
   kZero,
 };
 
+/// Bits of Inst::imm of a clock: nanoseconds instead of cycles; the upper half.
+inline constexpr int64_t kClockIsTimer = 1, kClockHigh = 2;
+
 struct ConstantRow {
   uint32_t row;
   uint64_t value;

@@ -481,10 +481,11 @@ void Decoder::move(const PtxStmt& stmt) {
   const PtxOperand &dst = stmt.operands[0], &src = stmt.operands[1];
   if (src.kind == PtxOperand::Kind::kName &&
       (src.name == "%clock" || src.name == "%clock64" || src.name == "%globaltimer" ||
-       src.name == "%clock_hi" || src.name == "%globaltimer_lo")) {
+       src.name == "%clock_hi" || src.name == "%globaltimer_lo" || src.name == "%globaltimer_hi")) {
     bool wide = src.name == "%clock64" || src.name == "%globaltimer";
     Inst& in = emit(Kind::kClock, Class::kMove);
     in.size = wide ? 8 : 4;
+    in.imm = (src.name.starts_with("%globaltimer") ? kClockIsTimer : 0) | (src.name.ends_with("_hi") ? kClockHigh : 0);
     return def(&Inst::d, dst.name, wide ? Slot::kB64 : Slot::kB32);
   }
   bool pack = src.kind == PtxOperand::Kind::kVector, unpack = dst.kind == PtxOperand::Kind::kVector;

@@ -34,6 +34,7 @@ class SimExecutor final : public Executor {
 
   ExecutorInfo info() const override { return {"sim", "PTX simulator", "", {}}; }
   Origin origin() const override { return Origin::kSimulated; }
+  bool runs_parts() const override { return true; }
 
   Result<DevicePtr> allocate(uint64_t bytes, std::string label, Fill fill) override {
     ROOFGEN_TRY(uint64_t address, memory_.allocate(bytes, std::move(label), std::move(fill)));

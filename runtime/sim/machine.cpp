@@ -92,7 +92,7 @@ void Machine::prepare_registers() {
             value = n_warps_;
             break;
           case Special::kNsmid:
-            value = 1;
+            value = state_.sms;
             break;
           case Special::kLanemaskEq:
             value = 1u << l;
@@ -156,6 +156,8 @@ void Machine::begin_cta(uint64_t cta) {
       if (s.special >= Special::kCtaidX && s.special <= Special::kCtaidZ)
         std::fill_n(row(w, s.row), kWarpSize,
                     ids[static_cast<int>(s.special) - static_cast<int>(Special::kCtaidX)]);
+      else if (s.special == Special::kSmid)
+        std::fill_n(row(w, s.row), kWarpSize, static_cast<uint32_t>(cta % state_.sms));
   }
 }
 
@@ -170,6 +172,11 @@ Finding Machine::finding(const char* kind, std::string message, const Warp& w, u
   f.cta = cta_;
   f.thread = w.index * kWarpSize + lane;
   return f;
+}
+
+void Machine::undefined(Fault fault) {
+  if (!state_.tolerated) throw fault;
+  state_.tolerated->push_back(finding(fault.kind, std::move(fault.message), *running_, running_->pc, fault.lane));
 }
 
 Finding Machine::deadlock() const {
@@ -277,9 +284,9 @@ void Machine::check_assigned(Warp& w, const Inst& in) {
   const TrackedUse* end = kernel_.tracked.data() + kernel_.tracked_begin[i + 1];
   auto need = [&](const TrackedUse& use, uint32_t mask) {
     uint32_t missing = mask & ~w.assigned[use.id];
-    if (missing)
-      throw Fault{"uninitialised", fmt::format("register {} is read before it is written", use.name),
-                  static_cast<uint32_t>(__builtin_ctz(missing))};
+    if (missing && notes_undefined())
+      undefined(Fault{"uninitialised", fmt::format("register {} is read before it is written", use.name),
+                 static_cast<uint32_t>(__builtin_ctz(missing))});
   };
   for (const TrackedUse* t = begin; t != end; ++t)
     if (t->is_guard) need(*t, w.active);
@@ -299,6 +306,7 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
   const Inst* code = kernel_.code.data();
   const uint32_t* lists = kernel_.lists.data();
   uint32_t left = quota;
+  running_ = &w;
   for (; left && w.active; --left) {
     const Inst& in = code[w.pc];
     ++executed_[w.pc];
@@ -396,6 +404,9 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kClock:  // time is the number of instructions the CTA ran
           for (uint32_t m = mask; m; m &= m - 1) {
             uint64_t now = instructions_ + (quota - left);
+            now = in.imm & kClockIsTimer ? state_.timer_begin_ns + static_cast<uint64_t>(state_.timer_ns * static_cast<double>(now))
+                                         : state_.clock_begin + now;
+            if (in.imm & kClockHigh) now >>= 32;
             if (in.size == 8)
               wide_row(w, in.d)[__builtin_ctz(m)] = now;
             else

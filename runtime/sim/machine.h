@@ -34,7 +34,15 @@ struct LaunchState {
   uint32_t first_writer;      ///< CTA i of the selection writes as first_writer + i
   uint32_t n_writers;         ///< CTAs of the selection
   uint64_t max_instructions;  ///< warp-instructions per CTA
+  uint32_t sms = 1;            ///< %nsmid; CTAs take their %smid in turn
+  uint64_t clock_begin = 0;    ///< %clock64 when a CTA begins; it advances by one an instruction
+  uint64_t timer_begin_ns = 0; ///< %globaltimer then
+  double timer_ns = 1;         ///< by how much an instruction advances it
+  /// What is undefined but no GPU traps on (uninitialised, race, async-pending). Null: it ends the CTA like
+  /// any other finding; else it is noted here, the first few of a launch, and the CTA goes on.
+  std::vector<Finding>* tolerated = nullptr;
 };
+inline constexpr size_t kMostTolerated = 8;
 
 inline constexpr int kReady = -1;
 inline constexpr int kWaitsForLanes = -2;  ///< at a `.sync` instruction whose other members are elsewhere
@@ -98,6 +106,9 @@ class Machine {
   void safe_point();
   Finding finding(const char* kind, std::string message, const Warp& w, uint32_t pc, uint32_t lane) const;
   Finding deadlock() const;
+  /// False: it is to be passed over without a word, because enough were noted.
+  bool notes_undefined() const { return !state_.tolerated || state_.tolerated->size() < kMostTolerated; }
+  void undefined(Fault fault);
 
   // machine.cpp: control flow and barriers
   void branch_to(Warp& w, uint32_t mask, uint32_t target);
@@ -124,8 +135,8 @@ class Machine {
   void read_global(uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, bool strong);
   void write_global(uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong);
   uint32_t shared_offset(uint64_t address, uint32_t bytes, uint32_t lane) const;
-  [[noreturn]] void shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset,
-                                 uint32_t bytes, uint32_t lane) const;
+  [[nodiscard]] Fault shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset, uint32_t bytes,
+                                   uint32_t lane) const;
   void read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out,
                    bool strong);
   void write_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in,
@@ -173,6 +184,7 @@ class Machine {
   std::vector<uint8_t> local_written_;
   Barrier barriers_[16];
   Buffer* last_buffer_ = nullptr;
+  const Warp* running_ = nullptr;
 };
 
 }  // namespace roofgen::sim

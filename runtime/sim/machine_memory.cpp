@@ -77,15 +77,19 @@ void Machine::read_global(uint64_t address, uint32_t bytes, uint32_t lane, std::
   uint32_t slot = state_.memory.slot_for_read(b, offset / kLineBytes), at = offset % kLineBytes;
   if (!b.fill) {
     uint64_t need = ((uint64_t{1} << bytes) - 1) << (at & 63);
-    if (!slot || (state_.memory.valid(slot)[at >> 6] & need) != need)
-      throw Fault{"uninitialised", fmt::format("read of {}, which nothing has written", describe(address)),
-                  lane};
+    if ((!slot || (state_.memory.valid(slot)[at >> 6] & need) != need) && notes_undefined())
+      undefined(Fault{"uninitialised", fmt::format("read of {}, which nothing has written", describe(address)), lane});
+    if (!slot) {
+      std::memset(out, 0xff, bytes);  // as DeviceMemory::read has it
+      return;
+    }
     uint32_t writer = state_.memory.writers(slot)[at / 4];
-    if (writer != writer_ && writer - state_.first_writer < state_.n_writers && !strong && !used_atomics_)
-      throw Fault{"race",
-                  fmt::format("read of {}, written by another CTA of this launch without synchronisation",
-                              describe(address)),
-                  lane};
+    if (writer != writer_ && writer - state_.first_writer < state_.n_writers && !strong && !used_atomics_ &&
+        notes_undefined())
+      undefined(Fault{"race",
+                 fmt::format("read of {}, written by another CTA of this launch without synchronisation",
+                             describe(address)),
+                 lane});
   } else if (!slot) {
     throw Fault{"out-of-memory", "the simulator ran out of memory for this launch", lane};
   }
@@ -106,10 +110,9 @@ void Machine::write_global(uint64_t address, uint32_t bytes, uint32_t lane, cons
   for (uint32_t word = at / 4; word <= (at + bytes - 1) / 4; ++word) {
     uint32_t other = writers[word];
     if (other != writer_ && other - state_.first_writer < state_.n_writers && (valid & bits) && !strong &&
-        !used_atomics_)
-      throw Fault{"race",
-                  fmt::format("write to {}, which another CTA of this launch wrote too", describe(address)),
-                  lane};
+        !used_atomics_ && notes_undefined())
+      undefined(Fault{"race", fmt::format("write to {}, which another CTA of this launch wrote too", describe(address)),
+                 lane});
     writers[word] = writer_;
   }
   valid |= bits;
@@ -128,48 +131,48 @@ uint32_t Machine::shared_offset(uint64_t address, uint32_t bytes, uint32_t lane)
   return static_cast<uint32_t>(offset);
 }
 
-void Machine::shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset, uint32_t bytes,
-                           uint32_t lane) const {
+Fault Machine::shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset, uint32_t bytes,
+                            uint32_t lane) const {
   using Verdict = SharedShadow::Verdict;
   std::string where = fmt::format("{} bytes at {}", bytes, describe(kSharedBase + offset));
   switch (outcome.verdict) {
     case Verdict::kUninitialised:
-      throw Fault{"uninitialised", "read of " + where + ", which nothing has written", lane};
+      return Fault{"uninitialised", "read of " + where + ", which nothing has written", lane};
     case Verdict::kAsyncPending:
-      throw Fault{"async-pending", "access to " + where + " while a cp.async into it has not been waited for",
+      return Fault{"async-pending", "access to " + where + " while a cp.async into it has not been waited for",
                   lane};
     case Verdict::kReadAfterWrite:
-      throw Fault{"race",
+      return Fault{"race",
                   fmt::format("warp {} reads {} written by warp {} with no barrier between", w.index, where,
                               outcome.other),
                   lane};
     case Verdict::kWriteAfterWrite:
-      throw Fault{"race",
+      return Fault{"race",
                   fmt::format("warp {} writes {} written by warp {} with no barrier between", w.index, where,
                               outcome.other),
                   lane};
     case Verdict::kWriteAfterRead:
-      throw Fault{"race",
+      return Fault{"race",
                   fmt::format("warp {} writes {} read by warp {} with no barrier between", w.index, where,
                               outcome.other),
                   lane};
     case Verdict::kOk:
       break;
   }
-  throw Fault{"race", where, lane};
+  return Fault{"race", where, lane};
 }
 
 void Machine::read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out,
                           bool strong) {
   auto outcome = shadow_.read(w.index, offset, bytes, strong);
-  if (!outcome.ok()) shared_fault(outcome, w, offset, bytes, lane);
+  if (!outcome.ok() && notes_undefined()) undefined(shared_fault(outcome, w, offset, bytes, lane));
   std::memcpy(out, shared_.data() + offset, bytes);
 }
 
 void Machine::write_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in,
                            bool strong) {
   auto outcome = shadow_.write(w.index, offset, bytes, strong);
-  if (!outcome.ok()) shared_fault(outcome, w, offset, bytes, lane);
+  if (!outcome.ok() && notes_undefined()) undefined(shared_fault(outcome, w, offset, bytes, lane));
   std::memcpy(shared_.data() + offset, in, bytes);
 }
 
@@ -188,9 +191,8 @@ uint64_t Machine::local_offset(const Warp& w, uint64_t address, uint32_t bytes, 
 void Machine::read_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out) {
   uint64_t at = local_offset(w, address, bytes, lane);
   for (uint32_t i = 0; i < bytes; ++i)
-    if (!local_written_[at + i])
-      throw Fault{"uninitialised",
-                  fmt::format("read of {}, which the thread has not written", describe(address)), lane};
+    if (!local_written_[at + i] && notes_undefined())
+      undefined(Fault{"uninitialised", fmt::format("read of {}, which the thread has not written", describe(address)), lane});
   std::memcpy(out, local_.data() + at, bytes);
 }
 
@@ -392,7 +394,7 @@ void Machine::ldmatrix(Warp& w, const Inst& in, uint32_t mask) {
     for (uint32_t r = 0; r < 8; ++r) {
       auto outcome = shadow_.read_chunk(w.index, from[r] >> 4);
       if (!outcome.ok()) [[unlikely]]
-        shared_fault(outcome, w, from[r], 16, 8 * i + r);
+        if (notes_undefined()) undefined(shared_fault(outcome, w, from[r], 16, 8 * i + r));
       std::memcpy(to + 16 * r, shared_.data() + from[r], 16);
       groups |= 1u << (from[r] >> 4 & 7);
     }
@@ -449,7 +451,7 @@ void Machine::cp_async(Warp& w, const Inst& in, uint32_t mask) {
     check_alignment(to[l], in.size, l);
     offset[l] = copy.to[l] = shared_offset(to[l], in.size, l);
     auto outcome = shadow_.async_issue(w.index, offset[l], in.size);
-    if (!outcome.ok()) shared_fault(outcome, w, offset[l], in.size, l);
+    if (!outcome.ok() && notes_undefined()) undefined(shared_fault(outcome, w, offset[l], in.size, l));
     check_alignment(from[l], in.size, l);
     if (bytes) {
       reads |= 1u << l;

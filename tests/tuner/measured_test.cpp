@@ -262,6 +262,7 @@ class Suspicious final : public Executor {
   Suspicious(std::unique_ptr<Executor> inner, std::function<bool(const Launch&)> guilty) : inner_(std::move(inner)), guilty_(std::move(guilty)) {}
   ExecutorInfo info() const override { return inner_->info(); }
   Origin origin() const override { return inner_->origin(); }
+  bool runs_parts() const override { return inner_->runs_parts(); }
   Result<DevicePtr> allocate(uint64_t bytes, std::string label, Fill fill) override { return inner_->allocate(bytes, std::move(label), std::move(fill)); }
   void release(DevicePtr ptr) override { inner_->release(ptr); }
   Result<void> write(DevicePtr to, std::span<const std::byte> from) override { return inner_->write(to, from); }

@@ -53,6 +53,7 @@ struct CeilingResult {
 struct CeilingsReport {
   Device device;
   GpuIdentity gpu;
+  Origin origin = Origin::kMeasured;  ///< kSimulated: the driver has no GPU behind it
   std::string date, compiler, protocol;
   std::vector<CeilingResult> results;
   std::map<std::string, Cell> cells;

@@ -33,6 +33,7 @@ class Session {
   Result<CeilingsReport> run() {
     report_.device = c_.device;
     report_.gpu = c_.gpu.identity();
+    report_.origin = c_.gpu.origin();
     report_.date = o_.date;
     report_.compiler = c_.compiler.description();
     report_.protocol = to_string(o_.protocol.mode);

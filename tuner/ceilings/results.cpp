@@ -72,7 +72,11 @@ void derive_cells(CeilingsReport& report) {
     values[r.spec->cell] = {r.rate, &r};
   }
   for (const auto& [name, value] : values) {
-    const Cell cell{value.first, std::string(cell_spec(name)->unit), Origin::kMeasured, source_of(report, *value.second)};
+    const Cell cell{value.first, std::string(cell_spec(name)->unit), report.origin, source_of(report, *value.second)};
+    if (report.origin != Origin::kMeasured) {  // shown, and never laid over a device
+      report.cells[name] = cell;
+      continue;
+    }
     // The device has the last word, on each cell alone.
     Device copy = report.device;
     if (auto laid = overlay(copy, cells_json(report.device.name, {{name, cell}}), "profile"); laid) report.cells[name] = cell;

@@ -23,6 +23,7 @@ OrderedJson provenance_json(const CeilingsReport& r) {
           {"compiler", r.compiler},
           {"protocol", r.protocol},
           {"date", r.date},
+          {"origin", to_string(r.origin)},
           {"complete", r.complete()}};
 }
 
@@ -39,7 +40,7 @@ OrderedJson results_json(const CeilingsReport& report) {
       j["value"] = r.rate;
       j["low"] = r.low;
       j["high"] = r.high;
-      j["origin"] = to_string(Origin::kMeasured);
+      j["origin"] = to_string(report.origin);
       if (r.limit) j["ratio"] = r.rate / r.limit->value;
       if (!r.chip_unit.empty()) j["chip"] = {{"value", r.chip_rate}, {"unit", r.chip_unit}};
       for (const auto& [name, value] : r.extra) j[name] = value;
@@ -83,7 +84,7 @@ std::string ceilings_json(const CeilingsReport& report) {
 std::string ceilings_text(const CeilingsReport& report) {
   std::string out = fmt::format("{}  {} ({}), driver {}, {} protocol\n\n", report.device.name, report.gpu.name, report.device.arch,
                                 report.gpu.driver.empty() ? "unknown" : report.gpu.driver, report.protocol);
-  TextTable t({"ceiling", "measured", "95 % interval", "unit", "chip", "stated", "ratio", "MHz", "W", "origin", "point"});
+  TextTable t({"ceiling", to_string(report.origin), "95 % interval", "unit", "chip", "stated", "ratio", "MHz", "W", "origin", "point"});
   for (size_t i : {0, 2, 3, 4, 9, 10}) t.left(i);
   std::vector<const CeilingResult*> missing;
   for (const CeilingResult& r : report.results) {
@@ -97,7 +98,7 @@ std::string ceilings_text(const CeilingsReport& report) {
     t.row({r.spec->what, fmt::format("{:.5g}", r.rate), fmt::format("{:.5g} to {:.5g}", r.low, r.high), r.spec->unit,
            r.chip_unit.empty() ? "" : fmt::format("{:.4g} {}", r.chip_rate, r.chip_unit), r.limit ? fmt::format("{:.5g}", r.limit->value) : "-",
            r.limit ? fmt::format("{:.3f}", r.rate / r.limit->value) : "-", r.sm_mhz > 0 ? fmt::format("{:.0f}", r.sm_mhz) : "?",
-           r.power_w > 0 ? fmt::format("{:.0f}", r.power_w) : "?", to_string(Origin::kMeasured), point});
+           r.power_w > 0 ? fmt::format("{:.0f}", r.power_w) : "?", to_string(report.origin), point});
   }
   out += t.str();
   if (!missing.empty()) out += "\nNot measured:\n";

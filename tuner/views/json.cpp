@@ -34,7 +34,7 @@ Json schedule_json(const Schedule& s) {
   return Json{{"text", to_string(s)}, {"params", params}};
 }
 
-Json kernel_json(const KernelReport& k) {
+Json kernel_json(const KernelReport& k, Origin gpu) {
   Json j{{"name", k.stage},
          {"schedule", schedule_json(k.schedule)},
          {"digest", k.digest},
@@ -65,15 +65,15 @@ Json kernel_json(const KernelReport& k) {
          {"stall", k.stall},
          {"verification", verification_json(k.verification)}};
   if (k.measurement) {
-    j["measurement"] = measurement_json(*k.measurement);
+    j["measurement"] = measurement_json(*k.measurement, gpu);
     j["model_time_us"] = k.counted ? Json(1e6 * k.time.seconds) : Json(nullptr);
-    if (k.preset) j["default"] = measurement_json(*k.preset);
+    if (k.preset) j["default"] = measurement_json(*k.preset, gpu);
     j["finalists"] = finalists_json(k.finalists);
     j["counted"] = k.counted;
   }
   if (!k.advisories.empty()) j["ptxas_advisories"] = k.advisories;
   const char* counted = k.work_exact ? "simulated" : "model";
-  const char* timed = k.measurement ? "measured" : "model";
+  const char* timed = k.measurement ? to_string(gpu) : "model";
   j["origins"] = {{"registers", "compiled"}, {"spill_bytes", "compiled"}, {"smem_bytes", "compiled"},
                   {"occupancy", "compiled"}, {"dram_bytes", "model"},     {"l2_bytes", counted},
                   {"smem_wavefronts", counted}, {"flops", counted},       {"exps", counted},
@@ -83,7 +83,7 @@ Json kernel_json(const KernelReport& k) {
   return j;
 }
 
-Json variant_json(const VariantReport& v) {
+Json variant_json(const VariantReport& v, Origin gpu) {
   Json j{{"name", v.name}, {"description", v.description}, {"available", v.available}};
   if (!v.available) {
     j["rejected_because"] = v.rejected_because;
@@ -94,7 +94,7 @@ Json variant_json(const VariantReport& v) {
     return j;
   }
   j["time_us"] = v.kernels.empty() ? Json(nullptr) : Json(1e6 * v.seconds);
-  if (v.measurement) j["measurement"] = measurement_json(*v.measurement);
+  if (v.measurement) j["measurement"] = measurement_json(*v.measurement, gpu);
   j["verified"] = v.verified;
   j["verification"] = verification_json(v.verification);
   j["dram_bytes"] = v.dram_bytes;
@@ -103,7 +103,7 @@ Json variant_json(const VariantReport& v) {
   j["arithmetic_intensity"] = v.arithmetic_intensity();
   j["launches"] = v.kernels.size();
   j["kernels"] = Json::array();
-  for (const KernelReport& k : v.kernels) j["kernels"].push_back(kernel_json(k));
+  for (const KernelReport& k : v.kernels) j["kernels"].push_back(kernel_json(k, gpu));
   return j;
 }
 
@@ -134,14 +134,14 @@ std::string tune_json(const TuneReport& r) {
     j["device"]["cells"] = cells_json(r.device);
   }
   j["variants"] = Json::array();
-  for (const VariantReport& v : r.variants) j["variants"].push_back(variant_json(v));
+  for (const VariantReport& v : r.variants) j["variants"].push_back(variant_json(v, r.time_origin()));
   j["best_variant"] = r.best_variant.empty() ? Json(nullptr) : Json(r.best_variant);
   j["floor"] = {{"time_us", 1e6 * r.floor_sustained.seconds}, {"bound_by", r.floor_sustained.bound_by},
                 {"time_us_datasheet", 1e6 * r.floor_datasheet.seconds}, {"origin", "model"}};
   j["score"] = r.score;
   j["score_datasheet"] = r.score_datasheet;
   j["verdict"] = {{"decision", r.verdict.decision}, {"reason", r.verdict.reason}, {"speedup", r.verdict.speedup},
-                  {"error_band", r.verdict.band}, {"origin", r.verdict.measured ? "measured" : "model"}};
+                  {"error_band", r.verdict.band}, {"origin", r.verdict.measured ? to_string(r.time_origin()) : "model"}};
   if (r.verdict.measured) j["verdict"]["interval"] = {{"low", r.verdict.measured->low}, {"high", r.verdict.measured->high}};
   if (r.verdict.fused) j["verdict"]["fused"] = side_json(*r.verdict.fused);
   if (r.verdict.unfused) j["verdict"]["unfused"] = side_json(*r.verdict.unfused);

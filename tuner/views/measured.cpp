@@ -22,7 +22,7 @@ std::string cuda_text(int version) { return fmt::format("{}.{}", version / 1000,
 
 }  // namespace
 
-Json measurement_json(const Measurement& m) {
+Json measurement_json(const Measurement& m, Origin timed) {
   Json j;
   j["cold"] = m.cold ? timing_json(*m.cold) : Json(nullptr);
   j["hot"] = m.hot ? timing_json(*m.hot) : Json(nullptr);
@@ -31,7 +31,7 @@ Json measurement_json(const Measurement& m) {
   j["power_w"] = known(m.power_w);
   j["temperature_c"] = known(m.temperature_c);
   j["power_capped"] = m.power_capped;
-  j["origin"] = to_string(Origin::kMeasured);
+  j["origin"] = to_string(timed);
   return j;
 }
 
@@ -82,7 +82,8 @@ std::string spread_text(const Measurement& m) {
 
 std::string gpu_line(const GpuRun& g) {
   const GpuIdentity& id = g.identity;
-  std::string out = id.uuid.empty() ? id.name : id.uuid;
+  std::string out = g.origin == Origin::kMeasured ? "" : "simulated driver: ";
+  out += id.uuid.empty() ? id.name : id.uuid;
   if (!id.driver.empty()) out += ", driver " + id.driver;
   if (id.cuda_version > 0) out += ", CUDA " + cuda_text(id.cuda_version);
   if (id.power_limit_w > 0) out += fmt::format(", {:.0f} W", id.power_limit_w);

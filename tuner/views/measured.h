@@ -8,7 +8,7 @@
 
 namespace roofgen {
 
-nlohmann::ordered_json measurement_json(const Measurement& measurement);
+nlohmann::ordered_json measurement_json(const Measurement& measurement, Origin timed);
 nlohmann::ordered_json finalists_json(const std::vector<Finalist>& finalists);
 nlohmann::ordered_json gpu_json(const GpuRun& gpu);
 /// Every cell with value, unit, origin and source: what the scores of a measured run rest on.

@@ -51,7 +51,7 @@ class PageBuilder {
                   {"score", fmt::format("{:.2f} of the sustained roofline, {:.2f} of the datasheet's; floor {} ({})", result_.at("score").get<double>(), result_.at("score_datasheet").get<double>(),
                                         time_text(1e-6 * floor.at("time_us").get<double>()), floor.at("bound_by").get<std::string>())},
                   {"FLOPs", result_.at("problem").at("flop_convention").get<std::string>()},
-                  {"origins", measured() ? "times: measured; registers: compiled; instructions, L2 traffic: simulated; DRAM traffic: model" : "registers: compiled; instructions, L2 traffic: simulated; DRAM traffic and times: model"}};
+                  {"origins", measured() ? fmt::format("times: {}; registers: compiled; instructions, L2 traffic: simulated; DRAM traffic: model", to_string(origin())) : "registers: compiled; instructions, L2 traffic: simulated; DRAM traffic and times: model"}};
     if (!measured()) return;
     const Json& gpu = result_.at("gpu");
     page.facts.push_back({"GPU", fmt::format("{} {}, driver {}, {}, ranked by {} times, {}", gpu.at("name").get<std::string>(), gpu.at("uuid").get<std::string>(), gpu.at("driver").get<std::string>(),
@@ -61,8 +61,8 @@ class PageBuilder {
     for (const Json& note : gpu.at("notes")) page.facts.push_back({"note", note.get<std::string>()});
   }
 
-  bool measured() const { return result_.contains("gpu"); }
-  Origin origin() const { return measured() ? Origin::kMeasured : Origin::kSimulated; }
+  bool measured() const { return result_.contains("gpu"); }  ///< through a driver, which may be a simulated one
+  Origin origin() const { return measured() && result_.at("device").at("origin") == "measured" ? Origin::kMeasured : Origin::kSimulated; }
 
   static double total_us(const Json& variant) { return variant.at("time_us").is_number() ? variant.at("time_us").get<double>() : 0; }
 

@@ -34,7 +34,7 @@ std::string searched_line(const TuneReport& r) {
   std::string out = fmt::format("{} points, {} illegal; {} compiled", r.considered, by_rule, r.compiled);
   for (const auto& [stage, n] : r.rejected)
     if (stage != "constraint" && stage != "launch" && stage != "memory") out += fmt::format(", {} rejected ({})", n, stage);
-  if (r.gpu) out += fmt::format(", {} verified and timed on the GPU", r.gpu->timed);
+  if (r.gpu) out += fmt::format(", {} verified and timed on the {}", r.gpu->timed, r.time_origin() == Origin::kMeasured ? "GPU" : "simulated driver");
   if (!r.gpu || r.gpu->check != Check::kGpu)
     out += fmt::format(", {} {}on every CTA of one head group", r.simulated_binaries, r.gpu ? "simulated " : "verified ");
   if (r.compiled_now == 0 && r.simulated_now == 0) out += " (all remembered: nothing compiled or simulated now)";
@@ -121,7 +121,7 @@ std::string tune_text(const TuneReport& r, bool color) {
   }
   const char* instructions = !counted ? "not counted" : sampled ? "extrapolated from simulated slices" : "simulated over whole heads, scaled by their number";
   if (r.gpu)
-    out += fmt::format("origins   time: measured; model, DRAM: model (error band {:.0f} %); L2, instructions, FLOPs: {}; registers: compiled\n", 100 * kModelErrorBand, instructions);
+    out += fmt::format("origins   time: {}; model, DRAM: model (error band {:.0f} %); L2, instructions, FLOPs: {}; registers: compiled{}\n", to_string(r.time_origin()), 100 * kModelErrorBand, instructions, r.time_origin() == Origin::kMeasured ? "" : "; nothing was measured");
   else
     out += fmt::format("origins   time, DRAM: model (error band {:.0f} %); L2, instructions, FLOPs: {}; registers: compiled; nothing was measured\n", 100 * kModelErrorBand, instructions);
   if (flagged) out += "          * an intermediate stays in L2 and is judged against the L2 roof\n";

@@ -1,0 +1,157 @@
+// Kernels of the simulated driver: PTX in, CTAs run, findings turned into the errors that a GPU would give.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/shim/state.h"
+#include "runtime/sim/machine.h"
+#include "runtime/sim/ptx_parser.h"
+
+namespace roofgen::shim {
+namespace {
+
+/// As the simulator's own executor has it: more than any sensible CTA needs.
+constexpr uint64_t kMostInstructions = 1'000'000'000;
+constexpr int kPlainDynamicSmem = 48 * 1024;
+constexpr size_t kMostPtx = size_t{64} << 20;
+constexpr uint32_t kFatbinMagic = 0xba55ed50;
+
+/// What the hardware makes of it. Undefined behaviour that it cannot see is none of these.
+Status status_of(const std::string& kind) {
+  if (kind == "out-of-bounds" || kind == "write-to-input") return kIllegalAddress;
+  if (kind == "misaligned") return kMisaligned;
+  if (kind == "instruction-limit" || kind == "deadlock") return kLaunchTimeout;  // it would hang
+  return kLaunchFailed;
+}
+
+std::string text_of(const Finding& f) {
+  std::string at = f.ptx.line > 0 ? fmt::format(" at {}:{}", f.ptx.file, f.ptx.line) : "";
+  if (!f.source.file.empty()) at += fmt::format(" ({}:{})", f.source.file, f.source.line);
+  return fmt::format("{}: kernel {}, CTA {}, thread {}{}: {}", f.kind, f.kernel, f.cta, f.thread, at, f.message);
+}
+
+}  // namespace
+
+Status State::load(const char* call, const void* image, std::string* why, Module** out) {
+  const auto refused = [&](Status status, std::string message) {
+    *why = message;
+    return refuse(call, status, message);
+  };
+  if (!image) return refused(kInvalidValue, "no image");
+  const auto* bytes = static_cast<const char*>(image);
+  uint32_t magic = 0;
+  if (bytes[0] && bytes[1] && bytes[2]) std::memcpy(&magic, bytes, sizeof magic);
+  if (std::strncmp(bytes, "\177ELF", 4) == 0) return refused(kNoBinary, "a CUBIN is machine code; only PTX can be simulated");
+  if (magic == kFatbinMagic) return refused(kNoBinary, "fat binaries are not read; load the PTX itself");
+  const size_t size = strnlen(bytes, kMostPtx + 1);
+  if (size > kMostPtx) return refused(kInvalidImage, "over 64 MiB: no PTX");
+  auto module = std::make_unique<Module>();
+  module->text.assign(bytes, size);
+  if (module->text.find(".version") == std::string::npos) return refused(kInvalidImage, "neither PTX nor a CUBIN");
+  module->file = "module.ptx";
+  auto parsed = sim::parse_ptx(module->text, module->file);
+  if (!parsed) return refused(kInvalidPtx, to_string(parsed.error()));
+  module->ptx = std::move(*parsed);
+  const std::string target(module->ptx.target);
+  if (target.starts_with("sm_")) {
+    const int needs = std::atoi(target.c_str() + 3), arch = static_cast<int>(device.integer("arch"));
+    const char last = target.back();
+    if (needs > arch || ((last == 'a' || last == 'f') && needs != arch))
+      return refused(kNoBinary, fmt::format("the PTX is of {}, the device is sm_{}", target, arch));
+  }
+  *out = modules.add(std::move(module));
+  return kSuccess;
+}
+
+Status State::variable(Module& module, const std::string& name, Address* out, size_t* bytes) {
+  for (const sim::PtxVar& v : module.ptx.globals) {
+    if (v.name != name || v.is_extern) continue;
+    *bytes = v.bytes();
+    if (auto known = module.variables.find(name); known != module.variables.end()) return *out = known->second, kSuccess;
+    auto made = memory_.allocate(v.bytes(), name, nullptr);
+    if (!made) return kOutOfMemory;
+    std::vector<std::byte> value(v.bytes());  // what is not initialised is zero
+    std::memcpy(value.data(), v.init.data(), std::min<size_t>(v.init.size(), value.size()));
+    if (!memory_.write(*made, value)) return kOutOfMemory;
+    *out = module.variables[name] = *made;
+    return kSuccess;
+  }
+  return kNotFound;
+}
+
+Status State::function(const char* call, Module& module, const std::string& name, Function** out) {
+  if (auto known = module.functions.find(name); known != module.functions.end()) return *out = known->second.get(), kSuccess;
+  const sim::PtxFunction* entry = nullptr;
+  for (const sim::PtxFunction& f : module.ptx.functions)
+    if (f.is_entry && f.defined && f.name == name) entry = &f;
+  if (!entry) return refuse(call, kNotFound, "the module has no kernel " + name);
+  const auto place = [&](const sim::PtxVar& v) -> Result<uint64_t> {
+    Address at = 0;
+    size_t bytes = 0;
+    if (variable(module, std::string(v.name), &at, &bytes) == kSuccess) return at;
+    return Error{Exit::kFailed, fmt::format("no memory for {}", v.name)};
+  };
+  auto kernel = sim::decode_kernel(module.ptx, *entry, sim::OpcodeTable::host(), place, name + ".ptx");
+  if (!kernel) return refuse(call, kNotSupported, to_string(kernel.error()));
+  auto made = std::make_unique<Function>();
+  made->kernel = std::move(*kernel);
+  made->module = &module;
+  made->max_dynamic_smem = std::max(0, kPlainDynamicSmem - static_cast<int>(made->kernel.static_shared));
+  functions_.insert(made.get());
+  *out = made.get();
+  module.functions[name] = std::move(made);
+  return kSuccess;
+}
+
+void State::unload(Module& module) {
+  for (const auto& [name, function] : module.functions) functions_.erase(function.get());
+  for (const auto& [name, at] : module.variables) memory_.release(at);
+  module.variables.clear();
+}
+
+Status State::is_function(Handle handle, Function** out) const {
+  *out = static_cast<Function*>(handle);
+  return functions_.count(*out) ? kSuccess : kInvalidHandle;
+}
+
+double State::clock_mhz() const { return device.has("clock_sustained_mhz") ? device.at("clock_sustained_mhz") : device.at("clock_fp32_mhz"); }
+
+/// A floor and the slowest of three rates: warp-instructions through the schedulers that have a warp, sectors
+/// out of L2, distinct sectors out of memory. No latencies, no caches, no clock that moves: for seeing the
+/// timing path work, not for ranking.
+double State::modelled_ns(const LaunchOp& op, const Counts& counts) const {
+  const double ctas = static_cast<double>(op.launch.grid.count()), sms = device.at("sms");
+  const double warps = static_cast<double>((op.launch.block.count() + 31) / 32);
+  const double per_sm = std::min(device.has("subpartitions") ? device.at("subpartitions") : 4, warps * std::max(1.0, ctas / sms));
+  const double issue = static_cast<double>(counts.warp_instructions) / (std::min(ctas, sms) * per_sm) * 1e3 / clock_mhz();
+  const double l2 = 32.0 * static_cast<double>(counts.l2_read_sectors + counts.l2_write_sectors) / device.at("l2_sustained_gb_s");
+  const double dram = 32.0 * static_cast<double>(counts.unique_read_sectors + counts.unique_write_sectors) / device.at("dram_sustained_gb_s");
+  return 1e3 * device.at("launch_us") + std::max({issue, l2, dram});
+}
+
+Status State::execute(const LaunchOp& op) {
+  const sim::Kernel& kernel = op.function->kernel;
+  const uint64_t ctas = op.launch.grid.count();
+  std::vector<Finding> findings, tolerated;
+  sim::LaunchState state{kernel, op.launch, op.params, memory_, memory_.buffers(), 0, static_cast<uint32_t>(ctas), kMostInstructions};
+  state.first_writer = memory_.take_writer_ids(ctas);
+  state.timer_begin_ns = static_cast<uint64_t>(now_ns);
+  state.timer_ns = 1e3 / clock_mhz();
+  state.clock_begin = static_cast<uint64_t>(now_ns * clock_mhz() / 1e3);
+  state.sms = static_cast<uint32_t>(device.integer("sms"));
+  state.tolerated = &tolerated;
+  sim::Counter counter(kernel);
+  sim::Machine machine(state, counter, sim::OpcodeTable::host().lanes());
+  for (uint64_t i = 0; i < ctas && findings.empty() && !(strict_ && !tolerated.empty()); ++i) {
+    counter.begin_cta(nullptr);
+    machine.run_cta(i, static_cast<uint32_t>(i), findings);
+  }
+  now_ns += modelled_ns(op, counter.finish());
+  for (const Finding& f : tolerated) log("finding " + text_of(f));
+  for (const Finding& f : findings) log("finding " + text_of(f));
+  if (!findings.empty()) return status_of(findings.front().kind);
+  return strict_ && !tolerated.empty() ? kLaunchFailed : kSuccess;
+}
+
+}  // namespace roofgen::shim

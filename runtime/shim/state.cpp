@@ -1,0 +1,197 @@
+#include "runtime/shim/state.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace roofgen::shim {
+
+thread_local std::vector<Context*> current;
+
+State& State::instance() {
+  static State* state = new State;
+  return *state;
+}
+
+void State::log(const std::string& line) {
+  const char* to = std::getenv("ROOFGEN_SIM_LOG");
+  if (!to || !*to) return;
+  const std::string whole = fmt::format("roofgen-sim[{}]: {}\n", getpid(), line);
+  std::FILE* file = std::string(to) == "stderr" ? stderr : std::fopen(to, "ae");
+  if (!file) return;
+  std::fwrite(whole.data(), 1, whole.size(), file);  // one write: processes share the file
+  if (file != stderr) std::fclose(file);
+}
+
+Status State::refuse(const char* call, Status status, const std::string& why) {
+  const char* name = error_name(status);
+  log(fmt::format("{}: {} ({}): {}", call, name ? name : "CUDA_ERROR", status, why));
+  return status;
+}
+
+Status State::initialise() {
+  if (initialised) return kSuccess;
+  const char* asked = std::getenv("ROOFGEN_SIM_DEVICE");
+  const std::string name = asked && *asked ? asked : "h200-sxm";
+  auto loaded = load_device(DataFiles(), name);
+  if (loaded)
+    if (auto fits = tunable(*loaded); !fits) loaded = fits.error();
+  if (!loaded) return refuse("cuInit", 100, "ROOFGEN_SIM_DEVICE: " + loaded.error().message);
+  device = std::move(*loaded);
+  if (auto memory = memory_.initialise(); !memory) return refuse("cuInit", kOutOfMemory, memory.error().message);
+  const char* strict = std::getenv("ROOFGEN_SIM_STRICT");
+  strict_ = strict && *strict && std::string(strict) != "0";
+  initialised = true;
+  log(fmt::format("a simulated {}: no GPU is used, and its times are modelled", device.title));
+  return kSuccess;
+}
+
+/// CUdevice_attribute by number. What is not listed the device does not have, or cannot: 0.
+int State::attribute(int attribute) const {
+  const auto cell = [&](const char* name) { return device.has(name) ? static_cast<int>(device.integer(name)) : 0; };
+  const int arch = cell("arch");
+  switch (attribute) {
+    case 1: return cell("max_threads_per_block");
+    case 2: case 3: return cell("max_threads_per_block");
+    case 4: return 64;
+    case 5: return 0x7fffffff;
+    case 6: case 7: return 65535;
+    case 8: return 48 * 1024;
+    case 9: return 64 * 1024;
+    case 10: return 32;
+    case 12: case 82: return cell("regs_per_sm");
+    case 13: return static_cast<int>(1e3 * device.at("clock_fp32_mhz"));
+    case 16: return cell("sms");
+    case 31: return 1;
+    case 36:
+      // Two transfers a clock, as drivers count.
+      return device.has("dram_bus_bits") ? static_cast<int>(device.at("dram_gb_s") * 1e6 / (2 * device.at("dram_bus_bits") / 8)) : 0;
+    case 37: return cell("dram_bus_bits");
+    case 38: return cell("l2_bytes");
+    case 39: return cell("max_threads_per_sm");
+    case 40: return 1;
+    case 41: return 1;
+    case 75: return arch / 10;
+    case 76: return arch % 10;
+    case 79: case 80: return 1;
+    case 81: return cell("smem_per_sm");
+    case 97: return cell("smem_per_block");
+    case 106: return cell("max_ctas_per_sm");
+    case 111: return cell("smem_reserved_per_block");
+    default: return 0;
+  }
+}
+
+void State::wipe() {
+  queue_.clear();
+  default_.capture.reset();
+  executables.clear();
+  graphs.clear();
+  events.clear();
+  streams.clear();
+  for (const auto& [handle, module] : modules.all()) unload(*module);
+  modules.clear();
+  for (const auto& [at, bytes] : allocations) memory_.release(at);
+  allocations.clear();
+  allocated = 0;
+  sticky = kSuccess;
+}
+
+// ---- Memory --------------------------------------------------------------------------------------------
+
+Status State::allocate(size_t bytes, Address* out) {
+  const auto total = static_cast<size_t>(device.at("memory_bytes"));
+  if (bytes == 0) return kInvalidValue;
+  if (bytes > total - allocated) return kOutOfMemory;
+  auto made = memory_.allocate(bytes, "allocation", nullptr);
+  if (!made) return kOutOfMemory;
+  allocations[*made] = bytes;
+  allocated += bytes;
+  *out = *made;
+  return kSuccess;
+}
+
+Status State::free(Address at) {
+  const auto found = allocations.find(at);
+  if (found == allocations.end()) return kInvalidValue;
+  if (Status status = drain(); status != kSuccess) return status;  // as cuMemFree waits
+  allocated -= found->second;
+  allocations.erase(found);
+  memory_.release(at);
+  return kSuccess;
+}
+
+bool State::holds(Address at, size_t bytes) const {
+  auto list = memory_.buffers();
+  const sim::Buffer* b = sim::DeviceMemory::find(*list, at);
+  return b && bytes <= b->bytes - (at - b->base);
+}
+
+Status State::write(Address to, const void* from, size_t bytes) {
+  return memory_.write(to, {static_cast<const std::byte*>(from), bytes}) ? kSuccess : kInvalidValue;
+}
+
+Status State::read(void* to, Address from, size_t bytes) {
+  return memory_.read(from, {static_cast<std::byte*>(to), bytes}, nullptr) ? kSuccess : kInvalidValue;
+}
+
+Status State::fill(Address at, const void* pattern, size_t size, size_t count) {
+  std::vector<std::byte> part(std::min<size_t>(count, 1 << 16) * size);
+  for (size_t i = 0; i < part.size(); i += size) std::memcpy(part.data() + i, pattern, size);
+  for (size_t left = size * count; left;) {
+    const size_t n = std::min(left, part.size());
+    if (Status status = write(at, part.data(), n); status != kSuccess) return status;
+    at += n;
+    left -= n;
+  }
+  return kSuccess;
+}
+
+// ---- The queue -----------------------------------------------------------------------------------------
+
+Stream* State::stream(Handle handle) {
+  if (reinterpret_cast<uintptr_t>(handle) <= 2) return &default_;
+  return streams.find(handle);
+}
+
+Status State::queue(const char* call, Handle handle, Op op) {
+  Stream* on = stream(handle);
+  if (!on) return refuse(call, kInvalidHandle, "no such stream");
+  if (on->capture) on->capture->ops.push_back(std::move(op));
+  else queue_.push_back(std::move(op));
+  return kSuccess;
+}
+
+Status State::run_op(const Op& op) {
+  if (sticky != kSuccess) return sticky;
+  const Status status = op();
+  if (status != kSuccess) {
+    sticky = status;
+    queue_.clear();
+  }
+  return status;
+}
+
+Status State::drain() {
+  while (!queue_.empty() && sticky == kSuccess) {
+    const Op op = std::move(queue_.front());
+    queue_.pop_front();
+    run_op(op);
+  }
+  return sticky;
+}
+
+Status State::progress() {
+  if (sticky != kSuccess) return sticky;
+  if (queue_.empty()) return kSuccess;
+  const Op op = std::move(queue_.front());
+  queue_.pop_front();
+  if (Status status = run_op(op); status != kSuccess) return status;
+  return queue_.empty() ? kSuccess : kNotReady;
+}
+
+}  // namespace roofgen::shim

@@ -1,0 +1,208 @@
+// A CUDA driver without a GPU: what libcuda.so.1 of the build folder keeps between calls. One device out
+// of the catalogue, its memory and kernels in the PTX simulator, one timeline. docs/shim.md says what of
+// the driver API is there.
+//
+// Work is queued and runs, in the order of queueing over all streams, when something waits for it or asks
+// whether it is done. That order is one of those that streams, events and the default stream allow.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "roofline/device.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/sim/decode.h"
+#include "runtime/sim/memory.h"
+#include "runtime/sim/ptx_ast.h"
+
+namespace roofgen::shim {
+
+using cuda::Address;
+using cuda::Handle;
+using cuda::Status;
+
+// CUresult, as cuda.h numbers them; tests/shim compares the names.
+inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotInitialised = 3, kInvalidDevice = 101, kInvalidImage = 200,
+                        kInvalidContext = 201, kNoBinary = 209, kInvalidPtx = 218, kFileNotFound = 301, kOperatingSystem = 304,
+                        kInvalidHandle = 400, kNotFound = 500, kNotReady = 600, kIllegalAddress = 700, kOutOfResources = 701,
+                        kLaunchTimeout = 702, kMisaligned = 716, kLaunchFailed = 719, kNotSupported = 801, kCaptureUnsupported = 900,
+                        kUnknown = 999;
+
+struct Module;
+
+struct Function {
+  sim::Kernel kernel;
+  Module* module = nullptr;
+  int max_dynamic_smem = 0;  ///< cuFuncSetAttribute's; before that what is left of 48 KiB
+};
+
+struct Module {
+  std::string text, file;
+  sim::PtxModule ptx;  ///< points into `text`
+  std::map<std::string, Address, std::less<>> variables;
+  std::map<std::string, std::unique_ptr<Function>, std::less<>> functions;
+};
+
+/// A launch as queued: it owns its arguments.
+struct LaunchOp {
+  const Function* function = nullptr;
+  Launch launch;
+  std::vector<std::byte> params;
+};
+
+using Op = std::function<Status()>;
+
+struct Graph {
+  std::vector<Op> ops;
+};
+struct Stream {
+  std::unique_ptr<Graph> capture;
+  unsigned flags = 0;
+  int priority = 0;
+};
+struct Event {
+  bool recorded = false, timed = true;
+  int pending = 0;  ///< records that are queued
+  double time_ns = 0;
+};
+struct Context {
+  unsigned flags = 0;
+};
+
+/// Objects by their address, so that a stale handle is an error and no crash.
+template <class T>
+class Handles {
+ public:
+  T* add(std::unique_ptr<T> object) {
+    T* at = object.get();
+    objects_[at] = std::move(object);
+    return at;
+  }
+  T* find(Handle handle) const {
+    auto at = objects_.find(handle);
+    return at == objects_.end() ? nullptr : at->second.get();
+  }
+  bool remove(Handle handle) { return objects_.erase(handle) != 0; }
+  void clear() { objects_.clear(); }
+  const auto& all() const { return objects_; }
+
+ private:
+  std::map<Handle, std::unique_ptr<T>> objects_;
+};
+
+class State {
+ public:
+  /// The one of this process; never destroyed, as calls may come after main.
+  static State& instance();
+
+  std::recursive_mutex mutex;
+  Device device;
+  Handles<Context> contexts;
+  Handles<Module> modules;
+  Handles<Stream> streams;
+  Handles<Event> events;
+  Handles<Graph> graphs, executables;
+  Context* primary = nullptr;
+  unsigned primary_count = 0;
+  std::map<Address, size_t> allocations;
+  std::map<void*, size_t> host_allocations;
+  size_t allocated = 0;
+  Status sticky = kSuccess;  ///< of the launch that took the context; every later call fails with it
+  bool initialised = false;
+
+  Status initialise();
+  /// One line to $ROOFGEN_SIM_LOG: a file, or "stderr".
+  void log(const std::string& line);
+  /// Logs why and returns the status.
+  Status refuse(const char* call, Status status, const std::string& why);
+
+  int attribute(int attribute) const;
+  /// Frees all that contexts hold: after the last is gone, or at a reset.
+  void wipe();
+
+  Status load(const char* call, const void* image, std::string* why, Module** out);
+  Status function(const char* call, Module& module, const std::string& name, Function** out);
+  Status variable(Module& module, const std::string& name, Address* out, size_t* bytes);
+  void unload(Module& module);
+  Status is_function(Handle handle, Function** out) const;
+
+  Status allocate(size_t bytes, Address* out);
+  Status free(Address at);
+  /// Whether [at, at + bytes) is in one allocation.
+  bool holds(Address at, size_t bytes) const;
+  Status write(Address to, const void* from, size_t bytes);
+  Status read(void* to, Address from, size_t bytes);
+  Status fill(Address at, const void* pattern, size_t size, size_t count);
+
+  /// 0, 1 and 2 are the default streams. Null: there is no such stream.
+  Stream* stream(Handle handle);
+  /// Into the queue, or into the graph that the stream captures.
+  Status queue(const char* call, Handle stream, Op op);
+  Status drain();     ///< all that is queued
+  Status progress();  ///< one piece of it, and kNotReady while there is more
+  Status run_op(const Op& op);
+
+  Status execute(const LaunchOp& op);
+
+  double now_ns = 1e9;  ///< of the device's timeline
+
+ private:
+  double modelled_ns(const LaunchOp& op, const Counts& counts) const;
+  double clock_mhz() const;
+
+  sim::DeviceMemory memory_;
+  std::deque<Op> queue_;
+  Stream default_;
+  std::set<Function*> functions_;
+  bool strict_ = false;
+};
+
+/// The context current on this thread, null: none. Those below it were pushed over.
+extern thread_local std::vector<Context*> current;
+
+const char* error_name(Status status);  ///< null: no such error
+const char* error_text(Status status);
+
+enum class Needs { kNothing, kDriver, kContext };
+
+/// Every entry point: one at a time, an error that stays where the context is lost, nothing thrown to C.
+template <class F>
+Status enter(const char* call, Needs needs, F&& body) {
+  State& s = State::instance();
+  const std::lock_guard lock(s.mutex);
+  if (needs != Needs::kNothing && !s.initialised) return s.refuse(call, kNotInitialised, "cuInit was not called");
+  if (needs == Needs::kContext) {
+    if (s.sticky != kSuccess) return s.sticky;
+    if (current.empty() || !current.back() || !s.contexts.find(current.back()))
+      return s.refuse(call, kInvalidContext, "no context is current on this thread");
+  }
+  try {
+    return body(s);
+  } catch (const std::bad_alloc&) {
+    return s.refuse(call, kOutOfMemory, "the host is out of memory");
+  } catch (const std::exception& error) {
+    return s.refuse(call, kUnknown, error.what());
+  }
+}
+
+}  // namespace roofgen::shim
+
+/// Exported: NAME(params) { body } with the State as `s`.
+#define ROOFGEN_CU(name, needs, params, ...)                                                            \
+  extern "C" __attribute__((visibility("default"))) ::roofgen::shim::Status name params;                \
+  extern "C" __attribute__((visibility("default"))) ::roofgen::shim::Status name params {               \
+    constexpr const char* call = #name;                                                                 \
+    return ::roofgen::shim::enter(call, ::roofgen::shim::Needs::needs, [&](::roofgen::shim::State& s) { \
+      (void)s;                                                                                          \
+      return [&]() -> ::roofgen::shim::Status __VA_ARGS__();                                            \
+    });                                                                                                 \
+  }

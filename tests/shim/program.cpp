@@ -1,0 +1,197 @@
+// A driver-API program that knows nothing of roofgen: it finds libcuda.so.1 as any program does. Vector add,
+// saxpy, a reduction through shared memory and a transpose, in CUDA C++ compiled by NVRTC; then, when asked,
+// one access out of bounds and calls that a simulated driver does not have. Prints one line a check.
+#include <cuda.h>
+#include <dlfcn.h>
+#include <nvrtc.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+const char* const kSource = R"(
+extern "C" __global__ void vadd(const float* a, const float* b, float* c, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) c[i] = a[i] + b[i];
+}
+extern "C" __global__ void saxpy(float s, const float* x, float* y, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) y[i] = s * x[i] + y[i];
+}
+extern "C" __global__ void sum(const float* x, float* out, int n) {
+  extern __shared__ float part[];
+  float v = 0;
+  for (int i = threadIdx.x; i < n; i += blockDim.x) v += x[i];
+  part[threadIdx.x] = v;
+  __syncthreads();
+  for (int s = blockDim.x / 2; s > 0; s /= 2) {
+    if (threadIdx.x < s) part[threadIdx.x] += part[threadIdx.x + s];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) *out = part[0];
+}
+extern "C" __global__ void transpose(const float* in, float* out, int n) {
+  __shared__ float tile[32][33];
+  int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
+  tile[threadIdx.y][threadIdx.x] = in[y * n + x];
+  __syncthreads();
+  x = blockIdx.y * 32 + threadIdx.x, y = blockIdx.x * 32 + threadIdx.y;
+  out[y * n + x] = tile[threadIdx.x][threadIdx.y];
+}
+)";
+
+void* library = nullptr;
+template <class F>
+F* entry(const char* symbol) {
+  void* at = dlsym(library, symbol);
+  if (!at) std::printf("missing %s\n", symbol);
+  F* out = nullptr;
+  std::memcpy(&out, &at, sizeof at);
+  return out;
+}
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+#define CU(name) entry<decltype(name)>(TEXT(name))
+int failures = 0;
+void check(bool good, const char* what) {
+  std::printf("%s %s\n", good ? "ok" : "FAILED", what);
+  failures += !good;
+}
+bool ok(CUresult r) {
+  if (r != CUDA_SUCCESS) std::printf("status %d\n", static_cast<int>(r));
+  return r == CUDA_SUCCESS;
+}
+
+std::string compile() {
+  nvrtcProgram program = nullptr;
+  nvrtcCreateProgram(&program, kSource, "program.cu", 0, nullptr, nullptr);
+  const char* options[] = {"-arch=compute_80"};
+  if (nvrtcCompileProgram(program, 1, options) != NVRTC_SUCCESS) return "";
+  size_t size = 0;
+  nvrtcGetPTXSize(program, &size);
+  std::string ptx(size, '\0');
+  nvrtcGetPTX(program, ptx.data());
+  nvrtcDestroyProgram(&program);
+  return ptx;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  library = dlopen("libcuda.so.1", RTLD_NOW);
+  if (!library) return std::printf("no libcuda.so.1: %s\n", dlerror()), 3;
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  CUmodule module = nullptr;
+  check(CU(cuDeviceGet)(&device, 0) == CUDA_ERROR_NOT_INITIALIZED, "nothing before cuInit");
+  check(ok(CU(cuInit)(0)) && ok(CU(cuDeviceGet)(&device, 0)), "init");
+  CUdeviceptr early = 0;
+  check(CU(cuMemAlloc)(&early, 4) == CUDA_ERROR_INVALID_CONTEXT, "nothing without a context");
+  check(ok(CU(cuDevicePrimaryCtxRetain)(&context, device)) && ok(CU(cuCtxSetCurrent)(context)), "context");
+  const std::string ptx = compile();
+  check(!ptx.empty() && ok(CU(cuModuleLoadData)(&module, ptx.c_str())), "module");
+  check(CU(cuModuleLoadData)(&module, "\177ELF\2\1\1") == CUDA_ERROR_NO_BINARY_FOR_GPU, "a CUBIN is refused");
+  const auto function = [&](const char* name) {
+    CUfunction f = nullptr;
+    check(ok(CU(cuModuleGetFunction)(&f, module, name)), name);
+    return f;
+  };
+  check(ok(CU(cuModuleLoadData)(&module, ptx.c_str())), "module again");
+
+  constexpr int n = 1024, side = 64;
+  std::vector<float> a(4096), b(4096), c(4096);
+  for (int i = 0; i < 4096; ++i) a[i] = static_cast<float>(i % 37), b[i] = static_cast<float>(i % 11);
+  CUdeviceptr da = 0, db = 0, dc = 0;
+  check(ok(CU(cuMemAlloc)(&da, 16384)) && ok(CU(cuMemAlloc)(&db, 16384)) && ok(CU(cuMemAlloc)(&dc, 16384)), "memory");
+  CU(cuMemcpyHtoD)(da, a.data(), 16384);
+  CU(cuMemcpyHtoD)(db, b.data(), 16384);
+  CUstream stream = nullptr;
+  CUevent start = nullptr, stop = nullptr;
+  check(ok(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING)) && ok(CU(cuEventCreate)(&start, 0)) && ok(CU(cuEventCreate)(&stop, 0)), "stream");
+  auto* launch = CU(cuLaunchKernel);
+  const auto back = [&] {
+    CU(cuMemcpyDtoHAsync)(c.data(), dc, 16384, stream);
+    return ok(CU(cuStreamSynchronize)(stream));
+  };
+  bool same = true;
+
+  int count = n;
+  void* vadd[] = {&da, &db, &dc, &count};
+  CU(cuEventRecord)(start, stream);
+  check(ok(launch(function("vadd"), 4, 1, 1, 256, 1, 1, 0, stream, vadd, nullptr)), "vadd runs");
+  CU(cuEventRecord)(stop, stream);
+  check(CU(cuEventQuery)(stop) == CUDA_ERROR_NOT_READY, "work is queued");
+  check(back(), "vadd is done");
+  for (int i = 0; i < n; ++i) same = same && c[i] == a[i] + b[i];
+  check(same, "vadd is right");
+  float ms = 0;
+  check(CU(cuEventQuery)(stop) == CUDA_SUCCESS && ok(CU(cuEventElapsedTime)(&ms, start, stop)) && ms > 0, "events");
+
+  float scale = 3;
+  CU(cuMemcpyDtoD)(dc, db, 16384);
+  void* saxpy[] = {&scale, &da, &dc, &count};
+  check(ok(launch(function("saxpy"), 2, 1, 1, 128, 1, 1, 0, stream, saxpy, nullptr)) && back(), "saxpy runs");
+  for (int i = 0; i < n; ++i) same = same && c[i] == 3 * a[i] + b[i];
+  check(same, "saxpy is right");
+
+  void* sum[] = {&da, &dc, &count};
+  check(ok(launch(function("sum"), 1, 1, 1, 256, 1, 1, 256 * 4, stream, sum, nullptr)) && back(), "sum runs");
+  float expected = 0;
+  for (int i = 0; i < n; ++i) expected += a[i];
+  check(c[0] == expected, "sum is right");
+  check(launch(function("sum"), 1, 1, 1, 256, 1, 1, 64 * 1024, stream, sum, nullptr) == CUDA_ERROR_INVALID_VALUE, "64 KiB need to be asked for");
+
+  int width = side;
+  void* turn[] = {&da, &dc, &width};
+  const CUfunction transpose = function("transpose");
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  check(ok(CU(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)), "capture");
+  check(ok(launch(transpose, 2, 2, 1, 32, 32, 1, 0, stream, turn, nullptr)), "transpose is captured");
+  check(ok(CU(cuStreamEndCapture)(stream, &graph)) && ok(CU(cuGraphInstantiateWithFlags)(&exec, graph, 0)), "graph");
+  check(ok(CU(cuGraphLaunch)(exec, stream)) && back(), "transpose runs");
+  for (int y = 0; y < side; ++y)
+    for (int x = 0; x < side; ++x) same = same && c[y * side + x] == a[x * side + y];
+  check(same, "transpose is right");
+
+  CUdeviceptr managed = 0;
+  check(CU(cuMemAllocManaged)(&managed, 4, CU_MEM_ATTACH_GLOBAL) == CUDA_ERROR_NOT_SUPPORTED, "managed memory is refused");
+  void* found = nullptr;
+  CUdriverProcAddressQueryResult how{};
+  auto* look_up = CU(cuGetProcAddress);
+  check(ok(look_up("cuMemAlloc", &found, 13000, 0, &how)) && found == dlsym(library, "cuMemAlloc_v2"), "cuGetProcAddress");
+  check(look_up("cuMemBatchDecompressAsync", &found, 13000, 0, &how) != CUDA_SUCCESS && how == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND, "an entry point that is not there");
+
+  std::string line;
+  if (std::FILE* maps = std::fopen("/proc/self/maps", "r")) {
+    char text[4096];
+    bool one = true;
+    while (std::fgets(text, sizeof text, maps)) {
+      if (!std::strstr(text, "libcuda.so")) continue;
+      const std::string file = std::strchr(text, '/') ? std::strchr(text, '/') : "";
+      one = one && (line.empty() || line == file);
+      line = file;
+    }
+    check(one && !line.empty(), "one library serves libcuda");
+    std::fclose(maps);
+  }
+  std::printf("served by %s", line.c_str());
+
+  if (argc > 1 && std::string(argv[1]) == "fault") {
+    CUdeviceptr outside = 64;
+    void* wrong[] = {&outside, &db, &dc, &count};
+    check(ok(launch(function("vadd"), 1, 1, 1, 32, 1, 1, 0, stream, wrong, nullptr)), "the wrong launch is queued");
+    check(CU(cuStreamSynchronize)(stream) == CUDA_ERROR_ILLEGAL_ADDRESS, "out of bounds is found");
+    check(CU(cuMemAlloc)(&managed, 4) == CUDA_ERROR_ILLEGAL_ADDRESS, "and stays");
+    return failures ? 1 : 0;
+  }
+  CU(cuGraphExecDestroy)(exec);
+  CU(cuGraphDestroy)(graph);
+  CU(cuStreamDestroy)(stream);
+  check(ok(CU(cuMemFree)(da)) && CU(cuMemFree)(da) == CUDA_ERROR_INVALID_VALUE, "memory is freed once");
+  check(ok(CU(cuModuleUnload)(module)) && ok(CU(cuDevicePrimaryCtxRelease)(device)), "the end");
+  return failures ? 1 : 0;
+}
