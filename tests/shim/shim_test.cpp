@@ -103,6 +103,22 @@ TEST(Shim, WhatOnlyAGpuCanSayIsRefused) {
   EXPECT_FALSE(fs::exists(home.dir() / "data" / "profiles"));
 }
 
+TEST(Shim, CeilingsTriedOnItSayThatTheyAreSimulated) {
+  const Home home;
+  const Outcome run = home.run("roofline --measure --only launch --protocol burst --output p.json", kEnvironment + " ROOFGEN_ALLOW_SIMULATED_DRIVER=1");
+  if (run.exit == 3 && run.err.find("NVRTC") != std::string::npos) GTEST_SKIP() << run.err;
+  ASSERT_EQ(run.exit, 0) << run.err;
+  EXPECT_EQ(run.out.find("measured"), std::string::npos) << run.out;
+  std::set<std::string> all;
+  const Json profile = Json::parse(read(home.dir() / "p.json"));
+  origins(profile, all);
+  EXPECT_EQ(profile.at("cells").at("launch_us").at("origin"), "simulated");
+  EXPECT_FALSE(all.count("measured"));
+  EXPECT_FALSE(fs::exists(home.dir() / "data" / "profiles"));
+  // Nor does any device take it.
+  EXPECT_NE(home.run("tune attention --L 96 --d 32 --executor sim --profile p.json").exit, 0);
+}
+
 #ifdef ROOFGEN_SHIM_PROGRAM
 /// Exit status and output of the program of tests/shim/program.cpp.
 std::pair<int, std::string> program(const Home& home, const std::string& arguments, const std::string& before = "") {
