@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <ctime>
 
 #include "cli/progress.h"
 #include "roofline/device_match.h"
@@ -12,19 +11,10 @@
 #include "runtime/paths.h"
 #include "tuner/ceilings/ceilings.h"
 #include "tuner/ceilings/profile.h"
+#include "tuner/stopwatch.h"
 
 namespace roofgen::cli {
 namespace {
-
-
-std::string now_text() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char out[32];
-  std::strftime(out, sizeof out, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return out;
-}
 
 /// Keeps the profile and says on stderr what became of it.
 Result<void> keep(const CeilingsReport& report, const std::string& path) {
@@ -53,7 +43,7 @@ Result<Exit> measure_roofline(const Session& session, const MeasureFlags& flags)
   CeilingsOptions options;
   ROOFGEN_TRY(options.protocol.mode, parse_mode(flags.protocol));
   options.only = flags.only;
-  options.date = now_text();
+  options.date = utc_now();
   const DataFiles files(session.data_dirs);
   GpuWorkerOptions worker;
   worker.ordinal = flags.gpu;

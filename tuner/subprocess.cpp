@@ -13,6 +13,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "runtime/process/spawn.h"
+
 extern char** environ;
 
 namespace roofgen {
@@ -89,21 +91,11 @@ Result<ProcessResult> run_process(const ProcessOptions& options) {
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, out.write_end, 1);
   posix_spawn_file_actions_adddup2(&actions, err.write_end, 2);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  // A group of its own: what it starts goes down with it, and Ctrl-C is for us to decide about.
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  const SpawnAttributes attributes;
   std::vector<std::string> arguments = options.argv, environment = environment_with(options.environment);
   pid_t pid = 0;
-  const int failed = posix_spawnp(&pid, arguments[0].c_str(), &actions, &attributes, pointers(arguments).data(), pointers(environment).data());
+  const int failed = posix_spawnp(&pid, arguments[0].c_str(), &actions, attributes.get(), pointers(arguments).data(), pointers(environment).data());
   posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
   if (failed != 0) return Error{Exit::kFailed, fmt::format("cannot start {}: {}", options.argv[0], std::strerror(failed))};
   Pipe::close_end(out.write_end);
   Pipe::close_end(err.write_end);

@@ -99,6 +99,9 @@ Result<void> CudaExecutor::describe() {
   identity_.max_sm_mhz = nvml_.max_sm_mhz();
   if (identity_.max_sm_mhz == 0) identity_.max_sm_mhz = static_cast<double>(info_.driver.sm_clock_khz) / 1000;
   identity_.default_sm_mhz = nvml_.default_sm_mhz();
+  // nvmlDeviceGetDefaultApplicationsClock is deprecated since CUDA 13.0 and goes with 14.0 (NVML's API reference,
+  // "Deprecation and/or Removal Notices"). An unlocked GPU aims for its highest clock.
+  if (identity_.default_sm_mhz == 0) identity_.default_sm_mhz = identity_.max_sm_mhz;
   identity_.max_memory_mhz = nvml_.max_memory_mhz();
   if (identity_.max_memory_mhz == 0) identity_.max_memory_mhz = static_cast<double>(info_.driver.memory_clock_khz) / 1000;
   identity_.power_limit_w = nvml_.power_limit_w();

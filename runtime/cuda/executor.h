@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/gate.h"
 #include "runtime/cuda/nvml.h"
 
 namespace roofgen::cuda {
@@ -120,7 +121,7 @@ class CudaExecutor final : public GpuExecutor {
   Handle helpers_ = nullptr, gate_ = nullptr, stamp_ = nullptr, sweep_ = nullptr;
   Address stamps_ = 0, scratch_ = 0;
   uint64_t scratch_bytes_ = 0;
-  uint64_t gate_factor_ = 1;  ///< grows while the host is slower than the gate is long
+  GateFactor gate_factor_;
   std::map<std::string, Handle> graphs_;
   Sample board_;  ///< its last reading: power, temperature, limits
   std::chrono::steady_clock::time_point board_due_;

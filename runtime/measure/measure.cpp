@@ -79,7 +79,7 @@ class Contest {
         contenders_(contenders),
         protocol_(protocol),
         hooks_(hooks),
-        rig_(gpu, workload),
+        rig_(gpu, workload, protocol.cold),
         entrants_(contenders.size()) {}
 
   /// The protocol.
@@ -96,6 +96,7 @@ class Contest {
     remarks();
     if (out_.lost && !screened_any_)
       return Error{Exit::kUnavailable, "the GPU was lost before anything was timed: " + out_.lost_because};
+    if (given_up_ && !screened_any_) return Error{Exit::kFailed, given_up_->reason};
     return std::move(out_);
   }
 
@@ -108,8 +109,9 @@ class Contest {
       late_ = true;
       note("the time was up before all was timed to the end");
     }
-    return out_.lost || out_.interrupted || late_;
+    return halted() || out_.interrupted || late_;
   }
+  bool halted() const { return out_.lost || given_up_; }
   void progress(const char* phase, uint64_t done, uint64_t total) {
     if (hooks_.progress) hooks_.progress(phase, done, total);
   }
@@ -132,6 +134,7 @@ class Contest {
            true);
     default_mhz_ = gpu_.identity().default_sm_mhz;
     if (default_mhz_ <= 0) note("the default clock is unknown: no sample is discarded for a slow clock");
+    if (!protocol_.cold) return;  // of one that wants its data in L2, nothing is asked of the sets
     if (rig_.l2_bytes() == 0)
       note("the size of L2 is unknown");
     else if (!rig_.enough_sets())
@@ -147,7 +150,12 @@ class Contest {
     // A worker that died between two calls took the handles along: nobody's doing, unless it goes on.
     const bool innocent = fault == Fault::kRefused && !rig_.current() && ++idle_deaths_ <= kMostIdleDeaths;
     if (!innocent) entrants_[who].rejected = Rejected{{}, stage_of(fault), fmt::format("{} ({})", error.message, phase)};
-    if (auto ready = rig_.refresh(); !ready) lose(ready.error().message);
+    auto ready = rig_.refresh();
+    if (ready) return;
+    if (gpu_.fault() == Fault::kLost) return lose(ready.error().message);
+    // The GPU is there, but not what is needed on it (no memory any more, or a kernel that prepares it failed).
+    given_up_ = Rejected{{}, stage_of(gpu_.fault()), "the buffers could not be made anew after a fault: " + ready.error().message};
+    note("the measurement ended early: " + given_up_->reason, true);
   }
   void lose(const std::string& why) {
     out_.lost = true;
@@ -171,7 +179,7 @@ class Contest {
   /// are rejected. What a failure leaves of a message is fired again, for its samples are gone with it.
   std::vector<std::optional<Sample>> fire(const std::vector<size_t>& order, Way way, const char* phase) {
     std::vector<std::optional<Sample>> out(order.size());
-    for (size_t begin = 0; begin < order.size() && !out_.lost;) {
+    for (size_t begin = 0; begin < order.size() && !halted();) {
       std::vector<Shot> shots;
       std::vector<size_t> at;  // places in `order`
       double expected_ns = 0;
@@ -221,7 +229,7 @@ class Contest {
     for (size_t i = 0; i < contenders_.size() && !over(); ++i) {
       progress("screen", i, contenders_.size());
       std::optional<Sample> sample;
-      for (int time = 0; time < 2 && !entrants_[i].rejected && !out_.lost; ++time)
+      for (int time = 0; time < 2 && !entrants_[i].rejected && !halted(); ++time)
         sample = fire({i}, Way::kCold, "screening")[0];
       if (sample) {
         entrants_[i].screened_ns = sample->time_ns;
@@ -388,12 +396,11 @@ class Contest {
       m.hot = timing_of(entrant.hot);
       m.batch = entrant.batch;
       if (!(ranking() == Way::kCold ? m.cold : m.hot)) {
-        outcome.rejected = Rejected{{},
-                                    "gpu",
-                                    out_.lost          ? out_.lost_because
-                                    : out_.interrupted ? "interrupted"
-                                    : late_            ? "the time was up before it was timed"
-                                                       : "no sample was taken in time"};
+        const std::string why = out_.lost          ? out_.lost_because
+                                : out_.interrupted ? "interrupted"
+                                : late_            ? "the time was up before it was timed"
+                                                   : "no sample was taken in time";
+        outcome.rejected = given_up_ ? *given_up_ : Rejected{{}, "gpu", why};
         continue;
       }
       const std::vector<Sample>& samples = entrant.of(ranking()).samples;
@@ -471,7 +478,7 @@ class Contest {
       std::erase(out_.order, i);
     }
     std::erase_if(who, [&](size_t i) { return entrants_[i].rejected.has_value(); });
-    if (who.size() < 2 || out_.lost || out_.interrupted) return;
+    if (who.size() < 2 || halted() || out_.interrupted) return;
     settle(who, times);
   }
 
@@ -529,6 +536,7 @@ class Contest {
   Standings out_;
   size_t next_set_ = 0;
   double default_mhz_ = 0, wait_s_ = kFirstWait, waited_s_ = 0;
+  std::optional<Rejected> given_up_;  ///< what ended it though the GPU is not lost; of those that were not finished
   int in_a_row_ = 0;
   int idle_deaths_ = 0;
   bool late_ = false;  ///< the deadline has passed

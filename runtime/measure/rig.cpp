@@ -62,6 +62,7 @@ Result<void> Rig::set_up() {
   const uint64_t usable = free - free / 10;  // a tenth stays free, for the flush buffer and for others
   const uint64_t unknown_l2 = l2_bytes() == 0 ? uint64_t{64} << 20 : l2_bytes();
   uint64_t wanted = std::clamp<uint64_t>((kTimesL2 * unknown_l2 + bytes - 1) / bytes, 1, kMostSets);
+  if (!rotates_) wanted = 1;
   if (free > 0) wanted = std::min(wanted, std::max<uint64_t>(usable / bytes, 1));
   while (sets_.size() < wanted) {
     auto added = add_set();

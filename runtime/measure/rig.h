@@ -11,7 +11,8 @@ namespace roofgen {
 
 class Rig {
  public:
-  Rig(GpuExecutor& gpu, const Workload& workload) : gpu_(gpu), workload_(workload) {}
+  /// rotates: samples are cold, and find their data in another set than the one before did. Else one set is enough.
+  Rig(GpuExecutor& gpu, const Workload& workload, bool rotates) : gpu_(gpu), workload_(workload), rotates_(rotates) {}
   ~Rig();
   Rig(const Rig&) = delete;
   Rig& operator=(const Rig&) = delete;
@@ -38,6 +39,7 @@ class Rig {
 
   GpuExecutor& gpu_;
   const Workload& workload_;
+  const bool rotates_;
   std::vector<std::vector<DevicePtr>> sets_;
   std::map<const Binary*, ModuleId> modules_;
   uint64_t generation_ = 0;

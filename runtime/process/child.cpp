@@ -15,6 +15,8 @@
 #include <cstring>
 #include <thread>
 
+#include "runtime/process/spawn.h"
+
 extern char** environ;
 
 namespace roofgen {
@@ -35,28 +37,15 @@ std::vector<std::string> tail_of(int fd) {
 /// One worker's socket and standard error, and the spawn attributes that connect them.
 struct SpawnPlan {
   posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
+  SpawnAttributes attributes;
 
   SpawnPlan(int socket, int errors) {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, socket, kWorkerSocket);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, errors, 2);
-    posix_spawnattr_init(&attributes);
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    // A process group of its own: Ctrl-C is for the parent, which then decides what to do with its workers.
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   }
-  ~SpawnPlan() {
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-  }
+  ~SpawnPlan() { posix_spawn_file_actions_destroy(&actions); }
   SpawnPlan(const SpawnPlan&) = delete;
 };
 
@@ -70,7 +59,7 @@ int Child::start(const std::string& executable, const std::string& argument) {
   SpawnPlan plan(pair[1], errors_);
   std::string program = "roofgen", only = argument;
   char* argv[] = {program.data(), only.data(), nullptr};
-  int failed = posix_spawn(&pid_, executable.c_str(), &plan.actions, &plan.attributes, argv, environ);
+  int failed = posix_spawn(&pid_, executable.c_str(), &plan.actions, plan.attributes.get(), argv, environ);
   close(pair[1]);
   if (failed != 0) {
     pid_ = 0;

@@ -39,7 +39,7 @@ static char notes[1 << 16];
 static int context_token, current_context, retained, faulted, capturing, hung, crashing;
 static int live_modules, live_allocations, live_streams, live_events, live_graphs;
 static int launches, late;
-static uint64_t now_ns = 1000000;
+static uint64_t now_ns = 1000000, idle_ns;
 
 void fake_cuda_script(const char* what) {
   snprintf(script, sizeof script, "%s", what);
@@ -225,7 +225,7 @@ int cuCtxSetCurrent(void* context) {
 }
 int cuCtxResetPersistingL2Cache(void) {
   note("reset_l2\n");
-  return is("no persisting reset") ? NOT_SUPPORTED : ready();
+  return is("no persisting reset") ? NOT_SUPPORTED : is("persisting reset fails") ? INVALID_VALUE : ready();
 }
 
 /* ---- Modules ---------------------------------------------------------------------------------- */
@@ -337,12 +337,14 @@ static void execute(const struct work* work) {
   if (faulted || hung || crashing) return;
   if (strcmp(kernel->name, "roofgen_gate") == 0) {
     now_ns += a;
+    idle_ns += a;
   } else if (strcmp(kernel->name, "roofgen_stamp") == 0) {
     uint64_t mhz = is("slow clock") ? 700 : 1500;
     memcpy(&b, work->arguments[1], 4);
     now_ns += 1000;
     for (unsigned sm = 0; sm < work->ctas && sm < (unsigned)b; ++sm) {
-      uint64_t stamp[2] = {now_ns * mhz / 1000, now_ns};
+      /* An idle GPU may stop its clock. */
+      uint64_t stamp[2] = {(now_ns - (is("idle clock stands") ? idle_ns : 0)) * mhz / 1000, now_ns};
       memcpy((void*)(uintptr_t)(a + 16 * sm), stamp, 16);
     }
   } else if (strcmp(kernel->name, "roofgen_sweep") == 0) {

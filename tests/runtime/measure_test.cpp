@@ -392,6 +392,70 @@ TEST(Measure, HangsAndMemoryCostOneContender) {
   EXPECT_EQ(b.winner(s), "good");
 }
 
+/// One kernel that fills y, which a contender's first fault makes necessary again.
+void prepares(Bench& b, const std::string& name) {
+  Binary& binary = b.binaries.emplace_back();
+  binary.entry = binary.digest = name;
+  b.times[name] = 1000;
+  Launch launch;
+  launch.args = {{"y", true, 0, 8}};
+  b.workload.prepare = {{&binary, launch}};
+}
+
+TEST(Measure, ARigThatCannotBeMadeAnewIsNoLostGpu) {
+  Bench b;
+  b.script.noise = 0.05;
+  b.add("best", 20'000), b.add("bad", 30'000), b.add("other", 40'000);
+  prepares(b, "prepare");
+  // The other is finished cold when the bad one faults, hot; then the data cannot be prepared again.
+  b.progress = [&](const char* phase, uint64_t) {
+    if (std::string(phase) == "hot" && b.gpu->script.faults.empty())
+      b.gpu->script.faults = {{Fault::kKernel, "bad"}, {Fault::kMemory, "prepare", "", 1, true}};
+  };
+  Standings s = b.must();
+  EXPECT_FALSE(s.lost);
+  EXPECT_FALSE(s.interrupted);
+  EXPECT_TRUE(mentions(s.notes, "the measurement ended early: the buffers could not be made anew after a fault: out of memory"));
+  EXPECT_TRUE(mentions(b.warnings, "ended early"));
+  EXPECT_EQ(s.outcomes[1].rejected->stage, "gpu fault");
+  ASSERT_TRUE(s.outcomes[0].measurement);  // what was finished stands
+  EXPECT_TRUE(s.outcomes[0].measurement->cold);
+  EXPECT_FALSE(s.outcomes[0].measurement->hot);
+  EXPECT_EQ(b.winner(s), "best");
+}
+
+TEST(Measure, MemoryThatIsGoneAfterAFaultIsNamed) {
+  Bench b;
+  b.protocol.hot = false;
+  b.add("bad", 20'000), b.add("waits", 20'000);
+  b.script.faults = {{Fault::kKernel, "bad", "", 1}};
+  // Somebody else takes it in the moment of the fault.
+  b.script.step_ns = [&](const FakeStep& step) {
+    b.gpu->script.memory_bytes = step.entry == "bad" ? 30 * kMiB : b.gpu->script.memory_bytes;
+    return 20'000.0;
+  };
+  Standings s = b.must();
+  EXPECT_FALSE(s.lost);
+  EXPECT_EQ(s.outcomes[0].rejected->stage, "gpu fault");
+  ASSERT_TRUE(s.outcomes[1].rejected);
+  EXPECT_EQ(s.outcomes[1].rejected->stage, "gpu memory");
+  EXPECT_NE(s.outcomes[1].rejected->reason.find("60.0 MiB of GPU memory and 30.0 MiB are free"), std::string::npos) << s.outcomes[1].rejected->reason;
+}
+
+TEST(Measure, HotAloneNeedsOneSet) {
+  Bench b;
+  b.add("a", 20'000);
+  b.protocol.cold = false;
+  const Standings s = b.must();
+  EXPECT_EQ(s.buffer_sets, 1);
+  EXPECT_EQ(b.gpu->calls_of(Kind::kAllocate).size(), 2u);
+  EXPECT_TRUE(s.outcomes[0].measurement->hot);
+  EXPECT_FALSE(mentions(s.notes, "of buffers together"));  // which is about cold samples
+  b.protocol.cold = true;
+  b.script.memory_bytes = 100 * kMiB;
+  EXPECT_TRUE(mentions(b.must().notes, "1 set of buffers together"));
+}
+
 TEST(Measure, ALostGpuKeepsWhatIsFinished) {
   Bench b;
   b.script.noise = 0.05;

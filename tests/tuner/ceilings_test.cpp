@@ -152,6 +152,15 @@ TEST_F(CeilingsTest, MemoryIsColdAndTheRestIsHot) {
   EXPECT_GT(hot, 10 * screened);
 }
 
+TEST_F(CeilingsTest, OnlyMemoryNeedsManyBuffers) {
+  const auto says = [](const CeilingsReport& r) {
+    return std::any_of(r.notes.begin(), r.notes.end(), [](const std::string& note) { return note.find("of buffers together are less than three times L2") != std::string::npos; });
+  };
+  FakeGpu hot(script()), cold(script());
+  EXPECT_FALSE(says(measured(hot, {"smem_read"})));
+  EXPECT_TRUE(says(measured(cold, {"dram_write"})));  // kSmall's are that small
+}
+
 TEST_F(CeilingsTest, LargeInputsAreWrittenOnTheGpu) {
   FakeGpu gpu(script());
   const CeilingsReport r = measured(gpu, {"dram_write", "dram_triad"});

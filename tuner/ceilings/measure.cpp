@@ -285,8 +285,6 @@ class Session {
     }
     report_.interrupted = report_.interrupted || standings->interrupted;
     for (const std::string& note : standings->notes) {
-      // That L2 is not flushed between repetitions is what these are about.
-      if (!dram && note.find(" of buffers of ") != std::string::npos) continue;
       if (std::find(report_.notes.begin(), report_.notes.end(), note) == report_.notes.end()) report_.notes.push_back(note);
     }
     const Measurement* best = nullptr;
