@@ -122,6 +122,8 @@ def sdpa(backend):
         torch = env.torch
         if s.causal and s.kv_len != s.L:
             raise Unfit("is_causal aligns the mask to the first key, this problem's is aligned to the last")
+        if backend == "EFFICIENT_ATTENTION" and s.heads != s.kv_heads:
+            raise Unfit("its kernels do not do grouped keys (enable_gqa)")
         from torch.nn.attention import SDPBackend, sdpa_kernel
 
         chosen = getattr(SDPBackend, backend)

@@ -6,6 +6,31 @@ import time as clock
 
 GATE_MOST_CYCLES = 2_000_000_000
 TAINTED_RETRIES = 6
+GATE_MOST_FACTOR, GATE_FORGETS = 64, 100
+
+
+class GateFactor:
+    """Multiplies a gate's length, as runtime/cuda/gate.h does: each late attempt doubles it for the next attempt at the
+    same sample, two late ones in a row for the samples after too, until a hundred in time halve it again."""
+
+    def __init__(self):
+        self.kept, self.late_in_a_row, self.in_time = 1, 0, 0
+
+    def of_attempt(self, attempt):
+        return self.kept << attempt
+
+    def ended(self, late):
+        """A sample is over; so many attempts at it were late."""
+        if not late:
+            self.late_in_a_row = 0
+            self.in_time += 1
+            if self.kept > 1 and self.in_time >= GATE_FORGETS:
+                self.kept, self.in_time = self.kept // 2, 0
+            return
+        self.in_time = 0
+        self.late_in_a_row += late
+        if self.late_in_a_row >= 2:
+            self.kept, self.late_in_a_row = min(2 * self.kept, GATE_MOST_FACTOR), 0
 
 
 class TorchGpu:
@@ -16,10 +41,13 @@ class TorchGpu:
         torch.cuda.set_device(device)
         self.props = torch.cuda.get_device_properties(device)
         self.l2_bytes = int(getattr(self.props, "L2_cache_size", 0) or (64 << 20))
-        # At least twice L2, read and written: one as large as L2 leaves parts of the old contents in it.
-        self.flush_buffer = torch.zeros(2 * max(self.l2_bytes, 32 << 20) // 4, dtype=torch.int32, device="cuda")
-        self.flush_bytes = self.flush_buffer.nbytes
-        self.gate_cycles = {}
+        # Each at least twice L2: one as large as L2 leaves parts of the old contents in it. The first is changed, then
+        # the second only read: that throws the changed lines out before the sample, which else would write them back.
+        words = 2 * max(self.l2_bytes, 32 << 20) // 4
+        self.flush_written, self.flush_read = (torch.zeros(words, dtype=torch.float32, device="cuda") for _ in range(2))
+        self.flush_sum = torch.zeros((), dtype=torch.float32, device="cuda")
+        self.flush_bytes = self.flush_written.nbytes + self.flush_read.nbytes
+        self.gate_cycles, self.gate_factors = {}, {}
         self.lost = False
         self.state_source = StateSource(device)
 
@@ -45,14 +73,15 @@ class TorchGpu:
         torch = self.torch
         if contender.name not in self.gate_cycles:
             self.gate_cycles[contender.name] = self.first_gate(contender, set_index)
-        for _ in range(TAINTED_RETRIES):
+        factor = self.gate_factors.setdefault(contender.name, GateFactor())
+        for late in range(TAINTED_RETRIES):
             opened = torch.cuda.Event()
             start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             if cold:
-                self.flush_buffer.add_(1)
+                self.flush()
             else:
                 contender.run(set_index)
-            torch.cuda._sleep(self.gate_cycles[contender.name])
+            torch.cuda._sleep(min(self.gate_cycles[contender.name] * factor.of_attempt(late), GATE_MOST_CYCLES))
             opened.record()
             start.record()
             contender.run(set_index)
@@ -60,9 +89,14 @@ class TorchGpu:
             queued_in_time = not opened.query()
             stop.synchronize()
             if queued_in_time:
+                factor.ended(late)
                 return start.elapsed_time(stop) * 1e6
-            self.gate_cycles[contender.name] = min(2 * self.gate_cycles[contender.name], GATE_MOST_CYCLES)
+        factor.ended(TAINTED_RETRIES)
         raise RuntimeError("the host could not queue the launches while the stream was held: it waits for the GPU inside the call")
+
+    def flush(self):
+        self.flush_written.add_(1)
+        self.torch.sum(self.flush_read, dim=0, out=self.flush_sum)
 
     def first_gate(self, contender, set_index):
         """Twice the time the host needs to queue one call, at a clock no GPU exceeds."""

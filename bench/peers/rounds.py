@@ -2,7 +2,9 @@
   time(contender, set_index, cold) -> ns (or raises), state() -> dict of clock and power, alive() -> bool,
   buffer_sets: how many copies of the inputs there are to rotate through."""
 
+import contextlib
 import dataclasses
+import gc
 
 from stats import median_interval, quantile, rotated
 
@@ -46,17 +48,45 @@ def is_settled(times, limit):
 
 
 def take(gpu, contenders, protocol, now, sleep):
-    """Runs the rounds. A contender that raises is out, with its reason; a lost GPU ends them all."""
-    times = {way: {c.name: [] for c in contenders} for way in protocol.ways}
-    failed, states = {}, []
-    stopped, done = "most rounds", 0
+    """Runs the rounds. A contender that raises is out, with its reason; a lost GPU ends them all. So does Ctrl-C, after
+    which the rounds that were finished stand."""
+    taken = Taken({way: {c.name: [] for c in contenders} for way in protocol.ways}, [], {}, "most rounds", 0)
+    try:
+        with quiet_collector():
+            play(gpu, contenders, protocol, now, sleep, taken)
+    except KeyboardInterrupt:
+        taken.stopped = "interrupted"
+    for by in taken.times.values():
+        for row in by.values():
+            del row[taken.rounds:]
+    return taken
+
+
+@contextlib.contextmanager
+def quiet_collector():
+    """Python's collector may stop the host for milliseconds, and so the queueing between two events."""
+    was_on = gc.isenabled()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if was_on:
+            gc.enable()
+
+
+def play(gpu, contenders, protocol, now, sleep, taken):
+    times, states, failed = taken.times, taken.states, taken.failed
     warm_until = now() + protocol.warmup_s
     while now() < warm_until and len(failed) < len(contenders):
         for c in contenders:
             if c.name not in failed:
                 one(gpu, c, 0, False, failed)
         if not gpu.alive():
-            return Taken(times, states, failed, "GPU lost", 0)
+            taken.stopped = "GPU lost"
+            return
     deadline = now() + protocol.seconds
     for r in range(protocol.rounds):
         if protocol.rest_s:
@@ -67,23 +97,23 @@ def take(gpu, contenders, protocol, now, sleep):
                 if c.name not in failed:
                     row[c.name] = one(gpu, c, r % gpu.buffer_sets, way == "cold", failed)
                     if not gpu.alive():
-                        return Taken(times, states, failed, "GPU lost", done)
+                        taken.stopped = "GPU lost"
+                        return
             for c in contenders:
                 times[way][c.name].append(row.get(c.name))
         states.append(gpu.state())
-        done += 1
+        taken.rounds += 1
         if len(failed) == len(contenders):
-            stopped = "nobody left"
-            break
-        if done >= protocol.min_rounds and all(
+            taken.stopped = "nobody left"
+            return
+        if taken.rounds >= protocol.min_rounds and all(
             is_settled(t, protocol.settled) for by in times.values() for name, t in by.items() if name not in failed
         ):
-            stopped = "settled"
-            break
+            taken.stopped = "settled"
+            return
         if now() >= deadline:
-            stopped = "out of time"
-            break
-    return Taken(times, states, failed, stopped, done)
+            taken.stopped = "out of time"
+            return
 
 
 def one(gpu, contender, set_index, cold, failed):

@@ -6,7 +6,7 @@
   run.py --list                            who can run here, and why not
 
 docs/peers.md says what is compared and how. Exit codes: 0 done, 1 ours failed or nobody could be timed,
-2 usage, 3 no torch or no GPU."""
+2 usage, 3 no torch or no GPU, 130 interrupted (what was finished is written)."""
 
 import argparse
 import contextlib
@@ -30,7 +30,7 @@ import report  # noqa: E402
 import rounds as protocol_  # noqa: E402
 from limits import at_most, nothing_on_stdout  # noqa: E402
 
-OK, FAILED, USAGE, UNAVAILABLE = 0, 1, 2, 3
+OK, FAILED, USAGE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
 VERSIONS = ("torch", "triton", "flash_attn", "flash_attn_interface", "flashinfer", "quack")
 
 
@@ -252,9 +252,9 @@ def compare(env, gpu, args, problem, bundles, peers, sets, now=time.monotonic, s
     shape, notes = attention.Shape.of(problem), []
     contenders, rounding, entries = prepare(env, shape, sets, gpu, bundles, peers, notes, args.prepare)
     ours = next((n for n in entries if n.startswith("roofgen:")), None)
-    modes = []
+    modes, interrupted = [], False
     for mode in ("burst", "steady") if args.mode == "both" else (args.mode,):
-        if not contenders or not gpu.alive():
+        if not contenders or not gpu.alive() or interrupted:
             break
         taken = protocol_.take(gpu, contenders, protocol_.Protocol.of(mode, args.rounds, args.seconds), now, sleep)
         modes.append({"mode": mode, "ways": list(taken.times), "rounds": taken.rounds, "stopped": taken.stopped, "state": report.state_medians(taken.states)})
@@ -264,21 +264,28 @@ def compare(env, gpu, args, problem, bundles, peers, sets, now=time.monotonic, s
             by = {way: report.timing(taken, way, c.name, ours, shape.flops()) for way in taken.times}
             entries[c.name].setdefault("timings", {})[mode] = {way: t for way, t in by.items() if t}
         contenders = [c for c in contenders if c.name not in taken.failed]
+        interrupted = taken.stopped == "interrupted"
     for c in contenders:
+        if interrupted:
+            break
         # Once more: a kernel that was right at rest and is wrong after a minute of work was not right.
         try:
             before = c.error_over_tolerance
             check(env, shape, sets, c, rounding[c.name])
             if not c.error_over_tolerance <= 1:
                 entries[c.name].update(state="wrong", reason=f"after timing its error is {c.error_over_tolerance:.3g} times the tolerance; {before:.3g} before")
+        except KeyboardInterrupt:
+            interrupted = True
         except Exception as error:
             entries[c.name].update(state="failed", reason=f"after timing: {protocol_.first_line(error)}")
     for e in entries.values():
         if e["state"] != "timed":
             e.pop("timings", None)
-        elif not any(e["timings"].values()):
-            e.pop("timings")
+        elif not any(e.get("timings", {}).values()):
+            e.pop("timings", None)
             e.update(state="failed", reason="no sample was taken")
+    if interrupted:
+        notes.append("interrupted: the rounds that were finished stand; answers were checked before them, not all again after")
     if not gpu.alive():
         notes.append("the GPU was lost; what was finished before stands")
     if ours is None:
@@ -289,6 +296,7 @@ def compare(env, gpu, args, problem, bundles, peers, sets, now=time.monotonic, s
         "flop_convention": attention.FLOP_CONVENTION, "flops": shape.flops(), "baseline": ours, "gpu": gpu.describe(), "versions": versions(env),
         "protocol": {"flush_bytes": getattr(gpu, "flush_bytes", None), "buffer_sets": gpu.buffer_sets, "inputs": "N(0,1)", "seed": args.seed, "compile_mode": env.compile_mode},
         "bundles": [b.describe() for b in bundles], "modes": modes, "peers": list(entries.values()), "notes": notes,
+        "interrupted": interrupted,
     }
 
 
@@ -358,6 +366,8 @@ def finish(doc, args):
                 f.write(text)
     if args.json != "-":
         sys.stdout.write(report.table(doc))
+    if doc["interrupted"]:
+        return INTERRUPTED
     states = {p["name"]: p["state"] for p in doc["peers"]}
     ours_failed = any(n.startswith("roofgen:") and s != "timed" for n, s in states.items())
     return FAILED if ours_failed or "timed" not in states.values() else OK
@@ -369,6 +379,9 @@ def main(argv):
     except Stop as stop:
         print(f"peers: {stop}", file=sys.stderr)
         return stop.code
+    except KeyboardInterrupt:
+        print("peers: interrupted before anything was timed", file=sys.stderr)
+        return INTERRUPTED
     except Exception as error:  # out of memory, a full disk: one line, not a trace
         print(f"peers: error: {protocol_.first_line(error)}", file=sys.stderr)
         return FAILED

@@ -9,8 +9,11 @@
 namespace roofgen::peers {
 namespace {
 
-constexpr uint64_t kFirstGateNs = 100'000;
+constexpr uint64_t kGateNs = 100'000, kMostGateNs = 100'000'000;
 constexpr int kMostGates = 8;
+// Changed, then read: each at least twice the cache. The second half throws the changed lines of the first out, so
+// that no sample pays for writing them back.
+constexpr uint64_t kSweptL2 = 2;
 constexpr unsigned kSweepThreads = 256, kSweepCtasPerSm = 8;
 
 }  // namespace
@@ -57,10 +60,9 @@ Result<void> Gpu::start(int ordinal) {
   ROOFGEN_CHECK(cu.check(cu.create_event(&stop_, 0), "creating an event"));
   ROOFGEN_TRY(gate_, load("", cuda::kHelperPtx, "roofgen_gate", 0));
   ROOFGEN_TRY(sweep_, load("", cuda::kHelperPtx, "roofgen_sweep", 0));
-  scratch_bytes_ = 2 * std::max<uint64_t>(l2_bytes, uint64_t{32} << 20) / 16 * 16;
+  scratch_bytes_ = 2 * kSweptL2 * std::max<uint64_t>(l2_bytes, uint64_t{32} << 20) / 32 * 32;
   ROOFGEN_TRY(scratch_, allocate(scratch_bytes_, "emptying L2"));
   ROOFGEN_CHECK(cu.check(cu.fill(scratch_, 0, scratch_bytes_, stream_), "clearing memory"));
-  gate_ns_ = kFirstGateNs;
   return wait("starting");
 }
 
@@ -89,18 +91,26 @@ Result<cuda::Handle> Gpu::load(const std::string& cubin, const std::string& ptx,
   return function;
 }
 
+Result<void> Gpu::flush() {
+  const auto ctas = static_cast<unsigned>(std::max(sms, 1)) * kSweepCtasPerSm;
+  uint64_t base = scratch_, words = scratch_bytes_ / 2 / 16;
+  for (uint32_t write : {1u, 0u}) {
+    void* arguments[] = {&base, &words, &write};
+    ROOFGEN_CHECK(driver_->check(driver_->launch(sweep_, ctas, 1, 1, kSweepThreads, 1, 1, 0, stream_, arguments, nullptr), "emptying L2"));
+    base += scratch_bytes_ / 2;
+  }
+  return {};
+}
+
 Result<double> Gpu::time(const Queue& queue, bool cold) {
   const cuda::Driver& cu = *driver_;
-  for (int attempt = 0; attempt < kMostGates; ++attempt) {
+  for (int late = 0; late < kMostGates; ++late) {
     if (cold) {
-      uint64_t base = scratch_, lines = scratch_bytes_ / 16;
-      uint32_t write = 1;
-      void* arguments[] = {&base, &lines, &write};
-      ROOFGEN_CHECK(cu.check(cu.launch(sweep_, static_cast<unsigned>(std::max(sms, 1)) * kSweepCtasPerSm, 1, 1, kSweepThreads, 1, 1, 0, stream_, arguments, nullptr), "emptying L2"));
+      ROOFGEN_CHECK(flush());
     } else {
       ROOFGEN_CHECK(queue());
     }
-    uint64_t gate_ns = gate_ns_;
+    uint64_t gate_ns = std::min(kGateNs * gate_factor_.of_attempt(late), kMostGateNs);
     void* arguments[] = {&gate_ns};
     ROOFGEN_CHECK(cu.check(cu.launch(gate_, 1, 1, 1, 1, 1, 1, 0, stream_, arguments, nullptr), "holding the stream"));
     ROOFGEN_CHECK(cu.check(cu.record_event(start_, stream_), "recording an event"));
@@ -111,9 +121,11 @@ Result<double> Gpu::time(const Queue& queue, bool cold) {
     ROOFGEN_CHECK(wait("running"));
     float ms = 0;
     ROOFGEN_CHECK(cu.check(cu.elapsed_ms(&ms, start_, stop_), "timing"));
-    if (in_time) return double{ms} * 1e6;
-    gate_ns_ *= 2;
+    if (!in_time) continue;
+    gate_factor_.ended(late);
+    return double{ms} * 1e6;
   }
+  gate_factor_.ended(kMostGates);
   return Error{Exit::kFailed, "the host could not queue the launches while the stream was held"};
 }
 

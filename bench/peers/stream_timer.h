@@ -10,6 +10,7 @@
 
 #include "roofgen/result.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/gate.h"
 #include "runtime/cuda/nvml.h"
 
 namespace roofgen::peers {
@@ -39,9 +40,11 @@ class Gpu {
  private:
   Gpu() = default;
   Result<void> start(int ordinal);
+  Result<void> flush();
   std::unique_ptr<cuda::Driver> driver_;
   cuda::Handle stream_ = nullptr, start_ = nullptr, stop_ = nullptr, gate_ = nullptr, sweep_ = nullptr;
-  uint64_t scratch_ = 0, scratch_bytes_ = 0, gate_ns_ = 0;
+  uint64_t scratch_ = 0, scratch_bytes_ = 0;
+  cuda::GateFactor gate_factor_;
 };
 
 struct Rounds {

@@ -3,6 +3,7 @@ peers_test.py [path of the fake CUDA driver]"""
 
 import contextlib
 import ctypes
+import gc
 import io
 import json
 import math
@@ -22,6 +23,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "bench", "peers"))
 import attention  # noqa: E402
 import bundle  # noqa: E402
 import driver  # noqa: E402
+import gpu as torch_gpu  # noqa: E402
 import report  # noqa: E402
 import rounds  # noqa: E402
 import run  # noqa: E402
@@ -124,6 +126,29 @@ class Rounds(unittest.TestCase):
         self.assertEqual(taken.stopped, "GPU lost")
         self.assertEqual(taken.rounds, 2)
 
+    def test_an_interrupt_keeps_the_rounds_before_it(self):
+        gpu = PretendedGpu({"a": 1, "b": 2})
+        time, calls = gpu.time, []
+
+        def interrupted(contender, set_index, cold):
+            calls.append(cold)
+            if len(calls) == 15:  # the fourth round, hot
+                raise KeyboardInterrupt
+            return time(contender, set_index, cold)
+
+        gpu.time = interrupted
+        taken = self.take(gpu, "ab", rounds=100, settled=0)
+        self.assertEqual((taken.stopped, taken.rounds, taken.failed), ("interrupted", 3, {}))
+        self.assertEqual({len(row) for by in taken.times.values() for row in by.values()}, {3})
+        self.assertTrue(gc.isenabled())
+
+    def test_the_collector_rests_during_the_rounds(self):
+        gpu, seen = PretendedGpu({"a": 1}), []
+        gpu.state = lambda: seen.append(gc.isenabled()) or {}
+        self.take(gpu, "a", rounds=2)
+        self.assertEqual(seen, [False, False])
+        self.assertEqual((gc.isenabled(), gc.get_freeze_count()), (True, 0))
+
     def test_stops_when_settled_or_out_of_time(self):
         self.assertEqual(self.take(PretendedGpu({"a": 1}), "a", rounds=300, settled=0.05).stopped, "settled")
         late = self.take(PretendedGpu({"a": 1}), "a", rounds=300, settled=0, seconds=0.1)
@@ -153,6 +178,62 @@ def peer(name, missing="", error=0.5, raises=None):
     return attention.Peer(name, f"what {name} is", lambda env: missing, build)
 
 
+class FakeStream:
+    """As much of torch as TorchGpu queues on: a log, and a host that is late when told so."""
+
+    def __init__(self, late=()):
+        self.log, self.late, self.gates = [], list(late), []
+        made = types.SimpleNamespace(L2_cache_size=50 << 20, multi_processor_count=132)
+        cuda = types.SimpleNamespace(set_device=lambda d: None, get_device_properties=lambda d: made, synchronize=lambda: None, _sleep=self.gate, Event=self.event)
+        self.torch = types.SimpleNamespace(cuda=cuda, float32="float32", zeros=self.zeros, sum=lambda x, dim, out: self.log.append(f"read {x.nbytes >> 20}"))
+
+    def zeros(self, words, dtype, device):
+        x = types.SimpleNamespace(nbytes=4 * words if words else 4)
+        x.add_ = lambda one: self.log.append(f"change {x.nbytes >> 20}")
+        return x
+
+    def gate(self, cycles):
+        self.gates.append(cycles)
+        self.log.append("gate")
+
+    def event(self, enable_timing=False):
+        return types.SimpleNamespace(record=lambda: self.log.append("event" if enable_timing else "opened"), query=lambda: bool(self.late and self.late.pop(0)),
+                                     synchronize=lambda: None, elapsed_time=lambda stop: 0.25)
+
+
+class Gates(unittest.TestCase):
+    def gpu(self, late=()):
+        stream = FakeStream(late)
+        with mock.patch.object(torch_gpu, "StateSource", lambda device: None):
+            return stream, torch_gpu.TorchGpu(stream.torch, 1)
+
+    def test_cold_leaves_no_changed_lines_in_l2(self):
+        stream, gpu = self.gpu()
+        c = run.Contender("a", "a", lambda i: stream.log.append("run"))
+        gpu.gate_cycles["a"] = 100
+        self.assertEqual(gpu.time(c, 0, True), 250000)
+        self.assertEqual(stream.log, ["change 100", "read 100", "gate", "opened", "event", "run", "event"])
+        stream.log.clear()
+        gpu.time(c, 0, False)
+        self.assertEqual(stream.log, ["run", "gate", "opened", "event", "run", "event"])
+
+    def test_one_late_host_lengthens_no_later_gate(self):
+        stream, gpu = self.gpu([True, False, False] + [True, True, False, False])
+        c = run.Contender("a", "a", lambda i: None)
+        gpu.gate_cycles["a"] = 100
+        for _ in range(4):
+            gpu.time(c, 0, True)
+        self.assertEqual(stream.gates, [100, 200, 100, 100, 200, 400, 200])
+        for _ in range(99):
+            gpu.time(c, 0, True)
+        self.assertEqual(stream.gates[-1], 200)
+        gpu.time(c, 0, True)
+        self.assertEqual(stream.gates[-1], 100)
+        stream.late = [True] * 100
+        with self.assertRaisesRegex(RuntimeError, "could not queue"):
+            gpu.time(c, 0, True)
+
+
 class Flow(unittest.TestCase):
     def compare(self, peers, gpu, mode="steady"):
         problem = attention.problem_of(512, 64, batch=1, heads=2)
@@ -176,6 +257,51 @@ class Flow(unittest.TestCase):
             self.assertIn(line, text)
         with contextlib.redirect_stdout(io.StringIO()):
             self.assertEqual(run.finish(doc, types.SimpleNamespace(json=None)), 0)
+
+    def test_an_interrupted_comparison_is_written_and_says_so(self):
+        gpu = PretendedGpu({"good": 1e5, "slow": 2e5})
+        rounds_seen = []
+
+        def state():
+            rounds_seen.append(1)
+            if len(rounds_seen) == 13:  # in the second mode: burst had eight
+                raise KeyboardInterrupt
+            return {}
+
+        gpu.state = state
+        doc = self.compare([peer("good"), peer("slow")], gpu, mode="both")
+        self.assertEqual(report.faults(doc), [])
+        self.assertEqual([(m["mode"], m["stopped"]) for m in doc["modes"]][-1], ("steady", "interrupted"))
+        self.assertTrue(doc["interrupted"])
+        self.assertIn("note: interrupted: the rounds that were finished stand", report.table(doc))
+        good = doc["peers"][0]
+        self.assertEqual((good["state"], good["timings"]["steady"]["cold"]["samples"]), ("timed", doc["modes"][-1]["rounds"]))
+        with tempfile.TemporaryDirectory() as top:
+            path = os.path.join(top, "out.json")
+            with contextlib.redirect_stdout(io.StringIO()):
+                self.assertEqual(run.finish(doc, types.SimpleNamespace(json=path)), 130)
+            with open(path, encoding="utf-8") as f:
+                self.assertTrue(json.load(f)["interrupted"])
+
+    def test_interrupted_before_the_rounds_is_one_line(self):
+        def build(env, shape, sets):
+            raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            self.compare([attention.Peer("p", "p", lambda env: "", build)], PretendedGpu({}))
+        err = io.StringIO()
+        with mock.patch.object(run, "run", side_effect=KeyboardInterrupt), contextlib.redirect_stderr(err):
+            self.assertEqual(run.main([]), 130)
+        self.assertEqual(err.getvalue(), "peers: interrupted before anything was timed\n")
+
+    def test_memory_efficient_attention_has_no_grouped_keys(self):
+        efficient = next(p for p in attention.PEERS if p.name == "sdpa-efficient")
+        gpu = PretendedGpu({"good": 1e5})
+        problem = attention.problem_of(512, 64, batch=1, heads=4, kv_heads=2)
+        args = types.SimpleNamespace(mode="steady", rounds=8, seconds=10, prepare=5, seed=0, argv=[])
+        with mock.patch.object(attention, "error_over_tolerance", lambda *a: (0.1, 64)):
+            doc = run.compare(run.Env(fake_torch(), {}), gpu, args, problem, [], [efficient, peer("good")], [{}, {}], lambda: gpu.clock, lambda s: None)
+        self.assertEqual((doc["peers"][0]["state"], doc["peers"][0]["reason"]), ("missing", "its kernels do not do grouped keys (enable_gqa)"))
 
     def test_ours_is_the_base_of_the_ratios(self):
         gpu = PretendedGpu({"roofgen:fused": 1e5, "p": 2e5})
