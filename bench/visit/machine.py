@@ -1,7 +1,7 @@
 """What is measured on: the driver, the GPU, its clocks, the versions of everything that shapes a number.
 
 Run as a program it probes the driver and prints JSON; visit.py does so in a process of its own, for a broken driver
-may hang or crash, and so that the visit itself holds no GPU.
+may hang or crash, and so that the visit itself holds no GPU. `machine.py --hold UUID` keeps the driver started.
 """
 import ctypes
 import glob
@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -65,6 +66,41 @@ def run_probe(ordinal, limit_s=60):
         return {"reason": f"the CUDA driver did not answer within {limit_s:g} s"}
     except ValueError:
         return {"reason": f"the CUDA driver crashed when asked (exit {done.returncode})"}
+
+
+def hold(uuid):
+    """Keeps the GPU's driver state loaded until standard input ends, by having it open; prints what it could open.
+    Where persistence mode is off the driver shuts a GPU down when the last process lets go of it and starts it again for
+    the next, which takes seconds. This is no compute process: it makes no context and takes no memory of the GPU."""
+    held, minor = [], ctypes.c_uint()
+    try:
+        nvml = ctypes.CDLL(os.environ.get("ROOFGEN_LIBNVML") or "libnvidia-ml.so.1")
+        device = ctypes.c_void_p()
+        if nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetHandleByUUID(uuid.encode(), ctypes.byref(device)) == 0:
+            held.append("NVML")
+            if nvml.nvmlDeviceGetMinorNumber(device, ctypes.byref(minor)) == 0:
+                held.append(open(f"/dev/nvidia{minor.value}", "rb", buffering=0))
+    except (OSError, AttributeError):  # no NVML, no such file here, not permitted: what is held is held
+        pass
+    print(", ".join(each if isinstance(each, str) else each.name for each in held), flush=True)
+    if held:
+        sys.stdin.read()
+
+
+class Holder:
+    """hold() in a process of its own, which ends with this one."""
+
+    def __init__(self, uuid, environment, limit_s):
+        self.child = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--hold", uuid], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+        ready = select.select([self.child.stdout], [], [], limit_s)[0]  # the driver's start may take some seconds
+        self.held = self.child.stdout.readline().strip() if ready else ""
+        if not self.held:
+            self.close()
+
+    def close(self):
+        self.child.kill()
+        self.child.communicate()
 
 
 # Fields of nvidia-smi, and what they are called here. The first are facts, the rest a state.
@@ -168,4 +204,7 @@ def nvrtc_of_wheels():
 
 
 if __name__ == "__main__":
-    print(json.dumps(probe(int(sys.argv[1]))))
+    if sys.argv[1] == "--hold":
+        hold(sys.argv[2])
+    else:
+        print(json.dumps(probe(int(sys.argv[1]))))

@@ -53,11 +53,16 @@ def _marked(mark):
 
 def kill_marked(mark):
     """Kills what a task started and left, wherever it moved; a dead parent's children are found all the same."""
-    killed = set()
-    for _ in range(3):
+    killed, empty = set(), 0
+    for _ in range(5):
         found = [pid for pid in _marked(mark) if pid not in killed]
         if not found:
-            break
+            # A process in the middle of an exec shows no environment for a moment: look once more.
+            empty += 1
+            if empty == 2:
+                break
+            time.sleep(0.03)
+            continue
         for pid in found:
             killed.add(pid)
             try:

@@ -36,7 +36,7 @@ def parse(arguments):
     parser.add_argument("--results", default=os.path.join(ROOT, "results"), metavar="DIR", help="where results go [results]")
     parser.add_argument("--again", action="store_true", help="also what is done already")
     parser.add_argument("--new", action="store_true", help="begin a new folder instead of going on in the last one of this GPU")
-    parser.add_argument("--archive", metavar="FILE", help="at the end pack the run's folder into this .tar.gz")
+    parser.add_argument("--archive", metavar="FILE", help="pack the run's folder into this .tar.gz, anew after each command")
     parser.add_argument("--roofgen", default=os.environ.get("ROOFGEN", ""), metavar="PATH", help="the program [ROOFGEN, or build-portable's]")
     parser.add_argument("--gpu", type=int, default=0, metavar="N", help="which GPU [0]")
     parser.add_argument("--plan", default=os.path.join(HERE, "plan.json"), metavar="FILE", help="another plan")
@@ -63,7 +63,7 @@ class Visit:
         self.start = time.monotonic()
         # The end is for putting things away.
         self.end = self.start + options.seconds - min(3.0, 0.05 * options.seconds)
-        self.stopped = False
+        self.stopped, self.holder = False, None
         self.environment = dict(os.environ)
         self.environment.pop("CUDA_LAUNCH_BLOCKING", None)  # it would be in every time
         self.environment.update(NO_COLOR="1", LC_ALL="C.UTF-8")
@@ -105,6 +105,11 @@ class Visit:
         self.versions = {"roofgen": str(doctor.get("version", "")), "roofgen_sha256": files.sha256(self.program),
                          "nvrtc": str(nvrtc.get("version", "")), **machine.versions()}
         self.folder.begin_visit(self.options.seconds, doctor or None, self.versions, machine.host())
+        if gpu.get("persistence") == "Disabled":
+            self.holder = machine.Holder(gpu["uuid"], self.environment, max(1.0, min(60.0, self.left())))
+            said = f"it is held open meanwhile ({self.holder.held})" if self.holder.held else "it could not be held open: each command starts it anew"
+            say(f"persistence mode is off, so the driver would let go of the GPU between commands; {said}")
+        self.pack()
 
     def doctor(self):
         """What roofgen says of this machine; {} where it says nothing, which is then no reason to give up."""
@@ -162,6 +167,17 @@ class Visit:
             "state_after": machine.state(self.folder.gpu["uuid"]), "attachments": sorted(attachments), "result": document,
         }, outcome.stderr, attachments)
         say(f"{task.id}: {status}, {outcome.seconds:.1f} s{': ' + fault if fault else ''}")
+        self.pack()
+
+    def pack(self):
+        """Anew after each command, for a visit may be killed from outside. Gives the size in bytes, 0 where it failed."""
+        if not self.options.archive:
+            return 0
+        try:
+            return files.archive(self.folder.path, self.options.archive)
+        except OSError as error:
+            say(f"no archive was written: {error}")
+            return 0
 
     def words(self, task, command, values):
         words = task.arguments(command, values)
@@ -244,6 +260,8 @@ class Visit:
         return {name: sum(state == name for state in states) for name in ("ok", "failed", "cut", "")}
 
     def finish(self, why):
+        if self.holder:
+            self.holder.close()
         self.folder.end_visit(why)
         counts = self.counts()
         print(f"{self.folder.path}")
@@ -252,8 +270,8 @@ class Visit:
             for task in step.tasks:
                 if self.folder.state(task) == "failed":
                     print(f"failed: {task.id}: {self.folder.summary['tasks'][task.id]['message']}")
-        if self.options.archive:
-            size = files.archive(self.folder.path, self.options.archive)
+        size = self.pack()
+        if size:
             print(f"{self.options.archive}: {size / 2**20:.1f} MiB")
             if size > 16 << 20:
                 say("the archive is over 16 MiB, more than some machines hand back as one file")

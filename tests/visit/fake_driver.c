@@ -1,6 +1,9 @@
-/* As much of a CUDA driver as bench/visit/machine.py asks for. With ROOFGEN_SIMULATED it says that it is no real one,
+/* As much of a CUDA driver as bench/visit/machine.py asks for, and of NVML. With ROOFGEN_SIMULATED it says that it is no real one,
    the way simulated drivers must. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifdef ROOFGEN_SIMULATED
 int roofgen_simulated_driver = 1;
@@ -15,3 +18,19 @@ int cuDeviceGetUuid_v2(unsigned char* uuid, int device) {
   for (int i = 0; i < 16; ++i) uuid[i] = (unsigned char)(0xf0 + i);
   return device;
 }
+
+/* Who starts NVML is written to $FAKE_LOG.nvml. */
+int nvmlInit_v2(void) {
+  char path[4096];
+  const char* log = getenv("FAKE_LOG");
+  snprintf(path, sizeof path, "%s.nvml", log ? log : "");
+  FILE* file = log ? fopen(path, "a") : NULL;
+  if (!file) return 1;
+  fprintf(file, "%d\n", (int)getpid());
+  return fclose(file);
+}
+int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {
+  *device = device;
+  return strcmp(uuid, "GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff") == 0 ? 0 : 6;
+}
+int nvmlDeviceGetMinorNumber(void* device, unsigned* minor) { return *minor = 99999, device == NULL; }

@@ -26,6 +26,7 @@ case $1 in
   dies) kill -KILL $$ ;;
   leaves) setsid sleep 1000 >/dev/null 2>&1 & echo $! >"$FAKE_LOG.left"; result ;;
   garbage) echo '{"schema": NaN}' ;;
+  held) if kill -0 "$(<"$FAKE_LOG.nvml")"; then result; else exit 1; fi ;;
   silent) ;;
   several) echo '[{"origin": "measured"}, {"origin": "'"${2-measured}"'"}]' ;;
   wrong) result false 7.5 ;;

@@ -3,6 +3,7 @@ import glob
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -197,6 +198,67 @@ class VisitTest(unittest.TestCase):
         self.assertEqual(self.result("visit")["visits"][0]["stopped"], "interrupted")
         self.assertEqual(self.calls(), ["asked"])
         self.assertTrue(os.path.exists(self.path("out.tar.gz")))
+
+    def test_killed_from_outside_the_archive_has_what_was_finished(self):
+        visit = subprocess.Popen(self.command([step("a", "ok-a", "asked")], 60, "--archive", self.path("out.tar.gz")), env=self.environment,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.wait_for(f"{self.log}.asked")
+        visit.kill()
+        visit.wait()
+        with tarfile.open(self.path("out.tar.gz")) as tar:
+            names = [name.split("/", 1)[1] for name in tar.getnames()]
+            results = {name: json.load(tar.extractfile(member)) for name, member in zip(names, tar.getmembers())}
+        self.assertEqual(sorted(names), ["a.ok-a.json", "visit.json"])
+        self.assertEqual(results["a.ok-a.json"]["status"], "ok")
+        self.assertEqual(list(results["visit.json"]["tasks"]), ["a.ok-a"])
+        self.assertFalse(os.path.exists(self.path("out.tar.gz.part")))
+
+    def test_an_unpacked_archive_is_gone_on_with(self):
+        self.visit([step("a", "ok-a")], "--archive", self.path("out.tar.gz"))
+        shutil.rmtree(self.path("results"))
+        with tarfile.open(self.path("out.tar.gz")) as tar:
+            tar.extractall(self.path("results", "fake-gpu-9000"))
+        self.visit([step("a", "ok-a", "ok-b")])
+        self.assertEqual(self.calls(), ["ok-b"])
+        self.check_files()
+
+    def test_an_archive_that_cannot_be_written_costs_no_result(self):
+        done = self.visit([step("a", "ok-a", "ok-b")], "--archive", self.path("calls", "out.tar.gz"))
+        self.assertIn("no archive was written", done.stderr)
+        self.assertEqual(self.calls(), ["ok-a", "ok-b"])
+
+    def test_a_driver_without_persistence_is_held_open(self):
+        self.environment["ROOFGEN_LIBNVML"] = os.environ["ROOFGEN_FAKE_DRIVER"]
+        done = self.visit([step("a", "ok")])
+        self.assertNotIn("persistence", done.stderr)
+        self.assertFalse(os.path.exists(f"{self.log}.nvml"))
+        with open(self.path("bin", "nvidia-smi"), "w", encoding="utf-8") as file:
+            file.write(SMI.replace("Enabled, Enabled", "Disabled, Enabled"))
+        done = self.visit([step("a", "held", "held-b")])
+        self.assertIn("held open meanwhile (NVML)", done.stderr)
+        self.assertEqual(self.result("a.held")["status"], "ok")
+        self.assertEqual(self.result("a.held")["leftover_processes"], 0)
+        with open(f"{self.log}.nvml", encoding="utf-8") as file:
+            holder, = file.read().split()  # one for all of it
+        self.check_gone(holder)
+        self.environment["ROOFGEN_LIBNVML"] = "libnone.so.1"
+        self.assertIn("could not be held open", self.visit([step("b", "ok")]).stderr)
+
+    def test_a_killed_visit_holds_nothing(self):
+        self.environment["ROOFGEN_LIBNVML"] = os.environ["ROOFGEN_FAKE_DRIVER"]
+        with open(self.path("bin", "nvidia-smi"), "w", encoding="utf-8") as file:
+            file.write(SMI.replace("Enabled, Enabled", "Disabled, Enabled"))
+        visit = subprocess.Popen(self.command([step("a", "asked")], 60), env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.wait_for(f"{self.log}.asked")
+        visit.kill()
+        visit.wait()
+        with open(f"{self.log}.nvml", encoding="utf-8") as file:
+            holder = file.read().strip()
+        for _ in range(100):
+            if not os.path.exists(f"/proc/{holder}"):
+                break
+            time.sleep(0.05)
+        self.check_gone(holder)
 
     def test_nothing_simulated_is_kept(self):
         done = self.visit([step("a", "ok", "simulated"), step("b", "ok-b")], code=3)
