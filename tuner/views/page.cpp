@@ -46,7 +46,7 @@ class PageBuilder {
     page.facts = {{"problem", problem},
                   {"device", result_.at("device").at("description").get<std::string>()},
                   {"compiler", result_.at("compiler").get<std::string>()},
-                  {"searched", fmt::format("{} points, {} compiled, {} verified", result_.at("considered").get<uint64_t>(), result_.at("compiled").get<uint64_t>(), result_.at("simulated").get<uint64_t>())},
+                  {"searched", searched()},
                   {"verdict", fmt::format("{}: {}", verdict.at("decision").get<std::string>(), verdict.at("reason").get<std::string>())},
                   {"score", fmt::format("{:.2f} of the sustained roofline, {:.2f} of the datasheet's; floor {} ({})", result_.at("score").get<double>(), result_.at("score_datasheet").get<double>(),
                                         time_text(1e-6 * floor.at("time_us").get<double>()), floor.at("bound_by").get<std::string>())},
@@ -59,6 +59,12 @@ class PageBuilder {
     if (gpu.contains("at_clock"))
       page.facts.push_back({"at the clock", fmt::format("{:.2f} of the datasheet's roofline at the {:.0f} MHz it ran at", gpu.at("at_clock").at("score").get<double>(), gpu.at("at_clock").at("sm_mhz").get<double>())});
     for (const Json& note : gpu.at("notes")) page.facts.push_back({"note", note.get<std::string>()});
+  }
+
+  std::string searched() const {
+    std::string out = fmt::format("{} points, {} compiled", result_.at("considered").get<uint64_t>(), result_.at("compiled").get<uint64_t>());
+    if (measured()) out += fmt::format(", {} verified and timed on the GPU", result_.at("gpu").at("timed").get<uint64_t>());
+    return out + fmt::format(", {} {}", result_.at("simulated").get<uint64_t>(), measured() ? "simulated" : "verified");
   }
 
   bool measured() const { return result_.contains("gpu"); }  ///< through a driver, which may be a simulated one
