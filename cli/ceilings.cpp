@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "cli/progress.h"
+#include "generator/output_file.h"
 #include "roofline/device_match.h"
 #include "runtime/compiler.h"
 #include "runtime/paths.h"
@@ -44,6 +45,7 @@ Result<Exit> measure_roofline(const Session& session, const MeasureFlags& flags)
   ROOFGEN_TRY(options.protocol.mode, parse_mode(flags.protocol));
   options.only = flags.only;
   options.date = utc_now();
+  if (!flags.output.empty()) ROOFGEN_CHECK(can_write(flags.output));
   const DataFiles files(session.data_dirs);
   GpuWorkerOptions worker;
   worker.ordinal = flags.gpu;

@@ -44,6 +44,8 @@ Run declare_report(CLI::App& app);
 Run declare_model(CLI::App& app);
 Run declare_doctor(CLI::App& app);
 
+/// A check of a number's range that NaN does not pass and whose message is one line: "a number of seconds from 0.1 to 3600".
+CLI::Validator number_from(double least, double most, const std::string& what);
 /// One line on standard error.
 void warn(const std::string& line);
 /// A device of the catalogue by name; "gpu" is the GPU of this machine, matched with the catalogue or composed from

@@ -12,6 +12,16 @@
 
 namespace roofgen::cli {
 
+CLI::Validator number_from(double least, double most, const std::string& what) {
+  return {[=](const std::string& text) -> std::string {
+            char* end = nullptr;
+            const double value = std::strtod(text.c_str(), &end);
+            if (end != text.c_str() && *end == 0 && value >= least && value <= most) return "";
+            return most >= 1e15 ? fmt::format("{}: {} of at least {:g} was expected", text, what, least) : fmt::format("{}: {} from {:g} to {:g} was expected", text, what, least, most);
+          },
+          ""};
+}
+
 void warn(const std::string& line) { fmt::print(stderr, "roofgen: warning: {}\n", line); }
 
 namespace {
@@ -40,7 +50,7 @@ Result<Device> choose_device(const DataFiles& files, const std::string& asked, c
   }
   if (!gpu) return find_device(files, asked.empty() ? kDefaultDevice : asked, profile);
   auto matched = gpu_device(files, *gpu, profile);
-  if (matched || !asked.empty()) return matched;
+  if (matched || !asked.empty() || !profile.file.empty()) return matched;
   warn(matched.error().message + "; roofs and model are those of " + kDefaultDevice);
   return find_device(files, kDefaultDevice, profile);
 }
@@ -117,17 +127,19 @@ Result<std::map<std::string, ParamValue>> ProblemFlags::pins() const {
 void RunFlags::declare(CLI::App& app) {
   app.add_option("--variant", variants, "only these variants")->delimiter(',')->group("Search");
   app.add_option("--strategy", strategy, "prior, exhaustive or random [prior]")->group("Search");
-  app.add_flag("--exhaustive", exhaustive, "the same as --strategy exhaustive")->group("Search");
-  app.add_option("--evals", evals, fmt::format("candidates to execute [{}, fewer for big problems; {} with a GPU]", kDefaultEvals, kDefaultGpuEvals))->check(CLI::PositiveNumber)->group("Search");
-  app.add_option("--time", time_limit_s, "start no new candidate after this many seconds; with a GPU after half of them, and time nothing after all of them")->check(CLI::PositiveNumber)->group("Search");
+  app.add_flag("--exhaustive", exhaustive, "the same as --strategy exhaustive: every point, whatever --evals says")->group("Search")->excludes("--strategy");
+  app.add_option("--evals", evals, fmt::format("candidates to execute [{}, fewer for big problems; {} with a GPU]", kDefaultEvals, kDefaultGpuEvals))->check(number_from(1, 1e15, "a number"))->group("Search");
+  app.add_option("--time", time_limit_s, "start no new candidate after this many seconds; with a GPU after half of them, and time nothing after all of them")->check(number_from(1e-3, 1e9, "a number of seconds"))->group("Search");
   app.add_option("--seed", seed, "seed of random strategies [0]")->group("Search");
   app.add_option("--jobs", jobs, "compile workers and simulation threads [cores]")->check(CLI::Range(1, 256))->group("Search");
   app.add_option("--executor", executor, "auto, sim or cuda [auto: a GPU if there is one]: cuda measures, sim counts and models")->group("Device");
-  app.add_option("--gpu", gpu, "which GPU, counted from 0 [0]")->check(CLI::NonNegativeNumber)->group("Device");
-  app.add_option("--protocol", protocol, "steady (warm, many samples) or burst (few, with rests) [steady]")->group("Measurement");
-  app.add_option("--l2", l2, "rank by cold (flushed before each sample) or hot times [cold]")->group("Measurement");
-  app.add_option("--check", check, "with a GPU, what is simulated too: all, finalists, or gpu for nothing [finalists]")->group("Measurement");
-  app.add_option("--timeout", timeout_s, "longest that one launch may take on the GPU, in seconds [10]")->check(CLI::Range(0.1, 3600.0))->group("Measurement");
+  // Without a GPU these say nothing, which is then said.
+  const auto on_gpu = [&](CLI::Option* option) { gpu_options.push_back(option); };
+  on_gpu(app.add_option("--gpu", gpu, "which GPU, counted from 0 [0]")->check(number_from(0, 1023, "a number"))->group("Device"));
+  on_gpu(app.add_option("--protocol", protocol, "steady (warm, many samples) or burst (few, with rests) [steady]")->group("Measurement"));
+  on_gpu(app.add_option("--l2", l2, "rank by cold (flushed before each sample) or hot times [cold]")->group("Measurement"));
+  on_gpu(app.add_option("--check", check, "with a GPU, what is simulated too: all, finalists, or gpu for nothing [finalists]")->group("Measurement"));
+  on_gpu(app.add_option("--timeout", timeout_s, "longest that one launch may take on the GPU, in seconds [10]")->check(number_from(0.1, 3600, "a number of seconds"))->group("Measurement"));
   app.add_option("--record", record, "write every timed point here, a T4 file a stage")->group("Measurement");
   app.add_flag("--no-store", no_store, "neither read nor write remembered evaluations")->group("Search");
 }
@@ -145,21 +157,36 @@ Result<Workbench> make_workbench(const Session& session, const ProblemFlags& fla
   ROOFGEN_TRY(bench.problem, bench.op->complete(std::move(problem)));
   if (run.executor != "auto" && run.executor != "sim" && run.executor != "cuda")
     return Error{Exit::kUsage, fmt::format("unknown executor \"{}\"{}", run.executor, did_you_mean(run.executor, {"auto", "sim", "cuda"}))};
+  ROOFGEN_CHECK(parse_check(run.check));
+  ROOFGEN_CHECK(protocol_of(run));
+  if (!run.record.empty() && run.executor == "sim") return Error{Exit::kUsage, "--record keeps measured times, and --executor sim measures none"};
   if (run.executor != "sim") {
     GpuWorkerOptions worker;
     worker.ordinal = run.gpu;
     worker.warn = warn;
     worker.timeout_s = run.timeout_s;
     auto gpu = make_gpu_worker(std::move(worker));
-    // A machine without a GPU is no mistake; a GPU that was asked for by number and is not there is one.
-    if (!gpu && (run.executor == "cuda" || gpu.error().exit == Exit::kUsage)) return std::move(gpu).error();
-    if (gpu) bench.gpu = std::move(*gpu);
+    // A machine without a GPU is no mistake; a GPU that was asked for by number and is not there is one, and
+    // one that is there and cannot be used is worth a word.
+    if (!gpu) {
+      Error error = std::move(gpu).error();
+      if (error.exit == Exit::kFailed) error.exit = Exit::kUnavailable;
+      const bool by_number = run.gpu_options.front()->count() > 0;
+      if (run.executor == "cuda" || by_number || error.exit == Exit::kUsage) return error;
+      if (error.message.find("no CUDA driver") == std::string::npos && error.message.find("finds no GPU") == std::string::npos)
+        warn("no GPU is used: " + error.message);
+    } else {
+      bench.gpu = std::move(*gpu);
+    }
     // "auto" asks for a GPU, and there is none.
     if (bench.simulated_driver() && run.executor == "auto") bench.gpu.reset();
     if (bench.simulated_driver()) warn("the CUDA driver is simulated (docs/shim.md): this tries the path to a GPU, and measures nothing");
   }
   if (!run.record.empty() && !bench.gpu) return Error{Exit::kUnavailable, "--record keeps measured times, and there is no GPU to measure on"};
   if (!run.record.empty() && bench.simulated_driver()) return Error{Exit::kUnavailable, "--record keeps measured times, and the CUDA driver is simulated"};
+  if (!bench.gpu)
+    for (const CLI::Option* option : run.gpu_options)
+      if (option->count() > 0) warn(fmt::format("{} has no effect: no GPU is used", option->get_name()));
   ROOFGEN_TRY(bench.device, choose_device(*bench.files, flags.device, bench.gpu.get(), flags.profile));
   ROOFGEN_CHECK(tunable(bench.device));
   CompileOptions options;

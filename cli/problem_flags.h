@@ -40,6 +40,7 @@ struct RunFlags {
   uint64_t evals = 0, seed = 0;
   double time_limit_s = 0;
   int jobs = 0;
+  std::vector<CLI::Option*> gpu_options;  ///< --gpu first; those that need a GPU
   void declare(CLI::App& app);
 };
 

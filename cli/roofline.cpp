@@ -206,7 +206,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 Run declare_roofline(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("--device", flags->device, fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
+  const CLI::Option* device = app.add_option("--device", flags->device, fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
   app.add_option("--points", flags->points, "operators or dots to place: a table (docs/plots.md) or a result of tune --json; may be repeated [seven common operators]");
   app.add_flag("--no-points", flags->bare, "the ceilings alone");
   app.add_flag("--levels", flags->levels, "also the operators' intensity at L2 and shared memory");
@@ -218,8 +218,12 @@ Run declare_roofline(CLI::App& app) {
   app.footer("Example: roofgen roofline --device a100-sxm-80 --html roofline.html");
   flags->profile.declare(app);
   flags->measure.declare(app);
-  return [flags](const Session& session) {
+  return [flags, device](const Session& session) -> Result<Exit> {
     flags->measure.json = flags->json;
+    if (flags->measure.measure && (!flags->points.empty() || !flags->html.empty() || !flags->svg.empty() || !flags->png.empty()))
+      return Error{Exit::kUsage, "--measure draws nothing: --points, --html, --svg and --png are of a second call, with --device gpu"};
+    if (flags->measure.measure && flags->device != "gpu" && device->count() > 0)
+      return Error{Exit::kUsage, fmt::format("--measure is of the GPU in this machine, not of {}", flags->device)};
     return flags->measure.measure ? measure_roofline(session, flags->measure) : run(session, *flags);
   };
 }

@@ -56,6 +56,18 @@ SecondOpinions second_opinions(const Session& session, const Workbench& bench, c
   return out;
 }
 
+/// ": stage: reason" of what most candidates that ran or were compiled fell by; empty when nothing did.
+std::string most_frequent_rejection(const TuneReport& report) {
+  std::map<std::string, size_t> count;
+  const Rejected* most = nullptr;
+  for (const Rejected& r : report.rejections) {
+    if (r.stage == "constraint" || r.stage == "launch" || r.stage == "feeder") continue;
+    if (++count[r.stage]; !most || count[r.stage] > count[most->stage]) most = &r;
+  }
+  if (!most) return "";
+  return fmt::format(": {}: {}", most->stage, most->reason.substr(0, most->reason.find('\n')));
+}
+
 std::string whole_json(const TuneReport& report, const SecondOpinions& opinions) {
   std::string text = tune_json(report);
   if (!opinions.counters && !opinions.sanitizer) return text;
@@ -71,7 +83,9 @@ Result<Exit> run(const Session& session, const Flags& flags) {
     return Error{Exit::kUnavailable, fmt::format("--{} asks the hardware, and there is no GPU", flags.counters ? "counters" : "sanitize")};
   if ((flags.counters || flags.sanitize) && bench.simulated_driver())
     return Error{Exit::kUnavailable, fmt::format("--{} asks the hardware, and the CUDA driver is simulated", flags.counters ? "counters" : "sanitize")};
+  // Places are tried before minutes are spent.
   if (!flags.run.record.empty()) ROOFGEN_CHECK(make_directory(flags.run.record));
+  if (!flags.html.empty()) ROOFGEN_CHECK(can_write(flags.html));
   ROOFGEN_TRY(TuneResult result, run_tune(session, bench, flags.problem, flags.run));
   const TuneReport& report = result.report;
   const SecondOpinions opinions = second_opinions(session, bench, result, flags);
@@ -90,6 +104,9 @@ Result<Exit> run(const Session& session, const Flags& flags) {
     for (const auto& [name, text] : t4_files(report)) ROOFGEN_CHECK(write_output(flags.run.record + "/" + name, text));
   // With --json the explanation goes to stderr, so that stdout stays one document.
   if (flags.explain) fmt::print(flags.json ? stderr : stdout, "{}{}", flags.json ? "" : "\n", explain_text(report));
+  if (report.best_variant.empty())
+    fmt::print(stderr, "roofgen: nothing was verified{}{}\n", most_frequent_rejection(report),
+               flags.html.empty() && !flags.counters && !flags.sanitize ? "" : "; there is nothing to draw or to count");
   if (report.interrupted) return Exit::kInterrupted;
   if (report.best_variant.empty() || (report.gpu && !report.gpu->lost_because.empty())) return Exit::kFailed;
   if (report.score >= flags.min_score) return Exit::kOk;
@@ -106,7 +123,7 @@ Run declare_tune(CLI::App& app) {
   app.add_flag("--json", flags->json, "one JSON document (docs/tune-schema.json)")->group("Output");
   app.add_option("--html", flags->html, "also write a self-contained page of figures here")->group("Output");
   app.add_flag("--explain", flags->explain, "list every rejection with its reason")->group("Output");
-  app.add_option("--min-score", flags->min_score, "exit 4 when the score is below this")->check(CLI::Range(0.0, 1.0))->group("Output");
+  app.add_option("--min-score", flags->min_score, "exit 4 when the score is below this")->check(number_from(0, 1, "a score"))->group("Output");
   app.add_flag("--counters", flags->counters, "count the winner's work with Nsight Compute (docs/counters.md)")->group("Measurement");
   app.add_flag("--sanitize", flags->sanitize, "run the winner under compute-sanitizer")->group("Measurement");
   app.footer("Example: roofgen tune attention --L 2048 --d 64");

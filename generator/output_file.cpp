@@ -43,6 +43,25 @@ Result<void> write_output(const std::string& path, std::string_view text) {
   return failed(path, why.c_str());
 }
 
+Result<void> can_write(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const auto cannot = [&](const std::string& why) { return Error{Exit::kFailed, fmt::format("cannot be written: {}", why), {path}}; };
+  if (fs::is_directory(path, error)) return cannot("is a directory");
+  const fs::file_status status = fs::status(path, error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return {};  // a pipe or a device takes what it takes
+  fs::path folder = fs::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  if (!fs::is_directory(folder, error)) return cannot("there is no folder " + folder.string());
+  // access() says yes to root where the file system says no (/proc): a file is made and taken away again.
+  std::string probe = (folder / ".roofgen-XXXXXX").string();
+  const int fd = mkstemp(probe.data());
+  if (fd < 0) return cannot(std::strerror(errno));
+  close(fd);
+  unlink(probe.c_str());
+  return {};
+}
+
 Result<void> make_directory(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);

@@ -38,7 +38,7 @@ Json times(const TimedPoint* point, const std::vector<double>& runtimes_ns) {
 
 std::map<std::string, std::string> t4_files(const TuneReport& report) {
   std::map<std::string, Json> files;
-  if (!report.gpu) return {};
+  if (!report.gpu || report.gpu->timed == 0) return {};  // without one time it is no recorded space
   const auto file_of = [&](const Schedule& s) -> Json& {
     Json& file = files[fmt::format("{}-{}{}{}.t4.json", report.problem.op, s.variant, s.stage.empty() || s.stage == s.variant ? "" : "-", s.stage == s.variant ? "" : s.stage)];
     if (file.is_null()) {

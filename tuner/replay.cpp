@@ -81,7 +81,8 @@ Result<void> replay_command(int argc, char** argv) {
   ROOFGEN_TRY(const Replay replay, read_replay(path));
   ROOFGEN_TRY(const std::unique_ptr<GpuExecutor> executor, make_cuda_executor(gpu));
   ROOFGEN_TRY(const ReplayTimes times, run_replay(replay, *executor, repeat));
-  for (size_t i = 0; i < times.ns.size(); ++i) std::printf("%s %.3f us\n", replay.kernels[i].binary.entry.c_str(), times.ns[i] / 1e3);
+  const char* origin = executor->origin() == Origin::kMeasured ? "" : " (simulated)";
+  for (size_t i = 0; i < times.ns.size(); ++i) std::printf("%s %.3f us%s\n", replay.kernels[i].binary.entry.c_str(), times.ns[i] / 1e3, origin);
   return {};
 }
 

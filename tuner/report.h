@@ -145,6 +145,7 @@ struct TuneReport {
   uint64_t compiled = 0;          ///< binaries obtained, from NVRTC or the cache
   uint64_t compiled_now = 0;      ///< NVRTC compilations of this run
   uint64_t simulated_binaries = 0;///< distinct binaries that ran every CTA of the reduced problem
+  uint64_t evaluated_now = 0;     ///< candidates that ran somewhere in this run
   uint64_t simulated_now = 0;     ///< of which in this run (the rest is from the store)
   std::vector<Rejected> rejections;
   std::vector<VariantReport> variants;
@@ -157,7 +158,8 @@ struct TuneReport {
   std::vector<TimedPoint> timed;  ///< every candidate that was timed, in the order of the spaces
   bool interrupted = false;
   double elapsed_s = 0;           ///< never part of the JSON: same seed and store, same bytes
-  Origin time_origin() const { return gpu ? gpu->origin : Origin::kModel; }  ///< where its times come from
+  /// Where its times come from: nothing is measured where nothing was timed.
+  Origin time_origin() const { return gpu && gpu->timed > 0 ? gpu->origin : Origin::kModel; }
   const VariantReport* find(const std::string& name) const {
     for (const VariantReport& v : variants)
       if (v.name == name) return &v;

@@ -313,6 +313,7 @@ void Trials::dispatch(Task& task, Pool& pool) {
     task.check_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     ++finished_;
     const std::lock_guard lock(mutex_);
+    ++report_.evaluated_now;
     if (!evaluated) {
       if (gpu_lost_) return;  // not this candidate's doing
       ++report_.rejected["run"];
@@ -410,6 +411,7 @@ Result<bool> Trials::simulate(Task& task) {
     if (auto payload = context_.store->lookup(key)) task.evaluation = from_payload(*payload);
   if (!task.evaluation) {
     auto evaluated = evaluate_in_simulator(task);
+    ++report_.evaluated_now;
     if (!evaluated) {
       task.evaluation = on_gpu;
       return std::move(evaluated).error();

@@ -53,6 +53,7 @@ class Tuner {
       settle_by_model();
     }
     finish();
+    if (report.gpu && report.gpu->timed == 0) report.executor_device = fmt::format("{}, nothing timed; roofs of {}", report.gpu->identity.name, context_.device.name);
     if (report.compiled == 0 && trials_->first_compile_error() && !stopped()) return *trials_->first_compile_error();
     report.interrupted |= options_.stop && options_.stop->load();
     report.elapsed_s = seconds_since_start();

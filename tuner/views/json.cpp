@@ -118,7 +118,7 @@ Json side_json(const Side& s) {
 std::string tune_json(const TuneReport& r) {
   Json j{{"schema", kTuneSchema},
          {"problem", problem_json(r.problem)},
-         {"device", {{"name", r.device.name}, {"origin", r.simulated ? "simulated" : "measured"},
+         {"device", {{"name", r.device.name}, {"origin", r.time_origin() == Origin::kMeasured ? "measured" : "simulated"},
                      {"description", r.executor_device}, {"arch", r.arch}}},
          {"compiler", r.compiler},
          {"strategy", {{"name", r.strategy}, {"seed", r.seed}}},

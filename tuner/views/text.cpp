@@ -37,7 +37,7 @@ std::string searched_line(const TuneReport& r) {
   if (r.gpu) out += fmt::format(", {} verified and timed on the {}", r.gpu->timed, r.time_origin() == Origin::kMeasured ? "GPU" : "simulated driver");
   if (!r.gpu || r.gpu->check != Check::kGpu)
     out += fmt::format(", {} {}on every CTA of one head group", r.simulated_binaries, r.gpu ? "simulated " : "verified ");
-  if (r.compiled_now == 0 && r.simulated_now == 0) out += " (all remembered: nothing compiled or simulated now)";
+  if (r.compiled > 0 && r.compiled_now == 0 && r.evaluated_now == 0) out += " (all remembered: nothing compiled or simulated now)";
   else if (r.compiled_now < r.compiled) out += fmt::format(" ({} compiled and {} simulated now)", r.compiled_now, r.simulated_now);
   return out;
 }
@@ -119,8 +119,11 @@ std::string tune_text(const TuneReport& r, bool color) {
   } else {
     out += fmt::format("verdict   {}: {}\n", bold("NONE"), r.verdict.reason);
   }
+  counted &= !r.gpu || !r.best_variant.empty();
   const char* instructions = !counted ? "not counted" : sampled ? "extrapolated from simulated slices" : "simulated over whole heads, scaled by their number";
-  if (r.gpu)
+  if (r.gpu && r.gpu->timed == 0)
+    out += fmt::format("origins   nothing was measured; registers: compiled; L2, instructions, FLOPs: {}\n", instructions);
+  else if (r.gpu)
     out += fmt::format("origins   time: {}; model, DRAM: model (error band {:.0f} %); L2, instructions, FLOPs: {}; registers: compiled{}\n", to_string(r.time_origin()), 100 * kModelErrorBand, instructions, r.time_origin() == Origin::kMeasured ? "" : "; nothing was measured");
   else
     out += fmt::format("origins   time, DRAM: model (error band {:.0f} %); L2, instructions, FLOPs: {}; registers: compiled; nothing was measured\n", 100 * kModelErrorBand, instructions);
