@@ -37,8 +37,10 @@ def points(results):
 
 def main(arguments):
     parser = argparse.ArgumentParser(prog="calibration.py", description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("--results", default=os.path.join(readme_tables.ROOT, "results"), metavar="DIR")
+    readme_tables.add_results(parser)
     options = parser.parse_args(arguments)
+    if not readme_tables.results_there(parser, options):
+        return 2
     try:
         for point in points(readme_tables.load(options.results)):
             print(json.dumps(point))

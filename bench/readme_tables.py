@@ -21,6 +21,19 @@ class Bad(Exception):
     pass
 
 
+def add_results(parser):
+    parser.add_argument("--results", metavar="DIR", help="the results of visits [results]")
+
+
+def results_there(parser, options):
+    """Sets the default, which need not be there: nothing was measured yet. A folder that was named must."""
+    if options.results is not None and not os.path.isdir(options.results):
+        print(f"{parser.prog.removesuffix('.py')}: --results {options.results}: no such folder", file=sys.stderr)
+        return False
+    options.results = options.results or os.path.join(ROOT, "results")
+    return True
+
+
 def load(folder):
     """Every good result of a visit below `folder`, oldest first."""
     found = []
@@ -196,9 +209,11 @@ def rewrite(text, results):
 def main(arguments):
     parser = argparse.ArgumentParser(prog="readme_tables.py", description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where README.md differs")
-    parser.add_argument("--results", default=os.path.join(ROOT, "results"), metavar="DIR")
+    add_results(parser)
     parser.add_argument("--readme", default=os.path.join(ROOT, "README.md"), metavar="FILE")
     options = parser.parse_args(arguments)
+    if not results_there(parser, options):
+        return 2
     try:
         with open(options.readme, encoding="utf-8") as file:
             before = file.read()

@@ -4,10 +4,27 @@ import hashlib
 import json
 import os
 import tarfile
+import tempfile
 
 
 class Bad(Exception):
     """A document that is not what it should be, in one line."""
+
+
+def first_existing(path):
+    """The path itself, or the nearest folder above it that is there."""
+    while not os.path.lexists(path) and os.path.dirname(path) != path:
+        path = os.path.dirname(path)
+    return path
+
+
+def unwritable(folder):
+    """Why no file can be written in a folder, or "". Tried with a file without a name: permissions alone do not tell."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return ""
+    except OSError as error:
+        return error.strerror or str(error)
 
 
 def write(path, data):

@@ -1,4 +1,6 @@
 """Whether what a command printed is a result: measured, complete, and of kernels that are right."""
+import re
+
 import files
 
 
@@ -19,6 +21,44 @@ def _origins(document):
 def refuse_simulated(document, task):
     if isinstance(document, dict) and "simulated" in _origins(document):
         raise Simulated(f"{task.id}: the result says that it is simulated; a visit keeps nothing but measurements")
+
+
+_LINE = 400  # characters of a line that are told
+
+
+def last_words(stderr):
+    """The last two lines that say why a program failed; warnings and notes only where it said nothing else."""
+    said = [" ".join(line.split()) for line in stderr.splitlines() if line.strip()]
+    meant = [line for line in said if not re.match(r"(\S+: )?(warning|note)\b", line)]
+    return "; ".join(line[:_LINE] for line in (meant or said)[-2:])
+
+
+def _reasons(document):
+    """What a result of tune says of variants that are not there."""
+    for each in document.get("variants") or []:
+        if isinstance(each, dict):
+            yield each.get("rejected_because") or (each.get("verification") or {}).get("failure")
+
+
+def why_nothing_passed(document, stderr):
+    """Of a result of tune without a kernel that passed: what most candidates were rejected for, and a reason; or ""."""
+    if not isinstance(document, dict) or document.get("best_variant") or not isinstance(document.get("rejected"), dict):
+        return ""
+    counts = {stage: count for stage, count in document["rejected"].items() if isinstance(count, int) and count > 0}
+    # Points that break a constraint are most of every space; they say something only where there is nothing else.
+    counts = {stage: count for stage, count in counts.items() if stage != "constraint"} or counts
+    most = max(counts, key=counts.get, default="")
+    told = re.search(r"^\S+: nothing was verified: (.+)$", stderr, re.MULTILINE)
+    reasons = [told[1]] if told else [each for each in _reasons(document) if isinstance(each, str) and each]
+    reason = max(reasons, key=reasons.count, default="")[:_LINE]
+    parts = [f"{counts[most]} candidates rejected: {most}" if most else "", reason]
+    return "; ".join(part for part in parts if part)
+
+
+def nothing_timed(document):
+    """A tuning space without a time is none."""
+    gpu = document.get("gpu") if isinstance(document, dict) else None
+    return "no candidate was timed, so no tuning space is kept" if isinstance(gpu, dict) and gpu.get("timed") == 0 else ""
 
 
 def _tune(document, task):
@@ -105,10 +145,10 @@ def judge(outcome, task, uuid):
     if document is not None:
         refuse_simulated(document, task)
     if outcome.exit_code != 0:
-        said = [line for line in outcome.stderr.splitlines() if line.strip()]
-        fault = said[-1].strip() if said else fault or "it said nothing"
+        fault = last_words(outcome.stderr) or fault or "it said nothing"
         fault = f"exit {outcome.exit_code}: {fault}" if outcome.exit_code is not None else fault
     elif document is not None:
         other = _other_gpu(document, uuid)
         fault = f"it was measured on another GPU, {other}" if other else JUDGES[task.judge](document, task)
-    return document, fault
+    why = why_nothing_passed(document, "" if "nothing was verified: " in fault else outcome.stderr) if fault else ""
+    return document, f"{fault}; {why}" if why else fault

@@ -159,8 +159,40 @@ def _first(pattern, text):
     return match[1] if match else ""
 
 
+def program(named, root):
+    """roofgen: what was named (a path or a name of PATH), or the one of bench/portable.sh."""
+    path = named or os.path.join(root, "build-portable", "cli", "roofgen")
+    if os.sep not in path:
+        path = shutil.which(path) or path
+    return os.path.abspath(path)
+
+
+def peer(roofgen, root):
+    """cublaslt_peer: of the build that the program is of, or the one of bench/portable.sh."""
+    builds = os.path.dirname(os.path.dirname(roofgen)), os.path.join(root, "build-portable")
+    places = [os.path.join(build, "bench", "peers", "cublaslt_peer") for build in builds]
+    return next((place for place in places if os.access(place, os.X_OK)), places[0])
+
+
+def _ncu():
+    return shutil.which("ncu") or next(iter(sorted(glob.glob("/usr/local/cuda*/bin/ncu"))), "")
+
+
+def describe(named, root):
+    """What a visit would find here, for --dry-run."""
+    roofgen = program(named, root)
+    rival, torch = peer(roofgen, root), _package("torch")
+    lines = [("program", os.access(roofgen, os.X_OK) and roofgen, "bench/portable.sh builds it; no step runs without it"),
+             ("peer", os.access(rival, os.X_OK) and rival, "cublaslt_peer of the same build; the step gemm fails without it"),
+             ("torch", torch and f"{torch}, of {sys.executable}", f"{sys.executable} has none; the step peers needs it"),
+             ("ncu", _ncu(), "the step counters needs it")]
+    missing = [name for name, found, _ in lines if not found]
+    last = f"missing here: {', '.join(missing)}. No error: it must be there where the visit is" if missing else "nothing is missing here"
+    return "\n" + "".join(f"{name:9} {found or 'missing: ' + without}\n" for name, found, without in lines) + last + "\n"
+
+
 def _ncu_version():
-    tool = shutil.which("ncu") or next(iter(sorted(glob.glob("/usr/local/cuda*/bin/ncu"))), None)
+    tool = _ncu()
     if not tool:
         return ""
     try:

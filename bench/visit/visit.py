@@ -25,6 +25,10 @@ def say(text):
     print(f"gpu_visit: {text}", file=sys.stderr, flush=True)
 
 
+class Unwritable(Exception):
+    """Results cannot be kept where they are to be kept."""
+
+
 class Refused(Exception):
     """There is nothing here to measure on, or something that would make it look so."""
 
@@ -46,7 +50,27 @@ def parse(arguments):
         parser.error(f"SECONDS must be positive, not {options.seconds:g}")
     if options.gpu < 0:
         parser.error("--gpu must be 0 or more")
+    if options.only and not any(part.strip(",") for part in options.only):
+        parser.error("--only names no step")
+    fault = places(options)
+    if fault:
+        parser.exit(USAGE, f"gpu_visit: {fault}\n")
     return options
+
+
+def places(options):
+    """Why nothing can be kept where it is to be kept, or "": found out before any time is spent. Makes no folder."""
+    if options.archive is not None:
+        into = os.path.dirname(os.path.abspath(options.archive))
+        if not options.archive.endswith(".tar.gz"):
+            return f"--archive {options.archive}: not the name of a .tar.gz"
+        if os.path.isdir(options.archive):
+            return f"--archive {options.archive}: is a folder"
+        reason = files.unwritable(into)
+        if reason:
+            return f"--archive {options.archive}: cannot write in {into}: {reason}"
+    reason = "" if options.dry_run else files.unwritable(files.first_existing(os.path.abspath(options.results)))
+    return f"results cannot be written in {options.results}: {reason}" if reason else ""
 
 
 def choose(steps, only):
@@ -77,11 +101,8 @@ class Visit:
     # ---- Before anything is measured ---------------------------------------------------------------------------------
 
     def prepare(self):
-        self.program = self.options.roofgen or os.path.join(ROOT, "build-portable", "cli", "roofgen")
-        if os.sep not in self.program:
-            self.program = shutil.which(self.program) or self.program
-        self.program = os.path.abspath(self.program)
-        self.peer = os.path.join(os.path.dirname(os.path.dirname(self.program)), "bench", "peers", "cublaslt_peer")
+        self.program = machine.program(self.options.roofgen, ROOT)
+        self.peer = machine.peer(self.program, ROOT)
         if not os.access(self.program, os.X_OK):
             raise Refused(f"no program at {self.program}: bench/portable.sh builds it, ROOFGEN=PATH names another")
         found = machine.run_probe(self.options.gpu, max(1.0, min(60.0, self.left())))
@@ -97,7 +118,10 @@ class Visit:
         gpu = {"name": found["name"], "uuid": found["uuid"], "cuda": found["cuda"], "ordinal": self.options.gpu,
                **machine.facts_of_doctor(doctor, found["uuid"]), **machine.facts(found["uuid"])}
         gpu.setdefault("driver", "")
-        self.folder = folder.Folder(self.options.results, gpu, ROOT, self.options.new)
+        try:
+            self.folder = folder.Folder(self.options.results, gpu, ROOT, self.options.new)
+        except OSError as error:
+            raise Unwritable(f"results cannot be written in {self.options.results}: {error.strerror or error}") from error
         self.environment.update(XDG_CACHE_HOME=os.path.join(self.folder.work, "cache"), XDG_DATA_HOME=os.path.join(self.folder.work, "data"))
         self.running = os.path.join(self.folder.work, "running")
         process.kill_marked(process.folder_mark(self.running))  # of a visit that was killed: a GPU must be ours alone
@@ -112,7 +136,7 @@ class Visit:
         self.pack()
 
     def doctor(self):
-        """What roofgen says of this machine; {} where it says nothing, which is then no reason to give up."""
+        """What roofgen says of this machine. A program that cannot say that much would fail at all the rest too."""
         with tempfile.TemporaryDirectory() as running:
             outcome = process.run([self.program, "doctor", "--json"], max(0.2, min(60.0, self.left())), 0.1, running, self.environment,
                                   lambda: self.stopped)
@@ -121,8 +145,8 @@ class Visit:
         except files.Bad:
             document = None
         if not isinstance(document, dict):
-            say(f"roofgen doctor failed (exit {outcome.exit_code}); going on without it")
-            return {}
+            said = judge.last_words(outcome.stderr) or "it said nothing"
+            raise Refused(f"{self.program} doctor --json failed (exit {outcome.exit_code}): {said}")
         judge.refuse_simulated(document, plan.Task("smoke", "doctor", ["doctor"], 60, 0, "json", [], {}))
         return document
 
@@ -153,7 +177,7 @@ class Visit:
         document, fault = judge.judge(outcome, task, self.folder.gpu["uuid"])
         attachments = {}
         if "{record}" in task.command:
-            missing = self.attach(task, record, attachments)
+            missing = judge.nothing_timed(document) or self.attach(task, record, attachments)
             fault = fault or missing
         status = "cut" if outcome.cut else "failed" if fault else "ok"
         if outcome.cut:
@@ -287,6 +311,7 @@ def main(arguments):
         return USAGE
     if options.dry_run:
         print(plan.describe(steps, options.seconds), end="")
+        print(machine.describe(options.roofgen, ROOT), end="")
         return OK
     visit = Visit(options, steps)
     signal.signal(signal.SIGINT, visit.stop)
@@ -298,9 +323,15 @@ def main(arguments):
         if visit.stopped:
             why, code = "interrupted", INTERRUPTED
     except (Refused, judge.Simulated) as error:
-        say(f"refused: {error}")
-        why, code = "refused", UNAVAILABLE
-    except files.Bad as error:
+        if visit.stopped and isinstance(error, Refused):  # asked to end while it was still looking round
+            why, code = "interrupted", INTERRUPTED
+        else:
+            say(f"refused: {error}")
+            why, code = "refused", UNAVAILABLE
+    except Unwritable as error:
+        say(error)
+        return USAGE
+    except (files.Bad, OSError) as error:  # such as a disk that is full
         say(error)
         return FAILED
     if not getattr(visit, "folder", None) or not visit.folder.summary["visits"]:

@@ -13,6 +13,7 @@ if [[ $1 == emit ]]; then  # emit SCENE [ARGS]
   exit
 fi
 if [[ $1 == doctor ]]; then
+  if [[ -n ${FAKE_NO_DOCTOR-} ]]; then printf 'first\nno option --json\ntry --help\nroofgen: warning: odd\n' >&2; exit 2; fi
   echo '{"version": "9.9.9", "nvrtc": {"found": true, "version": "13.0"}, "gpu": {"found": true}, "gpus": [{"uuid": "GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff",
     "driver": "570.99", "max_sm_mhz": 1500, "power_limit_w": null}], "cache": "'"$HOME"'/.cache"}'
   exit
@@ -32,6 +33,13 @@ case $1 in
   wrong) result false 7.5 ;;
   elsewhere) measured="$measured, \"gpu\": {\"uuid\": \"GPU-00000000-0000-0000-0000-000000000000\"}"; result ;;
   here) measured="$measured, \"gpu\": {\"uuid\": \"GPU-F0F1F2F3-f4f5-f6f7-f8f9-fafbfcfdfeff\"}"; result ;;
+  blocks) rm -r "$FAKE_LOG.d"; touch "$FAKE_LOG.d"; result ;;
+  nothing)
+    if [[ $# -ge 2 && $2 == */* ]]; then mkdir -p "$2"; echo '{"schema_version": "1.0.0", "results": [{"times": {}}]}' >"$2/attention.json"; fi
+    echo '{"device": {"origin": "measured"}, "gpu": {"timed": 0}, "best_variant": null, "rejected": {"constraint": 90, "verify": 7, "compile": 2}, "variants": []}'
+    echo "roofgen: nothing was verified: verify: row 3 is off by 2" >&2
+    echo "roofgen: warning: R08 something else" >&2
+    exit 1 ;;
   simulated) measured=${measured/measured/simulated}; result ;;
   record)
     mkdir -p "$2"

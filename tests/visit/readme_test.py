@@ -85,6 +85,7 @@ class ReadmeTest(unittest.TestCase):
     def run_script(self, text, *arguments):
         with open(self.readme, "w", encoding="utf-8") as file:
             file.write(text)
+        os.makedirs(os.path.join(self.folder, "results"), exist_ok=True)
         done = subprocess.run([sys.executable, SCRIPT, "--readme", self.readme, "--results", os.path.join(self.folder, "results"), *arguments],
                               capture_output=True, text=True)
         with open(self.readme, encoding="utf-8") as file:
@@ -131,6 +132,12 @@ class ReadmeTest(unittest.TestCase):
         done, after = self.run_script(EMPTY)
         self.assertEqual((done.returncode, after), (1, EMPTY))
         self.assertIn("not of the form expected", done.stderr)
+
+    def test_results_that_were_named_must_be_there(self):
+        for script in (SCRIPT, os.path.join(ROOT, "bench", "calibration.py")):
+            done = subprocess.run([sys.executable, script, "--results", os.path.join(self.folder, "none")], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertRegex(done.stderr, r"^\w+: --results .*none: no such folder\n$")
 
     def test_flops_are_what_the_problem_requires(self):
         problem = {"L": 3, "kv_len": 5, "d": 16, "batch": 2, "heads": 4}

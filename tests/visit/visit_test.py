@@ -17,6 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "bench", "visit"))
 import files  # noqa: E402
 import judge  # noqa: E402
+import machine  # noqa: E402
 import plan  # noqa: E402
 
 SMI = """#!/bin/sh
@@ -114,7 +115,7 @@ class VisitTest(unittest.TestCase):
     def test_a_failure_stops_nothing_and_is_told(self):
         done = self.visit([step("a", "fails", "dies", "garbage", "silent"), step("b", "ok")], code=1)
         self.assertEqual(self.calls(), ["fails", "dies", "garbage", "silent", "ok"])
-        self.assertIn("failed: a.fails: exit 2: roofgen: the flag is not there (see {home}/notes)", done.stdout)
+        self.assertIn("failed: a.fails: exit 2: one line; roofgen: the flag is not there (see {home}/notes)", done.stdout)
         self.assertEqual(self.result("a.dies")["exit_code"], 137)
         self.assertIn("not JSON", self.result("a.garbage")["message"])
         self.assertEqual(self.result("a.silent")["message"], "it printed nothing")
@@ -223,9 +224,65 @@ class VisitTest(unittest.TestCase):
         self.check_files()
 
     def test_an_archive_that_cannot_be_written_costs_no_result(self):
-        done = self.visit([step("a", "ok-a", "ok-b")], "--archive", self.path("calls", "out.tar.gz"))
+        os.makedirs(f"{self.log}.d")
+        done = self.visit([step("a", "blocks", "ok-b")], "--archive", os.path.join(f"{self.log}.d", "out.tar.gz"))
         self.assertIn("no archive was written", done.stderr)
-        self.assertEqual(self.calls(), ["ok-a", "ok-b"])
+        self.assertEqual(self.calls(), ["blocks", "ok-b"])
+
+    def test_places_that_cannot_be_written_are_told_at_the_start(self):
+        steps = [step("a", "ok")]
+        with open(self.path("file"), "w", encoding="utf-8"):
+            pass
+        for arguments, said in ((["--archive", self.path("out.zip")], "not the name of a .tar.gz"),
+                                (["--archive", self.path("none", "out.tar.gz")], "No such file"),
+                                (["--archive", self.path("file", "out.tar.gz")], "Not a directory"),
+                                (["--results", self.path("file", "r")], f"results cannot be written in {self.path('file', 'r')}: Not a directory")):
+            done = self.visit(steps, *arguments, code=2)
+            self.assertIn(said, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertFalse(os.path.exists(self.path("results")))
+        self.assertFalse(os.path.exists(self.path("none")))
+        os.makedirs(self.path("results"))
+        with open(self.path("results", "fake-gpu-9000"), "w", encoding="utf-8"):
+            pass  # what is in the way shows only when the GPU is known
+        done = self.visit(steps, code=2)
+        self.assertIn(f"results cannot be written in {self.path('results')}", done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_a_program_whose_doctor_fails_is_refused(self):
+        self.environment["FAKE_NO_DOCTOR"] = "1"
+        done = self.visit([step("a", "ok")], code=3)
+        self.assertIn("doctor --json failed (exit 2): no option --json; try --help\n", done.stderr)
+        self.assertFalse(os.path.exists(self.path("results")))
+
+    def test_why_nothing_was_verified_is_told(self):
+        record = {"name": "b", "judge": "tune", "least_s": 0.05, "command": ["roofgen", "tune", "nothing", "{record}"]}
+        self.visit([step("a", "nothing"), record], code=1)
+        self.assertEqual(self.result("a.nothing")["message"],
+                         "exit 1: roofgen: nothing was verified: verify: row 3 is off by 2; 7 candidates rejected: verify")
+        self.assertEqual(self.result("b.b")["attachments"], [])
+        self.assertFalse(glob.glob(os.path.join(self.run_folder(), "*.t4.json.gz")))
+
+    def test_the_peer_is_the_one_of_the_programs_build(self):
+        gemm = {"name": "p", "least_s": 0.05, "command": ["cublaslt_peer", "--json", "-"]}
+        for place in ("cli", "bench/peers"):
+            os.makedirs(self.path("built", place))
+        shutil.copy(os.path.join(HERE, "fake_roofgen.sh"), self.path("built", "cli", "roofgen"))
+        with open(self.path("built", "bench", "peers", "cublaslt_peer"), "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\necho '{\"peer\": true}'\n")
+        os.chmod(self.path("built", "bench", "peers", "cublaslt_peer"), 0o755)
+        self.environment["ROOFGEN"] = self.path("built", "cli", "roofgen")
+        self.visit([gemm])
+        self.assertEqual(self.result("p.p")["result"], {"peer": True})
+
+    def test_where_the_peer_is_looked_for(self):
+        there = [self.path(each, "bench", "peers", "cublaslt_peer") for each in ("built", os.path.join("tree", "build-portable"))]
+        roofgen = self.path("built", "cli", "roofgen")
+        self.assertEqual(machine.peer(roofgen, self.path("tree")), there[0])
+        for each in reversed(there):
+            os.makedirs(os.path.dirname(each))
+            shutil.copy(os.path.join(HERE, "fake_roofgen.sh"), each)
+            self.assertEqual(machine.peer(roofgen, self.path("tree")), each)
 
     def test_a_driver_without_persistence_is_held_open(self):
         self.environment["ROOFGEN_LIBNVML"] = os.environ["ROOFGEN_FAKE_DRIVER"]
@@ -271,7 +328,8 @@ class VisitTest(unittest.TestCase):
         several = {"name": "a", "least_s": 0.05, "command": ["roofgen", "tune", "several"]}
         self.visit([several, {"name": "p", "least_s": 0.05, "command": ["cublaslt_peer", "--json", "-"]}], code=1)
         self.assertEqual(len(self.result("a.a")["result"]["documents"]), 2)
-        self.assertIn("cublaslt_peer: No such file", self.result("p.p")["message"])
+        if not os.path.exists(os.path.join(ROOT, "build-portable", "bench", "peers", "cublaslt_peer")):
+            self.assertIn("cublaslt_peer: No such file", self.result("p.p")["message"])
         self.assertEqual(self.result("p.p")["command"][0], "cublaslt_peer")
         several["command"].append("simulated")
         self.visit([several], code=3)
@@ -291,6 +349,7 @@ class VisitTest(unittest.TestCase):
         done = self.visit([step("a", "ok"), step("b", "ok")], "--only", "a,c", code=2)
         self.assertIn("there is no step c; steps: a, b", done.stderr)
         self.visit([step("a", "ok")], seconds=-1, code=2)
+        self.assertIn("--only names no step", self.visit([step("a", "ok")], "--only", ",", code=2).stderr)
         self.assertIn("ok is there twice", self.visit([step("a", "ok", "ok")], code=2).stderr)
 
     def check_gone(self, pid):
@@ -354,6 +413,12 @@ class VisitTest(unittest.TestCase):
         self.assertRegex(done.stdout, r"a +0s +100s +1 ")
         self.assertRegex(done.stdout, r"b +100s +400s +1 ")
         self.assertIn("b.fails (at most 20 s): roofgen tune fails --json", done.stdout)
+        self.assertRegex(done.stdout, r"program +/.*fake_roofgen.sh\n")
+        self.assertRegex(done.stdout, r"(missing here: .*No error|nothing is missing here)")
+        self.environment["ROOFGEN"] = self.path("none")
+        done = self.visit([step("a", "ok")], "--dry-run")
+        self.assertRegex(done.stdout, r"program +missing: ")
+        self.assertRegex(done.stdout, r"missing here: program.* No error")
         self.assertFalse(os.path.exists(self.path("results")))
 
 
@@ -382,6 +447,21 @@ class JudgeTest(unittest.TestCase):
         self.assertIn("2 candidates rejected: verify", self.check(rejected={"verify": 2}))
         self.assertIn("gpu fault", self.check(rejected={"gpu fault": 1}))
 
+
+    def test_why_nothing_passed(self):
+        bad = {"best_variant": None, "rejected": {"constraint": 90, "spill": 2, "compile": 5},
+               "variants": [{"rejected_because": "no nvcc"}, {"rejected_because": "no room"}, {"verification": {"failure": "no room"}}]}
+        self.assertEqual(judge.why_nothing_passed(bad, ""), "5 candidates rejected: compile; no room")
+        self.assertEqual(judge.why_nothing_passed(bad, "x\nroofgen: nothing was verified: spill: 9 bytes\n"), "5 candidates rejected: compile; spill: 9 bytes")
+        self.assertEqual(judge.why_nothing_passed({**bad, "rejected": {"constraint": 3}, "variants": []}, ""), "3 candidates rejected: constraint")
+        self.assertEqual(judge.why_nothing_passed({**bad, "best_variant": "fused"}, ""), "")
+        self.assertEqual(judge.why_nothing_passed({"best_variant": None, "rejected": {}, "variants": [None]}, ""), "")
+
+    def test_last_words(self):
+        self.assertEqual(judge.last_words("a\n b  c\n\nroofgen: warning: w\nroofgen: note: n\nd\nwarning: v\n"), "b c; d")
+        self.assertEqual(judge.last_words("u\rroofgen: warning: w\r"), "u")
+        self.assertEqual(judge.last_words("roofgen: warning: w\n"), "roofgen: warning: w")
+        self.assertEqual(judge.last_words(" \n"), "")
 
     def test_ceilings(self):
         task = plan.Task("ceilings", "x", ["x"], 1, 1, "ceilings", [], {})
