@@ -17,7 +17,9 @@ class GpuFlags : public ::testing::Test {
     const Outcome o = home.run(arguments, before);
     EXPECT_EQ(o.exit, exit) << arguments << "\n" << o.err;
     EXPECT_NE(o.err.find(message), std::string::npos) << arguments << "\n" << o.err;
-    if (exit == 2 || exit == 3) EXPECT_EQ(o.out, "") << arguments;
+    if (exit == 2 || exit == 3) {
+      EXPECT_EQ(o.out, "") << arguments;
+    }
     EXPECT_EQ(o.err.find("e+308"), std::string::npos);
     EXPECT_LT(o.err.size(), 600u) << o.err;
   }
