@@ -486,6 +486,18 @@ class PlanTest(unittest.TestCase):
         for wanted in ("--causal", "--lse", "--kv-heads", "--kv-len", "fp16", "--d 32 ", "--d 256 ", "--L 333 "):
             self.assertTrue(any(wanted in each for each in said), wanted)
 
+    def test_the_table_of_what_fits_is_of_this_plan(self):
+        steps = plan.load(os.path.join(ROOT, "bench", "visit", "plan.json"))
+        with open(os.path.join(ROOT, "docs", "visit.md"), encoding="utf-8") as file:
+            text = file.read()
+        share = sum(each.share for each in steps)
+        for each in steps:
+            slices = " | ".join(f"{budget * each.share / share:.0f} s" for budget in (1500, 560))
+            least, most = sum(task.least_s for task in each.tasks), sum(task.limit_s for task in each.tasks)
+            row = f"| `{each.name}` | {len(each.tasks)} | {each.share} | {slices} | {least} s | {most} s |"
+            self.assertIn(row, text.splitlines(), row)
+        self.assertTrue(f"would last {sum(task.limit_s for each in steps for task in each.tasks)} s" in text)
+
     def test_targets_say_whose_they_are(self):
         targets = files.read_json(os.path.join(ROOT, "bench", "targets.json"))["problems"]
         for target in targets:
