@@ -307,6 +307,9 @@ TEST_F(Measured, WhatTheSimulatorDisprovesDoesNotWin) {
   EXPECT_NE(disproved->reason.find("in the simulator, though it passed on the GPU"), std::string::npos) << disproved->reason;
   EXPECT_NE(disproved->reason.find("race: two warps write one byte"), std::string::npos);
   EXPECT_GT(r.find("fused")->seconds, clean.find("fused")->seconds);
+  // Ratios to the disproved one are not passed off as ratios to the winner.
+  EXPECT_FALSE(clean.find("fused")->kernels.at(0).finalists.empty());
+  EXPECT_TRUE(r.find("fused")->kernels.at(0).finalists.empty());
 }
 
 TEST_F(Measured, ARecordedSpaceHoldsEveryPointWithItsSamples) {
