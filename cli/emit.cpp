@@ -26,7 +26,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   if (report.interrupted) return Exit::kInterrupted;
   if (report.best_variant.empty()) return Error{Exit::kFailed, "nothing to emit: " + report.verdict.reason};
 
-  ROOFGEN_TRY(const std::vector<Variant> variants, load_variants(*bench.files, bench.problem.op));
+  ROOFGEN_TRY(const std::vector<Variant> variants, bench.op->variants(*bench.files, bench.problem));
   const Variant* variant = nullptr;
   for (const Variant& v : variants)
     if (v.name == report.best_variant) variant = &v;

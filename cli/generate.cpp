@@ -19,7 +19,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   ROOFGEN_TRY(Problem partial, flags.problem.problem());
   ROOFGEN_TRY(const Problem problem, op->complete(std::move(partial)));
   ROOFGEN_TRY(const Device device, load_device(files, flags.problem.device.empty() ? kDefaultDevice : flags.problem.device));
-  ROOFGEN_TRY(const std::vector<Variant> variants, load_variants(files, problem.op));
+  ROOFGEN_TRY(const std::vector<Variant> variants, op->variants(files, problem));
   if (flags.list) {
     for (const Variant& v : variants)
       for (const Stage& s : v.stages) fmt::print("{} {}  {}\n", v.name, s.name, v.description);

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <set>
 
+#include "generator/problem_json.h"
+
 namespace roofgen {
 namespace {
 
@@ -145,14 +147,6 @@ static inline CUresult {name}_launch(CUfunction function, CUstream stream{params
                      fmt::arg("upper", [&] { std::string u = name; for (char& c : u) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c))); return u; }()),
                      fmt::arg("name", name), fmt::arg("params", params), fmt::arg("guards", guards), fmt::arg("pointers", pointers),
                      fmt::arg("gx", grid[0].code), fmt::arg("gy", grid[1].code), fmt::arg("gz", grid[2].code));
-}
-
-Json problem_json(const Problem& p) {
-  Json j{{"op", p.op}, {"dtype", to_string(p.dtype)}};
-  for (const auto& [name, v] : p.dims) j[name] = v;
-  for (const auto& [name, v] : p.flags) j[name] = v;
-  for (const auto& [name, v] : p.reals) j[name] = v;
-  return j;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -27,6 +28,37 @@ Result<uint32_t> dimension(int64_t value, const char* what) {
   return static_cast<uint32_t>(value);
 }
 
+Arg scalar_f32(const std::string& name, double value) {
+  Arg arg{name, false, 0, 4};
+  const float f = static_cast<float>(value);
+  std::memcpy(&arg.bits, &f, sizeof f);
+  return arg;
+}
+
+/// The arguments that the stage's formula brings: its tensors and outputs by pointer, its scalars by value.
+template <class BufferOf>
+Result<void> add_each(const std::string& kind, const expr::Map& scope, const BufferOf& buffer_of, std::vector<Arg>& out) {
+  const auto formula = scope.find("formula");
+  const expr::Map* map = formula == scope.end() ? nullptr : formula->second.map();
+  const expr::List* list = map && map->count(kind) ? map->at(kind).list() : nullptr;
+  if (!list) return Error{Exit::kFailed, fmt::format("a stage without a formula takes no arguments for each of its {}", kind)};
+  for (const expr::Value& item : *list) {
+    if (kind == "scalars") {
+      const std::string name = item.str();
+      const expr::Map* scalars = scope.count("scalars") ? scope.at("scalars").map() : nullptr;
+      if (!scalars || !scalars->count(name)) return Error{Exit::kFailed, fmt::format("the scalar {} has no value", name)};
+      const expr::Value& value = scalars->at(name);
+      out.push_back(scalar_f32(name, value.as<double>() ? *value.as<double>() : static_cast<double>(*value.as<int64_t>())));
+      continue;
+    }
+    const expr::Map* entry = item.map();
+    const char* key = kind == "tensors" ? "name" : "buffer";
+    if (!entry || !entry->count(key)) return Error{Exit::kFailed, fmt::format("an entry of the formula's {} has no {}", kind, key)};
+    out.push_back(Arg{buffer_of(entry->at(key).str()), true, 0, 8});
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<expr::Map> problem_scope(const Op& op, const Problem& problem, const expr::Map& device_limits) {
@@ -39,6 +71,13 @@ std::variant<Legal, Rejected, Error> check_schedule(const Variant& variant, cons
                                                     const expr::Map& problem_scope) {
   Legal legal{std::move(schedule), problem_scope};
   for (const auto& [name, value] : legal.schedule.params) legal.scope[name] = to_value(value);
+  if (!stage.formula.empty()) {
+    const auto formulas = legal.scope.find("formulas");
+    const expr::Map* map = formulas == legal.scope.end() ? nullptr : formulas->second.map();
+    if (!map || !map->count(stage.formula))
+      return Error{Exit::kFailed, fmt::format("{}: stage {} needs the formula \"{}\", which {} does not have", variant.file, stage.name, stage.formula, variant.op)};
+    legal.scope["formula"] = map->at(stage.formula);
+  }
   for (const auto& [name, e] : stage.derived) {
     auto value = e.eval(legal.scope);
     // A derived value that cannot be computed at this point (a tile that does not divide) makes
@@ -58,6 +97,20 @@ std::variant<Legal, Rejected, Error> check_schedule(const Variant& variant, cons
 std::vector<Schedule> enumerate(const Variant& variant, const Stage& stage,
                                 const std::map<std::string, ParamValue>& pins) {
   std::vector<Schedule> out{{variant.name, variant.stages.size() > 1 ? stage.name : "", {}}};
+  if (!stage.points.empty()) {
+    const Schedule empty = out[0];
+    out.clear();
+    for (const auto& point : stage.points) {
+      const bool pinned = std::all_of(point.begin(), point.end(), [&](const auto& p) {
+        auto pin = pins.find(p.first);
+        return pin == pins.end() || pin->second == p.second;
+      });
+      if (!pinned) continue;
+      out.push_back(empty);
+      out.back().params = point;
+    }
+    return out;
+  }
   for (const Param& p : stage.params) {
     std::vector<ParamValue> values = p.values;
     if (auto pin = pins.find(p.name); pin != pins.end()) values = {pin->second};
@@ -127,12 +180,19 @@ Result<Launch> make_launch(const Stage& stage, const Legal& legal) {
   if (smem < 0 || smem > std::numeric_limits<int32_t>::max())
     return Error{Exit::kFailed, fmt::format("shared memory is {} bytes; 0 to 2^31-1 was expected", smem)};
   launch.smem_bytes = static_cast<uint32_t>(smem);
+  const auto buffer_of = [&](const std::string& name) {
+    auto at = stage.buffers.find(name);
+    return at == stage.buffers.end() ? name : at->second;
+  };
   for (const Stage::ArgSpec& spec : stage.args) {
-    Arg arg{spec.name, spec.type == "ptr", 0, spec.type == "i32" || spec.type == "f32" ? 4u : 8u};
+    if (spec.type == "each") {
+      ROOFGEN_CHECK(add_each(spec.name, legal.scope, buffer_of, launch.args));
+      continue;
+    }
+    Arg arg{spec.type == "ptr" ? buffer_of(spec.name) : spec.name, spec.type == "ptr", 0, spec.type == "i32" || spec.type == "f32" ? 4u : 8u};
     if (spec.type == "f32") {
       ROOFGEN_TRY(double v, spec.value->eval_number(legal.scope));
-      const float f = static_cast<float>(v);
-      std::memcpy(&arg.bits, &f, sizeof f);
+      arg = scalar_f32(spec.name, v);
     } else if (!arg.is_buffer) {
       ROOFGEN_TRY(int64_t v, spec.value->eval_int(legal.scope));
       if (arg.bytes == 4 && (v < std::numeric_limits<int32_t>::min() || v > std::numeric_limits<int32_t>::max()))
@@ -150,10 +210,9 @@ Result<std::vector<Buffer>> temporaries(const Variant& variant, const expr::Map&
     ROOFGEN_TRY(int64_t bytes, t.bytes.eval_int(problem_scope));
     ROOFGEN_TRY(expr::Value dtype, t.dtype.eval(problem_scope));
     const std::string name = dtype.str();
-    Buffer b{t.name, DType::kFp32, static_cast<uint64_t>(bytes), Buffer::Role::kTemporary};
-    if (name == "bf16") b.dtype = DType::kBf16;
-    if (name == "fp16") b.dtype = DType::kFp16;
-    out.push_back(std::move(b));
+    const std::optional<DType> format = parse_dtype(name);
+    if (!format) return Error{Exit::kFailed, fmt::format("{}: unknown dtype \"{}\" of {}", variant.file, name, t.name)};
+    out.push_back({t.name, *format, static_cast<uint64_t>(bytes), Buffer::Role::kTemporary});
   }
   return out;
 }

@@ -39,7 +39,13 @@ struct Param {
 /// One kernel of a variant and the space of its schedules.
 struct Stage {
   std::string name, template_name, entry;
-  std::string output;                      ///< buffer that `Op::compare` checks
+  std::string output;                      ///< buffer that `Op::compare` checks (it may check others beside it)
+  std::string formula;                     ///< which of the scope's `formulas` the template sees as `formula`; may be empty
+  std::map<std::string, std::string> buffers;  ///< argument of a shared stage -> buffer it stands for here
+  /// Not empty: only these points, instead of the product of all values. How a search is told what another found.
+  std::vector<std::vector<std::pair<std::string, ParamValue>>> points;
+  /// Stages of different variants with the same part are one kernel: tried once, shared by all.
+  std::string part;
   std::vector<Param> params;
   std::vector<std::pair<std::string, expr::Expr>> derived;  ///< evaluated in order, visible everywhere after
   std::vector<expr::Expr> constraints;
@@ -47,7 +53,8 @@ struct Stage {
   std::vector<AxisSpec> axes;
   expr::Expr block, smem;
   std::vector<expr::Expr> assumes;  ///< where true for the tuned problem, the source relies on it
-  struct ArgSpec { std::string name; std::string type; std::optional<expr::Expr> value; };  ///< type: ptr i32 i64 f32
+  /// type: ptr i32 i64 f32; or `each` of formula.tensors, formula.outputs (pointers), formula.scalars (f32)
+  struct ArgSpec { std::string name; std::string type; std::optional<expr::Expr> value; };
   std::vector<ArgSpec> args;
   std::vector<std::pair<std::string, expr::Expr>> work;  ///< prior: work of the whole launch by closed formula
 };
@@ -55,12 +62,16 @@ struct Stage {
 struct Variant {
   std::string op, name, description, file;
   struct Temporary { std::string name; expr::Expr dtype, bytes; };
+  bool fused = true;  ///< which side of the fusion verdict it is on; unless it says so, one stage is fused and more are not
   std::vector<Temporary> temporaries;
   std::vector<Stage> stages;
 };
 
 /// All variants of an op, sorted by name. Errors name the JSON file and the place in it.
 Result<std::vector<Variant>> load_variants(const DataFiles& files, const std::string& op);
+
+/// One stage from a file of its own, "stages/rows.json": kernels that several ops and every chain are made of.
+Result<Stage> load_stage(const DataFiles& files, const std::string& name);
 
 /// Scope of one schedule: the problem's names, `device.*` limits, the parameters, the derived values.
 /// A constraint that fails is a Rejected with the comparison and its values.

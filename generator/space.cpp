@@ -10,9 +10,23 @@
 namespace roofgen {
 namespace {
 
+/// A stage that another file describes: `"use": "stages/rows.json"`.
+constexpr std::initializer_list<const char*> kStageMembers = {"name", "template", "entry", "output", "params", "derived", "constraints", "grid", "assumes", "block", "smem", "args", "work", "formula"};
+
 class SpaceReader : private JsonReader {
  public:
-  using JsonReader::JsonReader;
+  SpaceReader(const JsonFile& file, const DataFiles& files) : JsonReader(file), files_(files) {}
+
+  /// A file of search_spaces/stages/: one stage without a variant around it.
+  Result<Stage> read_stage() {
+    const Json& root = file_.root();
+    ROOFGEN_TRY(std::string schema, string(root, "schema"));
+    if (schema != "roofgen.stage.1") return bad("schema must be \"roofgen.stage.1\"", schema);
+    Json body = root;
+    body.erase("schema");
+    body.erase("description");
+    return stage(body);
+  }
 
   Result<Variant> read() {
     Variant v;
@@ -20,7 +34,7 @@ class SpaceReader : private JsonReader {
     const Json& root = file_.root();
     ROOFGEN_TRY(std::string schema, string(root, "schema"));
     if (schema != "roofgen.space.1") return bad("schema must be \"roofgen.space.1\"", schema);
-    ROOFGEN_CHECK(only(root, {"schema", "op", "variant", "description", "temporaries", "stages"}));
+    ROOFGEN_CHECK(only(root, {"schema", "op", "variant", "description", "fused", "temporaries", "stages"}));
     ROOFGEN_TRY(v.op, string(root, "op"));
     ROOFGEN_TRY(v.name, string(root, "variant"));
     ROOFGEN_TRY(v.description, string(root, "description"));
@@ -35,13 +49,38 @@ class SpaceReader : private JsonReader {
     if (!root.contains("stages") || !root["stages"].is_array() || root["stages"].empty())
       return bad("\"stages\" must be a list of at least one stage", "stages");
     for (const Json& s : root["stages"]) {
-      ROOFGEN_TRY(Stage parsed, stage(s));
+      ROOFGEN_TRY(Stage parsed, s.contains("use") ? shared_stage(s) : stage(s));
       v.stages.push_back(std::move(parsed));
+    }
+    v.fused = v.stages.size() == 1;
+    if (root.contains("fused")) {
+      if (!root["fused"].is_boolean()) return bad("\"fused\" must be true or false", "fused");
+      v.fused = root["fused"].get<bool>();
     }
     return v;
   }
 
  private:
+  /// The stage of another file under a name, a formula and buffers of its own.
+  Result<Stage> shared_stage(const Json& j) const {
+    ROOFGEN_CHECK(only(j, {"use", "name", "output", "formula", "buffers"}));
+    ROOFGEN_TRY(const std::string use, string(j, "use"));
+    auto loaded = load_stage(files_, use);
+    if (!loaded && loaded.error().where.file.empty()) return bad(loaded.error().message, use);
+    ROOFGEN_TRY(Stage s, std::move(loaded));
+    ROOFGEN_TRY(s.name, string_or(j, "name", s.name));
+    ROOFGEN_TRY(s.output, string_or(j, "output", s.output));
+    ROOFGEN_TRY(s.formula, string_or(j, "formula", s.formula));
+    if (j.contains("buffers")) {
+      if (!j["buffers"].is_object()) return bad("\"buffers\" must be an object of names", "buffers");
+      for (const auto& [from, to] : j["buffers"].items()) {
+        if (!to.is_string()) return bad(fmt::format("\"buffers\": {} must be a name", from), from);
+        s.buffers[from] = to.get<std::string>();
+      }
+    }
+    return s;
+  }
+
   Result<Param> param(const Json& j) const {
     Param p;
     ROOFGEN_CHECK(only(j, {"name", "values", "default"}));
@@ -60,12 +99,12 @@ class SpaceReader : private JsonReader {
 
   Result<Stage> stage(const Json& j) const {
     Stage s;
-    ROOFGEN_CHECK(only(j, {"name", "template", "entry", "output", "params", "derived", "constraints", "grid", "assumes",
-                           "block", "smem", "args", "work"}));
+    ROOFGEN_CHECK(only(j, kStageMembers));
     ROOFGEN_TRY(s.name, string(j, "name"));
     ROOFGEN_TRY(s.template_name, string(j, "template"));
     ROOFGEN_TRY(s.entry, string(j, "entry"));
     ROOFGEN_TRY(s.output, string(j, "output"));
+    ROOFGEN_TRY(s.formula, string_or(j, "formula", ""));
     for (const char* list : {"params", "derived", "constraints", "grid", "assumes", "args"})
       if (j.contains(list) && !j[list].is_array()) return bad(fmt::format("\"{}\" must be a list", list), list);
     std::set<std::string> names;
@@ -110,6 +149,12 @@ class SpaceReader : private JsonReader {
       if (a.is_string()) {
         arg.name = a.get<std::string>();
         arg.type = "ptr";
+      } else if (a.is_object() && a.contains("each")) {
+        ROOFGEN_CHECK(only(a, {"each"}));
+        ROOFGEN_TRY(arg.name, string(a, "each"));
+        arg.type = "each";
+        if (arg.name != "tensors" && arg.name != "outputs" && arg.name != "scalars")
+          return bad(fmt::format("\"each\": \"{}\" is not one of tensors, outputs, scalars", arg.name), arg.name);
       } else {
         ROOFGEN_CHECK(only(a, {"name", "type", "value"}));
         ROOFGEN_TRY(arg.name, string(a, "name"));
@@ -134,9 +179,18 @@ class SpaceReader : private JsonReader {
     }
     return s;
   }
+
+  const DataFiles& files_;
 };
 
 }  // namespace
+
+Result<Stage> load_stage(const DataFiles& files, const std::string& name) {
+  const std::string path = "search_spaces/" + name;
+  ROOFGEN_TRY(const std::string text, files.load(path));
+  ROOFGEN_TRY(JsonFile file, JsonFile::parse(text, files.origin(path)));
+  return SpaceReader(file, files).read_stage();
+}
 
 Result<std::vector<Variant>> load_variants(const DataFiles& files, const std::string& op) {
   std::vector<Variant> out;
@@ -146,7 +200,7 @@ Result<std::vector<Variant>> load_variants(const DataFiles& files, const std::st
     const auto text = files.read(name);
     if (!text) continue;
     ROOFGEN_TRY(JsonFile file, JsonFile::parse(*text, files.origin(name)));
-    ROOFGEN_TRY(Variant v, SpaceReader(file).read());
+    ROOFGEN_TRY(Variant v, SpaceReader(file, files).read());
     out.push_back(std::move(v));
   }
   if (out.empty())

@@ -36,11 +36,48 @@ const char* to_string(DType dtype) {
     case DType::kBf16: return "bf16";
     case DType::kFp16: return "fp16";
     case DType::kFp32: return "fp32";
+    case DType::kTf32: return "tf32";
+    case DType::kFp8: return "fp8";
+    case DType::kInt8: return "int8";
+    case DType::kInt32: return "int32";
   }
   return "?";
 }
 
-int size_of(DType dtype) { return dtype == DType::kFp32 ? 4 : 2; }
+std::optional<DType> parse_dtype(const std::string& name) {
+  for (DType dtype : {DType::kBf16, DType::kFp16, DType::kFp32, DType::kTf32, DType::kFp8, DType::kInt8, DType::kInt32})
+    if (name == to_string(dtype)) return dtype;
+  return std::nullopt;
+}
+
+int size_of(DType dtype) {
+  switch (dtype) {
+    case DType::kFp8:
+    case DType::kInt8: return 1;
+    case DType::kBf16:
+    case DType::kFp16: return 2;
+    default: return 4;
+  }
+}
+
+std::string to_string(const TensorArg& arg) {
+  std::string out = arg.name + ":" + to_string(arg.dtype);
+  for (size_t i = 0; i < arg.indices.size(); ++i) out += (i ? "," : "[") + arg.indices[i];
+  return arg.indices.empty() ? out : out + "]";
+}
+
+std::string to_string(const Problem& p) {
+  std::ostringstream out;
+  out.precision(17);
+  out << p.op << ' ' << to_string(p.dtype);
+  for (const auto& [name, v] : p.dims) out << ' ' << name << '=' << v;
+  for (const auto& [name, v] : p.flags) out << ' ' << name << '=' << v;
+  for (const auto& [name, v] : p.reals) out << ' ' << name << '=' << v;
+  for (const auto& [name, v] : p.dtypes) out << ' ' << name << '=' << to_string(v);
+  for (const auto& [name, v] : p.texts) out << ' ' << name << "='" << v << '\'';
+  for (const TensorArg& arg : p.args) out << ' ' << to_string(arg);
+  return out.str();
+}
 
 std::string to_string(const ParamValue& value) {
   if (auto i = std::get_if<int64_t>(&value)) return std::to_string(*i);

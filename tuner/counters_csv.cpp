@@ -47,11 +47,19 @@ Counter tensor_counter(const std::string& arch, DType dtype) {
       c.ways = {{{"sm__ops_path_tensor_src_fp16_dst_fp32.sum"}}, {{"sm__ops_path_tensor_src_fp16.sum"}}};
       break;
     case DType::kFp32:
+    case DType::kTf32:
       c.ways = {{{"sm__ops_path_tensor_src_tf32_dst_fp32.sum"}}};
+      break;
+    case DType::kFp8:
+      c.ways = {{{"sm__ops_path_tensor_src_fp8_dst_fp32.sum"}}, {{"sm__ops_path_tensor_src_fp8.sum"}}};
+      break;
+    case DType::kInt8:
+    case DType::kInt32:
+      c.ways = {{{"sm__ops_path_tensor_src_int8.sum"}}};
       break;
   }
   const int cc = compute_capability(arch);
-  if (cc >= 80 && cc < 90 && dtype != DType::kFp32) {
+  if (cc >= 80 && cc < 90 && (dtype == DType::kBf16 || dtype == DType::kFp16)) {
     c.from_instructions = c.ways.size();
     c.ways.push_back({{"sm__inst_executed_pipe_tensor.sum", kFlopsPerTensorInstruction}});
   }

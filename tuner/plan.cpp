@@ -29,7 +29,7 @@ class Planner {
   Result<SearchPlan> run() {
     ROOFGEN_TRY(strategy_, find_strategy(options_.strategy));
     ROOFGEN_TRY(plan_.scope, problem_scope(context_.op, problem_, limits(context_.device)));
-    ROOFGEN_TRY(plan_.variants, load_variants(context_.files, problem_.op));
+    ROOFGEN_TRY(plan_.variants, context_.op.variants(context_.files, problem_));
     ROOFGEN_TRY(plan_.formula, WorkFormula::load(context_.files, problem_.op));
     ROOFGEN_TRY(plan_.required, required_work(*plan_.formula, problem_));
     ROOFGEN_TRY(const RequiredWork reduced, required_work(*plan_.formula, context_.op.reduced(problem_)));

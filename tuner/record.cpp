@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "generator/problem_json.h"
 #include "tuner/views/measured.h"
 
 namespace roofgen {
@@ -42,9 +43,7 @@ std::map<std::string, std::string> t4_files(const TuneReport& report) {
   const auto file_of = [&](const Schedule& s) -> Json& {
     Json& file = files[fmt::format("{}-{}{}{}.t4.json", report.problem.op, s.variant, s.stage.empty() || s.stage == s.variant ? "" : "-", s.stage == s.variant ? "" : s.stage)];
     if (file.is_null()) {
-      Json problem{{"op", report.problem.op}, {"dtype", to_string(report.problem.dtype)}};
-      for (const auto& [name, v] : report.problem.dims) problem[name] = v;
-      for (const auto& [name, v] : report.problem.flags) problem[name] = v;
+      const Json problem = problem_json(report.problem);
       file = {{"schema_version", "1.0.0"},
               {"metadata", {{"timeunit", "milliseconds"}, {"problem", problem}, {"variant", s.variant}, {"stage", s.stage}, {"gpu", gpu_json(*report.gpu)}, {"compiler", report.compiler}}},
               {"results", Json::array()}};

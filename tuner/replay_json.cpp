@@ -18,9 +18,11 @@ struct Name {
   const char* text;
   E value;
 };
-constexpr Name<InputPattern> kPatterns[] = {{"normal", InputPattern::kNormal}, {"zero-query", InputPattern::kZeroQuery}, {"one-hot", InputPattern::kOneHot}};
+constexpr Name<InputPattern> kPatterns[] = {{"normal", InputPattern::kNormal}, {"zero-query", InputPattern::kZeroQuery}, {"one-hot", InputPattern::kOneHot},
+                                            {"integers", InputPattern::kIntegers}, {"special", InputPattern::kSpecial}};
 constexpr Name<Buffer::Role> kRoles[] = {{"input", Buffer::Role::kInput}, {"temporary", Buffer::Role::kTemporary}, {"output", Buffer::Role::kOutput}};
-constexpr Name<DType> kDTypes[] = {{"bf16", DType::kBf16}, {"fp16", DType::kFp16}, {"fp32", DType::kFp32}};
+constexpr Name<DType> kDTypes[] = {
+    {"bf16", DType::kBf16}, {"fp16", DType::kFp16}, {"fp32", DType::kFp32}, {"tf32", DType::kTf32}, {"fp8", DType::kFp8}, {"int8", DType::kInt8}, {"int32", DType::kInt32}};
 
 template <class E, size_t N>
 const char* text_of(const Name<E> (&names)[N], E value) {
@@ -166,6 +168,22 @@ Problem problem_of(const Json& j) {
     if (!v.is_number()) throw Bad{fmt::format("\"{}\": a number was expected", name)};
     p.reals[name] = v.get<double>();
   }
+  if (j.contains("texts"))
+    for (const auto& [name, v] : member(j, "texts").items()) {
+      if (!v.is_string()) throw Bad{fmt::format("\"{}\": a text was expected", name)};
+      p.texts[name] = v.get<std::string>();
+    }
+  if (j.contains("dtypes"))
+    for (const auto& [name, v] : member(j, "dtypes").items()) p.dtypes[name] = choice(j["dtypes"], name.c_str(), kDTypes);
+  if (j.contains("args"))
+    for (const Json& a : member(j, "args")) {
+      TensorArg arg{string_of(a, "name"), choice(a, "dtype", kDTypes), {}};
+      for (const Json& index : member(a, "indices")) {
+        if (!index.is_string()) throw Bad{"\"indices\": names were expected"};
+        arg.indices.push_back(index.get<std::string>());
+      }
+      p.args.push_back(std::move(arg));
+    }
   return p;
 }
 
@@ -177,6 +195,9 @@ std::string replay_json(const Replay& replay) {
   for (const auto& [name, v] : p.dims) problem["dims"][name] = v;
   for (const auto& [name, v] : p.flags) problem["flags"][name] = v;
   for (const auto& [name, v] : p.reals) problem["reals"][name] = v;
+  for (const auto& [name, v] : p.texts) problem["texts"][name] = v;
+  for (const auto& [name, v] : p.dtypes) problem["dtypes"][name] = to_string(v);
+  for (const TensorArg& arg : p.args) problem["args"].push_back({{"name", arg.name}, {"dtype", to_string(arg.dtype)}, {"indices", arg.indices}});
   Json j{{"schema", kReplaySchema}, {"problem", std::move(problem)}, {"pattern", text_of(kPatterns, replay.pattern)}, {"variant", replay.variant}};
   j["buffers"] = Json::array();
   for (const Buffer& b : replay.buffers)

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "generator/ops/op.h"
 #include "roofgen/pipeline.h"
 #include "roofline/roofs.h"
 
@@ -38,14 +39,6 @@ struct RoofTime {
   bool per_sm = true;  ///< an SM-local unit, idle on an SM without a CTA; DRAM and L2 are not
 };
 std::vector<RoofTime> roof_times(const Device& device, const Work& work, DType dtype, RoofSet set);
-
-/// What no implementation of a problem can do without: the formulas of work/<op>.json, in their form
-/// with the fewest kernels.
-struct RequiredWork {
-  double mma_flops = 0;   ///< causal counts only the allowed part
-  double exps = 0;
-  double dram_bytes = 0;  ///< each input read once, each output written once
-};
 
 /// T_problem in seconds, and the roof that sets it.
 struct ProblemFloor {

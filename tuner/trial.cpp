@@ -271,11 +271,8 @@ StoreKey Trials::key_of(const Task& task, Place where) {
   // What is checked does not depend on the feeders, so that this verifier may be a fresh one.
   const Verifier verifier(context_.op, problem_, plan_.reduced_flops, d, *task.candidate.variant,
                           where == Place::kGpu ? static_cast<Executor&>(*context_.gpu) : context_.executor);
-  std::string slice = fmt::format("{} {} {} {} {}", problem_.op, to_string(problem_.dtype), task.candidate.variant->name,
+  std::string slice = fmt::format("{} {} {} {}", to_string(problem_), task.candidate.variant->name,
                                   task.candidate.stage().name, verifier.plan().key());
-  for (const auto& [name, v] : problem_.dims) slice += fmt::format(" {}={}", name, v);
-  for (const auto& [name, v] : problem_.flags) slice += fmt::format(" {}={}", name, v);
-  for (const auto& [name, v] : problem_.reals) slice += fmt::format(" {}={}", name, v);
   slice += launch_text(task.launch) + " output=" + task.candidate.stage().output;
   if (auto temps = temporaries(*task.candidate.variant, plan_.scope))
     for (const Buffer& b : *temps) slice += fmt::format(" {}={}", b.name, b.bytes);

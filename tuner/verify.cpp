@@ -168,9 +168,9 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
   }
   for (const Site::Anchor& a : site.anchors) {
     const int64_t begin = a.row / unit * unit;
-    const RowBand band{a.batch, a.head, begin, std::min(begin + unit, rows)};
+    const Region band{a.batch, a.head, begin, std::min(begin + unit, rows)};
     // Two anchors may fall into one band when L is small.
-    if (std::any_of(out.run.begin(), out.run.end(), [&](const RowBand& o) {
+    if (std::any_of(out.run.begin(), out.run.end(), [&](const Region& o) {
           return o.batch == band.batch && o.head == band.head && o.row_begin == band.row_begin;
         }))
       continue;
@@ -185,9 +185,9 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
   return out;
 }
 
-std::vector<uint64_t> Verifier::select_ctas(const Launch& launch, const std::vector<RowBand>& bands) {
+std::vector<uint64_t> Verifier::select_ctas(const Launch& launch, const std::vector<Region>& bands) {
   std::vector<uint64_t> out;
-  for (const RowBand& band : bands) {
+  for (const Region& band : bands) {
     std::vector<uint64_t> ids{0};
     uint64_t stride = 1;
     for (int dim = 0; dim < 3; ++dim) {
@@ -287,7 +287,7 @@ Result<void> Verifier::compare(const Site& site, const Candidate& candidate, con
     }
     return {};
   };
-  for (const RowBand& band : slices.compare) {
+  for (const Region& band : slices.compare) {
     ROOFGEN_TRY(Comparison c, op_.compare(site.problem, site.pattern, variant_.name, candidate.stage().name, band, reader));
     into.rows_checked += c.rows;
     into.error_over_tolerance = std::max(into.error_over_tolerance, c.worst);
@@ -376,12 +376,12 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     int64_t step = 1;
     for (const GridAxis& axis : run.launch.axes)
       if (axis.name == "row") step = axis.step;
-    const auto tiled = [&](const RowBand& b) {
+    const auto tiled = [&](const Region& b) {
       const double missing = static_cast<double>((step - b.row_end % step) % step);
       return op_.weight(problem_, b) + missing * op_.weight(problem_, {b.batch, b.head, b.row_end - 1, b.row_end});
     };
     double sampled = 0, heads = 1;
-    for (const RowBand& band : run.slices.run) sampled += tiled(band);
+    for (const Region& band : run.slices.run) sampled += tiled(band);
     for (const char* name : {"batch", "heads"})
       if (auto it = problem_.dims.find(name); it != problem_.dims.end()) heads *= static_cast<double>(it->second);
     out.scale = sampled > 0 ? tiled({0, 0, 0, rows}) * heads / sampled : static_cast<double>(total) / static_cast<double>(run.ctas);

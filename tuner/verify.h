@@ -79,14 +79,14 @@ class Verifier {
   struct Site;
   struct StageRun;
   struct Slices {
-    std::vector<RowBand> run, compare;
+    std::vector<Region> run, compare;
   };
   using Feed = std::map<std::string, DevicePtr>;
   std::vector<Buffer> all_buffers(const Problem& problem) const;
   Result<DevicePtr> input(const Site& site, const Buffer& buffer);
   Result<Launch> launch_of(const Site& site, const Candidate& candidate) const;
   Result<Slices> slices_of(const Launch& launch, const Site& site) const;
-  static std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<RowBand>& bands);
+  static std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region>& bands);
   static void keep_first_band(const StageRun& run, std::vector<std::vector<LineAccess>>& trace);
   Result<StageRun> run_stage(const Site& site, const Candidate& candidate, ModuleId module, const Feed& feed,
                              std::vector<std::vector<LineAccess>>* trace);

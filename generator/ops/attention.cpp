@@ -113,6 +113,13 @@ class Attention final : public Op {
     return out;
   }
 
+  Extent extent(const Problem& problem) const override {
+    const Shape s(problem);
+    return {s.batch, s.heads, s.q_len, s.d};
+  }
+
+  std::vector<InputPattern> exact_patterns() const override { return {InputPattern::kZeroQuery, InputPattern::kOneHot}; }
+
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
             std::span<std::byte> out) const override {
     const Shape s(problem);
@@ -136,7 +143,7 @@ class Attention final : public Op {
   }
 
   Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
-                             const std::string& stage, const RowBand& band,
+                             const std::string& stage, const Region& band,
                              const ElementReader& read) const override {
     using attention::Output;
     const Output output = stage == "scores"      ? Output::kScores
@@ -146,7 +153,7 @@ class Attention final : public Op {
     return attention::compare(Shape(problem), pattern, output, band, read);
   }
 
-  double weight(const Problem& problem, const RowBand& band) const override {
+  double weight(const Problem& problem, const Region& band) const override {
     const Shape s(problem);
     double pairs = 0;
     for (int64_t r = band.row_begin; r < band.row_end; ++r) pairs += static_cast<double>(s.allowed(r));

@@ -17,7 +17,7 @@ constexpr double kHopeless = 1e9;
 /// Collects the worst element of one buffer.
 class Judge {
  public:
-  Judge(std::string buffer, const RowBand& band) : buffer_(std::move(buffer)), band_(band) {}
+  Judge(std::string buffer, const Region& band) : buffer_(std::move(buffer)), band_(band) {}
 
   void unwritten(int64_t row, int64_t col) {
     if (missing_++ == 0) first_missing_ = place(row, col);
@@ -46,7 +46,7 @@ class Judge {
     return col < 0 ? out + "]" : fmt::format("{}, {} {}]", out, buffer_ == "O" ? "column" : "key", col);
   }
   std::string buffer_;
-  RowBand band_;
+  Region band_;
   uint64_t missing_ = 0;
   double worst_ = 0;
   std::string first_missing_, message_;
@@ -69,7 +69,7 @@ class RowReader {
   std::string buffer_;
 };
 
-Result<void> compare_output(const Shape& shape, const RowBand& band, const BandReference& reference,
+Result<void> compare_output(const Shape& shape, const Region& band, const BandReference& reference,
                             const Tolerance& tolerance, const ElementReader& read, Comparison& out) {
   Judge judge("O", band);
   RowReader row(read, "O");
@@ -95,7 +95,7 @@ Result<void> compare_output(const Shape& shape, const RowBand& band, const BandR
   return {};
 }
 
-Result<void> compare_lse(const Shape& shape, const RowBand& band, const BandReference& reference,
+Result<void> compare_lse(const Shape& shape, const Region& band, const BandReference& reference,
                          const Tolerance& tolerance, const ElementReader& read, Comparison& out) {
   Judge judge("LSE", band);
   RowReader row(read, "LSE");
@@ -113,7 +113,7 @@ Result<void> compare_lse(const Shape& shape, const RowBand& band, const BandRefe
 }
 
 /// S or P, by bands small enough for the score cache. Only the keys a row may see are defined.
-Result<void> compare_matrix(const Shape& shape, InputPattern pattern, bool probabilities, const RowBand& band,
+Result<void> compare_matrix(const Shape& shape, InputPattern pattern, bool probabilities, const Region& band,
                             const BandReference* reference, const Tolerance& tolerance,
                             const ElementReader& read, Comparison& out) {
   const std::string name = probabilities ? "P" : "S";
@@ -121,7 +121,7 @@ Result<void> compare_matrix(const Shape& shape, InputPattern pattern, bool proba
   RowReader row(read, name);
   const int64_t step = std::max<int64_t>(1, kScoreLimit / shape.kv_len), pitch = shape.kv_pitch();
   for (int64_t begin = band.row_begin; begin < band.row_end; begin += step) {
-    const RowBand part{band.batch, band.head, begin, std::min(band.row_end, begin + step)};
+    const Region part{band.batch, band.head, begin, std::min(band.row_end, begin + step)};
     const auto scores = scores_of(shape, pattern, part);
     for (int64_t r = part.row_begin; r < part.row_end; ++r) {
       const int64_t keys = shape.allowed(r);
@@ -147,7 +147,7 @@ Result<void> compare_matrix(const Shape& shape, InputPattern pattern, bool proba
 
 }  // namespace
 
-Result<Comparison> compare(const Shape& shape, InputPattern pattern, Output output, const RowBand& band,
+Result<Comparison> compare(const Shape& shape, InputPattern pattern, Output output, const Region& band,
                            const ElementReader& read) {
   Comparison out;
   out.rows = static_cast<uint64_t>(band.row_end - band.row_begin);

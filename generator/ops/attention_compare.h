@@ -11,7 +11,7 @@ namespace roofgen::attention {
 /// Which buffer a stage fills, and with what.
 enum class Output { kScores, kProbabilities, kFused, kUnfused };
 
-Result<Comparison> compare(const Shape& shape, InputPattern pattern, Output output, const RowBand& band,
+Result<Comparison> compare(const Shape& shape, InputPattern pattern, Output output, const Region& band,
                            const ElementReader& read);
 
 }  // namespace roofgen::attention

@@ -25,7 +25,7 @@ class Cache {
                          int64_t, int64_t>;
   explicit Cache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  static Key key(const Shape& s, InputPattern pattern, Rounding rounding, const RowBand& b) {
+  static Key key(const Shape& s, InputPattern pattern, Rounding rounding, const Region& b) {
     return {static_cast<int>(pattern),
             static_cast<int>(rounding),
             s.q_len,
@@ -83,7 +83,7 @@ int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step;
 /// Calls use(first_key, keys, scores) for each block of keys some row of the band may see; scores are
 /// [rows padded to 4][kKeyBlock], scaled.
 template <class Use>
-void for_each_score_block(const Shape& shape, const Inputs& inputs, const RowBand& band, const Use& use) {
+void for_each_score_block(const Shape& shape, const Inputs& inputs, const Region& band, const Use& use) {
   const int64_t rows = band.row_end - band.row_begin, padded = round_up(rows, kRowBlock), d = shape.d;
   std::vector<double> q(padded * d, 0.0), k(d * kKeyBlock), row(d), s(padded * kKeyBlock);
   for (int64_t r = 0; r < rows; ++r)
@@ -115,7 +115,7 @@ double inflated(double x, double u) {
 /// Running sums of a band, relative to each row's largest score so far. Arrays are [rows padded to 4][d].
 class Accumulator {
  public:
-  Accumulator(const Shape& shape, InputPattern pattern, Rounding rounding, const RowBand& band)
+  Accumulator(const Shape& shape, InputPattern pattern, Rounding rounding, const Region& band)
       : shape_(shape),
         inputs_(shape, pattern),
         unfused_(rounding == Rounding::kUnfused),
@@ -205,7 +205,7 @@ class Accumulator {
   const Shape& shape_;
   const Inputs inputs_;
   const bool unfused_;
-  const RowBand band_;
+  const Region band_;
   const int64_t rows_, padded_;
   const double u_;
   std::vector<double> v_, v_squared_;         // one block of keys
@@ -218,7 +218,7 @@ class Accumulator {
 }  // namespace
 
 std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPattern pattern, Rounding rounding,
-                                                  const RowBand& band) {
+                                                  const Region& band) {
   static Cache<BandReference> cache(size_t{64} << 20);
   const auto make = [&] {
     Accumulator sums(shape, pattern, rounding, band);
@@ -234,7 +234,7 @@ std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPatte
 }
 
 std::shared_ptr<const std::vector<float>> scores_of(const Shape& shape, InputPattern pattern,
-                                                    const RowBand& band) {
+                                                    const Region& band) {
   using Scores = std::vector<float>;
   static Cache<Scores> cache(size_t{160} << 20);
   const auto make = [&] {

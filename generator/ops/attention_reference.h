@@ -33,12 +33,12 @@ struct BandReference {
 
 /// O and what its tolerance needs, for a band; from a cache shared by all threads.
 std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPattern pattern, Rounding rounding,
-                                                  const RowBand& band);
+                                                  const Region& band);
 
 /// The scores of a band, [rows][kv_pitch]; entries a row may not see are unspecified. Cached as well;
 /// callers keep rows * kv_len below kScoreLimit by cutting the band.
 inline constexpr int64_t kScoreLimit = int64_t{1} << 22;
 std::shared_ptr<const std::vector<float>> scores_of(const Shape& shape, InputPattern pattern,
-                                                    const RowBand& band);
+                                                    const Region& band);
 
 }  // namespace roofgen::attention

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,14 +16,31 @@
 
 namespace roofgen {
 
-/// What the inputs hold. kNormal: N(0,1) by a counter-based generator, the same everywhere.
-/// kZeroQuery and kOneHot have answers that are exact (docs/verification.md).
-enum class InputPattern { kNormal, kZeroQuery, kOneHot };
+class DataFiles;
+struct Variant;
 
-/// A band of output rows of one (batch, head) pair: what verification computes and compares.
-struct RowBand {
+/// What the inputs hold. kNormal: N(0,1) by a counter-based generator, the same everywhere. kZeroQuery and
+/// kOneHot (attention) and kIntegers (small integers, so that sums are exact) have answers that are exact
+/// (docs/verification.md). kSpecial: kNormal with a few NaN and infinities.
+enum class InputPattern { kNormal, kZeroQuery, kOneHot, kIntegers, kSpecial };
+
+/// A rectangle of output elements of one (batch, head) pair: what verification computes and compares.
+struct Region {
   int64_t batch = 0, head = 0;
   int64_t row_begin = 0, row_end = 0;
+  int64_t col_begin = 0, col_end = -1;  ///< -1: to the last column
+};
+
+/// The output that regions are cut from: rows and columns of each (batch, head) pair.
+struct Extent {
+  int64_t batch = 1, heads = 1, rows = 1, cols = 1;
+};
+
+/// What no implementation of a problem can do without.
+struct RequiredWork {
+  double mma_flops = 0;   ///< causal attention counts only the allowed part
+  double exps = 0;        ///< on the special-function units
+  double dram_bytes = 0;  ///< each input read once, each output written once
 };
 
 /// Reads elements [first, first + out.size()) of a buffer as doubles; false entries of `*valid`
@@ -30,7 +48,7 @@ struct RowBand {
 using ElementReader = std::function<Result<void>(const std::string& buffer, uint64_t first,
                                                  std::span<double> out, std::vector<bool>* valid)>;
 
-/// The outcome of comparing one band.
+/// The outcome of comparing one region.
 struct Comparison {
   uint64_t rows = 0;
   double worst = 0;     ///< max |y - ref| / tolerance
@@ -49,6 +67,13 @@ class Op {
   virtual expr::Map scope(const Problem& problem) const = 0;
   /// The same problem with batch x heads cut to the smallest that still exercises every index map.
   virtual Problem reduced(const Problem& problem) const = 0;
+  virtual Extent extent(const Problem& problem) const = 0;
+  /// The patterns beside kNormal that every candidate must pass, each run on one slice.
+  virtual std::vector<InputPattern> exact_patterns() const = 0;
+  /// Its fusion choices: search_spaces/<op>/*.json unless the op makes them.
+  virtual Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const;
+  /// nullopt: by the formulas of work/<op>.json.
+  virtual std::optional<RequiredWork> required(const Problem&) const { return std::nullopt; }
   /// Writes bytes of an input buffer. Deterministic; thread-safe.
   virtual void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
                     std::span<std::byte> out) const = 0;
@@ -57,11 +82,10 @@ class Op {
   /// whole problem computed from the inputs; earlier stages with their own definition, also from
   /// the inputs. `read` reads the buffers of the run.
   virtual Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
-                                     const std::string& stage, const RowBand& band,
+                                     const std::string& stage, const Region& region,
                                      const ElementReader& read) const = 0;
-  /// Work of a band relative to that of others: attention counts allowed (query, key) pairs. The
-  /// band of all rows of one head is `{b, h, 0, L}`.
-  virtual double weight(const Problem& problem, const RowBand& band) const = 0;
+  /// Work of a region relative to that of others: attention counts allowed (query, key) pairs, most ops elements.
+  virtual double weight(const Problem& problem, const Region& region) const = 0;
 };
 
 const std::vector<const Op*>& ops();

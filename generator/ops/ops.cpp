@@ -3,9 +3,12 @@
 #include <llvm/ADT/StringRef.h>
 
 #include "generator/ops/attention.h"
+#include "generator/generate.h"
 #include "generator/ops/op.h"
 
 namespace roofgen {
+
+Result<std::vector<Variant>> Op::variants(const DataFiles& files, const Problem&) const { return load_variants(files, name()); }
 
 const std::vector<const Op*>& ops() {
   static const std::vector<const Op*> all{&attention_op()};

@@ -25,21 +25,41 @@ namespace roofgen {
 enum class Origin { kDatasheet, kCompiled, kModel, kSimulated, kMeasured, kCounter };
 const char* to_string(Origin origin);
 
-enum class DType { kBf16, kFp16, kFp32 };
-const char* to_string(DType dtype);  ///< "bf16", "fp16", "fp32"
-int size_of(DType dtype);            ///< bytes per element
+/// Number formats of tensors. kTf32 is fp32 in memory of which the tensor cores read the upper 19 bits; kFp8 is
+/// e4m3 (largest value 448, no infinity).
+enum class DType { kBf16, kFp16, kFp32, kTf32, kFp8, kInt8, kInt32 };
+const char* to_string(DType dtype);  ///< "bf16", "fp16", "fp32", "tf32", "fp8", "int8", "int32"
+std::optional<DType> parse_dtype(const std::string& name);
+int size_of(DType dtype);  ///< bytes per element
 
 // ---- Problem ---------------------------------------------------------------------------------
 
+/// A tensor that an expression of the user's reads: `--arg slope:fp32[h]`. One element for each value of its
+/// indices, the last one contiguous; without indices a single one.
+struct TensorArg {
+  std::string name;
+  DType dtype = DType::kFp32;
+  std::vector<std::string> indices;
+  bool operator==(const TensorArg&) const = default;
+};
+std::string to_string(const TensorArg& arg);  ///< "slope:fp32[h]"
+
 /// What is to be computed. `dims` holds every size by name (attention: L, kv_len, d, batch, heads,
-/// kv_heads), `flags` the yes/no choices (causal, lse), `reals` the rest (scale).
+/// kv_heads), `flags` the yes/no choices (causal, lse), `reals` the other numbers (scale), `texts` choices by
+/// name and expressions as they were written (epilogue, quant), `dtypes` the formats of tensors that differ
+/// from `dtype` (out), `args` the tensors that were declared for the expressions.
 struct Problem {
   std::string op;
   std::map<std::string, int64_t> dims;
   DType dtype = DType::kBf16;
   std::map<std::string, bool> flags;
   std::map<std::string, double> reals;
+  std::map<std::string, std::string> texts = {};
+  std::map<std::string, DType> dtypes = {};
+  std::vector<TensorArg> args = {};
 };
+/// Everything of it on one line, always in the same form: "gemm bf16 K=64 M=8 N=8 epilogue='acc * 2'".
+std::string to_string(const Problem& problem);
 
 // ---- Variant and Schedule ----------------------------------------------------------------------
 

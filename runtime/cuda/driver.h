@@ -48,7 +48,7 @@ inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr int kCaptureThreadLocal = 1;
 
 // CUtensorMapDataType
-inline constexpr int kTensorFp16 = 6, kTensorFp32 = 7, kTensorBf16 = 9;
+inline constexpr int kTensorUint8 = 0, kTensorInt32 = 3, kTensorFp16 = 6, kTensorFp32 = 7, kTensorBf16 = 9;
 
 /// CUlaunchAttribute: an id, then a union of 64 bytes of which two members are used.
 struct LaunchAttribute {

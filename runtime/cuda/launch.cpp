@@ -20,7 +20,13 @@ int tensor_type(DType dtype) {
     case DType::kFp16:
       return kTensorFp16;
     case DType::kFp32:
+    case DType::kTf32:
       return kTensorFp32;
+    case DType::kFp8:
+    case DType::kInt8:
+      return kTensorUint8;
+    case DType::kInt32:
+      return kTensorInt32;
   }
   return kTensorFp32;
 }

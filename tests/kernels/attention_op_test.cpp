@@ -167,7 +167,7 @@ TEST(AttentionReference, AgreesWithThePlainFormula) {
     for (bool causal : {false, true}) {
       const Shape s(
           problem({{"L", q}, {"kv_len", kv}, {"d", d}, {"heads", 4}, {"kv_heads", 2}}, {{"causal", causal}}));
-      const RowBand band{0, 3, q / 3, q};
+      const Region band{0, 3, q / 3, q};
       const auto reference =
           attention::reference_of(s, InputPattern::kNormal, attention::Rounding::kFused, band);
       for (int64_t r = band.row_begin; r < band.row_end; r += 7) {

@@ -100,7 +100,7 @@ Problem attention(std::map<std::string, int64_t> dims, std::map<std::string, boo
 Result<std::vector<StageRun>> run(const Request& request) {
   const DataFiles files;
   ROOFGEN_TRY(const Op* op, find_op(request.problem.op));
-  ROOFGEN_TRY(std::vector<Variant> variants, load_variants(files, request.problem.op));
+  ROOFGEN_TRY(std::vector<Variant> variants, op->variants(files, request.problem));
   const Variant* variant = nullptr;
   for (const Variant& v : variants)
     if (v.name == request.variant) variant = &v;

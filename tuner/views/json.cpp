@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "generator/problem_json.h"
 #include "tuner/views/measured.h"
 #include "tuner/views/views.h"
 
@@ -19,12 +20,9 @@ Json verification_json(const Verification& v) {
   return j;
 }
 
-Json problem_json(const Problem& p) {
-  Json j{{"op", p.op}, {"dtype", to_string(p.dtype)}};
-  for (const auto& [name, v] : p.dims) j[name] = v;
-  for (const auto& [name, v] : p.flags) j[name] = v;
-  for (const auto& [name, v] : p.reals) j[name] = v;
-  j["flop_convention"] = "MMA FLOPs only; exp is not a FLOP; causal counts the allowed pairs";
+Json problem_and_convention(const Problem& p) {
+  Json j = problem_json(p);
+  j["flop_convention"] = p.op == "attention" ? "MMA FLOPs only; exp is not a FLOP; causal counts the allowed pairs" : "MMA FLOPs only";
   return j;
 }
 
@@ -117,7 +115,7 @@ Json side_json(const Side& s) {
 
 std::string tune_json(const TuneReport& r) {
   Json j{{"schema", kTuneSchema},
-         {"problem", problem_json(r.problem)},
+         {"problem", problem_and_convention(r.problem)},
          {"device", {{"name", r.device.name}, {"origin", r.time_origin() == Origin::kMeasured ? "measured" : "simulated"},
                      {"description", r.executor_device}, {"arch", r.arch}}},
          {"compiler", r.compiler},

@@ -1,0 +1,19 @@
+#include "generator/problem_json.h"
+
+namespace roofgen {
+
+nlohmann::ordered_json problem_json(const Problem& p) {
+  nlohmann::ordered_json j{{"op", p.op}, {"dtype", to_string(p.dtype)}};
+  for (const auto& [name, v] : p.dims) j[name] = v;
+  for (const auto& [name, v] : p.flags) j[name] = v;
+  for (const auto& [name, v] : p.reals) j[name] = v;
+  for (const auto& [name, v] : p.dtypes) j[name + "_dtype"] = to_string(v);
+  for (const auto& [name, v] : p.texts) j[name] = v;
+  if (!p.args.empty()) {
+    j["args"] = nlohmann::ordered_json::array();
+    for (const TensorArg& arg : p.args) j["args"].push_back(to_string(arg));
+  }
+  return j;
+}
+
+}  // namespace roofgen

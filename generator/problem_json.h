@@ -1,0 +1,11 @@
+// A problem as a JSON object: dims, flags and numbers by name, formats and expressions where there are any.
+#pragma once
+
+#include "generator/json_text.h"
+#include "roofgen/pipeline.h"
+
+namespace roofgen {
+
+nlohmann::ordered_json problem_json(const Problem& problem);
+
+}  // namespace roofgen
