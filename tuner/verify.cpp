@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "tuner/half.h"
+#include "generator/ops/elements.h"
 #include "tuner/l2_model.h"
 
 namespace roofgen {

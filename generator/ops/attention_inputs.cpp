@@ -2,23 +2,12 @@
 
 #include <array>
 #include <cmath>
-#include <numbers>
 
+#include "generator/ops/counter_random.h"
 #include "generator/ops/float16.h"
 
 namespace roofgen::attention {
 namespace {
-
-constexpr int kTableBits = 12;
-constexpr int kTableSize = 1 << kTableBits;
-
-// splitmix64's finaliser: a bijection on 64 bits that passes statistical tests on counters.
-uint64_t mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
 
 uint64_t row_key(Tensor tensor, int64_t batch, int64_t head, int64_t row) {
   uint64_t key = mix(static_cast<uint64_t>(tensor) << 48 ^ static_cast<uint64_t>(batch) << 24 ^
@@ -26,23 +15,11 @@ uint64_t row_key(Tensor tensor, int64_t batch, int64_t head, int64_t row) {
   return mix(key ^ static_cast<uint64_t>(row));
 }
 
-using NormalTable = std::array<uint16_t, kTableSize>;
+using NormalTable = std::array<uint16_t, kQuantiles>;
 
-/// Quantiles of N(0,1) in equal steps of probability, rounded to the dtype: a uniform index is a
-/// normal number. Newton on the distribution function, from the centre outwards.
 NormalTable make_normal_table(DType dtype) {
   NormalTable table;
-  double x = 0;
-  for (int i = kTableSize / 2; i < kTableSize; ++i) {
-    const double upper_tail = 1 - (i + 0.5) / kTableSize;
-    for (int step = 0; step < 8; ++step) {
-      const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
-      x += (0.5 * std::erfc(x / std::numbers::sqrt2) - upper_tail) / density;
-    }
-    const double rounded = round_to(x, format_of(dtype));
-    table[i] = encode16(rounded, dtype);
-    table[kTableSize - 1 - i] = encode16(-rounded, dtype);
-  }
+  for (int i = 0; i < kQuantiles; ++i) table[i] = encode16(round_to(normal_quantiles()[i], format_of(dtype)), dtype);
   return table;
 }
 
@@ -73,7 +50,7 @@ void Inputs::normal(Tensor tensor, int64_t batch, int64_t head, int64_t row, uin
   const uint64_t key = row_key(tensor, batch, head, row);
   for (int64_t c = 0; c < shape_.d; c += 4) {
     const uint64_t bits = mix(key + static_cast<uint64_t>(c));
-    for (int i = 0; i < 4; ++i) out[c + i] = table[(bits >> (16 * i)) & (kTableSize - 1)];
+    for (int i = 0; i < 4; ++i) out[c + i] = table[(bits >> (16 * i)) & (kQuantiles - 1)];
   }
 }
 

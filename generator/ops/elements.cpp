@@ -1,0 +1,261 @@
+#include "generator/ops/elements.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "generator/ops/counter_random.h"
+#include "generator/ops/float16.h"
+
+namespace roofgen {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// What a NaN, an infinity or a missing element counts as: JSON has no infinity.
+constexpr double kHopeless = 1e9;
+
+constexpr uint8_t kFp8Nan = 0x7f;
+
+bool is_integer(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kInt32; }
+
+Format16 float_format(DType dtype) {
+  if (dtype == DType::kFp32 || dtype == DType::kTf32) return {24, -126};
+  if (dtype == DType::kFp8) return {4, -6};
+  return format_of(dtype);
+}
+
+/// The largest finite number of a format.
+double largest_of(DType dtype) {
+  switch (dtype) {
+    case DType::kFp16: return 65504;
+    case DType::kBf16: return 0x1.fep127;
+    case DType::kFp8: return 448;
+    case DType::kInt8: return 127;
+    case DType::kInt32: return 2147483647;
+    default: return std::numeric_limits<float>::max();
+  }
+}
+
+template <class T>
+T load_as(const std::byte* base, size_t index) {
+  T value;
+  std::memcpy(&value, base + sizeof(T) * index, sizeof(T));
+  return value;
+}
+
+template <class T>
+void store_as(std::byte* base, size_t index, T value) {
+  std::memcpy(base + sizeof(T) * index, &value, sizeof(T));
+}
+
+/// Moves exponent and mantissa of a small format to the places where fp32 has them; the product restores the bias, of
+/// subnormal numbers too.
+double widen(uint32_t magnitude_bits, int mantissa_bits, int bias, bool negative) {
+  const float scaled = std::bit_cast<float>(magnitude_bits << (23 - mantissa_bits)) * static_cast<float>(std::ldexp(1.0, 127 - bias));
+  return negative ? -scaled : scaled;
+}
+
+double decode_fp8(uint8_t bits) { return (bits & 0x7f) == kFp8Nan ? kNan : widen(bits & 0x7f, 3, 7, bits & 0x80); }
+
+double decode_fp16(uint16_t bits) {
+  if ((bits & 0x7c00) == 0x7c00) return bits & 0x3ff ? kNan : bits & 0x8000 ? -kInfinity : kInfinity;
+  return widen(bits & 0x7fff, 10, 15, bits & 0x8000);
+}
+
+/// The bits of a value that fp8 can hold.
+uint8_t encode_fp8(double x) {
+  const int sign = std::signbit(x) ? 0x80 : 0;
+  if (std::isnan(x)) return kFp8Nan;
+  const double a = std::fabs(x);
+  if (a < 0x1p-6) return static_cast<uint8_t>(sign | static_cast<int>(a * 0x1p9));
+  const int e = std::ilogb(a);
+  return static_cast<uint8_t>(sign | (e + 7) << 3 | static_cast<int>(std::ldexp(a, 3 - e) - 8));
+}
+
+uint16_t encode_half(double x, DType dtype) {
+  if (std::isnan(x)) return 0x7fff;
+  if (std::isinf(x)) return static_cast<uint16_t>((x < 0 ? 0x8000 : 0) | (dtype == DType::kFp16 ? 0x7c00 : 0x7f80));
+  return encode16(x, dtype);
+}
+
+}  // namespace
+
+double load_element(const std::byte* base, size_t index, DType dtype) {
+  switch (dtype) {
+    case DType::kBf16: return std::bit_cast<float>(uint32_t{load_as<uint16_t>(base, index)} << 16);
+    case DType::kFp16: return decode_fp16(load_as<uint16_t>(base, index));
+    case DType::kFp8: return decode_fp8(load_as<uint8_t>(base, index));
+    case DType::kInt8: return load_as<int8_t>(base, index);
+    case DType::kInt32: return load_as<int32_t>(base, index);
+    case DType::kFp32:
+    case DType::kTf32: break;
+  }
+  return load_as<float>(base, index);
+}
+
+void store_element(std::byte* base, size_t index, DType dtype, double value) {
+  const double x = round_to_dtype(value, dtype);
+  switch (dtype) {
+    case DType::kBf16:
+    case DType::kFp16: return store_as(base, index, encode_half(x, dtype));
+    case DType::kFp8: return store_as(base, index, encode_fp8(x));
+    case DType::kInt8: return store_as(base, index, static_cast<int8_t>(x));
+    case DType::kInt32: return store_as(base, index, static_cast<int32_t>(x));
+    case DType::kFp32:
+    case DType::kTf32: break;
+  }
+  store_as(base, index, static_cast<float>(x));
+}
+
+double round_to_dtype(double value, DType dtype) {
+  const double largest = largest_of(dtype);
+  if (is_integer(dtype)) return std::isnan(value) ? 0 : std::clamp(std::nearbyint(value), -largest - 1, largest);
+  if (std::isnan(value)) return value;
+  const double x = std::isinf(value) ? value : round_to(value, float_format(dtype));
+  if (std::fabs(x) <= largest) return x;
+  return std::copysign(dtype == DType::kFp8 ? largest : kInfinity, x);
+}
+
+double as_operand(double value, DType dtype) {
+  if (dtype != DType::kTf32) return value;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(static_cast<float>(value)) & ~uint32_t{0x1fff});
+}
+
+double spacing_of(double value, DType dtype) {
+  if (is_integer(dtype)) return 1;
+  const double largest = largest_of(dtype);
+  return spacing(std::fabs(value) < largest ? value : largest, float_format(dtype));
+}
+
+double rounding_sigma(double value, DType dtype) { return spacing_of(value, dtype) / std::sqrt(12.0); }
+
+// ---- contents of inputs ------------------------------------------------------------------------
+
+namespace {
+
+/// Standard deviation of integer inputs: the outermost of the quantiles, 3.7 deviations away, stays within int8.
+constexpr double kIntegerDeviation = 32;
+
+/// One of 4096 equally likely elements, as a number and as it is stored.
+struct Alphabet {
+  std::array<double, kQuantiles> values;
+  std::array<uint32_t, kQuantiles> words;
+};
+
+uint32_t word_of(double value, DType dtype) {
+  std::array<std::byte, 4> raw{};
+  store_element(raw.data(), 0, dtype, value);
+  return load_as<uint32_t>(raw.data(), 0);
+}
+
+std::unique_ptr<const Alphabet> make_alphabet(DType dtype, bool integers) {
+  auto out = std::make_unique<Alphabet>();
+  const double deviation = is_integer(dtype) ? kIntegerDeviation : 1;
+  for (int i = 0; i < kQuantiles; ++i) {
+    out->values[i] = round_to_dtype(integers ? i % 5 - 2 : deviation * normal_quantiles()[i], dtype);
+    out->words[i] = word_of(out->values[i], dtype);
+  }
+  return out;
+}
+
+const Alphabet& alphabet(DType dtype, bool integers) {
+  static const auto all = [] {
+    std::array<std::array<std::unique_ptr<const Alphabet>, 2>, 7> out;
+    for (DType d : {DType::kBf16, DType::kFp16, DType::kFp32, DType::kTf32, DType::kFp8, DType::kInt8, DType::kInt32})
+      for (bool i : {false, true}) out[static_cast<size_t>(d)][i] = make_alphabet(d, i);
+    return out;
+  }();
+  return *all[static_cast<size_t>(dtype)][integers];
+}
+
+uint64_t key_of(std::string_view name) {
+  uint64_t key = name.size();
+  for (const char c : name) key = mix(key ^ static_cast<uint8_t>(c));
+  return key;
+}
+
+/// The elements of a tensor in groups of four, which share their random bits.
+class Stream {
+ public:
+  explicit Stream(const TensorContents& c)
+      : key_(key_of(c.name)), special_(c.pattern == InputPattern::kSpecial && !is_integer(c.dtype)),
+        finite_only_(c.dtype == DType::kFp8) {}
+
+  /// Calls `put(i, letter, special)` for i in [0, count), elements first + i. `special` is 0, or the NaN or infinity
+  /// that stands there instead of the letter.
+  template <class Put>
+  void each(uint64_t first, uint64_t count, const Put& put) const {
+    for (uint64_t e = first; e < first + count;) {
+      const uint64_t bits = mix(key_ + e / 4), exceptions = special_ ? mix(~key_ + e / 4) : ~uint64_t{0};
+      for (uint64_t lane = e % 4; lane < 4 && e < first + count; ++lane, ++e)
+        put(e - first, bits >> 16 * lane & (kQuantiles - 1), special_value(exceptions >> 16 * lane & 0xffff));
+    }
+  }
+
+ private:
+  double special_value(uint64_t bits) const {
+    if (bits & 0xfff) return 0;
+    const uint64_t which = bits >> 12;
+    return which < 6 || finite_only_ ? kNan : which & 1 ? kInfinity : -kInfinity;
+  }
+  uint64_t key_;
+  bool special_, finite_only_;
+};
+
+}  // namespace
+
+void TensorContents::values(uint64_t first, std::span<double> out) const {
+  const Alphabet& letters = alphabet(dtype, pattern == InputPattern::kIntegers);
+  Stream(*this).each(first, out.size(), [&](uint64_t i, uint64_t letter, double special) {
+    out[i] = special != 0 ? special : letters.values[letter];
+  });
+}
+
+void TensorContents::fill(uint64_t byte_offset, std::span<std::byte> out) const {
+  const Alphabet& letters = alphabet(dtype, pattern == InputPattern::kIntegers);
+  const uint64_t size = static_cast<uint64_t>(size_of(dtype)), first = byte_offset / size, skipped = byte_offset % size;
+  if (out.empty()) return;
+  const uint64_t count = (skipped + out.size() + size - 1) / size;
+  Stream(*this).each(first, count, [&](uint64_t i, uint64_t letter, double special) {
+    const uint32_t word = special != 0 ? word_of(special, dtype) : letters.words[letter];
+    // The first and the last element may be cut by the ends of `out`.
+    const uint64_t begin = i * size < skipped ? skipped - i * size : 0;
+    const uint64_t at = i * size + begin - skipped, end = std::min(size, begin + out.size() - at);
+    std::memcpy(out.data() + at, reinterpret_cast<const std::byte*>(&word) + begin, end - begin);
+  });
+}
+
+// ---- comparison --------------------------------------------------------------------------------
+
+void Judge::element(int64_t row, int64_t col, double got, bool written, double expected, double tolerance) {
+  const auto place = [&] {
+    return col < 0 ? fmt::format("{}[row {}]", buffer_, row) : fmt::format("{}[row {}, column {}]", buffer_, row, col);
+  };
+  if (!written) {
+    if (missing_++ == 0) first_missing_ = place();
+    return;
+  }
+  if (got == expected || (std::isnan(got) && std::isnan(expected))) return;
+  double error = std::fabs(got - expected) / tolerance;
+  if (!(error < kHopeless)) error = kHopeless;
+  if (error <= worst_) return;
+  worst_ = error;
+  if (error > 1)
+    message_ = fmt::format("{} is {:.9g}, {:.9g} was expected within {:.3g} ({:.3g} times the tolerance)", place(), got, expected, tolerance, error);
+}
+
+void Judge::add_to(Comparison& out) const {
+  out.worst = std::max(out.worst, missing_ > 0 ? kHopeless : worst_);
+  if (!out.failure.empty()) return;
+  out.failure = missing_ > 0 ? fmt::format("{} and {} more elements were never written", first_missing_, missing_ - 1) : message_;
+}
+
+}  // namespace roofgen
