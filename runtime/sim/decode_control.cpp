@@ -164,8 +164,13 @@ void Decoder::match(const PtxStmt& stmt, Modifiers& m) {
 
 void Decoder::mma(const PtxStmt& stmt, const LaneEntry& entry) {
   operands_are(stmt, 4, 4);
-  size_t k = stmt.name.find("m16n8k16") != std::string_view::npos ? 16 : 8;
-  const size_t sizes[] = {4, k / 4, k / 8, 4};
+  // mma.sync.aligned.m16n8k<K>.row.col.<D>.<A>.<B>.<C>: a word of A holds one tf32, two 16-bit or four 8-bit elements.
+  const std::vector<std::string_view> parts = split_opcode(stmt.name);
+  const std::string_view type = parts[7];
+  size_t k = 0;
+  for (char digit : parts[3].substr(std::string_view("m16n8k").size())) k = 10 * k + static_cast<size_t>(digit - '0');
+  const size_t per_word = type == "tf32" ? 1 : type == "bf16" || type == "f16" ? 2 : 4;
+  const size_t sizes[] = {4, k / per_word / 2, k / per_word / 4, 4};
   Inst& in = emit(Kind::kMma, Class::kMma);
   in.lane = entry.fn;
   in.sub = static_cast<uint8_t>(k);

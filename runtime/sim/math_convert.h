@@ -163,3 +163,56 @@ FN u32 cvt_rn_tf32(float a) {
   u32 u = bits_of(a);
   return (u & 0x7f800000u) == 0x7f800000u ? bits_of(canon(a)) : (u + 0xfffu + (u >> 13 & 1)) & ~0x1fffu;
 }
+
+/// The 8-bit formats: M mantissa bits, exponent bias B. `.satfinite`: what lies beyond Largest becomes it; NaN is 0x7f.
+template <int M, int B, u32 Largest>
+FN u32 float_to_fp8(float x) {
+  u32 sign = bits_of(x) >> 24 & 0x80u;
+  float a = fabs32(x), top = f32_of(Largest);
+  u32 u = bits_of(a < top ? a : top);
+  u32 normal = ((u + ((1u << (22 - M)) - 1) + (u >> (23 - M) & 1u)) >> (23 - M)) - ((127u - B) << M);
+  // In this sum the last place of the float is that of the format's subnormal numbers.
+  float magic = f32_of((127u + 24 - B - M) << 23);
+  u32 subnormal = bits_of(f32_of(u) + magic) - bits_of(magic);
+  return x != x ? 0x7fu : sign | (u < (128u - B) << 23 ? subnormal : normal);
+}
+struct E4m3 {
+  static FN float load(u32 b) {
+    u32 body = (b & 0x7fu) << 20;
+    u32 subnormal = bits_of(f32_of(body + (121u << 23)) - f32_of(121u << 23));
+    u32 r = body == 0x07f00000u ? 0x7fffffffu : body < 0x00800000u ? subnormal : body + (120u << 23);
+    return f32_of(r | (b & 0x80u) << 24);
+  }
+  static FN u32 store(float x) { return float_to_fp8<3, 7, 0x43e00000u>(x); }  // 448
+};
+struct E5m2 {
+  static FN float load(u32 b) { return half_to_float(u16(b << 8)); }
+  static FN u32 store(float x) { return float_to_fp8<2, 15, 0x47600000u>(x); }  // 57344
+};
+/// cvt.rn.satfinite.e4m3x2.f32 d, a, b: a goes to the upper byte.
+template <class F>
+FN u16 cvt_f32_pair8(float a, float b) {
+  return u16(F::store(a) << 8 | F::store(b));
+}
+template <class F>
+FN u16 cvt_f32_pair8_relu(float a, float b) {
+  return cvt_f32_pair8<F>(a < 0.0f ? 0.0f : a, b < 0.0f ? 0.0f : b);
+}
+template <class F>
+FN u16 cvt_half_pair8(u32 a) {
+  return cvt_f32_pair8<F>(half_to_float(u16(a >> 16)), half_to_float(u16(a)));
+}
+template <class F>
+FN u32 cvt_pair8_half(u16 a) {
+  return u32(float_to_half(F::load(a >> 8))) << 16 | float_to_half(F::load(a & 0xffu));
+}
+
+/// cvt.pack.sat: b in the low part, a above it; of 8-bit results c fills the upper half.
+template <class D>
+FN u32 cvt_pack_16(s32 a, s32 b) {
+  return u32(u16(cvt_int_sat<D, s32>(a))) << 16 | u16(cvt_int_sat<D, s32>(b));
+}
+template <class D>
+FN u32 cvt_pack_8(s32 a, s32 b, u32 c) {
+  return c << 16 | u32(u8(cvt_int_sat<D, s32>(a))) << 8 | u8(cvt_int_sat<D, s32>(b));
+}

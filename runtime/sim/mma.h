@@ -1,12 +1,13 @@
 // Warp-level matrix multiply-accumulate and the 8x8 transpose. Included by lanes.inc.
 //
-// With one row per register and one element per lane, an A fragment register *is* a row-major 8x8
-// tile of 16-bit elements: lane 4r+c holds elements 2c and 2c+1 of row r. A B register is the same
-// for B transposed. An accumulator pair c0, c1 holds the even and odd columns of an 8x8 tile of
-// floats, one row per four lanes (PTX ISA, fragments of mma.m16n8k16).
+// With one row per register and one word per lane, an A fragment register *is* a row-major tile of 8 rows of four
+// words: lane 4r+c holds word c of row r, that is elements E c .. E c + E - 1 where E fit a word. A second register has
+// the eight rows below, a second pair the next four words. A B register is the same for B transposed. An accumulator
+// pair c0, c1 holds the even and odd columns of an 8x8 tile, one row per four lanes. So it is for every type of
+// multiplicand (PTX ISA, fragments of mma.m16n8k16 for 16-bit, .m16n8k32 for 8-bit, .m16n8k8 for tf32 elements).
 //
 // The sum runs over k in ascending order, one fused multiply-add per step; a tensor core's own order
-// and width are not documented. A product of two 16-bit values is exact in float unless bf16
+// and width are not documented. A product of two elements is exact in float unless bf16 or tf32
 // exponents leave its range, so hosts without a fused unit may multiply and add (see is_exact).
 
 typedef float f32x8 __attribute__((vector_size(32)));
@@ -61,17 +62,46 @@ FN V8 concat(V4 low, V4 high) {
 #endif
 }
 
-/// The float values of the low and the high 16-bit elements of eight words.
-FN f32x8 expand_low(u32x8 w, Bf16) { return (f32x8)(w << 16); }
-FN f32x8 expand_high(u32x8 w, Bf16) { return (f32x8)(w & 0xffff0000u); }
-/// half_to_float on eight values; branch-free, all three cases are computed.
-FN f32x8 expand_low(u32x8 w, Half) {
-  u32x8 sign = (w & 0x8000u) << 16, body = (w & 0x7fffu) << 13, exponent = body & 0x0f800000u;
-  u32x8 subnormal = (u32x8)((f32x8)(body + (113u << 23)) - f32_of(113u << 23));
-  u32x8 r = exponent == 0x0f800000u ? body + (224u << 23) : exponent == 0 ? subnormal : body + (112u << 23);
-  return (f32x8)(r | sign);
-}
-FN f32x8 expand_high(u32x8 w, Half) { return expand_low(w >> 16, Half{}); }
+// Types of multiplicands: how many elements a word holds, and element j of eight words as floats.
+struct Bf16Words {
+  static constexpr int kPerWord = 2;
+  static FN f32x8 expand(u32x8 w, int j) { return (f32x8)(j ? w & 0xffff0000u : w << 16); }
+};
+struct HalfWords {
+  static constexpr int kPerWord = 2;
+  /// half_to_float on eight values; branch-free, all three cases are computed.
+  static FN f32x8 expand(u32x8 w, int j) {
+    w >>= 16 * j;
+    u32x8 sign = (w & 0x8000u) << 16, body = (w & 0x7fffu) << 13, exponent = body & 0x0f800000u;
+    u32x8 subnormal = (u32x8)((f32x8)(body + (113u << 23)) - f32_of(113u << 23));
+    u32x8 r = exponent == 0x0f800000u ? body + (224u << 23) : exponent == 0 ? subnormal : body + (112u << 23);
+    return (f32x8)(r | sign);
+  }
+};
+/// The tensor cores ignore the lower 13 bits of an fp32 number given as tf32.
+struct Tf32Words {
+  static constexpr int kPerWord = 1;
+  static FN f32x8 expand(u32x8 w, int) { return (f32x8)(w & 0xffffe000u); }
+};
+struct E4m3Words {
+  static constexpr int kPerWord = 4;
+  static FN f32x8 expand(u32x8 w, int j) {
+    w >>= 8 * j;
+    u32x8 sign = (w & 0x80u) << 24, body = w & 0x7fu;
+    u32x8 subnormal = (u32x8)(__builtin_convertvector((s32x8)body, f32x8) * f32_of(118u << 23));
+    u32x8 r = body == 0x7fu ? u32x8{} + 0x7fffffffu : body < 8u ? subnormal : (body << 20) + (120u << 23);
+    return (f32x8)(r | sign);
+  }
+};
+/// The upper byte of a half.
+struct E5m2Words {
+  static constexpr int kPerWord = 4;
+  static FN f32x8 expand(u32x8 w, int j) { return HalfWords::expand((w >> (8 * j) & 0xffu) << 8, 0); }
+};
+struct S8Words {
+  static constexpr int kPerWord = 4;
+  static FN f32x8 expand(u32x8 w, int j) { return __builtin_convertvector((s32x8)(w << (24 - 8 * j)) >> 24, f32x8); }
+};
 
 /// Rows n of four words (k pairs) become four vectors over n.
 FN void transpose_words(const u32* rows, u32x8 out[4]) {
@@ -126,53 +156,71 @@ FN bool is_exact(const f32x8* a, int na, const f32x8* b, int nb) {
          high_a + high_b < 127 + 253;
 }
 
-/// D = A x B + C for m16n8k16 (K = 16) and m16n8k8 (K = 8); list: 4 D rows, K/4 A rows, K/8 B rows, 4 C rows.
-template <class F, int K>
-struct mma_f32 {
+/// Two rows of an accumulator pair, columns interleaved, and back.
+FN u32x8 load_columns(const u32* even, const u32* odd) {
+  u32x8 both = concat<u32x8>(load_vector<u32x4>(even), load_vector<u32x4>(odd));
+  return ROOFGEN_SHUFFLE(u32x8, u32x8, both, both, 0, 4, 1, 5, 2, 6, 3, 7);
+}
+FN void store_columns(u32x8 d, u32* even, u32* odd) {
+  d = ROOFGEN_SHUFFLE(u32x8, u32x8, d, d, 0, 2, 4, 6, 1, 3, 5, 7);
+  __builtin_memcpy(even, &d, 16);
+  __builtin_memcpy(odd, reinterpret_cast<const char*>(&d) + 16, 16);
+}
+
+/// Accumulators: what the sum over k starts from, and what becomes of it.
+struct FloatSum {
+  static FN f32x8 start(u32x8 c) { return (f32x8)c; }
+  static FN u32x8 finish(f32x8 sum, u32x8) { return sum == sum ? (u32x8)sum : u32x8{} + 0x7fffffffu; }
+};
+/// 32 products of 8-bit integers sum up to 2^19 at most, exactly in float; the accumulator wraps around.
+struct IntegerSum {
+  static FN f32x8 start(u32x8) { return f32x8{}; }
+  static FN u32x8 finish(f32x8 sum, u32x8 c) { return (u32x8)__builtin_convertvector(sum, s32x8) + c; }
+};
+
+/// D = A x B + C for m16n8kK; list: 4 D rows, the A rows, the B rows, 4 C rows.
+template <class F, class Sum, int K>
+struct mma {
+  static constexpr int kPer = F::kPerWord, kB = K / (4 * kPer), kA = 2 * kB;
   static void run(const WarpRegs& regs, const Inst& in, const u32* lists, u32) {
     const u32* list = lists + in.list;
-    constexpr int kA = K / 4, kB = K / 8;
-    f32x8 a[kA][2][4];  // tile (bit 0: lower rows, bit 1: upper k), even or odd k, two rows of four k each
-    f32x8 bt[K];        // k, column
+    f32x8 a[kA][kPer][4];  // tile (bit 0: lower rows, bit 1: upper k), element of a word, two rows of four words each
+    f32x8 bt[K];           // k, column
 #pragma GCC unroll 4
     for (int i = 0; i < kA; ++i) {
       const u32* row = regs.rows + list[4 + i] * 32;
 #pragma GCC unroll 4
       for (int r = 0; r < 4; ++r) {
         u32x8 words = load_vector<u32x8>(row + 8 * r);
-        a[i][0][r] = expand_low(words, F{});
-        a[i][1][r] = expand_high(words, F{});
+#pragma GCC unroll 4
+        for (int j = 0; j < kPer; ++j) a[i][j][r] = F::expand(words, j);
       }
     }
 #pragma GCC unroll 2
     for (int i = 0; i < kB; ++i) {
-      u32x8 pairs[4];
-      transpose_words(regs.rows + list[4 + kA + i] * 32, pairs);
+      u32x8 words[4];
+      transpose_words(regs.rows + list[4 + kA + i] * 32, words);
 #pragma GCC unroll 4
-      for (int k = 0; k < 4; ++k) {
-        bt[8 * i + 2 * k] = expand_low(pairs[k], F{});
-        bt[8 * i + 2 * k + 1] = expand_high(pairs[k], F{});
-      }
+      for (int c = 0; c < 4; ++c)
+#pragma GCC unroll 4
+        for (int j = 0; j < kPer; ++j) bt[(4 * i + c) * kPer + j] = F::expand(words[c], j);
     }
-    bool fused = ROOFGEN_FUSED || !is_exact(a[0][0], kA * 8, bt, K);
+    bool fused = ROOFGEN_FUSED || !is_exact(a[0][0], kA * kPer * 4, bt, K);
     for (int half = 0; half < 2; ++half) {
       const u32* even = regs.rows + list[4 + kA + kB + 2 * half] * 32;
       const u32* odd = regs.rows + list[5 + kA + kB + 2 * half] * 32;
+      u32x8 c[8];
       f32x8 sum[8];
 #pragma GCC unroll 8
-      for (int r = 0; r < 8; ++r) {
-        f32x8 both = concat<f32x8>(load_vector<f32x4>(even + 4 * r), load_vector<f32x4>(odd + 4 * r));
-        sum[r] = ROOFGEN_SHUFFLE(f32x8, s32x8, both, both, 0, 4, 1, 5, 2, 6, 3, 7);
-      }
+      for (int r = 0; r < 8; ++r) c[r] = load_columns(even + 4 * r, odd + 4 * r), sum[r] = Sum::start(c[r]);
       for (int tile = half; tile < kA; tile += 2) {
-        const float* elements[2] = {reinterpret_cast<const float*>(a[tile][0]),
-                                    reinterpret_cast<const float*>(a[tile][1])};
-        const f32x8* b = bt + 8 * (tile >> 1);
+        const f32x8* b = bt + 4 * kPer * (tile >> 1);
 #pragma GCC unroll 8
-        for (int k = 0; k < 8; ++k) {
+        for (int k = 0; k < 4 * kPer; ++k) {
+          const float* elements = reinterpret_cast<const float*>(a[tile][k % kPer]) + k / kPer;
 #pragma GCC unroll 8
           for (int r = 0; r < 8; ++r) {
-            float x = elements[k & 1][4 * r + (k >> 1)];
+            float x = elements[4 * r];
             f32x8 scale = {x, x, x, x, x, x, x, x};
             sum[r] = fused ? fma8(scale, b[k], sum[r]) : sum[r] + scale * b[k];
           }
@@ -181,13 +229,7 @@ struct mma_f32 {
       u32* d_even = regs.rows + list[2 * half] * 32;
       u32* d_odd = regs.rows + list[2 * half + 1] * 32;
 #pragma GCC unroll 8
-      for (int r = 0; r < 8; ++r) {
-        u32x8 nan = u32x8{} + 0x7fffffffu;
-        u32x8 d = sum[r] == sum[r] ? (u32x8)sum[r] : nan;
-        d = ROOFGEN_SHUFFLE(u32x8, s32x8, d, d, 0, 2, 4, 6, 1, 3, 5, 7);
-        __builtin_memcpy(d_even + 4 * r, &d, 16);
-        __builtin_memcpy(d_odd + 4 * r, reinterpret_cast<const char*>(&d) + 16, 16);
-      }
+      for (int r = 0; r < 8; ++r) store_columns(Sum::finish(sum[r], c[r]), d_even + 4 * r, d_odd + 4 * r);
     }
   }
 };

@@ -504,6 +504,82 @@ TEST(LaneOps, Conversions) {
   });
 }
 
+// 8-bit floats by their definition: `m` mantissa bits, bias `bias`, numbers up to `last` (bits), NaN 0x7f.
+double fp8_value(u32 x, int m, int bias) {
+  const int e = static_cast<int>(x & 127) >> m;
+  const double f = static_cast<double>(x & ((1u << m) - 1)) / (1 << m);
+  const double v = e ? std::ldexp(1 + f, e - bias) : std::ldexp(f, 1 - bias);
+  return x & 128 ? -v : v;
+}
+u32 nearest_fp8(double x, int m, int bias, u32 last) {
+  if (std::isnan(x)) return 0x7f;
+  const double a = std::min(std::abs(x), 1e6);  // beyond, distances no longer differ in double
+  u32 best = last;
+  for (u32 i = last; i-- > 0;) {  // downwards, so that a tie is decided by the even one
+    const double d = std::abs(fp8_value(i, m, bias) - a), b = std::abs(fp8_value(best, m, bias) - a);
+    if (d < b || (d == b && i % 2 == 0)) best = i;
+  }
+  return best | (std::signbit(x) ? 0x80 : 0);
+}
+
+TEST(LaneOps, EightBitFloats) {
+  struct Format {
+    const char* name;
+    int m, bias;
+    u32 last;
+  };
+  auto f = [](u64 x) { return static_cast<double>(std::bit_cast<float>(static_cast<u32>(x))); };
+  for (const Format& t : {Format{"e4m3x2", 3, 7, 0x7e}, Format{"e5m2x2", 2, 15, 0x7b}}) {
+    std::vector<u64> values = float_bits();
+    for (u32 i = 0; i < t.last; ++i) {  // each number, each middle between two, and the floats beside the middle
+      const double middle = (fp8_value(i, t.m, t.bias) + fp8_value(i + 1, t.m, t.bias)) / 2;
+      const u32 bits = std::bit_cast<u32>(static_cast<float>(middle));
+      values.insert(values.end(), {std::bit_cast<u32>(static_cast<float>(fp8_value(i, t.m, t.bias))), bits, bits - 1, (bits + 1) ^ 0x80000000u});
+    }
+    std::vector<std::vector<u64>> rows;
+    for (size_t i = 0; i < values.size(); ++i) rows.push_back({values[i], values[values.size() - 1 - i]});
+    auto nearest = [&](double x) { return u64{nearest_fp8(x, t.m, t.bias, t.last)}; };
+    check(std::string("cvt.rn.satfinite.") + t.name + ".f32", "hrr", rows,
+          [&](auto& v) { return nearest(f(v[0])) << 8 | nearest(f(v[1])); });
+    auto relu = [&](double x) { return nearest(x < 0 ? 0 : x); };
+    check(std::string("cvt.rn.satfinite.relu.") + t.name + ".f32", "hrr", rows,
+          [&](auto& v) { return relu(f(v[0])) << 8 | relu(f(v[1])); });
+    std::vector<std::vector<u64>> halves, bytes;
+    for (u32 i = 0; i < 4096; ++i) halves.push_back({u64{i * 16 + 7} << 16 | (i * 41 & 0xffff)});
+    check(std::string("cvt.rn.satfinite.") + t.name + ".f16x2", "hr", halves,
+          [&](auto& v) { return nearest(half_value(static_cast<u32>(v[0] >> 16))) << 8 | nearest(half_value(v[0] & 0xffff)); });
+    for (u32 i = 0; i < 256; ++i) bytes.push_back({i << 8 | (255 - i)});
+    check(std::string("cvt.rn.f16x2.") + t.name, "rh", bytes, [&](auto& v) {
+      auto half = [&](u32 x) -> u32 {
+        const u32 magnitude = x & 127;
+        if (magnitude <= t.last) return nearest_half(fp8_value(x, t.m, t.bias));
+        return t.bias == 15 && magnitude == 0x7c ? (x & 128) << 8 | 0x7c00 : 0x7fff;  // e5m2 has an infinity
+      };
+      return u64{half(static_cast<u32>(v[0]) >> 8) << 16 | half(v[0] & 255)};
+    });
+  }
+}
+
+TEST(LaneOps, PackingIntegersSaturates) {
+  auto s = [](u64 x) { return static_cast<s32>(x); };
+  check("cvt.pack.sat.s8.s32.b32", "rrrr", tuples(kInts, 3, 0xffffffff), [&](auto& v) {
+    auto byte = [&](u64 x) { return static_cast<u32>(std::clamp(s(x), -128, 127)) & 255; };
+    return u64{static_cast<u32>(v[2]) << 16 | byte(v[0]) << 8 | byte(v[1])};
+  });
+  check("cvt.pack.sat.u8.s32.b32", "rrrr", tuples(kInts, 3, 0xffffffff), [&](auto& v) {
+    auto byte = [&](u64 x) { return static_cast<u32>(std::clamp(s(x), 0, 255)); };
+    return u64{static_cast<u32>(v[2]) << 16 | byte(v[0]) << 8 | byte(v[1])};
+  });
+  check("cvt.pack.sat.s16.s32", "rrr", tuples(kInts, 2, 0xffffffff), [&](auto& v) {
+    auto half = [&](u64 x) { return static_cast<u32>(std::clamp(s(x), -32768, 32767)) & 0xffff; };
+    return u64{half(v[0]) << 16 | half(v[1])};
+  });
+  check("cvt.rni.sat.s8.f32", "hr", tuples(float_bits(), 1, ~0u), [&](auto& v) {
+    const float x = std::bit_cast<float>(static_cast<u32>(v[0]));
+    return u64{static_cast<uint16_t>(std::isnan(x) ? 0 : static_cast<s32>(std::clamp(std::nearbyint(x), -128.0f, 127.0f)))};
+  });
+}
+
 TEST(LaneOps, ComparisonsWithCombination) {
   // setp writes p and its complement-combined q; both are turned into numbers.
   std::string body =

@@ -1,7 +1,9 @@
 // Fragment maps: random tiles through ldmatrix and mma against a plain product.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <functional>
 #include <random>
 
 #include "support.h"
@@ -78,6 +80,154 @@ TEST(Matrix, Bf16) { product("bf16", false); }
 TEST(Matrix, Bf16TransposedB) { product("bf16", true); }
 TEST(Matrix, Fp16) { product("f16", false); }
 TEST(Matrix, Fp16TransposedB) { product("f16", true); }
+
+/// Where the PTX ISA puts element i of a lane's fragments, for groupID g and threadID_in_group t.
+struct Place {
+  int row, col;
+};
+struct Fragments {
+  const char* name;
+  int k, bits;
+  Place (*a)(int g, int t, int i);
+  Place (*b)(int g, int t, int i);
+};
+const Fragments kFragments[] = {
+    {"m16n8k32 8-bit", 32, 8,
+     [](int g, int t, int i) { return Place{i < 4 || (i >= 8 && i < 12) ? g : g + 8, t * 4 + (i & 3) + (i < 8 ? 0 : 16)}; },
+     [](int g, int t, int i) { return Place{t * 4 + (i & 3) + (i < 4 ? 0 : 16), g}; }},
+    {"m16n8k16 8-bit", 16, 8, [](int g, int t, int i) { return Place{i < 4 ? g : g + 8, t * 4 + (i & 3)}; },
+     [](int g, int t, int i) { return Place{t * 4 + i, g}; }},
+    {"m16n8k16 16-bit", 16, 16,
+     [](int g, int t, int i) { return Place{i < 2 || (i >= 4 && i < 6) ? g : g + 8, t * 2 + (i & 1) + (i < 4 ? 0 : 8)}; },
+     [](int g, int t, int i) { return Place{t * 2 + (i & 1) + (i < 2 ? 0 : 8), g}; }},
+    {"m16n8k8 tf32", 8, 32, [](int g, int t, int i) { return Place{i % 2 ? g + 8 : g, i < 2 ? t : t + 4}; },
+     [](int g, int t, int i) { return Place{i == 0 ? t : t + 4, g}; }},
+    {"m16n8k4 tf32", 4, 32, [](int g, int t, int i) { return Place{i == 0 ? g : g + 8, t}; },
+     [](int g, int t, int) { return Place{t, g}; }},
+};
+
+float from_e4m3(uint32_t x) {
+  if ((x & 127) == 127) return NAN;
+  float m = static_cast<float>(x & 7), e = static_cast<float>(x >> 3 & 15);
+  float v = e > 0 ? std::ldexp(1 + m / 8, static_cast<int>(e) - 7) : std::ldexp(m, -9);
+  return x & 128 ? -v : v;
+}
+float from_tf32(uint32_t x) { return std::bit_cast<float>(x & 0xffffe000u); }
+
+/// One mma of random elements, each lane's registers filled by the map, against loops over rows, columns and k.
+/// `one` adds a product to the sum of an element of D, as bits.
+void multiply(const std::string& opcode, const Fragments& map, const std::function<uint32_t()>& draw,
+              const std::function<uint32_t(uint32_t sum, uint32_t a, uint32_t b)>& one, const std::function<uint32_t()>& draw_c) {
+  const int per_word = 32 / map.bits, b_words = map.k / per_word / 4, a_words = 2 * b_words;
+  std::vector<uint32_t> a(16 * map.k), b(map.k * 8), c(16 * 8), registers(32 * 12);
+  for (auto& x : a) x = draw();
+  for (auto& x : b) x = draw();
+  for (auto& x : c) x = draw_c();
+  for (int lane = 0; lane < 32; ++lane) {
+    const int g = lane / 4, t = lane % 4;
+    uint32_t* mine = &registers[lane * 12];
+    for (int i = 0; i < a_words * per_word; ++i) {
+      const Place p = map.a(g, t, i);
+      mine[i / per_word] |= a[p.row * map.k + p.col] << (i % per_word * map.bits % 32);
+    }
+    for (int i = 0; i < b_words * per_word; ++i) {
+      const Place p = map.b(g, t, i);
+      mine[4 + i / per_word] |= b[p.row * 8 + p.col] << (i % per_word * map.bits % 32);
+    }
+    for (int i = 0; i < 4; ++i) mine[8 + i] = c[(g + 8 * (i / 2)) * 8 + 2 * t + i % 2];
+  }
+  std::string body =
+      "ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[p1]; mov.u32 %r1,%tid.x; mul.wide.u32 %rd3,%r1,48; add.s64 "
+      "%rd4,%rd1,%rd3;\n"
+      "ld.global.v4.u32 {%r4,%r5,%r6,%r7},[%rd4]; ld.global.v4.u32 {%r8,%r9,%r10,%r11},[%rd4+16];\n"
+      "ld.global.v4.u32 {%r12,%r13,%r14,%r15},[%rd4+32];\n";
+  const bool integer = opcode.find(".s32.s8") != std::string::npos;
+  for (int i = 0; i < 4; ++i)
+    body += (integer ? "mov.b32 %r" + std::to_string(20 + i) : "mov.b32 %f" + std::to_string(1 + i)) + ",%r" + std::to_string(12 + i) + ";\n";
+  const std::string d = integer ? "{%r20,%r21,%r22,%r23}" : "{%f1,%f2,%f3,%f4}";
+  body += opcode + " " + d + (a_words == 4 ? ",{%r4,%r5,%r6,%r7}" : ",{%r4,%r5}") + (b_words == 2 ? ",{%r8,%r9}," : ",{%r8},") + d +
+          ";\nmul.wide.u32 %rd5,%r1,16; add.s64 %rd6,%rd2,%rd5; st.global.v4.b32 [%rd6]," + d + ";";
+  Bench bench;
+  ASSERT_EQ(bench.load(kernel_text(2, body)), "") << opcode;
+  DevicePtr out = bench.poisoned(512);
+  RunResult r = bench.arg(bench.buffer(registers)).arg(out).run({1, 1, 1}, {32, 1, 1});
+  for (const Finding& f : r.findings) ADD_FAILURE() << f.message;
+  EXPECT_EQ(r.counts->mma, 1u);
+  EXPECT_EQ(r.counts->mma_flops, 2u * 16 * 8 * static_cast<unsigned>(map.k));
+  auto got = bench.read<uint32_t>(out, 128);
+  for (int lane = 0; lane < 32; ++lane)
+    for (int i = 0; i < 4; ++i) {
+      const int row = lane / 4 + 8 * (i / 2), col = lane % 4 * 2 + i % 2;
+      uint32_t sum = c[row * 8 + col];
+      for (int k = 0; k < map.k; ++k) sum = one(sum, a[row * map.k + k], b[k * 8 + col]);
+      EXPECT_EQ(got[lane * 4 + i], sum) << opcode << " row " << row << " col " << col;
+    }
+}
+
+uint32_t add_float(uint32_t sum, float a, float b) {
+  const float r = std::fma(a, b, std::bit_cast<float>(sum));
+  return std::isnan(r) ? 0x7fffffffu : std::bit_cast<uint32_t>(r);
+}
+
+TEST(Matrix, Tf32IsTruncated) {
+  std::mt19937 rng(3);
+  // All 23 bits of the mantissa are set at random; those below the 10th must not count.
+  auto draw = [&] { return (rng() & 0x807fffffu) | (120 + rng() % 12) << 23; };
+  auto one = [](uint32_t sum, uint32_t a, uint32_t b) { return add_float(sum, from_tf32(a), from_tf32(b)); };
+  for (int round = 0; round < 4; ++round) {
+    multiply("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", kFragments[3], draw, one, draw);
+    multiply("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32", kFragments[4], draw, one, draw);
+  }
+}
+
+TEST(Matrix, Fp8) {
+  std::mt19937 rng(4);
+  auto c = [&] { return std::bit_cast<uint32_t>(static_cast<float>(rng() % 2001) / 500 - 2); };
+  auto e4m3 = [](uint32_t sum, uint32_t a, uint32_t b) { return add_float(sum, from_e4m3(a), from_e4m3(b)); };
+  auto e5m2 = [](uint32_t sum, uint32_t a, uint32_t b) {
+    return add_float(sum, from_half(static_cast<uint16_t>(a << 8)), from_half(static_cast<uint16_t>(b << 8)));
+  };
+  // Every number but the NaN, which would hide the others; then all of them.
+  auto finite = [&] { return rng() & 1 ? rng() % 127 : 128 + rng() % 127; };
+  auto any = [&] { return rng() % 64 == 0 ? 127u : finite(); };
+  auto finite_e5m2 = [&] { return (rng() & 128) | rng() % 124; };
+  for (int round = 0; round < 4; ++round) {
+    multiply("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", kFragments[0], finite, e4m3, c);
+    multiply("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", kFragments[0], any, e4m3, c);
+    multiply("mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32", kFragments[1], finite, e4m3, c);
+    multiply("mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32", kFragments[0], finite_e5m2, e5m2, c);
+  }
+}
+
+TEST(Matrix, Int8IsExactAndWrapsAround) {
+  std::mt19937 rng(5);
+  auto draw = [&] { return rng() & 255; };
+  auto extreme = [&] { return 128u; };
+  auto near_the_end = [&] { return 0x7fffffffu - rng() % 1000000; };
+  auto any = [&] { return static_cast<uint32_t>(rng()); };
+  auto one = [](uint32_t sum, uint32_t a, uint32_t b) {
+    return sum + static_cast<uint32_t>(static_cast<int8_t>(a) * static_cast<int8_t>(b));
+  };
+  multiply("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", kFragments[0], draw, one, any);
+  multiply("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", kFragments[0], extreme, one, near_the_end);
+  multiply("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", kFragments[1], draw, one, any);
+  Bench bench;
+  EXPECT_NE(bench.load(kernel_text(0, "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32 {%r1,%r2,%r3,%r4},"
+                                      "{%r5,%r6,%r7,%r8},{%r9,%r10},{%r1,%r2,%r3,%r4};"))
+                .find("satfinite"),
+            std::string::npos);
+}
+
+TEST(Matrix, SixteenBitFragments) {
+  std::mt19937 rng(6);
+  auto draw = [&] { return static_cast<uint32_t>(to_bf16(static_cast<float>(rng() % 2001) / 500 - 2)); };
+  auto c = [&] { return std::bit_cast<uint32_t>(static_cast<float>(rng() % 2001) / 500 - 2); };
+  multiply("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", kFragments[2], draw,
+           [](uint32_t sum, uint32_t a, uint32_t b) {
+             return add_float(sum, from_bf16(static_cast<uint16_t>(a)), from_bf16(static_cast<uint16_t>(b)));
+           },
+           c);
+}
 
 TEST(Matrix, StoreIsTheMirrorOfLoad) {
   for (const char* trans : {"", ".trans"}) {
