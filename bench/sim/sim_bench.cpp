@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "runtime/executor.h"
+#include "runtime/sim/opcode_table.h"
 
 namespace {
 
@@ -88,6 +89,26 @@ void load_kernel(benchmark::State& state) {
   for (auto _ : state) executor->unload(need(executor->load(binary)));
 }
 BENCHMARK(load_kernel)->Unit(benchmark::kMillisecond);
+
+/// One warp's mma of each type, operands in registers: FLOP a second of one core.
+void mma(benchmark::State& state, const char* spelling, double k) {
+  const sim::LaneEntry* entry = sim::OpcodeTable::host().find(spelling);
+  alignas(64) static uint32_t rows[16 * 32];
+  for (uint32_t i = 0; i < 16 * 32; ++i) rows[i] = 0x3c3c3c3c ^ (i * 0x9e3779b9u & 0x83838383);  // moderate numbers in all types
+  uint32_t lists[14], predicates[1] = {~0u};
+  for (uint32_t i = 0; i < 14; ++i) lists[i] = i;
+  sim::Inst in;
+  for (auto _ : state) {
+    entry->fn({rows, predicates}, in, lists, ~0u);
+    benchmark::ClobberMemory();
+  }
+  state.counters["FLOP/s"] = benchmark::Counter(2 * 16 * 8 * k, benchmark::Counter::kIsIterationInvariantRate);
+}
+BENCHMARK_CAPTURE(mma, bf16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 16);
+BENCHMARK_CAPTURE(mma, fp16, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 16);
+BENCHMARK_CAPTURE(mma, tf32, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 8);
+BENCHMARK_CAPTURE(mma, fp8, "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", 32);
+BENCHMARK_CAPTURE(mma, int8, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", 32);
 
 }  // namespace
 
