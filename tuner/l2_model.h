@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
+#include "roofgen/pipeline.h"
 #include "runtime/executor.h"
 
 namespace roofgen {
@@ -21,5 +24,29 @@ inline constexpr uint64_t kReplayLimit = 4'000'000;
 /// a group of `group_ctas`; the others are private to their CTA.
 double wave_miss_ratio(const std::vector<std::vector<LineAccess>>& traces, uint64_t wave_ctas, uint64_t group_ctas,
                        double l2_bytes);
+
+// ---- tiled kernels --------------------------------------------------------------------------------
+// Of a kernel whose CTAs share panels of its operands, the order of the CTAs decides what is still in L2 when the
+// next wave asks for it. A few traced CTAs cannot tell that, the launch can.
+
+/// What CTAs that agree on `axes` touch together: the rows of A of a tile ("row"), the columns of B ("col"), with a
+/// split of K those of the slice ("row", "split"), or an output tile ("row", "col").
+struct Panel {
+  std::string name;
+  std::vector<std::string> axes;
+  double bytes = 0;      ///< of a whole tile; at the end of an axis it is as much smaller as the tile
+  bool streamed = true;  ///< in pieces along K, in step with the other CTAs of the wave; else at once when K is done
+};
+
+struct TileTraffic {
+  double dram_bytes = 0;        ///< of all panels, those that were evicted and came again included
+  double compulsory_bytes = 0;  ///< each panel once
+  double miss_ratio() const { return compulsory_bytes > 0 ? dram_bytes / compulsory_bytes : 1; }
+};
+
+/// Walks the CTAs in launch order, `wave_ctas` at a time, through an LRU of kL2Usable of the L2. `extents` gives the
+/// sizes of axes in elements, by name (default: as far as the grid goes); CTAs that begin beyond one leave at once.
+TileTraffic tile_traffic(const std::vector<GridAxis>& axes, const std::map<std::string, int64_t>& extents, const std::vector<Panel>& panels,
+                         uint64_t wave_ctas, double l2_bytes);
 
 }  // namespace roofgen
