@@ -16,7 +16,7 @@ enum class Kind : uint8_t {
   kLiteral,  ///< value
   kName,     ///< name
   kAttr,     ///< args[0] . name
-  kIndex,    ///< args[0] [ args[1] ]
+  kIndex,    ///< args[0] [ args[1] ], in formulas args[0] [ args[1], args[2], ... ]
   kList,     ///< args
   kUnary,    ///< ops[0] args[0]
   kBinary,   ///< args[0] ops[0] args[1]

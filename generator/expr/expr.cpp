@@ -49,7 +49,7 @@ Result<Expr> Expr::parse(std::string_view text, Where where) {
   tree->source = {std::string(text), std::move(where)};
   try {
     const Tokens tokens = tokenize(tree->source, 0, Until::kEndOfText);
-    Parser parser(tree->source, tokens.list, false);
+    Parser parser(tree->source, tokens.list, Dialect::kExpression);
     tree->root = parser.expression();
     parser.expect_end();
   } catch (Failure& failure) {

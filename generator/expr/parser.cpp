@@ -238,7 +238,7 @@ Node Parser::primary() {
       else if (token.text != "none" && token.text != "None") {
         if (is_keyword(token.text))
           fail(token.span, fmt::format("expected a value, found \"{}\"", token.text));
-        if (in_template_ && token.text == "loop") check_loop(token);
+        if (dialect_ == Dialect::kTemplate && token.text == "loop") check_loop(token);
         node.kind = Kind::kName;
         node.name = token.text;
       }
@@ -296,7 +296,8 @@ Node Parser::postfix(Node node) {
       Node index{.kind = Kind::kIndex, .span = node.span, .at = peek().span};
       ++pos_;
       index.args.push_back(std::move(node));
-      index.args.push_back(expression());
+      do index.args.push_back(expression());
+      while (dialect_ == Dialect::kFormula && accept(","));
       if (is(":")) fail(peek().span, "slices do not exist here");
       expect("]", "after the index");
       node = finish(std::move(index));
@@ -310,15 +311,15 @@ Node Parser::postfix(Node node) {
 
 Node Parser::call(Node callee) {
   const bool function = callee.kind == Kind::kName;
-  if (!function && !(in_template_ && callee.kind == Kind::kAttr && callee.args[0].kind == Kind::kName))
+  if (!function && !(dialect_ == Dialect::kTemplate && callee.kind == Kind::kAttr && callee.args[0].kind == Kind::kName))
     fail(peek().span, "only functions and macros can be called");
   Node node{.kind = Kind::kCall, .span = callee.span, .at = callee.at, .name = callee.name};
-  if (function) node.builtin = find_function(callee.name);
-  if (!in_template_ && !node.builtin)
+  if (function && dialect_ != Dialect::kFormula) node.builtin = find_function(callee.name);
+  if (dialect_ == Dialect::kExpression && !node.builtin)
     fail(callee.at,
          fmt::format("unknown function \"{}\"{}", callee.name, did_you_mean(callee.name, function_names())));
   node.args.push_back(std::move(callee));
-  arguments(node, in_template_);
+  arguments(node, dialect_ == Dialect::kTemplate);
   return finish(std::move(node));
 }
 

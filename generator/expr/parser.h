@@ -7,12 +7,15 @@
 
 namespace roofgen::expr {
 
+/// Who reads the tree. In a template, calls may name macros, which are only known at run time, and `loop` is
+/// reserved. In a formula (generator/pointwise) functions are the reader's own and x[m, n] has several indices.
+enum class Dialect { kExpression, kTemplate, kFormula };
+
 /// A recursive-descent parser over one token list. Throws Failure.
 class Parser {
  public:
-  /// In a template, calls may name macros, which are only known at run time, and `loop` is reserved.
-  Parser(const Source& source, const std::vector<Token>& tokens, bool in_template)
-      : source_(source), tokens_(tokens), in_template_(in_template) {}
+  Parser(const Source& source, const std::vector<Token>& tokens, Dialect dialect)
+      : source_(source), tokens_(tokens), dialect_(dialect) {}
 
   Node expression();  ///< everything, including `a if c else b`
   Node condition();   ///< everything else
@@ -48,7 +51,7 @@ class Parser {
   class Nesting;
   const Source& source_;
   const std::vector<Token>& tokens_;
-  const bool in_template_;
+  const Dialect dialect_;
   size_t pos_ = 0;
   int nesting_ = 0;
 };

@@ -75,7 +75,7 @@ class TemplateParser {
   }
 
   Output output(const Piece& piece) {
-    expr::Parser parser(source_, piece.tokens, true);
+    expr::Parser parser(source_, piece.tokens, expr::Dialect::kTemplate);
     try {
       Node value = parser.expression();
       parser.expect_end();
@@ -109,7 +109,7 @@ class TemplateParser {
   void statement(const Piece& piece, Block& out) {
     const std::string_view tag = word(piece);
     const Span at = piece.tokens[0].span;
-    expr::Parser parser(source_, piece.tokens, true);
+    expr::Parser parser(source_, piece.tokens, expr::Dialect::kTemplate);
     if (!tag.empty()) parser.accept(tag);
     if (tag == "if")
       add(out, at, piece.line, if_tag(parser, piece));
@@ -171,7 +171,7 @@ class TemplateParser {
       branches.next();
       out.branches.emplace_back();
       if (word(piece) == "elif") {
-        expr::Parser parser(source_, piece.tokens, true);
+        expr::Parser parser(source_, piece.tokens, expr::Dialect::kTemplate);
         parser.accept("elif");
         out.branches.back().test = condition(parser);
         parser.expect_end();

@@ -64,6 +64,8 @@ struct Estimate {
 /// Elements [first, first + out.size()) along the row of a tensor; the row is given by the indices before the last.
 using TensorReader = std::function<void(const TensorArg& tensor, std::span<const int64_t> row, int64_t first, std::span<double> out)>;
 
+struct Body;
+
 class Formula {
  public:
   /// Exit::kUsage with argument, column, caret and the nearest name for what the user got wrong.
@@ -85,9 +87,12 @@ class Formula {
                                               const TensorReader& read) const;
 
  private:
-  struct Body;
   std::shared_ptr<const Body> body_;
 };
+
+/// A function of docs/epilogues.md on its own, as `<function>_fast` or `<function>_exact` of lib/pointwise.cuh computes it: the
+/// reference of gated forms. NaN when there is no such function.
+Estimate apply(std::string_view function, const Estimate& x, bool fast);
 
 /// `name:dtype[i,j]` as after --arg; Exit::kUsage with a caret otherwise.
 Result<TensorArg> parse_tensor_arg(std::string_view text);

@@ -10,7 +10,7 @@ struct Fp16 {
 };
 
 __device__ __forceinline__ float neg_inf() { return __int_as_float(0xff800000); }
-constexpr float kLn2 = 0.693147180559945309f;
+constexpr float kLn2 = 0.693147180559945309f, kLog2e = 1.44269504088896341f;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 __device__ __forceinline__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
