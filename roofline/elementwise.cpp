@@ -181,7 +181,7 @@ Result<OpWork> elementwise_work(const ElementwiseRequest& request) {
   try {
     const expr::Tokens tokens = expr::tokenize(source, 0, expr::Until::kEndOfText);
     // In a template calls may name anything; here the walker knows which functions there are.
-    expr::Parser parser(source, tokens.list, true);
+    expr::Parser parser(source, tokens.list, expr::Dialect::kTemplate);
     const Node root = parser.expression();
     parser.expect_end();
     out = Walker(source, request, format).walk(root);
