@@ -34,6 +34,7 @@ class Planner {
     ROOFGEN_TRY(plan_.required, required_work(*plan_.formula, problem_));
     ROOFGEN_TRY(const RequiredWork reduced, required_work(*plan_.formula, context_.op.reduced(problem_)));
     plan_.reduced_flops = reduced.mma_flops;
+    ROOFGEN_CHECK(known_rates(context_.device, problem_.dtype, plan_.required.mma_flops));
     ROOFGEN_CHECK(choose_variants());
     ROOFGEN_CHECK(check_pins());
     for (const Variant& v : plan_.variants) ROOFGEN_CHECK(plan_variant(v));

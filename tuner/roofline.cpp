@@ -1,7 +1,10 @@
 #include "tuner/roofline.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace roofgen {
 namespace {
@@ -18,19 +21,34 @@ double clock_hz(const Device& d, RoofSet set) {
   return 1e6 * d.at(set == RoofSet::kSustained ? "clock_sustained_mhz" : "clock_tensor_mhz");
 }
 
-const char* tensor_cell(DType dtype) {
-  return dtype == DType::kFp16 ? "mma_sync_flops_per_clk_fp16" : "mma_sync_flops_per_clk_bf16";
+/// Seconds of matrix work at a rate that is a cell. Infinite where the device does not state it: known_rates()
+/// has refused such work, and no time must look like zero.
+double tensor_seconds(const Device& d, double flops, const std::string& cell, double flops_per_unit) {
+  if (flops == 0) return 0;
+  return d.has(cell) ? flops / (d.at(cell) * flops_per_unit) : std::numeric_limits<double>::infinity();
 }
 
-const char* peak_cell(DType dtype) { return dtype == DType::kFp16 ? "peak_fp16_tflops" : "peak_bf16_tflops"; }
-
 }  // namespace
+
+TensorCells tensor_cells(DType dtype) {
+  // fp32 reaches the tensor cores as tf32 only, int32 not at all.
+  const std::string kind = dtype == DType::kFp32 ? "tf32" : dtype == DType::kInt32 ? "int8" : to_string(dtype);
+  return {"mma_sync_flops_per_clk_" + kind, "peak_" + kind + "_tflops"};
+}
+
+Result<void> known_rates(const Device& d, DType dtype, double mma_flops) {
+  const TensorCells cells = tensor_cells(dtype);
+  for (const std::string& cell : {cells.rate, cells.peak})
+    if (mma_flops > 0 && !d.has(cell))
+      return Error{Exit::kUnavailable, fmt::format("{} has no {}: how long {} matrix work takes there is not known", d.name, cell, to_string(dtype))};
+  return {};
+}
 
 std::vector<RoofTime> roof_times(const Device& d, const Work& w, DType dtype, RoofSet set) {
   const double sm_clocks = d.at("sms") * clock_hz(d, set);
   const bool sustained = set == RoofSet::kSustained;
   return {
-      {"tensor (mma.sync)", w.mma_flops / (d.at(tensor_cell(dtype)) * sm_clocks), true},
+      {"tensor (mma.sync)", tensor_seconds(d, w.mma_flops, tensor_cells(dtype).rate, sm_clocks), true},
       {"SFU", w.mufu_ops / (d.at("mufu_lanes") * sm_clocks), true},
       {"FP32", w.fp32_ops / (d.at("fp32_lanes") * sm_clocks), true},
       {"ALU", w.alu_ops / (d.at("int_lanes") * sm_clocks), true},
@@ -58,7 +76,7 @@ ProblemFloor problem_floor(const Device& d, const RequiredWork& f, DType dtype, 
   const double scale = clock / (1e6 * d.at("clock_tensor_mhz"));
   const double exp_rate = d.at("sms") * clock * (d.at("mufu_lanes") + d.at("fp32_lanes") / kExpEmulationOps);
   const RoofTime roofs[] = {
-      {"tensor", f.mma_flops / (1e12 * d.at(peak_cell(dtype)) * scale), true},
+      {"tensor", tensor_seconds(d, f.mma_flops, tensor_cells(dtype).peak, 1e12 * scale), true},
       {"SFU", f.exps / exp_rate, true},
       {"DRAM", f.dram_bytes / (1e9 * d.at(set == RoofSet::kSustained ? "dram_sustained_gb_s" : "dram_gb_s")), false},
   };

@@ -32,13 +32,21 @@ struct Work {
   double async_distance = 0;    ///< warp-instructions between issue and wait, mean
 };
 
+/// The cells of a device that rate matrix work in a format: mma.sync's FLOP per clock and SM, and the datasheet's peak.
+struct TensorCells {
+  std::string rate, peak;
+};
+TensorCells tensor_cells(DType dtype);
+/// Exit::kUnavailable naming the cell where matrix work in `dtype` is to be timed and the device does not rate it.
+Result<void> known_rates(const Device& device, DType dtype, double mma_flops);
+
 /// One ceiling and the time the work needs under it alone, at full-chip rate.
 struct RoofTime {
   std::string name;    ///< "tensor (mma.sync)", "DRAM", "L2", "SFU", "shared memory", "issue", "FP32", "ALU"
   double seconds = 0;
   bool per_sm = true;  ///< an SM-local unit, idle on an SM without a CTA; DRAM and L2 are not
 };
-std::vector<RoofTime> roof_times(const Device& device, const Work& work, DType dtype, RoofSet set);
+std::vector<RoofTime> roof_times(const Device& device, const Work& work, DType dtype, RoofSet set);  ///< after known_rates()
 
 /// T_problem in seconds, and the roof that sets it.
 struct ProblemFloor {
