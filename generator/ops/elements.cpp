@@ -56,18 +56,16 @@ void store_as(std::byte* base, size_t index, T value) {
   std::memcpy(base + sizeof(T) * index, &value, sizeof(T));
 }
 
-/// Moves exponent and mantissa of a small format to the places where fp32 has them; the product restores the bias, of
-/// subnormal numbers too.
-double widen(uint32_t magnitude_bits, int mantissa_bits, int bias, bool negative) {
-  const float scaled = std::bit_cast<float>(magnitude_bits << (23 - mantissa_bits)) * static_cast<float>(std::ldexp(1.0, 127 - bias));
-  return negative ? -scaled : scaled;
+// Exponent and mantissa of the small formats go to the places where fp32 has them; a product with 2^(127 - bias) makes
+// up for the bias, of subnormal numbers too.
+double decode_fp8(uint8_t bits) {
+  if ((bits & 0x7f) == kFp8Nan) return kNan;
+  return std::bit_cast<float>((uint32_t{bits} << 24 & 0x80000000u) | (bits & 0x7fu) << 20) * 0x1p120f;
 }
-
-double decode_fp8(uint8_t bits) { return (bits & 0x7f) == kFp8Nan ? kNan : widen(bits & 0x7f, 3, 7, bits & 0x80); }
 
 double decode_fp16(uint16_t bits) {
   if ((bits & 0x7c00) == 0x7c00) return bits & 0x3ff ? kNan : bits & 0x8000 ? -kInfinity : kInfinity;
-  return widen(bits & 0x7fff, 10, 15, bits & 0x8000);
+  return std::bit_cast<float>((bits & 0x8000u) << 16 | (bits & 0x7fffu) << 13) * 0x1p112f;
 }
 
 /// The bits of a value that fp8 can hold.
@@ -219,18 +217,40 @@ void TensorContents::values(uint64_t first, std::span<double> out) const {
   });
 }
 
-void TensorContents::fill(uint64_t byte_offset, std::span<std::byte> out) const {
-  const Alphabet& letters = alphabet(dtype, pattern == InputPattern::kIntegers);
-  const uint64_t size = static_cast<uint64_t>(size_of(dtype)), first = byte_offset / size, skipped = byte_offset % size;
-  if (out.empty()) return;
-  const uint64_t count = (skipped + out.size() + size - 1) / size;
-  Stream(*this).each(first, count, [&](uint64_t i, uint64_t letter, double special) {
-    const uint32_t word = special != 0 ? word_of(special, dtype) : letters.words[letter];
-    // The first and the last element may be cut by the ends of `out`.
-    const uint64_t begin = i * size < skipped ? skipped - i * size : 0;
-    const uint64_t at = i * size + begin - skipped, end = std::min(size, begin + out.size() - at);
-    std::memcpy(out.data() + at, reinterpret_cast<const std::byte*>(&word) + begin, end - begin);
+namespace {
+
+template <class Element>
+void fill_elements(const TensorContents& c, uint64_t first, std::span<std::byte> out) {
+  const Alphabet& letters = alphabet(c.dtype, c.pattern == InputPattern::kIntegers);
+  Stream(c).each(first, out.size() / sizeof(Element), [&](uint64_t i, uint64_t letter, double special) {
+    store_as(out.data(), i, static_cast<Element>(special != 0 ? word_of(special, c.dtype) : letters.words[letter]));
   });
+}
+
+void fill_whole(const TensorContents& c, uint64_t first, std::span<std::byte> out) {
+  if (size_of(c.dtype) == 1) return fill_elements<uint8_t>(c, first, out);
+  if (size_of(c.dtype) == 2) return fill_elements<uint16_t>(c, first, out);
+  fill_elements<uint32_t>(c, first, out);
+}
+
+}  // namespace
+
+void TensorContents::fill(uint64_t byte_offset, std::span<std::byte> out) const {
+  const uint64_t size = static_cast<uint64_t>(size_of(dtype));
+  // The part of one element that `out` begins or ends within.
+  const auto fill_part = [&](std::span<std::byte> part) {
+    std::array<std::byte, 4> element;
+    fill_whole(*this, byte_offset / size, std::span(element).first(size));
+    std::copy_n(element.begin() + static_cast<ptrdiff_t>(byte_offset % size), part.size(), part.begin());
+    byte_offset += part.size();
+    out = out.subspan(part.size());
+  };
+  if (byte_offset % size != 0) fill_part(out.first(std::min(out.size(), size - byte_offset % size)));
+  const std::span<std::byte> whole = out.first(out.size() / size * size);
+  fill_whole(*this, byte_offset / size, whole);
+  byte_offset += whole.size();
+  out = out.subspan(whole.size());
+  if (!out.empty()) fill_part(out);
 }
 
 // ---- comparison --------------------------------------------------------------------------------

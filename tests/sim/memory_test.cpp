@@ -74,6 +74,63 @@ TEST(Memory, ReadBackSaysWhatWasWritten) {
   EXPECT_FALSE(bench.executor().read(out, bytes, nullptr));
 }
 
+/// Each lane copies `size` bytes of which it reads lane % (size + 1); the rest of shared memory stays as it was.
+TEST(Memory, AsyncCopiesOfEverySizeFillTheRestWithZeros) {
+  for (uint32_t size : {4u, 8u, 16u})
+    for (const char* kind : {"ca", "cg"}) {
+      if (size < 16 && kind[1] == 'g') continue;
+      const std::string n = std::to_string(size);
+      Bench bench;
+      ASSERT_EQ(bench.load(kernel_text(2,
+                                       "ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[p1]; mov.u32 %r1,%tid.x; mov.u32 %r2,smem; shl.b32 %r3,%r1,4;\n"
+                                       "add.s32 %r4,%r2,%r3; cvt.u64.u32 %rd3,%r3; add.s64 %rd4,%rd1,%rd3; add.s64 %rd5,%rd2,%rd3;\n"
+                                       "mov.u32 %r5,0xeeeeeeee; st.shared.v4.u32 [%r4],{%r5,%r5,%r5,%r5}; rem.u32 %r6,%r1," +
+                                           std::to_string(size + 1) + "; cp.async." + kind + ".shared.global [%r4],[%rd4]," + n +
+                                           ",%r6; cp.async.wait_all;\n"
+                                           "ld.shared.v4.u32 {%r7,%r8,%r9,%r10},[%r4]; st.global.v4.u32 [%rd5],{%r7,%r8,%r9,%r10};",
+                                       ".extern .shared .align 16 .b8 smem[];\n")),
+                "");
+      auto input = bench.executor().allocate(512, "in", fill);
+      ASSERT_TRUE(input);
+      const DevicePtr out = bench.poisoned(512);
+      const RunResult r = bench.arg(*input).arg(out).run({1, 1, 1}, {32, 1, 1}, 512);
+      ASSERT_TRUE(r.findings.empty()) << r.findings[0].message;
+      const auto v = bench.read<uint8_t>(out, 512);
+      for (uint32_t i = 0; i < 512; ++i) {
+        const uint32_t lane = i / 16, byte = i % 16;
+        const std::byte want = byte >= size ? std::byte{0xee} : byte < lane % (size + 1) ? pattern(i) : std::byte{0};
+        EXPECT_EQ(std::byte{v[i]}, want) << kind << " " << size << " lane " << lane << " byte " << byte;
+      }
+    }
+}
+
+TEST(Memory, NarrowVectorsMoveTheirBytes) {
+  struct Case {
+    const char* type;
+    uint32_t bytes;
+  };
+  for (const Case& c : {Case{"v2.b8", 2}, Case{"v4.b8", 4}, Case{"v2.u8", 2}, Case{"v2.b16", 4}, Case{"v4.b16", 8}, Case{"v4.u16", 8}}) {
+    const std::string registers = c.type[1] == '2' ? "{%rs1,%rs2}" : "{%rs1,%rs2,%rs3,%rs4}", type = c.type, stride = std::to_string(c.bytes);
+    Bench bench;
+    ASSERT_EQ(bench.load(kernel_text(2,
+                                     "ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[p1]; mov.u32 %r1,%tid.x; mul.wide.u32 %rd3,%r1," + stride +
+                                         "; add.s64 %rd4,%rd1,%rd3; add.s64 %rd5,%rd2,%rd3; mov.u32 %r2,smem; mad.lo.s32 %r3,%r1," + stride +
+                                         ",%r2;\nld.global." + type + " " + registers + ",[%rd4]; st.shared." + type + " [%r3]," + registers +
+                                         "; ld.shared." + type + " " + registers + ",[%r3]; st.global." + type + " [%rd5]," + registers + ";",
+                                     ".extern .shared .align 16 .b8 smem[];\n")),
+              "")
+        << type;
+    auto input = bench.executor().allocate(256, "in", fill);
+    ASSERT_TRUE(input);
+    const DevicePtr out = bench.poisoned(256);
+    const RunResult r = bench.arg(*input).arg(out).run({1, 1, 1}, {32, 1, 1}, 256);
+    ASSERT_TRUE(r.findings.empty()) << r.findings[0].message;
+    EXPECT_EQ(r.counts->narrow_load, 32u);
+    const auto v = bench.read<uint8_t>(out, 32 * c.bytes);
+    for (uint32_t i = 0; i < 32 * c.bytes; ++i) EXPECT_EQ(std::byte{v[i]}, pattern(i)) << type << " " << i;
+  }
+}
+
 TEST(Memory, EvictedInputsComeBackTheSame) {
   sim::DeviceMemory memory(100);  // lines
   ASSERT_TRUE(memory.initialise());
