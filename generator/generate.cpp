@@ -59,6 +59,22 @@ Result<void> add_each(const std::string& kind, const expr::Map& scope, const Buf
   return {};
 }
 
+/// The problem as a stage sees it: with its formula and its own names for what the problem says.
+Result<expr::Map> stage_scope(const Variant& variant, const Stage& stage, const expr::Map& problem_scope) {
+  expr::Map scope = problem_scope;
+  if (!stage.formula.empty()) {
+    const auto formulas = scope.find("formulas");
+    const expr::Map* map = formulas == scope.end() ? nullptr : formulas->second.map();
+    if (!map || !map->count(stage.formula))
+      return Error{Exit::kFailed, fmt::format("{}: stage {} needs the formula \"{}\", which {} does not have", variant.file, stage.name, stage.formula, variant.op)};
+    scope["formula"] = map->at(stage.formula);
+  }
+  for (const auto& [name, e] : stage.problem) {
+    ROOFGEN_TRY(scope[name], e.eval(scope));
+  }
+  return scope;
+}
+
 }  // namespace
 
 Result<expr::Map> problem_scope(const Op& op, const Problem& problem, const expr::Map& device_limits) {
@@ -69,15 +85,10 @@ Result<expr::Map> problem_scope(const Op& op, const Problem& problem, const expr
 
 std::variant<Legal, Rejected, Error> check_schedule(const Variant& variant, const Stage& stage, Schedule schedule,
                                                     const expr::Map& problem_scope) {
-  Legal legal{std::move(schedule), problem_scope};
+  auto scope = stage_scope(variant, stage, problem_scope);
+  if (!scope) return std::move(scope).error();
+  Legal legal{std::move(schedule), std::move(*scope)};
   for (const auto& [name, value] : legal.schedule.params) legal.scope[name] = to_value(value);
-  if (!stage.formula.empty()) {
-    const auto formulas = legal.scope.find("formulas");
-    const expr::Map* map = formulas == legal.scope.end() ? nullptr : formulas->second.map();
-    if (!map || !map->count(stage.formula))
-      return Error{Exit::kFailed, fmt::format("{}: stage {} needs the formula \"{}\", which {} does not have", variant.file, stage.name, stage.formula, variant.op)};
-    legal.scope["formula"] = map->at(stage.formula);
-  }
   for (const auto& [name, e] : stage.derived) {
     auto value = e.eval(legal.scope);
     // A derived value that cannot be computed at this point (a tile that does not divide) makes
@@ -129,7 +140,7 @@ std::vector<Schedule> enumerate(const Variant& variant, const Stage& stage,
 Result<Schedule> default_schedule(const Variant& variant, const Stage& stage, const expr::Map& problem_scope,
                                   const std::map<std::string, ParamValue>& pins) {
   Schedule s{variant.name, variant.stages.size() > 1 ? stage.name : "", {}};
-  expr::Map scope = problem_scope;
+  ROOFGEN_TRY(expr::Map scope, stage_scope(variant, stage, problem_scope));
   for (const Param& p : stage.params) {
     ParamValue value;
     if (auto pin = pins.find(p.name); pin != pins.end()) {

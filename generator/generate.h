@@ -46,6 +46,7 @@ struct Stage {
   std::vector<std::vector<std::pair<std::string, ParamValue>>> points;
   /// Stages of different variants with the same part are one kernel: tried once, shared by all.
   std::string part;
+  std::vector<std::pair<std::string, expr::Expr>> problem;  ///< names for what the problem and the formula say; the defaults see them
   std::vector<Param> params;
   std::vector<std::pair<std::string, expr::Expr>> derived;  ///< evaluated in order, visible everywhere after
   std::vector<expr::Expr> constraints;

@@ -11,7 +11,7 @@ namespace roofgen {
 namespace {
 
 /// A stage that another file describes: `"use": "stages/rows.json"`.
-constexpr std::initializer_list<const char*> kStageMembers = {"name", "template", "entry", "output", "params", "derived", "constraints", "grid", "assumes", "block", "smem", "args", "work", "formula"};
+constexpr std::initializer_list<const char*> kStageMembers = {"name", "template", "entry", "output", "problem", "params", "derived", "constraints", "grid", "assumes", "block", "smem", "args", "work", "formula"};
 
 class SpaceReader : private JsonReader {
  public:
@@ -63,7 +63,7 @@ class SpaceReader : private JsonReader {
  private:
   /// The stage of another file under a name, a formula and buffers of its own.
   Result<Stage> shared_stage(const Json& j) const {
-    ROOFGEN_CHECK(only(j, {"use", "name", "output", "formula", "buffers"}));
+    ROOFGEN_CHECK(only(j, {"use", "name", "output", "formula", "buffers", "problem"}));
     ROOFGEN_TRY(const std::string use, string(j, "use"));
     auto loaded = load_stage(files_, use);
     if (!loaded && loaded.error().where.file.empty()) return bad(loaded.error().message, use);
@@ -71,6 +71,9 @@ class SpaceReader : private JsonReader {
     ROOFGEN_TRY(s.name, string_or(j, "name", s.name));
     ROOFGEN_TRY(s.output, string_or(j, "output", s.output));
     ROOFGEN_TRY(s.formula, string_or(j, "formula", s.formula));
+    // Before the stage's own, which may build on them.
+    ROOFGEN_TRY(auto names, pairs(j.value("problem", Json::array()), "problem"));
+    s.problem.insert(s.problem.begin(), std::make_move_iterator(names.begin()), std::make_move_iterator(names.end()));
     if (j.contains("buffers")) {
       if (!j["buffers"].is_object()) return bad("\"buffers\" must be an object of names", "buffers");
       for (const auto& [from, to] : j["buffers"].items()) {
@@ -105,7 +108,7 @@ class SpaceReader : private JsonReader {
     ROOFGEN_TRY(s.entry, string(j, "entry"));
     ROOFGEN_TRY(s.output, string(j, "output"));
     ROOFGEN_TRY(s.formula, string_or(j, "formula", ""));
-    for (const char* list : {"params", "derived", "constraints", "grid", "assumes", "args"})
+    for (const char* list : {"problem", "params", "derived", "constraints", "grid", "assumes", "args"})
       if (j.contains(list) && !j[list].is_array()) return bad(fmt::format("\"{}\" must be a list", list), list);
     std::set<std::string> names;
     for (const Json& p : j.value("params", Json::array())) {
@@ -113,6 +116,7 @@ class SpaceReader : private JsonReader {
       if (!names.insert(parsed.name).second) return bad(fmt::format("parameter {} is declared twice", parsed.name), parsed.name);
       s.params.push_back(std::move(parsed));
     }
+    ROOFGEN_TRY(s.problem, pairs(j.value("problem", Json::array()), "problem"));
     ROOFGEN_TRY(s.derived, pairs(j.value("derived", Json::array()), "derived"));
     for (const Json& c : j.value("constraints", Json::array())) {
       if (!c.is_string()) return bad("a constraint is a string", "constraints");

@@ -51,7 +51,8 @@ struct Numbers {
 /// The result of an fp32 operation whose own error is at most `bound`, over and above its rounding to fp32.
 Number rounded(Number n, double bound = 0) {
   if (std::abs(n.value) >= kOverflow) n.value = std::copysign(kInfinity, n.value);
-  n.variance += kThird * square(0x1p-24 * std::abs(n.value) + bound + 0x1p-150);
+  // Infinities are exact: what they become (exp of minus infinity) has no error of theirs.
+  n.variance = std::isfinite(n.value) ? n.variance + kThird * square(0x1p-24 * std::abs(n.value) + bound + 0x1p-150) : 0;
   return n;
 }
 

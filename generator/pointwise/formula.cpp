@@ -57,11 +57,13 @@ expr::Map Formula::scope() const {
   const Vocabulary& v = b.vocabulary;
   std::string text = b.cuda;
   expr::List tensors, scalar_list, phases, outputs;
+  int64_t per_element = 0, per_column = 0, written = 0;
   for (const TensorArg& t : b.tensors) {
     expr::List indices(t.indices.begin(), t.indices.end());
     const bool along_row = std::find(t.indices.begin(), t.indices.end(), v.indices.back()) != t.indices.end();
     tensors.emplace_back(expr::Map{{"name", t.name}, {"dtype", to_string(t.dtype)}, {"indices", indices}, {"param", "t_" + t.name},
                                    {"along_row", along_row}, {"along_rows", t.indices.size() > (along_row ? 1u : 0u)}, {"field", "v_" + t.name}});
+    if (along_row) (t.indices.size() > 1 ? per_element : per_column) += size_of(t.dtype);
     text += to_string(t);
   }
   for (const std::string& s : scalars()) scalar_list.emplace_back(s);
@@ -76,6 +78,7 @@ expr::Map Formula::scope() const {
     outputs.emplace_back(expr::Map{{"buffer", o.buffer}, {"dtype", to_string(o.dtype)}, {"per_row", o.per_row}, {"call", "formula_" + o.buffer},
                                    {"param", "o_" + o.buffer}, {"reads", names(b.tensors, planned.tensors, v)}, {"after_phase", planned.after_phase}});
     if (planned.after_phase + 1 == reductions()) last.insert(planned.tensors.begin(), planned.tensors.end());
+    if (!o.per_row) written += size_of(o.dtype);
     text += fmt::format("{}:{}", o.buffer, to_string(o.dtype));
   }
   const bool identity = b.outputs.size() == 1 && b[b.planned[0].value].code == Code::kSource;
@@ -87,6 +90,7 @@ expr::Map Formula::scope() const {
           {"outputs", outputs},
           {"final_reads", names(b.tensors, last, v)},
           {"cost", expr::Map{{"fp32", b.cost.fp32}, {"alu", b.cost.alu}, {"mufu", b.cost.mufu}, {"exps", b.cost.exps}, {"reductions", b.cost.reductions}}},
+          {"bytes", expr::Map{{"element", per_element}, {"column", per_column}, {"written", written}}},
           {"key", digest(text + to_string(v.source_dtype))},
           {"identity", identity}};
 }

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "generator/jinja/jinja.h"
-#include "generator/ops/float16.h"
+#include "generator/ops/elements.h"
 #include "generator/ops/op.h"
 
 namespace roofgen::test {
@@ -73,15 +72,7 @@ ElementReader reader(Executor& executor, const std::vector<Buffer>& buffers,
     std::vector<bool> written(bytes.size());
     ROOFGEN_CHECK(executor.read({at.at(name).address + first * size}, bytes, &written));
     for (size_t i = 0; i < out.size(); ++i) {
-      if (size == 4) {
-        float x;
-        std::memcpy(&x, &bytes[i * 4], 4);
-        out[i] = x;
-      } else {
-        uint16_t x;
-        std::memcpy(&x, &bytes[i * 2], 2);
-        out[i] = decode16(x, dtype);
-      }
+      out[i] = load_element(bytes.data(), i, dtype);
       for (size_t b = 0; valid && b < size; ++b)
         if (!written[i * size + b]) (*valid)[i] = false;
     }
@@ -147,18 +138,26 @@ Result<std::vector<StageRun>> run(const Request& request) {
     ROOFGEN_TRY(ModuleId module, executor->load(binaries[i]));
     ROOFGEN_TRY(RunResult result, executor->run(module, launch, {}));
     StageRun stage_run{
-        stage.name, legal[i].schedule, binaries[i], result.counts.value_or(Counts{}), result.findings, {}};
+        stage.name, legal[i].schedule, binaries[i], result.counts.value_or(Counts{}), result.findings, {}, {}};
     if (result.findings.empty()) {
-      const auto& dims = request.problem.dims;
-      for (int64_t b = 0; b < dims.at("batch"); ++b)
-        for (int64_t h = 0; h < dims.at("heads"); ++h) {
+      const Extent extent = op->extent(request.problem);
+      for (int64_t b = 0; b < extent.batch; ++b)
+        for (int64_t h = 0; h < extent.heads; ++h) {
           ROOFGEN_TRY(Comparison c, op->compare(request.problem, request.pattern, variant->name, stage.name,
-                                                {b, h, 0, dims.at("L")}, read));
+                                                {b, h, 0, extent.rows}, read));
           stage_run.comparison.rows += c.rows;
           stage_run.comparison.worst = std::max(stage_run.comparison.worst, c.worst);
           if (stage_run.comparison.failure.empty()) stage_run.comparison.failure = c.failure;
         }
     }
+    if (request.keep_bytes)
+      for (const Buffer& b : buffers)
+        if (b.role == Buffer::Role::kOutput) {
+          std::vector<std::byte> bytes(b.bytes);
+          std::vector<bool> written;
+          ROOFGEN_CHECK(executor->read(at[b.name], bytes, &written));
+          stage_run.bytes[b.name] = std::move(bytes);
+        }
     out.push_back(std::move(stage_run));
     if (!out.back().findings.empty()) break;
   }

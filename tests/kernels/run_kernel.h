@@ -27,6 +27,7 @@ struct Request {
   std::map<std::string, Pins> pins;  ///< stage name -> parameters; the rest is the default schedule
   InputPattern pattern = InputPattern::kNormal;
   std::vector<Edit> edits;
+  bool keep_bytes = false;  ///< of the outputs, in StageRun::bytes
 };
 
 struct StageRun {
@@ -36,6 +37,7 @@ struct StageRun {
   Counts counts;
   std::vector<Finding> findings;
   Comparison comparison;  ///< over all rows of all heads
+  std::map<std::string, std::vector<std::byte>> bytes;  ///< of each output after this stage
 };
 
 /// False, after skipping the calling test, when this machine has no NVRTC.

@@ -1,0 +1,12 @@
+// The reference of every stage of a row op, computed from the inputs.
+#pragma once
+
+#include "generator/ops/formula_reference.h"
+#include "generator/ops/rows_formulas.h"
+
+namespace roofgen::rows {
+
+Result<Comparison> compare(const Spec& spec, const Problem& problem, InputPattern pattern, const std::string& variant,
+                           const std::string& stage, const Region& region, const ElementReader& read);
+
+}  // namespace roofgen::rows

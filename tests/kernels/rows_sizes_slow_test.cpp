@@ -1,0 +1,71 @@
+// The rows kernel over row lengths that divide nothing and with schedules off the default: much to compile.
+#include <gtest/gtest.h>
+
+#include "tests/kernels/rows_case.h"
+
+namespace roofgen::test {
+namespace {
+
+class Rows : public testing::TestWithParam<RowsCase> {};
+
+TEST_P(Rows, AreRight) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  auto request = request_of(GetParam());
+  ASSERT_TRUE(request) << to_string(request.error());
+  auto runs = run(*request);
+  ASSERT_TRUE(runs) << to_string(runs.error());
+  EXPECT_EQ(what_is_wrong(*runs), "");
+  for (const StageRun& r : *runs) {
+    EXPECT_EQ(r.binary.spill_bytes, 0) << to_string(r.schedule);
+    EXPECT_GT(r.comparison.rows, 0u);
+    RecordProperty(r.stage + " error/tolerance", std::to_string(r.comparison.worst));
+  }
+}
+
+/// Every op and format over row lengths that divide nothing, those that do, and those shorter than a group.
+std::vector<RowsCase> sizes() {
+  std::vector<RowsCase> out;
+  const DType dtypes[] = {DType::kBf16, DType::kFp16, DType::kFp32};
+  int which = 0;
+  for (const int64_t cols : {1, 5, 17, 63, 64, 128, 1000, 4097})
+    for (const int64_t rows : {1, 3, 7}) {
+      const DType dtype = dtypes[which++ % 3];
+      out.push_back({"rmsnorm", rows, cols, dtype, kResidual});
+      out.push_back({"layernorm", rows, cols, dtypes[which % 3], rows == 3 ? kBias : kBoth});
+      out.push_back({"softmax", rows, cols, dtypes[(which + 1) % 3]});
+    }
+  return out;
+}
+INSTANTIATE_TEST_SUITE_P(Sizes, Rows, testing::ValuesIn(sizes()), [](const auto& test) { return label(test.param); });
+
+/// Schedules off the default.
+std::vector<RowsCase> schedules() {
+  std::vector<RowsCase> out;
+  const auto at = [&](Pins pins) {
+    const auto residency = pins.find("residency");
+    const bool packed = residency != pins.end() && residency->second == text("packed");
+    for (const int64_t cols : {4096, 4099}) {
+      out.push_back({"softmax", 3, cols, DType::kBf16, {}, {}, {}, "fused", pins});
+      if (!packed) out.push_back({"layernorm", 3, cols, DType::kFp16, kBoth, {}, {}, "fused", pins});
+    }
+  };
+  at({{"residency", text("shared")}, {"row_threads", n(128)}, {"batch", n(2)}});
+  at({{"residency", text("shared")}, {"row_threads", n(256)}, {"threads", n(512)}, {"batch", n(1)}});
+  at({{"residency", text("packed")}, {"row_threads", n(128)}, {"batch", n(2)}});
+  at({{"residency", text("packed")}, {"row_threads", n(32)}, {"rows_each", n(1)}, {"batch", n(4)}});
+  at({{"residency", text("memory")}, {"row_threads", n(64)}, {"threads", n(128)}, {"batch", n(4)}});
+  at({{"residency", text("memory")}, {"row_threads", n(256)}, {"threads", n(256)}, {"rows_each", n(2)}, {"batch", n(1)}});
+  at({{"row_threads", n(256)}, {"rows_each", n(2)}});
+  at({{"row_threads", n(512)}, {"threads", n(1024)}});
+  for (const int64_t vec : {1, 2, 4, 8})
+    out.push_back({"rmsnorm", 5, 1001, DType::kBf16, kResidual, {}, {}, "fused", {{"vec", n(vec)}}});
+  for (const int64_t row_threads : {8, 16, 32, 64})
+    out.push_back({"layernorm", 21, 200, DType::kBf16, kBias, {}, {}, "fused", {{"row_threads", n(row_threads == 64 ? 32 : row_threads)}, {"rows_each", n(row_threads == 64 ? 4 : 2)}}});
+  out.push_back({"softmax", 3, 4099, DType::kFp32, {}, {}, {}, "fused", {{"residency", text("memory")}, {"vec", n(2)}}, InputPattern::kSpecial});
+  out.push_back({"map", 3, 2000, DType::kBf16, {}, {{"expr", "x * weight[n]"}}, {}, "fused", {{"batch", n(1)}, {"row_threads", n(8)}}});
+  return out;
+}
+INSTANTIATE_TEST_SUITE_P(Schedules, Rows, testing::ValuesIn(schedules()), [](const auto& test) { return label(test.param); });
+
+}  // namespace
+}  // namespace roofgen::test
