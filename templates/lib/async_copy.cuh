@@ -19,3 +19,15 @@ template <int kPending>
 __device__ __forceinline__ void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
+
+/// Copies `bytes` of a piece of 4, 8 or 16 and fills the rest with zeros; at 0 nothing is read.
+template <int kPiece, int kOffset>
+__device__ __forceinline__ void cp_async_piece(unsigned to, const char* from, int bytes) {
+  if constexpr (kPiece == 16)
+    asm volatile("cp.async.cg.shared.global [%0 + %2], [%1], 16, %3;" ::"r"(to), "l"(from), "n"(kOffset), "r"(bytes)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0 + %2], [%1], %3, %4;" ::"r"(to), "l"(from), "n"(kOffset),
+                 "n"(kPiece), "r"(bytes)
+                 : "memory");
+}

@@ -1,0 +1,84 @@
+// Tiles of a matrix operand on their way from global to shared memory, a step of k at a time. A tile is kRows rows of
+// elements; `rows_left` and `cols_left` count the elements from its corner to the end of the matrix. What lies beyond
+// is not read and becomes zero. kEvenRows and kEvenCols say that the tiles divide the matrix that way: then a tile is
+// inside or, past the end of k, outside as a whole.
+
+/// By cp.async, in pieces of kPiece bytes, each thread the same column of several rows.
+template <class Layout, int kRows, int kThreads, int kPiece, int kElementBytes, bool kEvenRows, bool kEvenCols>
+struct OperandCopy {
+  static constexpr int kAcross = Layout::kChunks * 16 / kPiece;  ///< pieces in a row
+  static constexpr int kStep = kThreads / kAcross;               ///< rows of a pass
+  static constexpr int kPasses = ceil_div(kRows, kStep);
+  static_assert(kThreads % kAcross == 0, "a pass is whole rows");
+
+  int row, col;  // in elements
+  unsigned to;
+  const char* from;
+  long long pass_bytes;
+
+  __device__ __forceinline__ OperandCopy(int thread, const char* source, long long row_bytes) {
+    row = thread / kAcross;
+    const int byte = thread % kAcross * kPiece;
+    col = byte / kElementBytes;
+    to = Layout::offset(row, byte / 16) + byte % 16;
+    from = source + row * row_bytes + byte;
+    pass_bytes = kStep * row_bytes;
+  }
+  __device__ __forceinline__ void copy(unsigned tile, int rows_left, int cols_left) const {
+    const bool col_inside = (kEvenCols ? 0 : col) < cols_left;
+    const char* p = from;
+    static_for<kPasses>([&](auto pass) {
+      constexpr int kFirst = decltype(pass)::value * kStep;
+      if (kFirst + kStep <= kRows || row + kFirst < kRows) {
+        const bool inside = col_inside && (kEvenRows ? 0 : row + kFirst) < rows_left;
+        if constexpr (kStep % 8 == 0)  // the swizzle repeats every 8 rows
+          cp_async_piece<kPiece, kFirst * Layout::kPitch>(tile + to, p, inside ? kPiece : 0);
+        else
+          cp_async_piece<kPiece, 0>(tile + Layout::offset(row + kFirst, to_chunk()) + col * kElementBytes % 16, p,
+                                    inside ? kPiece : 0);
+      }
+      p += pass_bytes;
+    });
+  }
+  __device__ __forceinline__ int to_chunk() const { return col * kElementBytes / 16; }
+};
+
+/// Element by element through registers: for rows that begin anywhere, and for tiles whose rows are columns of the
+/// matrix (kTransposed), which only 16-bit elements can be turned by ldmatrix later on. Bits is the element as an
+/// unsigned number. Slower, and complete when it returns.
+template <class Bits, class Layout, int kRows, int kThreads, bool kTransposed, bool kEvenRows, bool kEvenCols>
+struct OperandGather {
+  static constexpr int kPerWord = 4 / sizeof(Bits);
+  static constexpr int kAcross = Layout::kChunks * 4;  ///< words in a row
+  static constexpr int kPasses = kRows * kAcross / kThreads;
+  static_assert(kRows * kAcross % kThreads == 0, "all threads work in every pass");
+
+  int thread;
+  const char* from;
+  long long row_bytes, col_bytes;  ///< from one element to the next
+
+  __device__ __forceinline__ OperandGather(int thread, const char* source, long long stride_bytes)
+      : thread(thread),
+        from(source),
+        row_bytes(kTransposed ? sizeof(Bits) : stride_bytes),
+        col_bytes(kTransposed ? stride_bytes : sizeof(Bits)) {}
+
+  __device__ __forceinline__ void copy(unsigned tile, int rows_left, int cols_left) const {
+#pragma unroll 4
+    for (int pass = 0; pass < kPasses; ++pass) {
+      const int index = pass * kThreads + thread;
+      // Neighbours in memory belong to neighbouring threads.
+      const int row = kTransposed ? index % kRows : index / kAcross;
+      const int word = kTransposed ? index / kRows : index % kAcross;
+      const char* p = from + row * row_bytes + word * kPerWord * col_bytes;
+      const bool row_inside = (kEvenRows ? 0 : row) < rows_left;
+      unsigned packed = 0;
+#pragma unroll
+      for (int i = 0; i < kPerWord; ++i)
+        if (row_inside && (kEvenCols ? 0 : word * kPerWord + i) < cols_left)
+          packed |= static_cast<unsigned>(*reinterpret_cast<const Bits*>(p + i * col_bytes)) << (8 * sizeof(Bits) * i);
+      asm volatile("st.shared.b32 [%0], %1;" ::"r"(tile + Layout::offset(row, word / 4) + word % 4 * 4), "r"(packed)
+                   : "memory");
+    }
+  }
+};
