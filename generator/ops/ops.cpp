@@ -4,6 +4,7 @@
 
 #include "generator/ops/attention.h"
 #include "generator/generate.h"
+#include "generator/ops/gemm.h"
 #include "generator/ops/op.h"
 #include "generator/ops/rows.h"
 
@@ -12,7 +13,7 @@ namespace roofgen {
 Result<std::vector<Variant>> Op::variants(const DataFiles& files, const Problem&) const { return load_variants(files, name()); }
 
 const std::vector<const Op*>& ops() {
-  static const std::vector<const Op*> all{&attention_op(), &rmsnorm_op(), &layernorm_op(), &softmax_op(), &map_op()};
+  static const std::vector<const Op*> all{&attention_op(), &gemm_op(), &rmsnorm_op(), &layernorm_op(), &softmax_op(), &map_op()};
   return all;
 }
 

@@ -1,0 +1,338 @@
+#include "generator/ops/gemm.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "generator/generate.h"
+#include "generator/ops/elements.h"
+#include "generator/ops/formula_reference.h"
+#include "generator/ops/gemm_reference.h"
+#include "generator/ops/gemm_shape.h"
+
+namespace roofgen {
+namespace gemm {
+
+/// The largest step along k: 128 elements of 8 bits.
+constexpr int64_t kDeepestTile = 128;
+
+int64_t k_per_split(int64_t k, int64_t splits) { return (k + splits * kDeepestTile - 1) / (splits * kDeepestTile) * kDeepestTile; }
+
+}  // namespace gemm
+
+namespace {
+
+using gemm::Shape;
+using pointwise::Estimate;
+using pointwise::Formula;
+
+constexpr int64_t kMaxDim = int64_t{1} << 30;        // indices of rows and columns are 32 bits, tiles included
+constexpr double kMaxTensorBytes = 1099511627776.0;  // 2^40: beyond any memory, and products fit int64
+constexpr int64_t kMaxInt8Depth = 131071;            // 2^31 / 2^14: a sum of so many products of int8 fits int32
+constexpr std::array<int64_t, 3> kSplits = {2, 4, 8};
+constexpr std::array<const char*, 5> kGates = {"silu", "gelu", "gelu_tanh", "relu", "sigmoid"};
+const std::string kSplitVariant = "split_k";
+
+Error usage(std::string message) { return Error{Exit::kUsage, std::move(message)}; }
+
+/// "split_k4" -> 4; 1 for the other variants.
+int64_t splits_of(const std::string& variant) { return variant.starts_with(kSplitVariant) ? std::stoll(variant.substr(kSplitVariant.size())) : 1; }
+
+/// The format of bias and residual unless they are declared: C's, where that is a floating-point format of 16 bits or more.
+DType tensor_dtype(DType out) {
+  if (out == DType::kFp8 || out == DType::kInt8) return DType::kBf16;
+  return out == DType::kInt32 ? DType::kFp32 : out;
+}
+
+pointwise::Vocabulary vocabulary(const Problem& problem) {
+  pointwise::Vocabulary out;
+  const DType dtype = tensor_dtype(problem.dtypes.at("out"));
+  out.tensors = {{"bias", dtype, {"n"}}, {"row_bias", dtype, {"m"}}, {"residual", dtype, {"m", "n"}}};
+  for (const TensorArg& arg : problem.args) {
+    std::erase_if(out.tensors, [&](const TensorArg& t) { return t.name == arg.name; });
+    out.tensors.push_back(arg);
+  }
+  for (const char* name : {"alpha", "beta", "scale"}) out.scalars[name] = problem.reals.at(name);
+  if (!problem.texts.at("gated").empty()) out.no_reductions = "the columns of a gated product are not those of its output";
+  return out;
+}
+
+/// The epilogue of the problem, which ends in `buffer`; with another source, the same for values that were stored before.
+Result<Formula> epilogue(const Problem& problem, DType source = DType::kFp32) {
+  pointwise::Vocabulary words = vocabulary(problem);
+  words.source_dtype = source;
+  return Formula::parse({{"y", problem.texts.at("epilogue"), "--epilogue"}}, {{"y", "C", problem.dtypes.at("out"), false}}, std::move(words));
+}
+
+/// The accumulator as it is.
+Result<Formula> identity(const Problem& problem, const std::string& buffer, DType dtype) {
+  return Formula::parse({}, {{"acc", buffer, dtype, false}}, vocabulary(problem));
+}
+
+class Gemm final : public Op {
+ public:
+  std::string name() const override { return "gemm"; }
+
+  Result<Problem> complete(Problem p) const override {
+    for (const char* dim : {"M", "N", "K"}) {
+      if (!p.dims.count(dim)) return usage(fmt::format("gemm needs {}", dim));
+      if (const int64_t value = p.dims[dim]; value < 1 || value > kMaxDim) return usage(fmt::format("{} is {}; 1 to {} was expected", dim, value, kMaxDim));
+    }
+    if (p.dtype == DType::kFp32 || p.dtype == DType::kInt32)
+      return usage(fmt::format("gemm has no dtype {}; bf16, fp16, tf32 (fp32 in memory), fp8 or int8 was expected", to_string(p.dtype)));
+    p.texts.emplace("epilogue", "acc");
+    for (const auto& [text, preset] : {std::pair{"a_layout", "row"}, std::pair{"b_layout", "col"}})
+      if (const std::string layout = p.texts.emplace(text, preset).first->second; layout != "row" && layout != "col")
+        return usage(fmt::format("{} is '{}'; row or col was expected", text, layout));
+    p.texts.emplace("gated", "");
+    const std::string gated = p.texts["gated"];
+    if (!gated.empty()) {
+      if (std::find(kGates.begin(), kGates.end(), gated) == kGates.end())
+        return usage(fmt::format("gated is '{}'; {} was expected", gated, fmt::join(kGates, ", ")));
+      if (p.dims["N"] % 2 != 0) return usage(fmt::format("N is {}; gate and value alternate, so an even number was expected", p.dims["N"]));
+    }
+    for (const char* scalar : {"alpha", "beta", "scale"})
+      if (const double value = p.reals.emplace(scalar, 1.0).first->second; !std::isfinite(value)) return usage(fmt::format("{} is {}; a finite number was expected", scalar, value));
+    ROOFGEN_CHECK(settle_out(p));
+    const Shape s(p);
+    const std::pair<const char*, double> sizes[] = {{"A", 1.0 * static_cast<double>(s.m) * static_cast<double>(s.k) * size_of(s.dtype)},
+                                                    {"B", 1.0 * static_cast<double>(s.k) * static_cast<double>(s.n) * size_of(s.dtype)},
+                                                    {"C", 1.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * 4}};
+    for (const auto& [tensor, bytes] : sizes)
+      if (bytes > kMaxTensorBytes) return usage(fmt::format("{} would hold {:.3g} bytes; at most 2^40 were expected", tensor, bytes));
+    if (s.dtype == DType::kInt8 && s.k > kMaxInt8Depth)
+      return usage(fmt::format("K is {}; at most {} products of int8 are sure to fit int32", s.k, kMaxInt8Depth));
+    ROOFGEN_CHECK(epilogue(p));
+    return p;
+  }
+
+  std::vector<Buffer> buffers(const Problem& problem) const override {
+    const Shape s(problem);
+    const auto bytes = [](int64_t rows, int64_t cols, DType dtype) { return static_cast<uint64_t>(rows) * static_cast<uint64_t>(cols) * static_cast<uint64_t>(size_of(dtype)); };
+    std::vector<Buffer> out{{"A", s.dtype, bytes(s.m, s.k, s.dtype), Buffer::Role::kInput},
+                            {"B", s.dtype, bytes(s.k, s.n, s.dtype), Buffer::Role::kInput},
+                            {"C", s.out, bytes(s.m, s.cols(), s.out), Buffer::Role::kOutput}};
+    if (const auto formula = epilogue(problem))
+      for (const TensorArg& t : formula->tensors()) {
+        int64_t count = 1;
+        for (const std::string& index : t.indices) count *= index == "m" ? s.m : s.n;
+        out.push_back({t.name, t.dtype, bytes(count, 1, t.dtype), Buffer::Role::kInput});
+      }
+    return out;
+  }
+
+  expr::Map scope(const Problem& problem) const override {
+    expr::Map out;
+    for (const auto& [name, value] : problem.dims) out[name] = value;
+    for (const auto& [name, value] : problem.texts) out[name] = value;
+    const Shape s(problem);
+    const int64_t esize = size_of(s.dtype);
+    out["rows"] = s.m;
+    out["cols"] = s.cols();
+    out["dtype"] = to_string(s.dtype);
+    out["esize"] = esize;
+    out["out_dtype"] = to_string(s.out);
+    out["out_size"] = size_of(s.out);
+    out["a_stride"] = s.a_stride();
+    out["b_stride"] = s.b_stride();
+    // ldmatrix turns matrices of 16-bit elements only; others are turned on their way to shared memory.
+    out["a_turned"] = !s.a_rows && esize == 2;
+    out["b_turned"] = s.b_rows && esize == 2;
+    out["a_gather"] = !s.a_rows && esize != 2;
+    out["b_gather"] = s.b_rows && esize != 2;
+    out["a_align"] = alignment(s.a_stride() * esize);
+    out["b_align"] = alignment(s.b_stride() * esize);
+    expr::Map scalars;
+    for (const char* name : {"alpha", "beta", "scale"}) scalars[name] = problem.reals.at(name);
+    out["scalars"] = std::move(scalars);
+    expr::Map formulas;
+    const auto add = [&](const char* name, const Result<Formula>& formula) {
+      if (formula) formulas[name] = formula->scope();
+    };
+    add("epilogue", epilogue(problem));
+    add("epilogue_of_stored", epilogue(problem, s.out));
+    add("identity", identity(problem, "T", s.out));
+    for (const int64_t splits : kSplits)
+      if (const auto formula = identity(problem, "partial", DType::kFp32)) {
+        expr::Map partial = formula->scope();
+        partial["splits"] = splits;
+        partial["k_per_split"] = gemm::k_per_split(s.k, splits);
+        formulas[fmt::format("partial{}", splits)] = std::move(partial);
+      }
+    out["formulas"] = std::move(formulas);
+    return out;
+  }
+
+  // A few tiles each way: enough for every place in a tile, a group of tiles, and the tail. K is whole.
+  Problem reduced(const Problem& problem) const override {
+    constexpr int64_t kWhole = 512, kTile = 256;
+    Problem out = problem;
+    for (const char* dim : {"M", "N"})
+      if (int64_t& size = out.dims[dim]; size > kWhole) size = kTile + size % kTile;
+    const Result<Formula> formula = epilogue(problem);
+    if (formula && formula->reductions() > 0) out.dims["N"] = problem.dims.at("N");
+    return out;
+  }
+
+  Extent extent(const Problem& problem) const override {
+    const Shape s(problem);
+    return {1, 1, s.m, s.cols()};
+  }
+
+  std::vector<InputPattern> exact_patterns() const override { return {InputPattern::kIntegers}; }
+
+  Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const override;
+
+  std::optional<RequiredWork> required(const Problem& problem) const override {
+    const Shape s(problem);
+    RequiredWork out;
+    out.mma_flops = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
+    for (const Buffer& b : buffers(problem)) out.dram_bytes += static_cast<double>(b.bytes);
+    if (const auto formula = epilogue(problem)) out.exps = formula->cost().exps * static_cast<double>(s.m) * static_cast<double>(s.n);
+    if (s.gated == "silu" || s.gated == "sigmoid" || s.gated == "gelu_tanh") out.exps += static_cast<double>(s.m) * static_cast<double>(s.cols());
+    return out;
+  }
+
+  void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset, std::span<std::byte> out) const override {
+    DType dtype = problem.dtype;
+    if (buffer != "A" && buffer != "B") {
+      dtype = tensor_dtype(problem.dtypes.at("out"));
+      for (const TensorArg& arg : problem.args)
+        if (arg.name == buffer) dtype = arg.dtype;
+    }
+    TensorContents{pattern, buffer, dtype}.fill(offset, out);
+  }
+
+  Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant, const std::string& stage, const Region& region,
+                             const ElementReader& read) const override;
+
+  double weight(const Problem& problem, const Region& region) const override {
+    const int64_t end = region.col_end < 0 ? Shape(problem).cols() : region.col_end;
+    return static_cast<double>(region.row_end - region.row_begin) * static_cast<double>(end - region.col_begin);
+  }
+
+ private:
+  static int64_t alignment(int64_t bytes) {
+    int64_t out = 16;
+    while (bytes % out != 0) out /= 2;
+    return out;
+  }
+
+  /// The format of C: that of A and B, wider where theirs is too narrow for sums.
+  static Result<void> settle_out(Problem& p) {
+    DType preset = p.dtype;
+    if (p.dtype == DType::kTf32) preset = DType::kFp32;
+    if (p.dtype == DType::kFp8) preset = DType::kBf16;
+    if (p.dtype == DType::kInt8) preset = p.texts["epilogue"] == "acc" && p.texts["gated"].empty() ? DType::kInt32 : DType::kBf16;
+    if (p.dtypes.emplace("out", preset).first->second == DType::kTf32) return usage("tf32 is no format of an output; fp32 was expected");
+    return {};
+  }
+};
+
+/// One variant for each number of slabs that leaves each enough to do; what the separate epilogue cannot do is refused by name.
+Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Problem& problem) const {
+  ROOFGEN_TRY(const std::vector<Variant> loaded, load_variants(files, name()));
+  std::vector<Variant> out;
+  const auto refuse = [](Variant& v, const char* unless) -> Result<void> {
+    ROOFGEN_TRY(expr::Expr rule, expr::Expr::parse(unless));
+    for (Stage& s : v.stages) s.constraints.insert(s.constraints.begin(), rule);
+    return {};
+  };
+  for (const Variant& v : loaded) {
+    if (v.name == "fused") {
+      out.push_back(v);
+    } else if (v.name == "unfused") {
+      if (problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty()) continue;  // nothing to take apart
+      out.push_back(v);
+      ROOFGEN_CHECK(refuse(out.back(), "gated == ''"));
+    } else if (v.name == kSplitVariant) {
+      for (const int64_t splits : kSplits) {
+        if (problem.dims.at("K") < splits * 2 * gemm::kDeepestTile) continue;
+        Variant split = v;
+        split.name += std::to_string(splits);
+        split.stages[0].formula += std::to_string(splits);
+        ROOFGEN_TRY(expr::Expr slabs, expr::Expr::parse(std::to_string(splits)));
+        split.stages[1].derived.insert(split.stages[1].derived.begin(), {"source_slabs", std::move(slabs)});
+        ROOFGEN_TRY(split.temporaries[0].bytes, expr::Expr::parse(fmt::format("4 * {} * M * N", splits)));
+        for (const char* rule : {"gated == ''", "out_dtype != 'int32'", "ceil_div(M, 128) * ceil_div(N, 128) < 2 * device.sms"}) ROOFGEN_CHECK(refuse(split, rule));
+        out.push_back(std::move(split));
+      }
+    } else {
+      out.push_back(v);
+    }
+  }
+  return out;
+}
+
+Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, const std::string& variant, const std::string& stage, const Region& region,
+                                 const ElementReader& read) const {
+  const Shape s(problem);
+  const Extent extent = this->extent(problem), product{1, 1, s.m, s.n};
+  ROOFGEN_TRY(const Formula formula, epilogue(problem));
+  Region part = region;
+  if (part.col_end < 0 || formula.reductions() > 0) part.col_begin = 0, part.col_end = extent.cols;
+  const int64_t halves = s.gated.empty() ? 1 : 2;
+  // The accumulators of a row, where what is stored between kernels has been rounded to `stored`.
+  const auto sums_over = [&](int64_t k_begin, int64_t k_end, DType stored) -> SourceRow {
+    const auto products = gemm::products_of(s, pattern, {part.row_begin, part.row_end, part.col_begin * halves, part.col_end * halves, k_begin, k_end});
+    return [=, &s, &part](int64_t row, int64_t first, int64_t count) {
+      std::vector<Estimate> out(static_cast<size_t>(count));
+      const size_t start = static_cast<size_t>((row - part.row_begin) * products->cols + first - part.col_begin * halves);
+      for (size_t i = 0; i < out.size(); ++i) {
+        out[i].value = products->sum[start + i];
+        out[i].sigma = std::hypot(gemm::accumulation_sigma(s.dtype, pattern, k_end - k_begin, out[i].value, products->square[start + i]), stored == DType::kFp32 ? 0 : rounding_sigma(out[i].value, stored));
+      }
+      return out;
+    };
+  };
+
+  const int64_t splits = splits_of(variant);
+  if (splits > 1 && stage == "partial") {
+    ROOFGEN_TRY(const Formula partial, identity(problem, "partial", DType::kFp32));
+    const int64_t depth = gemm::k_per_split(s.k, splits);
+    Comparison out;
+    for (int64_t z = 0; z < splits; ++z) {
+      const int64_t k_begin = std::min(s.k, z * depth), k_end = std::min(s.k, k_begin + depth);
+      const ElementReader slab = [&](const std::string& buffer, uint64_t first, std::span<double> values, std::vector<bool>* valid) {
+        return read(buffer, static_cast<uint64_t>(z * s.m * s.n) + first, values, valid);
+      };
+      ROOFGEN_TRY(const Comparison c, compare_formula(partial, part, product, pattern, sums_over(k_begin, k_end, DType::kFp32), slab));
+      out.rows += c.rows;
+      out.worst = std::max(out.worst, c.worst);
+      if (out.failure.empty() && !c.failure.empty()) out.failure = fmt::format("slab {}: {}", z, c.failure);
+    }
+    return out;
+  }
+  if (variant == "unfused" && stage == "gemm") {
+    ROOFGEN_TRY(const Formula stored, identity(problem, "T", s.out));
+    return compare_formula(stored, part, product, pattern, sums_over(0, s.k, DType::kFp32), read);
+  }
+  const SourceRow sums = sums_over(0, s.k, variant == "unfused" ? s.out : DType::kFp32);
+  if (s.gated.empty()) return compare_formula(formula, part, extent, pattern, sums, read);
+
+  // A gated output is that of an identity whose source is the product of both halves.
+  ROOFGEN_TRY(const Formula written, identity(problem, "C", s.out));
+  const pointwise::TensorReader tensors = contents_reader(formula.vocabulary().indices, product, pattern);
+  const bool fast = s.out != DType::kFp32;
+  return compare_formula(written, part, extent, pattern, [&](int64_t row, int64_t first, int64_t count) {
+    const std::vector<Estimate> both = formula.evaluate(sums(row, 2 * first, 2 * count), std::span(&row, 1), 2 * first, tensors)[0];
+    std::vector<Estimate> out(static_cast<size_t>(count));
+    for (size_t i = 0; i < out.size(); ++i) {
+      const Estimate gate = pointwise::apply(s.gated, both[2 * i], fast), up = both[2 * i + 1];
+      const double value = gate.value * up.value;
+      out[i] = {value, std::hypot(gate.sigma * up.value, gate.value * up.sigma, rounding_sigma(value, DType::kFp32))};
+    }
+    return out;
+  }, read);
+}
+
+}  // namespace
+
+const Op& gemm_op() {
+  static const Gemm op;
+  return op;
+}
+
+}  // namespace roofgen

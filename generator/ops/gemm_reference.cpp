@@ -1,0 +1,105 @@
+#include "generator/ops/gemm_reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <mutex>
+
+#include "generator/ops/elements.h"
+#include "generator/ops/small_gemm.h"
+
+namespace roofgen::gemm {
+namespace {
+
+constexpr int64_t kDepth = 256;   // k of a block: its rows of B stay in L2 as doubles
+constexpr int64_t kWidth = 256;   // columns of a block
+constexpr int64_t kRowBlock = 4;  // gemm4
+constexpr size_t kCacheBytes = size_t{128} << 20;
+
+int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
+
+/// Rows [first, first + rows) and columns [k, k + depth) of an operand, to out[row * row_step + column * col_step]. `along_k`:
+/// elements along k lie one after the other; else those of a column do. `extent` is the operand's size in the other direction.
+void operand_block(const TensorContents& contents, bool along_k, int64_t stride, int64_t first, int64_t rows, int64_t k, int64_t depth,
+                   double* out, int64_t row_step, int64_t col_step) {
+  std::vector<double> line(static_cast<size_t>(along_k ? depth : rows));
+  const int64_t lines = along_k ? rows : depth;
+  for (int64_t i = 0; i < lines; ++i) {
+    const int64_t start = along_k ? (first + i) * stride + k : (k + i) * stride + first;
+    contents.values(static_cast<uint64_t>(start), line);
+    double* to = out + i * (along_k ? row_step : col_step);
+    const int64_t step = along_k ? col_step : row_step;
+    for (size_t x = 0; x < line.size(); ++x) to[static_cast<int64_t>(x) * step] = as_operand(line[x], contents.dtype);
+  }
+}
+
+Products multiply(const Shape& shape, InputPattern pattern, const Rectangle& at) {
+  const int64_t rows = at.row_end - at.row_begin, cols = at.col_end - at.col_begin, padded = round_up(rows, kRowBlock), pitch = round_up(cols, 8);
+  const TensorContents a_contents{pattern, "A", shape.dtype}, b_contents{pattern, "B", shape.dtype};
+  std::vector<double> sum(static_cast<size_t>(padded * pitch), 0.0), square(sum.size(), 0.0);
+  std::vector<double> a(static_cast<size_t>(padded * kDepth)), b(static_cast<size_t>(kDepth * kWidth));
+  for (int64_t k = at.k_begin; k < at.k_end; k += kDepth) {
+    const int64_t depth = std::min(kDepth, at.k_end - k);
+    std::fill(a.begin(), a.end(), 0.0);
+    operand_block(a_contents, shape.a_rows, shape.a_stride(), at.row_begin, rows, k, depth, a.data(), kDepth, 1);
+    std::vector<double> a_square(a);
+    for (double& x : a_square) x *= x;
+    for (int64_t n = 0; n < cols; n += kWidth) {
+      const int64_t width = std::min(kWidth, cols - n), wide = round_up(width, 8);
+      std::fill(b.begin(), b.end(), 0.0);
+      operand_block(b_contents, !shape.b_rows, shape.b_stride(), at.col_begin + n, width, k, depth, b.data(), 1, wide);
+      for (int64_t r = 0; r < padded; r += kRowBlock) gemm4(&a[r * kDepth], kDepth, b.data(), wide, &sum[r * pitch + n], pitch, wide, depth);
+      for (double& x : b) x *= x;
+      for (int64_t r = 0; r < padded; r += kRowBlock) gemm4(&a_square[r * kDepth], kDepth, b.data(), wide, &square[r * pitch + n], pitch, wide, depth);
+    }
+  }
+  Products out{cols, {}, {}};
+  for (auto [from, to] : {std::pair{&sum, &out.sum}, std::pair{&square, &out.square}})
+    for (int64_t r = 0; r < rows; ++r) to->insert(to->end(), from->begin() + r * pitch, from->begin() + r * pitch + cols);
+  return out;
+}
+
+struct Entry {
+  Shape shape;
+  InputPattern pattern;
+  Rectangle where;
+  std::shared_ptr<const Products> value;
+};
+
+}  // namespace
+
+std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern pattern, const Rectangle& where) {
+  static std::mutex mutex;
+  static std::deque<Entry> entries;  // the latest first
+  static size_t bytes = 0;
+  {
+    const std::lock_guard lock(mutex);
+    const auto hit = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.shape == shape && e.pattern == pattern && e.where == where; });
+    if (hit != entries.end()) {
+      std::rotate(entries.begin(), hit, hit + 1);
+      return entries.front().value;
+    }
+  }
+  // Two threads that miss together both compute.
+  auto value = std::make_shared<const Products>(multiply(shape, pattern, where));
+  const std::lock_guard lock(mutex);
+  entries.push_front({shape, pattern, where, value});
+  bytes += 16 * value->sum.size();
+  while (bytes > kCacheBytes && entries.size() > 1) {
+    bytes -= 16 * entries.back().value->sum.size();
+    entries.pop_back();
+  }
+  return value;
+}
+
+double accumulation_sigma(DType dtype, InputPattern pattern, int64_t terms, double sum, double square) {
+  if (dtype == DType::kInt8) return rounding_sigma(sum, DType::kFp32);  // exact until it becomes a float
+  constexpr double kUnit = 0x1p-24;
+  constexpr double kExact = 0x1p24;  // whole numbers up to here
+  const double n = static_cast<double>(terms);
+  if (pattern == InputPattern::kIntegers && 4 * n < kExact) return 0;
+  const double steps = n / (32.0 / size_of(dtype));
+  return kUnit * (2.0 / 3 * steps + std::sqrt(n / 6) + 1) * std::sqrt(square);
+}
+
+}  // namespace roofgen::gemm

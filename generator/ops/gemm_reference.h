@@ -1,0 +1,32 @@
+// Products of a rectangle of C in double precision, from the operands as the tensor cores see them, with the error
+// that a sum in fp32 may have.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "generator/ops/gemm_shape.h"
+#include "generator/ops/op.h"
+#include "generator/pointwise/formula.h"
+
+namespace roofgen::gemm {
+
+/// Sums over k_begin <= k < k_end for rows and columns of the product (not of a gated output).
+struct Rectangle {
+  int64_t row_begin, row_end, col_begin, col_end, k_begin, k_end;
+  bool operator==(const Rectangle&) const = default;
+};
+
+struct Products {
+  int64_t cols = 0;
+  std::vector<double> sum;     ///< of a b
+  std::vector<double> square;  ///< of (a b)^2
+};
+
+/// Every candidate is compared on the same rectangles: the most recent are kept.
+std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern pattern, const Rectangle& where);
+
+/// Standard deviation of the error of an accumulator after `terms` products (docs/verification.md).
+double accumulation_sigma(DType dtype, InputPattern pattern, int64_t terms, double sum, double square);
+
+}  // namespace roofgen::gemm
