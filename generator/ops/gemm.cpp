@@ -254,7 +254,7 @@ Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Proble
         split.name += std::to_string(splits);
         split.stages[0].formula += std::to_string(splits);
         ROOFGEN_TRY(expr::Expr slabs, expr::Expr::parse(std::to_string(splits)));
-        split.stages[1].derived.insert(split.stages[1].derived.begin(), {"source_slabs", std::move(slabs)});
+        split.stages[1].problem.insert(split.stages[1].problem.begin(), {"source_slabs", std::move(slabs)});
         ROOFGEN_TRY(split.temporaries[0].bytes, expr::Expr::parse(fmt::format("4 * {} * M * N", splits)));
         for (const char* rule : {"gated == ''", "out_dtype != 'int32'", "ceil_div(M, 128) * ceil_div(N, 128) < 2 * device.sms"}) ROOFGEN_CHECK(refuse(split, rule));
         out.push_back(std::move(split));

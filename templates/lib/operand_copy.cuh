@@ -1,10 +1,10 @@
-// Tiles of a matrix operand on their way from global to shared memory, a step of k at a time. A tile is kRows rows of
-// elements; `rows_left` and `cols_left` count the elements from its corner to the end of the matrix. What lies beyond
-// is not read and becomes zero. kEvenRows and kEvenCols say that the tiles divide the matrix that way: then a tile is
-// inside or, past the end of k, outside as a whole.
+// Tiles of a matrix operand on their way from global to shared memory, a step along k at a time. A tile is kRows rows of
+// elements; k runs along its rows, or (kRowsOfK) across them. `left` counts the rows (columns) of the matrix from the
+// tile's corner to the end, `k_left` the same along k. What lies beyond is not read and becomes zero. kEven and kEvenK say
+// that tiles divide the matrix that way: then no tile lies across an end, but whole tiles may lie beyond the end of k.
 
 /// By cp.async, in pieces of kPiece bytes, each thread the same column of several rows.
-template <class Layout, int kRows, int kThreads, int kPiece, int kElementBytes, bool kEvenRows, bool kEvenCols>
+template <class Layout, int kRows, int kThreads, int kPiece, int kElementBytes, bool kRowsOfK, bool kEven, bool kEvenK>
 struct OperandCopy {
   static constexpr int kAcross = Layout::kChunks * 16 / kPiece;  ///< pieces in a row
   static constexpr int kStep = kThreads / kAcross;               ///< rows of a pass
@@ -24,29 +24,29 @@ struct OperandCopy {
     from = source + row * row_bytes + byte;
     pass_bytes = kStep * row_bytes;
   }
-  __device__ __forceinline__ void copy(unsigned tile, int rows_left, int cols_left) const {
-    const bool col_inside = (kEvenCols ? 0 : col) < cols_left;
+  __device__ __forceinline__ void copy(unsigned tile, int left, int k_left) const {
+    const int col_left = kRowsOfK ? left : k_left, row_left = kRowsOfK ? k_left : left;
+    constexpr bool kEvenCols = kRowsOfK ? kEven : kEvenK, kEvenRows = kRowsOfK ? kEvenK : kEven;
+    bool inside = k_left > 0;
+    if constexpr (!kEvenCols) inside = col < col_left;
     const char* p = from;
     static_for<kPasses>([&](auto pass) {
       constexpr int kFirst = decltype(pass)::value * kStep;
+      const unsigned to_row = kStep % 8 == 0 ? to : Layout::offset(row + kFirst, col * kElementBytes / 16) + col * kElementBytes % 16;
       if (kFirst + kStep <= kRows || row + kFirst < kRows) {
-        const bool inside = col_inside && (kEvenRows ? 0 : row + kFirst) < rows_left;
-        if constexpr (kStep % 8 == 0)  // the swizzle repeats every 8 rows
-          cp_async_piece<kPiece, kFirst * Layout::kPitch>(tile + to, p, inside ? kPiece : 0);
-        else
-          cp_async_piece<kPiece, 0>(tile + Layout::offset(row + kFirst, to_chunk()) + col * kElementBytes % 16, p,
-                                    inside ? kPiece : 0);
+        const bool valid = inside && (kEvenRows || row + kFirst < row_left);
+        // The swizzle repeats every 8 rows: then all passes share an address.
+        cp_async_piece<kPiece, kStep % 8 == 0 ? kFirst * Layout::kPitch : 0>(tile + to_row, p, valid ? kPiece : 0);
       }
       p += pass_bytes;
     });
   }
-  __device__ __forceinline__ int to_chunk() const { return col * kElementBytes / 16; }
 };
 
 /// Element by element through registers: for rows that begin anywhere, and for tiles whose rows are columns of the
 /// matrix (kTransposed), which only 16-bit elements can be turned by ldmatrix later on. Bits is the element as an
 /// unsigned number. Slower, and complete when it returns.
-template <class Bits, class Layout, int kRows, int kThreads, bool kTransposed, bool kEvenRows, bool kEvenCols>
+template <class Bits, class Layout, int kRows, int kThreads, bool kTransposed, bool kRowsOfK, bool kEven, bool kEvenK>
 struct OperandGather {
   static constexpr int kPerWord = 4 / sizeof(Bits);
   static constexpr int kAcross = Layout::kChunks * 4;  ///< words in a row
@@ -63,7 +63,9 @@ struct OperandGather {
         row_bytes(kTransposed ? sizeof(Bits) : stride_bytes),
         col_bytes(kTransposed ? stride_bytes : sizeof(Bits)) {}
 
-  __device__ __forceinline__ void copy(unsigned tile, int rows_left, int cols_left) const {
+  __device__ __forceinline__ void copy(unsigned tile, int left, int k_left) const {
+    const int cols_left = kRowsOfK ? left : k_left, rows_left = kRowsOfK ? k_left : left;
+    constexpr bool kEvenCols = kRowsOfK ? kEven : kEvenK, kEvenRows = kRowsOfK ? kEvenK : kEven;
 #pragma unroll 4
     for (int pass = 0; pass < kPasses; ++pass) {
       const int index = pass * kThreads + thread;

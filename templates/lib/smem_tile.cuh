@@ -41,6 +41,13 @@ struct BlockLoader {
 #pragma unroll
     for (int i = 0; i < kBases; ++i) base[i] = tile + Layout::offset(row, first_chunk + chunk + 2 * i);
   }
+  /// The same blocks of another tile, `bytes` further on.
+  __device__ __forceinline__ BlockLoader moved(unsigned bytes) const {
+    BlockLoader out = *this;
+#pragma unroll
+    for (int i = 0; i < kBases; ++i) out.base[i] += bytes;
+    return out;
+  }
   /// The block kBlock * 16 columns on, whose first row is kRow (a multiple of 8); `stage` is a byte offset.
   template <int kRow, int kBlock>
   __device__ __forceinline__ void load(unsigned (&r)[4], unsigned stage) const {

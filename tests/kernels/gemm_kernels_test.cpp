@@ -1,0 +1,76 @@
+// GEMM kernels on the simulator: formats, layouts, alignments and odd sizes against the reference.
+#include <gtest/gtest.h>
+
+#include "tests/kernels/gemm_support.h"
+
+namespace roofgen::test {
+namespace {
+
+struct Case {
+  std::string name;
+  Gemm gemm;
+  Pins pins = {};
+  InputPattern pattern = InputPattern::kNormal;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+class GemmKernel : public testing::TestWithParam<Case> {};
+
+TEST_P(GemmKernel, IsRight) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Case& c = GetParam();
+  auto problem = gemm(c.gemm);
+  ASSERT_TRUE(problem) << to_string(problem.error());
+  auto runs = run({*problem, "fused", {{"gemm", c.pins}}, c.pattern, {}});
+  ASSERT_TRUE(runs) << to_string(runs.error());
+  EXPECT_EQ(what_is_wrong(*runs), "");
+  EXPECT_EQ(runs->back().comparison.rows, static_cast<uint64_t>(c.gemm.M));
+  EXPECT_EQ(runs->back().binary.spill_bytes, 0);
+}
+
+Pins tile(int64_t bm, int64_t bn, int64_t warps_m, int64_t warps_n, Pins more = {}) {
+  more.insert({{"BM", bm}, {"BN", bn}, {"warps_m", warps_m}, {"warps_n", warps_n}});
+  return more;
+}
+
+std::vector<Case> cases() {
+  const std::string direct = "direct", staged = "staged", fused = "gelu(acc + bias[n]) * scale + residual[m,n]";
+  std::vector<Case> out;
+  const auto layouts = {std::pair{"row", "col"}, std::pair{"row", "row"}, std::pair{"col", "col"}, std::pair{"col", "row"}};
+  for (const auto& [dtype, name] : {std::pair{DType::kBf16, "bf16"}, std::pair{DType::kFp16, "fp16"}, std::pair{DType::kTf32, "tf32"}, std::pair{DType::kFp8, "fp8"}, std::pair{DType::kInt8, "int8"}})
+    for (const auto& [a, b] : layouts) {
+      const std::string label = std::string(name) + "_" + a + "_" + b;
+      out.push_back({label + "_odd", {130, 70, 100, dtype, fused, a, b}});
+      out.push_back({label + "_even", {128, 64, 128, dtype, "acc", a, b}});
+    }
+  for (const auto& [m, n, k] : {std::tuple{1, 1, 1}, std::tuple{17, 9, 5}, std::tuple{127, 65, 33}, std::tuple{1, 128, 64}, std::tuple{129, 1, 40}})
+    out.push_back({"size_" + std::to_string(m) + "_" + std::to_string(n) + "_" + std::to_string(k), {m, n, k, DType::kBf16, "silu(acc * 0.5 + bias[n])"}});
+  // Rows that begin on multiples of 16, 8, 4 and 2 bytes; and of 1 for 8-bit elements.
+  for (const int k : {72, 76, 74, 73})
+    for (const auto& [a, b] : {std::pair{"row", "col"}, std::pair{"col", "row"}})
+      out.push_back({"aligned_" + std::to_string(k) + "_" + a, {k, k, k, DType::kBf16, "acc", a, b}});
+  for (const int k : {96, 104, 100, 97}) out.push_back({"aligned_int8_" + std::to_string(k), {40, 40, k, DType::kInt8, "acc * scale"}});
+  out.push_back({"every_tensor", {100, 100, 64, DType::kBf16, "alpha * acc + beta * residual[m,n] + bias[n] * row_bias[m]"}});
+  out.push_back({"declared", {66, 50, 64, DType::kFp16, "acc * w[n,m] + c", "row", "col", "", {{"w", DType::kFp32, {"n", "m"}}, {"c", DType::kFp32, {}}}}});
+  for (const char* gate : {"silu", "gelu", "gelu_tanh", "relu", "sigmoid"}) out.push_back({std::string("gated_") + gate, {70, 68, 64, DType::kBf16, "acc * 0.1 + bias[n]", "row", "col", gate}});
+  out.push_back({"gated_staged", {70, 160, 64, DType::kBf16, "acc * 0.1 + bias[n]", "row", "col", "silu"}, tile(64, 64, 2, 2, {{"store", staged}})});
+  out.push_back({"row_norm", {70, 100, 64, DType::kBf16, "acc * rsqrt(mean(acc * acc) + 0.001) * bias[n]"}});
+  out.push_back({"row_amax", {70, 33, 64, DType::kFp16, "acc / amax(acc)"}, tile(64, 64, 2, 2)});
+  out.push_back({"row_softmax", {70, 256, 64, DType::kBf16, "exp(acc - max(acc)) / sum(exp(acc - max(acc)))"}, tile(64, 256, 2, 4, {{"store", staged}})});
+  // Every tile and warp shape, both stores, more stages than steps, groups that do not divide the rows.
+  for (const auto& [bm, bn, wm, wn] : {std::tuple{64, 32, 4, 1}, std::tuple{64, 64, 2, 2}, std::tuple{128, 64, 4, 1}, std::tuple{64, 128, 1, 4}, std::tuple{128, 128, 2, 2}, std::tuple{128, 128, 2, 4}, std::tuple{256, 64, 4, 1}, std::tuple{128, 256, 2, 4}, std::tuple{256, 128, 4, 2}})
+    for (const auto& store : {direct, staged})
+      out.push_back({"tile_" + std::to_string(bm) + "x" + std::to_string(bn) + "_" + std::to_string(wm) + std::to_string(wn) + "_" + store,
+                     {300, 264, 144, DType::kBf16, "acc + bias[n]"},
+                     tile(bm, bn, wm, wn, {{"store", store}, {"BK", int64_t{bm == 64 ? 64 : 32}}})});
+  for (const int64_t stages : {2, 4, 6}) out.push_back({"stages_" + std::to_string(stages), {128, 128, 200, DType::kBf16}, {{"stages", stages}}});
+  for (const int64_t group : {2, 4, 8}) out.push_back({"group_" + std::to_string(group), {620, 200, 40, DType::kBf16}, tile(64, 64, 2, 2, {{"group", group}})});
+  out.push_back({"integers", {130, 70, 333, DType::kBf16}, {}, InputPattern::kIntegers});
+  out.push_back({"special_values", {130, 70, 40, DType::kBf16, "relu(acc + bias[n])"}, {}, InputPattern::kSpecial});
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Gemm, GemmKernel, testing::ValuesIn(cases()), [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace roofgen::test
