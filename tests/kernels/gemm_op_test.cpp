@@ -1,0 +1,115 @@
+// The op gemm: defaults, refusals, buffers, reduced problems, and its reference against the textbook sum.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "generator/ops/elements.h"
+#include "generator/ops/gemm.h"
+#include "generator/ops/gemm_reference.h"
+#include "tests/kernels/gemm_support.h"
+
+namespace roofgen::test {
+namespace {
+
+std::string refusal(const Gemm& g) {
+  auto problem = gemm(g);
+  if (problem) return "accepted";
+  EXPECT_EQ(problem.error().exit, Exit::kUsage);
+  return to_string(problem.error());
+}
+
+TEST(GemmOp, RefusesWhatCannotBe) {
+  EXPECT_NE(refusal({0, 1, 1}).find("M is 0; 1 to"), std::string::npos);
+  EXPECT_NE(refusal({1, 1, int64_t{1} << 31}).find("K is 2147483648"), std::string::npos);
+  EXPECT_NE(refusal({1 << 30, 1 << 30, 1}).find("C would hold"), std::string::npos);
+  EXPECT_NE(refusal({1, 1, 1, DType::kFp32}).find("no dtype fp32; bf16, fp16, tf32"), std::string::npos);
+  EXPECT_NE(refusal({1, 1, 131072, DType::kInt8}).find("sure to fit int32"), std::string::npos);
+  EXPECT_NE(refusal({1, 1, 1, DType::kBf16, "acc", "diagonal"}).find("a_layout is 'diagonal'; row or col"), std::string::npos);
+  EXPECT_NE(refusal({1, 3, 1, DType::kBf16, "acc", "row", "col", "silu"}).find("N is 3"), std::string::npos);
+  EXPECT_NE(refusal({1, 2, 1, DType::kBf16, "acc", "row", "col", "swish"}).find("gated is 'swish'; silu"), std::string::npos);
+  EXPECT_NE(refusal({1, 2, 1, DType::kBf16, "acc / amax(acc)", "row", "col", "silu"}).find("gated"), std::string::npos);
+  const std::string unknown = refusal({1, 1, 1, DType::kBf16, "gelu(acc + bais[n])"});
+  EXPECT_NE(unknown.find("bais"), std::string::npos);
+  EXPECT_NE(unknown.find("bias"), std::string::npos) << unknown;
+  EXPECT_NE(refusal({1, 1, 1, DType::kBf16, "acc + bias[k]"}).find("k"), std::string::npos);
+}
+
+TEST(GemmOp, OutputsAreWideEnoughForSums) {
+  const auto out = [](DType dtype, const std::string& epilogue = "acc") { return gemm({8, 8, 8, dtype, epilogue})->dtypes.at("out"); };
+  EXPECT_EQ(out(DType::kBf16), DType::kBf16);
+  EXPECT_EQ(out(DType::kFp16), DType::kFp16);
+  EXPECT_EQ(out(DType::kTf32), DType::kFp32);
+  EXPECT_EQ(out(DType::kFp8), DType::kBf16);
+  EXPECT_EQ(out(DType::kInt8), DType::kInt32);
+  EXPECT_EQ(out(DType::kInt8, "acc * scale"), DType::kBf16);
+}
+
+TEST(GemmOp, BuffersAreThoseTheEpilogueReads) {
+  const Op& op = gemm_op();
+  const auto problem = gemm({30, 20, 10, DType::kBf16, "acc + bias[n] + w[n]", "row", "col", "", {{"w", DType::kFp32, {"n"}}}});
+  ASSERT_TRUE(problem) << to_string(problem.error());
+  std::map<std::string, uint64_t> bytes;
+  for (const Buffer& b : op.buffers(*problem)) bytes[b.name] = b.bytes;
+  EXPECT_EQ(bytes, (std::map<std::string, uint64_t>{{"A", 600}, {"B", 400}, {"C", 1200}, {"bias", 40}, {"w", 80}}));
+  const RequiredWork work = *op.required(*problem);
+  EXPECT_EQ(work.mma_flops, 2.0 * 30 * 20 * 10);
+  EXPECT_EQ(work.dram_bytes, 600 + 400 + 1200 + 40 + 80);
+}
+
+TEST(GemmOp, AReducedProblemKeepsEveryTail) {
+  const auto reduced = [](const Gemm& g) { return gemm_op().reduced(*gemm(g)).dims; };
+  EXPECT_EQ(reduced({4096, 1000, 4096}), (std::map<std::string, int64_t>{{"M", 256}, {"N", 488}, {"K", 4096}}));
+  EXPECT_EQ(reduced({512, 513, 7}), (std::map<std::string, int64_t>{{"M", 512}, {"N", 257}, {"K", 7}}));
+  EXPECT_EQ(reduced({512, 8192, 7, DType::kBf16, "acc / amax(acc)"}).at("N"), 8192);
+}
+
+TEST(GemmReference, IsTheSumOfProducts) {
+  for (const DType dtype : {DType::kBf16, DType::kTf32, DType::kInt8})
+    for (const char* a_layout : {"row", "col"})
+      for (const char* b_layout : {"row", "col"}) {
+        const gemm::Shape s(*gemm({11, 300, 270, dtype, "acc", a_layout, b_layout}));
+        const auto products = gemm::products_of(s, InputPattern::kNormal, {3, 10, 5, 290, 2, 270});
+        const auto at = [&](const char* name, int64_t index) {
+          double x;
+          TensorContents{InputPattern::kNormal, name, dtype}.values(static_cast<uint64_t>(index), {&x, 1});
+          return as_operand(x, dtype);
+        };
+        for (const auto& [m, n] : {std::pair{3, 5}, std::pair{9, 289}, std::pair{6, 261}}) {
+          double sum = 0, square = 0;
+          for (int64_t k = 2; k < 270; ++k) {
+            const double product = at("A", s.a_rows ? m * s.k + k : k * s.m + m) * at("B", s.b_rows ? k * s.n + n : n * s.k + k);
+            sum += product;
+            square += product * product;
+          }
+          const size_t i = static_cast<size_t>((m - 3) * products->cols + n - 5);
+          EXPECT_NEAR(products->sum[i], sum, 1e-9 * std::sqrt(square));
+          EXPECT_NEAR(products->square[i], square, 1e-9 * square);
+        }
+      }
+}
+
+// Sums in fp32, one rounding a product as the simulator does: the error must be inside the model, and not far inside.
+TEST(GemmReference, ErrorsOfSumsAreAsModelled) {
+  constexpr int64_t kDepth = 4096, kSums = 2000;
+  double worst = 0, squares = 0;
+  std::vector<double> a(kDepth), b(kDepth);
+  for (int64_t i = 0; i < kSums; ++i) {
+    TensorContents{InputPattern::kNormal, "A", DType::kBf16}.values(static_cast<uint64_t>(i * kDepth), a);
+    TensorContents{InputPattern::kNormal, "B", DType::kBf16}.values(static_cast<uint64_t>(i * kDepth), b);
+    float sum = 0;
+    double exact = 0, square = 0;
+    for (int64_t k = 0; k < kDepth; ++k) {
+      sum += static_cast<float>(a[k]) * static_cast<float>(b[k]);
+      exact += a[k] * b[k];
+      square += a[k] * b[k] * a[k] * b[k];
+    }
+    const double error = (sum - exact) / gemm::accumulation_sigma(DType::kBf16, InputPattern::kNormal, kDepth, exact, square);
+    worst = std::max(worst, std::fabs(error));
+    squares += error * error;
+  }
+  EXPECT_LT(worst, 1);
+  EXPECT_GT(std::sqrt(squares / kSums), 0.02);
+}
+
+}  // namespace
+}  // namespace roofgen::test
