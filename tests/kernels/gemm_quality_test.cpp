@@ -36,7 +36,7 @@ TEST_P(Tiles, Counts) {
   EXPECT_LE(others_per_mma(c), 1.5);
   EXPECT_EQ(32 * c.l2_write_sectors, 128u * 128 * 2);  // each once and in full
   EXPECT_EQ(32 * c.unique_read_sectors, 2u * 128 * 4096 * 2);
-  std::printf("others per mma %.3f, wavefronts %.4f x ideal, registers %d\n", others_per_mma(c), static_cast<double>(c.smem_wavefronts) / static_cast<double>(c.smem_ideal_wavefronts), r->binary.registers);
+  RecordProperty("other instructions per mma", std::to_string(others_per_mma(c)));
 }
 INSTANTIATE_TEST_SUITE_P(Gemm, Tiles, testing::Combine(testing::Values(2, 4), testing::Values("row", "col"), testing::Values("row", "col")), [](const auto& test) {
   return std::to_string(2 * std::get<0>(test.param)) + "_warps_" + std::get<1>(test.param) + "_" + std::get<2>(test.param);
@@ -46,11 +46,12 @@ TEST(GemmEpilogue, AddsFewInstructions) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   auto plain = run_tile("acc", 2);
   ASSERT_TRUE(plain) << to_string(plain.error());
-  for (const char* epilogue : {"gelu(acc + bias[n])", "gelu_tanh(acc + bias[n])", "relu(acc + bias[n])"}) {
+  // What is attained (docs/gemm.md): 3 % for arithmetic of two operations an element, not for GELU in fp32.
+  for (const auto& [epilogue, limit] : {std::pair{"relu(acc + bias[n])", 0.03}, std::pair{"gelu_tanh(acc + bias[n])", 0.065}, std::pair{"gelu(acc + bias[n])", 0.08}}) {
     auto fused = run_tile(epilogue, 2);
     ASSERT_TRUE(fused) << to_string(fused.error());
     const double more = static_cast<double>(fused->counts.warp_instructions) / static_cast<double>(plain->counts.warp_instructions) - 1;
-    std::printf("%s: %.2f %% more instructions, registers %d\n", epilogue, 100 * more, fused->binary.registers);
+    EXPECT_LE(more, limit) << epilogue;
     EXPECT_EQ(fused->binary.spill_bytes, 0);
     EXPECT_EQ(fused->counts.mma, plain->counts.mma);
   }
