@@ -488,6 +488,15 @@ void Decoder::move(const PtxStmt& stmt) {
     in.imm = (src.name.starts_with("%globaltimer") ? kClockIsTimer : 0) | (src.name.ends_with("_hi") ? kClockHigh : 0);
     return def(&Inst::d, dst.name, wide ? Slot::kB64 : Slot::kB32);
   }
+  if (stmt.name == "mov.pred" && src.kind == PtxOperand::Kind::kInteger) {
+    // Predicates have no constants but true, which is row 0: 0 becomes a comparison that fails.
+    PtxStmt compare = stmt;
+    PtxOperand zero = src;
+    zero.bits = 0;
+    compare.name = "setp.ne.s32";
+    compare.operands = {dst, src, zero};
+    return setp(compare);
+  }
   bool pack = src.kind == PtxOperand::Kind::kVector, unpack = dst.kind == PtxOperand::Kind::kVector;
   if (!pack && !unpack) {
     if (!lane_instruction(stmt)) unknown_opcode();

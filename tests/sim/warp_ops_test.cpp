@@ -48,6 +48,12 @@ TEST(WarpOps, Shuffles) {
               [](uint32_t i) { return i >= 3 ? 1u : 0u; });
 }
 
+TEST(WarpOps, ConstantsBecomePredicates) {
+  expect_each("setp.lt.u32 %p1,%r1,5; mov.pred %p1,0; selp.u32 %r9,7,%r1,%p1;", [](uint32_t i) { return i; });
+  expect_each("setp.lt.u32 %p1,%r1,5; mov.pred %p1,-1; selp.u32 %r9,7,%r1,%p1;", [](uint32_t) { return 7u; });
+  expect_each("setp.lt.u32 %p1,%r1,5; mov.pred %p2,1; @%p1 mov.pred %p2,0; selp.u32 %r9,1,0,%p2;", [](uint32_t i) { return i < 5 ? 0u : 1u; });
+}
+
 TEST(WarpOps, VotesAndReductions) {
   expect_each("setp.lt.u32 %p1,%r1,5; vote.sync.ballot.b32 %r9,%p1,-1;", [](uint32_t) { return 31u; });
   expect_each("setp.lt.u32 %p1,%r1,5; vote.sync.any.pred %p2,%p1,-1; selp.u32 %r9,1,0,%p2;",
