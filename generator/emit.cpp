@@ -38,6 +38,25 @@ std::string c_type(const Stage::ArgSpec& arg) {
   return arg.type == "f32" ? "float" : "CUdeviceptr";
 }
 
+/// The kernel's arguments one by one: what `each` brings has names of its own.
+std::vector<Stage::ArgSpec> arguments(const EmittedKernel& k) {
+  std::vector<Stage::ArgSpec> out;
+  size_t next = 0;  // of the launch
+  for (const Stage::ArgSpec& spec : k.stage->args) {
+    if (spec.type != "each") {
+      out.push_back(spec);
+      ++next;
+      continue;
+    }
+    const auto formula = k.scope.find("formula");
+    const expr::Map* map = formula == k.scope.end() ? nullptr : formula->second.map();
+    const size_t count = map && map->count(spec.name) ? map->at(spec.name).list()->size() : 0;
+    for (size_t i = 0; i < count && next < k.launch->args.size(); ++i, ++next)
+      out.push_back({k.launch->args[next].name, k.launch->args[next].is_buffer ? "ptr" : "f32", std::nullopt});
+  }
+  return out;
+}
+
 /// An expression over the problem as C code that is evaluated at each launch.
 struct CExpression {
   std::string code;
@@ -118,8 +137,9 @@ std::string header_function(const EmittedKernel& k, const Problem& problem, cons
     guards += fmt::format("  if (!({})) return CUDA_ERROR_INVALID_VALUE;  /* compiled for problems where this holds */\n", c.code);
   }
   std::string params, pointers;
-  for (const Stage::ArgSpec& arg : k.stage->args) dims.erase(arg.name);
-  for (const Stage::ArgSpec& arg : k.stage->args) {
+  const std::vector<Stage::ArgSpec> args = arguments(k);
+  for (const Stage::ArgSpec& arg : args) dims.erase(arg.name);
+  for (const Stage::ArgSpec& arg : args) {
     params += fmt::format(",\n    {} {}", c_type(arg), arg.name);
     pointers += (pointers.empty() ? "" : ", ") + ("&" + arg.name);
   }
@@ -186,7 +206,7 @@ static inline int64_t roofgen_ceil_div(int64_t a, int64_t b) {{ return (a + b - 
     Json assumes = Json::array();
     for (const CExpression& c : checks) assumes.push_back(c.code);
     Json args = Json::array();
-    for (const Stage::ArgSpec& a : k.stage->args) args.push_back({{"name", a.name}, {"type", a.type}});
+    for (const Stage::ArgSpec& a : arguments(k)) args.push_back({{"name", a.name}, {"type", a.type}});
     manifest["kernels"].push_back({{"entry", name},
                                    {"schedule", to_string(k.program->schedule)},
                                    {"digest", k.binary->digest},
