@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "generator/ops/attention_compare.h"
 #include "generator/ops/attention_inputs.h"
@@ -18,6 +20,7 @@ constexpr int64_t kMaxLength = int64_t{1}
                                << 24;  // row and key indices times d stay far inside int32 and fp32 counts
 constexpr int64_t kMaxGrid = 65535;    // heads and batch are grid dimensions y and z
 constexpr double kMaxTensorBytes = 1099511627776.0;  // 1 TiB: beyond any memory, and products fit int64
+constexpr double kMinSoftcap = 1e-3, kMaxSoftcap = 1e6;
 constexpr double kMinScale = 1e-6, kMaxScale = 16;   // structured inputs stay inside fp16
 
 Error usage(std::string message) { return Error{Exit::kUsage, std::move(message)}; }
@@ -33,6 +36,7 @@ class Attention final : public Op {
   std::string name() const override { return "attention"; }
 
   Result<Problem> complete(Problem p) const override {
+    ROOFGEN_CHECK(complete_lengths(p));
     for (const char* required : {"L", "d"})
       if (!p.dims.count(required)) return usage(fmt::format("attention needs {}", required));
     const int64_t length = p.dims["L"], d = p.dims["d"];
@@ -65,20 +69,24 @@ class Attention final : public Op {
     const double scale = p.reals["scale"];
     if (!(scale >= kMinScale && scale <= kMaxScale))
       return usage(fmt::format("scale is {}; {} to {} was expected", scale, kMinScale, kMaxScale));
+    if (const auto cap = p.reals.find("softcap"); cap != p.reals.end() && !(cap->second >= kMinSoftcap && cap->second <= kMaxSoftcap))
+      return usage(fmt::format("softcap is {}; {} to {} was expected", cap->second, kMinSoftcap, kMaxSoftcap));
+    ROOFGEN_CHECK(attention::Modifiers::parse(p));
     return p;
   }
 
   std::vector<Buffer> buffers(const Problem& problem) const override {
     const Shape s(problem);
-    const uint64_t q = static_cast<uint64_t>(s.batch * s.q_len * s.heads * s.d) * 2;
-    const uint64_t kv = static_cast<uint64_t>(s.batch * s.kv_len * s.kv_heads * s.d) * 2;
+    const uint64_t q = static_cast<uint64_t>(s.q_tokens() * s.heads * s.d) * 2;
+    const uint64_t kv = static_cast<uint64_t>(s.kv_tokens() * s.kv_heads * s.d) * 2;
     std::vector<Buffer> out{{"Q", s.dtype, q, Buffer::Role::kInput},
                             {"K", s.dtype, kv, Buffer::Role::kInput},
                             {"V", s.dtype, kv, Buffer::Role::kInput},
                             {"O", s.dtype, q, Buffer::Role::kOutput}};
     if (s.lse)
-      out.push_back({"LSE", DType::kFp32, static_cast<uint64_t>(s.batch * s.heads * s.q_len) * 4,
-                     Buffer::Role::kOutput});
+      out.push_back({"LSE", DType::kFp32, static_cast<uint64_t>(s.q_tokens() * s.heads) * 4, Buffer::Role::kOutput});
+    if (s.modifiers)
+      for (Buffer& b : s.modifiers->buffers()) out.push_back(std::move(b));
     return out;
   }
 
@@ -91,7 +99,7 @@ class Attention final : public Op {
     out["esize"] = size_of(problem.dtype);
     const Shape s(problem);
     const auto strides = [&](const std::string& prefix, int64_t rows, int64_t heads) {
-      out[prefix + "_batch_stride"] = rows * heads * s.d;
+      out[prefix + "_batch_stride"] = s.varlen() ? int64_t{0} : rows * heads * s.d;  // the cumulative lengths say it
       out[prefix + "_row_stride"] = heads * s.d;
       out[prefix + "_head_stride"] = s.d;
     };
@@ -99,6 +107,12 @@ class Attention final : public Op {
     strides("o", s.q_len, s.heads);
     strides("k", s.kv_len, s.kv_heads);
     strides("v", s.kv_len, s.kv_heads);
+    out["varlen"] = s.varlen();
+    out["keys_seen"] = static_cast<int64_t>(s.all_pairs() / static_cast<double>(s.batch * s.heads));
+    out["sparse"] = s.causal || s.has_mask() || s.varlen();
+    out["modified"] = s.has_score() || s.has_mask();
+    const expr::Map none{{"tensors", expr::List{}}, {"has_score", false}, {"has_mask", false}};
+    out["formulas"] = expr::Map{{"modifiers", s.modifiers ? s.modifiers->scope() : none}};
     return out;
   }
 
@@ -110,6 +124,16 @@ class Attention final : public Op {
     out.dims["batch"] = 1;
     out.dims["kv_heads"] = 1;
     out.dims["heads"] = std::min<int64_t>(2, s.group());
+    if (!s.modifiers) return out;
+    // Where a table or an expression tells heads or sequences apart, there are two of them.
+    if (s.modifiers->depends_on("h") && s.group() == 1) out.dims["heads"] = out.dims["kv_heads"] = std::min<int64_t>(2, s.heads);
+    if (s.modifiers->depends_on("b")) out.dims["batch"] = std::min<int64_t>(2, s.batch);
+    if (!s.varlen()) return out;
+    // The shortest sequence, so that the next one begins at an odd place, and the longest.
+    const std::vector<int64_t>& lengths = s.modifiers->lengths();
+    const auto [shortest, longest] = std::minmax_element(lengths.begin(), lengths.end());
+    out.texts["lengths"] = lengths.size() == 1 ? fmt::format("{}", *longest) : fmt::format("{},{}", *shortest, *longest);
+    out.dims["batch"] = std::min<int64_t>(2, s.batch);
     return out;
   }
 
@@ -123,6 +147,7 @@ class Attention final : public Op {
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
             std::span<std::byte> out) const override {
     const Shape s(problem);
+    if (s.modifiers && s.modifiers->fill(pattern, buffer, offset, out)) return;
     const attention::Inputs inputs(s, pattern);
     const attention::Tensor tensor = buffer == "Q"   ? attention::Tensor::kQ
                                      : buffer == "K" ? attention::Tensor::kK
@@ -133,8 +158,14 @@ class Attention final : public Op {
     uint16_t row[256];
     while (!out.empty()) {
       const uint64_t index = offset / row_bytes, skip = offset % row_bytes;
-      inputs.row(tensor, static_cast<int64_t>(index / heads / length), static_cast<int64_t>(index % heads),
-                 static_cast<int64_t>(index / heads % length), row);
+      int64_t sequence = static_cast<int64_t>(index / heads / length), place = static_cast<int64_t>(index / heads % length);
+      if (s.varlen()) {
+        const std::vector<int64_t>& first = s.modifiers->first_tokens();
+        const int64_t token = static_cast<int64_t>(index / heads);
+        sequence = std::upper_bound(first.begin(), first.end(), token) - first.begin() - 1;
+        place = token - first[static_cast<size_t>(sequence)];
+      }
+      inputs.row(tensor, sequence, static_cast<int64_t>(index % heads), place, row);
       const size_t count = std::min<size_t>(out.size(), row_bytes - skip);
       std::memcpy(out.data(), reinterpret_cast<const std::byte*>(row) + skip, count);
       out = out.subspan(count);
@@ -154,10 +185,32 @@ class Attention final : public Op {
   }
 
   double weight(const Problem& problem, const Region& band) const override {
+    return Shape(problem).pairs(band.batch, band.head, band.row_begin, band.row_end);
+  }
+
+  /// With modifiers; the formulas of work/attention.json know the plain and the causal problem.
+  std::optional<RequiredWork> required(const Problem& problem) const override {
     const Shape s(problem);
-    double pairs = 0;
-    for (int64_t r = band.row_begin; r < band.row_end; ++r) pairs += static_cast<double>(s.allowed(r));
-    return pairs;
+    if (!s.modifiers) return std::nullopt;
+    const double pairs = s.all_pairs();
+    RequiredWork out{4 * pairs * static_cast<double>(s.d), pairs, 0};
+    for (const Buffer& b : buffers(problem)) out.dram_bytes += static_cast<double>(b.bytes);
+    return out;
+  }
+
+ private:
+  /// With lengths, the number of sequences and the longest follow from them.
+  static Result<void> complete_lengths(Problem& p) {
+    const auto text = p.texts.find("lengths");
+    if (text == p.texts.end() || text->second.empty()) return {};
+    ROOFGEN_TRY(const std::vector<int64_t> lengths, attention::parse_lengths(text->second));
+    const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+    const std::pair<const char*, int64_t> implied[] = {{"L", longest}, {"kv_len", longest}, {"batch", static_cast<int64_t>(lengths.size())}};
+    for (const auto& [name, value] : implied)
+      if (const int64_t given = p.dims.emplace(name, value).first->second; given != value)
+        return usage(fmt::format("{} is {}, but the lengths give {}; leave it out", name, given, value));
+    p.flags["varlen"] = true;
+    return {};
   }
 };
 

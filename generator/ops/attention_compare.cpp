@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "generator/ops/attention_reference.h"
@@ -23,7 +25,7 @@ class Judge {
     if (missing_++ == 0) first_missing_ = place(row, col);
   }
   void element(int64_t row, int64_t col, double got, double expected, double tolerance) {
-    if (got == expected) return;  // also -inf where -inf is right
+    if (got == expected || (std::isnan(got) && std::isnan(expected))) return;  // also -inf where -inf is right
     double error = std::fabs(got - expected) / tolerance;
     if (!(error < kHopeless)) error = kHopeless;
     if (error <= worst_) return;
@@ -74,18 +76,18 @@ Result<void> compare_output(const Shape& shape, const Region& band, const BandRe
   Judge judge("O", band);
   RowReader row(read, "O");
   for (int64_t i = 0; i < reference.rows; ++i) {
-    const int64_t r = band.row_begin + i, keys = shape.allowed(r);
-    ROOFGEN_CHECK(row.read(((band.batch * shape.q_len + r) * shape.heads + band.head) * shape.d, shape.d));
+    const int64_t r = band.row_begin + i;
+    ROOFGEN_CHECK(row.read(((shape.first_token(band.batch) + r) * shape.heads + band.head) * shape.d, shape.d));
     const double* expected = &reference.o[i * shape.d];
     const double* variance = &reference.variance[i * shape.d];
     double squares = 0;
     for (int64_t c = 0; c < shape.d; ++c) squares += expected[c] * expected[c];
     const Tolerance::Row shared =
-        tolerance.output_row(reference.facts[i], keys, std::sqrt(squares / static_cast<double>(shape.d)));
+        tolerance.output_row(reference.facts[i], std::sqrt(squares / static_cast<double>(shape.d)));
     for (int64_t c = 0; c < shape.d; ++c) {
       if (!row.valid[c])
         judge.unwritten(r, c);
-      else if (keys == 0)
+      else if (reference.facts[i].keys == 0)
         judge.element(r, c, row.values[c], 0, 0);
       else
         judge.element(r, c, row.values[c], expected[c], tolerance.output(expected[c], variance[c], shared));
@@ -99,8 +101,7 @@ Result<void> compare_lse(const Shape& shape, const Region& band, const BandRefer
                          const Tolerance& tolerance, const ElementReader& read, Comparison& out) {
   Judge judge("LSE", band);
   RowReader row(read, "LSE");
-  ROOFGEN_CHECK(
-      row.read((band.batch * shape.heads + band.head) * shape.q_len + band.row_begin, reference.rows));
+  ROOFGEN_CHECK(row.read(shape.lse_index(band.batch, band.head, band.row_begin), reference.rows));
   for (int64_t i = 0; i < reference.rows; ++i) {
     const RowFacts& facts = reference.facts[i];
     if (!row.valid[i])
@@ -112,7 +113,8 @@ Result<void> compare_lse(const Shape& shape, const Region& band, const BandRefer
   return {};
 }
 
-/// S or P, by bands small enough for the score cache. Only the keys a row may see are defined.
+/// S or P, by bands small enough for the score cache. What a row may not see need not be written; what a mask hides is
+/// -inf in S and 0 in P where it is.
 Result<void> compare_matrix(const Shape& shape, InputPattern pattern, bool probabilities, const Region& band,
                             const BandReference* reference, const Tolerance& tolerance,
                             const ElementReader& read, Comparison& out) {
@@ -124,19 +126,22 @@ Result<void> compare_matrix(const Shape& shape, InputPattern pattern, bool proba
     const Region part{band.batch, band.head, begin, std::min(band.row_end, begin + step)};
     const auto scores = scores_of(shape, pattern, part);
     for (int64_t r = part.row_begin; r < part.row_end; ++r) {
-      const int64_t keys = shape.allowed(r);
+      const int64_t keys = shape.allowed(band.batch, r);
       if (keys == 0) continue;
       ROOFGEN_CHECK(row.read(((band.batch * shape.heads + band.head) * shape.q_len + r) * pitch, keys));
-      const float* s = scores->data() + (r - part.row_begin) * pitch;
+      const float* s = scores->s.data() + (r - part.row_begin) * pitch;
+      const float* sigma = scores->sigma.empty() ? nullptr : scores->sigma.data() + (r - part.row_begin) * pitch;
       const RowFacts* facts = reference ? &reference->facts[r - band.row_begin] : nullptr;
       for (int64_t j = 0; j < keys; ++j) {
+        const bool hidden = s[j] == -std::numeric_limits<float>::infinity();
+        const double error = sigma && !hidden ? sigma[j] : 0;
         if (!row.valid[j]) {
-          judge.unwritten(r, j);
+          if (!hidden) judge.unwritten(r, j);
         } else if (facts) {
-          const double p = std::exp(s[j] - facts->lse);
-          judge.element(r, j, row.values[j], p, tolerance.probability(p, s[j], *facts));
+          const double p = hidden ? 0 : std::exp(s[j] - facts->lse);
+          judge.element(r, j, row.values[j], p, hidden ? 0 : tolerance.probability(p, s[j], error, *facts));
         } else {
-          judge.element(r, j, row.values[j], s[j], tolerance.score(s[j]));
+          judge.element(r, j, row.values[j], s[j], hidden ? 0 : tolerance.score(s[j], error));
         }
       }
     }
@@ -147,9 +152,12 @@ Result<void> compare_matrix(const Shape& shape, InputPattern pattern, bool proba
 
 }  // namespace
 
-Result<Comparison> compare(const Shape& shape, InputPattern pattern, Output output, const Region& band,
+Result<Comparison> compare(const Shape& shape, InputPattern pattern, Output output, const Region& region,
                            const ElementReader& read) {
   Comparison out;
+  Region band = region;
+  band.row_end = std::min(band.row_end, shape.rows(band.batch));
+  if (band.row_begin >= band.row_end) return out;  // beyond the end of a short sequence
   out.rows = static_cast<uint64_t>(band.row_end - band.row_begin);
   const Rounding rounding = output == Output::kFused ? Rounding::kFused : Rounding::kUnfused;
   const Tolerance tolerance(shape, pattern, rounding);

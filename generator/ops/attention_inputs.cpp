@@ -1,7 +1,9 @@
 #include "generator/ops/attention_inputs.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "generator/ops/counter_random.h"
 #include "generator/ops/float16.h"
@@ -38,6 +40,7 @@ const NormalTable& normal_table(DType dtype) {
 Inputs::Inputs(const Shape& shape, InputPattern pattern) : shape_(shape), pattern_(pattern) {
   code_bits_ = 1;
   while ((int64_t{1} << code_bits_) < shape.kv_len) ++code_bits_;
+  // With lengths the code tells apart the keys of the longest sequence.
   const double columns = static_cast<double>(shape.d / code_bits_);
   const int exponent = static_cast<int>(std::ceil(std::log2(32.0 / (columns * shape.scale))));
   const int k_exponent = static_cast<int>(std::floor(exponent / 2.0));
@@ -78,12 +81,24 @@ void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16
   } else if (pattern_ == InputPattern::kZeroQuery && tensor == Tensor::kV) {
     small_integers(batch, head, row, out);
   } else if (pattern_ == InputPattern::kOneHot && tensor == Tensor::kQ) {
-    code(one_hot_target(row, std::max<int64_t>(1, shape_.allowed(row))), q_magnitude_, out);
+    code(target(batch, head, row), q_magnitude_, out);
   } else if (pattern_ == InputPattern::kOneHot && tensor == Tensor::kK) {
     code(row, k_magnitude_, out);
   } else {
     normal(tensor, batch, head, row, out);
   }
+}
+
+int64_t Inputs::target(int64_t batch, int64_t head, int64_t row) const {
+  const int64_t allowed = shape_.allowed(batch, row);
+  if (!shape_.has_mask()) return one_hot_target(row, std::max<int64_t>(1, allowed));
+  std::vector<char> visible(static_cast<size_t>(allowed), 1);
+  shape_.mask(pattern_, batch, head, row, 0, visible);
+  const int64_t count = std::count(visible.begin(), visible.end(), char{1});
+  if (count == 0) return 0;
+  int64_t left = one_hot_target(row, count), key = 0;
+  while (!visible[static_cast<size_t>(key)] || left-- > 0) ++key;
+  return key;
 }
 
 void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, double* out) const {

@@ -24,6 +24,7 @@ class Inputs {
  private:
   void normal(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
   void code(int64_t key, uint16_t magnitude, uint16_t* out) const;
+  int64_t target(int64_t batch, int64_t head, int64_t row) const;
   void small_integers(int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
 
   Shape shape_;

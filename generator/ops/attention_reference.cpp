@@ -4,6 +4,8 @@
 #include <deque>
 #include <limits>
 #include <mutex>
+#include <span>
+#include <string>
 #include <tuple>
 
 #include "generator/ops/attention_inputs.h"
@@ -22,7 +24,7 @@ template <class T>
 class Cache {
  public:
   using Key = std::tuple<int, int, int64_t, int64_t, int64_t, bool, double, int, int64_t, int64_t, int64_t,
-                         int64_t, int64_t>;
+                         int64_t, int64_t, std::string>;
   explicit Cache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   static Key key(const Shape& s, InputPattern pattern, Rounding rounding, const Region& b) {
@@ -38,7 +40,8 @@ class Cache {
             b.head,
             b.head / s.group(),
             b.row_begin,
-            b.row_end};
+            b.row_end,
+            s.modifiers ? s.modifiers->identity() : ""};
   }
 
   /// Two threads that miss together both compute; the second result is dropped.
@@ -80,17 +83,56 @@ class Cache {
 
 int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
 
-/// Calls use(first_key, keys, scores) for each block of keys some row of the band may see; scores are
-/// [rows padded to 4][kKeyBlock], scaled.
+/// Scores of the rows of a band with a block of keys, [rows padded to 4][kKeyBlock]: scaled, changed by a score
+/// expression, -inf where a mask hides the key.
+struct ScoreBlock {
+  int64_t first = 0, keys = 0;
+  std::vector<double> s, sigma;  ///< sigma: empty unless there is a score expression
+};
+
+/// What an fp32 exponent may be off, relative to the larger of the score and the row's maximum: one rounding of each
+/// product with log2(e), and of the difference.
+constexpr double kExponentError = 0x1p-23;
+
+/// What score expression and mask make of a block. A score of -inf is one that is hidden.
+void modify(const Shape& shape, InputPattern pattern, const Region& band, ScoreBlock& block) {
+  const double accumulated = (static_cast<double>(shape.d) / 16 + 2) * 0x1p-24 * shape.scale * std::sqrt(static_cast<double>(shape.d));
+  std::vector<char> visible;
+  for (int64_t r = 0; r < band.row_end - band.row_begin; ++r) {
+    const int64_t row = band.row_begin + r, keys = std::min(block.keys, shape.allowed(band.batch, row) - block.first);
+    if (keys <= 0) continue;
+    const std::span s(&block.s[r * kKeyBlock], static_cast<size_t>(keys));
+    if (shape.has_score()) {
+      const std::span sigma(&block.sigma[r * kKeyBlock], static_cast<size_t>(keys));
+      std::fill(sigma.begin(), sigma.end(), accumulated);
+      shape.modifiers->score(pattern, band.batch, band.head, shape.position(band.batch, row), block.first, s, sigma);
+      for (size_t j = 0; j < s.size(); ++j) sigma[j] = std::isfinite(s[j]) ? std::hypot(sigma[j], kExponentError * std::fabs(s[j])) : 0;
+    }
+    if (!shape.has_mask()) continue;
+    visible.assign(static_cast<size_t>(keys), 1);
+    shape.mask(pattern, band.batch, band.head, row, block.first, visible);
+    for (size_t j = 0; j < s.size(); ++j)
+      if (!visible[j]) s[j] = -std::numeric_limits<double>::infinity();
+  }
+}
+
+/// Calls use(block) for each block of keys some row of the band may see.
 template <class Use>
-void for_each_score_block(const Shape& shape, const Inputs& inputs, const Region& band, const Use& use) {
+void for_each_score_block(const Shape& shape, const Inputs& inputs, InputPattern pattern, const Region& band, const Use& use) {
   const int64_t rows = band.row_end - band.row_begin, padded = round_up(rows, kRowBlock), d = shape.d;
-  std::vector<double> q(padded * d, 0.0), k(d * kKeyBlock), row(d), s(padded * kKeyBlock);
+  std::vector<double> q(padded * d, 0.0), k(d * kKeyBlock), row(d);
+  ScoreBlock block;
+  block.s.resize(padded * kKeyBlock);
+  if (shape.has_score()) block.sigma.resize(block.s.size());
+  std::vector<double>& s = block.s;
   for (int64_t r = 0; r < rows; ++r)
     inputs.row(Tensor::kQ, band.batch, band.head, band.row_begin + r, &q[r * d]);
-  const int64_t end = shape.allowed(band.row_end - 1), kv_head = band.head / shape.group();
+  const int64_t end = shape.allowed(band.batch, band.row_end - 1), kv_head = band.head / shape.group();
   for (int64_t first = 0; first < end; first += kKeyBlock) {
     const int64_t keys = std::min(kKeyBlock, end - first);
+    if (shape.has_mask() && !shape.modifiers->may_see(pattern, band.batch, band.head, shape.position(band.batch, band.row_begin),
+                                                      shape.position(band.batch, band.row_end), first, keys))
+      continue;
     std::fill(k.begin(), k.end(), 0.0);
     for (int64_t j = 0; j < keys; ++j) {
       inputs.row(Tensor::kK, band.batch, kv_head, first + j, row.data());
@@ -101,7 +143,10 @@ void for_each_score_block(const Shape& shape, const Inputs& inputs, const Region
       gemm4(&q[r * d], d, k.data(), kKeyBlock, &s[r * kKeyBlock], kKeyBlock, round_up(keys, 8), d);
     // Scaled after the sum: sums of structured inputs are exact in double, so that a score of zero is zero.
     for (double& score : s) score *= shape.scale;
-    use(first, keys, s);
+    block.first = first;
+    block.keys = keys;
+    if (shape.modifiers) modify(shape, pattern, band, block);
+    use(block);
   }
 }
 
@@ -112,6 +157,11 @@ double inflated(double x, double u) {
                   : std::expm1(y) / u;
 }
 
+double square_of(double x) { return x * x; }
+
+/// Errors of this many nats leave nothing of a probability; larger ones would only overflow.
+constexpr double kMaxExponent = 50;
+
 /// Running sums of a band, relative to each row's largest score so far. Arrays are [rows padded to 4][d].
 class Accumulator {
  public:
@@ -119,6 +169,7 @@ class Accumulator {
       : shape_(shape),
         inputs_(shape, pattern),
         unfused_(rounding == Rounding::kUnfused),
+        spreads_(unfused_ || shape.has_score()),
         band_(band),
         rows_(band.row_end - band.row_begin),
         padded_(round_up(rows_, kRowBlock)),
@@ -138,20 +189,20 @@ class Accumulator {
 
   const Inputs& inputs() const { return inputs_; }
 
-  void add(int64_t first, int64_t keys, const std::vector<double>& s) {
-    const int64_t d = shape_.d;
+  void add(const ScoreBlock& block) {
+    const int64_t d = shape_.d, first = block.first, keys = block.keys;
     for (int64_t j = 0; j < keys; ++j)
       inputs_.row(Tensor::kV, band_.batch, band_.head / shape_.group(), first + j, &v_[j * d]);
     for (int64_t i = 0; i < keys * d; ++i) v_squared_[i] = v_[i] * v_[i];
     for (auto* a : {&p_, &weight_, &spread_}) std::fill(a->begin(), a->end(), 0.0);
     for (int64_t r = 0; r < rows_; ++r) {
-      const int64_t seen = std::min(keys, shape_.allowed(band_.row_begin + r) - first);
-      if (seen > 0) add_row(r, &s[r * kKeyBlock], seen);
+      const int64_t seen = std::min(keys, shape_.allowed(band_.batch, band_.row_begin + r) - first);
+      if (seen > 0) add_row(r, &block.s[r * kKeyBlock], block.sigma.empty() ? nullptr : &block.sigma[r * kKeyBlock], seen);
     }
     for (int64_t r = 0; r < padded_; r += kRowBlock) {
       gemm4(&p_[r * kKeyBlock], kKeyBlock, v_.data(), d, &o_[r * d], d, d, keys);
       gemm4(&weight_[r * kKeyBlock], kKeyBlock, v_squared_.data(), d, &variance_[r * d], d, d, keys);
-      if (unfused_) gemm4(&spread_[r * kKeyBlock], kKeyBlock, v_.data(), d, &cross_[r * d], d, d, keys);
+      if (spreads_) gemm4(&spread_[r * kKeyBlock], kKeyBlock, v_.data(), d, &cross_[r * d], d, d, keys);
     }
   }
 
@@ -159,15 +210,16 @@ class Accumulator {
     const int64_t d = shape_.d;
     for (int64_t r = 0; r < rows_; ++r) {
       RowFacts& f = facts_[r];
-      f.lse = sum_[r] > 0 ? f.max + std::log(sum_[r]) : f.max;
+      f.lse = sum_[r] == 0 ? f.max : f.max + std::log(sum_[r]);
       if (sum_[r] == 0) continue;
       const double square = sum_[r] * sum_[r];
+      f.p_sigma /= sum_[r];
       f.ps_squared /= square;
       for (int64_t i = r * d; i < (r + 1) * d; ++i) {
         o_[i] /= sum_[r];
         // sum b (v - o)^2 = sum b v^2 - 2 o sum b v + o^2 sum b; cancellation may leave it below zero.
         variance_[i] /= square;
-        if (unfused_)
+        if (spreads_)
           variance_[i] =
               std::max(0.0, variance_[i] - 2 * o_[i] * cross_[i] / square + o_[i] * o_[i] * f.ps_squared);
       }
@@ -178,12 +230,14 @@ class Accumulator {
   }
 
  private:
-  void add_row(int64_t r, const double* s, int64_t seen) {
+  /// `sigma`: nullptr without a score expression.
+  void add_row(int64_t r, const double* s, const double* sigma, int64_t seen) {
     RowFacts& f = facts_[r];
     if (const double next = std::max(f.max, *std::max_element(s, s + seen)); next > f.max) {
       const double factor = std::exp(f.max - next), square = factor * factor;
       f.max = next;
       sum_[r] *= factor;
+      f.p_sigma *= factor;
       f.ps_squared *= square;
       for (int64_t i = r * shape_.d; i < (r + 1) * shape_.d; ++i) {
         o_[i] *= factor;
@@ -192,19 +246,29 @@ class Accumulator {
       }
     }
     for (int64_t j = 0; j < seen; ++j) {
-      const double p = std::exp(s[j] - f.max), g = p * inflated(std::fabs(s[j]), u_);
+      if (s[j] == -std::numeric_limits<double>::infinity()) continue;
+      const double p = std::exp(s[j] - f.max);
+      double g_squared = 0;
+      if (unfused_) g_squared = square_of(p * inflated(std::min(std::fabs(s[j]), kMaxExponent / u_), u_));
+      if (sigma) {
+        const double error = std::max(sigma[j], std::isfinite(f.max) ? kExponentError * std::fabs(f.max) : 0);
+        // In units of one rounding's standard deviation, u / sqrt 3.
+        g_squared += 3 * square_of(p * std::expm1(std::min(error, kMaxExponent)) / u_);
+        f.p_sigma += p * error;
+      }
       const int64_t i = r * kKeyBlock + j;
       p_[i] = p;
-      spread_[i] = g * g;
-      weight_[i] = p * p + (unfused_ ? g * g : 0);
+      spread_[i] = g_squared;
+      weight_[i] = p * p + g_squared;
       sum_[r] += p;
-      f.ps_squared += g * g;
+      f.ps_squared += g_squared;
+      ++f.keys;
     }
   }
 
   const Shape& shape_;
   const Inputs inputs_;
-  const bool unfused_;
+  const bool unfused_, spreads_;  // spreads_: p has errors of its own before it is rounded
   const Region band_;
   const int64_t rows_, padded_;
   const double u_;
@@ -222,9 +286,7 @@ std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPatte
   static Cache<BandReference> cache(size_t{64} << 20);
   const auto make = [&] {
     Accumulator sums(shape, pattern, rounding, band);
-    for_each_score_block(
-        shape, sums.inputs(), band,
-        [&](int64_t first, int64_t keys, const std::vector<double>& s) { sums.add(first, keys, s); });
+    for_each_score_block(shape, sums.inputs(), pattern, band, [&](const ScoreBlock& block) { sums.add(block); });
     return sums.finish();
   };
   return cache.get(
@@ -233,23 +295,26 @@ std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPatte
       });
 }
 
-std::shared_ptr<const std::vector<float>> scores_of(const Shape& shape, InputPattern pattern,
-                                                    const Region& band) {
-  using Scores = std::vector<float>;
-  static Cache<Scores> cache(size_t{160} << 20);
+std::shared_ptr<const BandScores> scores_of(const Shape& shape, InputPattern pattern, const Region& band) {
+  static Cache<BandScores> cache(size_t{160} << 20);
   const auto make = [&] {
     const Inputs inputs(shape, pattern);
     const int64_t rows = band.row_end - band.row_begin, pitch = shape.kv_pitch();
-    Scores out(rows * pitch, 0.0f);
-    for_each_score_block(shape, inputs, band, [&](int64_t first, int64_t keys, const std::vector<double>& s) {
+    BandScores out;
+    out.s.assign(rows * pitch, shape.has_mask() ? -std::numeric_limits<float>::infinity() : 0.0f);
+    if (shape.has_score()) out.sigma.resize(out.s.size());
+    for_each_score_block(shape, inputs, pattern, band, [&](const ScoreBlock& block) {
       for (int64_t r = 0; r < rows; ++r)
-        for (int64_t j = 0; j < keys; ++j)
-          out[r * pitch + first + j] = static_cast<float>(s[r * kKeyBlock + j]);
+        for (int64_t j = 0; j < block.keys; ++j) {
+          const int64_t to = r * pitch + block.first + j, from = r * kKeyBlock + j;
+          out.s[to] = static_cast<float>(block.s[from]);
+          if (shape.has_score()) out.sigma[to] = static_cast<float>(block.sigma[from]);
+        }
     });
     return out;
   };
-  return cache.get(Cache<Scores>::key(shape, pattern, Rounding::kUnfused, band), make,
-                   [](const Scores& s) { return s.size() * sizeof(float); });
+  return cache.get(Cache<BandScores>::key(shape, pattern, Rounding::kUnfused, band), make,
+                   [](const BandScores& b) { return (b.s.size() + b.sigma.size()) * sizeof(float); });
 }
 
 }  // namespace roofgen::attention

@@ -15,11 +15,14 @@ namespace roofgen::attention {
 enum class Rounding { kFused, kUnfused };
 
 /// Everything about one row but the row itself. p are exact probabilities, s exact scores (scaled),
-/// g = (e^(u |s|) - 1) / u is what rounding s does to p in units of u, the unit roundoff.
+/// g = (e^(u |s|) - 1) / u is what rounding s does to p in units of u, the unit roundoff. Errors that a score expression
+/// makes, of standard deviation sigma, are added to g: independent ones, in the same units.
 struct RowFacts {
   double lse = 0;         ///< natural log of the sum of e^s; -inf for a row that may see no key
   double max = 0;         ///< largest score
   double ps_squared = 0;  ///< sum of (p g)^2
+  double p_sigma = 0;     ///< sum of p sigma: the largest error of log of the sum, should all err alike
+  int64_t keys = 0;       ///< how many it may see
 };
 
 struct BandReference {
@@ -35,10 +38,13 @@ struct BandReference {
 std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPattern pattern, Rounding rounding,
                                                   const Region& band);
 
-/// The scores of a band, [rows][kv_pitch]; entries a row may not see are unspecified. Cached as well;
-/// callers keep rows * kv_len below kScoreLimit by cutting the band.
+/// The scores of a band, [rows][kv_pitch], as the mask left them: -inf where it hides a key; beyond Shape::allowed they
+/// are unspecified. `sigma` is empty unless there is a score expression. Cached as well; callers keep rows * kv_len below
+/// kScoreLimit by cutting the band.
+struct BandScores {
+  std::vector<float> s, sigma;
+};
 inline constexpr int64_t kScoreLimit = int64_t{1} << 22;
-std::shared_ptr<const std::vector<float>> scores_of(const Shape& shape, InputPattern pattern,
-                                                    const Region& band);
+std::shared_ptr<const BandScores> scores_of(const Shape& shape, InputPattern pattern, const Region& band);
 
 }  // namespace roofgen::attention

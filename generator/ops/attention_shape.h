@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <span>
 
+#include "generator/ops/attention_modifiers.h"
 #include "roofgen/pipeline.h"
 
 namespace roofgen::attention {
@@ -14,6 +17,7 @@ struct Shape {
   bool causal = false, lse = false;
   double scale = 0;
   DType dtype = DType::kBf16;
+  std::shared_ptr<const Modifiers> modifiers;  ///< nullptr: none
 
   explicit Shape(const Problem& p)
       : q_len(p.dims.at("L")),
@@ -25,20 +29,55 @@ struct Shape {
         causal(p.flags.at("causal")),
         lse(p.flags.at("lse")),
         scale(p.reals.at("scale")),
-        dtype(p.dtype) {}
+        dtype(p.dtype),
+        modifiers(Modifiers::of(p)) {}
 
   int64_t group() const { return heads / kv_heads; }
   /// Elements per row of S and P: rows stay 16-byte aligned.
   int64_t kv_pitch() const { return (kv_len + 7) / 8 * 8; }
-  /// Row r sees keys 0 .. allowed(r) - 1. A causal mask is aligned to the last row and the last key.
-  int64_t allowed(int64_t row) const {
-    return causal ? std::clamp<int64_t>(row + kv_len - q_len + 1, 0, kv_len) : kv_len;
+
+  bool varlen() const { return modifiers && !modifiers->lengths().empty(); }
+  bool has_mask() const { return modifiers && modifiers->has_mask(); }
+  bool has_score() const { return modifiers && modifiers->has_score(); }
+  int64_t rows(int64_t b) const { return varlen() ? modifiers->lengths()[static_cast<size_t>(b)] : q_len; }
+  int64_t keys(int64_t b) const { return varlen() ? modifiers->lengths()[static_cast<size_t>(b)] : kv_len; }
+  /// Rows of Q and O are [token, head]; with lengths, the sequences follow one another without gaps.
+  int64_t first_token(int64_t b) const { return varlen() ? modifiers->first_tokens()[static_cast<size_t>(b)] : b * q_len; }
+  int64_t q_tokens() const { return varlen() ? modifiers->first_tokens().back() : batch * q_len; }
+  int64_t kv_tokens() const { return varlen() ? modifiers->first_tokens().back() : batch * kv_len; }
+  /// LSE is [batch, head, row], with lengths [head, token].
+  int64_t lse_index(int64_t b, int64_t head, int64_t row) const {
+    return varlen() ? head * q_tokens() + first_token(b) + row : (b * heads + head) * q_len + row;
   }
-  /// Sum of allowed(r) over all rows.
-  double allowed_pairs() const {
-    if (!causal) return static_cast<double>(q_len) * static_cast<double>(kv_len);
-    const double rows = static_cast<double>(std::min(q_len, kv_len));
-    return rows * static_cast<double>(std::max<int64_t>(kv_len - q_len, 0)) + rows * (rows + 1) / 2;
+
+  /// A query's place among the keys: the last row stands at the last key.
+  int64_t position(int64_t b, int64_t row) const { return row + keys(b) - rows(b); }
+  /// Row r sees no key from allowed(b, r) on; all before it, unless there is a mask. A causal mask lets it see those up
+  /// to its own position.
+  int64_t allowed(int64_t b, int64_t row) const { return causal ? std::clamp<int64_t>(position(b, row) + 1, 0, keys(b)) : keys(b); }
+  /// Clears the keys of [first, first + visible.size()) that a row may not see.
+  void mask(InputPattern pattern, int64_t b, int64_t head, int64_t row, int64_t first, std::span<char> visible) const {
+    const int64_t end = std::clamp<int64_t>(allowed(b, row) - first, 0, static_cast<int64_t>(visible.size()));
+    std::fill(visible.begin() + end, visible.end(), char{0});
+    if (has_mask() && end > 0) modifiers->mask(pattern, b, head, position(b, row), first, visible.first(static_cast<size_t>(end)));
+  }
+  /// Pairs that rows [begin, end) may see.
+  double pairs(int64_t b, int64_t head, int64_t begin, int64_t end) const {
+    end = std::min(end, rows(b));
+    if (begin >= end) return 0;
+    if (has_mask()) return modifiers->pairs(b, head, position(b, begin), position(b, end), keys(b), causal);
+    if (!causal) return static_cast<double>(end - begin) * static_cast<double>(keys(b));
+    // Rows at positions 0, 1, ... see 1, 2, ... keys.
+    const auto triangle = [](int64_t n) { return n > 0 ? static_cast<double>(n) * static_cast<double>(n + 1) / 2 : 0.0; };
+    return triangle(position(b, end)) - triangle(position(b, begin));
+  }
+  /// Of all batches and heads.
+  double all_pairs() const {
+    const bool by_batch = varlen() || (has_mask() && modifiers->depends_on("b")), by_head = has_mask() && modifiers->depends_on("h");
+    double sum = 0;
+    for (int64_t b = 0; b < (by_batch ? batch : 1); ++b)
+      for (int64_t h = 0; h < (by_head ? heads : 1); ++h) sum += pairs(b, h, 0, q_len);
+    return sum * static_cast<double>(by_batch ? 1 : batch) * static_cast<double>(by_head ? 1 : heads);
   }
 };
 

@@ -24,27 +24,28 @@ double accumulation(double terms) { return (terms / 16 + 2) * 0x1p-24; }
 Tolerance::Tolerance(const Shape& shape, InputPattern pattern, Rounding rounding)
     : shape_(shape), pattern_(pattern), rounding_(rounding) {}
 
-double Tolerance::score(double s) const {
+double Tolerance::score(double s, double sigma) const {
   const double d = static_cast<double>(shape_.d);
   // |q k| sums to 2/pi d on average; d bounds atypical rows. Structured inputs have exact sums.
   const double sum = exact() ? 0 : accumulation(d) * shape_.scale * d;
-  return spacing(s, format_of(shape_.dtype)) + sum;
+  return spacing(s, format_of(shape_.dtype)) + sum + kSigmas * sigma;
 }
 
-double Tolerance::probability(double p, double s, const RowFacts& facts) const {
+double Tolerance::probability(double p, double s, double sigma, const RowFacts& facts) const {
   const Format16 format = format_of(shape_.dtype);
   // Under kOneHot all other keys are below e^-64 before, and below e^-40 after, S is rounded.
   if (exact()) return spacing(p, format) + (pattern_ == InputPattern::kOneHot ? 0x1p-57 : 0);
   const double own = unit_roundoff(format) * std::fabs(s);
   const double normaliser = kSigmas * rounding_sigma(format) * std::sqrt(facts.ps_squared);
   const double d = static_cast<double>(shape_.d);
-  const double change = own + normaliser + accumulation(d) * shape_.scale * d;
+  const double modified = kSigmas * (sigma + facts.p_sigma);
+  const double change = own + normaliser + modified + accumulation(d) * shape_.scale * d;
   // e^x - 1 lies below x + x^2 up to 1.79.
   return spacing(p, format) + p * (change < 1.5 ? change + change * change : std::expm1(change));
 }
 
-Tolerance::Row Tolerance::output_row(const RowFacts& facts, int64_t keys, double row_rms) const {
-  const double n = static_cast<double>(keys);
+Tolerance::Row Tolerance::output_row(const RowFacts& facts, double row_rms) const {
+  const double n = static_cast<double>(facts.keys);
   Row row{0, accumulation(n) * row_rms, 0};
   const Format16 format = format_of(shape_.dtype);
   if (exact()) {
@@ -73,6 +74,7 @@ double Tolerance::lse(const RowFacts& facts) const {
   // fp32 on the way out: the product m * c, lg2.approx (2^-22 absolute) and the ex2 behind the sum.
   double tolerance = 0x1p-20 * (4 + std::fabs(facts.lse)) + accumulation(static_cast<double>(shape_.d)) *
                                                                 shape_.scale * static_cast<double>(shape_.d);
+  tolerance += kSigmas * facts.p_sigma;
   if (rounding_ == Rounding::kFused) return tolerance;
   const Format16 format = format_of(shape_.dtype);
   if (exact()) return tolerance + unit_roundoff(format) * std::fabs(facts.max);

@@ -12,21 +12,22 @@ class Tolerance {
  public:
   Tolerance(const Shape& shape, InputPattern pattern, Rounding rounding);
 
-  /// An element of S whose exact value is s.
-  double score(double s) const;
+  /// An element of S whose exact value is s; `sigma` is the standard deviation of what a score expression adds.
+  double score(double s, double sigma) const;
   /// An element of P whose exact value is p and whose score is s, in a row with these facts.
-  double probability(double p, double s, const RowFacts& facts) const;
+  double probability(double p, double s, double sigma, const RowFacts& facts) const;
   /// What all elements of an output row share; `row_rms` is that of the exact row.
   struct Row {
     double absolute_variance, sums, equal_p;
   };
-  Row output_row(const RowFacts& facts, int64_t keys, double row_rms) const;
+  Row output_row(const RowFacts& facts, double row_rms) const;
   /// An element of O whose exact value is o; `variance` is BandReference's.
   double output(double o, double variance, const Row& row) const;
   double lse(const RowFacts& facts) const;
 
  private:
-  bool exact() const { return pattern_ != InputPattern::kNormal; }
+  /// A score expression makes the answers of the structured patterns as inexact as any.
+  bool exact() const { return (pattern_ == InputPattern::kZeroQuery || pattern_ == InputPattern::kOneHot) && !shape_.has_score(); }
   Shape shape_;
   InputPattern pattern_;
   Rounding rounding_;

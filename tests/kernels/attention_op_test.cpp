@@ -145,7 +145,7 @@ TEST(AttentionInputs, AHeadHoldsTheSameNumbersInTheReducedProblem) {
 std::vector<double> plain_attention(const Shape& s, InputPattern pattern, int64_t head, int64_t r,
                                     double* lse) {
   const Inputs inputs(s, pattern);
-  std::vector<double> q(s.d), k(s.d), o(s.d, 0.0), p(s.allowed(r));
+  std::vector<double> q(s.d), k(s.d), o(s.d, 0.0), p(s.allowed(0, r));
   inputs.row(Tensor::kQ, 0, head, r, q.data());
   for (size_t j = 0; j < p.size(); ++j) {
     inputs.row(Tensor::kK, 0, head / s.group(), static_cast<int64_t>(j), k.data());
@@ -174,7 +174,7 @@ TEST(AttentionReference, AgreesWithThePlainFormula) {
         double lse;
         const auto o = plain_attention(s, InputPattern::kNormal, 3, r, &lse);
         const auto& facts = reference->facts[r - band.row_begin];
-        if (s.allowed(r) == 0) {
+        if (s.allowed(0, r) == 0) {
           EXPECT_EQ(facts.lse, -INFINITY);
         } else {
           EXPECT_NEAR(facts.lse, lse, 1e-12);
@@ -193,8 +193,8 @@ TEST(AttentionReference, OneHotPicksTheRowOfItsKey) {
     const Inputs inputs(s, InputPattern::kOneHot);
     double v[32];
     for (int64_t r = 0; r < 40; ++r) {
-      if (s.allowed(r) == 0) continue;
-      inputs.row(Tensor::kV, 0, 0, attention::one_hot_target(r, s.allowed(r)), v);
+      if (s.allowed(0, r) == 0) continue;
+      inputs.row(Tensor::kV, 0, 0, attention::one_hot_target(r, s.allowed(0, r)), v);
       for (int c = 0; c < 32; ++c) EXPECT_NEAR(reference->o[r * 32 + c], v[c], 1e-15);
     }
   }

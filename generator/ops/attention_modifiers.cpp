@@ -1,0 +1,401 @@
+#include "generator/ops/attention_modifiers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <limits>
+
+#include "generator/expr/diagnostics.h"
+#include "generator/ops/elements.h"
+#include "generator/ops/formula_reference.h"
+
+namespace roofgen::attention {
+namespace {
+
+using pointwise::Estimate;
+using pointwise::Formula;
+using pointwise::Range;
+using pointwise::Truth;
+
+const std::vector<std::string> kIndices = {"b", "h", "q", "k"};
+constexpr int64_t kMaxLength = int64_t{1} << 24;
+constexpr int64_t kMaxSequences = 65535;
+constexpr double kMaxTableBytes = 1099511627776.0;  // 1 TiB, as for the other tensors
+/// Boxes that are judged before pairs are counted on some of the rows only.
+constexpr int64_t kMaxBoxes = int64_t{1} << 21;
+
+Error usage(std::string message) { return Error{Exit::kUsage, std::move(message)}; }
+
+std::string text_of(const Problem& p, const std::string& name) {
+  const auto at = p.texts.find(name);
+  return at == p.texts.end() ? "" : at->second;
+}
+
+bool is_modified(const Problem& p) {
+  return p.reals.count("softcap") || !text_of(p, "score").empty() || !text_of(p, "mask").empty() || !text_of(p, "lengths").empty();
+}
+
+bool contains(const std::vector<std::string>& list, const std::string& x) { return std::find(list.begin(), list.end(), x) != list.end(); }
+
+bool is_integer(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kInt32; }
+
+/// How often the value of a tensor changes in a kernel: "once" a CTA, per "row", per "column" or per "pair". (The
+/// cumulative lengths, which the kernel itself reads, have the level "sequence".)
+const char* level_of(const TensorArg& t) {
+  const bool q = contains(t.indices, "q"), k = contains(t.indices, "k");
+  return q && k ? "pair" : k ? "column" : q ? "row" : "once";
+}
+
+/// Its element, row-major over its own indices; `heads` and `positions` are names of the kernels.
+std::string offset_of(const TensorArg& t) {
+  std::string out;
+  for (const std::string& index : t.indices) {
+    if (out.empty())
+      out = t.indices.size() == 1 ? index : fmt::format("static_cast<long long>({})", index);
+    else
+      out = fmt::format("({}) * {} + {}", out, index == "h" ? "heads" : index == "b" ? "batches" : "positions", index);
+  }
+  return out.empty() ? "0" : out;
+}
+
+}  // namespace
+
+Result<std::vector<int64_t>> parse_lengths(const std::string& text) {
+  const auto wrong = [&](size_t begin, size_t end, std::string message) {
+    Error error = expr::located_error({text, {"--lengths", 1, 1}}, {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, std::move(message));
+    error.exit = Exit::kUsage;
+    return error;
+  };
+  std::vector<int64_t> out;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    int64_t length = 0;
+    const auto [stop, failure] = std::from_chars(text.data() + begin, text.data() + end, length);
+    if (failure != std::errc() || stop != text.data() + end || begin == end)
+      return wrong(begin, end, "a length was expected; lengths are whole numbers with commas between them, like 512,1024,33");
+    if (length < 1 || length > kMaxLength) return wrong(begin, end, fmt::format("a length of 1 to {} was expected", kMaxLength));
+    out.push_back(length);
+    begin = end + 1;
+  }
+  if (static_cast<int64_t>(out.size()) > kMaxSequences)
+    return usage(fmt::format("--lengths has {} sequences; at most {} were expected", out.size(), kMaxSequences));
+  return out;
+}
+
+Result<std::shared_ptr<const Modifiers>> Modifiers::parse(const Problem& problem) {
+  auto out = std::make_shared<Modifiers>();
+  const auto& d = problem.dims;
+  out->extent_ = {d.at("batch"), d.at("heads"), d.at("kv_len"), d.at("kv_len")};
+  out->causal_ = problem.flags.at("causal");
+  ROOFGEN_CHECK(out->read_lengths(problem));
+  ROOFGEN_CHECK(out->read_expressions(problem));
+  out->identity_ = fmt::format("{} {} {}|{}|{}|{}", d.at("batch"), d.at("heads"), problem.reals.count("softcap") ? problem.reals.at("softcap") : 0.0,
+                               text_of(problem, "score"), text_of(problem, "mask"), text_of(problem, "lengths"));
+  for (const TensorArg& arg : problem.args) out->identity_ += "|" + to_string(arg);
+  return std::shared_ptr<const Modifiers>(std::move(out));
+}
+
+std::shared_ptr<const Modifiers> Modifiers::of(const Problem& problem) {
+  if (!is_modified(problem)) return nullptr;
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const Modifiers>> kept;
+  const std::string key = to_string(problem);
+  const std::lock_guard lock(mutex);
+  auto& found = kept[key];
+  if (!found) {
+    if (kept.size() > 64) kept.clear();
+    auto made = parse(problem);
+    if (!made) return nullptr;  // complete() has refused it
+    return kept[key] = *made;
+  }
+  return found;
+}
+
+Result<void> Modifiers::read_lengths(const Problem& problem) {
+  const std::string text = text_of(problem, "lengths");
+  if (text.empty()) return {};
+  ROOFGEN_TRY(lengths_, parse_lengths(text));
+  first_tokens_.assign(1, 0);
+  for (int64_t length : lengths_) first_tokens_.push_back(first_tokens_.back() + length);
+  if (first_tokens_.back() > std::numeric_limits<int32_t>::max())
+    return usage(fmt::format("the lengths add up to {} tokens; at most 2^31-1 were expected", first_tokens_.back()));
+  return {};
+}
+
+Result<void> Modifiers::read_expressions(const Problem& problem) {
+  const std::string score = text_of(problem, "score");
+  mask_text_ = text_of(problem, "mask");
+  const auto softcap = problem.reals.find("softcap");
+  const int64_t lead = problem.dims.at("kv_len") - problem.dims.at("L");
+  for (const TensorArg& arg : problem.args) {
+    double bytes = size_of(arg.dtype);
+    for (const std::string& index : arg.indices) {
+      if (!contains(kIndices, index))
+        return usage(fmt::format("--arg {}: attention has no index {}; b, h, q or k was expected", to_string(arg), index));
+      bytes *= static_cast<double>(index == "b" ? extent_.batch : index == "h" ? extent_.heads : extent_.cols);
+    }
+    if (bytes > kMaxTableBytes) return usage(fmt::format("--arg {}: {:.3g} bytes; at most 2^40 were expected", to_string(arg), bytes));
+    if (contains(arg.indices, "q") && lead < 0)
+      return usage(fmt::format("--arg {}: with fewer keys than queries q begins at {} (docs/attention-modifiers.md), which no table has", to_string(arg), lead));
+    for (const char* taken : {"Q", "K", "V", "O", "S", "P", "LSE", "cu_seqlens"})
+      if (arg.name == taken) return usage(fmt::format("--arg {}: {} is a tensor of attention itself", to_string(arg), taken));
+  }
+
+  pointwise::Vocabulary words;
+  words.source = softcap == problem.reals.end() ? "s" : "raw_score";
+  words.indices = kIndices;
+  words.tensors = problem.args;
+  words.no_reductions = "no kernel of attention holds a row of scores";
+  std::vector<pointwise::Definition> definitions;
+  std::vector<pointwise::Output> outputs;
+  if (softcap != problem.reals.end()) {
+    const double cap = softcap->second;
+    definitions.push_back({"s", fmt::format("{:#.9g} * tanh(raw_score / {:#.9g})", cap, cap), "--softcap"});
+  }
+  has_score_ = softcap != problem.reals.end() || !score.empty();
+  if (has_score_) {
+    definitions.push_back({"score", score.empty() ? "s" : score, "--score"});
+    outputs.push_back({"score", "score", DType::kFp32, false});
+    ROOFGEN_TRY(score_, Formula::parse(definitions, outputs, words));
+    score_text_ = pointwise::Condition::parse(score, "--score");
+    ROOFGEN_CHECK(check_int32(score_text_, lead));
+  }
+  if (!mask_text_.empty()) {
+    const pointwise::Definition mask{"mask", mask_text_, "--mask"};
+    const pointwise::Output output{"mask", "mask", DType::kFp32, false};
+    condition_ = pointwise::Condition::parse(mask_text_, "--mask");
+    ROOFGEN_CHECK(condition_.refuse_name(words.source, "a mask may not depend on the score: it decides which tiles are computed"));
+    ROOFGEN_TRY(mask_, Formula::parse({mask}, {output}, words));
+    ROOFGEN_CHECK(check_int32(condition_, lead));
+    definitions.push_back(mask);
+    outputs.push_back(output);
+  }
+  if (outputs.empty()) {
+    if (!problem.args.empty()) return usage(fmt::format("--arg {}: there is no --score and no --mask that could read it", to_string(problem.args[0])));
+    return {};
+  }
+  ROOFGEN_TRY(formula_, Formula::parse(std::move(definitions), std::move(outputs), words));
+  for (const TensorArg& arg : problem.args)
+    if (!tensor(arg.name)) return usage(fmt::format("--arg {}: neither --score nor --mask reads {}", to_string(arg), arg.name));
+  return {};
+}
+
+Result<void> Modifiers::check_int32(const pointwise::Condition& condition, int64_t lead) const {
+  const double keys = static_cast<double>(extent_.cols - 1);
+  const std::map<std::string, Range> ranges{{"b", {0, static_cast<double>(extent_.batch - 1)}},
+                                            {"h", {0, static_cast<double>(extent_.heads - 1)}},
+                                            {"q", {static_cast<double>(std::min<int64_t>(lead, 0)), keys}},
+                                            {"k", {0, keys}}};
+  return condition.check_int32([&](const std::string& name) {
+    const auto at = ranges.find(name);
+    return at == ranges.end() ? std::nullopt : std::optional(at->second);
+  });
+}
+
+const TensorArg* Modifiers::tensor(const std::string& name) const {
+  if (!formula_) return nullptr;
+  for (const TensorArg& t : formula_->tensors())
+    if (t.name == name) return &t;
+  return nullptr;
+}
+
+std::vector<Buffer> Modifiers::buffers() const {
+  std::vector<Buffer> out;
+  if (!lengths_.empty()) out.push_back({"cu_seqlens", DType::kInt32, first_tokens_.size() * 4, Buffer::Role::kInput});
+  if (!formula_) return out;
+  for (const TensorArg& t : formula_->tensors()) {
+    uint64_t elements = 1;
+    for (const std::string& index : t.indices)
+      elements *= static_cast<uint64_t>(index == "b" ? extent_.batch : index == "h" ? extent_.heads : extent_.cols);
+    out.push_back({t.name, t.dtype, elements * static_cast<uint64_t>(size_of(t.dtype)), Buffer::Role::kInput});
+  }
+  return out;
+}
+
+expr::Map Modifiers::scope() const {
+  expr::Map out;
+  expr::List tensors;
+  if (formula_) {
+    out = formula_->scope();
+    const expr::List plain = *out.at("tensors").list();
+    const auto reads = [&](const char* output, const std::string& name) {
+      for (const expr::Value& o : *out.at("outputs").list())
+        if (o.map()->at("buffer").str() == output)
+          for (const expr::Value& read : *o.map()->at("reads").list())
+            if (read.str() == name) return true;
+      return false;
+    };
+    for (size_t i = 0; i < plain.size(); ++i) {
+      expr::Map one = *plain[i].map();
+      const TensorArg& t = formula_->tensors()[i];
+      one["level"] = level_of(t);
+      one["offset"] = offset_of(t);
+      one["used"] = true;
+      one["in_score"] = reads("score", t.name);
+      one["in_mask"] = reads("mask", t.name);
+      tensors.push_back(std::move(one));
+    }
+  }
+  if (!lengths_.empty())
+    tensors.push_back(expr::Map{{"name", "cu_seqlens"}, {"dtype", "int32"}, {"param", "cu_seqlens"}, {"level", "sequence"}});
+  out["tensors"] = std::move(tensors);
+  const auto any = [&](const char* index) {
+    return formula_ && std::any_of(formula_->tensors().begin(), formula_->tensors().end(), [&](const TensorArg& t) { return contains(t.indices, index); });
+  };
+  out["by_row"] = any("q");
+  out["by_column"] = any("k");
+  out["has_score"] = has_score_;
+  out["has_mask"] = has_mask();
+  if (has_mask()) {
+    const std::string text = causal_ ? fmt::format("({}) and k <= q", mask_text_) : mask_text_;
+    out["bounds"] = pointwise::Condition::parse(text, "--mask").cuda([&](const std::string& name) -> std::optional<std::string> {
+      if (name == "q" || name == "k") return name;
+      if (name == "b" || name == "h") return fmt::format("at({})", name);
+      const TensorArg* t = tensor(name);
+      if (t && std::string(level_of(*t)) == "once") return fmt::format("at(e.v_{})", name);
+      return std::nullopt;
+    });
+  }
+  return out;
+}
+
+pointwise::TensorReader Modifiers::reader(InputPattern pattern) const {
+  // Small integers for tables of integers, so that conditions that compare them hold now and then.
+  const auto real = contents_reader(kIndices, extent_, pattern == InputPattern::kSpecial ? pattern : InputPattern::kNormal);
+  const auto whole = contents_reader(kIndices, extent_, InputPattern::kIntegers);
+  return [real, whole](const TensorArg& t, std::span<const int64_t> row, int64_t first, std::span<double> out) {
+    (is_integer(t.dtype) ? whole : real)(t, row, first, out);
+  };
+}
+
+bool Modifiers::fill(InputPattern pattern, const std::string& buffer, uint64_t offset, std::span<std::byte> out) const {
+  if (buffer == "cu_seqlens") {
+    for (size_t i = 0; i < out.size(); ++i) {
+      const uint64_t byte = offset + i;
+      out[i] = static_cast<std::byte>(first_tokens_[byte / 4] >> (8 * (byte % 4)) & 255);
+    }
+    return true;
+  }
+  const TensorArg* t = tensor(buffer);
+  if (!t) return false;
+  const InputPattern own = is_integer(t->dtype) ? InputPattern::kIntegers : pattern == InputPattern::kSpecial ? pattern : InputPattern::kNormal;
+  TensorContents{own, t->name, t->dtype}.fill(offset, out);
+  return true;
+}
+
+pointwise::RangeOf Modifiers::box(InputPattern pattern, int64_t batch, int64_t head, Range q, Range k) const {
+  return [this, pattern, batch, head, q, k](const std::string& name) -> std::optional<Range> {
+    const auto point = [](int64_t x) { return Range{static_cast<double>(x), static_cast<double>(x)}; };
+    if (name == "q") return q;
+    if (name == "k") return k;
+    if (name == "h") return point(head);
+    if (name == "b") return point(batch);
+    const TensorArg* t = tensor(name);
+    if (!t || std::string(level_of(*t)) != "once") return std::nullopt;
+    const int64_t row[] = {batch, head, 0};
+    double value = 0;
+    reader(pattern)(*t, row, 0, {&value, 1});
+    return Range{value, value};
+  };
+}
+
+void Modifiers::score(InputPattern pattern, int64_t batch, int64_t head, int64_t position, int64_t first, std::span<double> s,
+                      std::span<double> sigma) const {
+  std::vector<Estimate> source(s.size());
+  for (size_t i = 0; i < s.size(); ++i) source[i] = {s[i], sigma[i]};
+  const int64_t row[] = {batch, head, position};
+  const auto values = score_->evaluate(source, row, first, reader(pattern));
+  for (size_t i = 0; i < s.size(); ++i) {
+    s[i] = values[0][i].value;
+    sigma[i] = values[0][i].sigma;
+  }
+}
+
+void Modifiers::mask(InputPattern pattern, int64_t batch, int64_t head, int64_t position, int64_t first, std::span<char> visible) const {
+  const auto range = [](int64_t begin, int64_t count) { return Range{static_cast<double>(begin), static_cast<double>(begin + count - 1)}; };
+  const Truth truth = condition_.judge(box(pattern, batch, head, range(position, 1), range(first, static_cast<int64_t>(visible.size()))));
+  if (truth == Truth::kAlways) return;
+  if (truth == Truth::kNever) return std::fill(visible.begin(), visible.end(), char{0});
+  const std::vector<Estimate> source(visible.size());
+  const int64_t row[] = {batch, head, position};
+  const auto values = mask_->evaluate(source, row, first, reader(pattern));
+  for (size_t i = 0; i < visible.size(); ++i)
+    if (values[0][i].value == 0) visible[i] = 0;
+}
+
+bool Modifiers::may_see(InputPattern pattern, int64_t batch, int64_t head, int64_t begin, int64_t end, int64_t first, int64_t count) const {
+  if (!has_mask()) return true;
+  const Range q{static_cast<double>(begin), static_cast<double>(end - 1)}, k{static_cast<double>(first), static_cast<double>(first + count - 1)};
+  return condition_.judge(box(pattern, batch, head, q, k)) != Truth::kNever;
+}
+
+namespace {
+
+/// Counts pairs by halving boxes until each is decided; an undecided single pair counts as visible.
+class PairCount {
+ public:
+  using Judge = std::function<Truth(Range q, Range k)>;
+  explicit PairCount(Judge judge) : judge_(std::move(judge)) {}
+  /// Positions [q0, q1) and keys [k0, k1).
+  double box(int64_t q0, int64_t q1, int64_t k0, int64_t k1) {
+    if (q0 >= q1 || k0 >= k1) return 0;
+    ++boxes_;
+    const double area = static_cast<double>(q1 - q0) * static_cast<double>(k1 - k0);
+    const Truth truth = judge_({static_cast<double>(q0), static_cast<double>(q1 - 1)}, {static_cast<double>(k0), static_cast<double>(k1 - 1)});
+    if (truth != Truth::kUnknown) return truth == Truth::kAlways ? area : 0;
+    if (area == 1 || boxes_ > kMaxBoxes) return area;
+    if (q1 - q0 >= k1 - k0) {
+      const int64_t middle = q0 + (q1 - q0) / 2;
+      return box(q0, middle, k0, k1) + box(middle, q1, k0, k1);
+    }
+    const int64_t middle = k0 + (k1 - k0) / 2;
+    return box(q0, q1, k0, middle) + box(q0, q1, middle, k1);
+  }
+  bool gave_up() const { return boxes_ > kMaxBoxes; }
+
+ private:
+  Judge judge_;
+  int64_t boxes_ = 0;
+};
+
+}  // namespace
+
+double Modifiers::pairs(int64_t batch, int64_t head, int64_t begin, int64_t end, int64_t keys, bool causal) const {
+  if (!condition_.reads("b")) batch = 0;
+  if (!condition_.reads("h")) head = 0;
+  const std::tuple key{batch, head, begin, end, keys, causal};
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto at = counted_.find(key); at != counted_.end()) return at->second;
+  }
+  const auto judge = [&](Range q, Range k) {
+    const Truth own = has_mask() ? condition_.judge(box(InputPattern::kNormal, batch, head, q, k)) : Truth::kAlways;
+    if (!causal || own == Truth::kNever || k.high <= q.low) return own;
+    return k.low > q.high ? Truth::kNever : Truth::kUnknown;
+  };
+  PairCount count(judge);
+  double pairs = count.box(begin, end, 0, keys);
+  if (count.gave_up()) {
+    // Some of the rows, each counted exactly.
+    const int64_t rows = std::clamp<int64_t>(kMaxBoxes / (2 * keys), 1, end - begin);
+    double sampled = 0;
+    for (int64_t i = 0; i < rows; ++i) {
+      const int64_t row = begin + (2 * i + 1) * (end - begin) / (2 * rows);
+      sampled += PairCount(judge).box(row, row + 1, 0, keys);
+    }
+    pairs = sampled * static_cast<double>(end - begin) / static_cast<double>(rows);
+  }
+  const std::lock_guard lock(mutex_);
+  return counted_[key] = pairs;
+}
+
+bool Modifiers::depends_on(const std::string& index) const {
+  if (!formula_) return false;
+  for (const TensorArg& t : formula_->tensors())
+    if (contains(t.indices, index)) return true;
+  return condition_.reads(index) || score_text_.reads(index);
+}
+
+}  // namespace roofgen::attention

@@ -1,0 +1,195 @@
+// Attention with score expressions, masks, a softcap and sequences of different lengths: simulated whole at small and
+// odd sizes and compared with the reference; and what skipping tiles saves, by exact counts.
+#include <gtest/gtest.h>
+
+#include "tests/kernels/run_kernel.h"
+
+namespace roofgen::test {
+namespace {
+
+using Dims = std::map<std::string, int64_t>;
+using Flags = std::map<std::string, bool>;
+using Texts = std::map<std::string, std::string>;
+
+struct Case {
+  std::string name;
+  Dims dims;
+  Flags flags = {};
+  Texts texts = {};
+  std::vector<TensorArg> args = {};
+  double softcap = 0;
+  DType dtype = DType::kBf16;
+  InputPattern pattern = InputPattern::kNormal;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+Problem problem_of(const Case& c) {
+  Problem p{"attention", c.dims, c.dtype, c.flags, {}};
+  p.texts = c.texts;
+  p.args = c.args;
+  if (c.softcap > 0) p.reals["softcap"] = c.softcap;
+  auto done = (*find_op("attention"))->complete(p);
+  EXPECT_TRUE(done) << to_string(done.error());
+  return *done;
+}
+
+const Flags kCausal{{"causal", true}}, kLse{{"lse", true}}, kCausalLse{{"causal", true}, {"lse", true}};
+const TensorArg kSlope{"slope", DType::kFp32, {"h"}};
+
+const Case kCases[] = {
+    {"alibi", {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 3}}, kCausalLse, {{"score", "s + 0.05 * slope[h] * (k - q)"}}, {kSlope}},
+    {"alibi_shared_keys",
+     {{"L", 97}, {"kv_len", 203}, {"d", 64}, {"batch", 2}, {"heads", 4}, {"kv_heads", 2}},
+     kLse,
+     {{"score", "s + 0.05 * slope[h] * (k - q)"}},
+     {kSlope}},
+    {"window", {{"L", 390}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "q >= k and q - k < 70"}}},
+    {"window_causal_more_keys", {{"L", 190}, {"kv_len", 421}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse, {{"mask", "q - k < 70"}}},
+    {"window_causal_fewer_keys", {{"L", 301}, {"kv_len", 99}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse, {{"mask", "q - k < 30"}}},
+    {"window_both_sides", {{"L", 300}, {"d", 128}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "abs(q - k) <= 40"}}, {}, 0, DType::kFp16},
+    {"sinks", {{"L", 390}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse, {{"mask", "k < 4 or q - k < 70"}}},
+    {"dilated", {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "(q - k) % 4 == 0"}}},
+    {"blocks", {{"L", 300}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "q // 100 == k // 100"}}},
+    {"window_of_head",
+     {{"L", 300}, {"d", 64}, {"batch", 1}, {"heads", 3}},
+     kCausalLse,
+     {{"mask", "q - k < 40 * (window[h] + 3)"}},
+     {{"window", DType::kInt32, {"h"}}}},
+    {"heads_differ", {{"L", 150}, {"d", 64}, {"batch", 2}, {"heads", 2}}, kLse, {{"mask", "k <= q if h == 0 else k >= q + b"}}},
+    {"documents",
+     {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 2}},
+     kLse,
+     {{"mask", "document[q] == other[k]"}},
+     {{"document", DType::kInt32, {"q"}}, {"other", DType::kInt8, {"k"}}}},
+    {"some_rows_see_nothing", {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "q % 3 != 0 and k > 20"}}},
+    {"nobody_sees_anything", {{"L", 100}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "k < 0"}}},
+    {"softcap", {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse, {}, {}, 1.5},
+    {"softcap_score_mask",
+     {{"L", 130}, {"kv_len", 170}, {"d", 64}, {"batch", 1}, {"heads", 2}},
+     kLse,
+     {{"score", "s * 2 + 0.1 * slope[h] * (k - q)"}, {"mask", "q - k < 50"}},
+     {kSlope},
+     2},
+    {"bias_of_pairs",
+     {{"L", 90}, {"kv_len", 110}, {"d", 64}, {"batch", 2}, {"heads", 2}},
+     kLse,
+     {{"score", "s + bias[h, q, k] + row[q] + column[b, k]"}},
+     {{"bias", DType::kBf16, {"h", "q", "k"}}, {"row", DType::kFp32, {"q"}}, {"column", DType::kFp16, {"b", "k"}}}},
+    {"infinite_scores", {{"L", 100}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"score", "s / (k - 50)"}}},
+    {"special_tables",
+     {{"L", 90}, {"kv_len", 110}, {"d", 64}, {"batch", 1}, {"heads", 1}},
+     kLse,
+     {{"score", "s + bias[q, k]"}},
+     {{"bias", DType::kFp32, {"q", "k"}}},
+     0,
+     DType::kBf16,
+     InputPattern::kSpecial},
+    {"window_zero_query", {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "q - k < 30"}}, {}, 0, DType::kBf16, InputPattern::kZeroQuery},
+    {"window_one_hot", {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse, {{"mask", "q - k < 30"}}, {}, 0, DType::kFp16, InputPattern::kOneHot},
+    {"lengths", {{"d", 64}, {"heads", 2}}, kLse, {{"lengths", "130,1,77,200"}}},
+    {"lengths_causal", {{"d", 64}, {"heads", 4}, {"kv_heads", 2}}, kCausalLse, {{"lengths", "33,150,1"}}, {}, 0, DType::kFp16},
+    {"lengths_one_hot", {{"d", 64}, {"heads", 1}}, kCausalLse, {{"lengths", "70,129"}}, {}, 0, DType::kBf16, InputPattern::kOneHot},
+    {"lengths_score_mask",
+     {{"d", 64}, {"heads", 2}},
+     kCausalLse,
+     {{"lengths", "140,77,1"}, {"score", "s + 0.1 * slope[h] * (k - q) + extra[b]"}, {"mask", "q - k < 50"}},
+     {kSlope, {"extra", DType::kFp32, {"b"}}}},
+};
+
+class AttentionModifiers : public testing::TestWithParam<std::tuple<std::string, Case>> {};
+
+TEST_P(AttentionModifiers, AreRight) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const auto& [variant, c] = GetParam();
+  Request request;
+  request.problem = problem_of(c);
+  request.variant = variant;
+  request.pattern = c.pattern;
+  auto runs = run(request);
+  ASSERT_TRUE(runs) << to_string(runs.error());
+  EXPECT_EQ(what_is_wrong(*runs), "");
+  for (const StageRun& r : *runs) {
+    EXPECT_EQ(r.binary.spill_bytes, 0) << to_string(r.schedule);
+    EXPECT_GT(r.comparison.rows, 0u);
+    RecordProperty(r.stage + " error/tolerance", std::to_string(r.comparison.worst));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Variants, AttentionModifiers, testing::Combine(testing::Values("fused", "unfused"), testing::ValuesIn(kCases)),
+                         [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param).name; });
+
+/// Schedules off the default, under everything at once.
+class ModifiedSchedules : public testing::TestWithParam<std::tuple<std::string, std::string, Pins>> {};
+
+TEST_P(ModifiedSchedules, AreRight) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const auto& [variant, stage, pins] = GetParam();
+  Request request;
+  request.problem = problem_of({"", {{"L", 300}, {"kv_len", 333}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse,
+                                {{"score", "s + 0.05 * slope[h] * (k - q)"}, {"mask", "k < 4 or q - k < 70"}}, {kSlope}});
+  request.variant = variant;
+  request.pins[stage] = pins;
+  auto runs = run(request);
+  ASSERT_TRUE(runs) << to_string(runs.error());
+  EXPECT_EQ(what_is_wrong(*runs), "");
+}
+
+ParamValue n(int64_t x) { return x; }
+ParamValue text(const char* s) { return std::string(s); }
+
+INSTANTIATE_TEST_SUITE_P(
+    Points, ModifiedSchedules,
+    testing::Values(std::tuple{"fused", "attention", Pins{{"stages", n(1)}, {"q_in", text("shared")}}},
+                    std::tuple{"fused", "attention", Pins{{"stages", n(3)}, {"BN", n(32)}, {"rescale", text("always")}}},
+                    std::tuple{"fused", "attention", Pins{{"stages", n(4)}, {"BN", n(48)}, {"swizzle", false}}},
+                    std::tuple{"fused", "attention", Pins{{"BM", n(256)}, {"warps", n(8)}}},
+                    std::tuple{"unfused", "scores", Pins{{"strip", n(1)}, {"stages", n(1)}, {"BN", n(64)}}},
+                    std::tuple{"unfused", "scores", Pins{{"strip", n(4)}, {"stages", n(3)}, {"BN", n(64)}, {"warps_n", n(1)}, {"swizzle", false}}},
+                    std::tuple{"unfused", "softmax", Pins{{"row_in", text("memory")}}},
+                    std::tuple{"unfused", "softmax", Pins{{"row_threads", n(64)}, {"threads", n(256)}}},
+                    std::tuple{"unfused", "pv", Pins{{"BM", n(64)}, {"BK", n(32)}, {"stages", n(4)}}},
+                    std::tuple{"unfused", "pv", Pins{{"BK", n(128)}, {"stages", n(2)}, {"warps", n(8)}, {"warps_n", n(2)}}}));
+
+// A sliding window does the work of the window: as many tiles as hold a visible pair, and not one more.
+TEST(SkippedTiles, AreExactlyThoseWithoutAVisiblePair) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  constexpr int64_t L = 1024, d = 64, BM = 128, BN = 64;
+  for (int64_t window : {1, 64, 100, 1024}) {
+    Request request;
+    request.problem = problem_of({"", {{"L", L}, {"d", d}, {"batch", 1}, {"heads", 1}}, {}, {{"mask", "q >= k and q - k < " + std::to_string(window)}}});
+    request.pins["attention"] = {{"BM", n(BM)}, {"BN", n(BN)}};
+    auto runs = run(request);
+    ASSERT_TRUE(runs) << to_string(runs.error());
+    ASSERT_EQ(what_is_wrong(*runs), "");
+    int64_t tiles = 0;
+    for (int64_t q0 = 0; q0 < L; q0 += BM)
+      for (int64_t k0 = 0; k0 < L; k0 += BN) {
+        bool visible = false;
+        for (int64_t q = q0; q < q0 + BM && !visible; ++q) visible = std::max(k0, q - window + 1) <= std::min(k0 + BN - 1, q);
+        tiles += visible;
+      }
+    EXPECT_EQ((*runs)[0].counts.mma_flops, static_cast<uint64_t>(tiles * 4 * BM * BN * d)) << "window " << window;
+  }
+}
+
+// A causal mask that is written as an expression costs what --causal does: whole tiles are not masked.
+TEST(SkippedTiles, LeaveTheFastPathToWholeTiles) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Dims dims{{"L", 1024}, {"d", 64}, {"batch", 1}, {"heads", 1}};
+  Request written, built_in;
+  written.problem = problem_of({"", dims, {}, {{"mask", "q >= k"}}});
+  built_in.problem = problem_of({"", dims, kCausal});
+  for (Request* r : {&written, &built_in}) r->pins["attention"] = {{"BM", n(128)}};
+  auto a = run(written), b = run(built_in);
+  ASSERT_TRUE(a) << to_string(a.error());
+  ASSERT_TRUE(b) << to_string(b.error());
+  ASSERT_EQ(what_is_wrong(*a), "");
+  EXPECT_EQ((*a)[0].counts.mma, (*b)[0].counts.mma);
+  const double ratio = static_cast<double>((*a)[0].counts.warp_instructions) / static_cast<double>((*b)[0].counts.warp_instructions);
+  RecordProperty("instructions, to those of --causal", std::to_string(ratio));
+  EXPECT_LT(ratio, 1.03);
+}
+
+}  // namespace
+}  // namespace roofgen::test
