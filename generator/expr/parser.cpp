@@ -330,8 +330,8 @@ Node Parser::filters(Node node) {
       fail(token.span, fmt::format("expected a filter after \"|\", found {}", describe(token)));
     ++pos_;
     Node filter{.kind = Kind::kFilter, .span = node.span, .at = token.span, .name = std::string(token.text)};
-    filter.builtin = find_filter(filter.name);
-    if (!filter.builtin)
+    if (dialect_ != Dialect::kFormula) filter.builtin = find_filter(filter.name);
+    if (!filter.builtin && dialect_ != Dialect::kFormula)
       fail(token.span,
            fmt::format("unknown filter \"{}\"{}", token.text, did_you_mean(filter.name, filter_names())));
     filter.args.push_back(std::move(node));

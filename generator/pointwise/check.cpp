@@ -316,7 +316,7 @@ class Checker {
   }
 
   [[noreturn]] void wrong_count(const Node& node, std::string_view usage, size_t given) const {
-    fail(node.at, fmt::format("{} takes other arguments than these {}: {}", node.name, given, usage));
+    fail(node.at, fmt::format("{} is written {}; {} argument{} given here", node.name, usage, given, given == 1 ? " is" : "s are"));
   }
 
   int form_call(const Node& node, const Form& form) {
