@@ -14,6 +14,7 @@ constexpr int kBatch = 20;  // formulas in one kernel
 
 TEST(RandomFormulas, AgreeWithTheReference) {
   if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC here";
+  Tally tally;
   for (int batch = 0; batch < ROOFGEN_FORMULAS / kBatch; ++batch) {
     std::vector<Formula> formulas;
     std::vector<std::string> texts;
@@ -35,10 +36,13 @@ TEST(RandomFormulas, AgreeWithTheReference) {
     const auto outputs = run_formulas(formulas, run);
     ASSERT_TRUE(outputs) << to_string(outputs.error());
     for (int i = 0; i < kBatch; ++i) {
-      const std::string wrong = compare(formulas[static_cast<size_t>(i)], run, (*outputs)[static_cast<size_t>(i)]);
+      const std::string wrong = compare(formulas[static_cast<size_t>(i)], run, (*outputs)[static_cast<size_t>(i)], &tally);
       EXPECT_EQ(wrong, "") << "formula " << batch * kBatch + i << ": " << texts[static_cast<size_t>(i)] << "\n" << formulas[static_cast<size_t>(i)].scope().at("cuda").str();
     }
   }
+  // An error that is allowed everything would find nothing.
+  EXPECT_GT(tally.tight, tally.elements * 8 / 10) << "of " << tally.elements;
+  EXPECT_GT(tally.elements, ROOFGEN_FORMULAS * 200u);
 }
 
 }  // namespace

@@ -201,7 +201,7 @@ Result<FormulaOutputs> run_formulas(const std::vector<Formula>& formulas, const 
   return all;
 }
 
-std::string compare(const Formula& formula, const FormulaRun& run, const std::vector<std::vector<float>>& outputs) {
+std::string compare(const Formula& formula, const FormulaRun& run, const std::vector<std::vector<float>>& outputs, Tally* tally) {
   const int cols = run.cols;
   const pointwise::TensorReader read = [&](const TensorArg& t, std::span<const int64_t> row, int64_t first, std::span<double> out) {
     for (size_t i = 0; i < out.size(); ++i) {
@@ -218,6 +218,7 @@ std::string compare(const Formula& formula, const FormulaRun& run, const std::ve
       for (size_t n = 0; n < expected[o].size(); ++n) {
         const Estimate& e = expected[o][n];
         const double got = outputs[o][formula.outputs()[o].per_row ? static_cast<size_t>(m) : static_cast<size_t>(m * cols) + n];
+        if (tally) ++tally->elements, tally->tight += kSigmas * e.sigma < std::max(1.0, std::abs(e.value)) / 256;
         const bool same = got == e.value || (std::isnan(got) && std::isnan(e.value)) || std::abs(got - e.value) <= kSigmas * e.sigma;
         if (!same) return fmt::format("{}[{},{}] is {:.9g}, {:.9g} +- {:.3g} was expected", formula.outputs()[o].buffer, m, n, got, e.value, kSigmas * e.sigma);
       }

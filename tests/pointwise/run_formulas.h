@@ -24,7 +24,12 @@ std::vector<float> noisy_source(int rows, int cols, uint64_t seed);
 using FormulaOutputs = std::vector<std::vector<std::vector<float>>>;
 Result<FormulaOutputs> run_formulas(const std::vector<pointwise::Formula>& formulas, const FormulaRun& run);
 
+/// How many elements were compared, and of how many the error that is allowed is below 2^-8 of the value or of 1.
+struct Tally {
+  size_t elements = 0, tight = 0;
+};
+
 /// The first element that is further from the reference than kSigmas, as one line; "" when there is none.
-std::string compare(const pointwise::Formula& formula, const FormulaRun& run, const std::vector<std::vector<float>>& outputs);
+std::string compare(const pointwise::Formula& formula, const FormulaRun& run, const std::vector<std::vector<float>>& outputs, Tally* tally = nullptr);
 
 }  // namespace roofgen::test
