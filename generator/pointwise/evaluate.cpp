@@ -141,10 +141,11 @@ class RowEvaluator {
     }
     Number out{total, 0, variance};
     if (kind == Reduce::kSum) {
-      // A thread adds up to L terms in order, P threads combine theirs in a tree: P L = n. With L <= max(64, P) the
-      // partial sums have squares of at most 24 total^2 where the terms agree and (L / 2 + log2 n) sum t^2 where they are random.
-      const double n = static_cast<double>(source_.size()), length = std::max(64.0, std::sqrt(n));
-      out.variance += kThird * square(0x1p-24) * (24 * square(total) + (0.5 * length + std::log2(n + 1)) * squares);
+      // A thread adds up to L terms in order, P threads combine theirs in a tree: P L = n, L <= max(64, sqrt n). Each level
+      // of either adds up to partial sums; of terms that agree they come to (L / 2 + log2 n) total, and equal terms round the
+      // same way every time, so that this is a bound; of terms of random sign their squares come to as much of sum t^2.
+      const double n = static_cast<double>(source_.size()), levels = 0.5 * std::max(64.0, std::sqrt(n)) + std::log2(n + 1);
+      out.variance += square(0x1p-24 * levels * total / kReach) + kThird * square(0x1p-24) * levels * squares;
       if (std::abs(out.value) >= kOverflow) out.value = std::copysign(kInfinity, out.value);
     } else {
       out = {sign * best, 0, square(std::isfinite(best) ? std::max(best_sigma, (reach - best) / kReach) : 0)};

@@ -58,8 +58,14 @@ __device__ __forceinline__ void run(const float* source, const Tensors& t, const
       __syncthreads();
       terms[n] = term;
       __syncthreads();
+{% set combine = "plus" if formula.phases[p - 1].reduce == "sum" else formula.phases[p - 1].reduce + "_nan" %}
       float total = terms[0];
-      for (int i = 1; i < kCols; ++i) total = {{ "plus" if formula.phases[p - 1].reduce == "sum" else formula.phases[p - 1].reduce + "_nan" }}(total, terms[i]);
+      for (int i = 1; i < (kCols < 64 ? kCols : 64); ++i) total = {{ combine }}(total, terms[i]);
+      if constexpr (kCols > 64) {
+        float rest = terms[64];
+        for (int i = 65; i < kCols; ++i) rest = {{ combine }}(rest, terms[i]);
+        total = {{ combine }}(total, rest);
+      }
       formula_row{{ p - 1 }}(total, r, s, m, 1.0f / kCols);
     }
 {% endif %}
