@@ -79,12 +79,17 @@ TEST(FormulaErrors, AreExactlyAsRecorded) {
     const auto f = Formula::parse({{"e", "acc * 2"}, {"y", line.substr(2)}, {"z", "1.0"}}, {{"y", "C"}}, test::epilogue_vocabulary());
     now += line + "\n" + (f ? "accepted" : to_string(f.error())) + "\n";
     EXPECT_FALSE(f) << line;
-    if (!f) EXPECT_EQ(f.error().exit, Exit::kUsage) << line;
+    if (!f) {
+      EXPECT_EQ(f.error().exit, Exit::kUsage) << line;
+    }
     ++cases;
   }
   EXPECT_GE(cases, 30);
-  if (std::getenv("ROOFGEN_UPDATE_GOLDEN")) std::ofstream(path) << now;
-  else EXPECT_EQ(recorded, now);
+  if (std::getenv("ROOFGEN_UPDATE_GOLDEN")) {
+    std::ofstream(path) << now;
+  } else {
+    EXPECT_EQ(recorded, now);
+  }
 }
 
 std::string error_of(std::vector<Definition> definitions, std::vector<Output> outputs, Vocabulary v = norm_vocabulary()) {
