@@ -172,8 +172,11 @@ Result<CounterRequest> counter_request(const DataFiles& files, const Op& op, con
     out.expected.push_back({k.stage, k.work, k.work_exact, k.compulsory_bytes, k.registers});
   }
   out.replay = make_replay(report.problem, variant, std::move(buffers), std::move(kernels));
-  ROOFGEN_TRY(const WorkFormula formula, WorkFormula::load(files, report.problem.op));
-  ROOFGEN_TRY(out.required, required_work(formula, report.problem));
+  std::optional<WorkFormula> formula;
+  if (!op.required(report.problem)) {
+    ROOFGEN_TRY(formula, WorkFormula::load(files, report.problem.op));
+  }
+  ROOFGEN_TRY(out.required, required_work(op, formula ? &*formula : nullptr, report.problem));
   return out;
 }
 

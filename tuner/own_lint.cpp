@@ -30,12 +30,12 @@ std::optional<OpWork> variant_work(const WorkFormula& formula, const Problem& pr
 
 }  // namespace
 
-std::vector<Warning> own_warnings(const WorkFormula& formula, const TuneReport& report) {
+std::vector<Warning> own_warnings(const WorkFormula* formula, const TuneReport& report) {
   std::vector<Warning> out;
   for (const VariantReport& v : report.variants) {
     if (!v.verified || v.kernels.empty() || !(v.seconds > 0)) continue;
     if (std::any_of(v.kernels.begin(), v.kernels.end(), [](const KernelReport& k) { return !k.counted; })) continue;
-    const std::optional<OpWork> work = variant_work(formula, report.problem, v);
+    const std::optional<OpWork> work = formula ? variant_work(*formula, report.problem, v) : std::nullopt;
     Claim claim;
     claim.name = v.name;
     claim.device = &report.device;
@@ -54,7 +54,7 @@ std::vector<Warning> own_warnings(const WorkFormula& formula, const TuneReport& 
     claim.dtype = to_string(report.problem.dtype);
     claim.accumulate = "fp32";
     claim.origin = v.measurement ? to_string(report.time_origin()) : "simulated";
-    claim.fused = v.kernels.size() == 1;
+    claim.fused = v.fused;
     for (Warning& w : lint(claim)) out.push_back({w.rule, v.name + ": " + w.text, w.field});
   }
   const VariantReport* best = report.find(report.best_variant);

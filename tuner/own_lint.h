@@ -10,6 +10,6 @@
 namespace roofgen {
 
 /// What the rules find in the verified variants of a report; the text begins with the variant's name.
-std::vector<Warning> own_warnings(const WorkFormula& formula, const TuneReport& report);
+std::vector<Warning> own_warnings(const WorkFormula* formula, const TuneReport& report);
 
 }  // namespace roofgen

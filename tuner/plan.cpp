@@ -30,9 +30,11 @@ class Planner {
     ROOFGEN_TRY(strategy_, find_strategy(options_.strategy));
     ROOFGEN_TRY(plan_.scope, problem_scope(context_.op, problem_, limits(context_.device)));
     ROOFGEN_TRY(plan_.variants, context_.op.variants(context_.files, problem_));
-    ROOFGEN_TRY(plan_.formula, WorkFormula::load(context_.files, problem_.op));
-    ROOFGEN_TRY(plan_.required, required_work(*plan_.formula, problem_));
-    ROOFGEN_TRY(const RequiredWork reduced, required_work(*plan_.formula, context_.op.reduced(problem_)));
+    if (context_.files.read("work/" + problem_.op + ".json")) {
+      ROOFGEN_TRY(plan_.formula, WorkFormula::load(context_.files, problem_.op));
+    }
+    ROOFGEN_TRY(plan_.required, required_work(context_.op, plan_.formula ? &*plan_.formula : nullptr, problem_));
+    ROOFGEN_TRY(const RequiredWork reduced, required_work(context_.op, plan_.formula ? &*plan_.formula : nullptr, context_.op.reduced(problem_)));
     plan_.reduced_flops = reduced.mma_flops;
     ROOFGEN_CHECK(known_rates(context_.device, problem_.dtype, plan_.required.mma_flops));
     ROOFGEN_CHECK(choose_variants());
@@ -88,6 +90,7 @@ class Planner {
     VariantReport report;
     report.name = v.name;
     report.description = v.description;
+    report.fused = v.fused;
     const auto unavailable = [&](const char* stage, std::string reason) {
       plan_.rejections.push_back({Schedule{v.name, "", {}}, stage, reason});
       report.available = false;

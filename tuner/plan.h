@@ -18,7 +18,7 @@ struct SearchPlan {
   expr::Map scope;                     ///< of the problem
   std::vector<Variant> variants;
   std::deque<StagePlan> stages;        ///< of the variants that can run
-  std::optional<WorkFormula> formula;  ///< always there after planning
+  std::optional<WorkFormula> formula;  ///< where there is a work/<op>.json
   RequiredWork required;
   double reduced_flops = 0;            ///< required MMA FLOPs of the reduced problem
   std::vector<VariantReport> reports;  ///< one a variant; those that cannot run say why

@@ -66,6 +66,7 @@ struct KernelReport {
 struct VariantReport {
   std::string name;
   std::string description;
+  bool fused = true;             ///< its side of the fusion verdict
   bool available = true;         ///< false: rejected as a whole
   std::string rejected_because;
   bool verified = false;

@@ -246,7 +246,7 @@ class Tuner {
       if (report.gpu && best->measurement) score_at_clock(*best);
     }
     report.verdict = fusion_verdict(report.variants, kModelErrorBand, report.gpu ? &pairs_ : nullptr, report.time_origin());
-    report.warnings = own_warnings(*plan_.formula, report);
+    report.warnings = own_warnings(plan_.formula ? &*plan_.formula : nullptr, report);
   }
 
   /// The datasheet's ceilings, those of the SMs at the clock that the samples ran at: what power left of them.

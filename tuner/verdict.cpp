@@ -16,7 +16,7 @@ constexpr double kNoTraffic = 0.005;
 const VariantReport* best(const std::vector<VariantReport>& variants, bool fused) {
   const VariantReport* out = nullptr;
   for (const VariantReport& v : variants)
-    if (v.verified && v.seconds > 0 && (v.kernels.size() == 1) == fused && (!out || v.seconds < out->seconds)) out = &v;
+    if (v.verified && v.seconds > 0 && v.fused == fused && (!out || v.seconds < out->seconds)) out = &v;
   return out;
 }
 
@@ -41,7 +41,7 @@ std::string missing_reason(const std::vector<VariantReport>& variants) {
     if (!v.available) return fmt::format("{} cannot run: {}", v.name, v.rejected_because);
   for (const VariantReport& v : variants)
     if (!v.verified) return fmt::format("no candidate of {} was verified (--explain lists why)", v.name);
-  return "only one kind of variant was asked for";
+  return "there is no variant of the other kind to compare it with";
 }
 
 /// Unfused over fused, from the pairs with the fastest of all, which is one of the two.

@@ -8,13 +8,10 @@
 
 #include "generator/ops/elements.h"
 #include "tuner/l2_model.h"
+#include "tuner/tiles.h"
 
 namespace roofgen {
 namespace {
-
-/// Rows of one slice: a multiple of the row tiles 16, 32, 48, 64, 96, 128, 192, 256 and 384, so that
-/// a slice cut for one stage holds whole tiles of every other.
-constexpr int64_t kBandRows = 768;
 
 /// A reduced problem whose buffers are larger is not held in memory whole.
 constexpr uint64_t kFullLimitBytes = uint64_t{768} << 20;
@@ -52,7 +49,7 @@ struct Verifier::Site {
   bool counted = false;
   bool real = false;   ///< the real launch, not the reduced problem
   struct Anchor {
-    int64_t batch, head, row;
+    int64_t batch, head, row, col;
   };
   std::vector<Anchor> anchors;  ///< a slice is run around each, unless `whole`
   std::map<std::string, DevicePtr> inputs;
@@ -68,17 +65,16 @@ struct Verifier::StageRun {
 };
 
 std::string VerifyPlan::key() const {
-  return fmt::format("full={} band={} tiles={} patterns=normal,zero_query,one_hot", full, band_rows, tile_slices);
+  return fmt::format("full={} slice={}x{} tiles={} patterns={}", full, slice_rows, slice_cols, tile_slices, patterns);
 }
 
 Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const Device& device, const Variant& variant, Executor& executor)
     : op_(op), problem_(std::move(problem)), device_(device), variant_(variant), executor_(executor) {
   const Problem reduced = op_.reduced(problem_);
-  const auto dim = [](const Problem& p, const char* name) {
-    auto it = p.dims.find(name);
-    return it == p.dims.end() ? int64_t{1} : it->second;
-  };
-  plan_.band_rows = kBandRows;
+  const Op::Slice slice = op_.slice(problem_);
+  const Extent extent = op_.extent(problem_), small = op_.extent(reduced);
+  plan_.slice_rows = slice.rows;
+  plan_.slice_cols = variant_.stages.size() == 1 ? slice.cols : extent.cols;
   plan_.reduced_flops = reduced_flops;
   uint64_t bytes = 0;
   for (const Buffer& b : all_buffers(reduced)) bytes += b.bytes;
@@ -87,8 +83,6 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
   plan_.full = plan_.reduced_flops <= limit && bytes <= kFullLimitBytes;
   plan_.tile_slices = !plan_.full && variant_.stages.size() == 1;
 
-  const int64_t last_row = dim(problem_, "L") - 1, last_batch = dim(problem_, "batch") - 1;
-  const int64_t last_head = dim(problem_, "heads") - 1, last_reduced = dim(reduced, "heads") - 1;
   const auto add = [&](std::string name, const Problem& p, InputPattern pattern, std::vector<Site::Anchor> anchors) -> Site& {
     auto site = std::make_unique<Site>();
     site->name = std::move(name);
@@ -102,10 +96,15 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
     Site& site = add("reduced", reduced, InputPattern::kNormal, {});
     site.whole = site.counted = true;
   }
-  add("zero query", reduced, InputPattern::kZeroQuery, {{0, 0, last_row}});
-  add("one-hot", reduced, InputPattern::kOneHot, {{0, last_reduced, last_row}});
+  int64_t head = 0;
+  for (InputPattern pattern : op_.exact_patterns(problem_)) {
+    plan_.patterns += std::string(",") + to_string(pattern);
+    add(to_string(pattern), reduced, pattern, {{0, head, small.rows - 1, small.cols - 1}});
+    head = small.heads - 1;
+  }
   Site& real = add("real launch", problem_, InputPattern::kNormal,
-                   {{last_batch / 2, last_head / 2, 0}, {last_batch, last_head, last_row}});
+                   {{(extent.batch - 1) / 2, (extent.heads - 1) / 2, 0, 0},
+                    {extent.batch - 1, extent.heads - 1, extent.rows - 1, extent.cols - 1}});
   real.real = true;
   real.counted = !plan_.full;
 }
@@ -148,76 +147,38 @@ Result<Launch> Verifier::launch_of(const Site& site, const Candidate& candidate)
 }
 
 Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& site) const {
-  const auto dim = [&](const char* name) {
-    auto it = site.problem.dims.find(name);
-    return it == site.problem.dims.end() ? int64_t{1} : it->second;
-  };
-  const int64_t rows = dim("L");
+  const Extent extent = op_.extent(site.problem);
   Slices out;
   if (site.whole) {
-    for (int64_t h = 0; h < dim("heads"); ++h) out.run.push_back({0, h, 0, rows});
+    for (int64_t b = 0; b < extent.batch; ++b)
+      for (int64_t h = 0; h < extent.heads; ++h) out.run.push_back({b, h, 0, extent.rows});
     out.compare = out.run;
     return out;
   }
-  int64_t unit = kBandRows;
-  for (const GridAxis& axis : launch.axes) {
-    if (axis.name != "row") continue;
-    if (plan_.tile_slices) unit = axis.step;
-    if (unit % axis.step != 0)
-      return Error{Exit::kFailed, fmt::format("a row tile of {} does not divide the verification band of {} rows", axis.step, unit)};
-  }
+  int64_t rows = plan_.slice_rows, cols = std::max<int64_t>(1, std::min(plan_.slice_cols, extent.cols));
+  const int64_t step = finest_step(launch, "row");
+  if (plan_.tile_slices) rows = step;
+  if (variant_.stages.size() > 1 && rows % step != 0)
+    return Error{Exit::kFailed, fmt::format("a row tile of {} does not divide the verification slice of {} rows", step, rows)};
   for (const Site::Anchor& a : site.anchors) {
-    const int64_t begin = a.row / unit * unit;
-    const Region band{a.batch, a.head, begin, std::min(begin + unit, rows)};
-    // Two anchors may fall into one band when L is small.
+    const int64_t row = a.row / rows * rows, col = a.col / cols * cols;
+    const Region region{a.batch, a.head, row, std::min(row + rows, extent.rows), col, std::min(col + cols, extent.cols)};
+    // Two anchors may fall into one slice of a small problem.
     if (std::any_of(out.run.begin(), out.run.end(), [&](const Region& o) {
-          return o.batch == band.batch && o.head == band.head && o.row_begin == band.row_begin;
+          return o.batch == region.batch && o.head == region.head && o.row_begin == row && o.col_begin == col;
         }))
       continue;
-    out.run.push_back(band);
-    if (!plan_.tile_slices || band.row_end - begin <= 2 * kEndRows) {
-      out.compare.push_back(band);
+    out.run.push_back(region);
+    if (!plan_.tile_slices || region.row_end - row <= 2 * kEndRows) {
+      out.compare.push_back(region);
     } else {
-      out.compare.push_back({a.batch, a.head, begin, begin + kEndRows});
-      out.compare.push_back({a.batch, a.head, band.row_end - kEndRows, band.row_end});
-    }
-  }
-  return out;
-}
-
-std::vector<uint64_t> Verifier::select_ctas(const Launch& launch, const std::vector<Region>& bands) {
-  std::vector<uint64_t> out;
-  for (const Region& band : bands) {
-    std::vector<uint64_t> ids{0};
-    uint64_t stride = 1;
-    for (int dim = 0; dim < 3; ++dim) {
-      for (const GridAxis& axis : launch.axes) {
-        if (axis.dim != dim) continue;
-        int64_t begin = 0, end = axis.extent;
-        if (axis.name == "row") {
-          begin = band.row_begin / axis.step;
-          end = (band.row_end + axis.step - 1) / axis.step;
-        } else if (axis.name == "head") {
-          begin = band.head / axis.step;
-          end = begin + 1;
-        } else if (axis.name == "batch") {
-          begin = band.batch / axis.step;
-          end = begin + 1;
-        }
-        std::vector<uint64_t> next;
-        next.reserve(ids.size() * static_cast<size_t>(end - begin));
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t index = axis.reverse ? axis.extent - 1 - i : i;
-          for (uint64_t id : ids) next.push_back(id + static_cast<uint64_t>(index) * stride);
-        }
-        ids = std::move(next);
-        stride *= static_cast<uint64_t>(axis.extent);
+      for (int64_t begin : {row, region.row_end - kEndRows}) {
+        out.compare.push_back(region);
+        out.compare.back().row_begin = begin;
+        out.compare.back().row_end = begin + kEndRows;
       }
     }
-    out.insert(out.end(), ids.begin(), ids.end());
   }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 
@@ -365,11 +326,22 @@ void Verifier::keep_first_band(const StageRun& run, std::vector<std::vector<Line
 Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const StageRun& run, Evaluation& out) const {
   const uint64_t total = real_ctas(candidate);
   if (total == 0) return Error{Exit::kFailed, "the launch of the whole problem is illegal"};
-  out.exact = site.whole;
-  const int64_t rows = problem_.dims.at("L");
-  const double pairs = op_.weight(problem_, {0, 0, 0, rows});
+  out.exact = false;
+  const Extent extent = op_.extent(problem_), here_extent = op_.extent(site.problem);
+  const double pairs = op_.weight(problem_, {0, 0, 0, extent.rows});
+  const bool same_tiles = extent.rows == here_extent.rows && extent.cols == here_extent.cols;
+  const auto whole_tiles = [&](const Extent& e) {
+    return e.rows % finest_step(run.launch, "row") == 0 && e.cols % finest_step(run.launch, "col") == 0;
+  };
   if (site.whole) {
-    out.scale = static_cast<double>(total) / static_cast<double>(run.ctas);
+    // The CTAs of a reduced problem stand for those of the real one. Where it has fewer row or column tiles, all must be
+    // full for that to be exact.
+    out.exact = same_tiles || (whole_tiles(extent) && whole_tiles(here_extent));
+    ROOFGEN_TRY(const Launch launch, launch_of(*sites_.back(), candidate));
+    out.scale = static_cast<double>(busy_ctas(launch, extent)) / static_cast<double>(busy_ctas(run.launch, here_extent));
+  } else if (finest_step(run.launch, "col") > 1) {
+    ROOFGEN_TRY(const Launch launch, launch_of(*sites_.back(), candidate));
+    out.scale = static_cast<double>(busy_ctas(launch, extent)) / static_cast<double>(run.ctas);
   } else {
     // Under a causal mask CTAs differ: bands count by their share of the work. The rows a last tile
     // has too many cost as much as its last row.
@@ -380,17 +352,16 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
       const double missing = static_cast<double>((step - b.row_end % step) % step);
       return op_.weight(problem_, b) + missing * op_.weight(problem_, {b.batch, b.head, b.row_end - 1, b.row_end});
     };
-    double sampled = 0, heads = 1;
+    double sampled = 0;
     for (const Region& band : run.slices.run) sampled += tiled(band);
-    for (const char* name : {"batch", "heads"})
-      if (auto it = problem_.dims.find(name); it != problem_.dims.end()) heads *= static_cast<double>(it->second);
-    out.scale = sampled > 0 ? tiled({0, 0, 0, rows}) * heads / sampled : static_cast<double>(total) / static_cast<double>(run.ctas);
+    const double heads = static_cast<double>(extent.batch * extent.heads);
+    out.scale = sampled > 0 ? tiled({0, 0, 0, extent.rows}) * heads / sampled : static_cast<double>(total) / static_cast<double>(run.ctas);
   }
   // Distinct bytes scale with the buffers the stage touches: K and V with the KV heads, Q and O with
   // the query heads; of the temporaries only the allowed part is touched.
   Problem dense = problem_;
   dense.flags["causal"] = false;
-  const double touched = pairs / op_.weight(dense, {0, 0, 0, rows});
+  const double touched = pairs / op_.weight(dense, {0, 0, 0, extent.rows});
   double whole = 0, here = 0;
   for (const Arg& arg : run.launch.args) {
     if (!arg.is_buffer) continue;
@@ -419,6 +390,7 @@ Result<uint64_t> Verifier::group_ctas(const Candidate& candidate) const {
   uint64_t ctas = 1;
   for (const GridAxis& axis : launch.axes)
     if (axis.name != "head" && axis.name != "batch") ctas *= static_cast<uint64_t>(axis.extent);
+  // Heads of Q that share K and V make one group.
   const auto heads = problem_.dims.find("heads"), kv = problem_.dims.find("kv_heads");
   if (heads != problem_.dims.end() && kv != problem_.dims.end()) ctas *= static_cast<uint64_t>(heads->second / kv->second);
   return ctas;
@@ -428,13 +400,22 @@ Result<bool> Verifier::may_overflow_l2(const Site& site, const Candidate& candid
   if (!site.counted) return false;
   ROOFGEN_TRY(const uint64_t group, group_ctas(candidate));
   ROOFGEN_TRY(Launch launch, launch_of(site, candidate));
-  const Problem reduced = op_.reduced(problem_);
+  const auto touched = [&](const Problem& problem) {
+    double bytes = 0;
+    for (const Buffer& b : all_buffers(problem))
+      for (const Arg& arg : launch.args)
+        if (arg.is_buffer && arg.name == b.name) bytes += static_cast<double>(b.bytes);
+    return bytes;
+  };
+  const Extent extent = op_.extent(problem_);
   double bytes = 0;
-  for (const Buffer& b : all_buffers(reduced))
-    for (const Arg& arg : launch.args)
-      if (arg.is_buffer && arg.name == b.name) bytes += static_cast<double>(b.bytes);
-  const double groups = std::ceil(static_cast<double>(wave) / static_cast<double>(group)) + 1;
-  return groups * bytes > kL2Usable * device_.at("l2_bytes");
+  if (extent.batch * extent.heads > 1) {
+    const double groups = std::ceil(static_cast<double>(wave) / static_cast<double>(group)) + 1;
+    bytes = groups * touched(op_.reduced(problem_));
+  } else {
+    bytes = touched(problem_) * std::min(1.0, static_cast<double>(wave) / static_cast<double>(group));
+  }
+  return bytes > kL2Usable * device_.at("l2_bytes");
 }
 
 Result<void> Verifier::set_feeder(const Candidate& candidate) {

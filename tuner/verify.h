@@ -44,7 +44,8 @@ struct VerifyPlan {
   bool full = true;             ///< all of the reduced problem (false: too much work, slices only)
   double reduced_flops = 0;     ///< MMA FLOPs of the reduced problem, what `full` was decided by
   bool tile_slices = false;     ///< slices are single tiles, compared at both ends (one-kernel variants that are not `full`)
-  int64_t band_rows = 0;        ///< rows of a slice; a multiple of every stage's row step
+  int64_t slice_rows = 0, slice_cols = 0;
+  std::string patterns = "normal";
   std::string key() const;
 };
 
@@ -86,7 +87,6 @@ class Verifier {
   Result<DevicePtr> input(const Site& site, const Buffer& buffer);
   Result<Launch> launch_of(const Site& site, const Candidate& candidate) const;
   Result<Slices> slices_of(const Launch& launch, const Site& site) const;
-  static std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region>& bands);
   static void keep_first_band(const StageRun& run, std::vector<std::vector<LineAccess>>& trace);
   Result<StageRun> run_stage(const Site& site, const Candidate& candidate, ModuleId module, const Feed& feed,
                              std::vector<std::vector<LineAccess>>* trace);

@@ -19,8 +19,10 @@ WorkRequest work_request(const Problem& problem) {
   return {.dims = problem.dims, .flags = problem.flags, .dtypes = {{"", to_string(problem.dtype)}}};
 }
 
-Result<RequiredWork> required_work(const WorkFormula& formula, const Problem& problem) {
-  ROOFGEN_TRY(const OpWork work, formula.evaluate(work_request(problem)));
+Result<RequiredWork> required_work(const Op& op, const WorkFormula* formula, const Problem& problem) {
+  if (const std::optional<RequiredWork> own = op.required(problem)) return *own;
+  if (!formula) return Error{Exit::kFailed, problem.op + " has no formula of the work it requires"};
+  ROOFGEN_TRY(const OpWork work, formula->evaluate(work_request(problem)));
   return RequiredWork{work.mma_flops(), work.exps(), work.dram_bytes()};
 }
 

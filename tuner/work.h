@@ -10,8 +10,8 @@ namespace roofgen {
 
 /// The problem as a formula takes it: its dims, flags and dtype.
 WorkRequest work_request(const Problem& problem);
-/// By the formulas of `formula`, whose names are those of the problem's dims and flags.
-Result<RequiredWork> required_work(const WorkFormula& formula, const Problem& problem);
+/// What the op says itself, else by the formulas of `formula`, whose names are those of the problem's dims and flags.
+Result<RequiredWork> required_work(const Op& op, const WorkFormula* formula, const Problem& problem);
 
 /// `temporaries_in_l2`: what the stage writes to or reads from temporaries stays in L2 between kernels.
 Work work_from_counts(const Evaluation& evaluation, const Launch& launch, bool temporaries_in_l2);

@@ -142,7 +142,10 @@ class Attention final : public Op {
     return {s.batch, s.heads, s.q_len, s.d};
   }
 
-  std::vector<InputPattern> exact_patterns() const override { return {InputPattern::kZeroQuery, InputPattern::kOneHot}; }
+  // A multiple of the row tiles 16, 32, 48, 64, 96, 128, 192, 256 and 384.
+  Slice slice(const Problem& problem) const override { return {768, problem.dims.at("d")}; }
+
+  std::vector<InputPattern> exact_patterns(const Problem&) const override { return {InputPattern::kZeroQuery, InputPattern::kOneHot}; }
 
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
             std::span<std::byte> out) const override {

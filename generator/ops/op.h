@@ -23,6 +23,7 @@ struct Variant;
 /// kOneHot (attention) and kIntegers (small integers, so that sums are exact) have answers that are exact
 /// (docs/verification.md). kSpecial: kNormal with a few NaN and infinities.
 enum class InputPattern { kNormal, kZeroQuery, kOneHot, kIntegers, kSpecial };
+const char* to_string(InputPattern pattern);  ///< "normal", "zero query", "one-hot", "integers", "special values"
 
 /// A rectangle of output elements of one (batch, head) pair: what verification computes and compares.
 struct Region {
@@ -68,8 +69,14 @@ class Op {
   /// The same problem with batch x heads cut to the smallest that still exercises every index map.
   virtual Problem reduced(const Problem& problem) const = 0;
   virtual Extent extent(const Problem& problem) const = 0;
+  /// Rows and columns of a slice of the real launch; the row tiles of every stage divide its rows. Fewer columns
+  /// than the output's only where the variant has one stage: a later stage may read whole rows.
+  struct Slice {
+    int64_t rows, cols;
+  };
+  virtual Slice slice(const Problem& problem) const = 0;
   /// The patterns beside kNormal that every candidate must pass, each run on one slice.
-  virtual std::vector<InputPattern> exact_patterns() const = 0;
+  virtual std::vector<InputPattern> exact_patterns(const Problem& problem) const = 0;
   /// Its fusion choices: search_spaces/<op>/*.json unless the op makes them.
   virtual Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const;
   /// nullopt: by the formulas of work/<op>.json.

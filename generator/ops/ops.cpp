@@ -10,6 +10,17 @@
 
 namespace roofgen {
 
+const char* to_string(InputPattern pattern) {
+  switch (pattern) {
+    case InputPattern::kNormal: return "normal";
+    case InputPattern::kZeroQuery: return "zero query";
+    case InputPattern::kOneHot: return "one-hot";
+    case InputPattern::kIntegers: return "integers";
+    case InputPattern::kSpecial: return "special values";
+  }
+  return "?";
+}
+
 Result<std::vector<Variant>> Op::variants(const DataFiles& files, const Problem&) const { return load_variants(files, name()); }
 
 const std::vector<const Op*>& ops() {

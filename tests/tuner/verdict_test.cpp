@@ -84,7 +84,7 @@ TuneReport one_head(double seconds, double ctas) {
 std::vector<std::string> rules_broken(const TuneReport& r) {
   const auto formula = WorkFormula::load(DataFiles(), "attention");
   std::vector<std::string> out;
-  for (const Warning& w : own_warnings(*formula, r)) {
+  for (const Warning& w : own_warnings(&*formula, r)) {
     out.push_back(w.rule);
     EXPECT_TRUE(w.text.starts_with("fused: ")) << w.text;
   }

@@ -12,12 +12,19 @@ namespace roofgen {
 namespace {
 
 std::string problem_line(const Problem& p) {
-  std::string out = p.op + " forward, " + to_string(p.dtype);
-  for (const char* name : {"batch", "heads", "kv_heads", "L", "kv_len", "d"})
+  std::string out = p.op + (p.op == "attention" ? " forward, " : ", ") + to_string(p.dtype);
+  std::vector<std::string> names{"batch", "heads", "kv_heads", "L", "kv_len", "d", "M", "N", "K", "rows", "cols"};
+  for (const auto& [name, v] : p.dims)
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  for (const std::string& name : names)
     if (auto it = p.dims.find(name); it != p.dims.end()) out += fmt::format(" {}={}", name, it->second);
   for (const auto& [name, on] : p.flags)
     if (on) out += " " + name;
+  for (const auto& [name, dtype] : p.dtypes) out += fmt::format(" {}={}", name, to_string(dtype));
   for (const auto& [name, v] : p.reals) out += fmt::format(" {}={:.6g}", name, v);
+  for (const auto& [name, text] : p.texts)
+    if (!text.empty()) out += fmt::format(" {}='{}'", name, text);
+  for (const TensorArg& arg : p.args) out += " " + to_string(arg);
   return out;
 }
 
@@ -36,7 +43,7 @@ std::string searched_line(const TuneReport& r) {
     if (stage != "constraint" && stage != "launch" && stage != "memory") out += fmt::format(", {} rejected ({})", n, stage);
   if (r.gpu) out += fmt::format(", {} verified and timed on the {}", r.gpu->timed, r.time_origin() == Origin::kMeasured ? "GPU" : "simulated driver");
   if (!r.gpu || r.gpu->check != Check::kGpu)
-    out += fmt::format(", {} {}on every CTA of one head group", r.simulated_binaries, r.gpu ? "simulated " : "verified ");
+    out += fmt::format(", {} {}on every CTA of {}", r.simulated_binaries, r.gpu ? "simulated " : "verified ", r.problem.op == "attention" ? "one head group" : "a reduced problem");
   if (r.compiled > 0 && r.compiled_now == 0 && r.evaluated_now == 0) out += " (all remembered: nothing compiled or simulated now)";
   else if (r.compiled_now < r.compiled) out += fmt::format(" ({} compiled and {} simulated now)", r.compiled_now, r.simulated_now);
   return out;
@@ -120,7 +127,7 @@ std::string tune_text(const TuneReport& r, bool color) {
     out += fmt::format("verdict   {}: {}\n", bold("NONE"), r.verdict.reason);
   }
   counted &= !r.gpu || !r.best_variant.empty();
-  const char* instructions = !counted ? "not counted" : sampled ? "extrapolated from simulated slices" : "simulated over whole heads, scaled by their number";
+  const char* instructions = !counted ? "not counted" : sampled ? "extrapolated from simulated slices" : r.problem.op == "attention" ? "simulated over whole heads, scaled by their number" : "simulated over whole tiles, scaled by their number";
   if (r.gpu && r.gpu->timed == 0)
     out += fmt::format("origins   nothing was measured; registers: compiled; L2, instructions, FLOPs: {}\n", instructions);
   else if (r.gpu)

@@ -1,0 +1,121 @@
+#include "cli/op_flags.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "generator/pointwise/formula.h"
+#include "generator/suggest.h"
+
+namespace roofgen::cli {
+namespace {
+
+constexpr const char* kAttention = " attention ";
+constexpr const char* kRows = " rmsnorm layernorm softmax map ";
+constexpr const char* kGemm = " gemm ";
+
+/// Sizes. The help of one with a default ends in it.
+constexpr struct {
+  const char *flag, *name, *ops, *help;
+} kDims[] = {
+    {"--L", "L", kAttention, "query length"},
+    {"--d", "d", kAttention, "head dimension, 32 to 256 in steps of 16"},
+    {"--batch", "batch", kAttention, "batch size [max(1, 16384 / longest length)]"},
+    {"--heads", "heads", kAttention, "query heads [max(1, 2048 / d)]"},
+    {"--kv-heads", "kv_heads", kAttention, "key and value heads [heads]"},
+    {"--kv-len", "kv_len", kAttention, "key and value length [L]"},
+    {"--M", "M", kGemm, "rows of A and of the output"},
+    {"--N", "N", kGemm, "columns of B and of the output"},
+    {"--K", "K", kGemm, "columns of A, rows of B: what is summed over"},
+    {"--rows", "rows", kRows, "rows"},
+    {"--cols", "cols", kRows, "elements of a row: what is normalised over"},
+};
+
+constexpr struct {
+  const char *flag, *name, *ops, *help;
+} kFlags[] = {
+    {"--causal", "causal", kAttention, "mask keys after the query, aligned bottom-right"},
+    {"--lse", "lse", kAttention, "also write the log-sum-exp of each row"},
+    {"--residual", "residual", kRows, "add residual[m,n] first; the norms also write the sum"},
+    {"--bias", "bias", " layernorm ", "add bias[n] last"},
+};
+
+constexpr struct {
+  const char *flag, *name, *ops, *help;
+} kReals[] = {
+    {"--scale", "scale", " attention gemm rmsnorm layernorm softmax map ", "attention: of the scores [1/sqrt(d)]; gemm: `scale` of the epilogue [1]; rows: of a quantised tensor [1]"},
+    {"--softcap", "softcap", kAttention, "scores become cap * tanh(score / cap)"},
+    {"--alpha", "alpha", " gemm map ", "`alpha` of the epilogue [1]"},
+    {"--beta", "beta", " gemm map ", "`beta` of the epilogue [1]"},
+    {"--eps", "eps", " rmsnorm layernorm ", "added to the mean square or the variance"},
+};
+
+constexpr struct {
+  const char *flag, *name, *ops, *help;
+} kTexts[] = {
+    {"--score", "score", kAttention, "what becomes of a score: an expression over s, q, k, h, b (docs/epilogues.md)"},
+    {"--mask", "mask", kAttention, "which keys are seen: a condition over q, k, h, b"},
+    {"--lengths", "lengths", kAttention, "lengths of the sequences of a packed batch: 512,1024,33"},
+    {"--epilogue", "epilogue", kGemm, "what becomes of each sum: an expression over acc, bias[n], residual[m,n], ... [acc]"},
+    {"--gated", "gated", kGemm, "columns come in pairs, gate and value: silu, gelu, gelu_tanh, relu, sigmoid"},
+    {"--a-layout", "a_layout", kGemm, "row or col [row]: K or M contiguous"},
+    {"--b-layout", "b_layout", kGemm, "row or col [col]: N or K contiguous"},
+    {"--quant", "quant", kRows, "write fp8 or int8"},
+    {"--quant-scale", "quant_scale", kRows, "scale of a quantised output: row (computed) or tensor (given by --scale) [row]"},
+    {"--expr", "expr", " map ", "what becomes of each element: an expression over x (docs/epilogues.md)"},
+};
+
+}  // namespace
+
+void OpFlags::own(CLI::Option* option, const char* ops, const char* group) {
+  option->group(group);
+  given_.push_back({option, ops});
+}
+
+void OpFlags::declare(CLI::App& app) {
+  const auto group = [](const std::string& ops) { return ops == kAttention ? "Attention" : ops == kGemm ? "GEMM" : ops == kRows ? "Norms, softmax, map" : "Problem"; };
+  for (const auto& d : kDims)
+    own(app.add_option_function<int64_t>(d.flag, [this, name = d.name](int64_t v) { dims_[name] = v; }, d.help), d.ops, group(d.ops));
+  for (const auto& f : kFlags)
+    own(app.add_flag_callback(f.flag, [this, name = f.name] { flags_[name] = true; }, f.help), f.ops, group(f.ops));
+  for (const auto& r : kReals)
+    own(app.add_option_function<double>(r.flag, [this, name = r.name](double v) { reals_[name] = v; }, r.help), r.ops, group(r.ops));
+  for (const auto& t : kTexts)
+    own(app.add_option_function<std::string>(t.flag, [this, name = t.name](const std::string& v) { texts_[name] = v; }, t.help), t.ops, group(t.ops));
+  own(app.add_option_function<std::string>("--out-dtype", [this](const std::string& v) { dtypes_["out"] = v; }, "number format of the output [that of the inputs; fp32 for tf32, bf16 for fp8, int32 for int8]"),
+      " gemm rmsnorm layernorm softmax map ", "Problem");
+  // One --arg each; its commas are its own.
+  own(app.add_option("--arg", args_, "a tensor that an expression reads: name:dtype[indices], like slope:fp32[h]")->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll),
+      " attention gemm map ", "Problem");
+}
+
+Result<Problem> OpFlags::problem(const std::string& op, const std::string& dtype) const {
+  std::vector<std::string> has;
+  for (const Given& g : given_)
+    if (g.ops.find(" " + op + " ") != std::string::npos) has.push_back(g.option->get_name());
+  for (const Given& g : given_)
+    if (g.option->count() > 0 && g.ops.find(" " + op + " ") == std::string::npos)
+      return Error{Exit::kUsage, fmt::format("{} has no {}; it has {}", op, g.option->get_name(), fmt::join(has, ", "))};
+  Problem p;
+  p.op = op;
+  const auto format = [](const std::string& flag, const std::string& name) -> Result<DType> {
+    if (const std::optional<DType> d = parse_dtype(name)) return *d;
+    return Error{Exit::kUsage, fmt::format("unknown {} \"{}\"{}", flag, name, did_you_mean(name, {"bf16", "fp16", "fp32", "tf32", "fp8", "int8", "int32"}))};
+  };
+  ROOFGEN_TRY(p.dtype, format("dtype", dtype));
+  p.dims = dims_;
+  p.flags = flags_;
+  p.reals = reals_;
+  p.texts = texts_;
+  for (const auto& [role, name] : dtypes_) {
+    ROOFGEN_TRY(p.dtypes[role], format("--out-dtype", name));
+  }
+  for (const std::string& text : args_) {
+    ROOFGEN_TRY(TensorArg arg, pointwise::parse_tensor_arg(text));
+    for (const TensorArg& other : p.args)
+      if (other.name == arg.name) return Error{Exit::kUsage, fmt::format("--arg {}: {} is declared twice", text, arg.name)};
+    p.args.push_back(std::move(arg));
+  }
+  return p;
+}
+
+}  // namespace roofgen::cli

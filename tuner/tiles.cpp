@@ -1,0 +1,104 @@
+#include "tuner/tiles.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace roofgen {
+namespace {
+
+/// A tile along one direction: the element it begins at, and what it adds to the number of its CTAs.
+struct Tile {
+  int64_t begin = 0;
+  uint64_t id = 0;
+};
+
+/// What one step along each axis adds to a CTA's number.
+std::vector<uint64_t> strides(const Launch& launch) {
+  std::vector<uint64_t> out(launch.axes.size());
+  uint64_t stride = 1;
+  for (int dim = 0; dim < 3; ++dim)
+    for (size_t i = 0; i < launch.axes.size(); ++i)
+      if (launch.axes[i].dim == dim) {
+        out[i] = stride;
+        stride *= static_cast<uint64_t>(launch.axes[i].extent);
+      }
+  return out;
+}
+
+/// Every tile along the axes of one name that satisfies `keep`.
+template <class Keep>
+std::vector<Tile> tiles_along(const Launch& launch, const std::vector<uint64_t>& stride, std::string_view name, Keep keep) {
+  std::vector<Tile> out{{}};
+  for (size_t a = 0; a < launch.axes.size(); ++a) {
+    const GridAxis& axis = launch.axes[a];
+    if (axis.name != name) continue;
+    std::vector<Tile> next;
+    next.reserve(out.size() * static_cast<size_t>(axis.extent));
+    for (const Tile& t : out)
+      for (int64_t i = 0; i < axis.extent; ++i) {
+        const int64_t covers = axis.reverse ? axis.extent - 1 - i : i;
+        next.push_back({t.begin + covers * axis.step, t.id + static_cast<uint64_t>(i) * stride[a]});
+      }
+    out = std::move(next);
+  }
+  std::erase_if(out, [&](const Tile& t) { return !keep(t); });
+  return out;
+}
+
+}  // namespace
+
+int64_t finest_step(const Launch& launch, std::string_view name) {
+  int64_t out = std::numeric_limits<int64_t>::max();
+  for (const GridAxis& axis : launch.axes)
+    if (axis.name == name) out = std::min(out, axis.step);
+  return out == std::numeric_limits<int64_t>::max() ? 1 : out;
+}
+
+std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region>& regions) {
+  const std::vector<uint64_t> stride = strides(launch);
+  const int64_t rows = finest_step(launch, "row"), cols = finest_step(launch, "col");
+  std::vector<uint64_t> out;
+  for (const Region& region : regions) {
+    std::vector<uint64_t> ids{0};
+    const auto combine = [&](const std::vector<Tile>& tiles) {
+      std::vector<uint64_t> next;
+      next.reserve(ids.size() * tiles.size());
+      for (const Tile& t : tiles)
+        for (uint64_t id : ids) next.push_back(id + t.id);
+      ids = std::move(next);
+    };
+    const int64_t col_end = region.col_end < 0 ? std::numeric_limits<int64_t>::max() : region.col_end;
+    combine(tiles_along(launch, stride, "row", [&](const Tile& t) { return t.begin < region.row_end && t.begin + rows > region.row_begin; }));
+    const bool has_cols = std::any_of(launch.axes.begin(), launch.axes.end(), [](const GridAxis& a) { return a.name == "col"; });
+    if (has_cols) combine(tiles_along(launch, stride, "col", [&](const Tile& t) { return t.begin < col_end && t.begin + cols > region.col_begin; }));
+    for (size_t a = 0; a < launch.axes.size(); ++a) {
+      const GridAxis& axis = launch.axes[a];
+      if (axis.name == "row" || axis.name == "col") continue;
+      int64_t begin = 0, end = axis.extent;
+      if (axis.name == "head" || axis.name == "batch") {
+        begin = (axis.name == "head" ? region.head : region.batch) / axis.step;
+        end = begin + 1;
+      }
+      std::vector<Tile> tiles;
+      for (int64_t i = begin; i < end; ++i)
+        tiles.push_back({0, static_cast<uint64_t>(axis.reverse ? axis.extent - 1 - i : i) * stride[a]});
+      combine(tiles);
+    }
+    out.insert(out.end(), ids.begin(), ids.end());
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+uint64_t busy_ctas(const Launch& launch, const Extent& extent) {
+  const std::vector<uint64_t> stride = strides(launch);
+  uint64_t out = 1;
+  for (const GridAxis& axis : launch.axes)
+    if (axis.name != "row" && axis.name != "col") out *= static_cast<uint64_t>(axis.extent);
+  out *= tiles_along(launch, stride, "row", [&](const Tile& t) { return t.begin < extent.rows; }).size();
+  out *= tiles_along(launch, stride, "col", [&](const Tile& t) { return t.begin < extent.cols; }).size();
+  return out;
+}
+
+}  // namespace roofgen
