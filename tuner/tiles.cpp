@@ -97,7 +97,7 @@ uint64_t busy_ctas(const Launch& launch, const Extent& extent) {
   for (const GridAxis& axis : launch.axes)
     if (axis.name != "row" && axis.name != "col") out *= static_cast<uint64_t>(axis.extent);
   out *= tiles_along(launch, stride, "row", [&](const Tile& t) { return t.begin < extent.rows; }).size();
-  out *= tiles_along(launch, stride, "col", [&](const Tile& t) { return t.begin < extent.cols; }).size();
+  out *= tiles_along(launch, stride, "col", [&](const Tile& t) { return extent.cols == 0 || t.begin < extent.cols; }).size();
   return out;
 }
 

@@ -74,7 +74,7 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
   const Op::Slice slice = op_.slice(problem_);
   const Extent extent = op_.extent(problem_), small = op_.extent(reduced);
   plan_.slice_rows = slice.rows;
-  plan_.slice_cols = variant_.stages.size() == 1 ? slice.cols : extent.cols;
+  plan_.slice_cols = variant_.stages.size() == 1 ? slice.cols : 0;
   plan_.reduced_flops = reduced_flops;
   uint64_t bytes = 0;
   for (const Buffer& b : all_buffers(reduced)) bytes += b.bytes;
@@ -99,12 +99,12 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
   int64_t head = 0;
   for (InputPattern pattern : op_.exact_patterns(problem_)) {
     plan_.patterns += std::string(",") + to_string(pattern);
-    add(to_string(pattern), reduced, pattern, {{0, head, small.rows - 1, small.cols - 1}});
+    add(to_string(pattern), reduced, pattern, {{0, head, small.rows - 1, std::max<int64_t>(0, small.cols - 1)}});
     head = small.heads - 1;
   }
   Site& real = add("real launch", problem_, InputPattern::kNormal,
                    {{(extent.batch - 1) / 2, (extent.heads - 1) / 2, 0, 0},
-                    {extent.batch - 1, extent.heads - 1, extent.rows - 1, extent.cols - 1}});
+                    {extent.batch - 1, extent.heads - 1, extent.rows - 1, std::max<int64_t>(0, extent.cols - 1)}});
   real.real = true;
   real.counted = !plan_.full;
 }
@@ -155,14 +155,15 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
     out.compare = out.run;
     return out;
   }
-  int64_t rows = plan_.slice_rows, cols = std::max<int64_t>(1, std::min(plan_.slice_cols, extent.cols));
+  int64_t rows = plan_.slice_rows;
+  const int64_t cols = plan_.slice_cols;
   const int64_t step = finest_step(launch, "row");
   if (plan_.tile_slices) rows = step;
   if (variant_.stages.size() > 1 && rows % step != 0)
     return Error{Exit::kFailed, fmt::format("a row tile of {} does not divide the verification slice of {} rows", step, rows)};
   for (const Site::Anchor& a : site.anchors) {
-    const int64_t row = a.row / rows * rows, col = a.col / cols * cols;
-    const Region region{a.batch, a.head, row, std::min(row + rows, extent.rows), col, std::min(col + cols, extent.cols)};
+    const int64_t row = a.row / rows * rows, col = cols > 0 ? a.col / cols * cols : 0;
+    const Region region{a.batch, a.head, row, std::min(row + rows, extent.rows), col, cols > 0 ? std::min(col + cols, extent.cols) : -1};
     // Two anchors may fall into one slice of a small problem.
     if (std::any_of(out.run.begin(), out.run.end(), [&](const Region& o) {
           return o.batch == region.batch && o.head == region.head && o.row_begin == row && o.col_begin == col;
@@ -331,7 +332,7 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
   const double pairs = op_.weight(problem_, {0, 0, 0, extent.rows});
   const bool same_tiles = extent.rows == here_extent.rows && extent.cols == here_extent.cols;
   const auto whole_tiles = [&](const Extent& e) {
-    return e.rows % finest_step(run.launch, "row") == 0 && e.cols % finest_step(run.launch, "col") == 0;
+    return e.rows % finest_step(run.launch, "row") == 0 && (e.cols == 0 || e.cols % finest_step(run.launch, "col") == 0);
   };
   if (site.whole) {
     // The CTAs of a reduced problem stand for those of the real one. Where it has fewer row or column tiles, all must be
@@ -339,7 +340,7 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     out.exact = same_tiles || (whole_tiles(extent) && whole_tiles(here_extent));
     ROOFGEN_TRY(const Launch launch, launch_of(*sites_.back(), candidate));
     out.scale = static_cast<double>(busy_ctas(launch, extent)) / static_cast<double>(busy_ctas(run.launch, here_extent));
-  } else if (finest_step(run.launch, "col") > 1) {
+  } else if (plan_.slice_cols > 0) {
     ROOFGEN_TRY(const Launch launch, launch_of(*sites_.back(), candidate));
     out.scale = static_cast<double>(busy_ctas(launch, extent)) / static_cast<double>(run.ctas);
   } else {

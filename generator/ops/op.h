@@ -32,9 +32,10 @@ struct Region {
   int64_t col_begin = 0, col_end = -1;  ///< -1: to the last column
 };
 
-/// The output that regions are cut from: rows and columns of each (batch, head) pair.
+/// The output that regions are cut from: rows and columns of each (batch, head) pair, as the "row" and "col" axes of
+/// its kernels count them. `cols` 0: regions are whole rows, and column tiles are all taken.
 struct Extent {
-  int64_t batch = 1, heads = 1, rows = 1, cols = 1;
+  int64_t batch = 1, heads = 1, rows = 1, cols = 0;
 };
 
 /// What no implementation of a problem can do without.
@@ -69,8 +70,8 @@ class Op {
   /// The same problem with batch x heads cut to the smallest that still exercises every index map.
   virtual Problem reduced(const Problem& problem) const = 0;
   virtual Extent extent(const Problem& problem) const = 0;
-  /// Rows and columns of a slice of the real launch; the row tiles of every stage divide its rows. Fewer columns
-  /// than the output's only where the variant has one stage: a later stage may read whole rows.
+  /// Rows and columns of a slice of the real launch; the row tiles of every stage divide its rows. `cols` 0: whole rows,
+  /// which is also what variants of several stages take, because a later stage may read whole rows.
   struct Slice {
     int64_t rows, cols;
   };

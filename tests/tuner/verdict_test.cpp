@@ -14,6 +14,7 @@ VariantReport variant(const char* name, size_t kernels, double seconds, double d
   VariantReport v;
   v.name = name;
   v.verified = true;
+  v.fused = kernels == 1;
   v.seconds = seconds;
   v.dram_bytes = dram;
   for (size_t i = 0; i < kernels; ++i) {
@@ -46,6 +47,7 @@ TEST(Verdict, SlowerFusedStaysSeparate) {
 TEST(Verdict, MissingSideIsNamed) {
   VariantReport gone;
   gone.name = "unfused";
+  gone.fused = false;
   gone.available = false;
   gone.rejected_because = "S and P need 128 TB";
   const FusionVerdict v = fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), gone}, 0.35);

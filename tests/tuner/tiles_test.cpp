@@ -1,0 +1,51 @@
+// Which CTAs cover which output elements.
+#include "tuner/tiles.h"
+
+#include <gtest/gtest.h>
+
+namespace roofgen {
+namespace {
+
+/// Row tiles of 128 in groups of 4, all columns of a group before the next group: an output of 1000 x 300.
+Launch rasterised() {
+  Launch l;
+  l.axes = {{"row", 0, 4, 128, false}, {"col", 0, 3, 128, false}, {"row", 0, 2, 512, false}, {"split", 2, 2, 1, false}};
+  l.grid = {24, 1, 2};
+  return l;
+}
+
+TEST(Tiles, FinestStepOfNestedAxes) {
+  EXPECT_EQ(finest_step(rasterised(), "row"), 128);
+  EXPECT_EQ(finest_step(rasterised(), "col"), 128);
+  EXPECT_EQ(finest_step(rasterised(), "head"), 1);
+}
+
+TEST(Tiles, ARegionTakesTheTilesItTouchesAndEverySplit) {
+  // Rows 600 .. 700 lie in row tiles 4 and 5: inner 0 and 1 of group 1; columns 250 .. 260 in column tiles 1 and 2.
+  const std::vector<uint64_t> ids = select_ctas(rasterised(), {{0, 0, 600, 700, 250, 260}});
+  const auto id = [](uint64_t inner, uint64_t col, uint64_t group, uint64_t split) { return inner + 4 * col + 12 * group + 24 * split; };
+  const std::vector<uint64_t> expected{id(0, 1, 1, 0), id(1, 1, 1, 0), id(0, 2, 1, 0), id(1, 2, 1, 0),
+                                       id(0, 1, 1, 1), id(1, 1, 1, 1), id(0, 2, 1, 1), id(1, 2, 1, 1)};
+  EXPECT_EQ(ids, expected);
+}
+
+TEST(Tiles, RegionsWithoutColumnsTakeAllOfThem) {
+  EXPECT_EQ(select_ctas(rasterised(), {{0, 0, 0, 1}}).size(), 3u * 2);
+  EXPECT_EQ(select_ctas(rasterised(), {{0, 0, 0, 1}, {0, 0, 1, 2}}).size(), 3u * 2) << "each CTA once";
+}
+
+TEST(Tiles, HeadsAndReversedRows) {
+  Launch l;
+  l.axes = {{"row", 0, 8, 64, true}, {"head", 1, 4, 1, false}, {"batch", 2, 2, 1, false}};
+  l.grid = {8, 4, 2};
+  EXPECT_EQ(select_ctas(l, {{1, 2, 0, 64}}), (std::vector<uint64_t>{7 + 8 * 2 + 32})) << "the first rows belong to the last CTA";
+}
+
+TEST(Tiles, CtasOutsideTheMatrixAreNotBusy) {
+  EXPECT_EQ(busy_ctas(rasterised(), {1, 1, 1000, 300}), 8u * 3 * 2);
+  EXPECT_EQ(busy_ctas(rasterised(), {1, 1, 600, 300}), 5u * 3 * 2);
+  EXPECT_EQ(busy_ctas(rasterised(), {1, 1, 600, 128}), 5u * 1 * 2);
+}
+
+}  // namespace
+}  // namespace roofgen
