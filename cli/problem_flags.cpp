@@ -80,35 +80,12 @@ Result<Protocol> protocol_of(const RunFlags& run) {
 
 void ProblemFlags::declare(CLI::App& app) {
   app.add_option("op", op, "what to compute")->required();
-  const auto dim = [&](const char* flag, const char* name, const char* help) {
-    app.add_option_function<int64_t>(flag, [this, name](int64_t v) { dims[name] = v; }, help)->group("Problem");
-  };
-  dim("--L", "L", "query length");
-  dim("--d", "d", "head dimension, 32 to 256 in steps of 16");
-  dim("--batch", "batch", "batch size [max(1, 16384 / longest length)]");
-  dim("--heads", "heads", "query heads [max(1, 2048 / d)]");
-  dim("--kv-heads", "kv_heads", "key and value heads [heads]");
-  dim("--kv-len", "kv_len", "key and value length [L]");
-  app.add_flag("--causal", causal, "mask keys after the query, aligned bottom-right")->group("Problem");
-  app.add_flag("--lse", lse, "also write the log-sum-exp of each row")->group("Problem");
-  app.add_option_function<double>("--scale", [this](double v) { scale = v; scale_given = true; }, "softmax scale [1/sqrt(d)]")->group("Problem");
-  app.add_option("--dtype", dtype, "bf16 or fp16 [bf16]")->group("Problem");
+  given.declare(app);
+  app.add_option("--dtype", dtype, "number format of the inputs: bf16, fp16; norms and map fp32; gemm tf32, fp8, int8 [bf16]")->group("Problem");
   app.add_option("--device", device, fmt::format("device of the catalogue [{}]", kDefaultDevice))->group("Device");
   profile.declare(app);
   app.add_option("--arch", arch, "compile for this architecture, sm_XX [the device's]")->group("Device");
   app.add_option("--set", sets, "pin parameters: BM=128,stages=2")->delimiter(',')->group("Search");
-}
-
-Result<Problem> ProblemFlags::problem() const {
-  Problem p;
-  p.op = op;
-  p.dims = dims;
-  if (dtype == "bf16") p.dtype = DType::kBf16;
-  else if (dtype == "fp16") p.dtype = DType::kFp16;
-  else return Error{Exit::kUsage, fmt::format("unknown dtype \"{}\"{}", dtype, did_you_mean(dtype, {"bf16", "fp16"}))};
-  p.flags = {{"causal", causal}, {"lse", lse}};
-  if (scale_given) p.reals["scale"] = scale;
-  return p;
 }
 
 Result<std::map<std::string, ParamValue>> ProblemFlags::pins() const {

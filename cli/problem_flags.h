@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/cli.h"
+#include "cli/op_flags.h"
 #include "cli/profile.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
@@ -14,18 +15,15 @@ namespace roofgen::cli {
 
 struct ProblemFlags {
   std::string op;
-  std::map<std::string, int64_t> dims;  ///< only those given
+  OpFlags given;
   std::string dtype = "bf16";
-  bool causal = false, lse = false;
-  double scale = 0;
-  bool scale_given = false;
   std::string device;  ///< empty: the default device
   std::string arch;    ///< empty: the device's
   std::vector<std::string> sets;
   ProfileFlags profile;
 
   void declare(CLI::App& app);
-  Result<Problem> problem() const;
+  Result<Problem> problem() const { return given.problem(op, dtype); }
   Result<std::map<std::string, ParamValue>> pins() const;
 };
 

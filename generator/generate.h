@@ -57,6 +57,9 @@ struct Stage {
   /// type: ptr i32 i64 f32; or `each` of formula.tensors, formula.outputs (pointers), formula.scalars (f32)
   struct ArgSpec { std::string name; std::string type; std::optional<expr::Expr> value; };
   std::vector<ArgSpec> args;
+  /// What CTAs that agree on `axes` touch together, for the model of L2 (tuner/l2_model.h); empty: by traced accesses.
+  struct PanelSpec { std::string name; std::vector<std::string> axes; expr::Expr bytes; bool streamed = true; };
+  std::vector<PanelSpec> panels;
   std::vector<std::pair<std::string, expr::Expr>> work;  ///< prior: work of the whole launch by closed formula
 };
 

@@ -11,7 +11,7 @@ namespace roofgen {
 namespace {
 
 /// A stage that another file describes: `"use": "stages/rows.json"`.
-constexpr std::initializer_list<const char*> kStageMembers = {"name", "template", "entry", "output", "problem", "params", "derived", "constraints", "grid", "assumes", "block", "smem", "args", "work", "formula"};
+constexpr std::initializer_list<const char*> kStageMembers = {"name", "template", "entry", "output", "problem", "params", "derived", "constraints", "grid", "assumes", "block", "smem", "args", "panels", "work", "formula"};
 
 class SpaceReader : private JsonReader {
  public:
@@ -168,6 +168,19 @@ class SpaceReader : private JsonReader {
         ROOFGEN_TRY(arg.value, expression(a, "value"));
       }
       s.args.push_back(std::move(arg));
+    }
+    if (j.contains("panels") && !j["panels"].is_array()) return bad("\"panels\" must be a list", "panels");
+    for (const Json& p : j.value("panels", Json::array())) {
+      ROOFGEN_CHECK(only(p, {"name", "axes", "bytes", "streamed"}));
+      Stage::PanelSpec panel;
+      ROOFGEN_TRY(panel.name, string(p, "name"));
+      ROOFGEN_TRY(panel.axes, strings(p, "axes"));
+      ROOFGEN_TRY(panel.bytes, expression(p, "bytes"));
+      if (p.contains("streamed")) {
+        if (!p["streamed"].is_boolean()) return bad("\"streamed\" must be true or false", "streamed");
+        panel.streamed = p["streamed"].get<bool>();
+      }
+      s.panels.push_back(std::move(panel));
     }
     const Json work = j.value("work", Json::object());
     if (!work.is_object()) return bad("\"work\" must be an object of formulas", "work");

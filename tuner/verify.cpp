@@ -137,13 +137,33 @@ Result<DevicePtr> Verifier::input(const Site& site, const Buffer& buffer) {
   return ptr;
 }
 
-Result<Launch> Verifier::launch_of(const Site& site, const Candidate& candidate) const {
+Result<Legal> Verifier::legal_of(const Site& site, const Candidate& candidate) const {
   ROOFGEN_TRY(expr::Map scope, problem_scope(op_, site.problem, limits(device_)));
   auto checked = check_schedule(variant_, candidate.stage(), candidate.schedule, scope);
   if (auto rejected = std::get_if<Rejected>(&checked))
     return Error{Exit::kFailed, fmt::format("illegal for the {} problem: {}", site.name, rejected->reason)};
   if (auto error = std::get_if<Error>(&checked)) return *error;
-  return make_launch(candidate.stage(), std::get<Legal>(checked));
+  return std::get<Legal>(std::move(checked));
+}
+
+Result<Launch> Verifier::launch_of(const Site& site, const Candidate& candidate) const {
+  ROOFGEN_TRY(const Legal legal, legal_of(site, candidate));
+  return make_launch(candidate.stage(), legal);
+}
+
+/// DRAM-side bytes over distinct bytes of the whole launch, from its order of tiles.
+Result<double> Verifier::tiled_miss_ratio(const Candidate& candidate, uint64_t wave) const {
+  ROOFGEN_TRY(const Legal legal, legal_of(*sites_.back(), candidate));
+  ROOFGEN_TRY(const Launch launch, make_launch(candidate.stage(), legal));
+  std::vector<Panel> panels;
+  for (const Stage::PanelSpec& spec : candidate.stage().panels) {
+    ROOFGEN_TRY(const double bytes, spec.bytes.eval_number(legal.scope));
+    panels.push_back({spec.name, spec.axes, bytes, spec.streamed});
+  }
+  const Extent extent = op_.extent(problem_);
+  std::map<std::string, int64_t> extents{{"row", extent.rows}};
+  if (extent.cols > 0) extents["col"] = extent.cols;
+  return tile_traffic(launch.axes, extents, panels, wave, device_.at("l2_bytes")).miss_ratio();
 }
 
 Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& site) const {
@@ -281,7 +301,8 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
   for (auto it = sites_.rbegin(); it != sites_.rend(); ++it) {
     const Site& site = **it;
     std::vector<std::vector<LineAccess>> trace;
-    ROOFGEN_TRY(const bool traced, may_overflow_l2(site, candidate, wave));
+    const bool tiled = !candidate.stage().panels.empty();
+    ROOFGEN_TRY(const bool traced, tiled ? Result<bool>(false) : may_overflow_l2(site, candidate, wave));
     ROOFGEN_TRY(StageRun run, run_stage(site, candidate, module, feed_of(site, candidate.stage_index),
                                         site.counted && traced ? &trace : nullptr));
     const Defer release([&] {
@@ -304,7 +325,9 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
       out.counts = *run.result.counts;
       out.counted_ctas = run.ctas;
       ROOFGEN_CHECK(scale(candidate, site, run, out));
-      if (traced) {
+      if (tiled) {
+        ROOFGEN_TRY(out.l2_miss_ratio, tiled_miss_ratio(candidate, wave));
+      } else if (traced) {
         ROOFGEN_TRY(const uint64_t group, group_ctas(candidate));
         if (!site.whole) keep_first_band(run, trace);
         out.l2_miss_ratio = wave_miss_ratio(trace, std::min<uint64_t>(wave, real_ctas(candidate)), group, device_.at("l2_bytes"));

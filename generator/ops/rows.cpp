@@ -101,9 +101,10 @@ class RowOp final : public Op {
     return out;
   }
 
-  Extent extent(const Problem& problem) const override { return {1, 1, problem.dims.at("rows"), problem.dims.at("cols")}; }
+  Extent extent(const Problem& problem) const override { return {1, 1, problem.dims.at("rows"), 0}; }
+  Slice slice(const Problem& problem) const override { return {tile_rows(problem.dims.at("cols")), 0}; }
 
-  std::vector<InputPattern> exact_patterns() const override { return {InputPattern::kSpecial}; }
+  std::vector<InputPattern> exact_patterns(const Problem&) const override { return {InputPattern::kSpecial}; }
 
   /// The unfused form has only the stages that the problem asks for.
   Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const override {
