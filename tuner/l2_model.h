@@ -15,15 +15,14 @@ namespace roofgen {
 /// Share of the L2 that holds a kernel's data in practice (simulators.md: replay at 0.8 x capacity).
 inline constexpr double kL2Usable = 0.8;
 
-/// Replays at most this many accesses of a wave: its CTAs stream in step, and the ratio settles early.
+/// Replays about this many accesses of a wave; of longer traces only a sample of the lines, in a cache as much smaller.
 inline constexpr uint64_t kReplayLimit = 4'000'000;
 
 /// Replays `wave_ctas` CTAs side by side (one line each in turn) and returns DRAM-side bytes over
 /// distinct bytes, at least 1. `traces` are sampled CTAs of one (batch, head) group; CTA i of the
 /// wave repeats trace i mod n. Lines that two or more sampled CTAs touch are shared by all CTAs of
 /// a group of `group_ctas`; the others are private to their CTA.
-double wave_miss_ratio(const std::vector<std::vector<LineAccess>>& traces, uint64_t wave_ctas, uint64_t group_ctas,
-                       double l2_bytes);
+double wave_miss_ratio(std::vector<std::vector<LineAccess>> traces, uint64_t wave_ctas, uint64_t group_ctas, double l2_bytes);
 
 // ---- tiled kernels --------------------------------------------------------------------------------
 // Of a kernel whose CTAs share panels of its operands, the order of the CTAs decides what is still in L2 when the

@@ -178,10 +178,14 @@ class Gemm final : public Op {
 
   Extent extent(const Problem& problem) const override {
     const Shape s(problem);
-    return {1, 1, s.m, s.cols()};
+    return {1, 1, s.m, s.n};
+  }
+  Slice slice(const Problem& problem) const override {
+    const auto formula = epilogue(problem);
+    return {256, formula && formula->reductions() > 0 ? 0 : 256};
   }
 
-  std::vector<InputPattern> exact_patterns() const override { return {InputPattern::kIntegers}; }
+  std::vector<InputPattern> exact_patterns(const Problem&) const override { return {InputPattern::kIntegers}; }
 
   Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const override;
 
@@ -209,7 +213,7 @@ class Gemm final : public Op {
                              const ElementReader& read) const override;
 
   double weight(const Problem& problem, const Region& region) const override {
-    const int64_t end = region.col_end < 0 ? Shape(problem).cols() : region.col_end;
+    const int64_t end = region.col_end < 0 ? Shape(problem).n : region.col_end;
     return static_cast<double>(region.row_end - region.row_begin) * static_cast<double>(end - region.col_begin);
   }
 
@@ -269,11 +273,14 @@ Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Proble
 Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, const std::string& variant, const std::string& stage, const Region& region,
                                  const ElementReader& read) const {
   const Shape s(problem);
-  const Extent extent = this->extent(problem), product{1, 1, s.m, s.n};
+  const Extent extent{1, 1, s.m, s.cols()}, product{1, 1, s.m, s.n};
   ROOFGEN_TRY(const Formula formula, epilogue(problem));
   Region part = region;
-  if (part.col_end < 0 || formula.reductions() > 0) part.col_begin = 0, part.col_end = extent.cols;
   const int64_t halves = s.gated.empty() ? 1 : 2;
+  part.col_begin /= halves, part.col_end /= halves;  // regions count columns of the product
+  if (region.col_end < 0 || formula.reductions() > 0) part.col_begin = 0, part.col_end = extent.cols;
+  Region wide = part;  // the same columns of the product
+  wide.col_begin *= halves, wide.col_end *= halves;
   // The accumulators of a row, where what is stored between kernels has been rounded to `stored`.
   const auto sums_over = [&](int64_t k_begin, int64_t k_end, DType stored) -> SourceRow {
     const auto products = gemm::products_of(s, pattern, {part.row_begin, part.row_end, part.col_begin * halves, part.col_end * halves, k_begin, k_end});
@@ -298,7 +305,7 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
       const ElementReader slab = [&](const std::string& buffer, uint64_t first, std::span<double> values, std::vector<bool>* valid) {
         return read(buffer, static_cast<uint64_t>(z * s.m * s.n) + first, values, valid);
       };
-      ROOFGEN_TRY(const Comparison c, compare_formula(partial, part, product, pattern, sums_over(k_begin, k_end, DType::kFp32), slab));
+      ROOFGEN_TRY(const Comparison c, compare_formula(partial, wide, product, pattern, sums_over(k_begin, k_end, DType::kFp32), slab));
       out.rows += c.rows;
       out.worst = std::max(out.worst, c.worst);
       if (out.failure.empty() && !c.failure.empty()) out.failure = fmt::format("slab {}: {}", z, c.failure);
@@ -307,7 +314,7 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
   }
   if (variant == "unfused" && stage == "gemm") {
     ROOFGEN_TRY(const Formula stored, identity(problem, "T", s.out));
-    return compare_formula(stored, part, product, pattern, sums_over(0, s.k, DType::kFp32), read);
+    return compare_formula(stored, wide, product, pattern, sums_over(0, s.k, DType::kFp32), read);
   }
   const SourceRow sums = sums_over(0, s.k, variant == "unfused" ? s.out : DType::kFp32);
   if (s.gated.empty()) return compare_formula(formula, part, extent, pattern, sums, read);
