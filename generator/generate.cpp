@@ -84,7 +84,7 @@ Result<expr::Map> problem_scope(const Op& op, const Problem& problem, const expr
 }
 
 std::variant<Legal, Rejected, Error> check_schedule(const Variant& variant, const Stage& stage, Schedule schedule,
-                                                    const expr::Map& problem_scope) {
+                                                    const expr::Map& problem_scope, bool prune) {
   auto scope = stage_scope(variant, stage, problem_scope);
   if (!scope) return std::move(scope).error();
   Legal legal{std::move(schedule), std::move(*scope)};
@@ -96,12 +96,14 @@ std::variant<Legal, Rejected, Error> check_schedule(const Variant& variant, cons
     if (!value) return Rejected{legal.schedule, "constraint", fmt::format("{}: {}", name, value.error().message)};
     legal.scope[name] = std::move(*value);
   }
-  for (const expr::Expr& constraint : stage.constraints) {
-    std::string why;
-    auto ok = constraint.check(legal.scope, &why);
-    if (!ok) return std::move(ok).error();
-    if (!*ok) return Rejected{legal.schedule, "constraint", why.empty() ? constraint.text() : why};
-  }
+  for (const std::vector<expr::Expr>* rules : {&stage.constraints, &stage.prunes})
+    for (const expr::Expr& rule : *rules) {
+      if (rules == &stage.prunes && !prune) break;
+      std::string why;
+      auto ok = rule.check(legal.scope, &why);
+      if (!ok) return std::move(ok).error();
+      if (!*ok) return Rejected{legal.schedule, "constraint", why.empty() ? rule.text() : why};
+    }
   return legal;
 }
 

@@ -50,6 +50,7 @@ struct Stage {
   std::vector<Param> params;
   std::vector<std::pair<std::string, expr::Expr>> derived;  ///< evaluated in order, visible everywhere after
   std::vector<expr::Expr> constraints;
+  std::vector<expr::Expr> prunes;  ///< points that are legal but not worth a try: asked of the real problem, not of a reduced one
   struct AxisSpec { std::string name; int dim = 0; expr::Expr extent, step; bool reverse = false; };
   std::vector<AxisSpec> axes;
   expr::Expr block, smem;
@@ -85,7 +86,7 @@ struct Legal {
 };
 Result<expr::Map> problem_scope(const Op& op, const Problem& problem, const expr::Map& device_limits);
 std::variant<Legal, Rejected, Error> check_schedule(const Variant& variant, const Stage& stage, Schedule schedule,
-                                                    const expr::Map& problem_scope);
+                                                    const expr::Map& problem_scope, bool prune = true);
 
 /// Every point of a stage's space in declaration order, with `pins` fixed (name -> value).
 std::vector<Schedule> enumerate(const Variant& variant, const Stage& stage,

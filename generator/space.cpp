@@ -11,7 +11,7 @@ namespace roofgen {
 namespace {
 
 /// A stage that another file describes: `"use": "stages/rows.json"`.
-constexpr std::initializer_list<const char*> kStageMembers = {"name", "template", "entry", "output", "problem", "params", "derived", "constraints", "grid", "assumes", "block", "smem", "args", "panels", "work", "formula"};
+constexpr std::initializer_list<const char*> kStageMembers = {"name", "template", "entry", "output", "problem", "params", "derived", "constraints", "prunes", "grid", "assumes", "block", "smem", "args", "panels", "work", "formula"};
 
 class SpaceReader : private JsonReader {
  public:
@@ -108,7 +108,7 @@ class SpaceReader : private JsonReader {
     ROOFGEN_TRY(s.entry, string(j, "entry"));
     ROOFGEN_TRY(s.output, string(j, "output"));
     ROOFGEN_TRY(s.formula, string_or(j, "formula", ""));
-    for (const char* list : {"problem", "params", "derived", "constraints", "grid", "assumes", "args"})
+    for (const char* list : {"problem", "params", "derived", "constraints", "prunes", "grid", "assumes", "args"})
       if (j.contains(list) && !j[list].is_array()) return bad(fmt::format("\"{}\" must be a list", list), list);
     std::set<std::string> names;
     for (const Json& p : j.value("params", Json::array())) {
@@ -118,6 +118,11 @@ class SpaceReader : private JsonReader {
     }
     ROOFGEN_TRY(s.problem, pairs(j.value("problem", Json::array()), "problem"));
     ROOFGEN_TRY(s.derived, pairs(j.value("derived", Json::array()), "derived"));
+    for (const Json& c : j.value("prunes", Json::array())) {
+      if (!c.is_string()) return bad("a rule is a string", "prunes");
+      ROOFGEN_TRY(expr::Expr e, parse(c.get<std::string>()));
+      s.prunes.push_back(std::move(e));
+    }
     for (const Json& c : j.value("constraints", Json::array())) {
       if (!c.is_string()) return bad("a constraint is a string", "constraints");
       ROOFGEN_TRY(expr::Expr e, parse(c.get<std::string>()));

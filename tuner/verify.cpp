@@ -139,7 +139,7 @@ Result<DevicePtr> Verifier::input(const Site& site, const Buffer& buffer) {
 
 Result<Legal> Verifier::legal_of(const Site& site, const Candidate& candidate) const {
   ROOFGEN_TRY(expr::Map scope, problem_scope(op_, site.problem, limits(device_)));
-  auto checked = check_schedule(variant_, candidate.stage(), candidate.schedule, scope);
+  auto checked = check_schedule(variant_, candidate.stage(), candidate.schedule, scope, site.real);
   if (auto rejected = std::get_if<Rejected>(&checked))
     return Error{Exit::kFailed, fmt::format("illegal for the {} problem: {}", site.name, rejected->reason)};
   if (auto error = std::get_if<Error>(&checked)) return *error;
