@@ -385,6 +385,7 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
   // the query heads; of the temporaries only the allowed part is touched.
   Problem dense = problem_;
   dense.flags["causal"] = false;
+  dense.texts.erase("mask");
   const double touched = pairs / op_.weight(dense, {0, 0, 0, extent.rows});
   double whole = 0, here = 0;
   for (const Arg& arg : run.launch.args) {

@@ -145,7 +145,11 @@ class Attention final : public Op {
   // A multiple of the row tiles 16, 32, 48, 64, 96, 128, 192, 256 and 384.
   Slice slice(const Problem&) const override { return {768, 0}; }
 
-  std::vector<InputPattern> exact_patterns(const Problem&) const override { return {InputPattern::kZeroQuery, InputPattern::kOneHot}; }
+  /// A score of the user's making has no exact answer.
+  std::vector<InputPattern> exact_patterns(const Problem& problem) const override {
+    if (Shape(problem).has_score()) return {};
+    return {InputPattern::kZeroQuery, InputPattern::kOneHot};
+  }
 
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
             std::span<std::byte> out) const override {

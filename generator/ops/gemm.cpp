@@ -178,7 +178,7 @@ class Gemm final : public Op {
 
   Extent extent(const Problem& problem) const override {
     const Shape s(problem);
-    return {1, 1, s.m, s.n};
+    return {1, 1, s.m, s.cols()};
   }
   Slice slice(const Problem& problem) const override {
     const auto formula = epilogue(problem);
@@ -213,7 +213,7 @@ class Gemm final : public Op {
                              const ElementReader& read) const override;
 
   double weight(const Problem& problem, const Region& region) const override {
-    const int64_t end = region.col_end < 0 ? Shape(problem).n : region.col_end;
+    const int64_t end = region.col_end < 0 ? Shape(problem).cols() : region.col_end;
     return static_cast<double>(region.row_end - region.row_begin) * static_cast<double>(end - region.col_begin);
   }
 
@@ -273,13 +273,12 @@ Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Proble
 Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, const std::string& variant, const std::string& stage, const Region& region,
                                  const ElementReader& read) const {
   const Shape s(problem);
-  const Extent extent{1, 1, s.m, s.cols()}, product{1, 1, s.m, s.n};
+  const Extent extent = this->extent(problem), product{1, 1, s.m, s.n};
   ROOFGEN_TRY(const Formula formula, epilogue(problem));
   Region part = region;
   const int64_t halves = s.gated.empty() ? 1 : 2;
-  part.col_begin /= halves, part.col_end /= halves;  // regions count columns of the product
   if (region.col_end < 0 || formula.reductions() > 0) part.col_begin = 0, part.col_end = extent.cols;
-  Region wide = part;  // the same columns of the product
+  Region wide = part;  // the columns of the product that they are made of
   wide.col_begin *= halves, wide.col_end *= halves;
   // The accumulators of a row, where what is stored between kernels has been rounded to `stored`.
   const auto sums_over = [&](int64_t k_begin, int64_t k_end, DType stored) -> SourceRow {
