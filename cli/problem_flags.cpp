@@ -105,7 +105,7 @@ void RunFlags::declare(CLI::App& app) {
   app.add_option("--variant", variants, "only these variants")->delimiter(',')->group("Search");
   app.add_option("--strategy", strategy, "prior, exhaustive or random [prior]")->group("Search");
   app.add_flag("--exhaustive", exhaustive, "the same as --strategy exhaustive: every point, whatever --evals says")->group("Search")->excludes("--strategy");
-  app.add_option("--evals", evals, fmt::format("candidates to execute [{}, fewer for big problems; {} with a GPU]", kDefaultEvals, kDefaultGpuEvals))->check(number_from(1, 1e15, "a number"))->group("Search");
+  app.add_option("--evals", evals, fmt::format("candidates to execute [72 of attention, 40 of other ops, fewer for big problems; {} with a GPU]", kDefaultGpuEvals))->check(number_from(1, 1e15, "a number"))->group("Search");
   app.add_option("--time", time_limit_s, "start no new candidate after this many seconds; with a GPU after half of them, and time nothing after all of them")->check(number_from(1e-3, 1e9, "a number of seconds"))->group("Search");
   app.add_option("--seed", seed, "seed of random strategies [0]")->group("Search");
   app.add_option("--jobs", jobs, "compile workers and simulation threads [cores]")->check(CLI::Range(1, 256))->group("Search");

@@ -179,7 +179,7 @@ class Planner {
       // What is only run on the GPU costs a compilation and little else.
       evals = context_.gpu && options_.check != Check::kAll
                   ? kDefaultGpuEvals
-                  : std::clamp(static_cast<uint64_t>(kDefaultBudgetFlops / std::max(plan_.reduced_flops, 1.0)), kFewestEvals, kDefaultEvals);
+                  : std::clamp(static_cast<uint64_t>(kDefaultBudgetFlops / std::max(plan_.reduced_flops, 1.0)), kFewestEvals, context_.op.default_evals());
     }
     std::map<const Variant*, size_t> stages;
     for (const StagePlan& p : plan_.stages) ++stages[p.variant];

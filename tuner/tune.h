@@ -21,7 +21,7 @@ struct TuneOptions {
   std::map<std::string, ParamValue> pins;  ///< `--set`
   std::vector<std::string> variants;       ///< `--variant`; empty: all
   std::string strategy = "prior";
-  uint64_t evals = 0;       ///< executed candidates over all stages; 0 = kDefaultEvals
+  uint64_t evals = 0;       ///< executed candidates over all stages; 0: the op's default, fewer for big problems
   double time_limit_s = 0;  ///< start no new candidate after this; 0 = none
   uint64_t seed = 0;
   int jobs = 0;             ///< simulation threads; 0 = cores
@@ -34,7 +34,6 @@ struct TuneOptions {
   const std::atomic<bool>* stop = nullptr;  ///< set by Ctrl-C; what is finished is kept
 };
 
-inline constexpr uint64_t kDefaultEvals = 72;
 inline constexpr uint64_t kDefaultGpuEvals = 192;  ///< of candidates that only run on a GPU
 
 /// The parts a run needs; the caller owns them.

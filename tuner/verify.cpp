@@ -65,7 +65,7 @@ struct Verifier::StageRun {
 };
 
 std::string VerifyPlan::key() const {
-  return fmt::format("full={} slice={}x{} tiles={} patterns={}", full, slice_rows, slice_cols, tile_slices, patterns);
+  return fmt::format("full={} slice={}x{} fed={} tiles={} patterns={}", full, slice_rows, slice_cols, fed_rows, tile_slices, patterns);
 }
 
 Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const Device& device, const Variant& variant, Executor& executor)
@@ -74,6 +74,7 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
   const Op::Slice slice = op_.slice(problem_);
   const Extent extent = op_.extent(problem_), small = op_.extent(reduced);
   plan_.slice_rows = slice.rows;
+  plan_.fed_rows = slice.fed_rows;
   plan_.slice_cols = variant_.stages.size() == 1 ? slice.cols : 0;
   plan_.reduced_flops = reduced_flops;
   uint64_t bytes = 0;
@@ -166,7 +167,7 @@ Result<double> Verifier::tiled_miss_ratio(const Candidate& candidate, uint64_t w
   return tile_traffic(launch.axes, extents, panels, wave, device_.at("l2_bytes")).miss_ratio();
 }
 
-Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& site) const {
+Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& site, Run run) const {
   const Extent extent = op_.extent(site.problem);
   Slices out;
   if (site.whole) {
@@ -179,17 +180,21 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
   const int64_t cols = plan_.slice_cols;
   const int64_t step = finest_step(launch, "row");
   if (plan_.tile_slices) rows = step;
-  if (variant_.stages.size() > 1 && rows % step != 0)
-    return Error{Exit::kFailed, fmt::format("a row tile of {} does not divide the verification slice of {} rows", step, rows)};
+  if (variant_.stages.size() > 1 && plan_.fed_rows % step != 0)
+    return Error{Exit::kFailed, fmt::format("a row tile of {} does not divide the {} rows that the stages of a slice share", step, plan_.fed_rows)};
   for (const Site::Anchor& a : site.anchors) {
     const int64_t row = a.row / rows * rows, col = cols > 0 ? a.col / cols * cols : 0;
     const Region region{a.batch, a.head, row, std::min(row + rows, extent.rows), col, cols > 0 ? std::min(col + cols, extent.cols) : -1};
     // Two anchors may fall into one slice of a small problem.
-    if (std::any_of(out.run.begin(), out.run.end(), [&](const Region& o) {
+    if (std::any_of(out.compare.begin(), out.compare.end(), [&](const Region& o) {
           return o.batch == region.batch && o.head == region.head && o.row_begin == row && o.col_begin == col;
         }))
       continue;
     out.run.push_back(region);
+    if (run == Run::kFeed) {
+      out.run.back().row_begin = row / plan_.fed_rows * plan_.fed_rows;
+      out.run.back().row_end = std::min(out.run.back().row_begin + std::max(rows, plan_.fed_rows), extent.rows);
+    }
     if (!plan_.tile_slices || region.row_end - row <= 2 * kEndRows) {
       out.compare.push_back(region);
     } else {
@@ -204,7 +209,7 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
 }
 
 Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate& candidate, ModuleId module,
-                                               const Feed& feed, std::vector<std::vector<LineAccess>>* trace) {
+                                               const Feed& feed, std::vector<std::vector<LineAccess>>* trace, Run how) {
   StageRun run;
   const auto fail = [&](Error error) {
     for (const auto& [name, ptr] : run.written) executor_.release(ptr);
@@ -233,7 +238,7 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
   }
   RunOptions options;
   options.trace = trace;
-  auto slices = slices_of(run.launch, site);
+  auto slices = slices_of(run.launch, site, how);
   if (!slices) return fail(std::move(slices).error());
   run.slices = std::move(*slices);
   run.ctas = run.launch.grid.count();
@@ -304,7 +309,7 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
     const bool tiled = !candidate.stage().panels.empty();
     ROOFGEN_TRY(const bool traced, tiled ? Result<bool>(false) : may_overflow_l2(site, candidate, wave));
     ROOFGEN_TRY(StageRun run, run_stage(site, candidate, module, feed_of(site, candidate.stage_index),
-                                        site.counted && traced ? &trace : nullptr));
+                                        site.counted && traced ? &trace : nullptr, Run::kCandidate));
     const Defer release([&] {
       for (const auto& [name, ptr] : run.written) executor_.release(ptr);
     });
@@ -447,7 +452,7 @@ Result<void> Verifier::set_feeder(const Candidate& candidate) {
   ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
   const Defer unload([&] { executor_.unload(module); });
   for (const auto& site : sites_) {
-    ROOFGEN_TRY(StageRun run, run_stage(*site, candidate, module, feed_of(*site, candidate.stage_index), nullptr));
+    ROOFGEN_TRY(StageRun run, run_stage(*site, candidate, module, feed_of(*site, candidate.stage_index), nullptr, Run::kFeed));
     for (const auto& [name, ptr] : run.written) feeder_buffers_.push_back(ptr);
     if (!run.result.findings.empty())
       return Error{Exit::kFailed, fmt::format("{} fails as a feeder: {}", to_string(candidate.schedule), run.result.findings[0].message)};
@@ -469,7 +474,7 @@ Result<Verification> Verifier::verify_chain(const std::vector<Candidate>& chain)
     for (const Candidate& candidate : chain) {
       ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
       const Defer unload([&] { executor_.unload(module); });
-      ROOFGEN_TRY(StageRun run, run_stage(*site, candidate, module, feed, nullptr));
+      ROOFGEN_TRY(StageRun run, run_stage(*site, candidate, module, feed, nullptr, Run::kFeed));
       for (const auto& [name, ptr] : run.written) feed[name] = ptr;
       if (!site->real) out.ctas_total += site->whole || !plan_.full ? run.launch.grid.count() : 0;
       if (site->whole) out.ctas_run += run.ctas;

@@ -44,7 +44,7 @@ struct VerifyPlan {
   bool full = true;             ///< all of the reduced problem (false: too much work, slices only)
   double reduced_flops = 0;     ///< MMA FLOPs of the reduced problem, what `full` was decided by
   bool tile_slices = false;     ///< slices are single tiles, compared at both ends (one-kernel variants that are not `full`)
-  int64_t slice_rows = 0, slice_cols = 0;
+  int64_t slice_rows = 0, slice_cols = 0, fed_rows = 0;
   std::string patterns = "normal";
   std::string key() const;
 };
@@ -79,6 +79,8 @@ class Verifier {
  private:
   struct Site;
   struct StageRun;
+  /// What a run is for: to be judged itself, or to leave what a later stage reads.
+  enum class Run { kCandidate, kFeed };
   struct Slices {
     std::vector<Region> run, compare;
   };
@@ -88,10 +90,10 @@ class Verifier {
   Result<Legal> legal_of(const Site& site, const Candidate& candidate) const;
   Result<double> tiled_miss_ratio(const Candidate& candidate, uint64_t wave) const;
   Result<Launch> launch_of(const Site& site, const Candidate& candidate) const;
-  Result<Slices> slices_of(const Launch& launch, const Site& site) const;
+  Result<Slices> slices_of(const Launch& launch, const Site& site, Run run) const;
   static void keep_first_band(const StageRun& run, std::vector<std::vector<LineAccess>>& trace);
   Result<StageRun> run_stage(const Site& site, const Candidate& candidate, ModuleId module, const Feed& feed,
-                             std::vector<std::vector<LineAccess>>* trace);
+                             std::vector<std::vector<LineAccess>>* trace, Run how);
   Result<void> compare(const Site& site, const Candidate& candidate, const Slices& slices, const Feed& buffers,
                        Verification& into) const;
   Result<void> scale(const Candidate& candidate, const Site& site, const StageRun& run, Evaluation& out) const;

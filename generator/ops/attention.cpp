@@ -143,7 +143,7 @@ class Attention final : public Op {
   }
 
   // A multiple of the row tiles 16, 32, 48, 64, 96, 128, 192, 256 and 384.
-  Slice slice(const Problem&) const override { return {768, 0}; }
+  Slice slice(const Problem&) const override { return {768, 0, 768}; }
 
   /// A score of the user's making has no exact answer.
   std::vector<InputPattern> exact_patterns(const Problem& problem) const override {

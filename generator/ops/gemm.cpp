@@ -182,8 +182,9 @@ class Gemm final : public Op {
   }
   Slice slice(const Problem& problem) const override {
     const auto formula = epilogue(problem);
-    return {256, formula && formula->reductions() > 0 ? 0 : 256};
+    return {256, formula && formula->reductions() > 0 ? 0 : 256, 256};
   }
+  uint64_t default_evals() const override { return 40; }
 
   std::vector<InputPattern> exact_patterns(const Problem&) const override { return {InputPattern::kIntegers}; }
 

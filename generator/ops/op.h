@@ -70,12 +70,15 @@ class Op {
   /// The same problem with batch x heads cut to the smallest that still exercises every index map.
   virtual Problem reduced(const Problem& problem) const = 0;
   virtual Extent extent(const Problem& problem) const = 0;
-  /// Rows and columns of a slice of the real launch; the row tiles of every stage divide its rows. `cols` 0: whole rows,
-  /// which is also what variants of several stages take, because a later stage may read whole rows.
+  /// Rows and columns of a slice of the real launch. `cols` 0: whole rows, which is also what variants of several stages
+  /// take, because a later stage may read whole rows. `fed_rows`: what a stage computes for the next, whose CTAs may reach
+  /// beyond the slice; the row tiles of every stage divide it.
   struct Slice {
-    int64_t rows, cols;
+    int64_t rows, cols, fed_rows;
   };
   virtual Slice slice(const Problem& problem) const = 0;
+  /// Candidates tried unless the user says how many: what two cores compile and simulate in well under a minute.
+  virtual uint64_t default_evals() const { return 72; }
   /// The patterns beside kNormal that every candidate must pass, each run on one slice.
   virtual std::vector<InputPattern> exact_patterns(const Problem& problem) const = 0;
   /// Its fusion choices: search_spaces/<op>/*.json unless the op makes them.

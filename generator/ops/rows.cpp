@@ -102,7 +102,11 @@ class RowOp final : public Op {
   }
 
   Extent extent(const Problem& problem) const override { return {1, 1, problem.dims.at("rows"), 0}; }
-  Slice slice(const Problem& problem) const override { return {tile_rows(problem.dims.at("cols")), 0}; }
+  Slice slice(const Problem& problem) const override {
+    const int64_t rows = tile_rows(problem.dims.at("cols"));
+    return {rows, 0, 64};
+  }
+  uint64_t default_evals() const override { return 40; }
 
   std::vector<InputPattern> exact_patterns(const Problem&) const override { return {InputPattern::kSpecial}; }
 
