@@ -29,6 +29,7 @@ class Planner {
   Result<SearchPlan> run() {
     ROOFGEN_TRY(strategy_, find_strategy(options_.strategy));
     ROOFGEN_TRY(plan_.scope, problem_scope(context_.op, problem_, limits(context_.device)));
+    ROOFGEN_TRY(reduced_scope_, problem_scope(context_.op, context_.op.reduced(problem_), limits(context_.device)));
     ROOFGEN_TRY(plan_.variants, context_.op.variants(context_.files, problem_));
     if (context_.files.read("work/" + problem_.op + ".json")) {
       ROOFGEN_TRY(plan_.formula, WorkFormula::load(context_.files, problem_.op));
@@ -144,6 +145,12 @@ class Planner {
         continue;
       }
       Legal& legal = std::get<Legal>(checked);
+      ROOFGEN_TRY(const std::string unverifiable, why_unverifiable(*plan.variant, stage, legal));
+      if (!unverifiable.empty()) {
+        last_reason_ = unverifiable;
+        plan_.rejections.push_back({legal.schedule, "constraint", last_reason_});
+        continue;
+      }
       auto predicted = prior(ranking_device_, stage, legal, problem_.dtype);
       if (!predicted) {
         // A launch that cannot be (a grid beyond the limits) makes the point illegal.
@@ -161,6 +168,22 @@ class Planner {
     if (!preset_legal && !plan.legal.empty())
       plan.preset = static_cast<size_t>(std::min_element(plan.predicted.begin(), plan.predicted.end()) - plan.predicted.begin());
     return {};
+  }
+
+  /// Why the reduced problem cannot stand for the real one at this point: the point is illegal there, or the source was
+  /// made for sizes that divide and there they do not. Empty when it can.
+  Result<std::string> why_unverifiable(const Variant& variant, const Stage& stage, const Legal& legal) const {
+    auto checked = check_schedule(variant, stage, legal.schedule, reduced_scope_, false);
+    if (auto error = std::get_if<Error>(&checked)) return *error;
+    if (auto rejected = std::get_if<Rejected>(&checked)) return "on the reduced problem: " + rejected->reason;
+    for (const expr::Expr& assumed : stage.assumes) {
+      ROOFGEN_TRY(const bool here, assumed.check(legal.scope));
+      if (!here) continue;
+      std::string why;
+      ROOFGEN_TRY(const bool there, assumed.check(std::get<Legal>(checked).scope, &why));
+      if (!there) return "on the reduced problem: " + why;
+    }
+    return std::string();
   }
 
   Error nothing_legal() const {
@@ -213,6 +236,7 @@ class Planner {
   const Device ranking_device_;
   const Strategy* strategy_ = nullptr;
   std::string last_reason_;
+  expr::Map reduced_scope_;
   SearchPlan plan_;
 };
 
