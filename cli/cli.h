@@ -36,6 +36,7 @@ struct Subcommand {
 Run declare_tune(CLI::App& app);
 Run declare_generate(CLI::App& app);
 Run declare_emit(CLI::App& app);
+Run declare_whatif(CLI::App& app);
 Run declare_explain(CLI::App& app);
 Run declare_lint(CLI::App& app);
 Run declare_devices(CLI::App& app);

@@ -23,6 +23,7 @@ const std::vector<Subcommand>& subcommands() {
       {"tune", "search, verify and score the variants of an op", declare_tune},
       {"generate", "print the source or PTX of one schedule", declare_generate},
       {"emit", "tune, then write the winner as files to embed", declare_emit},
+      {"whatif", "every way to cut a chain of operators into kernels, timed: what to fuse, and why", declare_whatif},
       {"explain", "work, roofs, regime and next lever of an operator, by formula", declare_explain},
       {"lint", "check a roofline table against the rules R01 to R20", declare_lint},
       {"model", "a whole transformer: per operator and in all, by batch and cache length", declare_model},
@@ -110,7 +111,7 @@ int run(int argc, char** argv) {
   for (const auto& [sub, start] : runs) {
     if (!sub->parsed()) continue;
     // Long searches stop at the next candidate and keep what is done; all else just ends.
-    if (sub->get_name() == "tune" || sub->get_name() == "emit" || (sub->get_name() == "roofline" && sub->count("--measure") > 0)) {
+    if (sub->get_name() == "tune" || sub->get_name() == "emit" || sub->get_name() == "whatif" || (sub->get_name() == "roofline" && sub->count("--measure") > 0)) {
       struct sigaction action {};
       action.sa_handler = on_interrupt;
       sigaction(SIGINT, &action, nullptr);

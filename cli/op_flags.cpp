@@ -11,7 +11,9 @@ namespace {
 
 constexpr const char* kAttention = " attention ";
 constexpr const char* kRows = " rmsnorm layernorm softmax map ";
+constexpr const char* kRowsSizes = " rmsnorm layernorm softmax map chain ";
 constexpr const char* kGemm = " gemm ";
+constexpr const char* kGemmSizes = " gemm chain ";
 
 /// Sizes. The help of one with a default ends in it.
 constexpr struct {
@@ -23,11 +25,11 @@ constexpr struct {
     {"--heads", "heads", kAttention, "query heads [max(1, 2048 / d)]"},
     {"--kv-heads", "kv_heads", kAttention, "key and value heads [heads]"},
     {"--kv-len", "kv_len", kAttention, "key and value length [L]"},
-    {"--M", "M", kGemm, "rows of A and of the output"},
-    {"--N", "N", kGemm, "columns of B and of the output"},
-    {"--K", "K", kGemm, "columns of A, rows of B: what is summed over"},
-    {"--rows", "rows", kRows, "rows"},
-    {"--cols", "cols", kRows, "elements of a row: what is normalised over"},
+    {"--M", "M", kGemmSizes, "rows of A and of the output"},
+    {"--N", "N", kGemmSizes, "columns of B and of the output"},
+    {"--K", "K", kGemmSizes, "columns of A, rows of B: what is summed over"},
+    {"--rows", "rows", kRowsSizes, "rows"},
+    {"--cols", "cols", kRowsSizes, "elements of a row: what is normalised over"},
 };
 
 constexpr struct {
@@ -42,7 +44,7 @@ constexpr struct {
 constexpr struct {
   const char *flag, *name, *ops, *help;
 } kReals[] = {
-    {"--scale", "scale", " attention gemm rmsnorm layernorm softmax map ", "attention: of the scores [1/sqrt(d)]; gemm: `scale` of the epilogue [1]; rows: of a quantised tensor [1]"},
+    {"--scale", "scale", " attention gemm rmsnorm layernorm softmax map chain ", "attention: of the scores [1/sqrt(d)]; gemm: `scale` of the epilogue [1]; rows: of a quantised tensor [1]"},
     {"--softcap", "softcap", kAttention, "scores become cap * tanh(score / cap)"},
     {"--alpha", "alpha", " gemm map ", "`alpha` of the epilogue [1]"},
     {"--beta", "beta", " gemm map ", "`beta` of the epilogue [1]"},
@@ -72,7 +74,7 @@ void OpFlags::own(CLI::Option* option, const char* ops, const char* group) {
 }
 
 void OpFlags::declare(CLI::App& app) {
-  const auto group = [](const std::string& ops) { return ops == kAttention ? "Attention" : ops == kGemm ? "GEMM" : ops == kRows ? "Norms, softmax, map" : "Problem"; };
+  const auto group = [](const std::string& ops) { return ops == kAttention ? "Attention" : ops == kGemm || ops == kGemmSizes ? "GEMM" : ops == kRows || ops == kRowsSizes ? "Norms, softmax, map" : "Problem"; };
   for (const auto& d : kDims)
     own(app.add_option_function<int64_t>(d.flag, [this, name = d.name](int64_t v) { dims_[name] = v; }, d.help), d.ops, group(d.ops));
   for (const auto& f : kFlags)
@@ -85,7 +87,7 @@ void OpFlags::declare(CLI::App& app) {
       " gemm rmsnorm layernorm softmax map ", "Problem");
   // One --arg each; its commas are its own.
   own(app.add_option("--arg", args_, "a tensor that an expression reads: name:dtype[indices], like slope:fp32[h]")->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll),
-      " attention gemm map ", "Problem");
+      " attention gemm map chain ", "Problem");
 }
 
 Result<Problem> OpFlags::problem(const std::string& op, const std::string& dtype) const {

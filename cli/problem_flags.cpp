@@ -127,11 +127,18 @@ void hurry(Protocol& protocol) {
 }
 
 Result<Workbench> make_workbench(const Session& session, const ProblemFlags& flags, const RunFlags& run) {
+  ROOFGEN_TRY(const Op* op, find_op(flags.op));
+  ROOFGEN_TRY(Problem problem, flags.problem());
+  ROOFGEN_TRY(problem, op->complete(std::move(problem)));
+  ROOFGEN_TRY(Workbench bench, open_workbench(session, flags, run));
+  bench.op = op;
+  bench.problem = std::move(problem);
+  return bench;
+}
+
+Result<Workbench> open_workbench(const Session& session, const ProblemFlags& flags, const RunFlags& run) {
   Workbench bench;
   bench.files = std::make_unique<DataFiles>(session.data_dirs);
-  ROOFGEN_TRY(bench.op, find_op(flags.op));
-  ROOFGEN_TRY(Problem problem, flags.problem());
-  ROOFGEN_TRY(bench.problem, bench.op->complete(std::move(problem)));
   if (run.executor != "auto" && run.executor != "sim" && run.executor != "cuda")
     return Error{Exit::kUsage, fmt::format("unknown executor \"{}\"{}", run.executor, did_you_mean(run.executor, {"auto", "sim", "cuda"}))};
   ROOFGEN_CHECK(parse_check(run.check));
@@ -187,7 +194,7 @@ Result<Workbench> make_workbench(const Session& session, const ProblemFlags& fla
   return bench;
 }
 
-Result<TuneResult> run_tune(const Session& session, Workbench& bench, const ProblemFlags& flags, const RunFlags& run) {
+Result<TuneOptions> tune_options(const Session& session, const Workbench& bench, const ProblemFlags& flags, const RunFlags& run) {
   TuneOptions options;
   ROOFGEN_TRY(options.pins, flags.pins());
   options.variants = run.variants;
@@ -201,6 +208,11 @@ Result<TuneResult> run_tune(const Session& session, Workbench& bench, const Prob
   if (bench.simulated_driver()) hurry(options.protocol);
   options.warn = warn;
   options.stop = session.stop;
+  return options;
+}
+
+Result<TuneResult> run_tune(const Session& session, Workbench& bench, const ProblemFlags& flags, const RunFlags& run) {
+  ROOFGEN_TRY(TuneOptions options, tune_options(session, bench, flags, run));
   Progress progress;
   options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
   TuneContext context{*bench.files, *bench.op, bench.device, *bench.compiler, *bench.executor, bench.gpu.get(), bench.store.get()};

@@ -12,6 +12,7 @@
 #include "roofline/views/views.h"
 #include "tuner/views/page.h"
 #include "tuner/views/views.h"
+#include "tuner/whatif/views.h"
 
 namespace roofgen::cli {
 namespace {
@@ -117,10 +118,11 @@ Result<plot::Page> page_of(const JsonFile& file, const DataFiles& files) {
   const Json& j = file.root();
   const std::string schema = j.is_object() && j.contains("schema") && j["schema"].is_string() ? j["schema"].get<std::string>() : "";
   if (schema == kTuneSchema) return tune_page(j, file.file(), files);
+  if (schema == kWhatIfSchema) return whatif_page(j, file.file(), files);
   if (schema == kExplainSchema) return explain_page_of(j, file.file(), files);
   if (schema == kModelSchema) return model_page_of(j, file.file(), files);
   if (schema == plot::kPageSchema) return plot::read_page(j.dump(), file.file());
-  return Error{Exit::kUsage, schema.empty() ? "no result of roofgen: a member \"schema\" was expected" : fmt::format("no report is drawn of schema \"{}\"; {}, {}, {} or {} was expected", schema, kTuneSchema, kExplainSchema, kModelSchema, plot::kPageSchema),
+  return Error{Exit::kUsage, schema.empty() ? "no result of roofgen: a member \"schema\" was expected" : fmt::format("no report is drawn of schema \"{}\"; {}, {}, {}, {} or {} was expected", schema, kTuneSchema, kWhatIfSchema, kExplainSchema, kModelSchema, plot::kPageSchema),
                schema.empty() ? Where{file.file()} : file.find(schema)};
 }
 
@@ -142,7 +144,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 Run declare_report(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("result", flags->file, "a document that tune, explain, model or roofline printed with --json; - is standard input")->required();
+  app.add_option("result", flags->file, "a document that tune, whatif, explain, model or roofline printed with --json; - is standard input")->required();
   app.add_option("--html", flags->html, "write a self-contained page here instead of text");
   app.footer("Example: roofgen report result.json --html result.html");
   return [flags](const Session& session) { return run(session, *flags); };

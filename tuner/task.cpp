@@ -75,4 +75,14 @@ const Task* winner(const ReportContext& context, const StagePlan& plan) {
   return best->second;
 }
 
+std::vector<Schedule> ranked(const ReportContext& context, const StagePlan& plan) {
+  std::vector<std::pair<double, const Task*>> all;
+  for (const Task& t : plan.tasks)
+    if (t.verified()) all.emplace_back(kernel_report(context, t).seconds, &t);
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Schedule> out;
+  for (const auto& [seconds, t] : all) out.push_back(t->candidate.schedule);
+  return out;
+}
+
 }  // namespace roofgen

@@ -56,4 +56,7 @@ KernelReport kernel_report(const ReportContext& context, const Task& task);
 /// order of the schedule text. nullptr when none is verified.
 const Task* winner(const ReportContext& context, const StagePlan& plan);
 
+/// The verified ones of a stage, the fastest first: by the clock where they were timed, else by the model.
+std::vector<Schedule> ranked(const ReportContext& context, const StagePlan& plan);
+
 }  // namespace roofgen

@@ -207,6 +207,7 @@ class Tuner {
 
   void keep_winners(VariantReport& v, const std::vector<const Task*>& winners) {
     const std::vector<StagePlan*> stages = stages_of(v);
+    for (const StagePlan* stage : stages) result_.rankings[v.name].push_back(ranked(to_report(), *stage));
     for (size_t i = 0; i < winners.size(); ++i) {
       const Task& t = *winners[i];
       KernelReport k = kernel_report(to_report(), t);

@@ -53,6 +53,8 @@ struct TuneResult {
   std::map<std::string, std::vector<Program>> programs;  ///< by variant, in stage order
   std::map<std::string, std::vector<Binary>> binaries;
   std::map<std::string, std::vector<Launch>> launches;
+  /// The verified schedules of every stage, the fastest first: where the search of a kernel like it may begin.
+  std::map<std::string, std::vector<std::vector<Schedule>>> rankings;
 };
 
 Result<TuneResult> tune(const TuneContext& context, const Problem& problem, const TuneOptions& options);

@@ -207,8 +207,10 @@ class PageBuilder {
   const Device& device_;
 };
 
+}  // namespace
+
 /// A measured result carries its device, which may be no product of the catalogue and may have measured cells.
-Result<Device> device_of(const Json& j, const DataFiles& files) {
+Result<Device> result_device(const Json& j, const DataFiles& files) {
   const std::string name = j.at("name").get<std::string>();
   if (!j.contains("cells")) return load_device(files, name);
   Device device;
@@ -226,12 +228,10 @@ Result<Device> device_of(const Json& j, const DataFiles& files) {
   return device;
 }
 
-}  // namespace
-
 Result<plot::Page> tune_page(const Json& result, const std::string& file, const DataFiles& files) {
   try {
     if (result.at("schema") != kTuneSchema) return Error{Exit::kUsage, fmt::format("schema {} was expected", kTuneSchema), {file}};
-    ROOFGEN_TRY(const Device device, device_of(result.at("device"), files));
+    ROOFGEN_TRY(const Device device, result_device(result.at("device"), files));
     return PageBuilder(result, device).build();
   } catch (const Json::exception& e) {
     return Error{Exit::kUsage, fmt::format("not a whole tuning result: {}", e.what()), {file}};

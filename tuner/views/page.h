@@ -5,6 +5,7 @@
 
 #include "generator/generate.h"
 #include "roofgen/result.h"
+#include "roofline/device.h"
 #include "roofline/plot/figure.h"
 
 namespace roofgen {
@@ -12,5 +13,8 @@ namespace roofgen {
 /// `result` is a document of schema roofgen.tune.1; `file` is its name in messages. Exit::kUsage when it is not one, or
 /// when its device is not in the catalogue (its roofs are needed).
 Result<plot::Page> tune_page(const nlohmann::ordered_json& result, const std::string& file, const DataFiles& files);
+
+/// The device of a result, from its member "device": of the catalogue, or with the cells that a measured result carries.
+Result<Device> result_device(const nlohmann::ordered_json& device, const DataFiles& files);
 
 }  // namespace roofgen

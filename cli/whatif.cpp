@@ -1,0 +1,150 @@
+// roofgen whatif: every way to cut a chain into kernels, and what each cut costs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/problem_flags.h"
+#include "cli/progress.h"
+#include "generator/ops/chain_op.h"
+#include "generator/output_file.h"
+#include "tuner/whatif/views.h"
+#include "tuner/whatif/whatif.h"
+
+namespace roofgen::cli {
+namespace {
+
+constexpr size_t kMostSizes = 32;
+
+struct Flags {
+  ProblemFlags problem;
+  RunFlags run;
+  std::string chain, plan, sweep, html;
+  bool json = false;
+};
+
+/// `--sweep M=256,512,1024`.
+struct Sizes {
+  std::string dim;
+  std::vector<int64_t> values;
+};
+
+Result<Sizes> parse_sweep(const std::string& text) {
+  Sizes out;
+  const auto bad = [&](const std::string& why) { return Error{Exit::kUsage, fmt::format("--sweep {}: {}; M=256,512,1024 is one", text, why)}; };
+  const size_t eq = text.find('=');
+  if (eq == std::string::npos || eq == 0) return bad("a size and its values were expected");
+  out.dim = text.substr(0, eq);
+  for (size_t begin = eq + 1; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string number = text.substr(begin, end - begin);
+    char* rest = nullptr;
+    const int64_t value = std::strtoll(number.c_str(), &rest, 10);
+    if (number.empty() || *rest != 0 || value < 1) return bad(fmt::format("\"{}\" is no size", number));
+    out.values.push_back(value);
+    begin = end + 1;
+  }
+  std::sort(out.values.begin(), out.values.end());
+  out.values.erase(std::unique(out.values.begin(), out.values.end()), out.values.end());
+  if (out.values.size() > kMostSizes) return bad(fmt::format("at most {} values", kMostSizes));
+  return out;
+}
+
+/// What is asked for, checked before anything is opened: the runs, each a completed problem.
+struct Request {
+  std::optional<Chain> chain;  ///< absent: attention
+  std::vector<Part> plan;
+  std::vector<Problem> problems;
+  std::string dim;             ///< of a sweep; empty: a single run
+};
+
+Result<Request> request_of(const Flags& flags) {
+  Request out;
+  if (flags.chain.empty() == flags.problem.op.empty())
+    return Error{Exit::kUsage, flags.chain.empty() ? "what is to be cut is missing: --chain 'gemm > bias > gelu', or attention" : fmt::format("--chain and {} ask for two things", flags.problem.op)};
+  if (!flags.chain.empty() && !flags.problem.sets.empty()) return Error{Exit::kUsage, "--set pins parameters of one kernel, and a chain has many"};
+  if (!flags.chain.empty() && !flags.run.variants.empty()) return Error{Exit::kUsage, "--variant chooses among an op's variants; a chain has --plan"};
+  ROOFGEN_TRY(Problem problem, flags.problem.given.problem(flags.chain.empty() ? flags.problem.op : "chain", flags.problem.dtype));
+  const Op* attention = nullptr;
+  if (!flags.chain.empty()) {
+    const auto scale = problem.reals.find("scale");
+    ROOFGEN_TRY(out.chain, Chain::parse(flags.chain, problem.dtype, problem.args, scale == problem.reals.end() ? 1.0 : scale->second));
+    problem.texts = {{"chain", flags.chain}};
+    if (!flags.plan.empty()) {
+      ROOFGEN_TRY(out.plan, parse_plan(*out.chain, flags.plan));
+    }
+  } else {
+    if (flags.problem.op != "attention") return Error{Exit::kUsage, fmt::format("a what-if of \"{}\": attention was expected, or --chain '{} > ...'", flags.problem.op, flags.problem.op)};
+    ROOFGEN_TRY(attention, find_op(flags.problem.op));
+  }
+  const auto add = [&](Problem p) -> Result<void> {
+    ROOFGEN_TRY(Problem completed, out.chain ? ChainOp::complete_chain(*out.chain, std::move(p)) : attention->complete(std::move(p)));
+    out.problems.push_back(std::move(completed));
+    return {};
+  };
+  if (flags.sweep.empty()) {
+    ROOFGEN_CHECK(add(problem));
+    return out;
+  }
+  ROOFGEN_TRY(const Sizes sizes, parse_sweep(flags.sweep));
+  out.dim = sizes.dim;
+  for (int64_t size : sizes.values) {
+    problem.dims[sizes.dim] = size;
+    ROOFGEN_CHECK(add(problem));
+    if (!out.problems.back().dims.count(sizes.dim)) return Error{Exit::kUsage, fmt::format("--sweep {}: no such size", sizes.dim)};
+  }
+  return out;
+}
+
+Result<Exit> run(const Session& session, const Flags& flags) {
+  ROOFGEN_TRY(const Request request, request_of(flags));
+  if (!flags.html.empty()) ROOFGEN_CHECK(can_write(flags.html));
+  ROOFGEN_TRY(Workbench bench, open_workbench(session, flags.problem, flags.run));
+  ROOFGEN_TRY(TuneOptions options, tune_options(session, bench, flags.problem, flags.run));
+  std::vector<WhatIfReport> runs;
+  {
+    Progress progress;
+    options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
+    const WhatIfContext context{*bench.files, bench.device, *bench.compiler, *bench.executor, bench.gpu.get(), bench.store.get()};
+    for (const Problem& problem : request.problems) {
+      ROOFGEN_TRY(WhatIfReport report, request.chain ? whatif_chain(context, *request.chain, problem, request.plan, options) : whatif_attention(context, problem, flags.plan, options));
+      runs.push_back(std::move(report));
+      if (runs.back().interrupted) break;
+    }
+  }
+  const bool interrupted = runs.back().interrupted, found = runs.back().best() != nullptr;
+  std::string json, text;
+  if (request.dim.empty()) {
+    json = whatif_json(runs[0]);
+    text = whatif_text(runs[0], session.use_color(1));
+  } else {
+    const Sweep sweep = make_sweep(request.dim, std::move(runs));
+    json = sweep_json(sweep);
+    text = sweep_text(sweep, session.use_color(1));
+  }
+  fmt::print("{}", flags.json ? json : text);
+  if (!flags.html.empty() && found) {
+    ROOFGEN_TRY(const plot::Page page, whatif_page(nlohmann::ordered_json::parse(json), "result", *bench.files));
+    ROOFGEN_CHECK(show_page(page, flags.html, *bench.files, session));
+  }
+  if (interrupted) return Exit::kInterrupted;
+  return found ? Exit::kOk : Exit::kFailed;
+}
+
+}  // namespace
+
+Run declare_whatif(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  flags->problem.declare(app);
+  app.get_option("op")->required(false)->description("attention, where there is no --chain");
+  flags->run.declare(app);
+  app.add_option("--chain", flags->chain, "the steps, in order: 'gemm > bias > gelu > residual > rmsnorm' (docs/whatif.md)")->group("Problem");
+  app.add_option("--plan", flags->plan, "compare this partition with the fastest: 'gemm+bias+gelu | residual+rmsnorm'")->group("Search");
+  app.add_option("--sweep", flags->sweep, "repeat for each of these sizes and say where the verdict flips: M=256,512,1024")->group("Search");
+  app.add_flag("--json", flags->json, "one JSON document (docs/whatif-schema.json)")->group("Output");
+  app.add_option("--html", flags->html, "also write a self-contained page here: the ladder of partitions, the roofline")->group("Output");
+  app.footer("Example: roofgen whatif --chain 'gemm > bias > gelu > residual > rmsnorm' --M 8192 --N 4096 --K 4096");
+  return [flags](const Session& session) { return run(session, *flags); };
+}
+
+}  // namespace roofgen::cli

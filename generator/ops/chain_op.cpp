@@ -1,0 +1,230 @@
+#include "generator/ops/chain_op.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "generator/ops/chain_reference.h"
+#include "generator/ops/elements.h"
+#include "generator/ops/gemm.h"
+
+namespace roofgen {
+namespace {
+
+constexpr int64_t kMostRows = int64_t{1} << 24;
+constexpr const char* kGemmStage = "stages/gemm.json";
+constexpr const char* kRowsStage = "stages/rows.json";
+
+/// Rows and columns that a reduced problem keeps beside its tail, and those of a slice: multiples of every tile of a gemm,
+/// and of the rows that one CTA of a kernel of rows takes.
+constexpr int64_t kGemmTile = 256, kRowsTile = 64;
+
+int64_t shortened(int64_t size, int64_t tile) { return size <= 2 * tile ? size : tile + size % tile; }
+
+Result<expr::Expr> literal(const std::string& text) { return expr::Expr::parse(text); }
+
+bool is_gemm(const Chain& chain, Part part) { return chain.steps()[part.first].kind == ChainStep::Kind::kGemm; }
+
+/// Elements of a tensor with these indices.
+uint64_t elements(const TensorArg& tensor, const Problem& problem) {
+  uint64_t n = 1;
+  for (const std::string& index : tensor.indices) n *= static_cast<uint64_t>(index == "m" ? chain_rows(problem) : chain_columns(problem));
+  return n;
+}
+
+}  // namespace
+
+int64_t chain_rows(const Problem& p) { return p.dims.count("rows") ? p.dims.at("rows") : p.dims.at("M"); }
+int64_t chain_columns(const Problem& p) { return p.dims.count("cols") ? p.dims.at("cols") : p.dims.at("N"); }
+
+Result<Problem> chain_gemm(const Problem& p) {
+  Problem out{"gemm", {}, p.dtype, {}, {}};
+  for (const char* name : {"M", "N", "K"}) out.dims[name] = p.dims.at(name);
+  return gemm_op().complete(std::move(out));
+}
+
+Result<Problem> ChainOp::complete_chain(const Chain& chain, Problem problem) {
+  const std::vector<std::string> wanted = chain.has_gemm() ? std::vector<std::string>{"M", "N", "K"} : std::vector<std::string>{"rows", "cols"};
+  for (const std::string& name : wanted) {
+    const auto dim = problem.dims.find(name);
+    if (dim == problem.dims.end()) return Error{Exit::kUsage, fmt::format("--{} is missing: a chain {} has {}", name, chain.has_gemm() ? "that begins with gemm" : "without a gemm", chain.has_gemm() ? "--M, --N and --K" : "--rows and --cols")};
+    if (dim->second < 1 || dim->second > kMostRows) return Error{Exit::kUsage, fmt::format("{} is {}; 1 to {} was expected", name, dim->second, kMostRows)};
+  }
+  for (const auto& [name, value] : problem.dims)
+    if (std::find(wanted.begin(), wanted.end(), name) == wanted.end())
+      return Error{Exit::kUsage, fmt::format("--{} says nothing about a chain {}", name, chain.has_gemm() ? "that begins with gemm: --M, --N, --K" : "without a gemm: --rows, --cols")};
+  problem.op = "chain";
+  problem.dtype = chain.dtype();
+  if (chain.has_gemm()) ROOFGEN_CHECK(chain_gemm(problem));
+  return problem;
+}
+
+Result<std::unique_ptr<ChainOp>> ChainOp::make(Chain chain, std::vector<std::vector<Part>> plans, std::vector<Point> points) {
+  std::unique_ptr<ChainOp> op(new ChainOp);
+  op->chain_ = std::move(chain);
+  op->plans_ = std::move(plans);
+  op->points_ = std::move(points);
+  for (const auto& plan : op->plans_)
+    for (const Part& part : plan) {
+      if (std::any_of(op->formulas_.begin(), op->formulas_.end(), [&](const auto& f) { return f.first == part; })) continue;
+      ROOFGEN_TRY(pointwise::Formula formula, op->chain_.formula(part));
+      op->formulas_.emplace_back(part, std::move(formula));
+    }
+  return op;
+}
+
+Problem ChainOp::problem_of(const Problem& whole) const {
+  Problem out = whole;
+  out.texts["steps"] = chain_.name(covered());
+  return out;
+}
+
+bool ChainOp::has_row_step(Part part) const {
+  for (size_t i = part.first; i < part.last; ++i)
+    if (chain_.steps()[i].kind == ChainStep::Kind::kRow) return true;
+  return false;
+}
+
+std::vector<Buffer> ChainOp::buffers(const Problem& problem) const {
+  std::vector<Buffer> out;
+  const Part all = covered();
+  const uint64_t rows = static_cast<uint64_t>(chain_rows(problem)), cols = static_cast<uint64_t>(chain_columns(problem));
+  const auto add = [&](const std::string& name, DType dtype, uint64_t count, Buffer::Role role) {
+    if (std::none_of(out.begin(), out.end(), [&](const Buffer& b) { return b.name == name; }))
+      out.push_back({name, dtype, count * static_cast<uint64_t>(size_of(dtype)), role});
+  };
+  if (is_gemm(chain_, all)) {
+    const uint64_t depth = static_cast<uint64_t>(problem.dims.at("K"));
+    add("A", chain_.dtype(), rows * depth, Buffer::Role::kInput);
+    add("B", chain_.dtype(), cols * depth, Buffer::Role::kInput);
+  } else {
+    add(chain_.buffer_before(all.first), chain_.dtype_before(all.first), rows * cols, Buffer::Role::kInput);
+  }
+  // What is written in here is no input: an output, or a temporary of a variant.
+  const auto is_written = [&](const std::string& buffer) {
+    return std::any_of(formulas_.begin(), formulas_.end(), [&](const auto& f) {
+      const auto& outputs = f.second.outputs();
+      return std::any_of(outputs.begin(), outputs.end(), [&](const pointwise::Output& o) { return o.buffer == buffer; });
+    });
+  };
+  for (const auto& [part, formula] : formulas_)
+    for (const TensorArg& t : formula.tensors())
+      if (!is_written(t.name)) add(t.name, t.dtype, elements(t, problem), Buffer::Role::kInput);
+  for (const pointwise::Output& o : chain_.outputs(all)) add(o.buffer, o.dtype, o.per_row ? rows : rows * cols, Buffer::Role::kOutput);
+  return out;
+}
+
+expr::Map ChainOp::scope(const Problem& problem) const {
+  expr::Map scope;
+  // Strides, alignments and layouts of the operands, as the kernel of the op gemm knows them.
+  if (chain_.has_gemm())
+    if (const auto gemm = chain_gemm(problem)) scope = gemm_op().scope(*gemm);
+  const auto put = [&](const char* name, auto value) { scope[name] = expr::Value(value); };
+  put("rows", chain_rows(problem));
+  put("cols", chain_columns(problem));
+  put("source_slabs", int64_t{1});
+  put("dtype", std::string(to_string(chain_.dtype())));
+  put("esize", int64_t{size_of(chain_.dtype())});
+  expr::Map formulas, scalars;
+  for (const auto& [part, formula] : formulas_) formulas[chain_.name(part)] = expr::Value(formula.scope());
+  for (const auto& [name, value] : chain_.scalars()) scalars[name] = expr::Value(value);
+  put("formulas", std::move(formulas));
+  put("scalars", std::move(scalars));
+  return scope;
+}
+
+Problem ChainOp::reduced(const Problem& problem) const {
+  Problem out = problem;
+  const int64_t tile = is_gemm(chain_, covered()) ? kGemmTile : kRowsTile;
+  for (const char* name : {"M", "rows"})
+    if (auto dim = out.dims.find(name); dim != out.dims.end()) dim->second = shortened(dim->second, tile);
+  if (!has_row_step(covered()))
+    for (const char* name : {"N", "cols"})
+      if (auto dim = out.dims.find(name); dim != out.dims.end()) dim->second = shortened(dim->second, kGemmTile);
+  return out;
+}
+
+/// Whole rows, but of gemms without a reduction: those tile their columns.
+bool ChainOp::tiles_columns() const { return plans_[0].size() == 1 && is_gemm(chain_, covered()) && !has_row_step(covered()); }
+
+Extent ChainOp::extent(const Problem& problem) const { return {1, 1, chain_rows(problem), tiles_columns() ? chain_columns(problem) : 0}; }
+
+Op::Slice ChainOp::slice(const Problem& problem) const {
+  const int64_t rows = is_gemm(chain_, covered()) ? kGemmTile : kRowsTile;
+  return {rows, tiles_columns() ? std::min(chain_columns(problem), kGemmTile) : 0, rows};
+}
+
+std::vector<InputPattern> ChainOp::exact_patterns(const Problem&) const { return {InputPattern::kSpecial}; }
+
+Result<Stage> ChainOp::stage(const DataFiles& files, Part part, const std::string& key) const {
+  const bool gemm = is_gemm(chain_, part);
+  ROOFGEN_TRY(Stage stage, load_stage(files, gemm ? kGemmStage : kRowsStage));
+  stage.name = stage.formula = chain_.name(part);
+  stage.output = chain_.outputs(part).back().buffer;
+  stage.part = key;
+  // A chain has no split-K: a slab of partial sums is no value that a later step could take.
+  if (!gemm) stage.buffers["X"] = chain_.buffer_before(part.first);
+  if (gemm) stage.points = points_;
+  return stage;
+}
+
+Result<std::vector<Variant>> ChainOp::variants(const DataFiles& files, const Problem& problem) const {
+  std::vector<Variant> out;
+  const std::vector<Buffer> known = buffers(problem);
+  for (const auto& plan : plans_) {
+    Variant v;
+    v.op = name();
+    v.description = fmt::format("{} of the chain", plan.size() == 1 ? "one kernel" : fmt::format("{} kernels", plan.size()));
+    v.fused = plan.size() == 1;
+    for (const Part& part : plan) {
+      const std::string part_name = chain_.name(part);
+      v.name += (v.name.empty() ? "" : " | ") + part_name;
+      ROOFGEN_TRY(Stage s, stage(files, part, part_name));
+      v.stages.push_back(std::move(s));
+      for (const pointwise::Output& o : chain_.outputs(part)) {
+        if (std::any_of(known.begin(), known.end(), [&](const Buffer& b) { return b.name == o.buffer; })) continue;
+        ROOFGEN_TRY(expr::Expr dtype, literal(fmt::format("'{}'", to_string(o.dtype))));
+        ROOFGEN_TRY(expr::Expr bytes, literal(fmt::format("rows * {}{}", o.per_row ? "" : "cols * ", size_of(o.dtype))));
+        v.temporaries.push_back({o.buffer, std::move(dtype), std::move(bytes)});
+      }
+    }
+    v.file = is_gemm(chain_, plan.front()) ? kGemmStage : kRowsStage;
+    out.push_back(std::move(v));
+  }
+  return out;
+}
+
+std::optional<RequiredWork> ChainOp::required(const Problem& problem) const {
+  RequiredWork out;
+  const double rows = static_cast<double>(chain_rows(problem)), cols = static_cast<double>(chain_columns(problem));
+  if (is_gemm(chain_, covered())) out.mma_flops = 2 * rows * cols * static_cast<double>(problem.dims.at("K"));
+  for (const Buffer& b : buffers(problem)) out.dram_bytes += static_cast<double>(b.bytes);
+  for (const Part& part : plans_[0])
+    for (const auto& [known, formula] : formulas_)
+      if (known == part) out.exps += formula.cost().exps * rows * cols;
+  return out;
+}
+
+void ChainOp::fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset, std::span<std::byte> out) const {
+  for (const Buffer& b : buffers(problem))
+    if (b.name == buffer) return TensorContents{pattern, buffer, b.dtype}.fill(offset, out);
+}
+
+Result<Comparison> ChainOp::compare(const Problem& problem, InputPattern pattern, const std::string& variant, const std::string& stage, const Region& region,
+                                    const ElementReader& read) const {
+  for (const auto& plan : plans_) {
+    std::string name;
+    for (const Part& part : plan) name += (name.empty() ? "" : " | ") + chain_.name(part);
+    if (name != variant) continue;
+    for (const Part& part : plan)
+      if (chain_.name(part) == stage) return ChainReference(chain_, plan, problem, pattern).compare(part, region, read);
+  }
+  return Error{Exit::kFailed, fmt::format("{} has no stage {}", variant, stage)};
+}
+
+double ChainOp::weight(const Problem& problem, const Region& region) const {
+  const int64_t end = region.col_end < 0 ? chain_columns(problem) : region.col_end;
+  return static_cast<double>(region.row_end - region.row_begin) * static_cast<double>(end - region.col_begin);
+}
+
+}  // namespace roofgen

@@ -1,0 +1,64 @@
+// A chain of steps as an op: a problem with inputs, outputs and a reference, whose variants are ways to cut it. The op
+// is made for one chain; there is no row for it in the table of ops.
+#pragma once
+
+#include <memory>
+
+#include "generator/generate.h"
+#include "generator/ops/chain.h"
+#include "generator/ops/op.h"
+
+namespace roofgen {
+
+class ChainOp final : public Op {
+ public:
+  /// A schedule's parameters, as Stage::points has them.
+  using Point = std::vector<std::pair<std::string, ParamValue>>;
+
+  /// The whole problem: op "chain", texts "chain", dims M, N, K (without a gemm: rows, cols). Exit::kUsage for a size
+  /// that is missing or cannot be.
+  static Result<Problem> complete_chain(const Chain& chain, Problem problem);
+
+  /// `plans`: the variants, each a list of parts that follow one another. All cover the same steps; where these are not
+  /// the whole chain, the value before them is an input like any other, and the last one's an output: a part alone.
+  /// `points`: only these schedules are tried of gemms.
+  static Result<std::unique_ptr<ChainOp>> make(Chain chain, std::vector<std::vector<Part>> plans, std::vector<Point> points = {});
+
+  /// The problem of the steps that this op covers, of the whole chain's.
+  Problem problem_of(const Problem& whole) const;
+
+  std::string name() const override { return "chain"; }
+  Result<Problem> complete(Problem problem) const override { return complete_chain(chain_, std::move(problem)); }
+  std::vector<Buffer> buffers(const Problem& problem) const override;
+  expr::Map scope(const Problem& problem) const override;
+  Problem reduced(const Problem& problem) const override;
+  Extent extent(const Problem& problem) const override;
+  Slice slice(const Problem& problem) const override;
+  std::vector<InputPattern> exact_patterns(const Problem& problem) const override;
+  Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const override;
+  std::optional<RequiredWork> required(const Problem& problem) const override;
+  void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset, std::span<std::byte> out) const override;
+  Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant, const std::string& stage, const Region& region,
+                             const ElementReader& read) const override;
+  double weight(const Problem& problem, const Region& region) const override;
+
+ private:
+  ChainOp() = default;
+  Part covered() const { return {plans_[0].front().first, plans_[0].back().last}; }
+  bool has_row_step(Part part) const;
+  bool tiles_columns() const;
+  Result<Stage> stage(const DataFiles& files, Part part, const std::string& key) const;
+
+  Chain chain_;
+  std::vector<std::vector<Part>> plans_;
+  std::vector<Point> points_;
+  std::vector<std::pair<Part, pointwise::Formula>> formulas_;  ///< one a distinct part
+};
+
+/// Sizes of a chain's problem: rows and columns of every value.
+int64_t chain_rows(const Problem& problem);
+int64_t chain_columns(const Problem& problem);
+/// Its first step as a problem of the op gemm: A row-major, B column-major, as linear layers have them.
+Result<Problem> chain_gemm(const Problem& problem);
+
+}  // namespace roofgen

@@ -1,0 +1,151 @@
+// Chains: their text, their partitions, and what each part reads and writes.
+#include "generator/ops/chain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+using namespace roofgen;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+Chain parsed(const std::string& text, DType dtype = DType::kBf16) {
+  auto chain = Chain::parse(text, dtype);
+  EXPECT_TRUE(chain) << (chain ? "" : to_string(chain.error()));
+  return std::move(*chain);
+}
+
+/// The whole message, with its excerpt.
+std::string refused(const std::string& text) {
+  auto chain = Chain::parse(text, DType::kBf16);
+  if (chain) return "accepted";
+  EXPECT_EQ(chain.error().exit, Exit::kUsage);
+  return to_string(chain.error());
+}
+
+const std::string kFive = "gemm > bias > gelu > residual > rmsnorm";
+
+}  // namespace
+
+TEST(ChainText, LabelsAreUniqueAndTensorsToo) {
+  const Chain c = parsed("gemm > bias > gelu > bias > layernorm > (v * 2)");
+  std::vector<std::string> labels, tensors;
+  for (const ChainStep& s : c.steps()) {
+    labels.push_back(s.label);
+    for (const TensorArg& t : s.tensors) tensors.push_back(to_string(t));
+  }
+  EXPECT_THAT(labels, ElementsAre("gemm", "bias", "gelu", "bias2", "layernorm", "map"));
+  EXPECT_THAT(tensors, ElementsAre("bias:bf16[n]", "bias2:bf16[n]", "weight:bf16[n]", "shift:bf16[n]"));
+}
+
+TEST(ChainText, WhatIsWrongIsShownWithACaret) {
+  EXPECT_EQ(refused("gemm > gelo > rmsnorm"),
+            "error: --chain: unknown step \"gelo\"; did you mean \"gelu\"?\n"
+            "      | gemm > gelo > rmsnorm\n"
+            "      |        ^~~~");
+  EXPECT_EQ(refused("gemm > bias >"),
+            "error: --chain: a step is missing here\n"
+            "      | gemm > bias >\n"
+            "      |              ^");
+  EXPECT_THAT(refused("bias > gemm"), HasSubstr("a gemm begins its chain"));
+  EXPECT_THAT(refused("gemm > relu(3)"), HasSubstr("relu takes no argument"));
+  EXPECT_THAT(refused("gemm > cast(float)"), HasSubstr("bf16, fp16 or fp32 was expected"));
+  EXPECT_THAT(refused("gemm > quant > relu"), HasSubstr("quant must be the last step"));
+  EXPECT_THAT(refused("gemm > residual(gelu)"), HasSubstr("no step before this one is called \"gelu\""));
+  EXPECT_THAT(refused("gemm > bias bias"), HasSubstr("\">\" was expected after bias"));
+  EXPECT_THAT(refused("gemm > (v * "), HasSubstr("stands in brackets"));
+  EXPECT_THAT(refused("gemm > rmsnorm(-1)"), HasSubstr("an epsilon from 0 to 1 was expected"));
+  EXPECT_THAT(refused(""), HasSubstr("a step is missing here"));
+  EXPECT_THAT(refused("relu > relu > relu > relu > relu > relu > relu > relu > relu > relu > relu"), HasSubstr("at most 10 steps"));
+}
+
+TEST(ChainText, AnExpressionIsCheckedAsItWasWritten) {
+  const std::string message = refused("gemm > (v * bais[n])");
+  EXPECT_THAT(message, HasSubstr("bais"));
+  EXPECT_THAT(message, HasSubstr("v * bais[n]\n"));
+  EXPECT_THAT(refused("gemm > (v - mean(v))"), HasSubstr("rmsnorm, layernorm, softmax or quant"));
+}
+
+TEST(ChainPartitions, AllOfThemAndTheIllegalOnesByName) {
+  const Chain c = parsed(kFive);
+  const std::vector<Partition> all = partitions(c, 4096, 256);
+  ASSERT_EQ(all.size(), 16u);
+  size_t illegal = 0;
+  std::set<std::string> names;
+  for (const Partition& p : all) {
+    EXPECT_TRUE(names.insert(p.name).second) << p.name;
+    if (p.illegal.empty()) continue;
+    ++illegal;
+    EXPECT_EQ(p.illegal, "a row reduction across CTAs: rmsnorm needs all 4096 columns of a row, a CTA of gemm holds at most 256");
+  }
+  // Only all five in one kernel put the norm beside the gemm.
+  EXPECT_EQ(illegal, 1u);
+  EXPECT_EQ(all.front().name, "gemm+bias+gelu+residual+rmsnorm");
+  EXPECT_EQ(all.back().name, "gemm | bias | gelu | residual | rmsnorm");
+  EXPECT_TRUE(all.back().cut(0));
+  EXPECT_FALSE(all.front().cut(0));
+}
+
+TEST(ChainPartitions, ANarrowRowFitsTheTile) {
+  for (const Partition& p : partitions(parsed(kFive), 256, 256)) EXPECT_EQ(p.illegal, "") << p.name;
+}
+
+TEST(ChainPartitions, WithoutAGemmAllAreLegal) {
+  for (const Partition& p : partitions(parsed("residual > rmsnorm > quant"), 4096, 256)) EXPECT_EQ(p.illegal, "") << p.name;
+}
+
+TEST(ChainPlan, PartsAndTheirMistakes) {
+  const Chain c = parsed(kFive);
+  const auto plan = parse_plan(c, "gemm+bias+gelu | residual+rmsnorm");
+  ASSERT_TRUE(plan);
+  EXPECT_THAT(*plan, ElementsAre(Part{0, 3}, Part{3, 5}));
+  const auto wrong = [&](const std::string& text) {
+    auto r = parse_plan(c, text);
+    return r ? "accepted" : to_string(r.error());
+  };
+  EXPECT_EQ(wrong("gemm+bias | residual+rmsnorm"),
+            "error: --plan: gelu was expected here: a plan keeps the order of the chain\n"
+            "      | gemm+bias | residual+rmsnorm\n"
+            "      |             ^~~~~~~~");
+  EXPECT_THAT(wrong("gemm+bais"), HasSubstr("no step \"bais\"; did you mean \"bias\"?"));
+  EXPECT_THAT(wrong("gemm+bias | gelu"), HasSubstr("residual is missing"));
+  EXPECT_THAT(wrong("gemm+bias+gelu+residual+rmsnorm+rmsnorm"), HasSubstr("the chain ends with rmsnorm"));
+}
+
+TEST(ChainPart, ReadsAndWritesWhatItsNeighboursNeed) {
+  // The value of bias is added again three steps later: cut in between, it is kept.
+  const Chain c = parsed("gemm > bias > gelu > residual(bias) > rmsnorm");
+  EXPECT_THAT(c.kept({0, 3}), ElementsAre(1u));
+  EXPECT_THAT(c.added({3, 5}), ElementsAre(1u));
+  EXPECT_THAT(c.kept({0, 4}), ElementsAre());
+  EXPECT_THAT(c.added({2, 5}), ElementsAre());  // its source is that value
+  const auto outputs = c.outputs({0, 3});
+  ASSERT_EQ(outputs.size(), 2u);
+  EXPECT_EQ(outputs[0].buffer, "t2");
+  EXPECT_EQ(outputs[1].buffer, "t3");
+  const auto reader = c.formula({3, 5});
+  ASSERT_TRUE(reader) << to_string(reader.error());
+  std::vector<std::string> names;
+  for (const TensorArg& t : reader->tensors()) names.push_back(to_string(t));
+  EXPECT_THAT(names, ElementsAre("t2:bf16[m,n]", "weight:bf16[n]"));
+}
+
+TEST(ChainPart, QuantWritesNumbersAndTheScaleOfTheirRow) {
+  const Chain c = parsed("rmsnorm > quant(int8)");
+  const auto outputs = c.outputs(c.whole());
+  ASSERT_EQ(outputs.size(), 2u);
+  EXPECT_EQ(outputs[0].buffer, "row_scale");
+  EXPECT_TRUE(outputs[0].per_row);
+  EXPECT_EQ(outputs[1].dtype, DType::kInt8);
+  EXPECT_TRUE(c.formula(c.whole()));
+}
+
+TEST(ChainPart, CastChangesWhatIsStored) {
+  const Chain c = parsed("gemm > cast(fp32) > relu");
+  EXPECT_EQ(c.dtype_before(1), DType::kBf16);
+  EXPECT_EQ(c.dtype_before(2), DType::kFp32);
+  EXPECT_EQ(parsed("gemm > relu", DType::kFp8).dtype_before(1), DType::kBf16);
+}

@@ -1,0 +1,229 @@
+// From parts to partitions, and from partitions to verdicts, on kernels that were made up.
+#include "tuner/whatif/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/support/json_schema.h"
+#include "tuner/l2_model.h"
+#include "tuner/whatif/compose.h"
+#include "tuner/whatif/views.h"
+
+using namespace roofgen;
+using testing::HasSubstr;
+using testing::Not;
+
+namespace {
+
+Device h200() {
+  auto d = load_device(DataFiles(), "h200-sxm");
+  EXPECT_TRUE(d);
+  return *d;
+}
+
+KernelReport kernel(const std::string& digest, double us, double dram = 1e6, int registers = 64) {
+  KernelReport k;
+  k.digest = digest;
+  k.seconds = 1e-6 * us;
+  k.registers = registers;
+  k.occupancy.fraction = 0.5;
+  k.occupancy.ctas_per_sm = 2;
+  k.work.dram_bytes = dram;
+  k.work.ctas = 1000;
+  k.work.warps_per_cta = 4;
+  return k;
+}
+
+KernelReport gemm(const std::string& digest, double us, int64_t tile = 128) {
+  KernelReport k = kernel(digest, us, 1e8, 168);
+  k.flops = k.work.mma_flops = 1e12;
+  k.schedule.params = {{"BM", ParamValue(tile)}};
+  return k;
+}
+
+PartitionReport partition(const std::string& name, std::vector<size_t> cuts, std::vector<KernelReport> kernels) {
+  PartitionReport p;
+  p.name = name;
+  p.cuts = std::move(cuts);
+  p.kernels = std::move(kernels);
+  for (const KernelReport& k : p.kernels) {
+    p.seconds += k.seconds;
+    p.dram_bytes += k.work.dram_bytes;
+    p.flops += k.flops;
+  }
+  p.waste = p.idle = p.stall = 1.2;
+  return p;
+}
+
+WhatIfReport report(std::vector<std::string> steps, std::vector<PartitionReport> partitions) {
+  WhatIfReport r;
+  r.steps = std::move(steps);
+  r.title = "gemm > bias";
+  r.device = h200();
+  r.floor = {1e-4, "tensor"};
+  r.problem = {"chain", {{"M", 256}}, DType::kBf16, {}, {}};
+  r.partitions = std::move(partitions);
+  return r;
+}
+
+}  // namespace
+
+TEST(WhatIfGap, WhatTwoPartitionsShareIsNotInDoubt) {
+  const PartitionReport cut = partition("a | b", {0}, {gemm("g", 300), kernel("bias", 60)});
+  // The same main loop with an epilogue: 5 us more, and no second kernel.
+  const TimeGap same_loop = time_gap(cut, partition("a+b", {}, {gemm("gb", 305)}));
+  EXPECT_NEAR(same_loop.seconds, 55e-6, 1e-12);
+  EXPECT_NEAR(same_loop.error, kModelErrorBand * std::hypot(60e-6, 5e-6), 1e-12);
+  EXPECT_TRUE(same_loop.decided());
+  // Of another tile nothing is known to be equal.
+  EXPECT_FALSE(time_gap(cut, partition("a+b", {}, {gemm("gb", 305, 256)})).decided());
+  // An equal kernel in both costs no doubt at all.
+  EXPECT_EQ(time_gap(cut, cut).error, 0);
+}
+
+TEST(WhatIfVerdict, FusingWinsAndSaysWhy) {
+  PartitionReport cut = partition("gemm | bias", {0}, {gemm("g", 300), kernel("bias", 60, 2e8)});
+  cut.intermediates = {{0, 6.7e7, 1.5e8, false}};
+  WhatIfReport r = report({"gemm", "bias"}, {cut, partition("gemm+bias", {}, {gemm("gb", 302)})});
+  conclude(r);
+  ASSERT_EQ(r.edges.size(), 1u);
+  const EdgeReport& e = r.edges[0];
+  EXPECT_EQ(e.decision, "fuse");
+  EXPECT_NEAR(e.speedup(), 360.0 / 302, 1e-9);
+  EXPECT_THAT(e.reason, HasSubstr("fused is 1.19x as fast (58.0 us less +- 18.0 us)"));
+  EXPECT_THAT(e.reason, HasSubstr("it saves 200 MB of DRAM traffic and saves 1 launch"));
+  EXPECT_THAT(e.reason, HasSubstr("the value of gemm (67.0 MB) would not have stayed in L2"));
+  EXPECT_EQ(r.best()->name, "gemm+bias");
+}
+
+TEST(WhatIfVerdict, FusingLosesAndNamesTheFactor) {
+  PartitionReport fused = partition("gemm+norm", {}, {gemm("gn", 600, 64)});
+  fused.idle = 2.5;
+  fused.kernels[0].work.ctas = 32;
+  fused.kernels[0].registers = 255;
+  PartitionReport cut = partition("gemm | norm", {0}, {gemm("g", 200), kernel("norm", 20, 1e7)});
+  cut.intermediates = {{0, 2e6, 1e7, true}};
+  WhatIfReport r = report({"gemm", "norm"}, {fused, cut});
+  conclude(r);
+  EXPECT_EQ(r.edges[0].decision, "separate");
+  EXPECT_THAT(r.edges[0].reason, HasSubstr("would have stayed in L2"));
+  EXPECT_THAT(r.edges[0].reason, HasSubstr("idle rises from 1.20 to 2.50 (32 CTAs against 1000 to fill the SMs)"));
+  EXPECT_THAT(r.edges[0].reason, HasSubstr("255 registers against 168"));
+}
+
+TEST(WhatIfVerdict, AnEdgeThatNothingFusesNamesItsReason) {
+  PartitionReport fused = partition("gemm+norm", {}, {});
+  fused.illegal = "a row reduction across CTAs: norm needs all 4096 columns";
+  WhatIfReport r = report({"gemm", "norm"}, {fused, partition("gemm | norm", {0}, {gemm("g", 200), kernel("norm", 20)})});
+  conclude(r);
+  EXPECT_EQ(r.edges[0].decision, "separate only");
+  EXPECT_EQ(r.edges[0].reason, fused.illegal);
+  EXPECT_EQ(r.partitions.back().name, "gemm+norm");
+}
+
+TEST(WhatIfVerdict, InsideTheErrorIsUndecided) {
+  WhatIfReport r = report({"gemm", "bias"}, {partition("gemm | bias", {0}, {gemm("g", 300), kernel("bias", 10)}), partition("gemm+bias", {}, {gemm("gb", 309)})});
+  conclude(r);
+  EXPECT_EQ(r.edges[0].decision, "undecided");
+  EXPECT_THAT(r.edges[0].reason, HasSubstr("inside the error"));
+}
+
+TEST(WhatIfPlan, AForcedPlanIsComparedWithTheFastest) {
+  WhatIfReport r = report({"gemm", "bias"}, {partition("gemm | bias", {0}, {gemm("g", 300), kernel("bias", 60, 2e8)}), partition("gemm+bias", {}, {gemm("gb", 302)})});
+  r.forced = "gemm | bias";
+  conclude(r);
+  EXPECT_THAT(r.forced_verdict, HasSubstr("1.19x the time of the fastest, gemm+bias"));
+  EXPECT_THAT(r.forced_verdict, HasSubstr("200 MB more DRAM traffic, 1 launch more"));
+}
+
+TEST(WhatIfCompose, AValueThatStaysInL2CostsNoDramTraffic) {
+  const auto chain = Chain::parse("relu > rmsnorm", DType::kBf16);
+  ASSERT_TRUE(chain);
+  const Device device = h200();
+  const auto compose_at = [&](int64_t rows) {
+    const int64_t cols = 4096;
+    const double value = 2.0 * static_cast<double>(rows * cols);
+    std::vector<TunedPart> tuned{{{0, 1}, "", kernel("relu", 0, 2 * value)}, {{1, 2}, "", kernel("norm", 0, 2 * value)}};
+    const ComposeContext context{*chain, device, rows, cols, 1e-6, DType::kBf16};
+    return std::pair(value, compose(context, partitions(*chain, cols, 1)[1], tuned));
+  };
+  const auto [small, stays] = compose_at(1024);
+  ASSERT_EQ(stays.intermediates.size(), 1u);
+  EXPECT_TRUE(stays.intermediates[0].in_l2);
+  EXPECT_EQ(stays.intermediates[0].distance, 2 * small);  // its own bytes and what the kernel beside it reads
+  EXPECT_EQ(stays.dram_bytes, 2 * small);                 // x in, y out
+  const auto [large, leaves] = compose_at(8192);
+  EXPECT_FALSE(leaves.intermediates[0].in_l2);
+  EXPECT_EQ(leaves.dram_bytes, 4 * large);
+  EXPECT_GT(large * 2, kL2Usable * device.at("l2_bytes"));
+  EXPECT_GT(leaves.seconds, stays.seconds);
+}
+
+TEST(WhatIfCompose, WithoutAKernelForAPartThereIsNoTime) {
+  const auto chain = Chain::parse("relu > rmsnorm", DType::kBf16);
+  const Device device = h200();
+  const ComposeContext context{*chain, device, 16, 16, 1e-6, DType::kBf16};
+  const PartitionReport p = compose(context, partitions(*chain, 16, 1)[1], {{{0, 1}, "", kernel("relu", 1)}, {{1, 2}, "rmsnorm: no legal point", {}}});
+  EXPECT_FALSE(p.timed());
+  EXPECT_EQ(p.failed, "rmsnorm: no legal point");
+}
+
+TEST(WhatIfSweep, TheCrossoverLiesWhereTheRatioIsOne) {
+  const auto run = [](int64_t m, double fused, double cut) {
+    WhatIfReport r = report({"gemm", "norm"}, {partition("gemm+norm", {}, {gemm("gn", fused, 64)}), partition("gemm | norm", {0}, {gemm("g", cut / 2), kernel("n", cut / 2)})});
+    r.problem.dims["M"] = m;
+    conclude(r);
+    return r;
+  };
+  // Half the time at 256, twice the time at 4096: the same in the middle of the logarithms, 1024.
+  const Sweep sweep = make_sweep("M", {run(256, 100, 200), run(4096, 400, 200)});
+  ASSERT_EQ(sweep.crossovers.size(), 1u);
+  EXPECT_EQ(sweep.crossovers[0].from, "gemm+norm");
+  EXPECT_EQ(sweep.crossovers[0].to, "gemm | norm");
+  EXPECT_NEAR(sweep.crossovers[0].at, 1024, 1e-6);
+  EXPECT_THAT(sweep_text(sweep, false), HasSubstr("crossover between M=256 and M=4096, about 1024: gemm+norm below, gemm | norm above"));
+  EXPECT_TRUE(make_sweep("M", {run(256, 100, 200), run(512, 100, 200)}).crossovers.empty());
+}
+
+TEST(WhatIfViews, JsonKeepsToItsSchemaAndDrawsThePage) {
+  PartitionReport cut = partition("gemm | bias", {0}, {gemm("g", 300), kernel("bias", 60, 2e8)});
+  cut.intermediates = {{0, 6.7e7, 1.5e8, false}};
+  PartitionReport failed = partition("x", {}, {});
+  failed.illegal = "a row reduction across CTAs";
+  WhatIfReport r = report({"gemm", "bias"}, {cut, partition("gemm+bias", {}, {gemm("gb", 302)}), failed});
+  r.forced = "gemm | bias";
+  conclude(r);
+  const auto other = r;
+  for (const std::string& text : {whatif_json(r), sweep_json(make_sweep("M", {other, r}))}) {
+    const auto j = nlohmann::ordered_json::parse(text);
+    std::ifstream in(ROOFGEN_SOURCE_DIR "/docs/whatif-schema.json");
+    std::vector<std::string> errors;
+    test::validate(nlohmann::ordered_json::parse(in), j, "", errors);
+    for (const std::string& e : errors) ADD_FAILURE() << e;
+    const auto page = whatif_page(j, "result", DataFiles());
+    ASSERT_TRUE(page) << to_string(page.error());
+    size_t rooflines = 0;
+    for (const plot::Block& b : page->blocks)
+      if (const auto* roofline = std::get_if<plot::Roofline>(&b)) {
+        ++rooflines;
+        ASSERT_EQ(roofline->arrows.size(), 1u);
+        EXPECT_EQ(roofline->points[roofline->arrows[0].from].name, "gemm | bias");
+        EXPECT_EQ(roofline->points[roofline->arrows[0].to].name, "gemm+bias");
+      }
+    EXPECT_EQ(rooflines, 1u);
+  }
+  auto broken = nlohmann::ordered_json::parse(whatif_json(r));
+  broken.erase("edges");
+  EXPECT_FALSE(whatif_page(broken, "result", DataFiles()));
+}
+
+TEST(WhatIfViews, TheTextHasLadderEdgesAndVerdict) {
+  WhatIfReport r = report({"gemm", "bias"}, {partition("gemm | bias", {0}, {gemm("g", 300), kernel("bias", 60, 2e8)}), partition("gemm+bias", {}, {gemm("gb", 302)})});
+  conclude(r);
+  const std::string text = whatif_text(r, false);
+  EXPECT_THAT(text, HasSubstr("gemm > bias: FUSE: "));
+  EXPECT_THAT(text, HasSubstr("verdict   gemm+bias: 302.0 us"));
+  EXPECT_THAT(text, Not(HasSubstr("nan")));
+}

@@ -1,0 +1,218 @@
+// From the partitions' times to verdicts: which edges pay, by how much, and why.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "roofline/units.h"
+#include "tuner/l2_model.h"
+#include "tuner/whatif/report.h"
+
+namespace roofgen {
+namespace {
+
+/// A smaller share of the traffic is none.
+constexpr double kNoTraffic = 0.005;
+
+/// Half the 95 % interval of a measured time; of a modelled one its error band.
+double error_of(const KernelReport& k) {
+  const Timing* timing = k.measurement ? ranking_timing(*k.measurement) : nullptr;
+  return timing ? 0.5e-9 * (timing->high_ns - timing->low_ns) : kModelErrorBand * k.seconds;
+}
+
+/// Two gemms of one schedule run the same main loop: what the model gets wrong about it is wrong in both.
+bool same_main_loop(const KernelReport& a, const KernelReport& b) {
+  return a.flops > 0 && a.flops == b.flops && !a.measurement && !b.measurement && a.schedule.params == b.schedule.params;
+}
+
+/// The kernel that contains a step, of a partition whose kernels are in the order of the steps.
+size_t kernel_of(const PartitionReport& p, size_t step) {
+  return static_cast<size_t>(std::count_if(p.cuts.begin(), p.cuts.end(), [&](size_t c) { return c < step; }));
+}
+
+const PartitionReport* best_where(const std::vector<PartitionReport>& partitions, size_t edge, bool cut) {
+  const PartitionReport* out = nullptr;
+  for (const PartitionReport& p : partitions)
+    if (p.timed() && p.cut(edge) == cut && (!out || p.seconds < out->seconds)) out = &p;
+  return out;
+}
+
+EdgeSide side(const PartitionReport& p, size_t edge) {
+  EdgeSide s;
+  s.partition = p.name;
+  s.seconds = p.seconds;
+  s.dram_bytes = p.dram_bytes;
+  s.l2_bytes = p.l2_bytes;
+  s.arithmetic_intensity = p.arithmetic_intensity();
+  s.launches = p.kernels.size();
+  s.waste = p.waste;
+  s.idle = p.idle;
+  s.stall = p.stall;
+  const size_t first = kernel_of(p, edge), last = kernel_of(p, edge + 1);
+  for (size_t i = first; i <= last && i < p.kernels.size(); ++i) {
+    const KernelReport& k = p.kernels[i];
+    s.registers = std::max(s.registers, k.registers);
+    s.occupancy = std::min(s.occupancy, k.occupancy.fraction);
+    s.spill_bytes += k.spill_bytes;
+    s.ctas = s.ctas == 0 ? k.work.ctas : std::min(s.ctas, k.work.ctas);
+  }
+  return s;
+}
+
+/// Why nothing was timed on one side of an edge: the reason that most of its partitions give.
+std::string why_not(const std::vector<PartitionReport>& partitions, size_t edge, bool cut) {
+  const PartitionReport* first = nullptr;
+  for (const PartitionReport& p : partitions) {
+    if (p.cut(edge) != cut) continue;
+    // The partition with the most cuts says it about this edge alone.
+    if (!first || p.cuts.size() > first->cuts.size()) first = &p;
+  }
+  if (!first) return "no partition is on that side";
+  return !first->illegal.empty() ? first->illegal : !first->failed.empty() ? first->failed : "it was not asked for";
+}
+
+/// The factor of T = T_problem x waste x idle x stall that fusing made worst.
+std::string lost_by(const EdgeSide& f, const EdgeSide& c) {
+  const struct {
+    const char* name;
+    double fused, cut;
+    std::string because;
+  } factors[] = {
+      {"waste", f.waste, c.waste, "more work is done than needed"},
+      {"idle", f.idle, c.idle, fmt::format("{:g} CTAs against {:g} to fill the SMs", f.ctas, c.ctas)},
+      {"stall", f.stall, c.stall, fmt::format("{:.0f} % occupancy against {:.0f} % to hide latencies", 100 * f.occupancy, 100 * c.occupancy)},
+  };
+  const auto* worst = &factors[0];
+  for (const auto& x : factors)
+    if (x.cut > 0 && x.fused / x.cut > worst->fused / worst->cut) worst = &x;
+  if (!(worst->cut > 0) || worst->fused / worst->cut < 1.02) return "";
+  return fmt::format("{} rises from {:.2f} to {:.2f} ({})", worst->name, worst->cut, worst->fused, worst->because);
+}
+
+std::string reason_of(const EdgeReport& e, double usable_l2) {
+  const EdgeSide &f = *e.fused, &c = *e.cut;
+  std::string out = fmt::format("fused is {:.2f}x as fast", e.speedup());
+  out += e.decision == "undecided" ? fmt::format(", inside the error of {} on a difference of {}", time_text(e.gain.error), time_text(std::fabs(e.gain.seconds)))
+                                   : fmt::format(" ({} {} +- {})", time_text(std::fabs(e.gain.seconds)), e.gain.seconds >= 0 ? "less" : "more", time_text(e.gain.error));
+  const auto launches = [](size_t fewer) { return fewer == 0 ? std::string("no launch") : counted(static_cast<double>(fewer), "launch"); };
+  const bool traffic = std::fabs(e.dram_saved) >= kNoTraffic * c.dram_bytes;
+  const size_t fewer = c.launches > f.launches ? c.launches - f.launches : 0;
+  out += traffic ? fmt::format(": it {} {} of DRAM traffic and saves {}", e.dram_saved > 0 ? "saves" : "adds", bytes_text(std::fabs(e.dram_saved)), launches(fewer))
+                 : fmt::format(": it saves {} and no DRAM traffic", launches(fewer));
+  if (e.intermediate) {
+    const Intermediate& t = *e.intermediate;
+    out += t.in_l2 ? fmt::format(", for the value of {} ({}) would have stayed in L2", e.before, bytes_text(t.bytes))
+                   : fmt::format("; the value of {} ({}) would not have stayed in L2 ({} pass before it is read, {} are usable)", e.before, bytes_text(t.bytes), bytes_text(t.distance), bytes_text(usable_l2));
+  }
+  if (e.decision == "separate") {
+    const std::string lost = lost_by(f, c);
+    if (!lost.empty()) out += "; what it loses by: " + lost;
+  }
+  out += fmt::format("; {} registers against {}", f.registers, c.registers);
+  if (f.spill_bytes > 0) out += fmt::format(" and {} of spills", bytes_text(static_cast<double>(f.spill_bytes)));
+  return out;
+}
+
+EdgeReport edge_report(const WhatIfReport& report, size_t edge) {
+  EdgeReport e;
+  e.edge = edge;
+  e.before = report.steps[edge];
+  e.after = report.steps[edge + 1];
+  const PartitionReport *fused = best_where(report.partitions, edge, false), *cut = best_where(report.partitions, edge, true);
+  if (fused) e.fused = side(*fused, edge);
+  if (cut) {
+    e.cut = side(*cut, edge);
+    for (const Intermediate& t : cut->intermediates)
+      if (t.after == edge) e.intermediate = t;
+  }
+  if (!fused || !cut) {
+    e.decision = fused ? "fused only" : cut ? "separate only" : "none";
+    e.reason = why_not(report.partitions, edge, fused != nullptr);
+    return e;
+  }
+  e.dram_saved = cut->dram_bytes - fused->dram_bytes;
+  e.gain = time_gap(*cut, *fused);
+  e.decision = !e.gain.decided() ? "undecided" : e.gain.seconds > 0 ? "fuse" : "separate";
+  e.reason = reason_of(e, kL2Usable * report.device.at("l2_bytes"));
+  return e;
+}
+
+std::string forced_sentence(const WhatIfReport& report, const PartitionReport& plan) {
+  if (!plan.illegal.empty()) return "it cannot be built: " + plan.illegal;
+  const PartitionReport* best = report.best();
+  if (!plan.timed() || !best) return plan.failed.empty() ? "it has no time" : "it has no time: " + plan.failed;
+  if (&plan == best) return "it is the fastest";
+  const TimeGap gap = time_gap(plan, *best);
+  if (!gap.decided()) return fmt::format("it cannot be told from the fastest, {}: {} beside {} (+- {})", best->name, time_text(plan.seconds), time_text(best->seconds), time_text(gap.error));
+  return fmt::format("{:.2f}x the time of the fastest, {}: {} beside {}, {} more DRAM traffic, {} more", plan.seconds / best->seconds, best->name, time_text(plan.seconds), time_text(best->seconds),
+                     bytes_text(plan.dram_bytes - best->dram_bytes), counted(static_cast<double>(plan.kernels.size()) - static_cast<double>(best->kernels.size()), "launch"));
+}
+
+}  // namespace
+
+bool PartitionReport::cut(size_t edge) const { return std::find(cuts.begin(), cuts.end(), edge) != cuts.end(); }
+
+const PartitionReport* WhatIfReport::find(const std::string& name) const {
+  for (const PartitionReport& p : partitions)
+    if (p.name == name) return &p;
+  return nullptr;
+}
+
+TimeGap time_gap(const PartitionReport& slower, const PartitionReport& faster) {
+  std::vector<const KernelReport*> a, b;
+  for (const KernelReport& k : slower.kernels) a.push_back(&k);
+  for (const KernelReport& k : faster.kernels) b.push_back(&k);
+  double squares = 0;
+  const auto match = [&](auto same, auto contribution) {
+    for (auto i = a.begin(); i != a.end();) {
+      const auto j = std::find_if(b.begin(), b.end(), [&](const KernelReport* k) { return same(**i, *k); });
+      if (j == b.end()) {
+        ++i;
+        continue;
+      }
+      const double c = contribution(**i, **j);
+      squares += c * c;
+      b.erase(j);
+      i = a.erase(i);
+    }
+  };
+  const auto difference = [](const KernelReport& x, const KernelReport& y) { return kModelErrorBand * std::fabs(x.seconds - y.seconds); };
+  match([](const KernelReport& x, const KernelReport& y) { return !x.digest.empty() && x.digest == y.digest; }, difference);
+  match(same_main_loop, difference);
+  for (const auto& rest : {a, b})
+    for (const KernelReport* k : rest) squares += error_of(*k) * error_of(*k);
+  return {slower.seconds - faster.seconds, std::sqrt(squares)};
+}
+
+void conclude(WhatIfReport& report) {
+  std::stable_sort(report.partitions.begin(), report.partitions.end(), [](const PartitionReport& a, const PartitionReport& b) {
+    if (a.timed() != b.timed()) return a.timed();
+    if (a.illegal.empty() != b.illegal.empty()) return a.illegal.empty();
+    return a.timed() && a.seconds < b.seconds;
+  });
+  report.edges.clear();
+  for (size_t edge = 0; edge + 1 < report.steps.size(); ++edge) report.edges.push_back(edge_report(report, edge));
+  if (report.forced)
+    if (const PartitionReport* plan = report.find(*report.forced)) report.forced_verdict = forced_sentence(report, *plan);
+}
+
+Sweep make_sweep(std::string dim, std::vector<WhatIfReport> runs) {
+  Sweep out{std::move(dim), std::move(runs), {}};
+  for (size_t i = 1; i < out.runs.size(); ++i) {
+    const WhatIfReport &a = out.runs[i - 1], &b = out.runs[i];
+    if (!a.best() || !b.best() || a.best()->name == b.best()->name) continue;
+    Sweep::Crossover x{a.best()->name, b.best()->name, a.problem.dims.at(out.dim), b.problem.dims.at(out.dim)};
+    const PartitionReport *a_other = a.find(x.to), *b_other = b.find(x.from);
+    if (a_other && b_other && a_other->timed() && b_other->timed()) {
+      // Straight in the logarithms of size and of the ratio of times, which is 1 where they cross.
+      const double below = std::log(a_other->seconds / a.best()->seconds), above = std::log(b_other->seconds / b.best()->seconds);
+      const double lo = std::log(static_cast<double>(x.below)), hi = std::log(static_cast<double>(x.above));
+      x.at = below + above > 0 ? std::exp(lo + (hi - lo) * below / (below + above)) : std::exp((lo + hi) / 2);
+      x.decided = time_gap(*a_other, *a.best()).decided() && time_gap(*b_other, *b.best()).decided();
+    }
+    out.crossovers.push_back(std::move(x));
+  }
+  return out;
+}
+
+}  // namespace roofgen

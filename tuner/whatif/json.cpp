@@ -1,0 +1,138 @@
+#include <nlohmann/json.hpp>
+
+#include "generator/problem_json.h"
+#include "tuner/views/measured.h"
+#include "tuner/whatif/views.h"
+
+namespace roofgen {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json kernel_json(const KernelReport& k, Origin times) {
+  Json params = Json::object();
+  for (const auto& [name, v] : k.schedule.params) std::visit([&, n = name](const auto& x) { params[n] = x; }, v);
+  Json j{{"name", k.stage},
+         {"schedule", params},
+         {"digest", k.digest},
+         {"time_us", 1e6 * k.seconds},
+         {"bound_by", k.time.bound_by},
+         {"registers", k.registers},
+         {"spill_bytes", k.spill_bytes},
+         {"smem_bytes", k.smem_bytes},
+         {"threads", k.threads},
+         {"ctas", k.work.ctas},
+         {"occupancy", k.occupancy.fraction},
+         {"dram_bytes", k.work.dram_bytes},
+         {"l2_bytes", k.work.l2_bytes},
+         {"flops", k.flops},
+         {"arithmetic_intensity", k.arithmetic_intensity},
+         {"intermediate_in_l2", k.intermediate_in_l2},
+         {"waste", k.waste},
+         {"idle", k.idle},
+         {"stall", k.stall},
+         {"ctas_run", k.verification.ctas_run},
+         {"rows_checked", k.verification.rows_checked},
+         {"error_over_tolerance", k.verification.error_over_tolerance}};
+  if (k.measurement) j["measurement"] = measurement_json(*k.measurement, times);
+  return j;
+}
+
+Json intermediate_json(const WhatIfReport& r, const Intermediate& t) {
+  return {{"value_of", r.steps[t.after]}, {"bytes", t.bytes}, {"passing_bytes", t.distance}, {"stays_in_l2", t.in_l2}};
+}
+
+Json partition_json(const WhatIfReport& r, const PartitionReport& p) {
+  Json j{{"plan", p.name}, {"legal", p.illegal.empty()}};
+  if (!p.illegal.empty() || !p.failed.empty()) j["reason"] = p.illegal.empty() ? p.failed : p.illegal;
+  j["time_us"] = p.timed() ? Json(1e6 * p.seconds) : Json(nullptr);
+  if (!p.timed()) return j;
+  const TimeGap gap = r.best() && r.best() != &p ? time_gap(p, *r.best()) : TimeGap{};
+  j["slower_us"] = 1e6 * gap.seconds;
+  j["slower_error_us"] = 1e6 * gap.error;
+  j["launches"] = p.kernels.size();
+  j["dram_bytes"] = p.dram_bytes;
+  j["l2_bytes"] = p.l2_bytes;
+  j["flops"] = p.flops;
+  j["arithmetic_intensity"] = p.arithmetic_intensity();
+  j["waste"] = p.waste;
+  j["idle"] = p.idle;
+  j["stall"] = p.stall;
+  if (p.together) j["verified_together"] = {{"passed", p.together->passed}, {"rows_checked", p.together->rows_checked}, {"error_over_tolerance", p.together->error_over_tolerance}};
+  j["intermediates"] = Json::array();
+  for (const Intermediate& t : p.intermediates) j["intermediates"].push_back(intermediate_json(r, t));
+  j["kernels"] = Json::array();
+  for (const KernelReport& k : p.kernels) j["kernels"].push_back(kernel_json(k, r.times));
+  return j;
+}
+
+Json side_json(const EdgeSide& s) {
+  return {{"plan", s.partition}, {"time_us", 1e6 * s.seconds}, {"dram_bytes", s.dram_bytes}, {"l2_bytes", s.l2_bytes}, {"arithmetic_intensity", s.arithmetic_intensity}, {"registers", s.registers},
+          {"occupancy", s.occupancy}, {"spill_bytes", s.spill_bytes}, {"ctas", s.ctas}, {"launches", s.launches}, {"waste", s.waste}, {"idle", s.idle}, {"stall", s.stall}};
+}
+
+Json edge_json(const WhatIfReport& r, const EdgeReport& e) {
+  Json j{{"before", e.before}, {"after", e.after}, {"decision", e.decision}, {"reason", e.reason}, {"speedup", e.speedup()}, {"gain_us", 1e6 * e.gain.seconds}, {"gain_error_us", 1e6 * e.gain.error}, {"dram_bytes_saved", e.dram_saved}};
+  if (e.intermediate) j["intermediate"] = intermediate_json(r, *e.intermediate);
+  if (e.fused) j["fused"] = side_json(*e.fused);
+  if (e.cut) j["cut"] = side_json(*e.cut);
+  return j;
+}
+
+Json report_json(const WhatIfReport& r) {
+  Json j{{"schema", kWhatIfSchema}};
+  j["chain"] = r.title;
+  j["steps"] = r.steps;
+  j["problem"] = problem_json(r.problem);
+  j["problem"]["flop_convention"] = r.matrix_flops ? "MMA FLOPs only" : "operations of the FP32 pipe: the chain has no matrix work";
+  j["device"] = {{"name", r.device.name}, {"description", r.executor_device}, {"arch", r.arch}};
+  if (r.times != Origin::kModel) {
+    j["device"]["title"] = r.device.title;
+    j["device"]["cells"] = cells_json(r.device);
+  }
+  j["compiler"] = r.compiler;
+  j["parts"] = r.parts;
+  j["considered"] = r.considered;
+  j["compiled"] = r.compiled;
+  j["fresh"] = {{"compiled", r.compiled_now}, {"evaluated", r.evaluated_now}};
+  j["origins"] = {{"time_us", to_string(r.times)}, {"dram_bytes", "model"}, {"l2_bytes", "simulated"}, {"flops", "simulated"}, {"registers", "compiled"}, {"spill_bytes", "compiled"}, {"occupancy", "compiled"}};
+  j["error_band"] = kModelErrorBand;
+  j["floor"] = {{"time_us", 1e6 * r.floor.seconds}, {"bound_by", r.floor.bound_by}, {"origin", "model"}};
+  j["best"] = r.best() ? Json(r.best()->name) : Json(nullptr);
+  j["score"] = r.best() ? r.floor.seconds / r.best()->seconds : 0.0;
+  if (r.forced) j["plan"] = {{"plan", *r.forced}, {"verdict", r.forced_verdict}};
+  j["edges"] = Json::array();
+  for (const EdgeReport& e : r.edges) j["edges"].push_back(edge_json(r, e));
+  j["partitions"] = Json::array();
+  for (const PartitionReport& p : r.partitions) j["partitions"].push_back(partition_json(r, p));
+  j["notes"] = r.notes;
+  j["interrupted"] = r.interrupted;
+  return j;
+}
+
+std::string text_of(const Json& j) { return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+}  // namespace
+
+std::string whatif_json(const WhatIfReport& report) { return text_of(report_json(report)); }
+
+std::string sweep_json(const Sweep& sweep) {
+  if (sweep.runs.empty()) return "";
+  Json j = report_json(sweep.runs.back());
+  Json runs = Json::array(), crossovers = Json::array();
+  for (const WhatIfReport& r : sweep.runs) {
+    Json run{{"size", r.problem.dims.at(sweep.dim)}, {"best", r.best() ? Json(r.best()->name) : Json(nullptr)}, {"time_us", r.best() ? Json(1e6 * r.best()->seconds) : Json(nullptr)}};
+    run["partitions"] = Json::array();
+    for (const PartitionReport& p : r.partitions)
+      if (p.timed()) run["partitions"].push_back({{"plan", p.name}, {"time_us", 1e6 * p.seconds}});
+    run["edges"] = Json::array();
+    for (const EdgeReport& e : r.edges) run["edges"].push_back({{"before", e.before}, {"after", e.after}, {"decision", e.decision}, {"speedup", e.speedup()}});
+    runs.push_back(std::move(run));
+  }
+  for (const Sweep::Crossover& x : sweep.crossovers)
+    crossovers.push_back({{"from", x.from}, {"to", x.to}, {"below", x.below}, {"above", x.above}, {"at", x.at}, {"decided", x.decided}});
+  j["sweep"] = {{"dim", sweep.dim}, {"runs", std::move(runs)}, {"crossovers", std::move(crossovers)}};
+  return text_of(j);
+}
+
+}  // namespace roofgen

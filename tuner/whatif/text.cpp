@@ -1,0 +1,141 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "generator/problem_json.h"
+#include "roofline/text_table.h"
+#include "roofline/units.h"
+#include "tuner/whatif/views.h"
+
+namespace roofgen {
+namespace {
+
+std::string dims_text(const Problem& p) {
+  std::string out = to_string(p.dtype);
+  for (const auto& [name, v] : p.dims) out += fmt::format(" {}={}", name, v);
+  for (const auto& [name, on] : p.flags)
+    if (on) out += " " + name;
+  return out;
+}
+
+std::string params_text(const Schedule& s) {
+  std::string out;
+  for (const auto& [name, v] : s.params) out += (out.empty() ? "" : " ") + name + "=" + to_string(v);
+  return out;
+}
+
+std::string upper(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return text;
+}
+
+std::string ladder(const WhatIfReport& r) {
+  const PartitionReport* best = r.best();
+  TextTable table({"", "partition", "time", "x best", "kernels", "DRAM", "L2", "AI", "waste", "idle", "stall"});
+  table.left(0).left(1);
+  for (const PartitionReport& p : r.partitions) {
+    if (!p.timed()) continue;
+    const bool tied = best && &p != best && !time_gap(p, *best).decided();
+    const bool flagged = std::any_of(p.intermediates.begin(), p.intermediates.end(), [](const Intermediate& t) { return t.in_l2; });
+    table.row({r.forced == p.name ? ">" : &p == best ? "*" : tied ? "~" : "", p.name, time_text(p.seconds), best ? fmt::format("{:.2f}", p.seconds / best->seconds) : "-", fmt::to_string(p.kernels.size()),
+               bytes_text(p.dram_bytes) + (flagged ? "*" : ""), bytes_text(p.l2_bytes), fmt::format("{:.1f}", p.arithmetic_intensity()), fmt::format("{:.2f}", p.waste), fmt::format("{:.2f}", p.idle),
+               fmt::format("{:.2f}", p.stall)});
+  }
+  return table.str();
+}
+
+/// The reasons, each with the partitions it rules out.
+std::string without_time(const WhatIfReport& r) {
+  std::string out;
+  std::vector<std::string> told;
+  for (const PartitionReport& p : r.partitions) {
+    const std::string& why = p.illegal.empty() ? p.failed : p.illegal;
+    if (why.empty() || std::find(told.begin(), told.end(), why) != told.end()) continue;
+    told.push_back(why);
+    out += fmt::format("{}   {}\n", p.illegal.empty() ? "failed " : "illegal", why);
+    size_t more = 0;
+    for (const PartitionReport& q : r.partitions) {
+      if ((q.illegal.empty() ? q.failed : q.illegal) != why) continue;
+      if (++more <= 16) out += fmt::format("            {}\n", q.name);
+    }
+    if (more > 16) out += fmt::format("            and {} more\n", more - 16);
+  }
+  return out;
+}
+
+std::string edge_text(const WhatIfReport& r, const EdgeReport& e, bool color) {
+  const auto bold = [&](const std::string& s) { return color ? "\x1b[1m" + s + "\x1b[0m" : s; };
+  std::string out = fmt::format("{} > {}: {}: {}\n", e.before, e.after, bold(upper(e.decision)), e.reason);
+  TextTable sides({"", "time", "DRAM", "L2", "AI", "regs", "occ", "spills", "launches", "waste", "idle", "stall", "partition"});
+  sides.left(0).left(12);
+  const auto row = [&](const char* name, const std::optional<EdgeSide>& s) {
+    if (!s) return;
+    sides.row({name, time_text(s->seconds), bytes_text(s->dram_bytes), bytes_text(s->l2_bytes), fmt::format("{:.1f}", s->arithmetic_intensity), fmt::to_string(s->registers), fmt::format("{:.0f}%", 100 * s->occupancy),
+               bytes_text(static_cast<double>(s->spill_bytes)), fmt::to_string(s->launches), fmt::format("{:.2f}", s->waste), fmt::format("{:.2f}", s->idle), fmt::format("{:.2f}", s->stall), s->partition});
+  };
+  row("  fused", e.fused);
+  row("  cut", e.cut);
+  if (e.fused || e.cut) out += sides.str();
+  (void)r;
+  return out;
+}
+
+}  // namespace
+
+std::string whatif_text(const WhatIfReport& r, bool color) {
+  const auto bold = [&](const std::string& s) { return color ? "\x1b[1m" + s + "\x1b[0m" : s; };
+  std::string out = fmt::format("chain     {}\n", r.title);
+  out += fmt::format("problem   {}\n", dims_text(r.problem));
+  out += fmt::format("device    {}, {}\n", r.executor_device, r.arch.empty() ? "nothing compiled" : r.arch);
+  size_t legal = 0;
+  for (const PartitionReport& p : r.partitions) legal += p.illegal.empty();
+  out += fmt::format("searched  {} partitions, {} legal, made of {} distinct kernels; {} points, {} compiled ({} now), {} run now\n\n", r.partitions.size(), legal, r.parts, r.considered, r.compiled, r.compiled_now, r.evaluated_now);
+  out += ladder(r);
+  out += "\n" + without_time(r);
+  const PartitionReport* shown = r.forced ? r.find(*r.forced) : r.best();
+  if (const PartitionReport* best = r.best(); best && shown != best && shown && shown->timed())
+    for (const KernelReport& k : best->kernels) out += fmt::format("best      {}: {}, {}, {} registers, bound by {}: {}\n", k.stage, time_text(k.seconds), bytes_text(k.work.dram_bytes), k.registers, k.time.bound_by, params_text(k.schedule));
+  if (shown && shown->timed())
+    for (const KernelReport& k : shown->kernels) out += fmt::format("{}    {}: {}, {}, {} registers, bound by {}: {}\n", shown == r.best() ? "best  " : "plan  ", k.stage, time_text(k.seconds), bytes_text(k.work.dram_bytes), k.registers, k.time.bound_by, params_text(k.schedule));
+  out += "\n";
+  for (const EdgeReport& e : r.edges) out += edge_text(r, e, color);
+  out += "\n";
+  if (const PartitionReport* best = r.best())
+    out += fmt::format("verdict   {}: {}, score {:.2f} of the sustained roofline ({}, {})\n", bold(best->name), time_text(best->seconds), r.floor.seconds / best->seconds, time_text(r.floor.seconds), r.floor.bound_by);
+  else
+    out += fmt::format("verdict   {}: no partition has a time\n", bold("NONE"));
+  if (r.forced) out += fmt::format("plan      {}: {}\n", *r.forced, r.forced_verdict);
+  for (const std::string& n : r.notes) out += fmt::format("note      {}\n", n);
+  if (r.times == Origin::kModel) out += fmt::format("origins   time, DRAM: model (error band {:.0f} % of what two partitions do not share); L2, FLOPs: simulated; registers, spills: compiled; nothing was measured\n", 100 * kModelErrorBand);
+  else out += fmt::format("origins   time: {}, each kernel timed alone; DRAM: model; L2, FLOPs: simulated; registers, spills: compiled\n", to_string(r.times));
+  out += fmt::format("          * fastest, ~ cannot be told from it; DRAM*: a value between two kernels stays in L2; AI counts {}\n", r.matrix_flops ? "MMA FLOPs" : "operations of the FP32 pipe");
+  if (r.interrupted) out += "          interrupted: what was finished is kept, the next run goes on from there\n";
+  return out;
+}
+
+std::string sweep_text(const Sweep& sweep, bool color) {
+  std::string out = sweep.runs.empty() ? "" : whatif_text(sweep.runs.back(), color) + "\n";
+  TextTable table({sweep.dim, "fastest", "time", "next", "x", "decided", "edges worth fusing"});
+  table.left(1).left(3).left(6);
+  for (const WhatIfReport& r : sweep.runs) {
+    const std::string size = fmt::to_string(r.problem.dims.at(sweep.dim));
+    const PartitionReport* best = r.best();
+    if (!best) {
+      table.row({size, "none has a time", "", "", "", "", ""});
+      continue;
+    }
+    const PartitionReport* next = r.partitions.size() > 1 && r.partitions[1].timed() ? &r.partitions[1] : nullptr;
+    std::string edges;
+    for (const EdgeReport& e : r.edges)
+      if (e.decision == "fuse") edges += fmt::format("{}{}>{}", edges.empty() ? "" : " ", e.before, e.after);
+    table.row({size, best->name, time_text(best->seconds), next ? next->name : "-", next ? fmt::format("{:.2f}", next->seconds / best->seconds) : "-", next && time_gap(*next, *best).decided() ? "yes" : "no", edges.empty() ? "-" : edges});
+  }
+  out += table.str();
+  for (const Sweep::Crossover& x : sweep.crossovers)
+    out += fmt::format("crossover between {0}={1} and {0}={2}{3}: {4} below, {5} above{6}\n", sweep.dim, x.below, x.above, x.at > 0 ? fmt::format(", about {:.0f}", x.at) : "", x.from, x.to,
+                       x.decided ? "" : " (not outside the error band at both ends)");
+  if (sweep.crossovers.empty() && sweep.runs.size() > 1) out += "no crossover: the same partition is the fastest at every size\n";
+  return out;
+}
+
+}  // namespace roofgen
