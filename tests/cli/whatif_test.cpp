@@ -56,7 +56,9 @@ TEST_F(WhatIfCli, FiveStepsEveryPartitionTimedAndVerified) {
     ASSERT_TRUE(e.contains("fused") && e.contains("cut"));
     // What a verdict rests on was run whole, all its kernels in order.
     for (const Json& p : r["partitions"])
-      if (p["plan"] == e["cut"]["plan"]) EXPECT_TRUE(p.contains("verified_together") && p["verified_together"]["passed"].get<bool>()) << p["plan"];
+      if (p["plan"] == e["cut"]["plan"]) {
+        EXPECT_TRUE(p.contains("verified_together") && p["verified_together"]["passed"].get<bool>()) << p["plan"];
+      }
   }
   EXPECT_GT(fs::file_size(home.dir() / "page.html"), 100000u);
   // All is remembered: a forced plan costs nothing new.
@@ -72,7 +74,9 @@ TEST_F(WhatIfCli, ValuesThatAreAddedLaterAreKept) {
   expect_schema(r);
   for (const Json& p : r["partitions"]) EXPECT_TRUE(p["time_us"].is_number()) << p["plan"] << " " << p.value("reason", "");
   for (const Json& p : r["partitions"])
-    if (p["plan"] == "relu+map | residual+softmax") EXPECT_EQ(p["intermediates"].size(), 2u);
+    if (p["plan"] == "relu+map | residual+softmax") {
+      EXPECT_EQ(p["intermediates"].size(), 2u);
+    }
 }
 
 TEST_F(WhatIfCli, ASweepHasARunForEachSize) {
