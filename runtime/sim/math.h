@@ -211,6 +211,7 @@ FN float tanh_approx(float x) {
   a = a < 20.0 ? a : 20.0;
   double e = exp2_double(a * -2.8853900817779268);
   float r = float((1.0 - e) / (1.0 + e));
+  r = a < 0x1p-13 ? float(a) : r;  // 1 - e cancels; x^3/3 is below half an ulp
   return x != x ? canon(x) : copysign32(x, r);
 }
 
