@@ -69,7 +69,7 @@ TEST_F(FormulaKernels, FunctionsAreWithinTheirErrors) {
 
 TEST_F(FormulaKernels, NaNInfinityAndTheEndsOfTheRange) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const std::vector<float> source = {std::nanf(""), kInfinity, -kInfinity, 0.0f, -0.0f, 1e30f, -1e30f, 3e38f, -3e38f, 1e-9f, -1e-9f, 88.0f, 88.8f, -87.0f, -104.0f,
+  const std::vector<float> source = {std::nanf(""), kInfinity, -kInfinity, 0.0f, -0.0f, 1e30f, -1e30f, 3e38f, -3e38f, 1e-30f, -1e-30f, 88.0f, 88.8f, -87.0f, -104.0f,
                                      448.0f, 449.0f, 464.0f, -1000.0f, 0.0009765625f, 0.0029296875f, 127.5f, -128.5f, 2.5f, 65519.0f, 65520.0f, 1.00390625f};
   for (const auto& [name, wrong] : wrong_on(source)) ADD_FAILURE() << name << ": " << wrong;
 }
