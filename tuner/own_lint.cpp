@@ -42,13 +42,15 @@ std::vector<Warning> own_warnings(const WorkFormula* formula, const TuneReport& 
     claim.op = report.problem.op;
     claim.work = work ? &*work : nullptr;
     claim.matrix_work = v.flops > 0;
-    claim.flops = v.flops;
+    // Tiles that reach beyond the output multiply zeros: no FLOPs of the problem.
+    const double useful = work && work->mma_flops() > 0 ? std::min(v.flops, work->mma_flops()) : v.flops;
+    claim.flops = useful;
     // Where an intermediate stays in L2 it is left out of the DRAM bytes on purpose.
     if (std::none_of(v.kernels.begin(), v.kernels.end(), [](const KernelReport& k) { return k.intermediate_in_l2; })) {
       claim.bytes = v.dram_bytes;
-      claim.ai = v.arithmetic_intensity();
+      claim.ai = v.dram_bytes > 0 ? useful / v.dram_bytes : 0;
     }
-    claim.achieved_tflops = v.flops / v.seconds / 1e12;
+    claim.achieved_tflops = useful / v.seconds / 1e12;
     claim.time_us = 1e6 * v.seconds;
     claim.launches = static_cast<double>(v.kernels.size());
     claim.dtype = to_string(report.problem.dtype);
