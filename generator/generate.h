@@ -44,8 +44,6 @@ struct Stage {
   std::map<std::string, std::string> buffers;  ///< argument of a shared stage -> buffer it stands for here
   /// Not empty: only these points, instead of the product of all values. How a search is told what another found.
   std::vector<std::vector<std::pair<std::string, ParamValue>>> points;
-  /// Stages of different variants with the same part are one kernel: tried once, shared by all.
-  std::string part;
   std::vector<std::pair<std::string, expr::Expr>> problem;  ///< names for what the problem and the formula say; the defaults see them
   std::vector<Param> params;
   std::vector<std::pair<std::string, expr::Expr>> derived;  ///< evaluated in order, visible everywhere after

@@ -156,12 +156,11 @@ Op::Slice ChainOp::slice(const Problem& problem) const {
 
 std::vector<InputPattern> ChainOp::exact_patterns(const Problem&) const { return {InputPattern::kSpecial}; }
 
-Result<Stage> ChainOp::stage(const DataFiles& files, Part part, const std::string& key) const {
+Result<Stage> ChainOp::stage(const DataFiles& files, Part part) const {
   const bool gemm = is_gemm(chain_, part);
   ROOFGEN_TRY(Stage stage, load_stage(files, gemm ? kGemmStage : kRowsStage));
   stage.name = stage.formula = chain_.name(part);
   stage.output = chain_.outputs(part).back().buffer;
-  stage.part = key;
   // A chain has no split-K: a slab of partial sums is no value that a later step could take.
   if (!gemm) stage.buffers["X"] = chain_.buffer_before(part.first);
   if (gemm) stage.points = points_;
@@ -177,9 +176,8 @@ Result<std::vector<Variant>> ChainOp::variants(const DataFiles& files, const Pro
     v.description = fmt::format("{} of the chain", plan.size() == 1 ? "one kernel" : fmt::format("{} kernels", plan.size()));
     v.fused = plan.size() == 1;
     for (const Part& part : plan) {
-      const std::string part_name = chain_.name(part);
-      v.name += (v.name.empty() ? "" : " | ") + part_name;
-      ROOFGEN_TRY(Stage s, stage(files, part, part_name));
+      v.name += (v.name.empty() ? "" : " | ") + chain_.name(part);
+      ROOFGEN_TRY(Stage s, stage(files, part));
       v.stages.push_back(std::move(s));
       for (const pointwise::Output& o : chain_.outputs(part)) {
         if (std::any_of(known.begin(), known.end(), [&](const Buffer& b) { return b.name == o.buffer; })) continue;

@@ -47,7 +47,7 @@ class ChainOp final : public Op {
   Part covered() const { return {plans_[0].front().first, plans_[0].back().last}; }
   bool has_row_step(Part part) const;
   bool tiles_columns() const;
-  Result<Stage> stage(const DataFiles& files, Part part, const std::string& key) const;
+  Result<Stage> stage(const DataFiles& files, Part part) const;
 
   Chain chain_;
   std::vector<std::vector<Part>> plans_;

@@ -108,7 +108,7 @@ double reciprocal_error(double, double y) { return kRcp * std::abs(y) + kFlushed
 }  // namespace
 
 const std::vector<Function>& functions() {
-  // fp32, alu, mufu, exps. The CUDA library's erff, tanhf and logf: of their PTX at sm_90.
+  // fp32, alu, mufu, exps. Those of the CUDA library's erff, tanhf and logf are estimates.
   static const std::vector<Function> kFunctions = {
       {"relu", {0, 1, 0, 0}, {0, 1, 0, 0}, relu, relu_slope, none, none},
       {"gelu", {6, 1, 1, 0}, {15, 2, 2, 1}, gelu, gelu_slope, gelu_fast_error, gelu_exact_error},
