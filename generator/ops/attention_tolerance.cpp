@@ -40,8 +40,10 @@ double Tolerance::probability(double p, double s, double sigma, const RowFacts& 
   const double d = static_cast<double>(shape_.d);
   const double modified = kSigmas * (sigma + facts.p_sigma);
   const double change = own + normaliser + modified + accumulation(d) * shape_.scale * d;
+  // ex2.approx.ftz makes 0 of what is no normal number of fp32, before the division by the row's sum.
+  const double flushed = 0x1p-126 * std::exp(facts.max - facts.lse);
   // e^x - 1 lies below x + x^2 up to 1.79.
-  return spacing(p, format) + p * (change < 1.5 ? change + change * change : std::expm1(change));
+  return spacing(p, format) + flushed + p * (change < 1.5 ? change + change * change : std::expm1(change));
 }
 
 Tolerance::Row Tolerance::output_row(const RowFacts& facts, double row_rms) const {

@@ -438,9 +438,11 @@ void Machine::branch_to(Warp& w, uint32_t mask, uint32_t target) {
     w.parked.push_back({target, mask, kReady});
     w.active = stay;
     ++w.pc;
-    choose(w);
   }
-  if (backward && !w.parked.empty() && ++w.spins > kSpinLimit) choose(w);
+  if (w.parked.empty()) return;
+  w.spins += backward;
+  // Lanes to merge with may also lie behind; merge_pc names only those ahead.
+  if (stay || backward) choose(w);
 }
 
 void Machine::branch_indexed(Warp& w, const Inst& in, uint32_t mask) {

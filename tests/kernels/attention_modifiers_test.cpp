@@ -71,6 +71,13 @@ const Case kCases[] = {
      {{"score", "s * 2 + 0.1 * slope[h] * (k - q)"}, {"mask", "q - k < 50"}},
      {kSlope},
      2},
+    // Slopes of whole units: most probabilities of a row are below the smallest normal fp32 number.
+    {"steep_alibi_window_softcap",
+     {{"L", 400}, {"d", 64}, {"batch", 1}, {"heads", 2}},
+     kLse,
+     {{"score", "s + slope[h] * (k - q)"}, {"mask", "q >= k and q - k < 300"}},
+     {kSlope},
+     30},
     {"bias_of_pairs",
      {{"L", 90}, {"kv_len", 110}, {"d", 64}, {"batch", 2}, {"heads", 2}},
      kLse,

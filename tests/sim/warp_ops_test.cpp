@@ -96,6 +96,15 @@ TEST(WarpOps, DivergentLoopsComeBackTogether) {
                                          : 1u; });
 }
 
+TEST(WarpOps, LanesMeetAtABarrierThatLiesBehindThem) {
+  // Compilers put the end of a loop's body before its beginning: both paths come to M by backward branches.
+  expect_each(
+      "mov.u32 %r9,1; bra T;\n"
+      "M: add.s32 %r9,%r9,10; bar.warp.sync -1; shfl.sync.bfly.b32 %r9,%r9,1,31,-1; bra E;\n"
+      "T: and.b32 %r3,%r1,1; setp.eq.u32 %p1,%r3,0; @%p1 bra M; mov.u32 %r9,2; bra.uni M;\nE:",
+      [](uint32_t i) { return i % 2 == 0 ? 12u : 11u; });
+}
+
 TEST(WarpOps, ASpinningLaneDoesNotStarveTheLaneItWaitsFor) {
   // Lane 0 waits at a lower pc for a flag that the others set later in the code.
   expect_each(
