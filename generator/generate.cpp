@@ -83,28 +83,36 @@ Result<expr::Map> problem_scope(const Op& op, const Problem& problem, const expr
   return scope;
 }
 
-std::variant<Legal, Rejected, Error> check_schedule(const Variant& variant, const Stage& stage, Schedule schedule,
-                                                    const expr::Map& problem_scope, bool prune) {
-  auto scope = stage_scope(variant, stage, problem_scope);
-  if (!scope) return std::move(scope).error();
-  Legal legal{std::move(schedule), std::move(*scope)};
-  for (const auto& [name, value] : legal.schedule.params) legal.scope[name] = to_value(value);
-  for (const auto& [name, e] : stage.derived) {
-    auto value = e.eval(legal.scope);
+Result<StagePoints> StagePoints::of(const Variant& variant, const Stage& stage, const expr::Map& problem_scope) {
+  ROOFGEN_TRY(expr::Map scope, stage_scope(variant, stage, problem_scope));
+  return StagePoints(stage, std::move(scope));
+}
+
+std::variant<Legal, Rejected, Error> StagePoints::check(Schedule schedule, bool prune) {
+  for (const auto& [name, value] : schedule.params) scope_[name] = to_value(value);
+  for (const auto& [name, e] : stage_->derived) {
+    auto value = e.eval(scope_);
     // A derived value that cannot be computed at this point (a tile that does not divide) makes
     // the point illegal, not the space broken.
-    if (!value) return Rejected{legal.schedule, "constraint", fmt::format("{}: {}", name, value.error().message)};
-    legal.scope[name] = std::move(*value);
+    if (!value) return Rejected{std::move(schedule), "constraint", fmt::format("{}: {}", name, value.error().message)};
+    scope_[name] = std::move(*value);
   }
-  for (const std::vector<expr::Expr>* rules : {&stage.constraints, &stage.prunes})
+  for (const std::vector<expr::Expr>* rules : {&stage_->constraints, &stage_->prunes})
     for (const expr::Expr& rule : *rules) {
-      if (rules == &stage.prunes && !prune) break;
+      if (rules == &stage_->prunes && !prune) break;
       std::string why;
-      auto ok = rule.check(legal.scope, &why);
+      auto ok = rule.check(scope_, &why);
       if (!ok) return std::move(ok).error();
-      if (!*ok) return Rejected{legal.schedule, "constraint", why.empty() ? rule.text() : why};
+      if (!*ok) return Rejected{std::move(schedule), "constraint", why.empty() ? rule.text() : why};
     }
-  return legal;
+  return Legal{std::move(schedule), scope_};
+}
+
+std::variant<Legal, Rejected, Error> check_schedule(const Variant& variant, const Stage& stage, Schedule schedule,
+                                                    const expr::Map& problem_scope, bool prune) {
+  auto points = StagePoints::of(variant, stage, problem_scope);
+  if (!points) return std::move(points).error();
+  return points->check(std::move(schedule), prune);
 }
 
 std::vector<Schedule> enumerate(const Variant& variant, const Stage& stage,

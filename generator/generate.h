@@ -86,6 +86,19 @@ Result<expr::Map> problem_scope(const Op& op, const Problem& problem, const expr
 std::variant<Legal, Rejected, Error> check_schedule(const Variant& variant, const Stage& stage, Schedule schedule,
                                                     const expr::Map& problem_scope, bool prune = true);
 
+/// check_schedule for the many points of a stage: what the problem alone decides is worked out once. The variant and
+/// the stage must outlive it.
+class StagePoints {
+ public:
+  static Result<StagePoints> of(const Variant& variant, const Stage& stage, const expr::Map& problem_scope);
+  std::variant<Legal, Rejected, Error> check(Schedule schedule, bool prune = true);
+
+ private:
+  StagePoints(const Stage& stage, expr::Map scope) : stage_(&stage), scope_(std::move(scope)) {}
+  const Stage* stage_;
+  expr::Map scope_;  ///< with the parameters and derived values of the point checked last
+};
+
 /// Every point of a stage's space in declaration order, with `pins` fixed (name -> value).
 std::vector<Schedule> enumerate(const Variant& variant, const Stage& stage,
                                 const std::map<std::string, ParamValue>& pins);

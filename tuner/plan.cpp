@@ -134,10 +134,12 @@ class Planner {
     std::vector<Schedule> points = enumerate(*plan.variant, stage, options_.pins);
     plan_.considered += points.size();
     ROOFGEN_TRY(const Schedule preset, default_schedule(*plan.variant, stage, plan_.scope, options_.pins));
+    ROOFGEN_TRY(StagePoints real, StagePoints::of(*plan.variant, stage, plan_.scope));
+    ROOFGEN_TRY(StagePoints reduced, StagePoints::of(*plan.variant, stage, reduced_scope_));
     bool preset_legal = false;
     for (Schedule& s : points) {
       const bool is_preset = s.params == preset.params;
-      auto checked = check_schedule(*plan.variant, stage, std::move(s), plan_.scope);
+      auto checked = real.check(std::move(s));
       if (auto error = std::get_if<Error>(&checked)) return *error;
       if (auto rejected = std::get_if<Rejected>(&checked)) {
         last_reason_ = rejected->reason;
@@ -145,7 +147,7 @@ class Planner {
         continue;
       }
       Legal& legal = std::get<Legal>(checked);
-      ROOFGEN_TRY(const std::string unverifiable, why_unverifiable(*plan.variant, stage, legal));
+      ROOFGEN_TRY(const std::string unverifiable, why_unverifiable(stage, legal, reduced));
       if (!unverifiable.empty()) {
         last_reason_ = unverifiable;
         plan_.rejections.push_back({legal.schedule, "constraint", last_reason_});
@@ -172,8 +174,8 @@ class Planner {
 
   /// Why the reduced problem cannot stand for the real one at this point: the point is illegal there, or the source was
   /// made for sizes that divide and there they do not. Empty when it can.
-  Result<std::string> why_unverifiable(const Variant& variant, const Stage& stage, const Legal& legal) const {
-    auto checked = check_schedule(variant, stage, legal.schedule, reduced_scope_, false);
+  Result<std::string> why_unverifiable(const Stage& stage, const Legal& legal, StagePoints& reduced) const {
+    auto checked = reduced.check(legal.schedule, false);
     if (auto error = std::get_if<Error>(&checked)) return *error;
     if (auto rejected = std::get_if<Rejected>(&checked)) return "on the reduced problem: " + rejected->reason;
     for (const expr::Expr& assumed : stage.assumes) {

@@ -228,13 +228,26 @@ class Tuner {
     if (!v.verified) trials_->reject({Schedule{v.name, "", {}}, "verify", "the winners together: " + v.verification.failure});
   }
 
+  /// By stage and schedule, whichever worker came first. There are tens of thousands: each is spelled out once.
+  static void sort_rejections(std::vector<Rejected>& rejections) {
+    std::vector<std::pair<std::string, Rejected>> named;
+    named.reserve(rejections.size());
+    for (Rejected& r : rejections) {
+      std::string name = to_string(r.schedule);
+      named.emplace_back(std::move(name), std::move(r));
+    }
+    std::stable_sort(named.begin(), named.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.second.stage, a.first) < std::tie(b.second.stage, b.first);
+    });
+    rejections.clear();
+    for (auto& [name, r] : named) rejections.push_back(std::move(r));
+  }
+
   void finish() {
     TuneReport& report = result_.report;
     report.simulated_binaries = trials_->simulated();
     report.simulated_now = trials_->simulated_now();
-    std::sort(report.rejections.begin(), report.rejections.end(), [](const Rejected& a, const Rejected& b) {
-      return std::tuple(a.stage, to_string(a.schedule)) < std::tuple(b.stage, to_string(b.schedule));
-    });
+    sort_rejections(report.rejections);
     const VariantReport* best = nullptr;
     for (const VariantReport& v : report.variants)
       if (v.verified && v.seconds > 0 && (!best || v.seconds < best->seconds)) best = &v;
