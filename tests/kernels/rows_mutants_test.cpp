@@ -70,9 +70,10 @@ const Mutant kMutants[] = {
     {"scale_by_the_wrong_thread", kQuant, {{kRows, "if (lane == 0 && at[r].count > 0) {\n      FormulaElement", "if (lane == kRowThreads && at[r].count > 0) {\n      FormulaElement"}}, false},
     {"maximum_not_rescaled", with(kSoft, {{"residency", text("memory")}}), {{kRows, "sum[r] *= {{ phase.exp }}(top[r] - base);", ""}}, false},
     {"maximum_of_one_thread", with(kSoft, {{"residency", text("memory")}}), {{kRows, "sum[r] *= {{ phase.exp }}(own[r] - finite_top(top[r]));", ""}}, false},
-    {"kept_in_the_wrong_slot", with(kSoft, {{"residency", text("shared")}}), {{kRows, "Keeper<float>::take(r * kChunks + batch * kBatch + c)", "Keeper<float>::take(r * kChunks + batch * kBatch)"}}, false},
-    {"kept_before_it_changed", with({"layernorm", 3, 4096, DType::kBf16, kResidual}, {{"residency", text("shared")}}), {{kRows, "        Keeper<float>::put(r * kChunks + batch * kBatch + c, changed);\n", "        if (first >= 0 && {{ i }} == 0) Keeper<float>::put(r * kChunks + batch * kBatch + c, changed);\n"}}, false},
+    {"kept_in_the_wrong_slot", with(kSoft, {{"residency", text("shared")}}), {{kRows, "Keeper<float>::take(r * kChunks + batch * count + c)", "Keeper<float>::take(r * kChunks + batch * count)"}}, false},
+    {"kept_before_it_changed", with({"layernorm", 3, 4096, DType::kBf16, kResidual}, {{"residency", text("shared")}}), {{kRows, "        Keeper<float>::put(r * kChunks + batch * count + c, changed);\n", "        if (first >= 0 && {{ i }} == 0) Keeper<float>::put(r * kChunks + batch * count + c, changed);\n"}}, false},
     {"last_batch_skipped", with(kSoft, {{"residency", text("memory")}, {"batch", n(1)}}), {{kRows, "const int batches = (groups + kBatch * kRowThreads - 1) / (kBatch * kRowThreads);", "const int batches = groups / (kBatch * kRowThreads);"}}, false},
+    {"held_groups_counted_twice", {"softmax", 2, 131072}, {{kRows, "constexpr int begin = kHeld, count = kBatch;", "constexpr int begin = 0, count = kBatch;"}}, false},
     {"segment_too_short", {"softmax", 2, 20000, DType::kBf16, {}, {}, {}, "split"}, {{kRows, "min(segment, cols - at[r].first_col)", "min(segment - 1, cols - at[r].first_col)"}}, false},
 };
 INSTANTIATE_TEST_SUITE_P(Rows, RowsMutants, testing::ValuesIn(kMutants), [](const auto& test) { return test.param.name; });

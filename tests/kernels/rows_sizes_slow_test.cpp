@@ -55,6 +55,16 @@ std::vector<RowsCase> schedules() {
   at({{"residency", text("packed")}, {"row_threads", n(32)}, {"rows_each", n(1)}, {"batch", n(4)}});
   at({{"residency", text("memory")}, {"row_threads", n(64)}, {"threads", n(128)}, {"batch", n(4)}});
   at({{"residency", text("memory")}, {"row_threads", n(256)}, {"threads", n(256)}, {"rows_each", n(2)}, {"batch", n(1)}});
+  // Rows that only registers and shared memory together hold.
+  for (const Pins& pins : {Pins{}, Pins{{"row_threads", n(512)}, {"threads", n(512)}, {"batch", n(2)}}, Pins{{"threads", n(1024)}, {"row_threads", n(1024)}, {"batch", n(2)}, {"vec", n(4)}}})
+    for (const int64_t cols : {128256, 131071}) {
+      if (cols == 128256 && pins.count("vec")) continue;  // a length that takes whole 16 bytes takes no less
+      Pins packed = pins;
+      packed["residency"] = text("packed");
+      out.push_back({"softmax", 2, cols, cols == 128256 ? DType::kFp16 : DType::kBf16, {}, {}, {}, "fused", packed});
+    }
+  out.push_back({"layernorm", 2, 125001, DType::kBf16, kBias, {}, {}, "fused", {{"residency", text("packed")}}});
+  out.push_back({"softmax", 2, 131072, DType::kBf16, {}, {}, {}, "fused", {}, InputPattern::kSpecial});
   at({{"row_threads", n(256)}, {"rows_each", n(2)}});
   at({{"row_threads", n(512)}, {"threads", n(1024)}});
   for (const int64_t vec : {1, 2, 4, 8})
