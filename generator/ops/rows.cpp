@@ -134,8 +134,11 @@ class RowOp final : public Op {
   }
 
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset, std::span<std::byte> out) const override {
-    for (const Buffer& b : buffers(problem))
-      if (b.name == buffer) return TensorContents{pattern, buffer, b.dtype}.fill(offset, out);
+    // As the formulas have it, which are not asked: this is called for each few kilobytes of a tensor.
+    DType dtype = problem.dtype;
+    for (const TensorArg& arg : problem.args)
+      if (arg.name == buffer) dtype = arg.dtype;
+    TensorContents{pattern, buffer, dtype}.fill(offset, out);
   }
 
   Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant, const std::string& stage,
