@@ -1,6 +1,8 @@
 // roofgen emit OP -o DIR: tune, then write the winner as files to embed.
 #include <fmt/format.h>
 
+#include <cctype>
+
 #include "generator/output_file.h"
 #include "cli/problem_flags.h"
 #include "generator/emit.h"
@@ -14,10 +16,21 @@ namespace {
 struct Flags {
   ProblemFlags problem;
   RunFlags run;
-  std::string directory;
+  std::string directory, name;
 };
 
+/// Why `name` cannot begin the names of C functions; nothing when it can.
+Result<void> check_name(const std::string& name) {
+  for (size_t i = 0; i < name.size(); ++i) {
+    const unsigned char c = static_cast<unsigned char>(name[i]);
+    if (!(std::isalpha(c) || c == '_' || (i > 0 && std::isdigit(c))))
+      return Error{Exit::kUsage, fmt::format("--name: {} is no C name: letters, digits and _ were expected, not beginning with a digit", name)};
+  }
+  return {};
+}
+
 Result<Exit> run(const Session& session, const Flags& flags) {
+  ROOFGEN_CHECK(check_name(flags.name));
   // The directory is checked before minutes are spent.
   ROOFGEN_CHECK(make_directory(flags.directory));
   ROOFGEN_TRY(Workbench bench, make_workbench(session, flags.problem, flags.run));
@@ -31,14 +44,16 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   for (const Variant& v : variants)
     if (v.name == report.best_variant) variant = &v;
   ROOFGEN_TRY(const expr::Map scope, problem_scope(*bench.op, bench.problem, limits(bench.device)));
-  std::vector<EmittedKernel> kernels;
+  EmitRequest request{flags.name.empty() ? bench.problem.op : flags.name, &bench.problem, variant, bench.op->buffers(bench.problem), scope, {}, tune_json(report)};
+  ROOFGEN_TRY(const std::vector<Buffer> own, temporaries(*variant, scope));
+  request.buffers.insert(request.buffers.end(), own.begin(), own.end());
   for (size_t i = 0; i < variant->stages.size(); ++i) {
     const Program& program = result.programs[variant->name][i];
     auto checked = check_schedule(*variant, variant->stages[i], program.schedule, scope);
-    kernels.push_back({&variant->stages[i], &program, &result.binaries[variant->name][i], &result.launches[variant->name][i],
-                       std::get<Legal>(checked).scope});
+    request.kernels.push_back({&variant->stages[i], &program, &result.binaries[variant->name][i], &result.launches[variant->name][i],
+                               std::get<Legal>(checked).scope});
   }
-  ROOFGEN_TRY(const auto files, emit(bench.problem, variant->name, kernels, tune_json(report)));
+  ROOFGEN_TRY(const auto files, emit(request));
   for (const auto& [name, text] : files) ROOFGEN_CHECK(write_output(flags.directory + "/" + name, text));
   // The same binaries with the launch of the tuned problem, for profilers and for bench/peers.
   ROOFGEN_TRY(const CounterRequest replay, counter_request(*bench.files, *bench.op, result, variant->name));
@@ -57,6 +72,7 @@ Run declare_emit(CLI::App& app) {
   flags->problem.declare(app);
   flags->run.declare(app);
   app.add_option("-o,--output", flags->directory, "directory to write to")->required();
+  app.add_option("--name", flags->name, "what files and C functions are called [the op's name]");
   app.footer("Example: roofgen emit attention --L 2048 --d 64 -o kernels/");
   return [flags](const Session& session) { return run(session, *flags); };
 }

@@ -1,5 +1,5 @@
 // A tuned kernel as files another program embeds: CUDA source, PTX, CUBIN, a C header with the
-// launch, a JSON manifest. The emitted code is the user's own (README, licence).
+// launch, a JSON manifest (docs/emit.md). The emitted code is the user's own (README, licence).
 #pragma once
 
 #include <map>
@@ -21,9 +21,17 @@ struct EmittedKernel {
   expr::Map scope;  ///< the schedule's scope: parameters and derived values
 };
 
-/// File name -> contents. `facts` is what the manifest says beside the problem and the schedules
-/// (score, device, origins), already as JSON text.
-Result<std::map<std::string, std::string>> emit(const Problem& problem, const std::string& variant,
-                                                const std::vector<EmittedKernel>& kernels, const std::string& facts);
+struct EmitRequest {
+  std::string name;  ///< what files and C functions are called: "gemm" gives gemm.h and gemm_launch
+  const Problem* problem = nullptr;
+  const Variant* variant = nullptr;
+  std::vector<Buffer> buffers;  ///< the problem's and the variant's temporaries
+  expr::Map scope;              ///< the problem's, without a stage
+  std::vector<EmittedKernel> kernels;  ///< in launch order
+  std::string facts;  ///< what the manifest says beside the problem and the schedules (score, device, origins), as JSON text
+};
+
+/// File name -> contents.
+Result<std::map<std::string, std::string>> emit(const EmitRequest& request);
 
 }  // namespace roofgen

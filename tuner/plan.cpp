@@ -178,11 +178,14 @@ class Planner {
     auto checked = reduced.check(legal.schedule, false);
     if (auto error = std::get_if<Error>(&checked)) return *error;
     if (auto rejected = std::get_if<Rejected>(&checked)) return "on the reduced problem: " + rejected->reason;
+    if (stage.assumes.empty()) return std::string();
+    expr::Map here_scope = legal.scope, there_scope = std::get<Legal>(checked).scope;
+    here_scope["tuned"] = there_scope["tuned"] = expr::Value(legal.scope);
     for (const expr::Expr& assumed : stage.assumes) {
-      ROOFGEN_TRY(const bool here, assumed.check(legal.scope));
+      ROOFGEN_TRY(const bool here, assumed.check(here_scope));
       if (!here) continue;
       std::string why;
-      ROOFGEN_TRY(const bool there, assumed.check(std::get<Legal>(checked).scope, &why));
+      ROOFGEN_TRY(const bool there, assumed.check(there_scope, &why));
       if (!there) return "on the reduced problem: " + why;
     }
     return std::string();

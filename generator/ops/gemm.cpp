@@ -158,7 +158,6 @@ class Gemm final : public Op {
       if (const auto formula = identity(problem, "partial", DType::kFp32)) {
         expr::Map partial = formula->scope();
         partial["splits"] = splits;
-        partial["k_per_split"] = gemm::k_per_split(s.k, splits);
         formulas[fmt::format("partial{}", splits)] = std::move(partial);
       }
     out["formulas"] = std::move(formulas);

@@ -1,0 +1,45 @@
+// The launch of a kernel as a C function: what make_launch computes for the tuned problem, written down so that it is
+// computed anew for the sizes of each call.
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "generator/emit.h"
+
+namespace roofgen {
+
+struct CParameter {
+  std::string type, name;
+  std::string note;  ///< for a comment: what it is, or its value for the tuned problem
+};
+
+/// An argument of the kernel itself.
+struct KernelArgument {
+  std::string name, type;  ///< type: ptr i32 i64 f32
+  std::string code;        ///< what it is computed from; a parameter where it is passed on
+  bool computed = false;
+};
+
+struct LaunchCode {
+  std::string name;                    ///< of the C functions and of the files
+  std::vector<CParameter> parameters;  ///< those that the kernel takes in their order, then sizes that only the grid needs
+  std::vector<std::string> positive;   ///< parameters that must be: something is computed from them
+  std::vector<std::pair<std::string, std::string>> definitions;  ///< name and code, each built on those before it
+  std::vector<KernelArgument> arguments;
+  std::string grid[3];
+  std::vector<std::string> conditions;  ///< under which the compiled source is right
+};
+
+Result<LaunchCode> launch_code(const EmitRequest& request, const EmittedKernel& kernel);
+
+/// Bytes of a temporary: the sizes it depends on, and the code.
+struct BytesCode {
+  std::vector<std::string> sizes;
+  std::string code;
+};
+Result<BytesCode> bytes_code(const EmitRequest& request, const Variant::Temporary& temporary);
+
+}  // namespace roofgen

@@ -1,0 +1,182 @@
+// The launch that a header of `emit` makes at any sizes it takes is the one that make_launch computes for them.
+#include "generator/launch_code.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace roofgen {
+namespace {
+
+namespace fs = std::filesystem;
+using Dims = std::map<std::string, int64_t>;
+
+struct Case {
+  Problem problem;
+  std::vector<Dims> others;
+};
+
+Problem problem(const std::string& op, Dims dims, std::map<std::string, bool> flags = {}, std::map<std::string, std::string> texts = {}) {
+  Problem p{op, std::move(dims), DType::kBf16, std::move(flags), {}};
+  p.texts = std::move(texts);
+  return p;
+}
+
+expr::Map limits() {
+  return {{"smem_per_block", 232448}, {"smem_per_sm", 233472}, {"regs_per_sm", 65536}, {"max_threads_per_sm", 2048}, {"sms", 132}, {"arch", 90}};
+}
+
+/// The launch as the program below prints it.
+std::string text(const Launch& launch) {
+  std::string out = fmt::format("{} {} {} {}", launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x);
+  for (const Arg& a : launch.args) out += fmt::format(" {:x}", a.is_buffer ? 0 : a.bits);
+  return out;
+}
+
+/// One C program that holds every header and makes every launch, and what it should print.
+class Program {
+ public:
+  void add(const Case& c) {
+    const Op& op = **find_op(c.problem.op);
+    const Problem tuned = *op.complete(c.problem);
+    const expr::Map scope = *problem_scope(op, tuned, limits());
+    const auto variants = op.variants(files_, tuned);
+    ASSERT_TRUE(variants) << variants.error().message;
+    for (const Variant& v : *variants)
+      for (const Stage& stage : v.stages) {
+        const auto schedule = default_schedule(v, stage, scope, {});
+        ASSERT_TRUE(schedule) << schedule.error().message;
+        const auto checked = check_schedule(v, stage, *schedule, scope);
+        if (!std::holds_alternative<Legal>(checked)) continue;
+        const std::string name = fmt::format("k{}", kernels_++);
+        emitted(name, op, tuned, v, stage, std::get<Legal>(checked));
+        call(name, op, tuned, v, stage, *schedule, false);
+        for (const Dims& dims : c.others) {
+          Problem other = c.problem;
+          other.dims = dims;
+          call(name, op, *op.complete(other), v, stage, *schedule, true);
+        }
+      }
+  }
+
+  /// Runs it: "tuned" launches must be made, others may be refused. `made` counts the others that were made.
+  void run(size_t& made) {
+    std::string pattern = (fs::temp_directory_path() / "roofgen-launch-XXXXXX").string();
+    const fs::path dir = mkdtemp(pattern.data());
+    std::ofstream(dir / "program.c") << head() << headers_ << "int main(void) {\n" << calls_ << "  return 0;\n}\n";
+    const std::string command = fmt::format("cd '{}' && cc -std=c11 -Wall -Werror -Wno-unused-function -I. -I'{}/tests/shim/emitted' program.c -o program 2>build.txt && ./program >out.txt", dir.string(), ROOFGEN_SOURCE_DIR);
+    const int status = std::system(command.c_str());
+    std::stringstream build, out;
+    build << std::ifstream(dir / "build.txt").rdbuf();
+    EXPECT_EQ(status, 0) << build.str();
+    std::ifstream in(dir / "out.txt");
+    for (const auto& [what, expected, smem, may_refuse] : expected_) {
+      std::string line;
+      EXPECT_TRUE(std::getline(in, line)) << what;
+      if (may_refuse && line == "refused") continue;
+      made += may_refuse;
+      const size_t space = line.find(' ');
+      ASSERT_NE(space, std::string::npos) << what;
+      EXPECT_GE(std::stoul(line), smem) << what << ": a shorter row may leave some of it unused";
+      EXPECT_EQ(line.substr(space + 1), expected) << what;
+    }
+    fs::remove_all(dir);
+  }
+
+ private:
+  static std::string head() {
+    return R"(#include <stdio.h>
+#include <stdint.h>
+#include <string.h>
+#include <cuda.h>
+static const int* sizes;
+CUresult cuFuncSetAttribute(CUfunction f, int a, int v) { (void)f; (void)a; (void)v; return CUDA_SUCCESS; }
+CUresult cuLaunchKernel(CUfunction f, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz, unsigned smem, CUstream s, void** args, void** extra) {
+  (void)f; (void)by; (void)bz; (void)s; (void)extra;
+  printf("%u %u %u %u %u", smem, x, y, z, bx);
+  for (int i = 0; sizes[i]; ++i) {
+    uint64_t bits = 0;
+    memcpy(&bits, args[i], (size_t)sizes[i]);
+    printf(" %llx", (unsigned long long)bits);
+  }
+  printf("\n");
+  return CUDA_SUCCESS;
+}
+static void done(CUresult r) { if (r != CUDA_SUCCESS) printf("refused\n"); }
+)";
+  }
+
+  void emitted(const std::string& name, const Op& op, const Problem& tuned, const Variant& v, const Stage& stage, const Legal& legal) {
+    const auto launch = make_launch(stage, legal);
+    ASSERT_TRUE(launch) << launch.error().message;
+    const roofgen::Program program{legal.schedule, "", stage.entry, {}};
+    const Binary binary;
+    Variant one = v;
+    EmitRequest request{name, &tuned, &one, op.buffers(tuned), *problem_scope(op, tuned, limits()), {{&stage, &program, &binary, &*launch, legal.scope}}, "{}"};
+    const auto files = emit(request);
+    ASSERT_TRUE(files) << stage.name << ": " << files.error().message;
+    std::string header = files->at(name + ".h");
+    header.erase(header.find("#pragma once"), strlen("#pragma once"));
+    headers_ += header;
+    code_ = *launch_code(request, request.kernels[0]);
+  }
+
+  void call(const std::string& name, const Op& op, const Problem& p, const Variant& v, const Stage& stage, const Schedule& schedule, bool other) {
+    const expr::Map scope = *problem_scope(op, p, limits());
+    const auto checked = check_schedule(v, stage, schedule, scope, false);
+    if (!std::holds_alternative<Legal>(checked)) return;
+    const Legal& legal = std::get<Legal>(checked);
+    const auto launch = make_launch(stage, legal);
+    ASSERT_TRUE(launch) << launch.error().message;
+    std::string arguments, bytes;
+    for (const Arg& a : launch->args) bytes += fmt::format("{}, ", a.is_buffer ? 8 : a.bytes);
+    for (const CParameter& c : code_.parameters) {
+      std::string value = "0";
+      for (size_t i = 0; i < code_.arguments.size(); ++i) {
+        if (code_.arguments[i].computed || code_.arguments[i].name != c.name || c.type == "CUdeviceptr") continue;
+        float f;
+        memcpy(&f, &launch->args[i].bits, 4);
+        value = c.type == "float" ? fmt::format("{}f", fmt::format("{:.9e}", f)) : fmt::format("{}", static_cast<int64_t>(launch->args[i].bits));
+      }
+      if (p.dims.count(c.name) && value == "0") value = std::to_string(p.dims.at(c.name));
+      arguments += ", " + value;
+    }
+    calls_ += fmt::format("  {{ static const int s[] = {{{}0}}; sizes = s; done({}_launch(0, 0{})); }}\n", bytes, code_.name, arguments);
+    expected_.emplace_back(fmt::format("{} for {}", to_string(schedule), to_string(p)), text(*launch), launch->smem_bytes, other);
+  }
+
+  DataFiles files_;
+  std::string headers_, calls_;
+  LaunchCode code_;  // of the last kernel
+  std::vector<std::tuple<std::string, std::string, uint32_t, bool>> expected_;
+  int kernels_ = 0;
+};
+
+TEST(LaunchCode, IsThatOfMakeLaunchAtEverySizeItTakes) {
+  const std::vector<Case> cases = {
+      {problem("gemm", {{"M", 4096}, {"N", 4096}, {"K", 4096}}, {}, {{"epilogue", "gelu(acc + bias[n]) * scale"}}),
+       {{{"M", 128}, {"N", 256}, {"K", 64}}, {{"M", 1000}, {"N", 4096}, {"K", 4096}}, {{"M", 8192}, {"N", 1024}, {"K", 96}}, {{"M", 128}, {"N", 128}, {"K", 4097}}}},
+      {problem("gemm", {{"M", 127}, {"N", 65}, {"K", 2033}}, {}, {{"a_layout", "col"}, {"epilogue", "acc + row_bias[m]"}}),
+       {{{"M", 1}, {"N", 1}, {"K", 300}}, {{"M", 513}, {"N", 129}, {"K", 3000}}, {{"M", 100000}, {"N", 50001}, {"K", 1024}}}},
+      {problem("gemm", {{"M", 256}, {"N", 512}, {"K", 128}}, {}, {{"gated", "silu"}}), {{{"M", 7}, {"N", 96}, {"K", 64}}, {{"M", 512}, {"N", 1024}, {"K", 256}}}},
+      {problem("gemm", {{"M", 256}, {"N", 200}, {"K", 128}}, {}, {{"epilogue", "acc / amax(acc)"}}), {{{"M", 7}, {"N", 256}, {"K", 64}}, {{"M", 7}, {"N", 264}, {"K", 64}}}},
+      {problem("rmsnorm", {{"rows", 8192}, {"cols", 4096}}, {{"residual", true}}, {{"quant", "fp8"}}),
+       {{{"rows", 1}, {"cols", 4096}}, {{"rows", 100}, {"cols", 2048}}, {{"rows", 100}, {"cols", 4097}}, {{"rows", 3}, {"cols", 1 << 20}}}},
+      {problem("layernorm", {{"rows", 33}, {"cols", 4097}}, {{"bias", true}}), {{{"rows", 1}, {"cols", 1}}, {{"rows", 7}, {"cols", 4000}}, {{"rows", 7}, {"cols", 5000}}}},
+      {problem("softmax", {{"rows", 4}, {"cols", 100003}}), {{{"rows", 4}, {"cols", 8193}}, {{"rows", 1}, {"cols", 99999}}, {{"rows", 3}, {"cols", 1000003}}}},
+      {problem("map", {{"rows", 100}, {"cols", 1024}}, {}, {{"expr", "gelu(x) * scale"}}), {{{"rows", 1}, {"cols", 1024}}, {{"rows", 2}, {"cols", 3072}}, {{"rows", 2}, {"cols", 77}}}},
+      {problem("attention", {{"L", 200}, {"d", 64}, {"heads", 6}, {"kv_heads", 2}}), {{{"L", 999}, {"d", 64}, {"heads", 4}, {"kv_heads", 4}}, {{"L", 64}, {"d", 64}, {"heads", 6}, {"kv_heads", 3}}}},
+  };
+  Program program;
+  for (const Case& c : cases) program.add(c);
+  size_t made = 0;
+  program.run(made);
+  EXPECT_GT(made, 20u) << "a header that refuses everything would pass, and be of no use";
+}
+
+}  // namespace
+}  // namespace roofgen

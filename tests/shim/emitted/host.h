@@ -1,0 +1,113 @@
+/* What every program around an emitted bundle needs: kernels from their PTX, tensors on both sides, bf16. */
+#pragma once
+
+#include <cuda.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void must(CUresult r, const char* what) {
+  if (r == CUDA_SUCCESS) return;
+  printf("FAILED %s: error %d\n", what, r);
+  exit(1);
+}
+
+static CUfunction load(const char* ptx_file, const char* entry) {
+  FILE* f = fopen(ptx_file, "rb");
+  if (!f) {
+    printf("FAILED no %s\n", ptx_file);
+    exit(1);
+  }
+  static char text[1 << 22];
+  text[fread(text, 1, sizeof text - 1, f)] = 0;
+  fclose(f);
+  CUmodule module;
+  CUfunction function;
+  must(cuModuleLoadData(&module, text), ptx_file);
+  must(cuModuleGetFunction(&function, module, entry), entry);
+  return function;
+}
+
+static void start(void) {
+  CUdevice device;
+  CUcontext context;
+  must(cuInit(0), "cuInit");
+  must(cuDeviceGet(&device, 0), "cuDeviceGet");
+  must(cuCtxCreate(&context, 0, device), "cuCtxCreate");
+}
+
+static float from_bf16(uint16_t b) {
+  const uint32_t bits = (uint32_t)b << 16;
+  float f;
+  memcpy(&f, &bits, 4);
+  return f;
+}
+
+/* Values of -2 to 2 in steps of 1/8: exact in bf16, and so are their products' sums in fp32. */
+static float value(unsigned seed, int64_t i) { return (float)((int)((seed * 7919u + (unsigned)i * 104729u) / 13u % 33u) - 16) / 8.0f; }
+
+typedef struct {
+  CUdeviceptr device;
+  float* host; /* of an input */
+  int64_t count;
+  int bytes; /* of an element: 2 is bf16, 4 fp32 */
+} Tensor;
+
+static Tensor output(int64_t count, int bytes) {
+  Tensor t = {0, NULL, count, bytes};
+  must(cuMemAlloc(&t.device, (size_t)(count * bytes)), "cuMemAlloc");
+  return t;
+}
+
+static Tensor input(unsigned seed, int64_t count, int bytes) {
+  Tensor t = output(count, bytes);
+  t.host = malloc((size_t)count * sizeof(float));
+  char* image = malloc((size_t)(count * bytes));
+  for (int64_t i = 0; i < count; ++i) {
+    uint32_t bits;
+    t.host[i] = value(seed, i);
+    memcpy(&bits, &t.host[i], 4);
+    if (bytes == 4) memcpy(image + 4 * i, &bits, 4);
+    const uint16_t half = (uint16_t)(bits >> 16);
+    if (bytes == 2) memcpy(image + 2 * i, &half, 2);
+  }
+  must(cuMemcpyHtoD(t.device, image, (size_t)(count * bytes)), "cuMemcpyHtoD");
+  free(image);
+  return t;
+}
+
+static float* read_back(Tensor t) {
+  char* image = malloc((size_t)(t.count * t.bytes));
+  float* out = malloc((size_t)t.count * sizeof(float));
+  must(cuCtxSynchronize(), "the kernels");
+  must(cuMemcpyDtoH(image, t.device, (size_t)(t.count * t.bytes)), "cuMemcpyDtoH");
+  for (int64_t i = 0; i < t.count; ++i) {
+    if (t.bytes == 4) memcpy(&out[i], image + 4 * i, 4);
+    uint16_t half;
+    if (t.bytes == 2) memcpy(&half, image + 2 * i, 2), out[i] = from_bf16(half);
+  }
+  free(image);
+  return out;
+}
+
+/* The largest |got - expected| / (1 + |expected|) so far; NaN counts as infinite. */
+static double worst;
+static void compare(float got, double expected) {
+  const double error = fabs((double)got - expected) / (1 + fabs(expected));
+  if (!(error <= worst)) worst = error == error ? error : INFINITY;
+}
+
+/* bf16 keeps 8 bits: 1/256 of the value, and as much again for what lies between. */
+static int report(const char* what) {
+  printf("%s %s: %g\n", worst <= 1.0 / 128 ? "ok" : "FAILED", what, worst);
+  const int failed = !(worst <= 1.0 / 128);
+  worst = 0;
+  return failed;
+}
+
+static int refused(CUresult r, const char* what) {
+  printf("%s %s is refused\n", r == CUDA_ERROR_INVALID_VALUE ? "ok" : "FAILED", what);
+  return r != CUDA_ERROR_INVALID_VALUE;
+}
