@@ -13,6 +13,22 @@ namespace {
 
 uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
 
+// A word's last writer: the CTA's number, modulo 2^28, and which of the four bytes it wrote. Without the bytes two CTAs whose
+// rows meet inside a word would seem to race where the buffer holds the values of an earlier launch.
+constexpr uint32_t kWriterMask = (1u << 28) - 1;
+
+/// Was it another CTA of this launch?
+bool by_another(uint32_t written, uint32_t writer, const LaunchState& state) {
+  const uint32_t other = written >> 4;
+  return other != (writer & kWriterMask) && ((other - state.first_writer) & kWriterMask) < state.n_writers;
+}
+
+/// The bytes of word `word` that an access of `bytes` at `at` touches.
+uint32_t bytes_of_word(uint32_t word, uint32_t at, uint32_t bytes) {
+  const uint32_t begin = std::max(at, 4 * word) - 4 * word, end = std::min(at + bytes, 4 * word + 4) - 4 * word;
+  return (1u << end) - (1u << begin);
+}
+
 }  // namespace
 
 std::string Machine::describe(uint64_t address) const {
@@ -83,9 +99,8 @@ void Machine::read_global(uint64_t address, uint32_t bytes, uint32_t lane, std::
       std::memset(out, 0xff, bytes);  // as DeviceMemory::read has it
       return;
     }
-    uint32_t writer = state_.memory.writers(slot)[at / 4];
-    if (writer != writer_ && writer - state_.first_writer < state_.n_writers && !strong && !used_atomics_ &&
-        notes_undefined())
+    const uint32_t written = state_.memory.writers(slot)[at / 4];
+    if (by_another(written, writer_, state_) && (written & bytes_of_word(at / 4, at, bytes)) && !strong && !used_atomics_ && notes_undefined())
       undefined(Fault{"race",
                  fmt::format("read of {}, written by another CTA of this launch without synchronisation",
                              describe(address)),
@@ -108,12 +123,11 @@ void Machine::write_global(uint64_t address, uint32_t bytes, uint32_t lane, cons
   uint64_t& valid = state_.memory.valid(slot)[at >> 6];
   uint32_t* writers = state_.memory.writers(slot);
   for (uint32_t word = at / 4; word <= (at + bytes - 1) / 4; ++word) {
-    uint32_t other = writers[word];
-    if (other != writer_ && other - state_.first_writer < state_.n_writers && (valid & bits) && !strong &&
-        !used_atomics_ && notes_undefined())
+    const uint32_t other = writers[word], mine = bytes_of_word(word, at, bytes);
+    if (by_another(other, writer_, state_) && (other & mine) && (valid & bits) && !strong && !used_atomics_ && notes_undefined())
       undefined(Fault{"race", fmt::format("write to {}, which another CTA of this launch wrote too", describe(address)),
                  lane});
-    writers[word] = writer_;
+    writers[word] = (writer_ & kWriterMask) << 4 | mine | (other >> 4 == (writer_ & kWriterMask) ? other & 15 : 0);
   }
   valid |= bits;
   std::memcpy(state_.memory.data(slot) + at, in, bytes);

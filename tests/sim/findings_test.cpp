@@ -253,6 +253,19 @@ TEST(Findings, RacesBetweenCtas) {
   EXPECT_EQ(bench.arg(out).kind({1, 1, 1}, {1, 1, 1}), "");
 }
 
+TEST(Findings, CtasMayShareAWordOfWhatAnEarlierLaunchWrote) {
+  const std::string own = "ld.param.u64 %rd1,[p0]; mov.u32 %r3,%ctaid.x; mul.wide.u32 %rd2,%r3,2; add.s64 %rd3,%rd1,%rd2; cvt.u16.u32 %rs1,%r3;";
+  const std::string store = "st.global.u16 [%rd3], %rs1;";
+  Bench bench;
+  ASSERT_EQ(bench.load(kernel_text(1, own + store)), "");
+  DevicePtr out = bench.poisoned(8);
+  for (int launch = 0; launch < 3; ++launch) EXPECT_EQ(bench.arg(out).kind({4, 1, 1}, {1, 1, 1}), "") << launch;
+  // The byte below one's own half is another's.
+  Bench wide;
+  ASSERT_EQ(wide.load(kernel_text(1, own + "setp.eq.u32 %p1,%r3,1; @%p1 st.global.u8 [%rd3+-1], 0;" + store)), "");
+  EXPECT_EQ(wide.arg(wide.poisoned(8)).kind({4, 1, 1}, {1, 1, 1}), "race");
+}
+
 TEST(Findings, HangsAreFound) {
   Bench bench;
   ASSERT_EQ(bench.load(kernel_text(0, "L: bra L;")), "");
