@@ -119,7 +119,7 @@ class Planner {
       plan.index = i;
       ROOFGEN_CHECK(collect_legal(plan));
       if (plan.legal.empty()) {
-        unavailable("constraint", fmt::format("every point of {} is illegal, the last because of {}", v.stages[i].name, last_reason_));
+        unavailable("constraint", fmt::format("every point of {} is illegal, {} because of {}", v.stages[i].name, preset_reason_.empty() ? "the last" : "the default schedule", preset_reason_.empty() ? last_reason_ : preset_reason_));
         return {};
       }
       plans.push_back(std::move(plan));
@@ -137,12 +137,14 @@ class Planner {
     ROOFGEN_TRY(StagePoints real, StagePoints::of(*plan.variant, stage, plan_.scope));
     ROOFGEN_TRY(StagePoints reduced, StagePoints::of(*plan.variant, stage, reduced_scope_));
     bool preset_legal = false;
+    preset_reason_.clear();
     for (Schedule& s : points) {
       const bool is_preset = s.params == preset.params;
       auto checked = real.check(std::move(s));
       if (auto error = std::get_if<Error>(&checked)) return *error;
       if (auto rejected = std::get_if<Rejected>(&checked)) {
         last_reason_ = rejected->reason;
+        if (is_preset) preset_reason_ = last_reason_;
         plan_.rejections.push_back(std::move(*rejected));
         continue;
       }
@@ -240,7 +242,7 @@ class Planner {
   const TuneOptions& options_;
   const Device ranking_device_;
   const Strategy* strategy_ = nullptr;
-  std::string last_reason_;
+  std::string last_reason_, preset_reason_;  // why a point, and why the default one, is illegal
   expr::Map reduced_scope_;
   SearchPlan plan_;
 };

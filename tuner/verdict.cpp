@@ -36,11 +36,12 @@ std::optional<Side> side(const VariantReport* v) {
   return out;
 }
 
-std::string missing_reason(const std::vector<VariantReport>& variants) {
+/// Why there is nothing of one kind: fused, or not.
+std::string missing_reason(const std::vector<VariantReport>& variants, bool fused) {
   for (const VariantReport& v : variants)
-    if (!v.available) return fmt::format("{} cannot run: {}", v.name, v.rejected_because);
+    if (!v.available && v.fused == fused) return fmt::format("{} cannot run: {}", v.name, v.rejected_because);
   for (const VariantReport& v : variants)
-    if (!v.verified) return fmt::format("no candidate of {} was verified (--explain lists why)", v.name);
+    if (!v.verified && v.fused == fused) return fmt::format("no candidate of {} was verified (--explain lists why)", v.name);
   return "there is no variant of the other kind to compare it with";
 }
 
@@ -66,7 +67,7 @@ FusionVerdict fusion_verdict(const std::vector<VariantReport>& variants, double 
   out.unfused = side(unfused);
   if (!fused || !unfused) {
     out.decision = fused ? "fused only" : unfused ? "separate only" : "none";
-    out.reason = missing_reason(variants);
+    out.reason = missing_reason(variants, fused == nullptr);
     return out;
   }
   const Side &f = *out.fused, &u = *out.unfused;
@@ -103,7 +104,7 @@ FusionVerdict fusion_verdict(const std::vector<VariantReport>& variants, double 
   const std::string price = fmt::format("{} registers against {} and {:.0f} % occupancy against {:.0f} %", f.registers, u.registers,
                                         100 * f.occupancy, 100 * u.occupancy);
   const bool flagged = std::any_of(unfused->kernels.begin(), unfused->kernels.end(), [](const KernelReport& k) { return k.intermediate_in_l2; });
-  const char* l2_note = flagged ? "; the intermediates stay in L2, so little DRAM traffic is at stake" : "";
+  const char* l2_note = flagged && std::fabs(saved) < kNoTraffic * u.dram_bytes ? "; the intermediates stay in L2, so little DRAM traffic is at stake" : "";
   const std::string how = fmt::format("fused is {:.2f}x as fast{}{}", out.speedup, pairs ? " " : "", doubt);
   if (out.decision == "undecided")
     out.reason = fmt::format("{}: {}, at {}{}", how, benefit, price, l2_note);

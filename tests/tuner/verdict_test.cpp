@@ -55,6 +55,23 @@ TEST(Verdict, MissingSideIsNamed) {
   EXPECT_NE(v.reason.find("S and P need 128 TB"), std::string::npos);
 }
 
+TEST(Verdict, TheMissingSideIsOfTheOtherKind) {
+  VariantReport split, unfused;
+  split.name = "split_k2", split.fused = true, split.available = false, split.rejected_because = "too many tiles";
+  unfused.name = "unfused", unfused.fused = false, unfused.available = false, unfused.rejected_because = "no kernel takes pairs of columns";
+  const FusionVerdict v = fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), split, unfused}, 0.35);
+  EXPECT_EQ(v.reason, "unfused cannot run: no kernel takes pairs of columns");
+  EXPECT_EQ(fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), split}, 0.35).reason, "there is no variant of the other kind to compare it with");
+}
+
+TEST(Verdict, WhatStaysInL2IsSaidWhereNoTrafficIsSaved) {
+  VariantReport unfused = variant("unfused", 3, 3e-3, 9e9, 128);
+  unfused.kernels[1].intermediate_in_l2 = true;
+  EXPECT_EQ(fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), unfused}, 0.35).reason.find("little DRAM traffic"), std::string::npos);
+  unfused.dram_bytes = 1e9;
+  EXPECT_NE(fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), unfused}, 0.35).reason.find("little DRAM traffic"), std::string::npos);
+}
+
 TEST(Verdict, NothingVerifiedIsNone) {
   VariantReport failed;
   failed.name = "fused";
