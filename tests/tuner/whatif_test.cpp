@@ -123,6 +123,20 @@ TEST(WhatIfVerdict, AnEdgeThatNothingFusesNamesItsReason) {
   EXPECT_EQ(r.partitions.back().name, "gemm+norm");
 }
 
+TEST(WhatIfVerdict, AnInterruptedSideIsNoReasonForTheOther) {
+  PartitionReport cut = partition("gemm | norm", {0}, {});
+  cut.failed = "norm was not tuned";
+  WhatIfReport r = report({"gemm", "norm"}, {partition("gemm+norm", {}, {gemm("gn", 200)}), cut});
+  r.interrupted = true;
+  conclude(r);
+  EXPECT_EQ(r.edges[0].decision, "undecided");
+  EXPECT_EQ(r.edges[0].reason, "interrupted before a partition that cuts here was timed");
+  r.interrupted = false;
+  conclude(r);
+  EXPECT_EQ(r.edges[0].decision, "fused only");
+  EXPECT_EQ(r.edges[0].reason, cut.failed);
+}
+
 TEST(WhatIfVerdict, InsideTheErrorIsUndecided) {
   WhatIfReport r = report({"gemm", "bias"}, {partition("gemm | bias", {0}, {gemm("g", 300), kernel("bias", 10)}), partition("gemm+bias", {}, {gemm("gb", 309)})});
   conclude(r);

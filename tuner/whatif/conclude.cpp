@@ -126,8 +126,11 @@ EdgeReport edge_report(const WhatIfReport& report, size_t edge) {
       if (t.after == edge) e.intermediate = t;
   }
   if (!fused || !cut) {
-    e.decision = fused ? "fused only" : cut ? "separate only" : "none";
-    e.reason = why_not(report.partitions, edge, fused != nullptr);
+    const bool may_come = report.interrupted && std::any_of(report.partitions.begin(), report.partitions.end(), [&](const PartitionReport& p) {
+      return !p.timed() && p.illegal.empty() && p.cut(edge) == (fused != nullptr);
+    });
+    e.decision = may_come ? "undecided" : fused ? "fused only" : cut ? "separate only" : "none";
+    e.reason = may_come ? fmt::format("interrupted before a partition that {} here was timed", fused ? "cuts" : "fuses") : why_not(report.partitions, edge, fused != nullptr);
     return e;
   }
   e.dram_saved = cut->dram_bytes - fused->dram_bytes;
