@@ -104,6 +104,9 @@ class Gemm final : public Op {
       if (bytes > kMaxTensorBytes) return usage(fmt::format("{} would hold {:.3g} bytes; at most 2^40 were expected", tensor, bytes));
     if (s.dtype == DType::kInt8 && s.k > kMaxInt8Depth)
       return usage(fmt::format("K is {}; at most {} products of int8 are sure to fit int32", s.k, kMaxInt8Depth));
+    for (const TensorArg& arg : p.args)
+      for (const char* own : {"A", "B", "C", "T", "partial"})
+        if (arg.name == own) return usage(fmt::format("--arg {}: {} is a tensor of gemm itself", to_string(arg), own));
     ROOFGEN_CHECK(epilogue(p));
     return p;
   }

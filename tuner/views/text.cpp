@@ -127,7 +127,7 @@ std::string tune_text(const TuneReport& r, bool color) {
     out += fmt::format("verdict   {}: {}\n", bold("NONE"), r.verdict.reason);
   }
   counted &= !r.gpu || !r.best_variant.empty();
-  const char* instructions = !counted ? "not counted" : sampled ? "extrapolated from simulated slices" : r.problem.op == "attention" ? "simulated over whole heads, scaled by their number" : "simulated over whole tiles, scaled by their number";
+  const char* instructions = !counted ? "not counted" : sampled ? "simulated on a smaller problem or on slices, scaled by their CTAs" : r.problem.op == "attention" ? "simulated over whole heads, scaled by their number" : "simulated over whole tiles, scaled by their number";
   if (r.gpu && r.gpu->timed == 0)
     out += fmt::format("origins   nothing was measured; registers: compiled; L2, instructions, FLOPs: {}\n", instructions);
   else if (r.gpu)
