@@ -184,11 +184,11 @@ Result<void> Stopwatch::rank(StagePlan& stage, const std::vector<const Task*>& b
   return {};
 }
 
-Result<ChainStandings> Stopwatch::race(const std::vector<Chain>& chains) {
+Result<ChainStandings> Stopwatch::race(const std::vector<TunedVariant>& chains) {
   ChainStandings out;
   out.measurements.resize(chains.size());
   std::vector<Contender> contenders;
-  for (const Chain& c : chains) {
+  for (const TunedVariant& c : chains) {
     std::vector<Contender::Kernel> kernels;
     for (const Task* t : c.kernels) kernels.push_back(kernel_of(*t));
     contenders.push_back(contender_of(c.variant, std::move(kernels), c.kernels));

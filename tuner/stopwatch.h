@@ -11,7 +11,7 @@
 namespace roofgen {
 
 /// A variant with the kernel that won each of its stages.
-struct Chain {
+struct TunedVariant {
   std::string variant;
   std::vector<const Task*> kernels;
 };
@@ -32,7 +32,7 @@ class Stopwatch {
   /// Times the verified candidates of a stage behind `before`, the winners of the stages ahead of it. Sets
   /// their measurements, `stage.ranking` and `stage.finalists`. An Error when nothing could be timed.
   Result<void> rank(StagePlan& stage, const std::vector<const Task*>& before);
-  Result<ChainStandings> race(const std::vector<Chain>& chains);
+  Result<ChainStandings> race(const std::vector<TunedVariant>& chains);
   bool lost() const { return lost_; }
 
  private:

@@ -120,7 +120,7 @@ class Tuner {
     std::function<double()> seconds_left;
     if (options_.time_limit_s > 0) seconds_left = [this] { return options_.time_limit_s - seconds_since_start(); };
     Stopwatch stopwatch(context_, problem_, options_, plan_, report, [this](Rejected r) { trials_->reject(std::move(r)); }, std::move(seconds_left));
-    std::vector<Chain> chains;
+    std::vector<TunedVariant> chains;
     for (VariantReport& v : report.variants) {
       if (!v.available) continue;
       const std::vector<StagePlan*> stages = stages_of(v);
@@ -168,7 +168,7 @@ class Tuner {
 
   /// Variants whose chains were timed side by side take that time; where the race was cut short, the sum of
   /// their kernels'.
-  Result<void> race(Stopwatch& stopwatch, const std::vector<Chain>& chains) {
+  Result<void> race(Stopwatch& stopwatch, const std::vector<TunedVariant>& chains) {
     TuneReport& report = result_.report;
     std::optional<ChainStandings> standings;
     const bool alone = chains.size() == 1 && chains[0].kernels.size() == 1;

@@ -184,6 +184,16 @@ TEST(WhatIfCompose, WithoutAKernelForAPartThereIsNoTime) {
   EXPECT_EQ(p.failed, "rmsnorm: no legal point");
 }
 
+TEST(WhatIfCompose, AChainKeepsItsDeclaredTensorsAndGivesThemBack) {
+  const auto chain = Chain::parse("(v * 2 + slope[n]) > relu", DType::kBf16, {{"slope", DType::kFp32, {"n"}}});
+  ASSERT_TRUE(chain) << chain.error().message;
+  const Chain copy = *chain;
+  const auto formula = copy.formula(copy.whole());
+  ASSERT_TRUE(formula) << formula.error().message;
+  ASSERT_EQ(formula->tensors().size(), 1u);
+  EXPECT_EQ(to_string(formula->tensors()[0]), "slope:fp32[n]");
+}
+
 TEST(WhatIfSweep, TheCrossoverLiesWhereTheRatioIsOne) {
   const auto run = [](int64_t m, double fused, double cut) {
     WhatIfReport r = report({"gemm", "norm"}, {partition("gemm+norm", {}, {gemm("gn", fused, 64)}), partition("gemm | norm", {0}, {gemm("g", cut / 2), kernel("n", cut / 2)})});
