@@ -109,6 +109,10 @@ class Attention final : public Op {
     strides("v", s.kv_len, s.kv_heads);
     out["varlen"] = s.varlen();
     out["keys_seen"] = static_cast<int64_t>(s.all_pairs() / static_cast<double>(s.batch * s.heads));
+    double all = 0;
+    for (int64_t b = 0; b < s.batch; ++b) all += static_cast<double>(s.rows(b)) * static_cast<double>(s.keys(b));
+    out["keys_all"] = static_cast<int64_t>(all / static_cast<double>(s.batch));
+    out["scored"] = s.has_score();
     out["sparse"] = s.causal || s.has_mask() || s.varlen();
     out["modified"] = s.has_score() || s.has_mask();
     const expr::Map none{{"tensors", expr::List{}}, {"has_score", false}, {"has_mask", false}};
@@ -183,12 +187,12 @@ class Attention final : public Op {
   Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
                              const std::string& stage, const Region& band,
                              const ElementReader& read) const override {
-    using attention::Output;
-    const Output output = stage == "scores"      ? Output::kScores
-                          : stage == "softmax"   ? Output::kProbabilities
-                          : variant == "unfused" ? Output::kUnfused
-                                                 : Output::kFused;
-    return attention::compare(Shape(problem), pattern, output, band, read);
+    using attention::Rounding;
+    using attention::Value;
+    attention::Written written{Value::kOutput, "O", variant == "unfused" ? Rounding::kUnfused : Rounding::kFused, variant == "fused"};
+    if (stage == "scores") written = {Value::kMasked, "S", Rounding::kUnfused};
+    if (stage == "softmax") written = {Value::kProbabilities, "P", Rounding::kUnfused, true};
+    return attention::compare(Shape(problem), pattern, written, band, read);
   }
 
   double weight(const Problem& problem, const Region& band) const override {

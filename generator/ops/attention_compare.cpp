@@ -113,20 +113,20 @@ Result<void> compare_lse(const Shape& shape, const Region& band, const BandRefer
   return {};
 }
 
-/// S or P, by bands small enough for the score cache. What a row may not see need not be written; what a mask hides is
-/// -inf in S and 0 in P where it is.
-Result<void> compare_matrix(const Shape& shape, InputPattern pattern, bool probabilities, const Region& band,
+/// S or P, by bands small enough for the score cache. Once there is a mask, what a row may not see need not be written;
+/// what it hides is -inf in S and 0 in P where it is.
+Result<void> compare_matrix(const Shape& shape, InputPattern pattern, const Written& written, const Region& band,
                             const BandReference* reference, const Tolerance& tolerance,
                             const ElementReader& read, Comparison& out) {
-  const std::string name = probabilities ? "P" : "S";
-  Judge judge(name, band);
-  RowReader row(read, name);
+  const Value value = std::min(written.value, Value::kMasked);
+  Judge judge(written.buffer, band);
+  RowReader row(read, written.buffer);
   const int64_t step = std::max<int64_t>(1, kScoreLimit / shape.kv_len), pitch = shape.kv_pitch();
   for (int64_t begin = band.row_begin; begin < band.row_end; begin += step) {
     const Region part{band.batch, band.head, begin, std::min(band.row_end, begin + step)};
-    const auto scores = scores_of(shape, pattern, part);
+    const auto scores = scores_of(shape, pattern, written.path, value, part);
     for (int64_t r = part.row_begin; r < part.row_end; ++r) {
-      const int64_t keys = shape.allowed(band.batch, r);
+      const int64_t keys = value < Value::kMasked ? shape.keys(band.batch) : shape.allowed(band.batch, r);
       if (keys == 0) continue;
       ROOFGEN_CHECK(row.read(((band.batch * shape.heads + band.head) * shape.q_len + r) * pitch, keys));
       const float* s = scores->s.data() + (r - part.row_begin) * pitch;
@@ -141,7 +141,7 @@ Result<void> compare_matrix(const Shape& shape, InputPattern pattern, bool proba
           const double p = hidden ? 0 : std::exp(s[j] - facts->lse);
           judge.element(r, j, row.values[j], p, hidden ? 0 : tolerance.probability(p, s[j], error, *facts));
         } else {
-          judge.element(r, j, row.values[j], s[j], hidden ? 0 : tolerance.score(s[j], error));
+          judge.element(r, j, row.values[j], s[j], hidden ? 0 : tolerance.score(value, s[j], error));
         }
       }
     }
@@ -152,27 +152,25 @@ Result<void> compare_matrix(const Shape& shape, InputPattern pattern, bool proba
 
 }  // namespace
 
-Result<Comparison> compare(const Shape& shape, InputPattern pattern, Output output, const Region& region,
+Result<Comparison> compare(const Shape& shape, InputPattern pattern, const Written& written, const Region& region,
                            const ElementReader& read) {
   Comparison out;
   Region band = region;
   band.row_end = std::min(band.row_end, shape.rows(band.batch));
   if (band.row_begin >= band.row_end) return out;  // beyond the end of a short sequence
   out.rows = static_cast<uint64_t>(band.row_end - band.row_begin);
-  const Rounding rounding = output == Output::kFused ? Rounding::kFused : Rounding::kUnfused;
-  const Tolerance tolerance(shape, pattern, rounding);
-  if (output == Output::kScores) {
-    ROOFGEN_CHECK(compare_matrix(shape, pattern, false, band, nullptr, tolerance, read, out));
+  const Tolerance tolerance(shape, pattern, written.path);
+  if (written.value <= Value::kMasked) {
+    ROOFGEN_CHECK(compare_matrix(shape, pattern, written, band, nullptr, tolerance, read, out));
     return out;
   }
-  const auto reference = reference_of(shape, pattern, rounding, band);
-  if (output == Output::kProbabilities) {
-    ROOFGEN_CHECK(compare_matrix(shape, pattern, true, band, reference.get(), tolerance, read, out));
+  const auto reference = reference_of(shape, pattern, written.path, band);
+  if (written.value == Value::kProbabilities) {
+    ROOFGEN_CHECK(compare_matrix(shape, pattern, written, band, reference.get(), tolerance, read, out));
   } else {
     ROOFGEN_CHECK(compare_output(shape, band, *reference, tolerance, read, out));
   }
-  // LSE is written by the fused kernel and by the softmax.
-  if (shape.lse && output != Output::kUnfused)
+  if (shape.lse && written.lse)
     ROOFGEN_CHECK(compare_lse(shape, band, *reference, tolerance, read, out));
   return out;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "generator/ops/counter_random.h"
@@ -46,6 +47,7 @@ Inputs::Inputs(const Shape& shape, InputPattern pattern) : shape_(shape), patter
   const int k_exponent = static_cast<int>(std::floor(exponent / 2.0));
   k_magnitude_ = encode16(std::ldexp(1.0, k_exponent), shape.dtype);
   q_magnitude_ = encode16(std::ldexp(1.0, exponent - k_exponent), shape.dtype);
+  product_magnitude_ = std::exp2(std::round(std::log2(static_cast<double>(shape.d)) / 2));
 }
 
 void Inputs::normal(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const {
@@ -105,6 +107,29 @@ void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, double
   std::array<uint16_t, 256> bits;
   this->row(tensor, batch, head, row, bits.data());
   for (int64_t c = 0; c < shape_.d; ++c) out[c] = decode16(bits[c], shape_.dtype);
+}
+
+double Inputs::largest_product() const {
+  return static_cast<double>(shape_.d) * decode16(q_magnitude_, shape_.dtype) * decode16(k_magnitude_, shape_.dtype);
+}
+
+void Inputs::given(Value value, int64_t batch, int64_t head, int64_t row, int64_t first, std::span<double> out) const {
+  const NormalTable& table = normal_table(shape_.dtype);
+  const uint64_t key = row_key(Tensor::kGiven, batch, head, row);
+  const double magnitude = value == Value::kProducts ? product_magnitude_ : 1;
+  for (size_t i = 0; i < out.size(); ++i) {
+    const uint64_t k = static_cast<uint64_t>(first) + i;
+    out[i] = magnitude * decode16(table[(mix(key + k / 4) >> (16 * (k % 4))) & (kQuantiles - 1)], shape_.dtype);
+  }
+  const bool masked = value >= Value::kMasked, probabilities = value == Value::kProbabilities;
+  const int64_t keys = row >= shape_.rows(batch) ? 0 : masked ? shape_.allowed(batch, row) : shape_.keys(batch);
+  const size_t seen = static_cast<size_t>(std::clamp<int64_t>(keys - first, 0, static_cast<int64_t>(out.size())));
+  std::fill(out.begin() + static_cast<std::ptrdiff_t>(seen), out.end(), probabilities ? 0 : std::numeric_limits<double>::quiet_NaN());
+  if (!masked || !shape_.has_mask() || seen == 0) return;
+  std::vector<char> visible(seen, 1);
+  shape_.mask(pattern_, batch, head, row, first, visible);
+  for (size_t i = 0; i < seen; ++i)
+    if (!visible[i]) out[i] = probabilities ? 0 : -std::numeric_limits<double>::infinity();
 }
 
 int64_t one_hot_target(int64_t row, int64_t allowed) {

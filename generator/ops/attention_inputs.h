@@ -10,7 +10,11 @@
 
 namespace roofgen::attention {
 
-enum class Tensor { kQ, kK, kV };
+enum class Tensor { kQ, kK, kV, kGiven };
+
+/// The values of attention in the order in which they come about. Scores are scaled products, changed by a score expression.
+enum class Value { kInputs, kProducts, kScores, kMasked, kProbabilities, kOutput };
+
 
 class Inputs {
  public:
@@ -20,6 +24,13 @@ class Inputs {
   void row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
   /// The same as numbers.
   void row(Tensor tensor, int64_t batch, int64_t head, int64_t row, double* out) const;
+
+  /// kOneHot: |Q K^T|, at most.
+  double largest_product() const;
+  /// What a kernel that is tried alone finds in memory: values of one row of one head from key `first` on. Any numbers
+  /// do, as large as those of a problem are; hidden scores are -inf and hidden probabilities 0. What no kernel may look
+  /// at, keys past the end and those that --causal hides behind a mask, is NaN.
+  void given(Value value, int64_t batch, int64_t head, int64_t row, int64_t first, std::span<double> out) const;
 
  private:
   void normal(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
@@ -31,6 +42,7 @@ class Inputs {
   InputPattern pattern_;
   int code_bits_;                       ///< kOneHot: bits that tell all keys apart
   uint16_t q_magnitude_, k_magnitude_;  ///< kOneHot: |element| of Q and of K
+  double product_magnitude_;            ///< about sqrt d, a power of two
 };
 
 /// The key that a row attends to under kOneHot, given how many it may see (at least 1).

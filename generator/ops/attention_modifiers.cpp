@@ -214,11 +214,15 @@ std::vector<Buffer> Modifiers::buffers() const {
   return out;
 }
 
-expr::Map Modifiers::scope() const {
+expr::Map Modifiers::scope(bool score, bool mask) const {
+  score = score && has_score_;
+  mask = mask && has_mask();
+  const std::optional<Formula> none;
+  const std::optional<Formula>& formula = score == has_score_ && mask == has_mask() ? formula_ : score ? score_ : mask ? mask_ : none;
   expr::Map out;
   expr::List tensors;
-  if (formula_) {
-    out = formula_->scope();
+  if (formula) {
+    out = formula->scope();
     const expr::List plain = *out.at("tensors").list();
     const auto reads = [&](const char* output, const std::string& name) {
       for (const expr::Value& o : *out.at("outputs").list())
@@ -229,7 +233,7 @@ expr::Map Modifiers::scope() const {
     };
     for (size_t i = 0; i < plain.size(); ++i) {
       expr::Map one = *plain[i].map();
-      const TensorArg& t = formula_->tensors()[i];
+      const TensorArg& t = formula->tensors()[i];
       one["level"] = level_of(t);
       one["offset"] = offset_of(t);
       one["used"] = true;
@@ -242,13 +246,13 @@ expr::Map Modifiers::scope() const {
     tensors.push_back(expr::Map{{"name", "cu_seqlens"}, {"dtype", "int32"}, {"param", "cu_seqlens"}, {"level", "sequence"}});
   out["tensors"] = std::move(tensors);
   const auto any = [&](const char* index) {
-    return formula_ && std::any_of(formula_->tensors().begin(), formula_->tensors().end(), [&](const TensorArg& t) { return contains(t.indices, index); });
+    return formula && std::any_of(formula->tensors().begin(), formula->tensors().end(), [&](const TensorArg& t) { return contains(t.indices, index); });
   };
   out["by_row"] = any("q");
   out["by_column"] = any("k");
-  out["has_score"] = has_score_;
-  out["has_mask"] = has_mask();
-  if (has_mask()) {
+  out["has_score"] = score;
+  out["has_mask"] = mask;
+  if (mask) {
     const std::string text = causal_ ? fmt::format("({}) and k <= q", mask_text_) : mask_text_;
     out["bounds"] = pointwise::Condition::parse(text, "--mask").cuda([&](const std::string& name) -> std::optional<std::string> {
       if (name == "q" || name == "k") return name;

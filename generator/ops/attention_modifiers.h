@@ -36,8 +36,9 @@ class Modifiers {
   const std::vector<int64_t>& first_tokens() const { return first_tokens_; }
 
   std::vector<Buffer> buffers() const;
-  /// What templates see as `formula`: Formula's own keys, and has_score, has_mask, bounds.
-  expr::Map scope() const;
+  /// What templates see as `formula`: Formula's own keys, and has_score, has_mask, bounds. A kernel that has to do with
+  /// only one of the two sees that one.
+  expr::Map scope(bool score = true, bool mask = true) const;
   /// Fills a tensor that the expressions read.
   bool fill(InputPattern pattern, const std::string& buffer, uint64_t offset, std::span<std::byte> out) const;
 

@@ -27,9 +27,10 @@ class Cache {
                          int64_t, int64_t, std::string>;
   explicit Cache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  static Key key(const Shape& s, InputPattern pattern, Rounding rounding, const Region& b) {
+  static Key key(const Shape& s, InputPattern pattern, const Path& path, Value value, const Region& b) {
+    const Rounding& r = path.rounding;
     return {static_cast<int>(pattern),
-            static_cast<int>(rounding),
+            ((static_cast<int>(path.from) * 8 + static_cast<int>(value)) * 2 + r.products) * 4 + r.scores * 2 + r.probabilities,
             s.q_len,
             s.kv_len,
             s.d,
@@ -83,32 +84,39 @@ class Cache {
 
 int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
 
-/// Scores of the rows of a band with a block of keys, [rows padded to 4][kKeyBlock]: scaled, changed by a score
-/// expression, -inf where a mask hides the key.
+/// Scores of the rows of a band with a block of keys, [rows padded to 4][kKeyBlock], as far as they are wanted: scaled,
+/// changed by a score expression, -inf where a mask hides the key.
 struct ScoreBlock {
   int64_t first = 0, keys = 0;
-  std::vector<double> s, sigma;  ///< sigma: empty unless there is a score expression
+  std::vector<double> s, sigma;  ///< sigma: empty unless a score expression is evaluated
 };
+
+/// Which steps lie between what a path begins with and a value.
+bool scales(const Path& path, Value value) { return path.from < Value::kScores && value >= Value::kScores; }
+bool masks(const Path& path, Value value) { return path.from < Value::kMasked && value >= Value::kMasked; }
 
 /// What an fp32 exponent may be off, relative to the larger of the score and the row's maximum: one rounding of each
 /// product with log2(e), and of the difference.
 constexpr double kExponentError = 0x1p-23;
 
 /// What score expression and mask make of a block. A score of -inf is one that is hidden.
-void modify(const Shape& shape, InputPattern pattern, const Region& band, ScoreBlock& block) {
-  const double accumulated = (static_cast<double>(shape.d) / 16 + 2) * 0x1p-24 * shape.scale * std::sqrt(static_cast<double>(shape.d));
+void modify(const Shape& shape, InputPattern pattern, const Path& path, Value value, const Region& band, ScoreBlock& block) {
+  const bool score = shape.has_score() && scales(path, value), mask = shape.has_mask() && masks(path, value);
+  if (!score && !mask) return;
+  const double accumulated = path.from == Value::kInputs ? (static_cast<double>(shape.d) / 16 + 2) * 0x1p-24 * shape.scale * std::sqrt(static_cast<double>(shape.d)) : 0;
+  const double rounded = path.rounding.products ? unit_roundoff(format_of(shape.dtype)) / std::sqrt(3.0) : 0x1p-24;
   std::vector<char> visible;
   for (int64_t r = 0; r < band.row_end - band.row_begin; ++r) {
-    const int64_t row = band.row_begin + r, keys = std::min(block.keys, shape.allowed(band.batch, row) - block.first);
+    const int64_t row = band.row_begin + r, keys = std::min(block.keys, (value < Value::kMasked ? shape.keys(band.batch) : shape.allowed(band.batch, row)) - block.first);
     if (keys <= 0) continue;
     const std::span s(&block.s[r * kKeyBlock], static_cast<size_t>(keys));
-    if (shape.has_score()) {
+    if (score) {
       const std::span sigma(&block.sigma[r * kKeyBlock], static_cast<size_t>(keys));
-      std::fill(sigma.begin(), sigma.end(), accumulated);
+      for (size_t j = 0; j < s.size(); ++j) sigma[j] = std::hypot(accumulated, rounded * s[j]);
       shape.modifiers->score(pattern, band.batch, band.head, shape.position(band.batch, row), block.first, s, sigma);
       for (size_t j = 0; j < s.size(); ++j) sigma[j] = std::isfinite(s[j]) ? std::hypot(sigma[j], kExponentError * std::fabs(s[j])) : 0;
     }
-    if (!shape.has_mask()) continue;
+    if (!mask) continue;
     visible.assign(static_cast<size_t>(keys), 1);
     shape.mask(pattern, band.batch, band.head, row, block.first, visible);
     for (size_t j = 0; j < s.size(); ++j)
@@ -116,36 +124,43 @@ void modify(const Shape& shape, InputPattern pattern, const Region& band, ScoreB
   }
 }
 
-/// Calls use(block) for each block of keys some row of the band may see.
+/// Calls use(block) for each block of keys some row of the band may see; before there is a mask, for all keys.
 template <class Use>
-void for_each_score_block(const Shape& shape, const Inputs& inputs, InputPattern pattern, const Region& band, const Use& use) {
+void for_each_score_block(const Shape& shape, const Inputs& inputs, InputPattern pattern, const Path& path, Value value, const Region& band, const Use& use) {
   const int64_t rows = band.row_end - band.row_begin, padded = round_up(rows, kRowBlock), d = shape.d;
   std::vector<double> q(padded * d, 0.0), k(d * kKeyBlock), row(d);
   ScoreBlock block;
   block.s.resize(padded * kKeyBlock);
-  if (shape.has_score()) block.sigma.resize(block.s.size());
+  if (shape.has_score() && scales(path, value)) block.sigma.resize(block.s.size());
   std::vector<double>& s = block.s;
   for (int64_t r = 0; r < rows; ++r)
     inputs.row(Tensor::kQ, band.batch, band.head, band.row_begin + r, &q[r * d]);
-  const int64_t end = shape.allowed(band.batch, band.row_end - 1), kv_head = band.head / shape.group();
+  const bool dense = value < Value::kMasked;
+  const int64_t end = dense ? shape.keys(band.batch) : shape.allowed(band.batch, band.row_end - 1), kv_head = band.head / shape.group();
   for (int64_t first = 0; first < end; first += kKeyBlock) {
     const int64_t keys = std::min(kKeyBlock, end - first);
-    if (shape.has_mask() && !shape.modifiers->may_see(pattern, band.batch, band.head, shape.position(band.batch, band.row_begin),
+    if (!dense && shape.has_mask() && !shape.modifiers->may_see(pattern, band.batch, band.head, shape.position(band.batch, band.row_begin),
                                                       shape.position(band.batch, band.row_end), first, keys))
       continue;
-    std::fill(k.begin(), k.end(), 0.0);
-    for (int64_t j = 0; j < keys; ++j) {
-      inputs.row(Tensor::kK, band.batch, kv_head, first + j, row.data());
-      for (int64_t c = 0; c < d; ++c) k[c * kKeyBlock + j] = row[c];
-    }
     std::fill(s.begin(), s.end(), 0.0);
-    for (int64_t r = 0; r < padded; r += kRowBlock)
-      gemm4(&q[r * d], d, k.data(), kKeyBlock, &s[r * kKeyBlock], kKeyBlock, round_up(keys, 8), d);
+    if (path.from == Value::kInputs) {
+      std::fill(k.begin(), k.end(), 0.0);
+      for (int64_t j = 0; j < keys; ++j) {
+        inputs.row(Tensor::kK, band.batch, kv_head, first + j, row.data());
+        for (int64_t c = 0; c < d; ++c) k[c * kKeyBlock + j] = row[c];
+      }
+      for (int64_t r = 0; r < padded; r += kRowBlock)
+        gemm4(&q[r * d], d, k.data(), kKeyBlock, &s[r * kKeyBlock], kKeyBlock, round_up(keys, 8), d);
+    } else {
+      for (int64_t r = 0; r < rows; ++r)
+        inputs.given(path.from, band.batch, band.head, band.row_begin + r, first, std::span(&s[r * kKeyBlock], static_cast<size_t>(keys)));
+    }
     // Scaled after the sum: sums of structured inputs are exact in double, so that a score of zero is zero.
-    for (double& score : s) score *= shape.scale;
+    if (scales(path, value))
+      for (double& score : s) score *= shape.scale;
     block.first = first;
     block.keys = keys;
-    if (shape.modifiers) modify(shape, pattern, band, block);
+    if (shape.modifiers) modify(shape, pattern, path, value, band, block);
     use(block);
   }
 }
@@ -165,11 +180,12 @@ constexpr double kMaxExponent = 50;
 /// Running sums of a band, relative to each row's largest score so far. Arrays are [rows padded to 4][d].
 class Accumulator {
  public:
-  Accumulator(const Shape& shape, InputPattern pattern, Rounding rounding, const Region& band)
+  Accumulator(const Shape& shape, InputPattern pattern, const Path& path, const Region& band)
       : shape_(shape),
         inputs_(shape, pattern),
-        unfused_(rounding == Rounding::kUnfused),
-        spreads_(unfused_ || shape.has_score()),
+        roundings_(score_roundings(shape, path)),
+        spreads_(roundings_ > 0 || shape.has_score()),
+        finished_(path.from == Value::kProbabilities),
         band_(band),
         rows_(band.row_end - band.row_begin),
         padded_(round_up(rows_, kRowBlock)),
@@ -233,6 +249,14 @@ class Accumulator {
   /// `sigma`: nullptr without a score expression.
   void add_row(int64_t r, const double* s, const double* sigma, int64_t seen) {
     RowFacts& f = facts_[r];
+    if (finished_) {
+      // Probabilities as they are: a product, and no error before it.
+      std::copy_n(s, seen, &p_[r * kKeyBlock]);
+      f.keys += std::count_if(s, s + seen, [](double p) { return p != 0; });
+      f.max = 0;
+      sum_[r] = 1;
+      return;
+    }
     if (const double next = std::max(f.max, *std::max_element(s, s + seen)); next > f.max) {
       const double factor = std::exp(f.max - next), square = factor * factor;
       f.max = next;
@@ -249,7 +273,7 @@ class Accumulator {
       if (s[j] == -std::numeric_limits<double>::infinity()) continue;
       const double p = std::exp(s[j] - f.max);
       double g_squared = 0;
-      if (unfused_) g_squared = square_of(p * inflated(std::min(std::fabs(s[j]), kMaxExponent / u_), u_));
+      if (roundings_ > 0) g_squared = roundings_ * square_of(p * inflated(std::min(std::fabs(s[j]), kMaxExponent / u_), u_));
       if (sigma) {
         const double error = std::max(sigma[j], std::isfinite(f.max) ? kExponentError * std::fabs(f.max) : 0);
         // In units of one rounding's standard deviation, u / sqrt 3.
@@ -268,7 +292,8 @@ class Accumulator {
 
   const Shape& shape_;
   const Inputs inputs_;
-  const bool unfused_, spreads_;  // spreads_: p has errors of its own before it is rounded
+  const int roundings_;
+  const bool spreads_, finished_;  // spreads_: p has errors of its own before it is rounded
   const Region band_;
   const int64_t rows_, padded_;
   const double u_;
@@ -281,39 +306,42 @@ class Accumulator {
 
 }  // namespace
 
-std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPattern pattern, Rounding rounding,
-                                                  const Region& band) {
+int score_roundings(const Shape& shape, const Path& path) {
+  return path.rounding.scores + (path.rounding.products && !shape.has_score());
+}
+
+std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPattern pattern, const Path& path, const Region& band) {
   static Cache<BandReference> cache(size_t{64} << 20);
   const auto make = [&] {
-    Accumulator sums(shape, pattern, rounding, band);
-    for_each_score_block(shape, sums.inputs(), pattern, band, [&](const ScoreBlock& block) { sums.add(block); });
+    Accumulator sums(shape, pattern, path, band);
+    for_each_score_block(shape, sums.inputs(), pattern, path, Value::kMasked, band, [&](const ScoreBlock& block) { sums.add(block); });
     return sums.finish();
   };
   return cache.get(
-      Cache<BandReference>::key(shape, pattern, rounding, band), make, [](const BandReference& r) {
+      Cache<BandReference>::key(shape, pattern, path, Value::kOutput, band), make, [](const BandReference& r) {
         return (r.o.size() + r.variance.size()) * sizeof(double) + r.facts.size() * sizeof(RowFacts);
       });
 }
 
-std::shared_ptr<const BandScores> scores_of(const Shape& shape, InputPattern pattern, const Region& band) {
+std::shared_ptr<const BandScores> scores_of(const Shape& shape, InputPattern pattern, const Path& path, Value value, const Region& band) {
   static Cache<BandScores> cache(size_t{160} << 20);
   const auto make = [&] {
     const Inputs inputs(shape, pattern);
     const int64_t rows = band.row_end - band.row_begin, pitch = shape.kv_pitch();
     BandScores out;
     out.s.assign(rows * pitch, shape.has_mask() ? -std::numeric_limits<float>::infinity() : 0.0f);
-    if (shape.has_score()) out.sigma.resize(out.s.size());
-    for_each_score_block(shape, inputs, pattern, band, [&](const ScoreBlock& block) {
+    for_each_score_block(shape, inputs, pattern, path, value, band, [&](const ScoreBlock& block) {
+      if (!block.sigma.empty()) out.sigma.resize(out.s.size());
       for (int64_t r = 0; r < rows; ++r)
         for (int64_t j = 0; j < block.keys; ++j) {
           const int64_t to = r * pitch + block.first + j, from = r * kKeyBlock + j;
           out.s[to] = static_cast<float>(block.s[from]);
-          if (shape.has_score()) out.sigma[to] = static_cast<float>(block.sigma[from]);
+          if (!block.sigma.empty()) out.sigma[to] = static_cast<float>(block.sigma[from]);
         }
     });
     return out;
   };
-  return cache.get(Cache<BandScores>::key(shape, pattern, Rounding::kUnfused, band), make,
+  return cache.get(Cache<BandScores>::key(shape, pattern, path, value, band), make,
                    [](const BandScores& b) { return (b.s.size() + b.sigma.size()) * sizeof(float); });
 }
 

@@ -6,13 +6,29 @@
 #include <memory>
 #include <vector>
 
+#include "generator/ops/attention_inputs.h"
 #include "generator/ops/attention_shape.h"
 #include "generator/ops/op.h"
 
 namespace roofgen::attention {
 
-/// Where P (and S) are rounded to the problem's dtype.
-enum class Rounding { kFused, kUnfused };
+/// Which values on the way from Q and K to O are rounded to the problem's dtype.
+struct Rounding {
+  bool products = false;       ///< Q K^T, before it is scaled
+  bool scores = false;         ///< scaled, and changed by a score expression
+  bool probabilities = false;  ///< p of the whole row; else p relative to the row's running maximum
+  static const Rounding kFused, kUnfused;
+};
+inline constexpr Rounding Rounding::kFused{}, Rounding::kUnfused{false, true, true};
+
+/// How a value comes about: what it is computed from, and where that is rounded on the way. A kernel that is tried alone
+/// is given values of Inputs::given.
+struct Path {
+  Value from = Value::kInputs;
+  Rounding rounding;
+  Path(Rounding r) : rounding(r) {}
+  Path(Value value) : from(value) {}
+};
 
 /// Everything about one row but the row itself. p are exact probabilities, s exact scores (scaled),
 /// g = (e^(u |s|) - 1) / u is what rounding s does to p in units of u, the unit roundoff. Errors that a score expression
@@ -28,23 +44,25 @@ struct RowFacts {
 struct BandReference {
   int64_t rows = 0, d = 0;
   std::vector<double> o;  ///< [rows][d]
-  /// [rows][d], in units of u^2: sum of (p v)^2 and, unfused, of (p g (v - o))^2 as well. Times the
+  /// [rows][d], in units of u^2: sum of (p v)^2 and, where scores are rounded, of (p g (v - o))^2 as well. Times the
   /// variance of one rounding this is the variance of an output's error.
   std::vector<double> variance;
   std::vector<RowFacts> facts;
 };
 
-/// O and what its tolerance needs, for a band; from a cache shared by all threads.
-std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPattern pattern, Rounding rounding,
-                                                  const Region& band);
+/// Roundings of a score that change it in proportion. What a score expression makes of rounded products is in sigma.
+int score_roundings(const Shape& shape, const Path& path);
 
-/// The scores of a band, [rows][kv_pitch], as the mask left them: -inf where it hides a key; beyond Shape::allowed they
-/// are unspecified. `sigma` is empty unless there is a score expression. Cached as well; callers keep rows * kv_len below
-/// kScoreLimit by cutting the band.
+/// O and what its tolerance needs, for a band; from a cache shared by all threads.
+std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPattern pattern, const Path& path, const Region& band);
+
+/// The scores of a band, [rows][kv_pitch], as products, scores, or as the mask left them: then -inf where it hides a key,
+/// and unspecified beyond Shape::allowed. `sigma` is empty unless a score expression is evaluated on the way. Cached as
+/// well; callers keep rows * kv_len below kScoreLimit by cutting the band.
 struct BandScores {
   std::vector<float> s, sigma;
 };
 inline constexpr int64_t kScoreLimit = int64_t{1} << 22;
-std::shared_ptr<const BandScores> scores_of(const Shape& shape, InputPattern pattern, const Region& band);
+std::shared_ptr<const BandScores> scores_of(const Shape& shape, InputPattern pattern, const Path& path, Value value, const Region& band);
 
 }  // namespace roofgen::attention

@@ -21,25 +21,35 @@ double accumulation(double terms) { return (terms / 16 + 2) * 0x1p-24; }
 
 }  // namespace
 
-Tolerance::Tolerance(const Shape& shape, InputPattern pattern, Rounding rounding)
-    : shape_(shape), pattern_(pattern), rounding_(rounding) {}
+Tolerance::Tolerance(const Shape& shape, InputPattern pattern, const Path& path) : shape_(shape), pattern_(pattern), path_(path) {}
 
-double Tolerance::score(double s, double sigma) const {
+double Tolerance::products() const {
+  if (path_.from != Value::kInputs) return 0;
+  // |q k| sums to 2/pi d on average; d bounds atypical rows.
   const double d = static_cast<double>(shape_.d);
-  // |q k| sums to 2/pi d on average; d bounds atypical rows. Structured inputs have exact sums.
-  const double sum = exact() ? 0 : accumulation(d) * shape_.scale * d;
-  return spacing(s, format_of(shape_.dtype)) + sum + kSigmas * sigma;
+  return accumulation(d) * shape_.scale * d;
+}
+
+double Tolerance::score(Value value, double s, double sigma) const {
+  const Format16 format = format_of(shape_.dtype);
+  // A mask hides or copies. Scaling what is given is one product in fp32, and one rounding.
+  if (path_.from == Value::kScores) return 0;
+  if (path_.from == Value::kProducts) return spacing(s, format) / 2 + 0x1p-23 * std::fabs(s) + kSigmas * sigma;
+  // Structured inputs have exact sums, and their products are numbers of the format.
+  if (exact()) return spacing(s, format);
+  if (value == Value::kProducts) return spacing(s, format) + products() / shape_.scale;
+  const double before = path_.rounding.products && !shape_.has_score() ? unit_roundoff(format) * std::fabs(s) : 0;
+  return spacing(s, format) + products() + before + kSigmas * sigma;
 }
 
 double Tolerance::probability(double p, double s, double sigma, const RowFacts& facts) const {
   const Format16 format = format_of(shape_.dtype);
   // Under kOneHot all other keys are below e^-64 before, and below e^-40 after, S is rounded.
   if (exact()) return spacing(p, format) + (pattern_ == InputPattern::kOneHot ? 0x1p-57 : 0);
-  const double own = unit_roundoff(format) * std::fabs(s);
+  const double own = score_roundings(shape_, path_) * unit_roundoff(format) * std::fabs(s);
   const double normaliser = kSigmas * rounding_sigma(format) * std::sqrt(facts.ps_squared);
-  const double d = static_cast<double>(shape_.d);
   const double modified = kSigmas * (sigma + facts.p_sigma);
-  const double change = own + normaliser + modified + accumulation(d) * shape_.scale * d;
+  const double change = own + normaliser + modified + products();
   // ex2.approx.ftz makes 0 of what is no normal number of fp32, before the division by the row's sum.
   const double flushed = 0x1p-126 * std::exp(facts.max - facts.lse);
   // e^x - 1 lies below x + x^2 up to 1.79.
@@ -52,14 +62,15 @@ Tolerance::Row Tolerance::output_row(const RowFacts& facts, double row_rms) cons
   const Format16 format = format_of(shape_.dtype);
   if (exact()) {
     // Zero query: every p is 1 / keys, rounded the same way unless it is exactly 1.
-    if (pattern_ == InputPattern::kZeroQuery && rounding_ == Rounding::kUnfused)
+    if (pattern_ == InputPattern::kZeroQuery && path_.rounding.probabilities)
       row.equal_p = n * spacing(1 / n, format) / 2;
     return row;
   }
+  if (path_.from == Value::kProbabilities) return row;
   // Small p are subnormal numbers with an absolute error. The fused kernel rounds p relative to the
   // row's maximum, the unfused one the final p. V has mean square 1.
   const double absolute =
-      rms_subnormal_error(format) * (rounding_ == Rounding::kFused ? std::exp(facts.max - facts.lse) : 1.0);
+      rms_subnormal_error(format) * (path_.rounding.probabilities ? 1.0 : std::exp(facts.max - facts.lse));
   row.absolute_variance = n * absolute * absolute;
   return row;
 }
@@ -74,12 +85,12 @@ double Tolerance::output(double o, double variance, const Row& row) const {
 
 double Tolerance::lse(const RowFacts& facts) const {
   // fp32 on the way out: the product m * c, lg2.approx (2^-22 absolute) and the ex2 behind the sum.
-  double tolerance = 0x1p-20 * (4 + std::fabs(facts.lse)) + accumulation(static_cast<double>(shape_.d)) *
-                                                                shape_.scale * static_cast<double>(shape_.d);
+  double tolerance = 0x1p-20 * (4 + std::fabs(facts.lse)) + products();
   tolerance += kSigmas * facts.p_sigma;
-  if (rounding_ == Rounding::kFused) return tolerance;
+  const int roundings = score_roundings(shape_, path_);
+  if (roundings == 0) return tolerance;
   const Format16 format = format_of(shape_.dtype);
-  if (exact()) return tolerance + unit_roundoff(format) * std::fabs(facts.max);
+  if (exact()) return tolerance + roundings * unit_roundoff(format) * std::fabs(facts.max);
   return tolerance + kSigmas * rounding_sigma(format) * std::sqrt(facts.ps_squared);
 }
 

@@ -10,10 +10,11 @@ namespace roofgen::attention {
 
 class Tolerance {
  public:
-  Tolerance(const Shape& shape, InputPattern pattern, Rounding rounding);
+  Tolerance(const Shape& shape, InputPattern pattern, const Path& path);
 
-  /// An element of S whose exact value is s; `sigma` is the standard deviation of what a score expression adds.
-  double score(double s, double sigma) const;
+  /// An element of S (products, scores or masked scores) whose exact value is s; `sigma` is the standard deviation of what
+  /// a score expression adds.
+  double score(Value value, double s, double sigma) const;
   /// An element of P whose exact value is p and whose score is s, in a row with these facts.
   double probability(double p, double s, double sigma, const RowFacts& facts) const;
   /// What all elements of an output row share; `row_rms` is that of the exact row.
@@ -30,7 +31,9 @@ class Tolerance {
   bool exact() const { return (pattern_ == InputPattern::kZeroQuery || pattern_ == InputPattern::kOneHot) && !shape_.has_score(); }
   Shape shape_;
   InputPattern pattern_;
-  Rounding rounding_;
+  /// What the sums of products may be off, once they are scaled.
+  double products() const;
+  Path path_;
 };
 
 }  // namespace roofgen::attention

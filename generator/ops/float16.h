@@ -33,12 +33,13 @@ inline double round_to(double x, Format16 f) {
   return std::nearbyint(x / ulp) * ulp;
 }
 
-/// The bits of a value the format can hold.
+/// The bits of a value the format can hold, infinities and NaN among them.
 inline uint16_t encode16(double x, DType dtype) {
   if (dtype != DType::kFp16)
     return static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(x)) >> 16);
   const uint16_t sign = std::signbit(x) ? 0x8000 : 0;
   const double a = std::fabs(x);
+  if (!std::isfinite(x)) return static_cast<uint16_t>(sign | (std::isnan(x) ? 0x7e00 : 0x7c00));
   if (a < 0x1p-14) return static_cast<uint16_t>(sign | static_cast<uint16_t>(a * 0x1p24));
   const int e = std::ilogb(a);
   return static_cast<uint16_t>(sign | ((e + 15) << 10) |

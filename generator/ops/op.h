@@ -97,6 +97,8 @@ class Op {
                                      const ElementReader& read) const = 0;
   /// Work of a region relative to that of others: attention counts allowed (query, key) pairs, most ops elements.
   virtual double weight(const Problem& problem, const Region& region) const = 0;
+  /// An input or output that is touched as far as `weight` counts it, as temporaries are; others as a whole.
+  virtual bool by_pairs(const std::string&) const { return false; }
 };
 
 const std::vector<const Op*>& ops();

@@ -84,6 +84,20 @@ __device__ __forceinline__ void for_each_score(float (&s)[MT][NT][4], const Tabl
         }
     }
 }
+/// The same for N scores of one row, from `key` on.
+template <bool kScore, int N, class Body>
+__device__ __forceinline__ void for_each_of_row(float (&s)[N], const Tables& tables, const FormulaElement& row, int position,
+                                                int key, const Body& body) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    const int k = tables.key(key + i);
+    FormulaElement column;
+    tables.template load_column<kScore>(column, k);
+    FormulaElement element = Tables::join(row, column);
+    tables.template load_pair<kScore>(element, position, k);
+    body(s[i], element, position, k);
+  }
+}
 {% if formula.has_score %}
 
 __device__ __forceinline__ float modified_score(float s, const FormulaElement& e, const Tables& t, int q, int k) {

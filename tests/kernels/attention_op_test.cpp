@@ -6,7 +6,9 @@
 #include <numeric>
 
 #include "generator/ops/attention_inputs.h"
+#include "generator/ops/attention_parts.h"
 #include "generator/ops/attention_reference.h"
+#include "generator/ops/elements.h"
 #include "generator/ops/float16.h"
 #include "generator/ops/op.h"
 
@@ -286,6 +288,50 @@ TEST(AttentionCompare, OneExtraKeyIsFarOutsideTheTolerance) {
   const Fake f{p, attention::reference_of(Shape(longer), InputPattern::kNormal, attention::Rounding::kFused,
                                           {0, 0, 0, 64})};
   EXPECT_GT(f.compare()->worst, 3);
+}
+
+TEST(AttentionParts, AllButOneCutCanBeBuilt) {
+  for (bool causal : {false, true}) {
+    const Problem p = problem({{"L", 64}, {"d", 64}, {"batch", 1}, {"heads", 1}}, {{"causal", causal}});
+    const auto partitions = attention_partitions(p);
+    EXPECT_EQ(partitions.size(), causal ? 16u : 8u);
+    EXPECT_EQ(partitions[0].name, causal ? "qk+scale+mask+softmax+pv" : "qk+scale+softmax+pv");
+    for (const Partition& partition : partitions) EXPECT_EQ(!partition.illegal.empty(), partition.name == (causal ? "qk+scale+mask+softmax | pv" : "qk+scale+softmax | pv")) << partition.name;
+  }
+}
+
+TEST(AttentionParts, GivenValuesSayWhatIsHidden) {
+  for (DType dtype : {DType::kBf16, DType::kFp16}) {
+    const Problem p = problem({{"L", 3}, {"kv_len", 5}, {"d", 64}, {"batch", 1}, {"heads", 1}}, {{"causal", true}}, dtype);
+    Problem masked = p;
+    masked.texts["mask"] = "k != 1";
+    const AttentionParts op(masked, {{3, 4}});
+    const std::vector<Buffer> buffers = op.buffers(masked);
+    ASSERT_EQ(buffers[0].name, "S(mask)");
+    ASSERT_EQ(buffers[0].bytes, 3u * 8 * 2);
+    std::vector<std::byte> whole(buffers[0].bytes), piece(7);
+    op.fill(masked, InputPattern::kNormal, "S(mask)", 0, whole);
+    op.fill(masked, InputPattern::kNormal, "S(mask)", 13, piece);
+    EXPECT_TRUE(std::equal(piece.begin(), piece.end(), whole.begin() + 13));  // wherever a page begins
+    for (size_t row = 0; row < 3; ++row)
+      for (size_t key = 0; key < 8; ++key) {
+        const double x = load_element(whole.data(), row * 8 + key, dtype);
+        if (key > row + 2) EXPECT_TRUE(std::isnan(x)) << row << " " << key;
+        else if (key == 1) EXPECT_EQ(x, -INFINITY);
+        else EXPECT_TRUE(std::isfinite(x));
+      }
+  }
+}
+
+// Scores that are rounded as products and again when scaled err twice as much in the square.
+TEST(AttentionReference, EveryRoundingOfScoresCounts) {
+  const Shape s(problem({{"L", 8}, {"kv_len", 100}, {"d", 64}, {"batch", 1}, {"heads", 1}}));
+  const auto squares = [&](attention::Rounding r) { return attention::reference_of(s, InputPattern::kNormal, r, {0, 0, 0, 8})->facts[5].ps_squared; };
+  EXPECT_EQ(squares(attention::Rounding::kFused), 0);
+  const double once = squares(attention::Rounding::kUnfused);
+  EXPECT_GT(once, 0);
+  EXPECT_NEAR(squares({true, false, true}) / once, 1, 1e-12);
+  EXPECT_NEAR(squares({true, true, true}) / once, 2, 1e-12);
 }
 
 }  // namespace

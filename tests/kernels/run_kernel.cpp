@@ -42,20 +42,24 @@ Result<Program> render(const DataFiles& files, const Stage& stage, const Legal& 
   return Program{legal.schedule, std::move(rendered.text), stage.entry, std::move(rendered.line_map)};
 }
 
+/// What was compiled before, by its source: parts of attention come in many partitions.
 Result<std::vector<Binary>> compile(const std::vector<Program>& programs) {
+  static std::map<std::string, Binary> known;
   ROOFGEN_TRY(Compiler * nvrtc, compiler());
-  std::vector<const Program*> pointers;
-  for (const Program& p : programs) pointers.push_back(&p);
-  std::vector<Binary> binaries(programs.size());
+  std::vector<const Program*> fresh;
+  for (const Program& p : programs)
+    if (!known.count(p.source)) fresh.push_back(&p);
   std::optional<Error> failed;
-  nvrtc->compile_all(pointers, [&](CompileOutcome outcome) {
+  nvrtc->compile_all(fresh, [&](CompileOutcome outcome) {
     if (outcome.binary)
-      binaries[outcome.index] = std::move(*outcome.binary);
+      known[fresh[outcome.index]->source] = std::move(*outcome.binary);
     else
       failed = outcome.binary.error();
     return true;
   });
   if (failed) return *failed;
+  std::vector<Binary> binaries;
+  for (const Program& p : programs) binaries.push_back(known.at(p.source));
   return binaries;
 }
 
@@ -90,7 +94,10 @@ Problem attention(std::map<std::string, int64_t> dims, std::map<std::string, boo
 
 Result<std::vector<StageRun>> run(const Request& request) {
   const DataFiles files;
-  ROOFGEN_TRY(const Op* op, find_op(request.problem.op));
+  const Op* op = request.op;
+  if (!op) {
+    ROOFGEN_TRY(op, find_op(request.problem.op));
+  }
   ROOFGEN_TRY(std::vector<Variant> variants, op->variants(files, request.problem));
   const Variant* variant = nullptr;
   for (const Variant& v : variants)

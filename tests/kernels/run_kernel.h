@@ -24,6 +24,7 @@ struct Edit {
 struct Request {
   Problem problem;  ///< completed by the op
   std::string variant = "fused";
+  const Op* op = nullptr;  ///< nullptr: the one of that name
   std::map<std::string, Pins> pins;  ///< stage name -> parameters; the rest is the default schedule
   InputPattern pattern = InputPattern::kNormal;
   std::vector<Edit> edits;

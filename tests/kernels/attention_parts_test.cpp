@@ -1,0 +1,263 @@
+// Attention cut into kernels: every part alone on values it is given, and every partition whole, simulated at small and odd
+// sizes and compared with the reference; and what the kernels move, by exact counts.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "generator/ops/attention_parts.h"
+#include "tests/kernels/run_kernel.h"
+
+namespace roofgen::test {
+namespace {
+
+using Dims = std::map<std::string, int64_t>;
+using Flags = std::map<std::string, bool>;
+using Texts = std::map<std::string, std::string>;
+
+struct Case {
+  std::string name;
+  Dims dims;
+  Flags flags = {};
+  Texts texts = {};
+  std::vector<TensorArg> args = {};
+  double softcap = 0;
+  DType dtype = DType::kBf16;
+  InputPattern pattern = InputPattern::kNormal;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+Problem problem_of(const Case& c) {
+  Problem p{"attention", c.dims, c.dtype, c.flags, {}};
+  p.texts = c.texts;
+  p.args = c.args;
+  if (c.softcap > 0) p.reals["softcap"] = c.softcap;
+  auto done = (*find_op("attention"))->complete(p);
+  EXPECT_TRUE(done) << to_string(done.error());
+  return *done;
+}
+
+const Flags kLse{{"lse", true}}, kCausal{{"causal", true}}, kCausalLse{{"causal", true}, {"lse", true}};
+const TensorArg kSlope{"slope", DType::kFp32, {"h"}};
+
+const Case kCases[] = {
+    {"plain", {{"L", 257}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse},
+    {"causal", {{"L", 257}, {"d", 64}, {"batch", 1}, {"heads", 2}}, kCausalLse},
+    {"everything",
+     {{"L", 130}, {"kv_len", 203}, {"d", 64}, {"batch", 2}, {"heads", 2}, {"kv_heads", 1}},
+     kCausalLse,
+     {{"score", "s + 0.05 * slope[h] * (k - q) + row[q]"}, {"mask", "k < 4 or q - k < 70"}},
+     {kSlope, {"row", DType::kFp32, {"q"}}},
+     3},
+#ifdef ROOFGEN_SLOW
+    {"even", {{"L", 256}, {"d", 64}, {"batch", 1}, {"heads", 1}}},
+    {"even_causal", {{"L", 256}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausal},
+    {"d80_fp16", {{"L", 150}, {"d", 80}, {"batch", 1}, {"heads", 2}}, kCausalLse, {}, {}, 0, DType::kFp16},
+    {"d128_shared_keys", {{"L", 97}, {"kv_len", 300}, {"d", 128}, {"batch", 2}, {"heads", 4}, {"kv_heads", 2}}, kCausalLse},
+    {"d256", {{"L", 100}, {"d", 256}, {"batch", 1}, {"heads", 1}}, kCausalLse, {}, {}, 0, DType::kFp16},
+    {"fewer_keys", {{"L", 301}, {"kv_len", 99}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse},
+    {"one_query", {{"L", 1}, {"kv_len", 333}, {"d", 64}, {"batch", 2}, {"heads", 2}}, kLse},
+    {"long_row", {{"L", 3}, {"kv_len", 5000}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse},
+    {"window", {{"L", 390}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "q >= k and q - k < 70"}}},
+    {"window_fp16", {{"L", 130}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "abs(q - k) <= 40"}}, {}, 0, DType::kFp16},
+    {"window_causal_more_keys", {{"L", 190}, {"kv_len", 421}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse, {{"mask", "q - k < 70"}}},
+    {"documents",
+     {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 2}},
+     kLse,
+     {{"mask", "document[q] == other[k]"}},
+     {{"document", DType::kInt32, {"q"}}, {"other", DType::kInt8, {"k"}}}},
+    {"some_rows_see_nothing", {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "q % 3 != 0 and k > 20"}}},
+    {"nobody_sees_anything", {{"L", 100}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "k < 0"}}},
+    {"rows_hidden_by_a_table", {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "row[q] != 0"}}, {{"row", DType::kInt8, {"q"}}}},
+    {"softcap", {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse, {}, {}, 1.5, DType::kFp16},
+    {"score_only", {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 2}}, kLse, {{"score", "s + 0.05 * slope[h] * (k - q)"}}, {kSlope}},
+    {"bias_of_pairs",
+     {{"L", 90}, {"kv_len", 110}, {"d", 64}, {"batch", 2}, {"heads", 2}},
+     kLse,
+     {{"score", "s + bias[h, q, k] + row[q] + column[b, k]"}},
+     {{"bias", DType::kBf16, {"h", "q", "k"}}, {"row", DType::kFp32, {"q"}}, {"column", DType::kFp16, {"b", "k"}}}},
+    {"lengths", {{"d", 64}, {"heads", 2}}, kLse, {{"lengths", "130,1,77,200"}}},
+    {"lengths_causal", {{"d", 64}, {"heads", 4}, {"kv_heads", 2}}, kCausalLse, {{"lengths", "33,150,1"}}, {}, 0, DType::kFp16},
+    {"lengths_score_mask",
+     {{"d", 64}, {"heads", 2}},
+     kCausalLse,
+     {{"lengths", "140,77,1"}, {"score", "s + 0.1 * slope[h] * (k - q) + extra[b]"}, {"mask", "q - k < 50"}},
+     {kSlope, {"extra", DType::kFp32, {"b"}}}},
+    {"zero_query", {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse, {}, {}, 0, DType::kBf16, InputPattern::kZeroQuery},
+    {"one_hot", {{"L", 200}, {"d", 80}, {"batch", 1}, {"heads", 1}}, kCausalLse, {{"mask", "q - k < 30"}}, {}, 0, DType::kFp16, InputPattern::kOneHot},
+#endif
+};
+
+/// The distinct parts of what can be built.
+std::vector<Part> parts_of(const Problem& p) {
+  std::vector<Part> out;
+  for (const Partition& partition : attention_partitions(p))
+    for (const Part& part : partition.parts)
+      if (partition.illegal.empty() && std::find(out.begin(), out.end(), part) == out.end()) out.push_back(part);
+  return out;
+}
+
+void expect_right(const AttentionParts& op, const Problem& problem, InputPattern pattern, const std::map<std::string, Pins>& pins = {}) {
+  Request request;
+  request.problem = op.problem_of(problem);
+  request.op = &op;
+  const auto variants = op.variants(DataFiles(), request.problem);
+  ASSERT_TRUE(variants) << to_string(variants.error());
+  request.variant = variants->front().name;
+  request.pattern = pattern;
+  request.pins = pins;
+  SCOPED_TRACE(request.variant);
+  auto runs = run(request);
+  ASSERT_TRUE(runs) << to_string(runs.error());
+  EXPECT_EQ(what_is_wrong(*runs), "");
+  for (const StageRun& r : *runs) {
+    EXPECT_EQ(r.binary.spill_bytes, 0) << to_string(r.schedule);
+    EXPECT_GT(r.comparison.rows, 0u);
+    testing::Test::RecordProperty(r.stage + " error/tolerance", std::to_string(r.comparison.worst));
+  }
+}
+
+class AttentionPart : public testing::TestWithParam<Case> {};
+
+TEST_P(AttentionPart, AloneIsRight) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  if (GetParam().pattern != InputPattern::kNormal) GTEST_SKIP() << "values that are given know no pattern";
+  const Problem p = problem_of(GetParam());
+  for (const Part& part : parts_of(p)) expect_right(AttentionParts(p, {part}), p, InputPattern::kNormal);
+}
+
+TEST_P(AttentionPart, TogetherAreRight) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Problem p = problem_of(GetParam());
+  for (const Partition& partition : attention_partitions(p))
+    if (partition.illegal.empty()) expect_right(AttentionParts(p, partition.parts), p, GetParam().pattern);
+}
+
+INSTANTIATE_TEST_SUITE_P(Problems, AttentionPart, testing::ValuesIn(kCases), [](const auto& test) { return test.param.name; });
+
+/// The only kernel of a part, at its default schedule or the one given.
+StageRun run_part(const Problem& p, Part part, const Pins& pins = {}) {
+  const AttentionParts op(p, {part});
+  Request request;
+  request.problem = op.problem_of(p);
+  request.op = &op;
+  request.variant = attention_part_name(p, part);
+  request.pins[request.variant] = pins;
+  auto runs = run(request);
+  EXPECT_TRUE(runs) << to_string(runs.error());
+  EXPECT_EQ(what_is_wrong(*runs), "");
+  return runs->front();
+}
+
+// What scaling in a kernel of its own costs: every score is read once and written once, and nothing else.
+TEST(AttentionPartCounts, APointwiseKernelMovesTheScoresOnce) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const uint64_t L = 256, heads = 2, sectors = heads * L * L * 2 / 32;
+  const Problem p = problem_of({"", {{"L", 256}, {"d", 64}, {"batch", 1}, {"heads", 2}}});
+  const Counts c = run_part(p, {1, 2}).counts;
+  for (uint64_t read : {c.unique_read_sectors, c.l2_read_sectors}) EXPECT_EQ(read, sectors);
+  for (uint64_t written : {c.unique_write_sectors, c.l2_write_sectors}) EXPECT_EQ(written, sectors);
+}
+
+// A causal mask leaves the pieces of 8 keys that hold a visible one: row r has r / 8 + 1.
+TEST(AttentionPartCounts, AMaskMovesWhatMayBeSeen) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Problem p = problem_of({"", {{"L", 256}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausal});
+  uint64_t sectors = 0;
+  for (uint64_t row = 0; row < 256; ++row) sectors += (row / 8 + 2) / 2;
+  for (Part part : {Part{1, 3}, Part{2, 3}}) {
+    const Counts c = run_part(p, part).counts;
+    EXPECT_EQ(c.unique_read_sectors, sectors);
+    EXPECT_EQ(c.unique_write_sectors, sectors);
+  }
+  // Scaling alone knows nothing of it.
+  EXPECT_EQ(run_part(p, {1, 2}).counts.unique_read_sectors, 256u * 256 * 2 / 32);
+  // Nor does a product that is masked later: twice the tiles, but for those on the diagonal.
+  const Pins tiles{{"BM", int64_t{64}}, {"BN", int64_t{64}}};
+  EXPECT_EQ(run_part(p, {0, 1}, tiles).counts.mma_flops, 16u * 2 * 64 * 64 * 64);
+  EXPECT_EQ(run_part(p, {0, 3}, tiles).counts.mma_flops, 10u * 2 * 64 * 64 * 64);
+}
+
+/// Schedules off the default, under everything at once.
+class PartSchedules : public testing::TestWithParam<std::tuple<Part, Pins>> {};
+
+TEST_P(PartSchedules, AreRight) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const auto& [part, pins] = GetParam();
+  const Problem p = problem_of({"", {{"L", 300}, {"kv_len", 333}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse,
+                                {{"score", "s + 0.05 * slope[h] * (k - q)"}, {"mask", "k < 4 or q - k < 70"}}, {kSlope}});
+  EXPECT_GT(run_part(p, part, pins).comparison.rows, 0u);
+}
+
+ParamValue n(int64_t x) { return x; }
+
+INSTANTIATE_TEST_SUITE_P(Points, PartSchedules,
+                         testing::Values(std::tuple{Part{1, 3}, Pins{{"row_threads", n(64)}, {"threads", n(512)}, {"batch_pieces", n(1)}}},
+                                         std::tuple{Part{2, 3}, Pins{{"row_threads", n(32)}, {"threads", n(128)}, {"batch_pieces", n(2)}}},
+                                         std::tuple{Part{1, 4}, Pins{{"row_in", std::string("memory")}}},
+                                         std::tuple{Part{2, 4}, Pins{{"row_threads", n(64)}, {"threads", n(256)}}},
+                                         std::tuple{Part{1, 5}, Pins{{"BM", n(128)}, {"BN", n(32)}, {"stages", n(4)}, {"rescale", std::string("always")}}},
+                                         std::tuple{Part{2, 5}, Pins{{"BM", n(128)}, {"warps", n(8)}, {"BN", n(128)}, {"stages", n(2)}, {"swizzle", false}}},
+                                         std::tuple{Part{3, 5}, Pins{{"BM", n(256)}, {"warps", n(8)}, {"stages", n(3)}}}));
+
+/// One line changed: each must be caught (docs/mutants.md).
+struct Mutant {
+  std::string name;
+  Part part;
+  Edit edit;
+  Pins pins = {};
+};
+
+void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
+
+class PartMutants : public testing::TestWithParam<Mutant> {};
+
+TEST_P(PartMutants, IsCaught) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Mutant& m = GetParam();
+  const Problem p = problem_of({"", {{"L", 290}, {"kv_len", 321}, {"d", 64}, {"batch", 1}, {"heads", 2}}, kCausalLse,
+                                {{"score", "s + 0.05 * slope[h] * (k - q) + bias[q]"}, {"mask", "q - k < 70 and q != 40"}},
+                                {kSlope, {"bias", DType::kFp32, {"q"}}}, 3});
+  const AttentionParts op(p, {m.part});
+  Request request;
+  request.problem = op.problem_of(p);
+  request.op = &op;
+  request.variant = attention_part_name(p, m.part);
+  request.edits = {m.edit};
+  request.pins[request.variant] = m.pins;
+  auto runs = run(request);
+  ASSERT_TRUE(runs) << to_string(runs.error());
+  EXPECT_NE(what_is_wrong(*runs), "");
+  EXPECT_TRUE(!runs->front().findings.empty() || runs->front().comparison.worst > 2) << runs->front().comparison.worst;
+  RecordProperty("caught by", what_is_wrong(*runs));
+}
+
+const std::string kScores = "attention/scores.cu.jinja", kPointwise = "attention/pointwise.cu.jinja", kSoftmax = "attention/softmax.cu.jinja",
+                  kSoftmaxPv = "attention/softmax_pv.cu.jinja";
+
+const Mutant kMutants[] = {
+    {"scale_of_products_that_are_not_scaled", {0, 1}, {kScores, "{{ \"1.0f\" if formula.has_score else \"scale\" }}", "0.125f"}},
+    {"pointwise_last_piece_left_out", {1, 2}, {kPointwise, "here[i] = kWholeRows || key < keys;", "here[i] = kWholeRows || key + 8 <= keys;"}},
+    {"pointwise_score_before_the_scale", {1, 2}, {kPointwise, "v = modified_score(v * scale, e, tables, q, k);", "v = modified_score(v, e, tables, q, k) * scale;"}},
+    {"pointwise_table_of_the_next_row", {1, 3}, {kPointwise, "const int position = tables.position(place);", "const int position = tables.position(place + 1);"}},
+    {"pointwise_row_off_by_the_lead", {1, 2}, {kPointwise, "const int place = row + kv_len - q_len;", "const int place = row;"}},
+    {"pointwise_part_taken_for_whole", {2, 3}, {kPointwise, "whole[i] = part.all;", "whole[i] = true;"}},
+    {"pointwise_piece_of_another_batch", {2, 3}, {kPointwise, "*reinterpret_cast<const uint4*>(s + key);", "*reinterpret_cast<const uint4*>(s + first);"}},
+    {"pointwise_mask_before_the_score", {1, 3}, {kPointwise, "if (!is_visible(e, tables, q, k)) v = neg_inf();", "if (!is_visible(e, tables, q, k)) v = modified_score(neg_inf(), e, tables, q, k);"}},
+    {"softmax_does_not_mask", {2, 4}, {kSoftmax, "if (!is_visible(e, tables, q, k)) s = neg_inf();", ""}},
+    {"softmax_does_not_scale", {1, 4}, {kSoftmax, "s = modified_score(s * scale, e, tables, q, k);", "s = modified_score(s, e, tables, q, k);"}},
+    {"softmax_of_keys_behind_the_end", {1, 4}, {kSoftmax, "if (!kWholeRows && i >= valid) piece.x[i] = neg_inf();", ""}},
+    {"softmax_pv_last_tile_skipped", {3, 5}, {kSoftmaxPv, "VisibleTiles ahead(steps, lane), here(steps, lane);", "VisibleTiles ahead(steps, lane), here(steps - 1, lane);"}},
+    {"softmax_pv_halves_of_a_fragment_swapped", {3, 5}, {kSoftmaxPv, "state.s[i][2 * kStep + e / 2][e % 2 * 2] = pair.x;", "state.s[i][2 * kStep + 1 - e / 2][e % 2 * 2] = pair.x;"}},
+    {"softmax_pv_does_not_wait", {1, 5}, {kSoftmaxPv, "cp_async_wait<kStages - 2>();  // S and V of this step", ""}},
+    {"softmax_pv_no_barrier_before_staging", {2, 5}, {kSoftmaxPv, "__syncthreads();  // all warps are done with the last stage", "//"}, {{"BN", n(32)}, {"stages", n(2)}}},
+    {"softmax_pv_does_not_mask", {2, 5}, {kSoftmaxPv, "if (!is_visible(e, tables, q, k)) s = neg_inf();", ""}},
+    {"softmax_pv_one_key_too_many", {1, 5}, {kSoftmaxPv, "min(limit[i][h], row0 + warp_row + 16 * i + 8 * h + lane / 4 + lead)", "min(limit[i][h], row0 + warp_row + 16 * i + 8 * h + lane / 4 + lead + 1)"}},
+    {"softmax_pv_does_not_scale", {1, 5}, {kSoftmaxPv, "s = modified_score(s * scale, e, tables, q, k);", "s = modified_score(s, e, tables, q, k);"}},
+    {"softmax_pv_scores_of_the_tile_before", {2, 5}, {kSoftmaxPv, "copy<false>(sm_s + write_stage, s_rows + 2 * key,", "copy<false>(sm_s + write_stage, s_rows + 2 * max(0, key - BN),"}},
+};
+
+INSTANTIATE_TEST_SUITE_P(Attention, PartMutants, testing::ValuesIn(kMutants), [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace roofgen::test
