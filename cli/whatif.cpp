@@ -62,8 +62,8 @@ Result<Request> request_of(const Flags& flags) {
   Request out;
   if (flags.chain.empty() == flags.problem.op.empty())
     return Error{Exit::kUsage, flags.chain.empty() ? "what is to be cut is missing: --chain 'gemm > bias > gelu', or attention" : fmt::format("--chain and {} ask for two things", flags.problem.op)};
-  if (!flags.chain.empty() && !flags.problem.sets.empty()) return Error{Exit::kUsage, "--set pins parameters of one kernel, and a chain has many"};
-  if (!flags.chain.empty() && !flags.run.variants.empty()) return Error{Exit::kUsage, "--variant chooses among an op's variants; a chain has --plan"};
+  if (!flags.problem.sets.empty()) return Error{Exit::kUsage, "--set pins parameters of one kernel, and a what-if has many"};
+  if (!flags.run.variants.empty()) return Error{Exit::kUsage, "--variant chooses among an op's variants; a what-if has --plan"};
   ROOFGEN_TRY(Problem problem, flags.problem.given.problem(flags.chain.empty() ? flags.problem.op : "chain", flags.problem.dtype));
   const Op* attention = nullptr;
   if (!flags.chain.empty()) {

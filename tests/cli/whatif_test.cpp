@@ -86,14 +86,72 @@ TEST_F(WhatIfCli, ASweepHasARunForEachSize) {
   EXPECT_EQ(r["sweep"]["runs"][0]["size"], 16);
 }
 
-TEST_F(WhatIfCli, AttentionHasSixteenCutsAndTwoVariants) {
-  const Json r = parse(home.run("whatif attention --L 128 --d 64 --batch 1 --heads 1 --evals 4 --executor sim --json"));
+TEST_F(WhatIfCli, OfSixteenCutsOfAttentionFifteenAreTimed) {
+  const Json r = parse(home.run("whatif attention --L 128 --d 64 --batch 1 --heads 2 --causal --evals 2 --executor sim --json --html page.html"));
   expect_schema(r);
+  EXPECT_EQ(r["chain"], "qk > scale > mask > softmax > pv");
   ASSERT_EQ(r["partitions"].size(), 16u);
+  EXPECT_EQ(r["parts"], 14);
   size_t timed = 0;
   for (const Json& p : r["partitions"]) {
-    if (p["time_us"].is_number()) ++timed;
-    else EXPECT_FALSE(p["reason"].get<std::string>().empty());
+    if (!p["time_us"].is_number()) {
+      EXPECT_EQ(p["plan"], "qk+scale+mask+softmax | pv");
+      EXPECT_NE(p["reason"].get<std::string>().find("a row reduction across CTAs"), std::string::npos) << p["reason"];
+      continue;
+    }
+    ++timed;
+    double sum = 0;
+    for (const Json& k : p["kernels"]) {
+      sum += k["time_us"].get<double>();
+      EXPECT_GT(k["rows_checked"], 0);
+      EXPECT_LE(k["error_over_tolerance"], 1.0);
+    }
+    EXPECT_NEAR(p["time_us"].get<double>() / sum, 1, 1e-9);
+    EXPECT_EQ(p["kernels"].size(), p["intermediates"].size() + 1);
+    const double product = r["floor"]["time_us"].get<double>() * p["waste"].get<double>() * p["idle"].get<double>() * p["stall"].get<double>();
+    EXPECT_NEAR(product / p["time_us"].get<double>(), 1, 1e-9);
   }
-  EXPECT_EQ(timed, 2u);
+  EXPECT_EQ(timed, 15u);
+  ASSERT_EQ(r["edges"].size(), 4u);
+  for (const Json& e : r["edges"])
+    for (const char* side : {"fused", "cut"})
+      for (const Json& p : r["partitions"])
+        if (p["plan"] == e.at(side)["plan"] && p["kernels"].size() > 1) {
+          EXPECT_TRUE(p.contains("verified_together") && p["verified_together"]["passed"].get<bool>()) << p["plan"];
+        }
+  EXPECT_GT(fs::file_size(home.dir() / "page.html"), 100000u);
+  // All is remembered, and what the fused kernel is to `tune`, it is here.
+  const Json again = parse(home.run("whatif attention --L 128 --d 64 --batch 1 --heads 2 --causal --evals 2 --executor sim --json --plan 'qk | scale | mask | softmax | pv'"));
+  EXPECT_EQ(again["plan"]["plan"], "qk | scale | mask | softmax | pv");
+  EXPECT_EQ(again["fresh"]["compiled"], 0);
+  EXPECT_EQ(again["best"], r["best"]);
+}
+
+TEST_F(WhatIfCli, WithoutAMaskThereIsNoStepForIt) {
+  const std::string small = "whatif attention --L 128 --d 64 --batch 1 --heads 1 --evals 1 --executor sim --json";
+  const Json r = parse(home.run(small));
+  expect_schema(r);
+  EXPECT_EQ(r["chain"], "qk > scale > softmax > pv");
+  ASSERT_EQ(r["partitions"].size(), 8u);
+  EXPECT_EQ(r["parts"], 9);
+  size_t timed = 0;
+  for (const Json& p : r["partitions"]) timed += p["time_us"].is_number();
+  EXPECT_EQ(timed, 7u);
+  EXPECT_NE(r["notes"].dump().find("nothing to mask"), std::string::npos);
+  const Outcome plan = home.run(small + " --plan 'qk+scale+mask | softmax | pv'");
+  EXPECT_EQ(plan.exit, 2);
+  EXPECT_NE(plan.err.find("without --causal or --mask nothing is masked"), std::string::npos) << plan.err;
+}
+
+TEST_F(WhatIfCli, ExpressionsAndLengthsOfAttentionAreCutLikeThePlainOne) {
+  const Json r = parse(home.run("whatif attention --d 64 --heads 2 --lengths 70,129,33 --score 's + slope[h] * (k - q)' --arg slope:fp32[h] --mask 'q - k < 50' --softcap 20 --lse --dtype fp16 --evals 1 --executor sim --json"));
+  expect_schema(r);
+  size_t timed = 0;
+  for (const Json& p : r["partitions"]) {
+    timed += p["time_us"].is_number();
+    if (!p["time_us"].is_number()) {
+      EXPECT_EQ(p["plan"], "qk+scale+mask+softmax | pv") << p.value("reason", "");
+    }
+  }
+  EXPECT_EQ(timed, 15u);
 }

@@ -160,8 +160,8 @@ TEST(WhatIfCompose, AValueThatStaysInL2CostsNoDramTraffic) {
     const int64_t cols = 4096;
     const double value = 2.0 * static_cast<double>(rows * cols);
     std::vector<TunedPart> tuned{{{0, 1}, "", kernel("relu", 0, 2 * value)}, {{1, 2}, "", kernel("norm", 0, 2 * value)}};
-    const ComposeContext context{*chain, device, rows, cols, 1e-6, DType::kBf16};
-    return std::pair(value, compose(context, partitions(*chain, cols, 1)[1], tuned));
+    const Problem problem{"chain", {{"rows", rows}, {"cols", cols}}, DType::kBf16, {}, {}};
+    return std::pair(value, compose(ChainSubject(*chain, problem), device, 1e-6, partitions(*chain, cols, 1)[1], tuned));
   };
   const auto [small, stays] = compose_at(1024);
   ASSERT_EQ(stays.intermediates.size(), 1u);
@@ -178,8 +178,8 @@ TEST(WhatIfCompose, AValueThatStaysInL2CostsNoDramTraffic) {
 TEST(WhatIfCompose, WithoutAKernelForAPartThereIsNoTime) {
   const auto chain = Chain::parse("relu > rmsnorm", DType::kBf16);
   const Device device = h200();
-  const ComposeContext context{*chain, device, 16, 16, 1e-6, DType::kBf16};
-  const PartitionReport p = compose(context, partitions(*chain, 16, 1)[1], {{{0, 1}, "", kernel("relu", 1)}, {{1, 2}, "rmsnorm: no legal point", {}}});
+  const Problem problem{"chain", {{"rows", 16}, {"cols", 16}}, DType::kBf16, {}, {}};
+  const PartitionReport p = compose(ChainSubject(*chain, problem), device, 1e-6, partitions(*chain, 16, 1)[1], {{{0, 1}, "", kernel("relu", 1)}, {{1, 2}, "rmsnorm: no legal point", {}}});
   EXPECT_FALSE(p.timed());
   EXPECT_EQ(p.failed, "rmsnorm: no legal point");
 }

@@ -16,7 +16,7 @@ struct Passed {
   std::vector<size_t> readers;
 };
 
-std::vector<Passed> passed_values(const ComposeContext& c, const std::vector<Part>& parts) {
+std::vector<Passed> passed_values(const Subject& subject, const std::vector<Part>& parts) {
   std::vector<Passed> out;
   const auto add = [&](size_t step, size_t writer, size_t reader) {
     const auto known = std::find_if(out.begin(), out.end(), [&](const Passed& p) { return p.value.after == step; });
@@ -24,55 +24,55 @@ std::vector<Passed> passed_values(const ComposeContext& c, const std::vector<Par
       known->readers.push_back(reader);
       return;
     }
-    const double bytes = static_cast<double>(c.rows) * static_cast<double>(c.columns) * size_of(c.chain.steps()[step].dtype);
-    out.push_back({{step, bytes}, writer, {reader}});
+    out.push_back({{step, subject.value_bytes(step, parts[writer])}, writer, {reader}});
   };
   const auto kernel_of = [&](size_t step) {
     return static_cast<size_t>(std::find_if(parts.begin(), parts.end(), [&](const Part& p) { return step < p.last; }) - parts.begin());
   };
   for (size_t i = 0; i < parts.size(); ++i) {
     if (i > 0) add(parts[i].first - 1, i - 1, i);
-    for (size_t step : c.chain.added(parts[i])) add(step, kernel_of(step), i);
+    for (size_t step : subject.added(parts[i])) add(step, kernel_of(step), i);
   }
   return out;
 }
 
 }  // namespace
 
-PartitionReport compose(const ComposeContext& c, const Partition& partition, const std::vector<TunedPart>& tuned) {
+PartitionReport compose(const Subject& subject, const Device& device, double floor_seconds, const Partition& partition, const std::vector<TunedPart>& tuned) {
   PartitionReport out;
   out.name = partition.name;
   for (const Part& p : partition.parts)
-    if (p.last < c.chain.size()) out.cuts.push_back(p.last - 1);
+    if (&p != &partition.parts.back()) out.cuts.push_back(p.last - 1);
   out.illegal = partition.illegal;
   if (!out.illegal.empty()) return out;
   for (const Part& part : partition.parts) {
     const auto found = std::find_if(tuned.begin(), tuned.end(), [&](const TunedPart& t) { return t.part == part; });
     if (found == tuned.end() || !found->failed.empty()) {
-      out.failed = found == tuned.end() ? fmt::format("{} was not tuned", c.chain.name(part)) : found->failed;
+      out.failed = found == tuned.end() ? fmt::format("{} was not tuned", subject.name(part)) : found->failed;
       out.kernels.clear();
       return out;
     }
     out.kernels.push_back(found->kernel);
-    out.kernels.back().stage = c.chain.name(part);
+    out.kernels.back().stage = subject.name(part);
   }
 
   std::vector<double> alone;  // DRAM bytes of each kernel by itself
   for (const KernelReport& k : out.kernels) alone.push_back(k.work.dram_bytes);
-  for (Passed& p : passed_values(c, partition.parts)) {
+  for (Passed& p : passed_values(subject, partition.parts)) {
     Intermediate& value = p.value;
     const size_t last = *std::max_element(p.readers.begin(), p.readers.end());
     // In an LRU a line written at share s of the writer and read at share s of the reader has the rest of the writer's
     // traffic and the reader's first part between the two, beside its own value: at most the larger of both.
-    const auto others = [&](size_t kernel) { return std::max(0.0, alone[kernel] - value.bytes); };
+    const auto touched = [&](size_t kernel) { return subject.value_bytes(value.after, partition.parts[kernel]); };
+    const auto others = [&](size_t kernel) { return std::max(0.0, alone[kernel] - touched(kernel)); };
     value.distance = value.bytes + std::max(others(p.writer), others(last));
     for (size_t i = p.writer + 1; i < last; ++i) value.distance += alone[i];
-    value.in_l2 = value.distance <= kL2Usable * c.device.at("l2_bytes");
+    value.in_l2 = value.distance <= kL2Usable * device.at("l2_bytes");
     if (value.in_l2) {
       p.readers.push_back(p.writer);
       for (size_t i : p.readers) {
         KernelReport& k = out.kernels[i];
-        k.work.dram_bytes = std::max(0.0, k.work.dram_bytes - value.bytes);
+        k.work.dram_bytes = std::max(0.0, k.work.dram_bytes - touched(i));
         k.intermediate_in_l2 = true;
       }
     }
@@ -81,13 +81,13 @@ PartitionReport compose(const ComposeContext& c, const Partition& partition, con
 
   double work_seconds = 0, kernel_seconds = 0;
   for (KernelReport& k : out.kernels) {
-    if (k.counted) k.time = estimate(c.device, k.work, c.dtype, k.occupancy);
+    if (k.counted) k.time = estimate(device, k.work, subject.dtype(), k.occupancy);
     if (!k.measurement) k.seconds = k.time.seconds;
     // FLOPs of a chain without matrix work are those of the FP32 pipe, else nothing could be said of its intensity.
-    if (!c.chain.has_gemm()) k.flops = k.work.fp32_ops;
+    if (!subject.matrix_flops()) k.flops = k.work.fp32_ops;
     k.arithmetic_intensity = k.work.dram_bytes > 0 ? k.flops / k.work.dram_bytes : 0;
     if (k.counted) {
-      k.waste = k.time.work_seconds / c.floor_seconds;
+      k.waste = k.time.work_seconds / floor_seconds;
       k.idle = k.time.kernel_seconds / k.time.work_seconds;
       k.stall = k.seconds / k.time.kernel_seconds;
     }
@@ -99,7 +99,7 @@ PartitionReport compose(const ComposeContext& c, const Partition& partition, con
     kernel_seconds += k.time.kernel_seconds;
   }
   if (work_seconds > 0 && kernel_seconds > 0) {
-    out.waste = work_seconds / c.floor_seconds;
+    out.waste = work_seconds / floor_seconds;
     out.idle = kernel_seconds / work_seconds;
     out.stall = out.seconds / kernel_seconds;
   }

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "generator/ops/chain.h"
 #include "tuner/whatif/report.h"
+#include "tuner/whatif/subject.h"
 
 namespace roofgen {
 
@@ -16,16 +16,8 @@ struct TunedPart {
   KernelReport kernel;
 };
 
-struct ComposeContext {
-  const Chain& chain;
-  const Device& device;
-  int64_t rows = 1, columns = 1;  ///< of every value
-  double floor_seconds = 0;       ///< T_problem of the whole chain
-  DType dtype = DType::kBf16;
-};
-
 /// One partition of tuned parts: which values would stay in L2 between its kernels, and its times and traffic with
-/// that. A value stays when it and all that passes before it is read again fit the usable L2.
-PartitionReport compose(const ComposeContext& context, const Partition& partition, const std::vector<TunedPart>& tuned);
+/// that; `floor_seconds` is T_problem of all steps. A value stays when it and all that passes before it is read again fit the usable L2.
+PartitionReport compose(const Subject& subject, const Device& device, double floor_seconds, const Partition& partition, const std::vector<TunedPart>& tuned);
 
 }  // namespace roofgen

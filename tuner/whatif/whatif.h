@@ -25,7 +25,7 @@ struct WhatIfContext {
 /// empty. options.evals: candidates of the bare gemm's search; other parts have a share of it.
 Result<WhatIfReport> whatif_chain(const WhatIfContext& context, const Chain& chain, const Problem& problem, const std::vector<Part>& plan, const TuneOptions& options);
 
-/// qk > scale > mask > softmax > pv: the partitions for which there are variants are tuned, the others say why not.
+/// qk > scale > mask > softmax > pv, without a mask step where nothing is masked. `plan`: as reports name it, or empty.
 Result<WhatIfReport> whatif_attention(const WhatIfContext& context, const Problem& problem, const std::string& plan, const TuneOptions& options);
 
 /// Candidates of the search that all gemms of a chain share, and of each part after it.

@@ -1,0 +1,201 @@
+#include "tuner/whatif/search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <tuple>
+
+#include "tuner/evaluation_json.h"
+#include "tuner/verify.h"
+#include "tuner/whatif/compose.h"
+
+namespace roofgen {
+namespace {
+
+class Search {
+ public:
+  Search(const WhatIfContext& context, const Subject& subject, const Problem& problem, const TuneOptions& options)
+      : context_(context), subject_(subject), problem_(problem), options_(options) {}
+
+  Result<WhatIfReport> run(const std::string& title, const std::string& plan) {
+    report_.title = title;
+    ROOFGEN_TRY(const std::vector<Partition> all, subject_.partitions(context_.files));
+    describe();
+    ROOFGEN_TRY(const RequiredWork required, subject_.required(context_.files));
+    report_.floor = problem_floor(context_.device, required, subject_.dtype(), RoofSet::kSustained);
+    ROOFGEN_CHECK(tune_parts(all));
+    for (const Partition& p : all) report_.partitions.push_back(compose(subject_, context_.device, report_.floor.seconds, p, tuned_));
+    if (!plan.empty()) report_.forced = plan;
+    report_.interrupted = stopped();
+    conclude(report_);
+    ROOFGEN_CHECK(verify_together(all));
+    report_.interrupted = stopped();
+    report_.elapsed_s = seconds_since_start();
+    return std::move(report_);
+  }
+
+ private:
+  bool stopped() const { return options_.stop && options_.stop->load(); }
+  double seconds_since_start() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count(); }
+
+  TuneContext tuning(const Op& op) const { return {context_.files, op, context_.device, context_.compiler, context_.executor, context_.gpu, context_.store}; }
+
+  void describe() {
+    report_.problem = problem_;
+    report_.steps = subject_.steps();
+    report_.device = context_.device;
+    report_.compiler = context_.compiler.description();
+    report_.matrix_flops = subject_.matrix_flops();
+  }
+
+  /// The distinct parts of all legal partitions, leaders first: the others start from what they find.
+  std::vector<Part> distinct_parts(const std::vector<Partition>& all) const {
+    std::vector<Part> out;
+    for (const Partition& p : all)
+      for (const Part& part : p.parts)
+        if (p.illegal.empty() && std::find(out.begin(), out.end(), part) == out.end()) out.push_back(part);
+    const auto rank = [&](Part p) { return std::tuple(!(subject_.leader(p) == p), p.first, p.last); };
+    std::sort(out.begin(), out.end(), [&](Part a, Part b) { return rank(a) < rank(b); });
+    return out;
+  }
+
+  Result<void> tune_parts(const std::vector<Partition>& all) {
+    const std::vector<Part> parts = distinct_parts(all);
+    for (const Part& part : parts) {
+      if (options_.progress) options_.progress("tuning parts", tuned_.size(), parts.size());
+      if (stopped() || (options_.time_limit_s > 0 && seconds_since_start() > options_.time_limit_s)) break;
+      ROOFGEN_CHECK(tune_part(part));
+    }
+    report_.parts = tuned_.size();
+    return {};
+  }
+
+  Result<void> tune_part(Part part) {
+    const Part leader = subject_.leader(part);
+    std::vector<Subject::Point> points;
+    if (!(leader == part) && options_.strategy != "exhaustive")
+      for (const auto& [known, found] : results_)
+        if (known == leader)
+          for (const Schedule& s : found.rankings.begin()->second.front())
+            if (points.size() < kPartEvals) points.push_back(s.params);
+    TunedPart tuned{part, "", {}};
+    ROOFGEN_CHECK(tune_part(points, tuned));
+    // What was fast there may be illegal here, or spill.
+    if (!tuned.failed.empty() && !points.empty() && !stopped()) {
+      tuned.failed.clear();
+      ROOFGEN_CHECK(tune_part({}, tuned));
+    }
+    tuned_.push_back(std::move(tuned));
+    return {};
+  }
+
+  Result<void> tune_part(const std::vector<Subject::Point>& points, TunedPart& tuned) {
+    ROOFGEN_TRY(const PlanProblem made, subject_.make({tuned.part}, points));
+    TuneOptions options = options_;
+    options.evals = subject_.evals(tuned.part, options_.evals);
+    options.progress = nullptr;
+    if (options_.time_limit_s > 0) options.time_limit_s = std::max(0.1, options_.time_limit_s - seconds_since_start());
+    auto result = tune(tuning(*made.op), made.problem, options);
+    if (!result) {
+      // No legal point, or nothing compiles: the partitions with this part say so. What the user got wrong is told.
+      if (result.error().exit == Exit::kUsage) return std::move(result).error();
+      tuned.failed = fmt::format("{}: {}", subject_.name(tuned.part), result.error().message);
+      return {};
+    }
+    take(*result, tuned);
+    if (tuned.failed.empty()) results_.emplace_back(tuned.part, std::move(*result));
+    return {};
+  }
+
+  void take(const TuneResult& result, TunedPart& tuned) {
+    const TuneReport& r = result.report;
+    report_.considered += r.considered;
+    report_.compiled += r.compiled;
+    report_.compiled_now += r.compiled_now;
+    report_.evaluated_now += r.evaluated_now;
+    report_.executor_device = r.executor_device;
+    report_.times = r.time_origin();
+    if (!r.arch.empty()) report_.arch = r.arch;
+    if (r.variants.size() == 1 && r.variants[0].verified && r.variants[0].kernels.size() == 1) {
+      tuned.kernel = r.variants[0].kernels[0];
+      return;
+    }
+    tuned.failed = fmt::format("nothing was verified of {}", subject_.name(tuned.part));
+    for (const Rejected& x : r.rejections)
+      if (x.stage != "constraint" && x.stage != "launch") {
+        tuned.failed += fmt::format(": {}: {}", x.stage, x.reason.substr(0, x.reason.find('\n')));
+        break;
+      }
+  }
+
+  /// The partitions that verdicts rest on, each run whole: every kernel on what the kernel before it wrote.
+  Result<void> verify_together(const std::vector<Partition>& all) {
+    std::vector<std::string> names;
+    const auto want = [&](const std::string& name) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    };
+    if (const PartitionReport* best = report_.best()) want(best->name);
+    for (const EdgeReport& e : report_.edges)
+      for (const auto& side : {e.fused, e.cut})
+        if (side) want(side->partition);
+    if (report_.forced) want(*report_.forced);
+    bool failed = false;
+    for (size_t i = 0; i < names.size() && !stopped(); ++i) {
+      if (options_.progress) options_.progress("verifying partitions", i, names.size());
+      PartitionReport& p = *std::find_if(report_.partitions.begin(), report_.partitions.end(), [&](const PartitionReport& x) { return x.name == names[i]; });
+      if (!p.timed() || p.kernels.size() < 2) continue;
+      const Partition& partition = *std::find_if(all.begin(), all.end(), [&](const Partition& x) { return x.name == names[i]; });
+      ROOFGEN_TRY(p.together, verify(partition));
+      if (p.together->passed) continue;
+      p.failed = "its kernels together: " + p.together->failure;
+      failed = true;
+    }
+    if (failed) conclude(report_);
+    return {};
+  }
+
+  Result<Verification> verify(const Partition& partition) {
+    ROOFGEN_TRY(const PlanProblem made, subject_.make(partition.parts, {}));
+    const auto& [op, problem] = made;
+    ROOFGEN_TRY(const std::vector<Variant> variants, op->variants(context_.files, problem));
+    const double flops = op->required(op->reduced(problem))->mma_flops;
+    std::vector<Candidate> chain;
+    std::string binaries, schedules;
+    for (size_t i = 0; i < partition.parts.size(); ++i) {
+      const TuneResult& result = std::find_if(results_.begin(), results_.end(), [&](const auto& r) { return r.first == partition.parts[i]; })->second;
+      Schedule schedule = result.programs.begin()->second.front().schedule;
+      schedule.variant = variants[0].name;
+      schedule.stage = variants[0].stages[i].name;
+      chain.push_back({&variants[0], i, schedule, result.binaries.begin()->second.front()});
+      binaries += (i ? "+" : "") + chain.back().binary.digest;
+      schedules += to_string(schedule) + ";";
+    }
+    Verifier verifier(*op, problem, flops, context_.device, variants[0], context_.executor);
+    const StoreKey key{binaries, fmt::format("{} {} {}", to_string(problem), schedules, verifier.plan().key()), fmt::format("{} evaluation {}", context_.executor.info().name, kEvaluationVersion), ""};
+    if (context_.store)
+      if (const auto payload = context_.store->lookup(key))
+        if (const auto known = from_payload(*payload)) return known->verification;
+    Evaluation e;
+    ROOFGEN_TRY(e.verification, verifier.verify_chain(chain));
+    if (context_.store) context_.store->put(key, to_payload(e));
+    return e.verification;
+  }
+
+  const WhatIfContext& context_;
+  const Subject& subject_;
+  const Problem& problem_;
+  const TuneOptions& options_;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  WhatIfReport report_;
+  std::vector<TunedPart> tuned_;
+  std::vector<std::pair<Part, TuneResult>> results_;
+};
+
+}  // namespace
+
+Result<WhatIfReport> search(const WhatIfContext& context, const Subject& subject, const std::string& title, const Problem& problem, const std::string& plan, const TuneOptions& options) {
+  return Search(context, subject, problem, options).run(title, plan);
+}
+
+}  // namespace roofgen
