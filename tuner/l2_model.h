@@ -40,7 +40,8 @@ struct Panel {
 struct TileTraffic {
   double dram_bytes = 0;        ///< of all panels, those that were evicted and came again included
   double compulsory_bytes = 0;  ///< each panel once
-  double miss_ratio() const { return compulsory_bytes > 0 ? dram_bytes / compulsory_bytes : 1; }
+  /// DRAM bytes over distinct bytes of a launch: what it touches outside of the panels comes once.
+  double miss_ratio(double unique_bytes) const { return unique_bytes > 0 ? 1 + (dram_bytes - compulsory_bytes) / unique_bytes : 1; }
 };
 
 /// Walks the CTAs in launch order, `wave_ctas` at a time, through an LRU of kL2Usable of the L2. `extents` gives the

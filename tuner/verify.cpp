@@ -153,7 +153,7 @@ Result<Launch> Verifier::launch_of(const Site& site, const Candidate& candidate)
 }
 
 /// DRAM-side bytes over distinct bytes of the whole launch, from its order of tiles.
-Result<double> Verifier::tiled_miss_ratio(const Candidate& candidate, uint64_t wave) const {
+Result<double> Verifier::tiled_miss_ratio(const Candidate& candidate, uint64_t wave, double unique_bytes) const {
   ROOFGEN_TRY(const Legal legal, legal_of(*sites_.back(), candidate));
   ROOFGEN_TRY(const Launch launch, make_launch(candidate.stage(), legal));
   std::vector<Panel> panels;
@@ -164,7 +164,7 @@ Result<double> Verifier::tiled_miss_ratio(const Candidate& candidate, uint64_t w
   const Extent extent = op_.extent(problem_);
   std::map<std::string, int64_t> extents{{"row", extent.rows}};
   if (extent.cols > 0) extents["col"] = extent.cols;
-  return tile_traffic(launch.axes, extents, panels, wave, device_.at("l2_bytes")).miss_ratio();
+  return tile_traffic(launch.axes, extents, panels, wave, device_.at("l2_bytes")).miss_ratio(unique_bytes);
 }
 
 Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& site, Run run) const {
@@ -331,7 +331,7 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
       out.counted_ctas = run.ctas;
       ROOFGEN_CHECK(scale(candidate, site, run, out));
       if (tiled) {
-        ROOFGEN_TRY(out.l2_miss_ratio, tiled_miss_ratio(candidate, wave));
+        ROOFGEN_TRY(out.l2_miss_ratio, tiled_miss_ratio(candidate, wave, out.unique_bytes));
       } else if (traced) {
         ROOFGEN_TRY(const uint64_t group, group_ctas(candidate));
         if (!site.whole) keep_first_band(run, trace);

@@ -88,7 +88,7 @@ class Verifier {
   std::vector<Buffer> all_buffers(const Problem& problem) const;
   Result<DevicePtr> input(const Site& site, const Buffer& buffer);
   Result<Legal> legal_of(const Site& site, const Candidate& candidate) const;
-  Result<double> tiled_miss_ratio(const Candidate& candidate, uint64_t wave) const;
+  Result<double> tiled_miss_ratio(const Candidate& candidate, uint64_t wave, double unique_bytes) const;
   Result<Launch> launch_of(const Site& site, const Candidate& candidate) const;
   Result<Slices> slices_of(const Launch& launch, const Site& site, Run run) const;
   static void keep_first_band(const StageRun& run, std::vector<std::vector<LineAccess>>& trace);

@@ -138,8 +138,9 @@ Result<void> softmax_formulas(const Problem& p, Formulas& out) {
     d.outputs.push_back({total, total, DType::kFp32, true});
     return add(name, d);
   };
-  // A segment of nothing but -infinity has the total 0, not NaN: the row may hold more than that.
-  ROOFGEN_CHECK(statistics("partial", "partial_top", "partial_total", "max({}, -3e38)"));
+  // A segment of nothing but -infinity has the total 0, not NaN: the row may hold more than that. The least finite fp32 is
+  // what others mask with.
+  ROOFGEN_CHECK(statistics("partial", "partial_top", "partial_total", "max({}, -3.4028234663852886e38)"));
   ROOFGEN_CHECK(statistics("statistics", "top", "total", "{}"));
 
   Draft combine = from("partial_top", DType::kFp32);

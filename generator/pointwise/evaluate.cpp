@@ -200,7 +200,7 @@ class RowEvaluator {
   Number compared(bool holds, const Number& a, const Number& b, size_t element) const {
     const Number difference{a.value - b.value, a.slope - b.slope, a.variance + b.variance};
     const double sigma = deviation(difference, element);
-    return {holds ? 1.0 : 0.0, 0, sigma > 0 && std::abs(difference.value) <= kReach * sigma ? 1.0 : 0.0};
+    return {holds ? 1.0 : 0.0, 0, sigma > 0 && std::abs(difference.value) <= kReach * sigma ? square(1 / kReach) : 0.0};
   }
 
   /// Either of two: where the errors may swap them, it may be off by the error of both.
@@ -233,7 +233,8 @@ class RowEvaluator {
   Number select(const Number& test, const Number& yes, const Number& no, size_t element) const {
     const Number& chosen = test.value != 0 ? yes : no;
     if (test.variance == 0) return chosen;
-    const double sigma = std::max(deviation(yes, element), deviation(no, element)) + std::abs(yes.value - no.value);
+    // Either is right, and nothing beyond the two: the step between them is a bound.
+    const double sigma = std::max(deviation(yes, element), deviation(no, element)) + std::abs(yes.value - no.value) / kReach;
     return {chosen.value, 0, square(sigma)};
   }
 
@@ -275,7 +276,7 @@ class RowEvaluator {
         if (!floats || !(reach > 0)) return {v, 0, 0};
         // The same number, unless the errors reach across the middle between two.
         const double low = cast(a.value - reach, dtype), high = cast(a.value + reach, dtype);
-        return {v, 0, low == high ? 0 : square(std::max(high - v, v - low))};
+        return {v, 0, low == high ? 0 : square(std::max(high - v, v - low) / kReach)};
       }
       default: return {};
     }

@@ -5,6 +5,7 @@
 
 #include "generator/generate.h"
 #include "generator/ops/op.h"
+#include "generator/ops/rows_formulas.h"
 
 namespace roofgen {
 namespace {
@@ -175,6 +176,19 @@ TEST(RowsOp, DefaultsAreLegal) {
                 ASSERT_TRUE(make_launch(s, std::get<Legal>(checked)));
               }
           }
+}
+
+/// Segments of a row that somebody masked with the least number of the format, not with -infinity.
+TEST(SplitSoftmax, CountsTheLeastNumbersToo) {
+  for (const double least : {-0x1.fep127, -0x1.fffffep127}) {
+    auto formulas = rows::formulas(rows::kSoftmax, {"softmax", {{"rows", 1}, {"cols", 16}}, DType::kFp32, {}, {}});
+    ASSERT_TRUE(formulas) << formulas.error().message;
+    const std::vector<pointwise::Estimate> row(16, {least, 0});
+    const int64_t m = 0;
+    const auto out = formulas->at("partial").evaluate(row, {&m, 1}, 0, nullptr);
+    EXPECT_EQ(out[0][0].value, least);
+    EXPECT_EQ(out[1][0].value, 16);
+  }
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ struct Gemm {
 TEST(TileTraffic, WhatFitsIsFetchedOnce) {
   const Gemm gemm{2048, 2048, 2048};
   EXPECT_DOUBLE_EQ(gemm.traffic().dram_bytes, gemm.compulsory());
-  EXPECT_DOUBLE_EQ(gemm.traffic().miss_ratio(), 1);
+  EXPECT_DOUBLE_EQ(gemm.traffic().miss_ratio(gemm.compulsory()), 1);
 }
 
 TEST(TileTraffic, TailsAndCtasBeyondTheMatrixCountForWhatTheyTouch) {
@@ -68,12 +68,21 @@ TEST(TileTraffic, ALargerCacheNeverReadsMore) {
   EXPECT_NEAR(last, gemm.compulsory(), 1);
 }
 
+// What a fused epilogue reads beside the product is read once, however often the operands come again.
+TEST(TileTraffic, OnlyPanelsComeAgain) {
+  const Gemm gemm{16384, 16384, 8192, 1};
+  const TileTraffic t = gemm.traffic();
+  ASSERT_GT(t.dram_bytes, 2 * t.compulsory_bytes);
+  const double residual = 2.0 * 16384 * 16384, plain = gemm.compulsory() * t.miss_ratio(gemm.compulsory()), fused = (gemm.compulsory() + residual) * t.miss_ratio(gemm.compulsory() + residual);
+  EXPECT_NEAR(fused - plain, residual, 1e-6 * residual);
+}
+
 // Without any cache to speak of, CTAs of a wave still share what they read in step.
 TEST(TileTraffic, CtasInStepShareTheirPanels) {
   Gemm gemm{1024, 1024, 4096};
   gemm.l2 = 2 * kMiB;
   gemm.wave = 64;  // the whole grid at once
-  EXPECT_DOUBLE_EQ(gemm.traffic().miss_ratio(), 1);
+  EXPECT_DOUBLE_EQ(gemm.traffic().miss_ratio(gemm.compulsory()), 1);
 }
 
 TEST(TileTraffic, SlicesOfKHavePanelsOfTheirOwn) {
