@@ -28,7 +28,8 @@ struct OperandCopy {
     const int col_left = kRowsOfK ? left : k_left, row_left = kRowsOfK ? k_left : left;
     constexpr bool kEvenCols = kRowsOfK ? kEven : kEvenK, kEvenRows = kRowsOfK ? kEvenK : kEven;
     bool inside = k_left > 0;
-    if constexpr (!kEvenCols) inside = col < col_left;
+    // Where the columns are k's, a column inside is before its end.
+    if constexpr (!kEvenCols) inside = (!(kRowsOfK && kEvenK) || k_left > 0) && col < col_left;
     const char* p = from;
     static_for<kPasses>([&](auto pass) {
       constexpr int kFirst = decltype(pass)::value * kStep;

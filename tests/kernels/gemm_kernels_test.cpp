@@ -45,6 +45,8 @@ std::vector<Case> cases() {
       out.push_back({label + "_odd", {130, 70, 100, dtype, fused, a, b}, {}, std::string(a) == b});
       out.push_back({label + "_even", {128, 64, 128, dtype, "acc", a, b}, {}, true});
     }
+  // Tiles of k that lie wholly beyond its end, beside tiles that are cut by the last row or column.
+  for (const auto& [a, b] : layouts) out.push_back({std::string("whole_k_") + a + "_" + b, {200, 136, 192, DType::kBf16, "acc", a, b}, {}, std::string(a) == "row"});
   for (const auto& [m, n, k] : {std::tuple{1, 1, 1}, std::tuple{17, 9, 5}, std::tuple{127, 65, 33}, std::tuple{1, 128, 64}, std::tuple{129, 1, 40}})
     out.push_back({"size_" + std::to_string(m) + "_" + std::to_string(n) + "_" + std::to_string(k), {m, n, k, DType::kBf16, "silu(acc * 0.5 + bias[n])"}});
   // Rows that begin on multiples of 16, 8, 4 and 2 bytes; and of 1 for 8-bit elements.
