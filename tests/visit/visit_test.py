@@ -483,7 +483,8 @@ class PlanTest(unittest.TestCase):
                 self.assertNotIn("{", " ".join(task.arguments(task.first + task.command, values)))
         checks = next(each for each in steps if each.name == "check").tasks
         said = [" ".join(task.command) for task in checks]
-        for wanted in ("--causal", "--lse", "--kv-heads", "--kv-len", "fp16", "--d 32 ", "--d 256 ", "--L 333 "):
+        for wanted in ("--causal", "--lse", "--kv-heads", "--kv-len", "fp16", "--d 32 ", "--d 256 ", "--L 333 ",
+                       "tune gemm ", "tune rmsnorm ", "tune layernorm ", "tune softmax ", "--epilogue ", "--gated ", "tf32", "fp8", "int8"):
             self.assertTrue(any(wanted in each for each in said), wanted)
 
     def test_the_table_of_what_fits_is_of_this_plan(self):
