@@ -398,12 +398,12 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     for (const Buffer& b : all_buffers(problem_))
       if (b.name == arg.name) {
         const bool temporary = b.role == Buffer::Role::kTemporary;
-        const double bytes = static_cast<double>(b.bytes) * (temporary ? touched : 1);
+        const double bytes = static_cast<double>(b.bytes) * (temporary || op_.by_pairs(b.name) ? touched : 1);
         (temporary ? out.temporary_bytes : out.tensor_bytes) += bytes;
         whole += bytes;
       }
     for (const Buffer& b : all_buffers(site.problem))
-      if (b.name == arg.name) here += static_cast<double>(b.bytes) * (b.role == Buffer::Role::kTemporary ? touched : 1);
+      if (b.name == arg.name) here += static_cast<double>(b.bytes) * (b.role == Buffer::Role::kTemporary || op_.by_pairs(b.name) ? touched : 1);
   }
   const double seen = 32.0 * static_cast<double>(out.counts.unique_read_sectors + out.counts.unique_write_sectors);
   out.unique_bytes = site.whole ? seen * whole / here : whole;
