@@ -154,7 +154,8 @@ Op::Slice ChainOp::slice(const Problem& problem) const {
   return {rows, tiles_columns() ? std::min(chain_columns(problem), kGemmTile) : 0, rows};
 }
 
-std::vector<InputPattern> ChainOp::exact_patterns(const Problem&) const { return {InputPattern::kSpecial}; }
+/// A product with special values is NaN nearly everywhere, and whole rows after a reduction: there sums of integers say more.
+std::vector<InputPattern> ChainOp::exact_patterns(const Problem&) const { return {is_gemm(chain_, covered()) ? InputPattern::kIntegers : InputPattern::kSpecial}; }
 
 Result<Stage> ChainOp::stage(const DataFiles& files, Part part) const {
   const bool gemm = is_gemm(chain_, part);

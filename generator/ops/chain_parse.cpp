@@ -7,6 +7,8 @@
 
 #include "generator/expr/diagnostics.h"
 #include "generator/ops/chain.h"
+#include "generator/ops/row_definitions.h"
+#include "generator/ops/rows_formulas.h"
 #include "generator/suggest.h"
 
 namespace roofgen {
@@ -15,12 +17,11 @@ namespace {
 using pointwise::Definition;
 
 constexpr const char* kArgument = "--chain";
-constexpr double kDefaultEps = 1e-6;
 
 enum class Takes { kNothing, kEarlierStep, kDType, kNumber, kQuantFormat };
 
-/// A word of the language. `text`: the step's value, of the value before it, {0}, and the names of its tensors, {1}
-/// and {2}; {3} is its number.
+/// A word of the language. `text`: the step's value, of the value before it, {0}, and the name of its tensor, {1};
+/// what is done to rows is in row_definitions.h.
 struct Word {
   const char* name;
   ChainStep::Kind kind;
@@ -45,7 +46,7 @@ const std::vector<Word>& words() {
       {"sigmoid", K::kPointwise, Takes::kNothing, "sigmoid({0})", {}},
       {"tanh", K::kPointwise, Takes::kNothing, "tanh({0})", {}},
       {"cast", K::kPointwise, Takes::kDType, "{0}", {}},
-      {"rmsnorm", K::kRow, Takes::kNumber, "{0} * rsqrt(mean({0} * {0}) + {3}) * {1}[n]", {{"weight", row}}},
+      {"rmsnorm", K::kRow, Takes::kNumber, "", {{"weight", row}}},
       {"layernorm", K::kRow, Takes::kNumber, "", {{"weight", row}, {"shift", row}}},
       {"softmax", K::kRow, Takes::kNothing, "", {}},
       {"quant", K::kRow, Takes::kQuantFormat, "", {}},
@@ -190,7 +191,7 @@ class ChainParser {
     // Sums are not kept in formats of 8 bits, nor in one that is fp32 in memory.
     if (step.kind == ChainStep::Kind::kGemm) step.dtype = size_of(chain_.dtype_) == 1 ? DType::kBf16 : chain_.dtype_ == DType::kTf32 ? DType::kFp32 : chain_.dtype_;
     ROOFGEN_CHECK(take(*found, argument, step));
-    define(*found, argument, step);
+    define(*found, step);
     step.label = unique(name, labels_);
     return step;
   }
@@ -216,8 +217,8 @@ class ChainParser {
       }
       case Takes::kNumber: {
         char* end = nullptr;
-        number_ = given ? std::strtod(text.c_str(), &end) : kDefaultEps;
-        if (given && (*end != 0 || !(number_ >= 0) || number_ > 1)) return bad(argument.span, fmt::format("{}: an epsilon from 0 to 1 was expected", word.name));
+        eps_ = given ? std::strtod(text.c_str(), &end) : (word.name == std::string_view("layernorm") ? rows::kLayernorm : rows::kRmsnorm).eps;
+        if (given && (*end != 0 || !(eps_ >= 0) || eps_ > 1)) return bad(argument.span, fmt::format("{}: an epsilon from 0 to 1 was expected", word.name));
         break;
       }
       case Takes::kQuantFormat:
@@ -238,7 +239,7 @@ class ChainParser {
     return {};
   }
 
-  void define(const Word& word, const Piece&, ChainStep& step) {
+  void define(const Word& word, ChainStep& step) {
     const std::string v = value_before(), y = value();
     std::vector<std::string> names;
     if (!step.adds)
@@ -246,31 +247,31 @@ class ChainParser {
         names.push_back(unique(base, names_));
         step.tensors.push_back({names.back(), dtype_before(), indices});
       }
-    const auto add = [&](std::string name, std::string text) { step.definitions.push_back({std::move(name), std::move(text), kArgument}); };
-    const std::string eps = fmt::format("{:.9g}", number_);
-    const std::string kind = word.name;
+    const auto add = [&](const rows::Definitions& all) {
+      for (const auto& [name, text] : all) step.definitions.push_back({name, text, kArgument});
+    };
+    const std::string eps = fmt::format("{:.9g}", eps_);
+    const std::string_view kind = word.name;
     if (step.kind == ChainStep::Kind::kGemm || step.adds) return;  // the sum depends on where the other value is
-    if (kind == "layernorm") {
-      add(y + "_centred", fmt::format("{0} - mean({0})", v));
-      add(y, fmt::format("{0}_centred * rsqrt(mean({0}_centred * {0}_centred) + {1}) * {2}[n] + {3}[n]", y, eps, names[0], names[1]));
+    if (kind == "rmsnorm") {
+      add(rows::rmsnorm(v, y, {eps, names[0], ""}));
+    } else if (kind == "layernorm") {
+      add(rows::layernorm(v, y, y + "_centred", {eps, names[0], names[1]}));
     } else if (kind == "softmax") {
-      add(y + "_exp", fmt::format("exp({0} - max({0}))", v));
-      add(y, fmt::format("{0}_exp / sum({0}_exp)", y));
+      add(rows::softmax(v, y, y + "_power"));
     } else if (kind == "quant") {
-      // The largest number of the row becomes the largest of the format; a row of zeros keeps a scale that can divide.
       step.row_scale = y + "_scale";
-      add(step.row_scale, fmt::format("max(amax({}), 1e-12) / {}", v, step.dtype == DType::kFp8 ? 448 : 127));
-      add(y, fmt::format("{} / {}", v, step.row_scale));
+      add(rows::quantised_by_row(v, y, step.row_scale, step.dtype));
     } else {
-      names.resize(2);
-      add(y, fmt::format(fmt::runtime(word.text), v, names[0], names[1], eps));
+      names.resize(1);
+      add({{y, fmt::format(fmt::runtime(word.text), v, names[0])}});
     }
   }
 
   expr::Source source_;
   Chain chain_;
   std::set<std::string> labels_, names_;
-  double number_ = kDefaultEps;
+  double eps_ = 0;
 };
 
 Result<Chain> Chain::parse(std::string_view text, DType dtype, std::vector<TensorArg> declared, double scale) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "generator/ops/row_definitions.h"
+
 namespace roofgen::rows {
 
 using pointwise::Definition;
@@ -37,6 +39,9 @@ struct Draft {
   Vocabulary names;
 
   void define(std::string name, std::string text) { definitions.push_back({std::move(name), std::move(text), "--op"}); }
+  void define(const Definitions& all) {
+    for (const auto& [name, text] : all) define(name, text);
+  }
   Result<Formula> parse() { return Formula::parse(std::move(definitions), std::move(outputs), std::move(names)); }
 };
 
@@ -58,26 +63,18 @@ void add_residual(Draft& d, const Problem& p) {
 void normalise(Draft& d, const Spec& spec, const Problem& p, const std::string& v) {
   d.names.scalars["eps"] = p.reals.at("eps");
   d.names.tensors.push_back({"weight", p.dtype, {"n"}});
-  std::string centred = v;
-  if (&spec == &kLayernorm) {
-    centred = "centred";
-    d.define(centred, fmt::format("{0} - mean({0})", v));
-  }
-  std::string y = fmt::format("{0} * rsqrt(mean({0} * {0}) + eps) * weight[n]", centred);
+  NormInputs inputs{"eps", "weight", ""};
   if (flag(p, "bias")) {
     d.names.tensors.push_back({"bias", p.dtype, {"n"}});
-    y += " + bias[n]";
+    inputs.bias = "bias";
   }
-  d.define("normed", y);
+  d.define(&spec == &kLayernorm ? layernorm(v, "normed", "centred", inputs) : rmsnorm(v, "normed", inputs));
 }
 
 /// q = `value` over the scale of its row, which becomes the largest magnitude of the format, or of the tensor.
 void quantise(Draft& d, const Problem& p, const std::string& value) {
   if (scaled_by_row(p)) {
-    // What is added keeps the scale of a row of zeros above zero, and vanishes beside any other.
-    const double largest = out_dtype(p) == DType::kFp8 ? 448 : 127;
-    d.define("row_scale", fmt::format("(amax({}) + 1e-30) * {}", value, 1 / largest));
-    d.define("quantised", fmt::format("{} * (1 / row_scale)", value));
+    d.define(quantised_by_row(value, "quantised", "row_scale", out_dtype(p)));
     d.outputs.push_back({"quantised", "y", out_dtype(p)});
     d.outputs.push_back({"row_scale", "row_scale", DType::kFp32, true});
   } else {
@@ -125,8 +122,7 @@ Result<void> softmax_formulas(const Problem& p, Formulas& out) {
     return {};
   };
   Draft fused = from("x", p.dtype);
-  fused.define("power", "exp(x - max(x))");
-  fused.define("probability", "power * (1 / sum(power))");
+  fused.define(softmax("x", "probability", "power"));
   fused.outputs.push_back({"probability", "y", out_dtype(p)});
   ROOFGEN_CHECK(add("fused", fused));
 

@@ -1,9 +1,13 @@
 // Chains: their text, their partitions, and what each part reads and writes.
 #include "generator/ops/chain.h"
 
+#include "generator/ops/chain_op.h"
+#include "generator/ops/rows_formulas.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 using namespace roofgen;
@@ -141,6 +145,58 @@ TEST(ChainPart, QuantWritesNumbersAndTheScaleOfTheirRow) {
   EXPECT_TRUE(outputs[0].per_row);
   EXPECT_EQ(outputs[1].dtype, DType::kInt8);
   EXPECT_TRUE(c.formula(c.whole()));
+}
+
+TEST(ChainPart, StepsAreTheOpsOfTheirNames) {
+  // The same CUDA text up to the names of values, so the same epsilon and the same scale of a row.
+  const auto op = [](const rows::Spec& spec, Problem p) {
+    p.reals.emplace("eps", spec.eps);
+    auto formulas = rows::formulas(spec, p);
+    EXPECT_TRUE(formulas) << (formulas ? "" : to_string(formulas.error()));
+    return formulas->at("fused");
+  };
+  const auto value = [](const pointwise::Formula& f, double scale) {
+    std::vector<pointwise::Estimate> row;
+    for (double v : {1.0, -0.5, 0.25, 0.0}) row.push_back({v * scale, 0});
+    const int64_t at = 0;
+    std::vector<double> out;
+    for (const auto& output : f.evaluate(row, std::span(&at, 1), 0, [](const TensorArg&, std::span<const int64_t>, int64_t, std::span<double> v) { std::fill(v.begin(), v.end(), 1.0); }))
+      for (const auto& e : output) out.push_back(e.value);
+    return out;
+  };
+  const auto same = [&](const std::string& chain, const rows::Spec& spec, const Problem& p) {
+    const auto formula = parsed(chain, p.dtype).formula({0, 1});
+    ASSERT_TRUE(formula) << to_string(formula.error());
+    for (double scale : {1.0, 1e-3, 1e-13, 0.0}) {
+      auto a = value(*formula, scale), b = value(op(spec, p), scale);
+      std::sort(a.begin(), a.end());
+      std::sort(b.begin(), b.end());
+      EXPECT_EQ(a, b) << chain << " at " << scale;
+    }
+  };
+  same("rmsnorm", rows::kRmsnorm, {"rmsnorm", {}, DType::kBf16, {}, {}});
+  same("layernorm", rows::kLayernorm, {"layernorm", {}, DType::kBf16, {{"bias", true}}, {}});
+  same("softmax", rows::kSoftmax, {"softmax", {{"cols", 4}}, DType::kBf16, {}, {}});
+  // Of quant the ops have no form without a norm before it; the part that does only that is the one of the unfused form.
+  Problem quant{"rmsnorm", {}, DType::kBf16, {}, {}};
+  quant.texts = {{"quant", "fp8"}, {"quant_scale", "row"}};
+  quant.reals["eps"] = 1e-6;
+  const auto ops = rows::formulas(rows::kRmsnorm, quant);
+  ASSERT_TRUE(ops);
+  for (double scale : {1.0, 1e-13, 0.0}) {
+    auto a = value(*parsed("quant(fp8)").formula({0, 1}), scale), b = value(ops->at("quantise"), scale);
+    std::sort(a.begin(), a.end());
+    std::sort(b.begin(), b.end());
+    EXPECT_EQ(a, b) << scale;
+  }
+}
+
+TEST(ChainOp, ProductsAreCheckedOnIntegersAndTheRestOnSpecialValues) {
+  const Chain chain = parsed("gemm > bias > rmsnorm");
+  const auto patterns = [&](std::vector<Part> plan) { return (*ChainOp::make(chain, {std::move(plan)}))->exact_patterns({}); };
+  EXPECT_THAT(patterns({{0, 2}}), ElementsAre(InputPattern::kIntegers));
+  EXPECT_THAT(patterns({{0, 2}, {2, 3}}), ElementsAre(InputPattern::kIntegers));
+  EXPECT_THAT(patterns({{2, 3}}), ElementsAre(InputPattern::kSpecial));
 }
 
 TEST(ChainPart, CastChangesWhatIsStored) {

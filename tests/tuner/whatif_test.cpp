@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "tests/support/json_schema.h"
@@ -71,16 +72,57 @@ WhatIfReport report(std::vector<std::string> steps, std::vector<PartitionReport>
 }  // namespace
 
 TEST(WhatIfGap, WhatTwoPartitionsShareIsNotInDoubt) {
+  const WhatIfReport r = report({"a", "b"}, {});
   const PartitionReport cut = partition("a | b", {0}, {gemm("g", 300), kernel("bias", 60)});
   // The same main loop with an epilogue: 5 us more, and no second kernel.
-  const TimeGap same_loop = time_gap(cut, partition("a+b", {}, {gemm("gb", 305)}));
+  const TimeGap same_loop = time_gap(r, cut, partition("a+b", {}, {gemm("gb", 305)}));
   EXPECT_NEAR(same_loop.seconds, 55e-6, 1e-12);
   EXPECT_NEAR(same_loop.error, kModelErrorBand * std::hypot(60e-6, 5e-6), 1e-12);
   EXPECT_TRUE(same_loop.decided());
   // Of another tile nothing is known to be equal.
-  EXPECT_FALSE(time_gap(cut, partition("a+b", {}, {gemm("gb", 305, 256)})).decided());
+  EXPECT_FALSE(time_gap(r, cut, partition("a+b", {}, {gemm("gb", 305, 256)})).decided());
   // An equal kernel in both costs no doubt at all.
-  EXPECT_EQ(time_gap(cut, cut).error, 0);
+  EXPECT_EQ(time_gap(r, cut, cut).error, 0);
+}
+
+TEST(WhatIfGap, AnEpilogueThatTheModelHidesIsInDoubtAllTheSame) {
+  const WhatIfReport r = report({"a", "b"}, {});
+  KernelReport with = gemm("gb", 300);
+  const double clocks = r.device.at("sms") * 1e6 * r.device.at("clock_sustained_mhz");
+  const double stretch = std::ceil(1000 / r.device.at("sms")) * r.device.at("sms") / 1000;
+  with.work.mufu_ops += 1e-5 * r.device.at("mufu_lanes") * clocks;
+  with.work.fp32_ops += 2e-5 * r.device.at("fp32_lanes") * clocks;
+  with.work.issue_slots += 1e-5 * r.device.at("issue_per_clk") * clocks;
+  with.work.dram_bytes += 1e-5 * 1e9 * r.device.at("dram_sustained_gb_s");
+  const TimeGap gap = time_gap(r, partition("a", {}, {gemm("g", 300)}), partition("a+b", {}, {with}));
+  EXPECT_EQ(gap.seconds, 0);
+  EXPECT_NEAR(gap.error, kModelErrorBand * (3e-5 * stretch + 1e-5), 1e-11);
+}
+
+TEST(WhatIfVerdict, WhatAFailureBringsToTheTopIsRunToo) {
+  // Both partitions that the first verdicts name are wrong; those that take their places have to be run as well.
+  WhatIfReport r = report({"a", "b", "c"}, {partition("a | b+c", {0}, {kernel("a", 10), kernel("bc", 10)}), partition("a+b | c", {1}, {kernel("ab", 20), kernel("c", 10)}),
+                                            partition("a | b | c", {0, 1}, {kernel("a", 10), kernel("b", 20), kernel("c", 10)}), partition("a+b+c", {}, {kernel("abc", 90)})});
+  conclude(r);
+  std::vector<std::string> run;
+  const auto verify = [&](const PartitionReport& p) -> Result<Verification> {
+    run.push_back(p.name);
+    Verification v;
+    v.passed = p.name == "a | b | c";
+    if (!v.passed) v.failure = "t2 is off";
+    return v;
+  };
+  const auto go_on = [](size_t, size_t) { return true; };
+  ASSERT_TRUE(verify_named(r, go_on, verify));
+  EXPECT_THAT(run, testing::ElementsAre("a | b+c", "a+b | c", "a | b | c"));
+  EXPECT_EQ(r.best()->name, "a | b | c");
+  EXPECT_THAT(r.find("a+b | c")->failed, HasSubstr("t2 is off"));
+  for (const EdgeReport& e : r.edges) EXPECT_EQ(e.cut->partition, "a | b | c");
+  // When there is no more time, what has failed is out of the verdicts all the same.
+  for (PartitionReport& p : r.partitions) p.failed.clear(), p.together.reset();
+  conclude(r);
+  ASSERT_TRUE(verify_named(r, [](size_t done, size_t) { return done < 1; }, verify));
+  EXPECT_EQ(r.best()->name, "a+b | c");
 }
 
 TEST(WhatIfVerdict, FusingWinsAndSaysWhy) {
@@ -152,6 +194,28 @@ TEST(WhatIfPlan, AForcedPlanIsComparedWithTheFastest) {
   EXPECT_THAT(r.forced_verdict, HasSubstr("200 MB more DRAM traffic, 1 launch more"));
 }
 
+TEST(WhatIfPlan, LessTrafficAndFewerLaunchesAreCalledThat) {
+  WhatIfReport r = report({"gemm", "norm"}, {partition("gemm | norm", {0}, {gemm("g", 100), kernel("norm", 20)}), partition("gemm+norm", {}, {gemm("gn", 600, 64)})});
+  r.forced = "gemm+norm";
+  conclude(r);
+  EXPECT_THAT(r.forced_verdict, HasSubstr("1.00 MB less DRAM traffic, 1 launch less"));
+  r.partitions.back().dram_bytes += 1e6;
+  conclude(r);
+  EXPECT_THAT(r.forced_verdict, HasSubstr("no more DRAM traffic, 1 launch less"));
+}
+
+TEST(WhatIfCompose, OfMeasuredKernelsNothingIsSaidOfL2) {
+  const auto chain = Chain::parse("relu > rmsnorm", DType::kBf16);
+  ASSERT_TRUE(chain);
+  const Device device = h200();
+  std::vector<TunedPart> tuned{{{0, 1}, "", kernel("relu", 10, 1e6)}, {{1, 2}, "", kernel("norm", 10, 1e6)}};
+  for (TunedPart& t : tuned) t.kernel.measurement.emplace();
+  const PartitionReport p = compose({*chain, device, 100, 1000, 1e-6, DType::kBf16}, partitions(*chain, 1000, 1)[1], tuned);
+  EXPECT_TRUE(p.intermediates.empty());
+  EXPECT_EQ(p.dram_bytes, 2e6);
+  for (const KernelReport& k : p.kernels) EXPECT_FALSE(k.intermediate_in_l2);
+}
+
 TEST(WhatIfCompose, AValueThatStaysInL2CostsNoDramTraffic) {
   const auto chain = Chain::parse("relu > rmsnorm", DType::kBf16);
   ASSERT_TRUE(chain);
@@ -209,6 +273,23 @@ TEST(WhatIfSweep, TheCrossoverLiesWhereTheRatioIsOne) {
   EXPECT_NEAR(sweep.crossovers[0].at, 1024, 1e-6);
   EXPECT_THAT(sweep_text(sweep, false), HasSubstr("crossover between M=256 and M=4096, about 1024: gemm+norm below, gemm | norm above"));
   EXPECT_TRUE(make_sweep("M", {run(256, 100, 200), run(512, 100, 200)}).crossovers.empty());
+}
+
+TEST(WhatIfSweep, ASizeWithoutATimeHidesNoCrossover) {
+  const auto run = [](int64_t m, double fused, double cut) {
+    WhatIfReport r = report({"gemm", "norm"}, {partition("gemm+norm", {}, {gemm("gn", fused, 64)}), partition("gemm | norm", {0}, {gemm("g", cut / 2), kernel("n", cut / 2)})});
+    r.problem.dims["M"] = m;
+    if (fused == 0)
+      for (PartitionReport& p : r.partitions) p.failed = "interrupted";
+    conclude(r);
+    return r;
+  };
+  const Sweep sweep = make_sweep("M", {run(256, 100, 200), run(512, 0, 0), run(4096, 400, 200)});
+  ASSERT_EQ(sweep.crossovers.size(), 1u);
+  EXPECT_EQ(sweep.crossovers[0].below, 256);
+  EXPECT_EQ(sweep.crossovers[0].above, 4096);
+  EXPECT_THAT(sweep_text(make_sweep("M", {run(256, 100, 200), run(512, 100, 200)}), false), HasSubstr("no crossover"));
+  EXPECT_THAT(sweep_text(make_sweep("M", {run(256, 100, 200), run(512, 0, 0)}), false), Not(HasSubstr("no crossover")));
 }
 
 TEST(WhatIfViews, JsonKeepsToItsSchemaAndDrawsThePage) {

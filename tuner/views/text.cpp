@@ -134,7 +134,7 @@ std::string tune_text(const TuneReport& r, bool color) {
     out += fmt::format("origins   time: {}; model, DRAM: model (error band {:.0f} %); L2, instructions, FLOPs: {}; registers: compiled{}\n", to_string(r.time_origin()), 100 * kModelErrorBand, instructions, r.time_origin() == Origin::kMeasured ? "" : "; nothing was measured");
   else
     out += fmt::format("origins   time, DRAM: model (error band {:.0f} %); L2, instructions, FLOPs: {}; registers: compiled; nothing was measured\n", 100 * kModelErrorBand, instructions);
-  if (flagged) out += "          * an intermediate stays in L2 and is judged against the L2 roof\n";
+  if (flagged) out += "          * an intermediate stays in L2 and is judged against the L2 roof: neither its reading nor a later write-back to DRAM is counted\n";
   if (r.gpu) out += notes_text(*r.gpu);
   for (const Warning& w : r.warnings) out += fmt::format("warning   {} {}\n", w.rule, w.text);
   if (r.interrupted) out += "          interrupted: what was finished is kept, the next run goes on from there\n";

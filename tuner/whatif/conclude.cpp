@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "roofline/units.h"
 #include "tuner/l2_model.h"
@@ -23,6 +24,21 @@ double error_of(const KernelReport& k) {
 /// Two gemms of one schedule run the same main loop: what the model gets wrong about it is wrong in both.
 bool same_main_loop(const KernelReport& a, const KernelReport& b) {
   return a.flops > 0 && a.flops == b.flops && !a.measurement && !b.measurement && a.schedule.params == b.schedule.params;
+}
+
+/// What the epilogues of two gemms with one main loop do differently, one pipe after the other on the busiest SM: the
+/// model may hide it behind the main loop, and be wrong about that.
+double epilogue_seconds(const WhatIfReport& report, const KernelReport& x, const KernelReport& y) {
+  const auto a = roof_times(report.device, x.work, report.problem.dtype, RoofSet::kSustained), b = roof_times(report.device, y.work, report.problem.dtype, RoofSet::kSustained);
+  double pipes = 0, issue = 0, memory = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double seconds = std::fabs(a[i].seconds - b[i].seconds);
+    if (!a[i].per_sm) memory = std::max(memory, seconds);  // what passes through DRAM passes through L2 on its way
+    else if (a[i].name == "issue") issue = seconds;        // every instruction of the pipes is one of these
+    else pipes += seconds;
+  }
+  const double sms = report.device.at("sms"), ctas = std::max(1.0, x.work.ctas);
+  return std::max(pipes, issue) * std::ceil(ctas / sms) * sms / ctas + memory;
 }
 
 /// The kernel that contains a step, of a partition whose kernels are in the order of the steps.
@@ -134,10 +150,23 @@ EdgeReport edge_report(const WhatIfReport& report, size_t edge) {
     return e;
   }
   e.dram_saved = cut->dram_bytes - fused->dram_bytes;
-  e.gain = time_gap(*cut, *fused);
+  e.gain = time_gap(report, *cut, *fused);
   e.decision = !e.gain.decided() ? "undecided" : e.gain.seconds > 0 ? "fuse" : "separate";
   e.reason = reason_of(e, kL2Usable * report.device.at("l2_bytes"));
   return e;
+}
+
+/// "33.6 MB more DRAM traffic", "no more DRAM traffic".
+std::string traffic_text(const PartitionReport& plan, const PartitionReport& best) {
+  const double more = plan.dram_bytes - best.dram_bytes;
+  if (std::fabs(more) < kNoTraffic * best.dram_bytes) return "no more DRAM traffic";
+  return fmt::format("{} {} DRAM traffic", bytes_text(std::fabs(more)), more > 0 ? "more" : "less");
+}
+
+/// "1 launch more", "2 launches less", "as many launches".
+std::string launches_text(const PartitionReport& plan, const PartitionReport& best) {
+  const double more = static_cast<double>(plan.kernels.size()) - static_cast<double>(best.kernels.size());
+  return more == 0 ? "as many launches" : fmt::format("{} {}", counted(std::fabs(more), "launch"), more > 0 ? "more" : "less");
 }
 
 std::string forced_sentence(const WhatIfReport& report, const PartitionReport& plan) {
@@ -145,10 +174,17 @@ std::string forced_sentence(const WhatIfReport& report, const PartitionReport& p
   const PartitionReport* best = report.best();
   if (!plan.timed() || !best) return plan.failed.empty() ? "it has no time" : "it has no time: " + plan.failed;
   if (&plan == best) return "it is the fastest";
-  const TimeGap gap = time_gap(plan, *best);
+  const TimeGap gap = time_gap(report, plan, *best);
   if (!gap.decided()) return fmt::format("it cannot be told from the fastest, {}: {} beside {} (+- {})", best->name, time_text(plan.seconds), time_text(best->seconds), time_text(gap.error));
-  return fmt::format("{:.2f}x the time of the fastest, {}: {} beside {}, {} more DRAM traffic, {} more", plan.seconds / best->seconds, best->name, time_text(plan.seconds), time_text(best->seconds),
-                     bytes_text(plan.dram_bytes - best->dram_bytes), counted(static_cast<double>(plan.kernels.size()) - static_cast<double>(best->kernels.size()), "launch"));
+  return fmt::format("{:.2f}x the time of the fastest, {}: {} beside {}, {}, {}", plan.seconds / best->seconds, best->name, time_text(plan.seconds), time_text(best->seconds),
+                     traffic_text(plan, *best), launches_text(plan, *best));
+}
+
+/// Whether a verdict rests on a partition.
+bool is_named(const WhatIfReport& report, const PartitionReport& p) {
+  return report.best() == &p || report.forced == p.name || std::any_of(report.edges.begin(), report.edges.end(), [&](const EdgeReport& e) {
+           return (e.fused && e.fused->partition == p.name) || (e.cut && e.cut->partition == p.name);
+         });
 }
 
 }  // namespace
@@ -161,7 +197,7 @@ const PartitionReport* WhatIfReport::find(const std::string& name) const {
   return nullptr;
 }
 
-TimeGap time_gap(const PartitionReport& slower, const PartitionReport& faster) {
+TimeGap time_gap(const WhatIfReport& report, const PartitionReport& slower, const PartitionReport& faster) {
   std::vector<const KernelReport*> a, b;
   for (const KernelReport& k : slower.kernels) a.push_back(&k);
   for (const KernelReport& k : faster.kernels) b.push_back(&k);
@@ -181,7 +217,7 @@ TimeGap time_gap(const PartitionReport& slower, const PartitionReport& faster) {
   };
   const auto difference = [](const KernelReport& x, const KernelReport& y) { return kModelErrorBand * std::fabs(x.seconds - y.seconds); };
   match([](const KernelReport& x, const KernelReport& y) { return !x.digest.empty() && x.digest == y.digest; }, difference);
-  match(same_main_loop, difference);
+  match(same_main_loop, [&](const KernelReport& x, const KernelReport& y) { return std::max(difference(x, y), kModelErrorBand * epilogue_seconds(report, x, y)); });
   for (const auto& rest : {a, b})
     for (const KernelReport* k : rest) squares += error_of(*k) * error_of(*k);
   return {slower.seconds - faster.seconds, std::sqrt(squares)};
@@ -199,11 +235,35 @@ void conclude(WhatIfReport& report) {
     if (const PartitionReport* plan = report.find(*report.forced)) report.forced_verdict = forced_sentence(report, *plan);
 }
 
+Result<void> verify_named(WhatIfReport& report, const std::function<bool(size_t, size_t)>& go_on, const std::function<Result<Verification>(const PartitionReport&)>& verify) {
+  for (;;) {
+    std::vector<PartitionReport*> open;
+    for (PartitionReport& p : report.partitions)
+      if (is_named(report, p) && p.timed() && p.kernels.size() > 1 && !p.together) open.push_back(&p);
+    bool failed = false, stopped = false;
+    for (size_t i = 0; i < open.size() && !stopped; ++i) {
+      stopped = !go_on(i, open.size());
+      if (stopped) break;
+      PartitionReport& p = *open[i];
+      ROOFGEN_TRY(p.together, verify(p));
+      if (p.together->passed) continue;
+      p.failed = "its kernels together: " + p.together->failure;
+      failed = true;
+    }
+    if (!failed) return {};
+    conclude(report);  // which may name partitions that have not been run yet
+    if (stopped) return {};
+  }
+}
+
 Sweep make_sweep(std::string dim, std::vector<WhatIfReport> runs) {
   Sweep out{std::move(dim), std::move(runs), {}};
-  for (size_t i = 1; i < out.runs.size(); ++i) {
-    const WhatIfReport &a = out.runs[i - 1], &b = out.runs[i];
-    if (!a.best() || !b.best() || a.best()->name == b.best()->name) continue;
+  const WhatIfReport* before = nullptr;  // the last size at which something has a time
+  for (const WhatIfReport& b : out.runs) {
+    if (!b.best()) continue;
+    const WhatIfReport* last = std::exchange(before, &b);
+    if (!last || last->best()->name == b.best()->name) continue;
+    const WhatIfReport& a = *last;
     Sweep::Crossover x{a.best()->name, b.best()->name, a.problem.dims.at(out.dim), b.problem.dims.at(out.dim)};
     const PartitionReport *a_other = a.find(x.to), *b_other = b.find(x.from);
     if (a_other && b_other && a_other->timed() && b_other->timed()) {
@@ -211,7 +271,7 @@ Sweep make_sweep(std::string dim, std::vector<WhatIfReport> runs) {
       const double below = std::log(a_other->seconds / a.best()->seconds), above = std::log(b_other->seconds / b.best()->seconds);
       const double lo = std::log(static_cast<double>(x.below)), hi = std::log(static_cast<double>(x.above));
       x.at = below + above > 0 ? std::exp(lo + (hi - lo) * below / (below + above)) : std::exp((lo + hi) / 2);
-      x.decided = time_gap(*a_other, *a.best()).decided() && time_gap(*b_other, *b.best()).decided();
+      x.decided = time_gap(a, *a_other, *a.best()).decided() && time_gap(b, *b_other, *b.best()).decided();
     }
     out.crossovers.push_back(std::move(x));
   }

@@ -47,7 +47,7 @@ Json partition_json(const WhatIfReport& r, const PartitionReport& p) {
   if (!p.illegal.empty() || !p.failed.empty()) j["reason"] = p.illegal.empty() ? p.failed : p.illegal;
   j["time_us"] = p.timed() ? Json(1e6 * p.seconds) : Json(nullptr);
   if (!p.timed()) return j;
-  const TimeGap gap = r.best() && r.best() != &p ? time_gap(p, *r.best()) : TimeGap{};
+  const TimeGap gap = r.best() && r.best() != &p ? time_gap(r, p, *r.best()) : TimeGap{};
   j["slower_us"] = 1e6 * gap.seconds;
   j["slower_error_us"] = 1e6 * gap.error;
   j["launches"] = p.kernels.size();

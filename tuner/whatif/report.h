@@ -16,7 +16,7 @@ struct Intermediate {
   size_t after = 0;      ///< the step whose value it is
   double bytes = 0;
   double distance = 0;   ///< bytes that pass through the L2 between writing and reading one of its lines, at most
-  bool in_l2 = false;    ///< they fit, so that it never costs DRAM traffic
+  bool in_l2 = false;    ///< they fit: neither its reading nor a later write-back is counted as DRAM traffic
 };
 
 /// One way to cut the chain. T = T_problem x waste x idle x stall, as for one kernel.
@@ -37,13 +37,12 @@ struct PartitionReport {
   double arithmetic_intensity() const { return dram_bytes > 0 ? flops / dram_bytes : 0; }
 };
 
-/// How much longer `slower` takes, and how far that difference may be off: by the model's error band over the kernels
-/// that the two do not have in common, or by the intervals of measured times.
+/// How much longer a partition takes than another, and how far that may be off: by the model's error band over the
+/// kernels that the two do not have in common, or by the intervals of measured times.
 struct TimeGap {
   double seconds = 0, error = 0;
   bool decided() const { return seconds > error || seconds < -error; }
 };
-TimeGap time_gap(const PartitionReport& slower, const PartitionReport& faster);
 
 /// The best partition on one side of an edge.
 struct EdgeSide {
@@ -91,8 +90,14 @@ struct WhatIfReport {
   const PartitionReport* find(const std::string& name) const;
 };
 
+TimeGap time_gap(const WhatIfReport& report, const PartitionReport& slower, const PartitionReport& faster);
+
 /// Sorts the partitions and draws the conclusions: a verdict for every edge, what the forced plan costs.
 void conclude(WhatIfReport& report);
+
+/// Has `verify` run whole every partition of several kernels that a verdict names. One that fails loses its time, and the
+/// conclusions are drawn anew, until they name nothing that has not been run. Ends early when `go_on(done, named)` says so.
+Result<void> verify_named(WhatIfReport& report, const std::function<bool(size_t, size_t)>& go_on, const std::function<Result<Verification>(const PartitionReport&)>& verify);
 
 /// A what-if repeated with one size changed: who wins where.
 struct Sweep {

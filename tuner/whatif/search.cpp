@@ -131,28 +131,13 @@ class Search {
 
   /// The partitions that verdicts rest on, each run whole: every kernel on what the kernel before it wrote.
   Result<void> verify_together(const std::vector<Partition>& all) {
-    std::vector<std::string> names;
-    const auto want = [&](const std::string& name) {
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    const auto go_on = [&](size_t done, size_t named) {
+      if (options_.progress) options_.progress("verifying partitions", done, named);
+      return !stopped();
     };
-    if (const PartitionReport* best = report_.best()) want(best->name);
-    for (const EdgeReport& e : report_.edges)
-      for (const auto& side : {e.fused, e.cut})
-        if (side) want(side->partition);
-    if (report_.forced) want(*report_.forced);
-    bool failed = false;
-    for (size_t i = 0; i < names.size() && !stopped(); ++i) {
-      if (options_.progress) options_.progress("verifying partitions", i, names.size());
-      PartitionReport& p = *std::find_if(report_.partitions.begin(), report_.partitions.end(), [&](const PartitionReport& x) { return x.name == names[i]; });
-      if (!p.timed() || p.kernels.size() < 2) continue;
-      const Partition& partition = *std::find_if(all.begin(), all.end(), [&](const Partition& x) { return x.name == names[i]; });
-      ROOFGEN_TRY(p.together, verify(partition));
-      if (p.together->passed) continue;
-      p.failed = "its kernels together: " + p.together->failure;
-      failed = true;
-    }
-    if (failed) conclude(report_);
-    return {};
+    return verify_named(report_, go_on, [&](const PartitionReport& p) {
+      return verify(*std::find_if(all.begin(), all.end(), [&](const Partition& x) { return x.name == p.name; }));
+    });
   }
 
   Result<Verification> verify(const Partition& partition) {
