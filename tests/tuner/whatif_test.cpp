@@ -208,9 +208,10 @@ TEST(WhatIfCompose, OfMeasuredKernelsNothingIsSaidOfL2) {
   const auto chain = Chain::parse("relu > rmsnorm", DType::kBf16);
   ASSERT_TRUE(chain);
   const Device device = h200();
+  const Problem problem{"chain", {{"rows", 100}, {"cols", 1000}}, DType::kBf16, {}, {}};
   std::vector<TunedPart> tuned{{{0, 1}, "", kernel("relu", 10, 1e6)}, {{1, 2}, "", kernel("norm", 10, 1e6)}};
   for (TunedPart& t : tuned) t.kernel.measurement.emplace();
-  const PartitionReport p = compose({*chain, device, 100, 1000, 1e-6, DType::kBf16}, partitions(*chain, 1000, 1)[1], tuned);
+  const PartitionReport p = compose(ChainSubject(*chain, problem), device, 1e-6, partitions(*chain, 1000, 1)[1], tuned);
   EXPECT_TRUE(p.intermediates.empty());
   EXPECT_EQ(p.dram_bytes, 2e6);
   for (const KernelReport& k : p.kernels) EXPECT_FALSE(k.intermediate_in_l2);
