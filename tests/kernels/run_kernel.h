@@ -24,11 +24,11 @@ struct Edit {
 struct Request {
   Problem problem;  ///< completed by the op
   std::string variant = "fused";
-  const Op* op = nullptr;  ///< nullptr: the one of that name
   std::map<std::string, Pins> pins;  ///< stage name -> parameters; the rest is the default schedule
   InputPattern pattern = InputPattern::kNormal;
   std::vector<Edit> edits;
   bool keep_bytes = false;  ///< of the outputs, in StageRun::bytes
+  const Op* op = nullptr;   ///< nullptr: the one of that name
 };
 
 struct StageRun {
