@@ -7,6 +7,7 @@
 
 #include "generator/expr/diagnostics.h"
 #include "generator/ops/chain.h"
+#include "generator/ops/declared.h"
 #include "generator/ops/row_definitions.h"
 #include "generator/ops/rows_formulas.h"
 #include "generator/suggest.h"
@@ -275,6 +276,10 @@ class ChainParser {
 };
 
 Result<Chain> Chain::parse(std::string_view text, DType dtype, std::vector<TensorArg> declared, double scale) {
+  std::vector<std::string> own{"A", "B", "x", "y", "row_scale", "v"};  // and what is stored between steps, and their values
+  for (size_t i = 0; i <= kMostSteps; ++i)
+    for (const char* base : {"t", "v"}) own.push_back(fmt::format("{}{}", base, i));
+  ROOFGEN_CHECK(check_declared(declared, "a chain", own));
   return ChainParser(text, dtype, std::move(declared), scale).run();
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "generator/generate.h"
+#include "generator/ops/declared.h"
 #include "generator/ops/rows_compare.h"
 #include "generator/ops/rows_formulas.h"
 
@@ -52,6 +53,7 @@ class RowOp final : public Op {
     ROOFGEN_CHECK(complete_quant(p));
     if (!p.args.empty() && &spec_ != &rows::kMap)
       return usage(fmt::format("{} takes no expression, so it reads no tensor {}", name(), to_string(p.args.front())));
+    ROOFGEN_CHECK(check_declared(p.args, name(), {"x", "y"}));
     ROOFGEN_CHECK(rows::formulas(spec_, p));  // an expression of the user's may be wrong
     return p;
   }

@@ -66,6 +66,19 @@ TEST(ChainText, WhatIsWrongIsShownWithACaret) {
   EXPECT_THAT(refused("relu > relu > relu > relu > relu > relu > relu > relu > relu > relu > relu"), HasSubstr("at most 10 steps"));
 }
 
+TEST(ChainText, DeclaredTensorsLeaveTheChainItsNames) {
+  const auto declared = [](const TensorArg& arg) {
+    const auto chain = Chain::parse("gemm > gelu > rmsnorm > quant", DType::kBf16, {arg}, 1);
+    if (chain) return std::string("accepted");
+    EXPECT_EQ(chain.error().exit, Exit::kUsage);
+    return to_string(chain.error());
+  };
+  for (const char* own : {"A", "B", "x", "y", "t1", "t10", "v", "v2", "row_scale"})
+    EXPECT_THAT(declared({own, DType::kFp32, {"n"}}), HasSubstr(std::string(own) + " is a name of a chain's own")) << own;
+  EXPECT_THAT(declared({"w", DType::kFp32, {"n", "m"}}), HasSubstr("[m,n] was expected"));
+  EXPECT_EQ(declared({"w", DType::kFp32, {"m", "n"}}), "accepted");
+}
+
 TEST(ChainText, AnExpressionIsCheckedAsItWasWritten) {
   const std::string message = refused("gemm > (v * bais[n])");
   EXPECT_THAT(message, HasSubstr("bais"));

@@ -81,6 +81,14 @@ TEST(RowsOp, RefusesWhatCannotBeAndSaysTheLimit) {
   p = asked("map", 4, 4);
   p.texts["expr"] = "gelu(x + bais[n])";
   EXPECT_NE(refusal(p).find("bias"), std::string::npos) << refusal(p);
+  p.texts["expr"] = "x + w[n,m]";
+  p.args = {{"w", DType::kFp32, {"n", "m"}}};
+  EXPECT_NE(refusal(p).find("w lies across the rows of the output; [m,n] was expected"), std::string::npos) << refusal(p);
+  p.texts["expr"] = "x";
+  for (const char* own : {"x", "y"}) {
+    p.args = {{own, DType::kFp32, {"n"}}};
+    EXPECT_NE(refusal(p).find("a name of map's own"), std::string::npos) << refusal(p);
+  }
   p = asked("rmsnorm", 4, 4);
   p.args.push_back({"t", DType::kFp32, {"n"}});
   EXPECT_EQ(refusal(p), "rmsnorm takes no expression, so it reads no tensor t:fp32[n]");
