@@ -7,16 +7,18 @@
 #include <cmath>
 
 #include "generator/generate.h"
+#include "generator/ops/declared.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/formula_reference.h"
 #include "generator/ops/gemm_reference.h"
 #include "generator/ops/gemm_shape.h"
+#include "generator/pointwise/functions.h"
 
 namespace roofgen {
 namespace gemm {
 
 /// The largest step along k: 128 elements of 8 bits.
-constexpr int64_t kDeepestTile = 128;
+constexpr int64_t kDeepestTile = 128;  // k_per_split of stages/gemm.json has it too: launch code computes that from any K
 
 int64_t k_per_split(int64_t k, int64_t splits) { return (k + splits * kDeepestTile - 1) / (splits * kDeepestTile) * kDeepestTile; }
 
@@ -71,6 +73,13 @@ Result<Formula> identity(const Problem& problem, const std::string& buffer, DTyp
   return Formula::parse({}, {{"acc", buffer, dtype, false}}, vocabulary(problem));
 }
 
+/// Exponentials of one element of C, for its gate.
+double gate_exps(const Shape& s) {
+  if (s.gated.empty()) return 0;
+  const pointwise::Function& f = pointwise::functions()[static_cast<size_t>(pointwise::find_function(s.gated))];
+  return (pointwise::is_exact(s.out) ? f.exact : f.fast).exps;
+}
+
 class Gemm final : public Op {
  public:
   std::string name() const override { return "gemm"; }
@@ -104,9 +113,7 @@ class Gemm final : public Op {
       if (bytes > kMaxTensorBytes) return usage(fmt::format("{} would hold {:.3g} bytes; at most 2^40 were expected", tensor, bytes));
     if (s.dtype == DType::kInt8 && s.k > kMaxInt8Depth)
       return usage(fmt::format("K is {}; at most {} products of int8 are sure to fit int32", s.k, kMaxInt8Depth));
-    for (const TensorArg& arg : p.args)
-      for (const char* own : {"A", "B", "C", "T", "partial"})
-        if (arg.name == own) return usage(fmt::format("--arg {}: {} is a tensor of gemm itself", to_string(arg), own));
+    ROOFGEN_CHECK(check_declared(p.args, name(), {"A", "B", "C", "T", "partial", "y"}));
     ROOFGEN_CHECK(epilogue(p));
     return p;
   }
@@ -138,6 +145,7 @@ class Gemm final : public Op {
     out["esize"] = esize;
     out["out_dtype"] = to_string(s.out);
     out["out_size"] = size_of(s.out);
+    out["gate_exps"] = gate_exps(s);
     out["a_stride"] = s.a_stride();
     out["b_stride"] = s.b_stride();
     // ldmatrix turns matrices of 16-bit elements only; others are turned on their way to shared memory.
@@ -198,7 +206,7 @@ class Gemm final : public Op {
     out.mma_flops = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
     for (const Buffer& b : buffers(problem)) out.dram_bytes += static_cast<double>(b.bytes);
     if (const auto formula = epilogue(problem)) out.exps = formula->cost().exps * static_cast<double>(s.m) * static_cast<double>(s.n);
-    if (s.gated == "silu" || s.gated == "sigmoid" || s.gated == "gelu_tanh") out.exps += static_cast<double>(s.m) * static_cast<double>(s.cols());
+    out.exps += gate_exps(s) * static_cast<double>(s.m) * static_cast<double>(s.cols());
     return out;
   }
 
@@ -324,7 +332,7 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
   // A gated output is that of an identity whose source is the product of both halves.
   ROOFGEN_TRY(const Formula written, identity(problem, "C", s.out));
   const pointwise::TensorReader tensors = contents_reader(formula.vocabulary().indices, product, pattern);
-  const bool fast = s.out != DType::kFp32;
+  const bool fast = !pointwise::is_exact(s.out);
   return compare_formula(written, part, extent, pattern, [&](int64_t row, int64_t first, int64_t count) {
     const std::vector<Estimate> both = formula.evaluate(sums(row, 2 * first, 2 * count), std::span(&row, 1), 2 * first, tensors)[0];
     std::vector<Estimate> out(static_cast<size_t>(count));

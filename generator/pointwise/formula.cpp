@@ -19,13 +19,6 @@ expr::List names(const std::vector<TensorArg>& all, const std::set<int>& which, 
   return out;
 }
 
-/// FNV-1a, 32 bits.
-std::string digest(std::string_view text) {
-  uint32_t h = 2166136261u;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 16777619u;
-  return fmt::format("{:08x}", h);
-}
-
 }  // namespace
 
 Result<Formula> Formula::parse(std::vector<Definition> definitions, std::vector<Output> outputs, Vocabulary vocabulary) {
@@ -55,7 +48,6 @@ std::vector<std::string> Formula::scalars() const {
 expr::Map Formula::scope() const {
   const Body& b = *body_;
   const Vocabulary& v = b.vocabulary;
-  std::string text = b.cuda;
   expr::List tensors, scalar_list, phases, outputs;
   int64_t per_element = 0, per_column = 0, written = 0;
   for (const TensorArg& t : b.tensors) {
@@ -64,22 +56,18 @@ expr::Map Formula::scope() const {
     tensors.emplace_back(expr::Map{{"name", t.name}, {"dtype", to_string(t.dtype)}, {"indices", indices}, {"param", "t_" + t.name},
                                    {"along_row", along_row}, {"along_rows", t.indices.size() > (along_row ? 1u : 0u)}, {"field", "v_" + t.name}});
     if (along_row) (t.indices.size() > 1 ? per_element : per_column) += size_of(t.dtype);
-    text += to_string(t);
   }
   for (const std::string& s : scalars()) scalar_list.emplace_back(s);
   static constexpr const char* kReduces[] = {"sum", "max", "min"};
   for (const Phase& p : b.phases)
     phases.emplace_back(expr::Map{{"reduce", kReduces[b[p.reduce].which]}, {"reads", names(b.tensors, p.tensors, v)}, {"online", p.online},
                                   {"exp", b[b.term(p)].exact ? "exp_exact" : "exp_fast"}});
-  std::set<int> last;
   for (size_t i = 0; i < b.outputs.size(); ++i) {
     const Output& o = b.outputs[i];
     const PlannedOutput& planned = b.planned[i];
-    outputs.emplace_back(expr::Map{{"buffer", o.buffer}, {"dtype", to_string(o.dtype)}, {"per_row", o.per_row}, {"call", "formula_" + o.buffer},
+    outputs.emplace_back(expr::Map{{"buffer", o.buffer}, {"dtype", to_string(o.dtype)}, {"exact", is_exact(o.dtype)}, {"per_row", o.per_row}, {"call", "formula_" + o.buffer},
                                    {"param", "o_" + o.buffer}, {"reads", names(b.tensors, planned.tensors, v)}, {"after_phase", planned.after_phase}});
-    if (planned.after_phase + 1 == reductions()) last.insert(planned.tensors.begin(), planned.tensors.end());
     if (!o.per_row) written += size_of(o.dtype);
-    text += fmt::format("{}:{}", o.buffer, to_string(o.dtype));
   }
   const bool identity = b.outputs.size() == 1 && b[b.planned[0].value].code == Code::kSource;
   return {{"cuda", b.cuda},
@@ -88,10 +76,8 @@ expr::Map Formula::scope() const {
           {"scalars", scalar_list},
           {"phases", phases},
           {"outputs", outputs},
-          {"final_reads", names(b.tensors, last, v)},
           {"cost", expr::Map{{"fp32", b.cost.fp32}, {"alu", b.cost.alu}, {"mufu", b.cost.mufu}, {"exps", b.cost.exps}, {"reductions", b.cost.reductions}}},
           {"bytes", expr::Map{{"element", per_element}, {"column", per_column}, {"written", written}}},
-          {"key", digest(text + to_string(v.source_dtype))},
           {"identity", identity}};
 }
 

@@ -37,6 +37,9 @@ struct Output {
   bool per_row = false;
 };
 
+/// Whether an output of this format takes the functions' exact forms; where it has 16 bits or fewer, the fast ones do.
+inline bool is_exact(DType output) { return size_of(output) > 2; }
+
 /// What the definitions may name.
 struct Vocabulary {
   std::string source = "acc";

@@ -63,7 +63,7 @@ class Planner {
       }
     }
     for (size_t i = 0; i < body_.outputs.size(); ++i)
-      if (size_of(body_.outputs[i].dtype) > 2)
+      if (is_exact(body_.outputs[i].dtype))
         for (int j : body_.below({body_.planned[i].value}, kNoLeaf)) body_.graph[j].exact = true;
   }
 

@@ -51,6 +51,13 @@ TEST_F(TuneCli, JsonKeepsToItsSchema) {
   }
 }
 
+// A row of C has 2^31 bytes: places in it do not fit an int.
+TEST_F(TuneCli, TheWidestGemmIsVerified) {
+  const Json result = parse(home.run("tune gemm --M 8 --N 1073741824 --K 16 --set BM=64,BN=64,store=staged --evals 1 --executor sim --json"));
+  ASSERT_EQ(result["variants"].size(), 1u);
+  EXPECT_TRUE(result["variants"][0]["verified"]);
+}
+
 TEST_F(TuneCli, SecondRunRemembersAndSaysTheSame) {
   const Outcome cold = home.run(kSmall), warm = home.run(kSmall);
   const Json again = parse(warm);

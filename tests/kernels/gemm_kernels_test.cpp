@@ -55,9 +55,10 @@ std::vector<Case> cases() {
       out.push_back({"aligned_" + std::to_string(k) + "_" + a, {k, k, k, DType::kBf16, "acc", a, b}, {}, k != 73});
   for (const int k : {96, 104, 100, 97}) out.push_back({"aligned_int8_" + std::to_string(k), {40, 40, k, DType::kInt8, "acc * scale"}, {}, k != 97});
   out.push_back({"every_tensor", {100, 100, 64, DType::kBf16, "alpha * acc + beta * residual[m,n] + bias[n] * row_bias[m]"}});
-  out.push_back({"declared", {66, 50, 64, DType::kFp16, "acc * w[n,m] + c", "row", "col", "", {{"w", DType::kFp32, {"n", "m"}}, {"c", DType::kFp32, {}}}}});
+  out.push_back({"declared", {66, 50, 64, DType::kFp16, "acc * w[m,n] + c", "row", "col", "", {{"w", DType::kFp32, {"m", "n"}}, {"c", DType::kFp32, {}}}}});
   for (const char* gate : {"silu", "gelu", "gelu_tanh", "relu", "sigmoid"}) out.push_back({std::string("gated_") + gate, {70, 68, 64, DType::kBf16, "acc * 0.1 + bias[n]", "row", "col", gate}, {}, std::string(gate) != "silu"});
   out.push_back({"gated_staged", {70, 160, 64, DType::kBf16, "acc * 0.1 + bias[n]", "row", "col", "silu"}, tile(64, 64, 2, 2, {{"store", staged}})});
+  out.push_back({"gated_int32", {70, 68, 64, DType::kInt8, "acc", "row", "col", "silu", {}, {}, {{"out", DType::kInt32}}}});
   out.push_back({"row_norm", {70, 100, 64, DType::kBf16, "acc * rsqrt(mean(acc * acc) + 0.001) * bias[n]"}});
   out.push_back({"row_amax", {70, 33, 64, DType::kFp16, "acc / amax(acc)"}, tile(64, 64, 2, 2)});
   out.push_back({"row_softmax", {70, 256, 64, DType::kBf16, "exp(acc - max(acc)) / sum(exp(acc - max(acc)))"}, tile(64, 256, 2, 4, {{"store", staged}})});

@@ -32,6 +32,30 @@ TEST(GemmOp, RefusesWhatCannotBe) {
   EXPECT_NE(unknown.find("bais"), std::string::npos);
   EXPECT_NE(unknown.find("bias"), std::string::npos) << unknown;
   EXPECT_NE(refusal({1, 1, 1, DType::kBf16, "acc + bias[k]"}).find("k"), std::string::npos);
+  const auto declared = [](const std::string& epilogue, const TensorArg& arg) { return refusal({8, 8, 8, DType::kBf16, epilogue, "row", "col", "", {arg}}); };
+  EXPECT_EQ(declared("alpha * acc + beta * C[m,n]", {"C", DType::kBf16, {"m", "n"}}),
+            "--arg:1:1: error: C is a name of gemm's own; another one was expected, like C_in\n"
+            "    1 | C:bf16[m,n]\n"
+            "      | ^");
+  for (const char* own : {"A", "B", "T", "partial", "y"}) EXPECT_NE(declared("acc", {own, DType::kFp32, {"n"}}).find("gemm's own"), std::string::npos) << own;
+  EXPECT_EQ(declared("acc + w[n,m]", {"w", DType::kFp32, {"n", "m"}}),
+            "--arg:1:7: error: w lies across the rows of the output; [m,n] was expected, the transposed tensor\n"
+            "    1 | w:fp32[n,m]\n"
+            "      |       ^~~~~");
+  EXPECT_EQ(declared("acc + w[m,n]", {"w", DType::kFp32, {"m", "n"}}), "accepted");
+}
+
+// The fast forms of 16-bit outputs take tanh.approx where the exact ones take an exponential.
+TEST(GemmOp, TheFloorCountsTheExponentialsOfTheGate) {
+  const auto exps = [](const char* gate, DType out) {
+    return gemm_op().required(*gemm({32, 64, 16, DType::kBf16, "acc", "row", "col", gate, {}, {}, {{"out", out}}}))->exps;
+  };
+  for (const char* gate : {"silu", "sigmoid", "gelu", "gelu_tanh"}) {
+    EXPECT_EQ(exps(gate, DType::kBf16), 0) << gate;
+    EXPECT_EQ(exps(gate, DType::kFp32), 32 * 32) << gate;
+  }
+  EXPECT_EQ(exps("relu", DType::kFp32), 0);
+  EXPECT_EQ(exps("", DType::kFp32), 0);
 }
 
 TEST(GemmOp, OutputsAreWideEnoughForSums) {

@@ -143,7 +143,6 @@ TEST(FormulaPhases, RmsNormAddsTheResidualOnce) {
   EXPECT_EQ(field(f, "phases", 0, "reads"), "['residual']");
   EXPECT_EQ(field(f, "outputs", 0, "after_phase"), "0");
   EXPECT_EQ(field(f, "outputs", 1, "after_phase"), "-1");
-  EXPECT_EQ(f.scope().at("final_reads").str(), "['weight']");
 }
 
 TEST(FormulaPhases, LayerNormCarriesTheCentred) {
@@ -175,7 +174,6 @@ TEST(FormulaPhases, AQuantisedNormCarriesTheNormedAndWritesTheSumBefore) {
   EXPECT_EQ(body(f, "formula_y"), "  return (x * r.d2);\n");
   EXPECT_EQ(body(f, "formula_row_scale"), "  return r.d1;\n");
   EXPECT_EQ(field(f, "outputs", 1, "after_phase"), "-1");
-  EXPECT_EQ(f.scope().at("final_reads").str(), "[]");
 }
 
 TEST(FormulaPhases, XStaysWhatLaterOutputsNeed) {
@@ -203,14 +201,13 @@ TEST(FormulaText, EqualPartsAreComputedOnce) {
 TEST(FormulaText, WideOutputsAreExact) {
   EXPECT_EQ(count(cuda(epilogue("tanh(acc)", DType::kFp16)), "tanh_fast("), 1u);
   EXPECT_EQ(count(cuda(epilogue("tanh(acc)", DType::kFp32)), "tanh_exact("), 1u);
+  EXPECT_EQ(field(epilogue("acc", DType::kFp16), "outputs", 0, "exact"), "False");
+  EXPECT_EQ(field(epilogue("acc", DType::kInt32), "outputs", 0, "exact"), "True");
 }
 
-TEST(FormulaText, IdentityAndKey) {
+TEST(FormulaText, Identity) {
   EXPECT_TRUE(epilogue("acc").scope().at("identity").truthy());
   EXPECT_FALSE(epilogue("acc * 2").scope().at("identity").truthy());
-  EXPECT_EQ(epilogue("acc*2").scope().at("key").str(), epilogue("(acc * 2)").scope().at("key").str());
-  EXPECT_NE(epilogue("acc * 2").scope().at("key").str(), epilogue("acc * 3").scope().at("key").str());
-  EXPECT_NE(epilogue("acc").scope().at("key").str(), epilogue("acc", DType::kFp16).scope().at("key").str());
 }
 
 TEST(FormulaText, TensorsSayHowTheyAreIndexed) {
