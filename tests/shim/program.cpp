@@ -178,7 +178,8 @@ int main(int argc, char** argv) {
     check(one && !line.empty(), "one library serves libcuda");
     std::fclose(maps);
   }
-  std::printf("served by %s", line.c_str());
+  if (!line.empty()) line.pop_back();  // the end of the line
+  std::printf("served by %s%s\n", line.c_str(), dlsym(library, "roofgen_simulated_driver") ? " (simulated)" : "");
 
   if (argc > 1 && std::string(argv[1]) == "fault") {
     CUdeviceptr outside = 64;
