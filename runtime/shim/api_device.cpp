@@ -15,7 +15,7 @@ const int roofgen_simulated_driver = 1;
 
 namespace {
 
-constexpr int kVersion = 13000, kMostAttribute = 147;
+constexpr int kMostAttribute = 147;  // of CUDA 13.0
 // "roofgen sim" in a fixed place: a device that is no device, always the same one.
 constexpr unsigned char kUuid[16] = {'r', 'o', 'o', 'f', 'g', 'e', 'n', ' ', 's', 'i', 'm', 0, 0, 0, 0, 1};
 

@@ -8,13 +8,21 @@ int find_entry(const char* name, int version, void** out);
 
 namespace {
 
-Status look_up(State& s, const char* call, const char* name, void** out, int version, int* how) {
+/// What is not there is CUDA_ERROR_NOT_FOUND of the old form; the new one says so through `how` and succeeds.
+Status look_up(State& s, const char* call, const char* name, void** out, int version, unsigned long long flags, int* how) {
   if (!name || !out) return s.refuse(call, kInvalidValue, "null");
-  // The forms for per-thread default streams are the same ones: all streams run in one order.
+  *out = nullptr;
+  // The flags choose per-thread default streams or not. Those forms are the same ones: all streams run in one order.
+  if (flags > 2) return s.refuse(call, kInvalidValue, fmt::format("flags {}", flags));
+  if (version > kVersion) {
+    if (how) *how = 2;
+    return s.refuse(call, kInvalidValue, fmt::format("{} for CUDA {}: this is {}", name, cuda::version_text(version), cuda::version_text(kVersion)));
+  }
   const int found = find_entry(name, version, out);
   if (how) *how = found;
   if (found == 0) return kSuccess;
-  return s.refuse(call, kNotFound, fmt::format("{} for CUDA {}", name, cuda::version_text(version)));
+  const Status status = s.refuse(call, kNotFound, fmt::format("{} for CUDA {}", name, cuda::version_text(version)));
+  return how ? kSuccess : status;
 }
 
 }  // namespace
@@ -22,9 +30,11 @@ Status look_up(State& s, const char* call, const char* name, void** out, int ver
 
 using namespace roofgen::shim;
 
-ROOFGEN_CU(cuGetProcAddress, kNothing, (const char* name, void** out, int version, unsigned long long), { return look_up(s, call, name, out, version, nullptr); })
-ROOFGEN_CU(cuGetProcAddress_v2, kNothing, (const char* name, void** out, int version, unsigned long long, int* how), { return look_up(s, call, name, out, version, how); })
+ROOFGEN_CU(cuGetProcAddress, kNothing, (const char* name, void** out, int version, unsigned long long flags), { return look_up(s, call, name, out, version, flags, nullptr); })
+ROOFGEN_CU(cuGetProcAddress_v2, kNothing, (const char* name, void** out, int version, unsigned long long flags, int* how), { return look_up(s, call, name, out, version, flags, how); })
 ROOFGEN_CU(cuGetExportTable, kNothing, (const void** table, const void*), {
   if (table) *table = nullptr;
   return s.refuse(call, kNotSupported, "internal tables of NVIDIA's own libraries");
 })
+
+ROOFGEN_CU_PER_THREAD(cuGetProcAddress_v2, _ptsz);

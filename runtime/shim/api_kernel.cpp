@@ -205,7 +205,11 @@ ROOFGEN_CU(cuKernelSetAttribute, kContext, (int which, int value, Handle kernel,
 
 ROOFGEN_CU(cuFuncGetAttribute, kContext, (int* out, int which, Handle function), { return attribute(s, call, out, which, function); })
 ROOFGEN_CU(cuFuncSetAttribute, kContext, (Handle function, int which, int value), { return set_attribute(s, call, function, which, value); })
-ROOFGEN_CU(cuFuncSetCacheConfig, kContext, (Handle, int), { return kSuccess; })  // a preference for L1: there is none
+ROOFGEN_CU(cuFuncSetCacheConfig, kContext, (Handle handle, int), {
+  Function* f = nullptr;
+  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  return kSuccess;  // a preference for L1: there is none
+})
 ROOFGEN_CU(cuFuncLoad, kContext, (Handle handle), {
   Function* f = nullptr;
   CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
@@ -245,3 +249,7 @@ ROOFGEN_CU(cuLaunchCooperativeKernel, kContext, (Handle, unsigned, unsigned, uns
 ROOFGEN_CU(cuTensorMapEncodeTiled, kDriver,
            (void*, int, unsigned, void*, const uint64_t*, const uint64_t*, const uint32_t*, const uint32_t*, int, int, int, int),
            { return s.refuse(call, kNotSupported, "the simulator has no tensor copies"); })
+
+ROOFGEN_CU_PER_THREAD(cuLaunchKernel, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuLaunchKernelEx, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuLaunchCooperativeKernel, _ptsz);

@@ -138,3 +138,18 @@ ROOFGEN_CU(cuMemsetD16_v2, kContext, (Address at, unsigned short value, size_t c
 ROOFGEN_CU(cuMemsetD16Async, kContext, (Address at, unsigned short value, size_t count, Handle stream), { return fill(s, call, at, value, count, stream); })
 ROOFGEN_CU(cuMemsetD32_v2, kContext, (Address at, unsigned value, size_t count), { return wait(s, fill(s, call, at, value, count, nullptr)); })
 ROOFGEN_CU(cuMemsetD32Async, kContext, (Address at, unsigned value, size_t count, Handle stream), { return fill(s, call, at, value, count, stream); })
+
+ROOFGEN_CU_PER_THREAD(cuMemcpyHtoD_v2, _ptds);
+ROOFGEN_CU_PER_THREAD(cuMemcpyHtoDAsync_v2, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuMemcpyDtoH_v2, _ptds);
+ROOFGEN_CU_PER_THREAD(cuMemcpyDtoHAsync_v2, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuMemcpyDtoD_v2, _ptds);
+ROOFGEN_CU_PER_THREAD(cuMemcpyDtoDAsync_v2, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuMemcpy, _ptds);
+ROOFGEN_CU_PER_THREAD(cuMemcpyAsync, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuMemsetD8_v2, _ptds);
+ROOFGEN_CU_PER_THREAD(cuMemsetD8Async, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuMemsetD16_v2, _ptds);
+ROOFGEN_CU_PER_THREAD(cuMemsetD16Async, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuMemsetD32_v2, _ptds);
+ROOFGEN_CU_PER_THREAD(cuMemsetD32Async, _ptsz);

@@ -166,3 +166,16 @@ ROOFGEN_CU(cuGraphExecDestroy, kContext, (Handle handle), {
   CHECK(s.executables.remove(handle), kInvalidHandle, "no such graph");
   return kSuccess;
 })
+
+ROOFGEN_CU_PER_THREAD(cuStreamSynchronize, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuStreamQuery, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuStreamWaitEvent, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuStreamGetFlags, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuStreamGetPriority, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuStreamIsCapturing, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuEventRecord, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuEventRecordWithFlags, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuStreamBeginCapture_v2, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuStreamEndCapture, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuGraphUpload, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuGraphLaunch, _ptsz);

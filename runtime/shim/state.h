@@ -37,6 +37,9 @@ inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotI
                         kLaunchTimeout = 702, kMisaligned = 716, kLaunchFailed = 719, kNotSupported = 801, kCaptureUnsupported = 900,
                         kUnknown = 999;
 
+/// The version of the driver API: what it has is in entries.def.
+inline constexpr int kVersion = 13000;
+
 struct Module;
 
 struct Function {
@@ -197,6 +200,7 @@ Status enter(const char* call, Needs needs, F&& body) {
 }  // namespace roofgen::shim
 
 /// Exported: NAME(params) { body } with the State as `s`.
+#ifndef ROOFGEN_CU
 #define ROOFGEN_CU(name, needs, params, ...)                                                            \
   extern "C" __attribute__((visibility("default"))) ::roofgen::shim::Status name params;                \
   extern "C" __attribute__((visibility("default"))) ::roofgen::shim::Status name params {               \
@@ -206,3 +210,7 @@ Status enter(const char* call, Needs needs, F&& body) {
       return [&]() -> ::roofgen::shim::Status __VA_ARGS__();                                            \
     });                                                                                                 \
   }
+/// Its form for per-thread default streams. It is the same one: all streams run in one order.
+#define ROOFGEN_CU_PER_THREAD(name, suffix) \
+  extern "C" __attribute__((visibility("default"), alias(#name))) decltype(name) name##suffix
+#endif

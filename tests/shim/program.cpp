@@ -163,7 +163,7 @@ int main(int argc, char** argv) {
   CUdriverProcAddressQueryResult how{};
   auto* look_up = CU(cuGetProcAddress);
   check(ok(look_up("cuMemAlloc", &found, 13000, 0, &how)) && found == dlsym(library, "cuMemAlloc_v2"), "cuGetProcAddress");
-  check(look_up("cuMemBatchDecompressAsync", &found, 13000, 0, &how) != CUDA_SUCCESS && how == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND, "an entry point that is not there");
+  check(look_up("cuMemCharm", &found, 13000, 0, &how) == CUDA_SUCCESS && !found && how == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND, "an entry point that is not there");
 
   std::string line;
   if (std::FILE* maps = std::fopen("/proc/self/maps", "r")) {

@@ -1,0 +1,24 @@
+// The driver API: entry points that are not there. Each says so.
+#include "runtime/shim/state.h"
+
+namespace {
+
+roofgen::shim::Status absent(const char* call) {
+  return roofgen::shim::State::instance().refuse(call, roofgen::shim::kNotSupported, "the simulated driver does not do this");
+}
+
+}  // namespace
+
+// Without their parameters: on the hosts that roofgen runs on the caller clears its arguments away, so a function
+// may be called with some that it does not take.
+#define NOT_THERE(symbol)                                                                  \
+  extern "C" __attribute__((visibility("default"))) ::roofgen::shim::Status symbol();       \
+  extern "C" __attribute__((visibility("default"))) ::roofgen::shim::Status symbol() { return absent(#symbol); }
+
+#define ENTRY(symbol, name, since)
+#define ENTRY_PTSZ(symbol, name, since)
+#define ENTRY_PTDS(symbol, name, since)
+#define ABSENT(symbol, name, since) NOT_THERE(symbol)
+#define ABSENT_PTSZ(symbol, name, since) NOT_THERE(symbol) NOT_THERE(symbol##_ptsz)
+#define ABSENT_PTDS(symbol, name, since) NOT_THERE(symbol) NOT_THERE(symbol##_ptds)
+#include "runtime/shim/entries.def"
