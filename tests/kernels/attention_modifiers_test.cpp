@@ -2,40 +2,12 @@
 // odd sizes and compared with the reference; and what skipping tiles saves, by exact counts.
 #include <gtest/gtest.h>
 
-#include "tests/kernels/run_kernel.h"
+#include "tests/kernels/attention_case.h"
 
 namespace roofgen::test {
 namespace {
 
-using Dims = std::map<std::string, int64_t>;
-using Flags = std::map<std::string, bool>;
-using Texts = std::map<std::string, std::string>;
-
-struct Case {
-  std::string name;
-  Dims dims;
-  Flags flags = {};
-  Texts texts = {};
-  std::vector<TensorArg> args = {};
-  double softcap = 0;
-  DType dtype = DType::kBf16;
-  InputPattern pattern = InputPattern::kNormal;
-};
-
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
-
-Problem problem_of(const Case& c) {
-  Problem p{"attention", c.dims, c.dtype, c.flags, {}};
-  p.texts = c.texts;
-  p.args = c.args;
-  if (c.softcap > 0) p.reals["softcap"] = c.softcap;
-  auto done = (*find_op("attention"))->complete(p);
-  EXPECT_TRUE(done) << to_string(done.error());
-  return *done;
-}
-
-const Flags kCausal{{"causal", true}}, kLse{{"lse", true}}, kCausalLse{{"causal", true}, {"lse", true}};
-const TensorArg kSlope{"slope", DType::kFp32, {"h"}};
+using Case = AttentionCase;
 
 const Case kCases[] = {
     {"alibi", {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 3}}, kCausalLse, {{"score", "s + 0.05 * slope[h] * (k - q)"}}, {kSlope}},

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "generator/problem_json.h"
+#include "tuner/views/kernel_json.h"
 #include "tuner/views/measured.h"
 #include "tuner/views/views.h"
 
@@ -31,6 +32,8 @@ Json schedule_json(const Schedule& s) {
   for (const auto& [name, v] : s.params) std::visit([&, n = name](const auto& x) { params[n] = x; }, v);
   return Json{{"text", to_string(s)}, {"params", params}};
 }
+
+}  // namespace
 
 Json kernel_json(const KernelReport& k, Origin gpu) {
   Json j{{"name", k.stage},
@@ -80,6 +83,8 @@ Json kernel_json(const KernelReport& k, Origin gpu) {
   if (k.measurement) j["origins"]["model_time_us"] = "model";
   return j;
 }
+
+namespace {
 
 Json variant_json(const VariantReport& v, Origin gpu) {
   Json j{{"name", v.name}, {"description", v.description}, {"available", v.available}};

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "generator/problem_json.h"
+#include "tuner/views/kernel_json.h"
 #include "tuner/views/measured.h"
 #include "tuner/whatif/views.h"
 
@@ -8,35 +9,6 @@ namespace roofgen {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json kernel_json(const KernelReport& k, Origin times) {
-  Json params = Json::object();
-  for (const auto& [name, v] : k.schedule.params) std::visit([&, n = name](const auto& x) { params[n] = x; }, v);
-  Json j{{"name", k.stage},
-         {"schedule", params},
-         {"digest", k.digest},
-         {"time_us", 1e6 * k.seconds},
-         {"bound_by", k.time.bound_by},
-         {"registers", k.registers},
-         {"spill_bytes", k.spill_bytes},
-         {"smem_bytes", k.smem_bytes},
-         {"threads", k.threads},
-         {"ctas", k.work.ctas},
-         {"occupancy", k.occupancy.fraction},
-         {"dram_bytes", k.work.dram_bytes},
-         {"l2_bytes", k.work.l2_bytes},
-         {"flops", k.flops},
-         {"arithmetic_intensity", k.arithmetic_intensity},
-         {"intermediate_in_l2", k.intermediate_in_l2},
-         {"waste", k.waste},
-         {"idle", k.idle},
-         {"stall", k.stall},
-         {"ctas_run", k.verification.ctas_run},
-         {"rows_checked", k.verification.rows_checked},
-         {"error_over_tolerance", k.verification.error_over_tolerance}};
-  if (k.measurement) j["measurement"] = measurement_json(*k.measurement, times);
-  return j;
-}
 
 Json intermediate_json(const WhatIfReport& r, const Intermediate& t) {
   return {{"value_of", r.steps[t.after]}, {"bytes", t.bytes}, {"passing_bytes", t.distance}, {"stays_in_l2", t.in_l2}};

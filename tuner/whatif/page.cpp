@@ -185,7 +185,7 @@ class WhatIfPage {
       if (result_.at("best") != p.at("plan")) continue;
       for (const Json& k : p.at("kernels")) {
         std::string schedule;
-        for (const auto& [name, v] : k.at("schedule").items()) schedule += fmt::format("{}{}={}", schedule.empty() ? "" : " ", name, v.is_string() ? v.get<std::string>() : v.dump());
+        for (const auto& [name, v] : k.at("schedule").at("params").items()) schedule += fmt::format("{}{}={}", schedule.empty() ? "" : " ", name, v.is_string() ? v.get<std::string>() : v.dump());
         t.rows.push_back({text(k, "name"), time_text(1e-6 * number(k, "time_us")), text(k, "bound_by"), fmt::format("{:g}", number(k, "registers")), bytes_text(number(k, "spill_bytes")), fmt::format("{:.0f} %", 100 * number(k, "occupancy")),
                           bytes_text(number(k, "dram_bytes")), bytes_text(number(k, "l2_bytes")), fmt::format("{:.2f}", number(k, "waste")), fmt::format("{:.2f}", number(k, "idle")), fmt::format("{:.2f}", number(k, "stall")), schedule});
       }
