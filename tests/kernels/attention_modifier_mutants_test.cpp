@@ -1,7 +1,7 @@
 // Modified attention that is wrong on purpose, one line at a time: each must be caught (docs/mutants.md).
 #include <gtest/gtest.h>
 
-#include "tests/kernels/run_kernel.h"
+#include "tests/kernels/expect_caught.h"
 
 namespace roofgen::test {
 namespace {
@@ -61,17 +61,7 @@ TEST_P(ModifierMutants, IsCaught) {
   request.problem = m.problem();
   request.variant = m.variant;
   request.edits = {m.edit};
-  auto runs = run(request);
-  ASSERT_TRUE(runs) << to_string(runs.error());
-  EXPECT_NE(what_is_wrong(*runs), "");
-  double worst = 0;
-  bool found = false;
-  for (const StageRun& r : *runs) {
-    found |= !r.findings.empty();
-    worst = std::max(worst, r.comparison.worst);
-  }
-  EXPECT_TRUE(found || worst > 2) << worst;
-  RecordProperty("caught by", what_is_wrong(*runs));
+  expect_caught(run(request), CaughtBy::kEither, 2);
 }
 
 const Mutant kMutants[] = {

@@ -2,7 +2,7 @@
 // simulator or by the comparison, and by a wide margin where it is the comparison.
 #include <gtest/gtest.h>
 
-#include "tests/kernels/run_kernel.h"
+#include "tests/kernels/expect_caught.h"
 
 namespace roofgen::test {
 namespace {
@@ -33,21 +33,7 @@ TEST_P(Mutants, IsCaught) {
   request.variant = m.variant;
   request.edits = m.edits;
   if (!m.pins.empty()) request.pins[m.pinned] = m.pins;
-  auto runs = run(request);
-  ASSERT_TRUE(runs) << to_string(runs.error());
-  bool found = false;
-  double worst = 0;
-  for (const StageRun& r : *runs) {
-    found |= !r.findings.empty();
-    worst = std::max(worst, r.comparison.worst);
-  }
-  EXPECT_NE(what_is_wrong(*runs), "");
-  if (m.finding) {
-    EXPECT_TRUE(found);
-  } else {
-    EXPECT_GT(worst, 5);
-  }
-  RecordProperty("caught by", what_is_wrong(*runs));
+  expect_caught(run(request), m.finding ? CaughtBy::kFinding : CaughtBy::kComparison, 5);
 }
 
 const Mutant kMutants[] = {

@@ -2,6 +2,7 @@
 // the comparison, and by about two tolerances and more where it is the comparison (docs/mutants.md).
 #include <gtest/gtest.h>
 
+#include "tests/kernels/expect_caught.h"
 #include "tests/kernels/gemm_support.h"
 
 namespace roofgen::test {
@@ -27,21 +28,7 @@ TEST_P(GemmMutants, IsCaught) {
   const Mutant& m = GetParam();
   auto problem = gemm(m.gemm);
   ASSERT_TRUE(problem) << to_string(problem.error());
-  auto runs = run({*problem, m.variant, {{m.stage, m.pins}}, InputPattern::kNormal, m.edits});
-  ASSERT_TRUE(runs) << to_string(runs.error());
-  bool found = false;
-  double worst = 0;
-  for (const StageRun& r : *runs) {
-    found |= !r.findings.empty();
-    worst = std::max(worst, r.comparison.worst);
-  }
-  EXPECT_NE(what_is_wrong(*runs), "");
-  if (m.finding) {
-    EXPECT_TRUE(found);
-  } else {
-    EXPECT_GT(worst, 1.9);
-  }
-  RecordProperty("caught by", what_is_wrong(*runs));
+  expect_caught(run({*problem, m.variant, {{m.stage, m.pins}}, InputPattern::kNormal, m.edits}), m.finding ? CaughtBy::kFinding : CaughtBy::kComparison, 1.9);
 }
 
 const Gemm kReducing{70, 100, 64, DType::kBf16, "acc * rsqrt(mean(acc * acc) + 0.001)"};

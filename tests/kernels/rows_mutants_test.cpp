@@ -3,6 +3,7 @@
 // allowed).
 #include <gtest/gtest.h>
 
+#include "tests/kernels/expect_caught.h"
 #include "tests/kernels/rows_case.h"
 
 namespace roofgen::test {
@@ -27,21 +28,7 @@ TEST_P(RowsMutants, IsCaught) {
   auto request = request_of(m.problem);
   ASSERT_TRUE(request) << to_string(request.error());
   request->edits = m.edits;
-  auto runs = run(*request);
-  ASSERT_TRUE(runs) << to_string(runs.error());
-  bool found = false;
-  double worst = 0;
-  for (const StageRun& r : *runs) {
-    found |= !r.findings.empty();
-    worst = std::max(worst, r.comparison.worst);
-  }
-  EXPECT_NE(what_is_wrong(*runs), "");
-  if (m.finding) {
-    EXPECT_TRUE(found);
-  } else {
-    EXPECT_GT(worst, 1.5);
-  }
-  RecordProperty("caught by", what_is_wrong(*runs));
+  expect_caught(run(*request), m.finding ? CaughtBy::kFinding : CaughtBy::kComparison, 1.5);
 }
 
 const RowsCase kNorm{"rmsnorm", 5, 1001, DType::kBf16, kResidual}, kWide{"layernorm", 3, 4096, DType::kFp16, kBoth},

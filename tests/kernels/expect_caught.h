@@ -1,0 +1,34 @@
+// What tests of wrong-on-purpose kernels expect.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/kernels/run_kernel.h"
+
+namespace roofgen::test {
+
+/// What has to show that a kernel is wrong.
+enum class CaughtBy { kFinding, kComparison, kEither };
+
+/// Expects a wrong kernel's run to be caught: by a finding of the simulator, or by an error above `least` tolerances.
+inline void expect_caught(const Result<std::vector<StageRun>>& runs, CaughtBy by, double least) {
+  ASSERT_TRUE(runs) << to_string(runs.error());
+  bool found = false;
+  double worst = 0;
+  for (const StageRun& r : *runs) {
+    found |= !r.findings.empty();
+    worst = std::max(worst, r.comparison.worst);
+  }
+  const std::string wrong = what_is_wrong(*runs);
+  EXPECT_NE(wrong, "");
+  if (by == CaughtBy::kFinding) {
+    EXPECT_TRUE(found) << wrong;
+  } else if (by == CaughtBy::kComparison || !found) {
+    EXPECT_GT(worst, least) << wrong;
+  }
+  testing::Test::RecordProperty("caught by", wrong);
+}
+
+}  // namespace roofgen::test
