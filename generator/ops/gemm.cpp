@@ -48,6 +48,12 @@ DType tensor_dtype(DType out) {
   return out == DType::kInt32 ? DType::kFp32 : out;
 }
 
+/// The format of the product in memory: C's, unless a sum may lie beyond its range.
+DType stored_dtype(const Shape& s) {
+  const bool narrow = size_of(s.out) == 1 || (s.dtype == DType::kInt8 && s.out == DType::kFp16);
+  return narrow ? DType::kBf16 : s.out;
+}
+
 pointwise::Vocabulary vocabulary(const Problem& problem) {
   pointwise::Vocabulary out;
   const DType dtype = tensor_dtype(problem.dtypes.at("out"));
@@ -73,11 +79,28 @@ Result<Formula> identity(const Problem& problem, const std::string& buffer, DTyp
   return Formula::parse({}, {{"acc", buffer, dtype, false}}, vocabulary(problem));
 }
 
-/// Exponentials of one element of C, for its gate.
-double gate_exps(const Shape& s) {
-  if (s.gated.empty()) return 0;
+/// What a gate does for one element of C: its function, and the product with the value.
+pointwise::Work gate_work(const Shape& s) {
+  if (s.gated.empty()) return {};
   const pointwise::Function& f = pointwise::functions()[static_cast<size_t>(pointwise::find_function(s.gated))];
-  return (pointwise::is_exact(s.out) ? f.exact : f.fast).exps;
+  pointwise::Work out = pointwise::is_exact(s.out) ? f.exact : f.fast;
+  out.fp32 += 1;
+  return out;
+}
+
+/// What templates see of a formula that ends in the gate: `gate` is its device function. Work and bytes stay those of a
+/// column of the product, of which two make one of C.
+expr::Map with_gate(expr::Map formula, const Shape& s) {
+  if (s.gated.empty()) return formula;
+  formula["gate"] = s.gated + (pointwise::is_exact(s.out) ? "_exact" : "_fast");
+  const pointwise::Work work = gate_work(s);
+  expr::Map cost = *formula.at("cost").map(), bytes = *formula.at("bytes").map();
+  for (const auto& [name, more] : {std::pair{"fp32", work.fp32}, std::pair{"alu", work.alu}, std::pair{"mufu", work.mufu}, std::pair{"exps", work.exps}})
+    cost[name] = *cost.at(name).as<double>() + more / 2;
+  bytes["written"] = size_of(s.out) / 2.0;
+  formula["cost"] = std::move(cost);
+  formula["bytes"] = std::move(bytes);
+  return formula;
 }
 
 class Gemm final : public Op {
@@ -140,12 +163,13 @@ class Gemm final : public Op {
     const Shape s(problem);
     const int64_t esize = size_of(s.dtype);
     out["rows"] = s.m;
-    out["cols"] = s.cols();
+    out["cols"] = s.n;  // of the product, which the kernel of rows reads
     out["dtype"] = to_string(s.dtype);
     out["esize"] = esize;
     out["out_dtype"] = to_string(s.out);
     out["out_size"] = size_of(s.out);
-    out["gate_exps"] = gate_exps(s);
+    out["stored_dtype"] = to_string(stored_dtype(s));
+    out["stored_size"] = size_of(stored_dtype(s));
     out["a_stride"] = s.a_stride();
     out["b_stride"] = s.b_stride();
     // ldmatrix turns matrices of 16-bit elements only; others are turned on their way to shared memory.
@@ -159,12 +183,9 @@ class Gemm final : public Op {
     for (const char* name : {"alpha", "beta", "scale"}) scalars[name] = problem.reals.at(name);
     out["scalars"] = std::move(scalars);
     expr::Map formulas;
-    const auto add = [&](const char* name, const Result<Formula>& formula) {
-      if (formula) formulas[name] = formula->scope();
-    };
-    add("epilogue", epilogue(problem));
-    add("epilogue_of_stored", epilogue(problem, s.out));
-    add("identity", identity(problem, "T", s.out));
+    if (const auto formula = epilogue(problem)) formulas["epilogue"] = with_gate(formula->scope(), s);
+    if (const auto formula = epilogue(problem, stored_dtype(s))) formulas["epilogue_of_stored"] = with_gate(formula->scope(), s);
+    if (const auto formula = identity(problem, "T", stored_dtype(s))) formulas["identity"] = formula->scope();
     for (const int64_t splits : kSplits)
       if (const auto formula = identity(problem, "partial", DType::kFp32)) {
         expr::Map partial = formula->scope();
@@ -206,7 +227,7 @@ class Gemm final : public Op {
     out.mma_flops = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
     for (const Buffer& b : buffers(problem)) out.dram_bytes += static_cast<double>(b.bytes);
     if (const auto formula = epilogue(problem)) out.exps = formula->cost().exps * static_cast<double>(s.m) * static_cast<double>(s.n);
-    out.exps += gate_exps(s) * static_cast<double>(s.m) * static_cast<double>(s.cols());
+    out.exps += gate_work(s).exps * static_cast<double>(s.m) * static_cast<double>(s.cols());
     return out;
   }
 
@@ -246,23 +267,13 @@ class Gemm final : public Op {
   }
 };
 
-/// One variant for each number of slabs that leaves each enough to do; what the separate epilogue cannot do is refused by name.
+/// One variant for each number of slabs that leaves each enough to do.
 Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Problem& problem) const {
   ROOFGEN_TRY(const std::vector<Variant> loaded, load_variants(files, name()));
   std::vector<Variant> out;
-  const auto refuse = [](Variant& v, const char* unless) -> Result<void> {
-    ROOFGEN_TRY(expr::Expr rule, expr::Expr::parse(unless));
-    for (Stage& s : v.stages) s.constraints.insert(s.constraints.begin(), rule);
-    return {};
-  };
   for (const Variant& v : loaded) {
-    if (v.name == "fused") {
-      out.push_back(v);
-    } else if (v.name == "unfused") {
-      if (problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty()) continue;  // nothing to take apart
-      out.push_back(v);
-      ROOFGEN_CHECK(refuse(out.back(), "gated == ''"));
-    } else if (v.name == kSplitVariant) {
+    if (v.name == "unfused" && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty()) continue;  // nothing to take apart
+    if (v.name == kSplitVariant) {
       for (const int64_t splits : kSplits) {
         if (problem.dims.at("K") < splits * 2 * gemm::kDeepestTile) continue;
         Variant split = v;
@@ -271,7 +282,10 @@ Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Proble
         ROOFGEN_TRY(expr::Expr slabs, expr::Expr::parse(std::to_string(splits)));
         split.stages[1].problem.insert(split.stages[1].problem.begin(), {"source_slabs", std::move(slabs)});
         ROOFGEN_TRY(split.temporaries[0].bytes, expr::Expr::parse(fmt::format("4 * {} * M * N", splits)));
-        for (const char* rule : {"gated == ''", "out_dtype != 'int32'", "ceil_div(M, 128) * ceil_div(N, 128) < 2 * device.sms"}) ROOFGEN_CHECK(refuse(split, rule));
+        for (const char* rule : {"out_dtype != 'int32'", "ceil_div(M, 128) * ceil_div(N, 128) < 2 * device.sms"}) {
+          ROOFGEN_TRY(const expr::Expr unless, expr::Expr::parse(rule));
+          for (Stage& s : split.stages) s.constraints.insert(s.constraints.begin(), unless);
+        }
         out.push_back(std::move(split));
       }
     } else {
@@ -323,10 +337,10 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
     return out;
   }
   if (variant == "unfused" && stage == "gemm") {
-    ROOFGEN_TRY(const Formula stored, identity(problem, "T", s.out));
+    ROOFGEN_TRY(const Formula stored, identity(problem, "T", stored_dtype(s)));
     return compare_formula(stored, wide, product, pattern, sums_over(0, s.k, DType::kFp32), read);
   }
-  const SourceRow sums = sums_over(0, s.k, variant == "unfused" ? s.out : DType::kFp32);
+  const SourceRow sums = sums_over(0, s.k, variant == "unfused" ? stored_dtype(s) : DType::kFp32);
   if (s.gated.empty()) return compare_formula(formula, part, extent, pattern, sums, read);
 
   // A gated output is that of an identity whose source is the product of both halves.
