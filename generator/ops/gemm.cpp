@@ -353,7 +353,8 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
     for (size_t i = 0; i < out.size(); ++i) {
       const Estimate gate = pointwise::apply(s.gated, both[2 * i], fast), up = both[2 * i + 1];
       const double value = gate.value * up.value;
-      out[i] = {value, std::hypot(gate.sigma * up.value, gate.value * up.sigma, rounding_sigma(value, DType::kFp32))};
+      const double of_factors = std::hypot(gate.sigma * up.value, gate.value * up.sigma, gate.sigma * up.sigma);  // independent, and either may be near zero
+      out[i] = {value, std::hypot(of_factors, rounding_sigma(value, DType::kFp32))};
     }
     return out;
   }, read);

@@ -302,7 +302,9 @@ Estimate apply(std::string_view function, const Estimate& x, bool fast) {
   const int which = find_function(function);
   if (which < 0) return {kNaN, 0};
   const Function& f = functions()[static_cast<size_t>(which)];
-  const double y = f.value(x.value), slope = f.slope(x.value);
+  // Errors that may carry x across relu's kink pass through it.
+  const bool turns = std::string_view(f.name) == "relu" && std::abs(x.value) <= kReach * x.sigma;
+  const double y = f.value(x.value), slope = turns ? 1 : f.slope(x.value);
   const Number own = rounded({y, 0, 0}, fast ? f.fast_error(x.value, y) : f.exact_error(x.value, y));
   return {own.value, std::sqrt(own.variance + (std::isfinite(slope) ? square(slope * x.sigma) : 0))};
 }

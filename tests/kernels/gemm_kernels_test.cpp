@@ -10,9 +10,11 @@ namespace {
 struct Case {
   std::string name;
   Gemm gemm;
-  Pins pins = {};
+  Pins pins = {};  ///< of the first kernel
   bool slow = false;
   InputPattern pattern = InputPattern::kNormal;
+  std::string variant = "fused";
+  Pins rows = {};  ///< of the second
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
@@ -23,16 +25,53 @@ TEST_P(GemmKernel, IsRight) {
   const Case& c = GetParam();
   auto problem = gemm(c.gemm);
   ASSERT_TRUE(problem) << to_string(problem.error());
-  auto runs = run({*problem, "fused", {{"gemm", c.pins}}, c.pattern, {}});
+  auto runs = run({*problem, c.variant, {{"gemm", c.pins}, {"epilogue", c.rows}, {"sum", c.rows}}, c.pattern, {}});
   ASSERT_TRUE(runs) << to_string(runs.error());
   EXPECT_EQ(what_is_wrong(*runs), "");
+  EXPECT_EQ(runs->size(), c.variant == "fused" ? 1u : 2u);
   EXPECT_EQ(runs->back().comparison.rows, static_cast<uint64_t>(c.gemm.M));
-  EXPECT_EQ(runs->back().binary.spill_bytes, 0);
+  for (const StageRun& r : *runs) EXPECT_EQ(r.binary.spill_bytes, 0) << r.stage;
 }
 
 Pins tile(int64_t bm, int64_t bn, int64_t warps_m, int64_t warps_n, Pins more = {}) {
   more.insert({{"BM", bm}, {"BN", bn}, {"warps_m", warps_m}, {"warps_n", warps_n}});
   return more;
+}
+
+/// Gated products in two kernels, the second over pairs of columns of what the first stored.
+std::vector<Case> gated_in_parts() {
+  std::vector<Case> out;
+  const auto add = [&](const std::string& name, const std::string& gate, Gemm g, bool slow, const std::string& variant = "unfused", Pins rows = {},
+                       InputPattern pattern = InputPattern::kNormal) {
+    g.gated = gate;
+    out.push_back({"gated_" + variant + "_" + name, std::move(g), {}, slow, pattern, variant, std::move(rows)});
+  };
+  const std::string linear = "acc * 0.1 + bias[n]", every = "gelu(acc * 0.1 + bias[n]) * scale + row_bias[m] * residual[m,n] + w";
+  const std::vector<TensorArg> single{{"w", DType::kFp32, {}}};
+  for (const char* gate : {"silu", "gelu", "gelu_tanh", "relu", "sigmoid"}) {
+    add(gate, gate, {33, 66, 40, DType::kBf16, linear}, std::string(gate) != "gelu");
+    add(std::string(gate) + "_tf32", gate, {33, 66, 40, DType::kTf32, linear}, std::string(gate) != "silu");
+  }
+  // Rows of outputs that begin at every multiple of their size, and as many columns as a pair and a group have.
+  for (const int64_t n : {2, 4, 6, 14, 16, 62, 70, 130}) add("n" + std::to_string(n), "silu", {37, n, 40, DType::kFp16, every, "row", "col", "", single}, n != 2 && n != 70);
+  // What is stored between the kernels: fp8 and int8 could not hold the sums, nor fp16 those of int8.
+  for (const auto& [dtype, out_dtype] : {std::pair{DType::kFp8, DType::kBf16}, std::pair{DType::kFp8, DType::kFp8}, std::pair{DType::kFp8, DType::kFp32}, std::pair{DType::kInt8, DType::kBf16},
+                                         std::pair{DType::kInt8, DType::kInt8}, std::pair{DType::kInt8, DType::kFp16}, std::pair{DType::kInt8, DType::kFp32}, std::pair{DType::kBf16, DType::kFp8}})
+    for (const int64_t n : {66, 64})
+      add(std::string(to_string(dtype)) + "_" + to_string(out_dtype) + "_n" + std::to_string(n), "gelu_tanh",
+          {50, n, 200, dtype, dtype == DType::kInt8 ? "acc * scale" : "acc * scale + bias[n]", "row", "col", "", {}, {{"scale", dtype == DType::kInt8 ? 2e-4 : 0.2}}, {{"out", out_dtype}}},
+          n == 64 || size_of(out_dtype) != 1);
+  add("int32", "relu", {50, 66, 200, DType::kInt8, "acc", "row", "col", "", {}, {}, {{"out", DType::kInt32}}}, false);
+  // Rows in segments, several a CTA, several batches a thread.
+  add("segments", "silu", {40, 1010, 40, DType::kBf16, linear}, false, "unfused", {{"row_threads", int64_t{8}}, {"vec", int64_t{8}}, {"batch", int64_t{4}}, {"rows_each", int64_t{2}}});
+  add("pairs", "silu", {9, 1010, 40, DType::kBf16, linear}, true, "unfused", {{"row_threads", int64_t{16}}, {"vec", int64_t{2}}});
+  add("integers", "relu", {40, 70, 333, DType::kBf16}, true, "unfused", {}, InputPattern::kIntegers);
+  add("special_values", "silu", {130, 70, 40, DType::kBf16, "acc + bias[n]"}, false, "unfused", {}, InputPattern::kSpecial);
+  for (const DType dtype : {DType::kBf16, DType::kTf32, DType::kFp8, DType::kInt8})
+    for (const int64_t n : {50, 64})
+      add(std::string(to_string(dtype)) + "_n" + std::to_string(n), "silu",
+          {40, n, 1100, dtype, "acc * scale + bias[n]", "row", "col", "", {}, {{"scale", dtype == DType::kInt8 ? 2e-5 : 0.02}}}, n == 64 || dtype != DType::kBf16, "split_k4");
+  return out;
 }
 
 std::vector<Case> cases() {
@@ -72,6 +111,7 @@ std::vector<Case> cases() {
   for (const int64_t group : {2, 4, 8}) out.push_back({"group_" + std::to_string(group), {620, 200, 40, DType::kBf16}, tile(64, 64, 2, 2, {{"group", group}}), group != 4});
   out.push_back({"integers", {130, 70, 333, DType::kBf16}, {}, false, InputPattern::kIntegers});
   out.push_back({"special_values", {130, 70, 40, DType::kBf16, "relu(acc + bias[n])"}, {}, false, InputPattern::kSpecial});
+  for (Case& c : gated_in_parts()) out.push_back(std::move(c));
 #ifdef ROOFGEN_SLOW
   std::erase_if(out, [](const Case& c) { return !c.slow; });
 #else
@@ -91,17 +131,19 @@ Result<std::vector<StageRun>> run_variant(const Gemm& g, const std::string& vari
 TEST(GemmVariants, SplitKIsRightAndTheSameTwice) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   // The last slab is short, and K ends inside a tile.
-  const Gemm problem{70, 50, 2100, DType::kBf16, "gelu(acc * 0.02 + bias[n]) + residual[m,n]"};
-  std::vector<std::byte> first;
-  for (int time = 0; time < 2; ++time) {
-    auto runs = run_variant(problem, "split_k4");
-    ASSERT_TRUE(runs) << to_string(runs.error());
-    ASSERT_EQ(what_is_wrong(*runs), "");
-    ASSERT_EQ(runs->size(), 2u);
-    EXPECT_EQ((*runs)[0].comparison.rows, 4u * 70);
-    EXPECT_EQ(runs->back().comparison.rows, 70u);
-    if (time == 0) first = runs->back().bytes.at("C");
-    EXPECT_EQ(runs->back().bytes.at("C"), first);
+  for (const char* gate : {"", "gelu"}) {
+    const Gemm problem{70, 50, 2100, DType::kBf16, "gelu(acc * 0.02 + bias[n]) + residual[m,n]", "row", "col", gate};
+    std::vector<std::byte> first;
+    for (int time = 0; time < 2; ++time) {
+      auto runs = run_variant(problem, "split_k4");
+      ASSERT_TRUE(runs) << to_string(runs.error());
+      ASSERT_EQ(what_is_wrong(*runs), "");
+      ASSERT_EQ(runs->size(), 2u);
+      EXPECT_EQ((*runs)[0].comparison.rows, 4u * 70);
+      EXPECT_EQ(runs->back().comparison.rows, 70u);
+      if (time == 0) first = runs->back().bytes.at("C");
+      EXPECT_EQ(runs->back().bytes.at("C"), first);
+    }
   }
 }
 
@@ -112,6 +154,16 @@ TEST(GemmVariants, UnfusedIsRight) {
     ASSERT_TRUE(runs) << to_string(runs.error());
     EXPECT_EQ(what_is_wrong(*runs), "");
     EXPECT_EQ(runs->size(), 2u);
+  }
+}
+
+// The largest sums of int8 are 4e4 here: 127 in int8, and beyond what fp16 holds at twice the depth.
+TEST(GemmVariants, TheStoredProductIsNotCutOff) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  for (const DType out : {DType::kInt8, DType::kFp16}) {
+    auto runs = run_variant({40, 50, 1000, DType::kInt8, "acc * scale", "row", "col", "", {}, {{"scale", 0.001}}, {{"out", out}}}, "unfused");
+    ASSERT_TRUE(runs) << to_string(runs.error());
+    EXPECT_EQ(what_is_wrong(*runs), "") << to_string(out);
   }
 }
 
@@ -127,9 +179,10 @@ TEST(GemmVariants, WhatCannotBeTakenApartIsRefused) {
   EXPECT_EQ(names({128, 128, 128}), std::vector<std::string>{"fused"});
   EXPECT_EQ(names({128, 128, 128, DType::kBf16, "relu(acc)"}), (std::vector<std::string>{"fused", "unfused"}));
   EXPECT_EQ(names({128, 128, 1024, DType::kBf16, "relu(acc)"}), (std::vector<std::string>{"fused", "split_k2", "split_k4", "unfused"}));
-  auto gated = run_variant({64, 64, 64, DType::kBf16, "acc", "row", "col", "silu"}, "unfused");
-  ASSERT_FALSE(gated);
-  EXPECT_NE(gated.error().message.find("gated"), std::string::npos) << gated.error().message;
+  EXPECT_EQ(names({128, 128, 1024, DType::kBf16, "acc", "row", "col", "silu"}), (std::vector<std::string>{"fused", "split_k2", "split_k4", "unfused"}));
+  auto whole = run_variant({64, 64, 1024, DType::kInt8}, "split_k2");
+  ASSERT_FALSE(whole);
+  EXPECT_NE(whole.error().message.find("out_dtype != 'int32'"), std::string::npos) << whole.error().message;
 }
 #endif
 

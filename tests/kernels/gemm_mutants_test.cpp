@@ -8,7 +8,7 @@
 namespace roofgen::test {
 namespace {
 
-const std::string kGemm = "gemm/gemm.cu.jinja", kEpilogue = "gemm/epilogue.cuh.jinja", kCopy = "lib/operand_copy.cuh", kTile = "lib/smem_tile.cuh";
+const std::string kGemm = "gemm/gemm.cu.jinja", kEpilogue = "gemm/epilogue.cuh.jinja", kCopy = "lib/operand_copy.cuh", kTile = "lib/smem_tile.cuh", kRows = "rows/rows.cu.jinja";
 const std::string kFormula = "silu(acc * 0.1 + bias[n]) + residual[m,n]";
 
 struct Mutant {
@@ -34,6 +34,7 @@ TEST_P(GemmMutants, IsCaught) {
 const Gemm kReducing{70, 100, 64, DType::kBf16, "acc * rsqrt(mean(acc * acc) + 0.001)"};
 const Gemm kGated{70, 136, 72, DType::kBf16, "acc * 0.1 + bias[n]", "row", "col", "silu"};
 const Gemm kSplit{70, 48, 2100, DType::kBf16, kFormula};
+const Gemm kGatedOdd{70, 134, 72, DType::kBf16, "acc * 0.1 + bias[n]", "row", "col", "silu"}, kGatedSplit{70, 50, 2100, DType::kBf16, "acc * 0.02 + bias[n]", "row", "col", "silu"};
 const Pins kPlain{};
 
 const Mutant kMutants[] = {
@@ -63,6 +64,14 @@ const Mutant kMutants[] = {
     {"slab_lost", {{kGemm, "const int k0 = blockIdx.z * k_per_split, k_end = min(K, k0 + k_per_split);", "const int k0 = blockIdx.z * k_per_split, k_end = blockIdx.z == 2 ? k0 : min(K, k0 + k_per_split);"}}, false, kSplit, kPlain, "split_k4", "partial"},
     {"slabs_overlap", {{kGemm, "k_end = min(K, k0 + k_per_split);", "k_end = min(K, k0 + k_per_split + 1);"}}, false, kSplit, kPlain, "split_k4", "partial"},
     {"slabs_in_one_place", {{kEpilogue, "{{ \" + blockIdx.z * (static_cast<long long>(M) * cols)\" if splits > 1 else \"\" }}", ""}}, true, kSplit, kPlain, "split_k4", "partial"},
+    // The second kernel of a gated product.
+    {"rows_gate_and_value_swapped", {{kRows, "({{ value(o, \"j\") }}) *\n                     {{ value(o, \"j + 1\") }};", "({{ value(o, \"j + 1\") }}) *\n                     {{ value(o, \"j\") }};"}}, false, kGatedOdd, kPlain, "unfused"},
+    {"rows_value_without_its_epilogue", {{kRows, "                     {{ value(o, \"j + 1\") }};", "                     v[j + 1];"}}, false, kGatedOdd, kPlain, "unfused"},
+    {"rows_value_of_the_gate_before", {{kRows, "                     {{ value(o, \"j + 1\") }};", "                     {{ value(o, \"(j + kVec - 1) % kVec\") }};"}}, false, kGatedOdd, kPlain, "unfused"},
+    {"rows_bias_of_the_output_column", {{kRows, "from += at.first_col + first;", "from += (at.first_col + first) / 2;"}}, false, kGatedOdd, kPlain, "unfused"},
+    {"rows_outputs_where_their_columns_were", {{kRows, "to += (at.start + first) / kOfEach;", "to += at.start + first;"}}, true, kGatedOdd, kPlain, "unfused"},
+    {"rows_last_pair_not_written", {{kRows, "at.count / kOfEach);", "max(0, at.count / kOfEach - 1));"}}, false, kGatedOdd, kPlain, "unfused"},
+    {"rows_slab_not_added", {{kRows, "for (int slab = 1; slab < kSlabs; ++slab)", "for (int slab = 2; slab < kSlabs; ++slab)"}}, false, kGatedSplit, kPlain, "split_k4", "partial"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Gemm, GemmMutants, testing::ValuesIn(kMutants), [](const auto& test) { return test.param.name; });

@@ -58,6 +58,44 @@ TEST(GemmOp, TheFloorCountsTheExponentialsOfTheGate) {
   EXPECT_EQ(exps("", DType::kFp32), 0);
 }
 
+// Of two columns of the product one of C is made: half the bytes, and half the work of the gate, count for each.
+TEST(GemmOp, OnlyWhatEndsInTheGateCarriesIt) {
+  const auto formula = [](const char* gate, DType out, const char* name) {
+    return *gemm_op().scope(*gemm({32, 64, 16, DType::kBf16, "acc + bias[n]", "row", "col", gate, {}, {}, {{"out", out}}})).at("formulas").map()->at(name).map();
+  };
+  const auto number = [](const expr::Map& f, const char* group, const char* name) {
+    const expr::Value v = f.at(group).map()->at(name);
+    return v.as<double>() ? *v.as<double>() : static_cast<double>(*v.as<int64_t>());
+  };
+  for (const char* name : {"epilogue", "epilogue_of_stored"}) {
+    const expr::Map plain = formula("", DType::kFp32, name), gated = formula("silu", DType::kFp32, name);
+    EXPECT_FALSE(plain.count("gate"));
+    EXPECT_EQ(gated.at("gate").str(), "silu_exact");
+    EXPECT_EQ(formula("silu", DType::kFp16, name).at("gate").str(), "silu_fast");
+    EXPECT_EQ(number(plain, "bytes", "written"), 4);
+    EXPECT_EQ(number(gated, "bytes", "written"), 2);
+    EXPECT_EQ(number(formula("silu", DType::kInt8, name), "bytes", "written"), 0.5);
+    EXPECT_EQ(number(gated, "cost", "exps") - number(plain, "cost", "exps"), 0.5);
+    EXPECT_GT(number(gated, "cost", "fp32"), number(plain, "cost", "fp32"));
+  }
+  for (const char* name : {"identity", "partial2"}) EXPECT_FALSE(formula("silu", DType::kFp32, name).count("gate")) << name;
+}
+
+TEST(GemmOp, TheStoredProductHoldsTheSums) {
+  const auto stored = [](DType dtype, DType out) {
+    const expr::Map scope = gemm_op().scope(*gemm({8, 8, 8, dtype, "acc * scale", "row", "col", "", {}, {}, {{"out", out}}}));
+    EXPECT_EQ(scope.at("stored_size").str(), std::to_string(size_of(*parse_dtype(scope.at("stored_dtype").str()))));
+    return scope.at("stored_dtype").str();
+  };
+  EXPECT_EQ(stored(DType::kBf16, DType::kBf16), "bf16");
+  EXPECT_EQ(stored(DType::kFp16, DType::kFp16), "fp16");
+  EXPECT_EQ(stored(DType::kBf16, DType::kFp8), "bf16");
+  EXPECT_EQ(stored(DType::kTf32, DType::kFp32), "fp32");
+  EXPECT_EQ(stored(DType::kInt8, DType::kInt8), "bf16");
+  EXPECT_EQ(stored(DType::kInt8, DType::kFp16), "bf16");
+  EXPECT_EQ(stored(DType::kInt8, DType::kInt32), "int32");
+}
+
 TEST(GemmOp, OutputsAreWideEnoughForSums) {
   const auto out = [](DType dtype, const std::string& epilogue = "acc") { return gemm({8, 8, 8, dtype, epilogue})->dtypes.at("out"); };
   EXPECT_EQ(out(DType::kBf16), DType::kBf16);

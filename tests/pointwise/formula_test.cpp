@@ -318,6 +318,8 @@ TEST(FormulaReference, FunctionsOnTheirOwn) {
   EXPECT_NEAR(apply("silu", {1, 0}, true).value, 0.731058578630, 1e-11);
   EXPECT_GT(apply("silu", {1, 0}, true).sigma, 10 * apply("silu", {1, 0}, false).sigma);
   EXPECT_NEAR(apply("relu", {1, 0.5}, true).sigma, 0.5, 1e-6);
+  EXPECT_NEAR(apply("relu", {-1, 0.5}, true).sigma, 0.5, 1e-6) << "two deviations below the kink";
+  EXPECT_NEAR(apply("relu", {-9, 0.5}, true).sigma, 0, 1e-6) << "out of its reach";
   EXPECT_TRUE(std::isnan(apply("sil", {1, 0}, true).value));
 }
 

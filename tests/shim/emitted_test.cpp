@@ -36,6 +36,10 @@ TEST(Emitted, GatedGemm) {
   embed("gemm --M 50 --N 128 --K 64 --gated silu --epilogue 'acc + bias[n]'", "gemm", "-DFORM=2 -DTUNED=50,128,64 -DOTHER=70,256,128");
 }
 
+TEST(Emitted, GatedGemmInTwoKernels) {
+  embed("gemm --M 50 --N 66 --K 64 --gated silu --out-dtype fp32 --variant unfused --epilogue 'acc + bias[n]'", "gemm", "-DFORM=3 -DTUNED=50,66,64 -DOTHER=70,54,128");
+}
+
 TEST(Emitted, TwoKernelsOfANorm) { embed("rmsnorm --rows 5 --cols 1003 --residual --variant unfused", "rmsnorm"); }
 
 TEST(Emitted, SplitSoftmaxAndItsTemporaries) { embed("softmax --rows 2 --cols 20003 --variant split", "softmax"); }

@@ -1,13 +1,15 @@
 /* gemm.h of `emit gemm`, at the sizes it was tuned for and at others. FORM: 0 an epilogue with tensors and a scalar,
- * 1 the same sum in slabs (split-K), 2 a gate. */
+ * 1 the same sum in slabs (split-K), 2 a gate, 3 a gate in a kernel of its own, all in fp32 but A and B. */
 #include "host.h"
 #include "out/gemm.h"
+
+enum { kGated = FORM >= 2, kOutBytes = FORM == 3 ? 4 : 2 };
 
 static double silu(double x) { return x / (1 + exp(-x)); }
 
 static int run(int64_t M, int64_t N, int64_t K) {
-  const int64_t cols = FORM == 2 ? N / 2 : N;
-  Tensor a = input(1, M * K, 2), b = input(2, N * K, 2), bias = input(3, N, 2), c = output(M * cols, 2);
+  const int64_t cols = kGated ? N / 2 : N;
+  Tensor a = input(1, M * K, 2), b = input(2, N * K, 2), bias = input(3, N, kOutBytes), c = output(M * cols, kOutBytes);
   char what[64];
   snprintf(what, sizeof what, "%d x %d x %d", (int)M, (int)N, (int)K);
 #if FORM == 0
@@ -23,6 +25,14 @@ static int run(int64_t M, int64_t N, int64_t K) {
   must(gemm_sum_prepare(sum), "gemm_sum_prepare");
   must(gemm_partial_launch(partial, 0, a.device, b.device, slabs, M, N, K, K, K), what);
   must(gemm_sum_launch(sum, 0, slabs, bias.device, c.device, M, N), what);
+#elif FORM == 3
+  CUfunction gemm = load("out/gemm.ptx", GEMM_ENTRY), epilogue = load("out/gemm_epilogue.ptx", GEMM_EPILOGUE_ENTRY);
+  CUdeviceptr product;
+  must(cuMemAlloc(&product, (size_t)gemm_T_bytes(M, N)), "the temporary");
+  must(gemm_prepare(gemm), "gemm_prepare");
+  must(gemm_epilogue_prepare(epilogue), "gemm_epilogue_prepare");
+  must(gemm_launch(gemm, 0, a.device, b.device, product, M, N, K, K, K), what);
+  must(gemm_epilogue_launch(epilogue, 0, product, bias.device, c.device, M, N), what);
 #else
   CUfunction gemm = load("out/gemm.ptx", GEMM_ENTRY);
   must(gemm_prepare(gemm), "gemm_prepare");
@@ -32,8 +42,8 @@ static int run(int64_t M, int64_t N, int64_t K) {
   for (int64_t m = 0; m < M; ++m)
     for (int64_t j = 0; j < cols; ++j) {
       double e[2];
-      for (int h = 0; h < (FORM == 2 ? 2 : 1); ++h) {
-        const int64_t n = FORM == 2 ? 2 * j + h : j;
+      for (int h = 0; h < (kGated ? 2 : 1); ++h) {
+        const int64_t n = kGated ? 2 * j + h : j;
         double acc = 0;
         for (int64_t k = 0; k < K; ++k) acc += (double)a.host[m * K + k] * b.host[n * K + k];
         e[h] = FORM == 0 ? acc * 0.25 + bias.host[n] : acc + bias.host[n];
@@ -43,7 +53,7 @@ static int run(int64_t M, int64_t N, int64_t K) {
         e[h] = e[h] > 0 ? e[h] : 0;
 #endif
       }
-      compare(got[m * cols + j], FORM == 2 ? silu(e[0]) * e[1] : e[0]);
+      compare(got[m * cols + j], kGated ? silu(e[0]) * e[1] : e[0]);
     }
   return report(what);
 }
@@ -58,6 +68,8 @@ int main(void) {
   failed |= refused(gemm_launch(gemm, 0, p, p, p, p, p, p, 1, 100, 72, 81, 81, 81), "a row that begins at no multiple of 16 bytes");
   failed |= refused(gemm_launch(gemm, 0, p, p, p, p, p, p, 1, INT64_C(5000000000), 72, 80, 80, 80), "a size beyond 32 bits");
   failed |= refused(gemm_launch(gemm, 0, p, p, p, p, p, p, 1, 0, 72, 80, 80, 80), "no rows");
+#elif FORM == 3
+  failed |= refused(gemm_epilogue_launch(load("out/gemm_epilogue.ptx", GEMM_EPILOGUE_ENTRY), 0, p, p, p, 50, 67), "a gate without its value");
 #endif
   (void)p;
   return failed;
