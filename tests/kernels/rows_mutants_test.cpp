@@ -40,7 +40,7 @@ RowsCase with(RowsCase c, Pins pins) {
 }
 
 const Mutant kMutants[] = {
-    {"tail_of_a_row_dropped", kNorm, {{kRows, "  else if (!kAligned)\n    group.store_some(to, first, at.count);", ""}}, false},
+    {"tail_of_a_row_dropped", kNorm, {{kRows, "  else if (!kAligned)\n    group.store_some(to, first / kOfEach, at.count / kOfEach);", ""}}, false},
     {"tail_not_summed", kNorm, {{kRows, "at[r].inside(first + j) ? t : Reduce", "at[r].full(first) ? t : Reduce"}}, false},
     {"neighbours_summed_too", kNorm, {{kPack, "if (static_cast<unsigned>(first + j) < static_cast<unsigned>(count)) {\n        unsigned one;", "{\n        unsigned one;"}, {kRows, "at[r].inside(first + j) ? t : Reduce{{ i }}::neutral()", "t"}}, true},
     {"reduction_barrier_dropped", kWide, {{kRows, "    __syncthreads();  // every warp of the row has written its part\n", ""}}, true},
