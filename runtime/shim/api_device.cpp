@@ -16,6 +16,7 @@ const int roofgen_simulated_driver = 1;
 namespace {
 
 constexpr int kMostAttribute = 147;  // of CUDA 13.0
+constexpr char kBusId[] = "0000:00:00.0";
 // "roofgen sim" in a fixed place: a device that is no device, always the same one.
 constexpr unsigned char kUuid[16] = {'r', 'o', 'o', 'f', 'g', 'e', 'n', ' ', 's', 'i', 'm', 0, 0, 0, 0, 1};
 
@@ -117,7 +118,14 @@ ROOFGEN_CU(cuDeviceGetUuid_v2, kDriver, (roofgen::cuda::Uuid* out, int device), 
 ROOFGEN_CU(cuDeviceGetPCIBusId, kDriver, (char* out, int size, int device), {
   CHECK(out && size > 0, kInvalidValue, "no room");
   CHECK(device == 0, kInvalidDevice, "there is one device");
-  copy_text(out, size, "0000:00:00.0");
+  copy_text(out, size, kBusId);
+  return kSuccess;
+})
+
+ROOFGEN_CU(cuDeviceGetByPCIBusId, kDriver, (int* device, const char* id), {
+  CHECK(device && id, kInvalidValue, "null");
+  CHECK(std::string_view(id) == kBusId, kInvalidDevice, fmt::format("no device at {}", id));
+  *device = 0;
   return kSuccess;
 })
 
@@ -201,6 +209,42 @@ ROOFGEN_CU(cuCtxGetApiVersion, kDriver, (Handle, unsigned* version), {
   CHECK(version, kInvalidValue, "null");
   *version = kVersion;
   return kSuccess;
+})
+ROOFGEN_CU(cuCtxGetDevice_v2, kDriver, (int* device, Handle context), {
+  CHECK(device, kInvalidValue, "null");
+  CHECK(context ? s.contexts.find(context) != nullptr : !current.empty() && current.back(), kInvalidContext, "no such context");
+  *device = 0;
+  return kSuccess;
+})
+ROOFGEN_CU(cuCtxGetFlags, kContext, (unsigned* flags), {
+  CHECK(flags, kInvalidValue, "null");
+  *flags = current.back()->flags;
+  return kSuccess;
+})
+ROOFGEN_CU(cuCtxSetFlags, kContext, (unsigned flags), {
+  CHECK(flags < 0x100, kInvalidValue, fmt::format("flags {}", flags));
+  current.back()->flags = flags;  // how the host waits: it makes no difference here
+  return kSuccess;
+})
+ROOFGEN_CU(cuCtxGetId, kDriver, (Handle context, unsigned long long* id), {
+  CHECK(id, kInvalidValue, "null");
+  const Context* of = context ? s.contexts.find(context) : current.empty() ? nullptr : current.back();
+  CHECK(of, kInvalidContext, "no such context");
+  *id = reinterpret_cast<uintptr_t>(of);
+  return kSuccess;
+})
+ROOFGEN_CU(cuCtxGetCacheConfig, kContext, (int* config), {
+  CHECK(config, kInvalidValue, "null");
+  *config = 0;  // no preference
+  return kSuccess;
+})
+ROOFGEN_CU(cuCtxSetCacheConfig, kContext, (int config), {
+  CHECK(config >= 0 && config <= 3, kInvalidValue, "no such preference");
+  return kSuccess;  // a preference for L1: there is none
+})
+ROOFGEN_CU(cuCtxSynchronize_v2, kContext, (Handle context), {
+  CHECK(!context || s.contexts.find(context), kInvalidContext, "no such context");
+  return s.drain();
 })
 ROOFGEN_CU(cuCtxSynchronize, kContext, (), { return s.drain(); })
 ROOFGEN_CU(cuCtxResetPersistingL2Cache, kContext, (), { return s.refuse(call, kNotSupported, "there is no cache"); })

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "runtime/shim/state.h"
+#include "runtime/shim/work.h"
 
 using namespace roofgen::shim;
 
@@ -15,6 +15,7 @@ using namespace roofgen::shim;
 namespace {
 
 constexpr uint32_t kMostThreads = 1024;
+constexpr int kJitMaxRegisters = 0;  // CU_JIT_MAX_REGISTERS
 
 /// `why` into the caller's log buffer, cut to its size.
 void fill_log(const std::string& why, unsigned count, const int* options, void** values) {
@@ -33,57 +34,16 @@ Status load(State& s, const char* call, Handle* out, const void* image, unsigned
   Module* module = nullptr;
   const Status status = s.load(call, image, &why, &module);
   fill_log(why, count, options, values);
+  for (unsigned i = 0; i < count && module && options && values; ++i)
+    if (options[i] == kJitMaxRegisters) module->max_registers = static_cast<int>(reinterpret_cast<uintptr_t>(values[i]) & 0xffff);
   *out = module;
   return status;
 }
 
-Status launch(State& s, const char* call, Handle handle, roofgen::Dim3 grid, roofgen::Dim3 block, unsigned smem, Handle stream, void** args, void** extra) {
-  Function* f = nullptr;
-  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
-  const roofgen::sim::Kernel& k = f->kernel;
-  CHECK(block.count() > 0 && block.count() <= kMostThreads && block.z <= 64, kInvalidValue,
-        fmt::format("{}: a block of {} x {} x {} threads", k.name, block.x, block.y, block.z));
-  CHECK(grid.count() > 0 && grid.x <= 0x7fffffff && grid.y <= 65535 && grid.z <= 65535, kInvalidValue,
-        fmt::format("{}: a grid of {} x {} x {} CTAs", k.name, grid.x, grid.y, grid.z));
-  CHECK(grid.count() <= 0xffffffffu, kNotSupported, "over 2^32 CTAs");
-  const uint64_t most = uint64_t{k.max_threads[0]} * k.max_threads[1] * k.max_threads[2];
-  CHECK(k.max_threads[0] == 0 || block.count() <= most, kOutOfResources, fmt::format("{}: {} threads of at most {}", k.name, block.count(), most));
-  CHECK(k.required_threads[0] == 0 || (block.x == k.required_threads[0] && block.y == k.required_threads[1] && block.z == k.required_threads[2]), kInvalidValue,
-        k.name + ": its block is fixed to another size");
-  CHECK(smem <= static_cast<unsigned>(f->max_dynamic_smem), kInvalidValue,
-        fmt::format("{}: {} bytes of dynamic shared memory; it may have {}", k.name, smem, f->max_dynamic_smem));
-  auto op = std::make_shared<LaunchOp>();
-  op->function = f;
-  op->launch.grid = grid;
-  op->launch.block = block;
-  op->launch.smem_bytes = smem;
-  op->params.resize(k.param_bytes);
-  if (extra) {
-    // Pairs of a marker and a value: 1 the buffer, 2 the address of its size, 0 the end.
-    CHECK(!args, kInvalidValue, "arguments given twice");
-    const void* buffer = nullptr;
-    size_t size = 0;
-    for (; *extra; extra += 2) {
-      const auto marker = reinterpret_cast<uintptr_t>(*extra);
-      CHECK(marker == 1 || marker == 2, kInvalidValue, "an unknown kind of extra argument");
-      if (marker == 1) buffer = extra[1];
-      else std::memcpy(&size, extra[1], sizeof size);
-    }
-    CHECK(buffer && size >= op->params.size(), kInvalidValue, fmt::format("{}: {} bytes of arguments, it takes {}", k.name, size, op->params.size()));
-    std::memcpy(op->params.data(), buffer, op->params.size());
-  } else {
-    CHECK(args || k.params.empty(), kInvalidValue, k.name + ": no arguments");
-    for (size_t i = 0; i < k.params.size(); ++i) {
-      CHECK(args[i], kInvalidValue, fmt::format("{}: argument {} is null", k.name, i));
-      std::memcpy(op->params.data() + k.params[i].offset, args[i], k.params[i].bytes);
-    }
-  }
-  return s.queue(call, stream, [&s, op] {
-    // Unloading a module that is still to run is the program's mistake.
-    Function* still = nullptr;
-    if (s.is_function(const_cast<Function*>(op->function), &still) != kSuccess) return s.refuse("cuLaunchKernel", kInvalidHandle, "the module was unloaded before the launch ran");
-    return s.execute(*op);
-  });
+Status launch(State& s, const char* call, Handle function, const LaunchShape& shape, Handle stream, void** args, void** extra) {
+  Work work;
+  if (Status status = make_launch(s, call, function, shape, args, extra, &work); status != kSuccess) return status;
+  return s.queue(call, stream, std::move(work));
 }
 
 Status attribute(State& s, const char* call, int* out, int attribute, Handle handle) {
@@ -95,26 +55,61 @@ Status attribute(State& s, const char* call, int* out, int attribute, Handle han
     case 0: *out = k.max_threads[0] ? static_cast<int>(k.max_threads[0] * k.max_threads[1] * k.max_threads[2]) : static_cast<int>(kMostThreads); break;
     case 1: *out = static_cast<int>(k.static_shared); break;
     case 2: *out = 0; break;
-    case 3: *out = static_cast<int>(k.local_bytes); break;
+    case 3: {
+      const auto report = s.compiled(*f);
+      *out = static_cast<int>(report ? report->stack_bytes : k.local_bytes);
+      break;
+    }
+    case 4: {
+      const auto report = s.compiled(*f);
+      CHECK(report, kNotSupported, "registers are not known: PTX does not tell, and ptxas is not there or refuses it");
+      *out = report->registers;
+      break;
+    }
     case 5: *out = static_cast<int>(10 * std::strtod(std::string(f->module->ptx.version).c_str(), nullptr) + 0.5); break;
     case 6: *out = static_cast<int>(s.device.integer("arch")); break;
     case 7: *out = 0; break;
     case 8: *out = f->max_dynamic_smem; break;
     case 9: *out = -1; break;
-    // 4, registers: PTX has as many as it likes. Others: clusters.
+    // Clusters.
     default: return s.refuse(call, kNotSupported, fmt::format("function attribute {} is not known of PTX", attribute));
   }
   return kSuccess;
 }
 
-/// Registers are unknown, so this is what threads and shared memory allow: at least the true figure.
+/// CTAs on one SM. Where registers are not known it is what threads and shared memory allow: at least the true figure.
+int resident(State& s, const char* call, const Function& f, int threads, int64_t smem) {
+  const auto report = s.compiled(f);
+  if (!report) s.log(fmt::format("{}: {}: without its registers, which are not known", call, f.kernel.name));
+  return roofgen::occupancy(s.device, report ? report->registers : 1, smem + f.kernel.static_shared, threads).ctas_per_sm;
+}
+
 Status occupancy_of(State& s, const char* call, int* out, Handle handle, int threads, size_t smem) {
   Function* f = nullptr;
   CHECK(out, kInvalidValue, "null");
   CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
   CHECK(threads > 0 && threads <= static_cast<int>(kMostThreads), kInvalidValue, fmt::format("{} threads", threads));
-  s.log(fmt::format("{}: {}: without its registers, which PTX does not tell", call, f->kernel.name));
-  *out = roofgen::occupancy(s.device, 1, static_cast<int64_t>(smem) + f->kernel.static_shared, threads).ctas_per_sm;
+  *out = resident(s, call, *f, threads, static_cast<int64_t>(smem));
+  return kSuccess;
+}
+
+/// The block that keeps most threads resident, the largest of them; and the CTAs that fill the device with it.
+Status potential(State& s, const char* call, int* grid, int* block, Handle handle, size_t (*smem_of)(int), size_t smem, int limit) {
+  Function* f = nullptr;
+  CHECK(grid && block, kInvalidValue, "null");
+  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  const uint32_t* declared = f->kernel.max_threads;
+  int most = declared[0] ? static_cast<int>(declared[0] * declared[1] * declared[2]) : static_cast<int>(kMostThreads);
+  if (limit > 0) most = std::min(most, limit);
+  int best = 0;
+  for (int threads = most; threads > 0; threads = (threads - 1) / 32 * 32) {
+    const int ctas = resident(s, call, *f, threads, static_cast<int64_t>(smem_of ? smem_of(threads) : smem));
+    if (ctas * threads <= best) continue;
+    best = ctas * threads;
+    *block = threads;
+    *grid = ctas * static_cast<int>(s.device.integer("sms"));
+  }
+  CHECK(best > 0, kInvalidValue, "no block of this kernel fits an SM");
   return kSuccess;
 }
 
@@ -154,6 +149,51 @@ Status get_global(State& s, const char* call, Address* at, size_t* bytes, Handle
   if (Status status = s.variable(*module, name, &found, &size); status != kSuccess) return s.refuse(call, status, name);
   if (at) *at = found;
   if (bytes) *bytes = size;
+  return kSuccess;
+}
+
+std::vector<std::string> kernels_of(const Module& module) {
+  std::vector<std::string> names;
+  for (const auto& f : module.ptx.functions)
+    if (f.is_entry && f.defined) names.emplace_back(f.name);
+  return names;
+}
+
+Status kernel_count(State& s, const char* call, unsigned* count, Handle handle) {
+  const Module* module = s.modules.find(handle);
+  CHECK(count, kInvalidValue, "null");
+  CHECK(module, kInvalidHandle, "no such module");
+  *count = static_cast<unsigned>(kernels_of(*module).size());
+  return kSuccess;
+}
+
+Status kernel_list(State& s, const char* call, Handle* out, unsigned room, Handle handle) {
+  Module* module = s.modules.find(handle);
+  CHECK(out || room == 0, kInvalidValue, "null");
+  CHECK(module, kInvalidHandle, "no such module");
+  const std::vector<std::string> names = kernels_of(*module);
+  for (size_t i = 0; i < names.size() && i < room; ++i) {
+    Function* f = nullptr;
+    if (Status status = s.function(call, *module, names[i], &f); status != kSuccess) return status;
+    out[i] = f;
+  }
+  return kSuccess;
+}
+
+Status parameter(State& s, const char* call, Handle handle, size_t index, size_t* offset, size_t* bytes) {
+  Function* f = nullptr;
+  CHECK(offset, kInvalidValue, "null");
+  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  CHECK(index < f->kernel.params.size(), kInvalidValue, fmt::format("parameter {} of {}", index, f->kernel.params.size()));
+  *offset = f->kernel.params[index].offset;
+  if (bytes) *bytes = f->kernel.params[index].bytes;
+  return kSuccess;
+}
+
+Status name_of(State& s, const char* call, const char** out, Handle handle) {
+  Function* f = nullptr;
+  CHECK(out && s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  *out = f->kernel.name.c_str();
   return kSuccess;
 }
 
@@ -221,18 +261,52 @@ ROOFGEN_CU(cuFuncGetModule, kContext, (Handle * out, Handle handle), {
   *out = f->module;
   return kSuccess;
 })
-ROOFGEN_CU(cuFuncGetName, kContext, (const char** out, Handle handle), {
+ROOFGEN_CU(cuFuncGetName, kContext, (const char** out, Handle handle), { return name_of(s, call, out, handle); })
+ROOFGEN_CU(cuKernelGetName, kContext, (const char** out, Handle handle), { return name_of(s, call, out, handle); })
+ROOFGEN_CU(cuFuncGetParamInfo, kContext, (Handle handle, size_t index, size_t* offset, size_t* bytes), { return parameter(s, call, handle, index, offset, bytes); })
+ROOFGEN_CU(cuKernelGetParamInfo, kContext, (Handle handle, size_t index, size_t* offset, size_t* bytes), { return parameter(s, call, handle, index, offset, bytes); })
+ROOFGEN_CU(cuFuncIsLoaded, kContext, (int* state, Handle handle), {
   Function* f = nullptr;
-  CHECK(out && s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
-  *out = f->kernel.name.c_str();
+  CHECK(state && s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  *state = 1;  // CU_FUNCTION_LOADING_STATE_LOADED
   return kSuccess;
 })
+ROOFGEN_CU(cuKernelSetCacheConfig, kContext, (Handle handle, int, int), {
+  Function* f = nullptr;
+  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such kernel");
+  return kSuccess;  // a preference for L1: there is none
+})
+ROOFGEN_CU(cuKernelGetLibrary, kContext, (Handle * out, Handle handle), {
+  Function* f = nullptr;
+  CHECK(out && s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such kernel");
+  *out = f->module;
+  return kSuccess;
+})
+ROOFGEN_CU(cuModuleGetFunctionCount, kContext, (unsigned* count, Handle module), { return kernel_count(s, call, count, module); })
+ROOFGEN_CU(cuModuleEnumerateFunctions, kContext, (Handle * out, unsigned room, Handle module), { return kernel_list(s, call, out, room, module); })
+ROOFGEN_CU(cuLibraryGetKernelCount, kContext, (unsigned* count, Handle library), { return kernel_count(s, call, count, library); })
+ROOFGEN_CU(cuLibraryEnumerateKernels, kContext, (Handle * out, unsigned room, Handle library), { return kernel_list(s, call, out, room, library); })
 ROOFGEN_CU(cuOccupancyMaxActiveBlocksPerMultiprocessor, kContext, (int* out, Handle function, int threads, size_t smem), { return occupancy_of(s, call, out, function, threads, smem); })
 ROOFGEN_CU(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, kContext, (int* out, Handle function, int threads, size_t smem, unsigned), { return occupancy_of(s, call, out, function, threads, smem); })
 
+ROOFGEN_CU(cuOccupancyMaxPotentialBlockSize, kContext, (int* grid, int* block, Handle function, size_t (*smem_of)(int), size_t smem, int limit),
+           { return potential(s, call, grid, block, function, smem_of, smem, limit); })
+ROOFGEN_CU(cuOccupancyMaxPotentialBlockSizeWithFlags, kContext, (int* grid, int* block, Handle function, size_t (*smem_of)(int), size_t smem, int limit, unsigned),
+           { return potential(s, call, grid, block, function, smem_of, smem, limit); })
+ROOFGEN_CU(cuOccupancyAvailableDynamicSMemPerBlock, kContext, (size_t* out, Handle handle, int ctas, int threads), {
+  Function* f = nullptr;
+  CHECK(out && ctas > 0 && threads > 0 && threads <= static_cast<int>(kMostThreads), kInvalidValue, fmt::format("{} CTAs of {} threads", ctas, threads));
+  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  CHECK(resident(s, call, *f, threads, 0) >= ctas, kInvalidValue, fmt::format("{} CTAs do not fit an SM", ctas));
+  const int64_t unit = s.device.integer("smem_alloc_unit"), share = s.device.integer("smem_per_sm") / ctas / unit * unit;
+  const int64_t own = std::min(share - s.device.integer("smem_reserved_per_block"), s.device.integer("smem_per_block"));
+  *out = static_cast<size_t>(std::max<int64_t>(0, own - f->kernel.static_shared));
+  return kSuccess;
+})
+
 ROOFGEN_CU(cuLaunchKernel, kContext,
            (Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem, Handle stream, void** args, void** extra),
-           { return launch(s, call, function, {gx, gy, gz}, {bx, by, bz}, smem, stream, args, extra); })
+           { return launch(s, call, function, {{gx, gy, gz}, {bx, by, bz}, {}, smem}, stream, args, extra); })
 ROOFGEN_CU(cuLaunchKernelEx, kContext, (const roofgen::cuda::LaunchConfig* c, Handle function, void** args, void** extra), {
   CHECK(c, kInvalidValue, "null");
   for (unsigned i = 0; i < c->attribute_count; ++i) {
@@ -242,7 +316,7 @@ ROOFGEN_CU(cuLaunchKernelEx, kContext, (const roofgen::cuda::LaunchConfig* c, Ha
     if (a.id == roofgen::cuda::kLaunchCluster && a.value.cluster.x == 1 && a.value.cluster.y == 1 && a.value.cluster.z == 1) continue;
     return s.refuse(call, kNotSupported, fmt::format("launch attribute {}{}", a.id, a.id == roofgen::cuda::kLaunchCluster ? ", clusters" : ""));
   }
-  return launch(s, call, function, {c->grid_x, c->grid_y, c->grid_z}, {c->block_x, c->block_y, c->block_z}, c->smem_bytes, c->stream, args, extra);
+  return launch(s, call, function, {{c->grid_x, c->grid_y, c->grid_z}, {c->block_x, c->block_y, c->block_z}, {}, c->smem_bytes}, c->stream, args, extra);
 })
 ROOFGEN_CU(cuLaunchCooperativeKernel, kContext, (Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**),
            { return s.refuse(call, kNotSupported, "CTAs run one after another, so a grid cannot wait for itself"); })

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runtime/shim/state.h"
+#include "runtime/shim/work.h"
 
 using namespace roofgen::shim;
 
@@ -16,55 +16,61 @@ namespace {
 
 std::string span(Address at, size_t bytes) { return fmt::format("{} bytes at {:#x} are in no allocation", bytes, at); }
 
-Status copy_in(State& s, const char* call, Address to, const void* from, size_t bytes, Handle stream) {
-  if (bytes == 0) return kSuccess;
-  CHECK(from, kInvalidValue, "null");
-  CHECK(s.holds(to, bytes), kInvalidValue, span(to, bytes));
-  const auto* begin = static_cast<const std::byte*>(from);
-  auto data = std::make_shared<std::vector<std::byte>>(begin, begin + bytes);
-  return s.queue(call, stream, [&s, to, data] { return s.write(to, data->data(), data->size()); });
-}
-
-Status copy_out(State& s, const char* call, void* to, Address from, size_t bytes, Handle stream) {
-  if (bytes == 0) return kSuccess;
-  CHECK(to, kInvalidValue, "null");
-  CHECK(s.holds(from, bytes), kInvalidValue, span(from, bytes));
+Status copy(State& s, const char* call, const Copy3d& asked, Handle stream) {
+  Box box;
+  if (Status status = make_box(s, call, asked, &box); status != kSuccess) return status;
   Stream* on = s.stream(stream);
   CHECK(on, kInvalidHandle, "no such stream");
-  CHECK(!on->capture, kNotSupported, "a copy to the host inside a graph");
-  if (Status status = s.drain(); status != kSuccess) return status;
-  return s.read(to, from, bytes);
+  if (box.empty()) return kSuccess;
+  if (on->capture || (box.from.on_device && box.to.on_device)) return s.queue(call, stream, move_later(s, box));
+  if (!box.to.on_device) {
+    if (Status status = s.drain(); status != kSuccess) return status;
+    return move(s, box);
+  }
+  auto bytes = std::make_shared<std::vector<std::byte>>(box.width * box.height * box.depth);
+  Box taken = box;
+  taken.to = {false, bytes->data(), 0, box.width, box.width * box.height};
+  if (Status status = move(s, taken); status != kSuccess) return status;
+  box.from = taken.to;
+  return s.queue(call, stream, {WorkType::kMemcpy, [&s, box, bytes] { return move(s, box); }, nullptr, nullptr});
 }
 
-Status copy(State& s, const char* call, Address to, Address from, size_t bytes, Handle stream) {
-  if (bytes == 0) return kSuccess;
-  CHECK(s.holds(to, bytes), kInvalidValue, span(to, bytes));
-  CHECK(s.holds(from, bytes), kInvalidValue, span(from, bytes));
-  return s.queue(call, stream, [&s, to, from, bytes] {
-    std::vector<std::byte> data(bytes);
-    const Status status = s.read(data.data(), from, bytes);
-    return status == kSuccess ? s.write(to, data.data(), bytes) : status;
-  });
+Copy3d line(Side3d from, Side3d to, size_t bytes) { return {from, to, bytes, 1, 1}; }
+Side3d host(const void* at) {
+  Side3d side;
+  side.type = kHostMemory;
+  side.host = const_cast<void*>(at);
+  return side;
+}
+Side3d device(Address at, unsigned type = kDeviceMemory) {
+  Side3d side;
+  side.type = type;
+  side.device = at;
+  return side;
 }
 
-/// Unified addresses: what is no allocation of the device is the host's.
-Status copy_any(State& s, const char* call, Address to, Address from, size_t bytes, Handle stream) {
-  const bool device_to = s.holds(to, 1), device_from = s.holds(from, 1);
-  void *host_to = nullptr, *host_from = nullptr;
-  std::memcpy(&host_to, &to, sizeof to);
-  std::memcpy(&host_from, &from, sizeof from);
-  if (device_to && device_from) return copy(s, call, to, from, bytes, stream);
-  if (device_to) return copy_in(s, call, to, host_from, bytes, stream);
-  if (device_from) return copy_out(s, call, host_to, from, bytes, stream);
-  return s.refuse(call, kNotSupported, "a copy from host to host");
+/// Unified addresses.
+Copy3d any(Address to, Address from, size_t bytes) { return line(device(from, kUnifiedMemory), device(to, kUnifiedMemory), bytes); }
+
+Side3d in_space(const Side2d& side) { return {side.x, side.y, 0, 0, side.type, side.host, side.device, side.array, nullptr, side.pitch, 0}; }
+Status copy_2d(State& s, const char* call, const Copy2d* c, Handle stream) {
+  CHECK(c, kInvalidValue, "null");
+  return copy(s, call, {in_space(c->from), in_space(c->to), c->width, c->height, 1}, stream);
+}
+Status copy_3d(State& s, const char* call, const Copy3d* c, Handle stream) {
+  CHECK(c, kInvalidValue, "null");
+  return copy(s, call, *c, stream);
 }
 
+Status fill(State& s, const char* call, const MemsetNodeParams& params, Handle stream) {
+  if (params.width == 0 || params.height == 0) return kSuccess;
+  Work work;
+  if (Status status = make_memset(s, call, params, &work); status != kSuccess) return status;
+  return s.queue(call, stream, std::move(work));
+}
 template <class T>
 Status fill(State& s, const char* call, Address at, T value, size_t count, Handle stream) {
-  if (count == 0) return kSuccess;
-  CHECK(count <= SIZE_MAX / sizeof value && s.holds(at, count * sizeof value), kInvalidValue, span(at, count * sizeof value));
-  CHECK(at % sizeof value == 0, kInvalidValue, "the address is misaligned");
-  return s.queue(call, stream, [&s, at, value, count] { return s.fill(at, &value, sizeof value, count); });
+  return fill(s, call, {at, 0, value, sizeof value, count, 1}, stream);
 }
 
 /// A call without a stream is done when it returns.
@@ -79,12 +85,64 @@ Status host_memory(State& s, const char* call, void** out, size_t bytes) {
   return kSuccess;
 }
 
+/// What the driver knows of an address: its allocation. 0 bytes: nothing.
+struct Pointer {
+  bool on_device = false;
+  uint64_t base = 0;
+  size_t bytes = 0;
+};
+Pointer look_at(const State& s, Address at) {
+  auto after = s.allocations.upper_bound(at);
+  if (after != s.allocations.begin() && at - std::prev(after)->first < std::prev(after)->second) return {true, std::prev(after)->first, std::prev(after)->second};
+  if (s.holds(at, 1)) return {true, at, 1};  // a module's variable
+  for (const auto& [host, bytes] : s.host_allocations)
+    if (const auto base = reinterpret_cast<uintptr_t>(host); at >= base && at - base < bytes) return {false, base, bytes};
+  return {};
+}
+
+size_t pointer_attribute_bytes(int attribute) {
+  switch (attribute) {
+    case 2: case 8: case 9: case 13: return 4;
+    case 1: case 3: case 4: case 11: case 12: case 17: return 8;
+    default: return 0;
+  }
+}
+
+Status pointer_attribute(State& s, const char* call, void* out, int attribute, Address at) {
+  CHECK(out, kInvalidValue, "null");
+  const size_t size = pointer_attribute_bytes(attribute);
+  CHECK(size, kNotSupported, fmt::format("pointer attribute {}", attribute));
+  const Pointer p = look_at(s, at);
+  CHECK(p.bytes, kInvalidValue, span(at, 1));
+  CHECK(attribute != (p.on_device ? 4 : 3), kInvalidValue, "it is memory of the other side");
+  uint64_t value = 0;
+  switch (attribute) {
+    case 1: value = reinterpret_cast<uintptr_t>(current.back()); break;      // CONTEXT
+    case 2: value = p.on_device ? kDeviceMemory : kHostMemory; break;         // MEMORY_TYPE
+    case 3: case 4: value = at; break;                                        // DEVICE_POINTER, HOST_POINTER
+    case 11: value = p.base; break;                                           // RANGE_START_ADDR
+    case 12: value = p.bytes; break;                                          // RANGE_SIZE
+    case 13: value = 1; break;                                                // MAPPED
+    default: break;                                                           // IS_MANAGED, DEVICE_ORDINAL, MEMPOOL_HANDLE: 0
+  }
+  std::memcpy(out, &value, size);
+  return kSuccess;
+}
+
 }  // namespace
 
 ROOFGEN_CU(cuMemAlloc_v2, kContext, (Address * out, size_t bytes), {
   CHECK(out, kInvalidValue, "null");
   const Status status = s.allocate(bytes, out);
   return status == kSuccess ? status : s.refuse(call, status, fmt::format("{} bytes, {} are in use", bytes, s.allocated));
+})
+ROOFGEN_CU(cuMemAllocPitch_v2, kContext, (Address * out, size_t* pitch, size_t width, size_t height, unsigned element_bytes), {
+  CHECK(out && pitch && width > 0 && height > 0, kInvalidValue, "nothing to allocate");
+  CHECK(element_bytes == 4 || element_bytes == 8 || element_bytes == 16, kInvalidValue, fmt::format("elements of {} bytes", element_bytes));
+  CHECK(width <= SIZE_MAX / 2 && height <= (SIZE_MAX >> 1) / width, kOutOfMemory, "too large");
+  *pitch = (width + 511) / 512 * 512;  // CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT is 32, allocations are aligned to 512
+  const Status status = s.allocate(*pitch * height, out);
+  return status == kSuccess ? status : s.refuse(call, status, fmt::format("{} rows of {} bytes, {} are in use", height, *pitch, s.allocated));
 })
 ROOFGEN_CU(cuMemFree_v2, kContext, (Address at), {
   if (at == 0) return kSuccess;
@@ -104,12 +162,16 @@ ROOFGEN_CU(cuMemGetAddressRange_v2, kContext, (Address * base, size_t* bytes, Ad
   if (bytes) *bytes = std::prev(after)->second;
   return kSuccess;
 })
-ROOFGEN_CU(cuPointerGetAttribute, kContext, (void* out, int attribute, Address at), {
-  CHECK(out, kInvalidValue, "null");
-  CHECK(attribute == 2, kNotSupported, fmt::format("pointer attribute {}", attribute));  // MEMORY_TYPE
-  CHECK(s.holds(at, 1), kInvalidValue, span(at, 1));
-  const unsigned device = 2;  // CU_MEMORYTYPE_DEVICE
-  std::memcpy(out, &device, sizeof device);
+ROOFGEN_CU(cuPointerGetAttribute, kContext, (void* out, int attribute, Address at), { return pointer_attribute(s, call, out, attribute, at); })
+ROOFGEN_CU(cuPointerGetAttributes, kContext, (unsigned count, int* attributes, void** out, Address at), {
+  CHECK(count > 0 && attributes && out, kInvalidValue, "null");
+  for (unsigned i = 0; i < count; ++i) {
+    CHECK(out[i], kInvalidValue, "null");
+    const Pointer known = look_at(s, at);
+    // Of what the driver does not know this call says nothing, and succeeds.
+    if (known.bytes == 0 && pointer_attribute_bytes(attributes[i])) std::memset(out[i], 0, pointer_attribute_bytes(attributes[i]));
+    else if (Status status = pointer_attribute(s, call, out[i], attributes[i], at); status != kSuccess) return status;
+  }
   return kSuccess;
 })
 ROOFGEN_CU(cuMemAllocHost_v2, kContext, (void** out, size_t bytes), { return host_memory(s, call, out, bytes); })
@@ -118,26 +180,56 @@ ROOFGEN_CU(cuMemHostAlloc, kContext, (void** out, size_t bytes, unsigned flags),
   return host_memory(s, call, out, bytes);
 })
 ROOFGEN_CU(cuMemFreeHost, kContext, (void* at), {
-  CHECK(s.host_allocations.erase(at), kInvalidValue, "no allocation of cuMemAllocHost");
+  CHECK(!s.registered.count(at) && s.host_allocations.erase(at), kInvalidValue, "no allocation of cuMemAllocHost");
   std::free(at);
+  return kSuccess;
+})
+ROOFGEN_CU(cuMemHostRegister_v2, kContext, (void* at, size_t bytes, unsigned flags), {
+  CHECK(at && bytes > 0, kInvalidValue, "nothing to register");
+  CHECK((flags & ~9u) == 0, kNotSupported, "host memory that the device sees");  // DEVICEMAP, IOMEMORY
+  CHECK(look_at(s, reinterpret_cast<uintptr_t>(at)).bytes == 0, 712, "it is page-locked already");
+  s.host_allocations[at] = bytes;
+  s.registered.insert(at);
+  return kSuccess;
+})
+ROOFGEN_CU(cuMemHostUnregister, kContext, (void* at), {
+  CHECK(s.registered.erase(at), 713, "no memory of cuMemHostRegister");
+  s.host_allocations.erase(at);
+  return kSuccess;
+})
+ROOFGEN_CU(cuMemHostGetFlags, kContext, (unsigned* flags, void* at), {
+  CHECK(flags && look_at(s, reinterpret_cast<uintptr_t>(at)).bytes && !s.registered.count(at), kInvalidValue, "no allocation of cuMemHostAlloc");
+  *flags = 1;  // PORTABLE: all contexts share the one device
   return kSuccess;
 })
 ROOFGEN_CU(cuMemAllocManaged, kContext, (Address*, size_t, unsigned), { return s.refuse(call, kNotSupported, "managed memory"); })
 
-ROOFGEN_CU(cuMemcpyHtoD_v2, kContext, (Address to, const void* from, size_t bytes), { return wait(s, copy_in(s, call, to, from, bytes, nullptr)); })
-ROOFGEN_CU(cuMemcpyHtoDAsync_v2, kContext, (Address to, const void* from, size_t bytes, Handle stream), { return copy_in(s, call, to, from, bytes, stream); })
-ROOFGEN_CU(cuMemcpyDtoH_v2, kContext, (void* to, Address from, size_t bytes), { return copy_out(s, call, to, from, bytes, nullptr); })
-ROOFGEN_CU(cuMemcpyDtoHAsync_v2, kContext, (void* to, Address from, size_t bytes, Handle stream), { return copy_out(s, call, to, from, bytes, stream); })
-ROOFGEN_CU(cuMemcpyDtoD_v2, kContext, (Address to, Address from, size_t bytes), { return copy(s, call, to, from, bytes, nullptr); })
-ROOFGEN_CU(cuMemcpyDtoDAsync_v2, kContext, (Address to, Address from, size_t bytes, Handle stream), { return copy(s, call, to, from, bytes, stream); })
-ROOFGEN_CU(cuMemcpy, kContext, (Address to, Address from, size_t bytes), { return wait(s, copy_any(s, call, to, from, bytes, nullptr)); })
-ROOFGEN_CU(cuMemcpyAsync, kContext, (Address to, Address from, size_t bytes, Handle stream), { return copy_any(s, call, to, from, bytes, stream); })
+ROOFGEN_CU(cuMemcpyHtoD_v2, kContext, (Address to, const void* from, size_t bytes), { return wait(s, copy(s, call, line(host(from), device(to), bytes), nullptr)); })
+ROOFGEN_CU(cuMemcpyHtoDAsync_v2, kContext, (Address to, const void* from, size_t bytes, Handle stream), { return copy(s, call, line(host(from), device(to), bytes), stream); })
+ROOFGEN_CU(cuMemcpyDtoH_v2, kContext, (void* to, Address from, size_t bytes), { return copy(s, call, line(device(from), host(to), bytes), nullptr); })
+ROOFGEN_CU(cuMemcpyDtoHAsync_v2, kContext, (void* to, Address from, size_t bytes, Handle stream), { return copy(s, call, line(device(from), host(to), bytes), stream); })
+ROOFGEN_CU(cuMemcpyDtoD_v2, kContext, (Address to, Address from, size_t bytes), { return copy(s, call, line(device(from), device(to), bytes), nullptr); })
+ROOFGEN_CU(cuMemcpyDtoDAsync_v2, kContext, (Address to, Address from, size_t bytes, Handle stream), { return copy(s, call, line(device(from), device(to), bytes), stream); })
+ROOFGEN_CU(cuMemcpy, kContext, (Address to, Address from, size_t bytes), { return wait(s, copy(s, call, any(to, from, bytes), nullptr)); })
+ROOFGEN_CU(cuMemcpyAsync, kContext, (Address to, Address from, size_t bytes, Handle stream), { return copy(s, call, any(to, from, bytes), stream); })
 ROOFGEN_CU(cuMemsetD8_v2, kContext, (Address at, unsigned char value, size_t count), { return wait(s, fill(s, call, at, value, count, nullptr)); })
 ROOFGEN_CU(cuMemsetD8Async, kContext, (Address at, unsigned char value, size_t count, Handle stream), { return fill(s, call, at, value, count, stream); })
 ROOFGEN_CU(cuMemsetD16_v2, kContext, (Address at, unsigned short value, size_t count), { return wait(s, fill(s, call, at, value, count, nullptr)); })
 ROOFGEN_CU(cuMemsetD16Async, kContext, (Address at, unsigned short value, size_t count, Handle stream), { return fill(s, call, at, value, count, stream); })
 ROOFGEN_CU(cuMemsetD32_v2, kContext, (Address at, unsigned value, size_t count), { return wait(s, fill(s, call, at, value, count, nullptr)); })
 ROOFGEN_CU(cuMemsetD32Async, kContext, (Address at, unsigned value, size_t count, Handle stream), { return fill(s, call, at, value, count, stream); })
+
+ROOFGEN_CU(cuMemcpy2D_v2, kContext, (const Copy2d* c), { return wait(s, copy_2d(s, call, c, nullptr)); })
+ROOFGEN_CU(cuMemcpy2DUnaligned_v2, kContext, (const Copy2d* c), { return wait(s, copy_2d(s, call, c, nullptr)); })
+ROOFGEN_CU(cuMemcpy2DAsync_v2, kContext, (const Copy2d* c, Handle stream), { return copy_2d(s, call, c, stream); })
+ROOFGEN_CU(cuMemcpy3D_v2, kContext, (const Copy3d* c), { return wait(s, copy_3d(s, call, c, nullptr)); })
+ROOFGEN_CU(cuMemcpy3DAsync_v2, kContext, (const Copy3d* c, Handle stream), { return copy_3d(s, call, c, stream); })
+ROOFGEN_CU(cuMemsetD2D8_v2, kContext, (Address at, size_t pitch, unsigned char value, size_t width, size_t height), { return wait(s, fill(s, call, {at, pitch, value, 1, width, height}, nullptr)); })
+ROOFGEN_CU(cuMemsetD2D8Async, kContext, (Address at, size_t pitch, unsigned char value, size_t width, size_t height, Handle stream), { return fill(s, call, {at, pitch, value, 1, width, height}, stream); })
+ROOFGEN_CU(cuMemsetD2D16_v2, kContext, (Address at, size_t pitch, unsigned short value, size_t width, size_t height), { return wait(s, fill(s, call, {at, pitch, value, 2, width, height}, nullptr)); })
+ROOFGEN_CU(cuMemsetD2D16Async, kContext, (Address at, size_t pitch, unsigned short value, size_t width, size_t height, Handle stream), { return fill(s, call, {at, pitch, value, 2, width, height}, stream); })
+ROOFGEN_CU(cuMemsetD2D32_v2, kContext, (Address at, size_t pitch, unsigned value, size_t width, size_t height), { return wait(s, fill(s, call, {at, pitch, value, 4, width, height}, nullptr)); })
+ROOFGEN_CU(cuMemsetD2D32Async, kContext, (Address at, size_t pitch, unsigned value, size_t width, size_t height, Handle stream), { return fill(s, call, {at, pitch, value, 4, width, height}, stream); })
 
 ROOFGEN_CU_PER_THREAD(cuMemcpyHtoD_v2, _ptds);
 ROOFGEN_CU_PER_THREAD(cuMemcpyHtoDAsync_v2, _ptsz);
@@ -153,3 +245,14 @@ ROOFGEN_CU_PER_THREAD(cuMemsetD16_v2, _ptds);
 ROOFGEN_CU_PER_THREAD(cuMemsetD16Async, _ptsz);
 ROOFGEN_CU_PER_THREAD(cuMemsetD32_v2, _ptds);
 ROOFGEN_CU_PER_THREAD(cuMemsetD32Async, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuMemcpy2D_v2, _ptds);
+ROOFGEN_CU_PER_THREAD(cuMemcpy2DUnaligned_v2, _ptds);
+ROOFGEN_CU_PER_THREAD(cuMemcpy2DAsync_v2, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuMemcpy3D_v2, _ptds);
+ROOFGEN_CU_PER_THREAD(cuMemcpy3DAsync_v2, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuMemsetD2D8_v2, _ptds);
+ROOFGEN_CU_PER_THREAD(cuMemsetD2D16_v2, _ptds);
+ROOFGEN_CU_PER_THREAD(cuMemsetD2D32_v2, _ptds);
+ROOFGEN_CU_PER_THREAD(cuMemsetD2D8Async, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuMemsetD2D16Async, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuMemsetD2D32Async, _ptsz);

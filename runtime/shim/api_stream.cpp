@@ -1,7 +1,7 @@
-// The driver API: streams, events, graphs.
+// The driver API: streams, events, capture.
 #include <fmt/format.h>
 
-#include "runtime/shim/state.h"
+#include "runtime/shim/work.h"
 
 using namespace roofgen::shim;
 
@@ -10,6 +10,7 @@ using namespace roofgen::shim;
 
 namespace {
 
+thread_local int capture_mode = 0;  // CU_STREAM_CAPTURE_MODE_GLOBAL
 constexpr unsigned kNoTiming = 2;  // CU_EVENT_DISABLE_TIMING
 
 Status create(State& s, const char* call, Handle* out, unsigned flags, int priority) {
@@ -17,6 +18,7 @@ Status create(State& s, const char* call, Handle* out, unsigned flags, int prior
   auto stream = std::make_unique<Stream>();
   stream->flags = flags;
   stream->priority = priority;
+  stream->context = current.back();
   *out = s.streams.add(std::move(stream));
   return kSuccess;
 }
@@ -29,21 +31,12 @@ Status drain(State& s, const char* call, Handle handle) {
   return s.drain();
 }
 
-Status record(State& s, const char* call, Handle handle, Handle stream) {
-  Event* event = s.events.find(handle);
-  CHECK(event, kInvalidHandle, "no such event");
+Status record(State& s, const char* call, Handle event, Handle stream) {
+  CHECK(s.events.find(event), kInvalidHandle, "no such event");
   Stream* on = s.stream(stream);
   CHECK(on, kInvalidHandle, "no such stream");
-  CHECK(!on->capture, kNotSupported, "an event inside a graph");
-  event->recorded = true;
-  ++event->pending;
-  return s.queue(call, stream, [&s, handle] {
-    if (Event* now = s.events.find(handle)) {
-      now->time_ns = s.now_ns;
-      --now->pending;
-    }
-    return kSuccess;
-  });
+  CHECK(!on->capture, kNotSupported, "an event inside a captured graph");
+  return s.queue(call, stream, make_record(s, event));
 }
 
 Status elapsed(State& s, const char* call, float* ms, Handle from, Handle to) {
@@ -52,15 +45,6 @@ Status elapsed(State& s, const char* call, float* ms, Handle from, Handle to) {
   CHECK(a && b && a->timed && b->timed && a->recorded && b->recorded, kInvalidHandle, "an event that was not recorded, or takes no times");
   if (a->pending || b->pending) return kNotReady;
   *ms = static_cast<float>((b->time_ns - a->time_ns) * 1e-6);
-  return kSuccess;
-}
-
-Status instantiate(State& s, const char* call, Handle* out, Handle handle, unsigned long long flags) {
-  Graph* graph = s.graphs.find(handle);
-  CHECK(out, kInvalidValue, "null");
-  CHECK(graph, kInvalidHandle, "no such graph");
-  CHECK((flags & ~1ull) == 0, kNotSupported, fmt::format("graph flags {}", flags));  // 1: frees memory at a launch, of which none is allocated
-  *out = s.executables.add(std::make_unique<Graph>(*graph));
   return kSuccess;
 }
 
@@ -93,6 +77,21 @@ ROOFGEN_CU(cuStreamGetFlags, kContext, (Handle handle, unsigned* flags), {
 ROOFGEN_CU(cuStreamGetPriority, kContext, (Handle handle, int* priority), {
   CHECK(priority && s.stream(handle), kInvalidHandle, "no such stream");
   *priority = s.stream(handle)->priority;
+  return kSuccess;
+})
+ROOFGEN_CU(cuStreamGetId, kContext, (Handle handle, unsigned long long* id), {
+  CHECK(id && s.stream(handle), kInvalidHandle, "no such stream");
+  *id = reinterpret_cast<uintptr_t>(handle);
+  return kSuccess;
+})
+ROOFGEN_CU(cuStreamGetCtx, kContext, (Handle handle, Handle* context), {
+  CHECK(context && s.stream(handle), kInvalidHandle, "no such stream");
+  *context = s.stream(handle)->context ? s.stream(handle)->context : current.back();
+  return kSuccess;
+})
+ROOFGEN_CU(cuStreamGetDevice, kContext, (Handle handle, int* device), {
+  CHECK(device && s.stream(handle), kInvalidHandle, "no such stream");
+  *device = 0;
   return kSuccess;
 })
 ROOFGEN_CU(cuStreamIsCapturing, kContext, (Handle handle, int* status), {
@@ -130,6 +129,24 @@ ROOFGEN_CU(cuEventSynchronize, kContext, (Handle handle), {
 ROOFGEN_CU(cuEventElapsedTime, kContext, (float* ms, Handle from, Handle to), { return elapsed(s, call, ms, from, to); })
 ROOFGEN_CU(cuEventElapsedTime_v2, kContext, (float* ms, Handle from, Handle to), { return elapsed(s, call, ms, from, to); })
 
+ROOFGEN_CU(cuLaunchHostFunc, kContext, (Handle stream, HostFunction function, void* data), {
+  CHECK(function, kInvalidValue, "null");
+  return s.queue(call, stream, make_host_call(function, data));
+})
+ROOFGEN_CU(cuStreamAddCallback, kContext, (Handle handle, void (*function)(Handle, Status, void*), void* data, unsigned flags), {
+  CHECK(function && flags == 0, kInvalidValue, "no function, or flags");
+  Stream* on = s.stream(handle);
+  CHECK(on, kInvalidHandle, "no such stream");
+  CHECK(!on->capture, kCaptureUnsupported, "the stream is being captured");
+  return s.queue(call, handle, {WorkType::kHost, [=] { return function(handle, kSuccess, data), kSuccess; }, nullptr, nullptr});
+})
+
+ROOFGEN_CU(cuThreadExchangeStreamCaptureMode, kDriver, (int* mode), {
+  // Which calls a capture forbids on which threads: none are forbidden, whatever the mode.
+  CHECK(mode && *mode >= 0 && *mode <= 2, kInvalidValue, "no such mode");
+  std::swap(*mode, capture_mode);
+  return kSuccess;
+})
 ROOFGEN_CU(cuStreamBeginCapture_v2, kContext, (Handle handle, int), {
   CHECK(reinterpret_cast<uintptr_t>(handle) > 2, kCaptureUnsupported, "the default stream cannot be captured");
   Stream* on = s.stream(handle);
@@ -146,27 +163,6 @@ ROOFGEN_CU(cuStreamEndCapture, kContext, (Handle handle, Handle* out), {
   *out = s.graphs.add(std::move(on->capture));
   return kSuccess;
 })
-ROOFGEN_CU(cuGraphInstantiateWithFlags, kContext, (Handle * out, Handle graph, unsigned long long flags), { return instantiate(s, call, out, graph, flags); })
-ROOFGEN_CU(cuGraphUpload, kContext, (Handle graph, Handle stream), {
-  CHECK(s.executables.find(graph) && s.stream(stream), kInvalidHandle, "no such graph or stream");
-  return kSuccess;
-})
-ROOFGEN_CU(cuGraphLaunch, kContext, (Handle handle, Handle stream), {
-  const Graph* graph = s.executables.find(handle);
-  CHECK(graph, kInvalidHandle, "no such graph");
-  for (const Op& op : graph->ops)
-    if (Status status = s.queue(call, stream, op); status != kSuccess) return status;
-  return kSuccess;
-})
-ROOFGEN_CU(cuGraphDestroy, kContext, (Handle handle), {
-  CHECK(s.graphs.remove(handle), kInvalidHandle, "no such graph");
-  return kSuccess;
-})
-ROOFGEN_CU(cuGraphExecDestroy, kContext, (Handle handle), {
-  CHECK(s.executables.remove(handle), kInvalidHandle, "no such graph");
-  return kSuccess;
-})
-
 ROOFGEN_CU_PER_THREAD(cuStreamSynchronize, _ptsz);
 ROOFGEN_CU_PER_THREAD(cuStreamQuery, _ptsz);
 ROOFGEN_CU_PER_THREAD(cuStreamWaitEvent, _ptsz);
@@ -177,5 +173,8 @@ ROOFGEN_CU_PER_THREAD(cuEventRecord, _ptsz);
 ROOFGEN_CU_PER_THREAD(cuEventRecordWithFlags, _ptsz);
 ROOFGEN_CU_PER_THREAD(cuStreamBeginCapture_v2, _ptsz);
 ROOFGEN_CU_PER_THREAD(cuStreamEndCapture, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuGraphUpload, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuGraphLaunch, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuStreamGetId, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuStreamGetCtx, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuStreamGetDevice, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuLaunchHostFunc, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuStreamAddCallback, _ptsz);

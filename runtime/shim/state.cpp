@@ -158,17 +158,28 @@ Stream* State::stream(Handle handle) {
   return streams.find(handle);
 }
 
-Status State::queue(const char* call, Handle handle, Op op) {
+Status State::queue(const char* call, Handle handle, Work work) {
   Stream* on = stream(handle);
   if (!on) return refuse(call, kInvalidHandle, "no such stream");
-  if (on->capture) on->capture->ops.push_back(std::move(op));
-  else queue_.push_back(std::move(op));
+  if (on->capture) {
+    auto& nodes = on->capture->nodes;
+    on->capture->add(std::move(work), nodes.empty() ? std::vector<Node*>() : std::vector<Node*>{nodes.back().get()});
+    return kSuccess;
+  }
+  if (Event* event = events.find(work.event)) {
+    event->recorded = true;
+    ++event->pending;
+  }
+  // A host function may be waited for by other means than the driver, and then nothing else would make it run.
+  const bool at_once = work.type == WorkType::kHost;
+  queue_.push_back(std::move(work));
+  if (at_once) drain();
   return kSuccess;
 }
 
 Status State::run_op(const Op& op) {
   if (sticky != kSuccess) return sticky;
-  const Status status = op();
+  const Status status = op ? op() : kSuccess;
   if (status != kSuccess) {
     sticky = status;
     queue_.clear();
@@ -178,9 +189,9 @@ Status State::run_op(const Op& op) {
 
 Status State::drain() {
   while (!queue_.empty() && sticky == kSuccess) {
-    const Op op = std::move(queue_.front());
+    const Work work = std::move(queue_.front());
     queue_.pop_front();
-    run_op(op);
+    run_op(work.op);
   }
   return sticky;
 }
@@ -188,9 +199,9 @@ Status State::drain() {
 Status State::progress() {
   if (sticky != kSuccess) return sticky;
   if (queue_.empty()) return kSuccess;
-  const Op op = std::move(queue_.front());
+  const Work work = std::move(queue_.front());
   queue_.pop_front();
-  if (Status status = run_op(op); status != kSuccess) return status;
+  if (Status status = run_op(work.op); status != kSuccess) return status;
   return queue_.empty() ? kSuccess : kNotReady;
 }
 

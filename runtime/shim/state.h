@@ -13,12 +13,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "roofline/device.h"
+#include "runtime/compile/log.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/sim/decode.h"
 #include "runtime/sim/memory.h"
@@ -51,6 +53,8 @@ struct Function {
 struct Module {
   std::string text, file;
   sim::PtxModule ptx;  ///< points into `text`
+  int max_registers = 0;                 ///< asked for when it was loaded; 0: not
+  std::optional<std::string> ptxas_log;  ///< none yet
   std::map<std::string, Address, std::less<>> variables;
   std::map<std::string, std::unique_ptr<Function>, std::less<>> functions;
 };
@@ -60,17 +64,47 @@ struct LaunchOp {
   const Function* function = nullptr;
   Launch launch;
   std::vector<std::byte> params;
+  std::vector<void*> args;  ///< into `params`, one by one
 };
 
 using Op = std::function<Status()>;
 
-struct Graph {
-  std::vector<Op> ops;
+/// CUgraphNodeType, those that there are.
+enum class WorkType { kKernel = 0, kMemcpy = 1, kMemset = 2, kHost = 3, kGraph = 4, kEmpty = 5, kWaitEvent = 6, kRecordEvent = 7 };
+
+/// What a stream does in one piece, or a node of a graph.
+struct Work {
+  WorkType type = WorkType::kEmpty;
+  Op op;                             ///< null: nothing
+  std::shared_ptr<LaunchOp> launch;  ///< of a kernel
+  Handle event = nullptr;            ///< that it records
 };
+
+struct Graph;
+struct Node {
+  Work work;
+  std::vector<Node*> after;
+  std::unique_ptr<Graph> child;
+};
+struct Graph {
+  std::vector<std::unique_ptr<Node>> nodes;
+  Node* add(Work work, std::vector<Node*> after);
+  std::unique_ptr<Graph> clone() const;
+};
+struct Executable {
+  struct Step {
+    Handle node;  ///< of the graph that it was made of
+    Work work;
+  };
+  std::vector<Step> steps;
+  unsigned long long flags = 0;
+};
+
 struct Stream {
   std::unique_ptr<Graph> capture;
   unsigned flags = 0;
   int priority = 0;
+  Handle context = nullptr;
 };
 struct Event {
   bool recorded = false, timed = true;
@@ -113,11 +147,13 @@ class State {
   Handles<Module> modules;
   Handles<Stream> streams;
   Handles<Event> events;
-  Handles<Graph> graphs, executables;
+  Handles<Graph> graphs;
+  Handles<Executable> executables;
   Context* primary = nullptr;
   unsigned primary_count = 0;
   std::map<Address, size_t> allocations;
   std::map<void*, size_t> host_allocations;
+  std::set<void*> registered;  ///< those of them that the program made itself
   size_t allocated = 0;
   Status sticky = kSuccess;  ///< of the launch that took the context; every later call fails with it
   bool initialised = false;
@@ -137,6 +173,8 @@ class State {
   Status variable(Module& module, const std::string& name, Address* out, size_t* bytes);
   void unload(Module& module);
   Status is_function(Handle handle, Function** out) const;
+  /// Registers and the like, by ptxas. Nothing: it is not there, or does not take the PTX.
+  std::optional<PtxasReport> compiled(const Function& function);
 
   Status allocate(size_t bytes, Address* out);
   Status free(Address at);
@@ -149,7 +187,7 @@ class State {
   /// 0, 1 and 2 are the default streams. Null: there is no such stream.
   Stream* stream(Handle handle);
   /// Into the queue, or into the graph that the stream captures.
-  Status queue(const char* call, Handle stream, Op op);
+  Status queue(const char* call, Handle stream, Work work);
   Status drain();     ///< all that is queued
   Status progress();  ///< one piece of it, and kNotReady while there is more
   Status run_op(const Op& op);
@@ -163,7 +201,7 @@ class State {
   double clock_mhz() const;
 
   sim::DeviceMemory memory_;
-  std::deque<Op> queue_;
+  std::deque<Work> queue_;
   Stream default_;
   std::set<Function*> functions_;
   bool strict_ = false;

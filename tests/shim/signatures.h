@@ -6,7 +6,10 @@
 #include <cuda.h>
 #include <cudaProfiler.h>
 
+#include <cstddef>
 #include <type_traits>
+
+#include "runtime/shim/layouts.h"
 
 namespace {
 
@@ -26,6 +29,37 @@ struct Same<R (*)(A...), S (*)(B...)> {
 };
 
 }  // namespace
+
+// The structures: their sizes and where their members are.
+#define LAYOUT(ours, theirs) static_assert(sizeof(roofgen::shim::ours) == sizeof(theirs), #theirs)
+#define MEMBER(ours, member, theirs, its) static_assert(offsetof(roofgen::shim::ours, member) == offsetof(theirs, its), #theirs "." #its)
+LAYOUT(Copy2d, CUDA_MEMCPY2D);
+MEMBER(Copy2d, from.host, CUDA_MEMCPY2D, srcHost);
+MEMBER(Copy2d, from.pitch, CUDA_MEMCPY2D, srcPitch);
+MEMBER(Copy2d, to, CUDA_MEMCPY2D, dstXInBytes);
+MEMBER(Copy2d, to.type, CUDA_MEMCPY2D, dstMemoryType);
+MEMBER(Copy2d, to.device, CUDA_MEMCPY2D, dstDevice);
+MEMBER(Copy2d, width, CUDA_MEMCPY2D, WidthInBytes);
+LAYOUT(Copy3d, CUDA_MEMCPY3D);
+MEMBER(Copy3d, from.type, CUDA_MEMCPY3D, srcMemoryType);
+MEMBER(Copy3d, from.pitch, CUDA_MEMCPY3D, srcPitch);
+MEMBER(Copy3d, to, CUDA_MEMCPY3D, dstXInBytes);
+MEMBER(Copy3d, to.device, CUDA_MEMCPY3D, dstDevice);
+MEMBER(Copy3d, to.height, CUDA_MEMCPY3D, dstHeight);
+MEMBER(Copy3d, width, CUDA_MEMCPY3D, WidthInBytes);
+LAYOUT(KernelNodeParams, CUDA_KERNEL_NODE_PARAMS);
+MEMBER(KernelNodeParams, block_x, CUDA_KERNEL_NODE_PARAMS, blockDimX);
+MEMBER(KernelNodeParams, smem_bytes, CUDA_KERNEL_NODE_PARAMS, sharedMemBytes);
+MEMBER(KernelNodeParams, args, CUDA_KERNEL_NODE_PARAMS, kernelParams);
+MEMBER(KernelNodeParams, kernel, CUDA_KERNEL_NODE_PARAMS, kern);
+LAYOUT(MemsetNodeParams, CUDA_MEMSET_NODE_PARAMS);
+MEMBER(MemsetNodeParams, value, CUDA_MEMSET_NODE_PARAMS, value);
+MEMBER(MemsetNodeParams, width, CUDA_MEMSET_NODE_PARAMS, width);
+LAYOUT(HostNodeParams, CUDA_HOST_NODE_PARAMS);
+LAYOUT(InstantiateParams, CUDA_GRAPH_INSTANTIATE_PARAMS);
+MEMBER(InstantiateParams, result, CUDA_GRAPH_INSTANTIATE_PARAMS, result_out);
+#undef LAYOUT
+#undef MEMBER
 
 #define ROOFGEN_CU(name, needs, params, ...) \
   static_assert(Same<::roofgen::shim::Status(*) params, decltype(&::name)>::value, #name " is not as cuda.h has it");

@@ -1,0 +1,279 @@
+// The driver API: graphs. A graph is its nodes; instantiated it is their work in one order that their edges allow.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/shim/work.h"
+
+using namespace roofgen::shim;
+
+#define CHECK(condition, status, why) \
+  if (!(condition)) return s.refuse(call, status, why)
+
+namespace roofgen::shim {
+
+Node* Graph::add(Work work, std::vector<Node*> after) {
+  nodes.push_back(std::make_unique<Node>(Node{std::move(work), std::move(after), nullptr}));
+  return nodes.back().get();
+}
+
+std::unique_ptr<Graph> Graph::clone() const {
+  auto copy = std::make_unique<Graph>();
+  std::map<const Node*, Node*> twin;
+  for (const auto& node : nodes) {
+    twin[node.get()] = copy->add(node->work, {});
+    if (node->child) copy->nodes.back()->child = node->child->clone();
+  }
+  for (const auto& node : nodes)
+    for (const Node* before : node->after) twin[node.get()]->after.push_back(twin[before]);
+  return copy;
+}
+
+}  // namespace roofgen::shim
+
+namespace {
+
+/// The graph of a node. Null: there is no such node.
+Graph* graph_of(const State& s, Handle node) {
+  for (const auto& [handle, graph] : s.graphs.all())
+    for (const auto& n : graph->nodes)
+      if (n.get() == node) return graph.get();
+  return nullptr;
+}
+
+Status add(State& s, const char* call, Handle* out, Handle handle, const Handle* after, size_t count, Work work, Node** made = nullptr) {
+  Graph* graph = s.graphs.find(handle);
+  CHECK(out && (after || count == 0), kInvalidValue, "null");
+  CHECK(graph, kInvalidHandle, "no such graph");
+  std::vector<Node*> edges;
+  for (size_t i = 0; i < count; ++i) {
+    CHECK(graph_of(s, after[i]) == graph, kInvalidValue, "a dependency is no node of this graph");
+    edges.push_back(static_cast<Node*>(after[i]));
+  }
+  Node* node = graph->add(std::move(work), std::move(edges));
+  if (made) *made = node;
+  *out = node;
+  return kSuccess;
+}
+
+Status kernel_work(State& s, const char* call, const KernelNodeParams* p, Work* out) {
+  CHECK(p, kInvalidValue, "null");
+  const LaunchShape shape = {{p->grid_x, p->grid_y, p->grid_z}, {p->block_x, p->block_y, p->block_z}, {}, p->smem_bytes};
+  return make_launch(s, call, p->function ? p->function : p->kernel, shape, p->args, p->extra, out);
+}
+
+/// The node's work, where it is of this type.
+Status node_of(State& s, const char* call, Handle handle, WorkType type, Node** out) {
+  CHECK(graph_of(s, handle), kInvalidHandle, "no such node");
+  *out = static_cast<Node*>(handle);
+  CHECK((*out)->work.type == type, kInvalidValue, "the node is of another type");
+  return kSuccess;
+}
+
+/// The nodes so that each comes after those it depends on, otherwise as they were added. False: the edges go round in a circle.
+bool flatten(const Graph& graph, std::vector<Executable::Step>& steps) {
+  std::set<const Node*> done;
+  while (done.size() < graph.nodes.size()) {
+    const size_t before = done.size();
+    for (const auto& node : graph.nodes) {
+      if (done.count(node.get()) || !std::all_of(node->after.begin(), node->after.end(), [&](const Node* n) { return done.count(n) != 0; })) continue;
+      if (node->child && !flatten(*node->child, steps)) return false;
+      if (!node->child) steps.push_back({node.get(), node->work});
+      done.insert(node.get());
+    }
+    if (done.size() == before) return false;
+  }
+  return true;
+}
+
+Status instantiate(State& s, const char* call, Handle* out, Handle handle, unsigned long long flags) {
+  const Graph* graph = s.graphs.find(handle);
+  CHECK(out, kInvalidValue, "null");
+  CHECK(graph, kInvalidHandle, "no such graph");
+  // 1: frees memory at a launch, of which none is allocated. 2: uploads, of which there is nothing to do.
+  CHECK((flags & ~3ull) == 0, kNotSupported, fmt::format("graph flags {}", flags));
+  auto made = std::make_unique<Executable>();
+  made->flags = flags;
+  CHECK(flatten(*graph, made->steps), kInvalidValue, "the graph has a cycle");
+  *out = s.executables.add(std::move(made));
+  return kSuccess;
+}
+
+/// Handles into a list of `*count`, as cuGraphGetNodes and its like give them; no list: only their number.
+Status list(State& s, const char* call, const std::vector<Node*>& nodes, Handle* out, size_t* count) {
+  CHECK(count, kInvalidValue, "null");
+  if (out) {
+    for (size_t i = 0; i < *count; ++i) out[i] = i < nodes.size() ? nodes[i] : nullptr;
+    *count = std::min(*count, nodes.size());
+  } else {
+    *count = nodes.size();
+  }
+  return kSuccess;
+}
+
+std::vector<Node*> nodes_of(const Graph& graph, bool roots_only) {
+  std::vector<Node*> out;
+  for (const auto& n : graph.nodes)
+    if (!roots_only || n->after.empty()) out.push_back(n.get());
+  return out;
+}
+
+}  // namespace
+
+ROOFGEN_CU(cuGraphCreate, kContext, (Handle * out, unsigned flags), {
+  CHECK(out && flags == 0, kInvalidValue, "flags must be 0");
+  *out = s.graphs.add(std::make_unique<Graph>());
+  return kSuccess;
+})
+ROOFGEN_CU(cuGraphClone, kContext, (Handle * out, Handle handle), {
+  const Graph* graph = s.graphs.find(handle);
+  CHECK(out, kInvalidValue, "null");
+  CHECK(graph, kInvalidHandle, "no such graph");
+  *out = s.graphs.add(graph->clone());
+  return kSuccess;
+})
+ROOFGEN_CU(cuGraphDestroy, kContext, (Handle handle), {
+  CHECK(s.graphs.remove(handle), kInvalidHandle, "no such graph");
+  return kSuccess;
+})
+
+// ---- Nodes ---------------------------------------------------------------------------------------------
+
+ROOFGEN_CU(cuGraphAddKernelNode_v2, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, const KernelNodeParams* p), {
+  Work work;
+  if (Status status = kernel_work(s, call, p, &work); status != kSuccess) return status;
+  return add(s, call, out, graph, after, count, std::move(work));
+})
+ROOFGEN_CU(cuGraphAddMemcpyNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, const Copy3d* p, Handle), {
+  CHECK(p, kInvalidValue, "null");
+  Box box;
+  if (Status status = make_box(s, call, *p, &box); status != kSuccess) return status;
+  return add(s, call, out, graph, after, count, move_later(s, box));
+})
+ROOFGEN_CU(cuGraphAddMemsetNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, const MemsetNodeParams* p, Handle), {
+  CHECK(p, kInvalidValue, "null");
+  Work work;
+  if (Status status = make_memset(s, call, *p, &work); status != kSuccess) return status;
+  return add(s, call, out, graph, after, count, std::move(work));
+})
+ROOFGEN_CU(cuGraphAddHostNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, const HostNodeParams* p), {
+  CHECK(p && p->function, kInvalidValue, "null");
+  return add(s, call, out, graph, after, count, make_host_call(p->function, p->data));
+})
+ROOFGEN_CU(cuGraphAddEmptyNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count), {
+  return add(s, call, out, graph, after, count, {});
+})
+ROOFGEN_CU(cuGraphAddEventRecordNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, Handle event), {
+  CHECK(s.events.find(event), kInvalidHandle, "no such event");
+  return add(s, call, out, graph, after, count, make_record(s, event));
+})
+ROOFGEN_CU(cuGraphAddEventWaitNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, Handle event), {
+  CHECK(s.events.find(event), kInvalidHandle, "no such event");
+  // All streams run in the order of queueing: what was recorded before the launch has happened.
+  return add(s, call, out, graph, after, count, {WorkType::kWaitEvent, {}, nullptr, nullptr});
+})
+ROOFGEN_CU(cuGraphAddChildGraphNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, Handle child), {
+  const Graph* inner = s.graphs.find(child);
+  CHECK(inner, kInvalidHandle, "no such child graph");
+  CHECK(child != graph, kInvalidValue, "a graph inside itself");
+  auto copy = inner->clone();
+  Node* node = nullptr;
+  const Status status = add(s, call, out, graph, after, count, {WorkType::kGraph, {}, nullptr, nullptr}, &node);
+  if (status == kSuccess) node->child = std::move(copy);
+  return status;
+})
+ROOFGEN_CU(cuGraphKernelNodeGetParams_v2, kContext, (Handle handle, KernelNodeParams* out), {
+  Node* node = nullptr;
+  if (Status status = node_of(s, call, handle, WorkType::kKernel, &node); status != kSuccess) return status;
+  CHECK(out, kInvalidValue, "null");
+  LaunchOp& op = *node->work.launch;
+  const roofgen::Launch& l = op.launch;
+  *out = {const_cast<Function*>(op.function), l.grid.x, l.grid.y, l.grid.z, l.block.x, l.block.y, l.block.z, static_cast<unsigned>(l.smem_bytes), op.args.data(), nullptr, nullptr, nullptr};
+  return kSuccess;
+})
+ROOFGEN_CU(cuGraphKernelNodeSetParams_v2, kContext, (Handle handle, const KernelNodeParams* p), {
+  Node* node = nullptr;
+  if (Status status = node_of(s, call, handle, WorkType::kKernel, &node); status != kSuccess) return status;
+  return kernel_work(s, call, p, &node->work);
+})
+ROOFGEN_CU(cuGraphNodeGetType, kContext, (Handle handle, int* type), {
+  CHECK(type, kInvalidValue, "null");
+  CHECK(graph_of(s, handle), kInvalidHandle, "no such node");
+  *type = static_cast<int>(static_cast<Node*>(handle)->work.type);
+  return kSuccess;
+})
+ROOFGEN_CU(cuGraphDestroyNode, kContext, (Handle handle), {
+  Graph* graph = graph_of(s, handle);
+  CHECK(graph, kInvalidHandle, "no such node");
+  for (const auto& n : graph->nodes) std::erase(n->after, static_cast<Node*>(handle));
+  std::erase_if(graph->nodes, [&](const auto& n) { return n.get() == handle; });
+  return kSuccess;
+})
+ROOFGEN_CU(cuGraphAddDependencies_v2, kContext, (Handle handle, const Handle* from, const Handle* to, const void* data, size_t count), {
+  const Graph* graph = s.graphs.find(handle);
+  CHECK(graph, kInvalidHandle, "no such graph");
+  CHECK((from && to) || count == 0, kInvalidValue, "null");
+  CHECK(!data, kNotSupported, "edges that say more than an order");
+  for (size_t i = 0; i < count; ++i) CHECK(graph_of(s, from[i]) == graph && graph_of(s, to[i]) == graph && from[i] != to[i], kInvalidValue, "no two nodes of this graph");
+  for (size_t i = 0; i < count; ++i) static_cast<Node*>(to[i])->after.push_back(static_cast<Node*>(from[i]));
+  return kSuccess;
+})
+ROOFGEN_CU(cuGraphGetNodes, kContext, (Handle handle, Handle* out, size_t* count), {
+  const Graph* graph = s.graphs.find(handle);
+  CHECK(graph, kInvalidHandle, "no such graph");
+  return list(s, call, nodes_of(*graph, false), out, count);
+})
+ROOFGEN_CU(cuGraphGetRootNodes, kContext, (Handle handle, Handle* out, size_t* count), {
+  const Graph* graph = s.graphs.find(handle);
+  CHECK(graph, kInvalidHandle, "no such graph");
+  return list(s, call, nodes_of(*graph, true), out, count);
+})
+ROOFGEN_CU(cuGraphNodeGetDependencies_v2, kContext, (Handle handle, Handle* out, void* data, size_t* count), {
+  CHECK(graph_of(s, handle), kInvalidHandle, "no such node");
+  CHECK(!data, kNotSupported, "edges that say more than an order");
+  return list(s, call, static_cast<Node*>(handle)->after, out, count);
+})
+
+// ---- Execution -----------------------------------------------------------------------------------------
+
+ROOFGEN_CU(cuGraphInstantiateWithFlags, kContext, (Handle * out, Handle graph, unsigned long long flags), { return instantiate(s, call, out, graph, flags); })
+ROOFGEN_CU(cuGraphInstantiateWithParams, kContext, (Handle * out, Handle graph, InstantiateParams* p), {
+  CHECK(p, kInvalidValue, "null");
+  p->error_node = nullptr;
+  const Status status = instantiate(s, call, out, graph, p->flags);
+  p->result = status == kSuccess ? 0 : 1;  // CUDA_GRAPH_INSTANTIATE_ERROR: the status says which
+  return status;
+})
+ROOFGEN_CU(cuGraphExecGetFlags, kContext, (Handle handle, unsigned long long* flags), {
+  const Executable* graph = s.executables.find(handle);
+  CHECK(flags, kInvalidValue, "null");
+  CHECK(graph, kInvalidHandle, "no such graph");
+  *flags = graph->flags;
+  return kSuccess;
+})
+ROOFGEN_CU(cuGraphExecKernelNodeSetParams_v2, kContext, (Handle handle, Handle node, const KernelNodeParams* p), {
+  Executable* graph = s.executables.find(handle);
+  CHECK(graph, kInvalidHandle, "no such graph");
+  const auto step = std::find_if(graph->steps.begin(), graph->steps.end(), [&](const auto& t) { return t.node == node; });
+  CHECK(step != graph->steps.end() && step->work.type == WorkType::kKernel, kInvalidValue, "no kernel of this graph");
+  return kernel_work(s, call, p, &step->work);
+})
+ROOFGEN_CU(cuGraphUpload, kContext, (Handle graph, Handle stream), {
+  CHECK(s.executables.find(graph) && s.stream(stream), kInvalidHandle, "no such graph or stream");
+  return kSuccess;
+})
+ROOFGEN_CU(cuGraphLaunch, kContext, (Handle handle, Handle stream), {
+  const Executable* graph = s.executables.find(handle);
+  CHECK(graph, kInvalidHandle, "no such graph");
+  for (const Executable::Step& step : graph->steps)
+    if (Status status = s.queue(call, stream, step.work); status != kSuccess) return status;
+  return kSuccess;
+})
+ROOFGEN_CU(cuGraphExecDestroy, kContext, (Handle handle), {
+  CHECK(s.executables.remove(handle), kInvalidHandle, "no such graph");
+  return kSuccess;
+})
+
+ROOFGEN_CU_PER_THREAD(cuGraphInstantiateWithParams, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuGraphUpload, _ptsz);
+ROOFGEN_CU_PER_THREAD(cuGraphLaunch, _ptsz);

@@ -1,0 +1,68 @@
+// Structures of cuda.h that calls of the simulated driver take. tests/shim/signatures.h compares them with the header's.
+#pragma once
+
+#include <cstddef>
+
+#include "runtime/cuda/driver.h"
+
+namespace roofgen::shim {
+
+using cuda::Address;
+using cuda::Handle;
+
+inline constexpr unsigned kHostMemory = 1, kDeviceMemory = 2, kUnifiedMemory = 4;  // CUmemorytype; 3: arrays
+
+/// One side of a CUDA_MEMCPY2D.
+struct Side2d {
+  size_t x = 0, y = 0;
+  unsigned type = 0;
+  void* host = nullptr;
+  Address device = 0;
+  Handle array = nullptr;
+  size_t pitch = 0;
+};
+struct Copy2d {
+  Side2d from, to;
+  size_t width = 0, height = 0;
+};
+
+/// One side of a CUDA_MEMCPY3D.
+struct Side3d {
+  size_t x = 0, y = 0, z = 0, level = 0;
+  unsigned type = 0;
+  void* host = nullptr;
+  Address device = 0;
+  Handle array = nullptr;
+  void* reserved = nullptr;
+  size_t pitch = 0, height = 0;
+};
+struct Copy3d {
+  Side3d from, to;
+  size_t width = 0, height = 0, depth = 0;
+};
+
+struct KernelNodeParams {  ///< CUDA_KERNEL_NODE_PARAMS_v2
+  Handle function = nullptr;
+  unsigned grid_x = 0, grid_y = 0, grid_z = 0, block_x = 0, block_y = 0, block_z = 0, smem_bytes = 0;
+  void** args = nullptr;
+  void** extra = nullptr;
+  Handle kernel = nullptr, context = nullptr;
+};
+struct MemsetNodeParams {  ///< CUDA_MEMSET_NODE_PARAMS
+  Address at = 0;
+  size_t pitch = 0;
+  unsigned value = 0, element_bytes = 0;
+  size_t width = 0, height = 0;
+};
+using HostFunction = void (*)(void*);
+struct HostNodeParams {  ///< CUDA_HOST_NODE_PARAMS
+  HostFunction function = nullptr;
+  void* data = nullptr;
+};
+struct InstantiateParams {  ///< CUDA_GRAPH_INSTANTIATE_PARAMS
+  unsigned long long flags = 0;
+  Handle upload_stream = nullptr, error_node = nullptr;
+  int result = 0;
+};
+
+}  // namespace roofgen::shim

@@ -1,0 +1,172 @@
+// Checks of launches, copies and memsets, and what they do.
+#include "runtime/shim/work.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#define CHECK(condition, status, why) \
+  if (!(condition)) return s.refuse(call, status, why)
+
+namespace roofgen::shim {
+namespace {
+
+constexpr uint32_t kMostThreads = 1024;
+
+/// Arguments out of pairs of a marker and a value: 1 the buffer, 2 the address of its size, 0 the end.
+Status unpack(State& s, const char* call, const sim::Kernel& k, void** extra, std::vector<std::byte>& params) {
+  const void* buffer = nullptr;
+  size_t size = 0;
+  for (; *extra; extra += 2) {
+    const auto marker = reinterpret_cast<uintptr_t>(*extra);
+    CHECK(marker == 1 || marker == 2, kInvalidValue, "an unknown kind of extra argument");
+    if (marker == 1) buffer = extra[1];
+    else std::memcpy(&size, extra[1], sizeof size);
+  }
+  CHECK(buffer && size >= params.size(), kInvalidValue, fmt::format("{}: {} bytes of arguments, it takes {}", k.name, size, params.size()));
+  std::memcpy(params.data(), buffer, params.size());
+  return kSuccess;
+}
+
+std::string text_of(const Dim3& d) { return fmt::format("{} x {} x {}", d.x, d.y, d.z); }
+
+}  // namespace
+
+Status make_launch(State& s, const char* call, Handle handle, const LaunchShape& shape, void** args, void** extra, Work* out) {
+  Function* f = nullptr;
+  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  const sim::Kernel& k = f->kernel;
+  const Dim3 &grid = shape.grid, &block = shape.block;
+  CHECK(block.count() > 0 && block.count() <= kMostThreads && block.z <= 64, kInvalidValue, fmt::format("{}: a block of {} threads", k.name, text_of(block)));
+  CHECK(grid.count() > 0 && grid.x <= 0x7fffffff && grid.y <= 65535 && grid.z <= 65535, kInvalidValue, fmt::format("{}: a grid of {} CTAs", k.name, text_of(grid)));
+  CHECK(grid.count() <= 0xffffffffu, kNotSupported, "over 2^32 CTAs");
+  const uint64_t most = uint64_t{k.max_threads[0]} * k.max_threads[1] * k.max_threads[2];
+  CHECK(k.max_threads[0] == 0 || block.count() <= most, kOutOfResources, fmt::format("{}: {} threads of at most {}", k.name, block.count(), most));
+  CHECK(k.required_threads[0] == 0 || (block.x == k.required_threads[0] && block.y == k.required_threads[1] && block.z == k.required_threads[2]), kInvalidValue,
+        k.name + ": its block is fixed to another size");
+  CHECK(shape.smem_bytes <= static_cast<unsigned>(f->max_dynamic_smem), kInvalidValue,
+        fmt::format("{}: {} bytes of dynamic shared memory; it may have {}", k.name, shape.smem_bytes, f->max_dynamic_smem));
+  auto op = std::make_shared<LaunchOp>();
+  op->function = f;
+  op->launch.grid = grid;
+  op->launch.block = block;
+  op->launch.smem_bytes = shape.smem_bytes;
+  op->params.resize(k.param_bytes);
+  if (extra) {
+    CHECK(!args, kInvalidValue, "arguments given twice");
+    if (Status status = unpack(s, call, k, extra, op->params); status != kSuccess) return status;
+  } else {
+    CHECK(args || k.params.empty(), kInvalidValue, k.name + ": no arguments");
+    for (size_t i = 0; i < k.params.size(); ++i) {
+      CHECK(args[i], kInvalidValue, fmt::format("{}: argument {} is null", k.name, i));
+      std::memcpy(op->params.data() + k.params[i].offset, args[i], k.params[i].bytes);
+    }
+  }
+  for (const auto& p : k.params) op->args.push_back(op->params.data() + p.offset);
+  *out = {WorkType::kKernel, {}, op, nullptr};
+  out->op = [&s, op] {
+    // Unloading a module that is still to run is the program's mistake.
+    Function* still = nullptr;
+    if (s.is_function(const_cast<Function*>(op->function), &still) != kSuccess) return s.refuse("cuLaunchKernel", kInvalidHandle, "the module was unloaded before the launch ran");
+    return s.execute(*op);
+  };
+  return kSuccess;
+}
+
+namespace {
+
+Status place(State& s, const char* call, const Side3d& side, const Copy3d& copy, Box::Place* out) {
+  CHECK(side.type == kHostMemory || side.type == kDeviceMemory || side.type == kUnifiedMemory, kNotSupported, fmt::format("copies of memory of type {}", side.type));
+  CHECK(copy.height == 1 || side.pitch >= side.x + copy.width, kInvalidValue, fmt::format("rows of {} bytes, {} apart", side.x + copy.width, side.pitch));
+  CHECK(copy.depth == 1 || side.height >= side.y + copy.height, kInvalidValue, fmt::format("slices of {} rows, {} apart", side.y + copy.height, side.height));
+  out->pitch = side.pitch;
+  out->slice = side.pitch * side.height;
+  const size_t offset = side.x + side.y * side.pitch + side.z * out->slice;
+  // Unified addresses: what is no allocation of the device is the host's.
+  out->on_device = side.type == kDeviceMemory || (side.type == kUnifiedMemory && s.holds(side.device, 1));
+  if (out->on_device) {
+    out->device = side.device + offset;
+    for (size_t z = 0; z < copy.depth; ++z)
+      for (size_t y = 0; y < copy.height; ++y) {
+        const Address row = out->device + z * out->slice + y * out->pitch;
+        CHECK(s.holds(row, copy.width), kInvalidValue, fmt::format("{} bytes at {:#x} are in no allocation", copy.width, row));
+      }
+    return kSuccess;
+  }
+  if (side.type == kUnifiedMemory) std::memcpy(&out->host, &side.device, sizeof side.device);
+  else out->host = static_cast<std::byte*>(side.host);
+  CHECK(out->host, kInvalidValue, "null");
+  out->host += offset;
+  return kSuccess;
+}
+
+}  // namespace
+
+Status make_box(State& s, const char* call, const Copy3d& copy, Box* out) {
+  out->width = copy.width;
+  out->height = copy.height;
+  out->depth = copy.depth;
+  if (out->empty()) return kSuccess;
+  if (Status status = place(s, call, copy.from, copy, &out->from); status != kSuccess) return status;
+  return place(s, call, copy.to, copy, &out->to);
+}
+
+Status move(State& s, const Box& box) {
+  std::vector<std::byte> row(box.from.on_device && box.to.on_device ? box.width : 0);
+  for (size_t z = 0; z < box.depth; ++z)
+    for (size_t y = 0; y < box.height; ++y) {
+      const size_t from = z * box.from.slice + y * box.from.pitch, to = z * box.to.slice + y * box.to.pitch;
+      Status status = kSuccess;
+      if (!box.from.on_device && !box.to.on_device) {
+        std::memmove(box.to.host + to, box.from.host + from, box.width);
+      } else if (!box.to.on_device) {
+        status = s.read(box.to.host + to, box.from.device + from, box.width);
+      } else if (!box.from.on_device) {
+        status = s.write(box.to.device + to, box.from.host + from, box.width);
+      } else {
+        status = s.read(row.data(), box.from.device + from, box.width);
+        if (status == kSuccess) status = s.write(box.to.device + to, row.data(), box.width);
+      }
+      if (status != kSuccess) return status;
+    }
+  return kSuccess;
+}
+
+Work move_later(State& s, const Box& box) {
+  return {WorkType::kMemcpy, [&s, box] { return box.empty() ? kSuccess : move(s, box); }, nullptr, nullptr};
+}
+
+Status make_memset(State& s, const char* call, const MemsetNodeParams& p, Work* out) {
+  CHECK(p.element_bytes == 1 || p.element_bytes == 2 || p.element_bytes == 4, kInvalidValue, fmt::format("elements of {} bytes", p.element_bytes));
+  CHECK(p.width <= SIZE_MAX / p.element_bytes, kInvalidValue, fmt::format("{} elements", p.width));
+  const size_t bytes = p.width * p.element_bytes;
+  CHECK(p.at % p.element_bytes == 0 && (p.height <= 1 || p.pitch % p.element_bytes == 0), kInvalidValue, "the address is misaligned");
+  CHECK(p.height <= 1 || p.pitch >= bytes, kInvalidValue, fmt::format("rows of {} bytes, {} apart", bytes, p.pitch));
+  for (size_t y = 0; y < p.height && bytes; ++y)
+    CHECK(s.holds(p.at + y * p.pitch, bytes), kInvalidValue, fmt::format("{} bytes at {:#x} are in no allocation", bytes, p.at + y * p.pitch));
+  *out = {WorkType::kMemset, {}, nullptr, nullptr};
+  out->op = [&s, p] {
+    for (size_t y = 0; y < p.height; ++y)
+      if (Status status = s.fill(p.at + y * p.pitch, &p.value, p.element_bytes, p.width); status != kSuccess) return status;
+    return kSuccess;
+  };
+  return kSuccess;
+}
+
+Work make_record(State& s, Handle event) {
+  return {WorkType::kRecordEvent,
+          [&s, event] {
+            if (Event* now = s.events.find(event)) {
+              now->time_ns = s.now_ns;
+              --now->pending;
+            }
+            return kSuccess;
+          },
+          nullptr, event};
+}
+
+Work make_host_call(HostFunction function, void* data) {
+  return {WorkType::kHost, [function, data] { return function(data), kSuccess; }, nullptr, nullptr};
+}
+
+}  // namespace roofgen::shim

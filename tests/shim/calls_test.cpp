@@ -1,0 +1,293 @@
+// What calls of the simulated driver do, one group after another: copies, graphs, registers, host functions.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "runtime/shim/layouts.h"
+#include "tests/cli/program.h"
+
+namespace roofgen::test {
+namespace {
+
+using namespace roofgen::shim;
+
+// y[i] = a * y[i] + b, for i < n.
+const char* const kPtx = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry step(.param .u64 p_y, .param .u32 p_n, .param .u32 p_a, .param .u32 p_b)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<10>;
+  .reg .b64 %rd<5>;
+  ld.param.u64 %rd1, [p_y];
+  ld.param.u32 %r1, [p_n];
+  ld.param.u32 %r2, [p_a];
+  ld.param.u32 %r3, [p_b];
+  mov.u32 %r4, %tid.x;
+  mov.u32 %r5, %ctaid.x;
+  mov.u32 %r6, %ntid.x;
+  mad.lo.s32 %r7, %r5, %r6, %r4;
+  setp.ge.u32 %p1, %r7, %r1;
+  @%p1 bra $done;
+  cvta.to.global.u64 %rd2, %rd1;
+  mul.wide.u32 %rd3, %r7, 4;
+  add.s64 %rd4, %rd2, %rd3;
+  ld.global.u32 %r8, [%rd4];
+  mad.lo.s32 %r9, %r8, %r2, %r3;
+  st.global.u32 [%rd4], %r9;
+$done:
+  ret;
+}
+)";
+
+class Calls : public testing::Test {
+ protected:
+  void SetUp() override {
+    library_ = dlopen(ROOFGEN_SHIM_DIR "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    ASSERT_TRUE(library_) << dlerror();
+    setenv("ROOFGEN_SIM_LOG", (home_.dir() / "log").c_str(), 1);
+    ASSERT_EQ(cu("cuInit", 0u), 0);
+    ASSERT_EQ(cu("cuDevicePrimaryCtxRetain", &context_, 0), 0);
+    ASSERT_EQ(cu("cuCtxSetCurrent", context_), 0);
+    ASSERT_EQ(cu("cuModuleLoadData", &module_, static_cast<const void*>(kPtx)), 0);
+    ASSERT_EQ(cu("cuModuleGetFunction", &step_, module_, "step"), 0);
+  }
+  void TearDown() override {
+    EXPECT_EQ(cu("cuDevicePrimaryCtxRelease_v2", 0), 0);
+    unsetenv("ROOFGEN_SIM_LOG");
+  }
+  /// Calls an entry point with arguments of just the types that it takes.
+  template <class... Args>
+  int cu(const char* symbol, Args... args) {
+    void* at = dlsym(library_, symbol);
+    int (*f)(Args...) = nullptr;
+    std::memcpy(&f, &at, sizeof f);
+    return f ? f(args...) : -1;
+  }
+  Address allocate(size_t bytes) {
+    Address at = 0;
+    EXPECT_EQ(cu("cuMemAlloc_v2", &at, bytes), 0);
+    return at;
+  }
+  std::vector<unsigned> read(Address at, size_t n) {
+    std::vector<unsigned> out(n);
+    EXPECT_EQ(cu("cuMemcpyDtoH_v2", static_cast<void*>(out.data()), at, n * 4), 0);
+    return out;
+  }
+  KernelNodeParams step_params(Address& y, unsigned& n, unsigned& a, unsigned& b) {
+    args_ = {&y, &n, &a, &b};
+    return {step_, 1, 1, 1, 32, 1, 1, 0, args_.data(), nullptr, nullptr, nullptr};
+  }
+
+  Home home_;
+  void* library_ = nullptr;
+  Handle context_ = nullptr, module_ = nullptr, step_ = nullptr;
+  std::vector<void*> args_;
+};
+
+TEST_F(Calls, ABoxIsCopiedBetweenPitches) {
+  Address at = 0;
+  size_t pitch = 0;
+  ASSERT_EQ(cu("cuMemAllocPitch_v2", &at, &pitch, size_t{20}, size_t{4}, 4u), 0);
+  EXPECT_GE(pitch, 20u);
+  ASSERT_EQ(cu("cuMemsetD2D8_v2", at, pitch, static_cast<unsigned char>(7), size_t{20}, size_t{4}), 0);
+  unsigned char in[3][10], out[4][20];
+  for (int i = 0; i < 30; ++i) in[i / 10][i % 10] = static_cast<unsigned char>(100 + i);
+  Copy2d c;  // 2 rows of 5 bytes, from (3, 1) of `in` to (4, 2) on the device
+  c.from = {3, 1, kHostMemory, in, 0, nullptr, 10};
+  c.to = {4, 2, kDeviceMemory, nullptr, at, nullptr, pitch};
+  c.width = 5;
+  c.height = 2;
+  ASSERT_EQ(cu("cuMemcpy2D_v2", static_cast<const Copy2d*>(&c)), 0);
+  Copy2d back;
+  back.from = {0, 0, kUnifiedMemory, nullptr, at, nullptr, pitch};
+  back.to = {0, 0, kHostMemory, out, 0, nullptr, 20};
+  back.width = 20;
+  back.height = 4;
+  ASSERT_EQ(cu("cuMemcpy2DAsync_v2", static_cast<const Copy2d*>(&back), Handle{}), 0);
+  for (int y = 0; y < 4; ++y)
+    for (int x = 0; x < 20; ++x) EXPECT_EQ(out[y][x], y >= 2 && x >= 4 && x < 9 ? in[y - 1][x - 1] : 7) << y << " " << x;
+  c.to.pitch = 8;  // rows of 4 + 5 bytes do not fit
+  EXPECT_EQ(cu("cuMemcpy2D_v2", static_cast<const Copy2d*>(&c)), 1);
+  c.to.pitch = pitch;
+  c.height = 3;  // past both ends
+  c.to.y = 2;
+  EXPECT_EQ(cu("cuMemcpy2D_v2", static_cast<const Copy2d*>(&c)), 1);
+  c.to.type = 3;  // an array
+  EXPECT_EQ(cu("cuMemcpy2D_v2", static_cast<const Copy2d*>(&c)), 801);
+}
+
+TEST_F(Calls, AGraphByHandRunsInTheOrderOfItsEdges) {
+  Address y = allocate(64);
+  unsigned n = 16, two = 2, three = 3, zero = 0, one = 1;
+  Handle graph = nullptr, clear = nullptr, first = nullptr, second = nullptr, out = nullptr, host = nullptr;
+  ASSERT_EQ(cu("cuGraphCreate", &graph, 0u), 0);
+  // Added against the order in which they are to run: out <- second <- first <- clear.
+  std::vector<unsigned> result(16);
+  Copy3d c;
+  c.from.type = kDeviceMemory;
+  c.from.device = y;
+  c.to.type = kHostMemory;
+  c.to.host = result.data();
+  c.width = 64;
+  c.height = c.depth = 1;
+  ASSERT_EQ(cu("cuGraphAddMemcpyNode", &out, graph, static_cast<const Handle*>(nullptr), size_t{0}, static_cast<const Copy3d*>(&c), context_), 0);
+  KernelNodeParams p = step_params(y, n, two, three);
+  ASSERT_EQ(cu("cuGraphAddKernelNode_v2", &second, graph, static_cast<const Handle*>(nullptr), size_t{0}, static_cast<const KernelNodeParams*>(&p)), 0);
+  p = step_params(y, n, one, one);
+  ASSERT_EQ(cu("cuGraphAddKernelNode_v2", &first, graph, static_cast<const Handle*>(nullptr), size_t{0}, static_cast<const KernelNodeParams*>(&p)), 0);
+  const MemsetNodeParams m = {y, 0, 5, 4, 16, 1};
+  ASSERT_EQ(cu("cuGraphAddMemsetNode", &clear, graph, static_cast<const Handle*>(nullptr), size_t{0}, &m, context_), 0);
+  const Handle from[] = {clear, first, second}, to[] = {first, second, out};
+  ASSERT_EQ(cu("cuGraphAddDependencies_v2", graph, &from[0], &to[0], static_cast<const void*>(nullptr), size_t{3}), 0);
+  static int calls;
+  calls = 0;
+  const HostNodeParams h = {[](void* data) { calls += static_cast<std::vector<unsigned>*>(data)->at(0) == 15; }, &result};
+  ASSERT_EQ(cu("cuGraphAddHostNode", &host, graph, static_cast<const Handle*>(&out), size_t{1}, &h), 0);
+  size_t count = 0;
+  EXPECT_EQ(cu("cuGraphGetNodes", graph, static_cast<Handle*>(nullptr), &count), 0);
+  EXPECT_EQ(count, 5u);
+  EXPECT_EQ(cu("cuGraphGetRootNodes", graph, static_cast<Handle*>(nullptr), &count), 0);
+  EXPECT_EQ(count, 1u);
+  int type = -1;
+  EXPECT_EQ(cu("cuGraphNodeGetType", out, &type), 0);
+  EXPECT_EQ(type, 1);
+
+  Handle exec = nullptr;
+  InstantiateParams how;
+  ASSERT_EQ(cu("cuGraphInstantiateWithParams", &exec, graph, &how), 0);
+  ASSERT_EQ(cu("cuGraphLaunch", exec, Handle{}), 0);
+  ASSERT_EQ(cu("cuCtxSynchronize"), 0);
+  EXPECT_EQ(result, std::vector<unsigned>(16, (5 + 1) * 2 + 3));
+  EXPECT_EQ(calls, 1) << "the host function sees what was copied before it";
+  // Other arguments for one kernel of the executable; the graph itself stays.
+  p = step_params(y, n, zero, two);
+  ASSERT_EQ(cu("cuGraphExecKernelNodeSetParams_v2", exec, second, static_cast<const KernelNodeParams*>(&p)), 0);
+  ASSERT_EQ(cu("cuGraphLaunch", exec, Handle{}), 0);
+  ASSERT_EQ(cu("cuCtxSynchronize"), 0);
+  EXPECT_EQ(result, std::vector<unsigned>(16, 2));
+  KernelNodeParams same;
+  ASSERT_EQ(cu("cuGraphKernelNodeGetParams_v2", second, &same), 0);
+  EXPECT_EQ(*static_cast<unsigned*>(same.args[2]), 2u);
+
+  // A copy of it inside another graph, twice; then a circle.
+  Handle outer = nullptr, child = nullptr, again = nullptr;
+  ASSERT_EQ(cu("cuGraphCreate", &outer, 0u), 0);
+  ASSERT_EQ(cu("cuGraphAddChildGraphNode", &child, outer, static_cast<const Handle*>(nullptr), size_t{0}, graph), 0);
+  ASSERT_EQ(cu("cuGraphAddChildGraphNode", &again, outer, static_cast<const Handle*>(&child), size_t{1}, graph), 0);
+  ASSERT_EQ(cu("cuGraphDestroy", graph), 0);
+  Handle both = nullptr;
+  ASSERT_EQ(cu("cuGraphInstantiateWithFlags", &both, outer, 0ull), 0);
+  ASSERT_EQ(cu("cuGraphLaunch", both, Handle{}), 0);
+  ASSERT_EQ(cu("cuCtxSynchronize"), 0);
+  EXPECT_EQ(result, std::vector<unsigned>(16, 15));
+  EXPECT_EQ(calls, 3);
+  ASSERT_EQ(cu("cuGraphAddDependencies_v2", outer, static_cast<const Handle*>(&again), static_cast<const Handle*>(&child), static_cast<const void*>(nullptr), size_t{1}), 0);
+  EXPECT_EQ(cu("cuGraphInstantiateWithFlags", &both, outer, 0ull), 1);
+  EXPECT_EQ(cu("cuGraphLaunch", graph, Handle{}), 400) << "a graph that is gone";
+  EXPECT_EQ(cu("cuGraphNodeGetType", second, &type), 400) << "a node that is gone";
+}
+
+TEST_F(Calls, ACapturedCopyReadsTheHostWhenItIsLaunched) {
+  Address y = allocate(64);
+  Handle stream = nullptr, graph = nullptr, exec = nullptr;
+  ASSERT_EQ(cu("cuStreamCreate", &stream, 1u), 0);
+  std::vector<unsigned> in(16, 1), out(16);
+  ASSERT_EQ(cu("cuStreamBeginCapture_v2", stream, 1), 0);
+  ASSERT_EQ(cu("cuMemcpyHtoDAsync_v2", y, static_cast<const void*>(in.data()), size_t{64}, stream), 0);
+  unsigned n = 16, two = 2, three = 3;
+  KernelNodeParams p = step_params(y, n, two, three);
+  ASSERT_EQ(cu("cuLaunchKernel", step_, 1u, 1u, 1u, 32u, 1u, 1u, 0u, stream, p.args, static_cast<void**>(nullptr)), 0);
+  ASSERT_EQ(cu("cuMemcpyDtoHAsync_v2", static_cast<void*>(out.data()), y, size_t{64}, stream), 0);
+  ASSERT_EQ(cu("cuStreamEndCapture", stream, &graph), 0);
+  ASSERT_EQ(cu("cuGraphInstantiateWithFlags", &exec, graph, 0ull), 0);
+  EXPECT_EQ(out[0], 0u) << "nothing ran yet";
+  for (unsigned value : {1u, 10u}) {
+    in.assign(16, value);
+    ASSERT_EQ(cu("cuGraphLaunch", exec, stream), 0);
+    ASSERT_EQ(cu("cuStreamSynchronize", stream), 0);
+    EXPECT_EQ(out, std::vector<unsigned>(16, 2 * value + 3));
+  }
+}
+
+TEST_F(Calls, AHostFunctionRunsAfterWhatWasQueued) {
+  Address y = allocate(64);
+  ASSERT_EQ(cu("cuMemsetD32Async", y, 9u, size_t{16}, Handle{}), 0);
+  unsigned n = 16, one = 1;
+  KernelNodeParams p = step_params(y, n, one, one);
+  ASSERT_EQ(cu("cuLaunchKernel", step_, 1u, 1u, 1u, 32u, 1u, 1u, 0u, Handle{}, p.args, static_cast<void**>(nullptr)), 0);
+  int seen = 0;
+  ASSERT_EQ(cu("cuLaunchHostFunc", Handle{}, +[](void* data) { ++*static_cast<int*>(data); }, static_cast<void*>(&seen)), 0);
+  EXPECT_EQ(seen, 1) << "a program may wait for it without asking the driver";
+  EXPECT_EQ(read(y, 16), std::vector<unsigned>(16, 10));
+}
+
+TEST_F(Calls, PointersTellWhoseTheyAre) {
+  const Address y = allocate(64);
+  unsigned type = 0;
+  ASSERT_EQ(cu("cuPointerGetAttribute", static_cast<void*>(&type), 2, y + 8), 0);
+  EXPECT_EQ(type, kDeviceMemory);
+  Address base = 0;
+  ASSERT_EQ(cu("cuPointerGetAttribute", static_cast<void*>(&base), 11, y + 8), 0);
+  EXPECT_EQ(base, y);
+  int on_stack = 0;
+  const auto mine = static_cast<Address>(reinterpret_cast<uintptr_t>(&on_stack));
+  EXPECT_EQ(cu("cuPointerGetAttribute", static_cast<void*>(&type), 2, mine), 1);
+  ASSERT_EQ(cu("cuMemHostRegister_v2", static_cast<void*>(&on_stack), sizeof on_stack, 0u), 0);
+  ASSERT_EQ(cu("cuPointerGetAttribute", static_cast<void*>(&type), 2, mine), 0);
+  EXPECT_EQ(type, kHostMemory);
+  EXPECT_EQ(cu("cuMemFreeHost", static_cast<void*>(&on_stack)), 1) << "not made by the driver";
+  EXPECT_EQ(cu("cuMemHostUnregister", static_cast<void*>(&on_stack)), 0);
+  EXPECT_EQ(cu("cuMemHostUnregister", static_cast<void*>(&on_stack)), 713);
+  int attributes[] = {2, 9};
+  unsigned types = 7, ordinals = 7;
+  void* out[] = {&types, &ordinals};
+  EXPECT_EQ(cu("cuPointerGetAttributes", 2u, &attributes[0], &out[0], mine), 0);
+  EXPECT_EQ(types, 0u) << "unknown, and no error";
+}
+
+/// ptxas stands in as a script, so that the test needs no toolkit and knows the number.
+TEST_F(Calls, RegistersAreThoseOfPtxas) {
+  home_.write("ptxas", "#!/bin/sh\necho \"$@\" >> " + (home_.dir() / "asked").string() +
+                           "\necho \"ptxas info    : Compiling entry function 'step' for 'sm_90'\" >&2\n"
+                           "echo 'ptxas         .     48 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads' >&2\n"
+                           "echo 'ptxas info    : Used 64 registers, used 0 barriers' >&2\n");
+  fs::permissions(home_.dir() / "ptxas", fs::perms::owner_all);
+  setenv("ROOFGEN_PTXAS", (home_.dir() / "ptxas").c_str(), 1);
+  int registers = 0, local = 0, ctas = 0;
+  EXPECT_EQ(cu("cuFuncGetAttribute", &registers, 4, step_), 0);
+  EXPECT_EQ(registers, 64);
+  EXPECT_EQ(cu("cuFuncGetAttribute", &local, 3, step_), 0);
+  EXPECT_EQ(local, 48);
+  // 65536 registers, 64 x 256 for a CTA: 4 CTAs, where threads alone allow 8.
+  EXPECT_EQ(cu("cuOccupancyMaxActiveBlocksPerMultiprocessor", &ctas, step_, 256, size_t{0}), 0);
+  EXPECT_EQ(ctas, 4);
+  int grid = 0, block = 0;
+  EXPECT_EQ(cu("cuOccupancyMaxPotentialBlockSize", &grid, &block, step_, static_cast<size_t (*)(int)>(nullptr), size_t{0}, 0), 0);
+  EXPECT_EQ(block, 1024);
+  EXPECT_EQ(grid, 132);
+  size_t smem = 0;  // 228 KiB for 4 CTAs, less 1 KiB each
+  EXPECT_EQ(cu("cuOccupancyAvailableDynamicSMemPerBlock", &smem, step_, 4, 256), 0);
+  EXPECT_EQ(smem, 56u * 1024);
+  EXPECT_EQ(cu("cuOccupancyAvailableDynamicSMemPerBlock", &smem, step_, 5, 256), 1);
+  const std::string asked = home_.read("asked");
+  EXPECT_NE(asked.find("-v -arch=sm_90 -o /dev/null "), std::string::npos) << asked;
+  EXPECT_EQ(std::count(asked.begin(), asked.end(), '\n'), 1) << "once for a module";
+  unsetenv("ROOFGEN_PTXAS");
+}
+
+TEST_F(Calls, WithoutPtxasRegistersAreNotKnown) {
+  setenv("ROOFGEN_PTXAS", "/nowhere/ptxas", 1);
+  int registers = 0, ctas = 0;
+  EXPECT_EQ(cu("cuFuncGetAttribute", &registers, 4, step_), 801);
+  EXPECT_NE(home_.read("log").find("registers are not known"), std::string::npos);
+  EXPECT_EQ(cu("cuOccupancyMaxActiveBlocksPerMultiprocessor", &ctas, step_, 256, size_t{0}), 0);
+  EXPECT_EQ(ctas, 8);
+  unsetenv("ROOFGEN_PTXAS");
+}
+
+}  // namespace
+}  // namespace roofgen::test
