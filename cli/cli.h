@@ -37,6 +37,7 @@ Run declare_tune(CLI::App& app);
 Run declare_generate(CLI::App& app);
 Run declare_emit(CLI::App& app);
 Run declare_whatif(CLI::App& app);
+Run declare_check(CLI::App& app);
 Run declare_explain(CLI::App& app);
 Run declare_lint(CLI::App& app);
 Run declare_devices(CLI::App& app);

@@ -24,6 +24,7 @@ const std::vector<Subcommand>& subcommands() {
       {"generate", "print the source or PTX of one schedule", declare_generate},
       {"emit", "tune, then write the winner as files to embed", declare_emit},
       {"whatif", "every way to cut a chain of operators into kernels, timed: what to fuse, and why", declare_whatif},
+      {"check", "run any kernel in the strict simulator: a sanitizer without a GPU", declare_check},
       {"explain", "work, roofs, regime and next lever of an operator, by formula", declare_explain},
       {"lint", "check a roofline table against the rules R01 to R20", declare_lint},
       {"model", "a whole transformer: per operator and in all, by batch and cache length", declare_model},

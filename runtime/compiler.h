@@ -40,6 +40,7 @@ class Compiler {
   virtual std::string description() const = 0;
   /// Content digest a Binary of this program would have: source, flags, arch, NVRTC version.
   virtual std::string digest(const Program& program) const = 0;
+  /// A program without an entry is taken with whatever kernels it has; its Binary says nothing of registers.
   /// Compiles all, calling `done` from the calling thread as each finishes; `done` returns false to
   /// stop early (remaining work is abandoned). A time-out, a crash or an out-of-memory of a worker is an Error of that
   /// candidate only.

@@ -33,10 +33,19 @@ struct LineAccess {
   bool write;
 };
 
+/// What one instruction of a kernel did over a whole launch (simulator only).
+struct SiteCounts {
+  Where ptx, source;      ///< as in a Finding
+  uint64_t executed = 0;  ///< warp-instructions
+  uint64_t sectors = 0, ideal_sectors = 0;        ///< of device memory, 32 bytes each; ideal: as few as the bytes of its lanes need
+  uint64_t wavefronts = 0, ideal_wavefronts = 0;  ///< of shared memory; ideal: without bank conflicts
+};
+
 struct RunOptions {
   std::optional<CtaSelection> ctas;  ///< nullopt: the whole grid
   uint64_t max_warp_instructions = 0;  ///< per CTA; 0 = a generous default, so that a hang is a finding
   std::vector<std::vector<LineAccess>>* trace = nullptr;  ///< one list per CTA run, in order of `ctas`
+  std::vector<SiteCounts>* sites = nullptr;  ///< those instructions that were executed, in the order of the PTX
   int max_findings = 8;  ///< stop the launch after this many
 };
 

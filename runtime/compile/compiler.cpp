@@ -174,7 +174,7 @@ class NvrtcCompiler : public Compiler {
                                               options_.memory_limit_bytes >> 20)};
     if (reply->status != 0) return compile_error(*reply, program);
     PtxasReport report = parse_ptxas_log(reply->log, program.entry);
-    if (!report.found)
+    if (!report.found && !program.entry.empty())
       return Error{Exit::kFailed, fmt::format("the source has no kernel named {}", program.entry)};
     Binary binary;
     binary.digest = digest;

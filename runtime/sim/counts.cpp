@@ -79,6 +79,11 @@ void Counter::global_access(const uint64_t* addresses, uint32_t mask, uint32_t b
     if (trace_) trace_->push_back({lines[i], sectors[i], write});
   }
   (write ? counts_.l2_write_sectors : counts_.l2_read_sectors) += total;
+  // Lanes that share an element need less than their bytes add up to.
+  const uint64_t asked = (uint64_t{bytes} * static_cast<uint64_t>(__builtin_popcount(mask)) + 31) / 32;
+  Requests& r = requests_[site_];
+  r.sectors += total;
+  r.ideal_sectors += std::min(total, asked);
 }
 
 Counts Counter::finish() const {
@@ -155,9 +160,23 @@ Counts Counter::finish() const {
         break;
     }
   }
+  for (const Requests& r : requests_) {
+    c.smem_wavefronts += r.wavefronts;
+    c.smem_ideal_wavefronts += r.ideal_wavefronts;
+  }
   c.unique_read_sectors = sectors_.reads();
   c.unique_write_sectors = sectors_.writes();
   return c;
+}
+
+std::vector<SiteCounts> Counter::sites() const {
+  std::vector<SiteCounts> out;
+  for (size_t i = 0; i < kernel_.code.size(); ++i) {
+    if (executed_[i] == 0 || kernel_.code[i].flags & kFlagPart) continue;
+    const Requests& r = requests_[i];
+    out.push_back({{kernel_.file, static_cast<int>(kernel_.code[i].line), 0}, kernel_.sources[i], executed_[i], r.sectors, r.ideal_sectors, r.wavefronts, r.ideal_wavefronts});
+  }
+  return out;
 }
 
 }  // namespace roofgen::sim

@@ -39,8 +39,10 @@ Wavefronts shared_wavefronts(const uint32_t* addresses, uint32_t mask, uint32_t 
 
 class Counter {
  public:
-  explicit Counter(const Kernel& kernel) : kernel_(kernel), executed_(kernel.code.size(), 0) {}
+  explicit Counter(const Kernel& kernel) : kernel_(kernel), executed_(kernel.code.size(), 0), requests_(kernel.code.size()) {}
   uint64_t* executed() { return executed_.data(); }
+  /// Memory requests from here on are those of this instruction.
+  void at(uint32_t inst) { site_ = inst; }
 
   void begin_cta(std::vector<LineAccess>* trace) {
     trace_ = trace;
@@ -50,13 +52,13 @@ class Counter {
   /// within the request only: no L1 hits across instructions are assumed.
   void global_access(const uint64_t* addresses, uint32_t mask, uint32_t bytes, bool write);
   void shared_access(const uint32_t* addresses, uint32_t mask, uint32_t bytes) {
-    Wavefronts w = shared_wavefronts(addresses, mask, bytes);
-    counts_.smem_wavefronts += w.needed;
-    counts_.smem_ideal_wavefronts += w.ideal;
+    const Wavefronts w = shared_wavefronts(addresses, mask, bytes);
+    shared_wavefronts_are(w.needed, w.ideal);
   }
   void shared_wavefronts_are(uint32_t needed, uint32_t ideal) {
-    counts_.smem_wavefronts += needed;
-    counts_.smem_ideal_wavefronts += ideal;
+    Requests& r = requests_[site_];
+    r.wavefronts += needed;
+    r.ideal_wavefronts += ideal;
   }
   void load_lanes(uint32_t mask, uint32_t bytes) {
     (bytes == 16 ? counts_.bulk_load_16 : counts_.narrow_load) +=
@@ -68,10 +70,17 @@ class Counter {
   }
   void exps(uint32_t mask) { counts_.exps += static_cast<uint64_t>(__builtin_popcount(mask)); }
   Counts finish() const;
+  /// The instructions that were executed, each with its own counts.
+  std::vector<SiteCounts> sites() const;
 
  private:
+  struct Requests {
+    uint64_t sectors = 0, ideal_sectors = 0, wavefronts = 0, ideal_wavefronts = 0;
+  };
   const Kernel& kernel_;
   std::vector<uint64_t> executed_;
+  std::vector<Requests> requests_;  ///< per instruction
+  uint32_t site_ = 0;
   Counts counts_;
   SectorSet sectors_;
   std::vector<LineAccess>* trace_ = nullptr;

@@ -175,6 +175,7 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& launch, const RunO
     machine.run_cta(options.ctas ? options.ctas->ctas[i] : i, static_cast<uint32_t>(i), result.findings);
   }
   result.counts = counter.finish();
+  if (options.sites) *options.sites = counter.sites();
   return result;
 }
 

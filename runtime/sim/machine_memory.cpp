@@ -220,6 +220,7 @@ void Machine::write_local(const Warp& w, uint64_t address, uint32_t bytes, uint3
 // ---- instructions --------------------------------------------------------------------------------------
 
 void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
+  counter_.at(w.pc);
   uint64_t address[kWarpSize];
   uint32_t shared_address[kWarpSize];
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
@@ -296,6 +297,7 @@ void Machine::load_param(Warp& w, const Inst& in, uint32_t mask) {
 }
 
 void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
+  counter_.at(w.pc);
   uint64_t address[kWarpSize];
   uint32_t shared_address[kWarpSize];
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
@@ -334,6 +336,7 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
 }
 
 void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
+  counter_.at(w.pc);
   uint64_t address[kWarpSize];
   uint32_t shared_address[kWarpSize];
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
@@ -393,6 +396,7 @@ void Machine::matrix_offsets(const uint64_t* address, uint32_t n, uint32_t* offs
 
 /// Lane 8i+r addresses row r of matrix i; the row of destination register i *is* that matrix.
 void Machine::ldmatrix(Warp& w, const Inst& in, uint32_t mask) {
+  counter_.at(w.pc);
   require_full(w, in, mask, "partial-warp", "ldmatrix");
   uint64_t address[kWarpSize];
   uint32_t offset[kWarpSize], n = 8u * in.count;
@@ -420,6 +424,7 @@ void Machine::ldmatrix(Warp& w, const Inst& in, uint32_t mask) {
 }
 
 void Machine::stmatrix(Warp& w, const Inst& in, uint32_t mask) {
+  counter_.at(w.pc);
   require_full(w, in, mask, "partial-warp", "stmatrix");
   uint64_t address[kWarpSize];
   uint32_t offset[kWarpSize];
@@ -442,6 +447,7 @@ void Machine::stmatrix(Warp& w, const Inst& in, uint32_t mask) {
 /// The source is read now, the destination changes only at the wait: the latest moment the ISA
 /// allows, so that data used too early is never there by luck.
 void Machine::cp_async(Warp& w, const Inst& in, uint32_t mask) {
+  counter_.at(w.pc);
   uint64_t from[kWarpSize], to[kWarpSize];
   uint32_t offset[kWarpSize];
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, from);

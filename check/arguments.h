@@ -1,0 +1,53 @@
+// A kernel's arguments as JSON, in parameter order (docs/check.md):
+//   [{"type": "f32", "size": 1000, "fill": "iota"}, {"type": "i32", "value": 1000}]
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "check/element.h"
+#include "roofgen/result.h"
+
+namespace roofgen::check {
+
+/// What a buffer holds, or is to hold afterwards.
+struct Nothing {};                                   ///< was never written: reading it is a finding
+struct Constant { uint64_t bits; };
+struct Iota {};                                      ///< 0, 1, 2, ..., wrapping around in integers
+struct Random { uint64_t seed; };                    ///< floats: uniform over [-1, 1); integers: all bits
+struct Values { std::vector<uint64_t> bits; };
+struct Raw { std::string file; std::vector<std::byte> bytes; };
+using Contents = std::variant<Nothing, Constant, Iota, Random, Values, Raw>;
+
+struct Expectation {
+  Contents contents;
+  double absolute = 0, relative = 0;  ///< |got - expected| <= absolute + relative * |expected|
+};
+
+struct Argument {
+  std::string name;                   ///< for messages: "x", or "argument 2"
+  Element type = Element::kF32;
+  std::optional<uint64_t> size;       ///< elements; absent: a scalar
+  bool null = false;                  ///< a null pointer
+  uint64_t bits = 0;                  ///< of a scalar
+  Contents fill;
+  bool read_only = false;             ///< a store to it is a finding
+  std::optional<Expectation> expect;
+  std::string dump;                   ///< file that its bytes are written to afterwards; may be empty
+  uint64_t bytes() const { return size ? *size * bytes_of(type) : 0; }
+};
+
+inline constexpr size_t kMaxArguments = 256;
+/// Of all buffers together: what the simulator can be expected to hold.
+inline constexpr uint64_t kMaxBytes = uint64_t{4} << 30;
+
+/// Relative names of files are taken from `directory`. Exit::kUsage with the place in `file` otherwise.
+Result<std::vector<Argument>> parse_arguments(std::string text, const std::string& file, const std::string& directory);
+
+/// Bytes [offset, offset + out.size()) of contents; not of Nothing.
+void fill(const Contents& contents, Element type, uint64_t offset, std::span<std::byte> out);
+
+}  // namespace roofgen::check

@@ -1,0 +1,120 @@
+// The report for programs: JSON of our own, and SARIF.
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "check/check.h"
+
+namespace roofgen::check {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json where_json(const Where& at) {
+  if (at.line <= 0) return nullptr;
+  Json j{{"file", at.file}, {"line", at.line}};
+  if (at.col > 0) j["column"] = at.col;
+  return j;
+}
+
+Json dims_json(const Dim3& d) { return {d.x, d.y, d.z}; }
+
+/// What a reader of the kind's name alone should know: docs/findings.md in a sentence each.
+const std::map<std::string, const char*>& kinds() {
+  static const std::map<std::string, const char*> table{
+      {"out-of-bounds", "An access outside every buffer, the CTA's shared memory, the thread's local memory or the parameters."},
+      {"misaligned", "An address that is not a multiple of the access size."},
+      {"uninitialised", "Memory or a register is read before anything wrote it."},
+      {"async-pending", "Shared memory is used while an asynchronous copy into it has not been waited for."},
+      {"race", "Two warps or CTAs touch the same byte, at least one writes, and nothing orders them."},
+      {"write-to-input", "A store to a read-only buffer."},
+      {"divergent-barrier", "A barrier is reached by a part of a warp."},
+      {"partial-warp", "A warp-wide instruction is reached without all lanes that it names."},
+      {"bad-member-mask", "The lanes of a .sync instruction do not agree with their member mask."},
+      {"bad-barrier", "A barrier is used with a wrong number or with two thread counts."},
+      {"bad-branch", "An index past the targets of an indexed branch."},
+      {"bad-copy-size", "An asynchronous copy whose source is larger than the copy."},
+      {"deadlock", "Every live warp waits at a barrier that cannot complete."},
+      {"instruction-limit", "A CTA executed more warp-instructions than allowed."},
+      {"trap", "The kernel executed a trap."},
+      {"out-of-memory", "The simulator could not hold the memory that the launch touched."},
+      {"wrong-output", "A buffer does not hold what was expected."}};
+  return table;
+}
+
+Json counts_json(const Counts& c) {
+  return {{"ctas", c.ctas},
+          {"warp_instructions", c.warp_instructions},
+          {"mma", c.mma},
+          {"global_load", c.global_load},
+          {"global_store", c.global_store},
+          {"shared_load", c.shared_load},
+          {"shared_store", c.shared_store},
+          {"local", c.local},
+          {"atomics", c.atomics},
+          {"barriers", c.barriers},
+          {"read_sectors", c.l2_read_sectors},
+          {"write_sectors", c.l2_write_sectors},
+          {"distinct_read_sectors", c.unique_read_sectors},
+          {"distinct_write_sectors", c.unique_write_sectors},
+          {"shared_wavefronts", c.smem_wavefronts},
+          {"shared_wavefronts_without_conflicts", c.smem_ideal_wavefronts}};
+}
+
+Json sarif_result(const std::string& rule, std::string message, const Where& at, Json properties) {
+  Json j{{"ruleId", rule}, {"level", "error"}, {"message", {{"text", std::move(message)}}}};
+  Json location{{"artifactLocation", {{"uri", at.file}}}};
+  if (at.line > 0) {
+    location["region"] = {{"startLine", at.line}};
+    if (at.col > 0) location["region"]["startColumn"] = at.col;
+  }
+  j["locations"] = Json::array({{{"physicalLocation", location}}});
+  if (!properties.empty()) j["properties"] = std::move(properties);
+  return j;
+}
+
+/// Names of files may be in any encoding; JSON is UTF-8.
+std::string dumped(const Json& j) { return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+}  // namespace
+
+std::string check_json(const Report& r) {
+  Json j{{"schema", "roofgen.check.1"}, {"file", r.file}, {"kernel", r.kernel}, {"clean", r.clean()}, {"grid", dims_json(r.grid)}, {"block", dims_json(r.block)}, {"dynamic_smem_bytes", r.smem_bytes}};
+  if (!r.compiler.empty())
+    j["compiled"] = {{"compiler", r.compiler}, {"arch", r.arch}, {"registers", r.registers}, {"spill_bytes", r.spill_bytes}, {"static_smem_bytes", r.static_smem_bytes}};
+  j["ctas_total"] = r.grid.count();
+  j["stopped_early"] = r.stopped_early;
+  j["findings"] = Json::array();
+  for (const FindingGroup& g : r.findings)
+    j["findings"].push_back({{"kind", g.first.kind}, {"message", g.first.message}, {"source", where_json(g.first.source)}, {"ptx", where_json(g.first.ptx)}, {"cta", g.first.cta}, {"thread", g.first.thread}, {"in_other_ctas", g.more}});
+  j["outputs"] = Json::array();
+  for (const BufferReport& b : r.buffers) {
+    Json o{{"name", b.name}, {"elements", b.elements}, {"unwritten", b.unwritten}, {"compared", b.compared}};
+    if (b.compared) o["mismatches"] = b.mismatches;
+    if (b.mismatches) o["first"] = b.first;
+    j["outputs"].push_back(std::move(o));
+  }
+  j["counts"] = counts_json(r.counts);
+  j["lines"] = Json::array();
+  for (const LineCounts& l : r.lines)
+    j["lines"].push_back({{"file", l.source.file}, {"line", l.source.line}, {"executed", l.sum.executed}, {"sectors", l.sum.sectors}, {"sectors_needed", l.sum.ideal_sectors}, {"wavefronts", l.sum.wavefronts}, {"wavefronts_without_conflicts", l.sum.ideal_wavefronts}});
+  return dumped(j);
+}
+
+std::string check_sarif(const Report& r) {
+  Json rules = Json::array(), results = Json::array();
+  for (const auto& [kind, sentence] : kinds()) rules.push_back({{"id", kind}, {"shortDescription", {{"text", sentence}}}});
+  for (const FindingGroup& g : r.findings) {
+    const Finding& f = g.first;
+    Json properties{{"kernel", r.kernel}, {"cta", f.cta}, {"thread", f.thread}, {"inOtherCtas", g.more}};
+    if (f.ptx.line > 0) properties["ptxLine"] = f.ptx.line;
+    results.push_back(sarif_result(f.kind, fmt::format("{} (CTA {}, thread {})", f.message, f.cta, f.thread), f.source.line > 0 ? f.source : Where{r.file, r.compiler.empty() ? f.ptx.line : 0, 0}, std::move(properties)));
+  }
+  for (const BufferReport& b : r.buffers)
+    if (b.mismatches) results.push_back(sarif_result("wrong-output", fmt::format("{}; {} of {} elements are wrong", b.first, b.mismatches, b.elements), {r.file, 0, 0}, {{"kernel", r.kernel}}));
+  const Json run{{"tool", {{"driver", {{"name", "roofgen check"}, {"rules", std::move(rules)}}}}}, {"results", std::move(results)}};
+  return dumped({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}, {"version", "2.1.0"}, {"runs", Json::array({run})}});
+}
+
+}  // namespace roofgen::check

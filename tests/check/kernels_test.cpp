@@ -1,0 +1,121 @@
+// Small kernels with planted faults, and correct ones beside them: every fault is found where it is, nothing else is
+// reported. Each file says in its first lines how it is launched and what is to be found.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "check/check.h"
+#include "runtime/compiler.h"
+
+namespace roofgen::check {
+namespace {
+
+struct Kernel {
+  std::string name, text;
+  std::map<std::string, std::string> says;  ///< "grid" -> "4", "finds" -> "race at 10"
+};
+void PrintTo(const Kernel& k, std::ostream* out) { *out << k.name; }
+
+std::vector<Kernel> kernels() {
+  std::vector<Kernel> out;
+  for (const auto& entry : std::filesystem::directory_iterator(ROOFGEN_CHECK_KERNELS)) {
+    std::ifstream in(entry.path());
+    std::stringstream text;
+    text << in.rdbuf();
+    Kernel k{entry.path().stem().string(), text.str(), {}};
+    std::istringstream lines(k.text);
+    for (std::string line; std::getline(lines, line) && line.starts_with("// ");) {
+      static const std::regex field("([a-z -]+): (.*?)(?=  [a-z -]+: |$)");
+      const std::string body = line.substr(3);
+      for (std::sregex_iterator at(body.begin(), body.end(), field), end; at != end; ++at) {
+        std::string key = (*at)[1];
+        key.erase(0, key.find_first_not_of(' '));
+        k.says[key] = (*at)[2];
+      }
+    }
+    out.push_back(std::move(k));
+  }
+  std::sort(out.begin(), out.end(), [](const Kernel& a, const Kernel& b) { return a.name < b.name; });
+  return out;
+}
+
+Dim3 dims(const std::string& text) {
+  Dim3 out;
+  std::sscanf(text.c_str(), "%u,%u,%u", &out.x, &out.y, &out.z);
+  return out;
+}
+
+class Kernels : public testing::TestWithParam<Kernel> {};
+
+TEST_P(Kernels, FindsWhatIsThere) {
+  if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
+  const Kernel& k = GetParam();
+  auto says = k.says;
+  ASSERT_TRUE(says.count("finds") && says.count("block")) << "the first lines say how to launch it and what to find";
+  Request r;
+  r.file = k.name + ".cu";
+  r.text = k.text;
+  r.kernel = says["kernel"];
+  r.grid = dims(says["grid"]);
+  r.block = dims(says["block"]);
+  if (says.count("smem")) r.smem_bytes = static_cast<uint32_t>(std::stoul(says["smem"]));
+  if (says.count("max-instructions")) r.max_instructions = std::stoull(says["max-instructions"]);
+  auto args = parse_arguments(says["args"], "args.json", ".");
+  ASSERT_TRUE(args) << to_string(args.error());
+  r.args = *args;
+  auto report = run(r);
+  ASSERT_TRUE(report) << to_string(report.error());
+
+  std::set<std::string> found;
+  for (const FindingGroup& g : report->findings) {
+    EXPECT_EQ(g.first.source.file, r.file);
+    found.insert(fmt::format("{} at {}", g.first.kind, g.first.source.line));
+  }
+  for (const BufferReport& b : report->buffers)
+    if (b.mismatches) found.insert("wrong " + b.first);
+  const std::string wanted = says["finds"];
+  if (wanted == "nothing") {
+    EXPECT_EQ(found, std::set<std::string>());
+    EXPECT_TRUE(report->clean());
+  } else {
+    ASSERT_EQ(found.size(), 1u) << check_text(*report, 0);
+    // Where the place is a matter of turns, only the kind is said.
+    EXPECT_TRUE(*found.begin() == wanted || found.begin()->starts_with(wanted + " at ")) << *found.begin() << "; wanted " << wanted;
+    EXPECT_FALSE(report->clean());
+  }
+
+  std::set<std::string> conflicts, uncoalesced;
+  for (const LineCounts& l : report->lines) {
+    if (l.excess_wavefronts()) conflicts.insert(std::to_string(l.source.line));
+    if (l.excess_sectors()) uncoalesced.insert(std::to_string(l.source.line));
+  }
+  if (wanted == "nothing") {
+    EXPECT_EQ(fmt::format("{}", fmt::join(conflicts, ",")), says["conflicts at"]);
+    EXPECT_EQ(fmt::format("{}", fmt::join(uncoalesced, ",")), says["uncoalesced at"]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Planted, Kernels, testing::ValuesIn(kernels()), [](const auto& test) { return test.param.name; });
+
+TEST(Kernels, AreManyOfBothKinds) {
+  int clean = 0, faulty = 0;
+  std::set<std::string> kinds;
+  for (Kernel& k : kernels()) {
+    (k.says["finds"] == "nothing" ? clean : faulty)++;
+    kinds.insert(k.says["finds"].substr(0, k.says["finds"].find(' ')));
+  }
+  EXPECT_GE(clean, 18);
+  EXPECT_GE(faulty, 25);
+  // Every kind of finding that CUDA C++ can bring about (bad-branch and bad-copy-size take hand-made PTX).
+  for (const char* kind : {"out-of-bounds", "misaligned", "uninitialised", "async-pending", "race", "write-to-input", "divergent-barrier", "partial-warp", "bad-member-mask", "deadlock", "instruction-limit", "trap", "wrong"})
+    EXPECT_TRUE(kinds.count(kind)) << kind;
+}
+
+}  // namespace
+}  // namespace roofgen::check
