@@ -116,6 +116,12 @@ Result<Binary> compile(const Request& r, std::string* compiler_name) {
 void use_own_name(Where& at, const Request& r) {
   if (at.file == "/" + r.file) at.file = r.file;
 }
+/// The same in a text. A name that is absolute already is left as it is.
+void use_own_name(std::string& text, const Request& r) {
+  const std::string made = "/" + r.file + ":";
+  for (size_t at = text.find(made); at != std::string::npos; at = text.find(made, at + 1))
+    if (at == 0 || text[at - 1] == ' ') text.erase(at, 1);
+}
 
 /// Frees what it allocated.
 class Buffers {
@@ -238,7 +244,13 @@ Result<Report> run(const Request& r) {
   }
 
   ROOFGEN_TRY(const std::unique_ptr<Executor> executor, make_sim_executor());
-  ROOFGEN_TRY(const ModuleId module, executor->load(binary));
+  Result<ModuleId> module = executor->load(binary);
+  if (!module) {
+    Error e = std::move(module).error();
+    if (is_ptx(r.file)) e.where.file = r.file;
+    for (std::string& note : e.notes) use_own_name(note, r);
+    return e;
+  }
   Buffers buffers(*executor);
   Launch launch;
   launch.grid = r.grid;
@@ -261,11 +273,13 @@ Result<Report> run(const Request& r) {
   options.max_findings = r.max_findings;
   std::vector<SiteCounts> sites;
   options.sites = &sites;
-  ROOFGEN_TRY(RunResult result, executor->run(module, launch, options));
+  options.printed = &report.printed;
+  ROOFGEN_TRY(RunResult result, executor->run(*module, launch, options));
   report.stopped_early = result.findings.size() >= static_cast<size_t>(r.max_findings);
   for (Finding& f : result.findings) {
     f.kernel = report.kernel;
     use_own_name(f.source, r);
+    use_own_name(f.message, r);
     if (is_ptx(r.file)) f.ptx.file = r.file;
   }
   report.findings = grouped(std::move(result.findings));

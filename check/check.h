@@ -57,6 +57,7 @@ struct Report {
   std::vector<FindingGroup> findings;
   bool stopped_early = false;                ///< at max_findings: CTAs after that were not run
   Counts counts;
+  std::string printed;                       ///< by printf, CTA after CTA; no more than kMaxPrintedBytes
   std::vector<LineCounts> lines;             ///< by source line, in the order of file and line
   std::vector<BufferReport> buffers;         ///< those with an expectation or a dump
   bool clean() const;

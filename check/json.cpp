@@ -38,6 +38,7 @@ const std::map<std::string, const char*>& kinds() {
       {"deadlock", "Every live warp waits at a barrier that cannot complete."},
       {"instruction-limit", "A CTA executed more warp-instructions than allowed."},
       {"trap", "The kernel executed a trap."},
+      {"assert", "An assertion of the kernel failed."},
       {"out-of-memory", "The simulator could not hold the memory that the launch touched."},
       {"wrong-output", "A buffer does not hold what was expected."}};
   return table;
@@ -95,6 +96,8 @@ std::string check_json(const Report& r) {
     if (b.mismatches) o["first"] = b.first;
     j["outputs"].push_back(std::move(o));
   }
+  j["printed"] = r.printed;
+  j["printed_cut"] = r.printed.size() >= kMaxPrintedBytes;
   j["counts"] = counts_json(r.counts);
   j["lines"] = Json::array();
   for (const LineCounts& l : r.lines)

@@ -35,6 +35,23 @@ std::string worst_lines(const Report& r, size_t top, const char* title, const Ex
   return out;
 }
 
+constexpr size_t kPrintedLines = 50;
+
+/// The first lines of what the kernel printed; JSON has the rest.
+std::string printed_text(const std::string& printed) {
+  if (printed.empty()) return "";
+  std::string out = "\nprinted\n";
+  size_t at = 0;
+  for (size_t n = 0; at < printed.size() && n < kPrintedLines; ++n) {
+    const size_t end = std::min(printed.find('\n', at), printed.size());
+    out += fmt::format("  {}\n", printed.substr(at, end - at));
+    at = end + 1;
+  }
+  if (at < printed.size()) out += fmt::format("  and {} more lines; --json has them\n", std::count(printed.begin() + static_cast<ptrdiff_t>(at), printed.end(), '\n') + (printed.back() != '\n'));
+  if (printed.size() >= kMaxPrintedBytes) out += fmt::format("  cut at {}\n", bytes_text(static_cast<double>(kMaxPrintedBytes)));
+  return out;
+}
+
 double ratio(uint64_t a, uint64_t b) { return b ? static_cast<double>(a) / static_cast<double>(b) : 0; }
 
 }  // namespace
@@ -48,6 +65,7 @@ std::string check_text(const Report& r, size_t top) {
   out += fmt::format("traffic   {} read and {} written in requests of 32 bytes, {} and {} of them distinct; shared memory {} wavefronts, {} of them by conflicts\n",
                      bytes_text(32.0 * static_cast<double>(c.l2_read_sectors)), bytes_text(32.0 * static_cast<double>(c.l2_write_sectors)), bytes_text(32.0 * static_cast<double>(c.unique_read_sectors)),
                      bytes_text(32.0 * static_cast<double>(c.unique_write_sectors)), c.smem_wavefronts, c.smem_wavefronts - c.smem_ideal_wavefronts);
+  out += printed_text(r.printed);
   if (!r.findings.empty()) out += "\n";
   for (const FindingGroup& g : r.findings) out += finding_text(g);
   for (const BufferReport& b : r.buffers) {

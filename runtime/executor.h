@@ -41,10 +41,14 @@ struct SiteCounts {
   uint64_t wavefronts = 0, ideal_wavefronts = 0;  ///< of shared memory; ideal: without bank conflicts
 };
 
+/// As much as the driver's own buffer holds unless it is told otherwise (cudaLimitPrintfFifoSize).
+inline constexpr size_t kMaxPrintedBytes = size_t{1} << 20;
+
 struct RunOptions {
   std::optional<CtaSelection> ctas;  ///< nullopt: the whole grid
   uint64_t max_warp_instructions = 0;  ///< per CTA; 0 = a generous default, so that a hang is a finding
   std::vector<std::vector<LineAccess>>* trace = nullptr;  ///< one list per CTA run, in order of `ctas`
+  std::string* printed = nullptr;  ///< what printf writes is added here, up to kMaxPrintedBytes (simulator only)
   std::vector<SiteCounts>* sites = nullptr;  ///< those instructions that were executed, in the order of the PTX
   int max_findings = 8;  ///< stop the launch after this many
 };

@@ -6,6 +6,8 @@
 #include <set>
 #include <sstream>
 
+#include "runtime/compile/built_in_headers.h"
+
 namespace roofgen {
 namespace {
 
@@ -55,6 +57,7 @@ const std::string* HeaderSet::load(const std::string& name) const {
   auto [at, fresh] = texts_.try_emplace(name);
   if (!fresh || !stays_inside(name)) return at->second.get();
   for (const char* below : {"", "cccl"}) {
+    if (include_dir_.empty()) break;
     fs::path path = fs::path(include_dir_) / below / name;
     std::error_code error;
     if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kMaxHeaderBytes || error) continue;
@@ -63,12 +66,12 @@ const std::string* HeaderSet::load(const std::string& name) const {
     at->second = std::make_unique<std::string>(std::move(text).str());
     break;
   }
+  if (const std::string* own = built_in_header(name); own && !at->second) at->second = std::make_unique<std::string>(*own);
   return at->second.get();
 }
 
 Headers HeaderSet::closure(std::string_view source) const {
   std::vector<std::string> waiting = included_names(source);
-  if (include_dir_.empty() || waiting.empty()) return {};
   std::set<std::string> seen(waiting.begin(), waiting.end());
   Headers headers;
   while (!waiting.empty() && headers.size() < kMaxHeaders) {

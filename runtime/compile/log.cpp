@@ -157,7 +157,11 @@ Where source_position(const Diagnostic& error, const CompileReply& reply, const 
     if (error.line == 0 || line == 0) return {};
     at = {kSourceName, line, 0};
   }
-  if (at.file != kSourceName) return at;  // a #line directive already named the template, or a header
+  if (at.file != kSourceName) {  // a #line directive already named the template, or a header
+    if (error.excerpt.size() == 2)
+      if (const size_t caret = error.excerpt[1].find('^'); caret != std::string::npos && caret >= 2) at.col = static_cast<int>(caret) - 1;
+    return at;
+  }
   const auto& map = program.line_map.lines;
   if (at.line >= 1 && static_cast<size_t>(at.line) <= map.size() && !map[at.line - 1].file.empty())
     return map[at.line - 1];
@@ -181,6 +185,7 @@ Error unexplained_error(const CompileReply& reply, const Program& program) {
 
 std::string position_text(const Where& at) {
   if (at.file.empty()) return "";
+  if (at.line && at.col) return fmt::format("{}:{}:{}: ", at.file, at.line, at.col);
   return at.line ? fmt::format("{}:{}: ", at.file, at.line) : at.file + ": ";
 }
 
@@ -229,7 +234,7 @@ Error compile_error(const CompileReply& reply, const Program& program) {
     const Diagnostic& each = errors[i];
     if (i > 0)
       error.notes.push_back(position_text(source_position(each, reply, program)) + "error: " + each.message);
-    if (!each.excerpt.empty())
+    if (!each.excerpt.empty() && each.file == kSourceName)
       error.notes.push_back(fmt::format("in the generated source, {}:{}:", each.file, each.line));
     error.notes.insert(error.notes.end(), each.excerpt.begin(), each.excerpt.end());
   }

@@ -83,7 +83,13 @@ std::string_view Modifiers::next() { return done() ? std::string_view() : parts_
 
 void Decoder::unknown_opcode() const {
   std::string_view opcode = guarded_->name;
-  DecodeError e{line_, fmt::format("unknown instruction '{}'", opcode.substr(0, 120))};
+  static constexpr const char* kLeftOut[][2] = {{"tex", "textures"},       {"tld4", "textures"},     {"txq", "textures"},           {"suld", "surfaces"},        {"sust", "surfaces"},
+                                                {"sured", "surfaces"},     {"suq", "surfaces"},      {"istypep", "textures and surfaces"}, {"wgmma", "warp group matrix instructions"},
+                                                {"tcgen05", "the tensor cores of sm_100"}, {"wmma", "wmma instructions"}, {"alloca", "stacks of any size"}, {"stacksave", "stacks of any size"}, {"stackrestore", "stacks of any size"},
+                                                {"getctarank", "clusters of CTAs"}, {"mapa", "clusters of CTAs"}};
+  for (const auto& [base, what] : kLeftOut)
+    if (opcode.substr(0, opcode.find('.')) == base) throw DecodeError{line_, fmt::format("'{}': {} are not supported", opcode.substr(0, 120), what), {}, source()};
+  DecodeError e{line_, fmt::format("unknown instruction '{}'", opcode.substr(0, 120)), {}, source()};
   std::string near = opcodes_.nearest(opcode);
   if (!near.empty() && near != opcode) e.notes.push_back(fmt::format("the nearest known one is '{}'", near));
   throw e;
@@ -116,14 +122,17 @@ void Decoder::lay_out_shared() {
     for (const PtxOperand& item : o.items) self(self, item);
   };
   std::vector<const PtxVar*> fixed, dynamic;
-  for (const PtxStmt& s : function_.body)
-    for (const PtxOperand& o : s.operands) mention(mention, o);
+  const std::vector<const PtxFunction*> functions = called_functions();
+  for (const PtxFunction* f : functions)
+    for (const PtxStmt& s : f->body)
+      for (const PtxOperand& o : s.operands) mention(mention, o);
   auto place = [&](const PtxVar& v) {
     if (v.space == Space::kShared && mentioned.count(v.name)) (v.count == 0 ? dynamic : fixed).push_back(&v);
   };
   for (const PtxVar& v : module_.globals) place(v);
-  for (const PtxStmt& s : function_.body)
-    if (s.kind == PtxStmt::Kind::kVar) place(s.var);
+  for (const PtxFunction* f : functions)
+    for (const PtxStmt& s : f->body)
+      if (s.kind == PtxStmt::Kind::kVar) place(s.var);
   uint64_t at = kSharedBase;
   for (const PtxVar* v : fixed) {
     at = align_up(at, alignment(*v));
@@ -147,13 +156,14 @@ uint64_t Decoder::local_address(const PtxVar& var) {
 void Decoder::declare_variable(const PtxVar& var) {
   Symbol symbol{Symbol::Kind::kAddress};
   symbol.space = var.space;
-  if (var.space == Space::kLocal)
+  if (var.space == Space::kLocal || var.space == Space::kParam) {
+    // What is passed to a function lies in local memory, where each lane has its own.
     symbol.address = local_address(var);
-  else if (var.space == Space::kShared)
+    symbol.space = Space::kLocal;
+  } else if (var.space == Space::kShared)
     symbol.address = shared_.count(var.name) ? shared_[var.name] : kSharedBase;
   else
-    fail(fmt::format("a .{} variable cannot be declared in a function here",
-                     var.space == Space::kParam ? "param" : "global"));
+    fail("a .global variable cannot be declared in a function here");
   scopes_.back().symbols[var.name] = symbol;
 }
 
@@ -181,8 +191,8 @@ void Decoder::declare_register(const PtxStmt& stmt) {
 void Decoder::open_scope(size_t stmt) {
   Scope& scope = scopes_.emplace_back();
   int depth = 0;
-  for (size_t i = stmt + 1; i < function_.body.size() && depth >= 0; ++i) {
-    const PtxStmt& s = function_.body[i];
+  for (size_t i = stmt + 1; i < current_->body.size() && depth >= 0; ++i) {
+    const PtxStmt& s = current_->body[i];
     if (s.kind == PtxStmt::Kind::kOpen) ++depth;
     if (s.kind == PtxStmt::Kind::kClose) --depth;
     if (depth) continue;
@@ -238,18 +248,30 @@ const Decoder::Symbol& Decoder::resolve(std::string_view name) {
       symbol.address = shared_[name];
     } else {
       if (v.is_extern) fail(fmt::format("variable '{}' is defined elsewhere", name));
-      auto address = global_address_(v);
-      if (!address) fail(address.error().message);
-      symbol.address = *address;
+      const auto [place, fresh] = globals_.try_emplace(name, 0);
+      if (fresh) {
+        auto address = global_address_(v);
+        if (!address) fail(address.error().message);
+        place->second = *address;
+      }
+      symbol.address = place->second;
     }
     return scopes_[0].symbols[name] = symbol;
   }
+  if (find_function(name)) fail(fmt::format("the address of function '{}' is taken; calls through pointers are not supported", name));
   if (name.size() > 1 && name[0] == '%' && name.find('.') != std::string_view::npos)
     fail(fmt::format("unknown special register '{}'", name));
   fail(fmt::format("'{}' is not declared", name));
 }
 
 // ---- emitting ----------------------------------------------------------------------------------------
+
+Where Decoder::source() const {
+  const PtxLoc& l = module_.locs[loc_];
+  for (const auto& [id, name] : module_.files)
+    if (loc_ && id == l.file) return {name, static_cast<int>(l.line), static_cast<int>(l.col)};
+  return {};
+}
 
 Inst& Decoder::emit(Kind kind, Class cls) {
   if (kernel_.code.size() >= kMaxInstructions)
@@ -259,11 +281,7 @@ Inst& Decoder::emit(Kind kind, Class cls) {
   in.cls = cls;
   in.line = static_cast<uint32_t>(line_);
   in.list = static_cast<uint32_t>(kernel_.lists.size());
-  const PtxLoc& l = module_.locs[loc_];
-  Where where;
-  for (const auto& [id, name] : module_.files)
-    if (loc_ && id == l.file) where = {name, static_cast<int>(l.line), static_cast<int>(l.col)};
-  kernel_.sources.push_back(std::move(where));
+  kernel_.sources.push_back(source());
   if (guarded_ && !guarded_->guard.empty()) {
     const Symbol& p = resolve(guarded_->guard);
     if (p.kind != Symbol::Kind::kPredicate) fail(fmt::format("'{}' is not a predicate", guarded_->guard));
@@ -565,12 +583,10 @@ void Decoder::resolve_branches() {
   }
 }
 
-void Decoder::run() {
-  scopes_.emplace_back();
-  lay_out_parameters();
-  lay_out_shared();
-  for (size_t i = 0; i < function_.body.size(); ++i) {
-    const PtxStmt& s = function_.body[i];
+void Decoder::body(const PtxFunction& function) {
+  current_ = &function;
+  for (size_t i = 0; i < function.body.size(); ++i) {
+    const PtxStmt& s = function.body[i];
     line_ = s.line;
     switch (s.kind) {
       case PtxStmt::Kind::kOpen:
@@ -595,6 +611,13 @@ void Decoder::run() {
         break;
     }
   }
+}
+
+void Decoder::run() {
+  scopes_.emplace_back();
+  lay_out_parameters();
+  lay_out_shared();
+  body(function_);
   emit(Kind::kExit, Class::kControl).flags |= kFlagPart;  // falling off the end returns
   resolve_branches();
   if (!assign_rows(kernel_, registers_, predicate_names_, refs_))
@@ -614,6 +637,7 @@ Result<Kernel> decode_kernel(const PtxModule& module, const PtxFunction& functio
   } catch (const DecodeError& e) {
     Error error{Exit::kFailed, e.message, {file, e.line, 0}};
     error.notes = e.notes;
+    if (e.source.line > 0) error.notes.push_back(fmt::format("which comes from {}:{}", e.source.file, e.source.line));
     return error;
   }
   return kernel;

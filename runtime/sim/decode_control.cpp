@@ -199,6 +199,10 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
     branch(stmt, m);
   else if (base == "brx")
     branch_indexed(stmt, m);
+  else if (base == "call")
+    call(stmt, m);
+  else if (base == "ret" && !calls_.empty())
+    m.take("uni"), m.done() ? plain(Kind::kBranch, 0, 0) : unknown_opcode(), kernel_.code.back().target = calls_.back().return_label;
   else if (base == "ret" || base == "exit")
     m.take("uni"), m.done() ? plain(Kind::kExit, 0, 0) : unknown_opcode();
   else if (base == "trap" && m.done())

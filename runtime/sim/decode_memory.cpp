@@ -27,7 +27,7 @@ bool take_space(Modifiers& m, Space& space) {
   if (m.take("global")) return space = Space::kGlobal, true;
   if (m.take("shared") || m.take("shared::cta")) return space = Space::kShared, true;
   if (m.take("local")) return space = Space::kLocal, true;
-  if (m.take("param") || m.take("param::entry")) return space = Space::kParam, true;
+  if (m.take("param") || m.take("param::entry") || m.take("param::func")) return space = Space::kParam, true;
   if (m.take("const")) return space = Space::kConst, true;
   return false;
 }
@@ -79,7 +79,7 @@ Class access_class(Space space, bool is_load) {
 
 /// [reg], [reg+imm], [symbol+imm] or [imm]: a base row and a displacement.
 void Decoder::address(const PtxOperand& o, uint32_t Inst::*base_field, int64_t Inst::*displacement) {
-  if (o.kind != PtxOperand::Kind::kAddress)
+  if (o.kind != PtxOperand::Kind::kAddress || !o.items.empty())
     fail(fmt::format("'{}' needs an address in brackets", guarded_->name));
   Inst& in = kernel_.code.back();
   uint8_t wide_flag = base_field == &Inst::a ? kFlagAddr64 : kFlagDst64;
@@ -131,7 +131,13 @@ void Decoder::load_store(const PtxStmt& stmt, Modifiers& m, bool is_load) {
   operands_are(stmt, policy ? 3 : 2, policy ? 3 : 2);
   const PtxOperand& value = stmt.operands[is_load ? 0 : 1];
   const PtxOperand& where = stmt.operands[is_load ? 1 : 0];
-  if (!is_load && (space == Space::kParam || space == Space::kConst)) unknown_opcode();
+  // A parameter of a function, or one on its way to it, lies in local memory; those of the kernel do not.
+  Space lies_in = space;
+  if (space == Space::kParam && where.kind == PtxOperand::Kind::kAddress && !where.name.empty()) {
+    const Symbol& s = resolve(where.name);
+    if (s.kind == Symbol::Kind::kAddress && s.space == Space::kLocal) lies_in = Space::kLocal;
+  }
+  if (!is_load && (lies_in == Space::kParam || space == Space::kConst)) unknown_opcode();
   if ((value.kind == PtxOperand::Kind::kVector) != (count > 1) || (count > 1 && value.items.size() != count))
     fail(fmt::format("'{}' needs {} value operand(s)", stmt.name, count));
 
@@ -148,7 +154,7 @@ void Decoder::load_store(const PtxStmt& stmt, Modifiers& m, bool is_load) {
       use_list(values[i], slot);
   }
   Inst& in = kernel_.code.back();
-  in.space = static_cast<uint8_t>(space);
+  in.space = static_cast<uint8_t>(lies_in);
   in.size = type->size;
   in.count = count;
   if (slot == Slot::kB64 && type->size != 8) in.flags |= kFlagWide;
@@ -156,7 +162,7 @@ void Decoder::load_store(const PtxStmt& stmt, Modifiers& m, bool is_load) {
   if (strong) in.flags |= kFlagStrong;
   // A kernel parameter at a fixed place is the same for every thread of the launch.
   bool fixed = !where.name.empty() && resolve(where.name).kind == Symbol::Kind::kAddress;
-  if (is_load && space == Space::kParam && fixed) {
+  if (is_load && lies_in == Space::kParam && fixed) {
     uint64_t offset = static_cast<uint64_t>(in.imm) - kParamBase;
     if (offset > kernel_.param_bytes || offset + in.size * in.count > kernel_.param_bytes)
       fail("parameter access past the parameters");

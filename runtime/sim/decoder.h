@@ -17,6 +17,7 @@ struct DecodeError {
   int line;
   std::string message;
   std::vector<std::string> notes = {};
+  Where source = {};  ///< of the source line, where the PTX knows it
 };
 
 /// The modifiers of an opcode, consumed front to back. What is left at the end is an error.
@@ -46,6 +47,11 @@ class Decoder {
   void run();
 
  private:
+  /// A function being decoded in the place of a call.
+  struct Call {
+    const PtxFunction* function;
+    uint32_t return_label;
+  };
   struct Symbol {
     enum class Kind : uint8_t { kRegister, kPredicate, kAddress } kind;
     uint32_t id = 0;  ///< virtual register or predicate
@@ -65,12 +71,15 @@ class Decoder {
     std::unordered_map<std::string_view, const PtxStmt*> targets;
   };
 
-  [[noreturn]] void fail(std::string message) const { throw DecodeError{line_, std::move(message)}; }
+  [[noreturn]] void fail(std::string message) const { throw DecodeError{line_, std::move(message), {}, source()}; }
   [[noreturn]] void unknown_opcode() const;
+  Where source() const;  ///< of the statement that is being decoded
 
   // decode.cpp: scopes, symbols, operands, lane-wise instructions
+  void body(const PtxFunction& function);
   void lay_out_parameters();
   void lay_out_shared();
+  std::vector<const PtxFunction*> called_functions() const;
   void open_scope(size_t stmt);
   void declare_register(const PtxStmt& stmt);
   void declare_variable(const PtxVar& var);
@@ -111,6 +120,15 @@ class Decoder {
   void address(const PtxOperand& o, uint32_t Inst::*base_field, int64_t Inst::*displacement);
   Slot register_slot(const PtxOperand& o, uint32_t bytes);
 
+  // decode_call.cpp: functions take the place of their calls
+  void call(const PtxStmt& stmt, Modifiers& m);
+  void call_defined(const PtxFunction& f, const PtxOperand* results, const PtxOperand* arguments);
+  bool call_built_in(std::string_view name, const PtxOperand* results, const PtxOperand* arguments);
+  Symbol passed(const PtxOperand& o);
+  uint32_t load_passed(const PtxOperand* list, size_t index, uint8_t bytes);
+  uint32_t new_label();
+  const PtxFunction* find_function(std::string_view name) const;
+
   // decode_control.cpp
   bool control_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
   void branch(const PtxStmt& stmt, Modifiers& m);
@@ -123,19 +141,22 @@ class Decoder {
   void mma(const PtxStmt& stmt, const LaneEntry& entry);
 
   const PtxModule& module_;
-  const PtxFunction& function_;
+  const PtxFunction& function_;             ///< the kernel
+  const PtxFunction* current_ = nullptr;    ///< whose body is being decoded
   const OpcodeTable& opcodes_;
   const GlobalAddress& global_address_;
   Kernel& kernel_;
 
   std::vector<Scope> scopes_;
+  std::vector<Call> calls_;  ///< those whose functions are being decoded
+  size_t calls_made_ = 0;
   std::vector<VirtualRegister> registers_;
   std::vector<std::string> predicate_names_{"true"};
   std::vector<RegisterRef> refs_;
   std::map<std::pair<uint64_t, bool>, uint32_t> constants_;
   std::unordered_map<std::string_view, Symbol> specials_;
   std::unordered_map<std::string_view, uint64_t> shared_;
-  std::unordered_map<std::string_view, uint64_t> globals_;
+  std::unordered_map<std::string_view, uint64_t> globals_;  ///< those that have a place
   std::vector<uint32_t> label_at_;    ///< label id -> instruction
   const PtxStmt* guarded_ = nullptr;  ///< statement whose guard emitted instructions inherit
   int line_ = 0;

@@ -153,6 +153,7 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& launch, const RunO
   state.first_writer = memory_.take_writer_ids(n);
   state.max_instructions =
       options.max_warp_instructions ? options.max_warp_instructions : kDefaultInstructionLimit;
+  state.printed = options.printed;
   state.params.resize(kernel.param_bytes);
   for (size_t i = 0; i < launch.args.size(); ++i) {
     const Arg& arg = launch.args[i];

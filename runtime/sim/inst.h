@@ -49,6 +49,8 @@ enum class Kind : uint8_t {
   kRedux,
   kClock,
   kIsSpace,
+  kPrint,   ///< vprintf: a is the format's address, b that of the values
+  kAssert,  ///< a failed assertion: a is the address of its text, b of the file's name, c the line
 };
 
 enum class AtomicOp : uint8_t { kAdd, kMin, kMax, kAnd, kOr, kXor, kExch, kCas, kInc, kDec };

@@ -414,6 +414,12 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
           }
           ++w.pc;
           break;
+        case Kind::kPrint:
+          print(w, in, mask);
+          ++w.pc;
+          break;
+        case Kind::kAssert:
+          assertion(w, in, mask);
         case Kind::kIsSpace:
           is_space(w, in, mask);
           ++w.pc;

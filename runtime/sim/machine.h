@@ -41,6 +41,7 @@ struct LaunchState {
   /// What is undefined but no GPU traps on (uninitialised, race, async-pending). Null: it ends the CTA like
   /// any other finding; else it is noted here, the first few of a launch, and the CTA goes on.
   std::vector<Finding>* tolerated = nullptr;
+  std::string* printed = nullptr;  ///< what printf writes, lane by lane; may be null
 };
 inline constexpr size_t kMostTolerated = 8;
 
@@ -145,6 +146,12 @@ class Machine {
   void read_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out);
   void write_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in);
   std::string describe(uint64_t address) const;
+
+  // machine_print.cpp
+  void print(Warp& w, const Inst& in, uint32_t mask);
+  [[noreturn]] void assertion(const Warp& w, const Inst& in, uint32_t mask);
+  void read_any(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out);
+  std::string read_text(const Warp& w, uint64_t address, uint32_t lane);
 
   // machine_lanes.cpp
   void shuffle(Warp& w, const Inst& in, uint32_t mask);

@@ -82,6 +82,12 @@ class Parser {
     return value;
   }
 
+  void skip_statement() {
+    while (!take(';')) {
+      if (token_.kind == TokenKind::kEnd) expected("';'");
+      advance();
+    }
+  }
   void loc(PtxModule& m);
   void file(PtxModule& m);
   void section();
@@ -190,6 +196,8 @@ PtxVar Parser::variable(Space space, bool is_extern) {
     } else if (is(".ptr") || is(".global") || is(".shared") || is(".const") || is(".local") ||
                is(".generic")) {
       advance();  // `.param .u64 .ptr .global .align 16 name`: an attribute of the pointer's target
+    } else if (is(".texref") || is(".samplerref") || is(".surfref")) {
+      fail(fmt::format("'{}': {} are not supported", token_.text, is(".surfref") ? "surfaces" : "textures"));
     } else {
       fail(fmt::format("unknown variable attribute '{}'", token_.text));
     }
@@ -252,10 +260,7 @@ void Parser::function(PtxModule& m, bool is_entry, bool is_extern) {
     } else if (is(".noreturn")) {
       advance();
     } else if (is(".pragma")) {
-      while (!take(';')) {
-        if (token_.kind == TokenKind::kEnd) expected("';'");
-        advance();
-      }
+      skip_statement();
     } else if (token_.kind == TokenKind::kDirective) {
       fail(fmt::format("unsupported directive '{}'", token_.text));
     } else {
@@ -339,6 +344,10 @@ PtxOperand Parser::operand(int depth) {
     if (value.kind != PtxOperand::Kind::kInteger) fail("an address must be an integer");
     o.bits = value.bits;
   }
+  while (address && take(',')) {  // [texture, {x, y}]: coordinates
+    o.items.push_back(operand(depth + 1));
+    if (o.items.size() > 4) fail("more than 4 further operands in an address");
+  }
   if (address) need(']');
   return o;
 }
@@ -360,6 +369,10 @@ void Parser::instruction(PtxFunction& f) {
       do s.operands.push_back(operand(0));
       while (take(','));
       need(';');
+      return;
+    }
+    if (is(".callprototype") || is(".calltargets")) {  // only calls through pointers need them
+      skip_statement();
       return;
     }
     PtxStmt& s = add(f, PtxStmt::Kind::kLabel);
@@ -400,10 +413,7 @@ void Parser::body(PtxModule& m, PtxFunction& f) {
     } else if (is(".reg")) {
       reg_declaration(f);
     } else if (is(".pragma")) {
-      while (!take(';')) {
-        if (token_.kind == TokenKind::kEnd) expected("';'");
-        advance();
-      }
+      skip_statement();
     } else if (token_.kind == TokenKind::kDirective) {
       auto space = space_named(token_.text);
       if (!space) fail(fmt::format("unsupported directive '{}'", token_.text));
@@ -455,10 +465,9 @@ PtxModule Parser::module() {
       m.globals.push_back(variable(*space, is_extern));
       need(';');
     } else if (is(".pragma")) {
-      while (!take(';')) {
-        if (token_.kind == TokenKind::kEnd) expected("';'");
-        advance();
-      }
+      skip_statement();
+    } else if (is(".alias")) {
+      fail("'.alias': second names of functions are not supported");
     } else {
       expected("a module directive");
     }

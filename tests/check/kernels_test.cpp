@@ -72,6 +72,13 @@ TEST_P(Kernels, FindsWhatIsThere) {
   auto report = run(r);
   ASSERT_TRUE(report) << to_string(report.error());
 
+  if (says.count("prints")) {
+    std::string wanted = says["prints"];
+    for (size_t at = wanted.find("\\n"); at != std::string::npos; at = wanted.find("\\n")) wanted.replace(at, 2, "\n");
+    EXPECT_EQ(report->printed, wanted);
+  } else {
+    EXPECT_EQ(report->printed, "");
+  }
   std::set<std::string> found;
   for (const FindingGroup& g : report->findings) {
     EXPECT_EQ(g.first.source.file, r.file);

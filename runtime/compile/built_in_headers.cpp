@@ -1,0 +1,118 @@
+#include "runtime/compile/built_in_headers.h"
+
+#include <map>
+
+namespace roofgen {
+namespace {
+
+// The compiler itself knows printf, memcpy, malloc, the mathematical functions, size_t and ptrdiff_t.
+constexpr const char* kNothing = "#pragma once\n";
+
+constexpr const char* kAssert = R"(#undef assert
+#ifdef NDEBUG
+#define assert(...) (static_cast<void>(0))
+#else
+#define assert(...) ((__VA_ARGS__) ? static_cast<void>(0) : __assertfail(#__VA_ARGS__, __FILE__, __LINE__, __func__, sizeof(char)))
+#endif
+)";
+
+constexpr const char* kLimits = R"(#pragma once
+#ifndef CHAR_BIT
+#define CHAR_BIT 8
+#define SCHAR_MIN (-128)
+#define SCHAR_MAX 127
+#define UCHAR_MAX 255
+#define CHAR_MIN SCHAR_MIN
+#define CHAR_MAX SCHAR_MAX
+#define SHRT_MIN (-32768)
+#define SHRT_MAX 32767
+#define USHRT_MAX 65535
+#define INT_MIN (-2147483647 - 1)
+#define INT_MAX 2147483647
+#define UINT_MAX 4294967295u
+#define LONG_MIN (-9223372036854775807l - 1)
+#define LONG_MAX 9223372036854775807l
+#define ULONG_MAX 18446744073709551615ul
+#define LLONG_MIN (-9223372036854775807ll - 1)
+#define LLONG_MAX 9223372036854775807ll
+#define ULLONG_MAX 18446744073709551615ull
+#endif
+)";
+
+constexpr const char* kFloat = R"(#pragma once
+#ifndef FLT_MAX
+#define FLT_RADIX 2
+#define FLT_MANT_DIG 24
+#define FLT_DIG 6
+#define FLT_MIN_EXP (-125)
+#define FLT_MAX_EXP 128
+#define FLT_EPSILON 1.19209290e-7f
+#define FLT_MIN 1.17549435e-38f
+#define FLT_MAX 3.40282347e+38f
+#define DBL_MANT_DIG 53
+#define DBL_DIG 15
+#define DBL_MIN_EXP (-1021)
+#define DBL_MAX_EXP 1024
+#define DBL_EPSILON 2.2204460492503131e-16
+#define DBL_MIN 2.2250738585072014e-308
+#define DBL_MAX 1.7976931348623157e+308
+#endif
+)";
+
+// The same types as <cuda/std/cstdint> has under NVRTC, so that both may be included.
+constexpr const char* kInteger = R"(#pragma once
+using int8_t = signed char;
+using int16_t = signed short;
+using int32_t = signed int;
+using int64_t = signed long long;
+using uint8_t = unsigned char;
+using uint16_t = unsigned short;
+using uint32_t = unsigned int;
+using uint64_t = unsigned long long;
+using intptr_t = int64_t;
+using uintptr_t = uint64_t;
+using intmax_t = int64_t;
+using uintmax_t = uint64_t;
+#ifndef INT8_MAX
+#define INT8_MIN (-128)
+#define INT8_MAX 127
+#define UINT8_MAX 255
+#define INT16_MIN (-32768)
+#define INT16_MAX 32767
+#define UINT16_MAX 65535
+#define INT32_MIN (-2147483647 - 1)
+#define INT32_MAX 2147483647
+#define UINT32_MAX 4294967295u
+#define INT64_MIN (-9223372036854775807ll - 1)
+#define INT64_MAX 9223372036854775807ll
+#define UINT64_MAX 18446744073709551615ull
+#define SIZE_MAX UINT64_MAX
+#define PTRDIFF_MAX INT64_MAX
+#endif
+namespace std {
+using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t;
+using ::uint8_t; using ::uint16_t; using ::uint32_t; using ::uint64_t;
+using ::intptr_t; using ::uintptr_t; using ::intmax_t; using ::uintmax_t;
+}
+)";
+
+constexpr const char* kStddef = R"(#pragma once
+#ifndef offsetof
+#define offsetof(type, member) __builtin_offsetof(type, member)
+#endif
+namespace std {
+using ::size_t; using ::ptrdiff_t;
+}
+)";
+
+}  // namespace
+
+const std::string* built_in_header(const std::string& name) {
+  static const std::map<std::string, std::string> texts{
+      {"assert.h", kAssert}, {"cassert", kAssert},  {"limits.h", kLimits},  {"climits", kLimits}, {"float.h", kFloat},   {"cfloat", kFloat},   {"stdint.h", kInteger}, {"cstdint", kInteger},  {"stddef.h", kStddef},
+      {"cstddef", kStddef},  {"stdio.h", kNothing}, {"cstdio", kNothing},   {"math.h", kNothing}, {"cmath", kNothing},   {"stdlib.h", kNothing}, {"cstdlib", kNothing},  {"string.h", kNothing}, {"cstring", kNothing}};
+  const auto at = texts.find(name);
+  return at == texts.end() ? nullptr : &at->second;
+}
+
+}  // namespace roofgen

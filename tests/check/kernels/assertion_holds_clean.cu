@@ -1,0 +1,7 @@
+// grid: 1  block: 64
+// args: [{"type": "i32", "size": 64, "fill": "iota"}]
+// finds: nothing
+#include <assert.h>
+__global__ void verify(const int* x) {
+  assert(x[threadIdx.x] < 64 && "all are there");
+}
