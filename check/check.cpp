@@ -96,6 +96,9 @@ Result<Binary> compile(const Request& r, std::string* compiler_name) {
   options.arch = r.arch;
   options.jobs = 1;
   options.extra_flags = r.compiler_flags;
+  // What the file includes of the toolkit is given by name; its own headers may include more.
+  if (const std::string& dir = nvrtc_info().include_dir; !dir.empty())
+    for (const char* below : {"", "/cccl"}) options.extra_flags.push_back("--include-path=" + dir + below);
   ROOFGEN_TRY(const std::unique_ptr<Compiler> compiler, make_nvrtc_compiler(options, "", [](const std::string&) {}));
   *compiler_name = compiler->description();
   Program program;

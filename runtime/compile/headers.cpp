@@ -71,17 +71,29 @@ const std::string* HeaderSet::load(const std::string& name) const {
 }
 
 Headers HeaderSet::closure(std::string_view source) const {
-  std::vector<std::string> waiting = included_names(source);
-  std::set<std::string> seen(waiting.begin(), waiting.end());
+  // NVRTC looks a header up by the name in the line that includes it, whoever has that line. A name that is relative to
+  // the file with the line is therefore given as it stands there, with the text of what it means.
+  struct Wanted {
+    std::string name, path;
+  };
+  std::vector<Wanted> waiting;
+  std::set<std::string> seen;
+  const auto want = [&](std::string_view text, const fs::path& directory) {
+    for (const std::string& name : included_names(text)) {
+      if (!seen.insert(name).second) continue;
+      std::string beside = (directory / name).lexically_normal().string();
+      waiting.push_back({name, directory.empty() || !load(beside) ? name : std::move(beside)});
+    }
+  };
+  want(source, {});
   Headers headers;
   while (!waiting.empty() && headers.size() < kMaxHeaders) {
-    std::string name = std::move(waiting.back());
+    const Wanted next = std::move(waiting.back());
     waiting.pop_back();
-    const std::string* text = load(name);
+    const std::string* text = load(next.path);
     if (!text) continue;
-    headers.emplace_back(name, *text);
-    for (std::string& next : included_names(*text))
-      if (seen.insert(next).second) waiting.push_back(std::move(next));
+    headers.emplace_back(next.name, *text);
+    want(*text, fs::path(next.path).parent_path());
   }
   std::sort(headers.begin(), headers.end());
   return headers;

@@ -48,6 +48,8 @@ class Counter {
     trace_ = trace;
     ++counts_.ctas;
   }
+  /// A CTA that was begun before goes on.
+  void resume_cta(std::vector<LineAccess>* trace) { trace_ = trace; }
   /// One warp request to device memory; `bytes` per active lane. Requests are merged into sectors
   /// within the request only: no L1 hits across instructions are assumed.
   void global_access(const uint64_t* addresses, uint32_t mask, uint32_t bytes, bool write);

@@ -568,6 +568,8 @@ void Decoder::instruction(const PtxStmt& stmt) {
     unknown_opcode();
   else if (base == "setp")
     setp(stmt);
+  else if ((base == "add" || base == "addc" || base == "sub" || base == "subc" || base == "mad" || base == "madc") && carry_instruction(stmt, base))
+    ;
   else if (!memory_instruction(stmt, base, m) && !control_instruction(stmt, base, m) &&
            !lane_instruction(stmt))
     unknown_opcode();
@@ -580,6 +582,22 @@ void Decoder::resolve_branches() {
     if (in.kind == Kind::kBranch) in.target = at(in.target);
     if (in.kind == Kind::kBranchIndexed)
       for (uint32_t k = 0; k < in.e; ++k) kernel_.lists[in.list + k] = at(kernel_.lists[in.list + k]);
+  }
+}
+
+/// Structs are copied in words that hold their unused bytes too: registers that only ever go from loads to stores may.
+void Decoder::mark_copies() {
+  std::vector<bool> loaded(registers_.size()), stored(registers_.size()), other(registers_.size());
+  const auto passes = [&](const RegisterRef& r, Kind kind) { return !r.field && kernel_.code[r.inst].kind == kind; };
+  for (const RegisterRef& r : refs_) {
+    if (r.is_pred) continue;
+    if (r.is_def && passes(r, Kind::kLoad)) loaded[r.reg] = true;
+    else if (!r.is_def && passes(r, Kind::kStore)) stored[r.reg] = true;
+    else other[r.reg] = true;
+  }
+  for (const RegisterRef& r : refs_) {
+    Inst& in = kernel_.code[r.inst];
+    if (!r.is_pred && loaded[r.reg] && stored[r.reg] && !other[r.reg]) in.sub |= static_cast<uint8_t>(1u << (r.list_index - in.list));
   }
 }
 
@@ -620,6 +638,7 @@ void Decoder::run() {
   body(function_);
   emit(Kind::kExit, Class::kControl).flags |= kFlagPart;  // falling off the end returns
   resolve_branches();
+  mark_copies();
   if (!assign_rows(kernel_, registers_, predicate_names_, refs_))
     fail("the control flow is too large to analyse");
   if (kernel_.rows > kMaxRows) fail(fmt::format("more than {} registers are live at once", kMaxRows));

@@ -160,6 +160,7 @@ void Decoder::load_store(const PtxStmt& stmt, Modifiers& m, bool is_load) {
   if (slot == Slot::kB64 && type->size != 8) in.flags |= kFlagWide;
   if (type->is_signed) in.flags |= kFlagSigned;
   if (strong) in.flags |= kFlagStrong;
+  if (is_load && stmt.name.starts_with("ld.acquire")) in.flags |= kFlagAcquire;
   // A kernel parameter at a fixed place is the same for every thread of the launch.
   bool fixed = !where.name.empty() && resolve(where.name).kind == Symbol::Kind::kAddress;
   if (is_load && lies_in == Space::kParam && fixed) {
@@ -175,6 +176,7 @@ void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
   take_order(m);
   Space space = Space::kGeneric;
   take_space(m, space);
+  if (!m.take("cta") && !m.take("cluster") && !m.take("gpu")) m.take("sys");  // a scope without a meaning comes behind the space
   if (space != Space::kGeneric && space != Space::kGlobal && space != Space::kShared) unknown_opcode();
   static constexpr const char* kOps[] = {"add", "min",  "max", "and", "or",
                                          "xor", "exch", "cas", "inc", "dec"};

@@ -1,7 +1,9 @@
 // The decoder's working state, shared by the files that decode one family of instructions each.
 #pragma once
 
+#include <initializer_list>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -94,6 +96,7 @@ class Decoder {
   void setp(const PtxStmt& stmt);
   void move(const PtxStmt& stmt);
   void resolve_branches();
+  void mark_copies();
 
   Inst& emit(Kind kind, Class cls);
   void operands_are(const PtxStmt& stmt, size_t low, size_t high) const;
@@ -110,6 +113,11 @@ class Decoder {
   uint32_t list_entry(uint32_t reg, bool is_def);
   uint32_t predicate(const PtxOperand& o);
   bool is_register(const PtxOperand& o, Slot slot);
+
+  // decode_carry.cpp: addition and subtraction of more than one word
+  bool carry_instruction(const PtxStmt& stmt, std::string_view base);
+  uint32_t step(const char* spelling, Slot slot, std::initializer_list<uint32_t> sources);
+  uint32_t operand_register(const PtxOperand& o, Slot slot);
 
   // decode_memory.cpp
   bool memory_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
@@ -161,7 +169,7 @@ class Decoder {
   const PtxStmt* guarded_ = nullptr;  ///< statement whose guard emitted instructions inherit
   int line_ = 0;
   uint32_t loc_ = 0;
-  bool pred_false_made_ = false;
+  std::optional<uint32_t> carry_;  ///< the predicate that holds the condition code's carry
 };
 
 }  // namespace roofgen::sim

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <mutex>
 
@@ -131,6 +132,39 @@ Result<void> check_launch(const Kernel& kernel, const Launch& launch) {
   return {};
 }
 
+/// CTAs that are on the device at a time, when they wait for each other. More than any GPU has on all its processors.
+constexpr size_t kMostResident = 4096;
+constexpr uint64_t kMostResidentBytes = uint64_t{2} << 30;
+
+/// One after another, each to its end. One that waits for what others do stays on the device: the next one begins, and those that
+/// wait take turns.
+void run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOptions& options, std::vector<Finding>& findings) {
+  struct Resident {
+    std::unique_ptr<Machine> machine;
+    uint64_t ordinal;
+  };
+  std::deque<Resident> waiting;
+  std::vector<std::unique_ptr<Machine>> idle;
+  const auto most = static_cast<size_t>(std::max(options.max_findings, 1));
+  for (uint64_t begun = 0; (begun < n || !waiting.empty()) && findings.size() < most;) {
+    Resident now;
+    const bool room = waiting.empty() || (waiting.size() < kMostResident && waiting.size() * waiting.front().machine->resident_bytes() < kMostResidentBytes);
+    if (begun < n && room) {
+      if (idle.empty()) idle.push_back(std::make_unique<Machine>(state, counter, OpcodeTable::host().lanes()));
+      now = {std::move(idle.back()), begun++};
+      idle.pop_back();
+      counter.begin_cta(options.trace ? &options.trace->emplace_back() : nullptr);
+      now.machine->begin_cta(options.ctas ? options.ctas->ctas[now.ordinal] : now.ordinal, static_cast<uint32_t>(now.ordinal));
+    } else {
+      now = std::move(waiting.front());
+      waiting.pop_front();
+      counter.resume_cta(options.trace ? &(*options.trace)[now.ordinal] : nullptr);
+    }
+    if (now.machine->go_on(findings)) idle.push_back(std::move(now.machine));
+    else waiting.push_back(std::move(now));
+  }
+}
+
 Result<RunResult> SimExecutor::run(ModuleId id, const Launch& launch, const RunOptions& options) {
   std::shared_ptr<const Module> module;
   {
@@ -167,14 +201,9 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& launch, const RunO
   }
 
   Counter counter(kernel);
-  Machine machine(state, counter, OpcodeTable::host().lanes());
   RunResult result;
   if (options.trace) options.trace->clear();
-  for (uint64_t i = 0;
-       i < n && result.findings.size() < static_cast<size_t>(std::max(options.max_findings, 1)); ++i) {
-    counter.begin_cta(options.trace ? &options.trace->emplace_back() : nullptr);
-    machine.run_cta(options.ctas ? options.ctas->ctas[i] : i, static_cast<uint32_t>(i), result.findings);
-  }
+  run_ctas(state, counter, n, options, result.findings);
   result.counts = counter.finish();
   if (options.sites) *options.sites = counter.sites();
   return result;

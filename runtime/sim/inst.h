@@ -114,6 +114,7 @@ inline constexpr uint8_t kFlagAligned = 8;  ///< `.aligned`: every lane of the w
 inline constexpr uint8_t kFlagStrong = 16;  ///< volatile, relaxed, acquire or release access
 inline constexpr uint8_t kFlagPart = 32;    ///< continues the PTX instruction before it, not counted again
 inline constexpr uint8_t kFlagDst64 = 64;   ///< cp.async: the shared address register is 64 bits wide
+inline constexpr uint8_t kFlagAcquire = 64; ///< loads: what others released before is seen after it
 inline constexpr uint8_t kFlagWide = 128;   ///< loads: destination rows are 64-bit though the element is not
 
 struct Inst {
@@ -128,7 +129,7 @@ struct Inst {
   uint32_t guard_flip = 0;              ///< ~0 for `@!p`
   Kind kind = Kind::kNop;
   Class cls = Class::kControl;
-  uint8_t sub = 0;    ///< which of its kind: shuffle mode, atomic operation, combine of setp, ...
+  uint8_t sub = 0;    ///< which of its kind: shuffle mode, atomic operation, combine of setp, the elements of a load or store that are only copied, ...
   uint8_t size = 0;   ///< bytes per element of a memory access
   uint8_t count = 1;  ///< vector elements or matrices
   uint8_t space = 0;  ///< enum Space

@@ -13,6 +13,8 @@ constexpr uint32_t kTurn = 256;
 /// Backward branches after which lanes that wait get a turn, so that a spinning lane cannot starve
 /// the lane it waits for.
 constexpr uint32_t kSpinLimit = 512;
+/// Looks at device memory after which other CTAs get a turn.
+constexpr uint32_t kPatience = 1024;
 
 uint32_t lanes_of(uint32_t n) { return n >= 32 ? ~0u : (1u << n) - 1; }
 
@@ -128,10 +130,16 @@ void Machine::prepare_registers() {
   }
 }
 
-void Machine::begin_cta(uint64_t cta) {
+uint64_t Machine::resident_bytes() const {
+  return 4 * (register_memory_.size() + predicate_memory_.size()) + shared_.size() * 2 + local_.size() * 2;
+}
+
+void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   cta_ = cta;
+  writer_ = state_.first_writer + ordinal;
   instructions_ = 0;
-  used_atomics_ = false;
+  used_atomics_ = saw_others_ = false;
+  idle_looks_ = 0;
   last_buffer_ = nullptr;
   shadow_.reset(shared_bytes_, n_warps_);
   std::fill(shared_.begin(), shared_.end(), std::byte{0xff});
@@ -148,6 +156,7 @@ void Machine::begin_cta(uint64_t cta) {
     w.spins = 0;
     w.parked.clear();
     w.assigned.assign(kernel_.tracked_ids, 0);
+    w.holes.clear();
     std::fill(std::begin(w.committed), std::end(w.committed), 0u);
     w.ran = w.now = 0;
     w.copies.clear();
@@ -206,9 +215,8 @@ void Machine::safe_point() {
   state_.memory.in_use().lock_shared();
 }
 
-void Machine::run_cta(uint64_t cta, uint32_t ordinal, std::vector<Finding>& findings) {
-  begin_cta(cta);
-  writer_ = state_.first_writer + ordinal;
+bool Machine::go_on(std::vector<Finding>& findings) {
+  last_buffer_ = nullptr;
   std::shared_lock lock(state_.memory.in_use());  // given up for moments in safe_point
   for (;;) {
     bool ran = false, all_finished = true;
@@ -222,7 +230,7 @@ void Machine::run_cta(uint64_t cta, uint32_t ordinal, std::vector<Finding>& find
         run_warp(w, kTurn);
       } catch (Fault& fault) {
         findings.push_back(finding(fault.kind, std::move(fault.message), w, w.pc, fault.lane));
-        return;
+        return true;
       }
       if (instructions_ > state_.max_instructions) {
         uint32_t lane = w.active ? static_cast<uint32_t>(__builtin_ctz(w.active)) : 0;
@@ -230,14 +238,18 @@ void Machine::run_cta(uint64_t cta, uint32_t ordinal, std::vector<Finding>& find
             "instruction-limit",
             fmt::format("the CTA ran {} warp-instructions without finishing", state_.max_instructions), w,
             std::min<uint32_t>(w.pc, static_cast<uint32_t>(kernel_.code.size() - 1)), lane));
-        return;
+        return true;
       }
       safe_point();
     }
-    if (all_finished) return;
+    if (all_finished) return true;
     if (!ran) {
       findings.push_back(deadlock());
-      return;
+      return true;
+    }
+    if (idle_looks_ >= kPatience) {
+      idle_looks_ = 0;
+      return false;
     }
   }
 }
@@ -339,6 +351,7 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kTrap:
           throw Fault{"trap", "the kernel executed a trap", static_cast<uint32_t>(__builtin_ctz(mask))};
         case Kind::kNop:
+          if (in.sub == 1 && saw_others_) used_atomics_ = true;
           ++w.pc;
           break;
         case Kind::kLoad:
@@ -496,6 +509,9 @@ void Machine::require_full(const Warp& w, const Inst& in, uint32_t mask, const c
 
 void Machine::barrier(Warp& w, const Inst& in, uint32_t mask) {
   auto lane = static_cast<uint32_t>(__builtin_ctz(mask));
+  if ((in.flags & kFlagAligned) && (mask | w.dead) != ~0u && mask == w.active &&
+      std::any_of(w.parked.begin(), w.parked.end(), [&](const Fragment& f) { return f.barrier == kReady && f.pc < w.pc; }))
+    return choose(w);  // these lanes only had a turn because others spin behind them
   if ((in.flags & kFlagAligned) && (mask | w.dead) != ~0u)
     throw Fault{"divergent-barrier",
                 fmt::format("barrier reached by lanes {:#010x} of a warp whose lanes {:#010x} are elsewhere",

@@ -5,6 +5,7 @@
 // The machine knows values and addresses, no cycles. What it does is reported to a Counter.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -72,6 +73,7 @@ struct Warp {
   uint32_t spins = 0;           ///< backward branches while other fragments waited
   std::vector<Fragment> parked;
   std::vector<uint32_t> assigned;  ///< per tracked register: lanes that assigned it
+  std::vector<std::array<uint8_t, kWarpSize>> holes;  ///< by row: bytes of copied values that hold nothing; empty: none anywhere
   uint32_t committed[kWarpSize] = {};
   uint64_t ran = 0;  ///< instructions before this turn
   uint64_t now = 0;  ///< instructions so far, as of the last cp.async or wait
@@ -85,7 +87,17 @@ class Machine {
   Machine(LaunchState& state, Counter& counter, const LaneTable& lanes);
   /// Runs CTA number `cta` of the grid, the `ordinal`-th of this launch. Its findings (at most one)
   /// are appended.
-  void run_cta(uint64_t cta, uint32_t ordinal, std::vector<Finding>& findings);
+  void run_cta(uint64_t cta, uint32_t ordinal, std::vector<Finding>& findings) {
+    begin_cta(cta, ordinal);
+    while (!go_on(findings)) {
+    }
+  }
+  /// The same in pieces, for CTAs that wait for each other.
+  void begin_cta(uint64_t cta, uint32_t ordinal);
+  /// Runs until the CTA ends, or (false) until it has looked at device memory that others should change many times in vain.
+  bool go_on(std::vector<Finding>& findings);
+  /// Memory that a CTA keeps while it waits.
+  uint64_t resident_bytes() const;
 
  private:
   struct Barrier {
@@ -100,7 +112,6 @@ class Machine {
   };
 
   void prepare_registers();
-  void begin_cta(uint64_t cta);
   void run_warp(Warp& w, uint32_t quota);
   void choose(Warp& w);
   void check_assigned(Warp& w, const Inst& in);
@@ -133,18 +144,19 @@ class Machine {
   Space space_of(const Inst& in, uint64_t address) const;
   void check_alignment(uint64_t address, uint32_t bytes, uint32_t lane) const;
   Buffer& buffer_at(uint64_t address, uint32_t bytes, uint32_t lane, const char* what);
-  void read_global(uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, bool strong);
-  void write_global(uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong);
+  // Reads: `needed` says which of the bytes must have been written; those that were come back. Writes: `holes` hold nothing.
+  uint32_t read_global(uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, bool strong, uint32_t needed = ~0u);
+  void write_global(uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong, uint32_t holes = 0);
   uint32_t shared_offset(uint64_t address, uint32_t bytes, uint32_t lane) const;
   [[nodiscard]] Fault shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset, uint32_t bytes,
                                    uint32_t lane) const;
-  void read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out,
-                   bool strong);
+  uint32_t read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out,
+                       bool strong, uint32_t needed = ~0u);
   void write_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in,
-                    bool strong);
+                    bool strong, uint32_t holes = 0);
   uint64_t local_offset(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane) const;
-  void read_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out);
-  void write_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in);
+  uint32_t read_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, uint32_t needed = ~0u);
+  void write_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in, uint32_t holes = 0);
   std::string describe(uint64_t address) const;
 
   // machine_print.cpp
@@ -184,6 +196,8 @@ class Machine {
   uint32_t writer_ = 0;
   uint64_t instructions_ = 0;  ///< of this CTA
   bool used_atomics_ = false;  ///< this CTA may have synchronised with others
+  bool saw_others_ = false;    ///< a strong read had what another CTA wrote; a fence makes that a synchronisation
+  uint32_t idle_looks_ = 0;    ///< strong reads and atomics of device memory that changed nothing, in this turn
   std::vector<std::byte> shared_;
   SharedShadow shadow_;
   uint32_t shared_bytes_ = 0;

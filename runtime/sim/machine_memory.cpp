@@ -87,20 +87,24 @@ Buffer& Machine::buffer_at(uint64_t address, uint32_t bytes, uint32_t lane, cons
   return *b;
 }
 
-void Machine::read_global(uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, bool strong) {
+uint32_t Machine::read_global(uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, bool strong, uint32_t needed) {
   Buffer& b = buffer_at(address, bytes, lane, "read");
   uint64_t offset = address - b.base;
   uint32_t slot = state_.memory.slot_for_read(b, offset / kLineBytes), at = offset % kLineBytes;
+  const uint32_t all = (1u << bytes) - 1;
+  uint32_t valid = all;
   if (!b.fill) {
-    uint64_t need = ((uint64_t{1} << bytes) - 1) << (at & 63);
-    if ((!slot || (state_.memory.valid(slot)[at >> 6] & need) != need) && notes_undefined())
+    valid = slot ? static_cast<uint32_t>(state_.memory.valid(slot)[at >> 6] >> (at & 63)) & all : 0;
+    if ((all & needed & ~valid || !valid) && notes_undefined())
       undefined(Fault{"uninitialised", fmt::format("read of {}, which nothing has written", describe(address)), lane});
     if (!slot) {
       std::memset(out, 0xff, bytes);  // as DeviceMemory::read has it
-      return;
+      return all;  // it has been said
     }
     const uint32_t written = state_.memory.writers(slot)[at / 4];
-    if (by_another(written, writer_, state_) && (written & bytes_of_word(at / 4, at, bytes)) && !strong && !used_atomics_ && notes_undefined())
+    const bool others = by_another(written, writer_, state_) && (written & bytes_of_word(at / 4, at, bytes));
+    saw_others_ |= others && strong;
+    if (others && !strong && !used_atomics_ && notes_undefined())
       undefined(Fault{"race",
                  fmt::format("read of {}, written by another CTA of this launch without synchronisation",
                              describe(address)),
@@ -109,10 +113,11 @@ void Machine::read_global(uint64_t address, uint32_t bytes, uint32_t lane, std::
     throw Fault{"out-of-memory", "the simulator ran out of memory for this launch", lane};
   }
   std::memcpy(out, state_.memory.data(slot) + at, bytes);
+  return valid;
 }
 
 void Machine::write_global(uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in,
-                           bool strong) {
+                           bool strong, uint32_t holes) {
   Buffer& b = buffer_at(address, bytes, lane, "write");
   if (b.fill)
     throw Fault{"write-to-input", fmt::format("write to {}, which is an input", describe(address)), lane};
@@ -129,7 +134,7 @@ void Machine::write_global(uint64_t address, uint32_t bytes, uint32_t lane, cons
                  lane});
     writers[word] = (writer_ & kWriterMask) << 4 | mine | (other >> 4 == (writer_ & kWriterMask) ? other & 15 : 0);
   }
-  valid |= bits;
+  valid = (valid | bits) & ~(uint64_t{holes} << (at & 63));
   std::memcpy(state_.memory.data(slot) + at, in, bytes);
 }
 
@@ -176,17 +181,20 @@ Fault Machine::shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32
   return Fault{"race", where, lane};
 }
 
-void Machine::read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out,
-                          bool strong) {
-  auto outcome = shadow_.read(w.index, offset, bytes, strong);
+uint32_t Machine::read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out,
+                              bool strong, uint32_t needed) {
+  const uint32_t valid = shadow_.written(offset, bytes);
+  auto outcome = shadow_.read(w.index, offset, bytes, strong, valid ? needed : ~0u);
   if (!outcome.ok() && notes_undefined()) undefined(shared_fault(outcome, w, offset, bytes, lane));
   std::memcpy(out, shared_.data() + offset, bytes);
+  return valid;
 }
 
 void Machine::write_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in,
-                           bool strong) {
+                           bool strong, uint32_t holes) {
   auto outcome = shadow_.write(w.index, offset, bytes, strong);
   if (!outcome.ok() && notes_undefined()) undefined(shared_fault(outcome, w, offset, bytes, lane));
+  if (holes) shadow_.unwrite(offset, holes);
   std::memcpy(shared_.data() + offset, in, bytes);
 }
 
@@ -202,18 +210,23 @@ uint64_t Machine::local_offset(const Warp& w, uint64_t address, uint32_t bytes, 
   return (uint64_t{w.index} * kWarpSize + lane) * kernel_.local_bytes + offset;
 }
 
-void Machine::read_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out) {
-  uint64_t at = local_offset(w, address, bytes, lane);
-  for (uint32_t i = 0; i < bytes; ++i)
-    if (!local_written_[at + i] && notes_undefined())
+uint32_t Machine::read_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out,
+                             uint32_t needed) {
+  const uint64_t at = local_offset(w, address, bytes, lane);
+  const uint32_t all = (1u << bytes) - 1;
+  uint32_t valid = 0;
+  for (uint32_t i = 0; i < bytes; ++i) valid |= uint32_t{local_written_[at + i]} << i;
+  if ((all & needed & ~valid) || !valid)
+    if (notes_undefined())
       undefined(Fault{"uninitialised", fmt::format("read of {}, which the thread has not written", describe(address)), lane});
   std::memcpy(out, local_.data() + at, bytes);
+  return valid;
 }
 
 void Machine::write_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane,
-                          const std::byte* in) {
+                          const std::byte* in, uint32_t holes) {
   uint64_t at = local_offset(w, address, bytes, lane);
-  std::memset(local_written_.data() + at, 1, bytes);
+  for (uint32_t i = 0; i < bytes; ++i) local_written_[at + i] = !(holes >> i & 1);
   std::memcpy(local_.data() + at, in, bytes);
 }
 
@@ -226,6 +239,9 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
   uint32_t bytes = uint32_t{in.size} * in.count, global = 0, shared = 0;
   bool strong = in.flags & kFlagStrong;
+  uint32_t needed = ~0u, valid[kWarpSize], any_holes = 0;
+  for (uint32_t i = 0; in.sub >> i; ++i)
+    if (in.sub >> i & 1) needed &= ~(((1u << in.size) - 1) << (i * in.size));
   alignas(16) std::byte data[kWarpSize][16];
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = first_lane(m);
@@ -234,30 +250,43 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
       case Space::kShared:
         shared |= 1u << l;
         shared_address[l] = shared_offset(address[l], bytes, l);
-        read_shared(w, shared_address[l], bytes, l, data[l], strong);
+        valid[l] = read_shared(w, shared_address[l], bytes, l, data[l], strong, needed);
         break;
       case Space::kLocal:
-        read_local(w, address[l], bytes, l, data[l]);
+        valid[l] = read_local(w, address[l], bytes, l, data[l], needed);
         break;
       case Space::kParam: {
         uint64_t offset = address[l] - kParamBase;
         if (offset >= state_.params.size() || offset + bytes > state_.params.size())
           throw Fault{"out-of-bounds", fmt::format("{} bytes at {}", bytes, describe(address[l])), l};
         std::memcpy(data[l], state_.params.data() + offset, bytes);
+        valid[l] = ~0u;
         break;
       }
       case Space::kConst:
       case Space::kGlobal:
       case Space::kGeneric:
         global |= 1u << l;
-        read_global(address[l], bytes, l, data[l], strong);
+        valid[l] = read_global(address[l], bytes, l, data[l], strong, needed);
         break;
     }
+  }
+  if (global && strong) {
+    ++idle_looks_;
+    if (in.flags & kFlagAcquire && saw_others_) used_atomics_ = true;
   }
   if (shared) counter_.shared_access(shared_address, shared, bytes);
   if (global && in.space != static_cast<uint8_t>(Space::kConst)) {
     counter_.global_access(address, global, bytes, false);
     counter_.load_lanes(global, bytes);
+  }
+  if (in.sub) {
+    const uint32_t all = (1u << bytes) - 1;
+    for (uint32_t m = mask; m; m &= m - 1) any_holes |= all & ~valid[first_lane(m)];
+    if (any_holes && w.holes.empty()) w.holes.resize(kernel_.rows);
+    for (uint32_t i = 0; i < in.count && !w.holes.empty(); ++i)
+      for (uint32_t m = mask; m; m &= m - 1)
+        w.holes[kernel_.lists[in.list + i]][first_lane(m)] = static_cast<uint8_t>(~(valid[first_lane(m)] >> (i * in.size)) & ((1u << in.size) - 1));
   }
   bool wide = in.size == 8 || (in.flags & kFlagWide);
   for (uint32_t i = 0; i < in.count; ++i) {
@@ -306,20 +335,22 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = first_lane(m);
     alignas(16) std::byte data[16];
+    uint32_t holes = 0;
     for (uint32_t i = 0; i < in.count; ++i) {
       uint32_t s = kernel_.lists[in.list + i];
       uint64_t value = wide ? wide_row(w, s)[l] : row(w, s)[l];
       std::memcpy(data + i * in.size, &value, in.size);
+      if ((in.sub >> i & 1) && !w.holes.empty()) holes |= uint32_t{w.holes[s][l]} << (i * in.size);
     }
     check_alignment(address[l], bytes, l);
     switch (space_of(in, address[l])) {
       case Space::kShared:
         shared |= 1u << l;
         shared_address[l] = shared_offset(address[l], bytes, l);
-        write_shared(w, shared_address[l], bytes, l, data, strong);
+        write_shared(w, shared_address[l], bytes, l, data, strong, holes);
         break;
       case Space::kLocal:
-        write_local(w, address[l], bytes, l, data);
+        write_local(w, address[l], bytes, l, data, holes);
         break;
       case Space::kParam:
         throw Fault{"out-of-bounds", fmt::format("write to {}", describe(address[l])), l};
@@ -327,7 +358,7 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
       case Space::kGlobal:
       case Space::kGeneric:
         global |= 1u << l;
-        write_global(address[l], bytes, l, data, strong);
+        write_global(address[l], bytes, l, data, strong, holes);
         break;
     }
   }
@@ -342,6 +373,7 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
   bool wide = in.size == 8;
   uint32_t global = 0, shared = 0;
+  bool changes = false;
   used_atomics_ = true;
   for (uint32_t m = mask; m; m &= m - 1) {  // lanes take effect in order
     uint32_t l = first_lane(m);
@@ -363,6 +395,7 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
     std::memcpy(&old, bytes, in.size);
     uint64_t result =
         apply_atomic(static_cast<AtomicOp>(in.sub), static_cast<ElementType>(in.type), old, b, c);
+    changes |= result != old;
     std::memcpy(bytes, &result, in.size);
     if (space == Space::kShared)
       write_shared(w, shared_address[l], in.size, l, bytes, true);
@@ -373,6 +406,7 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
     else
       row(w, in.d)[l] = static_cast<uint32_t>(old);
   }
+  if (global && !changes) ++idle_looks_;
   if (shared) counter_.shared_access(shared_address, shared, in.size);
   if (global) counter_.global_access(address, global, in.size, true);
 }
@@ -475,7 +509,7 @@ void Machine::cp_async(Warp& w, const Inst& in, uint32_t mask) {
     check_alignment(from[l], in.size, l);
     if (bytes) {
       reads |= 1u << l;
-      read_global(from[l], bytes, l, copy.data[l], false);
+      read_global(from[l], bytes, l, copy.data[l], false, 0);
     }
     if (bytes < in.size) std::memset(copy.data[l] + bytes, 0, in.size - bytes);
   }

@@ -56,9 +56,9 @@ std::string formatted(const std::string& spec, const int* widths, int stars, T..
 }  // namespace
 
 void Machine::read_any(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out) {
-  if (address < kSharedWindowEnd) return read_shared(w, shared_offset(address, bytes, lane), bytes, lane, out, true);
-  if (address < kLocalWindowEnd) return read_local(w, address, bytes, lane, out);
-  read_global(address, bytes, lane, out, true);
+  if (address < kSharedWindowEnd) read_shared(w, shared_offset(address, bytes, lane), bytes, lane, out, true);
+  else if (address < kLocalWindowEnd) read_local(w, address, bytes, lane, out);
+  else read_global(address, bytes, lane, out, true);
 }
 
 /// A string that ends with a zero; no more than kMaxText of it.

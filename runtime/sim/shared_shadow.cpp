@@ -135,11 +135,12 @@ SharedShadow::Outcome SharedShadow::each_record(Chunk& c, uint32_t offset, uint3
   return {};
 }
 
-SharedShadow::Outcome SharedShadow::read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong) {
+SharedShadow::Outcome SharedShadow::read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong,
+                                         uint32_t needed) {
   Chunk& c = chunks_[offset >> 4];
   auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
   if (c.pending & mask) return {Verdict::kAsyncPending, 0};
-  if ((c.valid & mask) != mask) return {Verdict::kUninitialised, 0};
+  if (mask & (needed << (offset & 15)) & ~c.valid) return {Verdict::kUninitialised, 0};
   if (strong) return {};
   return each_record(c, offset, bytes, [&](Record& r) { return read_record(r, warp); });
 }

@@ -36,7 +36,11 @@ class SharedShadow {
 
   /// `offset` counts from the start of shared memory; an access never crosses 16 bytes.
   /// `strong` accesses (volatile, atomic) are checked for data but never race.
-  Outcome read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong = false);
+  /// `needed`: which of the bytes must have been written.
+  Outcome read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong = false, uint32_t needed = ~0u);
+  uint32_t written(uint32_t offset, uint32_t bytes) const { return (uint32_t{chunks_[offset >> 4].valid} >> (offset & 15)) & ((1u << bytes) - 1); }
+  /// What was written there holds nothing in these bytes.
+  void unwrite(uint32_t offset, uint32_t holes) { chunks_[offset >> 4].valid &= static_cast<uint16_t>(~(holes << (offset & 15))); }
   Outcome write(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong = false);
   /// A copy that may land at any time from now until its wait.
   Outcome async_issue(uint32_t warp, uint32_t offset, uint32_t bytes) {

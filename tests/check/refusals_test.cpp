@@ -39,7 +39,7 @@ void expect_all(const std::vector<Case>& cases) {
 TEST_F(Refusals, WhatTheSimulatorHasNot) {
   expect_all({
       {"__device__ __noinline__ int f(int n) {\n  return n < 2 ? 1 : n * f(n - 1) - f(n - 2);\n}\n__global__ void k() { if (f(clock()) == 3) __trap(); }", {"'_Z1fi' calls itself; recursion is not supported", "dir/user.cu:2"}},
-      {"__device__ __noinline__ void a() { __syncthreads(); }\n__device__ __noinline__ void b() { __syncwarp(); }\n__global__ void k() {\n  void (*f[2])() = {a, b};\n  f[clock() % 2]();\n}", {"function pointer"}},
+      {"__device__ __noinline__ void a() { __syncthreads(); }\n__device__ __noinline__ void b() { __syncwarp(); }\n__global__ void k() {\n  void (*f[2])() = {a, b};\n  f[clock() % 2]();\n}", {"calls through pointers are not supported"}},
       {"__global__ void k() {\n  int* p = (int*)malloc(4);\n  *p = 1;\n  free(p);\n}", {"malloc", "dir/user.cu:2"}},
       {"__global__ void k() {\n  float v;\n  asm volatile(\"tex.1d.v4.f32.s32 {%0, %0, %0, %0}, [%1, {%2}];\" : \"=f\"(v) : \"l\"(0ull), \"r\"(1));\n}", {"textures are not supported", "dir/user.cu:3"}},
       {"__global__ void k() {\n  asm volatile(\"sust.b.1d.b32.trap [%0, {%1}], {%1};\" :: \"l\"(0ull), \"r\"(1));\n}", {"surfaces are not supported", "dir/user.cu:2"}},

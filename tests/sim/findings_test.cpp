@@ -56,6 +56,22 @@ TEST(Findings, UninitialisedMemory) {
   EXPECT_EQ(run(".local .align 4 .b8 loc[8]; ld.local.u32 %r3, [loc];"), "uninitialised");
 }
 
+/// A struct is copied in words, with the bytes between its members; nothing may be computed from those.
+TEST(Findings, CopiesMayHaveHoles) {
+  for (const char* made : {"st.shared.u8 [%r2], 1; ld.shared.u32 %r3, [%r2];", "st.global.u16 [%rd1+8], 1; ld.global.u32 %r3, [%rd1+8];", ".local .align 4 .b8 loc[8]; st.local.u8 [loc+1], 1; ld.local.u32 %r3, [loc];"}) {
+    EXPECT_EQ(run(std::string(made) + "st.global.u32 [%rd1], %r3;", 1), "");
+    EXPECT_EQ(run(std::string(made) + "st.global.u32 [%rd1], %r3; add.u32 %r4, %r3, 1;", 1), "uninitialised");
+    // The holes go where the value goes.
+    for (const char* there : {"st.global.u32 [%rd1], %r3; ld.global.u8 %r4, [%rd1+3];", "st.shared.u32 [%r2+64], %r3; ld.shared.u8 %r4, [%r2+67];"})
+      EXPECT_EQ(run(std::string(made) + there + "add.u32 %r4, %r4, 1;", 1), "uninitialised") << made << there;
+  }
+  EXPECT_EQ(run("st.shared.u32 [%r2+4], 1; ld.shared.v2.u32 {%r3, %r4}, [%r2]; st.global.v2.u32 [%rd1], {%r3, %r4};", 1), "");
+  EXPECT_EQ(run("st.shared.u32 [%r2+4], 1; ld.shared.v2.u32 {%r3, %r4}, [%r2]; st.global.v2.u32 [%rd1], {%r3, %r4}; ld.global.u32 %r5, [%rd1+4]; add.u32 %r5, %r5, 1; ld.global.u32 %r6, [%rd1]; add.u32 %r6, %r6, 1;", 1), "uninitialised");
+  EXPECT_EQ(run("st.shared.u32 [%r2+4], 1; ld.shared.v2.u32 {%r3, %r4}, [%r2]; st.global.v2.u32 [%rd1], {%r3, %r4}; ld.global.u32 %r5, [%rd1+4]; add.u32 %r5, %r5, 1;", 1), "");
+  EXPECT_EQ(run("ld.shared.u32 %r3, [%r2]; st.global.u32 [%rd1], %r3;", 1), "uninitialised");
+  EXPECT_EQ(run("st.shared.v2.u32 [%r2], {1, 2}; ld.shared.v2.u32 {%r3, %r4}, [%r2]; st.global.v2.u32 [%rd1], {%r3, %r4};", 1), "");
+}
+
 TEST(Findings, UninitialisedRegisters) {
   EXPECT_EQ(run("add.s32 %r3, %r4, 1;"), "uninitialised");
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 mov.u32 %r4, 7; add.s32 %r3, %r4, 1;"), "uninitialised");
