@@ -58,7 +58,7 @@ Status add(State& s, const char* call, Handle* out, Handle handle, const Handle*
 
 Status kernel_work(State& s, const char* call, const KernelNodeParams* p, Work* out) {
   CHECK(p, kInvalidValue, "null");
-  const LaunchShape shape = {{p->grid_x, p->grid_y, p->grid_z}, {p->block_x, p->block_y, p->block_z}, {}, p->smem_bytes};
+  const LaunchShape shape = {{p->grid_x, p->grid_y, p->grid_z}, {p->block_x, p->block_y, p->block_z}, {0, 0, 0}, p->smem_bytes, false};
   return make_launch(s, call, p->function ? p->function : p->kernel, shape, p->args, p->extra, out);
 }
 

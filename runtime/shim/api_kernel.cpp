@@ -46,6 +46,26 @@ Status launch(State& s, const char* call, Handle function, const LaunchShape& sh
   return s.queue(call, stream, std::move(work));
 }
 
+Status shape_of(State& s, const char* call, const roofgen::cuda::LaunchConfig& c, LaunchShape* out) {
+  *out = {{c.grid_x, c.grid_y, c.grid_z}, {c.block_x, c.block_y, c.block_z}, {0, 0, 0}, c.smem_bytes, false};
+  CHECK(c.attributes || c.attribute_count == 0, kInvalidValue, "null");
+  for (unsigned i = 0; i < c.attribute_count; ++i) {
+    const roofgen::cuda::LaunchAttribute& a = c.attributes[i];
+    switch (a.id) {
+      case 0: break;
+      case 2: out->cooperative = a.value.overlap != 0; break;  // COOPERATIVE: an int, as the overlap is
+      case roofgen::cuda::kLaunchCluster:
+        out->cluster = {a.value.cluster.x, a.value.cluster.y, a.value.cluster.z};
+        CHECK(out->cluster.count() > 0, kInvalidClusterSize, "a cluster of no CTAs");
+        break;
+      // Permissions and wishes: how clusters are placed, overlap with the launch before, priority, the carve-out.
+      case 5: case roofgen::cuda::kLaunchOverlap: case 8: case 14: break;
+      default: return s.refuse(call, kNotSupported, fmt::format("launch attribute {}", a.id));
+    }
+  }
+  return kSuccess;
+}
+
 Status attribute(State& s, const char* call, int* out, int attribute, Handle handle) {
   Function* f = nullptr;
   CHECK(out, kInvalidValue, "null");
@@ -71,17 +91,13 @@ Status attribute(State& s, const char* call, int* out, int attribute, Handle han
     case 7: *out = 0; break;
     case 8: *out = f->max_dynamic_smem; break;
     case 9: *out = -1; break;
-    // Clusters.
+    case 10: *out = 0; break;  // CLUSTER_SIZE_MUST_BE_SET: PTX that needs clusters says of which size, or takes any
+    case 11: case 12: case 13: *out = static_cast<int>(f->cluster[attribute - 11]); break;
+    case 14: *out = f->big_clusters; break;
+    case 15: *out = 0; break;
     default: return s.refuse(call, kNotSupported, fmt::format("function attribute {} is not known of PTX", attribute));
   }
   return kSuccess;
-}
-
-/// CTAs on one SM. Where registers are not known it is what threads and shared memory allow: at least the true figure.
-int resident(State& s, const char* call, const Function& f, int threads, int64_t smem) {
-  const auto report = s.compiled(f);
-  if (!report) s.log(fmt::format("{}: {}: without its registers, which are not known", call, f.kernel.name));
-  return roofgen::occupancy(s.device, report ? report->registers : 1, smem + f.kernel.static_shared, threads).ctas_per_sm;
 }
 
 Status occupancy_of(State& s, const char* call, int* out, Handle handle, int threads, size_t smem) {
@@ -201,6 +217,14 @@ Status set_attribute(State& s, const char* call, Handle handle, int attribute, i
   Function* f = nullptr;
   CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
   if (attribute == 9) return kSuccess;  // a preference for L1: there is none
+  if (attribute >= 11 && attribute <= 13) {
+    CHECK(value >= 0 && value <= static_cast<int>(roofgen::sim::kMaxClusterCtas), kInvalidValue, fmt::format("clusters of {} CTAs", value));
+    CHECK(f->kernel.required_cluster[0] == 0, kInvalidValue, f->kernel.name + ": the PTX fixes its clusters");
+    f->cluster[attribute - 11] = static_cast<uint32_t>(value);
+    return kSuccess;
+  }
+  if (attribute == 14) return f->big_clusters = value != 0, kSuccess;
+  if (attribute == 15) return kSuccess;  // how clusters are placed
   CHECK(attribute == roofgen::cuda::kFunctionMaxDynamicSmem, kNotSupported, fmt::format("function attribute {}", attribute));
   const int most = static_cast<int>(s.device.integer("smem_per_block")) - static_cast<int>(f->kernel.static_shared);
   CHECK(value >= 0 && value <= most, kInvalidValue, fmt::format("{} bytes of dynamic shared memory; at most {}", value, most));
@@ -293,6 +317,25 @@ ROOFGEN_CU(cuOccupancyMaxPotentialBlockSize, kContext, (int* grid, int* block, H
            { return potential(s, call, grid, block, function, smem_of, smem, limit); })
 ROOFGEN_CU(cuOccupancyMaxPotentialBlockSizeWithFlags, kContext, (int* grid, int* block, Handle function, size_t (*smem_of)(int), size_t smem, int limit, unsigned),
            { return potential(s, call, grid, block, function, smem_of, smem, limit); })
+ROOFGEN_CU(cuOccupancyMaxActiveClusters, kContext, (int* out, Handle handle, const roofgen::cuda::LaunchConfig* c), {
+  Function* f = nullptr;
+  LaunchShape shape;
+  CHECK(out && c, kInvalidValue, "null");
+  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  if (Status status = shape_of(s, call, *c, &shape); status != kSuccess) return status;
+  const uint64_t ctas = std::max<uint64_t>(1, shape.cluster.count()), threads = shape.block.count();
+  CHECK(threads > 0 && threads <= kMostThreads && ctas <= roofgen::sim::kMaxClusterCtas, kInvalidValue, "no such block or cluster");
+  // As if any SMs could form a cluster: how they are grouped is not known, so it is at least the true figure.
+  *out = static_cast<int>(static_cast<uint64_t>(resident(s, call, *f, static_cast<int>(threads), shape.smem_bytes)) * static_cast<uint64_t>(s.device.integer("sms")) / ctas);
+  return kSuccess;
+})
+ROOFGEN_CU(cuOccupancyMaxPotentialClusterSize, kContext, (int* out, Handle handle, const roofgen::cuda::LaunchConfig* c), {
+  Function* f = nullptr;
+  CHECK(out && c, kInvalidValue, "null");
+  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  *out = !s.attribute(120) ? 1 : f->big_clusters ? static_cast<int>(roofgen::sim::kMaxClusterCtas) : 8;
+  return kSuccess;
+})
 ROOFGEN_CU(cuOccupancyAvailableDynamicSMemPerBlock, kContext, (size_t* out, Handle handle, int ctas, int threads), {
   Function* f = nullptr;
   CHECK(out && ctas > 0 && threads > 0 && threads <= static_cast<int>(kMostThreads), kInvalidValue, fmt::format("{} CTAs of {} threads", ctas, threads));
@@ -306,20 +349,16 @@ ROOFGEN_CU(cuOccupancyAvailableDynamicSMemPerBlock, kContext, (size_t* out, Hand
 
 ROOFGEN_CU(cuLaunchKernel, kContext,
            (Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem, Handle stream, void** args, void** extra),
-           { return launch(s, call, function, {{gx, gy, gz}, {bx, by, bz}, {}, smem}, stream, args, extra); })
+           { return launch(s, call, function, {{gx, gy, gz}, {bx, by, bz}, {0, 0, 0}, smem}, stream, args, extra); })
 ROOFGEN_CU(cuLaunchKernelEx, kContext, (const roofgen::cuda::LaunchConfig* c, Handle function, void** args, void** extra), {
   CHECK(c, kInvalidValue, "null");
-  for (unsigned i = 0; i < c->attribute_count; ++i) {
-    const roofgen::cuda::LaunchAttribute& a = c->attributes[i];
-    // Overlap with the launch before is a permission: it is not used.
-    if (a.id == 0 || a.id == roofgen::cuda::kLaunchOverlap) continue;
-    if (a.id == roofgen::cuda::kLaunchCluster && a.value.cluster.x == 1 && a.value.cluster.y == 1 && a.value.cluster.z == 1) continue;
-    return s.refuse(call, kNotSupported, fmt::format("launch attribute {}{}", a.id, a.id == roofgen::cuda::kLaunchCluster ? ", clusters" : ""));
-  }
-  return launch(s, call, function, {{c->grid_x, c->grid_y, c->grid_z}, {c->block_x, c->block_y, c->block_z}, {}, c->smem_bytes}, c->stream, args, extra);
+  LaunchShape shape;
+  if (Status status = shape_of(s, call, *c, &shape); status != kSuccess) return status;
+  return launch(s, call, function, shape, c->stream, args, extra);
 })
-ROOFGEN_CU(cuLaunchCooperativeKernel, kContext, (Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**),
-           { return s.refuse(call, kNotSupported, "CTAs run one after another, so a grid cannot wait for itself"); })
+ROOFGEN_CU(cuLaunchCooperativeKernel, kContext,
+           (Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem, Handle stream, void** args),
+           { return launch(s, call, function, {{gx, gy, gz}, {bx, by, bz}, {0, 0, 0}, smem, true}, stream, args, nullptr); })
 ROOFGEN_CU(cuTensorMapEncodeTiled, kDriver,
            (void*, int, unsigned, void*, const uint64_t*, const uint64_t*, const uint32_t*, const uint32_t*, int, int, int, int),
            { return s.refuse(call, kNotSupported, "the simulator has no tensor copies"); })

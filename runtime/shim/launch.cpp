@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "runtime/shim/state.h"
 #include "runtime/sim/machine.h"
 #include "runtime/sim/ptx_parser.h"
+#include "runtime/sim/schedule.h"
 
 namespace roofgen::shim {
 namespace {
@@ -97,6 +99,7 @@ Status State::function(const char* call, Module& module, const std::string& name
   auto made = std::make_unique<Function>();
   made->kernel = std::move(*kernel);
   made->module = &module;
+  std::copy_n(made->kernel.required_cluster, 3, made->cluster);
   made->max_dynamic_smem = std::max(0, kPlainDynamicSmem - static_cast<int>(made->kernel.static_shared));
   functions_.insert(made.get());
   *out = made.get();
@@ -134,24 +137,37 @@ Status State::execute(const LaunchOp& op) {
   const sim::Kernel& kernel = op.function->kernel;
   const uint64_t ctas = op.launch.grid.count();
   std::vector<Finding> findings, tolerated;
+  std::string printed;
+  uint64_t workspace = 0;
+  if (op.cooperative) {
+    auto made = memory_.allocate(8, "the grid's barrier", nullptr);
+    const std::vector<std::byte> zeros(8);
+    if (!made || !memory_.write(*made, zeros)) return kOutOfMemory;
+    workspace = *made;
+  }
   sim::LaunchState state{kernel, op.launch, op.params, memory_, memory_.buffers(), 0, static_cast<uint32_t>(ctas), kMostInstructions};
   state.first_writer = memory_.take_writer_ids(ctas);
   state.timer_begin_ns = static_cast<uint64_t>(now_ns);
   state.timer_ns = 1e3 / clock_mhz();
   state.clock_begin = static_cast<uint64_t>(now_ns * clock_mhz() / 1e3);
   state.sms = static_cast<uint32_t>(device.integer("sms"));
-  state.tolerated = &tolerated;
+  state.grid_workspace = workspace;
+  state.printed = &printed;
+  if (!strict_) state.tolerated = &tolerated;
   sim::Counter counter(kernel);
-  sim::Machine machine(state, counter, sim::OpcodeTable::host().lanes());
-  for (uint64_t i = 0; i < ctas && findings.empty() && !(strict_ && !tolerated.empty()); ++i) {
-    counter.begin_cta(nullptr);
-    machine.run_cta(i, static_cast<uint32_t>(i), findings);
+  RunOptions options;
+  options.max_findings = 1;
+  sim::run_ctas(state, counter, ctas, options, findings);
+  if (workspace) memory_.release(workspace);
+  if (!printed.empty()) {
+    std::fwrite(printed.data(), 1, printed.size(), stdout);
+    std::fflush(stdout);
   }
   now_ns += modelled_ns(op, counter.finish());
   for (const Finding& f : tolerated) log("finding " + text_of(f));
   for (const Finding& f : findings) log("finding " + text_of(f));
-  if (!findings.empty()) return status_of(findings.front().kind);
-  return strict_ && !tolerated.empty() ? kLaunchFailed : kSuccess;
+  if (findings.empty()) return kSuccess;
+  return findings.front().kind == "assert" ? kAssert : status_of(findings.front().kind);
 }
 
 }  // namespace roofgen::shim

@@ -79,9 +79,11 @@ int State::attribute(int attribute) const {
     case 76: return arch % 10;
     case 79: case 80: return 1;
     case 81: return cell("smem_per_sm");
+    case 95: return 1;  // COOPERATIVE_LAUNCH
     case 97: return cell("smem_per_block");
     case 106: return cell("max_ctas_per_sm");
     case 111: return cell("smem_reserved_per_block");
+    case 120: return arch >= 90;  // CLUSTER_LAUNCH
     default: return 0;
   }
 }

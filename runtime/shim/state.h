@@ -36,8 +36,8 @@ using cuda::Status;
 inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotInitialised = 3, kInvalidDevice = 101, kInvalidImage = 200,
                         kInvalidContext = 201, kNoBinary = 209, kInvalidPtx = 218, kFileNotFound = 301, kOperatingSystem = 304,
                         kInvalidHandle = 400, kNotFound = 500, kNotReady = 600, kIllegalAddress = 700, kOutOfResources = 701,
-                        kLaunchTimeout = 702, kMisaligned = 716, kLaunchFailed = 719, kNotSupported = 801, kCaptureUnsupported = 900,
-                        kUnknown = 999;
+                        kLaunchTimeout = 702, kAssert = 710, kMisaligned = 716, kLaunchFailed = 719, kTooLarge = 720, kNotSupported = 801, kCaptureUnsupported = 900,
+                        kInvalidClusterSize = 912, kUnknown = 999;
 
 /// The version of the driver API: what it has is in entries.def.
 inline constexpr int kVersion = 13000;
@@ -47,6 +47,8 @@ struct Module;
 struct Function {
   sim::Kernel kernel;
   Module* module = nullptr;
+  uint32_t cluster[3] = {0, 0, 0};  ///< required; 0: none is
+  bool big_clusters = false;        ///< of more than 8 CTAs
   int max_dynamic_smem = 0;  ///< cuFuncSetAttribute's; before that what is left of 48 KiB
 };
 
@@ -65,6 +67,7 @@ struct LaunchOp {
   Launch launch;
   std::vector<std::byte> params;
   std::vector<void*> args;  ///< into `params`, one by one
+  bool cooperative = false;
 };
 
 using Op = std::function<Status()>;

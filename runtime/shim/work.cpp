@@ -12,6 +12,7 @@ namespace roofgen::shim {
 namespace {
 
 constexpr uint32_t kMostThreads = 1024;
+constexpr uint64_t kPortableCluster = 8;  // that every device with clusters runs
 
 /// Arguments out of pairs of a marker and a value: 1 the buffer, 2 the address of its size, 0 the end.
 Status unpack(State& s, const char* call, const sim::Kernel& k, void** extra, std::vector<std::byte>& params) {
@@ -32,6 +33,32 @@ std::string text_of(const Dim3& d) { return fmt::format("{} x {} x {}", d.x, d.y
 
 }  // namespace
 
+int resident(State& s, const char* call, const Function& f, int threads, int64_t smem) {
+  const auto report = s.compiled(f);
+  if (!report) s.log(fmt::format("{}: {}: without its registers, which are not known", call, f.kernel.name));
+  return roofgen::occupancy(s.device, report ? report->registers : 1, smem + f.kernel.static_shared, threads).ctas_per_sm;
+}
+
+namespace {
+
+/// The cluster that a launch has: asked for, required by the function, or none.
+Status cluster_of(State& s, const char* call, const Function& f, const LaunchShape& shape, Dim3* out) {
+  const Dim3 required = {f.cluster[0], f.cluster[1], f.cluster[2]};
+  *out = shape.cluster.count() > 0 ? shape.cluster : required.count() > 0 ? required : Dim3{1, 1, 1};
+  if (out->count() == 1 && required.count() == 0) return kSuccess;
+  const std::string& name = f.kernel.name;
+  CHECK(s.attribute(120), kNotSupported, fmt::format("{}: the device has no clusters; sm_90 and newer have", name));
+  CHECK(required.count() == 0 || (out->x == required.x && out->y == required.y && out->z == required.z), kInvalidClusterSize,
+        fmt::format("{}: clusters of {} CTAs; it is made for {}", name, text_of(*out), text_of(required)));
+  const uint64_t most = f.big_clusters ? sim::kMaxClusterCtas : kPortableCluster;
+  CHECK(out->count() <= most, kInvalidClusterSize, fmt::format("{}: clusters of {} CTAs; it may have {}", name, out->count(), most));
+  CHECK(shape.grid.x % out->x == 0 && shape.grid.y % out->y == 0 && shape.grid.z % out->z == 0, kInvalidValue,
+        fmt::format("{}: a grid of {} CTAs cannot be cut into clusters of {}", name, text_of(shape.grid), text_of(*out)));
+  return kSuccess;
+}
+
+}  // namespace
+
 Status make_launch(State& s, const char* call, Handle handle, const LaunchShape& shape, void** args, void** extra, Work* out) {
   Function* f = nullptr;
   CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
@@ -46,7 +73,15 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
         k.name + ": its block is fixed to another size");
   CHECK(shape.smem_bytes <= static_cast<unsigned>(f->max_dynamic_smem), kInvalidValue,
         fmt::format("{}: {} bytes of dynamic shared memory; it may have {}", k.name, shape.smem_bytes, f->max_dynamic_smem));
+  Dim3 cluster;
+  if (Status status = cluster_of(s, call, *f, shape, &cluster); status != kSuccess) return status;
+  if (shape.cooperative) {
+    const uint64_t held = static_cast<uint64_t>(resident(s, call, *f, static_cast<int>(block.count()), shape.smem_bytes)) * static_cast<uint64_t>(s.device.integer("sms"));
+    CHECK(grid.count() <= held, kTooLarge, fmt::format("{}: {} CTAs are to run at once; the device holds {}", k.name, grid.count(), held));
+  }
   auto op = std::make_shared<LaunchOp>();
+  op->cooperative = shape.cooperative;
+  op->launch.cluster = cluster;
   op->function = f;
   op->launch.grid = grid;
   op->launch.block = block;

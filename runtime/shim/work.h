@@ -7,12 +7,17 @@
 namespace roofgen::shim {
 
 struct LaunchShape {
-  Dim3 grid, block, cluster;
+  Dim3 grid, block;
+  Dim3 cluster = {0, 0, 0};  ///< 0 x 0 x 0: as the function has it
   unsigned smem_bytes = 0;
   bool cooperative = false;
 };
 /// A launch with its arguments, out of `args` or `extra` as cuLaunchKernel has them.
 Status make_launch(State& s, const char* call, Handle function, const LaunchShape& shape, void** args, void** extra, Work* out);
+
+/// CTAs of a kernel that one SM holds at once. Where registers are not known it is what threads and shared memory allow:
+/// at least the true figure.
+int resident(State& s, const char* call, const Function& f, int threads, int64_t smem);
 
 /// The same number of bytes, rows and slices at two places.
 struct Box {

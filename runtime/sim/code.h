@@ -22,6 +22,11 @@ inline constexpr uint64_t kLocalBase = kSharedWindowEnd;
 inline constexpr uint64_t kLocalWindowEnd = kLocalBase + (uint64_t{1} << 24);
 inline constexpr uint64_t kParamBase = kLocalWindowEnd;
 inline constexpr uint64_t kParamWindowEnd = kParamBase + (uint64_t{1} << 16);
+/// Shared memory of the CTA of each rank of a cluster; the CTA's own has its low window too.
+inline constexpr uint64_t kClusterBase = uint64_t{1} << 28;
+inline constexpr uint64_t kClusterCtaBytes = kSharedWindowEnd;
+inline constexpr uint32_t kMaxClusterCtas = 16;
+inline constexpr uint64_t kClusterWindowEnd = kClusterBase + kMaxClusterCtas * kClusterCtaBytes;
 inline constexpr uint64_t kGlobalBase = uint64_t{1} << 40;
 
 /// Read-only registers with a value per launch, CTA, warp or lane.
@@ -51,6 +56,22 @@ enum class Special : uint8_t {
   kLanemaskGt,
   kDynamicSmem,
   kTotalSmem,
+  kEnvreg1,  ///< with 2: address of the grid's workspace, high and low half, as cooperative groups expect
+  kEnvreg2,
+  kClusterCtaidX,
+  kClusterCtaidY,
+  kClusterCtaidZ,
+  kClusterNctaidX,
+  kClusterNctaidY,
+  kClusterNctaidZ,
+  kClusterCtarank,
+  kClusterNctarank,
+  kClusteridX,
+  kClusteridY,
+  kClusteridZ,
+  kNclusteridX,
+  kNclusteridY,
+  kNclusteridZ,
   kZero,
 };
 
@@ -95,6 +116,7 @@ struct Kernel {
   uint32_t local_bytes = 0;    ///< per thread
   uint32_t max_threads[3] = {0, 0, 0};
   uint32_t required_threads[3] = {0, 0, 0};
+  uint32_t required_cluster[3] = {0, 0, 0};
   std::vector<TrackedUse> tracked;      ///< sorted by instruction
   std::vector<uint32_t> tracked_begin;  ///< per instruction, when `tracked` is not empty
   uint32_t tracked_ids = 0;

@@ -70,7 +70,23 @@ constexpr SpecialName kSpecials[] = {{"%tid.x", Special::kTidX},
                                      {"%lanemask_ge", Special::kLanemaskGe},
                                      {"%lanemask_gt", Special::kLanemaskGt},
                                      {"%dynamic_smem_size", Special::kDynamicSmem},
-                                     {"%total_smem_size", Special::kTotalSmem}};
+                                     {"%total_smem_size", Special::kTotalSmem},
+                                     {"%envreg1", Special::kEnvreg1},
+                                     {"%envreg2", Special::kEnvreg2},
+                                     {"%cluster_ctaid.x", Special::kClusterCtaidX},
+                                     {"%cluster_ctaid.y", Special::kClusterCtaidY},
+                                     {"%cluster_ctaid.z", Special::kClusterCtaidZ},
+                                     {"%cluster_nctaid.x", Special::kClusterNctaidX},
+                                     {"%cluster_nctaid.y", Special::kClusterNctaidY},
+                                     {"%cluster_nctaid.z", Special::kClusterNctaidZ},
+                                     {"%cluster_ctarank", Special::kClusterCtarank},
+                                     {"%cluster_nctarank", Special::kClusterNctarank},
+                                     {"%clusterid.x", Special::kClusteridX},
+                                     {"%clusterid.y", Special::kClusteridY},
+                                     {"%clusterid.z", Special::kClusteridZ},
+                                     {"%nclusterid.x", Special::kNclusteridX},
+                                     {"%nclusterid.y", Special::kNclusteridY},
+                                     {"%nclusterid.z", Special::kNclusteridZ}};
 
 }  // namespace
 
@@ -85,8 +101,7 @@ void Decoder::unknown_opcode() const {
   std::string_view opcode = guarded_->name;
   static constexpr const char* kLeftOut[][2] = {{"tex", "textures"},       {"tld4", "textures"},     {"txq", "textures"},           {"suld", "surfaces"},        {"sust", "surfaces"},
                                                 {"sured", "surfaces"},     {"suq", "surfaces"},      {"istypep", "textures and surfaces"}, {"wgmma", "warp group matrix instructions"},
-                                                {"tcgen05", "the tensor cores of sm_100"}, {"wmma", "wmma instructions"}, {"alloca", "stacks of any size"}, {"stacksave", "stacks of any size"}, {"stackrestore", "stacks of any size"},
-                                                {"getctarank", "clusters of CTAs"}, {"mapa", "clusters of CTAs"}};
+                                                {"tcgen05", "the tensor cores of sm_100"}, {"wmma", "wmma instructions"}, {"alloca", "stacks of any size"}, {"stacksave", "stacks of any size"}, {"stackrestore", "stacks of any size"}};
   for (const auto& [base, what] : kLeftOut)
     if (opcode.substr(0, opcode.find('.')) == base) throw DecodeError{line_, fmt::format("'{}': {} are not supported", opcode.substr(0, 120), what), {}, source()};
   DecodeError e{line_, fmt::format("unknown instruction '{}'", opcode.substr(0, 120)), {}, source()};
@@ -570,7 +585,7 @@ void Decoder::instruction(const PtxStmt& stmt) {
     setp(stmt);
   else if ((base == "add" || base == "addc" || base == "sub" || base == "subc" || base == "mad" || base == "madc") && carry_instruction(stmt, base))
     ;
-  else if (!memory_instruction(stmt, base, m) && !control_instruction(stmt, base, m) &&
+  else if (!memory_instruction(stmt, base, m) && !control_instruction(stmt, base, m) && !cluster_instruction(stmt, base, m) &&
            !lane_instruction(stmt))
     unknown_opcode();
   guarded_ = nullptr;
@@ -651,6 +666,7 @@ Result<Kernel> decode_kernel(const PtxModule& module, const PtxFunction& functio
   kernel.file = file;
   std::copy_n(function.maxntid, 3, kernel.max_threads);
   std::copy_n(function.reqntid, 3, kernel.required_threads);
+  std::copy_n(function.reqnctapercluster, 3, kernel.required_cluster);
   try {
     Decoder(module, function, opcodes, global_address, kernel).run();
   } catch (const DecodeError& e) {

@@ -230,7 +230,7 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
                   : space == "local"                            ? Space::kLocal
                   : space == "const"                            ? Space::kConst
                   : space.starts_with("param")                  ? Space::kParam
-                  : space == "shared" || space == "shared::cta" ? Space::kShared
+                  : space == "shared" || space == "shared::cta" || space == "shared::cluster" ? Space::kShared
                                                                 : Space::kGeneric;
     if (which == Space::kGeneric || !m.done()) unknown_opcode();
     Inst& in = emit(Kind::kIsSpace, Class::kPredicate);

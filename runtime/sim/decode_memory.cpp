@@ -25,7 +25,7 @@ const MemoryType* memory_type(std::string_view name) {
 
 bool take_space(Modifiers& m, Space& space) {
   if (m.take("global")) return space = Space::kGlobal, true;
-  if (m.take("shared") || m.take("shared::cta")) return space = Space::kShared, true;
+  if (m.take("shared") || m.take("shared::cta") || m.take("shared::cluster")) return space = Space::kShared, true;
   if (m.take("local")) return space = Space::kLocal, true;
   if (m.take("param") || m.take("param::entry") || m.take("param::func")) return space = Space::kParam, true;
   if (m.take("const")) return space = Space::kConst, true;
@@ -185,6 +185,7 @@ void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
   for (int i = 0; i < 10; ++i)
     if (op_name == kOps[i]) op = i;
   if (op < 0) unknown_opcode();
+  take_order(m);  // where cooperative groups have it: atom.add.release.gpu
   m.take("noftz");
   static constexpr const char* kTypes[] = {"b32", "b64",  "u32",   "s32",    "u64", "s64",
                                            "f16", "bf16", "f16x2", "bf16x2", "f32", "f64"};

@@ -137,6 +137,9 @@ class Decoder {
   uint32_t new_label();
   const PtxFunction* find_function(std::string_view name) const;
 
+  // decode_cluster.cpp
+  bool cluster_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
+
   // decode_control.cpp
   bool control_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
   void branch(const PtxStmt& stmt, Modifiers& m);

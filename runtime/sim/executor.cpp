@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <mutex>
 
@@ -13,6 +12,7 @@
 #include "runtime/sim/machine.h"
 #include "runtime/sim/memory.h"
 #include "runtime/sim/ptx_parser.h"
+#include "runtime/sim/schedule.h"
 
 namespace roofgen {
 namespace {
@@ -122,7 +122,9 @@ Result<void> check_launch(const Kernel& kernel, const Launch& launch) {
       launch.grid.y > 65535 || launch.grid.z > 65535)
     return refuse(fmt::format("a grid of {} x {} x {} CTAs cannot be launched", launch.grid.x, launch.grid.y,
                               launch.grid.z));
-  if (launch.cluster.count() != 1) return refuse("the simulator runs no clusters of CTAs");
+  const Dim3& cluster = launch.cluster;
+  if (cluster.count() == 0 || cluster.count() > kMaxClusterCtas || launch.grid.x % cluster.x || launch.grid.y % cluster.y || launch.grid.z % cluster.z)
+    return refuse(fmt::format("clusters of {} x {} x {} CTAs cannot be launched with this grid", cluster.x, cluster.y, cluster.z));
   if (uint64_t{kernel.static_shared} + launch.smem_bytes > kMaxSharedBytes)
     return refuse(fmt::format("{} bytes of shared memory are over the limit of {}",
                               uint64_t{kernel.static_shared} + launch.smem_bytes, kMaxSharedBytes));
@@ -130,39 +132,6 @@ Result<void> check_launch(const Kernel& kernel, const Launch& launch) {
     return refuse(
         fmt::format("{} arguments given, the kernel takes {}", launch.args.size(), kernel.params.size()));
   return {};
-}
-
-/// CTAs that are on the device at a time, when they wait for each other. More than any GPU has on all its processors.
-constexpr size_t kMostResident = 4096;
-constexpr uint64_t kMostResidentBytes = uint64_t{2} << 30;
-
-/// One after another, each to its end. One that waits for what others do stays on the device: the next one begins, and those that
-/// wait take turns.
-void run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOptions& options, std::vector<Finding>& findings) {
-  struct Resident {
-    std::unique_ptr<Machine> machine;
-    uint64_t ordinal;
-  };
-  std::deque<Resident> waiting;
-  std::vector<std::unique_ptr<Machine>> idle;
-  const auto most = static_cast<size_t>(std::max(options.max_findings, 1));
-  for (uint64_t begun = 0; (begun < n || !waiting.empty()) && findings.size() < most;) {
-    Resident now;
-    const bool room = waiting.empty() || (waiting.size() < kMostResident && waiting.size() * waiting.front().machine->resident_bytes() < kMostResidentBytes);
-    if (begun < n && room) {
-      if (idle.empty()) idle.push_back(std::make_unique<Machine>(state, counter, OpcodeTable::host().lanes()));
-      now = {std::move(idle.back()), begun++};
-      idle.pop_back();
-      counter.begin_cta(options.trace ? &options.trace->emplace_back() : nullptr);
-      now.machine->begin_cta(options.ctas ? options.ctas->ctas[now.ordinal] : now.ordinal, static_cast<uint32_t>(now.ordinal));
-    } else {
-      now = std::move(waiting.front());
-      waiting.pop_front();
-      counter.resume_cta(options.trace ? &(*options.trace)[now.ordinal] : nullptr);
-    }
-    if (now.machine->go_on(findings)) idle.push_back(std::move(now.machine));
-    else waiting.push_back(std::move(now));
-  }
 }
 
 Result<RunResult> SimExecutor::run(ModuleId id, const Launch& launch, const RunOptions& options) {
@@ -181,6 +150,7 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& launch, const RunO
     if (options.ctas->ctas[i] >= total)
       return Error{
           Exit::kFailed, fmt::format("CTA {} is not in the grid of {}", options.ctas->ctas[i], total), {}};
+  if (options.ctas && launch.cluster.count() != 1) return Error{Exit::kFailed, kernel.name + ": of a grid with clusters no part can be run", {}};
   if (n > 0xffffffffu) return Error{Exit::kFailed, fmt::format("{} CTAs are too many for one run", n), {}};
 
   LaunchState state{kernel, launch, {}, memory_, memory_.buffers(), 0, static_cast<uint32_t>(n), 0};

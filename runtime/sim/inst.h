@@ -49,6 +49,8 @@ enum class Kind : uint8_t {
   kRedux,
   kClock,
   kIsSpace,
+  kClusterBarrier,
+  kClusterRank,
   kPrint,   ///< vprintf: a is the format's address, b that of the values
   kAssert,  ///< a failed assertion: a is the address of its text, b of the file's name, c the line
 };

@@ -117,6 +117,26 @@ void Machine::prepare_registers() {
           case Special::kTotalSmem:
             value = shared_bytes_;
             break;
+          case Special::kEnvreg1:
+            value = static_cast<uint32_t>(state_.grid_workspace >> 32);
+            break;
+          case Special::kEnvreg2:
+            value = static_cast<uint32_t>(state_.grid_workspace);
+            break;
+          case Special::kClusterCtaidX:
+          case Special::kClusterCtaidY:
+          case Special::kClusterCtaidZ:
+          case Special::kClusterNctaidX:
+          case Special::kClusterNctaidY:
+          case Special::kClusterNctaidZ:
+          case Special::kClusterCtarank:
+          case Special::kClusterNctarank:
+          case Special::kClusteridX:
+          case Special::kClusteridY:
+          case Special::kClusteridZ:
+          case Special::kNclusteridX:
+          case Special::kNclusteridY:
+          case Special::kNclusteridZ:
           case Special::kSmid:
           case Special::kGridid:
           case Special::kCtaidX:
@@ -140,6 +160,7 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   instructions_ = 0;
   used_atomics_ = saw_others_ = false;
   idle_looks_ = 0;
+  ended_ = false;
   last_buffer_ = nullptr;
   shadow_.reset(shared_bytes_, n_warps_);
   std::fill(shared_.begin(), shared_.end(), std::byte{0xff});
@@ -158,6 +179,7 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
     w.assigned.assign(kernel_.tracked_ids, 0);
     w.holes.clear();
     std::fill(std::begin(w.committed), std::end(w.committed), 0u);
+    w.cluster_arrived = w.cluster_released = 0;
     w.ran = w.now = 0;
     w.copies.clear();
     w.copies_begin = 0;
@@ -167,6 +189,7 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
                     ids[static_cast<int>(s.special) - static_cast<int>(Special::kCtaidX)]);
       else if (s.special == Special::kSmid)
         std::fill_n(row(w, s.row), kWarpSize, static_cast<uint32_t>(cta % state_.sms));
+    cluster_specials(w);
   }
 }
 
@@ -197,6 +220,7 @@ Finding Machine::deadlock() const {
       waiting += static_cast<uint32_t>(__builtin_popcount(f.mask));
       if (!at) at = &w, pc = f.pc - 1, id = static_cast<uint32_t>(f.barrier);
     }
+  if (id == kAtClusterBarrier) return finding("deadlock", fmt::format("{} threads wait at the cluster's barrier, which never completes", waiting), *at, pc, 0);
   const Barrier& b = barriers_[id];
   uint32_t arrived = 0;
   for (uint32_t m : b.arrived) arrived += static_cast<uint32_t>(__builtin_popcount(m));
@@ -242,8 +266,9 @@ bool Machine::go_on(std::vector<Finding>& findings) {
       }
       safe_point();
     }
-    if (all_finished) return true;
+    if (all_finished) return ended_ = true;
     if (!ran) {
+      if (waits_for_cluster()) return false;
       findings.push_back(deadlock());
       return true;
     }
@@ -433,6 +458,13 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
           break;
         case Kind::kAssert:
           assertion(w, in, mask);
+        case Kind::kClusterBarrier:
+          cluster_barrier(w, in, mask);
+          break;
+        case Kind::kClusterRank:
+          cluster_rank(w, in, mask);
+          ++w.pc;
+          break;
         case Kind::kIsSpace:
           is_space(w, in, mask);
           ++w.pc;
@@ -494,6 +526,7 @@ void Machine::exit_lanes(Warp& w, uint32_t mask) {
   // Barriers that wait for every thread no longer wait for these.
   for (uint32_t id = 0; id < 16; ++id)
     if (barriers_[id].in_use) try_release(id);
+  if (!cluster_.empty()) try_release_cluster();
 }
 
 void Machine::require_full(const Warp& w, const Inst& in, uint32_t mask, const char* kind,

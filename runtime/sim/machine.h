@@ -7,6 +7,7 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,11 +43,13 @@ struct LaunchState {
   /// What is undefined but no GPU traps on (uninitialised, race, async-pending). Null: it ends the CTA like
   /// any other finding; else it is noted here, the first few of a launch, and the CTA goes on.
   std::vector<Finding>* tolerated = nullptr;
+  uint64_t grid_workspace = 0;  ///< of a cooperative launch: 8 bytes, zero; 0: it is none
   std::string* printed = nullptr;  ///< what printf writes, lane by lane; may be null
 };
 inline constexpr size_t kMostTolerated = 8;
 
 inline constexpr int kReady = -1;
+inline constexpr int kAtClusterBarrier = 16;  ///< past the barriers of the CTA
 inline constexpr int kWaitsForLanes = -2;  ///< at a `.sync` instruction whose other members are elsewhere
 
 /// Lanes of a warp that are at the same instruction and not running.
@@ -75,6 +78,8 @@ struct Warp {
   std::vector<uint32_t> assigned;  ///< per tracked register: lanes that assigned it
   std::vector<std::array<uint8_t, kWarpSize>> holes;  ///< by row: bytes of copied values that hold nothing; empty: none anywhere
   uint32_t committed[kWarpSize] = {};
+  uint32_t cluster_arrived = 0;   ///< lanes that arrived at the cluster's barrier and have not waited there yet
+  uint32_t cluster_released = 0;  ///< those of them whose phase is complete
   uint64_t ran = 0;  ///< instructions before this turn
   uint64_t now = 0;  ///< instructions so far, as of the last cp.async or wait
   std::vector<AsyncCopy> copies;
@@ -96,6 +101,10 @@ class Machine {
   void begin_cta(uint64_t cta, uint32_t ordinal);
   /// Runs until the CTA ends, or (false) until it has looked at device memory that others should change many times in vain.
   bool go_on(std::vector<Finding>& findings);
+  /// The machines of its cluster by rank, itself among them; before begin_cta. None: it is a cluster of its own.
+  void join(std::span<Machine* const> cluster, uint32_t rank) { cluster_ = cluster, rank_ = rank; }
+  uint64_t instructions() const { return instructions_; }  ///< that the CTA ran
+  Finding deadlock() const;
   /// Memory that a CTA keeps while it waits.
   uint64_t resident_bytes() const;
 
@@ -117,7 +126,6 @@ class Machine {
   void check_assigned(Warp& w, const Inst& in);
   void safe_point();
   Finding finding(const char* kind, std::string message, const Warp& w, uint32_t pc, uint32_t lane) const;
-  Finding deadlock() const;
   /// False: it is to be passed over without a word, because enough were noted.
   bool notes_undefined() const { return !state_.tolerated || state_.tolerated->size() < kMostTolerated; }
   void undefined(Fault fault);
@@ -165,6 +173,17 @@ class Machine {
   void read_any(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out);
   std::string read_text(const Warp& w, uint64_t address, uint32_t lane);
 
+  // machine_cluster.cpp
+  void cluster_specials(Warp& w);
+  void cluster_barrier(Warp& w, const Inst& in, uint32_t mask);
+  void try_release_cluster();
+  void cluster_rank(Warp& w, const Inst& in, uint32_t mask);
+  bool waits_for_cluster() const;
+  /// The CTA that an address of the cluster's shared memory is of; the address becomes that CTA's own.
+  Machine& cta_at(uint64_t& address, uint32_t lane);
+  uint32_t read_remote(Machine& cta, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out);
+  void write_remote(Machine& cta, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in);
+
   // machine_lanes.cpp
   void shuffle(Warp& w, const Inst& in, uint32_t mask);
   void vote(Warp& w, const Inst& in, uint32_t mask);
@@ -192,6 +211,9 @@ class Machine {
   std::vector<uint32_t> register_memory_, predicate_memory_;
   std::vector<Warp> warps_;
 
+  std::span<Machine* const> cluster_;
+  uint32_t rank_ = 0;
+  bool ended_ = false;
   uint64_t cta_ = 0;
   uint32_t writer_ = 0;
   uint64_t instructions_ = 0;  ///< of this CTA

@@ -197,7 +197,7 @@ void Machine::is_space(Warp& w, const Inst& in, uint32_t mask) {
   uint32_t is = 0;
   for (uint32_t m = mask; m; m &= m - 1) {
     uint64_t a = wide_row(w, in.a)[first_lane(m)];
-    Space space = a < kSharedWindowEnd  ? Space::kShared
+    Space space = a < kSharedWindowEnd || (a >= kClusterBase && a < kClusterWindowEnd) ? Space::kShared
                   : a < kLocalWindowEnd ? Space::kLocal
                   : a < kParamWindowEnd ? Space::kParam
                                         : Space::kGlobal;

@@ -246,11 +246,12 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = first_lane(m);
     check_alignment(address[l], bytes, l);
+    Machine& cta = cta_at(address[l], l);
     switch (space_of(in, address[l])) {
       case Space::kShared:
         shared |= 1u << l;
-        shared_address[l] = shared_offset(address[l], bytes, l);
-        valid[l] = read_shared(w, shared_address[l], bytes, l, data[l], strong, needed);
+        shared_address[l] = cta.shared_offset(address[l], bytes, l);
+        valid[l] = &cta == this ? read_shared(w, shared_address[l], bytes, l, data[l], strong, needed) : read_remote(cta, w, shared_address[l], bytes, l, data[l]);
         break;
       case Space::kLocal:
         valid[l] = read_local(w, address[l], bytes, l, data[l], needed);
@@ -271,6 +272,7 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
         break;
     }
   }
+  if (shared && strong && !cluster_.empty()) ++idle_looks_;
   if (global && strong) {
     ++idle_looks_;
     if (in.flags & kFlagAcquire && saw_others_) used_atomics_ = true;
@@ -343,11 +345,13 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
       if ((in.sub >> i & 1) && !w.holes.empty()) holes |= uint32_t{w.holes[s][l]} << (i * in.size);
     }
     check_alignment(address[l], bytes, l);
+    Machine& cta = cta_at(address[l], l);
     switch (space_of(in, address[l])) {
       case Space::kShared:
         shared |= 1u << l;
-        shared_address[l] = shared_offset(address[l], bytes, l);
-        write_shared(w, shared_address[l], bytes, l, data, strong, holes);
+        shared_address[l] = cta.shared_offset(address[l], bytes, l);
+        if (&cta == this) write_shared(w, shared_address[l], bytes, l, data, strong, holes);
+        else write_remote(cta, w, shared_address[l], bytes, l, data);
         break;
       case Space::kLocal:
         write_local(w, address[l], bytes, l, data, holes);
@@ -381,13 +385,15 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
     uint64_t b = wide ? wide_row(w, in.b)[l] : row(w, in.b)[l],
              c = wide ? wide_row(w, in.c)[l] : row(w, in.c)[l], old = 0;
     std::byte bytes[8];
+    Machine& cta = cta_at(address[l], l);
     Space space = space_of(in, address[l]);
     if (space != Space::kShared && space != Space::kGlobal)
       throw Fault{"out-of-bounds", fmt::format("atomic operation on {}", describe(address[l])), l};
     if (space == Space::kShared) {
       shared |= 1u << l;
-      shared_address[l] = shared_offset(address[l], in.size, l);
-      read_shared(w, shared_address[l], in.size, l, bytes, true);
+      shared_address[l] = cta.shared_offset(address[l], in.size, l);
+      if (&cta == this) read_shared(w, shared_address[l], in.size, l, bytes, true);
+      else read_remote(cta, w, shared_address[l], in.size, l, bytes);
     } else {
       global |= 1u << l;
       read_global(address[l], in.size, l, bytes, true);
@@ -397,8 +403,10 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
         apply_atomic(static_cast<AtomicOp>(in.sub), static_cast<ElementType>(in.type), old, b, c);
     changes |= result != old;
     std::memcpy(bytes, &result, in.size);
-    if (space == Space::kShared)
+    if (space == Space::kShared && &cta == this)
       write_shared(w, shared_address[l], in.size, l, bytes, true);
+    else if (space == Space::kShared)
+      write_remote(cta, w, shared_address[l], in.size, l, bytes);
     else
       write_global(address[l], in.size, l, bytes, true);
     if (wide)

@@ -63,6 +63,7 @@ struct PtxFunction {
   std::vector<PtxVar> returns, params;
   uint32_t maxntid[3] = {0, 0, 0};
   uint32_t reqntid[3] = {0, 0, 0};
+  uint32_t reqnctapercluster[3] = {0, 0, 0};
   std::vector<PtxStmt> body;
 };
 

@@ -245,8 +245,8 @@ void Parser::function(PtxModule& m, bool is_entry, bool is_extern) {
   f.name = need_name("a function name");
   if (is('(')) f.params = parameters();
   for (;;) {
-    if (is(".maxntid") || is(".reqntid")) {
-      uint32_t* dims = is(".maxntid") ? f.maxntid : f.reqntid;
+    if (is(".maxntid") || is(".reqntid") || is(".reqnctapercluster")) {
+      uint32_t* dims = is(".maxntid") ? f.maxntid : is(".reqntid") ? f.reqntid : f.reqnctapercluster;
       advance();
       dims[0] = dims[1] = dims[2] = 1;
       int n = 0;
@@ -254,7 +254,9 @@ void Parser::function(PtxModule& m, bool is_entry, bool is_extern) {
         if (n == 3) fail("more than three dimensions");
         dims[n++] = static_cast<uint32_t>(need_integer("dimension", 65535));
       } while (take(','));
-    } else if (is(".minnctapersm") || is(".maxnreg") || is(".maxnctapersm")) {
+    } else if (is(".explicitcluster")) {
+      advance();
+    } else if (is(".minnctapersm") || is(".maxnreg") || is(".maxnctapersm") || is(".maxclusterrank")) {
       advance();
       need_integer("directive value", 65535);
     } else if (is(".noreturn")) {

@@ -90,7 +90,7 @@ class SharedShadow {
     return o;
   }
 
-  /// A warp reaches barrier `id`; what it has seen and done is offered to those who wait there.
+  /// A warp reaches barrier `id` (16: the cluster's); what it has seen and done is offered to those who wait there.
   void arrive(uint32_t id, uint32_t warp, bool waits);
   /// The barrier releases: `waiters` (mask of warps) have now seen all that arrived.
   void release(uint32_t id, uint32_t waiters);
@@ -138,7 +138,7 @@ class SharedShadow {
   uint32_t now_ = 1;
   uint32_t seen_[kMaxWarps][kMaxWarps];
   uint32_t floor_[kMaxWarps];  ///< min over the others of seen_[w]
-  uint32_t offered_[16][kMaxWarps];
+  uint32_t offered_[17][kMaxWarps];
 };
 
 }  // namespace roofgen::sim

@@ -43,6 +43,36 @@ extern "C" __global__ void transpose(const float* in, float* out, int n) {
 }
 )";
 
+// CTAs that run together: with a grid's barrier, and in clusters with each other's shared memory.
+const char* const kTogether = R"(
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void rotate(int* x, int n) {  // x[i] of the next CTA, for every CTA
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const int v = x[(i + blockDim.x) % n];
+  cg::this_grid().sync();
+  x[i] = v;
+}
+extern "C" __global__ void __cluster_dims__(4, 1, 1) ring(const int* x, int* y, int* ranks) {
+  __shared__ int mine[64];
+  cg::cluster_group cluster = cg::this_cluster();
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  mine[threadIdx.x] = x[i];
+  cluster.sync();
+  const unsigned next = (cluster.block_rank() + 1) % cluster.num_blocks();
+  const int* theirs = cluster.map_shared_rank(mine, next);
+  y[i] = theirs[threadIdx.x];
+  atomicAdd(&cluster.map_shared_rank(mine, next)[threadIdx.x], 1000);
+  cluster.sync();
+  if (threadIdx.x == 0) ranks[blockIdx.x] = cluster.block_rank() + 10 * cluster.num_blocks() + 100 * (mine[5] == x[i + 5] + 1000);
+}
+extern "C" __global__ void alone(int* out) {  // the cluster's size is the launch's
+  cg::cluster_group cluster = cg::this_cluster();
+  if (threadIdx.x == 0) out[blockIdx.x + gridDim.x * blockIdx.y] = cluster.block_rank() + 10 * cluster.num_blocks();
+  cluster.sync();
+}
+)";
+
 void* library = nullptr;
 template <class F>
 F* entry(const char* symbol) {
@@ -65,11 +95,18 @@ bool ok(CUresult r) {
   return r == CUDA_SUCCESS;
 }
 
-std::string compile() {
+std::string compile(const char* source, const char* arch) {
   nvrtcProgram program = nullptr;
-  nvrtcCreateProgram(&program, kSource, "program.cu", 0, nullptr, nullptr);
-  const char* options[] = {"-arch=compute_80"};
-  if (nvrtcCompileProgram(program, 1, options) != NVRTC_SUCCESS) return "";
+  nvrtcCreateProgram(&program, source, "program.cu", 0, nullptr, nullptr);
+  const char* options[] = {arch, "-I" ROOFGEN_CUDA_INCLUDE, "-I" ROOFGEN_CUDA_INCLUDE "/cccl", "-std=c++17"};
+  if (nvrtcCompileProgram(program, 4, options) != NVRTC_SUCCESS) {
+    size_t size = 0;
+    nvrtcGetProgramLogSize(program, &size);
+    std::string log(size, '\0');
+    nvrtcGetProgramLog(program, log.data());
+    std::printf("%s\n", log.c_str());
+    return "";
+  }
   size_t size = 0;
   nvrtcGetPTXSize(program, &size);
   std::string ptx(size, '\0');
@@ -91,7 +128,7 @@ int main(int argc, char** argv) {
   CUdeviceptr early = 0;
   check(CU(cuMemAlloc)(&early, 4) == CUDA_ERROR_INVALID_CONTEXT, "nothing without a context");
   check(ok(CU(cuDevicePrimaryCtxRetain)(&context, device)) && ok(CU(cuCtxSetCurrent)(context)), "context");
-  const std::string ptx = compile();
+  const std::string ptx = compile(kSource, "-arch=compute_80");
   check(!ptx.empty() && ok(CU(cuModuleLoadData)(&module, ptx.c_str())), "module");
   check(CU(cuModuleLoadData)(&module, "\177ELF\2\1\1") == CUDA_ERROR_NO_BINARY_FOR_GPU, "a CUBIN is refused");
   const auto function = [&](const char* name) {
@@ -156,6 +193,53 @@ int main(int argc, char** argv) {
   for (int y = 0; y < side; ++y)
     for (int x = 0; x < side; ++x) same = same && c[y * side + x] == a[x * side + y];
   check(same, "transpose is right");
+
+  CUmodule together = nullptr;
+  const std::string more = compile(kTogether, "-arch=compute_90");
+  check(!more.empty() && ok(CU(cuModuleLoadData)(&together, more.c_str())), "a module for sm_90");
+  const auto other = [&](const char* name) {
+    CUfunction f = nullptr;
+    check(ok(CU(cuModuleGetFunction)(&f, together, name)), name);
+    return f;
+  };
+  std::vector<int> ints(4096), got(4096);
+  for (int i = 0; i < 4096; ++i) ints[i] = i * 7 % 1009;
+  const auto ints_back = [&](CUdeviceptr from) { return ok(CU(cuMemcpyDtoH)(got.data(), from, 16384)); };
+  CU(cuMemcpyHtoD)(da, ints.data(), 16384);
+  int elements = 64 * 16;
+  void* rotate[] = {&da, &elements};
+  check(ok(CU(cuLaunchCooperativeKernel)(other("rotate"), 16, 1, 1, 64, 1, 1, 0, stream, rotate)) && ok(CU(cuStreamSynchronize)(stream)) && ints_back(da), "a cooperative launch runs");
+  for (int i = 0; i < elements; ++i) same = same && got[i] == ints[(i + 64) % elements];
+  check(same, "its grid waited for itself");
+  check(CU(cuLaunchCooperativeKernel)(other("rotate"), 132 * 32 + 1, 1, 1, 64, 1, 1, 0, stream, rotate) == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "no more CTAs than the device holds");
+
+  CU(cuMemcpyHtoD)(da, ints.data(), 16384);
+  CU(cuMemsetD8)(dc, 0, 16384);
+  void* ring[] = {&da, &db, &dc};
+  check(ok(launch(other("ring"), 8, 1, 1, 64, 1, 1, 0, stream, ring, nullptr)) && ok(CU(cuStreamSynchronize)(stream)) && ints_back(db), "clusters run, of the size that the kernel has");
+  for (int i = 0; i < 512; ++i) same = same && got[i] == ints[i / 256 * 256 + (i + 64) % 256];
+  check(same, "their CTAs see each other's shared memory");
+  ints_back(dc);
+  for (int i = 0; i < 8; ++i) same = same && got[i] == 140 + i % 4;
+  check(same, "and change it");
+  check(launch(other("ring"), 6, 1, 1, 64, 1, 1, 0, stream, ring, nullptr) == CUDA_ERROR_INVALID_VALUE, "6 CTAs are no clusters of 4");
+  CUlaunchAttribute cluster{};
+  cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  cluster.value.clusterDim = {2, 2, 1};
+  CUlaunchConfig config{};
+  config.gridDimX = 4, config.gridDimY = 2, config.gridDimZ = 1, config.blockDimX = 32, config.blockDimY = config.blockDimZ = 1;
+  config.hStream = stream, config.attrs = &cluster, config.numAttrs = 1;
+  void* alone[] = {&dc};
+  check(ok(CU(cuLaunchKernelEx)(&config, other("alone"), alone, nullptr)) && ok(CU(cuStreamSynchronize)(stream)) && ints_back(dc), "clusters run, of the size that the launch has");
+  const int ranks[] = {40, 41, 40, 41, 42, 43, 42, 43};
+  for (int i = 0; i < 8; ++i) same = same && got[i] == ranks[i];
+  check(same, "their ranks go x first");
+  cluster.value.clusterDim = {4, 4, 1};
+  config.gridDimY = 4;
+  check(CU(cuLaunchKernelEx)(&config, other("alone"), alone, nullptr) == CUDA_ERROR_INVALID_CLUSTER_SIZE, "16 CTAs are no portable cluster");
+  check(ok(CU(cuFuncSetAttribute)(other("alone"), CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)) && ok(CU(cuLaunchKernelEx)(&config, other("alone"), alone, nullptr)), "but may be asked for");
+  int clusters = 0;
+  check(ok(CU(cuOccupancyMaxActiveClusters)(&clusters, other("alone"), &config)) && clusters > 0, "clusters at once");
 
   CUdeviceptr managed = 0;
   check(CU(cuMemAllocManaged)(&managed, 4, CU_MEM_ATTACH_GLOBAL) == CUDA_ERROR_NOT_SUPPORTED, "managed memory is refused");

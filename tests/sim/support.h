@@ -40,6 +40,8 @@ class Bench {
   Bench& arg(DevicePtr p);
   Bench& arg64(uint64_t v);
   Bench& arg32(uint32_t v);
+  /// Of the next runs.
+  Bench& clusters(Dim3 ctas) { return launch_.cluster = ctas, *this; }
   /// Runs with the arguments given so far, then forgets them. Aborts on an Error.
   RunResult run(Dim3 grid, Dim3 block, uint32_t smem = 0, const RunOptions& options = {});
   /// Kind of the first finding, "" when clean.

@@ -1,0 +1,102 @@
+#include "runtime/sim/schedule.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+
+namespace roofgen::sim {
+namespace {
+
+/// CTAs that are on the device at a time, when they wait for each other. More than any GPU has on all its processors.
+constexpr size_t kMostResident = 4096;
+constexpr uint64_t kMostResidentBytes = uint64_t{2} << 30;
+
+/// A cluster of CTAs, most often of one.
+class Team {
+ public:
+  Team(LaunchState& state, Counter& counter, size_t ctas) : state_(state), counter_(counter), ordinals_(ctas), done_(ctas) {
+    for (size_t i = 0; i < ctas; ++i) machines_.push_back(std::make_unique<Machine>(state, counter, OpcodeTable::host().lanes()));
+    for (const auto& m : machines_) members_.push_back(m.get());
+    if (ctas == 1) return;
+    for (uint32_t rank = 0; rank < ctas; ++rank) members_[rank]->join(members_, rank);
+  }
+
+  /// The `number`-th team of the launch.
+  void begin(uint64_t number, const RunOptions& options) {
+    for (uint32_t rank = 0; rank < members_.size(); ++rank) {
+      const uint64_t cta = cta_of(number, rank);
+      // Clusters run whole grids, whose CTAs are numbered as they are.
+      ordinals_[rank] = members_.size() == 1 ? number : cta;
+      done_[rank] = false;
+      if (options.trace && options.trace->size() <= ordinals_[rank]) options.trace->resize(ordinals_[rank] + 1);
+      counter_.begin_cta(options.trace ? &(*options.trace)[ordinals_[rank]] : nullptr);
+      members_[rank]->begin_cta(options.ctas ? options.ctas->ctas[number] : cta, static_cast<uint32_t>(ordinals_[rank]));
+    }
+  }
+
+  /// False: it waits for other teams, or its members for each other.
+  bool go_on(const RunOptions& options, std::vector<Finding>& findings) {
+    const size_t before = findings.size();
+    bool moved = false;
+    for (uint32_t rank = 0; rank < members_.size(); ++rank) {
+      if (done_[rank]) continue;
+      if (members_.size() > 1 || options.trace) counter_.resume_cta(options.trace ? &(*options.trace)[ordinals_[rank]] : nullptr);
+      const uint64_t ran = members_[rank]->instructions();
+      done_[rank] = members_[rank]->go_on(findings);
+      if (findings.size() > before) return true;  // the others of the cluster go with it
+      moved |= members_[rank]->instructions() != ran || done_[rank];
+    }
+    if (std::all_of(done_.begin(), done_.end(), [](bool d) { return d; })) return true;
+    if (moved) return false;
+    for (uint32_t rank = 0; rank < members_.size(); ++rank)
+      if (!done_[rank]) return findings.push_back(members_[rank]->deadlock()), true;
+    return true;
+  }
+
+  uint64_t resident_bytes() const { return members_.size() * members_[0]->resident_bytes(); }
+
+ private:
+  /// The CTA of a rank: clusters tile the grid, x first.
+  uint64_t cta_of(uint64_t number, uint32_t rank) const {
+    if (members_.size() == 1) return number;
+    const Dim3 &grid = state_.launch.grid, &cluster = state_.launch.cluster;
+    const uint64_t across = grid.x / cluster.x, down = grid.y / cluster.y;
+    const uint64_t x = number % across * cluster.x + rank % cluster.x;
+    const uint64_t y = number / across % down * cluster.y + rank / cluster.x % cluster.y;
+    const uint64_t z = number / across / down * cluster.z + rank / cluster.x / cluster.y;
+    return x + grid.x * (y + grid.y * z);
+  }
+
+  LaunchState& state_;
+  Counter& counter_;
+  std::vector<std::unique_ptr<Machine>> machines_;
+  std::vector<Machine*> members_;
+  std::vector<uint64_t> ordinals_;
+  std::vector<bool> done_;
+};
+
+}  // namespace
+
+void run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOptions& options, std::vector<Finding>& findings) {
+  const uint64_t ctas = state.launch.cluster.count(), teams = n / ctas;
+  std::deque<std::unique_ptr<Team>> waiting;
+  std::vector<std::unique_ptr<Team>> idle;
+  const auto most = static_cast<size_t>(std::max(options.max_findings, 1));
+  for (uint64_t begun = 0; (begun < teams || !waiting.empty()) && findings.size() < most;) {
+    std::unique_ptr<Team> now;
+    const bool room = waiting.empty() || (waiting.size() * ctas < kMostResident && waiting.size() * waiting.front()->resident_bytes() < kMostResidentBytes);
+    if (begun < teams && room) {
+      if (idle.empty()) idle.push_back(std::make_unique<Team>(state, counter, ctas));
+      now = std::move(idle.back());
+      idle.pop_back();
+      now->begin(begun++, options);
+    } else {
+      now = std::move(waiting.front());
+      waiting.pop_front();
+    }
+    if (now->go_on(options, findings)) idle.push_back(std::move(now));
+    else waiting.push_back(std::move(now));
+  }
+}
+
+}  // namespace roofgen::sim
