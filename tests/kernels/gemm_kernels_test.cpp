@@ -93,6 +93,7 @@ std::vector<Case> cases() {
     for (const auto& [a, b] : {std::pair{"row", "col"}, std::pair{"col", "row"}})
       out.push_back({"aligned_" + std::to_string(k) + "_" + a, {k, k, k, DType::kBf16, "acc", a, b}, {}, k != 73});
   for (const int k : {96, 104, 100, 97}) out.push_back({"aligned_int8_" + std::to_string(k), {40, 40, k, DType::kInt8, "acc * scale"}, {}, k != 97});
+  out.push_back({"fp8_fits_registers", {130, 192, 256, DType::kFp8}});
   out.push_back({"every_tensor", {100, 100, 64, DType::kBf16, "alpha * acc + beta * residual[m,n] + bias[n] * row_bias[m]"}});
   out.push_back({"declared", {66, 50, 64, DType::kFp16, "acc * w[m,n] + c", "row", "col", "", {{"w", DType::kFp32, {"m", "n"}}, {"c", DType::kFp32, {}}}}});
   for (const char* gate : {"silu", "gelu", "gelu_tanh", "relu", "sigmoid"}) out.push_back({std::string("gated_") + gate, {70, 68, 64, DType::kBf16, "acc * 0.1 + bias[n]", "row", "col", gate}, {}, std::string(gate) != "silu"});
