@@ -12,6 +12,7 @@
 #include "generator/output_file.h"
 #include "generator/suggest.h"
 #include "runtime/compile/log.h"
+#include "runtime/compile/nvrtc.h"
 #include "runtime/compiler.h"
 #include "runtime/sim/ptx_parser.h"
 
@@ -112,7 +113,10 @@ Result<Binary> compile(const Request& r, std::string* compiler_name) {
     return true;
   });
   if (!result) return Error{Exit::kFailed, "the compiler gave no answer"};
-  return std::move(*result);
+  if (*result) return std::move(*result);
+  Error e = std::move(*result).error();
+  if (e.where.file == kSourceName) e.where.file = r.file;  // an error of ptxas, which knows a line only
+  return e;
 }
 
 /// The compiler runs in the root directory and makes names absolute from there.

@@ -17,6 +17,14 @@ bool is_hint(std::string_view name) {
   return false;
 }
 
+bool is_fence(std::string_view name) {
+  for (const char* scope : {"cta", "cluster", "gpu", "sys"})
+    for (const char* order : {"sc", "acq_rel", "acquire", "release"})
+      if (name == fmt::format("fence.{}.{}", order, scope)) return true;
+  return name == "membar.gl" || name == "membar.cta" || name == "membar.sys" || name == "fence.mbarrier_init.release.cluster" || name == "fence.proxy.async" ||
+         name.starts_with("fence.proxy.async.") || name == "fence.proxy.alias";
+}
+
 }  // namespace
 
 void Decoder::branch(const PtxStmt& stmt, Modifiers& m) {
@@ -211,6 +219,10 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
     barrier(stmt, m, true);
   else if (base == "barrier" && m.peek() != "cluster")
     barrier(stmt, m, false);
+  else if (base == "mbarrier")
+    mbarrier(stmt, m);
+  else if (base == "elect")
+    elect(stmt, m);
   else if (base == "shfl")
     shuffle(stmt, m);
   else if (base == "vote")
@@ -237,10 +249,7 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
     in.space = static_cast<uint8_t>(which);
     use(&Inst::a, stmt.operands[1], Slot::kB64);
     def(&Inst::d, stmt.operands[0].name, Slot::kPred);
-  } else if (stmt.name == "membar.gl" || stmt.name == "membar.cta" || stmt.name == "membar.sys" ||
-             stmt.name == "fence.sc.cta" || stmt.name == "fence.sc.gpu" || stmt.name == "fence.sc.sys" ||
-             stmt.name == "fence.acq_rel.cta" || stmt.name == "fence.acq_rel.gpu" ||
-             stmt.name == "fence.acq_rel.sys") {
+  } else if (is_fence(stmt.name)) {
     plain(Kind::kNop, 0, 0);
     kernel_.code.back().sub = 1;
   } else if (stmt.name == "nanosleep.u32") {

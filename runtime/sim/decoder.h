@@ -140,6 +140,11 @@ class Decoder {
   // decode_cluster.cpp
   bool cluster_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
 
+  // decode_mbarrier.cpp
+  void mbarrier(const PtxStmt& stmt, Modifiers& m);
+  void mbarrier_copies(const PtxStmt& stmt, Modifiers& m);
+  void elect(const PtxStmt& stmt, Modifiers& m);
+
   // decode_control.cpp
   bool control_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
   void branch(const PtxStmt& stmt, Modifiers& m);

@@ -52,6 +52,7 @@ enum class Kind : uint8_t {
   kClusterBarrier,
   kClusterRank,
   kPrint,   ///< vprintf: a is the format's address, b that of the values
+  kMbarrier,
   kAssert,  ///< a failed assertion: a is the address of its text, b of the file's name, c the line
 };
 
@@ -71,8 +72,13 @@ enum class ElementType : uint8_t {
   kF64
 };
 enum class BarrierOp : uint8_t { kSync, kArrive, kPopc, kAnd, kOr };
+enum class MbarrierOp : uint8_t { kInit, kInval, kArrive, kArriveDrop, kExpectTx, kCompleteTx, kTest, kTry, kPending, kCopies };
+/// Inst::type of an mbarrier instruction.
+inline constexpr uint8_t kMbarrierParity = 1;     ///< a wait names the phase by its parity
+inline constexpr uint8_t kMbarrierExpects = 2;    ///< an arrival expects bytes, `b`, and counts once
+inline constexpr uint8_t kMbarrierNoIncrease = 4; ///< copies: the arrival counts
 enum class ShuffleMode : uint8_t { kUp, kDown, kBfly, kIdx };
-enum class VoteMode : uint8_t { kAll, kAny, kUni, kBallot };
+enum class VoteMode : uint8_t { kAll, kAny, kUni, kBallot, kElect };
 
 /// Accounting class of an instruction (struct Counts of pipeline.h).
 enum class Class : uint8_t {

@@ -159,7 +159,7 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   writer_ = state_.first_writer + ordinal;
   instructions_ = 0;
   used_atomics_ = saw_others_ = false;
-  idle_looks_ = 0;
+  idle_looks_ = vain_waits_ = 0;
   ended_ = false;
   last_buffer_ = nullptr;
   shadow_.reset(shared_bytes_, n_warps_);
@@ -181,6 +181,7 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
     std::fill(std::begin(w.committed), std::end(w.committed), 0u);
     w.cluster_arrived = w.cluster_released = 0;
     w.ran = w.now = 0;
+    w.impatient = w.fenced = false;
     w.copies.clear();
     w.copies_begin = 0;
     for (const SpecialRow& s : kernel_.specials)
@@ -214,13 +215,21 @@ void Machine::undefined(Fault fault) {
 Finding Machine::deadlock() const {
   uint32_t waiting = 0, pc = 0, id = 0;
   const Warp* at = nullptr;
+  uint32_t sleeping = 0, sleeper_pc = 0, sleeper_lane = 0;
+  const Warp* sleeper = nullptr;
   for (const Warp& w : warps_)
     for (const Fragment& f : w.parked) {
-      if (f.barrier < 0) continue;
+      if (f.barrier == kWaitsForPhase) {
+        sleeping += static_cast<uint32_t>(__builtin_popcount(f.mask));
+        if (!sleeper) sleeper = &w, sleeper_pc = f.pc, sleeper_lane = static_cast<uint32_t>(__builtin_ctz(f.mask));
+      }
+      if (f.barrier < 0 || f.barrier == kWaitsForPhase) continue;
       waiting += static_cast<uint32_t>(__builtin_popcount(f.mask));
       if (!at) at = &w, pc = f.pc - 1, id = static_cast<uint32_t>(f.barrier);
     }
   if (id == kAtClusterBarrier) return finding("deadlock", fmt::format("{} threads wait at the cluster's barrier, which never completes", waiting), *at, pc, 0);
+  if (sleeper)
+    return finding("deadlock", fmt::format("{} threads wait for phases of mbarriers that never complete{}", sleeping, waiting ? fmt::format(", {} at other barriers", waiting) : ""), *sleeper, sleeper_pc, sleeper_lane);
   const Barrier& b = barriers_[id];
   uint32_t arrived = 0;
   for (uint32_t m : b.arrived) arrived += static_cast<uint32_t>(__builtin_popcount(m));
@@ -267,6 +276,7 @@ bool Machine::go_on(std::vector<Finding>& findings) {
       safe_point();
     }
     if (all_finished) return ended_ = true;
+    if (!ran && end_vain_waits()) continue;
     if (!ran) {
       if (waits_for_cluster()) return false;
       findings.push_back(deadlock());
@@ -376,7 +386,7 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kTrap:
           throw Fault{"trap", "the kernel executed a trap", static_cast<uint32_t>(__builtin_ctz(mask))};
         case Kind::kNop:
-          if (in.sub == 1 && saw_others_) used_atomics_ = true;
+          if (in.sub == 1) w.fenced = true, used_atomics_ |= saw_others_;
           ++w.pc;
           break;
         case Kind::kLoad:
@@ -451,6 +461,9 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
               row(w, in.d)[__builtin_ctz(m)] = static_cast<uint32_t>(now);
           }
           ++w.pc;
+          break;
+        case Kind::kMbarrier:
+          mbarrier(w, in, mask);
           break;
         case Kind::kPrint:
           print(w, in, mask);

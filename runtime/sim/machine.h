@@ -50,6 +50,7 @@ inline constexpr size_t kMostTolerated = 8;
 
 inline constexpr int kReady = -1;
 inline constexpr int kAtClusterBarrier = 16;  ///< past the barriers of the CTA
+inline constexpr int kWaitsForPhase = 100;  ///< of an mbarrier, beyond the numbers of all barriers
 inline constexpr int kWaitsForLanes = -2;  ///< at a `.sync` instruction whose other members are elsewhere
 
 /// Lanes of a warp that are at the same instruction and not running.
@@ -84,6 +85,8 @@ struct Warp {
   uint64_t now = 0;  ///< instructions so far, as of the last cp.async or wait
   std::vector<AsyncCopy> copies;
   size_t copies_begin = 0;
+  bool fenced = false;     ///< since its last plain store to shared memory: a strong one hands on what was before
+  bool impatient = false;  ///< its next wait for a phase ends at once
   bool finished() const { return dead == ~0u; }
 };
 
@@ -148,6 +151,7 @@ class Machine {
   void stmatrix(Warp& w, const Inst& in, uint32_t mask);
   void cp_async(Warp& w, const Inst& in, uint32_t mask);
   void cp_wait(Warp& w, const Inst& in, uint32_t mask);
+  void land_copies(Warp& w, uint32_t mask);
   void addresses(const Warp& w, uint32_t row, bool wide, int64_t displacement, uint64_t* out) const;
   Space space_of(const Inst& in, uint64_t address) const;
   void check_alignment(uint64_t address, uint32_t bytes, uint32_t lane) const;
@@ -158,14 +162,21 @@ class Machine {
   uint32_t shared_offset(uint64_t address, uint32_t bytes, uint32_t lane) const;
   [[nodiscard]] Fault shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset, uint32_t bytes,
                                    uint32_t lane) const;
+  /// Handshakes between the warps of a CTA: after a fence a strong write releases, and a strong read of it acquires.
+  void hand_over(Warp& w, uint32_t offset, bool reads, bool writes);
   uint32_t read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out,
                        bool strong, uint32_t needed = ~0u);
-  void write_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in,
+  void write_shared(Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in,
                     bool strong, uint32_t holes = 0);
   uint64_t local_offset(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane) const;
   uint32_t read_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, uint32_t needed = ~0u);
   void write_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in, uint32_t holes = 0);
   std::string describe(uint64_t address) const;
+
+  // machine_mbarrier.cpp
+  void mbarrier(Warp& w, const Inst& in, uint32_t mask);
+  bool wake_phase_waiters();
+  bool end_vain_waits();
 
   // machine_print.cpp
   void print(Warp& w, const Inst& in, uint32_t mask);
@@ -226,6 +237,7 @@ class Machine {
   std::vector<std::byte> local_;
   std::vector<uint8_t> local_written_;
   Barrier barriers_[16];
+  uint32_t vain_waits_ = 0;  ///< for phases, since one completed
   Buffer* last_buffer_ = nullptr;
   const Warp* running_ = nullptr;
 };

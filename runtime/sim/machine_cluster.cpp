@@ -130,14 +130,14 @@ Machine& Machine::cta_at(uint64_t& address, uint32_t lane) {
 }
 
 uint32_t Machine::read_remote(Machine& cta, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out) {
-  const auto outcome = cta.shadow_.read(0, offset, bytes, true);
+  const auto outcome = cta.shadow_.read_from_outside(offset, bytes);
   if (!outcome.ok() && notes_undefined()) undefined(shared_fault(outcome, w, offset, bytes, lane));
   std::copy_n(cta.shared_.data() + offset, bytes, out);
   return ~0u;
 }
 
 void Machine::write_remote(Machine& cta, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in) {
-  const auto outcome = cta.shadow_.write(0, offset, bytes, true);
+  const auto outcome = cta.shadow_.write_from_outside(offset, bytes);
   if (!outcome.ok() && notes_undefined()) undefined(shared_fault(outcome, w, offset, bytes, lane));
   std::copy_n(in, bytes, cta.shared_.data() + offset);
 }

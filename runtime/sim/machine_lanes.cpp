@@ -128,10 +128,16 @@ void Machine::vote(Warp& w, const Inst& in, uint32_t mask) {
       case VoteMode::kBallot:
         row(w, in.d)[l] = yes;
         break;
+      case VoteMode::kElect:
+        row(w, in.d)[l] = first_lane(members);
+        is = first_lane(members) == l;
+        break;
     }
     verdict |= static_cast<uint32_t>(is) << l;
   }
-  if (static_cast<VoteMode>(in.sub) != VoteMode::kBallot) set_pred(w, in.d, verdict, mask);
+  const auto mode = static_cast<VoteMode>(in.sub);
+  if (mode == VoteMode::kElect) set_pred(w, in.e, verdict, mask);
+  else if (mode != VoteMode::kBallot) set_pred(w, in.d, verdict, mask);
 }
 
 void Machine::match(Warp& w, const Inst& in, uint32_t mask) {

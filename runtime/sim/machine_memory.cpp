@@ -190,8 +190,17 @@ uint32_t Machine::read_shared(const Warp& w, uint32_t offset, uint32_t bytes, ui
   return valid;
 }
 
-void Machine::write_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in,
+void Machine::hand_over(Warp& w, uint32_t offset, bool reads, bool writes) {
+  if (reads && shadow_.completed(offset)) shadow_.observe(offset, w.index);
+  if (!writes || !w.fenced) return;
+  shadow_.signal(offset, w.index);
+  shadow_.complete(offset);
+  if (shadow_.stamps_exhausted()) w.fenced = false;  // some races may be reported that are none; there are 2^27 stamps
+}
+
+void Machine::write_shared(Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in,
                            bool strong, uint32_t holes) {
+  if (!strong) w.fenced = false;
   auto outcome = shadow_.write(w.index, offset, bytes, strong);
   if (!outcome.ok() && notes_undefined()) undefined(shared_fault(outcome, w, offset, bytes, lane));
   if (holes) shadow_.unwrite(offset, holes);
@@ -251,6 +260,7 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
       case Space::kShared:
         shared |= 1u << l;
         shared_address[l] = cta.shared_offset(address[l], bytes, l);
+        if (strong && &cta == this) hand_over(w, shared_address[l], true, false);
         valid[l] = &cta == this ? read_shared(w, shared_address[l], bytes, l, data[l], strong, needed) : read_remote(cta, w, shared_address[l], bytes, l, data[l]);
         break;
       case Space::kLocal:
@@ -350,6 +360,7 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
       case Space::kShared:
         shared |= 1u << l;
         shared_address[l] = cta.shared_offset(address[l], bytes, l);
+        if (strong && &cta == this) hand_over(w, shared_address[l], false, true);
         if (&cta == this) write_shared(w, shared_address[l], bytes, l, data, strong, holes);
         else write_remote(cta, w, shared_address[l], bytes, l, data);
         break;
@@ -392,6 +403,7 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
     if (space == Space::kShared) {
       shared |= 1u << l;
       shared_address[l] = cta.shared_offset(address[l], in.size, l);
+      if (&cta == this) hand_over(w, shared_address[l], true, true);
       if (&cta == this) read_shared(w, shared_address[l], in.size, l, bytes, true);
       else read_remote(cta, w, shared_address[l], in.size, l, bytes);
     } else {
@@ -526,6 +538,18 @@ void Machine::cp_async(Warp& w, const Inst& in, uint32_t mask) {
     counter_.load_lanes(reads, in.size);
   }
   counter_.shared_access(offset, mask, in.size);
+}
+
+/// All copies of these lanes, in groups or not.
+void Machine::land_copies(Warp& w, uint32_t mask) {
+  for (AsyncCopy& copy : w.copies) {
+    for (uint32_t m = copy.mask & mask; m; m &= m - 1) {
+      const uint32_t l = first_lane(m);
+      std::memcpy(shared_.data() + copy.to[l], copy.data[l], copy.bytes);
+      shadow_.async_land(w.index, copy.to[l], copy.bytes);
+    }
+    copy.mask &= ~mask;
+  }
 }
 
 void Machine::cp_wait(Warp& w, const Inst& in, uint32_t mask) {

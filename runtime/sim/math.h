@@ -12,6 +12,8 @@ FN u32 bits_of(float x) { return bits_to<u32>(x); }
 FN double f64_of(u64 x) { return bits_to<double>(x); }
 FN u64 bits_of(double x) { return bits_to<u64>(x); }
 
+FN bool sign_bit(float a) { return bits_of(a) >> 31; }
+FN bool sign_bit(double a) { return bits_of(a) >> 63; }
 FN float canon(float x) { return x != x ? f32_of(0x7fffffffu) : x; }
 FN double canon(double x) { return x != x ? f64_of(0x7ff8000000000000ull) : x; }
 /// Subnormals become zero of the same sign (`.ftz`).
@@ -97,13 +99,20 @@ template <float (*F)(float, float, float)>
 FN float sat3(float a, float b, float c) {
   return saturate(F(a, b, c));
 }
+/// a*b+c in a direction. Downwards, a sum that vanishes is -0 unless both of its terms are +0.
+template <Round R>
+FN float sum_dir(float a, float b, float c) {
+  double p = double(a) * double(b), x = double(c);
+  bool vanishes = p + x == 0.0 && (sign_bit(p) || sign_bit(x));
+  return R == Round::kDown && vanishes ? -0.0f : canon(narrow<R>(fma_odd(a, b, c)));
+}
 template <Round R>
 FN float fadd_dir(float a, float b) {
-  return canon(narrow<R>(fma_odd(a, 1.0f, b)));
+  return sum_dir<R>(a, 1.0f, b);
 }
 template <Round R>
 FN float fsub_dir(float a, float b) {
-  return canon(narrow<R>(fma_odd(a, 1.0f, -b)));
+  return sum_dir<R>(a, 1.0f, -b);
 }
 template <Round R>
 FN float fmul_dir(float a, float b) {
@@ -111,7 +120,7 @@ FN float fmul_dir(float a, float b) {
 }
 template <Round R>
 FN float ffma_dir(float a, float b, float c) {
-  return canon(narrow<R>(fma_odd(a, b, c)));
+  return sum_dir<R>(a, b, c);
 }
 template <float (*F)(float, float)>
 FN float ftz2(float a, float b) {
@@ -128,8 +137,6 @@ FN float fabs_ftz(float a) { return fabs32(flush(a)); }
 FN double fneg64(double a) { return f64_of(bits_of(a) ^ (u64{1} << 63)); }
 FN double fabs64(double a) { return f64_of(bits_of(a) & ~(u64{1} << 63)); }
 
-FN bool sign_bit(float a) { return bits_of(a) >> 31; }
-FN bool sign_bit(double a) { return bits_of(a) >> 63; }
 /// The operand that is a number wins over NaN; -0 is below +0.
 template <class T>
 FN T fmin(T a, T b) {
@@ -158,6 +165,63 @@ FN float copysign32(float a, float b) {
 }
 FN double copysign64(double a, double b) {
   return f64_of((bits_of(a) & (u64{1} << 63)) | (bits_of(b) & ~(u64{1} << 63)));
+}
+
+/// What the processor gives in another rounding mode. The empty assembly keeps the operation between the two switches.
+template <Round R, class Op, class T>
+FN T in_mode(Op op, T a, T b, T c) {
+#if defined(__x86_64__)
+  u32 old, mode;
+  __asm__ volatile("stmxcsr %0" : "=m"(old));
+  mode = (old & ~0x6000u) | (R == Round::kZero ? 0x6000u : R == Round::kDown ? 0x2000u : 0x4000u);
+  __asm__ volatile("ldmxcsr %3" : "+x"(a), "+x"(b), "+x"(c) : "m"(mode));
+  T r = op(a, b, c);
+  __asm__ volatile("ldmxcsr %1" : "+x"(r) : "m"(old));
+#else
+  u64 old, mode;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(old));
+  mode = (old & ~(u64{3} << 22)) | (R == Round::kZero ? u64{3} : R == Round::kDown ? u64{2} : u64{1}) << 22;
+  __asm__ volatile("msr fpcr, %3" : "+w"(a), "+w"(b), "+w"(c) : "r"(mode));
+  T r = op(a, b, c);
+  __asm__ volatile("msr fpcr, %1" : "+w"(r) : "r"(old));
+#endif
+  return canon(r);
+}
+template <Round R, class T>
+FN T add_mode(T a, T b) {
+  return in_mode<R>([](T x, T y, T) { return x + y; }, a, b, a);
+}
+template <Round R, class T>
+FN T sub_mode(T a, T b) {
+  return in_mode<R>([](T x, T y, T) { return x - y; }, a, b, a);
+}
+template <Round R, class T>
+FN T mul_mode(T a, T b) {
+  return in_mode<R>([](T x, T y, T) { return x * y; }, a, b, a);
+}
+template <Round R, class T>
+FN T div_mode(T a, T b) {
+  return in_mode<R>([](T x, T y, T) { return x / y; }, a, b, a);
+}
+template <Round R, class T>
+FN T rcp_mode(T a) {
+  return in_mode<R>([](T x, T y, T) { return x / y; }, T(1), a, a);
+}
+template <Round R>
+FN float sqrt_mode(float a) {
+  return in_mode<R>([](float x, float, float) { return __builtin_sqrtf(x); }, a, a, a);
+}
+template <Round R>
+FN double sqrt_mode64(double a) {
+  return in_mode<R>([](double x, double, double) { return __builtin_sqrt(x); }, a, a, a);
+}
+template <Round R>
+FN double fma_mode(double a, double b, double c) {
+  return in_mode<R>([](double x, double y, double z) { return __builtin_fma(x, y, z); }, a, b, c);
+}
+template <float (*F)(float)>
+FN float ftz1(float a) {
+  return flush(F(flush(a)));
 }
 
 template <class T>
@@ -320,6 +384,22 @@ FN u16 round_to(double x) {
   return F::store(r == 0.0 ? copysign32(float(x), 0.0f) : float(r));
 }
 
+/// The same in a direction, from the nearest number of the format and its neighbours.
+template <class F, Round R>
+FN u16 round_to_dir(double x) {
+  u16 n = round_to<F>(x);
+  double back = double(F::load(n));
+  bool low = back < x, high = back > x;
+  bool toward_zero = x < 0.0 ? low : high, from_zero = x < 0.0 ? high : low;
+  bool step_in = toward_zero && (R == Round::kZero || R == (x < 0.0 ? Round::kUp : Round::kDown));
+  bool step_out = from_zero && R == (x < 0.0 ? Round::kDown : Round::kUp);
+  return u16(step_in ? n - 1 : step_out ? n + 1 : n);
+}
+template <class F>
+FN u16 hsat(u16 a) {
+  return F::store(saturate(F::load(a)));
+}
+
 template <class F>
 FN u16 hadd(u16 a, u16 b) {
   return F::store(F::load(a) + F::load(b));
@@ -335,6 +415,22 @@ FN u16 hmul(u16 a, u16 b) {
 template <class F>
 FN u16 hfma(u16 a, u16 b, u16 c) {
   return round_to<F>(fma_odd(F::load(a), F::load(b), F::load(c)));
+}
+template <class F>
+FN u16 hadd_sat(u16 a, u16 b) {
+  return hsat<F>(hadd<F>(a, b));
+}
+template <class F>
+FN u16 hsub_sat(u16 a, u16 b) {
+  return hsat<F>(hsub<F>(a, b));
+}
+template <class F>
+FN u16 hmul_sat(u16 a, u16 b) {
+  return hsat<F>(hmul<F>(a, b));
+}
+template <class F>
+FN u16 hfma_sat(u16 a, u16 b, u16 c) {
+  return hsat<F>(hfma<F>(a, b, c));
 }
 template <class F>
 FN u16 hfma_relu(u16 a, u16 b, u16 c) {

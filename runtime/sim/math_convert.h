@@ -101,6 +101,25 @@ template <class F, class S>
 FN u16 cvt_int_half(S a) {
   return round_to<F>(int_odd(a));
 }
+template <class F, Round R, class S>
+FN u16 cvt_int_half_dir(S a) {
+  return round_to_dir<F, R>(int_odd(a));
+}
+template <Round R, class S>
+FN double cvt_int_f64_dir(S a) {
+  // In two exact parts, whose sum is rounded once.
+  bool negative = S(-1) < S(0) && s64(a) < 0;
+  double high = (negative ? double(s64(a) >> 32) : double(u64(a) >> 32)) * 4294967296.0;
+  return add_mode<R>(high, double(u64(a) & 0xffffffffu));
+}
+template <class F, Round R>
+FN u16 cvt_f32_half_dir(float a) {
+  return round_to_dir<F, R>(double(a));
+}
+template <class F, Round R>
+FN u16 cvt_f64_half_dir(double a) {
+  return round_to_dir<F, R>(a);
+}
 FN double cvt_f64_f32(float a) { return canon(double(a)); }
 FN double cvt_f64_f32_ftz(float a) { return canon(double(flush(a))); }
 template <Round R>

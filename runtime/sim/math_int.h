@@ -229,6 +229,36 @@ FN u32 dp4a(u32 a, u32 b, u32 c) {
   return r;
 }
 
+/// Two 16-bit numbers of a with the lower or upper two bytes of b.
+template <class A, class B, int Shift>
+FN u32 dp2a(u32 a, u32 b, u32 c) {
+  return c + u32(s32(A(a)) * s32(B(b >> Shift))) + u32(s32(A(a >> 16)) * s32(B(b >> (Shift + 8))));
+}
+template <class T>
+FN u32 add_x2(u32 a, u32 b) {
+  return (u32(u16(a + b))) | (((a >> 16) + (b >> 16)) << 16);
+}
+template <class T>
+FN u32 min_x2(u32 a, u32 b) {
+  return u32(u16(imin<T>(T(a), T(b)))) | u32(u16(imin<T>(T(a >> 16), T(b >> 16)))) << 16;
+}
+template <class T>
+FN u32 max_x2(u32 a, u32 b) {
+  return u32(u16(imax<T>(T(a), T(b)))) | u32(u16(imax<T>(T(a >> 16), T(b >> 16)))) << 16;
+}
+/// Absolute differences of the parts; with Sum, their sum and c.
+template <class T, bool Sum>
+FN u32 vabsdiff(u32 a, u32 b, u32 c) {
+  constexpr int bits = 8 * sizeof(T);
+  u32 r = Sum ? c : 0;
+  for (int i = 0; i < 32 / bits; ++i) {
+    s32 x = s32(T(a >> (bits * i))), y = s32(T(b >> (bits * i)));
+    u32 d = u32(x < y ? y - x : x - y);
+    r += Sum ? d : (d & u32(low_of_width(bits))) << (bits * i);
+  }
+  return r;
+}
+
 template <class T>
 FN T mov(T a) {
   return a;
@@ -332,6 +362,18 @@ FN float set_one(T a, T b) {
   return C(a, b) ? 1.0f : 0.0f;
 }
 template <class F, bool (*C)(float, float)>
+FN u32 set_mask_half(u16 a, u16 b) {
+  return cmp_half<F, C>(a, b) ? ~0u : 0u;
+}
+template <class F, bool (*C)(float, float)>
+FN u16 set_mask16_half(u16 a, u16 b) {
+  return cmp_half<F, C>(a, b) ? u16(0xffff) : u16(0);
+}
+template <class F, bool (*C)(float, float)>
+FN u16 set_one_half(u16 a, u16 b) {
+  return cmp_half<F, C>(a, b) ? F::store(1.0f) : u16(0);
+}
+template <class F, bool (*C)(float, float)>
 FN u32 set_mask_pair(u32 a, u32 b) {
   return (cmp_half<F, C>(u16(a), u16(b)) ? 0xffffu : 0) |
          (cmp_half<F, C>(u16(a >> 16), u16(b >> 16)) ? 0xffff0000u : 0);
@@ -341,6 +383,11 @@ FN u32 set_one_pair(u32 a, u32 b) {
   u32 one = F::store(1.0f);
   return (cmp_half<F, C>(u16(a), u16(b)) ? one : 0) |
          (cmp_half<F, C>(u16(a >> 16), u16(b >> 16)) ? one << 16 : 0);
+}
+template <u32 Class>
+FN bool testp64(double x) {
+  u64 a = bits_of(x) << 1, infinite = u64{0x7ff} << 53;
+  return Class == 0 ? a < infinite : Class == 1 ? a == infinite : Class == 2 ? a <= infinite : a > infinite;
 }
 template <u32 Class>
 FN bool testp(float x) {

@@ -10,6 +10,7 @@ void SharedShadow::reset(uint32_t bytes, uint32_t warps) {
   parts_.clear();
   free_parts_.clear();
   many_.clear();
+  phases_.clear();
   warps_ = warps;
   now_ = 1;
   std::memset(seen_, 0, sizeof seen_);
@@ -39,6 +40,28 @@ void SharedShadow::release(uint32_t id, uint32_t waiters) {
   }
   std::memset(offered_[id], 0, sizeof offered_[id]);
   ++now_;
+}
+
+void SharedShadow::signal(uint32_t offset, uint32_t warp) {
+  Phases& p = phases_[offset];
+  for (uint32_t v = 0; v < warps_; ++v) p.current[v] = std::max(p.current[v], seen_[warp][v]);
+  p.current[warp] = std::max(p.current[warp], now_);
+  ++now_;  // what the warp does next is not covered by this arrival
+}
+
+void SharedShadow::complete(uint32_t offset) {
+  Phases& p = phases_[offset];
+  for (uint32_t v = 0; v < warps_; ++v) {
+    p.completed[v] = std::max(p.completed[v], p.current[v]);
+    p.current[v] = 0;
+  }
+}
+
+void SharedShadow::observe(uint32_t offset, uint32_t warp) {
+  const Phases& p = phases_[offset];
+  for (uint32_t v = 0; v < warps_; ++v)
+    if (v != warp) seen_[warp][v] = std::max(seen_[warp][v], p.completed[v]);
+  refresh_floor(warp);
 }
 
 SharedShadow::Outcome SharedShadow::check_writer(const Record& r, uint32_t warp, Verdict verdict) const {
@@ -78,8 +101,8 @@ SharedShadow::Outcome SharedShadow::read_record(Record& r, uint32_t warp) {
   return {};
 }
 
-SharedShadow::Outcome SharedShadow::write_record(Record& r, uint32_t warp) {
-  if (Outcome o = check_writer(r, warp, Verdict::kWriteAfterWrite); !o.ok()) return o;
+SharedShadow::Outcome SharedShadow::write_record(Record& r, uint32_t warp, bool both_strong) {
+  if (Outcome o = check_writer(r, warp, Verdict::kWriteAfterWrite); !o.ok() && !both_strong) return o;
   if (r.read_stamp == kManyStamps) {
     const ManyStamps& m = many_[r.readers];
     for (uint32_t v = 0; v < warps_; ++v)
@@ -141,7 +164,8 @@ SharedShadow::Outcome SharedShadow::read(uint32_t warp, uint32_t offset, uint32_
   auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
   if (c.pending & mask) return {Verdict::kAsyncPending, 0};
   if (mask & (needed << (offset & 15)) & ~c.valid) return {Verdict::kUninitialised, 0};
-  if (strong) return {};
+  if (strong && (c.strong & mask) == mask) return {};
+  if (strong) return each_record(c, offset, bytes, [&](Record& r) { return check_writer(r, warp, Verdict::kReadAfterWrite); });
   return each_record(c, offset, bytes, [&](Record& r) { return read_record(r, warp); });
 }
 
@@ -150,13 +174,28 @@ SharedShadow::Outcome SharedShadow::write(uint32_t warp, uint32_t offset, uint32
   auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
   if (c.pending & mask) return {Verdict::kAsyncPending, 0};
   c.valid |= mask;
-  if (strong) return {};
-  Outcome o = each_record(c, offset, bytes, [&](Record& r) { return write_record(r, warp); });
+  const bool both_strong = strong && (c.strong & mask) == mask;
+  c.strong = static_cast<uint16_t>(strong ? c.strong | mask : c.strong & ~mask);
+  Outcome o = each_record(c, offset, bytes, [&](Record& r) { return write_record(r, warp, both_strong); });
   if (o.ok() && bytes == 16 && c.record.read_stamp == kSplit) {
     free_parts_.push_back(c.record.writer);  // one whole write makes the chunk uniform again
     c.record = {warp << 27 | now_, 0, 0};
   }
   return o;
+}
+
+SharedShadow::Outcome SharedShadow::read_from_outside(uint32_t offset, uint32_t bytes) const {
+  const Chunk& c = chunks_[offset >> 4];
+  const uint32_t mask = ((1u << bytes) - 1) << (offset & 15);
+  return {c.pending & mask ? Verdict::kAsyncPending : mask & ~c.valid ? Verdict::kUninitialised : Verdict::kOk, 0};
+}
+
+SharedShadow::Outcome SharedShadow::write_from_outside(uint32_t offset, uint32_t bytes) {
+  Chunk& c = chunks_[offset >> 4];
+  const uint32_t mask = ((1u << bytes) - 1) << (offset & 15);
+  if (c.pending & mask) return {Verdict::kAsyncPending, 0};
+  c.valid |= static_cast<uint16_t>(mask);
+  return {};
 }
 
 SharedShadow::Outcome SharedShadow::async_issue_part(uint32_t warp, uint32_t offset, uint32_t bytes) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 namespace roofgen::sim {
@@ -35,9 +36,12 @@ class SharedShadow {
   void reset(uint32_t bytes, uint32_t warps);
 
   /// `offset` counts from the start of shared memory; an access never crosses 16 bytes.
-  /// `strong` accesses (volatile, atomic) are checked for data but never race.
+  /// `strong` accesses (volatile, atomic) do not race with each other; a strong read is not remembered.
   /// `needed`: which of the bytes must have been written.
   Outcome read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong = false, uint32_t needed = ~0u);
+  /// Of who belongs to no warp here: checked for data, ordered with nothing.
+  Outcome read_from_outside(uint32_t offset, uint32_t bytes) const;
+  Outcome write_from_outside(uint32_t offset, uint32_t bytes);
   uint32_t written(uint32_t offset, uint32_t bytes) const { return (uint32_t{chunks_[offset >> 4].valid} >> (offset & 15)) & ((1u << bytes) - 1); }
   /// What was written there holds nothing in these bytes.
   void unwrite(uint32_t offset, uint32_t holes) { chunks_[offset >> 4].valid &= static_cast<uint16_t>(~(holes << (offset & 15))); }
@@ -82,6 +86,7 @@ class SharedShadow {
     if (c.pending == 0 && (r.writer & kStampMask) <= floor && r.read_stamp <= floor) {
       c.valid = 0xffff;
       c.pending = pending;
+      c.strong = 0;
       r = {warp << 27 | now_, 0, 0};
       return {};
     }
@@ -94,6 +99,11 @@ class SharedShadow {
   void arrive(uint32_t id, uint32_t warp, bool waits);
   /// The barrier releases: `waiters` (mask of warps) have now seen all that arrived.
   void release(uint32_t id, uint32_t waiters);
+  /// The same for a barrier in shared memory at `offset`: a warp arrives at its phase; the phase completes; a warp has seen that.
+  void signal(uint32_t offset, uint32_t warp);
+  void complete(uint32_t offset);
+  void observe(uint32_t offset, uint32_t warp);
+  bool completed(uint32_t offset) const { return !phases_.empty() && phases_.count(offset) > 0; }
   bool stamps_exhausted() const { return now_ >= kMaxStamp; }
 
  private:
@@ -111,6 +121,7 @@ class SharedShadow {
   struct Chunk {
     Record record;
     uint16_t valid = 0, pending = 0;  ///< per byte
+    uint16_t strong = 0;              ///< per byte: the last write was
   };
   struct Parts {
     Record record[16];
@@ -123,7 +134,7 @@ class SharedShadow {
   Outcome async_issue_part(uint32_t warp, uint32_t offset, uint32_t bytes);
   void async_land_part(uint32_t warp, uint32_t offset, uint32_t bytes);
   Outcome read_record(Record& r, uint32_t warp);
-  Outcome write_record(Record& r, uint32_t warp);
+  Outcome write_record(Record& r, uint32_t warp, bool both_strong);
   Outcome check_writer(const Record& r, uint32_t warp, Verdict verdict) const;
   void split(Chunk& c, uint32_t log2_part);
   template <class F>
@@ -139,6 +150,10 @@ class SharedShadow {
   uint32_t seen_[kMaxWarps][kMaxWarps];
   uint32_t floor_[kMaxWarps];  ///< min over the others of seen_[w]
   uint32_t offered_[17][kMaxWarps];
+  struct Phases {
+    uint32_t current[kMaxWarps] = {}, completed[kMaxWarps] = {};
+  };
+  std::unordered_map<uint32_t, Phases> phases_;  ///< by offset
 };
 
 }  // namespace roofgen::sim

@@ -1,0 +1,34 @@
+// grid: 2  block: 128
+// args: [{"type": "i32", "size": 768, "fill": 1}, {"name": "y", "type": "i32", "size": 192, "expect": 4}]
+// finds: uninitialised at 29
+using word = unsigned long long;
+__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+__device__ void init(word* b, int count) { asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(at(b)), "r"(count)); }
+__device__ void arrive(word* b) { asm volatile("{.reg .b64 t;\nmbarrier.arrive.shared.b64 t, [%0];}" ::"r"(at(b)) : "memory"); }
+__device__ void wait(word* b, int parity) {
+  asm volatile("{.reg .pred p;\nAGAIN:\nmbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n@!p bra AGAIN;}" ::"r"(at(b)), "r"(parity) : "memory");
+}
+// Warp 0 brings tiles of 96 into two slots, warps 1 to 3 add them up.
+__global__ void pipeline(const int* x, int* y) {
+  __shared__ int box[2][96];
+  __shared__ word full[2], empty[2];
+  if (threadIdx.x == 0)
+    for (int i = 0; i < 2; ++i) init(&full[i], 32), init(&empty[i], 96);
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    for (int i = 0; i < 4; ++i) {
+      if (i >= 2) wait(&empty[i % 2], (i / 2 - 1) % 2);
+      for (int k = threadIdx.x; k < 96; k += 32) box[i % 2][k] = x[blockIdx.x * 384 + i * 96 + k];
+      arrive(&full[i % 2]);
+    }
+  } else {
+    const int k = threadIdx.x - 32;
+    int sum = 0;
+    for (int i = 0; i < 4; ++i) {
+      wait(&full[i % 2], 1 - i / 2 % 2);
+      sum += box[i % 2][95 - k];
+      arrive(&empty[i % 2]);
+    }
+    y[blockIdx.x * 96 + k] = sum;
+  }
+}
