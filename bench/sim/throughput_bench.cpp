@@ -1,0 +1,103 @@
+// Instructions of lanes that the simulator runs in a second on one core, every check on: for kernels whose lanes go the same way
+// (target 1 G/s), and for one whose lanes part (target 0.2 G/s). The kernels are committed PTX.
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "runtime/executor.h"
+
+namespace {
+
+using namespace roofgen;
+
+[[noreturn]] void fail(const std::string& message) {
+  std::fprintf(stderr, "%s\n", message.c_str());
+  std::exit(1);
+}
+template <class T>
+T need(Result<T> r) {
+  if (!r) fail(to_string(r.error()));
+  return std::move(*r);
+}
+
+/// An executor with one of the kernels, and its launch.
+struct Bench {
+  std::unique_ptr<Executor> executor = need(make_sim_executor());
+  ModuleId module;
+  Launch launch;
+
+  Bench(const char* entry, Dim3 grid, Dim3 block, uint32_t smem = 0) {
+    std::ifstream in(ROOFGEN_SOURCE_DIR "/tests/sim/fixtures/throughput.ptx");
+    std::ostringstream text;
+    text << in.rdbuf();
+    Binary binary;
+    binary.entry = entry;
+    binary.ptx = text.str();
+    module = need(executor->load(binary));
+    launch.grid = grid;
+    launch.block = block;
+    launch.smem_bytes = smem;
+  }
+  template <class T>
+  Bench& array(const std::vector<T>& values) {
+    const DevicePtr at = need(executor->allocate(values.size() * sizeof(T), "array"));
+    if (auto done = executor->write(at, std::as_bytes(std::span(values))); !done) fail(to_string(done.error()));
+    launch.args.push_back({"array", true, at.address, 8});
+    return *this;
+  }
+  template <class T>
+  Bench& scalar(T value) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof value);
+    launch.args.push_back({"scalar", false, bits, sizeof value});
+    return *this;
+  }
+  Counts run() {
+    const RunResult r = need(executor->run(module, launch, {}));
+    if (!r.findings.empty()) fail(r.findings[0].kind + ": " + r.findings[0].message);
+    return *r.counts;
+  }
+};
+
+/// `lane_instructions` of one run; 0: all lanes go the same way.
+void measure(benchmark::State& state, Bench bench, uint64_t lane_instructions = 0) {
+  Counts counts;
+  for (auto _ : state) counts = bench.run();
+  if (!lane_instructions) lane_instructions = 32 * counts.warp_instructions;
+  state.counters["lane_inst"] = static_cast<double>(lane_instructions);
+  state.counters["lane_inst_per_s"] = benchmark::Counter(static_cast<double>(lane_instructions), benchmark::Counter::kIsIterationInvariantRate);
+}
+
+constexpr int kElements = 1 << 18;
+const std::vector<float> kFloats(kElements, 1.5f);
+
+void add(benchmark::State& state) { measure(state, std::move(Bench("add", {kElements / 256, 1, 1}, {256, 1, 1}).array(kFloats).array(kFloats).array(kFloats).scalar(kElements))); }
+void saxpy(benchmark::State& state) { measure(state, std::move(Bench("saxpy", {64, 1, 1}, {256, 1, 1}).scalar(2.0f).array(kFloats).array(kFloats).scalar(kElements))); }
+void reduction(benchmark::State& state) { measure(state, std::move(Bench("reduce", {64, 1, 1}, {256, 1, 1}, 32).array(kFloats).array(std::vector<float>(1)).scalar(kElements))); }
+void transpose(benchmark::State& state) { measure(state, std::move(Bench("transpose", {16, 16, 1}, {32, 8, 1}).array(kFloats).array(kFloats).scalar(512).scalar(512))); }
+void polynomial(benchmark::State& state) { measure(state, std::move(Bench("polynomial", {64, 1, 1}, {256, 1, 1}).array(kFloats).array(kFloats).scalar(512))); }
+BENCHMARK(add)->Unit(benchmark::kMillisecond);
+BENCHMARK(saxpy)->Unit(benchmark::kMillisecond);
+BENCHMARK(reduction)->Unit(benchmark::kMillisecond);
+BENCHMARK(transpose)->Unit(benchmark::kMillisecond);
+BENCHMARK(polynomial)->Unit(benchmark::kMillisecond);
+
+/// What a lane executes is what a warp executes whose lanes all have its value.
+void collatz(benchmark::State& state) {
+  constexpr int kValues = 4096;
+  std::vector<int> parting(kValues), together(kValues * 32);
+  for (int i = 0; i < kValues; ++i) parting[i] = i + 1;
+  for (int i = 0; i < kValues * 32; ++i) together[i] = i / 32 + 1;
+  const std::vector<int> out(kValues * 32);
+  const Counts alone = Bench("collatz", {kValues / 8, 1, 1}, {256, 1, 1}).array(together).array(out).run();
+  measure(state, std::move(Bench("collatz", {kValues / 256, 1, 1}, {256, 1, 1}).array(parting).array(out)), alone.warp_instructions);
+}
+BENCHMARK(collatz)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+
+BENCHMARK_MAIN();
