@@ -86,6 +86,23 @@ void Counter::global_access(const uint64_t* addresses, uint32_t mask, uint32_t b
   r.ideal_sectors += std::min(total, asked);
 }
 
+void Counter::global_row(uint64_t first, uint32_t total, bool write) {
+  const uint64_t end = first + total;
+  uint64_t sum = 0;
+  for (uint64_t line = first >> 7; line <= (end - 1) >> 7; ++line) {
+    const uint64_t begin = std::max(first, line << 7) & 127, past = std::min(end - (line << 7), uint64_t{128});
+    const uint64_t from = begin / 32, to = (past + 31) / 32;
+    const auto sectors = static_cast<uint8_t>((1u << to) - (1u << from));
+    sum += to - from;
+    sectors_.add(line, write ? 0 : sectors, write ? sectors : 0);
+    if (trace_) trace_->push_back({line, sectors, write});
+  }
+  (write ? counts_.l2_write_sectors : counts_.l2_read_sectors) += sum;
+  Requests& r = requests_[site_];
+  r.sectors += sum;
+  r.ideal_sectors += std::min(sum, uint64_t{total / 32});
+}
+
 Counts Counter::finish() const {
   Counts c = counts_;
   for (size_t i = 0; i < kernel_.code.size(); ++i) {

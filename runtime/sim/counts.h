@@ -53,6 +53,8 @@ class Counter {
   /// One warp request to device memory; `bytes` per active lane. Requests are merged into sectors
   /// within the request only: no L1 hits across instructions are assumed.
   void global_access(const uint64_t* addresses, uint32_t mask, uint32_t bytes, bool write);
+  /// The same of 32 lanes whose bytes lie one after the other: `total` of them from `first`.
+  void global_row(uint64_t first, uint32_t total, bool write);
   void shared_access(const uint32_t* addresses, uint32_t mask, uint32_t bytes) {
     const Wavefronts w = shared_wavefronts(addresses, mask, bytes);
     shared_wavefronts_are(w.needed, w.ideal);

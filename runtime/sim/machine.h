@@ -48,6 +48,9 @@ struct LaunchState {
 };
 inline constexpr size_t kMostTolerated = 8;
 
+/// A word's last writer: the CTA's number, modulo 2^28, and which of the four bytes it wrote.
+inline constexpr uint32_t kWriterMask = (1u << 28) - 1;
+
 inline constexpr int kReady = -1;
 inline constexpr int kAtClusterBarrier = 16;  ///< past the barriers of the CTA
 inline constexpr int kWaitsForPhase = 100;  ///< of an mbarrier, beyond the numbers of all barriers
@@ -184,6 +187,11 @@ class Machine {
   void read_any(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out);
   std::string read_text(const Warp& w, uint64_t address, uint32_t lane);
 
+  // machine_rows.cpp: false, nothing was done
+  uint64_t row_address(const Warp& w, const Inst& in, uint32_t bytes, Buffer** buffer);
+  bool load_row(Warp& w, const Inst& in);
+  bool store_row(Warp& w, const Inst& in);
+
   // machine_cluster.cpp
   void cluster_specials(Warp& w);
   void cluster_barrier(Warp& w, const Inst& in, uint32_t mask);
@@ -191,7 +199,10 @@ class Machine {
   void cluster_rank(Warp& w, const Inst& in, uint32_t mask);
   bool waits_for_cluster() const;
   /// The CTA that an address of the cluster's shared memory is of; the address becomes that CTA's own.
-  Machine& cta_at(uint64_t& address, uint32_t lane);
+  Machine& cta_at(uint64_t& address, uint32_t lane) {
+    return address - kClusterBase >= kClusterWindowEnd - kClusterBase ? *this : cta_in_cluster(address, lane);
+  }
+  Machine& cta_in_cluster(uint64_t& address, uint32_t lane);
   uint32_t read_remote(Machine& cta, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out);
   void write_remote(Machine& cta, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in);
 

@@ -119,8 +119,7 @@ void Machine::cluster_rank(Warp& w, const Inst& in, uint32_t mask) {
   }
 }
 
-Machine& Machine::cta_at(uint64_t& address, uint32_t lane) {
-  if (address - kClusterBase >= kClusterWindowEnd - kClusterBase) [[likely]] return *this;
+Machine& Machine::cta_in_cluster(uint64_t& address, uint32_t lane) {
   const uint64_t rank = (address - kClusterBase) / kClusterCtaBytes;
   address = (address - kClusterBase) % kClusterCtaBytes;
   if (rank == rank_) return *this;

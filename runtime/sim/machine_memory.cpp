@@ -13,9 +13,8 @@ namespace {
 
 uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
 
-// A word's last writer: the CTA's number, modulo 2^28, and which of the four bytes it wrote. Without the bytes two CTAs whose
-// rows meet inside a word would seem to race where the buffer holds the values of an earlier launch.
-constexpr uint32_t kWriterMask = (1u << 28) - 1;
+// Without the bytes of a word's last writer two CTAs whose rows meet inside a word would seem to race where the buffer holds the
+// values of an earlier launch.
 
 /// Was it another CTA of this launch?
 bool by_another(uint32_t written, uint32_t writer, const LaunchState& state) {
@@ -242,6 +241,7 @@ void Machine::write_local(const Warp& w, uint64_t address, uint32_t bytes, uint3
 // ---- instructions --------------------------------------------------------------------------------------
 
 void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
+  if (mask == ~0u && load_row(w, in)) return;
   counter_.at(w.pc);
   uint64_t address[kWarpSize];
   uint32_t shared_address[kWarpSize];
@@ -338,6 +338,7 @@ void Machine::load_param(Warp& w, const Inst& in, uint32_t mask) {
 }
 
 void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
+  if (mask == ~0u && store_row(w, in)) return;
   counter_.at(w.pc);
   uint64_t address[kWarpSize];
   uint32_t shared_address[kWarpSize];
