@@ -39,6 +39,8 @@ const char* slot_name(Slot slot) {
   }
   return "no";
 }
+constexpr int kMaxPointerDepth = 64;  ///< of variables that hold each other's addresses
+
 uint64_t align_up(uint64_t x, uint64_t to) { return (x + to - 1) / to * to; }
 uint32_t alignment(const PtxVar& var) { return std::max(var.align, var.type.bytes()); }
 
@@ -168,6 +170,27 @@ uint64_t Decoder::local_address(const PtxVar& var) {
   return kLocalBase + at;
 }
 
+/// Gives a variable its place, and those first whose addresses it holds.
+uint64_t Decoder::global_address(const PtxVar& var) {
+  if (var.is_extern) fail(fmt::format("variable '{}' is defined elsewhere", var.name));
+  const auto [place, fresh] = globals_.try_emplace(var.name, 0);
+  if (!fresh && place->second) return place->second;
+  if (!fresh) fail(fmt::format("the initial value of '{}' leads back to it, which is not supported", var.name));
+  if (++pointer_depth_ > kMaxPointerDepth) fail("variables hold each other's addresses deeper than 64");
+  PtxVar own = var;
+  for (const PtxVar::Pointer& p : var.pointers) {
+    if (find_function(p.to)) fail(fmt::format("'{}' holds the address of function '{}'; calls through pointers are not supported", var.name, p.to));
+    const auto to = globals_by_name_.find(p.to);
+    if (to == globals_by_name_.end() || to->second->space == Space::kShared) fail(fmt::format("'{}' holds the address of '{}', which is no variable of the module's memory", var.name, p.to));
+    const uint64_t address = global_address(*to->second) + p.displacement;
+    for (uint64_t i = 0; i < 8; ++i) own.init[p.at + i] = static_cast<uint8_t>(address >> (8 * i));
+  }
+  --pointer_depth_;
+  auto address = global_address_(own);
+  if (!address) fail(address.error().message);
+  return globals_[var.name] = *address;
+}
+
 void Decoder::declare_variable(const PtxVar& var) {
   Symbol symbol{Symbol::Kind::kAddress};
   symbol.space = var.space;
@@ -255,21 +278,14 @@ const Decoder::Symbol& Decoder::resolve(std::string_view name) {
         return scope.symbols[name] = new_register(r.type, name);
   }
   if (const Symbol* s = find_special(name)) return *s;
-  Symbol symbol{Symbol::Kind::kAddress};
-  for (const PtxVar& v : module_.globals) {
-    if (v.name != name) continue;
+  if (const auto at = globals_by_name_.find(name); at != globals_by_name_.end()) {
+    const PtxVar& v = *at->second;
+    Symbol symbol{Symbol::Kind::kAddress};
     symbol.space = v.space;
     if (v.space == Space::kShared) {
       symbol.address = shared_[name];
     } else {
-      if (v.is_extern) fail(fmt::format("variable '{}' is defined elsewhere", name));
-      const auto [place, fresh] = globals_.try_emplace(name, 0);
-      if (fresh) {
-        auto address = global_address_(v);
-        if (!address) fail(address.error().message);
-        place->second = *address;
-      }
-      symbol.address = place->second;
+      symbol.address = global_address(v);
     }
     return scopes_[0].symbols[name] = symbol;
   }

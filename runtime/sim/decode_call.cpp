@@ -2,7 +2,7 @@
 // needs no stack, and every check knows which call it is in. Recursion and calls through pointers are refused.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <unordered_set>
 
 #include "runtime/sim/decoder.h"
 
@@ -23,17 +23,17 @@ std::string_view callee(const PtxStmt& s) {
 }  // namespace
 
 const PtxFunction* Decoder::find_function(std::string_view name) const {
-  for (const PtxFunction& f : module_.functions)
-    if (f.name == name && f.defined && !f.is_entry) return &f;
-  return nullptr;
+  const auto at = functions_by_name_.find(name);
+  return at == functions_by_name_.end() ? nullptr : at->second;
 }
 
 /// The kernel and all functions that may be called from it.
 std::vector<const PtxFunction*> Decoder::called_functions() const {
   std::vector<const PtxFunction*> out{&function_};
+  std::unordered_set<const PtxFunction*> seen;
   for (size_t i = 0; i < out.size(); ++i)
     for (const PtxStmt& s : out[i]->body)
-      if (const PtxFunction* f = find_function(callee(s)); f && std::find(out.begin(), out.end(), f) == out.end()) out.push_back(f);
+      if (const PtxFunction* f = find_function(callee(s)); f && seen.insert(f).second) out.push_back(f);
   return out;
 }
 

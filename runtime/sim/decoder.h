@@ -45,7 +45,11 @@ class Decoder {
         function_(function),
         opcodes_(opcodes),
         global_address_(global_address),
-        kernel_(kernel) {}
+        kernel_(kernel) {
+    for (const PtxFunction& f : module.functions)
+      if (f.defined && !f.is_entry) functions_by_name_.emplace(f.name, &f);
+    for (const PtxVar& v : module.globals) globals_by_name_.emplace(v.name, &v);
+  }
   void run();
 
  private:
@@ -86,6 +90,7 @@ class Decoder {
   void declare_register(const PtxStmt& stmt);
   void declare_variable(const PtxVar& var);
   uint64_t local_address(const PtxVar& var);
+  uint64_t global_address(const PtxVar& var);
   const Symbol& resolve(std::string_view name);
   const Symbol* find_special(std::string_view name);
   Symbol new_register(PtxType type, std::string_view name);
@@ -163,16 +168,19 @@ class Decoder {
   const GlobalAddress& global_address_;
   Kernel& kernel_;
 
+  std::unordered_map<std::string_view, const PtxFunction*> functions_by_name_;
+  std::unordered_map<std::string_view, const PtxVar*> globals_by_name_;
   std::vector<Scope> scopes_;
   std::vector<Call> calls_;  ///< those whose functions are being decoded
   size_t calls_made_ = 0;
+  int pointer_depth_ = 0;
   std::vector<VirtualRegister> registers_;
   std::vector<std::string> predicate_names_{"true"};
   std::vector<RegisterRef> refs_;
   std::map<std::pair<uint64_t, bool>, uint32_t> constants_;
   std::unordered_map<std::string_view, Symbol> specials_;
   std::unordered_map<std::string_view, uint64_t> shared_;
-  std::unordered_map<std::string_view, uint64_t> globals_;  ///< those that have a place
+  std::unordered_map<std::string_view, uint64_t> globals_;  ///< those that have a place; 0: about to have one
   std::vector<uint32_t> label_at_;    ///< label id -> instruction
   const PtxStmt* guarded_ = nullptr;  ///< statement whose guard emitted instructions inherit
   int line_ = 0;

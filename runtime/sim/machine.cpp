@@ -240,6 +240,28 @@ Finding Machine::deadlock() const {
       *at, pc, 0);
 }
 
+/// "warps 0-2 at k.cu:7 (PTX line 24); warp 3 at ...": those that have not finished, where their first lanes are.
+std::string Machine::whereabouts() const {
+  std::string out;
+  for (uint32_t i = 0; i < warps_.size();) {
+    const auto place = [&](const Warp& w) -> std::string {
+      if (w.finished()) return "";
+      uint32_t pc = w.pc;
+      for (const Fragment& f : w.parked)
+        if (!w.active || f.pc < pc) pc = f.pc;
+      pc = std::min<uint32_t>(pc, static_cast<uint32_t>(kernel_.code.size() - 1));
+      const Where& at = kernel_.sources[pc];
+      return at.line > 0 ? fmt::format("{}:{} (PTX line {})", at.file, at.line, kernel_.code[pc].line) : fmt::format("PTX line {}", kernel_.code[pc].line);
+    };
+    const std::string here = place(warps_[i]);
+    uint32_t end = i + 1;
+    while (end < warps_.size() && place(warps_[end]) == here) ++end;
+    if (!here.empty()) out += fmt::format("{}{} at {}", out.empty() ? "" : "; ", end == i + 1 ? fmt::format("warp {}", i) : fmt::format("warps {}-{}", i, end - 1), here);
+    i = end;
+  }
+  return out;
+}
+
 /// Lets the memory drop lines while no address into it is held.
 void Machine::safe_point() {
   if (!state_.memory.over_cap()) return;
@@ -269,7 +291,7 @@ bool Machine::go_on(std::vector<Finding>& findings) {
         uint32_t lane = w.active ? static_cast<uint32_t>(__builtin_ctz(w.active)) : 0;
         findings.push_back(finding(
             "instruction-limit",
-            fmt::format("the CTA ran {} warp-instructions without finishing", state_.max_instructions), w,
+            fmt::format("the CTA ran {} warp-instructions without finishing: {}", state_.max_instructions, whereabouts()), w,
             std::min<uint32_t>(w.pc, static_cast<uint32_t>(kernel_.code.size() - 1)), lane));
         return true;
       }

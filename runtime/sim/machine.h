@@ -131,6 +131,7 @@ class Machine {
   void choose(Warp& w);
   void check_assigned(Warp& w, const Inst& in);
   void safe_point();
+  std::string whereabouts() const;
   Finding finding(const char* kind, std::string message, const Warp& w, uint32_t pc, uint32_t lane) const;
   /// False: it is to be passed over without a word, because enough were noted.
   bool notes_undefined() const { return !state_.tolerated || state_.tolerated->size() < kMostTolerated; }

@@ -26,6 +26,12 @@ struct PtxVar {
   uint64_t count = 1;  ///< elements; 0 for an extern array without a size
   bool is_extern = false;
   std::vector<uint8_t> init;
+  struct Pointer {  ///< the address of another variable in the initial bytes
+    uint64_t at;
+    std::string_view to;
+    uint64_t displacement;
+  };
+  std::vector<Pointer> pointers;
   int line = 0;
   uint64_t bytes() const { return count * type.bytes(); }
 };

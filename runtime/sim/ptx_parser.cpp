@@ -162,6 +162,20 @@ void Parser::initialiser(PtxVar& var) {
   uint64_t limit = var.count ? var.bytes() : kMaxVarBytes;
   int depth = 0;
   auto append = [&] {
+    if (token_.kind == TokenKind::kName) {  // generic(x), generic(x)+4, x
+      const bool generic = token_.text == "generic";
+      std::string_view to = need_name("a variable");
+      if (generic && take('(')) {
+        to = need_name("a variable");
+        need(')');
+      }
+      const uint64_t displacement = take('+') ? need_integer("a displacement", ~uint64_t{0}) : 0;
+      if (var.type.bytes() != 8) fail(fmt::format("the address of '{}' needs 64 bits", to));
+      var.pointers.push_back({var.init.size(), to, displacement});
+      var.init.resize(var.init.size() + 8);
+      if (var.init.size() > limit) fail("initialiser is longer than the variable");
+      return;
+    }
     PtxOperand value = immediate();
     uint64_t bits = value.bits;
     if (value.kind == PtxOperand::Kind::kFloat && var.type.bits == 32 && value.float_bits == 64)

@@ -57,6 +57,16 @@ TEST(Findings, UninitialisedMemory) {
 }
 
 /// A struct is copied in words, with the bytes between its members; nothing may be computed from those.
+TEST(Findings, AnEndlessLoopSaysWhoIsWhere) {
+  Bench bench;
+  ASSERT_EQ(bench.load(kernel_text(1, "mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 64;\n@!%p1 bra.uni DONE;\nL:\nbra.uni L;\nDONE:")), "");
+  RunOptions options;
+  options.max_warp_instructions = 5000;
+  const RunResult r = bench.arg(bench.poisoned(4)).run({1, 1, 1}, {96, 1, 1}, 0, options);
+  ASSERT_EQ(r.findings.size(), 1u);
+  EXPECT_EQ(r.findings[0].message, "the CTA ran 5000 warp-instructions without finishing: warps 0-1 at PTX line " + std::to_string(r.findings[0].ptx.line));
+}
+
 TEST(Findings, CopiesMayHaveHoles) {
   for (const char* made : {"st.shared.u8 [%r2], 1; ld.shared.u32 %r3, [%r2];", "st.global.u16 [%rd1+8], 1; ld.global.u32 %r3, [%rd1+8];", ".local .align 4 .b8 loc[8]; st.local.u8 [loc+1], 1; ld.local.u32 %r3, [loc];"}) {
     EXPECT_EQ(run(std::string(made) + "st.global.u32 [%rd1], %r3;", 1), "");

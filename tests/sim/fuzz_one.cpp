@@ -40,6 +40,8 @@ void fuzz_one(std::string_view text) {
   launch.smem_bytes = 4096;
   RunOptions options;
   options.max_warp_instructions = 2000;
+  std::string printed;
+  options.printed = &printed;
   (void)(*executor)->run(*module, launch, options);
   for (DevicePtr p : buffers) (*executor)->release(p);
   (*executor)->unload(*module);

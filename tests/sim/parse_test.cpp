@@ -106,6 +106,28 @@ TEST(Parse, TruncatedTextIsAlwaysAnError) {
   for (size_t n = 0; n < text.size(); n += 97) fuzz_one(std::string_view(text).substr(0, n));
 }
 
+TEST(Parse, TheCorpusIsAccepted) {
+  for (const std::string& seed : fuzz_corpus()) EXPECT_EQ(Bench().load(seed), "");
+}
+
+TEST(Parse, VariablesMayHoldAddresses) {
+  const std::string body = "ld.param.u64 %rd1, [p0];\nld.global.u64 %rd2, [p];\nld.u32 %r1, [%rd2];\nld.global.u64 %rd3, [list+8];\nld.u32 %r2, [%rd3];\nst.global.v2.u32 [%rd1], {%r1, %r2};";
+  const auto with = [&](const std::string& variables) { return kernel_text(1, body, variables); };
+  Bench b;
+  ASSERT_EQ(b.load(with(".global .align 4 .u32 x[2] = {7, 9};\n.global .align 8 .u64 p = generic(x);\n.const .align 8 .u64 list[2] = {0, generic(x)+4};\n")), "");
+  const DevicePtr out = b.poisoned(8);
+  EXPECT_TRUE(b.arg(out).run({1, 1, 1}, {1, 1, 1}).findings.empty());
+  EXPECT_EQ(b.read<uint32_t>(out, 2), (std::vector<uint32_t>{7, 9}));
+  const auto says = [&](const std::string& variables, const char* part) {
+    const std::string error = Bench().load(with(variables));
+    EXPECT_NE(error.find(part), std::string::npos) << error;
+  };
+  says(".global .align 8 .u64 p = generic(list);\n.global .align 8 .u64 list[2] = {0, generic(p)};\n", "the initial value of 'p' leads back to it");
+  says(".func f()\n{\nret;\n}\n.global .align 8 .u64 p = f;\n.global .u64 list[2];\n", "'p' holds the address of function 'f'");
+  says(".global .align 8 .u64 p = nowhere;\n.global .u64 list[2];\n", "'p' holds the address of 'nowhere'");
+  says(".global .align 4 .u32 p = p;\n.global .u64 list[2];\n", "the address of 'p' needs 64 bits");
+}
+
 /// Fixed-seed mutations of the corpus: token swaps, deletions, byte flips, numbers made extreme.
 TEST(Parse, MutatedKernelsNeverCrash) {
   uint64_t state = 12345;
