@@ -240,7 +240,7 @@ Finding Machine::deadlock() const {
       *at, pc, 0);
 }
 
-/// "warps 0-2 at k.cu:7 (PTX line 24); warp 3 at ...": those that have not finished, where their first lanes are.
+/// "warps 0-2 at k.cu:7; warp 3 at ...": those that have not finished, where their first lanes are.
 std::string Machine::whereabouts() const {
   std::string out;
   for (uint32_t i = 0; i < warps_.size();) {
@@ -251,7 +251,7 @@ std::string Machine::whereabouts() const {
         if (!w.active || f.pc < pc) pc = f.pc;
       pc = std::min<uint32_t>(pc, static_cast<uint32_t>(kernel_.code.size() - 1));
       const Where& at = kernel_.sources[pc];
-      return at.line > 0 ? fmt::format("{}:{} (PTX line {})", at.file, at.line, kernel_.code[pc].line) : fmt::format("PTX line {}", kernel_.code[pc].line);
+      return at.line > 0 ? fmt::format("{}:{}", at.file, at.line) : fmt::format("PTX line {}", kernel_.code[pc].line);
     };
     const std::string here = place(warps_[i]);
     uint32_t end = i + 1;

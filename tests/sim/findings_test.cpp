@@ -57,6 +57,12 @@ TEST(Findings, UninitialisedMemory) {
 }
 
 /// A struct is copied in words, with the bytes between its members; nothing may be computed from those.
+TEST(Findings, WarpsMaySetOneFlag) {
+  EXPECT_EQ(run("st.shared.u32 [%r2], 1;"), "");
+  EXPECT_EQ(run("shr.u32 %r3, %r1, 5; st.shared.u32 [%r2], %r3;"), "race");
+  EXPECT_EQ(run("st.shared.u32 [%r2], 1; ld.shared.u32 %r4, [%r2]; add.u32 %r4, %r4, 1;"), "race");
+}
+
 TEST(Findings, AnEndlessLoopSaysWhoIsWhere) {
   Bench bench;
   ASSERT_EQ(bench.load(kernel_text(1, "mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 64;\n@!%p1 bra.uni DONE;\nL:\nbra.uni L;\nDONE:")), "");
@@ -145,7 +151,7 @@ TEST(Findings, SharedRaces) {
   EXPECT_EQ(run("shr.u32 %r3,%r1,5; st.shared.u32 [%r2], %r3;"), "race");
   // Two warps in two halves of one word do not race; in the same byte they do.
   EXPECT_EQ(run("shr.u32 %r3,%r1,5; shl.b32 %r3,%r3,1; add.s32 %r4,%r2,%r3; st.shared.u16 [%r4], 1;"), "");
-  EXPECT_EQ(run("st.shared.u8 [%r2], 1;"), "race");
+  EXPECT_EQ(run("shr.u32 %r3,%r1,5; st.shared.u8 [%r2], %r3;"), "race");
   EXPECT_EQ(run("shr.u32 %r3,%r1,5; shl.b32 %r3,%r3,2; add.s32 %r4,%r2,%r3; st.shared.u32 [%r4], 1;"), "");
   EXPECT_EQ(run("st.volatile.shared.u32 [%r2], 1;"), "");
 }
