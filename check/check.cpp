@@ -106,7 +106,8 @@ Result<Binary> compile(const Request& r, std::string* compiler_name) {
   // So that diagnostics and the line table name the user's file. A quote or backslash in a name would end the string.
   std::string name;
   for (const char c : r.file) name += c == '"' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
-  program.source = fmt::format("#line 1 \"{}\"\n{}", name, r.text);
+  // nvcc's sources have these without asking for them.
+  program.source = fmt::format("#include <math.h>\n#include <stdint.h>\n#line 1 \"{}\"\n{}", name, r.text);
   std::optional<Result<Binary>> result;
   compiler->compile_all({&program}, [&](CompileOutcome outcome) {
     result.emplace(std::move(outcome.binary));

@@ -1,12 +1,42 @@
 #include "runtime/compile/built_in_headers.h"
 
 #include <map>
+#include <vector>
 
 namespace roofgen {
 namespace {
 
 // The compiler itself knows printf, memcpy, malloc, the mathematical functions, size_t and ptrdiff_t.
 constexpr const char* kNothing = "#pragma once\n";
+
+// NVRTC has no constants for these, and bit casts are constant expressions.
+constexpr const char* kMath = R"(#pragma once
+#ifndef INFINITY
+#define INFINITY __builtin_bit_cast(float, 0x7f800000)
+#endif
+#ifndef NAN
+#define NAN __builtin_bit_cast(float, 0x7fc00000)
+#endif
+#ifndef HUGE_VALF
+#define HUGE_VALF INFINITY
+#define HUGE_VAL __builtin_bit_cast(double, 0x7ff0000000000000)
+#endif
+#ifndef M_PI
+#define M_E 2.7182818284590452354
+#define M_LOG2E 1.4426950408889634074
+#define M_LOG10E 0.43429448190325182765
+#define M_LN2 0.69314718055994530942
+#define M_LN10 2.30258509299404568402
+#define M_PI 3.14159265358979323846
+#define M_PI_2 1.57079632679489661923
+#define M_PI_4 0.78539816339744830962
+#define M_1_PI 0.31830988618379067154
+#define M_2_PI 0.63661977236758134308
+#define M_2_SQRTPI 1.12837916709551257390
+#define M_SQRT2 1.41421356237309504880
+#define M_SQRT1_2 0.70710678118654752440
+#endif
+)";
 
 constexpr const char* kAssert = R"(#undef assert
 #ifdef NDEBUG
@@ -110,9 +140,37 @@ using ::size_t; using ::ptrdiff_t;
 const std::string* built_in_header(const std::string& name) {
   static const std::map<std::string, std::string> texts{
       {"assert.h", kAssert}, {"cassert", kAssert},  {"limits.h", kLimits},  {"climits", kLimits}, {"float.h", kFloat},   {"cfloat", kFloat},   {"stdint.h", kInteger}, {"cstdint", kInteger},  {"stddef.h", kStddef},
-      {"cstddef", kStddef},  {"stdio.h", kNothing}, {"cstdio", kNothing},   {"math.h", kNothing}, {"cmath", kNothing},   {"stdlib.h", kNothing}, {"cstdlib", kNothing},  {"string.h", kNothing}, {"cstring", kNothing}};
+      {"cstddef", kStddef},  {"stdio.h", kNothing}, {"cstdio", kNothing},   {"math.h", kMath},    {"cmath", kMath},   {"stdlib.h", kNothing}, {"cstdlib", kNothing},  {"string.h", kNothing}, {"cstring", kNothing}};
   const auto at = texts.find(name);
   return at == texts.end() ? nullptr : &at->second;
+}
+
+std::string redirected_header(const std::string& name, const std::function<bool(const std::string&)>& exists) {
+  static const std::map<std::string, std::vector<std::string>> sources{{"algorithm", {"__algorithm/min.h", "__algorithm/max.h", "__algorithm/minmax.h", "__algorithm/clamp.h", "utility"}},
+                                                                       {"array", {"array"}},
+                                                                       {"bit", {"bit"}},
+                                                                       {"cmath", {"cmath"}},
+                                                                       {"complex", {"complex"}},
+                                                                       {"functional", {"functional"}},
+                                                                       {"initializer_list", {"initializer_list"}},
+                                                                       {"iterator", {"iterator"}},
+                                                                       {"limits", {"limits"}},
+                                                                       {"numbers", {"numbers"}},
+                                                                       {"numeric", {"numeric"}},
+                                                                       {"optional", {"optional"}},
+                                                                       {"ratio", {"ratio"}},
+                                                                       {"span", {"span"}},
+                                                                       {"tuple", {"tuple"}},
+                                                                       {"type_traits", {"type_traits"}},
+                                                                       {"utility", {"utility"}},
+                                                                       {"variant", {"variant"}}};
+  const auto at = sources.find(name);
+  if (at == sources.end()) return "";
+  std::string includes;
+  for (const std::string& part : at->second)
+    if (exists("cuda/std/" + part)) includes += "#include <cuda/std/" + part + ">\n";
+  if (includes.empty()) return "";
+  return "#pragma once\n" + std::string(name == "cmath" ? "#include <math.h>\n" : "") + includes + "namespace std {\nusing namespace ::cuda::std;\n}\n";
 }
 
 }  // namespace roofgen

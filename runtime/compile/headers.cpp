@@ -66,7 +66,13 @@ const std::string* HeaderSet::load(const std::string& name) const {
     at->second = std::make_unique<std::string>(std::move(text).str());
     break;
   }
-  if (const std::string* own = built_in_header(name); own && !at->second) at->second = std::make_unique<std::string>(*own);
+  if (at->second) return at->second.get();
+  std::string own = redirected_header(name, [&](const std::string& header) {
+    std::error_code error;
+    return !include_dir_.empty() && fs::is_regular_file(fs::path(include_dir_) / "cccl" / header, error);
+  });
+  if (const std::string* text = built_in_header(name); text && own.empty()) own = *text;
+  if (!own.empty()) at->second = std::make_unique<std::string>(std::move(own));
   return at->second.get();
 }
 

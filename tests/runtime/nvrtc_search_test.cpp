@@ -136,6 +136,34 @@ TEST(Headers, ClosureFollowsIncludesInsideTheDirectoryOnly) {
   EXPECT_TRUE(HeaderSet("").closure("#include <a.h>\n").empty());
 }
 
+TEST(Headers, NamesThatAreRelativeToTheirHeader) {
+  TempDir dir;
+  fs::create_directories(dir / "include/group/details");
+  write_text(dir / "include/group.h", "#include \"group/details/info.h\"\n");
+  write_text(dir / "include/group/details/info.h", "#include \"sync.h\"\n#include \"../../group.h\"\n");
+  write_text(dir / "include/group/details/sync.h", "sync");
+  const Headers closure = HeaderSet(dir / "include").closure("#include <group.h>\n");
+  std::vector<std::string> names;
+  for (const auto& [name, text] : closure) names.push_back(name);
+  EXPECT_EQ(names, (std::vector<std::string>{"../../group.h", "group.h", "group/details/info.h", "sync.h"}));
+}
+
+TEST(Headers, StandardOnesThatNvrtcLacks) {
+  const Headers alone = HeaderSet("").closure("#include <cassert>\n#include <limits>\n");
+  ASSERT_EQ(alone.size(), 1u);
+  EXPECT_EQ(alone[0].first, "cassert");
+  EXPECT_NE(alone[0].second.find("__assertfail"), std::string::npos);
+  TempDir dir;
+  fs::create_directories(dir / "include/cccl/cuda/std");
+  write_text(dir / "include/cccl/cuda/std/limits", "limits");
+  write_text(dir / "include/cccl/cuda/std/utility", "utility");
+  const Headers with = HeaderSet(dir / "include").closure("#include <limits>\n#include <algorithm>\n");
+  std::vector<std::string> names;
+  for (const auto& [name, text] : with) names.push_back(name);
+  EXPECT_EQ(names, (std::vector<std::string>{"algorithm", "cuda/std/limits", "cuda/std/utility", "limits"}));
+  EXPECT_EQ(with[0].second.find("clamp"), std::string::npos);  // this toolkit has none
+}
+
 TEST(Paths, OwnVariableThenXdgThenHome) {
   setenv("HOME", "/home/someone", 1);
   unsetenv("ROOFGEN_CACHE_DIR");
