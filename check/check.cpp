@@ -97,6 +97,7 @@ Result<Binary> compile(const Request& r, std::string* compiler_name) {
   options.arch = r.arch;
   options.jobs = 1;
   options.extra_flags = r.compiler_flags;
+  options.extra_flags.push_back("--device-int128");  // as nvcc has it
   // What the file includes of the toolkit is given by name; its own headers may include more.
   if (const std::string& dir = nvrtc_info().include_dir; !dir.empty())
     for (const char* below : {"", "/cccl"}) options.extra_flags.push_back("--include-path=" + dir + below);

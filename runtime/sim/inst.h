@@ -123,6 +123,7 @@ inline constexpr uint8_t kFlagStrong = 16;  ///< volatile, relaxed, acquire or r
 inline constexpr uint8_t kFlagPart = 32;    ///< continues the PTX instruction before it, not counted again
 inline constexpr uint8_t kFlagDst64 = 64;   ///< cp.async: the shared address register is 64 bits wide
 inline constexpr uint8_t kFlagAcquire = 64; ///< loads: what others released before is seen after it
+inline constexpr uint8_t kFlagConstant = 64; ///< stores: all values are constants of the PTX
 inline constexpr uint8_t kFlagWide = 128;   ///< loads: destination rows are 64-bit though the element is not
 
 struct Inst {

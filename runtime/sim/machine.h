@@ -160,9 +160,11 @@ class Machine {
   Space space_of(const Inst& in, uint64_t address) const;
   void check_alignment(uint64_t address, uint32_t bytes, uint32_t lane) const;
   Buffer& buffer_at(uint64_t address, uint32_t bytes, uint32_t lane, const char* what);
-  // Reads: `needed` says which of the bytes must have been written; those that were come back. Writes: `holes` hold nothing.
+  // Reads: `needed` says which of the bytes must have been written; those that were come back. Writes: `holes` hold nothing; of a flag, a value that is
+  // `is_constant` in the PTX, it does not matter who writes it last.
   uint32_t read_global(uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, bool strong, uint32_t needed = ~0u);
-  void write_global(uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong, uint32_t holes = 0);
+  void write_global(uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong, uint32_t holes = 0,
+                    bool is_constant = false);
   uint32_t shared_offset(uint64_t address, uint32_t bytes, uint32_t lane) const;
   [[nodiscard]] Fault shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset, uint32_t bytes,
                                    uint32_t lane) const;
@@ -171,7 +173,7 @@ class Machine {
   uint32_t read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out,
                        bool strong, uint32_t needed = ~0u);
   void write_shared(Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in,
-                    bool strong, uint32_t holes = 0);
+                    bool strong, uint32_t holes = 0, bool is_constant = false);
   uint64_t local_offset(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane) const;
   uint32_t read_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, uint32_t needed = ~0u);
   void write_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in, uint32_t holes = 0);

@@ -116,7 +116,7 @@ uint32_t Machine::read_global(uint64_t address, uint32_t bytes, uint32_t lane, s
 }
 
 void Machine::write_global(uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in,
-                           bool strong, uint32_t holes) {
+                           bool strong, uint32_t holes, bool is_constant) {
   Buffer& b = buffer_at(address, bytes, lane, "write");
   if (b.fill)
     throw Fault{"write-to-input", fmt::format("write to {}, which is an input", describe(address)), lane};
@@ -126,9 +126,10 @@ void Machine::write_global(uint64_t address, uint32_t bytes, uint32_t lane, cons
   uint64_t bits = ((uint64_t{1} << bytes) - 1) << (at & 63);
   uint64_t& valid = state_.memory.valid(slot)[at >> 6];
   uint32_t* writers = state_.memory.writers(slot);
+  const bool may_be_same = is_constant && (valid & bits) == bits && std::memcmp(state_.memory.data(slot) + at, in, bytes) == 0;
   for (uint32_t word = at / 4; word <= (at + bytes - 1) / 4; ++word) {
     const uint32_t other = writers[word], mine = bytes_of_word(word, at, bytes);
-    if (by_another(other, writer_, state_) && (other & mine) && (valid & bits) && !strong && !used_atomics_ && notes_undefined())
+    if (by_another(other, writer_, state_) && (other & mine) && (valid & bits) && !strong && !used_atomics_ && !may_be_same && notes_undefined())
       undefined(Fault{"race", fmt::format("write to {}, which another CTA of this launch wrote too", describe(address)),
                  lane});
     writers[word] = (writer_ & kWriterMask) << 4 | mine | (other >> 4 == (writer_ & kWriterMask) ? other & 15 : 0);
@@ -198,11 +199,10 @@ void Machine::hand_over(Warp& w, uint32_t offset, bool reads, bool writes) {
 }
 
 void Machine::write_shared(Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in,
-                           bool strong, uint32_t holes) {
+                           bool strong, uint32_t holes, bool is_constant) {
   if (!strong) w.fenced = false;
   auto outcome = shadow_.write(w.index, offset, bytes, strong);
-  // Several warps that set one flag: whoever comes last, the same value is there.
-  if (outcome.verdict == SharedShadow::Verdict::kWriteAfterWrite && std::memcmp(shared_.data() + offset, in, bytes) == 0) outcome = {};
+  if (is_constant && outcome.verdict == SharedShadow::Verdict::kWriteAfterWrite && std::memcmp(shared_.data() + offset, in, bytes) == 0) outcome = {};
   if (!outcome.ok() && notes_undefined()) undefined(shared_fault(outcome, w, offset, bytes, lane));
   if (holes) shadow_.unwrite(offset, holes);
   std::memcpy(shared_.data() + offset, in, bytes);
@@ -347,6 +347,7 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
   uint32_t bytes = uint32_t{in.size} * in.count, global = 0, shared = 0;
   bool strong = in.flags & kFlagStrong, wide = in.size == 8 || (in.flags & kFlagWide);
+  const bool is_constant = in.flags & kFlagConstant;
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = first_lane(m);
     alignas(16) std::byte data[16];
@@ -364,7 +365,7 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
         shared |= 1u << l;
         shared_address[l] = cta.shared_offset(address[l], bytes, l);
         if (strong && &cta == this) hand_over(w, shared_address[l], false, true);
-        if (&cta == this) write_shared(w, shared_address[l], bytes, l, data, strong, holes);
+        if (&cta == this) write_shared(w, shared_address[l], bytes, l, data, strong, holes, is_constant);
         else write_remote(cta, w, shared_address[l], bytes, l, data);
         break;
       case Space::kLocal:
@@ -376,7 +377,7 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
       case Space::kGlobal:
       case Space::kGeneric:
         global |= 1u << l;
-        write_global(address[l], bytes, l, data, strong, holes);
+        write_global(address[l], bytes, l, data, strong, holes, is_constant);
         break;
     }
   }

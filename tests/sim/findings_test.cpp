@@ -57,7 +57,13 @@ TEST(Findings, UninitialisedMemory) {
 }
 
 /// A struct is copied in words, with the bytes between its members; nothing may be computed from those.
-TEST(Findings, WarpsMaySetOneFlag) {
+TEST(Findings, ManyMaySetOneFlag) {
+  EXPECT_EQ(run("st.global.u32 [%rd1], 1;", 64, 0, 2), "");
+  EXPECT_EQ(run("mov.u32 %r3, 1; st.global.u32 [%rd1], %r3;", 64, 0, 2), "");
+  EXPECT_EQ(run("mov.u32 %r4, %ctaid.x; add.u32 %r3, %r4, 1; st.global.u32 [%rd1], %r3;", 64, 0, 2), "race");
+  EXPECT_EQ(run("mov.u32 %r4, %ntid.x; add.u32 %r3, %r4, 1; st.global.u32 [%rd1], %r3;", 64, 0, 2), "race");  // the same, but who knows
+  EXPECT_EQ(run("mov.u32 %r3, 1; mov.u32 %r4, %ctaid.x; setp.eq.u32 %p1, %r4, 0; @%p1 mov.u32 %r3, 2; st.global.u32 [%rd1], %r3;", 64, 0, 2), "race");
+  EXPECT_EQ(run("mov.u32 %r3, 1; st.global.u32 [%rd1], %r3; bar.sync 0; ld.global.u32 %r5, [%rd1]; add.u32 %r5, %r5, 1;", 64, 0, 2), "");
   EXPECT_EQ(run("st.shared.u32 [%r2], 1;"), "");
   EXPECT_EQ(run("shr.u32 %r3, %r1, 5; st.shared.u32 [%r2], %r3;"), "race");
   EXPECT_EQ(run("st.shared.u32 [%r2], 1; ld.shared.u32 %r4, [%r2]; add.u32 %r4, %r4, 1;"), "race");
@@ -268,7 +274,7 @@ TEST(Findings, InputsAreReadOnly) {
 }
 
 TEST(Findings, RacesBetweenCtas) {
-  EXPECT_EQ(run("st.global.u32 [%rd1], 1;", 1, 0, 2), "race");
+  EXPECT_EQ(run("mov.u32 %r3,%ctaid.x; st.global.u32 [%rd1], %r3;", 1, 0, 2), "race");
   EXPECT_EQ(
       run("mov.u32 %r3,%ctaid.x; mul.wide.u32 %rd2,%r3,4; add.s64 %rd3,%rd1,%rd2; st.global.u32 [%rd3], 1;",
           1, 0, 2),
@@ -294,7 +300,7 @@ TEST(Findings, CtasMayShareAWordOfWhatAnEarlierLaunchWrote) {
   for (int launch = 0; launch < 3; ++launch) EXPECT_EQ(bench.arg(out).kind({4, 1, 1}, {1, 1, 1}), "") << launch;
   // The byte below one's own half is another's.
   Bench wide;
-  ASSERT_EQ(wide.load(kernel_text(1, own + "setp.eq.u32 %p1,%r3,1; @%p1 st.global.u8 [%rd3+-1], 0;" + store)), "");
+  ASSERT_EQ(wide.load(kernel_text(1, own + "setp.eq.u32 %p1,%r3,1; @%p1 st.global.u8 [%rd3+-1], 7;" + store)), "");
   EXPECT_EQ(wide.arg(wide.poisoned(8)).kind({4, 1, 1}, {1, 1, 1}), "race");
 }
 

@@ -71,6 +71,12 @@ __device__ u64 carry_sub(u64 a, u64 b, u64 c) {
       : "r"(u32(a)), "r"(u32(a >> 32)), "r"(u32(c)), "r"(u32(b)), "r"(u32(b >> 32)), "r"(u32(c >> 32)));
   return (u64(w[2]) << 32 | w[1]) ^ w[0];
 }
+/// What addc finds after subtractions: 1 where nothing was borrowed.
+__device__ u64 borrow_as_carry(u64 a, u64 b, u64 c) {
+  u64 low, high, carry;
+  asm("sub.cc.u64 %0, %3, %4;\n\tsubc.cc.u64 %1, %5, %3;\n\taddc.u64 %2, %4, 0;" : "=&l"(low), "=&l"(high), "=&l"(carry) : "l"(a), "l"(b), "l"(c));
+  return low ^ high * 3 ^ carry * 5;
+}
 /// The upper two words of a's lower word times b plus c.
 __device__ u64 carry_mad(u64 a, u64 b, u64 c) {
   u32 w[3];

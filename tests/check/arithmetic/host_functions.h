@@ -89,6 +89,10 @@ inline u64 carry_sub(u64 a, u64 b, u64 c) {
   const u128 x = static_cast<u128>(c & 0xffffffff) << 64 | a, y = static_cast<u128>(c >> 32) << 64 | b, d = x - y;
   return (u64{static_cast<u32>(d >> 64)} << 32 | static_cast<u32>(d >> 32)) ^ static_cast<u32>(d);
 }
+inline u64 borrow_as_carry(u64 a, u64 b, u64 c) {
+  const u128 x = static_cast<u128>(c) << 64 | a, y = static_cast<u128>(a) << 64 | b;
+  return static_cast<u64>(x - y) ^ static_cast<u64>((x - y) >> 64) * 3 ^ (b + (x >= y)) * 5;
+}
 inline u64 carry_mad(u64 a, u64 b, u64 c) { return static_cast<u64>((static_cast<u128>(static_cast<u32>(a)) * b + c) >> 32); }
 inline s32 clamped(s64 a) { return static_cast<s32>(a < INT32_MIN ? INT32_MIN : a > INT32_MAX ? INT32_MAX : a); }
 inline s32 saturate_add(s32 a, s32 b) { return clamped(s64{a} + b); }
