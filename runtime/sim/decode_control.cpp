@@ -252,6 +252,10 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
   } else if (is_fence(stmt.name)) {
     plain(Kind::kNop, 0, 0);
     kernel_.code.back().sub = 1;
+  } else if (base == "brkpt" && m.done()) {
+    plain(Kind::kTrap, 0, 0);  // what it is without a debugger
+  } else if (stmt.name == "pmevent" || stmt.name == "pmevent.mask") {
+    plain(Kind::kNop, 1, 1);
   } else if (stmt.name == "nanosleep.u32") {
     plain(Kind::kNop, 1, 1);
   } else if (is_hint(stmt.name)) {

@@ -194,6 +194,8 @@ void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
   std::string_view type_name = m.next();
   for (int i = 0; i < 12; ++i)
     if (type_name == kTypes[i]) type = i;
+  const bool cas16 = type_name == "b16" && op_name == "cas";  // of 16 bits that are compared, whatever they mean
+  if (cas16) type = 6;
   if (type < 0 || !m.done()) unknown_opcode();
   auto atomic_op = static_cast<AtomicOp>(op);
   auto element = static_cast<ElementType>(type);
@@ -201,7 +203,7 @@ void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
   bool bitwise = atomic_op == AtomicOp::kAnd || atomic_op == AtomicOp::kOr || atomic_op == AtomicOp::kXor ||
                  atomic_op == AtomicOp::kExch || atomic_op == AtomicOp::kCas;
   bool wrapping = atomic_op == AtomicOp::kInc || atomic_op == AtomicOp::kDec;
-  if (bitwise != bits || (floating && atomic_op != AtomicOp::kAdd) ||
+  if (cas16 ? !returns : bitwise != bits || (floating && atomic_op != AtomicOp::kAdd) ||
       (wrapping && element != ElementType::kU32) ||
       (!returns && (atomic_op == AtomicOp::kExch || atomic_op == AtomicOp::kCas)))
     unknown_opcode();

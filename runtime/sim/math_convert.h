@@ -44,6 +44,10 @@ template <Round R>
 FN double cvt_round_f64(double x) {
   return canon(round_int<R>(x));
 }
+template <class F, Round R>
+FN u16 cvt_round_half(u16 a) {
+  return F::store(canon(round_int<R>(F::load(a))));
+}
 /// Float to integer clamps to the destination's range; NaN becomes 0.
 template <class D, Round R, class S>
 FN D cvt_to_int(S x) {

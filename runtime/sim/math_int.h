@@ -229,6 +229,14 @@ FN u32 dp4a(u32 a, u32 b, u32 c) {
   return r;
 }
 
+/// The |n|-th set bit from `base` on, upwards or (n < 0) downwards; n = 0: whether that bit itself is set. All ones: there is none.
+FN u32 fns(u32 mask, u32 base, s32 n) {
+  if (n == 0) return base < 32 && (mask >> base & 1) ? base : ~0u;
+  u32 left = n < 0 ? 0 - u32(n) : u32(n), step = n < 0 ? ~0u : 1;
+  for (u32 at = base; at < 32; at += step)
+    if ((mask >> at & 1) && --left == 0) return at;
+  return ~0u;
+}
 /// Two 16-bit numbers of a with the lower or upper two bytes of b.
 template <class A, class B, int Shift>
 FN u32 dp2a(u32 a, u32 b, u32 c) {

@@ -120,7 +120,9 @@ Token Lexer::next() {
   if (is_name_start(c) || directive) {
     ++at_;
     while (at_ < text_.size()) {
-      if (is_name_char(text_[at_]))
+      if (directive && text_[at_] == '.')
+        break;  // `.reg.b32 x`, as hand-written assembly has it
+      else if (is_name_char(text_[at_]))
         ++at_;
       else if (text_.substr(at_, 2) == "::")
         at_ += 2;

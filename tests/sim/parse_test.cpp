@@ -106,6 +106,10 @@ TEST(Parse, TruncatedTextIsAlwaysAnError) {
   for (size_t n = 0; n < text.size(); n += 97) fuzz_one(std::string_view(text).substr(0, n));
 }
 
+TEST(Parse, DirectivesMayStandTogether) {
+  EXPECT_EQ(Bench().load(kernel_text(1, "{.reg.b32 a,b;\n.reg.pred q;\nmov.u32 a, 1;\nadd.u32 b, a, a;\n}")), "");  // as in cuda_fp16.hpp
+}
+
 TEST(Parse, TheCorpusIsAccepted) {
   for (const std::string& seed : fuzz_corpus()) EXPECT_EQ(Bench().load(seed), "");
 }

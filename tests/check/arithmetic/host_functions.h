@@ -29,6 +29,15 @@ inline s64 __mul64hi(s64 a, s64 b) { return static_cast<s64>(static_cast<__int12
 inline u64 __umul64hi(u64 a, u64 b) { return static_cast<u64>(static_cast<u128>(a) * b >> 64); }
 inline s32 __mul24(s32 a, s32 b) { return static_cast<s32>(s64{a << 8 >> 8} * (b << 8 >> 8)); }
 inline u32 __umul24(u32 a, u32 b) { return (a & 0xffffff) * (b & 0xffffff); }
+inline u32 __fns(u32 mask, u32 base, s32 n) {
+  int left = n < 0 ? -n : n;
+  for (int at = static_cast<int>(base); at >= 0 && at < 32; at += n < 0 ? -1 : 1) {
+    if (mask >> at & 1) --left;
+    if (n == 0) return left < 0 ? base : ~0u;
+    if (left == 0) return static_cast<u32>(at);
+  }
+  return ~0u;
+}
 inline u32 __sad(s32 a, s32 b, u32 c) { return c + static_cast<u32>(a < b ? s64{b} - a : s64{a} - b); }
 inline u32 __usad(u32 a, u32 b, u32 c) { return c + (a < b ? b - a : a - b); }
 inline s32 __hadd(s32 a, s32 b) { return static_cast<s32>((s64{a} + b) >> 1); }
@@ -231,6 +240,19 @@ template <class H>
 H __hmin(H a, H b) { const f32 r = smaller(a.value(), b.value()); return H::from(FE_TONEAREST, r, std::signbit(r)); }
 template <class H>
 H __hmax(H a, H b) { const f32 r = larger(a.value(), b.value()); return H::from(FE_TONEAREST, r, std::signbit(r)); }
+template <class H>
+H rounded_by(int mode, H a) {
+  const f32 r = in_mode(mode, [&] { volatile f32 v = a.value(); return std::nearbyint(v); });
+  return H::from(FE_TONEAREST, r, std::signbit(a.value()));
+}
+template <class H>
+H hfloor(H a) { return rounded_by(FE_DOWNWARD, a); }
+template <class H>
+H hceil(H a) { return rounded_by(FE_UPWARD, a); }
+template <class H>
+H htrunc(H a) { return rounded_by(FE_TOWARDZERO, a); }
+template <class H>
+H hrint(H a) { return rounded_by(FE_TONEAREST, a); }
 inline Fp16 saturated(Fp16 a) { const f32 v = __saturatef(a.value()); return Fp16::from(FE_TONEAREST, v); }
 inline Fp16 __hadd_sat(Fp16 a, Fp16 b) { return saturated(__hadd_rn(a, b)); }
 inline Fp16 __hmul_sat(Fp16 a, Fp16 b) { return saturated(__hmul_rn(a, b)); }
