@@ -56,7 +56,7 @@ TEST(Findings, UninitialisedMemory) {
   EXPECT_EQ(run(".local .align 4 .b8 loc[8]; ld.local.u32 %r3, [loc];"), "uninitialised");
 }
 
-/// A struct is copied in words, with the bytes between its members; nothing may be computed from those.
+/// Warps and CTAs that store one and the same constant agree, whoever is last.
 TEST(Findings, ManyMaySetOneFlag) {
   EXPECT_EQ(run("st.global.u32 [%rd1], 1;", 64, 0, 2), "");
   EXPECT_EQ(run("mov.u32 %r3, 1; st.global.u32 [%rd1], %r3;", 64, 0, 2), "");
@@ -79,6 +79,7 @@ TEST(Findings, AnEndlessLoopSaysWhoIsWhere) {
   EXPECT_EQ(r.findings[0].message, "the CTA ran 5000 warp-instructions without finishing: warps 0-1 at PTX line " + std::to_string(r.findings[0].ptx.line));
 }
 
+/// A struct is copied in words, with the bytes between its members; nothing may be computed from those.
 TEST(Findings, CopiesMayHaveHoles) {
   for (const char* made : {"st.shared.u8 [%r2], 1; ld.shared.u32 %r3, [%r2];", "st.global.u16 [%rd1+8], 1; ld.global.u32 %r3, [%rd1+8];", ".local .align 4 .b8 loc[8]; st.local.u8 [loc+1], 1; ld.local.u32 %r3, [loc];"}) {
     EXPECT_EQ(run(std::string(made) + "st.global.u32 [%rd1], %r3;", 1), "");
