@@ -359,10 +359,6 @@ ROOFGEN_CU(cuLaunchKernelEx, kContext, (const roofgen::cuda::LaunchConfig* c, Ha
 ROOFGEN_CU(cuLaunchCooperativeKernel, kContext,
            (Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem, Handle stream, void** args),
            { return launch(s, call, function, {{gx, gy, gz}, {bx, by, bz}, {0, 0, 0}, smem, true}, stream, args, nullptr); })
-ROOFGEN_CU(cuTensorMapEncodeTiled, kDriver,
-           (void*, int, unsigned, void*, const uint64_t*, const uint64_t*, const uint32_t*, const uint32_t*, int, int, int, int),
-           { return s.refuse(call, kNotSupported, "the simulator has no tensor copies"); })
-
 ROOFGEN_CU_PER_THREAD(cuLaunchKernel, _ptsz);
 ROOFGEN_CU_PER_THREAD(cuLaunchKernelEx, _ptsz);
 ROOFGEN_CU_PER_THREAD(cuLaunchCooperativeKernel, _ptsz);

@@ -84,6 +84,7 @@ int State::attribute(int attribute) const {
     case 106: return cell("max_ctas_per_sm");
     case 111: return cell("smem_reserved_per_block");
     case 120: return arch >= 90;  // CLUSTER_LAUNCH
+    case 127: return arch >= 90;  // TENSOR_MAP_ACCESS_SUPPORTED
     default: return 0;
   }
 }

@@ -11,7 +11,7 @@ bool is_hint(std::string_view name) {
   for (const char* hint :
        {"prefetch.L1", "prefetch.L2", "prefetch.global.L1", "prefetch.global.L2", "prefetch.local.L1",
         "prefetch.local.L2", "prefetch.global.L2::evict_last", "prefetch.global.L2::evict_normal",
-        "prefetchu.L1", "discard.L2", "discard.global.L2", "applypriority.L2::evict_normal",
+        "prefetchu.L1", "prefetch.tensormap", "prefetch.param.tensormap", "prefetch.const.tensormap", "discard.L2", "discard.global.L2", "applypriority.L2::evict_normal",
         "applypriority.global.L2::evict_normal"})
     if (name == hint) return true;
   return false;

@@ -224,7 +224,7 @@ void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
 
 void Decoder::cp_async(const PtxStmt& stmt, Modifiers& m) {
   if (m.take("mbarrier")) return mbarrier_copies(stmt, m);
-  if (m.peek() == "bulk") fail(fmt::format("'{}': bulk copies are not supported", stmt.name));
+  if (m.take("bulk")) return bulk_copy(stmt, m);
   if (m.take("commit_group")) {
     if (!m.done()) unknown_opcode();
     operands_are(stmt, 0, 0);

@@ -143,6 +143,9 @@ class Decoder {
   uint32_t new_label();
   const PtxFunction* find_function(std::string_view name) const;
 
+  // decode_bulk.cpp
+  void bulk_copy(const PtxStmt& stmt, Modifiers& m);
+
   // decode_cluster.cpp
   bool cluster_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
 

@@ -53,6 +53,7 @@ enum class Kind : uint8_t {
   kClusterRank,
   kPrint,   ///< vprintf: a is the format's address, b that of the values
   kMbarrier,
+  kBulkCopy,
   kAssert,  ///< a failed assertion: a is the address of its text, b of the file's name, c the line
 };
 
@@ -74,6 +75,7 @@ enum class ElementType : uint8_t {
 enum class BarrierOp : uint8_t { kSync, kArrive, kPopc, kAnd, kOr };
 enum class MbarrierOp : uint8_t { kInit, kInval, kArrive, kArriveDrop, kExpectTx, kCompleteTx, kTest, kTry, kPending, kCopies };
 /// Inst::type of an mbarrier instruction.
+inline constexpr uint8_t kBulkIn = 1, kBulkTensor = 2;  ///< bits of a bulk copy's `sub`: to shared memory; by a tensor map
 inline constexpr uint8_t kMbarrierParity = 1;     ///< a wait names the phase by its parity
 inline constexpr uint8_t kMbarrierExpects = 2;    ///< an arrival expects bytes, `b`, and counts once
 inline constexpr uint8_t kMbarrierNoIncrease = 4; ///< copies: the arrival counts

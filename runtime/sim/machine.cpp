@@ -161,6 +161,7 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   used_atomics_ = saw_others_ = false;
   idle_looks_ = vain_waits_ = 0;
   ended_ = false;
+  bulk_copies_.clear();
   last_buffer_ = nullptr;
   shadow_.reset(shared_bytes_, n_warps_);
   std::fill(shared_.begin(), shared_.end(), std::byte{0xff});
@@ -493,6 +494,10 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
           break;
         case Kind::kAssert:
           assertion(w, in, mask);
+        case Kind::kBulkCopy:
+          bulk_copy(w, in, mask);
+          ++w.pc;
+          break;
         case Kind::kClusterBarrier:
           cluster_barrier(w, in, mask);
           break;

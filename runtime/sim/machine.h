@@ -71,6 +71,16 @@ struct AsyncCopy {
   alignas(16) std::byte data[kWarpSize][16];
 };
 
+/// A bulk copy into shared memory that has not landed.
+struct BulkCopy {
+  uint32_t barrier;          ///< offset of the mbarrier that it completes
+  uint32_t warp;
+  std::vector<uint32_t> to;  ///< shared-memory offsets of its pieces of 16 bytes
+  std::vector<std::byte> data;
+};
+
+struct TensorView;
+
 struct Warp {
   WarpRegs regs{};
   uint32_t index = 0;
@@ -195,6 +205,15 @@ class Machine {
   bool load_row(Warp& w, const Inst& in);
   bool store_row(Warp& w, const Inst& in);
 
+  // machine_bulk.cpp
+  void bulk_copy(Warp& w, const Inst& in, uint32_t mask);
+  TensorView tensor_map(uint64_t address, uint32_t lane);
+  template <class F>
+  void each_tensor_row(const TensorView& view, const int32_t* at, F&& row);
+  template <class F>
+  void global_bytes(uint64_t address, uint32_t bytes, bool write, F&& part);
+  uint32_t land_bulk(uint32_t at);
+
   // machine_cluster.cpp
   void cluster_specials(Warp& w);
   void cluster_barrier(Warp& w, const Inst& in, uint32_t mask);
@@ -251,6 +270,7 @@ class Machine {
   std::vector<std::byte> local_;
   std::vector<uint8_t> local_written_;
   Barrier barriers_[16];
+  std::vector<BulkCopy> bulk_copies_;
   uint32_t vain_waits_ = 0;  ///< for phases, since one completed
   Buffer* last_buffer_ = nullptr;
   const Warp* running_ = nullptr;

@@ -89,6 +89,18 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
         break;
       case MbarrierOp::kTest:
       case MbarrierOp::kTry: {
+        if (const uint32_t landed = bulk_copies_.empty() ? 0 : land_bulk(at)) {
+          expect(-int64_t{landed});
+          if (p.pending == 0 && p.bytes == 0) {
+            p = {p.expected, p.expected, 0, !p.odd};
+            shadow_.complete(at);
+            wake_phase_waiters();
+            vain_waits_ = 0;
+          }
+          word = p.word();
+          std::memcpy(bytes, &word, 8);
+          write_shared(w, at, 8, l, bytes, true);
+        }
         const bool named = in.type == kMbarrierParity ? row(w, in.c)[l] & 1 : Phase::of(wide_row(w, in.c)[l]).odd;
         if (p.odd != named) {
           there |= 1u << l;

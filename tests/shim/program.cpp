@@ -73,6 +73,43 @@ extern "C" __global__ void alone(int* out) {  // the cluster's size is the launc
 }
 )";
 
+// Tiles by the tensor copy engine: 16 x 32 words of x, through shared memory with a swizzle of 128 bytes, to the transposed place in y.
+const char* const kTiles = R"(
+struct alignas(64) Map { char bytes[128]; };
+__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+extern "C" __global__ void turn(const __grid_constant__ Map x, const __grid_constant__ Map y) {
+  __shared__ alignas(1024) float in[16][32];
+  __shared__ alignas(1024) float out[32][16];
+  __shared__ alignas(8) unsigned long long bar;
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(at(&bar)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("prefetch.tensormap [%0];" :: "l"(&x) : "memory");
+  }
+  __syncthreads();
+  const int row = blockIdx.y * 16, col = blockIdx.x * 32;
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(at(&bar)), "r"(int(sizeof in)) : "memory");
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+                 :: "r"(at(in)), "l"(&x), "r"(col), "r"(row), "r"(at(&bar)) : "memory");
+  }
+  unsigned done = 0;
+  while (!done)
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(at(&bar)) : "memory");
+  for (int i = threadIdx.x; i < 512; i += blockDim.x) {
+    const int r = i / 32, c = i % 32;
+    out[c][r] = in[r][(c / 4 ^ r % 8) * 4 + c % 4];
+  }
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" :: "l"(&y), "r"(row), "r"(col), "r"(at(out)) : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+  }
+}
+)";
+
 void* library = nullptr;
 template <class F>
 F* entry(const char* symbol) {
@@ -240,6 +277,35 @@ int main(int argc, char** argv) {
   check(ok(CU(cuFuncSetAttribute)(other("alone"), CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)) && ok(CU(cuLaunchKernelEx)(&config, other("alone"), alone, nullptr)), "but may be asked for");
   int clusters = 0;
   check(ok(CU(cuOccupancyMaxActiveClusters)(&clusters, other("alone"), &config)) && clusters > 0, "clusters at once");
+
+  // 40 x 70 words, no whole number of tiles; rows of 72.
+  CUmodule tiles = nullptr;
+  const std::string engine = compile(kTiles, "-arch=compute_90");
+  check(!engine.empty() && ok(CU(cuModuleLoadData)(&tiles, engine.c_str())), "a module with tensor copies");
+  const auto map = [&](CUdeviceptr base, cuuint64_t wide, cuuint64_t high, cuuint64_t pitch, cuuint32_t box_wide, cuuint32_t box_high, CUtensorMapSwizzle swizzle, CUtensorMap& out) {
+    const cuuint64_t dims[] = {wide, high}, strides[] = {pitch * 4};
+    const cuuint32_t box[] = {box_wide, box_high}, ones[] = {1, 1};
+    void* address = nullptr;
+    std::memcpy(&address, &base, sizeof base);
+    return CU(cuTensorMapEncodeTiled)(&out, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, address, dims, strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                                      CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  };
+  CUtensorMap x_map, y_map;
+  CUdeviceptr big_x = 0, big_y = 0;
+  std::vector<float> plain(40 * 72), turned(70 * 40);
+  for (size_t i = 0; i < plain.size(); ++i) plain[i] = static_cast<float>(i);
+  check(ok(CU(cuMemAlloc)(&big_x, plain.size() * 4)) && ok(CU(cuMemAlloc)(&big_y, turned.size() * 4)) && ok(CU(cuMemcpyHtoD)(big_x, plain.data(), plain.size() * 4)), "memory for tiles");
+  check(ok(map(big_x, 70, 40, 72, 32, 16, CU_TENSOR_MAP_SWIZZLE_128B, x_map)) && ok(map(big_y, 40, 70, 40, 16, 32, CU_TENSOR_MAP_SWIZZLE_NONE, y_map)), "tensor maps");
+  check(map(big_x, 70, 40, 70, 32, 16, CU_TENSOR_MAP_SWIZZLE_NONE, y_map) == CUDA_ERROR_INVALID_VALUE, "rows 280 bytes apart make no map");
+  check(map(big_x, 70, 40, 72, 64, 16, CU_TENSOR_MAP_SWIZZLE_128B, y_map) == CUDA_ERROR_INVALID_VALUE, "boxes of 256 bytes no swizzle of 128");
+  check(ok(map(big_y, 40, 70, 40, 16, 32, CU_TENSOR_MAP_SWIZZLE_NONE, y_map)), "a tensor map again");
+  void* both_maps[] = {&x_map, &y_map};
+  CUfunction turn_tiles = nullptr;
+  check(ok(CU(cuModuleGetFunction)(&turn_tiles, tiles, "turn")) && ok(launch(turn_tiles, 3, 3, 1, 64, 1, 1, 0, stream, both_maps, nullptr)) && ok(CU(cuStreamSynchronize)(stream)), "tensor copies run");
+  CU(cuMemcpyDtoH)(turned.data(), big_y, turned.size() * 4);
+  for (int r = 0; r < 40; ++r)
+    for (int k = 0; k < 70; ++k) same = same && turned[k * 40 + r] == plain[r * 72 + k];
+  check(same, "tiles land where they should");
 
   CUdeviceptr managed = 0;
   check(CU(cuMemAllocManaged)(&managed, 4, CU_MEM_ATTACH_GLOBAL) == CUDA_ERROR_NOT_SUPPORTED, "managed memory is refused");

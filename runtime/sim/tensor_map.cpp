@@ -1,0 +1,62 @@
+#include "runtime/sim/tensor_map.h"
+
+#include <cstring>
+
+namespace roofgen::sim {
+namespace {
+
+constexpr uint64_t kMark = 0x70616d5f6c656966;  // any number that data is unlikely to be
+
+/// What is in the 128 bytes. A dimension of 2^32 is held as 0.
+struct Packed {
+  uint64_t mark, address, fill, strides[kMaxTensorRank - 1];
+  uint32_t dims[kMaxTensorRank];
+  uint16_t box[kMaxTensorRank];
+  uint8_t rank, element_bytes, swizzle_bytes, unused[17];
+};
+static_assert(sizeof(Packed) <= kTensorMapBytes);
+
+}  // namespace
+
+uint32_t TensorView::box_bytes() const {
+  uint32_t bytes = element_bytes;
+  for (uint32_t i = 0; i < rank; ++i) bytes *= box[i];
+  return bytes;
+}
+
+void TensorView::encode(std::byte* out) const {
+  Packed p{};
+  p.mark = kMark;
+  p.address = address;
+  p.fill = fill;
+  for (uint32_t i = 0; i < rank; ++i) {
+    if (i) p.strides[i - 1] = strides[i];
+    p.dims[i] = static_cast<uint32_t>(dims[i]);
+    p.box[i] = static_cast<uint16_t>(box[i]);
+  }
+  p.rank = static_cast<uint8_t>(rank);
+  p.element_bytes = static_cast<uint8_t>(element_bytes);
+  p.swizzle_bytes = static_cast<uint8_t>(swizzle_bytes);
+  std::memset(out, 0, kTensorMapBytes);
+  std::memcpy(out, &p, sizeof p);
+}
+
+bool TensorView::decode(const std::byte* in) {
+  Packed p;
+  std::memcpy(&p, in, sizeof p);
+  if (p.mark != kMark || p.rank < 1 || p.rank > kMaxTensorRank) return false;
+  address = p.address;
+  fill = p.fill;
+  rank = p.rank;
+  element_bytes = p.element_bytes;
+  swizzle_bytes = p.swizzle_bytes;
+  strides[0] = element_bytes;
+  for (uint32_t i = 0; i < rank; ++i) {
+    if (i) strides[i] = p.strides[i - 1];
+    dims[i] = p.dims[i] ? p.dims[i] : uint64_t{1} << 32;
+    box[i] = p.box[i];
+  }
+  return true;
+}
+
+}  // namespace roofgen::sim

@@ -1,0 +1,28 @@
+// A tensor map (CUtensorMap): how the copy engine sees a tensor in device memory. Its 128 bytes are the driver's own affair;
+// these have a mark, so that other data is told from them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace roofgen::sim {
+
+inline constexpr uint32_t kTensorMapBytes = 128;
+inline constexpr uint32_t kMaxTensorRank = 5;
+
+/// Dimension 0 is contiguous.
+struct TensorView {
+  uint64_t address = 0;
+  uint32_t rank = 0, element_bytes = 0;
+  uint32_t swizzle_bytes = 0;  ///< 0, 32, 64 or 128: 16-byte pieces change places within rows of so many
+  uint64_t fill = 0;           ///< one element of what lies outside
+  uint64_t dims[kMaxTensorRank] = {}, strides[kMaxTensorRank] = {};  ///< elements; bytes
+  uint32_t box[kMaxTensorRank] = {};                                 ///< elements
+
+  uint32_t box_bytes() const;
+  void encode(std::byte* out) const;
+  /// False: the bytes are no tensor map.
+  bool decode(const std::byte* in);
+};
+
+}  // namespace roofgen::sim
