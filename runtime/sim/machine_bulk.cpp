@@ -13,6 +13,7 @@ namespace {
 
 constexpr uint32_t kPiece = 16;  ///< bytes that stay together in every copy
 constexpr uint32_t kMostBytes = (1u << 20) - 1;
+constexpr size_t kMostUnderWay = 1024;  ///< far more than shared memory has room for
 
 /// Where a piece of a swizzled box lies: bits 4 and up of its address are mixed with those from bit 7 on.
 uint64_t swizzled(uint64_t address, uint32_t span) {
@@ -88,21 +89,26 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
     };
     uint64_t near = own(in.b, list[in.count]);
     TensorView view;
-    uint32_t bytes = row(w, list[0])[l];
+    uint64_t asked = row(w, list[0])[l];
     int32_t at[kMaxTensorRank] = {};
     if (tensor) {
       view = tensor_map(far[l], l);
       if (view.rank != in.count) throw Fault{"bad-tensor-map", fmt::format("a tensor of {} dimensions is copied as one of {}", view.rank, in.count), l};
       for (uint32_t d = 0; d < in.count; ++d) at[d] = static_cast<int32_t>(row(w, list[d])[l]);
-      bytes = view.box_bytes();
+      asked = view.box_bytes();
       if (near % 128) throw Fault{"misaligned", fmt::format("{} of a tensor copy is not aligned to 128 bytes", describe(near)), l};
     } else {
-      if (bytes % kPiece || far[l] % kPiece || near % kPiece)
-        throw Fault{"misaligned", fmt::format("a bulk copy of {} bytes between {} and {}: multiples of 16 were expected", bytes, describe(far[l]), describe(near)), l};
+      if (asked % kPiece || far[l] % kPiece || near % kPiece)
+        throw Fault{"misaligned", fmt::format("a bulk copy of {} bytes between {} and {}: multiples of 16 were expected", asked, describe(far[l]), describe(near)), l};
     }
-    if (bytes > kMostBytes) throw Fault{"bad-copy-size", fmt::format("a bulk copy of {} bytes; at most {} are possible", bytes, kMostBytes), l};
+    if (asked > kMostBytes) throw Fault{"bad-copy-size", fmt::format("a bulk copy of {} bytes; at most {} are possible", asked, kMostBytes), l};
+    const auto bytes = static_cast<uint32_t>(asked);
     const uint32_t to = bytes ? shared_offset(near, bytes, l) : 0;
-    const auto place = [&](uint32_t offset) { return static_cast<uint32_t>(swizzled(near + offset, view.swizzle_bytes) - near + to); };
+    std::vector<uint32_t> pieces;
+    for (uint32_t i = 0; i < bytes; i += kPiece) {
+      pieces.push_back(static_cast<uint32_t>(swizzled(near + i, view.swizzle_bytes) - near + to));
+      if (pieces.back() + kPiece > shared_bytes_) throw Fault{"out-of-bounds", fmt::format("a swizzled box at {} goes past the CTA's shared memory", describe(near)), l};
+    }
     std::vector<std::byte> data(bytes);
     if (inwards) {
       BulkCopy copy{shared_offset(own(in.c, list[in.count + 1]), 8, l), w.index, {}, {}};
@@ -115,17 +121,16 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
       } else {
         read(far[l], bytes, 0);
       }
-      for (uint32_t i = 0; i < bytes; i += kPiece) {
-        const uint32_t target = place(i);
-        if (target + kPiece > shared_bytes_) throw Fault{"out-of-bounds", fmt::format("a swizzled box at {} goes past the CTA's shared memory", describe(near)), l};
+      if (bulk_copies_.size() >= kMostUnderWay) throw Fault{"bad-copy-size", fmt::format("{} bulk copies are under way at once", bulk_copies_.size()), l};
+      for (const uint32_t target : pieces) {
         const auto outcome = shadow_.async_issue(w.index, target, kPiece);
         if (!outcome.ok() && notes_undefined()) undefined(shared_fault(outcome, w, target, kPiece, l));
-        copy.to.push_back(target);
       }
+      copy.to = std::move(pieces);
       copy.data = std::move(data);
       bulk_copies_.push_back(std::move(copy));
     } else {
-      for (uint32_t i = 0; i < bytes; i += kPiece) read_shared(w, place(i), kPiece, l, data.data() + i, false);
+      for (size_t i = 0; i < pieces.size(); ++i) read_shared(w, pieces[i], kPiece, l, data.data() + i * kPiece, false);
       const auto write = [&](uint64_t address, uint32_t n, uint32_t from) {
         global_bytes(address, n, true, [&](uint64_t part, uint32_t k, uint32_t done) { write_global(part, k, l, data.data() + from + done, false); });
       };

@@ -18,10 +18,20 @@ static_assert(sizeof(Packed) <= kTensorMapBytes);
 
 }  // namespace
 
-uint32_t TensorView::box_bytes() const {
-  uint32_t bytes = element_bytes;
+uint64_t TensorView::box_bytes() const {
+  uint64_t bytes = element_bytes;
   for (uint32_t i = 0; i < rank; ++i) bytes *= box[i];
   return bytes;
+}
+
+/// A kernel may have made the bytes itself.
+bool TensorView::plausible() const {
+  const bool element = element_bytes == 1 || element_bytes == 2 || element_bytes == 4 || element_bytes == 8;
+  const bool swizzle = swizzle_bytes == 0 || swizzle_bytes == 32 || swizzle_bytes == 64 || swizzle_bytes == 128;
+  if (!element || !swizzle || box[0] * element_bytes % 16 != 0) return false;
+  for (uint32_t i = 0; i < rank; ++i)
+    if (box[i] == 0 || box[i] > 256) return false;
+  return true;
 }
 
 void TensorView::encode(std::byte* out) const {
@@ -56,7 +66,7 @@ bool TensorView::decode(const std::byte* in) {
     dims[i] = p.dims[i] ? p.dims[i] : uint64_t{1} << 32;
     box[i] = p.box[i];
   }
-  return true;
+  return plausible();
 }
 
 }  // namespace roofgen::sim

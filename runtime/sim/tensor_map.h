@@ -19,10 +19,13 @@ struct TensorView {
   uint64_t dims[kMaxTensorRank] = {}, strides[kMaxTensorRank] = {};  ///< elements; bytes
   uint32_t box[kMaxTensorRank] = {};                                 ///< elements
 
-  uint32_t box_bytes() const;
+  uint64_t box_bytes() const;
   void encode(std::byte* out) const;
   /// False: the bytes are no tensor map.
   bool decode(const std::byte* in);
+
+ private:
+  bool plausible() const;
 };
 
 }  // namespace roofgen::sim

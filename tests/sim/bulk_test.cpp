@@ -124,6 +124,13 @@ TEST(Bulk, PlacesAndSizesAreChecked) {
   EXPECT_EQ(run(text("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd1], 24, [%r3];\n", 24), TensorView(), 32).kind, "misaligned");
   EXPECT_EQ(run(text("mov.u64 %rd1, %rd2;\n" + load(0, 0), 512), tensor(8, 16), 128).kind, "uninitialised") << "no map there";
   EXPECT_EQ(run(text(load(0, 0), 512), TensorView(), 128).kind, "bad-tensor-map");
+  for (const auto& spoil : {+[](TensorView& v) { v.box[0] = 65532, v.box[1] = 65535; }, +[](TensorView& v) { v.element_bytes = 3; }, +[](TensorView& v) { v.swizzle_bytes = 48; },
+                            +[](TensorView& v) { v.box[1] = 0; }, +[](TensorView& v) { v.box[0] = 3; }}) {
+    TensorView made_up = tensor(8, 16);
+    spoil(made_up);
+    EXPECT_EQ(run(text(load(0, 0), 512), made_up, 128).kind, "bad-tensor-map");
+  }
+  EXPECT_EQ(run(text("L:\n" + load(0, 0) + "bra L;\n", 512), tensor(8, 16), 128).kind, "async-pending") << "again into the same place";
   TensorView wrong = tensor(8, 16);
   wrong.dims[1] = 40;  // past the buffer
   EXPECT_EQ(run(text(load(0, 10), 512), wrong, 128).kind, "out-of-bounds");
