@@ -13,6 +13,7 @@
 #include "runtime/sim/memory.h"
 #include "runtime/sim/ptx_parser.h"
 #include "runtime/sim/schedule.h"
+#include "runtime/sim/tensor_map.h"
 
 namespace roofgen {
 namespace {
@@ -134,7 +135,29 @@ Result<void> check_launch(const Kernel& kernel, const Launch& launch) {
   return {};
 }
 
-Result<RunResult> SimExecutor::run(ModuleId id, const Launch& launch, const RunOptions& options) {
+/// An argument that is a tensor map, as the parameter holds it.
+Result<void> encode_map(const Kernel& kernel, const Arg& arg, std::byte* out) {
+  const TensorMap& map = *arg.map;
+  TensorView view;
+  view.address = arg.bits;
+  view.rank = static_cast<uint32_t>(map.dims.size());
+  view.element_bytes = static_cast<uint32_t>(size_of(map.dtype));
+  view.swizzle_bytes = static_cast<uint32_t>(map.swizzle_bytes);
+  if (map.nan_fill) view.fill = view.element_bytes == 4 ? 0x7fffffff : 0x7fff;
+  bool good = view.rank >= 1 && view.rank <= kMaxTensorRank && map.box.size() == view.rank && map.stride_bytes.size() + 1 == view.rank && arg.bits % 16 == 0;
+  for (uint32_t i = 0; good && i < view.rank; ++i) {
+    view.dims[i] = map.dims[i];
+    view.box[i] = map.box[i];
+    if (i) view.strides[i] = map.stride_bytes[i - 1];
+    good = view.dims[i] >= 1 && view.dims[i] <= uint64_t{1} << 32 && view.strides[i] % 16 == 0;
+  }
+  if (!good || !view.plausible() || (map.swizzle_bytes && view.box[0] * view.element_bytes > view.swizzle_bytes))
+    return Error{Exit::kFailed, fmt::format("{}: argument '{}' is a tensor map that no driver takes", kernel.name, arg.name), {}};
+  view.encode(out);
+  return {};
+}
+
+Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOptions& options) {
   std::shared_ptr<const Module> module;
   {
     std::lock_guard lock(mutex_);
@@ -143,6 +166,8 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& launch, const RunO
     module = it->second;
   }
   const Kernel& kernel = module->kernel;
+  Launch launch = asked;
+  if (kernel.required_cluster[0] && launch.cluster.count() == 1) launch.cluster = {kernel.required_cluster[0], kernel.required_cluster[1], kernel.required_cluster[2]};
   ROOFGEN_CHECK(check_launch(kernel, launch));
   uint64_t total = launch.grid.count();
   uint64_t n = options.ctas ? options.ctas->ctas.size() : total;
@@ -161,7 +186,10 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& launch, const RunO
   state.params.resize(kernel.param_bytes);
   for (size_t i = 0; i < launch.args.size(); ++i) {
     const Arg& arg = launch.args[i];
-    if (arg.map) return Error{Exit::kFailed, fmt::format("{}: argument '{}' is a tensor map; the simulator has no tensor copies", kernel.name, arg.name), {}};
+    if (arg.map && kernel.params[i].bytes == kTensorMapBytes) {
+      ROOFGEN_CHECK(encode_map(kernel, arg, state.params.data() + kernel.params[i].offset));
+      continue;
+    }
     if (arg.bytes > 8 || arg.bytes != kernel.params[i].bytes)
       return Error{Exit::kFailed,
                    fmt::format("{}: argument '{}' has {} bytes, the parameter {}", kernel.name, arg.name,

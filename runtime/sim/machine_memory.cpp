@@ -330,11 +330,17 @@ void Machine::load_param(Warp& w, const Inst& in, uint32_t mask) {
       value = static_cast<uint64_t>(static_cast<int64_t>(value << shift) >> shift);
     }
     uint32_t d = kernel_.lists[in.list + i];
-    for (uint32_t m = mask; m; m &= m - 1) {
-      if (in.size == 8 || (in.flags & kFlagWide))
-        wide_row(w, d)[first_lane(m)] = value;
-      else
-        row(w, d)[first_lane(m)] = in.type == 2 ? static_cast<uint16_t>(value) : static_cast<uint32_t>(value);
+    const bool wide = in.size == 8 || (in.flags & kFlagWide);
+    if (!wide && in.type == 2) value = static_cast<uint16_t>(value);
+    if (mask == ~0u && wide) {
+      std::fill_n(wide_row(w, d), kWarpSize, value);
+    } else if (mask == ~0u) {
+      std::fill_n(row(w, d), kWarpSize, static_cast<uint32_t>(value));
+    } else {
+      for (uint32_t m = mask; m; m &= m - 1) {
+        if (wide) wide_row(w, d)[first_lane(m)] = value;
+        else row(w, d)[first_lane(m)] = static_cast<uint32_t>(value);
+      }
     }
   }
 }

@@ -23,8 +23,7 @@ struct TensorView {
   void encode(std::byte* out) const;
   /// False: the bytes are no tensor map.
   bool decode(const std::byte* in);
-
- private:
+  /// Whether the elements, the box and the swizzle can be.
   bool plausible() const;
 };
 

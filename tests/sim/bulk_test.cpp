@@ -94,6 +94,40 @@ TEST(Bulk, SwizzledPiecesChangePlacesWithinTheirRows) {
   }
 }
 
+TEST(Bulk, AnArgumentMayBeAMap) {
+  std::string ptx = text(load(3, 2), 512);
+  const std::string parameter = ".param .u64 p0";
+  ptx.replace(ptx.find(parameter), parameter.size(), ".param .align 64 .b8 p0[128]");
+  const std::string loads = "ld.param.u64 %rd1, [p0];";
+  ptx.replace(ptx.find(loads), loads.size(), "mov.b64 %rd9, p0;\ncvta.param.u64 %rd1, %rd9;");
+  auto executor = *make_sim_executor();
+  Binary binary;
+  binary.entry = "k";
+  binary.ptx = ptx;
+  auto module = executor->load(binary);
+  ASSERT_TRUE(module) << to_string(module.error());
+  std::vector<uint32_t> words(64 * 20), out(128);
+  for (uint32_t i = 0; i < words.size(); ++i) words[i] = i / 64 * 1000 + i % 64;
+  const DevicePtr x = *executor->allocate(words.size() * 4, "x"), y = *executor->allocate(512, "y");
+  ASSERT_TRUE(executor->write(x, std::as_bytes(std::span(words))));
+  TensorMap map;
+  map.dtype = DType::kFp32;
+  map.dims = {64, 20};
+  map.stride_bytes = {256};
+  map.box = {8, 16};
+  Launch launch;
+  launch.block = {128, 1, 1};
+  launch.args = {{"x", true, x.address, 8, std::make_shared<TensorMap>(map)}, {"y", true, y.address, 8}};
+  auto r = executor->run(*module, launch, {});
+  ASSERT_TRUE(r) << to_string(r.error());
+  ASSERT_TRUE(r->findings.empty()) << r->findings[0].message;
+  ASSERT_TRUE(executor->read(y, std::as_writable_bytes(std::span(out))));
+  for (int i = 0; i < 128; ++i) EXPECT_EQ(out[i], word(3 + i % 8, 2 + i / 8));
+  map.box = {3, 16};
+  launch.args[0].map = std::make_shared<TensorMap>(map);
+  EXPECT_FALSE(executor->run(*module, launch, {}));
+}
+
 TEST(Bulk, TheFillIsTheMaps) {
   TensorView v = tensor(8, 4);
   v.fill = 0x7fffffff;
@@ -155,6 +189,15 @@ TEST(Bulk, AStoreWritesWhatIsInsideTheTensor) {
   EXPECT_EQ(r.counts->l2_write_sectors, 1u + 16u) << "half a row of the box, and what the threads store";
   const auto after = b.read<uint32_t>(x, words.size());
   for (uint32_t i = 0; i < words.size(); ++i) EXPECT_EQ(after[i], i >= 19 * 64 + 60 ? i - (19 * 64 + 60) : words[i]) << i;
+}
+
+/// Else fuzzing it would stop at its first copy.
+TEST(Bulk, TheSeedMakesAMapThatIsOne) {
+  Bench b;
+  ASSERT_EQ(b.load(fixture("fuzz/bulk.ptx")), "");
+  const DevicePtr map = b.poisoned(128), x = b.buffer(std::vector<uint32_t>(1024, 7));
+  const RunResult r = b.arg(map).arg(x).run({1, 1, 1}, {64, 1, 1});
+  ASSERT_TRUE(r.findings.empty()) << r.findings[0].kind << " " << r.findings[0].message;
 }
 
 TEST(Bulk, WhatIsNotThereIsRefusedByName) {
