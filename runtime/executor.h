@@ -51,6 +51,7 @@ struct RunOptions {
   std::string* printed = nullptr;  ///< what printf writes is added here, up to kMaxPrintedBytes (simulator only)
   std::vector<SiteCounts>* sites = nullptr;  ///< those instructions that were executed, in the order of the PTX
   int max_findings = 8;  ///< stop the launch after this many
+  int threads = 1;       ///< that CTAs are spread over where their order does not matter; what comes out is the same (simulator only)
 };
 
 struct RunResult {

@@ -14,11 +14,22 @@ void SectorSet::grow() {
     if (e.line_plus_1) add(e.line_plus_1 - 1, e.masks & 15, e.masks >> 4);
 }
 
-void SectorSet::add(uint64_t line, uint8_t reads, uint8_t writes) {
-  if (used_ * 2 > entries_.size()) grow();
+/// Its entry, or the empty one where it belongs.
+size_t SectorSet::find(uint64_t line) const {
   size_t at = (line * 0x9e3779b97f4a7c15ull >> 20) & (entries_.size() - 1);
   while (entries_[at].line_plus_1 && entries_[at].line_plus_1 != line + 1)
     at = (at + 1) & (entries_.size() - 1);
+  return at;
+}
+
+void SectorSet::add(const SectorSet& other) {
+  for (const Entry& e : other.entries_)
+    if (e.line_plus_1) add(e.line_plus_1 - 1, e.masks & 15, e.masks >> 4);
+}
+
+void SectorSet::add(uint64_t line, uint8_t reads, uint8_t writes) {
+  if (used_ * 2 > entries_.size()) grow();
+  const size_t at = find(line);
   used_ += entries_[at].line_plus_1 == 0;
   entries_[at].line_plus_1 = line + 1;
   entries_[at].masks |= static_cast<uint8_t>(reads | writes << 4);
@@ -106,6 +117,18 @@ void Counter::global_row(uint64_t first, uint32_t total, bool write) {
   Requests& r = requests_[site_];
   r.sectors += sum;
   r.ideal_sectors += std::min(sum, uint64_t{total / 32});
+}
+
+void Counter::add(const Counter& other) {
+  for (size_t i = 0; i < executed_.size(); ++i) {
+    executed_[i] += other.executed_[i];
+    requests_[i].sectors += other.requests_[i].sectors;
+    requests_[i].ideal_sectors += other.requests_[i].ideal_sectors;
+    requests_[i].wavefronts += other.requests_[i].wavefronts;
+    requests_[i].ideal_wavefronts += other.requests_[i].ideal_wavefronts;
+  }
+  counts_ += other.counts_;
+  sectors_.add(other.sectors_);
 }
 
 Counts Counter::finish() const {

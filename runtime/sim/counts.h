@@ -17,6 +17,8 @@ class SectorSet {
   SectorSet();
   /// Bits of `reads` and `writes` are sectors of the line.
   void add(uint64_t line, uint8_t reads, uint8_t writes);
+  void add(const SectorSet& other);
+  uint8_t reads_of(uint64_t line) const { return entries_[find(line)].masks & 15; }
   uint64_t reads() const;
   uint64_t writes() const;
 
@@ -26,6 +28,7 @@ class SectorSet {
     uint8_t masks = 0;  ///< low half reads, high half writes
   };
   void grow();
+  size_t find(uint64_t line) const;
   std::vector<Entry> entries_;
   size_t used_ = 0;
 };
@@ -73,6 +76,10 @@ class Counter {
     counts_.async_distance += distance;
   }
   void exps(uint32_t mask) { counts_.exps += static_cast<uint64_t>(__builtin_popcount(mask)); }
+  /// What another one counted of the same kernel.
+  void add(const Counter& other);
+  /// Sectors of a line (address / 128) that were read, a bit each.
+  uint8_t sectors_read(uint64_t line) const { return sectors_.reads_of(line); }
   Counts finish() const;
   /// The instructions that were executed, each with its own counts.
   std::vector<SiteCounts> sites() const;

@@ -265,15 +265,16 @@ std::string Machine::whereabouts() const {
 
 /// Lets the memory drop lines while no address into it is held.
 void Machine::safe_point() {
-  if (!state_.memory.over_cap()) return;
-  state_.memory.in_use().unlock_shared();
-  state_.memory.evict();
-  state_.memory.in_use().lock_shared();
+  DeviceMemory& memory = state_.memory.all();
+  if (!memory.over_cap()) return;
+  memory.in_use().unlock_shared();
+  memory.evict();
+  memory.in_use().lock_shared();
 }
 
 bool Machine::go_on(std::vector<Finding>& findings) {
   last_buffer_ = nullptr;
-  std::shared_lock lock(state_.memory.in_use());  // given up for moments in safe_point
+  std::shared_lock lock(state_.memory.all().in_use());  // given up for moments in safe_point
   for (;;) {
     bool ran = false, all_finished = true;
     for (Warp& w : warps_) {

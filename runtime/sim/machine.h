@@ -1,4 +1,4 @@
-// Executes the CTAs of a launch, one after another. Warps of a CTA take turns in short fixed runs,
+// Executes the CTAs of a launch. Warps of a CTA take turns in short fixed runs,
 // so results never depend on time or on the host; within a warp the lanes that are furthest behind
 // go first, which brings diverged lanes back together.
 //
@@ -14,6 +14,7 @@
 #include "runtime/sim/code.h"
 #include "runtime/sim/counts.h"
 #include "runtime/sim/memory.h"
+#include "runtime/sim/private_lines.h"
 #include "runtime/sim/opcode_table.h"
 #include "runtime/sim/shared_shadow.h"
 
@@ -26,12 +27,15 @@ struct Fault {
   uint32_t lane;
 };
 
+/// Of a CTA that runs beside others, and seen by nobody but parallel.cpp: it did what depends on their order.
+inline constexpr const char* kOrderMatters = "order";
+
 /// What stays the same for all CTAs of a launch.
 struct LaunchState {
   const Kernel& kernel;
   const Launch& launch;
   std::vector<std::byte> params;
-  DeviceMemory& memory;
+  MemoryView memory;
   std::shared_ptr<const BufferList> buffers;
   uint32_t first_writer;      ///< CTA i of the selection writes as first_writer + i
   uint32_t n_writers;         ///< CTAs of the selection
@@ -146,6 +150,10 @@ class Machine {
   /// False: it is to be passed over without a word, because enough were noted.
   bool notes_undefined() const { return !state_.tolerated || state_.tolerated->size() < kMostTolerated; }
   void undefined(Fault fault);
+  /// What depends on which CTA comes first ends a CTA that runs beside others; they all run again, one after another (parallel.h).
+  void require_order(uint32_t lane) const {
+    if (state_.memory.is_private()) throw Fault{kOrderMatters, {}, lane};
+  }
 
   // machine.cpp: control flow and barriers
   void branch_to(Warp& w, uint32_t mask, uint32_t target);

@@ -87,6 +87,7 @@ Buffer& Machine::buffer_at(uint64_t address, uint32_t bytes, uint32_t lane, cons
 }
 
 uint32_t Machine::read_global(uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, bool strong, uint32_t needed) {
+  if (strong) require_order(lane);
   Buffer& b = buffer_at(address, bytes, lane, "read");
   uint64_t offset = address - b.base;
   uint32_t slot = state_.memory.slot_for_read(b, offset / kLineBytes), at = offset % kLineBytes;
@@ -117,6 +118,7 @@ uint32_t Machine::read_global(uint64_t address, uint32_t bytes, uint32_t lane, s
 
 void Machine::write_global(uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in,
                            bool strong, uint32_t holes, bool is_constant) {
+  if (strong) require_order(lane);
   Buffer& b = buffer_at(address, bytes, lane, "write");
   if (b.fill)
     throw Fault{"write-to-input", fmt::format("write to {}, which is an input", describe(address)), lane};
@@ -281,6 +283,7 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
       case Space::kGeneric:
         global |= 1u << l;
         valid[l] = read_global(address[l], bytes, l, data[l], strong, needed);
+        if (in.space == static_cast<uint8_t>(Space::kConst)) state_.memory.note_uncounted_read(last_buffer_);
         break;
     }
   }

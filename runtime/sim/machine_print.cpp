@@ -75,6 +75,7 @@ std::string Machine::read_text(const Warp& w, uint64_t address, uint32_t lane) {
 
 /// Values lie one after the other, each at a multiple of its size; numbers of less than 32 bits come as int, float as double.
 void Machine::print(Warp& w, const Inst& in, uint32_t mask) {
+  require_order(first_lane(mask));
   uint32_t* count = row(w, in.d);
   for (uint32_t m = mask; m; m &= m - 1) {
     const uint32_t l = first_lane(m);

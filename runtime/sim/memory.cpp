@@ -147,16 +147,43 @@ uint32_t DeviceMemory::fill_line(Buffer& buffer, uint64_t line) {
     filled_.fetch_add(1, std::memory_order_relaxed);
     valid(slot)[0] = valid(slot)[1] = ~uint64_t{0};
   } else {
-    valid(slot)[0] = valid(slot)[1] = 0;
-    std::memset(writers(slot), 0, kLineBytes);
-    std::memset(data(slot), 0xff, kLineBytes);
+    clear(slot);
   }
+  place(buffer, line, slot);
+  return slot;
+}
+
+void DeviceMemory::clear(uint32_t slot) {
+  valid(slot)[0] = valid(slot)[1] = 0;
+  std::memset(writers(slot), 0, kLineBytes);
+  std::memset(data(slot), 0xff, kLineBytes);  // NaN in every float format
+}
+
+void DeviceMemory::place(Buffer& buffer, uint64_t line, uint32_t slot) {
   {
     std::lock_guard lock(buffer.mutex);
     buffer.lines.push_back({line, slot});
   }
   buffer.table[line].store(slot, std::memory_order_release);
-  return slot;
+}
+
+void DeviceMemory::take_slots(std::vector<uint32_t>& slots, size_t count) {
+  std::lock_guard lock(mutex_);
+  for (; count; --count) {
+    if (!free_slots_.empty()) {
+      slots.push_back(free_slots_.back());
+      free_slots_.pop_back();
+    } else if (next_slot_ < slots_) {
+      slots.push_back(next_slot_++);
+    } else {
+      return;
+    }
+  }
+}
+
+void DeviceMemory::give_slots(std::span<const uint32_t> slots) {
+  std::lock_guard lock(mutex_);
+  free_slots_.insert(free_slots_.end(), slots.begin(), slots.end());
 }
 
 void DeviceMemory::evict() {
@@ -194,7 +221,7 @@ Result<void> DeviceMemory::read(uint64_t from, std::span<std::byte> to, std::vec
     if (slot)
       std::memcpy(to.data() + done, data(slot) + at, n);
     else
-      std::memset(to.data() + done, 0xff, n);  // NaN in every float format
+      std::memset(to.data() + done, 0xff, n);  // as clear() has it
     for (uint64_t i = 0; written && slot && i < n; ++i)
       (*written)[done + i] = valid(slot)[(at + i) >> 6] >> ((at + i) & 63) & 1;
     done += n;

@@ -91,6 +91,14 @@ class DeviceMemory {
   uint64_t* valid(uint32_t slot) { return valid_ + uint64_t{slot} * 2; }
   /// Last writer of each 4-byte word, as a launch-unique CTA number; only for buffers without Fill.
   uint32_t* writers(uint32_t slot) { return writers_ + uint64_t{slot} * (kLineBytes / 4); }
+  /// For lines that are not in a buffer's table yet. Up to `count` slots are added; none: the pool is exhausted.
+  void take_slots(std::vector<uint32_t>& slots, size_t count);
+  void give_slots(std::span<const uint32_t> slots);
+  /// Nothing is written there.
+  void clear(uint32_t slot);
+  /// The slot holds a line that had none.
+  void place(Buffer& buffer, uint64_t line, uint32_t slot);
+
   /// First of `count` numbers that name the CTAs of one launch in writers().
   uint32_t take_writer_ids(uint64_t count);
 

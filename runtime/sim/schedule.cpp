@@ -4,6 +4,8 @@
 #include <deque>
 #include <memory>
 
+#include "runtime/sim/parallel.h"
+
 namespace roofgen::sim {
 namespace {
 
@@ -53,6 +55,7 @@ class Team {
     return true;
   }
 
+  uint64_t instructions() const { return members_[0]->instructions(); }
   uint64_t resident_bytes() const { return members_.size() * members_[0]->resident_bytes(); }
 
  private:
@@ -75,6 +78,17 @@ class Team {
   std::vector<bool> done_;
 };
 
+/// Is it likely that the CTAs after the first can run beside each other, and have enough to do?
+bool worth_threads(const LaunchState& state, uint64_t ctas, uint64_t instructions_of_first, const RunOptions& options) {
+  constexpr uint64_t kLeastInstructions = 100'000;  // a few milliseconds; threads and copies of lines cost a tenth of one
+  if (options.threads < 2 || ctas < 3 || (ctas - 1) * instructions_of_first < kLeastInstructions) return false;
+  if (state.launch.cluster.count() > 1 || state.grid_workspace || (state.tolerated && !state.tolerated->empty())) return false;
+  return std::none_of(state.kernel.code.begin(), state.kernel.code.end(), [](const Inst& in) {
+    const bool strong = in.kind == Kind::kAtomic || ((in.kind == Kind::kLoad || in.kind == Kind::kStore) && in.flags & kFlagStrong);
+    return strong && in.space == static_cast<uint8_t>(Space::kGlobal);
+  });
+}
+
 }  // namespace
 
 void run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOptions& options, std::vector<Finding>& findings) {
@@ -83,6 +97,8 @@ void run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOptions
   std::vector<std::unique_ptr<Team>> idle;
   const auto most = static_cast<size_t>(std::max(options.max_findings, 1));
   for (uint64_t begun = 0; (begun < teams || !waiting.empty()) && findings.size() < most;) {
+    // The first has shown what to expect of the others.
+    if (begun == 1 && waiting.empty() && findings.empty() && worth_threads(state, n, idle.front()->instructions(), options) && run_in_parallel(state, counter, 1, n, options)) return;
     std::unique_ptr<Team> now;
     const bool room = waiting.empty() || (waiting.size() * ctas < kMostResident && waiting.size() * waiting.front()->resident_bytes() < kMostResidentBytes);
     if (begun < teams && room) {

@@ -1,0 +1,86 @@
+// Lines of device memory that one worker of a launch wrote, in copies of its own, while others run CTAs of the same launch: what
+// everybody else sees does not change until all are done and it is known that nobody needed to see it earlier (parallel.h).
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "runtime/sim/memory.h"
+
+namespace roofgen::sim {
+
+class PrivateLines {
+ public:
+  struct Line {
+    Buffer* buffer;
+    uint64_t line;
+    uint32_t slot;
+  };
+
+  explicit PrivateLines(DeviceMemory& memory) : memory_(memory) {}
+  ~PrivateLines();
+  PrivateLines(const PrivateLines&) = delete;
+  PrivateLines& operator=(const PrivateLines&) = delete;
+
+  /// Slot of the copy; 0: there is none.
+  uint32_t find(const Buffer& buffer, uint64_t line) const {
+    for (const Table& t : tables_)
+      if (t.buffer == &buffer) return t.slots[line];
+    return 0;
+  }
+  /// Slot of the copy, made when needed; 0: there is no room.
+  uint32_t copy(Buffer& buffer, uint64_t line);
+  const std::vector<Line>& lines() const { return lines_; }
+  /// The copy became everybody's: it is not given back.
+  void forget(size_t line) { lines_[line].slot = 0; }
+
+  /// Constants: reads of which the Counter does not hear.
+  void note_uncounted_read(const Buffer* buffer) {
+    if (!reads_uncounted(buffer)) uncounted_.push_back(buffer);
+  }
+  bool reads_uncounted(const Buffer* buffer) const { return std::find(uncounted_.begin(), uncounted_.end(), buffer) != uncounted_.end(); }
+
+ private:
+  struct Table {
+    const Buffer* buffer;
+    std::unique_ptr<Mapping> memory;
+    uint32_t* slots;  ///< per line, 0 = none
+  };
+  Table* table_of(const Buffer& buffer);
+
+  DeviceMemory& memory_;
+  std::vector<Table> tables_;  ///< of the buffers written, most often one or two
+  std::vector<Line> lines_;
+  std::vector<uint32_t> free_slots_;
+  std::vector<const Buffer*> uncounted_;
+};
+
+/// Device memory as the CTAs of a launch, or those of one worker, see it.
+class MemoryView {
+ public:
+  MemoryView(DeviceMemory& memory) : memory_(&memory) {}  // NOLINT: all of it, as it is
+  MemoryView(DeviceMemory& memory, PrivateLines& own) : memory_(&memory), own_(&own) {}
+
+  uint32_t slot_for_read(Buffer& buffer, uint64_t line) {
+    if (own_)
+      if (const uint32_t slot = own_->find(buffer, line)) return slot;
+    return memory_->slot_for_read(buffer, line);
+  }
+  uint32_t slot_for_write(Buffer& buffer, uint64_t line) { return own_ ? own_->copy(buffer, line) : memory_->slot_for_write(buffer, line); }
+  std::byte* data(uint32_t slot) { return memory_->data(slot); }
+  uint64_t* valid(uint32_t slot) { return memory_->valid(slot); }
+  uint32_t* writers(uint32_t slot) { return memory_->writers(slot); }
+  DeviceMemory& all() const { return *memory_; }
+  /// Others run CTAs of the launch at the same time: what depends on their order cannot be had here.
+  bool is_private() const { return own_ != nullptr; }
+  void note_uncounted_read(const Buffer* buffer) {
+    if (own_) own_->note_uncounted_read(buffer);
+  }
+
+ private:
+  DeviceMemory* memory_;
+  PrivateLines* own_ = nullptr;
+};
+
+}  // namespace roofgen::sim
