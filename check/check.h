@@ -23,6 +23,7 @@ struct Request {
   std::vector<std::string> compiler_flags;  ///< for NVRTC
   uint64_t max_instructions = 0;  ///< warp-instructions per CTA; 0: the simulator's default
   int max_findings = 100;
+  int jobs = 0;                   ///< cores for the CTAs; 0: all. The report is the same
 };
 
 /// Findings of one kind at one line.

@@ -16,6 +16,7 @@ struct Flags {
   std::string file, kernel, grid = "1", block, args, arch = "sm_90", sarif;
   std::vector<std::string> include_dirs, defines;
   uint64_t smem = 0, max_instructions = 0, top = 5;
+  int jobs = 0;
   bool json = false, fast_math = false;
 };
 
@@ -52,6 +53,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   r.smem_bytes = static_cast<uint32_t>(flags.smem);
   r.arch = flags.arch;
   r.max_instructions = flags.max_instructions;
+  r.jobs = flags.jobs;
   // The compiler does not run in this directory.
   std::vector<std::string> dirs = flags.include_dirs;
   dirs.insert(dirs.begin(), std::filesystem::path(flags.file).parent_path().string());
@@ -80,6 +82,7 @@ Run declare_check(CLI::App& app) {
   app.add_option("-D,--define", flags->defines, "macro, as NAME or NAME=VALUE");
   app.add_flag("--fast-math", flags->fast_math, "compile with --use_fast_math");
   app.add_option("--max-instructions", flags->max_instructions, "warp-instructions that a CTA may execute before it counts as endless [1000000000]")->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50));
+  app.add_option("--jobs", flags->jobs, "cores that CTAs are spread over; the report is the same [cores]")->check(CLI::Range(1, 256));
   app.add_option("--top", flags->top, "lines to list for traffic and for bank conflicts [5]");
   app.add_flag("--json", flags->json, "as JSON");
   app.add_option("--sarif", flags->sarif, "file for the findings as SARIF 2.1.0");

@@ -157,6 +157,7 @@ Status State::execute(const LaunchOp& op) {
   sim::Counter counter(kernel);
   RunOptions options;
   options.max_findings = 1;
+  options.threads = threads_;
   sim::run_ctas(state, counter, ctas, options, findings);
   if (workspace) memory_.release(workspace);
   if (!printed.empty()) {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 namespace roofgen::shim {
 
@@ -45,6 +46,9 @@ Status State::initialise() {
   if (auto memory = memory_.initialise(); !memory) return refuse("cuInit", kOutOfMemory, memory.error().message);
   const char* strict = std::getenv("ROOFGEN_SIM_STRICT");
   strict_ = strict && *strict && std::string(strict) != "0";
+  const char* threads = std::getenv("ROOFGEN_SIM_THREADS");
+  threads_ = threads ? std::min(std::atoi(threads), 256) : 0;
+  if (threads_ < 1) threads_ = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   initialised = true;
   log(fmt::format("a simulated {}: no GPU is used, and its times are modelled", device.title));
   return kSuccess;

@@ -208,6 +208,7 @@ class State {
   Stream default_;
   std::set<Function*> functions_;
   bool strict_ = false;
+  int threads_ = 1;  ///< for the CTAs of a launch
 };
 
 /// The context current on this thread, null: none. Those below it were pushed over.

@@ -1,6 +1,7 @@
 #include "runtime/sim/counts.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace roofgen::sim {
 
@@ -39,6 +40,11 @@ namespace {
 /// Bits of half a byte: hosts without an instruction for it would make a call.
 constexpr uint8_t kBits[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
 }  // namespace
+
+void SectorSet::clear() {
+  std::fill(entries_.begin(), entries_.end(), Entry{});
+  used_ = 0;
+}
 
 uint64_t SectorSet::reads() const {
   uint64_t n = 0;
@@ -130,6 +136,15 @@ void Counter::add(const Counter& other) {
   counts_ += other.counts_;
   sectors_.add(other.sectors_);
 }
+
+void Counter::clear() {
+  std::fill(executed_.begin(), executed_.end(), 0);
+  std::fill(requests_.begin(), requests_.end(), Requests{});
+  counts_ = {};
+  sectors_.clear();
+}
+
+uint64_t Counter::warp_instructions() const { return std::accumulate(executed_.begin(), executed_.end(), uint64_t{0}); }
 
 Counts Counter::finish() const {
   Counts c = counts_;

@@ -18,6 +18,7 @@ class SectorSet {
   /// Bits of `reads` and `writes` are sectors of the line.
   void add(uint64_t line, uint8_t reads, uint8_t writes);
   void add(const SectorSet& other);
+  void clear();
   uint8_t reads_of(uint64_t line) const { return entries_[find(line)].masks & 15; }
   uint64_t reads() const;
   uint64_t writes() const;
@@ -78,6 +79,8 @@ class Counter {
   void exps(uint32_t mask) { counts_.exps += static_cast<uint64_t>(__builtin_popcount(mask)); }
   /// What another one counted of the same kernel.
   void add(const Counter& other);
+  void clear();
+  uint64_t warp_instructions() const;
   /// Sectors of a line (address / 128) that were read, a bit each.
   uint8_t sectors_read(uint64_t line) const { return sectors_.reads_of(line); }
   Counts finish() const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <cstring>
 #include <memory>
 #include <thread>
@@ -9,7 +10,8 @@
 namespace roofgen::sim {
 namespace {
 
-/// Neighbours often share lines, so a worker takes a few at a time; but all should end at about the same time.
+constexpr uint64_t kLeastCtasPerWorker = 4;  ///< of a wave, so that workers end at about the same time
+/// Neighbours often share lines, so a worker takes a few at a time.
 constexpr uint64_t kChunksPerWorker = 16;
 constexpr uint32_t kWordsPerLine = kLineBytes / 4, kWordsPerSector = 8;
 
@@ -33,35 +35,49 @@ struct Worker {
 
 class Parallel {
  public:
-  Parallel(const LaunchState& state, uint64_t begin, uint64_t n, const RunOptions& options)
-      : state_(state), memory_(state.memory.all()), options_(options), begin_(begin), n_(n) {}
+  Parallel(const LaunchState& state, Counter& counter, uint64_t begin, uint64_t n, const RunOptions& options, const Waves& waves)
+      : state_(state), memory_(state.memory.all()), counter_(counter), options_(options), waves_(waves), n_(n), begin_(begin),
+        workers_(std::min<uint64_t>(static_cast<uint64_t>(options.threads), n - begin)), all_(static_cast<ptrdiff_t>(workers_.size())) {
+    for (auto& w : workers_) w = std::make_unique<Worker>(state_);
+  }
 
-  bool run(Counter& counter) {
-    const auto threads = static_cast<size_t>(std::min<uint64_t>(static_cast<uint64_t>(options_.threads), n_ - begin_));
-    chunk_ = std::max<uint64_t>(1, (n_ - begin_) / (threads * kChunksPerWorker));
-    for (size_t i = 0; i < threads; ++i) workers_.push_back(std::make_unique<Worker>(state_));
-    next_ = begin_ + threads * chunk_;
-    each_worker([this](size_t i) { run_ctas(*workers_[i], begin_ + i * chunk_); });
-    if (!order_matters_) each_worker([this](size_t i) { look_at_words(*workers_[i]); });
-    if (order_matters_) return false;
-    for (const auto& w : workers_) keep(*w);
-    for (const auto& w : workers_) counter.add(w->counter);
-    return true;
+  uint64_t run(uint64_t instructions) {
+    plan_wave(instructions);
+    std::vector<std::thread> threads;
+    for (size_t i = 1; i < workers_.size(); ++i) threads.emplace_back([this, i] { run_waves(i); });
+    run_waves(0);
+    for (std::thread& t : threads) t.join();
+    return begin_;
   }
 
  private:
-  template <class F>
-  void each_worker(F f) {
-    std::vector<std::thread> threads;
-    for (size_t i = 1; i < workers_.size(); ++i) threads.emplace_back([f, i] { f(i); });
-    f(0);
-    for (std::thread& t : threads) t.join();
+  void plan_wave(uint64_t instructions_per_cta) {
+    const uint64_t workers = workers_.size(), left = n_ - begin_;
+    const uint64_t ctas = std::min(left, std::max(workers * kLeastCtasPerWorker, waves_.instructions / std::max<uint64_t>(instructions_per_cta, 1)));
+    end_ = begin_ + ctas;
+    chunk_ = std::max<uint64_t>(1, ctas / (workers * kChunksPerWorker));
+    next_ = begin_ + workers * chunk_;
+  }
+
+  void run_waves(size_t i) {
+    Worker& w = *workers_[i];
+    while (begin_ < n_) {
+      run_ctas(w, begin_ + i * chunk_);
+      all_.arrive_and_wait();
+      if (!order_matters_) look_at_words(w);
+      all_.arrive_and_wait();
+      if (order_matters_) return;
+      keep(w, false);
+      all_.arrive_and_wait();
+      if (i == 0) end_wave();
+      all_.arrive_and_wait();
+    }
   }
 
   /// The worker's first CTAs are always the same, so that each has some.
   void run_ctas(Worker& w, uint64_t first) {
-    for (; first < n_; first = next_.fetch_add(chunk_)) {
-      for (uint64_t i = first, end = std::min(first + chunk_, n_); i < end; ++i) {
+    for (; first < end_; first = next_.fetch_add(chunk_)) {
+      for (uint64_t i = first, end = std::min(first + chunk_, end_); i < end; ++i) {
         if (order_matters_) return;
         w.counter.begin_cta(options_.trace ? &(*options_.trace)[i] : nullptr);
         w.machine.begin_cta(options_.ctas ? options_.ctas->ctas[i] : i, static_cast<uint32_t>(i));
@@ -70,9 +86,9 @@ class Parallel {
     }
   }
 
-  /// Bit i: word i of the line was written by a CTA that ran here.
+  /// Bit i: word i of the line was written in this wave.
   uint32_t words_written(uint32_t slot) const {
-    const uint32_t *writers = memory_.writers(slot), first = state_.first_writer + static_cast<uint32_t>(begin_), ctas = static_cast<uint32_t>(n_ - begin_);
+    const uint32_t *writers = memory_.writers(slot), first = state_.first_writer + static_cast<uint32_t>(begin_), ctas = static_cast<uint32_t>(end_ - begin_);
     uint32_t words = 0;
     for (uint32_t i = 0; i < kWordsPerLine; ++i) words |= uint32_t{(((writers[i] >> 4) - first) & kWriterMask) < ctas} << i;
     return words;
@@ -80,7 +96,7 @@ class Parallel {
 
   /// Did anybody else read or write what this worker wrote? Reads are known by sector.
   void look_at_words(Worker& w) {
-    for (const PrivateLines::Line& l : w.lines.lines()) {
+    for (PrivateLines::Line& l : w.lines.lines()) {
       const uint32_t words = words_written(l.slot);
       uint8_t sectors = 0;
       for (uint32_t i = 0; i < kWordsPerLine / kWordsPerSector; ++i)
@@ -89,27 +105,35 @@ class Parallel {
       for (const auto& other : workers_) {
         if (other.get() == &w) continue;
         const uint32_t slot = other->lines.find(*l.buffer, l.line);
+        l.shared |= slot != 0;
         if ((slot && words_written(slot) & words) || other->counter.sectors_read(address) & sectors || other->lines.reads_uncounted(l.buffer)) order_matters_ = true;
       }
       if (order_matters_) return;
     }
   }
 
-  void keep(Worker& w) {
-    for (size_t i = 0; i < w.lines.lines().size(); ++i) {
-      const PrivateLines::Line& l = w.lines.lines()[i];
-      const uint32_t to = l.buffer->table[l.line].load(std::memory_order_acquire);
-      if (!to) {
-        memory_.place(*l.buffer, l.line, l.slot);
-        w.lines.forget(i);
-      } else {
+  /// Lines that several workers wrote are kept by one of them for all.
+  void keep(Worker& w, bool shared) {
+    for (PrivateLines::Line& l : w.lines.lines()) {
+      if (l.shared != shared) continue;
+      if (const uint32_t to = l.buffer->table[l.line].load(std::memory_order_acquire)) {
         merge(l.slot, to);
+      } else {
+        memory_.place(*l.buffer, l.line, l.slot);
+        l.slot = 0;
       }
     }
   }
   void merge(uint32_t from, uint32_t to) {
-    for (uint32_t words = words_written(from); words; words &= words - 1) {
-      const auto i = static_cast<uint32_t>(__builtin_ctz(words));
+    const uint32_t words = words_written(from);
+    if (words == ~0u) {
+      std::memcpy(memory_.data(to), memory_.data(from), kLineBytes);
+      std::memcpy(memory_.valid(to), memory_.valid(from), kLineBytes / 8);
+      std::memcpy(memory_.writers(to), memory_.writers(from), kLineBytes);
+      return;
+    }
+    for (uint32_t left = words; left; left &= left - 1) {
+      const auto i = static_cast<uint32_t>(__builtin_ctz(left));
       std::memcpy(memory_.data(to) + 4 * i, memory_.data(from) + 4 * i, 4);
       memory_.writers(to)[i] = memory_.writers(from)[i];
       const uint64_t bits = uint64_t{15} << (4 * i & 63);
@@ -118,22 +142,40 @@ class Parallel {
     }
   }
 
+  void end_wave() {
+    const uint64_t before = counter_.warp_instructions();
+    for (const auto& w : workers_) {
+      keep(*w, true);
+      counter_.add(w->counter);
+    }
+    for (const auto& w : workers_) {
+      w->lines.reset();
+      w->counter.clear();
+    }
+    const uint64_t ctas = end_ - begin_;
+    begin_ = end_;
+    plan_wave((counter_.warp_instructions() - before) / ctas);
+  }
+
   const LaunchState& state_;
   DeviceMemory& memory_;
+  Counter& counter_;
   const RunOptions& options_;
-  uint64_t begin_, n_, chunk_ = 1;
+  const Waves& waves_;
+  uint64_t n_, begin_, end_ = 0, chunk_ = 1;  ///< CTAs; of the wave
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::barrier<> all_;
   std::atomic<uint64_t> next_{0};
   std::atomic<bool> order_matters_{false};
-  std::vector<std::unique_ptr<Worker>> workers_;
 };
 
 }  // namespace
 
-bool run_in_parallel(const LaunchState& state, Counter& counter, uint64_t begin, uint64_t n, const RunOptions& options) {
+uint64_t run_in_parallel(const LaunchState& state, Counter& counter, uint64_t begin, uint64_t n, uint64_t instructions, const RunOptions& options, const Waves& waves) {
   if (options.trace) options.trace->resize(n);
-  if (Parallel(state, begin, n, options).run(counter)) return true;
-  if (options.trace) options.trace->resize(begin);
-  return false;
+  const uint64_t done = Parallel(state, counter, begin, n, options, waves).run(instructions);
+  if (options.trace) options.trace->resize(done);
+  return done;
 }
 
 }  // namespace roofgen::sim

@@ -1,16 +1,22 @@
 // CTAs of one launch on several cores, with what running them one after another gives.
 //
-// Each worker takes CTAs in ascending order and writes to copies of lines (private_lines.h). When all are through, and no worker
-// read or wrote a word that another one wrote, the order did not matter: the copies are put in place and the counts added. Else,
-// and whenever a CTA has a finding or does what depends on the order (atomics and strong accesses of device memory, printf),
-// everything is thrown away, and the caller runs the CTAs one after another.
+// They run in waves. In a wave each worker takes CTAs in ascending order and writes to copies of lines (private_lines.h). When all
+// are through, and no worker read or wrote a word that another one wrote, the order did not matter: the copies are put in place
+// and the counts added. Else, and whenever a CTA has a finding or does what depends on the order (atomics and strong accesses of
+// device memory, printf), the wave is thrown away, and the caller goes on from its first CTA with one after another.
 #pragma once
 
 #include "runtime/sim/machine.h"
 
 namespace roofgen::sim {
 
-/// Runs CTAs `begin` to `n` of the selection. False: nothing was done.
-bool run_in_parallel(const LaunchState& state, Counter& counter, uint64_t begin, uint64_t n, const RunOptions& options);
+/// In warp-instructions.
+struct Waves {
+  uint64_t worth_it = 100'000;        ///< of a launch: a few milliseconds; threads and copies cost a tenth of one
+  uint64_t instructions = 2'000'000;  ///< of a wave: some tens of milliseconds, which is what is lost when the order matters after all
+};
+
+/// Runs CTAs `begin`, ... of the `n` of the selection, each expected to take `instructions`. Returns the first that it did not run, `n` for none.
+uint64_t run_in_parallel(const LaunchState& state, Counter& counter, uint64_t begin, uint64_t n, uint64_t instructions, const RunOptions& options, const Waves& waves);
 
 }  // namespace roofgen::sim

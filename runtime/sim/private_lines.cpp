@@ -10,9 +10,17 @@ constexpr size_t kSlotsAtATime = 256;
 }  // namespace
 
 PrivateLines::~PrivateLines() {
-  for (const Line& l : lines_)
-    if (l.slot) free_slots_.push_back(l.slot);
+  reset();
   memory_.give_slots(free_slots_);
+}
+
+void PrivateLines::reset() {
+  for (const Line& l : lines_) {
+    table_of(*l.buffer)->slots[l.line] = 0;
+    if (l.slot) free_slots_.push_back(l.slot);
+  }
+  lines_.clear();
+  uncounted_.clear();
 }
 
 PrivateLines::Table* PrivateLines::table_of(const Buffer& buffer) {

@@ -15,7 +15,8 @@ class PrivateLines {
   struct Line {
     Buffer* buffer;
     uint64_t line;
-    uint32_t slot;
+    uint32_t slot;        ///< 0: it was put in the buffer's table
+    bool shared = false;  ///< others have copies too
   };
 
   explicit PrivateLines(DeviceMemory& memory) : memory_(memory) {}
@@ -31,9 +32,9 @@ class PrivateLines {
   }
   /// Slot of the copy, made when needed; 0: there is no room.
   uint32_t copy(Buffer& buffer, uint64_t line);
-  const std::vector<Line>& lines() const { return lines_; }
-  /// The copy became everybody's: it is not given back.
-  void forget(size_t line) { lines_[line].slot = 0; }
+  std::vector<Line>& lines() { return lines_; }
+  /// No copies; their slots serve again.
+  void reset();
 
   /// Constants: reads of which the Counter does not hear.
   void note_uncounted_read(const Buffer* buffer) {

@@ -4,8 +4,6 @@
 #include <deque>
 #include <memory>
 
-#include "runtime/sim/parallel.h"
-
 namespace roofgen::sim {
 namespace {
 
@@ -79,9 +77,8 @@ class Team {
 };
 
 /// Is it likely that the CTAs after the first can run beside each other, and have enough to do?
-bool worth_threads(const LaunchState& state, uint64_t ctas, uint64_t instructions_of_first, const RunOptions& options) {
-  constexpr uint64_t kLeastInstructions = 100'000;  // a few milliseconds; threads and copies of lines cost a tenth of one
-  if (options.threads < 2 || ctas < 3 || (ctas - 1) * instructions_of_first < kLeastInstructions) return false;
+bool worth_threads(const LaunchState& state, uint64_t ctas, uint64_t instructions_of_first, const RunOptions& options, const Waves& waves) {
+  if (options.threads < 2 || ctas < 3 || (ctas - 1) * instructions_of_first < waves.worth_it) return false;
   if (state.launch.cluster.count() > 1 || state.grid_workspace || (state.tolerated && !state.tolerated->empty())) return false;
   return std::none_of(state.kernel.code.begin(), state.kernel.code.end(), [](const Inst& in) {
     const bool strong = in.kind == Kind::kAtomic || ((in.kind == Kind::kLoad || in.kind == Kind::kStore) && in.flags & kFlagStrong);
@@ -91,14 +88,18 @@ bool worth_threads(const LaunchState& state, uint64_t ctas, uint64_t instruction
 
 }  // namespace
 
-void run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOptions& options, std::vector<Finding>& findings) {
+uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOptions& options, std::vector<Finding>& findings, const Waves& waves) {
   const uint64_t ctas = state.launch.cluster.count(), teams = n / ctas;
   std::deque<std::unique_ptr<Team>> waiting;
   std::vector<std::unique_ptr<Team>> idle;
   const auto most = static_cast<size_t>(std::max(options.max_findings, 1));
+  uint64_t in_parallel = 0;
   for (uint64_t begun = 0; (begun < teams || !waiting.empty()) && findings.size() < most;) {
     // The first has shown what to expect of the others.
-    if (begun == 1 && waiting.empty() && findings.empty() && worth_threads(state, n, idle.front()->instructions(), options) && run_in_parallel(state, counter, 1, n, options)) return;
+    if (begun == 1 && !in_parallel && waiting.empty() && findings.empty() && worth_threads(state, n, idle.front()->instructions(), options, waves)) {
+      in_parallel = (begun = run_in_parallel(state, counter, 1, n, idle.front()->instructions(), options, waves)) - 1;
+      if (begun == n) break;
+    }
     std::unique_ptr<Team> now;
     const bool room = waiting.empty() || (waiting.size() * ctas < kMostResident && waiting.size() * waiting.front()->resident_bytes() < kMostResidentBytes);
     if (begun < teams && room) {
@@ -113,6 +114,7 @@ void run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOptions
     if (now->go_on(options, findings)) idle.push_back(std::move(now));
     else waiting.push_back(std::move(now));
   }
+  return in_parallel;
 }
 
 }  // namespace roofgen::sim

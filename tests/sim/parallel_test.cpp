@@ -34,6 +34,7 @@ struct Case {
   uint32_t ctas = 1 + kThreads, threads = 32;
   std::vector<uint64_t> bytes;  ///< of each buffer; those past what `buffers` gives hold nothing
   uint32_t launches = 1;
+  uint64_t wave = 1 << 20;
 
   Left run(bool parallel) const {
     sim::PtxModule module = *sim::parse_ptx(ptx, "k.ptx");
@@ -67,10 +68,8 @@ struct Case {
       RunOptions options;
       options.trace = &left.trace;
       left.trace.clear();
-      options.threads = kThreads;
-      left.in_parallel = parallel && sim::run_in_parallel(state, counter, 0, ctas, options);
-      options.threads = 1;
-      if (!left.in_parallel) sim::run_ctas(state, counter, ctas, options, findings);
+      options.threads = parallel ? kThreads : 1;
+      left.in_parallel = sim::run_ctas(state, counter, ctas, options, findings, {0, wave}) + 1 == ctas;
       left.counts = counter.finish();
     }
     for (const Finding& f : findings) left.findings.push_back(fmt::format("{} {} {} {}", f.kind, f.cta, f.thread, f.message));
@@ -119,6 +118,21 @@ TEST(Parallel, CtasThatShareNothing) {
   EXPECT_TRUE(same_in_parallel(c));
   c.launches = 3;  // and what one launch wrote the next one may write
   EXPECT_TRUE(same_in_parallel(c));
+  c.wave = 1;  // of as few CTAs as there can be
+  EXPECT_TRUE(same_in_parallel(c));
+}
+
+TEST(Parallel, WavesFollowEachOther) {
+  // Each CTA reads what the one 30 before it wrote, which is in an earlier wave; at first, what the host wrote.
+  const std::string body = "add.u64 %rd4, %rd4, 3840;\nld.global.u32 %r9, [%rd4+-3840];\nst.global.u32 [%rd4], %r9;";
+  Case c{grid_kernel(4, body), {counting(80 * 128)}, 40, 32, {80 * 128, 4}};
+  c.wave = 1;
+  const Left left = c.run(true);
+  ASSERT_EQ(left.findings.size(), 8u);
+  EXPECT_TRUE(left.findings[0].starts_with("race 30 0 ")) << left.findings[0];
+  EXPECT_FALSE(same_in_parallel(c));
+  c.ctas = 30;
+  EXPECT_TRUE(same_in_parallel(c));
 }
 
 TEST(Parallel, InPlace) {
@@ -131,6 +145,11 @@ TEST(Parallel, WordsOfOneLine) {
   EXPECT_TRUE(same_in_parallel({grid_kernel(4, "st.global.u32 [%rd5], %r8;"), {}, 40, 9, {4, 40 * 36}}));
   // Also over what the host wrote, parts of which stay.
   EXPECT_TRUE(same_in_parallel({grid_kernel(4, "and.b32 %r9, %r8, 1;\nsetp.eq.u32 %p1, %r9, 0;\n@%p1 st.global.u32 [%rd5], %r8;"), {{}, counting(40 * 36)}, 40, 9, {4, 40 * 36}}));
+}
+
+TEST(Parallel, WordsThatAreWrittenInPart) {
+  // The lowest byte of each word, in lines of which the first words hold something before.
+  EXPECT_TRUE(same_in_parallel({grid_kernel(4, "st.global.u8 [%rd5], %r8;"), {{}, counting(20)}, 40, 9, {4, 40 * 36}}));
 }
 
 TEST(Parallel, BytesOfOneWordAreWrittenInOrder) {
@@ -194,7 +213,7 @@ TEST(Parallel, AnyReadsAndWrites) {
                                       "ld.global.u8 %r6, [%rd5];\nadd.u32 %r6, %r6, %r8;\nst.global.u8 [%rd6], %r6;\n");
   int parallel = 0, found = 0;
   for (int round = 0; round < 400; ++round) {
-    const uint32_t ctas = 2 + random() % 8, threads = 1 + random() % 40, piece = 4 * (8 + random() % 24), strangers = random() % 3;
+    const uint32_t ctas = 2 + random() % 30, threads = 1 + random() % 40, piece = 4 * (8 + random() % 24), strangers = random() % 3;
     const bool one_buffer = random() % 2;
     std::vector<uint32_t> table;
     for (uint32_t c = 0; c < ctas; ++c)
@@ -206,6 +225,7 @@ TEST(Parallel, AnyReadsAndWrites) {
     std::vector<std::byte> tables(table.size() * 4);
     std::memcpy(tables.data(), table.data(), tables.size());
     Case c{ptx, {tables, counting(ctas * piece), counting(ctas * piece)}, ctas, threads, {tables.size(), ctas * piece, ctas * piece}};
+    c.wave = 1;
     if (one_buffer) {  // in place: the second parameter is the third
       const size_t begin = c.ptx.find("ld.param.u64 %rd2, [p1];");
       c.ptx.replace(begin, 24, "ld.param.u64 %rd2, [p2];");
