@@ -281,6 +281,7 @@ Result<Report> run(const Request& r) {
   RunOptions options;
   options.max_warp_instructions = r.max_instructions;
   options.max_findings = r.max_findings;
+  options.worth_threads = r.worth_jobs;
   options.threads = r.jobs > 0 ? r.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::vector<SiteCounts> sites;
   options.sites = &sites;

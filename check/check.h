@@ -24,6 +24,7 @@ struct Request {
   uint64_t max_instructions = 0;  ///< warp-instructions per CTA; 0: the simulator's default
   int max_findings = 100;
   int jobs = 0;                   ///< cores for the CTAs; 0: all. The report is the same
+  uint64_t worth_jobs = RunOptions{}.worth_threads;
 };
 
 /// Findings of one kind at one line.

@@ -35,8 +35,8 @@ struct Worker {
 
 class Parallel {
  public:
-  Parallel(const LaunchState& state, Counter& counter, uint64_t begin, uint64_t n, const RunOptions& options, const Waves& waves)
-      : state_(state), memory_(state.memory.all()), counter_(counter), options_(options), waves_(waves), n_(n), begin_(begin),
+  Parallel(const LaunchState& state, Counter& counter, uint64_t begin, uint64_t n, const RunOptions& options, uint64_t wave_instructions)
+      : state_(state), memory_(state.memory.all()), counter_(counter), options_(options), wave_instructions_(wave_instructions), n_(n), begin_(begin),
         workers_(std::min<uint64_t>(static_cast<uint64_t>(options.threads), n - begin)), all_(static_cast<ptrdiff_t>(workers_.size())) {
     for (auto& w : workers_) w = std::make_unique<Worker>(state_);
   }
@@ -53,7 +53,7 @@ class Parallel {
  private:
   void plan_wave(uint64_t instructions_per_cta) {
     const uint64_t workers = workers_.size(), left = n_ - begin_;
-    const uint64_t ctas = std::min(left, std::max(workers * kLeastCtasPerWorker, waves_.instructions / std::max<uint64_t>(instructions_per_cta, 1)));
+    const uint64_t ctas = std::min(left, std::max(workers * kLeastCtasPerWorker, wave_instructions_ / std::max<uint64_t>(instructions_per_cta, 1)));
     end_ = begin_ + ctas;
     chunk_ = std::max<uint64_t>(1, ctas / (workers * kChunksPerWorker));
     next_ = begin_ + workers * chunk_;
@@ -161,8 +161,7 @@ class Parallel {
   DeviceMemory& memory_;
   Counter& counter_;
   const RunOptions& options_;
-  const Waves& waves_;
-  uint64_t n_, begin_, end_ = 0, chunk_ = 1;  ///< CTAs; of the wave
+  uint64_t wave_instructions_, n_, begin_, end_ = 0, chunk_ = 1;  ///< CTAs; of the wave
   std::vector<std::unique_ptr<Worker>> workers_;
   std::barrier<> all_;
   std::atomic<uint64_t> next_{0};
@@ -171,9 +170,10 @@ class Parallel {
 
 }  // namespace
 
-uint64_t run_in_parallel(const LaunchState& state, Counter& counter, uint64_t begin, uint64_t n, uint64_t instructions, const RunOptions& options, const Waves& waves) {
+uint64_t run_in_parallel(const LaunchState& state, Counter& counter, uint64_t begin, uint64_t n, uint64_t instructions, const RunOptions& options,
+                         uint64_t wave_instructions) {
   if (options.trace) options.trace->resize(n);
-  const uint64_t done = Parallel(state, counter, begin, n, options, waves).run(instructions);
+  const uint64_t done = Parallel(state, counter, begin, n, options, wave_instructions).run(instructions);
   if (options.trace) options.trace->resize(done);
   return done;
 }

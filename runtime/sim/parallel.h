@@ -10,13 +10,11 @@
 
 namespace roofgen::sim {
 
-/// In warp-instructions.
-struct Waves {
-  uint64_t worth_it = 100'000;        ///< of a launch: a few milliseconds; threads and copies cost a tenth of one
-  uint64_t instructions = 2'000'000;  ///< of a wave: some tens of milliseconds, which is what is lost when the order matters after all
-};
+/// Warp-instructions of a wave: some tens of milliseconds, which is what is lost when the order matters after all.
+inline constexpr uint64_t kWaveInstructions = 2'000'000;
 
 /// Runs CTAs `begin`, ... of the `n` of the selection, each expected to take `instructions`. Returns the first that it did not run, `n` for none.
-uint64_t run_in_parallel(const LaunchState& state, Counter& counter, uint64_t begin, uint64_t n, uint64_t instructions, const RunOptions& options, const Waves& waves);
+uint64_t run_in_parallel(const LaunchState& state, Counter& counter, uint64_t begin, uint64_t n, uint64_t instructions, const RunOptions& options,
+                         uint64_t wave_instructions = kWaveInstructions);
 
 }  // namespace roofgen::sim

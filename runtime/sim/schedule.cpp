@@ -77,8 +77,8 @@ class Team {
 };
 
 /// Is it likely that the CTAs after the first can run beside each other, and have enough to do?
-bool worth_threads(const LaunchState& state, uint64_t ctas, uint64_t instructions_of_first, const RunOptions& options, const Waves& waves) {
-  if (options.threads < 2 || ctas < 3 || (ctas - 1) * instructions_of_first < waves.worth_it) return false;
+bool worth_threads(const LaunchState& state, uint64_t ctas, uint64_t instructions_of_first, const RunOptions& options) {
+  if (options.threads < 2 || ctas < 3 || (ctas - 1) * instructions_of_first < options.worth_threads) return false;
   if (state.launch.cluster.count() > 1 || state.grid_workspace || (state.tolerated && !state.tolerated->empty())) return false;
   return std::none_of(state.kernel.code.begin(), state.kernel.code.end(), [](const Inst& in) {
     const bool strong = in.kind == Kind::kAtomic || ((in.kind == Kind::kLoad || in.kind == Kind::kStore) && in.flags & kFlagStrong);
@@ -88,7 +88,7 @@ bool worth_threads(const LaunchState& state, uint64_t ctas, uint64_t instruction
 
 }  // namespace
 
-uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOptions& options, std::vector<Finding>& findings, const Waves& waves) {
+uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOptions& options, std::vector<Finding>& findings, uint64_t wave_instructions) {
   const uint64_t ctas = state.launch.cluster.count(), teams = n / ctas;
   std::deque<std::unique_ptr<Team>> waiting;
   std::vector<std::unique_ptr<Team>> idle;
@@ -96,8 +96,8 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
   uint64_t in_parallel = 0;
   for (uint64_t begun = 0; (begun < teams || !waiting.empty()) && findings.size() < most;) {
     // The first has shown what to expect of the others.
-    if (begun == 1 && !in_parallel && waiting.empty() && findings.empty() && worth_threads(state, n, idle.front()->instructions(), options, waves)) {
-      in_parallel = (begun = run_in_parallel(state, counter, 1, n, idle.front()->instructions(), options, waves)) - 1;
+    if (begun == 1 && !in_parallel && waiting.empty() && findings.empty() && worth_threads(state, n, idle.front()->instructions(), options)) {
+      in_parallel = (begun = run_in_parallel(state, counter, 1, n, idle.front()->instructions(), options, wave_instructions)) - 1;
       if (begun == n) break;
     }
     std::unique_ptr<Team> now;

@@ -12,6 +12,7 @@ namespace roofgen::sim {
 /// several cores (parallel.h). One that waits for what
 /// others do stays on the device: the next one begins, and those that wait take turns. The CTAs of a cluster begin together. Ends early when there are
 /// options.max_findings. Returns how many CTAs ran beside others.
-uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOptions& options, std::vector<Finding>& findings, const Waves& waves = {});
+uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOptions& options, std::vector<Finding>& findings,
+                  uint64_t wave_instructions = kWaveInstructions);
 
 }  // namespace roofgen::sim

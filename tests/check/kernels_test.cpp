@@ -70,6 +70,8 @@ TEST_P(Kernels, FindsWhatIsThere) {
   auto args = parse_arguments(says["args"], "args.json", ".");
   ASSERT_TRUE(args) << to_string(args.error());
   r.args = *args;
+  r.jobs = 3;  // as many CTAs as can be beside each other: nothing is to come out differently
+  r.worth_jobs = 0;
   auto report = run(r);
   ASSERT_TRUE(report) << to_string(report.error());
 

@@ -68,8 +68,9 @@ struct Case {
       RunOptions options;
       options.trace = &left.trace;
       left.trace.clear();
+      options.worth_threads = 0;
       options.threads = parallel ? kThreads : 1;
-      left.in_parallel = sim::run_ctas(state, counter, ctas, options, findings, {0, wave}) + 1 == ctas;
+      left.in_parallel = sim::run_ctas(state, counter, ctas, options, findings, wave) + 1 == ctas;
       left.counts = counter.finish();
     }
     for (const Finding& f : findings) left.findings.push_back(fmt::format("{} {} {} {}", f.kind, f.cta, f.thread, f.message));
