@@ -2,38 +2,43 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace roofgen::sim {
 
-SectorSet::SectorSet() : entries_(1024) {}
+SectorSet::SectorSet() : entries_(64) {}
 
-void SectorSet::grow() {
-  std::vector<Entry> old = std::move(entries_);
-  entries_.assign(old.size() * 2, {});
-  used_ = 0;
-  for (const Entry& e : old)
-    if (e.line_plus_1) add(e.line_plus_1 - 1, e.masks & 15, e.masks >> 4);
+size_t SectorSet::find(uint64_t number) const {
+  size_t at = (number * 0x9e3779b97f4a7c15ull >> 20) & (entries_.size() - 1);
+  while (entries_[at].number_plus_1 && entries_[at].number_plus_1 != number + 1) at = (at + 1) & (entries_.size() - 1);
+  return at;
 }
 
-/// Its entry, or the empty one where it belongs.
-size_t SectorSet::find(uint64_t line) const {
-  size_t at = (line * 0x9e3779b97f4a7c15ull >> 20) & (entries_.size() - 1);
-  while (entries_[at].line_plus_1 && entries_[at].line_plus_1 != line + 1)
-    at = (at + 1) & (entries_.size() - 1);
+uint32_t SectorSet::page(uint64_t number) {
+  Entry& found = entries_[find(number)];
+  if (found.number_plus_1) return found.at;
+  const auto at = static_cast<uint32_t>(pages_.size());
+  found = {number + 1, at};
+  pages_.emplace_back();
+  if (pages_.size() * 2 > entries_.size()) {
+    const std::vector<Entry> old = std::exchange(entries_, std::vector<Entry>(entries_.size() * 2));
+    for (const Entry& e : old)
+      if (e.number_plus_1) entries_[find(e.number_plus_1 - 1)] = e;
+  }
   return at;
 }
 
 void SectorSet::add(const SectorSet& other) {
-  for (const Entry& e : other.entries_)
-    if (e.line_plus_1) add(e.line_plus_1 - 1, e.masks & 15, e.masks >> 4);
+  for (const Entry& e : other.entries_) {
+    if (!e.number_plus_1) continue;
+    Page& mine = pages_[page(e.number_plus_1 - 1)];
+    for (size_t i = 0; i < kPageLines; ++i) mine[i] |= other.pages_[e.at][i];
+  }
 }
 
-void SectorSet::add(uint64_t line, uint8_t reads, uint8_t writes) {
-  if (used_ * 2 > entries_.size()) grow();
-  const size_t at = find(line);
-  used_ += entries_[at].line_plus_1 == 0;
-  entries_[at].line_plus_1 = line + 1;
-  entries_[at].masks |= static_cast<uint8_t>(reads | writes << 4);
+uint8_t SectorSet::reads_of(uint64_t line) const {
+  const Entry& e = entries_[find(line / kPageLines)];
+  return e.number_plus_1 ? pages_[e.at][line % kPageLines] & 15 : 0;
 }
 
 namespace {
@@ -43,17 +48,20 @@ constexpr uint8_t kBits[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
 
 void SectorSet::clear() {
   std::fill(entries_.begin(), entries_.end(), Entry{});
-  used_ = 0;
+  pages_.clear();
+  last_ = ~uint64_t{0};
 }
 
 uint64_t SectorSet::reads() const {
   uint64_t n = 0;
-  for (const Entry& e : entries_) n += kBits[e.masks & 15u];
+  for (const Page& p : pages_)
+    for (uint8_t masks : p) n += kBits[masks & 15u];
   return n;
 }
 uint64_t SectorSet::writes() const {
   uint64_t n = 0;
-  for (const Entry& e : entries_) n += kBits[e.masks >> 4u];
+  for (const Page& p : pages_)
+    for (uint8_t masks : p) n += kBits[masks >> 4u];
   return n;
 }
 
@@ -64,6 +72,17 @@ Wavefronts shared_wavefronts(const uint32_t* addresses, uint32_t mask, uint32_t 
   for (uint32_t first = 0; first < 32; first += group) {
     uint32_t lanes = group == 32 ? mask : (mask >> first) & ((1u << group) - 1);
     if (!lanes) continue;
+    ++result.ideal;
+    uint32_t banks_asked = 0, twice = 0;
+    for (uint32_t m = lanes; m; m &= m - 1) {
+      const uint32_t bank = 1u << (addresses[first + static_cast<uint32_t>(__builtin_ctz(m))] >> shift & (banks - 1));
+      twice |= banks_asked & bank;
+      banks_asked |= bank;
+    }
+    if (!twice) {  // the most common, and the cheapest to see
+      ++result.needed;
+      continue;
+    }
     uint32_t words[32][32], depth[32] = {}, worst = 1;
     for (uint32_t m = lanes; m; m &= m - 1) {
       uint32_t word = addresses[first + static_cast<uint32_t>(__builtin_ctz(m))] >> shift,
@@ -75,9 +94,14 @@ Wavefronts shared_wavefronts(const uint32_t* addresses, uint32_t mask, uint32_t 
       worst = std::max(worst, depth[bank]);
     }
     result.needed += worst;
-    ++result.ideal;
   }
   return result;
+}
+
+Wavefronts climbing_wavefronts(uint32_t step, uint32_t bytes) {
+  // Lanes meet again in a bank after banks / gcd(step, banks) of them; the gcd with a power of two is the lowest bit.
+  const uint32_t words = step / bytes, banks = 128 / bytes, groups = bytes / 4;
+  return {groups * (words ? std::min(words & (0 - words), banks) : 1), groups};
 }
 
 void Counter::global_access(const uint64_t* addresses, uint32_t mask, uint32_t bytes, bool write) {

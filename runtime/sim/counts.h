@@ -2,6 +2,7 @@
 // memory requests from the events the machine reports. Knows no values and no time.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -11,27 +12,37 @@
 
 namespace roofgen::sim {
 
-/// Which 32-byte sectors of which lines were requested, over a whole launch.
+/// Which 32-byte sectors of which lines were requested, over a whole launch. Neighbouring lines lie together, because kernels
+/// go through memory mostly in order.
 class SectorSet {
  public:
   SectorSet();
   /// Bits of `reads` and `writes` are sectors of the line.
-  void add(uint64_t line, uint8_t reads, uint8_t writes);
+  void add(uint64_t line, uint8_t reads, uint8_t writes) {
+    if (line / kPageLines != last_) last_ = line / kPageLines, last_at_ = page(last_);
+    pages_[last_at_][line % kPageLines] |= static_cast<uint8_t>(reads | writes << 4);
+  }
   void add(const SectorSet& other);
   void clear();
-  uint8_t reads_of(uint64_t line) const { return entries_[find(line)].masks & 15; }
+  uint8_t reads_of(uint64_t line) const;
   uint64_t reads() const;
   uint64_t writes() const;
 
  private:
+  static constexpr uint64_t kPageLines = 64;
+  using Page = std::array<uint8_t, kPageLines>;  ///< per line; low half reads, high half writes
   struct Entry {
-    uint64_t line_plus_1 = 0;
-    uint8_t masks = 0;  ///< low half reads, high half writes
+    uint64_t number_plus_1 = 0;
+    uint32_t at = 0;
   };
-  void grow();
-  size_t find(uint64_t line) const;
+  /// The page's entry, or the empty one where it belongs.
+  size_t find(uint64_t number) const;
+  /// Where the page is, made when needed.
+  uint32_t page(uint64_t number);
   std::vector<Entry> entries_;
-  size_t used_ = 0;
+  std::vector<Page> pages_;
+  uint64_t last_ = ~uint64_t{0};
+  uint32_t last_at_ = 0;
 };
 
 /// Number of passes through the shared-memory port: each lane group (32, 16 or 8 lanes for accesses
@@ -40,6 +51,8 @@ struct Wavefronts {
   uint32_t needed = 0, ideal = 0;
 };
 Wavefronts shared_wavefronts(const uint32_t* addresses, uint32_t mask, uint32_t bytes);
+/// The same of all lanes of a warp, each `step` further than the one before; 4, 8 or 16 bytes.
+Wavefronts climbing_wavefronts(uint32_t step, uint32_t bytes);
 
 class Counter {
  public:

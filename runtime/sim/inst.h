@@ -162,12 +162,27 @@ struct LaneEntry {
 /// Transposes an 8x8 matrix of 16-bit elements, row-major in and out.
 using Transpose8x8 = void (*)(const void* in, void* out);
 
+/// 32 offsets in shared memory: the highest, all their bits or'd together, and whether each is `step` more than the one before.
+struct SharedRow {
+  uint32_t highest, bits, step;
+  bool climbs;
+};
+
+/// What many lanes or words have in common (warp_rows.h).
+struct RowTable {
+  bool (*climbs)(const uint64_t* value, uint64_t step);
+  SharedRow (*shared)(const uint32_t* address, uint32_t displacement, uint32_t* offset);
+  SharedRow (*shared_wide)(const uint64_t* address, uint64_t displacement, uint32_t* offset);
+  bool (*any_other_writer)(const uint32_t* writers, uint32_t count, uint32_t me, uint32_t first, uint32_t n);
+};
+
 /// The lane functions compiled for one host instruction set.
 struct LaneTable {
   const char* isa;
   const LaneEntry* entries;
   uint32_t count;
   Transpose8x8 transpose;
+  RowTable rows;
 };
 
 }  // namespace roofgen::sim

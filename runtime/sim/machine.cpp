@@ -28,6 +28,7 @@ Machine::Machine(LaunchState& state, Counter& counter, const LaneTable& lanes)
   shared_.resize(shared_bytes_);
   local_.resize(size_t{kernel_.local_bytes} * n_warps_ * kWarpSize);
   local_written_.resize(local_.size());
+  row_buffer_.resize(kernel_.code.size());
   prepare_registers();
 }
 

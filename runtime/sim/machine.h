@@ -209,9 +209,18 @@ class Machine {
   std::string read_text(const Warp& w, uint64_t address, uint32_t lane);
 
   // machine_rows.cpp: false, nothing was done
-  uint64_t row_address(const Warp& w, const Inst& in, uint32_t bytes, Buffer** buffer);
   bool load_row(Warp& w, const Inst& in);
   bool store_row(Warp& w, const Inst& in);
+  uint64_t row_address(const Warp& w, const Inst& in, uint32_t bytes, Buffer** buffer);
+  bool written_by_another(uint32_t slot, uint32_t begin, uint32_t end);
+  bool load_global_row(Warp& w, const Inst& in, uint32_t bytes);
+  bool store_global_row(Warp& w, const Inst& in, uint32_t bytes);
+  bool shared_row(const Warp& w, const Inst& in, uint32_t bytes, uint32_t* offset, SharedRow* shared) const;
+  void count_shared_row(const Warp& w, const SharedRow& shared, const uint32_t* offset, uint32_t bytes);
+  bool load_shared_row(Warp& w, const Inst& in, uint32_t bytes);
+  bool store_shared_row(Warp& w, const Inst& in, uint32_t bytes);
+  void spread(const Warp& w, const Inst& in, const std::byte* from);
+  const std::byte* collect(const Warp& w, const Inst& in, std::byte* room) const;
 
   // machine_bulk.cpp
   void bulk_copy(Warp& w, const Inst& in, uint32_t mask);
@@ -281,6 +290,7 @@ class Machine {
   std::vector<BulkCopy> bulk_copies_;
   uint32_t vain_waits_ = 0;  ///< for phases, since one completed
   Buffer* last_buffer_ = nullptr;
+  std::vector<Buffer*> row_buffer_;  ///< per instruction: where its last row was
   const Warp* running_ = nullptr;
 };
 

@@ -327,7 +327,12 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
 void Machine::load_param(Warp& w, const Inst& in, uint32_t mask) {
   for (uint32_t i = 0; i < in.count; ++i) {
     uint64_t value = 0;
-    std::memcpy(&value, state_.params.data() + in.imm + i * in.size, in.size);
+    const std::byte* from = state_.params.data() + in.imm + i * in.size;
+    switch (in.size) {  // the usual ones: for any size compilers make a slow loop
+      case 4: std::memcpy(&value, from, 4); break;
+      case 8: std::memcpy(&value, from, 8); break;
+      default: std::memcpy(&value, from, in.size);
+    }
     if ((in.flags & kFlagSigned) && in.size < 8) {
       uint32_t shift = 64 - 8 * in.size;
       value = static_cast<uint64_t>(static_cast<int64_t>(value << shift) >> shift);

@@ -7,6 +7,7 @@ namespace roofgen::sim {
 
 void SharedShadow::reset(uint32_t bytes, uint32_t warps) {
   chunks_.assign((bytes + 15) / 16, Chunk{});
+  if (words_.size() != chunks_.size() * 4) words_.clear();
   parts_.clear();
   free_parts_.clear();
   many_.clear();
@@ -20,7 +21,7 @@ void SharedShadow::reset(uint32_t bytes, uint32_t warps) {
 }
 
 void SharedShadow::refresh_floor(uint32_t warp) {
-  uint32_t floor = kMaxStamp;  // below the marks kSplit and kManyStamps
+  uint32_t floor = kMaxStamp;  // below the marks
   for (uint32_t v = 0; v < warps_; ++v)
     if (v != warp) floor = std::min(floor, seen_[warp][v]);
   floor_[warp] = floor;
@@ -118,43 +119,44 @@ SharedShadow::Outcome SharedShadow::write_record(Record& r, uint32_t warp, bool 
   return {};
 }
 
-void SharedShadow::split(Chunk& c, uint32_t log2_part) {
-  Record old = c.record;
-  bool was_split = old.read_stamp == kSplit;
-  if (was_split && old.readers <= log2_part) return;
+/// Two records must not share one entry of many_.
+SharedShadow::Record SharedShadow::own_copy(const Record& r) {
+  if (r.read_stamp != kManyStamps) return r;
+  many_.push_back(ManyStamps(many_[r.readers]));
+  return {r.writer, static_cast<uint32_t>(many_.size() - 1), kManyStamps};
+}
+
+void SharedShadow::split(Chunk& c, bool bytes) {
+  if (c.record.read_stamp == kBytes || (c.record.read_stamp == kWords && !bytes)) return;
+  if (words_.empty()) words_.resize(chunks_.size() * 4);
+  Record* words = &words_[static_cast<size_t>(&c - chunks_.data()) * 4];
+  if (c.record.read_stamp != kWords) {
+    words[0] = c.record;
+    for (uint32_t i = 1; i < 4; ++i) words[i] = own_copy(c.record);
+    c.record = {0, 0, kWords};
+  }
+  if (!bytes) return;
   uint32_t index;
-  if (was_split) {
-    index = old.writer;  // words become bytes
-    Parts words = parts_[index];
-    for (uint32_t i = 0; i < 16; ++i) parts_[index].record[i] = words.record[i >> 2];
+  if (free_parts_.empty()) {
+    index = static_cast<uint32_t>(parts_.size());
+    parts_.emplace_back();
   } else {
-    if (free_parts_.empty()) {
-      index = static_cast<uint32_t>(parts_.size());
-      parts_.emplace_back();
-    } else {
-      index = free_parts_.back();
-      free_parts_.pop_back();
-    }
-    for (uint32_t i = 0; i < 16u >> log2_part; ++i) parts_[index].record[i] = old;
+    index = free_parts_.back();
+    free_parts_.pop_back();
   }
-  // Copies of one "many stamps" entry must not share it.
-  for (uint32_t i = 1; i < 16u >> log2_part; ++i) {
-    Record& r = parts_[index].record[i];
-    if (r.read_stamp != kManyStamps) continue;
-    many_.push_back(ManyStamps(many_[r.readers]));
-    r.readers = static_cast<uint32_t>(many_.size() - 1);
-  }
-  c.record = {index, log2_part, kSplit};
+  for (uint32_t i = 0; i < 16; ++i) parts_[index].record[i] = i % 4 ? own_copy(words[i / 4]) : words[i / 4];
+  c.record = {index, 0, kBytes};
 }
 
 /// Applies f to each record the bytes touch, splitting the chunk first when they are not all of it.
 template <class F>
 SharedShadow::Outcome SharedShadow::each_record(Chunk& c, uint32_t offset, uint32_t bytes, F f) {
-  if (bytes < 16) split(c, bytes % 4 ? 0 : 2);
-  if (c.record.read_stamp != kSplit) return f(c.record);
-  uint32_t shift = c.record.readers, from = (offset & 15) >> shift, n = bytes >> shift;
-  for (uint32_t i = from; i < from + n; ++i)
-    if (Outcome o = f(parts_[c.record.writer].record[i]); !o.ok()) return o;
+  if (bytes < 16) split(c, bytes % 4 != 0);
+  const bool words = c.record.read_stamp == kWords;
+  if (!words && c.record.read_stamp != kBytes) return f(c.record);
+  Record* first = words ? &words_[offset >> 2] : &parts_[c.record.writer].record[offset & 15];
+  for (Record* r = first; r != first + (words ? bytes >> 2 : bytes); ++r)
+    if (Outcome o = f(*r); !o.ok()) return o;
   return {};
 }
 
@@ -177,8 +179,8 @@ SharedShadow::Outcome SharedShadow::write(uint32_t warp, uint32_t offset, uint32
   const bool both_strong = strong && (c.strong & mask) == mask;
   c.strong = static_cast<uint16_t>(strong ? c.strong | mask : c.strong & ~mask);
   Outcome o = each_record(c, offset, bytes, [&](Record& r) { return write_record(r, warp, both_strong); });
-  if (o.ok() && bytes == 16 && c.record.read_stamp == kSplit) {
-    free_parts_.push_back(c.record.writer);  // one whole write makes the chunk uniform again
+  if (o.ok() && bytes == 16 && c.record.read_stamp >= kBytes) {  // one whole write makes the chunk uniform again
+    if (c.record.read_stamp == kBytes) free_parts_.push_back(c.record.writer);
     c.record = {warp << 27 | now_, 0, 0};
   }
   return o;

@@ -52,7 +52,7 @@ class SharedShadow {
   }
   void async_land(uint32_t warp, uint32_t offset, uint32_t bytes) {
     Chunk& c = chunks_[offset >> 4];
-    if (bytes == 16 && c.record.read_stamp != kSplit) {
+    if (bytes == 16 && c.record.read_stamp < kBytes) {
       c.pending = 0;
       c.record.writer = warp << 27 | now_;
     } else {
@@ -63,36 +63,40 @@ class SharedShadow {
   /// case: all written, nothing pending, the last writer seen, the readers new or all seen.
   Outcome read_chunk(uint32_t warp, uint32_t chunk) {
     Chunk& c = chunks_[chunk];
-    Record& r = c.record;
-    uint32_t floor = floor_[warp], me = 1u << warp;
-    if (c.valid == 0xffff && c.pending == 0 && (r.writer & kStampMask) <= floor) {
-      if (r.read_stamp == now_) {
-        r.readers |= me;
-        return {};
-      }
-      if (r.read_stamp <= floor) {
-        r.readers = me;
-        r.read_stamp = now_;
-        return {};
-      }
-    }
+    if (c.valid == 0xffff && c.pending == 0 && read_quickly(c.record, warp)) return {};
     return read(warp, chunk * 16, 16);
   }
   /// The same for writes of a whole chunk.
   Outcome write_chunk(uint32_t warp, uint32_t chunk, uint16_t pending) {
     Chunk& c = chunks_[chunk];
-    Record& r = c.record;
-    uint32_t floor = floor_[warp];
-    if (c.pending == 0 && (r.writer & kStampMask) <= floor && r.read_stamp <= floor) {
+    if (c.pending == 0 && may_write_quickly(c.record, warp)) {
       c.valid = 0xffff;
       c.pending = pending;
       c.strong = 0;
-      r = {warp << 27 | now_, 0, 0};
+      c.record = {warp << 27 | now_, 0, 0};
       return {};
     }
     Outcome o = write(warp, chunk * 16, 16);
     if (o.ok()) c.pending = pending;
     return o;
+  }
+  /// The same for one word of 4 bytes, or two of one chunk.
+  Outcome read_words(uint32_t warp, uint32_t word, uint32_t n) {
+    const Chunk& c = chunks_[word >> 2];
+    const uint32_t bytes = ((1u << 4 * n) - 1) << 4 * (word & 3);
+    if (c.record.read_stamp == kWords && (c.valid & bytes) == bytes && !(c.pending & bytes) && read_quickly(words_[word], warp) && (n == 1 || read_quickly(words_[word + 1], warp))) return {};
+    return read(warp, word * 4, n * 4);
+  }
+  Outcome write_words(uint32_t warp, uint32_t word, uint32_t n) {
+    Chunk& c = chunks_[word >> 2];
+    const uint32_t bytes = ((1u << 4 * n) - 1) << 4 * (word & 3);
+    if (c.record.read_stamp == kWords && !(c.pending & bytes) && may_write_quickly(words_[word], warp) && (n == 1 || may_write_quickly(words_[word + 1], warp))) {
+      c.valid |= static_cast<uint16_t>(bytes);
+      c.strong &= static_cast<uint16_t>(~bytes);
+      for (uint32_t i = 0; i < n; ++i) words_[word + i] = {warp << 27 | now_, 0, 0};
+      return {};
+    }
+    return write(warp, word * 4, n * 4);
   }
 
   /// A warp reaches barrier `id` (16: the cluster's); what it has seen and done is offered to those who wait there.
@@ -109,12 +113,13 @@ class SharedShadow {
  private:
   static constexpr uint32_t kStampMask = (1u << 27) - 1;
   static constexpr uint32_t kMaxStamp = kStampMask - 1;
-  static constexpr uint32_t kSplit = ~0u;       ///< read_stamp of a chunk whose parts have own records
-  static constexpr uint32_t kManyStamps = ~1u;  ///< read_stamp when readers have different stamps
+  // Marks in place of a read_stamp, above all stamps.
+  static constexpr uint32_t kWords = ~0u;       ///< of a chunk: its words have records of their own, in words_
+  static constexpr uint32_t kBytes = ~1u;       ///< its bytes have, in parts_
+  static constexpr uint32_t kManyStamps = ~2u;  ///< readers have different stamps
 
   /// Last write (warp << 27 | stamp) and the reads since. `readers` is a warp mask, all at
-  /// read_stamp; or an index into many_ (kManyStamps); a split chunk has its index in parts_ in
-  /// `writer` and log2 of the part size in `readers`.
+  /// read_stamp; or an index into many_ (kManyStamps). Of a chunk with kBytes `writer` is the index in parts_.
   struct Record {
     uint32_t writer = 0, readers = 0, read_stamp = 0;
   };
@@ -136,12 +141,31 @@ class SharedShadow {
   Outcome read_record(Record& r, uint32_t warp);
   Outcome write_record(Record& r, uint32_t warp, bool both_strong);
   Outcome check_writer(const Record& r, uint32_t warp, Verdict verdict) const;
-  void split(Chunk& c, uint32_t log2_part);
+  bool read_quickly(Record& r, uint32_t warp) {
+    const uint32_t floor = floor_[warp], me = 1u << warp;
+    if ((r.writer & kStampMask) > floor && r.writer >> 27 != warp) return false;
+    if (r.read_stamp == now_) {
+      r.readers |= me;
+      return true;
+    }
+    if (r.read_stamp > floor) return false;
+    r.readers = me;
+    r.read_stamp = now_;
+    return true;
+  }
+  bool may_write_quickly(const Record& r, uint32_t warp) const {
+    const uint32_t floor = floor_[warp];
+    return ((r.writer & kStampMask) <= floor || r.writer >> 27 == warp) && (r.read_stamp <= floor || (r.readers == 1u << warp && r.read_stamp < kManyStamps));
+  }
+  /// Records of its own for each word of the chunk, or for each byte.
+  void split(Chunk& c, bool bytes);
+  Record own_copy(const Record& r);
   template <class F>
   Outcome each_record(Chunk& c, uint32_t offset, uint32_t bytes, F f);
   void refresh_floor(uint32_t warp);
 
   std::vector<Chunk> chunks_;
+  std::vector<Record> words_;  ///< four a chunk; empty until one is split
   std::vector<Parts> parts_;
   std::vector<uint32_t> free_parts_;
   std::vector<ManyStamps> many_;

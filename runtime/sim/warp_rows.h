@@ -1,0 +1,46 @@
+// What the addresses of a warp have in common, and who wrote a line: questions about many values at once. Included by lanes.inc.
+
+/// Does every lane have `step` more than the one before?
+bool climbs(const u64* value, u64 step) {
+  u64 apart = 0;
+  for (u64 i = 0; i < 32; ++i) apart |= value[i] ^ (value[0] + i * step);
+  return apart == 0;
+}
+
+FN SharedRow row_of(const u32* offset) {
+  SharedRow r{0, 0, offset[1] - offset[0], false};
+  u32 apart = 0;
+  for (u32 i = 0; i < 32; ++i) {
+    r.highest = offset[i] > r.highest ? offset[i] : r.highest;
+    r.bits |= offset[i];
+    apart |= offset[i] ^ (offset[0] + i * r.step);
+  }
+  r.climbs = apart == 0;
+  return r;
+}
+SharedRow shared_row(const u32* address, u32 displacement, u32* offset) {
+  for (u32 i = 0; i < 32; ++i) offset[i] = address[i] + displacement;
+  return row_of(offset);
+}
+SharedRow shared_row_wide(const u64* address, u64 displacement, u32* offset) {
+  u64 high = 0;
+  for (u32 i = 0; i < 32; ++i) {
+    const u64 at = address[i] + displacement;
+    high |= at >> 32;
+    offset[i] = u32(at);
+  }
+  SharedRow r = row_of(offset);
+  if (high) r.highest = ~0u;
+  return r;
+}
+
+/// Is one of the writers' numbers, above their lowest 4 bits and modulo 2^28, among the `n` from `first`, but not `me`?
+bool any_other_writer(const u32* writers, u32 count, u32 me, u32 first, u32 n) {
+  constexpr u32 kMask = (1u << 28) - 1;
+  u32 found = 0;  // the sign bit, for hosts without comparisons of unsigned vectors
+  for (u32 i = 0; i < count; ++i) {
+    const u32 other = writers[i] >> 4, apart = other ^ me;
+    found |= (apart | (0 - apart)) & (((other - first) & kMask) - n);
+  }
+  return found >> 31;
+}
