@@ -1,6 +1,7 @@
 // Counts against hand counts: coalescing, bank conflicts, classes, unique sectors, traces.
 #include <gtest/gtest.h>
 
+#include "runtime/sim/counts.h"
 #include "support.h"
 
 namespace roofgen::sim_test {
@@ -130,6 +131,18 @@ TEST(Counts, TraceListsLinesInOrder) {
   EXPECT_TRUE(trace[0][1].write);
   EXPECT_EQ(trace[0][0].line, trace[0][1].line + 1);
   EXPECT_EQ(trace[1][1].line, trace[0][1].line + 2);
+}
+
+TEST(Counts, AddressesThatClimbTakeThePassesThatAnyTake) {
+  for (uint32_t bytes : {4u, 8u, 16u})
+    for (int32_t elements = -70; elements <= 70; ++elements) {
+      const uint32_t step = static_cast<uint32_t>(elements) * bytes;
+      uint32_t offset[32];
+      for (uint32_t l = 0; l < 32; ++l) offset[l] = (1u << 20) + bytes + l * step;
+      const sim::Wavefronts climbing = sim::climbing_wavefronts(step, bytes), any = sim::shared_wavefronts(offset, ~0u, bytes);
+      EXPECT_EQ(climbing.needed, any.needed) << bytes << " bytes, " << elements << " apart";
+      EXPECT_EQ(climbing.ideal, any.ideal) << bytes << " bytes";
+    }
 }
 
 }  // namespace
