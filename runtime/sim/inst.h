@@ -170,7 +170,7 @@ struct SharedRow {
 
 /// What many lanes or words have in common (warp_rows.h).
 struct RowTable {
-  bool (*climbs)(const uint64_t* value, uint64_t step);
+  bool (*climbs)(const uint64_t* value, uint32_t shift);
   SharedRow (*shared)(const uint32_t* address, uint32_t displacement, uint32_t* offset);
   SharedRow (*shared_wide)(const uint64_t* address, uint64_t displacement, uint32_t* offset);
   bool (*any_other_writer)(const uint32_t* writers, uint32_t count, uint32_t me, uint32_t first, uint32_t n);

@@ -167,7 +167,8 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   shadow_.reset(shared_bytes_, n_warps_);
   std::fill(shared_.begin(), shared_.end(), std::byte{0xff});
   std::fill(local_written_.begin(), local_written_.end(), uint8_t{0});
-  for (Barrier& b : barriers_) b = Barrier{};
+  for (Barrier& b : barriers_)
+    if (b.in_use) b = Barrier{};
   const Dim3& grid = state_.launch.grid;
   const uint32_t ids[3] = {static_cast<uint32_t>(cta % grid.x), static_cast<uint32_t>(cta / grid.x % grid.y),
                            static_cast<uint32_t>(cta / grid.x / grid.y)};

@@ -213,6 +213,7 @@ class Machine {
   bool store_row(Warp& w, const Inst& in);
   uint64_t row_address(const Warp& w, const Inst& in, uint32_t bytes, Buffer** buffer);
   bool written_by_another(uint32_t slot, uint32_t begin, uint32_t end);
+  void prefetch_next(uint32_t slot);
   bool load_global_row(Warp& w, const Inst& in, uint32_t bytes);
   bool store_global_row(Warp& w, const Inst& in, uint32_t bytes);
   bool shared_row(const Warp& w, const Inst& in, uint32_t bytes, uint32_t* offset, SharedRow* shared) const;

@@ -2,6 +2,8 @@
 // for there: an access to another CTA's memory is checked for bounds and for having been written, and orders nothing.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/sim/machine.h"
 
 namespace roofgen::sim {
@@ -12,6 +14,8 @@ uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(
 }  // namespace
 
 void Machine::cluster_specials(Warp& w) {
+  const auto is_of_cluster = [](const SpecialRow& s) { return s.special >= Special::kClusterCtaidX && s.special <= Special::kNclusteridZ; };
+  if (std::none_of(kernel_.specials.begin(), kernel_.specials.end(), is_of_cluster)) return;
   const Dim3 &grid = state_.launch.grid, &cluster = state_.launch.cluster;
   const uint64_t x = cta_ % grid.x, y = cta_ / grid.x % grid.y, z = cta_ / grid.x / grid.y;
   const uint32_t n = static_cast<uint32_t>(cluster.count());

@@ -94,7 +94,7 @@ uint64_t Machine::row_address(const Warp& w, const Inst& in, uint32_t bytes, Buf
   if ((space != Space::kGlobal && space != Space::kGeneric) || !(in.flags & kFlagAddr64)) return 0;
   const uint64_t* base = wide_row(w, in.a);
   const uint64_t first = base[0] + static_cast<uint64_t>(in.imm), total = uint64_t{bytes} * kWarpSize;
-  if (first < kGlobalBase || first % bytes || !lanes_.rows.climbs(base, bytes)) return 0;
+  if (first < kGlobalBase || first % bytes || !lanes_.rows.climbs(base, static_cast<uint32_t>(__builtin_ctz(bytes)))) return 0;
   Buffer*& b = row_buffer_[w.pc];
   if (!b || first - b->base >= b->bytes) b = DeviceMemory::find(*state_.buffers, first);
   if (!b || b->bytes - (first - b->base) < total) return 0;
@@ -105,6 +105,14 @@ uint64_t Machine::row_address(const Warp& w, const Inst& in, uint32_t bytes, Buf
 /// Whether another CTA of this launch wrote one of the bytes' words. What of a word it wrote is not asked: then the general way decides.
 bool Machine::written_by_another(uint32_t slot, uint32_t begin, uint32_t end) {
   return state_.n_writers > kWriterMask || lanes_.rows.any_other_writer(state_.memory.writers(slot) + begin / 4, (end - begin) / 4, writer_ & kWriterMask, state_.first_writer, state_.n_writers);
+}
+
+/// The next warp goes on where this one stops, most often in the next slot.
+void Machine::prefetch_next(uint32_t slot) {
+  __builtin_prefetch(state_.memory.data(slot + 1));
+  __builtin_prefetch(state_.memory.data(slot + 1) + kLineBytes / 2);
+  __builtin_prefetch(state_.memory.writers(slot + 1));
+  __builtin_prefetch(state_.memory.writers(slot + 1) + kLineBytes / 8);
 }
 
 bool Machine::load_global_row(Warp& w, const Inst& in, uint32_t bytes) {
@@ -118,6 +126,7 @@ bool Machine::load_global_row(Warp& w, const Inst& in, uint32_t bytes) {
   for (uint64_t line = begin; line < end; ++line) {
     const uint32_t slot = state_.memory.slot_for_read(*b, line);
     if (!slot) return false;
+    prefetch_next(slot);
     if (!is_input) {
       const auto at = static_cast<uint32_t>(line == begin ? offset % kLineBytes : 0);
       const auto past = static_cast<uint32_t>(std::min<uint64_t>(offset + bytes * kWarpSize - line * kLineBytes, kLineBytes));
@@ -148,6 +157,7 @@ bool Machine::store_global_row(Warp& w, const Inst& in, uint32_t bytes) {
     const uint32_t slot = state_.memory.slot_for_write(*b, offset / kLineBytes);
     // What is written already of this row the general way writes again, the same.
     if (!slot || written_by_another(slot, at, at + n)) return false;
+    prefetch_next(slot);
     uint32_t* writers = state_.memory.writers(slot);
     uint64_t* valid = state_.memory.valid(slot);
     if (n == kLineBytes) {  // a size that compilers know
@@ -199,8 +209,12 @@ bool Machine::load_shared_row(Warp& w, const Inst& in, uint32_t bytes) {
     from = shared_.data() + offset[0];
   } else {
     const uint32_t places = shared.climbs && shared.step == 0 ? 1 : kWarpSize;
-    for (uint32_t l = 0; l < places; ++l)
-      if (!(bytes == 16 ? chunk(offset[l]) : words(offset[l]))) return false;
+    if (bytes == 4) {
+      if (!shadow_.read_each_word(w.index, offset, places)) return false;
+    } else {
+      for (uint32_t l = 0; l < places; ++l)
+        if (!(bytes == 16 ? chunk(offset[l]) : words(offset[l]))) return false;
+    }
     const auto gather = [&]<uint32_t n>(std::integral_constant<uint32_t, n>) {
       for (uint32_t l = 0; l < kWarpSize; ++l) std::memcpy(room + l * n, shared_.data() + offset[l], n);
     };

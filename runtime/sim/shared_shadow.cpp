@@ -171,6 +171,29 @@ SharedShadow::Outcome SharedShadow::read(uint32_t warp, uint32_t offset, uint32_
   return each_record(c, offset, bytes, [&](Record& r) { return read_record(r, warp); });
 }
 
+bool SharedShadow::read_each_word(uint32_t warp, const uint32_t* offset, uint32_t n) {
+  // What does not change from word to word is kept out of memory.
+  const uint32_t floor = floor_[warp], now = now_, me = 1u << warp;
+  Chunk* const chunks = chunks_.data();
+  Record* words = words_.data();
+  for (uint32_t i = 0; i < n; ++i) {
+    const Chunk& c = chunks[offset[i] >> 4];
+    const uint32_t bytes = 15u << (offset[i] & 15);
+    if (c.record.read_stamp == kWords && (c.valid & ~uint32_t{c.pending} & bytes) == bytes) {
+      Record& r = words[offset[i] >> 2];
+      const bool more = r.read_stamp == now;
+      if (((r.writer & kStampMask) <= floor || r.writer >> 27 == warp) && (more || r.read_stamp <= floor)) {
+        r.readers = (more ? r.readers : 0) | me;
+        r.read_stamp = now;
+        continue;
+      }
+    }
+    if (!read_words(warp, offset[i] >> 2, 1).ok()) return false;
+    words = words_.data();
+  }
+  return true;
+}
+
 SharedShadow::Outcome SharedShadow::write(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong) {
   Chunk& c = chunks_[offset >> 4];
   auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));

@@ -82,13 +82,17 @@ class SharedShadow {
   }
   /// The same for one word of 4 bytes, or two of one chunk.
   Outcome read_words(uint32_t warp, uint32_t word, uint32_t n) {
-    const Chunk& c = chunks_[word >> 2];
+    Chunk& c = chunks_[word >> 2];
+    split_quickly(c, word);
     const uint32_t bytes = ((1u << 4 * n) - 1) << 4 * (word & 3);
     if (c.record.read_stamp == kWords && (c.valid & bytes) == bytes && !(c.pending & bytes) && read_quickly(words_[word], warp) && (n == 1 || read_quickly(words_[word + 1], warp))) return {};
     return read(warp, word * 4, n * 4);
   }
+  /// read_words of a word at each of the offsets, until one is not in order: false.
+  bool read_each_word(uint32_t warp, const uint32_t* offset, uint32_t n);
   Outcome write_words(uint32_t warp, uint32_t word, uint32_t n) {
     Chunk& c = chunks_[word >> 2];
+    split_quickly(c, word);
     const uint32_t bytes = ((1u << 4 * n) - 1) << 4 * (word & 3);
     if (c.record.read_stamp == kWords && !(c.pending & bytes) && may_write_quickly(words_[word], warp) && (n == 1 || may_write_quickly(words_[word + 1], warp))) {
       c.valid |= static_cast<uint16_t>(bytes);
@@ -156,6 +160,13 @@ class SharedShadow {
   bool may_write_quickly(const Record& r, uint32_t warp) const {
     const uint32_t floor = floor_[warp];
     return ((r.writer & kStampMask) <= floor || r.writer >> 27 == warp) && (r.read_stamp <= floor || (r.readers == 1u << warp && r.read_stamp < kManyStamps));
+  }
+  /// What split does for words, in the common case.
+  void split_quickly(Chunk& c, uint32_t word) {
+    if (c.record.read_stamp >= kManyStamps || words_.empty()) return;
+    Record* words = &words_[word & ~3u];
+    words[0] = words[1] = words[2] = words[3] = c.record;
+    c.record = {0, 0, kWords};
   }
   /// Records of its own for each word of the chunk, or for each byte.
   void split(Chunk& c, bool bytes);

@@ -1,9 +1,9 @@
 // What the addresses of a warp have in common, and who wrote a line: questions about many values at once. Included by lanes.inc.
 
-/// Does every lane have `step` more than the one before?
-bool climbs(const u64* value, u64 step) {
+/// Does every lane have 2^shift more than the one before?
+bool climbs(const u64* value, u32 shift) {
   u64 apart = 0;
-  for (u64 i = 0; i < 32; ++i) apart |= value[i] ^ (value[0] + i * step);
+  for (u64 i = 0; i < 32; ++i) apart |= value[i] ^ (value[0] + (i << shift));
   return apart == 0;
 }
 
