@@ -2,12 +2,14 @@
 // builds for wider host instruction sets against the portable one, bit for bit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <random>
 
+#include "runtime/sim/machine.h"
 #include "runtime/sim/opcode_table.h"
 #include "support.h"
 
@@ -678,6 +680,39 @@ TEST(LaneOps, AllHostInstructionSetsAgree) {
       }
     }
   }
+}
+
+/// What a warp's addresses have in common, and who wrote a line: by every table, against the plain meaning.
+TEST(LaneOps, RowsAreSeenAsTheyAre) {
+  std::mt19937 rng(5);
+  for (const sim::LaneTable* table : sim::all_host_lanes())
+    for (int round = 0; round < 2000; ++round) {
+      const u32 shift = 2 + rng() % 3, step = rng() % 2 ? 1u << shift : static_cast<u32>(rng() % 300) - 150, odd = rng() % 64;
+      u64 wide[32];
+      u32 narrow[32], offset[32], offset_wide[32], highest = 0, bits = 0;
+      const u64 begin = u64{1} << 20 | rng() % 4096;
+      for (u32 l = 0; l < 32; ++l) wide[l] = begin + l * static_cast<u64>(static_cast<int32_t>(step)) + (l == odd ? 1u << rng() % 12 : 0);
+      for (u32 l = 0; l < 32; ++l) narrow[l] = static_cast<u32>(wide[l]), highest = std::max(highest, narrow[l] - 8), bits |= narrow[l] - 8;
+      bool climbs = true, by_step = true;
+      for (u32 l = 1; l < 32; ++l) climbs &= wide[l] == wide[0] + (u64{l} << shift), by_step &= narrow[l] - narrow[l - 1] == narrow[1] - narrow[0];
+      ASSERT_EQ(table->rows.climbs(wide, shift), climbs) << table->isa;
+      const sim::SharedRow a = table->rows.shared(narrow, ~7u, offset), b = table->rows.shared_wide(wide, ~u64{7}, offset_wide);
+      ASSERT_TRUE(a.highest == highest && a.bits == bits && a.climbs == by_step && (!by_step || a.step == narrow[1] - narrow[0])) << table->isa;
+      ASSERT_TRUE(b.highest == highest && b.bits == bits && b.climbs == by_step && b.step == a.step) << table->isa;
+      ASSERT_EQ(std::memcmp(offset, offset_wide, sizeof offset), 0) << table->isa;
+      wide[rng() % 32] += u64{1} << (32 + rng() % 32);
+      ASSERT_EQ(table->rows.shared_wide(wide, ~u64{7}, offset_wide).highest, ~0u) << table->isa;
+
+      const u32 first = rng() % 2 ? static_cast<u32>(rng()) & sim::kWriterMask : sim::kWriterMask - 2, n = 1 + rng() % 9, me = (first + rng() % n) & sim::kWriterMask, count = 1 + rng() % 32;
+      u32 writers[32];
+      bool other = false;
+      for (u32 i = 0; i < count; ++i) {
+        const u32 who = (rng() % 24 ? rng() % 2 ? me : first + n + rng() % 5 : first - 2 + rng() % (n + 4)) & sim::kWriterMask;
+        writers[i] = who << 4 | rng() % 16;
+        other |= who != me && ((who - first) & sim::kWriterMask) < n;
+      }
+      ASSERT_EQ(table->rows.any_other_writer(writers, count, me, first, n), other) << table->isa;
+    }
 }
 
 }  // namespace
