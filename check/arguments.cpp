@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <utility>
 
 #include "generator/json_reader.h"
 #include "generator/ops/counter_random.h"
@@ -33,7 +36,7 @@ class Reader : JsonReader {
         if (!e.message.starts_with("argument ")) e.message = prefix_ + ": " + e.message;
         return e;
       }
-      bytes += argument->bytes();
+      bytes += bytes_below(*argument);
       if (bytes > kMaxBytes) return usage(fmt::format("{}: the buffers have more than {} GiB together", prefix_, kMaxBytes >> 30), "size");
       out.push_back(std::move(*argument));
     }
@@ -41,45 +44,166 @@ class Reader : JsonReader {
   }
 
  private:
+  static uint64_t bytes_below(const Argument& a) {
+    uint64_t sum = a.bytes();
+    for (const Argument& f : a.fields) sum += bytes_below(f);
+    return sum;
+  }
+
   Error usage(std::string message, const std::string& near = "") const {
     Error e = bad(std::move(message), near);
     e.exit = Exit::kUsage;
     return e;
   }
 
-  Result<Argument> read(const Json& j) {
-    ROOFGEN_CHECK(only(j, {"name", "type", "size", "value", "fill", "seed", "file", "values", "read_only", "expect", "tolerance", "relative_tolerance", "dump"}));
+  Result<Argument> read(const Json& j, int depth = 0) {
+    ROOFGEN_CHECK(only(j, {"name", "type", "size", "value", "fields", "align", "symbol", "fill", "seed", "file", "values", "read_only", "expect", "tolerance", "relative_tolerance", "dump"}));
     Argument a;
-    ROOFGEN_TRY(a.name, string_or(j, "name", prefix_));
-    ROOFGEN_TRY(const std::string type, string(j, "type"));
-    if (type == "null") {
-      if (j.size() > 1 + j.count("name")) return usage(prefix_ + ": a null pointer takes nothing else");
+    ROOFGEN_TRY(a.symbol, string_or(j, "symbol", ""));
+    ROOFGEN_TRY(a.name, string_or(j, "name", a.symbol.empty() ? prefix_ : a.symbol));
+    ROOFGEN_TRY(a.type_name, string(j, "type"));
+    if (!a.symbol.empty() && depth) return usage(prefix_ + ": a variable is no field of a struct", "symbol");
+    if (a.type_name == "null") {
+      ROOFGEN_CHECK(takes(j, {}, "a null pointer"));
       a.null = true;
       return a;
     }
-    const auto element = parse_element(type);
-    if (!element) return usage(fmt::format("{}: unknown type \"{}\"{}", prefix_, type, did_you_mean(type, element_names())), type);
+    if (a.type_name == "struct") return structure(j, std::move(a), depth);
+    if (a.type_name == "bytes") return bytes(j, std::move(a));
+    uint64_t lanes = 1;
+    std::string base = a.type_name;
+    if (const size_t x = base.size() - 2; base.size() > 3 && base[x] == 'x' && base[x + 1] >= '2' && base[x + 1] <= '4') {
+      lanes = static_cast<uint64_t>(base[x + 1] - '0');
+      base.resize(x);
+    }
+    const auto element = parse_element(base);
+    if (!element) return usage(fmt::format("{}: unknown type \"{}\"{}", prefix_, a.type_name, suggestion(a.type_name)), a.type_name);
     a.type = *element;
     if (j.contains("value") == j.contains("size")) return usage(prefix_ + ": either \"size\" (a buffer) or \"value\" (a scalar) was expected");
+    if (j.contains("fields")) return usage(prefix_ + ": \"fields\" is for structs", "fields");
     if (j.contains("value")) {
-      for (const char* key : {"fill", "seed", "file", "values", "read_only", "expect", "tolerance", "relative_tolerance", "dump"})
-        if (j.contains(key)) return usage(fmt::format("{}: \"{}\" is for buffers, this is a scalar", prefix_, key), key);
-      ROOFGEN_TRY(a.bits, number(j["value"], a.type, "value"));
-      return a;
+      if (!a.symbol.empty()) return usage(fmt::format("{}: what the variable holds was expected: \"size\" with \"fill\", \"values\" or \"file\"", prefix_), "symbol");
+      ROOFGEN_CHECK(takes(j, {"value", "align"}, "this is a scalar"));
+      return scalar(j, std::move(a), lanes);
     }
+    if (j.contains("align")) return usage(prefix_ + ": \"align\" is for what is passed by value; buffers are 256-byte aligned", "align");
+    if (lanes > 1) return usage(fmt::format("{}: a buffer of {} is one of {} with {} times the size", prefix_, a.type_name, base, lanes), a.type_name);
     if (!j["size"].is_number_unsigned() || j["size"].get<uint64_t>() == 0 || j["size"].get<uint64_t>() > kMaxBytes)
       return usage(fmt::format("{}: \"size\" is a number of elements from 1 to {}", prefix_, kMaxBytes), "size");
     a.size = j["size"].get<uint64_t>();
+    // Before anything is made of that size.
+    if (a.bytes() > kMaxBytes) return usage(fmt::format("{}: the buffers have more than {} GiB together", prefix_, kMaxBytes >> 30), "size");
     ROOFGEN_TRY(a.fill, contents_of(j, a));
     if (j.contains("read_only")) {
       if (!j["read_only"].is_boolean()) return usage(prefix_ + ": \"read_only\" is true or false", "read_only");
       a.read_only = j["read_only"].get<bool>();
+      if (a.read_only && !a.symbol.empty()) return usage(prefix_ + ": \"read_only\" is for arguments; a variable is what its declaration says", "read_only");
       if (a.read_only && std::holds_alternative<Nothing>(a.fill)) return usage(prefix_ + ": a read-only buffer that holds nothing; \"fill\", \"values\" or \"file\" was expected");
     }
     ROOFGEN_CHECK(read_expectation(j, a));
     ROOFGEN_TRY(a.dump, string_or(j, "dump", ""));
     if (!a.dump.empty()) a.dump = path(a.dump);
     return a;
+  }
+
+  /// No members but those of every argument and `own`.
+  Result<void> takes(const Json& j, std::initializer_list<std::string_view> own, const char* what) const {
+    for (const auto& [key, value] : j.items())
+      if (key != "name" && key != "type" && std::find(own.begin(), own.end(), key) == own.end())
+        return usage(std::string_view(what) == "a null pointer" ? prefix_ + ": a null pointer takes nothing else" : fmt::format("{}: \"{}\" is for {}, {}", prefix_, key, key == "fields" ? "structs" : key == "value" ? "scalars" : key == "symbol" ? "variables" : "buffers", what), key);
+    return {};
+  }
+
+  /// A number; of a vector type as many as it has; a list of numbers is an array of them.
+  Result<Argument> scalar(const Json& j, Argument a, uint64_t lanes) {
+    const Json& value = j["value"];
+    if (lanes > 1 && (!value.is_array() || value.size() != lanes)) return usage(fmt::format("{}: \"value\" of {} is a list of {} numbers", prefix_, a.type_name, lanes), "value");
+    const Json list = value.is_array() ? value : Json::array({value});
+    const uint32_t size = bytes_of(a.type);
+    if (list.empty() || list.size() > kMaxPassedBytes / size) return usage(fmt::format("{}: \"value\" is a number or a list of 1 to {} of them", prefix_, kMaxPassedBytes / size), "value");
+    for (const Json& item : list) {
+      ROOFGEN_TRY(const uint64_t bits, number(item, a.type, "value"));
+      const auto* from = reinterpret_cast<const std::byte*>(&bits);
+      a.value.insert(a.value.end(), from, from + size);
+    }
+    // As the vector types of CUDA: those of two and four are aligned as a whole, up to 16 bytes.
+    a.align = lanes == 1 || lanes == 3 ? size : std::min<uint64_t>(lanes * size, 16);
+    ROOFGEN_CHECK(read_alignment(j, a));
+    return a;
+  }
+
+  /// Laid out as C++ does: each field at the next multiple of its alignment, the whole a multiple of the largest.
+  Result<Argument> structure(const Json& j, Argument a, int depth) {
+    ROOFGEN_CHECK(takes(j, {"fields", "align"}, "this is a struct"));
+    if (depth >= kMaxDepth) return usage(fmt::format("{}: structs are nested deeper than {}", prefix_, kMaxDepth));
+    if (!j.contains("fields") || !j["fields"].is_array() || j["fields"].empty() || j["fields"].size() > kMaxArguments)
+      return usage(fmt::format("{}: \"fields\" is a list of 1 to {} fields in the order of their declaration", prefix_, kMaxArguments), "fields");
+    a.align = 1;
+    const std::string outer = prefix_;
+    uint64_t end = 0;
+    for (const Json& item : j["fields"]) {
+      prefix_ = fmt::format("{}, field {}", outer, a.fields.size() + 1);
+      ROOFGEN_TRY(Argument field, read(item, depth + 1));
+      field.offset = (end + field.align - 1) / field.align * field.align;
+      end = field.offset + field.passed_bytes();
+      if (end > kMaxPassedBytes) return usage(fmt::format("{}: parameters have at most {} bytes", prefix_, kMaxPassedBytes));
+      a.align = std::max(a.align, field.align);
+      a.fields.push_back(std::move(field));
+    }
+    prefix_ = outer;
+    ROOFGEN_CHECK(read_alignment(j, a));
+    a.value.resize((end + a.align - 1) / a.align * a.align);
+    for (const Argument& f : a.fields) std::copy(f.value.begin(), f.value.end(), a.value.begin() + static_cast<ptrdiff_t>(f.offset));
+    return a;
+  }
+
+  /// {"type": "bytes", "value": "00 ff ..."} or {"type": "bytes", "file": name}: whatever the kernel makes of them.
+  Result<Argument> bytes(const Json& j, Argument a) {
+    ROOFGEN_CHECK(takes(j, {"value", "file", "align"}, "these are bytes passed by value"));
+    if (j.contains("value") == j.contains("file")) return usage(prefix_ + ": either \"value\" (hexadecimal digits) or \"file\" was expected");
+    if (j.contains("file")) {
+      ROOFGEN_TRY(Raw raw, raw_file(j["file"], "file"));
+      a.value = std::move(raw.bytes);
+    } else if (j["value"].is_string()) {
+      int high = -1;
+      for (const char c : j["value"].get<std::string>()) {
+        if (c == ' ') continue;
+        const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        if (digit < 0) return usage(fmt::format("{}: '{}' is no hexadecimal digit", prefix_, c), "value");
+        if (high < 0) high = digit;
+        else a.value.push_back(static_cast<std::byte>(std::exchange(high, -1) * 16 + digit));
+      }
+      if (high >= 0) return usage(fmt::format("{}: {} hexadecimal digits and one more; two for each byte were expected", prefix_, 2 * a.value.size()), "value");
+    } else {
+      return usage(prefix_ + ": \"value\" is a string of hexadecimal digits, two for each byte", "value");
+    }
+    if (a.value.empty() || a.value.size() > kMaxPassedBytes) return usage(fmt::format("{}: {} bytes; 1 to {} were expected", prefix_, a.value.size(), kMaxPassedBytes));
+    a.align = 1;
+    ROOFGEN_CHECK(read_alignment(j, a));
+    return a;
+  }
+
+  /// "align", for what is declared with alignas; never less than its own.
+  Result<void> read_alignment(const Json& j, Argument& a) const {
+    if (!j.contains("align")) return {};
+    const uint64_t align = j["align"].is_number_unsigned() ? j["align"].get<uint64_t>() : 0;
+    if (align < a.align || align > 256 || (align & (align - 1))) return usage(fmt::format("{}: \"align\" is a power of two from {} to 256", prefix_, a.align), "align");
+    a.align = align;
+    return {};
+  }
+
+  /// The names that C++ has for our types, and else the nearest.
+  static std::string suggestion(const std::string& name) {
+    static const std::map<std::string_view, const char*> known{
+        {"float", "f32"}, {"double", "f64"}, {"half", "f16"}, {"__half", "f16"}, {"__nv_bfloat16", "bf16"}, {"bool", "u8"}, {"char", "i8"}, {"unsigned char", "u8"}, {"uchar", "u8"},
+        {"short", "i16"}, {"unsigned short", "u16"}, {"ushort", "u16"}, {"int", "i32"}, {"unsigned", "u32"}, {"unsigned int", "u32"}, {"uint", "u32"}, {"long", "i64"}, {"long long", "i64"},
+        {"unsigned long", "u64"}, {"unsigned long long", "u64"}, {"size_t", "u64"}, {"int8_t", "i8"}, {"uint8_t", "u8"}, {"int16_t", "i16"}, {"uint16_t", "u16"}, {"int32_t", "i32"},
+        {"uint32_t", "u32"}, {"int64_t", "i64"}, {"uint64_t", "u64"}, {"float2", "f32x2"}, {"float3", "f32x3"}, {"float4", "f32x4"}, {"double2", "f64x2"}, {"int2", "i32x2"}, {"int3", "i32x3"},
+        {"int4", "i32x4"}, {"uint2", "u32x2"}, {"uint3", "u32x3"}, {"uint4", "u32x4"}, {"dim3", "u32x3"}, {"pointer", "null"}, {"nullptr", "null"}};
+    if (const auto at = known.find(name); at != known.end()) return fmt::format("; did you mean \"{}\"?", at->second);
+    std::vector<std::string> names = element_names();
+    for (const char* other : {"struct", "bytes", "null"}) names.emplace_back(other);
+    return did_you_mean(name, names);
   }
 
   Result<Contents> contents_of(const Json& j, const Argument& a) {
@@ -160,20 +284,27 @@ class Reader : JsonReader {
 
   std::string path(const std::string& name) const { return (std::filesystem::path(directory_) / name).string(); }
 
-  Result<Contents> raw(const Json& j, const Argument& a, const char* key) {
+  Result<Raw> raw_file(const Json& j, const char* key) {
     if (!j.is_string()) return usage(fmt::format("{}: \"{}\" is the name of a file", prefix_, key), key);
     Raw out{path(j.get<std::string>()), {}};
     std::ifstream in(out.file, std::ios::binary);
     std::error_code ignored;
-    const uint64_t size = in ? std::filesystem::file_size(out.file, ignored) : 0;
-    if (!in || ignored) return usage(fmt::format("{}: {} cannot be read", prefix_, out.file), j.get<std::string>());
-    if (size != a.bytes()) return usage(fmt::format("{}: {} has {} bytes; {} x {} of {} were expected", prefix_, out.file, size, *a.size, bytes_of(a.type), to_string(a.type)), j.get<std::string>());
+    const uint64_t size = in && std::filesystem::is_regular_file(out.file, ignored) ? std::filesystem::file_size(out.file, ignored) : 0;
+    if (!in || ignored || !std::filesystem::is_regular_file(out.file, ignored)) return usage(fmt::format("{}: {} cannot be read", prefix_, out.file), j.get<std::string>());
+    if (size > kMaxBytes) return usage(fmt::format("{}: {} has {} bytes; at most {} were expected", prefix_, out.file, size, kMaxBytes), j.get<std::string>());
     out.bytes.resize(size);
     in.read(reinterpret_cast<char*>(out.bytes.data()), static_cast<std::streamsize>(size));
     if (!in) return usage(fmt::format("{}: {} cannot be read", prefix_, out.file), j.get<std::string>());
+    return out;
+  }
+
+  Result<Contents> raw(const Json& j, const Argument& a, const char* key) {
+    ROOFGEN_TRY(Raw out, raw_file(j, key));
+    if (out.bytes.size() != a.bytes()) return usage(fmt::format("{}: {} has {} bytes; {} x {} of {} were expected", prefix_, out.file, out.bytes.size(), *a.size, bytes_of(a.type), to_string(a.type)), j.get<std::string>());
     return Contents{std::move(out)};
   }
 
+  static constexpr int kMaxDepth = 16;
   std::string directory_, prefix_;
 };
 
@@ -186,7 +317,20 @@ uint64_t element_bits(const Contents& contents, Element type, uint64_t index) {
   return is_integer(type) ? bits : encode(type, static_cast<double>(bits >> 11) * 0x1p-52 - 1);
 }
 
+void add_buffers(const std::vector<Argument>& from, std::vector<const Argument*>& to) {
+  for (const Argument& a : from) {
+    if (a.size) to.push_back(&a);
+    add_buffers(a.fields, to);
+  }
+}
+
 }  // namespace
+
+std::vector<const Argument*> buffers_of(const std::vector<Argument>& arguments) {
+  std::vector<const Argument*> out;
+  add_buffers(arguments, out);
+  return out;
+}
 
 Result<std::vector<Argument>> parse_arguments(std::string text, const std::string& file, const std::string& directory) {
   auto json = JsonFile::parse(std::move(text), file);

@@ -1,5 +1,6 @@
 // A kernel's arguments as JSON, in parameter order (docs/check.md):
-//   [{"type": "f32", "size": 1000, "fill": "iota"}, {"type": "i32", "value": 1000}]
+//   [{"type": "f32", "size": 1000, "fill": "iota"}, {"type": "i32", "value": 1000},
+//    {"type": "struct", "fields": [{"type": "f32x4", "value": [1, 2, 3, 4]}, {"type": "f32", "size": 10}]}]
 #pragma once
 
 #include <optional>
@@ -29,18 +30,29 @@ struct Expectation {
 
 struct Argument {
   std::string name;                   ///< for messages: "x", or "argument 2"
+  std::string symbol;                 ///< of a variable of the module: it is no parameter; its contents are a buffer's
   Element type = Element::kF32;
-  std::optional<uint64_t> size;       ///< elements; absent: a scalar
+  std::string type_name;              ///< as given: "f32", "f32x4", "struct", "bytes", "null"
+  std::optional<uint64_t> size;       ///< elements; absent: passed by value
   bool null = false;                  ///< a null pointer
-  uint64_t bits = 0;                  ///< of a scalar
+  std::vector<std::byte> value;       ///< of what is passed by value; in a struct zeros where its pointers go
+  uint64_t align = 8;                 ///< of the value or the pointer
+  std::vector<Argument> fields;       ///< of a struct
+  uint64_t offset = 0;                ///< of a field in its struct
   Contents fill;
   bool read_only = false;             ///< a store to it is a finding
   std::optional<Expectation> expect;
   std::string dump;                   ///< file that its bytes are written to afterwards; may be empty
   uint64_t bytes() const { return size ? *size * bytes_of(type) : 0; }
+  uint64_t passed_bytes() const { return size || null ? 8 : value.size(); }
 };
 
+/// Every buffer and symbol among the arguments, also in structs, in order.
+std::vector<const Argument*> buffers_of(const std::vector<Argument>& arguments);
+
 inline constexpr size_t kMaxArguments = 256;
+/// Of a kernel's parameters, since CUDA 12.1.
+inline constexpr uint64_t kMaxPassedBytes = 32764;
 /// Of all buffers together: what the simulator can be expected to hold.
 inline constexpr uint64_t kMaxBytes = uint64_t{4} << 30;
 

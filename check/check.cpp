@@ -1,136 +1,38 @@
 #include "check/check.h"
 
-#include <cxxabi.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <thread>
 #include <tuple>
 
+#include "check/compile.h"
+#include "check/kernel.h"
 #include "generator/output_file.h"
 #include "generator/suggest.h"
 #include "runtime/compile/log.h"
-#include "runtime/compile/nvrtc.h"
-#include "runtime/compiler.h"
-#include "runtime/sim/ptx_parser.h"
+#include "runtime/executor.h"
 
 namespace roofgen::check {
 namespace {
 
 bool is_ptx(const std::string& file) { return file.ends_with(".ptx"); }
 
-std::string demangled(const std::string& name) {
-  int status = 0;
-  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  std::string out = status == 0 && text ? text : name;
-  std::free(text);
-  return out;
-}
-
-/// "void scale<float>(float*, int)" -> "scale<float>"; a name without parentheses is left as it is.
-std::string without_parameters(const std::string& full) {
-  const size_t open = full.rfind('(');
-  std::string name = open == std::string::npos ? full : full.substr(0, open);
-  // A template's name begins with its return type.
-  if (name.starts_with("void ")) name = name.substr(5);
-  return name;
-}
-std::string without_template(const std::string& name) { return name.substr(0, name.find('<')); }
-
-struct Entry {
-  std::string mangled;
-  std::vector<uint64_t> param_bytes;
-};
-
-Result<std::vector<Entry>> entries_of(const std::string& ptx, const std::string& file) {
-  ROOFGEN_TRY(const sim::PtxModule module, sim::parse_ptx(ptx, file));
-  std::vector<Entry> out;
-  for (const sim::PtxFunction& f : module.functions) {
-    if (!f.is_entry || !f.defined) continue;
-    Entry e{std::string(f.name), {}};
-    for (const sim::PtxVar& p : f.params) e.param_bytes.push_back(p.bytes());
-    out.push_back(std::move(e));
-  }
-  return out;
-}
-
-Result<Entry> find_kernel(const std::vector<Entry>& entries, const Request& r) {
-  if (entries.empty()) return Error{Exit::kUsage, "no kernel in it; a __global__ function was expected, of a template an instance", {r.file, 0, 0}};
-  std::vector<std::string> names;
-  std::vector<const Entry*> found;
-  for (const Entry& e : entries) {
-    const std::string full = demangled(e.mangled), name = without_parameters(full);
-    names.push_back(name);
-    if (r.kernel == e.mangled || r.kernel == full || r.kernel == name) found.push_back(&e);
-  }
-  if (found.empty())
-    for (size_t i = 0; i < entries.size(); ++i)
-      if (r.kernel.empty() || r.kernel == without_template(names[i])) found.push_back(&entries[i]);
-  if (found.size() == 1) return *found[0];
-  std::string list;
-  for (const std::string& n : names) list += (list.empty() ? "" : ", ") + n;
-  if (r.kernel.empty()) return Error{Exit::kUsage, fmt::format("--kernel is needed: the file has {}", list), {r.file, 0, 0}};
-  if (found.empty()) return Error{Exit::kUsage, fmt::format("no kernel \"{}\"{}; the file has {}", r.kernel, did_you_mean(r.kernel, names), list), {r.file, 0, 0}};
-  return Error{Exit::kUsage, fmt::format("\"{}\" is more than one kernel: {}; the full name was expected", r.kernel, list), {r.file, 0, 0}};
-}
-
-/// The arguments against the parameters' sizes, which is all that PTX knows of them.
-Result<void> check_arguments(const Entry& entry, const Request& r) {
-  std::string sizes;
-  for (const uint64_t b : entry.param_bytes) sizes += fmt::format("{}{} bytes", sizes.empty() ? "" : ", ", b);
-  if (entry.param_bytes.size() != r.args.size())
-    return Error{Exit::kUsage, fmt::format("{} takes {} arguments ({}), {} were given with --args", without_parameters(demangled(entry.mangled)), entry.param_bytes.size(), sizes, r.args.size())};
-  for (size_t i = 0; i < r.args.size(); ++i) {
-    const Argument& a = r.args[i];
-    const uint64_t given = a.size || a.null ? 8 : bytes_of(a.type);
-    if (given == entry.param_bytes[i]) continue;
-    if (entry.param_bytes[i] > 8) return Error{Exit::kUsage, fmt::format("parameter {} is a struct of {} bytes; only pointers and numbers can be given", i + 1, entry.param_bytes[i])};
-    return Error{Exit::kUsage, fmt::format("{} is {} of {} bytes, the parameter has {}", a.name, a.size ? "a pointer" : to_string(a.type), given, entry.param_bytes[i])};
-  }
-  return {};
-}
-
-Result<Binary> compile(const Request& r, std::string* compiler_name) {
-  CompileOptions options;
-  options.arch = r.arch;
-  options.jobs = 1;
-  options.extra_flags = r.compiler_flags;
-  options.extra_flags.push_back("--device-int128");  // as nvcc has it
-  // What the file includes of the toolkit is given by name; its own headers may include more.
-  if (const std::string& dir = nvrtc_info().include_dir; !dir.empty())
-    for (const char* below : {"", "/cccl"}) options.extra_flags.push_back("--include-path=" + dir + below);
-  ROOFGEN_TRY(const std::unique_ptr<Compiler> compiler, make_nvrtc_compiler(options, "", [](const std::string&) {}));
-  *compiler_name = compiler->description();
-  Program program;
-  // So that diagnostics and the line table name the user's file. A quote or backslash in a name would end the string.
-  std::string name;
-  for (const char c : r.file) name += c == '"' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
-  // nvcc's sources have these without asking for them.
-  program.source = fmt::format("#include <math.h>\n#include <stdint.h>\n#line 1 \"{}\"\n{}", name, r.text);
-  std::optional<Result<Binary>> result;
-  compiler->compile_all({&program}, [&](CompileOutcome outcome) {
-    result.emplace(std::move(outcome.binary));
-    return true;
-  });
-  if (!result) return Error{Exit::kFailed, "the compiler gave no answer"};
-  if (*result) return std::move(*result);
-  Error e = std::move(*result).error();
-  if (e.where.file == kSourceName) e.where.file = r.file;  // an error of ptxas, which knows a line only
-  return e;
-}
-
-/// The compiler runs in the root directory and makes names absolute from there.
-void use_own_name(Where& at, const Request& r) {
-  if (at.file == "/" + r.file) at.file = r.file;
-}
-/// The same in a text. A name that is absolute already is left as it is.
+/// The same in a text that the compiler made. A name that is absolute already is left as it is.
 void use_own_name(std::string& text, const Request& r) {
   const std::string made = "/" + r.file + ":";
   for (size_t at = text.find(made); at != std::string::npos; at = text.find(made, at + 1))
     if (at == 0 || text[at - 1] == ' ') text.erase(at, 1);
+}
+
+/// A quarter of what the machine has, as each byte that is touched costs two, and no more than 32 GiB.
+uint64_t default_memory() {
+  const uint64_t machine = static_cast<uint64_t>(std::max(0l, sysconf(_SC_PHYS_PAGES))) * static_cast<uint64_t>(std::max(0l, sysconf(_SC_PAGESIZE)));
+  return std::clamp(machine / 4, uint64_t{1} << 28, uint64_t{32} << 30);
 }
 
 /// Frees what it allocated.
@@ -151,11 +53,47 @@ class Buffers {
     ROOFGEN_CHECK(executor_.write(at, bytes));
     return at;
   }
+  /// The bytes of an argument with the addresses of its buffers; `at` has them all in the end.
+  Result<std::vector<std::byte>> pass(const Argument& a, std::map<const Argument*, DevicePtr>& at) {
+    if (!a.size && !a.null && a.fields.empty()) return a.value;
+    std::vector<std::byte> bytes = a.value;
+    if (a.fields.empty()) {
+      DevicePtr address;
+      if (a.size) {
+        ROOFGEN_TRY(address, add(a));
+        at[&a] = address;
+      }
+      bytes.resize(sizeof address.address);
+      std::memcpy(bytes.data(), &address.address, bytes.size());
+    }
+    for (const Argument& f : a.fields) {
+      ROOFGEN_TRY(const std::vector<std::byte> field, pass(f, at));
+      std::copy(field.begin(), field.end(), bytes.begin() + static_cast<ptrdiff_t>(f.offset));
+    }
+    return bytes;
+  }
 
  private:
   Executor& executor_;
   std::vector<DevicePtr> all_;
 };
+
+/// What a __device__ or __constant__ variable holds at the launch, as cudaMemcpyToSymbol sets it.
+Result<DevicePtr> set_variable(Executor& executor, ModuleId module, const Argument& a) {
+  std::vector<std::string> names;
+  for (const ModuleVariable& v : executor.variables(module)) {
+    const std::string full = demangled(v.name);
+    names.push_back(full);
+    if (a.symbol != v.name && a.symbol != full && !full.ends_with("::" + a.symbol)) continue;
+    if (a.bytes() > v.bytes) return Error{Exit::kUsage, fmt::format("{} has {} bytes, the variable {} has {}", a.name, a.bytes(), full, v.bytes)};
+    if (std::holds_alternative<Nothing>(a.fill)) return v.at;
+    std::vector<std::byte> bytes(a.bytes());
+    fill(a.fill, a.type, 0, bytes);
+    ROOFGEN_CHECK(executor.write(v.at, bytes));
+    return v.at;
+  }
+  return Error{Exit::kUsage, fmt::format("the kernel uses no variable \"{}\"{}", a.symbol, names.empty() ? "; it uses none" : did_you_mean(a.symbol, names))};
+}
 
 bool agrees(double got, double expected, const Expectation& e) {
   if (std::isnan(expected) || std::isnan(got)) return std::isnan(expected) && std::isnan(got);
@@ -235,25 +173,32 @@ Result<Report> run(const Request& r) {
   report.grid = r.grid;
   report.block = r.block;
   report.smem_bytes = r.smem_bytes;
-  Binary binary;
+  Compiled compiled;
   if (is_ptx(r.file)) {
-    binary.ptx = r.text;
+    compiled.binary.ptx = r.text;
+    compiled.own_name = [](const std::string& file) { return file; };
   } else {
-    ROOFGEN_TRY(binary, compile(r, &report.compiler));
+    ROOFGEN_TRY(compiled, compile(r));
   }
+  Binary& binary = compiled.binary;
+  report.compiler = compiled.compiler;
+  report.left_out = compiled.left_out;
   ROOFGEN_TRY(const std::vector<Entry> entries, entries_of(binary.ptx, is_ptx(r.file) ? r.file : "the compiler's PTX"));
-  ROOFGEN_TRY(const Entry entry, find_kernel(entries, r));
-  ROOFGEN_CHECK(check_arguments(entry, r));
-  binary.entry = entry.mangled;
-  report.kernel = without_parameters(demangled(entry.mangled));
+  Request named = r;
+  if (!compiled.instance.empty()) named.kernel = compiled.instance;
+  Result<Entry> entry = find_kernel(entries, named, compiled.templates);
+  if (!entry) return compiled.asked_error ? *compiled.asked_error : std::move(entry).error();
+  ROOFGEN_CHECK(check_arguments(*entry, r.args, report.notes));
+  binary.entry = entry->mangled;
+  report.kernel = entry->name;
   if (!is_ptx(r.file)) {
-    const PtxasReport words = parse_ptxas_log(binary.log, entry.mangled);
+    const PtxasReport words = parse_ptxas_log(binary.log, entry->mangled);
     report.registers = words.registers;
     report.spill_bytes = words.spill_bytes;
     report.static_smem_bytes = words.static_smem_bytes;
   }
 
-  ROOFGEN_TRY(const std::unique_ptr<Executor> executor, make_sim_executor());
+  ROOFGEN_TRY(const std::unique_ptr<Executor> executor, make_sim_executor(r.max_memory_bytes ? r.max_memory_bytes : default_memory()));
   Result<ModuleId> module = executor->load(binary);
   if (!module) {
     Error e = std::move(module).error();
@@ -262,20 +207,21 @@ Result<Report> run(const Request& r) {
     return e;
   }
   Buffers buffers(*executor);
+  std::map<const Argument*, DevicePtr> places;
   Launch launch;
   launch.grid = r.grid;
   launch.block = r.block;
   launch.smem_bytes = r.smem_bytes;
+  std::map<size_t, std::vector<std::byte>> struct_args;
   for (const Argument& a : r.args) {
+    if (!a.symbol.empty()) {
+      ROOFGEN_TRY(places[&a], set_variable(*executor, *module, a));
+      continue;
+    }
+    ROOFGEN_TRY(std::vector<std::byte> bytes, buffers.pass(a, places));
     Arg arg;
     arg.name = a.name;
-    arg.is_buffer = a.size.has_value();
-    arg.bytes = a.size || a.null ? 8 : bytes_of(a.type);
-    arg.bits = a.bits;
-    if (a.size) {
-      ROOFGEN_TRY(const DevicePtr at, buffers.add(a));
-      arg.bits = at.address;
-    }
+    struct_args[launch.args.size()] = std::move(bytes);
     launch.args.push_back(std::move(arg));
   }
   RunOptions options;
@@ -285,25 +231,26 @@ Result<Report> run(const Request& r) {
   options.threads = r.jobs > 0 ? r.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::vector<SiteCounts> sites;
   options.sites = &sites;
+  options.struct_args = &struct_args;
   options.printed = &report.printed;
   ROOFGEN_TRY(RunResult result, executor->run(*module, launch, options));
   report.stopped_early = result.findings.size() >= static_cast<size_t>(r.max_findings);
   for (Finding& f : result.findings) {
     f.kernel = report.kernel;
-    use_own_name(f.source, r);
+    f.source.file = compiled.own_name(f.source.file);
     use_own_name(f.message, r);
     if (is_ptx(r.file)) f.ptx.file = r.file;
   }
   report.findings = grouped(std::move(result.findings));
   report.counts = *result.counts;
   for (SiteCounts& s : sites) {
-    use_own_name(s.source, r);
+    s.source.file = compiled.own_name(s.source.file);
     if (is_ptx(r.file)) s.ptx.file = r.file;
   }
   report.lines = by_line(sites);
-  for (size_t i = 0; i < r.args.size(); ++i) {
-    if (!r.args[i].expect && r.args[i].dump.empty()) continue;
-    ROOFGEN_TRY(BufferReport b, inspect(*executor, {launch.args[i].bits}, r.args[i]));
+  for (const Argument* a : buffers_of(r.args)) {
+    if (!a->expect && a->dump.empty()) continue;
+    ROOFGEN_TRY(BufferReport b, inspect(*executor, places[a], *a));
     report.buffers.push_back(std::move(b));
   }
   return report;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "check/arguments.h"
+#include "check/host_code.h"
 #include "roofgen/pipeline.h"
 #include "runtime/executor.h"
 
@@ -20,7 +21,9 @@ struct Request {
   uint32_t smem_bytes = 0;
   std::vector<Argument> args;
   std::string arch = "sm_90";
+  std::vector<std::string> include_dirs;    ///< the file's own first
   std::vector<std::string> compiler_flags;  ///< for NVRTC
+  uint64_t max_memory_bytes = 0;  ///< of the simulator, for all that the launch touches; 0: a quarter of the machine's
   uint64_t max_instructions = 0;  ///< warp-instructions per CTA; 0: the simulator's default
   int max_findings = 100;
   int jobs = 0;                   ///< cores for the CTAs; 0: all. The report is the same
@@ -56,6 +59,8 @@ struct Report {
   uint32_t smem_bytes = 0;
   int registers = 0;                         ///< with the next two by ptxas; 0 for PTX
   int64_t spill_bytes = 0, static_smem_bytes = 0;
+  std::vector<LeftOut> left_out;             ///< of the source, as it is for the host
+  std::vector<std::string> notes;            ///< what looks wrong and may be meant
   std::vector<FindingGroup> findings;
   bool stopped_early = false;                ///< at max_findings: CTAs after that were not run
   Counts counts;

@@ -86,6 +86,9 @@ std::string check_json(const Report& r) {
     j["compiled"] = {{"compiler", r.compiler}, {"arch", r.arch}, {"registers", r.registers}, {"spill_bytes", r.spill_bytes}, {"static_smem_bytes", r.static_smem_bytes}};
   j["ctas_total"] = r.grid.count();
   j["stopped_early"] = r.stopped_early;
+  j["left_out"] = Json::array();
+  for (const LeftOut& l : r.left_out) j["left_out"].push_back({{"what", l.what}, {"where", where_json(l.where)}, {"why", l.why.empty() ? "host code" : l.why}});
+  j["notes"] = r.notes;
   j["findings"] = Json::array();
   for (const FindingGroup& g : r.findings)
     j["findings"].push_back({{"kind", g.first.kind}, {"message", g.first.message}, {"source", where_json(g.first.source)}, {"ptx", where_json(g.first.ptx)}, {"cta", g.first.cta}, {"thread", g.first.thread}, {"in_other_ctas", g.more}});

@@ -21,6 +21,15 @@ std::string finding_text(const FindingGroup& g) {
   return out + "\n";
 }
 
+/// What the compiler was not shown.
+std::string left_out_text(const std::vector<LeftOut>& all) {
+  constexpr size_t kMost = 4;
+  std::string out;
+  for (size_t i = 0; i < std::min(kMost, all.size()); ++i) out += fmt::format("{}{}", i ? ", " : "", all[i].what);
+  if (all.size() > kMost) out += fmt::format(" and {} more", all.size() - kMost);
+  return out + ": host code, left out";
+}
+
 /// The lines with the most of what should not be there.
 template <class Excess, class Row>
 std::string worst_lines(const Report& r, size_t top, const char* title, const Excess& excess, const Row& row) {
@@ -60,6 +69,8 @@ std::string check_text(const Report& r, size_t top) {
   std::string out = fmt::format("kernel    {} of {}, grid {}, block {}{}\n", r.kernel, r.file, dims(r.grid), dims(r.block), r.smem_bytes ? fmt::format(", {} bytes of dynamic shared memory", r.smem_bytes) : "");
   if (!r.compiler.empty())
     out += fmt::format("compiled  {} for {}: {} registers, {} of spills, {} of static shared memory\n", r.compiler, r.arch, r.registers, bytes_text(static_cast<double>(r.spill_bytes)), bytes_text(static_cast<double>(r.static_smem_bytes)));
+  if (!r.left_out.empty()) out += fmt::format("without   {}\n", left_out_text(r.left_out));
+  for (const std::string& note : r.notes) out += fmt::format("note      {}\n", note);
   const Counts& c = r.counts;
   out += fmt::format("ran       {} of {} CTAs in the simulator, {} warp-instructions{}\n", c.ctas, r.grid.count(), c.warp_instructions, r.stopped_early ? "; stopped at the most findings" : "");
   out += fmt::format("traffic   {} read and {} written in requests of 32 bytes, {} and {} of them distinct; shared memory {} wavefronts, {} of them by conflicts\n",

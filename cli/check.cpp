@@ -15,8 +15,8 @@ namespace {
 struct Flags {
   std::string file, kernel, grid = "1", block, args, arch = "sm_90", sarif;
   std::vector<std::string> include_dirs, defines;
-  uint64_t smem = 0, max_instructions = 0, top = 5;
   int jobs = 0;
+  uint64_t smem = 0, max_instructions = 0, max_memory_mib = 0, top = 5;
   bool json = false, fast_math = false;
 };
 
@@ -47,17 +47,17 @@ Result<Exit> run(const Session& session, const Flags& flags) {
     ROOFGEN_TRY(r.args, check::parse_arguments(std::move(text), flags.args, std::filesystem::path(flags.args).parent_path().string()));
   }
   if (!flags.sarif.empty()) ROOFGEN_CHECK(can_write(flags.sarif));
-  for (const check::Argument& a : r.args)
-    if (!a.dump.empty()) ROOFGEN_CHECK(can_write(a.dump));
+  for (const check::Argument* a : check::buffers_of(r.args))
+    if (!a->dump.empty()) ROOFGEN_CHECK(can_write(a->dump));
   r.kernel = flags.kernel;
   r.smem_bytes = static_cast<uint32_t>(flags.smem);
   r.arch = flags.arch;
   r.max_instructions = flags.max_instructions;
   r.jobs = flags.jobs;
-  // The compiler does not run in this directory.
+  r.max_memory_bytes = flags.max_memory_mib << 20;
   std::vector<std::string> dirs = flags.include_dirs;
   dirs.insert(dirs.begin(), std::filesystem::path(flags.file).parent_path().string());
-  for (const std::string& dir : dirs) r.compiler_flags.push_back("--include-path=" + std::filesystem::absolute(dir.empty() ? "." : dir).lexically_normal().string());
+  r.include_dirs = std::move(dirs);
   for (const std::string& define : flags.defines) r.compiler_flags.push_back("--define-macro=" + define);
   if (flags.fast_math) r.compiler_flags.push_back("--use_fast_math");
   ROOFGEN_TRY(const check::Report report, check::run(r));
@@ -72,7 +72,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 Run declare_check(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("file", flags->file, "CUDA C++ source, or PTX when its name ends in .ptx; - for source from standard input")->required();
-  app.add_option("--kernel", flags->kernel, "name of the kernel, of a template's instance as in 'scale<float>' [the only one]");
+  app.add_option("--kernel", flags->kernel, "name of the kernel, of a template's instance as in 'scale<float>', which is made [the only one]");
   app.add_option("--grid", flags->grid, "CTAs: X or X,Y or X,Y,Z [1]");
   app.add_option("--block", flags->block, "threads of a CTA: X or X,Y or X,Y,Z")->required();
   app.add_option("--smem", flags->smem, "bytes of dynamic shared memory [0]")->check(CLI::Range(uint64_t{0}, uint64_t{227} * 1024));
@@ -83,6 +83,7 @@ Run declare_check(CLI::App& app) {
   app.add_flag("--fast-math", flags->fast_math, "compile with --use_fast_math");
   app.add_option("--max-instructions", flags->max_instructions, "warp-instructions that a CTA may execute before it counts as endless [1000000000]")->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50));
   app.add_option("--jobs", flags->jobs, "cores that CTAs are spread over; the report is the same [cores]")->check(CLI::Range(1, 256));
+  app.add_option("--max-memory", flags->max_memory_mib, "MiB of device memory that the launch may touch [a quarter of the machine's]")->check(CLI::Range(uint64_t{1}, uint64_t{32} << 10));
   app.add_option("--top", flags->top, "lines to list for traffic and for bank conflicts [5]");
   app.add_flag("--json", flags->json, "as JSON");
   app.add_option("--sarif", flags->sarif, "file for the findings as SARIF 2.1.0");

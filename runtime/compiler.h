@@ -31,6 +31,7 @@ struct CompileOutcome {
   Result<Binary> binary;
   bool cached = false;
   double seconds = 0;
+  std::string log = {};  ///< NVRTC's, whole
 };
 
 class Compiler {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -50,6 +51,8 @@ struct RunOptions {
   std::vector<std::vector<LineAccess>>* trace = nullptr;  ///< one list per CTA run, in order of `ctas`
   std::string* printed = nullptr;  ///< what printf writes is added here, up to kMaxPrintedBytes (simulator only)
   std::vector<SiteCounts>* sites = nullptr;  ///< those instructions that were executed, in the order of the PTX
+  /// The bytes of arguments that are structs, by their position; those of `launch.args` are not looked at then (simulator only).
+  const std::map<size_t, std::vector<std::byte>>* struct_args = nullptr;
   int max_findings = 8;  ///< stop the launch after this many
   int threads = 1;       ///< that CTAs are spread over where their order does not matter; what comes out is the same (simulator only)
   uint64_t worth_threads = 100'000;  ///< warp-instructions of a launch from which they are used: a few milliseconds
@@ -64,6 +67,13 @@ struct RunResult {
 /// A loaded binary, a device allocation. Values; 0 is never valid.
 struct ModuleId { uint64_t id = 0; };
 struct DevicePtr { uint64_t address = 0; };
+
+/// A __device__ or __constant__ variable.
+struct ModuleVariable {
+  std::string name;  ///< in the PTX
+  DevicePtr at;
+  uint64_t bytes = 0;
+};
 
 /// What the device is and can do, from the driver or from the simulated device's JSON.
 struct ExecutorInfo {
@@ -91,6 +101,8 @@ class Executor {
   virtual Result<void> poison(DevicePtr ptr) = 0;
   virtual Result<ModuleId> load(const Binary& binary) = 0;
   virtual void unload(ModuleId module) = 0;
+  /// Those that the module's kernel mentions (simulator only).
+  virtual std::vector<ModuleVariable> variables(ModuleId) { return {}; }
   /// Runs to completion. Buffer arguments in `launch.args` carry their device address in `bits`.
   virtual Result<RunResult> run(ModuleId module, const Launch& launch, const RunOptions& options) = 0;
 };
@@ -154,7 +166,8 @@ class GpuExecutor : public Executor {
   virtual uint64_t generation() const = 0;
 };
 
-Result<std::unique_ptr<Executor>> make_sim_executor();
+/// `max_memory_bytes`: of all that launches touch; 0: as much as the system gives, up to 32 GiB.
+Result<std::unique_ptr<Executor>> make_sim_executor(uint64_t max_memory_bytes = 0);
 /// In this process: a fault or a hang takes the context (and with a hang the process) along. Error with
 /// Exit::kUnavailable and a plain reason when there is no driver or no GPU.
 Result<std::unique_ptr<GpuExecutor>> make_cuda_executor(int ordinal = 0);

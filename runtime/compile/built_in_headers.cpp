@@ -126,6 +126,18 @@ using ::intptr_t; using ::uintptr_t; using ::intmax_t; using ::uintmax_t;
 }
 )";
 
+// What glibc's <stdlib.h> brings with <sys/types.h>, and host code in a .cu file counts on.
+constexpr const char* kStdlib = R"(#pragma once
+typedef unsigned long ulong;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+#ifndef EXIT_SUCCESS
+#define EXIT_SUCCESS 0
+#define EXIT_FAILURE 1
+#define RAND_MAX 2147483647
+#endif
+)";
+
 constexpr const char* kStddef = R"(#pragma once
 #ifndef offsetof
 #define offsetof(type, member) __builtin_offsetof(type, member)
@@ -140,7 +152,7 @@ using ::size_t; using ::ptrdiff_t;
 const std::string* built_in_header(const std::string& name) {
   static const std::map<std::string, std::string> texts{
       {"assert.h", kAssert}, {"cassert", kAssert},  {"limits.h", kLimits},  {"climits", kLimits}, {"float.h", kFloat},   {"cfloat", kFloat},   {"stdint.h", kInteger}, {"cstdint", kInteger},  {"stddef.h", kStddef},
-      {"cstddef", kStddef},  {"stdio.h", kNothing}, {"cstdio", kNothing},   {"math.h", kMath},    {"cmath", kMath},   {"stdlib.h", kNothing}, {"cstdlib", kNothing},  {"string.h", kNothing}, {"cstring", kNothing}};
+      {"cstddef", kStddef},  {"stdio.h", kNothing}, {"cstdio", kNothing},   {"math.h", kMath},    {"cmath", kMath},   {"stdlib.h", kStdlib},  {"cstdlib", kStdlib}, {"sys/types.h", kStdlib},  {"string.h", kNothing}, {"cstring", kNothing}};
   const auto at = texts.find(name);
   return at == texts.end() ? nullptr : &at->second;
 }

@@ -113,6 +113,7 @@ class NvrtcCompiler : public Compiler {
     auto deliver = [&](const Job& job, const Result<CompileReply>& reply, bool cached, double seconds) {
       for (size_t index : job.indices) {
         CompileOutcome outcome{index, interpret(*programs[index], job.digest, reply), cached, seconds};
+        if (reply) outcome.log = reply->log;
         if (!done(std::move(outcome))) return false;
         cached = true;  // the second of equal programs cost nothing
         seconds = 0;

@@ -66,13 +66,6 @@ bool is_advisory(std::string_view line) {
   return starts_with(line, "ptxas warning") || contains(line, "(C7");
 }
 
-struct Diagnostic {
-  std::string file;
-  int line = 0;
-  std::string message;
-  std::vector<std::string> excerpt;  ///< source line and caret, as NVRTC prints them
-};
-
 /// `file(12): error: text`, `file(12): error #20: text`, `file(12): catastrophic error: text`.
 std::optional<Diagnostic> parse_diagnostic(std::string_view line) {
   size_t mark = line.find("): ");
@@ -109,29 +102,6 @@ std::optional<Diagnostic> parse_ptxas_error(std::string_view line) {
   }
   out.message = "ptxas: " + std::string(trim(line.substr(colon + 2)).substr(0, kMaxLineLength));
   return out;
-}
-
-std::vector<Diagnostic> parse_errors(std::string_view log) {
-  std::vector<Diagnostic> errors;
-  bool in_excerpt = false;
-  for (std::string_view line : split_lines(log)) {
-    if (auto diagnostic = parse_diagnostic(line)) {
-      errors.push_back(std::move(*diagnostic));
-      in_excerpt = true;
-      continue;
-    }
-    if (auto diagnostic = parse_ptxas_error(line)) {
-      errors.push_back(std::move(*diagnostic));
-      in_excerpt = false;
-      continue;
-    }
-    // The source line and its caret follow, indented by two; "detected during" contexts are deeper
-    // and only matter to whoever reads the whole log.
-    in_excerpt = in_excerpt && starts_with(line, "  ");
-    if (in_excerpt && errors.back().excerpt.size() < 2)
-      errors.back().excerpt.emplace_back(line.substr(0, kMaxLineLength));
-  }
-  return errors;
 }
 
 /// The source line that a line of PTX came from: the last `.loc` before it. A location that was
@@ -190,6 +160,29 @@ std::string position_text(const Where& at) {
 }
 
 }  // namespace
+
+std::vector<Diagnostic> parse_errors(std::string_view log) {
+  std::vector<Diagnostic> errors;
+  bool in_excerpt = false;
+  for (std::string_view line : split_lines(log)) {
+    if (auto diagnostic = parse_diagnostic(line)) {
+      errors.push_back(std::move(*diagnostic));
+      in_excerpt = true;
+      continue;
+    }
+    if (auto diagnostic = parse_ptxas_error(line)) {
+      errors.push_back(std::move(*diagnostic));
+      in_excerpt = false;
+      continue;
+    }
+    // The source line and its caret follow, indented by two; "detected during" contexts are deeper
+    // and only matter to whoever reads the whole log.
+    in_excerpt = in_excerpt && starts_with(line, "  ");
+    if (in_excerpt && errors.back().excerpt.size() < 2)
+      errors.back().excerpt.emplace_back(line.substr(0, kMaxLineLength));
+  }
+  return errors;
+}
 
 PtxasReport parse_ptxas_log(std::string_view log, std::string_view entry) {
   PtxasReport report;

@@ -26,6 +26,15 @@ PtxasReport parse_ptxas_log(std::string_view log, std::string_view entry);
 /// The log without what differs from run to run (ptxas' compile times).
 std::string stable_log(std::string_view log);
 
+/// An error of the compiler or of ptxas.
+struct Diagnostic {
+  std::string file;  ///< "ptx": by ptxas
+  int line = 0;
+  std::string message;
+  std::vector<std::string> excerpt;  ///< source line and caret, as NVRTC prints them: indented by two
+};
+std::vector<Diagnostic> parse_errors(std::string_view log);
+
 /// Turns a failed compilation into an Error: `where` is the template line (through the program's line
 /// map), `message` the first error in the compiler's words, `notes` NVRTC's own line with its caret
 /// and the further errors. ptxas errors name a PTX line, which is brought back through `.loc`.

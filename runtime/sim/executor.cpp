@@ -27,12 +27,12 @@ constexpr uint32_t kMaxSharedBytes = 227 * 1024;  ///< per CTA on sm_90, the mos
 
 struct Module {
   Kernel kernel;
-  std::vector<DevicePtr> variables;
+  std::vector<ModuleVariable> variables;
 };
 
 class SimExecutor final : public Executor {
  public:
-  Result<void> initialise() { return memory_.initialise(); }
+  Result<void> initialise(uint64_t max_bytes) { return memory_.initialise(max_bytes); }
 
   ExecutorInfo info() const override { return {"sim", "PTX simulator", "", {}}; }
   Origin origin() const override { return Origin::kSimulated; }
@@ -53,6 +53,7 @@ class SimExecutor final : public Executor {
 
   Result<ModuleId> load(const Binary& binary) override;
   void unload(ModuleId id) override;
+  std::vector<ModuleVariable> variables(ModuleId id) override;
   Result<RunResult> run(ModuleId id, const Launch& launch, const RunOptions& options) override;
 
  private:
@@ -73,7 +74,7 @@ Result<ModuleId> SimExecutor::load(const Binary& binary) {
   auto module = std::make_shared<Module>();
   auto place = [&](const PtxVar& v) -> Result<uint64_t> {
     ROOFGEN_TRY(uint64_t address, memory_.allocate(v.bytes(), std::string(v.name), nullptr));
-    module->variables.push_back({address});
+    module->variables.push_back({std::string(v.name), {address}, v.bytes()});
     std::vector<std::byte> bytes(v.bytes());  // C++ zero-initialises globals
     std::memcpy(bytes.data(), v.init.data(), std::min<size_t>(v.init.size(), bytes.size()));
     ROOFGEN_CHECK(memory_.write(address, bytes));
@@ -81,7 +82,7 @@ Result<ModuleId> SimExecutor::load(const Binary& binary) {
   };
   auto kernel = decode_kernel(ptx, *entry, OpcodeTable::host(), place, file);
   if (!kernel) {
-    for (DevicePtr p : module->variables) memory_.release(p.address);
+    for (const ModuleVariable& v : module->variables) memory_.release(v.at.address);
     return std::move(kernel).error();
   }
   module->kernel = std::move(*kernel);
@@ -99,7 +100,13 @@ void SimExecutor::unload(ModuleId id) {
     gone = it->second;
     modules_.erase(it);
   }
-  for (DevicePtr p : gone->variables) memory_.release(p.address);
+  for (const ModuleVariable& v : gone->variables) memory_.release(v.at.address);
+}
+
+std::vector<ModuleVariable> SimExecutor::variables(ModuleId id) {
+  std::lock_guard lock(mutex_);
+  const auto it = modules_.find(id.id);
+  return it == modules_.end() ? std::vector<ModuleVariable>{} : it->second->variables;
 }
 
 /// The launch against the kernel's own declaration: what a driver would refuse is an Error.
@@ -186,6 +193,13 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
   state.params.resize(kernel.param_bytes);
   for (size_t i = 0; i < launch.args.size(); ++i) {
     const Arg& arg = launch.args[i];
+    if (options.struct_args && options.struct_args->count(i)) {
+      const std::vector<std::byte>& bytes = options.struct_args->at(i);
+      if (bytes.size() != kernel.params[i].bytes)
+        return Error{Exit::kFailed, fmt::format("{}: argument '{}' has {} bytes, the parameter {}", kernel.name, arg.name, bytes.size(), kernel.params[i].bytes), {}};
+      std::copy(bytes.begin(), bytes.end(), state.params.begin() + kernel.params[i].offset);
+      continue;
+    }
     if (arg.map && kernel.params[i].bytes == kTensorMapBytes) {
       ROOFGEN_CHECK(encode_map(kernel, arg, state.params.data() + kernel.params[i].offset));
       continue;
@@ -209,9 +223,9 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
 
 }  // namespace
 
-Result<std::unique_ptr<Executor>> make_sim_executor() {
+Result<std::unique_ptr<Executor>> make_sim_executor(uint64_t max_memory_bytes) {
   auto executor = std::make_unique<SimExecutor>();
-  ROOFGEN_CHECK(executor->initialise());
+  ROOFGEN_CHECK(executor->initialise(max_memory_bytes));
   return std::unique_ptr<Executor>(std::move(executor));
 }
 

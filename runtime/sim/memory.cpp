@@ -22,7 +22,7 @@ bool Mapping::reserve(uint64_t bytes) {
   return true;
 }
 
-Result<void> DeviceMemory::initialise() {
+Result<void> DeviceMemory::initialise(uint64_t max_bytes) {
   next_address_ = kGlobalBase + 256;
   // As much pool as the system lets us reserve; what is not touched costs nothing.
   constexpr uint64_t kLargest = uint64_t{32} << 30, kSmallest = uint64_t{256} << 20;
@@ -33,7 +33,8 @@ Result<void> DeviceMemory::initialise() {
     data_ = static_cast<std::byte*>(all.data());
     writers_ = reinterpret_cast<uint32_t*>(data_ + bytes);
     valid_ = reinterpret_cast<uint64_t*>(data_ + 2 * bytes);
-    slots_ = static_cast<uint32_t>(slots);
+    // Slot 0 stands for none.
+    slots_ = static_cast<uint32_t>(max_bytes ? std::min(slots, max_bytes / kLineBytes + 1) : slots);
     return {};
   }
   return Error{

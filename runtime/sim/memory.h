@@ -65,7 +65,8 @@ using BufferList = std::vector<std::shared_ptr<Buffer>>;
 class DeviceMemory {
  public:
   explicit DeviceMemory(uint64_t filled_cap = kDefaultFilledCap) : filled_cap_(filled_cap) {}
-  Result<void> initialise();
+  /// `max_bytes`: of the lines that are touched; 0: as much as the system gives, up to 32 GiB.
+  Result<void> initialise(uint64_t max_bytes = 0);
 
   Result<uint64_t> allocate(uint64_t bytes, std::string label, Fill fill);
   void release(uint64_t address);

@@ -1,0 +1,185 @@
+#include "check/kernel.h"
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "generator/suggest.h"
+#include "runtime/sim/ptx_parser.h"
+
+namespace roofgen::check {
+namespace {
+
+/// Past the bracket that opens the last parenthesis of a demangled name; npos where it has none.
+size_t open_of_parameters(const std::string& full) {
+  if (full.empty() || full.back() != ')') return std::string::npos;
+  int depth = 0;
+  for (size_t at = full.size(); at-- > 0;) {
+    depth += full[at] == ')' ? 1 : full[at] == '(' ? -1 : 0;
+    if (depth == 0) return at;
+  }
+  return std::string::npos;
+}
+
+std::vector<std::string> types_of(const std::string& full) {
+  std::vector<std::string> out;
+  const size_t open = open_of_parameters(full);
+  if (open == std::string::npos) return out;
+  int depth = 0;
+  std::string type;
+  for (size_t at = open + 1; at < full.size(); ++at) {
+    const char c = full[at];
+    depth += c == '(' || c == '<' || c == '[' ? 1 : c == ')' || c == '>' || c == ']' ? -1 : 0;
+    if ((c == ',' && depth == 0) || depth < 0) {
+      if (const size_t begin = type.find_first_not_of(' '); begin != std::string::npos) out.push_back(type.substr(begin));
+      type.clear();
+      if (depth < 0) break;
+    } else {
+      type += c;
+    }
+  }
+  if (out == std::vector<std::string>{"void"}) out.clear();
+  return out;
+}
+
+/// "void scale<float>(float*, int)" -> "scale<float>"; a name without parentheses is left as it is.
+std::string without_parameters(const std::string& full) {
+  std::string name = full.substr(0, open_of_parameters(full));
+  // A template's name begins with its return type.
+  if (name.starts_with("void ")) name = name.substr(5);
+  return name;
+}
+std::string without_template(const std::string& name) { return name.substr(0, name.find('<')); }
+std::string without_scope(const std::string& name) {
+  const std::string plain = without_template(name);
+  const size_t colons = plain.rfind("::");
+  return colons == std::string::npos ? plain : plain.substr(colons + 2);
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 12;
+  std::string out;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) out += (i ? ", " : "") + names[i];
+  if (names.size() > kMost) out += fmt::format(" and {} more", names.size() - kMost);
+  return out;
+}
+
+/// What a type is to an argument: 'f' floating, 'i' integer, 0 unknown; and its size.
+struct Kind {
+  char letter = 0;
+  uint32_t bytes = 0;
+};
+Kind kind_of(std::string type) {
+  for (const char* qualifier : {" const", " volatile"})
+    for (size_t at = type.find(qualifier); at != std::string::npos; at = type.find(qualifier)) type.erase(at, std::string_view(qualifier).size());
+  static const std::map<std::string_view, Kind> known{{"float", {'f', 4}}, {"double", {'f', 8}}, {"__half", {'f', 2}}, {"__nv_bfloat16", {'f', 2}}, {"bool", {'i', 1}}, {"char", {'i', 1}}, {"signed char", {'i', 1}},
+                                                      {"unsigned char", {'i', 1}}, {"short", {'i', 2}}, {"unsigned short", {'i', 2}}, {"int", {'i', 4}}, {"unsigned int", {'i', 4}}, {"long", {'i', 8}},
+                                                      {"unsigned long", {'i', 8}}, {"long long", {'i', 8}}, {"unsigned long long", {'i', 8}}};
+  const auto at = known.find(type);
+  return at == known.end() ? Kind{} : at->second;
+}
+Kind kind_of(Element e) { return {is_integer(e) ? 'i' : 'f', bytes_of(e)}; }
+
+std::string described(const Argument& a) {
+  if (a.size || a.null) return "a pointer of 8 bytes";
+  if (a.type_name == "struct") {
+    std::string offsets;
+    for (const Argument& f : a.fields) offsets += fmt::format("{}{}", offsets.empty() ? "" : ", ", f.offset);
+    return fmt::format("a struct of {} bytes (fields at {})", a.value.size(), offsets);
+  }
+  const uint64_t n = a.type_name == "bytes" ? 0 : a.value.size() / bytes_of(a.type);
+  if (n == 0) return fmt::format("{} bytes", a.value.size());
+  return fmt::format("{} of {} bytes", n > 1 && a.type_name.find('x') == std::string::npos ? fmt::format("an array {}[{}]", a.type_name, n) : a.type_name, a.value.size());
+}
+
+}  // namespace
+
+std::string demangled(const std::string& name) {
+  int status = 0;
+  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  std::string out = status == 0 && text ? text : name;
+  std::free(text);
+  return out;
+}
+
+Result<std::vector<Entry>> entries_of(const std::string& ptx, const std::string& file) {
+  ROOFGEN_TRY(const sim::PtxModule module, sim::parse_ptx(ptx, file));
+  std::vector<Entry> out;
+  for (const sim::PtxFunction& f : module.functions) {
+    if (!f.is_entry || !f.defined) continue;
+    Entry e{std::string(f.name), demangled(std::string(f.name)), "", {}, {}};
+    e.name = without_parameters(e.full);
+    for (const sim::PtxVar& p : f.params) e.param_bytes.push_back(p.bytes());
+    e.param_types = types_of(e.full);
+    if (e.param_types.size() != e.param_bytes.size()) e.param_types.clear();
+    out.push_back(std::move(e));
+  }
+  return out;
+}
+
+Result<Entry> find_kernel(const std::vector<Entry>& entries, const Request& r, const std::vector<std::string>& templates) {
+  const auto refuse = [&](std::string message) { return Error{Exit::kUsage, std::move(message), {r.file, 0, 0}}; };
+  std::string hint;
+  if (!templates.empty()) hint = fmt::format("; of a template an instance is named with its arguments, as in --kernel '{}<...>' (templates: {})", templates.front(), list_of(templates));
+  if (entries.empty()) return refuse("no kernel in it; a __global__ function was expected" + hint);
+  std::vector<std::string> names;
+  for (const Entry& e : entries) names.push_back(e.name);
+  // The more exactly it is named the better.
+  std::vector<const Entry*> found;
+  const auto take = [&](const auto& matches) {
+    if (!found.empty()) return;
+    for (const Entry& e : entries)
+      if (matches(e)) found.push_back(&e);
+  };
+  take([&](const Entry& e) { return r.kernel == e.mangled || r.kernel == e.full; });
+  take([&](const Entry& e) { return r.kernel == e.name; });
+  take([&](const Entry& e) { return r.kernel.empty() || r.kernel == without_template(e.name); });
+  take([&](const Entry& e) { return r.kernel == without_scope(e.name); });
+  if (found.size() == 1) return *found[0];
+  if (r.kernel.empty()) return refuse(fmt::format("--kernel is needed: the file has {}{}", list_of(names), hint));
+  if (found.empty()) {
+    if (std::find(templates.begin(), templates.end(), r.kernel) != templates.end()) return refuse(fmt::format("{} is a template; its arguments were expected, as in --kernel '{}<...>'", r.kernel, r.kernel));
+    std::vector<std::string> all = names;
+    all.insert(all.end(), templates.begin(), templates.end());
+    const std::string nearby = nearest(r.kernel, all);
+    return refuse(fmt::format("no kernel \"{}\"{}; the file has {}{}", r.kernel, nearby.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearby), list_of(names), hint));
+  }
+  std::vector<std::string> ambiguous;
+  for (const Entry* e : found) ambiguous.push_back(e->full);
+  return refuse(fmt::format("\"{}\" is more than one kernel: {}; the full name was expected", r.kernel, list_of(ambiguous)));
+}
+
+Result<void> check_arguments(const Entry& entry, const std::vector<Argument>& all, std::vector<std::string>& notes) {
+  std::vector<const Argument*> args;
+  for (const Argument& a : all)
+    if (a.symbol.empty()) args.push_back(&a);
+  if (entry.param_bytes.size() != args.size()) {
+    std::vector<std::string> params;
+    for (size_t i = 0; i < entry.param_bytes.size(); ++i)
+      params.push_back(entry.param_types.empty() ? fmt::format("{} bytes", entry.param_bytes[i]) : fmt::format("{}: {} bytes", entry.param_types[i], entry.param_bytes[i]));
+    return Error{Exit::kUsage, fmt::format("{} takes {} argument{}{}, {} were given with --args", entry.name, params.size(), params.size() == 1 ? "" : "s", params.empty() ? "" : fmt::format(" ({})", list_of(params)), args.size())};
+  }
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Argument& a = *args[i];
+    const std::string type = entry.param_types.empty() ? "" : entry.param_types[i];
+    const std::string parameter = type.empty() ? fmt::format("parameter {}", i + 1) : fmt::format("parameter {}, {},", i + 1, type);
+    if (a.passed_bytes() != entry.param_bytes[i])
+      return Error{Exit::kUsage, fmt::format("{} is {}, {} has {} bytes{}", a.name, described(a), parameter, entry.param_bytes[i],
+                                             a.fields.empty() && entry.param_bytes[i] > 8 ? R"(; {"type": "struct", "fields": [...]} or {"type": "bytes"} gives a struct)" : "")};
+    if (type.empty() || !a.fields.empty() || a.type_name == "bytes" || a.null) continue;
+    const bool pointer = type.ends_with("*");
+    const Kind declared = kind_of(pointer ? type.substr(0, type.size() - 1) : type), given = kind_of(a.type);
+    if (!declared.letter) continue;
+    if (!a.size && pointer) return Error{Exit::kUsage, fmt::format("{} is {}, {} is a pointer; a buffer with \"size\" or \"null\" was expected", a.name, described(a), parameter)};
+    if (a.size && !pointer) return Error{Exit::kUsage, fmt::format("{} is a buffer, {} is passed by value; \"value\" was expected", a.name, parameter)};
+    if (declared.letter == given.letter && declared.bytes == given.bytes) continue;
+    if (!pointer) return Error{Exit::kUsage, fmt::format("{} is {}, {} is {}", a.name, a.type_name, parameter, declared.letter == 'f' ? fmt::format("floating: f{} was expected", 8 * declared.bytes) : fmt::format("an integer: i{} or u{} was expected", 8 * declared.bytes, 8 * declared.bytes))};
+    notes.push_back(fmt::format("{} has elements of {}, {} is {}", a.name, to_string(a.type), fmt::format("parameter {}", i + 1), type));
+  }
+  return {};
+}
+
+}  // namespace roofgen::check
