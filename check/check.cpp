@@ -232,6 +232,7 @@ Result<Report> run(const Request& r) {
   std::vector<SiteCounts> sites;
   options.sites = &sites;
   options.struct_args = &struct_args;
+  options.cooperative = r.cooperative;
   options.printed = &report.printed;
   ROOFGEN_TRY(RunResult result, executor->run(*module, launch, options));
   report.stopped_early = result.findings.size() >= static_cast<size_t>(r.max_findings);

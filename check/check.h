@@ -19,6 +19,7 @@ struct Request {
   std::string kernel;  ///< its name, mangled, plain, or in full as the demangler prints it; empty: the only one
   Dim3 grid, block;
   uint32_t smem_bytes = 0;
+  bool cooperative = false;  ///< as by cudaLaunchCooperativeKernel
   std::vector<Argument> args;
   std::string arch = "sm_90";
   std::vector<std::string> include_dirs;    ///< the file's own first

@@ -93,7 +93,7 @@ Result<Compiled> compile(const Request& r) {
       // Where it names an instance that the source has anyway, it is found by that name.
       asks = false;
       const std::vector<std::string> templates = source->kernel_templates();
-      Error asked{Exit::kUsage, fmt::format("--kernel '{}' names no instance of a kernel: {}{}", r.kernel, errors.front().message, templates.empty() ? "; the file has no template of a kernel" : "; the file's templates of kernels: " + list_of(templates)), {}};
+      Error asked{Exit::kUsage, fmt::format("--kernel '{}' names no instance of a kernel: {}{}", r.kernel, errors.front().message == "cannot deduce \"auto\" type" ? "its arguments do not fit the template's parameters" : errors.front().message, templates.empty() ? "; the file has no template of a kernel" : "; the file's templates of kernels: " + list_of(templates)), {}};
       out.asked_error = std::move(asked);
       continue;
     }

@@ -34,6 +34,7 @@ const std::map<std::string, const char*>& kinds() {
       {"bad-member-mask", "The lanes of a .sync instruction do not agree with their member mask."},
       {"bad-barrier", "A barrier is used with a wrong number or with two thread counts."},
       {"bad-branch", "An index past the targets of an indexed branch."},
+      {"bad-tensor-map", "A tensor copy by bytes that are no tensor map, or one of another number of dimensions."},
       {"bad-copy-size", "An asynchronous copy whose source is larger than the copy."},
       {"deadlock", "Every live warp waits at a barrier that cannot complete."},
       {"instruction-limit", "A CTA executed more warp-instructions than allowed."},

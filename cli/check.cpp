@@ -17,7 +17,7 @@ struct Flags {
   std::vector<std::string> include_dirs, defines;
   int jobs = 0;
   uint64_t smem = 0, max_instructions = 0, max_memory_mib = 0, top = 5;
-  bool json = false, fast_math = false;
+  bool json = false, fast_math = false, cooperative = false;
 };
 
 /// "256", "16,16" or "8,8,4".
@@ -52,6 +52,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   r.kernel = flags.kernel;
   r.smem_bytes = static_cast<uint32_t>(flags.smem);
   r.arch = flags.arch;
+  r.cooperative = flags.cooperative;
   r.max_instructions = flags.max_instructions;
   r.jobs = flags.jobs;
   r.max_memory_bytes = flags.max_memory_mib << 20;
@@ -76,6 +77,7 @@ Run declare_check(CLI::App& app) {
   app.add_option("--grid", flags->grid, "CTAs: X or X,Y or X,Y,Z [1]");
   app.add_option("--block", flags->block, "threads of a CTA: X or X,Y or X,Y,Z")->required();
   app.add_option("--smem", flags->smem, "bytes of dynamic shared memory [0]")->check(CLI::Range(uint64_t{0}, uint64_t{227} * 1024));
+  app.add_flag("--cooperative", flags->cooperative, "launch as cudaLaunchCooperativeKernel does, so that CTAs may wait for each other with grid.sync()");
   app.add_option("--args", flags->args, "JSON file with the arguments in the order of the parameters (docs/check.md)");
   app.add_option("--arch", flags->arch, "architecture to compile for [sm_90]");
   app.add_option("-I,--include", flags->include_dirs, "directory with headers; the file's own comes first");

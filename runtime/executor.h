@@ -53,6 +53,7 @@ struct RunOptions {
   std::vector<SiteCounts>* sites = nullptr;  ///< those instructions that were executed, in the order of the PTX
   /// The bytes of arguments that are structs, by their position; those of `launch.args` are not looked at then (simulator only).
   const std::map<size_t, std::vector<std::byte>>* struct_args = nullptr;
+  bool cooperative = false;  ///< the grid may wait for itself, as cooperative groups' grid.sync() does (simulator only)
   int max_findings = 8;  ///< stop the launch after this many
   int threads = 1;       ///< that CTAs are spread over where their order does not matter; what comes out is the same (simulator only)
   uint64_t worth_threads = 100'000;  ///< warp-instructions of a launch from which they are used: a few milliseconds

@@ -467,6 +467,22 @@ void Decoder::operands_are(const PtxStmt& stmt, size_t low, size_t high) const {
 
 // ---- instructions ------------------------------------------------------------------------------------
 
+/// A conversion may name a register that is wider than its type; it takes the low bits (PTX ISA, "Operand Size Exceeding
+/// Instruction-Type Size").
+std::optional<uint32_t> Decoder::low_half(const PtxOperand& o, Slot slot) {
+  if ((slot != Slot::kB32 && slot != Slot::kB16) || o.kind != PtxOperand::Kind::kName || o.name == "WARP_SZ" || o.bits || o.negated || !o.second.empty()) return std::nullopt;
+  const Symbol& s = resolve(o.name);
+  if (s.kind != Symbol::Kind::kRegister || s.slot != Slot::kB64) return std::nullopt;
+  const LaneEntry* cut = opcodes_.find("cvt.u32.u64");
+  Inst& in = emit(Kind::kLane, cut->cls);
+  in.lane = cut->fn;
+  use(&Inst::a, o, Slot::kB64);
+  const uint32_t reg = scratch(Slot::kB32);
+  kernel_.code.back().d = reg;
+  reference(&Inst::d, reg, true, false);
+  return reg;
+}
+
 bool Decoder::lane_instruction(const PtxStmt& stmt) {
   const LaneEntry* entry = opcodes_.find(stmt.name);
   if (!entry) return false;
@@ -480,8 +496,14 @@ bool Decoder::lane_instruction(const PtxStmt& stmt) {
   operands_are(stmt, sources + 1, sources + 1);
   bool integer_in_float = (stmt.name.ends_with(".f32") || stmt.name.ends_with(".f64")) &&
                           (entry->cls == Class::kFp32 || entry->cls == Class::kFp64);
+  const std::optional<uint32_t> narrowed = stmt.name.starts_with("cvt.") ? low_half(stmt.operands[1], entry->signature.src[0]) : std::nullopt;
   Inst& in = emit(Kind::kLane, entry->cls);
   in.lane = entry->fn;
+  if (narrowed) {
+    in.a = *narrowed;
+    reference(&Inst::a, *narrowed, false, false);
+    sources = 0;
+  }
   for (size_t i = 0; i < sources; ++i) {
     if (integer_in_float && stmt.operands[i + 1].kind == PtxOperand::Kind::kInteger)
       fail(fmt::format("'{}' needs a floating-point constant", stmt.name));

@@ -97,6 +97,7 @@ class Decoder {
   uint32_t label(std::string_view name) const;
   void statement(const PtxStmt& stmt);
   void instruction(const PtxStmt& stmt);
+  std::optional<uint32_t> low_half(const PtxOperand& o, Slot slot);
   bool lane_instruction(const PtxStmt& stmt);
   void setp(const PtxStmt& stmt);
   void move(const PtxStmt& stmt);

@@ -185,11 +185,24 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
   if (options.ctas && launch.cluster.count() != 1) return Error{Exit::kFailed, kernel.name + ": of a grid with clusters no part can be run", {}};
   if (n > 0xffffffffu) return Error{Exit::kFailed, fmt::format("{} CTAs are too many for one run", n), {}};
 
+  // As cudaLaunchCooperativeKernel gives it: the barrier's counter.
+  struct Workspace {
+    DeviceMemory& memory;
+    uint64_t address = 0;
+    ~Workspace() {
+      if (address) memory.release(address);
+    }
+  } workspace{memory_};
+  if (options.cooperative) {
+    ROOFGEN_TRY(workspace.address, memory_.allocate(8, "the grid's barrier", nullptr));
+    ROOFGEN_CHECK(memory_.write(workspace.address, std::vector<std::byte>(8)));
+  }
   LaunchState state{kernel, launch, {}, memory_, memory_.buffers(), 0, static_cast<uint32_t>(n), 0};
   state.first_writer = memory_.take_writer_ids(n);
   state.max_instructions =
       options.max_warp_instructions ? options.max_warp_instructions : kDefaultInstructionLimit;
   state.printed = options.printed;
+  state.grid_workspace = workspace.address;
   state.params.resize(kernel.param_bytes);
   for (size_t i = 0; i < launch.args.size(); ++i) {
     const Arg& arg = launch.args[i];

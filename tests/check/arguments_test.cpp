@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 
 #include "check/check.h"
@@ -46,6 +47,52 @@ TEST(Arguments, HoldWhatTheySay) {
   EXPECT_NE(random, contents(R"([{"type": "f32", "size": 1000, "fill": "random", "seed": 4}])"));
 }
 
+/// {offset, bytes} of each field, and of the whole its alignment and bytes.
+std::vector<std::pair<uint64_t, uint64_t>> layout(const std::string& json) {
+  auto args = parse_arguments(json, "args.json", ".");
+  EXPECT_TRUE(args) << to_string(args.error());
+  std::vector<std::pair<uint64_t, uint64_t>> out;
+  if (!args) return out;
+  for (const Argument& f : args->front().fields) out.push_back({f.offset, f.passed_bytes()});
+  out.push_back({args->front().align, args->front().passed_bytes()});
+  return out;
+}
+
+TEST(Arguments, StructsAreLaidOutAsInCpp) {
+  struct Inner {
+    double a;
+    char b;
+  };
+  struct Outer {
+    float* x;
+    int n;
+    struct { float x, y, z; } s;
+    char tags[3];
+    Inner inner;
+    alignas(16) float v[4];
+    short last;
+  };
+  const auto got = layout(R"([{"type": "struct", "fields": [{"type": "f32", "size": 4}, {"type": "i32", "value": 1}, {"type": "f32x3", "value": [1, 2, 3]}, {"type": "i8", "value": [1, 2, 3]},
+      {"type": "struct", "fields": [{"type": "f64", "value": 1}, {"type": "i8", "value": 2}]}, {"type": "f32x4", "value": [1, 2, 3, 4]}, {"type": "i16", "value": 1}]}])");
+  const std::vector<std::pair<uint64_t, uint64_t>> wanted{{offsetof(Outer, x), 8}, {offsetof(Outer, n), 4}, {offsetof(Outer, s), 12}, {offsetof(Outer, tags), 3}, {offsetof(Outer, inner), sizeof(Inner)},
+                                                          {offsetof(Outer, v), 16}, {offsetof(Outer, last), 2}, {alignof(Outer), sizeof(Outer)}};
+  EXPECT_EQ(got, wanted);
+  EXPECT_EQ(layout(R"([{"type": "struct", "align": 64, "fields": [{"type": "null"}, {"type": "bytes", "value": "0a 0b"}]}])"), (std::vector<std::pair<uint64_t, uint64_t>>{{0, 8}, {8, 2}, {64, 64}}));
+}
+
+TEST(Arguments, WhatIsPassedByValueIsBytes) {
+  auto args = parse_arguments(R"([{"type": "struct", "fields": [{"type": "u8", "value": 7}, {"type": "u16x2", "value": [258, 3]}]}, {"type": "bytes", "value": "00 fF"}, {"type": "i32", "value": -2}])", "args.json", ".");
+  ASSERT_TRUE(args);
+  const auto bytes = [&](size_t i) {
+    std::vector<int> out;
+    for (const std::byte b : (*args)[i].value) out.push_back(std::to_integer<int>(b));
+    return out;
+  };
+  EXPECT_EQ(bytes(0), (std::vector<int>{7, 0, 0, 0, 2, 1, 3, 0}));
+  EXPECT_EQ(bytes(1), (std::vector<int>{0, 255}));
+  EXPECT_EQ(bytes(2), (std::vector<int>{254, 255, 255, 255}));
+}
+
 TEST(Arguments, AreRefusedInOneLineWithTheirPlace) {
   const std::pair<const char*, const char*> cases[] = {
       {"{}", "a list of arguments was expected"},
@@ -70,6 +117,26 @@ TEST(Arguments, AreRefusedInOneLineWithTheirPlace) {
       {R"([{"type": "f32", "size": 3, "tolerance": 1}])", "goes with \"expect\""},
       {R"([{"type": "f32", "value": 3, "expect": 1}])", "is for buffers"},
       {R"([{"type": "f32", "size": 3, "read_only": true}])", "a read-only buffer that holds nothing"},
+      {R"([{"type": "int", "value": 3}])", "unknown type \"int\"; did you mean \"i32\"?"},
+      {R"([{"type": "float4", "value": [1, 2, 3, 4]}])", "did you mean \"f32x4\"?"},
+      {R"([{"type": "f32x4", "value": [1, 2, 3]}])", "\"value\" of f32x4 is a list of 4 numbers"},
+      {R"([{"type": "f32x4", "size": 3}])", "a buffer of f32x4 is one of f32 with 4 times the size"},
+      {R"([{"type": "f32", "value": []}])", "\"value\" is a number or a list"},
+      {R"([{"type": "struct"}])", "\"fields\" is a list of 1 to 256 fields"},
+      {R"([{"type": "struct", "fields": []}])", "\"fields\" is a list of 1 to 256 fields"},
+      {R"([{"type": "struct", "fields": [{"type": "i32", "value": 1}, {"type": "i33", "value": 1}]}])", "argument 1, field 2: unknown type \"i33\""},
+      {R"([{"type": "struct", "fields": [{"type": "u8", "value": 1}], "align": 3}])", "\"align\" is a power of two from 1 to 256"},
+      {R"([{"type": "struct", "fields": [{"type": "u8", "value": 1}], "size": 3}])", "\"size\" is for buffers, this is a struct"},
+      {R"([{"type": "f64", "value": 1, "align": 4}])", "\"align\" is a power of two from 8 to 256"},
+      {R"([{"type": "f64", "size": 1, "align": 16}])", "\"align\" is for what is passed by value"},
+      {R"([{"type": "bytes"}])", "either \"value\" (hexadecimal digits) or \"file\""},
+      {R"([{"type": "bytes", "value": "0g"}])", "'g' is no hexadecimal digit"},
+      {R"([{"type": "bytes", "value": "012"}])", "two for each byte were expected"},
+      {R"([{"type": "bytes", "value": ""}])", "0 bytes; 1 to 32764 were expected"},
+      {R"([{"type": "bytes", "file": "."}])", "cannot be read"},
+      {R"([{"type": "f32", "size": 3, "file": "."}])", "cannot be read"},
+      {R"([{"symbol": "s", "type": "f32", "value": 1}])", "what the variable holds was expected"},
+      {R"([{"type": "struct", "fields": [{"symbol": "s", "type": "f32", "size": 1}]}])", "a variable is no field of a struct"},
       {R"([{"type": "null", "size": 3}])", "a null pointer takes nothing else"}};
   for (const auto& [json, message] : cases) {
     const auto args = parse_arguments(json, "args.json", ".");

@@ -66,6 +66,8 @@ TEST_P(Kernels, FindsWhatIsThere) {
   r.grid = dims(says["grid"]);
   r.block = dims(says["block"]);
   if (says.count("smem")) r.smem_bytes = static_cast<uint32_t>(std::stoul(says["smem"]));
+  if (says.count("max-memory")) r.max_memory_bytes = std::stoull(says["max-memory"]) << 20;
+  r.cooperative = says.count("cooperative") > 0;
   if (says.count("max-instructions")) r.max_instructions = std::stoull(says["max-instructions"]);
   auto args = parse_arguments(says["args"], "args.json", ".");
   ASSERT_TRUE(args) << to_string(args.error());
@@ -124,8 +126,7 @@ TEST(Kernels, AreManyOfBothKinds) {
   }
   EXPECT_GE(clean, 30);
   EXPECT_GE(faulty, 30);
-  // Every kind of finding but the simulator's own, out-of-memory.
-  for (const char* kind : {"out-of-bounds", "misaligned", "uninitialised", "async-pending", "race", "write-to-input", "divergent-barrier", "partial-warp", "bad-member-mask", "bad-barrier", "bad-branch", "bad-copy-size", "deadlock", "instruction-limit", "trap", "assert", "wrong"})
+  for (const char* kind : {"out-of-bounds", "misaligned", "uninitialised", "async-pending", "race", "write-to-input", "divergent-barrier", "partial-warp", "bad-member-mask", "bad-barrier", "bad-branch", "bad-copy-size", "deadlock", "instruction-limit", "trap", "assert", "out-of-memory", "bad-tensor-map", "wrong"})
     EXPECT_TRUE(kinds.count(kind)) << kind;
 }
 

@@ -1,6 +1,8 @@
 // What the simulator has not, and source that is wrong: one clear error with the user's own file and line.
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "check/check.h"
 #include "runtime/compiler.h"
 
@@ -48,6 +50,50 @@ TEST_F(Refusals, WhatTheSimulatorHasNot) {
 
 TEST_F(Refusals, SourceThatIsWrong) {
   expect_all({{"__global__ void k() {\n    int a = b;\n}", {"dir/user.cu:2:13: error: identifier \"b\" is undefined", "int a = b;\n", "  ^"}}, {"#include <nowhere.h>\n__global__ void k() {}", {"dir/user.cu:1", "nowhere.h"}}});
+}
+
+TEST_F(Refusals, HostCodeThatWasLeftOutIsNamedWhereItIsMissed) {
+  expect_all({
+      {"int helper(int x) { return x; }\n__global__ void k(int* y) {\n  *y = helper(2);\n}\nint main() {}", {"dir/user.cu:3:8: error: identifier \"helper\" is undefined", "dir/user.cu:1: note: helper was left out as host code: it is neither __device__ nor __global__", "note: left out as host code: main (line 5)"}},
+      {"struct P {\n  std::vector<int> v;\n};\n__global__ void k(P p) {}", {"identifier \"P\" is undefined", "dir/user.cu:1: note: P was left out as host code, for: "}},
+      {"#include \"settings.h\"\n__global__ void k() {}", {"settings.h", "-I DIRECTORY says where headers are"}},
+  });
+}
+
+std::string refusal(const std::string& kernel, const std::string& args, const std::string& text = "namespace a { template <class T> __global__ void t(T* y, int n) { *y = n; } }\n__global__ void one(float* y, int n) { *y = n; }\n__global__ void two() {}\n__global__ void over(float*) {}\n__global__ void over(int*) {}\nstruct S { double d; int i; };\n__global__ void by_value(S s) {}\n") {
+  Request r;
+  r.file = "user.cu";
+  r.text = text;
+  r.kernel = kernel;
+  auto parsed = parse_arguments(args, "args.json", ".");
+  EXPECT_TRUE(parsed) << to_string(parsed.error());
+  r.args = *parsed;
+  auto report = run(r);
+  EXPECT_TRUE(report || report.error().exit == Exit::kUsage);
+  return report ? "no error" : to_string(report.error());
+}
+
+TEST_F(Refusals, KernelsAndArgumentsThatDoNotFit) {
+  const std::string one = R"([{"name": "y", "type": "f32", "size": 1}, {"name": "n", "type": "i32", "value": 1}])";
+  const std::tuple<const char*, std::string, const char*> cases[] = {
+      {"one", one, "no error"},
+      {"a::t<double>", R"([{"type": "f64", "size": 1}, {"type": "i32", "value": 1}])", "no error"},
+      {"", one, "--kernel is needed: the file has one, two, over, over, by_value"},
+      {"tow", "[]", "no kernel \"tow\"; did you mean \"two\"?"},
+      {"t", one, "t is a template; its arguments were expected, as in --kernel 't<...>'"},
+      {"a::t<float, 3>", one, "--kernel 'a::t<float, 3>' names no instance of a kernel: its arguments do not fit the template's parameters"},
+      {"a::u<float>", one, "names no instance of a kernel"},
+      {"over", R"([{"type": "f32", "size": 1}])", "\"over\" is more than one kernel: over(float*), over(int*)"},
+      {"over(int*)", R"([{"type": "i32", "size": 1}])", "no error"},
+      {"one", R"([{"type": "f32", "size": 1}])", "one takes 2 arguments (float*: 8 bytes, int: 4 bytes), 1 were given"},
+      {"one", R"([{"type": "f32", "size": 1}, {"name": "n", "type": "f32", "value": 1}])", "n is f32, parameter 2, int, is an integer: i32 or u32 was expected"},
+      {"one", R"([{"type": "f32", "size": 1}, {"name": "n", "type": "i64", "value": 1}])", "n is i64 of 8 bytes, parameter 2, int, has 4 bytes"},
+      {"one", R"([{"name": "y", "type": "i64", "value": 1}, {"type": "i32", "value": 1}])", "a buffer with \"size\" or \"null\" was expected"},
+      {"by_value", R"([{"name": "s", "type": "f64", "value": 1}])", "s is f64 of 8 bytes, parameter 1, S, has 16 bytes; {\"type\": \"struct\""},
+      {"by_value", R"([{"name": "s", "type": "struct", "fields": [{"type": "i32", "value": 1}]}])", "s is a struct of 4 bytes (fields at 0), parameter 1, S, has 16 bytes"},
+      {"by_value", R"([{"name": "s", "type": "struct", "fields": [{"type": "f64", "value": 1}, {"type": "i32", "value": 1}]}])", "no error"},
+      {"two", R"([{"symbol": "c", "type": "f32", "size": 1, "fill": 1}])", "the kernel uses no variable \"c\"; it uses none"}};
+  for (const auto& [kernel, args, message] : cases) EXPECT_NE(refusal(kernel, args).find(message), std::string::npos) << kernel << ": wanted: " << message << "\n" << refusal(kernel, args);
 }
 
 }  // namespace
