@@ -26,7 +26,7 @@ void tell_left_out(Error& e, std::vector<LeftOut> left_out) {
   for (const std::string& note : e.notes) text += "\n" + note;
   const auto named = std::stable_partition(left_out.begin(), left_out.end(), [&](const LeftOut& l) { return text.find("\"" + l.what + "\"") != std::string::npos; });
   for (auto l = left_out.begin(); l != named && l < left_out.begin() + kMost; ++l)
-    e.notes.push_back(fmt::format("{}:{}: note: {} was left out as host code{}", l->where.file, l->where.line, l->what, l->why.empty() ? ": it is neither __device__ nor __global__" : ", for: " + l->why));
+    e.notes.push_back(fmt::format("{}:{}: note: {} was left out as host code{}", l->where.file, l->where.line, l->what, l->why.empty() ? ": it is marked __host__" : ", for: " + l->why));
   std::string others;
   for (auto l = named; l != left_out.end() && l < named + kMost; ++l) others += fmt::format("{}{} (line {})", others.empty() ? "" : ", ", l->what, l->where.line);
   if (left_out.end() - named > static_cast<ptrdiff_t>(kMost)) others += fmt::format(" and {} more", left_out.end() - named - static_cast<ptrdiff_t>(kMost));

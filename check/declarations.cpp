@@ -178,9 +178,6 @@ class Scanner {
         is_enum |= w == "enum";
         if (w.size() > 4 && w != "namespace") is_class = true;
         ++t;
-      } else if (w == "constexpr") {
-        if (d.constexpr_at == std::string::npos) d.constexpr_at = tokens_[t].begin;
-        ++t;
       } else if (w == "(") {
         const std::string_view before = t > first ? word(t - 1) : "";
         const bool attribute = one_of(before, {"__launch_bounds__", "__align__", "alignas", "__attribute__", "decltype", "__declspec__", "__cluster_dims__", "__maxnreg__", "noexcept", "explicit", "__builtin_align__"});

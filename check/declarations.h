@@ -25,7 +25,6 @@ struct Declaration {
   bool device = false;                        ///< __device__, __global__ and the like in it; of a function in its head
   bool member = false;                        ///< of a class
   bool is_template = false, is_kernel = false;
-  size_t constexpr_at = std::string::npos;    ///< where that word is in the head
   std::string name;                           ///< of what it declares
 };
 

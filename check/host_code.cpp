@@ -41,6 +41,7 @@ bool is_host_standard(std::string_view name) {
   return name.starts_with("sys/") || names.count(name) > 0;
 }
 
+/// What is marked __host__. Other functions are compiled for the device, where that is possible.
 bool is_for_host(const Diagnostic& e) { return e.message.find("JIT mode") != std::string::npos; }
 
 std::string joined(const std::string& directory, std::string_view name) { return directory.empty() ? std::string(name) : (fs::path(directory) / name).lexically_normal().string(); }
@@ -71,13 +72,8 @@ std::string Source::text() const {
       for (const char c : at.file) name += c == '"' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
       out += fmt::format("#line {} \"{}\"\n", at.line, name);
     }
-    size_t from = line_begin_[l];
     const size_t end = l + 1 < line_begin_.size() ? line_begin_[l + 1] : text_.size();
-    for (auto p = made_device_.lower_bound(from); p != made_device_.end() && *p < end; ++p) {
-      out.append(text_, from, *p - from).append("__host__ __device__ ");
-      from = *p;
-    }
-    out.append(text_, from, end - from);
+    out.append(text_, line_begin_[l], end - line_begin_[l]);
   }
   return out;
 }
@@ -159,10 +155,7 @@ bool Source::leave_out_declaration(const Diagnostic& error) {
   // Without one of its data members a class would be another.
   if (found->member && found->kind != Declaration::Kind::kFunction) found = around;
   if (!found || found->device || text_[found->begin] == ' ') return false;
-  const bool for_host = is_for_host(error);
-  // What can be evaluated by the compiler may be called by a kernel, as nvcc has it.
-  if (found->kind == Declaration::Kind::kFunction && found->constexpr_at != std::string::npos && for_host && made_device_.insert(found->constexpr_at).second) return true;
-  left_out_.push_back({found->name, where(found->begin), for_host ? "" : error.message});
+  left_out_.push_back({found->name, where(found->begin), is_for_host(error) ? "" : error.message});
   blank(found->begin, found->end);
   return true;
 }
@@ -217,7 +210,6 @@ bool Source::inline_headers() {
   origin_.clear();
   line_begin_.clear();
   left_out_.clear();
-  made_device_.clear();
   std::set<std::string> once;
   append(text, file, 0, once);
   declarations_ = find_declarations(text_);

@@ -1,5 +1,5 @@
-// A .cu file as people have it: kernels beside main() and launches. NVRTC takes device code alone, and says of everything
-// else that it is for the host; what it says that of is left out, by whole declarations, and the lines keep their numbers.
+// A .cu file as people have it: kernels beside main() and launches. NVRTC takes device code alone. What it cannot compile
+// and is neither __device__ nor __global__ is left out, by whole declarations, and the lines keep their numbers.
 #pragma once
 
 #include <set>
@@ -17,7 +17,7 @@ namespace roofgen::check {
 struct LeftOut {
   std::string what;  ///< "main", "#include <iostream>"
   Where where;
-  std::string why;   ///< the compiler's words; empty when it is simply code for the host
+  std::string why;   ///< the compiler's words; empty when it is marked __host__
 };
 
 class Source {
@@ -53,7 +53,6 @@ class Source {
   std::vector<Where> origin_;         ///< of each line of text_
   std::vector<size_t> line_begin_;
   Declarations declarations_;
-  std::set<size_t> made_device_;      ///< where "__host__ __device__" is put in
   std::vector<LeftOut> left_out_;
   bool inlined_ = false, without_libraries_ = false;
 };

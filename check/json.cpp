@@ -88,7 +88,7 @@ std::string check_json(const Report& r) {
   j["ctas_total"] = r.grid.count();
   j["stopped_early"] = r.stopped_early;
   j["left_out"] = Json::array();
-  for (const LeftOut& l : r.left_out) j["left_out"].push_back({{"what", l.what}, {"where", where_json(l.where)}, {"why", l.why.empty() ? "host code" : l.why}});
+  for (const LeftOut& l : r.left_out) j["left_out"].push_back({{"what", l.what}, {"where", where_json(l.where)}, {"why", l.why.empty() ? "marked __host__" : l.why}});
   j["notes"] = r.notes;
   j["findings"] = Json::array();
   for (const FindingGroup& g : r.findings)

@@ -54,7 +54,7 @@ TEST_F(Refusals, SourceThatIsWrong) {
 
 TEST_F(Refusals, HostCodeThatWasLeftOutIsNamedWhereItIsMissed) {
   expect_all({
-      {"int helper(int x) { return x; }\n__global__ void k(int* y) {\n  *y = helper(2);\n}\nint main() {}", {"dir/user.cu:3:8: error: identifier \"helper\" is undefined", "dir/user.cu:1: note: helper was left out as host code: it is neither __device__ nor __global__", "note: left out as host code: main (line 5)"}},
+      {"int helper(int x) { return getpid() + x; }\n__host__ int marked() { return 1; }\n__global__ void k(int* y) {\n  *y = helper(2) + marked();\n}\nint main() { puts(\"\"); }", {"dir/user.cu:4:8: error: identifier \"helper\" is undefined", "dir/user.cu:1: note: helper was left out as host code, for: identifier \"getpid\" is undefined", "dir/user.cu:2: note: marked was left out as host code: it is marked __host__", "note: left out as host code: main (line 6)"}},
       {"struct P {\n  std::vector<int> v;\n};\n__global__ void k(P p) {}", {"identifier \"P\" is undefined", "dir/user.cu:1: note: P was left out as host code, for: "}},
       {"#include \"settings.h\"\n__global__ void k() {}", {"settings.h", "-I DIRECTORY says where headers are"}},
   });
