@@ -155,7 +155,7 @@ bool Source::leave_out_declaration(const Diagnostic& error) {
   // Without one of its data members a class would be another.
   if (found->member && found->kind != Declaration::Kind::kFunction) found = around;
   if (!found || found->device || text_[found->begin] == ' ') return false;
-  left_out_.push_back({found->name, where(found->begin), is_for_host(error) ? "" : error.message});
+  left_out_.push_back({found->name.empty() ? "a declaration" : found->name, where(found->begin), is_for_host(error) ? "" : error.message});
   blank(found->begin, found->end);
   return true;
 }
