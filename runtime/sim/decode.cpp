@@ -103,7 +103,7 @@ void Decoder::unknown_opcode() const {
   std::string_view opcode = guarded_->name;
   static constexpr const char* kLeftOut[][2] = {{"tex", "textures"},       {"tld4", "textures"},     {"txq", "textures"},           {"suld", "surfaces"},        {"sust", "surfaces"},
                                                 {"sured", "surfaces"},     {"suq", "surfaces"},      {"istypep", "textures and surfaces"}, {"wgmma", "warp group matrix instructions"},
-                                                {"tcgen05", "the tensor cores of sm_100"}, {"wmma", "wmma instructions"}, {"alloca", "stacks of any size"}, {"stacksave", "stacks of any size"}, {"stackrestore", "stacks of any size"}};
+                                                {"tcgen05", "the tensor cores of sm_100"}, {"alloca", "stacks of any size"}, {"stacksave", "stacks of any size"}, {"stackrestore", "stacks of any size"}};
   for (const auto& [base, what] : kLeftOut)
     if (opcode.substr(0, opcode.find('.')) == base) throw DecodeError{line_, fmt::format("'{}': {} are not supported", opcode.substr(0, 120), what), {}, source()};
   DecodeError e{line_, fmt::format("unknown instruction '{}'", opcode.substr(0, 120)), {}, source()};

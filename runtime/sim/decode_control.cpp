@@ -178,7 +178,7 @@ void Decoder::mma(const PtxStmt& stmt, const LaneEntry& entry) {
   size_t k = 0;
   for (char digit : parts[3].substr(std::string_view("m16n8k").size())) k = 10 * k + static_cast<size_t>(digit - '0');
   const size_t per_word = type == "tf32" ? 1 : type == "bf16" || type == "f16" ? 2 : 4;
-  const size_t sizes[] = {4, k / per_word / 2, k / per_word / 4, 4};
+  const size_t sums = parts[6] == "f16" ? 2 : 4, sizes[] = {sums, k / per_word / 2, k / per_word / 4, sums};
   Inst& in = emit(Kind::kMma, Class::kMma);
   in.lane = entry.fn;
   in.sub = static_cast<uint8_t>(k);

@@ -316,6 +316,8 @@ bool Decoder::memory_instruction(const PtxStmt& stmt, std::string_view base, Mod
     matrix_move(stmt, m, true);
   else if (base == "stmatrix")
     matrix_move(stmt, m, false);
+  else if (base == "wmma")
+    wmma(stmt, m);
   else
     return false;
   return true;

@@ -144,6 +144,9 @@ class Decoder {
   uint32_t new_label();
   const PtxFunction* find_function(std::string_view name) const;
 
+  // decode_wmma.cpp
+  void wmma(const PtxStmt& stmt, Modifiers& m);
+
   // decode_bulk.cpp
   void bulk_copy(const PtxStmt& stmt, Modifiers& m);
 

@@ -54,6 +54,8 @@ enum class Kind : uint8_t {
   kPrint,   ///< vprintf: a is the format's address, b that of the values
   kMbarrier,
   kBulkCopy,
+  kWmmaLoad,
+  kWmmaStore,
   kAssert,  ///< a failed assertion: a is the address of its text, b of the file's name, c the line
 };
 

@@ -497,6 +497,14 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
           break;
         case Kind::kAssert:
           assertion(w, in, mask);
+        case Kind::kWmmaLoad:
+          wmma_load(w, in, mask);
+          ++w.pc;
+          break;
+        case Kind::kWmmaStore:
+          wmma_store(w, in, mask);
+          ++w.pc;
+          break;
         case Kind::kBulkCopy:
           bulk_copy(w, in, mask);
           ++w.pc;

@@ -223,6 +223,14 @@ class Machine {
   void spread(const Warp& w, const Inst& in, const std::byte* from);
   const std::byte* collect(const Warp& w, const Inst& in, std::byte* room) const;
 
+  // machine_wmma.cpp
+  template <class F>
+  void each_tile_piece(Warp& w, const Inst& in, uint32_t mask, F&& part);
+  template <class F>
+  void each_fragment_element(Warp& w, const Inst& in, F&& element);
+  void wmma_load(Warp& w, const Inst& in, uint32_t mask);
+  void wmma_store(Warp& w, const Inst& in, uint32_t mask);
+
   // machine_bulk.cpp
   void bulk_copy(Warp& w, const Inst& in, uint32_t mask);
   TensorView tensor_map(uint64_t address, uint32_t lane);

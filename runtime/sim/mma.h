@@ -103,6 +103,11 @@ struct S8Words {
   static FN f32x8 expand(u32x8 w, int j) { return __builtin_convertvector((s32x8)(w << (24 - 8 * j)) >> 24, f32x8); }
 };
 
+struct U8Words {
+  static constexpr int kPerWord = 4;
+  static FN f32x8 expand(u32x8 w, int j) { return __builtin_convertvector((s32x8)(w >> (8 * j) & 0xffu), f32x8); }
+};
+
 /// Rows n of four words (k pairs) become four vectors over n.
 FN void transpose_words(const u32* rows, u32x8 out[4]) {
   u32x8 r[4], t[4];
@@ -230,6 +235,33 @@ struct mma {
       u32* d_odd = regs.rows + list[2 * half + 1] * 32;
 #pragma GCC unroll 8
       for (int r = 0; r < 8; ++r) store_columns(Sum::finish(sum[r], c[r]), d_even + 4 * r, d_odd + 4 * r);
+    }
+  }
+};
+
+/// The same with accumulators of halves, two columns in a word: 2 D rows, the A rows, the B rows, 2 C rows. Summed up in float and rounded at
+/// the end; what tensor cores do between is not documented.
+template <class F, int K>
+struct mma_half {
+  static constexpr int kFactors = 3 * K / (4 * F::kPerWord);
+  static void run(const WarpRegs& regs, const Inst& in, const u32* lists, u32 mask) {
+    alignas(64) u32 rows[(8 + kFactors) * 32];
+    u32 list[8 + kFactors];
+    for (u32 i = 0; i < 8 + kFactors; ++i) list[i] = i;
+    const u32* from = lists + in.list;
+    for (int i = 0; i < kFactors; ++i) __builtin_memcpy(rows + (4 + i) * 32, regs.rows + from[2 + i] * 32, 128);
+    for (int half = 0; half < 2; ++half) {
+      const u32* c = regs.rows + from[2 + kFactors + half] * 32;
+      u32* wide = rows + (4 + kFactors + 2 * half) * 32;
+      for (int l = 0; l < 32; ++l) wide[l] = bits_of(Half::load(u16(c[l]))), wide[32 + l] = bits_of(Half::load(u16(c[l] >> 16)));
+    }
+    Inst whole = in;
+    whole.list = 0;
+    mma<F, FloatSum, K>::run({rows, regs.preds}, whole, list, mask);
+    for (int half = 0; half < 2; ++half) {
+      u32* d = regs.rows + from[half] * 32;
+      const u32* wide = rows + 2 * half * 32;
+      for (int l = 0; l < 32; ++l) d[l] = Half::store(f32_of(wide[l])) | u32(Half::store(f32_of(wide[32 + l]))) << 16;
     }
   }
 };
