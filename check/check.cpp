@@ -6,15 +6,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <thread>
 #include <tuple>
 
+#include "check/call_sites.h"
 #include "check/compile.h"
 #include "check/kernel.h"
 #include "generator/output_file.h"
 #include "generator/suggest.h"
 #include "runtime/compile/log.h"
+#include "runtime/compiler.h"
 #include "runtime/executor.h"
 
 namespace roofgen::check {
@@ -34,6 +37,40 @@ uint64_t default_memory() {
   const uint64_t machine = static_cast<uint64_t>(std::max(0l, sysconf(_SC_PHYS_PAGES))) * static_cast<uint64_t>(std::max(0l, sysconf(_SC_PAGESIZE)));
   return std::clamp(machine / 4, uint64_t{1} << 28, uint64_t{32} << 30);
 }
+
+/// Places in the user's own files. What a header of the toolkit does is told at the line that called it.
+class OwnPlaces {
+ public:
+  OwnPlaces(const Request& r, const Compiled& compiled)
+      : request_(r), compiled_(compiled), toolkit_(is_ptx(r.file) ? std::string() : nvrtc_info().include_dir), call_sites_(compiled.binary.ptx) {}
+
+  /// True: it was in a header of the toolkit.
+  bool replace(Where& source, int ptx_line) const {
+    const auto passed_over = [this](const std::string& file) { return is_library(file); };
+    const bool library = is_library(source.file) || source.line == 0;
+    const Where caller = library ? call_sites_.of(ptx_line, passed_over) : Where{};
+    if (caller.line) source = caller;
+    source.file = compiled_.own_name(source.file);
+    return caller.line != 0;
+  }
+
+ private:
+  bool is_library(const std::string& file) const {
+    const auto [known, fresh] = known_.try_emplace(file, false);
+    if (!fresh) return known->second;
+    const bool below_toolkit = (!toolkit_.empty() && file.starts_with(toolkit_ + "/")) || file.find("/targets/") != file.npos || file.find("/cuda/include/") != file.npos;
+    // The compiler has the toolkit's headers in memory, under names that are no files.
+    std::error_code ignored;
+    const bool in_memory = !is_ptx(request_.file) && compiled_.own_name(file) != request_.file && !std::filesystem::exists(file, ignored);
+    return known->second = below_toolkit || in_memory;
+  }
+
+  const Request& request_;
+  const Compiled& compiled_;
+  std::string toolkit_;
+  CallSites call_sites_;
+  mutable std::map<std::string, bool> known_;
+};
 
 /// Frees what it allocated.
 class Buffers {
@@ -236,16 +273,18 @@ Result<Report> run(const Request& r) {
   options.printed = &report.printed;
   ROOFGEN_TRY(RunResult result, executor->run(*module, launch, options));
   report.stopped_early = result.findings.size() >= static_cast<size_t>(r.max_findings);
+  const OwnPlaces own_places(r, compiled);
   for (Finding& f : result.findings) {
     f.kernel = report.kernel;
-    f.source.file = compiled.own_name(f.source.file);
+    const Where within = f.source;
+    if (own_places.replace(f.source, f.ptx.line)) f.message += fmt::format(" (in {}:{})", std::filesystem::path(within.file).filename().string(), within.line);
     use_own_name(f.message, r);
     if (is_ptx(r.file)) f.ptx.file = r.file;
   }
   report.findings = grouped(std::move(result.findings));
   report.counts = *result.counts;
   for (SiteCounts& s : sites) {
-    s.source.file = compiled.own_name(s.source.file);
+    own_places.replace(s.source, s.ptx.line);
     if (is_ptx(r.file)) s.ptx.file = r.file;
   }
   report.lines = by_line(sites);

@@ -56,8 +56,10 @@ struct Bench {
     launch.args.push_back({"scalar", false, bits, sizeof value});
     return *this;
   }
-  Counts run() {
-    const RunResult r = need(executor->run(module, launch, {}));
+  Counts run(int threads = 1) {
+    RunOptions options;
+    options.threads = threads;
+    const RunResult r = need(executor->run(module, launch, options));
     if (!r.findings.empty()) fail(r.findings[0].kind + ": " + r.findings[0].message);
     return *r.counts;
   }
@@ -85,6 +87,17 @@ BENCHMARK(saxpy)->Unit(benchmark::kMillisecond);
 BENCHMARK(reduction)->Unit(benchmark::kMillisecond);
 BENCHMARK(transpose)->Unit(benchmark::kMillisecond);
 BENCHMARK(polynomial)->Unit(benchmark::kMillisecond);
+
+/// The same by as many cores as its number: with one, what the others are to be compared with.
+void on_cores(benchmark::State& state, Bench bench) {
+  Counts counts;
+  for (auto _ : state) counts = bench.run(static_cast<int>(state.range(0)));
+  state.counters["lane_inst_per_s"] = benchmark::Counter(32 * static_cast<double>(counts.warp_instructions), benchmark::Counter::kIsIterationInvariantRate);
+}
+void polynomial_on_cores(benchmark::State& state) { on_cores(state, std::move(Bench("polynomial", {256, 1, 1}, {256, 1, 1}).array(kFloats).array(kFloats).scalar(512))); }
+void saxpy_on_cores(benchmark::State& state) { on_cores(state, std::move(Bench("saxpy", {1024, 1, 1}, {256, 1, 1}).scalar(2.0f).array(kFloats).array(kFloats).scalar(kElements))); }
+BENCHMARK(polynomial_on_cores)->RangeMultiplier(2)->Range(1, 4)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(saxpy_on_cores)->RangeMultiplier(2)->Range(1, 4)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 /// What a lane executes is what a warp executes whose lanes all have its value.
 void collatz(benchmark::State& state) {

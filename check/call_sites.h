@@ -1,0 +1,33 @@
+// Where in their own files the code of headers was called, from the line table of PTX: a finding within a header of the toolkit
+// is of little use without the line that called it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "roofgen/pipeline.h"
+
+namespace roofgen::check {
+
+class CallSites {
+ public:
+  explicit CallSites(std::string_view ptx);
+  /// The innermost place of what is at a line of the PTX that is in none of the files that `passed_over` names. None: line 0.
+  Where of(int ptx_line, const std::function<bool(const std::string& file)>& passed_over) const;
+
+ private:
+  using Place = std::tuple<uint32_t, uint32_t, uint32_t>;  ///< file, line, column
+  struct Loc {
+    int ptx_line;
+    Place at, inlined_at;  ///< zeros: it was not
+    size_t outer = 0;      ///< the one where it was inlined, by number + 1; 0: none before it
+  };
+  std::map<uint32_t, std::string> files_;
+  std::vector<Loc> locs_;
+};
+
+}  // namespace roofgen::check

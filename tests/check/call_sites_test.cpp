@@ -1,0 +1,50 @@
+// The line that called what a header does.
+#include <gtest/gtest.h>
+
+#include "check/call_sites.h"
+
+namespace roofgen::check {
+namespace {
+
+const char* const kPtx = R"(.version 9.0
+.visible .entry k()
+{
+	.loc	1 20 3
+	mov.u32 %r1, 0;
+	.loc	2 100 7, function_name $L__info_string0, inlined_at 1 20 3
+	mov.u32 %r1, 1;
+	.loc	3 5 1, function_name $L__info_string1+3, inlined_at 2 100 7
+	mov.u32 %r1, 2;
+	.loc	2 0 0, function_name $L__info_string0, inlined_at 1 30 5
+	mov.u32 %r1, 3;
+	.loc	4 7 1, function_name $L__info_string2, inlined_at 9 9 9
+	mov.u32 %r1, 4;
+}
+	.file	1 "/k.cu"
+	.file	2 "/mma.hpp"
+	.file	3 "/deep.hpp"
+	.file	4 "/own.h"
+)";
+
+std::string place(int ptx_line) {
+  const Where w = CallSites(kPtx).of(ptx_line, [](const std::string& file) { return file.ends_with(".hpp"); });
+  return w.line ? w.file + ":" + std::to_string(w.line) + ":" + std::to_string(w.col) : "";
+}
+
+TEST(CallSites, AreTheInnermostOfOwnFiles) {
+  EXPECT_EQ(place(2), "");
+  EXPECT_EQ(place(5), "/k.cu:20:3");
+  EXPECT_EQ(place(7), "/k.cu:20:3");
+  EXPECT_EQ(place(9), "/k.cu:20:3");   // two calls deep
+  EXPECT_EQ(place(11), "/k.cu:30:5");  // whose place has no line of its own
+  EXPECT_EQ(place(13), "/own.h:7:1");  // a header of the user's
+}
+
+TEST(CallSites, OfTextThatIsNone) {
+  for (const char* text : {"", ".loc", ".loc 1", ".loc 1 2 3, inlined_at", ".loc 1 1 1, inlined_at 1 1 1\n.loc 1 1 1, inlined_at 1 1 1\n.file 1 \"a\"", ".file 1 \"", ".file x \"\""})
+    CallSites(text).of(2, [](const std::string&) { return true; });
+  EXPECT_EQ(CallSites(".loc 1 99999999999999999999 3\n").of(1, [](const std::string&) { return false; }).line, 0);
+}
+
+}  // namespace
+}  // namespace roofgen::check
