@@ -35,10 +35,19 @@ Result<Dim3> parse_dims(const std::string& flag, const std::string& text) {
   return Error{Exit::kUsage, fmt::format("{} is '{}'; one to three numbers of at least 1 were expected, as in 256 or 16,16", flag, text)};
 }
 
+/// What no GPU launches (CUDA C++ Programming Guide, technical specifications per compute capability).
+Result<void> can_be_launched(const Dim3& grid, const Dim3& block) {
+  const auto refuse = [](const char* flag, const Dim3& is, const char* wanted) { return Error{Exit::kUsage, fmt::format("{} is {},{},{}; {}", flag, is.x, is.y, is.z, wanted)}; };
+  if (block.count() > 1024 || block.z > 64) return refuse("--block", block, "at most 1024 threads were expected, and at most 64 of them in z");
+  if (grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535) return refuse("--grid", grid, "at most 2147483647 CTAs in x and 65535 in y and z were expected");
+  return {};
+}
+
 Result<Exit> run(const Session& session, const Flags& flags) {
   check::Request r;
   ROOFGEN_TRY(r.grid, parse_dims("--grid", flags.grid));
   ROOFGEN_TRY(r.block, parse_dims("--block", flags.block));
+  ROOFGEN_CHECK(can_be_launched(r.grid, r.block));
   r.file = flags.file;
   ROOFGEN_TRY(r.text, read_input(flags.file));
   if (flags.file == "-") r.file = "standard-input.cu";

@@ -1,0 +1,107 @@
+// roofgen check as a user runs it: exit codes, what is written where, and refusals in one line.
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+
+using namespace roofgen::test;
+
+namespace {
+
+const char* const kKernels = R"(
+__global__ void scale(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = 2 * x[i];
+}
+__global__ void overruns(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  y[i] = 2 * x[i];
+}
+)";
+
+class Check : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    home.write("k.cu", kKernels);
+    home.write("args.json", arguments("2000", ", \"dump\": \"y.bin\""));
+    home.write("none.ptx", ".version 8.0\n.target sm_90\n.address_size 64\n");
+  }
+  /// x holds 1, y is to hold `expect` halves of 2.
+  static std::string arguments(const std::string& size, const std::string& of_y = "", const std::string& expect = "2") {
+    return "[{\"name\": \"x\", \"type\": \"f32\", \"size\": " + size + ", \"fill\": 1},\n {\"name\": \"y\", \"type\": \"f32\", \"size\": " + size + ", \"expect\": " + expect + of_y +
+           "},\n {\"name\": \"n\", \"type\": \"i32\", \"value\": 2000}]\n";
+  }
+  void refused(const std::string& flags, const std::string& message, int exit = 2) {
+    const Outcome o = home.run("check " + flags);
+    EXPECT_EQ(o.exit, exit) << flags << "\n" << o.out << o.err;
+    EXPECT_NE(o.err.find(message), std::string::npos) << flags << "\n" << o.err;
+    EXPECT_EQ(o.out, "") << flags;
+    EXPECT_FALSE(fs::exists(home.dir() / "y.bin")) << flags;
+    EXPECT_FALSE(fs::exists(home.dir() / "f.sarif")) << flags;
+  }
+  Home home;
+};
+
+TEST_F(Check, CleanFindingsAndWrongOutputs) {
+  if (!has_nvrtc(home)) GTEST_SKIP() << "no NVRTC on this machine";
+  const std::string launch = "--grid 8 --block 256 --args args.json ";
+  Outcome o = home.run("check k.cu --kernel scale " + launch);
+  EXPECT_EQ(o.exit, 0) << o.out << o.err;
+  EXPECT_EQ(o.err, "");
+  EXPECT_NE(o.out.find("verdict   clean"), std::string::npos) << o.out;
+  EXPECT_EQ(fs::file_size(home.dir() / "y.bin"), 8000u);
+
+  o = home.run("check k.cu --kernel overruns --sarif f.sarif --json " + launch);
+  EXPECT_EQ(o.exit, 1) << o.out << o.err;
+  const Json report = Json::parse(o.out);
+  EXPECT_EQ(report["schema"], "roofgen.check.1");
+  EXPECT_EQ(report["clean"], false);
+  EXPECT_EQ(report["findings"][0]["kind"], "out-of-bounds");
+  EXPECT_EQ(report["findings"][0]["source"]["line"], 8);
+  const Json sarif = Json::parse(home.read("f.sarif"));
+  EXPECT_EQ(sarif["version"], "2.1.0");
+  EXPECT_EQ(sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"], 8);
+
+  home.write("args.json", arguments("2000", "", "3"));
+  o = home.run("check k.cu --kernel scale " + launch);
+  EXPECT_EQ(o.exit, 1) << o.out << o.err;
+  EXPECT_NE(o.out.find("y[0] is 2, 3 was expected; 2000 of 2000 elements are wrong"), std::string::npos) << o.out;
+}
+
+TEST_F(Check, AnyNumberOfCoresGivesTheSame) {
+  if (!has_nvrtc(home)) GTEST_SKIP() << "no NVRTC on this machine";
+  home.write("args.json", arguments("2097152"));
+  const std::string flags = "check k.cu --kernel overruns --grid 8192 --block 256 --args args.json --json --jobs ";  // 1 M warp-instructions
+  const Outcome one = home.run(flags + "1"), four = home.run(flags + "4");
+  EXPECT_EQ(one.exit, 0) << one.out << one.err;
+  EXPECT_EQ(one.out, four.out);
+}
+
+TEST_F(Check, RequestsThatCannotBe) {
+  refused("k.cu --block 2048", "--block is 2048,1,1; at most 1024 threads");
+  refused("k.cu --block 8,8,65", "--block is 8,8,65");
+  refused("k.cu --block 0", "--block is '0'; one to three numbers of at least 1");
+  refused("k.cu --block 32,", "--block is '32,'");
+  refused("k.cu --block 32 --grid 1,70000", "--grid is 1,70000,1; at most");
+  refused("k.cu", "--block");
+  refused("nowhere.cu --block 32", "nowhere.cu");
+  refused("k.cu --block 32 --args nowhere.json", "nowhere.json");
+  refused("k.cu --block 32 --smem 999999", "smem");
+  refused("k.cu --block 32 --jobs 0", "jobs");
+  refused("k.cu --block 32 --args args.json --sarif no/such/f.sarif", "there is no folder no/such", 1);
+  refused("k.cu --block 32 --kernal scale", "--kernal");
+  refused("none.ptx --block 32", "kernel");
+  home.write("bad.json", "[{\"type\": \"f32\" \"size\": 3}]");
+  refused("k.cu --block 32 --args bad.json", "bad.json:1:");
+}
+
+TEST_F(Check, RequestsThatDoNotFitTheKernel) {
+  if (!has_nvrtc(home)) GTEST_SKIP() << "no NVRTC on this machine";
+  refused("k.cu --block 32 --args args.json", "scale");
+  refused("k.cu --block 32 --args args.json --kernel scael", "scale");
+  home.write("two.json", "[{\"type\": \"f32\", \"size\": 3}, {\"type\": \"f32\", \"size\": 3}]");
+  refused("k.cu --block 32 --args two.json --kernel scale", "3");
+  home.write("wrong.cu", "__global__ void k(float* x) { x[0] = y; }\n");
+  refused("wrong.cu --block 32 --args args.json", "wrong.cu:1:", 1);
+}
+
+}  // namespace
