@@ -44,6 +44,9 @@ class OwnPlaces {
   OwnPlaces(const Request& r, const Compiled& compiled)
       : request_(r), compiled_(compiled), toolkit_(is_ptx(r.file) ? std::string() : nvrtc_info().include_dir), call_sites_(compiled.binary.ptx) {}
 
+  Where innermost(int ptx_line) const {
+    return call_sites_.of(ptx_line, [](const std::string&) { return false; });
+  }
   /// True: it was in a header of the toolkit.
   bool replace(Where& source, int ptx_line) const {
     const auto passed_over = [this](const std::string& file) { return is_library(file); };
@@ -236,9 +239,11 @@ Result<Report> run(const Request& r) {
   }
 
   ROOFGEN_TRY(const std::unique_ptr<Executor> executor, make_sim_executor(r.max_memory_bytes ? r.max_memory_bytes : default_memory()));
+  const OwnPlaces own_places(r, compiled);
   Result<ModuleId> module = executor->load(binary);
   if (!module) {
     Error e = std::move(module).error();
+    if (Where caller = own_places.innermost(e.where.line); own_places.replace(caller, e.where.line)) e.notes.push_back(fmt::format("which is called at {}:{}", caller.file, caller.line));
     if (is_ptx(r.file)) e.where.file = r.file;
     for (std::string& note : e.notes) use_own_name(note, r);
     return e;
@@ -273,7 +278,6 @@ Result<Report> run(const Request& r) {
   options.printed = &report.printed;
   ROOFGEN_TRY(RunResult result, executor->run(*module, launch, options));
   report.stopped_early = result.findings.size() >= static_cast<size_t>(r.max_findings);
-  const OwnPlaces own_places(r, compiled);
   for (Finding& f : result.findings) {
     f.kernel = report.kernel;
     const Where within = f.source;
