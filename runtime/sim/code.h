@@ -97,6 +97,7 @@ struct TrackedUse {
   uint32_t id;  ///< index into the warp's assigned-lanes masks
   bool is_def;
   bool is_guard;
+  enum Operand : uint8_t { kA, kB, kC, kOther } operand;
   std::string name;
 };
 

@@ -111,10 +111,10 @@ class Analysis {
         for (size_t w = 0; w < words; ++w) in[w] &= out[p][w];
       return in;
     };
-    // A move of an unassigned register leaves its destination unassigned.
+    // What is made of an unassigned register may be unassigned too.
     auto step = [&](Bits& now, uint32_t i) {
       bool proven = true;
-      if (is_plain_move(kernel_.code[i]))
+      if (passes_on(kernel_.code[i]))
         each_ref(i, [&](const RegisterRef& r) { proven &= r.is_def || test(now, bit(r)); });
       each_ref(i, [&](const RegisterRef& r) {
         if (!kills(r)) return;
@@ -147,7 +147,8 @@ class Analysis {
     for (const RegisterRef& r : refs_) {
       if (!id[bit(r)]) continue;
       kernel_.code[r.inst].flags |= kFlagTracked;
-      kernel_.tracked.push_back({r.inst, id[bit(r)] - 1, r.is_def, r.field == &Inst::guard,
+      const auto operand = r.field == &Inst::a ? TrackedUse::kA : r.field == &Inst::b ? TrackedUse::kB : r.field == &Inst::c ? TrackedUse::kC : TrackedUse::kOther;
+      kernel_.tracked.push_back({r.inst, id[bit(r)] - 1, r.is_def, r.field == &Inst::guard, operand,
                                  r.is_pred ? predicate_names_[r.reg] : registers_[r.reg].name});
     }
     kernel_.tracked_begin.assign(kernel_.code.size() + 1, 0);

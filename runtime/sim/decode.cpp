@@ -499,6 +499,7 @@ bool Decoder::lane_instruction(const PtxStmt& stmt) {
   const std::optional<uint32_t> narrowed = stmt.name.starts_with("cvt.") ? low_half(stmt.operands[1], entry->signature.src[0]) : std::nullopt;
   Inst& in = emit(Kind::kLane, entry->cls);
   in.lane = entry->fn;
+  in.type = static_cast<uint8_t>(stmt.name.starts_with("selp.") ? MadeOf::kSelected : stmt.name == "and.pred" ? MadeOf::kAnd : stmt.name == "or.pred" ? MadeOf::kOr : MadeOf::kAll);
   if (narrowed) {
     in.a = *narrowed;
     reference(&Inst::a, *narrowed, false, false);
@@ -534,6 +535,7 @@ void Decoder::setp(const PtxStmt& stmt) {
   Inst& in = emit(Kind::kLane, entry->cls);
   in.lane = entry->fn;
   in.sub = combine;
+  if (combine) in.type = static_cast<uint8_t>(MadeOf::kCombined);
   use(&Inst::a, stmt.operands[1], entry->signature.src[0]);
   use(&Inst::b, stmt.operands[2], entry->signature.src[1]);
   if (combine) {

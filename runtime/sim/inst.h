@@ -153,6 +153,18 @@ struct Inst {
 /// Copies a value without computing with it.
 constexpr bool is_plain_move(const Inst& in) { return in.kind == Kind::kLane && in.cls == Class::kMove; }
 
+/// Its result holds nothing where what it was made of did not; that is no mistake until it decides or leaves something.
+constexpr bool passes_on(const Inst& in) { return in.kind == Kind::kLane || in.kind == Kind::kShuffle; }
+
+/// Inst::type of a lane-wise instruction: which of its sources the result is made of, where some hold nothing.
+enum class MadeOf : uint8_t {
+  kAll,
+  kSelected,  ///< a or b, as the predicate c says
+  kAnd,       ///< predicates a and b: one that is false is enough
+  kOr,        ///< one that is true is enough
+  kCombined,  ///< a comparison of a and b, and the predicate c, by `sub`
+};
+
 /// One row of the instruction table for one host instruction set.
 struct LaneEntry {
   const char* pattern;  ///< spellings, see opcodes.def

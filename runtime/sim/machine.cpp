@@ -32,8 +32,8 @@ Machine::Machine(LaunchState& state, Counter& counter, const LaneTable& lanes)
   prepare_registers();
 }
 
-/// Constants and the specials that no CTA changes are written once; rows are never cleared between
-/// CTAs, since the assignment checks make sure nobody sees an old value.
+/// Constants and the specials that no CTA changes are written once; rows are cleared between CTAs only where findings are
+/// tolerated, since the assignment checks make sure nobody sees an old value.
 void Machine::prepare_registers() {
   register_memory_.assign(size_t{kernel_.rows} * kWarpSize * n_warps_ + 16, 0);
   predicate_memory_.assign(size_t{kernel_.preds} * n_warps_, 0);
@@ -166,7 +166,10 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   last_buffer_ = nullptr;
   shadow_.reset(shared_bytes_, n_warps_);
   std::fill(shared_.begin(), shared_.end(), std::byte{0xff});
+  // What was there before would depend on which CTA this machine ran last.
+  std::fill(local_.begin(), local_.end(), std::byte{0xff});
   std::fill(local_written_.begin(), local_written_.end(), uint8_t{0});
+  if (state_.tolerated && kernel_.tracked_ids) prepare_registers();
   for (Barrier& b : barriers_)
     if (b.in_use) b = Barrier{};
   const Dim3& grid = state_.launch.grid;
@@ -349,8 +352,8 @@ void Machine::choose(Warp& w) {
   w.parked.resize(kept);
 }
 
-/// Uses of registers that no proof covers: a lane that never assigned one must not compute with it.
-/// A move only hands the missing value on, as compilers do with values they know to be unused.
+/// Uses of registers that no proof covers: a value that a lane never assigned must not decide where it goes, nor leave its registers.
+/// What is computed of it is as good as unassigned, as compilers compute values that they then do not select.
 void Machine::check_assigned(Warp& w, const Inst& in) {
   auto i = static_cast<uint32_t>(&in - kernel_.code.data());
   const TrackedUse* begin = kernel_.tracked.data() + kernel_.tracked_begin[i];
@@ -363,16 +366,37 @@ void Machine::check_assigned(Warp& w, const Inst& in) {
   };
   for (const TrackedUse* t = begin; t != end; ++t)
     if (t->is_guard) need(*t, w.active);
-  uint32_t mask = w.active & (w.regs.preds[in.guard] ^ in.guard_flip), good = mask;
+  const uint32_t mask = w.active & (w.regs.preds[in.guard] ^ in.guard_flip);
+  uint32_t assigned[4] = {~0u, ~0u, ~0u, ~0u};
   for (const TrackedUse* t = begin; t != end; ++t) {
     if (t->is_def || t->is_guard) continue;
-    if (is_plain_move(in))
-      good &= w.assigned[t->id];
-    else
+    if (in.kind == Kind::kLane)
+      assigned[t->operand] &= w.assigned[t->id];
+    else if (in.kind != Kind::kShuffle || t->operand != TrackedUse::kA)
       need(*t, mask);
   }
+  if (in.kind == Kind::kShuffle) return;  // it says itself what each lane gets
+  const uint32_t good = in.kind == Kind::kLane ? mask & assigned[TrackedUse::kOther] & made_of_assigned(w, in, assigned) : mask;
   for (const TrackedUse* t = begin; t != end; ++t)
     if (t->is_def) w.assigned[t->id] = (w.assigned[t->id] & ~mask) | good;
+}
+
+/// Lanes in which the result is made of sources that are assigned.
+uint32_t Machine::made_of_assigned(const Warp& w, const Inst& in, const uint32_t* assigned) const {
+  const uint32_t a = assigned[TrackedUse::kA], b = assigned[TrackedUse::kB], c = assigned[TrackedUse::kC];
+  const uint32_t* p = w.regs.preds;
+  switch (static_cast<MadeOf>(in.type)) {
+    case MadeOf::kAll: break;
+    case MadeOf::kSelected: return c & ((p[in.c] & a) | (~p[in.c] & b));
+    case MadeOf::kAnd: return (a & b) | (a & ~p[in.a]) | (b & ~p[in.b]);
+    case MadeOf::kOr: return (a & b) | (a & p[in.a]) | (b & p[in.b]);
+    case MadeOf::kCombined: {
+      const uint32_t value = p[in.c] ^ static_cast<uint32_t>(in.imm);
+      const uint32_t decides = in.sub == 1 ? ~value : in.sub == 2 ? value : 0;
+      return c & ((a & b) | decides);
+    }
+  }
+  return a & b & c;
 }
 
 void Machine::run_warp(Warp& w, uint32_t quota) {
@@ -591,11 +615,36 @@ void Machine::require_full(const Warp& w, const Inst& in, uint32_t mask, const c
       static_cast<uint32_t>(__builtin_ctz(missing & ~w.dead ? mask : missing))};
 }
 
+/// Is it the next thing that all other lanes do, to exit?
+bool Machine::others_leave(const Warp& w) const {
+  constexpr int kMostSteps = 8;
+  for (const Fragment& f : w.parked) {
+    if (f.barrier != kReady) return false;
+    uint32_t pc = f.pc;
+    bool leaves = false;
+    for (int step = 0; step < kMostSteps && !leaves; ++step) {
+      const Inst& in = kernel_.code[pc];
+      if (in.guard) return false;
+      if (in.kind == Kind::kExit) leaves = true;
+      else if (in.kind == Kind::kBranch) pc = in.target;
+      else return false;
+    }
+    if (!leaves) return false;
+  }
+  return !w.parked.empty();
+}
+
 void Machine::barrier(Warp& w, const Inst& in, uint32_t mask) {
   auto lane = static_cast<uint32_t>(__builtin_ctz(mask));
   if ((in.flags & kFlagAligned) && (mask | w.dead) != ~0u && mask == w.active &&
       std::any_of(w.parked.begin(), w.parked.end(), [&](const Fragment& f) { return f.barrier == kReady && f.pc < w.pc; }))
     return choose(w);  // these lanes only had a turn because others spin behind them
+  if ((in.flags & kFlagAligned) && (mask | w.dead) != ~0u && mask == w.active && others_leave(w)) {
+    // A barrier is for threads that have not exited (CUDA C++ Programming Guide, independent thread scheduling).
+    w.parked.push_back({w.pc, mask, kWaitsForLanes});
+    w.active = 0;
+    return choose(w);
+  }
   if ((in.flags & kFlagAligned) && (mask | w.dead) != ~0u)
     throw Fault{"divergent-barrier",
                 fmt::format("barrier reached by lanes {:#010x} of a warp whose lanes {:#010x} are elsewhere",

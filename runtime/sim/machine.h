@@ -144,6 +144,7 @@ class Machine {
   void run_warp(Warp& w, uint32_t quota);
   void choose(Warp& w);
   void check_assigned(Warp& w, const Inst& in);
+  uint32_t made_of_assigned(const Warp& w, const Inst& in, const uint32_t* assigned) const;
   void safe_point();
   std::string whereabouts() const;
   Finding finding(const char* kind, std::string message, const Warp& w, uint32_t pc, uint32_t lane) const;
@@ -160,6 +161,7 @@ class Machine {
   void branch_indexed(Warp& w, const Inst& in, uint32_t mask);
   void exit_lanes(Warp& w, uint32_t mask);
   void barrier(Warp& w, const Inst& in, uint32_t mask);
+  bool others_leave(const Warp& w) const;
   void try_release(uint32_t id);
   void require_full(const Warp& w, const Inst& in, uint32_t mask, const char* kind, const char* what) const;
 
@@ -256,6 +258,7 @@ class Machine {
 
   // machine_lanes.cpp
   void shuffle(Warp& w, const Inst& in, uint32_t mask);
+  void pass_on_assigned(Warp& w, const Inst& in, uint32_t mask, const uint32_t* from);
   void vote(Warp& w, const Inst& in, uint32_t mask);
   void match(Warp& w, const Inst& in, uint32_t mask);
   void redux(Warp& w, const Inst& in, uint32_t mask);

@@ -70,7 +70,7 @@ void Machine::shuffle(Warp& w, const Inst& in, uint32_t mask) {
   uint32_t source[kWarpSize];
   const uint32_t *a = row(w, in.a), *b = row(w, in.b), *c = row(w, in.c);
   std::copy_n(a, kWarpSize, source);
-  uint32_t result[kWarpSize], valid = 0;
+  uint32_t result[kWarpSize], from_of[kWarpSize] = {}, valid = 0;
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = first_lane(m), segment = c[l] >> 8 & 31, clamp = c[l] & 31, offset = b[l] & 31;
     uint32_t max_lane = (l & segment) | (clamp & ~segment), min_lane = l & segment, from = 0;
@@ -101,11 +101,25 @@ void Machine::shuffle(Warp& w, const Inst& in, uint32_t mask) {
                       from),
           l};
     result[l] = source[from];
+    from_of[l] = from;
     valid |= static_cast<uint32_t>(inside) << l;
   }
   uint32_t* d = row(w, in.d);
   for (uint32_t m = mask; m; m &= m - 1) d[first_lane(m)] = result[first_lane(m)];
   if (in.e) set_pred(w, in.e, valid, mask);
+  if (in.flags & kFlagTracked) pass_on_assigned(w, in, mask, from_of);
+}
+
+/// A lane's result is assigned where that of the lane is that it reads.
+void Machine::pass_on_assigned(Warp& w, const Inst& in, uint32_t mask, const uint32_t* from) {
+  const auto i = static_cast<size_t>(&in - kernel_.code.data());
+  const std::span<const TrackedUse> uses(kernel_.tracked.data() + kernel_.tracked_begin[i], kernel_.tracked.data() + kernel_.tracked_begin[i + 1]);
+  uint32_t source = ~0u, good = 0;
+  for (const TrackedUse& t : uses)
+    if (!t.is_def && t.operand == TrackedUse::kA) source = w.assigned[t.id];
+  for (uint32_t m = mask; m; m &= m - 1) good |= (source >> from[first_lane(m)] & 1) << first_lane(m);
+  for (const TrackedUse& t : uses)
+    if (t.is_def) w.assigned[t.id] = (w.assigned[t.id] & ~mask) | good;
 }
 
 void Machine::vote(Warp& w, const Inst& in, uint32_t mask) {

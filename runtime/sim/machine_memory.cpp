@@ -31,19 +31,21 @@ uint32_t bytes_of_word(uint32_t word, uint32_t at, uint32_t bytes) {
 }  // namespace
 
 std::string Machine::describe(uint64_t address) const {
+  if (address == 0) return "a null pointer";
+  if (address < kSharedBase) return fmt::format("address {:#x}, {} bytes from a null pointer", address, address);
   if (address < kSharedWindowEnd) return fmt::format("shared memory address {:#x}", address);
   if (address < kLocalWindowEnd) return fmt::format("local memory address {:#x}", address - kLocalBase);
   if (address < kParamWindowEnd) return fmt::format("parameter address {:#x}", address - kParamBase);
-  const Buffer* nearest = nullptr;
+  const Buffer *nearest = nullptr, *next = nullptr;
   for (const auto& b : *state_.buffers)
     if (b->base <= address) nearest = b.get();
-  if (!nearest) return fmt::format("address {:#x}", address);
-  uint64_t offset = address - nearest->base;
-  if (offset < nearest->bytes) return fmt::format("{}[byte {}]", nearest->label, offset);
+    else if (!next) next = b.get();
   // Not buffer addresses but distances, so that the message does not depend on what else is allocated.
-  if (offset - nearest->bytes < kGuardBytes)
-    return fmt::format("{} bytes past the end of {} ({} bytes)", offset - nearest->bytes, nearest->label,
-                       nearest->bytes);
+  const uint64_t offset = nearest ? address - nearest->base : 0, before = next ? next->base - address : ~uint64_t{0};
+  if (nearest && offset < nearest->bytes) return fmt::format("{}[byte {}]", nearest->label, offset);
+  const uint64_t past = nearest ? offset - nearest->bytes : ~uint64_t{0};
+  if (past < kGuardBytes && past <= before) return fmt::format("{} bytes past the end of {} ({} bytes)", past, nearest->label, nearest->bytes);
+  if (before < kGuardBytes) return fmt::format("{} bytes before {} ({} bytes)", before, next->label, next->bytes);
   return "an address in no buffer";
 }
 

@@ -92,16 +92,33 @@ Result<std::shared_ptr<Buffer>> DeviceMemory::locate(uint64_t address, uint64_t 
   return Error{Exit::kFailed, fmt::format("{} bytes at {:#x} are in no buffer", bytes, address), {}};
 }
 
-void DeviceMemory::drop_lines(Buffer& buffer, size_t count) {
+void DeviceMemory::drop_lines(Buffer& buffer, size_t begin, size_t count) {
   std::lock_guard lines_lock(buffer.mutex);
   std::lock_guard lock(mutex_);
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = begin; i < begin + count; ++i) {
     const Buffer::Line& l = buffer.lines[i];
     buffer.table[l.line].store(0, std::memory_order_release);
     free_slots_.push_back(l.slot);
   }
   if (buffer.fill) filled_.fetch_sub(count, std::memory_order_relaxed);
-  buffer.lines.erase(buffer.lines.begin(), buffer.lines.begin() + static_cast<ptrdiff_t>(count));
+  const auto first = buffer.lines.begin() + static_cast<ptrdiff_t>(begin);
+  buffer.lines.erase(first, first + static_cast<ptrdiff_t>(count));
+}
+
+std::vector<std::pair<std::shared_ptr<Buffer>, size_t>> DeviceMemory::filled_so_far() {
+  std::vector<std::pair<std::shared_ptr<Buffer>, size_t>> marks;
+  for (const auto& b : *buffers()) {
+    if (!b->evictable()) continue;
+    std::lock_guard lock(b->mutex);
+    marks.emplace_back(b, b->lines.size());
+  }
+  return marks;
+}
+
+void DeviceMemory::drop_filled_since(const std::vector<std::pair<std::shared_ptr<Buffer>, size_t>>& marks) {
+  std::unique_lock alone(in_use_);
+  for (const auto& [buffer, count] : marks)
+    if (buffer->evictable() && buffer->lines.size() > count) drop_lines(*buffer, count, buffer->lines.size() - count);
 }
 
 void DeviceMemory::release(uint64_t address) {
@@ -117,12 +134,12 @@ void DeviceMemory::release(uint64_t address) {
     }
     list_ = std::move(list);
   }
-  if (gone) drop_lines(*gone, gone->lines.size());
+  if (gone) drop_lines(*gone, 0, gone->lines.size());
 }
 
 Result<void> DeviceMemory::poison(uint64_t address) {
   ROOFGEN_TRY(auto buffer, locate(address, 1));
-  drop_lines(*buffer, buffer->lines.size());
+  drop_lines(*buffer, 0, buffer->lines.size());
   return {};
 }
 
@@ -191,7 +208,7 @@ void DeviceMemory::evict() {
   std::unique_lock alone(in_use_);
   if (!over_cap()) return;  // another thread was first
   for (const auto& b : *buffers())
-    if (b->evictable()) drop_lines(*b, (b->lines.size() + 1) / 2);
+    if (b->evictable()) drop_lines(*b, 0, (b->lines.size() + 1) / 2);
 }
 
 Result<void> DeviceMemory::write(uint64_t to, std::span<const std::byte> from) {

@@ -108,12 +108,16 @@ class DeviceMemory {
   bool over_cap() const { return filled_.load(std::memory_order_relaxed) > filled_cap_; }
   /// Drops the older half of the filled lines of each input. Call without holding in_use().
   void evict();
+  /// How many lines each buffer has that has a Fill; and, without holding in_use(), drops those that came after.
+  std::vector<std::pair<std::shared_ptr<Buffer>, size_t>> filled_so_far();
+  void drop_filled_since(const std::vector<std::pair<std::shared_ptr<Buffer>, size_t>>& marks);
   uint64_t filled_lines() const { return filled_.load(std::memory_order_relaxed); }
 
  private:
   uint32_t fill_line(Buffer& buffer, uint64_t line);
   uint32_t take_slot();
-  void drop_lines(Buffer& buffer, size_t count);
+  /// `count` of them, from the `begin`th oldest.
+  void drop_lines(Buffer& buffer, size_t begin, size_t count);
   Result<std::shared_ptr<Buffer>> locate(uint64_t address, uint64_t bytes);
 
   uint64_t filled_cap_;

@@ -4,13 +4,17 @@
 #include <atomic>
 #include <barrier>
 #include <cstring>
+#include <exception>
 #include <memory>
+#include <new>
 #include <thread>
 
 namespace roofgen::sim {
 namespace {
 
 constexpr uint64_t kLeastCtasPerWorker = 4;  ///< of a wave, so that workers end at about the same time
+/// CTAs may differ, and the first be the least of them: waves grow from a small one.
+constexpr uint64_t kCtasOfFirstWave = 16, kGrowth = 8;
 /// Neighbours often share lines, so a worker takes a few at a time.
 constexpr uint64_t kChunksPerWorker = 16;
 constexpr uint32_t kWordsPerLine = kLineBytes / 4, kWordsPerSector = 8;
@@ -42,18 +46,32 @@ class Parallel {
   }
 
   uint64_t run(uint64_t instructions) {
-    plan_wave(instructions);
+    plan_wave(instructions, kCtasOfFirstWave * workers_.size());
+    // All or none: those that have started wait for each other.
+    std::atomic<int> go{0};
     std::vector<std::thread> threads;
-    for (size_t i = 1; i < workers_.size(); ++i) threads.emplace_back([this, i] { run_waves(i); });
-    run_waves(0);
+    try {
+      for (size_t i = 1; i < workers_.size(); ++i)
+        threads.emplace_back([this, i, &go] {
+          go.wait(0);
+          if (go > 0) run_waves(i);
+        });
+      go = 1;
+    } catch (const std::exception&) {
+      go = -1;
+    }
+    go.notify_all();
+    if (go > 0) run_waves(0);
     for (std::thread& t : threads) t.join();
+    if (order_matters_) memory_.drop_filled_since(filled_before_);
     return begin_;
   }
 
  private:
-  void plan_wave(uint64_t instructions_per_cta) {
+  void plan_wave(uint64_t instructions_per_cta, uint64_t most) {
     const uint64_t workers = workers_.size(), left = n_ - begin_;
-    const uint64_t ctas = std::min(left, std::max(workers * kLeastCtasPerWorker, wave_instructions_ / std::max<uint64_t>(instructions_per_cta, 1)));
+    const uint64_t ctas = std::min({left, most, std::max(workers * kLeastCtasPerWorker, wave_instructions_ / std::max<uint64_t>(instructions_per_cta, 1))});
+    filled_before_ = memory_.filled_so_far();
     end_ = begin_ + ctas;
     chunk_ = std::max<uint64_t>(1, ctas / (workers * kChunksPerWorker));
     next_ = begin_ + workers * chunk_;
@@ -75,7 +93,7 @@ class Parallel {
   }
 
   /// The worker's first CTAs are always the same, so that each has some.
-  void run_ctas(Worker& w, uint64_t first) {
+  void run_ctas(Worker& w, uint64_t first) try {
     for (; first < end_; first = next_.fetch_add(chunk_)) {
       for (uint64_t i = first, end = std::min(first + chunk_, end_); i < end; ++i) {
         if (order_matters_) return;
@@ -84,6 +102,8 @@ class Parallel {
         if (!w.machine.go_on(w.findings) || !w.findings.empty() || !w.tolerated.empty()) order_matters_ = true;
       }
     }
+  } catch (const std::bad_alloc&) {
+    order_matters_ = true;
   }
 
   /// Bit i: word i of the line was written in this wave.
@@ -154,7 +174,7 @@ class Parallel {
     }
     const uint64_t ctas = end_ - begin_;
     begin_ = end_;
-    plan_wave((counter_.warp_instructions() - before) / ctas);
+    plan_wave((counter_.warp_instructions() - before) / ctas, kGrowth * ctas);
   }
 
   const LaunchState& state_;
@@ -164,6 +184,7 @@ class Parallel {
   uint64_t wave_instructions_, n_, begin_, end_ = 0, chunk_ = 1;  ///< CTAs; of the wave
   std::vector<std::unique_ptr<Worker>> workers_;
   std::barrier<> all_;
+  std::vector<std::pair<std::shared_ptr<Buffer>, size_t>> filled_before_;  ///< the wave
   std::atomic<uint64_t> next_{0};
   std::atomic<bool> order_matters_{false};
 };

@@ -76,9 +76,9 @@ class Team {
   std::vector<bool> done_;
 };
 
-/// Is it likely that the CTAs after the first can run beside each other, and have enough to do?
-bool worth_threads(const LaunchState& state, uint64_t ctas, uint64_t instructions_of_first, const RunOptions& options) {
-  if (options.threads < 2 || ctas < 3 || (ctas - 1) * instructions_of_first < options.worth_threads) return false;
+/// Is it likely that the CTAs still to come can run beside each other, and have enough to do?
+bool worth_threads(const LaunchState& state, uint64_t ctas_left, uint64_t instructions_each, const RunOptions& options) {
+  if (options.threads < 2 || ctas_left < 2 || ctas_left * instructions_each < options.worth_threads) return false;
   if (state.launch.cluster.count() > 1 || state.grid_workspace || (state.tolerated && !state.tolerated->empty())) return false;
   return std::none_of(state.kernel.code.begin(), state.kernel.code.end(), [](const Inst& in) {
     const bool strong = in.kind == Kind::kAtomic || ((in.kind == Kind::kLoad || in.kind == Kind::kStore) && in.flags & kFlagStrong);
@@ -94,11 +94,20 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
   std::vector<std::unique_ptr<Team>> idle;
   const auto most = static_cast<size_t>(std::max(options.max_findings, 1));
   uint64_t in_parallel = 0;
+  bool asked = false;  ///< whether they can run beside each other
   for (uint64_t begun = 0; (begun < teams || !waiting.empty()) && findings.size() < most;) {
-    // The first has shown what to expect of the others.
-    if (begun == 1 && !in_parallel && waiting.empty() && findings.empty() && worth_threads(state, n, idle.front()->instructions(), options)) {
-      in_parallel = (begun = run_in_parallel(state, counter, 1, n, idle.front()->instructions(), options, wave_instructions)) - 1;
-      if (begun == n) break;
+    // The first has shown what to expect of the others; or the first two, four, ...
+    if (begun && (begun & (begun - 1)) == 0 && !asked && waiting.empty() && findings.empty()) {
+      const uint64_t each = counter.warp_instructions() / begun;
+      RunOptions fitting = options;
+      fitting.threads = static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(std::max(options.threads, 1)), kMostResidentBytes / std::max<uint64_t>(idle.front()->resident_bytes(), 1)));
+      if (ctas == 1 && worth_threads(state, n - begun, each, fitting)) {
+        asked = true;
+        const uint64_t before = begun;
+        begun = run_in_parallel(state, counter, begun, n, each, fitting, wave_instructions);
+        in_parallel = begun - before;
+        if (begun == n) break;
+      }
     }
     std::unique_ptr<Team> now;
     const bool room = waiting.empty() || (waiting.size() * ctas < kMostResident && waiting.size() * waiting.front()->resident_bytes() < kMostResidentBytes);

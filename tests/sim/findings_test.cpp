@@ -96,13 +96,40 @@ TEST(Findings, CopiesMayHaveHoles) {
 }
 
 TEST(Findings, UninitialisedRegisters) {
-  EXPECT_EQ(run("add.s32 %r3, %r4, 1;"), "uninitialised");
-  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 mov.u32 %r4, 7; add.s32 %r3, %r4, 1;"), "uninitialised");
+  const auto stored = [](const std::string& made, const std::string& kind) { EXPECT_EQ(run(made + " st.global.u32 [%rd1], %r3;", 1), kind) << made; };
+  // What is computed of nothing is nothing, and no mistake until it leaves the registers ...
+  EXPECT_EQ(run("add.s32 %r3, %r4, 1;"), "");
+  stored("add.s32 %r3, %r4, 1;", "uninitialised");
+  stored("setp.lt.u32 %p1,%r1,5; @!%p1 mov.u32 %r4, 7; add.s32 %r3, %r4, 1;", "uninitialised");
+  stored("setp.lt.u32 %p1,%r1,5; @%p1 mov.u32 %r4, 7; add.s32 %r3, %r4, 1;", "");
+  stored("mov.u32 %r3, 1; @%p1 mov.u32 %r3, 2;", "uninitialised");
+  // ... or decides something: a branch, an address, a shuffle's lane.
+  EXPECT_EQ(run("setp.lt.u32 %p1,%r4,5; @%p1 bra L; mov.u32 %r3, 1;\nL:"), "uninitialised");
+  EXPECT_EQ(run("cvt.u64.u32 %rd5,%r4; add.u64 %rd5,%rd5,%rd1; ld.global.u32 %r3,[%rd5];", 1), "uninitialised");
+  EXPECT_EQ(run("shfl.sync.idx.b32 %r3,%r1,%r4,31,-1;"), "uninitialised");
+  // Of a selection, what is selected counts.
+  const std::string some = "setp.eq.u32 %p1,%r1,0; @%p1 mov.u32 %r4, 7; ";
+  stored(some + "selp.u32 %r3, %r4, 0, %p1;", "");
+  stored(some + "selp.u32 %r3, 0, %r4, %p1; mov.u32 %r5, 1; selp.u32 %r3, %r5, %r3, %p1;", "");
+  stored("setp.ne.u32 %p1,%r1,0; @%p1 mov.u32 %r4, 7; selp.u32 %r3, 0, %r4, %p1;", "uninitialised");
+  // One true side of "or" is enough, one false side of "and"; where it is the other one, it is not.
+  const std::string decide = "setp.eq.u32 %p1,%r1,0; setp.ne.u32 %p2,%r1,0; setp.lt.u32 %p3,%r5,3; ";
+  stored(decide + "or.pred %p4,%p1,%p3; selp.u32 %r3,1,2,%p4;", "");
+  stored(decide + "or.pred %p4,%p3,%p2; selp.u32 %r3,1,2,%p4;", "uninitialised");
+  stored(decide + "and.pred %p4,%p3,%p2; selp.u32 %r3,1,2,%p4;", "");
+  stored(decide + "and.pred %p4,%p1,%p3; selp.u32 %r3,1,2,%p4;", "uninitialised");
+  stored(decide + "setp.lt.or.u32 %p4,%r5,3,%p1; selp.u32 %r3,1,2,%p4;", "");
+  stored(decide + "setp.lt.and.u32 %p4,%r5,3,%p1; selp.u32 %r3,1,2,%p4;", "uninitialised");
+  stored(decide + "setp.lt.and.u32 %p4,%r5,3,!%p1; selp.u32 %r3,1,2,%p4;", "");
+  stored(decide + "setp.lt.xor.u32 %p4,%r5,3,%p1; selp.u32 %r3,1,2,%p4;", "uninitialised");
+  // Of a shuffle, what the lane gets.
+  EXPECT_EQ(run(some + "shfl.sync.idx.b32 %r3,%r4,0,31,-1; st.global.u32 [%rd1], %r3;", 32), "");
+  EXPECT_EQ(run(some + "shfl.sync.idx.b32 %r3,%r4,1,31,-1; st.global.u32 [%rd1], %r3;", 32), "uninitialised");
+  EXPECT_EQ(run(some + "shfl.sync.down.b32 %r3,%r4,1,31,-1;"), "");
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 mov.u32 %r4, 7; @!%p1 mov.u32 %r4, 8; add.s32 %r3, %r4, 1;"),
             "");
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 mov.u32 %r4, 7; @%p1 add.s32 %r3, %r4, 1;"), "");
   EXPECT_EQ(run("@%p1 mov.u32 %r4, 7;"), "uninitialised");
-  // Copying an unassigned register is not a use; computing with the copy is.
   EXPECT_EQ(run("mov.u32 %r4, %r5;"), "");
   EXPECT_EQ(run("mov.u32 %r4, %r5; st.global.u32 [%rd1], %r4;", 1), "uninitialised");
   // Through a loop: assigned on the way round only.
@@ -116,7 +143,9 @@ TEST(Findings, DivergentBarrier) {
   EXPECT_EQ(run("bar.sync 0;"), "");
   // A whole warp may take another path to the same barrier.
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,32; @%p1 bra L; bar.sync 0; bra M;\nL: bar.sync 0;\nM:"), "");
-  // Threads that exited are not waited for.
+  // Threads that exited are not waited for, nor those that do so next; those that have more to do have passed it.
+  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L; bar.sync 0;\nL: exit;"), "");
+  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L; bar.sync 0; mov.u32 %r3,1;\nL: add.u32 %r3,%r1,1; exit;"), "divergent-barrier");
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 exit; bar.sync 0;"), "");
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,32; @%p1 exit; bar.sync 0;"), "");
   // The unaligned form may be reached by parts of a warp.

@@ -204,6 +204,16 @@ TEST(Parallel, ConstantsThatAKernelWrites) {
   EXPECT_FALSE(same_in_parallel({grid_kernel(4, writes, head), {}, kThreads, 32, {128 * kThreads, 4}}));
 }
 
+TEST(Parallel, BytesThatNothingWasWrittenTo) {
+  // Every other CTA writes a byte of its word and copies the word, whose other bytes are not to be those of another CTA.
+  const std::string body = "and.b32 %r4, %r2, 1;\nsetp.eq.u32 %p1, %r4, 0;\n@%p1 st.local.u32 [loc], %r8;\nst.local.u8 [loc], %r8;\nld.local.u32 %r9, [loc];\nst.global.u32 [%rd5], %r9;";
+  const std::string kernel = grid_kernel(4, body);
+  const size_t brace = kernel.find('{');
+  Case c{kernel.substr(0, brace + 1) + "\n.local .align 4 .b8 loc[4];" + kernel.substr(brace + 1), {}, 60, 32, {4, 60 * 128}};
+  c.wave = 1;
+  for (int again = 0; again < 10; ++again) EXPECT_TRUE(same_in_parallel(c));
+}
+
 /// Every thread reads and writes where tables say: most often a place of its CTA's, at times another's.
 TEST(Parallel, AnyReadsAndWrites) {
   std::mt19937 random(5);

@@ -1,0 +1,10 @@
+// Threads that have returned are not waited for: half of the second warp leaves at once.
+// grid: 1  block: 64  finds: nothing
+// args: [{"type": "i32", "size": 64, "fill": 0}, {"type": "i32", "value": 40}]
+__global__ void guarded(int* y, int n) {
+  __shared__ int x[64];
+  if (threadIdx.x >= n) return;
+  x[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  y[threadIdx.x] = x[n - 1 - threadIdx.x];
+}
