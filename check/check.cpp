@@ -141,6 +141,20 @@ bool agrees(double got, double expected, const Expectation& e) {
   return std::fabs(got - expected) <= e.absolute + e.relative * std::fabs(expected);
 }
 
+/// Of a launch that was refused: the request does not fit the kernel, by the name that the user knows.
+Error launch_error(Error e, const std::string& mangled, const std::string& name) {
+  e.exit = Exit::kUsage;
+  if (e.message.starts_with(mangled + ":")) e.message = name + e.message.substr(mangled.size());
+  return e;
+}
+
+/// Of a CTA, static and dynamic (CUDA C++ Programming Guide, technical specifications per compute capability).
+uint64_t most_shared_bytes(const std::string& arch) {
+  const int number = arch.starts_with("sm_") ? std::atoi(arch.c_str() + 3) : 0;
+  const uint64_t kib = number < 80 ? 64 : number == 80 || number == 87 ? 163 : (number > 80 && number < 90) || number >= 120 ? 99 : 227;
+  return kib * 1024;
+}
+
 Result<BufferReport> inspect(Executor& executor, DevicePtr at, const Argument& a) {
   BufferReport out;
   out.name = a.name;
@@ -236,6 +250,9 @@ Result<Report> run(const Request& r) {
     report.registers = words.registers;
     report.spill_bytes = words.spill_bytes;
     report.static_smem_bytes = words.static_smem_bytes;
+    const uint64_t shared = static_cast<uint64_t>(words.static_smem_bytes) + r.smem_bytes;
+    if (shared > most_shared_bytes(r.arch))
+      return Error{Exit::kUsage, fmt::format("{}: {} bytes of shared memory, {} of them by --smem, are over the {} that a CTA can have on {}", report.kernel, shared, r.smem_bytes, most_shared_bytes(r.arch), r.arch), {}};
   }
 
   ROOFGEN_TRY(const std::unique_ptr<Executor> executor, make_sim_executor(r.max_memory_bytes ? r.max_memory_bytes : default_memory()));
@@ -276,10 +293,14 @@ Result<Report> run(const Request& r) {
   options.struct_args = &struct_args;
   options.cooperative = r.cooperative;
   options.printed = &report.printed;
-  ROOFGEN_TRY(RunResult result, executor->run(*module, launch, options));
+  Result<RunResult> ran = executor->run(*module, launch, options);
+  if (!ran) return launch_error(std::move(ran).error(), entry->mangled, report.kernel);
+  RunResult result = std::move(*ran);
   report.stopped_early = result.findings.size() >= static_cast<size_t>(r.max_findings);
+  const bool grid_barrier = binary.ptx.find("%envreg") != std::string::npos;
   for (Finding& f : result.findings) {
     f.kernel = report.kernel;
+    if (f.kind == "trap" && grid_barrier && !r.cooperative) f.message += "; a barrier of the whole grid needs --cooperative";
     const Where within = f.source;
     if (own_places.replace(f.source, f.ptx.line)) f.message += fmt::format(" (in {}:{})", std::filesystem::path(within.file).filename().string(), within.line);
     use_own_name(f.message, r);

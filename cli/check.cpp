@@ -43,14 +43,24 @@ Result<void> can_be_launched(const Dim3& grid, const Dim3& block) {
   return {};
 }
 
+/// "sm_90", "sm_90a".
+bool names_architecture(const std::string& text) {
+  if (!text.starts_with("sm_")) return false;
+  const std::string digits = text.substr(3, text.find_first_not_of("0123456789", 3) - 3), rest = text.substr(3 + digits.size());
+  return digits.size() >= 2 && digits.size() <= 3 && (rest.empty() || rest == "a" || rest == "f");
+}
+
 Result<Exit> run(const Session& session, const Flags& flags) {
   check::Request r;
+  if (!names_architecture(flags.arch)) return Error{Exit::kUsage, fmt::format("--arch is '{}'; an architecture was expected, as in sm_90", flags.arch)};
   ROOFGEN_TRY(r.grid, parse_dims("--grid", flags.grid));
   ROOFGEN_TRY(r.block, parse_dims("--block", flags.block));
   ROOFGEN_CHECK(can_be_launched(r.grid, r.block));
   r.file = flags.file;
   ROOFGEN_TRY(r.text, read_input(flags.file));
   if (flags.file == "-") r.file = "standard-input.cu";
+  if (r.file.ends_with(".ptx"))
+    while (r.text.ends_with('\0')) r.text.pop_back();  // as nvrtcGetPTX ends it
   if (!flags.args.empty()) {
     ROOFGEN_TRY(std::string text, read_input(flags.args));
     ROOFGEN_TRY(r.args, check::parse_arguments(std::move(text), flags.args, std::filesystem::path(flags.args).parent_path().string()));

@@ -213,6 +213,11 @@ Finding Machine::finding(const char* kind, std::string message, const Warp& w, u
   return f;
 }
 
+bool Machine::is_noted() const {
+  const int line = static_cast<int>(kernel_.code[running_->pc].line);
+  return state_.tolerated->size() >= kMostTolerated || std::any_of(state_.tolerated->begin(), state_.tolerated->end(), [&](const Finding& f) { return f.ptx.line == line; });
+}
+
 void Machine::undefined(Fault fault) {
   if (!state_.tolerated) throw fault;
   state_.tolerated->push_back(finding(fault.kind, std::move(fault.message), *running_, running_->pc, fault.lane));

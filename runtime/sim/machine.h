@@ -148,8 +148,9 @@ class Machine {
   void safe_point();
   std::string whereabouts() const;
   Finding finding(const char* kind, std::string message, const Warp& w, uint32_t pc, uint32_t lane) const;
-  /// False: it is to be passed over without a word, because enough were noted.
-  bool notes_undefined() const { return !state_.tolerated || state_.tolerated->size() < kMostTolerated; }
+  /// False: it is to be passed over without a word, because enough were noted, or one of this instruction.
+  bool notes_undefined() const { return !state_.tolerated || !is_noted(); }
+  bool is_noted() const;
   void undefined(Fault fault);
   /// What depends on which CTA comes first ends a CTA that runs beside others; they all run again, one after another (parallel.h).
   void require_order(uint32_t lane) const {

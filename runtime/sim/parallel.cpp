@@ -194,7 +194,12 @@ class Parallel {
 uint64_t run_in_parallel(const LaunchState& state, Counter& counter, uint64_t begin, uint64_t n, uint64_t instructions, const RunOptions& options,
                          uint64_t wave_instructions) {
   if (options.trace) options.trace->resize(n);
-  const uint64_t done = Parallel(state, counter, begin, n, options, wave_instructions).run(instructions);
+  std::unique_ptr<Parallel> parallel;
+  try {
+    parallel = std::make_unique<Parallel>(state, counter, begin, n, options, wave_instructions);
+  } catch (const std::bad_alloc&) {  // there is room for one at a time
+  }
+  const uint64_t done = parallel ? parallel->run(instructions) : begin;
   if (options.trace) options.trace->resize(done);
   return done;
 }

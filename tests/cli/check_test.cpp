@@ -67,6 +67,19 @@ TEST_F(Check, CleanFindingsAndWrongOutputs) {
   EXPECT_NE(o.out.find("y[0] is 2, 3 was expected; 2000 of 2000 elements are wrong"), std::string::npos) << o.out;
 }
 
+TEST_F(Check, WhatAnotherFlagWouldMend) {
+  if (!has_nvrtc(home)) GTEST_SKIP() << "no NVRTC on this machine";
+  home.write("grid.cu", "#include <cooperative_groups.h>\n__global__ void k() { cooperative_groups::this_grid().sync(); }\n");
+  const Outcome o = home.run("check grid.cu --grid 2 --block 32");
+  if (o.err.find("cooperative_groups.h") != std::string::npos) GTEST_SKIP() << "no toolkit on this machine";
+  EXPECT_EQ(o.exit, 1) << o.out << o.err;
+  EXPECT_NE(o.out.find("needs --cooperative"), std::string::npos) << o.out;
+  EXPECT_EQ(home.run("check grid.cu --grid 2 --block 32 --cooperative").exit, 0);
+  // nvrtcGetPTX counts the zero that ends the text.
+  home.write("zero.ptx", std::string(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n") + '\0');
+  EXPECT_EQ(home.run("check zero.ptx --block 32").exit, 0);
+}
+
 TEST_F(Check, AnyNumberOfCoresGivesTheSame) {
   if (!has_nvrtc(home)) GTEST_SKIP() << "no NVRTC on this machine";
   home.write("args.json", arguments("2097152"));
@@ -82,6 +95,7 @@ TEST_F(Check, RequestsThatCannotBe) {
   refused("k.cu --block 0", "--block is '0'; one to three numbers of at least 1");
   refused("k.cu --block 32,", "--block is '32,'");
   refused("k.cu --block 32 --grid 1,70000", "--grid is 1,70000,1; at most");
+  refused("k.cu --block 32 --arch h100", "--arch is 'h100'; an architecture was expected");
   refused("k.cu", "--block");
   refused("nowhere.cu --block 32", "nowhere.cu");
   refused("k.cu --block 32 --args nowhere.json", "nowhere.json");
@@ -100,6 +114,9 @@ TEST_F(Check, RequestsThatDoNotFitTheKernel) {
   refused("k.cu --block 32 --args args.json --kernel scael", "scale");
   home.write("two.json", "[{\"type\": \"f32\", \"size\": 3}, {\"type\": \"f32\", \"size\": 3}]");
   refused("k.cu --block 32 --args two.json --kernel scale", "3");
+  home.write("bounded.cu", "__global__ void __launch_bounds__(64) few() {}\n__global__ void much() { __shared__ volatile int x[9000]; x[threadIdx.x] = 1; }\n");
+  refused("bounded.cu --kernel few --block 128", "few: 128 threads are over the kernel's declared maximum of 64");
+  refused("bounded.cu --kernel much --block 32 --smem 70000 --arch sm_86", "much: 106000 bytes of shared memory, 70000 of them by --smem, are over the 101376 that a CTA can have on sm_86");
   home.write("wrong.cu", "__global__ void k(float* x) { x[0] = y; }\n");
   refused("wrong.cu --block 32 --args args.json", "wrong.cu:1:", 1);
 }
