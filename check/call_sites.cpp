@@ -24,7 +24,7 @@ uint32_t number(std::string_view text) {
 
 }  // namespace
 
-CallSites::CallSites(std::string_view ptx) {
+CallSites::CallSites(std::string_view ptx, const std::function<bool(const std::string& file)>& passed_over) {
   std::map<Place, size_t> seen;
   const auto place = [](std::string_view& line) {
     const uint32_t file = number(word(line)), at = number(word(line));
@@ -42,7 +42,7 @@ CallSites::CallSites(std::string_view ptx) {
       const size_t open = line.find('"'), close = line.find('"', open + 1);
       if (open != line.npos && close != line.npos) files_[id] = std::string(line.substr(open + 1, close - open - 1));
     } else if (directive == ".loc") {
-      Loc loc{ptx_line, place(line), {}, 0};
+      Loc loc{ptx_line, place(line), {}, 0, {}};
       while (!line.empty())
         if (word(line) == "inlined_at") loc.inlined_at = place(line);
       if (const auto caller = seen.find(loc.inlined_at); caller != seen.end()) loc.outer = caller->second;
@@ -50,22 +50,24 @@ CallSites::CallSites(std::string_view ptx) {
       seen[loc.at] = locs_.size();
     }
   }
+  // Files are named at the end of the PTX. Outwards is always towards the front, so what is there is known already.
+  const auto counts = [&](const Place& p) {
+    const auto file = files_.find(std::get<0>(p));
+    return file != files_.end() && std::get<1>(p) != 0 && !passed_over(file->second);
+  };
+  for (Loc& loc : locs_) {
+    if (counts(loc.at)) loc.counts = loc.at;
+    else if (loc.outer) loc.counts = locs_[loc.outer - 1].counts;
+    else if (counts(loc.inlined_at)) loc.counts = loc.inlined_at;
+  }
 }
 
-Where CallSites::of(int ptx_line, const std::function<bool(const std::string&)>& passed_over) const {
-  auto after = std::upper_bound(locs_.begin(), locs_.end(), ptx_line, [](int line, const Loc& l) { return line < l.ptx_line; });
+Where CallSites::of(int ptx_line) const {
+  const auto after = std::upper_bound(locs_.begin(), locs_.end(), ptx_line, [](int line, const Loc& l) { return line < l.ptx_line; });
   if (after == locs_.begin()) return {};
-  const Loc* loc = &*std::prev(after);
-  for (;;) {  // outwards, which is always towards the front
-    const auto where = [&](const Place& p) -> Where {
-      const auto file = files_.find(std::get<0>(p));
-      if (file == files_.end() || std::get<1>(p) == 0 || passed_over(file->second)) return {};
-      return {file->second, static_cast<int>(std::get<1>(p)), static_cast<int>(std::get<2>(p))};
-    };
-    if (Where here = where(loc->at); here.line) return here;
-    if (!loc->outer) return where(loc->inlined_at);
-    loc = &locs_[loc->outer - 1];
-  }
+  const auto [file, line, column] = std::prev(after)->counts;
+  if (line == 0) return {};
+  return {files_.at(file), static_cast<int>(line), static_cast<int>(column)};
 }
 
 }  // namespace roofgen::check

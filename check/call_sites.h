@@ -15,9 +15,10 @@ namespace roofgen::check {
 
 class CallSites {
  public:
-  explicit CallSites(std::string_view ptx);
-  /// The innermost place of what is at a line of the PTX that is in none of the files that `passed_over` names. None: line 0.
-  Where of(int ptx_line, const std::function<bool(const std::string& file)>& passed_over) const;
+  /// Places in files that `passed_over` names do not count.
+  CallSites(std::string_view ptx, const std::function<bool(const std::string& file)>& passed_over);
+  /// The innermost place of what is at a line of the PTX. None: line 0.
+  Where of(int ptx_line) const;
 
  private:
   using Place = std::tuple<uint32_t, uint32_t, uint32_t>;  ///< file, line, column
@@ -25,6 +26,7 @@ class CallSites {
     int ptx_line;
     Place at, inlined_at;  ///< zeros: it was not
     size_t outer = 0;      ///< the one where it was inlined, by number + 1; 0: none before it
+    Place counts{};        ///< the innermost that does
   };
   std::map<uint32_t, std::string> files_;
   std::vector<Loc> locs_;

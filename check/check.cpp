@@ -42,37 +42,59 @@ uint64_t default_memory() {
 class OwnPlaces {
  public:
   OwnPlaces(const Request& r, const Compiled& compiled)
-      : request_(r), compiled_(compiled), toolkit_(is_ptx(r.file) ? std::string() : nvrtc_info().include_dir), call_sites_(compiled.binary.ptx) {}
+      : request_(r), compiled_(compiled), own_directories_(own_directories(r)), call_sites_(compiled.binary.ptx, [this](const std::string& file) { return is_library(file); }) {}
 
   Where innermost(int ptx_line) const {
-    return call_sites_.of(ptx_line, [](const std::string&) { return false; });
+    return CallSites(compiled_.binary.ptx, [](const std::string&) { return false; }).of(ptx_line);
   }
   /// True: it was in a header of the toolkit.
   bool replace(Where& source, int ptx_line) const {
-    const auto passed_over = [this](const std::string& file) { return is_library(file); };
     const bool library = is_library(source.file) || source.line == 0;
-    const Where caller = library ? call_sites_.of(ptx_line, passed_over) : Where{};
+    const Where caller = library ? call_sites_.of(ptx_line) : Where{};
     if (caller.line) source = caller;
     source.file = compiled_.own_name(source.file);
     return caller.line != 0;
   }
 
  private:
+  static bool is_below(const std::filesystem::path& file, const std::filesystem::path& directory) {
+    return !directory.empty() && std::mismatch(directory.begin(), directory.end(), file.begin(), file.end()).first == directory.end();
+  }
+  static std::filesystem::path canonical(const std::filesystem::path& path) {
+    std::error_code ignored;
+    const auto out = std::filesystem::weakly_canonical(path, ignored);
+    return out.has_filename() ? out : out.parent_path();
+  }
+  /// Those of -I that are no toolkit's, and the file's own.
+  static std::vector<std::filesystem::path> own_directories(const Request& r) {
+    std::vector<std::filesystem::path> out;
+    std::error_code ignored;
+    for (const std::string& d : r.include_dirs)
+      if (const auto dir = canonical(d.empty() ? "." : d); !std::filesystem::exists(dir / "crt" / "host_defines.h", ignored)) out.push_back(dir);
+    return out;
+  }
+
   bool is_library(const std::string& file) const {
     const auto [known, fresh] = known_.try_emplace(file, false);
     if (!fresh) return known->second;
-    const bool below_toolkit = (!toolkit_.empty() && file.starts_with(toolkit_ + "/")) || file.find("/targets/") != file.npos || file.find("/cuda/include/") != file.npos;
+    // PTX is from another machine maybe, so there names are all there is.
+    const bool named_so = file.find("/targets/") != file.npos || file.find("/cuda/include/") != file.npos;
+    if (is_ptx(request_.file)) return known->second = named_so;
+    const std::string name = compiled_.own_name(file);
+    if (name == request_.file) return false;
     // The compiler has the toolkit's headers in memory, under names that are no files.
     std::error_code ignored;
-    const bool in_memory = !is_ptx(request_.file) && compiled_.own_name(file) != request_.file && !std::filesystem::exists(file, ignored);
-    return known->second = below_toolkit || in_memory;
+    if (!std::filesystem::exists(name, ignored)) return known->second = true;
+    const std::filesystem::path at = canonical(name);
+    const bool own = std::any_of(own_directories_.begin(), own_directories_.end(), [&](const auto& d) { return is_below(at, d); });
+    return known->second = is_below(at, canonical(nvrtc_info().include_dir)) || (named_so && !own);
   }
 
   const Request& request_;
   const Compiled& compiled_;
-  std::string toolkit_;
-  CallSites call_sites_;
+  std::vector<std::filesystem::path> own_directories_;
   mutable std::map<std::string, bool> known_;
+  CallSites call_sites_;  // asks the above
 };
 
 /// Frees what it allocated.

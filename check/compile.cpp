@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 
 #include "runtime/compile/nvrtc.h"
@@ -87,12 +88,16 @@ Result<Compiled> compile(const Request& r) {
       return out;
     }
     const std::vector<Diagnostic> errors = parse_errors(outcome->log);
-    if (source->leave_out(errors)) continue;
+    std::vector<Diagnostic> of_source;  // what was asked for is not among it
+    std::copy_if(errors.begin(), errors.end(), std::back_inserter(of_source), [](const Diagnostic& d) { return d.file != kAskedFile; });
+    if (source->leave_out(of_source)) continue;
     Error e = std::move(outcome->binary).error();
     if (e.where.file == kAskedFile) {
       // Where it names an instance that the source has anyway, it is found by that name.
       asks = false;
-      const std::vector<std::string> templates = source->kernel_templates();
+      Source whole = *source;
+      whole.inline_headers();
+      const std::vector<std::string> templates = whole.kernel_templates();
       Error asked{Exit::kUsage, fmt::format("--kernel '{}' names no instance of a kernel: {}{}", r.kernel, errors.front().message == "cannot deduce \"auto\" type" ? "its arguments do not fit the template's parameters" : errors.front().message, templates.empty() ? "; the file has no template of a kernel" : "; the file's templates of kernels: " + list_of(templates)), {}};
       out.asked_error = std::move(asked);
       continue;

@@ -101,9 +101,11 @@ class Scanner {
     } else if (word.starts_with("el") && !conditionals_.empty()) {
       Conditional& c = conditionals_.back();
       c.first = false;
+      skipping_ += (c.braces != 0) - c.skipping;
       c.skipping = c.braces != 0;
     } else if (word == "endif" && !conditionals_.empty()) {
       const int braces = conditionals_.back().braces;
+      skipping_ -= conditionals_.back().skipping;
       conditionals_.pop_back();
       count_braces(braces);
     } else if (word == "define") {
@@ -119,7 +121,7 @@ class Scanner {
     if (!conditionals_.empty() && conditionals_.back().first) conditionals_.back().braces += n;
   }
   void add(Token t) {
-    if (std::any_of(conditionals_.begin(), conditionals_.end(), [](const Conditional& c) { return c.skipping; })) return;
+    if (skipping_ > 0) return;
     if (t.kind == Token::kSign && text_[t.begin] == '{') count_braces(1);
     if (t.kind == Token::kSign && text_[t.begin] == '}') count_braces(-1);
     tokens_.push_back(t);
@@ -243,11 +245,26 @@ class Scanner {
   std::string_view text_;
   std::vector<Token> tokens_;
   std::vector<Conditional> conditionals_;
+  int skipping_ = 0;                        ///< of them
   std::set<std::string_view> annotations_;  ///< macros that stand for them
   Declarations out_;
 };
 
 }  // namespace
+
+Directive::Words Directive::words() const {
+  const auto next = [this](size_t& at) {
+    const size_t first = std::min(text.find_first_not_of(" \t", at), text.size());
+    for (at = first; at < text.size() && is_word(text[at]);) ++at;
+    return std::string_view(text).substr(first, at - first);
+  };
+  Words out;
+  size_t at = 1;
+  out.first = next(at);
+  out.second = next(at);
+  out.end = at;
+  return out;
+}
 
 std::string_view Directive::included() const {
   size_t at = text.find_first_not_of(" \t", 1);

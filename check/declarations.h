@@ -15,6 +15,12 @@ struct Directive {
   std::string text;
   /// The name in an #include, with its quotes or brackets; "" for others.
   std::string_view included() const;
+  /// "pragma" and "once" of #pragma once, and where in `text` the second ends.
+  struct Words {
+    std::string_view first, second;
+    size_t end = 0;
+  };
+  Words words() const;
 };
 
 /// A declaration at the scope of a namespace or a class.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include "runtime/compile/built_in_headers.h"
@@ -43,6 +45,11 @@ bool is_host_standard(std::string_view name) {
 
 /// What is marked __host__. Other functions are compiled for the device, where that is possible.
 bool is_for_host(const Diagnostic& e) { return e.message.find("JIT mode") != std::string::npos; }
+
+bool is_pragma_once(const Directive& d) {
+  const Directive::Words words = d.words();
+  return words.first == "pragma" && words.second == "once";
+}
 
 std::string joined(const std::string& directory, std::string_view name) { return directory.empty() ? std::string(name) : (fs::path(directory) / name).lexically_normal().string(); }
 
@@ -85,7 +92,7 @@ bool Source::leave_out(const std::vector<Diagnostic>& errors) {
   for (const Diagnostic& e : errors) {
     if (const size_t quote = e.message.find(kMissing); quote != std::string::npos) {
       const size_t name = quote + kMissing.size();
-      if (position_of(e) != std::string::npos) progress |= leave_out_includes(e.message.substr(name, e.message.find('"', name) - name), false);
+      if (!positions_of(e).empty()) progress |= leave_out_includes(e.message.substr(name, e.message.find('"', name) - name), false);
       else progress |= inline_headers() || leave_out_includes("", true);
     } else if (e.message.ends_with("includes itself")) {
       progress |= inline_headers();  // its name is the one that the whole source has for the compiler
@@ -93,7 +100,7 @@ bool Source::leave_out(const std::vector<Diagnostic>& errors) {
     if (progress) return true;
   }
   for (const Diagnostic& e : errors)
-    if (position_of(e) == std::string::npos) return inline_headers() || leave_out_includes("", true);
+    if (positions_of(e).empty()) return inline_headers() || leave_out_includes("", true);
   for (const bool surely : {true, false}) {
     for (const Diagnostic& e : errors)
       if (is_for_host(e) == surely) progress |= leave_out_declaration(e);
@@ -115,16 +122,17 @@ std::string Source::own_name(const std::string& file) const {
   return file;
 }
 
-size_t Source::position_of(const Diagnostic& error) const {
+std::vector<size_t> Source::positions_of(const Diagnostic& error) const {
+  size_t column = 0;
+  if (error.excerpt.size() == 2)
+    if (const size_t caret = error.excerpt[1].find('^'); caret != std::string::npos && caret >= 2) column = caret - 2;
+  std::vector<size_t> out;
   for (size_t l = 0; l < origin_.size(); ++l) {
     if (origin_[l].line != error.line || origin_[l].file != error.file) continue;
     const size_t end = l + 1 < line_begin_.size() ? line_begin_[l + 1] : text_.size();
-    size_t column = 0;
-    if (error.excerpt.size() == 2)
-      if (const size_t caret = error.excerpt[1].find('^'); caret != std::string::npos && caret >= 2) column = caret - 2;
-    return std::min(line_begin_[l] + column, end - 1);
+    out.push_back(std::min(line_begin_[l] + column, end - 1));
   }
-  return std::string::npos;
+  return out;
 }
 
 Where Source::where(size_t position) const {
@@ -134,15 +142,26 @@ Where Source::where(size_t position) const {
 
 /// Directives stay: what they define or end may matter outside.
 void Source::blank(size_t begin, size_t end) {
+  const auto& directives = declarations_.directives;
+  auto next = std::lower_bound(directives.begin(), directives.end(), begin, [](const Directive& d, size_t at) { return d.end <= at; });
   for (size_t at = begin; at < end; ++at) {
-    const auto inside = std::find_if(declarations_.directives.begin(), declarations_.directives.end(), [&](const Directive& d) { return d.begin <= at && at < d.end; });
-    if (inside != declarations_.directives.end()) at = inside->end - 1;
+    if (next != directives.end() && next->begin <= at) at = next++->end - 1;
     else if (text_[at] != '\n') text_[at] = ' ';
   }
 }
 
+/// In all copies of its file: which of them the compiler takes is not known here.
 bool Source::leave_out_declaration(const Diagnostic& error) {
-  size_t at = position_of(error);
+  bool progress = false;
+  LeftOut out;
+  for (const size_t at : positions_of(error)) progress |= leave_out_declaration_at(at, out);
+  if (!progress) return false;
+  if (!is_for_host(error)) out.why = error.message;
+  left_out_.push_back(std::move(out));
+  return true;
+}
+
+bool Source::leave_out_declaration_at(size_t at, LeftOut& out) {
   // The caret may stand right before the declaration, or behind its last character.
   const Declaration* found = nullptr;
   const Declaration* around = nullptr;  // the class that it is in
@@ -155,7 +174,8 @@ bool Source::leave_out_declaration(const Diagnostic& error) {
   // Without one of its data members a class would be another.
   if (found->member && found->kind != Declaration::Kind::kFunction) found = around;
   if (!found || found->device || text_[found->begin] == ' ') return false;
-  left_out_.push_back({found->name.empty() ? "a declaration" : found->name, where(found->begin), is_for_host(error) ? "" : error.message});
+  out.what = found->name.empty() ? "a declaration" : found->name;
+  out.where = where(found->begin);
   blank(found->begin, found->end);
   return true;
 }
@@ -169,15 +189,17 @@ bool Source::compiler_has(const std::string& header) const {
 /// Those that are nowhere, or those of `libraries`.
 bool Source::leave_out_includes(const std::string& missing, bool libraries) {
   bool progress = false;
+  std::set<std::pair<std::string, int>> told;  // of a header there may be several copies
   for (const Directive& d : declarations_.directives) {
     const std::string_view included = d.included();
     if (included.empty() || text_[d.begin] != '#') continue;
     const std::string name(included.substr(1, included.size() - 2));
     const bool out = libraries ? is_host_library(name) : (is_host_library(name) || is_host_standard(name)) && (name == missing || (find_header(d, where(d.begin).file).empty() && !compiler_has(name)));
     if (!out) continue;
-    left_out_.push_back({"#include " + std::string(included), where(d.begin), libraries ? "" : "no such header"});
-    for (size_t at = d.begin; at < d.end; ++at)
-      if (text_[at] != '\n') text_[at] = ' ';
+    const Where at = where(d.begin);
+    if (told.insert({at.file, at.line}).second) left_out_.push_back({"#include " + std::string(included), at, libraries ? "" : "no such header"});
+    for (size_t i = d.begin; i < d.end; ++i)
+      if (text_[i] != '\n') text_[i] = ' ';
     progress = true;
     without_libraries_ |= libraries;
   }
@@ -201,47 +223,148 @@ std::string Source::find_header(const Directive& include, const std::string& inc
   return "";
 }
 
+/// A file as it is put in the place of an #include of it.
+struct Source::Header {
+  std::string text;
+  Declarations found;
+  std::string once;         ///< a macro for its #pragma once
+  std::string guard;        ///< the macro that keeps its text from being taken twice; `once` for a #pragma once outside of conditionals; or empty
+  const Directive* opens = nullptr, *closes = nullptr;  ///< the guard's conditional, where it is around the whole file
+  struct Copy {
+    size_t depth;           ///< conditionals around it
+    int innermost;          ///< of them
+  };
+  std::vector<Copy> copies;
+  bool open = false;        ///< its text is being put in
+
+  Header(std::string content, size_t number) : text(std::move(content)), found(find_declarations(text)), once(fmt::format("ROOFGEN_ONCE_{}", number)) {
+    size_t depth = 0, first = 0;
+    const auto& all = found.directives;
+    for (const Directive& d : all) {
+      const auto [word, name, end] = d.words();
+      if (word.starts_with("if")) ++depth;
+      if (word == "endif" && depth > 0) --depth;
+      if (is_pragma_once(d) && depth == 0) guard = once;
+    }
+    while (first < all.size() && is_pragma_once(all[first])) ++first;
+    if (all.size() < first + 3 || all[first].words().first != "ifndef" || all[first + 1].words().first != "define" || all[first].words().second != all[first + 1].words().second) return;
+    for (size_t i = first; i < all.size(); ++i) {
+      const std::string_view word = all[i].words().first;
+      if (word.starts_with("if")) ++depth;
+      if (word.starts_with("el") && depth == 1) return;
+      if (word != "endif" || depth == 0 || --depth > 0) continue;
+      if (i + 1 < all.size()) return;
+      opens = &all[first];
+      closes = &all[i];
+      if (guard.empty()) guard = opens->words().second;
+    }
+  }
+};
+
+/// Which of the copies of a header counts, the compiler decides, as only it knows what conditionals let through: each stands
+/// within #ifndef of a macro that is defined where the header says #pragma once.
+class Source::Inlining {
+ public:
+  explicit Inlining(Source& source) : s_(source) {}
+
+  void run(std::string text, const std::string& file) {
+    Header main(std::move(text), 0);
+    put(main, file, 0);
+  }
+
+ private:
+  void line(const std::string& text, const std::string& file, int number) {
+    s_.origin_.push_back({file, number, 0});
+    s_.line_begin_.push_back(s_.text_.size());
+    s_.text_ += text;
+    s_.text_ += '\n';
+  }
+
+  void put(Header& h, const std::string& file, int depth) {
+    h.open = true;
+    auto directive = h.found.directives.begin();
+    const size_t outside = conditionals_.size();
+    int number = 0;
+    for (size_t at = 0; at < h.text.size();) {
+      const size_t end = std::min(h.text.find('\n', at), h.text.size());
+      const std::string whole = h.text.substr(at, end - at);
+      ++number;
+      while (directive != h.found.directives.end() && directive->begin < at) ++directive;
+      const Directive* d = directive != h.found.directives.end() && directive->begin < end ? &*directive : nullptr;
+      if (d && d != h.opens && d != h.closes) follow(*d, outside);
+      const std::string_view name = d ? d->included() : "";
+      const size_t name_end = name.empty() ? 0 : d->begin - at + static_cast<size_t>(name.data() + name.size() - d->text.data());
+      const std::string header = name_end <= whole.size() && d ? s_.find_header(*d, file) : "";
+      // Comments may end before a directive or begin behind it.
+      if (!header.empty()) include(header, {whole.substr(0, d->begin - at), whole.substr(name_end)}, file, number, depth);
+      else if (d && is_pragma_once(*d)) line(whole.substr(0, d->begin - at) + "#define " + h.once + whole.substr(d->begin - at + d->words().end), file, number);
+      else line(whole, file, number);
+      at = end + 1;
+    }
+    conditionals_.resize(std::min(outside, conditionals_.size()));
+    h.open = false;
+  }
+
+  /// The branches of conditionals that are open. A file's own guard is not among them: behind the file it is as if there were none.
+  void follow(const Directive& d, size_t outside) {
+    const std::string_view word = d.words().first;
+    if (word.starts_with("if")) conditionals_.push_back(++branches_);
+    else if (conditionals_.size() <= outside) return;
+    else if (word.starts_with("el")) conditionals_.back() = ++branches_;
+    else if (word == "endif") conditionals_.pop_back();
+  }
+
+  void include(const std::string& path, const std::pair<std::string, std::string>& around, const std::string& file, int number, int depth) {
+    Header* h = header(path);
+    // Where a copy stood before whatever led here, this one is most probably empty; without that, headers that include each
+    // other grow without end. If it is not empty after all, the compiler reads the file.
+    const bool again = h && !h->guard.empty() && std::any_of(h->copies.begin(), h->copies.end(), [&](const Header::Copy& c) {
+      return c.depth == 0 || (c.depth <= conditionals_.size() && conditionals_[c.depth - 1] == c.innermost);
+    });
+    const bool whole = h && !h->open && !again && depth < kMaxDepth && s_.text_.size() + h->text.size() < kMaxText;
+    line(around.first + "#ifndef " + (h ? h->once : "ROOFGEN_TOO_LARGE"), file, number);
+    if (whole) {
+      h->copies.push_back({conditionals_.size(), conditionals_.empty() ? 0 : conditionals_.back()});
+      put(*h, path, depth + 1);
+    } else {
+      line("#include \"" + fs::absolute(path).lexically_normal().string() + "\"", file, number);
+      if (h && h->guard == h->once) line("#define " + h->once, file, number);
+    }
+    line("#endif" + around.second, file, number);
+  }
+
+  /// None for what would be too large.
+  Header* header(const std::string& path) {
+    const auto known = headers_.find(path);
+    if (known != headers_.end()) return &known->second;
+    std::error_code error;
+    const uintmax_t bytes = fs::file_size(path, error);
+    if (error || s_.text_.size() + bytes >= kMaxText) return nullptr;
+    std::ostringstream content;
+    content << std::ifstream(path, std::ios::binary).rdbuf();
+    std::string text = std::move(content).str();
+    if (text.empty() || text.back() != '\n') text += '\n';
+    return &headers_.try_emplace(path, std::move(text), headers_.size() + 1).first->second;
+  }
+
+  Source& s_;
+  std::map<std::string, Header> headers_;
+  std::vector<int> conditionals_;
+  int branches_ = 0;
+};
+
 bool Source::inline_headers() {
   if (inlined_) return false;
   inlined_ = true;
-  const std::string text = std::move(text_), file = origin_.front().file;
+  std::string text = std::move(text_);
+  const std::string file = origin_.front().file;
   const size_t lines = origin_.size();
   text_.clear();
   origin_.clear();
   line_begin_.clear();
-  left_out_.clear();
-  std::set<std::string> once;
-  append(text, file, 0, once);
+  Inlining(*this).run(std::move(text), file);
   declarations_ = find_declarations(text_);
   return origin_.size() != lines;
-}
-
-void Source::append(const std::string& text, const std::string& file, int depth, std::set<std::string>& once) {
-  const Declarations found = find_declarations(text);
-  auto directive = found.directives.begin();
-  int line = 0;
-  for (size_t at = 0; at < text.size();) {
-    size_t end = std::min(text.find('\n', at), text.size());
-    ++line;
-    while (directive != found.directives.end() && directive->begin < at) ++directive;
-    const Directive* d = directive != found.directives.end() && directive->begin < end ? &*directive : nullptr;
-    std::string header = d && depth < kMaxDepth && text_.size() < kMaxText ? find_header(*d, file) : "";
-    const bool pragma = d && d->text.find("pragma") != std::string_view::npos && d->text.find("once") != std::string_view::npos;
-    if (!header.empty()) {
-      std::ostringstream content;
-      content << std::ifstream(header, std::ios::binary).rdbuf();
-      std::string inner = std::move(content).str();
-      if (inner.empty() || inner.back() != '\n') inner += '\n';
-      if (!once.count(header)) append(inner, header, depth + 1, once);
-    } else {
-      origin_.push_back({file, line, 0});
-      line_begin_.push_back(text_.size());
-      if (pragma) once.insert(file);
-      else text_.append(text, at, end - at);
-      text_ += '\n';
-    }
-    at = end + 1;
-  }
 }
 
 }  // namespace roofgen::check

@@ -2,7 +2,6 @@
 // and is neither __device__ nor __global__ is left out, by whole declarations, and the lines keep their numbers.
 #pragma once
 
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,18 +33,20 @@ class Source {
   std::vector<std::string> kernel_templates() const;
   /// The user's name for a file as the line table has it; the compiler runs in the root directory and makes names absolute from there.
   std::string own_name(const std::string& file) const;
+  /// Puts the user's own headers in the place of their #include lines. False: there are none, or it was done before.
+  bool inline_headers();
 
  private:
-  /// Puts the user's own headers in the place of their #include lines.
-  bool inline_headers();
-  void append(const std::string& text, const std::string& file, int depth, std::set<std::string>& once);
+  struct Header;
+  class Inlining;
   std::string find_header(const Directive& include, const std::string& includer) const;
   bool compiler_has(const std::string& header) const;
   bool leave_out_includes(const std::string& missing, bool libraries);
   bool leave_out_declaration(const Diagnostic& error);
+  bool leave_out_declaration_at(size_t at, LeftOut& out);
   void blank(size_t begin, size_t end);
-  /// Where in text_ an error is; npos when it is in none of the user's lines.
-  size_t position_of(const Diagnostic& error) const;
+  /// Where in text_ an error is, in each copy of its file; none when it is in none of the user's lines.
+  std::vector<size_t> positions_of(const Diagnostic& error) const;
   Where where(size_t position) const;
 
   std::vector<std::string> directories_;

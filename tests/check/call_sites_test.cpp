@@ -27,7 +27,7 @@ const char* const kPtx = R"(.version 9.0
 )";
 
 std::string place(int ptx_line) {
-  const Where w = CallSites(kPtx).of(ptx_line, [](const std::string& file) { return file.ends_with(".hpp"); });
+  const Where w = CallSites(kPtx, [](const std::string& file) { return file.ends_with(".hpp"); }).of(ptx_line);
   return w.line ? w.file + ":" + std::to_string(w.line) + ":" + std::to_string(w.col) : "";
 }
 
@@ -42,8 +42,16 @@ TEST(CallSites, AreTheInnermostOfOwnFiles) {
 
 TEST(CallSites, OfTextThatIsNone) {
   for (const char* text : {"", ".loc", ".loc 1", ".loc 1 2 3, inlined_at", ".loc 1 1 1, inlined_at 1 1 1\n.loc 1 1 1, inlined_at 1 1 1\n.file 1 \"a\"", ".file 1 \"", ".file x \"\""})
-    CallSites(text).of(2, [](const std::string&) { return true; });
-  EXPECT_EQ(CallSites(".loc 1 99999999999999999999 3\n").of(1, [](const std::string&) { return false; }).line, 0);
+    CallSites(text, [](const std::string&) { return true; }).of(2);
+  EXPECT_EQ(CallSites(".loc 1 99999999999999999999 3\n", [](const std::string&) { return false; }).of(1).line, 0);
+}
+
+TEST(CallSites, OfALongChain) {
+  std::string ptx = ".loc 1 7 7\n";
+  const int n = 20000;
+  for (int i = 0; i < n; ++i) ptx += ".loc 2 " + std::to_string(i + 1) + " 1, function_name x, inlined_at " + (i ? "2 " + std::to_string(i) + " 1\n" : "1 7 7\n");
+  const CallSites sites(ptx + ".file 1 \"/k.cu\"\n.file 2 \"/mma.hpp\"\n", [](const std::string& file) { return file.ends_with(".hpp"); });
+  for (int line = 1; line <= n + 1; ++line) ASSERT_EQ(sites.of(line).file, "/k.cu");
 }
 
 }  // namespace
