@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxDepth = 64;                        // of headers in headers
 constexpr size_t kMaxText = size_t{16} << 20;
+constexpr size_t kMaxTextOfAllCopies = size_t{1} << 20;
 
 bool is_file(const fs::path& path) {
   std::error_code error;
@@ -71,9 +72,17 @@ std::string Source::text() const {
   if (without_libraries_)
     for (const char* header : {"cuda_fp16.h", "cuda_bf16.h"})
       if (compiler_has(header)) out += fmt::format("#include <{}>\n", header);
+  auto directive = declarations_.directives.begin();
   for (size_t l = 0; l < origin_.size(); ++l) {
     const Where& at = origin_[l];
-    if (l == 0 || origin_[l - 1].file != at.file || origin_[l - 1].line + 1 != at.line) {
+    // In a branch that is not taken no #line is, so behind it the line is told anew; but not within a comment.
+    bool branch_ended = false;
+    for (; directive != declarations_.directives.end() && directive->end < line_begin_[l]; ++directive) {
+      const std::string_view word = directive->words().first;
+      const size_t opens = directive->text.rfind("/*"), closes = directive->text.rfind("*/");
+      branch_ended = (word == "endif" || word.starts_with("el")) && directive->end + 1 == line_begin_[l] && (opens == std::string::npos || (closes != std::string::npos && opens < closes));
+    }
+    if (l == 0 || branch_ended || origin_[l - 1].file != at.file || origin_[l - 1].line + 1 != at.line) {
       // A quote or backslash in a name would end the string.
       std::string name;
       for (const char c : at.file) name += c == '"' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
@@ -106,7 +115,7 @@ bool Source::leave_out(const std::vector<Diagnostic>& errors) {
       if (is_for_host(e) == surely) progress |= leave_out_declaration(e);
     if (progress) return true;
   }
-  return false;
+  return inline_all_copies();
 }
 
 std::vector<std::string> Source::kernel_templates() const {
@@ -265,14 +274,17 @@ struct Source::Header {
 /// within #ifndef of a macro that is defined where the header says #pragma once.
 class Source::Inlining {
  public:
-  explicit Inlining(Source& source) : s_(source) {}
+  Inlining(Source& source, bool all_copies) : s_(source), all_copies_(all_copies) {}
 
   void run(std::string text, const std::string& file) {
     Header main(std::move(text), 0);
     put(main, file, 0);
   }
+  bool too_large() const { return too_large_; }
+  bool without_copy() const { return without_copy_; }
 
  private:
+  size_t limit() const { return all_copies_ ? kMaxTextOfAllCopies : kMaxText; }
   void line(const std::string& text, const std::string& file, int number) {
     s_.origin_.push_back({file, number, 0});
     s_.line_begin_.push_back(s_.text_.size());
@@ -318,10 +330,13 @@ class Source::Inlining {
     Header* h = header(path);
     // Where a copy stood before whatever led here, this one is most probably empty; without that, headers that include each
     // other grow without end. If it is not empty after all, the compiler reads the file.
-    const bool again = h && !h->guard.empty() && std::any_of(h->copies.begin(), h->copies.end(), [&](const Header::Copy& c) {
+    const bool again = h && !all_copies_ && !h->guard.empty() && std::any_of(h->copies.begin(), h->copies.end(), [&](const Header::Copy& c) {
       return c.depth == 0 || (c.depth <= conditionals_.size() && conditionals_[c.depth - 1] == c.innermost);
     });
-    const bool whole = h && !h->open && !again && depth < kMaxDepth && s_.text_.size() + h->text.size() < kMaxText;
+    const bool room = h && s_.text_.size() + h->text.size() < limit();
+    const bool whole = room && !h->open && !again && depth < kMaxDepth;
+    too_large_ |= !room;
+    without_copy_ |= again;
     line(around.first + "#ifndef " + (h ? h->once : "ROOFGEN_TOO_LARGE"), file, number);
     if (whole) {
       h->copies.push_back({conditionals_.size(), conditionals_.empty() ? 0 : conditionals_.back()});
@@ -330,7 +345,9 @@ class Source::Inlining {
       line("#include \"" + fs::absolute(path).lexically_normal().string() + "\"", file, number);
       if (h && h->guard == h->once) line("#define " + h->once, file, number);
     }
-    line("#endif" + around.second, file, number);
+    line("#endif", file, number);
+    const size_t comment = around.second.find('/');
+    line(comment == std::string::npos ? "" : around.second.substr(comment), file, number);
   }
 
   /// None for what would be too large.
@@ -339,7 +356,7 @@ class Source::Inlining {
     if (known != headers_.end()) return &known->second;
     std::error_code error;
     const uintmax_t bytes = fs::file_size(path, error);
-    if (error || s_.text_.size() + bytes >= kMaxText) return nullptr;
+    if (error || s_.text_.size() + bytes >= limit()) return nullptr;
     std::ostringstream content;
     content << std::ifstream(path, std::ios::binary).rdbuf();
     std::string text = std::move(content).str();
@@ -348,6 +365,7 @@ class Source::Inlining {
   }
 
   Source& s_;
+  bool all_copies_, too_large_ = false, without_copy_ = false;
   std::map<std::string, Header> headers_;
   std::vector<int> conditionals_;
   int branches_ = 0;
@@ -356,15 +374,34 @@ class Source::Inlining {
 bool Source::inline_headers() {
   if (inlined_) return false;
   inlined_ = true;
-  std::string text = std::move(text_);
-  const std::string file = origin_.front().file;
   const size_t lines = origin_.size();
+  before_ = text_;
+  left_out_before_ = left_out_.size();
+  const Inlining done = inline_into(before_, false);
+  without_copy_ = done.without_copy();
+  return origin_.size() != lines;
+}
+
+/// A copy that was taken for empty was not, and has host code.
+bool Source::inline_all_copies() {
+  if (!without_copy_) return false;
+  without_copy_ = false;
+  Source as_it_is = *this;
+  left_out_.resize(left_out_before_);
+  if (!inline_into(before_, true).too_large()) return true;
+  *this = std::move(as_it_is);
+  return false;
+}
+
+Source::Inlining Source::inline_into(const std::string& text, bool all_copies) {
+  const std::string file = origin_.front().file;
   text_.clear();
   origin_.clear();
   line_begin_.clear();
-  Inlining(*this).run(std::move(text), file);
+  Inlining out(*this, all_copies);
+  out.run(text, file);
   declarations_ = find_declarations(text_);
-  return origin_.size() != lines;
+  return out;
 }
 
 }  // namespace roofgen::check

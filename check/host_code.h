@@ -39,6 +39,8 @@ class Source {
  private:
   struct Header;
   class Inlining;
+  bool inline_all_copies();
+  Inlining inline_into(const std::string& text, bool all_copies);
   std::string find_header(const Directive& include, const std::string& includer) const;
   bool compiler_has(const std::string& header) const;
   bool leave_out_includes(const std::string& missing, bool libraries);
@@ -56,6 +58,9 @@ class Source {
   Declarations declarations_;
   std::vector<LeftOut> left_out_;
   bool inlined_ = false, without_libraries_ = false;
+  bool without_copy_ = false;         ///< an #include was left to the compiler, as a copy stands before it
+  std::string before_;                ///< text_ without headers
+  size_t left_out_before_ = 0;        ///< of it
 };
 
 }  // namespace roofgen::check

@@ -1,0 +1,158 @@
+// Files with host code and headers of their own: what is run is the program that a C++ compiler makes of them.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "check/check.h"
+#include "runtime/compiler.h"
+
+namespace roofgen::check {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kHostCode = "#include <iostream>\ninline int host_only() { std::cout << 1; return 2; }\n";
+
+class HostCode : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
+    directory_ = fs::temp_directory_path() / ("roofgen_host_code_" + std::to_string(getpid())) / "targets" / "own";
+    fs::create_directories(directory_);
+  }
+  void TearDown() override {
+    if (!directory_.empty()) fs::remove_all(directory_.parent_path().parent_path());
+  }
+  void add(const std::map<std::string, std::string>& headers) {
+    for (const auto& [name, text] : headers) std::ofstream(directory_ / name) << text;
+  }
+  Result<Report> check(const std::string& text, const std::string& args = "[]", const std::string& kernel = "") {
+    Request r;
+    r.file = (directory_ / "user.cu").string();
+    r.text = text;
+    r.kernel = kernel;
+    r.include_dirs = {directory_.string()};
+    auto parsed = parse_arguments(args, "args.json", ".");
+    EXPECT_TRUE(parsed) << to_string(parsed.error());
+    r.args = *parsed;
+    return run(r);
+  }
+  /// What a kernel k(int* o) leaves in o[0].
+  void expect(int value, const std::string& text) {
+    const auto report = check(text, R"([{"name": "o", "type": "i32", "size": 1, "expect": )" + std::to_string(value) + "}]");
+    ASSERT_TRUE(report) << to_string(report.error());
+    EXPECT_TRUE(report->clean()) << check_text(*report, 0);
+    EXPECT_FALSE(report->left_out.empty());
+  }
+  fs::path directory_;
+};
+
+const std::string kScale = "#ifndef SCALE\n#define SCALE 1\n#endif\n__global__ void k(int* o) { *o = SCALE; }\n";
+
+TEST_F(HostCode, OfHeadersTheCopyThatCountsIsTheCompilersToTell) {
+  add({{"once.h", "#pragma once\n" + kHostCode + "#define SCALE 4\n"},
+       {"guard.h", "// a comment\n#ifndef G\n#define G\n" + kHostCode + "#define SCALE 4\n#endif\n"},
+       {"both.h", "#pragma once\n#ifndef B\n#define B\n#include \"once.h\"\n#endif\n"},
+       {"each.h", "#ifdef N\n#undef N\n#define N 2\n#else\n#define N 1\n#endif\n"},
+       {"host.h", kHostCode}});
+  for (const std::string name : {"once.h", "guard.h", "both.h"}) {
+    const std::string include = "#include \"" + name + "\"\n";
+    expect(4, "#ifdef NOPE\n" + include + "#endif\n" + include + kScale);
+    expect(4, include + "#ifdef NOPE\n" + include + "#else\n" + include + "#endif\n" + include + kScale);
+    expect(1, include + "#undef SCALE\n" + include + kScale);  // the second is empty
+  }
+  expect(1, "#include \"host.h\"\n#ifdef NOPE\n#include \"once.h\"\n#endif\n" + kScale);
+  expect(2, "#include \"host.h\"\n#include \"each.h\"\n#include \"each.h\"\n__global__ void k(int* o) { *o = N; }\n");
+  // The guard's macro is another's: the header's text is never taken, nor what it includes.
+  add({{"outer.h", "#ifndef OTHER\n#define OTHER\n#include \"once.h\"\n#endif\n"}});
+  expect(4, "#define OTHER\n#include \"host.h\"\n#include \"outer.h\"\n#include \"once.h\"\n" + kScale);
+}
+
+TEST_F(HostCode, OnlyPragmaOnceIsThat) {
+  add({{"packed.h", kHostCode + "#pragma pack(push, 1)  // once\nstruct S { int i; char c; };\n#pragma pack(pop)  // once\n#  pragma  once // so\n"}});
+  expect(5, "#include \"packed.h\"\n#include \"packed.h\"\n__global__ void k(int* o) { *o = sizeof(S); }\n");
+}
+
+TEST_F(HostCode, IsLeftOutOfAllCopiesOfAHeader) {
+  const auto guarded = [](const std::string& name, const std::string& text) { return "#ifndef " + name + "\n#define " + name + "\n" + text + "#endif\n"; };
+  add({{"host.h", guarded("H", kHostCode)},
+       {"x.h", guarded("X", "#include \"y.h\"\n#include \"z.h\"\n")},
+       {"y.h", guarded("Y", "#include \"x.h\"\n#include \"z.h\"\n")},
+       {"z.h", guarded("Z", "#include \"x.h\"\n#include \"y.h\"\n__host__ inline int g() { return 1; }\n#include <iostream>\n#define SCALE 7\n")}});
+  expect(1, "#ifdef NOPE\n#include \"host.h\"\n#endif\n#include \"host.h\"\n" + kScale);
+  expect(7, "#include \"x.h\"\n" + kScale);
+  const auto report = check("#ifdef NOPE\n#include \"z.h\"\n#endif\n#include \"x.h\"\n__global__ void k() {}\n");
+  ASSERT_TRUE(report) << to_string(report.error());
+  ASSERT_EQ(report->left_out.size(), 2u);  // each is told once
+  for (const LeftOut& l : report->left_out) EXPECT_EQ(l.where.file, (directory_ / "z.h").string());
+}
+
+TEST_F(HostCode, ManyHeadersThatIncludeEachOther) {
+  std::string all;
+  for (int i = 0; i < 12; ++i) all += "#include \"h" + std::to_string(i) + ".h\"\n";
+  for (int i = 0; i < 12; ++i) add({{"h" + std::to_string(i) + ".h", (i % 2 ? "#pragma once\n" + all : "#ifndef G" + std::to_string(i) + "\n#define G" + std::to_string(i) + "\n" + all) + (i ? "" : kHostCode) + (i % 2 ? "" : "#endif\n")}});
+  expect(1, all + kScale);
+}
+
+TEST_F(HostCode, CommentsAroundAnIncludeStay) {
+  add({{"host.h", "#pragma once\n" + kHostCode}, {"d.h", "#define SCALE 3\n"}});
+  expect(3, "#include \"host.h\"\n/* here\n */ #include \"d.h\" /* a comment\n   that { goes on */\n" + kScale);
+  // The line after it is still the one that it was.
+  const auto report = check("#include \"host.h\"\n#include \"d.h\" /* a\n*/\n__global__ void k() {\n  int a = b;\n}\n");
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().where.line, 5);
+}
+
+TEST_F(HostCode, LinesBehindACopyThatIsNotTakenAreRight) {
+  add({{"host.h", "#pragma once\n" + kHostCode}});
+  const std::string include = "#include \"host.h\"\n";
+  const auto report = check(include + include + "#ifdef NOPE\n" + include + "#else  // as it is\nint a = c;\n#endif\n__global__ void k() {\n  int a = b;\n}\n");
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().where.line, 9) << to_string(report.error());
+  ASSERT_FALSE(report.error().notes.empty());
+  EXPECT_NE(to_string(report.error()).find("a (line 6)"), std::string::npos) << to_string(report.error());
+}
+
+TEST_F(HostCode, DirectivesInItStay) {
+  std::string many;
+  for (int i = 0; i < 20000; ++i) many += "#ifdef A" + std::to_string(i) + "\nint a;\n#endif\n";
+  expect(6, "int main() {\n  std::vector<int> v;\n" + many + "#define SCALE 6\n}\n" + kScale);
+}
+
+TEST_F(HostCode, OfAHeaderTooLargeToBeTaken) {
+  add({{"huge.h", ""}});
+  fs::resize_file(directory_ / "huge.h", uintmax_t{1} << 36);
+  add({{"host.h", kHostCode}});
+  expect(1, "#include \"host.h\"\n#ifdef NOPE\n#include \"huge.h\"\n#endif\n" + kScale);
+}
+
+TEST_F(HostCode, AKernelThatIsNoneLeavesTheSourceAsItIs) {
+  if (nvrtc_info().include_dir.empty()) GTEST_SKIP() << "no toolkit on this machine";
+  add({{"t.h", "template <class T> __global__ void t(T* y) { *y = 1; }\n"}});
+  const std::string text = "#include <cuda_runtime_api.h>\n#include \"t.h\"\ntemplate __global__ void t<float>(float*);\n", args = R"([{"type": "f32", "size": 1}])";
+  const auto report = check(text, args, "void t<float>(float*)");  // no expression, but what the kernel is called
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_TRUE(report->left_out.empty());
+  const auto wrong = check(text, args, "u<float>");
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(to_string(wrong.error()).find("the file's templates of kernels: t"), std::string::npos) << to_string(wrong.error());
+}
+
+TEST_F(HostCode, WhatAUsersHeaderDoesIsToldThere) {
+  // The directory's name is one that toolkits have.
+  add({{"store.h", "__device__ inline void store(int* o, int i) {\n  o[i] = 1;\n}\n"}});
+  for (const std::string host : {"", "#include <iostream>\nint main() { std::cout << 1; }\n"}) {
+    const auto report = check("#include \"store.h\"\n__global__ void k(int* o) { store(o, 1000000); }\n" + host, R"([{"type": "i32", "size": 1}])");
+    ASSERT_TRUE(report) << to_string(report.error());
+    ASSERT_EQ(report->findings.size(), 1u);
+    EXPECT_EQ(report->findings[0].first.source.file, (directory_ / "store.h").string());
+    EXPECT_EQ(report->findings[0].first.source.line, 2);
+  }
+}
+
+}  // namespace
+}  // namespace roofgen::check
