@@ -32,7 +32,7 @@ class HostCode : public testing::Test {
   }
   Result<Report> check(const std::string& text, const std::string& args = "[]", const std::string& kernel = "") {
     Request r;
-    r.file = (directory_ / "user.cu").string();
+    r.file = file_.empty() ? (directory_ / "user.cu").string() : file_;
     r.text = text;
     r.kernel = kernel;
     r.include_dirs = {directory_.string()};
@@ -49,6 +49,7 @@ class HostCode : public testing::Test {
     EXPECT_FALSE(report->left_out.empty());
   }
   fs::path directory_;
+  std::string file_;  ///< empty: one in the directory
 };
 
 const std::string kScale = "#ifndef SCALE\n#define SCALE 1\n#endif\n__global__ void k(int* o) { *o = SCALE; }\n";
@@ -143,7 +144,7 @@ TEST_F(HostCode, AKernelThatIsNoneLeavesTheSourceAsItIs) {
 }
 
 TEST_F(HostCode, WhatAUsersHeaderDoesIsToldThere) {
-  // The directory's name is one that toolkits have.
+  file_ = "user.cu";  // the directory of -I has a name that toolkits have
   add({{"store.h", "__device__ inline void store(int* o, int i) {\n  o[i] = 1;\n}\n"}});
   for (const std::string host : {"", "#include <iostream>\nint main() { std::cout << 1; }\n"}) {
     const auto report = check("#include \"store.h\"\n__global__ void k(int* o) { store(o, 1000000); }\n" + host, R"([{"type": "i32", "size": 1}])");
