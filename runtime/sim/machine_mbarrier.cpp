@@ -58,6 +58,18 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
       p.pending -= count;
       shadow_.signal(at, w.index);
     };
+    // Its phase completes when nothing is awaited any more; what it is then is written back.
+    const auto settle = [&] {
+      if (op != MbarrierOp::kInit && p.pending == 0 && p.bytes == 0) {
+        p = {p.expected, p.expected, 0, !p.odd};
+        shadow_.complete(at);
+        wake_phase_waiters();
+        vain_waits_ = 0;
+      }
+      word = p.word();
+      std::memcpy(bytes, &word, 8);
+      write_shared(w, at, 8, l, bytes, true);
+    };
     switch (op) {
       case MbarrierOp::kInit:
         if (n == 0 || n > kMostArrivals) throw refuse(fmt::format("it cannot wait for {} arrivals, 1 to {} were expected", n, kMostArrivals));
@@ -91,15 +103,7 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
       case MbarrierOp::kTry: {
         if (const uint32_t landed = bulk_copies_.empty() ? 0 : land_bulk(at)) {
           expect(-int64_t{landed});
-          if (p.pending == 0 && p.bytes == 0) {
-            p = {p.expected, p.expected, 0, !p.odd};
-            shadow_.complete(at);
-            wake_phase_waiters();
-            vain_waits_ = 0;
-          }
-          word = p.word();
-          std::memcpy(bytes, &word, 8);
-          write_shared(w, at, 8, l, bytes, true);
+          settle();
         }
         const bool named = in.type == kMbarrierParity ? row(w, in.c)[l] & 1 : Phase::of(wide_row(w, in.c)[l]).odd;
         if (p.odd != named) {
@@ -111,16 +115,7 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
       case MbarrierOp::kPending:
         break;
     }
-    const bool completes = op != MbarrierOp::kInit && p.pending == 0 && p.bytes == 0;
-    if (completes) {
-      p = {p.expected, p.expected, 0, !p.odd};
-      shadow_.complete(at);
-      wake_phase_waiters();
-      vain_waits_ = 0;
-    }
-    word = p.word();
-    std::memcpy(bytes, &word, 8);
-    write_shared(w, at, 8, l, bytes, true);
+    settle();
     if (shadow_.stamps_exhausted()) throw Fault{"instruction-limit", "more than 2^27 barriers in one CTA", l};
   }
   if (op == MbarrierOp::kTry && there != mask && !w.impatient) {
