@@ -72,6 +72,7 @@ enum class Special : uint8_t {
   kNclusteridX,
   kNclusteridY,
   kNclusteridZ,
+  kReservedSmem,  ///< address of memory that cooperative groups use between warps
   kZero,
 };
 

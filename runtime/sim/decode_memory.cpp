@@ -59,6 +59,8 @@ bool take_order(Modifiers& m) {
   return strong;
 }
 
+bool releases(std::string_view opcode) { return opcode.find(".release") != opcode.npos || opcode.find(".acq_rel") != opcode.npos; }
+
 Class access_class(Space space, bool is_load) {
   switch (space) {
     case Space::kShared:
@@ -158,8 +160,9 @@ void Decoder::load_store(const PtxStmt& stmt, Modifiers& m, bool is_load) {
   in.size = type->size;
   in.count = count;
   if (slot == Slot::kB64 && type->size != 8) in.flags |= kFlagWide;
-  if (type->is_signed) in.flags |= kFlagSigned;
+  if (is_load && type->is_signed) in.flags |= kFlagSigned;
   if (strong) in.flags |= kFlagStrong;
+  if (!is_load && releases(stmt.name)) in.flags |= kFlagRelease;
   if (is_load && stmt.name.starts_with("ld.acquire")) in.flags |= kFlagAcquire;
   // A kernel parameter at a fixed place is the same for every thread of the launch.
   bool fixed = !where.name.empty() && resolve(where.name).kind == Symbol::Kind::kAddress;
@@ -211,6 +214,7 @@ void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
   operands_are(stmt, first + 1 + sources, first + 1 + sources);
   Slot slot = kSizes[type] == 8 ? Slot::kB64 : kSizes[type] == 4 ? Slot::kB32 : Slot::kB16;
   emit(Kind::kAtomic, Class::kAtomic);
+  if (releases(stmt.name)) kernel_.code.back().flags |= kFlagRelease;
   address(stmt.operands[first], &Inst::a, &Inst::imm);
   use(&Inst::b, stmt.operands[first + 1], slot);
   if (sources == 2) use(&Inst::c, stmt.operands[first + 2], slot);

@@ -122,6 +122,7 @@ struct Signature {
 inline constexpr uint8_t kFlagTracked = 1;  ///< reads or writes a register that is not provably assigned
 inline constexpr uint8_t kFlagAddr64 = 2;   ///< address register is 64 bits wide
 inline constexpr uint8_t kFlagSigned = 4;   ///< loads sign-extend
+inline constexpr uint8_t kFlagRelease = 4;  ///< stores and atomics: they hand on what the thread did before
 inline constexpr uint8_t kFlagAligned = 8;  ///< `.aligned`: every lane of the warp must take part
 inline constexpr uint8_t kFlagStrong = 16;  ///< volatile, relaxed, acquire or release access
 inline constexpr uint8_t kFlagPart = 32;    ///< continues the PTX instruction before it, not counted again

@@ -15,6 +15,8 @@ constexpr uint32_t kTurn = 256;
 constexpr uint32_t kSpinLimit = 512;
 /// Looks at device memory after which other CTAs get a turn.
 constexpr uint32_t kPatience = 1024;
+/// Cooperative groups rely on 288 (their memory.h). It lies behind the CTA's own.
+constexpr uint32_t kReservedSharedBytes = 512;
 
 uint32_t lanes_of(uint32_t n) { return n >= 32 ? ~0u : (1u << n) - 1; }
 
@@ -25,6 +27,10 @@ Machine::Machine(LaunchState& state, Counter& counter, const LaneTable& lanes)
   threads_ = static_cast<uint32_t>(state.launch.block.count());
   n_warps_ = (threads_ + kWarpSize - 1) / kWarpSize;
   shared_bytes_ = kernel_.static_shared + state.launch.smem_bytes;
+  if (std::any_of(kernel_.specials.begin(), kernel_.specials.end(), [](const SpecialRow& s) { return s.special == Special::kReservedSmem; })) {
+    reserved_at_ = (shared_bytes_ + 15) / 16 * 16;
+    shared_bytes_ = reserved_at_ + kReservedSharedBytes;
+  }
   shared_.resize(shared_bytes_);
   local_.resize(size_t{kernel_.local_bytes} * n_warps_ * kWarpSize);
   local_written_.resize(local_.size());
@@ -116,7 +122,10 @@ void Machine::prepare_registers() {
             value = state_.launch.smem_bytes;
             break;
           case Special::kTotalSmem:
-            value = shared_bytes_;
+            value = kernel_.static_shared + state_.launch.smem_bytes;
+            break;
+          case Special::kReservedSmem:
+            value = static_cast<uint32_t>(kSharedBase) + reserved_at_;
             break;
           case Special::kEnvreg1:
             value = static_cast<uint32_t>(state_.grid_workspace >> 32);
@@ -166,6 +175,11 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   last_buffer_ = nullptr;
   shadow_.reset(shared_bytes_, n_warps_);
   std::fill(shared_.begin(), shared_.end(), std::byte{0xff});
+  // The reserved part is zero at first: nobody initialises the barriers that cooperative groups have there.
+  if (shared_bytes_ > kernel_.static_shared + state_.launch.smem_bytes) {
+    std::fill(shared_.begin() + reserved_at_, shared_.end(), std::byte{0});
+    for (uint32_t at = reserved_at_; at < shared_bytes_; at += 16) shadow_.write_from_outside(at, 16);
+  }
   // What was there before would depend on which CTA this machine ran last.
   std::fill(local_.begin(), local_.end(), std::byte{0xff});
   std::fill(local_written_.begin(), local_written_.end(), uint8_t{0});

@@ -296,7 +296,8 @@ class Machine {
   uint32_t idle_looks_ = 0;    ///< strong reads and atomics of device memory that changed nothing, in this turn
   std::vector<std::byte> shared_;
   SharedShadow shadow_;
-  uint32_t shared_bytes_ = 0;
+  uint32_t shared_bytes_ = 0;   ///< with what is reserved
+  uint32_t reserved_at_ = 0;
   std::vector<std::byte> local_;
   std::vector<uint8_t> local_written_;
   Barrier barriers_[16];

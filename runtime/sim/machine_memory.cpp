@@ -363,7 +363,8 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
   uint32_t bytes = uint32_t{in.size} * in.count, global = 0, shared = 0;
   bool strong = in.flags & kFlagStrong, wide = in.size == 8 || (in.flags & kFlagWide);
-  const bool is_constant = in.flags & kFlagConstant;
+  const bool is_constant = in.flags & kFlagConstant, was_fenced = w.fenced;
+  if (in.flags & kFlagRelease) w.fenced = true;
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = first_lane(m);
     alignas(16) std::byte data[16];
@@ -397,6 +398,7 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
         break;
     }
   }
+  if (in.flags & kFlagRelease) w.fenced = was_fenced;
   if (shared) counter_.shared_access(shared_address, shared, bytes);
   if (global) counter_.global_access(address, global, bytes, true);
 }
@@ -410,6 +412,8 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
   uint32_t global = 0, shared = 0;
   bool changes = false;
   used_atomics_ = true;
+  const bool was_fenced = w.fenced;
+  if (in.flags & kFlagRelease) w.fenced = true;
   for (uint32_t m = mask; m; m &= m - 1) {  // lanes take effect in order
     uint32_t l = first_lane(m);
     check_alignment(address[l], in.size, l);
@@ -446,6 +450,7 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
     else
       row(w, in.d)[l] = static_cast<uint32_t>(old);
   }
+  if (in.flags & kFlagRelease) w.fenced = was_fenced;
   if (global && !changes) ++idle_looks_;
   if (shared) counter_.shared_access(shared_address, shared, in.size);
   if (global) counter_.global_access(address, global, in.size, true);
