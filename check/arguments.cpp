@@ -7,7 +7,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "generator/json_reader.h"
@@ -22,11 +24,13 @@ class Reader : JsonReader {
   Reader(const JsonFile& file, std::string directory) : JsonReader(file), directory_(std::move(directory)) {}
 
   Result<std::vector<Argument>> run() {
-    if (!file_.root().is_array()) return usage("a list of arguments was expected, in the order of the kernel's parameters");
-    if (file_.root().size() > kMaxArguments) return usage(fmt::format("{} arguments are too many; at most {} were expected", file_.root().size(), kMaxArguments));
+    const Json& all = file_.root();
+    if (!all.is_array()) return usage(all, "a list of arguments was expected, in the order of the kernel's parameters");
+    if (all.size() > kMaxArguments) return usage(all[kMaxArguments], fmt::format("{} arguments are too many; at most {} were expected", all.size(), kMaxArguments));
     std::vector<Argument> out;
+    std::set<std::pair<bool, std::string>> names;  // of arguments and of variables
     uint64_t bytes = 0;
-    for (const Json& item : file_.root()) {
+    for (const Json& item : all) {
       prefix_ = fmt::format("argument {}", out.size() + 1);
       auto argument = read(item);
       // The reader's own errors are about a data file; here the file is the user's.
@@ -34,10 +38,13 @@ class Reader : JsonReader {
         Error e = std::move(argument).error();
         e.exit = Exit::kUsage;
         if (!e.message.starts_with("argument ")) e.message = prefix_ + ": " + e.message;
+        e.notes = file_.excerpt(e.where);
         return e;
       }
+      if (!names.insert({argument->symbol.empty(), argument->name}).second) return usage(item, fmt::format("{}: another one has the name \"{}\" already", prefix_, argument->name), item.contains("name") ? "name" : "symbol");
       bytes += bytes_below(*argument);
-      if (bytes > kMaxBytes) return usage(fmt::format("{}: the buffers have more than {} GiB together", prefix_, kMaxBytes >> 30), "size");
+      if (bytes > kMaxBytes) return usage(item, fmt::format("{}: the buffers have more than {} GiB together", prefix_, kMaxBytes >> 30), "size");
+      argument->where = file_.place(item);
       out.push_back(std::move(*argument));
     }
     return out;
@@ -50,10 +57,36 @@ class Reader : JsonReader {
     return sum;
   }
 
-  Error usage(std::string message, const std::string& near = "") const {
-    Error e = bad(std::move(message), near);
+  /// At a member of `j`, or at `j` itself.
+  Error usage(const Json& j, std::string message, const std::string& member = "") const {
+    Error e = bad_at(j, std::move(message), member);
     e.exit = Exit::kUsage;
+    e.notes = file_.excerpt(e.where);
     return e;
+  }
+
+  /// A number that is written as 1e3 or 1000.0 is whole too; beyond 2^53 it may be another than was meant.
+  static Json whole(const Json& j) {
+    constexpr double kExact = 0x1p53;
+    if (!j.is_number_float()) return j;
+    const double x = j.get<double>();
+    if (std::fabs(x) > kExact || x != std::trunc(x)) return j;
+    return x < 0 ? Json(static_cast<int64_t>(x)) : Json(static_cast<uint64_t>(x));
+  }
+
+  /// A whole number among `least` and `most`; `what` it is, for the message.
+  Result<uint64_t> count(const Json& j, const char* member, const char* what, uint64_t least, uint64_t most) const {
+    const Json n = whole(j[member]);
+    if (n.is_number_unsigned() && n.get<uint64_t>() >= least && n.get<uint64_t>() <= most) return n.get<uint64_t>();
+    return usage(j[member], fmt::format("{}: \"{}\" is {}; {} from {} to {} was expected", prefix_, member, shown(j[member]), what, least, most));
+  }
+
+  /// A value in a message.
+  static std::string shown(const Json& j) {
+    constexpr size_t kMost = 40;
+    std::string text = j.dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (text.size() > kMost) text = text.substr(0, kMost) + "...";
+    return text;
   }
 
   Result<Argument> read(const Json& j, int depth = 0) {
@@ -62,7 +95,7 @@ class Reader : JsonReader {
     ROOFGEN_TRY(a.symbol, string_or(j, "symbol", ""));
     ROOFGEN_TRY(a.name, string_or(j, "name", a.symbol.empty() ? prefix_ : a.symbol));
     ROOFGEN_TRY(a.type_name, string(j, "type"));
-    if (!a.symbol.empty() && depth) return usage(prefix_ + ": a variable is no field of a struct", "symbol");
+    if (!a.symbol.empty() && depth) return usage(j, prefix_ + ": a variable is no field of a struct", "symbol");
     if (a.type_name == "null") {
       ROOFGEN_CHECK(takes(j, {}, "a null pointer"));
       a.null = true;
@@ -77,28 +110,26 @@ class Reader : JsonReader {
       base.resize(x);
     }
     const auto element = parse_element(base);
-    if (!element) return usage(fmt::format("{}: unknown type \"{}\"{}", prefix_, a.type_name, suggestion(a.type_name)), a.type_name);
+    if (!element) return usage(j["type"], fmt::format("{}: unknown type \"{}\"{}", prefix_, a.type_name, suggestion(a.type_name)));
     a.type = *element;
-    if (j.contains("value") == j.contains("size")) return usage(prefix_ + ": either \"size\" (a buffer) or \"value\" (a scalar) was expected");
-    if (j.contains("fields")) return usage(prefix_ + ": \"fields\" is for structs", "fields");
+    if (j.contains("value") == j.contains("size")) return usage(j, prefix_ + ": either \"size\" (a buffer) or \"value\" (a scalar) was expected", j.contains("value") ? "value" : "");
+    if (j.contains("fields")) return usage(j, prefix_ + ": \"fields\" is for structs", "fields");
     if (j.contains("value")) {
-      if (!a.symbol.empty()) return usage(fmt::format("{}: what the variable holds was expected: \"size\" with \"fill\", \"values\" or \"file\"", prefix_), "symbol");
+      if (!a.symbol.empty()) return usage(j, fmt::format("{}: what the variable holds was expected: \"size\" with \"fill\", \"values\" or \"file\"", prefix_), "symbol");
       ROOFGEN_CHECK(takes(j, {"value", "align"}, "this is a scalar"));
       return scalar(j, std::move(a), lanes);
     }
-    if (j.contains("align")) return usage(prefix_ + ": \"align\" is for what is passed by value; buffers are 256-byte aligned", "align");
-    if (lanes > 1) return usage(fmt::format("{}: a buffer of {} is one of {} with {} times the size", prefix_, a.type_name, base, lanes), a.type_name);
-    if (!j["size"].is_number_unsigned() || j["size"].get<uint64_t>() == 0 || j["size"].get<uint64_t>() > kMaxBytes)
-      return usage(fmt::format("{}: \"size\" is a number of elements from 1 to {}", prefix_, kMaxBytes), "size");
-    a.size = j["size"].get<uint64_t>();
+    if (j.contains("align")) return usage(j, prefix_ + ": \"align\" is for what is passed by value; buffers are 256-byte aligned", "align");
+    if (lanes > 1) return usage(j["type"], fmt::format("{}: a buffer of {} is one of {} with {} times the size", prefix_, a.type_name, base, lanes));
+    ROOFGEN_TRY(a.size, count(j, "size", "a number of elements", 1, kMaxBytes));
     // Before anything is made of that size.
-    if (a.bytes() > kMaxBytes) return usage(fmt::format("{}: the buffers have more than {} GiB together", prefix_, kMaxBytes >> 30), "size");
+    if (a.bytes() > kMaxBytes) return usage(j, fmt::format("{}: the buffers have more than {} GiB together", prefix_, kMaxBytes >> 30), "size");
     ROOFGEN_TRY(a.fill, contents_of(j, a));
     if (j.contains("read_only")) {
-      if (!j["read_only"].is_boolean()) return usage(prefix_ + ": \"read_only\" is true or false", "read_only");
+      if (!j["read_only"].is_boolean()) return usage(j["read_only"], fmt::format("{}: \"read_only\" is {}; true or false was expected", prefix_, shown(j["read_only"])));
       a.read_only = j["read_only"].get<bool>();
-      if (a.read_only && !a.symbol.empty()) return usage(prefix_ + ": \"read_only\" is for arguments; a variable is what its declaration says", "read_only");
-      if (a.read_only && std::holds_alternative<Nothing>(a.fill)) return usage(prefix_ + ": a read-only buffer that holds nothing; \"fill\", \"values\" or \"file\" was expected");
+      if (a.read_only && !a.symbol.empty()) return usage(j, prefix_ + ": \"read_only\" is for arguments; a variable is what its declaration says", "read_only");
+      if (a.read_only && std::holds_alternative<Nothing>(a.fill)) return usage(j, prefix_ + ": a read-only buffer that holds nothing; \"fill\", \"values\" or \"file\" was expected", "read_only");
     }
     ROOFGEN_CHECK(read_expectation(j, a));
     ROOFGEN_TRY(a.dump, string_or(j, "dump", ""));
@@ -110,19 +141,19 @@ class Reader : JsonReader {
   Result<void> takes(const Json& j, std::initializer_list<std::string_view> own, const char* what) const {
     for (const auto& [key, value] : j.items())
       if (key != "name" && key != "type" && std::find(own.begin(), own.end(), key) == own.end())
-        return usage(std::string_view(what) == "a null pointer" ? prefix_ + ": a null pointer takes nothing else" : fmt::format("{}: \"{}\" is for {}, {}", prefix_, key, key == "fields" ? "structs" : key == "value" ? "scalars" : key == "symbol" ? "variables" : "buffers", what), key);
+        return usage(j, std::string_view(what) == "a null pointer" ? prefix_ + ": a null pointer takes nothing else" : fmt::format("{}: \"{}\" is for {}, {}", prefix_, key, key == "fields" ? "structs" : key == "value" ? "scalars" : key == "symbol" ? "variables" : "buffers", what), key);
     return {};
   }
 
   /// A number; of a vector type as many as it has; a list of numbers is an array of them.
   Result<Argument> scalar(const Json& j, Argument a, uint64_t lanes) {
     const Json& value = j["value"];
-    if (lanes > 1 && (!value.is_array() || value.size() != lanes)) return usage(fmt::format("{}: \"value\" of {} is a list of {} numbers", prefix_, a.type_name, lanes), "value");
-    const Json list = value.is_array() ? value : Json::array({value});
+    if (lanes > 1 && (!value.is_array() || value.size() != lanes)) return usage(j, fmt::format("{}: \"value\" of {} is a list of {} numbers{}", prefix_, a.type_name, lanes, value.is_array() ? fmt::format(", {} were given", value.size()) : ""), "value");
+    const size_t n = value.is_array() ? value.size() : 1;
     const uint32_t size = bytes_of(a.type);
-    if (list.empty() || list.size() > kMaxPassedBytes / size) return usage(fmt::format("{}: \"value\" is a number or a list of 1 to {} of them", prefix_, kMaxPassedBytes / size), "value");
-    for (const Json& item : list) {
-      ROOFGEN_TRY(const uint64_t bits, number(item, a.type, "value"));
+    if (n == 0 || n > kMaxPassedBytes / size) return usage(j, fmt::format("{}: \"value\" is a number or a list of 1 to {} of them", prefix_, kMaxPassedBytes / size), "value");
+    for (size_t i = 0; i < n; ++i) {
+      ROOFGEN_TRY(const uint64_t bits, number(value.is_array() ? value[i] : value, a.type, "value"));
       const auto* from = reinterpret_cast<const std::byte*>(&bits);
       a.value.insert(a.value.end(), from, from + size);
     }
@@ -135,9 +166,9 @@ class Reader : JsonReader {
   /// Laid out as C++ does: each field at the next multiple of its alignment, the whole a multiple of the largest.
   Result<Argument> structure(const Json& j, Argument a, int depth) {
     ROOFGEN_CHECK(takes(j, {"fields", "align"}, "this is a struct"));
-    if (depth >= kMaxDepth) return usage(fmt::format("{}: structs are nested deeper than {}", prefix_, kMaxDepth));
+    if (depth >= kMaxDepth) return usage(j, fmt::format("{}: structs are nested deeper than {}", prefix_, kMaxDepth));
     if (!j.contains("fields") || !j["fields"].is_array() || j["fields"].empty() || j["fields"].size() > kMaxArguments)
-      return usage(fmt::format("{}: \"fields\" is a list of 1 to {} fields in the order of their declaration", prefix_, kMaxArguments), "fields");
+      return usage(j, fmt::format("{}: \"fields\" is a list of 1 to {} fields in the order of their declaration", prefix_, kMaxArguments), "fields");
     a.align = 1;
     const std::string outer = prefix_;
     uint64_t end = 0;
@@ -146,7 +177,7 @@ class Reader : JsonReader {
       ROOFGEN_TRY(Argument field, read(item, depth + 1));
       field.offset = (end + field.align - 1) / field.align * field.align;
       end = field.offset + field.passed_bytes();
-      if (end > kMaxPassedBytes) return usage(fmt::format("{}: parameters have at most {} bytes", prefix_, kMaxPassedBytes));
+      if (end > kMaxPassedBytes) return usage(j, fmt::format("{}: parameters have at most {} bytes", prefix_, kMaxPassedBytes));
       a.align = std::max(a.align, field.align);
       a.fields.push_back(std::move(field));
     }
@@ -160,7 +191,7 @@ class Reader : JsonReader {
   /// {"type": "bytes", "value": "00 ff ..."} or {"type": "bytes", "file": name}: whatever the kernel makes of them.
   Result<Argument> bytes(const Json& j, Argument a) {
     ROOFGEN_CHECK(takes(j, {"value", "file", "align"}, "these are bytes passed by value"));
-    if (j.contains("value") == j.contains("file")) return usage(prefix_ + ": either \"value\" (hexadecimal digits) or \"file\" was expected");
+    if (j.contains("value") == j.contains("file")) return usage(j, prefix_ + ": either \"value\" (hexadecimal digits) or \"file\" was expected");
     if (j.contains("file")) {
       ROOFGEN_TRY(Raw raw, raw_file(j["file"], "file"));
       a.value = std::move(raw.bytes);
@@ -169,15 +200,15 @@ class Reader : JsonReader {
       for (const char c : j["value"].get<std::string>()) {
         if (c == ' ') continue;
         const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-        if (digit < 0) return usage(fmt::format("{}: '{}' is no hexadecimal digit", prefix_, c), "value");
+        if (digit < 0) return usage(j, fmt::format("{}: '{}' is no hexadecimal digit", prefix_, c), "value");
         if (high < 0) high = digit;
         else a.value.push_back(static_cast<std::byte>(std::exchange(high, -1) * 16 + digit));
       }
-      if (high >= 0) return usage(fmt::format("{}: {} hexadecimal digits and one more; two for each byte were expected", prefix_, 2 * a.value.size()), "value");
+      if (high >= 0) return usage(j, fmt::format("{}: {} hexadecimal digits and one more; two for each byte were expected", prefix_, 2 * a.value.size()), "value");
     } else {
-      return usage(prefix_ + ": \"value\" is a string of hexadecimal digits, two for each byte", "value");
+      return usage(j, prefix_ + ": \"value\" is a string of hexadecimal digits, two for each byte", "value");
     }
-    if (a.value.empty() || a.value.size() > kMaxPassedBytes) return usage(fmt::format("{}: {} bytes; 1 to {} were expected", prefix_, a.value.size(), kMaxPassedBytes));
+    if (a.value.empty() || a.value.size() > kMaxPassedBytes) return usage(j, fmt::format("{}: {} bytes; 1 to {} were expected", prefix_, a.value.size(), kMaxPassedBytes), j.contains("value") ? "value" : "file");
     a.align = 1;
     ROOFGEN_CHECK(read_alignment(j, a));
     return a;
@@ -186,8 +217,9 @@ class Reader : JsonReader {
   /// "align", for what is declared with alignas; never less than its own.
   Result<void> read_alignment(const Json& j, Argument& a) const {
     if (!j.contains("align")) return {};
-    const uint64_t align = j["align"].is_number_unsigned() ? j["align"].get<uint64_t>() : 0;
-    if (align < a.align || align > 256 || (align & (align - 1))) return usage(fmt::format("{}: \"align\" is a power of two from {} to 256", prefix_, a.align), "align");
+    const Json given = whole(j["align"]);
+    const uint64_t align = given.is_number_unsigned() ? given.get<uint64_t>() : 0;
+    if (align < a.align || align > 256 || (align & (align - 1))) return usage(j["align"], fmt::format("{}: \"align\" is {}; a power of two from {} to 256 was expected", prefix_, shown(given), a.align));
     a.align = align;
     return {};
   }
@@ -207,8 +239,8 @@ class Reader : JsonReader {
   }
 
   Result<Contents> contents_of(const Json& j, const Argument& a) {
-    if (j.contains("fill") + j.contains("values") + j.contains("file") > 1) return usage(prefix_ + ": one of \"fill\", \"values\" and \"file\" was expected", "fill");
-    if (j.contains("seed") && (!j.contains("fill") || j["fill"] != "random")) return usage(prefix_ + ": \"seed\" goes with \"fill\": \"random\"", "seed");
+    if (j.contains("fill") + j.contains("values") + j.contains("file") > 1) return usage(j, prefix_ + ": one of \"fill\", \"values\" and \"file\" was expected", j.contains("fill") && j.contains("values") ? "values" : "file");
+    if (j.contains("seed") && (!j.contains("fill") || j["fill"] != "random")) return usage(j, prefix_ + ": \"seed\" goes with \"fill\": \"random\"", "seed");
     if (j.contains("values")) return values(j["values"], a, "values");
     if (j.contains("file")) return raw(j["file"], a, "file");
     if (!j.contains("fill")) return Contents{Nothing{}};
@@ -223,16 +255,20 @@ class Reader : JsonReader {
     const std::string name = fill.get<std::string>();
     if (name == "iota") return Contents{Iota{}};
     if (name == "random") {
-      if (j.contains("seed") && !j["seed"].is_number_unsigned()) return usage(prefix_ + ": \"seed\" is a whole number", "seed");
-      return Contents{Random{j.contains("seed") ? j["seed"].get<uint64_t>() : 0}};
+      uint64_t seed = 0;
+      if (j.contains("seed")) {
+        ROOFGEN_TRY(seed, count(j, "seed", "a whole number", 0, std::numeric_limits<uint64_t>::max()));
+      }
+      return Contents{Random{seed}};
     }
-    return usage(fmt::format("{}: \"{}\" is \"{}\"; a number, \"iota\" or \"random\" was expected{}", prefix_, key, name, did_you_mean(name, {"iota", "random"})), name);
+    const std::string near = nearest(name, {"iota", "random"});
+    return usage(fill, fmt::format("{}: \"{}\" is {}; a number, \"iota\" or \"random\" was expected{}", prefix_, key, shown(fill), near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
   }
 
   Result<void> read_expectation(const Json& j, Argument& a) {
     if (!j.contains("expect")) {
       for (const char* key : {"tolerance", "relative_tolerance"})
-        if (j.contains(key)) return usage(fmt::format("{}: \"{}\" goes with \"expect\"", prefix_, key), key);
+        if (j.contains(key)) return usage(j, fmt::format("{}: \"{}\" goes with \"expect\"", prefix_, key), key);
       return {};
     }
     Expectation e;
@@ -241,14 +277,14 @@ class Reader : JsonReader {
       ROOFGEN_TRY(e.contents, values(expect, a, "expect"));
     } else if (expect.is_object()) {
       ROOFGEN_CHECK(only(expect, {"file"}));
-      if (!expect.contains("file")) return usage(prefix_ + ": {\"file\": name} was expected", "expect");
+      if (!expect.contains("file")) return usage(expect, prefix_ + ": {\"file\": name} was expected");
       ROOFGEN_TRY(e.contents, raw(expect["file"], a, "expect"));
     } else {
       ROOFGEN_TRY(e.contents, fill_of(expect, j, a, "expect"));
     }
     for (auto [key, to] : {std::pair{"tolerance", &e.absolute}, std::pair{"relative_tolerance", &e.relative}}) {
       if (!j.contains(key)) continue;
-      if (!j[key].is_number() || !(j[key].get<double>() >= 0) || std::isinf(j[key].get<double>())) return usage(fmt::format("{}: \"{}\" is a number of at least 0", prefix_, key), key);
+      if (!j[key].is_number() || !(j[key].get<double>() >= 0) || std::isinf(j[key].get<double>())) return usage(j[key], fmt::format("{}: \"{}\" is {}; a number of at least 0 was expected", prefix_, key, shown(j[key])));
       *to = j[key].get<double>();
     }
     a.expect = std::move(e);
@@ -263,17 +299,20 @@ class Reader : JsonReader {
       if (name == "inf") return encode(type, HUGE_VAL);
       if (name == "-inf") return encode(type, -HUGE_VAL);
     }
-    if (!j.is_number()) return usage(fmt::format("{}: \"{}\" holds {}; a number was expected", prefix_, key, j.dump()), key);
-    if (!is_integer(type)) return encode(type, j.get<double>());
+    if (!is_integer(type)) {
+      if (j.is_number()) return encode(type, j.get<double>());
+      return usage(j, fmt::format("{}: \"{}\" holds {}; a number was expected, or \"nan\", \"inf\" or \"-inf\"", prefix_, key, shown(j)));
+    }
     const auto [least, most] = range_of(type);
-    const bool fits = j.is_number_unsigned() ? j.get<uint64_t>() <= most : j.is_number_integer() && j.get<int64_t>() >= least && (j.get<int64_t>() < 0 || static_cast<uint64_t>(j.get<int64_t>()) <= most);
-    if (!fits) return usage(fmt::format("{}: {} is no {}; a whole number from {} to {} was expected", prefix_, j.dump(), to_string(type), least, most), key);
-    return j.is_number_unsigned() ? j.get<uint64_t>() : encode_integer(type, j.get<int64_t>());
+    const Json n = whole(j);
+    const bool fits = n.is_number_unsigned() ? n.get<uint64_t>() <= most : n.is_number_integer() && n.get<int64_t>() >= least && (n.get<int64_t>() < 0 || static_cast<uint64_t>(n.get<int64_t>()) <= most);
+    if (!fits) return usage(j, fmt::format("{}: {} is no {}; a whole number from {} to {} was expected{}", prefix_, shown(n), to_string(type), least, most, n.is_number_float() && n.get<double>() == std::trunc(n.get<double>()) ? ", beyond 2^53 with all its digits" : ""));
+    return n.is_number_unsigned() ? n.get<uint64_t>() : encode_integer(type, n.get<int64_t>());
   }
 
   Result<Contents> values(const Json& j, const Argument& a, const char* key) {
     if (!j.is_array() || j.size() != *a.size)
-      return usage(fmt::format("{}: \"{}\" is a list of {} numbers{}", prefix_, key, *a.size, j.is_array() ? fmt::format(", {} were given", j.size()) : ""), key);
+      return usage(j, fmt::format("{}: \"{}\" is a list of {} numbers{}", prefix_, key, *a.size, j.is_array() ? fmt::format(", {} were given", j.size()) : ""));
     Values out;
     for (const Json& item : j) {
       ROOFGEN_TRY(const uint64_t bits, number(item, a.type, key));
@@ -285,22 +324,22 @@ class Reader : JsonReader {
   std::string path(const std::string& name) const { return (std::filesystem::path(directory_) / name).string(); }
 
   Result<Raw> raw_file(const Json& j, const char* key) {
-    if (!j.is_string()) return usage(fmt::format("{}: \"{}\" is the name of a file", prefix_, key), key);
+    if (!j.is_string()) return usage(j, fmt::format("{}: \"{}\" is {}; the name of a file was expected", prefix_, key, shown(j)));
     Raw out{path(j.get<std::string>()), {}};
     std::ifstream in(out.file, std::ios::binary);
     std::error_code ignored;
     const uint64_t size = in && std::filesystem::is_regular_file(out.file, ignored) ? std::filesystem::file_size(out.file, ignored) : 0;
-    if (!in || ignored || !std::filesystem::is_regular_file(out.file, ignored)) return usage(fmt::format("{}: {} cannot be read", prefix_, out.file), j.get<std::string>());
-    if (size > kMaxBytes) return usage(fmt::format("{}: {} has {} bytes; at most {} were expected", prefix_, out.file, size, kMaxBytes), j.get<std::string>());
+    if (!in || ignored || !std::filesystem::is_regular_file(out.file, ignored)) return usage(j, fmt::format("{}: {} cannot be read", prefix_, out.file));
+    if (size > kMaxBytes) return usage(j, fmt::format("{}: {} has {} bytes; at most {} were expected", prefix_, out.file, size, kMaxBytes));
     out.bytes.resize(size);
     in.read(reinterpret_cast<char*>(out.bytes.data()), static_cast<std::streamsize>(size));
-    if (!in) return usage(fmt::format("{}: {} cannot be read", prefix_, out.file), j.get<std::string>());
+    if (!in) return usage(j, fmt::format("{}: {} cannot be read", prefix_, out.file));
     return out;
   }
 
   Result<Contents> raw(const Json& j, const Argument& a, const char* key) {
     ROOFGEN_TRY(Raw out, raw_file(j, key));
-    if (out.bytes.size() != a.bytes()) return usage(fmt::format("{}: {} has {} bytes; {} x {} of {} were expected", prefix_, out.file, out.bytes.size(), *a.size, bytes_of(a.type), to_string(a.type)), j.get<std::string>());
+    if (out.bytes.size() != a.bytes()) return usage(j, fmt::format("{}: {} has {} bytes; {} x {} of {} were expected", prefix_, out.file, out.bytes.size(), *a.size, bytes_of(a.type), to_string(a.type)));
     return Contents{std::move(out)};
   }
 

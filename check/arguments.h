@@ -30,6 +30,7 @@ struct Expectation {
 
 struct Argument {
   std::string name;                   ///< for messages: "x", or "argument 2"
+  Where where;                        ///< in the file of the arguments; of a field unknown
   std::string symbol;                 ///< of a variable of the module: it is no parameter; its contents are a buffer's
   Element type = Element::kF32;
   std::string type_name;              ///< as given: "f32", "f32x4", "struct", "bytes", "null"

@@ -197,13 +197,16 @@ Result<BufferReport> inspect(Executor& executor, DevicePtr at, const Argument& a
       std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(i * size), size, std::byte{0});
     }
     if (wanted.empty()) continue;
-    const double expected = decode(a.type, &wanted[i * size]), got = decode(a.type, &bytes[i * size]);
+    const std::byte *want = &wanted[i * size], *got = &bytes[i * size];
     // 64-bit integers are compared as they are.
-    const bool same = is_integer(a.type) && a.expect->absolute == 0 && a.expect->relative == 0 ? std::equal(&wanted[i * size], &wanted[i * size] + size, &bytes[i * size])
-                                                                                               : agrees(got, expected, *a.expect);
+    const bool same = is_integer(a.type) && a.expect->absolute == 0 && a.expect->relative == 0 ? std::equal(want, want + size, got) : agrees(decode(a.type, got), decode(a.type, want), *a.expect);
     if (there && same) continue;
     if (out.mismatches++ == 0)
-      out.first = there ? fmt::format("{}[{}] is {}, {} was expected", a.name, i, got, expected) : fmt::format("{}[{}] was never written, {} was expected", a.name, i, expected);
+      out.first = there ? fmt::format("{}[{}] is {}, {} was expected", a.name, i, shown(a.type, got), shown(a.type, want)) : fmt::format("{}[{}] was never written, {} was expected", a.name, i, shown(a.type, want));
+    if (!there) continue;
+    const double error = distance(a.type, got, want), of = std::fabs(decode(a.type, want));
+    out.largest_error = std::max(out.largest_error, error);
+    if (of > 0 && std::isfinite(of)) out.largest_relative_error = std::max(out.largest_relative_error, error / of);
   }
   if (!a.dump.empty()) ROOFGEN_CHECK(write_output(a.dump, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
   return out;

@@ -52,6 +52,8 @@ struct BufferReport {
   uint64_t mismatches = 0;  ///< elements that are not as expected, or hold nothing where something was expected
   std::string first;        ///< one line on the first of them
   bool compared = false;
+  /// Of the elements that hold something and are not as expected; the relative one of those where something but 0 was expected.
+  double largest_error = 0, largest_relative_error = 0;
 };
 
 struct Report {
@@ -75,6 +77,8 @@ struct Report {
 /// that is wrong, kUnavailable without NVRTC. Dumps are written whole or not at all.
 Result<Report> run(const Request& request);
 
+/// One line on a buffer that is not as expected. After a finding nothing that the kernel left behind says much.
+std::string mismatch_text(const Report& report, const BufferReport& buffer);
 /// For people; `top`: the most lines that are listed for traffic and conflicts.
 std::string check_text(const Report& report, size_t top);
 /// schema roofgen.check.1

@@ -1,5 +1,7 @@
 #include "check/element.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -94,6 +96,24 @@ double decode(Element e, const std::byte* from) {
     case Element::kF64: return load<double>(from);
   }
   return 0;
+}
+
+double distance(Element e, const std::byte* a, const std::byte* b) {
+  if (is_integer(e) && bytes_of(e) == 8) {
+    const auto x = load<uint64_t>(a), y = load<uint64_t>(b);
+    const bool less = row(e).is_signed ? static_cast<int64_t>(x) < static_cast<int64_t>(y) : x < y;
+    return static_cast<double>(less ? y - x : x - y);
+  }
+  const double x = decode(e, a), y = decode(e, b);
+  if (x == y || (std::isnan(x) && std::isnan(y))) return 0;
+  const double apart = std::fabs(x - y);
+  return std::isnan(apart) ? HUGE_VAL : apart;
+}
+
+std::string shown(Element e, const std::byte* from) {
+  if (e == Element::kI64) return fmt::format("{}", load<int64_t>(from));
+  if (e == Element::kU64) return fmt::format("{}", load<uint64_t>(from));
+  return fmt::format("{}", decode(e, from));
 }
 
 }  // namespace roofgen::check

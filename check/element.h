@@ -25,5 +25,8 @@ uint64_t encode(Element element, double value);
 uint64_t encode_integer(Element element, int64_t value);
 /// The number that the first bytes at `from` hold. 64-bit integers beyond 2^53 lose their last bits.
 double decode(Element element, const std::byte* from);
+/// How far two are apart, and one as it is written; of all 64 bits of integers. NaN is infinitely far from all else.
+double distance(Element element, const std::byte* a, const std::byte* b);
+std::string shown(Element element, const std::byte* from);
 
 }  // namespace roofgen::check

@@ -64,8 +64,8 @@ Json counts_json(const Counts& c) {
           {"shared_wavefronts_without_conflicts", c.smem_ideal_wavefronts}};
 }
 
-Json sarif_result(const std::string& rule, std::string message, const Where& at, Json properties) {
-  Json j{{"ruleId", rule}, {"level", "error"}, {"message", {{"text", std::move(message)}}}};
+Json sarif_result(const std::string& rule, const char* level, std::string message, const Where& at, Json properties) {
+  Json j{{"ruleId", rule}, {"level", level}, {"message", {{"text", std::move(message)}}}};
   Json location{{"artifactLocation", {{"uri", at.file}}}};
   if (at.line > 0) {
     location["region"] = {{"startLine", at.line}};
@@ -97,7 +97,12 @@ std::string check_json(const Report& r) {
   for (const BufferReport& b : r.buffers) {
     Json o{{"name", b.name}, {"elements", b.elements}, {"unwritten", b.unwritten}, {"compared", b.compared}};
     if (b.compared) o["mismatches"] = b.mismatches;
-    if (b.mismatches) o["first"] = b.first;
+    if (b.mismatches) {
+      o["first"] = b.first;
+      o["largest_error"] = b.largest_error;
+      o["largest_relative_error"] = b.largest_relative_error;
+      o["likely_consequence"] = !r.findings.empty();
+    }
     j["outputs"].push_back(std::move(o));
   }
   j["printed"] = r.printed;
@@ -116,10 +121,10 @@ std::string check_sarif(const Report& r) {
     const Finding& f = g.first;
     Json properties{{"kernel", r.kernel}, {"cta", f.cta}, {"thread", f.thread}, {"inOtherCtas", g.more}};
     if (f.ptx.line > 0) properties["ptxLine"] = f.ptx.line;
-    results.push_back(sarif_result(f.kind, fmt::format("{} (CTA {}, thread {})", f.message, f.cta, f.thread), f.source.line > 0 ? f.source : Where{r.file, r.compiler.empty() ? f.ptx.line : 0, 0}, std::move(properties)));
+    results.push_back(sarif_result(f.kind, "error", fmt::format("{} (CTA {}, thread {})", f.message, f.cta, f.thread), f.source.line > 0 ? f.source : Where{r.file, r.compiler.empty() ? f.ptx.line : 0, 0}, std::move(properties)));
   }
   for (const BufferReport& b : r.buffers)
-    if (b.mismatches) results.push_back(sarif_result("wrong-output", fmt::format("{}; {} of {} elements are wrong", b.first, b.mismatches, b.elements), {r.file, 0, 0}, {{"kernel", r.kernel}}));
+    if (b.mismatches) results.push_back(sarif_result("wrong-output", r.findings.empty() ? "error" : "warning", mismatch_text(r, b), {r.file, 0, 0}, {{"kernel", r.kernel}}));
   const Json run{{"tool", {{"driver", {{"name", "roofgen check"}, {"rules", std::move(rules)}}}}}, {"results", std::move(results)}};
   return dumped({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}, {"version", "2.1.0"}, {"runs", Json::array({run})}});
 }

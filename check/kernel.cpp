@@ -164,19 +164,20 @@ Result<void> check_arguments(const Entry& entry, const std::vector<Argument>& al
   }
   for (size_t i = 0; i < args.size(); ++i) {
     const Argument& a = *args[i];
+    const auto refuse = [&](std::string message) { return Error{Exit::kUsage, std::move(message), a.where}; };
     const std::string type = entry.param_types.empty() ? "" : entry.param_types[i];
     const std::string parameter = type.empty() ? fmt::format("parameter {}", i + 1) : fmt::format("parameter {}, {},", i + 1, type);
     if (a.passed_bytes() != entry.param_bytes[i])
-      return Error{Exit::kUsage, fmt::format("{} is {}, {} has {} bytes{}", a.name, described(a), parameter, entry.param_bytes[i],
-                                             a.fields.empty() && entry.param_bytes[i] > 8 ? R"(; {"type": "struct", "fields": [...]} or {"type": "bytes"} gives a struct)" : "")};
+      return refuse(fmt::format("{} is {}, {} has {} bytes{}", a.name, described(a), parameter, entry.param_bytes[i],
+                                a.fields.empty() && entry.param_bytes[i] > 8 ? R"(; {"type": "struct", "fields": [...]} or {"type": "bytes"} gives a struct)" : ""));
     if (type.empty() || !a.fields.empty() || a.type_name == "bytes" || a.null) continue;
     const bool pointer = type.ends_with("*");
     const Kind declared = kind_of(pointer ? type.substr(0, type.size() - 1) : type), given = kind_of(a.type);
     if (!declared.letter) continue;
-    if (!a.size && pointer) return Error{Exit::kUsage, fmt::format("{} is {}, {} is a pointer; a buffer with \"size\" or \"null\" was expected", a.name, described(a), parameter)};
-    if (a.size && !pointer) return Error{Exit::kUsage, fmt::format("{} is a buffer, {} is passed by value; \"value\" was expected", a.name, parameter)};
+    if (!a.size && pointer) return refuse(fmt::format("{} is {}, {} is a pointer; a buffer with \"size\" or \"null\" was expected", a.name, described(a), parameter));
+    if (a.size && !pointer) return refuse(fmt::format("{} is a buffer, {} is passed by value; \"value\" was expected", a.name, parameter));
     if (declared.letter == given.letter && declared.bytes == given.bytes) continue;
-    if (!pointer) return Error{Exit::kUsage, fmt::format("{} is {}, {} is {}", a.name, a.type_name, parameter, declared.letter == 'f' ? fmt::format("floating: f{} was expected", 8 * declared.bytes) : fmt::format("an integer: i{} or u{} was expected", 8 * declared.bytes, 8 * declared.bytes))};
+    if (!pointer) return refuse(fmt::format("{} is {}, {} is {}", a.name, a.type_name, parameter, declared.letter == 'f' ? fmt::format("floating: f{} was expected", 8 * declared.bytes) : fmt::format("an integer: i{} or u{} was expected", 8 * declared.bytes, 8 * declared.bytes)));
     notes.push_back(fmt::format("{} has elements of {}, {} is {}", a.name, to_string(a.type), fmt::format("parameter {}", i + 1), type));
   }
   return {};

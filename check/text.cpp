@@ -65,6 +65,14 @@ double ratio(uint64_t a, uint64_t b) { return b ? static_cast<double>(a) / stati
 
 }  // namespace
 
+std::string mismatch_text(const Report& r, const BufferReport& b) {
+  std::string out = fmt::format("{}; {} of {} elements are wrong", b.first, b.mismatches, b.elements);
+  if (b.largest_error > 0) out += fmt::format(", by at most {:.3g}", b.largest_error);
+  if (b.largest_relative_error > 0) out += fmt::format(" (relatively {:.2g})", b.largest_relative_error);
+  if (!r.findings.empty()) out += fmt::format("; likely a consequence of the finding{}", r.findings.size() == 1 && !r.findings[0].more ? "" : "s");
+  return out;
+}
+
 std::string check_text(const Report& r, size_t top) {
   std::string out = fmt::format("kernel    {} of {}, grid {}, block {}{}\n", r.kernel, r.file, dims(r.grid), dims(r.block), r.smem_bytes ? fmt::format(", {} bytes of dynamic shared memory", r.smem_bytes) : "");
   if (!r.compiler.empty())
@@ -80,7 +88,7 @@ std::string check_text(const Report& r, size_t top) {
   if (!r.findings.empty()) out += "\n";
   for (const FindingGroup& g : r.findings) out += finding_text(g);
   for (const BufferReport& b : r.buffers) {
-    if (b.mismatches) out += fmt::format("\n{}; {} of {} elements are wrong\n", b.first, b.mismatches, b.elements);
+    if (b.mismatches) out += fmt::format("\n{}\n", mismatch_text(r, b));
     else if (b.compared) out += fmt::format("\n{}: all {} elements are as expected\n", b.name, b.elements);
     else if (b.unwritten) out += fmt::format("\n{}: {} of {} elements hold nothing, and are zeros in the dump\n", b.name, b.unwritten, b.elements);
   }
@@ -94,7 +102,7 @@ std::string check_text(const Report& r, size_t top) {
   out += "\nverdict   ";
   if (r.clean()) return out + "clean\n";
   if (findings) out += fmt::format("{} finding{}", findings, findings == 1 ? "" : "s");
-  if (wrong) out += fmt::format("{}{} wrong output{}", findings ? ", " : "", wrong, wrong == 1 ? "" : "s");
+  if (wrong) out += fmt::format("{}{} wrong output{}{}", findings ? ", and " : "", wrong, wrong == 1 ? "" : "s", findings ? ", likely by that" : "");
   return out + " (docs/findings.md says what each means)\n";
 }
 

@@ -12,18 +12,25 @@ Error JsonReader::bad(std::string message, const std::string& near) const {
   return Error{Exit::kFailed, std::move(message), near.empty() ? Where{file_.file()} : file_.find(near)};
 }
 
+Error JsonReader::bad_at(const Json& value, std::string message, const std::string& member) const {
+  Where at = file_.place(value, member);
+  // A copy is no part of the file's tree.
+  if (at.line == 0 && !member.empty()) at = file_.find(member);
+  return Error{Exit::kFailed, std::move(message), std::move(at)};
+}
+
 Result<void> JsonReader::only(const Json& object, std::initializer_list<const char*> known) const {
-  if (!object.is_object()) return bad("an object was expected");
+  if (!object.is_object()) return bad_at(object, "an object was expected");
   const std::vector<std::string> names(known.begin(), known.end());
   for (const auto& [key, value] : object.items())
     if (std::find(names.begin(), names.end(), key) == names.end())
-      return bad(fmt::format("unknown key \"{}\"{}", key, did_you_mean(key, names)), key);
+      return bad_at(object, fmt::format("unknown key \"{}\"{}", key, did_you_mean(key, names)), key);
   return {};
 }
 
 Result<std::string> JsonReader::string(const Json& object, const char* key) const {
-  if (!object.is_object() || !object.contains(key)) return bad(fmt::format("\"{}\" is missing", key));
-  if (!object[key].is_string()) return bad(fmt::format("\"{}\" must be a string", key), key);
+  if (!object.is_object() || !object.contains(key)) return bad_at(object, fmt::format("\"{}\" is missing", key));
+  if (!object[key].is_string()) return bad_at(object, fmt::format("\"{}\" must be a string", key), key);
   return object[key].get<std::string>();
 }
 
@@ -33,9 +40,9 @@ Result<std::string> JsonReader::string_or(const Json& object, const char* key, s
 }
 
 Result<Json> JsonReader::list(const Json& object, const char* key) const {
-  if (!object.is_object()) return bad("an object was expected");
+  if (!object.is_object()) return bad_at(object, "an object was expected");
   if (!object.contains(key)) return Json::array();
-  if (!object[key].is_array()) return bad(fmt::format("\"{}\" must be a list", key), key);
+  if (!object[key].is_array()) return bad_at(object, fmt::format("\"{}\" must be a list", key), key);
   return object[key];
 }
 
@@ -43,7 +50,7 @@ Result<std::vector<std::string>> JsonReader::strings(const Json& object, const c
   ROOFGEN_TRY(const Json items, list(object, key));
   std::vector<std::string> out;
   for (const Json& item : items) {
-    if (!item.is_string()) return bad(fmt::format("\"{}\" is a list of strings", key), key);
+    if (!item.is_string()) return bad_at(object, fmt::format("\"{}\" is a list of strings", key), key);
     out.push_back(item.get<std::string>());
   }
   return out;

@@ -18,6 +18,8 @@ class JsonReader {
 
  protected:
   Error bad(std::string message, const std::string& near = "") const;
+  /// At a member of `value`, or at the value itself.
+  Error bad_at(const Json& value, std::string message, const std::string& member = "") const;
   /// `object` is an object and has no other members.
   Result<void> only(const Json& object, std::initializer_list<const char*> known) const;
   Result<std::string> string(const Json& object, const char* key) const;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "generator/generate.h"
+#include "generator/json_scan.h"
 
 namespace roofgen {
 namespace {
@@ -25,6 +26,25 @@ Where position(std::string_view text, const std::string& file, size_t offset) {
     }
   }
   return at;
+}
+
+/// The line of a place with a caret below.
+std::vector<std::string> line_with_caret(std::string_view text, const Where& at, size_t offset) {
+  constexpr int kWidest = 200;
+  const size_t begin = offset == 0 ? std::string_view::npos : text.rfind('\n', offset - 1);
+  const size_t first = begin == std::string_view::npos ? 0 : begin + 1;
+  const std::string_view line = text.substr(first, text.find('\n', first) - first);
+  // A binary file is no text to show.
+  const bool readable = std::none_of(line.begin(), line.end(), [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; });
+  if (!readable || line.size() > kWidest || at.col > kWidest) return {};
+  return {"  " + std::string(line), "  " + std::string(static_cast<size_t>(at.col) - 1, ' ') + "^"};
+}
+
+std::optional<Error> fault_of(std::string_view text, const std::string& file) {
+  const auto fault = JsonScan(text).fault();
+  if (!fault) return std::nullopt;
+  const Where at = position(text, file, fault->at);
+  return Error{Exit::kFailed, fmt::format("not valid JSON: {} was expected", fault->expected), at, line_with_caret(text, at, fault->at)};
 }
 
 int nesting(std::string_view text) {
@@ -64,22 +84,16 @@ Result<JsonFile> JsonFile::parse(std::string text, std::string file) {
   };
   try {
     out.root_ = Json::parse(text, note);
-  } catch (const Json::parse_error& e) {
-    const Where at = position(text, file, e.byte ? e.byte - 1 : 0);
-    const size_t begin = text.rfind('\n', e.byte ? e.byte - 1 : 0);
-    const size_t first = e.byte == 0 || begin == std::string::npos ? 0 : begin + 1;
-    std::string line = text.substr(first, text.find('\n', first) - first);
-    std::vector<std::string> notes;
-    // A binary file is no text to show.
-    const bool readable = std::none_of(line.begin(), line.end(), [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; });
-    if (readable && line.size() <= 200 && at.col <= 200) notes = {"  " + line, "  " + std::string(at.col - 1, ' ') + "^"};
-    return Error{Exit::kFailed, "not valid JSON here", at, notes};
   } catch (const Json::exception& e) {
-    return Error{Exit::kFailed, e.what(), {file}};
+    return fault_of(text, file).value_or(Error{Exit::kFailed, e.what(), {file}});
+  }
+  if (!twice.empty()) {
+    Error e = fault_of(text, file).value_or(Error{Exit::kFailed, "", {file}});
+    e.message = fmt::format("an object has the member \"{}\" twice", twice);
+    return e;
   }
   out.text_ = std::move(text);
   out.file_ = std::move(file);
-  if (!twice.empty()) return Error{Exit::kFailed, fmt::format("an object has the member \"{}\" twice", twice), out.find(twice)};
   return out;
 }
 
@@ -87,6 +101,20 @@ Where JsonFile::find(std::string_view token) const {
   const std::string quoted = Json(token).dump();
   const size_t at = text_.find(quoted);
   return at == std::string::npos ? Where{file_} : position(text_, file_, at + 1);
+}
+
+Where JsonFile::place(const Json& value, std::string_view member) const {
+  JsonScan scan(text_);
+  std::optional<size_t> at = scan.find(root_, value, member);
+  if (!at && !member.empty()) at = scan.find(root_, value, "");
+  return at ? position(text_, file_, *at) : Where{file_};
+}
+
+std::vector<std::string> JsonFile::excerpt(const Where& at) const {
+  if (at.line <= 0) return {};
+  size_t offset = 0;
+  for (int line = 1; line < at.line; ++line) offset = text_.find('\n', offset) + 1;
+  return line_with_caret(text_, at, offset);
 }
 
 std::vector<std::string> json_names(const DataFiles& files, std::string_view folder) {

@@ -24,6 +24,11 @@ class JsonFile {
   /// Line and column of the first occurrence of `token` as a JSON string (its first character
   /// inside the quotes); the file alone when it does not occur.
   Where find(std::string_view token) const;
+  /// Where `value`, a part of root(), begins; with `member`, the name of that member of it, or the value where it has none. The
+  /// file alone for what is no part of it.
+  Where place(const Json& value, std::string_view member = "") const;
+  /// The line of a place with a caret below; nothing where it cannot be shown.
+  std::vector<std::string> excerpt(const Where& at) const;
 
  private:
   Json root_;

@@ -47,6 +47,20 @@ TEST(Arguments, HoldWhatTheySay) {
   EXPECT_NE(random, contents(R"([{"type": "f32", "size": 1000, "fill": "random", "seed": 4}])"));
 }
 
+TEST(Elements, AreAsFarApartAsTheyAre) {
+  const auto apart = [](Element e, auto a, auto b) { return distance(e, reinterpret_cast<const std::byte*>(&a), reinterpret_cast<const std::byte*>(&b)); };
+  // Beyond 2^53, where they are the same number to a double.
+  EXPECT_EQ(apart(Element::kI64, (int64_t{1} << 53) + 1, int64_t{1} << 53), 1);
+  EXPECT_EQ(apart(Element::kI64, int64_t{-2}, int64_t{3}), 5);
+  EXPECT_EQ(apart(Element::kU64, uint64_t{0}, ~uint64_t{0}), 0x1p64);
+  EXPECT_EQ(apart(Element::kF32, 1.5f, -1.f), 2.5);
+  EXPECT_EQ(apart(Element::kF32, NAN, 1.f), HUGE_VAL);
+  EXPECT_EQ(apart(Element::kF32, NAN, NAN), 0);
+  EXPECT_EQ(apart(Element::kF32, HUGE_VALF, HUGE_VALF), 0);
+  const int64_t large = (int64_t{1} << 53) + 1;
+  EXPECT_EQ(shown(Element::kI64, reinterpret_cast<const std::byte*>(&large)), "9007199254740993");
+}
+
 /// {offset, bytes} of each field, and of the whole its alignment and bytes.
 std::vector<std::pair<uint64_t, uint64_t>> layout(const std::string& json) {
   auto args = parse_arguments(json, "args.json", ".");
@@ -100,14 +114,20 @@ TEST(Arguments, AreRefusedInOneLineWithTheirPlace) {
       {R"([{"type": "float", "size": 3}])", "unknown type \"float\""},
       {R"([{"type": "f23", "size": 3}])", "did you mean \"f16\""},
       {R"([{"type": "f32"}])", "either \"size\" (a buffer) or \"value\" (a scalar) was expected"},
-      {R"([{"type": "f32", "size": 0}])", "\"size\" is a number of elements"},
-      {R"([{"type": "f32", "size": -1}])", "\"size\" is a number of elements"},
-      {R"([{"type": "f32", "size": 99999999999999}])", "\"size\" is a number of elements"},
+      {R"([{"type": "f32", "size": 0}])", "a number of elements from 1 to"},
+      {R"([{"type": "f32", "size": -1}])", "a number of elements from 1 to"},
+      {R"([{"type": "f32", "size": 99999999999999}])", "a number of elements from 1 to"},
       {R"([{"type": "f64", "size": 4000000000}])", "more than 4 GiB together"},
       {R"([{"type": "i8", "value": 128}])", "128 is no i8; a whole number from -128 to 127 was expected"},
       {R"([{"type": "i32", "value": 1.5}])", "1.5 is no i32"},
       {R"([{"type": "u8", "value": -1}])", "-1 is no u8"},
-      {R"([{"type": "i32", "value": "7"}])", "a number was expected"},
+      {R"([{"type": "i32", "value": "7"}])", "\"7\" is no i32; a whole number from -2147483648 to 2147483647 was expected"},
+      {R"([{"type": "f32", "value": "7"}])", "\"value\" holds \"7\"; a number was expected"},
+      {R"([{"type": "f32", "size": "1000"}])", "\"size\" is \"1000\"; a number of elements from 1 to"},
+      {R"([{"type": "i64", "value": 1e18}])", "beyond 2^53 with all its digits"},
+      {R"([{"type": "i32", "size": 3, "fill": "random", "seed": -1}])", "\"seed\" is -1; a whole number from 0 to 18446744073709551615"},
+      {R"([{"type": "i32", "size": 3, "fill": "zeros"}])", "\"fill\" is \"zeros\"; a number, \"iota\" or \"random\" was expected\n"},
+      {R"([{"name": "x", "type": "i32", "size": 3}, {"name": "x", "type": "i32", "value": 3}])", "argument 2: another one has the name \"x\" already"},
       {R"([{"type": "f32", "size": 3, "fill": "iotta"}])", "did you mean \"iota\""},
       {R"([{"type": "f32", "size": 3, "fil": 1}])", "unknown key \"fil\""},
       {R"([{"type": "f32", "size": 3, "values": [1, 2]}])", "a list of 3 numbers, 2 were given"},
@@ -125,9 +145,9 @@ TEST(Arguments, AreRefusedInOneLineWithTheirPlace) {
       {R"([{"type": "struct"}])", "\"fields\" is a list of 1 to 256 fields"},
       {R"([{"type": "struct", "fields": []}])", "\"fields\" is a list of 1 to 256 fields"},
       {R"([{"type": "struct", "fields": [{"type": "i32", "value": 1}, {"type": "i33", "value": 1}]}])", "argument 1, field 2: unknown type \"i33\""},
-      {R"([{"type": "struct", "fields": [{"type": "u8", "value": 1}], "align": 3}])", "\"align\" is a power of two from 1 to 256"},
+      {R"([{"type": "struct", "fields": [{"type": "u8", "value": 1}], "align": 3}])", "\"align\" is 3; a power of two from 1 to 256"},
       {R"([{"type": "struct", "fields": [{"type": "u8", "value": 1}], "size": 3}])", "\"size\" is for buffers, this is a struct"},
-      {R"([{"type": "f64", "value": 1, "align": 4}])", "\"align\" is a power of two from 8 to 256"},
+      {R"([{"type": "f64", "value": 1, "align": 4}])", "\"align\" is 4; a power of two from 8 to 256"},
       {R"([{"type": "f64", "size": 1, "align": 16}])", "\"align\" is for what is passed by value"},
       {R"([{"type": "bytes"}])", "either \"value\" (hexadecimal digits) or \"file\""},
       {R"([{"type": "bytes", "value": "0g"}])", "'g' is no hexadecimal digit"},
@@ -145,8 +165,53 @@ TEST(Arguments, AreRefusedInOneLineWithTheirPlace) {
     EXPECT_NE(text.find(message), std::string::npos) << json << "\n" << text;
     EXPECT_TRUE(text.starts_with("args.json:")) << text;
     EXPECT_EQ(args.error().exit, Exit::kUsage) << json;
-    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+    // Below it stand the line and its caret, and no more.
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
   }
+}
+
+TEST(Arguments, TheCaretStandsAtWhatIsWrong) {
+  // Each is the second argument, behind one that has all the same words; $ marks the place.
+  const char* const cases[] = {
+      R"({"type": "u32", "value": 4, "$fill": 1})", R"({"type": "u32", "value": $-1})", R"({"type": "u32", "value": [1, 2, $-1]})", R"({"type": "i32", "size": $"100"})",
+      R"({"type": "i32", "size": 4, "fill": $"iotta"})", R"({"type": "i32", "size": 4, "values": [1, 2, $2.5, 4]})", R"({"type": "i32", "size": 4, "values": $[1]})",
+      R"({"type": $"i33", "size": 4})", R"({"type": "i32", "size": 4, "$fil": 1})", R"(${"size": 4})", R"({"type": "i32", "size": 4, "fill": 1, "$file": "x"})", R"({"$name": "first", "type": "null"})",
+      R"({"type": "struct", "fields": [{"type": "i32", "value": 4, "align": 8}, {"type": "f32", "value": 2, "align": $3}]})", R"({"type": "struct", "fields": [{"type": "u8", "value": 1}], "$size": 3})",
+      R"({"name": "a \"size\" {", "type": "i32", "size": $0})", R"({"type": "i32", "size": 4, "expect": 1, "tolerance": $-1})", R"({"type": "i32", "size": 4, "expect": {"file": $"nowhere"}})", R"({"type": "i32", "$type": 1})",
+      R"({"type" $"i32"})", R"({"type": "i32" $"size": 4})", R"({"type": "i32", $})", R"({"type": $i32})", R"({"type": "i32", "size": $04})", R"({"type": $"i32})"};
+  for (const std::string marked : cases) {
+    const std::string first = R"([{"name": "first", "type": "i32", "size": 4, "fill": 1, "expect": 1, "tolerance": 1},)" "\n";
+    const size_t at = marked.find('$');
+    auto args = parse_arguments(first + " " + marked.substr(0, at) + marked.substr(at + 1) + "]", "args.json", ".");
+    ASSERT_FALSE(args) << marked;
+    EXPECT_EQ(args.error().where.line, 2) << marked << "\n" << to_string(args.error());
+    // Of a name the place is inside its quotes.
+    EXPECT_EQ(args.error().where.col, static_cast<int>(at) + 2) << marked << "\n" << to_string(args.error());
+    ASSERT_EQ(args.error().notes.size(), 2u) << marked;
+    EXPECT_EQ(args.error().notes[1].find('^'), at + 3) << marked;
+  }
+}
+
+TEST(Arguments, BrokenJsonSaysWhatWasExpected) {
+  const std::pair<const char*, const char*> cases[] = {{"", "1:1: error: not valid JSON: a value"}, {"[", "1:2: error: not valid JSON: a value"}, {"[1 2]", "1:4: error: not valid JSON: ',' or ']' was expected"},
+      {R"([{"a": 1 "b": 2}])", "1:10: error: not valid JSON: ',' or '}'"}, {R"([{"a": 1,}])", "1:10: error: not valid JSON: the name of a member in double quotes"}, {"[{a: 1}]", "1:3: error: not valid JSON: the name of a member"},
+      {R"([{"a" 1}])", "1:7: error: not valid JSON: ':'"}, {"[1] 2", "1:5: error: not valid JSON: the end of the file"}, {"[1,\n\n", "1:4: error: not valid JSON: a value"}, {"[1e999]", "1:2: error: not valid JSON: a number as JSON writes it"},
+      {"['a']", "1:2: error: not valid JSON: a value (a number, a \"string\""}, {"[\"a]", "1:2: error: not valid JSON: a string with its closing quote"}, {"[{\"a\": 1, \"a\": 2}]", "1:12: error: an object has the member \"a\" twice"},
+      {"[{\"a\": 1, \"\\u0061\": 2}]", "an object has the member \"a\" twice"}, {"[\"\xff\"]", "1:2: error: not valid JSON: a string"}};
+  for (const auto& [json, message] : cases) {
+    const auto args = parse_arguments(json, "args.json", ".");
+    ASSERT_FALSE(args) << json;
+    EXPECT_NE(to_string(args.error()).find(message), std::string::npos) << json << "\n" << to_string(args.error());
+  }
+}
+
+TEST(Arguments, WholeNumbersHoweverTheyAreWritten) {
+  EXPECT_EQ(contents(R"([{"type": "i32", "size": 2e0, "values": [1e3, -1000.0]}])"), (std::vector<double>{1000, -1000}));
+  EXPECT_EQ(contents(R"([{"type": "u64", "size": 1, "fill": 9007199254740992.0}])"), (std::vector<double>{9007199254740992.0}));
+  // Behind a byte order mark and in an order of lines of its own the place is right too.
+  const auto args = parse_arguments("\xef\xbb\xbf[\n{\"type\":\n\"u8\",\n\"value\": 256}]", "args.json", ".");
+  ASSERT_FALSE(args);
+  EXPECT_EQ(args.error().where.line, 4);
 }
 
 }  // namespace

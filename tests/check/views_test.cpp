@@ -26,7 +26,7 @@ Report sample() {
   f.cta = 2;
   f.thread = 33;
   r.findings.push_back({f, 1});
-  r.buffers.push_back({"y", 10, 0, 2, "y[3] is 1, 2 was expected", true});
+  r.buffers.push_back({"y", 10, 0, 2, "y[3] is 1, 2 was expected", true, 1.5, 0.75});
   LineCounts bad{{"k.cu", 9, 0}, {}}, good{{"k.cu", 10, 0}, {}};
   bad.sum.sectors = 32;
   bad.sum.ideal_sectors = 4;
@@ -37,10 +37,13 @@ Report sample() {
 
 TEST(CheckViews, TextNamesPlacesAndTheWorstLines) {
   const std::string text = check_text(sample(), 5);
-  for (const char* part : {"k.cu:7: race: warps 0 and 1\n  CTA 2, thread 33, k.ptx:90; the same in 1 other CTA\n", "y[3] is 1, 2 was expected; 2 of 10 elements are wrong", "k.cu:9 ", "28 of 32 ", "8.0 x",
-                           "verdict   2 findings, 1 wrong output"})
+  for (const char* part : {"k.cu:7: race: warps 0 and 1\n  CTA 2, thread 33, k.ptx:90; the same in 1 other CTA\n", "\ny[3] is 1, 2 was expected; 2 of 10 elements are wrong, by at most 1.5 (relatively 0.75); likely a consequence of the findings\n", "k.cu:9 ", "28 of 32 ", "8.0 x",
+                           "verdict   2 findings, and 1 wrong output, likely by that ("})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   EXPECT_EQ(text.find("k.cu:10"), std::string::npos) << text;
+  Report wrong = sample();
+  wrong.findings.clear();
+  EXPECT_NE(check_text(wrong, 0).find("by at most 1.5 (relatively 0.75)\n\nverdict   1 wrong output ("), std::string::npos) << check_text(wrong, 0);
   Report clean = sample();
   clean.findings.clear();
   clean.buffers.clear();
@@ -53,6 +56,8 @@ TEST(CheckViews, Json) {
   EXPECT_EQ(j["clean"], false);
   EXPECT_EQ(j["findings"][0]["source"]["line"], 7);
   EXPECT_EQ(j["outputs"][0]["mismatches"], 2);
+  EXPECT_EQ(j["outputs"][0]["largest_error"], 1.5);
+  EXPECT_EQ(j["outputs"][0]["likely_consequence"], true);
   EXPECT_EQ(j["lines"][0]["sectors"], 32);
 }
 
@@ -67,6 +72,8 @@ TEST(CheckViews, SarifHasARuleForEachResult) {
     EXPECT_TRUE(known) << result["ruleId"];
     EXPECT_EQ(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "k.cu");
   }
+  EXPECT_EQ(run["results"][0]["level"], "error");
+  EXPECT_EQ(run["results"][1]["level"], "warning");  // as there is a finding
   EXPECT_EQ(run["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"], 7);
 }
 

@@ -1,7 +1,10 @@
 // roofgen check as a user runs it: exit codes, what is written where, and refusals in one line.
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "tests/cli/program.h"
+#include "tests/support/json_schema.h"
 
 using namespace roofgen::test;
 
@@ -17,6 +20,13 @@ __global__ void overruns(const float* x, float* y, int n) {
   y[i] = 2 * x[i];
 }
 )";
+
+void expect_schema(const Json& report) {
+  std::ifstream in(ROOFGEN_SOURCE_DIR "/docs/check-schema.json");
+  std::vector<std::string> errors;
+  validate(Json::parse(in), report, "", errors);
+  for (const std::string& e : errors) ADD_FAILURE() << e;
+}
 
 class Check : public ::testing::Test {
  protected:
@@ -53,6 +63,7 @@ TEST_F(Check, CleanFindingsAndWrongOutputs) {
   o = home.run("check k.cu --kernel overruns --sarif f.sarif --json " + launch);
   EXPECT_EQ(o.exit, 1) << o.out << o.err;
   const Json report = Json::parse(o.out);
+  expect_schema(report);
   EXPECT_EQ(report["schema"], "roofgen.check.1");
   EXPECT_EQ(report["clean"], false);
   EXPECT_EQ(report["findings"][0]["kind"], "out-of-bounds");
@@ -64,7 +75,30 @@ TEST_F(Check, CleanFindingsAndWrongOutputs) {
   home.write("args.json", arguments("2000", "", "3"));
   o = home.run("check k.cu --kernel scale " + launch);
   EXPECT_EQ(o.exit, 1) << o.out << o.err;
-  EXPECT_NE(o.out.find("y[0] is 2, 3 was expected; 2000 of 2000 elements are wrong"), std::string::npos) << o.out;
+  EXPECT_NE(o.out.find("y[0] is 2, 3 was expected; 2000 of 2000 elements are wrong, by at most 1 (relatively 0.33)\n"), std::string::npos) << o.out;
+}
+
+TEST_F(Check, JsonIsAsItsSchemaSays) {
+  if (!has_nvrtc(home)) GTEST_SKIP() << "no NVRTC on this machine";
+  // Something of everything: host code, a note, what was printed, a finding with its CTAs, outputs of every sort.
+  home.write("all.cu",
+             "#include <iostream>\nint helper() { return std::cout.good(); }\n"
+             "__global__ void k(float* y, int* z, float* w) {\n  __shared__ int s[64];\n  if (threadIdx.x == 0) printf(\"here\\n\");\n"
+             "  if (blockIdx.x == 0) y[threadIdx.x] = s[threadIdx.x];\n  z[threadIdx.x] = 3;\n  w[0] = 1;\n  y[99] = 2;\n}\n");
+  home.write("all.json", R"([{"name": "y", "type": "f32", "size": 64, "expect": ["nan", )" + [] { std::string all; for (int i = 1; i < 64; ++i) all += i > 1 ? ", 1" : "1"; return all; }() +
+                             R"(]}, {"name": "z", "type": "f32", "size": 32, "dump": "z.bin"}, {"name": "w", "type": "f32", "size": 2, "expect": 1}])");
+  const Outcome o = home.run("check all.cu --grid 3 --block 32 --args all.json --json");
+  EXPECT_EQ(o.exit, 1) << o.out << o.err;
+  const Json report = Json::parse(o.out);
+  expect_schema(report);
+  for (const char* key : {"left_out", "notes", "findings", "outputs", "lines"}) EXPECT_FALSE(report[key].empty()) << key << o.out;
+  EXPECT_EQ(report["printed"], "here\nhere\nhere\n");
+  EXPECT_EQ(report["outputs"][0]["likely_consequence"], true);
+  EXPECT_FALSE(report["outputs"][1].contains("mismatches"));
+  EXPECT_EQ(report["outputs"][2]["mismatches"], 1);
+  // PTX has no line table and was not compiled.
+  home.write("k.ptx", ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { .reg .b32 %r<3>; add.s32 %r1, %r2, 1; ret; }\n");
+  expect_schema(Json::parse(home.run("check k.ptx --block 32 --json").out));
 }
 
 TEST_F(Check, WhatAnotherFlagWouldMend) {

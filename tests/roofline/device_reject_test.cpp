@@ -80,7 +80,7 @@ const Case kCases[] = {
      "cell \"launch_us\" must be an object with value, unit, origin and source"},
     {"wrong name", R"("name": "mine")", R"("name": "yours")", 3,
      "the device is named \"yours\"; its file's name, \"mine\", was expected"},
-    {"a cell twice", "dram_sustained_gb_s", "dram_gb_s", 12, "an object has the member \"dram_gb_s\" twice"},
+    {"a cell twice", "dram_sustained_gb_s", "dram_gb_s", 13, "an object has the member \"dram_gb_s\" twice"},
     {"wrong schema", "roofgen.device/1", "roofgen.device/9", 2,
      "schema \"roofgen.device/9\"; \"roofgen.device/1\" was expected"},
     {"extends nothing", R"("extends": "sm_90")", R"("extends": "sm_91")", 5,
