@@ -16,13 +16,14 @@ Status look_up(State& s, const char* call, const char* name, void** out, int ver
   if (flags > 2) return s.refuse(call, kInvalidValue, fmt::format("flags {}", flags));
   if (version > kVersion) {
     if (how) *how = 2;
-    return s.refuse(call, kInvalidValue, fmt::format("{} for CUDA {}: this is {}", name, cuda::version_text(version), cuda::version_text(kVersion)));
+    s.absent(call, kInvalidValue, fmt::format("{} of CUDA {}", name, cuda::version_text(version)));
+    return kInvalidValue;
   }
   const int found = find_entry(name, version, out);
   if (how) *how = found;
   if (found == 0) return kSuccess;
-  const Status status = s.refuse(call, kNotFound, fmt::format("{} for CUDA {}", name, cuda::version_text(version)));
-  return how ? kSuccess : status;
+  s.absent(call, kNotFound, fmt::format("{} of CUDA {}", name, cuda::version_text(version)));
+  return how ? kSuccess : kNotFound;
 }
 
 }  // namespace

@@ -1,13 +1,18 @@
 #include "runtime/shim/state.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
+
+#include "generator/suggest.h"
 
 namespace roofgen::shim {
 
@@ -18,14 +23,52 @@ State& State::instance() {
   return *state;
 }
 
-void State::log(const std::string& line) {
-  const char* to = std::getenv("ROOFGEN_SIM_LOG");
-  if (!to || !*to) return;
-  const std::string whole = fmt::format("roofgen-sim[{}]: {}\n", getpid(), line);
-  std::FILE* file = std::string(to) == "stderr" ? stderr : std::fopen(to, "ae");
-  if (!file) return;
+namespace {
+
+constexpr int kMostSimulatorThreads = 256;
+
+/// The value of a variable of the environment; empty: it is not set.
+std::string setting(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string stamped(const std::string& line) { return fmt::format("roofgen-sim[{}]: {}\n", getpid(), line); }
+
+}  // namespace
+
+void State::write_log(const std::string& line) {
+  const std::string to = setting("ROOFGEN_SIM_LOG");
+  if (to.empty()) return;
+  std::FILE* file = to == "stderr" ? stderr : std::fopen(to.c_str(), "ae");
+  if (!file && unwritable_ != to) {
+    unwritable_ = to;
+    std::fputs(stamped(fmt::format("ROOFGEN_SIM_LOG={}: {}; the log goes to stderr", to, std::strerror(errno))).c_str(), stderr);
+  }
+  if (!file) file = stderr;
+  const std::string whole = stamped(line);
   std::fwrite(whole.data(), 1, whole.size(), file);  // one write: processes share the file
   if (file != stderr) std::fclose(file);
+}
+
+void State::log(const std::string& line) {
+  end_of_lookups();
+  write_log(line);
+}
+
+void State::absent(const char* call, Status status, const std::string& name) {
+  if (!absent_.insert(name).second) return;
+  if (absent_.size() == 1) std::atexit([] { instance().end_of_lookups(); });
+  if (!in_lookups_) refuse(call, status, name + ": no such function here");
+  else more_absent_.push_back(name);
+  in_lookups_ = true;
+}
+
+void State::end_of_lookups() {
+  in_lookups_ = false;
+  if (more_absent_.empty()) return;
+  write_log(fmt::format("cuGetProcAddress: nor are there {} others that were looked up: {}", more_absent_.size(), fmt::join(more_absent_, ", ")));
+  more_absent_.clear();
 }
 
 Status State::refuse(const char* call, Status status, const std::string& why) {
@@ -34,21 +77,44 @@ Status State::refuse(const char* call, Status status, const std::string& why) {
   return status;
 }
 
-Status State::initialise() {
-  if (initialised) return kSuccess;
-  const char* asked = std::getenv("ROOFGEN_SIM_DEVICE");
-  const std::string name = asked && *asked ? asked : "h200-sxm";
-  auto loaded = load_device(DataFiles(), name);
+Status State::misconfigured(const std::string& why) {
+  const std::string to = setting("ROOFGEN_SIM_LOG");
+  if (to != "stderr") std::fputs(stamped("cuInit: " + why).c_str(), stderr);
+  return refuse("cuInit", kNoDevice, why);
+}
+
+Status State::read_settings() {
+  const std::string asked = setting("ROOFGEN_SIM_DEVICE"), name = asked.empty() ? "h200-sxm" : asked;
+  const DataFiles files;
+  const std::vector<std::string> all = device_names(files);
+  if (std::find(all.begin(), all.end(), name) == all.end()) {
+    std::vector<std::string> usable;
+    for (const std::string& known : all)
+      if (auto d = load_device(files, known); d && tunable(*d)) usable.push_back(known);
+    return misconfigured(fmt::format("ROOFGEN_SIM_DEVICE: unknown device \"{}\"{}", name, did_you_mean(name, usable)));
+  }
+  auto loaded = load_device(files, name);
   if (loaded)
     if (auto fits = tunable(*loaded); !fits) loaded = fits.error();
-  if (!loaded) return refuse("cuInit", 100, "ROOFGEN_SIM_DEVICE: " + loaded.error().message);
+  if (!loaded) return misconfigured("ROOFGEN_SIM_DEVICE: " + loaded.error().message);
+  const std::string strict = setting("ROOFGEN_SIM_STRICT"), threads = setting("ROOFGEN_SIM_THREADS");
+  if (!strict.empty() && strict != "0" && strict != "1") return misconfigured(fmt::format("ROOFGEN_SIM_STRICT={}: it is 0 or 1", strict));
+  int count = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, static_cast<unsigned>(kMostSimulatorThreads)));
+  if (!threads.empty()) {
+    const auto [end, error] = std::from_chars(threads.data(), threads.data() + threads.size(), count);
+    if (error != std::errc() || *end || count < 1 || count > kMostSimulatorThreads)
+      return misconfigured(fmt::format("ROOFGEN_SIM_THREADS={}: it is a number of cores, 1 to {}", threads, kMostSimulatorThreads));
+  }
+  strict_ = strict == "1";
+  threads_ = count;
   device = std::move(*loaded);
+  return kSuccess;
+}
+
+Status State::initialise() {
+  if (initialised) return kSuccess;
+  if (Status status = read_settings(); status != kSuccess) return status;
   if (auto memory = memory_.initialise(); !memory) return refuse("cuInit", kOutOfMemory, memory.error().message);
-  const char* strict = std::getenv("ROOFGEN_SIM_STRICT");
-  strict_ = strict && *strict && std::string(strict) != "0";
-  const char* threads = std::getenv("ROOFGEN_SIM_THREADS");
-  threads_ = threads ? std::min(std::atoi(threads), 256) : 0;
-  if (threads_ < 1) threads_ = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   initialised = true;
   log(fmt::format("a simulated {}: no GPU is used, and its times are modelled", device.title));
   return kSuccess;

@@ -33,7 +33,7 @@ using cuda::Handle;
 using cuda::Status;
 
 // CUresult, as cuda.h numbers them; tests/shim compares the names.
-inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotInitialised = 3, kInvalidDevice = 101, kInvalidImage = 200,
+inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotInitialised = 3, kNoDevice = 100, kInvalidDevice = 101, kInvalidImage = 200,
                         kInvalidContext = 201, kNoBinary = 209, kInvalidPtx = 218, kFileNotFound = 301, kOperatingSystem = 304,
                         kInvalidHandle = 400, kNotFound = 500, kNotReady = 600, kIllegalAddress = 700, kOutOfResources = 701,
                         kLaunchTimeout = 702, kAssert = 710, kMisaligned = 716, kLaunchFailed = 719, kTooLarge = 720, kNotSupported = 801, kCaptureUnsupported = 900,
@@ -162,8 +162,12 @@ class State {
   bool initialised = false;
 
   Status initialise();
-  /// One line to $ROOFGEN_SIM_LOG: a file, or "stderr".
+  /// One line to $ROOFGEN_SIM_LOG: a file, or "stderr", as is a file that cannot be written.
   void log(const std::string& line);
+  /// A function that was looked up and is not there. Whoever binds all that there is asks for dozens in a row: the first
+  /// one has a line at once, those after it share one.
+  void absent(const char* call, Status status, const std::string& name);
+  void end_of_lookups();
   /// Logs why and returns the status.
   Status refuse(const char* call, Status status, const std::string& why);
 
@@ -200,6 +204,10 @@ class State {
   double now_ns = 1e9;  ///< of the device's timeline
 
  private:
+  /// One line on stderr whatever the log: cuInit fails of a setting that makes no sense.
+  Status misconfigured(const std::string& why);
+  Status read_settings();
+  void write_log(const std::string& line);
   double modelled_ns(const LaunchOp& op, const Counts& counts) const;
   double clock_mhz() const;
 
@@ -209,6 +217,10 @@ class State {
   std::set<Function*> functions_;
   bool strict_ = false;
   int threads_ = 1;  ///< for the CTAs of a launch
+  std::string unwritable_;  ///< the log that was complained of
+  std::set<std::string> absent_;
+  std::vector<std::string> more_absent_;  ///< those of a row of lookups that have no line yet
+  bool in_lookups_ = false;
 };
 
 /// The context current on this thread, null: none. Those below it were pushed over.
@@ -224,6 +236,7 @@ template <class F>
 Status enter(const char* call, Needs needs, F&& body) {
   State& s = State::instance();
   const std::lock_guard lock(s.mutex);
+  if (needs != Needs::kNothing) s.end_of_lookups();
   if (needs != Needs::kNothing && !s.initialised) return s.refuse(call, kNotInitialised, "cuInit was not called");
   if (needs == Needs::kContext) {
     if (s.sticky != kSuccess) return s.sticky;
