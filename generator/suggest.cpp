@@ -11,8 +11,8 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
   unsigned best_distance = static_cast<unsigned>(word.size() / 3 + 1);
   for (const std::string& k : known) {
     const unsigned distance = llvm::StringRef(word.data(), word.size()).edit_distance(k, true, best_distance);
-    // Over a third of the word, and another first letter: that is another word ("v100" is no "a10").
-    if (distance > word.size() / 3 && (word.empty() || k.empty() || word.front() != k.front())) continue;
+    // Over a third of the word, its first letter among that: another word ("v100" is no "a10").
+    if (word.size() > 3 && distance > word.size() / 3 && !k.starts_with(word.front())) continue;
     if (distance <= best_distance && (best.empty() || distance < best_distance)) {
       best = k;
       best_distance = distance;

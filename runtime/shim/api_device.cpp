@@ -16,6 +16,8 @@ const int roofgen_simulated_driver = 1;
 namespace {
 
 constexpr int kMostAttribute = 147;  // of CUDA 13.0
+constexpr int kLimits = 10;          // CU_LIMIT_MAX
+constexpr int kKeptLimits = static_cast<int>(std::size(Context().limits));
 constexpr char kBusId[] = "0000:00:00.0";
 // "roofgen sim" in a fixed place: a device that is no device, always the same one.
 constexpr unsigned char kUuid[16] = {'r', 'o', 'o', 'f', 'g', 'e', 'n', ' ', 's', 'i', 'm', 0, 0, 0, 0, 1};
@@ -241,6 +243,20 @@ ROOFGEN_CU(cuCtxGetCacheConfig, kContext, (int* config), {
 ROOFGEN_CU(cuCtxSetCacheConfig, kContext, (int config), {
   CHECK(config >= 0 && config <= 3, kInvalidValue, "no such preference");
   return kSuccess;  // a preference for L1: there is none
+})
+// Kept and told. Nothing is held to them: a thread has the stack that its kernel asks for, printf the buffer that it fills,
+// and a kernel that calls malloc is refused.
+ROOFGEN_CU(cuCtxGetLimit, kContext, (size_t* value, int limit), {
+  CHECK(value && limit >= 0 && limit < kLimits, kInvalidValue, fmt::format("limit {}", limit));
+  CHECK(limit < kKeptLimits, kUnsupportedLimit, fmt::format("limit {}", limit));
+  *value = current.back()->limits[limit];
+  return kSuccess;
+})
+ROOFGEN_CU(cuCtxSetLimit, kContext, (int limit, size_t value), {
+  CHECK(limit >= 0 && limit < kLimits, kInvalidValue, fmt::format("limit {}", limit));
+  CHECK(limit < kKeptLimits, kUnsupportedLimit, fmt::format("limit {}", limit));
+  current.back()->limits[limit] = value;
+  return kSuccess;
 })
 ROOFGEN_CU(cuCtxSynchronize_v2, kContext, (Handle context), {
   CHECK(!context || s.contexts.find(context), kInvalidContext, "no such context");

@@ -15,19 +15,6 @@ using namespace roofgen::shim;
 namespace {
 
 constexpr uint32_t kMostThreads = 1024;
-constexpr int kJitMaxRegisters = 0;  // CU_JIT_MAX_REGISTERS
-
-/// `why` into the caller's log buffer, cut to its size.
-void fill_log(const std::string& why, unsigned count, const int* options, void** values) {
-  char* buffer = nullptr;
-  size_t size = 0;
-  for (unsigned i = 0; i < count && options && values; ++i) {
-    if (options[i] == roofgen::cuda::kJitErrorLogBuffer) buffer = static_cast<char*>(values[i]);
-    if (options[i] == roofgen::cuda::kJitErrorLogBufferSize) size = reinterpret_cast<uintptr_t>(values[i]) & 0xffffffffu;
-  }
-  if (buffer && size > 0) buffer[why.copy(buffer, size - 1)] = '\0';
-}
-
 Status load(State& s, const char* call, Handle* out, const void* image, unsigned count = 0, int* options = nullptr, void** values = nullptr) {
   CHECK(out, kInvalidValue, "null");
   std::string why;
@@ -36,6 +23,8 @@ Status load(State& s, const char* call, Handle* out, const void* image, unsigned
   fill_log(why, count, options, values);
   for (unsigned i = 0; i < count && module && options && values; ++i)
     if (options[i] == kJitMaxRegisters) module->max_registers = static_cast<int>(reinterpret_cast<uintptr_t>(values[i]) & 0xffff);
+  for (const auto& [handle, link] : s.links.all())
+    if (module && image == link->image.c_str()) module->max_registers = link->max_registers;
   *out = module;
   return status;
 }

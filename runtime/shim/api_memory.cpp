@@ -123,7 +123,10 @@ Status pointer_attribute(State& s, const char* call, void* out, int attribute, A
     case 11: value = p.base; break;                                           // RANGE_START_ADDR
     case 12: value = p.bytes; break;                                          // RANGE_SIZE
     case 13: value = 1; break;                                                // MAPPED
-    default: break;                                                           // IS_MANAGED, DEVICE_ORDINAL, MEMPOOL_HANDLE: 0
+    case 17:                                                                  // MEMPOOL_HANDLE
+      if (const auto pool = s.pooled.find(p.base); pool != s.pooled.end()) value = reinterpret_cast<uintptr_t>(pool->second);
+      break;
+    default: break;                                                           // IS_MANAGED, DEVICE_ORDINAL: 0
   }
   std::memcpy(out, &value, size);
   return kSuccess;

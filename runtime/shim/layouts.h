@@ -41,6 +41,23 @@ struct Copy3d {
   size_t width = 0, height = 0, depth = 0;
 };
 
+struct Location {  ///< CUmemLocation
+  int type = 0, id = 0;
+};
+inline constexpr int kOnDevice = 1;  ///< CU_MEM_LOCATION_TYPE_DEVICE
+struct AccessDesc {  ///< CUmemAccessDesc
+  Location location;
+  int flags = 0;
+};
+struct PoolProps {  ///< CUmemPoolProps
+  int allocation_type = 0, handle_types = 0;
+  Location location;
+  void* security = nullptr;
+  size_t most_bytes = 0;
+  unsigned short usage = 0;
+  unsigned char reserved[54] = {};
+};
+
 struct KernelNodeParams {  ///< CUDA_KERNEL_NODE_PARAMS_v2
   Handle function = nullptr;
   unsigned grid_x = 0, grid_y = 0, grid_z = 0, block_x = 0, block_y = 0, block_z = 0, smem_bytes = 0;

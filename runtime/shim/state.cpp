@@ -115,6 +115,7 @@ Status State::initialise() {
   if (initialised) return kSuccess;
   if (Status status = read_settings(); status != kSuccess) return status;
   if (auto memory = memory_.initialise(); !memory) return refuse("cuInit", kOutOfMemory, memory.error().message);
+  default_pool = current_pool = pools.add(std::make_unique<Pool>());
   initialised = true;
   log(fmt::format("a simulated {}: no GPU is used, and its times are modelled", device.title));
   return kSuccess;
@@ -153,6 +154,7 @@ int State::attribute(int attribute) const {
     case 97: return cell("smem_per_block");
     case 106: return cell("max_ctas_per_sm");
     case 111: return cell("smem_reserved_per_block");
+    case 115: return 1;  // MEMORY_POOLS_SUPPORTED
     case 120: return arch >= 90;  // CLUSTER_LAUNCH
     case 127: return arch >= 90;  // TENSOR_MAP_ACCESS_SUPPORTED
     default: return 0;
@@ -163,6 +165,7 @@ void State::wipe() {
   queue_.clear();
   default_.capture.reset();
   executables.clear();
+  links.clear();
   graphs.clear();
   events.clear();
   streams.clear();
@@ -170,6 +173,9 @@ void State::wipe() {
   modules.clear();
   for (const auto& [at, bytes] : allocations) memory_.release(at);
   allocations.clear();
+  pooled.clear();
+  leaving.clear();
+  for (const auto& [handle, pool] : pools.all()) pool->used = 0;
   allocated = 0;
   sticky = kSuccess;
 }
@@ -189,13 +195,22 @@ Status State::allocate(size_t bytes, Address* out) {
 }
 
 Status State::free(Address at) {
-  const auto found = allocations.find(at);
-  if (found == allocations.end()) return kInvalidValue;
+  if (!allocations.count(at) || leaving.count(at)) return kInvalidValue;
   if (Status status = drain(); status != kSuccess) return status;  // as cuMemFree waits
-  allocated -= found->second;
-  allocations.erase(found);
-  memory_.release(at);
+  release(at);
   return kSuccess;
+}
+
+void State::release(Address at) {
+  const auto found = allocations.find(at);
+  allocated -= found->second;
+  if (const auto from = pooled.find(at); from != pooled.end()) {
+    from->second->used -= found->second;
+    pooled.erase(from);
+  }
+  allocations.erase(found);
+  leaving.erase(at);
+  memory_.release(at);
 }
 
 bool State::holds(Address at, size_t bytes) const {

@@ -34,7 +34,7 @@ using cuda::Status;
 
 // CUresult, as cuda.h numbers them; tests/shim compares the names.
 inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotInitialised = 3, kNoDevice = 100, kInvalidDevice = 101, kInvalidImage = 200,
-                        kInvalidContext = 201, kNoBinary = 209, kInvalidPtx = 218, kFileNotFound = 301, kOperatingSystem = 304,
+                        kInvalidContext = 201, kNoBinary = 209, kUnsupportedLimit = 215, kInvalidPtx = 218, kFileNotFound = 301, kOperatingSystem = 304,
                         kInvalidHandle = 400, kNotFound = 500, kNotReady = 600, kIllegalAddress = 700, kOutOfResources = 701,
                         kLaunchTimeout = 702, kAssert = 710, kMisaligned = 716, kLaunchFailed = 719, kTooLarge = 720, kNotSupported = 801, kCaptureUnsupported = 900,
                         kInvalidClusterSize = 912, kUnknown = 999;
@@ -71,6 +71,8 @@ struct LaunchOp {
 };
 
 using Op = std::function<Status()>;
+
+inline constexpr int kJitMaxRegisters = 0;  ///< CU_JIT_MAX_REGISTERS
 
 /// CUgraphNodeType, those that there are.
 enum class WorkType { kKernel = 0, kMemcpy = 1, kMemset = 2, kHost = 3, kGraph = 4, kEmpty = 5, kWaitEvent = 6, kRecordEvent = 7 };
@@ -116,6 +118,25 @@ struct Event {
 };
 struct Context {
   unsigned flags = 0;
+  size_t limits[3] = {1024, 1 << 20, 8 << 20};  ///< CUlimit: stack of a thread, printf's buffer, malloc's heap; as CUDA begins
+};
+
+/// Of the stream-ordered allocator. It holds nothing back: what is freed is the device's again.
+struct Pool {
+  size_t most_bytes = 0;  ///< 0: what the device has
+  uint64_t release_threshold = 0;
+  int reuse[3] = {1, 1, 1};
+  size_t used = 0, used_high = 0, reserved_high = 0;
+};
+
+/// cuLinkCreate's: the one PTX that is there to link is its own image.
+struct Link {
+  std::string image;
+  bool complete = false;
+  int max_registers = 0;
+  unsigned option_count = 0;
+  int* options = nullptr;  ///< the caller's, as its buffers for logs are
+  void** values = nullptr;
 };
 
 /// Objects by their address, so that a stale handle is an error and no crash.
@@ -152,9 +173,14 @@ class State {
   Handles<Event> events;
   Handles<Graph> graphs;
   Handles<Executable> executables;
+  Handles<Pool> pools;
+  Handles<Link> links;
+  Pool *default_pool = nullptr, *current_pool = nullptr;
   Context* primary = nullptr;
   unsigned primary_count = 0;
   std::map<Address, size_t> allocations;
+  std::map<Address, Pool*> pooled;  ///< those of them that came out of a pool
+  std::set<Address> leaving;        ///< those whose cuMemFreeAsync is queued
   std::map<void*, size_t> host_allocations;
   std::set<void*> registered;  ///< those of them that the program made itself
   size_t allocated = 0;
@@ -185,6 +211,8 @@ class State {
 
   Status allocate(size_t bytes, Address* out);
   Status free(Address at);
+  /// Gives an allocation back, now.
+  void release(Address at);
   /// Whether [at, at + bytes) is in one allocation.
   bool holds(Address at, size_t bytes) const;
   Status write(Address to, const void* from, size_t bytes);

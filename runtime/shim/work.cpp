@@ -33,6 +33,16 @@ std::string text_of(const Dim3& d) { return fmt::format("{} x {} x {}", d.x, d.y
 
 }  // namespace
 
+void fill_log(const std::string& why, unsigned count, const int* options, void** values) {
+  char* buffer = nullptr;
+  size_t size = 0;
+  for (unsigned i = 0; i < count && options && values; ++i) {
+    if (options[i] == cuda::kJitErrorLogBuffer) buffer = static_cast<char*>(values[i]);
+    if (options[i] == cuda::kJitErrorLogBufferSize) size = reinterpret_cast<uintptr_t>(values[i]) & 0xffffffffu;
+  }
+  if (buffer && size > 0) buffer[why.copy(buffer, size - 1)] = '\0';
+}
+
 int resident(State& s, const char* call, const Function& f, int threads, int64_t smem) {
   const auto report = s.compiled(f);
   if (!report) s.log(fmt::format("{}: {}: without its registers, which are not known", call, f.kernel.name));

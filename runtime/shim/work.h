@@ -6,6 +6,9 @@
 
 namespace roofgen::shim {
 
+/// Why PTX was refused, into the log buffer among the caller's options (CUjit_option), cut to its size; nothing: it was not.
+void fill_log(const std::string& why, unsigned count, const int* options, void** values);
+
 struct LaunchShape {
   Dim3 grid, block;
   Dim3 cluster = {0, 0, 0};  ///< 0 x 0 x 0: as the function has it

@@ -40,7 +40,7 @@ const std::set<std::string> kFineWithZeros = {
     "cuCtxGetStreamPriorityRange", "cuCtxSynchronize", "cuStreamQuery", "cuStreamSynchronize", "cuMemFree", "cuMemcpyDtoD", "cuMemcpyDtoDAsync",
     "cuMemcpyDtoH", "cuMemcpyDtoHAsync", "cuMemcpyHtoD", "cuMemcpyHtoDAsync", "cuMemsetD8", "cuMemsetD8Async", "cuMemsetD16", "cuMemsetD16Async",
     "cuMemsetD32", "cuMemsetD32Async", "cuMemsetD2D8", "cuMemsetD2D8Async", "cuMemsetD2D16", "cuMemsetD2D16Async", "cuMemsetD2D32",
-    "cuMemsetD2D32Async", "cuMemcpy", "cuMemcpyAsync", "cuCtxSetFlags", "cuCtxSetCacheConfig"};
+    "cuMemsetD2D32Async", "cuMemcpy", "cuMemcpyAsync", "cuCtxSetFlags", "cuCtxSetCacheConfig", "cuCtxSetLimit"};
 
 constexpr int kNotInitialised = 3, kInvalidContext = 201, kNotSupported = 801;
 

@@ -1,0 +1,75 @@
+// The driver API: linking. One PTX links to itself, and the image is its text; several are not put together.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "runtime/shim/work.h"
+
+using namespace roofgen::shim;
+
+#define CHECK(condition, status, why) \
+  if (!(condition)) return s.refuse(call, status, why)
+
+namespace {
+
+enum Input { kCubin = 0, kPtx = 1, kFatBinary = 2, kInputTypes = 6 };  // CUjitInputType
+
+Status add(State& s, const char* call, Handle state, int type, std::string text, const std::string& name) {
+  Link* link = s.links.find(state);
+  CHECK(link, kInvalidHandle, "no such linker");
+  CHECK(type >= 0 && type < kInputTypes, kInvalidValue, fmt::format("input of type {}", type));
+  CHECK(!link->complete, kInvalidValue, "the linker is complete");
+  CHECK(type != kCubin && type != kFatBinary, kNoBinary, name + ": only PTX can be simulated");
+  CHECK(type == kPtx, kNotSupported, fmt::format("{}: input of type {}: only PTX is linked", name, type));
+  CHECK(link->image.empty(), kNotSupported, name + ": several PTX modules are not linked into one");
+  // Loaded once to see whether it is PTX for this device.
+  std::string why;
+  Module* module = nullptr;
+  const Status status = s.load(call, text.c_str(), &why, &module);
+  fill_log(why, link->option_count, link->options, link->values);
+  if (status != kSuccess) return status;
+  s.modules.remove(module);
+  link->image = std::move(text);
+  return kSuccess;
+}
+
+}  // namespace
+
+ROOFGEN_CU(cuLinkCreate_v2, kContext, (unsigned count, int* options, void** values, Handle* out), {
+  CHECK(out && (count == 0 || (options && values)), kInvalidValue, "null");
+  auto link = std::make_unique<Link>();
+  link->option_count = count;
+  link->options = options;
+  link->values = values;
+  for (unsigned i = 0; i < count; ++i)
+    if (options[i] == kJitMaxRegisters) link->max_registers = static_cast<int>(reinterpret_cast<uintptr_t>(values[i]) & 0xffff);
+  *out = s.links.add(std::move(link));
+  return kSuccess;
+})
+ROOFGEN_CU(cuLinkAddData_v2, kContext, (Handle state, int type, void* data, size_t bytes, const char* name, unsigned, int*, void**), {
+  CHECK(data && bytes > 0, kInvalidValue, "no data");
+  const auto* text = static_cast<const char*>(data);  // ends at a zero, or with its bytes
+  return add(s, call, state, type, {text, strnlen(text, bytes)}, name ? name : "the input");
+})
+ROOFGEN_CU(cuLinkAddFile_v2, kContext, (Handle state, int type, const char* path, unsigned, int*, void**), {
+  CHECK(path, kInvalidValue, "null");
+  std::ifstream in(path, std::ios::binary);
+  CHECK(in, kFileNotFound, path);
+  return add(s, call, state, type, {std::istreambuf_iterator<char>(in), {}}, path);
+})
+ROOFGEN_CU(cuLinkComplete, kContext, (Handle state, void** image, size_t* bytes), {
+  Link* link = s.links.find(state);
+  CHECK(link, kInvalidHandle, "no such linker");
+  CHECK(image, kInvalidValue, "null");
+  CHECK(!link->image.empty(), kInvalidValue, "nothing to link");
+  link->complete = true;
+  *image = link->image.data();
+  if (bytes) *bytes = link->image.size() + 1;  // with the zero that ends it: who copies the bytes can load the copy
+  s.log(fmt::format("{}: the image is the PTX itself: machine code is not made", call));
+  return kSuccess;
+})
+ROOFGEN_CU(cuLinkDestroy, kContext, (Handle state), {
+  CHECK(s.links.remove(state), kInvalidHandle, "no such linker");
+  return kSuccess;
+})

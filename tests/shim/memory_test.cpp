@@ -1,0 +1,141 @@
+// Limits, and memory in the order of a stream: pools, what a queued free does, what is refused.
+#include "tests/shim/calls.h"
+
+namespace roofgen::test {
+namespace {
+
+constexpr int kPinned = 1;
+
+TEST_F(Calls, LimitsAreKept) {
+  size_t value = 0;
+  for (const auto& [limit, begins] : {std::pair{0, size_t{1024}}, {1, size_t{1} << 20}, {2, size_t{8} << 20}}) {
+    EXPECT_EQ(cu("cuCtxGetLimit", &value, limit), 0);
+    EXPECT_EQ(value, begins);
+    EXPECT_EQ(cu("cuCtxSetLimit", limit, begins * 4), 0);
+    EXPECT_EQ(cu("cuCtxGetLimit", &value, limit), 0);
+    EXPECT_EQ(value, begins * 4);
+  }
+  // Another context has its own.
+  Handle other = nullptr;
+  ASSERT_EQ(cu("cuCtxCreate_v2", &other, 0u, 0), 0);
+  EXPECT_EQ(cu("cuCtxGetLimit", &value, 0), 0);
+  EXPECT_EQ(value, 1024u);
+  EXPECT_EQ(cu("cuCtxDestroy_v2", other), 0);
+  ASSERT_EQ(cu("cuCtxSetCurrent", context_), 0);
+  EXPECT_EQ(cu("cuCtxSetLimit", 3, size_t{2}), 215) << "kernels that launch kernels";
+  EXPECT_EQ(cu("cuCtxGetLimit", &value, 6), 215);
+  EXPECT_EQ(cu("cuCtxGetLimit", &value, 10), 1);
+  EXPECT_EQ(cu("cuCtxSetLimit", -1, size_t{2}), 1);
+}
+
+TEST_F(Calls, AnAllocationGoesWhenTheStreamComesToItsFree) {
+  int pools = 0;
+  EXPECT_EQ(cu("cuDeviceGetAttribute", &pools, 115, 0), 0);
+  EXPECT_EQ(pools, 1);
+  Handle stream = nullptr;
+  ASSERT_EQ(cu("cuStreamCreate", &stream, 1u), 0);
+  Address y = 0;
+  ASSERT_EQ(cu("cuMemAllocAsync", &y, size_t{64}, stream), 0);
+  ASSERT_EQ(cu("cuMemsetD32Async", y, 5u, size_t{16}, stream), 0);
+  unsigned n = 16, two = 2, three = 3;
+  KernelNodeParams p = step_params(y, n, two, three);
+  ASSERT_EQ(cu("cuLaunchKernel", step_, 1u, 1u, 1u, 32u, 1u, 1u, 0u, stream, p.args, static_cast<void**>(nullptr)), 0);
+  const Address kept = allocate(64);
+  ASSERT_EQ(cu("cuMemcpyDtoDAsync_v2", kept, y, size_t{64}, stream), 0);
+  size_t before = 0, after = 0, total = 0;
+  ASSERT_EQ(cu("cuMemGetInfo_v2", &before, &total), 0);
+  ASSERT_EQ(cu("cuMemFreeAsync", y, stream), 0);
+  EXPECT_EQ(cu("cuMemFreeAsync", y, stream), 1) << "twice";
+  EXPECT_EQ(cu("cuMemFree_v2", y), 1) << "twice";
+  ASSERT_EQ(cu("cuStreamSynchronize", stream), 0);
+  EXPECT_EQ(read(kept, 16), std::vector<unsigned>(16, 13)) << "what was queued before the free had its memory";
+  ASSERT_EQ(cu("cuMemGetInfo_v2", &after, &total), 0);
+  EXPECT_EQ(after, before + 64);
+  // Either kind of memory goes by either call.
+  ASSERT_EQ(cu("cuMemFreeAsync", kept, stream), 0);
+  ASSERT_EQ(cu("cuMemAllocAsync", &y, size_t{64}, stream), 0);
+  EXPECT_EQ(cu("cuMemFree_v2", y), 0);
+  EXPECT_EQ(cu("cuMemFreeAsync", Address{64}, stream), 1);
+  EXPECT_EQ(cu("cuMemAllocAsync", &y, size_t{0}, stream), 1);
+  EXPECT_EQ(cu("cuMemAllocAsync", &y, total + 1, stream), 2);
+  // In a captured graph it would be a node of memory.
+  ASSERT_EQ(cu("cuStreamBeginCapture_v2", stream, 1), 0);
+  EXPECT_EQ(cu("cuMemAllocAsync", &y, size_t{64}, stream), 801);
+}
+
+TEST_F(Calls, AKernelAfterTheFreeIsFound) {
+  Address y = 0;
+  ASSERT_EQ(cu("cuMemAllocAsync", &y, size_t{64}, Handle{}), 0);
+  ASSERT_EQ(cu("cuMemsetD32Async", y, 5u, size_t{16}, Handle{}), 0);
+  ASSERT_EQ(cu("cuMemFreeAsync", y, Handle{}), 0);
+  unsigned n = 16, one = 1;
+  KernelNodeParams p = step_params(y, n, one, one);
+  ASSERT_EQ(cu("cuLaunchKernel", step_, 1u, 1u, 1u, 32u, 1u, 1u, 0u, Handle{}, p.args, static_cast<void**>(nullptr)), 0);
+  EXPECT_EQ(cu("cuCtxSynchronize"), 700);
+  EXPECT_NE(home_.read("log").find("finding out-of-bounds: kernel step"), std::string::npos) << home_.read("log");
+}
+
+TEST_F(Calls, PoolsCountWhatIsUsed) {
+  Handle pool = nullptr, same = nullptr, mine = nullptr;
+  ASSERT_EQ(cu("cuDeviceGetDefaultMemPool", &pool, 0), 0);
+  EXPECT_EQ(cu("cuDeviceGetMemPool", &same, 0), 0);
+  EXPECT_EQ(pool, same);
+  EXPECT_EQ(cu("cuDeviceGetMemPool", &same, 1), 101);
+  Location here = {kOnDevice, 0}, host = {2, 0};
+  EXPECT_EQ(cu("cuMemGetDefaultMemPool", &same, &here, kPinned), 0);
+  EXPECT_EQ(pool, same);
+  EXPECT_EQ(cu("cuMemGetDefaultMemPool", &same, &host, kPinned), 801);
+
+  uint64_t number = 1 << 20;
+  int reuse = -1;
+  EXPECT_EQ(cu("cuMemPoolSetAttribute", pool, 4, static_cast<void*>(&number)), 0);
+  number = 0;
+  EXPECT_EQ(cu("cuMemPoolGetAttribute", pool, 4, static_cast<void*>(&number)), 0);
+  EXPECT_EQ(number, 1u << 20);
+  EXPECT_EQ(cu("cuMemPoolGetAttribute", pool, 2, static_cast<void*>(&reuse)), 0);
+  EXPECT_EQ(reuse, 1);
+
+  PoolProps props;
+  props.allocation_type = kPinned;
+  props.location = here;
+  props.most_bytes = 4096;
+  ASSERT_EQ(cu("cuMemPoolCreate", &mine, static_cast<const PoolProps*>(&props)), 0);
+  Address a = 0, b = 0, c = 0;
+  ASSERT_EQ(cu("cuMemAllocFromPoolAsync", &a, size_t{3000}, mine, Handle{}), 0);
+  EXPECT_EQ(cu("cuMemAllocFromPoolAsync", &b, size_t{3000}, mine, Handle{}), 2);
+  Handle of = nullptr;
+  EXPECT_EQ(cu("cuPointerGetAttribute", static_cast<void*>(&of), 17, a + 8), 0);
+  EXPECT_EQ(of, mine);
+  EXPECT_EQ(cu("cuDeviceSetMemPool", 0, mine), 0);
+  ASSERT_EQ(cu("cuMemAllocAsync", &c, size_t{500}, Handle{}), 0);
+  const auto used = [&](int attribute) {
+    EXPECT_EQ(cu("cuMemPoolGetAttribute", mine, attribute, static_cast<void*>(&number)), 0);
+    return number;
+  };
+  EXPECT_EQ(used(7), 3500u);
+  ASSERT_EQ(cu("cuMemFreeAsync", a, Handle{}), 0);
+  ASSERT_EQ(cu("cuCtxSynchronize"), 0);
+  EXPECT_EQ(used(7), 500u);
+  EXPECT_EQ(used(8), 3500u);
+  number = 7;
+  EXPECT_EQ(cu("cuMemPoolSetAttribute", mine, 8, static_cast<void*>(&number)), 1) << "only to 0";
+  EXPECT_EQ(cu("cuMemPoolSetAttribute", mine, 7, static_cast<void*>(&number)), 1) << "cannot be set";
+  number = 0;
+  EXPECT_EQ(cu("cuMemPoolSetAttribute", mine, 8, static_cast<void*>(&number)), 0);
+  EXPECT_EQ(used(8), 0u);
+  EXPECT_EQ(cu("cuMemPoolTrimTo", mine, size_t{0}), 0);
+  int flags = 0;
+  EXPECT_EQ(cu("cuMemPoolGetAccess", &flags, mine, &here), 0);
+  EXPECT_EQ(flags, 3);
+
+  EXPECT_EQ(cu("cuMemPoolDestroy", pool), 1) << "the default one";
+  ASSERT_EQ(cu("cuMemPoolDestroy", mine), 0);
+  EXPECT_EQ(cu("cuDeviceGetMemPool", &same, 0), 0);
+  EXPECT_EQ(same, pool);
+  EXPECT_EQ(cu("cuMemPoolTrimTo", mine, size_t{0}), 1) << "a pool that is gone";
+  EXPECT_EQ(cu("cuMemFreeAsync", c, Handle{}), 0) << "what it gave stays until it is freed";
+  EXPECT_EQ(cu("cuCtxSynchronize"), 0);
+}
+
+}  // namespace
+}  // namespace roofgen::test
