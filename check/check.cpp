@@ -23,7 +23,24 @@
 namespace roofgen::check {
 namespace {
 
-bool is_ptx(const std::string& file) { return file.ends_with(".ptx"); }
+/// The first word of a text that is no comment.
+std::string_view first_word(std::string_view text) {
+  for (;;) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+    if (!text.starts_with("//") && !text.starts_with("/*")) return text.substr(0, text.find_first_of(" \t\r\n"));
+    const std::string_view end = text[1] == '/' ? "\n" : "*/";
+    const size_t at = text.find(end, 2);
+    text.remove_prefix(at == text.npos ? text.size() : at + end.size());
+  }
+}
+
+/// The name decides what a file is taken for; what is obviously the other is not left to a parser to refuse.
+Result<void> is_as_named(const Request& r) {
+  const bool ptx = first_word(r.text) == ".version";
+  if (r.is_ptx() && !ptx && r.text.find("__global__") != std::string::npos) return Error{Exit::kUsage, "CUDA C++, in a file that is taken as PTX by its name; a name that ends in .cu was expected", {r.file, 0, 0}};
+  if (!r.is_ptx() && ptx) return Error{Exit::kUsage, "PTX, in what is taken as CUDA C++; a file whose name ends in .ptx was expected", {r.file, 0, 0}};
+  return {};
+}
 
 /// The same in a text that the compiler made. A name that is absolute already is left as it is.
 void use_own_name(std::string& text, const Request& r) {
@@ -79,7 +96,7 @@ class OwnPlaces {
     if (!fresh) return known->second;
     // PTX is from another machine maybe, so there names are all there is.
     const bool named_so = file.find("/targets/") != file.npos || file.find("/cuda/include/") != file.npos;
-    if (is_ptx(request_.file)) return known->second = named_so;
+    if (request_.is_ptx()) return known->second = named_so;
     const std::string name = compiled_.own_name(file);
     if (name == request_.file) return false;
     // The compiler has the toolkit's headers in memory, under names that are no files.
@@ -252,8 +269,9 @@ Result<Report> run(const Request& r) {
   report.grid = r.grid;
   report.block = r.block;
   report.smem_bytes = r.smem_bytes;
+  ROOFGEN_CHECK(is_as_named(r));
   Compiled compiled;
-  if (is_ptx(r.file)) {
+  if (r.is_ptx()) {
     compiled.binary.ptx = r.text;
     compiled.own_name = [](const std::string& file) { return file; };
   } else {
@@ -262,7 +280,7 @@ Result<Report> run(const Request& r) {
   Binary& binary = compiled.binary;
   report.compiler = compiled.compiler;
   report.left_out = compiled.left_out;
-  ROOFGEN_TRY(const std::vector<Entry> entries, entries_of(binary.ptx, is_ptx(r.file) ? r.file : "the compiler's PTX"));
+  ROOFGEN_TRY(const std::vector<Entry> entries, entries_of(binary.ptx, r.is_ptx() ? r.file : "the compiler's PTX"));
   Request named = r;
   if (!compiled.instance.empty()) named.kernel = compiled.instance;
   Result<Entry> entry = find_kernel(entries, named, compiled.templates);
@@ -270,7 +288,7 @@ Result<Report> run(const Request& r) {
   ROOFGEN_CHECK(check_arguments(*entry, r.args, report.notes));
   binary.entry = entry->mangled;
   report.kernel = entry->name;
-  if (!is_ptx(r.file)) {
+  if (!r.is_ptx()) {
     const PtxasReport words = parse_ptxas_log(binary.log, entry->mangled);
     report.registers = words.registers;
     report.spill_bytes = words.spill_bytes;
@@ -286,7 +304,7 @@ Result<Report> run(const Request& r) {
   if (!module) {
     Error e = std::move(module).error();
     if (Where caller = own_places.innermost(e.where.line); own_places.replace(caller, e.where.line)) e.notes.push_back(fmt::format("which is called at {}:{}", caller.file, caller.line));
-    if (is_ptx(r.file)) e.where.file = r.file;
+    if (r.is_ptx()) e.where.file = r.file;
     for (std::string& note : e.notes) use_own_name(note, r);
     return e;
   }
@@ -329,13 +347,13 @@ Result<Report> run(const Request& r) {
     const Where within = f.source;
     if (own_places.replace(f.source, f.ptx.line)) f.message += fmt::format(" (in {}:{})", std::filesystem::path(within.file).filename().string(), within.line);
     use_own_name(f.message, r);
-    if (is_ptx(r.file)) f.ptx.file = r.file;
+    if (r.is_ptx()) f.ptx.file = r.file;
   }
   report.findings = grouped(std::move(result.findings));
   report.counts = *result.counts;
   for (SiteCounts& s : sites) {
     own_places.replace(s.source, s.ptx.line);
-    if (is_ptx(r.file)) s.ptx.file = r.file;
+    if (r.is_ptx()) s.ptx.file = r.file;
   }
   report.lines = by_line(sites);
   for (const Argument* a : buffers_of(r.args)) {

@@ -29,6 +29,7 @@ struct Request {
   int max_findings = 100;
   int jobs = 0;                   ///< cores for the CTAs; 0: all. The report is the same
   uint64_t worth_jobs = RunOptions{}.worth_threads;
+  bool is_ptx() const { return file.ends_with(".ptx"); }
 };
 
 /// Findings of one kind at one line.

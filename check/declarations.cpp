@@ -172,7 +172,8 @@ class Scanner {
       if (is_text) {
         ++t;
       } else if (w == "template") {
-        d.is_template = true;
+        // Neither is an instantiation (no brackets) nor a specialisation (nothing in them).
+        d.is_template |= word(t + 1) == "<" && word(t + 2) != ">";
         ++t;
         if (word(t) == "<") t = past(t, "<", ">");
       } else if (w == "namespace" || w == "enum" || w == "class" || w == "struct" || w == "union") {
@@ -237,6 +238,14 @@ class Scanner {
   std::string function_name(size_t first, size_t t) const {
     if (t == first) return "";
     if (tokens_[t - 1].kind == Token::kWord) return std::string(word(t - 1));
+    if (word(t - 1) == ">") {  // of an instance
+      size_t open = t;
+      for (int depth = 0; open > first && (open == t || depth > 0);) {
+        --open;
+        depth += word(open) == ">" ? 1 : word(open) == "<" ? -1 : 0;
+      }
+      if (open > first && tokens_[open - 1].kind == Token::kWord && word(open - 1) != "operator" && word(open - 1) != "template") return std::string(word(open - 1));
+    }
     for (size_t back = 2; back <= 3 && t >= first + back; ++back)
       if (word(t - back) == "operator") return std::string(text_.substr(tokens_[t - back].begin, tokens_[t - 1].end - tokens_[t - back].begin));
     return "";

@@ -124,7 +124,8 @@ Result<Entry> find_kernel(const std::vector<Entry>& entries, const Request& r, c
   const auto refuse = [&](std::string message) { return Error{Exit::kUsage, std::move(message), {r.file, 0, 0}}; };
   std::string hint;
   if (!templates.empty()) hint = fmt::format("; of a template an instance is named with its arguments, as in --kernel '{}<...>' (templates: {})", templates.front(), list_of(templates));
-  if (entries.empty()) return refuse("no kernel in it; a __global__ function was expected" + hint);
+  if (entries.empty()) return refuse(fmt::format("no kernel in it; {} was expected{}", r.is_ptx() ? "an .entry with a body" : "a __global__ function", hint));
+  const std::string asked = r.kernel.starts_with("::") ? r.kernel.substr(2) : r.kernel;
   std::vector<std::string> names;
   for (const Entry& e : entries) names.push_back(e.name);
   // The more exactly it is named the better.
@@ -134,17 +135,17 @@ Result<Entry> find_kernel(const std::vector<Entry>& entries, const Request& r, c
     for (const Entry& e : entries)
       if (matches(e)) found.push_back(&e);
   };
-  take([&](const Entry& e) { return r.kernel == e.mangled || r.kernel == e.full; });
-  take([&](const Entry& e) { return r.kernel == e.name; });
-  take([&](const Entry& e) { return r.kernel.empty() || r.kernel == without_template(e.name); });
-  take([&](const Entry& e) { return r.kernel == without_scope(e.name); });
+  take([&](const Entry& e) { return asked == e.mangled || asked == e.full; });
+  take([&](const Entry& e) { return asked == e.name; });
+  take([&](const Entry& e) { return asked.empty() || asked == without_template(e.name); });
+  take([&](const Entry& e) { return asked == without_scope(e.name); });
   if (found.size() == 1) return *found[0];
   if (r.kernel.empty()) return refuse(fmt::format("--kernel is needed: the file has {}{}", list_of(names), hint));
   if (found.empty()) {
-    if (std::find(templates.begin(), templates.end(), r.kernel) != templates.end()) return refuse(fmt::format("{} is a template; its arguments were expected, as in --kernel '{}<...>'", r.kernel, r.kernel));
+    if (std::find(templates.begin(), templates.end(), asked) != templates.end()) return refuse(fmt::format("{} is a template; its arguments were expected, as in --kernel '{}<...>'", r.kernel, r.kernel));
     std::vector<std::string> all = names;
     all.insert(all.end(), templates.begin(), templates.end());
-    const std::string nearby = nearest(r.kernel, all);
+    const std::string nearby = nearest(asked, all);
     return refuse(fmt::format("no kernel \"{}\"{}; the file has {}{}", r.kernel, nearby.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearby), list_of(names), hint));
   }
   std::vector<std::string> ambiguous;

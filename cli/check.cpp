@@ -2,60 +2,89 @@
 #include "check/check.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 
 #include "cli/cli.h"
 #include "generator/output_file.h"
+#include "runtime/compiler.h"
 
 namespace roofgen::cli {
 namespace {
 
+constexpr const char* kDefaultArch = "sm_90";
+
 struct Flags {
-  std::string file, kernel, grid = "1", block, args, arch = "sm_90", sarif;
+  std::string file, kernel, grid = "1", block, smem = "0", args, arch = kDefaultArch, sarif;
   std::vector<std::string> include_dirs, defines;
   int jobs = 0;
-  uint64_t smem = 0, max_instructions = 0, max_memory_mib = 0, top = 5;
+  uint64_t max_instructions = 0, max_memory_mib = 0, top = 5;
   bool json = false, fast_math = false, cooperative = false;
 };
 
-/// "256", "16,16" or "8,8,4".
-Result<Dim3> parse_dims(const std::string& flag, const std::string& text) {
+/// "256", "16,16" or "8,8,4". What no GPU launches is refused: `most` in x, y and z, and of threads `most_in_all` (CUDA C++
+/// Programming Guide, technical specifications per compute capability).
+Result<Dim3> parse_dims(const std::string& flag, const std::string& text, const char* what, const Dim3& most, uint64_t most_in_all) {
+  const uint32_t limit[3] = {most.x, most.y, most.z};
   uint32_t value[3] = {1, 1, 1};
   size_t count = 0, at = 0;
+  bool large = false;
   while (at <= text.size() && count < 3) {
     const size_t end = std::min(text.find(',', at), text.size());
     const auto [stop, error] = std::from_chars(text.data() + at, text.data() + end, value[count]);
-    if (error != std::errc() || stop != text.data() + end || value[count] == 0) break;
+    const bool beyond = error == std::errc::result_out_of_range;
+    if ((error != std::errc() && !beyond) || stop != text.data() + end || (!beyond && value[count] == 0)) break;
+    large |= beyond || value[count] > limit[count];
     ++count;
     at = end + 1;
-    if (end == text.size()) return Dim3{value[0], value[1], value[2]};
+    if (end < text.size()) continue;
+    const Dim3 dims{value[0], value[1], value[2]};
+    if (!large && (most_in_all == 0 || dims.count() <= most_in_all)) return dims;
+    return Error{Exit::kUsage, fmt::format("{} is {}; at most {} {} in x, {} in y and {} in z were expected{}", flag, text, most.x, what, most.y, most.z, most_in_all ? fmt::format(", {} in all", most_in_all) : "")};
   }
   return Error{Exit::kUsage, fmt::format("{} is '{}'; one to three numbers of at least 1 were expected, as in 256 or 16,16", flag, text)};
 }
 
-/// What no GPU launches (CUDA C++ Programming Guide, technical specifications per compute capability).
-Result<void> can_be_launched(const Dim3& grid, const Dim3& block) {
-  const auto refuse = [](const char* flag, const Dim3& is, const char* wanted) { return Error{Exit::kUsage, fmt::format("{} is {},{},{}; {}", flag, is.x, is.y, is.z, wanted)}; };
-  if (block.count() > 1024 || block.z > 64) return refuse("--block", block, "at most 1024 threads were expected, and at most 64 of them in z");
-  if (grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535) return refuse("--grid", grid, "at most 2147483647 CTAs in x and 65535 in y and z were expected");
-  return {};
+/// "49152", "48K" or "48KiB".
+Result<uint32_t> parse_smem(const std::string& text) {
+  constexpr uint64_t kMost = 227 * 1024;  // of a CTA, on any GPU
+  uint64_t bytes = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  const std::string_view unit(stop, static_cast<size_t>(text.data() + text.size() - stop));
+  const bool kib = unit == "K" || unit == "k" || unit == "KiB";
+  const bool number = (error == std::errc() || error == std::errc::result_out_of_range) && (kib || unit.empty() || unit == "B");
+  if (number && error == std::errc() && bytes <= kMost / (kib ? 1024 : 1)) return static_cast<uint32_t>(bytes * (kib ? 1024 : 1));
+  return Error{Exit::kUsage, fmt::format("--smem is '{}'; {}", text, number ? fmt::format("at most {} bytes (227K) were expected", kMost) : "bytes were expected, as in 49152 or 48K")};
 }
 
-/// "sm_90", "sm_90a".
-bool names_architecture(const std::string& text) {
-  if (!text.starts_with("sm_")) return false;
-  const std::string digits = text.substr(3, text.find_first_not_of("0123456789", 3) - 3), rest = text.substr(3 + digits.size());
-  return digits.size() >= 2 && digits.size() <= 3 && (rest.empty() || rest == "a" || rest == "f");
+/// "sm_90", "sm_90a"; one that the compiler has, where it can be asked.
+Result<void> names_architecture(const std::string& text) {
+  std::string plain = text;
+  if (plain.ends_with('a') || plain.ends_with('f')) plain.pop_back();
+  const bool is_one = plain.starts_with("sm_") && plain.size() >= 5 && plain.size() <= 6 && plain.find_first_not_of("0123456789", 3) == std::string::npos;
+  const std::vector<std::string>& known = nvrtc_info().archs;
+  if (is_one && (known.empty() || std::find(known.begin(), known.end(), plain) != known.end())) return {};
+  return Error{Exit::kUsage, fmt::format("--arch is '{}'; an architecture was expected{}", text, known.empty() ? ", as in sm_90" : fmt::format(": {}", fmt::join(known, ", ")))};
+}
+
+/// PTX is not compiled.
+Result<void> check_compiler_flags(const Flags& flags) {
+  std::string given;
+  for (const auto& [name, is] : {std::pair{"-I", !flags.include_dirs.empty()}, {"-D", !flags.defines.empty()}, {"--fast-math", flags.fast_math}, {"--arch", flags.arch != kDefaultArch}})
+    if (is) given += (given.empty() ? "" : ", ") + std::string(name);
+  if (given.empty()) return {};
+  return Error{Exit::kUsage, fmt::format("{} is PTX, which is compiled already; {} would do nothing", flags.file, given)};
 }
 
 Result<Exit> run(const Session& session, const Flags& flags) {
   check::Request r;
-  if (!names_architecture(flags.arch)) return Error{Exit::kUsage, fmt::format("--arch is '{}'; an architecture was expected, as in sm_90", flags.arch)};
-  ROOFGEN_TRY(r.grid, parse_dims("--grid", flags.grid));
-  ROOFGEN_TRY(r.block, parse_dims("--block", flags.block));
-  ROOFGEN_CHECK(can_be_launched(r.grid, r.block));
+  ROOFGEN_CHECK(flags.file.ends_with(".ptx") ? check_compiler_flags(flags) : names_architecture(flags.arch));
+  ROOFGEN_TRY(r.grid, parse_dims("--grid", flags.grid, "CTAs", {0x7fffffff, 65535, 65535}, 0));
+  ROOFGEN_TRY(r.block, parse_dims("--block", flags.block, "threads", {1024, 1024, 64}, 1024));
+  ROOFGEN_TRY(r.smem_bytes, parse_smem(flags.smem));
   r.file = flags.file;
   ROOFGEN_TRY(r.text, read_input(flags.file));
   if (flags.file == "-") r.file = "standard-input.cu";
@@ -69,7 +98,6 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   for (const check::Argument* a : check::buffers_of(r.args))
     if (!a->dump.empty()) ROOFGEN_CHECK(can_write(a->dump));
   r.kernel = flags.kernel;
-  r.smem_bytes = static_cast<uint32_t>(flags.smem);
   r.arch = flags.arch;
   r.cooperative = flags.cooperative;
   r.max_instructions = flags.max_instructions;
@@ -95,17 +123,17 @@ Run declare_check(CLI::App& app) {
   app.add_option("--kernel", flags->kernel, "name of the kernel, of a template's instance as in 'scale<float>', which is made [the only one]");
   app.add_option("--grid", flags->grid, "CTAs: X or X,Y or X,Y,Z [1]");
   app.add_option("--block", flags->block, "threads of a CTA: X or X,Y or X,Y,Z")->required();
-  app.add_option("--smem", flags->smem, "bytes of dynamic shared memory [0]")->check(CLI::Range(uint64_t{0}, uint64_t{227} * 1024));
+  app.add_option("--smem", flags->smem, "bytes of dynamic shared memory, or KiB as in 48K [0]");
   app.add_flag("--cooperative", flags->cooperative, "launch as cudaLaunchCooperativeKernel does, so that CTAs may wait for each other with grid.sync()");
   app.add_option("--args", flags->args, "JSON file with the arguments in the order of the parameters (docs/check.md)");
   app.add_option("--arch", flags->arch, "architecture to compile for [sm_90]");
-  app.add_option("-I,--include", flags->include_dirs, "directory with headers; the file's own comes first");
+  app.add_option("-I,--include", flags->include_dirs, "directory with headers; the file's own comes first")->check(CLI::ExistingDirectory);
   app.add_option("-D,--define", flags->defines, "macro, as NAME or NAME=VALUE");
   app.add_flag("--fast-math", flags->fast_math, "compile with --use_fast_math");
   app.add_option("--max-instructions", flags->max_instructions, "warp-instructions that a CTA may execute before it counts as endless [1000000000]")->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50));
   app.add_option("--jobs", flags->jobs, "cores that CTAs are spread over; the report is the same [cores]")->check(CLI::Range(1, 256));
   app.add_option("--max-memory", flags->max_memory_mib, "MiB of device memory that the launch may touch [a quarter of the machine's]")->check(CLI::Range(uint64_t{1}, uint64_t{32} << 10));
-  app.add_option("--top", flags->top, "lines to list for traffic and for bank conflicts [5]");
+  app.add_option("--top", flags->top, "lines to list for traffic and for bank conflicts [5]")->check(CLI::Range(uint64_t{0}, uint64_t{1} << 30));
   app.add_flag("--json", flags->json, "as JSON");
   app.add_option("--sarif", flags->sarif, "file for the findings as SARIF 2.1.0");
   app.footer("Example: roofgen check scale.cu --grid 4 --block 256 --args scale.json\nExit code: 0 clean, 1 findings or wrong outputs, 2 the request does not fit the kernel. docs/findings.md says what each finding means.");

@@ -67,8 +67,6 @@ constexpr const char* kMachineOpcodes[] = {"ld.global.u32",
                                            "ld.param.u32",
                                            "st.global.u32",
                                            "st.shared.u32",
-                                           "atom.global.add.u32",
-                                           "red.global.add.u32",
                                            "cp.async.cg.shared.global",
                                            "cp.async.ca.shared.global",
                                            "cp.async.commit_group",
@@ -95,6 +93,19 @@ constexpr const char* kMachineOpcodes[] = {"ld.global.u32",
                                            "nanosleep.u32",
                                            "isspacep.shared",
                                            "setp.lt.and.s32"};
+
+/// The atomics of the PTX ISA, for suggestions, too.
+std::vector<std::string> atomics() {
+  const std::string whole = "u32 s32 u64 s64", bits = "b32 b64";
+  const std::pair<const char*, std::string> types[] = {{"add", "u32 s32 u64 f32 f64"}, {"min", whole}, {"max", whole}, {"and", bits}, {"or", bits}, {"xor", bits}, {"exch", bits}, {"cas", bits}, {"inc", "u32"}, {"dec", "u32"}};
+  std::vector<std::string> out;
+  for (const std::string base : {"atom", "red"})
+    for (const char* space : {"", ".global", ".shared"})
+      for (const auto& [op, list] : types)
+        for (size_t at = 0; at < list.size(); at += 4)
+          if (base == "atom" || (op != std::string_view("exch") && op != std::string_view("cas"))) out.push_back(base + space + "." + op + "." + list.substr(at, 3));
+  return out;
+}
 
 }  // namespace
 
@@ -124,6 +135,7 @@ std::string OpcodeTable::nearest(std::string_view opcode) const {
   };
   for (const auto& [name, entry] : spellings_) consider(name);
   for (const char* name : kMachineOpcodes) consider(name);
+  for (const std::string& name : atomics()) consider(name);
   return found;
 }
 

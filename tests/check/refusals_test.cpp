@@ -78,6 +78,8 @@ TEST_F(Refusals, KernelsAndArgumentsThatDoNotFit) {
   const std::string one = R"([{"name": "y", "type": "f32", "size": 1}, {"name": "n", "type": "i32", "value": 1}])";
   const std::tuple<const char*, std::string, const char*> cases[] = {
       {"one", one, "no error"},
+      {"::one", one, "no error"},
+      {"::a::t<double>", R"([{"type": "f64", "size": 1}, {"type": "i32", "value": 1}])", "no error"},
       {"a::t<double>", R"([{"type": "f64", "size": 1}, {"type": "i32", "value": 1}])", "no error"},
       {"", one, "--kernel is needed: the file has one, two, over, over, by_value"},
       {"tow", "[]", "no kernel \"tow\"; did you mean \"two\"?"},
@@ -95,6 +97,11 @@ TEST_F(Refusals, KernelsAndArgumentsThatDoNotFit) {
       {"by_value", R"([{"name": "s", "type": "struct", "fields": [{"type": "f64", "value": 1}, {"type": "i32", "value": 1}]}])", "no error"},
       {"two", R"([{"symbol": "c", "type": "f32", "size": 1, "fill": 1}])", "the kernel uses no variable \"c\"; it uses none"}};
   for (const auto& [kernel, args, message] : cases) EXPECT_NE(refusal(kernel, args).find(message), std::string::npos) << kernel << ": wanted: " << message << "\n" << refusal(kernel, args);
+}
+
+TEST_F(Refusals, TemplatesAreListedByTheirNames) {
+  const std::string text = "template <class T> __global__ void t(T* y) { *y = 1; }\ntemplate <> __global__ void t<int>(int* y) { *y = 2; }\ntemplate __global__ void t<float>(float*);\ntemplate __global__ void t<double>(double*);\n";
+  EXPECT_NE(refusal("", "[]", text).find("as in --kernel 't<...>' (templates: t)"), std::string::npos) << refusal("", "[]", text);
 }
 
 }  // namespace

@@ -109,6 +109,9 @@ TEST_F(Check, WhatAnotherFlagWouldMend) {
   EXPECT_EQ(o.exit, 1) << o.out << o.err;
   EXPECT_NE(o.out.find("needs --cooperative"), std::string::npos) << o.out;
   EXPECT_EQ(home.run("check grid.cu --grid 2 --block 32 --cooperative").exit, 0);
+  home.write("dynamic.cu", "__global__ void k() { extern __shared__ volatile int s[]; s[12287] = 1; }\n");
+  for (const char* smem : {"49152", "49152B", "48K", "48KiB"}) EXPECT_EQ(home.run(std::string("check dynamic.cu --block 1 --smem ") + smem).exit, 0) << smem;
+  EXPECT_EQ(home.run("check dynamic.cu --block 1 --smem 47K").exit, 1);
   // nvrtcGetPTX counts the zero that ends the text.
   home.write("zero.ptx", std::string(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n") + '\0');
   EXPECT_EQ(home.run("check zero.ptx --block 32").exit, 0);
@@ -124,20 +127,34 @@ TEST_F(Check, AnyNumberOfCoresGivesTheSame) {
 }
 
 TEST_F(Check, RequestsThatCannotBe) {
-  refused("k.cu --block 2048", "--block is 2048,1,1; at most 1024 threads");
+  refused("k.cu --block 2048", "--block is 2048; at most 1024 threads in x, 1024 in y and 64 in z were expected, 1024 in all");
+  refused("k.cu --block 64,32", "--block is 64,32; at most 1024 threads");
+  refused("k.cu --block 99999999999999999999", "--block is 99999999999999999999; at most 1024 threads");
+  refused("k.cu --block 32 --grid 5000000000", "--grid is 5000000000; at most 2147483647 CTAs in x");
+  refused("k.cu --block 32 --grid -1", "--grid is '-1'; one to three numbers of at least 1");
   refused("k.cu --block 8,8,65", "--block is 8,8,65");
   refused("k.cu --block 0", "--block is '0'; one to three numbers of at least 1");
   refused("k.cu --block 32,", "--block is '32,'");
-  refused("k.cu --block 32 --grid 1,70000", "--grid is 1,70000,1; at most");
+  refused("k.cu --block 32 --grid 1,70000", "--grid is 1,70000; at most");
   refused("k.cu --block 32 --arch h100", "--arch is 'h100'; an architecture was expected");
   refused("k.cu", "--block");
   refused("nowhere.cu --block 32", "nowhere.cu");
   refused("k.cu --block 32 --args nowhere.json", "nowhere.json");
-  refused("k.cu --block 32 --smem 999999", "smem");
+  refused("k.cu --block 32 --smem 999999", "--smem is '999999'; at most 232448 bytes (227K) were expected");
+  refused("k.cu --block 32 --smem 228K", "--smem is '228K'; at most");
+  refused("k.cu --block 32 --smem 48M", "--smem is '48M'; bytes were expected, as in 49152 or 48K");
+  refused("k.cu --block 32 --smem -1", "--smem is '-1'; bytes were expected");
+  refused("k.cu --block 32 --top -1", "--top");
+  refused("k.cu --block 32 -I nowhere", "Directory does not exist: nowhere");
   refused("k.cu --block 32 --jobs 0", "jobs");
   refused("k.cu --block 32 --args args.json --sarif no/such/f.sarif", "there is no folder no/such", 1);
   refused("k.cu --block 32 --kernal scale", "--kernal");
-  refused("none.ptx --block 32", "kernel");
+  refused("none.ptx --block 32", "none.ptx: error: no kernel in it; an .entry with a body was expected");
+  refused("none.ptx --block 32 -I . -D A=1 --fast-math --arch sm_80", "none.ptx is PTX, which is compiled already; -I, -D, --fast-math, --arch would do nothing");
+  home.write("source.ptx", kKernels);
+  refused("source.ptx --block 32", "source.ptx: error: CUDA C++, in a file that is taken as PTX by its name");
+  home.write("ptx.cu", "// of a compiler\n/* with comments */\n.version 8.0\n.target sm_90\n");
+  refused("ptx.cu --block 32", "ptx.cu: error: PTX, in what is taken as CUDA C++");
   home.write("bad.json", "[{\"type\": \"f32\" \"size\": 3}]");
   refused("k.cu --block 32 --args bad.json", "bad.json:1:");
 }
@@ -145,6 +162,7 @@ TEST_F(Check, RequestsThatCannotBe) {
 TEST_F(Check, RequestsThatDoNotFitTheKernel) {
   if (!has_nvrtc(home)) GTEST_SKIP() << "no NVRTC on this machine";
   refused("k.cu --block 32 --args args.json", "scale");
+  refused("k.cu --block 32 --arch sm_99", "--arch is 'sm_99'; an architecture was expected: sm_");
   refused("k.cu --block 32 --args args.json --kernel scael", "scale");
   home.write("two.json", "[{\"type\": \"f32\", \"size\": 3}, {\"type\": \"f32\", \"size\": 3}]");
   refused("k.cu --block 32 --args two.json --kernel scale", "3");

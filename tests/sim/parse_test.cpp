@@ -17,6 +17,8 @@ TEST(Parse, UnknownInstructionsAreNamedWithTheNearestKnownOne) {
             "k.ptx:13: error: unknown instruction 'ad.s32'\nthe nearest known one is 'add.s32'");
   EXPECT_EQ(error_of("fma.rn.f33 %f1, %f1, %f1, %f1;"),
             "k.ptx:13: error: unknown instruction 'fma.rn.f33'\nthe nearest known one is 'fma.rn.f32'");
+  for (const auto& [wrong, right] : {std::pair{"atom.shared.addd.u32", "atom.shared.add.u32"}, {"atom.global.exch.f32", "atom.global.exch.b32"}, {"red.shared.xor.u64", "red.shared.xor.b64"}, {"atom.cass.b32", "atom.cas.b32"}})
+    EXPECT_EQ(error_of(std::string(wrong) + " %r1, [%rd1], %r2;"), std::string("k.ptx:13: error: unknown instruction '") + wrong + "'\nthe nearest known one is '" + right + "'");
   EXPECT_NE(error_of("ld.global.sideways.u32 %r1, [%rd1];"), "");
   EXPECT_NE(error_of("add.rn.s32 %r1, 1, 2;"), "");
   EXPECT_NE(error_of("mma.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 {%f1},{%r1},{%r1},{%f1};"), "");
