@@ -124,6 +124,12 @@ ROOFGEN_CU(cuDeviceGetPCIBusId, kDriver, (char* out, int size, int device), {
   return kSuccess;
 })
 
+ROOFGEN_CU(cuDeviceCanAccessPeer, kDriver, (int* can, int device, int peer), {
+  CHECK(can, kInvalidValue, "null");
+  CHECK(device == 0 && peer == 0, kInvalidDevice, "there is one device");
+  *can = 0;  // a device is no peer of its own
+  return kSuccess;
+})
 ROOFGEN_CU(cuDeviceGetByPCIBusId, kDriver, (int* device, const char* id), {
   CHECK(device && id, kInvalidValue, "null");
   CHECK(std::string_view(id) == kBusId, kInvalidDevice, fmt::format("no device at {}", id));

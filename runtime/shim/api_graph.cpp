@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 
 #include "runtime/shim/work.h"
 
@@ -62,6 +64,48 @@ Status kernel_work(State& s, const char* call, const KernelNodeParams* p, Work* 
   return make_launch(s, call, p->function ? p->function : p->kernel, shape, p->args, p->extra, out);
 }
 
+/// CUDA_KERNEL_NODE_PARAMS_v1 ends before the handle of a kernel.
+constexpr size_t kOlderParams = offsetof(KernelNodeParams, kernel);
+Status older_kernel_work(State& s, const char* call, const void* p, Work* out) {
+  CHECK(p, kInvalidValue, "null");
+  KernelNodeParams params;
+  std::memcpy(static_cast<void*>(&params), p, kOlderParams);
+  return kernel_work(s, call, &params, out);
+}
+Status memcpy_work(State& s, const char* call, const Copy3d* p, Work* out) {
+  CHECK(p, kInvalidValue, "null");
+  Box box;
+  if (Status status = make_box(s, call, *p, &box); status != kSuccess) return status;
+  *out = move_later(s, box);
+  return kSuccess;
+}
+Status memset_work(State& s, const char* call, const MemsetNodeParams* p, Work* out) {
+  CHECK(p, kInvalidValue, "null");
+  return make_memset(s, call, *p, out);
+}
+Status host_work(State& s, const char* call, const HostNodeParams* p, Work* out) {
+  CHECK(p && p->function, kInvalidValue, "null");
+  *out = make_host_call(p->function, p->data);
+  return kSuccess;
+}
+
+/// A node whose work is made of `p` by `make`.
+template <class P>
+Status add(State& s, const char* call, Handle* out, Handle graph, const Handle* after, size_t count, Status (*make)(State&, const char*, P, Work*), P p) {
+  Work work;
+  if (Status status = make(s, call, p, &work); status != kSuccess) return status;
+  return add(s, call, out, graph, after, count, std::move(work));
+}
+/// Other work of the same type for a node of an executable; the graph itself stays.
+template <class P>
+Status replace(State& s, const char* call, Handle handle, Handle node, WorkType type, Status (*make)(State&, const char*, P, Work*), P p) {
+  Executable* graph = s.executables.find(handle);
+  CHECK(graph, kInvalidHandle, "no such graph");
+  const auto step = std::find_if(graph->steps.begin(), graph->steps.end(), [&](const auto& t) { return t.node == node; });
+  CHECK(step != graph->steps.end() && step->work.type == type, kInvalidValue, "no node of this type in this graph");
+  return make(s, call, p, &step->work);
+}
+
 /// The node's work, where it is of this type.
 Status node_of(State& s, const char* call, Handle handle, WorkType type, Node** out) {
   CHECK(graph_of(s, handle), kInvalidHandle, "no such node");
@@ -96,6 +140,22 @@ Status instantiate(State& s, const char* call, Handle* out, Handle handle, unsig
   made->flags = flags;
   CHECK(flatten(*graph, made->steps), kInvalidValue, "the graph has a cycle");
   *out = s.executables.add(std::move(made));
+  return kSuccess;
+}
+
+/// As it was before CUDA 12: what is wrong it tells of a node and in words, of which there are none here but in the log.
+Status older_instantiate(State& s, const char* call, Handle* out, Handle graph, Handle* wrong, char* words, size_t room) {
+  if (wrong) *wrong = nullptr;
+  if (words && room > 0) *words = '\0';
+  return instantiate(s, call, out, graph, 0);
+}
+
+Status kernel_params(State& s, const char* call, Handle handle, KernelNodeParams* out) {
+  Node* node = nullptr;
+  if (Status status = node_of(s, call, handle, WorkType::kKernel, &node); status != kSuccess) return status;
+  LaunchOp& op = *node->work.launch;
+  const roofgen::Launch& l = op.launch;
+  *out = {const_cast<Function*>(op.function), l.grid.x, l.grid.y, l.grid.z, l.block.x, l.block.y, l.block.z, static_cast<unsigned>(l.smem_bytes), op.args.data(), nullptr, nullptr, nullptr};
   return kSuccess;
 }
 
@@ -139,27 +199,11 @@ ROOFGEN_CU(cuGraphDestroy, kContext, (Handle handle), {
 
 // ---- Nodes ---------------------------------------------------------------------------------------------
 
-ROOFGEN_CU(cuGraphAddKernelNode_v2, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, const KernelNodeParams* p), {
-  Work work;
-  if (Status status = kernel_work(s, call, p, &work); status != kSuccess) return status;
-  return add(s, call, out, graph, after, count, std::move(work));
-})
-ROOFGEN_CU(cuGraphAddMemcpyNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, const Copy3d* p, Handle), {
-  CHECK(p, kInvalidValue, "null");
-  Box box;
-  if (Status status = make_box(s, call, *p, &box); status != kSuccess) return status;
-  return add(s, call, out, graph, after, count, move_later(s, box));
-})
-ROOFGEN_CU(cuGraphAddMemsetNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, const MemsetNodeParams* p, Handle), {
-  CHECK(p, kInvalidValue, "null");
-  Work work;
-  if (Status status = make_memset(s, call, *p, &work); status != kSuccess) return status;
-  return add(s, call, out, graph, after, count, std::move(work));
-})
-ROOFGEN_CU(cuGraphAddHostNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, const HostNodeParams* p), {
-  CHECK(p && p->function, kInvalidValue, "null");
-  return add(s, call, out, graph, after, count, make_host_call(p->function, p->data));
-})
+ROOFGEN_CU(cuGraphAddKernelNode_v2, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, const KernelNodeParams* p), { return add(s, call, out, graph, after, count, kernel_work, p); })
+ROOFGEN_CU(cuGraphAddKernelNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, const void* p), { return add(s, call, out, graph, after, count, older_kernel_work, p); })
+ROOFGEN_CU(cuGraphAddMemcpyNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, const Copy3d* p, Handle), { return add(s, call, out, graph, after, count, memcpy_work, p); })
+ROOFGEN_CU(cuGraphAddMemsetNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, const MemsetNodeParams* p, Handle), { return add(s, call, out, graph, after, count, memset_work, p); })
+ROOFGEN_CU(cuGraphAddHostNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, const HostNodeParams* p), { return add(s, call, out, graph, after, count, host_work, p); })
 ROOFGEN_CU(cuGraphAddEmptyNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count), {
   return add(s, call, out, graph, after, count, {});
 })
@@ -183,18 +227,25 @@ ROOFGEN_CU(cuGraphAddChildGraphNode, kContext, (Handle * out, Handle graph, cons
   return status;
 })
 ROOFGEN_CU(cuGraphKernelNodeGetParams_v2, kContext, (Handle handle, KernelNodeParams* out), {
-  Node* node = nullptr;
-  if (Status status = node_of(s, call, handle, WorkType::kKernel, &node); status != kSuccess) return status;
   CHECK(out, kInvalidValue, "null");
-  LaunchOp& op = *node->work.launch;
-  const roofgen::Launch& l = op.launch;
-  *out = {const_cast<Function*>(op.function), l.grid.x, l.grid.y, l.grid.z, l.block.x, l.block.y, l.block.z, static_cast<unsigned>(l.smem_bytes), op.args.data(), nullptr, nullptr, nullptr};
-  return kSuccess;
+  return kernel_params(s, call, handle, out);
+})
+ROOFGEN_CU(cuGraphKernelNodeGetParams, kContext, (Handle handle, void* out), {
+  CHECK(out, kInvalidValue, "null");
+  KernelNodeParams params;
+  const Status status = kernel_params(s, call, handle, &params);
+  if (status == kSuccess) std::memcpy(out, &params, kOlderParams);
+  return status;
 })
 ROOFGEN_CU(cuGraphKernelNodeSetParams_v2, kContext, (Handle handle, const KernelNodeParams* p), {
   Node* node = nullptr;
   if (Status status = node_of(s, call, handle, WorkType::kKernel, &node); status != kSuccess) return status;
   return kernel_work(s, call, p, &node->work);
+})
+ROOFGEN_CU(cuGraphKernelNodeSetParams, kContext, (Handle handle, const void* p), {
+  Node* node = nullptr;
+  if (Status status = node_of(s, call, handle, WorkType::kKernel, &node); status != kSuccess) return status;
+  return older_kernel_work(s, call, p, &node->work);
 })
 ROOFGEN_CU(cuGraphNodeGetType, kContext, (Handle handle, int* type), {
   CHECK(type, kInvalidValue, "null");
@@ -237,6 +288,8 @@ ROOFGEN_CU(cuGraphNodeGetDependencies_v2, kContext, (Handle handle, Handle* out,
 // ---- Execution -----------------------------------------------------------------------------------------
 
 ROOFGEN_CU(cuGraphInstantiateWithFlags, kContext, (Handle * out, Handle graph, unsigned long long flags), { return instantiate(s, call, out, graph, flags); })
+ROOFGEN_CU(cuGraphInstantiate, kContext, (Handle * out, Handle graph, Handle* wrong, char* words, size_t room), { return older_instantiate(s, call, out, graph, wrong, words, room); })
+ROOFGEN_CU(cuGraphInstantiate_v2, kContext, (Handle * out, Handle graph, Handle* wrong, char* words, size_t room), { return older_instantiate(s, call, out, graph, wrong, words, room); })
 ROOFGEN_CU(cuGraphInstantiateWithParams, kContext, (Handle * out, Handle graph, InstantiateParams* p), {
   CHECK(p, kInvalidValue, "null");
   p->error_node = nullptr;
@@ -251,13 +304,11 @@ ROOFGEN_CU(cuGraphExecGetFlags, kContext, (Handle handle, unsigned long long* fl
   *flags = graph->flags;
   return kSuccess;
 })
-ROOFGEN_CU(cuGraphExecKernelNodeSetParams_v2, kContext, (Handle handle, Handle node, const KernelNodeParams* p), {
-  Executable* graph = s.executables.find(handle);
-  CHECK(graph, kInvalidHandle, "no such graph");
-  const auto step = std::find_if(graph->steps.begin(), graph->steps.end(), [&](const auto& t) { return t.node == node; });
-  CHECK(step != graph->steps.end() && step->work.type == WorkType::kKernel, kInvalidValue, "no kernel of this graph");
-  return kernel_work(s, call, p, &step->work);
-})
+ROOFGEN_CU(cuGraphExecKernelNodeSetParams_v2, kContext, (Handle graph, Handle node, const KernelNodeParams* p), { return replace(s, call, graph, node, WorkType::kKernel, kernel_work, p); })
+ROOFGEN_CU(cuGraphExecKernelNodeSetParams, kContext, (Handle graph, Handle node, const void* p), { return replace(s, call, graph, node, WorkType::kKernel, older_kernel_work, p); })
+ROOFGEN_CU(cuGraphExecMemcpyNodeSetParams, kContext, (Handle graph, Handle node, const Copy3d* p, Handle), { return replace(s, call, graph, node, WorkType::kMemcpy, memcpy_work, p); })
+ROOFGEN_CU(cuGraphExecMemsetNodeSetParams, kContext, (Handle graph, Handle node, const MemsetNodeParams* p, Handle), { return replace(s, call, graph, node, WorkType::kMemset, memset_work, p); })
+ROOFGEN_CU(cuGraphExecHostNodeSetParams, kContext, (Handle graph, Handle node, const HostNodeParams* p), { return replace(s, call, graph, node, WorkType::kHost, host_work, p); })
 ROOFGEN_CU(cuGraphUpload, kContext, (Handle graph, Handle stream), {
   CHECK(s.executables.find(graph) && s.stream(stream), kInvalidHandle, "no such graph or stream");
   return kSuccess;

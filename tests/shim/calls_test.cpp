@@ -109,6 +109,66 @@ TEST_F(Calls, AGraphByHandRunsInTheOrderOfItsEdges) {
   EXPECT_EQ(cu("cuGraphNodeGetType", second, &type), 400) << "a node that is gone";
 }
 
+TEST_F(Calls, OlderFormsOfAGraphAndOtherWorkForItsNodes) {
+  Address y = allocate(64);
+  unsigned n = 16, one = 1, two = 2, three = 3;
+  std::vector<unsigned> result(16), elsewhere(16);
+  Handle graph = nullptr, clear = nullptr, step = nullptr, out = nullptr, host = nullptr, exec = nullptr, wrong = &n;
+  static int calls;
+  calls = 0;
+  MemsetNodeParams m = {y, 0, 5, 4, 16, 1};
+  Copy3d c;
+  c.from.type = kDeviceMemory;
+  c.from.device = y;
+  c.to.type = kHostMemory;
+  c.to.host = result.data();
+  c.width = 64;
+  c.height = c.depth = 1;
+  HostNodeParams h = {[](void*) { calls += 1; }, nullptr};
+  KernelNodeParams p = step_params(y, n, two, three);
+  p.kernel = p.context = &n;  // past the end of the older form: not read
+  ASSERT_EQ(cu("cuGraphCreate", &graph, 0u), 0);
+  ASSERT_EQ(cu("cuGraphAddMemsetNode", &clear, graph, static_cast<const Handle*>(nullptr), size_t{0}, static_cast<const MemsetNodeParams*>(&m), context_), 0);
+  ASSERT_EQ(cu("cuGraphAddKernelNode", &step, graph, static_cast<const Handle*>(&clear), size_t{1}, static_cast<const void*>(&p)), 0);
+  ASSERT_EQ(cu("cuGraphAddMemcpyNode", &out, graph, static_cast<const Handle*>(&step), size_t{1}, static_cast<const Copy3d*>(&c), context_), 0);
+  ASSERT_EQ(cu("cuGraphAddHostNode", &host, graph, static_cast<const Handle*>(&out), size_t{1}, static_cast<const HostNodeParams*>(&h)), 0);
+  char words[4] = "abc";
+  ASSERT_EQ(cu("cuGraphInstantiate_v2", &exec, graph, &wrong, &words[0], sizeof words), 0);
+  EXPECT_EQ(wrong, nullptr);
+  EXPECT_STREQ(words, "");
+  const auto run = [&] {
+    EXPECT_EQ(cu("cuGraphLaunch", exec, Handle{}), 0);
+    EXPECT_EQ(cu("cuCtxSynchronize"), 0);
+  };
+  run();
+  EXPECT_EQ(result, std::vector<unsigned>(16, 13));
+  EXPECT_EQ(calls, 1);
+
+  m.value = 7;
+  c.to.host = elsewhere.data();
+  h.function = [](void*) { calls += 10; };
+  p = step_params(y, n, one, three);
+  ASSERT_EQ(cu("cuGraphExecMemsetNodeSetParams", exec, clear, static_cast<const MemsetNodeParams*>(&m), context_), 0);
+  ASSERT_EQ(cu("cuGraphExecKernelNodeSetParams", exec, step, static_cast<const void*>(&p)), 0);
+  ASSERT_EQ(cu("cuGraphExecMemcpyNodeSetParams", exec, out, static_cast<const Copy3d*>(&c), context_), 0);
+  ASSERT_EQ(cu("cuGraphExecHostNodeSetParams", exec, host, static_cast<const HostNodeParams*>(&h)), 0);
+  EXPECT_EQ(cu("cuGraphExecMemsetNodeSetParams", exec, step, static_cast<const MemsetNodeParams*>(&m), context_), 1) << "a node of another type";
+  run();
+  EXPECT_EQ(elsewhere, std::vector<unsigned>(16, 10));
+  EXPECT_EQ(result, std::vector<unsigned>(16, 13)) << "as it was";
+  EXPECT_EQ(calls, 11);
+  // The graph itself stays as it was made.
+  KernelNodeParams same;
+  same.kernel = &n;
+  ASSERT_EQ(cu("cuGraphKernelNodeGetParams", step, static_cast<void*>(&same)), 0);
+  EXPECT_EQ(*static_cast<unsigned*>(same.args[2]), 2u);
+  EXPECT_EQ(same.kernel, &n) << "not written";
+  ASSERT_EQ(cu("cuGraphKernelNodeSetParams", step, static_cast<const void*>(&p)), 0);
+  ASSERT_EQ(cu("cuGraphInstantiate", &exec, graph, static_cast<Handle*>(nullptr), static_cast<char*>(nullptr), size_t{0}), 0);
+  run();
+  EXPECT_EQ(result, std::vector<unsigned>(16, 8));
+}
+
 TEST_F(Calls, ACapturedCopyReadsTheHostWhenItIsLaunched) {
   Address y = allocate(64);
   Handle stream = nullptr, graph = nullptr, exec = nullptr;

@@ -56,6 +56,7 @@ LAYOUT(KernelNodeParams, CUDA_KERNEL_NODE_PARAMS);
 MEMBER(KernelNodeParams, block_x, CUDA_KERNEL_NODE_PARAMS, blockDimX);
 MEMBER(KernelNodeParams, smem_bytes, CUDA_KERNEL_NODE_PARAMS, sharedMemBytes);
 MEMBER(KernelNodeParams, args, CUDA_KERNEL_NODE_PARAMS, kernelParams);
+static_assert(offsetof(roofgen::shim::KernelNodeParams, kernel) == sizeof(CUDA_KERNEL_NODE_PARAMS_v1), "the older form");
 MEMBER(KernelNodeParams, kernel, CUDA_KERNEL_NODE_PARAMS, kern);
 LAYOUT(MemsetNodeParams, CUDA_MEMSET_NODE_PARAMS);
 MEMBER(MemsetNodeParams, value, CUDA_MEMSET_NODE_PARAMS, value);
