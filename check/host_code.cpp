@@ -29,7 +29,7 @@ bool is_file(const fs::path& path) {
 /// Headers of the toolkit and of other libraries that are for host programs; NVRTC cannot make anything of them.
 bool is_host_library(std::string_view name) {
   for (const char* start : {"cublas", "cusparse", "cufft", "cusolver", "curand.h", "cudnn", "nccl", "nvrtc", "nvtx", "nvToolsExt", "npp", "nvml", "cuda_gl_interop", "cuda_profiler_api", "cudaProfiler", "cuda_runtime_api",
-                            "cuda.h", "thrust/", "cub/device", "cub/cub.cuh", "GL/", "mpi", "omp.h", "opencv", "cutensor", "helper_", "torch/", "ATen/", "c10/", "nvJitLink", "nvjpeg"})
+                            "cuda.h", "thrust/", "cub/device", "GL/", "mpi", "omp.h", "opencv", "cutensor", "helper_", "torch/", "ATen/", "c10/", "nvJitLink", "nvjpeg"})
     if (name.starts_with(start)) return true;
   return false;
 }

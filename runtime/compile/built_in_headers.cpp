@@ -1,5 +1,7 @@
 #include "runtime/compile/built_in_headers.h"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <vector>
 
@@ -147,6 +149,17 @@ using ::size_t; using ::ptrdiff_t;
 }
 )";
 
+/// Of CUB's header for everything what device code uses; the algorithms of a whole device are called by the host.
+std::string cub_for_device(const std::function<bool(const std::string&)>& exists) {
+  std::string out;
+  for (const char* part : {"block/block_adjacent_difference", "block/block_discontinuity", "block/block_exchange", "block/block_histogram", "block/block_load", "block/block_merge_sort", "block/block_radix_rank", "block/block_radix_sort",
+                           "block/block_reduce", "block/block_run_length_decode", "block/block_scan", "block/block_shuffle", "block/block_store", "grid/grid_even_share", "grid/grid_mapping", "grid/grid_queue", "thread/thread_load",
+                           "thread/thread_operators", "thread/thread_reduce", "thread/thread_scan", "thread/thread_search", "thread/thread_sort", "thread/thread_store", "warp/warp_exchange", "warp/warp_load", "warp/warp_merge_sort",
+                           "warp/warp_reduce", "warp/warp_scan", "warp/warp_store"})
+    if (const std::string header = fmt::format("cub/{}.cuh", part); exists(header)) out += fmt::format("#include <{}>\n", header);
+  return out.empty() ? out : "#pragma once\n" + out;
+}
+
 }  // namespace
 
 const std::string* built_in_header(const std::string& name) {
@@ -158,6 +171,7 @@ const std::string* built_in_header(const std::string& name) {
 }
 
 std::string redirected_header(const std::string& name, const std::function<bool(const std::string&)>& exists) {
+  if (name == "cub/cub.cuh") return cub_for_device(exists);
   static const std::map<std::string, std::vector<std::string>> sources{{"algorithm", {"__algorithm/min.h", "__algorithm/max.h", "__algorithm/minmax.h", "__algorithm/clamp.h", "utility"}},
                                                                        {"array", {"array"}},
                                                                        {"bit", {"bit"}},

@@ -10,7 +10,7 @@ namespace roofgen {
 const std::string* built_in_header(const std::string& name);
 
 /// The text of <limits>, <type_traits> and their like, which hands on what the toolkit has for devices as <cuda/std/...>, as far as that
-/// exists; empty for all else.
+/// exists; of <cub/cub.cuh>, what of it is for device code. Empty for all else.
 std::string redirected_header(const std::string& name, const std::function<bool(const std::string&)>& exists);
 
 }  // namespace roofgen

@@ -56,6 +56,15 @@ const std::string* HeaderSet::load(const std::string& name) const {
   std::lock_guard lock(mutex_);
   auto [at, fresh] = texts_.try_emplace(name);
   if (!fresh || !stays_inside(name)) return at->second.get();
+  const std::string redirected = redirected_header(name, [&](const std::string& header) {
+    std::error_code error;
+    const fs::path dir(include_dir_);
+    return !include_dir_.empty() && (fs::is_regular_file(dir / "cccl" / header, error) || fs::is_regular_file(dir / header, error));
+  });
+  if (!redirected.empty()) {
+    at->second = std::make_unique<std::string>(redirected);
+    return at->second.get();
+  }
   for (const char* below : {"", "cccl"}) {
     if (include_dir_.empty()) break;
     fs::path path = fs::path(include_dir_) / below / name;
@@ -66,13 +75,7 @@ const std::string* HeaderSet::load(const std::string& name) const {
     at->second = std::make_unique<std::string>(std::move(text).str());
     break;
   }
-  if (at->second) return at->second.get();
-  std::string own = redirected_header(name, [&](const std::string& header) {
-    std::error_code error;
-    return !include_dir_.empty() && fs::is_regular_file(fs::path(include_dir_) / "cccl" / header, error);
-  });
-  if (const std::string* text = built_in_header(name); text && own.empty()) own = *text;
-  if (!own.empty()) at->second = std::make_unique<std::string>(std::move(own));
+  if (const std::string* text = built_in_header(name); text && !at->second) at->second = std::make_unique<std::string>(*text);
   return at->second.get();
 }
 

@@ -143,6 +143,26 @@ TEST_F(HostCode, AKernelThatIsNoneLeavesTheSourceAsItIs) {
   EXPECT_NE(to_string(wrong.error()).find("the file's templates of kernels: t"), std::string::npos) << to_string(wrong.error());
 }
 
+TEST_F(HostCode, OfCubsHeaderForEverythingWhatDeviceCodeCalls) {
+  const std::string& toolkit = nvrtc_info().include_dir;
+  if (toolkit.empty() || (!fs::exists(fs::path(toolkit) / "cccl" / "cub") && !fs::exists(fs::path(toolkit) / "cub"))) GTEST_SKIP() << "no CUB on this machine";
+  const std::string text =
+      "#include <cub/cub.cuh>\n#include <iostream>\n"
+      "__global__ void k(int* o) {\n  using Sum = cub::BlockReduce<int, 32>;\n  using Least = cub::WarpReduce<int>;\n"
+      "  __shared__ typename Sum::TempStorage sum;\n  __shared__ typename Least::TempStorage least;\n"
+      "  const int all = Sum(sum).Sum(threadIdx.x), first = Least(least).Sum(1);\n  if (threadIdx.x == 0) *o = all + first;\n}\n"
+      "int main() {\n  size_t bytes = 0;\n  cub::DeviceReduce::Sum(nullptr, bytes, (int*)nullptr, (int*)nullptr, 3);\n  std::cout << bytes;\n}\n";
+  const std::string args = R"([{"name": "o", "type": "i32", "size": 1, "expect": 528}])";  // 31 * 32 / 2 + 32
+  Request r;
+  r.file = "user.cu";
+  r.text = text;
+  r.block.x = 32;
+  r.args = *parse_arguments(args, "args.json", ".");
+  const auto report = run(r);
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_TRUE(report->clean()) << check_text(*report, 0);
+}
+
 TEST_F(HostCode, WhatAUsersHeaderDoesIsToldThere) {
   file_ = "user.cu";  // the directory of -I has a name that toolkits have
   add({{"store.h", "__device__ inline void store(int* o, int i) {\n  o[i] = 1;\n}\n"}});
