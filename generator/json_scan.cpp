@@ -52,7 +52,9 @@ bool JsonScan::value(const Json* j) {
   if (c == '[') return items(j, ']');
   if (c == '"') return string("a string with its closing quote, in one line and with the escapes that JSON has,");
   const size_t begin = at_, end = std::min(text_.find_first_of(" \t\r\n,:[]{}\"", begin), text_.size());
-  if (end == begin || !Json::accept(text_.substr(begin, end - begin)))
+  const std::string_view word = text_.substr(begin, end - begin);
+  // For the parser a zero ends the text.
+  if (word.empty() || word.find('\0') != word.npos || !Json::accept(word))
     return expect(std::string_view("+-.0123456789").find(c) != std::string_view::npos ? "a number as JSON writes it, of at most 1.8e308," : "a value (a number, a \"string\", true, false, null, a list or an object)");
   at_ = end;
   return true;

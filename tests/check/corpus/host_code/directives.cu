@@ -1,0 +1,5 @@
+#pragma once
+#define A \
+  1 \
+
+#include <a

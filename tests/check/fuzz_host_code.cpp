@@ -1,0 +1,70 @@
+// Any bytes as a .cu file: its declarations lie in it, and leaving out what a compiler complains of keeps its lines.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+
+#include "check/declarations.h"
+#include "check/host_code.h"
+
+namespace {
+
+using namespace roofgen::check;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void lie_within(const Declarations& found, size_t size) {
+  size_t begin = 0;
+  for (const Declaration& d : found.all) {
+    require(begin <= d.begin && d.begin < d.end && d.end <= size);
+    begin = d.begin;
+  }
+  size_t end = 0;
+  for (const Directive& d : found.directives) {
+    require(end <= d.begin && d.begin < d.end && d.end <= size);
+    end = d.end;
+    d.included();
+    require(d.words().end <= d.text.size());
+  }
+}
+
+/// What the compiler gets of the source, line by line, without what says where it is from.
+size_t lines_of(const std::string& text) {
+  size_t lines = 0;
+  for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) lines += text.compare(at, 6, "#line ") != 0;
+  return lines;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size > 1 << 16) return 0;
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  lie_within(find_declarations(text), size);
+  // Lines of its own that look like those that are added could not be told from them.
+  if (text.find("#line ") != std::string::npos) return 0;
+  const std::string file = "nowhere/user.cu";
+  Source source(file, text, {});
+  const size_t lines = lines_of(source.text());
+  require(lines == static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + (text.empty() || text.back() != '\n'));
+  uint32_t bits = 2166136261u;
+  for (size_t i = 0; i < size; ++i) bits = (bits ^ data[i]) * 16777619u;
+  for (int round = 0; round < 4; ++round) {
+    std::vector<roofgen::Diagnostic> errors(1 + bits % 3);
+    for (roofgen::Diagnostic& e : errors) {
+      bits = bits * 1664525u + 1013904223u;
+      e.file = file;
+      e.line = static_cast<int>((bits >> 8) % (lines + 1));
+      e.excerpt = {"", std::string(2 + (bits >> 20) % 60, ' ') + "^"};
+      e.message = bits & 32 ? "could not open source file \"vector\" (no directories in search list)" : bits & 64 ? "a function without execution space annotations is considered a host function, and host functions are not allowed in JIT mode" : "identifier \"x\" is undefined";
+    }
+    if (std::any_of(errors.begin(), errors.end(), [](const roofgen::Diagnostic& e) { return e.line == 0; })) continue;
+    const size_t before = source.left_out().size();
+    if (!source.leave_out(errors)) continue;
+    require(source.left_out().size() > before);
+    require(lines_of(source.text()) == lines);
+    source.kernel_templates();
+  }
+  return 0;
+}

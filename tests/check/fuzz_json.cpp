@@ -1,0 +1,52 @@
+// Any bytes as JSON: the scan that says what is wrong agrees with the parser on whether something is, and finds each value.
+#include <cstdint>
+#include <cstdlib>
+
+#include "generator/json_scan.h"
+#include "generator/json_text.h"
+
+namespace {
+
+using roofgen::Json;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+/// Every value of a document stands behind the one before, and reads as what it is.
+void find_all(const Json& root, const Json& j, std::string_view text, size_t& behind) {
+  const auto at = roofgen::JsonScan(text).find(root, j, "");
+  require(at && *at >= behind && *at < text.size());
+  behind = *at;
+  const char c = text[*at];
+  require(j.is_object() ? c == '{' : j.is_array() ? c == '[' : j.is_string() ? c == '"' : j.is_null() ? c == 'n' : j.is_boolean() ? c == (j.get<bool>() ? 't' : 'f') : c == '-' || (c >= '0' && c <= '9'));
+  for (const auto& [key, value] : j.items()) {
+    if (j.is_object() && !key.empty()) {  // of a member without a name the place is its object's
+      const auto name = roofgen::JsonScan(text).find(root, j, key);
+      require(name && *name > behind && text[*name - 1] == '"');
+    }
+    if (j.is_structured()) find_all(root, value, text, behind);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size > 1 << 12) return 0;
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  const auto file = roofgen::JsonFile::parse(text, "f.json");
+  if (!file) {
+    const roofgen::Error& e = file.error();
+    require(!e.message.empty());
+    if (e.message.starts_with("nested deeper")) return 0;
+    // What the parser takes but for a name that comes twice, the scan may take too, as it does not read escapes.
+    require(e.where.line > 0 || e.message.find("twice") != std::string::npos);
+    require(Json::accept(text) == (e.message.find("twice") != std::string::npos));
+    return 0;
+  }
+  if (text.find('\0') != std::string::npos) return 0;  // ends the text for the parser
+  require(!roofgen::JsonScan(text).fault());
+  size_t behind = 0;
+  find_all(file->root(), file->root(), text, behind);
+  return 0;
+}
