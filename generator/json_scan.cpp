@@ -53,8 +53,8 @@ bool JsonScan::value(const Json* j) {
   if (c == '"') return string("a string with its closing quote, in one line and with the escapes that JSON has,");
   const size_t begin = at_, end = std::min(text_.find_first_of(" \t\r\n,:[]{}\"", begin), text_.size());
   const std::string_view word = text_.substr(begin, end - begin);
-  // For the parser a zero ends the text.
-  if (word.empty() || word.find('\0') != word.npos || !Json::accept(word))
+  // The parser would take a zero for the end of the text, and pass over a byte order mark.
+  if (word.empty() || word.find('\0') != word.npos || begin_of(word) > 0 || !Json::accept(word))
     return expect(std::string_view("+-.0123456789").find(c) != std::string_view::npos ? "a number as JSON writes it, of at most 1.8e308," : "a value (a number, a \"string\", true, false, null, a list or an object)");
   at_ = end;
   return true;

@@ -193,7 +193,7 @@ TEST(Arguments, TheCaretStandsAtWhatIsWrong) {
 }
 
 TEST(Arguments, BrokenJsonSaysWhatWasExpected) {
-  const std::pair<std::string, const char*> cases[] = {{std::string("[false\0, 1]", 11), "1:2: error: not valid JSON: a value"}, {"", "1:1: error: not valid JSON: a value"}, {"[", "1:2: error: not valid JSON: a value"}, {"[1 2]", "1:4: error: not valid JSON: ',' or ']' was expected"},
+  const std::pair<std::string, const char*> cases[] = {{std::string("[false\0, 1]", 11), "1:2: error: not valid JSON: a value"}, {"[\xef\xbb\xbf" "0]", "1:2: error: not valid JSON: a value"}, {"", "1:1: error: not valid JSON: a value"}, {"[", "1:2: error: not valid JSON: a value"}, {"[1 2]", "1:4: error: not valid JSON: ',' or ']' was expected"},
       {R"([{"a": 1 "b": 2}])", "1:10: error: not valid JSON: ',' or '}'"}, {R"([{"a": 1,}])", "1:10: error: not valid JSON: the name of a member in double quotes"}, {"[{a: 1}]", "1:3: error: not valid JSON: the name of a member"},
       {R"([{"a" 1}])", "1:7: error: not valid JSON: ':'"}, {"[1] 2", "1:5: error: not valid JSON: the end of the file"}, {"[1,\n\n", "1:4: error: not valid JSON: a value"}, {"[1e999]", "1:2: error: not valid JSON: a number as JSON writes it"},
       {"['a']", "1:2: error: not valid JSON: a value (a number, a \"string\""}, {"[\"a]", "1:2: error: not valid JSON: a string with its closing quote"}, {"[{\"a\": 1, \"a\": 2}]", "1:12: error: an object has the member \"a\" twice"},
