@@ -248,11 +248,11 @@ class Reader : JsonReader {
   }
 
   Result<Contents> fill_of(const Json& fill, const Json& j, const Argument& a, const char* key) {
-    if (!fill.is_string()) {
+    if (fill.is_number()) {
       ROOFGEN_TRY(const uint64_t bits, number(fill, a.type, key));
       return Contents{Constant{bits}};
     }
-    const std::string name = fill.get<std::string>();
+    const std::string name = fill.is_string() ? fill.get<std::string>() : "";
     if (name == "iota") return Contents{Iota{}};
     if (name == "random") {
       uint64_t seed = 0;
@@ -261,7 +261,7 @@ class Reader : JsonReader {
       }
       return Contents{Random{seed}};
     }
-    const std::string near = nearest(name, {"iota", "random"});
+    const std::string near = name.empty() ? "" : nearest(name, {"iota", "random"});
     return usage(fill, fmt::format("{}: \"{}\" is {}; a number, \"iota\" or \"random\" was expected{}", prefix_, key, shown(fill), near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
   }
 

@@ -127,6 +127,7 @@ TEST(Arguments, AreRefusedInOneLineWithTheirPlace) {
       {R"([{"type": "i64", "value": 1e18}])", "beyond 2^53 with all its digits"},
       {R"([{"type": "i32", "size": 3, "fill": "random", "seed": -1}])", "\"seed\" is -1; a whole number from 0 to 18446744073709551615"},
       {R"([{"type": "i32", "size": 3, "fill": "zeros"}])", "\"fill\" is \"zeros\"; a number, \"iota\" or \"random\" was expected\n"},
+      {R"([{"type": "i32", "size": 3, "fill": true}])", "\"fill\" is true; a number, \"iota\" or \"random\" was expected\n"},
       {R"([{"name": "x", "type": "i32", "size": 3}, {"name": "x", "type": "i32", "value": 3}])", "argument 2: another one has the name \"x\" already"},
       {R"([{"type": "f32", "size": 3, "fill": "iotta"}])", "did you mean \"iota\""},
       {R"([{"type": "f32", "size": 3, "fil": 1}])", "unknown key \"fil\""},
