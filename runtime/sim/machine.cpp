@@ -161,7 +161,7 @@ void Machine::prepare_registers() {
 }
 
 uint64_t Machine::resident_bytes() const {
-  return 4 * (register_memory_.size() + predicate_memory_.size()) + shared_.size() * 2 + local_.size() * 2;
+  return 4 * (register_memory_.size() + predicate_memory_.size()) + shared_.size() * 2 + local_.size() * 2 + device_.bytes();
 }
 
 void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
@@ -174,6 +174,7 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   bulk_copies_.clear();
   last_buffer_ = nullptr;
   shadow_.reset(shared_bytes_, n_warps_);
+  device_.reset(n_warps_);
   std::fill(shared_.begin(), shared_.end(), std::byte{0xff});
   // The reserved part is zero at first: nobody initialises the barriers that cooperative groups have there.
   if (shared_bytes_ > kernel_.static_shared + state_.launch.smem_bytes) {

@@ -13,6 +13,7 @@
 
 #include "runtime/sim/code.h"
 #include "runtime/sim/counts.h"
+#include "runtime/sim/device_shadow.h"
 #include "runtime/sim/memory.h"
 #include "runtime/sim/private_lines.h"
 #include "runtime/sim/opcode_table.h"
@@ -187,10 +188,13 @@ class Machine {
   void write_global(uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong, uint32_t holes = 0,
                     bool is_constant = false);
   uint32_t shared_offset(uint64_t address, uint32_t bytes, uint32_t lane) const;
-  [[nodiscard]] Fault shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset, uint32_t bytes,
-                                   uint32_t lane) const;
+  [[nodiscard]] Fault fault_of(SharedShadow::Outcome outcome, const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane) const;
+  [[nodiscard]] Fault shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane) const {
+    return fault_of(outcome, w, kSharedBase + offset, bytes, lane);
+  }
   /// Handshakes between the warps of a CTA: after a fence a strong write releases, and a strong read of it acquires.
   void hand_over(Warp& w, uint32_t offset, bool reads, bool writes);
+  void hand_over_globally(Warp& w, uint64_t address, bool reads, bool writes);
   uint32_t read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out,
                        bool strong, uint32_t needed = ~0u);
   void write_shared(Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in,
@@ -296,6 +300,7 @@ class Machine {
   uint32_t idle_looks_ = 0;    ///< strong reads and atomics of device memory that changed nothing, in this turn
   std::vector<std::byte> shared_;
   SharedShadow shadow_;
+  DeviceShadow device_{shadow_};
   uint32_t shared_bytes_ = 0;   ///< with what is reserved
   uint32_t reserved_at_ = 0;
   std::vector<std::byte> local_;

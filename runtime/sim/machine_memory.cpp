@@ -111,6 +111,8 @@ uint32_t Machine::read_global(uint64_t address, uint32_t bytes, uint32_t lane, s
                  fmt::format("read of {}, written by another CTA of this launch without synchronisation",
                              describe(address)),
                  lane});
+    if (const auto outcome = device_.read(running_->index, address, bytes, strong); !outcome.ok() && notes_undefined())
+      undefined(fault_of(outcome, *running_, address, bytes, lane));
   } else if (!slot) {
     throw Fault{"out-of-memory", "the simulator ran out of memory for this launch", lane};
   }
@@ -138,6 +140,9 @@ void Machine::write_global(uint64_t address, uint32_t bytes, uint32_t lane, cons
                  lane});
     writers[word] = (writer_ & kWriterMask) << 4 | mine | (other >> 4 == (writer_ & kWriterMask) ? other & 15 : 0);
   }
+  if (const auto outcome = device_.write(running_->index, address, bytes, strong); !outcome.ok() && notes_undefined() &&
+      !(may_be_same && outcome.verdict == SharedShadow::Verdict::kWriteAfterWrite))
+    undefined(fault_of(outcome, *running_, address, bytes, lane));
   valid = (valid | bits) & ~(uint64_t{holes} << (at & 63));
   std::memcpy(state_.memory.data(slot) + at, in, bytes);
 }
@@ -154,10 +159,9 @@ uint32_t Machine::shared_offset(uint64_t address, uint32_t bytes, uint32_t lane)
   return static_cast<uint32_t>(offset);
 }
 
-Fault Machine::shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset, uint32_t bytes,
-                            uint32_t lane) const {
+Fault Machine::fault_of(SharedShadow::Outcome outcome, const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane) const {
   using Verdict = SharedShadow::Verdict;
-  std::string where = fmt::format("{} bytes at {}", bytes, describe(kSharedBase + offset));
+  std::string where = fmt::format("{} bytes at {}", bytes, describe(address));
   switch (outcome.verdict) {
     case Verdict::kUninitialised:
       return Fault{"uninitialised", "read of " + where + ", which nothing has written", lane};
@@ -200,6 +204,11 @@ void Machine::hand_over(Warp& w, uint32_t offset, bool reads, bool writes) {
   shadow_.signal(offset, w.index);
   shadow_.complete(offset);
   if (shadow_.stamps_exhausted()) w.fenced = false;  // some races may be reported that are none; there are 2^27 stamps
+}
+
+void Machine::hand_over_globally(Warp& w, uint64_t address, bool reads, bool writes) {
+  const uint32_t at = writes && w.fenced ? device_.make_place(address) : device_.place(address);
+  if (at != DeviceShadow::kNowhere) hand_over(w, at, reads, writes);
 }
 
 void Machine::write_shared(Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in,
@@ -284,6 +293,7 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
       case Space::kGlobal:
       case Space::kGeneric:
         global |= 1u << l;
+        if (strong) hand_over_globally(w, address[l], true, false);
         valid[l] = read_global(address[l], bytes, l, data[l], strong, needed);
         if (in.space == static_cast<uint8_t>(Space::kConst)) state_.memory.note_uncounted_read(last_buffer_);
         break;
@@ -394,6 +404,7 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
       case Space::kGlobal:
       case Space::kGeneric:
         global |= 1u << l;
+        if (strong) hand_over_globally(w, address[l], false, true);
         write_global(address[l], bytes, l, data, strong, holes, is_constant);
         break;
     }
@@ -432,6 +443,7 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
       else read_remote(cta, w, shared_address[l], in.size, l, bytes);
     } else {
       global |= 1u << l;
+      hand_over_globally(w, address[l], true, true);
       read_global(address[l], in.size, l, bytes, true);
     }
     std::memcpy(&old, bytes, in.size);

@@ -12,15 +12,6 @@ namespace {
 
 constexpr uint32_t kAll = ~0u;
 
-/// Bits [begin, end) of the two words of a line's written bytes.
-struct LineBits {
-  uint64_t low, high;
-};
-LineBits bits_of(uint32_t begin, uint32_t end) {
-  const auto below = [](uint32_t n) { return n >= 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1; };
-  return {below(std::min(end, 64u)) & ~below(std::min(begin, 64u)), below(std::max(end, 64u) - 64) & ~below(std::max(begin, 64u) - 64)};
-}
-
 // Sizes that compilers know.
 constexpr std::integral_constant<uint32_t, 4> k4;
 constexpr std::integral_constant<uint32_t, 8> k8;
@@ -130,9 +121,10 @@ bool Machine::load_global_row(Warp& w, const Inst& in, uint32_t bytes) {
     if (!is_input) {
       const auto at = static_cast<uint32_t>(line == begin ? offset % kLineBytes : 0);
       const auto past = static_cast<uint32_t>(std::min<uint64_t>(offset + bytes * kWarpSize - line * kLineBytes, kLineBytes));
-      const LineBits need = bits_of(at, past);
+      const LineBits need = LineBits::of(at, past);
       const uint64_t* valid = state_.memory.valid(slot);
       if (need.low & ~valid[0] || need.high & ~valid[1] || written_by_another(slot, at, past)) return false;
+      if (!device_.read(w.index, b->base + line * kLineBytes + at, past - at).ok()) return false;
     }
     if (end - begin == 1) from = state_.memory.data(slot);
     else std::memcpy(lines[line - begin], state_.memory.data(slot), kLineBytes);
@@ -156,7 +148,7 @@ bool Machine::store_global_row(Warp& w, const Inst& in, uint32_t bytes) {
     const uint32_t at = offset % kLineBytes, n = std::min<uint32_t>(kLineBytes - at, total - done);
     const uint32_t slot = state_.memory.slot_for_write(*b, offset / kLineBytes);
     // What is written already of this row the general way writes again, the same.
-    if (!slot || written_by_another(slot, at, at + n)) return false;
+    if (!slot || written_by_another(slot, at, at + n) || !device_.write(w.index, first + done, n).ok()) return false;
     prefetch_next(slot);
     uint32_t* writers = state_.memory.writers(slot);
     uint64_t* valid = state_.memory.valid(slot);
@@ -165,7 +157,7 @@ bool Machine::store_global_row(Warp& w, const Inst& in, uint32_t bytes) {
       valid[0] = valid[1] = ~uint64_t{0};
       std::memcpy(state_.memory.data(slot), from + done, kLineBytes);
     } else {
-      const LineBits bits = bits_of(at, at + n);
+      const LineBits bits = LineBits::of(at, at + n);
       std::fill_n(writers + at / 4, n / 4, mine);
       valid[0] |= bits.low;
       valid[1] |= bits.high;

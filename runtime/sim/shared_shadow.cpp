@@ -7,7 +7,7 @@ namespace roofgen::sim {
 
 void SharedShadow::reset(uint32_t bytes, uint32_t warps) {
   chunks_.assign((bytes + 15) / 16, Chunk{});
-  if (words_.size() != chunks_.size() * 4) words_.clear();
+  if (!words_.empty()) words_.resize(chunks_.size() * 4);
   parts_.clear();
   free_parts_.clear();
   many_.clear();
@@ -18,6 +18,7 @@ void SharedShadow::reset(uint32_t bytes, uint32_t warps) {
   std::memset(offered_, 0, sizeof offered_);
   std::memset(floor_, 0, sizeof floor_);
   if (warps == 1) floor_[0] = kMaxStamp;
+  settled_ = 0;
 }
 
 void SharedShadow::refresh_floor(uint32_t warp) {
@@ -39,6 +40,7 @@ void SharedShadow::release(uint32_t id, uint32_t waiters) {
     for (uint32_t v = 0; v < warps_; ++v) seen_[w][v] = std::max(seen_[w][v], offered_[id][v]);
     refresh_floor(w);
   }
+  settled_ = *std::min_element(floor_, floor_ + warps_);
   std::memset(offered_[id], 0, sizeof offered_[id]);
   ++now_;
 }
@@ -63,6 +65,37 @@ void SharedShadow::observe(uint32_t offset, uint32_t warp) {
   for (uint32_t v = 0; v < warps_; ++v)
     if (v != warp) seen_[warp][v] = std::max(seen_[warp][v], p.completed[v]);
   refresh_floor(warp);
+}
+
+uint32_t SharedShadow::add(uint32_t bytes) {
+  const uint32_t offset = size();
+  Chunk written;
+  written.valid = 0xffff;
+  chunks_.resize(chunks_.size() + bytes / 16, written);
+  if (!words_.empty()) words_.resize(chunks_.size() * 4);
+  return offset;
+}
+
+void SharedShadow::remember(uint32_t offset, uint32_t touched, uint32_t read, uint32_t wrote, uint32_t strong) {
+  Chunk& c = chunks_[offset >> 4];
+  c.strong = static_cast<uint16_t>(strong);
+  const auto record = [&](uint32_t byte) {
+    const bool was_read = read >> byte & 1;
+    return Record{wrote >> byte & 1 ? touched : 0, was_read ? 1u << (touched >> 27) : 0, was_read ? touched & kStampMask : 0};
+  };
+  // Masks whose groups of four bits are all equal are 15 times those groups' lowest bits.
+  const auto whole_words = [](uint32_t mask) { return mask == (mask & 0x1111) * 15; };
+  const auto whole = [](uint32_t mask) { return mask == 0 || mask == 0xffff; };
+  if (whole(read) && whole(wrote)) {
+    c.record = record(0);
+    return;
+  }
+  const bool bytes = !whole_words(read) || !whole_words(wrote);
+  split(c, bytes);
+  if (bytes)
+    for (uint32_t i = 0; i < 16; ++i) parts_[c.record.writer].record[i] = record(i);
+  else
+    for (uint32_t i = 0; i < 4; ++i) words_[(offset >> 2) + i] = record(4 * i);
 }
 
 SharedShadow::Outcome SharedShadow::check_writer(const Record& r, uint32_t warp, Verdict verdict) const {

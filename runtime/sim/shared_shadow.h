@@ -114,8 +114,18 @@ class SharedShadow {
   bool completed(uint32_t offset) const { return !phases_.empty() && phases_.count(offset) > 0; }
   bool stamps_exhausted() const { return now_ >= kMaxStamp; }
 
- private:
+  // For what is not shared memory and obeys the same rules (device_shadow.h).
   static constexpr uint32_t kStampMask = (1u << 27) - 1;
+  uint32_t now() const { return now_; }
+  /// All warps have seen what any did up to this stamp.
+  uint32_t settled() const { return settled_; }
+  /// Room behind shared memory for `bytes` (whole chunks), all written by nobody of this CTA: its first offset.
+  uint32_t add(uint32_t bytes);
+  uint32_t size() const { return static_cast<uint32_t>(chunks_.size() * 16); }
+  /// The chunk at `offset`, new, was touched by one warp (warp << 27 | stamp); masks of its bytes.
+  void remember(uint32_t offset, uint32_t touched, uint32_t read, uint32_t wrote, uint32_t strong);
+
+ private:
   static constexpr uint32_t kMaxStamp = kStampMask - 1;
   // Marks in place of a read_stamp, above all stamps.
   static constexpr uint32_t kWords = ~0u;       ///< of a chunk: its words have records of their own, in words_
@@ -184,6 +194,7 @@ class SharedShadow {
   uint32_t now_ = 1;
   uint32_t seen_[kMaxWarps][kMaxWarps];
   uint32_t floor_[kMaxWarps];  ///< min over the others of seen_[w]
+  uint32_t settled_ = 0;       ///< min of floor_
   uint32_t offered_[17][kMaxWarps];
   struct Phases {
     uint32_t current[kMaxWarps] = {}, completed[kMaxWarps] = {};

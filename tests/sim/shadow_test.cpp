@@ -1,11 +1,15 @@
 // What the simulator remembers about shared memory, against a model with a record per byte and a clock per pair of warps. Chunks,
 // words and bytes have records of their own only where they need them, and common requests have shorter ways: none of that shows.
+// The same of device memory, where a line is one warp's until others come.
 #include "runtime/sim/shared_shadow.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
+#include <vector>
+
+#include "runtime/sim/device_shadow.h"
 
 namespace roofgen::sim {
 namespace {
@@ -14,6 +18,9 @@ constexpr uint32_t kBytesHere = 96, kWarpsHere = 4;
 
 class Model {
  public:
+  explicit Model(uint32_t bytes = kBytesHere, bool written = false) : bytes_(bytes) {
+    for (Byte& b : bytes_) b.written = written;
+  }
   bool read(uint32_t warp, uint32_t offset, uint32_t bytes) {
     for (uint32_t i = offset; i < offset + bytes; ++i) {
       Byte& b = bytes_[i];
@@ -58,7 +65,7 @@ class Model {
     uint64_t at = 0, read_at[kWarpsHere] = {};
   };
   bool seen(uint32_t warp, uint32_t other, uint64_t at) const { return warp == other || at <= seen_[warp][other]; }
-  Byte bytes_[kBytesHere];
+  std::vector<Byte> bytes_;
   uint64_t now_ = 0, seen_[kWarpsHere][kWarpsHere] = {};
 };
 
@@ -111,6 +118,72 @@ TEST(SharedShadow, IsAsAModelOfBytes) {
   EXPECT_GT(refused, 12'000u);
   EXPECT_GT(steps, 100'000u);
   RecordProperty("steps", static_cast<int>(steps));
+}
+
+TEST(DeviceShadow, IsAsAModelOfBytes) {
+  constexpr uint32_t kLinesHere = 1024, kApart = 37;  // enough for the table to grow
+  constexpr uint64_t kBase = uint64_t{1} << 40;
+  uint32_t refused = 0, steps = 0;
+  SharedShadow shared;
+  DeviceShadow shadow(shared);
+  for (uint32_t seed = 0; seed < 12'000; ++seed) {
+    std::mt19937 random(seed);
+    const uint32_t lines = seed % 400 == 0 ? kLinesHere : 1 + random() % 5, calm = lines == kLinesHere ? 1u << 30 : random() % 12, whole = 1 + random() % 8, reads = 1 + random() % 8;
+    Model model(lines * kLineBytes, true);
+    shared.reset(random() % 2 * 48, kWarpsHere);
+    shadow.reset(kWarpsHere);
+    const auto at = [](uint32_t offset) { return kBase + uint64_t{offset / kLineBytes} * kApart * kLineBytes + offset % kLineBytes; };
+    const auto sync = [&](uint32_t warps) {
+      for (uint32_t w = 0; w < kWarpsHere; ++w)
+        if (warps >> w & 1) shared.arrive(0, w, true);
+      shared.release(0, warps);
+      model.barrier(warps);
+    };
+    if (lines == kLinesHere) {  // each warp has its own, until a barrier
+      for (uint32_t i = 0; i < lines; ++i) {
+        ASSERT_TRUE(shadow.write(i % kWarpsHere, at(i * kLineBytes), kLineBytes).ok() && model.write(i % kWarpsHere, i * kLineBytes, kLineBytes));
+        if (i == lines / 3) sync(15);
+      }
+    }
+    uint32_t left = 400;
+    for (bool ok = true; ok && left; --left, ++steps) {
+      const uint32_t warp = random() % kWarpsHere;
+      if (random() % (calm + 1) != 0 && calm != 1u << 30) sync(random() % whole ? 15 : 1 + random() % 15);
+      const uint32_t size = random() % 3 == 0 ? kLineBytes : 1u << random() % 5, offset = random() % (lines * kLineBytes / size) * size;
+      const bool writes = random() % reads == 0;
+      ok = (writes ? shadow.write(warp, at(offset), size) : shadow.read(warp, at(offset), size)).ok();
+      const bool model_ok = writes ? model.write(warp, offset, size) : model.read(warp, offset, size);
+      ASSERT_EQ(ok, model_ok) << "seed " << seed << ", warp " << warp << ", " << size << " bytes at " << offset;
+      refused += !ok;
+    }
+  }
+  EXPECT_GT(refused, 8'000u);
+  EXPECT_GT(steps, 100'000u);
+  RecordProperty("steps", static_cast<int>(steps));
+  RecordProperty("refused", static_cast<int>(refused));
+}
+
+TEST(DeviceShadow, StrongAccessesDoNotRaceWithEachOther) {
+  SharedShadow shared;
+  DeviceShadow shadow(shared);
+  using Verdict = SharedShadow::Verdict;
+  shared.reset(0, 3);
+  shadow.reset(3);
+  constexpr uint64_t kAt = uint64_t{1} << 40;
+  EXPECT_TRUE(shadow.read(1, kAt, 4, true).ok());
+  EXPECT_TRUE(shadow.write(0, kAt, 4, true).ok());
+  EXPECT_TRUE(shadow.read(1, kAt, 4, true).ok());
+  EXPECT_TRUE(shadow.write(1, kAt, 4, true).ok());
+  EXPECT_TRUE(shadow.read(0, kAt, 4, true).ok());
+  EXPECT_TRUE(shadow.write(2, kAt + 4, 4).ok());  // beside it
+  EXPECT_EQ(shadow.read(0, kAt, 4).verdict, Verdict::kReadAfterWrite);
+  EXPECT_EQ(shadow.read(1, kAt + 4, 4, true).verdict, Verdict::kReadAfterWrite);
+  EXPECT_EQ(shadow.write(1, kAt + 4, 4, true).verdict, Verdict::kWriteAfterWrite);
+  // A plain write after a strong one is plain.
+  shadow.reset(3);
+  EXPECT_TRUE(shadow.write(0, kAt + 8, 4, true).ok());
+  EXPECT_TRUE(shadow.write(0, kAt + 8, 4).ok());
+  EXPECT_EQ(shadow.read(1, kAt + 8, 4, true).verdict, Verdict::kReadAfterWrite);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// grid: 1  block: 64
-// args: [{"type": "i32", "size": 64}]
+// grid: 1  block: 32
+// args: [{"type": "i32", "size": 32}]
 // finds: out-of-bounds at 5
 __device__ __noinline__ void put(int* y, int at) {
   y[at] = at;

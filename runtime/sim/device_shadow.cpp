@@ -1,0 +1,133 @@
+#include "runtime/sim/device_shadow.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace roofgen::sim {
+namespace {
+
+constexpr uint32_t kLogLinesAtFirst = 8;
+constexpr uint32_t kChunk = 16;
+/// 1 GiB of them. A CTA that touches more between two barriers is watched from then on.
+constexpr size_t kMostLines = size_t{1} << 24;
+/// Offset in the shadow: 512 MiB of lines that warps share. There are no records for more.
+constexpr uint32_t kMostShared = 1u << 29;
+
+}  // namespace
+
+void DeviceShadow::reset(uint32_t warps) {
+  alone_ = warps < 2;
+  if (alone_) return;
+  epoch_ = (epoch_ + 1) & ((1u << kEpochBits) - 1);
+  if (lines_.empty() || epoch_ == 0) {
+    if (lines_.empty()) shift_ = 64 - kLogLinesAtFirst;
+    lines_.assign(size_t{1} << (64 - shift_), Line{});
+    epoch_ = 1;
+  }
+  free_ = lines_.size() / 2;
+}
+
+const DeviceShadow::Line* DeviceShadow::find(uint64_t number) const {
+  const uint64_t key = number << kEpochBits | epoch_;
+  for (size_t i = home(number);; i = (i + 1) & (lines_.size() - 1)) {
+    const Line& l = lines_[i];
+    if (l.key == key) return &l;
+    if (!is_here(l)) return nullptr;
+  }
+}
+
+DeviceShadow::Line& DeviceShadow::line(uint64_t number) {
+  const uint64_t key = number << kEpochBits | epoch_;
+  for (size_t i = home(number);; i = (i + 1) & (lines_.size() - 1)) {
+    Line& l = lines_[i];
+    if (l.key == key) return l;
+    if (is_here(l)) continue;
+    if (free_ == 0) break;
+    --free_;
+    l.key = key;
+    l.touched = 0;
+    l.place = kNowhere;
+    l.read = l.wrote = l.strong = {};
+    return l;
+  }
+  grow();
+  return line(number);
+}
+
+/// What all have seen needs no place any more.
+void DeviceShadow::grow() {
+  if (lines_.size() >= kMostLines) {
+    std::fill(lines_.begin(), lines_.end(), Line{});
+    free_ = lines_.size() / 2;
+    return;
+  }
+  const std::vector<Line> old = std::exchange(lines_, std::vector<Line>(2 * lines_.size()));
+  --shift_;
+  free_ = lines_.size() / 2;
+  for (const Line& l : old) {
+    const bool is_past = l.place == kNowhere && (l.touched & SharedShadow::kStampMask) <= shadow_.settled();
+    if (is_here(l) && !is_past) line(l.key >> kEpochBits) = l;
+  }
+}
+
+DeviceShadow::Outcome DeviceShadow::touch(uint32_t warp, uint64_t address, uint32_t bytes, bool writes, bool strong) {
+  const uint32_t now = warp << 27 | shadow_.now(), at = address % kLineBytes;
+  Line& l = line(address / kLineBytes);
+  if (l.touched != now || l.place != kNowhere) {
+    // Unless all there is to know of the line is what this warp does now, its bytes matter.
+    if (l.place != kNowhere || (l.touched & SharedShadow::kStampMask) > shadow_.settled()) return closely(l, warp, at, bytes, writes, strong);
+    l.touched = now;
+    l.read = l.wrote = l.strong = {};
+  }
+  const LineBits bits = bytes == kLineBytes ? LineBits{~uint64_t{0}, ~uint64_t{0}} : LineBits::of(at, at + bytes);
+  if (!writes) {
+    l.read.add(bits);
+  } else {
+    l.wrote.add(bits);
+    strong ? l.strong.add(bits) : l.strong.remove(bits);
+  }
+  return {};
+}
+
+/// What one warp did goes into records of bytes.
+bool DeviceShadow::contest(Line& l) {
+  if (shadow_.size() >= kMostShared) return false;
+  l.place = shadow_.add(kLineBytes);
+  for (uint32_t i = 0; i < kLineBytes / kChunk; ++i)
+    shadow_.remember(l.place + i * kChunk, l.touched, l.read.of_chunk(i), l.wrote.of_chunk(i), l.strong.of_chunk(i));
+  return true;
+}
+
+uint32_t DeviceShadow::place(uint64_t address) const {
+  const Line* l = alone_ ? nullptr : find(address / kLineBytes);
+  return l && l->place != kNowhere ? l->place + static_cast<uint32_t>(address % kLineBytes) : kNowhere;
+}
+
+uint32_t DeviceShadow::make_place(uint64_t address) {
+  if (alone_) return kNowhere;
+  Line& l = line(address / kLineBytes);
+  if (l.place == kNowhere && !contest(l)) return kNowhere;
+  return l.place + static_cast<uint32_t>(address % kLineBytes);
+}
+
+/// Such a read is not remembered: it only asks who wrote.
+DeviceShadow::Outcome DeviceShadow::read_strongly(uint32_t warp, uint64_t address, uint32_t bytes) {
+  const Line* l = find(address / kLineBytes);
+  if (!l) return {};
+  const auto at = static_cast<uint32_t>(address % kLineBytes);
+  if (l->place == kNowhere && (l->touched >> 27 == warp || !l->wrote.without(l->strong).meets(LineBits::of(at, at + bytes)))) return {};
+  return closely(const_cast<Line&>(*l), warp, at, bytes, false, true);
+}
+
+DeviceShadow::Outcome DeviceShadow::closely(Line& l, uint32_t warp, uint32_t at, uint32_t bytes, bool writes, bool strong) {
+  if (l.place == kNowhere && !contest(l)) return {};
+  for (const uint32_t end = at + bytes; at < end;) {
+    const uint32_t n = std::min(kChunk - at % kChunk, end - at);
+    const Outcome o = writes ? shadow_.write(warp, l.place + at, n, strong) : shadow_.read(warp, l.place + at, n, strong);
+    if (!o.ok()) return o;
+    at += n;
+  }
+  return {};
+}
+
+}  // namespace roofgen::sim
