@@ -654,13 +654,36 @@ bool Machine::others_leave(const Warp& w) const {
   return !w.parked.empty();
 }
 
+/// Does every way on of all other lanes come to where these are? Compilers may lay out a join before the code that leads to it, and then
+/// the lanes that have nothing to do there are first; hardware has them wait at the join.
+bool Machine::others_come(const Warp& w) const {
+  std::vector<bool> seen(kernel_.code.size());
+  std::vector<uint32_t> ways;
+  for (const Fragment& f : w.parked) {
+    if (f.barrier != kReady && !(f.barrier == kWaitsForLanes && f.pc == w.pc)) return false;
+    ways.push_back(f.pc);
+  }
+  while (!ways.empty()) {
+    const uint32_t pc = ways.back();
+    ways.pop_back();
+    if (pc == w.pc || seen[pc]) continue;
+    seen[pc] = true;
+    const Inst& in = kernel_.code[pc];
+    if (in.kind == Kind::kExit || in.kind == Kind::kBarrier || in.kind == Kind::kBranchIndexed) return false;
+    if (in.kind == Kind::kBranch) ways.push_back(in.target);
+    if (in.kind != Kind::kBranch || in.guard) ways.push_back(pc + 1);
+  }
+  return !w.parked.empty();
+}
+
 void Machine::barrier(Warp& w, const Inst& in, uint32_t mask) {
   auto lane = static_cast<uint32_t>(__builtin_ctz(mask));
   if ((in.flags & kFlagAligned) && (mask | w.dead) != ~0u && mask == w.active &&
       std::any_of(w.parked.begin(), w.parked.end(), [&](const Fragment& f) { return f.barrier == kReady && f.pc < w.pc; }))
     return choose(w);  // these lanes only had a turn because others spin behind them
-  if ((in.flags & kFlagAligned) && (mask | w.dead) != ~0u && mask == w.active && others_leave(w)) {
+  if ((in.flags & kFlagAligned) && (mask | w.dead) != ~0u && mask == w.active && (others_leave(w) || others_come(w))) {
     // A barrier is for threads that have not exited (CUDA C++ Programming Guide, independent thread scheduling).
+    if (std::any_of(w.parked.begin(), w.parked.end(), [&](const Fragment& f) { return f.pc == w.pc; })) return choose(w);
     w.parked.push_back({w.pc, mask, kWaitsForLanes});
     w.active = 0;
     return choose(w);

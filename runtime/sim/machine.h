@@ -164,6 +164,7 @@ class Machine {
   void exit_lanes(Warp& w, uint32_t mask);
   void barrier(Warp& w, const Inst& in, uint32_t mask);
   bool others_leave(const Warp& w) const;
+  bool others_come(const Warp& w) const;
   void try_release(uint32_t id);
   void require_full(const Warp& w, const Inst& in, uint32_t mask, const char* kind, const char* what) const;
 

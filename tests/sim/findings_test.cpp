@@ -146,6 +146,9 @@ TEST(Findings, DivergentBarrier) {
   // Threads that exited are not waited for, nor those that do so next; those that have more to do have passed it.
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L; bar.sync 0;\nL: exit;"), "");
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L; bar.sync 0; mov.u32 %r3,1;\nL: add.u32 %r3,%r1,1; exit;"), "divergent-barrier");
+  // The join may lie before the code that leads to it; but not so if that code has a barrier of its own.
+  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L;\nM: bar.sync 0; bra N;\nL: mov.u32 %r3,0;\nK: add.u32 %r3,%r3,1; setp.lt.u32 %p2,%r3,%r1; @%p2 bra K; bra M;\nN:"), "");
+  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L;\nM: bar.sync 0; bra N;\nL: bar.sync 0; bra M;\nN:"), "divergent-barrier");
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 exit; bar.sync 0;"), "");
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,32; @%p1 exit; bar.sync 0;"), "");
   // The unaligned form may be reached by parts of a warp.
