@@ -1,7 +1,7 @@
 // grid: 1  block: 128
 // args: [{"name": "y", "type": "u8", "size": 53, "expect": "iota"}, {"name": "z", "type": "u8", "size": 52, "expect": "iota"}]
 // finds: nothing
-// uncoalesced at: 10,8
+// uncoalesced at: 11,9
 // Rows of 13 bytes, a warp each, from an odd address: warps share words and lines, no byte.
 __global__ void rows(unsigned char* y, unsigned char* z) {
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
