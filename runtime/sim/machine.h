@@ -141,12 +141,14 @@ class Machine {
     std::vector<Result> results;  ///< bar.red destinations to fill at release
   };
 
-  void prepare_registers();
   void run_warp(Warp& w, uint32_t quota);
   void choose(Warp& w);
   void check_assigned(Warp& w, const Inst& in);
   uint32_t made_of_assigned(const Warp& w, const Inst& in, const uint32_t* assigned) const;
   void safe_point();
+
+  // machine_begin.cpp
+  void prepare_registers();
   std::string whereabouts() const;
   Finding finding(const char* kind, std::string message, const Warp& w, uint32_t pc, uint32_t lane) const;
   /// False: it is to be passed over without a word, because enough were noted, or one of this instruction.
@@ -158,7 +160,7 @@ class Machine {
     if (state_.memory.is_private()) throw Fault{kOrderMatters, {}, lane};
   }
 
-  // machine.cpp: control flow and barriers
+  // machine_control.cpp
   void branch_to(Warp& w, uint32_t mask, uint32_t target);
   void branch_indexed(Warp& w, const Inst& in, uint32_t mask);
   void exit_lanes(Warp& w, uint32_t mask);
@@ -173,12 +175,16 @@ class Machine {
   void load_param(Warp& w, const Inst& in, uint32_t mask);
   void store(Warp& w, const Inst& in, uint32_t mask);
   void atomic(Warp& w, const Inst& in, uint32_t mask);
+
+  // machine_copies.cpp
   void ldmatrix(Warp& w, const Inst& in, uint32_t mask);
   void matrix_offsets(const uint64_t* address, uint32_t n, uint32_t* offset) const;
   void stmatrix(Warp& w, const Inst& in, uint32_t mask);
   void cp_async(Warp& w, const Inst& in, uint32_t mask);
   void cp_wait(Warp& w, const Inst& in, uint32_t mask);
   void land_copies(Warp& w, uint32_t mask);
+
+  // machine_spaces.cpp
   void addresses(const Warp& w, uint32_t row, bool wide, int64_t displacement, uint64_t* out) const;
   Space space_of(const Inst& in, uint64_t address) const;
   void check_alignment(uint64_t address, uint32_t bytes, uint32_t lane) const;
