@@ -10,14 +10,18 @@ constexpr uint32_t kLogLinesAtFirst = 8;
 constexpr uint32_t kChunk = 16;
 /// 1 GiB of them. A CTA that touches more between two barriers is watched from then on.
 constexpr size_t kMostLines = size_t{1} << 24;
-/// Offset in the shadow: 512 MiB of lines that warps share. There are no records for more.
-constexpr uint32_t kMostShared = 1u << 29;
+/// Offset in the shadow: 128 MiB of lines that warps share. There are no records for more.
+constexpr uint32_t kMostShared = 1u << 27;
 
 }  // namespace
 
 void DeviceShadow::reset(uint32_t warps) {
   alone_ = warps < 2;
-  if (alone_) return;
+  first_place_ = shadow_.size();
+  if (!alone_) forget();
+}
+
+void DeviceShadow::forget() {
   epoch_ = (epoch_ + 1) & ((1u << kEpochBits) - 1);
   if (lines_.empty() || epoch_ == 0) {
     if (lines_.empty()) shift_ = 64 - kLogLinesAtFirst;
@@ -25,6 +29,7 @@ void DeviceShadow::reset(uint32_t warps) {
     epoch_ = 1;
   }
   free_ = lines_.size() / 2;
+  shadow_.drop_from(first_place_);
 }
 
 const DeviceShadow::Line* DeviceShadow::find(uint64_t number) const {
@@ -56,18 +61,14 @@ DeviceShadow::Line& DeviceShadow::line(uint64_t number) {
 
 /// What all have seen needs no place any more.
 void DeviceShadow::grow() {
-  if (lines_.size() >= kMostLines) {
-    std::fill(lines_.begin(), lines_.end(), Line{});
-    free_ = lines_.size() / 2;
-    return;
-  }
-  const std::vector<Line> old = std::exchange(lines_, std::vector<Line>(2 * lines_.size()));
-  --shift_;
+  const auto matters = [&](const Line& l) { return is_here(l) && (l.place != kNowhere || (l.touched & SharedShadow::kStampMask) > shadow_.settled()); };
+  const auto kept = static_cast<size_t>(std::count_if(lines_.begin(), lines_.end(), matters));
+  const bool full = lines_.size() >= kMostLines;
+  if (4 * kept > lines_.size() && !full) --shift_;
+  const std::vector<Line> old = std::exchange(lines_, std::vector<Line>(size_t{1} << (64 - shift_)));
   free_ = lines_.size() / 2;
-  for (const Line& l : old) {
-    const bool is_past = l.place == kNowhere && (l.touched & SharedShadow::kStampMask) <= shadow_.settled();
-    if (is_here(l) && !is_past) line(l.key >> kEpochBits) = l;
-  }
+  for (const Line& l : old)
+    if (matters(l) && !(full && 4 * kept > old.size())) line(l.key >> kEpochBits) = l;
 }
 
 DeviceShadow::Outcome DeviceShadow::touch(uint32_t warp, uint64_t address, uint32_t bytes, bool writes, bool strong) {

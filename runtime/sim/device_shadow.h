@@ -34,6 +34,10 @@ class DeviceShadow {
 
   /// A CTA of `warps` begins.
   void reset(uint32_t warps);
+  /// After a barrier. Where all warps have seen all there was, nothing of it matters any more.
+  void settle() {
+    if (shadow_.settled() + 1 == shadow_.now() && !alone_ && free_ < lines_.size() / 2) forget();
+  }
 
   /// An access is of one line. `strong`: as SharedShadow has it.
   Outcome read(uint32_t warp, uint64_t address, uint32_t bytes, bool strong = false) {
@@ -65,6 +69,7 @@ class DeviceShadow {
   bool is_here(const Line& l) const { return (l.key & ((1u << kEpochBits) - 1)) == epoch_; }
   Line& line(uint64_t number);
   const Line* find(uint64_t number) const;
+  void forget();
   void grow();
   bool contest(Line& l);
   Outcome touch(uint32_t warp, uint64_t address, uint32_t bytes, bool writes, bool strong);
@@ -74,6 +79,7 @@ class DeviceShadow {
   SharedShadow& shadow_;
   std::vector<Line> lines_;  ///< a power of two; at most half are in use
   size_t free_ = 0;  ///< more lines that fit
+  uint32_t first_place_ = 0;  ///< where shared memory ends
   uint32_t shift_ = 64;  ///< 64 - log2 of their number
   uint32_t epoch_ = 0;
   bool alone_ = true;  ///< one warp races with nobody

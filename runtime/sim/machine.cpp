@@ -185,7 +185,7 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kTrap:
           throw Fault{"trap", "the kernel executed a trap", static_cast<uint32_t>(__builtin_ctz(mask))};
         case Kind::kNop:
-          if (in.sub == 1) w.fenced = true, used_atomics_ |= saw_others_;
+          if (in.sub == 1) shadow_.fence(w.index), used_atomics_ |= saw_others_;
           ++w.pc;
           break;
         case Kind::kLoad:

@@ -103,7 +103,6 @@ struct Warp {
   uint64_t now = 0;  ///< instructions so far, as of the last cp.async or wait
   std::vector<AsyncCopy> copies;
   size_t copies_begin = 0;
-  bool fenced = false;     ///< since its last plain store to shared memory: a strong one hands on what was before
   bool impatient = false;  ///< its next wait for a phase ends at once
   bool finished() const { return dead == ~0u; }
 };
@@ -199,9 +198,11 @@ class Machine {
   [[nodiscard]] Fault shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane) const {
     return fault_of(outcome, w, kSharedBase + offset, bytes, lane);
   }
-  /// Handshakes between the warps of a CTA: after a fence a strong write releases, and a strong read of it acquires.
-  void hand_over(Warp& w, uint32_t offset, bool reads, bool writes);
-  void hand_over_globally(Warp& w, uint64_t address, bool reads, bool writes);
+  /// Handshakes between the warps of a CTA: a strong write hands on what was before the warp's last fence, or all there was if it
+  /// `releases`; a strong read of it takes that over. Who releases calls shadow_.advance() afterwards.
+  void hand_over(const Warp& w, uint32_t offset, bool reads, bool writes, bool releases);
+  /// The same in device memory, where it may go through other CTAs.
+  void hand_over_globally(const Warp& w, uint64_t address, bool reads, bool writes, bool releases);
   uint32_t read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out,
                        bool strong, uint32_t needed = ~0u);
   void write_shared(Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in,

@@ -154,7 +154,7 @@ void Machine::prepare_registers() {
 }
 
 uint64_t Machine::resident_bytes() const {
-  return 4 * (register_memory_.size() + predicate_memory_.size()) + shared_.size() * 2 + local_.size() * 2 + device_.bytes();
+  return 4 * (register_memory_.size() + predicate_memory_.size()) + shared_.size() * 2 + local_.size() * 2 + device_.bytes() + shadow_.bytes();
 }
 
 void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
@@ -195,7 +195,7 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
     std::fill(std::begin(w.committed), std::end(w.committed), 0u);
     w.cluster_arrived = w.cluster_released = 0;
     w.ran = w.now = 0;
-    w.impatient = w.fenced = false;
+    w.impatient = false;
     w.copies.clear();
     w.copies_begin = 0;
     for (const SpecialRow& s : kernel_.specials)

@@ -90,6 +90,7 @@ void Machine::try_release_cluster() {
       }
     }
     m->shadow_.release(kAtClusterBarrier, ~0u);
+    m->device_.settle();
   }
 }
 

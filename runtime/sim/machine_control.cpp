@@ -151,7 +151,7 @@ void Machine::barrier(Warp& w, const Inst& in, uint32_t mask) {
   auto op = static_cast<BarrierOp>(in.sub);
   shadow_.arrive(id, w.index, op != BarrierOp::kArrive);
   if (shadow_.stamps_exhausted())
-    throw Fault{"instruction-limit", "more than 2^27 barriers in one CTA", lane};
+    throw Fault{"instruction-limit", "more than 2^27 barriers and fences in one CTA", lane};
   ++w.pc;
   if (op != BarrierOp::kArrive) {
     if (op != BarrierOp::kSync) {
@@ -198,6 +198,7 @@ void Machine::try_release(uint32_t id) {
         waiters |= 1u << w.index;
       }
   shadow_.release(id, waiters);
+  device_.settle();
   b = Barrier{};
 }
 

@@ -116,7 +116,7 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
         break;
     }
     settle();
-    if (shadow_.stamps_exhausted()) throw Fault{"instruction-limit", "more than 2^27 barriers in one CTA", l};
+    if (shadow_.stamps_exhausted()) throw Fault{"instruction-limit", "more than 2^27 barriers and fences in one CTA", l};
   }
   if (op == MbarrierOp::kTry && there != mask && !w.impatient) {
     // The lanes sleep until some phase completes, and look again.

@@ -34,7 +34,7 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
       case Space::kShared:
         shared |= 1u << l;
         shared_address[l] = cta.shared_offset(address[l], bytes, l);
-        if (strong && &cta == this) hand_over(w, shared_address[l], true, false);
+        if (strong && &cta == this) hand_over(w, shared_address[l], true, false, false);
         valid[l] = &cta == this ? read_shared(w, shared_address[l], bytes, l, data[l], strong, needed) : read_remote(cta, w, shared_address[l], bytes, l, data[l]);
         break;
       case Space::kLocal:
@@ -52,7 +52,7 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
       case Space::kGlobal:
       case Space::kGeneric:
         global |= 1u << l;
-        if (strong) hand_over_globally(w, address[l], true, false);
+        if (strong) hand_over_globally(w, address[l], true, false, false);
         valid[l] = read_global(address[l], bytes, l, data[l], strong, needed);
         if (in.space == static_cast<uint8_t>(Space::kConst)) state_.memory.note_uncounted_read(last_buffer_);
         break;
@@ -132,8 +132,7 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
   uint32_t bytes = uint32_t{in.size} * in.count, global = 0, shared = 0;
   bool strong = in.flags & kFlagStrong, wide = in.size == 8 || (in.flags & kFlagWide);
-  const bool is_constant = in.flags & kFlagConstant, was_fenced = w.fenced;
-  if (in.flags & kFlagRelease) w.fenced = true;
+  const bool is_constant = in.flags & kFlagConstant, releases = in.flags & kFlagRelease;
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = first_lane(m);
     alignas(16) std::byte data[16];
@@ -150,7 +149,7 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
       case Space::kShared:
         shared |= 1u << l;
         shared_address[l] = cta.shared_offset(address[l], bytes, l);
-        if (strong && &cta == this) hand_over(w, shared_address[l], false, true);
+        if (strong && &cta == this) hand_over(w, shared_address[l], false, true, releases);
         if (&cta == this) write_shared(w, shared_address[l], bytes, l, data, strong, holes, is_constant);
         else write_remote(cta, w, shared_address[l], bytes, l, data);
         break;
@@ -163,12 +162,12 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
       case Space::kGlobal:
       case Space::kGeneric:
         global |= 1u << l;
-        if (strong) hand_over_globally(w, address[l], false, true);
+        if (strong) hand_over_globally(w, address[l], false, true, releases);
         write_global(address[l], bytes, l, data, strong, holes, is_constant);
         break;
     }
   }
-  if (in.flags & kFlagRelease) w.fenced = was_fenced;
+  if (releases) shadow_.advance();
   if (shared) counter_.shared_access(shared_address, shared, bytes);
   if (global) counter_.global_access(address, global, bytes, true);
 }
@@ -182,8 +181,7 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
   uint32_t global = 0, shared = 0;
   bool changes = false;
   used_atomics_ = true;
-  const bool was_fenced = w.fenced;
-  if (in.flags & kFlagRelease) w.fenced = true;
+  const bool releases = in.flags & kFlagRelease;
   for (uint32_t m = mask; m; m &= m - 1) {  // lanes take effect in order
     uint32_t l = first_lane(m);
     check_alignment(address[l], in.size, l);
@@ -197,12 +195,12 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
     if (space == Space::kShared) {
       shared |= 1u << l;
       shared_address[l] = cta.shared_offset(address[l], in.size, l);
-      if (&cta == this) hand_over(w, shared_address[l], true, true);
+      if (&cta == this) hand_over(w, shared_address[l], true, true, releases);
       if (&cta == this) read_shared(w, shared_address[l], in.size, l, bytes, true);
       else read_remote(cta, w, shared_address[l], in.size, l, bytes);
     } else {
       global |= 1u << l;
-      hand_over_globally(w, address[l], true, true);
+      hand_over_globally(w, address[l], true, true, releases);
       read_global(address[l], in.size, l, bytes, true);
     }
     std::memcpy(&old, bytes, in.size);
@@ -221,7 +219,7 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
     else
       row(w, in.d)[l] = static_cast<uint32_t>(old);
   }
-  if (in.flags & kFlagRelease) w.fenced = was_fenced;
+  if (releases) shadow_.advance();
   if (global && !changes) ++idle_looks_;
   if (shared) counter_.shared_access(shared_address, shared, in.size);
   if (global) counter_.global_access(address, global, in.size, true);

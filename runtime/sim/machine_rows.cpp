@@ -221,7 +221,6 @@ bool Machine::store_shared_row(Warp& w, const Inst& in, uint32_t bytes) {
   uint32_t offset[kWarpSize];
   SharedRow shared;
   if (!shared_row(w, in, bytes, offset, &shared)) return false;
-  w.fenced = false;
   const auto chunk = [&](uint32_t at) { return shadow_.write_chunk(w.index, at / 16, 0).ok(); };
   const auto words = [&](uint32_t at) { return shadow_.write_words(w.index, at / 4, bytes / 4).ok(); };
   alignas(64) std::byte room[16 * kWarpSize];

@@ -102,6 +102,7 @@ uint32_t Machine::read_global(uint64_t address, uint32_t bytes, uint32_t lane, s
     const uint32_t written = state_.memory.writers(slot)[at / 4];
     const bool others = by_another(written, writer_, state_) && (written & bytes_of_word(at / 4, at, bytes));
     saw_others_ |= others && strong;
+    if (others && strong) hand_over(*running_, SharedShadow::kOutside, true, false, false);
     if (others && !strong && !used_atomics_ && notes_undefined())
       undefined(Fault{"race",
                  fmt::format("read of {}, written by another CTA of this launch without synchronisation",
@@ -194,22 +195,23 @@ uint32_t Machine::read_shared(const Warp& w, uint32_t offset, uint32_t bytes, ui
   return valid;
 }
 
-void Machine::hand_over(Warp& w, uint32_t offset, bool reads, bool writes) {
+void Machine::hand_over(const Warp& w, uint32_t offset, bool reads, bool writes, bool releases) {
   if (reads && shadow_.completed(offset)) shadow_.observe(offset, w.index);
-  if (!writes || !w.fenced) return;
-  shadow_.signal(offset, w.index);
+  if (!writes || !(releases || shadow_.has_fenced(w.index))) return;
+  releases ? shadow_.signal(offset, w.index, false) : shadow_.signal_fenced(offset, w.index);
   shadow_.complete(offset);
-  if (shadow_.stamps_exhausted()) w.fenced = false;  // some races may be reported that are none; there are 2^27 stamps
 }
 
-void Machine::hand_over_globally(Warp& w, uint64_t address, bool reads, bool writes) {
-  const uint32_t at = writes && w.fenced ? device_.make_place(address) : device_.place(address);
-  if (at != DeviceShadow::kNowhere) hand_over(w, at, reads, writes);
+void Machine::hand_over_globally(const Warp& w, uint64_t address, bool reads, bool writes, bool releases) {
+  const bool gives = writes && (releases || shadow_.has_fenced(w.index));
+  const uint32_t at = gives ? device_.make_place(address) : device_.place(address);
+  if (at == DeviceShadow::kNowhere) return;
+  hand_over(w, at, reads, writes, releases);
+  if (gives) hand_over(w, SharedShadow::kOutside, false, true, releases);  // another CTA may pass it on
 }
 
 void Machine::write_shared(Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in,
                            bool strong, uint32_t holes, bool is_constant) {
-  if (!strong) w.fenced = false;
   auto outcome = shadow_.write(w.index, offset, bytes, strong);
   if (is_constant && outcome.verdict == SharedShadow::Verdict::kWriteAfterWrite && std::memcmp(shared_.data() + offset, in, bytes) == 0) outcome = {};
   if (!outcome.ok() && notes_undefined()) undefined(shared_fault(outcome, w, offset, bytes, lane));

@@ -16,6 +16,7 @@ void SharedShadow::reset(uint32_t bytes, uint32_t warps) {
   now_ = 1;
   std::memset(seen_, 0, sizeof seen_);
   std::memset(offered_, 0, sizeof offered_);
+  std::memset(fenced_, 0, sizeof fenced_);
   std::memset(floor_, 0, sizeof floor_);
   if (warps == 1) floor_[0] = kMaxStamp;
   settled_ = 0;
@@ -31,7 +32,7 @@ void SharedShadow::refresh_floor(uint32_t warp) {
 void SharedShadow::arrive(uint32_t id, uint32_t warp, bool waits) {
   for (uint32_t v = 0; v < warps_; ++v) offered_[id][v] = std::max(offered_[id][v], seen_[warp][v]);
   offered_[id][warp] = std::max(offered_[id][warp], now_);
-  if (!waits) ++now_;  // what the warp does next is not covered by this arrival
+  if (!waits) advance();  // what the warp does next is not covered by this arrival
 }
 
 void SharedShadow::release(uint32_t id, uint32_t waiters) {
@@ -42,14 +43,25 @@ void SharedShadow::release(uint32_t id, uint32_t waiters) {
   }
   settled_ = *std::min_element(floor_, floor_ + warps_);
   std::memset(offered_[id], 0, sizeof offered_[id]);
-  ++now_;
+  advance();
 }
 
-void SharedShadow::signal(uint32_t offset, uint32_t warp) {
+void SharedShadow::signal(uint32_t offset, uint32_t warp, bool advances) {
   Phases& p = phases_[offset];
   for (uint32_t v = 0; v < warps_; ++v) p.current[v] = std::max(p.current[v], seen_[warp][v]);
   p.current[warp] = std::max(p.current[warp], now_);
-  ++now_;  // what the warp does next is not covered by this arrival
+  if (advances) advance();
+}
+
+void SharedShadow::fence(uint32_t warp) {
+  std::memcpy(fenced_[warp], seen_[warp], sizeof fenced_[warp]);
+  fenced_[warp][warp] = now_;
+  advance();
+}
+
+void SharedShadow::signal_fenced(uint32_t offset, uint32_t warp) {
+  Phases& p = phases_[offset];
+  for (uint32_t v = 0; v < warps_; ++v) p.current[v] = std::max(p.current[v], fenced_[warp][v]);
 }
 
 void SharedShadow::complete(uint32_t offset) {
@@ -74,6 +86,13 @@ uint32_t SharedShadow::add(uint32_t bytes) {
   chunks_.resize(chunks_.size() + bytes / 16, written);
   if (!words_.empty()) words_.resize(chunks_.size() * 4);
   return offset;
+}
+
+void SharedShadow::drop_from(uint32_t offset) {
+  for (size_t i = offset / 16; i < chunks_.size(); ++i)
+    if (chunks_[i].record.read_stamp == kBytes) free_parts_.push_back(chunks_[i].record.writer);
+  chunks_.resize(offset / 16);
+  if (!words_.empty()) words_.resize(chunks_.size() * 4);
 }
 
 void SharedShadow::remember(uint32_t offset, uint32_t touched, uint32_t read, uint32_t wrote, uint32_t strong) {

@@ -108,9 +108,16 @@ class SharedShadow {
   /// The barrier releases: `waiters` (mask of warps) have now seen all that arrived.
   void release(uint32_t id, uint32_t waiters);
   /// The same for a barrier in shared memory at `offset`: a warp arrives at its phase; the phase completes; a warp has seen that.
-  void signal(uint32_t offset, uint32_t warp);
+  /// Several signals of one instruction need one advance().
+  void signal(uint32_t offset, uint32_t warp, bool advances = true);
   void complete(uint32_t offset);
   void observe(uint32_t offset, uint32_t warp);
+  /// A fence: what the warp did and has seen before it is what a later signal_fenced offers.
+  void fence(uint32_t warp);
+  /// What comes is not covered by what was. At the last stamp it is: then races may be missed, until a barrier says so.
+  void advance() { now_ += now_ < kMaxStamp; }
+  bool has_fenced(uint32_t warp) const { return fenced_[warp][warp] > 0; }
+  void signal_fenced(uint32_t offset, uint32_t warp);
   bool completed(uint32_t offset) const { return !phases_.empty() && phases_.count(offset) > 0; }
   bool stamps_exhausted() const { return now_ >= kMaxStamp; }
 
@@ -122,6 +129,11 @@ class SharedShadow {
   /// Room behind shared memory for `bytes` (whole chunks), all written by nobody of this CTA: its first offset.
   uint32_t add(uint32_t bytes);
   uint32_t size() const { return static_cast<uint32_t>(chunks_.size() * 16); }
+  /// The room from there on is not needed any more.
+  void drop_from(uint32_t offset);
+  /// An offset that is of nothing: for phases that are.
+  static constexpr uint32_t kOutside = ~0u - 1;
+  uint64_t bytes() const { return chunks_.capacity() * sizeof(Chunk) + words_.capacity() * sizeof(Record) + parts_.capacity() * sizeof(Parts) + many_.capacity() * sizeof(ManyStamps) + phases_.size() * sizeof(Phases); }
   /// The chunk at `offset`, new, was touched by one warp (warp << 27 | stamp); masks of its bytes.
   void remember(uint32_t offset, uint32_t touched, uint32_t read, uint32_t wrote, uint32_t strong);
 
@@ -196,6 +208,7 @@ class SharedShadow {
   uint32_t floor_[kMaxWarps];  ///< min over the others of seen_[w]
   uint32_t settled_ = 0;       ///< min of floor_
   uint32_t offered_[17][kMaxWarps];
+  uint32_t fenced_[kMaxWarps][kMaxWarps];  ///< what seen_ was at the last fence, and the warp's own stamp
   struct Phases {
     uint32_t current[kMaxWarps] = {}, completed[kMaxWarps] = {};
   };

@@ -137,6 +137,7 @@ TEST(DeviceShadow, IsAsAModelOfBytes) {
       for (uint32_t w = 0; w < kWarpsHere; ++w)
         if (warps >> w & 1) shared.arrive(0, w, true);
       shared.release(0, warps);
+      shadow.settle();
       model.barrier(warps);
     };
     if (lines == kLinesHere) {  // each warp has its own, until a barrier

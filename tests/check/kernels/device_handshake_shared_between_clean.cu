@@ -1,0 +1,22 @@
+// grid: 1  block: 64
+// args: [{"name": "box", "type": "i32", "size": 32}, {"name": "ready", "type": "i32", "size": 1}, {"name": "y", "type": "i32", "size": 32, "expect": "iota"}]
+// finds: nothing
+// What the warp writes between its fence and its flag takes nothing from what is before the fence.
+__global__ void hand_over(int* box, int* ready, int* y) {
+  __shared__ int own[32];
+  const int lane = threadIdx.x % 32;
+  if (threadIdx.x == 0) *ready = 0;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    while (atomicAdd(ready, 0) == 0) {
+    }
+    __threadfence();
+    y[lane] = box[lane];
+  } else {
+    box[lane] = lane;
+    __threadfence();
+    own[lane] = lane * 3;
+    __syncwarp();
+    if (lane == 0) atomicAdd(ready, own[31]);
+  }
+}
