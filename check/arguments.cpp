@@ -44,9 +44,10 @@ class Reader : JsonReader {
       if (!names.insert({argument->symbol.empty(), argument->name}).second) return usage(item, fmt::format("{}: another one has the name \"{}\" already", prefix_, argument->name), item.contains("name") ? "name" : "symbol");
       bytes += bytes_below(*argument);
       if (bytes > kMaxBytes) return usage(item, fmt::format("{}: the buffers have more than {} GiB together", prefix_, kMaxBytes >> 30), "size");
-      argument->where = file_.place(item);
       out.push_back(std::move(*argument));
     }
+    const std::vector<Where> places = file_.places();
+    for (size_t i = 0; i < out.size() && i < places.size(); ++i) out[i].where = places[i];
     return out;
   }
 

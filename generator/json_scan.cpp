@@ -28,6 +28,18 @@ std::optional<size_t> JsonScan::find(const Json& root, const Json& wanted, std::
   return found_;
 }
 
+std::vector<size_t> JsonScan::items_of_list() {
+  std::vector<size_t> out;
+  at_ = begin_of(text_);
+  if (next() != '[') return out;
+  do {
+    ++at_;
+    next();
+    out.push_back(at_);
+  } while (value(nullptr) && next() == ',');
+  return out;
+}
+
 /// The character behind white space; 0 at the end.
 char JsonScan::next() {
   at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size());

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace roofgen {
 
@@ -22,6 +23,8 @@ class JsonScan {
   /// Where `wanted`, a part of `root`, which was made of the text, begins; with `member`, the name of that member of it, inside
   /// the quotes.
   std::optional<size_t> find(const Json& root, const Json& wanted, std::string_view member);
+  /// Where the items of the list that the document is begin.
+  std::vector<size_t> items_of_list();
 
  private:
   bool value(const Json* j);

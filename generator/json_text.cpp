@@ -15,16 +15,20 @@ namespace {
 constexpr size_t kMaxBytes = 4 << 20;
 constexpr int kMaxDepth = 64;
 
-Where position(std::string_view text, const std::string& file, size_t offset) {
-  Where at{file, 1, 1};
-  for (size_t i = 0; i < offset && i < text.size(); ++i) {
-    if (text[i] == '\n') {
+void move_on(Where& at, std::string_view text) {
+  for (const char c : text) {
+    if (c == '\n') {
       ++at.line;
       at.col = 1;
     } else {
       ++at.col;
     }
   }
+}
+
+Where position(std::string_view text, const std::string& file, size_t offset) {
+  Where at{file, 1, 1};
+  move_on(at, text.substr(0, offset));
   return at;
 }
 
@@ -101,6 +105,18 @@ Where JsonFile::find(std::string_view token) const {
   const std::string quoted = Json(token).dump();
   const size_t at = text_.find(quoted);
   return at == std::string::npos ? Where{file_} : position(text_, file_, at + 1);
+}
+
+std::vector<Where> JsonFile::places() const {
+  std::vector<Where> out;
+  Where at{file_, 1, 1};
+  size_t from = 0;
+  for (const size_t item : JsonScan(text_).items_of_list()) {
+    move_on(at, std::string_view(text_).substr(from, item - from));
+    from = item;
+    out.push_back(at);
+  }
+  return out;
 }
 
 Where JsonFile::place(const Json& value, std::string_view member) const {

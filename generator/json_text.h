@@ -27,6 +27,8 @@ class JsonFile {
   /// Where `value`, a part of root(), begins; with `member`, the name of that member of it, or the value where it has none. The
   /// file alone for what is no part of it.
   Where place(const Json& value, std::string_view member = "") const;
+  /// Of the items of root(), a list; found in one go.
+  std::vector<Where> places() const;
   /// The line of a place with a caret below; nothing where it cannot be shown.
   std::vector<std::string> excerpt(const Where& at) const;
 

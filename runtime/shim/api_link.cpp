@@ -27,7 +27,7 @@ Status add(State& s, const char* call, Handle state, int type, std::string text,
   std::string why;
   Module* module = nullptr;
   const Status status = s.load(call, text.c_str(), &why, &module);
-  fill_log(why, link->option_count, link->options, link->values);
+  fill_log(why, static_cast<unsigned>(link->options.size()), link->options.data(), link->values);
   if (status != kSuccess) return status;
   s.modules.remove(module);
   link->image = std::move(text);
@@ -39,8 +39,7 @@ Status add(State& s, const char* call, Handle state, int type, std::string text,
 ROOFGEN_CU(cuLinkCreate_v2, kContext, (unsigned count, int* options, void** values, Handle* out), {
   CHECK(out && (count == 0 || (options && values)), kInvalidValue, "null");
   auto link = std::make_unique<Link>();
-  link->option_count = count;
-  link->options = options;
+  link->options.assign(options, options + count);
   link->values = values;
   for (unsigned i = 0; i < count; ++i)
     if (options[i] == kJitMaxRegisters) link->max_registers = static_cast<int>(reinterpret_cast<uintptr_t>(values[i]) & 0xffff);

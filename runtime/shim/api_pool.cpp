@@ -26,9 +26,11 @@ Status allocate(State& s, const char* call, Address* out, size_t bytes, Pool* po
   CHECK(pool, kInvalidValue, "no such pool");
   CHECK(on, kInvalidHandle, "no such stream");
   CHECK(!on->capture, kNotSupported, "memory of a captured graph");
+  if (pool->most_bytes && bytes > pool->most_bytes - pool->used && !s.leaving.empty())  // what is queued to be freed helps
+    if (Status ran = s.drain(); ran != kSuccess) return ran;
   CHECK(pool->most_bytes == 0 || bytes <= pool->most_bytes - pool->used, kOutOfMemory, fmt::format("{} bytes, the pool has {} and {} are in use", bytes, pool->most_bytes, pool->used));
   Status status = s.allocate(bytes, out);
-  if (status == kOutOfMemory && !s.leaving.empty()) {  // what is queued to be freed helps
+  if (status == kOutOfMemory && !s.leaving.empty()) {
     if (Status ran = s.drain(); ran != kSuccess) return ran;
     status = s.allocate(bytes, out);
   }
@@ -143,7 +145,7 @@ ROOFGEN_CU(cuMemPoolSetAttribute, kDriver, (Handle handle, int attribute, void* 
   std::memcpy(&number, value, sizeof number);
   if (attribute == kReleaseThreshold) return pool->release_threshold = number, kSuccess;
   CHECK(number == 0, kInvalidValue, "a high mark can only be set to 0");
-  (attribute == kUsedHigh ? pool->used_high : pool->reserved_high) = 0;
+  (attribute == kUsedHigh ? pool->used_high : pool->reserved_high) = pool->used;  // the highest since now
   return kSuccess;
 })
 ROOFGEN_CU(cuMemPoolSetAccess, kDriver, (Handle handle, const AccessDesc* map, size_t count), {

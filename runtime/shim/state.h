@@ -134,9 +134,8 @@ struct Link {
   std::string image;
   bool complete = false;
   int max_registers = 0;
-  unsigned option_count = 0;
-  int* options = nullptr;  ///< the caller's, as its buffers for logs are
-  void** values = nullptr;
+  std::vector<int> options;
+  void** values = nullptr;  ///< the caller's until the linker is destroyed (cuda.h)
 };
 
 /// Objects by their address, so that a stale handle is an error and no crash.

@@ -74,6 +74,7 @@ TEST_F(Links, BadPtxIsExplainedInTheCallersLog) {
   int options[] = {5, 6};  // CU_JIT_ERROR_LOG_BUFFER and its size
   void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
   const Handle state = linker(2, options, values);
+  options[0] = options[1] = 0;  // they are read once, what they point at is the caller's
   std::string wrong = kStepPtx;
   wrong.replace(wrong.find("@%p1 bra"), 8, "@%p1 ((");
   EXPECT_EQ(add(state, wrong), 218);

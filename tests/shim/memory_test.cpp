@@ -117,12 +117,17 @@ TEST_F(Calls, PoolsCountWhatIsUsed) {
   ASSERT_EQ(cu("cuCtxSynchronize"), 0);
   EXPECT_EQ(used(7), 500u);
   EXPECT_EQ(used(8), 3500u);
+  ASSERT_EQ(cu("cuMemAllocFromPoolAsync", &a, size_t{3500}, mine, Handle{}), 0);
+  ASSERT_EQ(cu("cuMemFreeAsync", a, Handle{}), 0);
+  ASSERT_EQ(cu("cuMemAllocFromPoolAsync", &a, size_t{3500}, mine, Handle{}), 0) << "once what is queued before it is done";
+  ASSERT_EQ(cu("cuMemFreeAsync", a, Handle{}), 0);
+  ASSERT_EQ(cu("cuCtxSynchronize"), 0);
   number = 7;
   EXPECT_EQ(cu("cuMemPoolSetAttribute", mine, 8, static_cast<void*>(&number)), 1) << "only to 0";
   EXPECT_EQ(cu("cuMemPoolSetAttribute", mine, 7, static_cast<void*>(&number)), 1) << "cannot be set";
   number = 0;
   EXPECT_EQ(cu("cuMemPoolSetAttribute", mine, 8, static_cast<void*>(&number)), 0);
-  EXPECT_EQ(used(8), 0u);
+  EXPECT_EQ(used(8), 500u) << "the highest since now";
   EXPECT_EQ(cu("cuMemPoolTrimTo", mine, size_t{0}), 0);
   int flags = 0;
   EXPECT_EQ(cu("cuMemPoolGetAccess", &flags, mine, &here), 0);
