@@ -42,11 +42,29 @@ $done:
 }
 )";
 
-class Calls : public testing::Test {
+/// The library, loaded.
+class Loaded : public testing::Test {
  protected:
   void SetUp() override {
     library_ = dlopen(ROOFGEN_SHIM_DIR "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     ASSERT_TRUE(library_) << dlerror();
+  }
+  /// Calls an entry point with arguments of just the types that it takes.
+  template <class... Args>
+  int cu(const char* symbol, Args... args) {
+    void* at = dlsym(library_, symbol);
+    int (*f)(Args...) = nullptr;
+    std::memcpy(&f, &at, sizeof f);
+    return f ? f(args...) : -1;
+  }
+
+  void* library_ = nullptr;
+};
+
+class Calls : public Loaded {
+ protected:
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(Loaded::SetUp());
     setenv("ROOFGEN_SIM_LOG", (home_.dir() / "log").c_str(), 1);
     ASSERT_EQ(cu("cuInit", 0u), 0);
     ASSERT_EQ(cu("cuDevicePrimaryCtxRetain", &context_, 0), 0);
@@ -57,14 +75,6 @@ class Calls : public testing::Test {
   void TearDown() override {
     EXPECT_EQ(cu("cuDevicePrimaryCtxRelease_v2", 0), 0);
     unsetenv("ROOFGEN_SIM_LOG");
-  }
-  /// Calls an entry point with arguments of just the types that it takes.
-  template <class... Args>
-  int cu(const char* symbol, Args... args) {
-    void* at = dlsym(library_, symbol);
-    int (*f)(Args...) = nullptr;
-    std::memcpy(&f, &at, sizeof f);
-    return f ? f(args...) : -1;
   }
   Address allocate(size_t bytes) {
     Address at = 0;
@@ -82,7 +92,6 @@ class Calls : public testing::Test {
   }
 
   Home home_;
-  void* library_ = nullptr;
   Handle context_ = nullptr, module_ = nullptr, step_ = nullptr;
   std::vector<void*> args_;
 };

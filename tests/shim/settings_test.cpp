@@ -1,11 +1,11 @@
 // What the environment says to the simulated driver, and what it says back: settings that make no sense, the log.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "tests/cli/program.h"
+#include "tests/shim/calls.h"
 
 namespace roofgen::test {
 namespace {
@@ -13,21 +13,10 @@ namespace {
 constexpr int kNoDevice = 100;
 
 /// ctest runs each test in a process of its own: the environment counts when cuInit succeeds.
-class Settings : public testing::Test {
+class Settings : public Loaded {
  protected:
-  void SetUp() override {
-    library_ = dlopen(ROOFGEN_SHIM_DIR "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    ASSERT_TRUE(library_) << dlerror();
-  }
   void TearDown() override {
     for (const char* name : {"ROOFGEN_SIM_LOG", "ROOFGEN_SIM_DEVICE", "ROOFGEN_SIM_THREADS", "ROOFGEN_SIM_STRICT"}) unsetenv(name);
-  }
-  template <class... Args>
-  int cu(const char* symbol, Args... args) {
-    void* at = dlsym(library_, symbol);
-    int (*f)(Args...) = nullptr;
-    std::memcpy(&f, &at, sizeof f);
-    return f ? f(args...) : -1;
   }
   /// Status of cuInit, and what it wrote to stderr.
   std::pair<int, std::string> init() {
@@ -52,7 +41,6 @@ class Settings : public testing::Test {
   }
 
   Home home_;
-  void* library_ = nullptr;
 };
 
 TEST_F(Settings, ThatMakeNoSenseEndCuInitWithALine) {
