@@ -158,28 +158,21 @@ uint32_t Machine::shared_offset(uint64_t address, uint32_t bytes, uint32_t lane)
 
 Fault Machine::fault_of(SharedShadow::Outcome outcome, const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane) const {
   using Verdict = SharedShadow::Verdict;
-  std::string where = fmt::format("{} bytes at {}", bytes, describe(address));
+  const std::string where = fmt::format("{} bytes at {}", bytes, describe(address));
+  const auto race = [&](const char* does, const char* did) {
+    return Fault{"race", fmt::format("warp {} {} {} {} by warp {} with no barrier between", w.index, does, where, did, outcome.other), lane};
+  };
   switch (outcome.verdict) {
     case Verdict::kUninitialised:
       return Fault{"uninitialised", "read of " + where + ", which nothing has written", lane};
     case Verdict::kAsyncPending:
-      return Fault{"async-pending", "access to " + where + " while a cp.async into it has not been waited for",
-                  lane};
+      return Fault{"async-pending", "access to " + where + " while a cp.async into it has not been waited for", lane};
     case Verdict::kReadAfterWrite:
-      return Fault{"race",
-                  fmt::format("warp {} reads {} written by warp {} with no barrier between", w.index, where,
-                              outcome.other),
-                  lane};
+      return race("reads", "written");
     case Verdict::kWriteAfterWrite:
-      return Fault{"race",
-                  fmt::format("warp {} writes {} written by warp {} with no barrier between", w.index, where,
-                              outcome.other),
-                  lane};
+      return race("writes", "written");
     case Verdict::kWriteAfterRead:
-      return Fault{"race",
-                  fmt::format("warp {} writes {} read by warp {} with no barrier between", w.index, where,
-                              outcome.other),
-                  lane};
+      return race("writes", "read");
     case Verdict::kOk:
       break;
   }
