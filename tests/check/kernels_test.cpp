@@ -1,5 +1,5 @@
-// Small kernels with planted faults, and correct ones beside them: every fault is found where it is, nothing else is
-// reported. Each file says in its first lines how it is launched and what is to be found.
+// Small kernels with planted faults, and correct kernels: the checker finds every fault at its line and reports nothing
+// else. The first lines of each file state the launch and the expected findings.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST_P(Kernels, FindsWhatIsThere) {
   if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
   const Kernel& k = GetParam();
   auto says = k.says;
-  ASSERT_TRUE(says.count("finds") && says.count("block")) << "the first lines say how to launch it and what to find";
+  ASSERT_TRUE(says.count("finds") && says.count("block")) << "the first lines must state the launch and the expected findings";
   Request r;
   r.file = k.file;
   r.text = k.text;
@@ -72,7 +72,7 @@ TEST_P(Kernels, FindsWhatIsThere) {
   auto args = parse_arguments(says["args"], "args.json", ".");
   ASSERT_TRUE(args) << to_string(args.error());
   r.args = *args;
-  r.jobs = 3;  // as many CTAs as can be beside each other: nothing is to come out differently
+  r.jobs = 3;  // run as many CTAs in parallel as possible: the report must not change
   r.worth_jobs = 0;
   auto report = run(r);
   ASSERT_TRUE(report) << to_string(report.error());
@@ -90,7 +90,7 @@ TEST_P(Kernels, FindsWhatIsThere) {
     EXPECT_EQ(at.file, r.file);
     found.insert(fmt::format("{} at {}", g.first.kind, at.line));
   }
-  // A CTA with a finding ends there, so what it should have written is not there.
+  // A CTA stops at its finding, so its later outputs are missing.
   for (const BufferReport& b : report->buffers)
     if (b.mismatches && report->findings.empty()) found.insert("wrong " + b.first);
   const std::string wanted = says["finds"];
@@ -99,7 +99,7 @@ TEST_P(Kernels, FindsWhatIsThere) {
     EXPECT_TRUE(report->clean());
   } else {
     ASSERT_EQ(found.size(), 1u) << check_text(*report, 0);
-    // Where the place is a matter of turns, only the kind is said.
+    // If the place depends on scheduling, the file states only the kind.
     EXPECT_TRUE(*found.begin() == wanted || found.begin()->starts_with(wanted + " at ")) << *found.begin() << "; wanted " << wanted;
     EXPECT_FALSE(report->clean());
   }
@@ -130,7 +130,7 @@ TEST(Kernels, AreManyOfBothKinds) {
     EXPECT_TRUE(kinds.count(kind)) << kind;
 }
 
-/// docs/check-kernels.md, whole.
+/// The expected text of docs/check-kernels.md.
 std::string table() {
   std::string faulty, clean;
   int n_faulty = 0, n_clean = 0;
@@ -155,9 +155,13 @@ std::string table() {
     }
   }
   return fmt::format(
-      "# The kernels that `roofgen check` is tested on\n\nThey lie in `tests/check/kernels`; each says in its first lines how it is launched and what is to be found. The test runs "
-      "all of\nthem: what is listed is found, at that line where one is given, and nothing else; of the correct ones nothing. This page is made by\nthat test (`ROOFGEN_UPDATE_GOLDEN=1`), "
-      "which fails when it is out of date.\n\n## {} with a planted fault\n\n| kernel | grid x block | found |\n| --- | --- | --- |\n{}\n## {} correct ones\n\n"
+      "# The kernels that test `roofgen check`\n"
+      "\n"
+      "This document lists the kernels in `tests/check/kernels`, on which `roofgen check` is tested. The first lines of each\n"
+      "kernel state its launch and the expected findings. The test runs every kernel and requires exactly the listed finding,\n"
+      "at the listed line if there is one, and no finding for a correct kernel. The test generates this document\n"
+      "(`ROOFGEN_UPDATE_GOLDEN=1`) and fails if the document is out of date.\n"
+      "\n## {} kernels with a planted fault\n\n| kernel | grid x block | found |\n| --- | --- | --- |\n{}\n## {} correct kernels\n\n"
       "| kernel | grid x block | lines with excess traffic |\n| --- | --- | --- |\n{}",
       n_faulty, faulty, n_clean, clean);
 }

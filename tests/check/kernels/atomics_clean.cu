@@ -11,7 +11,7 @@ __global__ void all(int* i, unsigned* u, unsigned long long* l, float* f, double
   atomicOr(&i[5], t);
   atomicXor(&i[6], t);
   if (t == 127) atomicExch(&i[7], t);
-  atomicInc(&u[0], 9);   // 0 to 9, round and round
+  atomicInc(&u[0], 9);   // wraps around from 9 to 0
   atomicDec(&u[1], 222); // 0, 222, 221, ...
   atomicAdd(&l[0], 5000000000ull);
   atomicMin(&l[1], static_cast<unsigned long long>(t));

@@ -1,4 +1,4 @@
-// Threads that have returned are not waited for: half of the second warp leaves at once.
+// A barrier does not wait for threads that have returned; half of the second warp returns at once.
 // grid: 1  block: 64  finds: nothing
 // args: [{"type": "i32", "size": 64, "fill": 0}, {"type": "i32", "value": 40}]
 __global__ void guarded(int* y, int n) {

@@ -1,4 +1,4 @@
-// Each half of the warp has a barrier of its own.
+// Each half of the warp reaches a different barrier.
 // grid: 1  block: 64  finds: divergent-barrier
 // args: [{"type": "i32", "size": 64}]
 __global__ void halves(int* y) {

@@ -1,7 +1,7 @@
 // grid: 1  block: 64
 // args: [{"name": "box", "type": "i32", "size": 64}, {"name": "ready", "type": "i32", "size": 2}, {"name": "y", "type": "i32", "size": 64}]
 // finds: race at 16
-// The fence before the first flag is none for what comes after it.
+// The fence before the first flag does not order the accesses after it.
 __global__ void hand_over(int* box, int* ready, int* y) {
   const int lane = threadIdx.x % 32;
   if (threadIdx.x < 2) ready[threadIdx.x] = 0;

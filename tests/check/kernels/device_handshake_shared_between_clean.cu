@@ -1,7 +1,7 @@
 // grid: 1  block: 64
 // args: [{"name": "box", "type": "i32", "size": 32}, {"name": "ready", "type": "i32", "size": 1}, {"name": "y", "type": "i32", "size": 32, "expect": "iota"}]
 // finds: nothing
-// What the warp writes between its fence and its flag takes nothing from what is before the fence.
+// Shared memory writes between the fence and the flag do not weaken the order of the accesses before the fence.
 __global__ void hand_over(int* box, int* ready, int* y) {
   __shared__ int own[32];
   const int lane = threadIdx.x % 32;

@@ -8,7 +8,7 @@ __device__ void arrive(word* b) { asm volatile("{.reg .b64 t;\nmbarrier.arrive.s
 __device__ void wait(word* b, int parity) {
   asm volatile("{.reg .pred p;\nAGAIN:\nmbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n@!p bra AGAIN;}" ::"r"(at(b)), "r"(parity) : "memory");
 }
-// Warp 0 brings tiles of 96 into two slots, warps 1 to 3 add them up.
+// Warp 0 loads tiles of 96 into two slots; warps 1 to 3 sum them.
 __global__ void pipeline(const int* x, int* y) {
   __shared__ int box[2][96];
   __shared__ word full[2], empty[2];

@@ -15,7 +15,7 @@ struct Job {
   double* y;
 };
 struct Bytes { unsigned char b[5]; };
-// 1 + 2 + 3, 1 + 2 + 3, 7.5, 2, 64, 258, and 286 too many.
+// 1 + 2 + 3, 1 + 2 + 3, 7.5, 2, 64, 258, minus 286.
 __global__ void run(Job job, dim3 size, Bytes bytes, const int* nothing) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= job.n || nothing) return;

@@ -1,4 +1,4 @@
-// Tiles of two and of four warps add up and wait through memory that is reserved for cooperative groups.
+// Tiles of two and of four warps reduce and synchronise through the memory reserved for cooperative groups.
 // grid: 2  block: 256
 // args: [{"type": "i32", "size": 512, "fill": 1}, {"type": "i32", "size": 512, "expect": 192}]
 // finds: nothing

@@ -1,4 +1,4 @@
-// The bound of the selection is one more than that of the assignment.
+// The bound of the selection exceeds the bound of the assignment by one.
 // grid: 1  block: 64
 // args: [{"type": "i32", "size": 64, "fill": "iota"}, {"type": "i32", "size": 64}, {"type": "i32", "value": 40}]
 // finds: uninitialised at 9

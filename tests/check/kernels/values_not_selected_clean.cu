@@ -1,4 +1,4 @@
-// Variables that some lanes never assign, and that those lanes never use.
+// Some lanes never assign these variables, and the same lanes never use them.
 // grid: 2  block: 64  finds: nothing  uncoalesced at: 12
 // args: [{"type": "i32", "size": 128, "fill": "iota"}, {"type": "i32", "size": 128}, {"type": "i32", "size": 1, "fill": 0, "expect": 76}, {"type": "i32", "value": 40}]
 __global__ void not_selected(const int* x, int* y, int* count, int n) {
@@ -13,7 +13,7 @@ __global__ void not_selected(const int* x, int* y, int* count, int n) {
     if (now % 3 == 1 && (!found || now < best)) best = now, found = true;
   }
   y[i] = (i < n ? v : 0) + (found ? best : -1);
-  // One lane adds for all that count, and tells the others what was there before.
+  // One lane adds for all counting lanes, and broadcasts the old value.
   const bool counts = x[i] > 51;
   const unsigned all = __ballot_sync(~0u, counts);
   if (!counts) return;
