@@ -1,10 +1,9 @@
-"""What is measured on: the driver, the GPU, its clocks, the versions of everything that shapes a number.
+"""The machine of a visit: driver, GPU, clocks, and the versions of everything that shapes a number.
 
-Run as a program it probes the driver and prints JSON; visit.py does so in a process of its own, for a broken driver
-may hang or crash, and so that the visit itself holds no GPU. `machine.py --hold UUID` keeps the driver started.
+As a program it probes the driver and prints JSON, or with `--hold UUID` keeps the driver loaded. visit.py does both in
+processes of their own: a broken driver may hang or crash, and the visit itself must not occupy the GPU.
 """
 import ctypes
-import glob
 import importlib.metadata
 import json
 import os
@@ -14,53 +13,44 @@ import select
 import shutil
 import subprocess
 import sys
+import uuid as uuids
+from pathlib import Path
 
-# What a library exports that speaks the driver's API without a GPU behind it. No result of such a driver is kept.
+# The symbol that a library exports when it offers the driver's API without a GPU. Results of such a driver are refused.
 SIMULATED_SYMBOL = "roofgen_simulated_driver"
 
 
-def driver_library():
-    """The library that roofgen loads: the same variable, the same name."""
-    return os.environ.get("ROOFGEN_LIBCUDA") or "libcuda.so.1"
-
-
 def probe(ordinal):
-    """{"reason": ...} where there is nothing to measure on, else what the driver says of the GPU."""
-    name = driver_library()
+    """What the driver says of the GPU, or {"reason": ...} when there is nothing to measure on."""
+    name = os.environ.get("ROOFGEN_LIBCUDA") or "libcuda.so.1"  # as roofgen itself chooses
     try:
         cuda = ctypes.CDLL(name)
-    except OSError as error:
-        return {"reason": f"no CUDA driver: {error}"}
-    if hasattr(cuda, SIMULATED_SYMBOL):
-        return {"simulated": True, "reason": f"{name} is a simulated driver (it exports {SIMULATED_SYMBOL}): nothing it times is measured"}
-    try:
+        if hasattr(cuda, SIMULATED_SYMBOL):
+            return {"reason": f"{name} is a simulated driver (it exports {SIMULATED_SYMBOL}) and measures nothing"}
         status = cuda.cuInit(0)
         if status != 0:
             return {"reason": f"the CUDA driver does not start: error {status}"}
-        version, count = ctypes.c_int(), ctypes.c_int()
+        version, count, device = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
         cuda.cuDriverGetVersion(ctypes.byref(version))
         cuda.cuDeviceGetCount(ctypes.byref(count))
         if ordinal >= count.value:
             return {"reason": f"there is no GPU {ordinal}: the driver has {count.value}"}
-        device = ctypes.c_int()
-        text, raw = ctypes.create_string_buffer(256), (ctypes.c_ubyte * 16)()
+        text, uuid = ctypes.create_string_buffer(256), ctypes.create_string_buffer(16)
         cuda.cuDeviceGet(ctypes.byref(device), ordinal)
         cuda.cuDeviceGetName(text, len(text), device)
-        by_uuid = getattr(cuda, "cuDeviceGetUuid_v2", None) or cuda.cuDeviceGetUuid
-        if by_uuid(ctypes.byref(raw), device) != 0:
+        if cuda.cuDeviceGetUuid_v2(uuid, device) != 0:
             return {"reason": "the CUDA driver does not tell the GPU's UUID"}
+    except OSError as error:
+        return {"reason": f"no CUDA driver: {error}"}
     except AttributeError as error:
-        return {"reason": f"{name} is no CUDA driver: {error}"}
-    digits = bytes(raw).hex()
-    uuid = "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
-    return {"simulated": False, "name": text.value.decode(errors="replace"), "uuid": f"GPU-{uuid}", "gpus": count.value,
+        return {"reason": f"{name} is not a CUDA driver: {error}"}
+    return {"name": text.value.decode(errors="replace"), "uuid": f"GPU-{uuids.UUID(bytes=uuid.raw)}",
             "cuda": f"{version.value // 1000}.{version.value % 1000 // 10}"}
 
 
-def run_probe(ordinal, limit_s=60):
-    """probe() in a process of its own."""
+def run_probe(ordinal, limit_s):
     try:
-        done = subprocess.run([sys.executable, os.path.abspath(__file__), str(ordinal)], capture_output=True, text=True, timeout=limit_s)
+        done = subprocess.run([sys.executable, __file__, str(ordinal)], capture_output=True, text=True, timeout=limit_s)
         return json.loads(done.stdout)
     except subprocess.TimeoutExpired:
         return {"reason": f"the CUDA driver did not answer within {limit_s:g} s"}
@@ -69,137 +59,85 @@ def run_probe(ordinal, limit_s=60):
 
 
 def hold(uuid):
-    """Keeps the GPU's driver state loaded until standard input ends, by having it open; prints what it could open.
-    Where persistence mode is off the driver shuts a GPU down when the last process lets go of it and starts it again for
-    the next, which takes seconds. This is no compute process: it makes no context and takes no memory of the GPU."""
-    held, minor = [], ctypes.c_uint()
+    """Prints what it opened of the GPU's driver and keeps that open until standard input ends. Without persistence mode
+    the driver shuts a GPU down when its last user ends, and starts it again for the next, which takes seconds. This is
+    not a compute process: it has no context and no GPU memory."""
+    held, device, minor = [], ctypes.c_void_p(), ctypes.c_uint()
     try:
         nvml = ctypes.CDLL(os.environ.get("ROOFGEN_LIBNVML") or "libnvidia-ml.so.1")
-        device = ctypes.c_void_p()
         if nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetHandleByUUID(uuid.encode(), ctypes.byref(device)) == 0:
             held.append("NVML")
             if nvml.nvmlDeviceGetMinorNumber(device, ctypes.byref(minor)) == 0:
-                held.append(open(f"/dev/nvidia{minor.value}", "rb", buffering=0))
-    except (OSError, AttributeError):  # no NVML, no such file here, not permitted: what is held is held
+                file = open(f"/dev/nvidia{minor.value}", "rb", buffering=0)
+                held.append(file.name)
+    except (OSError, AttributeError):  # no NVML, no such device file, no permission
         pass
-    print(", ".join(each if isinstance(each, str) else each.name for each in held), flush=True)
+    print(", ".join(held), flush=True)
     if held:
         sys.stdin.read()
 
 
 class Holder:
-    """hold() in a process of its own, which ends with this one."""
+    """hold() in a process that ends with this one."""
 
     def __init__(self, uuid, environment, limit_s):
-        self.child = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--hold", uuid], stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+        self.child = subprocess.Popen([sys.executable, __file__, "--hold", uuid], stdin=subprocess.PIPE, text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
         ready = select.select([self.child.stdout], [], [], limit_s)[0]  # the driver's start may take some seconds
         self.held = self.child.stdout.readline().strip() if ready else ""
-        if not self.held:
-            self.close()
 
     def close(self):
         self.child.kill()
         self.child.communicate()
 
 
-# Fields of nvidia-smi, and what they are called here. The first are facts, the rest a state.
-_FACTS = {"driver_version": "driver", "vbios_version": "vbios", "pci.bus_id": "pci", "memory.total": "memory_mib",
-          "clocks.max.sm": "max_sm_mhz", "clocks.max.memory": "max_memory_mhz", "power.limit": "power_limit_w",
-          "persistence_mode": "persistence", "ecc.mode.current": "ecc", "mig.mode.current": "mig"}
-_STATE = {"clocks.sm": "sm_mhz", "clocks.mem": "memory_mhz", "power.draw": "power_w", "power.limit": "power_limit_w",
-          "temperature.gpu": "temperature_c", "clocks_event_reasons.active": "limits"}
+# Fields of nvidia-smi by their names in results.
+FACTS = {"driver": "driver_version", "vbios": "vbios_version", "pci": "pci.bus_id", "memory_mib": "memory.total",
+         "max_sm_mhz": "clocks.max.sm", "max_memory_mhz": "clocks.max.memory", "power_limit_w": "power.limit",
+         "persistence": "persistence_mode", "ecc": "ecc.mode.current", "mig": "mig.mode.current"}
+STATE = {"sm_mhz": "clocks.sm", "memory_mhz": "clocks.mem", "power_w": "power.draw", "power_limit_w": "power.limit",
+         "temperature_c": "temperature.gpu", "limits": "clocks_event_reasons.active"}
 
 
-def _value(name, text):
-    """What is named with a unit is a number; versions, which look like some, are not."""
-    if not name.endswith(("_mhz", "_w", "_c", "_mib")):
-        return text
+def ask(uuid, fields):
+    """FACTS or STATE from nvidia-smi; empty when there is no such tool or it does not know a field."""
     try:
-        return float(text) if "." in text else int(text)
-    except ValueError:
-        return text
-
-
-def _ask(uuid, fields):
-    """One line of nvidia-smi as a dictionary; empty where there is no such tool, or it does not know a field."""
-    if not shutil.which("nvidia-smi"):
-        return {}
-    try:
-        done = subprocess.run(["nvidia-smi", f"--id={uuid}", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"],
-                              capture_output=True, text=True, timeout=15)
+        done = subprocess.run(["nvidia-smi", f"--id={uuid}", f"--query-gpu={','.join(fields.values())}",
+                               "--format=csv,noheader,nounits"], capture_output=True, text=True, timeout=15)
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    values = [value.strip() for value in done.stdout.strip().split(",")]
-    if done.returncode != 0 or len(values) != len(fields):
-        return {}
-    return {name: _value(name, value) for name, value in zip(fields.values(), values) if value and value != "[N/A]"}
+    values = dict(zip(fields, map(str.strip, done.stdout.split(",")))) if done.returncode == 0 else {}
+    for name in [each for each in values if re.search("_(mhz|mib|w|c)$", each)]:  # a unit: a number
+        try:
+            values[name] = float(values[name]) if "." in values[name] else int(values[name])
+        except ValueError:
+            pass
+    return {name: value for name, value in values.items() if value not in ("", "[N/A]")}
 
 
-def facts_of_doctor(doctor, uuid):
-    """What roofgen's doctor knows of the same GPU through NVML: all there is where nvidia-smi is not installed."""
-    gpus = doctor.get("gpus")
-    for gpu in gpus if isinstance(gpus, list) else []:
-        if isinstance(gpu, dict) and str(gpu.get("uuid", "")).lower() == uuid.lower():
-            names = {"driver": "driver", "pci_bus_id": "pci", "max_sm_mhz": "max_sm_mhz", "max_memory_mhz": "max_memory_mhz", "power_limit_w": "power_limit_w"}
-            return {ours: gpu[theirs] for theirs, ours in names.items() if gpu.get(theirs)}
-    return {}
-
-
-def facts(uuid):
-    return _ask(uuid, _FACTS)
-
-
-def state(uuid):
-    return _ask(uuid, _STATE)
-
-
-def _first(pattern, text):
-    match = re.search(pattern, text)
-    return match[1] if match else ""
+def facts(doctor, uuid):
+    """The GPU according to `roofgen doctor`, and, where nvidia-smi is installed, according to that."""
+    names = {"driver": "driver", "pci": "pci_bus_id", "max_sm_mhz": "max_sm_mhz", "max_memory_mhz": "max_memory_mhz",
+             "power_limit_w": "power_limit_w"}
+    gpu = next((each for each in doctor.get("gpus", []) if each["uuid"].lower() == uuid.lower()), {})
+    return {"driver": "", **{name: gpu[field] for name, field in names.items() if gpu.get(field)}, **ask(uuid, FACTS)}
 
 
 def program(named, root):
-    """roofgen: what was named (a path or a name of PATH), or the one of bench/portable.sh."""
+    """The roofgen that was named (a path, or a name on PATH), else the one of bench/portable.sh."""
     path = named or os.path.join(root, "build-portable", "cli", "roofgen")
-    if os.sep not in path:
-        path = shutil.which(path) or path
-    return os.path.abspath(path)
+    return os.path.abspath(path if os.sep in path else shutil.which(path) or path)
 
 
 def peer(roofgen, root):
-    """cublaslt_peer: of the build that the program is of, or the one of bench/portable.sh."""
-    builds = os.path.dirname(os.path.dirname(roofgen)), os.path.join(root, "build-portable")
-    places = [os.path.join(build, "bench", "peers", "cublaslt_peer") for build in builds]
-    return next((place for place in places if os.access(place, os.X_OK)), places[0])
+    """The cublaslt_peer of the same build as roofgen, else the one of bench/portable.sh."""
+    builds = Path(roofgen).parents[1], Path(root, "build-portable")
+    places = [build / "bench/peers/cublaslt_peer" for build in builds]
+    return str(next((place for place in places if os.access(place, os.X_OK)), places[0]))
 
 
 def _ncu():
-    return shutil.which("ncu") or next(iter(sorted(glob.glob("/usr/local/cuda*/bin/ncu"))), "")
-
-
-def describe(named, root):
-    """What a visit would find here, for --dry-run."""
-    roofgen = program(named, root)
-    rival, torch = peer(roofgen, root), _package("torch")
-    lines = [("program", os.access(roofgen, os.X_OK) and roofgen, "bench/portable.sh builds it; no step runs without it"),
-             ("peer", os.access(rival, os.X_OK) and rival, "cublaslt_peer of the same build; the step gemm fails without it"),
-             ("torch", torch and f"{torch}, of {sys.executable}", f"{sys.executable} has none; the step peers needs it"),
-             ("ncu", _ncu(), "the step counters needs it")]
-    missing = [name for name, found, _ in lines if not found]
-    last = f"missing here: {', '.join(missing)}. No error: it must be there where the visit is" if missing else "nothing is missing here"
-    return "\n" + "".join(f"{name:9} {found or 'missing: ' + without}\n" for name, found, without in lines) + last + "\n"
-
-
-def _ncu_version():
-    tool = _ncu()
-    if not tool:
-        return ""
-    try:
-        done = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return _first(r"Version (\S+)", done.stdout)
+    return shutil.which("ncu") or next(map(str, sorted(Path("/usr/local").glob("cuda*/bin/ncu"))), "")
 
 
 def _package(name):
@@ -209,30 +147,43 @@ def _package(name):
         return ""
 
 
+def describe(named, root):
+    """What a visit would find here, for --dry-run."""
+    roofgen = program(named, root)
+    rival, torch = peer(roofgen, root), _package("torch")
+    rows = [
+        ("program", os.access(roofgen, os.X_OK) and roofgen, "bench/portable.sh builds it; no step runs without it"),
+        ("peer", os.access(rival, os.X_OK) and rival, "cublaslt_peer of the same build; the step gemm needs it"),
+        ("torch", torch and f"{torch}, of {sys.executable}", f"{sys.executable} has none; the step peers needs it"),
+        ("ncu", _ncu(), "the step counters needs it")]
+    lines = [f"{name:9} {found or 'missing: ' + needed_by}\n" for name, found, needed_by in rows]
+    missing = ", ".join(name for name, found, _ in rows if not found)
+    end = f"missing here: {missing}. No error: only the machine of the visit needs it" if missing else \
+        "nothing is missing here"
+    return "\n" + "".join(lines) + end + "\n"
+
+
 def versions():
-    """Empty where something is not there. roofgen's and NVRTC's come from `roofgen doctor`."""
-    return {"torch": _package("torch"), "triton": _package("triton"), "ncu": _ncu_version(), "python": platform.python_version(),
+    """Empty texts for programs and packages that are not installed. `roofgen doctor` adds roofgen's and NVRTC's."""
+    try:
+        ncu = subprocess.run([_ncu(), "--version"], capture_output=True, text=True, timeout=30).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        ncu = ""
+    ncu = re.search(r"Version (\S+)|$", ncu)[1] or ""
+    return {"torch": _package("torch"), "triton": _package("triton"), "ncu": ncu, "python": platform.python_version(),
             "glibc": platform.libc_ver()[1], "kernel": platform.release()}
 
 
 def host():
-    model = ""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            model = _first(r"model name\s*:\s*(.+)", file.read())
-    except OSError:
-        pass
-    return {"machine": platform.machine(), "cpu": model, "cores": os.cpu_count() or 0}
+    model = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text(errors="replace"))
+    return {"machine": platform.machine(), "cpu": model[1] if model else "", "cores": os.cpu_count()}
 
 
 def nvrtc_of_wheels():
-    """NVRTC of the wheels that this Python would import, for roofgen looks in toolkits and active environments only."""
-    for folder in sys.path:
-        for part in ("nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"):
-            found = os.path.join(folder, part, "libnvrtc.so.13")
-            if os.path.exists(found):
-                return os.path.abspath(found)
-    return ""
+    """NVRTC in the wheels that this Python would import. roofgen itself searches toolkits and active environments."""
+    places = [Path(folder, part, "libnvrtc.so.13").absolute()
+              for folder in sys.path for part in ("nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib")]
+    return next((str(place) for place in places if place.exists()), "")
 
 
 if __name__ == "__main__":

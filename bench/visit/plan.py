@@ -1,134 +1,103 @@
-"""What a visit does: plan.json, and the lists of problems it names, as tasks with commands."""
+"""The plan of a visit: plan.json and the lists of problems it names, as tasks with commands."""
+import dataclasses
 import hashlib
-import json
-import os
 import re
+from itertools import accumulate
+from pathlib import Path
 
 import files
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
 
-
+@dataclasses.dataclass
 class Task:
-    """One command of a step, and maybe one that makes ready what it needs. They still have their {placeholders}."""
+    """One command of a step, and optionally one that prepares it (`first`). Both still hold their {placeholders}."""
+    step: str
+    name: str
+    command: list
+    judge: str = "json"
+    first: list = ()
+    limit_s: float = 60
+    least_s: float = 2
+    wants: list = ()  # variants that a check must find verified
+    about: dict = dataclasses.field(default_factory=dict)  # the problem or target as the data file has it
 
-    def __init__(self, step, name, command, limit_s, least_s, judge, wants, about, first=()):
-        self.step, self.name, self.command, self.first = step, name, command, list(first)
-        self.limit_s, self.least_s, self.judge = limit_s, least_s, judge
-        self.wants = wants  # variants that a check must find verified
-        self.about = about  # what is measured: the problem or target of the data file, as it stands there
-        self.id = f"{step}.{name}"
-        self.digest = hashlib.sha256("\0".join(self.first + command).encode()).hexdigest()[:16]
+    @property
+    def id(self):
+        return f"{self.step}.{self.name}"
 
-    def arguments(self, command, values):
-        """`command` or `first` with its placeholders filled in; a word that is nothing but one may become several."""
-        words = []
-        for word in command:
-            if isinstance(values.get(word[1:-1]), list):
-                words += values[word[1:-1]]
-            else:
-                words.append(re.sub(r"\{([a-z]+)\}", lambda match: str(values[match[1]]), word))
-        return words
+    @property
+    def digest(self):
+        """Identifies the commands: a result of other commands is another measurement."""
+        return hashlib.sha256("\0".join([*self.first, *self.command]).encode()).hexdigest()[:16]
 
 
+@dataclasses.dataclass
 class Step:
-    def __init__(self, name, about, share, tasks):
-        self.name, self.about, self.share, self.tasks = name, about, share, tasks
+    name: str
+    about: str
+    share: float
+    tasks: list
 
 
-def _fail(path, message):
-    raise files.Bad(f"{path}: {message}")
-
-
-def _name(path, value):
-    if not isinstance(value, str) or not _NAME.fullmatch(value):
-        _fail(path, f"{value!r} is no name: lower-case letters, digits, '.', '_' and '-'")
-    return value
-
-
-def problem_words(path, problem):
-    """The op and its flags as words of a command line: true is a bare flag, false none."""
-    words = [_name(path, problem.get("op"))]
-    for flag, value in problem.get("flags", {}).items():
-        if value is True:
-            words.append(f"--{flag}")
-        elif value is not False:
-            words += [f"--{flag}", str(value)]
-    return words
-
-
-def _number(path, entry, key, default):
-    value = entry.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e6:
-        _fail(path, f"{key} must be a positive number, not {value!r}")
-    return value
-
-
-def _problems(path, entry):
-    """Inline, or those of a file beside the plan; a step without any is one task of its own name."""
-    problems = entry.get("problems")
-    if problems is None:
-        return None
-    if isinstance(problems, str):
-        path = os.path.normpath(os.path.join(os.path.dirname(path), problems))
-        document = files.read_json(path)
-        problems = document.get("problems") if isinstance(document, dict) else None
-    if not isinstance(problems, list) or not problems or not all(isinstance(each, dict) for each in problems):
-        _fail(path, "problems must be a list of objects")
-    return problems
-
-
-def _filled(path, command, problem):
+def fill(command, values):
+    """The command with these placeholders filled in. A word that is a placeholder for a list becomes several words."""
     words = []
     for word in command:
-        words += problem_words(path, problem) if word == "{problem}" else [word]
+        value = values.get(word[1:-1])
+        one = re.sub(r"\{([a-z]+)\}", lambda match: str(values.get(match[1], match[0])), word)
+        words += value if isinstance(value, list) else [one]
     return words
 
 
-def _step(path, entry):
-    name = _name(path, entry.get("name"))
-    command = entry.get("command")
-    if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
-        _fail(path, f"step {name}: command must be a list of words")
-    limit, least = _number(path, entry, "limit_s", 60), _number(path, entry, "least_s", 2)
-    judge = entry.get("judge", "json")
+def _problem_words(problem):
+    """The op and its flags as words of a command line: true is a flag without a value, false is no flag."""
+    words = [problem["op"]] if "op" in problem else []
+    for flag, value in problem.get("flags", {}).items():
+        words += [] if value is False else [f"--{flag}"] if value is True else [f"--{flag}", str(value)]
+    return words
+
+
+def _step(folder, entry):
+    name, problems = entry["name"], entry.get("problems", [{"name": entry["name"]}])
+    if isinstance(problems, str):
+        problems = files.read_json(folder / problems)["problems"]
     tasks = []
-    for problem in _problems(path, entry) or [{"name": name}]:
-        words, first = _filled(path, command, problem), _filled(path, entry.get("first", []), problem)
-        tasks.append(Task(name, _name(path, problem.get("name")), words, problem.get("limit_s", limit), least, judge,
-                          problem.get("variants", entry.get("variants", [])), problem, first))
-    names = [task.name for task in tasks]
-    for each in names:
-        if names.count(each) > 1:
-            _fail(path, f"step {name}: {each} is there twice")
-    return Step(name, entry.get("about", ""), _number(path, entry, "share", 1), tasks)
+    for problem in problems:
+        words = {"problem": _problem_words(problem)}
+        first, command = fill(entry.get("first", []), words), fill(entry["command"], words)
+        settings = {key: value for key, value in {**entry, **problem}.items() if key in ("limit_s", "least_s", "judge")}
+        tasks.append(Task(name, problem["name"], command, first=first, about=problem,
+                          wants=problem.get("variants", entry.get("variants", [])), **settings))
+    for task in tasks:
+        if not re.fullmatch(r"[a-z0-9._-]+", task.id):  # becomes the name of a file
+            raise files.Bad(f"{task.id!r}: names consist of lower-case letters, digits, '.', '_' and '-'")
+        if sum(each.name == task.name for each in tasks) > 1:
+            raise files.Bad(f"step {name}: {task.name} is there twice")
+    return Step(name, entry.get("about", ""), entry.get("share", 1), tasks)
 
 
 def load(path):
-    """The steps in order, most important first. Raises files.Bad."""
+    """The steps in order of importance. Raises files.Bad."""
     document = files.read_json(path)
-    if not isinstance(document, dict) or document.get("schema") != "roofgen.visit-plan.1":
-        _fail(path, "not a plan of a visit (schema roofgen.visit-plan.1)")
-    return [_step(path, entry) for entry in document["steps"]]
+    try:
+        if document["schema"] != "roofgen.visit-plan.1":
+            raise files.Bad(f"{path}: not a plan of a visit (schema roofgen.visit-plan.1)")
+        return [_step(Path(path).parent, entry) for entry in document["steps"]]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise files.Bad(f"{path}: not of the form of a plan: {error!r}") from error
 
 
 def slices(steps, budget_s):
-    """(step, end) in order: when each step's time is over, in seconds from the start. A step that ends early leaves
-    its time to those after it."""
+    """(step, end) in order: the end of each step's time in seconds from the start. Spare time goes to the next step."""
     total = sum(step.share for step in steps)
-    ends, end = [], 0.0
-    for step in steps:
-        end += budget_s * step.share / total
-        ends.append((step, end))
-    return ends
+    return list(zip(steps, accumulate(budget_s * step.share / total for step in steps)))
 
 
-def describe(steps, budget_s, digits=0):
+def describe(steps, budget_s):
     """The plan as text, for --dry-run."""
-    lines = [f"{'step':12} {'from':>6} {'to':>6}  tasks  what"]
-    start = 0.0
+    lines, start = [f"{'step':12} {'from':>6} {'to':>6}  tasks  what"], 0.0
     for step, end in slices(steps, budget_s):
-        lines.append(f"{step.name:12} {start:5.{digits}f}s {end:5.{digits}f}s  {len(step.tasks):5}  {step.about}")
+        lines.append(f"{step.name:12} {start:5.0f}s {end:5.0f}s  {len(step.tasks):5}  {step.about}")
         start = end
     for step in steps:
         lines.append("")

@@ -1,119 +1,85 @@
-"""One command under a time limit: asked to stop a little before it, killed with all its children at it."""
+"""One command under a time limit: SIGINT shortly before the limit, SIGKILL for everything it started at the limit."""
 import ctypes
+import dataclasses
 import os
 import signal
 import subprocess
+import tempfile
 import time
 import uuid
+from pathlib import Path
 
-MARK = "ROOFGEN_VISIT_TASK"  # in the environment of everything a task starts, so that none of it is left behind
+MARK = "ROOFGEN_VISIT_TASK"  # environment variable that every process of a task inherits and is found by
 STDERR_KEPT = 256 << 10
-STDOUT_KEPT = 64 << 20
 
 
+@dataclasses.dataclass
 class Outcome:
-    def __init__(self):
-        self.exit_code = None  # None: it could not be started
-        self.stdout = ""
-        self.stderr = ""
-        self.seconds = 0.0
-        self.cut = False  # it was stopped, by its limit or by the user
-        self.leftovers = 0  # processes that had to be killed after it ended
+    exit_code: int = None  # None: the command could not be started
+    stdout: str = ""
+    stderr: str = ""
+    seconds: float = 0.0
+    cut: bool = False  # stopped by its limit or by the user
+    leftovers: int = 0  # processes that had to be killed after it ended
 
 
 def _die_with_parent():
-    ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
 
 
-def _text(path, kept):
-    """A file's text; of a longer one the beginning and the end, with a word between them."""
-    size = os.path.getsize(path)
-    with open(path, "rb") as file:
-        if size <= kept:
-            return file.read().decode(errors="replace")
-        head = file.read(kept // 2)
-        file.seek(size - kept // 2)
-        tail = file.read()
-    return f"{head.decode(errors='replace')}\n... {size - kept} bytes left out ...\n{tail.decode(errors='replace')}"
-
-
-def _marked(mark):
-    """Processes whose mark begins so."""
-    wanted = f"{MARK}={mark}".encode()
-    for name in os.listdir("/proc"):
-        if not name.isdigit() or int(name) == os.getpid():
-            continue
-        try:
-            with open(f"/proc/{name}/environ", "rb") as file:
-                if any(part.startswith(wanted) for part in file.read().split(b"\0")):
-                    yield int(name)
-        except OSError:
-            continue
+def _read(file, kept=None):
+    """The text of a file; of one longer than `kept` bytes the beginning and the end."""
+    file.seek(0)
+    data = file.read()
+    if kept and len(data) > kept:
+        left_out = f"\n... {len(data) - kept} bytes left out ...\n".encode()
+        data = data[:kept // 2] + left_out + data[-(kept // 2):]
+    return data.decode(errors="replace")
 
 
 def kill_marked(mark):
-    """Kills what a task started and left, wherever it moved; a dead parent's children are found all the same."""
-    killed, empty = set(), 0
-    for _ in range(5):
-        found = [pid for pid in _marked(mark) if pid not in killed]
-        if not found:
-            # A process in the middle of an exec shows no environment for a moment: look once more.
-            empty += 1
-            if empty == 2:
-                break
-            time.sleep(0.03)
-            continue
-        for pid in found:
-            killed.add(pid)
+    """Kills the processes whose mark begins with `mark`, in any session, and returns their number."""
+    wanted, killed, empty_scans = f"{MARK}={mark}".encode(), set(), 0
+    while empty_scans < 2:  # a process inside exec shows no environment for a moment
+        before = len(killed)
+        for environment in Path("/proc").glob("[0-9]*/environ"):
+            pid = int(environment.parent.name)
             try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
+                if pid not in killed and any(part.startswith(wanted) for part in environment.read_bytes().split(b"\0")):
+                    os.kill(pid, signal.SIGKILL)
+                    killed.add(pid)
+            except OSError:  # it ended meanwhile, or is another user's
                 pass
+        if len(killed) == before:
+            empty_scans += 1
+            time.sleep(0.03)
     return len(killed)
 
 
-def folder_mark(folder):
-    """What the marks of all commands begin with that are run in this folder."""
-    return f"{os.path.abspath(folder)}:"
-
-
-def run(command, limit_s, grace_s, folder, environment, stop):
-    """Runs `command`. `limit_s` holds for all of it: at limit - grace it gets SIGINT (roofgen then keeps what it has),
-    at the limit SIGKILL. `stop` is a function that says whether the visit itself is to end."""
-    outcome = Outcome()
-    os.makedirs(folder, exist_ok=True)
-    out, err = os.path.join(folder, "stdout"), os.path.join(folder, "stderr")
-    mark = f"{folder_mark(folder)}{uuid.uuid4().hex}"
+def run(command, limit_s, grace_s, mark, environment, stop):
+    """Runs `command` for at most `limit_s`: SIGINT at limit - grace, upon which roofgen writes its result, SIGKILL at
+    the limit. `stop()` becomes true when the visit itself is to end. `mark` identifies the visit's processes."""
+    mark = f"{mark}:{uuid.uuid4().hex}"
     start = time.monotonic()
-    try:
-        with open(out, "wb") as stdout, open(err, "wb") as stderr:
-            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, start_new_session=True,
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
                                      env={**environment, MARK: mark}, preexec_fn=_die_with_parent)
-    except OSError as error:
-        outcome.stderr = f"{command[0]}: {error.strerror}\n"
-        return outcome
-    asked_at = None
-    nap = 0.005
-    while child.poll() is None:
-        elapsed = time.monotonic() - start
-        if asked_at is None and (elapsed >= limit_s - grace_s or stop()):
-            asked_at = elapsed
-            outcome.cut = True
-            child.send_signal(signal.SIGINT)
-        if asked_at is not None and (elapsed >= limit_s or elapsed >= asked_at + grace_s):
-            try:
+        except OSError as error:
+            return Outcome(stderr=f"{command[0]}: {error.strerror}\n")
+        interrupt_at, kill_at, cut = limit_s - grace_s, limit_s, False
+        while True:
+            elapsed = time.monotonic() - start
+            if not cut and (elapsed >= interrupt_at or stop()):
+                cut, kill_at = True, min(limit_s, elapsed + grace_s)
+                child.send_signal(signal.SIGINT)
+            if cut and elapsed >= kill_at:
                 os.killpg(child.pid, signal.SIGKILL)
-            except OSError:
-                child.kill()
-            child.wait()
-            break
-        time.sleep(nap)
-        nap = min(nap * 1.5, 0.1, max(0.005, limit_s - elapsed))
-    outcome.seconds = time.monotonic() - start
-    outcome.exit_code = child.returncode if child.returncode >= 0 else 128 - child.returncode
-    outcome.leftovers = kill_marked(mark)
-    outcome.stdout = _text(out, STDOUT_KEPT)
-    outcome.stderr = _text(err, STDERR_KEPT)
-    os.unlink(out)
-    os.unlink(err)
-    return outcome
+            try:
+                child.wait(min(0.25, max(0.01, (kill_at if cut else interrupt_at) - elapsed)))
+                break
+            except subprocess.TimeoutExpired:
+                pass
+        exit_code = child.returncode if child.returncode >= 0 else 128 - child.returncode
+        seconds, leftovers = time.monotonic() - start, kill_marked(mark)
+        return Outcome(exit_code, _read(out), _read(err, STDERR_KEPT), seconds, cut, leftovers)

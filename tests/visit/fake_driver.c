@@ -1,5 +1,5 @@
-/* As much of a CUDA driver as bench/visit/machine.py asks for, and of NVML. With ROOFGEN_SIMULATED it says that it is no real one,
-   the way simulated drivers must. */
+/* The functions of the CUDA driver and of NVML that bench/visit/machine.py calls. ROOFGEN_SIMULATED adds the symbol by
+   which simulated drivers identify themselves. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ int cuDeviceGetUuid_v2(unsigned char* uuid, int device) {
   return device;
 }
 
-/* Who starts NVML is written to $FAKE_LOG.nvml. */
+/* Appends the process that starts NVML to $FAKE_LOG.nvml. */
 int nvmlInit_v2(void) {
   char path[4096];
   const char* log = getenv("FAKE_LOG");

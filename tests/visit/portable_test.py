@@ -1,4 +1,4 @@
-"""bench/check_portable.py: what keeps a program from running on other machines, and what does not."""
+"""bench/check_portable.py on made-up output of readelf and on a program that is not portable."""
 import os
 import subprocess
 import sys
@@ -34,25 +34,25 @@ class CheckPortable(unittest.TestCase):
             done = subprocess.run([sys.executable, CHECKER, "--text", file.name], capture_output=True, text=True)
         return done.returncode, done.stderr
 
-    def test_old_c_library_alone_is_portable(self):
+    def test_an_old_c_library_is_portable(self):
         self.assertEqual(self.check(DYNAMIC + VERSIONS), (0, ""))
         other = DYNAMIC.replace("x86-64", "aarch64").replace(".so.2", ".so.1")
         self.assertEqual(self.check(other + VERSIONS), (0, ""))
 
-    def test_newer_symbol_is_named(self):
+    def test_a_newer_symbol_is_named(self):
         for version in ("2.36", "2.38", "3.0", "2.100"):
             code, said = self.check(DYNAMIC + VERSIONS.replace("GLIBC_2.35 ", f"GLIBC_{version} "))
             self.assertEqual(code, 1, said)
             self.assertIn(f"needs GLIBC_{version}; at most GLIBC_2.35", said)
             self.assertEqual(said.count("\n"), 1)
 
-    def test_private_symbol_is_refused(self):
+    def test_a_private_symbol_is_refused(self):
         code, said = self.check(DYNAMIC + VERSIONS.replace("GLIBC_2.35 ", "GLIBC_PRIVATE "))
         self.assertEqual(code, 1)
         self.assertIn("GLIBC_PRIVATE", said)
 
     def test_shared_libraries_outside_the_c_library_are_named(self):
-        for name in ("libstdc++.so.6", "libfmt.so.9", "libc.so.6.evil", "libsqlite3.so.0", "libgcc_s.so.1", "libtinfo.so.6"):
+        for name in ("libstdc++.so.6", "libfmt.so.9", "libc.so.6.evil", "libsqlite3.so.0", "libgcc_s.so.1"):
             code, said = self.check(DYNAMIC.replace("libm.so.6", name) + VERSIONS)
             self.assertEqual(code, 1, name)
             self.assertIn(f"needs the shared library {name}", said)
@@ -66,7 +66,7 @@ class CheckPortable(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("GLIBCXX_3.4.30", said)
 
-    def test_something_else_is_not_taken_for_a_portable_program(self):
+    def test_other_files_are_not_portable_programs(self):
         for text in ("", "There is no dynamic section in this file.\n", DYNAMIC):
             self.assertEqual(self.check(text)[0], 1)
         done = subprocess.run([sys.executable, CHECKER, CHECKER], capture_output=True, text=True)
@@ -74,7 +74,7 @@ class CheckPortable(unittest.TestCase):
         done = subprocess.run([sys.executable, CHECKER], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
 
-    def test_ordinary_build_is_told_from_a_portable_one(self):
+    def test_an_ordinary_build_is_not_portable(self):
         program = os.environ.get("ROOFGEN_ORDINARY")  # a program that links libstdc++ as usual
         if not program:
             self.skipTest("no program given")
