@@ -12,9 +12,9 @@
 #include <set>
 #include <utility>
 
+#include "base/suggest.h"
 #include "generator/json_reader.h"
 #include "generator/ops/counter_random.h"
-#include "generator/suggest.h"
 
 namespace roofgen::check {
 namespace {
@@ -26,7 +26,9 @@ class Reader : JsonReader {
   Result<std::vector<Argument>> run() {
     const Json& all = file_.root();
     if (!all.is_array()) return usage(all, "a list of arguments was expected, in the order of the kernel's parameters");
-    if (all.size() > kMaxArguments) return usage(all[kMaxArguments], fmt::format("{} arguments are too many; at most {} were expected", all.size(), kMaxArguments));
+    if (all.size() > kMaxArguments)
+      return usage(all[kMaxArguments],
+                   fmt::format("{} arguments are too many; at most {} were expected", all.size(), kMaxArguments));
     std::vector<Argument> out;
     std::set<std::pair<bool, std::string>> names;  // of arguments and of variables
     uint64_t bytes = 0;
@@ -41,9 +43,13 @@ class Reader : JsonReader {
         e.notes = file_.excerpt(e.where);
         return e;
       }
-      if (!names.insert({argument->symbol.empty(), argument->name}).second) return usage(item, fmt::format("{}: another one has the name \"{}\" already", prefix_, argument->name), item.contains("name") ? "name" : "symbol");
+      if (!names.insert({argument->symbol.empty(), argument->name}).second)
+        return usage(item, fmt::format("{}: another one has the name \"{}\" already", prefix_, argument->name),
+                     item.contains("name") ? "name" : "symbol");
       bytes += bytes_below(*argument);
-      if (bytes > kMaxBytes) return usage(item, fmt::format("{}: the buffers have more than {} GiB together", prefix_, kMaxBytes >> 30), "size");
+      if (bytes > kMaxBytes)
+        return usage(item, fmt::format("{}: the buffers have more than {} GiB together", prefix_, kMaxBytes >> 30),
+                     "size");
       out.push_back(std::move(*argument));
     }
     const std::vector<Where> places = file_.places();
@@ -79,7 +85,8 @@ class Reader : JsonReader {
   Result<uint64_t> count(const Json& j, const char* member, const char* what, uint64_t least, uint64_t most) const {
     const Json n = whole(j[member]);
     if (n.is_number_unsigned() && n.get<uint64_t>() >= least && n.get<uint64_t>() <= most) return n.get<uint64_t>();
-    return usage(j[member], fmt::format("{}: \"{}\" is {}; {} from {} to {} was expected", prefix_, member, shown(j[member]), what, least, most));
+    return usage(j[member], fmt::format("{}: \"{}\" is {}; {} from {} to {} was expected", prefix_, member,
+                                        shown(j[member]), what, least, most));
   }
 
   /// A value in a message.
@@ -91,7 +98,8 @@ class Reader : JsonReader {
   }
 
   Result<Argument> read(const Json& j, int depth = 0) {
-    ROOFGEN_CHECK(only(j, {"name", "type", "size", "value", "fields", "align", "symbol", "fill", "seed", "file", "values", "read_only", "expect", "tolerance", "relative_tolerance", "dump"}));
+    ROOFGEN_CHECK(only(j, {"name", "type", "size", "value", "fields", "align", "symbol", "fill", "seed", "file",
+                           "values", "read_only", "expect", "tolerance", "relative_tolerance", "dump"}));
     Argument a;
     ROOFGEN_TRY(a.symbol, string_or(j, "symbol", ""));
     ROOFGEN_TRY(a.name, string_or(j, "name", a.symbol.empty() ? prefix_ : a.symbol));
@@ -106,31 +114,51 @@ class Reader : JsonReader {
     if (a.type_name == "bytes") return bytes(j, std::move(a));
     uint64_t lanes = 1;
     std::string base = a.type_name;
-    if (const size_t x = base.size() - 2; base.size() > 3 && base[x] == 'x' && base[x + 1] >= '2' && base[x + 1] <= '4') {
+    if (const size_t x = base.size() - 2;
+        base.size() > 3 && base[x] == 'x' && base[x + 1] >= '2' && base[x + 1] <= '4') {
       lanes = static_cast<uint64_t>(base[x + 1] - '0');
       base.resize(x);
     }
     const auto element = parse_element(base);
-    if (!element) return usage(j["type"], fmt::format("{}: unknown type \"{}\"{}", prefix_, a.type_name, suggestion(a.type_name)));
+    if (!element)
+      return usage(j["type"], fmt::format("{}: unknown type \"{}\"{}", prefix_, a.type_name, suggestion(a.type_name)));
     a.type = *element;
-    if (j.contains("value") == j.contains("size")) return usage(j, prefix_ + ": either \"size\" (a buffer) or \"value\" (a scalar) was expected", j.contains("value") ? "value" : "");
+    if (j.contains("value") == j.contains("size"))
+      return usage(j, prefix_ + ": either \"size\" (a buffer) or \"value\" (a scalar) was expected",
+                   j.contains("value") ? "value" : "");
     if (j.contains("fields")) return usage(j, prefix_ + ": \"fields\" is for structs", "fields");
     if (j.contains("value")) {
-      if (!a.symbol.empty()) return usage(j, fmt::format("{}: what the variable holds was expected: \"size\" with \"fill\", \"values\" or \"file\"", prefix_), "symbol");
+      if (!a.symbol.empty())
+        return usage(
+            j,
+            fmt::format("{}: what the variable holds was expected: \"size\" with \"fill\", \"values\" or \"file\"",
+                        prefix_),
+            "symbol");
       ROOFGEN_CHECK(takes(j, {"value", "align"}, "this is a scalar"));
       return scalar(j, std::move(a), lanes);
     }
-    if (j.contains("align")) return usage(j, prefix_ + ": \"align\" is for what is passed by value; buffers are 256-byte aligned", "align");
-    if (lanes > 1) return usage(j["type"], fmt::format("{}: a buffer of {} is one of {} with {} times the size", prefix_, a.type_name, base, lanes));
+    if (j.contains("align"))
+      return usage(j, prefix_ + ": \"align\" is for what is passed by value; buffers are 256-byte aligned", "align");
+    if (lanes > 1)
+      return usage(j["type"], fmt::format("{}: a buffer of {} is one of {} with {} times the size", prefix_,
+                                          a.type_name, base, lanes));
     ROOFGEN_TRY(a.size, count(j, "size", "a number of elements", 1, kMaxBytes));
     // Before anything is made of that size.
-    if (a.bytes() > kMaxBytes) return usage(j, fmt::format("{}: the buffers have more than {} GiB together", prefix_, kMaxBytes >> 30), "size");
+    if (a.bytes() > kMaxBytes)
+      return usage(j, fmt::format("{}: the buffers have more than {} GiB together", prefix_, kMaxBytes >> 30), "size");
     ROOFGEN_TRY(a.fill, contents_of(j, a));
     if (j.contains("read_only")) {
-      if (!j["read_only"].is_boolean()) return usage(j["read_only"], fmt::format("{}: \"read_only\" is {}; true or false was expected", prefix_, shown(j["read_only"])));
+      if (!j["read_only"].is_boolean())
+        return usage(j["read_only"], fmt::format("{}: \"read_only\" is {}; true or false was expected", prefix_,
+                                                 shown(j["read_only"])));
       a.read_only = j["read_only"].get<bool>();
-      if (a.read_only && !a.symbol.empty()) return usage(j, prefix_ + ": \"read_only\" is for arguments; a variable is what its declaration says", "read_only");
-      if (a.read_only && std::holds_alternative<Nothing>(a.fill)) return usage(j, prefix_ + ": a read-only buffer that holds nothing; \"fill\", \"values\" or \"file\" was expected", "read_only");
+      if (a.read_only && !a.symbol.empty())
+        return usage(j, prefix_ + ": \"read_only\" is for arguments; a variable is what its declaration says",
+                     "read_only");
+      if (a.read_only && std::holds_alternative<Nothing>(a.fill))
+        return usage(j,
+                     prefix_ + ": a read-only buffer that holds nothing; \"fill\", \"values\" or \"file\" was expected",
+                     "read_only");
     }
     ROOFGEN_CHECK(read_expectation(j, a));
     ROOFGEN_TRY(a.dump, string_or(j, "dump", ""));
@@ -142,17 +170,32 @@ class Reader : JsonReader {
   Result<void> takes(const Json& j, std::initializer_list<std::string_view> own, const char* what) const {
     for (const auto& [key, value] : j.items())
       if (key != "name" && key != "type" && std::find(own.begin(), own.end(), key) == own.end())
-        return usage(j, std::string_view(what) == "a null pointer" ? prefix_ + ": a null pointer takes nothing else" : fmt::format("{}: \"{}\" is for {}, {}", prefix_, key, key == "fields" ? "structs" : key == "value" ? "scalars" : key == "symbol" ? "variables" : "buffers", what), key);
+        return usage(j,
+                     std::string_view(what) == "a null pointer" ? prefix_ + ": a null pointer takes nothing else"
+                                                                : fmt::format("{}: \"{}\" is for {}, {}", prefix_, key,
+                                                                              key == "fields"   ? "structs"
+                                                                              : key == "value"  ? "scalars"
+                                                                              : key == "symbol" ? "variables"
+                                                                                                : "buffers",
+                                                                              what),
+                     key);
     return {};
   }
 
   /// A number; of a vector type as many as it has; a list of numbers is an array of them.
   Result<Argument> scalar(const Json& j, Argument a, uint64_t lanes) {
     const Json& value = j["value"];
-    if (lanes > 1 && (!value.is_array() || value.size() != lanes)) return usage(j, fmt::format("{}: \"value\" of {} is a list of {} numbers{}", prefix_, a.type_name, lanes, value.is_array() ? fmt::format(", {} were given", value.size()) : ""), "value");
+    if (lanes > 1 && (!value.is_array() || value.size() != lanes))
+      return usage(j,
+                   fmt::format("{}: \"value\" of {} is a list of {} numbers{}", prefix_, a.type_name, lanes,
+                               value.is_array() ? fmt::format(", {} were given", value.size()) : ""),
+                   "value");
     const size_t n = value.is_array() ? value.size() : 1;
     const uint32_t size = bytes_of(a.type);
-    if (n == 0 || n > kMaxPassedBytes / size) return usage(j, fmt::format("{}: \"value\" is a number or a list of 1 to {} of them", prefix_, kMaxPassedBytes / size), "value");
+    if (n == 0 || n > kMaxPassedBytes / size)
+      return usage(
+          j, fmt::format("{}: \"value\" is a number or a list of 1 to {} of them", prefix_, kMaxPassedBytes / size),
+          "value");
     for (size_t i = 0; i < n; ++i) {
       ROOFGEN_TRY(const uint64_t bits, number(value.is_array() ? value[i] : value, a.type, "value"));
       const auto* from = reinterpret_cast<const std::byte*>(&bits);
@@ -169,7 +212,10 @@ class Reader : JsonReader {
     ROOFGEN_CHECK(takes(j, {"fields", "align"}, "this is a struct"));
     if (depth >= kMaxDepth) return usage(j, fmt::format("{}: structs are nested deeper than {}", prefix_, kMaxDepth));
     if (!j.contains("fields") || !j["fields"].is_array() || j["fields"].empty() || j["fields"].size() > kMaxArguments)
-      return usage(j, fmt::format("{}: \"fields\" is a list of 1 to {} fields in the order of their declaration", prefix_, kMaxArguments), "fields");
+      return usage(j,
+                   fmt::format("{}: \"fields\" is a list of 1 to {} fields in the order of their declaration", prefix_,
+                               kMaxArguments),
+                   "fields");
     a.align = 1;
     const std::string outer = prefix_;
     uint64_t end = 0;
@@ -178,21 +224,24 @@ class Reader : JsonReader {
       ROOFGEN_TRY(Argument field, read(item, depth + 1));
       field.offset = (end + field.align - 1) / field.align * field.align;
       end = field.offset + field.passed_bytes();
-      if (end > kMaxPassedBytes) return usage(j, fmt::format("{}: parameters have at most {} bytes", prefix_, kMaxPassedBytes));
+      if (end > kMaxPassedBytes)
+        return usage(j, fmt::format("{}: parameters have at most {} bytes", prefix_, kMaxPassedBytes));
       a.align = std::max(a.align, field.align);
       a.fields.push_back(std::move(field));
     }
     prefix_ = outer;
     ROOFGEN_CHECK(read_alignment(j, a));
     a.value.resize((end + a.align - 1) / a.align * a.align);
-    for (const Argument& f : a.fields) std::copy(f.value.begin(), f.value.end(), a.value.begin() + static_cast<ptrdiff_t>(f.offset));
+    for (const Argument& f : a.fields)
+      std::copy(f.value.begin(), f.value.end(), a.value.begin() + static_cast<ptrdiff_t>(f.offset));
     return a;
   }
 
   /// {"type": "bytes", "value": "00 ff ..."} or {"type": "bytes", "file": name}: whatever the kernel makes of them.
   Result<Argument> bytes(const Json& j, Argument a) {
     ROOFGEN_CHECK(takes(j, {"value", "file", "align"}, "these are bytes passed by value"));
-    if (j.contains("value") == j.contains("file")) return usage(j, prefix_ + ": either \"value\" (hexadecimal digits) or \"file\" was expected");
+    if (j.contains("value") == j.contains("file"))
+      return usage(j, prefix_ + ": either \"value\" (hexadecimal digits) or \"file\" was expected");
     if (j.contains("file")) {
       ROOFGEN_TRY(Raw raw, raw_file(j["file"], "file"));
       a.value = std::move(raw.bytes);
@@ -200,16 +249,27 @@ class Reader : JsonReader {
       int high = -1;
       for (const char c : j["value"].get<std::string>()) {
         if (c == ' ') continue;
-        const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        const int digit = c >= '0' && c <= '9'   ? c - '0'
+                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                 : -1;
         if (digit < 0) return usage(j, fmt::format("{}: '{}' is no hexadecimal digit", prefix_, c), "value");
-        if (high < 0) high = digit;
-        else a.value.push_back(static_cast<std::byte>(std::exchange(high, -1) * 16 + digit));
+        if (high < 0)
+          high = digit;
+        else
+          a.value.push_back(static_cast<std::byte>(std::exchange(high, -1) * 16 + digit));
       }
-      if (high >= 0) return usage(j, fmt::format("{}: {} hexadecimal digits and one more; two for each byte were expected", prefix_, 2 * a.value.size()), "value");
+      if (high >= 0)
+        return usage(j,
+                     fmt::format("{}: {} hexadecimal digits and one more; two for each byte were expected", prefix_,
+                                 2 * a.value.size()),
+                     "value");
     } else {
       return usage(j, prefix_ + ": \"value\" is a string of hexadecimal digits, two for each byte", "value");
     }
-    if (a.value.empty() || a.value.size() > kMaxPassedBytes) return usage(j, fmt::format("{}: {} bytes; 1 to {} were expected", prefix_, a.value.size(), kMaxPassedBytes), j.contains("value") ? "value" : "file");
+    if (a.value.empty() || a.value.size() > kMaxPassedBytes)
+      return usage(j, fmt::format("{}: {} bytes; 1 to {} were expected", prefix_, a.value.size(), kMaxPassedBytes),
+                   j.contains("value") ? "value" : "file");
     a.align = 1;
     ROOFGEN_CHECK(read_alignment(j, a));
     return a;
@@ -220,19 +280,57 @@ class Reader : JsonReader {
     if (!j.contains("align")) return {};
     const Json given = whole(j["align"]);
     const uint64_t align = given.is_number_unsigned() ? given.get<uint64_t>() : 0;
-    if (align < a.align || align > 256 || (align & (align - 1))) return usage(j["align"], fmt::format("{}: \"align\" is {}; a power of two from {} to 256 was expected", prefix_, shown(given), a.align));
+    if (align < a.align || align > 256 || (align & (align - 1)))
+      return usage(j["align"], fmt::format("{}: \"align\" is {}; a power of two from {} to 256 was expected", prefix_,
+                                           shown(given), a.align));
     a.align = align;
     return {};
   }
 
   /// The names that C++ has for our types, and else the nearest.
   static std::string suggestion(const std::string& name) {
-    static const std::map<std::string_view, const char*> known{
-        {"float", "f32"}, {"double", "f64"}, {"half", "f16"}, {"__half", "f16"}, {"__nv_bfloat16", "bf16"}, {"bool", "u8"}, {"char", "i8"}, {"unsigned char", "u8"}, {"uchar", "u8"},
-        {"short", "i16"}, {"unsigned short", "u16"}, {"ushort", "u16"}, {"int", "i32"}, {"unsigned", "u32"}, {"unsigned int", "u32"}, {"uint", "u32"}, {"long", "i64"}, {"long long", "i64"},
-        {"unsigned long", "u64"}, {"unsigned long long", "u64"}, {"size_t", "u64"}, {"int8_t", "i8"}, {"uint8_t", "u8"}, {"int16_t", "i16"}, {"uint16_t", "u16"}, {"int32_t", "i32"},
-        {"uint32_t", "u32"}, {"int64_t", "i64"}, {"uint64_t", "u64"}, {"float2", "f32x2"}, {"float3", "f32x3"}, {"float4", "f32x4"}, {"double2", "f64x2"}, {"int2", "i32x2"}, {"int3", "i32x3"},
-        {"int4", "i32x4"}, {"uint2", "u32x2"}, {"uint3", "u32x3"}, {"uint4", "u32x4"}, {"dim3", "u32x3"}, {"pointer", "null"}, {"nullptr", "null"}};
+    static const std::map<std::string_view, const char*> known{{"float", "f32"},
+                                                               {"double", "f64"},
+                                                               {"half", "f16"},
+                                                               {"__half", "f16"},
+                                                               {"__nv_bfloat16", "bf16"},
+                                                               {"bool", "u8"},
+                                                               {"char", "i8"},
+                                                               {"unsigned char", "u8"},
+                                                               {"uchar", "u8"},
+                                                               {"short", "i16"},
+                                                               {"unsigned short", "u16"},
+                                                               {"ushort", "u16"},
+                                                               {"int", "i32"},
+                                                               {"unsigned", "u32"},
+                                                               {"unsigned int", "u32"},
+                                                               {"uint", "u32"},
+                                                               {"long", "i64"},
+                                                               {"long long", "i64"},
+                                                               {"unsigned long", "u64"},
+                                                               {"unsigned long long", "u64"},
+                                                               {"size_t", "u64"},
+                                                               {"int8_t", "i8"},
+                                                               {"uint8_t", "u8"},
+                                                               {"int16_t", "i16"},
+                                                               {"uint16_t", "u16"},
+                                                               {"int32_t", "i32"},
+                                                               {"uint32_t", "u32"},
+                                                               {"int64_t", "i64"},
+                                                               {"uint64_t", "u64"},
+                                                               {"float2", "f32x2"},
+                                                               {"float3", "f32x3"},
+                                                               {"float4", "f32x4"},
+                                                               {"double2", "f64x2"},
+                                                               {"int2", "i32x2"},
+                                                               {"int3", "i32x3"},
+                                                               {"int4", "i32x4"},
+                                                               {"uint2", "u32x2"},
+                                                               {"uint3", "u32x3"},
+                                                               {"uint4", "u32x4"},
+                                                               {"dim3", "u32x3"},
+                                                               {"pointer", "null"},
+                                                               {"nullptr", "null"}};
     if (const auto at = known.find(name); at != known.end()) return fmt::format("; did you mean \"{}\"?", at->second);
     std::vector<std::string> names = element_names();
     for (const char* other : {"struct", "bytes", "null"}) names.emplace_back(other);
@@ -240,8 +338,11 @@ class Reader : JsonReader {
   }
 
   Result<Contents> contents_of(const Json& j, const Argument& a) {
-    if (j.contains("fill") + j.contains("values") + j.contains("file") > 1) return usage(j, prefix_ + ": one of \"fill\", \"values\" and \"file\" was expected", j.contains("fill") && j.contains("values") ? "values" : "file");
-    if (j.contains("seed") && (!j.contains("fill") || j["fill"] != "random")) return usage(j, prefix_ + ": \"seed\" goes with \"fill\": \"random\"", "seed");
+    if (j.contains("fill") + j.contains("values") + j.contains("file") > 1)
+      return usage(j, prefix_ + ": one of \"fill\", \"values\" and \"file\" was expected",
+                   j.contains("fill") && j.contains("values") ? "values" : "file");
+    if (j.contains("seed") && (!j.contains("fill") || j["fill"] != "random"))
+      return usage(j, prefix_ + ": \"seed\" goes with \"fill\": \"random\"", "seed");
     if (j.contains("values")) return values(j["values"], a, "values");
     if (j.contains("file")) return raw(j["file"], a, "file");
     if (!j.contains("fill")) return Contents{Nothing{}};
@@ -263,7 +364,8 @@ class Reader : JsonReader {
       return Contents{Random{seed}};
     }
     const std::string near = name.empty() ? "" : nearest(name, {"iota", "random"});
-    return usage(fill, fmt::format("{}: \"{}\" is {}; a number, \"iota\" or \"random\" was expected{}", prefix_, key, shown(fill), near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+    return usage(fill, fmt::format("{}: \"{}\" is {}; a number, \"iota\" or \"random\" was expected{}", prefix_, key,
+                                   shown(fill), near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
   }
 
   Result<void> read_expectation(const Json& j, Argument& a) {
@@ -285,7 +387,9 @@ class Reader : JsonReader {
     }
     for (auto [key, to] : {std::pair{"tolerance", &e.absolute}, std::pair{"relative_tolerance", &e.relative}}) {
       if (!j.contains(key)) continue;
-      if (!j[key].is_number() || !(j[key].get<double>() >= 0) || std::isinf(j[key].get<double>())) return usage(j[key], fmt::format("{}: \"{}\" is {}; a number of at least 0 was expected", prefix_, key, shown(j[key])));
+      if (!j[key].is_number() || !(j[key].get<double>() >= 0) || std::isinf(j[key].get<double>()))
+        return usage(j[key],
+                     fmt::format("{}: \"{}\" is {}; a number of at least 0 was expected", prefix_, key, shown(j[key])));
       *to = j[key].get<double>();
     }
     a.expect = std::move(e);
@@ -302,18 +406,28 @@ class Reader : JsonReader {
     }
     if (!is_integer(type)) {
       if (j.is_number()) return encode(type, j.get<double>());
-      return usage(j, fmt::format("{}: \"{}\" holds {}; a number was expected, or \"nan\", \"inf\" or \"-inf\"", prefix_, key, shown(j)));
+      return usage(j, fmt::format("{}: \"{}\" holds {}; a number was expected, or \"nan\", \"inf\" or \"-inf\"",
+                                  prefix_, key, shown(j)));
     }
     const auto [least, most] = range_of(type);
     const Json n = whole(j);
-    const bool fits = n.is_number_unsigned() ? n.get<uint64_t>() <= most : n.is_number_integer() && n.get<int64_t>() >= least && (n.get<int64_t>() < 0 || static_cast<uint64_t>(n.get<int64_t>()) <= most);
-    if (!fits) return usage(j, fmt::format("{}: {} is no {}; a whole number from {} to {} was expected{}", prefix_, shown(n), to_string(type), least, most, n.is_number_float() && n.get<double>() == std::trunc(n.get<double>()) ? ", beyond 2^53 with all its digits" : ""));
+    const bool fits = n.is_number_unsigned()
+                          ? n.get<uint64_t>() <= most
+                          : n.is_number_integer() && n.get<int64_t>() >= least &&
+                                (n.get<int64_t>() < 0 || static_cast<uint64_t>(n.get<int64_t>()) <= most);
+    if (!fits)
+      return usage(j, fmt::format("{}: {} is no {}; a whole number from {} to {} was expected{}", prefix_, shown(n),
+                                  to_string(type), least, most,
+                                  n.is_number_float() && n.get<double>() == std::trunc(n.get<double>())
+                                      ? ", beyond 2^53 with all its digits"
+                                      : ""));
     return n.is_number_unsigned() ? n.get<uint64_t>() : encode_integer(type, n.get<int64_t>());
   }
 
   Result<Contents> values(const Json& j, const Argument& a, const char* key) {
     if (!j.is_array() || j.size() != *a.size)
-      return usage(j, fmt::format("{}: \"{}\" is a list of {} numbers{}", prefix_, key, *a.size, j.is_array() ? fmt::format(", {} were given", j.size()) : ""));
+      return usage(j, fmt::format("{}: \"{}\" is a list of {} numbers{}", prefix_, key, *a.size,
+                                  j.is_array() ? fmt::format(", {} were given", j.size()) : ""));
     Values out;
     for (const Json& item : j) {
       ROOFGEN_TRY(const uint64_t bits, number(item, a.type, key));
@@ -325,13 +439,17 @@ class Reader : JsonReader {
   std::string path(const std::string& name) const { return (std::filesystem::path(directory_) / name).string(); }
 
   Result<Raw> raw_file(const Json& j, const char* key) {
-    if (!j.is_string()) return usage(j, fmt::format("{}: \"{}\" is {}; the name of a file was expected", prefix_, key, shown(j)));
+    if (!j.is_string())
+      return usage(j, fmt::format("{}: \"{}\" is {}; the name of a file was expected", prefix_, key, shown(j)));
     Raw out{path(j.get<std::string>()), {}};
     std::ifstream in(out.file, std::ios::binary);
     std::error_code ignored;
-    const uint64_t size = in && std::filesystem::is_regular_file(out.file, ignored) ? std::filesystem::file_size(out.file, ignored) : 0;
-    if (!in || ignored || !std::filesystem::is_regular_file(out.file, ignored)) return usage(j, fmt::format("{}: {} cannot be read", prefix_, out.file));
-    if (size > kMaxBytes) return usage(j, fmt::format("{}: {} has {} bytes; at most {} were expected", prefix_, out.file, size, kMaxBytes));
+    const uint64_t size =
+        in && std::filesystem::is_regular_file(out.file, ignored) ? std::filesystem::file_size(out.file, ignored) : 0;
+    if (!in || ignored || !std::filesystem::is_regular_file(out.file, ignored))
+      return usage(j, fmt::format("{}: {} cannot be read", prefix_, out.file));
+    if (size > kMaxBytes)
+      return usage(j, fmt::format("{}: {} has {} bytes; at most {} were expected", prefix_, out.file, size, kMaxBytes));
     out.bytes.resize(size);
     in.read(reinterpret_cast<char*>(out.bytes.data()), static_cast<std::streamsize>(size));
     if (!in) return usage(j, fmt::format("{}: {} cannot be read", prefix_, out.file));
@@ -340,7 +458,9 @@ class Reader : JsonReader {
 
   Result<Contents> raw(const Json& j, const Argument& a, const char* key) {
     ROOFGEN_TRY(Raw out, raw_file(j, key));
-    if (out.bytes.size() != a.bytes()) return usage(j, fmt::format("{}: {} has {} bytes; {} x {} of {} were expected", prefix_, out.file, out.bytes.size(), *a.size, bytes_of(a.type), to_string(a.type)));
+    if (out.bytes.size() != a.bytes())
+      return usage(j, fmt::format("{}: {} has {} bytes; {} x {} of {} were expected", prefix_, out.file,
+                                  out.bytes.size(), *a.size, bytes_of(a.type), to_string(a.type)));
     return Contents{std::move(out)};
   }
 

@@ -15,12 +15,21 @@
 namespace roofgen::check {
 
 /// What a buffer holds, or is to hold afterwards.
-struct Nothing {};                                   ///< was never written: reading it is a finding
-struct Constant { uint64_t bits; };
-struct Iota {};                                      ///< 0, 1, 2, ..., wrapping around in integers
-struct Random { uint64_t seed; };                    ///< floats: uniform over [-1, 1); integers: all bits
-struct Values { std::vector<uint64_t> bits; };
-struct Raw { std::string file; std::vector<std::byte> bytes; };
+struct Nothing {};  ///< was never written: reading it is a finding
+struct Constant {
+  uint64_t bits;
+};
+struct Iota {};  ///< 0, 1, 2, ..., wrapping around in integers
+struct Random {
+  uint64_t seed;
+};  ///< floats: uniform over [-1, 1); integers: all bits
+struct Values {
+  std::vector<uint64_t> bits;
+};
+struct Raw {
+  std::string file;
+  std::vector<std::byte> bytes;
+};
 using Contents = std::variant<Nothing, Constant, Iota, Random, Values, Raw>;
 
 struct Expectation {
@@ -29,21 +38,21 @@ struct Expectation {
 };
 
 struct Argument {
-  std::string name;                   ///< for messages: "x", or "argument 2"
-  Where where;                        ///< in the file of the arguments; of a field unknown
-  std::string symbol;                 ///< of a variable of the module: it is no parameter; its contents are a buffer's
+  std::string name;    ///< for messages: "x", or "argument 2"
+  Where where;         ///< in the file of the arguments; of a field unknown
+  std::string symbol;  ///< of a variable of the module: it is no parameter; its contents are a buffer's
   Element type = Element::kF32;
-  std::string type_name;              ///< as given: "f32", "f32x4", "struct", "bytes", "null"
-  std::optional<uint64_t> size;       ///< elements; absent: passed by value
-  bool null = false;                  ///< a null pointer
-  std::vector<std::byte> value;       ///< of what is passed by value; in a struct zeros where its pointers go
-  uint64_t align = 8;                 ///< of the value or the pointer
-  std::vector<Argument> fields;       ///< of a struct
-  uint64_t offset = 0;                ///< of a field in its struct
+  std::string type_name;         ///< as given: "f32", "f32x4", "struct", "bytes", "null"
+  std::optional<uint64_t> size;  ///< elements; absent: passed by value
+  bool null = false;             ///< a null pointer
+  std::vector<std::byte> value;  ///< of what is passed by value; in a struct zeros where its pointers go
+  uint64_t align = 8;            ///< of the value or the pointer
+  std::vector<Argument> fields;  ///< of a struct
+  uint64_t offset = 0;           ///< of a field in its struct
   Contents fill;
-  bool read_only = false;             ///< a store to it is a finding
+  bool read_only = false;  ///< a store to it is a finding
   std::optional<Expectation> expect;
-  std::string dump;                   ///< file that its bytes are written to afterwards; may be empty
+  std::string dump;  ///< file that its bytes are written to afterwards; may be empty
   uint64_t bytes() const { return size ? *size * bytes_of(type) : 0; }
   uint64_t passed_bytes() const { return size || null ? 8 : value.size(); }
 };

@@ -56,14 +56,18 @@ CallSites::CallSites(std::string_view ptx, const std::function<bool(const std::s
     return file != files_.end() && std::get<1>(p) != 0 && !passed_over(file->second);
   };
   for (Loc& loc : locs_) {
-    if (counts(loc.at)) loc.counts = loc.at;
-    else if (loc.outer) loc.counts = locs_[loc.outer - 1].counts;
-    else if (counts(loc.inlined_at)) loc.counts = loc.inlined_at;
+    if (counts(loc.at))
+      loc.counts = loc.at;
+    else if (loc.outer)
+      loc.counts = locs_[loc.outer - 1].counts;
+    else if (counts(loc.inlined_at))
+      loc.counts = loc.inlined_at;
   }
 }
 
 Where CallSites::of(int ptx_line) const {
-  const auto after = std::upper_bound(locs_.begin(), locs_.end(), ptx_line, [](int line, const Loc& l) { return line < l.ptx_line; });
+  const auto after =
+      std::upper_bound(locs_.begin(), locs_.end(), ptx_line, [](int line, const Loc& l) { return line < l.ptx_line; });
   if (after == locs_.begin()) return {};
   const auto [file, line, column] = std::prev(after)->counts;
   if (line == 0) return {};

@@ -1,5 +1,5 @@
-// Where in their own files the code of headers was called, from the line table of PTX: a finding within a header of the toolkit
-// is of little use without the line that called it.
+// Where in their own files the code of headers was called, from the line table of PTX: a finding within a header of the
+// toolkit is of little use without the line that called it.
 #pragma once
 
 #include <functional>

@@ -11,11 +11,11 @@
 #include <thread>
 #include <tuple>
 
+#include "base/output_file.h"
+#include "base/suggest.h"
 #include "check/call_sites.h"
 #include "check/compile.h"
 #include "check/kernel.h"
-#include "generator/output_file.h"
-#include "generator/suggest.h"
 #include "runtime/compile/log.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
@@ -37,8 +37,13 @@ std::string_view first_word(std::string_view text) {
 /// The name decides what a file is taken for; what is obviously the other is not left to a parser to refuse.
 Result<void> is_as_named(const Request& r) {
   const bool ptx = first_word(r.text) == ".version";
-  if (r.is_ptx() && !ptx && r.text.find("__global__") != std::string::npos) return Error{Exit::kUsage, "CUDA C++, in a file that is taken as PTX by its name; a name that ends in .cu was expected", {r.file, 0, 0}};
-  if (!r.is_ptx() && ptx) return Error{Exit::kUsage, "PTX, in what is taken as CUDA C++; a file whose name ends in .ptx was expected", {r.file, 0, 0}};
+  if (r.is_ptx() && !ptx && r.text.find("__global__") != std::string::npos)
+    return Error{Exit::kUsage,
+                 "CUDA C++, in a file that is taken as PTX by its name; a name that ends in .cu was expected",
+                 {r.file, 0, 0}};
+  if (!r.is_ptx() && ptx)
+    return Error{
+        Exit::kUsage, "PTX, in what is taken as CUDA C++; a file whose name ends in .ptx was expected", {r.file, 0, 0}};
   return {};
 }
 
@@ -51,7 +56,8 @@ void use_own_name(std::string& text, const Request& r) {
 
 /// A quarter of what the machine has, as each byte that is touched costs two, and no more than 32 GiB.
 uint64_t default_memory() {
-  const uint64_t machine = static_cast<uint64_t>(std::max(0l, sysconf(_SC_PHYS_PAGES))) * static_cast<uint64_t>(std::max(0l, sysconf(_SC_PAGESIZE)));
+  const uint64_t machine = static_cast<uint64_t>(std::max(0l, sysconf(_SC_PHYS_PAGES))) *
+                           static_cast<uint64_t>(std::max(0l, sysconf(_SC_PAGESIZE)));
   return std::clamp(machine / 4, uint64_t{1} << 28, uint64_t{32} << 30);
 }
 
@@ -59,7 +65,10 @@ uint64_t default_memory() {
 class OwnPlaces {
  public:
   OwnPlaces(const Request& r, const Compiled& compiled)
-      : request_(r), compiled_(compiled), own_directories_(own_directories(r)), call_sites_(compiled.binary.ptx, [this](const std::string& file) { return is_library(file); }) {}
+      : request_(r),
+        compiled_(compiled),
+        own_directories_(own_directories(r)),
+        call_sites_(compiled.binary.ptx, [this](const std::string& file) { return is_library(file); }) {}
 
   Where innermost(int ptx_line) const {
     return CallSites(compiled_.binary.ptx, [](const std::string&) { return false; }).of(ptx_line);
@@ -75,7 +84,8 @@ class OwnPlaces {
 
  private:
   static bool is_below(const std::filesystem::path& file, const std::filesystem::path& directory) {
-    return !directory.empty() && std::mismatch(directory.begin(), directory.end(), file.begin(), file.end()).first == directory.end();
+    return !directory.empty() &&
+           std::mismatch(directory.begin(), directory.end(), file.begin(), file.end()).first == directory.end();
   }
   static std::filesystem::path canonical(const std::filesystem::path& path) {
     std::error_code ignored;
@@ -87,7 +97,9 @@ class OwnPlaces {
     std::vector<std::filesystem::path> out;
     std::error_code ignored;
     for (const std::string& d : r.include_dirs)
-      if (const auto dir = canonical(d.empty() ? "." : d); !std::filesystem::exists(dir / "crt" / "host_defines.h", ignored)) out.push_back(dir);
+      if (const auto dir = canonical(d.empty() ? "." : d);
+          !std::filesystem::exists(dir / "crt" / "host_defines.h", ignored))
+        out.push_back(dir);
     return out;
   }
 
@@ -103,7 +115,8 @@ class OwnPlaces {
     std::error_code ignored;
     if (!std::filesystem::exists(name, ignored)) return known->second = true;
     const std::filesystem::path at = canonical(name);
-    const bool own = std::any_of(own_directories_.begin(), own_directories_.end(), [&](const auto& d) { return is_below(at, d); });
+    const bool own =
+        std::any_of(own_directories_.begin(), own_directories_.end(), [&](const auto& d) { return is_below(at, d); });
     return known->second = is_below(at, canonical(nvrtc_info().include_dir)) || (named_so && !own);
   }
 
@@ -164,14 +177,17 @@ Result<DevicePtr> set_variable(Executor& executor, ModuleId module, const Argume
     const std::string full = demangled(v.name);
     names.push_back(full);
     if (a.symbol != v.name && a.symbol != full && !full.ends_with("::" + a.symbol)) continue;
-    if (a.bytes() > v.bytes) return Error{Exit::kUsage, fmt::format("{} has {} bytes, the variable {} has {}", a.name, a.bytes(), full, v.bytes)};
+    if (a.bytes() > v.bytes)
+      return Error{Exit::kUsage,
+                   fmt::format("{} has {} bytes, the variable {} has {}", a.name, a.bytes(), full, v.bytes)};
     if (std::holds_alternative<Nothing>(a.fill)) return v.at;
     std::vector<std::byte> bytes(a.bytes());
     fill(a.fill, a.type, 0, bytes);
     ROOFGEN_CHECK(executor.write(v.at, bytes));
     return v.at;
   }
-  return Error{Exit::kUsage, fmt::format("the kernel uses no variable \"{}\"{}", a.symbol, names.empty() ? "; it uses none" : did_you_mean(a.symbol, names))};
+  return Error{Exit::kUsage, fmt::format("the kernel uses no variable \"{}\"{}", a.symbol,
+                                         names.empty() ? "; it uses none" : did_you_mean(a.symbol, names))};
 }
 
 bool agrees(double got, double expected, const Expectation& e) {
@@ -190,7 +206,10 @@ Error launch_error(Error e, const std::string& mangled, const std::string& name)
 /// Of a CTA, static and dynamic (CUDA C++ Programming Guide, technical specifications per compute capability).
 uint64_t most_shared_bytes(const std::string& arch) {
   const int number = arch.starts_with("sm_") ? std::atoi(arch.c_str() + 3) : 0;
-  const uint64_t kib = number < 80 ? 64 : number == 80 || number == 87 ? 163 : (number > 80 && number < 90) || number >= 120 ? 99 : 227;
+  const uint64_t kib = number < 80                                     ? 64
+                       : number == 80 || number == 87                  ? 163
+                       : (number > 80 && number < 90) || number >= 120 ? 99
+                                                                       : 227;
   return kib * 1024;
 }
 
@@ -208,7 +227,8 @@ Result<BufferReport> inspect(Executor& executor, DevicePtr at, const Argument& a
   }
   const uint32_t size = bytes_of(a.type);
   for (uint64_t i = 0; i < *a.size; ++i) {
-    const bool there = std::all_of(written.begin() + static_cast<ptrdiff_t>(i * size), written.begin() + static_cast<ptrdiff_t>((i + 1) * size), [](bool b) { return b; });
+    const bool there = std::all_of(written.begin() + static_cast<ptrdiff_t>(i * size),
+                                   written.begin() + static_cast<ptrdiff_t>((i + 1) * size), [](bool b) { return b; });
     if (!there) {
       ++out.unwritten;
       std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(i * size), size, std::byte{0});
@@ -216,25 +236,34 @@ Result<BufferReport> inspect(Executor& executor, DevicePtr at, const Argument& a
     if (wanted.empty()) continue;
     const std::byte *want = &wanted[i * size], *got = &bytes[i * size];
     // 64-bit integers are compared as they are.
-    const bool same = is_integer(a.type) && a.expect->absolute == 0 && a.expect->relative == 0 ? std::equal(want, want + size, got) : agrees(decode(a.type, got), decode(a.type, want), *a.expect);
+    const bool same = is_integer(a.type) && a.expect->absolute == 0 && a.expect->relative == 0
+                          ? std::equal(want, want + size, got)
+                          : agrees(decode(a.type, got), decode(a.type, want), *a.expect);
     if (there && same) continue;
     if (out.mismatches++ == 0)
-      out.first = there ? fmt::format("{}[{}] is {}, {} was expected", a.name, i, shown(a.type, got), shown(a.type, want)) : fmt::format("{}[{}] was never written, {} was expected", a.name, i, shown(a.type, want));
+      out.first = there
+                      ? fmt::format("{}[{}] is {}, {} was expected", a.name, i, shown(a.type, got), shown(a.type, want))
+                      : fmt::format("{}[{}] was never written, {} was expected", a.name, i, shown(a.type, want));
     if (!there) continue;
     const double error = distance(a.type, got, want), of = std::fabs(decode(a.type, want));
     out.largest_error = std::max(out.largest_error, error);
     if (of > 0 && std::isfinite(of)) out.largest_relative_error = std::max(out.largest_relative_error, error / of);
   }
-  if (!a.dump.empty()) ROOFGEN_CHECK(write_output(a.dump, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
+  if (!a.dump.empty())
+    ROOFGEN_CHECK(write_output(a.dump, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
   return out;
 }
 
 std::vector<FindingGroup> grouped(std::vector<Finding> all) {
   std::vector<FindingGroup> out;
   for (Finding& f : all) {
-    const auto same = std::find_if(out.begin(), out.end(), [&](const FindingGroup& g) { return g.first.kind == f.kind && g.first.ptx.line == f.ptx.line; });
-    if (same != out.end()) ++same->more;
-    else out.push_back({std::move(f), 0});
+    const auto same = std::find_if(out.begin(), out.end(), [&](const FindingGroup& g) {
+      return g.first.kind == f.kind && g.first.ptx.line == f.ptx.line;
+    });
+    if (same != out.end())
+      ++same->more;
+    else
+      out.push_back({std::move(f), 0});
   }
   return out;
 }
@@ -259,7 +288,8 @@ std::vector<LineCounts> by_line(const std::vector<SiteCounts>& sites) {
 }  // namespace
 
 bool Report::clean() const {
-  return findings.empty() && std::all_of(buffers.begin(), buffers.end(), [](const BufferReport& b) { return b.mismatches == 0; });
+  return findings.empty() &&
+         std::all_of(buffers.begin(), buffers.end(), [](const BufferReport& b) { return b.mismatches == 0; });
 }
 
 Result<Report> run(const Request& r) {
@@ -295,15 +325,21 @@ Result<Report> run(const Request& r) {
     report.static_smem_bytes = words.static_smem_bytes;
     const uint64_t shared = static_cast<uint64_t>(words.static_smem_bytes) + r.smem_bytes;
     if (shared > most_shared_bytes(r.arch))
-      return Error{Exit::kUsage, fmt::format("{}: {} bytes of shared memory, {} of them by --smem, are over the {} that a CTA can have on {}", report.kernel, shared, r.smem_bytes, most_shared_bytes(r.arch), r.arch), {}};
+      return Error{
+          Exit::kUsage,
+          fmt::format("{}: {} bytes of shared memory, {} of them by --smem, are over the {} that a CTA can have on {}",
+                      report.kernel, shared, r.smem_bytes, most_shared_bytes(r.arch), r.arch),
+          {}};
   }
 
-  ROOFGEN_TRY(const std::unique_ptr<Executor> executor, make_sim_executor(r.max_memory_bytes ? r.max_memory_bytes : default_memory()));
+  ROOFGEN_TRY(const std::unique_ptr<Executor> executor,
+              make_sim_executor(r.max_memory_bytes ? r.max_memory_bytes : default_memory()));
   const OwnPlaces own_places(r, compiled);
   Result<ModuleId> module = executor->load(binary);
   if (!module) {
     Error e = std::move(module).error();
-    if (Where caller = own_places.innermost(e.where.line); own_places.replace(caller, e.where.line)) e.notes.push_back(fmt::format("which is called at {}:{}", caller.file, caller.line));
+    if (Where caller = own_places.innermost(e.where.line); own_places.replace(caller, e.where.line))
+      e.notes.push_back(fmt::format("which is called at {}:{}", caller.file, caller.line));
     if (r.is_ptx()) e.where.file = r.file;
     for (std::string& note : e.notes) use_own_name(note, r);
     return e;
@@ -343,9 +379,11 @@ Result<Report> run(const Request& r) {
   const bool grid_barrier = binary.ptx.find("%envreg") != std::string::npos;
   for (Finding& f : result.findings) {
     f.kernel = report.kernel;
-    if (f.kind == "trap" && grid_barrier && !r.cooperative) f.message += "; a barrier of the whole grid needs --cooperative";
+    if (f.kind == "trap" && grid_barrier && !r.cooperative)
+      f.message += "; a barrier of the whole grid needs --cooperative";
     const Where within = f.source;
-    if (own_places.replace(f.source, f.ptx.line)) f.message += fmt::format(" (in {}:{})", std::filesystem::path(within.file).filename().string(), within.line);
+    if (own_places.replace(f.source, f.ptx.line))
+      f.message += fmt::format(" (in {}:{})", std::filesystem::path(within.file).filename().string(), within.line);
     use_own_name(f.message, r);
     if (r.is_ptx()) f.ptx.file = r.file;
   }

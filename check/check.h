@@ -1,5 +1,5 @@
-// roofgen check: any kernel, run by the strict simulator. A sanitizer without a GPU: what it reports is docs/findings.md,
-// how to use it docs/check.md.
+// roofgen check: any kernel, run by the strict simulator. A sanitizer without a GPU: what it reports is
+// docs/findings.md, how to use it docs/check.md.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 namespace roofgen::check {
 
 struct Request {
-  std::string file;    ///< as the user named it; ".ptx" is taken as PTX, all else as CUDA C++
+  std::string file;  ///< as the user named it; ".ptx" is taken as PTX, all else as CUDA C++
   std::string text;
   std::string kernel;  ///< its name, mangled, plain, or in full as the demangler prints it; empty: the only one
   Dim3 grid, block;
@@ -27,7 +27,7 @@ struct Request {
   uint64_t max_memory_bytes = 0;  ///< of the simulator, for all that the launch touches; 0: a quarter of the machine's
   uint64_t max_instructions = 0;  ///< warp-instructions per CTA; 0: the simulator's default
   int max_findings = 100;
-  int jobs = 0;                   ///< cores for the CTAs; 0: all. The report is the same
+  int jobs = 0;  ///< cores for the CTAs; 0: all. The report is the same
   uint64_t worth_jobs = RunOptions{}.worth_threads;
   bool is_ptx() const { return file.ends_with(".ptx"); }
 };
@@ -53,7 +53,8 @@ struct BufferReport {
   uint64_t mismatches = 0;  ///< elements that are not as expected, or hold nothing where something was expected
   std::string first;        ///< one line on the first of them
   bool compared = false;
-  /// Of the elements that hold something and are not as expected; the relative one of those where something but 0 was expected.
+  /// Of the elements that hold something and are not as expected; the relative one of those where something but 0 was
+  /// expected.
   double largest_error = 0, largest_relative_error = 0;
 };
 
@@ -61,21 +62,21 @@ struct Report {
   std::string file, kernel, arch, compiler;  ///< kernel: demangled; compiler empty for PTX
   Dim3 grid, block;
   uint32_t smem_bytes = 0;
-  int registers = 0;                         ///< with the next two by ptxas; 0 for PTX
+  int registers = 0;  ///< with the next two by ptxas; 0 for PTX
   int64_t spill_bytes = 0, static_smem_bytes = 0;
-  std::vector<LeftOut> left_out;             ///< of the source, as it is for the host
-  std::vector<std::string> notes;            ///< what looks wrong and may be meant
+  std::vector<LeftOut> left_out;   ///< of the source, as it is for the host
+  std::vector<std::string> notes;  ///< what looks wrong and may be meant
   std::vector<FindingGroup> findings;
-  bool stopped_early = false;                ///< at max_findings: CTAs after that were not run
+  bool stopped_early = false;  ///< at max_findings: CTAs after that were not run
   Counts counts;
-  std::string printed;                       ///< by printf, CTA after CTA; no more than kMaxPrintedBytes
-  std::vector<LineCounts> lines;             ///< by source line, in the order of file and line
-  std::vector<BufferReport> buffers;         ///< those with an expectation or a dump
+  std::string printed;                ///< by printf, CTA after CTA; no more than kMaxPrintedBytes
+  std::vector<LineCounts> lines;      ///< by source line, in the order of file and line
+  std::vector<BufferReport> buffers;  ///< those with an expectation or a dump
   bool clean() const;
 };
 
-/// Compiles, runs and compares. Errors: Exit::kUsage for a request that does not fit the kernel, kFailed for source or PTX
-/// that is wrong, kUnavailable without NVRTC. Dumps are written whole or not at all.
+/// Compiles, runs and compares. Errors: Exit::kUsage for a request that does not fit the kernel, kFailed for source or
+/// PTX that is wrong, kUnavailable without NVRTC. Dumps are written whole or not at all.
 Result<Report> run(const Request& request);
 
 /// One line on a buffer that is not as expected. After a finding nothing that the kernel left behind says much.

@@ -18,19 +18,25 @@ constexpr const char* kAsked = "roofgen_asked_kernel";
 constexpr const char* kAskedFile = "--kernel";
 
 /// What cuda_runtime.h, which nvcc puts before every source, brings along.
-constexpr const char* kPreamble = "#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <stddef.h>\n#include <limits.h>\n";
+constexpr const char* kPreamble =
+    "#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <stddef.h>\n#include <limits.h>\n";
 
 /// The notes of an error: what the compiler was not shown, as that may be what it misses. What it names comes first.
 void tell_left_out(Error& e, std::vector<LeftOut> left_out) {
   constexpr size_t kMost = 5;
   std::string text = e.message;
   for (const std::string& note : e.notes) text += "\n" + note;
-  const auto named = std::stable_partition(left_out.begin(), left_out.end(), [&](const LeftOut& l) { return text.find("\"" + l.what + "\"") != std::string::npos; });
+  const auto named = std::stable_partition(left_out.begin(), left_out.end(), [&](const LeftOut& l) {
+    return text.find("\"" + l.what + "\"") != std::string::npos;
+  });
   for (auto l = left_out.begin(); l != named && l < left_out.begin() + kMost; ++l)
-    e.notes.push_back(fmt::format("{}:{}: note: {} was left out as host code{}", l->where.file, l->where.line, l->what, l->why.empty() ? ": it is marked __host__" : ", for: " + l->why));
+    e.notes.push_back(fmt::format("{}:{}: note: {} was left out as host code{}", l->where.file, l->where.line, l->what,
+                                  l->why.empty() ? ": it is marked __host__" : ", for: " + l->why));
   std::string others;
-  for (auto l = named; l != left_out.end() && l < named + kMost; ++l) others += fmt::format("{}{} (line {})", others.empty() ? "" : ", ", l->what, l->where.line);
-  if (left_out.end() - named > static_cast<ptrdiff_t>(kMost)) others += fmt::format(" and {} more", left_out.end() - named - static_cast<ptrdiff_t>(kMost));
+  for (auto l = named; l != left_out.end() && l < named + kMost; ++l)
+    others += fmt::format("{}{} (line {})", others.empty() ? "" : ", ", l->what, l->where.line);
+  if (left_out.end() - named > static_cast<ptrdiff_t>(kMost))
+    others += fmt::format(" and {} more", left_out.end() - named - static_cast<ptrdiff_t>(kMost));
   if (!others.empty()) e.notes.push_back("note: left out as host code: " + others);
 }
 
@@ -58,7 +64,9 @@ Result<Compiled> compile(const Request& r) {
   options.arch = r.arch;
   options.jobs = 1;
   options.extra_flags = r.compiler_flags;
-  for (const std::string& dir : r.include_dirs) options.extra_flags.push_back("--include-path=" + std::filesystem::absolute(dir.empty() ? "." : dir).lexically_normal().string());
+  for (const std::string& dir : r.include_dirs)
+    options.extra_flags.push_back("--include-path=" +
+                                  std::filesystem::absolute(dir.empty() ? "." : dir).lexically_normal().string());
   options.extra_flags.push_back("--device-int128");  // as nvcc has it
   // What the file includes of the toolkit is given by name; its own headers may include more.
   if (const std::string& dir = nvrtc_info().include_dir; !dir.empty())
@@ -73,7 +81,8 @@ Result<Compiled> compile(const Request& r) {
   for (int round = 0; round < kMaxRounds; ++round) {
     Program program;
     program.source = kPreamble + source->text();
-    if (asks) program.source += fmt::format("#line 1 \"{}\"\n__device__ auto* {} = &{};\n", kAskedFile, kAsked, r.kernel);
+    if (asks)
+      program.source += fmt::format("#line 1 \"{}\"\n__device__ auto* {} = &{};\n", kAskedFile, kAsked, r.kernel);
     std::optional<CompileOutcome> outcome;
     compiler->compile_all({&program}, [&](CompileOutcome o) {
       outcome.emplace(std::move(o));
@@ -89,7 +98,8 @@ Result<Compiled> compile(const Request& r) {
     }
     const std::vector<Diagnostic> errors = parse_errors(outcome->log);
     std::vector<Diagnostic> of_source;  // what was asked for is not among it
-    std::copy_if(errors.begin(), errors.end(), std::back_inserter(of_source), [](const Diagnostic& d) { return d.file != kAskedFile; });
+    std::copy_if(errors.begin(), errors.end(), std::back_inserter(of_source),
+                 [](const Diagnostic& d) { return d.file != kAskedFile; });
     if (source->leave_out(of_source)) continue;
     Error e = std::move(outcome->binary).error();
     if (e.where.file == kAskedFile) {
@@ -98,16 +108,26 @@ Result<Compiled> compile(const Request& r) {
       Source whole = *source;
       whole.inline_headers();
       const std::vector<std::string> templates = whole.kernel_templates();
-      Error asked{Exit::kUsage, fmt::format("--kernel '{}' names no instance of a kernel: {}{}", r.kernel, errors.front().message == "cannot deduce \"auto\" type" ? "its arguments do not fit the template's parameters" : errors.front().message, templates.empty() ? "; the file has no template of a kernel" : "; the file's templates of kernels: " + list_of(templates)), {}};
+      Error asked{Exit::kUsage,
+                  fmt::format("--kernel '{}' names no instance of a kernel: {}{}", r.kernel,
+                              errors.front().message == "cannot deduce \"auto\" type"
+                                  ? "its arguments do not fit the template's parameters"
+                                  : errors.front().message,
+                              templates.empty() ? "; the file has no template of a kernel"
+                                                : "; the file's templates of kernels: " + list_of(templates)),
+                  {}};
       out.asked_error = std::move(asked);
       continue;
     }
     if (e.where.file == kSourceName) e.where.file = r.file;  // an error of ptxas, which knows a line only
-    if (e.message.find("open source file") != std::string::npos) e.notes.push_back("note: -I DIRECTORY says where headers are");
+    if (e.message.find("open source file") != std::string::npos)
+      e.notes.push_back("note: -I DIRECTORY says where headers are");
     tell_left_out(e, source->left_out());
     return e;
   }
-  return Error{Exit::kFailed, fmt::format("after {} rounds of leaving out host code the compiler still has errors", kMaxRounds), {r.file, 0, 0}};
+  return Error{Exit::kFailed,
+               fmt::format("after {} rounds of leaving out host code the compiler still has errors", kMaxRounds),
+               {r.file, 0, 0}};
 }
 
 }  // namespace roofgen::check

@@ -13,8 +13,12 @@ struct Token {
 };
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-bool one_of(std::string_view word, std::initializer_list<std::string_view> words) { return std::find(words.begin(), words.end(), word) != words.end(); }
-bool is_annotation(std::string_view word) { return one_of(word, {"__global__", "__device__", "__constant__", "__shared__", "__managed__"}); }
+bool one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+bool is_annotation(std::string_view word) {
+  return one_of(word, {"__global__", "__device__", "__constant__", "__shared__", "__managed__"});
+}
 
 class Scanner {
  public:
@@ -48,10 +52,14 @@ class Scanner {
         line_start = false;
         const size_t begin = at;
         const bool raw = text_.substr(at, 2) == "R\"";
-        if (raw) at = past_raw_text(at + 1);
-        else if (c == '"' || (c == '\'' && !(at > 0 && is_word(text_[at - 1])))) at = past_text(at);
-        else if (is_word(c)) while (at < text_.size() && is_word(text_[at])) ++at;
-        else ++at;
+        if (raw)
+          at = past_raw_text(at + 1);
+        else if (c == '"' || (c == '\'' && !(at > 0 && is_word(text_[at - 1]))))
+          at = past_text(at);
+        else if (is_word(c))
+          while (at < text_.size() && is_word(text_[at])) ++at;
+        else
+          ++at;
         add({begin, at, raw || c == '"' || c == '\'' ? Token::kText : is_word(c) ? Token::kWord : Token::kSign});
       }
     }
@@ -75,8 +83,8 @@ class Scanner {
     return end == std::string_view::npos ? text_.size() : end + close.size();
   }
 
-  /// The branches of a conditional stand one after the other where each is whole; where the first leaves a brace open, it
-  /// alone counts.
+  /// The branches of a conditional stand one after the other where each is whole; where the first leaves a brace open,
+  /// it alone counts.
   struct Conditional {
     int braces = 0;
     bool first = true, skipping = false;
@@ -112,7 +120,8 @@ class Scanner {
       size_t name = text.find_first_not_of(" \t", stop), name_end = name;
       while (name_end < text.size() && is_word(text[name_end])) ++name_end;
       const std::string_view body = text.substr(std::min(name_end, text.size()));
-      if (name < name_end && (body.find("__device__") != body.npos || body.find("__global__") != body.npos)) annotations_.insert(text.substr(name, name_end - name));
+      if (name < name_end && (body.find("__device__") != body.npos || body.find("__global__") != body.npos))
+        annotations_.insert(text.substr(name, name_end - name));
     }
     return end;
   }
@@ -129,8 +138,12 @@ class Scanner {
 
   // ---- Declarations ----
 
-  std::string_view word(size_t t) const { return t < tokens_.size() ? text_.substr(tokens_[t].begin, tokens_[t].end - tokens_[t].begin) : ""; }
-  bool annotates(size_t t) const { return tokens_[t].kind == Token::kWord && (is_annotation(word(t)) || annotations_.count(word(t))); }
+  std::string_view word(size_t t) const {
+    return t < tokens_.size() ? text_.substr(tokens_[t].begin, tokens_[t].end - tokens_[t].begin) : "";
+  }
+  bool annotates(size_t t) const {
+    return tokens_[t].kind == Token::kWord && (is_annotation(word(t)) || annotations_.count(word(t)));
+  }
 
   /// Past the bracket that closes the one at t.
   size_t past(size_t t, std::string_view open, std::string_view close) const {
@@ -147,9 +160,12 @@ class Scanner {
   /// From t to the brace that ends the scope, or the end of the text.
   size_t scope(size_t t, bool in_class, int depth) {
     while (t < tokens_.size() && word(t) != "}") {
-      if (word(t) == ";") ++t;
-      else if (in_class && one_of(word(t), {"public", "private", "protected"}) && word(t + 1) == ":") t += 2;
-      else t = declaration(t, in_class, depth);
+      if (word(t) == ";")
+        ++t;
+      else if (in_class && one_of(word(t), {"public", "private", "protected"}) && word(t + 1) == ":")
+        t += 2;
+      else
+        t = declaration(t, in_class, depth);
     }
     return t;
   }
@@ -159,7 +175,8 @@ class Scanner {
     out_.all.emplace_back();
     Declaration d;
     d.member = in_class;
-    bool is_class = false, is_enum = false, is_namespace = false, assigned = false, initialisers = false, head_over = false;
+    bool is_class = false, is_enum = false, is_namespace = false, assigned = false, initialisers = false,
+         head_over = false;
     std::string_view class_name;
     size_t t = first;
     for (bool done = false; !done && t < tokens_.size();) {
@@ -183,7 +200,9 @@ class Scanner {
         ++t;
       } else if (w == "(") {
         const std::string_view before = t > first ? word(t - 1) : "";
-        const bool attribute = one_of(before, {"__launch_bounds__", "__align__", "alignas", "__attribute__", "decltype", "__declspec__", "__cluster_dims__", "__maxnreg__", "noexcept", "explicit", "__builtin_align__"});
+        const bool attribute =
+            one_of(before, {"__launch_bounds__", "__align__", "alignas", "__attribute__", "decltype", "__declspec__",
+                            "__cluster_dims__", "__maxnreg__", "noexcept", "explicit", "__builtin_align__"});
         if (!attribute && !assigned && !initialisers) {
           d.kind = Declaration::Kind::kFunction;
           d.name = function_name(first, t);
@@ -203,7 +222,9 @@ class Scanner {
       } else if (w == "}") {
         done = true;
       } else if (w == "{") {
-        const bool scope_of_names = !function && (is_namespace || (word(first) == "extern" && t == first + 2 && tokens_[first + 1].kind == Token::kText));
+        const bool scope_of_names =
+            !function &&
+            (is_namespace || (word(first) == "extern" && t == first + 2 && tokens_[first + 1].kind == Token::kText));
         const bool body_of_class = !function && !assigned && is_class && !is_enum;
         if ((scope_of_names || body_of_class) && depth < kMaxDepth) {
           d.kind = scope_of_names ? Declaration::Kind::kScope : Declaration::Kind::kClass;
@@ -214,12 +235,15 @@ class Scanner {
           done = scope_of_names;
         } else {
           const size_t behind = past(t, "{", "}");
-          const bool member_initialiser = initialisers && (tokens_[t - 1].kind == Token::kWord || word(t - 1) == ">") && (word(behind) == "," || word(behind) == "{");
+          const bool member_initialiser = initialisers && (tokens_[t - 1].kind == Token::kWord || word(t - 1) == ">") &&
+                                          (word(behind) == "," || word(behind) == "{");
           done = function && !assigned && !member_initialiser;
           t = behind;
         }
       } else {
-        if (is_class && class_name.empty() && tokens_[t].kind == Token::kWord && !one_of(w, {"__align__", "alignas", "__attribute__", "__builtin_align__"})) class_name = w;
+        if (is_class && class_name.empty() && tokens_[t].kind == Token::kWord &&
+            !one_of(w, {"__align__", "alignas", "__attribute__", "__builtin_align__"}))
+          class_name = w;
         // What is declared stands last.
         if (d.kind == Declaration::Kind::kOther && !assigned && tokens_[t].kind == Token::kWord) d.name = w;
         ++t;
@@ -244,10 +268,13 @@ class Scanner {
         --open;
         depth += word(open) == ">" ? 1 : word(open) == "<" ? -1 : 0;
       }
-      if (open > first && tokens_[open - 1].kind == Token::kWord && word(open - 1) != "operator" && word(open - 1) != "template") return std::string(word(open - 1));
+      if (open > first && tokens_[open - 1].kind == Token::kWord && word(open - 1) != "operator" &&
+          word(open - 1) != "template")
+        return std::string(word(open - 1));
     }
     for (size_t back = 2; back <= 3 && t >= first + back; ++back)
-      if (word(t - back) == "operator") return std::string(text_.substr(tokens_[t - back].begin, tokens_[t - 1].end - tokens_[t - back].begin));
+      if (word(t - back) == "operator")
+        return std::string(text_.substr(tokens_[t - back].begin, tokens_[t - 1].end - tokens_[t - back].begin));
     return "";
   }
 

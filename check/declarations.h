@@ -1,5 +1,5 @@
-// The declarations of a C++ source, found without understanding them: enough to tell where each begins and ends and whether
-// it is for the device. Macros and conditionals are looked at as they stand.
+// The declarations of a C++ source, found without understanding them: enough to tell where each begins and ends and
+// whether it is for the device. Macros and conditionals are looked at as they stand.
 #pragma once
 
 #include <cstddef>
@@ -28,14 +28,14 @@ struct Declaration {
   enum class Kind { kScope, kClass, kFunction, kOther };
   Kind kind = Kind::kOther;
   size_t begin = 0, end = 0;
-  bool device = false;                        ///< __device__, __global__ and the like in it; of a function in its head
-  bool member = false;                        ///< of a class
+  bool device = false;  ///< __device__, __global__ and the like in it; of a function in its head
+  bool member = false;  ///< of a class
   bool is_template = false, is_kernel = false;
-  std::string name;                           ///< of what it declares
+  std::string name;  ///< of what it declares
 };
 
 struct Declarations {
-  std::vector<Declaration> all;               ///< outer ones before those within
+  std::vector<Declaration> all;  ///< outer ones before those within
   std::vector<Directive> directives;
 };
 

@@ -17,16 +17,18 @@ struct Row {
   uint32_t bytes;
   bool integer, is_signed;
 };
-constexpr Row kRows[] = {{"i8", 1, true, true},   {"u8", 1, true, false},  {"i16", 2, true, true}, {"u16", 2, true, false},
-                         {"i32", 4, true, true},  {"u32", 4, true, false}, {"i64", 8, true, true}, {"u64", 8, true, false},
-                         {"f16", 2, false, true}, {"bf16", 2, false, true}, {"f32", 4, false, true}, {"f64", 8, false, true}};
+constexpr Row kRows[] = {{"i8", 1, true, true},    {"u8", 1, true, false},  {"i16", 2, true, true},
+                         {"u16", 2, true, false},  {"i32", 4, true, true},  {"u32", 4, true, false},
+                         {"i64", 8, true, true},   {"u64", 8, true, false}, {"f16", 2, false, true},
+                         {"bf16", 2, false, true}, {"f32", 4, false, true}, {"f64", 8, false, true}};
 const Row& row(Element e) { return kRows[static_cast<size_t>(e)]; }
 
 uint64_t encode_half(double value, DType dtype) {
   const double largest = dtype == DType::kFp16 ? 65504.0 : 0x1.fep127;
   if (std::isnan(value)) return dtype == DType::kFp16 ? 0x7e00 : 0x7fc0;
   const double rounded = std::isinf(value) ? value : round_to(value, format_of(dtype));
-  if (std::fabs(rounded) > largest) return static_cast<uint64_t>((dtype == DType::kFp16 ? 0x7c00 : 0x7f80) | (std::signbit(value) ? 0x8000 : 0));
+  if (std::fabs(rounded) > largest)
+    return static_cast<uint64_t>((dtype == DType::kFp16 ? 0x7c00 : 0x7f80) | (std::signbit(value) ? 0x8000 : 0));
   return encode16(rounded, dtype);
 }
 

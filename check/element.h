@@ -12,7 +12,7 @@ namespace roofgen::check {
 
 enum class Element : uint8_t { kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64, kF16, kBf16, kF32, kF64 };
 
-const char* to_string(Element element);                        ///< "i8" ... "f64"
+const char* to_string(Element element);  ///< "i8" ... "f64"
 std::optional<Element> parse_element(std::string_view name);
 const std::vector<std::string>& element_names();
 uint32_t bytes_of(Element element);

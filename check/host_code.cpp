@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMaxDepth = 64;                        // of headers in headers
+constexpr int kMaxDepth = 64;  // of headers in headers
 constexpr size_t kMaxText = size_t{16} << 20;
 constexpr size_t kMaxTextOfAllCopies = size_t{1} << 20;
 
@@ -28,19 +28,76 @@ bool is_file(const fs::path& path) {
 
 /// Headers of the toolkit and of other libraries that are for host programs; NVRTC cannot make anything of them.
 bool is_host_library(std::string_view name) {
-  for (const char* start : {"cublas", "cusparse", "cufft", "cusolver", "curand.h", "cudnn", "nccl", "nvrtc", "nvtx", "nvToolsExt", "npp", "nvml", "cuda_gl_interop", "cuda_profiler_api", "cudaProfiler", "cuda_runtime_api",
-                            "cuda.h", "thrust/", "cub/device", "GL/", "mpi", "omp.h", "opencv", "cutensor", "helper_", "torch/", "ATen/", "c10/", "nvJitLink", "nvjpeg"})
+  for (const char* start : {"cublas",
+                            "cusparse",
+                            "cufft",
+                            "cusolver",
+                            "curand.h",
+                            "cudnn",
+                            "nccl",
+                            "nvrtc",
+                            "nvtx",
+                            "nvToolsExt",
+                            "npp",
+                            "nvml",
+                            "cuda_gl_interop",
+                            "cuda_profiler_api",
+                            "cudaProfiler",
+                            "cuda_runtime_api",
+                            "cuda.h",
+                            "thrust/",
+                            "cub/device",
+                            "GL/",
+                            "mpi",
+                            "omp.h",
+                            "opencv",
+                            "cutensor",
+                            "helper_",
+                            "torch/",
+                            "ATen/",
+                            "c10/",
+                            "nvJitLink",
+                            "nvjpeg"})
     if (name.starts_with(start)) return true;
   return false;
 }
 
-/// What standard libraries and systems have for host programs. A header that is missing and not among these is an error: it
-/// may define what a kernel depends on.
+/// What standard libraries and systems have for host programs. A header that is missing and not among these is an
+/// error: it may define what a kernel depends on.
 bool is_host_standard(std::string_view name) {
-  static const std::set<std::string_view> names{"chrono", "condition_variable", "ctime", "deque", "dirent.h", "errno.h", "cerrno", "exception", "execution", "fcntl.h", "filesystem", "format", "forward_list", "fstream", "future", "getopt.h",
-                                                "inttypes.h", "cinttypes", "iomanip", "ios", "iosfwd", "iostream", "istream", "list", "locale", "locale.h", "malloc.h", "map", "memory", "memory.h", "mutex", "new", "numeric", "ostream",
-                                                "pthread.h", "queue", "random", "regex", "set", "shared_mutex", "signal.h", "csignal", "sstream", "stack", "stdarg.h", "cstdarg", "stdexcept", "strings.h", "string", "string_view",
-                                                "system_error", "thread", "time.h", "typeindex", "typeinfo", "unistd.h", "unordered_map", "unordered_set", "valarray", "vector", "windows.h", "atomic", "cstdbool", "stdbool.h", "direct.h", "io.h"};
+  static const std::set<std::string_view> names{"chrono",        "condition_variable",
+                                                "ctime",         "deque",
+                                                "dirent.h",      "errno.h",
+                                                "cerrno",        "exception",
+                                                "execution",     "fcntl.h",
+                                                "filesystem",    "format",
+                                                "forward_list",  "fstream",
+                                                "future",        "getopt.h",
+                                                "inttypes.h",    "cinttypes",
+                                                "iomanip",       "ios",
+                                                "iosfwd",        "iostream",
+                                                "istream",       "list",
+                                                "locale",        "locale.h",
+                                                "malloc.h",      "map",
+                                                "memory",        "memory.h",
+                                                "mutex",         "new",
+                                                "numeric",       "ostream",
+                                                "pthread.h",     "queue",
+                                                "random",        "regex",
+                                                "set",           "shared_mutex",
+                                                "signal.h",      "csignal",
+                                                "sstream",       "stack",
+                                                "stdarg.h",      "cstdarg",
+                                                "stdexcept",     "strings.h",
+                                                "string",        "string_view",
+                                                "system_error",  "thread",
+                                                "time.h",        "typeindex",
+                                                "typeinfo",      "unistd.h",
+                                                "unordered_map", "unordered_set",
+                                                "valarray",      "vector",
+                                                "windows.h",     "atomic",
+                                                "cstdbool",      "stdbool.h",
+                                                "direct.h",      "io.h"};
   return name.starts_with("sys/") || names.count(name) > 0;
 }
 
@@ -52,11 +109,14 @@ bool is_pragma_once(const Directive& d) {
   return words.first == "pragma" && words.second == "once";
 }
 
-std::string joined(const std::string& directory, std::string_view name) { return directory.empty() ? std::string(name) : (fs::path(directory) / name).lexically_normal().string(); }
+std::string joined(const std::string& directory, std::string_view name) {
+  return directory.empty() ? std::string(name) : (fs::path(directory) / name).lexically_normal().string();
+}
 
 }  // namespace
 
-Source::Source(std::string file, std::string text, std::vector<std::string> directories) : directories_(std::move(directories)), text_(std::move(text)) {
+Source::Source(std::string file, std::string text, std::vector<std::string> directories)
+    : directories_(std::move(directories)), text_(std::move(text)) {
   if (text_.empty() || text_.back() != '\n') text_ += '\n';
   int line = 0;
   for (size_t at = 0; at < text_.size(); at = text_.find('\n', at) + 1) {
@@ -80,7 +140,8 @@ std::string Source::text() const {
     for (; directive != declarations_.directives.end() && directive->end < line_begin_[l]; ++directive) {
       const std::string_view word = directive->words().first;
       const size_t opens = directive->text.rfind("/*"), closes = directive->text.rfind("*/");
-      branch_ended = (word == "endif" || word.starts_with("el")) && directive->end + 1 == line_begin_[l] && (opens == std::string::npos || (closes != std::string::npos && opens < closes));
+      branch_ended = (word == "endif" || word.starts_with("el")) && directive->end + 1 == line_begin_[l] &&
+                     (opens == std::string::npos || (closes != std::string::npos && opens < closes));
     }
     if (l == 0 || branch_ended || origin_[l - 1].file != at.file || origin_[l - 1].line + 1 != at.line) {
       // A quote or backslash in a name would end the string.
@@ -101,8 +162,10 @@ bool Source::leave_out(const std::vector<Diagnostic>& errors) {
   for (const Diagnostic& e : errors) {
     if (const size_t quote = e.message.find(kMissing); quote != std::string::npos) {
       const size_t name = quote + kMissing.size();
-      if (!positions_of(e).empty()) progress |= leave_out_includes(e.message.substr(name, e.message.find('"', name) - name), false);
-      else progress |= inline_headers() || leave_out_includes("", true);
+      if (!positions_of(e).empty())
+        progress |= leave_out_includes(e.message.substr(name, e.message.find('"', name) - name), false);
+      else
+        progress |= inline_headers() || leave_out_includes("", true);
     } else if (e.message.ends_with("includes itself")) {
       progress |= inline_headers();  // its name is the one that the whole source has for the compiler
     }
@@ -127,7 +190,9 @@ std::vector<std::string> Source::kernel_templates() const {
 
 std::string Source::own_name(const std::string& file) const {
   for (size_t l = 0; l < origin_.size(); ++l)
-    if ((l == 0 || origin_[l - 1].file != origin_[l].file) && (fs::path("/") / origin_[l].file).lexically_normal() == file) return origin_[l].file;
+    if ((l == 0 || origin_[l - 1].file != origin_[l].file) &&
+        (fs::path("/") / origin_[l].file).lexically_normal() == file)
+      return origin_[l].file;
   return file;
 }
 
@@ -145,17 +210,21 @@ std::vector<size_t> Source::positions_of(const Diagnostic& error) const {
 }
 
 Where Source::where(size_t position) const {
-  const size_t l = static_cast<size_t>(std::upper_bound(line_begin_.begin(), line_begin_.end(), position) - line_begin_.begin()) - 1;
+  const size_t l =
+      static_cast<size_t>(std::upper_bound(line_begin_.begin(), line_begin_.end(), position) - line_begin_.begin()) - 1;
   return origin_[l];
 }
 
 /// Directives stay: what they define or end may matter outside.
 void Source::blank(size_t begin, size_t end) {
   const auto& directives = declarations_.directives;
-  auto next = std::lower_bound(directives.begin(), directives.end(), begin, [](const Directive& d, size_t at) { return d.end <= at; });
+  auto next = std::lower_bound(directives.begin(), directives.end(), begin,
+                               [](const Directive& d, size_t at) { return d.end <= at; });
   for (size_t at = begin; at < end; ++at) {
-    if (next != directives.end() && next->begin <= at) at = next++->end - 1;
-    else if (text_[at] != '\n') text_[at] = ' ';
+    if (next != directives.end() && next->begin <= at)
+      at = next++->end - 1;
+    else if (text_[at] != '\n')
+      text_[at] = ' ';
   }
 }
 
@@ -191,7 +260,9 @@ bool Source::leave_out_declaration_at(size_t at, LeftOut& out) {
 
 bool Source::compiler_has(const std::string& header) const {
   const std::string& toolkit = nvrtc_info().include_dir;
-  const auto exists = [&](const std::string& name) { return !toolkit.empty() && (is_file(fs::path(toolkit) / name) || is_file(fs::path(toolkit) / "cccl" / name)); };
+  const auto exists = [&](const std::string& name) {
+    return !toolkit.empty() && (is_file(fs::path(toolkit) / name) || is_file(fs::path(toolkit) / "cccl" / name));
+  };
   return exists(header) || built_in_header(header) || !redirected_header(header, exists).empty();
 }
 
@@ -203,10 +274,14 @@ bool Source::leave_out_includes(const std::string& missing, bool libraries) {
     const std::string_view included = d.included();
     if (included.empty() || text_[d.begin] != '#') continue;
     const std::string name(included.substr(1, included.size() - 2));
-    const bool out = libraries ? is_host_library(name) : (is_host_library(name) || is_host_standard(name)) && (name == missing || (find_header(d, where(d.begin).file).empty() && !compiler_has(name)));
+    const bool out =
+        libraries ? is_host_library(name)
+                  : (is_host_library(name) || is_host_standard(name)) &&
+                        (name == missing || (find_header(d, where(d.begin).file).empty() && !compiler_has(name)));
     if (!out) continue;
     const Where at = where(d.begin);
-    if (told.insert({at.file, at.line}).second) left_out_.push_back({"#include " + std::string(included), at, libraries ? "" : "no such header"});
+    if (told.insert({at.file, at.line}).second)
+      left_out_.push_back({"#include " + std::string(included), at, libraries ? "" : "no such header"});
     for (size_t i = d.begin; i < d.end; ++i)
       if (text_[i] != '\n') text_[i] = ' ';
     progress = true;
@@ -227,7 +302,10 @@ std::string Source::find_header(const Directive& include, const std::string& inc
     if (!is_file(path)) continue;
     const std::string& toolkit = nvrtc_info().include_dir;
     std::error_code error;
-    return !toolkit.empty() && fs::weakly_canonical(path, error).string().starts_with(fs::weakly_canonical(toolkit, error).string()) ? "" : path;
+    return !toolkit.empty() &&
+                   fs::weakly_canonical(path, error).string().starts_with(fs::weakly_canonical(toolkit, error).string())
+               ? ""
+               : path;
   }
   return "";
 }
@@ -236,17 +314,19 @@ std::string Source::find_header(const Directive& include, const std::string& inc
 struct Source::Header {
   std::string text;
   Declarations found;
-  std::string once;         ///< a macro for its #pragma once
-  std::string guard;        ///< the macro that keeps its text from being taken twice; `once` for a #pragma once outside of conditionals; or empty
-  const Directive* opens = nullptr, *closes = nullptr;  ///< the guard's conditional, where it is around the whole file
+  std::string once;   ///< a macro for its #pragma once
+  std::string guard;  ///< the macro that keeps its text from being taken twice; `once` for a #pragma once outside of
+                      ///< conditionals; or empty
+  const Directive *opens = nullptr, *closes = nullptr;  ///< the guard's conditional, where it is around the whole file
   struct Copy {
-    size_t depth;           ///< conditionals around it
-    int innermost;          ///< of them
+    size_t depth;   ///< conditionals around it
+    int innermost;  ///< of them
   };
   std::vector<Copy> copies;
-  bool open = false;        ///< its text is being put in
+  bool open = false;  ///< its text is being put in
 
-  Header(std::string content, size_t number) : text(std::move(content)), found(find_declarations(text)), once(fmt::format("ROOFGEN_ONCE_{}", number)) {
+  Header(std::string content, size_t number)
+      : text(std::move(content)), found(find_declarations(text)), once(fmt::format("ROOFGEN_ONCE_{}", number)) {
     size_t depth = 0, first = 0;
     const auto& all = found.directives;
     for (const Directive& d : all) {
@@ -256,7 +336,9 @@ struct Source::Header {
       if (is_pragma_once(d) && depth == 0) guard = once;
     }
     while (first < all.size() && is_pragma_once(all[first])) ++first;
-    if (all.size() < first + 3 || all[first].words().first != "ifndef" || all[first + 1].words().first != "define" || all[first].words().second != all[first + 1].words().second) return;
+    if (all.size() < first + 3 || all[first].words().first != "ifndef" || all[first + 1].words().first != "define" ||
+        all[first].words().second != all[first + 1].words().second)
+      return;
     for (size_t i = first; i < all.size(); ++i) {
       const std::string_view word = all[i].words().first;
       if (word.starts_with("if")) ++depth;
@@ -270,8 +352,8 @@ struct Source::Header {
   }
 };
 
-/// Which of the copies of a header counts, the compiler decides, as only it knows what conditionals let through: each stands
-/// within #ifndef of a macro that is defined where the header says #pragma once.
+/// Which of the copies of a header counts, the compiler decides, as only it knows what conditionals let through: each
+/// stands within #ifndef of a macro that is defined where the header says #pragma once.
 class Source::Inlining {
  public:
   Inlining(Source& source, bool all_copies) : s_(source), all_copies_(all_copies) {}
@@ -305,34 +387,47 @@ class Source::Inlining {
       const Directive* d = directive != h.found.directives.end() && directive->begin < end ? &*directive : nullptr;
       if (d && d != h.opens && d != h.closes) follow(*d, outside);
       const std::string_view name = d ? d->included() : "";
-      const size_t name_end = name.empty() ? 0 : d->begin - at + static_cast<size_t>(name.data() + name.size() - d->text.data());
+      const size_t name_end =
+          name.empty() ? 0 : d->begin - at + static_cast<size_t>(name.data() + name.size() - d->text.data());
       const std::string header = name_end <= whole.size() && d ? s_.find_header(*d, file) : "";
       // Comments may end before a directive or begin behind it.
-      if (!header.empty()) include(header, {whole.substr(0, d->begin - at), whole.substr(name_end)}, file, number, depth);
-      else if (d && is_pragma_once(*d)) line(whole.substr(0, d->begin - at) + "#define " + h.once + whole.substr(d->begin - at + d->words().end), file, number);
-      else line(whole, file, number);
+      if (!header.empty())
+        include(header, {whole.substr(0, d->begin - at), whole.substr(name_end)}, file, number, depth);
+      else if (d && is_pragma_once(*d))
+        line(whole.substr(0, d->begin - at) + "#define " + h.once + whole.substr(d->begin - at + d->words().end), file,
+             number);
+      else
+        line(whole, file, number);
       at = end + 1;
     }
     conditionals_.resize(std::min(outside, conditionals_.size()));
     h.open = false;
   }
 
-  /// The branches of conditionals that are open. A file's own guard is not among them: behind the file it is as if there were none.
+  /// The branches of conditionals that are open. A file's own guard is not among them: behind the file it is as if
+  /// there were none.
   void follow(const Directive& d, size_t outside) {
     const std::string_view word = d.words().first;
-    if (word.starts_with("if")) conditionals_.push_back(++branches_);
-    else if (conditionals_.size() <= outside) return;
-    else if (word.starts_with("el")) conditionals_.back() = ++branches_;
-    else if (word == "endif") conditionals_.pop_back();
+    if (word.starts_with("if"))
+      conditionals_.push_back(++branches_);
+    else if (conditionals_.size() <= outside)
+      return;
+    else if (word.starts_with("el"))
+      conditionals_.back() = ++branches_;
+    else if (word == "endif")
+      conditionals_.pop_back();
   }
 
-  void include(const std::string& path, const std::pair<std::string, std::string>& around, const std::string& file, int number, int depth) {
+  void include(const std::string& path, const std::pair<std::string, std::string>& around, const std::string& file,
+               int number, int depth) {
     Header* h = header(path);
-    // Where a copy stood before whatever led here, this one is most probably empty; without that, headers that include each
-    // other grow without end. If it is not empty after all, the compiler reads the file.
-    const bool again = h && !all_copies_ && !h->guard.empty() && std::any_of(h->copies.begin(), h->copies.end(), [&](const Header::Copy& c) {
-      return c.depth == 0 || (c.depth <= conditionals_.size() && conditionals_[c.depth - 1] == c.innermost);
-    });
+    // Where a copy stood before whatever led here, this one is most probably empty; without that, headers that include
+    // each other grow without end. If it is not empty after all, the compiler reads the file.
+    const bool again =
+        h && !all_copies_ && !h->guard.empty() &&
+        std::any_of(h->copies.begin(), h->copies.end(), [&](const Header::Copy& c) {
+          return c.depth == 0 || (c.depth <= conditionals_.size() && conditionals_[c.depth - 1] == c.innermost);
+        });
     const bool room = h && s_.text_.size() + h->text.size() < limit();
     const bool whole = room && !h->open && !again && depth < kMaxDepth;
     too_large_ |= !room;

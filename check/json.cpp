@@ -23,7 +23,8 @@ Json dims_json(const Dim3& d) { return {d.x, d.y, d.z}; }
 /// What a reader of the kind's name alone should know: docs/findings.md in a sentence each.
 const std::map<std::string, const char*>& kinds() {
   static const std::map<std::string, const char*> table{
-      {"out-of-bounds", "An access outside every buffer, the CTA's shared memory, the thread's local memory or the parameters."},
+      {"out-of-bounds",
+       "An access outside every buffer, the CTA's shared memory, the thread's local memory or the parameters."},
       {"misaligned", "An address that is not a multiple of the access size."},
       {"uninitialised", "Memory or a register is read before anything wrote it."},
       {"async-pending", "Shared memory is used while an asynchronous copy into it has not been waited for."},
@@ -82,17 +83,35 @@ std::string dumped(const Json& j) { return j.dump(2, ' ', false, Json::error_han
 }  // namespace
 
 std::string check_json(const Report& r) {
-  Json j{{"schema", "roofgen.check.1"}, {"file", r.file}, {"kernel", r.kernel}, {"clean", r.clean()}, {"grid", dims_json(r.grid)}, {"block", dims_json(r.block)}, {"dynamic_smem_bytes", r.smem_bytes}};
+  Json j{{"schema", "roofgen.check.1"},
+         {"file", r.file},
+         {"kernel", r.kernel},
+         {"clean", r.clean()},
+         {"grid", dims_json(r.grid)},
+         {"block", dims_json(r.block)},
+         {"dynamic_smem_bytes", r.smem_bytes}};
   if (!r.compiler.empty())
-    j["compiled"] = {{"compiler", r.compiler}, {"arch", r.arch}, {"registers", r.registers}, {"spill_bytes", r.spill_bytes}, {"static_smem_bytes", r.static_smem_bytes}};
+    j["compiled"] = {{"compiler", r.compiler},
+                     {"arch", r.arch},
+                     {"registers", r.registers},
+                     {"spill_bytes", r.spill_bytes},
+                     {"static_smem_bytes", r.static_smem_bytes}};
   j["ctas_total"] = r.grid.count();
   j["stopped_early"] = r.stopped_early;
   j["left_out"] = Json::array();
-  for (const LeftOut& l : r.left_out) j["left_out"].push_back({{"what", l.what}, {"where", where_json(l.where)}, {"why", l.why.empty() ? "marked __host__" : l.why}});
+  for (const LeftOut& l : r.left_out)
+    j["left_out"].push_back(
+        {{"what", l.what}, {"where", where_json(l.where)}, {"why", l.why.empty() ? "marked __host__" : l.why}});
   j["notes"] = r.notes;
   j["findings"] = Json::array();
   for (const FindingGroup& g : r.findings)
-    j["findings"].push_back({{"kind", g.first.kind}, {"message", g.first.message}, {"source", where_json(g.first.source)}, {"ptx", where_json(g.first.ptx)}, {"cta", g.first.cta}, {"thread", g.first.thread}, {"in_other_ctas", g.more}});
+    j["findings"].push_back({{"kind", g.first.kind},
+                             {"message", g.first.message},
+                             {"source", where_json(g.first.source)},
+                             {"ptx", where_json(g.first.ptx)},
+                             {"cta", g.first.cta},
+                             {"thread", g.first.thread},
+                             {"in_other_ctas", g.more}});
   j["outputs"] = Json::array();
   for (const BufferReport& b : r.buffers) {
     Json o{{"name", b.name}, {"elements", b.elements}, {"unwritten", b.unwritten}, {"compared", b.compared}};
@@ -110,23 +129,37 @@ std::string check_json(const Report& r) {
   j["counts"] = counts_json(r.counts);
   j["lines"] = Json::array();
   for (const LineCounts& l : r.lines)
-    j["lines"].push_back({{"file", l.source.file}, {"line", l.source.line}, {"executed", l.sum.executed}, {"sectors", l.sum.sectors}, {"sectors_needed", l.sum.ideal_sectors}, {"wavefronts", l.sum.wavefronts}, {"wavefronts_without_conflicts", l.sum.ideal_wavefronts}});
+    j["lines"].push_back({{"file", l.source.file},
+                          {"line", l.source.line},
+                          {"executed", l.sum.executed},
+                          {"sectors", l.sum.sectors},
+                          {"sectors_needed", l.sum.ideal_sectors},
+                          {"wavefronts", l.sum.wavefronts},
+                          {"wavefronts_without_conflicts", l.sum.ideal_wavefronts}});
   return dumped(j);
 }
 
 std::string check_sarif(const Report& r) {
   Json rules = Json::array(), results = Json::array();
-  for (const auto& [kind, sentence] : kinds()) rules.push_back({{"id", kind}, {"shortDescription", {{"text", sentence}}}});
+  for (const auto& [kind, sentence] : kinds())
+    rules.push_back({{"id", kind}, {"shortDescription", {{"text", sentence}}}});
   for (const FindingGroup& g : r.findings) {
     const Finding& f = g.first;
     Json properties{{"kernel", r.kernel}, {"cta", f.cta}, {"thread", f.thread}, {"inOtherCtas", g.more}};
     if (f.ptx.line > 0) properties["ptxLine"] = f.ptx.line;
-    results.push_back(sarif_result(f.kind, "error", fmt::format("{} (CTA {}, thread {})", f.message, f.cta, f.thread), f.source.line > 0 ? f.source : Where{r.file, r.compiler.empty() ? f.ptx.line : 0, 0}, std::move(properties)));
+    results.push_back(sarif_result(f.kind, "error", fmt::format("{} (CTA {}, thread {})", f.message, f.cta, f.thread),
+                                   f.source.line > 0 ? f.source : Where{r.file, r.compiler.empty() ? f.ptx.line : 0, 0},
+                                   std::move(properties)));
   }
   for (const BufferReport& b : r.buffers)
-    if (b.mismatches) results.push_back(sarif_result("wrong-output", r.findings.empty() ? "error" : "warning", mismatch_text(r, b), {r.file, 0, 0}, {{"kernel", r.kernel}}));
-  const Json run{{"tool", {{"driver", {{"name", "roofgen check"}, {"rules", std::move(rules)}}}}}, {"results", std::move(results)}};
-  return dumped({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}, {"version", "2.1.0"}, {"runs", Json::array({run})}});
+    if (b.mismatches)
+      results.push_back(sarif_result("wrong-output", r.findings.empty() ? "error" : "warning", mismatch_text(r, b),
+                                     {r.file, 0, 0}, {{"kernel", r.kernel}}));
+  const Json run{{"tool", {{"driver", {{"name", "roofgen check"}, {"rules", std::move(rules)}}}}},
+                 {"results", std::move(results)}};
+  return dumped({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+                 {"version", "2.1.0"},
+                 {"runs", Json::array({run})}});
 }
 
 }  // namespace roofgen::check

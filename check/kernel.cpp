@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "generator/suggest.h"
+#include "base/suggest.h"
 #include "runtime/sim/ptx_parser.h"
 
 namespace roofgen::check {
@@ -34,7 +34,8 @@ std::vector<std::string> types_of(const std::string& full) {
     const char c = full[at];
     depth += c == '(' || c == '<' || c == '[' ? 1 : c == ')' || c == '>' || c == ']' ? -1 : 0;
     if ((c == ',' && depth == 0) || depth < 0) {
-      if (const size_t begin = type.find_first_not_of(' '); begin != std::string::npos) out.push_back(type.substr(begin));
+      if (const size_t begin = type.find_first_not_of(' '); begin != std::string::npos)
+        out.push_back(type.substr(begin));
       type.clear();
       if (depth < 0) break;
     } else {
@@ -74,10 +75,13 @@ struct Kind {
 };
 Kind kind_of(std::string type) {
   for (const char* qualifier : {" const", " volatile"})
-    for (size_t at = type.find(qualifier); at != std::string::npos; at = type.find(qualifier)) type.erase(at, std::string_view(qualifier).size());
-  static const std::map<std::string_view, Kind> known{{"float", {'f', 4}}, {"double", {'f', 8}}, {"__half", {'f', 2}}, {"__nv_bfloat16", {'f', 2}}, {"bool", {'i', 1}}, {"char", {'i', 1}}, {"signed char", {'i', 1}},
-                                                      {"unsigned char", {'i', 1}}, {"short", {'i', 2}}, {"unsigned short", {'i', 2}}, {"int", {'i', 4}}, {"unsigned int", {'i', 4}}, {"long", {'i', 8}},
-                                                      {"unsigned long", {'i', 8}}, {"long long", {'i', 8}}, {"unsigned long long", {'i', 8}}};
+    for (size_t at = type.find(qualifier); at != std::string::npos; at = type.find(qualifier))
+      type.erase(at, std::string_view(qualifier).size());
+  static const std::map<std::string_view, Kind> known{
+      {"float", {'f', 4}}, {"double", {'f', 8}},         {"__half", {'f', 2}},      {"__nv_bfloat16", {'f', 2}},
+      {"bool", {'i', 1}},  {"char", {'i', 1}},           {"signed char", {'i', 1}}, {"unsigned char", {'i', 1}},
+      {"short", {'i', 2}}, {"unsigned short", {'i', 2}}, {"int", {'i', 4}},         {"unsigned int", {'i', 4}},
+      {"long", {'i', 8}},  {"unsigned long", {'i', 8}},  {"long long", {'i', 8}},   {"unsigned long long", {'i', 8}}};
   const auto at = known.find(type);
   return at == known.end() ? Kind{} : at->second;
 }
@@ -92,7 +96,11 @@ std::string described(const Argument& a) {
   }
   const uint64_t n = a.type_name == "bytes" ? 0 : a.value.size() / bytes_of(a.type);
   if (n == 0) return fmt::format("{} bytes", a.value.size());
-  return fmt::format("{} of {} bytes", n > 1 && a.type_name.find('x') == std::string::npos ? fmt::format("an array {}[{}]", a.type_name, n) : a.type_name, a.value.size());
+  return fmt::format("{} of {} bytes",
+                     n > 1 && a.type_name.find('x') == std::string::npos
+                         ? fmt::format("an array {}[{}]", a.type_name, n)
+                         : a.type_name,
+                     a.value.size());
 }
 
 }  // namespace
@@ -120,11 +128,17 @@ Result<std::vector<Entry>> entries_of(const std::string& ptx, const std::string&
   return out;
 }
 
-Result<Entry> find_kernel(const std::vector<Entry>& entries, const Request& r, const std::vector<std::string>& templates) {
+Result<Entry> find_kernel(const std::vector<Entry>& entries, const Request& r,
+                          const std::vector<std::string>& templates) {
   const auto refuse = [&](std::string message) { return Error{Exit::kUsage, std::move(message), {r.file, 0, 0}}; };
   std::string hint;
-  if (!templates.empty()) hint = fmt::format("; of a template an instance is named with its arguments, as in --kernel '{}<...>' (templates: {})", templates.front(), list_of(templates));
-  if (entries.empty()) return refuse(fmt::format("no kernel in it; {} was expected{}", r.is_ptx() ? "an .entry with a body" : "a __global__ function", hint));
+  if (!templates.empty())
+    hint =
+        fmt::format("; of a template an instance is named with its arguments, as in --kernel '{}<...>' (templates: {})",
+                    templates.front(), list_of(templates));
+  if (entries.empty())
+    return refuse(fmt::format("no kernel in it; {} was expected{}",
+                              r.is_ptx() ? "an .entry with a body" : "a __global__ function", hint));
   const std::string asked = r.kernel.starts_with("::") ? r.kernel.substr(2) : r.kernel;
   std::vector<std::string> names;
   for (const Entry& e : entries) names.push_back(e.name);
@@ -142,15 +156,20 @@ Result<Entry> find_kernel(const std::vector<Entry>& entries, const Request& r, c
   if (found.size() == 1) return *found[0];
   if (r.kernel.empty()) return refuse(fmt::format("--kernel is needed: the file has {}{}", list_of(names), hint));
   if (found.empty()) {
-    if (std::find(templates.begin(), templates.end(), asked) != templates.end()) return refuse(fmt::format("{} is a template; its arguments were expected, as in --kernel '{}<...>'", r.kernel, r.kernel));
+    if (std::find(templates.begin(), templates.end(), asked) != templates.end())
+      return refuse(
+          fmt::format("{} is a template; its arguments were expected, as in --kernel '{}<...>'", r.kernel, r.kernel));
     std::vector<std::string> all = names;
     all.insert(all.end(), templates.begin(), templates.end());
     const std::string nearby = nearest(asked, all);
-    return refuse(fmt::format("no kernel \"{}\"{}; the file has {}{}", r.kernel, nearby.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearby), list_of(names), hint));
+    return refuse(fmt::format("no kernel \"{}\"{}; the file has {}{}", r.kernel,
+                              nearby.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearby), list_of(names),
+                              hint));
   }
   std::vector<std::string> ambiguous;
   for (const Entry* e : found) ambiguous.push_back(e->full);
-  return refuse(fmt::format("\"{}\" is more than one kernel: {}; the full name was expected", r.kernel, list_of(ambiguous)));
+  return refuse(
+      fmt::format("\"{}\" is more than one kernel: {}; the full name was expected", r.kernel, list_of(ambiguous)));
 }
 
 Result<void> check_arguments(const Entry& entry, const std::vector<Argument>& all, std::vector<std::string>& notes) {
@@ -160,26 +179,41 @@ Result<void> check_arguments(const Entry& entry, const std::vector<Argument>& al
   if (entry.param_bytes.size() != args.size()) {
     std::vector<std::string> params;
     for (size_t i = 0; i < entry.param_bytes.size(); ++i)
-      params.push_back(entry.param_types.empty() ? fmt::format("{} bytes", entry.param_bytes[i]) : fmt::format("{}: {} bytes", entry.param_types[i], entry.param_bytes[i]));
-    return Error{Exit::kUsage, fmt::format("{} takes {} argument{}{}, {} were given with --args", entry.name, params.size(), params.size() == 1 ? "" : "s", params.empty() ? "" : fmt::format(" ({})", list_of(params)), args.size())};
+      params.push_back(entry.param_types.empty()
+                           ? fmt::format("{} bytes", entry.param_bytes[i])
+                           : fmt::format("{}: {} bytes", entry.param_types[i], entry.param_bytes[i]));
+    return Error{Exit::kUsage, fmt::format("{} takes {} argument{}{}, {} were given with --args", entry.name,
+                                           params.size(), params.size() == 1 ? "" : "s",
+                                           params.empty() ? "" : fmt::format(" ({})", list_of(params)), args.size())};
   }
   for (size_t i = 0; i < args.size(); ++i) {
     const Argument& a = *args[i];
     const auto refuse = [&](std::string message) { return Error{Exit::kUsage, std::move(message), a.where}; };
     const std::string type = entry.param_types.empty() ? "" : entry.param_types[i];
-    const std::string parameter = type.empty() ? fmt::format("parameter {}", i + 1) : fmt::format("parameter {}, {},", i + 1, type);
+    const std::string parameter =
+        type.empty() ? fmt::format("parameter {}", i + 1) : fmt::format("parameter {}, {},", i + 1, type);
     if (a.passed_bytes() != entry.param_bytes[i])
       return refuse(fmt::format("{} is {}, {} has {} bytes{}", a.name, described(a), parameter, entry.param_bytes[i],
-                                a.fields.empty() && entry.param_bytes[i] > 8 ? R"(; {"type": "struct", "fields": [...]} or {"type": "bytes"} gives a struct)" : ""));
+                                a.fields.empty() && entry.param_bytes[i] > 8
+                                    ? R"(; {"type": "struct", "fields": [...]} or {"type": "bytes"} gives a struct)"
+                                    : ""));
     if (type.empty() || !a.fields.empty() || a.type_name == "bytes" || a.null) continue;
     const bool pointer = type.ends_with("*");
     const Kind declared = kind_of(pointer ? type.substr(0, type.size() - 1) : type), given = kind_of(a.type);
     if (!declared.letter) continue;
-    if (!a.size && pointer) return refuse(fmt::format("{} is {}, {} is a pointer; a buffer with \"size\" or \"null\" was expected", a.name, described(a), parameter));
-    if (a.size && !pointer) return refuse(fmt::format("{} is a buffer, {} is passed by value; \"value\" was expected", a.name, parameter));
+    if (!a.size && pointer)
+      return refuse(fmt::format("{} is {}, {} is a pointer; a buffer with \"size\" or \"null\" was expected", a.name,
+                                described(a), parameter));
+    if (a.size && !pointer)
+      return refuse(fmt::format("{} is a buffer, {} is passed by value; \"value\" was expected", a.name, parameter));
     if (declared.letter == given.letter && declared.bytes == given.bytes) continue;
-    if (!pointer) return refuse(fmt::format("{} is {}, {} is {}", a.name, a.type_name, parameter, declared.letter == 'f' ? fmt::format("floating: f{} was expected", 8 * declared.bytes) : fmt::format("an integer: i{} or u{} was expected", 8 * declared.bytes, 8 * declared.bytes)));
-    notes.push_back(fmt::format("{} has elements of {}, {} is {}", a.name, to_string(a.type), fmt::format("parameter {}", i + 1), type));
+    if (!pointer)
+      return refuse(fmt::format("{} is {}, {} is {}", a.name, a.type_name, parameter,
+                                declared.letter == 'f' ? fmt::format("floating: f{} was expected", 8 * declared.bytes)
+                                                       : fmt::format("an integer: i{} or u{} was expected",
+                                                                     8 * declared.bytes, 8 * declared.bytes)));
+    notes.push_back(fmt::format("{} has elements of {}, {} is {}", a.name, to_string(a.type),
+                                fmt::format("parameter {}", i + 1), type));
   }
   return {};
 }

@@ -3,14 +3,16 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "check/check.h"
-#include "roofline/units.h"
 
 namespace roofgen::check {
 namespace {
 
 std::string place(const Where& at) { return at.line > 0 ? fmt::format("{}:{}", at.file, at.line) : at.file; }
-std::string dims(const Dim3& d) { return d.y == 1 && d.z == 1 ? fmt::format("{}", d.x) : fmt::format("{} x {} x {}", d.x, d.y, d.z); }
+std::string dims(const Dim3& d) {
+  return d.y == 1 && d.z == 1 ? fmt::format("{}", d.x) : fmt::format("{} x {} x {}", d.x, d.y, d.z);
+}
 
 std::string finding_text(const FindingGroup& g) {
   const Finding& f = g.first;
@@ -37,9 +39,11 @@ std::string worst_lines(const Report& r, size_t top, const char* title, const Ex
   for (const LineCounts& l : r.lines)
     if (excess(l) > 0) lines.push_back(&l);
   if (lines.empty() || top == 0) return "";
-  std::stable_sort(lines.begin(), lines.end(), [&](const LineCounts* a, const LineCounts* b) { return excess(*a) > excess(*b); });
+  std::stable_sort(lines.begin(), lines.end(),
+                   [&](const LineCounts* a, const LineCounts* b) { return excess(*a) > excess(*b); });
   std::string out = fmt::format("\n{}\n", title);
-  for (size_t i = 0; i < std::min(top, lines.size()); ++i) out += fmt::format("  {:<30} {}\n", place(lines[i]->source), row(*lines[i]));
+  for (size_t i = 0; i < std::min(top, lines.size()); ++i)
+    out += fmt::format("  {:<30} {}\n", place(lines[i]->source), row(*lines[i]));
   if (lines.size() > top) out += fmt::format("  and {} more lines\n", lines.size() - top);
   return out;
 }
@@ -56,8 +60,12 @@ std::string printed_text(const std::string& printed) {
     out += fmt::format("  {}\n", printed.substr(at, end - at));
     at = end + 1;
   }
-  if (at < printed.size()) out += fmt::format("  and {} more lines; --json has them\n", std::count(printed.begin() + static_cast<ptrdiff_t>(at), printed.end(), '\n') + (printed.back() != '\n'));
-  if (printed.size() >= kMaxPrintedBytes) out += fmt::format("  cut at {}\n", bytes_text(static_cast<double>(kMaxPrintedBytes)));
+  if (at < printed.size())
+    out += fmt::format(
+        "  and {} more lines; --json has them\n",
+        std::count(printed.begin() + static_cast<ptrdiff_t>(at), printed.end(), '\n') + (printed.back() != '\n'));
+  if (printed.size() >= kMaxPrintedBytes)
+    out += fmt::format("  cut at {}\n", bytes_text(static_cast<double>(kMaxPrintedBytes)));
   return out;
 }
 
@@ -69,40 +77,68 @@ std::string mismatch_text(const Report& r, const BufferReport& b) {
   std::string out = fmt::format("{}; {} of {} elements are wrong", b.first, b.mismatches, b.elements);
   if (b.largest_error > 0) out += fmt::format(", by at most {:.3g}", b.largest_error);
   if (b.largest_relative_error > 0) out += fmt::format(" (relatively {:.2g})", b.largest_relative_error);
-  if (!r.findings.empty()) out += fmt::format("; likely a consequence of the finding{}", r.findings.size() == 1 && !r.findings[0].more ? "" : "s");
+  if (!r.findings.empty())
+    out += fmt::format("; likely a consequence of the finding{}",
+                       r.findings.size() == 1 && !r.findings[0].more ? "" : "s");
   return out;
 }
 
 std::string check_text(const Report& r, size_t top) {
-  std::string out = fmt::format("kernel    {} of {}, grid {}, block {}{}\n", r.kernel, r.file, dims(r.grid), dims(r.block), r.smem_bytes ? fmt::format(", {} bytes of dynamic shared memory", r.smem_bytes) : "");
+  std::string out =
+      fmt::format("kernel    {} of {}, grid {}, block {}{}\n", r.kernel, r.file, dims(r.grid), dims(r.block),
+                  r.smem_bytes ? fmt::format(", {} bytes of dynamic shared memory", r.smem_bytes) : "");
   if (!r.compiler.empty())
-    out += fmt::format("compiled  {} for {}: {} registers, {} of spills, {} of static shared memory\n", r.compiler, r.arch, r.registers, bytes_text(static_cast<double>(r.spill_bytes)), bytes_text(static_cast<double>(r.static_smem_bytes)));
+    out += fmt::format("compiled  {} for {}: {} registers, {} of spills, {} of static shared memory\n", r.compiler,
+                       r.arch, r.registers, bytes_text(static_cast<double>(r.spill_bytes)),
+                       bytes_text(static_cast<double>(r.static_smem_bytes)));
   if (!r.left_out.empty()) out += fmt::format("without   {}\n", left_out_text(r.left_out));
   for (const std::string& note : r.notes) out += fmt::format("note      {}\n", note);
   const Counts& c = r.counts;
-  out += fmt::format("ran       {} of {} CTAs in the simulator, {} warp-instructions{}\n", c.ctas, r.grid.count(), c.warp_instructions, r.stopped_early ? "; stopped at the most findings" : "");
-  out += fmt::format("traffic   {} read and {} written in requests of 32 bytes, {} and {} of them distinct; shared memory {} wavefronts, {} of them by conflicts\n",
-                     bytes_text(32.0 * static_cast<double>(c.l2_read_sectors)), bytes_text(32.0 * static_cast<double>(c.l2_write_sectors)), bytes_text(32.0 * static_cast<double>(c.unique_read_sectors)),
-                     bytes_text(32.0 * static_cast<double>(c.unique_write_sectors)), c.smem_wavefronts, c.smem_wavefronts - c.smem_ideal_wavefronts);
+  out += fmt::format("ran       {} of {} CTAs in the simulator, {} warp-instructions{}\n", c.ctas, r.grid.count(),
+                     c.warp_instructions, r.stopped_early ? "; stopped at the most findings" : "");
+  out += fmt::format(
+      "traffic   {} read and {} written in requests of 32 bytes, {} and {} of them distinct; shared memory {} "
+      "wavefronts, {} of them by conflicts\n",
+      bytes_text(32.0 * static_cast<double>(c.l2_read_sectors)),
+      bytes_text(32.0 * static_cast<double>(c.l2_write_sectors)),
+      bytes_text(32.0 * static_cast<double>(c.unique_read_sectors)),
+      bytes_text(32.0 * static_cast<double>(c.unique_write_sectors)), c.smem_wavefronts,
+      c.smem_wavefronts - c.smem_ideal_wavefronts);
   out += printed_text(r.printed);
   if (!r.findings.empty()) out += "\n";
   for (const FindingGroup& g : r.findings) out += finding_text(g);
   for (const BufferReport& b : r.buffers) {
-    if (b.mismatches) out += fmt::format("\n{}\n", mismatch_text(r, b));
-    else if (b.compared) out += fmt::format("\n{}: all {} elements are as expected\n", b.name, b.elements);
-    else if (b.unwritten) out += fmt::format("\n{}: {} of {} elements hold nothing, and are zeros in the dump\n", b.name, b.unwritten, b.elements);
+    if (b.mismatches)
+      out += fmt::format("\n{}\n", mismatch_text(r, b));
+    else if (b.compared)
+      out += fmt::format("\n{}: all {} elements are as expected\n", b.name, b.elements);
+    else if (b.unwritten)
+      out += fmt::format("\n{}: {} of {} elements hold nothing, and are zeros in the dump\n", b.name, b.unwritten,
+                         b.elements);
   }
-  out += worst_lines(r, top, "uncoalesced: sectors beyond those that the bytes need", [](const LineCounts& l) { return l.excess_sectors(); },
-                     [](const LineCounts& l) { return fmt::format("{:>10} of {:<10} {:.1f} x", l.excess_sectors(), l.sum.sectors, ratio(l.sum.sectors, l.sum.ideal_sectors)); });
-  out += worst_lines(r, top, "bank conflicts: wavefronts beyond those without them", [](const LineCounts& l) { return l.excess_wavefronts(); },
-                     [](const LineCounts& l) { return fmt::format("{:>10} of {:<10} {:.1f} x", l.excess_wavefronts(), l.sum.wavefronts, ratio(l.sum.wavefronts, l.sum.ideal_wavefronts)); });
+  out += worst_lines(
+      r, top, "uncoalesced: sectors beyond those that the bytes need",
+      [](const LineCounts& l) { return l.excess_sectors(); },
+      [](const LineCounts& l) {
+        return fmt::format("{:>10} of {:<10} {:.1f} x", l.excess_sectors(), l.sum.sectors,
+                           ratio(l.sum.sectors, l.sum.ideal_sectors));
+      });
+  out += worst_lines(
+      r, top, "bank conflicts: wavefronts beyond those without them",
+      [](const LineCounts& l) { return l.excess_wavefronts(); },
+      [](const LineCounts& l) {
+        return fmt::format("{:>10} of {:<10} {:.1f} x", l.excess_wavefronts(), l.sum.wavefronts,
+                           ratio(l.sum.wavefronts, l.sum.ideal_wavefronts));
+      });
   uint64_t findings = 0, wrong = 0;
   for (const FindingGroup& g : r.findings) findings += 1 + g.more;
   for (const BufferReport& b : r.buffers) wrong += b.mismatches > 0;
   out += "\nverdict   ";
   if (r.clean()) return out + "clean\n";
   if (findings) out += fmt::format("{} finding{}", findings, findings == 1 ? "" : "s");
-  if (wrong) out += fmt::format("{}{} wrong output{}{}", findings ? ", and " : "", wrong, wrong == 1 ? "" : "s", findings ? ", likely by that" : "");
+  if (wrong)
+    out += fmt::format("{}{} wrong output{}{}", findings ? ", and " : "", wrong, wrong == 1 ? "" : "s",
+                       findings ? ", likely by that" : "");
   return out + " (docs/findings.md says what each means)\n";
 }
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/output_file.h"
+#include "base/paths.h"
 #include "cli/progress.h"
-#include "generator/output_file.h"
 #include "roofline/device_match.h"
 #include "runtime/compiler.h"
-#include "runtime/paths.h"
 #include "tuner/ceilings/ceilings.h"
 #include "tuner/ceilings/profile.h"
 #include "tuner/stopwatch.h"
@@ -24,7 +24,8 @@ Result<void> keep(const CeilingsReport& report, const std::string& path) {
     return {};
   }
   ROOFGEN_TRY(const Kept kept, keep_profile(report, path));
-  if (kept == Kept::kWritten) fmt::print(stderr, "roofgen: profile {}{}\n", path, report.complete() ? "" : " (not complete)");
+  if (kept == Kept::kWritten)
+    fmt::print(stderr, "roofgen: profile {}{}\n", path, report.complete() ? "" : " (not complete)");
   if (kept == Kept::kPartialKept) warn(fmt::format("not complete: the profile {} stays as it was", path));
   if (kept == Kept::kNothingMeasured) warn("nothing was measured that a profile could keep");
   return {};
@@ -33,11 +34,23 @@ Result<void> keep(const CeilingsReport& report, const std::string& path) {
 }  // namespace
 
 void MeasureFlags::declare(CLI::App& app) {
-  auto* on = app.add_flag("--measure", measure, "measure the ceilings of a GPU and use them from then on (docs/ceilings.md)")->group("Measure");
-  app.add_option("--gpu", gpu, "which GPU, counted from 0 [0]")->check(CLI::Range(0, 1023))->needs(on)->group("Measure");
-  app.add_option("--protocol", protocol, "steady: at the clock of a busy GPU; burst: with rests [steady]")->needs(on)->group("Measure");
-  app.add_option("--only", only, "only these ceilings: dram_copy,mma_bf16")->delimiter(',')->needs(on)->group("Measure");
-  app.add_option("--output", output, "keep the profile here [its place in the data folder]")->needs(on)->group("Measure");
+  auto* on =
+      app.add_flag("--measure", measure, "measure the ceilings of a GPU and use them from then on (docs/ceilings.md)")
+          ->group("Measure");
+  app.add_option("--gpu", gpu, "which GPU, counted from 0 [0]")
+      ->check(CLI::Range(0, 1023))
+      ->needs(on)
+      ->group("Measure");
+  app.add_option("--protocol", protocol, "steady: at the clock of a busy GPU; burst: with rests [steady]")
+      ->needs(on)
+      ->group("Measure");
+  app.add_option("--only", only, "only these ceilings: dram_copy,mma_bf16")
+      ->delimiter(',')
+      ->needs(on)
+      ->group("Measure");
+  app.add_option("--output", output, "keep the profile here [its place in the data folder]")
+      ->needs(on)
+      ->group("Measure");
 }
 
 Result<Exit> measure_roofline(const Session& session, const MeasureFlags& flags) {
@@ -54,14 +67,16 @@ Result<Exit> measure_roofline(const Session& session, const MeasureFlags& flags)
   const bool simulated = gpu->origin() != Origin::kMeasured;
   if (simulated) {
     const char* allowed = std::getenv("ROOFGEN_ALLOW_SIMULATED_DRIVER");  // for tests of this path
-    if (!allowed || std::string(allowed) != "1") return Error{Exit::kUnavailable, "the CUDA driver is simulated (docs/shim.md): there is no GPU to measure"};
+    if (!allowed || std::string(allowed) != "1")
+      return Error{Exit::kUnavailable, "the CUDA driver is simulated (docs/shim.md): there is no GPU to measure"};
     warn("the CUDA driver is simulated: nothing below was measured");
     options.protocol.rest_s = options.protocol.warmup_s = 0;
   }
   // Without its profile: ceilings are held against what the maker states, not against the last measurement.
   ROOFGEN_TRY(const Device device, match_device(files, gpu->info().driver));
   if (device.integer("arch") < 80)
-    return Error{Exit::kUnavailable, fmt::format("the micro-kernels need sm_80 or newer; {} is {}", device.name, device.arch)};
+    return Error{Exit::kUnavailable,
+                 fmt::format("the micro-kernels need sm_80 or newer; {} is {}", device.name, device.arch)};
   CompileOptions compile;
   compile.arch = device.arch;
   ROOFGEN_TRY(const std::unique_ptr<Compiler> compiler, make_nvrtc_compiler(compile, cache_dir(), warn));
@@ -71,10 +86,13 @@ Result<Exit> measure_roofline(const Session& session, const MeasureFlags& flags)
   options.hooks.stop = session.stop;
   ROOFGEN_TRY(const CeilingsReport report, measure_ceilings({files, device, *compiler, *gpu}, options));
   fmt::print("{}", flags.json ? ceilings_json(report) : ceilings_text(report));
-  if (!simulated || !flags.output.empty()) ROOFGEN_CHECK(keep(report, flags.output.empty() ? profile_path(data_home(), report.gpu.uuid) : flags.output));
+  if (!simulated || !flags.output.empty())
+    ROOFGEN_CHECK(keep(report, flags.output.empty() ? profile_path(data_home(), report.gpu.uuid) : flags.output));
   if (report.interrupted) return Exit::kInterrupted;
-  const auto any = std::any_of(report.results.begin(), report.results.end(), [](const CeilingResult& r) { return r.measured(); });
-  const auto bug = std::any_of(report.results.begin(), report.results.end(), [](const CeilingResult& r) { return r.impossible; });
+  const auto any =
+      std::any_of(report.results.begin(), report.results.end(), [](const CeilingResult& r) { return r.measured(); });
+  const auto bug =
+      std::any_of(report.results.begin(), report.results.end(), [](const CeilingResult& r) { return r.impossible; });
   return report.lost || bug || !any ? Exit::kFailed : Exit::kOk;
 }
 

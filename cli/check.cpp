@@ -8,8 +8,8 @@
 #include <charconv>
 #include <filesystem>
 
+#include "base/output_file.h"
 #include "cli/cli.h"
-#include "generator/output_file.h"
 #include "runtime/compiler.h"
 
 namespace roofgen::cli {
@@ -25,9 +25,10 @@ struct Flags {
   bool json = false, fast_math = false, cooperative = false;
 };
 
-/// "256", "16,16" or "8,8,4". What no GPU launches is refused: `most` in x, y and z, and of threads `most_in_all` (CUDA C++
-/// Programming Guide, technical specifications per compute capability).
-Result<Dim3> parse_dims(const std::string& flag, const std::string& text, const char* what, const Dim3& most, uint64_t most_in_all) {
+/// "256", "16,16" or "8,8,4". What no GPU launches is refused: `most` in x, y and z, and of threads `most_in_all` (CUDA
+/// C++ Programming Guide, technical specifications per compute capability).
+Result<Dim3> parse_dims(const std::string& flag, const std::string& text, const char* what, const Dim3& most,
+                        uint64_t most_in_all) {
   const uint32_t limit[3] = {most.x, most.y, most.z};
   uint32_t value[3] = {1, 1, 1};
   size_t count = 0, at = 0;
@@ -43,9 +44,13 @@ Result<Dim3> parse_dims(const std::string& flag, const std::string& text, const 
     if (end < text.size()) continue;
     const Dim3 dims{value[0], value[1], value[2]};
     if (!large && (most_in_all == 0 || dims.count() <= most_in_all)) return dims;
-    return Error{Exit::kUsage, fmt::format("{} is {}; at most {} {} in x, {} in y and {} in z were expected{}", flag, text, most.x, what, most.y, most.z, most_in_all ? fmt::format(", {} in all", most_in_all) : "")};
+    return Error{Exit::kUsage,
+                 fmt::format("{} is {}; at most {} {} in x, {} in y and {} in z were expected{}", flag, text, most.x,
+                             what, most.y, most.z, most_in_all ? fmt::format(", {} in all", most_in_all) : "")};
   }
-  return Error{Exit::kUsage, fmt::format("{} is '{}'; one to three numbers of at least 1 were expected, as in 256 or 16,16", flag, text)};
+  return Error{
+      Exit::kUsage,
+      fmt::format("{} is '{}'; one to three numbers of at least 1 were expected, as in 256 or 16,16", flag, text)};
 }
 
 /// "49152", "48K" or "48KiB".
@@ -55,28 +60,39 @@ Result<uint32_t> parse_smem(const std::string& text) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
   const std::string_view unit(stop, static_cast<size_t>(text.data() + text.size() - stop));
   const bool kib = unit == "K" || unit == "k" || unit == "KiB";
-  const bool number = (error == std::errc() || error == std::errc::result_out_of_range) && (kib || unit.empty() || unit == "B");
-  if (number && error == std::errc() && bytes <= kMost / (kib ? 1024 : 1)) return static_cast<uint32_t>(bytes * (kib ? 1024 : 1));
-  return Error{Exit::kUsage, fmt::format("--smem is '{}'; {}", text, number ? fmt::format("at most {} bytes (227K) were expected", kMost) : "bytes were expected, as in 49152 or 48K")};
+  const bool number =
+      (error == std::errc() || error == std::errc::result_out_of_range) && (kib || unit.empty() || unit == "B");
+  if (number && error == std::errc() && bytes <= kMost / (kib ? 1024 : 1))
+    return static_cast<uint32_t>(bytes * (kib ? 1024 : 1));
+  return Error{Exit::kUsage, fmt::format("--smem is '{}'; {}", text,
+                                         number ? fmt::format("at most {} bytes (227K) were expected", kMost)
+                                                : "bytes were expected, as in 49152 or 48K")};
 }
 
 /// "sm_90", "sm_90a"; one that the compiler has, where it can be asked.
 Result<void> names_architecture(const std::string& text) {
   std::string plain = text;
   if (plain.ends_with('a') || plain.ends_with('f')) plain.pop_back();
-  const bool is_one = plain.starts_with("sm_") && plain.size() >= 5 && plain.size() <= 6 && plain.find_first_not_of("0123456789", 3) == std::string::npos;
+  const bool is_one = plain.starts_with("sm_") && plain.size() >= 5 && plain.size() <= 6 &&
+                      plain.find_first_not_of("0123456789", 3) == std::string::npos;
   const std::vector<std::string>& known = nvrtc_info().archs;
   if (is_one && (known.empty() || std::find(known.begin(), known.end(), plain) != known.end())) return {};
-  return Error{Exit::kUsage, fmt::format("--arch is '{}'; an architecture was expected{}", text, known.empty() ? ", as in sm_90" : fmt::format(": {}", fmt::join(known, ", ")))};
+  return Error{Exit::kUsage,
+               fmt::format("--arch is '{}'; an architecture was expected{}", text,
+                           known.empty() ? ", as in sm_90" : fmt::format(": {}", fmt::join(known, ", ")))};
 }
 
 /// PTX is not compiled.
 Result<void> check_compiler_flags(const Flags& flags) {
   std::string given;
-  for (const auto& [name, is] : {std::pair{"-I", !flags.include_dirs.empty()}, {"-D", !flags.defines.empty()}, {"--fast-math", flags.fast_math}, {"--arch", flags.arch != kDefaultArch}})
+  for (const auto& [name, is] : {std::pair{"-I", !flags.include_dirs.empty()},
+                                 {"-D", !flags.defines.empty()},
+                                 {"--fast-math", flags.fast_math},
+                                 {"--arch", flags.arch != kDefaultArch}})
     if (is) given += (given.empty() ? "" : ", ") + std::string(name);
   if (given.empty()) return {};
-  return Error{Exit::kUsage, fmt::format("{} is PTX, which is compiled already; {} would do nothing", flags.file, given)};
+  return Error{Exit::kUsage,
+               fmt::format("{} is PTX, which is compiled already; {} would do nothing", flags.file, given)};
 }
 
 Result<Exit> run(const Session& session, const Flags& flags) {
@@ -92,7 +108,8 @@ Result<Exit> run(const Session& session, const Flags& flags) {
     while (r.text.ends_with('\0')) r.text.pop_back();  // as nvrtcGetPTX ends it
   if (!flags.args.empty()) {
     ROOFGEN_TRY(std::string text, read_input(flags.args));
-    ROOFGEN_TRY(r.args, check::parse_arguments(std::move(text), flags.args, std::filesystem::path(flags.args).parent_path().string()));
+    ROOFGEN_TRY(r.args, check::parse_arguments(std::move(text), flags.args,
+                                               std::filesystem::path(flags.args).parent_path().string()));
   }
   if (!flags.sarif.empty()) ROOFGEN_CHECK(can_write(flags.sarif));
   for (const check::Argument* a : check::buffers_of(r.args))
@@ -119,24 +136,37 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 Run declare_check(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("file", flags->file, "CUDA C++ source, or PTX when its name ends in .ptx; - for source from standard input")->required();
-  app.add_option("--kernel", flags->kernel, "name of the kernel, of a template's instance as in 'scale<float>', which is made [the only one]");
+  app.add_option("file", flags->file,
+                 "CUDA C++ source, or PTX when its name ends in .ptx; - for source from standard input")
+      ->required();
+  app.add_option("--kernel", flags->kernel,
+                 "name of the kernel, of a template's instance as in 'scale<float>', which is made [the only one]");
   app.add_option("--grid", flags->grid, "CTAs: X or X,Y or X,Y,Z [1]");
   app.add_option("--block", flags->block, "threads of a CTA: X or X,Y or X,Y,Z")->required();
   app.add_option("--smem", flags->smem, "bytes of dynamic shared memory, or KiB as in 48K [0]");
-  app.add_flag("--cooperative", flags->cooperative, "launch as cudaLaunchCooperativeKernel does, so that CTAs may wait for each other with grid.sync()");
+  app.add_flag("--cooperative", flags->cooperative,
+               "launch as cudaLaunchCooperativeKernel does, so that CTAs may wait for each other with grid.sync()");
   app.add_option("--args", flags->args, "JSON file with the arguments in the order of the parameters (docs/check.md)");
   app.add_option("--arch", flags->arch, "architecture to compile for [sm_90]");
-  app.add_option("-I,--include", flags->include_dirs, "directory with headers; the file's own comes first")->check(CLI::ExistingDirectory);
+  app.add_option("-I,--include", flags->include_dirs, "directory with headers; the file's own comes first")
+      ->check(CLI::ExistingDirectory);
   app.add_option("-D,--define", flags->defines, "macro, as NAME or NAME=VALUE");
   app.add_flag("--fast-math", flags->fast_math, "compile with --use_fast_math");
-  app.add_option("--max-instructions", flags->max_instructions, "warp-instructions that a CTA may execute before it counts as endless [1000000000]")->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50));
-  app.add_option("--jobs", flags->jobs, "cores that CTAs are spread over; the report is the same [cores]")->check(CLI::Range(1, 256));
-  app.add_option("--max-memory", flags->max_memory_mib, "MiB of device memory that the launch may touch [a quarter of the machine's]")->check(CLI::Range(uint64_t{1}, uint64_t{32} << 10));
-  app.add_option("--top", flags->top, "lines to list for traffic and for bank conflicts [5]")->check(CLI::Range(uint64_t{0}, uint64_t{1} << 30));
+  app.add_option("--max-instructions", flags->max_instructions,
+                 "warp-instructions that a CTA may execute before it counts as endless [1000000000]")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50));
+  app.add_option("--jobs", flags->jobs, "cores that CTAs are spread over; the report is the same [cores]")
+      ->check(CLI::Range(1, 256));
+  app.add_option("--max-memory", flags->max_memory_mib,
+                 "MiB of device memory that the launch may touch [a quarter of the machine's]")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{32} << 10));
+  app.add_option("--top", flags->top, "lines to list for traffic and for bank conflicts [5]")
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 30));
   app.add_flag("--json", flags->json, "as JSON");
   app.add_option("--sarif", flags->sarif, "file for the findings as SARIF 2.1.0");
-  app.footer("Example: roofgen check scale.cu --grid 4 --block 256 --args scale.json\nExit code: 0 clean, 1 findings or wrong outputs, 2 the request does not fit the kernel. docs/findings.md says what each finding means.");
+  app.footer(
+      "Example: roofgen check scale.cu --grid 4 --block 256 --args scale.json\nExit code: 0 clean, 1 findings or wrong "
+      "outputs, 2 the request does not fit the kernel. docs/findings.md says what each finding means.");
   return [flags](const Session& session) { return run(session, *flags); };
 }
 

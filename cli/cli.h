@@ -19,7 +19,7 @@ namespace roofgen::cli {
 struct Session {
   std::vector<std::string> data_dirs;  ///< `--data-dir`
   std::string color = "auto";
-  std::atomic<bool>* stop = nullptr;   ///< set by the first Ctrl-C
+  std::atomic<bool>* stop = nullptr;  ///< set by the first Ctrl-C
   bool use_color(int fd) const;
 };
 
@@ -46,7 +46,8 @@ Run declare_report(CLI::App& app);
 Run declare_model(CLI::App& app);
 Run declare_doctor(CLI::App& app);
 
-/// A check of a number's range that NaN does not pass and whose message is one line: "a number of seconds from 0.1 to 3600".
+/// A check of a number's range that NaN does not pass and whose message is one line: "a number of seconds from 0.1 to
+/// 3600".
 CLI::Validator number_from(double least, double most, const std::string& what);
 /// One line on standard error.
 void warn(const std::string& line);

@@ -25,7 +25,8 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   Exit exit = Exit::kOk;
   for (const std::string& name : device_names(files)) {
     auto device = load_device(files, name);
-    if (device) devices.push_back(std::move(*device));
+    if (device)
+      devices.push_back(std::move(*device));
     else {
       // One broken file hides no other device.
       fmt::print(stderr, "roofgen: {}\n", to_string(device.error()));
@@ -40,7 +41,8 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 Run declare_devices(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("name", flags->name, "a device, or gpu: the one in this machine; without a name, all of the catalogue");
+  app.add_option("name", flags->name,
+                 "a device, or gpu: the one in this machine; without a name, all of the catalogue");
   app.add_flag("--json", flags->json, "as JSON");
   flags->profile.declare(app);
   app.footer("Example: roofgen devices h100-sxm");

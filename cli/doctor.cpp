@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/paths.h"
 #include "cli/cli.h"
 #include "cli/problem_flags.h"
 #include "roofline/device_match.h"
 #include "roofline/work.h"
-#include "runtime/paths.h"
 #include "tuner/ceilings/profile.h"
 
 namespace roofgen::cli {
@@ -27,7 +27,7 @@ struct Gpu {
 struct Findings {
   NvrtcInfo nvrtc;
   std::vector<Gpu> gpus;
-  std::string gpu_missing;  ///< why there is none
+  std::string gpu_missing;          ///< why there is none
   std::vector<std::string> faults;  ///< of data files
   std::vector<std::string> devices;
   std::string cache, data;
@@ -57,7 +57,8 @@ std::vector<Gpu> gpus(const Session& session, std::string* missing) {
     const auto device = match_device(DataFiles(session.data_dirs), (*opened)->info().driver);
     gpu.roofs = device ? device->name : device.error().message;
     const std::string profile = profile_path(data_home(), gpu.identity.uuid);
-    if (std::error_code ignored; device && !profile.empty() && std::filesystem::exists(profile, ignored)) gpu.roofs += ", measured: " + profile;
+    if (std::error_code ignored; device && !profile.empty() && std::filesystem::exists(profile, ignored))
+      gpu.roofs += ", measured: " + profile;
     if (auto state = (*opened)->state()) gpu.state = *state;
     out.push_back(std::move(gpu));
   }
@@ -81,11 +82,14 @@ Findings examine(const Session& session) {
 
 std::string gib(uint64_t bytes) { return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (uint64_t{1} << 30)); }
 std::string mhz(double now, double most) {
-  return (now > 0 ? fmt::format("{:.0f}", now) : std::string("?")) + " of " + (most > 0 ? fmt::format("{:.0f} MHz", most) : std::string("? MHz"));
+  return (now > 0 ? fmt::format("{:.0f}", now) : std::string("?")) + " of " +
+         (most > 0 ? fmt::format("{:.0f} MHz", most) : std::string("? MHz"));
 }
 
 /// NVML is there and knows the GPU (in a virtual machine or a slice of a GPU it may not).
-bool nvml_knows(const Gpu& gpu) { return !gpu.identity.driver.empty() && (gpu.state.sm_mhz > 0 || gpu.identity.power_limit_w > 0); }
+bool nvml_knows(const Gpu& gpu) {
+  return !gpu.identity.driver.empty() && (gpu.state.sm_mhz > 0 || gpu.identity.power_limit_w > 0);
+}
 
 std::string text(const Gpu& gpu, size_t ordinal) {
   const std::string head = fmt::format("GPU {:<6}", ordinal);
@@ -93,16 +97,21 @@ std::string text(const Gpu& gpu, size_t ordinal) {
   const GpuIdentity& id = gpu.identity;
   std::string out = fmt::format("{}{} ({}); its roofs: {}\n", head, gpu.name, gpu.arch, gpu.roofs);
   if (gpu.simulated) out += "          simulated by the driver (docs/shim.md): no GPU is behind it\n";
-  out += fmt::format("          {}, bus {}\n", id.uuid.empty() ? "UUID unknown" : id.uuid, id.pci_bus_id.empty() ? "unknown" : id.pci_bus_id);
-  out += fmt::format("          driver {}, CUDA {}.{}; NVML: {}\n", id.driver.empty() ? "of unknown version" : id.driver,
-                     id.cuda_version / 1000, id.cuda_version % 1000 / 10,
-                     nvml_knows(gpu) ? "yes" : "no, so clocks, power and other processes are unknown");
+  out += fmt::format("          {}, bus {}\n", id.uuid.empty() ? "UUID unknown" : id.uuid,
+                     id.pci_bus_id.empty() ? "unknown" : id.pci_bus_id);
+  out +=
+      fmt::format("          driver {}, CUDA {}.{}; NVML: {}\n", id.driver.empty() ? "of unknown version" : id.driver,
+                  id.cuda_version / 1000, id.cuda_version % 1000 / 10,
+                  nvml_knows(gpu) ? "yes" : "no, so clocks, power and other processes are unknown");
   out += fmt::format("          memory {} free of {}\n", gib(gpu.state.free_bytes), gib(id.memory_bytes));
   if (!nvml_knows(gpu)) return out;
-  out += fmt::format("          SM clock {}, memory clock {}\n", mhz(gpu.state.sm_mhz, id.max_sm_mhz), mhz(gpu.state.memory_mhz, id.max_memory_mhz));
-  out += fmt::format("          power {} of {}, {}\n", gpu.state.power_w > 0 ? fmt::format("{:.0f}", gpu.state.power_w) : std::string("?"),
+  out += fmt::format("          SM clock {}, memory clock {}\n", mhz(gpu.state.sm_mhz, id.max_sm_mhz),
+                     mhz(gpu.state.memory_mhz, id.max_memory_mhz));
+  out += fmt::format("          power {} of {}, {}\n",
+                     gpu.state.power_w > 0 ? fmt::format("{:.0f}", gpu.state.power_w) : std::string("?"),
                      id.power_limit_w > 0 ? fmt::format("{:.0f} W", id.power_limit_w) : std::string("? W"),
-                     gpu.state.temperature_c > 0 ? fmt::format("{:.0f} C", gpu.state.temperature_c) : std::string("temperature unknown"));
+                     gpu.state.temperature_c > 0 ? fmt::format("{:.0f} C", gpu.state.temperature_c)
+                                                 : std::string("temperature unknown"));
   out += fmt::format("          other processes that compute on it: {}{}\n", gpu.state.other_processes,
                      gpu.state.other_processes > 0 ? "; they disturb measurements" : "");
   return out;
@@ -127,7 +136,9 @@ std::string text(const Findings& f) {
 }
 
 /// Unknown numbers are null, not 0.
-nlohmann::ordered_json known(double value) { return value > 0 ? nlohmann::ordered_json(value) : nlohmann::ordered_json(); }
+nlohmann::ordered_json known(double value) {
+  return value > 0 ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
+}
 
 nlohmann::ordered_json json(const Gpu& gpu, size_t ordinal) {
   if (!gpu.failure.empty()) return {{"ordinal", ordinal}, {"usable", false}, {"reason", gpu.failure}};
@@ -162,18 +173,25 @@ std::string json(const Findings& f) {
   nlohmann::ordered_json gpus = nlohmann::ordered_json::array();
   for (size_t i = 0; i < f.gpus.size(); ++i) gpus.push_back(json(f.gpus[i], i));
   const Gpu first = f.gpus.empty() ? Gpu{} : f.gpus[0];
-  const nlohmann::ordered_json j{
-      {"schema", "roofgen.doctor.1"},
-      {"version", ROOFGEN_VERSION},
-      {"nvrtc", {{"found", f.nvrtc.found}, {"library", f.nvrtc.library}, {"version", fmt::format("{}.{}", f.nvrtc.major, f.nvrtc.minor)},
-                 {"archs", f.nvrtc.archs}, {"searched", f.nvrtc.searched}}},
-      {"gpu", {{"found", !first.name.empty()}, {"name", first.name}, {"arch", first.arch}, {"device", first.roofs},
-               {"reason", f.gpus.empty() ? f.gpu_missing : first.failure}}},
-      {"gpus", gpus},
-      {"devices", f.devices},
-      {"faults", f.faults},
-      {"cache", f.cache},
-      {"data", f.data}};
+  const nlohmann::ordered_json j{{"schema", "roofgen.doctor.1"},
+                                 {"version", ROOFGEN_VERSION},
+                                 {"nvrtc",
+                                  {{"found", f.nvrtc.found},
+                                   {"library", f.nvrtc.library},
+                                   {"version", fmt::format("{}.{}", f.nvrtc.major, f.nvrtc.minor)},
+                                   {"archs", f.nvrtc.archs},
+                                   {"searched", f.nvrtc.searched}}},
+                                 {"gpu",
+                                  {{"found", !first.name.empty()},
+                                   {"name", first.name},
+                                   {"arch", first.arch},
+                                   {"device", first.roofs},
+                                   {"reason", f.gpus.empty() ? f.gpu_missing : first.failure}}},
+                                 {"gpus", gpus},
+                                 {"devices", f.devices},
+                                 {"faults", f.faults},
+                                 {"cache", f.cache},
+                                 {"data", f.data}};
   return j.dump(2) + "\n";
 }
 

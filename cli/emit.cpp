@@ -1,12 +1,13 @@
 // roofgen emit OP -o DIR: tune, then write the winner as files to embed.
+#include "generator/emit.h"
+
 #include <fmt/format.h>
 
 #include <cctype>
 
-#include "generator/output_file.h"
+#include "base/output_file.h"
+#include "base/units.h"
 #include "cli/problem_flags.h"
-#include "generator/emit.h"
-#include "roofline/units.h"
 #include "tuner/counters.h"
 #include "tuner/views/views.h"
 
@@ -24,7 +25,10 @@ Result<void> check_name(const std::string& name) {
   for (size_t i = 0; i < name.size(); ++i) {
     const unsigned char c = static_cast<unsigned char>(name[i]);
     if (!(std::isalpha(c) || c == '_' || (i > 0 && std::isdigit(c))))
-      return Error{Exit::kUsage, fmt::format("--name: {} is no C name: letters, digits and _ were expected, not beginning with a digit", name)};
+      return Error{
+          Exit::kUsage,
+          fmt::format("--name: {} is no C name: letters, digits and _ were expected, not beginning with a digit",
+                      name)};
   }
   return {};
 }
@@ -44,23 +48,30 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   for (const Variant& v : variants)
     if (v.name == report.best_variant) variant = &v;
   ROOFGEN_TRY(const expr::Map scope, problem_scope(*bench.op, bench.problem, limits(bench.device)));
-  EmitRequest request{flags.name.empty() ? bench.problem.op : flags.name, &bench.problem, variant, bench.op->buffers(bench.problem), scope, {}, tune_json(report)};
+  EmitRequest request{flags.name.empty() ? bench.problem.op : flags.name,
+                      &bench.problem,
+                      variant,
+                      bench.op->buffers(bench.problem),
+                      scope,
+                      {},
+                      tune_json(report)};
   ROOFGEN_TRY(const std::vector<Buffer> own, temporaries(*variant, scope));
   request.buffers.insert(request.buffers.end(), own.begin(), own.end());
   for (size_t i = 0; i < variant->stages.size(); ++i) {
     const Program& program = result.programs[variant->name][i];
     auto checked = check_schedule(*variant, variant->stages[i], program.schedule, scope);
-    request.kernels.push_back({&variant->stages[i], &program, &result.binaries[variant->name][i], &result.launches[variant->name][i],
-                               std::get<Legal>(checked).scope});
+    request.kernels.push_back({&variant->stages[i], &program, &result.binaries[variant->name][i],
+                               &result.launches[variant->name][i], std::get<Legal>(checked).scope});
   }
   ROOFGEN_TRY(const auto files, emit(request));
   for (const auto& [name, text] : files) ROOFGEN_CHECK(write_output(flags.directory + "/" + name, text));
   // The same binaries with the launch of the tuned problem, for profilers and for bench/peers.
   ROOFGEN_TRY(const CounterRequest replay, counter_request(*bench.files, *bench.op, result, variant->name));
   ROOFGEN_CHECK(write_replay(replay.replay, flags.directory + "/replay"));
-  fmt::print("{} {} ({}, score {:.2f}) written to {}:\n", variant->name, bench.problem.op, time_text(report.find(variant->name)->seconds),
-             report.score, flags.directory);
-  for (const auto& [name, text] : files) fmt::print("  {:<28} {}\n", name, bytes_text(static_cast<double>(text.size())));
+  fmt::print("{} {} ({}, score {:.2f}) written to {}:\n", variant->name, bench.problem.op,
+             time_text(report.find(variant->name)->seconds), report.score, flags.directory);
+  for (const auto& [name, text] : files)
+    fmt::print("  {:<28} {}\n", name, bytes_text(static_cast<double>(text.size())));
   fmt::print("  {:<28} {}\n", "replay/", "the launch of this problem, docs/counters.md");
   return Exit::kOk;
 }

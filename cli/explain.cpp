@@ -1,13 +1,14 @@
 // roofgen explain OP: work, roofs, regime and the next lever of one operator, by formula.
+#include "roofline/explain.h"
+
 #include <fmt/format.h>
 
+#include "base/suggest.h"
 #include "cli/cli.h"
-#include "cli/profile.h"
 #include "cli/problem_flags.h"
+#include "cli/profile.h"
 #include "cli/work_flags.h"
-#include "generator/suggest.h"
 #include "roofline/elementwise.h"
-#include "roofline/explain.h"
 #include "roofline/figures.h"
 #include "roofline/views/views.h"
 
@@ -33,13 +34,17 @@ Result<Exit> list_operators(const DataFiles& files) {
   return Exit::kOk;
 }
 
-Result<Exit> show(const Session& session, const DataFiles& files, const Flags& flags, OpWork work, const WorkFormula* formula, const WorkRequest& request) {
+Result<Exit> show(const Session& session, const DataFiles& files, const Flags& flags, OpWork work,
+                  const WorkFormula* formula, const WorkRequest& request) {
   ROOFGEN_TRY(const Device device, find_device(files, flags.device, flags.profile));
   ROOFGEN_TRY(const RoofSet set, parse_roof_set(flags.ceilings));
   ROOFGEN_TRY(const Explanation explanation, explain(device, std::move(work), set));
   const ExplainView view{explanation, formula ? ridge_crossing(*formula, request, explanation) : std::nullopt};
   if (flags.json || flags.html.empty()) fmt::print("{}", flags.json ? explain_json(view) : explain_text(view));
-  if (!flags.html.empty()) return show_page(explain_page(device, explanation, formula ? intensity_lines(*formula, request, explanation) : std::nullopt), flags.html, files, session);
+  if (!flags.html.empty())
+    return show_page(
+        explain_page(device, explanation, formula ? intensity_lines(*formula, request, explanation) : std::nullopt),
+        flags.html, files, session);
   return Exit::kOk;
 }
 
@@ -49,14 +54,17 @@ Result<Exit> explain_elementwise(const Session& session, const DataFiles& files,
   e.expression = flags.expression;
   if (!flags.dtype.empty()) e.dtype = flags.dtype;
   // The same flags as for any operator: a formula of two dimensions and a flag.
-  static const char* kFormula = R"({"schema": "roofgen.work/1", "op": "elementwise", "title": "a chain of operations on tensors, --expr 'relu(x + bias[n])'",
+  static const char* kFormula =
+      R"({"schema": "roofgen.work/1", "op": "elementwise", "title": "a chain of operations on tensors, --expr 'relu(x + bias[n])'",
     "dims": [{"name": "rows", "help": "rows"}, {"name": "cols", "help": "elements of a row"}],
     "flags": [{"name": "unfused", "help": "every operation a kernel of its own"}], "forms": [{"name": "fused", "kernels": [{"name": "k"}]}]})";
   ROOFGEN_TRY(const WorkFormula shape, WorkFormula::parse(kFormula, "elementwise"));
   const std::vector<std::string> arguments = flags.app->remaining();
   if (e.expression.empty() || (arguments.empty() && flags.dims.empty())) {
-    fmt::print("{}\nFunctions of --expr; x is rows x cols, bias[n] one value per column, w[m] one per row, alpha, beta and scale are scalars:\n{}",
-               work_help(shape), elementwise_functions());
+    fmt::print(
+        "{}\nFunctions of --expr; x is rows x cols, bias[n] one value per column, w[m] one per row, alpha, beta and "
+        "scale are scalars:\n{}",
+        work_help(shape), elementwise_functions());
     return Exit::kOk;
   }
   std::vector<std::string> all = flags.dims;
@@ -101,7 +109,8 @@ Run declare_explain(CLI::App& app) {
   app.add_option("op", flags->op, "operator; without one, what there is; `explain OP` alone lists its flags");
   app.add_option("--expr", flags->expression, "of elementwise: the chain, like 'relu(x + bias[n])'");
   app.add_option("--dims", flags->dims, "dimensions as M=128,N=4096, instead of --M 128 --N 4096")->delimiter(',');
-  app.add_option("--device", flags->device, fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
+  app.add_option("--device", flags->device,
+                 fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
   flags->profile.declare(app);
   app.add_option("--dtype", flags->dtype, "dtype of all operands that have no --<operand>-dtype [bf16]");
   app.add_option("--math-dtype", flags->math_dtype, "what the matrix units multiply [the widest operand]");

@@ -1,8 +1,8 @@
 // roofgen generate OP: the source (or PTX) of one schedule, without tuning.
 #include <fmt/format.h>
 
+#include "base/suggest.h"
 #include "cli/problem_flags.h"
-#include "generator/suggest.h"
 
 namespace roofgen::cli {
 namespace {
@@ -18,7 +18,8 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   ROOFGEN_TRY(const Op* op, find_op(flags.problem.op));
   ROOFGEN_TRY(Problem partial, flags.problem.problem());
   ROOFGEN_TRY(const Problem problem, op->complete(std::move(partial)));
-  ROOFGEN_TRY(const Device device, load_device(files, flags.problem.device.empty() ? kDefaultDevice : flags.problem.device));
+  ROOFGEN_TRY(const Device device,
+              load_device(files, flags.problem.device.empty() ? kDefaultDevice : flags.problem.device));
   ROOFGEN_TRY(const std::vector<Variant> variants, op->variants(files, problem));
   if (flags.list) {
     for (const Variant& v : variants)
@@ -32,13 +33,15 @@ Result<Exit> run(const Session& session, const Flags& flags) {
     if (v.name == (flags.variant.empty() ? variants[0].name : flags.variant)) variant = &v;
   }
   if (!variant)
-    return Error{Exit::kUsage, fmt::format("unknown variant \"{}\"{}", flags.variant, did_you_mean(flags.variant, names))};
+    return Error{Exit::kUsage,
+                 fmt::format("unknown variant \"{}\"{}", flags.variant, did_you_mean(flags.variant, names))};
   const Stage* stage = nullptr;
   for (const Stage& s : variant->stages) {
     stages.push_back(s.name);
     if (s.name == (flags.stage.empty() ? variant->stages[0].name : flags.stage)) stage = &s;
   }
-  if (!stage) return Error{Exit::kUsage, fmt::format("unknown stage \"{}\"{}", flags.stage, did_you_mean(flags.stage, stages))};
+  if (!stage)
+    return Error{Exit::kUsage, fmt::format("unknown stage \"{}\"{}", flags.stage, did_you_mean(flags.stage, stages))};
 
   ROOFGEN_TRY(auto pins, flags.problem.pins());
   std::vector<std::string> params;

@@ -1,8 +1,8 @@
 // roofgen lint FILE: a user's roofline table checked against the rules.
 #include <fmt/format.h>
 
+#include "base/csv.h"
 #include "cli/cli.h"
-#include "roofline/csv.h"
 #include "roofline/views/views.h"
 
 namespace roofgen::cli {
@@ -22,8 +22,8 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   if (!report.errors.empty() && !flags.keep_going) {
     Error first = report.errors.front();
     if (report.errors.size() > 1)
-      first.notes.push_back(fmt::format("  and {} more; --keep-going shows all, and checks the other rows",
-                                        report.errors.size() - 1));
+      first.notes.push_back(
+          fmt::format("  and {} more; --keep-going shows all, and checks the other rows", report.errors.size() - 1));
     return first;
   }
   for (const Error& e : report.errors) fmt::print(stderr, "roofgen: {}\n", to_string(e));
@@ -40,8 +40,7 @@ Run declare_lint(CLI::App& app) {
       ->required();
   app.add_option("--device", flags->device, "device of rows that name none");
   app.add_flag("--json", flags->json, "as JSON (docs/lint.md)");
-  app.add_flag("--keep-going", flags->keep_going,
-               "report every row that cannot be read, and check the others");
+  app.add_flag("--keep-going", flags->keep_going, "report every row that cannot be read, and check the others");
   app.footer(
       "Example: roofgen lint kernels.csv --device h100-sxm\nExit code: 0 nothing found, 1 findings, 2 the "
       "table could not be read. docs/lint.md has the rules and the columns.");

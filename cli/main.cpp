@@ -1,7 +1,5 @@
 // Parses the command line, hands over to one subcommand, prints the one error line, exits with the
 // documented code.
-#include "cli/cli.h"
-
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +8,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "generator/suggest.h"
+#include "base/suggest.h"
+#include "cli/cli.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
 #include "tuner/replay.h"
@@ -71,7 +70,8 @@ int usage_error(const CLI::App& app, const CLI::ParseError& e, int argc, char** 
           !sub->get_option_no_throw(word) && !app.get_option_no_throw(word)) {
         const std::string near = nearest(word, option_names(*sub));
         return fail({Exit::kUsage, fmt::format("unknown option {}{}", word,
-                                               near.empty() ? fmt::format("; see roofgen {} --help", sub->get_name()) : fmt::format("; did you mean {}?", near))});
+                                               near.empty() ? fmt::format("; see roofgen {} --help", sub->get_name())
+                                                            : fmt::format("; did you mean {}?", near))});
       }
     }
   }
@@ -92,8 +92,12 @@ int run(int argc, char** argv) {
   std::vector<std::pair<CLI::App*, Run>> runs;
   for (const Subcommand& s : subcommands()) {
     CLI::App* sub = app.add_subcommand(s.name, s.summary);
-    sub->add_option("--data-dir", session.data_dirs, "directory with templates/, search_spaces/, devices/, work/, models/ that come before the built-in ones")->check(CLI::ExistingDirectory);
-    sub->add_option("--color", session.color, "auto, always or never [auto]")->check(CLI::IsMember({"auto", "always", "never"}));
+    sub->add_option(
+           "--data-dir", session.data_dirs,
+           "directory with templates/, search_spaces/, devices/, work/, models/ that come before the built-in ones")
+        ->check(CLI::ExistingDirectory);
+    sub->add_option("--color", session.color, "auto, always or never [auto]")
+        ->check(CLI::IsMember({"auto", "always", "never"}));
     runs.emplace_back(sub, s.declare(*sub));
   }
   app.footer("Example: roofgen tune attention --L 2048 --d 64");
@@ -112,7 +116,8 @@ int run(int argc, char** argv) {
   for (const auto& [sub, start] : runs) {
     if (!sub->parsed()) continue;
     // Long searches stop at the next candidate and keep what is done; all else just ends.
-    if (sub->get_name() == "tune" || sub->get_name() == "emit" || sub->get_name() == "whatif" || (sub->get_name() == "roofline" && sub->count("--measure") > 0)) {
+    if (sub->get_name() == "tune" || sub->get_name() == "emit" || sub->get_name() == "whatif" ||
+        (sub->get_name() == "roofline" && sub->count("--measure") > 0)) {
       struct sigaction action {};
       action.sa_handler = on_interrupt;
       sigaction(SIGINT, &action, nullptr);

@@ -1,13 +1,14 @@
 // roofgen model NAME: a whole transformer, by operator and in all, over batches and lengths.
+#include "roofline/model.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "cli/cli.h"
-#include "cli/profile.h"
 #include "cli/problem_flags.h"
+#include "cli/profile.h"
 #include "cli/work_flags.h"
-#include "roofline/model.h"
 #include "roofline/views/views.h"
 
 namespace roofgen::cli {
@@ -28,7 +29,9 @@ Result<std::vector<int64_t>> counts(const std::string& flag, const std::string& 
   size_t begin = 0;
   while (begin <= text.size()) {
     const size_t comma = std::min(text.find(',', begin), text.size());
-    if (comma == begin) return Error{Exit::kUsage, fmt::format("--{} \"{}\": a number is missing; a list like 1,2,4 was expected", flag, text)};
+    if (comma == begin)
+      return Error{Exit::kUsage,
+                   fmt::format("--{} \"{}\": a number is missing; a list like 1,2,4 was expected", flag, text)};
     ROOFGEN_TRY(const int64_t value, parse_count(flag, text.substr(begin, comma - begin)));
     if (value < 1) return Error{Exit::kUsage, fmt::format("--{} {}: 1 or more was expected", flag, text)};
     out.push_back(value);
@@ -40,11 +43,13 @@ Result<std::vector<int64_t>> counts(const std::string& flag, const std::string& 
 /// The list that the phase's length comes from; the other one is refused.
 Result<std::vector<int64_t>> lengths(const Flags& flags, const Model& model) {
   const auto phase = flags.phase.empty() ? model.phases.begin()
-                                         : std::find_if(model.phases.begin(), model.phases.end(), [&](const ModelPhase& p) { return p.name == flags.phase; });
+                                         : std::find_if(model.phases.begin(), model.phases.end(),
+                                                        [&](const ModelPhase& p) { return p.name == flags.phase; });
   if (phase == model.phases.end()) return std::vector<int64_t>{0};  // run_model says so
   const bool by_kv = phase->length == "kv";
   if (const std::string& other = by_kv ? flags.seq : flags.kv; !other.empty())
-    return Error{Exit::kUsage, fmt::format("--{}: the phase {} of {} takes --{}", by_kv ? "seq" : "kv", phase->name, model.name, phase->length)};
+    return Error{Exit::kUsage, fmt::format("--{}: the phase {} of {} takes --{}", by_kv ? "seq" : "kv", phase->name,
+                                           model.name, phase->length)};
   const std::string& given = by_kv ? flags.kv : flags.seq;
   if (given.empty()) return std::vector<int64_t>{phase->preset};
   return counts(phase->length, given);
@@ -91,13 +96,15 @@ Run declare_model(CLI::App& app) {
   app.add_option("--batch", flags->batch, "sequences in a step; a list sweeps: 1,2,4 [1]");
   app.add_option("--kv", flags->kv, "length of each sequence's cache, in decode; may be a list");
   app.add_option("--seq", flags->seq, "length of each prompt or image, in prefill and forward; may be a list");
-  app.add_option("--device", flags->device, fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
+  app.add_option("--device", flags->device,
+                 fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
   flags->profile.declare(app);
   app.add_option("--weights", flags->weights, "how the model is stored: one of its alternatives [the first]");
   app.add_option("--tp", flags->tp, "GPUs of a tensor-parallel group [1]");
   app.add_option("--mem-eff", preset.bandwidth_efficiency, "share of each bandwidth that is reached [0.8]");
   app.add_option("--compute-eff", preset.compute_efficiency, "share of each arithmetic rate that is reached [0.7]");
-  app.add_option("--launches", flags->launches, "graph (no gaps) or separate [graph]")->check(CLI::IsMember({"graph", "separate"}));
+  app.add_option("--launches", flags->launches, "graph (no gaps) or separate [graph]")
+      ->check(CLI::IsMember({"graph", "separate"}));
   app.add_option("--softmax-flops", preset.softmax_flops, "FLOPs counted per softmax element beside MMA FLOPs [0]");
   app.add_option("--ceilings", flags->ceilings, "datasheet or sustained [datasheet]");
   app.add_flag("--json", flags->json, "as JSON (docs/models.md)");

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/suggest.h"
 #include "generator/pointwise/formula.h"
-#include "generator/suggest.h"
 
 namespace roofgen::cli {
 namespace {
@@ -44,7 +44,8 @@ constexpr struct {
 constexpr struct {
   const char *flag, *name, *ops, *help;
 } kReals[] = {
-    {"--scale", "scale", " attention gemm rmsnorm layernorm softmax map chain ", "attention: of the scores [1/sqrt(d)]; gemm: `scale` of the epilogue [1]; rows: of a quantised tensor [1]"},
+    {"--scale", "scale", " attention gemm rmsnorm layernorm softmax map chain ",
+     "attention: of the scores [1/sqrt(d)]; gemm: `scale` of the epilogue [1]; rows: of a quantised tensor [1]"},
     {"--softcap", "softcap", kAttention, "scores become cap * tanh(score / cap)"},
     {"--alpha", "alpha", " gemm map ", "`alpha` of the epilogue [1]"},
     {"--beta", "beta", " gemm map ", "`beta` of the epilogue [1]"},
@@ -57,12 +58,14 @@ constexpr struct {
     {"--score", "score", kAttention, "what becomes of a score: an expression over s, q, k, h, b (docs/epilogues.md)"},
     {"--mask", "mask", kAttention, "which keys are seen: a condition over q, k, h, b"},
     {"--lengths", "lengths", kAttention, "lengths of the sequences of a packed batch: 512,1024,33"},
-    {"--epilogue", "epilogue", kGemm, "what becomes of each sum: an expression over acc, bias[n], residual[m,n], ... [acc]"},
+    {"--epilogue", "epilogue", kGemm,
+     "what becomes of each sum: an expression over acc, bias[n], residual[m,n], ... [acc]"},
     {"--gated", "gated", kGemm, "columns come in pairs, gate and value: silu, gelu, gelu_tanh, relu, sigmoid"},
     {"--a-layout", "a_layout", kGemm, "row or col [row]: K or M contiguous"},
     {"--b-layout", "b_layout", kGemm, "row or col [col]: N or K contiguous"},
     {"--quant", "quant", kRows, "write fp8 or int8"},
-    {"--quant-scale", "quant_scale", kRows, "scale of a quantised output: row (computed) or tensor (given by --scale) [row]"},
+    {"--quant-scale", "quant_scale", kRows,
+     "scale of a quantised output: row (computed) or tensor (given by --scale) [row]"},
     {"--expr", "expr", " map ", "what becomes of each element: an expression over x (docs/epilogues.md)"},
 };
 
@@ -74,19 +77,36 @@ void OpFlags::own(CLI::Option* option, const char* ops, const char* group) {
 }
 
 void OpFlags::declare(CLI::App& app) {
-  const auto group = [](const std::string& ops) { return ops == kAttention ? "Attention" : ops == kGemm || ops == kGemmSizes ? "GEMM" : ops == kRows || ops == kRowsSizes ? "Norms, softmax, map" : "Problem"; };
+  const auto group = [](const std::string& ops) {
+    return ops == kAttention                   ? "Attention"
+           : ops == kGemm || ops == kGemmSizes ? "GEMM"
+           : ops == kRows || ops == kRowsSizes ? "Norms, softmax, map"
+                                               : "Problem";
+  };
   for (const auto& d : kDims)
-    own(app.add_option_function<int64_t>(d.flag, [this, name = d.name](int64_t v) { dims_[name] = v; }, d.help), d.ops, group(d.ops));
+    own(app.add_option_function<int64_t>(
+            d.flag, [this, name = d.name](int64_t v) { dims_[name] = v; }, d.help),
+        d.ops, group(d.ops));
   for (const auto& f : kFlags)
-    own(app.add_flag_callback(f.flag, [this, name = f.name] { flags_[name] = true; }, f.help), f.ops, group(f.ops));
+    own(app.add_flag_callback(
+            f.flag, [this, name = f.name] { flags_[name] = true; }, f.help),
+        f.ops, group(f.ops));
   for (const auto& r : kReals)
-    own(app.add_option_function<double>(r.flag, [this, name = r.name](double v) { reals_[name] = v; }, r.help), r.ops, group(r.ops));
+    own(app.add_option_function<double>(
+            r.flag, [this, name = r.name](double v) { reals_[name] = v; }, r.help),
+        r.ops, group(r.ops));
   for (const auto& t : kTexts)
-    own(app.add_option_function<std::string>(t.flag, [this, name = t.name](const std::string& v) { texts_[name] = v; }, t.help), t.ops, group(t.ops));
-  own(app.add_option_function<std::string>("--out-dtype", [this](const std::string& v) { dtypes_["out"] = v; }, "number format of the output [that of the inputs; fp32 for tf32, bf16 for fp8, int32 for int8]"),
+    own(app.add_option_function<std::string>(
+            t.flag, [this, name = t.name](const std::string& v) { texts_[name] = v; }, t.help),
+        t.ops, group(t.ops));
+  own(app.add_option_function<std::string>(
+          "--out-dtype", [this](const std::string& v) { dtypes_["out"] = v; },
+          "number format of the output [that of the inputs; fp32 for tf32, bf16 for fp8, int32 for int8]"),
       " gemm rmsnorm layernorm softmax map ", "Problem");
   // One --arg each; its commas are its own.
-  own(app.add_option("--arg", args_, "a tensor that an expression reads: name:dtype[indices], like slope:fp32[h]")->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll),
+  own(app.add_option("--arg", args_, "a tensor that an expression reads: name:dtype[indices], like slope:fp32[h]")
+          ->expected(1)
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll),
       " attention gemm map chain ", "Problem");
 }
 
@@ -96,12 +116,15 @@ Result<Problem> OpFlags::problem(const std::string& op, const std::string& dtype
     if (g.ops.find(" " + op + " ") != std::string::npos) has.push_back(g.option->get_name());
   for (const Given& g : given_)
     if (g.option->count() > 0 && g.ops.find(" " + op + " ") == std::string::npos)
-      return Error{Exit::kUsage, fmt::format("{} has no {}; it has {}", op, g.option->get_name(), fmt::join(has, ", "))};
+      return Error{Exit::kUsage,
+                   fmt::format("{} has no {}; it has {}", op, g.option->get_name(), fmt::join(has, ", "))};
   Problem p;
   p.op = op;
   const auto format = [](const std::string& flag, const std::string& name) -> Result<DType> {
     if (const std::optional<DType> d = parse_dtype(name)) return *d;
-    return Error{Exit::kUsage, fmt::format("unknown {} \"{}\"{}", flag, name, did_you_mean(name, {"bf16", "fp16", "fp32", "tf32", "fp8", "int8", "int32"}))};
+    return Error{Exit::kUsage,
+                 fmt::format("unknown {} \"{}\"{}", flag, name,
+                             did_you_mean(name, {"bf16", "fp16", "fp32", "tf32", "fp8", "int8", "int32"}))};
   };
   ROOFGEN_TRY(p.dtype, format("dtype", dtype));
   p.dims = dims_;
@@ -114,7 +137,8 @@ Result<Problem> OpFlags::problem(const std::string& op, const std::string& dtype
   for (const std::string& text : args_) {
     ROOFGEN_TRY(TensorArg arg, pointwise::parse_tensor_arg(text));
     for (const TensorArg& other : p.args)
-      if (other.name == arg.name) return Error{Exit::kUsage, fmt::format("--arg {}: {} is declared twice", text, arg.name)};
+      if (other.name == arg.name)
+        return Error{Exit::kUsage, fmt::format("--arg {}: {} is declared twice", text, arg.name)};
     p.args.push_back(std::move(arg));
   }
   return p;

@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/output_file.h"
 #include "cli/cli.h"
 #include "cli/profile.h"
-#include "generator/output_file.h"
 #include "roofline/plot/plot.h"
 
 namespace roofgen::cli {
@@ -21,11 +21,14 @@ constexpr int kPipeWidth = 100;  // where there is no terminal to ask
 
 }  // namespace
 
-Result<Device> find_device(const DataFiles& files, const std::string& name) { return find_device(files, name, ProfileFlags{}); }
+Result<Device> find_device(const DataFiles& files, const std::string& name) {
+  return find_device(files, name, ProfileFlags{});
+}
 
 Result<std::string> read_input(const std::string& path, size_t most) {
   std::error_code ignored;
-  if (path != "-" && std::filesystem::is_directory(path, ignored)) return Error{Exit::kUsage, "is a directory; a file was expected", {path}};
+  if (path != "-" && std::filesystem::is_directory(path, ignored))
+    return Error{Exit::kUsage, "is a directory; a file was expected", {path}};
   std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
   if (!file) return Error{Exit::kUsage, fmt::format("cannot be read: {}", std::strerror(errno)), {path}};
   std::string text;
@@ -47,7 +50,8 @@ int terminal_width() {
   return wanted > 0 ? std::min(wanted, 400) : kPipeWidth;
 }
 
-Result<Exit> show_page(const plot::Page& page, const std::string& html, const DataFiles& files, const Session& session) {
+Result<Exit> show_page(const plot::Page& page, const std::string& html, const DataFiles& files,
+                       const Session& session) {
   if (html.empty()) {
     fmt::print("{}", plot::terminal_text(page, terminal_width(), session.use_color(STDOUT_FILENO)));
     return Exit::kOk;

@@ -5,10 +5,10 @@
 
 #include <chrono>
 
+#include "base/paths.h"
+#include "base/suggest.h"
 #include "cli/progress.h"
-#include "generator/suggest.h"
 #include "roofline/device_match.h"
-#include "runtime/paths.h"
 
 namespace roofgen::cli {
 
@@ -17,7 +17,8 @@ CLI::Validator number_from(double least, double most, const std::string& what) {
             char* end = nullptr;
             const double value = std::strtod(text.c_str(), &end);
             if (end != text.c_str() && *end == 0 && value >= least && value <= most) return "";
-            return most >= 1e15 ? fmt::format("{}: {} of at least {:g} was expected", text, what, least) : fmt::format("{}: {} from {:g} to {:g} was expected", text, what, least, most);
+            return most >= 1e15 ? fmt::format("{}: {} of at least {:g} was expected", text, what, least)
+                                : fmt::format("{}: {} from {:g} to {:g} was expected", text, what, least, most);
           },
           ""};
 }
@@ -40,7 +41,8 @@ Result<ParamValue> parse_value(const std::string& text) {
 }
 
 /// The device whose roofs count: the one asked for, else the GPU that is there, else the default.
-Result<Device> choose_device(const DataFiles& files, const std::string& asked, const GpuExecutor* gpu, const ProfileFlags& profile) {
+Result<Device> choose_device(const DataFiles& files, const std::string& asked, const GpuExecutor* gpu,
+                             const ProfileFlags& profile) {
   if (!asked.empty() && asked != "gpu") {
     ROOFGEN_TRY(Device device, find_device(files, asked, profile));
     const auto& names = device.driver_names;
@@ -58,19 +60,23 @@ Result<Device> choose_device(const DataFiles& files, const std::string& asked, c
 /// Whether the kernels exist for `arch` and its code runs on `device`: the same major version, and no newer.
 Result<void> check_arch(const std::string& arch, const Device& device) {
   int number = 0, own = 0, end = 0;
-  if (std::sscanf(arch.c_str(), "sm_%d%n", &number, &end) != 1 || number < 10 || arch.size() > static_cast<size_t>(end) + 1)
+  if (std::sscanf(arch.c_str(), "sm_%d%n", &number, &end) != 1 || number < 10 ||
+      arch.size() > static_cast<size_t>(end) + 1)
     return Error{Exit::kUsage, fmt::format("unknown arch \"{}\"; sm_80, sm_90, ... was expected", arch)};
   // cp.async and mma.sync m16n8k16 on bf16 begin with sm_80.
-  if (number < 80) return Error{Exit::kUnavailable, fmt::format("the kernels need sm_80 or newer, not {}; analysis only", arch)};
+  if (number < 80)
+    return Error{Exit::kUnavailable, fmt::format("the kernels need sm_80 or newer, not {}; analysis only", arch)};
   if (std::sscanf(device.arch.c_str(), "sm_%d", &own) == 1 && (number / 10 != own / 10 || number > own))
-    return Error{Exit::kUsage, fmt::format("code for {} does not run on {}, which is {}", arch, device.name, device.arch)};
+    return Error{Exit::kUsage,
+                 fmt::format("code for {} does not run on {}, which is {}", arch, device.name, device.arch)};
   return {};
 }
 
 Result<Protocol> protocol_of(const RunFlags& run) {
   Protocol p;
   ROOFGEN_TRY(p.mode, parse_mode(run.protocol));
-  if (run.l2 != "cold" && run.l2 != "hot") return Error{Exit::kUsage, fmt::format("unknown --l2 \"{}\"{}", run.l2, did_you_mean(run.l2, {"cold", "hot"}))};
+  if (run.l2 != "cold" && run.l2 != "hot")
+    return Error{Exit::kUsage, fmt::format("unknown --l2 \"{}\"{}", run.l2, did_you_mean(run.l2, {"cold", "hot"}))};
   p.cold = run.l2 == "cold";
   p.seed = run.seed;
   return p;
@@ -81,7 +87,9 @@ Result<Protocol> protocol_of(const RunFlags& run) {
 void ProblemFlags::declare(CLI::App& app) {
   app.add_option("op", op, "what to compute")->required();
   given.declare(app);
-  app.add_option("--dtype", dtype, "number format of the inputs: bf16, fp16; norms and map fp32; gemm tf32, fp8, int8 [bf16]")->group("Problem");
+  app.add_option("--dtype", dtype,
+                 "number format of the inputs: bf16, fp16; norms and map fp32; gemm tf32, fp8, int8 [bf16]")
+      ->group("Problem");
   app.add_option("--device", device, fmt::format("device of the catalogue [{}]", kDefaultDevice))->group("Device");
   profile.declare(app);
   app.add_option("--arch", arch, "compile for this architecture, sm_XX [the device's]")->group("Device");
@@ -104,19 +112,42 @@ Result<std::map<std::string, ParamValue>> ProblemFlags::pins() const {
 void RunFlags::declare(CLI::App& app) {
   app.add_option("--variant", variants, "only these variants")->delimiter(',')->group("Search");
   app.add_option("--strategy", strategy, "prior, exhaustive or random [prior]")->group("Search");
-  app.add_flag("--exhaustive", exhaustive, "the same as --strategy exhaustive: every point, whatever --evals says")->group("Search")->excludes("--strategy");
-  app.add_option("--evals", evals, fmt::format("candidates to execute [72 of attention, 40 of other ops, fewer for big problems; {} with a GPU]", kDefaultGpuEvals))->check(number_from(1, 1e15, "a number"))->group("Search");
-  app.add_option("--time", time_limit_s, "start no new candidate after this many seconds; with a GPU after half of them, and time nothing after all of them")->check(number_from(1e-3, 1e9, "a number of seconds"))->group("Search");
+  app.add_flag("--exhaustive", exhaustive, "the same as --strategy exhaustive: every point, whatever --evals says")
+      ->group("Search")
+      ->excludes("--strategy");
+  app.add_option(
+         "--evals", evals,
+         fmt::format("candidates to execute [72 of attention, 40 of other ops, fewer for big problems; {} with a GPU]",
+                     kDefaultGpuEvals))
+      ->check(number_from(1, 1e15, "a number"))
+      ->group("Search");
+  app.add_option("--time", time_limit_s,
+                 "start no new candidate after this many seconds; with a GPU after half of them, and time nothing "
+                 "after all of them")
+      ->check(number_from(1e-3, 1e9, "a number of seconds"))
+      ->group("Search");
   app.add_option("--seed", seed, "seed of random strategies [0]")->group("Search");
-  app.add_option("--jobs", jobs, "compile workers and simulation threads [cores]")->check(CLI::Range(1, 256))->group("Search");
-  app.add_option("--executor", executor, "auto, sim or cuda [auto: a GPU if there is one]: cuda measures, sim counts and models")->group("Device");
+  app.add_option("--jobs", jobs, "compile workers and simulation threads [cores]")
+      ->check(CLI::Range(1, 256))
+      ->group("Search");
+  app.add_option("--executor", executor,
+                 "auto, sim or cuda [auto: a GPU if there is one]: cuda measures, sim counts and models")
+      ->group("Device");
   // Without a GPU these say nothing, which is then said.
   const auto on_gpu = [&](CLI::Option* option) { gpu_options.push_back(option); };
-  on_gpu(app.add_option("--gpu", gpu, "which GPU, counted from 0 [0]")->check(number_from(0, 1023, "a number"))->group("Device"));
-  on_gpu(app.add_option("--protocol", protocol, "steady (warm, many samples) or burst (few, with rests) [steady]")->group("Measurement"));
-  on_gpu(app.add_option("--l2", l2, "rank by cold (flushed before each sample) or hot times [cold]")->group("Measurement"));
-  on_gpu(app.add_option("--check", check, "with a GPU, what is simulated too: all, finalists, or gpu for nothing [finalists]")->group("Measurement"));
-  on_gpu(app.add_option("--timeout", timeout_s, "longest that one launch may take on the GPU, in seconds [10]")->check(number_from(0.1, 3600, "a number of seconds"))->group("Measurement"));
+  on_gpu(app.add_option("--gpu", gpu, "which GPU, counted from 0 [0]")
+             ->check(number_from(0, 1023, "a number"))
+             ->group("Device"));
+  on_gpu(app.add_option("--protocol", protocol, "steady (warm, many samples) or burst (few, with rests) [steady]")
+             ->group("Measurement"));
+  on_gpu(app.add_option("--l2", l2, "rank by cold (flushed before each sample) or hot times [cold]")
+             ->group("Measurement"));
+  on_gpu(app.add_option("--check", check,
+                        "with a GPU, what is simulated too: all, finalists, or gpu for nothing [finalists]")
+             ->group("Measurement"));
+  on_gpu(app.add_option("--timeout", timeout_s, "longest that one launch may take on the GPU, in seconds [10]")
+             ->check(number_from(0.1, 3600, "a number of seconds"))
+             ->group("Measurement"));
   app.add_option("--record", record, "write every timed point here, a T4 file a stage")->group("Measurement");
   app.add_flag("--no-store", no_store, "neither read nor write remembered evaluations")->group("Search");
 }
@@ -140,10 +171,12 @@ Result<Workbench> open_workbench(const Session& session, const ProblemFlags& fla
   Workbench bench;
   bench.files = std::make_unique<DataFiles>(session.data_dirs);
   if (run.executor != "auto" && run.executor != "sim" && run.executor != "cuda")
-    return Error{Exit::kUsage, fmt::format("unknown executor \"{}\"{}", run.executor, did_you_mean(run.executor, {"auto", "sim", "cuda"}))};
+    return Error{Exit::kUsage, fmt::format("unknown executor \"{}\"{}", run.executor,
+                                           did_you_mean(run.executor, {"auto", "sim", "cuda"}))};
   ROOFGEN_CHECK(parse_check(run.check));
   ROOFGEN_CHECK(protocol_of(run));
-  if (!run.record.empty() && run.executor == "sim") return Error{Exit::kUsage, "--record keeps measured times, and --executor sim measures none"};
+  if (!run.record.empty() && run.executor == "sim")
+    return Error{Exit::kUsage, "--record keeps measured times, and --executor sim measures none"};
   if (run.executor != "sim") {
     GpuWorkerOptions worker;
     worker.ordinal = run.gpu;
@@ -157,17 +190,21 @@ Result<Workbench> open_workbench(const Session& session, const ProblemFlags& fla
       if (error.exit == Exit::kFailed) error.exit = Exit::kUnavailable;
       const bool by_number = run.gpu_options.front()->count() > 0;
       if (run.executor == "cuda" || by_number || error.exit == Exit::kUsage) return error;
-      if (error.message.find("no CUDA driver") == std::string::npos && error.message.find("finds no GPU") == std::string::npos)
+      if (error.message.find("no CUDA driver") == std::string::npos &&
+          error.message.find("finds no GPU") == std::string::npos)
         warn("no GPU is used: " + error.message);
     } else {
       bench.gpu = std::move(*gpu);
     }
     // "auto" asks for a GPU, and there is none.
     if (bench.simulated_driver() && run.executor == "auto") bench.gpu.reset();
-    if (bench.simulated_driver()) warn("the CUDA driver is simulated (docs/shim.md): this tries the path to a GPU, and measures nothing");
+    if (bench.simulated_driver())
+      warn("the CUDA driver is simulated (docs/shim.md): this tries the path to a GPU, and measures nothing");
   }
-  if (!run.record.empty() && !bench.gpu) return Error{Exit::kUnavailable, "--record keeps measured times, and there is no GPU to measure on"};
-  if (!run.record.empty() && bench.simulated_driver()) return Error{Exit::kUnavailable, "--record keeps measured times, and the CUDA driver is simulated"};
+  if (!run.record.empty() && !bench.gpu)
+    return Error{Exit::kUnavailable, "--record keeps measured times, and there is no GPU to measure on"};
+  if (!run.record.empty() && bench.simulated_driver())
+    return Error{Exit::kUnavailable, "--record keeps measured times, and the CUDA driver is simulated"};
   if (!bench.gpu)
     for (const CLI::Option* option : run.gpu_options)
       if (option->count() > 0) warn(fmt::format("{} has no effect: no GPU is used", option->get_name()));
@@ -181,20 +218,25 @@ Result<Workbench> open_workbench(const Session& session, const ProblemFlags& fla
   ROOFGEN_TRY(bench.compiler, make_nvrtc_compiler(options, cache, warn));
   ROOFGEN_TRY(bench.executor, make_sim_executor());
   if (bench.gpu && bench.gpu->info().arch != options.arch) {
-    const std::string why = fmt::format("{} is {}, kernels are compiled for {}", bench.gpu->info().device_name, bench.gpu->info().arch, options.arch);
-    if (run.executor == "cuda" || !run.record.empty()) return Error{Exit::kUnavailable, why + "; choose a --device or --arch that matches"};
+    const std::string why = fmt::format("{} is {}, kernels are compiled for {}", bench.gpu->info().device_name,
+                                        bench.gpu->info().arch, options.arch);
+    if (run.executor == "cuda" || !run.record.empty())
+      return Error{Exit::kUnavailable, why + "; choose a --device or --arch that matches"};
     warn(why + "; going on with the simulator alone");
     bench.gpu.reset();
   }
   if (!run.no_store && !data_home().empty()) {
     auto store = Store::open(data_home() + "/evaluations.sqlite", warn);
-    if (store) bench.store = std::make_unique<Store>(std::move(*store));
-    else warn(store.error().message + "; going on without remembering");
+    if (store)
+      bench.store = std::make_unique<Store>(std::move(*store));
+    else
+      warn(store.error().message + "; going on without remembering");
   }
   return bench;
 }
 
-Result<TuneOptions> tune_options(const Session& session, const Workbench& bench, const ProblemFlags& flags, const RunFlags& run) {
+Result<TuneOptions> tune_options(const Session& session, const Workbench& bench, const ProblemFlags& flags,
+                                 const RunFlags& run) {
   TuneOptions options;
   ROOFGEN_TRY(options.pins, flags.pins());
   options.variants = run.variants;
@@ -215,7 +257,8 @@ Result<TuneResult> run_tune(const Session& session, Workbench& bench, const Prob
   ROOFGEN_TRY(TuneOptions options, tune_options(session, bench, flags, run));
   Progress progress;
   options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
-  TuneContext context{*bench.files, *bench.op, bench.device, *bench.compiler, *bench.executor, bench.gpu.get(), bench.store.get()};
+  TuneContext context{*bench.files,    *bench.op,       bench.device,     *bench.compiler,
+                      *bench.executor, bench.gpu.get(), bench.store.get()};
   return tune(context, bench.problem, options);
 }
 

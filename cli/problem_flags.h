@@ -61,7 +61,8 @@ Result<Workbench> make_workbench(const Session& session, const ProblemFlags& fla
 /// All of it but `op` and `problem`.
 Result<Workbench> open_workbench(const Session& session, const ProblemFlags& flags, const RunFlags& run);
 /// What the flags say of a search, without its progress.
-Result<TuneOptions> tune_options(const Session& session, const Workbench& bench, const ProblemFlags& flags, const RunFlags& run);
+Result<TuneOptions> tune_options(const Session& session, const Workbench& bench, const ProblemFlags& flags,
+                                 const RunFlags& run);
 Result<TuneResult> run_tune(const Session& session, Workbench& bench, const ProblemFlags& flags, const RunFlags& run);
 
 }  // namespace roofgen::cli

@@ -2,15 +2,21 @@
 
 #include <fmt/format.h>
 
+#include "base/paths.h"
 #include "roofline/device_match.h"
-#include "runtime/paths.h"
 #include "tuner/ceilings/profile.h"
 
 namespace roofgen::cli {
 
 void ProfileFlags::declare(CLI::App& app) {
-  auto* asked = app.add_option("--profile", file, "lay the measured ceilings of this file over the device [of a GPU: those that roofline --measure kept]")->group("Device");
-  app.add_flag("--no-profile", none, "only what is stated of the device: no measured ceilings")->group("Device")->excludes(asked);
+  auto* asked =
+      app.add_option(
+             "--profile", file,
+             "lay the measured ceilings of this file over the device [of a GPU: those that roofline --measure kept]")
+          ->group("Device");
+  app.add_flag("--no-profile", none, "only what is stated of the device: no measured ceilings")
+      ->group("Device")
+      ->excludes(asked);
 }
 
 Result<Device> gpu_device(const DataFiles& files, const GpuExecutor& gpu, const ProfileFlags& profile) {
@@ -18,12 +24,14 @@ Result<Device> gpu_device(const DataFiles& files, const GpuExecutor& gpu, const 
   // What a simulated driver reports is the catalogue again.
   if (gpu.origin() != Origin::kMeasured)
     for (auto& [name, cell] : device.cells)
-      if (cell.origin == Origin::kMeasured && cell.source.find("driver") != std::string::npos) cell.origin = Origin::kSimulated;
+      if (cell.origin == Origin::kMeasured && cell.source.find("driver") != std::string::npos)
+        cell.origin = Origin::kSimulated;
   if (!profile.file.empty()) {
     ROOFGEN_CHECK(apply_profile_file(device, profile.file));
   } else if (!profile.none) {
     const GpuIdentity identity = gpu.identity();
-    if (const auto line = apply_profile(device, identity, profile_path(data_home(), identity.uuid))) fmt::print(stderr, "roofgen: warning: {}\n", *line);
+    if (const auto line = apply_profile(device, identity, profile_path(data_home(), identity.uuid)))
+      fmt::print(stderr, "roofgen: warning: {}\n", *line);
   }
   return device;
 }

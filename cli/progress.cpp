@@ -25,8 +25,12 @@ void Progress::show(const char* phase, uint64_t done, uint64_t total) {
   constexpr uint64_t kWidth = 30;
   const uint64_t filled = kWidth * done / total;
   const double elapsed = std::chrono::duration<double>(now - started_).count();
-  const std::string left = done == 0 ? "" : fmt::format("  {:.0f} s left", elapsed / static_cast<double>(done) * static_cast<double>(total - done));
-  fmt::print(stderr, "\r\x1b[K{} [{}{}] {}/{}{}", phase, std::string(filled, '#'), std::string(kWidth - filled, '.'), done, total, left);
+  const std::string left =
+      done == 0
+          ? ""
+          : fmt::format("  {:.0f} s left", elapsed / static_cast<double>(done) * static_cast<double>(total - done));
+  fmt::print(stderr, "\r\x1b[K{} [{}{}] {}/{}{}", phase, std::string(filled, '#'), std::string(kWidth - filled, '.'),
+             done, total, left);
   std::fflush(stderr);
 }
 

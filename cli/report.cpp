@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "base/json_text.h"
 #include "cli/cli.h"
-#include "generator/json_text.h"
 #include "roofline/elementwise.h"
 #include "roofline/figures.h"
 #include "roofline/model.h"
@@ -48,7 +48,11 @@ Result<Explained> explained(const Json& j, const WorkRequest& request, const Dat
 Result<void> same_number(const Json& j, const char* key, double now, const std::string& file) {
   const double then = j.at(key).get<double>();
   if (std::fabs(then - now) <= 1e-9 * std::fabs(now)) return {};
-  return Error{Exit::kUsage, fmt::format("{} is {:.17g} here and {:.17g} by the formulas of this roofgen: the result is of another version, or was changed", key, then, now), {file}};
+  return Error{Exit::kUsage,
+               fmt::format("{} is {:.17g} here and {:.17g} by the formulas of this roofgen: the result is of another "
+                           "version, or was changed",
+                           key, then, now),
+               {file}};
 }
 
 /// An explanation is a formula: what the document asked for is evaluated again.
@@ -89,8 +93,10 @@ Result<plot::Page> model_page_of(const Json& j, const std::string& file, const D
     ROOFGEN_TRY(request.roofs, parse_roof_set(j.at("ceilings").get<std::string>()));
     ROOFGEN_TRY(const Model model, load_model(files, j.at("model").get<std::string>()));
     ROOFGEN_TRY(const Device device, find_device(files, j.at("device").get<std::string>()));
-    const auto phase = std::find_if(model.phases.begin(), model.phases.end(), [&](const ModelPhase& p) { return p.name == request.phase; });
-    if (phase == model.phases.end()) return Error{Exit::kUsage, fmt::format("{} has no phase \"{}\"", model.name, request.phase), {file}};
+    const auto phase = std::find_if(model.phases.begin(), model.phases.end(),
+                                    [&](const ModelPhase& p) { return p.name == request.phase; });
+    if (phase == model.phases.end())
+      return Error{Exit::kUsage, fmt::format("{} has no phase \"{}\"", model.name, request.phase), {file}};
     std::vector<int64_t> batches, lengths;
     const auto add = [](std::vector<int64_t>& list, int64_t value) {
       if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
@@ -104,7 +110,8 @@ Result<plot::Page> model_page_of(const Json& j, const std::string& file, const D
     ROOFGEN_TRY(view.runs, sweep_model(model, device, request, view.batches, view.lengths));
     for (const Json& point : j.at("series"))
       for (const ModelRun& r : view.runs)
-        if (r.request.batch == point.at("batch").get<int64_t>() && r.request.length == point.at(phase->length).get<int64_t>()) {
+        if (r.request.batch == point.at("batch").get<int64_t>() &&
+            r.request.length == point.at(phase->length).get<int64_t>()) {
           ROOFGEN_CHECK(same_number(point, "flops", r.flops, file));
           ROOFGEN_CHECK(same_number(point, "dram_bytes", r.dram_bytes, file));
         }
@@ -116,13 +123,18 @@ Result<plot::Page> model_page_of(const Json& j, const std::string& file, const D
 
 Result<plot::Page> page_of(const JsonFile& file, const DataFiles& files) {
   const Json& j = file.root();
-  const std::string schema = j.is_object() && j.contains("schema") && j["schema"].is_string() ? j["schema"].get<std::string>() : "";
+  const std::string schema =
+      j.is_object() && j.contains("schema") && j["schema"].is_string() ? j["schema"].get<std::string>() : "";
   if (schema == kTuneSchema) return tune_page(j, file.file(), files);
   if (schema == kWhatIfSchema) return whatif_page(j, file.file(), files);
   if (schema == kExplainSchema) return explain_page_of(j, file.file(), files);
   if (schema == kModelSchema) return model_page_of(j, file.file(), files);
   if (schema == plot::kPageSchema) return plot::read_page(j.dump(), file.file());
-  return Error{Exit::kUsage, schema.empty() ? "no result of roofgen: a member \"schema\" was expected" : fmt::format("no report is drawn of schema \"{}\"; {}, {}, {}, {} or {} was expected", schema, kTuneSchema, kWhatIfSchema, kExplainSchema, kModelSchema, plot::kPageSchema),
+  return Error{Exit::kUsage,
+               schema.empty()
+                   ? "no result of roofgen: a member \"schema\" was expected"
+                   : fmt::format("no report is drawn of schema \"{}\"; {}, {}, {}, {} or {} was expected", schema,
+                                 kTuneSchema, kWhatIfSchema, kExplainSchema, kModelSchema, plot::kPageSchema),
                schema.empty() ? Where{file.file()} : file.find(schema)};
 }
 
@@ -144,7 +156,9 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 Run declare_report(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("result", flags->file, "a document that tune, whatif, explain, model or roofline printed with --json; - is standard input")->required();
+  app.add_option("result", flags->file,
+                 "a document that tune, whatif, explain, model or roofline printed with --json; - is standard input")
+      ->required();
   app.add_option("--html", flags->html, "write a self-contained page here instead of text");
   app.footer("Example: roofgen report result.json --html result.html");
   return [flags](const Session& session) { return run(session, *flags); };

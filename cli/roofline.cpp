@@ -4,14 +4,14 @@
 #include <cmath>
 #include <sstream>
 
+#include "base/csv.h"
+#include "base/json_text.h"
+#include "base/suggest.h"
 #include "cli/ceilings.h"
 #include "cli/cli.h"
 #include "cli/problem_flags.h"
 #include "cli/profile.h"
 #include "cli/work_flags.h"
-#include "generator/json_text.h"
-#include "generator/suggest.h"
-#include "roofline/csv.h"
 #include "roofline/figures.h"
 #include "roofline/plot/plot.h"
 #include "tuner/views/page.h"
@@ -46,9 +46,12 @@ class PointRows {
       column[cell.text] = i;
     }
     if (!column.count("name") || (!column.count("op") && !(column.count("ai") && column.count("tflops"))))
-      return Error{Exit::kUsage, "a points table needs the columns name, and op with flags or ai with tflops", {file_, 1, 1}};
+      return Error{
+          Exit::kUsage, "a points table needs the columns name, and op with flags or ai with tflops", {file_, 1, 1}};
     for (const TableRow& row : table.rows) {
-      const auto cell = [&](const char* name) { return column.count(name) ? row[column[name]] : TableCell{"", row[0].line, row[0].col}; };
+      const auto cell = [&](const char* name) {
+        return column.count(name) ? row[column[name]] : TableCell{"", row[0].line, row[0].col};
+      };
       ROOFGEN_CHECK(read_row(cell, out));
     }
     return {};
@@ -78,7 +81,8 @@ class PointRows {
       ROOFGEN_TRY(p.ai, number(cell("ai"), "ai"));
       ROOFGEN_TRY(p.tflops, number(cell("tflops"), "tflops"));
       // A dot says nothing of its arithmetic: the slope and the highest ceiling bound it.
-      const double slope = p.ai * device_.at("dram_gb_s") / 1000, top = compute_roofs(device_, RoofSet::kDatasheet).front().flops_per_s / 1e12;
+      const double slope = p.ai * device_.at("dram_gb_s") / 1000,
+                   top = compute_roofs(device_, RoofSet::kDatasheet).front().flops_per_s / 1e12;
       p.roof_tflops = std::min(slope, top);
       p.bound_by = slope < top ? "DRAM" : compute_roofs(device_, RoofSet::kDatasheet).front().name;
       points.push_back(std::move(p));
@@ -105,7 +109,8 @@ class PointRows {
       while (i < out.points.size() && out.points[i].name != from) ++i;
       if (i == out.points.size()) return bad(cell("from"), fmt::format("no point above is named \"{}\"", from));
       const double before = out.points[i].time_us, after = points.front().time_us;
-      out.arrows.push_back({i, out.points.size(), before > 0 && after > 0 ? fmt::format("{:.2f}x in time", before / after) : ""});
+      out.arrows.push_back(
+          {i, out.points.size(), before > 0 && after > 0 ? fmt::format("{:.2f}x in time", before / after) : ""});
     }
     for (plot::Point& p : points) out.points.push_back(std::move(p));
     return {};
@@ -131,8 +136,10 @@ class PointRows {
     std::string common;
     std::istringstream in(flags.text);
     for (std::string word; in >> word;) {
-      if (word == "--dtype") in >> common;
-      else words.push_back(word);
+      if (word == "--dtype")
+        in >> common;
+      else
+        words.push_back(word);
     }
     auto request = parse_work_flags(*formula, words);
     if (!request) return at(flags, request.error());
@@ -141,7 +148,8 @@ class PointRows {
     if (!work) return at(flags, work.error());
     auto e = explain(device_, std::move(*work));
     if (!e) return at(op, e.error());
-    if (!(e->flops > 0) || !(e->dram_bytes > 0)) return bad(op, fmt::format("{} has no FLOPs: it is no point of a roofline", op.text));
+    if (!(e->flops > 0) || !(e->dram_bytes > 0))
+      return bad(op, fmt::format("{} has no FLOPs: it is no point of a roofline", op.text));
     return operator_points(name, *e, levels_);
   }
 
@@ -151,7 +159,8 @@ class PointRows {
   const std::string file_;
 };
 
-Result<void> add_points(const DataFiles& files, const Device& device, const Flags& flags, const std::string& path, std::string text, plot::Roofline& out) {
+Result<void> add_points(const DataFiles& files, const Device& device, const Flags& flags, const std::string& path,
+                        std::string text, plot::Roofline& out) {
   if (path.ends_with(".json")) {
     auto parsed = JsonFile::parse(std::move(text), path);
     if (!parsed) return Error{Exit::kUsage, parsed.error().message, parsed.error().where, parsed.error().notes};
@@ -159,7 +168,8 @@ Result<void> add_points(const DataFiles& files, const Device& device, const Flag
     ROOFGEN_TRY(const plot::Page page, tune_page(file.root(), path, files));
     for (const plot::Block& block : page.blocks)
       if (const auto* r = std::get_if<plot::Roofline>(&block)) {
-        for (plot::Arrow arrow : r->arrows) out.arrows.push_back({arrow.from + out.points.size(), arrow.to + out.points.size(), arrow.label});
+        for (plot::Arrow arrow : r->arrows)
+          out.arrows.push_back({arrow.from + out.points.size(), arrow.to + out.points.size(), arrow.label});
         out.points.insert(out.points.end(), r->points.begin(), r->points.end());
       }
     return {};
@@ -184,11 +194,15 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   plot::Page page;
   for (const plot::Point& p : roofline.points)
     if (p.level == "DRAM" && p.roof_tflops > 0 && p.tflops > 1.02 * p.roof_tflops)
-      page.warnings.push_back(fmt::format("R12 {}: {:.4g} TFLOP/s is above the roof of {:.4g} ({}): the bytes, the FLOPs or the time are wrong", p.name, p.tflops, p.roof_tflops, p.bound_by));
+      page.warnings.push_back(fmt::format(
+          "R12 {}: {:.4g} TFLOP/s is above the roof of {:.4g} ({}): the bytes, the FLOPs or the time are wrong", p.name,
+          p.tflops, p.roof_tflops, p.bound_by));
   for (const std::string& w : page.warnings) fmt::print(stderr, "roofgen: warning: {}\n", w);
   page.title = roofline.title;
-  page.facts = {{"device", fmt::format("{} ({})", device.name, device.arch)}, {"FLOPs", "MMA FLOPs only; per-element operations where there are none"},
-                {"points", "model: FLOPs over modelled time, launches and waves included, unless a point says otherwise"}};
+  page.facts = {
+      {"device", fmt::format("{} ({})", device.name, device.arch)},
+      {"FLOPs", "MMA FLOPs only; per-element operations where there are none"},
+      {"points", "model: FLOPs over modelled time, launches and waves included, unless a point says otherwise"}};
   page.blocks.emplace_back(roofline);
   if (flags.json) {
     fmt::print("{}", plot::page_json(page));
@@ -206,8 +220,12 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 Run declare_roofline(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  const CLI::Option* device = app.add_option("--device", flags->device, fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
-  app.add_option("--points", flags->points, "operators or dots to place: a table (docs/plots.md) or a result of tune --json; may be repeated [seven common operators]");
+  const CLI::Option* device =
+      app.add_option("--device", flags->device,
+                     fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
+  app.add_option("--points", flags->points,
+                 "operators or dots to place: a table (docs/plots.md) or a result of tune --json; may be repeated "
+                 "[seven common operators]");
   app.add_flag("--no-points", flags->bare, "the ceilings alone");
   app.add_flag("--levels", flags->levels, "also the operators' intensity at L2 and shared memory");
   app.add_flag("--all-ceilings", flags->all, "also FP16 accumulation, INT4, and half precision on CUDA cores");
@@ -220,8 +238,11 @@ Run declare_roofline(CLI::App& app) {
   flags->measure.declare(app);
   return [flags, device](const Session& session) -> Result<Exit> {
     flags->measure.json = flags->json;
-    if (flags->measure.measure && (!flags->points.empty() || !flags->html.empty() || !flags->svg.empty() || !flags->png.empty()))
-      return Error{Exit::kUsage, "--measure draws nothing: --points, --html, --svg and --png are of a second call, with --device gpu"};
+    if (flags->measure.measure &&
+        (!flags->points.empty() || !flags->html.empty() || !flags->svg.empty() || !flags->png.empty()))
+      return Error{
+          Exit::kUsage,
+          "--measure draws nothing: --points, --html, --svg and --png are of a second call, with --device gpu"};
     if (flags->measure.measure && flags->device != "gpu" && device->count() > 0)
       return Error{Exit::kUsage, fmt::format("--measure is of the GPU in this machine, not of {}", flags->device)};
     return flags->measure.measure ? measure_roofline(session, flags->measure) : run(session, *flags);

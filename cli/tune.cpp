@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/output_file.h"
 #include "cli/problem_flags.h"
-#include "generator/output_file.h"
 #include "tuner/counters.h"
 #include "tuner/record.h"
 #include "tuner/sanitizer.h"
@@ -29,7 +29,8 @@ struct SecondOpinions {
   std::optional<SanitizerReport> sanitizer;
 };
 
-SecondOpinions second_opinions(const Session& session, const Workbench& bench, const TuneResult& result, const Flags& flags) {
+SecondOpinions second_opinions(const Session& session, const Workbench& bench, const TuneResult& result,
+                               const Flags& flags) {
   SecondOpinions out;
   const TuneReport& report = result.report;
   if ((!flags.counters && !flags.sanitize) || report.best_variant.empty()) return out;
@@ -41,14 +42,17 @@ SecondOpinions second_opinions(const Session& session, const Workbench& bench, c
   request->gpu = flags.run.gpu;
   request->stop = session.stop;
   if (flags.counters) {
-    if (auto counted = count_on_gpu(*request)) out.counters = std::move(*counted);
-    else warn("no counters: " + counted.error().message);
+    if (auto counted = count_on_gpu(*request))
+      out.counters = std::move(*counted);
+    else
+      warn("no counters: " + counted.error().message);
   }
   if (flags.sanitize) {
     SanitizerRequest sanitizer;
     sanitizer.replay = request->replay;
     for (const KernelReport& k : report.find(report.best_variant)->kernels)
-      sanitizer.findings.insert(sanitizer.findings.end(), k.verification.findings.begin(), k.verification.findings.end());
+      sanitizer.findings.insert(sanitizer.findings.end(), k.verification.findings.begin(),
+                                k.verification.findings.end());
     sanitizer.gpu = flags.run.gpu;
     sanitizer.stop = session.stop;
     out.sanitizer = sanitize(sanitizer);
@@ -80,9 +84,11 @@ std::string whole_json(const TuneReport& report, const SecondOpinions& opinions)
 Result<Exit> run(const Session& session, const Flags& flags) {
   ROOFGEN_TRY(Workbench bench, make_workbench(session, flags.problem, flags.run));
   if ((flags.counters || flags.sanitize) && !bench.gpu)
-    return Error{Exit::kUnavailable, fmt::format("--{} asks the hardware, and there is no GPU", flags.counters ? "counters" : "sanitize")};
+    return Error{Exit::kUnavailable,
+                 fmt::format("--{} asks the hardware, and there is no GPU", flags.counters ? "counters" : "sanitize")};
   if ((flags.counters || flags.sanitize) && bench.simulated_driver())
-    return Error{Exit::kUnavailable, fmt::format("--{} asks the hardware, and the CUDA driver is simulated", flags.counters ? "counters" : "sanitize")};
+    return Error{Exit::kUnavailable, fmt::format("--{} asks the hardware, and the CUDA driver is simulated",
+                                                 flags.counters ? "counters" : "sanitize")};
   // Places are tried before minutes are spent.
   if (!flags.run.record.empty()) ROOFGEN_CHECK(make_directory(flags.run.record));
   if (!flags.html.empty()) ROOFGEN_CHECK(can_write(flags.html));
@@ -97,7 +103,8 @@ Result<Exit> run(const Session& session, const Flags& flags) {
     if (opinions.sanitizer) fmt::print("\n{}", sanitizer_text(*opinions.sanitizer));
   }
   if (!flags.html.empty() && !report.best_variant.empty()) {
-    ROOFGEN_TRY(const plot::Page page, tune_page(nlohmann::ordered_json::parse(tune_json(report)), "result", *bench.files));
+    ROOFGEN_TRY(const plot::Page page,
+                tune_page(nlohmann::ordered_json::parse(tune_json(report)), "result", *bench.files));
     ROOFGEN_CHECK(show_page(page, flags.html, *bench.files, session));
   }
   if (!flags.run.record.empty())
@@ -105,8 +112,9 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   // With --json the explanation goes to stderr, so that stdout stays one document.
   if (flags.explain) fmt::print(flags.json ? stderr : stdout, "{}{}", flags.json ? "" : "\n", explain_text(report));
   if (report.best_variant.empty())
-    fmt::print(stderr, "roofgen: nothing was verified{}{}\n", most_frequent_rejection(report),
-               flags.html.empty() && !flags.counters && !flags.sanitize ? "" : "; there is nothing to draw or to count");
+    fmt::print(
+        stderr, "roofgen: nothing was verified{}{}\n", most_frequent_rejection(report),
+        flags.html.empty() && !flags.counters && !flags.sanitize ? "" : "; there is nothing to draw or to count");
   if (report.interrupted) return Exit::kInterrupted;
   if (report.best_variant.empty() || (report.gpu && !report.gpu->lost_because.empty())) return Exit::kFailed;
   if (report.score >= flags.min_score) return Exit::kOk;
@@ -123,8 +131,11 @@ Run declare_tune(CLI::App& app) {
   app.add_flag("--json", flags->json, "one JSON document (docs/tune-schema.json)")->group("Output");
   app.add_option("--html", flags->html, "also write a self-contained page of figures here")->group("Output");
   app.add_flag("--explain", flags->explain, "list every rejection with its reason")->group("Output");
-  app.add_option("--min-score", flags->min_score, "exit 4 when the score is below this")->check(number_from(0, 1, "a score"))->group("Output");
-  app.add_flag("--counters", flags->counters, "count the winner's work with Nsight Compute (docs/counters.md)")->group("Measurement");
+  app.add_option("--min-score", flags->min_score, "exit 4 when the score is below this")
+      ->check(number_from(0, 1, "a score"))
+      ->group("Output");
+  app.add_flag("--counters", flags->counters, "count the winner's work with Nsight Compute (docs/counters.md)")
+      ->group("Measurement");
   app.add_flag("--sanitize", flags->sanitize, "run the winner under compute-sanitizer")->group("Measurement");
   app.footer("Example: roofgen tune attention --L 2048 --d 64");
   return [flags](const Session& session) { return run(session, *flags); };

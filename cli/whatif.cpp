@@ -1,15 +1,16 @@
 // roofgen whatif: every way to cut a chain into kernels, and what each cut costs.
+#include "tuner/whatif/whatif.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/output_file.h"
 #include "cli/problem_flags.h"
 #include "cli/progress.h"
 #include "generator/ops/chain_op.h"
-#include "generator/output_file.h"
 #include "tuner/whatif/views.h"
-#include "tuner/whatif/whatif.h"
 
 namespace roofgen::cli {
 namespace {
@@ -31,7 +32,9 @@ struct Sizes {
 
 Result<Sizes> parse_sweep(const std::string& text) {
   Sizes out;
-  const auto bad = [&](const std::string& why) { return Error{Exit::kUsage, fmt::format("--sweep {}: {}; M=256,512,1024 is one", text, why)}; };
+  const auto bad = [&](const std::string& why) {
+    return Error{Exit::kUsage, fmt::format("--sweep {}: {}; M=256,512,1024 is one", text, why)};
+  };
   const size_t eq = text.find('=');
   if (eq == std::string::npos || eq == 0) return bad("a size and its values were expected");
   out.dim = text.substr(0, eq);
@@ -55,30 +58,39 @@ struct Request {
   std::optional<Chain> chain;  ///< absent: attention
   std::vector<Part> plan;
   std::vector<Problem> problems;
-  std::string dim;             ///< of a sweep; empty: a single run
+  std::string dim;  ///< of a sweep; empty: a single run
 };
 
 Result<Request> request_of(const Flags& flags) {
   Request out;
   if (flags.chain.empty() == flags.problem.op.empty())
-    return Error{Exit::kUsage, flags.chain.empty() ? "what is to be cut is missing: --chain 'gemm > bias > gelu', or attention" : fmt::format("--chain and {} ask for two things", flags.problem.op)};
-  if (!flags.problem.sets.empty()) return Error{Exit::kUsage, "--set pins parameters of one kernel, and a what-if has many"};
-  if (!flags.run.variants.empty()) return Error{Exit::kUsage, "--variant chooses among an op's variants; a what-if has --plan"};
-  ROOFGEN_TRY(Problem problem, flags.problem.given.problem(flags.chain.empty() ? flags.problem.op : "chain", flags.problem.dtype));
+    return Error{Exit::kUsage, flags.chain.empty()
+                                   ? "what is to be cut is missing: --chain 'gemm > bias > gelu', or attention"
+                                   : fmt::format("--chain and {} ask for two things", flags.problem.op)};
+  if (!flags.problem.sets.empty())
+    return Error{Exit::kUsage, "--set pins parameters of one kernel, and a what-if has many"};
+  if (!flags.run.variants.empty())
+    return Error{Exit::kUsage, "--variant chooses among an op's variants; a what-if has --plan"};
+  ROOFGEN_TRY(Problem problem,
+              flags.problem.given.problem(flags.chain.empty() ? flags.problem.op : "chain", flags.problem.dtype));
   const Op* attention = nullptr;
   if (!flags.chain.empty()) {
     const auto scale = problem.reals.find("scale");
-    ROOFGEN_TRY(out.chain, Chain::parse(flags.chain, problem.dtype, problem.args, scale == problem.reals.end() ? 1.0 : scale->second));
+    ROOFGEN_TRY(out.chain, Chain::parse(flags.chain, problem.dtype, problem.args,
+                                        scale == problem.reals.end() ? 1.0 : scale->second));
     problem.texts = {{"chain", flags.chain}};
     if (!flags.plan.empty()) {
       ROOFGEN_TRY(out.plan, parse_plan(*out.chain, flags.plan));
     }
   } else {
-    if (flags.problem.op != "attention") return Error{Exit::kUsage, fmt::format("a what-if of \"{}\": attention was expected, or --chain '{} > ...'", flags.problem.op, flags.problem.op)};
+    if (flags.problem.op != "attention")
+      return Error{Exit::kUsage, fmt::format("a what-if of \"{}\": attention was expected, or --chain '{} > ...'",
+                                             flags.problem.op, flags.problem.op)};
     ROOFGEN_TRY(attention, find_op(flags.problem.op));
   }
   const auto add = [&](Problem p) -> Result<void> {
-    ROOFGEN_TRY(Problem completed, out.chain ? ChainOp::complete_chain(*out.chain, std::move(p)) : attention->complete(std::move(p)));
+    ROOFGEN_TRY(Problem completed,
+                out.chain ? ChainOp::complete_chain(*out.chain, std::move(p)) : attention->complete(std::move(p)));
     out.problems.push_back(std::move(completed));
     return {};
   };
@@ -91,7 +103,8 @@ Result<Request> request_of(const Flags& flags) {
   for (int64_t size : sizes.values) {
     problem.dims[sizes.dim] = size;
     ROOFGEN_CHECK(add(problem));
-    if (!out.problems.back().dims.count(sizes.dim)) return Error{Exit::kUsage, fmt::format("--sweep {}: no such size", sizes.dim)};
+    if (!out.problems.back().dims.count(sizes.dim))
+      return Error{Exit::kUsage, fmt::format("--sweep {}: no such size", sizes.dim)};
   }
   return out;
 }
@@ -105,9 +118,12 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   {
     Progress progress;
     options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
-    const WhatIfContext context{*bench.files, bench.device, *bench.compiler, *bench.executor, bench.gpu.get(), bench.store.get()};
+    const WhatIfContext context{*bench.files,    bench.device,    *bench.compiler,
+                                *bench.executor, bench.gpu.get(), bench.store.get()};
     for (const Problem& problem : request.problems) {
-      ROOFGEN_TRY(WhatIfReport report, request.chain ? whatif_chain(context, *request.chain, problem, request.plan, options) : whatif_attention(context, problem, flags.plan, options));
+      ROOFGEN_TRY(WhatIfReport report, request.chain
+                                           ? whatif_chain(context, *request.chain, problem, request.plan, options)
+                                           : whatif_attention(context, problem, flags.plan, options));
       runs.push_back(std::move(report));
       if (runs.back().interrupted) break;
     }
@@ -138,11 +154,17 @@ Run declare_whatif(CLI::App& app) {
   flags->problem.declare(app);
   app.get_option("op")->required(false)->description("attention, where there is no --chain");
   flags->run.declare(app);
-  app.add_option("--chain", flags->chain, "the steps, in order: 'gemm > bias > gelu > residual > rmsnorm' (docs/whatif.md)")->group("Problem");
-  app.add_option("--plan", flags->plan, "compare this partition with the fastest: 'gemm+bias+gelu | residual+rmsnorm'")->group("Search");
-  app.add_option("--sweep", flags->sweep, "repeat for each of these sizes and say where the verdict flips: M=256,512,1024")->group("Search");
+  app.add_option("--chain", flags->chain,
+                 "the steps, in order: 'gemm > bias > gelu > residual > rmsnorm' (docs/whatif.md)")
+      ->group("Problem");
+  app.add_option("--plan", flags->plan, "compare this partition with the fastest: 'gemm+bias+gelu | residual+rmsnorm'")
+      ->group("Search");
+  app.add_option("--sweep", flags->sweep,
+                 "repeat for each of these sizes and say where the verdict flips: M=256,512,1024")
+      ->group("Search");
   app.add_flag("--json", flags->json, "one JSON document (docs/whatif-schema.json)")->group("Output");
-  app.add_option("--html", flags->html, "also write a self-contained page here: the ladder of partitions, the roofline")->group("Output");
+  app.add_option("--html", flags->html, "also write a self-contained page here: the ladder of partitions, the roofline")
+      ->group("Output");
   app.footer("Example: roofgen whatif --chain 'gemm > bias > gelu > residual > rmsnorm' --M 8192 --N 4096 --K 4096");
   return [flags](const Session& session) { return run(session, *flags); };
 }

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "generator/suggest.h"
+#include "base/suggest.h"
 
 namespace roofgen::cli {
 namespace {
@@ -22,7 +22,8 @@ const WorkDim* find(const std::vector<WorkDim>& dims, const std::string& flag) {
 
 class Reader {
  public:
-  Reader(const WorkFormula& formula, const std::vector<std::string>& arguments) : formula_(formula), arguments_(arguments) {}
+  Reader(const WorkFormula& formula, const std::vector<std::string>& arguments)
+      : formula_(formula), arguments_(arguments) {}
 
   Result<WorkRequest> read() {
     while (next_ < arguments_.size()) {
@@ -57,7 +58,8 @@ class Reader {
     if (const WorkDim* d = find(formula_.dims(), flag)) {
       ROOFGEN_TRY(const std::string text, value_of(flag, given));
       ROOFGEN_TRY(const int64_t value, parse_count(flag, text));
-      if (!request_.dims.emplace(d->name, value).second) return Error{Exit::kUsage, fmt::format("--{} is given twice", flag)};
+      if (!request_.dims.emplace(d->name, value).second)
+        return Error{Exit::kUsage, fmt::format("--{} is given twice", flag)};
       return {};
     }
     if (const WorkDim* d = find(formula_.flags(), flag)) {
@@ -101,11 +103,14 @@ Result<int64_t> parse_count(const std::string& flag, const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
   double scale = 1;
-  if (*end == 'k' || *end == 'K') scale = 1024, ++end;
-  else if (*end == 'M') scale = 1024 * 1024, ++end;
+  if (*end == 'k' || *end == 'K')
+    scale = 1024, ++end;
+  else if (*end == 'M')
+    scale = 1024 * 1024, ++end;
   const double total = value * scale;
   if (text.empty() || end == text.c_str() || *end || !(std::fabs(total) <= 0x1p40) || total != std::floor(total))
-    return Error{Exit::kUsage, fmt::format("--{} {}: a whole number up to 2^40 was expected, like 4096, 4k or 1e6", flag, text)};
+    return Error{Exit::kUsage,
+                 fmt::format("--{} {}: a whole number up to 2^40 was expected, like 4096, 4k or 1e6", flag, text)};
   return static_cast<int64_t>(total);
 }
 
@@ -117,8 +122,10 @@ std::string work_help(const WorkFormula& f) {
   std::string out = fmt::format("{}: {}\n", f.op(), f.title());
   const auto line = [&](const std::string& flag, const WorkDim& d, bool dim) {
     out += fmt::format("  {:<24} {}", flag, d.help);
-    if (d.preset) out += fmt::format(" [{}]", d.preset->text());
-    else if (dim) out += " (required)";
+    if (d.preset)
+      out += fmt::format(" [{}]", d.preset->text());
+    else if (dim)
+      out += " (required)";
     out += "\n";
   };
   for (const WorkDim& d : f.dims()) line(fmt::format("--{} N", with_hyphens(d.name)), d, true);

@@ -1,5 +1,6 @@
 # roofgen_embed_data(<target> <folder>...): compiles every file below the folders (relative to the
-# project's root) into <target>, as the table that generator/embedded_files.h declares.
+# project's root) into <target>, as the table that generator/embedded_files.h declares. The data of the
+# roofline lie in roofline/; their names in the table begin with the folder below it ("devices/...").
 #
 # roofgen_embed_text(<target> <function> <header> <file>): compiles one file of any place into <target>
 # as `std::string_view roofgen::plot::<function>()`, which <header> declares; empty when there is no file.
@@ -20,9 +21,10 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
       list(APPEND names ${found})
     endforeach()
     list(FILTER names EXCLUDE REGEX "(^|/)[.#][^/]*$|~$")  # editors' left-overs
-    list(SORT names COMPARE STRING)
+    list(TRANSFORM names REPLACE "^roofline/" "" OUTPUT_VARIABLE names_in_table)
+    list(SORT names_in_table COMPARE STRING)
     set(list_file ${CMAKE_CURRENT_BINARY_DIR}/embedded_files.txt)
-    string(JOIN "\n" list_text ${names})
+    string(JOIN "\n" list_text ${names_in_table})
     file(GENERATE OUTPUT ${list_file} CONTENT "${list_text}\n")
     set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded_files.cpp)
     list(TRANSFORM names PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
@@ -90,7 +92,11 @@ set(arrays)
 set(rows)
 set(index 0)
 foreach(name IN LISTS names)
-  read_bytes(${EMBED_ROOT}/${name} bytes size)
+  set(path ${EMBED_ROOT}/${name})
+  if(NOT EXISTS ${path})
+    set(path ${EMBED_ROOT}/roofline/${name})
+  endif()
+  read_bytes(${path} bytes size)
   # The zero at the end keeps the array of an empty file legal.
   string(APPEND arrays "const unsigned char kFile${index}[] = {\n${bytes}0};\n")
   string(APPEND rows "    {\"${name}\", {reinterpret_cast<const char*>(kFile${index}), ${size}}},\n")

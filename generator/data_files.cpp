@@ -59,8 +59,7 @@ fs::path find_in(const std::vector<std::string>& dirs, std::string_view name) {
 Result<std::string> read_bounded(const fs::path& path) {
   std::error_code error;
   // A fifo or a device would block or never end.
-  if (!fs::is_regular_file(path, error))
-    return Error{.message = "not a regular file", .where = {path.string()}};
+  if (!fs::is_regular_file(path, error)) return Error{.message = "not a regular file", .where = {path.string()}};
   std::ifstream in(path, std::ios::binary);
   if (!in) return Error{.message = "cannot be read", .where = {path.string()}};
   std::string text;
@@ -122,8 +121,7 @@ std::vector<std::string> DataFiles::list(std::string_view prefix) const {
   for (const std::string& dir : dirs_)
     for (std::string_view root : kRoots) {
       const size_t common = std::min(prefix.size(), root.size());
-      if (prefix.substr(0, common) == root.substr(0, common))
-        list_below(dir, std::string(root), prefix, 0, names);
+      if (prefix.substr(0, common) == root.substr(0, common)) list_below(dir, std::string(root), prefix, 0, names);
     }
   return {names.begin(), names.end()};
 }
@@ -132,6 +130,15 @@ std::string DataFiles::origin(std::string_view name) const {
   if (!is_safe_name(name)) return std::string(name);
   const fs::path path = find_in(dirs_, name);
   return path.empty() ? std::string(name) : path.string();
+}
+
+std::vector<std::string> json_names(const DataFiles& files, std::string_view folder) {
+  constexpr std::string_view kEnding = ".json";
+  std::vector<std::string> out;
+  for (const std::string& path : files.list(folder))
+    if (path.ends_with(kEnding))
+      out.push_back(path.substr(folder.size(), path.size() - folder.size() - kEnding.size()));
+  return out;
 }
 
 }  // namespace roofgen

@@ -32,14 +32,17 @@ std::string declarations(const LaunchCode& code) {
   for (size_t i = 0; i < code.parameters.size(); ++i) {
     const CParameter& p = code.parameters[i];
     const bool last = i + 1 == code.parameters.size();
-    out += fmt::format("\n    {} {}{}{}  /* {} */", p.type, p.name, last ? ")" : ",", std::string(width - p.type.size() - p.name.size(), ' '), p.note);
+    out += fmt::format("\n    {} {}{}{}  /* {} */", p.type, p.name, last ? ")" : ",",
+                       std::string(width - p.type.size() - p.name.size(), ' '), p.note);
   }
   return out;
 }
 
 std::string body(const LaunchCode& code) {
   std::string out, pointers;
-  const auto refuse_unless = [&](const std::string& condition, const char* why) { out += fmt::format("  if (!({})) return CUDA_ERROR_INVALID_VALUE;  /* {} */\n", condition, why); };
+  const auto refuse_unless = [&](const std::string& condition, const char* why) {
+    out += fmt::format("  if (!({})) return CUDA_ERROR_INVALID_VALUE;  /* {} */\n", condition, why);
+  };
   std::string positive;
   for (const std::string& p : code.positive) positive += fmt::format("{}{} > 0", positive.empty() ? "" : " && ", p);
   if (!positive.empty()) refuse_unless(positive, "nothing to do, or not a size");
@@ -50,7 +53,9 @@ std::string body(const LaunchCode& code) {
     if (a.type != "ptr" && (a.computed || a.type == "i32")) {
       name = "kernel_" + a.name;
       out += fmt::format("  {0} {1} = ({0})({2});\n", c_type(a.type), name, a.code);
-      if (a.type == "i32") fits += fmt::format("{}{} == {}", fits.empty() ? "" : " && ", name, a.code.find(' ') == std::string::npos ? a.code : "(" + a.code + ")");
+      if (a.type == "i32")
+        fits += fmt::format("{}{} == {}", fits.empty() ? "" : " && ", name,
+                            a.code.find(' ') == std::string::npos ? a.code : "(" + a.code + ")");
     }
     pointers += (pointers.empty() ? "&" : ", &") + name;
   }
@@ -81,15 +86,17 @@ static inline CUresult {name}_launch(CUfunction function, CUstream stream,{param
 )",
                      fmt::arg("schedule", to_string(k.program->schedule)), fmt::arg("registers", k.binary->registers),
                      fmt::arg("spill", k.binary->spill_bytes), fmt::arg("smem", k.launch->smem_bytes),
-                     fmt::arg("threads", k.launch->block.x), fmt::arg("arch", k.binary->arch), fmt::arg("entry", k.program->entry),
-                     fmt::arg("upper", upper(code.name)), fmt::arg("name", code.name), fmt::arg("parameters", declarations(code)),
+                     fmt::arg("threads", k.launch->block.x), fmt::arg("arch", k.binary->arch),
+                     fmt::arg("entry", k.program->entry), fmt::arg("upper", upper(code.name)),
+                     fmt::arg("name", code.name), fmt::arg("parameters", declarations(code)),
                      fmt::arg("body", body(code)));
 }
 
 Json kernel_json(const EmittedKernel& k, const LaunchCode& code) {
   Json definitions = Json::array(), arguments = Json::array();
   for (const auto& [name, value] : code.definitions) definitions.push_back({{"name", name}, {"value", value}});
-  for (const KernelArgument& a : code.arguments) arguments.push_back({{"name", a.name}, {"type", a.type}, {"value", a.code}});
+  for (const KernelArgument& a : code.arguments)
+    arguments.push_back({{"name", a.name}, {"type", a.type}, {"value", a.code}});
   return {{"name", code.name},
           {"entry", k.program->entry},
           {"schedule", to_string(k.program->schedule)},
@@ -132,20 +139,23 @@ static inline int64_t roofgen_max(int64_t a, int64_t b) {{ return a > b ? a : b;
 #endif
 
 )",
-                                   request.kernels.size() == 1 ? "The kernel" : "The kernels, in launch order,", request.problem->op, request.variant->name,
-                                   to_string(*request.problem), kLicence);
-  Json manifest{{"schema", "roofgen.manifest.1"}, {"problem", problem_json(*request.problem)}, {"variant", request.variant->name},
-                {"licence", kLicence}, {"temporaries", Json::array()}, {"kernels", Json::array()}};
+                                   request.kernels.size() == 1 ? "The kernel" : "The kernels, in launch order,",
+                                   request.problem->op, request.variant->name, to_string(*request.problem), kLicence);
+  Json manifest{{"schema", "roofgen.manifest.1"},   {"problem", problem_json(*request.problem)},
+                {"variant", request.variant->name}, {"licence", kLicence},
+                {"temporaries", Json::array()},     {"kernels", Json::array()}};
   for (const Variant::Temporary& t : request.variant->temporaries) {
     ROOFGEN_TRY(const BytesCode bytes, bytes_code(request, t));
     std::string sizes;
     for (const std::string& s : bytes.sizes) sizes += fmt::format("{}int64_t {}", sizes.empty() ? "" : ", ", s);
-    header += fmt::format("/* Of the temporary {}. */\nstatic inline int64_t {}_{}_bytes({}) {{ return {}; }}\n\n", t.name, request.name, t.name, sizes.empty() ? "void" : sizes, bytes.code);
+    header += fmt::format("/* Of the temporary {}. */\nstatic inline int64_t {}_{}_bytes({}) {{ return {}; }}\n\n",
+                          t.name, request.name, t.name, sizes.empty() ? "void" : sizes, bytes.code);
     manifest["temporaries"].push_back({{"name", t.name}, {"bytes", bytes.code}});
   }
   for (const EmittedKernel& k : request.kernels) {
     ROOFGEN_TRY(const LaunchCode code, launch_code(request, k));
-    files[code.name + ".cu"] = fmt::format("// {}\n// {}\n{}", to_string(k.program->schedule), kLicence, k.program->source);
+    files[code.name + ".cu"] =
+        fmt::format("// {}\n// {}\n{}", to_string(k.program->schedule), kLicence, k.program->source);
     files[code.name + ".ptx"] = k.binary->ptx;
     files[code.name + ".cubin"] = k.binary->cubin;
     header += header_function(k, code) + "\n";

@@ -25,10 +25,11 @@ struct EmitRequest {
   std::string name;  ///< what files and C functions are called: "gemm" gives gemm.h and gemm_launch
   const Problem* problem = nullptr;
   const Variant* variant = nullptr;
-  std::vector<Buffer> buffers;  ///< the problem's and the variant's temporaries
-  expr::Map scope;              ///< the problem's, without a stage
+  std::vector<Buffer> buffers;         ///< the problem's and the variant's temporaries
+  expr::Map scope;                     ///< the problem's, without a stage
   std::vector<EmittedKernel> kernels;  ///< in launch order
-  std::string facts;  ///< what the manifest says beside the problem and the schedules (score, device, origins), as JSON text
+  std::string
+      facts;  ///< what the manifest says beside the problem and the schedules (score, device, origins), as JSON text
 };
 
 /// File name -> contents.

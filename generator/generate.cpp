@@ -19,7 +19,8 @@ Result<ParamValue> to_param(const expr::Value& v, const std::string& name) {
   if (auto b = v.as<bool>()) return ParamValue(*b);
   if (auto i = v.as<int64_t>()) return ParamValue(*i);
   if (auto s = v.as<std::string>()) return ParamValue(*s);
-  return Error{Exit::kFailed, fmt::format("default of {} is a {}; an int, bool or string was expected", name, v.type_name())};
+  return Error{Exit::kFailed,
+               fmt::format("default of {} is a {}; an int, bool or string was expected", name, v.type_name())};
 }
 
 Result<uint32_t> dimension(int64_t value, const char* what) {
@@ -37,23 +38,28 @@ Arg scalar_f32(const std::string& name, double value) {
 
 /// The arguments that the stage's formula brings: its tensors and outputs by pointer, its scalars by value.
 template <class BufferOf>
-Result<void> add_each(const std::string& kind, const expr::Map& scope, const BufferOf& buffer_of, std::vector<Arg>& out) {
+Result<void> add_each(const std::string& kind, const expr::Map& scope, const BufferOf& buffer_of,
+                      std::vector<Arg>& out) {
   const auto formula = scope.find("formula");
   const expr::Map* map = formula == scope.end() ? nullptr : formula->second.map();
   const expr::List* list = map && map->count(kind) ? map->at(kind).list() : nullptr;
-  if (!list) return Error{Exit::kFailed, fmt::format("a stage without a formula takes no arguments for each of its {}", kind)};
+  if (!list)
+    return Error{Exit::kFailed, fmt::format("a stage without a formula takes no arguments for each of its {}", kind)};
   for (const expr::Value& item : *list) {
     if (kind == "scalars") {
       const std::string name = item.str();
       const expr::Map* scalars = scope.count("scalars") ? scope.at("scalars").map() : nullptr;
-      if (!scalars || !scalars->count(name)) return Error{Exit::kFailed, fmt::format("the scalar {} has no value", name)};
+      if (!scalars || !scalars->count(name))
+        return Error{Exit::kFailed, fmt::format("the scalar {} has no value", name)};
       const expr::Value& value = scalars->at(name);
-      out.push_back(scalar_f32(name, value.as<double>() ? *value.as<double>() : static_cast<double>(*value.as<int64_t>())));
+      out.push_back(
+          scalar_f32(name, value.as<double>() ? *value.as<double>() : static_cast<double>(*value.as<int64_t>())));
       continue;
     }
     const expr::Map* entry = item.map();
     const char* key = kind == "tensors" ? "name" : "buffer";
-    if (!entry || !entry->count(key)) return Error{Exit::kFailed, fmt::format("an entry of the formula's {} has no {}", kind, key)};
+    if (!entry || !entry->count(key))
+      return Error{Exit::kFailed, fmt::format("an entry of the formula's {} has no {}", kind, key)};
     out.push_back(Arg{buffer_of(entry->at(key).str()), true, 0, 8});
   }
   return {};
@@ -66,7 +72,8 @@ Result<expr::Map> stage_scope(const Variant& variant, const Stage& stage, const 
     const auto formulas = scope.find("formulas");
     const expr::Map* map = formulas == scope.end() ? nullptr : formulas->second.map();
     if (!map || !map->count(stage.formula))
-      return Error{Exit::kFailed, fmt::format("{}: stage {} needs the formula \"{}\", which {} does not have", variant.file, stage.name, stage.formula, variant.op)};
+      return Error{Exit::kFailed, fmt::format("{}: stage {} needs the formula \"{}\", which {} does not have",
+                                              variant.file, stage.name, stage.formula, variant.op)};
     scope["formula"] = map->at(stage.formula);
   }
   for (const auto& [name, e] : stage.problem) {
@@ -210,7 +217,8 @@ Result<Launch> make_launch(const Stage& stage, const Legal& legal) {
       ROOFGEN_CHECK(add_each(spec.name, legal.scope, buffer_of, launch.args));
       continue;
     }
-    Arg arg{spec.type == "ptr" ? buffer_of(spec.name) : spec.name, spec.type == "ptr", 0, spec.type == "i32" || spec.type == "f32" ? 4u : 8u};
+    Arg arg{spec.type == "ptr" ? buffer_of(spec.name) : spec.name, spec.type == "ptr", 0,
+            spec.type == "i32" || spec.type == "f32" ? 4u : 8u};
     if (spec.type == "f32") {
       ROOFGEN_TRY(double v, spec.value->eval_number(legal.scope));
       arg = scalar_f32(spec.name, v);

@@ -24,11 +24,14 @@ class DataFiles {
   Result<std::string> load(std::string_view name) const;
   std::optional<std::string> read(std::string_view name) const;  ///< `load` without the reason
   std::vector<std::string> list(std::string_view prefix) const;  ///< sorted names with this prefix
-  std::string origin(std::string_view name) const;  ///< path for messages: a real path, or the name itself
+  std::string origin(std::string_view name) const;               ///< path for messages: a real path, or the name itself
 
  private:
   std::vector<std::string> dirs_;
 };
+
+/// The names of the JSON files of a folder ("devices/"), without folder and ending, sorted.
+std::vector<std::string> json_names(const DataFiles& files, std::string_view folder);
 
 struct Param {
   std::string name;
@@ -39,33 +42,53 @@ struct Param {
 /// One kernel of a variant and the space of its schedules.
 struct Stage {
   std::string name, template_name, entry;
-  std::string output;                      ///< buffer that `Op::compare` checks (it may check others beside it)
-  std::string formula;                     ///< which of the scope's `formulas` the template sees as `formula`; may be empty
+  std::string output;   ///< buffer that `Op::compare` checks (it may check others beside it)
+  std::string formula;  ///< which of the scope's `formulas` the template sees as `formula`; may be empty
   std::map<std::string, std::string> buffers;  ///< argument of a shared stage -> buffer it stands for here
   /// Not empty: only these points, instead of the product of all values. How a search is told what another found.
   std::vector<std::vector<std::pair<std::string, ParamValue>>> points;
-  std::vector<std::pair<std::string, expr::Expr>> problem;  ///< names for what the problem and the formula say; the defaults see them
+  std::vector<std::pair<std::string, expr::Expr>>
+      problem;  ///< names for what the problem and the formula say; the defaults see them
   std::vector<Param> params;
   std::vector<std::pair<std::string, expr::Expr>> derived;  ///< evaluated in order, visible everywhere after
   std::vector<expr::Expr> constraints;
-  std::vector<expr::Expr> prunes;  ///< points that are legal but not worth a try: asked of the real problem, not of a reduced one
-  struct AxisSpec { std::string name; int dim = 0; expr::Expr extent, step; bool reverse = false; };
+  std::vector<expr::Expr>
+      prunes;  ///< points that are legal but not worth a try: asked of the real problem, not of a reduced one
+  struct AxisSpec {
+    std::string name;
+    int dim = 0;
+    expr::Expr extent, step;
+    bool reverse = false;
+  };
   std::vector<AxisSpec> axes;
   expr::Expr block, smem;
   std::vector<expr::Expr> assumes;  ///< where true for the tuned problem, the source relies on it
   /// type: ptr i32 i64 f32; or `each` of formula.tensors, formula.outputs (pointers), formula.scalars (f32)
-  struct ArgSpec { std::string name; std::string type; std::optional<expr::Expr> value; };
+  struct ArgSpec {
+    std::string name;
+    std::string type;
+    std::optional<expr::Expr> value;
+  };
   std::vector<ArgSpec> args;
   /// What CTAs that agree on `axes` touch together, for the model of L2 (tuner/l2_model.h); empty: by traced accesses.
-  struct PanelSpec { std::string name; std::vector<std::string> axes; expr::Expr bytes; bool streamed = true; };
+  struct PanelSpec {
+    std::string name;
+    std::vector<std::string> axes;
+    expr::Expr bytes;
+    bool streamed = true;
+  };
   std::vector<PanelSpec> panels;
   std::vector<std::pair<std::string, expr::Expr>> work;  ///< prior: work of the whole launch by closed formula
 };
 
 struct Variant {
   std::string op, name, description, file;
-  struct Temporary { std::string name; expr::Expr dtype, bytes; };
-  bool fused = true;  ///< which side of the fusion verdict it is on; unless it says so, one stage is fused and more are not
+  struct Temporary {
+    std::string name;
+    expr::Expr dtype, bytes;
+  };
+  bool fused =
+      true;  ///< which side of the fusion verdict it is on; unless it says so, one stage is fused and more are not
   std::vector<Temporary> temporaries;
   std::vector<Stage> stages;
 };

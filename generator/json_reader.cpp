@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "generator/suggest.h"
+#include "base/suggest.h"
 
 namespace roofgen {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_text.h"
 #include "generator/expr/expr.h"
-#include "generator/json_text.h"
 
 namespace roofgen {
 

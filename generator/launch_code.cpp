@@ -15,11 +15,15 @@ namespace {
 /// Names that the C function has already, or that C and C++ do not let it have.
 const std::set<std::string>& reserved() {
   static const std::set<std::string> kWords = {
-      "function", "stream", "arguments", "grid_x", "grid_y", "grid_z", "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char",
-      "class", "const", "constexpr", "continue", "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
-      "friend", "goto", "if", "inline", "int", "int32_t", "int64_t", "long", "mutable", "namespace", "new", "not", "operator", "or", "private", "protected",
-      "public", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try",
-      "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "while"};
+      "function",  "stream",   "arguments", "grid_x", "grid_y",   "grid_z",    "alignas", "alignof", "and",
+      "asm",       "auto",     "bool",      "break",  "case",     "catch",     "char",    "class",   "const",
+      "constexpr", "continue", "default",   "delete", "do",       "double",    "else",    "enum",    "explicit",
+      "export",    "extern",   "false",     "float",  "for",      "friend",    "goto",    "if",      "inline",
+      "int",       "int32_t",  "int64_t",   "long",   "mutable",  "namespace", "new",     "not",     "operator",
+      "or",        "private",  "protected", "public", "register", "restrict",  "return",  "short",   "signed",
+      "sizeof",    "static",   "struct",    "switch", "template", "this",      "throw",   "true",    "try",
+      "typedef",   "typeid",   "typename",  "union",  "unsigned", "using",     "virtual", "void",    "volatile",
+      "while"};
   return kWords;
 }
 
@@ -32,7 +36,8 @@ std::string passed_on(const Stage::ArgSpec& arg) {
 
 class Writer {
  public:
-  Writer(const EmitRequest& request, const EmittedKernel& kernel) : request_(request), k_(kernel), scope_(kernel.scope), taken_(reserved()) {
+  Writer(const EmitRequest& request, const EmittedKernel& kernel)
+      : request_(request), k_(kernel), scope_(kernel.scope), taken_(reserved()) {
     for (const auto* list : {&k_.stage->problem, &k_.stage->derived})
       for (const auto& [name, e] : *list) definitions_.push_back({name, &e, std::nullopt});
     for (const auto& [name, size] : request.problem->dims) taken_.insert(name);
@@ -49,7 +54,9 @@ class Writer {
     for (const Stage::AxisSpec& axis : k_.stage->axes) {
       ROOFGEN_TRY(const std::string code, translate(axis.extent, definitions_.size()));
       std::string& grid = out_.grid[axis.dim];
-      if (code != "1") grid += (grid.empty() ? "" : " * ") + (code.find(' ') == std::string::npos || code.ends_with(')') ? code : "(" + code + ")");
+      if (code != "1")
+        grid += (grid.empty() ? "" : " * ") +
+                (code.find(' ') == std::string::npos || code.ends_with(')') ? code : "(" + code + ")");
     }
     for (std::string& grid : out_.grid)
       if (grid.empty()) grid = "1";
@@ -89,7 +96,8 @@ class Writer {
         count = map && map->count(spec.name) ? map->at(spec.name).list()->size() : 0;
       }
       for (; count > 0; --count, ++next) {
-        if (next >= k_.launch->args.size()) return Error{Exit::kFailed, fmt::format("{}: the launch has fewer arguments than the stage", k_.stage->name)};
+        if (next >= k_.launch->args.size())
+          return Error{Exit::kFailed, fmt::format("{}: the launch has fewer arguments than the stage", k_.stage->name)};
         argument(spec, k_.launch->args[next]);
       }
     }
@@ -98,26 +106,36 @@ class Writer {
 
   void argument(const Stage::ArgSpec& spec, const Arg& arg) {
     if (arg.is_buffer) {
-      const auto b = std::find_if(request_.buffers.begin(), request_.buffers.end(), [&](const Buffer& x) { return x.name == arg.name; });
+      const auto b = std::find_if(request_.buffers.begin(), request_.buffers.end(),
+                                  [&](const Buffer& x) { return x.name == arg.name; });
       static constexpr const char* kRoles[] = {"input", "temporary", "output"};
       const std::string note =
-          b == request_.buffers.end() ? "not used: 0" : fmt::format("{}, {}{}, {} bytes for the tuned problem", kRoles[static_cast<int>(b->role)], to_string(b->dtype), indices(arg.name), b->bytes);
+          b == request_.buffers.end()
+              ? "not used: 0"
+              : fmt::format("{}, {}{}, {} bytes for the tuned problem", kRoles[static_cast<int>(b->role)],
+                            to_string(b->dtype), indices(arg.name), b->bytes);
       return pass("CUdeviceptr", "ptr", unique(arg.name), note);
     }
     const std::string name = passed_on(spec);
-    const bool of_stage = std::any_of(definitions_.begin(), definitions_.end(), [&](const Definition& d) { return d.name == name; }) || of_schedule(name);
+    const bool of_stage =
+        std::any_of(definitions_.begin(), definitions_.end(), [&](const Definition& d) { return d.name == name; }) ||
+        of_schedule(name);
     if (spec.type == "f32" || spec.type == "each") {
       float tuned;
       std::memcpy(&tuned, &arg.bits, sizeof tuned);
       // A number of the user's is the caller's to give, whatever the kernel wants it multiplied with.
       const std::vector<std::string> names = spec.value ? spec.value->names() : std::vector<std::string>{};
-      const bool of_user = spec.type == "each" || std::any_of(names.begin(), names.end(), [&](const std::string& n) { return request_.problem->reals.count(n); });
+      const bool of_user = spec.type == "each" || std::any_of(names.begin(), names.end(), [&](const std::string& n) {
+                             return request_.problem->reals.count(n);
+                           });
       if (of_user) return pass("float", "f32", unique(arg.name), fmt::format("{} when tuned", tuned));
     } else if (!name.empty() && !of_stage) {
       const bool own = arg.name == name && request_.problem->dims.count(name);  // the size itself
       const std::string c_name = own ? name : unique(arg.name);
       carriers_[name] = c_name;
-      return pass("int64_t", spec.type, c_name, fmt::format("{} when tuned", static_cast<int64_t>(arg.bytes == 4 ? static_cast<int32_t>(arg.bits) : static_cast<int64_t>(arg.bits))));
+      return pass("int64_t", spec.type, c_name,
+                  fmt::format("{} when tuned", static_cast<int64_t>(arg.bytes == 4 ? static_cast<int32_t>(arg.bits)
+                                                                                   : static_cast<int64_t>(arg.bits))));
     }
     out_.arguments.push_back({spec.name, spec.type, "", true});
   }
@@ -143,7 +161,8 @@ class Writer {
   }
 
   bool of_schedule(const std::string& name) const {
-    return std::any_of(k_.stage->params.begin(), k_.stage->params.end(), [&](const Param& p) { return p.name == name; });
+    return std::any_of(k_.stage->params.begin(), k_.stage->params.end(),
+                       [&](const Param& p) { return p.name == name; });
   }
 
   std::string unique(std::string name) {
@@ -151,10 +170,13 @@ class Writer {
     return name;
   }
 
-  std::string tuned_size(const std::string& size) const { return fmt::format("{} when tuned", request_.problem->dims.at(size)); }
+  std::string tuned_size(const std::string& size) const {
+    return fmt::format("{} when tuned", request_.problem->dims.at(size));
+  }
 
   Result<std::string> translate(const expr::Expr& e, size_t position) {
-    ROOFGEN_TRY(const expr::CCode code, expr::to_c(e, scope_, [&](const std::string& name) { return c_name(name, position); }));
+    ROOFGEN_TRY(const expr::CCode code,
+                expr::to_c(e, scope_, [&](const std::string& name) { return c_name(name, position); }));
     return code.text;
   }
 
@@ -163,7 +185,8 @@ class Writer {
     for (size_t i = position; i-- > 0;)
       if (definitions_[i].name == name) return define(i);
     if (of_schedule(name)) return std::string();
-    if (const auto carrier = carriers_.find(name); carrier != carriers_.end()) return *used_.insert(carrier->second).first;
+    if (const auto carrier = carriers_.find(name); carrier != carriers_.end())
+      return *used_.insert(carrier->second).first;
     if (!request_.problem->dims.count(name)) return std::string();
     sizes_.insert(name);
     return *used_.insert(name).first;
@@ -172,7 +195,8 @@ class Writer {
   Result<std::string> define(size_t i) {
     Definition& d = definitions_[i];
     if (d.code) return *d.code;
-    ROOFGEN_TRY(const expr::CCode code, expr::to_c(*d.value, scope_, [&](const std::string& name) { return c_name(name, i); }));
+    ROOFGEN_TRY(const expr::CCode code,
+                expr::to_c(*d.value, scope_, [&](const std::string& name) { return c_name(name, i); }));
     if (code.constant) return d.code.emplace();
     const std::string name = taken_.count(d.name) ? unique(k_.stage->name + "_" + d.name) : unique(d.name);
     out_.definitions.emplace_back(name, code.text);
@@ -185,15 +209,18 @@ class Writer {
     for (const KernelArgument& a : out_.arguments) code += " " + a.code;
     for (const std::string& c : out_.conditions) code += " " + c;
     for (size_t i = out_.definitions.size(); i-- > 0;) {
-      if (has_word(code, out_.definitions[i].first)) code += " " + out_.definitions[i].second;
-      else out_.definitions.erase(out_.definitions.begin() + static_cast<std::ptrdiff_t>(i));
+      if (has_word(code, out_.definitions[i].first))
+        code += " " + out_.definitions[i].second;
+      else
+        out_.definitions.erase(out_.definitions.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
 
   static bool has_word(const std::string& text, const std::string& word) {
     const auto of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
     for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
-      if ((at == 0 || !of_name(text[at - 1])) && (at + word.size() == text.size() || !of_name(text[at + word.size()]))) return true;
+      if ((at == 0 || !of_name(text[at - 1])) && (at + word.size() == text.size() || !of_name(text[at + word.size()])))
+        return true;
     return false;
   }
 
@@ -210,7 +237,9 @@ class Writer {
 
 }  // namespace
 
-Result<LaunchCode> launch_code(const EmitRequest& request, const EmittedKernel& kernel) { return Writer(request, kernel).write(); }
+Result<LaunchCode> launch_code(const EmitRequest& request, const EmittedKernel& kernel) {
+  return Writer(request, kernel).write();
+}
 
 Result<BytesCode> bytes_code(const EmitRequest& request, const Variant::Temporary& temporary) {
   BytesCode out;
@@ -222,7 +251,8 @@ Result<BytesCode> bytes_code(const EmitRequest& request, const Variant::Temporar
         if (a.type != "f32" && passed_on(a) == name) return true;
     return false;
   };
-  ROOFGEN_TRY(const expr::CCode code, expr::to_c(temporary.bytes, request.scope, [&](const std::string& name) -> Result<std::string> {
+  ROOFGEN_TRY(const expr::CCode code,
+              expr::to_c(temporary.bytes, request.scope, [&](const std::string& name) -> Result<std::string> {
                 if (!varies(name)) return std::string();
                 sizes.insert(name);
                 return name;

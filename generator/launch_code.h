@@ -24,9 +24,10 @@ struct KernelArgument {
 };
 
 struct LaunchCode {
-  std::string name;                    ///< of the C functions and of the files
-  std::vector<CParameter> parameters;  ///< those that the kernel takes in their order, then sizes that only the grid needs
-  std::vector<std::string> positive;   ///< parameters that must be: something is computed from them
+  std::string name;  ///< of the C functions and of the files
+  std::vector<CParameter>
+      parameters;  ///< those that the kernel takes in their order, then sizes that only the grid needs
+  std::vector<std::string> positive;  ///< parameters that must be: something is computed from them
   std::vector<std::pair<std::string, std::string>> definitions;  ///< name and code, each built on those before it
   std::vector<KernelArgument> arguments;
   std::string grid[3];

@@ -1,7 +1,7 @@
 // A problem as a JSON object: dims, flags and numbers by name, formats and expressions where there are any.
 #pragma once
 
-#include "generator/json_text.h"
+#include "base/json_text.h"
 #include "roofgen/pipeline.h"
 
 namespace roofgen {

@@ -11,7 +11,9 @@ namespace roofgen {
 namespace {
 
 /// A stage that another file describes: `"use": "stages/rows.json"`.
-constexpr std::initializer_list<const char*> kStageMembers = {"name", "template", "entry", "output", "problem", "params", "derived", "constraints", "prunes", "grid", "assumes", "block", "smem", "args", "panels", "work", "formula"};
+constexpr std::initializer_list<const char*> kStageMembers = {
+    "name", "template", "entry", "output", "problem", "params", "derived", "constraints", "prunes",
+    "grid", "assumes",  "block", "smem",   "args",    "panels", "work",    "formula"};
 
 class SpaceReader : private JsonReader {
  public:
@@ -91,10 +93,14 @@ class SpaceReader : private JsonReader {
     if (!j.contains("values") || !j["values"].is_array() || j["values"].empty())
       return bad(fmt::format("parameter {} needs a list of values", p.name), p.name);
     for (const Json& v : j["values"]) {
-      if (v.is_boolean()) p.values.emplace_back(v.get<bool>());
-      else if (v.is_number_integer()) p.values.emplace_back(v.get<int64_t>());
-      else if (v.is_string()) p.values.emplace_back(v.get<std::string>());
-      else return bad(fmt::format("values of {} must be integers, booleans or strings", p.name), p.name);
+      if (v.is_boolean())
+        p.values.emplace_back(v.get<bool>());
+      else if (v.is_number_integer())
+        p.values.emplace_back(v.get<int64_t>());
+      else if (v.is_string())
+        p.values.emplace_back(v.get<std::string>());
+      else
+        return bad(fmt::format("values of {} must be integers, booleans or strings", p.name), p.name);
     }
     ROOFGEN_TRY(p.preset, expression(j, "default"));
     return p;
@@ -113,7 +119,8 @@ class SpaceReader : private JsonReader {
     std::set<std::string> names;
     for (const Json& p : j.value("params", Json::array())) {
       ROOFGEN_TRY(Param parsed, param(p));
-      if (!names.insert(parsed.name).second) return bad(fmt::format("parameter {} is declared twice", parsed.name), parsed.name);
+      if (!names.insert(parsed.name).second)
+        return bad(fmt::format("parameter {} is declared twice", parsed.name), parsed.name);
       s.params.push_back(std::move(parsed));
     }
     ROOFGEN_TRY(s.problem, pairs(j.value("problem", Json::array()), "problem"));
@@ -189,10 +196,9 @@ class SpaceReader : private JsonReader {
     }
     const Json work = j.value("work", Json::object());
     if (!work.is_object()) return bad("\"work\" must be an object of formulas", "work");
-    static const std::set<std::string> kWork = {"mma_flops",      "exps",       "l2_read_bytes", "l2_write_bytes",
-                                                "dram_bytes",     "smem_wavefronts", "issue_slots", "registers",
-                                                "ctas",           "async_waits", "async_distance",  "amount",
-                                                "fp32_flops"};
+    static const std::set<std::string> kWork = {
+        "mma_flops", "exps", "l2_read_bytes", "l2_write_bytes", "dram_bytes", "smem_wavefronts", "issue_slots",
+        "registers", "ctas", "async_waits",   "async_distance", "amount",     "fp32_flops"};
     for (const auto& [key, value] : work.items()) {
       if (!kWork.count(key)) return bad(fmt::format("unknown work formula \"{}\"", key), key);
       if (!value.is_string()) return bad("a work formula is a string", key);

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cassert>
 
-#include "generator/json_text.h"
-#include "generator/suggest.h"
+#include "base/json_text.h"
+#include "base/suggest.h"
 #include "roofline/device_cells.h"
 #include "roofline/device_file.h"
 
@@ -25,11 +25,9 @@ Result<void> read_chain(const DataFiles& files, const std::string& name, std::ve
   const Where where = file.json.find("extends");
   chain.push_back(std::move(file));
   if (base.empty()) return {};
-  if (chain.size() > kMaxInheritance)
-    return Error{Exit::kFailed, fmt::format("device {} extends itself", name), where};
+  if (chain.size() > kMaxInheritance) return Error{Exit::kFailed, fmt::format("device {} extends itself", name), where};
   if (!files.read("devices/" + base + ".json"))
-    return Error{Exit::kFailed, fmt::format("\"extends\" names \"{}\", which is not a device file", base),
-                 where};
+    return Error{Exit::kFailed, fmt::format("\"extends\" names \"{}\", which is not a device file", base), where};
   return read_chain(files, base, chain);
 }
 
@@ -66,9 +64,8 @@ Result<Device> load_device(const DataFiles& files, const std::string& name) {
   }
   for (const CellSpec& spec : cell_specs())
     if (spec.need == Need::kAnalysis && !device.has(std::string(spec.name)))
-      return Error{Exit::kFailed,
-                   fmt::format("device {} has no cell \"{}\"", name, spec.name),
-                   {chain.front().json.file()}};
+      return Error{
+          Exit::kFailed, fmt::format("device {} has no cell \"{}\"", name, spec.name), {chain.front().json.file()}};
   device.arch = fmt::format("sm_{}", device.integer("arch"));
   ROOFGEN_CHECK(check_consistency(device, places));
   return device;
@@ -98,8 +95,7 @@ Result<void> overlay(Device& device, std::string text, std::string file) {
   Device changed = device;
   for (const auto& [name, cell] : profile.cells) {
     if (cell.origin != Origin::kMeasured)
-      return Error{Exit::kFailed,
-                   fmt::format("cell \"{}\" of a profile must have the origin \"measured\"", name),
+      return Error{Exit::kFailed, fmt::format("cell \"{}\" of a profile must have the origin \"measured\"", name),
                    profile.json.find(name)};
     changed.cells[name] = cell;
   }
@@ -110,9 +106,9 @@ Result<void> overlay(Device& device, std::string text, std::string file) {
 
 expr::Map limits(const Device& device) {
   expr::Map out;
-  for (const char* cell : {"sms", "arch", "smem_per_block", "smem_per_sm", "smem_reserved_per_block",
-                           "regs_per_sm", "max_regs_per_thread", "max_threads_per_block",
-                           "max_threads_per_sm", "max_warps_per_sm", "max_ctas_per_sm"})
+  for (const char* cell :
+       {"sms", "arch", "smem_per_block", "smem_per_sm", "smem_reserved_per_block", "regs_per_sm", "max_regs_per_thread",
+        "max_threads_per_block", "max_threads_per_sm", "max_warps_per_sm", "max_ctas_per_sm"})
     if (device.has(cell)) out[cell] = expr::Value(device.integer(cell));
   return out;
 }

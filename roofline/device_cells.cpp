@@ -82,11 +82,10 @@ std::vector<CellSpec> make_specs() {
   // The families need storage for their joined names; it lives as long as the table.
   static std::vector<std::string> names;
   names.reserve(std::size(kTensorUnits) * std::size(kTensorKinds) + std::size(kPeakKinds));
-  const auto needed_by_tuner = {"mma_sync_flops_per_clk_bf16", "mma_sync_flops_per_clk_fp16",
-                                "peak_bf16_tflops", "peak_fp16_tflops"};
+  const auto needed_by_tuner = {"mma_sync_flops_per_clk_bf16", "mma_sync_flops_per_clk_fp16", "peak_bf16_tflops",
+                                "peak_fp16_tflops"};
   const auto add = [&](std::string name, std::string_view unit) {
-    const bool tuning =
-        std::find(needed_by_tuner.begin(), needed_by_tuner.end(), name) != needed_by_tuner.end();
+    const bool tuning = std::find(needed_by_tuner.begin(), needed_by_tuner.end(), name) != needed_by_tuner.end();
     names.push_back(std::move(name));
     out.push_back({names.back(), unit, tuning ? Need::kTuning : Need::kNobody});
   };
@@ -131,8 +130,7 @@ std::optional<PeakParts> peak_parts(const Device& device, std::string_view peak_
     else
       out.mhz = value("clock_tensor_mhz");
     for (const std::string_view tensor_unit : kTensorUnits)
-      out.flops_per_clk_sm =
-          std::max(out.flops_per_clk_sm, value(std::string(tensor_unit) + "_flops_per_clk_" + kind));
+      out.flops_per_clk_sm = std::max(out.flops_per_clk_sm, value(std::string(tensor_unit) + "_flops_per_clk_" + kind));
   }
   if (!(out.tflops() > 0)) return std::nullopt;
   return out;

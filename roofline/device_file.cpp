@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "generator/suggest.h"
+#include "base/suggest.h"
 #include "roofline/device_cells.h"
 
 namespace roofgen {
@@ -34,17 +34,14 @@ Result<void> known_members(const Json& object, const std::vector<std::string>& k
                            const JsonFile& file) {
   for (const auto& [member, ignored] : object.items())
     if (std::find(known.begin(), known.end(), member) == known.end())
-      return Error{
-          Exit::kFailed,
-          fmt::format("{} has an unknown member \"{}\"{}", what, member, did_you_mean(member, known)),
-          file.find(member)};
+      return Error{Exit::kFailed,
+                   fmt::format("{} has an unknown member \"{}\"{}", what, member, did_you_mean(member, known)),
+                   file.find(member)};
   return {};
 }
 
-Result<std::string> text_member(const Json& object, const char* member, const std::string& what,
-                                const Where& where) {
-  if (!object.contains(member))
-    return Error{Exit::kFailed, fmt::format("{} has no \"{}\"", what, member), where};
+Result<std::string> text_member(const Json& object, const char* member, const std::string& what, const Where& where) {
+  if (!object.contains(member)) return Error{Exit::kFailed, fmt::format("{} has no \"{}\"", what, member), where};
   if (!object[member].is_string())
     return Error{Exit::kFailed, fmt::format("\"{}\" of {} must be a string", member, what), where};
   return object[member].get<std::string>();
@@ -72,8 +69,8 @@ Result<Cell> parse_cell(const std::string& name, const Json& json, const JsonFil
   else if (origin == to_string(Origin::kModel))
     cell.origin = Origin::kModel;
   else
-    return fail(fmt::format("{} has the unknown origin \"{}\"; datasheet, measured or model was expected",
-                            what, origin));
+    return fail(
+        fmt::format("{} has the unknown origin \"{}\"; datasheet, measured or model was expected", what, origin));
   ROOFGEN_TRY(cell.source, text_member(json, "source", what, where));
   if (cell.source.size() < kShortestSource)
     return fail(fmt::format("the source \"{}\" of {} is too short to be found again", cell.source, what));
@@ -91,15 +88,13 @@ Result<void> check_peak(const Device& device, const std::string& name, const Cel
   const auto fail = [&](std::string message) { return Error{Exit::kFailed, std::move(message), where}; };
   const auto parts = peak_parts(device, name);
   if (!parts)
-    return fail(
-        fmt::format("{} is {:g}, but the device has no rate cell to recompute it from", name, cell.value));
+    return fail(fmt::format("{} is {:g}, but the device has no rate cell to recompute it from", name, cell.value));
   const double ratio = cell.value / parts->tflops();
-  const std::string recomputed = fmt::format("{:g} SMs x {:g} FLOP/clk x {:g} MHz give", parts->sms,
-                                             parts->flops_per_clk_sm, parts->mhz);
+  const std::string recomputed =
+      fmt::format("{:g} SMs x {:g} FLOP/clk x {:g} MHz give", parts->sms, parts->flops_per_clk_sm, parts->mhz);
   if (ratio > kSparseRatio)
-    return fail(fmt::format("{} is {:g}, {} what {} ({:.4g}): a 2:4-sparse figure? dense ones are expected",
-                            name, cell.value,
-                            std::fabs(ratio - 2) < 0.05 ? "twice" : fmt::format("{:.2g} times", ratio),
+    return fail(fmt::format("{} is {:g}, {} what {} ({:.4g}): a 2:4-sparse figure? dense ones are expected", name,
+                            cell.value, std::fabs(ratio - 2) < 0.05 ? "twice" : fmt::format("{:.2g} times", ratio),
                             recomputed, parts->tflops()));
   if (cell.origin == Origin::kMeasured) {
     if (ratio > kMeasuredSlack)
@@ -132,14 +127,13 @@ Result<DeviceFile> parse_device_file(std::string text, std::string path) {
   const auto fail = [&](std::string message, std::string_view at) {
     return Error{Exit::kFailed, std::move(message), file.find(at)};
   };
-  if (!root.is_object())
-    return Error{Exit::kFailed, "a device file must be a JSON object", {file.file(), 1, 1}};
-  ROOFGEN_CHECK(known_members(root, {"schema", "name", "title", "extends", "driver_names", "cells", "provenance", "ceilings"},
+  if (!root.is_object()) return Error{Exit::kFailed, "a device file must be a JSON object", {file.file(), 1, 1}};
+  ROOFGEN_CHECK(known_members(root,
+                              {"schema", "name", "title", "extends", "driver_names", "cells", "provenance", "ceilings"},
                               "the device", file));
   const std::string what = "the device file";
   ROOFGEN_TRY(const std::string schema, text_member(root, "schema", what, file.find("schema")));
-  if (schema != kSchema)
-    return fail(fmt::format("schema \"{}\"; \"{}\" was expected", schema, kSchema), "schema");
+  if (schema != kSchema) return fail(fmt::format("schema \"{}\"; \"{}\" was expected", schema, kSchema), "schema");
   ROOFGEN_TRY(out.name, text_member(root, "name", what, file.find("name")));
   if (root.contains("title")) {
     ROOFGEN_TRY(out.title, text_member(root, "title", what, file.find("title")));
@@ -148,8 +142,7 @@ Result<DeviceFile> parse_device_file(std::string text, std::string path) {
     ROOFGEN_TRY(out.extends, text_member(root, "extends", what, file.find("extends")));
   }
   if (root.contains("driver_names")) {
-    if (!root["driver_names"].is_array())
-      return fail("\"driver_names\" must be a list of strings", "driver_names");
+    if (!root["driver_names"].is_array()) return fail("\"driver_names\" must be a list of strings", "driver_names");
     for (const Json& name : root["driver_names"]) {
       if (!name.is_string()) return fail("\"driver_names\" must be a list of strings", "driver_names");
       out.driver_names.push_back(name.get<std::string>());
@@ -168,13 +161,14 @@ Result<DeviceFile> read_device_file(const DataFiles& files, const std::string& n
   ROOFGEN_TRY(std::string text, files.load(path));
   ROOFGEN_TRY(DeviceFile out, parse_device_file(std::move(text), files.origin(path)));
   if (out.name != name)
-    return Error{
-        Exit::kFailed,
-        fmt::format("the device is named \"{}\"; its file's name, \"{}\", was expected", out.name, name),
-        out.json.find("name")};
+    return Error{Exit::kFailed,
+                 fmt::format("the device is named \"{}\"; its file's name, \"{}\", was expected", out.name, name),
+                 out.json.find("name")};
   for (const char* member : {"provenance", "ceilings"})
     if (out.json.root().contains(member))
-      return Error{Exit::kFailed, fmt::format("\"{}\" belongs into a profile of measurements, not into the catalogue", member), out.json.find(member)};
+      return Error{Exit::kFailed,
+                   fmt::format("\"{}\" belongs into a profile of measurements, not into the catalogue", member),
+                   out.json.find(member)};
   return out;
 }
 
@@ -194,8 +188,7 @@ Result<void> check_consistency(const Device& device, const std::vector<const Jso
   for (const auto& [low, high] : ordered)
     if (device.has(low) && device.has(high) && device.at(low) > device.at(high))
       return Error{Exit::kFailed,
-                   fmt::format("{} is {:g}, above {} of {:g}", low, device.at(low), high, device.at(high)),
-                   where(low)};
+                   fmt::format("{} is {:g}, above {} of {:g}", low, device.at(low), high, device.at(high)), where(low)};
   for (const auto& [name, cell] : device.cells)
     if (name.starts_with("peak_")) ROOFGEN_CHECK(check_peak(device, name, cell, where(name)));
   return {};
@@ -204,11 +197,14 @@ Result<void> check_consistency(const Device& device, const std::vector<const Jso
 Result<void> check_measured(const Device& before, const Device& after, const DeviceFile& profile) {
   const auto bounded = [&](const std::string& name, double limit, const std::string& by) -> Result<void> {
     if (!(profile.cells.at(name).value > kMeasuredSlack * limit)) return {};
-    return Error{Exit::kFailed, fmt::format("{} is {:g}, above {} of {:g}", name, profile.cells.at(name).value, by, limit), profile.json.find(name)};
+    return Error{Exit::kFailed,
+                 fmt::format("{} is {:g}, above {} of {:g}", name, profile.cells.at(name).value, by, limit),
+                 profile.json.find(name)};
   };
   // The SM clock under load may exceed the one that tensor peaks are stated at, but not the highest there is.
-  const std::map<std::string, std::string> above = {
-      {"dram_sustained_gb_s", "dram_gb_s"}, {"l2_sustained_gb_s", "l2_gb_s"}, {"clock_sustained_mhz", "clock_fp32_mhz"}};
+  const std::map<std::string, std::string> above = {{"dram_sustained_gb_s", "dram_gb_s"},
+                                                    {"l2_sustained_gb_s", "l2_gb_s"},
+                                                    {"clock_sustained_mhz", "clock_fp32_mhz"}};
   for (const auto& [name, cell] : profile.cells) {
     const auto high = above.find(name);
     if (high != above.end() && after.has(high->second) && after.cells.at(high->second).origin != Origin::kModel) {
@@ -216,7 +212,8 @@ Result<void> check_measured(const Device& before, const Device& after, const Dev
     } else if (name.starts_with("peak_")) {
       ROOFGEN_CHECK(check_peak(before, name, cell, profile.json.find(name)));
     } else if (name.find("_flops_per_clk_") != std::string::npos) {
-      if (const double most = fastest_rate(before, name); most > 0) ROOFGEN_CHECK(bounded(name, most, "the fastest tensor rate"));
+      if (const double most = fastest_rate(before, name); most > 0)
+        ROOFGEN_CHECK(bounded(name, most, "the fastest tensor rate"));
     } else if ((name.ends_with("_lanes") || name == "smem_bytes_per_clk") && before.has(name) &&
                before.cells.at(name).origin == Origin::kDatasheet) {
       ROOFGEN_CHECK(bounded(name, before.at(name), "the datasheet's"));

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "generator/json_text.h"
+#include "base/json_text.h"
 #include "roofline/device.h"
 
 namespace roofgen {

@@ -55,8 +55,7 @@ void put_sizes(Device& d, const DriverFacts& f) {
 /// The peak its rates give, for the SMs and clocks as they are now.
 void put_peak(Device& d, const std::string& name) {
   if (const auto parts = peak_parts(d, name))
-    put(d, name, parts->tflops(), Origin::kModel,
-        "SMs x FLOP per clock and SM x clock, as the driver reports them");
+    put(d, name, parts->tflops(), Origin::kModel, "SMs x FLOP per clock and SM x clock, as the driver reports them");
 }
 
 void cap(Device& d, const char* low, const char* high) {
@@ -78,8 +77,7 @@ void lay_driver_over(Device& d, const DriverFacts& f) {
     const std::string name(spec.name);
     if (!d.has(name)) continue;
     const auto parts = peak_parts(d, name);
-    if (parts && !same(parts->tflops(), d.at(name)))
-      put_peak(d, name);  // the maker's figure is of other SMs or clocks
+    if (parts && !same(parts->tflops(), d.at(name))) put_peak(d, name);  // the maker's figure is of other SMs or clocks
   }
   put(d, "dram_gb_s", bandwidth(f), Origin::kMeasured,
       "memory clock and bus width the driver reports, two transfers a clock");
@@ -91,8 +89,7 @@ Result<Device> compose(const DataFiles& files, const DriverFacts& f) {
     return Error{Exit::kUnavailable, fmt::format("{} is not in the catalogue, and {}", f.name, why)};
   };
   const std::string plain = fmt::format("sm_{}", f.cc), geforce = plain + "_geforce";
-  const bool half_rate =
-      f.name.find("GeForce") != std::string::npos && files.read("devices/" + geforce + ".json");
+  const bool half_rate = f.name.find("GeForce") != std::string::npos && files.read("devices/" + geforce + ".json");
   if (!files.read("devices/" + plain + ".json"))
     return unavailable(fmt::format("there is no architecture file devices/{}.json", plain));
   if (f.sms <= 0 || f.sm_clock_khz <= 0 || f.memory_bytes <= 0)
@@ -120,8 +117,7 @@ Result<Device> compose(const DataFiles& files, const DriverFacts& f) {
       "the L2 ports of all SMs at once; the slices may give less");
   put(d, "l2_sustained_gb_s", kL2Reached * l2_bytes_per_clk_sm * sms * mhz * 1e-3, Origin::kModel,
       "0.78 of the ports, as measured on GA100");
-  put(d, "launch_us", kLaunchUs, Origin::kModel,
-      "NVIDIA developer forum: about 3 us between launches of a stream");
+  put(d, "launch_us", kLaunchUs, Origin::kModel, "NVIDIA developer forum: about 3 us between launches of a stream");
   for (const CellSpec& spec : cell_specs()) put_peak(d, std::string(spec.name));
   for (const CellSpec& spec : cell_specs())
     if (spec.need == Need::kAnalysis && !d.has(std::string(spec.name)))
@@ -137,8 +133,7 @@ Result<Device> match_device(const DataFiles& files, const DriverFacts& facts) {
   double nearest = 0;
   for (const std::string& name : device_names(files)) {
     ROOFGEN_TRY(const DeviceFile file, read_device_file(files, name));
-    if (std::find(file.driver_names.begin(), file.driver_names.end(), facts.name) == file.driver_names.end())
-      continue;
+    if (std::find(file.driver_names.begin(), file.driver_names.end(), facts.name) == file.driver_names.end()) continue;
     ROOFGEN_TRY(Device device, load_device(files, name));
     // A product whose bus width nobody wrote down is known by its name alone.
     if (device.has("dram_bus_bits") && device.integer("dram_bus_bits") != facts.bus_bits) continue;

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "base/suggest.h"
 #include "generator/expr/parser.h"
-#include "generator/suggest.h"
 
 namespace roofgen {
 namespace {
@@ -23,8 +23,9 @@ struct Function {
 };
 
 constexpr Function kFunctions[] = {
-    {"relu", 1, 1, 0}, {"abs", 1, 1, 0},   {"min", 2, 1, 0},  {"max", 2, 1, 0},     {"clamp", 3, 2, 0}, {"exp", 1, 1, 1},  {"log", 1, 1, 1},
-    {"sqrt", 1, 1, 1}, {"rsqrt", 1, 1, 1}, {"tanh", 1, 1, 1}, {"sigmoid", 1, 3, 2}, {"silu", 1, 4, 2},  {"gelu", 1, 8, 1}, {"cast", 1, 0, 0},
+    {"relu", 1, 1, 0},    {"abs", 1, 1, 0},  {"min", 2, 1, 0},  {"max", 2, 1, 0},   {"clamp", 3, 2, 0},
+    {"exp", 1, 1, 1},     {"log", 1, 1, 1},  {"sqrt", 1, 1, 1}, {"rsqrt", 1, 1, 1}, {"tanh", 1, 1, 1},
+    {"sigmoid", 1, 3, 2}, {"silu", 1, 4, 2}, {"gelu", 1, 8, 1}, {"cast", 1, 0, 0},
 };
 constexpr const char* kScalars[] = {"alpha", "beta", "scale"};
 constexpr size_t kMaxKernels = 1000;
@@ -42,7 +43,8 @@ class Walker {
 
   OpWork walk(const Node& root) {
     const Operand result = visit(root);
-    if (!result.rows || !result.cols) fail(root, "the result is not a tensor of rows x cols; name at least one, like x");
+    if (!result.rows || !result.cols)
+      fail(root, "the result is not a tensor of rows x cols; name at least one, like x");
     if (request_.unfused && out_.kernels.empty()) fail(root, "no operation");
     if (!request_.unfused) {
       KernelWork kernel;
@@ -59,7 +61,9 @@ class Walker {
   }
 
  private:
-  [[noreturn]] void fail(const Node& node, std::string message) const { expr::fail_at(source_, node.at, std::move(message)); }
+  [[noreturn]] void fail(const Node& node, std::string message) const {
+    expr::fail_at(source_, node.at, std::move(message));
+  }
 
   /// "y", unless an input has that name.
   std::string result_name() const { return leaves_.count("y") ? "y'" : "y"; }
@@ -78,7 +82,8 @@ class Walker {
   Operand leaf(const Node& node, const std::string& name, bool rows, bool cols) {
     const Operand o{rows, cols, name};
     const auto [it, is_new] = leaves_.emplace(name, o);
-    if (!is_new && (it->second.rows != rows || it->second.cols != cols)) fail(node, fmt::format("{} is used with other indices elsewhere", name));
+    if (!is_new && (it->second.rows != rows || it->second.cols != cols))
+      fail(node, fmt::format("{} is used with other indices elsewhere", name));
     return o;
   }
 
@@ -101,7 +106,8 @@ class Walker {
     KernelWork kernel;
     kernel.name = name;
     for (const Operand& a : arguments)
-      if (!a.tensor.empty() && std::none_of(kernel.operands.begin(), kernel.operands.end(), [&](const OperandWork& o) { return o.name == a.tensor; }))
+      if (!a.tensor.empty() && std::none_of(kernel.operands.begin(), kernel.operands.end(),
+                                            [&](const OperandWork& o) { return o.name == a.tensor; }))
         kernel.operands.push_back(tensor(a, false));
     result.tensor = fmt::format("#{}", out_.kernels.size() + 1);  // no name that an expression can hold
     kernel.operands.push_back(tensor(result, true));
@@ -149,7 +155,8 @@ class Walker {
     for (const Function& f : kFunctions) {
       known.emplace_back(f.name);
       if (node.name != f.name) continue;
-      if (node.args.size() != f.arguments + 1 || !node.keywords.empty()) fail(node, fmt::format("{} takes {} value{}", f.name, f.arguments, f.arguments == 1 ? "" : "s"));
+      if (node.args.size() != f.arguments + 1 || !node.keywords.empty())
+        fail(node, fmt::format("{} takes {} value{}", f.name, f.arguments, f.arguments == 1 ? "" : "s"));
       std::vector<Operand> arguments;
       for (size_t i = 1; i < node.args.size(); ++i) arguments.push_back(visit(node.args[i]));
       return operation(f.name, f.flops, f.special, arguments);
@@ -169,12 +176,14 @@ class Walker {
 
 std::string elementwise_functions() {
   std::string out;
-  for (const Function& f : kFunctions) out += fmt::format("  {:<8} {:g} FLOP, {:g} special-function\n", f.name, f.flops, f.special);
+  for (const Function& f : kFunctions)
+    out += fmt::format("  {:<8} {:g} FLOP, {:g} special-function\n", f.name, f.flops, f.special);
   return out;
 }
 
 Result<OpWork> elementwise_work(const ElementwiseRequest& request) {
-  if (request.rows < 1 || request.cols < 1) return Error{Exit::kUsage, "elementwise needs --rows and --cols of at least 1"};
+  if (request.rows < 1 || request.cols < 1)
+    return Error{Exit::kUsage, "elementwise needs --rows and --cols of at least 1"};
   ROOFGEN_TRY(const NumberFormat* format, find_number_format(request.dtype));
   const expr::Source source{request.expression, {"<expression>", 1, 1}};
   OpWork out;

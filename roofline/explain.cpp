@@ -6,12 +6,13 @@
 #include <cmath>
 #include <map>
 
-#include "roofline/units.h"
+#include "base/units.h"
 
 namespace roofgen {
 namespace {
 
-/// Waves count for kernels of matrix tiles, whose CTAs fill an SM; CTAs of vector kernels are small, and many share one.
+/// Waves count for kernels of matrix tiles, whose CTAs fill an SM; CTAs of vector kernels are small, and many share
+/// one.
 double wave_efficiency(const KernelWork& k, double sms) {
   if (k.ctas <= 0) return 1;
   if (k.mma_flops > 0) return k.ctas / (std::ceil(k.ctas / sms) * sms);
@@ -33,10 +34,14 @@ Rates rates(const Device& d, const ComputeRoof& compute, RoofSet set) {
   r.vector = vector_roof(d, set);
   r.special = special_function_rate(d, set);
   for (const BandwidthRoof& b : bandwidth_roofs(d, set)) {
-    if (b.level == "DRAM") r.dram = b.bytes_per_s;
-    else if (b.level == "L2") r.l2 = b.bytes_per_s;
-    else if (b.level == "shared memory") r.smem = b.bytes_per_s;
-    else r.nvlink = b.bytes_per_s;
+    if (b.level == "DRAM")
+      r.dram = b.bytes_per_s;
+    else if (b.level == "L2")
+      r.l2 = b.bytes_per_s;
+    else if (b.level == "shared memory")
+      r.smem = b.bytes_per_s;
+    else
+      r.nvlink = b.bytes_per_s;
   }
   r.sms = d.at("sms");
   r.port = d.has("l2_bytes_per_clk_sm") ? d.at("l2_bytes_per_clk_sm") * sm_clock_hz(d, set) : 0;
@@ -63,7 +68,8 @@ KernelExplanation explain_kernel(const OpWork& op, const KernelWork& k, const Ra
   out.smem_bytes = k.smem_a / r.mma_tile_n + k.smem_b / r.mma_tile_m;
   bound("shared memory", Regime::kSharedMemory, out.smem_bytes, r.smem);
   bound("NVLink", Regime::kNvlink, k.link_bytes, r.nvlink);
-  std::stable_sort(out.bounds.begin(), out.bounds.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  std::stable_sort(out.bounds.begin(), out.bounds.end(),
+                   [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
 
   out.waves = k.ctas / r.sms;
   out.efficiency = wave_efficiency(k, r.sms);
@@ -77,8 +83,10 @@ KernelExplanation explain_kernel(const OpWork& op, const KernelWork& k, const Ra
   if (k.ctas > 0 && r.port > 0) stretched = std::max(stretched, k.l2_bytes / (std::min(k.ctas, r.sms) * r.port));
   out.seconds = r.launch_s + stretched;
   if (!out.bounds.empty()) out.regime = out.bounds.front().regime;
-  if (r.launch_s > stretched) out.regime = Regime::kLaunch;
-  else if (k.ctas > 0 && k.ctas < kFewCtas * r.sms && stretched > 1.2 * roofs) out.regime = Regime::kParallelism;
+  if (r.launch_s > stretched)
+    out.regime = Regime::kLaunch;
+  else if (k.ctas > 0 && k.ctas < kFewCtas * r.sms && stretched > 1.2 * roofs)
+    out.regime = Regime::kParallelism;
   return out;
 }
 
@@ -87,20 +95,31 @@ std::string lever(const Explanation& e) {
   const auto flag_exists = [&](const char* name) { return w.flags.count(name) != 0; };
   switch (e.regime) {
     case Regime::kMemory:
-      if (w.op == "attention" && w.form != "flash") return "do not write the score matrix: --passes 0 (flash) removes its traffic";
-      if (flag_exists("unfused") && w.flags.at("unfused")) return "fuse: the intermediate results then never reach memory";
+      if (w.op == "attention" && w.form != "flash")
+        return "do not write the score matrix: --passes 0 (flash) removes its traffic";
+      if (flag_exists("unfused") && w.flags.at("unfused"))
+        return "fuse: the intermediate results then never reach memory";
       if (w.ai_limit && *w.ai_limit > e.ridge && *w.ai_limit > 1.05 * e.arithmetic_intensity)
-        return fmt::format("more {} per weight read: the arithmetic intensity can grow to {:.0f}, the ridge is {:.0f}", w.ai_limit_of, *w.ai_limit, e.ridge);
+        return fmt::format("more {} per weight read: the arithmetic intensity can grow to {:.0f}, the ridge is {:.0f}",
+                           w.ai_limit_of, *w.ai_limit, e.ridge);
       if (w.ai_limit && *w.ai_limit <= e.ridge)
-        return fmt::format("fewer bytes: narrower operands, or fusion with a neighbour; no {} reaches the ridge ({:.0f}; the limit is {:.0f})", w.ai_limit_of, e.ridge, *w.ai_limit);
+        return fmt::format(
+            "fewer bytes: narrower operands, or fusion with a neighbour; no {} reaches the ridge ({:.0f}; the limit is "
+            "{:.0f})",
+            w.ai_limit_of, e.ridge, *w.ai_limit);
       return "fewer bytes: narrower operands, or fusion with a neighbour";
     case Regime::kCompute:
-      return w.uses_matrix_units() ? "a narrower arithmetic (a higher ceiling), or fewer FLOPs: masked tiles skipped" : "fewer operations per element, or half-precision pairs";
-    case Regime::kSpecialFunction: return "exponentials on the FMA pipe beside the special-function units, and fewer rescales";
+      return w.uses_matrix_units() ? "a narrower arithmetic (a higher ceiling), or fewer FLOPs: masked tiles skipped"
+                                   : "fewer operations per element, or half-precision pairs";
+    case Regime::kSpecialFunction:
+      return "exponentials on the FMA pipe beside the special-function units, and fewer rescales";
     case Regime::kL2: return "larger tiles: each byte read from L2 is used for more FLOPs";
     case Regime::kSharedMemory: return "larger warp tiles, or operands in registers";
-    case Regime::kNvlink: return "fewer bytes on the link: reduce-scatter with the next operator, narrower payload, or overlap with compute";
-    case Regime::kParallelism: return "more CTAs: smaller tiles, split the summed or the key dimension, or a larger batch";
+    case Regime::kNvlink:
+      return "fewer bytes on the link: reduce-scatter with the next operator, narrower payload, or overlap with "
+             "compute";
+    case Regime::kParallelism:
+      return "more CTAs: smaller tiles, split the summed or the key dimension, or a larger batch";
     case Regime::kLaunch: return "fewer launches: fuse kernels, CUDA graphs, or programmatic dependent launch";
   }
   return "";

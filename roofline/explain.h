@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "roofline/lint.h"
+#include "roofline/lint/lint.h"
 #include "roofline/roofs.h"
 #include "roofline/work.h"
 
@@ -25,11 +25,11 @@ struct RoofBound {
 struct KernelExplanation {
   const KernelWork* work = nullptr;  ///< points into Explanation::work
   double flops = 0, arithmetic_intensity = 0;
-  double smem_bytes = 0;             ///< the matrix units read from shared memory
-  std::vector<RoofBound> bounds;     ///< the slowest first; without those that have no work
-  double waves = 0;                  ///< CTAs / SMs
-  double efficiency = 1;             ///< share of the SMs' time in full waves
-  double seconds = 0;                ///< launch + the slowest roof, stretched by missing CTAs. Origin: model
+  double smem_bytes = 0;          ///< the matrix units read from shared memory
+  std::vector<RoofBound> bounds;  ///< the slowest first; without those that have no work
+  double waves = 0;               ///< CTAs / SMs
+  double efficiency = 1;          ///< share of the SMs' time in full waves
+  double seconds = 0;             ///< launch + the slowest roof, stretched by missing CTAs. Origin: model
   Regime regime = Regime::kMemory;
 };
 
@@ -37,13 +37,13 @@ struct Explanation {
   std::shared_ptr<const OpWork> work;
   std::string device;
   RoofSet roofs = RoofSet::kDatasheet;
-  ComputeRoof compute;               ///< the ceiling its FLOPs are held against
-  std::string compute_note;          ///< when operands are widened
+  ComputeRoof compute;       ///< the ceiling its FLOPs are held against
+  std::string compute_note;  ///< when operands are widened
   double flops = 0, dram_bytes = 0, exps = 0, arithmetic_intensity = 0, ridge = 0;
-  Regime regime = Regime::kMemory;   ///< of the largest part of the time
-  std::string binding_roof;          ///< the roof with the largest part, launches and waves aside
-  double attainable_flops_per_s = 0; ///< under all roofs, kernel after kernel, on all SMs
-  double seconds = 0;                ///< n launches + roofs + missing CTAs. Origin: model
+  Regime regime = Regime::kMemory;    ///< of the largest part of the time
+  std::string binding_roof;           ///< the roof with the largest part, launches and waves aside
+  double attainable_flops_per_s = 0;  ///< under all roofs, kernel after kernel, on all SMs
+  double seconds = 0;                 ///< n launches + roofs + missing CTAs. Origin: model
   std::vector<KernelExplanation> kernels;
   std::string next_lever;
   std::vector<Warning> warnings;

@@ -6,7 +6,7 @@
 #include <cctype>
 #include <cmath>
 
-#include "roofline/units.h"
+#include "base/units.h"
 
 namespace roofgen {
 namespace {
@@ -38,25 +38,37 @@ plot::Roofline device_roofline(const Device& device, bool everything) {
     if (b.level == "NVLink") continue;  // bytes between devices are no kernel's x axis
     out.slopes.push_back({b.level, b.bytes_per_s / 1e9, b.origin == Origin::kMeasured ? Origin::kDatasheet : b.origin});
     for (const BandwidthRoof& s : sustained)
-      if (s.level == b.level && (b.level == "DRAM" || (b.level == "L2" && s.origin == Origin::kMeasured)) && !same(s.bytes_per_s, b.bytes_per_s)) out.slopes.push_back({s.level, s.bytes_per_s / 1e9, s.origin, true});
+      if (s.level == b.level && (b.level == "DRAM" || (b.level == "L2" && s.origin == Origin::kMeasured)) &&
+          !same(s.bytes_per_s, b.bytes_per_s))
+        out.slopes.push_back({s.level, s.bytes_per_s / 1e9, s.origin, true});
   }
   for (const ComputeRoof& r : compute_roofs(device, RoofSet::kDatasheet)) {
     if (is_lesser(r) && !everything) continue;
-    const auto twin = std::find_if(out.ceilings.begin(), out.ceilings.end(), [&](const plot::Ceiling& c) { return same(c.tflops, r.flops_per_s / 1e12); });
-    if (twin == out.ceilings.end()) out.ceilings.push_back({short_name(r), r.flops_per_s / 1e12, r.origin, "DRAM"});
-    else twin->name = shared_name(twin->name, short_name(r));
+    const auto twin = std::find_if(out.ceilings.begin(), out.ceilings.end(),
+                                   [&](const plot::Ceiling& c) { return same(c.tflops, r.flops_per_s / 1e12); });
+    if (twin == out.ceilings.end())
+      out.ceilings.push_back({short_name(r), r.flops_per_s / 1e12, r.origin, "DRAM"});
+    else
+      twin->name = shared_name(twin->name, short_name(r));
   }
   // What mma.sync was measured to reach on this GPU, at the clock it holds under that load.
   for (const ComputeRoof& r : compute_roofs(device, RoofSet::kDatasheet)) {
-    const auto rate = device.cells.find("mma_sync_flops_per_clk_" + (r.accumulate == "fp16" ? r.math + "_acc16" : r.math));
-    if (!r.matrix_units || (is_lesser(r) && !everything) || rate == device.cells.end() || rate->second.origin != Origin::kMeasured) continue;
+    const auto rate =
+        device.cells.find("mma_sync_flops_per_clk_" + (r.accumulate == "fp16" ? r.math + "_acc16" : r.math));
+    if (!r.matrix_units || (is_lesser(r) && !everything) || rate == device.cells.end() ||
+        rate->second.origin != Origin::kMeasured)
+      continue;
     const double mhz = device.at(device.has("clock_sustained_mhz") ? "clock_sustained_mhz" : "clock_tensor_mhz");
     const double tflops = 1e-6 * device.at("sms") * rate->second.value * mhz;
-    const auto twin = std::find_if(out.ceilings.begin(), out.ceilings.end(), [&](const plot::Ceiling& c) { return c.sustained && same(c.tflops, tflops); });
+    const auto twin = std::find_if(out.ceilings.begin(), out.ceilings.end(),
+                                   [&](const plot::Ceiling& c) { return c.sustained && same(c.tflops, tflops); });
     std::string name = r.math;
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    if (twin == out.ceilings.end()) out.ceilings.push_back({name + " mma.sync", tflops, Origin::kMeasured, "DRAM", true});
-    else twin->name = shared_name(twin->name, name + " mma.sync");
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    if (twin == out.ceilings.end())
+      out.ceilings.push_back({name + " mma.sync", tflops, Origin::kMeasured, "DRAM", true});
+    else
+      twin->name = shared_name(twin->name, name + " mma.sync");
   }
   return out;
 }
@@ -131,9 +143,15 @@ plot::Page explain_page(const Device& device, const Explanation& e, std::optiona
   page.title = fmt::format("{} on {}", e.work->op, device.name);
   std::string dims;
   for (const auto& [name, value] : e.work->dims) dims += fmt::format("{}{}={}", dims.empty() ? "" : " ", name, value);
-  page.facts = {{"operator", e.work->title}, {"dimensions", dims}, {"device", device.title}, {"FLOPs", count_text(e.flops) + " (" + e.work->flop_convention() + ")"},
-                {"DRAM", bytes_text(e.dram_bytes)}, {"AI", fmt::format("{:.2f} FLOP/byte, ridge {:.1f}", e.arithmetic_intensity, e.ridge)},
-                {"limit", fmt::format("{}; binding roof: {}", to_string(e.regime), e.binding_roof)}, {"next lever", e.next_lever}, {"origin", "model"}};
+  page.facts = {{"operator", e.work->title},
+                {"dimensions", dims},
+                {"device", device.title},
+                {"FLOPs", count_text(e.flops) + " (" + e.work->flop_convention() + ")"},
+                {"DRAM", bytes_text(e.dram_bytes)},
+                {"AI", fmt::format("{:.2f} FLOP/byte, ridge {:.1f}", e.arithmetic_intensity, e.ridge)},
+                {"limit", fmt::format("{}; binding roof: {}", to_string(e.regime), e.binding_roof)},
+                {"next lever", e.next_lever},
+                {"origin", "model"}};
   for (const Warning& w : e.warnings) page.warnings.push_back(w.rule + " " + w.text);
   plot::Roofline roofline = device_roofline(device);
   if (e.flops > 0 && e.dram_bytes > 0) roofline.points = operator_points(e.work->op, e, true);
@@ -146,8 +164,10 @@ plot::Page explain_page(const Device& device, const Explanation& e, std::optiona
     bars.series[0].values.push_back(k.flops / 1e9);
     bars.series[1].values.push_back(bytes / 1e6);
     bars.series[2].values.push_back(k.arithmetic_intensity);
-    table.rows.push_back({k.work->name, count_text(k.flops), bytes_text(bytes), fmt::format("{:.2f}", k.arithmetic_intensity), count_text(k.work->exps),
-                          fmt::format("{:.0f}", k.work->ctas), fmt::format("{:.2f}", k.waves), time_text(k.seconds), to_string(k.regime)});
+    table.rows.push_back({k.work->name, count_text(k.flops), bytes_text(bytes),
+                          fmt::format("{:.2f}", k.arithmetic_intensity), count_text(k.work->exps),
+                          fmt::format("{:.0f}", k.work->ctas), fmt::format("{:.2f}", k.waves), time_text(k.seconds),
+                          to_string(k.regime)});
   }
   page.blocks.emplace_back(std::move(bars));
   if (lines) page.blocks.emplace_back(std::move(*lines));

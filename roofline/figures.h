@@ -20,9 +20,11 @@ std::vector<plot::Point> operator_points(const std::string& name, const Explanat
 
 /// Intensity against the dimension that batches the work, or else its first one (attention's length), in powers of two
 /// with the ridge as a mark. None where it does not depend on that dimension.
-std::optional<plot::Lines> intensity_lines(const WorkFormula& formula, WorkRequest request, const Explanation& explanation);
+std::optional<plot::Lines> intensity_lines(const WorkFormula& formula, WorkRequest request,
+                                           const Explanation& explanation);
 
 /// Table, roofline and bars of one explained operator; `lines` too, where there are some.
-plot::Page explain_page(const Device& device, const Explanation& explanation, std::optional<plot::Lines> lines = std::nullopt);
+plot::Page explain_page(const Device& device, const Explanation& explanation,
+                        std::optional<plot::Lines> lines = std::nullopt);
 
 }  // namespace roofgen

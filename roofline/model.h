@@ -15,10 +15,10 @@ namespace roofgen {
 /// What a step is: one new token for each sequence, a prompt, a forward pass.
 struct ModelPhase {
   std::string name, help;
-  std::string length;   ///< what its length is called: "kv" (one query against a cache) or "seq" (queries and keys)
-  int64_t preset = 0;   ///< default of that length
-  expr::Expr yields;    ///< how many `unit`s a step gives
-  std::string unit;     ///< "tokens", "images"
+  std::string length;  ///< what its length is called: "kv" (one query against a cache) or "seq" (queries and keys)
+  int64_t preset = 0;  ///< default of that length
+  expr::Expr yields;   ///< how many `unit`s a step gives
+  std::string unit;    ///< "tokens", "images"
 };
 
 /// One way to store a model. The roles are the file's own: "weights", "inputs", "activations", "kv", ...
@@ -41,8 +41,8 @@ struct ModelOperator {
   std::optional<expr::Expr> when;  ///< absent: in every phase
   std::vector<std::pair<std::string, expr::Expr>> dims, flags;
   std::map<std::string, std::string> dtypes;  ///< the formula's role -> the model's role, or a format
-  std::vector<std::string> sharded;           ///< dimensions divided by the GPUs of the group; none: each GPU does it all
-  std::optional<ModelStorage> weights;        ///< of one of `count`
+  std::vector<std::string> sharded;     ///< dimensions divided by the GPUs of the group; none: each GPU does it all
+  std::optional<ModelStorage> weights;  ///< of one of `count`
 
   /// What the group exchanges after it, when it is more than one GPU.
   struct Collective {
@@ -60,10 +60,10 @@ struct Model {
   std::vector<ModelPhase> phases;   ///< the first is the default
   std::vector<ModelDtypes> dtypes;  ///< the first is the default
   std::vector<ModelOperator> operators;
-  std::vector<ModelStorage> kv_cache;    ///< of all sequences
-  std::vector<ModelStorage> activations; ///< alive at once at the widest place of the step
-  std::vector<std::string> notes;        ///< what it leaves out or assumes
-  double published_parameters = 0;       ///< 0: not stated
+  std::vector<ModelStorage> kv_cache;     ///< of all sequences
+  std::vector<ModelStorage> activations;  ///< alive at once at the widest place of the step
+  std::vector<std::string> notes;         ///< what it leaves out or assumes
+  double published_parameters = 0;        ///< 0: not stated
   std::string published_source;
 };
 
@@ -75,28 +75,28 @@ Result<Model> load_model(const DataFiles& files, const std::string& name);
 enum class Launches { kGraph, kSeparate };  ///< no gaps between kernels; or launch_us before each
 
 struct ModelRequest {
-  std::string phase;       ///< empty: the model's first
+  std::string phase;  ///< empty: the model's first
   int64_t batch = 1;
-  int64_t length = 0;      ///< cache or prompt length, whichever the phase has; 0: the phase's default
-  std::string dtypes;      ///< name of one of Model::dtypes; empty: the first
-  int64_t tp = 1;          ///< GPUs of a tensor-parallel group
+  int64_t length = 0;  ///< cache or prompt length, whichever the phase has; 0: the phase's default
+  std::string dtypes;  ///< name of one of Model::dtypes; empty: the first
+  int64_t tp = 1;      ///< GPUs of a tensor-parallel group
   RoofSet roofs = RoofSet::kDatasheet;
   double bandwidth_efficiency = 0.8;  ///< share of each bandwidth that is reached
   double compute_efficiency = 0.7;    ///< share of each arithmetic rate that is reached
   Launches launches = Launches::kGraph;
-  double softmax_flops = 0;           ///< counted per softmax element, 0 to 1000
+  double softmax_flops = 0;  ///< counted per softmax element, 0 to 1000
 };
 
 /// One operator in a step, `count` times, on one GPU.
 struct OperatorRun {
   std::string name;
   int64_t count = 0;
-  Explanation explanation;   ///< of one of them
-  double flops = 0;          ///< by its own convention (OpWork::flops), all of them
+  Explanation explanation;  ///< of one of them
+  double flops = 0;         ///< by its own convention (OpWork::flops), all of them
   double dram_bytes = 0, link_bytes = 0, seconds = 0, share = 0;
   Regime regime = Regime::kMemory;
-  bool sharded = false;      ///< divided by the group
-  bool collective = false;   ///< exchange between GPUs
+  bool sharded = false;     ///< divided by the group
+  bool collective = false;  ///< exchange between GPUs
 };
 
 /// What one GPU must hold.
@@ -116,19 +116,19 @@ struct ModelParallel {
 
 /// One step. Work and bytes are those of one GPU; tokens are the group's.
 struct ModelRun {
-  ModelRequest request;       ///< with the defaults filled in
-  int64_t kv = 0, seq = 0;    ///< keys, and queries, of each sequence
+  ModelRequest request;                ///< with the defaults filled in
+  int64_t kv = 0, seq = 0;             ///< keys, and queries, of each sequence
   std::vector<OperatorRun> operators;  ///< in the order of the model; without those that do nothing in this phase
-  double flops = 0;           ///< of matrix work (and softmax, where the convention counts it)
-  double vector_flops = 0;    ///< of operators without matrix work
+  double flops = 0;                    ///< of matrix work (and softmax, where the convention counts it)
+  double vector_flops = 0;             ///< of operators without matrix work
   double dram_bytes = 0, seconds = 0, units = 0;
   std::string unit;
-  ComputeRoof compute;        ///< the ceiling of the largest part of `flops`
+  ComputeRoof compute;  ///< the ceiling of the largest part of `flops`
   double ridge = 0;
-  Regime regime = Regime::kMemory;  ///< of the largest part of the time
-  std::optional<double> ai_limit;               ///< arithmetic intensity as the batch grows
-  std::optional<double> units_per_s_limit;      ///< and throughput
-  std::optional<double> kv_units_per_s;         ///< what reading the cache alone would allow
+  Regime regime = Regime::kMemory;          ///< of the largest part of the time
+  std::optional<double> ai_limit;           ///< arithmetic intensity as the batch grows
+  std::optional<double> units_per_s_limit;  ///< and throughput
+  std::optional<double> kv_units_per_s;     ///< what reading the cache alone would allow
   ModelMemory memory;
   int64_t largest_batch = 0;  ///< that fits; 0: not even one sequence
   ModelParallel parallel;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/suggest.h"
 #include "generator/json_reader.h"
-#include "generator/suggest.h"
 #include "roofline/model.h"
 
 namespace roofgen {
@@ -32,7 +32,8 @@ class ModelReader : private JsonReader {
   Result<Model> read(const std::string& name) {
     const Json& root = file_.root();
     m_.file = file_.file();
-    ROOFGEN_CHECK(only(root, {"schema", "name", "title", "source", "params", "let", "phases", "dtypes", "operators", "kv_cache", "activations", "notes", "published"}));
+    ROOFGEN_CHECK(only(root, {"schema", "name", "title", "source", "params", "let", "phases", "dtypes", "operators",
+                              "kv_cache", "activations", "notes", "published"}));
     ROOFGEN_TRY(const std::string schema, string(root, "schema"));
     if (schema != "roofgen.model/1") return bad("schema must be \"roofgen.model/1\"", schema);
     ROOFGEN_TRY(m_.name, string(root, "name"));
@@ -52,7 +53,8 @@ class ModelReader : private JsonReader {
     if (root.contains("published")) {
       const Json& p = root["published"];
       ROOFGEN_CHECK(only(p, {"parameters", "source"}));
-      if (!p.contains("parameters") || !p["parameters"].is_number()) return bad("\"parameters\" must be a number", "parameters");
+      if (!p.contains("parameters") || !p["parameters"].is_number())
+        return bad("\"parameters\" must be a number", "parameters");
       m_.published_parameters = p["parameters"].get<double>();
       ROOFGEN_TRY(m_.published_source, string(p, "source"));
     }
@@ -61,11 +63,13 @@ class ModelReader : private JsonReader {
 
  private:
   Result<void> read_params(const Json& root) {
-    if (!root.contains("params") || !root["params"].is_object()) return bad("\"params\" must be an object of integers", "params");
+    if (!root.contains("params") || !root["params"].is_object())
+      return bad("\"params\" must be an object of integers", "params");
     for (const auto& [key, value] : root["params"].items()) {
       if (!value.is_number_integer() || value.get<double>() < 0 || value.get<double>() > 0x1p40)
         return bad(fmt::format("\"{}\" must be an integer from 0 to 2^40", key), key);
-      if (contains(kRequestNames, key)) return bad(fmt::format("\"{}\" is given on the command line; it cannot be a param", key), key);
+      if (contains(kRequestNames, key))
+        return bad(fmt::format("\"{}\" is given on the command line; it cannot be a param", key), key);
       m_.params[key] = value.get<int64_t>();
       known_.push_back(key);
     }
@@ -80,7 +84,8 @@ class ModelReader : private JsonReader {
       ROOFGEN_CHECK(only(j, {"name", "help", "roles"}));
       ROOFGEN_TRY(d.name, string(j, "name"));
       ROOFGEN_TRY(d.help, string_or(j, "help", ""));
-      if (!j.contains("roles") || !j["roles"].is_object()) return bad(fmt::format("\"roles\" of {} must be an object of number formats", d.name), d.name);
+      if (!j.contains("roles") || !j["roles"].is_object())
+        return bad(fmt::format("\"roles\" of {} must be an object of number formats", d.name), d.name);
       for (const auto& [role, format] : j["roles"].items()) {
         if (!format.is_string()) return bad(fmt::format("\"{}\" must be the name of a number format", role), role);
         auto found = find_number_format(format.get<std::string>());
@@ -89,7 +94,9 @@ class ModelReader : private JsonReader {
       }
       if (!m_.dtypes.empty())
         for (const auto& [role, format] : m_.dtypes.front().roles)
-          if (!d.roles.count(role)) return bad(fmt::format("{} has no role \"{}\"; every entry of dtypes has the same roles", d.name, role), d.name);
+          if (!d.roles.count(role))
+            return bad(fmt::format("{} has no role \"{}\"; every entry of dtypes has the same roles", d.name, role),
+                       d.name);
       m_.dtypes.push_back(std::move(d));
     }
     if (m_.dtypes.empty()) return bad("\"dtypes\" must be a list of at least one way to store the model", "dtypes");
@@ -118,7 +125,8 @@ class ModelReader : private JsonReader {
       ROOFGEN_TRY(p.name, string(j, "name"));
       ROOFGEN_TRY(p.help, string(j, "help"));
       ROOFGEN_TRY(p.length, string(j, "length"));
-      if (p.length != "kv" && p.length != "seq") return bad("\"length\" is \"kv\" (one query against a cache) or \"seq\" (queries and keys)", p.length);
+      if (p.length != "kv" && p.length != "seq")
+        return bad("\"length\" is \"kv\" (one query against a cache) or \"seq\" (queries and keys)", p.length);
       if (!j.contains("default") || !j["default"].is_number_integer() || j["default"].get<int64_t>() < 1)
         return bad(fmt::format("\"default\" of {} must be a positive integer", p.name), p.name);
       p.preset = j["default"].get<int64_t>();
@@ -150,18 +158,25 @@ class ModelReader : private JsonReader {
       const std::vector<std::string> operands = names_of(o.formula->dtypes());
       if (!j["dtypes"].is_object()) return bad(fmt::format("\"dtypes\" of {} must be an object", o.name), o.name);
       for (const auto& [operand, role] : j["dtypes"].items()) {
-        if (!contains(operands, operand)) return bad(fmt::format("{} has no operand dtype \"{}\"{}", op, operand, did_you_mean(operand, operands)), operand);
-        if (!role.is_string()) return bad(fmt::format("dtype {} of {} must be a role or a number format", operand, o.name), o.name);
+        if (!contains(operands, operand))
+          return bad(fmt::format("{} has no operand dtype \"{}\"{}", op, operand, did_you_mean(operand, operands)),
+                     operand);
+        if (!role.is_string())
+          return bad(fmt::format("dtype {} of {} must be a role or a number format", operand, o.name), o.name);
         ROOFGEN_TRY(o.dtypes[operand], dtype(role.get<std::string>()));
       }
     }
     ROOFGEN_TRY(o.sharded, strings(j, "tp"));
     for (const std::string& d : o.sharded)
-      if (!contains(dims, d)) return bad(fmt::format("\"tp\" of {} divides \"{}\", no dimension of {}{}", o.name, d, op, did_you_mean(d, dims)), d);
+      if (!contains(dims, d))
+        return bad(
+            fmt::format("\"tp\" of {} divides \"{}\", no dimension of {}{}", o.name, d, op, did_you_mean(d, dims)), d);
     if (j.contains("weights")) {
       const Json& weights = j["weights"];
       if (weights.is_object() && weights.contains("tp"))
-        return bad(fmt::format("\"weights\" of {} have no \"tp\" of their own: that of the operator divides them", o.name), o.name);
+        return bad(
+            fmt::format("\"weights\" of {} have no \"tp\" of their own: that of the operator divides them", o.name),
+            o.name);
       ROOFGEN_TRY(o.weights, storage(weights, o.name));
       o.weights->sharded = !o.sharded.empty();
     }
@@ -177,7 +192,8 @@ class ModelReader : private JsonReader {
     ROOFGEN_CHECK(only(j, {"op", "elements", "dtype"}));
     ROOFGEN_TRY(const std::string op, string(j, "op"));
     const std::vector<std::string> legal(std::begin(kCollectives), std::end(kCollectives));
-    if (!contains(legal, op)) return bad(fmt::format("\"after\" of {} is no collective: \"{}\"{}", owner, op, did_you_mean(op, legal)), op);
+    if (!contains(legal, op))
+      return bad(fmt::format("\"after\" of {} is no collective: \"{}\"{}", owner, op, did_you_mean(op, legal)), op);
     ROOFGEN_TRY(out.formula, formula(op));
     ROOFGEN_TRY(out.elements, checked(j, "elements"));
     ROOFGEN_TRY(const std::string role, string(j, "dtype"));
@@ -186,7 +202,8 @@ class ModelReader : private JsonReader {
   }
 
   Result<ModelStorage> storage(const Json& j, const std::string& owner) {
-    if (!j.is_object()) return bad(fmt::format("{}: an object with \"elements\" and \"dtype\" was expected", owner), owner);
+    if (!j.is_object())
+      return bad(fmt::format("{}: an object with \"elements\" and \"dtype\" was expected", owner), owner);
     ROOFGEN_CHECK(only(j, {"elements", "dtype", "tp"}));
     ROOFGEN_TRY(expr::Expr elements, checked(j, "elements"));
     ROOFGEN_TRY(const std::string role, string(j, "dtype"));
@@ -205,14 +222,18 @@ class ModelReader : private JsonReader {
     return out;
   }
 
-  Result<std::vector<std::pair<std::string, expr::Expr>>> members(const Json& j, const char* key, const ModelOperator& o,
+  Result<std::vector<std::pair<std::string, expr::Expr>>> members(const Json& j, const char* key,
+                                                                  const ModelOperator& o,
                                                                   const std::vector<std::string>& legal) {
     std::vector<std::pair<std::string, expr::Expr>> out;
     if (!j.contains(key)) return out;
     const Json& object = j[key];
     if (!object.is_object()) return bad(fmt::format("\"{}\" of {} must be an object", key, o.name), o.name);
     for (const auto& [name, value] : object.items()) {
-      if (!contains(legal, name)) return bad(fmt::format("{} of {}: {} has no \"{}\"{}", key, o.name, o.formula->op(), name, did_you_mean(name, legal)), name);
+      if (!contains(legal, name))
+        return bad(
+            fmt::format("{} of {}: {} has no \"{}\"{}", key, o.name, o.formula->op(), name, did_you_mean(name, legal)),
+            name);
       ROOFGEN_TRY(expr::Expr e, checked(object, name.c_str()));
       out.emplace_back(name, std::move(e));
     }
@@ -232,7 +253,8 @@ class ModelReader : private JsonReader {
 
   Result<std::string> dtype(const std::string& name) const {
     if (contains(roles_, name) || find_number_format(name)) return name;
-    return bad(fmt::format("\"{}\" is no role of dtypes and no number format{}", name, did_you_mean(name, roles_)), name);
+    return bad(fmt::format("\"{}\" is no role of dtypes and no number format{}", name, did_you_mean(name, roles_)),
+               name);
   }
 
   Result<expr::Expr> checked(const Json& object, const char* key) const {
@@ -243,7 +265,8 @@ class ModelReader : private JsonReader {
 
   Result<void> names_known(const expr::Expr& e) const {
     for (const std::string& name : e.names())
-      if (!contains(known_, name)) return bad(fmt::format("undefined name \"{}\"{}", name, did_you_mean(name, known_)), e.text());
+      if (!contains(known_, name))
+        return bad(fmt::format("undefined name \"{}\"{}", name, did_you_mean(name, known_)), e.text());
     return {};
   }
 
@@ -259,7 +282,8 @@ std::vector<std::string> model_names(const DataFiles& files) { return json_names
 
 Result<Model> load_model(const DataFiles& files, const std::string& name) {
   const std::vector<std::string> all = model_names(files);
-  if (!contains(all, name)) return Error{Exit::kUsage, fmt::format("unknown model \"{}\"{}", name, did_you_mean(name, all))};
+  if (!contains(all, name))
+    return Error{Exit::kUsage, fmt::format("unknown model \"{}\"{}", name, did_you_mean(name, all))};
   const std::string path = "models/" + name + ".json";
   ROOFGEN_TRY(std::string text, files.load(path));
   ROOFGEN_TRY(JsonFile file, JsonFile::parse(std::move(text), files.origin(path)));

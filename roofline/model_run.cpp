@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "generator/suggest.h"
+#include "base/suggest.h"
+#include "base/units.h"
 #include "roofline/model.h"
-#include "roofline/units.h"
 
 namespace roofgen {
 namespace {
@@ -60,14 +60,17 @@ Result<Choice> choose(const Model& model, const ModelRequest& request) {
   ROOFGEN_CHECK(within(c.phase->length.c_str(), c.request.length, kMaxLength));
   ROOFGEN_CHECK(within("tp", request.tp, kMaxGroup));
   for (const double share : {request.bandwidth_efficiency, request.compute_efficiency})
-    if (!(share > 0 && share <= 1)) return Error{Exit::kUsage, fmt::format("an efficiency of {:g}; above 0, at most 1 was expected", share)};
+    if (!(share > 0 && share <= 1))
+      return Error{Exit::kUsage, fmt::format("an efficiency of {:g}; above 0, at most 1 was expected", share)};
   if (!(request.softmax_flops >= 0 && request.softmax_flops <= kMaxSoftmaxFlops))
-    return Error{Exit::kUsage, fmt::format("{:g} FLOPs per softmax element; 0 to {:g} was expected", request.softmax_flops, kMaxSoftmaxFlops)};
+    return Error{Exit::kUsage, fmt::format("{:g} FLOPs per softmax element; 0 to {:g} was expected",
+                                           request.softmax_flops, kMaxSoftmaxFlops)};
   return c;
 }
 
 Regime longest(const std::map<Regime, double>& seconds) {
-  const auto most = std::max_element(seconds.begin(), seconds.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = std::max_element(seconds.begin(), seconds.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == seconds.end() ? Regime::kMemory : most->first;
 }
 
@@ -88,7 +91,8 @@ class Step {
       ROOFGEN_TRY(scope_[name], e.eval(scope_));
     }
     stored_ = scope_;
-    for (const char* name : {"batch", "kv", "seq", "tokens"}) if (const auto* n = scope_[name].as<int64_t>()) stored_[name] = static_cast<double>(*n);
+    for (const char* name : {"batch", "kv", "seq", "tokens"})
+      if (const auto* n = scope_[name].as<int64_t>()) stored_[name] = static_cast<double>(*n);
     return {};
   }
 
@@ -109,12 +113,14 @@ class Step {
       if (!e.work->uses_matrix_units()) continue;
       double& sum = by_roof[e.compute.name];
       sum += o.flops;
-      if (e.compute.name == out.compute.name || sum > by_roof[out.compute.name]) out.compute = e.compute, out.ridge = e.ridge;
+      if (e.compute.name == out.compute.name || sum > by_roof[out.compute.name])
+        out.compute = e.compute, out.ridge = e.ridge;
     }
     out.regime = longest(by_regime);
     for (const OperatorRun& o : out.operators) {
       const std::string& note = o.explanation.compute_note;
-      if (!note.empty() && std::find(out.notes.begin(), out.notes.end(), note) == out.notes.end()) out.notes.push_back(note);
+      if (!note.empty() && std::find(out.notes.begin(), out.notes.end(), note) == out.notes.end())
+        out.notes.push_back(note);
     }
     return out;
   }
@@ -172,7 +178,8 @@ class Step {
       ROOFGEN_TRY(int64_t value, e.eval_int(scope_));
       if (std::find(o.sharded.begin(), o.sharded.end(), name) != o.sharded.end()) {
         if (value % c_.request.tp != 0)
-          return Error{Exit::kUsage, fmt::format("tp {} does not divide {} = {} of {} in {}", c_.request.tp, name, value, o.name, model_.name)};
+          return Error{Exit::kUsage, fmt::format("tp {} does not divide {} = {} of {} in {}", c_.request.tp, name,
+                                                 value, o.name, model_.name)};
         value /= c_.request.tp;
       }
       request.dims[name] = value;
@@ -189,7 +196,8 @@ class Step {
     ROOFGEN_TRY(exchange.dims["elements"], o.after->elements.eval_int(scope_));
     exchange.dims["gpus"] = c_.request.tp;
     exchange.dtypes["x"] = format(o.after->dtype)->name;
-    ROOFGEN_CHECK(place(fmt::format("{} after {}", o.after->formula->op(), o.name), *o.after->formula, exchange, count, out));
+    ROOFGEN_CHECK(
+        place(fmt::format("{} after {}", o.after->formula->op(), o.name), *o.after->formula, exchange, count, out));
     OperatorRun& run = out.operators.back();
     run.collective = true;
     out.parallel.collective_seconds += run.seconds;
@@ -198,7 +206,8 @@ class Step {
   }
 
   /// Evaluates `formula` and appends it to the step.
-  Result<void> place(const std::string& name, const WorkFormula& formula, const WorkRequest& request, int64_t count, ModelRun& out) const {
+  Result<void> place(const std::string& name, const WorkFormula& formula, const WorkRequest& request, int64_t count,
+                     ModelRun& out) const {
     const auto in = [&](Error e) {
       e.notes.push_back(fmt::format("in operator {} of {}", name, model_.name));
       return e;
@@ -222,7 +231,8 @@ class Step {
   }
 
   double efficiency(Regime regime) const {
-    return regime == Regime::kCompute || regime == Regime::kSpecialFunction ? c_.request.compute_efficiency : c_.request.bandwidth_efficiency;
+    return regime == Regime::kCompute || regime == Regime::kSpecialFunction ? c_.request.compute_efficiency
+                                                                            : c_.request.bandwidth_efficiency;
   }
 
   /// Each kernel takes as long as its slowest roof at the stated efficiency, which stands for waves and tails too.
@@ -290,15 +300,19 @@ double unsharded_share(const ModelRun& one) {
 void warn(const Model& model, const Device& device, ModelRun& run) {
   const ModelMemory& m = run.memory;
   if (!m.fits())
-    run.warnings.push_back({"R18", fmt::format("{} at batch {} and {} {} needs {}{}, {} has {}: {}", model.name, run.request.batch, run.seq == 1 ? "kv" : "seq",
-                                               run.kv, bytes_text(m.total()), run.request.tp > 1 ? " on each GPU" : "", device.name, bytes_text(m.capacity),
-                                               run.largest_batch > 0 ? fmt::format("at most batch {} fits", run.largest_batch) : "not even one sequence fits")});
+    run.warnings.push_back(
+        {"R18", fmt::format("{} at batch {} and {} {} needs {}{}, {} has {}: {}", model.name, run.request.batch,
+                            run.seq == 1 ? "kv" : "seq", run.kv, bytes_text(m.total()),
+                            run.request.tp > 1 ? " on each GPU" : "", device.name, bytes_text(m.capacity),
+                            run.largest_batch > 0 ? fmt::format("at most batch {} fits", run.largest_batch)
+                                                  : "not even one sequence fits")});
   int64_t kernels = 0;
   for (const OperatorRun& o : run.operators) kernels += o.count * static_cast<int64_t>(o.explanation.kernels.size());
   const double launches = 1e-6 * device.at("launch_us") * static_cast<double>(kernels);
   if (run.request.launches == Launches::kSeparate && run.seconds < kFewLaunches * launches)
-    run.warnings.push_back({"R17", fmt::format("{} launches of {:g} us are {} of the step's {}: a CUDA graph removes the gaps", kernels, device.at("launch_us"),
-                                               time_text(launches), time_text(run.seconds))});
+    run.warnings.push_back(
+        {"R17", fmt::format("{} launches of {:g} us are {} of the step's {}: a CUDA graph removes the gaps", kernels,
+                            device.at("launch_us"), time_text(launches), time_text(run.seconds))});
 }
 
 }  // namespace
@@ -335,7 +349,8 @@ Result<ModelRun> run_model(const Model& model, const Device& device, const Model
   }
   if (choice.phase->length == "kv" && run.memory.kv_cache > 0)
     for (const BandwidthRoof& b : bandwidth_roofs(device, request.roofs))
-      if (b.level == "DRAM") run.kv_units_per_s = run.units / (run.memory.kv_cache / (b.bytes_per_s * request.bandwidth_efficiency));
+      if (b.level == "DRAM")
+        run.kv_units_per_s = run.units / (run.memory.kv_cache / (b.bytes_per_s * request.bandwidth_efficiency));
 
   if (request.tp > 1) {
     Choice alone = choice;
@@ -354,9 +369,12 @@ Result<ModelRun> run_model(const Model& model, const Device& device, const Model
 Result<std::vector<ModelRun>> sweep_model(const Model& model, const Device& device, ModelRequest request,
                                           const std::vector<int64_t>& batches, const std::vector<int64_t>& lengths) {
   constexpr size_t kMaxRuns = 4096;
-  if (batches.empty() || lengths.empty()) return Error{Exit::kUsage, fmt::format("no {} to run {} at; at least one was expected", batches.empty() ? "batch" : "length", model.name)};
+  if (batches.empty() || lengths.empty())
+    return Error{Exit::kUsage, fmt::format("no {} to run {} at; at least one was expected",
+                                           batches.empty() ? "batch" : "length", model.name)};
   if (batches.size() > kMaxRuns || lengths.size() > kMaxRuns || batches.size() * lengths.size() > kMaxRuns)
-    return Error{Exit::kUsage, fmt::format("{} batches at {} lengths; at most {} points were expected", batches.size(), lengths.size(), kMaxRuns)};
+    return Error{Exit::kUsage, fmt::format("{} batches at {} lengths; at most {} points were expected", batches.size(),
+                                           lengths.size(), kMaxRuns)};
   std::vector<ModelRun> out;
   for (int64_t length : lengths)
     for (int64_t batch : batches) {

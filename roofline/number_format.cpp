@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "generator/suggest.h"
+#include "base/suggest.h"
 
 namespace roofgen {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "generator/suggest.h"
+#include "base/suggest.h"
 #include "roofline/device_cells.h"
 
 namespace roofgen {
@@ -50,10 +50,13 @@ double clock_scale(const Device& d, RoofSet set, double stated_mhz) {
 }
 
 /// Stated; or FP32 of the CUDA cores, which follows from lanes and clock, and which every analysis needs.
-bool has_peak(const Device& d, const PeakCell& p) { return d.has(fmt::format("peak_{}_tflops", p.key)) || std::string_view(p.key) == "fp32"; }
+bool has_peak(const Device& d, const PeakCell& p) {
+  return d.has(fmt::format("peak_{}_tflops", p.key)) || std::string_view(p.key) == "fp32";
+}
 
 ComputeRoof roof_of(const Device& d, const PeakCell& p, RoofSet set) {
-  ComputeRoof out{p.name, p.math, p.accumulate, *p.accumulate != 0, 0, Origin::kDatasheet, fmt::format("peak_{}_tflops", p.key)};
+  ComputeRoof out{
+      p.name, p.math, p.accumulate, *p.accumulate != 0, 0, Origin::kDatasheet, fmt::format("peak_{}_tflops", p.key)};
   const auto parts = peak_parts(d, out.cell);
   const double scale = clock_scale(d, set, parts ? parts->mhz : d.at("clock_tensor_mhz"));
   const bool stated = d.has(out.cell);
@@ -69,7 +72,8 @@ const char* to_string(RoofSet set) { return set == RoofSet::kDatasheet ? "datash
 Result<RoofSet> parse_roof_set(const std::string& name) {
   for (RoofSet set : {RoofSet::kDatasheet, RoofSet::kSustained})
     if (name == to_string(set)) return set;
-  return Error{Exit::kUsage, fmt::format("unknown ceilings \"{}\"{}", name, did_you_mean(name, {"datasheet", "sustained"}))};
+  return Error{Exit::kUsage,
+               fmt::format("unknown ceilings \"{}\"{}", name, did_you_mean(name, {"datasheet", "sustained"}))};
 }
 
 std::vector<ComputeRoof> compute_roofs(const Device& d, RoofSet set) {
@@ -95,13 +99,16 @@ std::vector<BandwidthRoof> bandwidth_roofs(const Device& d, RoofSet set) {
   return out;
 }
 
-double sm_clock_hz(const Device& d, RoofSet set) { return 1e6 * d.at("clock_tensor_mhz") * clock_scale(d, set, d.at("clock_tensor_mhz")); }
+double sm_clock_hz(const Device& d, RoofSet set) {
+  return 1e6 * d.at("clock_tensor_mhz") * clock_scale(d, set, d.at("clock_tensor_mhz"));
+}
 
 double special_function_rate(const Device& d, RoofSet set) {
   return d.at("sms") * d.at("mufu_lanes") * sm_clock_hz(d, set);
 }
 
-Result<ComputeRoof> matrix_roof(const Device& d, const std::string& math, const std::string& accumulate, RoofSet set, std::string* note) {
+Result<ComputeRoof> matrix_roof(const Device& d, const std::string& math, const std::string& accumulate, RoofSet set,
+                                std::string* note) {
   std::string wanted = math;
   while (true) {
     const PeakCell* found = nullptr;
@@ -112,12 +119,16 @@ Result<ComputeRoof> matrix_roof(const Device& d, const std::string& math, const 
       if (!found || fit(p) > fit(*found)) found = &p;
     }
     if (found && (*found->accumulate || wanted == "fp32" || wanted == "fp64")) {
-      if (note && wanted != math) *note = fmt::format("{} has no {} matrix units: operands are widened, the work runs at the {} rate", d.name, math, wanted == "fp32" ? "FP32 CUDA core" : wanted);
+      if (note && wanted != math)
+        *note = fmt::format("{} has no {} matrix units: operands are widened, the work runs at the {} rate", d.name,
+                            math, wanted == "fp32" ? "FP32 CUDA core" : wanted);
       if (note && *found->accumulate && accumulate != found->accumulate)
-        *note += fmt::format("{}{} states no {} rate with {} accumulation: {} is taken", note->empty() ? "" : "; ", d.name, wanted, accumulate, found->name);
+        *note += fmt::format("{}{} states no {} rate with {} accumulation: {} is taken", note->empty() ? "" : "; ",
+                             d.name, wanted, accumulate, found->name);
       return roof_of(d, *found, set);
     }
-    const auto* wider = std::find_if(std::begin(kWider), std::end(kWider), [&](const Wider& w) { return wanted == w.from; });
+    const auto* wider =
+        std::find_if(std::begin(kWider), std::end(kWider), [&](const Wider& w) { return wanted == w.from; });
     if (wider == std::end(kWider)) break;
     wanted = wider->to;
   }

@@ -22,7 +22,7 @@ struct ComputeRoof {
   bool matrix_units = true;
   double flops_per_s = 0;
   Origin origin = Origin::kDatasheet;
-  std::string cell;        ///< the device's cell it comes from
+  std::string cell;  ///< the device's cell it comes from
 };
 
 /// One rate of bytes.
@@ -44,8 +44,8 @@ double special_function_rate(const Device& device, RoofSet set);
 /// The ceiling of matrix work in `math` with accumulation in `accumulate`. Where the device multiplies no
 /// such format, its operands are widened: the next wider format's ceiling, with `*note` saying so.
 /// Exit::kUsage when there is none.
-Result<ComputeRoof> matrix_roof(const Device& device, const std::string& math, const std::string& accumulate, RoofSet set,
-                                std::string* note = nullptr);
+Result<ComputeRoof> matrix_roof(const Device& device, const std::string& math, const std::string& accumulate,
+                                RoofSet set, std::string* note = nullptr);
 /// The ceiling of work outside the matrix units: FP32 on the CUDA cores.
 ComputeRoof vector_roof(const Device& device, RoofSet set);
 

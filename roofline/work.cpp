@@ -7,14 +7,15 @@
 #include <cmath>
 #include <limits>
 
+#include "base/suggest.h"
 #include "generator/json_reader.h"
-#include "generator/suggest.h"
 
 namespace roofgen {
 namespace {
 
 /// The amounts a kernel may state besides its operands.
-constexpr const char* kAmounts[] = {"mma_flops", "vector_flops", "softmax_elements", "exps", "ctas", "l2_bytes", "smem_a", "smem_b", "link_bytes"};
+constexpr const char* kAmounts[] = {"mma_flops", "vector_flops", "softmax_elements", "exps",      "ctas",
+                                    "l2_bytes",  "smem_a",       "smem_b",           "link_bytes"};
 
 /// Where a growing dimension stands in for infinity: its terms then exceed all others by 2^20 and more.
 constexpr int64_t kUnbounded = int64_t{1} << 44;
@@ -49,7 +50,8 @@ class WorkReader : private JsonReader {
     WorkFormula f;
     const Json& root = file_.root();
     f.file_ = file_.file();
-    ROOFGEN_CHECK(only(root, {"schema", "op", "title", "dims", "flags", "dtypes", "math", "grows", "let", "requires", "forms"}));
+    ROOFGEN_CHECK(
+        only(root, {"schema", "op", "title", "dims", "flags", "dtypes", "math", "grows", "let", "requires", "forms"}));
     ROOFGEN_TRY(std::string schema, string(root, "schema"));
     if (schema != "roofgen.work/1") return bad("schema must be \"roofgen.work/1\"", schema);
     ROOFGEN_TRY(f.op_, string(root, "op"));
@@ -61,7 +63,8 @@ class WorkReader : private JsonReader {
     ROOFGEN_TRY(f.grows_, strings(root, "grows"));
     for (const std::string& role : f.math_roles_) ROOFGEN_CHECK(role_exists(f, role));
     for (const std::string& dim : f.grows_)
-      if (!known(dim, f.dims_, "dimension", f.op_)) return bad(fmt::format("\"grows\" names no dimension: \"{}\"", dim), dim);
+      if (!known(dim, f.dims_, "dimension", f.op_))
+        return bad(fmt::format("\"grows\" names no dimension: \"{}\"", dim), dim);
     ROOFGEN_TRY(const Json let, list(root, "let"));
     ROOFGEN_TRY(f.let_, pairs(let, "let"));
     ROOFGEN_TRY(const std::vector<std::string> conditions, strings(root, "requires"));
@@ -117,7 +120,8 @@ class WorkReader : private JsonReader {
 
   Result<WorkFormula::Kernel> read_kernel(const WorkFormula& f, const Json& j) const {
     WorkFormula::Kernel kernel;
-    ROOFGEN_CHECK(only(j, {"name", "when", "operands", "mma_flops", "vector_flops", "softmax_elements", "exps", "ctas", "l2_bytes", "smem_a", "smem_b", "link_bytes"}));
+    ROOFGEN_CHECK(only(j, {"name", "when", "operands", "mma_flops", "vector_flops", "softmax_elements", "exps", "ctas",
+                           "l2_bytes", "smem_a", "smem_b", "link_bytes"}));
     ROOFGEN_TRY(kernel.name, string(j, "name"));
     if (j.contains("when")) {
       ROOFGEN_TRY(kernel.when, expression(j, "when"));
@@ -127,7 +131,8 @@ class WorkReader : private JsonReader {
       WorkFormula::Operand operand;
       ROOFGEN_CHECK(only(o, {"read", "write", "dtype", "elements", "when"}));
       operand.write = o.contains("write");
-      if (operand.write == o.contains("read")) return bad(fmt::format("an operand of {} needs either \"read\" or \"write\"", kernel.name), kernel.name);
+      if (operand.write == o.contains("read"))
+        return bad(fmt::format("an operand of {} needs either \"read\" or \"write\"", kernel.name), kernel.name);
       ROOFGEN_TRY(operand.name, string(o, operand.write ? "write" : "read"));
       ROOFGEN_TRY(operand.role, string(o, "dtype"));
       // A role, or a format by name where the formula fixes it ("fp32" statistics).
@@ -172,8 +177,10 @@ Result<expr::Map> WorkFormula::scope(const WorkRequest& request, int64_t largest
   for (const WorkDim& d : dims_) {
     const auto given = request.dims.find(d.name);
     int64_t value = 0;
-    if (given != request.dims.end()) value = given->second;
-    else if (!d.preset) return Error{Exit::kUsage, fmt::format("{} needs --{}: {}", op_, d.name, d.help)};
+    if (given != request.dims.end())
+      value = given->second;
+    else if (!d.preset)
+      return Error{Exit::kUsage, fmt::format("{} needs --{}: {}", op_, d.name, d.help)};
     else {
       ROOFGEN_TRY(value, d.preset->eval_int(scope));
     }
@@ -250,16 +257,21 @@ Result<void> WorkFormula::kernels(const Form& form, const expr::Map& scope, Part
       OperandWork operand{o.name, o.write, 0, nullptr};
       ROOFGEN_TRY(operand.elements, o.elements.eval_number(scope));
       if (!(operand.elements >= 0))
-        return Error{Exit::kFailed, fmt::format("{}: {} of {} has {} elements", op_, o.name, k.name, operand.elements), {file_}};
+        return Error{
+            Exit::kFailed, fmt::format("{}: {} of {} has {} elements", op_, o.name, k.name, operand.elements), {file_}};
       const auto role = out.dtypes.find(o.role);
-      ROOFGEN_TRY(operand.format, role != out.dtypes.end() ? Result<const NumberFormat*>(role->second) : find_number_format(o.role));
+      ROOFGEN_TRY(operand.format,
+                  role != out.dtypes.end() ? Result<const NumberFormat*>(role->second) : find_number_format(o.role));
       work.operands.push_back(std::move(operand));
     }
     const auto amount = [&](const char* name) -> Result<double> {
       const auto found = k.amounts.find(name);
       if (found == k.amounts.end()) return 0.0;
       ROOFGEN_TRY(const double value, found->second.eval_number(scope));
-      if (!(value >= 0)) return Error{Exit::kFailed, fmt::format("{}: {} of {} is {}; 0 or more was expected", op_, name, k.name, value), {file_}};
+      if (!(value >= 0))
+        return Error{Exit::kFailed,
+                     fmt::format("{}: {} of {} is {}; 0 or more was expected", op_, name, k.name, value),
+                     {file_}};
       return value;
     };
     ROOFGEN_TRY(work.mma_flops, amount("mma_flops"));
@@ -305,8 +317,10 @@ Result<OpWork> WorkFormula::evaluate(const WorkRequest& request) const {
     ROOFGEN_TRY(widest, find_number_format(request.math_dtype));
   }
   out.math = widest ? widest->math : "fp32";
-  out.accumulate = !request.accumulate.empty() ? request.accumulate
-                   : out.math == "int8" || out.math == "int4" ? "int32" : out.math == "fp64" ? "fp64" : "fp32";
+  out.accumulate = !request.accumulate.empty()                ? request.accumulate
+                   : out.math == "int8" || out.math == "int4" ? "int32"
+                   : out.math == "fp64"                       ? "fp64"
+                                                              : "fp32";
   ROOFGEN_CHECK(find_number_format(out.accumulate));
 
   if (!grows_.empty()) {
@@ -315,7 +329,8 @@ Result<OpWork> WorkFormula::evaluate(const WorkRequest& request) const {
     OpWork limit;
     limit.softmax_flops = request.softmax_flops;
     if (auto limit_scope = scope(unbounded, std::numeric_limits<int64_t>::max(), limit)) {
-      if (auto limit_form = choose(*limit_scope); limit_form && kernels(**limit_form, *limit_scope, Part::kIntensity, limit)) {
+      if (auto limit_form = choose(*limit_scope);
+          limit_form && kernels(**limit_form, *limit_scope, Part::kIntensity, limit)) {
         out.ai_limit = limit.arithmetic_intensity();
         out.ai_limit_of = fmt::format("{}", fmt::join(grows_, ", "));
       }

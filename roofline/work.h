@@ -29,15 +29,16 @@ struct KernelWork {
   double mma_flops = 0;
   double vector_flops = 0;  ///< per-element operations outside the matrix units; a transcendental counts as one
   double softmax_elements = 0;
-  double exps = 0;          ///< exponentials (and square roots, reciprocals where the formula counts them) on the special-function units
-  double ctas = 0;          ///< at the tile sizes the formula states; 0: unknown
-  double l2_bytes = 0;      ///< between L2 and the SMs
+  double exps =
+      0;  ///< exponentials (and square roots, reciprocals where the formula counts them) on the special-function units
+  double ctas = 0;      ///< at the tile sizes the formula states; 0: unknown
+  double l2_bytes = 0;  ///< between L2 and the SMs
   /// Bytes of A and of B if every multiply-add read its own from shared memory; the matrix unit's tile
   /// (device cells mma_tile_m, mma_tile_n) divides them.
   double smem_a = 0, smem_b = 0;
-  double link_bytes = 0;    ///< one GPU sends over NVLink, one direction
+  double link_bytes = 0;  ///< one GPU sends over NVLink, one direction
   std::vector<OperandWork> operands;
-  double dram_bytes() const;     ///< compulsory: each operand once
+  double dram_bytes() const;  ///< compulsory: each operand once
 };
 
 /// An operator at given dimensions: one or more kernels, run one after the other.
@@ -46,12 +47,13 @@ struct OpWork {
   std::map<std::string, int64_t> dims;
   std::map<std::string, bool> flags;
   std::map<std::string, const NumberFormat*> dtypes;  ///< by role: "a", "b", "out", ...
-  std::string math;             ///< "bf16": which peak the matrix work runs against
-  std::string accumulate;       ///< "fp32", "fp16", "int32", "fp64"
-  double softmax_flops = 0;     ///< per-element operations counted as FLOPs on top of the MMA FLOPs
+  std::string math;                                   ///< "bf16": which peak the matrix work runs against
+  std::string accumulate;                             ///< "fp32", "fp16", "int32", "fp64"
+  double softmax_flops = 0;  ///< per-element operations counted as FLOPs on top of the MMA FLOPs
   std::vector<KernelWork> kernels;
-  std::optional<double> ai_limit;  ///< AI as the dimensions that batch work grow without bound, if the formula names any
-  std::string ai_limit_of;         ///< those dimensions: "M"
+  std::optional<double>
+      ai_limit;             ///< AI as the dimensions that batch work grow without bound, if the formula names any
+  std::string ai_limit_of;  ///< those dimensions: "M"
 
   double mma_flops() const;
   /// By the convention: MMA FLOPs (and softmax_flops per softmax element) where there are any, else vector FLOPs.
@@ -98,7 +100,7 @@ class WorkFormula {
   const std::vector<WorkDim>& flags() const { return flags_; }
   bool uses_matrix_units() const { return !math_roles_.empty(); }
   const std::vector<std::string>& grows() const { return grows_; }  ///< dimensions that batch work
-  const std::vector<WorkDim>& dtypes() const { return dtypes_; }  ///< roles; a preset evaluates to a format's name
+  const std::vector<WorkDim>& dtypes() const { return dtypes_; }    ///< roles; a preset evaluates to a format's name
 
  private:
   struct Operand {

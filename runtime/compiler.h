@@ -14,13 +14,13 @@
 namespace roofgen {
 
 struct CompileOptions {
-  std::string arch = "sm_90";             ///< NVRTC --gpu-architecture; gives PTX and CUBIN in one call
-  std::vector<std::string> extra_flags;   ///< part of the digest
+  std::string arch = "sm_90";            ///< NVRTC --gpu-architecture; gives PTX and CUBIN in one call
+  std::vector<std::string> extra_flags;  ///< part of the digest
   /// CPU time of one candidate (ten times as long by the clock): a busy machine rejects nothing more.
   std::chrono::milliseconds timeout{20000};
   uint64_t memory_limit_bytes = uint64_t{3} << 30;  ///< address space cap of one worker
-  int jobs = 0;                           ///< worker processes; 0 = number of cores
-  uint64_t cache_max_bytes = uint64_t{2} << 30;  ///< least recently used entries go first
+  int jobs = 0;                                     ///< worker processes; 0 = number of cores
+  uint64_t cache_max_bytes = uint64_t{2} << 30;     ///< least recently used entries go first
   /// Run as `<this> __compile-worker`: a program whose main hands that to compile_worker_main().
   std::string worker_executable = "/proc/self/exe";
 };
@@ -54,9 +54,9 @@ struct NvrtcInfo {
   bool found = false;
   std::string library;  ///< path it was loaded from
   int major = 0, minor = 0;
-  std::string include_dir;               ///< CUDA headers, may be empty
-  std::vector<std::string> archs;        ///< what nvrtcGetSupportedArchs says, "sm_80" ...
-  std::vector<std::string> searched;     ///< every name tried, with dlerror's reason, when not found
+  std::string include_dir;            ///< CUDA headers, may be empty
+  std::vector<std::string> archs;     ///< what nvrtcGetSupportedArchs says, "sm_80" ...
+  std::vector<std::string> searched;  ///< every name tried, with dlerror's reason, when not found
 };
 const NvrtcInfo& nvrtc_info();
 

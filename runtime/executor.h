@@ -29,8 +29,8 @@ struct CtaSelection {
 
 /// One 128-byte line request of a traced CTA, for the L2 model.
 struct LineAccess {
-  uint64_t line;        ///< device address / 128
-  uint8_t sectors;      ///< bit i: 32-byte sector i requested
+  uint64_t line;    ///< device address / 128
+  uint8_t sectors;  ///< bit i: 32-byte sector i requested
   bool write;
 };
 
@@ -38,7 +38,8 @@ struct LineAccess {
 struct SiteCounts {
   Where ptx, source;      ///< as in a Finding
   uint64_t executed = 0;  ///< warp-instructions
-  uint64_t sectors = 0, ideal_sectors = 0;        ///< of device memory, 32 bytes each; ideal: as few as the bytes of its lanes need
+  uint64_t sectors = 0,
+           ideal_sectors = 0;  ///< of device memory, 32 bytes each; ideal: as few as the bytes of its lanes need
   uint64_t wavefronts = 0, ideal_wavefronts = 0;  ///< of shared memory; ideal: without bank conflicts
 };
 
@@ -46,28 +47,34 @@ struct SiteCounts {
 inline constexpr size_t kMaxPrintedBytes = size_t{1} << 20;
 
 struct RunOptions {
-  std::optional<CtaSelection> ctas;  ///< nullopt: the whole grid
+  std::optional<CtaSelection> ctas;    ///< nullopt: the whole grid
   uint64_t max_warp_instructions = 0;  ///< per CTA; 0 = a generous default, so that a hang is a finding
   std::vector<std::vector<LineAccess>>* trace = nullptr;  ///< one list per CTA run, in order of `ctas`
   std::string* printed = nullptr;  ///< what printf writes is added here, up to kMaxPrintedBytes (simulator only)
   std::vector<SiteCounts>* sites = nullptr;  ///< those instructions that were executed, in the order of the PTX
-  /// The bytes of arguments that are structs, by their position; those of `launch.args` are not looked at then (simulator only).
+  /// The bytes of arguments that are structs, by their position; those of `launch.args` are not looked at then
+  /// (simulator only).
   const std::map<size_t, std::vector<std::byte>>* struct_args = nullptr;
   bool cooperative = false;  ///< the grid may wait for itself, as cooperative groups' grid.sync() does (simulator only)
-  int max_findings = 8;  ///< stop the launch after this many
-  int threads = 1;       ///< that CTAs are spread over where their order does not matter; what comes out is the same (simulator only)
+  int max_findings = 8;      ///< stop the launch after this many
+  int threads =
+      1;  ///< that CTAs are spread over where their order does not matter; what comes out is the same (simulator only)
   uint64_t worth_threads = 100'000;  ///< warp-instructions of a launch from which they are used: a few milliseconds
 };
 
 struct RunResult {
-  std::vector<Finding> findings;     ///< empty: clean (sim); cuda reports faults as Error
-  std::optional<Counts> counts;      ///< sim only
-  std::optional<double> time_ns;     ///< cuda only: event time of this launch
+  std::vector<Finding> findings;  ///< empty: clean (sim); cuda reports faults as Error
+  std::optional<Counts> counts;   ///< sim only
+  std::optional<double> time_ns;  ///< cuda only: event time of this launch
 };
 
 /// A loaded binary, a device allocation. Values; 0 is never valid.
-struct ModuleId { uint64_t id = 0; };
-struct DevicePtr { uint64_t address = 0; };
+struct ModuleId {
+  uint64_t id = 0;
+};
+struct DevicePtr {
+  uint64_t address = 0;
+};
 
 /// A __device__ or __constant__ variable.
 struct ModuleVariable {
@@ -135,7 +142,7 @@ struct GpuState {
   uint64_t free_bytes = 0;
   int other_processes = 0;  ///< compute processes that are not ours
   double sm_mhz = 0, memory_mhz = 0, power_w = 0, temperature_c = 0;
-  uint64_t limits = 0;      ///< NVML's clocks event reasons
+  uint64_t limits = 0;  ///< NVML's clocks event reasons
 };
 
 /// NVML's clocks event reasons (nvml.h, nvmlClocksEventReason...), those that the protocol knows.
@@ -163,7 +170,7 @@ class GpuExecutor : public Executor {
   /// Fires the shots in order, one sample each. The first failure ends it: `*done` is how many went
   /// well before, so the shot to blame is shots[*done].
   virtual Result<std::vector<Sample>> time(std::span<const Shot> shots, size_t* done = nullptr) = 0;
-  virtual Fault fault() const = 0;           ///< of the last call that failed
+  virtual Fault fault() const = 0;  ///< of the last call that failed
   virtual uint64_t generation() const = 0;
 };
 

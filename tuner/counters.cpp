@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <set>
 
+#include "base/subprocess.h"
 #include "tuner/scratch.h"
-#include "tuner/subprocess.h"
 #include "tuner/work.h"
 
 namespace roofgen {
@@ -41,14 +41,19 @@ Error ncu_error(const ProcessResult& run, const CounterRequest& request) {
   if (run.timed_out) return failed(fmt::format("ncu did not end within {} s", request.timeout_s));
   if (run.flooded) return failed("ncu printed too much to be a table of a few kernels");
   if (text.find("ERR_NVGPUCTRPERM") != std::string::npos)
-    return unavailable("ncu may not read this GPU's counters (ERR_NVGPUCTRPERM): an administrator can allow it to everybody with the nvidia "
-                       "module's option NVreg_RestrictProfilingToAdminUsers=0, or to this process with CAP_SYS_ADMIN");
+    return unavailable(
+        "ncu may not read this GPU's counters (ERR_NVGPUCTRPERM): an administrator can allow it to everybody with the "
+        "nvidia "
+        "module's option NVreg_RestrictProfilingToAdminUsers=0, or to this process with CAP_SYS_ADMIN");
   if (text.find("LibraryNotLoaded") != std::string::npos)
-    return unavailable("ncu cannot load its profiling library (LibraryNotLoaded): its installation is not complete, or not of this driver's version");
+    return unavailable(
+        "ncu cannot load its profiling library (LibraryNotLoaded): its installation is not complete, or not of this "
+        "driver's version");
   if (text.find("not compatible with Nsight Compute") != std::string::npos)
     return unavailable("this ncu does not work with the installed CUDA driver: the driver is too old for it");
   // What our own program said of itself is nearer to the cause than what ncu makes of its status.
-  if (const std::string own = line_with(text, "roofgen: "); !own.empty()) return failed("the kernels did not run under ncu: " + own);
+  if (const std::string own = line_with(text, "roofgen: "); !own.empty())
+    return failed("the kernels did not run under ncu: " + own);
   if (const std::string line = complaint(text); !line.empty()) return failed("ncu: " + line);
   if (text.find("No kernels were profiled") != std::string::npos) return failed("ncu saw none of the kernels");
   if (run.signal != 0) return failed(fmt::format("ncu was ended by signal {}", run.signal));
@@ -66,7 +71,9 @@ bool drop_unknown(const std::string& text, std::vector<std::string>& metrics, st
       const size_t found = line.find(base);
       const size_t end = found + base.size();
       // The whole name: dram__bytes is in dram__bytes_read too.
-      const bool whole = found != std::string::npos && (end == line.size() || (!std::isalnum(static_cast<unsigned char>(line[end])) && line[end] != '_'));
+      const bool whole =
+          found != std::string::npos &&
+          (end == line.size() || (!std::isalnum(static_cast<unsigned char>(line[end])) && line[end] != '_'));
       if (whole) {
         notes.push_back(fmt::format("{} is not known to this ncu", *m));
         m = metrics.erase(m);
@@ -80,7 +87,11 @@ bool drop_unknown(const std::string& text, std::vector<std::string>& metrics, st
 }
 
 std::string version_line(const std::string& program, const std::atomic<bool>* stop) {
-  const auto run = run_process({.argv = {program, "--version"}, .environment = {{"LC_ALL", "C"}}, .timeout_s = 30, .most_output = 1 << 16, .stop = stop});
+  const auto run = run_process({.argv = {program, "--version"},
+                                .environment = {{"LC_ALL", "C"}},
+                                .timeout_s = 30,
+                                .most_output = 1 << 16,
+                                .stop = stop});
   return run ? line_with(run->out, "Version ") : "";
 }
 
@@ -91,7 +102,9 @@ Result<std::string> find_ncu(const std::string& chosen) {
   std::string found = find_program(named, "ncu", {"/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu"});
   if (!found.empty()) return found;
   if (!named.empty()) return Error{Exit::kUnavailable, fmt::format("ncu: {} is no program that can be run", named)};
-  return Error{Exit::kUnavailable, "ncu (Nsight Compute) was not found in PATH, /usr/local/cuda/bin or /opt/nvidia/nsight-compute; ROOFGEN_NCU can name it"};
+  return Error{Exit::kUnavailable,
+               "ncu (Nsight Compute) was not found in PATH, /usr/local/cuda/bin or /opt/nvidia/nsight-compute; "
+               "ROOFGEN_NCU can name it"};
 }
 
 Result<CounterReport> count_on_gpu(const CounterRequest& request) {
@@ -105,7 +118,10 @@ Result<CounterReport> count_on_gpu(const CounterRequest& request) {
   const DType dtype = request.replay.problem.dtype;
   const std::string arch = request.replay.kernels[0].binary.arch;
   std::vector<std::string> known;
-  if (const auto query = run_process({.argv = {report.tool, "--query-metrics"}, .environment = {{"LC_ALL", "C"}}, .timeout_s = kQueryTimeout, .stop = request.stop});
+  if (const auto query = run_process({.argv = {report.tool, "--query-metrics"},
+                                      .environment = {{"LC_ALL", "C"}},
+                                      .timeout_s = kQueryTimeout,
+                                      .stop = request.stop});
       query && query->ok())
     known = parse_metric_names(query->out);
   // A list without the device's most basic counter is not this device's list.
@@ -122,10 +138,31 @@ Result<CounterReport> count_on_gpu(const CounterRequest& request) {
   ProcessResult run;
   for (int attempt = 0;; ++attempt) {
     if (metrics.empty()) return Error{Exit::kFailed, "this ncu knows none of the metrics"};
-    options.argv = {report.tool, "--csv", "--page", "raw", "--print-units", "base", "--metrics", fmt::format("{}", fmt::join(metrics, ",")),
-                    "--clock-control", "none", "--cache-control", "all", "--target-processes", "all", "--kernel-name-base", "function",
-                    "--kernel-name", fmt::format("regex:^({})$", fmt::join(distinct, "|")), "--launch-count", std::to_string(entries.size()),
-                    replay_program(request.executable), "__replay", scratch.directory(), "--gpu", std::to_string(request.gpu)};
+    options.argv = {report.tool,
+                    "--csv",
+                    "--page",
+                    "raw",
+                    "--print-units",
+                    "base",
+                    "--metrics",
+                    fmt::format("{}", fmt::join(metrics, ",")),
+                    "--clock-control",
+                    "none",
+                    "--cache-control",
+                    "all",
+                    "--target-processes",
+                    "all",
+                    "--kernel-name-base",
+                    "function",
+                    "--kernel-name",
+                    fmt::format("regex:^({})$", fmt::join(distinct, "|")),
+                    "--launch-count",
+                    std::to_string(entries.size()),
+                    replay_program(request.executable),
+                    "__replay",
+                    scratch.directory(),
+                    "--gpu",
+                    std::to_string(request.gpu)};
     ROOFGEN_TRY(run, run_process(options));
     if (run.flooded || run.timed_out || run.stopped) return ncu_error(run, request);
     if (attempt == kMostRetries || !drop_unknown(run.out + "\n" + run.err, metrics, report.notes)) break;
@@ -139,7 +176,8 @@ Result<CounterReport> count_on_gpu(const CounterRequest& request) {
   }
   report.kernels = std::move(*counted);
   if (report.kernels.size() != entries.size())
-    return Error{Exit::kFailed, fmt::format("ncu counted {} kernels; the variant has {}", report.kernels.size(), entries.size())};
+    return Error{Exit::kFailed,
+                 fmt::format("ncu counted {} kernels; the variant has {}", report.kernels.size(), entries.size())};
   for (size_t i = 0; i < entries.size(); ++i) {
     CountedWork& k = report.kernels[i];
     // "name" or "name(parameters)".
@@ -147,15 +185,18 @@ Result<CounterReport> count_on_gpu(const CounterRequest& request) {
       return Error{Exit::kFailed, fmt::format("ncu counted kernel \"{}\" where {} was launched", k.entry, entries[i])};
     k.entry = entries[i];
     k.stage = request.replay.kernels[i].stage;
-    if (!k.tensor_flops) report.notes.push_back(fmt::format("{}: no counter of tensor operations on {}", k.stage, arch));
+    if (!k.tensor_flops)
+      report.notes.push_back(fmt::format("{}: no counter of tensor operations on {}", k.stage, arch));
     if (!k.dram_bytes()) report.notes.push_back(fmt::format("{}: no counter of DRAM bytes", k.stage));
-    if (k.tensor_flops_from_instructions) report.notes.push_back(fmt::format("{}: tensor FLOPs are tensor instructions x 4096 (m16n8k16)", k.stage));
+    if (k.tensor_flops_from_instructions)
+      report.notes.push_back(fmt::format("{}: tensor FLOPs are tensor instructions x 4096 (m16n8k16)", k.stage));
   }
   report.differences = compare_counted(report.kernels, request.expected, request.required);
   return report;
 }
 
-Result<CounterRequest> counter_request(const DataFiles& files, const Op& op, const TuneResult& result, const std::string& variant) {
+Result<CounterRequest> counter_request(const DataFiles& files, const Op& op, const TuneResult& result,
+                                       const std::string& variant) {
   const TuneReport& report = result.report;
   const VariantReport* tuned = report.find(variant);
   const auto binaries = result.binaries.find(variant);

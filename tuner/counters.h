@@ -22,13 +22,13 @@ struct CountedWork {
   std::string stage, entry;
   std::optional<double> time_ns;  ///< under the profiler, caches flushed: not a measurement
   std::optional<double> dram_read_bytes, dram_write_bytes;
-  std::optional<double> l2_bytes;         ///< all traffic at the L2 tags, between its partitions too
-  std::optional<double> l2_request_bytes; ///< what the SMs asked L2 for (sectors of source unit TEX x 32)
+  std::optional<double> l2_bytes;          ///< all traffic at the L2 tags, between its partitions too
+  std::optional<double> l2_request_bytes;  ///< what the SMs asked L2 for (sectors of source unit TEX x 32)
   std::optional<double> l1_bytes;
   std::optional<double> tensor_flops;
-  std::optional<double> fp32_flops;       ///< CUDA cores: adds + multiplies + 2 x FMAs, active lanes
-  std::optional<double> registers;        ///< per thread, as allocated
-  std::optional<double> warps_active_pct; ///< of the most an SM can hold, while it is active
+  std::optional<double> fp32_flops;          ///< CUDA cores: adds + multiplies + 2 x FMAs, active lanes
+  std::optional<double> registers;           ///< per thread, as allocated
+  std::optional<double> warps_active_pct;    ///< of the most an SM can hold, while it is active
   std::optional<double> spill_instructions;  ///< warp-level loads and stores of local memory
   std::optional<double> sm_cycles;
   bool tensor_flops_from_instructions = false;  ///< tensor instructions x FLOPs of one, where nothing better exists
@@ -58,9 +58,9 @@ struct CountedDifference {
   std::string quantity;  ///< "tensor FLOPs", "DRAM bytes", "L2 request bytes", "registers"
   std::string against;   ///< "simulated", "model", "formula", "compiled"
   double counted = 0, expected = 0;
-  double relative = 0;   ///< counted / expected - 1
+  double relative = 0;  ///< counted / expected - 1
   bool flagged = false;
-  std::string reason;    ///< of a flagged one: what differs and why that is likely
+  std::string reason;  ///< of a flagged one: what differs and why that is likely
 };
 
 /// Byte counts may differ by this much before a line says why.
@@ -77,12 +77,13 @@ struct CounterReport {
 };
 
 /// Differences of the counted kernels from what is expected of them. `required`: the whole problem's, by formula.
-std::vector<CountedDifference> compare_counted(const std::vector<CountedWork>& counted, const std::vector<ExpectedWork>& expected,
+std::vector<CountedDifference> compare_counted(const std::vector<CountedWork>& counted,
+                                               const std::vector<ExpectedWork>& expected,
                                                const std::optional<RequiredWork>& required);
 
 struct CounterRequest {
   Replay replay;
-  std::vector<ExpectedWork> expected;     ///< by kernel; may be empty
+  std::vector<ExpectedWork> expected;  ///< by kernel; may be empty
   std::optional<RequiredWork> required;
   int gpu = 0;
   std::string ncu;         ///< empty: $ROOFGEN_NCU, PATH, the toolkit, /opt/nvidia
@@ -92,7 +93,8 @@ struct CounterRequest {
 };
 
 /// What a tuned variant needs to be counted (or sanitized).
-Result<CounterRequest> counter_request(const DataFiles& files, const Op& op, const TuneResult& result, const std::string& variant);
+Result<CounterRequest> counter_request(const DataFiles& files, const Op& op, const TuneResult& result,
+                                       const std::string& variant);
 
 /// Runs the variant under ncu. Errors, one line each: Exit::kUnavailable when ncu is not there, may not read the
 /// counters, or does not work with this driver; Exit::kFailed when it ran and gave nothing that can be used.
@@ -108,8 +110,8 @@ Result<std::string> find_ncu(const std::string& chosen);
 std::vector<std::string> counter_metrics(const std::string& arch, DType dtype, const std::vector<std::string>& known);
 /// Names in the output of `ncu --query-metrics`.
 std::vector<std::string> parse_metric_names(const std::string& text);
-/// Kernels in the output of `ncu --csv --page raw`, in launch order; other lines are passed over. `arch` and `dtype` say what
-/// a tensor instruction does. Exit::kFailed when there is no table.
+/// Kernels in the output of `ncu --csv --page raw`, in launch order; other lines are passed over. `arch` and `dtype`
+/// say what a tensor instruction does. Exit::kFailed when there is no table.
 Result<std::vector<CountedWork>> parse_counters(const std::string& text, const std::string& arch, DType dtype);
 /// A cell of ncu's tables in base units (bytes, ns, ...); nullopt for "n/a" and for what is no number.
 std::optional<double> parse_counter(const std::string& text, const std::string& unit);

@@ -13,8 +13,8 @@ constexpr double kEqual = 1e-9;
 
 class Differences {
  public:
-  void add(const std::string& stage, const char* quantity, const char* against, const std::optional<double>& counted, double expected, double tolerance,
-           const char* more, const char* fewer) {
+  void add(const std::string& stage, const char* quantity, const char* against, const std::optional<double>& counted,
+           double expected, double tolerance, const char* more, const char* fewer) {
     if (!counted || !(expected > 0)) return;
     CountedDifference d{stage, quantity, against, *counted, expected, *counted / expected - 1, false, ""};
     d.flagged = std::fabs(d.relative) > tolerance;
@@ -26,7 +26,8 @@ class Differences {
 
 }  // namespace
 
-std::vector<CountedDifference> compare_counted(const std::vector<CountedWork>& counted, const std::vector<ExpectedWork>& expected,
+std::vector<CountedDifference> compare_counted(const std::vector<CountedWork>& counted,
+                                               const std::vector<ExpectedWork>& expected,
                                                const std::optional<RequiredWork>& required) {
   Differences d;
   if (expected.size() == counted.size())
@@ -41,16 +42,21 @@ std::vector<CountedDifference> compare_counted(const std::vector<CountedWork>& c
             e.exact ? "the GPU ran less matrix work than the simulator: FLOPs must be equal, so one of the two is wrong"
                     : "the simulator's slices do more than an average part of the launch");
       d.add(c.stage, "DRAM bytes", "model", c.dram_bytes(), e.work.dram_bytes, kCounterTolerance,
-            "the L2 model keeps more than the real L2 does: data are fetched again after they were evicted, or written out early",
-            "the real L2 keeps more than the model: results still in it at the end of the kernel are not written to DRAM yet");
-      // Of all traffic at the tags a part goes between the L2's two halves; requests of the SMs alone are what the simulator counts.
+            "the L2 model keeps more than the real L2 does: data are fetched again after they were evicted, or written "
+            "out early",
+            "the real L2 keeps more than the model: results still in it at the end of the kernel are not written to "
+            "DRAM yet");
+      // Of all traffic at the tags a part goes between the L2's two halves; requests of the SMs alone are what the
+      // simulator counts.
       const bool requests = c.l2_request_bytes.has_value();
-      d.add(c.stage, requests ? "L2 request bytes" : "L2 bytes", origin, requests ? c.l2_request_bytes : c.l2_bytes, e.work.l2_bytes, kCounterTolerance,
-            requests ? "requests that the simulator does not have: instructions, descriptors, sectors fetched along with a missing one"
+      d.add(c.stage, requests ? "L2 request bytes" : "L2 bytes", origin, requests ? c.l2_request_bytes : c.l2_bytes,
+            e.work.l2_bytes, kCounterTolerance,
+            requests ? "requests that the simulator does not have: instructions, descriptors, sectors fetched along "
+                       "with a missing one"
                      : "traffic between the halves of L2 is in this counter, and not in the simulator's",
             "L1 served a part: the simulator sends every sector a warp asks for to L2");
-      d.add(c.stage, "registers", "compiled", c.registers, e.registers, kEqual, "the driver compiled the kernel again, from its PTX",
-            "the driver compiled the kernel again, from its PTX");
+      d.add(c.stage, "registers", "compiled", c.registers, e.registers, kEqual,
+            "the driver compiled the kernel again, from its PTX", "the driver compiled the kernel again, from its PTX");
     }
   if (!required || counted.empty()) return d.out;
   std::optional<double> flops = 0, dram = 0;

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <set>
 
-#include "roofline/csv.h"
+#include "base/csv.h"
 #include "tuner/counters.h"
 
 namespace roofgen {
@@ -40,23 +40,17 @@ int compute_capability(const std::string& arch) {
 Counter tensor_counter(const std::string& arch, DType dtype) {
   Counter c{&CountedWork::tensor_flops, {}};
   switch (dtype) {
-    case DType::kBf16:
-      c.ways = {{{"sm__ops_path_tensor_src_bf16_dst_fp32.sum"}}};
-      break;
+    case DType::kBf16: c.ways = {{{"sm__ops_path_tensor_src_bf16_dst_fp32.sum"}}}; break;
     case DType::kFp16:
       c.ways = {{{"sm__ops_path_tensor_src_fp16_dst_fp32.sum"}}, {{"sm__ops_path_tensor_src_fp16.sum"}}};
       break;
     case DType::kFp32:
-    case DType::kTf32:
-      c.ways = {{{"sm__ops_path_tensor_src_tf32_dst_fp32.sum"}}};
-      break;
+    case DType::kTf32: c.ways = {{{"sm__ops_path_tensor_src_tf32_dst_fp32.sum"}}}; break;
     case DType::kFp8:
       c.ways = {{{"sm__ops_path_tensor_src_fp8_dst_fp32.sum"}}, {{"sm__ops_path_tensor_src_fp8.sum"}}};
       break;
     case DType::kInt8:
-    case DType::kInt32:
-      c.ways = {{{"sm__ops_path_tensor_src_int8.sum"}}};
-      break;
+    case DType::kInt32: c.ways = {{{"sm__ops_path_tensor_src_int8.sum"}}}; break;
   }
   const int cc = compute_capability(arch);
   if (cc >= 80 && cc < 90 && (dtype == DType::kBf16 || dtype == DType::kFp16)) {
@@ -76,7 +70,9 @@ std::vector<Counter> counters(const std::string& arch, DType dtype) {
       {&CountedWork::l1_bytes, {{{"l1tex__t_bytes.sum"}}}},
       tensor_counter(arch, dtype),
       {&CountedWork::fp32_flops,
-       {{{"smsp__sass_thread_inst_executed_op_fadd_pred_on.sum"}, {"smsp__sass_thread_inst_executed_op_fmul_pred_on.sum"}, {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 2}}}},
+       {{{"smsp__sass_thread_inst_executed_op_fadd_pred_on.sum"},
+         {"smsp__sass_thread_inst_executed_op_fmul_pred_on.sum"},
+         {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 2}}}},
       {&CountedWork::registers, {{{"launch__registers_per_thread"}}}},
       {&CountedWork::warps_active_pct, {{{"sm__warps_active.avg.pct_of_peak_sustained_active"}}}},
       {&CountedWork::spill_instructions,
@@ -94,10 +90,28 @@ std::optional<double> unit_scale(const std::string& unit) {
     const char* name;
     double scale;
   };
-  static constexpr Unit kUnits[] = {{"", 1},       {"byte", 1},    {"Kbyte", 1e3},   {"Mbyte", 1e6},   {"Gbyte", 1e9},  {"Tbyte", 1e12},
-                                    {"ns", 1},     {"nsecond", 1}, {"us", 1e3},      {"usecond", 1e3}, {"ms", 1e6},     {"msecond", 1e6},
-                                    {"s", 1e9},    {"second", 1e9}, {"sector", 1},   {"inst", 1},      {"%", 1},        {"cycle", 1},
-                                    {"warp", 1},   {"register/thread", 1}, {"Kbyte/block", 1e3}, {"byte/block", 1}};
+  static constexpr Unit kUnits[] = {{"", 1},
+                                    {"byte", 1},
+                                    {"Kbyte", 1e3},
+                                    {"Mbyte", 1e6},
+                                    {"Gbyte", 1e9},
+                                    {"Tbyte", 1e12},
+                                    {"ns", 1},
+                                    {"nsecond", 1},
+                                    {"us", 1e3},
+                                    {"usecond", 1e3},
+                                    {"ms", 1e6},
+                                    {"msecond", 1e6},
+                                    {"s", 1e9},
+                                    {"second", 1e9},
+                                    {"sector", 1},
+                                    {"inst", 1},
+                                    {"%", 1},
+                                    {"cycle", 1},
+                                    {"warp", 1},
+                                    {"register/thread", 1},
+                                    {"Kbyte/block", 1e3},
+                                    {"byte/block", 1}};
   for (const Unit& u : kUnits)
     if (unit == u.name) return u.scale;
   return std::nullopt;
@@ -124,7 +138,9 @@ std::string table_of(const std::string& text) {
 std::vector<std::string> counter_metrics(const std::string& arch, DType dtype, const std::vector<std::string>& known) {
   const std::set<std::string> names(known.begin(), known.end());
   // Launch facts come from no counter and are in no list.
-  const auto there = [&](const Term& t) { return names.contains(base_of(t.metric)) || std::string_view(t.metric).starts_with("launch__"); };
+  const auto there = [&](const Term& t) {
+    return names.contains(base_of(t.metric)) || std::string_view(t.metric).starts_with("launch__");
+  };
   std::vector<std::string> out;
   for (const Counter& c : counters(arch, dtype))
     for (const std::vector<Term>& way : c.ways) {
@@ -140,7 +156,9 @@ std::vector<std::string> parse_metric_names(const std::string& text) {
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
     const std::string word = text.substr(at, std::min(text.find_first_of(" \t\r\n", at), end) - at);
-    if (word.find("__") != std::string::npos && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos) out.push_back(word);
+    if (word.find("__") != std::string::npos &&
+        word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos)
+      out.push_back(word);
     at = end + 1;
   }
   return out;
@@ -167,7 +185,8 @@ std::optional<double> parse_counter(const std::string& text, const std::string& 
   }
   double value = 0;
   const auto [end, failed] = std::from_chars(plain.data(), plain.data() + plain.size(), value);
-  if (failed != std::errc() || end != plain.data() + plain.size() || !(value >= 0) || value > 1e300) return std::nullopt;
+  if (failed != std::errc() || end != plain.data() + plain.size() || !(value >= 0) || value > 1e300)
+    return std::nullopt;
   return value * *scale;
 }
 
@@ -198,7 +217,9 @@ Result<std::vector<CountedWork>> parse_counters(const std::string& text, const s
         bool all = true;
         for (const Term& t : c.ways[way]) {
           const auto at = column.find(t.metric);
-          const std::optional<double> value = at == column.end() ? std::nullopt : parse_counter(row[at->second].text, units ? (*units)[at->second].text : "");
+          const std::optional<double> value =
+              at == column.end() ? std::nullopt
+                                 : parse_counter(row[at->second].text, units ? (*units)[at->second].text : "");
           all = all && value;
           sum += t.weight * value.value_or(0);
         }

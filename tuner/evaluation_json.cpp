@@ -26,8 +26,14 @@ std::string to_payload(const Evaluation& e) {
   const Verification& v = e.verification;
   Json findings = Json::array();
   for (const Finding& f : v.findings)
-    findings.push_back({{"kind", f.kind}, {"message", f.message}, {"kernel", f.kernel}, {"ptx_line", f.ptx.line},
-                        {"source", f.source.file}, {"line", f.source.line}, {"cta", f.cta}, {"thread", f.thread}});
+    findings.push_back({{"kind", f.kind},
+                        {"message", f.message},
+                        {"kernel", f.kernel},
+                        {"ptx_line", f.ptx.line},
+                        {"source", f.source.file},
+                        {"line", f.source.line},
+                        {"cta", f.cta},
+                        {"thread", f.thread}});
   return Json{{"counts", counts},
               {"measured_ns", e.measured_ns ? Json(*e.measured_ns) : Json(nullptr)},
               {"counted_ctas", e.counted_ctas},
@@ -68,7 +74,8 @@ std::optional<Evaluation> from_payload(const std::string& text) {
     e.verification.rows_checked = v.at("rows_checked").get<uint64_t>();
     // An infinite error is written as null.
     const Json& error = v.at("error_over_tolerance");
-    e.verification.error_over_tolerance = error.is_null() ? std::numeric_limits<double>::infinity() : error.get<double>();
+    e.verification.error_over_tolerance =
+        error.is_null() ? std::numeric_limits<double>::infinity() : error.get<double>();
     e.verification.failure = v.at("failure").get<std::string>();
     for (const Json& f : v.at("findings")) {
       Finding finding;

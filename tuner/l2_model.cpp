@@ -6,11 +6,12 @@
 namespace roofgen {
 namespace {
 
-/// Least recently used lines of 128 bytes, sector-filled: a line holds only the sectors requested. Lines are numbered from 0, so
-/// that the order is a list in two arrays: a replay visits millions.
+/// Least recently used lines of 128 bytes, sector-filled: a line holds only the sectors requested. Lines are numbered
+/// from 0, so that the order is a list in two arrays: a replay visits millions.
 class LineCache {
  public:
-  LineCache(size_t capacity, uint32_t lines) : free_(std::max<size_t>(capacity, 1)), end_(lines), lines_(lines + size_t{1}) {
+  LineCache(size_t capacity, uint32_t lines)
+      : free_(std::max<size_t>(capacity, 1)), end_(lines), lines_(lines + size_t{1}) {
     lines_[end_] = {end_, end_, 0};
   }
 
@@ -50,7 +51,8 @@ class LineCache {
   std::vector<Line> lines_;
 };
 
-/// What a traced CTA touches, in order, with its lines numbered: those of several traces alike in all of them, then its own.
+/// What a traced CTA touches, in order, with its lines numbered: those of several traces alike in all of them, then its
+/// own.
 struct Visits {
   struct Visit {
     uint32_t line;
@@ -111,13 +113,16 @@ uint64_t sample_lines(std::vector<std::vector<LineAccess>>& traces, uint64_t wav
 
 }  // namespace
 
-double wave_miss_ratio(std::vector<std::vector<LineAccess>> traces, uint64_t wave_ctas, uint64_t group_ctas, double l2_bytes) {
+double wave_miss_ratio(std::vector<std::vector<LineAccess>> traces, uint64_t wave_ctas, uint64_t group_ctas,
+                       double l2_bytes) {
   if (traces.empty() || wave_ctas == 0) return 1;
   const uint64_t sample = sample_lines(traces, wave_ctas);
   const auto [traced, common] = number_lines(traces);
-  // The lines of the wave: common ones once for each group, where one of its CTAs touches them, others once for each CTA.
+  // The lines of the wave: common ones once for each group, where one of its CTAs touches them, others once for each
+  // CTA.
   std::vector<std::vector<uint32_t>> line_of(wave_ctas);
-  std::vector<std::pair<uint64_t, uint32_t>> of_group(common, {0, 0});  // the last group that touched it, and its line there
+  std::vector<std::pair<uint64_t, uint32_t>> of_group(common,
+                                                      {0, 0});  // the last group that touched it, and its line there
   uint32_t lines = 0;
   for (uint64_t cta = 0; cta < wave_ctas; ++cta) {
     const Visits& trace = traced[cta % traced.size()];

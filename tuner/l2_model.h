@@ -22,7 +22,8 @@ inline constexpr uint64_t kReplayLimit = 4'000'000;
 /// distinct bytes, at least 1. `traces` are sampled CTAs of one (batch, head) group; CTA i of the
 /// wave repeats trace i mod n. Lines that two or more sampled CTAs touch are shared by all CTAs of
 /// a group of `group_ctas`; the others are private to their CTA.
-double wave_miss_ratio(std::vector<std::vector<LineAccess>> traces, uint64_t wave_ctas, uint64_t group_ctas, double l2_bytes);
+double wave_miss_ratio(std::vector<std::vector<LineAccess>> traces, uint64_t wave_ctas, uint64_t group_ctas,
+                       double l2_bytes);
 
 // ---- tiled kernels --------------------------------------------------------------------------------
 // Of a kernel whose CTAs share panels of its operands, the order of the CTAs decides what is still in L2 when the
@@ -41,12 +42,14 @@ struct TileTraffic {
   double dram_bytes = 0;        ///< of all panels, those that were evicted and came again included
   double compulsory_bytes = 0;  ///< each panel once
   /// DRAM bytes over distinct bytes of a launch: what it touches outside of the panels comes once.
-  double miss_ratio(double unique_bytes) const { return unique_bytes > 0 ? 1 + (dram_bytes - compulsory_bytes) / unique_bytes : 1; }
+  double miss_ratio(double unique_bytes) const {
+    return unique_bytes > 0 ? 1 + (dram_bytes - compulsory_bytes) / unique_bytes : 1;
+  }
 };
 
 /// Walks the CTAs in launch order, `wave_ctas` at a time, through an LRU of kL2Usable of the L2. `extents` gives the
 /// sizes of axes in elements, by name (default: as far as the grid goes); CTAs that begin beyond one leave at once.
-TileTraffic tile_traffic(const std::vector<GridAxis>& axes, const std::map<std::string, int64_t>& extents, const std::vector<Panel>& panels,
-                         uint64_t wave_ctas, double l2_bytes);
+TileTraffic tile_traffic(const std::vector<GridAxis>& axes, const std::map<std::string, int64_t>& extents,
+                         const std::vector<Panel>& panels, uint64_t wave_ctas, double l2_bytes);
 
 }  // namespace roofgen

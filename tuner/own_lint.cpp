@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "roofline/units.h"
+#include "base/units.h"
 #include "tuner/ceilings/lint.h"
 #include "tuner/work.h"
 
@@ -19,7 +19,8 @@ constexpr double kAboveRoof = 1.02;
 std::optional<OpWork> variant_work(const WorkFormula& formula, const Problem& problem, const VariantReport& variant) {
   for (int64_t passes : {0, 2, 4, 6}) {
     WorkRequest request = work_request(problem);
-    if (std::any_of(formula.dims().begin(), formula.dims().end(), [](const WorkDim& d) { return d.name == "passes"; })) request.dims["passes"] = passes;
+    if (std::any_of(formula.dims().begin(), formula.dims().end(), [](const WorkDim& d) { return d.name == "passes"; }))
+      request.dims["passes"] = passes;
     auto work = formula.evaluate(request);
     if (!work || work->kernels.size() != variant.kernels.size()) continue;
     for (size_t i = 0; i < work->kernels.size(); ++i) work->kernels[i].ctas = variant.kernels[i].work.ctas;
@@ -64,18 +65,28 @@ std::vector<Warning> own_warnings(const WorkFormula* formula, const TuneReport& 
     // Faster than possible is a mistake of ours: in the work, in a ceiling, or in the timing.
     const GpuRun& gpu = *report.gpu;
     if (gpu.score_at_clock > kAboveRoof)
-      out.push_back({"R12", fmt::format("{}: {} is less than the {} ({}) that {}'s datasheet ceilings allow at the {:.0f} MHz it ran at: the work or a ceiling is wrong",
-                                        best->name, time_text(best->seconds), time_text(gpu.floor_at_clock.seconds), gpu.floor_at_clock.bound_by, report.device.name, gpu.sm_mhz),
+      out.push_back({"R12",
+                     fmt::format("{}: {} is less than the {} ({}) that {}'s datasheet ceilings allow at the {:.0f} MHz "
+                                 "it ran at: the work or a ceiling is wrong",
+                                 best->name, time_text(best->seconds), time_text(gpu.floor_at_clock.seconds),
+                                 gpu.floor_at_clock.bound_by, report.device.name, gpu.sm_mhz),
                      "time"});
     // Sustained rates may be another card's: not a mistake, but no bound either.
     else if (report.score > kAboveRoof)
-      out.push_back({"R12", fmt::format("{}: {} is less than the {} ({}) of {}'s sustained ceilings: they are too low for this GPU; roofgen roofline --measure finds its own", best->name,
-                                        time_text(best->seconds), time_text(report.floor_sustained.seconds), report.floor_sustained.bound_by, report.device.name),
+      out.push_back({"R12",
+                     fmt::format("{}: {} is less than the {} ({}) of {}'s sustained ceilings: they are too low for "
+                                 "this GPU; roofgen roofline --measure finds its own",
+                                 best->name, time_text(best->seconds), time_text(report.floor_sustained.seconds),
+                                 report.floor_sustained.bound_by, report.device.name),
                      "time"});
     for (const VariantReport& v : report.variants) {
       if (!v.measurement || !v.verified) continue;
-      const bool in_l2 = std::any_of(v.kernels.begin(), v.kernels.end(), [](const KernelReport& k) { return k.intermediate_in_l2; });
-      for (Warning& w : above_measured_ceilings(report.device, {v.name, v.seconds, in_l2 ? 0 : v.dram_bytes, v.flops, to_string(report.problem.dtype), v.measurement->sm_mhz})) out.push_back(std::move(w));
+      const bool in_l2 =
+          std::any_of(v.kernels.begin(), v.kernels.end(), [](const KernelReport& k) { return k.intermediate_in_l2; });
+      for (Warning& w :
+           above_measured_ceilings(report.device, {v.name, v.seconds, in_l2 ? 0 : v.dram_bytes, v.flops,
+                                                   to_string(report.problem.dtype), v.measurement->sm_mhz}))
+        out.push_back(std::move(w));
     }
   }
   return out;

@@ -1,9 +1,10 @@
-// The rules of roofline/lint.h on our own result: a tuner that warns others about full caches and idle SMs warns itself.
+// The rules of roofline/lint.h on our own result: a tuner that warns others about full caches and idle SMs warns
+// itself.
 #pragma once
 
 #include <vector>
 
-#include "roofline/lint.h"
+#include "roofline/lint/lint.h"
 #include "roofline/work.h"
 #include "tuner/report.h"
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <map>
 
-#include "generator/suggest.h"
-#include "roofline/units.h"
+#include "base/suggest.h"
+#include "base/units.h"
 #include "tuner/strategy.h"
 
 namespace roofgen {
@@ -35,7 +35,8 @@ class Planner {
       ROOFGEN_TRY(plan_.formula, WorkFormula::load(context_.files, problem_.op));
     }
     ROOFGEN_TRY(plan_.required, required_work(context_.op, plan_.formula ? &*plan_.formula : nullptr, problem_));
-    ROOFGEN_TRY(const RequiredWork reduced, required_work(context_.op, plan_.formula ? &*plan_.formula : nullptr, context_.op.reduced(problem_)));
+    ROOFGEN_TRY(const RequiredWork reduced,
+                required_work(context_.op, plan_.formula ? &*plan_.formula : nullptr, context_.op.reduced(problem_)));
     plan_.reduced_flops = reduced.mma_flops;
     ROOFGEN_CHECK(known_rates(context_.device, problem_.dtype, plan_.required.mma_flops));
     ROOFGEN_CHECK(choose_variants());
@@ -75,13 +76,14 @@ class Planner {
         for (const Stage& s : v.stages)
           for (const Param& p : s.params)
             if (p.name == name && p.values[0].index() != value.index())
-              return Error{Exit::kUsage, fmt::format("--set {}={}: {} takes values like {}", name, to_string(value), name,
-                                                     to_string(p.values[0]))};
+              return Error{Exit::kUsage, fmt::format("--set {}={}: {} takes values like {}", name, to_string(value),
+                                                     name, to_string(p.values[0]))};
             else if (const auto* text = std::get_if<std::string>(&value);
                      p.name == name && text && std::find(p.values.begin(), p.values.end(), value) == p.values.end()) {
               std::vector<std::string> known;
               for (const ParamValue& v2 : p.values) known.push_back(to_string(v2));
-              return Error{Exit::kUsage, fmt::format("--set {}={}: no such value{}", name, *text, did_you_mean(*text, known))};
+              return Error{Exit::kUsage,
+                           fmt::format("--set {}={}: no such value{}", name, *text, did_you_mean(*text, known))};
             }
     }
     return {};
@@ -107,7 +109,9 @@ class Planner {
       names.push_back(b.name);
     }
     if (total + temporary > context_.device.at("memory_bytes")) {
-      unavailable("memory", fmt::format("{} need {} of device memory, {} has {}", temporary > 0 ? fmt::format("its tensors with {}", fmt::join(names, " and ")) : "its tensors",
+      unavailable("memory", fmt::format("{} need {} of device memory, {} has {}",
+                                        temporary > 0 ? fmt::format("its tensors with {}", fmt::join(names, " and "))
+                                                      : "its tensors",
                                         bytes_text(total + temporary), context_.device.name,
                                         bytes_text(context_.device.at("memory_bytes"))));
       return {};
@@ -119,7 +123,9 @@ class Planner {
       plan.index = i;
       ROOFGEN_CHECK(collect_legal(plan));
       if (plan.legal.empty()) {
-        unavailable("constraint", fmt::format("every point of {} is illegal, {} because of {}", v.stages[i].name, preset_reason_.empty() ? "the last" : "the default schedule", preset_reason_.empty() ? last_reason_ : preset_reason_));
+        unavailable("constraint", fmt::format("every point of {} is illegal, {} because of {}", v.stages[i].name,
+                                              preset_reason_.empty() ? "the last" : "the default schedule",
+                                              preset_reason_.empty() ? last_reason_ : preset_reason_));
         return {};
       }
       plans.push_back(std::move(plan));
@@ -170,7 +176,8 @@ class Planner {
       plan.legal.push_back(std::move(legal));
     }
     if (!preset_legal && !plan.legal.empty())
-      plan.preset = static_cast<size_t>(std::min_element(plan.predicted.begin(), plan.predicted.end()) - plan.predicted.begin());
+      plan.preset =
+          static_cast<size_t>(std::min_element(plan.predicted.begin(), plan.predicted.end()) - plan.predicted.begin());
     return {};
   }
 
@@ -209,7 +216,8 @@ class Planner {
       // What is only run on the GPU costs a compilation and little else.
       evals = context_.gpu && options_.check != Check::kAll
                   ? kDefaultGpuEvals
-                  : std::clamp(static_cast<uint64_t>(kDefaultBudgetFlops / std::max(plan_.reduced_flops, 1.0)), kFewestEvals, context_.op.default_evals());
+                  : std::clamp(static_cast<uint64_t>(kDefaultBudgetFlops / std::max(plan_.reduced_flops, 1.0)),
+                               kFewestEvals, context_.op.default_evals());
     }
     std::map<const Variant*, size_t> stages;
     for (const StagePlan& p : plan_.stages) ++stages[p.variant];

@@ -15,7 +15,7 @@
 namespace roofgen {
 
 struct SearchPlan {
-  expr::Map scope;                     ///< of the problem
+  expr::Map scope;  ///< of the problem
   std::vector<Variant> variants;
   std::deque<StagePlan> stages;        ///< of the variants that can run
   std::optional<WorkFormula> formula;  ///< where there is a work/<op>.json

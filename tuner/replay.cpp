@@ -11,7 +11,7 @@
 #include <fstream>
 #include <set>
 
-#include "generator/output_file.h"
+#include "base/output_file.h"
 
 namespace roofgen {
 namespace {
@@ -25,7 +25,8 @@ Result<std::string> read_file(const fs::path& path, uintmax_t most) {
   if (!fs::is_regular_file(path, failed)) return Error{Exit::kUsage, "no such file", {path.string(), 0, 0}};
   const uintmax_t size = fs::file_size(path, failed);
   if (failed) return Error{Exit::kUsage, failed.message(), {path.string(), 0, 0}};
-  if (size > most) return Error{Exit::kUsage, fmt::format("{} bytes; at most {} were expected", size, most), {path.string(), 0, 0}};
+  if (size > most)
+    return Error{Exit::kUsage, fmt::format("{} bytes; at most {} were expected", size, most), {path.string(), 0, 0}};
   std::string text(size, '\0');
   std::ifstream in(path, std::ios::binary);
   in.read(text.data(), static_cast<std::streamsize>(size));
@@ -82,7 +83,8 @@ Result<void> replay_command(int argc, char** argv) {
   ROOFGEN_TRY(const std::unique_ptr<GpuExecutor> executor, make_cuda_executor(gpu));
   ROOFGEN_TRY(const ReplayTimes times, run_replay(replay, *executor, repeat));
   const char* origin = executor->origin() == Origin::kMeasured ? "" : " (simulated)";
-  for (size_t i = 0; i < times.ns.size(); ++i) std::printf("%s %.3f us%s\n", replay.kernels[i].binary.entry.c_str(), times.ns[i] / 1e3, origin);
+  for (size_t i = 0; i < times.ns.size(); ++i)
+    std::printf("%s %.3f us%s\n", replay.kernels[i].binary.entry.c_str(), times.ns[i] / 1e3, origin);
   return {};
 }
 
@@ -102,10 +104,12 @@ Result<std::vector<Buffer>> replay_buffers(const DataFiles& files, const Op& op,
   return Error{Exit::kUsage, fmt::format("{} has no variant \"{}\"", problem.op, variant)};
 }
 
-Replay make_replay(const Problem& problem, const std::string& variant, std::vector<Buffer> buffers, std::vector<ReplayKernel> kernels) {
+Replay make_replay(const Problem& problem, const std::string& variant, std::vector<Buffer> buffers,
+                   std::vector<ReplayKernel> kernels) {
   for (ReplayKernel& k : kernels)
     for (Arg& arg : k.launch.args)
-      if (arg.is_buffer && std::none_of(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.name == arg.name; })) {
+      if (arg.is_buffer &&
+          std::none_of(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.name == arg.name; })) {
         arg.is_buffer = false;
         arg.bits = 0;
       }
@@ -127,7 +131,8 @@ Result<Replay> read_replay(const std::string& path) {
   std::error_code ignored;
   const fs::path file = fs::is_directory(path, ignored) ? fs::path(path) / "replay.json" : fs::path(path);
   ROOFGEN_TRY(const std::string text, read_file(file, kMostJson));
-  return parse_replay(text, file.string(), [&](const std::string& name) { return read_file(file.parent_path() / name, kMostBinary); });
+  return parse_replay(text, file.string(),
+                      [&](const std::string& name) { return read_file(file.parent_path() / name, kMostBinary); });
 }
 
 Result<ReplayTimes> run_replay(const Replay& replay, Executor& executor, int repeat) {
@@ -144,7 +149,9 @@ Result<ReplayTimes> run_replay(const Replay& replay, Executor& executor, int rep
     if (b.role == Buffer::Role::kInput) {
       if (const auto it = inputs.find(b.name); it == inputs.end() || it->second != b.bytes)
         return Error{Exit::kUsage, fmt::format("{} has no input \"{}\" of {} bytes", op->name(), b.name, b.bytes)};
-      fill = [op, problem, pattern = replay.pattern, name = b.name](uint64_t offset, std::span<std::byte> out) { op->fill(problem, pattern, name, offset, out); };
+      fill = [op, problem, pattern = replay.pattern, name = b.name](uint64_t offset, std::span<std::byte> out) {
+        op->fill(problem, pattern, name, offset, out);
+      };
     }
     ROOFGEN_CHECK(buffers.add(b, std::move(fill)));
   }
@@ -154,7 +161,9 @@ Result<ReplayTimes> run_replay(const Replay& replay, Executor& executor, int rep
     for (Arg& arg : launch.args) {
       if (!arg.is_buffer) continue;
       const DevicePtr* at = buffers.find(arg.name);
-      if (!at) return Error{Exit::kUsage, fmt::format("kernel {} takes a buffer \"{}\" that is not there", k.binary.entry, arg.name)};
+      if (!at)
+        return Error{Exit::kUsage,
+                     fmt::format("kernel {} takes a buffer \"{}\" that is not there", k.binary.entry, arg.name)};
       arg.bits = at->address;
     }
     ROOFGEN_TRY(const ModuleId module, executor.load(k.binary));

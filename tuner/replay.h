@@ -36,9 +36,10 @@ struct Replay {
 Result<std::vector<Buffer>> replay_buffers(const DataFiles& files, const Op& op, const Problem& problem,
                                            const std::string& variant, const expr::Map& device_limits);
 
-/// The replay of one variant: its kernels with their launches. An argument whose buffer is not among `buffers` was not asked
-/// for (log-sum-exp) and becomes a null pointer.
-Replay make_replay(const Problem& problem, const std::string& variant, std::vector<Buffer> buffers, std::vector<ReplayKernel> kernels);
+/// The replay of one variant: its kernels with their launches. An argument whose buffer is not among `buffers` was not
+/// asked for (log-sum-exp) and becomes a null pointer.
+Replay make_replay(const Problem& problem, const std::string& variant, std::vector<Buffer> buffers,
+                   std::vector<ReplayKernel> kernels);
 
 /// Writes the bundle into `directory`, made if it is not there.
 Result<void> write_replay(const Replay& replay, const std::string& directory);

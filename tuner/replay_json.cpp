@@ -18,11 +18,16 @@ struct Name {
   const char* text;
   E value;
 };
-constexpr Name<InputPattern> kPatterns[] = {{"normal", InputPattern::kNormal}, {"zero-query", InputPattern::kZeroQuery}, {"one-hot", InputPattern::kOneHot},
-                                            {"integers", InputPattern::kIntegers}, {"special", InputPattern::kSpecial}};
-constexpr Name<Buffer::Role> kRoles[] = {{"input", Buffer::Role::kInput}, {"temporary", Buffer::Role::kTemporary}, {"output", Buffer::Role::kOutput}};
-constexpr Name<DType> kDTypes[] = {
-    {"bf16", DType::kBf16}, {"fp16", DType::kFp16}, {"fp32", DType::kFp32}, {"tf32", DType::kTf32}, {"fp8", DType::kFp8}, {"int8", DType::kInt8}, {"int32", DType::kInt32}};
+constexpr Name<InputPattern> kPatterns[] = {{"normal", InputPattern::kNormal},
+                                            {"zero-query", InputPattern::kZeroQuery},
+                                            {"one-hot", InputPattern::kOneHot},
+                                            {"integers", InputPattern::kIntegers},
+                                            {"special", InputPattern::kSpecial}};
+constexpr Name<Buffer::Role> kRoles[] = {
+    {"input", Buffer::Role::kInput}, {"temporary", Buffer::Role::kTemporary}, {"output", Buffer::Role::kOutput}};
+constexpr Name<DType> kDTypes[] = {{"bf16", DType::kBf16},  {"fp16", DType::kFp16}, {"fp32", DType::kFp32},
+                                   {"tf32", DType::kTf32},  {"fp8", DType::kFp8},   {"int8", DType::kInt8},
+                                   {"int32", DType::kInt32}};
 
 template <class E, size_t N>
 const char* text_of(const Name<E> (&names)[N], E value) {
@@ -45,15 +50,19 @@ const Json& member(const Json& object, const char* key) {
 
 std::string string_of(const Json& object, const char* key) {
   const Json& v = member(object, key);
-  if (!v.is_string() || v.get_ref<const std::string&>().size() > 4096) throw Bad{fmt::format("\"{}\": a short text was expected", key)};
+  if (!v.is_string() || v.get_ref<const std::string&>().size() > 4096)
+    throw Bad{fmt::format("\"{}\": a short text was expected", key)};
   return v.get<std::string>();
 }
 
 uint64_t integer_of(const Json& v, const char* key, uint64_t most) {
-  if (!v.is_number_unsigned() || v.get<uint64_t>() > most) throw Bad{fmt::format("\"{}\": a whole number up to {} was expected", key, most)};
+  if (!v.is_number_unsigned() || v.get<uint64_t>() > most)
+    throw Bad{fmt::format("\"{}\": a whole number up to {} was expected", key, most)};
   return v.get<uint64_t>();
 }
-uint64_t integer(const Json& object, const char* key, uint64_t most) { return integer_of(member(object, key), key, most); }
+uint64_t integer(const Json& object, const char* key, uint64_t most) {
+  return integer_of(member(object, key), key, most);
+}
 
 bool boolean(const Json& object, const char* key) {
   const Json& v = member(object, key);
@@ -85,13 +94,19 @@ std::vector<T> integers(const Json& object, const char* key, size_t count_most, 
 Json dim3_json(const Dim3& d) { return Json::array({d.x, d.y, d.z}); }
 Dim3 dim3_of(const Json& object, const char* key) {
   const auto v = integers<uint32_t>(object, key, 3, 0x7fffffff);
-  if (v.size() != 3 || v[0] == 0 || v[1] == 0 || v[2] == 0) throw Bad{fmt::format("\"{}\": three numbers from 1 were expected", key)};
+  if (v.size() != 3 || v[0] == 0 || v[1] == 0 || v[2] == 0)
+    throw Bad{fmt::format("\"{}\": three numbers from 1 were expected", key)};
   return {v[0], v[1], v[2]};
 }
 
 Json map_json(const TensorMap& m) {
-  return Json{{"dtype", to_string(m.dtype)}, {"dims", m.dims}, {"stride_bytes", m.stride_bytes}, {"box", m.box},
-              {"swizzle_bytes", m.swizzle_bytes}, {"nan_fill", m.nan_fill}, {"l2_promotion_bytes", m.l2_promotion_bytes}};
+  return Json{{"dtype", to_string(m.dtype)},
+              {"dims", m.dims},
+              {"stride_bytes", m.stride_bytes},
+              {"box", m.box},
+              {"swizzle_bytes", m.swizzle_bytes},
+              {"nan_fill", m.nan_fill},
+              {"l2_promotion_bytes", m.l2_promotion_bytes}};
 }
 
 TensorMap map_of(const Json& j) {
@@ -112,14 +127,16 @@ Json launch_json(const Launch& l) {
   Json args = Json::array();
   for (const Arg& a : l.args) {
     Json arg{{"name", a.name}};
-    if (a.is_buffer) arg["buffer"] = true;
-    else arg["bits"] = a.bits;
+    if (a.is_buffer)
+      arg["buffer"] = true;
+    else
+      arg["bits"] = a.bits;
     arg["bytes"] = a.bytes;
     if (a.map) arg["map"] = map_json(*a.map);
     args.push_back(std::move(arg));
   }
-  Json j{{"grid", dim3_json(l.grid)}, {"block", dim3_json(l.block)}, {"cluster", dim3_json(l.cluster)},
-         {"smem_bytes", l.smem_bytes}, {"overlap", l.overlap}, {"args", std::move(args)}};
+  Json j{{"grid", dim3_json(l.grid)},  {"block", dim3_json(l.block)}, {"cluster", dim3_json(l.cluster)},
+         {"smem_bytes", l.smem_bytes}, {"overlap", l.overlap},        {"args", std::move(args)}};
   return j;
 }
 
@@ -147,7 +164,8 @@ Launch launch_of(const Json& j) {
 /// A file beside replay.json: nothing that leads elsewhere.
 std::string file_of(const Json& object, const char* key) {
   const std::string name = string_of(object, key);
-  if (name.empty() || name[0] == '.' || name.find_first_of("/\\") != std::string::npos || name.find('\0') != std::string::npos)
+  if (name.empty() || name[0] == '.' || name.find_first_of("/\\") != std::string::npos ||
+      name.find('\0') != std::string::npos)
     throw Bad{fmt::format("\"{}\": the name of a file in the same folder was expected", key)};
   return name;
 }
@@ -174,7 +192,8 @@ Problem problem_of(const Json& j) {
       p.texts[name] = v.get<std::string>();
     }
   if (j.contains("dtypes"))
-    for (const auto& [name, v] : member(j, "dtypes").items()) p.dtypes[name] = choice(j["dtypes"], name.c_str(), kDTypes);
+    for (const auto& [name, v] : member(j, "dtypes").items())
+      p.dtypes[name] = choice(j["dtypes"], name.c_str(), kDTypes);
   if (j.contains("args"))
     for (const Json& a : member(j, "args")) {
       TensorArg arg{string_of(a, "name"), choice(a, "dtype", kDTypes), {}};
@@ -191,22 +210,36 @@ Problem problem_of(const Json& j) {
 
 std::string replay_json(const Replay& replay) {
   const Problem& p = replay.problem;
-  Json problem{{"op", p.op}, {"dtype", to_string(p.dtype)}, {"dims", Json::object()}, {"flags", Json::object()}, {"reals", Json::object()}};
+  Json problem{{"op", p.op},
+               {"dtype", to_string(p.dtype)},
+               {"dims", Json::object()},
+               {"flags", Json::object()},
+               {"reals", Json::object()}};
   for (const auto& [name, v] : p.dims) problem["dims"][name] = v;
   for (const auto& [name, v] : p.flags) problem["flags"][name] = v;
   for (const auto& [name, v] : p.reals) problem["reals"][name] = v;
   for (const auto& [name, v] : p.texts) problem["texts"][name] = v;
   for (const auto& [name, v] : p.dtypes) problem["dtypes"][name] = to_string(v);
-  for (const TensorArg& arg : p.args) problem["args"].push_back({{"name", arg.name}, {"dtype", to_string(arg.dtype)}, {"indices", arg.indices}});
-  Json j{{"schema", kReplaySchema}, {"problem", std::move(problem)}, {"pattern", text_of(kPatterns, replay.pattern)}, {"variant", replay.variant}};
+  for (const TensorArg& arg : p.args)
+    problem["args"].push_back({{"name", arg.name}, {"dtype", to_string(arg.dtype)}, {"indices", arg.indices}});
+  Json j{{"schema", kReplaySchema},
+         {"problem", std::move(problem)},
+         {"pattern", text_of(kPatterns, replay.pattern)},
+         {"variant", replay.variant}};
   j["buffers"] = Json::array();
   for (const Buffer& b : replay.buffers)
-    j["buffers"].push_back({{"name", b.name}, {"dtype", to_string(b.dtype)}, {"bytes", b.bytes}, {"role", text_of(kRoles, b.role)}});
+    j["buffers"].push_back(
+        {{"name", b.name}, {"dtype", to_string(b.dtype)}, {"bytes", b.bytes}, {"role", text_of(kRoles, b.role)}});
   j["kernels"] = Json::array();
   for (size_t i = 0; i < replay.kernels.size(); ++i) {
     const ReplayKernel& k = replay.kernels[i];
-    j["kernels"].push_back({{"stage", k.stage}, {"entry", k.binary.entry}, {"arch", k.binary.arch}, {"digest", k.binary.digest},
-                            {"registers", k.binary.registers}, {"cubin", fmt::format("k{}.cubin", i)}, {"ptx", fmt::format("k{}.ptx", i)},
+    j["kernels"].push_back({{"stage", k.stage},
+                            {"entry", k.binary.entry},
+                            {"arch", k.binary.arch},
+                            {"digest", k.binary.digest},
+                            {"registers", k.binary.registers},
+                            {"cubin", fmt::format("k{}.cubin", i)},
+                            {"ptx", fmt::format("k{}.ptx", i)},
                             {"launch", launch_json(k.launch)}});
   }
   return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -218,13 +251,15 @@ Result<Replay> parse_replay(const std::string& text, const std::string& name,
   const auto bad = [&](std::string message) { return Error{Exit::kUsage, std::move(message), {name, 0, 0}}; };
   if (j.is_discarded()) return bad("no JSON");
   try {
-    if (string_of(j, "schema") != kReplaySchema) return bad(fmt::format("\"schema\": \"{}\" was expected", kReplaySchema));
+    if (string_of(j, "schema") != kReplaySchema)
+      return bad(fmt::format("\"schema\": \"{}\" was expected", kReplaySchema));
     Replay out;
     out.problem = problem_of(member(j, "problem"));
     out.pattern = choice(j, "pattern", kPatterns);
     out.variant = string_of(j, "variant");
     for (const Json& b : array(j, "buffers", kMostBuffers))
-      out.buffers.push_back({string_of(b, "name"), choice(b, "dtype", kDTypes), integer(b, "bytes", kMostBytes), choice(b, "role", kRoles)});
+      out.buffers.push_back({string_of(b, "name"), choice(b, "dtype", kDTypes), integer(b, "bytes", kMostBytes),
+                             choice(b, "role", kRoles)});
     for (const Json& k : array(j, "kernels", kMostKernels)) {
       ReplayKernel kernel;
       kernel.stage = string_of(k, "stage");

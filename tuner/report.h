@@ -9,7 +9,7 @@
 
 #include "roofgen/pipeline.h"
 #include "roofline/device.h"
-#include "roofline/lint.h"
+#include "roofline/lint/lint.h"
 #include "runtime/measure/measure.h"
 #include "tuner/roofline.h"
 
@@ -21,7 +21,7 @@ enum class Check {
   kFinalists,  ///< every candidate on the GPU; what wins also in the simulator
   kGpu,        ///< on the GPU alone: nothing is counted
 };
-const char* to_string(Check check);  ///< "all", "finalists", "gpu"
+const char* to_string(Check check);                  ///< "all", "finalists", "gpu"
 Result<Check> parse_check(const std::string& name);  ///< Exit::kUsage with the nearest
 
 /// What a measurement is ranked by: cold where it is there, else hot.
@@ -45,34 +45,34 @@ struct KernelReport {
   int threads = 0;
   std::vector<std::string> advisories;
   Occupancy occupancy;
-  Work work;                    ///< of the whole launch
-  bool work_exact = true;       ///< scaled from every CTA of the reduced problem, not from slices
-  Counts counts;                ///< of the CTAs that were counted
-  double exps = 0;              ///< ex2 executed by active lanes
-  double compulsory_bytes = 0;  ///< sizes of the buffers it touches (of temporaries the allowed part)
-  double flops = 0;             ///< MMA FLOPs executed, masked parts of diagonal tiles included
+  Work work;                        ///< of the whole launch
+  bool work_exact = true;           ///< scaled from every CTA of the reduced problem, not from slices
+  Counts counts;                    ///< of the CTAs that were counted
+  double exps = 0;                  ///< ex2 executed by active lanes
+  double compulsory_bytes = 0;      ///< sizes of the buffers it touches (of temporaries the allowed part)
+  double flops = 0;                 ///< MMA FLOPs executed, masked parts of diagonal tiles included
   double arithmetic_intensity = 0;  ///< flops / DRAM bytes
   KernelTime time;
-  bool intermediate_in_l2 = false;  ///< a temporary it touches stays in L2: judged against the L2 roof
+  bool intermediate_in_l2 = false;        ///< a temporary it touches stays in L2: judged against the L2 roof
   double waste = 0, idle = 0, stall = 0;  ///< T = T_problem x waste x idle x stall
   Verification verification;
-  double seconds = 0;                     ///< T: measured where the run is, else the model's
-  bool counted = true;                    ///< false: it only ran on the GPU, and nothing was counted
-  std::optional<Measurement> measurement; ///< measured runs only, as are the next two
-  std::optional<Measurement> preset;      ///< of the default schedule, timed beside it
+  double seconds = 0;                      ///< T: measured where the run is, else the model's
+  bool counted = true;                     ///< false: it only ran on the GPU, and nothing was counted
+  std::optional<Measurement> measurement;  ///< measured runs only, as are the next two
+  std::optional<Measurement> preset;       ///< of the default schedule, timed beside it
   std::vector<Finalist> finalists;
 };
 
 struct VariantReport {
   std::string name;
   std::string description;
-  bool fused = true;             ///< its side of the fusion verdict
-  bool available = true;         ///< false: rejected as a whole
+  bool fused = true;      ///< its side of the fusion verdict
+  bool available = true;  ///< false: rejected as a whole
   std::string rejected_because;
   bool verified = false;
-  Verification verification;     ///< of the chain of winners
+  Verification verification;  ///< of the chain of winners
   std::vector<KernelReport> kernels;
-  double seconds = 0;            ///< all kernels in order: measured as one, else the sum of the model's times
+  double seconds = 0;                      ///< all kernels in order: measured as one, else the sum of the model's times
   std::optional<Measurement> measurement;  ///< measured runs only
   double dram_bytes = 0, l2_bytes = 0, flops = 0;
   double arithmetic_intensity() const { return dram_bytes > 0 ? flops / dram_bytes : 0; }
@@ -119,7 +119,7 @@ struct FusionVerdict {
   std::string reason;    ///< one sentence
   double speedup = 0;    ///< unfused time / fused time; 0 when only one can run
   double band = 0;       ///< relative error band of `speedup`; of a measured one half the width of its interval
-  std::optional<Speedup> measured;  ///< unfused over fused; measured runs only
+  std::optional<Speedup> measured;     ///< unfused over fused; measured runs only
   std::optional<Side> fused, unfused;  ///< absent when none of that kind is verified
 };
 
@@ -135,19 +135,19 @@ struct TimedPoint {
 struct TuneReport {
   Problem problem;
   Device device;
-  bool simulated = true;          ///< the executor was the simulator, or a simulated driver
-  std::string executor_device;    ///< "h200-sxm (simulated)"
+  bool simulated = true;        ///< the executor was the simulator, or a simulated driver
+  std::string executor_device;  ///< "h200-sxm (simulated)"
   std::string arch;
   std::string compiler;
   std::string strategy;
   uint64_t seed = 0;
-  uint64_t considered = 0;        ///< points of all spaces looked at
+  uint64_t considered = 0;                   ///< points of all spaces looked at
   std::map<std::string, uint64_t> rejected;  ///< by stage of rejection
-  uint64_t compiled = 0;          ///< binaries obtained, from NVRTC or the cache
-  uint64_t compiled_now = 0;      ///< NVRTC compilations of this run
-  uint64_t simulated_binaries = 0;///< distinct binaries that ran every CTA of the reduced problem
-  uint64_t evaluated_now = 0;     ///< candidates that ran somewhere in this run
-  uint64_t simulated_now = 0;     ///< of which in this run (the rest is from the store)
+  uint64_t compiled = 0;                     ///< binaries obtained, from NVRTC or the cache
+  uint64_t compiled_now = 0;                 ///< NVRTC compilations of this run
+  uint64_t simulated_binaries = 0;           ///< distinct binaries that ran every CTA of the reduced problem
+  uint64_t evaluated_now = 0;                ///< candidates that ran somewhere in this run
+  uint64_t simulated_now = 0;                ///< of which in this run (the rest is from the store)
   std::vector<Rejected> rejections;
   std::vector<VariantReport> variants;
   ProblemFloor floor_sustained, floor_datasheet;
@@ -158,7 +158,7 @@ struct TuneReport {
   std::optional<GpuRun> gpu;      ///< there: times are measured; absent: they are the model's
   std::vector<TimedPoint> timed;  ///< every candidate that was timed, in the order of the spaces
   bool interrupted = false;
-  double elapsed_s = 0;           ///< never part of the JSON: same seed and store, same bytes
+  double elapsed_s = 0;  ///< never part of the JSON: same seed and store, same bytes
   /// Where its times come from: nothing is measured where nothing was timed.
   Origin time_origin() const { return gpu && gpu->timed > 0 ? gpu->origin : Origin::kModel; }
   const VariantReport* find(const std::string& name) const {

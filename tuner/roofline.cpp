@@ -40,7 +40,8 @@ Result<void> known_rates(const Device& d, DType dtype, double mma_flops) {
   const TensorCells cells = tensor_cells(dtype);
   for (const std::string& cell : {cells.rate, cells.peak})
     if (mma_flops > 0 && !d.has(cell))
-      return Error{Exit::kUnavailable, fmt::format("{} has no {}: how long {} matrix work takes there is not known", d.name, cell, to_string(dtype))};
+      return Error{Exit::kUnavailable, fmt::format("{} has no {}: how long {} matrix work takes there is not known",
+                                                   d.name, cell, to_string(dtype))};
   return {};
 }
 
@@ -80,7 +81,8 @@ ProblemFloor problem_floor(const Device& d, const RequiredWork& f, DType dtype, 
       {"SFU", f.exps / exp_rate, true},
       {"DRAM", f.dram_bytes / (1e9 * d.at(set == RoofSet::kSustained ? "dram_sustained_gb_s" : "dram_gb_s")), false},
   };
-  const RoofTime& top = *std::max_element(std::begin(roofs), std::end(roofs), [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  const RoofTime& top = *std::max_element(std::begin(roofs), std::end(roofs),
+                                          [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
   const double launch = 1e-6 * d.at("launch_us");
   return {top.seconds + launch, launch > top.seconds ? "launch" : top.name};
 }
@@ -115,8 +117,10 @@ KernelTime estimate(const Device& d, const Work& w, DType dtype, const Occupancy
   out.work_seconds += launch;
   const double ideal = std::max(busiest * imbalance, chip);
   out.kernel_seconds = ideal + launch;
-  if (launch > ideal) out.bound_by = "launch";
-  else if (busiest * imbalance > chip && imbalance > 1.5) out.bound_by = "parallelism";
+  if (launch > ideal)
+    out.bound_by = "launch";
+  else if (busiest * imbalance > chip && imbalance > 1.5)
+    out.bound_by = "parallelism";
 
   // Stall: what the resident warps fail to overlap, and each wave's first trip to memory.
   const double warps = resident * std::max(1, w.warps_per_cta) / 4.0;

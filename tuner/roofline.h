@@ -19,17 +19,17 @@ namespace roofgen {
 /// Work of one whole launch. Bytes and events, not rates.
 struct Work {
   double mma_flops = 0;
-  double mufu_ops = 0;          ///< lane operations on the special function unit
-  double fp32_ops = 0;          ///< lane operations on the FP32 pipe
-  double alu_ops = 0;           ///< lane operations on the integer/min-max/convert pipe
-  double issue_slots = 0;       ///< warp-instructions
-  double smem_wavefronts = 0;   ///< 128-byte port cycles
-  double l2_bytes = 0;          ///< requests between L1 and L2, both directions
-  double dram_bytes = 0;        ///< model on top of the counted sectors
+  double mufu_ops = 0;         ///< lane operations on the special function unit
+  double fp32_ops = 0;         ///< lane operations on the FP32 pipe
+  double alu_ops = 0;          ///< lane operations on the integer/min-max/convert pipe
+  double issue_slots = 0;      ///< warp-instructions
+  double smem_wavefronts = 0;  ///< 128-byte port cycles
+  double l2_bytes = 0;         ///< requests between L1 and L2, both directions
+  double dram_bytes = 0;       ///< model on top of the counted sectors
   double ctas = 0;
   int warps_per_cta = 0;
-  double async_waits = 0;       ///< waits for asynchronous copies, per warp
-  double async_distance = 0;    ///< warp-instructions between issue and wait, mean
+  double async_waits = 0;     ///< waits for asynchronous copies, per warp
+  double async_distance = 0;  ///< warp-instructions between issue and wait, mean
 };
 
 /// The cells of a device that rate matrix work in a format: mma.sync's FLOP per clock and SM, and the datasheet's peak.
@@ -42,11 +42,12 @@ Result<void> known_rates(const Device& device, DType dtype, double mma_flops);
 
 /// One ceiling and the time the work needs under it alone, at full-chip rate.
 struct RoofTime {
-  std::string name;    ///< "tensor (mma.sync)", "DRAM", "L2", "SFU", "shared memory", "issue", "FP32", "ALU"
+  std::string name;  ///< "tensor (mma.sync)", "DRAM", "L2", "SFU", "shared memory", "issue", "FP32", "ALU"
   double seconds = 0;
   bool per_sm = true;  ///< an SM-local unit, idle on an SM without a CTA; DRAM and L2 are not
 };
-std::vector<RoofTime> roof_times(const Device& device, const Work& work, DType dtype, RoofSet set);  ///< after known_rates()
+std::vector<RoofTime> roof_times(const Device& device, const Work& work, DType dtype,
+                                 RoofSet set);  ///< after known_rates()
 
 /// T_problem in seconds, and the roof that sets it.
 struct ProblemFloor {

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "base/subprocess.h"
 #include "tuner/scratch.h"
-#include "tuner/subprocess.h"
 
 namespace roofgen {
 namespace {
@@ -20,10 +20,11 @@ struct Tool {
   std::vector<const char*> kinds;
 };
 const std::vector<Tool>& tools() {
-  static const std::vector<Tool> table = {{"memcheck", {"out-of-bounds", "misaligned"}},
-                                          {"racecheck", {"race", "async-pending"}},
-                                          {"initcheck", {"uninitialised"}},
-                                          {"synccheck", {"divergent-barrier", "bad-barrier", "bad-member-mask", "partial-warp"}}};
+  static const std::vector<Tool> table = {
+      {"memcheck", {"out-of-bounds", "misaligned"}},
+      {"racecheck", {"race", "async-pending"}},
+      {"initcheck", {"uninitialised"}},
+      {"synccheck", {"divergent-barrier", "bad-barrier", "bad-member-mask", "partial-warp"}}};
   return table;
 }
 
@@ -69,10 +70,12 @@ SanitizerRow parse_sanitizer(const std::string& tool, const std::string& output,
   row.tool = tool;
   bool summary = false;
   for (const std::string& line : marked_lines(output)) {
-    // "ERROR SUMMARY: 3 errors", "INITCHECK SUMMARY: 1 error", "RACECHECK SUMMARY: 5 hazards displayed (4 errors, 1 warning)";
-    // a second "ERROR SUMMARY: 69 errors were not printed" repeats a part of the first, "LEAK SUMMARY" is of no interest.
+    // "ERROR SUMMARY: 3 errors", "INITCHECK SUMMARY: 1 error", "RACECHECK SUMMARY: 5 hazards displayed (4 errors, 1
+    // warning)"; a second "ERROR SUMMARY: 69 errors were not printed" repeats a part of the first, "LEAK SUMMARY" is of
+    // no interest.
     if (line.find(" SUMMARY:") != std::string::npos) {
-      if (line.find("LEAK SUMMARY") != std::string::npos || line.find("were not printed") != std::string::npos) continue;
+      if (line.find("LEAK SUMMARY") != std::string::npos || line.find("were not printed") != std::string::npos)
+        continue;
       const std::optional<uint64_t> errors = number_before(line, " error");
       if (!errors) continue;
       summary = true;
@@ -107,11 +110,20 @@ SanitizerReport sanitize(const SanitizerRequest& request) {
   SanitizerReport report;
   const char* variable = std::getenv("ROOFGEN_SANITIZER");
   const std::string named = !request.sanitizer.empty() ? request.sanitizer : variable ? variable : "";
-  report.tool = find_program(named, "compute-sanitizer", {"/usr/local/cuda/bin/compute-sanitizer", "/usr/local/cuda/compute-sanitizer/compute-sanitizer"});
-  auto scratch = report.tool.empty() ? Result<ScratchReplay>(Error{Exit::kUnavailable, named.empty() ? "compute-sanitizer was not found" : named + " is no program that can be run"})
-                                     : ScratchReplay::make(request.replay);
+  report.tool =
+      find_program(named, "compute-sanitizer",
+                   {"/usr/local/cuda/bin/compute-sanitizer", "/usr/local/cuda/compute-sanitizer/compute-sanitizer"});
+  auto scratch =
+      report.tool.empty()
+          ? Result<ScratchReplay>(Error{Exit::kUnavailable, named.empty() ? "compute-sanitizer was not found"
+                                                                          : named + " is no program that can be run"})
+          : ScratchReplay::make(request.replay);
   if (!report.tool.empty())
-    if (const auto version = run_process({.argv = {report.tool, "--version"}, .environment = {{"LC_ALL", "C"}}, .timeout_s = 30, .most_output = 1 << 16, .stop = request.stop}))
+    if (const auto version = run_process({.argv = {report.tool, "--version"},
+                                          .environment = {{"LC_ALL", "C"}},
+                                          .timeout_s = 30,
+                                          .most_output = 1 << 16,
+                                          .stop = request.stop}))
       report.version = line_with(version->out, "Version ");
   for (const Tool& tool : tools()) {
     SanitizerRow row;
@@ -119,20 +131,27 @@ SanitizerReport sanitize(const SanitizerRequest& request) {
     if (!scratch) {
       row.why = scratch.error().message;
     } else {
-      const auto run = run_process({.argv = {report.tool, "--tool", tool.name, "--print-limit", "10", replay_program(request.executable), "__replay", scratch->directory(),
-                                             "--gpu", std::to_string(request.gpu)},
-                                    // Poisoning a buffer counts as writing it, which initcheck would believe.
-                                    .environment = {{"LC_ALL", "C"}, {"ROOFGEN_POISON", std::string(tool.name) == "initcheck" ? "0" : "1"}},
-                                    .timeout_s = request.timeout_s,
-                                    .stop = request.stop});
-      if (!run) row.why = run.error().message;
-      else if (run->stopped) row.why = "interrupted";
-      else if (run->timed_out) row.why = fmt::format("it did not end within {} s", request.timeout_s);
-      else if (run->flooded) row.why = "it printed too much";
-      else row = parse_sanitizer(tool.name, run->out + "\n" + run->err, run->signal != 0 ? 128 + run->signal : run->exit);
+      const auto run = run_process(
+          {.argv = {report.tool, "--tool", tool.name, "--print-limit", "10", replay_program(request.executable),
+                    "__replay", scratch->directory(), "--gpu", std::to_string(request.gpu)},
+           // Poisoning a buffer counts as writing it, which initcheck would believe.
+           .environment = {{"LC_ALL", "C"}, {"ROOFGEN_POISON", std::string(tool.name) == "initcheck" ? "0" : "1"}},
+           .timeout_s = request.timeout_s,
+           .stop = request.stop});
+      if (!run)
+        row.why = run.error().message;
+      else if (run->stopped)
+        row.why = "interrupted";
+      else if (run->timed_out)
+        row.why = fmt::format("it did not end within {} s", request.timeout_s);
+      else if (run->flooded)
+        row.why = "it printed too much";
+      else
+        row = parse_sanitizer(tool.name, run->out + "\n" + run->err, run->signal != 0 ? 128 + run->signal : run->exit);
     }
     for (const Finding& f : request.findings)
-      if (std::find(tool.kinds.begin(), tool.kinds.end(), f.kind) != tool.kinds.end() && std::find(row.simulator.begin(), row.simulator.end(), f.kind) == row.simulator.end())
+      if (std::find(tool.kinds.begin(), tool.kinds.end(), f.kind) != tool.kinds.end() &&
+          std::find(row.simulator.begin(), row.simulator.end(), f.kind) == row.simulator.end())
         row.simulator.push_back(f.kind);
     report.rows.push_back(std::move(row));
   }

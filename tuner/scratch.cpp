@@ -14,7 +14,8 @@ namespace fs = std::filesystem;
 Result<ScratchReplay> ScratchReplay::make(const Replay& replay) {
   std::error_code failed;
   std::string pattern = (fs::temp_directory_path(failed) / "roofgen-replay-XXXXXX").string();
-  if (failed || !mkdtemp(pattern.data())) return Error{Exit::kFailed, fmt::format("cannot make a temporary folder: {}", std::strerror(errno))};
+  if (failed || !mkdtemp(pattern.data()))
+    return Error{Exit::kFailed, fmt::format("cannot make a temporary folder: {}", std::strerror(errno))};
   ScratchReplay out(pattern);
   ROOFGEN_CHECK(write_replay(replay, out.directory()));
   return out;

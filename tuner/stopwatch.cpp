@@ -6,7 +6,7 @@
 #include <ctime>
 #include <set>
 
-#include "generator/suggest.h"
+#include "base/suggest.h"
 
 namespace roofgen {
 namespace {
@@ -18,7 +18,8 @@ constexpr size_t kHeat = 48;
 /// Between two measurements of one run the GPU idles for seconds: it is warm, and the clock soon up again.
 constexpr double kStillWarm_s = 0.5;
 
-Contender contender_of(const std::string& name, std::vector<Contender::Kernel> kernels, const std::vector<const Task*>& tasks) {
+Contender contender_of(const std::string& name, std::vector<Contender::Kernel> kernels,
+                       const std::vector<const Task*>& tasks) {
   Contender out;
   out.name = name;
   out.kernels = std::move(kernels);
@@ -43,17 +44,27 @@ std::string utc_now() {
   return text;
 }
 
-const char* to_string(Check check) { return check == Check::kAll ? "all" : check == Check::kFinalists ? "finalists" : "gpu"; }
+const char* to_string(Check check) {
+  return check == Check::kAll ? "all" : check == Check::kFinalists ? "finalists" : "gpu";
+}
 
 Result<Check> parse_check(const std::string& name) {
   for (Check c : {Check::kAll, Check::kFinalists, Check::kGpu})
     if (name == to_string(c)) return c;
-  return Error{Exit::kUsage, fmt::format("unknown check \"{}\"{}", name, did_you_mean(name, {"all", "finalists", "gpu"}))};
+  return Error{Exit::kUsage,
+               fmt::format("unknown check \"{}\"{}", name, did_you_mean(name, {"all", "finalists", "gpu"}))};
 }
 
-Stopwatch::Stopwatch(const TuneContext& context, const Problem& problem, const TuneOptions& options, const SearchPlan& plan, TuneReport& report,
-                     std::function<void(Rejected)> reject, std::function<double()> seconds_left)
-    : context_(context), problem_(problem), options_(options), plan_(plan), report_(report), reject_(std::move(reject)), seconds_left_(std::move(seconds_left)) {}
+Stopwatch::Stopwatch(const TuneContext& context, const Problem& problem, const TuneOptions& options,
+                     const SearchPlan& plan, TuneReport& report, std::function<void(Rejected)> reject,
+                     std::function<double()> seconds_left)
+    : context_(context),
+      problem_(problem),
+      options_(options),
+      plan_(plan),
+      report_(report),
+      reject_(std::move(reject)),
+      seconds_left_(std::move(seconds_left)) {}
 
 /// A buffer that was not asked for (LSE) is a null pointer.
 Contender::Kernel Stopwatch::kernel_of(const Task& task) const {
@@ -70,7 +81,8 @@ Contender::Kernel Stopwatch::kernel_of(const Task& task) const {
   return out;
 }
 
-std::vector<BenchBuffer> Stopwatch::buffers(const std::vector<Contender>& contenders, const std::vector<Contender::Kernel>& prepare) const {
+std::vector<BenchBuffer> Stopwatch::buffers(const std::vector<Contender>& contenders,
+                                            const std::vector<Contender::Kernel>& prepare) const {
   std::set<std::string> used;
   const auto use = [&](const Contender::Kernel& k) {
     for (const Arg& arg : k.launch.args)
@@ -84,7 +96,9 @@ std::vector<BenchBuffer> Stopwatch::buffers(const std::vector<Contender>& conten
     if (used.erase(b.name) == 0) return;
     Fill fill = nullptr;
     if (b.role == Buffer::Role::kInput)
-      fill = [op = &context_.op, problem = problem_, name = b.name](uint64_t offset, std::span<std::byte> to) { op->fill(problem, InputPattern::kNormal, name, offset, to); };
+      fill = [op = &context_.op, problem = problem_, name = b.name](uint64_t offset, std::span<std::byte> to) {
+        op->fill(problem, InputPattern::kNormal, name, offset, to);
+      };
     out.push_back({b.name, b.bytes, std::move(fill)});
   };
   for (const Buffer& b : context_.op.buffers(problem_)) add(b);
@@ -94,11 +108,13 @@ std::vector<BenchBuffer> Stopwatch::buffers(const std::vector<Contender>& conten
   return out;
 }
 
-Result<Standings> Stopwatch::run(const Workload& workload, const std::vector<Contender>& contenders, const char* phase, bool hot) {
+Result<Standings> Stopwatch::run(const Workload& workload, const std::vector<Contender>& contenders, const char* phase,
+                                 bool hot) {
   BenchHooks hooks;
   hooks.warn = options_.warn;
   hooks.stop = options_.stop;
-  if (options_.progress) hooks.progress = [&](const char*, uint64_t done, uint64_t total) { options_.progress(phase, done, total); };
+  if (options_.progress)
+    hooks.progress = [&](const char*, uint64_t done, uint64_t total) { options_.progress(phase, done, total); };
   if (options_.bench_clock) hooks.clock = *options_.bench_clock;
   if (seconds_left_) hooks.deadline_s = hooks.clock.now_s() + std::max(0.0, seconds_left_());
   Protocol protocol = options_.protocol;
@@ -152,22 +168,29 @@ Result<void> Stopwatch::rank(StagePlan& stage, const std::vector<const Task*>& b
     for (size_t i : s.order) stage.ranking.push_back(in[i]);
     for (const Pairing& p : s.finalists) {
       const Task& t = *in[p.contender];
-      if (t.measurement) stage.finalists.push_back({t.candidate.schedule, median_ns(*t.measurement), p.ratio, p.low, p.high, p.tied});
+      if (t.measurement)
+        stage.finalists.push_back({t.candidate.schedule, median_ns(*t.measurement), p.ratio, p.low, p.high, p.tied});
     }
     return {};
   };
   if (tasks.size() <= kHeat) return heat(tasks, true);
 
-  const size_t others = tasks.size() - 1, heats = (others + kHeat - 2) / (kHeat - 1), each = (others + heats - 1) / heats;
+  const size_t others = tasks.size() - 1, heats = (others + kHeat - 2) / (kHeat - 1),
+               each = (others + heats - 1) / heats;
   for (size_t begin = 1; begin < tasks.size() && !lost_ && !report_.interrupted; begin += each) {
     std::vector<Task*> in{tasks.front()};
-    in.insert(in.end(), tasks.begin() + static_cast<ptrdiff_t>(begin), tasks.begin() + static_cast<ptrdiff_t>(std::min(begin + each, tasks.size())));
+    in.insert(in.end(), tasks.begin() + static_cast<ptrdiff_t>(begin),
+              tasks.begin() + static_cast<ptrdiff_t>(std::min(begin + each, tasks.size())));
     ROOFGEN_CHECK(heat(in, false));
   }
   std::vector<Task*> best;
-  std::copy_if(tasks.begin(), tasks.end(), std::back_inserter(best), [](const Task* t) { return t->measurement.has_value(); });
-  std::stable_sort(best.begin(), best.end(), [](const Task* a, const Task* b) { return median_ns(*a->measurement) < median_ns(*b->measurement); });
-  std::vector<Task*> rest(best.begin() + static_cast<ptrdiff_t>(std::min(best.size(), 2 * options_.protocol.finalists)), best.end());
+  std::copy_if(tasks.begin(), tasks.end(), std::back_inserter(best),
+               [](const Task* t) { return t->measurement.has_value(); });
+  std::stable_sort(best.begin(), best.end(), [](const Task* a, const Task* b) {
+    return median_ns(*a->measurement) < median_ns(*b->measurement);
+  });
+  std::vector<Task*> rest(best.begin() + static_cast<ptrdiff_t>(std::min(best.size(), 2 * options_.protocol.finalists)),
+                          best.end());
   best.resize(std::min(best.size(), 2 * options_.protocol.finalists));
   if (best.empty()) return {};
   // The default is timed beside the best, however slow: what tuning gained is told of one measurement.
@@ -180,7 +203,8 @@ Result<void> Stopwatch::rank(StagePlan& stage, const std::vector<const Task*>& b
   } else {
     ROOFGEN_CHECK(heat(best, true));
   }
-  std::copy_if(rest.begin(), rest.end(), std::back_inserter(stage.ranking), [](const Task* t) { return t->measurement.has_value(); });
+  std::copy_if(rest.begin(), rest.end(), std::back_inserter(stage.ranking),
+               [](const Task* t) { return t->measurement.has_value(); });
   return {};
 }
 
@@ -197,7 +221,8 @@ Result<ChainStandings> Stopwatch::race(const std::vector<TunedVariant>& chains) 
   ROOFGEN_TRY(Standings s, run({buffers(contenders, {}), {}}, contenders, "timing variants", true));
   for (size_t i = 0; i < chains.size(); ++i) {
     out.measurements[i] = std::move(s.outcomes[i].measurement);
-    if (s.outcomes[i].rejected) reject_({Schedule{chains[i].variant, "", {}}, s.outcomes[i].rejected->stage, s.outcomes[i].rejected->reason});
+    if (s.outcomes[i].rejected)
+      reject_({Schedule{chains[i].variant, "", {}}, s.outcomes[i].rejected->stage, s.outcomes[i].rejected->reason});
   }
   out.pairs = std::move(s.finalists);
   return out;

@@ -26,8 +26,8 @@ struct ChainStandings {
 class Stopwatch {
  public:
   /// All references must outlive it. Notes and what became of candidates go into `report`, `report.gpu`.
-  Stopwatch(const TuneContext& context, const Problem& problem, const TuneOptions& options, const SearchPlan& plan, TuneReport& report,
-            std::function<void(Rejected)> reject, std::function<double()> seconds_left = nullptr);
+  Stopwatch(const TuneContext& context, const Problem& problem, const TuneOptions& options, const SearchPlan& plan,
+            TuneReport& report, std::function<void(Rejected)> reject, std::function<double()> seconds_left = nullptr);
 
   /// Times the verified candidates of a stage behind `before`, the winners of the stages ahead of it. Sets
   /// their measurements, `stage.ranking` and `stage.finalists`. An Error when nothing could be timed.
@@ -37,9 +37,11 @@ class Stopwatch {
 
  private:
   Contender::Kernel kernel_of(const Task& task) const;
-  std::vector<BenchBuffer> buffers(const std::vector<Contender>& contenders, const std::vector<Contender::Kernel>& prepare) const;
+  std::vector<BenchBuffer> buffers(const std::vector<Contender>& contenders,
+                                   const std::vector<Contender::Kernel>& prepare) const;
   /// `hot`: also hot times, where the protocol has them beside the cold ones.
-  Result<Standings> run(const Workload& workload, const std::vector<Contender>& contenders, const char* phase, bool hot);
+  Result<Standings> run(const Workload& workload, const std::vector<Contender>& contenders, const char* phase,
+                        bool hot);
 
   const TuneContext& context_;
   const Problem& problem_;

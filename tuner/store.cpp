@@ -36,8 +36,7 @@ constexpr const char* kPut =
 
 std::string sibling(const std::string& path) {
   fs::path at(path);
-  return at.parent_path() /
-         fmt::format("{}.v{}{}", at.stem().string(), kSchemaVersion, at.extension().string());
+  return at.parent_path() / fmt::format("{}.v{}{}", at.stem().string(), kSchemaVersion, at.extension().string());
 }
 
 void bind(sqlite3_stmt* statement, int index, const std::string& text) {
@@ -112,8 +111,8 @@ class Store::Database {
 
  private:
   Error unusable() const {
-    return {Exit::kFailed, fmt::format("the evaluation store {} cannot be used: {}", path_,
-                                       db_ ? sqlite3_errmsg(db_) : "no memory")};
+    return {Exit::kFailed,
+            fmt::format("the evaluation store {} cannot be used: {}", path_, db_ ? sqlite3_errmsg(db_) : "no memory")};
   }
 
   void give_up(const char* what) {
@@ -175,8 +174,7 @@ Result<Store> Store::open(const std::string& path, std::function<void(const std:
     database = std::make_unique<Database>(sibling(path), std::move(warn));
     ROOFGEN_CHECK(database->open(&version));
     if (version != kSchemaVersion)
-      return Error{Exit::kFailed,
-                   fmt::format("the evaluation store {} is of an unknown version", sibling(path))};
+      return Error{Exit::kFailed, fmt::format("the evaluation store {} is of an unknown version", sibling(path))};
   }
   return Store(std::move(database));
 }

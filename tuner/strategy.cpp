@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "generator/suggest.h"
+#include "base/suggest.h"
 
 namespace roofgen {
 namespace {

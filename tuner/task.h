@@ -34,9 +34,9 @@ struct StagePlan {
   size_t preset = 0;
   size_t share = 1;
   std::vector<size_t> order;
-  std::deque<Task> tasks;  ///< of order[0 .. tasks.size())
-  std::vector<Task*> ranking;         ///< GPU only: the timed ones, the fastest first
-  std::vector<Finalist> finalists;    ///< GPU only: the paired re-run of the best
+  std::deque<Task> tasks;           ///< of order[0 .. tasks.size())
+  std::vector<Task*> ranking;       ///< GPU only: the timed ones, the fastest first
+  std::vector<Finalist> finalists;  ///< GPU only: the paired re-run of the best
 
   size_t verified() const {
     return static_cast<size_t>(std::count_if(tasks.begin(), tasks.end(), [](const Task& t) { return t.verified(); }));

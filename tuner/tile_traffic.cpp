@@ -14,7 +14,8 @@ constexpr uint64_t kTouchLimit = 4'000'000;
 /// Least recently used units of different sizes, numbered densely.
 class UnitCache {
  public:
-  UnitCache(size_t units, double capacity) : capacity_(capacity), links_(units + 1, Link{0, 0, 0}), head_(static_cast<uint32_t>(units)) {
+  UnitCache(size_t units, double capacity)
+      : capacity_(capacity), links_(units + 1, Link{0, 0, 0}), head_(static_cast<uint32_t>(units)) {
     links_[head_] = {head_, head_, 0};
   }
 
@@ -70,7 +71,8 @@ class Grid {
       p.step = p.step ? std::min(p.step, axis.step) : axis.step;
       ctas_ *= axis.extent;
     }
-    for (const GridAxis& axis : axes_) position(axis.name).tiles += (axis.extent - 1) * axis.step / position(axis.name).step;
+    for (const GridAxis& axis : axes_)
+      position(axis.name).tiles += (axis.extent - 1) * axis.step / position(axis.name).step;
     for (Position& p : positions_) {
       const auto known = extents.find(p.name);
       p.extent = known == extents.end() ? p.tiles * p.step : known->second;
@@ -80,7 +82,9 @@ class Grid {
   int64_t ctas() const { return ctas_; }
   const std::vector<Position>& positions() const { return positions_; }
   size_t index(const std::string& name) const {
-    return static_cast<size_t>(std::find_if(positions_.begin(), positions_.end(), [&](const Position& p) { return p.name == name; }) - positions_.begin());
+    return static_cast<size_t>(
+        std::find_if(positions_.begin(), positions_.end(), [&](const Position& p) { return p.name == name; }) -
+        positions_.begin());
   }
   /// The first element of each position; false where the CTA has nothing to do.
   bool at(int64_t cta, std::vector<int64_t>& first) const {
@@ -114,7 +118,9 @@ struct Family {
 
   uint64_t number(const Grid& grid, const std::vector<int64_t>& first) const {
     uint64_t n = 0;
-    for (size_t p : positions) n = n * static_cast<uint64_t>(grid.positions()[p].tiles) + static_cast<uint64_t>(first[p] / grid.positions()[p].step);
+    for (size_t p : positions)
+      n = n * static_cast<uint64_t>(grid.positions()[p].tiles) +
+          static_cast<uint64_t>(first[p] / grid.positions()[p].step);
     return n;
   }
   double piece_bytes(const Grid& grid, const std::vector<int64_t>& first) const {
@@ -135,8 +141,8 @@ struct Use {
 
 }  // namespace
 
-TileTraffic tile_traffic(const std::vector<GridAxis>& axes, const std::map<std::string, int64_t>& extents, const std::vector<Panel>& panels,
-                         uint64_t wave_ctas, double l2_bytes) {
+TileTraffic tile_traffic(const std::vector<GridAxis>& axes, const std::map<std::string, int64_t>& extents,
+                         const std::vector<Panel>& panels, uint64_t wave_ctas, double l2_bytes) {
   const Grid grid(axes, extents);
   const uint64_t uses = std::max<uint64_t>(1, static_cast<uint64_t>(grid.ctas()) * panels.size());
   const uint64_t pieces = std::clamp<uint64_t>(kTouchLimit / uses, 1, kPieces);
@@ -177,7 +183,8 @@ TileTraffic tile_traffic(const std::vector<GridAxis>& axes, const std::map<std::
   for (int64_t cta = 0; cta < grid.ctas(); ++cta) {
     if (!grid.at(cta, first)) continue;
     for (const Family& f : families)
-      wave.push_back({static_cast<uint32_t>(f.first_unit + f.number(grid, first) * f.pieces), f.piece_bytes(grid, first)});
+      wave.push_back(
+          {static_cast<uint32_t>(f.first_unit + f.number(grid, first) * f.pieces), f.piece_bytes(grid, first)});
     if (wave.size() >= std::max<uint64_t>(wave_ctas, 1) * panels.size()) run_wave();
   }
   run_wave();

@@ -27,7 +27,8 @@ std::vector<uint64_t> strides(const Launch& launch) {
 
 /// Every tile along the axes of one name that satisfies `keep`.
 template <class Keep>
-std::vector<Tile> tiles_along(const Launch& launch, const std::vector<uint64_t>& stride, std::string_view name, Keep keep) {
+std::vector<Tile> tiles_along(const Launch& launch, const std::vector<uint64_t>& stride, std::string_view name,
+                              Keep keep) {
   std::vector<Tile> out{{}};
   for (size_t a = 0; a < launch.axes.size(); ++a) {
     const GridAxis& axis = launch.axes[a];
@@ -68,9 +69,13 @@ std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region
       ids = std::move(next);
     };
     const int64_t col_end = region.col_end < 0 ? std::numeric_limits<int64_t>::max() : region.col_end;
-    combine(tiles_along(launch, stride, "row", [&](const Tile& t) { return t.begin < region.row_end && t.begin + rows > region.row_begin; }));
-    const bool has_cols = std::any_of(launch.axes.begin(), launch.axes.end(), [](const GridAxis& a) { return a.name == "col"; });
-    if (has_cols) combine(tiles_along(launch, stride, "col", [&](const Tile& t) { return t.begin < col_end && t.begin + cols > region.col_begin; }));
+    combine(tiles_along(launch, stride, "row",
+                        [&](const Tile& t) { return t.begin < region.row_end && t.begin + rows > region.row_begin; }));
+    const bool has_cols =
+        std::any_of(launch.axes.begin(), launch.axes.end(), [](const GridAxis& a) { return a.name == "col"; });
+    if (has_cols)
+      combine(tiles_along(launch, stride, "col",
+                          [&](const Tile& t) { return t.begin < col_end && t.begin + cols > region.col_begin; }));
     for (size_t a = 0; a < launch.axes.size(); ++a) {
       const GridAxis& axis = launch.axes[a];
       if (axis.name == "row" || axis.name == "col") continue;
@@ -97,7 +102,9 @@ uint64_t busy_ctas(const Launch& launch, const Extent& extent) {
   for (const GridAxis& axis : launch.axes)
     if (axis.name != "row" && axis.name != "col") out *= static_cast<uint64_t>(axis.extent);
   out *= tiles_along(launch, stride, "row", [&](const Tile& t) { return t.begin < extent.rows; }).size();
-  out *= tiles_along(launch, stride, "col", [&](const Tile& t) { return extent.cols == 0 || t.begin < extent.cols; }).size();
+  out *= tiles_along(launch, stride, "col", [&](const Tile& t) {
+           return extent.cols == 0 || t.begin < extent.cols;
+         }).size();
   return out;
 }
 

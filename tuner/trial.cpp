@@ -22,8 +22,10 @@ const char* rejection_stage(Fault fault) {
 }
 
 std::string launch_text(const Launch& launch) {
-  std::string out = fmt::format(" grid={}x{}x{} block={} smem={}", launch.grid.x, launch.grid.y, launch.grid.z, launch.block.count(), launch.smem_bytes);
-  for (const GridAxis& a : launch.axes) out += fmt::format(" {}.{}={}/{}{}", a.name, a.dim, a.extent, a.step, a.reverse ? "r" : "");
+  std::string out = fmt::format(" grid={}x{}x{} block={} smem={}", launch.grid.x, launch.grid.y, launch.grid.z,
+                                launch.block.count(), launch.smem_bytes);
+  for (const GridAxis& a : launch.axes)
+    out += fmt::format(" {}.{}={}/{}{}", a.name, a.dim, a.extent, a.step, a.reverse ? "r" : "");
   for (const Arg& a : launch.args) out += fmt::format(" {}:{}", a.name, a.bits);
   return out;
 }
@@ -60,7 +62,7 @@ Result<bool> VerifierSet::can_feed(const Variant& variant, size_t stage_index) {
 }
 
 Result<void> VerifierSet::set_feeder(const Candidate& candidate) {
-  ROOFGEN_TRY(Verifier* verifier, of(*candidate.variant));
+  ROOFGEN_TRY(Verifier * verifier, of(*candidate.variant));
   ROOFGEN_CHECK(verifier->set_feeder(candidate));
   const std::lock_guard lock(mutex_);
   std::vector<Candidate>& feeders = feeders_[candidate.variant];
@@ -69,16 +71,26 @@ Result<void> VerifierSet::set_feeder(const Candidate& candidate) {
   return {};
 }
 
-Trials::Trials(const TuneContext& context, const Problem& problem, const TuneOptions& options, SearchPlan& plan, TuneReport& report,
-               std::function<bool()> stopped)
+Trials::Trials(const TuneContext& context, const Problem& problem, const TuneOptions& options, SearchPlan& plan,
+               TuneReport& report, std::function<bool()> stopped)
     : context_(context),
       problem_(problem),
       options_(options),
       plan_(plan),
       report_(report),
       stopped_(std::move(stopped)),
-      simulator_([this](const Variant& v) { return std::make_unique<Verifier>(context_.op, problem_, plan_.reduced_flops, context_.device, v, context_.executor); }, nullptr),
-      gpu_([this](const Variant& v) { return std::make_unique<Verifier>(context_.op, problem_, plan_.reduced_flops, context_.device, v, *context_.gpu); }, context.gpu),
+      simulator_(
+          [this](const Variant& v) {
+            return std::make_unique<Verifier>(context_.op, problem_, plan_.reduced_flops, context_.device, v,
+                                              context_.executor);
+          },
+          nullptr),
+      gpu_(
+          [this](const Variant& v) {
+            return std::make_unique<Verifier>(context_.op, problem_, plan_.reduced_flops, context_.device, v,
+                                              *context_.gpu);
+          },
+          context.gpu),
       identity_(context.gpu ? context.gpu->identity() : GpuIdentity{}) {}
 
 Trials::Place Trials::place() const {
@@ -125,8 +137,10 @@ Result<void> Trials::run() {
     if (stopped_() || gpu_lost_) continue;
     const auto why = unfed_.find({t->candidate.variant, t->candidate.stage_index - 1});
     const std::string before = t->candidate.variant->stages[t->candidate.stage_index - 1].name;
-    if (why != unfed_.end()) reject({t->candidate.schedule, "gpu memory", fmt::format("{} cannot feed it: {}", before, why->second)});
-    else reject({t->candidate.schedule, "feeder", fmt::format("no verified {} to feed it", before)});
+    if (why != unfed_.end())
+      reject({t->candidate.schedule, "gpu memory", fmt::format("{} cannot feed it: {}", before, why->second)});
+    else
+      reject({t->candidate.schedule, "feeder", fmt::format("no verified {} to feed it", before)});
   }
   return {};
 }
@@ -156,9 +170,12 @@ Result<void> Trials::run_round(const std::vector<Task*>& tasks, std::vector<Task
     Task& task = *tasks[outcome.index];
     if (accept(task, std::move(outcome)) && !recall(task, place())) {
       auto fed = can_feed(task);
-      if (!fed) failed = fed.error();
-      else if (*fed) dispatch(task, pool);
-      else held.push_back(&task);
+      if (!fed)
+        failed = fed.error();
+      else if (*fed)
+        dispatch(task, pool);
+      else
+        held.push_back(&task);
     }
     tick();
     return !stopped_() && !failed;
@@ -175,8 +192,10 @@ Result<void> Trials::run_round(const std::vector<Task*>& tasks, std::vector<Task
       if (t->candidate.stage_index == stage) {
         ROOFGEN_TRY(fed, ensure_feeder(*t->candidate.variant, stage - 1));
       }
-      if (fed) dispatch(*t, pool);
-      else waiting.push_back(t);
+      if (fed)
+        dispatch(*t, pool);
+      else
+        waiting.push_back(t);
     }
     held = std::move(waiting);
     pool.drain([&] { tick(); });
@@ -197,8 +216,10 @@ Result<bool> Trials::can_feed(const Task& task) {
 
 /// A stage whose results cannot be kept on the GPU costs the stages behind it. Called with gpu_mutex_ held.
 void Trials::unfed(const Variant& variant, size_t stage, const Error& error) {
-  if (context_.gpu->fault() == Fault::kLost) lose_gpu(error);
-  else unfed_[{&variant, stage}] = error.message;
+  if (context_.gpu->fault() == Fault::kLost)
+    lose_gpu(error);
+  else
+    unfed_[{&variant, stage}] = error.message;
 }
 
 Result<bool> Trials::ensure_feeder(const Variant& v, size_t stage) {
@@ -252,13 +273,16 @@ bool Trials::accept(Task& task, CompileOutcome outcome) {
   report_.arch = b.arch;
   // A spill is a fair prior and an unsafe filter: where candidates are timed, time decides.
   if (b.spill_bytes > 0 && place() != Place::kGpu) {
-    reject({task.candidate.schedule, "spill", fmt::format("spill_bytes <= 0 ({} <= 0, at {} registers)", b.spill_bytes, b.registers)});
+    reject({task.candidate.schedule, "spill",
+            fmt::format("spill_bytes <= 0 ({} <= 0, at {} registers)", b.spill_bytes, b.registers)});
     return false;
   }
-  task.occupancy = occupancy(context_.device, b.registers, b.static_smem_bytes + task.launch.smem_bytes, static_cast<int>(task.launch.block.count()));
+  task.occupancy = occupancy(context_.device, b.registers, b.static_smem_bytes + task.launch.smem_bytes,
+                             static_cast<int>(task.launch.block.count()));
   if (task.occupancy.ctas_per_sm == 0) {
-    reject({task.candidate.schedule, "occupancy", fmt::format("not one CTA fits an SM: {} registers x {} threads, {} bytes of shared memory",
-                                                              b.registers, task.launch.block.count(), task.launch.smem_bytes)});
+    reject({task.candidate.schedule, "occupancy",
+            fmt::format("not one CTA fits an SM: {} registers x {} threads, {} bytes of shared memory", b.registers,
+                        task.launch.block.count(), task.launch.smem_bytes)});
     return false;
   }
   return true;
@@ -342,7 +366,7 @@ Result<Evaluation> Trials::evaluate(const Task& task) {
 }
 
 Result<Evaluation> Trials::evaluate_in_simulator(const Task& task) {
-  ROOFGEN_TRY(Verifier* verifier, simulator_.of(*task.candidate.variant));
+  ROOFGEN_TRY(Verifier * verifier, simulator_.of(*task.candidate.variant));
   ROOFGEN_TRY(Evaluation out, verifier->evaluate(task.candidate, task.occupancy));
   // Findings point into the generated source; a user opens the template.
   for (Finding& f : out.verification.findings) {
@@ -383,7 +407,8 @@ Result<void> Trials::evaluate_on_gpu(const Task& task, Evaluation& out) {
   } else {
     out.measured_ns = real->measured_ns;
     out.verification.rows_checked += real->verification.rows_checked;
-    out.verification.error_over_tolerance = std::max(out.verification.error_over_tolerance, real->verification.error_over_tolerance);
+    out.verification.error_over_tolerance =
+        std::max(out.verification.error_over_tolerance, real->verification.error_over_tolerance);
     out.verification.passed = real->verification.passed;
     out.verification.failure = real->verification.failure;
   }

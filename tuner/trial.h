@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/pool.h"
 #include "tuner/plan.h"
-#include "tuner/pool.h"
 #include "tuner/verify.h"
 
 namespace roofgen {
@@ -41,8 +41,8 @@ class VerifierSet {
 class Trials {
  public:
   /// All references must outlive it. Rejections and tallies go into `report`.
-  Trials(const TuneContext& context, const Problem& problem, const TuneOptions& options, SearchPlan& plan, TuneReport& report,
-         std::function<bool()> stopped);
+  Trials(const TuneContext& context, const Problem& problem, const TuneOptions& options, SearchPlan& plan,
+         TuneReport& report, std::function<bool()> stopped);
 
   /// Tries candidates of every stage, the default first, until each has its share of verified ones.
   Result<void> run();

@@ -53,7 +53,9 @@ class Tuner {
       settle_by_model();
     }
     finish();
-    if (report.gpu && report.gpu->timed == 0) report.executor_device = fmt::format("{}, nothing timed; roofs of {}", report.gpu->identity.name, context_.device.name);
+    if (report.gpu && report.gpu->timed == 0)
+      report.executor_device =
+          fmt::format("{}, nothing timed; roofs of {}", report.gpu->identity.name, context_.device.name);
     if (report.compiled == 0 && trials_->first_compile_error() && !stopped()) return *trials_->first_compile_error();
     report.interrupted |= options_.stop && options_.stop->load();
     report.elapsed_s = seconds_since_start();
@@ -80,12 +82,15 @@ class Tuner {
     report.gpu->started = utc_now();
     report.gpu->origin = context_.gpu->origin();
     if (report.gpu->origin == Origin::kMeasured) {
-      report.executor_device = fmt::format("{}, measured; roofs of {}", report.gpu->identity.name, context_.device.name);
+      report.executor_device =
+          fmt::format("{}, measured; roofs of {}", report.gpu->identity.name, context_.device.name);
       return;
     }
     report.simulated = true;
-    report.executor_device = fmt::format("{}, simulated by a driver without a GPU; roofs of {}", report.gpu->identity.name, context_.device.name);
-    report.gpu->notes.push_back("the driver is simulated (docs/shim.md): no time here was measured, and none says how fast a GPU is");
+    report.executor_device = fmt::format("{}, simulated by a driver without a GPU; roofs of {}",
+                                         report.gpu->identity.name, context_.device.name);
+    report.gpu->notes.push_back(
+        "the driver is simulated (docs/shim.md): no time here was measured, and none says how fast a GPU is");
   }
 
   ReportContext to_report() const {
@@ -119,7 +124,9 @@ class Tuner {
     trials_->free_gpu();
     std::function<double()> seconds_left;
     if (options_.time_limit_s > 0) seconds_left = [this] { return options_.time_limit_s - seconds_since_start(); };
-    Stopwatch stopwatch(context_, problem_, options_, plan_, report, [this](Rejected r) { trials_->reject(std::move(r)); }, std::move(seconds_left));
+    Stopwatch stopwatch(
+        context_, problem_, options_, plan_, report, [this](Rejected r) { trials_->reject(std::move(r)); },
+        std::move(seconds_left));
     std::vector<TunedVariant> chains;
     for (VariantReport& v : report.variants) {
       if (!v.available) continue;
@@ -149,7 +156,8 @@ class Tuner {
   Result<const Task*> confirm(StagePlan& stage, bool feeds) {
     for (Task* t : stage.ranking) {
       // Who is in a hurry gets what the GPU verified, uncounted.
-      const bool hurried = (options_.stop && options_.stop->load()) || (options_.time_limit_s > 0 && seconds_since_start() > options_.time_limit_s);
+      const bool hurried = (options_.stop && options_.stop->load()) ||
+                           (options_.time_limit_s > 0 && seconds_since_start() > options_.time_limit_s);
       if (options_.check == Check::kFinalists && !hurried) {
         auto passed = trials_->simulate(*t);
         if (!passed) {
@@ -174,13 +182,18 @@ class Tuner {
     const bool alone = chains.size() == 1 && chains[0].kernels.size() == 1;
     if (!chains.empty() && !alone && !stopwatch.lost() && !trials_->gpu_lost() && !report.interrupted) {
       auto raced = stopwatch.race(chains);
-      if (raced) standings = std::move(*raced);
-      else cannot_time("the variants side by side", raced.error());
+      if (raced)
+        standings = std::move(*raced);
+      else
+        cannot_time("the variants side by side", raced.error());
     }
     for (size_t i = 0; i < chains.size(); ++i) {
-      VariantReport& v = *std::find_if(report.variants.begin(), report.variants.end(), [&](const VariantReport& r) { return r.name == chains[i].variant; });
-      if (standings) v.measurement = standings->measurements[i];
-      else if (v.kernels.size() == 1) v.measurement = v.kernels[0].measurement;
+      VariantReport& v = *std::find_if(report.variants.begin(), report.variants.end(),
+                                       [&](const VariantReport& r) { return r.name == chains[i].variant; });
+      if (standings)
+        v.measurement = standings->measurements[i];
+      else if (v.kernels.size() == 1)
+        v.measurement = v.kernels[0].measurement;
       if (v.measurement) {
         v.seconds = 1e-9 * ranking_timing(*v.measurement)->median_ns;
       } else {
@@ -188,21 +201,25 @@ class Tuner {
       }
     }
     if (standings)
-      for (const Pairing& p : standings->pairs) pairs_.push_back({chains[p.contender].variant, {p.ratio, p.low, p.high}});
+      for (const Pairing& p : standings->pairs)
+        pairs_.push_back({chains[p.contender].variant, {p.ratio, p.low, p.high}});
     return {};
   }
 
   /// Too little memory for the buffers of one measurement costs that measurement; a lost GPU all that follow.
   void cannot_time(const std::string& what, const Error& error) {
     if (context_.gpu->fault() == Fault::kLost) return trials_->lose_gpu(error);
-    trials_->reject({Schedule{what, "", {}}, context_.gpu->fault() == Fault::kMemory ? "gpu memory" : "gpu", to_string(error)});
+    trials_->reject(
+        {Schedule{what, "", {}}, context_.gpu->fault() == Fault::kMemory ? "gpu memory" : "gpu", to_string(error)});
     if (options_.warn) options_.warn(fmt::format("{}: {}", what, error.message));
   }
 
   void record(const StagePlan& stage) {
     for (const Task& t : stage.tasks)
       if (t.measurement)
-        result_.report.timed.push_back({t.candidate.schedule, *t.measurement, t.candidate.binary.registers, t.candidate.binary.static_smem_bytes + t.launch.smem_bytes, t.compile_s, t.check_s});
+        result_.report.timed.push_back({t.candidate.schedule, *t.measurement, t.candidate.binary.registers,
+                                        t.candidate.binary.static_smem_bytes + t.launch.smem_bytes, t.compile_s,
+                                        t.check_s});
   }
 
   void keep_winners(VariantReport& v, const std::vector<const Task*>& winners) {
@@ -225,7 +242,8 @@ class Tuner {
     }
     v.verification = winners.size() == 1 ? winners[0]->evaluation->verification : trials_->verify_chain(winners);
     v.verified = v.verification.passed;
-    if (!v.verified) trials_->reject({Schedule{v.name, "", {}}, "verify", "the winners together: " + v.verification.failure});
+    if (!v.verified)
+      trials_->reject({Schedule{v.name, "", {}}, "verify", "the winners together: " + v.verification.failure});
   }
 
   /// By stage and schedule, whichever worker came first. There are tens of thousands: each is spelled out once.
@@ -259,7 +277,8 @@ class Tuner {
       report.score_datasheet = report.floor_datasheet.seconds / best->seconds;
       if (report.gpu && best->measurement) score_at_clock(*best);
     }
-    report.verdict = fusion_verdict(report.variants, kModelErrorBand, report.gpu ? &pairs_ : nullptr, report.time_origin());
+    report.verdict =
+        fusion_verdict(report.variants, kModelErrorBand, report.gpu ? &pairs_ : nullptr, report.time_origin());
     report.warnings = own_warnings(plan_.formula ? &*plan_.formula : nullptr, report);
   }
 

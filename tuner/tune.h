@@ -24,9 +24,9 @@ struct TuneOptions {
   uint64_t evals = 0;       ///< executed candidates over all stages; 0: the op's default, fewer for big problems
   double time_limit_s = 0;  ///< start no new candidate after this; 0 = none
   uint64_t seed = 0;
-  int jobs = 0;             ///< simulation threads; 0 = cores
-  Check check = Check::kFinalists;  ///< GPU only
-  Protocol protocol;                ///< GPU only
+  int jobs = 0;                             ///< simulation threads; 0 = cores
+  Check check = Check::kFinalists;          ///< GPU only
+  Protocol protocol;                        ///< GPU only
   const BenchClock* bench_clock = nullptr;  ///< GPU only, for tests: the protocol's time
   /// Called from the calling thread: what is done, of how many.
   std::function<void(const char* phase, uint64_t done, uint64_t total)> progress;
@@ -42,9 +42,9 @@ struct TuneContext {
   const Op& op;
   const Device& device;
   Compiler& compiler;
-  Executor& executor;         ///< the simulator: checks and counts
-  GpuExecutor* gpu = nullptr; ///< a real GPU: candidates must pass on it, and it times them
-  Store* store = nullptr;  ///< nullptr: nothing is remembered
+  Executor& executor;          ///< the simulator: checks and counts
+  GpuExecutor* gpu = nullptr;  ///< a real GPU: candidates must pass on it, and it times them
+  Store* store = nullptr;      ///< nullptr: nothing is remembered
 };
 
 /// Winners' binaries beside the report, for `emit`.

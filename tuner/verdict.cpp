@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "roofline/units.h"
+#include "base/units.h"
 
 namespace roofgen {
 namespace {
@@ -41,12 +41,14 @@ std::string missing_reason(const std::vector<VariantReport>& variants, bool fuse
   for (const VariantReport& v : variants)
     if (!v.available && v.fused == fused) return fmt::format("{} cannot run: {}", v.name, v.rejected_because);
   for (const VariantReport& v : variants)
-    if (!v.verified && v.fused == fused) return fmt::format("no candidate of {} was verified (--explain lists why)", v.name);
+    if (!v.verified && v.fused == fused)
+      return fmt::format("no candidate of {} was verified (--explain lists why)", v.name);
   return "there is no variant of the other kind to compare it with";
 }
 
 /// Unfused over fused, from the pairs with the fastest of all, which is one of the two.
-std::optional<Speedup> paired_speedup(const std::vector<VariantPair>& pairs, const std::string& fused, const std::string& unfused) {
+std::optional<Speedup> paired_speedup(const std::vector<VariantPair>& pairs, const std::string& fused,
+                                      const std::string& unfused) {
   const auto over_fastest = [&](const std::string& name) {
     return std::find_if(pairs.begin(), pairs.end(), [&](const VariantPair& p) { return p.variant == name; });
   };
@@ -59,7 +61,8 @@ std::optional<Speedup> paired_speedup(const std::vector<VariantPair>& pairs, con
 
 }  // namespace
 
-FusionVerdict fusion_verdict(const std::vector<VariantReport>& variants, double band, const std::vector<VariantPair>* pairs, Origin timed) {
+FusionVerdict fusion_verdict(const std::vector<VariantReport>& variants, double band,
+                             const std::vector<VariantPair>* pairs, Origin timed) {
   const VariantReport* fused = best(variants, true);
   const VariantReport* unfused = best(variants, false);
   FusionVerdict out;
@@ -94,22 +97,33 @@ FusionVerdict fusion_verdict(const std::vector<VariantReport>& variants, double 
   }
 
   const double saved = u.dram_bytes - f.dram_bytes;
-  const auto counted = [](const VariantReport* v) { return std::all_of(v->kernels.begin(), v->kernels.end(), [](const KernelReport& k) { return k.counted; }); };
-  const std::string benefit = counted(fused) && counted(unfused)
-                                  ? std::fabs(saved) < kNoTraffic * u.dram_bytes
-                                        ? fmt::format("saving {} launches and no DRAM traffic", u.launches - f.launches)
-                                        : fmt::format("{} {} of DRAM traffic and {} launches", saved >= 0 ? "saving" : "adding", bytes_text(std::fabs(saved)), u.launches - f.launches)
-                                  : fmt::format("saving {} launches (no traffic was counted)", u.launches - f.launches);
+  const auto counted = [](const VariantReport* v) {
+    return std::all_of(v->kernels.begin(), v->kernels.end(), [](const KernelReport& k) { return k.counted; });
+  };
+  const std::string benefit =
+      counted(fused) && counted(unfused)
+          ? std::fabs(saved) < kNoTraffic * u.dram_bytes
+                ? fmt::format("saving {} launches and no DRAM traffic", u.launches - f.launches)
+                : fmt::format("{} {} of DRAM traffic and {} launches", saved >= 0 ? "saving" : "adding",
+                              bytes_text(std::fabs(saved)), u.launches - f.launches)
+          : fmt::format("saving {} launches (no traffic was counted)", u.launches - f.launches);
   const bool free = f.registers <= u.registers && f.occupancy >= u.occupancy;
-  const std::string price = fmt::format("{} registers against {} and {:.0f} % occupancy against {:.0f} %", f.registers, u.registers,
-                                        100 * f.occupancy, 100 * u.occupancy);
-  const bool flagged = std::any_of(unfused->kernels.begin(), unfused->kernels.end(), [](const KernelReport& k) { return k.intermediate_in_l2; });
-  const char* l2_note = flagged && std::fabs(saved) < kNoTraffic * u.dram_bytes ? "; the intermediates stay in L2, so little DRAM traffic is at stake" : "";
+  const std::string price = fmt::format("{} registers against {} and {:.0f} % occupancy against {:.0f} %", f.registers,
+                                        u.registers, 100 * f.occupancy, 100 * u.occupancy);
+  const bool flagged = std::any_of(unfused->kernels.begin(), unfused->kernels.end(),
+                                   [](const KernelReport& k) { return k.intermediate_in_l2; });
+  const char* l2_note = flagged && std::fabs(saved) < kNoTraffic * u.dram_bytes
+                            ? "; the intermediates stay in L2, so little DRAM traffic is at stake"
+                            : "";
   const std::string how = fmt::format("fused is {:.2f}x as fast{}{}", out.speedup, pairs ? " " : "", doubt);
   if (out.decision == "undecided")
     out.reason = fmt::format("{}: {}, at {}{}", how, benefit, price, l2_note);
   else
-    out.reason = fmt::format("{}: {} {} {}{}", how, benefit, out.speedup <= 1 ? "does not pay for" : free ? "comes at no price," : "outweighs", price, l2_note);
+    out.reason = fmt::format("{}: {} {} {}{}", how, benefit,
+                             out.speedup <= 1 ? "does not pay for"
+                             : free           ? "comes at no price,"
+                                              : "outweighs",
+                             price, l2_note);
   return out;
 }
 

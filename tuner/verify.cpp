@@ -47,7 +47,7 @@ struct Verifier::Site {
   InputPattern pattern = InputPattern::kNormal;
   bool whole = false;  ///< every CTA; else only those of the bands
   bool counted = false;
-  bool real = false;   ///< the real launch, not the reduced problem
+  bool real = false;  ///< the real launch, not the reduced problem
   struct Anchor {
     int64_t batch, head, row, col;
   };
@@ -65,10 +65,12 @@ struct Verifier::StageRun {
 };
 
 std::string VerifyPlan::key() const {
-  return fmt::format("full={} slice={}x{} fed={} tiles={} patterns={}", full, slice_rows, slice_cols, fed_rows, tile_slices, patterns);
+  return fmt::format("full={} slice={}x{} fed={} tiles={} patterns={}", full, slice_rows, slice_cols, fed_rows,
+                     tile_slices, patterns);
 }
 
-Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const Device& device, const Variant& variant, Executor& executor)
+Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const Device& device, const Variant& variant,
+                   Executor& executor)
     : op_(op), problem_(std::move(problem)), device_(device), variant_(variant), executor_(executor) {
   const Problem reduced = op_.reduced(problem_);
   const Op::Slice slice = op_.slice(problem_);
@@ -84,7 +86,8 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
   plan_.full = plan_.reduced_flops <= limit && bytes <= kFullLimitBytes;
   plan_.tile_slices = !plan_.full && variant_.stages.size() == 1;
 
-  const auto add = [&](std::string name, const Problem& p, InputPattern pattern, std::vector<Site::Anchor> anchors) -> Site& {
+  const auto add = [&](std::string name, const Problem& p, InputPattern pattern,
+                       std::vector<Site::Anchor> anchors) -> Site& {
     auto site = std::make_unique<Site>();
     site->name = std::move(name);
     site->problem = p;
@@ -128,12 +131,11 @@ Result<DevicePtr> Verifier::input(const Site& site, const Buffer& buffer) {
   auto& inputs = const_cast<Site&>(site).inputs;
   if (auto it = inputs.find(buffer.name); it != inputs.end()) return it->second;
   const Op* op = &op_;
-  ROOFGEN_TRY(DevicePtr ptr,
-              executor_.allocate(buffer.bytes, buffer.name,
-                                 [op, problem = site.problem, pattern = site.pattern, name = buffer.name](
-                                     uint64_t offset, std::span<std::byte> out) {
-                                   op->fill(problem, pattern, name, offset, out);
-                                 }));
+  ROOFGEN_TRY(DevicePtr ptr, executor_.allocate(buffer.bytes, buffer.name,
+                                                [op, problem = site.problem, pattern = site.pattern,
+                                                 name = buffer.name](uint64_t offset, std::span<std::byte> out) {
+                                                  op->fill(problem, pattern, name, offset, out);
+                                                }));
   inputs[buffer.name] = ptr;
   return ptr;
 }
@@ -181,10 +183,14 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
   const int64_t step = finest_step(launch, "row");
   if (plan_.tile_slices) rows = step;
   if (variant_.stages.size() > 1 && plan_.fed_rows % step != 0)
-    return Error{Exit::kFailed, fmt::format("a row tile of {} does not divide the {} rows that the stages of a slice share", step, plan_.fed_rows)};
+    return Error{Exit::kFailed,
+                 fmt::format("a row tile of {} does not divide the {} rows that the stages of a slice share", step,
+                             plan_.fed_rows)};
   for (const Site::Anchor& a : site.anchors) {
     const int64_t row = a.row / rows * rows, col = cols > 0 ? a.col / cols * cols : 0;
-    const Region region{a.batch, a.head, row, std::min(row + rows, extent.rows), col, cols > 0 ? std::min(col + cols, extent.cols) : -1};
+    const Region region{a.batch, a.head,
+                        row,     std::min(row + rows, extent.rows),
+                        col,     cols > 0 ? std::min(col + cols, extent.cols) : -1};
     // Two anchors may fall into one slice of a small problem.
     if (std::any_of(out.compare.begin(), out.compare.end(), [&](const Region& o) {
           return o.batch == region.batch && o.head == region.head && o.row_begin == row && o.col_begin == col;
@@ -221,7 +227,8 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
   const std::vector<Buffer> buffers = all_buffers(site.problem);
   for (Arg& arg : run.launch.args) {
     if (!arg.is_buffer) continue;
-    const auto buffer = std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.name == arg.name; });
+    const auto buffer =
+        std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.name == arg.name; });
     if (buffer == buffers.end()) continue;  // not asked for: a null pointer
     if (buffer->role == Buffer::Role::kInput) {
       auto ptr = input(site, *buffer);
@@ -269,8 +276,10 @@ Result<void> Verifier::compare(const Site& site, const Candidate& candidate, con
     std::copy(values.begin(), values.end(), out.begin());
     if (valid) {
       valid->assign(out.size(), true);
-      // A GPU cannot tell what was never written from the poison's own value, in whole numbers -1: it is compared as that.
-      const bool ambiguous = !executor_.runs_parts() && (buffer->dtype == DType::kInt32 || buffer->dtype == DType::kInt8);
+      // A GPU cannot tell what was never written from the poison's own value, in whole numbers -1: it is compared as
+      // that.
+      const bool ambiguous =
+          !executor_.runs_parts() && (buffer->dtype == DType::kInt32 || buffer->dtype == DType::kInt8);
       if (ambiguous) return {};
       for (size_t i = 0; i < written.size(); ++i)
         if (!written[i]) (*valid)[i / size] = false;
@@ -278,7 +287,8 @@ Result<void> Verifier::compare(const Site& site, const Candidate& candidate, con
     return {};
   };
   for (const Region& band : slices.compare) {
-    ROOFGEN_TRY(Comparison c, op_.compare(site.problem, site.pattern, variant_.name, candidate.stage().name, band, reader));
+    ROOFGEN_TRY(Comparison c,
+                op_.compare(site.problem, site.pattern, variant_.name, candidate.stage().name, band, reader));
     into.rows_checked += c.rows;
     into.error_over_tolerance = std::max(into.error_over_tolerance, c.worst);
     if (!c.failure.empty() && into.failure.empty()) into.failure = fmt::format("{} problem: {}", site.name, c.failure);
@@ -338,7 +348,8 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
       } else if (traced) {
         ROOFGEN_TRY(const uint64_t group, group_ctas(candidate));
         if (!site.whole) keep_first_band(run, trace);
-        out.l2_miss_ratio = wave_miss_ratio(trace, std::min<uint64_t>(wave, real_ctas(candidate)), group, device_.at("l2_bytes"));
+        out.l2_miss_ratio =
+            wave_miss_ratio(trace, std::min<uint64_t>(wave, real_ctas(candidate)), group, device_.at("l2_bytes"));
       }
     }
   }
@@ -348,7 +359,8 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
 
 /// The L2 model wants CTAs of one (batch, head) group.
 void Verifier::keep_first_band(const StageRun& run, std::vector<std::vector<LineAccess>>& trace) {
-  const std::vector<uint64_t> all = select_ctas(run.launch, run.slices.run), first = select_ctas(run.launch, {run.slices.run.front()});
+  const std::vector<uint64_t> all = select_ctas(run.launch, run.slices.run),
+                              first = select_ctas(run.launch, {run.slices.run.front()});
   std::vector<std::vector<LineAccess>> kept;
   for (size_t i = 0; i < all.size() && i < trace.size(); ++i)
     if (std::binary_search(first.begin(), first.end(), all[i])) kept.push_back(std::move(trace[i]));
@@ -363,14 +375,16 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
   const double pairs = op_.weight(problem_, {0, 0, 0, extent.rows});
   const bool same_tiles = extent.rows == here_extent.rows && extent.cols == here_extent.cols;
   const auto whole_tiles = [&](const Extent& e) {
-    return e.rows % finest_step(run.launch, "row") == 0 && (e.cols == 0 || e.cols % finest_step(run.launch, "col") == 0);
+    return e.rows % finest_step(run.launch, "row") == 0 &&
+           (e.cols == 0 || e.cols % finest_step(run.launch, "col") == 0);
   };
   if (site.whole) {
-    // The CTAs of a reduced problem stand for those of the real one. Where it has fewer row or column tiles, all must be
-    // full for that to be exact.
+    // The CTAs of a reduced problem stand for those of the real one. Where it has fewer row or column tiles, all must
+    // be full for that to be exact.
     out.exact = same_tiles || (whole_tiles(extent) && whole_tiles(here_extent));
     ROOFGEN_TRY(const Launch launch, launch_of(*sites_.back(), candidate));
-    out.scale = static_cast<double>(busy_ctas(launch, extent)) / static_cast<double>(busy_ctas(run.launch, here_extent));
+    out.scale =
+        static_cast<double>(busy_ctas(launch, extent)) / static_cast<double>(busy_ctas(run.launch, here_extent));
   } else if (plan_.slice_cols > 0) {
     ROOFGEN_TRY(const Launch launch, launch_of(*sites_.back(), candidate));
     out.scale = static_cast<double>(busy_ctas(launch, extent)) / static_cast<double>(run.ctas);
@@ -387,7 +401,8 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     double sampled = 0;
     for (const Region& band : run.slices.run) sampled += tiled(band);
     const double heads = static_cast<double>(extent.batch * extent.heads);
-    out.scale = sampled > 0 ? tiled({0, 0, 0, extent.rows}) * heads / sampled : static_cast<double>(total) / static_cast<double>(run.ctas);
+    out.scale = sampled > 0 ? tiled({0, 0, 0, extent.rows}) * heads / sampled
+                            : static_cast<double>(total) / static_cast<double>(run.ctas);
   }
   // Distinct bytes scale with the buffers the stage touches: K and V with the KV heads, Q and O with
   // the query heads; of the temporaries only the allowed part is touched.
@@ -406,7 +421,9 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
         whole += bytes;
       }
     for (const Buffer& b : all_buffers(site.problem))
-      if (b.name == arg.name) here += static_cast<double>(b.bytes) * (b.role == Buffer::Role::kTemporary || op_.by_pairs(b.name) ? touched : 1);
+      if (b.name == arg.name)
+        here +=
+            static_cast<double>(b.bytes) * (b.role == Buffer::Role::kTemporary || op_.by_pairs(b.name) ? touched : 1);
   }
   const double seen = 32.0 * static_cast<double>(out.counts.unique_read_sectors + out.counts.unique_write_sectors);
   out.unique_bytes = site.whole ? seen * whole / here : whole;
@@ -425,7 +442,8 @@ Result<uint64_t> Verifier::group_ctas(const Candidate& candidate) const {
     if (axis.name != "head" && axis.name != "batch") ctas *= static_cast<uint64_t>(axis.extent);
   // Heads of Q that share K and V make one group.
   const auto heads = problem_.dims.find("heads"), kv = problem_.dims.find("kv_heads");
-  if (heads != problem_.dims.end() && kv != problem_.dims.end()) ctas *= static_cast<uint64_t>(heads->second / kv->second);
+  if (heads != problem_.dims.end() && kv != problem_.dims.end())
+    ctas *= static_cast<uint64_t>(heads->second / kv->second);
   return ctas;
 }
 
@@ -455,10 +473,12 @@ Result<void> Verifier::set_feeder(const Candidate& candidate) {
   ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
   const Defer unload([&] { executor_.unload(module); });
   for (const auto& site : sites_) {
-    ROOFGEN_TRY(StageRun run, run_stage(*site, candidate, module, feed_of(*site, candidate.stage_index), nullptr, Run::kFeed));
+    ROOFGEN_TRY(StageRun run,
+                run_stage(*site, candidate, module, feed_of(*site, candidate.stage_index), nullptr, Run::kFeed));
     for (const auto& [name, ptr] : run.written) feeder_buffers_.push_back(ptr);
     if (!run.result.findings.empty())
-      return Error{Exit::kFailed, fmt::format("{} fails as a feeder: {}", to_string(candidate.schedule), run.result.findings[0].message)};
+      return Error{Exit::kFailed, fmt::format("{} fails as a feeder: {}", to_string(candidate.schedule),
+                                              run.result.findings[0].message)};
     Feed kept = feed_of(*site, candidate.stage_index);
     for (const auto& [name, ptr] : run.written) kept[name] = ptr;
     const std::lock_guard lock(mutex_);

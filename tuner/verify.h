@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "generator/generate.h"
-#include "runtime/executor.h"
 #include "roofline/device.h"
+#include "runtime/executor.h"
 
 namespace roofgen {
 
@@ -28,22 +28,23 @@ struct Candidate {
 /// What running a candidate at all its sites gave.
 struct Evaluation {
   Verification verification;
-  Counts counts;           ///< of the CTAs in `counted_ctas`
+  Counts counts;  ///< of the CTAs in `counted_ctas`
   uint64_t counted_ctas = 0;
-  double scale = 1;        ///< whole-launch work = counts x scale
-  bool exact = false;      ///< scale is a ratio of equal parts (every CTA ran); else extrapolated from slices
+  double scale = 1;    ///< whole-launch work = counts x scale
+  bool exact = false;  ///< scale is a ratio of equal parts (every CTA ran); else extrapolated from slices
   double temporary_bytes = 0, tensor_bytes = 0;  ///< of the buffers touched: temporaries, and inputs and outputs
-  double unique_bytes = 0; ///< distinct sectors of the whole launch x 32
-  double l2_miss_ratio = 1;///< DRAM-side bytes / unique bytes of one wave (docs/model.md)
-  std::optional<double> measured_ns;  ///< GPU only: one launch, not a tuned result
+  double unique_bytes = 0;                       ///< distinct sectors of the whole launch x 32
+  double l2_miss_ratio = 1;                      ///< DRAM-side bytes / unique bytes of one wave (docs/model.md)
+  std::optional<double> measured_ns;             ///< GPU only: one launch, not a tuned result
   std::string fault;  ///< the stage of rejection when it faulted or hung on the GPU; never remembered
 };
 
 /// How much is checked. The key of a store row contains its text form.
 struct VerifyPlan {
-  bool full = true;             ///< all of the reduced problem (false: too much work, slices only)
-  double reduced_flops = 0;     ///< MMA FLOPs of the reduced problem, what `full` was decided by
-  bool tile_slices = false;     ///< slices are single tiles, compared at both ends (one-kernel variants that are not `full`)
+  bool full = true;          ///< all of the reduced problem (false: too much work, slices only)
+  double reduced_flops = 0;  ///< MMA FLOPs of the reduced problem, what `full` was decided by
+  bool tile_slices =
+      false;  ///< slices are single tiles, compared at both ends (one-kernel variants that are not `full`)
   int64_t slice_rows = 0, slice_cols = 0, fed_rows = 0;
   std::string patterns = "normal";
   std::string key() const;
@@ -58,7 +59,8 @@ inline constexpr double kFullComparisonFlops = 1e9;
 class Verifier {
  public:
   /// `reduced_flops`: required MMA FLOPs of the reduced problem.
-  Verifier(const Op& op, Problem problem, double reduced_flops, const Device& device, const Variant& variant, Executor& executor);
+  Verifier(const Op& op, Problem problem, double reduced_flops, const Device& device, const Variant& variant,
+           Executor& executor);
   ~Verifier();
   Verifier(const Verifier&) = delete;
   Verifier& operator=(const Verifier&) = delete;
@@ -108,7 +110,7 @@ class Verifier {
   const Variant& variant_;
   Executor& executor_;
   VerifyPlan plan_;
-  std::vector<std::unique_ptr<Site>> sites_;  ///< the real launch is the last
+  std::vector<std::unique_ptr<Site>> sites_;                ///< the real launch is the last
   std::map<std::pair<size_t, const Site*>, Feed> feeders_;  ///< what the stage's feeder chain wrote
   std::vector<DevicePtr> feeder_buffers_;
   mutable std::mutex mutex_;

@@ -33,13 +33,16 @@ Work work_from_counts(const Evaluation& e, const Launch& launch, bool temporarie
   w.mma_flops = total(static_cast<double>(c.mma_flops));
   w.mufu_ops = total(32.0 * static_cast<double>(c.mufu));
   w.fp32_ops = total(32.0 * static_cast<double>(c.fp32 + c.half));
-  w.alu_ops = total(32.0 * (kIntegerSurvives * static_cast<double>(c.int_alu) + static_cast<double>(c.predicate + c.convert)));
-  w.issue_slots = total(static_cast<double>(c.warp_instructions - c.move) - (1 - kIntegerSurvives) * static_cast<double>(c.int_alu));
+  w.alu_ops =
+      total(32.0 * (kIntegerSurvives * static_cast<double>(c.int_alu) + static_cast<double>(c.predicate + c.convert)));
+  w.issue_slots = total(static_cast<double>(c.warp_instructions - c.move) -
+                        (1 - kIntegerSurvives) * static_cast<double>(c.int_alu));
   w.smem_wavefronts = total(static_cast<double>(c.smem_wavefronts));
   w.l2_bytes = total(32.0 * static_cast<double>(c.l2_read_sectors + c.l2_write_sectors));
   w.dram_bytes = e.unique_bytes * e.l2_miss_ratio;
   // Inputs and outputs still pass through DRAM, once.
-  if (temporaries_in_l2) w.dram_bytes = std::max(w.dram_bytes - e.temporary_bytes, std::min(e.unique_bytes, e.tensor_bytes));
+  if (temporaries_in_l2)
+    w.dram_bytes = std::max(w.dram_bytes - e.temporary_bytes, std::min(e.unique_bytes, e.tensor_bytes));
   w.ctas = static_cast<double>(launch.grid.count());
   w.warps_per_cta = static_cast<int>((launch.block.count() + 31) / 32);
   if (c.async_waits > 0) {
@@ -50,7 +53,8 @@ Work work_from_counts(const Evaluation& e, const Launch& launch, bool temporarie
 }
 
 Device ranking_device(Device device) {
-  for (const char* cell : {"dram_gb_s", "dram_sustained_gb_s", "l2_gb_s", "l2_sustained_gb_s"}) device.cells[cell].value = 1e12;
+  for (const char* cell : {"dram_gb_s", "dram_sustained_gb_s", "l2_gb_s", "l2_sustained_gb_s"})
+    device.cells[cell].value = 1e12;
   return device;
 }
 
@@ -75,7 +79,9 @@ Result<Prior> prior(const Device& device, const Stage& stage, const Legal& legal
   w.async_waits = value["async_waits"];
   w.async_distance = value["async_distance"];
   const int registers = std::clamp(static_cast<int>(value["registers"]), 32, 255);
-  out.seconds = estimate(device, w, dtype, occupancy(device, registers, launch.smem_bytes, static_cast<int>(launch.block.count()))).seconds;
+  out.seconds = estimate(device, w, dtype,
+                         occupancy(device, registers, launch.smem_bytes, static_cast<int>(launch.block.count())))
+                    .seconds;
   return out;
 }
 

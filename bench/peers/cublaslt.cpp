@@ -11,7 +11,8 @@ namespace {
 
 Result<void> check(cublasStatus_t status, const char* doing) {
   if (status == CUBLAS_STATUS_SUCCESS) return {};
-  return Error{status == CUBLAS_STATUS_NOT_SUPPORTED ? Exit::kUnavailable : Exit::kFailed, fmt::format("cuBLASLt, {}: status {}", doing, static_cast<int>(status))};
+  return Error{status == CUBLAS_STATUS_NOT_SUPPORTED ? Exit::kUnavailable : Exit::kFailed,
+               fmt::format("cuBLASLt, {}: status {}", doing, static_cast<int>(status))};
 }
 
 cudaDataType_t type_of(Format format) {
@@ -70,12 +71,15 @@ std::string CublasLt::version() const {
   return fmt::format("{}.{}.{}", v / 10000, v / 100 % 100, v % 100);
 }
 
-Result<std::unique_ptr<Plan>> Plan::make(const CublasLt& lt, const GemmCase& c, uint64_t bias, size_t workspace_bytes, int most_algorithms) {
+Result<std::unique_ptr<Plan>> Plan::make(const CublasLt& lt, const GemmCase& c, uint64_t bias, size_t workspace_bytes,
+                                         int most_algorithms) {
   auto out = std::unique_ptr<Plan>(new Plan(lt, c));
   // cuBLASLt counts by columns: D^T [n, m] = op(B) [n, k] x A^T [k, m]. Its A is our B, and its rows are our columns.
-  ROOFGEN_CHECK(check(lt.cublasLtMatmulDescCreate(&out->desc_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing the product"));
+  ROOFGEN_CHECK(
+      check(lt.cublasLtMatmulDescCreate(&out->desc_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing the product"));
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
-    return check(lt.cublasLtMatmulDescSetAttribute(out->desc_, attribute, &value, sizeof value), "describing the product");
+    return check(lt.cublasLtMatmulDescSetAttribute(out->desc_, attribute, &value, sizeof value),
+                 "describing the product");
   };
   const int32_t transposed = c.b_is_kn ? CUBLAS_OP_N : CUBLAS_OP_T, plain = CUBLAS_OP_N;
   ROOFGEN_CHECK(set(CUBLASLT_MATMUL_DESC_TRANSA, transposed));
@@ -87,22 +91,32 @@ Result<std::unique_ptr<Plan>> Plan::make(const CublasLt& lt, const GemmCase& c, 
     const auto bias_type = static_cast<int32_t>(type_of(result_format(c.format)));
     ROOFGEN_CHECK(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, bias_type));
   }
-  const auto layout = [&](cublasLtMatrixLayout_t* at, Format format, int64_t rows, int64_t columns, int64_t pitch, int64_t stride) -> Result<void> {
-    ROOFGEN_CHECK(check(lt.cublasLtMatrixLayoutCreate(at, type_of(format), static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), pitch), "describing a matrix"));
+  const auto layout = [&](cublasLtMatrixLayout_t* at, Format format, int64_t rows, int64_t columns, int64_t pitch,
+                          int64_t stride) -> Result<void> {
+    ROOFGEN_CHECK(check(lt.cublasLtMatrixLayoutCreate(at, type_of(format), static_cast<uint64_t>(rows),
+                                                      static_cast<uint64_t>(columns), pitch),
+                        "describing a matrix"));
     const auto count = static_cast<int32_t>(c.batch);
-    ROOFGEN_CHECK(check(lt.cublasLtMatrixLayoutSetAttribute(*at, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count), "describing a batch"));
-    return check(lt.cublasLtMatrixLayoutSetAttribute(*at, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride), "describing a batch");
+    ROOFGEN_CHECK(
+        check(lt.cublasLtMatrixLayoutSetAttribute(*at, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
+              "describing a batch"));
+    return check(
+        lt.cublasLtMatrixLayoutSetAttribute(*at, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
+        "describing a batch");
   };
   ROOFGEN_CHECK(layout(&out->b_, c.format, c.b_is_kn ? c.n : c.k, c.b_is_kn ? c.k : c.n, c.b_pitch, c.b_stride));
   ROOFGEN_CHECK(layout(&out->a_, c.format, c.k, c.m, c.a_pitch, c.a_stride));
   ROOFGEN_CHECK(layout(&out->d_, result_format(c.format), c.n, c.m, c.d_pitch, c.d_stride));
   ROOFGEN_CHECK(check(lt.cublasLtMatmulPreferenceCreate(&out->preference_), "asking for algorithms"));
   const uint64_t most = workspace_bytes;
-  ROOFGEN_CHECK(check(lt.cublasLtMatmulPreferenceSetAttribute(out->preference_, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most), "asking for algorithms"));
+  ROOFGEN_CHECK(check(lt.cublasLtMatmulPreferenceSetAttribute(
+                          out->preference_, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most),
+                      "asking for algorithms"));
   out->found_.resize(static_cast<size_t>(most_algorithms));
   int count = 0;
   const cublasStatus_t status =
-      lt.cublasLtMatmulAlgoGetHeuristic(lt.handle, out->desc_, out->b_, out->a_, out->d_, out->d_, out->preference_, most_algorithms, out->found_.data(), &count);
+      lt.cublasLtMatmulAlgoGetHeuristic(lt.handle, out->desc_, out->b_, out->a_, out->d_, out->d_, out->preference_,
+                                        most_algorithms, out->found_.data(), &count);
   out->found_.resize(static_cast<size_t>(std::max(count, 0)));
   std::erase_if(out->found_, [](const auto& f) { return f.state != CUBLAS_STATUS_SUCCESS; });
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && out->found_.empty()))
@@ -121,13 +135,17 @@ Plan::~Plan() {
 Result<void> Plan::run(size_t algorithm, uint64_t a, uint64_t b, uint64_t d, uint64_t workspace, void* stream) const {
   const cublasLtMatmulHeuristicResult_t& chosen = found_[algorithm];
   const float beta = 0;
-  const auto pointer = [](uint64_t address, int64_t elements, int64_t bytes) { return reinterpret_cast<void*>(address + static_cast<uint64_t>(elements * bytes)); };
+  const auto pointer = [](uint64_t address, int64_t elements, int64_t bytes) {
+    return reinterpret_cast<void*>(address + static_cast<uint64_t>(elements * bytes));
+  };
   for (int64_t o = 0; o < case_.outer; ++o) {
     void* to = pointer(d, o * case_.d_outer, 2);
-    ROOFGEN_CHECK(check(lt_.cublasLtMatmul(lt_.handle, desc_, &case_.scale, pointer(b, o * case_.b_outer, bytes_of(case_.format)), b_,
-                                           pointer(a, o * case_.a_outer, bytes_of(case_.format)), a_, &beta, to, d_, to, d_, &chosen.algo,
-                                           reinterpret_cast<void*>(workspace), chosen.workspaceSize, static_cast<cudaStream_t>(stream)),
-                        "multiplying"));
+    ROOFGEN_CHECK(
+        check(lt_.cublasLtMatmul(lt_.handle, desc_, &case_.scale, pointer(b, o * case_.b_outer, bytes_of(case_.format)),
+                                 b_, pointer(a, o * case_.a_outer, bytes_of(case_.format)), a_, &beta, to, d_, to, d_,
+                                 &chosen.algo, reinterpret_cast<void*>(workspace), chosen.workspaceSize,
+                                 static_cast<cudaStream_t>(stream)),
+              "multiplying"));
   }
   return {};
 }

@@ -12,19 +12,19 @@
 
 namespace roofgen::peers {
 
-#define ROOFGEN_CUBLASLT_ENTRY_POINTS(X) \
-  X(cublasLtCreate)                      \
-  X(cublasLtGetVersion)                  \
-  X(cublasLtMatmul)                      \
-  X(cublasLtMatmulAlgoGetHeuristic)      \
-  X(cublasLtMatmulDescCreate)            \
-  X(cublasLtMatmulDescDestroy)           \
-  X(cublasLtMatmulDescSetAttribute)      \
-  X(cublasLtMatmulPreferenceCreate)      \
-  X(cublasLtMatmulPreferenceDestroy)     \
+#define ROOFGEN_CUBLASLT_ENTRY_POINTS(X)  \
+  X(cublasLtCreate)                       \
+  X(cublasLtGetVersion)                   \
+  X(cublasLtMatmul)                       \
+  X(cublasLtMatmulAlgoGetHeuristic)       \
+  X(cublasLtMatmulDescCreate)             \
+  X(cublasLtMatmulDescDestroy)            \
+  X(cublasLtMatmulDescSetAttribute)       \
+  X(cublasLtMatmulPreferenceCreate)       \
+  X(cublasLtMatmulPreferenceDestroy)      \
   X(cublasLtMatmulPreferenceSetAttribute) \
-  X(cublasLtMatrixLayoutCreate)          \
-  X(cublasLtMatrixLayoutDestroy)         \
+  X(cublasLtMatrixLayoutCreate)           \
+  X(cublasLtMatrixLayoutDestroy)          \
   X(cublasLtMatrixLayoutSetAttribute)
 
 struct CublasLt {
@@ -43,7 +43,8 @@ struct CublasLt {
 class Plan {
  public:
   /// Exit::kUnavailable when cuBLASLt has nothing for it (fp8 on sm_80).
-  static Result<std::unique_ptr<Plan>> make(const CublasLt& lt, const GemmCase& c, uint64_t bias, size_t workspace_bytes, int most_algorithms);
+  static Result<std::unique_ptr<Plan>> make(const CublasLt& lt, const GemmCase& c, uint64_t bias,
+                                            size_t workspace_bytes, int most_algorithms);
   ~Plan();
   Plan(const Plan&) = delete;
   size_t algorithms() const { return found_.size(); }

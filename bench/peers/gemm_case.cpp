@@ -97,18 +97,23 @@ const char* to_string(Epilogue epilogue) {
   }
   return "";
 }
-const char* to_string(Format format) { return format == Format::kBf16 ? "bf16" : format == Format::kFp16 ? "fp16" : "fp8"; }
+const char* to_string(Format format) {
+  return format == Format::kBf16 ? "bf16" : format == Format::kFp16 ? "fp16" : "fp8";
+}
 Result<Epilogue> parse_epilogue(const std::string& text) {
   return parse(text, {Epilogue::kNone, Epilogue::kBias, Epilogue::kRelu, Epilogue::kGeluBias}, "epilogue");
 }
-Result<Format> parse_format(const std::string& text) { return parse(text, {Format::kBf16, Format::kFp16, Format::kFp8}, "dtype"); }
+Result<Format> parse_format(const std::string& text) {
+  return parse(text, {Format::kBf16, Format::kFp16, Format::kFp8}, "dtype");
+}
 Format result_format(Format format) { return format == Format::kFp16 ? Format::kFp16 : Format::kBf16; }
 
 Result<GemmCase> plain_case(int64_t m, int64_t n, int64_t k, Format format, Epilogue epilogue) {
   const int64_t multiple = format == Format::kFp8 ? 16 : 8;
   for (int64_t size : {m, n, k})
     if (size < multiple || size % multiple != 0 || size > (1 << 20))
-      return Error{Exit::kUsage, fmt::format("{} x {} x {}: multiples of {} up to {} were expected", m, n, k, multiple, 1 << 20)};
+      return Error{Exit::kUsage,
+                   fmt::format("{} x {} x {}: multiples of {} up to {} were expected", m, n, k, multiple, 1 << 20)};
   GemmCase c;
   c.name = fmt::format("{}x{}x{} {} {}", m, n, k, to_string(format), to_string(epilogue));
   c.m = m, c.n = n, c.k = k;
@@ -125,19 +130,23 @@ Result<GemmCase> plain_case(int64_t m, int64_t n, int64_t k, Format format, Epil
 std::vector<GemmCase> suite(Format format) {
   std::vector<GemmCase> out;
   for (int64_t size : {4096, 8192}) out.push_back(*plain_case(size, size, size, format, Epilogue::kNone));
-  for (Epilogue e : {Epilogue::kBias, Epilogue::kRelu, Epilogue::kGeluBias}) out.push_back(*plain_case(4096, 4096, 4096, format, e));
+  for (Epilogue e : {Epilogue::kBias, Epilogue::kRelu, Epilogue::kGeluBias})
+    out.push_back(*plain_case(4096, 4096, 4096, format, e));
   out.push_back(*plain_case(512, 12288, 3072, format, Epilogue::kGeluBias));
   return out;
 }
 
-Result<std::vector<GemmCase>> attention_cases(int64_t length, int64_t kv_length, int64_t d, int64_t batch, int64_t heads, Format format) {
+Result<std::vector<GemmCase>> attention_cases(int64_t length, int64_t kv_length, int64_t d, int64_t batch,
+                                              int64_t heads, Format format) {
   if (format == Format::kFp8) return Error{Exit::kUsage, "attention in fp8 is not there; bf16 or fp16 was expected"};
   for (int64_t size : {length, kv_length, d, batch, heads})
-    if (size < 1 || size > (1 << 24)) return Error{Exit::kUsage, fmt::format("{}: a size from 1 to 2^24 was expected", size)};
+    if (size < 1 || size > (1 << 24))
+      return Error{Exit::kUsage, fmt::format("{}: a size from 1 to 2^24 was expected", size)};
   if (d % 8 != 0) return Error{Exit::kUsage, fmt::format("d is {}; a multiple of 8 was expected", d)};
   const int64_t pitch = (kv_length + 7) / 8 * 8, row = heads * d;
   GemmCase s;
-  s.name = fmt::format("QK^T L={} kv_len={} d={} batch={} heads={} {}", length, kv_length, d, batch, heads, to_string(format));
+  s.name = fmt::format("QK^T L={} kv_len={} d={} batch={} heads={} {}", length, kv_length, d, batch, heads,
+                       to_string(format));
   s.m = length, s.n = kv_length, s.k = d;
   s.format = format;
   s.batch = heads, s.outer = batch;
@@ -148,7 +157,8 @@ Result<std::vector<GemmCase>> attention_cases(int64_t length, int64_t kv_length,
   s.a_outer = length * row, s.b_outer = kv_length * row, s.d_outer = heads * length * pitch;
   s.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(d)));
   GemmCase o = s;
-  o.name = fmt::format("PV L={} kv_len={} d={} batch={} heads={} {}", length, kv_length, d, batch, heads, to_string(format));
+  o.name =
+      fmt::format("PV L={} kv_len={} d={} batch={} heads={} {}", length, kv_length, d, batch, heads, to_string(format));
   o.n = d, o.k = kv_length;
   o.b_is_kn = true;
   o.scale = 1;
@@ -166,9 +176,11 @@ double value_of(Format format, uint16_t bits) {
   const int field = (bits >> l.mantissa) & ((1 << l.exponent) - 1);
   const int mantissa = bits & ((1 << l.mantissa) - 1);
   const bool negative = (bits >> (l.exponent + l.mantissa)) & 1;
-  if (format != Format::kFp8 && field == (1 << l.exponent) - 1) return std::nan("");  // infinities too: neither is an answer
+  if (format != Format::kFp8 && field == (1 << l.exponent) - 1)
+    return std::nan("");  // infinities too: neither is an answer
   if (format == Format::kFp8 && (bits & 0x7f) == 0x7f) return std::nan("");
-  const double magnitude = field == 0 ? std::ldexp(mantissa, 1 - l.bias - l.mantissa) : std::ldexp(mantissa + (1 << l.mantissa), field - l.bias - l.mantissa);
+  const double magnitude = field == 0 ? std::ldexp(mantissa, 1 - l.bias - l.mantissa)
+                                      : std::ldexp(mantissa + (1 << l.mantissa), field - l.bias - l.mantissa);
   return negative ? -magnitude : magnitude;
 }
 
@@ -176,7 +188,8 @@ double apply(Epilogue epilogue, double sum, double bias) {
   const double x = epilogue == Epilogue::kBias || epilogue == Epilogue::kGeluBias ? sum + bias : sum;
   switch (epilogue) {
     case Epilogue::kRelu: return std::max(x, 0.0);
-    case Epilogue::kGeluBias: return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+    case Epilogue::kGeluBias:
+      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
     default: return x;
   }
 }
@@ -189,7 +202,9 @@ std::vector<Place> places(const GemmCase& c, int count) {
       out.push_back({c.outer - 1, c.batch - 1, m, n});
     }
   for (uint64_t i = 0; static_cast<int>(out.size()) < count; ++i) {
-    const auto below = [&](int64_t limit, uint64_t salt) { return static_cast<int64_t>(mix(mix(i) + salt) % static_cast<uint64_t>(limit)); };
+    const auto below = [&](int64_t limit, uint64_t salt) {
+      return static_cast<int64_t>(mix(mix(i) + salt) % static_cast<uint64_t>(limit));
+    };
     out.push_back({below(c.outer, 1), below(c.batch, 2), below(c.m, 3), below(c.n, 4)});
   }
   return out;
@@ -199,21 +214,25 @@ double error_over_tolerance(const GemmCase& c, const Operands& operands, const s
   std::vector<double> exact, got, sums;
   double squares = 0;
   for (const Place& p : where) {
-    const int64_t a = p.outer * c.a_outer + p.product * c.a_stride + p.m * c.a_pitch, b = p.outer * c.b_outer + p.product * c.b_stride;
+    const int64_t a = p.outer * c.a_outer + p.product * c.a_stride + p.m * c.a_pitch,
+                  b = p.outer * c.b_outer + p.product * c.b_stride;
     double sum = 0;
     for (int64_t k = 0; k < c.k; ++k)
       sum += value_of(c.format, operands.a[static_cast<size_t>(a + k)]) *
-             value_of(c.format, operands.b[static_cast<size_t>(b + (c.b_is_kn ? k * c.b_pitch + p.n : p.n * c.b_pitch + k))]);
+             value_of(c.format,
+                      operands.b[static_cast<size_t>(b + (c.b_is_kn ? k * c.b_pitch + p.n : p.n * c.b_pitch + k))]);
     sum *= c.scale;
     squares += sum * sum;
     const Format result = result_format(c.format);
     const double bias = operands.bias.empty() ? 0 : value_of(result, operands.bias[static_cast<size_t>(p.n)]);
     exact.push_back(apply(c.epilogue, sum, bias));
-    got.push_back(value_of(result, operands.d[static_cast<size_t>(p.outer * c.d_outer + p.product * c.d_stride + p.m * c.d_pitch + p.n)]));
+    got.push_back(value_of(
+        result, operands.d[static_cast<size_t>(p.outer * c.d_outer + p.product * c.d_stride + p.m * c.d_pitch + p.n)]));
   }
   const double rms = std::sqrt(squares / static_cast<double>(std::max<size_t>(where.size(), 1)));
   const double depth = static_cast<double>(c.k);
-  const double share = c.format == Format::kFp8 ? depth / 32 * std::ldexp(1.0, -13) : std::sqrt(depth) * std::ldexp(1.0, -16);
+  const double share =
+      c.format == Format::kFp8 ? depth / 32 * std::ldexp(1.0, -13) : std::sqrt(depth) * std::ldexp(1.0, -16);
   double worst = 0;
   for (size_t i = 0; i < exact.size(); ++i) {
     const double ratio = std::fabs(got[i] - exact[i]) / (ulp(result_format(c.format), exact[i]) + share * rms);

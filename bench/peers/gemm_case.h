@@ -13,14 +13,14 @@ namespace roofgen::peers {
 enum class Epilogue { kNone, kBias, kRelu, kGeluBias };
 enum class Format { kBf16, kFp16, kFp8 };  ///< of A and B; the result is bf16 for fp8 (e4m3), else the same
 
-const char* to_string(Epilogue epilogue);  ///< "none", "bias", "relu", "gelu-bias"
-const char* to_string(Format format);      ///< "bf16", "fp16", "fp8"
+const char* to_string(Epilogue epilogue);                  ///< "none", "bias", "relu", "gelu-bias"
+const char* to_string(Format format);                      ///< "bf16", "fp16", "fp8"
 Result<Epilogue> parse_epilogue(const std::string& text);  ///< Exit::kUsage
 Result<Format> parse_format(const std::string& text);      ///< Exit::kUsage
 
-/// D[m, n] = epilogue(scale * sum over k of A[m, k] * B), in row-major terms. B is [n, k] as weights of a linear layer and
-/// keys are, or [k, n] (`b_is_kn`) as values are. `batch` products lie `*_stride` elements apart in rows of `*_pitch`;
-/// `outer` times that, each a call of its own.
+/// D[m, n] = epilogue(scale * sum over k of A[m, k] * B), in row-major terms. B is [n, k] as weights of a linear layer
+/// and keys are, or [k, n] (`b_is_kn`) as values are. `batch` products lie `*_stride` elements apart in rows of
+/// `*_pitch`; `outer` times that, each a call of its own.
 struct GemmCase {
   std::string name;
   int64_t m = 0, n = 0, k = 0;
@@ -33,7 +33,10 @@ struct GemmCase {
   int64_t a_outer = 0, b_outer = 0, d_outer = 0;     ///< between outer ones; a whole operand is outer x this
   float scale = 1;
 
-  double flops() const { return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) * static_cast<double>(batch * outer); }
+  double flops() const {
+    return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
+           static_cast<double>(batch * outer);
+  }
   int64_t a_elements() const { return outer * a_outer; }
   int64_t b_elements() const { return outer * b_outer; }
   int64_t d_elements() const { return outer * d_outer; }
@@ -43,9 +46,10 @@ struct GemmCase {
 Result<GemmCase> plain_case(int64_t m, int64_t n, int64_t k, Format format, Epilogue epilogue);
 /// The sizes that tuned GEMMs are usually reported at.
 std::vector<GemmCase> suite(Format format);
-/// The two products of unfused attention on tensors (batch, row, head, d): S = scale Q K^T and O = P V. Key/value heads are as
-/// many as heads.
-Result<std::vector<GemmCase>> attention_cases(int64_t length, int64_t kv_length, int64_t d, int64_t batch, int64_t heads, Format format);
+/// The two products of unfused attention on tensors (batch, row, head, d): S = scale Q K^T and O = P V. Key/value heads
+/// are as many as heads.
+Result<std::vector<GemmCase>> attention_cases(int64_t length, int64_t kv_length, int64_t d, int64_t batch,
+                                              int64_t heads, Format format);
 
 /// N(0,1) rounded to the format, the same everywhere: element `index` of stream `seed`.
 uint16_t normal_bits(Format format, uint64_t seed, uint64_t index);
@@ -62,9 +66,9 @@ struct Place {
 /// `count` places spread over the result, its corners first.
 std::vector<Place> places(const GemmCase& c, int count);
 
-/// Worst |y - exact| / tolerance at the places. Tolerance: one unit in the last place of the result at the exact value + c x RMS of the
-/// sums: c = 2^-16 sqrt(k) for accumulation in fp32; fp8 units of sm_90 keep about 13 bits while they add 32 products at a time, so
-/// c = 2^-13 k / 32 there.
+/// Worst |y - exact| / tolerance at the places. Tolerance: one unit in the last place of the result at the exact value
+/// + c x RMS of the sums: c = 2^-16 sqrt(k) for accumulation in fp32; fp8 units of sm_90 keep about 13 bits while they
+/// add 32 products at a time, so c = 2^-13 k / 32 there.
 struct Operands {
   const std::vector<uint16_t>&a, &b, &bias, &d;  ///< bits; bias may be empty
 };

@@ -30,7 +30,8 @@ Result<void> Gpu::start(int ordinal) {
   int count = 0;
   ROOFGEN_CHECK(cu.check(cu.device_count(&count), "counting GPUs"));
   if (count == 0) return Error{Exit::kUnavailable, "the CUDA driver finds no GPU"};
-  if (ordinal < 0 || ordinal >= count) return Error{Exit::kUsage, fmt::format("there is no GPU {}; this machine has {}, counted from 0", ordinal, count)};
+  if (ordinal < 0 || ordinal >= count)
+    return Error{Exit::kUsage, fmt::format("there is no GPU {}; this machine has {}, counted from 0", ordinal, count)};
   cuda::Device device = 0;
   ROOFGEN_CHECK(cu.check(cu.device(&device, ordinal), "opening the GPU"));
   char text[256] = {};
@@ -48,7 +49,8 @@ Result<void> Gpu::start(int ordinal) {
   if (cu.total_memory(&memory, device) == 0) memory_bytes = memory;
   if (cuda::Uuid id; cu.device_uuid && cu.device_uuid(&id, device) == 0) uuid = cuda::uuid_text(id);
   std::string bus;
-  if (char bus_text[64] = {}; cu.device_bus_id && cu.device_bus_id(bus_text, sizeof bus_text, device) == 0) bus = bus_text;
+  if (char bus_text[64] = {}; cu.device_bus_id && cu.device_bus_id(bus_text, sizeof bus_text, device) == 0)
+    bus = bus_text;
   nvml.open(uuid, bus);
   driver_version = nvml.driver();
   // The primary context: what cuBLASLt uses too.
@@ -68,7 +70,8 @@ Result<void> Gpu::start(int ordinal) {
 
 Result<uint64_t> Gpu::allocate(uint64_t bytes, const std::string& what) {
   cuda::Address at = 0;
-  ROOFGEN_CHECK(driver_->check(driver_->allocate(&at, std::max<uint64_t>(bytes, 1)), fmt::format("allocating {} bytes of GPU memory for {}", bytes, what)));
+  ROOFGEN_CHECK(driver_->check(driver_->allocate(&at, std::max<uint64_t>(bytes, 1)),
+                               fmt::format("allocating {} bytes of GPU memory for {}", bytes, what)));
   return at;
 }
 Result<void> Gpu::upload(uint64_t to, const void* from, size_t bytes) {
@@ -81,13 +84,18 @@ Result<void> Gpu::download(void* to, uint64_t from, size_t bytes) {
 }
 Result<void> Gpu::wait(const std::string& doing) { return driver_->check(driver_->wait_stream(stream_), doing); }
 
-Result<cuda::Handle> Gpu::load(const std::string& cubin, const std::string& ptx, const std::string& entry, uint32_t smem_bytes) {
+Result<cuda::Handle> Gpu::load(const std::string& cubin, const std::string& ptx, const std::string& entry,
+                               uint32_t smem_bytes) {
   cuda::Handle module = nullptr, function = nullptr;
-  cuda::Status status = cubin.empty() ? cuda::kInvalidImage : driver_->load_module(&module, cubin.data(), 0, nullptr, nullptr);
-  if ((status == cuda::kInvalidImage || status == cuda::kNoBinaryForGpu) && !ptx.empty()) status = driver_->load_module(&module, ptx.c_str(), 0, nullptr, nullptr);
+  cuda::Status status =
+      cubin.empty() ? cuda::kInvalidImage : driver_->load_module(&module, cubin.data(), 0, nullptr, nullptr);
+  if ((status == cuda::kInvalidImage || status == cuda::kNoBinaryForGpu) && !ptx.empty())
+    status = driver_->load_module(&module, ptx.c_str(), 0, nullptr, nullptr);
   ROOFGEN_CHECK(driver_->check(status, "loading kernel " + entry));
   ROOFGEN_CHECK(driver_->check(driver_->function(&function, module, entry.c_str()), "finding kernel " + entry));
-  ROOFGEN_CHECK(driver_->check(driver_->set_function_attribute(function, cuda::kFunctionMaxDynamicSmem, static_cast<int>(smem_bytes)), "shared memory of " + entry));
+  ROOFGEN_CHECK(driver_->check(
+      driver_->set_function_attribute(function, cuda::kFunctionMaxDynamicSmem, static_cast<int>(smem_bytes)),
+      "shared memory of " + entry));
   return function;
 }
 
@@ -96,7 +104,8 @@ Result<void> Gpu::flush() {
   uint64_t base = scratch_, words = scratch_bytes_ / 2 / 16;
   for (uint32_t write : {1u, 0u}) {
     void* arguments[] = {&base, &words, &write};
-    ROOFGEN_CHECK(driver_->check(driver_->launch(sweep_, ctas, 1, 1, kSweepThreads, 1, 1, 0, stream_, arguments, nullptr), "emptying L2"));
+    ROOFGEN_CHECK(driver_->check(
+        driver_->launch(sweep_, ctas, 1, 1, kSweepThreads, 1, 1, 0, stream_, arguments, nullptr), "emptying L2"));
     base += scratch_bytes_ / 2;
   }
   return {};

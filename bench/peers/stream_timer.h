@@ -15,7 +15,8 @@
 
 namespace roofgen::peers {
 
-/// One GPU: its context current, a stream, memory, and the helper kernels. Everything is freed at the end of the process.
+/// One GPU: its context current, a stream, memory, and the helper kernels. Everything is freed at the end of the
+/// process.
 class Gpu {
  public:
   static Result<std::unique_ptr<Gpu>> open(int ordinal);
@@ -26,7 +27,8 @@ class Gpu {
   Result<void> upload(uint64_t to, const void* from, size_t bytes);
   Result<void> download(void* to, uint64_t from, size_t bytes);
   Result<void> wait(const std::string& doing);
-  Result<cuda::Handle> load(const std::string& cubin, const std::string& ptx, const std::string& entry, uint32_t smem_bytes);
+  Result<cuda::Handle> load(const std::string& cubin, const std::string& ptx, const std::string& entry,
+                            uint32_t smem_bytes);
 
   /// Nanoseconds of what `queue` puts on the stream.
   using Queue = std::function<Result<void>()>;

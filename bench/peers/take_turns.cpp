@@ -32,7 +32,8 @@ Result<Turns> take_turns(const Stage& stage, size_t contenders, size_t sets, con
     for (const char* way : {"cold", "hot"})
       for (size_t turn = 0; turn < contenders; ++turn) {
         const size_t i = (turn + round) % contenders;
-        ROOFGEN_TRY(const double ns, stage.time([&] { return stage.run(i, round % sets); }, way == std::string("cold")));
+        ROOFGEN_TRY(const double ns,
+                    stage.time([&] { return stage.run(i, round % sets); }, way == std::string("cold")));
         out.times[way][i].push_back(ns);
       }
     if (stage.state) stage.state(out);

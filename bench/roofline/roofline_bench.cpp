@@ -23,7 +23,9 @@ void explain_op(benchmark::State& state, const char* op, WorkRequest request, co
 }
 
 void gemm(benchmark::State& state) { explain_op(state, "gemm", {.dims = {{"N", 4096}, {"K", 4096}}}, "M"); }
-void attention_four_pass(benchmark::State& state) { explain_op(state, "attention", {.dims = {{"d", 64}, {"passes", 4}}}, "L"); }
+void attention_four_pass(benchmark::State& state) {
+  explain_op(state, "attention", {.dims = {{"d", 64}, {"passes", 4}}}, "L");
+}
 void rmsnorm(benchmark::State& state) { explain_op(state, "rmsnorm", {.dims = {{"cols", 4096}}}, "rows"); }
 
 BENCHMARK(gemm)->Unit(benchmark::kMicrosecond);

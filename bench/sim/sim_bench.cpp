@@ -76,8 +76,8 @@ void flash_head(benchmark::State& state) {
   }
   state.counters["warp_inst"] = static_cast<double>(counts.warp_instructions);
   state.counters["mma"] = static_cast<double>(counts.mma);
-  state.counters["warp_inst_per_s"] = benchmark::Counter(static_cast<double>(counts.warp_instructions),
-                                                         benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["warp_inst_per_s"] =
+      benchmark::Counter(static_cast<double>(counts.warp_instructions), benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(flash_head)->Unit(benchmark::kMillisecond);
 
@@ -94,7 +94,8 @@ BENCHMARK(load_kernel)->Unit(benchmark::kMillisecond);
 void mma(benchmark::State& state, const char* spelling, double k) {
   const sim::LaneEntry* entry = sim::OpcodeTable::host().find(spelling);
   alignas(64) static uint32_t rows[16 * 32];
-  for (uint32_t i = 0; i < 16 * 32; ++i) rows[i] = 0x3c3c3c3c ^ (i * 0x9e3779b9u & 0x83838383);  // moderate numbers in all types
+  for (uint32_t i = 0; i < 16 * 32; ++i)
+    rows[i] = 0x3c3c3c3c ^ (i * 0x9e3779b9u & 0x83838383);  // moderate numbers in all types
   uint32_t lists[14], predicates[1] = {~0u};
   for (uint32_t i = 0; i < 14; ++i) lists[i] = i;
   sim::Inst in;

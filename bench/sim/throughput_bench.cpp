@@ -1,5 +1,5 @@
-// Instructions of lanes that the simulator runs in a second on one core, every check on: for kernels whose lanes go the same way
-// (target 1 G/s), and for one whose lanes part (target 0.2 G/s). The kernels are committed PTX.
+// Instructions of lanes that the simulator runs in a second on one core, every check on: for kernels whose lanes go the
+// same way (target 1 G/s), and for one whose lanes part (target 0.2 G/s). The kernels are committed PTX.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -71,17 +71,38 @@ void measure(benchmark::State& state, Bench bench, uint64_t lane_instructions = 
   for (auto _ : state) counts = bench.run();
   if (!lane_instructions) lane_instructions = 32 * counts.warp_instructions;
   state.counters["lane_inst"] = static_cast<double>(lane_instructions);
-  state.counters["lane_inst_per_s"] = benchmark::Counter(static_cast<double>(lane_instructions), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["lane_inst_per_s"] =
+      benchmark::Counter(static_cast<double>(lane_instructions), benchmark::Counter::kIsIterationInvariantRate);
 }
 
 constexpr int kElements = 1 << 18;
 const std::vector<float> kFloats(kElements, 1.5f);
 
-void add(benchmark::State& state) { measure(state, std::move(Bench("add", {kElements / 256, 1, 1}, {256, 1, 1}).array(kFloats).array(kFloats).array(kFloats).scalar(kElements))); }
-void saxpy(benchmark::State& state) { measure(state, std::move(Bench("saxpy", {64, 1, 1}, {256, 1, 1}).scalar(2.0f).array(kFloats).array(kFloats).scalar(kElements))); }
-void reduction(benchmark::State& state) { measure(state, std::move(Bench("reduce", {64, 1, 1}, {256, 1, 1}, 32).array(kFloats).array(std::vector<float>(1)).scalar(kElements))); }
-void transpose(benchmark::State& state) { measure(state, std::move(Bench("transpose", {16, 16, 1}, {32, 8, 1}).array(kFloats).array(kFloats).scalar(512).scalar(512))); }
-void polynomial(benchmark::State& state) { measure(state, std::move(Bench("polynomial", {64, 1, 1}, {256, 1, 1}).array(kFloats).array(kFloats).scalar(512))); }
+void add(benchmark::State& state) {
+  measure(state, std::move(Bench("add", {kElements / 256, 1, 1}, {256, 1, 1})
+                               .array(kFloats)
+                               .array(kFloats)
+                               .array(kFloats)
+                               .scalar(kElements)));
+}
+void saxpy(benchmark::State& state) {
+  measure(
+      state,
+      std::move(Bench("saxpy", {64, 1, 1}, {256, 1, 1}).scalar(2.0f).array(kFloats).array(kFloats).scalar(kElements)));
+}
+void reduction(benchmark::State& state) {
+  measure(
+      state,
+      std::move(
+          Bench("reduce", {64, 1, 1}, {256, 1, 1}, 32).array(kFloats).array(std::vector<float>(1)).scalar(kElements)));
+}
+void transpose(benchmark::State& state) {
+  measure(state,
+          std::move(Bench("transpose", {16, 16, 1}, {32, 8, 1}).array(kFloats).array(kFloats).scalar(512).scalar(512)));
+}
+void polynomial(benchmark::State& state) {
+  measure(state, std::move(Bench("polynomial", {64, 1, 1}, {256, 1, 1}).array(kFloats).array(kFloats).scalar(512)));
+}
 BENCHMARK(add)->Unit(benchmark::kMillisecond);
 BENCHMARK(saxpy)->Unit(benchmark::kMillisecond);
 BENCHMARK(reduction)->Unit(benchmark::kMillisecond);
@@ -92,10 +113,17 @@ BENCHMARK(polynomial)->Unit(benchmark::kMillisecond);
 void on_cores(benchmark::State& state, Bench bench) {
   Counts counts;
   for (auto _ : state) counts = bench.run(static_cast<int>(state.range(0)));
-  state.counters["lane_inst_per_s"] = benchmark::Counter(32 * static_cast<double>(counts.warp_instructions), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["lane_inst_per_s"] = benchmark::Counter(32 * static_cast<double>(counts.warp_instructions),
+                                                         benchmark::Counter::kIsIterationInvariantRate);
 }
-void polynomial_on_cores(benchmark::State& state) { on_cores(state, std::move(Bench("polynomial", {256, 1, 1}, {256, 1, 1}).array(kFloats).array(kFloats).scalar(512))); }
-void saxpy_on_cores(benchmark::State& state) { on_cores(state, std::move(Bench("saxpy", {1024, 1, 1}, {256, 1, 1}).scalar(2.0f).array(kFloats).array(kFloats).scalar(kElements))); }
+void polynomial_on_cores(benchmark::State& state) {
+  on_cores(state, std::move(Bench("polynomial", {256, 1, 1}, {256, 1, 1}).array(kFloats).array(kFloats).scalar(512)));
+}
+void saxpy_on_cores(benchmark::State& state) {
+  on_cores(state,
+           std::move(
+               Bench("saxpy", {1024, 1, 1}, {256, 1, 1}).scalar(2.0f).array(kFloats).array(kFloats).scalar(kElements)));
+}
 BENCHMARK(polynomial_on_cores)->RangeMultiplier(2)->Range(1, 4)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(saxpy_on_cores)->RangeMultiplier(2)->Range(1, 4)->UseRealTime()->Unit(benchmark::kMillisecond);
 
@@ -107,7 +135,8 @@ void collatz(benchmark::State& state) {
   for (int i = 0; i < kValues * 32; ++i) together[i] = i / 32 + 1;
   const std::vector<int> out(kValues * 32);
   const Counts alone = Bench("collatz", {kValues / 8, 1, 1}, {256, 1, 1}).array(together).array(out).run();
-  measure(state, std::move(Bench("collatz", {kValues / 256, 1, 1}, {256, 1, 1}).array(parting).array(out)), alone.warp_instructions);
+  measure(state, std::move(Bench("collatz", {kValues / 256, 1, 1}, {256, 1, 1}).array(parting).array(out)),
+          alone.warp_instructions);
 }
 BENCHMARK(collatz)->Unit(benchmark::kMillisecond);
 

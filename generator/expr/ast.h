@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "generator/expr/diagnostics.h"
+#include "base/diagnostics.h"
 #include "generator/expr/expr.h"
 
 namespace roofgen::expr {

@@ -59,9 +59,7 @@ Value ceil_div(const Args& args, const Site& site) {
   return *binary(Op::kFloorDiv, a, b, site).as<int64_t>() + rest;
 }
 
-Value align_up(const Args& args, const Site& site) {
-  return binary(Op::kMul, ceil_div(args, site), args[1], site);
-}
+Value align_up(const Args& args, const Site& site) { return binary(Op::kMul, ceil_div(args, site), args[1], site); }
 
 bool power_of_two(int64_t v) { return v > 0 && std::has_single_bit(static_cast<uint64_t>(v)); }
 
@@ -107,8 +105,7 @@ Value max_filter(const Args& args, const Site& site) { return check_numbers(args
 Value length(const Args& args, const Site& site) {
   if (auto s = args[0].as<std::string>()) {
     site.charge(s->size() / 16);
-    return static_cast<int64_t>(
-        std::count_if(s->begin(), s->end(), [](char c) { return (c & 0xC0) != 0x80; }));
+    return static_cast<int64_t>(std::count_if(s->begin(), s->end(), [](char c) { return (c & 0xC0) != 0x80; }));
   }
   if (auto l = args[0].list()) return static_cast<int64_t>(l->size());
   if (auto m = args[0].map()) return static_cast<int64_t>(m->size());
@@ -130,8 +127,7 @@ Value to_int(const Args& args, const Site& site) {
   const std::string& s = string_arg(args, 0, site);
   int64_t v = 0;
   const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-  if (error != std::errc() || end != s.data() + s.size())
-    site.fail("the string is not an integer of 64 bits");
+  if (error != std::errc() || end != s.data() + s.size()) site.fail("the string is not an integer of 64 bits");
   return v;
 }
 
@@ -182,8 +178,7 @@ Value lower(const Args& args, const Site& site) {
 }
 
 Value trim(const Args& args, const Site& site) {
-  static constexpr std::string_view kBlank =
-      " \t\n\r\f\v\x1c\x1d\x1e\x1f";  // ASCII blanks of Python's str.strip
+  static constexpr std::string_view kBlank = " \t\n\r\f\v\x1c\x1d\x1e\x1f";  // ASCII blanks of Python's str.strip
   const std::string& s = ascii_arg(args, site);
   const size_t begin = s.find_first_not_of(kBlank);
   if (begin == s.npos) return "";
@@ -191,13 +186,11 @@ Value trim(const Args& args, const Site& site) {
 }
 
 Value replace(const Args& args, const Site& site) {
-  const std::string &s = string_arg(args, 0, site), &from = string_arg(args, 1, site),
-                    &to = string_arg(args, 2, site);
+  const std::string &s = string_arg(args, 0, site), &from = string_arg(args, 1, site), &to = string_arg(args, 2, site);
   if (from.empty()) site.fail("the text to replace is empty");
   std::string out;
   size_t at = 0;
-  for (size_t hit; (hit = s.find(from, at)) != s.npos && out.size() <= kMaxStringBytes;
-       at = hit + from.size())
+  for (size_t hit; (hit = s.find(from, at)) != s.npos && out.size() <= kMaxStringBytes; at = hit + from.size())
     out.append(s, at, hit - at) += to;
   return make_string(out.append(s, at), site);
 }
@@ -212,8 +205,7 @@ Value round(const Args& args, const Site& site) {
   // Exact decimal rounding, ties of the exact value to even: what Python's round does.
   char buffer[400];
   const auto end =
-      std::to_chars(buffer, buffer + sizeof buffer, *d, std::chars_format::fixed, static_cast<int>(digits))
-          .ptr;
+      std::to_chars(buffer, buffer + sizeof buffer, *d, std::chars_format::fixed, static_cast<int>(digits)).ptr;
   double v = 0;
   std::from_chars(buffer, end, v);
   return v;

@@ -47,7 +47,9 @@ class Translator {
   }
 
  private:
-  [[noreturn]] void fail(const Node& node, const std::string& what) const { fail_at(tree_.source, node.at, what + " cannot be written in C"); }
+  [[noreturn]] void fail(const Node& node, const std::string& what) const {
+    fail_at(tree_.source, node.at, what + " cannot be written in C");
+  }
 
   Term constant(const Node& node) { return {evaluator_.eval(node)}; }
 
@@ -61,17 +63,16 @@ class Translator {
       case Kind::kIf: {
         const Term condition = term(node.args[0]);
         if (condition.value) return term(node.args[condition.value->truthy() ? 1 : 2]);
-        return {std::nullopt, fmt::format("{} ? {} : {}", operand(condition, node), operand(term(node.args[1]), node), operand(term(node.args[2]), node)), true};
+        return {std::nullopt,
+                fmt::format("{} ? {} : {}", operand(condition, node), operand(term(node.args[1]), node),
+                            operand(term(node.args[2]), node)),
+                true};
       }
       case Kind::kAnd:
-      case Kind::kOr:
-        return decide(node);
-      case Kind::kFilter:
-        return filter(node);
-      case Kind::kLiteral:
-        return constant(node);
-      default:
-        break;
+      case Kind::kOr: return decide(node);
+      case Kind::kFilter: return filter(node);
+      case Kind::kLiteral: return constant(node);
+      default: break;
     }
     std::vector<Term> args;
     bool varies = false;
@@ -82,7 +83,12 @@ class Translator {
     if (!varies) return constant(node);
     switch (node.kind) {
       case Kind::kUnary:
-        return {std::nullopt, (node.ops[0] == Op::kNot ? "!" : node.ops[0] == Op::kNeg ? "-" : "") + operand(args[0], node), true};
+        return {std::nullopt,
+                (node.ops[0] == Op::kNot   ? "!"
+                 : node.ops[0] == Op::kNeg ? "-"
+                                           : "") +
+                    operand(args[0], node),
+                true};
       case Kind::kBinary:
         if (node.ops[0] == Op::kMod && is_one(args[1])) return {Value(0)};
         [[fallthrough]];
@@ -91,15 +97,14 @@ class Translator {
         for (size_t i = 0; i < node.ops.size(); ++i) {
           const char* op = c_operator(node.ops[i]);
           if (!op) fail(node, to_string(node.ops[i]));
-          out.code += fmt::format("{}{} {} {}", i ? " && " : "", operand(args[i], node), op, operand(args[i + 1], node));
+          out.code +=
+              fmt::format("{}{} {} {}", i ? " && " : "", operand(args[i], node), op, operand(args[i + 1], node));
         }
         out.compound = true;
         return out;
       }
-      case Kind::kCall:
-        return call(node, args);
-      default:
-        fail(node, "this");
+      case Kind::kCall: return call(node, args);
+      default: fail(node, "this");
     }
   }
 
@@ -109,8 +114,10 @@ class Translator {
     std::vector<Term> open;
     for (const Node& arg : node.args) {
       Term t = term(arg);
-      if (!t.value) open.push_back(std::move(t));
-      else if (t.value->truthy() == any) return {Value(any)};
+      if (!t.value)
+        open.push_back(std::move(t));
+      else if (t.value->truthy() == any)
+        return {Value(any)};
     }
     if (open.empty()) return {Value(!any)};
     if (open.size() == 1) return std::move(open[0]);
@@ -130,7 +137,11 @@ class Translator {
 
   Term call(const Node& node, const std::vector<Term>& args) {
     const std::string name = node.builtin ? node.builtin->name : "";
-    if (name == "align_up") return {std::nullopt, fmt::format("roofgen_ceil_div({0}, {1}) * {2}", text(args[0], node), text(args[1], node), operand(args[1], node)), true};
+    if (name == "align_up")
+      return {std::nullopt,
+              fmt::format("roofgen_ceil_div({0}, {1}) * {2}", text(args[0], node), text(args[1], node),
+                          operand(args[1], node)),
+              true};
     if (name != "min" && name != "max" && name != "ceil_div") fail(node, fmt::format("a call of {}", node.name));
     if (name == "ceil_div" && is_one(args[1])) return args[0];
     std::string code = text(args[0], node);
@@ -150,7 +161,9 @@ class Translator {
     }
     fail(node, fmt::format("a {}", t.value->type_name()));
   }
-  std::string operand(const Term& t, const Node& node) const { return t.compound ? "(" + text(t, node) + ")" : text(t, node); }
+  std::string operand(const Term& t, const Node& node) const {
+    return t.compound ? "(" + text(t, node) + ")" : text(t, node);
+  }
 
   const Tree& tree_;
   const Map& scope_;

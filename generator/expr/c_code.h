@@ -17,7 +17,8 @@ struct CCode {
 using CNames = std::function<Result<std::string>(const std::string& name)>;
 
 /// Names that vary are whole numbers of 64 bits, none of them negative (so that C's / and % are those of the language).
-/// min, max, ceil_div and align_up become calls of roofgen_min, roofgen_max and roofgen_ceil_div. What has no C form is an error.
+/// min, max, ceil_div and align_up become calls of roofgen_min, roofgen_max and roofgen_ceil_div. What has no C form is
+/// an error.
 Result<CCode> to_c(const Expr& e, const Map& scope, const CNames& names);
 
 }  // namespace roofgen::expr

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "base/suggest.h"
 #include "generator/expr/builtins.h"
 #include "generator/expr/operators.h"
-#include "generator/suggest.h"
 
 namespace roofgen::expr {
 namespace {
@@ -32,23 +32,20 @@ std::vector<std::string> MapScope::names() const { return keys(map_); }
 
 Value Evaluator::eval(const Node& node) {
   switch (node.kind) {
-    case Kind::kLiteral:
-      return node.value;
+    case Kind::kLiteral: return node.value;
     case Kind::kName:
     case Kind::kAttr:
     case Kind::kIndex: {
       Value scratch;
       return read(node, scratch);
     }
-    default:
-      break;
+    default: break;
   }
   const Site here = site(node);
   here.charge(1);
   const Depth depth(here);
   switch (node.kind) {
-    case Kind::kList:
-      return list(node);
+    case Kind::kList: return list(node);
     case Kind::kUnary: {
       if (node.ops[0] == Op::kNot) return !truth(node.args[0]);
       Value scratch;
@@ -59,36 +56,29 @@ Value Evaluator::eval(const Node& node) {
       const Value& a = read(node.args[0], left);
       return binary(node.ops[0], a, read(node.args[1], right), here);
     }
-    case Kind::kCompare:
-      return truth(node);
+    case Kind::kCompare: return truth(node);
     case Kind::kAnd:
     case Kind::kOr:
       // The value of the operand that decides, as in Python.
       for (size_t i = 0; i + 1 < node.args.size(); ++i)
         if (Value v = eval(node.args[i]); v.truthy() == (node.kind == Kind::kOr)) return v;
       return eval(node.args.back());
-    case Kind::kIf:
-      return eval(node.args[truth(node.args[0]) ? 1 : 2]);
-    case Kind::kCall:
-      return call(node);
-    case Kind::kFilter:
-      return filter(node);
-    default:
-      return node.value;
+    case Kind::kIf: return eval(node.args[truth(node.args[0]) ? 1 : 2]);
+    case Kind::kCall: return call(node);
+    case Kind::kFilter: return filter(node);
+    default: return node.value;
   }
 }
 
 const Value& Evaluator::read(const Node& node, Value& scratch) {
   switch (node.kind) {
-    case Kind::kLiteral:
-      return node.value;
+    case Kind::kLiteral: return node.value;
     case Kind::kName:
       site(node).charge(1);
       if (const Value* v = scope_.find(node.name)) return *v;
       if (scope_.is_macro(node.name))
         site(node).fail(fmt::format("\"{}\" is a macro or an imported template, not a value", node.name));
-      site(node).fail(
-          fmt::format("undefined name \"{}\"{}", node.name, did_you_mean(node.name, scope_.names())));
+      site(node).fail(fmt::format("undefined name \"{}\"{}", node.name, did_you_mean(node.name, scope_.names())));
     case Kind::kAttr:
     case Kind::kIndex: {
       const Site here = site(node);
@@ -101,9 +91,7 @@ const Value& Evaluator::read(const Node& node, Value& scratch) {
       const std::string key = node.kind == Kind::kAttr ? node.name : read(node.args[1], key_scratch).str();
       here.fail(fmt::format("no key \"{}\"{}", key, map ? did_you_mean(key, keys(*map)) : ""));
     }
-    default:
-      scratch = eval(node);
-      return scratch;
+    default: scratch = eval(node); return scratch;
   }
 }
 
@@ -134,8 +122,7 @@ const Value* Evaluator::find_element(const Value& base, const Value& key, const 
   const auto index = as_int(key);
   if (!index) site(node).fail(fmt::format("a list is indexed by an int, not {}", key.type_name()));
   const auto size = static_cast<int64_t>(list->size());
-  if (*index < -size || *index >= size)
-    site(node).fail(fmt::format("index {} is outside a list of {}", *index, size));
+  if (*index < -size || *index >= size) site(node).fail(fmt::format("index {} is outside a list of {}", *index, size));
   return &(*list)[static_cast<size_t>(*index < 0 ? *index + size : *index)];
 }
 
@@ -222,22 +209,14 @@ bool Evaluator::truth(const Node& node) {
 bool Evaluator::compare(Op op, const Value& a, const Value& b, const Node& node) {
   const Site here = site(node);
   switch (op) {
-    case Op::kEq:
-      return equal(a, b, here);
-    case Op::kNe:
-      return !equal(a, b, here);
-    case Op::kLt:
-      return order(a, b, here) < 0;
-    case Op::kLe:
-      return order(a, b, here) <= 0;
-    case Op::kGt:
-      return order(a, b, here) > 0;
-    case Op::kGe:
-      return order(a, b, here) >= 0;
-    case Op::kIn:
-      return contains(b, a, here);
-    default:
-      return !contains(b, a, here);
+    case Op::kEq: return equal(a, b, here);
+    case Op::kNe: return !equal(a, b, here);
+    case Op::kLt: return order(a, b, here) < 0;
+    case Op::kLe: return order(a, b, here) <= 0;
+    case Op::kGt: return order(a, b, here) > 0;
+    case Op::kGe: return order(a, b, here) >= 0;
+    case Op::kIn: return contains(b, a, here);
+    default: return !contains(b, a, here);
   }
 }
 

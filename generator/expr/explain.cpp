@@ -9,22 +9,14 @@ namespace {
 
 Op opposite(Op op) {
   switch (op) {
-    case Op::kEq:
-      return Op::kNe;
-    case Op::kNe:
-      return Op::kEq;
-    case Op::kLt:
-      return Op::kGe;
-    case Op::kLe:
-      return Op::kGt;
-    case Op::kGt:
-      return Op::kLe;
-    case Op::kGe:
-      return Op::kLt;
-    case Op::kIn:
-      return Op::kNotIn;
-    default:
-      return Op::kIn;
+    case Op::kEq: return Op::kNe;
+    case Op::kNe: return Op::kEq;
+    case Op::kLt: return Op::kGe;
+    case Op::kLe: return Op::kGt;
+    case Op::kGt: return Op::kLe;
+    case Op::kGe: return Op::kLt;
+    case Op::kIn: return Op::kNotIn;
+    default: return Op::kIn;
   }
 }
 
@@ -49,8 +41,7 @@ std::string Evaluator::text(const Node& node) const {
 std::string Evaluator::explain(const Node& node) {
   const Depth depth(site(node));
   switch (node.kind) {
-    case Kind::kCompare:
-      return explain_compare(node);
+    case Kind::kCompare: return explain_compare(node);
     case Kind::kAnd:
       for (const Node& arg : node.args)
         if (!truth(arg)) return explain(arg);
@@ -60,8 +51,7 @@ std::string Evaluator::explain(const Node& node) {
       for (const Node& arg : node.args) out += (out.empty() ? "" : " and ") + explain(arg);
       return out;
     }
-    case Kind::kIf:
-      return explain(node.args[truth(node.args[0]) ? 1 : 2]);
+    case Kind::kIf: return explain(node.args[truth(node.args[0]) ? 1 : 2]);
     case Kind::kUnary:
       if (node.ops[0] == Op::kNot)
         return fmt::format("{} ({} is {})", text(node), text(node.args[0]), shown(eval(node.args[0])));
@@ -70,12 +60,11 @@ std::string Evaluator::explain(const Node& node) {
       std::string values;
       for (size_t i = 1; i < node.args.size(); ++i)
         if (node.args[i].kind != Kind::kLiteral)
-          values += fmt::format("{}{} is {}", values.empty() ? "" : ", ", text(node.args[i]),
-                                shown(eval(node.args[i])));
+          values +=
+              fmt::format("{}{} is {}", values.empty() ? "" : ", ", text(node.args[i]), shown(eval(node.args[i])));
       return values.empty() ? text(node) : fmt::format("{} ({})", text(node), values);
     }
-    default:
-      break;
+    default: break;
   }
   return fmt::format("{} (is {})", text(node), shown(eval(node)));
 }

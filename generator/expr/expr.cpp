@@ -36,15 +36,13 @@ auto evaluate(const std::shared_ptr<const Tree>& tree, const Map& scope, Job job
 
 void collect_names(const Node& node, std::set<std::string>& out) {
   if (node.kind == Kind::kName) out.insert(node.name);
-  for (size_t i = node.kind == Kind::kCall ? 1 : 0; i < node.args.size(); ++i)
-    collect_names(node.args[i], out);
+  for (size_t i = node.kind == Kind::kCall ? 1 : 0; i < node.args.size(); ++i) collect_names(node.args[i], out);
 }
 
 Result<Expr> Expr::parse(std::string_view text, Where where) {
   if (text.size() > kMaxExpressionBytes)
     return Error{Exit::kFailed,
-                 fmt::format("an expression of {} bytes; the limit is {}", text.size(), kMaxExpressionBytes),
-                 where};
+                 fmt::format("an expression of {} bytes; the limit is {}", text.size(), kMaxExpressionBytes), where};
   auto tree = std::make_shared<Tree>();
   tree->source = {std::string(text), std::move(where)};
   try {

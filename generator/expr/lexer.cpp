@@ -53,8 +53,7 @@ class Lexer {
     const bool variable = until_ == Until::kVariableEnd;
     const char* close = variable ? "}}" : "%}";
     if (!brackets_.empty())
-      fail(brackets_.back(), brackets_.back() + 1,
-           fmt::format("\"{}\" is never closed", text_[brackets_.back()]));
+      fail(brackets_.back(), brackets_.back() + 1, fmt::format("\"{}\" is never closed", text_[brackets_.back()]));
     fail(begin >= 2 ? begin - 2 : 0, begin, fmt::format("this tag is never closed by \"{}\"", close));
   }
 
@@ -168,8 +167,7 @@ class Lexer {
       const char open = c == ')' ? '(' : c == ']' ? '[' : '{';
       if (brackets_.empty()) fail(pos_, pos_ + 1, fmt::format("unexpected \"{}\"", c));
       if (text_[brackets_.back()] != open)
-        fail(pos_, pos_ + 1,
-             fmt::format("unexpected \"{}\"; \"{}\" is still open", c, text_[brackets_.back()]));
+        fail(pos_, pos_ + 1, fmt::format("unexpected \"{}\"; \"{}\" is still open", c, text_[brackets_.back()]));
       brackets_.pop_back();
     }
     add(Token::Kind::kSymbol, pos_ + 1);
@@ -185,8 +183,6 @@ class Lexer {
 
 }  // namespace
 
-Tokens tokenize(const Source& source, uint32_t begin, Until until) {
-  return Lexer(source, begin, until).run();
-}
+Tokens tokenize(const Source& source, uint32_t begin, Until until) { return Lexer(source, begin, until).run(); }
 
 }  // namespace roofgen::expr

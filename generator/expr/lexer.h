@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "generator/expr/diagnostics.h"
+#include "base/diagnostics.h"
 #include "generator/expr/expr.h"
 
 namespace roofgen::expr {

@@ -55,8 +55,7 @@ Value binary_int(Op op, int64_t a, int64_t b, const Site& site) {
     case Op::kPow:
       if (b < 0) return make_float(float_power(static_cast<double>(a), static_cast<double>(b), site), site);
       return power(a, b, site);
-    default:
-      break;
+    default: break;
   }
   check_divisor(b == 0, site);
   if (b == -1) {  // apart, because INT64_MIN / -1 and INT64_MIN % -1 are undefined in C++
@@ -68,8 +67,7 @@ Value binary_int(Op op, int64_t a, int64_t b, const Site& site) {
   const bool round_down = rest != 0 && (rest < 0) != (b < 0);
   if (op == Op::kFloorDiv) return quotient - round_down;
   if (op == Op::kMod) return round_down ? rest + b : rest;
-  if (rest != 0)
-    site.fail(fmt::format("{} / {} is not an integer; // rounds down, 1.0 * a / b is a float", a, b));
+  if (rest != 0) site.fail(fmt::format("{} / {} is not an integer; // rounds down, 1.0 * a / b is a float", a, b));
   return quotient;
 }
 
@@ -91,16 +89,11 @@ double float_floor_div(double a, double b) {
 
 Value binary_float(Op op, double a, double b, const Site& site) {
   switch (op) {
-    case Op::kAdd:
-      return make_float(a + b, site);
-    case Op::kSub:
-      return make_float(a - b, site);
-    case Op::kMul:
-      return make_float(a * b, site);
-    case Op::kPow:
-      return make_float(float_power(a, b, site), site);
-    default:
-      break;
+    case Op::kAdd: return make_float(a + b, site);
+    case Op::kSub: return make_float(a - b, site);
+    case Op::kMul: return make_float(a * b, site);
+    case Op::kPow: return make_float(float_power(a, b, site), site);
+    default: break;
   }
   check_divisor(b == 0, site);
   if (op == Op::kDiv) return make_float(a / b, site);
@@ -181,8 +174,7 @@ Value make_float(double v, const Site& site) {
 
 std::string make_text(const Value& v, const Site& site) {
   std::string out;
-  if (!append_text(v, out, kMaxStringBytes))
-    site.fail(fmt::format("a text of more than {} bytes", kMaxStringBytes));
+  if (!append_text(v, out, kMaxStringBytes)) site.fail(fmt::format("a text of more than {} bytes", kMaxStringBytes));
   site.charge(out.size() / 16);
   return out;
 }
@@ -221,17 +213,15 @@ bool equal(const Value& a, const Value& b, const Site& site) {
     if (al->size() != bl->size()) return false;
     const Depth depth(site);
     site.charge(al->size());
-    return std::equal(al->begin(), al->end(), bl->begin(),
-                      [&](auto& x, auto& y) { return equal(x, y, site); });
+    return std::equal(al->begin(), al->end(), bl->begin(), [&](auto& x, auto& y) { return equal(x, y, site); });
   }
   const Map *am = a.map(), *bm = b.map();
   if (am && bm) {
     if (am->size() != bm->size()) return false;
     const Depth depth(site);
     site.charge(am->size());
-    return std::equal(am->begin(), am->end(), bm->begin(), [&](auto& x, auto& y) {
-      return x.first == y.first && equal(x.second, y.second, site);
-    });
+    return std::equal(am->begin(), am->end(), bm->begin(),
+                      [&](auto& x, auto& y) { return x.first == y.first && equal(x.second, y.second, site); });
   }
   return a.is_none() && b.is_none();
 }

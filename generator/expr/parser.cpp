@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/suggest.h"
 #include "generator/expr/builtins.h"
-#include "generator/suggest.h"
 
 namespace roofgen::expr {
 namespace {
@@ -17,8 +17,8 @@ constexpr int kMaxHeight = 200;
 
 constexpr std::array<std::string_view, 5> kLoopMembers = {"index", "index0", "first", "last", "length"};
 // In Python these are methods of dict, which Jinja2 prefers over the key of the same name.
-constexpr std::array<std::string_view, 11> kDictMethods = {
-    "clear", "copy", "fromkeys", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"};
+constexpr std::array<std::string_view, 11> kDictMethods = {"clear", "copy",    "fromkeys",   "get",    "items", "keys",
+                                                           "pop",   "popitem", "setdefault", "update", "values"};
 
 template <class Table>
 bool contains(const Table& table, std::string_view word) {
@@ -32,8 +32,8 @@ std::string describe(const Token& token) {
 }  // namespace
 
 bool is_keyword(std::string_view word) {
-  static constexpr std::array<std::string_view, 13> kKeywords = {
-      "and", "or", "not", "in", "if", "else", "is", "true", "false", "none", "True", "False", "None"};
+  static constexpr std::array<std::string_view, 13> kKeywords = {"and",  "or",    "not",  "in",   "if",    "else", "is",
+                                                                 "true", "false", "none", "True", "False", "None"};
   return contains(kKeywords, word);
 }
 
@@ -66,8 +66,7 @@ bool Parser::accept(std::string_view text) {
 }
 
 void Parser::expect(std::string_view text, std::string_view why) {
-  if (!accept(text))
-    fail(peek().span, fmt::format("expected \"{}\" {}, found {}", text, why, describe(peek())));
+  if (!accept(text)) fail(peek().span, fmt::format("expected \"{}\" {}, found {}", text, why, describe(peek())));
 }
 
 Token Parser::expect_name(std::string_view what) {
@@ -75,8 +74,7 @@ Token Parser::expect_name(std::string_view what) {
   if (token.kind != Token::Kind::kName || is_keyword(token.text))
     fail(token.span, fmt::format("expected {}, found {}", what, describe(token)));
   // What Jinja2 gives a meaning of its own inside templates.
-  static constexpr std::array<std::string_view, 6> kReserved = {"loop",   "self",    "super",
-                                                                "caller", "varargs", "kwargs"};
+  static constexpr std::array<std::string_view, 6> kReserved = {"loop", "self", "super", "caller", "varargs", "kwargs"};
   if (contains(kReserved, token.text)) fail(token.span, fmt::format("\"{}\" is reserved", token.text));
   ++pos_;
   return token;
@@ -95,8 +93,7 @@ Node Parser::finish(Node node) const {
   node.span.end = last_end();
   int height = 0;
   for (const Node& arg : node.args) height = std::max<int>(height, arg.height);
-  if (height >= kMaxHeight)
-    fail(node.at, fmt::format("expression too deep; the limit is {} levels", kMaxHeight));
+  if (height >= kMaxHeight) fail(node.at, fmt::format("expression too deep; the limit is {} levels", kMaxHeight));
   node.height = static_cast<uint16_t>(height + 1);
   return node;
 }
@@ -145,9 +142,9 @@ Node Parser::comparison() {
   Node first = sum();
   Node node{.kind = Kind::kCompare, .span = first.span, .at = peek().span};
   while (true) {
-    static constexpr std::pair<std::string_view, Op> kOps[] = {
-        {"==", Op::kEq}, {"!=", Op::kNe}, {"<", Op::kLt}, {"<=", Op::kLe},
-        {">", Op::kGt},  {">=", Op::kGe}, {"in", Op::kIn}};
+    static constexpr std::pair<std::string_view, Op> kOps[] = {{"==", Op::kEq}, {"!=", Op::kNe}, {"<", Op::kLt},
+                                                               {"<=", Op::kLe}, {">", Op::kGt},  {">=", Op::kGe},
+                                                               {"in", Op::kIn}};
     const auto* found = std::find_if(std::begin(kOps), std::end(kOps), [&](auto& o) { return is(o.first); });
     if (found != std::end(kOps)) {
       node.ops.push_back(found->second);
@@ -211,10 +208,8 @@ Node Parser::unary(bool with_filter) {
   if (is("-") || is("+")) {
     Nesting nesting(*this);
     const Token& token = tokens_[pos_++];
-    node = Node{.kind = Kind::kUnary,
-                .span = token.span,
-                .at = token.span,
-                .ops = {token.text == "-" ? Op::kNeg : Op::kPos}};
+    node = Node{
+        .kind = Kind::kUnary, .span = token.span, .at = token.span, .ops = {token.text == "-" ? Op::kNeg : Op::kPos}};
     node.args.push_back(unary(false));
     node = finish(std::move(node));
   } else {
@@ -227,17 +222,14 @@ Node Parser::primary() {
   const Token& token = peek();
   Node node{.span = token.span, .at = token.span};
   switch (token.kind) {
-    case Token::Kind::kLiteral:
-      node.value = token.value;
-      break;
+    case Token::Kind::kLiteral: node.value = token.value; break;
     case Token::Kind::kName:
       if (token.text == "true" || token.text == "True")
         node.value = true;
       else if (token.text == "false" || token.text == "False")
         node.value = false;
       else if (token.text != "none" && token.text != "None") {
-        if (is_keyword(token.text))
-          fail(token.span, fmt::format("expected a value, found \"{}\"", token.text));
+        if (is_keyword(token.text)) fail(token.span, fmt::format("expected a value, found \"{}\"", token.text));
         if (dialect_ == Dialect::kTemplate && token.text == "loop") check_loop(token);
         node.kind = Kind::kName;
         node.name = token.text;
@@ -253,8 +245,7 @@ Node Parser::primary() {
         return node;
       }
       [[fallthrough]];
-    case Token::Kind::kEnd:
-      fail(token.span, fmt::format("expected a value, found {}", describe(token)));
+    case Token::Kind::kEnd: fail(token.span, fmt::format("expected a value, found {}", describe(token)));
   }
   ++pos_;
   return node;
@@ -263,8 +254,7 @@ Node Parser::primary() {
 /// Jinja2's loop is an object with more to it; only its plain numbers are the same everywhere.
 void Parser::check_loop(const Token& token) const {
   if (peek(1).text != "." || !contains(kLoopMembers, peek(2).text))
-    fail(token.span,
-         fmt::format("loop is used as loop.NAME, where NAME is one of {}", fmt::join(kLoopMembers, ", ")));
+    fail(token.span, fmt::format("loop is used as loop.NAME, where NAME is one of {}", fmt::join(kLoopMembers, ", ")));
 }
 
 Node Parser::list() {
@@ -286,8 +276,7 @@ Node Parser::postfix(Node node) {
       if (token.kind != Token::Kind::kName)
         fail(token.span, fmt::format("expected a name after \".\", found {}", describe(token)));
       if (contains(kDictMethods, token.text))
-        fail(token.span,
-             fmt::format("maps have no methods; for a key of that name write [\"{}\"]", token.text));
+        fail(token.span, fmt::format("maps have no methods; for a key of that name write [\"{}\"]", token.text));
       ++pos_;
       Node attr{.kind = Kind::kAttr, .span = node.span, .at = token.span, .name = std::string(token.text)};
       attr.args.push_back(std::move(node));
@@ -311,13 +300,13 @@ Node Parser::postfix(Node node) {
 
 Node Parser::call(Node callee) {
   const bool function = callee.kind == Kind::kName;
-  if (!function && !(dialect_ == Dialect::kTemplate && callee.kind == Kind::kAttr && callee.args[0].kind == Kind::kName))
+  if (!function &&
+      !(dialect_ == Dialect::kTemplate && callee.kind == Kind::kAttr && callee.args[0].kind == Kind::kName))
     fail(peek().span, "only functions and macros can be called");
   Node node{.kind = Kind::kCall, .span = callee.span, .at = callee.at, .name = callee.name};
   if (function && dialect_ != Dialect::kFormula) node.builtin = find_function(callee.name);
   if (dialect_ == Dialect::kExpression && !node.builtin)
-    fail(callee.at,
-         fmt::format("unknown function \"{}\"{}", callee.name, did_you_mean(callee.name, function_names())));
+    fail(callee.at, fmt::format("unknown function \"{}\"{}", callee.name, did_you_mean(callee.name, function_names())));
   node.args.push_back(std::move(callee));
   arguments(node, dialect_ == Dialect::kTemplate);
   return finish(std::move(node));
@@ -332,8 +321,7 @@ Node Parser::filters(Node node) {
     Node filter{.kind = Kind::kFilter, .span = node.span, .at = token.span, .name = std::string(token.text)};
     if (dialect_ != Dialect::kFormula) filter.builtin = find_filter(filter.name);
     if (!filter.builtin && dialect_ != Dialect::kFormula)
-      fail(token.span,
-           fmt::format("unknown filter \"{}\"{}", token.text, did_you_mean(filter.name, filter_names())));
+      fail(token.span, fmt::format("unknown filter \"{}\"{}", token.text, did_you_mean(filter.name, filter_names())));
     filter.args.push_back(std::move(node));
     if (is("(")) arguments(filter, false);
     node = finish(std::move(filter));

@@ -29,8 +29,7 @@ std::string float_text(double v) {
   if (e > 2) digits += text.substr(2, e - 2);
   const int count = static_cast<int>(digits.size());
   if (exponent < 0) return sign + "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
-  if (exponent + 1 >= count)
-    return sign + digits + std::string(static_cast<size_t>(exponent + 1 - count), '0') + ".0";
+  if (exponent + 1 >= count) return sign + digits + std::string(static_cast<size_t>(exponent + 1 - count), '0') + ".0";
   return sign + digits.insert(static_cast<size_t>(exponent) + 1, ".");
 }
 

@@ -46,8 +46,7 @@ class Splitter {
 
   size_t find_open() const {
     for (size_t at = pos_; (at = text_.find('{', at)) != text_.npos; ++at)
-      if (at + 1 < text_.size() && (text_[at + 1] == '{' || text_[at + 1] == '%' || text_[at + 1] == '#'))
-        return at;
+      if (at + 1 < text_.size() && (text_[at + 1] == '{' || text_[at + 1] == '%' || text_[at + 1] == '#')) return at;
     return text_.npos;
   }
 
@@ -75,8 +74,8 @@ class Splitter {
   }
 
   int line_of(size_t at) {
-    line_ += static_cast<int>(std::count(text_.begin() + static_cast<ptrdiff_t>(counted_),
-                                         text_.begin() + static_cast<ptrdiff_t>(at), '\n'));
+    line_ += static_cast<int>(
+        std::count(text_.begin() + static_cast<ptrdiff_t>(counted_), text_.begin() + static_cast<ptrdiff_t>(at), '\n'));
     counted_ = at;
     return line_;
   }
@@ -86,16 +85,14 @@ class Splitter {
   }
 
   Piece& add(Piece::Kind kind, size_t begin, size_t end) {
-    pieces_.push_back(
-        {kind, {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, line_of(begin), {}, {}});
+    pieces_.push_back({kind, {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, line_of(begin), {}, {}});
     return pieces_.back();
   }
 
   void comment(size_t open, size_t inside) {
     const size_t close = text_.find("#}", inside);
     if (close == text_.npos) fail(open, open + 2, "this comment is never closed by \"#}\"");
-    const char sign =
-        close > inside && (text_[close - 1] == '-' || text_[close - 1] == '+') ? text_[close - 1] : '\0';
+    const char sign = close > inside && (text_[close - 1] == '-' || text_[close - 1] == '+') ? text_[close - 1] : '\0';
     pos_ = after_close(close + 2, sign, true);
   }
 
@@ -121,8 +118,7 @@ class Splitter {
           inside < text_.size() && (text_[inside] == '-' || text_[inside] == '+') ? text_[inside++] : '\0';
       size_t end = word(inside, "endraw");
       if (end == text_.npos) continue;
-      const char close_sign =
-          end < text_.size() && (text_[end] == '-' || text_[end] == '+') ? text_[end++] : '\0';
+      const char close_sign = end < text_.size() && (text_[end] == '-' || text_[end] == '+') ? text_[end++] : '\0';
       if (!text_.substr(end).starts_with("%}")) continue;
       add_text(body, text_end(body, at, sign, false));
       pos_ = after_close(end + 2, close_sign, true);
@@ -140,8 +136,7 @@ class Splitter {
       pos_ = after_close(tokens.end + (sign ? 3 : 2), sign, !output);
     } catch (expr::Failure& failure) {
       if (output)
-        expr::add_note(failure.error,
-                       "note: \"{{\" opens an output; nested braces of C++ are written \"{ {\"");
+        expr::add_note(failure.error, "note: \"{{\" opens an output; nested braces of C++ are written \"{ {\"");
       throw;
     }
   }

@@ -40,8 +40,7 @@ Names::Scope::~Scope() {
     if (!outer.bound.count(name)) outer.read.insert(name);
 }
 
-Names::Branches::Branches(Names& names)
-    : names_(names), before_(names.scopes_.back().bound), after_(before_) {
+Names::Branches::Branches(Names& names) : names_(names), before_(names.scopes_.back().bound), after_(before_) {
   ++names_.scopes_.back().ifs;
 }
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 
+#include "base/suggest.h"
 #include "generator/expr/builtins.h"
 #include "generator/expr/parser.h"
 #include "generator/jinja/lexer.h"
 #include "generator/jinja/names.h"
-#include "generator/suggest.h"
 
 namespace roofgen::jinja {
 namespace {
@@ -23,9 +23,9 @@ constexpr int kMaxBlockNesting = 50;
 constexpr std::array<std::string_view, 14> kTags = {"assert",   "elif",   "else", "endfor", "endif",
                                                     "endmacro", "endraw", "for",  "if",     "import",
                                                     "include",  "macro",  "raw",  "set"};
-constexpr std::array<std::string_view, 15> kJinjaOnly = {
-    "autoescape", "block", "break",     "call",  "continue", "debug", "do",    "extends",
-    "filter",     "from",  "pluralize", "print", "trans",    "with",  "endset"};
+constexpr std::array<std::string_view, 15> kJinjaOnly = {"autoescape", "block", "break",   "call",   "continue",
+                                                         "debug",      "do",    "extends", "filter", "from",
+                                                         "pluralize",  "print", "trans",   "with",   "endset"};
 
 class TemplateParser {
  public:
@@ -38,14 +38,10 @@ class TemplateParser {
   }
 
  private:
-  [[noreturn]] void fail(Span at, std::string message) const {
-    expr::fail_at(source_, at, std::move(message));
-  }
+  [[noreturn]] void fail(Span at, std::string message) const { expr::fail_at(source_, at, std::move(message)); }
 
   static std::string_view word(const Piece& piece) {
-    return piece.kind == Piece::Kind::kTag && piece.tokens[0].kind == Token::Kind::kName
-               ? piece.tokens[0].text
-               : "";
+    return piece.kind == Piece::Kind::kTag && piece.tokens[0].kind == Token::Kind::kName ? piece.tokens[0].text : "";
   }
 
   template <class T>
@@ -83,10 +79,8 @@ class TemplateParser {
       return Output{std::move(value)};
     } catch (expr::Failure& failure) {
       // {{1, 2}} or {{{1}, {2}}}. Elsewhere the advice would only distract.
-      if (piece.tokens[0].text == "{" ||
-          piece.tokens[std::min<size_t>(1, piece.tokens.size() - 1)].text == ",")
-        expr::add_note(failure.error,
-                       "note: \"{{\" opens an output; nested braces of C++ are written \"{ {\"");
+      if (piece.tokens[0].text == "{" || piece.tokens[std::min<size_t>(1, piece.tokens.size() - 1)].text == ",")
+        expr::add_note(failure.error, "note: \"{{\" opens an output; nested braces of C++ are written \"{ {\"");
       throw;
     }
   }
@@ -96,9 +90,9 @@ class TemplateParser {
     const std::string tag(word(piece));
     if (tag.empty()) fail(at, "expected the name of a tag");
     if (tag == "elif" || tag == "else" || tag.starts_with("end")) {
-      const std::string hint =
-          open_.empty() ? "no tag is open"
-                        : fmt::format("\"{}\" of line {} is open", open_.back().first, open_.back().second);
+      const std::string hint = open_.empty()
+                                   ? "no tag is open"
+                                   : fmt::format("\"{}\" of line {} is open", open_.back().first, open_.back().second);
       fail(at, fmt::format("unexpected \"{}\"; {}", tag, hint));
     }
     if (std::find(kJinjaOnly.begin(), kJinjaOnly.end(), tag) != kJinjaOnly.end())
@@ -145,8 +139,7 @@ class TemplateParser {
 
   void expect_bare(const Piece& piece) const {
     if (piece.tokens.size() > 2)
-      fail(piece.tokens[1].span,
-           fmt::format("unexpected \"{}\" after \"{}\"", piece.tokens[1].text, word(piece)));
+      fail(piece.tokens[1].span, fmt::format("unexpected \"{}\" after \"{}\"", piece.tokens[1].text, word(piece)));
   }
 
   Node condition(expr::Parser& parser) {
@@ -163,8 +156,7 @@ class TemplateParser {
     first.expect_end();
     while (true) {
       const bool is_else = !out.branches.back().test;
-      out.branches.back().body =
-          is_else ? body_of(opening, {"endif"}) : body_of(opening, {"elif", "else", "endif"});
+      out.branches.back().body = is_else ? body_of(opening, {"endif"}) : body_of(opening, {"elif", "else", "endif"});
       const Piece& piece = pieces_[next_];
       if (word(piece) != "elif") expect_bare(piece);
       if (word(piece) == "endif") return out;
@@ -205,8 +197,7 @@ class TemplateParser {
   Set set_tag(expr::Parser& parser) {
     const Token name = parser.expect_name("the name to set");
     check_free(name, "variable");
-    if (!parser.is("="))
-      parser.fail(parser.peek().span, "expected \"=\"; only {% set name = value %} exists");
+    if (!parser.is("=")) parser.fail(parser.peek().span, "expected \"=\"; only {% set name = value %} exists");
     parser.expect("=", "");
     Node value = parser.expression();
     parser.expect_end();
@@ -265,10 +256,9 @@ class TemplateParser {
     Node name = parser.expression();
     names_.read(name);
     if (parser.peek().kind == Token::Kind::kName)
-      parser.fail(
-          parser.peek().span,
-          fmt::format("\"{}\" is not part of this subset: an include always sees the context and must exist",
-                      parser.peek().text));
+      parser.fail(parser.peek().span,
+                  fmt::format("\"{}\" is not part of this subset: an include always sees the context and must exist",
+                              parser.peek().text));
     parser.expect_end();
     return Include{std::move(name)};
   }

@@ -67,10 +67,9 @@ class Renderer {
     const std::optional<std::string> text = loader_(name);
     if (!text) return nullptr;
     if (text->size() > limits_.template_bytes)
-      throw Failure{
-          Error{Exit::kFailed,
-                fmt::format("a template of {} bytes; the limit is {}", text->size(), limits_.template_bytes),
-                {name}}};
+      throw Failure{Error{Exit::kFailed,
+                          fmt::format("a template of {} bytes; the limit is {}", text->size(), limits_.template_bytes),
+                          {name}}};
     return (templates_[name] = parse(name, *text)).get();
   }
 
@@ -166,8 +165,7 @@ class Renderer::TemplateScope final : public expr::Scope {
     if (!module) return nullptr;
     auto it = module->vars.find(node.name);
     if (it == module->vars.end() || node.name[0] == '_')
-      at.fail(
-          fmt::format("the imported template \"{}\" sets no variable \"{}\"", node.args[0].name, node.name));
+      at.fail(fmt::format("the imported template \"{}\" sets no variable \"{}\"", node.args[0].name, node.name));
     return &it->second;
   }
 
@@ -219,11 +217,9 @@ void Renderer::run(const Place& place, const Statement& s, const Output& output,
   const Site here = site(place, output.value.at);
   if (output.value.kind == expr::Kind::kCall) {
     // A macro writes straight into the output, so that its lines keep their origin.
-    if (const auto ref = scope.macro(output.value, here))
-      return call_macro(*ref, output.value, evaluator, here, out);
+    if (const auto ref = scope.macro(output.value, here)) return call_macro(*ref, output.value, evaluator, here, out);
   }
-  out.append_value(expr::make_text(evaluator.eval(output.value), here), place.tmpl.source.origin.file,
-                   s.line);
+  out.append_value(expr::make_text(evaluator.eval(output.value), here), place.tmpl.source.origin.file, s.line);
 }
 
 void Renderer::run(const Place& place, const Statement& s, const If& branches, OutputText& out) {
@@ -253,16 +249,15 @@ void Renderer::run(const Place& place, const Statement& s, const For& loop, Outp
   if (const expr::Map* map = items.map())
     for (const auto& [key, value] : *map) keys.emplace_back(key);
   else if (!items.list())
-    site(place, loop.items.at)
-        .fail(fmt::format("a loop runs over a list or a map, not {}", items.type_name()));
+    site(place, loop.items.at).fail(fmt::format("a loop runs over a list or a map, not {}", items.type_name()));
   const expr::List& list = items.list() ? *items.list() : keys;
   const auto length = static_cast<int64_t>(list.size());
   for (int64_t i = 0; i < length; ++i) {
     Frame frame{.parent = &place.frame};
     assign_items(place, loop, list[static_cast<size_t>(i)], frame);
     if (loop.uses_loop)
-      frame.vars["loop"] = expr::Map{
-          {"index", i + 1}, {"index0", i}, {"first", i == 0}, {"last", i + 1 == length}, {"length", length}};
+      frame.vars["loop"] =
+          expr::Map{{"index", i + 1}, {"index0", i}, {"first", i == 0}, {"last", i + 1 == length}, {"length", length}};
     site(place, s.at).charge(1);
     run({place.tmpl, frame}, loop.body, out);
   }
@@ -307,8 +302,7 @@ void Renderer::run(const Place& place, const Statement&, const Include& include,
 void Renderer::run(const Place& place, const Statement& s, const Import& import, OutputText&) {
   const TemplateScope scope(*this, place.frame);
   if (scope.find(import.as)) site(place, s.at).fail(fmt::format("\"{}\" is already a variable", import.as));
-  if (place.frame.macros.count(import.as))
-    site(place, s.at).fail(fmt::format("\"{}\" is already a macro", import.as));
+  if (place.frame.macros.count(import.as)) site(place, s.at).fail(fmt::format("\"{}\" is already a macro", import.as));
   const Site at = site(place, import.name.at);
   const expr::Depth depth(at);
   const Template& tmpl = load_from(place, import.name, "imported from");
@@ -327,8 +321,7 @@ void Renderer::run(const Place& place, const Statement& s, const Assert& asserti
   at.fail(fmt::format("{}: {}", expr::make_text(evaluator.eval(assertion.message), at), why));
 }
 
-void Renderer::call_macro(const MacroRef& ref, const Node& call, Evaluator& caller, const Site& at,
-                          OutputText& out) {
+void Renderer::call_macro(const MacroRef& ref, const Node& call, Evaluator& caller, const Site& at, OutputText& out) {
   const expr::Depth depth(at);
   const Macro& macro = *ref.macro;
   Frame frame{.parent = ref.home};
@@ -338,8 +331,7 @@ void Renderer::call_macro(const MacroRef& ref, const Node& call, Evaluator& call
                         macro.params.size() == 1 ? "" : "s", positional));
   for (size_t i = 0; i < given; ++i) {
     const std::string& name = i < positional ? macro.params[i].name : call.keywords[i - positional];
-    const bool known =
-        std::any_of(macro.params.begin(), macro.params.end(), [&](auto& p) { return p.name == name; });
+    const bool known = std::any_of(macro.params.begin(), macro.params.end(), [&](auto& p) { return p.name == name; });
     if (!known) at.fail(fmt::format("macro {} has no parameter \"{}\"", macro.name, name));
     if (!frame.vars.emplace(name, caller.eval(call.args[i + 1])).second)
       at.fail(fmt::format("argument \"{}\" of macro {} is given twice", name, macro.name));
@@ -359,8 +351,7 @@ void Renderer::call_macro(const MacroRef& ref, const Node& call, Evaluator& call
 
 }  // namespace
 
-Result<Rendered> render(const Loader& loader, std::string_view name, const expr::Map& context,
-                        const Limits& limits) {
+Result<Rendered> render(const Loader& loader, std::string_view name, const expr::Map& context, const Limits& limits) {
   try {
     return Renderer(loader, context, limits).run(name);
   } catch (Failure& failure) {

@@ -16,18 +16,16 @@ namespace {
 
 using attention::Shape;
 
-constexpr int64_t kMaxLength = int64_t{1}
-                               << 24;  // row and key indices times d stay far inside int32 and fp32 counts
-constexpr int64_t kMaxGrid = 65535;    // heads and batch are grid dimensions y and z
+constexpr int64_t kMaxLength = int64_t{1} << 24;  // row and key indices times d stay far inside int32 and fp32 counts
+constexpr int64_t kMaxGrid = 65535;               // heads and batch are grid dimensions y and z
 constexpr double kMaxTensorBytes = 1099511627776.0;  // 1 TiB: beyond any memory, and products fit int64
 constexpr double kMinSoftcap = 1e-3, kMaxSoftcap = 1e6;
-constexpr double kMinScale = 1e-6, kMaxScale = 16;   // structured inputs stay inside fp16
+constexpr double kMinScale = 1e-6, kMaxScale = 16;  // structured inputs stay inside fp16
 
 Error usage(std::string message) { return Error{Exit::kUsage, std::move(message)}; }
 
 Result<void> in_range(const char* name, int64_t value, int64_t low, int64_t high) {
-  if (value < low || value > high)
-    return usage(fmt::format("{} is {}; {} to {} was expected", name, value, low, high));
+  if (value < low || value > high) return usage(fmt::format("{} is {}; {} to {} was expected", name, value, low, high));
   return {};
 }
 
@@ -69,7 +67,8 @@ class Attention final : public Op {
     const double scale = p.reals["scale"];
     if (!(scale >= kMinScale && scale <= kMaxScale))
       return usage(fmt::format("scale is {}; {} to {} was expected", scale, kMinScale, kMaxScale));
-    if (const auto cap = p.reals.find("softcap"); cap != p.reals.end() && !(cap->second >= kMinSoftcap && cap->second <= kMaxSoftcap))
+    if (const auto cap = p.reals.find("softcap");
+        cap != p.reals.end() && !(cap->second >= kMinSoftcap && cap->second <= kMaxSoftcap))
       return usage(fmt::format("softcap is {}; {} to {} was expected", cap->second, kMinSoftcap, kMaxSoftcap));
     ROOFGEN_CHECK(attention::Modifiers::parse(p));
     return p;
@@ -130,13 +129,15 @@ class Attention final : public Op {
     out.dims["heads"] = std::min<int64_t>(2, s.group());
     if (!s.modifiers) return out;
     // Where a table or an expression tells heads or sequences apart, there are two of them.
-    if (s.modifiers->depends_on("h") && s.group() == 1) out.dims["heads"] = out.dims["kv_heads"] = std::min<int64_t>(2, s.heads);
+    if (s.modifiers->depends_on("h") && s.group() == 1)
+      out.dims["heads"] = out.dims["kv_heads"] = std::min<int64_t>(2, s.heads);
     if (s.modifiers->depends_on("b")) out.dims["batch"] = std::min<int64_t>(2, s.batch);
     if (!s.varlen()) return out;
     // The shortest sequence, so that the next one begins at an odd place, and the longest.
     const std::vector<int64_t>& lengths = s.modifiers->lengths();
     const auto [shortest, longest] = std::minmax_element(lengths.begin(), lengths.end());
-    out.texts["lengths"] = lengths.size() == 1 ? fmt::format("{}", *longest) : fmt::format("{},{}", *shortest, *longest);
+    out.texts["lengths"] =
+        lengths.size() == 1 ? fmt::format("{}", *longest) : fmt::format("{},{}", *shortest, *longest);
     out.dims["batch"] = std::min<int64_t>(2, s.batch);
     return out;
   }
@@ -169,7 +170,8 @@ class Attention final : public Op {
     uint16_t row[256];
     while (!out.empty()) {
       const uint64_t index = offset / row_bytes, skip = offset % row_bytes;
-      int64_t sequence = static_cast<int64_t>(index / heads / length), place = static_cast<int64_t>(index / heads % length);
+      int64_t sequence = static_cast<int64_t>(index / heads / length),
+              place = static_cast<int64_t>(index / heads % length);
       if (s.varlen()) {
         const std::vector<int64_t>& first = s.modifiers->first_tokens();
         const int64_t token = static_cast<int64_t>(index / heads);
@@ -185,11 +187,11 @@ class Attention final : public Op {
   }
 
   Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
-                             const std::string& stage, const Region& band,
-                             const ElementReader& read) const override {
+                             const std::string& stage, const Region& band, const ElementReader& read) const override {
     using attention::Rounding;
     using attention::Value;
-    attention::Written written{Value::kOutput, "O", variant == "unfused" ? Rounding::kUnfused : Rounding::kFused, variant == "fused"};
+    attention::Written written{Value::kOutput, "O", variant == "unfused" ? Rounding::kUnfused : Rounding::kFused,
+                               variant == "fused"};
     if (stage == "scores") written = {Value::kMasked, "S", Rounding::kUnfused};
     if (stage == "softmax") written = {Value::kProbabilities, "P", Rounding::kUnfused, true};
     return attention::compare(Shape(problem), pattern, written, band, read);
@@ -216,7 +218,8 @@ class Attention final : public Op {
     if (text == p.texts.end() || text->second.empty()) return {};
     ROOFGEN_TRY(const std::vector<int64_t> lengths, attention::parse_lengths(text->second));
     const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
-    const std::pair<const char*, int64_t> implied[] = {{"L", longest}, {"kv_len", longest}, {"batch", static_cast<int64_t>(lengths.size())}};
+    const std::pair<const char*, int64_t> implied[] = {
+        {"L", longest}, {"kv_len", longest}, {"batch", static_cast<int64_t>(lengths.size())}};
     for (const auto& [name, value] : implied)
       if (const int64_t given = p.dims.emplace(name, value).first->second; given != value)
         return usage(fmt::format("{} is {}, but the lengths give {}; leave it out", name, given, value));

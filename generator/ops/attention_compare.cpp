@@ -37,9 +37,8 @@ class Judge {
   void add_to(Comparison& out) const {
     out.worst = std::max(out.worst, missing_ > 0 ? kHopeless : worst_);
     if (!out.failure.empty()) return;
-    out.failure =
-        missing_ > 0 ? fmt::format("{} and {} more elements were never written", first_missing_, missing_ - 1)
-                     : message_;
+    out.failure = missing_ > 0 ? fmt::format("{} and {} more elements were never written", first_missing_, missing_ - 1)
+                               : message_;
   }
 
  private:
@@ -116,8 +115,8 @@ Result<void> compare_lse(const Shape& shape, const Region& band, const BandRefer
 /// S or P, by bands small enough for the score cache. Once there is a mask, what a row may not see need not be written;
 /// what it hides is -inf in S and 0 in P where it is.
 Result<void> compare_matrix(const Shape& shape, InputPattern pattern, const Written& written, const Region& band,
-                            const BandReference* reference, const Tolerance& tolerance,
-                            const ElementReader& read, Comparison& out) {
+                            const BandReference* reference, const Tolerance& tolerance, const ElementReader& read,
+                            Comparison& out) {
   const Value value = std::min(written.value, Value::kMasked);
   Judge judge(written.buffer, band);
   RowReader row(read, written.buffer);
@@ -170,8 +169,7 @@ Result<Comparison> compare(const Shape& shape, InputPattern pattern, const Writt
   } else {
     ROOFGEN_CHECK(compare_output(shape, band, *reference, tolerance, read, out));
   }
-  if (shape.lse && written.lse)
-    ROOFGEN_CHECK(compare_lse(shape, band, *reference, tolerance, read, out));
+  if (shape.lse && written.lse) ROOFGEN_CHECK(compare_lse(shape, band, *reference, tolerance, read, out));
   return out;
 }
 

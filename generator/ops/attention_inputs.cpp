@@ -13,8 +13,8 @@ namespace roofgen::attention {
 namespace {
 
 uint64_t row_key(Tensor tensor, int64_t batch, int64_t head, int64_t row) {
-  uint64_t key = mix(static_cast<uint64_t>(tensor) << 48 ^ static_cast<uint64_t>(batch) << 24 ^
-                     static_cast<uint64_t>(head));
+  uint64_t key =
+      mix(static_cast<uint64_t>(tensor) << 48 ^ static_cast<uint64_t>(batch) << 24 ^ static_cast<uint64_t>(head));
   return mix(key ^ static_cast<uint64_t>(row));
 }
 
@@ -124,7 +124,8 @@ void Inputs::given(Value value, int64_t batch, int64_t head, int64_t row, int64_
   const bool masked = value >= Value::kMasked, probabilities = value == Value::kProbabilities;
   const int64_t keys = row >= shape_.rows(batch) ? 0 : masked ? shape_.allowed(batch, row) : shape_.keys(batch);
   const size_t seen = static_cast<size_t>(std::clamp<int64_t>(keys - first, 0, static_cast<int64_t>(out.size())));
-  std::fill(out.begin() + static_cast<std::ptrdiff_t>(seen), out.end(), probabilities ? 0 : std::numeric_limits<double>::quiet_NaN());
+  std::fill(out.begin() + static_cast<std::ptrdiff_t>(seen), out.end(),
+            probabilities ? 0 : std::numeric_limits<double>::quiet_NaN());
   if (!masked || !shape_.has_mask() || seen == 0) return;
   std::vector<char> visible(seen, 1);
   shape_.mask(pattern_, batch, head, row, first, visible);

@@ -12,9 +12,9 @@ namespace roofgen::attention {
 
 enum class Tensor { kQ, kK, kV, kGiven };
 
-/// The values of attention in the order in which they come about. Scores are scaled products, changed by a score expression.
+/// The values of attention in the order in which they come about. Scores are scaled products, changed by a score
+/// expression.
 enum class Value { kInputs, kProducts, kScores, kMasked, kProbabilities, kOutput };
-
 
 class Inputs {
  public:

@@ -7,7 +7,7 @@
 #include <functional>
 #include <limits>
 
-#include "generator/expr/diagnostics.h"
+#include "base/diagnostics.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/formula_reference.h"
 
@@ -34,10 +34,13 @@ std::string text_of(const Problem& p, const std::string& name) {
 }
 
 bool is_modified(const Problem& p) {
-  return p.reals.count("softcap") || !text_of(p, "score").empty() || !text_of(p, "mask").empty() || !text_of(p, "lengths").empty();
+  return p.reals.count("softcap") || !text_of(p, "score").empty() || !text_of(p, "mask").empty() ||
+         !text_of(p, "lengths").empty();
 }
 
-bool contains(const std::vector<std::string>& list, const std::string& x) { return std::find(list.begin(), list.end(), x) != list.end(); }
+bool contains(const std::vector<std::string>& list, const std::string& x) {
+  return std::find(list.begin(), list.end(), x) != list.end();
+}
 
 bool is_integer(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kInt32; }
 
@@ -64,7 +67,8 @@ std::string offset_of(const TensorArg& t) {
 
 Result<std::vector<int64_t>> parse_lengths(const std::string& text) {
   const auto wrong = [&](size_t begin, size_t end, std::string message) {
-    Error error = expr::located_error({text, {"--lengths", 1, 1}}, {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, std::move(message));
+    Error error = expr::located_error({text, {"--lengths", 1, 1}},
+                                      {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, std::move(message));
     error.exit = Exit::kUsage;
     return error;
   };
@@ -74,8 +78,10 @@ Result<std::vector<int64_t>> parse_lengths(const std::string& text) {
     int64_t length = 0;
     const auto [stop, failure] = std::from_chars(text.data() + begin, text.data() + end, length);
     if (failure != std::errc() || stop != text.data() + end || begin == end)
-      return wrong(begin, end, "a length was expected; lengths are whole numbers with commas between them, like 512,1024,33");
-    if (length < 1 || length > kMaxLength) return wrong(begin, end, fmt::format("a length of 1 to {} was expected", kMaxLength));
+      return wrong(begin, end,
+                   "a length was expected; lengths are whole numbers with commas between them, like 512,1024,33");
+    if (length < 1 || length > kMaxLength)
+      return wrong(begin, end, fmt::format("a length of 1 to {} was expected", kMaxLength));
     out.push_back(length);
     begin = end + 1;
   }
@@ -91,7 +97,8 @@ Result<std::shared_ptr<const Modifiers>> Modifiers::parse(const Problem& problem
   out->causal_ = problem.flags.at("causal");
   ROOFGEN_CHECK(out->read_lengths(problem));
   ROOFGEN_CHECK(out->read_expressions(problem));
-  out->identity_ = fmt::format("{} {} {}|{}|{}|{}", d.at("batch"), d.at("heads"), problem.reals.count("softcap") ? problem.reals.at("softcap") : 0.0,
+  out->identity_ = fmt::format("{} {} {}|{}|{}|{}", d.at("batch"), d.at("heads"),
+                               problem.reals.count("softcap") ? problem.reals.at("softcap") : 0.0,
                                text_of(problem, "score"), text_of(problem, "mask"), text_of(problem, "lengths"));
   for (const TensorArg& arg : problem.args) out->identity_ += "|" + to_string(arg);
   return std::shared_ptr<const Modifiers>(std::move(out));
@@ -133,14 +140,19 @@ Result<void> Modifiers::read_expressions(const Problem& problem) {
     double bytes = size_of(arg.dtype);
     for (const std::string& index : arg.indices) {
       if (!contains(kIndices, index))
-        return usage(fmt::format("--arg {}: attention has no index {}; b, h, q or k was expected", to_string(arg), index));
+        return usage(
+            fmt::format("--arg {}: attention has no index {}; b, h, q or k was expected", to_string(arg), index));
       bytes *= static_cast<double>(index == "b" ? extent_.batch : index == "h" ? extent_.heads : extent_.cols);
     }
-    if (bytes > kMaxTableBytes) return usage(fmt::format("--arg {}: {:.3g} bytes; at most 2^40 were expected", to_string(arg), bytes));
+    if (bytes > kMaxTableBytes)
+      return usage(fmt::format("--arg {}: {:.3g} bytes; at most 2^40 were expected", to_string(arg), bytes));
     if (contains(arg.indices, "q") && lead < 0)
-      return usage(fmt::format("--arg {}: with fewer keys than queries q begins at {} (docs/attention-modifiers.md), which no table has", to_string(arg), lead));
+      return usage(fmt::format(
+          "--arg {}: with fewer keys than queries q begins at {} (docs/attention-modifiers.md), which no table has",
+          to_string(arg), lead));
     for (const char* taken : {"Q", "K", "V", "O", "S", "P", "LSE", "cu_seqlens"})
-      if (arg.name == taken) return usage(fmt::format("--arg {}: {} is a tensor of attention itself", to_string(arg), taken));
+      if (arg.name == taken)
+        return usage(fmt::format("--arg {}: {} is a tensor of attention itself", to_string(arg), taken));
   }
 
   pointwise::Vocabulary words;
@@ -166,19 +178,23 @@ Result<void> Modifiers::read_expressions(const Problem& problem) {
     const pointwise::Definition mask{"mask", mask_text_, "--mask"};
     const pointwise::Output output{"mask", "mask", DType::kFp32, false};
     condition_ = pointwise::Condition::parse(mask_text_, "--mask");
-    ROOFGEN_CHECK(condition_.refuse_name(words.source, "a mask may not depend on the score: it decides which tiles are computed"));
+    ROOFGEN_CHECK(condition_.refuse_name(words.source,
+                                         "a mask may not depend on the score: it decides which tiles are computed"));
     ROOFGEN_TRY(mask_, Formula::parse({mask}, {output}, words));
     ROOFGEN_CHECK(check_int32(condition_, lead));
     definitions.push_back(mask);
     outputs.push_back(output);
   }
   if (outputs.empty()) {
-    if (!problem.args.empty()) return usage(fmt::format("--arg {}: there is no --score and no --mask that could read it", to_string(problem.args[0])));
+    if (!problem.args.empty())
+      return usage(
+          fmt::format("--arg {}: there is no --score and no --mask that could read it", to_string(problem.args[0])));
     return {};
   }
   ROOFGEN_TRY(formula_, Formula::parse(std::move(definitions), std::move(outputs), words));
   for (const TensorArg& arg : problem.args)
-    if (!tensor(arg.name)) return usage(fmt::format("--arg {}: neither --score nor --mask reads {}", to_string(arg), arg.name));
+    if (!tensor(arg.name))
+      return usage(fmt::format("--arg {}: neither --score nor --mask reads {}", to_string(arg), arg.name));
   return {};
 }
 
@@ -218,7 +234,10 @@ expr::Map Modifiers::scope(bool score, bool mask) const {
   score = score && has_score_;
   mask = mask && has_mask();
   const std::optional<Formula> none;
-  const std::optional<Formula>& formula = score == has_score_ && mask == has_mask() ? formula_ : score ? score_ : mask ? mask_ : none;
+  const std::optional<Formula>& formula = score == has_score_ && mask == has_mask() ? formula_
+                                          : score                                   ? score_
+                                          : mask                                    ? mask_
+                                                                                    : none;
   expr::Map out;
   expr::List tensors;
   if (formula) {
@@ -243,10 +262,12 @@ expr::Map Modifiers::scope(bool score, bool mask) const {
     }
   }
   if (!lengths_.empty())
-    tensors.push_back(expr::Map{{"name", "cu_seqlens"}, {"dtype", "int32"}, {"param", "cu_seqlens"}, {"level", "sequence"}});
+    tensors.push_back(
+        expr::Map{{"name", "cu_seqlens"}, {"dtype", "int32"}, {"param", "cu_seqlens"}, {"level", "sequence"}});
   out["tensors"] = std::move(tensors);
   const auto any = [&](const char* index) {
-    return formula && std::any_of(formula->tensors().begin(), formula->tensors().end(), [&](const TensorArg& t) { return contains(t.indices, index); });
+    return formula && std::any_of(formula->tensors().begin(), formula->tensors().end(),
+                                  [&](const TensorArg& t) { return contains(t.indices, index); });
   };
   out["by_row"] = any("q");
   out["by_column"] = any("k");
@@ -254,20 +275,22 @@ expr::Map Modifiers::scope(bool score, bool mask) const {
   out["has_mask"] = mask;
   if (mask) {
     const std::string text = causal_ ? fmt::format("({}) and k <= q", mask_text_) : mask_text_;
-    out["bounds"] = pointwise::Condition::parse(text, "--mask").cuda([&](const std::string& name) -> std::optional<std::string> {
-      if (name == "q" || name == "k") return name;
-      if (name == "b" || name == "h") return fmt::format("at({})", name);
-      const TensorArg* t = tensor(name);
-      if (t && std::string(level_of(*t)) == "once") return fmt::format("at(e.v_{})", name);
-      return std::nullopt;
-    });
+    out["bounds"] =
+        pointwise::Condition::parse(text, "--mask").cuda([&](const std::string& name) -> std::optional<std::string> {
+          if (name == "q" || name == "k") return name;
+          if (name == "b" || name == "h") return fmt::format("at({})", name);
+          const TensorArg* t = tensor(name);
+          if (t && std::string(level_of(*t)) == "once") return fmt::format("at(e.v_{})", name);
+          return std::nullopt;
+        });
   }
   return out;
 }
 
 pointwise::TensorReader Modifiers::reader(InputPattern pattern) const {
   // Small integers for tables of integers, so that conditions that compare them hold now and then.
-  const auto real = contents_reader(kIndices, extent_, pattern == InputPattern::kSpecial ? pattern : InputPattern::kNormal);
+  const auto real =
+      contents_reader(kIndices, extent_, pattern == InputPattern::kSpecial ? pattern : InputPattern::kNormal);
   const auto whole = contents_reader(kIndices, extent_, InputPattern::kIntegers);
   return [real, whole](const TensorArg& t, std::span<const int64_t> row, int64_t first, std::span<double> out) {
     (is_integer(t.dtype) ? whole : real)(t, row, first, out);
@@ -284,7 +307,9 @@ bool Modifiers::fill(InputPattern pattern, const std::string& buffer, uint64_t o
   }
   const TensorArg* t = tensor(buffer);
   if (!t) return false;
-  const InputPattern own = is_integer(t->dtype) ? InputPattern::kIntegers : pattern == InputPattern::kSpecial ? pattern : InputPattern::kNormal;
+  const InputPattern own = is_integer(t->dtype)                ? InputPattern::kIntegers
+                           : pattern == InputPattern::kSpecial ? pattern
+                                                               : InputPattern::kNormal;
   TensorContents{own, t->name, t->dtype}.fill(offset, out);
   return true;
 }
@@ -305,8 +330,8 @@ pointwise::RangeOf Modifiers::box(InputPattern pattern, int64_t batch, int64_t h
   };
 }
 
-void Modifiers::score(InputPattern pattern, int64_t batch, int64_t head, int64_t position, int64_t first, std::span<double> s,
-                      std::span<double> sigma) const {
+void Modifiers::score(InputPattern pattern, int64_t batch, int64_t head, int64_t position, int64_t first,
+                      std::span<double> s, std::span<double> sigma) const {
   std::vector<Estimate> source(s.size());
   for (size_t i = 0; i < s.size(); ++i) source[i] = {s[i], sigma[i]};
   const int64_t row[] = {batch, head, position};
@@ -317,9 +342,13 @@ void Modifiers::score(InputPattern pattern, int64_t batch, int64_t head, int64_t
   }
 }
 
-void Modifiers::mask(InputPattern pattern, int64_t batch, int64_t head, int64_t position, int64_t first, std::span<char> visible) const {
-  const auto range = [](int64_t begin, int64_t count) { return Range{static_cast<double>(begin), static_cast<double>(begin + count - 1)}; };
-  const Truth truth = condition_.judge(box(pattern, batch, head, range(position, 1), range(first, static_cast<int64_t>(visible.size()))));
+void Modifiers::mask(InputPattern pattern, int64_t batch, int64_t head, int64_t position, int64_t first,
+                     std::span<char> visible) const {
+  const auto range = [](int64_t begin, int64_t count) {
+    return Range{static_cast<double>(begin), static_cast<double>(begin + count - 1)};
+  };
+  const Truth truth = condition_.judge(
+      box(pattern, batch, head, range(position, 1), range(first, static_cast<int64_t>(visible.size()))));
   if (truth == Truth::kAlways) return;
   if (truth == Truth::kNever) return std::fill(visible.begin(), visible.end(), char{0});
   const std::vector<Estimate> source(visible.size());
@@ -329,9 +358,11 @@ void Modifiers::mask(InputPattern pattern, int64_t batch, int64_t head, int64_t 
     if (values[0][i].value == 0) visible[i] = 0;
 }
 
-bool Modifiers::may_see(InputPattern pattern, int64_t batch, int64_t head, int64_t begin, int64_t end, int64_t first, int64_t count) const {
+bool Modifiers::may_see(InputPattern pattern, int64_t batch, int64_t head, int64_t begin, int64_t end, int64_t first,
+                        int64_t count) const {
   if (!has_mask()) return true;
-  const Range q{static_cast<double>(begin), static_cast<double>(end - 1)}, k{static_cast<double>(first), static_cast<double>(first + count - 1)};
+  const Range q{static_cast<double>(begin), static_cast<double>(end - 1)},
+      k{static_cast<double>(first), static_cast<double>(first + count - 1)};
   return condition_.judge(box(pattern, batch, head, q, k)) != Truth::kNever;
 }
 
@@ -347,7 +378,8 @@ class PairCount {
     if (q0 >= q1 || k0 >= k1) return 0;
     ++boxes_;
     const double area = static_cast<double>(q1 - q0) * static_cast<double>(k1 - k0);
-    const Truth truth = judge_({static_cast<double>(q0), static_cast<double>(q1 - 1)}, {static_cast<double>(k0), static_cast<double>(k1 - 1)});
+    const Truth truth = judge_({static_cast<double>(q0), static_cast<double>(q1 - 1)},
+                               {static_cast<double>(k0), static_cast<double>(k1 - 1)});
     if (truth != Truth::kUnknown) return truth == Truth::kAlways ? area : 0;
     if (area == 1 || boxes_ > kMaxBoxes) return area;
     if (q1 - q0 >= k1 - k0) {

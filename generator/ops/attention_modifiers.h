@@ -47,11 +47,13 @@ class Modifiers {
   void score(InputPattern pattern, int64_t batch, int64_t head, int64_t position, int64_t first, std::span<double> s,
              std::span<double> sigma) const;
   /// Clears the keys from `first` on that `position` may not see.
-  void mask(InputPattern pattern, int64_t batch, int64_t head, int64_t position, int64_t first, std::span<char> visible) const;
+  void mask(InputPattern pattern, int64_t batch, int64_t head, int64_t position, int64_t first,
+            std::span<char> visible) const;
   /// May any key of [first, first + count) be seen from a position of [begin, end)? False is certain.
-  bool may_see(InputPattern pattern, int64_t batch, int64_t head, int64_t begin, int64_t end, int64_t first, int64_t count) const;
-  /// Pairs of a position in [begin, end) and a key in [0, min(keys, position + 1 if causal)) that the mask lets through.
-  /// Exact but for conditions on tables over q or k, which count as true: what they hold is the caller's.
+  bool may_see(InputPattern pattern, int64_t batch, int64_t head, int64_t begin, int64_t end, int64_t first,
+               int64_t count) const;
+  /// Pairs of a position in [begin, end) and a key in [0, min(keys, position + 1 if causal)) that the mask lets
+  /// through. Exact but for conditions on tables over q or k, which count as true: what they hold is the caller's.
   double pairs(int64_t batch, int64_t head, int64_t begin, int64_t end, int64_t keys, bool causal) const;
 
  private:
@@ -59,7 +61,8 @@ class Modifiers {
   Result<void> read_expressions(const Problem& problem);
   /// `lead`: the position of the first row.
   Result<void> check_int32(const pointwise::Condition& condition, int64_t lead) const;
-  pointwise::RangeOf box(InputPattern pattern, int64_t batch, int64_t head, pointwise::Range q, pointwise::Range k) const;
+  pointwise::RangeOf box(InputPattern pattern, int64_t batch, int64_t head, pointwise::Range q,
+                         pointwise::Range k) const;
   pointwise::TensorReader reader(InputPattern pattern) const;
   const TensorArg* tensor(const std::string& name) const;
 
@@ -68,7 +71,7 @@ class Modifiers {
   Extent extent_;  ///< sizes of the indices b, h, q, k
   std::vector<int64_t> lengths_, first_tokens_;
   std::optional<pointwise::Formula> formula_, score_, mask_;  ///< both outputs, as kernels have them; each alone
-  pointwise::Condition condition_, score_text_;  ///< what may be known of them
+  pointwise::Condition condition_, score_text_;               ///< what may be known of them
   mutable std::mutex mutex_;
   mutable std::map<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool>, double> counted_;
 };

@@ -33,7 +33,9 @@ const Value kBetween[] = {Value::kProducts, Value::kScores, Value::kMasked, Valu
 constexpr double kFp16Max = 65504;
 
 /// What a stage can know of the user's expressions.
-const char* formula_name(bool score, bool mask) { return score && mask ? "modifiers" : score ? "score" : mask ? "mask" : "none"; }
+const char* formula_name(bool score, bool mask) {
+  return score && mask ? "modifiers" : score ? "score" : mask ? "mask" : "none";
+}
 
 std::string name_of(const std::vector<std::string>& steps, Part part) {
   std::string out;
@@ -51,7 +53,10 @@ double all_keys(const Shape& s) {
 /// Why no kernel can do a part; empty when one can.
 std::string illegal_because(const std::vector<std::string>& steps, Part part, int64_t keys) {
   if (part.first > 0 || part.last + 1 != steps.size()) return "";
-  return fmt::format("a row reduction across CTAs: softmax needs all {} scores of a row, which the CTAs of qk share by tiles; only a kernel that goes on to pv can do without them", keys);
+  return fmt::format(
+      "a row reduction across CTAs: softmax needs all {} scores of a row, which the CTAs of qk share by tiles; only a "
+      "kernel that goes on to pv can do without them",
+      keys);
 }
 
 }  // namespace
@@ -80,22 +85,28 @@ std::vector<Partition> attention_partitions(const Problem& problem) {
     }
     out.push_back(std::move(p));
   }
-  std::stable_sort(out.begin(), out.end(), [](const Partition& a, const Partition& b) { return a.parts.size() < b.parts.size(); });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Partition& a, const Partition& b) { return a.parts.size() < b.parts.size(); });
   return out;
 }
 
 double attention_value_bytes(const Problem& problem, size_t, Part kernel) {
   const std::vector<std::string> steps = attention_steps(problem);
   const Shape s(problem);
-  const bool masked = std::find(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(kernel.last), "mask") != steps.begin() + static_cast<std::ptrdiff_t>(kernel.last);
+  const bool masked = std::find(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(kernel.last), "mask") !=
+                      steps.begin() + static_cast<std::ptrdiff_t>(kernel.last);
   return (masked ? s.all_pairs() : all_keys(s)) * size_of(s.dtype);
 }
 
 AttentionParts::AttentionParts(const Problem& whole, std::vector<Part> plan, std::vector<Point> points)
-    : steps_(attention_steps(whole)), masks_at_(static_cast<size_t>(std::find(steps_.begin(), steps_.end(), "mask") - steps_.begin())), plan_(std::move(plan)), points_(std::move(points)) {}
+    : steps_(attention_steps(whole)),
+      masks_at_(static_cast<size_t>(std::find(steps_.begin(), steps_.end(), "mask") - steps_.begin())),
+      plan_(std::move(plan)),
+      points_(std::move(points)) {}
 
 bool AttentionParts::has(Part part, std::string_view step) const {
-  return std::any_of(steps_.begin() + static_cast<std::ptrdiff_t>(part.first), steps_.begin() + static_cast<std::ptrdiff_t>(part.last),
+  return std::any_of(steps_.begin() + static_cast<std::ptrdiff_t>(part.first),
+                     steps_.begin() + static_cast<std::ptrdiff_t>(part.last),
                      [&](const std::string& s) { return s == step; });
 }
 
@@ -103,7 +114,10 @@ Value AttentionParts::value_before(size_t step) const {
   if (step == 0) return Value::kInputs;
   if (step == steps_.size()) return Value::kOutput;
   const std::string& last = steps_[step - 1];
-  return last == "qk" ? Value::kProducts : last == "scale" ? Value::kScores : last == "mask" ? Value::kMasked : Value::kProbabilities;
+  return last == "qk"      ? Value::kProducts
+         : last == "scale" ? Value::kScores
+         : last == "mask"  ? Value::kMasked
+                           : Value::kProbabilities;
 }
 
 Problem AttentionParts::problem_of(const Problem& whole) const {
@@ -118,12 +132,16 @@ std::vector<Buffer> AttentionParts::buffers(const Problem& problem) const {
   const Part all = covered();
   const Shape s(problem);
   const Value before = value_before(all.first), after = value_before(all.last);
-  const uint64_t bytes = static_cast<uint64_t>(s.batch * s.heads * s.q_len * s.kv_pitch()) * static_cast<uint64_t>(size_of(s.dtype));
+  const uint64_t bytes =
+      static_cast<uint64_t>(s.batch * s.heads * s.q_len * s.kv_pitch()) * static_cast<uint64_t>(size_of(s.dtype));
   std::vector<Buffer> out;
   if (before != Value::kInputs) out.push_back({buffer_of(before), s.dtype, bytes, Buffer::Role::kInput});
   if (after != Value::kOutput) out.push_back({buffer_of(after), s.dtype, bytes, Buffer::Role::kOutput});
   for (Buffer& b : attention_op().buffers(problem)) {
-    const bool used = b.name == "Q" || b.name == "K" ? all.first == 0 : b.name == "V" || b.name == "O" ? after == Value::kOutput : b.name == "LSE" ? has(all, "softmax") : true;
+    const bool used = b.name == "Q" || b.name == "K"   ? all.first == 0
+                      : b.name == "V" || b.name == "O" ? after == Value::kOutput
+                      : b.name == "LSE"                ? has(all, "softmax")
+                                                       : true;
     if (used) out.push_back(std::move(b));
   }
   return out;
@@ -135,7 +153,8 @@ expr::Map AttentionParts::scope(const Problem& problem) const {
   expr::Map formulas = *out.at("formulas").map();
   for (bool score : {false, true})
     for (bool mask : {false, true})
-      formulas[formula_name(score, mask)] = s.modifiers ? expr::Value(s.modifiers->scope(score, mask)) : formulas.at("modifiers");
+      formulas[formula_name(score, mask)] =
+          s.modifiers ? expr::Value(s.modifiers->scope(score, mask)) : formulas.at("modifiers");
   out["formulas"] = std::move(formulas);
   return out;
 }
@@ -144,7 +163,8 @@ Problem AttentionParts::reduced(const Problem& problem) const { return attention
 Extent AttentionParts::extent(const Problem& problem) const { return attention_op().extent(problem); }
 Op::Slice AttentionParts::slice(const Problem& problem) const { return attention_op().slice(problem); }
 
-/// Values that a kernel is given know no patterns. One-hot products are as large as it takes to part keys after scaling.
+/// Values that a kernel is given know no patterns. One-hot products are as large as it takes to part keys after
+/// scaling.
 std::vector<InputPattern> AttentionParts::exact_patterns(const Problem& problem) const {
   if (covered().first > 0) return {};
   std::vector<InputPattern> out = attention_op().exact_patterns(problem);
@@ -156,10 +176,12 @@ std::vector<InputPattern> AttentionParts::exact_patterns(const Problem& problem)
 }
 
 Result<Stage> AttentionParts::stage(const DataFiles& files, Part part) const {
-  const bool scales = has(part, "scale"), masks = has(part, "mask"), reduces = has(part, "softmax"), multiplies = has(part, "pv");
+  const bool scales = has(part, "scale"), masks = has(part, "mask"), reduces = has(part, "softmax"),
+             multiplies = has(part, "pv");
   if (is_whole(part)) {
     ROOFGEN_TRY(std::vector<Variant> variants, load_variants(files, name()));
-    const auto fused = std::find_if(variants.begin(), variants.end(), [](const Variant& v) { return v.name == "fused"; });
+    const auto fused =
+        std::find_if(variants.begin(), variants.end(), [](const Variant& v) { return v.name == "fused"; });
     if (fused == variants.end()) return Error{Exit::kFailed, "attention has no variant \"fused\""};
     Stage stage = fused->stages[0];
     stage.points = points_;
@@ -176,9 +198,12 @@ Result<Stage> AttentionParts::stage(const DataFiles& files, Part part) const {
   stage.output = after;
   stage.formula = formula_name(scales, sees_mask(part));
   stage.points = points_;
-  if (part.first == 0) stage.buffers["S"] = after;
-  else if (multiplies && !reduces) stage.buffers["P"] = before;
-  else stage.buffers["S"] = before;
+  if (part.first == 0)
+    stage.buffers["S"] = after;
+  else if (multiplies && !reduces)
+    stage.buffers["P"] = before;
+  else
+    stage.buffers["S"] = before;
   if (part.first > 0 && !multiplies) stage.buffers[reduces ? "P" : "T"] = after;
   std::vector<std::pair<std::string, expr::Expr>> applies;
   for (const auto& [what, does] : {std::pair{"applies_scale", scales}, std::pair{"applies_mask", masks}}) {
@@ -221,8 +246,10 @@ std::optional<RequiredWork> AttentionParts::required(const Problem& problem) con
   return out;
 }
 
-void AttentionParts::fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset, std::span<std::byte> out) const {
-  const auto value = std::find_if(std::begin(kBetween), std::end(kBetween), [&](Value v) { return buffer_of(v) == buffer; });
+void AttentionParts::fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
+                          std::span<std::byte> out) const {
+  const auto value =
+      std::find_if(std::begin(kBetween), std::end(kBetween), [&](Value v) { return buffer_of(v) == buffer; });
   if (value == std::end(kBetween)) return attention_op().fill(problem, pattern, buffer, offset, out);
   const Shape s(problem);
   const attention::Inputs inputs(s, pattern);
@@ -230,7 +257,8 @@ void AttentionParts::fill(const Problem& problem, InputPattern pattern, const st
   std::vector<double> row;
   while (!out.empty()) {
     // The rest of a row of S, or as much of it as is wanted.
-    const int64_t element = static_cast<int64_t>(offset / 2), line = element / pitch, key = element % pitch, pair = line / s.q_len;
+    const int64_t element = static_cast<int64_t>(offset / 2), line = element / pitch, key = element % pitch,
+                  pair = line / s.q_len;
     const size_t skip = offset % 2, bytes = std::min<size_t>(out.size(), static_cast<size_t>(pitch - key) * 2 - skip);
     row.resize((bytes + skip + 1) / 2);
     inputs.given(*value, pair / s.heads, pair % s.heads, line % s.q_len, key, row);
@@ -243,7 +271,8 @@ void AttentionParts::fill(const Problem& problem, InputPattern pattern, const st
   }
 }
 
-Result<Comparison> AttentionParts::compare(const Problem& problem, InputPattern pattern, const std::string&, const std::string& stage, const Region& region,
+Result<Comparison> AttentionParts::compare(const Problem& problem, InputPattern pattern, const std::string&,
+                                           const std::string& stage, const Region& region,
                                            const ElementReader& read) const {
   attention::Path path(value_before(covered().first));
   for (size_t i = 0; i + 1 < plan_.size(); ++i) {
@@ -255,12 +284,15 @@ Result<Comparison> AttentionParts::compare(const Problem& problem, InputPattern 
   for (const Part& part : plan_) {
     if (name_of(steps_, part) != stage && !is_whole(part)) continue;
     const Value value = value_before(part.last);
-    return attention::compare(Shape(problem), pattern, {value, buffer_of(value), path, has(part, "softmax")}, region, read);
+    return attention::compare(Shape(problem), pattern, {value, buffer_of(value), path, has(part, "softmax")}, region,
+                              read);
   }
   return Error{Exit::kFailed, fmt::format("no kernel does {}", stage)};
 }
 
-bool AttentionParts::by_pairs(const std::string& buffer) const { return std::any_of(std::begin(kBetween), std::end(kBetween), [&](Value v) { return buffer_of(v) == buffer; }); }
+bool AttentionParts::by_pairs(const std::string& buffer) const {
+  return std::any_of(std::begin(kBetween), std::end(kBetween), [&](Value v) { return buffer_of(v) == buffer; });
+}
 
 double AttentionParts::weight(const Problem& problem, const Region& region) const {
   if (sees_mask(covered())) return attention_op().weight(problem, region);

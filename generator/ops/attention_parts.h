@@ -1,6 +1,6 @@
-// Attention cut into kernels: qk > scale > mask > softmax > pv, of which one kernel does a run of steps. Its variants are
-// plans, lists of such parts; a part alone is a problem of its own, whose input is a value that the parts before it would
-// leave in memory (docs/whatif.md).
+// Attention cut into kernels: qk > scale > mask > softmax > pv, of which one kernel does a run of steps. Its variants
+// are plans, lists of such parts; a part alone is a problem of its own, whose input is a value that the parts before it
+// would leave in memory (docs/whatif.md).
 #pragma once
 
 #include "generator/generate.h"
@@ -25,8 +25,8 @@ class AttentionParts final : public Op {
   /// A schedule's parameters, as Stage::points has them.
   using Point = std::vector<std::pair<std::string, ParamValue>>;
 
-  /// `plan`: parts that follow one another, of the steps of `whole`, a completed problem of attention. `points`: only these
-  /// schedules are tried; empty: all.
+  /// `plan`: parts that follow one another, of the steps of `whole`, a completed problem of attention. `points`: only
+  /// these schedules are tried; empty: all.
   AttentionParts(const Problem& whole, std::vector<Part> plan, std::vector<Point> points = {});
 
   /// The problem of the steps that this op covers.
@@ -42,9 +42,10 @@ class AttentionParts final : public Op {
   std::vector<InputPattern> exact_patterns(const Problem& problem) const override;
   Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const override;
   std::optional<RequiredWork> required(const Problem& problem) const override;
-  void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset, std::span<std::byte> out) const override;
-  Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant, const std::string& stage, const Region& region,
-                             const ElementReader& read) const override;
+  void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
+            std::span<std::byte> out) const override;
+  Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
+                             const std::string& stage, const Region& region, const ElementReader& read) const override;
   double weight(const Problem& problem, const Region& region) const override;
   bool by_pairs(const std::string& buffer) const override;
 

@@ -23,14 +23,15 @@ constexpr int64_t kRowBlock = 4;    // gemm4
 template <class T>
 class Cache {
  public:
-  using Key = std::tuple<int, int, int64_t, int64_t, int64_t, bool, double, int, int64_t, int64_t, int64_t,
-                         int64_t, int64_t, std::string>;
+  using Key = std::tuple<int, int, int64_t, int64_t, int64_t, bool, double, int, int64_t, int64_t, int64_t, int64_t,
+                         int64_t, std::string>;
   explicit Cache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   static Key key(const Shape& s, InputPattern pattern, const Path& path, Value value, const Region& b) {
     const Rounding& r = path.rounding;
     return {static_cast<int>(pattern),
-            ((static_cast<int>(path.from) * 8 + static_cast<int>(value)) * 2 + r.products) * 4 + r.scores * 2 + r.probabilities,
+            ((static_cast<int>(path.from) * 8 + static_cast<int>(value)) * 2 + r.products) * 4 + r.scores * 2 +
+                r.probabilities,
             s.q_len,
             s.kv_len,
             s.d,
@@ -100,21 +101,28 @@ bool masks(const Path& path, Value value) { return path.from < Value::kMasked &&
 constexpr double kExponentError = 0x1p-23;
 
 /// What score expression and mask make of a block. A score of -inf is one that is hidden.
-void modify(const Shape& shape, InputPattern pattern, const Path& path, Value value, const Region& band, ScoreBlock& block) {
+void modify(const Shape& shape, InputPattern pattern, const Path& path, Value value, const Region& band,
+            ScoreBlock& block) {
   const bool score = shape.has_score() && scales(path, value), mask = shape.has_mask() && masks(path, value);
   if (!score && !mask) return;
-  const double accumulated = path.from == Value::kInputs ? (static_cast<double>(shape.d) / 16 + 2) * 0x1p-24 * shape.scale * std::sqrt(static_cast<double>(shape.d)) : 0;
+  const double accumulated = path.from == Value::kInputs ? (static_cast<double>(shape.d) / 16 + 2) * 0x1p-24 *
+                                                               shape.scale * std::sqrt(static_cast<double>(shape.d))
+                                                         : 0;
   const double rounded = path.rounding.products ? unit_roundoff(format_of(shape.dtype)) / std::sqrt(3.0) : 0x1p-24;
   std::vector<char> visible;
   for (int64_t r = 0; r < band.row_end - band.row_begin; ++r) {
-    const int64_t row = band.row_begin + r, keys = std::min(block.keys, (value < Value::kMasked ? shape.keys(band.batch) : shape.allowed(band.batch, row)) - block.first);
+    const int64_t row = band.row_begin + r,
+                  keys = std::min(
+                      block.keys,
+                      (value < Value::kMasked ? shape.keys(band.batch) : shape.allowed(band.batch, row)) - block.first);
     if (keys <= 0) continue;
     const std::span s(&block.s[r * kKeyBlock], static_cast<size_t>(keys));
     if (score) {
       const std::span sigma(&block.sigma[r * kKeyBlock], static_cast<size_t>(keys));
       for (size_t j = 0; j < s.size(); ++j) sigma[j] = std::hypot(accumulated, rounded * s[j]);
       shape.modifiers->score(pattern, band.batch, band.head, shape.position(band.batch, row), block.first, s, sigma);
-      for (size_t j = 0; j < s.size(); ++j) sigma[j] = std::isfinite(s[j]) ? std::hypot(sigma[j], kExponentError * std::fabs(s[j])) : 0;
+      for (size_t j = 0; j < s.size(); ++j)
+        sigma[j] = std::isfinite(s[j]) ? std::hypot(sigma[j], kExponentError * std::fabs(s[j])) : 0;
     }
     if (!mask) continue;
     visible.assign(static_cast<size_t>(keys), 1);
@@ -126,21 +134,23 @@ void modify(const Shape& shape, InputPattern pattern, const Path& path, Value va
 
 /// Calls use(block) for each block of keys some row of the band may see; before there is a mask, for all keys.
 template <class Use>
-void for_each_score_block(const Shape& shape, const Inputs& inputs, InputPattern pattern, const Path& path, Value value, const Region& band, const Use& use) {
+void for_each_score_block(const Shape& shape, const Inputs& inputs, InputPattern pattern, const Path& path, Value value,
+                          const Region& band, const Use& use) {
   const int64_t rows = band.row_end - band.row_begin, padded = round_up(rows, kRowBlock), d = shape.d;
   std::vector<double> q(padded * d, 0.0), k(d * kKeyBlock), row(d);
   ScoreBlock block;
   block.s.resize(padded * kKeyBlock);
   if (shape.has_score() && scales(path, value)) block.sigma.resize(block.s.size());
   std::vector<double>& s = block.s;
-  for (int64_t r = 0; r < rows; ++r)
-    inputs.row(Tensor::kQ, band.batch, band.head, band.row_begin + r, &q[r * d]);
+  for (int64_t r = 0; r < rows; ++r) inputs.row(Tensor::kQ, band.batch, band.head, band.row_begin + r, &q[r * d]);
   const bool dense = value < Value::kMasked;
-  const int64_t end = dense ? shape.keys(band.batch) : shape.allowed(band.batch, band.row_end - 1), kv_head = band.head / shape.group();
+  const int64_t end = dense ? shape.keys(band.batch) : shape.allowed(band.batch, band.row_end - 1),
+                kv_head = band.head / shape.group();
   for (int64_t first = 0; first < end; first += kKeyBlock) {
     const int64_t keys = std::min(kKeyBlock, end - first);
-    if (!dense && shape.has_mask() && !shape.modifiers->may_see(pattern, band.batch, band.head, shape.position(band.batch, band.row_begin),
-                                                      shape.position(band.batch, band.row_end), first, keys))
+    if (!dense && shape.has_mask() &&
+        !shape.modifiers->may_see(pattern, band.batch, band.head, shape.position(band.batch, band.row_begin),
+                                  shape.position(band.batch, band.row_end), first, keys))
       continue;
     std::fill(s.begin(), s.end(), 0.0);
     if (path.from == Value::kInputs) {
@@ -153,7 +163,8 @@ void for_each_score_block(const Shape& shape, const Inputs& inputs, InputPattern
         gemm4(&q[r * d], d, k.data(), kKeyBlock, &s[r * kKeyBlock], kKeyBlock, round_up(keys, 8), d);
     } else {
       for (int64_t r = 0; r < rows; ++r)
-        inputs.given(path.from, band.batch, band.head, band.row_begin + r, first, std::span(&s[r * kKeyBlock], static_cast<size_t>(keys)));
+        inputs.given(path.from, band.batch, band.head, band.row_begin + r, first,
+                     std::span(&s[r * kKeyBlock], static_cast<size_t>(keys)));
     }
     // Scaled after the sum: sums of structured inputs are exact in double, so that a score of zero is zero.
     if (scales(path, value))
@@ -213,7 +224,8 @@ class Accumulator {
     for (auto* a : {&p_, &weight_, &spread_}) std::fill(a->begin(), a->end(), 0.0);
     for (int64_t r = 0; r < rows_; ++r) {
       const int64_t seen = std::min(keys, shape_.allowed(band_.batch, band_.row_begin + r) - first);
-      if (seen > 0) add_row(r, &block.s[r * kKeyBlock], block.sigma.empty() ? nullptr : &block.sigma[r * kKeyBlock], seen);
+      if (seen > 0)
+        add_row(r, &block.s[r * kKeyBlock], block.sigma.empty() ? nullptr : &block.sigma[r * kKeyBlock], seen);
     }
     for (int64_t r = 0; r < padded_; r += kRowBlock) {
       gemm4(&p_[r * kKeyBlock], kKeyBlock, v_.data(), d, &o_[r * d], d, d, keys);
@@ -236,8 +248,7 @@ class Accumulator {
         // sum b (v - o)^2 = sum b v^2 - 2 o sum b v + o^2 sum b; cancellation may leave it below zero.
         variance_[i] /= square;
         if (spreads_)
-          variance_[i] =
-              std::max(0.0, variance_[i] - 2 * o_[i] * cross_[i] / square + o_[i] * o_[i] * f.ps_squared);
+          variance_[i] = std::max(0.0, variance_[i] - 2 * o_[i] * cross_[i] / square + o_[i] * o_[i] * f.ps_squared);
       }
     }
     o_.resize(rows_ * d);
@@ -273,7 +284,8 @@ class Accumulator {
       if (s[j] == -std::numeric_limits<double>::infinity()) continue;
       const double p = std::exp(s[j] - f.max);
       double g_squared = 0;
-      if (roundings_ > 0) g_squared = roundings_ * square_of(p * inflated(std::min(std::fabs(s[j]), kMaxExponent / u_), u_));
+      if (roundings_ > 0)
+        g_squared = roundings_ * square_of(p * inflated(std::min(std::fabs(s[j]), kMaxExponent / u_), u_));
       if (sigma) {
         const double error = std::max(sigma[j], std::isfinite(f.max) ? kExponentError * std::fabs(f.max) : 0);
         // In units of one rounding's standard deviation, u / sqrt 3.
@@ -310,20 +322,23 @@ int score_roundings(const Shape& shape, const Path& path) {
   return path.rounding.scores + (path.rounding.products && !shape.has_score());
 }
 
-std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPattern pattern, const Path& path, const Region& band) {
+std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPattern pattern, const Path& path,
+                                                  const Region& band) {
   static Cache<BandReference> cache(size_t{64} << 20);
   const auto make = [&] {
     Accumulator sums(shape, pattern, path, band);
-    for_each_score_block(shape, sums.inputs(), pattern, path, Value::kMasked, band, [&](const ScoreBlock& block) { sums.add(block); });
+    for_each_score_block(shape, sums.inputs(), pattern, path, Value::kMasked, band,
+                         [&](const ScoreBlock& block) { sums.add(block); });
     return sums.finish();
   };
-  return cache.get(
-      Cache<BandReference>::key(shape, pattern, path, Value::kOutput, band), make, [](const BandReference& r) {
-        return (r.o.size() + r.variance.size()) * sizeof(double) + r.facts.size() * sizeof(RowFacts);
-      });
+  return cache.get(Cache<BandReference>::key(shape, pattern, path, Value::kOutput, band), make,
+                   [](const BandReference& r) {
+                     return (r.o.size() + r.variance.size()) * sizeof(double) + r.facts.size() * sizeof(RowFacts);
+                   });
 }
 
-std::shared_ptr<const BandScores> scores_of(const Shape& shape, InputPattern pattern, const Path& path, Value value, const Region& band) {
+std::shared_ptr<const BandScores> scores_of(const Shape& shape, InputPattern pattern, const Path& path, Value value,
+                                            const Region& band) {
   static Cache<BandScores> cache(size_t{160} << 20);
   const auto make = [&] {
     const Inputs inputs(shape, pattern);

@@ -21,8 +21,8 @@ struct Rounding {
 };
 inline constexpr Rounding Rounding::kFused{}, Rounding::kUnfused{false, true, true};
 
-/// How a value comes about: what it is computed from, and where that is rounded on the way. A kernel that is tried alone
-/// is given values of Inputs::given.
+/// How a value comes about: what it is computed from, and where that is rounded on the way. A kernel that is tried
+/// alone is given values of Inputs::given.
 struct Path {
   Value from = Value::kInputs;
   Rounding rounding;
@@ -31,8 +31,8 @@ struct Path {
 };
 
 /// Everything about one row but the row itself. p are exact probabilities, s exact scores (scaled),
-/// g = (e^(u |s|) - 1) / u is what rounding s does to p in units of u, the unit roundoff. Errors that a score expression
-/// makes, of standard deviation sigma, are added to g: independent ones, in the same units.
+/// g = (e^(u |s|) - 1) / u is what rounding s does to p in units of u, the unit roundoff. Errors that a score
+/// expression makes, of standard deviation sigma, are added to g: independent ones, in the same units.
 struct RowFacts {
   double lse = 0;         ///< natural log of the sum of e^s; -inf for a row that may see no key
   double max = 0;         ///< largest score
@@ -54,15 +54,17 @@ struct BandReference {
 int score_roundings(const Shape& shape, const Path& path);
 
 /// O and what its tolerance needs, for a band; from a cache shared by all threads.
-std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPattern pattern, const Path& path, const Region& band);
+std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPattern pattern, const Path& path,
+                                                  const Region& band);
 
-/// The scores of a band, [rows][kv_pitch], as products, scores, or as the mask left them: then -inf where it hides a key,
-/// and unspecified beyond Shape::allowed. `sigma` is empty unless a score expression is evaluated on the way. Cached as
-/// well; callers keep rows * kv_len below kScoreLimit by cutting the band.
+/// The scores of a band, [rows][kv_pitch], as products, scores, or as the mask left them: then -inf where it hides a
+/// key, and unspecified beyond Shape::allowed. `sigma` is empty unless a score expression is evaluated on the way.
+/// Cached as well; callers keep rows * kv_len below kScoreLimit by cutting the band.
 struct BandScores {
   std::vector<float> s, sigma;
 };
 inline constexpr int64_t kScoreLimit = int64_t{1} << 22;
-std::shared_ptr<const BandScores> scores_of(const Shape& shape, InputPattern pattern, const Path& path, Value value, const Region& band);
+std::shared_ptr<const BandScores> scores_of(const Shape& shape, InputPattern pattern, const Path& path, Value value,
+                                            const Region& band);
 
 }  // namespace roofgen::attention

@@ -42,7 +42,9 @@ struct Shape {
   int64_t rows(int64_t b) const { return varlen() ? modifiers->lengths()[static_cast<size_t>(b)] : q_len; }
   int64_t keys(int64_t b) const { return varlen() ? modifiers->lengths()[static_cast<size_t>(b)] : kv_len; }
   /// Rows of Q and O are [token, head]; with lengths, the sequences follow one another without gaps.
-  int64_t first_token(int64_t b) const { return varlen() ? modifiers->first_tokens()[static_cast<size_t>(b)] : b * q_len; }
+  int64_t first_token(int64_t b) const {
+    return varlen() ? modifiers->first_tokens()[static_cast<size_t>(b)] : b * q_len;
+  }
   int64_t q_tokens() const { return varlen() ? modifiers->first_tokens().back() : batch * q_len; }
   int64_t kv_tokens() const { return varlen() ? modifiers->first_tokens().back() : batch * kv_len; }
   /// LSE is [batch, head, row], with lengths [head, token].
@@ -54,12 +56,15 @@ struct Shape {
   int64_t position(int64_t b, int64_t row) const { return row + keys(b) - rows(b); }
   /// Row r sees no key from allowed(b, r) on; all before it, unless there is a mask. A causal mask lets it see those up
   /// to its own position.
-  int64_t allowed(int64_t b, int64_t row) const { return causal ? std::clamp<int64_t>(position(b, row) + 1, 0, keys(b)) : keys(b); }
+  int64_t allowed(int64_t b, int64_t row) const {
+    return causal ? std::clamp<int64_t>(position(b, row) + 1, 0, keys(b)) : keys(b);
+  }
   /// Clears the keys of [first, first + visible.size()) that a row may not see.
   void mask(InputPattern pattern, int64_t b, int64_t head, int64_t row, int64_t first, std::span<char> visible) const {
     const int64_t end = std::clamp<int64_t>(allowed(b, row) - first, 0, static_cast<int64_t>(visible.size()));
     std::fill(visible.begin() + end, visible.end(), char{0});
-    if (has_mask() && end > 0) modifiers->mask(pattern, b, head, position(b, row), first, visible.first(static_cast<size_t>(end)));
+    if (has_mask() && end > 0)
+      modifiers->mask(pattern, b, head, position(b, row), first, visible.first(static_cast<size_t>(end)));
   }
   /// Pairs that rows [begin, end) may see.
   double pairs(int64_t b, int64_t head, int64_t begin, int64_t end) const {
@@ -68,12 +73,15 @@ struct Shape {
     if (has_mask()) return modifiers->pairs(b, head, position(b, begin), position(b, end), keys(b), causal);
     if (!causal) return static_cast<double>(end - begin) * static_cast<double>(keys(b));
     // Rows at positions 0, 1, ... see 1, 2, ... keys.
-    const auto triangle = [](int64_t n) { return n > 0 ? static_cast<double>(n) * static_cast<double>(n + 1) / 2 : 0.0; };
+    const auto triangle = [](int64_t n) {
+      return n > 0 ? static_cast<double>(n) * static_cast<double>(n + 1) / 2 : 0.0;
+    };
     return triangle(position(b, end)) - triangle(position(b, begin));
   }
   /// Of all batches and heads.
   double all_pairs() const {
-    const bool by_batch = varlen() || (has_mask() && modifiers->depends_on("b")), by_head = has_mask() && modifiers->depends_on("h");
+    const bool by_batch = varlen() || (has_mask() && modifiers->depends_on("b")),
+               by_head = has_mask() && modifiers->depends_on("h");
     double sum = 0;
     for (int64_t b = 0; b < (by_batch ? batch : 1); ++b)
       for (int64_t h = 0; h < (by_head ? heads : 1); ++h) sum += pairs(b, h, 0, q_len);

@@ -21,7 +21,8 @@ double accumulation(double terms) { return (terms / 16 + 2) * 0x1p-24; }
 
 }  // namespace
 
-Tolerance::Tolerance(const Shape& shape, InputPattern pattern, const Path& path) : shape_(shape), pattern_(pattern), path_(path) {}
+Tolerance::Tolerance(const Shape& shape, InputPattern pattern, const Path& path)
+    : shape_(shape), pattern_(pattern), path_(path) {}
 
 double Tolerance::products() const {
   if (path_.from != Value::kInputs) return 0;

@@ -12,8 +12,8 @@ class Tolerance {
  public:
   Tolerance(const Shape& shape, InputPattern pattern, const Path& path);
 
-  /// An element of S (products, scores or masked scores) whose exact value is s; `sigma` is the standard deviation of what
-  /// a score expression adds.
+  /// An element of S (products, scores or masked scores) whose exact value is s; `sigma` is the standard deviation of
+  /// what a score expression adds.
   double score(Value value, double s, double sigma) const;
   /// An element of P whose exact value is p and whose score is s, in a row with these facts.
   double probability(double p, double s, double sigma, const RowFacts& facts) const;
@@ -28,7 +28,9 @@ class Tolerance {
 
  private:
   /// A score expression makes the answers of the structured patterns as inexact as any.
-  bool exact() const { return (pattern_ == InputPattern::kZeroQuery || pattern_ == InputPattern::kOneHot) && !shape_.has_score(); }
+  bool exact() const {
+    return (pattern_ == InputPattern::kZeroQuery || pattern_ == InputPattern::kOneHot) && !shape_.has_score();
+  }
   Shape shape_;
   InputPattern pattern_;
   /// What the sums of products may be off, once they are scaled.

@@ -24,7 +24,9 @@ std::string Chain::buffer_before(size_t step) const {
 std::vector<size_t> Chain::kept(Part part) const {
   std::vector<size_t> out;
   for (size_t i = part.first; i + 1 < part.last; ++i)
-    if (std::any_of(steps_.begin() + static_cast<std::ptrdiff_t>(part.last), steps_.end(), [&](const ChainStep& s) { return s.adds == i; })) out.push_back(i);
+    if (std::any_of(steps_.begin() + static_cast<std::ptrdiff_t>(part.last), steps_.end(),
+                    [&](const ChainStep& s) { return s.adds == i; }))
+      out.push_back(i);
   return out;
 }
 
@@ -32,7 +34,8 @@ std::vector<size_t> Chain::added(Part part) const {
   std::vector<size_t> out;
   for (size_t i = part.first; i < part.last; ++i)
     // The value just before the part is its source.
-    if (const auto a = steps_[i].adds; a && *a + 1 < part.first && std::find(out.begin(), out.end(), *a) == out.end()) out.push_back(*a);
+    if (const auto a = steps_[i].adds; a && *a + 1 < part.first && std::find(out.begin(), out.end(), *a) == out.end())
+      out.push_back(*a);
   return out;
 }
 
@@ -61,7 +64,10 @@ Result<pointwise::Formula> Chain::formula(Part part, std::vector<pointwise::Outp
     definitions.insert(definitions.end(), s.definitions.begin(), s.definitions.end());
     if (!s.adds) continue;
     const bool here = *s.adds + 1 >= part.first;
-    definitions.push_back({value_name(i + 1), here ? fmt::format("{} + {}", value_name(i), value_name(*s.adds + 1)) : fmt::format("{} + {}[m,n]", value_name(i), buffer_before(*s.adds + 1)), "--chain"});
+    definitions.push_back({value_name(i + 1),
+                           here ? fmt::format("{} + {}", value_name(i), value_name(*s.adds + 1))
+                                : fmt::format("{} + {}[m,n]", value_name(i), buffer_before(*s.adds + 1)),
+                           "--chain"});
   }
   return pointwise::Formula::parse(std::move(definitions), std::move(outputs), std::move(vocabulary));
 }
@@ -74,7 +80,8 @@ std::string illegal_because(const Chain& chain, Part part, int64_t columns, int6
   if (chain.steps()[part.first].kind != ChainStep::Kind::kGemm || columns <= widest_tile) return "";
   for (size_t i = part.first + 1; i < part.last; ++i)
     if (const ChainStep& s = chain.steps()[i]; s.kind == ChainStep::Kind::kRow)
-      return fmt::format("a row reduction across CTAs: {} needs all {} columns of a row, a CTA of {} holds at most {}", s.label, columns, chain.steps()[part.first].label, widest_tile);
+      return fmt::format("a row reduction across CTAs: {} needs all {} columns of a row, a CTA of {} holds at most {}",
+                         s.label, columns, chain.steps()[part.first].label, widest_tile);
   return "";
 }
 
@@ -93,7 +100,8 @@ std::vector<Partition> partitions(const Chain& chain, int64_t columns, int64_t w
     }
     out.push_back(std::move(p));
   }
-  std::stable_sort(out.begin(), out.end(), [](const Partition& a, const Partition& b) { return a.parts.size() < b.parts.size(); });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Partition& a, const Partition& b) { return a.parts.size() < b.parts.size(); });
   return out;
 }
 

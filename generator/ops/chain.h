@@ -21,9 +21,9 @@ struct ChainStep {
   Kind kind = Kind::kPointwise;
   std::vector<pointwise::Definition> definitions;  ///< the last is the step's value; none of a gemm
   std::vector<TensorArg> tensors;                  ///< inputs of the problem that it brings with it
-  std::optional<size_t> adds;  ///< `residual(gelu)`: it adds the value of that earlier step
-  DType dtype = DType::kBf16;  ///< of its value, where that is written to memory
-  std::string row_scale;       ///< of quant: the definition with the scale of each row
+  std::optional<size_t> adds;                      ///< `residual(gelu)`: it adds the value of that earlier step
+  DType dtype = DType::kBf16;                      ///< of its value, where that is written to memory
+  std::string row_scale;                           ///< of quant: the definition with the scale of each row
 };
 
 /// Steps [first, last).
@@ -35,9 +35,10 @@ struct Part {
 
 class Chain {
  public:
-  /// `dtype`: of inputs, and of what is written between kernels; `scale`: what the step of that name multiplies by. Exit::kUsage with a caret below the step that is
-  /// unknown, out of place, or has a wrong argument.
-  static Result<Chain> parse(std::string_view text, DType dtype, std::vector<TensorArg> declared = {}, double scale = 1);
+  /// `dtype`: of inputs, and of what is written between kernels; `scale`: what the step of that name multiplies by.
+  /// Exit::kUsage with a caret below the step that is unknown, out of place, or has a wrong argument.
+  static Result<Chain> parse(std::string_view text, DType dtype, std::vector<TensorArg> declared = {},
+                             double scale = 1);
 
   const std::vector<ChainStep>& steps() const { return steps_; }
   size_t size() const { return steps_.size(); }
@@ -71,8 +72,8 @@ class Chain {
 
 struct Partition {
   std::vector<Part> parts;
-  std::string name;     ///< the plan: "gemm+bias+gelu | residual+rmsnorm"
-  std::string illegal;  ///< why one kernel cannot do one of its parts; empty: it can be built
+  std::string name;             ///< the plan: "gemm+bias+gelu | residual+rmsnorm"
+  std::string illegal;          ///< why one kernel cannot do one of its parts; empty: it can be built
   bool cut(size_t edge) const;  ///< between steps `edge` and `edge + 1`
 };
 

@@ -15,8 +15,8 @@ constexpr int64_t kMostRows = int64_t{1} << 24;
 constexpr const char* kGemmStage = "stages/gemm.json";
 constexpr const char* kRowsStage = "stages/rows.json";
 
-/// Rows and columns that a reduced problem keeps beside its tail, and those of a slice: multiples of every tile of a gemm,
-/// and of the rows that one CTA of a kernel of rows takes.
+/// Rows and columns that a reduced problem keeps beside its tail, and those of a slice: multiples of every tile of a
+/// gemm, and of the rows that one CTA of a kernel of rows takes.
 constexpr int64_t kGemmTile = 256, kRowsTile = 64;
 
 int64_t shortened(int64_t size, int64_t tile) { return size <= 2 * tile ? size : tile + size % tile; }
@@ -28,7 +28,8 @@ bool is_gemm(const Chain& chain, Part part) { return chain.steps()[part.first].k
 /// Elements of a tensor with these indices.
 uint64_t elements(const TensorArg& tensor, const Problem& problem) {
   uint64_t n = 1;
-  for (const std::string& index : tensor.indices) n *= static_cast<uint64_t>(index == "m" ? chain_rows(problem) : chain_columns(problem));
+  for (const std::string& index : tensor.indices)
+    n *= static_cast<uint64_t>(index == "m" ? chain_rows(problem) : chain_columns(problem));
   return n;
 }
 
@@ -44,29 +45,38 @@ Result<Problem> chain_gemm(const Problem& p) {
 }
 
 Result<Problem> ChainOp::complete_chain(const Chain& chain, Problem problem) {
-  const std::vector<std::string> wanted = chain.has_gemm() ? std::vector<std::string>{"M", "N", "K"} : std::vector<std::string>{"rows", "cols"};
+  const std::vector<std::string> wanted =
+      chain.has_gemm() ? std::vector<std::string>{"M", "N", "K"} : std::vector<std::string>{"rows", "cols"};
   for (const std::string& name : wanted) {
     const auto dim = problem.dims.find(name);
-    if (dim == problem.dims.end()) return Error{Exit::kUsage, fmt::format("--{} is missing: a chain {} has {}", name, chain.has_gemm() ? "that begins with gemm" : "without a gemm", chain.has_gemm() ? "--M, --N and --K" : "--rows and --cols")};
-    if (dim->second < 1 || dim->second > kMostRows) return Error{Exit::kUsage, fmt::format("{} is {}; 1 to {} was expected", name, dim->second, kMostRows)};
+    if (dim == problem.dims.end())
+      return Error{Exit::kUsage, fmt::format("--{} is missing: a chain {} has {}", name,
+                                             chain.has_gemm() ? "that begins with gemm" : "without a gemm",
+                                             chain.has_gemm() ? "--M, --N and --K" : "--rows and --cols")};
+    if (dim->second < 1 || dim->second > kMostRows)
+      return Error{Exit::kUsage, fmt::format("{} is {}; 1 to {} was expected", name, dim->second, kMostRows)};
   }
   for (const auto& [name, value] : problem.dims)
     if (std::find(wanted.begin(), wanted.end(), name) == wanted.end())
-      return Error{Exit::kUsage, fmt::format("--{} says nothing about a chain {}", name, chain.has_gemm() ? "that begins with gemm: --M, --N, --K" : "without a gemm: --rows, --cols")};
+      return Error{Exit::kUsage, fmt::format("--{} says nothing about a chain {}", name,
+                                             chain.has_gemm() ? "that begins with gemm: --M, --N, --K"
+                                                              : "without a gemm: --rows, --cols")};
   problem.op = "chain";
   problem.dtype = chain.dtype();
   if (chain.has_gemm()) ROOFGEN_CHECK(chain_gemm(problem));
   return problem;
 }
 
-Result<std::unique_ptr<ChainOp>> ChainOp::make(Chain chain, std::vector<std::vector<Part>> plans, std::vector<Point> points) {
+Result<std::unique_ptr<ChainOp>> ChainOp::make(Chain chain, std::vector<std::vector<Part>> plans,
+                                               std::vector<Point> points) {
   std::unique_ptr<ChainOp> op(new ChainOp);
   op->chain_ = std::move(chain);
   op->plans_ = std::move(plans);
   op->points_ = std::move(points);
   for (const auto& plan : op->plans_)
     for (const Part& part : plan) {
-      if (std::any_of(op->formulas_.begin(), op->formulas_.end(), [&](const auto& f) { return f.first == part; })) continue;
+      if (std::any_of(op->formulas_.begin(), op->formulas_.end(), [&](const auto& f) { return f.first == part; }))
+        continue;
       ROOFGEN_TRY(pointwise::Formula formula, op->chain_.formula(part));
       op->formulas_.emplace_back(part, std::move(formula));
     }
@@ -88,7 +98,8 @@ bool ChainOp::has_row_step(Part part) const {
 std::vector<Buffer> ChainOp::buffers(const Problem& problem) const {
   std::vector<Buffer> out;
   const Part all = covered();
-  const uint64_t rows = static_cast<uint64_t>(chain_rows(problem)), cols = static_cast<uint64_t>(chain_columns(problem));
+  const uint64_t rows = static_cast<uint64_t>(chain_rows(problem)),
+                 cols = static_cast<uint64_t>(chain_columns(problem));
   const auto add = [&](const std::string& name, DType dtype, uint64_t count, Buffer::Role role) {
     if (std::none_of(out.begin(), out.end(), [&](const Buffer& b) { return b.name == name; }))
       out.push_back({name, dtype, count * static_cast<uint64_t>(size_of(dtype)), role});
@@ -104,13 +115,15 @@ std::vector<Buffer> ChainOp::buffers(const Problem& problem) const {
   const auto is_written = [&](const std::string& buffer) {
     return std::any_of(formulas_.begin(), formulas_.end(), [&](const auto& f) {
       const auto& outputs = f.second.outputs();
-      return std::any_of(outputs.begin(), outputs.end(), [&](const pointwise::Output& o) { return o.buffer == buffer; });
+      return std::any_of(outputs.begin(), outputs.end(),
+                         [&](const pointwise::Output& o) { return o.buffer == buffer; });
     });
   };
   for (const auto& [part, formula] : formulas_)
     for (const TensorArg& t : formula.tensors())
       if (!is_written(t.name)) add(t.name, t.dtype, elements(t, problem), Buffer::Role::kInput);
-  for (const pointwise::Output& o : chain_.outputs(all)) add(o.buffer, o.dtype, o.per_row ? rows : rows * cols, Buffer::Role::kOutput);
+  for (const pointwise::Output& o : chain_.outputs(all))
+    add(o.buffer, o.dtype, o.per_row ? rows : rows * cols, Buffer::Role::kOutput);
   return out;
 }
 
@@ -145,17 +158,24 @@ Problem ChainOp::reduced(const Problem& problem) const {
 }
 
 /// Whole rows, but of gemms without a reduction: those tile their columns.
-bool ChainOp::tiles_columns() const { return plans_[0].size() == 1 && is_gemm(chain_, covered()) && !has_row_step(covered()); }
+bool ChainOp::tiles_columns() const {
+  return plans_[0].size() == 1 && is_gemm(chain_, covered()) && !has_row_step(covered());
+}
 
-Extent ChainOp::extent(const Problem& problem) const { return {1, 1, chain_rows(problem), tiles_columns() ? chain_columns(problem) : 0}; }
+Extent ChainOp::extent(const Problem& problem) const {
+  return {1, 1, chain_rows(problem), tiles_columns() ? chain_columns(problem) : 0};
+}
 
 Op::Slice ChainOp::slice(const Problem& problem) const {
   const int64_t rows = is_gemm(chain_, covered()) ? kGemmTile : kRowsTile;
   return {rows, tiles_columns() ? std::min(chain_columns(problem), kGemmTile) : 0, rows};
 }
 
-/// A product with special values is NaN nearly everywhere, and whole rows after a reduction: there sums of integers say more.
-std::vector<InputPattern> ChainOp::exact_patterns(const Problem&) const { return {is_gemm(chain_, covered()) ? InputPattern::kIntegers : InputPattern::kSpecial}; }
+/// A product with special values is NaN nearly everywhere, and whole rows after a reduction: there sums of integers say
+/// more.
+std::vector<InputPattern> ChainOp::exact_patterns(const Problem&) const {
+  return {is_gemm(chain_, covered()) ? InputPattern::kIntegers : InputPattern::kSpecial};
+}
 
 Result<Stage> ChainOp::stage(const DataFiles& files, Part part) const {
   const bool gemm = is_gemm(chain_, part);
@@ -174,7 +194,8 @@ Result<std::vector<Variant>> ChainOp::variants(const DataFiles& files, const Pro
   for (const auto& plan : plans_) {
     Variant v;
     v.op = name();
-    v.description = fmt::format("{} of the chain", plan.size() == 1 ? "one kernel" : fmt::format("{} kernels", plan.size()));
+    v.description =
+        fmt::format("{} of the chain", plan.size() == 1 ? "one kernel" : fmt::format("{} kernels", plan.size()));
     v.fused = plan.size() == 1;
     for (const Part& part : plan) {
       v.name += (v.name.empty() ? "" : " | ") + chain_.name(part);
@@ -183,7 +204,8 @@ Result<std::vector<Variant>> ChainOp::variants(const DataFiles& files, const Pro
       for (const pointwise::Output& o : chain_.outputs(part)) {
         if (std::any_of(known.begin(), known.end(), [&](const Buffer& b) { return b.name == o.buffer; })) continue;
         ROOFGEN_TRY(expr::Expr dtype, literal(fmt::format("'{}'", to_string(o.dtype))));
-        ROOFGEN_TRY(expr::Expr bytes, literal(fmt::format("rows * {}{}", o.per_row ? "" : "cols * ", size_of(o.dtype))));
+        ROOFGEN_TRY(expr::Expr bytes,
+                    literal(fmt::format("rows * {}{}", o.per_row ? "" : "cols * ", size_of(o.dtype))));
         v.temporaries.push_back({o.buffer, std::move(dtype), std::move(bytes)});
       }
     }
@@ -204,13 +226,14 @@ std::optional<RequiredWork> ChainOp::required(const Problem& problem) const {
   return out;
 }
 
-void ChainOp::fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset, std::span<std::byte> out) const {
+void ChainOp::fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
+                   std::span<std::byte> out) const {
   for (const Buffer& b : buffers(problem))
     if (b.name == buffer) return TensorContents{pattern, buffer, b.dtype}.fill(offset, out);
 }
 
-Result<Comparison> ChainOp::compare(const Problem& problem, InputPattern pattern, const std::string& variant, const std::string& stage, const Region& region,
-                                    const ElementReader& read) const {
+Result<Comparison> ChainOp::compare(const Problem& problem, InputPattern pattern, const std::string& variant,
+                                    const std::string& stage, const Region& region, const ElementReader& read) const {
   for (const auto& plan : plans_) {
     std::string name;
     for (const Part& part : plan) name += (name.empty() ? "" : " | ") + chain_.name(part);

@@ -22,7 +22,8 @@ class ChainOp final : public Op {
   /// `plans`: the variants, each a list of parts that follow one another. All cover the same steps; where these are not
   /// the whole chain, the value before them is an input like any other, and the last one's an output: a part alone.
   /// `points`: only these schedules are tried of gemms.
-  static Result<std::unique_ptr<ChainOp>> make(Chain chain, std::vector<std::vector<Part>> plans, std::vector<Point> points = {});
+  static Result<std::unique_ptr<ChainOp>> make(Chain chain, std::vector<std::vector<Part>> plans,
+                                               std::vector<Point> points = {});
 
   /// The problem of the steps that this op covers, of the whole chain's.
   Problem problem_of(const Problem& whole) const;
@@ -37,9 +38,10 @@ class ChainOp final : public Op {
   std::vector<InputPattern> exact_patterns(const Problem& problem) const override;
   Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const override;
   std::optional<RequiredWork> required(const Problem& problem) const override;
-  void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset, std::span<std::byte> out) const override;
-  Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant, const std::string& stage, const Region& region,
-                             const ElementReader& read) const override;
+  void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
+            std::span<std::byte> out) const override;
+  Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
+                             const std::string& stage, const Region& region, const ElementReader& read) const override;
   double weight(const Problem& problem, const Region& region) const override;
 
  private:

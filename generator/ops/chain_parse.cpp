@@ -5,12 +5,12 @@
 #include <cstdlib>
 #include <set>
 
-#include "generator/expr/diagnostics.h"
+#include "base/diagnostics.h"
+#include "base/suggest.h"
 #include "generator/ops/chain.h"
 #include "generator/ops/declared.h"
 #include "generator/ops/row_definitions.h"
 #include "generator/ops/rows_formulas.h"
-#include "generator/suggest.h"
 
 namespace roofgen {
 namespace {
@@ -111,7 +111,8 @@ std::string with_value(std::string_view text, const std::string& value) {
 
 class ChainParser {
  public:
-  ChainParser(std::string_view text, DType dtype, std::vector<TensorArg> declared, double scale) : source_{std::string(text), {}} {
+  ChainParser(std::string_view text, DType dtype, std::vector<TensorArg> declared, double scale)
+      : source_{std::string(text), {}} {
     chain_.dtype_ = dtype;
     chain_.scalars_ = {{"scale", scale}};
     chain_.declared_ = std::move(declared);
@@ -121,9 +122,12 @@ class ChainParser {
   Result<Chain> run() {
     for (const Piece& piece : split(source_.text, '>')) {
       if (piece.text.empty()) return bad(piece.span, "a step is missing here");
-      if (chain_.steps_.size() == kMostSteps) return bad(piece.span, fmt::format("a chain has at most {} steps", kMostSteps));
+      if (chain_.steps_.size() == kMostSteps)
+        return bad(piece.span, fmt::format("a chain has at most {} steps", kMostSteps));
       if (!chain_.steps_.empty() && !chain_.steps_.back().row_scale.empty())
-        return bad(piece.span, fmt::format("{} must be the last step: what it writes are numbers of a format, with the scale of each row beside them", chain_.steps_.back().label));
+        return bad(piece.span, fmt::format("{} must be the last step: what it writes are numbers of a format, with the "
+                                           "scale of each row beside them",
+                                           chain_.steps_.back().label));
       ROOFGEN_TRY(ChainStep step, piece.text[0] == '(' ? expression(piece) : word(piece));
       chain_.steps_.push_back(std::move(step));
     }
@@ -150,7 +154,8 @@ class ChainParser {
   /// `(expression over v)`.
   Result<ChainStep> expression(const Piece& piece) {
     const std::string_view text = piece.text;
-    if (text.back() != ')') return bad({piece.span.end - 1, piece.span.end}, "a step that is an expression stands in brackets: (v * 2 + 1)");
+    if (text.back() != ')')
+      return bad({piece.span.end - 1, piece.span.end}, "a step that is an expression stands in brackets: (v * 2 + 1)");
     const Piece inner = trimmed(source_.text, piece.span.begin + 1, piece.span.end - 1);
     if (inner.text.empty()) return bad(piece.span, "an expression over v was expected in the brackets");
     // Checked on its own first, so that messages show what the user wrote.
@@ -160,7 +165,8 @@ class ChainParser {
     vocabulary.tensors = chain_.declared_;
     vocabulary.scalars = chain_.scalars_;
     vocabulary.no_reductions = "a step that reduces over the row has a name: rmsnorm, layernorm, softmax or quant";
-    ROOFGEN_CHECK(pointwise::Formula::parse({{"y", std::string(inner.text), kArgument}}, {{"y", "y", DType::kFp32}}, vocabulary));
+    ROOFGEN_CHECK(
+        pointwise::Formula::parse({{"y", std::string(inner.text), kArgument}}, {{"y", "y", DType::kFp32}}, vocabulary));
     ChainStep step;
     step.label = unique("map", labels_);
     step.dtype = dtype_before();
@@ -175,9 +181,12 @@ class ChainParser {
     const expr::Span at{piece.span.begin, piece.span.begin + static_cast<uint32_t>(std::max<size_t>(end, 1))};
     if (name.empty()) return bad(at, "a step was expected: a name, or an expression over v in brackets");
     const auto found = std::find_if(words().begin(), words().end(), [&](const Word& w) { return name == w.name; });
-    if (found == words().end()) return bad(at, fmt::format("unknown step \"{}\"{}", name, did_you_mean(name, word_names())));
+    if (found == words().end())
+      return bad(at, fmt::format("unknown step \"{}\"{}", name, did_you_mean(name, word_names())));
     if (found->kind == ChainStep::Kind::kGemm && !chain_.steps_.empty())
-      return bad(at, "a gemm begins its chain: after other steps it would read their rows as a matrix operand, which no kernel here does (a layout break)");
+      return bad(at,
+                 "a gemm begins its chain: after other steps it would read their rows as a matrix operand, which no "
+                 "kernel here does (a layout break)");
     const Piece rest = trimmed(source_.text, at.end, piece.span.end);
     Piece argument{{}, at};
     if (!rest.text.empty()) {
@@ -190,7 +199,10 @@ class ChainParser {
     step.kind = found->kind;
     step.dtype = dtype_before();
     // Sums are not kept in formats of 8 bits, nor in one that is fp32 in memory.
-    if (step.kind == ChainStep::Kind::kGemm) step.dtype = size_of(chain_.dtype_) == 1 ? DType::kBf16 : chain_.dtype_ == DType::kTf32 ? DType::kFp32 : chain_.dtype_;
+    if (step.kind == ChainStep::Kind::kGemm)
+      step.dtype = size_of(chain_.dtype_) == 1     ? DType::kBf16
+                   : chain_.dtype_ == DType::kTf32 ? DType::kFp32
+                                                   : chain_.dtype_;
     ROOFGEN_CHECK(take(*found, argument, step));
     define(*found, step);
     step.label = unique(name, labels_);
@@ -218,14 +230,19 @@ class ChainParser {
       }
       case Takes::kNumber: {
         char* end = nullptr;
-        eps_ = given ? std::strtod(text.c_str(), &end) : (word.name == std::string_view("layernorm") ? rows::kLayernorm : rows::kRmsnorm).eps;
-        if (given && (*end != 0 || !(eps_ >= 0) || eps_ > 1)) return bad(argument.span, fmt::format("{}: an epsilon from 0 to 1 was expected", word.name));
+        eps_ = given ? std::strtod(text.c_str(), &end)
+                     : (word.name == std::string_view("layernorm") ? rows::kLayernorm : rows::kRmsnorm).eps;
+        if (given && (*end != 0 || !(eps_ >= 0) || eps_ > 1))
+          return bad(argument.span, fmt::format("{}: an epsilon from 0 to 1 was expected", word.name));
         break;
       }
       case Takes::kQuantFormat:
-        if (!given || text == "fp8") step.dtype = DType::kFp8;
-        else if (text == "int8") step.dtype = DType::kInt8;
-        else return bad(argument.span, fmt::format("quant to \"{}\": fp8 or int8 was expected", text));
+        if (!given || text == "fp8")
+          step.dtype = DType::kFp8;
+        else if (text == "int8")
+          step.dtype = DType::kInt8;
+        else
+          return bad(argument.span, fmt::format("quant to \"{}\": fp8 or int8 was expected", text));
         break;
     }
     return {};
@@ -235,7 +252,9 @@ class ChainParser {
     std::vector<std::string> known;
     for (const ChainStep& s : chain_.steps_) known.push_back(s.label);
     const auto at = std::find(known.begin(), known.end(), argument.text);
-    if (at == known.end()) return bad(argument.span, fmt::format("no step before this one is called \"{}\"{}", argument.text, did_you_mean(argument.text, known)));
+    if (at == known.end())
+      return bad(argument.span, fmt::format("no step before this one is called \"{}\"{}", argument.text,
+                                            did_you_mean(argument.text, known)));
     step.adds = static_cast<size_t>(at - known.begin());
     return {};
   }
@@ -276,7 +295,8 @@ class ChainParser {
 };
 
 Result<Chain> Chain::parse(std::string_view text, DType dtype, std::vector<TensorArg> declared, double scale) {
-  std::vector<std::string> own{"A", "B", "x", "y", "row_scale", "v"};  // and what is stored between steps, and their values
+  std::vector<std::string> own{"A", "B",         "x",
+                               "y", "row_scale", "v"};  // and what is stored between steps, and their values
   for (size_t i = 0; i <= kMostSteps; ++i)
     for (const char* base : {"t", "v"}) own.push_back(fmt::format("{}{}", base, i));
   ROOFGEN_CHECK(check_declared(declared, "a chain", own));
@@ -303,14 +323,16 @@ Result<std::vector<Part>> parse_plan(const Chain& chain, std::string_view text) 
       if (std::find(labels.begin(), labels.end(), label) == labels.end())
         return bad(at, fmt::format("the chain has no step \"{}\"{}", label, did_you_mean(label, labels)));
       if (part.last == labels.size()) return bad(at, fmt::format("the chain ends with {}", labels.back()));
-      if (labels[part.last] != label) return bad(at, fmt::format("{} was expected here: a plan keeps the order of the chain", labels[part.last]));
+      if (labels[part.last] != label)
+        return bad(at, fmt::format("{} was expected here: a plan keeps the order of the chain", labels[part.last]));
       ++part.last;
     }
     parts.push_back(part);
     next = part.last;
   }
   if (next < labels.size())
-    return bad({static_cast<uint32_t>(text.size()), static_cast<uint32_t>(text.size())}, fmt::format("{} is missing: a plan has every step of the chain", labels[next]));
+    return bad({static_cast<uint32_t>(text.size()), static_cast<uint32_t>(text.size())},
+               fmt::format("{} is missing: a plan has every step of the chain", labels[next]));
   return parts;
 }
 

@@ -65,7 +65,9 @@ ChainReference::Accumulators ChainReference::accumulators(const Region& region, 
   if (chain_.steps()[plan_.front().first].kind != ChainStep::Kind::kGemm) return {};
   Accumulators out;
   const int64_t cols = chain_columns(problem_);
-  out.where = {region.row_begin, region.row_end, whole_rows ? 0 : region.col_begin, whole_rows ? cols : region.col_end, 0, problem_.dims.at("K")};
+  out.where = {
+      region.row_begin,     region.row_end, whole_rows ? 0 : region.col_begin, whole_rows ? cols : region.col_end, 0,
+      problem_.dims.at("K")};
   out.products = gemm::products_of(gemm::Shape(*chain_gemm(problem_)), pattern_, out.where);
   return out;
 }
@@ -75,7 +77,8 @@ ChainReference::Row ChainReference::source(const Accumulators& sums, int64_t row
   const size_t begin = plan_.front().first;
   if (sums.products) {
     Row out;
-    const size_t at = static_cast<size_t>((row - sums.where.row_begin) * sums.products->cols + first - sums.where.col_begin);
+    const size_t at =
+        static_cast<size_t>((row - sums.where.row_begin) * sums.products->cols + first - sums.where.col_begin);
     for (size_t i = at; i < at + static_cast<size_t>(count); ++i) {
       const double sum = sums.products->sum[i], square = sums.products->square[i];
       out.push_back({sum, gemm::accumulation_sigma(chain_.dtype(), pattern_, sums.where.k_end, sum, square)});
@@ -84,13 +87,15 @@ ChainReference::Row ChainReference::source(const Accumulators& sums, int64_t row
   }
   std::vector<double> values(static_cast<size_t>(count));
   const std::string name = chain_.buffer_before(begin);
-  TensorContents{pattern_, name, chain_.dtype_before(begin)}.values(static_cast<uint64_t>(row * chain_columns(problem_) + first), values);
+  TensorContents{pattern_, name, chain_.dtype_before(begin)}.values(
+      static_cast<uint64_t>(row * chain_columns(problem_) + first), values);
   Row out;
   for (double v : values) out.push_back({v, 0});
   return out;
 }
 
-ChainReference::Row ChainReference::row_before(const std::vector<Run>& runs, const Accumulators& sums, size_t step, int64_t row, int64_t first, int64_t count) const {
+ChainReference::Row ChainReference::row_before(const std::vector<Run>& runs, const Accumulators& sums, size_t step,
+                                               int64_t row, int64_t first, int64_t count) const {
   const size_t begin = plan_.front().first;
   const pointwise::TensorReader tensors = contents_reader({"m", "n"}, extent(), pattern_);
   std::map<size_t, Row> before;  // step -> the value before it
@@ -107,7 +112,8 @@ ChainReference::Row ChainReference::row_before(const std::vector<Run>& runs, con
         other = as_read(before.at(*added + 1), *added + 1, at);
       } else {
         std::vector<double> values(static_cast<size_t>(count));
-        tensors({chain_.buffer_before(*added + 1), chain_.dtype_before(*added + 1), {"m", "n"}}, std::span(&row, 1), first, values);
+        tensors({chain_.buffer_before(*added + 1), chain_.dtype_before(*added + 1), {"m", "n"}}, std::span(&row, 1),
+                first, values);
         for (double v : values) other.push_back({v, 0});
       }
       // One rounding of the sum in fp32.
@@ -152,7 +158,10 @@ Result<Comparison> ChainReference::compare(Part part, const Region& region, cons
     vocabulary.source_dtype = DType::kFp32;
     ROOFGEN_TRY(pointwise::Formula judged, output.per_row ? chain_.formula({until, until + 1}, {output})
                                                           : pointwise::Formula::parse({}, {output}, vocabulary));
-    ROOFGEN_TRY(const Comparison c, compare_formula(judged, {region.batch, region.head, region.row_begin, region.row_end, region.col_begin, end}, size, pattern_, values, read));
+    ROOFGEN_TRY(
+        const Comparison c,
+        compare_formula(judged, {region.batch, region.head, region.row_begin, region.row_end, region.col_begin, end},
+                        size, pattern_, values, read));
     add(c);
   }
   return out;

@@ -36,7 +36,8 @@ class ChainReference {
   Extent extent() const;
   Result<std::vector<Run>> runs(size_t until) const;
   Accumulators accumulators(const Region& region, bool whole_rows) const;
-  Row row_before(const std::vector<Run>& runs, const Accumulators& sums, size_t step, int64_t row, int64_t first, int64_t count) const;
+  Row row_before(const std::vector<Run>& runs, const Accumulators& sums, size_t step, int64_t row, int64_t first,
+                 int64_t count) const;
   Row source(const Accumulators& sums, int64_t row, int64_t first, int64_t count) const;
   bool cut_between(size_t step, size_t reader) const;
   Row as_read(Row row, size_t before, size_t reader) const;

@@ -10,8 +10,9 @@
 
 namespace roofgen {
 
-/// Exit::kUsage for a tensor that is called like one of the op's `own`, because buffers are known by their names; with a
-/// caret for one of two indices that are not [m,n], because kernels read a row of it along a row of the output.
-Result<void> check_declared(const std::vector<TensorArg>& declared, std::string_view op, const std::vector<std::string>& own);
+/// Exit::kUsage for a tensor that is called like one of the op's `own`, because buffers are known by their names; with
+/// a caret for one of two indices that are not [m,n], because kernels read a row of it along a row of the output.
+Result<void> check_declared(const std::vector<TensorArg>& declared, std::string_view op,
+                            const std::vector<std::string>& own);
 
 }  // namespace roofgen

@@ -184,7 +184,8 @@ uint64_t key_of(std::string_view name) {
 class Stream {
  public:
   explicit Stream(const TensorContents& c)
-      : key_(key_of(c.name)), special_(c.pattern == InputPattern::kSpecial && !is_integer(c.dtype)),
+      : key_(key_of(c.name)),
+        special_(c.pattern == InputPattern::kSpecial && !is_integer(c.dtype)),
         finite_only_(c.dtype == DType::kFp8) {}
 
   /// Calls `put(i, letter, special)` for i in [0, count), elements first + i. `special` is 0, or the NaN or infinity
@@ -269,13 +270,15 @@ void Judge::element(int64_t row, int64_t col, double got, bool written, double e
   if (error <= worst_) return;
   worst_ = error;
   if (error > 1)
-    message_ = fmt::format("{} is {:.9g}, {:.9g} was expected within {:.3g} ({:.3g} times the tolerance)", place(), got, expected, tolerance, error);
+    message_ = fmt::format("{} is {:.9g}, {:.9g} was expected within {:.3g} ({:.3g} times the tolerance)", place(), got,
+                           expected, tolerance, error);
 }
 
 void Judge::add_to(Comparison& out) const {
   out.worst = std::max(out.worst, missing_ > 0 ? kHopeless : worst_);
   if (!out.failure.empty()) return;
-  out.failure = missing_ > 0 ? fmt::format("{} and {} more elements were never written", first_missing_, missing_ - 1) : message_;
+  out.failure =
+      missing_ > 0 ? fmt::format("{} and {} more elements were never written", first_missing_, missing_ - 1) : message_;
 }
 
 }  // namespace roofgen

@@ -15,9 +15,7 @@ struct Format16 {
   int min_exponent;  ///< exponent of the smallest normal number
 };
 
-inline Format16 format_of(DType dtype) {
-  return dtype == DType::kFp16 ? Format16{11, -14} : Format16{8, -126};
-}
+inline Format16 format_of(DType dtype) { return dtype == DType::kFp16 ? Format16{11, -14} : Format16{8, -126}; }
 
 /// Distance between the neighbours of x in the format (one ulp); subnormal spacing near zero.
 inline double spacing(double x, Format16 f) {
@@ -35,22 +33,19 @@ inline double round_to(double x, Format16 f) {
 
 /// The bits of a value the format can hold, infinities and NaN among them.
 inline uint16_t encode16(double x, DType dtype) {
-  if (dtype != DType::kFp16)
-    return static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(x)) >> 16);
+  if (dtype != DType::kFp16) return static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(x)) >> 16);
   const uint16_t sign = std::signbit(x) ? 0x8000 : 0;
   const double a = std::fabs(x);
   if (!std::isfinite(x)) return static_cast<uint16_t>(sign | (std::isnan(x) ? 0x7e00 : 0x7c00));
   if (a < 0x1p-14) return static_cast<uint16_t>(sign | static_cast<uint16_t>(a * 0x1p24));
   const int e = std::ilogb(a);
-  return static_cast<uint16_t>(sign | ((e + 15) << 10) |
-                               static_cast<uint16_t>((std::ldexp(a, -e) - 1) * 1024));
+  return static_cast<uint16_t>(sign | ((e + 15) << 10) | static_cast<uint16_t>((std::ldexp(a, -e) - 1) * 1024));
 }
 
 inline float decode16(uint16_t bits, DType dtype) {
   if (dtype != DType::kFp16) return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
   const int e = (bits >> 10) & 31, m = bits & 1023;
-  float a =
-      e == 0 ? std::ldexp(static_cast<float>(m), -24) : std::ldexp(static_cast<float>(1024 + m), e - 25);
+  float a = e == 0 ? std::ldexp(static_cast<float>(m), -24) : std::ldexp(static_cast<float>(1024 + m), e - 25);
   if (e == 31) a = m ? NAN : INFINITY;
   return bits & 0x8000 ? -a : a;
 }

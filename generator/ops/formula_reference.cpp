@@ -49,7 +49,8 @@ class OutputJudge {
     double expected = saturated(e.value, dtype);
     if (std::isinf(got) || std::isinf(rounded)) {
       // Near the end of the range an error decides whether the answer is the largest number or infinity.
-      const bool in_reach = round_to_dtype(e.value - slack, dtype) <= got && got <= round_to_dtype(e.value + slack, dtype);
+      const bool in_reach =
+          round_to_dtype(e.value - slack, dtype) <= got && got <= round_to_dtype(e.value + slack, dtype);
       expected = in_reach ? got : rounded;
     }
     judge_.element(row, col, got, written, expected, spacing_of(e.value, dtype) / 2 + slack);
@@ -66,12 +67,13 @@ class OutputJudge {
 
 pointwise::TensorReader contents_reader(std::vector<std::string> indices, const Extent& extent, InputPattern pattern) {
   std::vector<int64_t> sizes = index_sizes(extent, indices.size());
-  return [indices = std::move(indices), sizes = std::move(sizes), pattern](const TensorArg& tensor, std::span<const int64_t> row, int64_t first,
-                                                                           std::span<double> out) {
+  return [indices = std::move(indices), sizes = std::move(sizes), pattern](
+             const TensorArg& tensor, std::span<const int64_t> row, int64_t first, std::span<double> out) {
     // Row-major over the tensor's own indices: element = base + stride * column.
     int64_t base = 0, stride = 0, size = 1;
     for (size_t i = tensor.indices.size(); i-- > 0;) {
-      const size_t at = static_cast<size_t>(std::find(indices.begin(), indices.end(), tensor.indices[i]) - indices.begin());
+      const size_t at =
+          static_cast<size_t>(std::find(indices.begin(), indices.end(), tensor.indices[i]) - indices.begin());
       if (at + 1 == indices.size())
         stride += size;
       else
@@ -90,11 +92,13 @@ pointwise::TensorReader contents_reader(std::vector<std::string> indices, const 
   };
 }
 
-Result<Comparison> compare_formula(const pointwise::Formula& formula, const Region& region, const Extent& extent, InputPattern pattern,
-                                   const SourceRow& source, const ElementReader& read) {
+Result<Comparison> compare_formula(const pointwise::Formula& formula, const Region& region, const Extent& extent,
+                                   InputPattern pattern, const SourceRow& source, const ElementReader& read) {
   const int64_t end = region.col_end < 0 ? extent.cols : region.col_end, count = end - region.col_begin;
   if (formula.reductions() > 0 && count != extent.cols)
-    return Error{Exit::kFailed, fmt::format("columns {} to {} of {} cannot be compared: the formula reduces over the row", region.col_begin, end, extent.cols)};
+    return Error{Exit::kFailed,
+                 fmt::format("columns {} to {} of {} cannot be compared: the formula reduces over the row",
+                             region.col_begin, end, extent.cols)};
   const std::vector<std::string>& indices = formula.vocabulary().indices;
   const pointwise::TensorReader tensors = contents_reader(indices, extent, pattern);
   std::vector<OutputJudge> judges;

@@ -21,7 +21,7 @@ pointwise::TensorReader contents_reader(std::vector<std::string> indices, const 
 /// region must hold whole rows. Row-major outputs with extent.cols (per_row: 1) elements a row; those of per_row are
 /// judged with the regions that begin at column 0.
 /// Tolerance: half an ulp of the output's dtype at the expected value, its rounding, + kSigmas sigma.
-Result<Comparison> compare_formula(const pointwise::Formula& formula, const Region& region, const Extent& extent, InputPattern pattern,
-                                   const SourceRow& source, const ElementReader& read);
+Result<Comparison> compare_formula(const pointwise::Formula& formula, const Region& region, const Extent& extent,
+                                   InputPattern pattern, const SourceRow& source, const ElementReader& read);
 
 }  // namespace roofgen

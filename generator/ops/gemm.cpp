@@ -18,9 +18,12 @@ namespace roofgen {
 namespace gemm {
 
 /// The largest step along k: 128 elements of 8 bits.
-constexpr int64_t kDeepestTile = 128;  // k_per_split of stages/gemm.json has it too: launch code computes that from any K
+constexpr int64_t kDeepestTile =
+    128;  // k_per_split of stages/gemm.json has it too: launch code computes that from any K
 
-int64_t k_per_split(int64_t k, int64_t splits) { return (k + splits * kDeepestTile - 1) / (splits * kDeepestTile) * kDeepestTile; }
+int64_t k_per_split(int64_t k, int64_t splits) {
+  return (k + splits * kDeepestTile - 1) / (splits * kDeepestTile) * kDeepestTile;
+}
 
 }  // namespace gemm
 
@@ -40,9 +43,12 @@ const std::string kSplitVariant = "split_k";
 Error usage(std::string message) { return Error{Exit::kUsage, std::move(message)}; }
 
 /// "split_k4" -> 4; 1 for the other variants.
-int64_t splits_of(const std::string& variant) { return variant.starts_with(kSplitVariant) ? std::stoll(variant.substr(kSplitVariant.size())) : 1; }
+int64_t splits_of(const std::string& variant) {
+  return variant.starts_with(kSplitVariant) ? std::stoll(variant.substr(kSplitVariant.size())) : 1;
+}
 
-/// The format of bias and residual unless they are declared: C's, where that is a floating-point format of 16 bits or more.
+/// The format of bias and residual unless they are declared: C's, where that is a floating-point format of 16 bits or
+/// more.
 DType tensor_dtype(DType out) {
   if (out == DType::kFp8 || out == DType::kInt8) return DType::kBf16;
   return out == DType::kInt32 ? DType::kFp32 : out;
@@ -63,15 +69,18 @@ pointwise::Vocabulary vocabulary(const Problem& problem) {
     out.tensors.push_back(arg);
   }
   for (const char* name : {"alpha", "beta", "scale"}) out.scalars[name] = problem.reals.at(name);
-  if (!problem.texts.at("gated").empty()) out.no_reductions = "the columns of a gated product are not those of its output";
+  if (!problem.texts.at("gated").empty())
+    out.no_reductions = "the columns of a gated product are not those of its output";
   return out;
 }
 
-/// The epilogue of the problem, which ends in `buffer`; with another source, the same for values that were stored before.
+/// The epilogue of the problem, which ends in `buffer`; with another source, the same for values that were stored
+/// before.
 Result<Formula> epilogue(const Problem& problem, DType source = DType::kFp32) {
   pointwise::Vocabulary words = vocabulary(problem);
   words.source_dtype = source;
-  return Formula::parse({{"y", problem.texts.at("epilogue"), "--epilogue"}}, {{"y", "C", problem.dtypes.at("out"), false}}, std::move(words));
+  return Formula::parse({{"y", problem.texts.at("epilogue"), "--epilogue"}},
+                        {{"y", "C", problem.dtypes.at("out"), false}}, std::move(words));
 }
 
 /// The accumulator as it is.
@@ -95,7 +104,8 @@ expr::Map with_gate(expr::Map formula, const Shape& s) {
   formula["gate"] = s.gated + (pointwise::is_exact(s.out) ? "_exact" : "_fast");
   const pointwise::Work work = gate_work(s);
   expr::Map cost = *formula.at("cost").map(), bytes = *formula.at("bytes").map();
-  for (const auto& [name, more] : {std::pair{"fp32", work.fp32}, std::pair{"alu", work.alu}, std::pair{"mufu", work.mufu}, std::pair{"exps", work.exps}})
+  for (const auto& [name, more] : {std::pair{"fp32", work.fp32}, std::pair{"alu", work.alu},
+                                   std::pair{"mufu", work.mufu}, std::pair{"exps", work.exps}})
     cost[name] = *cost.at(name).as<double>() + more / 2;
   bytes["written"] = size_of(s.out) / 2.0;
   formula["cost"] = std::move(cost);
@@ -110,10 +120,12 @@ class Gemm final : public Op {
   Result<Problem> complete(Problem p) const override {
     for (const char* dim : {"M", "N", "K"}) {
       if (!p.dims.count(dim)) return usage(fmt::format("gemm needs {}", dim));
-      if (const int64_t value = p.dims[dim]; value < 1 || value > kMaxDim) return usage(fmt::format("{} is {}; 1 to {} was expected", dim, value, kMaxDim));
+      if (const int64_t value = p.dims[dim]; value < 1 || value > kMaxDim)
+        return usage(fmt::format("{} is {}; 1 to {} was expected", dim, value, kMaxDim));
     }
     if (p.dtype == DType::kFp32 || p.dtype == DType::kInt32)
-      return usage(fmt::format("gemm has no dtype {}; bf16, fp16, tf32 (fp32 in memory), fp8 or int8 was expected", to_string(p.dtype)));
+      return usage(fmt::format("gemm has no dtype {}; bf16, fp16, tf32 (fp32 in memory), fp8 or int8 was expected",
+                               to_string(p.dtype)));
     p.texts.emplace("epilogue", "acc");
     for (const auto& [text, preset] : {std::pair{"a_layout", "row"}, std::pair{"b_layout", "col"}})
       if (const std::string layout = p.texts.emplace(text, preset).first->second; layout != "row" && layout != "col")
@@ -123,17 +135,21 @@ class Gemm final : public Op {
     if (!gated.empty()) {
       if (std::find(kGates.begin(), kGates.end(), gated) == kGates.end())
         return usage(fmt::format("gated is '{}'; {} was expected", gated, fmt::join(kGates, ", ")));
-      if (p.dims["N"] % 2 != 0) return usage(fmt::format("N is {}; gate and value alternate, so an even number was expected", p.dims["N"]));
+      if (p.dims["N"] % 2 != 0)
+        return usage(fmt::format("N is {}; gate and value alternate, so an even number was expected", p.dims["N"]));
     }
     for (const char* scalar : {"alpha", "beta", "scale"})
-      if (const double value = p.reals.emplace(scalar, 1.0).first->second; !std::isfinite(value)) return usage(fmt::format("{} is {}; a finite number was expected", scalar, value));
+      if (const double value = p.reals.emplace(scalar, 1.0).first->second; !std::isfinite(value))
+        return usage(fmt::format("{} is {}; a finite number was expected", scalar, value));
     ROOFGEN_CHECK(settle_out(p));
     const Shape s(p);
-    const std::pair<const char*, double> sizes[] = {{"A", 1.0 * static_cast<double>(s.m) * static_cast<double>(s.k) * size_of(s.dtype)},
-                                                    {"B", 1.0 * static_cast<double>(s.k) * static_cast<double>(s.n) * size_of(s.dtype)},
-                                                    {"C", 1.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * 4}};
+    const std::pair<const char*, double> sizes[] = {
+        {"A", 1.0 * static_cast<double>(s.m) * static_cast<double>(s.k) * size_of(s.dtype)},
+        {"B", 1.0 * static_cast<double>(s.k) * static_cast<double>(s.n) * size_of(s.dtype)},
+        {"C", 1.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * 4}};
     for (const auto& [tensor, bytes] : sizes)
-      if (bytes > kMaxTensorBytes) return usage(fmt::format("{} would hold {:.3g} bytes; at most 2^40 were expected", tensor, bytes));
+      if (bytes > kMaxTensorBytes)
+        return usage(fmt::format("{} would hold {:.3g} bytes; at most 2^40 were expected", tensor, bytes));
     if (s.dtype == DType::kInt8 && s.k > kMaxInt8Depth)
       return usage(fmt::format("K is {}; at most {} products of int8 are sure to fit int32", s.k, kMaxInt8Depth));
     ROOFGEN_CHECK(check_declared(p.args, name(), {"A", "B", "C", "T", "partial", "y"}));
@@ -143,7 +159,9 @@ class Gemm final : public Op {
 
   std::vector<Buffer> buffers(const Problem& problem) const override {
     const Shape s(problem);
-    const auto bytes = [](int64_t rows, int64_t cols, DType dtype) { return static_cast<uint64_t>(rows) * static_cast<uint64_t>(cols) * static_cast<uint64_t>(size_of(dtype)); };
+    const auto bytes = [](int64_t rows, int64_t cols, DType dtype) {
+      return static_cast<uint64_t>(rows) * static_cast<uint64_t>(cols) * static_cast<uint64_t>(size_of(dtype));
+    };
     std::vector<Buffer> out{{"A", s.dtype, bytes(s.m, s.k, s.dtype), Buffer::Role::kInput},
                             {"B", s.dtype, bytes(s.k, s.n, s.dtype), Buffer::Role::kInput},
                             {"C", s.out, bytes(s.m, s.cols(), s.out), Buffer::Role::kOutput}};
@@ -184,7 +202,8 @@ class Gemm final : public Op {
     out["scalars"] = std::move(scalars);
     expr::Map formulas;
     if (const auto formula = epilogue(problem)) formulas["epilogue"] = with_gate(formula->scope(), s);
-    if (const auto formula = epilogue(problem, stored_dtype(s))) formulas["epilogue_of_stored"] = with_gate(formula->scope(), s);
+    if (const auto formula = epilogue(problem, stored_dtype(s)))
+      formulas["epilogue_of_stored"] = with_gate(formula->scope(), s);
     if (const auto formula = identity(problem, "T", stored_dtype(s))) formulas["identity"] = formula->scope();
     for (const int64_t splits : kSplits)
       if (const auto formula = identity(problem, "partial", DType::kFp32)) {
@@ -226,12 +245,14 @@ class Gemm final : public Op {
     RequiredWork out;
     out.mma_flops = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
     for (const Buffer& b : buffers(problem)) out.dram_bytes += static_cast<double>(b.bytes);
-    if (const auto formula = epilogue(problem)) out.exps = formula->cost().exps * static_cast<double>(s.m) * static_cast<double>(s.n);
+    if (const auto formula = epilogue(problem))
+      out.exps = formula->cost().exps * static_cast<double>(s.m) * static_cast<double>(s.n);
     out.exps += gate_work(s).exps * static_cast<double>(s.m) * static_cast<double>(s.cols());
     return out;
   }
 
-  void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset, std::span<std::byte> out) const override {
+  void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
+            std::span<std::byte> out) const override {
     DType dtype = problem.dtype;
     if (buffer != "A" && buffer != "B") {
       dtype = tensor_dtype(problem.dtypes.at("out"));
@@ -241,8 +262,8 @@ class Gemm final : public Op {
     TensorContents{pattern, buffer, dtype}.fill(offset, out);
   }
 
-  Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant, const std::string& stage, const Region& region,
-                             const ElementReader& read) const override;
+  Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
+                             const std::string& stage, const Region& region, const ElementReader& read) const override;
 
   double weight(const Problem& problem, const Region& region) const override {
     const int64_t end = region.col_end < 0 ? Shape(problem).cols() : region.col_end;
@@ -261,8 +282,10 @@ class Gemm final : public Op {
     DType preset = p.dtype;
     if (p.dtype == DType::kTf32) preset = DType::kFp32;
     if (p.dtype == DType::kFp8) preset = DType::kBf16;
-    if (p.dtype == DType::kInt8) preset = p.texts["epilogue"] == "acc" && p.texts["gated"].empty() ? DType::kInt32 : DType::kBf16;
-    if (p.dtypes.emplace("out", preset).first->second == DType::kTf32) return usage("tf32 is no format of an output; fp32 was expected");
+    if (p.dtype == DType::kInt8)
+      preset = p.texts["epilogue"] == "acc" && p.texts["gated"].empty() ? DType::kInt32 : DType::kBf16;
+    if (p.dtypes.emplace("out", preset).first->second == DType::kTf32)
+      return usage("tf32 is no format of an output; fp32 was expected");
     return {};
   }
 };
@@ -272,7 +295,8 @@ Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Proble
   ROOFGEN_TRY(const std::vector<Variant> loaded, load_variants(files, name()));
   std::vector<Variant> out;
   for (const Variant& v : loaded) {
-    if (v.name == "unfused" && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty()) continue;  // nothing to take apart
+    if (v.name == "unfused" && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty())
+      continue;  // nothing to take apart
     if (v.name == kSplitVariant) {
       for (const int64_t splits : kSplits) {
         if (problem.dims.at("K") < splits * 2 * gemm::kDeepestTile) continue;
@@ -295,8 +319,8 @@ Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Proble
   return out;
 }
 
-Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, const std::string& variant, const std::string& stage, const Region& region,
-                                 const ElementReader& read) const {
+Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, const std::string& variant,
+                                 const std::string& stage, const Region& region, const ElementReader& read) const {
   const Shape s(problem);
   const Extent extent = this->extent(problem), product{1, 1, s.m, s.n};
   ROOFGEN_TRY(const Formula formula, epilogue(problem));
@@ -307,13 +331,17 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
   wide.col_begin *= halves, wide.col_end *= halves;
   // The accumulators of a row, where what is stored between kernels has been rounded to `stored`.
   const auto sums_over = [&](int64_t k_begin, int64_t k_end, DType stored) -> SourceRow {
-    const auto products = gemm::products_of(s, pattern, {part.row_begin, part.row_end, part.col_begin * halves, part.col_end * halves, k_begin, k_end});
+    const auto products = gemm::products_of(
+        s, pattern, {part.row_begin, part.row_end, part.col_begin * halves, part.col_end * halves, k_begin, k_end});
     return [=, &s, &part](int64_t row, int64_t first, int64_t count) {
       std::vector<Estimate> out(static_cast<size_t>(count));
-      const size_t start = static_cast<size_t>((row - part.row_begin) * products->cols + first - part.col_begin * halves);
+      const size_t start =
+          static_cast<size_t>((row - part.row_begin) * products->cols + first - part.col_begin * halves);
       for (size_t i = 0; i < out.size(); ++i) {
         out[i].value = products->sum[start + i];
-        out[i].sigma = std::hypot(gemm::accumulation_sigma(s.dtype, pattern, k_end - k_begin, out[i].value, products->square[start + i]), stored == DType::kFp32 ? 0 : rounding_sigma(out[i].value, stored));
+        out[i].sigma = std::hypot(
+            gemm::accumulation_sigma(s.dtype, pattern, k_end - k_begin, out[i].value, products->square[start + i]),
+            stored == DType::kFp32 ? 0 : rounding_sigma(out[i].value, stored));
       }
       return out;
     };
@@ -326,10 +354,12 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
     Comparison out;
     for (int64_t z = 0; z < splits; ++z) {
       const int64_t k_begin = std::min(s.k, z * depth), k_end = std::min(s.k, k_begin + depth);
-      const ElementReader slab = [&](const std::string& buffer, uint64_t first, std::span<double> values, std::vector<bool>* valid) {
+      const ElementReader slab = [&](const std::string& buffer, uint64_t first, std::span<double> values,
+                                     std::vector<bool>* valid) {
         return read(buffer, static_cast<uint64_t>(z * s.m * s.n) + first, values, valid);
       };
-      ROOFGEN_TRY(const Comparison c, compare_formula(partial, wide, product, pattern, sums_over(k_begin, k_end, DType::kFp32), slab));
+      ROOFGEN_TRY(const Comparison c,
+                  compare_formula(partial, wide, product, pattern, sums_over(k_begin, k_end, DType::kFp32), slab));
       out.rows += c.rows;
       out.worst = std::max(out.worst, c.worst);
       if (out.failure.empty() && !c.failure.empty()) out.failure = fmt::format("slab {}: {}", z, c.failure);
@@ -347,17 +377,22 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
   ROOFGEN_TRY(const Formula written, identity(problem, "C", s.out));
   const pointwise::TensorReader tensors = contents_reader(formula.vocabulary().indices, product, pattern);
   const bool fast = !pointwise::is_exact(s.out);
-  return compare_formula(written, part, extent, pattern, [&](int64_t row, int64_t first, int64_t count) {
-    const std::vector<Estimate> both = formula.evaluate(sums(row, 2 * first, 2 * count), std::span(&row, 1), 2 * first, tensors)[0];
-    std::vector<Estimate> out(static_cast<size_t>(count));
-    for (size_t i = 0; i < out.size(); ++i) {
-      const Estimate gate = pointwise::apply(s.gated, both[2 * i], fast), up = both[2 * i + 1];
-      const double value = gate.value * up.value;
-      const double of_factors = std::hypot(gate.sigma * up.value, gate.value * up.sigma, gate.sigma * up.sigma);  // independent, and either may be near zero
-      out[i] = {value, std::hypot(of_factors, rounding_sigma(value, DType::kFp32))};
-    }
-    return out;
-  }, read);
+  return compare_formula(
+      written, part, extent, pattern,
+      [&](int64_t row, int64_t first, int64_t count) {
+        const std::vector<Estimate> both =
+            formula.evaluate(sums(row, 2 * first, 2 * count), std::span(&row, 1), 2 * first, tensors)[0];
+        std::vector<Estimate> out(static_cast<size_t>(count));
+        for (size_t i = 0; i < out.size(); ++i) {
+          const Estimate gate = pointwise::apply(s.gated, both[2 * i], fast), up = both[2 * i + 1];
+          const double value = gate.value * up.value;
+          const double of_factors = std::hypot(gate.sigma * up.value, gate.value * up.sigma,
+                                               gate.sigma * up.sigma);  // independent, and either may be near zero
+          out[i] = {value, std::hypot(of_factors, rounding_sigma(value, DType::kFp32))};
+        }
+        return out;
+      },
+      read);
 }
 
 }  // namespace

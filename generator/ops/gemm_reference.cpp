@@ -18,10 +18,11 @@ constexpr size_t kCacheBytes = size_t{128} << 20;
 
 int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
 
-/// Rows [first, first + rows) and columns [k, k + depth) of an operand, to out[row * row_step + column * col_step]. `along_k`:
-/// elements along k lie one after the other; else those of a column do. `extent` is the operand's size in the other direction.
-void operand_block(const TensorContents& contents, bool along_k, int64_t stride, int64_t first, int64_t rows, int64_t k, int64_t depth,
-                   double* out, int64_t row_step, int64_t col_step) {
+/// Rows [first, first + rows) and columns [k, k + depth) of an operand, to out[row * row_step + column * col_step].
+/// `along_k`: elements along k lie one after the other; else those of a column do. `extent` is the operand's size in
+/// the other direction.
+void operand_block(const TensorContents& contents, bool along_k, int64_t stride, int64_t first, int64_t rows, int64_t k,
+                   int64_t depth, double* out, int64_t row_step, int64_t col_step) {
   std::vector<double> line(static_cast<size_t>(along_k ? depth : rows));
   const int64_t lines = along_k ? rows : depth;
   for (int64_t i = 0; i < lines; ++i) {
@@ -34,7 +35,8 @@ void operand_block(const TensorContents& contents, bool along_k, int64_t stride,
 }
 
 Products multiply(const Shape& shape, InputPattern pattern, const Rectangle& at) {
-  const int64_t rows = at.row_end - at.row_begin, cols = at.col_end - at.col_begin, padded = round_up(rows, kRowBlock), pitch = round_up(cols, 8);
+  const int64_t rows = at.row_end - at.row_begin, cols = at.col_end - at.col_begin, padded = round_up(rows, kRowBlock),
+                pitch = round_up(cols, 8);
   const TensorContents a_contents{pattern, "A", shape.dtype}, b_contents{pattern, "B", shape.dtype};
   std::vector<double> sum(static_cast<size_t>(padded * pitch), 0.0), square(sum.size(), 0.0);
   std::vector<double> a(static_cast<size_t>(padded * kDepth)), b(static_cast<size_t>(kDepth * kWidth));
@@ -48,14 +50,17 @@ Products multiply(const Shape& shape, InputPattern pattern, const Rectangle& at)
       const int64_t width = std::min(kWidth, cols - n), wide = round_up(width, 8);
       std::fill(b.begin(), b.end(), 0.0);
       operand_block(b_contents, !shape.b_rows, shape.b_stride(), at.col_begin + n, width, k, depth, b.data(), 1, wide);
-      for (int64_t r = 0; r < padded; r += kRowBlock) gemm4(&a[r * kDepth], kDepth, b.data(), wide, &sum[r * pitch + n], pitch, wide, depth);
+      for (int64_t r = 0; r < padded; r += kRowBlock)
+        gemm4(&a[r * kDepth], kDepth, b.data(), wide, &sum[r * pitch + n], pitch, wide, depth);
       for (double& x : b) x *= x;
-      for (int64_t r = 0; r < padded; r += kRowBlock) gemm4(&a_square[r * kDepth], kDepth, b.data(), wide, &square[r * pitch + n], pitch, wide, depth);
+      for (int64_t r = 0; r < padded; r += kRowBlock)
+        gemm4(&a_square[r * kDepth], kDepth, b.data(), wide, &square[r * pitch + n], pitch, wide, depth);
     }
   }
   Products out{cols, {}, {}};
   for (auto [from, to] : {std::pair{&sum, &out.sum}, std::pair{&square, &out.square}})
-    for (int64_t r = 0; r < rows; ++r) to->insert(to->end(), from->begin() + r * pitch, from->begin() + r * pitch + cols);
+    for (int64_t r = 0; r < rows; ++r)
+      to->insert(to->end(), from->begin() + r * pitch, from->begin() + r * pitch + cols);
   return out;
 }
 
@@ -74,7 +79,9 @@ std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern pat
   static size_t bytes = 0;
   {
     const std::lock_guard lock(mutex);
-    const auto hit = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.shape == shape && e.pattern == pattern && e.where == where; });
+    const auto hit = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) {
+      return e.shape == shape && e.pattern == pattern && e.where == where;
+    });
     if (hit != entries.end()) {
       std::rotate(entries.begin(), hit, hit + 1);
       return entries.front().value;

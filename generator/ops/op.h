@@ -47,8 +47,8 @@ struct RequiredWork {
 
 /// Reads elements [first, first + out.size()) of a buffer as doubles; false entries of `*valid`
 /// (if given) mark elements never written.
-using ElementReader = std::function<Result<void>(const std::string& buffer, uint64_t first,
-                                                 std::span<double> out, std::vector<bool>* valid)>;
+using ElementReader = std::function<Result<void>(const std::string& buffer, uint64_t first, std::span<double> out,
+                                                 std::vector<bool>* valid)>;
 
 /// The outcome of comparing one region.
 struct Comparison {
@@ -70,9 +70,9 @@ class Op {
   /// The same problem with batch x heads cut to the smallest that still exercises every index map.
   virtual Problem reduced(const Problem& problem) const = 0;
   virtual Extent extent(const Problem& problem) const = 0;
-  /// Rows and columns of a slice of the real launch. `cols` 0: whole rows, which is also what variants of several stages
-  /// take, because a later stage may read whole rows. `fed_rows`: what a stage computes for the next, whose CTAs may reach
-  /// beyond the slice; the row tiles of every stage divide it.
+  /// Rows and columns of a slice of the real launch. `cols` 0: whole rows, which is also what variants of several
+  /// stages take, because a later stage may read whole rows. `fed_rows`: what a stage computes for the next, whose CTAs
+  /// may reach beyond the slice; the row tiles of every stage divide it.
   struct Slice {
     int64_t rows, cols, fed_rows;
   };

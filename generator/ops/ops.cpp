@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <llvm/ADT/StringRef.h>
 
-#include "generator/ops/attention.h"
 #include "generator/generate.h"
+#include "generator/ops/attention.h"
 #include "generator/ops/gemm.h"
 #include "generator/ops/op.h"
 #include "generator/ops/rows.h"
@@ -21,10 +21,13 @@ const char* to_string(InputPattern pattern) {
   return "?";
 }
 
-Result<std::vector<Variant>> Op::variants(const DataFiles& files, const Problem&) const { return load_variants(files, name()); }
+Result<std::vector<Variant>> Op::variants(const DataFiles& files, const Problem&) const {
+  return load_variants(files, name());
+}
 
 const std::vector<const Op*>& ops() {
-  static const std::vector<const Op*> all{&attention_op(), &gemm_op(), &rmsnorm_op(), &layernorm_op(), &softmax_op(), &map_op()};
+  static const std::vector<const Op*> all{&attention_op(), &gemm_op(),    &rmsnorm_op(),
+                                          &layernorm_op(), &softmax_op(), &map_op()};
   return all;
 }
 

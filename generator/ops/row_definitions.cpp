@@ -5,7 +5,8 @@
 namespace roofgen::rows {
 
 Definitions rmsnorm(const std::string& v, const std::string& y, const NormInputs& in) {
-  return {{y, fmt::format("{0} * rsqrt(mean({0} * {0}) + {1}) * {2}[n]{3}", v, in.eps, in.weight, in.bias.empty() ? "" : " + " + in.bias + "[n]")}};
+  return {{y, fmt::format("{0} * rsqrt(mean({0} * {0}) + {1}) * {2}[n]{3}", v, in.eps, in.weight,
+                          in.bias.empty() ? "" : " + " + in.bias + "[n]")}};
 }
 
 Definitions layernorm(const std::string& v, const std::string& y, const std::string& centred, const NormInputs& in) {
@@ -21,7 +22,8 @@ Definitions softmax(const std::string& v, const std::string& y, const std::strin
 Definitions quantised_by_row(const std::string& v, const std::string& y, const std::string& row_scale, DType format) {
   // What is added keeps the scale of a row of zeros above zero, and vanishes beside any other.
   const double largest = format == DType::kFp8 ? 448 : 127;
-  return {{row_scale, fmt::format("(amax({}) + 1e-30) * {}", v, 1 / largest)}, {y, fmt::format("{} * (1 / {})", v, row_scale)}};
+  return {{row_scale, fmt::format("(amax({}) + 1e-30) * {}", v, 1 / largest)},
+          {y, fmt::format("{} * (1 / {})", v, row_scale)}};
 }
 
 }  // namespace roofgen::rows

@@ -16,7 +16,8 @@ using rows::Formulas;
 using rows::Spec;
 
 constexpr int64_t kMaxRows = 2147483647;
-constexpr int64_t kMaxCols = 2147483647 - 65536;     // columns and what a CTA steps past them are 32-bit; rows * cols is not
+constexpr int64_t kMaxCols =
+    2147483647 - 65536;  // columns and what a CTA steps past them are 32-bit; rows * cols is not
 constexpr double kMaxTensorBytes = 1099511627776.0;  // 1 TiB: beyond any memory
 constexpr double kMinEps = 1e-30, kMaxEps = 1;       // normal numbers of fp32
 
@@ -27,8 +28,8 @@ Result<void> in_range(const char* name, int64_t value, int64_t low, int64_t high
   return {};
 }
 
-/// Rows that a CTA may have: few where rows are long, so that a few of them are quickly simulated. A power of two, which
-/// the constraints of search_spaces/stages/rows.json keep to.
+/// Rows that a CTA may have: few where rows are long, so that a few of them are quickly simulated. A power of two,
+/// which the constraints of search_spaces/stages/rows.json keep to.
 int64_t tile_rows(int64_t cols) {
   int64_t rows = 64;
   while (rows > 4 && rows * cols > 65536) rows /= 2;
@@ -46,7 +47,8 @@ class RowOp final : public Op {
     ROOFGEN_CHECK(in_range("rows", p.dims["rows"], 1, kMaxRows));
     ROOFGEN_CHECK(in_range("cols", p.dims["cols"], 1, kMaxCols));
     const double bytes = 4.0 * static_cast<double>(p.dims["rows"]) * static_cast<double>(p.dims["cols"]);
-    if (bytes > kMaxTensorBytes) return usage(fmt::format("rows x cols is {:.3g} elements; at most 2^38 were expected", bytes / 4));
+    if (bytes > kMaxTensorBytes)
+      return usage(fmt::format("rows x cols is {:.3g} elements; at most 2^38 were expected", bytes / 4));
     if (p.dtype != DType::kBf16 && p.dtype != DType::kFp16 && p.dtype != DType::kFp32)
       return usage(fmt::format("{} has no dtype {}; bf16, fp16 or fp32 was expected", name(), to_string(p.dtype)));
     ROOFGEN_CHECK(complete_choices(p));
@@ -61,11 +63,13 @@ class RowOp final : public Op {
   std::vector<Buffer> buffers(const Problem& problem) const override {
     const auto elements = [&](const std::vector<std::string>& indices) {
       uint64_t n = 1;
-      for (const std::string& index : indices) n *= static_cast<uint64_t>(problem.dims.at(index == "m" ? "rows" : "cols"));
+      for (const std::string& index : indices)
+        n *= static_cast<uint64_t>(problem.dims.at(index == "m" ? "rows" : "cols"));
       return n;
     };
     std::vector<Buffer> out;
-    const auto add = [&](const std::string& name, DType dtype, const std::vector<std::string>& indices, Buffer::Role role) {
+    const auto add = [&](const std::string& name, DType dtype, const std::vector<std::string>& indices,
+                         Buffer::Role role) {
       out.push_back({name, dtype, elements(indices) * static_cast<uint64_t>(size_of(dtype)), role});
     };
     add("x", problem.dtype, {"m", "n"}, Buffer::Role::kInput);
@@ -73,7 +77,8 @@ class RowOp final : public Op {
       const pointwise::Formula& fused = formulas->at("fused");
       for (const TensorArg& t : fused.tensors()) add(t.name, t.dtype, t.indices, Buffer::Role::kInput);
       for (const pointwise::Output& o : fused.outputs())
-        add(o.buffer, o.dtype, o.per_row ? std::vector<std::string>{"m"} : std::vector<std::string>{"m", "n"}, Buffer::Role::kOutput);
+        add(o.buffer, o.dtype, o.per_row ? std::vector<std::string>{"m"} : std::vector<std::string>{"m", "n"},
+            Buffer::Role::kOutput);
     }
     return out;
   }
@@ -131,11 +136,13 @@ class RowOp final : public Op {
     RequiredWork out;
     for (const Buffer& b : buffers(problem)) out.dram_bytes += static_cast<double>(b.bytes);
     if (const auto formulas = rows::formulas(spec_, problem))
-      out.exps = formulas->at("fused").cost().exps * static_cast<double>(problem.dims.at("rows")) * static_cast<double>(problem.dims.at("cols"));
+      out.exps = formulas->at("fused").cost().exps * static_cast<double>(problem.dims.at("rows")) *
+                 static_cast<double>(problem.dims.at("cols"));
     return out;
   }
 
-  void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset, std::span<std::byte> out) const override {
+  void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
+            std::span<std::byte> out) const override {
     // As the formulas have it, which are not asked: this is called for each few kilobytes of a tensor.
     DType dtype = problem.dtype;
     for (const TensorArg& arg : problem.args)
@@ -143,8 +150,8 @@ class RowOp final : public Op {
     TensorContents{pattern, buffer, dtype}.fill(offset, out);
   }
 
-  Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant, const std::string& stage,
-                             const Region& region, const ElementReader& read) const override {
+  Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
+                             const std::string& stage, const Region& region, const ElementReader& read) const override {
     return rows::compare(spec_, problem, pattern, variant, stage, region, read);
   }
 
@@ -165,10 +172,12 @@ class RowOp final : public Op {
     if (spec_.eps > 0) {
       p.reals.emplace("eps", spec_.eps);
       const double eps = p.reals["eps"];
-      if (!(eps >= kMinEps && eps <= kMaxEps)) return usage(fmt::format("eps is {}; {} to {} was expected", eps, kMinEps, kMaxEps));
+      if (!(eps >= kMinEps && eps <= kMaxEps))
+        return usage(fmt::format("eps is {}; {} to {} was expected", eps, kMinEps, kMaxEps));
     }
     if (&spec_ == &rows::kMap) {
-      if (!p.texts.count("expr") || p.texts["expr"].empty()) return usage("map needs expr, an expression of x such as 'gelu(x + bias[n])'");
+      if (!p.texts.count("expr") || p.texts["expr"].empty())
+        return usage("map needs expr, an expression of x such as 'gelu(x + bias[n])'");
       for (const char* scalar : {"alpha", "beta", "scale"}) p.reals.emplace(scalar, 1.0);
     }
     return {};
@@ -178,12 +187,14 @@ class RowOp final : public Op {
     const std::string quant = p.texts.count("quant") ? p.texts["quant"] : "";
     const auto out = p.dtypes.find("out");
     if (quant.empty()) {
-      if (p.texts.count("quant_scale")) return usage("a scale of the quantised output goes with quant; fp8 or int8 was expected");
+      if (p.texts.count("quant_scale"))
+        return usage("a scale of the quantised output goes with quant; fp8 or int8 was expected");
       if (out == p.dtypes.end()) return {};
       const DType d = out->second;
       if (d == DType::kBf16 || d == DType::kFp16 || d == DType::kFp32) return {};
       if (&spec_ == &rows::kMap && (d == DType::kFp8 || d == DType::kInt8)) return {};
-      return usage(fmt::format("{} writes no {}; {} was expected", name(), to_string(d), spec_.quant ? "bf16, fp16 or fp32, or quant" : "bf16, fp16 or fp32"));
+      return usage(fmt::format("{} writes no {}; {} was expected", name(), to_string(d),
+                               spec_.quant ? "bf16, fp16 or fp32, or quant" : "bf16, fp16 or fp32"));
     }
     if (!spec_.quant) return usage(fmt::format("{} has no quant", name()));
     if (quant != "fp8" && quant != "int8") return usage(fmt::format("quant is '{}'; fp8 or int8 was expected", quant));
@@ -193,7 +204,8 @@ class RowOp final : public Op {
     const std::string by = p.texts["quant_scale"];
     if (by != "row" && by != "tensor") return usage(fmt::format("quant_scale is '{}'; row or tensor was expected", by));
     if (by == "row") {
-      if (p.reals.count("scale")) return usage("scale is that of a whole tensor; quant_scale tensor was expected with it");
+      if (p.reals.count("scale"))
+        return usage("scale is that of a whole tensor; quant_scale tensor was expected with it");
       return {};
     }
     p.reals.emplace("scale", 1.0);
@@ -204,7 +216,9 @@ class RowOp final : public Op {
 
   /// Leaves the wanted stages, and has each read what the one before it wrote.
   static void keep_stages(Variant& v, const std::vector<std::string>& wanted) {
-    const auto unwanted = [&](const Stage& s) { return std::find(wanted.begin(), wanted.end(), s.name) == wanted.end(); };
+    const auto unwanted = [&](const Stage& s) {
+      return std::find(wanted.begin(), wanted.end(), s.name) == wanted.end();
+    };
     std::erase_if(v.stages, unwanted);
     if (v.name != "unfused") return;
     std::string source = "x";

@@ -23,27 +23,30 @@ SourceRow inputs(const Problem& problem, InputPattern pattern) {
 
 /// What a formula makes of a source, rounded where it is stored: the source of the stage that reads its first output.
 SourceRow through(const Formula& formula, SourceRow source, const Extent& extent, InputPattern pattern) {
-  return [&formula, source = std::move(source), cols = extent.cols, tensors = contents_reader(formula.vocabulary().indices, extent, pattern)](
-             int64_t row, int64_t first, int64_t count) {
+  return [&formula, source = std::move(source), cols = extent.cols,
+          tensors = contents_reader(formula.vocabulary().indices, extent, pattern)](int64_t row, int64_t first,
+                                                                                    int64_t count) {
     const bool whole = formula.reductions() > 0;
     const int64_t begin = whole ? 0 : first;
     const int64_t indices[] = {row};
-    std::vector<Estimate> out = formula.evaluate(source(row, begin, whole ? cols : count), indices, begin, tensors).front();
+    std::vector<Estimate> out =
+        formula.evaluate(source(row, begin, whole ? cols : count), indices, begin, tensors).front();
     for (Estimate& e : out) e.sigma = std::hypot(e.sigma, rounding_sigma(e.value, formula.outputs().front().dtype));
     return whole ? std::vector<Estimate>(out.begin() + first, out.begin() + first + count) : out;
   };
 }
 
 /// The maxima and totals of segments: each is compared as a row of its own.
-Result<Comparison> compare_segments(const Formula& formula, const Region& region, int64_t cols, InputPattern pattern, const SourceRow& source,
-                                    const ElementReader& read) {
+Result<Comparison> compare_segments(const Formula& formula, const Region& region, int64_t cols, InputPattern pattern,
+                                    const SourceRow& source, const ElementReader& read) {
   const int64_t segments = (cols + kSegmentCols - 1) / kSegmentCols;
   Comparison out;
   for (int64_t row = region.row_begin; row < region.row_end; ++row)
     for (int64_t i = 0; i < segments; ++i) {
       const int64_t first = i * kSegmentCols, count = std::min(kSegmentCols, cols - first), index = row * segments + i;
       const SourceRow part = [&](int64_t, int64_t begin, int64_t length) { return source(row, first + begin, length); };
-      ROOFGEN_TRY(const Comparison c, compare_formula(formula, {0, 0, index, index + 1, 0, count}, {1, 1, index + 1, count}, pattern, part, read));
+      ROOFGEN_TRY(const Comparison c, compare_formula(formula, {0, 0, index, index + 1, 0, count},
+                                                      {1, 1, index + 1, count}, pattern, part, read));
       out.worst = std::max(out.worst, c.worst);
       if (out.failure.empty()) out.failure = c.failure;
     }
@@ -60,7 +63,8 @@ Result<Comparison> compare(const Spec& spec, const Problem& problem, InputPatter
   SourceRow source = inputs(problem, pattern);
   if (variant == "split") {
     if (stage == "partial") return compare_segments(by_name.at("partial"), region, extent.cols, pattern, source, read);
-    return compare_formula(by_name.at(stage == "combine" ? "statistics" : "fused"), region, extent, pattern, source, read);
+    return compare_formula(by_name.at(stage == "combine" ? "statistics" : "fused"), region, extent, pattern, source,
+                           read);
   }
   if (variant == "unfused") {
     for (const std::string& name : unfused_stages(spec, problem)) {

@@ -126,7 +126,8 @@ Result<void> softmax_formulas(const Problem& p, Formulas& out) {
   fused.outputs.push_back({"probability", "y", out_dtype(p)});
   ROOFGEN_CHECK(add("fused", fused));
 
-  const auto statistics = [&](const std::string& name, const std::string& top, const std::string& total, const char* base) -> Result<void> {
+  const auto statistics = [&](const std::string& name, const std::string& top, const std::string& total,
+                              const char* base) -> Result<void> {
     Draft d = from("x", p.dtype);
     d.define(top, "max(x)");
     d.define(total, fmt::format("sum(exp(x - {}))", fmt::format(fmt::runtime(base), top)));
@@ -134,8 +135,8 @@ Result<void> softmax_formulas(const Problem& p, Formulas& out) {
     d.outputs.push_back({total, total, DType::kFp32, true});
     return add(name, d);
   };
-  // A segment of nothing but -infinity has the total 0, not NaN: the row may hold more than that. The least finite fp32 is
-  // what others mask with.
+  // A segment of nothing but -infinity has the total 0, not NaN: the row may hold more than that. The least finite fp32
+  // is what others mask with.
   ROOFGEN_CHECK(statistics("partial", "partial_top", "partial_total", "max({}, -3.4028234663852886e38)"));
   ROOFGEN_CHECK(statistics("statistics", "top", "total", "{}"));
 
@@ -157,7 +158,10 @@ Result<void> softmax_formulas(const Problem& p, Formulas& out) {
 
 Result<void> map_formula(const Problem& p, Formulas& out) {
   Draft d = from("x", p.dtype);
-  d.names.tensors = {{"residual", p.dtype, {"m", "n"}}, {"bias", p.dtype, {"n"}}, {"weight", p.dtype, {"n"}}, {"row_bias", p.dtype, {"m"}}};
+  d.names.tensors = {{"residual", p.dtype, {"m", "n"}},
+                     {"bias", p.dtype, {"n"}},
+                     {"weight", p.dtype, {"n"}},
+                     {"row_bias", p.dtype, {"m"}}};
   d.names.tensors.insert(d.names.tensors.end(), p.args.begin(), p.args.end());
   d.names.scalars = p.reals;
   d.definitions.push_back({"y", text(p, "expr"), "--expr"});
@@ -189,7 +193,9 @@ Result<Formulas> formulas(const Spec& spec, const Problem& p) {
 
 std::vector<std::string> unfused_stages(const Spec& spec, const Problem& p) {
   if (&spec == &kMap) return {};
-  if (&spec == &kSoftmax) return p.dims.at("cols") > kSegmentCols ? std::vector<std::string>{"partial", "combine", "normalise"} : std::vector<std::string>{};
+  if (&spec == &kSoftmax)
+    return p.dims.at("cols") > kSegmentCols ? std::vector<std::string>{"partial", "combine", "normalise"}
+                                            : std::vector<std::string>{};
   std::vector<std::string> out;
   if (flag(p, "residual")) out.push_back("add");
   out.push_back("norm");

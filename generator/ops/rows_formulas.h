@@ -20,8 +20,8 @@ struct Spec {
 extern const Spec kRmsnorm, kLayernorm, kSoftmax, kMap;
 
 /// Formulas by name. "fused" is the whole op. rmsnorm and layernorm: "add" (x + residual), "norm" and "quantise", each
-/// from what the one before it wrote. softmax: "partial" (the maximum and the sum of exponentials of a segment of a row),
-/// "combine" (those of the row, from its partial ones), "normalise", and "statistics", what combine must come to.
+/// from what the one before it wrote. softmax: "partial" (the maximum and the sum of exponentials of a segment of a
+/// row), "combine" (those of the row, from its partial ones), "normalise", and "statistics", what combine must come to.
 using Formulas = std::map<std::string, pointwise::Formula>;
 Result<Formulas> formulas(const Spec& spec, const Problem& problem);
 
@@ -31,7 +31,8 @@ std::vector<std::string> unfused_stages(const Spec& spec, const Problem& problem
 
 DType out_dtype(const Problem& problem);  ///< of y
 
-/// Softmax in three kernels cuts rows that are longer into segments of so many columns (search_spaces/softmax/split.json).
+/// Softmax in three kernels cuts rows that are longer into segments of so many columns
+/// (search_spaces/softmax/split.json).
 inline constexpr int64_t kSegmentCols = 8192;
 
 }  // namespace roofgen::rows

@@ -14,18 +14,18 @@ inline constexpr int kMaxPhases = 8;
 
 /// One reduction over the row.
 struct Phase {
-  int reduce = -1;          ///< the kReduce operation; its args[0] is the term
-  int before = -1;          ///< the operation whose value x has when the phase is called
-  int after = -1;           ///< the one it has afterwards
+  int reduce = -1;  ///< the kReduce operation; its args[0] is the term
+  int before = -1;  ///< the operation whose value x has when the phase is called
+  int after = -1;   ///< the one it has afterwards
   bool online = false;
-  std::vector<int> derived; ///< values of the whole row that can be computed now
+  std::vector<int> derived;  ///< values of the whole row that can be computed now
   std::set<int> tensors;
 };
 
 struct PlannedOutput {
   int value = -1;
   int after_phase = -1;
-  int x = -1;               ///< the operation whose value x has when the output is called
+  int x = -1;  ///< the operation whose value x has when the output is called
   std::set<int> tensors;
 };
 
@@ -35,10 +35,10 @@ struct Body {
   std::vector<Output> outputs;
   Graph graph;
 
-  std::vector<PlannedOutput> planned;     ///< one for each output
+  std::vector<PlannedOutput> planned;  ///< one for each output
   std::vector<Phase> phases;
-  std::vector<TensorArg> tensors;         ///< those that are read, in order of first use
-  std::vector<int> scalars;               ///< those that are read
+  std::vector<TensorArg> tensors;  ///< those that are read, in order of first use
+  std::vector<int> scalars;        ///< those that are read
   int derived = 0;
   Cost cost;
   std::string cuda;

@@ -1,4 +1,5 @@
-// Syntax tree -> typed operations. Everything the user can get wrong in a formula is found here, and reported at its place.
+// Syntax tree -> typed operations. Everything the user can get wrong in a formula is found here, and reported at its
+// place.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -6,10 +7,10 @@
 #include <cmath>
 #include <limits>
 
+#include "base/suggest.h"
 #include "generator/expr/parser.h"
 #include "generator/pointwise/body.h"
 #include "generator/pointwise/functions.h"
-#include "generator/suggest.h"
 
 namespace roofgen::pointwise {
 namespace {
@@ -30,8 +31,13 @@ struct Form {
   size_t min_args, max_args;
 };
 constexpr Form kForms[] = {
-    {"clamp", "clamp(x, lo, hi)", 3, 3}, {"cast", "cast(x, \"bf16\")", 2, 2}, {"min", "min(a, b)", 1, 64}, {"max", "max(a, b)", 1, 64},
-    {"sum", "sum(x)", 1, 1},             {"mean", "mean(x)", 1, 1},           {"amax", "amax(x)", 1, 1},
+    {"clamp", "clamp(x, lo, hi)", 3, 3},
+    {"cast", "cast(x, \"bf16\")", 2, 2},
+    {"min", "min(a, b)", 1, 64},
+    {"max", "max(a, b)", 1, 64},
+    {"sum", "sum(x)", 1, 1},
+    {"mean", "mean(x)", 1, 1},
+    {"amax", "amax(x)", 1, 1},
 };
 
 std::vector<std::string> callable_names() {
@@ -51,12 +57,14 @@ std::string indexed(const TensorArg& t) { return fmt::format("{}[{}]", t.name, f
 
 class Checker {
  public:
-  Checker(Body& body, std::map<std::string, int>& values, const std::vector<std::string>& later, const expr::Source& source)
+  Checker(Body& body, std::map<std::string, int>& values, const std::vector<std::string>& later,
+          const expr::Source& source)
       : body_(body), values_(values), later_(later), source_(source) {}
 
   int value(const Node& node) {
     const int out = make(node);
-    if (body_.graph.size() > kMaxOperations) fail(node.span, fmt::format("a formula of more than {} operations", kMaxOperations));
+    if (body_.graph.size() > kMaxOperations)
+      fail(node.span, fmt::format("a formula of more than {} operations", kMaxOperations));
     return out;
   }
 
@@ -84,7 +92,8 @@ class Checker {
   int floating(const Node& node) { return convert(value(node), Type::kFloat); }
   int truth(const Node& node, const char* what) {
     const int i = value(node);
-    if (type(i) != Type::kBool) fail(node.span, fmt::format("{} needs a condition; this is a number. Compare it, as in x != 0", what));
+    if (type(i) != Type::kBool)
+      fail(node.span, fmt::format("{} needs a condition; this is a number. Compare it, as in x != 0", what));
     return i;
   }
   Type unify(int& a, int& b) {
@@ -107,7 +116,8 @@ class Checker {
         const bool is_and = node.kind == Kind::kAnd;
         int out = truth(node.args[0], is_and ? "\"and\"" : "\"or\"");
         for (size_t i = 1; i < node.args.size(); ++i)
-          out = add(is_and ? Code::kAnd : Code::kOr, Type::kBool, {out, truth(node.args[i], is_and ? "\"and\"" : "\"or\""), -1});
+          out = add(is_and ? Code::kAnd : Code::kOr, Type::kBool,
+                    {out, truth(node.args[i], is_and ? "\"and\"" : "\"or\""), -1});
         return out;
       }
       case Kind::kIf: {
@@ -127,7 +137,8 @@ class Checker {
   int literal(const Node& node) {
     if (auto b = node.value.as<bool>()) return constant(*b, Type::kBool);
     if (auto i = node.value.as<int64_t>()) {
-      if (*i > std::numeric_limits<int32_t>::max()) fail(node.span, fmt::format("whole numbers have 32 bits; write {}.0", *i));
+      if (*i > std::numeric_limits<int32_t>::max())
+        fail(node.span, fmt::format("whole numbers have 32 bits; write {}.0", *i));
       return constant(static_cast<double>(*i), Type::kInt);
     }
     if (auto d = node.value.as<double>()) {
@@ -191,7 +202,8 @@ class Checker {
     int which = 0;
     const TensorArg* t = tensor(base.name, &which);
     if (!t) {
-      if (plain_value(base.name) >= 0) fail(node.at, fmt::format("\"{0}\" is one value and takes no index; write {0}", base.name));
+      if (plain_value(base.name) >= 0)
+        fail(node.at, fmt::format("\"{0}\" is one value and takes no index; write {0}", base.name));
       undefined(base);
     }
     if (t->indices.empty()) fail(node.at, fmt::format("\"{0}\" is one value and takes no index; write {0}", t->name));
@@ -201,7 +213,8 @@ class Checker {
     std::string given;
     for (size_t i = 1; i < node.args.size(); ++i) {
       const Node& index = node.args[i];
-      if (index.kind != Kind::kName) fail(index.span, fmt::format("{}; an index is one of {} as it stands", expected, fmt::join(known, ", ")));
+      if (index.kind != Kind::kName)
+        fail(index.span, fmt::format("{}; an index is one of {} as it stands", expected, fmt::join(known, ", ")));
       if (std::find(known.begin(), known.end(), index.name) == known.end())
         fail(index.span, fmt::format("{}; {} is no index here ({} are)", expected, index.name, fmt::join(known, ", ")));
       same = same && index.name == t->indices[i - 1];
@@ -221,12 +234,13 @@ class Checker {
 
   /// The value of an operation of two whole constants; out of 32 bits is an error.
   int folded(const Node& node, Code code, double a, double b) {
-    const double v = code == Code::kAdd   ? a + b
-                     : code == Code::kSub ? a - b
-                     : code == Code::kMul ? a * b
+    const double v = code == Code::kAdd        ? a + b
+                     : code == Code::kSub      ? a - b
+                     : code == Code::kMul      ? a * b
                      : code == Code::kFloorDiv ? std::floor(a / b)
                                                : a - std::floor(a / b) * b;
-    if (std::abs(v) > std::numeric_limits<int32_t>::max()) fail(node.at, fmt::format("{:.0f} does not fit the 32 bits of whole numbers", v));
+    if (std::abs(v) > std::numeric_limits<int32_t>::max())
+      fail(node.at, fmt::format("{:.0f} does not fit the 32 bits of whole numbers", v));
     return constant(v, Type::kInt);
   }
 
@@ -246,18 +260,22 @@ class Checker {
         const char* symbol = to_string(node.ops[0]);
         if (t != Type::kInt) fail(node.at, fmt::format("\"{}\" is for whole numbers; these are floats", symbol));
         const Operation* c = as_constant(b);
-        if (!c || c->number == 0) fail(node.args[1].span, fmt::format("the divisor of \"{}\" must be a constant{}", symbol, c ? " that is not 0" : ""));
+        if (!c || c->number == 0)
+          fail(node.args[1].span,
+               fmt::format("the divisor of \"{}\" must be a constant{}", symbol, c ? " that is not 0" : ""));
         code = node.ops[0] == Op::kMod ? Code::kMod : Code::kFloorDiv;
       }
     }
-    if (t == Type::kInt && as_constant(a) && as_constant(b)) return folded(node, code, as_constant(a)->number, as_constant(b)->number);
+    if (t == Type::kInt && as_constant(a) && as_constant(b))
+      return folded(node, code, as_constant(a)->number, as_constant(b)->number);
     return add(code, t, {a, b, -1});
   }
 
   int quotient(const Node& node, int a, int b) {
     const Operation* divisor = as_constant(b);
     if (divisor && divisor->number == 0) fail(node.args[1].span, "division by zero");
-    if (divisor && std::abs(1 / divisor->number) > std::numeric_limits<float>::max()) fail(node.args[1].span, "one over this number does not fit fp32");
+    if (divisor && std::abs(1 / divisor->number) > std::numeric_limits<float>::max())
+      fail(node.args[1].span, "one over this number does not fit fp32");
     const int inverse = divisor ? constant(1 / divisor->number, Type::kFloat)
                                 : add(Code::kCall, Type::kFloat, {b, -1, -1}, find_function(kReciprocal));
     if (auto one = as_constant(a); one && one->number == 1) return inverse;
@@ -268,7 +286,9 @@ class Checker {
     const int base = number(node.args[0]), exponent = value(node.args[1]);
     const Operation* c = as_constant(exponent);
     if (!c || c->type != Type::kInt || c->number < 0 || c->number > kMaxPower)
-      fail(node.args[1].span, fmt::format("the exponent must be a whole constant from 0 to {}; there are exp, log, sqrt and rsqrt", kMaxPower));
+      fail(node.args[1].span,
+           fmt::format("the exponent must be a whole constant from 0 to {}; there are exp, log, sqrt and rsqrt",
+                       kMaxPower));
     if (c->number == 0) return constant(1, type(base));
     int out = base;
     for (int i = 1; i < c->number; ++i) out = add(Code::kMul, type(base), {out, base, -1});
@@ -278,7 +298,8 @@ class Checker {
   int comparison(const Node& node) {
     int out = -1;
     for (size_t i = 0; i < node.ops.size(); ++i) {
-      if (node.ops[i] == Op::kIn || node.ops[i] == Op::kNotIn) fail(node.span, "there are no lists in formulas; compare with == and join with \"or\"");
+      if (node.ops[i] == Op::kIn || node.ops[i] == Op::kNotIn)
+        fail(node.span, "there are no lists in formulas; compare with == and join with \"or\"");
       int a = value(node.args[i]), b = value(node.args[i + 1]);
       const Type t = std::max(unify(a, b), Type::kInt);  // booleans compare as 0 and 1
       a = convert(a, t), b = convert(b, t);
@@ -295,14 +316,16 @@ class Checker {
 
   int call(const Node& node) {
     const size_t given = node.args.size() - 1;
-    const auto* form = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return node.name == f.name; });
+    const auto* form =
+        std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return node.name == f.name; });
     if (form != std::end(kForms)) {
       if (given < form->min_args || given > form->max_args) wrong_count(node, form->usage, given);
       return form_call(node, *form);
     }
     const int function = node.name == kReciprocal ? -1 : find_function(node.name);
     if (function < 0) {
-      if (const TensorArg* t = tensor(node.name)) fail(node.at, fmt::format("\"{}\" is a tensor; write {}", t->name, indexed(*t)));
+      if (const TensorArg* t = tensor(node.name))
+        fail(node.at, fmt::format("\"{}\" is a tensor; write {}", t->name, indexed(*t)));
       if (plain_value(node.name) >= 0) fail(node.at, fmt::format("\"{}\" is a value, not a function", node.name));
       fail(node.at, fmt::format("unknown function \"{}\"{}", node.name, did_you_mean(node.name, callable_names())));
     }
@@ -316,14 +339,16 @@ class Checker {
   }
 
   [[noreturn]] void wrong_count(const Node& node, std::string_view usage, size_t given) const {
-    fail(node.at, fmt::format("{} is written {}; {} argument{} given here", node.name, usage, given, given == 1 ? " is" : "s are"));
+    fail(node.at, fmt::format("{} is written {}; {} argument{} given here", node.name, usage, given,
+                              given == 1 ? " is" : "s are"));
   }
 
   int form_call(const Node& node, const Form& form) {
     const std::string_view name = form.name;
     if (name == "cast") {
       const auto* text = node.args[2].value.as<std::string>();
-      const std::optional<DType> dtype = node.args[2].kind == Kind::kLiteral && text ? parse_dtype(*text) : std::nullopt;
+      const std::optional<DType> dtype =
+          node.args[2].kind == Kind::kLiteral && text ? parse_dtype(*text) : std::nullopt;
       static const std::vector<std::string> kFormats = {"bf16", "fp16", "fp8", "int8"};
       if (!dtype || std::find(kFormats.begin(), kFormats.end(), *text) == kFormats.end())
         fail(node.args[2].span, fmt::format("cast rounds to one of \"{}\"", fmt::join(kFormats, "\", \"")));
@@ -364,14 +389,18 @@ class Checker {
   const expr::Source& source_;
 };
 
-Error usage(std::string message, std::string file) { return {Exit::kUsage, std::move(message), {std::move(file), 0, 0}}; }
+Error usage(std::string message, std::string file) {
+  return {Exit::kUsage, std::move(message), {std::move(file), 0, 0}};
+}
 
 /// Every name has one meaning.
 Result<void> check_names(const Vocabulary& v, const std::vector<Definition>& definitions) {
   std::map<std::string, const char*> seen{{v.source, "the source"}};
   const auto take = [&](const std::string& name, const char* what, const std::string& argument) -> Result<void> {
     if (expr::is_keyword(name) || is_callable(name))
-      return usage(fmt::format("\"{}\" is a {}; give the {} another name", name, is_callable(name) ? "function" : "word of the language", what), argument);
+      return usage(fmt::format("\"{}\" is a {}; give the {} another name", name,
+                               is_callable(name) ? "function" : "word of the language", what),
+                   argument);
     const auto [at, is_new] = seen.try_emplace(name, what);
     if (!is_new) return usage(fmt::format("\"{}\" is {} already", name, at->second), argument);
     return {};
@@ -383,7 +412,8 @@ Result<void> check_names(const Vocabulary& v, const std::vector<Definition>& def
   for (const TensorArg& t : v.tensors)
     for (const std::string& i : t.indices)
       if (std::find(v.indices.begin(), v.indices.end(), i) == v.indices.end())
-        return usage(fmt::format("{}: {} is no index here ({} are)", to_string(t), i, fmt::join(v.indices, ", ")), "--arg");
+        return usage(fmt::format("{}: {} is no index here ({} are)", to_string(t), i, fmt::join(v.indices, ", ")),
+                     "--arg");
   return {};
 }
 
@@ -396,7 +426,8 @@ Result<void> check(const std::vector<Definition>& definitions, Body& body) {
   for (const Definition& d : definitions) later.push_back(d.name);
   std::map<std::string, int> values;
   for (const Definition& d : definitions) {
-    if (d.text.size() > kMaxTextBytes) return usage(fmt::format("a formula of {} bytes; the limit is {}", d.text.size(), kMaxTextBytes), d.argument);
+    if (d.text.size() > kMaxTextBytes)
+      return usage(fmt::format("a formula of {} bytes; the limit is {}", d.text.size(), kMaxTextBytes), d.argument);
     const expr::Source source{d.text, Where{d.argument, 1, 1}};
     try {
       const expr::Tokens tokens = expr::tokenize(source, 0, expr::Until::kEndOfText);
@@ -412,9 +443,11 @@ Result<void> check(const std::vector<Definition>& definitions, Body& body) {
   const int x = body.graph.add({.code = Code::kSource, .type = Type::kFloat});
   for (const Output& output : body.outputs) {
     const auto at = values.find(output.value);
-    if (at == values.end() && output.value != body.vocabulary.source) return usage(fmt::format("the output {} is to be {}, which is not defined", output.buffer, output.value), "");
+    if (at == values.end() && output.value != body.vocabulary.source)
+      return usage(fmt::format("the output {} is to be {}, which is not defined", output.buffer, output.value), "");
     int value = at == values.end() ? x : at->second;
-    if (body[value].type != Type::kFloat) value = body.graph.add({.code = Code::kConvert, .type = Type::kFloat, .args = {value, -1, -1}});
+    if (body[value].type != Type::kFloat)
+      value = body.graph.add({.code = Code::kConvert, .type = Type::kFloat, .args = {value, -1, -1}});
     body.planned.push_back({.value = value, .tensors = {}});
   }
   return {};

@@ -105,7 +105,9 @@ class DeviceFunction {
       case Code::kSelect: return fmt::format("({} ? {} : {})", arg(0), arg(1), arg(2));
       case Code::kMin: return fmt::format("{}({}, {})", is_float ? "min_nan" : "min", arg(0), arg(1));
       case Code::kMax: return fmt::format("{}({}, {})", is_float ? "max_nan" : "max", arg(0), arg(1));
-      case Code::kCall: return fmt::format("{}_{}({})", functions()[static_cast<size_t>(op.which)].name, op.exact ? "exact" : "fast", arg(0));
+      case Code::kCall:
+        return fmt::format("{}_{}({})", functions()[static_cast<size_t>(op.which)].name, op.exact ? "exact" : "fast",
+                           arg(0));
       case Code::kCast: return fmt::format("cast_{}({})", to_string(static_cast<DType>(op.which)), arg(0));
       default: return "";
     }
@@ -135,7 +137,9 @@ std::string cuda_text(const Body& body) {
   for (const std::string& i : body.vocabulary.indices) indices.push_back("int " + i);
   row_indices.assign(indices.begin(), indices.end() - 1);
   const std::string given = "const FormulaElement& e, const FormulaRow& r, const FormulaScalars& s";
-  std::string out = fmt::format("struct FormulaElement {{ {} }};\nstruct FormulaScalars {{ {} }};\nstruct FormulaRow {{ {} }};\n", members(fields), members(scalars), members(totals));
+  std::string out =
+      fmt::format("struct FormulaElement {{ {} }};\nstruct FormulaScalars {{ {} }};\nstruct FormulaRow {{ {} }};\n",
+                  members(fields), members(scalars), members(totals));
 
   for (size_t i = 0; i < body.phases.size(); ++i) {
     const Phase& phase = body.phases[i];
@@ -146,8 +150,11 @@ std::string cuda_text(const Body& body) {
       if (body.term(phase) != phase.after) f.statement(fmt::format("const float term = {};", f[body.term(phase)]));
       f.statement(fmt::format("x = {};", f[phase.after]));
     }
-    const std::string term = phase.after == phase.before ? f[body.term(phase)] : body.term(phase) == phase.after ? "x" : "term";
-    out += fmt::format("__device__ __forceinline__ float formula_phase{}(float& x, {}, {}) {{\n{}  return {};\n}}\n", i, given, fmt::join(indices, ", "), f.statements(), term);
+    const std::string term = phase.after == phase.before       ? f[body.term(phase)]
+                             : body.term(phase) == phase.after ? "x"
+                                                               : "term";
+    out += fmt::format("__device__ __forceinline__ float formula_phase{}(float& x, {}, {}) {{\n{}  return {};\n}}\n", i,
+                       given, fmt::join(indices, ", "), f.statements(), term);
 
     DeviceFunction row(body, -1, static_cast<int>(i));
     row.statement(fmt::format("r.r{} = total;", i));
@@ -159,13 +166,15 @@ std::string cuda_text(const Body& body) {
     std::vector<std::string> parameters{"float total", "FormulaRow& r", "const FormulaScalars& s"};
     parameters.insert(parameters.end(), row_indices.begin(), row_indices.end());
     parameters.emplace_back("float inv_cols");
-    out += fmt::format("__device__ __forceinline__ void formula_row{}({}) {{\n{}}}\n", i, fmt::join(parameters, ", "), row.statements());
+    out += fmt::format("__device__ __forceinline__ void formula_row{}({}) {{\n{}}}\n", i, fmt::join(parameters, ", "),
+                       row.statements());
   }
   for (size_t i = 0; i < body.outputs.size(); ++i) {
     const PlannedOutput& o = body.planned[i];
     DeviceFunction f(body, o.x);
     f.need({o.value});
-    out += fmt::format("__device__ __forceinline__ float formula_{}(float x, {}, {}) {{\n{}  return {};\n}}\n", body.outputs[i].buffer, given, fmt::join(indices, ", "), f.statements(), f[o.value]);
+    out += fmt::format("__device__ __forceinline__ float formula_{}(float x, {}, {}) {{\n{}  return {};\n}}\n",
+                       body.outputs[i].buffer, given, fmt::join(indices, ", "), f.statements(), f[o.value]);
   }
   return out;
 }

@@ -52,7 +52,8 @@ struct Numbers {
 Number rounded(Number n, double bound = 0) {
   if (std::abs(n.value) >= kOverflow) n.value = std::copysign(kInfinity, n.value);
   // Infinities are exact: what they become (exp of minus infinity) has no error of theirs.
-  n.variance = std::isfinite(n.value) ? n.variance + kThird * square(0x1p-24 * std::abs(n.value) + bound + 0x1p-150) : 0;
+  n.variance =
+      std::isfinite(n.value) ? n.variance + kThird * square(0x1p-24 * std::abs(n.value) + bound + 0x1p-150) : 0;
   return n;
 }
 
@@ -81,14 +82,22 @@ double cast(double v, DType dtype) {
 
 class RowEvaluator {
  public:
-  RowEvaluator(const Body& body, std::span<const Estimate> source, std::span<const int64_t> row, int64_t first_col, const TensorReader& read)
-      : body_(body), source_(source), row_(row), first_col_(first_col), read_(read), numbers_(static_cast<size_t>(body.graph.size())), totals_(numbers_.size()) {}
+  RowEvaluator(const Body& body, std::span<const Estimate> source, std::span<const int64_t> row, int64_t first_col,
+               const TensorReader& read)
+      : body_(body),
+        source_(source),
+        row_(row),
+        first_col_(first_col),
+        read_(read),
+        numbers_(static_cast<size_t>(body.graph.size())),
+        totals_(numbers_.size()) {}
 
   std::vector<std::vector<Estimate>> run() {
     for (const Phase& phase : body_.phases) reduce(phase);
     std::vector<std::vector<Estimate>> out(body_.outputs.size());
     std::vector<int> per_row, per_element;
-    for (size_t i = 0; i < out.size(); ++i) (body_.outputs[i].per_row ? per_row : per_element).push_back(body_.planned[i].value);
+    for (size_t i = 0; i < out.size(); ++i)
+      (body_.outputs[i].per_row ? per_row : per_element).push_back(body_.planned[i].value);
     for (size_t i = 0; i < out.size(); ++i) out[i].reserve(body_.outputs[i].per_row ? 1 : source_.size());
     const std::vector<int> order = operations(per_element);
     for (size_t begin = 0; begin < source_.size() && !order.empty(); begin += kBlock) {
@@ -114,15 +123,17 @@ class RowEvaluator {
     const std::set<int> all = body_.below(roots, [&](int i) { return body_[i].code == Code::kReduce; });
     return {all.begin(), all.end()};
   }
-  double deviation(const Number& n, size_t element) const { return std::sqrt(square(n.slope == 0 ? 0 : n.slope * source_[element].sigma) + n.variance); }
+  double deviation(const Number& n, size_t element) const {
+    return std::sqrt(square(n.slope == 0 ? 0 : n.slope * source_[element].sigma) + n.variance);
+  }
 
   void reduce(const Phase& phase) {
     const Reduce kind = static_cast<Reduce>(body_[phase.reduce].which);
     const int term = body_.term(phase);
     const std::vector<int> order = operations({term});
     const double sign = kind == Reduce::kMin ? -1 : 1;
-    double total = 0, squares = 0, variance = 0;                    // of a sum
-    double best = -kInfinity, best_sigma = 0, reach = -kInfinity;   // of a maximum
+    double total = 0, squares = 0, variance = 0;                   // of a sum
+    double best = -kInfinity, best_sigma = 0, reach = -kInfinity;  // of a maximum
     for (size_t begin = 0; begin < source_.size(); begin += kBlock) {
       const size_t count = std::min(kBlock, source_.size() - begin);
       compute(order, begin, count);
@@ -141,10 +152,12 @@ class RowEvaluator {
     }
     Number out{total, 0, variance};
     if (kind == Reduce::kSum) {
-      // A thread adds up to L terms in order, P threads combine theirs in a tree: P L = n, L <= max(64, sqrt n). Each level
-      // of either adds up to partial sums; of terms that agree they come to (L / 2 + log2 n) total, and equal terms round the
-      // same way every time, so that this is a bound; of terms of random sign their squares come to as much of sum t^2.
-      const double n = static_cast<double>(source_.size()), levels = 0.5 * std::max(64.0, std::sqrt(n)) + std::log2(n + 1);
+      // A thread adds up to L terms in order, P threads combine theirs in a tree: P L = n, L <= max(64, sqrt n). Each
+      // level of either adds up to partial sums; of terms that agree they come to (L / 2 + log2 n) total, and equal
+      // terms round the same way every time, so that this is a bound; of terms of random sign their squares come to as
+      // much of sum t^2.
+      const double n = static_cast<double>(source_.size()),
+                   levels = 0.5 * std::max(64.0, std::sqrt(n)) + std::log2(n + 1);
       out.variance += square(0x1p-24 * levels * total / kReach) + kThird * square(0x1p-24) * levels * squares;
       if (std::abs(out.value) >= kOverflow) out.value = std::copysign(kInfinity, out.value);
     } else {
@@ -160,7 +173,8 @@ class RowEvaluator {
       const size_t size = op.along_row ? count : 1;
       out.resize(size);
       if (op.code == Code::kTensor) {
-        read_(body_.vocabulary.tensors[static_cast<size_t>(op.which)], row_, first_col_ + static_cast<int64_t>(begin), out.value);
+        read_(body_.vocabulary.tensors[static_cast<size_t>(op.which)], row_, first_col_ + static_cast<int64_t>(begin),
+              out.value);
         std::fill(out.slope.begin(), out.slope.end(), 0);
         std::fill(out.variance.begin(), out.variance.end(), 0);
       } else if (op.args[0] < 0) {
@@ -178,16 +192,20 @@ class RowEvaluator {
   }
 
   /// A number that the kernel has as fp32.
-  static Number constant(double v) { return {v, 0, kThird * square(std::abs(v - static_cast<double>(static_cast<float>(v))))}; }
+  static Number constant(double v) {
+    return {v, 0, kThird * square(std::abs(v - static_cast<double>(static_cast<float>(v))))};
+  }
 
   Number leaf(int i, size_t element) const {
     const Operation& op = body_[i];
     switch (op.code) {
       case Code::kSource: return {source_[element].value, 1, 0};
-      case Code::kScalar: return constant(body_.vocabulary.scalars.at(body_.scalar_names[static_cast<size_t>(op.which)]));
+      case Code::kScalar:
+        return constant(body_.vocabulary.scalars.at(body_.scalar_names[static_cast<size_t>(op.which)]));
       case Code::kInverseCols: return rounded({1.0 / static_cast<double>(source_.size()), 0, 0});
       case Code::kIndex:
-        if (static_cast<size_t>(op.which) < row_.size()) return {static_cast<double>(row_[static_cast<size_t>(op.which)]), 0, 0};
+        if (static_cast<size_t>(op.which) < row_.size())
+          return {static_cast<double>(row_[static_cast<size_t>(op.which)]), 0, 0};
         return {static_cast<double>(first_col_ + static_cast<int64_t>(element)), 0, 0};
       default: return op.type == Type::kFloat ? constant(op.number) : Number{op.number, 0, 0};
     }
@@ -234,7 +252,8 @@ class RowEvaluator {
     const Number& chosen = test.value != 0 ? yes : no;
     if (test.variance == 0) return chosen;
     // Either is right, and nothing beyond the two: the step between them is a bound.
-    const double sigma = std::max(deviation(yes, element), deviation(no, element)) + std::abs(yes.value - no.value) / kReach;
+    const double sigma =
+        std::max(deviation(yes, element), deviation(no, element)) + std::abs(yes.value - no.value) / kReach;
     return {chosen.value, 0, square(sigma)};
   }
 
@@ -244,12 +263,17 @@ class RowEvaluator {
     switch (op.code) {
       case Code::kConvert: return is_float && std::abs(a.value) > 0x1p24 ? rounded(a) : a;
       case Code::kNeg: return {-a.value, -a.slope, a.variance};
-      case Code::kAdd: return is_float ? rounded({a.value + b.value, a.slope + b.slope, a.variance + b.variance}) : whole(a.value + b.value);
-      case Code::kSub: return is_float ? rounded({a.value - b.value, a.slope - b.slope, a.variance + b.variance}) : whole(a.value - b.value);
+      case Code::kAdd:
+        return is_float ? rounded({a.value + b.value, a.slope + b.slope, a.variance + b.variance})
+                        : whole(a.value + b.value);
+      case Code::kSub:
+        return is_float ? rounded({a.value - b.value, a.slope - b.slope, a.variance + b.variance})
+                        : whole(a.value - b.value);
       case Code::kMul: {
         if (!is_float) return whole(a.value * b.value);
         const bool square_of_one = op.args[0] == op.args[1];
-        const double variance = square_of_one ? 4 * square(a.value) * a.variance : square(b.value) * a.variance + square(a.value) * b.variance;
+        const double variance = square_of_one ? 4 * square(a.value) * a.variance
+                                              : square(b.value) * a.variance + square(a.value) * b.variance;
         return rounded({a.value * b.value, a.slope * b.value + b.slope * a.value, variance});
       }
       case Code::kFloorDiv: return whole(std::floor(a.value / b.value));
@@ -264,7 +288,8 @@ class RowEvaluator {
         // One operand that is certain may decide alone.
         const double decides = op.code == Code::kAnd ? 0 : 1;
         if ((a.variance == 0 && a.value == decides) || (b.variance == 0 && b.value == decides)) return {decides, 0, 0};
-        return {op.code == Code::kAnd ? a.value * b.value : std::max(a.value, b.value), 0, std::max(a.variance, b.variance)};
+        return {op.code == Code::kAnd ? a.value * b.value : std::max(a.value, b.value), 0,
+                std::max(a.variance, b.variance)};
       }
       case Code::kSelect: return select(a, b, arg[2], element);
       case Code::kMin: return extreme(a, b, false, is_float, element);
@@ -293,8 +318,8 @@ class RowEvaluator {
 
 }  // namespace
 
-std::vector<std::vector<Estimate>> Formula::evaluate(std::span<const Estimate> source, std::span<const int64_t> row, int64_t first_col,
-                                                     const TensorReader& read) const {
+std::vector<std::vector<Estimate>> Formula::evaluate(std::span<const Estimate> source, std::span<const int64_t> row,
+                                                     int64_t first_col, const TensorReader& read) const {
   return RowEvaluator(*body_, source, row, first_col, read).run();
 }
 

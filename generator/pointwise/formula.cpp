@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "base/suggest.h"
 #include "generator/expr/parser.h"
 #include "generator/pointwise/body.h"
-#include "generator/suggest.h"
 
 namespace roofgen::pointwise {
 namespace {
@@ -21,7 +21,8 @@ expr::List names(const std::vector<TensorArg>& all, const std::set<int>& which, 
 
 }  // namespace
 
-Result<Formula> Formula::parse(std::vector<Definition> definitions, std::vector<Output> outputs, Vocabulary vocabulary) {
+Result<Formula> Formula::parse(std::vector<Definition> definitions, std::vector<Output> outputs,
+                               Vocabulary vocabulary) {
   auto body = std::make_shared<Body>();
   body->vocabulary = std::move(vocabulary);
   body->outputs = std::move(outputs);
@@ -53,20 +54,33 @@ expr::Map Formula::scope() const {
   for (const TensorArg& t : b.tensors) {
     expr::List indices(t.indices.begin(), t.indices.end());
     const bool along_row = std::find(t.indices.begin(), t.indices.end(), v.indices.back()) != t.indices.end();
-    tensors.emplace_back(expr::Map{{"name", t.name}, {"dtype", to_string(t.dtype)}, {"indices", indices}, {"param", "t_" + t.name},
-                                   {"along_row", along_row}, {"along_rows", t.indices.size() > (along_row ? 1u : 0u)}, {"field", "v_" + t.name}});
+    tensors.emplace_back(expr::Map{{"name", t.name},
+                                   {"dtype", to_string(t.dtype)},
+                                   {"indices", indices},
+                                   {"param", "t_" + t.name},
+                                   {"along_row", along_row},
+                                   {"along_rows", t.indices.size() > (along_row ? 1u : 0u)},
+                                   {"field", "v_" + t.name}});
     if (along_row) (t.indices.size() > 1 ? per_element : per_column) += size_of(t.dtype);
   }
   for (const std::string& s : scalars()) scalar_list.emplace_back(s);
   static constexpr const char* kReduces[] = {"sum", "max", "min"};
   for (const Phase& p : b.phases)
-    phases.emplace_back(expr::Map{{"reduce", kReduces[b[p.reduce].which]}, {"reads", names(b.tensors, p.tensors, v)}, {"online", p.online},
+    phases.emplace_back(expr::Map{{"reduce", kReduces[b[p.reduce].which]},
+                                  {"reads", names(b.tensors, p.tensors, v)},
+                                  {"online", p.online},
                                   {"exp", b[b.term(p)].exact ? "exp_exact" : "exp_fast"}});
   for (size_t i = 0; i < b.outputs.size(); ++i) {
     const Output& o = b.outputs[i];
     const PlannedOutput& planned = b.planned[i];
-    outputs.emplace_back(expr::Map{{"buffer", o.buffer}, {"dtype", to_string(o.dtype)}, {"exact", is_exact(o.dtype)}, {"per_row", o.per_row}, {"call", "formula_" + o.buffer},
-                                   {"param", "o_" + o.buffer}, {"reads", names(b.tensors, planned.tensors, v)}, {"after_phase", planned.after_phase}});
+    outputs.emplace_back(expr::Map{{"buffer", o.buffer},
+                                   {"dtype", to_string(o.dtype)},
+                                   {"exact", is_exact(o.dtype)},
+                                   {"per_row", o.per_row},
+                                   {"call", "formula_" + o.buffer},
+                                   {"param", "o_" + o.buffer},
+                                   {"reads", names(b.tensors, planned.tensors, v)},
+                                   {"after_phase", planned.after_phase}});
     if (!o.per_row) written += size_of(o.dtype);
   }
   const bool identity = b.outputs.size() == 1 && b[b.planned[0].value].code == Code::kSource;
@@ -76,7 +90,11 @@ expr::Map Formula::scope() const {
           {"scalars", scalar_list},
           {"phases", phases},
           {"outputs", outputs},
-          {"cost", expr::Map{{"fp32", b.cost.fp32}, {"alu", b.cost.alu}, {"mufu", b.cost.mufu}, {"exps", b.cost.exps}, {"reductions", b.cost.reductions}}},
+          {"cost", expr::Map{{"fp32", b.cost.fp32},
+                             {"alu", b.cost.alu},
+                             {"mufu", b.cost.mufu},
+                             {"exps", b.cost.exps},
+                             {"reductions", b.cost.reductions}}},
           {"bytes", expr::Map{{"element", per_element}, {"column", per_column}, {"written", written}}},
           {"identity", identity}};
 }
@@ -93,13 +111,15 @@ Result<TensorArg> parse_tensor_arg(std::string_view text) {
     const std::optional<DType> dtype = parse_dtype(std::string(format.text));
     if (!dtype) {
       static const std::vector<std::string> kFormats = {"bf16", "fp16", "fp32", "fp8", "int8", "int32"};
-      parser.fail(format.span, fmt::format("unknown format \"{}\"{}", format.text, did_you_mean(format.text, kFormats)));
+      parser.fail(format.span,
+                  fmt::format("unknown format \"{}\"{}", format.text, did_you_mean(format.text, kFormats)));
     }
     out.dtype = *dtype;
     if (parser.accept("[")) {
       do {
         const expr::Token index = parser.expect_name("an index");
-        if (std::find(out.indices.begin(), out.indices.end(), index.text) != out.indices.end()) parser.fail(index.span, "this index is there twice");
+        if (std::find(out.indices.begin(), out.indices.end(), index.text) != out.indices.end())
+          parser.fail(index.span, "this index is there twice");
         out.indices.emplace_back(index.text);
       } while (parser.accept(","));
       parser.expect("]", "after the indices");

@@ -7,16 +7,16 @@ namespace roofgen::pointwise {
 namespace {
 
 // ---- errors ---------------------------------------------------------------------------------------
-// Bounds on what the instructions may be off, from the PTX ISA ("Floating Point Instructions") and, for functions of the
-// CUDA math library, its table of maximum ulp errors. docs/epilogues.md derives the sums below.
+// Bounds on what the instructions may be off, from the PTX ISA ("Floating Point Instructions") and, for functions of
+// the CUDA math library, its table of maximum ulp errors. docs/epilogues.md derives the sums below.
 
-constexpr double kHalfUlp = 0x1p-24;        // one fp32 rounding, relative
+constexpr double kHalfUlp = 0x1p-24;  // one fp32 rounding, relative
 constexpr double kUlp = 0x1p-23;
-constexpr double kTanh = 0x1p-11;           // tanh.approx.f32: relative
-constexpr double kEx2 = 2 * kUlp;           // ex2.approx.ftz.f32: 2 ulp
-constexpr double kRcp = kUlp;               // rcp.approx.ftz.f32: 1 ulp
-constexpr double kLg2 = 0x1p-22;            // lg2.approx.f32: absolute within (0.5, 2), relative elsewhere
-constexpr double kFlushed = 0x1p-126;       // what .ftz may throw away
+constexpr double kTanh = 0x1p-11;      // tanh.approx.f32: relative
+constexpr double kEx2 = 2 * kUlp;      // ex2.approx.ftz.f32: 2 ulp
+constexpr double kRcp = kUlp;          // rcp.approx.ftz.f32: 1 ulp
+constexpr double kLg2 = 0x1p-22;       // lg2.approx.f32: absolute within (0.5, 2), relative elsewhere
+constexpr double kFlushed = 0x1p-126;  // what .ftz may throw away
 constexpr double kSqrtHalf = 0.70710678118654752440, kLn2 = 0.69314718055994530942, kLog2e = 1.44269504088896340736;
 constexpr double kInvSqrt2Pi = 0.39894228040143267794;
 constexpr double kGeluScale = 0.79788456080286535588;  // sqrt(2 / pi)
@@ -53,15 +53,18 @@ double gelu_exact_error(double x, double y) {
 double gelu_tanh(double x) { return x / (1 + std::exp(-2 * inner(x))); }
 double gelu_tanh_slope(double x) {
   const double t = std::tanh(inner(x));
-  return 0.5 * (1 + t) + (1 - t == 0 || 1 + t == 0 ? 0 : 0.5 * x * (1 - t * t) * kGeluScale * (1 + 3 * kGeluCube * x * x));
+  return 0.5 * (1 + t) +
+         (1 - t == 0 || 1 + t == 0 ? 0 : 0.5 * x * (1 - t * t) * kGeluScale * (1 + 3 * kGeluCube * x * x));
 }
 double gelu_tanh_fast_error(double x, double y) {
   const double z = inner(x), t = std::tanh(z);
-  return 0.5 * std::abs(x) * (kTanh * std::abs(t) + std::abs(z) * (1 - t * t) * 4 * kHalfUlp) + 2 * kHalfUlp * std::abs(y);
+  return 0.5 * std::abs(x) * (kTanh * std::abs(t) + std::abs(z) * (1 - t * t) * 4 * kHalfUlp) +
+         2 * kHalfUlp * std::abs(y);
 }
 double gelu_tanh_exact_error(double x, double y) {
   const double z = 2 * inner(x);
-  return std::abs(y) * (sigmoid(-z) * (exp_error(z) + 3 * std::abs(z) * kHalfUlp) + kRcp + 2 * kHalfUlp) + std::abs(x) * kFlushed;
+  return std::abs(y) * (sigmoid(-z) * (exp_error(z) + 3 * std::abs(z) * kHalfUlp) + kRcp + 2 * kHalfUlp) +
+         std::abs(x) * kFlushed;
 }
 
 double sigmoid_slope(double x) { return sigmoid(x) * sigmoid(-x); }
@@ -73,7 +76,9 @@ double silu_slope(double x) { return sigmoid(x) * (1 + (sigmoid(-x) == 0 ? 0 : x
 double silu_fast_error(double x, double y) {
   return 0.5 * std::abs(x) * kTanh * std::abs(std::tanh(0.5 * x)) + kHalfUlp * std::abs(y);
 }
-double silu_exact_error(double x, double y) { return std::abs(x) * sigmoid_exact_error(x, sigmoid(x)) + kHalfUlp * std::abs(y); }
+double silu_exact_error(double x, double y) {
+  return std::abs(x) * sigmoid_exact_error(x, sigmoid(x)) + kHalfUlp * std::abs(y);
+}
 
 double hyperbolic_tangent(double x) { return std::tanh(x); }
 double tanh_slope(double x) { return 1 - std::tanh(x) * std::tanh(x); }
@@ -85,7 +90,9 @@ double exp_exact_error(double, double y) { return std::abs(y) * (kEx2 + 3 * kHal
 
 double logarithm(double x) { return std::log(x); }
 double log_slope(double x) { return 1 / x; }
-double log_fast_error(double, double y) { return kLg2 * kLn2 * std::max(1.0, std::abs(y) * kLog2e) + 2 * kHalfUlp * std::abs(y); }
+double log_fast_error(double, double y) {
+  return kLg2 * kLn2 * std::max(1.0, std::abs(y) * kLog2e) + 2 * kHalfUlp * std::abs(y);
+}
 
 double square_root(double x) { return std::sqrt(x); }
 double sqrt_slope(double x) { return 0.5 / std::sqrt(x); }
@@ -112,7 +119,13 @@ const std::vector<Function>& functions() {
   static const std::vector<Function> kFunctions = {
       {"relu", {0, 1, 0, 0}, {0, 1, 0, 0}, relu, relu_slope, none, none},
       {"gelu", {6, 1, 1, 0}, {15, 2, 2, 1}, gelu, gelu_slope, gelu_fast_error, gelu_exact_error},
-      {"gelu_tanh", {5, 0, 1, 0}, {5, 0, 2, 1}, gelu_tanh, gelu_tanh_slope, gelu_tanh_fast_error, gelu_tanh_exact_error},
+      {"gelu_tanh",
+       {5, 0, 1, 0},
+       {5, 0, 2, 1},
+       gelu_tanh,
+       gelu_tanh_slope,
+       gelu_tanh_fast_error,
+       gelu_tanh_exact_error},
       {"silu", {2, 0, 1, 0}, {3, 0, 2, 1}, silu, silu_slope, silu_fast_error, silu_exact_error},
       {"sigmoid", {2, 0, 1, 0}, {2, 0, 2, 1}, sigmoid, sigmoid_slope, sigmoid_fast_error, sigmoid_exact_error},
       {"tanh", {0, 0, 1, 0}, {9, 4, 2, 1}, hyperbolic_tangent, tanh_slope, tanh_fast_error, two_ulp},

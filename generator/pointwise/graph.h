@@ -15,17 +15,17 @@ enum class Type : uint8_t { kBool, kInt, kFloat };
 
 enum class Code : uint8_t {
   kSource,
-  kTensor,        ///< which: of Vocabulary::tensors, at its own indices
-  kScalar,        ///< which: of Vocabulary::scalars, by name
-  kIndex,         ///< which: of Vocabulary::indices
-  kInverseCols,   ///< 1 / columns
-  kConstant,      ///< number
-  kConvert,       ///< to a wider type: bool -> int -> float
+  kTensor,       ///< which: of Vocabulary::tensors, at its own indices
+  kScalar,       ///< which: of Vocabulary::scalars, by name
+  kIndex,        ///< which: of Vocabulary::indices
+  kInverseCols,  ///< 1 / columns
+  kConstant,     ///< number
+  kConvert,      ///< to a wider type: bool -> int -> float
   kNeg,
   kAdd,
   kSub,
   kMul,
-  kFloorDiv,      ///< of ints, by a constant
+  kFloorDiv,  ///< of ints, by a constant
   kMod,
   kLess,
   kLessEqual,
@@ -34,12 +34,12 @@ enum class Code : uint8_t {
   kNot,
   kAnd,
   kOr,
-  kSelect,        ///< args[0] ? args[1] : args[2]
+  kSelect,  ///< args[0] ? args[1] : args[2]
   kMin,
   kMax,
-  kCall,          ///< which: of functions()
-  kCast,          ///< which: the DType that args[0] is rounded to
-  kReduce,        ///< which: Reduce, of args[0] over the row
+  kCall,    ///< which: of functions()
+  kCast,    ///< which: the DType that args[0] is rounded to
+  kReduce,  ///< which: Reduce, of args[0] over the row
 };
 
 enum class Reduce : uint8_t { kSum, kMax, kMin };
@@ -53,16 +53,17 @@ struct Operation {
   // Found by Plan:
   bool along_row = false;  ///< differs from element to element of a row
   bool needs_tensor = false;
-  bool exact = false;      ///< an output of more than 16 bits depends on it
-  int level = -1;          ///< the last reduction that it depends on
-  int derived = -1;        ///< its number among the values that are computed once a row
+  bool exact = false;  ///< an output of more than 16 bits depends on it
+  int level = -1;      ///< the last reduction that it depends on
+  int derived = -1;    ///< its number among the values that are computed once a row
 };
 
 /// Hands out the same number for the same operation.
 class Graph {
  public:
   int add(const Operation& op) {
-    const auto [at, is_new] = known_.try_emplace({op.code, op.type, op.args, op.number, op.which}, static_cast<int>(operations_.size()));
+    const auto [at, is_new] =
+        known_.try_emplace({op.code, op.type, op.args, op.number, op.which}, static_cast<int>(operations_.size()));
     if (is_new) operations_.push_back(op);
     return at->second;
   }

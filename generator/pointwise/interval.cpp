@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/diagnostics.h"
 #include "generator/expr/ast.h"
-#include "generator/expr/diagnostics.h"
 #include "generator/expr/parser.h"
 
 namespace roofgen::pointwise {
@@ -24,7 +24,9 @@ std::optional<int64_t> whole_literal(const Node& n) {
   return i ? std::optional(*i) : std::nullopt;
 }
 
-bool is_comparison(Op op) { return op == Op::kEq || op == Op::kNe || op == Op::kLt || op == Op::kLe || op == Op::kGt || op == Op::kGe; }
+bool is_comparison(Op op) {
+  return op == Op::kEq || op == Op::kNe || op == Op::kLt || op == Op::kLe || op == Op::kGt || op == Op::kGe;
+}
 
 /// One walk over the tree serves the host and the kernels: a Domain says what numbers and conditions are. Numbers
 /// know whether they are whole, because only those are divided.
@@ -50,13 +52,15 @@ class Walk {
       case Kind::kOr: {
         Condition out = condition(n.args[0]);
         for (size_t i = 1; i < n.args.size(); ++i)
-          out = n.kind == Kind::kAnd ? domain_.both(out, condition(n.args[i])) : domain_.either(out, condition(n.args[i]));
+          out = n.kind == Kind::kAnd ? domain_.both(out, condition(n.args[i]))
+                                     : domain_.either(out, condition(n.args[i]));
         return out;
       }
       case Kind::kUnary: return n.ops[0] == Op::kNot ? domain_.negation(condition(n.args[0])) : domain_.perhaps();
       case Kind::kIf: {
         const Condition c = condition(n.args[0]);
-        return domain_.either(domain_.both(c, condition(n.args[1])), domain_.both(domain_.negation(c), condition(n.args[2])));
+        return domain_.either(domain_.both(c, condition(n.args[1])),
+                              domain_.both(domain_.negation(c), condition(n.args[2])));
       }
       case Kind::kCompare: {
         Condition out = comparison(n, 0);
@@ -114,7 +118,8 @@ class Walk {
       case Op::kMul: return domain_.multiply(a, b);
       case Op::kFloorDiv:
       case Op::kMod:
-        if (!divisor || *divisor <= 0 || *divisor > std::numeric_limits<int32_t>::max() || !domain_.is_whole(a)) return domain_.unknown();
+        if (!divisor || *divisor <= 0 || *divisor > std::numeric_limits<int32_t>::max() || !domain_.is_whole(a))
+          return domain_.unknown();
         return n.ops[0] == Op::kMod ? domain_.modulo(a, *divisor) : domain_.floor_divide(a, *divisor);
       default: return domain_.unknown();
     }
@@ -127,7 +132,8 @@ class Walk {
     if (name == "abs" && args.size() == 1) return domain_.magnitude(args[0]);
     if ((name != "min" && name != "max") || args.size() < 2) return domain_.unknown();
     Number out = args[0];
-    for (size_t i = 1; i < args.size(); ++i) out = name == "min" ? domain_.lesser(out, args[i]) : domain_.greater(out, args[i]);
+    for (size_t i = 1; i < args.size(); ++i)
+      out = name == "min" ? domain_.lesser(out, args[i]) : domain_.greater(out, args[i]);
     return out;
   }
 
@@ -181,14 +187,22 @@ struct Ranges {
     return range ? Number{range->low, range->high, index} : unknown();
   }
   static Number minus(const Number& a) { return {-a.high, -a.low, a.is_whole}; }
-  static Number add(const Number& a, const Number& b) { return {a.low + b.low, a.high + b.high, a.is_whole && b.is_whole}; }
-  static Number subtract(const Number& a, const Number& b) { return {a.low - b.high, a.high - b.low, a.is_whole && b.is_whole}; }
+  static Number add(const Number& a, const Number& b) {
+    return {a.low + b.low, a.high + b.high, a.is_whole && b.is_whole};
+  }
+  static Number subtract(const Number& a, const Number& b) {
+    return {a.low - b.high, a.high - b.low, a.is_whole && b.is_whole};
+  }
   static Number multiply(const Number& a, const Number& b) {
     const double w = a.low * b.low, x = a.low * b.high, y = a.high * b.low, z = a.high * b.high;
     return {smaller(smaller(w, x), smaller(y, z)), larger(larger(w, x), larger(y, z)), a.is_whole && b.is_whole};
   }
-  static Number lesser(const Number& a, const Number& b) { return {smaller(a.low, b.low), smaller(a.high, b.high), a.is_whole && b.is_whole}; }
-  static Number greater(const Number& a, const Number& b) { return {larger(a.low, b.low), larger(a.high, b.high), a.is_whole && b.is_whole}; }
+  static Number lesser(const Number& a, const Number& b) {
+    return {smaller(a.low, b.low), smaller(a.high, b.high), a.is_whole && b.is_whole};
+  }
+  static Number greater(const Number& a, const Number& b) {
+    return {larger(a.low, b.low), larger(a.high, b.high), a.is_whole && b.is_whole};
+  }
   static Number magnitude(const Number& a) {
     if (a.low <= 0 && a.high >= 0) return {0, larger(-a.low, a.high), a.is_whole};
     return {larger(a.low, -a.high), larger(-a.low, a.high), a.is_whole};
@@ -226,7 +240,9 @@ struct Code {
   static Condition either(const Condition& a, const Condition& b) { return fmt::format("either({}, {})", a, b); }
   static Condition negation(const Condition& a) { return fmt::format("negate({})", a); }
   static Condition less(const Number& a, const Number& b) { return fmt::format("less({}, {})", a.text, b.text); }
-  static Condition less_equal(const Number& a, const Number& b) { return fmt::format("less_equal({}, {})", a.text, b.text); }
+  static Condition less_equal(const Number& a, const Number& b) {
+    return fmt::format("less_equal({}, {})", a.text, b.text);
+  }
   static Condition equal(const Number& a, const Number& b) { return fmt::format("equal({}, {})", a.text, b.text); }
 
   static Number whole(int64_t i) { return {fmt::format("at({})", i), true}; }
@@ -244,7 +260,9 @@ struct Code {
   static Number lesser(const Number& a, const Number& b) { return two("lesser", a, b); }
   static Number greater(const Number& a, const Number& b) { return two("greater", a, b); }
   static Number magnitude(const Number& a) { return {fmt::format("magnitude({})", a.text), a.is_whole}; }
-  static Number floor_divide(const Number& a, int64_t n) { return {fmt::format("floor_divide({}, {})", a.text, n), true}; }
+  static Number floor_divide(const Number& a, int64_t n) {
+    return {fmt::format("floor_divide({}, {})", a.text, n), true};
+  }
   static Number modulo(const Number& a, int64_t n) { return {fmt::format("modulo({}, {})", a.text, n), true}; }
   static Number choice(const Condition& c, const Number& a, const Number& b) {
     return {fmt::format("choose({}, {}, {})", c, a.text, b.text), a.is_whole && b.is_whole};
@@ -308,7 +326,8 @@ Result<void> Condition::check_int32(const RangeOf& range_of) const {
   if (!ranges.too_large) walk.number(tree_->root);  // an expression that is a number
   if (!ranges.too_large) return {};
   const double value = ranges.at_too_large.high > 2147483647 ? ranges.at_too_large.high : ranges.at_too_large.low;
-  return usage_at(*tree_, *ranges.too_large, fmt::format("this can become {:.0f}, past the 32 bits that kernels compute indices with", value));
+  return usage_at(*tree_, *ranges.too_large,
+                  fmt::format("this can become {:.0f}, past the 32 bits that kernels compute indices with", value));
 }
 
 bool Condition::reads(const std::string& name) const { return tree_ && find_name(tree_->root, name); }

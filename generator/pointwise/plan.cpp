@@ -23,16 +23,23 @@ class Planner {
     for (int i : used_)
       if (body_[i].code == Code::kReduce) body_.phases.push_back({.reduce = i, .derived = {}, .tensors = {}});
     if (body_.phases.size() > kMaxPhases)
-      return Error{Exit::kUsage, fmt::format("{} different reductions over the row; the limit is {}", body_.phases.size(), kMaxPhases), {argument, 0, 0}};
+      return Error{
+          Exit::kUsage,
+          fmt::format("{} different reductions over the row; the limit is {}", body_.phases.size(), kMaxPhases),
+          {argument, 0, 0}};
     describe();
     for (size_t i = 0; i < body_.outputs.size(); ++i) {
       PlannedOutput& o = body_.planned[i];
       o.after_phase = body_[o.value].level;
       if (body_.outputs[i].per_row && body_[o.value].along_row)
-        return Error{Exit::kUsage, fmt::format("{} must be one value for each row, but {} differs along the row", body_.outputs[i].buffer, body_.outputs[i].value), {argument, 0, 0}};
+        return Error{Exit::kUsage,
+                     fmt::format("{} must be one value for each row, but {} differs along the row",
+                                 body_.outputs[i].buffer, body_.outputs[i].value),
+                     {argument, 0, 0}};
     }
     carry();
-    for (size_t p = 0; p + 1 < body_.phases.size(); ++p) body_.phases[p].online = is_online(body_.phases[p], body_.phases[p + 1]);
+    for (size_t p = 0; p + 1 < body_.phases.size(); ++p)
+      body_.phases[p].online = is_online(body_.phases[p], body_.phases[p + 1]);
     collect();
     count();
     return {};
@@ -95,7 +102,8 @@ class Planner {
       if (c == x || op.type != Type::kFloat || op.level >= static_cast<int>(phase) || !op.along_row) continue;
       const std::set<int> own = tensors_in(element({c}, x));
       if (!std::includes(tensors.begin(), tensors.end(), own.begin(), own.end())) continue;
-      const std::set<int> around = body_.below(later, [&](int i) { return i == x || i == c || body_[i].code == Code::kReduce || once_a_row(i); });
+      const std::set<int> around = body_.below(
+          later, [&](int i) { return i == x || i == c || body_[i].code == Code::kReduce || once_a_row(i); });
       if (!around.count(x)) return c;
     }
     return x;
@@ -120,11 +128,14 @@ class Planner {
   }
 
   bool is_online(const Phase& first, const Phase& second) const {
-    if (static_cast<Reduce>(body_[first.reduce].which) != Reduce::kMax || static_cast<Reduce>(body_[second.reduce].which) != Reduce::kSum) return false;
+    if (static_cast<Reduce>(body_[first.reduce].which) != Reduce::kMax ||
+        static_cast<Reduce>(body_[second.reduce].which) != Reduce::kSum)
+      return false;
     const Operation& term = body_[body_.term(second)];
     if (term.code != Code::kCall || term.which != find_function("exp")) return false;
     const Operation& difference = body_[term.args[0]];
-    return difference.code == Code::kSub && difference.args[0] == body_.term(first) && difference.args[1] == first.reduce;
+    return difference.code == Code::kSub && difference.args[0] == body_.term(first) &&
+           difference.args[1] == first.reduce;
   }
 
   void collect() {
@@ -142,7 +153,8 @@ class Planner {
       body_.phases[static_cast<size_t>(body_[i].level)].derived.push_back(i);
     }
     for (int i : used_) {
-      if (body_[i].code == Code::kTensor) body_.tensors.push_back(body_.vocabulary.tensors[static_cast<size_t>(body_[i].which)]);
+      if (body_[i].code == Code::kTensor)
+        body_.tensors.push_back(body_.vocabulary.tensors[static_cast<size_t>(body_[i].which)]);
       if (body_[i].code == Code::kScalar) body_.scalars.push_back(body_[i].which);
     }
     std::sort(body_.scalars.begin(), body_.scalars.end());
@@ -163,7 +175,9 @@ class Planner {
         case Code::kAdd:
         case Code::kSub: {
           (op.type == Type::kFloat ? cost.fp32 : cost.alu) += 1;
-          const auto fuses = [&](int a) { return op.type == Type::kFloat && body_[a].code == Code::kMul && uses[a] == 1; };
+          const auto fuses = [&](int a) {
+            return op.type == Type::kFloat && body_[a].code == Code::kMul && uses[a] == 1;
+          };
           if (fuses(op.args[0]) || fuses(op.args[1])) cost.fp32 -= 1;  // one of the two products is part of an FMA
           break;
         }

@@ -122,12 +122,12 @@ struct GridAxis {
 /// multiples of 16 bytes, and a swizzled box no wider than its span.
 struct TensorMap {
   DType dtype = DType::kBf16;
-  std::vector<uint64_t> dims;           ///< elements
-  std::vector<uint64_t> stride_bytes;   ///< of dimensions 1 to rank - 1
-  std::vector<uint32_t> box;            ///< elements
-  int swizzle_bytes = 0;                ///< 0, 32, 64 or 128
-  bool nan_fill = false;                ///< what is read out of bounds: NaN, else zero
-  int l2_promotion_bytes = 0;           ///< 0, 64, 128 or 256
+  std::vector<uint64_t> dims;          ///< elements
+  std::vector<uint64_t> stride_bytes;  ///< of dimensions 1 to rank - 1
+  std::vector<uint32_t> box;           ///< elements
+  int swizzle_bytes = 0;               ///< 0, 32, 64 or 128
+  bool nan_fill = false;               ///< what is read out of bounds: NaN, else zero
+  int l2_promotion_bytes = 0;          ///< 0, 64, 128 or 256
 };
 
 /// One kernel argument: a buffer by name, or a scalar in its raw little-endian form. With `map` the
@@ -161,8 +161,8 @@ struct Binary {
   std::string ptx;
   std::string cubin;
   std::string log;
-  int registers = 0;           ///< per thread
-  int64_t spill_bytes = 0;     ///< stores + loads, static count per thread
+  int registers = 0;        ///< per thread
+  int64_t spill_bytes = 0;  ///< stores + loads, static count per thread
   int64_t stack_bytes = 0;
   int64_t static_smem_bytes = 0;
   std::vector<std::string> advisories;  ///< ptxas performance advisories, verbatim
@@ -175,8 +175,8 @@ struct Finding {
   std::string kind;     ///< "out-of-bounds", "race", ... one word each, documented in docs/findings.md
   std::string message;  ///< one line, with addresses and expected state
   std::string kernel;
-  Where ptx;            ///< line of the PTX
-  Where source;         ///< template line through `.loc`, when known
+  Where ptx;     ///< line of the PTX
+  Where source;  ///< template line through `.loc`, when known
   uint64_t cta = 0;
   uint32_t thread = 0;
 };
@@ -189,18 +189,18 @@ struct Counts {
   uint64_t mma = 0;        ///< warp-level mma.sync instructions
   uint64_t mma_flops = 0;  ///< 2*m*n*k each
   uint64_t int_alu = 0, fp32 = 0, half = 0, fp64 = 0, convert = 0, move = 0, control = 0, predicate = 0;
-  uint64_t mufu = 0;            ///< warp-instructions on the special function unit
-  uint64_t exps = 0;            ///< lane-level ex2 executed by active lanes
+  uint64_t mufu = 0;  ///< warp-instructions on the special function unit
+  uint64_t exps = 0;  ///< lane-level ex2 executed by active lanes
   uint64_t shuffle = 0;
   uint64_t ldmatrix = 0, cp_async = 0, barriers = 0;
   uint64_t async_waits = 0;     ///< wait_group by a warp that let at least one copy land
   uint64_t async_distance = 0;  ///< instructions that warp ran since it issued the last of them, summed
   uint64_t global_load = 0, global_store = 0, shared_load = 0, shared_store = 0, local = 0, atomics = 0;
-  uint64_t bulk_load_16 = 0;    ///< lane accesses of cp.async / ld.global of 16 bytes
-  uint64_t narrow_load = 0;     ///< lane accesses of global loads narrower than 16 bytes
-  uint64_t l2_read_sectors = 0, l2_write_sectors = 0;  ///< 32-byte sector requests leaving L1
-  uint64_t smem_wavefronts = 0;        ///< shared-memory port cycles actually needed
-  uint64_t smem_ideal_wavefronts = 0;  ///< the same accesses without bank conflicts
+  uint64_t bulk_load_16 = 0;                                   ///< lane accesses of cp.async / ld.global of 16 bytes
+  uint64_t narrow_load = 0;                                    ///< lane accesses of global loads narrower than 16 bytes
+  uint64_t l2_read_sectors = 0, l2_write_sectors = 0;          ///< 32-byte sector requests leaving L1
+  uint64_t smem_wavefronts = 0;                                ///< shared-memory port cycles actually needed
+  uint64_t smem_ideal_wavefronts = 0;                          ///< the same accesses without bank conflicts
   uint64_t unique_read_sectors = 0, unique_write_sectors = 0;  ///< distinct 32-byte sectors touched
   Counts& operator+=(const Counts& other);
 };
@@ -212,7 +212,7 @@ struct Verification {
   uint64_t rows_checked = 0;
   double error_over_tolerance = 0;  ///< worst |y - ref| / tolerance over all checked elements
   std::vector<Finding> findings;
-  std::string failure;              ///< one line when not passed
+  std::string failure;  ///< one line when not passed
 };
 
 /// One timed shot on a GPU: the launches between two events.
@@ -240,7 +240,8 @@ struct Measurement {
   std::optional<Timing> hot;   ///< repeated on the same buffers
   int batch = 1;               ///< repetitions between two events; more than 1: too short to be timed alone
   double sm_mhz = 0, power_w = 0, temperature_c = 0;  ///< medians over the cold samples, else the hot; 0: unknown
-  uint64_t power_capped = 0;   ///< samples during which the power limit held the clock down: the usual state of a busy GPU
+  uint64_t power_capped =
+      0;  ///< samples during which the power limit held the clock down: the usual state of a busy GPU
 };
 
 /// A candidate that went no further, and why.

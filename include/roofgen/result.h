@@ -86,11 +86,11 @@ class [[nodiscard]] Result<void> {
 #define ROOFGEN_CONCAT_(a, b) a##b
 #define ROOFGEN_CONCAT(a, b) ROOFGEN_CONCAT_(a, b)
 #define ROOFGEN_TRY(lhs, expr) ROOFGEN_TRY_(ROOFGEN_CONCAT(result_, __LINE__), lhs, expr)
-#define ROOFGEN_TRY_(tmp, lhs, expr)         \
-  auto tmp = (expr);                         \
-  if (!tmp) return std::move(tmp).error();   \
+#define ROOFGEN_TRY_(tmp, lhs, expr)       \
+  auto tmp = (expr);                       \
+  if (!tmp) return std::move(tmp).error(); \
   lhs = std::move(*tmp)
-#define ROOFGEN_CHECK(expr)                                                 \
+#define ROOFGEN_CHECK(expr) \
   if (auto checked_ = (expr); !checked_) return std::move(checked_).error()
 
 }  // namespace roofgen

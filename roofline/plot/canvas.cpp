@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "roofline/units.h"
+#include "base/units.h"
 
 namespace roofgen::plot {
 
@@ -97,8 +97,8 @@ std::string number_of(const RoofLine& roof) {
 
 /// Decades are equal on both axes, within what a page can show.
 Canvas empty_canvas(const Roofline& roofline, const Scene& scene) {
-  const double height = std::clamp(kPlotWidth / scene.frame.ai_decades() * scene.frame.tflops_decades(),
-                                   kMinPlotHeight, kMaxPlotHeight);
+  const double height =
+      std::clamp(kPlotWidth / scene.frame.ai_decades() * scene.frame.tflops_decades(), kMinPlotHeight, kMaxPlotHeight);
   const double top = kTop + kTitleLine * static_cast<double>(broken(roofline.subtitle, kTitleColumns).size());
   Canvas canvas;
   canvas.width = kLeft + kPlotWidth + kGap + kPanel;
@@ -109,10 +109,7 @@ Canvas empty_canvas(const Roofline& roofline, const Scene& scene) {
 class Drawing {
  public:
   Drawing(const Roofline& roofline, const Scene& scene)
-      : roofline_(roofline),
-        scene_(scene),
-        canvas_(empty_canvas(roofline, scene)),
-        placement_(canvas_.plot) {}
+      : roofline_(roofline), scene_(scene), canvas_(empty_canvas(roofline, scene)), placement_(canvas_.plot) {}
   Canvas draw();
 
  private:
@@ -132,12 +129,10 @@ class Drawing {
   }
 
   void draw_mark(double px, double py, double r, size_t shape, Fill fill, const std::string& colour);
-  void draw_arrow(double x0, double y0, double x1, double y1, Canvas::Segment::Kind kind,
-                  const std::string& colour);
+  void draw_arrow(double x0, double y0, double x1, double y1, Canvas::Segment::Kind kind, const std::string& colour);
   void draw_label(const std::string& text, double px, double py, double size, const std::string& colour,
                   const char* align = "left", double angle = 0);
-  double draw_text(const std::string& text, double left, double py, double size, const char* colour,
-                   double step);
+  double draw_text(const std::string& text, double left, double py, double size, const char* colour, double step);
   void draw_points();
   void draw_change(const Arrow& arrow);
   void label_change(const Change& change);
@@ -174,8 +169,8 @@ void Drawing::draw_arrow(double x0, double y0, double x1, double y1, Canvas::Seg
   canvas_.segments.push_back({x0, y0, x1, y1, kind, colour});
 }
 
-void Drawing::draw_label(const std::string& text, double px, double py, double size,
-                         const std::string& colour, const char* align, double angle) {
+void Drawing::draw_label(const std::string& text, double px, double py, double size, const std::string& colour,
+                         const char* align, double angle) {
   canvas_.labels.push_back({text, px, py, size, colour, align, angle});
 }
 
@@ -184,9 +179,8 @@ void Drawing::draw_points() {
   for (size_t i = 0; i < roofline_.points.size(); ++i)
     if (scene_.missing[i].empty()) drawn.push_back(i);
   // Large marks first, so that small ones stay visible on them.
-  std::stable_sort(drawn.begin(), drawn.end(), [&](size_t a, size_t b) {
-    return radius(roofline_.points[a]) > radius(roofline_.points[b]);
-  });
+  std::stable_sort(drawn.begin(), drawn.end(),
+                   [&](size_t a, size_t b) { return radius(roofline_.points[a]) > radius(roofline_.points[b]); });
   for (size_t i : drawn) {
     const Point& point = roofline_.points[i];
     const double px = x(point.ai), py = y(point.tflops), r = radius(point);
@@ -194,8 +188,7 @@ void Drawing::draw_points() {
     draw_mark(px, py, r, scene_.kernel_of[i], fill_of(point.origin), level_colour(scene_, point.level));
     const double end = point.roof_tflops > 0 ? std::max(canvas_.plot.top, y(point.roof_tflops)) : py;
     if (py - r - 2 - end > 8)
-      draw_arrow(px, py - r - 2, px, end, Canvas::Segment::Kind::kHeadroom,
-                 level_colour(scene_, point.level));
+      draw_arrow(px, py - r - 2, px, end, Canvas::Segment::Kind::kHeadroom, level_colour(scene_, point.level));
   }
   for (const Kernel& kernel : scene_.kernels) {  // the levels of one kernel hang together
     double low = canvas_.plot.right, high = canvas_.plot.left, py = 0, left_r = 0, right_r = 0;
@@ -233,8 +226,7 @@ void Drawing::label_change(const Change& change) {
       for (double aside : {0.0, width / 2 + 10, -width / 2 - 10})
         spots.push_back({px + aside, py + away, 0, width, 14});
   }
-  if (const auto spot = placement_.place(spots))
-    draw_label(change.label, spot->x, spot->y, 9, kSoft, "center");
+  if (const auto spot = placement_.place(spots)) draw_label(change.label, spot->x, spot->y, 9, kSoft, "center");
 }
 
 /// Slopes of one level that nearly touch (datasheet and measured) share a label on the faster one.
@@ -266,13 +258,12 @@ void Drawing::label_roof(const std::vector<const RoofLine*>& roofs) {
   const double length = std::hypot(x1 - x0, y1 - y0), angle = std::atan2(y1 - y0, x1 - x0);
   std::string values = roof.value;
   for (size_t i = 1; i < roofs.size(); ++i)
-    values += fmt::format(
-        ", {}{}", roofs[i]->origin == roof.origin ? "" : to_string(roofs[i]->origin) + std::string(" "),
-        roofs[i]->value);
+    values +=
+        fmt::format(", {}{}", roofs[i]->origin == roof.origin ? "" : to_string(roofs[i]->origin) + std::string(" "),
+                    roofs[i]->value);
   std::string numbers = number_of(roof);
   for (size_t i = 1; i < roofs.size(); ++i) numbers += " / " + number_of(*roofs[i]);
-  const std::string texts[] = {roof.name + "  " + values, roof.name + " " + values,
-                               roof.name + " " + numbers};
+  const std::string texts[] = {roof.name + "  " + values, roof.name + " " + values, roof.name + " " + numbers};
   const double sizes[] = {11, 9, 9};
   std::vector<Spot> spots;
   for (size_t variant = 0; variant < std::size(texts); ++variant) {
@@ -296,8 +287,8 @@ void Drawing::label_roof(const std::vector<const RoofLine*>& roofs) {
         }
   }
   if (const auto spot = placement_.place(spots))
-    draw_label(texts[spot->variant], spot->x, spot->y, sizes[spot->variant], colour_of(scene_, roof),
-               "center", -angle * 180 / kPi);
+    draw_label(texts[spot->variant], spot->x, spot->y, sizes[spot->variant], colour_of(scene_, roof), "center",
+               -angle * 180 / kPi);
   else
     unlabelled_.insert(unlabelled_.end(), roofs.begin(), roofs.end());
 }
@@ -315,8 +306,7 @@ void Drawing::label_point(const Kernel& kernel) {
             {x(point.ai) + reach * std::cos(angle), y(point.tflops) + reach * std::sin(angle), 0, width, 15});
       }
   }
-  if (const auto spot = placement_.place(spots))
-    draw_label(kernel.letter, spot->x, spot->y, 11, kInk, "center");
+  if (const auto spot = placement_.place(spots)) draw_label(kernel.letter, spot->x, spot->y, 11, kInk, "center");
 }
 
 void Drawing::label_ridge(const RoofLine& roof) {
@@ -327,8 +317,7 @@ void Drawing::label_ridge(const RoofLine& roof) {
   std::vector<Spot> spots;
   for (size_t variant = 0; variant < std::size(texts); ++variant)
     for (double up : {11.0, 26.0})
-      spots.push_back(
-          {x(roof.ridge), canvas_.plot.bottom - up, 0, text_width(texts[variant], 12) + 8, 13, 0, variant});
+      spots.push_back({x(roof.ridge), canvas_.plot.bottom - up, 0, text_width(texts[variant], 12) + 8, 13, 0, variant});
   if (const auto spot = placement_.place(spots))
     draw_label(texts[spot->variant], spot->x, spot->y, 8.5, kFaint, "center");
 }
@@ -348,8 +337,7 @@ double Drawing::draw_entry(size_t index, double left, double py) {
   draw_mark(left + 8, py, 6.5, index, fill_of(first.origin), level_colour(scene_, first.level));
   draw_label(kernel.letter, left + 22, py, 11, kInk);
   left += 50;
-  for (const std::string& text : broken(kernel.name, kNameColumns))
-    py = draw_text(text, left, py, 10.5, kInk, 17);
+  for (const std::string& text : broken(kernel.name, kNameColumns)) py = draw_text(text, left, py, 10.5, kInk, 17);
   std::string numbers = "AI";
   for (size_t i : kernel.points)
     numbers += fmt::format("{} {} {}", i == kernel.points[0] ? "" : ",", roofline_.points[i].level,
@@ -368,8 +356,8 @@ double Drawing::draw_legend(double left, double py) {
   for (const Arrow& arrow : scene_.arrows) {
     if (std::max(scene_.kernel_of[arrow.from], scene_.kernel_of[arrow.to]) >= listed()) continue;
     const auto letter = [&](size_t i) { return scene_.kernels[scene_.kernel_of[i]].letter; };
-    py = draw_text(fmt::format("{} \u2192 {}: {}", letter(arrow.from), letter(arrow.to), arrow.label), left,
-                   py, 9.5, kSoft, 18);
+    py = draw_text(fmt::format("{} \u2192 {}: {}", letter(arrow.from), letter(arrow.to), arrow.label), left, py, 9.5,
+                   kSoft, 18);
   }
   if (const size_t more = scene_.kernels.size() - listed(); more > 0)
     py = draw_text(fmt::format("and {} more kernels, without letters", more), left, py, 9.5, kSoft, 18);
@@ -386,8 +374,8 @@ double Drawing::draw_legend(double left, double py) {
   py = draw_text("Roofs: dashed datasheet, solid measured or sustained", left, py, 9, kSoft, 17);
   // Said here when the plot has no room for a name.
   for (const RoofLine* roof : unlabelled_)
-    py = draw_text(fmt::format("{}  {}  ({})", roof->name, roof->value, to_string(roof->origin)), left, py, 9,
-                   kSoft, 16);
+    py = draw_text(fmt::format("{}  {}  ({})", roof->name, roof->value, to_string(roof->origin)), left, py, 9, kSoft,
+                   16);
   return py + 8;
 }
 
@@ -407,9 +395,8 @@ void Drawing::draw_panel() {
   while (next < count) {
     const double top = below + 10;
     for (size_t column = 0; column < kColumns && next < count; ++column, ++next)
-      below = std::max(
-          below,
-          draw(next, kMargin + static_cast<double>(column) * (canvas_.width - kMargin) / kColumns, top));
+      below = std::max(below,
+                       draw(next, kMargin + static_cast<double>(column) * (canvas_.width - kMargin) / kColumns, top));
   }
   canvas_.height = below;
 }

@@ -30,7 +30,7 @@ struct Canvas {
     std::string text;
     double x = 0, y = 0, size = 0;
     std::string colour, align;
-    double angle = 0;      ///< degrees, counter-clockwise
+    double angle = 0;  ///< degrees, counter-clockwise
   };
   std::vector<Shape> shapes;
   std::vector<Segment> segments;

@@ -102,8 +102,7 @@ using Block = std::variant<Roofline, Bars, Lines, Heatmap, TableBlock>;
 
 struct Page {
   std::string title = {};
-  std::vector<std::pair<std::string, std::string>> facts =
-      {};  ///< "device" -> "h200-sxm", shown above the figures
+  std::vector<std::pair<std::string, std::string>> facts = {};  ///< "device" -> "h200-sxm", shown above the figures
   std::vector<std::string> warnings = {};
   std::vector<Block> blocks = {};
 };

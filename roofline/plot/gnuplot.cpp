@@ -26,26 +26,21 @@ std::string quoted(std::string_view text) {
 
 std::string tics(double low, double high) {
   std::string out;
-  for (int power = static_cast<int>(std::floor(std::log10(low))); power <= std::ceil(std::log10(high));
-       ++power)
+  for (int power = static_cast<int>(std::floor(std::log10(low))); power <= std::ceil(std::log10(high)); ++power)
     for (int step = 1; step < 10; ++step) {
       const double value = step * std::pow(10, power);
       if (value < low * 0.999999 || value > high * 1.000001) continue;
       const std::string text = power > 4 || power < -3 ? fmt::format("1e{}", power) : number_text(value);
-      out += fmt::format("{}'{}' {:.6g} {}", out.empty() ? "" : ", ", step == 1 ? text : "", value,
-                         step == 1 ? 0 : 1);
+      out += fmt::format("{}'{}' {:.6g} {}", out.empty() ? "" : ", ", step == 1 ? text : "", value, step == 1 ? 0 : 1);
     }
   return out;
 }
 
 const char* style_of(Canvas::Segment::Kind kind) {
   switch (kind) {
-    case Canvas::Segment::Kind::kHeadroom:
-      return "head filled size screen 0.006,18 dashtype 3 linewidth 1.2";
-    case Canvas::Segment::Kind::kLevels:
-      return "nohead linewidth 0.8";
-    case Canvas::Segment::Kind::kChange:
-      return "head filled size screen 0.008,18 linewidth 1.6";
+    case Canvas::Segment::Kind::kHeadroom: return "head filled size screen 0.006,18 dashtype 3 linewidth 1.2";
+    case Canvas::Segment::Kind::kLevels: return "nohead linewidth 0.8";
+    case Canvas::Segment::Kind::kChange: return "head filled size screen 0.008,18 linewidth 1.6";
   }
   return "";
 }

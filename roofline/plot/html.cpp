@@ -12,23 +12,12 @@ namespace {
 std::string html_text(std::string_view text) {
   std::string out;
   for (char c : text) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      case '\'': out += "&#39;"; break;
+      default: out += c;
     }
   return out;
 }
@@ -37,17 +26,10 @@ std::string html_text(std::string_view text) {
 std::string script_json(const std::string& json) {
   std::string out;
   for (char c : json) switch (c) {
-      case '<':
-        out += "\\u003c";
-        break;
-      case '>':
-        out += "\\u003e";
-        break;
-      case '&':
-        out += "\\u0026";
-        break;
-      default:
-        out += c;
+      case '<': out += "\\u003c"; break;
+      case '>': out += "\\u003e"; break;
+      case '&': out += "\\u0026"; break;
+      default: out += c;
     }
   return out;
 }
@@ -69,26 +51,15 @@ expr::List text_list(const std::vector<std::string>& texts) {
 /// What the template writes itself, so that it can be read without the script: titles and tables.
 struct BlockScope {
   expr::Map operator()(const Roofline& roofline) const {
-    return {{"kind", "roofline"},
-            {"title", html_text(roofline.title)},
-            {"subtitle", html_text(roofline.subtitle)}};
+    return {{"kind", "roofline"}, {"title", html_text(roofline.title)}, {"subtitle", html_text(roofline.subtitle)}};
   }
-  expr::Map operator()(const Bars& bars) const {
-    return {{"kind", "bars"}, {"title", html_text(bars.title)}};
-  }
-  expr::Map operator()(const Lines& lines) const {
-    return {{"kind", "lines"}, {"title", html_text(lines.title)}};
-  }
-  expr::Map operator()(const Heatmap& map) const {
-    return {{"kind", "heatmap"}, {"title", html_text(map.title)}};
-  }
+  expr::Map operator()(const Bars& bars) const { return {{"kind", "bars"}, {"title", html_text(bars.title)}}; }
+  expr::Map operator()(const Lines& lines) const { return {{"kind", "lines"}, {"title", html_text(lines.title)}}; }
+  expr::Map operator()(const Heatmap& map) const { return {{"kind", "heatmap"}, {"title", html_text(map.title)}}; }
   expr::Map operator()(const TableBlock& table) const {
     expr::List rows;
     for (const auto& row : table.rows) rows.push_back(text_list(row));
-    return {{"kind", "table"},
-            {"title", html_text(table.title)},
-            {"head", text_list(table.head)},
-            {"rows", rows}};
+    return {{"kind", "table"}, {"title", html_text(table.title)}, {"head", text_list(table.head)}, {"rows", rows}};
   }
 };
 
@@ -96,9 +67,8 @@ struct BlockScope {
 
 Result<std::string> html_page(const Page& page, const DataFiles& files) {
   if (chart_js().empty())
-    return Error{
-        .exit = Exit::kUnavailable,
-        .message = "no Chart.js in this build: install the package libjs-chart.js, then build again"};
+    return Error{.exit = Exit::kUnavailable,
+                 .message = "no Chart.js in this build: install the package libjs-chart.js, then build again"};
   expr::List facts, blocks;
   for (const auto& [key, value] : page.facts) facts.push_back(expr::List{html_text(key), html_text(value)});
   for (const Block& block : page.blocks) blocks.push_back(std::visit(BlockScope{}, block));

@@ -11,23 +11,23 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* fill_name(Fill fill) {
-  return fill == Fill::kFull ? "full" : fill == Fill::kHalf ? "half" : "open";
-}
+const char* fill_name(Fill fill) { return fill == Fill::kFull ? "full" : fill == Fill::kHalf ? "half" : "open"; }
 
 Json to_json(const Roofline& roofline) {
   const Scene scene = make_scene(roofline);
   const Frame& frame = scene.frame;
-  Json json = {
-      {"kind", "roofline"},
-      {"title", roofline.title},
-      {"subtitle", roofline.subtitle},
-      {"frame", {{"ai", {frame.ai_min, frame.ai_max}}, {"tflops", {frame.tflops_min, frame.tflops_max}}}},
-      {"ai_title", scene.ai_title},
-      {"levels", scene.levels}};
+  Json json = {{"kind", "roofline"},
+               {"title", roofline.title},
+               {"subtitle", roofline.subtitle},
+               {"frame", {{"ai", {frame.ai_min, frame.ai_max}}, {"tflops", {frame.tflops_min, frame.tflops_max}}}},
+               {"ai_title", scene.ai_title},
+               {"levels", scene.levels}};
   Json &slopes = json["slopes"] = Json::array(), &ceilings = json["ceilings"] = Json::array();
   for (const Slope& slope : roofline.slopes)
-    slopes.push_back({{"level", slope.level}, {"gb_s", slope.gb_s}, {"origin", to_string(slope.origin)}, {"sustained", slope.sustained}});
+    slopes.push_back({{"level", slope.level},
+                      {"gb_s", slope.gb_s},
+                      {"origin", to_string(slope.origin)},
+                      {"sustained", slope.sustained}});
   for (const Ceiling& ceiling : roofline.ceilings)
     ceilings.push_back({{"name", ceiling.name},
                         {"tflops", ceiling.tflops},
@@ -85,9 +85,8 @@ Json to_json(const Bars& bars) {
 }
 
 Json to_json(const Lines& lines) {
-  Json json = {{"kind", "lines"},          {"title", lines.title},  {"x_title", lines.x_title},
-               {"y_title", lines.y_title}, {"log_x", lines.log_x},  {"log_y", lines.log_y},
-               {"series", Json::array()},  {"marks", Json::array()}};
+  Json json = {{"kind", "lines"},      {"title", lines.title}, {"x_title", lines.x_title}, {"y_title", lines.y_title},
+               {"log_x", lines.log_x}, {"log_y", lines.log_y}, {"series", Json::array()},  {"marks", Json::array()}};
   for (const Lines::Series& series : lines.series) {
     Json points = Json::array();
     for (const auto& [x, y] : series.points) points.push_back({x, y});

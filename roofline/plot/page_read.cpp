@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "generator/json_text.h"
+#include "base/json_text.h"
 #include "roofline/plot/plot.h"
 
 namespace roofgen::plot {
@@ -12,7 +12,8 @@ namespace {
 /// Members are read with `at`: what is missing or of another type throws, and read_page says which.
 Origin origin_of(const Json& j) {
   const std::string name = j.at("origin").get<std::string>();
-  for (Origin o : {Origin::kDatasheet, Origin::kCompiled, Origin::kModel, Origin::kSimulated, Origin::kMeasured, Origin::kCounter})
+  for (Origin o :
+       {Origin::kDatasheet, Origin::kCompiled, Origin::kModel, Origin::kSimulated, Origin::kMeasured, Origin::kCounter})
     if (name == to_string(o)) return o;
   throw std::invalid_argument(fmt::format("unknown origin \"{}\"", name));
 }
@@ -26,9 +27,12 @@ Roofline roofline_of(const Json& j) {
   Roofline out;
   out.title = get<std::string>(j, "title");
   out.subtitle = get<std::string>(j, "subtitle");
-  for (const Json& s : j.at("slopes")) out.slopes.push_back({get<std::string>(s, "level"), get<double>(s, "gb_s"), origin_of(s), get<bool>(s, "sustained")});
+  for (const Json& s : j.at("slopes"))
+    out.slopes.push_back(
+        {get<std::string>(s, "level"), get<double>(s, "gb_s"), origin_of(s), get<bool>(s, "sustained")});
   for (const Json& c : j.at("ceilings"))
-    out.ceilings.push_back({get<std::string>(c, "name"), get<double>(c, "tflops"), origin_of(c), get<std::string>(c, "under"), get<bool>(c, "sustained")});
+    out.ceilings.push_back({get<std::string>(c, "name"), get<double>(c, "tflops"), origin_of(c),
+                            get<std::string>(c, "under"), get<bool>(c, "sustained")});
   for (const Json& p : j.at("points")) {
     Point point;
     point.name = get<std::string>(p, "name");
@@ -40,12 +44,14 @@ Roofline roofline_of(const Json& j) {
     point.time_us = get<double>(p, "time_us");
     point.share = get<double>(p, "share");
     point.origin = origin_of(p);
-    for (const Json& d : p.at("details")) point.details.emplace_back(d.at(0).get<std::string>(), d.at(1).get<std::string>());
+    for (const Json& d : p.at("details"))
+      point.details.emplace_back(d.at(0).get<std::string>(), d.at(1).get<std::string>());
     out.points.push_back(std::move(point));
   }
   for (const Json& a : j.at("arrows")) {
     const Arrow arrow{get<size_t>(a, "from"), get<size_t>(a, "to"), get<std::string>(a, "label")};
-    if (arrow.from >= out.points.size() || arrow.to >= out.points.size()) throw std::invalid_argument("an arrow from or to no point");
+    if (arrow.from >= out.points.size() || arrow.to >= out.points.size())
+      throw std::invalid_argument("an arrow from or to no point");
     out.arrows.push_back(arrow);
   }
   return out;
@@ -59,7 +65,8 @@ Bars bars_of(const Json& j) {
   out.labels = get<std::vector<std::string>>(j, "labels");
   for (const Json& s : j.at("series")) {
     out.series.push_back({get<std::string>(s, "name"), get<std::vector<double>>(s, "values")});
-    if (out.series.back().values.size() != out.labels.size()) throw std::invalid_argument("a series of bars without a value for each label");
+    if (out.series.back().values.size() != out.labels.size())
+      throw std::invalid_argument("a series of bars without a value for each label");
   }
   return out;
 }
@@ -73,7 +80,8 @@ Lines lines_of(const Json& j) {
   out.log_y = get<bool>(j, "log_y");
   for (const Json& s : j.at("series")) {
     out.series.push_back({get<std::string>(s, "name"), {}});
-    for (const Json& p : s.at("points")) out.series.back().points.emplace_back(p.at(0).get<double>(), p.at(1).get<double>());
+    for (const Json& p : s.at("points"))
+      out.series.back().points.emplace_back(p.at(0).get<double>(), p.at(1).get<double>());
   }
   for (const Json& m : j.at("marks")) out.marks.emplace_back(get<std::string>(m, "name"), get<double>(m, "y"));
   return out;
@@ -98,7 +106,8 @@ Heatmap heatmap_of(const Json& j) {
 }
 
 TableBlock table_of(const Json& j) {
-  TableBlock out{get<std::string>(j, "title"), get<std::vector<std::string>>(j, "head"), get<std::vector<std::vector<std::string>>>(j, "rows")};
+  TableBlock out{get<std::string>(j, "title"), get<std::vector<std::string>>(j, "head"),
+                 get<std::vector<std::vector<std::string>>>(j, "rows")};
   for (const auto& row : out.rows)
     if (row.size() != out.head.size()) throw std::invalid_argument("a row of a table that is not as wide as its head");
   return out;
@@ -120,7 +129,8 @@ Result<Page> read_page(std::string text, const std::string& file) {
   ROOFGEN_TRY(const JsonFile parsed, JsonFile::parse(std::move(text), file));
   const Json& j = parsed.root();
   try {
-    if (j.at("schema") != kPageSchema) return Error{Exit::kUsage, fmt::format("schema {} was expected", kPageSchema), {file}};
+    if (j.at("schema") != kPageSchema)
+      return Error{Exit::kUsage, fmt::format("schema {} was expected", kPageSchema), {file}};
     Page out;
     out.title = get<std::string>(j, "title");
     for (const Json& f : j.at("facts")) out.facts.emplace_back(f.at(0).get<std::string>(), f.at(1).get<std::string>());

@@ -25,8 +25,8 @@ std::vector<Disc> discs_of(const Spot& spot) {
 
 double Placement::cost(const std::vector<Disc>& discs) const {
   for (const Disc& d : discs) {
-    if (d.x - d.radius < area_.left - 1 || d.x + d.radius > area_.right + 1 ||
-        d.y - d.radius < area_.top - 1 || d.y + d.radius > area_.bottom + 1)
+    if (d.x - d.radius < area_.left - 1 || d.x + d.radius > area_.right + 1 || d.y - d.radius < area_.top - 1 ||
+        d.y + d.radius > area_.bottom + 1)
       return kInfinity;
     for (const Disc& other : taken_)
       if (std::hypot(d.x - other.x, d.y - other.y) < d.radius + other.radius) return kInfinity;
@@ -35,8 +35,7 @@ double Placement::cost(const std::vector<Disc>& discs) const {
   for (const Line& line : lines_) {
     const double dx = line.x1 - line.x0, dy = line.y1 - line.y0, length = dx * dx + dy * dy;
     const bool crossed = std::any_of(discs.begin(), discs.end(), [&](const Disc& d) {
-      const double t =
-          length > 0 ? std::clamp(((d.x - line.x0) * dx + (d.y - line.y0) * dy) / length, 0.0, 1.0) : 0;
+      const double t = length > 0 ? std::clamp(((d.x - line.x0) * dx + (d.y - line.y0) * dy) / length, 0.0, 1.0) : 0;
       return std::hypot(d.x - line.x0 - t * dx, d.y - line.y0 - t * dy) < d.radius;
     });
     if (crossed) sum += line.weight;

@@ -35,8 +35,7 @@ Result<Page> read_page(std::string text, const std::string& file);
 enum class PlotFormat { kSvg, kPng };
 
 /// A complete gnuplot script that writes the image to its standard output.
-Result<std::string> gnuplot_script(const Roofline& roofline, PlotFormat format,
-                                   const DataFiles& files = DataFiles());
+Result<std::string> gnuplot_script(const Roofline& roofline, PlotFormat format, const DataFiles& files = DataFiles());
 
 /// Runs gnuplot and puts the image at `path`, whole or not at all. Exit::kUnavailable when there is
 /// no gnuplot; what it prints on failure is in the error.

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <memory>
 
-#include "generator/output_file.h"
+#include "base/output_file.h"
 #include "roofline/plot/plot.h"
 
 extern char** environ;
@@ -57,9 +57,8 @@ Result<int> run(int in, int out, int err) {
   const int error = posix_spawnp(&child, name, &actions, nullptr, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error == ENOENT)
-    return Error{
-        .exit = Exit::kUnavailable,
-        .message = "gnuplot was not found, which draws SVG and PNG: install the package gnuplot-nox"};
+    return Error{.exit = Exit::kUnavailable,
+                 .message = "gnuplot was not found, which draws SVG and PNG: install the package gnuplot-nox"};
   if (error != 0)
     return Error{.exit = Exit::kUnavailable,
                  .message = fmt::format("gnuplot cannot be started: {}", std::strerror(error))};
@@ -71,8 +70,7 @@ Result<int> run(int in, int out, int err) {
 
 }  // namespace
 
-Result<void> write_plot(const Roofline& roofline, PlotFormat format, const std::string& path,
-                        const DataFiles& files) {
+Result<void> write_plot(const Roofline& roofline, PlotFormat format, const std::string& path, const DataFiles& files) {
   ROOFGEN_TRY(const std::string script, gnuplot_script(roofline, format, files));
   const File in(std::tmpfile()), out(std::tmpfile()), err(std::tmpfile());
   if (!in || !out || !err || std::fwrite(script.data(), 1, script.size(), in.get()) != script.size() ||

@@ -51,9 +51,7 @@ bool is_solid(const Roof& roof) {
 
 const Slope* slope_under(const Roofline& roofline, const Ceiling& ceiling) {
   const Slope* best = nullptr;
-  const auto same_kind = [&](const Slope& slope) {
-    return is_solid(slope) == is_solid(ceiling);
-  };
+  const auto same_kind = [&](const Slope& slope) { return is_solid(slope) == is_solid(ceiling); };
   for (const Slope& slope : roofline.slopes) {
     if (slope.level != ceiling.under || !is_positive(slope.gb_s)) continue;
     if (!best || same_kind(slope) > same_kind(*best) ||
@@ -131,17 +129,15 @@ std::string level_note(const Roofline& roofline, const Kernel& kernel) {
     if (!note.empty()) note += ' ';
     const double ratio = inner.ai / outer.ai;  // = bytes of the outer level / bytes of the inner one
     if (ratio < 0.995)
-      note += fmt::format(
-          "AI at {} is below AI at {}: of each byte {} serves, {} moves only {}; the rest is reused.",
-          inner.level, outer.level, inner.level, outer.level, number_text(ratio));
+      note += fmt::format("AI at {} is below AI at {}: of each byte {} serves, {} moves only {}; the rest is reused.",
+                          inner.level, outer.level, inner.level, outer.level, number_text(ratio));
     else if (ratio > 1.005)
       note += fmt::format(
           "AI at {} is above AI at {}: {} moves {} bytes for each byte asked of {}: whole sectors for parts "
           "of them, write-backs, or data that goes around {}.",
           inner.level, outer.level, outer.level, number_text(ratio), inner.level, inner.level);
     else
-      note +=
-          fmt::format("AI at {} equals AI at {}: {} reuses nothing.", inner.level, outer.level, inner.level);
+      note += fmt::format("AI at {} equals AI at {}: {} reuses nothing.", inner.level, outer.level, inner.level);
   }
   return note;
 }
@@ -203,8 +199,7 @@ Scene make_scene(const Roofline& roofline) {
   scene.frame = make_frame(roofline);
   add_roofs(roofline, scene);
   const auto add_level = [&](const std::string& level) {
-    if (std::find(scene.levels.begin(), scene.levels.end(), level) == scene.levels.end())
-      scene.levels.push_back(level);
+    if (std::find(scene.levels.begin(), scene.levels.end(), level) == scene.levels.end()) scene.levels.push_back(level);
   };
   for (const Slope& slope : roofline.slopes) add_level(slope.level);
   for (size_t i = 0; i < roofline.points.size(); ++i) {
@@ -216,18 +211,16 @@ Scene make_scene(const Roofline& roofline) {
       kernel = scene.kernels.insert(kernel, {letter(scene.kernels.size()), point.name, {}, {}});
     kernel->points.push_back(i);
     scene.kernel_of.push_back(static_cast<size_t>(kernel - scene.kernels.begin()));
-    scene.missing.push_back(!is_positive(point.ai) || !is_positive(point.tflops)
-                                ? "no FLOPs: no place on a log axis"
-                            : !scene.frame.contains(point.ai, point.tflops) ? "outside the axes"
-                                                                            : "");
+    scene.missing.push_back(!is_positive(point.ai) || !is_positive(point.tflops) ? "no FLOPs: no place on a log axis"
+                            : !scene.frame.contains(point.ai, point.tflops)      ? "outside the axes"
+                                                                                 : "");
   }
-  const bool several = std::any_of(roofline.points.begin(), roofline.points.end(), [&](const Point& point) {
-    return point.level != roofline.points[0].level;
-  });
-  scene.ai_title = fmt::format("Arithmetic intensity [FLOP/byte, {}]", several ? "of each level"
-                                                                       : !roofline.points.empty()
-                                                                           ? roofline.points[0].level
-                                                                           : "DRAM");
+  const bool several = std::any_of(roofline.points.begin(), roofline.points.end(),
+                                   [&](const Point& point) { return point.level != roofline.points[0].level; });
+  scene.ai_title =
+      fmt::format("Arithmetic intensity [FLOP/byte, {}]", several                    ? "of each level"
+                                                          : !roofline.points.empty() ? roofline.points[0].level
+                                                                                     : "DRAM");
   const auto is_drawn = [&](size_t i) { return i < scene.missing.size() && scene.missing[i].empty(); };
   for (const Arrow& arrow : roofline.arrows)
     if (is_drawn(arrow.from) && is_drawn(arrow.to)) scene.arrows.push_back(arrow);

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <optional>
 
+#include "base/units.h"
 #include "roofline/plot/plot.h"
 #include "roofline/plot/scene.h"
 #include "roofline/plot/text.h"
-#include "roofline/units.h"
 
 namespace roofgen::plot {
 
@@ -33,9 +33,7 @@ class Canvas {
   int rows() const { return rows_; }
   int column(double ai) const { return static_cast<int>(std::lround(frame_.across(ai) * (width_ - 1))); }
   /// Counted from the top.
-  int row(double tflops) const {
-    return static_cast<int>(std::lround((1 - frame_.up(tflops)) * (rows_ - 1)));
-  }
+  int row(double tflops) const { return static_cast<int>(std::lround((1 - frame_.up(tflops)) * (rows_ - 1))); }
   bool inside(int column, int row) const { return column >= 0 && column < width_ && row >= 0 && row < rows_; }
   Cell& at(int column, int row) { return cells_[static_cast<size_t>(row) * width_ + column]; }
 
@@ -51,8 +49,7 @@ class Canvas {
            (!inside(column + length, row) || at(column + length, row).weight != 3);
   }
   void write(int column, int row, const std::string& text, const std::string& style) {
-    for (size_t i = 0; i < text.size(); ++i)
-      set(column + static_cast<int>(i), row, std::string(1, text[i]), 3, style);
+    for (size_t i = 0; i < text.size(); ++i) set(column + static_cast<int>(i), row, std::string(1, text[i]), 3, style);
   }
 
  private:
@@ -101,8 +98,7 @@ void label_roof(Canvas& canvas, const Scene& scene, const RoofLine& roof, bool c
           if (canvas.is_free(x, row + above, length, 1)) return canvas.write(x, row + above, text, style);
       // No room beside the line: into it.
       for (int x = right - 1; x > elbow + 1; --x)
-        if (canvas.is_free(x - 1, row, length + 2, 2))
-          return canvas.write(x - 1, row, " " + text + " ", style);
+        if (canvas.is_free(x - 1, row, length + 2, 2)) return canvas.write(x - 1, row, " " + text + " ", style);
       continue;
     }
     // To the left of a slope, from a third of its height upwards, then to its right.
@@ -116,8 +112,8 @@ void label_roof(Canvas& canvas, const Scene& scene, const RoofLine& roof, bool c
     for (bool left : {true, false})
       for (int y : rows) {
         const double up = 1 - static_cast<double>(y) / (canvas.rows() - 1);
-        const double ai = scene.frame.tflops_min * std::pow(10, up * scene.frame.tflops_decades()) /
-                          (roof.tflops0 / roof.ai0);
+        const double ai =
+            scene.frame.tflops_min * std::pow(10, up * scene.frame.tflops_decades()) / (roof.tflops0 / roof.ai0);
         const int x = left ? canvas.column(ai) - length - 1 : canvas.column(ai) + 2;
         if (canvas.is_free(x, y, length, 1)) return canvas.write(x, y, text, style);
       }
@@ -149,9 +145,9 @@ std::string decade_text(int power) {
 std::string draw(const Scene& scene, const Roofline& roofline, int width, bool color) {
   const Frame& frame = scene.frame;
   const int columns_free = std::min(width, kMaxPlotWidth) - kAxisColumns - 1;
-  const int rows = std::clamp(
-      static_cast<int>(std::lround(columns_free / frame.ai_decades() * frame.tflops_decades() / 2)), kMinRows,
-      kMaxRows);
+  const int rows =
+      std::clamp(static_cast<int>(std::lround(columns_free / frame.ai_decades() * frame.tflops_decades() / 2)),
+                 kMinRows, kMaxRows);
   Canvas canvas(frame, columns_free, rows);
   std::vector<std::pair<int, int>> y_ticks;  // row, power
   for (int power = static_cast<int>(std::ceil(std::log10(frame.tflops_min) - 1e-9));
@@ -166,8 +162,7 @@ std::string draw(const Scene& scene, const Roofline& roofline, int width, bool c
 
   std::string out = " TFLOP/s\n";
   for (int y = 0; y < rows; ++y) {
-    const auto tick =
-        std::find_if(y_ticks.begin(), y_ticks.end(), [&](const auto& t) { return t.first == y; });
+    const auto tick = std::find_if(y_ticks.begin(), y_ticks.end(), [&](const auto& t) { return t.first == y; });
     std::string line = tick == y_ticks.end()
                            ? std::string(kAxisColumns, ' ') + "\u2502"
                            : fmt::format("{:>{}} \u2524", decade_text(tick->second), kAxisColumns - 1);
@@ -188,9 +183,9 @@ std::string draw(const Scene& scene, const Roofline& roofline, int width, bool c
     const int x = canvas.column(std::pow(10, power));
     x_ticks[x] = 1;
     const std::string text = decade_text(power);
-    const int from = kAxisColumns + 1 +
-                     std::min(std::max(0, x - static_cast<int>(text.size()) / 2),
-                              columns_free - static_cast<int>(text.size()));
+    const int from =
+        kAxisColumns + 1 +
+        std::min(std::max(0, x - static_cast<int>(text.size()) / 2), columns_free - static_cast<int>(text.size()));
     if (static_cast<int>(labels.size()) > from && from > kAxisColumns + 1) continue;  // no room
     labels.resize(from, ' ');
     labels += text;
@@ -220,8 +215,7 @@ std::string points_table(const Scene& scene, const Roofline& roofline, int width
       const bool is_first = i == kernel.points.front();
       std::vector<std::string> row = {is_first ? kernel.letter : "", is_first ? point.name : ""};
       if (levels) row.push_back(point.level);
-      row.insert(row.end(),
-                 {number_text(point.ai), number_text(point.tflops), percent_of_roof(point), point.bound_by});
+      row.insert(row.end(), {number_text(point.ai), number_text(point.tflops), percent_of_roof(point), point.bound_by});
       if (times) row.push_back(point.time_us > 0 ? time_text(point.time_us * 1e-6) : "");
       if (shares) row.push_back(point.share > 0 ? fmt::format("{:.0f}%", 100 * point.share) : "");
       row.push_back(to_string(point.origin));
@@ -244,20 +238,16 @@ std::string legend(const Scene& scene, const Roofline& roofline, int width) {
   for (const std::string& line : wrap(marks, width)) out += line + "\n";
   std::vector<std::vector<std::string>> rows;
   for (const RoofLine& roof : scene.roofs)
-    rows.push_back(
-        {roof.name, roof.value, roof.ridge > 0 ? number_text(roof.ridge) : "", to_string(roof.origin)});
-  if (!rows.empty())
-    out += "\n" + text_table({{"roof"}, {"value", true}, {"ridge", true}, {"origin"}}, rows, width);
+    rows.push_back({roof.name, roof.value, roof.ridge > 0 ? number_text(roof.ridge) : "", to_string(roof.origin)});
+  if (!rows.empty()) out += "\n" + text_table({{"roof"}, {"value", true}, {"ridge", true}, {"origin"}}, rows, width);
   for (const Arrow& arrow : scene.arrows) {
     const auto name = [&](size_t i) { return scene.kernels[scene.kernel_of[i]].letter; };
-    out +=
-        paragraph(fmt::format("{} -> {}: {}", name(arrow.from), name(arrow.to), ascii(arrow.label)), width);
+    out += paragraph(fmt::format("{} -> {}: {}", name(arrow.from), name(arrow.to), ascii(arrow.label)), width);
   }
   for (size_t i = 0; i < roofline.points.size(); ++i)
     if (!scene.missing[i].empty())
-      out += paragraph(fmt::format("{} is not on the plot: {}.", scene.kernels[scene.kernel_of[i]].letter,
-                                   scene.missing[i]),
-                       width);
+      out += paragraph(
+          fmt::format("{} is not on the plot: {}.", scene.kernels[scene.kernel_of[i]].letter, scene.missing[i]), width);
   for (const Kernel& kernel : scene.kernels)
     if (!kernel.note.empty()) out += paragraph(kernel.letter + ": " + ascii(kernel.note), width);
   return out;
@@ -268,8 +258,7 @@ std::string legend(const Scene& scene, const Roofline& roofline, int width) {
 std::string terminal_text(const Roofline& roofline, int width, bool color) {
   width = std::max(width, kMinWidth);
   const Scene scene = make_scene(roofline);
-  std::string out =
-      paragraph(ascii(roofline.title), width) + paragraph(ascii(roofline.subtitle), width) + "\n";
+  std::string out = paragraph(ascii(roofline.title), width) + paragraph(ascii(roofline.subtitle), width) + "\n";
   if (!roofline.points.empty()) out += points_table(scene, roofline, width) + "\n";
   return out + draw(scene, roofline, width, color) + "\n" + legend(scene, roofline, width);
 }

@@ -34,22 +34,17 @@ std::string terminal_text(const Heatmap& map, int width, bool color) {
   const size_t per_band = std::max(1, (width - label) / (cell + 1));
   size_t columns_total = map.x_labels.size();
   for (const auto& row : map.values) columns_total = std::max(columns_total, row.size());
-  const auto fit = [](const std::string& text, int size) {
-    return fmt::format("{:>{}}", text.substr(0, size), size);
-  };
-  out +=
-      paragraph(fmt::format("columns: {}; each cell: {} ({} below {}, {} from there on)", ascii(map.x_title),
-                            ascii(map.value_title), below, number_text(map.threshold), above),
-                width);
+  const auto fit = [](const std::string& text, int size) { return fmt::format("{:>{}}", text.substr(0, size), size); };
+  out += paragraph(fmt::format("columns: {}; each cell: {} ({} below {}, {} from there on)", ascii(map.x_title),
+                               ascii(map.value_title), below, number_text(map.threshold), above),
+                   width);
   for (size_t first = 0; first < columns_total; first += per_band) {
     const size_t last = std::min(columns_total, first + per_band);
     out += fit(ascii(map.y_title), label);
-    for (size_t x = first; x < last; ++x)
-      out += " " + fit(x < map.x_labels.size() ? ascii(map.x_labels[x]) : "", cell);
+    for (size_t x = first; x < last; ++x) out += " " + fit(x < map.x_labels.size() ? ascii(map.x_labels[x]) : "", cell);
     out += "\n";
     for (size_t y = 0; y < map.values.size(); ++y) {
-      std::string numbers = fit(y < map.y_labels.size() ? ascii(map.y_labels[y]) : "", label),
-                  words(label, ' ');
+      std::string numbers = fit(y < map.y_labels.size() ? ascii(map.y_labels[y]) : "", label), words(label, ' ');
       for (size_t x = first; x < last && x < map.values[y].size(); ++x) {
         const double value = map.values[y][x];
         const bool is_above = value >= map.threshold;
@@ -92,15 +87,14 @@ std::string terminal_text(const Lines& lines, int width) {
   for (double x : xs) {
     rows.push_back({number_text(x)});
     for (const Lines::Series& series : lines.series) {
-      const auto point = std::find_if(series.points.begin(), series.points.end(),
-                                      [&](const auto& p) { return p.first == x; });
+      const auto point =
+          std::find_if(series.points.begin(), series.points.end(), [&](const auto& p) { return p.first == x; });
       rows.back().push_back(point == series.points.end() ? "" : number_text(point->second));
     }
   }
   std::string out = heading(lines.title + (lines.y_title.empty() ? "" : " [" + lines.y_title + "]"), width) +
                     text_table(head, rows, width);
-  for (const auto& [name, y] : lines.marks)
-    out += paragraph(fmt::format("{}: {}", ascii(name), number_text(y)), width);
+  for (const auto& [name, y] : lines.marks) out += paragraph(fmt::format("{}: {}", ascii(name), number_text(y)), width);
   return out;
 }
 

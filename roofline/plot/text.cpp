@@ -27,8 +27,7 @@ std::string without_trailing_space(std::string line) {
 constexpr int kGap = 2, kMinWrapped = 16;
 
 /// Rows as lines of "head: cell" under their first two cells, for narrow terminals.
-std::string stacked(const std::vector<Column>& head, const std::vector<std::vector<std::string>>& rows,
-                    int width) {
+std::string stacked(const std::vector<Column>& head, const std::vector<std::vector<std::string>>& rows, int width) {
   std::string out;
   for (const auto& row : rows) {
     std::string line;
@@ -74,8 +73,7 @@ std::string ascii(std::string_view text) {
 }
 
 int columns(std::string_view text) {
-  return static_cast<int>(
-      std::count_if(text.begin(), text.end(), [](char c) { return !is_continuation(c); }));
+  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) { return !is_continuation(c); }));
 }
 
 std::vector<std::string> wrap(std::string_view text, int width) {
@@ -105,8 +103,7 @@ std::string paragraph(std::string_view text, int width, int indent) {
   return out;
 }
 
-std::string text_table(const std::vector<Column>& head, const std::vector<std::vector<std::string>>& rows,
-                       int width) {
+std::string text_table(const std::vector<Column>& head, const std::vector<std::vector<std::string>>& rows, int width) {
   std::vector<std::vector<std::string>> cells;
   for (const auto& row : rows) {
     cells.emplace_back();
@@ -132,8 +129,7 @@ std::string text_table(const std::vector<Column>& head, const std::vector<std::v
   std::string out;
   const auto add_line = [&](const auto& cell) {
     std::string line;
-    for (size_t i = 0; i < head.size(); ++i)
-      line += padded(cell(i), widths[i], head[i].right) + std::string(kGap, ' ');
+    for (size_t i = 0; i < head.size(); ++i) line += padded(cell(i), widths[i], head[i].right) + std::string(kGap, ' ');
     out += without_trailing_space(std::move(line)) + "\n";
   };
   add_line([&](size_t i) { return head[i].head; });
@@ -141,8 +137,7 @@ std::string text_table(const std::vector<Column>& head, const std::vector<std::v
     std::vector<std::vector<std::string>> wrapped;
     size_t lines = 1;
     for (size_t i = 0; i < head.size(); ++i) {
-      wrapped.push_back(columns(row[i]) > widths[i] ? wrap(row[i], widths[i])
-                                                    : std::vector<std::string>{row[i]});
+      wrapped.push_back(columns(row[i]) > widths[i] ? wrap(row[i], widths[i]) : std::vector<std::string>{row[i]});
       lines = std::max(lines, wrapped.back().size());
     }
     for (size_t n = 0; n < lines; ++n)

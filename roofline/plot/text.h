@@ -27,8 +27,7 @@ struct Column {
 /// Columns as wide as their cells need. Where `width` is too small, the widest left-aligned column is
 /// wrapped to no less than 16; where that is not enough, each row becomes lines of "head: cell".
 /// Cells go through ascii().
-std::string text_table(const std::vector<Column>& head, const std::vector<std::vector<std::string>>& rows,
-                       int width);
+std::string text_table(const std::vector<Column>& head, const std::vector<std::vector<std::string>>& rows, int width);
 
 /// The text in an ANSI style ("1;34"), or as it is when `style` is empty.
 std::string styled(const std::string& text, std::string_view style);

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text_table.h"
+#include "base/units.h"
 #include "roofline/roofs.h"
-#include "roofline/text_table.h"
-#include "roofline/units.h"
 #include "roofline/views/views.h"
 
 namespace roofgen {
@@ -13,7 +13,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Four digits, and never an exponent.
-std::string rate_text(double value) { return value >= 9999.5 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value); }
+std::string rate_text(double value) {
+  return value >= 9999.5 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+}
 
 std::string peak(const Device& d, const char* cell) { return d.has(cell) ? rate_text(d.at(cell)) : "-"; }
 
@@ -31,13 +33,18 @@ std::string value_text(const Cell& c) {
 }  // namespace
 
 std::string devices_text(const std::vector<Device>& devices) {
-  TextTable t({"device", "arch", "SMs", "DRAM GB/s", "memory", "L2", "FP64", "FP32", "TF32", "BF16", "FP16", "FP8", "INT8", "FP4", "ridge 16-bit", "title"});
+  TextTable t({"device", "arch", "SMs", "DRAM GB/s", "memory", "L2", "FP64", "FP32", "TF32", "BF16", "FP16", "FP8",
+               "INT8", "FP4", "ridge 16-bit", "title"});
   t.left(0).left(1).left(15);
   for (const Device& d : devices)
-    t.row({d.name, d.arch, peak(d, "sms"), peak(d, "dram_gb_s"), bytes_text(d.at("memory_bytes")), d.has("l2_bytes") ? bytes_text(d.at("l2_bytes")) : "-",
-           peak(d, "peak_fp64_tflops"), peak(d, "peak_fp32_tflops"), peak(d, "peak_tf32_tflops"), peak(d, "peak_bf16_tflops"), peak(d, "peak_fp16_tflops"),
-           peak(d, "peak_fp8_tflops"), peak(d, "peak_int8_tflops"), peak(d, "peak_fp4_tflops"), ridge_text(d), d.title});
-  return t.str() + "\nDense peaks in TFLOP/s (INT8: TOP/s), FP32 accumulation; ridge in FLOP per DRAM byte. `roofgen devices NAME` has every cell with its source.\n";
+    t.row({d.name, d.arch, peak(d, "sms"), peak(d, "dram_gb_s"), bytes_text(d.at("memory_bytes")),
+           d.has("l2_bytes") ? bytes_text(d.at("l2_bytes")) : "-", peak(d, "peak_fp64_tflops"),
+           peak(d, "peak_fp32_tflops"), peak(d, "peak_tf32_tflops"), peak(d, "peak_bf16_tflops"),
+           peak(d, "peak_fp16_tflops"), peak(d, "peak_fp8_tflops"), peak(d, "peak_int8_tflops"),
+           peak(d, "peak_fp4_tflops"), ridge_text(d), d.title});
+  return t.str() +
+         "\nDense peaks in TFLOP/s (INT8: TOP/s), FP32 accumulation; ridge in FLOP per DRAM byte. `roofgen devices "
+         "NAME` has every cell with its source.\n";
 }
 
 std::string device_text(const Device& d) {
@@ -49,7 +56,8 @@ std::string device_text(const Device& d) {
     double held = 0;
     for (const ComputeRoof& s : sustained)
       if (s.cell == r.cell) held = s.flops_per_s;
-    roofs.row({r.name, rate_text(r.flops_per_s / 1e12), fmt::format("{:.1f}", ridge(d, r, RoofSet::kDatasheet)), rate_text(held / 1e12), to_string(r.origin)});
+    roofs.row({r.name, rate_text(r.flops_per_s / 1e12), fmt::format("{:.1f}", ridge(d, r, RoofSet::kDatasheet)),
+               rate_text(held / 1e12), to_string(r.origin)});
   }
   out += roofs.str() + "\n";
   TextTable slopes({"bandwidth", "GB/s", "sustained", "origin"});
@@ -58,7 +66,9 @@ std::string device_text(const Device& d) {
   const std::vector<BandwidthRoof> spec = bandwidth_roofs(d, RoofSet::kDatasheet);
   for (const BandwidthRoof& b : spec)
     for (const BandwidthRoof& h : held)
-      if (h.level == b.level) slopes.row({b.level, fmt::format("{:.5g}", b.bytes_per_s / 1e9), fmt::format("{:.5g}", h.bytes_per_s / 1e9), to_string(b.origin)});
+      if (h.level == b.level)
+        slopes.row({b.level, fmt::format("{:.5g}", b.bytes_per_s / 1e9), fmt::format("{:.5g}", h.bytes_per_s / 1e9),
+                    to_string(b.origin)});
   slopes.row({"special functions", fmt::format("{:.3g} T/s", special_function_rate(d, RoofSet::kDatasheet) / 1e12),
               fmt::format("{:.3g} T/s", special_function_rate(d, RoofSet::kSustained) / 1e12), "model"});
   out += slopes.str() + "\n";
@@ -76,8 +86,13 @@ Json to_json(const Device& d) {
   j["title"] = d.title;
   j["arch"] = d.arch;
   for (const ComputeRoof& r : compute_roofs(d, RoofSet::kDatasheet))
-    j["ceilings"].push_back({{"name", r.name}, {"math", r.math}, {"accumulate", r.accumulate}, {"tflops", r.flops_per_s / 1e12},
-                             {"ridge", ridge(d, r, RoofSet::kDatasheet)}, {"origin", to_string(r.origin)}, {"cell", r.cell}});
+    j["ceilings"].push_back({{"name", r.name},
+                             {"math", r.math},
+                             {"accumulate", r.accumulate},
+                             {"tflops", r.flops_per_s / 1e12},
+                             {"ridge", ridge(d, r, RoofSet::kDatasheet)},
+                             {"origin", to_string(r.origin)},
+                             {"cell", r.cell}});
   for (const BandwidthRoof& b : bandwidth_roofs(d, RoofSet::kDatasheet))
     j["bandwidths"].push_back({{"level", b.level}, {"gb_s", b.bytes_per_s / 1e9}, {"origin", to_string(b.origin)}});
   for (const auto& [name, c] : d.cells)

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "roofline/text_table.h"
-#include "roofline/units.h"
+#include "base/text_table.h"
+#include "base/units.h"
 #include "roofline/views/views.h"
 
 namespace roofgen {
@@ -23,8 +23,10 @@ std::string inputs_line(const OpWork& w) {
 std::string limit_line(const ExplainView& v) {
   const OpWork& w = *v.explanation.work;
   std::string out = fmt::format("AI grows to {:.1f} as {} does", *w.ai_limit, w.ai_limit_of);
-  if (v.crossing) out += fmt::format("; it reaches the ridge at {} = {}", w.ai_limit_of, *v.crossing);
-  else if (*w.ai_limit < v.explanation.ridge) out += "; it never reaches the ridge";
+  if (v.crossing)
+    out += fmt::format("; it reaches the ridge at {} = {}", w.ai_limit_of, *v.crossing);
+  else if (*w.ai_limit < v.explanation.ridge)
+    out += "; it never reaches the ridge";
   return out;
 }
 
@@ -46,7 +48,11 @@ Json kernel_json(const KernelExplanation& k) {
   j["time_us"] = 1e6 * k.seconds;
   for (const RoofBound& b : k.bounds) j["roofs"].push_back({{"roof", b.roof}, {"time_us", 1e6 * b.seconds}});
   for (const OperandWork& o : k.work->operands)
-    j["operands"].push_back({{"name", o.name}, {"access", o.write ? "write" : "read"}, {"dtype", o.format->name}, {"elements", o.elements}, {"bytes", o.bytes()}});
+    j["operands"].push_back({{"name", o.name},
+                             {"access", o.write ? "write" : "read"},
+                             {"dtype", o.format->name},
+                             {"elements", o.elements},
+                             {"bytes", o.bytes()}});
   return j;
 }
 
@@ -56,7 +62,8 @@ std::string explain_text(const ExplainView& v) {
   const Explanation& e = v.explanation;
   const OpWork& w = *e.work;
   std::string out = fmt::format("operator  {}\n", inputs_line(w));
-  out += fmt::format("device    {}, {} ceilings; {} {:.4g} TFLOP/s\n", e.device, to_string(e.roofs), e.compute.name, e.compute.flops_per_s / 1e12);
+  out += fmt::format("device    {}, {} ceilings; {} {:.4g} TFLOP/s\n", e.device, to_string(e.roofs), e.compute.name,
+                     e.compute.flops_per_s / 1e12);
   if (!e.compute_note.empty()) out += fmt::format("          {}\n", e.compute_note);
   out += fmt::format("FLOPs     {} ({})\n", count_text(e.flops), w.flop_convention());
   out += fmt::format("bytes     {} of DRAM traffic; {} exps\n\n", bytes_text(e.dram_bytes), count_text(e.exps));
@@ -65,22 +72,28 @@ std::string explain_text(const ExplainView& v) {
   for (size_t i : {0, 1, 2, 3}) operands.left(i);
   for (const KernelExplanation& k : e.kernels)
     for (const OperandWork& o : k.work->operands)
-      operands.row({k.work->name, o.name, o.write ? "write" : "read", o.format->name, count_text(o.elements), bytes_text(o.bytes())});
+      operands.row({k.work->name, o.name, o.write ? "write" : "read", o.format->name, count_text(o.elements),
+                    bytes_text(o.bytes())});
   out += operands.str() + "\n";
 
-  TextTable kernels({"kernel", "FLOPs", "DRAM", "AI", "exps", "CTAs", "waves", "time", "limit", "under each roof alone"});
+  TextTable kernels(
+      {"kernel", "FLOPs", "DRAM", "AI", "exps", "CTAs", "waves", "time", "limit", "under each roof alone"});
   for (size_t i : {0, 8, 9}) kernels.left(i);
   for (const KernelExplanation& k : e.kernels) {
     std::string roofs;
-    for (const RoofBound& b : k.bounds) roofs += fmt::format("{}{} {}", roofs.empty() ? "" : ", ", b.roof, time_text(b.seconds));
-    kernels.row({k.work->name, count_text(k.flops), bytes_text(k.work->dram_bytes()), intensity_text(k.arithmetic_intensity), count_text(k.work->exps),
-                 fmt::format("{:.0f}", k.work->ctas), fmt::format("{:.2f}", k.waves), time_text(k.seconds), to_string(k.regime), roofs});
+    for (const RoofBound& b : k.bounds)
+      roofs += fmt::format("{}{} {}", roofs.empty() ? "" : ", ", b.roof, time_text(b.seconds));
+    kernels.row({k.work->name, count_text(k.flops), bytes_text(k.work->dram_bytes()),
+                 intensity_text(k.arithmetic_intensity), count_text(k.work->exps), fmt::format("{:.0f}", k.work->ctas),
+                 fmt::format("{:.2f}", k.waves), time_text(k.seconds), to_string(k.regime), roofs});
   }
   out += kernels.str() + "\n";
 
-  out += fmt::format("AI        {} FLOP/byte, {} the ridge at {:.1f}\n", intensity_text(e.arithmetic_intensity), e.below_ridge() ? "left of" : "right of", e.ridge);
+  out += fmt::format("AI        {} FLOP/byte, {} the ridge at {:.1f}\n", intensity_text(e.arithmetic_intensity),
+                     e.below_ridge() ? "left of" : "right of", e.ridge);
   if (w.ai_limit) out += fmt::format("          {}\n", limit_line(v));
-  out += fmt::format("regime    {}; of the roofs, {} binds\n", to_string(e.regime), e.binding_roof.empty() ? "none" : e.binding_roof);
+  out += fmt::format("regime    {}; of the roofs, {} binds\n", to_string(e.regime),
+                     e.binding_roof.empty() ? "none" : e.binding_roof);
   if (e.flops > 0)
     out += fmt::format("ceiling   {:.4g} TFLOP/s attainable, {:.3g} % of {}\n", e.attainable_flops_per_s / 1e12,
                        100 * e.attainable_flops_per_s / e.compute.flops_per_s, e.compute.name);
@@ -117,7 +130,10 @@ std::string explain_json(const ExplainView& v) {
   j["ridge_crossing"] = v.crossing ? Json{{w.ai_limit_of, *v.crossing}} : Json(nullptr);
   j["regime"] = to_string(e.regime);
   j["binding_roof"] = e.binding_roof;
-  j["compute_roof"] = {{"name", e.compute.name}, {"tflops", e.compute.flops_per_s / 1e12}, {"origin", to_string(e.compute.origin)}, {"cell", e.compute.cell}};
+  j["compute_roof"] = {{"name", e.compute.name},
+                       {"tflops", e.compute.flops_per_s / 1e12},
+                       {"origin", to_string(e.compute.origin)},
+                       {"cell", e.compute.cell}};
   if (!e.compute_note.empty()) j["compute_roof"]["note"] = e.compute_note;
   j["attainable_tflops"] = e.attainable_flops_per_s / 1e12;
   j["time_us"] = 1e6 * e.seconds;

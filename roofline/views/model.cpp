@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "roofline/text_table.h"
-#include "roofline/units.h"
+#include "base/text_table.h"
+#include "base/units.h"
 #include "roofline/views/model_parts.h"
 
 namespace roofgen {
@@ -13,7 +13,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 const ModelDtypes& dtypes_of(const ModelView& v) {
-  return *std::find_if(v.model.dtypes.begin(), v.model.dtypes.end(), [&](const ModelDtypes& d) { return d.name == v.runs.front().request.dtypes; });
+  return *std::find_if(v.model.dtypes.begin(), v.model.dtypes.end(),
+                       [&](const ModelDtypes& d) { return d.name == v.runs.front().request.dtypes; });
 }
 
 std::string flop_convention(const ModelRequest& r) {
@@ -25,14 +26,18 @@ std::string flop_convention(const ModelRequest& r) {
 std::string head(const ModelView& v) {
   const ModelRun& r = v.runs.front();
   const ModelRequest& q = r.request;
-  std::string out = fmt::format("model     {}: {}; {} parameters", v.model.name, v.model.title, count_text(v.parameters));
-  if (v.model.published_parameters > 0) out += fmt::format(" (published: {})", count_text(v.model.published_parameters));
+  std::string out =
+      fmt::format("model     {}: {}; {} parameters", v.model.name, v.model.title, count_text(v.parameters));
+  if (v.model.published_parameters > 0)
+    out += fmt::format(" (published: {})", count_text(v.model.published_parameters));
   std::string roles;
-  for (const auto& [role, format] : dtypes_of(v).roles) roles += fmt::format("{}{}:{}", roles.empty() ? "" : " ", role, format->name);
+  for (const auto& [role, format] : dtypes_of(v).roles)
+    roles += fmt::format("{}{}:{}", roles.empty() ? "" : " ", role, format->name);
   out += fmt::format("\nphase     {}: {}\n", q.phase, phase_of(v).help);
   out += fmt::format("stored    {} ({})\n", q.dtypes, roles);
-  out += fmt::format("device    {}{}, {} ceilings; {} {:.4g} TFLOP/s, ridge {:.1f}\n", q.tp > 1 ? fmt::format("{} x ", q.tp) : "", v.device.name, to_string(q.roofs),
-                     r.compute.name, r.compute.flops_per_s / 1e12, r.ridge);
+  out += fmt::format("device    {}{}, {} ceilings; {} {:.4g} TFLOP/s, ridge {:.1f}\n",
+                     q.tp > 1 ? fmt::format("{} x ", q.tp) : "", v.device.name, to_string(q.roofs), r.compute.name,
+                     r.compute.flops_per_s / 1e12, r.ridge);
   out += fmt::format("assumed   {}\n", assumed_text(q));
   out += fmt::format("FLOPs     {}\n\n", flop_convention(q));
   return out;
@@ -50,7 +55,8 @@ std::string parallel(const ModelRun& r) {
   return fmt::format(
       "group     {} GPUs: {} over NVLink by each, {} at bandwidth alone ({:.1f} % of the step)\n"
       "          {:.1f} % of the time on one GPU is not divided: at most {:.2f}x; with the exchange {:.2f}x\n",
-      r.request.tp, bytes_text(p.link_bytes), time_text(p.collective_seconds), 100 * p.collective_seconds / r.seconds, 100 * p.unsharded_share, p.amdahl_bound, p.speedup);
+      r.request.tp, bytes_text(p.link_bytes), time_text(p.collective_seconds), 100 * p.collective_seconds / r.seconds,
+      100 * p.unsharded_share, p.amdahl_bound, p.speedup);
 }
 
 std::string totals(const ModelRun& r) {
@@ -58,15 +64,18 @@ std::string totals(const ModelRun& r) {
   std::string out = fmt::format("step      {} FLOPs", count_text(r.flops));
   if (r.vector_flops > 0) out += fmt::format(" and {} outside the matrix units", count_text(r.vector_flops));
   out += fmt::format(", {} of DRAM traffic{}, {} (model)\n", bytes_text(r.dram_bytes), each, time_text(r.seconds));
-  out += fmt::format("AI        {:.2f} FLOP/byte, {} the ridge at {:.1f}", r.arithmetic_intensity(), r.below_ridge() ? "left of" : "right of", r.ridge);
+  out += fmt::format("AI        {:.2f} FLOP/byte, {} the ridge at {:.1f}", r.arithmetic_intensity(),
+                     r.below_ridge() ? "left of" : "right of", r.ridge);
   if (r.ai_limit) out += fmt::format("; {:.2f} as the batch grows", *r.ai_limit);
   if (const std::string assumed = assumed_ridge_text(r); !assumed.empty()) out += ". " + assumed;
   out += fmt::format("\nregime    {}\n", to_string(r.regime));
-  out += fmt::format("speed     {:.1f} {}/s; {:.3f} ms a step, {:.3f} ms a request", r.units_per_s(), r.unit, 1e3 * r.seconds, r.ms_per_request());
+  out += fmt::format("speed     {:.1f} {}/s; {:.3f} ms a step, {:.3f} ms a request", r.units_per_s(), r.unit,
+                     1e3 * r.seconds, r.ms_per_request());
   if (r.units_per_s_limit) out += fmt::format("; at most {:.0f} {}/s as the batch grows", *r.units_per_s_limit, r.unit);
   if (r.kv_units_per_s) out += fmt::format(" (reading the cache alone allows {:.0f})", *r.kv_units_per_s);
-  out += fmt::format("\nmemory    {} weights + {} cache + {} activations = {} of {}{}: {}\n", bytes_text(r.memory.weights), bytes_text(r.memory.kv_cache),
-                     bytes_text(r.memory.activations), bytes_text(r.memory.total()), bytes_text(r.memory.capacity), each,
+  out += fmt::format("\nmemory    {} weights + {} cache + {} activations = {} of {}{}: {}\n",
+                     bytes_text(r.memory.weights), bytes_text(r.memory.kv_cache), bytes_text(r.memory.activations),
+                     bytes_text(r.memory.total()), bytes_text(r.memory.capacity), each,
                      r.memory.fits() ? fmt::format("fits, up to batch {}", r.largest_batch) : "does not fit");
   if (r.request.tp > 1) out += parallel(r);
   return out;
@@ -77,7 +86,8 @@ std::string sweep(const ModelView& v) {
   for (size_t l = 0; l < v.lengths.size(); ++l) {
     const ModelRun& r = v.at(l, 0);
     out += fmt::format("{} {}: ", phase_of(v).length, v.lengths[l]);
-    out += r.largest_batch > 0 ? fmt::format("batch {} is the largest that fits", r.largest_batch) : "not even one sequence fits";
+    out += r.largest_batch > 0 ? fmt::format("batch {} is the largest that fits", r.largest_batch)
+                               : "not even one sequence fits";
     if (r.ai_limit) out += fmt::format("; as the batch grows, AI {:.2f}", *r.ai_limit);
     if (r.units_per_s_limit) out += fmt::format(" and {:.0f} {}/s", *r.units_per_s_limit, r.unit);
     if (r.kv_units_per_s) out += fmt::format(" (reading the cache alone allows {:.0f})", *r.kv_units_per_s);
@@ -101,8 +111,8 @@ std::string heatmap(const ModelView& v) {
     table.row(std::move(row));
   }
   const std::string assumed = assumed_ridge_text(v.runs.front());
-  return fmt::format("\n{}the largest is {:.1f}; MEM is left of the ridge at {:.1f}, COMP right of it{}{}\n", table.str(), most, v.runs.front().ridge,
-                     assumed.empty() ? "" : ". ", assumed);
+  return fmt::format("\n{}the largest is {:.1f}; MEM is left of the ridge at {:.1f}, COMP right of it{}{}\n",
+                     table.str(), most, v.runs.front().ridge, assumed.empty() ? "" : ". ", assumed);
 }
 
 Json or_null(const std::optional<double>& x) { return x ? Json(*x) : Json(nullptr); }
@@ -127,13 +137,19 @@ Json series_item(const ModelRun& r) {
   j["arithmetic_intensity_limit"] = or_null(r.ai_limit);
   j[r.unit + "_per_s_limit"] = or_null(r.units_per_s_limit);
   j["cache_" + r.unit + "_per_s"] = or_null(r.kv_units_per_s);
-  j["memory"] = {{"weights_bytes", r.memory.weights}, {"cache_bytes", r.memory.kv_cache}, {"activation_bytes", r.memory.activations},
-                 {"total_bytes", r.memory.total()}, {"device_bytes", r.memory.capacity}};
+  j["memory"] = {{"weights_bytes", r.memory.weights},
+                 {"cache_bytes", r.memory.kv_cache},
+                 {"activation_bytes", r.memory.activations},
+                 {"total_bytes", r.memory.total()},
+                 {"device_bytes", r.memory.capacity}};
   j["fits"] = r.memory.fits();
   j["largest_batch"] = r.largest_batch;
   if (r.request.tp > 1)
-    j["parallel"] = {{"link_bytes", r.parallel.link_bytes}, {"collective_ms", 1e3 * r.parallel.collective_seconds}, {"unsharded_share", r.parallel.unsharded_share},
-                     {"amdahl_bound", r.parallel.amdahl_bound}, {"speedup", r.parallel.speedup}};
+    j["parallel"] = {{"link_bytes", r.parallel.link_bytes},
+                     {"collective_ms", 1e3 * r.parallel.collective_seconds},
+                     {"unsharded_share", r.parallel.unsharded_share},
+                     {"amdahl_bound", r.parallel.amdahl_bound},
+                     {"speedup", r.parallel.speedup}};
   return j;
 }
 
@@ -193,8 +209,11 @@ std::string model_json(const ModelView& v) {
   j["device"] = v.device.name;
   j["ceilings"] = to_string(q.roofs);
   j["tp"] = q.tp;
-  j["assumptions"] = {{"bandwidth_efficiency", q.bandwidth_efficiency}, {"compute_efficiency", q.compute_efficiency},
-                      {"launches", q.launches == Launches::kGraph ? "graph" : "separate"}, {"softmax_flops", q.softmax_flops}, {"flop_convention", flop_convention(q)}};
+  j["assumptions"] = {{"bandwidth_efficiency", q.bandwidth_efficiency},
+                      {"compute_efficiency", q.compute_efficiency},
+                      {"launches", q.launches == Launches::kGraph ? "graph" : "separate"},
+                      {"softmax_flops", q.softmax_flops},
+                      {"flop_convention", flop_convention(q)}};
   j["origin"] = "model";
   j["series"] = Json::array();
   for (const ModelRun& r : v.runs) j["series"].push_back(series_item(r));

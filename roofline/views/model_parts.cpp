@@ -5,17 +5,20 @@
 #include <algorithm>
 #include <cmath>
 
-#include "roofline/units.h"
+#include "base/units.h"
 
 namespace roofgen {
 
 const ModelPhase& phase_of(const ModelView& v) {
-  return *std::find_if(v.model.phases.begin(), v.model.phases.end(), [&](const ModelPhase& p) { return p.name == v.runs.front().request.phase; });
+  return *std::find_if(v.model.phases.begin(), v.model.phases.end(),
+                       [&](const ModelPhase& p) { return p.name == v.runs.front().request.phase; });
 }
 
 std::string assumed_text(const ModelRequest& q) {
-  return fmt::format("{:g} % of each bandwidth, {:g} % of each arithmetic rate, {}", 100 * q.bandwidth_efficiency, 100 * q.compute_efficiency,
-                     q.launches == Launches::kGraph ? "no gaps between kernels (CUDA graph)" : "one launch before each kernel");
+  return fmt::format(
+      "{:g} % of each bandwidth, {:g} % of each arithmetic rate, {}", 100 * q.bandwidth_efficiency,
+      100 * q.compute_efficiency,
+      q.launches == Launches::kGraph ? "no gaps between kernels (CUDA graph)" : "one launch before each kernel");
 }
 
 std::string assumed_ridge_text(const ModelRun& r) {
@@ -41,19 +44,23 @@ std::vector<const OperatorRun*> operators_by_time(const ModelRun& r) {
 plot::TableBlock operator_table(const ModelRun& r) {
   plot::TableBlock out{"Operators", {"operator", "op", "times", "FLOPs", "DRAM", "AI", "time", "share", "limit"}, {}};
   for (const OperatorRun* o : operators_by_time(r))
-    out.rows.push_back({o->name, o->explanation.work->op, fmt::to_string(o->count), count_text(o->flops), bytes_text(o->dram_bytes),
-                        fmt::format("{:.2f}", o->explanation.arithmetic_intensity), time_text(o->seconds), fmt::format("{:.1f} %", 100 * o->share), to_string(o->regime)});
+    out.rows.push_back({o->name, o->explanation.work->op, fmt::to_string(o->count), count_text(o->flops),
+                        bytes_text(o->dram_bytes), fmt::format("{:.2f}", o->explanation.arithmetic_intensity),
+                        time_text(o->seconds), fmt::format("{:.1f} %", 100 * o->share), to_string(o->regime)});
   return out;
 }
 
 plot::TableBlock sweep_table(const ModelView& v) {
   plot::TableBlock out{"Steps",
-                       {"batch", phase_of(v).length, "FLOPs", "DRAM", "AI", v.runs.front().unit + "/s", "ms/step", "ms/request", "memory", "fits", "limit"},
+                       {"batch", phase_of(v).length, "FLOPs", "DRAM", "AI", v.runs.front().unit + "/s", "ms/step",
+                        "ms/request", "memory", "fits", "limit"},
                        {}};
   for (const ModelRun& r : v.runs)
-    out.rows.push_back({fmt::to_string(r.request.batch), fmt::to_string(r.kv), count_text(r.flops), bytes_text(r.dram_bytes), fmt::format("{:.2f}", r.arithmetic_intensity()),
-                        fmt::format("{:.1f}", r.units_per_s()), fmt::format("{:.3f}", 1e3 * r.seconds), fmt::format("{:.3f}", r.ms_per_request()),
-                        bytes_text(r.memory.total()), r.memory.fits() ? "yes" : "no", to_string(r.regime)});
+    out.rows.push_back({fmt::to_string(r.request.batch), fmt::to_string(r.kv), count_text(r.flops),
+                        bytes_text(r.dram_bytes), fmt::format("{:.2f}", r.arithmetic_intensity()),
+                        fmt::format("{:.1f}", r.units_per_s()), fmt::format("{:.3f}", 1e3 * r.seconds),
+                        fmt::format("{:.3f}", r.ms_per_request()), bytes_text(r.memory.total()),
+                        r.memory.fits() ? "yes" : "no", to_string(r.regime)});
   return out;
 }
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "roofline/explain.h"
-#include "roofline/lint_file.h"
 #include "roofline/model.h"
 #include "roofline/plot/figure.h"
 
@@ -13,7 +12,6 @@ namespace roofgen {
 inline constexpr const char* kExplainSchema = "roofgen.explain.1";
 inline constexpr const char* kModelSchema = "roofgen.model-run.1";
 inline constexpr const char* kDevicesSchema = "roofgen.devices.1";
-inline constexpr const char* kLintSchema = "roofgen.lint.1";
 
 /// `crossing`: smallest value of the growing dimension at which the ridge is reached, if any.
 struct ExplainView {
@@ -29,10 +27,6 @@ std::string devices_json(const std::vector<Device>& devices);
 /// One device: ceilings, and every cell with its unit, origin and source.
 std::string device_text(const Device& device);
 std::string device_json(const Device& device);
-
-/// `FILE:LINE:COL: R08 kv_b: text` for each finding, then one line per rule.
-std::string lint_text(const LintReport& report);
-std::string lint_json(const LintReport& report);
 
 /// One step of a model, or a sweep: every batch at every length.
 struct ModelView {

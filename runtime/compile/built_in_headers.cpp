@@ -152,11 +152,37 @@ using ::size_t; using ::ptrdiff_t;
 /// Of CUB's header for everything what device code uses; the algorithms of a whole device are called by the host.
 std::string cub_for_device(const std::function<bool(const std::string&)>& exists) {
   std::string out;
-  for (const char* part : {"block/block_adjacent_difference", "block/block_discontinuity", "block/block_exchange", "block/block_histogram", "block/block_load", "block/block_merge_sort", "block/block_radix_rank", "block/block_radix_sort",
-                           "block/block_reduce", "block/block_run_length_decode", "block/block_scan", "block/block_shuffle", "block/block_store", "grid/grid_even_share", "grid/grid_mapping", "grid/grid_queue", "thread/thread_load",
-                           "thread/thread_operators", "thread/thread_reduce", "thread/thread_scan", "thread/thread_search", "thread/thread_sort", "thread/thread_store", "warp/warp_exchange", "warp/warp_load", "warp/warp_merge_sort",
-                           "warp/warp_reduce", "warp/warp_scan", "warp/warp_store"})
-    if (const std::string header = fmt::format("cub/{}.cuh", part); exists(header)) out += fmt::format("#include <{}>\n", header);
+  for (const char* part : {"block/block_adjacent_difference",
+                           "block/block_discontinuity",
+                           "block/block_exchange",
+                           "block/block_histogram",
+                           "block/block_load",
+                           "block/block_merge_sort",
+                           "block/block_radix_rank",
+                           "block/block_radix_sort",
+                           "block/block_reduce",
+                           "block/block_run_length_decode",
+                           "block/block_scan",
+                           "block/block_shuffle",
+                           "block/block_store",
+                           "grid/grid_even_share",
+                           "grid/grid_mapping",
+                           "grid/grid_queue",
+                           "thread/thread_load",
+                           "thread/thread_operators",
+                           "thread/thread_reduce",
+                           "thread/thread_scan",
+                           "thread/thread_search",
+                           "thread/thread_sort",
+                           "thread/thread_store",
+                           "warp/warp_exchange",
+                           "warp/warp_load",
+                           "warp/warp_merge_sort",
+                           "warp/warp_reduce",
+                           "warp/warp_scan",
+                           "warp/warp_store"})
+    if (const std::string header = fmt::format("cub/{}.cuh", part); exists(header))
+      out += fmt::format("#include <{}>\n", header);
   return out.empty() ? out : "#pragma once\n" + out;
 }
 
@@ -164,39 +190,45 @@ std::string cub_for_device(const std::function<bool(const std::string&)>& exists
 
 const std::string* built_in_header(const std::string& name) {
   static const std::map<std::string, std::string> texts{
-      {"assert.h", kAssert}, {"cassert", kAssert},  {"limits.h", kLimits},  {"climits", kLimits}, {"float.h", kFloat},   {"cfloat", kFloat},   {"stdint.h", kInteger}, {"cstdint", kInteger},  {"stddef.h", kStddef},
-      {"cstddef", kStddef},  {"stdio.h", kNothing}, {"cstdio", kNothing},   {"math.h", kMath},    {"cmath", kMath},   {"stdlib.h", kStdlib},  {"cstdlib", kStdlib}, {"sys/types.h", kStdlib},  {"string.h", kNothing}, {"cstring", kNothing}};
+      {"assert.h", kAssert},    {"cassert", kAssert},   {"limits.h", kLimits},  {"climits", kLimits},
+      {"float.h", kFloat},      {"cfloat", kFloat},     {"stdint.h", kInteger}, {"cstdint", kInteger},
+      {"stddef.h", kStddef},    {"cstddef", kStddef},   {"stdio.h", kNothing},  {"cstdio", kNothing},
+      {"math.h", kMath},        {"cmath", kMath},       {"stdlib.h", kStdlib},  {"cstdlib", kStdlib},
+      {"sys/types.h", kStdlib}, {"string.h", kNothing}, {"cstring", kNothing}};
   const auto at = texts.find(name);
   return at == texts.end() ? nullptr : &at->second;
 }
 
 std::string redirected_header(const std::string& name, const std::function<bool(const std::string&)>& exists) {
   if (name == "cub/cub.cuh") return cub_for_device(exists);
-  static const std::map<std::string, std::vector<std::string>> sources{{"algorithm", {"__algorithm/min.h", "__algorithm/max.h", "__algorithm/minmax.h", "__algorithm/clamp.h", "utility"}},
-                                                                       {"array", {"array"}},
-                                                                       {"bit", {"bit"}},
-                                                                       {"cmath", {"cmath"}},
-                                                                       {"complex", {"complex"}},
-                                                                       {"functional", {"functional"}},
-                                                                       {"initializer_list", {"initializer_list"}},
-                                                                       {"iterator", {"iterator"}},
-                                                                       {"limits", {"limits"}},
-                                                                       {"numbers", {"numbers"}},
-                                                                       {"numeric", {"numeric"}},
-                                                                       {"optional", {"optional"}},
-                                                                       {"ratio", {"ratio"}},
-                                                                       {"span", {"span"}},
-                                                                       {"tuple", {"tuple"}},
-                                                                       {"type_traits", {"type_traits"}},
-                                                                       {"utility", {"utility"}},
-                                                                       {"variant", {"variant"}}};
+  static const std::map<std::string, std::vector<std::string>> sources{
+      {"algorithm",
+       {"__algorithm/min.h", "__algorithm/max.h", "__algorithm/minmax.h", "__algorithm/clamp.h", "utility"}},
+      {"array", {"array"}},
+      {"bit", {"bit"}},
+      {"cmath", {"cmath"}},
+      {"complex", {"complex"}},
+      {"functional", {"functional"}},
+      {"initializer_list", {"initializer_list"}},
+      {"iterator", {"iterator"}},
+      {"limits", {"limits"}},
+      {"numbers", {"numbers"}},
+      {"numeric", {"numeric"}},
+      {"optional", {"optional"}},
+      {"ratio", {"ratio"}},
+      {"span", {"span"}},
+      {"tuple", {"tuple"}},
+      {"type_traits", {"type_traits"}},
+      {"utility", {"utility"}},
+      {"variant", {"variant"}}};
   const auto at = sources.find(name);
   if (at == sources.end()) return "";
   std::string includes;
   for (const std::string& part : at->second)
     if (exists("cuda/std/" + part)) includes += "#include <cuda/std/" + part + ">\n";
   if (includes.empty()) return "";
-  return "#pragma once\n" + std::string(name == "cmath" ? "#include <math.h>\n" : "") + includes + "namespace std {\nusing namespace ::cuda::std;\n}\n";
+  return "#pragma once\n" + std::string(name == "cmath" ? "#include <math.h>\n" : "") + includes +
+         "namespace std {\nusing namespace ::cuda::std;\n}\n";
 }
 
 }  // namespace roofgen

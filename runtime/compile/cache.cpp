@@ -34,9 +34,8 @@ struct Part {
   const char* file;
   std::string CompileReply::*text;
 };
-constexpr Part kParts[] = {{"kernel.ptx", &CompileReply::ptx},
-                           {"kernel.cubin", &CompileReply::cubin},
-                           {"kernel.log", &CompileReply::log}};
+constexpr Part kParts[] = {
+    {"kernel.ptx", &CompileReply::ptx}, {"kernel.cubin", &CompileReply::cubin}, {"kernel.log", &CompileReply::log}};
 
 std::string checksum(std::string_view text) {
   return fmt::format("{:016x}", llvm::xxHash64(llvm::StringRef(text.data(), text.size())));
@@ -109,10 +108,9 @@ void touch(const std::string& meta) {
 }
 
 std::string meta_text(const CacheKey& key, const CompileReply& reply) {
-  Json meta{{"format", kFormat},        {"digest", key.digest},
-            {"entry", key.entry},       {"arch", key.arch},
-            {"compiler", key.compiler}, {"flags", key.flags},
-            {"status", reply.status},   {"status_name", reply.status_name}};
+  Json meta{
+      {"format", kFormat},        {"digest", key.digest}, {"entry", key.entry},     {"arch", key.arch},
+      {"compiler", key.compiler}, {"flags", key.flags},   {"status", reply.status}, {"status_name", reply.status_name}};
   for (const Part& part : kParts) meta["checksums"][part.file] = checksum(reply.*part.text);
   return meta.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -142,9 +140,8 @@ std::optional<CompileReply> CompileCache::lookup(const std::string& digest) {
     if (!meta.contains("status") || !meta["status"].is_number_integer()) return false;
     if (!meta.contains("checksums") || !meta["checksums"].is_object()) return false;
     reply.status = meta["status"].get<int>();
-    reply.status_name = meta.contains("status_name") && meta["status_name"].is_string()
-                            ? meta["status_name"].get<std::string>()
-                            : "";
+    reply.status_name =
+        meta.contains("status_name") && meta["status_name"].is_string() ? meta["status_name"].get<std::string>() : "";
     for (const Part& part : kParts) {
       std::optional<std::string> text = read_file(fmt::format("{}/{}", path, part.file), kMaxFileBytes);
       if (!text || !meta["checksums"].contains(part.file) || meta["checksums"][part.file] != checksum(*text))

@@ -46,8 +46,7 @@ class Digest {
 };
 
 std::vector<std::string> nvrtc_flags(const CompileOptions& options) {
-  std::vector<std::string> flags{"--gpu-architecture=" + options.arch, "-std=c++17", "-default-device",
-                                 "-lineinfo",
+  std::vector<std::string> flags{"--gpu-architecture=" + options.arch, "-std=c++17", "-default-device", "-lineinfo",
                                  // One option each: NVRTC's ptxas takes a comma list for an unknown option.
                                  "--ptxas-options=-v", "--ptxas-options=--warn-on-spills"};
   flags.insert(flags.end(), options.extra_flags.begin(), options.extra_flags.end());
@@ -66,8 +65,8 @@ std::string range_of(const std::vector<std::string>& archs) {
 
 class NvrtcCompiler : public Compiler {
  public:
-  NvrtcCompiler(const CompileOptions& options, const NvrtcInfo& info, const Nvrtc& library,
-                const std::string& dir, std::function<void(const std::string&)> warn)
+  NvrtcCompiler(const CompileOptions& options, const NvrtcInfo& info, const Nvrtc& library, const std::string& dir,
+                std::function<void(const std::string&)> warn)
       : options_(options),
         info_(info),
         flags_(nvrtc_flags(options)),
@@ -148,8 +147,7 @@ class NvrtcCompiler : public Compiler {
     PoolOptions pool;
     pool.executable = options.worker_executable;
     pool.library = info.library;
-    pool.jobs =
-        options.jobs > 0 ? options.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    pool.jobs = options.jobs > 0 ? options.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     pool.timeout = options.timeout;
     pool.memory_limit_bytes = options.memory_limit_bytes;
     return pool;
@@ -157,8 +155,8 @@ class NvrtcCompiler : public Compiler {
 
   /// The front end reports a failed allocation as an error of the source.
   static bool out_of_memory(const CompileReply& reply) {
-    return reply.status == kNvrtcOutOfMemory || (reply.status == kNvrtcCompilationError &&
-                                                 reply.log.find("error: out of memory") != std::string::npos);
+    return reply.status == kNvrtcOutOfMemory ||
+           (reply.status == kNvrtcCompilationError && reply.log.find("error: out of memory") != std::string::npos);
   }
 
   /// Errors of the source are as lasting as successes. What the machine could not do today is not.
@@ -166,13 +164,12 @@ class NvrtcCompiler : public Compiler {
     return reply.status == 0 || (reply.status == kNvrtcCompilationError && !out_of_memory(reply));
   }
 
-  Result<Binary> interpret(const Program& program, const std::string& digest,
-                           const Result<CompileReply>& reply) const {
+  Result<Binary> interpret(const Program& program, const std::string& digest, const Result<CompileReply>& reply) const {
     if (!reply) return reply.error();
     if (reply->status == kWorkerFailed) return Error{Exit::kUnavailable, reply->log};
     if (out_of_memory(*reply))
-      return Error{Exit::kFailed, fmt::format("the compiler ran out of its limit of {} MiB",
-                                              options_.memory_limit_bytes >> 20)};
+      return Error{Exit::kFailed,
+                   fmt::format("the compiler ran out of its limit of {} MiB", options_.memory_limit_bytes >> 20)};
     if (reply->status != 0) return compile_error(*reply, program);
     PtxasReport report = parse_ptxas_log(reply->log, program.entry);
     if (!report.found && !program.entry.empty())
@@ -209,9 +206,8 @@ Result<std::unique_ptr<Compiler>> make_nvrtc_compiler(const CompileOptions& opti
   if (!library) return library.error();
   const NvrtcInfo& info = nvrtc_info();
   if (std::find(info.archs.begin(), info.archs.end(), plain_arch(options.arch)) == info.archs.end())
-    return Error{Exit::kUnavailable,
-                 fmt::format("NVRTC {}.{} cannot compile for {} (it targets {}); analysis only", info.major,
-                             info.minor, options.arch, range_of(info.archs))};
+    return Error{Exit::kUnavailable, fmt::format("NVRTC {}.{} cannot compile for {} (it targets {}); analysis only",
+                                                 info.major, info.minor, options.arch, range_of(info.archs))};
   return std::unique_ptr<Compiler>(
       std::make_unique<NvrtcCompiler>(options, info, *library, cache_dir, std::move(warn)));
 }

@@ -59,7 +59,8 @@ const std::string* HeaderSet::load(const std::string& name) const {
   const std::string redirected = redirected_header(name, [&](const std::string& header) {
     std::error_code error;
     const fs::path dir(include_dir_);
-    return !include_dir_.empty() && (fs::is_regular_file(dir / "cccl" / header, error) || fs::is_regular_file(dir / header, error));
+    return !include_dir_.empty() &&
+           (fs::is_regular_file(dir / "cccl" / header, error) || fs::is_regular_file(dir / header, error));
   });
   if (!redirected.empty()) {
     at->second = std::make_unique<std::string>(redirected);
@@ -75,7 +76,8 @@ const std::string* HeaderSet::load(const std::string& name) const {
     at->second = std::make_unique<std::string>(std::move(text).str());
     break;
   }
-  if (const std::string* text = built_in_header(name); text && !at->second) at->second = std::make_unique<std::string>(*text);
+  if (const std::string* text = built_in_header(name); text && !at->second)
+    at->second = std::make_unique<std::string>(*text);
   return at->second.get();
 }
 

@@ -24,12 +24,8 @@ std::vector<std::string_view> split_lines(std::string_view text) {
   return lines;
 }
 
-bool starts_with(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
+bool starts_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 std::string_view trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -129,7 +125,8 @@ Where source_position(const Diagnostic& error, const CompileReply& reply, const 
   }
   if (at.file != kSourceName) {  // a #line directive already named the template, or a header
     if (error.excerpt.size() == 2)
-      if (const size_t caret = error.excerpt[1].find('^'); caret != std::string::npos && caret >= 2) at.col = static_cast<int>(caret) - 1;
+      if (const size_t caret = error.excerpt[1].find('^'); caret != std::string::npos && caret >= 2)
+        at.col = static_cast<int>(caret) - 1;
     return at;
   }
   const auto& map = program.line_map.lines;
@@ -143,8 +140,8 @@ Error unexplained_error(const CompileReply& reply, const Program& program) {
   // Under -v ptxas drops its message about static shared memory (seen in 13.0 and 13.5).
   int64_t smem = parse_ptxas_log(reply.log, program.entry).static_smem_bytes;
   if (smem > kMaxStaticSmem)
-    return {Exit::kFailed, fmt::format("static shared memory: {} > {} bytes; beyond that it must be dynamic",
-                                       smem, kMaxStaticSmem)};
+    return {Exit::kFailed,
+            fmt::format("static shared memory: {} > {} bytes; beyond that it must be dynamic", smem, kMaxStaticSmem)};
   for (std::string_view line : split_lines(reply.log)) {
     if (starts_with(line, "ptxas info") || starts_with(line, "ptxas  ") || trim(line).empty()) continue;
     return {Exit::kFailed,
@@ -195,8 +192,7 @@ PtxasReport parse_ptxas_log(std::string_view log, std::string_view entry) {
     if (!ours) continue;
     if (contains(line, "bytes stack frame")) {
       report.stack_bytes += number_before(line, " bytes stack frame");
-      report.spill_bytes +=
-          number_before(line, " bytes spill stores") + number_before(line, " bytes spill loads");
+      report.spill_bytes += number_before(line, " bytes spill stores") + number_before(line, " bytes spill loads");
     }
     if (contains(line, ": Used ")) {
       report.found = true;
@@ -225,14 +221,12 @@ Error compile_error(const CompileReply& reply, const Program& program) {
   error.where = source_position(errors[0], reply, program);
   for (size_t i = 0; i < errors.size() && i < kMaxErrors; ++i) {
     const Diagnostic& each = errors[i];
-    if (i > 0)
-      error.notes.push_back(position_text(source_position(each, reply, program)) + "error: " + each.message);
+    if (i > 0) error.notes.push_back(position_text(source_position(each, reply, program)) + "error: " + each.message);
     if (!each.excerpt.empty() && each.file == kSourceName)
       error.notes.push_back(fmt::format("in the generated source, {}:{}:", each.file, each.line));
     error.notes.insert(error.notes.end(), each.excerpt.begin(), each.excerpt.end());
   }
-  if (errors.size() > kMaxErrors)
-    error.notes.push_back(fmt::format("and {} more errors", errors.size() - kMaxErrors));
+  if (errors.size() > kMaxErrors) error.notes.push_back(fmt::format("and {} more errors", errors.size() - kMaxErrors));
   return error;
 }
 

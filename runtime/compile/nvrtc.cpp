@@ -132,8 +132,7 @@ Result<Nvrtc> Nvrtc::open(const std::string& path) {
   Dl_info symbol = {};
   void* address = nullptr;
   std::memcpy(&address, &api->nvrtcVersion, sizeof address);
-  if (dladdr(address, &symbol) != 0 && symbol.dli_fname && symbol.dli_fname[0] == '/')
-    nvrtc.path_ = symbol.dli_fname;
+  if (dladdr(address, &symbol) != 0 && symbol.dli_fname && symbol.dli_fname[0] == '/') nvrtc.path_ = symbol.dli_fname;
   load_builtins_beside(nvrtc.path_, nvrtc.major_, nvrtc.minor_);
   nvrtc.api_ = std::move(api);
   return nvrtc;
@@ -165,8 +164,8 @@ CompileReply Nvrtc::compile(const CompileRequest& request) const {
   }
   for (const std::string& flag : request.flags) flags.push_back(flag.c_str());
   void* program = nullptr;
-  reply.status = api_->nvrtcCreateProgram(&program, request.source.c_str(), kSourceName,
-                                          static_cast<int>(names.size()), texts.data(), names.data());
+  reply.status = api_->nvrtcCreateProgram(&program, request.source.c_str(), kSourceName, static_cast<int>(names.size()),
+                                          texts.data(), names.data());
   if (reply.status == 0) {
     reply.status = api_->nvrtcCompileProgram(program, static_cast<int>(flags.size()), flags.data());
     reply.log = fetch_text(api_->nvrtcGetProgramLogSize, api_->nvrtcGetProgramLog, program);

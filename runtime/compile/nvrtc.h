@@ -40,8 +40,8 @@ inline constexpr int kNvrtcCompilationError = 6;
 
 /// Where to look; made from the environment by `nvrtc_info()`, by hand in tests.
 struct NvrtcSearch {
-  std::string chosen;          ///< file or directory; when set it is the only place looked at
-  std::string executable_dir;  ///< a private prefix `nvrtc/` is looked for here and up to three levels above
+  std::string chosen;                 ///< file or directory; when set it is the only place looked at
+  std::string executable_dir;         ///< a private prefix `nvrtc/` is looked for here and up to three levels above
   std::vector<std::string> toolkits;  ///< CUDA roots, best first
   bool loader_path = true;            ///< also plain names, through the dynamic loader
 };

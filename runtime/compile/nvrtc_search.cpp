@@ -1,5 +1,6 @@
 // Where NVRTC is looked for: a choice of the user, the private prefix next to the program, CUDA
-// toolkits, the wheels of the Python environment that is active, the dynamic loader. The first usable one wins; everything tried is recorded.
+// toolkits, the wheels of the Python environment that is active, the dynamic loader. The first usable one wins;
+// everything tried is recorded.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -187,11 +188,10 @@ Result<Nvrtc> find_nvrtc(const NvrtcSearch& search, NvrtcInfo* info) {
     info->include_dir = find_headers(library->path(), search);
     return library;
   }
-  Error error{
-      Exit::kUnavailable,
-      fmt::format("NVRTC (libnvrtc.so, CUDA {}.{} or newer) was not found; install a CUDA toolkit or set "
-                  "ROOFGEN_NVRTC to its library",
-                  kMinNvrtcMajor, kMinNvrtcMinor)};
+  Error error{Exit::kUnavailable,
+              fmt::format("NVRTC (libnvrtc.so, CUDA {}.{} or newer) was not found; install a CUDA toolkit or set "
+                          "ROOFGEN_NVRTC to its library",
+                          kMinNvrtcMajor, kMinNvrtcMinor)};
   error.notes = info->searched;
   return error;
 }

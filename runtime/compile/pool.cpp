@@ -14,7 +14,7 @@
 #include <optional>
 #include <thread>
 
-#include "runtime/process/child.h"
+#include "base/child.h"
 
 namespace roofgen {
 namespace {
@@ -84,8 +84,8 @@ class WorkerPool::Worker {
     bool of_cpu = child_.cpu_time() - cpu_started_ >= options_.timeout;
     std::chrono::duration<double> limit = options_.timeout * (of_cpu ? 1 : kWallFactor);
     stop();
-    return {Exit::kFailed, fmt::format("compiling took longer than {} s {}", limit.count(),
-                                       of_cpu ? "of CPU time" : "by the clock")};
+    return {Exit::kFailed,
+            fmt::format("compiling took longer than {} s {}", limit.count(), of_cpu ? "of CPU time" : "by the clock")};
   }
 
   void stop() {
@@ -106,8 +106,8 @@ class WorkerPool::Worker {
     Error error{Exit::kFailed, "the compiler process " + ending_text(end.status)};
     uint64_t peak = static_cast<uint64_t>(end.usage.ru_maxrss) * 1024;
     if (options_.memory_limit_bytes != 0 && peak > options_.memory_limit_bytes / 2)
-      error.message += fmt::format("; it had used {} MiB of its limit of {} MiB", peak >> 20,
-                                   options_.memory_limit_bytes >> 20);
+      error.message +=
+          fmt::format("; it had used {} MiB of its limit of {} MiB", peak >> 20, options_.memory_limit_bytes >> 20);
     error.notes = std::move(end.tail);
     forget();
     return error;
@@ -139,10 +139,7 @@ class WorkerPool::Service {
   };
 
   Service(std::vector<std::unique_ptr<Worker>>& workers, const std::vector<CompileRequest>& requests)
-      : workers_(workers),
-        requests_(requests),
-        stop_event_(eventfd(0, EFD_CLOEXEC)),
-        thread_([this] { loop(); }) {}
+      : workers_(workers), requests_(requests), stop_event_(eventfd(0, EFD_CLOEXEC)), thread_([this] { loop(); }) {}
 
   ~Service() {
     uint64_t one = 1;

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/frame.h"
 #include "runtime/compile/nvrtc.h"
-#include "runtime/process/frame.h"
 
 namespace roofgen {
 

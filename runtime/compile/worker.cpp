@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/child.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/compile/pool.h"
-#include "runtime/process/child.h"
 
 namespace roofgen {
 namespace {

@@ -14,13 +14,10 @@ Error unavailable(std::string message) { return {Exit::kUnavailable, std::move(m
 /// cuInit fails for a few well-known reasons; each gets its own sentence.
 Error init_error(const Driver& driver, Status status, const std::string& library) {
   switch (status) {
-    case kNoDevice:
-      return unavailable("the CUDA driver finds no GPU");
-    case kStubLibrary:
-      return unavailable(library + " is the stub that a CUDA toolkit links against, not a driver");
+    case kNoDevice: return unavailable("the CUDA driver finds no GPU");
+    case kStubLibrary: return unavailable(library + " is the stub that a CUDA toolkit links against, not a driver");
     case kSystemDriverMismatch:
-      return unavailable(
-          "the CUDA driver library and the kernel module are of different versions; a reboot helps");
+      return unavailable("the CUDA driver library and the kernel module are of different versions; a reboot helps");
     default: {
       Error error = driver.check(status, "starting the CUDA driver").error();
       error.exit = Exit::kUnavailable;
@@ -55,12 +52,10 @@ Result<std::unique_ptr<Driver>> Driver::open(const std::string& library) {
 #undef ROOFGEN_BIND
   // The version first: it needs no initialisation, and an old driver is the likely cause of whatever else
   // fails.
-  if (driver->driver_version && driver->driver_version(&driver->version) == 0 &&
-      driver->version < kMinDriverVersion)
+  if (driver->driver_version && driver->driver_version(&driver->version) == 0 && driver->version < kMinDriverVersion)
     return unavailable(fmt::format("the CUDA driver is too old: it supports CUDA {}, {} or newer is needed",
                                    version_text(driver->version), version_text(kMinDriverVersion)));
-  if (!missing.empty())
-    return unavailable(fmt::format("{} is no CUDA driver: it has no {}", library, missing));
+  if (!missing.empty()) return unavailable(fmt::format("{} is no CUDA driver: it has no {}", library, missing));
   if (Status status = driver->init(0); status != 0) return init_error(*driver, status, library);
   return driver;
 }
@@ -76,15 +71,14 @@ Result<void> Driver::check(Status status, const std::string& doing) const {
 }
 
 Error Driver::lacks(const char* what) const {
-  return {Exit::kUnavailable, fmt::format("{} need a newer driver; this one supports CUDA {}", what, version_text(version))};
+  return {Exit::kUnavailable,
+          fmt::format("{} need a newer driver; this one supports CUDA {}", what, version_text(version))};
 }
 
 Fault fault_of(Status status) {
   switch (status) {
-    case 0:
-      return Fault::kNone;
-    case kOutOfMemory:
-      return Fault::kMemory;
+    case 0: return Fault::kNone;
+    case kOutOfMemory: return Fault::kMemory;
     // "The context cannot be used, so it must be destroyed", or the process is in an inconsistent state.
     case 700:  // ILLEGAL_ADDRESS
     case 709:  // CONTEXT_IS_DESTROYED
@@ -100,8 +94,8 @@ Fault fault_of(Status status) {
     case 702:  // LAUNCH_TIMEOUT: the display watchdog
       return Fault::kTimeout;
     // The device, its driver or what stands between.
-    case 3:    // NOT_INITIALIZED
-    case 4:    // DEINITIALIZED
+    case 3:  // NOT_INITIALIZED
+    case 4:  // DEINITIALIZED
     case kDeviceUnavailable:
     case kNoDevice:
     case 101:  // INVALID_DEVICE
@@ -118,8 +112,7 @@ Fault fault_of(Status status) {
     case 810:  // MPS_CLIENT_TERMINATED
     case 999:  // UNKNOWN
       return Fault::kLost;
-    default:
-      return Fault::kRefused;
+    default: return Fault::kRefused;
   }
 }
 
@@ -143,18 +136,12 @@ namespace roofgen {
 
 const char* to_string(Fault fault) {
   switch (fault) {
-    case Fault::kNone:
-      return "none";
-    case Fault::kRefused:
-      return "refused";
-    case Fault::kMemory:
-      return "out of memory";
-    case Fault::kKernel:
-      return "kernel fault";
-    case Fault::kTimeout:
-      return "timeout";
-    case Fault::kLost:
-      return "lost";
+    case Fault::kNone: return "none";
+    case Fault::kRefused: return "refused";
+    case Fault::kMemory: return "out of memory";
+    case Fault::kKernel: return "kernel fault";
+    case Fault::kTimeout: return "timeout";
+    case Fault::kLost: return "lost";
   }
   return "?";
 }

@@ -88,55 +88,55 @@ inline constexpr int kMinDriverVersion = 12000;
 
 // member, exported symbol (the _v2 ones are what cuda.h renames to), parameters. cuEventElapsedTime
 // is the unversioned one: _v2 exists only since 12.8 and differs in error codes alone.
-#define ROOFGEN_CUDA_ENTRY_POINTS(X)                                                                        \
-  X(init, "cuInit", unsigned)                                                                               \
-  X(driver_version, "cuDriverGetVersion", int*)                                                             \
-  X(error_name, "cuGetErrorName", Status, const char**)                                                     \
-  X(error_string, "cuGetErrorString", Status, const char**)                                                 \
-  X(device_count, "cuDeviceGetCount", int*)                                                                 \
-  X(device, "cuDeviceGet", Device*, int)                                                                    \
-  X(device_name, "cuDeviceGetName", char*, int, Device)                                                     \
-  X(total_memory, "cuDeviceTotalMem_v2", size_t*, Device)                                                   \
-  X(device_attribute, "cuDeviceGetAttribute", int*, int, Device)                                            \
-  X(retain_context, "cuDevicePrimaryCtxRetain", Handle*, Device)                                            \
-  X(release_context, "cuDevicePrimaryCtxRelease_v2", Device)                                                \
-  X(set_context, "cuCtxSetCurrent", Handle)                                                                 \
-  X(load_module, "cuModuleLoadDataEx", Handle*, const void*, unsigned, int*, void**)                        \
-  X(unload_module, "cuModuleUnload", Handle)                                                                \
-  X(function, "cuModuleGetFunction", Handle*, Handle, const char*)                                          \
-  X(set_function_attribute, "cuFuncSetAttribute", Handle, int, int)                                         \
-  X(launch, "cuLaunchKernel", Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
-    Handle, void**, void**)                                                                                 \
-  X(allocate, "cuMemAlloc_v2", Address*, size_t)                                                            \
-  X(free, "cuMemFree_v2", Address)                                                                          \
-  X(copy_in, "cuMemcpyHtoDAsync_v2", Address, const void*, size_t, Handle)                                  \
-  X(copy_out, "cuMemcpyDtoHAsync_v2", void*, Address, size_t, Handle)                                       \
-  X(fill, "cuMemsetD8Async", Address, unsigned char, size_t, Handle)                                        \
-  X(create_stream, "cuStreamCreate", Handle*, unsigned)                                                     \
-  X(destroy_stream, "cuStreamDestroy_v2", Handle)                                                           \
-  X(wait_stream, "cuStreamSynchronize", Handle)                                                             \
-  X(create_event, "cuEventCreate", Handle*, unsigned)                                                       \
-  X(destroy_event, "cuEventDestroy_v2", Handle)                                                             \
-  X(record_event, "cuEventRecord", Handle, Handle)                                                          \
-  X(query_event, "cuEventQuery", Handle)                                                                    \
+#define ROOFGEN_CUDA_ENTRY_POINTS(X)                                                                                \
+  X(init, "cuInit", unsigned)                                                                                       \
+  X(driver_version, "cuDriverGetVersion", int*)                                                                     \
+  X(error_name, "cuGetErrorName", Status, const char**)                                                             \
+  X(error_string, "cuGetErrorString", Status, const char**)                                                         \
+  X(device_count, "cuDeviceGetCount", int*)                                                                         \
+  X(device, "cuDeviceGet", Device*, int)                                                                            \
+  X(device_name, "cuDeviceGetName", char*, int, Device)                                                             \
+  X(total_memory, "cuDeviceTotalMem_v2", size_t*, Device)                                                           \
+  X(device_attribute, "cuDeviceGetAttribute", int*, int, Device)                                                    \
+  X(retain_context, "cuDevicePrimaryCtxRetain", Handle*, Device)                                                    \
+  X(release_context, "cuDevicePrimaryCtxRelease_v2", Device)                                                        \
+  X(set_context, "cuCtxSetCurrent", Handle)                                                                         \
+  X(load_module, "cuModuleLoadDataEx", Handle*, const void*, unsigned, int*, void**)                                \
+  X(unload_module, "cuModuleUnload", Handle)                                                                        \
+  X(function, "cuModuleGetFunction", Handle*, Handle, const char*)                                                  \
+  X(set_function_attribute, "cuFuncSetAttribute", Handle, int, int)                                                 \
+  X(launch, "cuLaunchKernel", Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, \
+    void**, void**)                                                                                                 \
+  X(allocate, "cuMemAlloc_v2", Address*, size_t)                                                                    \
+  X(free, "cuMemFree_v2", Address)                                                                                  \
+  X(copy_in, "cuMemcpyHtoDAsync_v2", Address, const void*, size_t, Handle)                                          \
+  X(copy_out, "cuMemcpyDtoHAsync_v2", void*, Address, size_t, Handle)                                               \
+  X(fill, "cuMemsetD8Async", Address, unsigned char, size_t, Handle)                                                \
+  X(create_stream, "cuStreamCreate", Handle*, unsigned)                                                             \
+  X(destroy_stream, "cuStreamDestroy_v2", Handle)                                                                   \
+  X(wait_stream, "cuStreamSynchronize", Handle)                                                                     \
+  X(create_event, "cuEventCreate", Handle*, unsigned)                                                               \
+  X(destroy_event, "cuEventDestroy_v2", Handle)                                                                     \
+  X(record_event, "cuEventRecord", Handle, Handle)                                                                  \
+  X(query_event, "cuEventQuery", Handle)                                                                            \
   X(elapsed_ms, "cuEventElapsedTime", float*, Handle, Handle)
 
 // The same; a driver may lack these. `have` says what does not work then, before anything is called.
-#define ROOFGEN_CUDA_OPTIONAL_ENTRY_POINTS(X)                                                                \
-  X(memory_info, "cuMemGetInfo_v2", size_t*, size_t*)                                                        \
-  X(device_uuid, "cuDeviceGetUuid_v2", Uuid*, Device)                                                        \
-  X(device_bus_id, "cuDeviceGetPCIBusId", char*, int, Device)                                                \
-  X(reset_persisting_l2, "cuCtxResetPersistingL2Cache")                                                      \
-  X(load_function, "cuFuncLoad", Handle)                                                                     \
-  X(launch_ex, "cuLaunchKernelEx", const LaunchConfig*, Handle, void**, void**)                              \
-  X(encode_tensor_map, "cuTensorMapEncodeTiled", TensorMapBytes*, int, uint32_t, void*, const uint64_t*,     \
-    const uint64_t*, const uint32_t*, const uint32_t*, int, int, int, int)                                   \
-  X(begin_capture, "cuStreamBeginCapture_v2", Handle, int)                                                   \
-  X(end_capture, "cuStreamEndCapture", Handle, Handle*)                                                      \
-  X(instantiate_graph, "cuGraphInstantiateWithFlags", Handle*, Handle, unsigned long long)                   \
-  X(upload_graph, "cuGraphUpload", Handle, Handle)                                                           \
-  X(launch_graph, "cuGraphLaunch", Handle, Handle)                                                           \
-  X(destroy_graph, "cuGraphDestroy", Handle)                                                                 \
+#define ROOFGEN_CUDA_OPTIONAL_ENTRY_POINTS(X)                                                            \
+  X(memory_info, "cuMemGetInfo_v2", size_t*, size_t*)                                                    \
+  X(device_uuid, "cuDeviceGetUuid_v2", Uuid*, Device)                                                    \
+  X(device_bus_id, "cuDeviceGetPCIBusId", char*, int, Device)                                            \
+  X(reset_persisting_l2, "cuCtxResetPersistingL2Cache")                                                  \
+  X(load_function, "cuFuncLoad", Handle)                                                                 \
+  X(launch_ex, "cuLaunchKernelEx", const LaunchConfig*, Handle, void**, void**)                          \
+  X(encode_tensor_map, "cuTensorMapEncodeTiled", TensorMapBytes*, int, uint32_t, void*, const uint64_t*, \
+    const uint64_t*, const uint32_t*, const uint32_t*, int, int, int, int)                               \
+  X(begin_capture, "cuStreamBeginCapture_v2", Handle, int)                                               \
+  X(end_capture, "cuStreamEndCapture", Handle, Handle*)                                                  \
+  X(instantiate_graph, "cuGraphInstantiateWithFlags", Handle*, Handle, unsigned long long)               \
+  X(upload_graph, "cuGraphUpload", Handle, Handle)                                                       \
+  X(launch_graph, "cuGraphLaunch", Handle, Handle)                                                       \
+  X(destroy_graph, "cuGraphDestroy", Handle)                                                             \
   X(destroy_graph_exec, "cuGraphExecDestroy", Handle)
 
 /// A symbol, of any type, that only a driver library without a GPU behind it exports (docs/shim.md): no number
@@ -149,7 +149,7 @@ struct Driver {
   ROOFGEN_CUDA_ENTRY_POINTS(ROOFGEN_DECLARE)
   ROOFGEN_CUDA_OPTIONAL_ENTRY_POINTS(ROOFGEN_DECLARE)
 #undef ROOFGEN_DECLARE
-  int version = 0;  ///< 13000 for CUDA 13.0
+  int version = 0;         ///< 13000 for CUDA 13.0
   bool simulated = false;  ///< the library says so of itself: it exports kSimulatedMark
 
   /// Loads, initialises and checks the version. kUnavailable with a plain reason: no driver, only the

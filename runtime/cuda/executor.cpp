@@ -28,8 +28,7 @@ Result<std::unique_ptr<GpuExecutor>> CudaExecutor::open(const std::string& libra
   ROOFGEN_CHECK(cu.check(cu.device_count(&count), "counting GPUs"));
   if (count == 0) return Error{Exit::kUnavailable, "the CUDA driver finds no GPU"};
   if (ordinal < 0 || ordinal >= count)
-    return Error{Exit::kUsage,
-                 fmt::format("there is no GPU {}; this machine has {}, counted from 0", ordinal, count)};
+    return Error{Exit::kUsage, fmt::format("there is no GPU {}; this machine has {}, counted from 0", ordinal, count)};
   ROOFGEN_CHECK(cu.check(cu.device(&self->device_, ordinal), "opening the GPU"));
   ROOFGEN_CHECK(self->describe());
   ROOFGEN_CHECK(cu.check(cu.retain_context(&self->context_, self->device_), "creating a context"));
@@ -72,10 +71,11 @@ Result<void> CudaExecutor::describe() {
   info_.driver.smem_per_block = smem;
   // Numbers of CUdevice_attribute. What a driver does not know stays unknown: the catalogue has it too.
   const std::pair<int, int64_t DriverFacts::*> facts[] = {
-      {13, &DriverFacts::sm_clock_khz},         {16, &DriverFacts::sms},         {36, &DriverFacts::memory_clock_khz},
-      {37, &DriverFacts::bus_bits},             {38, &DriverFacts::l2_bytes},    {39, &DriverFacts::max_threads_per_sm},
-      {81, &DriverFacts::smem_per_sm},          {82, &DriverFacts::regs_per_sm}, {106, &DriverFacts::max_ctas_per_sm},
-      {111, &DriverFacts::smem_reserved_per_block}};
+      {13, &DriverFacts::sm_clock_khz},     {16, &DriverFacts::sms},
+      {36, &DriverFacts::memory_clock_khz}, {37, &DriverFacts::bus_bits},
+      {38, &DriverFacts::l2_bytes},         {39, &DriverFacts::max_threads_per_sm},
+      {81, &DriverFacts::smem_per_sm},      {82, &DriverFacts::regs_per_sm},
+      {106, &DriverFacts::max_ctas_per_sm}, {111, &DriverFacts::smem_reserved_per_block}};
   for (const auto& [attribute, member] : facts)
     if (int value = 0; cu.device_attribute(&value, attribute, device_) == 0) info_.driver.*member = value;
   if (size_t bytes = 0; cu.total_memory(&bytes, device_) == 0) info_.driver.memory_bytes = static_cast<int64_t>(bytes);
@@ -103,7 +103,8 @@ Result<void> CudaExecutor::describe() {
   // "Deprecation and/or Removal Notices"). An unlocked GPU aims for its highest clock.
   if (identity_.default_sm_mhz == 0) identity_.default_sm_mhz = identity_.max_sm_mhz;
   identity_.max_memory_mhz = nvml_.max_memory_mhz();
-  if (identity_.max_memory_mhz == 0) identity_.max_memory_mhz = static_cast<double>(info_.driver.memory_clock_khz) / 1000;
+  if (identity_.max_memory_mhz == 0)
+    identity_.max_memory_mhz = static_cast<double>(info_.driver.memory_clock_khz) / 1000;
   identity_.power_limit_w = nvml_.power_limit_w();
   identity_.memory_bytes = static_cast<uint64_t>(info_.driver.memory_bytes);
   identity_.l2_bytes = static_cast<uint64_t>(info_.driver.l2_bytes);
@@ -174,7 +175,7 @@ void CudaExecutor::release(DevicePtr ptr) {
 
 Result<void> CudaExecutor::write(DevicePtr to, std::span<const std::byte> from) {
   ROOFGEN_CHECK(enter());
-  ROOFGEN_TRY(Allocation* into, find(to, from.size()));
+  ROOFGEN_TRY(Allocation * into, find(to, from.size()));
   // A copy from pageable memory may return before it has arrived; what runs next must find it there.
   ROOFGEN_CHECK(check(driver_->copy_in(to.address, from.data(), from.size(), stream_), "writing " + into->label));
   return synchronize("writing " + into->label);
@@ -182,7 +183,7 @@ Result<void> CudaExecutor::write(DevicePtr to, std::span<const std::byte> from) 
 
 Result<void> CudaExecutor::read(DevicePtr from, std::span<std::byte> to, std::vector<bool>* written) {
   ROOFGEN_CHECK(enter());
-  ROOFGEN_TRY(Allocation* source, find(from, to.size()));
+  ROOFGEN_TRY(Allocation * source, find(from, to.size()));
   const std::string doing = "reading " + source->label;
   ROOFGEN_CHECK(check(driver_->copy_out(to.data(), from.address, to.size(), stream_), doing));
   ROOFGEN_CHECK(synchronize(doing));
@@ -192,7 +193,8 @@ Result<void> CudaExecutor::read(DevicePtr from, std::span<std::byte> to, std::ve
   for (size_t begin = 0; begin < to.size();) {
     size_t end = std::min<size_t>(to.size(), begin + 4 - (from.address + begin) % 4);
     if (std::all_of(&to[begin], &to[begin] + (end - begin), [](std::byte b) { return b == std::byte{kPoison}; }))
-      std::fill(written->begin() + static_cast<ptrdiff_t>(begin), written->begin() + static_cast<ptrdiff_t>(end), false);
+      std::fill(written->begin() + static_cast<ptrdiff_t>(begin), written->begin() + static_cast<ptrdiff_t>(end),
+                false);
     begin = end;
   }
   return {};
@@ -245,8 +247,8 @@ Result<ModuleId> CudaExecutor::load(const Binary& binary) {
   if (!done && binary.cubin.empty() && binary.ptx.empty())
     return refuse(fmt::format("loading kernel {}: there is neither a CUBIN nor PTX", binary.entry));
   if (!done) return load_error(binary, status, std::move(done).error());
-  auto found = check(driver_->function(&loaded.function, loaded.module, binary.entry.c_str()),
-                     "finding kernel " + binary.entry);
+  auto found =
+      check(driver_->function(&loaded.function, loaded.module, binary.entry.c_str()), "finding kernel " + binary.entry);
   // Drivers load lazily; the first launch would then do it, between two events.
   if (found && driver_->load_function)
     found = check(driver_->load_function(loaded.function), "loading kernel " + binary.entry);
@@ -279,7 +281,8 @@ Error CudaExecutor::load_error(const Binary& binary, Status status, Error error)
   if (status == kUnsupportedPtxVersion) {
     error.notes.insert(error.notes.begin(), error.message);
     error.message = fmt::format(
-        "loading kernel {}: its PTX is newer than the driver, which supports CUDA {}; a newer driver or an older NVRTC helps",
+        "loading kernel {}: its PTX is newer than the driver, which supports CUDA {}; a newer driver or an older NVRTC "
+        "helps",
         binary.entry, version_text(driver_->version));
   } else if ((status == kNoBinaryForGpu || status == kInvalidImage) && plain_arch(binary.arch) != info_.arch) {
     error.notes.insert(error.notes.begin(), error.message);

@@ -97,7 +97,8 @@ class CudaExecutor final : public GpuExecutor {
                             const char* doing);
   Result<void> flush();
   Result<Handle> graph_of(const Shot& shot, std::vector<Prepared>& steps);
-  Result<bool> fire_once(const Shot& shot, std::vector<Prepared>& steps, Handle graph, uint64_t gate_ns, Sample* sample);
+  Result<bool> fire_once(const Shot& shot, std::vector<Prepared>& steps, Handle graph, uint64_t gate_ns,
+                         Sample* sample);
   Result<double> mean_clock();
   void read_board(Sample& sample);
 

@@ -15,18 +15,13 @@ std::string size_text(const Dim3& d) { return fmt::format("{} x {} x {}", d.x, d
 
 int tensor_type(DType dtype) {
   switch (dtype) {
-    case DType::kBf16:
-      return kTensorBf16;
-    case DType::kFp16:
-      return kTensorFp16;
+    case DType::kBf16: return kTensorBf16;
+    case DType::kFp16: return kTensorFp16;
     case DType::kFp32:
-    case DType::kTf32:
-      return kTensorFp32;
+    case DType::kTf32: return kTensorFp32;
     case DType::kFp8:
-    case DType::kInt8:
-      return kTensorUint8;
-    case DType::kInt32:
-      return kTensorInt32;
+    case DType::kInt8: return kTensorUint8;
+    case DType::kInt32: return kTensorInt32;
   }
   return kTensorFp32;
 }
@@ -44,29 +39,37 @@ std::string fault_in(const TensorMap& map, uint64_t address) {
   const size_t rank = map.dims.size();
   if (rank < 1 || rank > 5) return fmt::format("{} dimensions; 1 to 5 are possible", rank);
   if (map.box.size() != rank || map.stride_bytes.size() != rank - 1)
-    return fmt::format("{} dimensions with {} sides of a box and {} strides", rank, map.box.size(), map.stride_bytes.size());
+    return fmt::format("{} dimensions with {} sides of a box and {} strides", rank, map.box.size(),
+                       map.stride_bytes.size());
   if (address % 16 != 0) return fmt::format("address {:#x} is no multiple of 16", address);
   for (size_t i = 0; i < rank; ++i) {
     if (map.dims[i] == 0 || map.dims[i] > uint64_t{1} << 32) return fmt::format("dimension {} is {}", i, map.dims[i]);
-    if (map.box[i] == 0 || map.box[i] > 256) return fmt::format("side {} of the box is {}; 1 to 256 are possible", i, map.box[i]);
+    if (map.box[i] == 0 || map.box[i] > 256)
+      return fmt::format("side {} of the box is {}; 1 to 256 are possible", i, map.box[i]);
   }
   for (uint64_t stride : map.stride_bytes)
-    if (stride % 16 != 0 || stride >= uint64_t{1} << 40) return fmt::format("a stride of {} bytes is no multiple of 16 below 2^40", stride);
+    if (stride % 16 != 0 || stride >= uint64_t{1} << 40)
+      return fmt::format("a stride of {} bytes is no multiple of 16 below 2^40", stride);
   const uint64_t inner = uint64_t{map.box[0]} * static_cast<uint64_t>(size_of(map.dtype));
   if (inner % 16 != 0) return fmt::format("a box {} bytes wide is no multiple of 16", inner);
   if (span_code(map.swizzle_bytes, 32, 4) < 0) return fmt::format("there is no swizzle of {} bytes", map.swizzle_bytes);
   if (map.swizzle_bytes && inner > static_cast<uint64_t>(map.swizzle_bytes))
     return fmt::format("a box {} bytes wide does not fit a swizzle of {}", inner, map.swizzle_bytes);
-  if (span_code(map.l2_promotion_bytes, 64, 4) < 0) return fmt::format("there is no L2 promotion of {} bytes", map.l2_promotion_bytes);
+  if (span_code(map.l2_promotion_bytes, 64, 4) < 0)
+    return fmt::format("there is no L2 promotion of {} bytes", map.l2_promotion_bytes);
   return "";
 }
 
 }  // namespace
 
 Result<void> CudaExecutor::encode(const Arg& arg, const std::string& entry, TensorMapBytes* out) {
-  auto refused = [&](const std::string& why) { return refuse(fmt::format("kernel {}: tensor map {}: {}", entry, arg.name, why)); };
-  if (!tensor_maps_) return refused(fmt::format("{} ({}) has none; sm_90 and newer have", info_.device_name, info_.arch));
-  if (auto have = driver_->have(driver_->encode_tensor_map, "tensor maps"); !have) return refuse(have.error().message, have.error().exit);
+  auto refused = [&](const std::string& why) {
+    return refuse(fmt::format("kernel {}: tensor map {}: {}", entry, arg.name, why));
+  };
+  if (!tensor_maps_)
+    return refused(fmt::format("{} ({}) has none; sm_90 and newer have", info_.device_name, info_.arch));
+  if (auto have = driver_->have(driver_->encode_tensor_map, "tensor maps"); !have)
+    return refuse(have.error().message, have.error().exit);
   const TensorMap& map = *arg.map;
   if (std::string why = fault_in(map, arg.bits); !why.empty()) return refused(why);
   void* address = nullptr;
@@ -87,15 +90,19 @@ Result<void> CudaExecutor::reserve(Module& kernel, const Launch& launch) {
                               info_.device_name, max_smem_));
   // Without this opt-in a launch is limited to 48 KiB.
   if (launch.smem_bytes > kernel.smem_limit) {
-    ROOFGEN_CHECK(check(driver_->set_function_attribute(kernel.function, kFunctionMaxDynamicSmem, static_cast<int>(launch.smem_bytes)),
-                        fmt::format("reserving {} bytes of shared memory for kernel {}", launch.smem_bytes, kernel.entry)));
+    ROOFGEN_CHECK(check(
+        driver_->set_function_attribute(kernel.function, kFunctionMaxDynamicSmem, static_cast<int>(launch.smem_bytes)),
+        fmt::format("reserving {} bytes of shared memory for kernel {}", launch.smem_bytes, kernel.entry)));
     kernel.smem_limit = launch.smem_bytes;
   }
   const Dim3 &cluster = launch.cluster, &grid = launch.grid;
   if (cluster.count() == 1) return {};
-  if (!clusters_) return refuse(fmt::format("kernel {}: {} ({}) has no clusters; sm_90 and newer have", kernel.entry, info_.device_name, info_.arch));
+  if (!clusters_)
+    return refuse(fmt::format("kernel {}: {} ({}) has no clusters; sm_90 and newer have", kernel.entry,
+                              info_.device_name, info_.arch));
   if (cluster.count() == 0 || grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0)
-    return refuse(fmt::format("kernel {}: a grid of {} CTAs cannot be cut into clusters of {}", kernel.entry, size_text(grid), size_text(cluster)));
+    return refuse(fmt::format("kernel {}: a grid of {} CTAs cannot be cut into clusters of {}", kernel.entry,
+                              size_text(grid), size_text(cluster)));
   if (cluster.count() > kPortableCluster && !kernel.big_clusters) {
     ROOFGEN_CHECK(check(driver_->set_function_attribute(kernel.function, kFunctionBigClusters, 1),
                         fmt::format("allowing clusters of {} CTAs for kernel {}", cluster.count(), kernel.entry)));
@@ -115,7 +122,8 @@ Result<CudaExecutor::Prepared> CudaExecutor::prepare(ModuleId module, const Laun
   // It only permits; GPUs from before sm_90 cannot.
   out.overlap = launch.overlap && info_.driver.cc >= 90;
   if (out.attributes())
-    if (auto have = driver_->have(driver_->launch_ex, "clusters and overlapping launches"); !have) return refuse(have.error().message, have.error().exit);
+    if (auto have = driver_->have(driver_->launch_ex, "clusters and overlapping launches"); !have)
+      return refuse(have.error().message, have.error().exit);
   out.words.reserve(launch.args.size());  // neither may move once pointed at
   out.maps.reserve(launch.args.size());
   for (const Arg& arg : launch.args) {
@@ -139,8 +147,8 @@ Result<void> CudaExecutor::queue(Prepared& kernel, bool first) {
   const bool cluster = launch.cluster.count() > 1;
   Status status = 0;
   if (!overlap && !cluster) {
-    status = driver_->launch(kernel.function, grid.x, grid.y, grid.z, block.x, block.y, block.z, launch.smem_bytes, stream_,
-                             kernel.pointers.data(), nullptr);
+    status = driver_->launch(kernel.function, grid.x, grid.y, grid.z, block.x, block.y, block.z, launch.smem_bytes,
+                             stream_, kernel.pointers.data(), nullptr);
   } else {
     LaunchAttribute attributes[2];
     LaunchConfig config{grid.x, grid.y, grid.z, block.x, block.y, block.z, launch.smem_bytes, stream_, attributes, 0};

@@ -24,21 +24,21 @@ struct ProcessInfo {
 };
 }  // namespace nvml
 
-#define ROOFGEN_NVML_ENTRY_POINTS(X)                                                                 \
-  X(init, "nvmlInit_v2")                                                                             \
-  X(shutdown, "nvmlShutdown")                                                                        \
-  X(driver_version, "nvmlSystemGetDriverVersion", char*, unsigned)                                   \
-  X(by_uuid, "nvmlDeviceGetHandleByUUID", const char*, void**)                                       \
-  X(by_bus_id, "nvmlDeviceGetHandleByPciBusId_v2", const char*, void**)                              \
-  X(clock, "nvmlDeviceGetClockInfo", void*, int, unsigned*)                                          \
-  X(max_clock, "nvmlDeviceGetMaxClockInfo", void*, int, unsigned*)                                   \
-  X(default_clock, "nvmlDeviceGetDefaultApplicationsClock", void*, int, unsigned*)                   \
-  X(power, "nvmlDeviceGetPowerUsage", void*, unsigned*)                                              \
-  X(power_limit, "nvmlDeviceGetEnforcedPowerLimit", void*, unsigned*)                                \
-  X(temperature, "nvmlDeviceGetTemperature", void*, int, unsigned*)                                  \
-  X(event_reasons, "nvmlDeviceGetCurrentClocksEventReasons", void*, unsigned long long*)             \
-  X(throttle_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons", void*, unsigned long long*)       \
-  X(processes_v3, "nvmlDeviceGetComputeRunningProcesses_v3", void*, unsigned*, nvml::ProcessInfo*)   \
+#define ROOFGEN_NVML_ENTRY_POINTS(X)                                                               \
+  X(init, "nvmlInit_v2")                                                                           \
+  X(shutdown, "nvmlShutdown")                                                                      \
+  X(driver_version, "nvmlSystemGetDriverVersion", char*, unsigned)                                 \
+  X(by_uuid, "nvmlDeviceGetHandleByUUID", const char*, void**)                                     \
+  X(by_bus_id, "nvmlDeviceGetHandleByPciBusId_v2", const char*, void**)                            \
+  X(clock, "nvmlDeviceGetClockInfo", void*, int, unsigned*)                                        \
+  X(max_clock, "nvmlDeviceGetMaxClockInfo", void*, int, unsigned*)                                 \
+  X(default_clock, "nvmlDeviceGetDefaultApplicationsClock", void*, int, unsigned*)                 \
+  X(power, "nvmlDeviceGetPowerUsage", void*, unsigned*)                                            \
+  X(power_limit, "nvmlDeviceGetEnforcedPowerLimit", void*, unsigned*)                              \
+  X(temperature, "nvmlDeviceGetTemperature", void*, int, unsigned*)                                \
+  X(event_reasons, "nvmlDeviceGetCurrentClocksEventReasons", void*, unsigned long long*)           \
+  X(throttle_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons", void*, unsigned long long*)     \
+  X(processes_v3, "nvmlDeviceGetComputeRunningProcesses_v3", void*, unsigned*, nvml::ProcessInfo*) \
   X(processes_v2, "nvmlDeviceGetComputeRunningProcesses_v2", void*, unsigned*, nvml::ProcessInfo*)
 
 /// One GPU as NVML sees it.

@@ -9,10 +9,10 @@
 #include <cstring>
 #include <map>
 
+#include "base/child.h"
+#include "base/frame.h"
 #include "runtime/cuda/wire.h"
 #include "runtime/executor.h"
-#include "runtime/process/child.h"
-#include "runtime/process/frame.h"
 
 namespace roofgen {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 using namespace wire;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kMoreForCopies = 60;  ///< seconds; also for starting, loading and allocating
+constexpr double kMoreForCopies = 60;                 ///< seconds; also for starting, loading and allocating
 constexpr auto kPatience = std::chrono::seconds(10);  ///< for a killed worker to go
 constexpr uint64_t kChunk = uint64_t{32} << 20;
 // The top byte of an address is free on every GPU (virtual addresses have at most 57 bits); a tag of the
@@ -39,8 +39,8 @@ class RemoteGpu final : public GpuExecutor {
     ROOFGEN_CHECK(start());
     if (options_.warn && at_open_.other_processes > 0)
       options_.warn(fmt::format("{} other {} on {}; times will vary with what {}", at_open_.other_processes,
-                                at_open_.other_processes == 1 ? "process computes" : "processes compute", info_.device_name,
-                                at_open_.other_processes == 1 ? "it does" : "they do"));
+                                at_open_.other_processes == 1 ? "process computes" : "processes compute",
+                                info_.device_name, at_open_.other_processes == 1 ? "it does" : "they do"));
     return {};
   }
 
@@ -89,7 +89,8 @@ class RemoteGpu final : public GpuExecutor {
     for (uint64_t offset = 0; offset < from.size() || offset == 0;) {
       const auto part = from.subspan(offset, std::min<uint64_t>(kChunk, from.size() - offset));
       Packer out;
-      out.put(strip(to.address) + offset).put(std::string_view(reinterpret_cast<const char*>(part.data()), part.size()));
+      out.put(strip(to.address) + offset)
+          .put(std::string_view(reinterpret_cast<const char*>(part.data()), part.size()));
       ROOFGEN_CHECK(finish(ask(kWrite, out, {"writing to the GPU", copies()})));
       offset += part.size();
       if (part.empty()) break;
@@ -243,11 +244,13 @@ class RemoteGpu final : public GpuExecutor {
 
   Error stale(const char* what) {
     fault_ = Fault::kRefused;
-    return {Exit::kFailed, fmt::format("{} is of an earlier GPU worker{}", what, ended_.empty() ? "" : "; that ended: " + ended_)};
+    return {Exit::kFailed,
+            fmt::format("{} is of an earlier GPU worker{}", what, ended_.empty() ? "" : "; that ended: " + ended_)};
   }
   Result<void> fresh(uint64_t address) {
     if (address >> kTagShift == tag()) return {};
-    return address >> kTagShift == 0 ? refuse(fmt::format("{:#x} is no address of this GPU worker", address)) : stale("the buffer");
+    return address >> kTagShift == 0 ? refuse(fmt::format("{:#x} is no address of this GPU worker", address))
+                                     : stale("the buffer");
   }
   Error refuse(std::string message) {
     fault_ = Fault::kRefused;
@@ -279,7 +282,8 @@ class RemoteGpu final : public GpuExecutor {
       fault_ = Fault::kLost;
       return gone();
     }
-    if (child_.running() && child_.died_while_idle()) retire("the GPU worker " + ending_text(child_.wait(kPatience).status) + " between two calls");
+    if (child_.running() && child_.died_while_idle())
+      retire("the GPU worker " + ending_text(child_.wait(kPatience).status) + " between two calls");
     if (child_.running()) return {};
     if (options_.warn) options_.warn("the GPU worker is replaced: " + ended_);
     Result<void> started = start();
@@ -289,7 +293,8 @@ class RemoteGpu final : public GpuExecutor {
 
   /// All that was on the GPU is gone.
   void retire(const std::string& why) {
-    if (!child_.stop(kPatience) && options_.warn) options_.warn("a killed GPU worker does not go away; the driver may be stuck");
+    if (!child_.stop(kPatience) && options_.warn)
+      options_.warn("a killed GPU worker does not go away; the driver may be stuck");
     in_.clear();
     forget_sent();
     entries_.clear();
@@ -344,7 +349,8 @@ class RemoteGpu final : public GpuExecutor {
 
   /// The next frame of the worker, whose errors come back as such. Whatever else happens ends the worker.
   Result<Fields> receive(const Call& call) {
-    const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(call.limit_s));
+    const auto deadline =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(call.limit_s));
     for (;;) {
       bool bad = false;
       if (auto fields = take_frame(in_, &bad)) {
@@ -357,7 +363,8 @@ class RemoteGpu final : public GpuExecutor {
       if (left <= 0) return timed_out(call);
       pollfd polled{child_.socket(), static_cast<short>(out_.empty() ? POLLIN : POLLIN | POLLOUT), 0};
       const int ready = poll(&polled, 1, static_cast<int>(std::min<int64_t>(left, 60'000)));
-      if (ready < 0 && errno != EINTR) return crashed(call, std::string("waiting for it failed: ") + std::strerror(errno), {});
+      if (ready < 0 && errno != EINTR)
+        return crashed(call, std::string("waiting for it failed: ") + std::strerror(errno), {});
       if (ready <= 0) continue;
       if (polled.revents & POLLOUT) {
         sent_ += child_.send_some(std::string_view(out_).substr(sent_));
@@ -381,7 +388,8 @@ class RemoteGpu final : public GpuExecutor {
     Error error;
     in.get(fault);
     unpack(in, error);
-    if (!in.done() || fault < static_cast<int>(Fault::kNone) || fault > static_cast<int>(Fault::kLost)) return nonsense(call);
+    if (!in.done() || fault < static_cast<int>(Fault::kNone) || fault > static_cast<int>(Fault::kLost))
+      return nonsense(call);
     fault_ = static_cast<Fault>(fault);
     if (starting_) return error;
     if (fault_ == Fault::kKernel || fault_ == Fault::kTimeout) retire(error.message);
@@ -402,7 +410,8 @@ class RemoteGpu final : public GpuExecutor {
   }
 
   Error timed_out(const Call& call) {
-    Error error{Exit::kFailed, fmt::format("{} did not end within {} s", call.kernel.empty() ? call.doing : call.kernel, call.limit_s)};
+    Error error{Exit::kFailed, fmt::format("{} did not end within {} s", call.kernel.empty() ? call.doing : call.kernel,
+                                           call.limit_s)};
     fault_ = Fault::kTimeout;
     if (!starting_) retire(error.message);
     return error;

@@ -51,10 +51,13 @@ std::string key_of(const Shot& shot) {
 
 Result<void> CudaExecutor::set_up_shots() {
   if (!helpers_) {
-    ROOFGEN_CHECK(check(driver_->load_module(&helpers_, kHelperPtx, 0, nullptr, nullptr), "loading the timer's kernels"));
-    for (const auto& [function, name] : {std::pair{&gate_, "roofgen_gate"}, {&stamp_, "roofgen_stamp"}, {&sweep_, "roofgen_sweep"}}) {
+    ROOFGEN_CHECK(
+        check(driver_->load_module(&helpers_, kHelperPtx, 0, nullptr, nullptr), "loading the timer's kernels"));
+    for (const auto& [function, name] :
+         {std::pair{&gate_, "roofgen_gate"}, {&stamp_, "roofgen_stamp"}, {&sweep_, "roofgen_sweep"}}) {
       ROOFGEN_CHECK(check(driver_->function(function, helpers_, name), fmt::format("finding {}", name)));
-      if (driver_->load_function) ROOFGEN_CHECK(check(driver_->load_function(*function), fmt::format("loading {}", name)));
+      if (driver_->load_function)
+        ROOFGEN_CHECK(check(driver_->load_function(*function), fmt::format("loading {}", name)));
     }
   }
   if (!stamps_) {
@@ -63,8 +66,8 @@ Result<void> CudaExecutor::set_up_shots() {
   return {};
 }
 
-Result<void> CudaExecutor::queue_helper(Handle function, unsigned ctas, unsigned threads, std::initializer_list<uint64_t> words,
-                                        const char* doing) {
+Result<void> CudaExecutor::queue_helper(Handle function, unsigned ctas, unsigned threads,
+                                        std::initializer_list<uint64_t> words, const char* doing) {
   uint64_t values[4] = {};
   void* pointers[4] = {};
   size_t count = 0;
@@ -79,7 +82,9 @@ Result<void> CudaExecutor::queue_helper(Handle function, unsigned ctas, unsigned
 Result<void> CudaExecutor::flush() {
   if (!scratch_) {
     // A simulated driver's times know no cache: the same steps on a little memory, so that they are walked too.
-    const uint64_t l2 = driver_->simulated ? kSimulatedL2 : info_.driver.l2_bytes > 0 ? static_cast<uint64_t>(info_.driver.l2_bytes) : kUnknownL2;
+    const uint64_t l2 = driver_->simulated          ? kSimulatedL2
+                        : info_.driver.l2_bytes > 0 ? static_cast<uint64_t>(info_.driver.l2_bytes)
+                                                    : kUnknownL2;
     const uint64_t bytes = (2 * kSweptL2 * l2 + 511) / 512 * 512;
     ROOFGEN_TRY(scratch_, take_memory(bytes, "emptying L2"));
     scratch_bytes_ = bytes;
@@ -88,7 +93,8 @@ Result<void> CudaExecutor::flush() {
     // reset them is flushed all the same; a fault from earlier work shows in the next call.
     if (persisting_l2_ && driver_->reset_persisting_l2) driver_->reset_persisting_l2();
   }
-  const auto ctas = driver_->simulated ? 1 : kSweepCtasPerSm * static_cast<unsigned>(std::max<int64_t>(info_.driver.sms, 1));
+  const auto ctas =
+      driver_->simulated ? 1 : kSweepCtasPerSm * static_cast<unsigned>(std::max<int64_t>(info_.driver.sms, 1));
   const uint64_t half = scratch_bytes_ / 2;
   ROOFGEN_CHECK(queue_helper(sweep_, ctas, kSweepThreads, {scratch_, half / 16, 1}, "emptying L2"));
   return queue_helper(sweep_, ctas, kSweepThreads, {scratch_ + half, half / 16, 0}, "emptying L2");
@@ -127,7 +133,8 @@ void CudaExecutor::drop_graphs() {
 }
 
 /// True when everything was queued before the gate opened.
-Result<bool> CudaExecutor::fire_once(const Shot& shot, std::vector<Prepared>& steps, Handle graph, uint64_t gate_ns, Sample* sample) {
+Result<bool> CudaExecutor::fire_once(const Shot& shot, std::vector<Prepared>& steps, Handle graph, uint64_t gate_ns,
+                                     Sample* sample) {
   const std::string doing = "running kernel " + steps.front().entry;
   const auto sms = static_cast<unsigned>(std::max<int64_t>(info_.driver.sms, 1));
   const Address after = stamps_ + kStamps * sizeof(Stamp);
@@ -154,7 +161,8 @@ Result<bool> CudaExecutor::fire_once(const Shot& shot, std::vector<Prepared>& st
 /// Median over the SMs of cycles by time between the two stamps, MHz. 0: no SM has both.
 Result<double> CudaExecutor::mean_clock() {
   std::vector<Stamp> stamps(2 * kStamps);
-  ROOFGEN_CHECK(check(driver_->copy_out(stamps.data(), stamps_, stamps.size() * sizeof(Stamp), stream_), "reading the clock"));
+  ROOFGEN_CHECK(
+      check(driver_->copy_out(stamps.data(), stamps_, stamps.size() * sizeof(Stamp), stream_), "reading the clock"));
   ROOFGEN_CHECK(synchronize("reading the clock"));
   std::vector<double> mhz;
   for (size_t i = 0; i < kStamps; ++i) {
@@ -202,7 +210,8 @@ Result<Sample> CudaExecutor::fire(const Shot& shot) {
   Sample sample;
   int late = 0;
   while (late < kAttempts) {
-    ROOFGEN_TRY(bool gated, fire_once(shot, steps, graph, std::min(gate_ns * gate_factor_.of_attempt(late), kMaxGateNs), &sample));
+    ROOFGEN_TRY(bool gated,
+                fire_once(shot, steps, graph, std::min(gate_ns * gate_factor_.of_attempt(late), kMaxGateNs), &sample));
     if (gated) break;
     // The host was late: launches may have waited for it between the events. Once more with a longer gate;
     // of a host that is never in time the last stands, and is too long if anything.

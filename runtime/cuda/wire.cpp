@@ -7,29 +7,24 @@ namespace {
 
 /// Applies `f` to every member in order; the same list packs and unpacks.
 template <class T, class F>
-void each(T& d, F&& f)
-  requires std::is_same_v<std::remove_const_t<T>, DriverFacts>
-{
-  f(d.name), f(d.cc), f(d.sms), f(d.bus_bits), f(d.memory_clock_khz), f(d.sm_clock_khz), f(d.l2_bytes), f(d.memory_bytes);
-  f(d.smem_per_sm), f(d.smem_per_block), f(d.smem_reserved_per_block), f(d.regs_per_sm), f(d.max_threads_per_sm), f(d.max_ctas_per_sm);
+void each(T& d, F&& f) requires std::is_same_v<std::remove_const_t<T>, DriverFacts> {
+  f(d.name), f(d.cc), f(d.sms), f(d.bus_bits), f(d.memory_clock_khz), f(d.sm_clock_khz), f(d.l2_bytes),
+      f(d.memory_bytes);
+  f(d.smem_per_sm), f(d.smem_per_block), f(d.smem_reserved_per_block), f(d.regs_per_sm), f(d.max_threads_per_sm),
+      f(d.max_ctas_per_sm);
 }
 template <class T, class F>
-void each(T& i, F&& f)
-  requires std::is_same_v<std::remove_const_t<T>, GpuIdentity>
-{
-  f(i.name), f(i.uuid), f(i.pci_bus_id), f(i.driver), f(i.cuda_version), f(i.max_sm_mhz), f(i.default_sm_mhz), f(i.max_memory_mhz);
+void each(T& i, F&& f) requires std::is_same_v<std::remove_const_t<T>, GpuIdentity> {
+  f(i.name), f(i.uuid), f(i.pci_bus_id), f(i.driver), f(i.cuda_version), f(i.max_sm_mhz), f(i.default_sm_mhz),
+      f(i.max_memory_mhz);
   f(i.power_limit_w), f(i.memory_bytes), f(i.l2_bytes);
 }
 template <class T, class F>
-void each(T& s, F&& f)
-  requires std::is_same_v<std::remove_const_t<T>, GpuState>
-{
+void each(T& s, F&& f) requires std::is_same_v<std::remove_const_t<T>, GpuState> {
   f(s.free_bytes), f(s.other_processes), f(s.sm_mhz), f(s.memory_mhz), f(s.power_w), f(s.temperature_c), f(s.limits);
 }
 template <class T, class F>
-void each(T& s, F&& f)
-  requires std::is_same_v<std::remove_const_t<T>, Sample>
-{
+void each(T& s, F&& f) requires std::is_same_v<std::remove_const_t<T>, Sample> {
   f(s.time_ns), f(s.sm_mhz), f(s.power_w), f(s.temperature_c), f(s.limits);
 }
 
@@ -66,7 +61,9 @@ void pack(Packer& to, const TensorMap& map) {
 void unpack(Unpacker& from, TensorMap& map) {
   int dtype = 0;
   from.get(dtype);
-  map.dtype = dtype == static_cast<int>(DType::kFp16) ? DType::kFp16 : dtype == static_cast<int>(DType::kFp32) ? DType::kFp32 : DType::kBf16;
+  map.dtype = dtype == static_cast<int>(DType::kFp16)   ? DType::kFp16
+              : dtype == static_cast<int>(DType::kFp32) ? DType::kFp32
+                                                        : DType::kBf16;
   unpack_list(from, map.dims);
   unpack_list(from, map.stride_bytes);
   unpack_list(from, map.box);
@@ -76,7 +73,11 @@ void unpack(Unpacker& from, TensorMap& map) {
 }  // namespace
 
 void pack(Packer& to, const Error& error) {
-  to.put(static_cast<int>(error.exit)).put(error.message).put(error.where.file).put(error.where.line).put(error.where.col);
+  to.put(static_cast<int>(error.exit))
+      .put(error.message)
+      .put(error.where.file)
+      .put(error.where.line)
+      .put(error.where.col);
   to.put(uint64_t{error.notes.size()});
   for (const std::string& note : error.notes) to.put(note);
 }
@@ -117,7 +118,9 @@ void unpack(Unpacker& from, Launch& launch) {
 }
 
 void pack(Packer& to, const Binary& binary) { to.put(binary.arch).put(binary.entry).put(binary.ptx).put(binary.cubin); }
-void unpack(Unpacker& from, Binary& binary) { from.get(binary.arch).get(binary.entry).get(binary.ptx).get(binary.cubin); }
+void unpack(Unpacker& from, Binary& binary) {
+  from.get(binary.arch).get(binary.entry).get(binary.ptx).get(binary.cubin);
+}
 
 void pack(Packer& to, const ExecutorInfo& info) {
   to.put(info.name).put(info.device_name).put(info.arch);

@@ -16,16 +16,15 @@
 
 namespace roofgen::wire {
 
-inline constexpr char kOpen[] = "open", kAllocate[] = "allocate", kRelease[] = "release", kWrite[] = "write", kRead[] = "read",
-                      kPoison[] = "poison", kLoad[] = "load", kUnload[] = "unload", kRun[] = "run", kState[] = "state",
-                      kTime[] = "time";
+inline constexpr char kOpen[] = "open", kAllocate[] = "allocate", kRelease[] = "release", kWrite[] = "write",
+                      kRead[] = "read", kPoison[] = "poison", kLoad[] = "load", kUnload[] = "unload", kRun[] = "run",
+                      kState[] = "state", kTime[] = "time";
 inline constexpr char kOk[] = "ok", kError[] = "error", kWant[] = "want", kSample[] = "sample";
 
 class Packer {
  public:
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Packer& put(T value) {
+  requires std::is_arithmetic_v<T> Packer& put(T value) {
     bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
     return *this;
   }
@@ -45,12 +44,13 @@ class Unpacker {
  public:
   explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Unpacker& get(T& value) {
+  requires std::is_arithmetic_v<T> Unpacker& get(T& value) {
     value = {};
     if (bytes_.size() < sizeof value) return fail();
-    if constexpr (std::is_same_v<T, bool>) value = bytes_[0] != 0;  // no other byte is a bool
-    else std::memcpy(&value, bytes_.data(), sizeof value);
+    if constexpr (std::is_same_v<T, bool>)
+      value = bytes_[0] != 0;  // no other byte is a bool
+    else
+      std::memcpy(&value, bytes_.data(), sizeof value);
     bytes_.remove_prefix(sizeof value);
     return *this;
   }

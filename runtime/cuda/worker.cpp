@@ -5,10 +5,10 @@
 
 #include <cstdlib>
 
+#include "base/child.h"
+#include "base/frame.h"
 #include "runtime/cuda/executor.h"
 #include "runtime/cuda/wire.h"
-#include "runtime/process/child.h"
-#include "runtime/process/frame.h"
 
 namespace roofgen {
 namespace {

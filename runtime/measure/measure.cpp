@@ -17,15 +17,15 @@ constexpr uint64_t kBurstSamples = 10;  // more of them would be a steady load
 constexpr double kBehind = 1.1;
 constexpr double kHopeless = 5;  // times seconds_each, even below min_samples
 constexpr uint64_t kMostBatch = 1024;
-constexpr double kBatchSpread = 4;  // those within this of `short_ns` share the fastest's batch
-constexpr double kMessageNs = 2e9;  // shots sent at once, well below the time-out of one
+constexpr double kBatchSpread = 4;                    // those within this of `short_ns` share the fastest's batch
+constexpr double kMessageNs = 2e9;                    // shots sent at once, well below the time-out of one
 constexpr double kFirstWait = 0.05, kWaitStep = 0.5;  // as nvbench does
 constexpr int kMostThrottled = 20;                    // rounds in a row
 constexpr double kMostWaiting = 120;  // s in all, in and out of throttling; twenty rounds in a row take 86
 constexpr uint64_t kSlowdown = kLimitHwSlowdown | kLimitThermalSw | kLimitThermalHw | kLimitPowerBrake;
 constexpr size_t kFewestPairs = 6;  // below that no 95 % interval exists
 
-constexpr int kMostIdleDeaths = 3;    // of the worker, that are blamed on no contender
+constexpr int kMostIdleDeaths = 3;  // of the worker, that are blamed on no contender
 
 enum class Way { kCold, kHot };
 
@@ -54,14 +54,10 @@ struct Entrant {
 
 const char* stage_of(Fault fault) {
   switch (fault) {
-    case Fault::kKernel:
-      return "gpu fault";
-    case Fault::kTimeout:
-      return "gpu timeout";
-    case Fault::kMemory:
-      return "gpu memory";
-    default:
-      return "gpu";
+    case Fault::kKernel: return "gpu fault";
+    case Fault::kTimeout: return "gpu timeout";
+    case Fault::kMemory: return "gpu memory";
+    default: return "gpu";
   }
 }
 
@@ -129,8 +125,8 @@ class Contest {
   void look_around() {
     auto state = gpu_.state();
     if (state && state->other_processes > 0)
-      note(fmt::format("{} other process{} on this GPU: times may be longer than on a free one",
-                       state->other_processes, state->other_processes == 1 ? " computes" : "es compute"),
+      note(fmt::format("{} other process{} on this GPU: times may be longer than on a free one", state->other_processes,
+                       state->other_processes == 1 ? " computes" : "es compute"),
            true);
     default_mhz_ = gpu_.identity().default_sm_mhz;
     if (default_mhz_ <= 0) note("the default clock is unknown: no sample is discarded for a slow clock");
@@ -138,9 +134,8 @@ class Contest {
     if (rig_.l2_bytes() == 0)
       note("the size of L2 is unknown");
     else if (!rig_.enough_sets())
-      note(fmt::format(
-          "{} set{} of buffers together are less than three times L2: the flush alone keeps samples cold",
-          rig_.sets(), rig_.sets() == 1 ? "" : "s"));
+      note(fmt::format("{} set{} of buffers together are less than three times L2: the flush alone keeps samples cold",
+                       rig_.sets(), rig_.sets() == 1 ? "" : "s"));
   }
 
   /// A failed call: who is to blame loses its place, a lost GPU ends it all. The worker is made ready again.
@@ -149,12 +144,14 @@ class Contest {
     if (fault == Fault::kLost) return lose(error.message);
     // A worker that died between two calls took the handles along: nobody's doing, unless it goes on.
     const bool innocent = fault == Fault::kRefused && !rig_.current() && ++idle_deaths_ <= kMostIdleDeaths;
-    if (!innocent) entrants_[who].rejected = Rejected{{}, stage_of(fault), fmt::format("{} ({})", error.message, phase)};
+    if (!innocent)
+      entrants_[who].rejected = Rejected{{}, stage_of(fault), fmt::format("{} ({})", error.message, phase)};
     auto ready = rig_.refresh();
     if (ready) return;
     if (gpu_.fault() == Fault::kLost) return lose(ready.error().message);
     // The GPU is there, but not what is needed on it (no memory any more, or a kernel that prepares it failed).
-    given_up_ = Rejected{{}, stage_of(gpu_.fault()), "the buffers could not be made anew after a fault: " + ready.error().message};
+    given_up_ = Rejected{
+        {}, stage_of(gpu_.fault()), "the buffers could not be made anew after a fault: " + ready.error().message};
     note("the measurement ended early: " + given_up_->reason, true);
   }
   void lose(const std::string& why) {
@@ -169,8 +166,7 @@ class Contest {
     for (int i = 0; i < batch; ++i) {
       size_t set = way == Way::kCold ? next_set_++ % rig_.sets() : 0;
       ROOFGEN_TRY(std::vector<Step> steps, rig_.steps(contenders_[who], set));
-      out.steps.insert(out.steps.end(), std::make_move_iterator(steps.begin()),
-                       std::make_move_iterator(steps.end()));
+      out.steps.insert(out.steps.end(), std::make_move_iterator(steps.begin()), std::make_move_iterator(steps.end()));
     }
     return out;
   }
@@ -210,8 +206,7 @@ class Contest {
       auto samples = gpu_.time(shots, &done);
       if (!samples || samples->size() != shots.size()) {
         size_t bad = std::min(done / per, at.size() - 1);
-        blame(order[at[bad]],
-              samples ? Error{Exit::kFailed, "the GPU gave too few samples"} : samples.error(), phase);
+        blame(order[at[bad]], samples ? Error{Exit::kFailed, "the GPU gave too few samples"} : samples.error(), phase);
         continue;
       }
       for (size_t i = 0; i < at.size(); ++i) {
@@ -250,8 +245,7 @@ class Contest {
     uint64_t batch = 1;
     while (batch < kMostBatch && static_cast<double>(batch) * fastest < 10 * protocol_.short_ns) batch *= 2;
     for (size_t i : running())
-      if (entrants_[i].screened_ns < kBatchSpread * protocol_.short_ns)
-        entrants_[i].batch = static_cast<int>(batch);
+      if (entrants_[i].screened_ns < kBatchSpread * protocol_.short_ns) entrants_[i].batch = static_cast<int>(batch);
   }
 
   void warm_up() {
@@ -267,15 +261,14 @@ class Contest {
   /// Round `round` of those still in: A B C, B C A, ...; where it starts is up to the seed.
   std::vector<size_t> order_of(std::vector<size_t> who, uint64_t round) const {
     if (!who.empty())
-      std::rotate(who.begin(),
-                  who.begin() + static_cast<ptrdiff_t>((protocol_.seed % who.size() + round) % who.size()),
+      std::rotate(who.begin(), who.begin() + static_cast<ptrdiff_t>((protocol_.seed % who.size() + round) % who.size()),
                   who.end());
     return who;
   }
 
   bool throttled(const Sample& sample) const {
-    return !give_up_ && default_mhz_ > 0 && sample.sm_mhz > 0 &&
-           sample.sm_mhz < protocol_.slow_clock * default_mhz_ && (sample.limits & kSlowdown) != 0;
+    return !give_up_ && default_mhz_ > 0 && sample.sm_mhz > 0 && sample.sm_mhz < protocol_.slow_clock * default_mhz_ &&
+           (sample.limits & kSlowdown) != 0;
   }
 
   /// After a round: waits, longer each time, while the GPU is held down.
@@ -308,7 +301,8 @@ class Contest {
       progress(phase, running().size() - active.size(), running().size());
       if (active.empty()) return;
       if (over()) {
-        for (size_t i : active) entrants_[i].of(way).stopped = late_ && !out_.interrupted && !out_.lost ? "out of time" : "interrupted";
+        for (size_t i : active)
+          entrants_[i].of(way).stopped = late_ && !out_.interrupted && !out_.lost ? "out of time" : "interrupted";
         return;
       }
       if (burst()) hooks_.clock.sleep_s(protocol_.rest_s);
@@ -446,9 +440,8 @@ class Contest {
   }
 
   void finals() {
-    std::vector<size_t> who(
-        out_.order.begin(),
-        out_.order.begin() + static_cast<ptrdiff_t>(std::min(protocol_.finalists, out_.order.size())));
+    std::vector<size_t> who(out_.order.begin(), out_.order.begin() + static_cast<ptrdiff_t>(std::min(
+                                                                         protocol_.finalists, out_.order.size())));
     if (who.size() < 2 || over()) return;
     const uint64_t total = burst() ? std::min(protocol_.final_rounds, kBurstSamples) : protocol_.final_rounds;
     std::vector<std::vector<double>> times(entrants_.size());
@@ -491,8 +484,7 @@ class Contest {
     std::stable_sort(who.begin(), who.end(), [&](size_t a, size_t b) { return middle(a) < middle(b); });
     std::vector<size_t> best;
     for (size_t i : who) {
-      bool lost =
-          std::any_of(who.begin(), who.end(), [&](size_t j) { return j != i && beaten(times[i], times[j]); });
+      bool lost = std::any_of(who.begin(), who.end(), [&](size_t j) { return j != i && beaten(times[i], times[j]); });
       if (!lost && (i == who[0] || pair(i, times[i], times[who[0]]).tied)) best.push_back(i);
     }
     if (best.empty()) best = {who[0]};  // each is beaten by another: the least median it is
@@ -519,12 +511,11 @@ class Contest {
       }
     if (discarded > 0)
       note(fmt::format(
-          "{} samples were discarded: heat or the power supply held the clock below {:.0f} % of its default",
-          discarded, 100 * protocol_.slow_clock));
+          "{} samples were discarded: heat or the power supply held the clock below {:.0f} % of its default", discarded,
+          100 * protocol_.slow_clock));
     if (capped > 0)
-      note(fmt::format(
-          "the power limit held the clock during {:.0f} % of the samples, as is usual on a busy GPU",
-          100.0 * static_cast<double>(capped) / static_cast<double>(samples)));
+      note(fmt::format("the power limit held the clock during {:.0f} % of the samples, as is usual on a busy GPU",
+                       100.0 * static_cast<double>(capped) / static_cast<double>(samples)));
   }
 
   GpuExecutor& gpu_;
@@ -545,9 +536,8 @@ class Contest {
 
 }  // namespace
 
-Result<Standings> measure(GpuExecutor& gpu, const Workload& workload,
-                          const std::vector<Contender>& contenders, const Protocol& protocol,
-                          const BenchHooks& hooks) {
+Result<Standings> measure(GpuExecutor& gpu, const Workload& workload, const std::vector<Contender>& contenders,
+                          const Protocol& protocol, const BenchHooks& hooks) {
   return Contest(gpu, workload, contenders, protocol, hooks).play();
 }
 

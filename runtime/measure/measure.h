@@ -28,20 +28,20 @@ namespace roofgen {
 struct Protocol {
   enum class Mode { kSteady, kBurst };
   Mode mode = Mode::kSteady;
-  bool cold = true, hot = true;      ///< what is timed; the ranking is by cold where it is
-  double warmup_s = 3;               ///< steady only
-  double rest_s = 1;                 ///< burst only: between a contender's rounds
+  bool cold = true, hot = true;  ///< what is timed; the ranking is by cold where it is
+  double warmup_s = 3;           ///< steady only
+  double rest_s = 1;             ///< burst only: between a contender's rounds
   uint64_t min_samples = 10;
-  uint64_t max_samples = 300;        ///< burst: at most 10
-  double settled = 0.005;            ///< half width of the median's interval over the median
-  double seconds_each = 2;           ///< per contender and way of timing
-  double short_ns = 5000;            ///< fastest below this: shots of all below four times it are graphs of many repetitions
+  uint64_t max_samples = 300;  ///< burst: at most 10
+  double settled = 0.005;      ///< half width of the median's interval over the median
+  double seconds_each = 2;     ///< per contender and way of timing
+  double short_ns = 5000;      ///< fastest below this: shots of all below four times it are graphs of many repetitions
   size_t finalists = 5;
-  uint64_t final_rounds = 40;        ///< burst: at most 10
-  double slow_clock = 0.75;          ///< samples below this share of the default clock are discarded
+  uint64_t final_rounds = 40;  ///< burst: at most 10
+  double slow_clock = 0.75;    ///< samples below this share of the default clock are discarded
   uint64_t seed = 0;
 };
-const char* to_string(Protocol::Mode mode);  ///< "steady", "burst"
+const char* to_string(Protocol::Mode mode);                  ///< "steady", "burst"
 Result<Protocol::Mode> parse_mode(const std::string& name);  ///< Exit::kUsage with the nearest
 
 /// A buffer of the timed problem. All contenders share it; several copies are rotated so that no
@@ -68,7 +68,8 @@ struct Contender {
 /// What became of one contender. Exactly one of the two is there.
 struct Outcome {
   std::optional<Measurement> measurement;
-  std::optional<Rejected> rejected;  ///< stage "gpu fault", "gpu timeout", "gpu memory", "gpu"; schedule empty, the caller's to fill in
+  std::optional<Rejected>
+      rejected;  ///< stage "gpu fault", "gpu timeout", "gpu memory", "gpu"; schedule empty, the caller's to fill in
 };
 
 /// A finalist against the winner, in pairs of the same round.
@@ -84,7 +85,7 @@ struct Standings {
   std::vector<Pairing> finalists;  ///< in order; the winner itself first
   std::vector<std::string> notes;  ///< what the reader should know: throttling, other processes, few buffers
   int buffer_sets = 1;
-  bool lost = false;               ///< the GPU went away; what was finished stands
+  bool lost = false;  ///< the GPU went away; what was finished stands
   bool interrupted = false;
   std::string lost_because;
 };

@@ -21,9 +21,7 @@ Result<Protocol::Mode> parse_mode(const std::string& name) {
 
 BenchClock BenchClock::real() {
   BenchClock out;
-  out.now_s = [] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  };
+  out.now_s = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
   out.sleep_s = [](double seconds) {
     if (seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   };

@@ -106,8 +106,8 @@ Result<Step> Rig::bind(const Contender::Kernel& kernel, size_t set) {
     auto same = [&](const BenchBuffer& buffer) { return buffer.name == arg.name; };
     auto found = std::find_if(workload_.buffers.begin(), workload_.buffers.end(), same);
     if (found == workload_.buffers.end())
-      return Error{Exit::kFailed, fmt::format("{}: argument '{}' names no buffer of the problem",
-                                              kernel.binary->entry, arg.name)};
+      return Error{Exit::kFailed,
+                   fmt::format("{}: argument '{}' names no buffer of the problem", kernel.binary->entry, arg.name)};
     arg.bits = sets_[set][static_cast<size_t>(found - workload_.buffers.begin())].address;
   }
   return out;

@@ -4,15 +4,16 @@
 namespace {
 
 roofgen::shim::Status absent(const char* call) {
-  return roofgen::shim::State::instance().refuse(call, roofgen::shim::kNotSupported, "the simulated driver does not do this");
+  return roofgen::shim::State::instance().refuse(call, roofgen::shim::kNotSupported,
+                                                 "the simulated driver does not do this");
 }
 
 }  // namespace
 
 // Without their parameters: on the hosts that roofgen runs on the caller clears its arguments away, so a function
 // may be called with some that it does not take.
-#define NOT_THERE(symbol)                                                                  \
-  extern "C" __attribute__((visibility("default"))) ::roofgen::shim::Status symbol();       \
+#define NOT_THERE(symbol)                                                             \
+  extern "C" __attribute__((visibility("default"))) ::roofgen::shim::Status symbol(); \
   extern "C" __attribute__((visibility("default"))) ::roofgen::shim::Status symbol() { return absent(#symbol); }
 
 #define ENTRY(symbol, name, since)

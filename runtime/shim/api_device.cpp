@@ -34,8 +34,10 @@ void copy_text(char* out, int size, const std::string& text) {
 }
 
 void make_current(Context* context) {
-  if (current.empty()) current.push_back(context);
-  else current.back() = context;
+  if (current.empty())
+    current.push_back(context);
+  else
+    current.back() = context;
 }
 
 Status create(State& s, const char* call, Handle* out, unsigned flags, int device) {
@@ -96,7 +98,7 @@ ROOFGEN_CU(cuDeviceGetName, kDriver, (char* name, int size, int device), {
   copy_text(name, size, s.device.driver_names.empty() ? s.device.title : s.device.driver_names.front());
   return kSuccess;
 })
-ROOFGEN_CU(cuDeviceTotalMem_v2, kDriver, (size_t* bytes, int device), {
+ROOFGEN_CU(cuDeviceTotalMem_v2, kDriver, (size_t * bytes, int device), {
   CHECK(bytes, kInvalidValue, "null");
   CHECK(device == 0, kInvalidDevice, "there is one device");
   *bytes = static_cast<size_t>(s.device.at("memory_bytes"));
@@ -115,8 +117,8 @@ ROOFGEN_CU(cuDeviceComputeCapability, kDriver, (int* major, int* minor, int devi
   *minor = s.attribute(76);
   return kSuccess;
 })
-ROOFGEN_CU(cuDeviceGetUuid, kDriver, (roofgen::cuda::Uuid* out, int device), { return uuid(s, call, out, device); })
-ROOFGEN_CU(cuDeviceGetUuid_v2, kDriver, (roofgen::cuda::Uuid* out, int device), { return uuid(s, call, out, device); })
+ROOFGEN_CU(cuDeviceGetUuid, kDriver, (roofgen::cuda::Uuid * out, int device), { return uuid(s, call, out, device); })
+ROOFGEN_CU(cuDeviceGetUuid_v2, kDriver, (roofgen::cuda::Uuid * out, int device), { return uuid(s, call, out, device); })
 ROOFGEN_CU(cuDeviceGetPCIBusId, kDriver, (char* out, int size, int device), {
   CHECK(out && size > 0, kInvalidValue, "no room");
   CHECK(device == 0, kInvalidDevice, "there is one device");
@@ -172,7 +174,8 @@ ROOFGEN_CU(cuDevicePrimaryCtxGetState, kDriver, (int device, unsigned* flags, in
   *active = s.primary != nullptr;
   return kSuccess;
 })
-ROOFGEN_CU(cuCtxCreate_v2, kDriver, (Handle * out, unsigned flags, int device), { return create(s, call, out, flags, device); })
+ROOFGEN_CU(cuCtxCreate_v2, kDriver, (Handle * out, unsigned flags, int device),
+           { return create(s, call, out, flags, device); })
 ROOFGEN_CU(cuCtxCreate_v3, kDriver, (Handle * out, void* affinity, int count, unsigned flags, int device), {
   CHECK(!affinity && count == 0, kNotSupported, "execution affinity");
   return create(s, call, out, flags, device);
@@ -220,7 +223,8 @@ ROOFGEN_CU(cuCtxGetApiVersion, kDriver, (Handle, unsigned* version), {
 })
 ROOFGEN_CU(cuCtxGetDevice_v2, kDriver, (int* device, Handle context), {
   CHECK(device, kInvalidValue, "null");
-  CHECK(context ? s.contexts.find(context) != nullptr : !current.empty() && current.back(), kInvalidContext, "no such context");
+  CHECK(context ? s.contexts.find(context) != nullptr : !current.empty() && current.back(), kInvalidContext,
+        "no such context");
   *device = 0;
   return kSuccess;
 })
@@ -250,9 +254,9 @@ ROOFGEN_CU(cuCtxSetCacheConfig, kContext, (int config), {
   CHECK(config >= 0 && config <= 3, kInvalidValue, "no such preference");
   return kSuccess;  // a preference for L1: there is none
 })
-// Kept and told. Nothing is held to them: a thread has the stack that its kernel asks for, printf the buffer that it fills,
-// and a kernel that calls malloc is refused.
-ROOFGEN_CU(cuCtxGetLimit, kContext, (size_t* value, int limit), {
+// Kept and told. Nothing is held to them: a thread has the stack that its kernel asks for, printf the buffer that it
+// fills, and a kernel that calls malloc is refused.
+ROOFGEN_CU(cuCtxGetLimit, kContext, (size_t * value, int limit), {
   CHECK(value && limit >= 0 && limit < kLimits, kInvalidValue, fmt::format("limit {}", limit));
   CHECK(limit < kKeptLimits, kUnsupportedLimit, fmt::format("limit {}", limit));
   *value = current.back()->limits[limit];

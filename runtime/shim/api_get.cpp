@@ -9,7 +9,8 @@ int find_entry(const char* name, int version, void** out);
 namespace {
 
 /// What is not there is CUDA_ERROR_NOT_FOUND of the old form; the new one says so through `how` and succeeds.
-Status look_up(State& s, const char* call, const char* name, void** out, int version, unsigned long long flags, int* how) {
+Status look_up(State& s, const char* call, const char* name, void** out, int version, unsigned long long flags,
+               int* how) {
   if (!name || !out) return s.refuse(call, kInvalidValue, "null");
   *out = nullptr;
   // The flags choose per-thread default streams or not. Those forms are the same ones: all streams run in one order.
@@ -31,8 +32,11 @@ Status look_up(State& s, const char* call, const char* name, void** out, int ver
 
 using namespace roofgen::shim;
 
-ROOFGEN_CU(cuGetProcAddress, kNothing, (const char* name, void** out, int version, unsigned long long flags), { return look_up(s, call, name, out, version, flags, nullptr); })
-ROOFGEN_CU(cuGetProcAddress_v2, kNothing, (const char* name, void** out, int version, unsigned long long flags, int* how), { return look_up(s, call, name, out, version, flags, how); })
+ROOFGEN_CU(cuGetProcAddress, kNothing, (const char* name, void** out, int version, unsigned long long flags),
+           { return look_up(s, call, name, out, version, flags, nullptr); })
+ROOFGEN_CU(cuGetProcAddress_v2, kNothing,
+           (const char* name, void** out, int version, unsigned long long flags, int* how),
+           { return look_up(s, call, name, out, version, flags, how); })
 ROOFGEN_CU(cuGetExportTable, kNothing, (const void** table, const void*), {
   if (table) *table = nullptr;
   return s.refuse(call, kNotSupported, "internal tables of NVIDIA's own libraries");

@@ -43,7 +43,8 @@ Graph* graph_of(const State& s, Handle node) {
   return nullptr;
 }
 
-Status add(State& s, const char* call, Handle* out, Handle handle, const Handle* after, size_t count, Work work, Node** made = nullptr) {
+Status add(State& s, const char* call, Handle* out, Handle handle, const Handle* after, size_t count, Work work,
+           Node** made = nullptr) {
   Graph* graph = s.graphs.find(handle);
   CHECK(out && (after || count == 0), kInvalidValue, "null");
   CHECK(graph, kInvalidHandle, "no such graph");
@@ -60,7 +61,8 @@ Status add(State& s, const char* call, Handle* out, Handle handle, const Handle*
 
 Status kernel_work(State& s, const char* call, const KernelNodeParams* p, Work* out) {
   CHECK(p, kInvalidValue, "null");
-  const LaunchShape shape = {{p->grid_x, p->grid_y, p->grid_z}, {p->block_x, p->block_y, p->block_z}, {0, 0, 0}, p->smem_bytes, false};
+  const LaunchShape shape = {
+      {p->grid_x, p->grid_y, p->grid_z}, {p->block_x, p->block_y, p->block_z}, {0, 0, 0}, p->smem_bytes, false};
   return make_launch(s, call, p->function ? p->function : p->kernel, shape, p->args, p->extra, out);
 }
 
@@ -91,17 +93,20 @@ Status host_work(State& s, const char* call, const HostNodeParams* p, Work* out)
 
 /// A node whose work is made of `p` by `make`.
 template <class P>
-Status add(State& s, const char* call, Handle* out, Handle graph, const Handle* after, size_t count, Status (*make)(State&, const char*, P, Work*), P p) {
+Status add(State& s, const char* call, Handle* out, Handle graph, const Handle* after, size_t count,
+           Status (*make)(State&, const char*, P, Work*), P p) {
   Work work;
   if (Status status = make(s, call, p, &work); status != kSuccess) return status;
   return add(s, call, out, graph, after, count, std::move(work));
 }
 /// Other work of the same type for a node of an executable; the graph itself stays.
 template <class P>
-Status replace(State& s, const char* call, Handle handle, Handle node, WorkType type, Status (*make)(State&, const char*, P, Work*), P p) {
+Status replace(State& s, const char* call, Handle handle, Handle node, WorkType type,
+               Status (*make)(State&, const char*, P, Work*), P p) {
   Executable* graph = s.executables.find(handle);
   CHECK(graph, kInvalidHandle, "no such graph");
-  const auto step = std::find_if(graph->steps.begin(), graph->steps.end(), [&](const auto& t) { return t.node == node; });
+  const auto step =
+      std::find_if(graph->steps.begin(), graph->steps.end(), [&](const auto& t) { return t.node == node; });
   CHECK(step != graph->steps.end() && step->work.type == type, kInvalidValue, "no node of this type in this graph");
   return make(s, call, p, &step->work);
 }
@@ -114,13 +119,16 @@ Status node_of(State& s, const char* call, Handle handle, WorkType type, Node** 
   return kSuccess;
 }
 
-/// The nodes so that each comes after those it depends on, otherwise as they were added. False: the edges go round in a circle.
+/// The nodes so that each comes after those it depends on, otherwise as they were added. False: the edges go round in a
+/// circle.
 bool flatten(const Graph& graph, std::vector<Executable::Step>& steps) {
   std::set<const Node*> done;
   while (done.size() < graph.nodes.size()) {
     const size_t before = done.size();
     for (const auto& node : graph.nodes) {
-      if (done.count(node.get()) || !std::all_of(node->after.begin(), node->after.end(), [&](const Node* n) { return done.count(n) != 0; })) continue;
+      if (done.count(node.get()) ||
+          !std::all_of(node->after.begin(), node->after.end(), [&](const Node* n) { return done.count(n) != 0; }))
+        continue;
       if (node->child && !flatten(*node->child, steps)) return false;
       if (!node->child) steps.push_back({node.get(), node->work});
       done.insert(node.get());
@@ -143,8 +151,10 @@ Status instantiate(State& s, const char* call, Handle* out, Handle handle, unsig
   return kSuccess;
 }
 
-/// As it was before CUDA 12: what is wrong it tells of a node and in words, of which there are none here but in the log.
-Status older_instantiate(State& s, const char* call, Handle* out, Handle graph, Handle* wrong, char* words, size_t room) {
+/// As it was before CUDA 12: what is wrong it tells of a node and in words, of which there are none here but in the
+/// log.
+Status older_instantiate(State& s, const char* call, Handle* out, Handle graph, Handle* wrong, char* words,
+                         size_t room) {
   if (wrong) *wrong = nullptr;
   if (words && room > 0) *words = '\0';
   return instantiate(s, call, out, graph, 0);
@@ -155,7 +165,8 @@ Status kernel_params(State& s, const char* call, Handle handle, KernelNodeParams
   if (Status status = node_of(s, call, handle, WorkType::kKernel, &node); status != kSuccess) return status;
   LaunchOp& op = *node->work.launch;
   const roofgen::Launch& l = op.launch;
-  *out = {const_cast<Function*>(op.function), l.grid.x, l.grid.y, l.grid.z, l.block.x, l.block.y, l.block.z, static_cast<unsigned>(l.smem_bytes), op.args.data(), nullptr, nullptr, nullptr};
+  *out = {const_cast<Function*>(op.function),  l.grid.x,       l.grid.y, l.grid.z, l.block.x, l.block.y, l.block.z,
+          static_cast<unsigned>(l.smem_bytes), op.args.data(), nullptr,  nullptr,  nullptr};
   return kSuccess;
 }
 
@@ -199,33 +210,45 @@ ROOFGEN_CU(cuGraphDestroy, kContext, (Handle handle), {
 
 // ---- Nodes ---------------------------------------------------------------------------------------------
 
-ROOFGEN_CU(cuGraphAddKernelNode_v2, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, const KernelNodeParams* p), { return add(s, call, out, graph, after, count, kernel_work, p); })
-ROOFGEN_CU(cuGraphAddKernelNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, const void* p), { return add(s, call, out, graph, after, count, older_kernel_work, p); })
-ROOFGEN_CU(cuGraphAddMemcpyNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, const Copy3d* p, Handle), { return add(s, call, out, graph, after, count, memcpy_work, p); })
-ROOFGEN_CU(cuGraphAddMemsetNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, const MemsetNodeParams* p, Handle), { return add(s, call, out, graph, after, count, memset_work, p); })
-ROOFGEN_CU(cuGraphAddHostNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, const HostNodeParams* p), { return add(s, call, out, graph, after, count, host_work, p); })
-ROOFGEN_CU(cuGraphAddEmptyNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count), {
-  return add(s, call, out, graph, after, count, {});
-})
-ROOFGEN_CU(cuGraphAddEventRecordNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, Handle event), {
-  CHECK(s.events.find(event), kInvalidHandle, "no such event");
-  return add(s, call, out, graph, after, count, make_record(s, event));
-})
-ROOFGEN_CU(cuGraphAddEventWaitNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, Handle event), {
-  CHECK(s.events.find(event), kInvalidHandle, "no such event");
-  // All streams run in the order of queueing: what was recorded before the launch has happened.
-  return add(s, call, out, graph, after, count, {WorkType::kWaitEvent, {}, nullptr, nullptr});
-})
-ROOFGEN_CU(cuGraphAddChildGraphNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, Handle child), {
-  const Graph* inner = s.graphs.find(child);
-  CHECK(inner, kInvalidHandle, "no such child graph");
-  CHECK(child != graph, kInvalidValue, "a graph inside itself");
-  auto copy = inner->clone();
-  Node* node = nullptr;
-  const Status status = add(s, call, out, graph, after, count, {WorkType::kGraph, {}, nullptr, nullptr}, &node);
-  if (status == kSuccess) node->child = std::move(copy);
-  return status;
-})
+ROOFGEN_CU(cuGraphAddKernelNode_v2, kContext,
+           (Handle * out, Handle graph, const Handle* after, size_t count, const KernelNodeParams* p),
+           { return add(s, call, out, graph, after, count, kernel_work, p); })
+ROOFGEN_CU(cuGraphAddKernelNode, kContext,
+           (Handle * out, Handle graph, const Handle* after, size_t count, const void* p),
+           { return add(s, call, out, graph, after, count, older_kernel_work, p); })
+ROOFGEN_CU(cuGraphAddMemcpyNode, kContext,
+           (Handle * out, Handle graph, const Handle* after, size_t count, const Copy3d* p, Handle),
+           { return add(s, call, out, graph, after, count, memcpy_work, p); })
+ROOFGEN_CU(cuGraphAddMemsetNode, kContext,
+           (Handle * out, Handle graph, const Handle* after, size_t count, const MemsetNodeParams* p, Handle),
+           { return add(s, call, out, graph, after, count, memset_work, p); })
+ROOFGEN_CU(cuGraphAddHostNode, kContext,
+           (Handle * out, Handle graph, const Handle* after, size_t count, const HostNodeParams* p),
+           { return add(s, call, out, graph, after, count, host_work, p); })
+ROOFGEN_CU(cuGraphAddEmptyNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count),
+           { return add(s, call, out, graph, after, count, {}); })
+ROOFGEN_CU(cuGraphAddEventRecordNode, kContext,
+           (Handle * out, Handle graph, const Handle* after, size_t count, Handle event), {
+             CHECK(s.events.find(event), kInvalidHandle, "no such event");
+             return add(s, call, out, graph, after, count, make_record(s, event));
+           })
+ROOFGEN_CU(cuGraphAddEventWaitNode, kContext,
+           (Handle * out, Handle graph, const Handle* after, size_t count, Handle event), {
+             CHECK(s.events.find(event), kInvalidHandle, "no such event");
+             // All streams run in the order of queueing: what was recorded before the launch has happened.
+             return add(s, call, out, graph, after, count, {WorkType::kWaitEvent, {}, nullptr, nullptr});
+           })
+ROOFGEN_CU(
+    cuGraphAddChildGraphNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, Handle child), {
+      const Graph* inner = s.graphs.find(child);
+      CHECK(inner, kInvalidHandle, "no such child graph");
+      CHECK(child != graph, kInvalidValue, "a graph inside itself");
+      auto copy = inner->clone();
+      Node* node = nullptr;
+      const Status status = add(s, call, out, graph, after, count, {WorkType::kGraph, {}, nullptr, nullptr}, &node);
+      if (status == kSuccess) node->child = std::move(copy);
+      return status;
+    })
 ROOFGEN_CU(cuGraphKernelNodeGetParams_v2, kContext, (Handle handle, KernelNodeParams* out), {
   CHECK(out, kInvalidValue, "null");
   return kernel_params(s, call, handle, out);
@@ -260,15 +283,18 @@ ROOFGEN_CU(cuGraphDestroyNode, kContext, (Handle handle), {
   std::erase_if(graph->nodes, [&](const auto& n) { return n.get() == handle; });
   return kSuccess;
 })
-ROOFGEN_CU(cuGraphAddDependencies_v2, kContext, (Handle handle, const Handle* from, const Handle* to, const void* data, size_t count), {
-  const Graph* graph = s.graphs.find(handle);
-  CHECK(graph, kInvalidHandle, "no such graph");
-  CHECK((from && to) || count == 0, kInvalidValue, "null");
-  CHECK(!data, kNotSupported, "edges that say more than an order");
-  for (size_t i = 0; i < count; ++i) CHECK(graph_of(s, from[i]) == graph && graph_of(s, to[i]) == graph && from[i] != to[i], kInvalidValue, "no two nodes of this graph");
-  for (size_t i = 0; i < count; ++i) static_cast<Node*>(to[i])->after.push_back(static_cast<Node*>(from[i]));
-  return kSuccess;
-})
+ROOFGEN_CU(cuGraphAddDependencies_v2, kContext,
+           (Handle handle, const Handle* from, const Handle* to, const void* data, size_t count), {
+             const Graph* graph = s.graphs.find(handle);
+             CHECK(graph, kInvalidHandle, "no such graph");
+             CHECK((from && to) || count == 0, kInvalidValue, "null");
+             CHECK(!data, kNotSupported, "edges that say more than an order");
+             for (size_t i = 0; i < count; ++i)
+               CHECK(graph_of(s, from[i]) == graph && graph_of(s, to[i]) == graph && from[i] != to[i], kInvalidValue,
+                     "no two nodes of this graph");
+             for (size_t i = 0; i < count; ++i) static_cast<Node*>(to[i])->after.push_back(static_cast<Node*>(from[i]));
+             return kSuccess;
+           })
 ROOFGEN_CU(cuGraphGetNodes, kContext, (Handle handle, Handle* out, size_t* count), {
   const Graph* graph = s.graphs.find(handle);
   CHECK(graph, kInvalidHandle, "no such graph");
@@ -287,9 +313,12 @@ ROOFGEN_CU(cuGraphNodeGetDependencies_v2, kContext, (Handle handle, Handle* out,
 
 // ---- Execution -----------------------------------------------------------------------------------------
 
-ROOFGEN_CU(cuGraphInstantiateWithFlags, kContext, (Handle * out, Handle graph, unsigned long long flags), { return instantiate(s, call, out, graph, flags); })
-ROOFGEN_CU(cuGraphInstantiate, kContext, (Handle * out, Handle graph, Handle* wrong, char* words, size_t room), { return older_instantiate(s, call, out, graph, wrong, words, room); })
-ROOFGEN_CU(cuGraphInstantiate_v2, kContext, (Handle * out, Handle graph, Handle* wrong, char* words, size_t room), { return older_instantiate(s, call, out, graph, wrong, words, room); })
+ROOFGEN_CU(cuGraphInstantiateWithFlags, kContext, (Handle * out, Handle graph, unsigned long long flags),
+           { return instantiate(s, call, out, graph, flags); })
+ROOFGEN_CU(cuGraphInstantiate, kContext, (Handle * out, Handle graph, Handle* wrong, char* words, size_t room),
+           { return older_instantiate(s, call, out, graph, wrong, words, room); })
+ROOFGEN_CU(cuGraphInstantiate_v2, kContext, (Handle * out, Handle graph, Handle* wrong, char* words, size_t room),
+           { return older_instantiate(s, call, out, graph, wrong, words, room); })
 ROOFGEN_CU(cuGraphInstantiateWithParams, kContext, (Handle * out, Handle graph, InstantiateParams* p), {
   CHECK(p, kInvalidValue, "null");
   p->error_node = nullptr;
@@ -304,11 +333,16 @@ ROOFGEN_CU(cuGraphExecGetFlags, kContext, (Handle handle, unsigned long long* fl
   *flags = graph->flags;
   return kSuccess;
 })
-ROOFGEN_CU(cuGraphExecKernelNodeSetParams_v2, kContext, (Handle graph, Handle node, const KernelNodeParams* p), { return replace(s, call, graph, node, WorkType::kKernel, kernel_work, p); })
-ROOFGEN_CU(cuGraphExecKernelNodeSetParams, kContext, (Handle graph, Handle node, const void* p), { return replace(s, call, graph, node, WorkType::kKernel, older_kernel_work, p); })
-ROOFGEN_CU(cuGraphExecMemcpyNodeSetParams, kContext, (Handle graph, Handle node, const Copy3d* p, Handle), { return replace(s, call, graph, node, WorkType::kMemcpy, memcpy_work, p); })
-ROOFGEN_CU(cuGraphExecMemsetNodeSetParams, kContext, (Handle graph, Handle node, const MemsetNodeParams* p, Handle), { return replace(s, call, graph, node, WorkType::kMemset, memset_work, p); })
-ROOFGEN_CU(cuGraphExecHostNodeSetParams, kContext, (Handle graph, Handle node, const HostNodeParams* p), { return replace(s, call, graph, node, WorkType::kHost, host_work, p); })
+ROOFGEN_CU(cuGraphExecKernelNodeSetParams_v2, kContext, (Handle graph, Handle node, const KernelNodeParams* p),
+           { return replace(s, call, graph, node, WorkType::kKernel, kernel_work, p); })
+ROOFGEN_CU(cuGraphExecKernelNodeSetParams, kContext, (Handle graph, Handle node, const void* p),
+           { return replace(s, call, graph, node, WorkType::kKernel, older_kernel_work, p); })
+ROOFGEN_CU(cuGraphExecMemcpyNodeSetParams, kContext, (Handle graph, Handle node, const Copy3d* p, Handle),
+           { return replace(s, call, graph, node, WorkType::kMemcpy, memcpy_work, p); })
+ROOFGEN_CU(cuGraphExecMemsetNodeSetParams, kContext, (Handle graph, Handle node, const MemsetNodeParams* p, Handle),
+           { return replace(s, call, graph, node, WorkType::kMemset, memset_work, p); })
+ROOFGEN_CU(cuGraphExecHostNodeSetParams, kContext, (Handle graph, Handle node, const HostNodeParams* p),
+           { return replace(s, call, graph, node, WorkType::kHost, host_work, p); })
 ROOFGEN_CU(cuGraphUpload, kContext, (Handle graph, Handle stream), {
   CHECK(s.executables.find(graph) && s.stream(stream), kInvalidHandle, "no such graph or stream");
   return kSuccess;

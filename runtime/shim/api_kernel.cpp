@@ -15,21 +15,24 @@ using namespace roofgen::shim;
 namespace {
 
 constexpr uint32_t kMostThreads = 1024;
-Status load(State& s, const char* call, Handle* out, const void* image, unsigned count = 0, int* options = nullptr, void** values = nullptr) {
+Status load(State& s, const char* call, Handle* out, const void* image, unsigned count = 0, int* options = nullptr,
+            void** values = nullptr) {
   CHECK(out, kInvalidValue, "null");
   std::string why;
   Module* module = nullptr;
   const Status status = s.load(call, image, &why, &module);
   fill_log(why, count, options, values);
   for (unsigned i = 0; i < count && module && options && values; ++i)
-    if (options[i] == kJitMaxRegisters) module->max_registers = static_cast<int>(reinterpret_cast<uintptr_t>(values[i]) & 0xffff);
+    if (options[i] == kJitMaxRegisters)
+      module->max_registers = static_cast<int>(reinterpret_cast<uintptr_t>(values[i]) & 0xffff);
   for (const auto& [handle, link] : s.links.all())
     if (module && image == link->image.c_str()) module->max_registers = link->max_registers;
   *out = module;
   return status;
 }
 
-Status launch(State& s, const char* call, Handle function, const LaunchShape& shape, Handle stream, void** args, void** extra) {
+Status launch(State& s, const char* call, Handle function, const LaunchShape& shape, Handle stream, void** args,
+              void** extra) {
   Work work;
   if (Status status = make_launch(s, call, function, shape, args, extra, &work); status != kSuccess) return status;
   return s.queue(call, stream, std::move(work));
@@ -48,7 +51,10 @@ Status shape_of(State& s, const char* call, const roofgen::cuda::LaunchConfig& c
         CHECK(out->cluster.count() > 0, kInvalidClusterSize, "a cluster of no CTAs");
         break;
       // Permissions and wishes: how clusters are placed, overlap with the launch before, priority, the carve-out.
-      case 5: case roofgen::cuda::kLaunchOverlap: case 8: case 14: break;
+      case 5:
+      case roofgen::cuda::kLaunchOverlap:
+      case 8:
+      case 14: break;
       default: return s.refuse(call, kNotSupported, fmt::format("launch attribute {}", a.id));
     }
   }
@@ -61,7 +67,10 @@ Status attribute(State& s, const char* call, int* out, int attribute, Handle han
   CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
   const roofgen::sim::Kernel& k = f->kernel;
   switch (attribute) {
-    case 0: *out = k.max_threads[0] ? static_cast<int>(k.max_threads[0] * k.max_threads[1] * k.max_threads[2]) : static_cast<int>(kMostThreads); break;
+    case 0:
+      *out = k.max_threads[0] ? static_cast<int>(k.max_threads[0] * k.max_threads[1] * k.max_threads[2])
+                              : static_cast<int>(kMostThreads);
+      break;
     case 1: *out = static_cast<int>(k.static_shared); break;
     case 2: *out = 0; break;
     case 3: {
@@ -75,13 +84,17 @@ Status attribute(State& s, const char* call, int* out, int attribute, Handle han
       *out = report->registers;
       break;
     }
-    case 5: *out = static_cast<int>(10 * std::strtod(std::string(f->module->ptx.version).c_str(), nullptr) + 0.5); break;
+    case 5:
+      *out = static_cast<int>(10 * std::strtod(std::string(f->module->ptx.version).c_str(), nullptr) + 0.5);
+      break;
     case 6: *out = static_cast<int>(s.device.integer("arch")); break;
     case 7: *out = 0; break;
     case 8: *out = f->max_dynamic_smem; break;
     case 9: *out = -1; break;
     case 10: *out = 0; break;  // CLUSTER_SIZE_MUST_BE_SET: PTX that needs clusters says of which size, or takes any
-    case 11: case 12: case 13: *out = static_cast<int>(f->cluster[attribute - 11]); break;
+    case 11:
+    case 12:
+    case 13: *out = static_cast<int>(f->cluster[attribute - 11]); break;
     case 14: *out = f->big_clusters; break;
     case 15: *out = 0; break;
     default: return s.refuse(call, kNotSupported, fmt::format("function attribute {} is not known of PTX", attribute));
@@ -99,7 +112,8 @@ Status occupancy_of(State& s, const char* call, int* out, Handle handle, int thr
 }
 
 /// The block that keeps most threads resident, the largest of them; and the CTAs that fill the device with it.
-Status potential(State& s, const char* call, int* grid, int* block, Handle handle, size_t (*smem_of)(int), size_t smem, int limit) {
+Status potential(State& s, const char* call, int* grid, int* block, Handle handle, size_t (*smem_of)(int), size_t smem,
+                 int limit) {
   Function* f = nullptr;
   CHECK(grid && block, kInvalidValue, "null");
   CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
@@ -189,7 +203,8 @@ Status parameter(State& s, const char* call, Handle handle, size_t index, size_t
   Function* f = nullptr;
   CHECK(offset, kInvalidValue, "null");
   CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
-  CHECK(index < f->kernel.params.size(), kInvalidValue, fmt::format("parameter {} of {}", index, f->kernel.params.size()));
+  CHECK(index < f->kernel.params.size(), kInvalidValue,
+        fmt::format("parameter {} of {}", index, f->kernel.params.size()));
   *offset = f->kernel.params[index].offset;
   if (bytes) *bytes = f->kernel.params[index].bytes;
   return kSuccess;
@@ -207,16 +222,19 @@ Status set_attribute(State& s, const char* call, Handle handle, int attribute, i
   CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
   if (attribute == 9) return kSuccess;  // a preference for L1: there is none
   if (attribute >= 11 && attribute <= 13) {
-    CHECK(value >= 0 && value <= static_cast<int>(roofgen::sim::kMaxClusterCtas), kInvalidValue, fmt::format("clusters of {} CTAs", value));
+    CHECK(value >= 0 && value <= static_cast<int>(roofgen::sim::kMaxClusterCtas), kInvalidValue,
+          fmt::format("clusters of {} CTAs", value));
     CHECK(f->kernel.required_cluster[0] == 0, kInvalidValue, f->kernel.name + ": the PTX fixes its clusters");
     f->cluster[attribute - 11] = static_cast<uint32_t>(value);
     return kSuccess;
   }
   if (attribute == 14) return f->big_clusters = value != 0, kSuccess;
   if (attribute == 15) return kSuccess;  // how clusters are placed
-  CHECK(attribute == roofgen::cuda::kFunctionMaxDynamicSmem, kNotSupported, fmt::format("function attribute {}", attribute));
+  CHECK(attribute == roofgen::cuda::kFunctionMaxDynamicSmem, kNotSupported,
+        fmt::format("function attribute {}", attribute));
   const int most = static_cast<int>(s.device.integer("smem_per_block")) - static_cast<int>(f->kernel.static_shared);
-  CHECK(value >= 0 && value <= most, kInvalidValue, fmt::format("{} bytes of dynamic shared memory; at most {}", value, most));
+  CHECK(value >= 0 && value <= most, kInvalidValue,
+        fmt::format("{} bytes of dynamic shared memory; at most {}", value, most));
   f->max_dynamic_smem = value;
   return kSuccess;
 }
@@ -224,12 +242,16 @@ Status set_attribute(State& s, const char* call, Handle handle, int attribute, i
 }  // namespace
 
 ROOFGEN_CU(cuModuleLoadData, kContext, (Handle * out, const void* image), { return load(s, call, out, image); })
-ROOFGEN_CU(cuModuleLoadDataEx, kContext, (Handle * out, const void* image, unsigned count, int* options, void** values), { return load(s, call, out, image, count, options, values); })
-ROOFGEN_CU(cuModuleLoadFatBinary, kContext, (Handle*, const void*), { return s.refuse(call, kNoBinary, "fat binaries are not read; load the PTX itself"); })
+ROOFGEN_CU(cuModuleLoadDataEx, kContext, (Handle * out, const void* image, unsigned count, int* options, void** values),
+           { return load(s, call, out, image, count, options, values); })
+ROOFGEN_CU(cuModuleLoadFatBinary, kContext, (Handle*, const void*),
+           { return s.refuse(call, kNoBinary, "fat binaries are not read; load the PTX itself"); })
 ROOFGEN_CU(cuModuleLoad, kContext, (Handle * out, const char* path), { return load_file(s, call, out, path); })
 ROOFGEN_CU(cuModuleUnload, kContext, (Handle handle), { return unload(s, call, handle); })
-ROOFGEN_CU(cuModuleGetFunction, kContext, (Handle * out, Handle handle, const char* name), { return get_function(s, call, out, handle, name); })
-ROOFGEN_CU(cuModuleGetGlobal_v2, kContext, (Address * at, size_t* bytes, Handle handle, const char* name), { return get_global(s, call, at, bytes, handle, name); })
+ROOFGEN_CU(cuModuleGetFunction, kContext, (Handle * out, Handle handle, const char* name),
+           { return get_function(s, call, out, handle, name); })
+ROOFGEN_CU(cuModuleGetGlobal_v2, kContext, (Address * at, size_t* bytes, Handle handle, const char* name),
+           { return get_global(s, call, at, bytes, handle, name); })
 ROOFGEN_CU(cuModuleGetLoadingMode, kDriver, (int* mode), {
   CHECK(mode, kInvalidValue, "null");
   *mode = 2;  // CU_MODULE_LAZY_LOADING: a kernel is decoded when it is asked for
@@ -237,27 +259,37 @@ ROOFGEN_CU(cuModuleGetLoadingMode, kDriver, (int* mode), {
 })
 
 // Libraries are modules here, and kernels functions: there is one device and one memory.
-ROOFGEN_CU(cuLibraryLoadData, kContext, (Handle * out, const void* image, int* options, void** values, unsigned count, int*, void**, unsigned), { return load(s, call, out, image, count, options, values); })
-ROOFGEN_CU(cuLibraryLoadFromFile, kContext, (Handle * out, const char* path, int*, void**, unsigned, int*, void**, unsigned), { return load_file(s, call, out, path); })
+ROOFGEN_CU(cuLibraryLoadData, kContext,
+           (Handle * out, const void* image, int* options, void** values, unsigned count, int*, void**, unsigned),
+           { return load(s, call, out, image, count, options, values); })
+ROOFGEN_CU(cuLibraryLoadFromFile, kContext,
+           (Handle * out, const char* path, int*, void**, unsigned, int*, void**, unsigned),
+           { return load_file(s, call, out, path); })
 ROOFGEN_CU(cuLibraryUnload, kContext, (Handle handle), { return unload(s, call, handle); })
-ROOFGEN_CU(cuLibraryGetKernel, kContext, (Handle * out, Handle handle, const char* name), { return get_function(s, call, out, handle, name); })
+ROOFGEN_CU(cuLibraryGetKernel, kContext, (Handle * out, Handle handle, const char* name),
+           { return get_function(s, call, out, handle, name); })
 ROOFGEN_CU(cuLibraryGetModule, kContext, (Handle * out, Handle handle), {
   CHECK(out && s.modules.find(handle), kInvalidHandle, "no such library");
   *out = handle;
   return kSuccess;
 })
-ROOFGEN_CU(cuLibraryGetGlobal, kContext, (Address * at, size_t* bytes, Handle handle, const char* name), { return get_global(s, call, at, bytes, handle, name); })
+ROOFGEN_CU(cuLibraryGetGlobal, kContext, (Address * at, size_t* bytes, Handle handle, const char* name),
+           { return get_global(s, call, at, bytes, handle, name); })
 ROOFGEN_CU(cuKernelGetFunction, kContext, (Handle * out, Handle kernel), {
   Function* f = nullptr;
   CHECK(out && s.is_function(kernel, &f) == kSuccess, kInvalidHandle, "no such kernel");
   *out = f;
   return kSuccess;
 })
-ROOFGEN_CU(cuKernelGetAttribute, kContext, (int* out, int which, Handle kernel, int), { return attribute(s, call, out, which, kernel); })
-ROOFGEN_CU(cuKernelSetAttribute, kContext, (int which, int value, Handle kernel, int), { return set_attribute(s, call, kernel, which, value); })
+ROOFGEN_CU(cuKernelGetAttribute, kContext, (int* out, int which, Handle kernel, int),
+           { return attribute(s, call, out, which, kernel); })
+ROOFGEN_CU(cuKernelSetAttribute, kContext, (int which, int value, Handle kernel, int),
+           { return set_attribute(s, call, kernel, which, value); })
 
-ROOFGEN_CU(cuFuncGetAttribute, kContext, (int* out, int which, Handle function), { return attribute(s, call, out, which, function); })
-ROOFGEN_CU(cuFuncSetAttribute, kContext, (Handle function, int which, int value), { return set_attribute(s, call, function, which, value); })
+ROOFGEN_CU(cuFuncGetAttribute, kContext, (int* out, int which, Handle function),
+           { return attribute(s, call, out, which, function); })
+ROOFGEN_CU(cuFuncSetAttribute, kContext, (Handle function, int which, int value),
+           { return set_attribute(s, call, function, which, value); })
 ROOFGEN_CU(cuFuncSetCacheConfig, kContext, (Handle handle, int), {
   Function* f = nullptr;
   CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
@@ -276,8 +308,10 @@ ROOFGEN_CU(cuFuncGetModule, kContext, (Handle * out, Handle handle), {
 })
 ROOFGEN_CU(cuFuncGetName, kContext, (const char** out, Handle handle), { return name_of(s, call, out, handle); })
 ROOFGEN_CU(cuKernelGetName, kContext, (const char** out, Handle handle), { return name_of(s, call, out, handle); })
-ROOFGEN_CU(cuFuncGetParamInfo, kContext, (Handle handle, size_t index, size_t* offset, size_t* bytes), { return parameter(s, call, handle, index, offset, bytes); })
-ROOFGEN_CU(cuKernelGetParamInfo, kContext, (Handle handle, size_t index, size_t* offset, size_t* bytes), { return parameter(s, call, handle, index, offset, bytes); })
+ROOFGEN_CU(cuFuncGetParamInfo, kContext, (Handle handle, size_t index, size_t* offset, size_t* bytes),
+           { return parameter(s, call, handle, index, offset, bytes); })
+ROOFGEN_CU(cuKernelGetParamInfo, kContext, (Handle handle, size_t index, size_t* offset, size_t* bytes),
+           { return parameter(s, call, handle, index, offset, bytes); })
 ROOFGEN_CU(cuFuncIsLoaded, kContext, (int* state, Handle handle), {
   Function* f = nullptr;
   CHECK(state && s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
@@ -295,16 +329,25 @@ ROOFGEN_CU(cuKernelGetLibrary, kContext, (Handle * out, Handle handle), {
   *out = f->module;
   return kSuccess;
 })
-ROOFGEN_CU(cuModuleGetFunctionCount, kContext, (unsigned* count, Handle module), { return kernel_count(s, call, count, module); })
-ROOFGEN_CU(cuModuleEnumerateFunctions, kContext, (Handle * out, unsigned room, Handle module), { return kernel_list(s, call, out, room, module); })
-ROOFGEN_CU(cuLibraryGetKernelCount, kContext, (unsigned* count, Handle library), { return kernel_count(s, call, count, library); })
-ROOFGEN_CU(cuLibraryEnumerateKernels, kContext, (Handle * out, unsigned room, Handle library), { return kernel_list(s, call, out, room, library); })
-ROOFGEN_CU(cuOccupancyMaxActiveBlocksPerMultiprocessor, kContext, (int* out, Handle function, int threads, size_t smem), { return occupancy_of(s, call, out, function, threads, smem); })
-ROOFGEN_CU(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, kContext, (int* out, Handle function, int threads, size_t smem, unsigned), { return occupancy_of(s, call, out, function, threads, smem); })
+ROOFGEN_CU(cuModuleGetFunctionCount, kContext, (unsigned* count, Handle module),
+           { return kernel_count(s, call, count, module); })
+ROOFGEN_CU(cuModuleEnumerateFunctions, kContext, (Handle * out, unsigned room, Handle module),
+           { return kernel_list(s, call, out, room, module); })
+ROOFGEN_CU(cuLibraryGetKernelCount, kContext, (unsigned* count, Handle library),
+           { return kernel_count(s, call, count, library); })
+ROOFGEN_CU(cuLibraryEnumerateKernels, kContext, (Handle * out, unsigned room, Handle library),
+           { return kernel_list(s, call, out, room, library); })
+ROOFGEN_CU(cuOccupancyMaxActiveBlocksPerMultiprocessor, kContext, (int* out, Handle function, int threads, size_t smem),
+           { return occupancy_of(s, call, out, function, threads, smem); })
+ROOFGEN_CU(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, kContext,
+           (int* out, Handle function, int threads, size_t smem, unsigned),
+           { return occupancy_of(s, call, out, function, threads, smem); })
 
-ROOFGEN_CU(cuOccupancyMaxPotentialBlockSize, kContext, (int* grid, int* block, Handle function, size_t (*smem_of)(int), size_t smem, int limit),
+ROOFGEN_CU(cuOccupancyMaxPotentialBlockSize, kContext,
+           (int* grid, int* block, Handle function, size_t (*smem_of)(int), size_t smem, int limit),
            { return potential(s, call, grid, block, function, smem_of, smem, limit); })
-ROOFGEN_CU(cuOccupancyMaxPotentialBlockSizeWithFlags, kContext, (int* grid, int* block, Handle function, size_t (*smem_of)(int), size_t smem, int limit, unsigned),
+ROOFGEN_CU(cuOccupancyMaxPotentialBlockSizeWithFlags, kContext,
+           (int* grid, int* block, Handle function, size_t (*smem_of)(int), size_t smem, int limit, unsigned),
            { return potential(s, call, grid, block, function, smem_of, smem, limit); })
 ROOFGEN_CU(cuOccupancyMaxActiveClusters, kContext, (int* out, Handle handle, const roofgen::cuda::LaunchConfig* c), {
   Function* f = nullptr;
@@ -313,41 +356,54 @@ ROOFGEN_CU(cuOccupancyMaxActiveClusters, kContext, (int* out, Handle handle, con
   CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
   if (Status status = shape_of(s, call, *c, &shape); status != kSuccess) return status;
   const uint64_t ctas = std::max<uint64_t>(1, shape.cluster.count()), threads = shape.block.count();
-  CHECK(threads > 0 && threads <= kMostThreads && ctas <= roofgen::sim::kMaxClusterCtas, kInvalidValue, "no such block or cluster");
+  CHECK(threads > 0 && threads <= kMostThreads && ctas <= roofgen::sim::kMaxClusterCtas, kInvalidValue,
+        "no such block or cluster");
   // As if any SMs could form a cluster: how they are grouped is not known, so it is at least the true figure.
-  *out = static_cast<int>(static_cast<uint64_t>(resident(s, call, *f, static_cast<int>(threads), shape.smem_bytes)) * static_cast<uint64_t>(s.device.integer("sms")) / ctas);
+  *out = static_cast<int>(static_cast<uint64_t>(resident(s, call, *f, static_cast<int>(threads), shape.smem_bytes)) *
+                          static_cast<uint64_t>(s.device.integer("sms")) / ctas);
   return kSuccess;
 })
-ROOFGEN_CU(cuOccupancyMaxPotentialClusterSize, kContext, (int* out, Handle handle, const roofgen::cuda::LaunchConfig* c), {
+ROOFGEN_CU(cuOccupancyMaxPotentialClusterSize, kContext,
+           (int* out, Handle handle, const roofgen::cuda::LaunchConfig* c), {
+             Function* f = nullptr;
+             CHECK(out && c, kInvalidValue, "null");
+             CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+             *out = !s.attribute(120) ? 1 : f->big_clusters ? static_cast<int>(roofgen::sim::kMaxClusterCtas) : 8;
+             return kSuccess;
+           })
+ROOFGEN_CU(cuOccupancyAvailableDynamicSMemPerBlock, kContext, (size_t * out, Handle handle, int ctas, int threads), {
   Function* f = nullptr;
-  CHECK(out && c, kInvalidValue, "null");
-  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
-  *out = !s.attribute(120) ? 1 : f->big_clusters ? static_cast<int>(roofgen::sim::kMaxClusterCtas) : 8;
-  return kSuccess;
-})
-ROOFGEN_CU(cuOccupancyAvailableDynamicSMemPerBlock, kContext, (size_t* out, Handle handle, int ctas, int threads), {
-  Function* f = nullptr;
-  CHECK(out && ctas > 0 && threads > 0 && threads <= static_cast<int>(kMostThreads), kInvalidValue, fmt::format("{} CTAs of {} threads", ctas, threads));
+  CHECK(out && ctas > 0 && threads > 0 && threads <= static_cast<int>(kMostThreads), kInvalidValue,
+        fmt::format("{} CTAs of {} threads", ctas, threads));
   CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
   CHECK(resident(s, call, *f, threads, 0) >= ctas, kInvalidValue, fmt::format("{} CTAs do not fit an SM", ctas));
-  const int64_t unit = s.device.integer("smem_alloc_unit"), share = s.device.integer("smem_per_sm") / ctas / unit * unit;
+  const int64_t unit = s.device.integer("smem_alloc_unit"),
+                share = s.device.integer("smem_per_sm") / ctas / unit * unit;
   const int64_t own = std::min(share - s.device.integer("smem_reserved_per_block"), s.device.integer("smem_per_block"));
   *out = static_cast<size_t>(std::max<int64_t>(0, own - f->kernel.static_shared));
   return kSuccess;
 })
 
 ROOFGEN_CU(cuLaunchKernel, kContext,
-           (Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem, Handle stream, void** args, void** extra),
-           { return launch(s, call, function, {{gx, gy, gz}, {bx, by, bz}, {0, 0, 0}, smem}, stream, args, extra); })
-ROOFGEN_CU(cuLaunchKernelEx, kContext, (const roofgen::cuda::LaunchConfig* c, Handle function, void** args, void** extra), {
-  CHECK(c, kInvalidValue, "null");
-  LaunchShape shape;
-  if (Status status = shape_of(s, call, *c, &shape); status != kSuccess) return status;
-  return launch(s, call, function, shape, c->stream, args, extra);
-})
-ROOFGEN_CU(cuLaunchCooperativeKernel, kContext,
-           (Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem, Handle stream, void** args),
-           { return launch(s, call, function, {{gx, gy, gz}, {bx, by, bz}, {0, 0, 0}, smem, true}, stream, args, nullptr); })
+           (Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+            unsigned smem, Handle stream, void** args, void** extra),
+           {
+             return launch(s, call, function, {{gx, gy, gz}, {bx, by, bz}, {0, 0, 0}, smem}, stream, args, extra);
+           })
+ROOFGEN_CU(cuLaunchKernelEx, kContext,
+           (const roofgen::cuda::LaunchConfig* c, Handle function, void** args, void** extra), {
+             CHECK(c, kInvalidValue, "null");
+             LaunchShape shape;
+             if (Status status = shape_of(s, call, *c, &shape); status != kSuccess) return status;
+             return launch(s, call, function, shape, c->stream, args, extra);
+           })
+ROOFGEN_CU(
+    cuLaunchCooperativeKernel, kContext,
+    (Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem,
+     Handle stream, void** args),
+    {
+      return launch(s, call, function, {{gx, gy, gz}, {bx, by, bz}, {0, 0, 0}, smem, true}, stream, args, nullptr);
+    })
 ROOFGEN_CU_PER_THREAD(cuLaunchKernel, _ptsz);
 ROOFGEN_CU_PER_THREAD(cuLaunchKernelEx, _ptsz);
 ROOFGEN_CU_PER_THREAD(cuLaunchCooperativeKernel, _ptsz);

@@ -42,15 +42,17 @@ ROOFGEN_CU(cuLinkCreate_v2, kContext, (unsigned count, int* options, void** valu
   link->options.assign(options, options + count);
   link->values = values;
   for (unsigned i = 0; i < count; ++i)
-    if (options[i] == kJitMaxRegisters) link->max_registers = static_cast<int>(reinterpret_cast<uintptr_t>(values[i]) & 0xffff);
+    if (options[i] == kJitMaxRegisters)
+      link->max_registers = static_cast<int>(reinterpret_cast<uintptr_t>(values[i]) & 0xffff);
   *out = s.links.add(std::move(link));
   return kSuccess;
 })
-ROOFGEN_CU(cuLinkAddData_v2, kContext, (Handle state, int type, void* data, size_t bytes, const char* name, unsigned, int*, void**), {
-  CHECK(data && bytes > 0, kInvalidValue, "no data");
-  const auto* text = static_cast<const char*>(data);  // ends at a zero, or with its bytes
-  return add(s, call, state, type, {text, strnlen(text, bytes)}, name ? name : "the input");
-})
+ROOFGEN_CU(cuLinkAddData_v2, kContext,
+           (Handle state, int type, void* data, size_t bytes, const char* name, unsigned, int*, void**), {
+             CHECK(data && bytes > 0, kInvalidValue, "no data");
+             const auto* text = static_cast<const char*>(data);  // ends at a zero, or with its bytes
+             return add(s, call, state, type, {text, strnlen(text, bytes)}, name ? name : "the input");
+           })
 ROOFGEN_CU(cuLinkAddFile_v2, kContext, (Handle state, int type, const char* path, unsigned, int*, void**), {
   CHECK(path, kInvalidValue, "null");
   std::ifstream in(path, std::ios::binary);

@@ -31,8 +31,10 @@ int find_entry(const char* name, int version, void** out) {
   bool newer = false;
   for (const Entry& e : kEntries) {
     if (std::strcmp(name, e.name) != 0) continue;
-    if (e.since > version) newer = true;
-    else if (!found || e.since >= found->since) found = &e;
+    if (e.since > version)
+      newer = true;
+    else if (!found || e.since >= found->since)
+      found = &e;
   }
   *out = nullptr;
   if (found) std::memcpy(out, &found->address, sizeof found->address);

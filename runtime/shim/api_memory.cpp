@@ -50,9 +50,13 @@ Side3d device(Address at, unsigned type = kDeviceMemory) {
 }
 
 /// Unified addresses.
-Copy3d any(Address to, Address from, size_t bytes) { return line(device(from, kUnifiedMemory), device(to, kUnifiedMemory), bytes); }
+Copy3d any(Address to, Address from, size_t bytes) {
+  return line(device(from, kUnifiedMemory), device(to, kUnifiedMemory), bytes);
+}
 
-Side3d in_space(const Side2d& side) { return {side.x, side.y, 0, 0, side.type, side.host, side.device, side.array, nullptr, side.pitch, 0}; }
+Side3d in_space(const Side2d& side) {
+  return {side.x, side.y, 0, 0, side.type, side.host, side.device, side.array, nullptr, side.pitch, 0};
+}
 Status copy_2d(State& s, const char* call, const Copy2d* c, Handle stream) {
   CHECK(c, kInvalidValue, "null");
   return copy(s, call, {in_space(c->from), in_space(c->to), c->width, c->height, 1}, stream);
@@ -93,17 +97,27 @@ struct Pointer {
 };
 Pointer look_at(const State& s, Address at) {
   auto after = s.allocations.upper_bound(at);
-  if (after != s.allocations.begin() && at - std::prev(after)->first < std::prev(after)->second) return {true, std::prev(after)->first, std::prev(after)->second};
+  if (after != s.allocations.begin() && at - std::prev(after)->first < std::prev(after)->second)
+    return {true, std::prev(after)->first, std::prev(after)->second};
   if (s.holds(at, 1)) return {true, at, 1};  // a module's variable
   for (const auto& [host, bytes] : s.host_allocations)
-    if (const auto base = reinterpret_cast<uintptr_t>(host); at >= base && at - base < bytes) return {false, base, bytes};
+    if (const auto base = reinterpret_cast<uintptr_t>(host); at >= base && at - base < bytes)
+      return {false, base, bytes};
   return {};
 }
 
 size_t pointer_attribute_bytes(int attribute) {
   switch (attribute) {
-    case 2: case 8: case 9: case 13: return 4;
-    case 1: case 3: case 4: case 11: case 12: case 17: return 8;
+    case 2:
+    case 8:
+    case 9:
+    case 13: return 4;
+    case 1:
+    case 3:
+    case 4:
+    case 11:
+    case 12:
+    case 17: return 8;
     default: return 0;
   }
 }
@@ -117,16 +131,18 @@ Status pointer_attribute(State& s, const char* call, void* out, int attribute, A
   CHECK(attribute != (p.on_device ? 4 : 3), kInvalidValue, "it is memory of the other side");
   uint64_t value = 0;
   switch (attribute) {
-    case 1: value = reinterpret_cast<uintptr_t>(current.back()); break;      // CONTEXT
-    case 2: value = p.on_device ? kDeviceMemory : kHostMemory; break;         // MEMORY_TYPE
-    case 3: case 4: value = at; break;                                        // DEVICE_POINTER, HOST_POINTER
-    case 11: value = p.base; break;                                           // RANGE_START_ADDR
-    case 12: value = p.bytes; break;                                          // RANGE_SIZE
-    case 13: value = 1; break;                                                // MAPPED
-    case 17:                                                                  // MEMPOOL_HANDLE
-      if (const auto pool = s.pooled.find(p.base); pool != s.pooled.end()) value = reinterpret_cast<uintptr_t>(pool->second);
+    case 1: value = reinterpret_cast<uintptr_t>(current.back()); break;  // CONTEXT
+    case 2: value = p.on_device ? kDeviceMemory : kHostMemory; break;    // MEMORY_TYPE
+    case 3:
+    case 4: value = at; break;        // DEVICE_POINTER, HOST_POINTER
+    case 11: value = p.base; break;   // RANGE_START_ADDR
+    case 12: value = p.bytes; break;  // RANGE_SIZE
+    case 13: value = 1; break;        // MAPPED
+    case 17:                          // MEMPOOL_HANDLE
+      if (const auto pool = s.pooled.find(p.base); pool != s.pooled.end())
+        value = reinterpret_cast<uintptr_t>(pool->second);
       break;
-    default: break;                                                           // IS_MANAGED, DEVICE_ORDINAL: 0
+    default: break;  // IS_MANAGED, DEVICE_ORDINAL: 0
   }
   std::memcpy(out, &value, size);
   return kSuccess;
@@ -137,22 +153,29 @@ Status pointer_attribute(State& s, const char* call, void* out, int attribute, A
 ROOFGEN_CU(cuMemAlloc_v2, kContext, (Address * out, size_t bytes), {
   CHECK(out, kInvalidValue, "null");
   const Status status = s.allocate(bytes, out);
-  return status == kSuccess ? status : s.refuse(call, status, fmt::format("{} bytes, {} are in use", bytes, s.allocated));
+  return status == kSuccess ? status
+                            : s.refuse(call, status, fmt::format("{} bytes, {} are in use", bytes, s.allocated));
 })
-ROOFGEN_CU(cuMemAllocPitch_v2, kContext, (Address * out, size_t* pitch, size_t width, size_t height, unsigned element_bytes), {
-  CHECK(out && pitch && width > 0 && height > 0, kInvalidValue, "nothing to allocate");
-  CHECK(element_bytes == 4 || element_bytes == 8 || element_bytes == 16, kInvalidValue, fmt::format("elements of {} bytes", element_bytes));
-  CHECK(width <= SIZE_MAX / 2 && height <= (SIZE_MAX >> 1) / width, kOutOfMemory, "too large");
-  *pitch = (width + 511) / 512 * 512;  // CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT is 32, allocations are aligned to 512
-  const Status status = s.allocate(*pitch * height, out);
-  return status == kSuccess ? status : s.refuse(call, status, fmt::format("{} rows of {} bytes, {} are in use", height, *pitch, s.allocated));
-})
+ROOFGEN_CU(cuMemAllocPitch_v2, kContext,
+           (Address * out, size_t* pitch, size_t width, size_t height, unsigned element_bytes), {
+             CHECK(out && pitch && width > 0 && height > 0, kInvalidValue, "nothing to allocate");
+             CHECK(element_bytes == 4 || element_bytes == 8 || element_bytes == 16, kInvalidValue,
+                   fmt::format("elements of {} bytes", element_bytes));
+             CHECK(width <= SIZE_MAX / 2 && height <= (SIZE_MAX >> 1) / width, kOutOfMemory, "too large");
+             *pitch = (width + 511) / 512 *
+                      512;  // CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT is 32, allocations are aligned to 512
+             const Status status = s.allocate(*pitch * height, out);
+             return status == kSuccess
+                        ? status
+                        : s.refuse(call, status,
+                                   fmt::format("{} rows of {} bytes, {} are in use", height, *pitch, s.allocated));
+           })
 ROOFGEN_CU(cuMemFree_v2, kContext, (Address at), {
   if (at == 0) return kSuccess;
   const Status status = s.free(at);
   return status == kInvalidValue ? s.refuse(call, status, fmt::format("{:#x} is no allocation", at)) : status;
 })
-ROOFGEN_CU(cuMemGetInfo_v2, kContext, (size_t* free, size_t* total), {
+ROOFGEN_CU(cuMemGetInfo_v2, kContext, (size_t * free, size_t* total), {
   CHECK(free && total, kInvalidValue, "null");
   *total = static_cast<size_t>(s.device.at("memory_bytes"));
   *free = *total - s.allocated;
@@ -160,20 +183,24 @@ ROOFGEN_CU(cuMemGetInfo_v2, kContext, (size_t* free, size_t* total), {
 })
 ROOFGEN_CU(cuMemGetAddressRange_v2, kContext, (Address * base, size_t* bytes, Address at), {
   auto after = s.allocations.upper_bound(at);
-  CHECK(after != s.allocations.begin() && at - std::prev(after)->first < std::prev(after)->second, kNotFound, span(at, 1));
+  CHECK(after != s.allocations.begin() && at - std::prev(after)->first < std::prev(after)->second, kNotFound,
+        span(at, 1));
   if (base) *base = std::prev(after)->first;
   if (bytes) *bytes = std::prev(after)->second;
   return kSuccess;
 })
-ROOFGEN_CU(cuPointerGetAttribute, kContext, (void* out, int attribute, Address at), { return pointer_attribute(s, call, out, attribute, at); })
+ROOFGEN_CU(cuPointerGetAttribute, kContext, (void* out, int attribute, Address at),
+           { return pointer_attribute(s, call, out, attribute, at); })
 ROOFGEN_CU(cuPointerGetAttributes, kContext, (unsigned count, int* attributes, void** out, Address at), {
   CHECK(count > 0 && attributes && out, kInvalidValue, "null");
   for (unsigned i = 0; i < count; ++i) {
     CHECK(out[i], kInvalidValue, "null");
     const Pointer known = look_at(s, at);
     // Of what the driver does not know this call says nothing, and succeeds.
-    if (known.bytes == 0 && pointer_attribute_bytes(attributes[i])) std::memset(out[i], 0, pointer_attribute_bytes(attributes[i]));
-    else if (Status status = pointer_attribute(s, call, out[i], attributes[i], at); status != kSuccess) return status;
+    if (known.bytes == 0 && pointer_attribute_bytes(attributes[i]))
+      std::memset(out[i], 0, pointer_attribute_bytes(attributes[i]));
+    else if (Status status = pointer_attribute(s, call, out[i], attributes[i], at); status != kSuccess)
+      return status;
   }
   return kSuccess;
 })
@@ -201,38 +228,69 @@ ROOFGEN_CU(cuMemHostUnregister, kContext, (void* at), {
   return kSuccess;
 })
 ROOFGEN_CU(cuMemHostGetFlags, kContext, (unsigned* flags, void* at), {
-  CHECK(flags && look_at(s, reinterpret_cast<uintptr_t>(at)).bytes && !s.registered.count(at), kInvalidValue, "no allocation of cuMemHostAlloc");
+  CHECK(flags && look_at(s, reinterpret_cast<uintptr_t>(at)).bytes && !s.registered.count(at), kInvalidValue,
+        "no allocation of cuMemHostAlloc");
   *flags = 1;  // PORTABLE: all contexts share the one device
   return kSuccess;
 })
-ROOFGEN_CU(cuMemAllocManaged, kContext, (Address*, size_t, unsigned), { return s.refuse(call, kNotSupported, "managed memory"); })
+ROOFGEN_CU(cuMemAllocManaged, kContext, (Address*, size_t, unsigned),
+           { return s.refuse(call, kNotSupported, "managed memory"); })
 
-ROOFGEN_CU(cuMemcpyHtoD_v2, kContext, (Address to, const void* from, size_t bytes), { return wait(s, copy(s, call, line(host(from), device(to), bytes), nullptr)); })
-ROOFGEN_CU(cuMemcpyHtoDAsync_v2, kContext, (Address to, const void* from, size_t bytes, Handle stream), { return copy(s, call, line(host(from), device(to), bytes), stream); })
-ROOFGEN_CU(cuMemcpyDtoH_v2, kContext, (void* to, Address from, size_t bytes), { return copy(s, call, line(device(from), host(to), bytes), nullptr); })
-ROOFGEN_CU(cuMemcpyDtoHAsync_v2, kContext, (void* to, Address from, size_t bytes, Handle stream), { return copy(s, call, line(device(from), host(to), bytes), stream); })
-ROOFGEN_CU(cuMemcpyDtoD_v2, kContext, (Address to, Address from, size_t bytes), { return copy(s, call, line(device(from), device(to), bytes), nullptr); })
-ROOFGEN_CU(cuMemcpyDtoDAsync_v2, kContext, (Address to, Address from, size_t bytes, Handle stream), { return copy(s, call, line(device(from), device(to), bytes), stream); })
-ROOFGEN_CU(cuMemcpy, kContext, (Address to, Address from, size_t bytes), { return wait(s, copy(s, call, any(to, from, bytes), nullptr)); })
-ROOFGEN_CU(cuMemcpyAsync, kContext, (Address to, Address from, size_t bytes, Handle stream), { return copy(s, call, any(to, from, bytes), stream); })
-ROOFGEN_CU(cuMemsetD8_v2, kContext, (Address at, unsigned char value, size_t count), { return wait(s, fill(s, call, at, value, count, nullptr)); })
-ROOFGEN_CU(cuMemsetD8Async, kContext, (Address at, unsigned char value, size_t count, Handle stream), { return fill(s, call, at, value, count, stream); })
-ROOFGEN_CU(cuMemsetD16_v2, kContext, (Address at, unsigned short value, size_t count), { return wait(s, fill(s, call, at, value, count, nullptr)); })
-ROOFGEN_CU(cuMemsetD16Async, kContext, (Address at, unsigned short value, size_t count, Handle stream), { return fill(s, call, at, value, count, stream); })
-ROOFGEN_CU(cuMemsetD32_v2, kContext, (Address at, unsigned value, size_t count), { return wait(s, fill(s, call, at, value, count, nullptr)); })
-ROOFGEN_CU(cuMemsetD32Async, kContext, (Address at, unsigned value, size_t count, Handle stream), { return fill(s, call, at, value, count, stream); })
+ROOFGEN_CU(cuMemcpyHtoD_v2, kContext, (Address to, const void* from, size_t bytes),
+           { return wait(s, copy(s, call, line(host(from), device(to), bytes), nullptr)); })
+ROOFGEN_CU(cuMemcpyHtoDAsync_v2, kContext, (Address to, const void* from, size_t bytes, Handle stream),
+           { return copy(s, call, line(host(from), device(to), bytes), stream); })
+ROOFGEN_CU(cuMemcpyDtoH_v2, kContext, (void* to, Address from, size_t bytes),
+           { return copy(s, call, line(device(from), host(to), bytes), nullptr); })
+ROOFGEN_CU(cuMemcpyDtoHAsync_v2, kContext, (void* to, Address from, size_t bytes, Handle stream),
+           { return copy(s, call, line(device(from), host(to), bytes), stream); })
+ROOFGEN_CU(cuMemcpyDtoD_v2, kContext, (Address to, Address from, size_t bytes),
+           { return copy(s, call, line(device(from), device(to), bytes), nullptr); })
+ROOFGEN_CU(cuMemcpyDtoDAsync_v2, kContext, (Address to, Address from, size_t bytes, Handle stream),
+           { return copy(s, call, line(device(from), device(to), bytes), stream); })
+ROOFGEN_CU(cuMemcpy, kContext, (Address to, Address from, size_t bytes),
+           { return wait(s, copy(s, call, any(to, from, bytes), nullptr)); })
+ROOFGEN_CU(cuMemcpyAsync, kContext, (Address to, Address from, size_t bytes, Handle stream),
+           { return copy(s, call, any(to, from, bytes), stream); })
+ROOFGEN_CU(cuMemsetD8_v2, kContext, (Address at, unsigned char value, size_t count),
+           { return wait(s, fill(s, call, at, value, count, nullptr)); })
+ROOFGEN_CU(cuMemsetD8Async, kContext, (Address at, unsigned char value, size_t count, Handle stream),
+           { return fill(s, call, at, value, count, stream); })
+ROOFGEN_CU(cuMemsetD16_v2, kContext, (Address at, unsigned short value, size_t count),
+           { return wait(s, fill(s, call, at, value, count, nullptr)); })
+ROOFGEN_CU(cuMemsetD16Async, kContext, (Address at, unsigned short value, size_t count, Handle stream),
+           { return fill(s, call, at, value, count, stream); })
+ROOFGEN_CU(cuMemsetD32_v2, kContext, (Address at, unsigned value, size_t count),
+           { return wait(s, fill(s, call, at, value, count, nullptr)); })
+ROOFGEN_CU(cuMemsetD32Async, kContext, (Address at, unsigned value, size_t count, Handle stream),
+           { return fill(s, call, at, value, count, stream); })
 
 ROOFGEN_CU(cuMemcpy2D_v2, kContext, (const Copy2d* c), { return wait(s, copy_2d(s, call, c, nullptr)); })
 ROOFGEN_CU(cuMemcpy2DUnaligned_v2, kContext, (const Copy2d* c), { return wait(s, copy_2d(s, call, c, nullptr)); })
 ROOFGEN_CU(cuMemcpy2DAsync_v2, kContext, (const Copy2d* c, Handle stream), { return copy_2d(s, call, c, stream); })
 ROOFGEN_CU(cuMemcpy3D_v2, kContext, (const Copy3d* c), { return wait(s, copy_3d(s, call, c, nullptr)); })
 ROOFGEN_CU(cuMemcpy3DAsync_v2, kContext, (const Copy3d* c, Handle stream), { return copy_3d(s, call, c, stream); })
-ROOFGEN_CU(cuMemsetD2D8_v2, kContext, (Address at, size_t pitch, unsigned char value, size_t width, size_t height), { return wait(s, fill(s, call, {at, pitch, value, 1, width, height}, nullptr)); })
-ROOFGEN_CU(cuMemsetD2D8Async, kContext, (Address at, size_t pitch, unsigned char value, size_t width, size_t height, Handle stream), { return fill(s, call, {at, pitch, value, 1, width, height}, stream); })
-ROOFGEN_CU(cuMemsetD2D16_v2, kContext, (Address at, size_t pitch, unsigned short value, size_t width, size_t height), { return wait(s, fill(s, call, {at, pitch, value, 2, width, height}, nullptr)); })
-ROOFGEN_CU(cuMemsetD2D16Async, kContext, (Address at, size_t pitch, unsigned short value, size_t width, size_t height, Handle stream), { return fill(s, call, {at, pitch, value, 2, width, height}, stream); })
-ROOFGEN_CU(cuMemsetD2D32_v2, kContext, (Address at, size_t pitch, unsigned value, size_t width, size_t height), { return wait(s, fill(s, call, {at, pitch, value, 4, width, height}, nullptr)); })
-ROOFGEN_CU(cuMemsetD2D32Async, kContext, (Address at, size_t pitch, unsigned value, size_t width, size_t height, Handle stream), { return fill(s, call, {at, pitch, value, 4, width, height}, stream); })
+ROOFGEN_CU(cuMemsetD2D8_v2, kContext, (Address at, size_t pitch, unsigned char value, size_t width, size_t height), {
+  return wait(s, fill(s, call, {at, pitch, value, 1, width, height}, nullptr));
+})
+ROOFGEN_CU(cuMemsetD2D8Async, kContext,
+           (Address at, size_t pitch, unsigned char value, size_t width, size_t height, Handle stream), {
+             return fill(s, call, {at, pitch, value, 1, width, height}, stream);
+           })
+ROOFGEN_CU(cuMemsetD2D16_v2, kContext, (Address at, size_t pitch, unsigned short value, size_t width, size_t height), {
+  return wait(s, fill(s, call, {at, pitch, value, 2, width, height}, nullptr));
+})
+ROOFGEN_CU(cuMemsetD2D16Async, kContext,
+           (Address at, size_t pitch, unsigned short value, size_t width, size_t height, Handle stream), {
+             return fill(s, call, {at, pitch, value, 2, width, height}, stream);
+           })
+ROOFGEN_CU(cuMemsetD2D32_v2, kContext, (Address at, size_t pitch, unsigned value, size_t width, size_t height), {
+  return wait(s, fill(s, call, {at, pitch, value, 4, width, height}, nullptr));
+})
+ROOFGEN_CU(cuMemsetD2D32Async, kContext,
+           (Address at, size_t pitch, unsigned value, size_t width, size_t height, Handle stream), {
+             return fill(s, call, {at, pitch, value, 4, width, height}, stream);
+           })
 
 ROOFGEN_CU_PER_THREAD(cuMemcpyHtoD_v2, _ptds);
 ROOFGEN_CU_PER_THREAD(cuMemcpyHtoDAsync_v2, _ptsz);

@@ -1,5 +1,5 @@
-// The driver API: stream-ordered memory. An allocation is there when it is asked for, as all streams run in one order; it goes when
-// that order comes to its free, so that work queued later which still uses it is found.
+// The driver API: stream-ordered memory. An allocation is there when it is asked for, as all streams run in one order;
+// it goes when that order comes to its free, so that work queued later which still uses it is found.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -18,7 +18,15 @@ constexpr int kPinned = 1;     // CU_MEM_ALLOCATION_TYPE_PINNED
 constexpr int kReadWrite = 3;  // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
 
 /// CUmemPool_attribute.
-enum PoolAttribute { kFirstReuse = 1, kLastReuse = 3, kReleaseThreshold, kReservedNow, kReservedHigh, kUsedNow, kUsedHigh };
+enum PoolAttribute {
+  kFirstReuse = 1,
+  kLastReuse = 3,
+  kReleaseThreshold,
+  kReservedNow,
+  kReservedHigh,
+  kUsedNow,
+  kUsedHigh
+};
 
 Status allocate(State& s, const char* call, Address* out, size_t bytes, Pool* pool, Handle handle) {
   const Stream* on = s.stream(handle);
@@ -26,9 +34,11 @@ Status allocate(State& s, const char* call, Address* out, size_t bytes, Pool* po
   CHECK(pool, kInvalidValue, "no such pool");
   CHECK(on, kInvalidHandle, "no such stream");
   CHECK(!on->capture, kNotSupported, "memory of a captured graph");
-  if (pool->most_bytes && bytes > pool->most_bytes - pool->used && !s.leaving.empty())  // what is queued to be freed helps
+  if (pool->most_bytes && bytes > pool->most_bytes - pool->used &&
+      !s.leaving.empty())  // what is queued to be freed helps
     if (Status ran = s.drain(); ran != kSuccess) return ran;
-  CHECK(pool->most_bytes == 0 || bytes <= pool->most_bytes - pool->used, kOutOfMemory, fmt::format("{} bytes, the pool has {} and {} are in use", bytes, pool->most_bytes, pool->used));
+  CHECK(pool->most_bytes == 0 || bytes <= pool->most_bytes - pool->used, kOutOfMemory,
+        fmt::format("{} bytes, the pool has {} and {} are in use", bytes, pool->most_bytes, pool->used));
   Status status = s.allocate(bytes, out);
   if (status == kOutOfMemory && !s.leaving.empty()) {
     if (Status ran = s.drain(); ran != kSuccess) return ran;
@@ -45,7 +55,8 @@ Status allocate(State& s, const char* call, Address* out, size_t bytes, Pool* po
 /// The place that a pool is asked for: memory of the one device.
 Status is_here(State& s, const char* call, const Location* at, int type) {
   CHECK(at, kInvalidValue, "null");
-  CHECK(at->type == kOnDevice && type == kPinned, kNotSupported, fmt::format("memory of kind {} at a place of kind {} in a pool", type, at->type));
+  CHECK(at->type == kOnDevice && type == kPinned, kNotSupported,
+        fmt::format("memory of kind {} at a place of kind {} in a pool", type, at->type));
   CHECK(at->id == 0, kInvalidDevice, fmt::format("device {}", at->id));
   return kSuccess;
 }
@@ -65,13 +76,16 @@ Status choose(State& s, const char* call, Handle handle) {
 
 }  // namespace
 
-ROOFGEN_CU(cuMemAllocAsync, kContext, (Address * out, size_t bytes, Handle stream), { return allocate(s, call, out, bytes, s.current_pool, stream); })
-ROOFGEN_CU(cuMemAllocFromPoolAsync, kContext, (Address * out, size_t bytes, Handle pool, Handle stream), { return allocate(s, call, out, bytes, s.pools.find(pool), stream); })
+ROOFGEN_CU(cuMemAllocAsync, kContext, (Address * out, size_t bytes, Handle stream),
+           { return allocate(s, call, out, bytes, s.current_pool, stream); })
+ROOFGEN_CU(cuMemAllocFromPoolAsync, kContext, (Address * out, size_t bytes, Handle pool, Handle stream),
+           { return allocate(s, call, out, bytes, s.pools.find(pool), stream); })
 ROOFGEN_CU(cuMemFreeAsync, kContext, (Address at, Handle handle), {
   const Stream* on = s.stream(handle);
   CHECK(on, kInvalidHandle, "no such stream");
   CHECK(!on->capture, kNotSupported, "memory of a captured graph");
-  CHECK(s.allocations.count(at) && s.leaving.insert(at).second, kInvalidValue, fmt::format("{:#x} is no allocation, or is freed already", at));
+  CHECK(s.allocations.count(at) && s.leaving.insert(at).second, kInvalidValue,
+        fmt::format("{:#x} is no allocation, or is freed already", at));
   return s.queue(call, handle, {WorkType::kEmpty, [&s, at] { return s.release(at), kSuccess; }, nullptr, nullptr});
 })
 
@@ -136,7 +150,8 @@ ROOFGEN_CU(cuMemPoolGetAttribute, kDriver, (Handle handle, int attribute, void* 
 ROOFGEN_CU(cuMemPoolSetAttribute, kDriver, (Handle handle, int attribute, void* value), {
   Pool* pool = s.pools.find(handle);
   CHECK(pool && value, kInvalidValue, "no such pool");
-  CHECK(attribute >= kFirstReuse && attribute <= kUsedHigh && attribute != kReservedNow && attribute != kUsedNow, kInvalidValue, fmt::format("attribute {}", attribute));
+  CHECK(attribute >= kFirstReuse && attribute <= kUsedHigh && attribute != kReservedNow && attribute != kUsedNow,
+        kInvalidValue, fmt::format("attribute {}", attribute));
   if (attribute <= kLastReuse) {  // when memory is taken again: here it is whenever it was freed
     std::memcpy(&pool->reuse[attribute - kFirstReuse], value, sizeof(int));
     return kSuccess;

@@ -11,7 +11,7 @@ using namespace roofgen::shim;
 namespace {
 
 thread_local int capture_mode = 0;  // CU_STREAM_CAPTURE_MODE_GLOBAL
-constexpr unsigned kNoTiming = 2;  // CU_EVENT_DISABLE_TIMING
+constexpr unsigned kNoTiming = 2;   // CU_EVENT_DISABLE_TIMING
 
 Status create(State& s, const char* call, Handle* out, unsigned flags, int priority) {
   CHECK(out && flags <= 1, kInvalidValue, fmt::format("stream flags {}", flags));
@@ -42,7 +42,8 @@ Status record(State& s, const char* call, Handle event, Handle stream) {
 Status elapsed(State& s, const char* call, float* ms, Handle from, Handle to) {
   const Event *a = s.events.find(from), *b = s.events.find(to);
   CHECK(ms, kInvalidValue, "null");
-  CHECK(a && b && a->timed && b->timed && a->recorded && b->recorded, kInvalidHandle, "an event that was not recorded, or takes no times");
+  CHECK(a && b && a->timed && b->timed && a->recorded && b->recorded, kInvalidHandle,
+        "an event that was not recorded, or takes no times");
   if (a->pending || b->pending) return kNotReady;
   *ms = static_cast<float>((b->time_ns - a->time_ns) * 1e-6);
   return kSuccess;
@@ -51,7 +52,8 @@ Status elapsed(State& s, const char* call, float* ms, Handle from, Handle to) {
 }  // namespace
 
 ROOFGEN_CU(cuStreamCreate, kContext, (Handle * out, unsigned flags), { return create(s, call, out, flags, 0); })
-ROOFGEN_CU(cuStreamCreateWithPriority, kContext, (Handle * out, unsigned flags, int priority), { return create(s, call, out, flags, priority); })
+ROOFGEN_CU(cuStreamCreateWithPriority, kContext, (Handle * out, unsigned flags, int priority),
+           { return create(s, call, out, flags, priority); })
 ROOFGEN_CU(cuStreamDestroy_v2, kContext, (Handle handle), {
   CHECK(s.streams.find(handle), kInvalidHandle, "no such stream");
   s.streams.remove(handle);  // what it queued still runs
@@ -113,7 +115,8 @@ ROOFGEN_CU(cuEventDestroy_v2, kContext, (Handle handle), {
   return kSuccess;
 })
 ROOFGEN_CU(cuEventRecord, kContext, (Handle event, Handle stream), { return record(s, call, event, stream); })
-ROOFGEN_CU(cuEventRecordWithFlags, kContext, (Handle event, Handle stream, unsigned), { return record(s, call, event, stream); })
+ROOFGEN_CU(cuEventRecordWithFlags, kContext, (Handle event, Handle stream, unsigned),
+           { return record(s, call, event, stream); })
 ROOFGEN_CU(cuEventQuery, kContext, (Handle handle), {
   const Event* event = s.events.find(handle);
   CHECK(event, kInvalidHandle, "no such event");
@@ -126,20 +129,25 @@ ROOFGEN_CU(cuEventSynchronize, kContext, (Handle handle), {
   CHECK(s.events.find(handle), kInvalidHandle, "no such event");
   return s.drain();
 })
-ROOFGEN_CU(cuEventElapsedTime, kContext, (float* ms, Handle from, Handle to), { return elapsed(s, call, ms, from, to); })
-ROOFGEN_CU(cuEventElapsedTime_v2, kContext, (float* ms, Handle from, Handle to), { return elapsed(s, call, ms, from, to); })
+ROOFGEN_CU(cuEventElapsedTime, kContext, (float* ms, Handle from, Handle to),
+           { return elapsed(s, call, ms, from, to); })
+ROOFGEN_CU(cuEventElapsedTime_v2, kContext, (float* ms, Handle from, Handle to),
+           { return elapsed(s, call, ms, from, to); })
 
 ROOFGEN_CU(cuLaunchHostFunc, kContext, (Handle stream, HostFunction function, void* data), {
   CHECK(function, kInvalidValue, "null");
   return s.queue(call, stream, make_host_call(function, data));
 })
-ROOFGEN_CU(cuStreamAddCallback, kContext, (Handle handle, void (*function)(Handle, Status, void*), void* data, unsigned flags), {
-  CHECK(function && flags == 0, kInvalidValue, "no function, or flags");
-  Stream* on = s.stream(handle);
-  CHECK(on, kInvalidHandle, "no such stream");
-  CHECK(!on->capture, kCaptureUnsupported, "the stream is being captured");
-  return s.queue(call, handle, {WorkType::kHost, [=] { return function(handle, kSuccess, data), kSuccess; }, nullptr, nullptr});
-})
+ROOFGEN_CU(cuStreamAddCallback, kContext,
+           (Handle handle, void (*function)(Handle, Status, void*), void* data, unsigned flags), {
+             CHECK(function && flags == 0, kInvalidValue, "no function, or flags");
+             Stream* on = s.stream(handle);
+             CHECK(on, kInvalidHandle, "no such stream");
+             CHECK(!on->capture, kCaptureUnsupported, "the stream is being captured");
+             return s.queue(
+                 call, handle,
+                 {WorkType::kHost, [=] { return function(handle, kSuccess, data), kSuccess; }, nullptr, nullptr});
+           })
 
 ROOFGEN_CU(cuThreadExchangeStreamCaptureMode, kDriver, (int* mode), {
   // Which calls a capture forbids on which threads: none are forbidden, whatever the mode.

@@ -15,20 +15,25 @@ namespace {
 
 using roofgen::sim::TensorView;
 
-/// CUtensorMapDataType: bytes, and the NaN that may stand for what lies outside. 0 bytes: types whose copies change or unpack the values.
+/// CUtensorMapDataType: bytes, and the NaN that may stand for what lies outside. 0 bytes: types whose copies change or
+/// unpack the values.
 struct Element {
   uint32_t bytes;
   uint64_t nan;
 };
-constexpr Element kElements[] = {{1, 0}, {2, 0}, {4, 0}, {4, 0}, {8, 0}, {8, 0}, {2, 0x7fff}, {4, 0x7fffffff}, {8, 0x7fffffffffffffff}, {2, 0x7fff}};
+constexpr Element kElements[] = {
+    {1, 0}, {2, 0}, {4, 0}, {4, 0}, {8, 0}, {8, 0}, {2, 0x7fff}, {4, 0x7fffffff}, {8, 0x7fffffffffffffff}, {2, 0x7fff}};
 
 /// The rules of cuda.h; a step between elements, interleaved layouts and swizzles of other atoms are not there.
-Status make_view(State& s, const char* call, int type, uint32_t rank, Address address, const uint64_t* dims, const uint64_t* strides, const uint32_t* box, const uint32_t* steps,
-                 int interleave, int swizzle, int fill, TensorView* out) {
+Status make_view(State& s, const char* call, int type, uint32_t rank, Address address, const uint64_t* dims,
+                 const uint64_t* strides, const uint32_t* box, const uint32_t* steps, int interleave, int swizzle,
+                 int fill, TensorView* out) {
   CHECK(s.attribute(127), kNotSupported, "the device has no tensor maps; sm_90 and newer have");
-  CHECK(rank >= 1 && rank <= roofgen::sim::kMaxTensorRank, kInvalidValue, fmt::format("{} dimensions; 1 to 5 are possible", rank));
+  CHECK(rank >= 1 && rank <= roofgen::sim::kMaxTensorRank, kInvalidValue,
+        fmt::format("{} dimensions; 1 to 5 are possible", rank));
   CHECK(dims && box && steps && (strides || rank == 1), kInvalidValue, "null");
-  CHECK(type >= 0 && type < static_cast<int>(std::size(kElements)), kNotSupported, fmt::format("elements of type {}", type));
+  CHECK(type >= 0 && type < static_cast<int>(std::size(kElements)), kNotSupported,
+        fmt::format("elements of type {}", type));
   CHECK(interleave == 0, kNotSupported, "interleaved layouts");
   CHECK(swizzle >= 0 && swizzle <= 3, kNotSupported, fmt::format("swizzle {}", swizzle));
   const Element element = kElements[type];
@@ -42,18 +47,21 @@ Status make_view(State& s, const char* call, int type, uint32_t rank, Address ad
   view.fill = fill ? element.nan : 0;
   for (uint32_t i = 0; i < rank; ++i) {
     CHECK(dims[i] >= 1 && dims[i] <= uint64_t{1} << 32, kInvalidValue, fmt::format("dimension {} is {}", i, dims[i]));
-    CHECK(box[i] >= 1 && box[i] <= 256, kInvalidValue, fmt::format("side {} of the box is {}; 1 to 256 are possible", i, box[i]));
+    CHECK(box[i] >= 1 && box[i] <= 256, kInvalidValue,
+          fmt::format("side {} of the box is {}; 1 to 256 are possible", i, box[i]));
     CHECK(steps[i] >= 1 && steps[i] <= 8, kInvalidValue, fmt::format("a step of {} elements", steps[i]));
     CHECK(steps[i] == 1, kNotSupported, "steps between elements");
     view.dims[i] = dims[i];
     view.box[i] = box[i];
     if (i == 0) continue;
-    CHECK(strides[i - 1] % 16 == 0 && strides[i - 1] < uint64_t{1} << 40, kInvalidValue, fmt::format("a stride of {} bytes is no multiple of 16 below 2^40", strides[i - 1]));
+    CHECK(strides[i - 1] % 16 == 0 && strides[i - 1] < uint64_t{1} << 40, kInvalidValue,
+          fmt::format("a stride of {} bytes is no multiple of 16 below 2^40", strides[i - 1]));
     view.strides[i] = strides[i - 1];
   }
   const uint32_t inner = box[0] * element.bytes;
   CHECK(inner % 16 == 0, kInvalidValue, fmt::format("a box {} bytes wide is no multiple of 16", inner));
-  CHECK(swizzle == 0 || inner <= view.swizzle_bytes, kInvalidValue, fmt::format("a box {} bytes wide does not fit a swizzle of {}", inner, view.swizzle_bytes));
+  CHECK(swizzle == 0 || inner <= view.swizzle_bytes, kInvalidValue,
+        fmt::format("a box {} bytes wide does not fit a swizzle of {}", inner, view.swizzle_bytes));
   *out = view;
   return kSuccess;
 }
@@ -63,11 +71,16 @@ Address number(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer
 }  // namespace
 
 ROOFGEN_CU(cuTensorMapEncodeTiled, kDriver,
-           (void* out, int type, unsigned rank, void* address, const uint64_t* dims, const uint64_t* strides, const uint32_t* box, const uint32_t* steps, int interleave, int swizzle, int promotion, int fill), {
+           (void* out, int type, unsigned rank, void* address, const uint64_t* dims, const uint64_t* strides,
+            const uint32_t* box, const uint32_t* steps, int interleave, int swizzle, int promotion, int fill),
+           {
              CHECK(out && number(out) % 64 == 0, kInvalidValue, "the map is not aligned to 64 bytes");
              CHECK(promotion >= 0 && promotion <= 3, kInvalidValue, "no such L2 promotion");
              TensorView view;
-             if (Status status = make_view(s, call, type, rank, number(address), dims, strides, box, steps, interleave, swizzle, fill, &view); status != kSuccess) return status;
+             if (Status status = make_view(s, call, type, rank, number(address), dims, strides, box, steps, interleave,
+                                           swizzle, fill, &view);
+                 status != kSuccess)
+               return status;
              view.encode(static_cast<std::byte*>(out));
              return kSuccess;
            })

@@ -44,7 +44,8 @@ Status State::load(const char* call, const void* image, std::string* why, Module
   const auto* bytes = static_cast<const char*>(image);
   uint32_t magic = 0;
   if (bytes[0] && bytes[1] && bytes[2]) std::memcpy(&magic, bytes, sizeof magic);
-  if (std::strncmp(bytes, "\177ELF", 4) == 0) return refused(kNoBinary, "a CUBIN is machine code; only PTX can be simulated");
+  if (std::strncmp(bytes, "\177ELF", 4) == 0)
+    return refused(kNoBinary, "a CUBIN is machine code; only PTX can be simulated");
   if (magic == kFatbinMagic) return refused(kNoBinary, "fat binaries are not read; load the PTX itself");
   const size_t size = strnlen(bytes, kMostPtx + 1);
   if (size > kMostPtx) return refused(kInvalidImage, "over 64 MiB: no PTX");
@@ -70,7 +71,8 @@ Status State::variable(Module& module, const std::string& name, Address* out, si
   for (const sim::PtxVar& v : module.ptx.globals) {
     if (v.name != name || v.is_extern) continue;
     *bytes = v.bytes();
-    if (auto known = module.variables.find(name); known != module.variables.end()) return *out = known->second, kSuccess;
+    if (auto known = module.variables.find(name); known != module.variables.end())
+      return *out = known->second, kSuccess;
     auto made = memory_.allocate(v.bytes(), name, nullptr);
     if (!made) return kOutOfMemory;
     std::vector<std::byte> value(v.bytes());  // what is not initialised is zero
@@ -83,7 +85,8 @@ Status State::variable(Module& module, const std::string& name, Address* out, si
 }
 
 Status State::function(const char* call, Module& module, const std::string& name, Function** out) {
-  if (auto known = module.functions.find(name); known != module.functions.end()) return *out = known->second.get(), kSuccess;
+  if (auto known = module.functions.find(name); known != module.functions.end())
+    return *out = known->second.get(), kSuccess;
   const sim::PtxFunction* entry = nullptr;
   for (const sim::PtxFunction& f : module.ptx.functions)
     if (f.is_entry && f.defined && f.name == name) entry = &f;
@@ -118,7 +121,9 @@ Status State::is_function(Handle handle, Function** out) const {
   return functions_.count(*out) ? kSuccess : kInvalidHandle;
 }
 
-double State::clock_mhz() const { return device.has("clock_sustained_mhz") ? device.at("clock_sustained_mhz") : device.at("clock_fp32_mhz"); }
+double State::clock_mhz() const {
+  return device.has("clock_sustained_mhz") ? device.at("clock_sustained_mhz") : device.at("clock_fp32_mhz");
+}
 
 /// A floor and the slowest of three rates: warp-instructions through the schedulers that have a warp, sectors
 /// out of L2, distinct sectors out of memory. No latencies, no caches, no clock that moves: for seeing the
@@ -126,10 +131,14 @@ double State::clock_mhz() const { return device.has("clock_sustained_mhz") ? dev
 double State::modelled_ns(const LaunchOp& op, const Counts& counts) const {
   const double ctas = static_cast<double>(op.launch.grid.count()), sms = device.at("sms");
   const double warps = static_cast<double>((op.launch.block.count() + 31) / 32);
-  const double per_sm = std::min(device.has("subpartitions") ? device.at("subpartitions") : 4, warps * std::max(1.0, ctas / sms));
-  const double issue = static_cast<double>(counts.warp_instructions) / (std::min(ctas, sms) * per_sm) * 1e3 / clock_mhz();
-  const double l2 = 32.0 * static_cast<double>(counts.l2_read_sectors + counts.l2_write_sectors) / device.at("l2_sustained_gb_s");
-  const double dram = 32.0 * static_cast<double>(counts.unique_read_sectors + counts.unique_write_sectors) / device.at("dram_sustained_gb_s");
+  const double per_sm =
+      std::min(device.has("subpartitions") ? device.at("subpartitions") : 4, warps * std::max(1.0, ctas / sms));
+  const double issue =
+      static_cast<double>(counts.warp_instructions) / (std::min(ctas, sms) * per_sm) * 1e3 / clock_mhz();
+  const double l2 =
+      32.0 * static_cast<double>(counts.l2_read_sectors + counts.l2_write_sectors) / device.at("l2_sustained_gb_s");
+  const double dram = 32.0 * static_cast<double>(counts.unique_read_sectors + counts.unique_write_sectors) /
+                      device.at("dram_sustained_gb_s");
   return 1e3 * device.at("launch_us") + std::max({issue, l2, dram});
 }
 
@@ -145,7 +154,8 @@ Status State::execute(const LaunchOp& op) {
     if (!made || !memory_.write(*made, zeros)) return kOutOfMemory;
     workspace = *made;
   }
-  sim::LaunchState state{kernel, op.launch, op.params, memory_, memory_.buffers(), 0, static_cast<uint32_t>(ctas), kMostInstructions};
+  sim::LaunchState state{
+      kernel, op.launch, op.params, memory_, memory_.buffers(), 0, static_cast<uint32_t>(ctas), kMostInstructions};
   state.first_writer = memory_.take_writer_ids(ctas);
   state.timer_begin_ns = static_cast<uint64_t>(now_ns);
   state.timer_ns = 1e3 / clock_mhz();

@@ -1,4 +1,5 @@
-// Structures of cuda.h that calls of the simulated driver take. tests/shim/signatures.h compares them with the header's.
+// Structures of cuda.h that calls of the simulated driver take. tests/shim/signatures.h compares them with the
+// header's.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +46,7 @@ struct Location {  ///< CUmemLocation
   int type = 0, id = 0;
 };
 inline constexpr int kOnDevice = 1;  ///< CU_MEM_LOCATION_TYPE_DEVICE
-struct AccessDesc {  ///< CUmemAccessDesc
+struct AccessDesc {                  ///< CUmemAccessDesc
   Location location;
   int flags = 0;
 };

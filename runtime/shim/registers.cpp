@@ -24,7 +24,8 @@ std::string find_ptxas() {
   const auto usable = [](const fs::path& path) { return access(path.c_str(), X_OK) == 0; };
   if (const char* own = std::getenv("ROOFGEN_PTXAS")) return usable(own) ? own : "";
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char* home = std::getenv(name); home && *home && usable(fs::path(home) / "bin/ptxas")) return (fs::path(home) / "bin/ptxas").string();
+    if (const char* home = std::getenv(name); home && *home && usable(fs::path(home) / "bin/ptxas"))
+      return (fs::path(home) / "bin/ptxas").string();
   if (usable("/usr/local/cuda/bin/ptxas")) return "/usr/local/cuda/bin/ptxas";
   const char* path = std::getenv("PATH");
   for (std::string_view left = path ? path : ""; !left.empty();) {
@@ -79,21 +80,30 @@ std::optional<PtxasReport> State::compiled(const Function& function) {
     std::string file = (fs::temp_directory_path() / "roofgen-sim-XXXXXX").string();
     const int fd = ptxas.empty() ? -1 : mkostemp(file.data(), O_CLOEXEC);
     if (fd < 0) {
-      log(ptxas.empty() ? "registers are not known: no ptxas (ROOFGEN_PTXAS, CUDA_HOME, PATH)" : "registers are not known: no temporary file");
+      log(ptxas.empty() ? "registers are not known: no ptxas (ROOFGEN_PTXAS, CUDA_HOME, PATH)"
+                        : "registers are not known: no temporary file");
       return std::nullopt;
     }
     const bool whole = write_all(fd, module.text);
     close(fd);
     // Code for the device, unless the PTX is of one architecture alone.
     const std::string target(module.ptx.target), last = target.empty() ? "" : target.substr(target.size() - 1);
-    std::vector<std::string> arguments = {ptxas, "-v", "-arch=" + (last == "a" || last == "f" ? target : fmt::format("sm_{}", device.integer("arch"))), "-o", "/dev/null", file};
+    std::vector<std::string> arguments = {
+        ptxas,
+        "-v",
+        "-arch=" + (last == "a" || last == "f" ? target : fmt::format("sm_{}", device.integer("arch"))),
+        "-o",
+        "/dev/null",
+        file};
     if (module.max_registers > 0) arguments.push_back(fmt::format("-maxrregcount={}", module.max_registers));
     if (!whole || !run(arguments, *module.ptxas_log)) log("registers are not known: " + ptxas + " did not run");
     unlink(file.c_str());
   }
   PtxasReport report = parse_ptxas_log(*module.ptxas_log, function.kernel.name);
   if (report.found) return report;
-  if (!module.ptxas_log->empty()) log(fmt::format("registers of {} are not known: ptxas: {}", function.kernel.name, module.ptxas_log->substr(0, 200)));
+  if (!module.ptxas_log->empty())
+    log(fmt::format("registers of {} are not known: ptxas: {}", function.kernel.name,
+                    module.ptxas_log->substr(0, 200)));
   return std::nullopt;
 }
 

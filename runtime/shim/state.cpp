@@ -12,7 +12,7 @@
 #include <cstring>
 #include <thread>
 
-#include "generator/suggest.h"
+#include "base/suggest.h"
 
 namespace roofgen::shim {
 
@@ -43,7 +43,8 @@ void State::write_log(const std::string& line) {
   std::FILE* file = to == "stderr" ? stderr : std::fopen(to.c_str(), "ae");
   if (!file && unwritable_ != to) {
     unwritable_ = to;
-    std::fputs(stamped(fmt::format("ROOFGEN_SIM_LOG={}: {}; the log goes to stderr", to, std::strerror(errno))).c_str(), stderr);
+    std::fputs(stamped(fmt::format("ROOFGEN_SIM_LOG={}: {}; the log goes to stderr", to, std::strerror(errno))).c_str(),
+               stderr);
   }
   if (!file) file = stderr;
   const std::string whole = stamped(line);
@@ -59,15 +60,18 @@ void State::log(const std::string& line) {
 void State::absent(const char* call, Status status, const std::string& name) {
   if (!absent_.insert(name).second) return;
   if (absent_.size() == 1) std::atexit([] { instance().end_of_lookups(); });
-  if (!in_lookups_) refuse(call, status, name + ": no such function here");
-  else more_absent_.push_back(name);
+  if (!in_lookups_)
+    refuse(call, status, name + ": no such function here");
+  else
+    more_absent_.push_back(name);
   in_lookups_ = true;
 }
 
 void State::end_of_lookups() {
   in_lookups_ = false;
   if (more_absent_.empty()) return;
-  write_log(fmt::format("cuGetProcAddress: nor are there {} others that were looked up: {}", more_absent_.size(), fmt::join(more_absent_, ", ")));
+  write_log(fmt::format("cuGetProcAddress: nor are there {} others that were looked up: {}", more_absent_.size(),
+                        fmt::join(more_absent_, ", ")));
   more_absent_.clear();
 }
 
@@ -98,12 +102,15 @@ Status State::read_settings() {
     if (auto fits = tunable(*loaded); !fits) loaded = fits.error();
   if (!loaded) return misconfigured("ROOFGEN_SIM_DEVICE: " + loaded.error().message);
   const std::string strict = setting("ROOFGEN_SIM_STRICT"), threads = setting("ROOFGEN_SIM_THREADS");
-  if (!strict.empty() && strict != "0" && strict != "1") return misconfigured(fmt::format("ROOFGEN_SIM_STRICT={}: it is 0 or 1", strict));
-  int count = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, static_cast<unsigned>(kMostSimulatorThreads)));
+  if (!strict.empty() && strict != "0" && strict != "1")
+    return misconfigured(fmt::format("ROOFGEN_SIM_STRICT={}: it is 0 or 1", strict));
+  int count = static_cast<int>(
+      std::clamp(std::thread::hardware_concurrency(), 1u, static_cast<unsigned>(kMostSimulatorThreads)));
   if (!threads.empty()) {
     const auto [end, error] = std::from_chars(threads.data(), threads.data() + threads.size(), count);
     if (error != std::errc() || *end || count < 1 || count > kMostSimulatorThreads)
-      return misconfigured(fmt::format("ROOFGEN_SIM_THREADS={}: it is a number of cores, 1 to {}", threads, kMostSimulatorThreads));
+      return misconfigured(
+          fmt::format("ROOFGEN_SIM_THREADS={}: it is a number of cores, 1 to {}", threads, kMostSimulatorThreads));
   }
   strict_ = strict == "1";
   threads_ = count;
@@ -127,20 +134,25 @@ int State::attribute(int attribute) const {
   const int arch = cell("arch");
   switch (attribute) {
     case 1: return cell("max_threads_per_block");
-    case 2: case 3: return cell("max_threads_per_block");
+    case 2:
+    case 3: return cell("max_threads_per_block");
     case 4: return 64;
     case 5: return 0x7fffffff;
-    case 6: case 7: return 65535;
+    case 6:
+    case 7: return 65535;
     case 8: return 48 * 1024;
     case 9: return 64 * 1024;
     case 10: return 32;
-    case 12: case 82: return cell("regs_per_sm");
+    case 12:
+    case 82: return cell("regs_per_sm");
     case 13: return static_cast<int>(1e3 * device.at("clock_fp32_mhz"));
     case 16: return cell("sms");
     case 31: return 1;
     case 36:
       // Two transfers a clock, as drivers count.
-      return device.has("dram_bus_bits") ? static_cast<int>(device.at("dram_gb_s") * 1e6 / (2 * device.at("dram_bus_bits") / 8)) : 0;
+      return device.has("dram_bus_bits")
+                 ? static_cast<int>(device.at("dram_gb_s") * 1e6 / (2 * device.at("dram_bus_bits") / 8))
+                 : 0;
     case 37: return cell("dram_bus_bits");
     case 38: return cell("l2_bytes");
     case 39: return cell("max_threads_per_sm");
@@ -148,13 +160,14 @@ int State::attribute(int attribute) const {
     case 41: return 1;
     case 75: return arch / 10;
     case 76: return arch % 10;
-    case 79: case 80: return 1;
+    case 79:
+    case 80: return 1;
     case 81: return cell("smem_per_sm");
     case 95: return 1;  // COOPERATIVE_LAUNCH
     case 97: return cell("smem_per_block");
     case 106: return cell("max_ctas_per_sm");
     case 111: return cell("smem_reserved_per_block");
-    case 115: return 1;  // MEMORY_POOLS_SUPPORTED
+    case 115: return 1;           // MEMORY_POOLS_SUPPORTED
     case 120: return arch >= 90;  // CLUSTER_LAUNCH
     case 127: return arch >= 90;  // TENSOR_MAP_ACCESS_SUPPORTED
     default: return 0;

@@ -33,10 +33,12 @@ using cuda::Handle;
 using cuda::Status;
 
 // CUresult, as cuda.h numbers them; tests/shim compares the names.
-inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotInitialised = 3, kNoDevice = 100, kInvalidDevice = 101, kInvalidImage = 200,
-                        kInvalidContext = 201, kNoBinary = 209, kUnsupportedLimit = 215, kInvalidPtx = 218, kFileNotFound = 301, kOperatingSystem = 304,
-                        kInvalidHandle = 400, kNotFound = 500, kNotReady = 600, kIllegalAddress = 700, kOutOfResources = 701,
-                        kLaunchTimeout = 702, kAssert = 710, kMisaligned = 716, kLaunchFailed = 719, kTooLarge = 720, kNotSupported = 801, kCaptureUnsupported = 900,
+inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotInitialised = 3, kNoDevice = 100,
+                        kInvalidDevice = 101, kInvalidImage = 200, kInvalidContext = 201, kNoBinary = 209,
+                        kUnsupportedLimit = 215, kInvalidPtx = 218, kFileNotFound = 301, kOperatingSystem = 304,
+                        kInvalidHandle = 400, kNotFound = 500, kNotReady = 600, kIllegalAddress = 700,
+                        kOutOfResources = 701, kLaunchTimeout = 702, kAssert = 710, kMisaligned = 716,
+                        kLaunchFailed = 719, kTooLarge = 720, kNotSupported = 801, kCaptureUnsupported = 900,
                         kInvalidClusterSize = 912, kUnknown = 999;
 
 /// The version of the driver API: what it has is in entries.def.
@@ -49,12 +51,12 @@ struct Function {
   Module* module = nullptr;
   uint32_t cluster[3] = {0, 0, 0};  ///< required; 0: none is
   bool big_clusters = false;        ///< of more than 8 CTAs
-  int max_dynamic_smem = 0;  ///< cuFuncSetAttribute's; before that what is left of 48 KiB
+  int max_dynamic_smem = 0;         ///< cuFuncSetAttribute's; before that what is left of 48 KiB
 };
 
 struct Module {
   std::string text, file;
-  sim::PtxModule ptx;  ///< points into `text`
+  sim::PtxModule ptx;                    ///< points into `text`
   int max_registers = 0;                 ///< asked for when it was loaded; 0: not
   std::optional<std::string> ptxas_log;  ///< none yet
   std::map<std::string, Address, std::less<>> variables;
@@ -75,7 +77,16 @@ using Op = std::function<Status()>;
 inline constexpr int kJitMaxRegisters = 0;  ///< CU_JIT_MAX_REGISTERS
 
 /// CUgraphNodeType, those that there are.
-enum class WorkType { kKernel = 0, kMemcpy = 1, kMemset = 2, kHost = 3, kGraph = 4, kEmpty = 5, kWaitEvent = 6, kRecordEvent = 7 };
+enum class WorkType {
+  kKernel = 0,
+  kMemcpy = 1,
+  kMemset = 2,
+  kHost = 3,
+  kGraph = 4,
+  kEmpty = 5,
+  kWaitEvent = 6,
+  kRecordEvent = 7
+};
 
 /// What a stream does in one piece, or a node of a graph.
 struct Work {
@@ -118,7 +129,8 @@ struct Event {
 };
 struct Context {
   unsigned flags = 0;
-  size_t limits[3] = {1024, 1 << 20, 8 << 20};  ///< CUlimit: stack of a thread, printf's buffer, malloc's heap; as CUDA begins
+  size_t limits[3] = {1024, 1 << 20,
+                      8 << 20};  ///< CUlimit: stack of a thread, printf's buffer, malloc's heap; as CUDA begins
 };
 
 /// Of the stream-ordered allocator. It holds nothing back: what is freed is the device's again.
@@ -189,8 +201,8 @@ class State {
   Status initialise();
   /// One line to $ROOFGEN_SIM_LOG: a file, or "stderr", as is a file that cannot be written.
   void log(const std::string& line);
-  /// A function that was looked up and is not there. Whoever binds all that there is asks for dozens in a row: the first
-  /// one has a line at once, those after it share one.
+  /// A function that was looked up and is not there. Whoever binds all that there is asks for dozens in a row: the
+  /// first one has a line at once, those after it share one.
   void absent(const char* call, Status status, const std::string& name);
   void end_of_lookups();
   /// Logs why and returns the status.
@@ -243,7 +255,7 @@ class State {
   Stream default_;
   std::set<Function*> functions_;
   bool strict_ = false;
-  int threads_ = 1;  ///< for the CTAs of a launch
+  int threads_ = 1;         ///< for the CTAs of a launch
   std::string unwritable_;  ///< the log that was complained of
   std::set<std::string> absent_;
   std::vector<std::string> more_absent_;  ///< those of a row of lookups that have no line yet

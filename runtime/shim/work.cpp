@@ -21,10 +21,13 @@ Status unpack(State& s, const char* call, const sim::Kernel& k, void** extra, st
   for (; *extra; extra += 2) {
     const auto marker = reinterpret_cast<uintptr_t>(*extra);
     CHECK(marker == 1 || marker == 2, kInvalidValue, "an unknown kind of extra argument");
-    if (marker == 1) buffer = extra[1];
-    else std::memcpy(&size, extra[1], sizeof size);
+    if (marker == 1)
+      buffer = extra[1];
+    else
+      std::memcpy(&size, extra[1], sizeof size);
   }
-  CHECK(buffer && size >= params.size(), kInvalidValue, fmt::format("{}: {} bytes of arguments, it takes {}", k.name, size, params.size()));
+  CHECK(buffer && size >= params.size(), kInvalidValue,
+        fmt::format("{}: {} bytes of arguments, it takes {}", k.name, size, params.size()));
   std::memcpy(params.data(), buffer, params.size());
   return kSuccess;
 }
@@ -46,7 +49,8 @@ void fill_log(const std::string& why, unsigned count, const int* options, void**
 int resident(State& s, const char* call, const Function& f, int threads, int64_t smem) {
   const auto report = s.compiled(f);
   if (!report) s.log(fmt::format("{}: {}: without its registers, which are not known", call, f.kernel.name));
-  return roofgen::occupancy(s.device, report ? report->registers : 1, smem + f.kernel.static_shared, threads).ctas_per_sm;
+  return roofgen::occupancy(s.device, report ? report->registers : 1, smem + f.kernel.static_shared, threads)
+      .ctas_per_sm;
 }
 
 namespace {
@@ -58,36 +62,48 @@ Status cluster_of(State& s, const char* call, const Function& f, const LaunchSha
   if (out->count() == 1 && required.count() == 0) return kSuccess;
   const std::string& name = f.kernel.name;
   CHECK(s.attribute(120), kNotSupported, fmt::format("{}: the device has no clusters; sm_90 and newer have", name));
-  CHECK(required.count() == 0 || (out->x == required.x && out->y == required.y && out->z == required.z), kInvalidClusterSize,
+  CHECK(required.count() == 0 || (out->x == required.x && out->y == required.y && out->z == required.z),
+        kInvalidClusterSize,
         fmt::format("{}: clusters of {} CTAs; it is made for {}", name, text_of(*out), text_of(required)));
   const uint64_t most = f.big_clusters ? sim::kMaxClusterCtas : kPortableCluster;
-  CHECK(out->count() <= most, kInvalidClusterSize, fmt::format("{}: clusters of {} CTAs; it may have {}", name, out->count(), most));
-  CHECK(shape.grid.x % out->x == 0 && shape.grid.y % out->y == 0 && shape.grid.z % out->z == 0, kInvalidValue,
-        fmt::format("{}: a grid of {} CTAs cannot be cut into clusters of {}", name, text_of(shape.grid), text_of(*out)));
+  CHECK(out->count() <= most, kInvalidClusterSize,
+        fmt::format("{}: clusters of {} CTAs; it may have {}", name, out->count(), most));
+  CHECK(
+      shape.grid.x % out->x == 0 && shape.grid.y % out->y == 0 && shape.grid.z % out->z == 0, kInvalidValue,
+      fmt::format("{}: a grid of {} CTAs cannot be cut into clusters of {}", name, text_of(shape.grid), text_of(*out)));
   return kSuccess;
 }
 
 }  // namespace
 
-Status make_launch(State& s, const char* call, Handle handle, const LaunchShape& shape, void** args, void** extra, Work* out) {
+Status make_launch(State& s, const char* call, Handle handle, const LaunchShape& shape, void** args, void** extra,
+                   Work* out) {
   Function* f = nullptr;
   CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
   const sim::Kernel& k = f->kernel;
   const Dim3 &grid = shape.grid, &block = shape.block;
-  CHECK(block.count() > 0 && block.count() <= kMostThreads && block.z <= 64, kInvalidValue, fmt::format("{}: a block of {} threads", k.name, text_of(block)));
-  CHECK(grid.count() > 0 && grid.x <= 0x7fffffff && grid.y <= 65535 && grid.z <= 65535, kInvalidValue, fmt::format("{}: a grid of {} CTAs", k.name, text_of(grid)));
+  CHECK(block.count() > 0 && block.count() <= kMostThreads && block.z <= 64, kInvalidValue,
+        fmt::format("{}: a block of {} threads", k.name, text_of(block)));
+  CHECK(grid.count() > 0 && grid.x <= 0x7fffffff && grid.y <= 65535 && grid.z <= 65535, kInvalidValue,
+        fmt::format("{}: a grid of {} CTAs", k.name, text_of(grid)));
   CHECK(grid.count() <= 0xffffffffu, kNotSupported, "over 2^32 CTAs");
   const uint64_t most = uint64_t{k.max_threads[0]} * k.max_threads[1] * k.max_threads[2];
-  CHECK(k.max_threads[0] == 0 || block.count() <= most, kOutOfResources, fmt::format("{}: {} threads of at most {}", k.name, block.count(), most));
-  CHECK(k.required_threads[0] == 0 || (block.x == k.required_threads[0] && block.y == k.required_threads[1] && block.z == k.required_threads[2]), kInvalidValue,
-        k.name + ": its block is fixed to another size");
+  CHECK(k.max_threads[0] == 0 || block.count() <= most, kOutOfResources,
+        fmt::format("{}: {} threads of at most {}", k.name, block.count(), most));
+  CHECK(k.required_threads[0] == 0 ||
+            (block.x == k.required_threads[0] && block.y == k.required_threads[1] && block.z == k.required_threads[2]),
+        kInvalidValue, k.name + ": its block is fixed to another size");
   CHECK(shape.smem_bytes <= static_cast<unsigned>(f->max_dynamic_smem), kInvalidValue,
-        fmt::format("{}: {} bytes of dynamic shared memory; it may have {}", k.name, shape.smem_bytes, f->max_dynamic_smem));
+        fmt::format("{}: {} bytes of dynamic shared memory; it may have {}", k.name, shape.smem_bytes,
+                    f->max_dynamic_smem));
   Dim3 cluster;
   if (Status status = cluster_of(s, call, *f, shape, &cluster); status != kSuccess) return status;
   if (shape.cooperative) {
-    const uint64_t held = static_cast<uint64_t>(resident(s, call, *f, static_cast<int>(block.count()), shape.smem_bytes)) * static_cast<uint64_t>(s.device.integer("sms"));
-    CHECK(grid.count() <= held, kTooLarge, fmt::format("{}: {} CTAs are to run at once; the device holds {}", k.name, grid.count(), held));
+    const uint64_t held =
+        static_cast<uint64_t>(resident(s, call, *f, static_cast<int>(block.count()), shape.smem_bytes)) *
+        static_cast<uint64_t>(s.device.integer("sms"));
+    CHECK(grid.count() <= held, kTooLarge,
+          fmt::format("{}: {} CTAs are to run at once; the device holds {}", k.name, grid.count(), held));
   }
   auto op = std::make_shared<LaunchOp>();
   op->cooperative = shape.cooperative;
@@ -112,7 +128,8 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
   out->op = [&s, op] {
     // Unloading a module that is still to run is the program's mistake.
     Function* still = nullptr;
-    if (s.is_function(const_cast<Function*>(op->function), &still) != kSuccess) return s.refuse("cuLaunchKernel", kInvalidHandle, "the module was unloaded before the launch ran");
+    if (s.is_function(const_cast<Function*>(op->function), &still) != kSuccess)
+      return s.refuse("cuLaunchKernel", kInvalidHandle, "the module was unloaded before the launch ran");
     return s.execute(*op);
   };
   return kSuccess;
@@ -121,9 +138,12 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
 namespace {
 
 Status place(State& s, const char* call, const Side3d& side, const Copy3d& copy, Box::Place* out) {
-  CHECK(side.type == kHostMemory || side.type == kDeviceMemory || side.type == kUnifiedMemory, kNotSupported, fmt::format("copies of memory of type {}", side.type));
-  CHECK(copy.height == 1 || side.pitch >= side.x + copy.width, kInvalidValue, fmt::format("rows of {} bytes, {} apart", side.x + copy.width, side.pitch));
-  CHECK(copy.depth == 1 || side.height >= side.y + copy.height, kInvalidValue, fmt::format("slices of {} rows, {} apart", side.y + copy.height, side.height));
+  CHECK(side.type == kHostMemory || side.type == kDeviceMemory || side.type == kUnifiedMemory, kNotSupported,
+        fmt::format("copies of memory of type {}", side.type));
+  CHECK(copy.height == 1 || side.pitch >= side.x + copy.width, kInvalidValue,
+        fmt::format("rows of {} bytes, {} apart", side.x + copy.width, side.pitch));
+  CHECK(copy.depth == 1 || side.height >= side.y + copy.height, kInvalidValue,
+        fmt::format("slices of {} rows, {} apart", side.y + copy.height, side.height));
   out->pitch = side.pitch;
   out->slice = side.pitch * side.height;
   const size_t offset = side.x + side.y * side.pitch + side.z * out->slice;
@@ -134,12 +154,15 @@ Status place(State& s, const char* call, const Side3d& side, const Copy3d& copy,
     for (size_t z = 0; z < copy.depth; ++z)
       for (size_t y = 0; y < copy.height; ++y) {
         const Address row = out->device + z * out->slice + y * out->pitch;
-        CHECK(s.holds(row, copy.width), kInvalidValue, fmt::format("{} bytes at {:#x} are in no allocation", copy.width, row));
+        CHECK(s.holds(row, copy.width), kInvalidValue,
+              fmt::format("{} bytes at {:#x} are in no allocation", copy.width, row));
       }
     return kSuccess;
   }
-  if (side.type == kUnifiedMemory) std::memcpy(&out->host, &side.device, sizeof side.device);
-  else out->host = static_cast<std::byte*>(side.host);
+  if (side.type == kUnifiedMemory)
+    std::memcpy(&out->host, &side.device, sizeof side.device);
+  else
+    out->host = static_cast<std::byte*>(side.host);
   CHECK(out->host, kInvalidValue, "null");
   out->host += offset;
   return kSuccess;
@@ -182,17 +205,21 @@ Work move_later(State& s, const Box& box) {
 }
 
 Status make_memset(State& s, const char* call, const MemsetNodeParams& p, Work* out) {
-  CHECK(p.element_bytes == 1 || p.element_bytes == 2 || p.element_bytes == 4, kInvalidValue, fmt::format("elements of {} bytes", p.element_bytes));
+  CHECK(p.element_bytes == 1 || p.element_bytes == 2 || p.element_bytes == 4, kInvalidValue,
+        fmt::format("elements of {} bytes", p.element_bytes));
   CHECK(p.width <= SIZE_MAX / p.element_bytes, kInvalidValue, fmt::format("{} elements", p.width));
   const size_t bytes = p.width * p.element_bytes;
-  CHECK(p.at % p.element_bytes == 0 && (p.height <= 1 || p.pitch % p.element_bytes == 0), kInvalidValue, "the address is misaligned");
+  CHECK(p.at % p.element_bytes == 0 && (p.height <= 1 || p.pitch % p.element_bytes == 0), kInvalidValue,
+        "the address is misaligned");
   CHECK(p.height <= 1 || p.pitch >= bytes, kInvalidValue, fmt::format("rows of {} bytes, {} apart", bytes, p.pitch));
   for (size_t y = 0; y < p.height && bytes; ++y)
-    CHECK(s.holds(p.at + y * p.pitch, bytes), kInvalidValue, fmt::format("{} bytes at {:#x} are in no allocation", bytes, p.at + y * p.pitch));
+    CHECK(s.holds(p.at + y * p.pitch, bytes), kInvalidValue,
+          fmt::format("{} bytes at {:#x} are in no allocation", bytes, p.at + y * p.pitch));
   *out = {WorkType::kMemset, {}, nullptr, nullptr};
   out->op = [&s, p] {
     for (size_t y = 0; y < p.height; ++y)
-      if (Status status = s.fill(p.at + y * p.pitch, &p.value, p.element_bytes, p.width); status != kSuccess) return status;
+      if (Status status = s.fill(p.at + y * p.pitch, &p.value, p.element_bytes, p.width); status != kSuccess)
+        return status;
     return kSuccess;
   };
   return kSuccess;

@@ -6,7 +6,8 @@
 
 namespace roofgen::shim {
 
-/// Why PTX was refused, into the log buffer among the caller's options (CUjit_option), cut to its size; nothing: it was not.
+/// Why PTX was refused, into the log buffer among the caller's options (CUjit_option), cut to its size; nothing: it was
+/// not.
 void fill_log(const std::string& why, unsigned count, const int* options, void** values);
 
 struct LaunchShape {
@@ -16,10 +17,11 @@ struct LaunchShape {
   bool cooperative = false;
 };
 /// A launch with its arguments, out of `args` or `extra` as cuLaunchKernel has them.
-Status make_launch(State& s, const char* call, Handle function, const LaunchShape& shape, void** args, void** extra, Work* out);
+Status make_launch(State& s, const char* call, Handle function, const LaunchShape& shape, void** args, void** extra,
+                   Work* out);
 
-/// CTAs of a kernel that one SM holds at once. Where registers are not known it is what threads and shared memory allow:
-/// at least the true figure.
+/// CTAs of a kernel that one SM holds at once. Where registers are not known it is what threads and shared memory
+/// allow: at least the true figure.
 int resident(State& s, const char* call, const Function& f, int threads, int64_t smem);
 
 /// The same number of bytes, rows and slices at two places.

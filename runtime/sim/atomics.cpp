@@ -38,39 +38,23 @@ uint64_t apply_atomic(AtomicOp op, ElementType type, uint64_t old, uint64_t b, u
   switch (op) {
     case AtomicOp::kAdd:
       switch (type) {
-        case ElementType::kF32:
-          return math::bits_of(math::fadd(math::f32_of(o32), math::f32_of(b32)));
-        case ElementType::kF64:
-          return math::bits_of(math::fadd(math::f64_of(old), math::f64_of(b)));
-        case ElementType::kF16:
-          return math::hadd<math::Half>(u16(old), u16(b));
-        case ElementType::kBf16:
-          return math::hadd<math::Bf16>(u16(old), u16(b));
-        case ElementType::kF16x2:
-          return math::pair2<math::hadd<math::Half>>(o32, b32);
-        case ElementType::kBf16x2:
-          return math::pair2<math::hadd<math::Bf16>>(o32, b32);
-        default:
-          return wide ? old + b : u32(o32 + b32);
+        case ElementType::kF32: return math::bits_of(math::fadd(math::f32_of(o32), math::f32_of(b32)));
+        case ElementType::kF64: return math::bits_of(math::fadd(math::f64_of(old), math::f64_of(b)));
+        case ElementType::kF16: return math::hadd<math::Half>(u16(old), u16(b));
+        case ElementType::kBf16: return math::hadd<math::Bf16>(u16(old), u16(b));
+        case ElementType::kF16x2: return math::pair2<math::hadd<math::Half>>(o32, b32);
+        case ElementType::kBf16x2: return math::pair2<math::hadd<math::Bf16>>(o32, b32);
+        default: return wide ? old + b : u32(o32 + b32);
       }
-    case AtomicOp::kMin:
-      return less(b, old) ? b : old;
-    case AtomicOp::kMax:
-      return less(old, b) ? b : old;
-    case AtomicOp::kAnd:
-      return old & b;
-    case AtomicOp::kOr:
-      return old | b;
-    case AtomicOp::kXor:
-      return old ^ b;
-    case AtomicOp::kExch:
-      return b;
-    case AtomicOp::kCas:
-      return old == b ? c : old;
-    case AtomicOp::kInc:
-      return o32 >= b32 ? 0 : o32 + 1;
-    case AtomicOp::kDec:
-      return o32 == 0 || o32 > b32 ? b32 : o32 - 1;
+    case AtomicOp::kMin: return less(b, old) ? b : old;
+    case AtomicOp::kMax: return less(old, b) ? b : old;
+    case AtomicOp::kAnd: return old & b;
+    case AtomicOp::kOr: return old | b;
+    case AtomicOp::kXor: return old ^ b;
+    case AtomicOp::kExch: return b;
+    case AtomicOp::kCas: return old == b ? c : old;
+    case AtomicOp::kInc: return o32 >= b32 ? 0 : o32 + 1;
+    case AtomicOp::kDec: return o32 == 0 || o32 > b32 ? b32 : o32 - 1;
   }
   return old;
 }

@@ -85,8 +85,7 @@ Wavefronts shared_wavefronts(const uint32_t* addresses, uint32_t mask, uint32_t 
     }
     uint32_t words[32][32], depth[32] = {}, worst = 1;
     for (uint32_t m = lanes; m; m &= m - 1) {
-      uint32_t word = addresses[first + static_cast<uint32_t>(__builtin_ctz(m))] >> shift,
-               bank = word & (banks - 1);
+      uint32_t word = addresses[first + static_cast<uint32_t>(__builtin_ctz(m))] >> shift, bank = word & (banks - 1);
       uint32_t k = 0;
       while (k < depth[bank] && words[bank][k] != word) ++k;
       if (k < depth[bank]) continue;
@@ -178,70 +177,31 @@ Counts Counter::finish() const {
     if (in.flags & kFlagPart) continue;
     c.warp_instructions += n;
     switch (in.cls) {
-      case Class::kIntAlu:
-        c.int_alu += n;
-        break;
-      case Class::kFp32:
-        c.fp32 += n;
-        break;
-      case Class::kHalf:
-        c.half += n;
-        break;
-      case Class::kFp64:
-        c.fp64 += n;
-        break;
-      case Class::kConvert:
-        c.convert += n;
-        break;
-      case Class::kMove:
-        c.move += n;
-        break;
-      case Class::kControl:
-        c.control += n;
-        break;
-      case Class::kPredicate:
-        c.predicate += n;
-        break;
+      case Class::kIntAlu: c.int_alu += n; break;
+      case Class::kFp32: c.fp32 += n; break;
+      case Class::kHalf: c.half += n; break;
+      case Class::kFp64: c.fp64 += n; break;
+      case Class::kConvert: c.convert += n; break;
+      case Class::kMove: c.move += n; break;
+      case Class::kControl: c.control += n; break;
+      case Class::kPredicate: c.predicate += n; break;
       case Class::kMufu:
-      case Class::kExp:
-        c.mufu += n;
-        break;
+      case Class::kExp: c.mufu += n; break;
       case Class::kMma:
         c.mma += n;
         c.mma_flops += n * 2 * 16 * 8 * in.sub;
         break;
-      case Class::kShuffle:
-        c.shuffle += n;
-        break;
-      case Class::kLdmatrix:
-        c.ldmatrix += n;
-        break;
-      case Class::kCpAsync:
-        c.cp_async += n;
-        break;
-      case Class::kBarrier:
-        c.barriers += n;
-        break;
-      case Class::kGlobalLoad:
-        c.global_load += n;
-        break;
-      case Class::kGlobalStore:
-        c.global_store += n;
-        break;
-      case Class::kSharedLoad:
-        c.shared_load += n;
-        break;
-      case Class::kSharedStore:
-        c.shared_store += n;
-        break;
-      case Class::kLocal:
-        c.local += n;
-        break;
-      case Class::kAtomic:
-        c.atomics += n;
-        break;
-      case Class::kCount:
-        break;
+      case Class::kShuffle: c.shuffle += n; break;
+      case Class::kLdmatrix: c.ldmatrix += n; break;
+      case Class::kCpAsync: c.cp_async += n; break;
+      case Class::kBarrier: c.barriers += n; break;
+      case Class::kGlobalLoad: c.global_load += n; break;
+      case Class::kGlobalStore: c.global_store += n; break;
+      case Class::kSharedLoad: c.shared_load += n; break;
+      case Class::kSharedStore: c.shared_store += n; break;
+      case Class::kLocal: c.local += n; break;
+      case Class::kAtomic: c.atomics += n; break;
+      case Class::kCount: break;
     }
   }
   for (const Requests& r : requests_) {
@@ -258,7 +218,13 @@ std::vector<SiteCounts> Counter::sites() const {
   for (size_t i = 0; i < kernel_.code.size(); ++i) {
     if (executed_[i] == 0 || kernel_.code[i].flags & kFlagPart) continue;
     const Requests& r = requests_[i];
-    out.push_back({{kernel_.file, static_cast<int>(kernel_.code[i].line), 0}, kernel_.sources[i], executed_[i], r.sectors, r.ideal_sectors, r.wavefronts, r.ideal_wavefronts});
+    out.push_back({{kernel_.file, static_cast<int>(kernel_.code[i].line), 0},
+                   kernel_.sources[i],
+                   executed_[i],
+                   r.sectors,
+                   r.ideal_sectors,
+                   r.wavefronts,
+                   r.ideal_wavefronts});
   }
   return out;
 }

@@ -12,8 +12,8 @@
 
 namespace roofgen::sim {
 
-/// Which 32-byte sectors of which lines were requested, over a whole launch. Neighbouring lines lie together, because kernels
-/// go through memory mostly in order.
+/// Which 32-byte sectors of which lines were requested, over a whole launch. Neighbouring lines lie together, because
+/// kernels go through memory mostly in order.
 class SectorSet {
  public:
   SectorSet();
@@ -56,7 +56,8 @@ Wavefronts climbing_wavefronts(uint32_t step, uint32_t bytes);
 
 class Counter {
  public:
-  explicit Counter(const Kernel& kernel) : kernel_(kernel), executed_(kernel.code.size(), 0), requests_(kernel.code.size()) {}
+  explicit Counter(const Kernel& kernel)
+      : kernel_(kernel), executed_(kernel.code.size(), 0), requests_(kernel.code.size()) {}
   uint64_t* executed() { return executed_.data(); }
   /// Memory requests from here on are those of this instruction.
   void at(uint32_t inst) { site_ = inst; }
@@ -82,8 +83,7 @@ class Counter {
     r.ideal_wavefronts += ideal;
   }
   void load_lanes(uint32_t mask, uint32_t bytes) {
-    (bytes == 16 ? counts_.bulk_load_16 : counts_.narrow_load) +=
-        static_cast<uint64_t>(__builtin_popcount(mask));
+    (bytes == 16 ? counts_.bulk_load_16 : counts_.narrow_load) += static_cast<uint64_t>(__builtin_popcount(mask));
   }
   void async_wait(uint64_t distance) {
     ++counts_.async_waits;

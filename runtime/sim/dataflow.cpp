@@ -147,14 +147,16 @@ class Analysis {
     for (const RegisterRef& r : refs_) {
       if (!id[bit(r)]) continue;
       kernel_.code[r.inst].flags |= kFlagTracked;
-      const auto operand = r.field == &Inst::a ? TrackedUse::kA : r.field == &Inst::b ? TrackedUse::kB : r.field == &Inst::c ? TrackedUse::kC : TrackedUse::kOther;
+      const auto operand = r.field == &Inst::a   ? TrackedUse::kA
+                           : r.field == &Inst::b ? TrackedUse::kB
+                           : r.field == &Inst::c ? TrackedUse::kC
+                                                 : TrackedUse::kOther;
       kernel_.tracked.push_back({r.inst, id[bit(r)] - 1, r.is_def, r.field == &Inst::guard, operand,
                                  r.is_pred ? predicate_names_[r.reg] : registers_[r.reg].name});
     }
     kernel_.tracked_begin.assign(kernel_.code.size() + 1, 0);
     for (const TrackedUse& t : kernel_.tracked) ++kernel_.tracked_begin[t.inst + 1];
-    for (size_t i = 1; i < kernel_.tracked_begin.size(); ++i)
-      kernel_.tracked_begin[i] += kernel_.tracked_begin[i - 1];
+    for (size_t i = 1; i < kernel_.tracked_begin.size(); ++i) kernel_.tracked_begin[i] += kernel_.tracked_begin[i - 1];
   }
 
   /// Live ranges as one interval per register, then a linear scan over their starts.

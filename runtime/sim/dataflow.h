@@ -29,7 +29,6 @@ struct RegisterRef {
 /// only ever follows one path through the code, so this holds for divergent warps too) and fills
 /// Kernel::tracked for those not assigned on every path to a use. False: too large to analyse.
 [[nodiscard]] bool assign_rows(Kernel& kernel, const std::vector<VirtualRegister>& registers,
-                               const std::vector<std::string>& predicate_names,
-                               std::vector<RegisterRef>& refs);
+                               const std::vector<std::string>& predicate_names, std::vector<RegisterRef>& refs);
 
 }  // namespace roofgen::sim

@@ -18,21 +18,34 @@ std::string_view Modifiers::next() { return done() ? std::string_view() : parts_
 
 void Decoder::unknown_opcode() const {
   std::string_view opcode = guarded_->name;
-  static constexpr const char* kLeftOut[][2] = {{"tex", "textures"},       {"tld4", "textures"},     {"txq", "textures"},           {"suld", "surfaces"},        {"sust", "surfaces"},
-                                                {"sured", "surfaces"},     {"suq", "surfaces"},      {"istypep", "textures and surfaces"}, {"wgmma", "warp group matrix instructions"},
-                                                {"tcgen05", "the tensor cores of sm_100"}, {"alloca", "stacks of any size"}, {"stacksave", "stacks of any size"}, {"stackrestore", "stacks of any size"}};
+  static constexpr const char* kLeftOut[][2] = {{"tex", "textures"},
+                                                {"tld4", "textures"},
+                                                {"txq", "textures"},
+                                                {"suld", "surfaces"},
+                                                {"sust", "surfaces"},
+                                                {"sured", "surfaces"},
+                                                {"suq", "surfaces"},
+                                                {"istypep", "textures and surfaces"},
+                                                {"wgmma", "warp group matrix instructions"},
+                                                {"tcgen05", "the tensor cores of sm_100"},
+                                                {"alloca", "stacks of any size"},
+                                                {"stacksave", "stacks of any size"},
+                                                {"stackrestore", "stacks of any size"}};
   for (const auto& [base, what] : kLeftOut)
-    if (opcode.substr(0, opcode.find('.')) == base) throw DecodeError{line_, fmt::format("'{}': {} are not supported", opcode.substr(0, 120), what), {}, source()};
+    if (opcode.substr(0, opcode.find('.')) == base)
+      throw DecodeError{line_, fmt::format("'{}': {} are not supported", opcode.substr(0, 120), what), {}, source()};
   DecodeError e{line_, fmt::format("unknown instruction '{}'", opcode.substr(0, 120)), {}, source()};
   std::string near = opcodes_.nearest(opcode);
   if (!near.empty() && near != opcode) e.notes.push_back(fmt::format("the nearest known one is '{}'", near));
   throw e;
 }
 
-/// A conversion may name a register that is wider than its type; it takes the low bits (PTX ISA, "Operand Size Exceeding
-/// Instruction-Type Size").
+/// A conversion may name a register that is wider than its type; it takes the low bits (PTX ISA, "Operand Size
+/// Exceeding Instruction-Type Size").
 std::optional<uint32_t> Decoder::low_half(const PtxOperand& o, Slot slot) {
-  if ((slot != Slot::kB32 && slot != Slot::kB16) || o.kind != PtxOperand::Kind::kName || o.name == "WARP_SZ" || o.bits || o.negated || !o.second.empty()) return std::nullopt;
+  if ((slot != Slot::kB32 && slot != Slot::kB16) || o.kind != PtxOperand::Kind::kName || o.name == "WARP_SZ" ||
+      o.bits || o.negated || !o.second.empty())
+    return std::nullopt;
   const Symbol& s = resolve(o.name);
   if (s.kind != Symbol::Kind::kRegister || s.slot != Slot::kB64) return std::nullopt;
   const LaneEntry* cut = opcodes_.find("cvt.u32.u64");
@@ -58,10 +71,14 @@ bool Decoder::lane_instruction(const PtxStmt& stmt) {
   operands_are(stmt, sources + 1, sources + 1);
   bool integer_in_float = (stmt.name.ends_with(".f32") || stmt.name.ends_with(".f64")) &&
                           (entry->cls == Class::kFp32 || entry->cls == Class::kFp64);
-  const std::optional<uint32_t> narrowed = stmt.name.starts_with("cvt.") ? low_half(stmt.operands[1], entry->signature.src[0]) : std::nullopt;
+  const std::optional<uint32_t> narrowed =
+      stmt.name.starts_with("cvt.") ? low_half(stmt.operands[1], entry->signature.src[0]) : std::nullopt;
   Inst& in = emit(Kind::kLane, entry->cls);
   in.lane = entry->fn;
-  in.type = static_cast<uint8_t>(stmt.name.starts_with("selp.") ? MadeOf::kSelected : stmt.name == "and.pred" ? MadeOf::kAnd : stmt.name == "or.pred" ? MadeOf::kOr : MadeOf::kAll);
+  in.type = static_cast<uint8_t>(stmt.name.starts_with("selp.") ? MadeOf::kSelected
+                                 : stmt.name == "and.pred"      ? MadeOf::kAnd
+                                 : stmt.name == "or.pred"       ? MadeOf::kOr
+                                                                : MadeOf::kAll);
   if (narrowed) {
     in.a = *narrowed;
     reference(&Inst::a, *narrowed, false, false);
@@ -72,8 +89,7 @@ bool Decoder::lane_instruction(const PtxStmt& stmt) {
       fail(fmt::format("'{}' needs a floating-point constant", stmt.name));
     use(kFields[i], stmt.operands[i + 1], entry->signature.src[i]);
   }
-  if (stmt.operands[0].kind != PtxOperand::Kind::kName || stmt.operands[0].bits ||
-      !stmt.operands[0].second.empty())
+  if (stmt.operands[0].kind != PtxOperand::Kind::kName || stmt.operands[0].bits || !stmt.operands[0].second.empty())
     fail(fmt::format("'{}' needs one destination register", stmt.name));
   def(&Inst::d, stmt.operands[0].name, entry->signature.dst);
   return true;
@@ -115,8 +131,8 @@ void Decoder::move(const PtxStmt& stmt) {
   operands_are(stmt, 2, 2);
   const PtxOperand &dst = stmt.operands[0], &src = stmt.operands[1];
   if (src.kind == PtxOperand::Kind::kName &&
-      (src.name == "%clock" || src.name == "%clock64" || src.name == "%globaltimer" ||
-       src.name == "%clock_hi" || src.name == "%globaltimer_lo" || src.name == "%globaltimer_hi")) {
+      (src.name == "%clock" || src.name == "%clock64" || src.name == "%globaltimer" || src.name == "%clock_hi" ||
+       src.name == "%globaltimer_lo" || src.name == "%globaltimer_hi")) {
     bool wide = src.name == "%clock64" || src.name == "%globaltimer";
     Inst& in = emit(Kind::kClock, Class::kMove);
     in.size = wide ? 8 : 4;
@@ -185,10 +201,11 @@ void Decoder::instruction(const PtxStmt& stmt) {
     unknown_opcode();
   else if (base == "setp")
     setp(stmt);
-  else if ((base == "add" || base == "addc" || base == "sub" || base == "subc" || base == "mad" || base == "madc") && carry_instruction(stmt, base))
+  else if ((base == "add" || base == "addc" || base == "sub" || base == "subc" || base == "mad" || base == "madc") &&
+           carry_instruction(stmt, base))
     ;
-  else if (!memory_instruction(stmt, base, m) && !control_instruction(stmt, base, m) && !cluster_instruction(stmt, base, m) &&
-           !lane_instruction(stmt))
+  else if (!memory_instruction(stmt, base, m) && !control_instruction(stmt, base, m) &&
+           !cluster_instruction(stmt, base, m) && !lane_instruction(stmt))
     unknown_opcode();
   guarded_ = nullptr;
 }
@@ -208,13 +225,17 @@ void Decoder::mark_copies() {
   const auto passes = [&](const RegisterRef& r, Kind kind) { return !r.field && kernel_.code[r.inst].kind == kind; };
   for (const RegisterRef& r : refs_) {
     if (r.is_pred) continue;
-    if (r.is_def && passes(r, Kind::kLoad)) loaded[r.reg] = true;
-    else if (!r.is_def && passes(r, Kind::kStore)) stored[r.reg] = true;
-    else other[r.reg] = true;
+    if (r.is_def && passes(r, Kind::kLoad))
+      loaded[r.reg] = true;
+    else if (!r.is_def && passes(r, Kind::kStore))
+      stored[r.reg] = true;
+    else
+      other[r.reg] = true;
   }
   for (const RegisterRef& r : refs_) {
     Inst& in = kernel_.code[r.inst];
-    if (!r.is_pred && loaded[r.reg] && stored[r.reg] && !other[r.reg]) in.sub |= static_cast<uint8_t>(1u << (r.list_index - in.list));
+    if (!r.is_pred && loaded[r.reg] && stored[r.reg] && !other[r.reg])
+      in.sub |= static_cast<uint8_t>(1u << (r.list_index - in.list));
   }
 }
 
@@ -226,13 +247,16 @@ void Decoder::mark_constant_stores() {
   constexpr uint32_t kNone = ~0u, kVaries = ~0u - 1;
   std::vector<uint32_t> value(registers_.size(), kNone), moved(kernel_.code.size(), kVaries);
   for (const RegisterRef& r : refs_)
-    if (!r.is_pred && !r.is_def && r.field == &Inst::a && is_plain_move(kernel_.code[r.inst]) && constants.count(r.reg)) moved[r.inst] = r.reg;
+    if (!r.is_pred && !r.is_def && r.field == &Inst::a && is_plain_move(kernel_.code[r.inst]) && constants.count(r.reg))
+      moved[r.inst] = r.reg;
   for (const RegisterRef& r : refs_)
-    if (!r.is_pred && r.is_def) value[r.reg] = value[r.reg] == kNone || value[r.reg] == moved[r.inst] ? moved[r.inst] : kVaries;
+    if (!r.is_pred && r.is_def)
+      value[r.reg] = value[r.reg] == kNone || value[r.reg] == moved[r.inst] ? moved[r.inst] : kVaries;
   for (Inst& in : kernel_.code)
     if (in.kind == Kind::kStore) in.flags |= kFlagConstant;
   for (const RegisterRef& r : refs_)
-    if (!r.is_pred && !r.is_def && !r.field && kernel_.code[r.inst].kind == Kind::kStore && !constants.count(r.reg) && value[r.reg] >= kVaries)
+    if (!r.is_pred && !r.is_def && !r.field && kernel_.code[r.inst].kind == Kind::kStore && !constants.count(r.reg) &&
+        value[r.reg] >= kVaries)
       kernel_.code[r.inst].flags &= static_cast<uint8_t>(~kFlagConstant);
 }
 
@@ -242,26 +266,13 @@ void Decoder::body(const PtxFunction& function) {
     const PtxStmt& s = function.body[i];
     line_ = s.line;
     switch (s.kind) {
-      case PtxStmt::Kind::kOpen:
-        open_scope(i);
-        break;
-      case PtxStmt::Kind::kClose:
-        scopes_.pop_back();
-        break;
-      case PtxStmt::Kind::kReg:
-        declare_register(s);
-        break;
-      case PtxStmt::Kind::kVar:
-        declare_variable(s.var);
-        break;
-      case PtxStmt::Kind::kLabel:
-        label_at_[label(s.name)] = static_cast<uint32_t>(kernel_.code.size());
-        break;
-      case PtxStmt::Kind::kTargets:
-        break;
-      case PtxStmt::Kind::kInstruction:
-        instruction(s);
-        break;
+      case PtxStmt::Kind::kOpen: open_scope(i); break;
+      case PtxStmt::Kind::kClose: scopes_.pop_back(); break;
+      case PtxStmt::Kind::kReg: declare_register(s); break;
+      case PtxStmt::Kind::kVar: declare_variable(s.var); break;
+      case PtxStmt::Kind::kLabel: label_at_[label(s.name)] = static_cast<uint32_t>(kernel_.code.size()); break;
+      case PtxStmt::Kind::kTargets: break;
+      case PtxStmt::Kind::kInstruction: instruction(s); break;
     }
   }
 }
@@ -275,8 +286,7 @@ void Decoder::run() {
   resolve_branches();
   mark_copies();
   mark_constant_stores();
-  if (!assign_rows(kernel_, registers_, predicate_names_, refs_))
-    fail("the control flow is too large to analyse");
+  if (!assign_rows(kernel_, registers_, predicate_names_, refs_)) fail("the control flow is too large to analyse");
   if (kernel_.rows > kMaxRows) fail(fmt::format("more than {} registers are live at once", kMaxRows));
 }
 

@@ -5,9 +5,9 @@
 
 namespace roofgen::sim {
 
-/// Into the CTA's own memory, completing a barrier there; or out of it, in groups. The operands: a the tensor map or the source or
-/// target in device memory, b the place in shared memory, c the barrier; the list has the coordinates, or the size, and then the displacements
-/// of b and c as they are.
+/// Into the CTA's own memory, completing a barrier there; or out of it, in groups. The operands: a the tensor map or
+/// the source or target in device memory, b the place in shared memory, c the barrier; the list has the coordinates, or
+/// the size, and then the displacements of b and c as they are.
 void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m) {
   const std::vector<PtxOperand>& o = stmt.operands;
   const auto refused = [&](const char* what) { fail(fmt::format("'{}': {} are not supported", stmt.name, what)); };
@@ -56,9 +56,13 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m) {
     uint32_t reg = constant(0, false);
     if (!operand.name.empty()) {
       const Symbol& s = resolve(operand.name);
-      if (s.kind == Symbol::Kind::kAddress) at += s.address;
-      else if (s.kind == Symbol::Kind::kRegister && s.slot == Slot::kB32) reg = s.id;
-      else fail(fmt::format("'{}': addresses in shared memory of 32 bits were expected, '{}' has others", stmt.name, operand.name));
+      if (s.kind == Symbol::Kind::kAddress)
+        at += s.address;
+      else if (s.kind == Symbol::Kind::kRegister && s.slot == Slot::kB32)
+        reg = s.id;
+      else
+        fail(fmt::format("'{}': addresses in shared memory of 32 bits were expected, '{}' has others", stmt.name,
+                         operand.name));
     }
     kernel_.code.back().*field = reg;
     reference(field, reg, false, false);
@@ -71,7 +75,8 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m) {
     reference(&Inst::c, kernel_.code.back().c, false, false);
   }
   if (tensor) {
-    if (far.items.size() != 1 || far.items[0].items.size() != rank) fail(fmt::format("'{}' needs [map, {{{} coordinates}}]", stmt.name, rank));
+    if (far.items.size() != 1 || far.items[0].items.size() != rank)
+      fail(fmt::format("'{}' needs [map, {{{} coordinates}}]", stmt.name, rank));
     for (const PtxOperand& coordinate : far.items[0].items) use_list(coordinate, Slot::kB32);
   } else {
     use_list(o[2], Slot::kB32);

@@ -48,14 +48,17 @@ void Decoder::call(const PtxStmt& stmt, Modifiers& m) {
   if (!m.done()) unknown_opcode();
   size_t at = 0;
   const auto list = [&]() -> const PtxOperand* {
-    return at < stmt.operands.size() && stmt.operands[at].kind == PtxOperand::Kind::kList ? &stmt.operands[at++] : nullptr;
+    return at < stmt.operands.size() && stmt.operands[at].kind == PtxOperand::Kind::kList ? &stmt.operands[at++]
+                                                                                          : nullptr;
   };
   const PtxOperand* results = list();
-  if (at == stmt.operands.size() || stmt.operands[at].kind != PtxOperand::Kind::kName) fail("'call' needs the name of a function");
+  if (at == stmt.operands.size() || stmt.operands[at].kind != PtxOperand::Kind::kName)
+    fail("'call' needs the name of a function");
   const std::string_view name = stmt.operands[at++].name;
   const PtxOperand* arguments = list();
   if (at != stmt.operands.size() || name.starts_with('%')) fail("a call through a pointer is not supported");
-  if (++calls_made_ > kMaxCalls) fail(fmt::format("more than {} calls, those in functions counted once for each of theirs", kMaxCalls));
+  if (++calls_made_ > kMaxCalls)
+    fail(fmt::format("more than {} calls, those in functions counted once for each of theirs", kMaxCalls));
 
   const bool guarded = !stmt.guard.empty();
   const uint32_t end = guarded ? new_label() : 0;
@@ -68,7 +71,9 @@ void Decoder::call(const PtxStmt& stmt, Modifiers& m) {
   if (const PtxFunction* f = find_function(name))
     call_defined(*f, results, arguments);
   else if (!call_built_in(name, results, arguments))
-    fail(name == "malloc" || name == "free" || name.starts_with("cudaMalloc") ? fmt::format("'{}': memory of the device's own heap is not supported", name) : fmt::format("function '{}' has no body here", name));
+    fail(name == "malloc" || name == "free" || name.starts_with("cudaMalloc")
+             ? fmt::format("'{}': memory of the device's own heap is not supported", name)
+             : fmt::format("function '{}' has no body here", name));
   if (guarded) label_at_[end] = static_cast<uint32_t>(kernel_.code.size());
 }
 
@@ -134,7 +139,8 @@ bool Decoder::call_built_in(std::string_view name, const PtxOperand* results, co
   const size_t given = arguments ? arguments->items.size() : 0;
   if (name == "vprintf") {
     if (given != 2) fail("'vprintf' takes a format and a list of values");
-    const uint32_t format = load_passed(arguments, 0, 8), values = load_passed(arguments, 1, 8), count = scratch(Slot::kB32);
+    const uint32_t format = load_passed(arguments, 0, 8), values = load_passed(arguments, 1, 8),
+                   count = scratch(Slot::kB32);
     emit(Kind::kPrint, Class::kControl);
     operand(&Inst::a, format, false);
     operand(&Inst::b, values, false);
@@ -153,7 +159,8 @@ bool Decoder::call_built_in(std::string_view name, const PtxOperand* results, co
   }
   if (name == "__assertfail") {
     if (given != 5) fail("'__assertfail' takes five arguments");
-    const uint32_t text = load_passed(arguments, 0, 8), file = load_passed(arguments, 1, 8), line = load_passed(arguments, 2, 4);
+    const uint32_t text = load_passed(arguments, 0, 8), file = load_passed(arguments, 1, 8),
+                   line = load_passed(arguments, 2, 4);
     emit(Kind::kAssert, Class::kControl);
     operand(&Inst::a, text, false);
     operand(&Inst::b, file, false);

@@ -10,9 +10,9 @@ namespace {
 bool is_hint(std::string_view name) {
   for (const char* hint :
        {"prefetch.L1", "prefetch.L2", "prefetch.global.L1", "prefetch.global.L2", "prefetch.local.L1",
-        "prefetch.local.L2", "prefetch.global.L2::evict_last", "prefetch.global.L2::evict_normal",
-        "prefetchu.L1", "prefetch.tensormap", "prefetch.param.tensormap", "prefetch.const.tensormap", "discard.L2", "discard.global.L2", "applypriority.L2::evict_normal",
-        "applypriority.global.L2::evict_normal"})
+        "prefetch.local.L2", "prefetch.global.L2::evict_last", "prefetch.global.L2::evict_normal", "prefetchu.L1",
+        "prefetch.tensormap", "prefetch.param.tensormap", "prefetch.const.tensormap", "discard.L2", "discard.global.L2",
+        "applypriority.L2::evict_normal", "applypriority.global.L2::evict_normal"})
     if (name == hint) return true;
   return false;
 }
@@ -21,7 +21,8 @@ bool is_fence(std::string_view name) {
   for (const char* scope : {"cta", "cluster", "gpu", "sys"})
     for (const char* order : {"sc", "acq_rel", "acquire", "release"})
       if (name == fmt::format("fence.{}.{}", order, scope)) return true;
-  return name == "membar.gl" || name == "membar.cta" || name == "membar.sys" || name == "fence.mbarrier_init.release.cluster" || name == "fence.proxy.async" ||
+  return name == "membar.gl" || name == "membar.cta" || name == "membar.sys" ||
+         name == "fence.mbarrier_init.release.cluster" || name == "fence.proxy.async" ||
          name.starts_with("fence.proxy.async.") || name == "fence.proxy.alias";
 }
 
@@ -42,8 +43,7 @@ void Decoder::branch_indexed(const PtxStmt& stmt, Modifiers& m) {
   operands_are(stmt, 2, 2);
   const PtxStmt* targets = nullptr;
   for (size_t i = scopes_.size(); i-- > 0 && !targets;)
-    if (auto it = scopes_[i].targets.find(stmt.operands[1].name); it != scopes_[i].targets.end())
-      targets = it->second;
+    if (auto it = scopes_[i].targets.find(stmt.operands[1].name); it != scopes_[i].targets.end()) targets = it->second;
   if (!targets) fail(fmt::format("'{}' is no list of branch targets", stmt.operands[1].name));
   emit(Kind::kBranchIndexed, Class::kControl);
   use(&Inst::a, stmt.operands[0], Slot::kB32);
@@ -210,7 +210,8 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
   else if (base == "call")
     call(stmt, m);
   else if (base == "ret" && !calls_.empty())
-    m.take("uni"), m.done() ? plain(Kind::kBranch, 0, 0) : unknown_opcode(), kernel_.code.back().target = calls_.back().return_label;
+    m.take("uni"), m.done() ? plain(Kind::kBranch, 0, 0) : unknown_opcode(),
+        kernel_.code.back().target = calls_.back().return_label;
   else if (base == "ret" || base == "exit")
     m.take("uni"), m.done() ? plain(Kind::kExit, 0, 0) : unknown_opcode();
   else if (base == "trap" && m.done())
@@ -238,12 +239,12 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
   } else if (base == "isspacep") {
     operands_are(stmt, 2, 2);
     std::string_view space = m.next();
-    Space which = space == "global"                             ? Space::kGlobal
-                  : space == "local"                            ? Space::kLocal
-                  : space == "const"                            ? Space::kConst
-                  : space.starts_with("param")                  ? Space::kParam
+    Space which = space == "global"                                                           ? Space::kGlobal
+                  : space == "local"                                                          ? Space::kLocal
+                  : space == "const"                                                          ? Space::kConst
+                  : space.starts_with("param")                                                ? Space::kParam
                   : space == "shared" || space == "shared::cta" || space == "shared::cluster" ? Space::kShared
-                                                                : Space::kGeneric;
+                                                                                              : Space::kGeneric;
     if (which == Space::kGeneric || !m.done()) unknown_opcode();
     Inst& in = emit(Kind::kIsSpace, Class::kPredicate);
     in.space = static_cast<uint8_t>(which);

@@ -11,16 +11,11 @@ namespace {
 
 const char* slot_name(Slot slot) {
   switch (slot) {
-    case Slot::kPred:
-      return "predicate";
-    case Slot::kB64:
-      return "64-bit";
-    case Slot::kB32:
-      return "32-bit";
-    case Slot::kB16:
-      return "16-bit";
-    case Slot::kNone:
-      break;
+    case Slot::kPred: return "predicate";
+    case Slot::kB64: return "64-bit";
+    case Slot::kB32: return "32-bit";
+    case Slot::kB16: return "16-bit";
+    case Slot::kNone: break;
   }
   return "no";
 }
@@ -35,8 +30,7 @@ Where Decoder::source() const {
 }
 
 Inst& Decoder::emit(Kind kind, Class cls) {
-  if (kernel_.code.size() >= kMaxInstructions)
-    fail(fmt::format("more than {} instructions", kMaxInstructions));
+  if (kernel_.code.size() >= kMaxInstructions) fail(fmt::format("more than {} instructions", kMaxInstructions));
   Inst& in = kernel_.code.emplace_back();
   in.kind = kind;
   in.cls = cls;
@@ -93,8 +87,7 @@ uint64_t Decoder::immediate_bits(const PtxOperand& o, Slot slot) const {
   if (o.kind == PtxOperand::Kind::kInteger)
     return slot == Slot::kB64 ? o.bits : slot == Slot::kB32 ? uint32_t(o.bits) : uint16_t(o.bits);
   if (slot == Slot::kB64)
-    return o.float_bits == 64 ? o.bits
-                              : std::bit_cast<uint64_t>(double(std::bit_cast<float>(uint32_t(o.bits))));
+    return o.float_bits == 64 ? o.bits : std::bit_cast<uint64_t>(double(std::bit_cast<float>(uint32_t(o.bits))));
   if (slot == Slot::kB32)
     return o.float_bits == 32 ? o.bits : std::bit_cast<uint32_t>(float(std::bit_cast<double>(o.bits)));
   fail("a floating-point constant does not fit a 16-bit operand");
@@ -126,8 +119,8 @@ void Decoder::use(uint32_t Inst::*field, const PtxOperand& o, Slot slot) {
         if (o.bits) fail("a register operand cannot have a displacement");
         bool narrow_ok = slot == Slot::kB16 && s.slot == Slot::kB32;  // the low half of a wider register
         if (s.kind != Symbol::Kind::kRegister || (s.slot != slot && !narrow_ok))
-          fail(fmt::format("'{}' is a {} register where '{}' needs a {} one", o.name, slot_name(s.slot),
-                           guarded_->name, slot_name(slot)));
+          fail(fmt::format("'{}' is a {} register where '{}' needs a {} one", o.name, slot_name(s.slot), guarded_->name,
+                           slot_name(slot)));
         reg = s.id;
       }
     }
@@ -147,8 +140,7 @@ void Decoder::def(uint32_t Inst::*field, std::string_view name, Slot slot) {
   }
   Symbol s = resolve(name);
   // A 16-bit result is stored zero-extended, so a 32-bit register may hold it when it is unsigned.
-  bool wide_ok = slot == Slot::kB16 && s.slot == Slot::kB32 &&
-                 guarded_->name.find(".s8.") == std::string_view::npos &&
+  bool wide_ok = slot == Slot::kB16 && s.slot == Slot::kB32 && guarded_->name.find(".s8.") == std::string_view::npos &&
                  guarded_->name.find(".s16.") == std::string_view::npos;
   if ((s.slot != slot && !wide_ok) || s.kind == Symbol::Kind::kAddress ||
       (s.kind == Symbol::Kind::kRegister && registers_[s.id].fixed))
@@ -191,8 +183,7 @@ void Decoder::def_list(const PtxOperand& o, Slot slot) {
 void Decoder::operands_are(const PtxStmt& stmt, size_t low, size_t high) const {
   if (stmt.operands.size() < low || stmt.operands.size() > high)
     fail(fmt::format("'{}' takes {} operands, found {}", stmt.name,
-                     low == high ? fmt::format("{}", low) : fmt::format("{} to {}", low, high),
-                     stmt.operands.size()));
+                     low == high ? fmt::format("{}", low) : fmt::format("{} to {}", low, high), stmt.operands.size()));
 }
 
 }  // namespace roofgen::sim

@@ -11,11 +11,10 @@ struct MemoryType {
   uint8_t size;
   bool is_signed;
 };
-constexpr MemoryType kMemoryTypes[] = {
-    {"b8", 1, false},  {"u8", 1, false},  {"s8", 1, true},   {"b16", 2, false},
-    {"u16", 2, false}, {"s16", 2, true},  {"f16", 2, false}, {"bf16", 2, false},
-    {"b32", 4, false}, {"u32", 4, false}, {"s32", 4, true},  {"f32", 4, false},
-    {"b64", 8, false}, {"u64", 8, false}, {"s64", 8, true},  {"f64", 8, false}};
+constexpr MemoryType kMemoryTypes[] = {{"b8", 1, false},  {"u8", 1, false},  {"s8", 1, true},   {"b16", 2, false},
+                                       {"u16", 2, false}, {"s16", 2, true},  {"f16", 2, false}, {"bf16", 2, false},
+                                       {"b32", 4, false}, {"u32", 4, false}, {"s32", 4, true},  {"f32", 4, false},
+                                       {"b64", 8, false}, {"u64", 8, false}, {"s64", 8, true},  {"f64", 8, false}};
 
 const MemoryType* memory_type(std::string_view name) {
   for (const MemoryType& t : kMemoryTypes)
@@ -37,8 +36,8 @@ void take_cache_hints(Modifiers& m, bool& policy_operand) {
   for (;;) {
     std::string_view p = m.peek();
     if (p == "ca" || p == "cg" || p == "cs" || p == "lu" || p == "cv" || p == "wb" || p == "wt" ||
-        p.starts_with("L1::evict_") || p == "L1::no_allocate" || p.starts_with("L2::evict_") ||
-        p == "L2::64B" || p == "L2::128B" || p == "L2::256B") {
+        p.starts_with("L1::evict_") || p == "L1::no_allocate" || p.starts_with("L2::evict_") || p == "L2::64B" ||
+        p == "L2::128B" || p == "L2::256B") {
       m.next();
     } else if (p == "L2::cache_hint") {
       policy_operand = true;
@@ -59,20 +58,18 @@ bool take_order(Modifiers& m) {
   return strong;
 }
 
-bool releases(std::string_view opcode) { return opcode.find(".release") != opcode.npos || opcode.find(".acq_rel") != opcode.npos; }
+bool releases(std::string_view opcode) {
+  return opcode.find(".release") != opcode.npos || opcode.find(".acq_rel") != opcode.npos;
+}
 
 Class access_class(Space space, bool is_load) {
   switch (space) {
-    case Space::kShared:
-      return is_load ? Class::kSharedLoad : Class::kSharedStore;
-    case Space::kLocal:
-      return Class::kLocal;
+    case Space::kShared: return is_load ? Class::kSharedLoad : Class::kSharedStore;
+    case Space::kLocal: return Class::kLocal;
     case Space::kParam:
-    case Space::kConst:
-      return Class::kMove;
+    case Space::kConst: return Class::kMove;
     case Space::kGlobal:
-    case Space::kGeneric:
-      break;
+    case Space::kGeneric: break;
   }
   return is_load ? Class::kGlobalLoad : Class::kGlobalStore;
 }
@@ -179,10 +176,10 @@ void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
   take_order(m);
   Space space = Space::kGeneric;
   take_space(m, space);
-  if (!m.take("cta") && !m.take("cluster") && !m.take("gpu")) m.take("sys");  // a scope without a meaning comes behind the space
+  if (!m.take("cta") && !m.take("cluster") && !m.take("gpu"))
+    m.take("sys");  // a scope without a meaning comes behind the space
   if (space != Space::kGeneric && space != Space::kGlobal && space != Space::kShared) unknown_opcode();
-  static constexpr const char* kOps[] = {"add", "min",  "max", "and", "or",
-                                         "xor", "exch", "cas", "inc", "dec"};
+  static constexpr const char* kOps[] = {"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"};
   std::string_view op_name = m.next();
   int op = -1;
   for (int i = 0; i < 10; ++i)
@@ -206,9 +203,10 @@ void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
   bool bitwise = atomic_op == AtomicOp::kAnd || atomic_op == AtomicOp::kOr || atomic_op == AtomicOp::kXor ||
                  atomic_op == AtomicOp::kExch || atomic_op == AtomicOp::kCas;
   bool wrapping = atomic_op == AtomicOp::kInc || atomic_op == AtomicOp::kDec;
-  if (cas16 ? !returns : bitwise != bits || (floating && atomic_op != AtomicOp::kAdd) ||
-      (wrapping && element != ElementType::kU32) ||
-      (!returns && (atomic_op == AtomicOp::kExch || atomic_op == AtomicOp::kCas)))
+  if (cas16 ? !returns
+            : bitwise != bits || (floating && atomic_op != AtomicOp::kAdd) ||
+                  (wrapping && element != ElementType::kU32) ||
+                  (!returns && (atomic_op == AtomicOp::kExch || atomic_op == AtomicOp::kCas)))
     unknown_opcode();
   size_t sources = atomic_op == AtomicOp::kCas ? 2 : 1, first = returns ? 1 : 0;
   operands_are(stmt, first + 1 + sources, first + 1 + sources);
@@ -255,8 +253,7 @@ void Decoder::cp_async(const PtxStmt& stmt, Modifiers& m) {
   take_cache_hints(m, policy);
   if (!m.done()) unknown_opcode();
   operands_are(stmt, 3, policy ? 5 : 4);
-  if (stmt.operands[2].kind != PtxOperand::Kind::kInteger)
-    fail("the copy size of cp.async must be a constant");
+  if (stmt.operands[2].kind != PtxOperand::Kind::kInteger) fail("the copy size of cp.async must be a constant");
   uint64_t size = stmt.operands[2].bits;
   if (size != 16 && (cg || (size != 4 && size != 8)))
     fail(fmt::format("cp.async.{} cannot copy {} bytes", cg ? "cg" : "ca", size));
@@ -289,8 +286,7 @@ void Decoder::matrix_move(const PtxStmt& stmt, Modifiers& m, bool is_load) {
   emit(is_load ? Kind::kLdmatrix : Kind::kStmatrix, is_load ? Class::kLdmatrix : Class::kSharedStore);
   address(stmt.operands[is_load ? 1 : 0], &Inst::a, &Inst::imm);
   bool braces = regs.kind == PtxOperand::Kind::kVector;
-  if ((braces ? regs.items.size() : 1) != count)
-    fail(fmt::format("'{}' needs {} registers", stmt.name, count));
+  if ((braces ? regs.items.size() : 1) != count) fail(fmt::format("'{}' needs {} registers", stmt.name, count));
   for (int i = 0; i < count; ++i) {
     const PtxOperand& r = braces ? regs.items[static_cast<size_t>(i)] : regs;
     if (is_load)

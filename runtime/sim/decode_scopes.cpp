@@ -12,14 +12,10 @@ namespace {
 
 Slot slot_of(PtxType type) {
   switch (type.bits) {
-    case 1:
-      return Slot::kPred;
-    case 64:
-      return Slot::kB64;
-    case 32:
-      return Slot::kB32;
-    default:
-      return Slot::kB16;
+    case 1: return Slot::kPred;
+    case 64: return Slot::kB64;
+    case 32: return Slot::kB32;
+    default: return Slot::kB16;
   }
 }
 
@@ -142,9 +138,12 @@ uint64_t Decoder::global_address(const PtxVar& var) {
   if (++pointer_depth_ > kMaxPointerDepth) fail("variables hold each other's addresses deeper than 64");
   PtxVar own = var;
   for (const PtxVar::Pointer& p : var.pointers) {
-    if (find_function(p.to)) fail(fmt::format("'{}' holds the address of function '{}'; calls through pointers are not supported", var.name, p.to));
+    if (find_function(p.to))
+      fail(fmt::format("'{}' holds the address of function '{}'; calls through pointers are not supported", var.name,
+                       p.to));
     const auto to = globals_by_name_.find(p.to);
-    if (to == globals_by_name_.end() || to->second->space == Space::kShared) fail(fmt::format("'{}' holds the address of '{}', which is no variable of the module's memory", var.name, p.to));
+    if (to == globals_by_name_.end() || to->second->space == Space::kShared)
+      fail(fmt::format("'{}' holds the address of '{}', which is no variable of the module's memory", var.name, p.to));
     const uint64_t address = global_address(*to->second) + p.displacement;
     for (uint64_t i = 0; i < 8; ++i) own.init[p.at + i] = static_cast<uint8_t>(address >> (8 * i));
   }
@@ -228,10 +227,9 @@ const Decoder::Symbol& Decoder::resolve(std::string_view name) {
   size_t digits = name.size();
   while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
   uint64_t number = 0;
-  bool numbered =
-      digits < name.size() &&
-      std::from_chars(name.data() + digits, name.data() + name.size(), number).ec == std::errc() &&
-      (name[digits] != '0' || digits + 1 == name.size());
+  bool numbered = digits < name.size() &&
+                  std::from_chars(name.data() + digits, name.data() + name.size(), number).ec == std::errc() &&
+                  (name[digits] != '0' || digits + 1 == name.size());
   for (size_t i = scopes_.size(); i-- > 0;) {
     Scope& scope = scopes_[i];
     if (auto it = scope.symbols.find(name); it != scope.symbols.end()) return it->second;
@@ -252,7 +250,8 @@ const Decoder::Symbol& Decoder::resolve(std::string_view name) {
     }
     return scopes_[0].symbols[name] = symbol;
   }
-  if (find_function(name)) fail(fmt::format("the address of function '{}' is taken; calls through pointers are not supported", name));
+  if (find_function(name))
+    fail(fmt::format("the address of function '{}' is taken; calls through pointers are not supported", name));
   if (name.size() > 1 && name[0] == '%' && name.find('.') != std::string_view::npos)
     fail(fmt::format("unknown special register '{}'", name));
   fail(fmt::format("'{}' is not declared", name));

@@ -12,7 +12,8 @@ struct Type {
   uint32_t bytes;
   bool accumulates;
 };
-constexpr Type kTypes[] = {{"f16", 2, true}, {"bf16", 2, false}, {"tf32", 4, false}, {"s8", 1, false}, {"u8", 1, false}, {"f32", 4, true}, {"s32", 4, true}};
+constexpr Type kTypes[] = {{"f16", 2, true}, {"bf16", 2, false}, {"tf32", 4, false}, {"s8", 1, false},
+                           {"u8", 1, false}, {"f32", 4, true},   {"s32", 4, true}};
 
 const Type* find_type(std::string_view name) {
   for (const Type& t : kTypes)
@@ -23,14 +24,19 @@ const Type* find_type(std::string_view name) {
 constexpr struct {
   std::string_view name;
   WmmaShape shape;
-} kShapes[] = {{"m16n16k16", {16, 16, 16}}, {"m32n8k16", {32, 8, 16}}, {"m8n32k16", {8, 32, 16}}, {"m16n16k8", {16, 16, 8}}};
+} kShapes[] = {
+    {"m16n16k16", {16, 16, 16}}, {"m32n8k16", {32, 8, 16}}, {"m8n32k16", {8, 32, 16}}, {"m16n16k8", {16, 16, 8}}};
 
-const std::vector<PtxOperand> items_of(const PtxOperand& o) { return o.kind == PtxOperand::Kind::kVector ? o.items : std::vector<PtxOperand>{o}; }
+const std::vector<PtxOperand> items_of(const PtxOperand& o) {
+  return o.kind == PtxOperand::Kind::kVector ? o.items : std::vector<PtxOperand>{o};
+}
 
 }  // namespace
 
 void Decoder::wmma(const PtxStmt& stmt, Modifiers& m) {
-  const auto refused = [&](std::string_view what) { fail(fmt::format("'{}': wmma with {} is not supported", stmt.name, what)); };
+  const auto refused = [&](std::string_view what) {
+    fail(fmt::format("'{}': wmma with {} is not supported", stmt.name, what));
+  };
   const auto shape_of = [&](std::string_view name) -> WmmaShape {
     for (const auto& s : kShapes)
       if (s.name == name) return s.shape;
@@ -43,9 +49,12 @@ void Decoder::wmma(const PtxStmt& stmt, Modifiers& m) {
     if (!fits || (!accumulator && (name == "tf32") != (shape.k == 8))) refused(fmt::format("elements of {}", name));
     return type;
   };
-  const auto registers_of = [](const WmmaFragment& f, std::string_view type) { return type == "f16" && f.matrix != WmmaFragment::Matrix::kAccumulator ? 8u : f.distinct_registers(); };
+  const auto registers_of = [](const WmmaFragment& f, std::string_view type) {
+    return type == "f16" && f.matrix != WmmaFragment::Matrix::kAccumulator ? 8u : f.distinct_registers();
+  };
   const auto need = [&](const PtxOperand& o, uint32_t registers) {
-    if (items_of(o).size() != registers) fail(fmt::format("'{}' needs {} registers in its vector, found {}", stmt.name, registers, items_of(o).size()));
+    if (items_of(o).size() != registers)
+      fail(fmt::format("'{}' needs {} registers in its vector, found {}", stmt.name, registers, items_of(o).size()));
   };
   using Matrix = WmmaFragment::Matrix;
 
@@ -67,14 +76,18 @@ void Decoder::wmma(const PtxStmt& stmt, Modifiers& m) {
     const Type* type = type_of(ab, shape, false);
     const Type* sum = type_of(c, shape, true);
     if (c != d) refused(fmt::format("accumulators of {} and {}", c, d));
-    const WmmaFragment fragments[] = {{shape, Matrix::kAccumulator, sum->bytes}, {shape, Matrix::kA, type->bytes}, {shape, Matrix::kB, type->bytes}, {shape, Matrix::kAccumulator, sum->bytes}};
+    const WmmaFragment fragments[] = {{shape, Matrix::kAccumulator, sum->bytes},
+                                      {shape, Matrix::kA, type->bytes},
+                                      {shape, Matrix::kB, type->bytes},
+                                      {shape, Matrix::kAccumulator, sum->bytes}};
     operands_are(stmt, 4, 4);
     std::vector<PtxOperand> o[4];
     for (size_t i = 0; i < 4; ++i) {
       need(stmt.operands[i], registers_of(fragments[i], i % 3 == 0 ? std::string_view() : ab));
       o[i] = items_of(stmt.operands[i]);
     }
-    const LaneEntry* entry = opcodes_.find(fmt::format("mma.sync.aligned.m16n8k{}.row.col.{}.{}.{}.{}", shape.k, d, ab, ab, c));
+    const LaneEntry* entry =
+        opcodes_.find(fmt::format("mma.sync.aligned.m16n8k{}.row.col.{}.{}.{}.{}", shape.k, d, ab, ab, c));
     if (!entry) refused(fmt::format("elements of {} and sums of {}", ab, c));
     const size_t left = shape.transposed() ? 2 : 1, right = 3 - left;
     const bool rows = shape.row_blocks() == 2;  // of which there are two blocks; else of columns
@@ -85,7 +98,8 @@ void Decoder::wmma(const PtxStmt& stmt, Modifiers& m) {
       in.flags |= kFlagAligned | (block ? kFlagPart : 0);
       const auto part = [&](size_t operand, bool only_block) {
         const uint32_t n = fragments[operand].registers_of_block(), begin = only_block ? block * n : 0;
-        for (uint32_t i = begin; i < begin + n; ++i) operand == 0 ? def_list(o[operand][i], Slot::kB32) : use_list(o[operand][i], Slot::kB32);
+        for (uint32_t i = begin; i < begin + n; ++i)
+          operand == 0 ? def_list(o[operand][i], Slot::kB32) : use_list(o[operand][i], Slot::kB32);
       };
       part(0, true);
       part(left, rows);
@@ -111,7 +125,8 @@ void Decoder::wmma(const PtxStmt& stmt, Modifiers& m) {
   operands_are(stmt, 2, 3);
   const PtxOperand& registers = stmt.operands[is_load ? 0 : 1];
   need(registers, registers_of(f, name));
-  emit(is_load ? Kind::kWmmaLoad : Kind::kWmmaStore, is_load ? (shared ? Class::kSharedLoad : Class::kGlobalLoad) : (shared ? Class::kSharedStore : Class::kGlobalStore));
+  emit(is_load ? Kind::kWmmaLoad : Kind::kWmmaStore, is_load ? (shared ? Class::kSharedLoad : Class::kGlobalLoad)
+                                                             : (shared ? Class::kSharedStore : Class::kGlobalStore));
   address(stmt.operands[is_load ? 1 : 0], &Inst::a, &Inst::imm);
   if (stmt.operands.size() == 3) {
     use(&Inst::b, stmt.operands[2], Slot::kB32);

@@ -41,11 +41,7 @@ class Decoder {
  public:
   Decoder(const PtxModule& module, const PtxFunction& function, const OpcodeTable& opcodes,
           const GlobalAddress& global_address, Kernel& kernel)
-      : module_(module),
-        function_(function),
-        opcodes_(opcodes),
-        global_address_(global_address),
-        kernel_(kernel) {
+      : module_(module), function_(function), opcodes_(opcodes), global_address_(global_address), kernel_(kernel) {
     for (const PtxFunction& f : module.functions)
       if (f.defined && !f.is_entry) functions_by_name_.emplace(f.name, &f);
     for (const PtxVar& v : module.globals) globals_by_name_.emplace(v.name, &v);
@@ -170,8 +166,8 @@ class Decoder {
   void mma(const PtxStmt& stmt, const LaneEntry& entry);
 
   const PtxModule& module_;
-  const PtxFunction& function_;             ///< the kernel
-  const PtxFunction* current_ = nullptr;    ///< whose body is being decoded
+  const PtxFunction& function_;           ///< the kernel
+  const PtxFunction* current_ = nullptr;  ///< whose body is being decoded
   const OpcodeTable& opcodes_;
   const GlobalAddress& global_address_;
   Kernel& kernel_;
@@ -189,8 +185,8 @@ class Decoder {
   std::unordered_map<std::string_view, Symbol> specials_;
   std::unordered_map<std::string_view, uint64_t> shared_;
   std::unordered_map<std::string_view, uint64_t> globals_;  ///< those that have a place; 0: about to have one
-  std::vector<uint32_t> label_at_;    ///< label id -> instruction
-  const PtxStmt* guarded_ = nullptr;  ///< statement whose guard emitted instructions inherit
+  std::vector<uint32_t> label_at_;                          ///< label id -> instruction
+  const PtxStmt* guarded_ = nullptr;                        ///< statement whose guard emitted instructions inherit
   int line_ = 0;
   uint32_t loc_ = 0;
   std::optional<uint32_t> carry_;  ///< the predicate that holds the condition code's carry

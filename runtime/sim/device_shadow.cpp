@@ -61,7 +61,9 @@ DeviceShadow::Line& DeviceShadow::line(uint64_t number) {
 
 /// What all have seen needs no place any more.
 void DeviceShadow::grow() {
-  const auto matters = [&](const Line& l) { return is_here(l) && (l.place != kNowhere || (l.touched & SharedShadow::kStampMask) > shadow_.settled()); };
+  const auto matters = [&](const Line& l) {
+    return is_here(l) && (l.place != kNowhere || (l.touched & SharedShadow::kStampMask) > shadow_.settled());
+  };
   const auto kept = static_cast<size_t>(std::count_if(lines_.begin(), lines_.end(), matters));
   const bool full = lines_.size() >= kMostLines;
   if (4 * kept > lines_.size() && !full) --shift_;
@@ -76,7 +78,8 @@ DeviceShadow::Outcome DeviceShadow::touch(uint32_t warp, uint64_t address, uint3
   Line& l = line(address / kLineBytes);
   if (l.touched != now || l.place != kNowhere) {
     // Unless all there is to know of the line is what this warp does now, its bytes matter.
-    if (l.place != kNowhere || (l.touched & SharedShadow::kStampMask) > shadow_.settled()) return closely(l, warp, at, bytes, writes, strong);
+    if (l.place != kNowhere || (l.touched & SharedShadow::kStampMask) > shadow_.settled())
+      return closely(l, warp, at, bytes, writes, strong);
     l.touched = now;
     l.read = l.wrote = l.strong = {};
   }
@@ -116,15 +119,19 @@ DeviceShadow::Outcome DeviceShadow::read_strongly(uint32_t warp, uint64_t addres
   const Line* l = find(address / kLineBytes);
   if (!l) return {};
   const auto at = static_cast<uint32_t>(address % kLineBytes);
-  if (l->place == kNowhere && (l->touched >> 27 == warp || !l->wrote.without(l->strong).meets(LineBits::of(at, at + bytes)))) return {};
+  if (l->place == kNowhere &&
+      (l->touched >> 27 == warp || !l->wrote.without(l->strong).meets(LineBits::of(at, at + bytes))))
+    return {};
   return closely(const_cast<Line&>(*l), warp, at, bytes, false, true);
 }
 
-DeviceShadow::Outcome DeviceShadow::closely(Line& l, uint32_t warp, uint32_t at, uint32_t bytes, bool writes, bool strong) {
+DeviceShadow::Outcome DeviceShadow::closely(Line& l, uint32_t warp, uint32_t at, uint32_t bytes, bool writes,
+                                            bool strong) {
   if (l.place == kNowhere && !contest(l)) return {};
   for (const uint32_t end = at + bytes; at < end;) {
     const uint32_t n = std::min(kChunk - at % kChunk, end - at);
-    const Outcome o = writes ? shadow_.write(warp, l.place + at, n, strong) : shadow_.read(warp, l.place + at, n, strong);
+    const Outcome o =
+        writes ? shadow_.write(warp, l.place + at, n, strong) : shadow_.read(warp, l.place + at, n, strong);
     if (!o.ok()) return o;
     at += n;
   }

@@ -43,9 +43,7 @@ class SimExecutor final : public Executor {
     return DevicePtr{address};
   }
   void release(DevicePtr ptr) override { memory_.release(ptr.address); }
-  Result<void> write(DevicePtr to, std::span<const std::byte> from) override {
-    return memory_.write(to.address, from);
-  }
+  Result<void> write(DevicePtr to, std::span<const std::byte> from) override { return memory_.write(to.address, from); }
   Result<void> read(DevicePtr from, std::span<std::byte> to, std::vector<bool>* written) override {
     return memory_.read(from.address, to, written);
   }
@@ -69,8 +67,7 @@ Result<ModuleId> SimExecutor::load(const Binary& binary) {
   const PtxFunction* entry = nullptr;
   for (const PtxFunction& f : ptx.functions)
     if (f.is_entry && f.defined && f.name == binary.entry) entry = &f;
-  if (!entry)
-    return Error{Exit::kFailed, fmt::format("the PTX has no kernel '{}'", binary.entry), {file, 0, 0}};
+  if (!entry) return Error{Exit::kFailed, fmt::format("the PTX has no kernel '{}'", binary.entry), {file, 0, 0}};
   auto module = std::make_shared<Module>();
   auto place = [&](const PtxVar& v) -> Result<uint64_t> {
     ROOFGEN_TRY(uint64_t address, memory_.allocate(v.bytes(), std::string(v.name), nullptr));
@@ -116,29 +113,28 @@ Result<void> check_launch(const Kernel& kernel, const Launch& launch) {
   };
   const uint32_t block[3] = {launch.block.x, launch.block.y, launch.block.z};
   if (launch.block.count() == 0 || launch.block.count() > kMaxThreads)
-    return refuse(
-        fmt::format("a block of {} x {} x {} threads cannot be launched", block[0], block[1], block[2]));
+    return refuse(fmt::format("a block of {} x {} x {} threads cannot be launched", block[0], block[1], block[2]));
   uint64_t limit = uint64_t{kernel.max_threads[0]} * kernel.max_threads[1] * kernel.max_threads[2];
   if (kernel.max_threads[0] && launch.block.count() > limit)
-    return refuse(
-        fmt::format("{} threads are over the kernel's declared maximum of {}", launch.block.count(), limit));
+    return refuse(fmt::format("{} threads are over the kernel's declared maximum of {}", launch.block.count(), limit));
   for (int i = 0; i < 3; ++i)
     if (kernel.required_threads[0] && block[i] != kernel.required_threads[i])
       return refuse(fmt::format("the kernel requires {} x {} x {} threads", kernel.required_threads[0],
                                 kernel.required_threads[1], kernel.required_threads[2]));
   if (launch.grid.x == 0 || launch.grid.y == 0 || launch.grid.z == 0 || launch.grid.x > 0x7fffffff ||
       launch.grid.y > 65535 || launch.grid.z > 65535)
-    return refuse(fmt::format("a grid of {} x {} x {} CTAs cannot be launched", launch.grid.x, launch.grid.y,
-                              launch.grid.z));
+    return refuse(
+        fmt::format("a grid of {} x {} x {} CTAs cannot be launched", launch.grid.x, launch.grid.y, launch.grid.z));
   const Dim3& cluster = launch.cluster;
-  if (cluster.count() == 0 || cluster.count() > kMaxClusterCtas || launch.grid.x % cluster.x || launch.grid.y % cluster.y || launch.grid.z % cluster.z)
-    return refuse(fmt::format("clusters of {} x {} x {} CTAs cannot be launched with this grid", cluster.x, cluster.y, cluster.z));
+  if (cluster.count() == 0 || cluster.count() > kMaxClusterCtas || launch.grid.x % cluster.x ||
+      launch.grid.y % cluster.y || launch.grid.z % cluster.z)
+    return refuse(fmt::format("clusters of {} x {} x {} CTAs cannot be launched with this grid", cluster.x, cluster.y,
+                              cluster.z));
   if (uint64_t{kernel.static_shared} + launch.smem_bytes > kMaxSharedBytes)
     return refuse(fmt::format("{} bytes of shared memory are over the limit of {}",
                               uint64_t{kernel.static_shared} + launch.smem_bytes, kMaxSharedBytes));
   if (launch.args.size() != kernel.params.size())
-    return refuse(
-        fmt::format("{} arguments given, the kernel takes {}", launch.args.size(), kernel.params.size()));
+    return refuse(fmt::format("{} arguments given, the kernel takes {}", launch.args.size(), kernel.params.size()));
   return {};
 }
 
@@ -151,7 +147,8 @@ Result<void> encode_map(const Kernel& kernel, const Arg& arg, std::byte* out) {
   view.element_bytes = static_cast<uint32_t>(size_of(map.dtype));
   view.swizzle_bytes = static_cast<uint32_t>(map.swizzle_bytes);
   if (map.nan_fill) view.fill = view.element_bytes == 4 ? 0x7fffffff : 0x7fff;
-  bool good = view.rank >= 1 && view.rank <= kMaxTensorRank && map.box.size() == view.rank && map.stride_bytes.size() + 1 == view.rank && arg.bits % 16 == 0;
+  bool good = view.rank >= 1 && view.rank <= kMaxTensorRank && map.box.size() == view.rank &&
+              map.stride_bytes.size() + 1 == view.rank && arg.bits % 16 == 0;
   for (uint32_t i = 0; good && i < view.rank; ++i) {
     view.dims[i] = map.dims[i];
     view.box[i] = map.box[i];
@@ -159,7 +156,9 @@ Result<void> encode_map(const Kernel& kernel, const Arg& arg, std::byte* out) {
     good = view.dims[i] >= 1 && view.dims[i] <= uint64_t{1} << 32 && view.strides[i] % 16 == 0;
   }
   if (!good || !view.plausible() || (map.swizzle_bytes && view.box[0] * view.element_bytes > view.swizzle_bytes))
-    return Error{Exit::kFailed, fmt::format("{}: argument '{}' is a tensor map that no driver takes", kernel.name, arg.name), {}};
+    return Error{Exit::kFailed,
+                 fmt::format("{}: argument '{}' is a tensor map that no driver takes", kernel.name, arg.name),
+                 {}};
   view.encode(out);
   return {};
 }
@@ -174,15 +173,16 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
   }
   const Kernel& kernel = module->kernel;
   Launch launch = asked;
-  if (kernel.required_cluster[0] && launch.cluster.count() == 1) launch.cluster = {kernel.required_cluster[0], kernel.required_cluster[1], kernel.required_cluster[2]};
+  if (kernel.required_cluster[0] && launch.cluster.count() == 1)
+    launch.cluster = {kernel.required_cluster[0], kernel.required_cluster[1], kernel.required_cluster[2]};
   ROOFGEN_CHECK(check_launch(kernel, launch));
   uint64_t total = launch.grid.count();
   uint64_t n = options.ctas ? options.ctas->ctas.size() : total;
   for (uint64_t i = 0; options.ctas && i < n; ++i)
     if (options.ctas->ctas[i] >= total)
-      return Error{
-          Exit::kFailed, fmt::format("CTA {} is not in the grid of {}", options.ctas->ctas[i], total), {}};
-  if (options.ctas && launch.cluster.count() != 1) return Error{Exit::kFailed, kernel.name + ": of a grid with clusters no part can be run", {}};
+      return Error{Exit::kFailed, fmt::format("CTA {} is not in the grid of {}", options.ctas->ctas[i], total), {}};
+  if (options.ctas && launch.cluster.count() != 1)
+    return Error{Exit::kFailed, kernel.name + ": of a grid with clusters no part can be run", {}};
   if (n > 0xffffffffu) return Error{Exit::kFailed, fmt::format("{} CTAs are too many for one run", n), {}};
 
   // As cudaLaunchCooperativeKernel gives it: the barrier's counter.
@@ -199,8 +199,7 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
   }
   LaunchState state{kernel, launch, {}, memory_, memory_.buffers(), 0, static_cast<uint32_t>(n), 0};
   state.first_writer = memory_.take_writer_ids(n);
-  state.max_instructions =
-      options.max_warp_instructions ? options.max_warp_instructions : kDefaultInstructionLimit;
+  state.max_instructions = options.max_warp_instructions ? options.max_warp_instructions : kDefaultInstructionLimit;
   state.printed = options.printed;
   state.grid_workspace = workspace.address;
   state.params.resize(kernel.param_bytes);
@@ -209,7 +208,10 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
     if (options.struct_args && options.struct_args->count(i)) {
       const std::vector<std::byte>& bytes = options.struct_args->at(i);
       if (bytes.size() != kernel.params[i].bytes)
-        return Error{Exit::kFailed, fmt::format("{}: argument '{}' has {} bytes, the parameter {}", kernel.name, arg.name, bytes.size(), kernel.params[i].bytes), {}};
+        return Error{Exit::kFailed,
+                     fmt::format("{}: argument '{}' has {} bytes, the parameter {}", kernel.name, arg.name,
+                                 bytes.size(), kernel.params[i].bytes),
+                     {}};
       std::copy(bytes.begin(), bytes.end(), state.params.begin() + kernel.params[i].offset);
       continue;
     }
@@ -219,8 +221,8 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
     }
     if (arg.bytes > 8 || arg.bytes != kernel.params[i].bytes)
       return Error{Exit::kFailed,
-                   fmt::format("{}: argument '{}' has {} bytes, the parameter {}", kernel.name, arg.name,
-                               arg.bytes, kernel.params[i].bytes),
+                   fmt::format("{}: argument '{}' has {} bytes, the parameter {}", kernel.name, arg.name, arg.bytes,
+                               kernel.params[i].bytes),
                    {}};
     std::memcpy(state.params.data() + kernel.params[i].offset, &arg.bits, arg.bytes);
   }

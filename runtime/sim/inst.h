@@ -51,7 +51,7 @@ enum class Kind : uint8_t {
   kIsSpace,
   kClusterBarrier,
   kClusterRank,
-  kPrint,   ///< vprintf: a is the format's address, b that of the values
+  kPrint,  ///< vprintf: a is the format's address, b that of the values
   kMbarrier,
   kBulkCopy,
   kWmmaLoad,
@@ -60,27 +60,26 @@ enum class Kind : uint8_t {
 };
 
 enum class AtomicOp : uint8_t { kAdd, kMin, kMax, kAnd, kOr, kXor, kExch, kCas, kInc, kDec };
-enum class ElementType : uint8_t {
-  kB32,
-  kB64,
-  kU32,
-  kS32,
-  kU64,
-  kS64,
-  kF16,
-  kBf16,
-  kF16x2,
-  kBf16x2,
-  kF32,
-  kF64
-};
+enum class ElementType : uint8_t { kB32, kB64, kU32, kS32, kU64, kS64, kF16, kBf16, kF16x2, kBf16x2, kF32, kF64 };
 enum class BarrierOp : uint8_t { kSync, kArrive, kPopc, kAnd, kOr };
-enum class MbarrierOp : uint8_t { kInit, kInval, kArrive, kArriveDrop, kExpectTx, kCompleteTx, kTest, kTry, kPending, kCopies };
+enum class MbarrierOp : uint8_t {
+  kInit,
+  kInval,
+  kArrive,
+  kArriveDrop,
+  kExpectTx,
+  kCompleteTx,
+  kTest,
+  kTry,
+  kPending,
+  kCopies
+};
 /// Inst::type of an mbarrier instruction.
-inline constexpr uint8_t kBulkIn = 1, kBulkTensor = 2;  ///< bits of a bulk copy's `sub`: to shared memory; by a tensor map
-inline constexpr uint8_t kMbarrierParity = 1;     ///< a wait names the phase by its parity
-inline constexpr uint8_t kMbarrierExpects = 2;    ///< an arrival expects bytes, `b`, and counts once
-inline constexpr uint8_t kMbarrierNoIncrease = 4; ///< copies: the arrival counts
+inline constexpr uint8_t kBulkIn = 1,
+                         kBulkTensor = 2;          ///< bits of a bulk copy's `sub`: to shared memory; by a tensor map
+inline constexpr uint8_t kMbarrierParity = 1;      ///< a wait names the phase by its parity
+inline constexpr uint8_t kMbarrierExpects = 2;     ///< an arrival expects bytes, `b`, and counts once
+inline constexpr uint8_t kMbarrierNoIncrease = 4;  ///< copies: the arrival counts
 enum class ShuffleMode : uint8_t { kUp, kDown, kBfly, kIdx };
 enum class VoteMode : uint8_t { kAll, kAny, kUni, kBallot, kElect };
 
@@ -119,17 +118,17 @@ struct Signature {
   Slot src[4] = {Slot::kNone, Slot::kNone, Slot::kNone, Slot::kNone};
 };
 
-inline constexpr uint8_t kFlagTracked = 1;  ///< reads or writes a register that is not provably assigned
-inline constexpr uint8_t kFlagAddr64 = 2;   ///< address register is 64 bits wide
-inline constexpr uint8_t kFlagSigned = 4;   ///< loads sign-extend
-inline constexpr uint8_t kFlagRelease = 4;  ///< stores and atomics: they hand on what the thread did before
-inline constexpr uint8_t kFlagAligned = 8;  ///< `.aligned`: every lane of the warp must take part
-inline constexpr uint8_t kFlagStrong = 16;  ///< volatile, relaxed, acquire or release access
-inline constexpr uint8_t kFlagPart = 32;    ///< continues the PTX instruction before it, not counted again
-inline constexpr uint8_t kFlagDst64 = 64;   ///< cp.async: the shared address register is 64 bits wide
-inline constexpr uint8_t kFlagAcquire = 64; ///< loads: what others released before is seen after it
-inline constexpr uint8_t kFlagConstant = 64; ///< stores: all values are constants of the PTX
-inline constexpr uint8_t kFlagWide = 128;   ///< loads: destination rows are 64-bit though the element is not
+inline constexpr uint8_t kFlagTracked = 1;    ///< reads or writes a register that is not provably assigned
+inline constexpr uint8_t kFlagAddr64 = 2;     ///< address register is 64 bits wide
+inline constexpr uint8_t kFlagSigned = 4;     ///< loads sign-extend
+inline constexpr uint8_t kFlagRelease = 4;    ///< stores and atomics: they hand on what the thread did before
+inline constexpr uint8_t kFlagAligned = 8;    ///< `.aligned`: every lane of the warp must take part
+inline constexpr uint8_t kFlagStrong = 16;    ///< volatile, relaxed, acquire or release access
+inline constexpr uint8_t kFlagPart = 32;      ///< continues the PTX instruction before it, not counted again
+inline constexpr uint8_t kFlagDst64 = 64;     ///< cp.async: the shared address register is 64 bits wide
+inline constexpr uint8_t kFlagAcquire = 64;   ///< loads: what others released before is seen after it
+inline constexpr uint8_t kFlagConstant = 64;  ///< stores: all values are constants of the PTX
+inline constexpr uint8_t kFlagWide = 128;     ///< loads: destination rows are 64-bit though the element is not
 
 struct Inst {
   LaneFn lane = nullptr;
@@ -143,7 +142,8 @@ struct Inst {
   uint32_t guard_flip = 0;              ///< ~0 for `@!p`
   Kind kind = Kind::kNop;
   Class cls = Class::kControl;
-  uint8_t sub = 0;    ///< which of its kind: shuffle mode, atomic operation, combine of setp, the elements of a load or store that are only copied, ...
+  uint8_t sub = 0;    ///< which of its kind: shuffle mode, atomic operation, combine of setp, the elements of a load or
+                      ///< store that are only copied, ...
   uint8_t size = 0;   ///< bytes per element of a memory access
   uint8_t count = 1;  ///< vector elements or matrices
   uint8_t space = 0;  ///< enum Space
@@ -177,7 +177,8 @@ struct LaneEntry {
 /// Transposes an 8x8 matrix of 16-bit elements, row-major in and out.
 using Transpose8x8 = void (*)(const void* in, void* out);
 
-/// 32 offsets in shared memory: the highest, all their bits or'd together, and whether each is `step` more than the one before.
+/// 32 offsets in shared memory: the highest, all their bits or'd together, and whether each is `step` more than the one
+/// before.
 struct SharedRow {
   uint32_t highest, bits, step;
   bool climbs;

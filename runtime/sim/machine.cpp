@@ -45,10 +45,10 @@ bool Machine::go_on(std::vector<Finding>& findings) {
       }
       if (instructions_ > state_.max_instructions) {
         uint32_t lane = w.active ? static_cast<uint32_t>(__builtin_ctz(w.active)) : 0;
-        findings.push_back(finding(
-            "instruction-limit",
-            fmt::format("the CTA ran {} warp-instructions without finishing: {}", state_.max_instructions, whereabouts()), w,
-            std::min<uint32_t>(w.pc, static_cast<uint32_t>(kernel_.code.size() - 1)), lane));
+        findings.push_back(finding("instruction-limit",
+                                   fmt::format("the CTA ran {} warp-instructions without finishing: {}",
+                                               state_.max_instructions, whereabouts()),
+                                   w, std::min<uint32_t>(w.pc, static_cast<uint32_t>(kernel_.code.size() - 1)), lane));
         return true;
       }
       safe_point();
@@ -101,8 +101,9 @@ void Machine::choose(Warp& w) {
   w.parked.resize(kept);
 }
 
-/// Uses of registers that no proof covers: a value that a lane never assigned must not decide where it goes, nor leave its registers.
-/// What is computed of it is as good as unassigned, as compilers compute values that they then do not select.
+/// Uses of registers that no proof covers: a value that a lane never assigned must not decide where it goes, nor leave
+/// its registers. What is computed of it is as good as unassigned, as compilers compute values that they then do not
+/// select.
 void Machine::check_assigned(Warp& w, const Inst& in) {
   auto i = static_cast<uint32_t>(&in - kernel_.code.data());
   const TrackedUse* begin = kernel_.tracked.data() + kernel_.tracked_begin[i];
@@ -111,7 +112,7 @@ void Machine::check_assigned(Warp& w, const Inst& in) {
     uint32_t missing = mask & ~w.assigned[use.id];
     if (missing && notes_undefined())
       undefined(Fault{"uninitialised", fmt::format("register {} is read before it is written", use.name),
-                 static_cast<uint32_t>(__builtin_ctz(missing))});
+                      static_cast<uint32_t>(__builtin_ctz(missing))});
   };
   for (const TrackedUse* t = begin; t != end; ++t)
     if (t->is_guard) need(*t, w.active);
@@ -125,7 +126,8 @@ void Machine::check_assigned(Warp& w, const Inst& in) {
       need(*t, mask);
   }
   if (in.kind == Kind::kShuffle) return;  // it says itself what each lane gets
-  const uint32_t good = in.kind == Kind::kLane ? mask & assigned[TrackedUse::kOther] & made_of_assigned(w, in, assigned) : mask;
+  const uint32_t good =
+      in.kind == Kind::kLane ? mask & assigned[TrackedUse::kOther] & made_of_assigned(w, in, assigned) : mask;
   for (const TrackedUse* t = begin; t != end; ++t)
     if (t->is_def) w.assigned[t->id] = (w.assigned[t->id] & ~mask) | good;
 }
@@ -173,17 +175,10 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
           in.lane(w.regs, in, lists, mask);
           ++w.pc;
           break;
-        case Kind::kBranch:
-          branch_to(w, mask, in.target);
-          break;
-        case Kind::kBranchIndexed:
-          branch_indexed(w, in, mask);
-          break;
-        case Kind::kExit:
-          exit_lanes(w, mask);
-          break;
-        case Kind::kTrap:
-          throw Fault{"trap", "the kernel executed a trap", static_cast<uint32_t>(__builtin_ctz(mask))};
+        case Kind::kBranch: branch_to(w, mask, in.target); break;
+        case Kind::kBranchIndexed: branch_indexed(w, in, mask); break;
+        case Kind::kExit: exit_lanes(w, mask); break;
+        case Kind::kTrap: throw Fault{"trap", "the kernel executed a trap", static_cast<uint32_t>(__builtin_ctz(mask))};
         case Kind::kNop:
           if (in.sub == 1) shadow_.fence(w.index), used_atomics_ |= saw_others_;
           ++w.pc;
@@ -226,9 +221,7 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
           stmatrix(w, in, mask);
           ++w.pc;
           break;
-        case Kind::kBarrier:
-          barrier(w, in, mask);
-          break;
+        case Kind::kBarrier: barrier(w, in, mask); break;
         case Kind::kWarpBarrier:
           if (together(w, in, mask)) ++w.pc;
           break;
@@ -251,8 +244,9 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kClock:  // time is the number of instructions the CTA ran
           for (uint32_t m = mask; m; m &= m - 1) {
             uint64_t now = instructions_ + (quota - left);
-            now = in.imm & kClockIsTimer ? state_.timer_begin_ns + static_cast<uint64_t>(state_.timer_ns * static_cast<double>(now))
-                                         : state_.clock_begin + now;
+            now = in.imm & kClockIsTimer
+                      ? state_.timer_begin_ns + static_cast<uint64_t>(state_.timer_ns * static_cast<double>(now))
+                      : state_.clock_begin + now;
             if (in.imm & kClockHigh) now >>= 32;
             if (in.size == 8)
               wide_row(w, in.d)[__builtin_ctz(m)] = now;
@@ -261,15 +255,12 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
           }
           ++w.pc;
           break;
-        case Kind::kMbarrier:
-          mbarrier(w, in, mask);
-          break;
+        case Kind::kMbarrier: mbarrier(w, in, mask); break;
         case Kind::kPrint:
           print(w, in, mask);
           ++w.pc;
           break;
-        case Kind::kAssert:
-          assertion(w, in, mask);
+        case Kind::kAssert: assertion(w, in, mask);
         case Kind::kWmmaLoad:
           wmma_load(w, in, mask);
           ++w.pc;
@@ -282,9 +273,7 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
           bulk_copy(w, in, mask);
           ++w.pc;
           break;
-        case Kind::kClusterBarrier:
-          cluster_barrier(w, in, mask);
-          break;
+        case Kind::kClusterBarrier: cluster_barrier(w, in, mask); break;
         case Kind::kClusterRank:
           cluster_rank(w, in, mask);
           ++w.pc;

@@ -15,8 +15,8 @@
 #include "runtime/sim/counts.h"
 #include "runtime/sim/device_shadow.h"
 #include "runtime/sim/memory.h"
-#include "runtime/sim/private_lines.h"
 #include "runtime/sim/opcode_table.h"
+#include "runtime/sim/private_lines.h"
 #include "runtime/sim/shared_shadow.h"
 
 namespace roofgen::sim {
@@ -38,17 +38,17 @@ struct LaunchState {
   std::vector<std::byte> params;
   MemoryView memory;
   std::shared_ptr<const BufferList> buffers;
-  uint32_t first_writer;      ///< CTA i of the selection writes as first_writer + i
-  uint32_t n_writers;         ///< CTAs of the selection
-  uint64_t max_instructions;  ///< warp-instructions per CTA
-  uint32_t sms = 1;            ///< %nsmid; CTAs take their %smid in turn
-  uint64_t clock_begin = 0;    ///< %clock64 when a CTA begins; it advances by one an instruction
-  uint64_t timer_begin_ns = 0; ///< %globaltimer then
-  double timer_ns = 1;         ///< by how much an instruction advances it
+  uint32_t first_writer;        ///< CTA i of the selection writes as first_writer + i
+  uint32_t n_writers;           ///< CTAs of the selection
+  uint64_t max_instructions;    ///< warp-instructions per CTA
+  uint32_t sms = 1;             ///< %nsmid; CTAs take their %smid in turn
+  uint64_t clock_begin = 0;     ///< %clock64 when a CTA begins; it advances by one an instruction
+  uint64_t timer_begin_ns = 0;  ///< %globaltimer then
+  double timer_ns = 1;          ///< by how much an instruction advances it
   /// What is undefined but no GPU traps on (uninitialised, race, async-pending). Null: it ends the CTA like
   /// any other finding; else it is noted here, the first few of a launch, and the CTA goes on.
   std::vector<Finding>* tolerated = nullptr;
-  uint64_t grid_workspace = 0;  ///< of a cooperative launch: 8 bytes, zero; 0: it is none
+  uint64_t grid_workspace = 0;     ///< of a cooperative launch: 8 bytes, zero; 0: it is none
   std::string* printed = nullptr;  ///< what printf writes, lane by lane; may be null
 };
 inline constexpr size_t kMostTolerated = 8;
@@ -58,8 +58,8 @@ inline constexpr uint32_t kWriterMask = (1u << 28) - 1;
 
 inline constexpr int kReady = -1;
 inline constexpr int kAtClusterBarrier = 16;  ///< past the barriers of the CTA
-inline constexpr int kWaitsForPhase = 100;  ///< of an mbarrier, beyond the numbers of all barriers
-inline constexpr int kWaitsForLanes = -2;  ///< at a `.sync` instruction whose other members are elsewhere
+inline constexpr int kWaitsForPhase = 100;    ///< of an mbarrier, beyond the numbers of all barriers
+inline constexpr int kWaitsForLanes = -2;     ///< at a `.sync` instruction whose other members are elsewhere
 
 /// Lanes of a warp that are at the same instruction and not running.
 struct Fragment {
@@ -78,7 +78,7 @@ struct AsyncCopy {
 
 /// A bulk copy into shared memory that has not landed.
 struct BulkCopy {
-  uint32_t barrier;          ///< offset of the mbarrier that it completes
+  uint32_t barrier;  ///< offset of the mbarrier that it completes
   uint32_t warp;
   std::vector<uint32_t> to;  ///< shared-memory offsets of its pieces of 16 bytes
   std::vector<std::byte> data;
@@ -95,12 +95,13 @@ struct Warp {
   uint32_t spins = 0;           ///< backward branches while other fragments waited
   std::vector<Fragment> parked;
   std::vector<uint32_t> assigned;  ///< per tracked register: lanes that assigned it
-  std::vector<std::array<uint8_t, kWarpSize>> holes;  ///< by row: bytes of copied values that hold nothing; empty: none anywhere
+  std::vector<std::array<uint8_t, kWarpSize>>
+      holes;  ///< by row: bytes of copied values that hold nothing; empty: none anywhere
   uint32_t committed[kWarpSize] = {};
   uint32_t cluster_arrived = 0;   ///< lanes that arrived at the cluster's barrier and have not waited there yet
   uint32_t cluster_released = 0;  ///< those of them whose phase is complete
-  uint64_t ran = 0;  ///< instructions before this turn
-  uint64_t now = 0;  ///< instructions so far, as of the last cp.async or wait
+  uint64_t ran = 0;               ///< instructions before this turn
+  uint64_t now = 0;               ///< instructions so far, as of the last cp.async or wait
   std::vector<AsyncCopy> copies;
   size_t copies_begin = 0;
   bool impatient = false;  ///< its next wait for a phase ends at once
@@ -119,7 +120,8 @@ class Machine {
   }
   /// The same in pieces, for CTAs that wait for each other.
   void begin_cta(uint64_t cta, uint32_t ordinal);
-  /// Runs until the CTA ends, or (false) until it has looked at device memory that others should change many times in vain.
+  /// Runs until the CTA ends, or (false) until it has looked at device memory that others should change many times in
+  /// vain.
   bool go_on(std::vector<Finding>& findings);
   /// The machines of its cluster by rank, itself among them; before begin_cta. None: it is a cluster of its own.
   void join(std::span<Machine* const> cluster, uint32_t rank) { cluster_ = cluster, rank_ = rank; }
@@ -154,7 +156,8 @@ class Machine {
   bool notes_undefined() const { return !state_.tolerated || !is_noted(); }
   bool is_noted() const;
   void undefined(Fault fault);
-  /// What depends on which CTA comes first ends a CTA that runs beside others; they all run again, one after another (parallel.h).
+  /// What depends on which CTA comes first ends a CTA that runs beside others; they all run again, one after another
+  /// (parallel.h).
   void require_order(uint32_t lane) const {
     if (state_.memory.is_private()) throw Fault{kOrderMatters, {}, lane};
   }
@@ -188,28 +191,33 @@ class Machine {
   Space space_of(const Inst& in, uint64_t address) const;
   void check_alignment(uint64_t address, uint32_t bytes, uint32_t lane) const;
   Buffer& buffer_at(uint64_t address, uint32_t bytes, uint32_t lane, const char* what);
-  // Reads: `needed` says which of the bytes must have been written; those that were come back. Writes: `holes` hold nothing; of a flag, a value that is
-  // `is_constant` in the PTX, it does not matter who writes it last.
-  uint32_t read_global(uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, bool strong, uint32_t needed = ~0u);
-  void write_global(uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong, uint32_t holes = 0,
-                    bool is_constant = false);
+  // Reads: `needed` says which of the bytes must have been written; those that were come back. Writes: `holes` hold
+  // nothing; of a flag, a value that is `is_constant` in the PTX, it does not matter who writes it last.
+  uint32_t read_global(uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, bool strong,
+                       uint32_t needed = ~0u);
+  void write_global(uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong,
+                    uint32_t holes = 0, bool is_constant = false);
   uint32_t shared_offset(uint64_t address, uint32_t bytes, uint32_t lane) const;
-  [[nodiscard]] Fault fault_of(SharedShadow::Outcome outcome, const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane) const;
-  [[nodiscard]] Fault shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane) const {
+  [[nodiscard]] Fault fault_of(SharedShadow::Outcome outcome, const Warp& w, uint64_t address, uint32_t bytes,
+                               uint32_t lane) const;
+  [[nodiscard]] Fault shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset, uint32_t bytes,
+                                   uint32_t lane) const {
     return fault_of(outcome, w, kSharedBase + offset, bytes, lane);
   }
-  /// Handshakes between the warps of a CTA: a strong write hands on what was before the warp's last fence, or all there was if it
-  /// `releases`; a strong read of it takes that over. Who releases calls shadow_.advance() afterwards.
+  /// Handshakes between the warps of a CTA: a strong write hands on what was before the warp's last fence, or all there
+  /// was if it `releases`; a strong read of it takes that over. Who releases calls shadow_.advance() afterwards.
   void hand_over(const Warp& w, uint32_t offset, bool reads, bool writes, bool releases);
   /// The same in device memory, where it may go through other CTAs.
   void hand_over_globally(const Warp& w, uint64_t address, bool reads, bool writes, bool releases);
-  uint32_t read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out,
-                       bool strong, uint32_t needed = ~0u);
-  void write_shared(Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in,
-                    bool strong, uint32_t holes = 0, bool is_constant = false);
+  uint32_t read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out, bool strong,
+                       uint32_t needed = ~0u);
+  void write_shared(Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong,
+                    uint32_t holes = 0, bool is_constant = false);
   uint64_t local_offset(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane) const;
-  uint32_t read_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, uint32_t needed = ~0u);
-  void write_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in, uint32_t holes = 0);
+  uint32_t read_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out,
+                      uint32_t needed = ~0u);
+  void write_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in,
+                   uint32_t holes = 0);
   std::string describe(uint64_t address) const;
 
   // machine_mbarrier.cpp
@@ -281,9 +289,7 @@ class Machine {
   uint32_t member_row(const Inst& in) const;
 
   uint32_t* row(const Warp& w, uint32_t index) const { return w.regs.rows + index * kWarpSize; }
-  uint64_t* wide_row(const Warp& w, uint32_t index) const {
-    return reinterpret_cast<uint64_t*>(row(w, index));
-  }
+  uint64_t* wide_row(const Warp& w, uint32_t index) const { return reinterpret_cast<uint64_t*>(row(w, index)); }
   void set_pred(Warp& w, uint32_t index, uint32_t value, uint32_t mask) {
     w.regs.preds[index] = (w.regs.preds[index] & ~mask) | (value & mask);
   }
@@ -309,7 +315,7 @@ class Machine {
   std::vector<std::byte> shared_;
   SharedShadow shadow_;
   DeviceShadow device_{shadow_};
-  uint32_t shared_bytes_ = 0;   ///< with what is reserved
+  uint32_t shared_bytes_ = 0;  ///< with what is reserved
   uint32_t reserved_at_ = 0;
   std::vector<std::byte> local_;
   std::vector<uint8_t> local_written_;

@@ -20,7 +20,8 @@ Machine::Machine(LaunchState& state, Counter& counter, const LaneTable& lanes)
   threads_ = static_cast<uint32_t>(state.launch.block.count());
   n_warps_ = (threads_ + kWarpSize - 1) / kWarpSize;
   shared_bytes_ = kernel_.static_shared + state.launch.smem_bytes;
-  if (std::any_of(kernel_.specials.begin(), kernel_.specials.end(), [](const SpecialRow& s) { return s.special == Special::kReservedSmem; })) {
+  if (std::any_of(kernel_.specials.begin(), kernel_.specials.end(),
+                  [](const SpecialRow& s) { return s.special == Special::kReservedSmem; })) {
     reserved_at_ = (shared_bytes_ + 15) / 16 * 16;
     shared_bytes_ = reserved_at_ + kReservedSharedBytes;
   }
@@ -31,8 +32,8 @@ Machine::Machine(LaunchState& state, Counter& counter, const LaneTable& lanes)
   prepare_registers();
 }
 
-/// Constants and the specials that no CTA changes are written once; rows are cleared between CTAs only where findings are
-/// tolerated, since the assignment checks make sure nobody sees an old value.
+/// Constants and the specials that no CTA changes are written once; rows are cleared between CTAs only where findings
+/// are tolerated, since the assignment checks make sure nobody sees an old value.
 void Machine::prepare_registers() {
   register_memory_.assign(size_t{kernel_.rows} * kWarpSize * n_warps_ + 16, 0);
   predicate_memory_.assign(size_t{kernel_.preds} * n_warps_, 0);
@@ -57,75 +58,29 @@ void Machine::prepare_registers() {
       for (uint32_t l = 0; l < kWarpSize; ++l) {
         uint32_t thread = i * kWarpSize + l, value = 0;
         switch (s.special) {
-          case Special::kTidX:
-            value = thread % block.x;
-            break;
-          case Special::kTidY:
-            value = thread / block.x % block.y;
-            break;
-          case Special::kTidZ:
-            value = thread / (block.x * block.y);
-            break;
-          case Special::kNtidX:
-            value = block.x;
-            break;
-          case Special::kNtidY:
-            value = block.y;
-            break;
-          case Special::kNtidZ:
-            value = block.z;
-            break;
-          case Special::kNctaidX:
-            value = grid.x;
-            break;
-          case Special::kNctaidY:
-            value = grid.y;
-            break;
-          case Special::kNctaidZ:
-            value = grid.z;
-            break;
-          case Special::kLaneid:
-            value = l;
-            break;
-          case Special::kWarpid:
-            value = i;
-            break;
-          case Special::kNwarpid:
-            value = n_warps_;
-            break;
-          case Special::kNsmid:
-            value = state_.sms;
-            break;
-          case Special::kLanemaskEq:
-            value = 1u << l;
-            break;
-          case Special::kLanemaskLe:
-            value = lanes_of(l + 1);
-            break;
-          case Special::kLanemaskLt:
-            value = lanes_of(l);
-            break;
-          case Special::kLanemaskGe:
-            value = ~lanes_of(l);
-            break;
-          case Special::kLanemaskGt:
-            value = ~lanes_of(l + 1);
-            break;
-          case Special::kDynamicSmem:
-            value = state_.launch.smem_bytes;
-            break;
-          case Special::kTotalSmem:
-            value = kernel_.static_shared + state_.launch.smem_bytes;
-            break;
-          case Special::kReservedSmem:
-            value = static_cast<uint32_t>(kSharedBase) + reserved_at_;
-            break;
-          case Special::kEnvreg1:
-            value = static_cast<uint32_t>(state_.grid_workspace >> 32);
-            break;
-          case Special::kEnvreg2:
-            value = static_cast<uint32_t>(state_.grid_workspace);
-            break;
+          case Special::kTidX: value = thread % block.x; break;
+          case Special::kTidY: value = thread / block.x % block.y; break;
+          case Special::kTidZ: value = thread / (block.x * block.y); break;
+          case Special::kNtidX: value = block.x; break;
+          case Special::kNtidY: value = block.y; break;
+          case Special::kNtidZ: value = block.z; break;
+          case Special::kNctaidX: value = grid.x; break;
+          case Special::kNctaidY: value = grid.y; break;
+          case Special::kNctaidZ: value = grid.z; break;
+          case Special::kLaneid: value = l; break;
+          case Special::kWarpid: value = i; break;
+          case Special::kNwarpid: value = n_warps_; break;
+          case Special::kNsmid: value = state_.sms; break;
+          case Special::kLanemaskEq: value = 1u << l; break;
+          case Special::kLanemaskLe: value = lanes_of(l + 1); break;
+          case Special::kLanemaskLt: value = lanes_of(l); break;
+          case Special::kLanemaskGe: value = ~lanes_of(l); break;
+          case Special::kLanemaskGt: value = ~lanes_of(l + 1); break;
+          case Special::kDynamicSmem: value = state_.launch.smem_bytes; break;
+          case Special::kTotalSmem: value = kernel_.static_shared + state_.launch.smem_bytes; break;
+          case Special::kReservedSmem: value = static_cast<uint32_t>(kSharedBase) + reserved_at_; break;
+          case Special::kEnvreg1: value = static_cast<uint32_t>(state_.grid_workspace >> 32); break;
+          case Special::kEnvreg2: value = static_cast<uint32_t>(state_.grid_workspace); break;
           case Special::kClusterCtaidX:
           case Special::kClusterCtaidY:
           case Special::kClusterCtaidZ:
@@ -145,8 +100,7 @@ void Machine::prepare_registers() {
           case Special::kCtaidX:
           case Special::kCtaidY:
           case Special::kCtaidZ:
-          case Special::kZero:
-            break;
+          case Special::kZero: break;
         }
         row(w, s.row)[l] = value;
       }
@@ -154,7 +108,8 @@ void Machine::prepare_registers() {
 }
 
 uint64_t Machine::resident_bytes() const {
-  return 4 * (register_memory_.size() + predicate_memory_.size()) + shared_.size() * 2 + local_.size() * 2 + device_.bytes() + shadow_.bytes();
+  return 4 * (register_memory_.size() + predicate_memory_.size()) + shared_.size() * 2 + local_.size() * 2 +
+         device_.bytes() + shadow_.bytes();
 }
 
 void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
@@ -200,16 +155,14 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
     w.copies_begin = 0;
     for (const SpecialRow& s : kernel_.specials)
       if (s.special >= Special::kCtaidX && s.special <= Special::kCtaidZ)
-        std::fill_n(row(w, s.row), kWarpSize,
-                    ids[static_cast<int>(s.special) - static_cast<int>(Special::kCtaidX)]);
+        std::fill_n(row(w, s.row), kWarpSize, ids[static_cast<int>(s.special) - static_cast<int>(Special::kCtaidX)]);
       else if (s.special == Special::kSmid)
         std::fill_n(row(w, s.row), kWarpSize, static_cast<uint32_t>(cta % state_.sms));
     cluster_specials(w);
   }
 }
 
-Finding Machine::finding(const char* kind, std::string message, const Warp& w, uint32_t pc,
-                         uint32_t lane) const {
+Finding Machine::finding(const char* kind, std::string message, const Warp& w, uint32_t pc, uint32_t lane) const {
   Finding f;
   f.kind = kind;
   f.message = std::move(message);
@@ -223,7 +176,9 @@ Finding Machine::finding(const char* kind, std::string message, const Warp& w, u
 
 bool Machine::is_noted() const {
   const int line = static_cast<int>(kernel_.code[running_->pc].line);
-  return state_.tolerated->size() >= kMostTolerated || std::any_of(state_.tolerated->begin(), state_.tolerated->end(), [&](const Finding& f) { return f.ptx.line == line; });
+  return state_.tolerated->size() >= kMostTolerated ||
+         std::any_of(state_.tolerated->begin(), state_.tolerated->end(),
+                     [&](const Finding& f) { return f.ptx.line == line; });
 }
 
 void Machine::undefined(Fault fault) {
@@ -246,17 +201,21 @@ Finding Machine::deadlock() const {
       waiting += static_cast<uint32_t>(__builtin_popcount(f.mask));
       if (!at) at = &w, pc = f.pc - 1, id = static_cast<uint32_t>(f.barrier);
     }
-  if (id == kAtClusterBarrier) return finding("deadlock", fmt::format("{} threads wait at the cluster's barrier, which never completes", waiting), *at, pc, 0);
+  if (id == kAtClusterBarrier)
+    return finding("deadlock", fmt::format("{} threads wait at the cluster's barrier, which never completes", waiting),
+                   *at, pc, 0);
   if (sleeper)
-    return finding("deadlock", fmt::format("{} threads wait for phases of mbarriers that never complete{}", sleeping, waiting ? fmt::format(", {} at other barriers", waiting) : ""), *sleeper, sleeper_pc, sleeper_lane);
+    return finding("deadlock",
+                   fmt::format("{} threads wait for phases of mbarriers that never complete{}", sleeping,
+                               waiting ? fmt::format(", {} at other barriers", waiting) : ""),
+                   *sleeper, sleeper_pc, sleeper_lane);
   const Barrier& b = barriers_[id];
   uint32_t arrived = 0;
   for (uint32_t m : b.arrived) arrived += static_cast<uint32_t>(__builtin_popcount(m));
-  return finding(
-      "deadlock",
-      fmt::format("{} threads wait at barriers that never complete; barrier {} has {} of {} threads", waiting,
-                  id, arrived, b.expected ? b.expected : threads_),
-      *at, pc, 0);
+  return finding("deadlock",
+                 fmt::format("{} threads wait at barriers that never complete; barrier {} has {} of {} threads",
+                             waiting, id, arrived, b.expected ? b.expected : threads_),
+                 *at, pc, 0);
 }
 
 /// "warps 0-2 at k.cu:7; warp 3 at ...": those that have not finished, where their first lanes are.
@@ -275,7 +234,9 @@ std::string Machine::whereabouts() const {
     const std::string here = place(warps_[i]);
     uint32_t end = i + 1;
     while (end < warps_.size() && place(warps_[end]) == here) ++end;
-    if (!here.empty()) out += fmt::format("{}{} at {}", out.empty() ? "" : "; ", end == i + 1 ? fmt::format("warp {}", i) : fmt::format("warps {}-{}", i, end - 1), here);
+    if (!here.empty())
+      out += fmt::format("{}{} at {}", out.empty() ? "" : "; ",
+                         end == i + 1 ? fmt::format("warp {}", i) : fmt::format("warps {}-{}", i, end - 1), here);
     i = end;
   }
   return out;

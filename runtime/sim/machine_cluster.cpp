@@ -1,5 +1,6 @@
-// Clusters: CTAs that run together, with a barrier of their own and each other's shared memory. Races between CTAs are not looked
-// for there: an access to another CTA's memory is checked for bounds and for having been written, and orders nothing.
+// Clusters: CTAs that run together, with a barrier of their own and each other's shared memory. Races between CTAs are
+// not looked for there: an access to another CTA's memory is checked for bounds and for having been written, and orders
+// nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +15,9 @@ uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(
 }  // namespace
 
 void Machine::cluster_specials(Warp& w) {
-  const auto is_of_cluster = [](const SpecialRow& s) { return s.special >= Special::kClusterCtaidX && s.special <= Special::kNclusteridZ; };
+  const auto is_of_cluster = [](const SpecialRow& s) {
+    return s.special >= Special::kClusterCtaidX && s.special <= Special::kNclusteridZ;
+  };
   if (std::none_of(kernel_.specials.begin(), kernel_.specials.end(), is_of_cluster)) return;
   const Dim3 &grid = state_.launch.grid, &cluster = state_.launch.cluster;
   const uint64_t x = cta_ % grid.x, y = cta_ / grid.x % grid.y, z = cta_ / grid.x / grid.y;
@@ -47,16 +50,23 @@ void Machine::cluster_specials(Warp& w) {
 void Machine::cluster_barrier(Warp& w, const Inst& in, uint32_t mask) {
   const uint32_t lane = first_lane(mask);
   if ((in.flags & kFlagAligned) && (mask | w.dead) != ~0u)
-    throw Fault{"divergent-barrier", fmt::format("the cluster's barrier is reached by lanes {:#010x} of a warp whose lanes {:#010x} are elsewhere", mask, ~(mask | w.dead)), lane};
+    throw Fault{
+        "divergent-barrier",
+        fmt::format("the cluster's barrier is reached by lanes {:#010x} of a warp whose lanes {:#010x} are elsewhere",
+                    mask, ~(mask | w.dead)),
+        lane};
   const bool waits = in.sub == 1;
   if (!waits) {
-    if (w.cluster_arrived & mask) throw Fault{"bad-barrier", "a thread arrives at the cluster's barrier twice without waiting there", first_lane(w.cluster_arrived & mask)};
+    if (w.cluster_arrived & mask)
+      throw Fault{"bad-barrier", "a thread arrives at the cluster's barrier twice without waiting there",
+                  first_lane(w.cluster_arrived & mask)};
     w.cluster_arrived |= mask;
     if (in.imm == 0) shadow_.arrive(kAtClusterBarrier, w.index, false);  // a relaxed arrival orders nothing
     ++w.pc;
     return try_release_cluster();
   }
-  if (uint32_t early = mask & ~w.cluster_arrived) throw Fault{"bad-barrier", "a thread waits at the cluster's barrier without having arrived", first_lane(early)};
+  if (uint32_t early = mask & ~w.cluster_arrived)
+    throw Fault{"bad-barrier", "a thread waits at the cluster's barrier without having arrived", first_lane(early)};
   used_atomics_ = true;  // what other CTAs wrote to device memory before it may be read now
   const uint32_t released = mask & w.cluster_released, blocked = mask & ~released;
   w.cluster_arrived &= ~released;
@@ -116,11 +126,15 @@ void Machine::cluster_rank(Warp& w, const Inst& in, uint32_t mask) {
     uint64_t value = own ? rank_ : (address - kClusterBase) / kClusterCtaBytes;
     if (map) {
       const uint32_t rank = row(w, in.b)[l];
-      if (rank >= state_.launch.cluster.count()) throw Fault{"out-of-bounds", fmt::format("rank {} in a cluster of {} CTAs", rank, state_.launch.cluster.count()), l};
+      if (rank >= state_.launch.cluster.count())
+        throw Fault{"out-of-bounds",
+                    fmt::format("rank {} in a cluster of {} CTAs", rank, state_.launch.cluster.count()), l};
       value = kClusterBase + rank * kClusterCtaBytes + address % kClusterCtaBytes;
     }
-    if (map && wide) wide_row(w, in.d)[l] = value;
-    else row(w, in.d)[l] = static_cast<uint32_t>(value);
+    if (map && wide)
+      wide_row(w, in.d)[l] = value;
+    else
+      row(w, in.d)[l] = static_cast<uint32_t>(value);
   }
 }
 
@@ -128,19 +142,24 @@ Machine& Machine::cta_in_cluster(uint64_t& address, uint32_t lane) {
   const uint64_t rank = (address - kClusterBase) / kClusterCtaBytes;
   address = (address - kClusterBase) % kClusterCtaBytes;
   if (rank == rank_) return *this;
-  if (rank >= cluster_.size()) throw Fault{"out-of-bounds", fmt::format("rank {} in a cluster of {} CTAs", rank, std::max<size_t>(cluster_.size(), 1)), lane};
-  if (cluster_[rank]->ended_) throw Fault{"out-of-bounds", fmt::format("shared memory of the CTA of rank {}, which has ended", rank), lane};
+  if (rank >= cluster_.size())
+    throw Fault{"out-of-bounds",
+                fmt::format("rank {} in a cluster of {} CTAs", rank, std::max<size_t>(cluster_.size(), 1)), lane};
+  if (cluster_[rank]->ended_)
+    throw Fault{"out-of-bounds", fmt::format("shared memory of the CTA of rank {}, which has ended", rank), lane};
   return *cluster_[rank];
 }
 
-uint32_t Machine::read_remote(Machine& cta, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out) {
+uint32_t Machine::read_remote(Machine& cta, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane,
+                              std::byte* out) {
   const auto outcome = cta.shadow_.read_from_outside(offset, bytes);
   if (!outcome.ok() && notes_undefined()) undefined(shared_fault(outcome, w, offset, bytes, lane));
   std::copy_n(cta.shared_.data() + offset, bytes, out);
   return ~0u;
 }
 
-void Machine::write_remote(Machine& cta, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in) {
+void Machine::write_remote(Machine& cta, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane,
+                           const std::byte* in) {
   const auto outcome = cta.shadow_.write_from_outside(offset, bytes);
   if (!outcome.ok() && notes_undefined()) undefined(shared_fault(outcome, w, offset, bytes, lane));
   std::copy_n(in, bytes, cta.shared_.data() + offset);

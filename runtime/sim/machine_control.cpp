@@ -29,8 +29,7 @@ void Machine::branch_indexed(Warp& w, const Inst& in, uint32_t mask) {
   for (uint32_t m = mask; m; m &= m - 1) {
     auto lane = static_cast<uint32_t>(__builtin_ctz(m));
     if (index[lane] >= in.e)
-      throw Fault{"bad-branch", fmt::format("brx.idx index {} is past its {} targets", index[lane], in.e),
-                  lane};
+      throw Fault{"bad-branch", fmt::format("brx.idx index {} is past its {} targets", index[lane], in.e), lane};
     uint32_t target = kernel_.lists[in.list + index[lane]];
     auto same = std::find_if(w.parked.begin(), w.parked.end(),
                              [&](const Fragment& f) { return f.barrier == kReady && f.pc == target; });
@@ -56,15 +55,13 @@ void Machine::exit_lanes(Warp& w, uint32_t mask) {
   if (!cluster_.empty()) try_release_cluster();
 }
 
-void Machine::require_full(const Warp& w, const Inst& in, uint32_t mask, const char* kind,
-                           const char* what) const {
+void Machine::require_full(const Warp& w, const Inst& in, uint32_t mask, const char* kind, const char* what) const {
   if (mask == ~0u) return;
   uint32_t missing = ~mask;
-  throw Fault{
-      kind,
-      fmt::format("{} needs all 32 lanes of the warp, but only lanes {:#010x} execute it ({})", what, mask,
-                  missing & ~w.dead ? "the warp has diverged" : "the others have exited or do not exist"),
-      static_cast<uint32_t>(__builtin_ctz(missing & ~w.dead ? mask : missing))};
+  throw Fault{kind,
+              fmt::format("{} needs all 32 lanes of the warp, but only lanes {:#010x} execute it ({})", what, mask,
+                          missing & ~w.dead ? "the warp has diverged" : "the others have exited or do not exist"),
+              static_cast<uint32_t>(__builtin_ctz(missing & ~w.dead ? mask : missing))};
 }
 
 /// Is it the next thing that all other lanes do, to exit?
@@ -77,17 +74,20 @@ bool Machine::others_leave(const Warp& w) const {
     for (int step = 0; step < kMostSteps && !leaves; ++step) {
       const Inst& in = kernel_.code[pc];
       if (in.guard) return false;
-      if (in.kind == Kind::kExit) leaves = true;
-      else if (in.kind == Kind::kBranch) pc = in.target;
-      else return false;
+      if (in.kind == Kind::kExit)
+        leaves = true;
+      else if (in.kind == Kind::kBranch)
+        pc = in.target;
+      else
+        return false;
     }
     if (!leaves) return false;
   }
   return !w.parked.empty();
 }
 
-/// Does every way on of all other lanes come to where these are? Compilers may lay out a join before the code that leads to it, and then
-/// the lanes that have nothing to do there are first; hardware has them wait at the join.
+/// Does every way on of all other lanes come to where these are? Compilers may lay out a join before the code that
+/// leads to it, and then the lanes that have nothing to do there are first; hardware has them wait at the join.
 bool Machine::others_come(const Warp& w) const {
   std::vector<bool> seen(kernel_.code.size());
   std::vector<uint32_t> ways;
@@ -111,19 +111,21 @@ bool Machine::others_come(const Warp& w) const {
 void Machine::barrier(Warp& w, const Inst& in, uint32_t mask) {
   auto lane = static_cast<uint32_t>(__builtin_ctz(mask));
   if ((in.flags & kFlagAligned) && (mask | w.dead) != ~0u && mask == w.active &&
-      std::any_of(w.parked.begin(), w.parked.end(), [&](const Fragment& f) { return f.barrier == kReady && f.pc < w.pc; }))
+      std::any_of(w.parked.begin(), w.parked.end(),
+                  [&](const Fragment& f) { return f.barrier == kReady && f.pc < w.pc; }))
     return choose(w);  // these lanes only had a turn because others spin behind them
   if ((in.flags & kFlagAligned) && (mask | w.dead) != ~0u && mask == w.active && (others_leave(w) || others_come(w))) {
     // A barrier is for threads that have not exited (CUDA C++ Programming Guide, independent thread scheduling).
-    if (std::any_of(w.parked.begin(), w.parked.end(), [&](const Fragment& f) { return f.pc == w.pc; })) return choose(w);
+    if (std::any_of(w.parked.begin(), w.parked.end(), [&](const Fragment& f) { return f.pc == w.pc; }))
+      return choose(w);
     w.parked.push_back({w.pc, mask, kWaitsForLanes});
     w.active = 0;
     return choose(w);
   }
   if ((in.flags & kFlagAligned) && (mask | w.dead) != ~0u)
     throw Fault{"divergent-barrier",
-                fmt::format("barrier reached by lanes {:#010x} of a warp whose lanes {:#010x} are elsewhere",
-                            mask, ~(mask | w.dead)),
+                fmt::format("barrier reached by lanes {:#010x} of a warp whose lanes {:#010x} are elsewhere", mask,
+                            ~(mask | w.dead)),
                 lane};
   uint32_t id = row(w, in.a)[lane], expected = in.count == 2 ? row(w, in.b)[lane] : 0;
   for (uint32_t m = mask; m; m &= m - 1) {
@@ -133,18 +135,16 @@ void Machine::barrier(Warp& w, const Inst& in, uint32_t mask) {
   }
   if (id >= 16) throw Fault{"bad-barrier", fmt::format("barrier {} does not exist, there are 16", id), lane};
   if (in.count == 2 && (expected == 0 || expected % kWarpSize || expected > n_warps_ * kWarpSize))
-    throw Fault{"bad-barrier",
-                fmt::format("thread count {} is not a multiple of 32 up to the CTA's {}", expected,
-                            n_warps_ * kWarpSize),
-                lane};
+    throw Fault{
+        "bad-barrier",
+        fmt::format("thread count {} is not a multiple of 32 up to the CTA's {}", expected, n_warps_ * kWarpSize),
+        lane};
   Barrier& b = barriers_[id];
   if (b.in_use && b.expected != expected)
-    throw Fault{"bad-barrier",
-                fmt::format("barrier {} is used with {} and with {} threads", id, b.expected, expected),
+    throw Fault{"bad-barrier", fmt::format("barrier {} is used with {} and with {} threads", id, b.expected, expected),
                 lane};
   if (b.arrived[w.index] & mask)
-    throw Fault{"bad-barrier", fmt::format("the warp arrives at barrier {} twice before it completes", id),
-                lane};
+    throw Fault{"bad-barrier", fmt::format("the warp arrives at barrier {} twice before it completes", id), lane};
   b.in_use = true;
   b.expected = expected;
   b.arrived[w.index] |= mask;

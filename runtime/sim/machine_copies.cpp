@@ -100,8 +100,8 @@ void Machine::cp_async(Warp& w, const Inst& in, uint32_t mask) {
     if (in.sub == 1) {
       bytes = row(w, in.c)[l];
       if (bytes > in.size)
-        throw Fault{"bad-copy-size",
-                    fmt::format("cp.async source size {} is over its copy size {}", bytes, in.size), l};
+        throw Fault{"bad-copy-size", fmt::format("cp.async source size {} is over its copy size {}", bytes, in.size),
+                    l};
     } else if (in.sub == 2 && ((w.regs.preds[in.c] >> l & 1) != 0) != ((in.flags & kFlagSigned) != 0)) {
       bytes = 0;  // ignore-src
     }

@@ -23,8 +23,8 @@ bool Machine::together(Warp& w, const Inst& in, uint32_t mask) {
   for (uint32_t m = mask; m; m &= m - 1) named |= members[first_lane(m)];
   uint32_t absent = named & ~mask & ~w.dead;
   if (absent && !(absent & w.active)) {
-    bool may_come = std::any_of(w.parked.begin(), w.parked.end(),
-                                [](const Fragment& f) { return f.barrier != kWaitsForLanes; });
+    bool may_come =
+        std::any_of(w.parked.begin(), w.parked.end(), [](const Fragment& f) { return f.barrier != kWaitsForLanes; });
     if (may_come) {
       w.parked.push_back({w.pc, w.active, kWaitsForLanes});
       w.active = 0;
@@ -48,21 +48,18 @@ void Machine::check_members(const Warp& w, uint32_t index, uint32_t mask) const 
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = first_lane(m);
     if (!(members[l] >> l & 1))
-      throw Fault{"bad-member-mask",
-                  fmt::format("lane {} is not in its own member mask {:#010x}", l, members[l]), l};
+      throw Fault{"bad-member-mask", fmt::format("lane {} is not in its own member mask {:#010x}", l, members[l]), l};
     uint32_t absent = members[l] & ~mask & ~w.dead;
     if (absent)
-      throw Fault{
-          "partial-warp",
-          fmt::format("member mask {:#010x} names lanes {:#010x}, which never come to this instruction",
-                      members[l], absent),
-          l};
+      throw Fault{"partial-warp",
+                  fmt::format("member mask {:#010x} names lanes {:#010x}, which never come to this instruction",
+                              members[l], absent),
+                  l};
     uint32_t group = 0;
     for (uint32_t k = mask; k; k &= k - 1)
       group |= static_cast<uint32_t>(members[first_lane(k)] == members[l]) << first_lane(k);
     if ((members[l] & mask) != group)
-      throw Fault{"bad-member-mask",
-                  fmt::format("lanes of member mask {:#010x} pass different masks", members[l]), l};
+      throw Fault{"bad-member-mask", fmt::format("lanes of member mask {:#010x} pass different masks", members[l]), l};
   }
 }
 
@@ -97,9 +94,7 @@ void Machine::shuffle(Warp& w, const Inst& in, uint32_t mask) {
     if (!(mask >> from & 1))
       throw Fault{
           "partial-warp",
-          fmt::format("lane {} reads the register of lane {}, which does not take part in the shuffle", l,
-                      from),
-          l};
+          fmt::format("lane {} reads the register of lane {}, which does not take part in the shuffle", l, from), l};
     result[l] = source[from];
     from_of[l] = from;
     valid |= static_cast<uint32_t>(inside) << l;
@@ -113,7 +108,8 @@ void Machine::shuffle(Warp& w, const Inst& in, uint32_t mask) {
 /// A lane's result is assigned where that of the lane is that it reads.
 void Machine::pass_on_assigned(Warp& w, const Inst& in, uint32_t mask, const uint32_t* from) {
   const auto i = static_cast<size_t>(&in - kernel_.code.data());
-  const std::span<const TrackedUse> uses(kernel_.tracked.data() + kernel_.tracked_begin[i], kernel_.tracked.data() + kernel_.tracked_begin[i + 1]);
+  const std::span<const TrackedUse> uses(kernel_.tracked.data() + kernel_.tracked_begin[i],
+                                         kernel_.tracked.data() + kernel_.tracked_begin[i + 1]);
   uint32_t source = ~0u, good = 0;
   for (const TrackedUse& t : uses)
     if (!t.is_def && t.operand == TrackedUse::kA) source = w.assigned[t.id];
@@ -130,18 +126,10 @@ void Machine::vote(Warp& w, const Inst& in, uint32_t mask) {
     uint32_t l = first_lane(m), members = members_of[l] & mask, yes = values & members;
     bool is = false;
     switch (static_cast<VoteMode>(in.sub)) {
-      case VoteMode::kAll:
-        is = yes == members;
-        break;
-      case VoteMode::kAny:
-        is = yes != 0;
-        break;
-      case VoteMode::kUni:
-        is = yes == members || yes == 0;
-        break;
-      case VoteMode::kBallot:
-        row(w, in.d)[l] = yes;
-        break;
+      case VoteMode::kAll: is = yes == members; break;
+      case VoteMode::kAny: is = yes != 0; break;
+      case VoteMode::kUni: is = yes == members || yes == 0; break;
+      case VoteMode::kBallot: row(w, in.d)[l] = yes; break;
       case VoteMode::kElect:
         row(w, in.d)[l] = first_lane(members);
         is = first_lane(members) == l;
@@ -150,8 +138,10 @@ void Machine::vote(Warp& w, const Inst& in, uint32_t mask) {
     verdict |= static_cast<uint32_t>(is) << l;
   }
   const auto mode = static_cast<VoteMode>(in.sub);
-  if (mode == VoteMode::kElect) set_pred(w, in.e, verdict, mask);
-  else if (mode != VoteMode::kBallot) set_pred(w, in.d, verdict, mask);
+  if (mode == VoteMode::kElect)
+    set_pred(w, in.e, verdict, mask);
+  else if (mode != VoteMode::kBallot)
+    set_pred(w, in.d, verdict, mask);
 }
 
 void Machine::match(Warp& w, const Inst& in, uint32_t mask) {
@@ -189,24 +179,12 @@ void Machine::redux(Warp& w, const Inst& in, uint32_t mask) {
     for (uint32_t k = members & (members - 1); k; k &= k - 1) {
       uint32_t v = values[first_lane(k)];
       switch (in.sub) {
-        case 0:
-          result += v;
-          break;
-        case 1:
-          result = less(v, result) ? v : result;
-          break;
-        case 2:
-          result = less(result, v) ? v : result;
-          break;
-        case 3:
-          result &= v;
-          break;
-        case 4:
-          result |= v;
-          break;
-        default:
-          result ^= v;
-          break;
+        case 0: result += v; break;
+        case 1: result = less(v, result) ? v : result; break;
+        case 2: result = less(result, v) ? v : result; break;
+        case 3: result &= v; break;
+        case 4: result |= v; break;
+        default: result ^= v; break;
       }
     }
     row(w, in.d)[l] = result;
@@ -218,9 +196,9 @@ void Machine::is_space(Warp& w, const Inst& in, uint32_t mask) {
   for (uint32_t m = mask; m; m &= m - 1) {
     uint64_t a = wide_row(w, in.a)[first_lane(m)];
     Space space = a < kSharedWindowEnd || (a >= kClusterBase && a < kClusterWindowEnd) ? Space::kShared
-                  : a < kLocalWindowEnd ? Space::kLocal
-                  : a < kParamWindowEnd ? Space::kParam
-                                        : Space::kGlobal;
+                  : a < kLocalWindowEnd                                                ? Space::kLocal
+                  : a < kParamWindowEnd                                                ? Space::kParam
+                                                                                       : Space::kGlobal;
     is |= static_cast<uint32_t>(space == static_cast<Space>(in.space)) << first_lane(m);
   }
   set_pred(w, in.d, is, mask);

@@ -8,9 +8,11 @@
 namespace roofgen::sim {
 namespace {
 
-constexpr uint32_t kMostArrivals = (1u << 20) - 1;  ///< PTX ISA, "mbarrier": the largest count, and the range of the bytes
+constexpr uint32_t kMostArrivals =
+    (1u << 20) - 1;  ///< PTX ISA, "mbarrier": the largest count, and the range of the bytes
 
-/// What an mbarrier holds. The layout is the hardware's own affair; this one has a mark, so that other data is told from it.
+/// What an mbarrier holds. The layout is the hardware's own affair; this one has a mark, so that other data is told
+/// from it.
 struct Phase {
   uint32_t pending, expected;
   int32_t bytes;  ///< expected and not yet there
@@ -18,9 +20,13 @@ struct Phase {
 
   static constexpr uint64_t kMark = uint64_t{1} << 62;
   static Phase of(uint64_t word) {
-    return {static_cast<uint32_t>(word & kMostArrivals), static_cast<uint32_t>(word >> 20 & kMostArrivals), static_cast<int32_t>(word >> 40 & 0x1fffff) - (1 << 20), (word >> 61 & 1) != 0};
+    return {static_cast<uint32_t>(word & kMostArrivals), static_cast<uint32_t>(word >> 20 & kMostArrivals),
+            static_cast<int32_t>(word >> 40 & 0x1fffff) - (1 << 20), (word >> 61 & 1) != 0};
   }
-  uint64_t word() const { return pending | uint64_t{expected} << 20 | static_cast<uint64_t>(bytes + (1 << 20)) << 40 | uint64_t{odd} << 61 | kMark; }
+  uint64_t word() const {
+    return pending | uint64_t{expected} << 20 | static_cast<uint64_t>(bytes + (1 << 20)) << 40 | uint64_t{odd} << 61 |
+           kMark;
+  }
 };
 
 }  // namespace
@@ -28,7 +34,8 @@ struct Phase {
 void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
   const auto op = static_cast<MbarrierOp>(in.sub);
   if (op == MbarrierOp::kPending) {
-    for (uint32_t m = mask; m; m &= m - 1) row(w, in.d)[__builtin_ctz(m)] = Phase::of(wide_row(w, in.c)[__builtin_ctz(m)]).pending;
+    for (uint32_t m = mask; m; m &= m - 1)
+      row(w, in.d)[__builtin_ctz(m)] = Phase::of(wide_row(w, in.c)[__builtin_ctz(m)]).pending;
     ++w.pc;
     return;
   }
@@ -39,22 +46,31 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
     const auto l = static_cast<uint32_t>(__builtin_ctz(m));
     check_alignment(address[l], 8, l);
     const uint32_t at = shared_offset(address[l], 8, l);
-    const auto refuse = [&](std::string why) { return Fault{"bad-barrier", fmt::format("mbarrier at {}: {}", describe(address[l]), why), l}; };
+    const auto refuse = [&](std::string why) {
+      return Fault{"bad-barrier", fmt::format("mbarrier at {}: {}", describe(address[l]), why), l};
+    };
     std::byte bytes[8];
     uint64_t word = 0;
     if (op != MbarrierOp::kInit) {
       read_shared(w, at, 8, l, bytes, true);
       std::memcpy(&word, bytes, 8);
-      if (!(word & Phase::kMark) || word >> 63) throw refuse("there is none, nothing has initialised it or it was overwritten");
+      if (!(word & Phase::kMark) || word >> 63)
+        throw refuse("there is none, nothing has initialised it or it was overwritten");
     }
     Phase p = Phase::of(word);
-    const uint32_t n = op == MbarrierOp::kInit || op == MbarrierOp::kExpectTx || op == MbarrierOp::kCompleteTx || op == MbarrierOp::kArrive || op == MbarrierOp::kArriveDrop ? row(w, in.b)[l] : 0;
+    const uint32_t n = op == MbarrierOp::kInit || op == MbarrierOp::kExpectTx || op == MbarrierOp::kCompleteTx ||
+                               op == MbarrierOp::kArrive || op == MbarrierOp::kArriveDrop
+                           ? row(w, in.b)[l]
+                           : 0;
     const auto expect = [&](int64_t more) {
-      if (p.bytes + more > int64_t{kMostArrivals} || p.bytes + more < -int64_t{kMostArrivals}) throw refuse(fmt::format("{} bytes are expected, at most {} can be", p.bytes + more, kMostArrivals));
+      if (p.bytes + more > int64_t{kMostArrivals} || p.bytes + more < -int64_t{kMostArrivals})
+        throw refuse(fmt::format("{} bytes are expected, at most {} can be", p.bytes + more, kMostArrivals));
       p.bytes += static_cast<int32_t>(more);
     };
     const auto arrive = [&](uint32_t count) {
-      if (count == 0 || count > p.pending) throw refuse(fmt::format("{} more arrivals where {} of {} are left in this phase", count, p.pending, p.expected));
+      if (count == 0 || count > p.pending)
+        throw refuse(
+            fmt::format("{} more arrivals where {} of {} are left in this phase", count, p.pending, p.expected));
       p.pending -= count;
       shadow_.signal(at, w.index);
     };
@@ -72,7 +88,8 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
     };
     switch (op) {
       case MbarrierOp::kInit:
-        if (n == 0 || n > kMostArrivals) throw refuse(fmt::format("it cannot wait for {} arrivals, 1 to {} were expected", n, kMostArrivals));
+        if (n == 0 || n > kMostArrivals)
+          throw refuse(fmt::format("it cannot wait for {} arrivals, 1 to {} were expected", n, kMostArrivals));
         p = {n, n, 0, false};
         break;
       case MbarrierOp::kInval:
@@ -88,16 +105,14 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
         if (op == MbarrierOp::kArriveDrop) p.expected -= std::min(p.expected, in.type == kMbarrierExpects ? 1u : n);
         arrive(in.type == kMbarrierExpects ? 1 : n);
         break;
-      case MbarrierOp::kExpectTx:
-        expect(n);
-        break;
-      case MbarrierOp::kCompleteTx:
-        expect(-int64_t{n});
-        break;
+      case MbarrierOp::kExpectTx: expect(n); break;
+      case MbarrierOp::kCompleteTx: expect(-int64_t{n}); break;
       case MbarrierOp::kCopies:
         land_copies(w, 1u << l);
-        if (in.type == kMbarrierNoIncrease) arrive(1);
-        else shadow_.signal(at, w.index);
+        if (in.type == kMbarrierNoIncrease)
+          arrive(1);
+        else
+          shadow_.signal(at, w.index);
         break;
       case MbarrierOp::kTest:
       case MbarrierOp::kTry: {
@@ -112,11 +127,11 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
         }
         continue;
       }
-      case MbarrierOp::kPending:
-        break;
+      case MbarrierOp::kPending: break;
     }
     settle();
-    if (shadow_.stamps_exhausted()) throw Fault{"instruction-limit", "more than 2^27 barriers and fences in one CTA", l};
+    if (shadow_.stamps_exhausted())
+      throw Fault{"instruction-limit", "more than 2^27 barriers and fences in one CTA", l};
   }
   if (op == MbarrierOp::kTry && there != mask && !w.impatient) {
     // The lanes sleep until some phase completes, and look again.
@@ -138,7 +153,8 @@ bool Machine::wake_phase_waiters() {
   return any;
 }
 
-/// Nobody can run while some sleep: their wait may end without the phase (PTX has a time limit), and they may do something else then.
+/// Nobody can run while some sleep: their wait may end without the phase (PTX has a time limit), and they may do
+/// something else then.
 bool Machine::end_vain_waits() {
   constexpr uint32_t kMostVainWaits = 1000;
   if (++vain_waits_ > kMostVainWaits || !wake_phase_waiters()) return false;

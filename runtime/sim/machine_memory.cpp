@@ -35,11 +35,10 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
         shared |= 1u << l;
         shared_address[l] = cta.shared_offset(address[l], bytes, l);
         if (strong && &cta == this) hand_over(w, shared_address[l], true, false, false);
-        valid[l] = &cta == this ? read_shared(w, shared_address[l], bytes, l, data[l], strong, needed) : read_remote(cta, w, shared_address[l], bytes, l, data[l]);
+        valid[l] = &cta == this ? read_shared(w, shared_address[l], bytes, l, data[l], strong, needed)
+                                : read_remote(cta, w, shared_address[l], bytes, l, data[l]);
         break;
-      case Space::kLocal:
-        valid[l] = read_local(w, address[l], bytes, l, data[l], needed);
-        break;
+      case Space::kLocal: valid[l] = read_local(w, address[l], bytes, l, data[l], needed); break;
       case Space::kParam: {
         uint64_t offset = address[l] - kParamBase;
         if (offset >= state_.params.size() || offset + bytes > state_.params.size())
@@ -74,7 +73,8 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
     if (any_holes && w.holes.empty()) w.holes.resize(kernel_.rows);
     for (uint32_t i = 0; i < in.count && !w.holes.empty(); ++i)
       for (uint32_t m = mask; m; m &= m - 1)
-        w.holes[kernel_.lists[in.list + i]][first_lane(m)] = static_cast<uint8_t>(~(valid[first_lane(m)] >> (i * in.size)) & ((1u << in.size) - 1));
+        w.holes[kernel_.lists[in.list + i]][first_lane(m)] =
+            static_cast<uint8_t>(~(valid[first_lane(m)] >> (i * in.size)) & ((1u << in.size) - 1));
   }
   bool wide = in.size == 8 || (in.flags & kFlagWide);
   for (uint32_t i = 0; i < in.count; ++i) {
@@ -117,8 +117,10 @@ void Machine::load_param(Warp& w, const Inst& in, uint32_t mask) {
       std::fill_n(row(w, d), kWarpSize, static_cast<uint32_t>(value));
     } else {
       for (uint32_t m = mask; m; m &= m - 1) {
-        if (wide) wide_row(w, d)[first_lane(m)] = value;
-        else row(w, d)[first_lane(m)] = static_cast<uint32_t>(value);
+        if (wide)
+          wide_row(w, d)[first_lane(m)] = value;
+        else
+          row(w, d)[first_lane(m)] = static_cast<uint32_t>(value);
       }
     }
   }
@@ -150,14 +152,13 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
         shared |= 1u << l;
         shared_address[l] = cta.shared_offset(address[l], bytes, l);
         if (strong && &cta == this) hand_over(w, shared_address[l], false, true, releases);
-        if (&cta == this) write_shared(w, shared_address[l], bytes, l, data, strong, holes, is_constant);
-        else write_remote(cta, w, shared_address[l], bytes, l, data);
+        if (&cta == this)
+          write_shared(w, shared_address[l], bytes, l, data, strong, holes, is_constant);
+        else
+          write_remote(cta, w, shared_address[l], bytes, l, data);
         break;
-      case Space::kLocal:
-        write_local(w, address[l], bytes, l, data, holes);
-        break;
-      case Space::kParam:
-        throw Fault{"out-of-bounds", fmt::format("write to {}", describe(address[l])), l};
+      case Space::kLocal: write_local(w, address[l], bytes, l, data, holes); break;
+      case Space::kParam: throw Fault{"out-of-bounds", fmt::format("write to {}", describe(address[l])), l};
       case Space::kConst:
       case Space::kGlobal:
       case Space::kGeneric:
@@ -185,8 +186,8 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
   for (uint32_t m = mask; m; m &= m - 1) {  // lanes take effect in order
     uint32_t l = first_lane(m);
     check_alignment(address[l], in.size, l);
-    uint64_t b = wide ? wide_row(w, in.b)[l] : row(w, in.b)[l],
-             c = wide ? wide_row(w, in.c)[l] : row(w, in.c)[l], old = 0;
+    uint64_t b = wide ? wide_row(w, in.b)[l] : row(w, in.b)[l], c = wide ? wide_row(w, in.c)[l] : row(w, in.c)[l],
+             old = 0;
     std::byte bytes[8];
     Machine& cta = cta_at(address[l], l);
     Space space = space_of(in, address[l]);
@@ -196,16 +197,17 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
       shared |= 1u << l;
       shared_address[l] = cta.shared_offset(address[l], in.size, l);
       if (&cta == this) hand_over(w, shared_address[l], true, true, releases);
-      if (&cta == this) read_shared(w, shared_address[l], in.size, l, bytes, true);
-      else read_remote(cta, w, shared_address[l], in.size, l, bytes);
+      if (&cta == this)
+        read_shared(w, shared_address[l], in.size, l, bytes, true);
+      else
+        read_remote(cta, w, shared_address[l], in.size, l, bytes);
     } else {
       global |= 1u << l;
       hand_over_globally(w, address[l], true, true, releases);
       read_global(address[l], in.size, l, bytes, true);
     }
     std::memcpy(&old, bytes, in.size);
-    uint64_t result =
-        apply_atomic(static_cast<AtomicOp>(in.sub), static_cast<ElementType>(in.type), old, b, c);
+    uint64_t result = apply_atomic(static_cast<AtomicOp>(in.sub), static_cast<ElementType>(in.type), old, b, c);
     changes |= result != old;
     std::memcpy(bytes, &result, in.size);
     if (space == Space::kShared && &cta == this)

@@ -16,11 +16,11 @@ uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(
 
 /// One conversion of a format: "%-8.3lf".
 struct Conversion {
-  std::string flags;      ///< without '%', length and letter
-  int stars = 0;          ///< widths that are arguments
-  bool wide = false;      ///< an integer of 64 bits
-  char letter = 0;        ///< 0: not one that printf knows
-  size_t length = 0;      ///< characters in the format
+  std::string flags;  ///< without '%', length and letter
+  int stars = 0;      ///< widths that are arguments
+  bool wide = false;  ///< an integer of 64 bits
+  char letter = 0;    ///< 0: not one that printf knows
+  size_t length = 0;  ///< characters in the format
 };
 
 Conversion parse_conversion(std::string_view text) {
@@ -46,9 +46,12 @@ std::string formatted(const std::string& spec, const int* widths, int stars, T..
   int n = 0;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-  if (stars == 0) n = std::snprintf(out, sizeof out, spec.c_str(), value...);
-  else if (stars == 1) n = std::snprintf(out, sizeof out, spec.c_str(), widths[0], value...);
-  else n = std::snprintf(out, sizeof out, spec.c_str(), widths[0], widths[1], value...);
+  if (stars == 0)
+    n = std::snprintf(out, sizeof out, spec.c_str(), value...);
+  else if (stars == 1)
+    n = std::snprintf(out, sizeof out, spec.c_str(), widths[0], value...);
+  else
+    n = std::snprintf(out, sizeof out, spec.c_str(), widths[0], widths[1], value...);
 #pragma GCC diagnostic pop
   return std::string(out, static_cast<size_t>(std::clamp<int>(n, 0, sizeof out - 1)));
 }
@@ -56,9 +59,12 @@ std::string formatted(const std::string& spec, const int* widths, int stars, T..
 }  // namespace
 
 void Machine::read_any(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out) {
-  if (address < kSharedWindowEnd) read_shared(w, shared_offset(address, bytes, lane), bytes, lane, out, true);
-  else if (address < kLocalWindowEnd) read_local(w, address, bytes, lane, out);
-  else read_global(address, bytes, lane, out, true);
+  if (address < kSharedWindowEnd)
+    read_shared(w, shared_offset(address, bytes, lane), bytes, lane, out, true);
+  else if (address < kLocalWindowEnd)
+    read_local(w, address, bytes, lane, out);
+  else
+    read_global(address, bytes, lane, out, true);
 }
 
 /// A string that ends with a zero; no more than kMaxText of it.
@@ -73,7 +79,8 @@ std::string Machine::read_text(const Warp& w, uint64_t address, uint32_t lane) {
   return out;
 }
 
-/// Values lie one after the other, each at a multiple of its size; numbers of less than 32 bits come as int, float as double.
+/// Values lie one after the other, each at a multiple of its size; numbers of less than 32 bits come as int, float as
+/// double.
 void Machine::print(Warp& w, const Inst& in, uint32_t mask) {
   require_order(first_lane(mask));
   uint32_t* count = row(w, in.d);
@@ -104,20 +111,30 @@ void Machine::print(Warp& w, const Inst& in, uint32_t mask) {
       int widths[2] = {0, 0};
       for (int s = 0; s < c.stars; ++s) widths[s] = std::clamp(next(int{}), -int{kMaxText}, int{kMaxText});
       const std::string spec = "%" + c.flags;
-      if (c.letter == '%') text += '%';
-      else if (std::strchr("fFeEgGaA", c.letter)) text += formatted(spec + c.letter, widths, c.stars, next(double{}));
-      else if (c.letter == 's') text += formatted(spec + 's', widths, c.stars, read_text(w, next(uint64_t{}), l).c_str());
-      else if (c.letter == 'p') text += formatted(spec + 'p', widths, c.stars, reinterpret_cast<const void*>(next(uint64_t{})));
-      else if (c.wide) text += formatted(spec + "ll" + c.letter, widths, c.stars, next(static_cast<long long>(0)));
-      else text += formatted(spec + c.letter, widths, c.stars, next(int{}));
+      if (c.letter == '%')
+        text += '%';
+      else if (std::strchr("fFeEgGaA", c.letter))
+        text += formatted(spec + c.letter, widths, c.stars, next(double{}));
+      else if (c.letter == 's')
+        text += formatted(spec + 's', widths, c.stars, read_text(w, next(uint64_t{}), l).c_str());
+      else if (c.letter == 'p')
+        text += formatted(spec + 'p', widths, c.stars, reinterpret_cast<const void*>(next(uint64_t{})));
+      else if (c.wide)
+        text += formatted(spec + "ll" + c.letter, widths, c.stars, next(static_cast<long long>(0)));
+      else
+        text += formatted(spec + c.letter, widths, c.stars, next(int{}));
     }
-    if (state_.printed && state_.printed->size() < kMaxPrintedBytes) state_.printed->append(text, 0, kMaxPrintedBytes - state_.printed->size());
+    if (state_.printed && state_.printed->size() < kMaxPrintedBytes)
+      state_.printed->append(text, 0, kMaxPrintedBytes - state_.printed->size());
   }
 }
 
 void Machine::assertion(const Warp& w, const Inst& in, uint32_t mask) {
   const uint32_t l = first_lane(mask);
-  throw Fault{"assert", fmt::format("assertion '{}' failed at {}:{}", read_text(w, wide_row(w, in.a)[l], l), read_text(w, wide_row(w, in.b)[l], l), row(w, in.c)[l]), l};
+  throw Fault{"assert",
+              fmt::format("assertion '{}' failed at {}:{}", read_text(w, wide_row(w, in.a)[l], l),
+                          read_text(w, wide_row(w, in.b)[l], l), row(w, in.c)[l]),
+              l};
 }
 
 }  // namespace roofgen::sim

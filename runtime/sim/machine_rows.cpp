@@ -1,6 +1,6 @@
-// The common accesses, done for a whole warp at once: of device memory, all 32 lanes, one after the other; of shared memory, all 32
-// wherever they are. They make the same checks as the general way, and leave everything that is not in order to it. Where they
-// give up half way, nothing has changed that going again would not change the same way.
+// The common accesses, done for a whole warp at once: of device memory, all 32 lanes, one after the other; of shared
+// memory, all 32 wherever they are. They make the same checks as the general way, and leave everything that is not in
+// order to it. Where they give up half way, nothing has changed that going again would not change the same way.
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -17,7 +17,8 @@ constexpr std::integral_constant<uint32_t, 4> k4;
 constexpr std::integral_constant<uint32_t, 8> k8;
 constexpr std::integral_constant<uint32_t, 16> k16;
 
-/// The chunks of 16 bytes of 32 elements one after the other, and the elements that only share one. False as soon as one is.
+/// The chunks of 16 bytes of 32 elements one after the other, and the elements that only share one. False as soon as
+/// one is.
 template <class Chunk, class Element>
 bool each_piece(uint32_t begin, uint32_t bytes, Chunk chunk, Element element) {
   uint32_t at = begin;
@@ -66,13 +67,17 @@ const std::byte* Machine::collect(const Warp& w, const Inst& in, std::byte* room
 }
 
 bool Machine::load_row(Warp& w, const Inst& in) {
-  if ((in.size != 4 && in.size != 8) || (in.size == 4 && in.flags & kFlagWide) || in.type == 2 || in.flags & kFlagStrong || (in.sub && !w.holes.empty())) return false;
+  if ((in.size != 4 && in.size != 8) || (in.size == 4 && in.flags & kFlagWide) || in.type == 2 ||
+      in.flags & kFlagStrong || (in.sub && !w.holes.empty()))
+    return false;
   const uint32_t bytes = uint32_t{in.size} * in.count;
   return load_global_row(w, in, bytes) || load_shared_row(w, in, bytes);
 }
 
 bool Machine::store_row(Warp& w, const Inst& in) {
-  if ((in.size != 4 && in.size != 8) || (in.size == 4 && in.flags & kFlagWide) || in.flags & kFlagStrong || (in.sub && !w.holes.empty())) return false;
+  if ((in.size != 4 && in.size != 8) || (in.size == 4 && in.flags & kFlagWide) || in.flags & kFlagStrong ||
+      (in.sub && !w.holes.empty()))
+    return false;
   const uint32_t bytes = uint32_t{in.size} * in.count;
   return store_global_row(w, in, bytes) || store_shared_row(w, in, bytes);
 }
@@ -85,7 +90,8 @@ uint64_t Machine::row_address(const Warp& w, const Inst& in, uint32_t bytes, Buf
   if ((space != Space::kGlobal && space != Space::kGeneric) || !(in.flags & kFlagAddr64)) return 0;
   const uint64_t* base = wide_row(w, in.a);
   const uint64_t first = base[0] + static_cast<uint64_t>(in.imm), total = uint64_t{bytes} * kWarpSize;
-  if (first < kGlobalBase || first % bytes || !lanes_.rows.climbs(base, static_cast<uint32_t>(__builtin_ctz(bytes)))) return 0;
+  if (first < kGlobalBase || first % bytes || !lanes_.rows.climbs(base, static_cast<uint32_t>(__builtin_ctz(bytes))))
+    return 0;
   Buffer*& b = row_buffer_[w.pc];
   if (!b || first - b->base >= b->bytes) b = DeviceMemory::find(*state_.buffers, first);
   if (!b || b->bytes - (first - b->base) < total) return 0;
@@ -93,9 +99,12 @@ uint64_t Machine::row_address(const Warp& w, const Inst& in, uint32_t bytes, Buf
   return first;
 }
 
-/// Whether another CTA of this launch wrote one of the bytes' words. What of a word it wrote is not asked: then the general way decides.
+/// Whether another CTA of this launch wrote one of the bytes' words. What of a word it wrote is not asked: then the
+/// general way decides.
 bool Machine::written_by_another(uint32_t slot, uint32_t begin, uint32_t end) {
-  return state_.n_writers > kWriterMask || lanes_.rows.any_other_writer(state_.memory.writers(slot) + begin / 4, (end - begin) / 4, writer_ & kWriterMask, state_.first_writer, state_.n_writers);
+  return state_.n_writers > kWriterMask ||
+         lanes_.rows.any_other_writer(state_.memory.writers(slot) + begin / 4, (end - begin) / 4, writer_ & kWriterMask,
+                                      state_.first_writer, state_.n_writers);
 }
 
 /// The next warp goes on where this one stops, most often in the next slot.
@@ -110,7 +119,8 @@ bool Machine::load_global_row(Warp& w, const Inst& in, uint32_t bytes) {
   Buffer* b = nullptr;
   const uint64_t first = row_address(w, in, bytes, &b);
   if (!first) return false;
-  const uint64_t offset = first - b->base, begin = offset / kLineBytes, end = (offset + bytes * kWarpSize - 1) / kLineBytes + 1;
+  const uint64_t offset = first - b->base, begin = offset / kLineBytes,
+                 end = (offset + bytes * kWarpSize - 1) / kLineBytes + 1;
   const bool is_input = b->fill != nullptr;
   alignas(64) std::byte lines[5][kLineBytes];
   const std::byte* from = lines[0];
@@ -120,14 +130,17 @@ bool Machine::load_global_row(Warp& w, const Inst& in, uint32_t bytes) {
     prefetch_next(slot);
     if (!is_input) {
       const auto at = static_cast<uint32_t>(line == begin ? offset % kLineBytes : 0);
-      const auto past = static_cast<uint32_t>(std::min<uint64_t>(offset + bytes * kWarpSize - line * kLineBytes, kLineBytes));
+      const auto past =
+          static_cast<uint32_t>(std::min<uint64_t>(offset + bytes * kWarpSize - line * kLineBytes, kLineBytes));
       const LineBits need = LineBits::of(at, past);
       const uint64_t* valid = state_.memory.valid(slot);
       if (need.low & ~valid[0] || need.high & ~valid[1] || written_by_another(slot, at, past)) return false;
       if (!device_.read(w.index, b->base + line * kLineBytes + at, past - at).ok()) return false;
     }
-    if (end - begin == 1) from = state_.memory.data(slot);
-    else std::memcpy(lines[line - begin], state_.memory.data(slot), kLineBytes);
+    if (end - begin == 1)
+      from = state_.memory.data(slot);
+    else
+      std::memcpy(lines[line - begin], state_.memory.data(slot), kLineBytes);
   }
   spread(w, in, from + offset % kLineBytes);
   counter_.at(w.pc);

@@ -160,9 +160,7 @@ FN float fmin_ftz(float a, float b) { return fmin(flush(a), flush(b)); }
 FN float fmax_ftz(float a, float b) { return fmax(flush(a), flush(b)); }
 FN float fmin_nan_ftz(float a, float b) { return fmin_nan(flush(a), flush(b)); }
 FN float fmax_nan_ftz(float a, float b) { return fmax_nan(flush(a), flush(b)); }
-FN float copysign32(float a, float b) {
-  return f32_of((bits_of(a) & 0x80000000u) | (bits_of(b) & 0x7fffffffu));
-}
+FN float copysign32(float a, float b) { return f32_of((bits_of(a) & 0x80000000u) | (bits_of(b) & 0x7fffffffu)); }
 FN double copysign64(double a, double b) {
   return f64_of((bits_of(a) & (u64{1} << 63)) | (bits_of(b) & ~(u64{1} << 63)));
 }
@@ -313,8 +311,7 @@ FN float sine(float x) {
   double r = (d - n * 1.5707963267948966) - n * 6.123233995736766e-17;
   s64 quadrant = (s64(n) + Quarter) & 3;
   double z = r * r;
-  double s =
-      r * (1.0 + z * (-1.0 / 6 + z * (1.0 / 120 + z * (-1.0 / 5040 + z * (1.0 / 362880 - z / 39916800)))));
+  double s = r * (1.0 + z * (-1.0 / 6 + z * (1.0 / 120 + z * (-1.0 / 5040 + z * (1.0 / 362880 - z / 39916800)))));
   double c = 1.0 + z * (-0.5 + z * (1.0 / 24 + z * (-1.0 / 720 + z * (1.0 / 40320 - z / 3628800))));
   double v = quadrant & 1 ? c : s;
   v = quadrant & 2 ? -v : v;
@@ -389,7 +386,7 @@ template <class F, Round R>
 FN u16 round_to_dir(double x) {
   u16 n = round_to<F>(x);
   double back = double(F::load(n));
-  bool low = back < x, high = back > x;
+  bool low = back<x, high = back> x;
   bool toward_zero = x < 0.0 ? low : high, from_zero = x < 0.0 ? high : low;
   bool step_in = toward_zero && (R == Round::kZero || R == (x < 0.0 ? Round::kUp : Round::kDown));
   bool step_out = from_zero && R == (x < 0.0 ? Round::kDown : Round::kUp);

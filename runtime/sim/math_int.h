@@ -218,8 +218,7 @@ FN u32 prmt_mode(u32 a, u32 b, u32 c) {
 }
 FN u32 lop3(u32 a, u32 b, u32 c, u32 table) {
   u32 r = 0;
-  for (u32 i = 0; i < 8; ++i)
-    r |= (table >> i & 1 ? ~0u : 0u) & (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);
+  for (u32 i = 0; i < 8; ++i) r |= (table >> i & 1 ? ~0u : 0u) & (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);
   return r;
 }
 template <class A, class B>
@@ -229,7 +228,8 @@ FN u32 dp4a(u32 a, u32 b, u32 c) {
   return r;
 }
 
-/// The |n|-th set bit from `base` on, upwards or (n < 0) downwards; n = 0: whether that bit itself is set. All ones: there is none.
+/// The |n|-th set bit from `base` on, upwards or (n < 0) downwards; n = 0: whether that bit itself is set. All ones:
+/// there is none.
 FN u32 fns(u32 mask, u32 base, s32 n) {
   if (n == 0) return base < 32 && (mask >> base & 1) ? base : ~0u;
   u32 left = n < 0 ? 0 - u32(n) : u32(n), step = n < 0 ? ~0u : 1;
@@ -389,8 +389,7 @@ FN u32 set_mask_pair(u32 a, u32 b) {
 template <class F, bool (*C)(float, float)>
 FN u32 set_one_pair(u32 a, u32 b) {
   u32 one = F::store(1.0f);
-  return (cmp_half<F, C>(u16(a), u16(b)) ? one : 0) |
-         (cmp_half<F, C>(u16(a >> 16), u16(b >> 16)) ? one << 16 : 0);
+  return (cmp_half<F, C>(u16(a), u16(b)) ? one : 0) | (cmp_half<F, C>(u16(a >> 16), u16(b >> 16)) ? one << 16 : 0);
 }
 template <u32 Class>
 FN bool testp64(double x) {

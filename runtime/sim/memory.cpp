@@ -37,27 +37,24 @@ Result<void> DeviceMemory::initialise(uint64_t max_bytes) {
     slots_ = static_cast<uint32_t>(max_bytes ? std::min(slots, max_bytes / kLineBytes + 1) : slots);
     return {};
   }
-  return Error{
-      Exit::kUnavailable,
-      fmt::format("cannot reserve {} MiB of address space for simulated memory", 2 * (kSmallest >> 20)),
-      {}};
+  return Error{Exit::kUnavailable,
+               fmt::format("cannot reserve {} MiB of address space for simulated memory", 2 * (kSmallest >> 20)),
+               {}};
 }
 
 Result<uint64_t> DeviceMemory::allocate(uint64_t bytes, std::string label, Fill fill) {
   if (bytes == 0) return Error{Exit::kFailed, fmt::format("buffer '{}' has no bytes", label), {}};
   if (bytes > uint64_t{1} << 44)
-    return Error{
-        Exit::kFailed, fmt::format("buffer '{}' of {} bytes is over the limit of 16 TiB", label, bytes), {}};
+    return Error{Exit::kFailed, fmt::format("buffer '{}' of {} bytes is over the limit of 16 TiB", label, bytes), {}};
   auto buffer = std::make_shared<Buffer>();
   buffer->bytes = bytes;
   buffer->label = std::move(label);
   buffer->fill = std::move(fill);
   uint64_t lines = (bytes + kLineBytes - 1) / kLineBytes;
   if (!buffer->table_memory.reserve(lines * sizeof(uint32_t)))
-    return Error{
-        Exit::kFailed,
-        fmt::format("cannot reserve address space for buffer '{}' of {} bytes", buffer->label, bytes),
-        {}};
+    return Error{Exit::kFailed,
+                 fmt::format("cannot reserve address space for buffer '{}' of {} bytes", buffer->label, bytes),
+                 {}};
   static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
   buffer->table = static_cast<std::atomic<uint32_t>*>(buffer->table_memory.data());
 
@@ -77,8 +74,7 @@ std::shared_ptr<const BufferList> DeviceMemory::buffers() const {
 }
 
 Buffer* DeviceMemory::find(const BufferList& list, uint64_t address) {
-  auto it = std::upper_bound(list.begin(), list.end(), address,
-                             [](uint64_t a, const auto& b) { return a < b->base; });
+  auto it = std::upper_bound(list.begin(), list.end(), address, [](uint64_t a, const auto& b) { return a < b->base; });
   if (it == list.begin()) return nullptr;
   Buffer* b = std::prev(it)->get();
   return address - b->base < b->bytes ? b : nullptr;
@@ -87,8 +83,7 @@ Buffer* DeviceMemory::find(const BufferList& list, uint64_t address) {
 Result<std::shared_ptr<Buffer>> DeviceMemory::locate(uint64_t address, uint64_t bytes) {
   auto list = buffers();
   for (const auto& b : *list)
-    if (address >= b->base && address - b->base <= b->bytes && bytes <= b->bytes - (address - b->base))
-      return b;
+    if (address >= b->base && address - b->base <= b->bytes && bytes <= b->bytes - (address - b->base)) return b;
   return Error{Exit::kFailed, fmt::format("{} bytes at {:#x} are in no buffer", bytes, address), {}};
 }
 

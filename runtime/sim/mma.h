@@ -23,9 +23,7 @@ typedef s32 s32x8 __attribute__((vector_size(32)));
 #define ROOFGEN_SHUFFLE(V, I, a, b, ...) __builtin_shuffle(a, b, (I){__VA_ARGS__})
 #endif
 FN u16x8 zip_low(u16x8 a, u16x8 b) { return ROOFGEN_SHUFFLE(u16x8, u16x8, a, b, 0, 8, 1, 9, 2, 10, 3, 11); }
-FN u16x8 zip_high(u16x8 a, u16x8 b) {
-  return ROOFGEN_SHUFFLE(u16x8, u16x8, a, b, 4, 12, 5, 13, 6, 14, 7, 15);
-}
+FN u16x8 zip_high(u16x8 a, u16x8 b) { return ROOFGEN_SHUFFLE(u16x8, u16x8, a, b, 4, 12, 5, 13, 6, 14, 7, 15); }
 
 template <class V>
 FN V load_vector(const void* from) {
@@ -124,15 +122,16 @@ FN void transpose_words(const u32* rows, u32x8 out[4]) {
   out[3] = ROOFGEN_SHUFFLE(u32x8, u32x8, t[1], t[3], 2, 3, 10, 11, 6, 7, 14, 15);
 }
 
-FN f32x8 fma8(f32x8 a, f32x8 b, f32x8 c) {
 #if defined(__FMA__)
-  return __builtin_ia32_vfmaddps256(a, b, c);
+FN f32x8 fma8(f32x8 a, f32x8 b, f32x8 c) { return __builtin_ia32_vfmaddps256(a, b, c); }
 #else
+// Out of line: the emulation of fma is long, and every function of an mma shape has 64 or more calls.
+__attribute__((noinline)) static f32x8 fma8(f32x8 a, f32x8 b, f32x8 c) {
   f32x8 r;
   for (int i = 0; i < 8; ++i) r[i] = fma_single(float(a[i]), float(b[i]), float(c[i]));
   return r;
-#endif
 }
+#endif
 
 #if defined(__FMA__) || defined(__aarch64__)
 #define ROOFGEN_FUSED 1
@@ -157,8 +156,7 @@ FN bool is_exact(const f32x8* a, int na, const f32x8* b, int nb) {
   range(a, na, low_a, high_a);
   range(b, nb, low_b, high_b);
   // Biased exponents: the product's is at least low_a + low_b - 127 and at most one over the sum.
-  return low_a > 0 && low_b > 0 && high_a < 255 && high_b < 255 && low_a + low_b > 127 &&
-         high_a + high_b < 127 + 253;
+  return low_a > 0 && low_b > 0 && high_a < 255 && high_b < 255 && low_a + low_b > 127 && high_a + high_b < 127 + 253;
 }
 
 /// Two rows of an accumulator pair, columns interleaved, and back.
@@ -180,7 +178,7 @@ struct FloatSum {
 /// 32 products of 8-bit integers sum up to 2^19 at most, exactly in float; the accumulator wraps around.
 struct IntegerSum {
   static FN f32x8 start(u32x8) { return f32x8{}; }
-  static FN u32x8 finish(f32x8 sum, u32x8 c) { return (u32x8)__builtin_convertvector(sum, s32x8) + c; }
+  static FN u32x8 finish(f32x8 sum, u32x8 c) { return (u32x8) __builtin_convertvector(sum, s32x8) + c; }
 };
 
 /// D = A x B + C for m16n8kK; list: 4 D rows, the A rows, the B rows, 4 C rows.
@@ -239,8 +237,8 @@ struct mma {
   }
 };
 
-/// The same with accumulators of halves, two columns in a word: 2 D rows, the A rows, the B rows, 2 C rows. Summed up in float and rounded at
-/// the end; what tensor cores do between is not documented.
+/// The same with accumulators of halves, two columns in a word: 2 D rows, the A rows, the B rows, 2 C rows. Summed up
+/// in float and rounded at the end; what tensor cores do between is not documented.
 template <class F, int K>
 struct mma_half {
   static constexpr int kFactors = 3 * K / (4 * F::kPerWord);
@@ -253,7 +251,8 @@ struct mma_half {
     for (int half = 0; half < 2; ++half) {
       const u32* c = regs.rows + from[2 + kFactors + half] * 32;
       u32* wide = rows + (4 + kFactors + 2 * half) * 32;
-      for (int l = 0; l < 32; ++l) wide[l] = bits_of(Half::load(u16(c[l]))), wide[32 + l] = bits_of(Half::load(u16(c[l] >> 16)));
+      for (int l = 0; l < 32; ++l)
+        wide[l] = bits_of(Half::load(u16(c[l]))), wide[32 + l] = bits_of(Half::load(u16(c[l] >> 16)));
     }
     Inst whole = in;
     whole.list = 0;

@@ -14,8 +14,8 @@ std::vector<const LaneTable*> all_host_lanes() {
   std::vector<const LaneTable*> tables{&kLanes_base};
 #ifdef ROOFGEN_SIM_X86
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) tables.push_back(&kLanes_avx2);
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl"))
     tables.push_back(&kLanes_avx512);
 #endif
   return tables;
@@ -39,8 +39,7 @@ std::vector<std::string_view> split_opcode(std::string_view opcode) {
 namespace {
 
 /// Expands `[x]` (with and without) and `(a|b)` (each) of a spelling pattern.
-void expand(std::string done, std::string_view rest, uint32_t entry,
-            std::unordered_map<std::string, uint32_t>& out) {
+void expand(std::string done, std::string_view rest, uint32_t entry, std::unordered_map<std::string, uint32_t>& out) {
   size_t at = rest.find_first_of("[(");
   if (at == std::string_view::npos) {
     out.emplace(done.append(rest), entry);
@@ -97,13 +96,23 @@ constexpr const char* kMachineOpcodes[] = {"ld.global.u32",
 /// The atomics of the PTX ISA, for suggestions, too.
 std::vector<std::string> atomics() {
   const std::string whole = "u32 s32 u64 s64", bits = "b32 b64";
-  const std::pair<const char*, std::string> types[] = {{"add", "u32 s32 u64 f32 f64"}, {"min", whole}, {"max", whole}, {"and", bits}, {"or", bits}, {"xor", bits}, {"exch", bits}, {"cas", bits}, {"inc", "u32"}, {"dec", "u32"}};
+  const std::pair<const char*, std::string> types[] = {{"add", "u32 s32 u64 f32 f64"},
+                                                       {"min", whole},
+                                                       {"max", whole},
+                                                       {"and", bits},
+                                                       {"or", bits},
+                                                       {"xor", bits},
+                                                       {"exch", bits},
+                                                       {"cas", bits},
+                                                       {"inc", "u32"},
+                                                       {"dec", "u32"}};
   std::vector<std::string> out;
   for (const std::string base : {"atom", "red"})
     for (const char* space : {"", ".global", ".shared"})
       for (const auto& [op, list] : types)
         for (size_t at = 0; at < list.size(); at += 4)
-          if (base == "atom" || (op != std::string_view("exch") && op != std::string_view("cas"))) out.push_back(base + space + "." + op + "." + list.substr(at, 3));
+          if (base == "atom" || (op != std::string_view("exch") && op != std::string_view("cas")))
+            out.push_back(base + space + "." + op + "." + list.substr(at, 3));
   return out;
 }
 
@@ -130,8 +139,7 @@ std::string OpcodeTable::nearest(std::string_view opcode) const {
   std::string found;
   auto consider = [&](const std::string& name) {
     unsigned distance = wanted.edit_distance(name, true, best);
-    if (distance < best || (distance == best && !found.empty() && name < found))
-      best = distance, found = name;
+    if (distance < best || (distance == best && !found.empty() && name < found)) best = distance, found = name;
   };
   for (const auto& [name, entry] : spellings_) consider(name);
   for (const char* name : kMachineOpcodes) consider(name);

@@ -21,7 +21,10 @@ constexpr uint32_t kWordsPerLine = kLineBytes / 4, kWordsPerSector = 8;
 
 struct Worker {
   explicit Worker(const LaunchState& launch)
-      : lines(launch.memory.all()), state(of_own(launch)), counter(launch.kernel), machine(state, counter, OpcodeTable::host().lanes()) {}
+      : lines(launch.memory.all()),
+        state(of_own(launch)),
+        counter(launch.kernel),
+        machine(state, counter, OpcodeTable::host().lanes()) {}
 
   PrivateLines lines;
   std::vector<Finding> findings, tolerated;
@@ -39,9 +42,17 @@ struct Worker {
 
 class Parallel {
  public:
-  Parallel(const LaunchState& state, Counter& counter, uint64_t begin, uint64_t n, const RunOptions& options, uint64_t wave_instructions)
-      : state_(state), memory_(state.memory.all()), counter_(counter), options_(options), wave_instructions_(wave_instructions), n_(n), begin_(begin),
-        workers_(std::min<uint64_t>(static_cast<uint64_t>(options.threads), n - begin)), all_(static_cast<ptrdiff_t>(workers_.size())) {
+  Parallel(const LaunchState& state, Counter& counter, uint64_t begin, uint64_t n, const RunOptions& options,
+           uint64_t wave_instructions)
+      : state_(state),
+        memory_(state.memory.all()),
+        counter_(counter),
+        options_(options),
+        wave_instructions_(wave_instructions),
+        n_(n),
+        begin_(begin),
+        workers_(std::min<uint64_t>(static_cast<uint64_t>(options.threads), n - begin)),
+        all_(static_cast<ptrdiff_t>(workers_.size())) {
     for (auto& w : workers_) w = std::make_unique<Worker>(state_);
   }
 
@@ -70,7 +81,9 @@ class Parallel {
  private:
   void plan_wave(uint64_t instructions_per_cta, uint64_t most) {
     const uint64_t workers = workers_.size(), left = n_ - begin_;
-    const uint64_t ctas = std::min({left, most, std::max(workers * kLeastCtasPerWorker, wave_instructions_ / std::max<uint64_t>(instructions_per_cta, 1))});
+    const uint64_t ctas = std::min(
+        {left, most,
+         std::max(workers * kLeastCtasPerWorker, wave_instructions_ / std::max<uint64_t>(instructions_per_cta, 1))});
     filled_before_ = memory_.filled_so_far();
     end_ = begin_ + ctas;
     chunk_ = std::max<uint64_t>(1, ctas / (workers * kChunksPerWorker));
@@ -108,9 +121,11 @@ class Parallel {
 
   /// Bit i: word i of the line was written in this wave.
   uint32_t words_written(uint32_t slot) const {
-    const uint32_t *writers = memory_.writers(slot), first = state_.first_writer + static_cast<uint32_t>(begin_), ctas = static_cast<uint32_t>(end_ - begin_);
+    const uint32_t *writers = memory_.writers(slot), first = state_.first_writer + static_cast<uint32_t>(begin_),
+                   ctas = static_cast<uint32_t>(end_ - begin_);
     uint32_t words = 0;
-    for (uint32_t i = 0; i < kWordsPerLine; ++i) words |= uint32_t{(((writers[i] >> 4) - first) & kWriterMask) < ctas} << i;
+    for (uint32_t i = 0; i < kWordsPerLine; ++i)
+      words |= uint32_t{(((writers[i] >> 4) - first) & kWriterMask) < ctas} << i;
     return words;
   }
 
@@ -126,7 +141,9 @@ class Parallel {
         if (other.get() == &w) continue;
         const uint32_t slot = other->lines.find(*l.buffer, l.line);
         l.shared |= slot != 0;
-        if ((slot && words_written(slot) & words) || other->counter.sectors_read(address) & sectors || other->lines.reads_uncounted(l.buffer)) order_matters_ = true;
+        if ((slot && words_written(slot) & words) || other->counter.sectors_read(address) & sectors ||
+            other->lines.reads_uncounted(l.buffer))
+          order_matters_ = true;
       }
       if (order_matters_) return;
     }
@@ -191,8 +208,8 @@ class Parallel {
 
 }  // namespace
 
-uint64_t run_in_parallel(const LaunchState& state, Counter& counter, uint64_t begin, uint64_t n, uint64_t instructions, const RunOptions& options,
-                         uint64_t wave_instructions) {
+uint64_t run_in_parallel(const LaunchState& state, Counter& counter, uint64_t begin, uint64_t n, uint64_t instructions,
+                         const RunOptions& options, uint64_t wave_instructions) {
   if (options.trace) options.trace->resize(n);
   std::unique_ptr<Parallel> parallel;
   try {

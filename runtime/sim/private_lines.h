@@ -1,5 +1,6 @@
-// Lines of device memory that one worker of a launch wrote, in copies of its own, while others run CTAs of the same launch: what
-// everybody else sees does not change until all are done and it is known that nobody needed to see it earlier (parallel.h).
+// Lines of device memory that one worker of a launch wrote, in copies of its own, while others run CTAs of the same
+// launch: what everybody else sees does not change until all are done and it is known that nobody needed to see it
+// earlier (parallel.h).
 #pragma once
 
 #include <algorithm>
@@ -40,7 +41,9 @@ class PrivateLines {
   void note_uncounted_read(const Buffer* buffer) {
     if (!reads_uncounted(buffer)) uncounted_.push_back(buffer);
   }
-  bool reads_uncounted(const Buffer* buffer) const { return std::find(uncounted_.begin(), uncounted_.end(), buffer) != uncounted_.end(); }
+  bool reads_uncounted(const Buffer* buffer) const {
+    return std::find(uncounted_.begin(), uncounted_.end(), buffer) != uncounted_.end();
+  }
 
  private:
   struct Table {
@@ -68,7 +71,9 @@ class MemoryView {
       if (const uint32_t slot = own_->find(buffer, line)) return slot;
     return memory_->slot_for_read(buffer, line);
   }
-  uint32_t slot_for_write(Buffer& buffer, uint64_t line) { return own_ ? own_->copy(buffer, line) : memory_->slot_for_write(buffer, line); }
+  uint32_t slot_for_write(Buffer& buffer, uint64_t line) {
+    return own_ ? own_->copy(buffer, line) : memory_->slot_for_write(buffer, line);
+  }
   std::byte* data(uint32_t slot) { return memory_->data(slot); }
   uint64_t* valid(uint32_t slot) { return memory_->valid(slot); }
   uint32_t* writers(uint32_t slot) { return memory_->writers(slot); }

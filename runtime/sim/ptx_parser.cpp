@@ -48,18 +48,15 @@ class Parser {
  private:
   [[noreturn]] void fail(std::string message) { throw SyntaxError{token_.line, std::move(message)}; }
   [[noreturn]] void expected(const char* what) {
-    fail(token_.kind == TokenKind::kEnd
-             ? fmt::format("expected {}, found the end of the text", what)
-             : fmt::format("expected {}, found '{}'", what, token_.text.substr(0, 40)));
+    fail(token_.kind == TokenKind::kEnd ? fmt::format("expected {}, found the end of the text", what)
+                                        : fmt::format("expected {}, found '{}'", what, token_.text.substr(0, 40)));
   }
   void advance() {
     token_ = lexer_.next();
     if (token_.kind == TokenKind::kBad) fail(fmt::format("malformed token '{}'", token_.text.substr(0, 40)));
   }
   bool is(char c) const { return token_.kind == TokenKind::kPunct && token_.text[0] == c; }
-  bool is(std::string_view directive) const {
-    return token_.kind == TokenKind::kDirective && token_.text == directive;
-  }
+  bool is(std::string_view directive) const { return token_.kind == TokenKind::kDirective && token_.text == directive; }
   bool take(char c) {
     if (!is(c)) return false;
     advance();
@@ -207,8 +204,7 @@ PtxVar Parser::variable(Space space, bool is_extern) {
       var.type = *type;
       typed = true;
       advance();
-    } else if (is(".ptr") || is(".global") || is(".shared") || is(".const") || is(".local") ||
-               is(".generic")) {
+    } else if (is(".ptr") || is(".global") || is(".shared") || is(".const") || is(".local") || is(".generic")) {
       advance();  // `.param .u64 .ptr .global .align 16 name`: an attribute of the pointer's target
     } else if (is(".texref") || is(".samplerref") || is(".surfref")) {
       fail(fmt::format("'{}': {} are not supported", token_.text, is(".surfref") ? "surfaces" : "textures"));
@@ -496,9 +492,8 @@ PtxModule Parser::module() {
 
 Result<PtxModule> parse_ptx(std::string_view text, const std::string& file) {
   if (text.size() > kMaxPtxBytes)
-    return Error{Exit::kFailed,
-                 fmt::format("PTX of {} bytes is over the limit of {}", text.size(), kMaxPtxBytes),
-                 {file, 0, 0}};
+    return Error{
+        Exit::kFailed, fmt::format("PTX of {} bytes is over the limit of {}", text.size(), kMaxPtxBytes), {file, 0, 0}};
   try {
     return Parser(text).module();
   } catch (const SyntaxError& e) {

@@ -14,8 +14,10 @@ constexpr uint64_t kMostResidentBytes = uint64_t{2} << 30;
 /// A cluster of CTAs, most often of one.
 class Team {
  public:
-  Team(LaunchState& state, Counter& counter, size_t ctas) : state_(state), counter_(counter), ordinals_(ctas), done_(ctas) {
-    for (size_t i = 0; i < ctas; ++i) machines_.push_back(std::make_unique<Machine>(state, counter, OpcodeTable::host().lanes()));
+  Team(LaunchState& state, Counter& counter, size_t ctas)
+      : state_(state), counter_(counter), ordinals_(ctas), done_(ctas) {
+    for (size_t i = 0; i < ctas; ++i)
+      machines_.push_back(std::make_unique<Machine>(state, counter, OpcodeTable::host().lanes()));
     for (const auto& m : machines_) members_.push_back(m.get());
     if (ctas == 1) return;
     for (uint32_t rank = 0; rank < ctas; ++rank) members_[rank]->join(members_, rank);
@@ -30,7 +32,8 @@ class Team {
       done_[rank] = false;
       if (options.trace && options.trace->size() <= ordinals_[rank]) options.trace->resize(ordinals_[rank] + 1);
       counter_.begin_cta(options.trace ? &(*options.trace)[ordinals_[rank]] : nullptr);
-      members_[rank]->begin_cta(options.ctas ? options.ctas->ctas[number] : cta, static_cast<uint32_t>(ordinals_[rank]));
+      members_[rank]->begin_cta(options.ctas ? options.ctas->ctas[number] : cta,
+                                static_cast<uint32_t>(ordinals_[rank]));
     }
   }
 
@@ -40,7 +43,8 @@ class Team {
     bool moved = false;
     for (uint32_t rank = 0; rank < members_.size(); ++rank) {
       if (done_[rank]) continue;
-      if (members_.size() > 1 || options.trace) counter_.resume_cta(options.trace ? &(*options.trace)[ordinals_[rank]] : nullptr);
+      if (members_.size() > 1 || options.trace)
+        counter_.resume_cta(options.trace ? &(*options.trace)[ordinals_[rank]] : nullptr);
       const uint64_t ran = members_[rank]->instructions();
       done_[rank] = members_[rank]->go_on(findings);
       if (findings.size() > before) return true;  // the others of the cluster go with it
@@ -77,18 +81,22 @@ class Team {
 };
 
 /// Is it likely that the CTAs still to come can run beside each other, and have enough to do?
-bool worth_threads(const LaunchState& state, uint64_t ctas_left, uint64_t instructions_each, const RunOptions& options) {
+bool worth_threads(const LaunchState& state, uint64_t ctas_left, uint64_t instructions_each,
+                   const RunOptions& options) {
   if (options.threads < 2 || ctas_left < 2 || ctas_left * instructions_each < options.worth_threads) return false;
-  if (state.launch.cluster.count() > 1 || state.grid_workspace || (state.tolerated && !state.tolerated->empty())) return false;
+  if (state.launch.cluster.count() > 1 || state.grid_workspace || (state.tolerated && !state.tolerated->empty()))
+    return false;
   return std::none_of(state.kernel.code.begin(), state.kernel.code.end(), [](const Inst& in) {
-    const bool strong = in.kind == Kind::kAtomic || ((in.kind == Kind::kLoad || in.kind == Kind::kStore) && in.flags & kFlagStrong);
+    const bool strong =
+        in.kind == Kind::kAtomic || ((in.kind == Kind::kLoad || in.kind == Kind::kStore) && in.flags & kFlagStrong);
     return strong && in.space == static_cast<uint8_t>(Space::kGlobal);
   });
 }
 
 }  // namespace
 
-uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOptions& options, std::vector<Finding>& findings, uint64_t wave_instructions) {
+uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOptions& options,
+                  std::vector<Finding>& findings, uint64_t wave_instructions) {
   const uint64_t ctas = state.launch.cluster.count(), teams = n / ctas;
   std::deque<std::unique_ptr<Team>> waiting;
   std::vector<std::unique_ptr<Team>> idle;
@@ -100,7 +108,9 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
     if (begun && (begun & (begun - 1)) == 0 && !asked && waiting.empty() && findings.empty()) {
       const uint64_t each = counter.warp_instructions() / begun;
       RunOptions fitting = options;
-      fitting.threads = static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(std::max(options.threads, 1)), kMostResidentBytes / std::max<uint64_t>(idle.front()->resident_bytes(), 1)));
+      fitting.threads = static_cast<int>(
+          std::min<uint64_t>(static_cast<uint64_t>(std::max(options.threads, 1)),
+                             kMostResidentBytes / std::max<uint64_t>(idle.front()->resident_bytes(), 1)));
       if (ctas == 1 && worth_threads(state, n - begun, each, fitting)) {
         asked = true;
         const uint64_t before = begun;
@@ -110,7 +120,8 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
       }
     }
     std::unique_ptr<Team> now;
-    const bool room = waiting.empty() || (waiting.size() * ctas < kMostResident && waiting.size() * waiting.front()->resident_bytes() < kMostResidentBytes);
+    const bool room = waiting.empty() || (waiting.size() * ctas < kMostResident &&
+                                          waiting.size() * waiting.front()->resident_bytes() < kMostResidentBytes);
     if (begun < teams && room) {
       if (idle.empty()) idle.push_back(std::make_unique<Team>(state, counter, ctas));
       now = std::move(idle.back());
@@ -120,8 +131,10 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
       now = std::move(waiting.front());
       waiting.pop_front();
     }
-    if (now->go_on(options, findings)) idle.push_back(std::move(now));
-    else waiting.push_back(std::move(now));
+    if (now->go_on(options, findings))
+      idle.push_back(std::move(now));
+    else
+      waiting.push_back(std::move(now));
   }
   return in_parallel;
 }

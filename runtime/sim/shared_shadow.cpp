@@ -100,7 +100,8 @@ void SharedShadow::remember(uint32_t offset, uint32_t touched, uint32_t read, ui
   c.strong = static_cast<uint16_t>(strong);
   const auto record = [&](uint32_t byte) {
     const bool was_read = read >> byte & 1;
-    return Record{wrote >> byte & 1 ? touched : 0, was_read ? 1u << (touched >> 27) : 0, was_read ? touched & kStampMask : 0};
+    return Record{wrote >> byte & 1 ? touched : 0, was_read ? 1u << (touched >> 27) : 0,
+                  was_read ? touched & kStampMask : 0};
   };
   // Masks whose groups of four bits are all equal are 15 times those groups' lowest bits.
   const auto whole_words = [](uint32_t mask) { return mask == (mask & 0x1111) * 15; };
@@ -159,12 +160,10 @@ SharedShadow::Outcome SharedShadow::write_record(Record& r, uint32_t warp, bool 
   if (r.read_stamp == kManyStamps) {
     const ManyStamps& m = many_[r.readers];
     for (uint32_t v = 0; v < warps_; ++v)
-      if (v != warp && (m.readers >> v & 1) && m.stamp[v] > seen_[warp][v])
-        return {Verdict::kWriteAfterRead, v};
+      if (v != warp && (m.readers >> v & 1) && m.stamp[v] > seen_[warp][v]) return {Verdict::kWriteAfterRead, v};
   } else if (r.read_stamp > floor_[warp]) {
     for (uint32_t v = 0; v < warps_; ++v)
-      if (v != warp && (r.readers >> v & 1) && r.read_stamp > seen_[warp][v])
-        return {Verdict::kWriteAfterRead, v};
+      if (v != warp && (r.readers >> v & 1) && r.read_stamp > seen_[warp][v]) return {Verdict::kWriteAfterRead, v};
   }
   r.writer = warp << 27 | now_;
   r.readers = r.read_stamp = 0;
@@ -212,14 +211,14 @@ SharedShadow::Outcome SharedShadow::each_record(Chunk& c, uint32_t offset, uint3
   return {};
 }
 
-SharedShadow::Outcome SharedShadow::read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong,
-                                         uint32_t needed) {
+SharedShadow::Outcome SharedShadow::read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong, uint32_t needed) {
   Chunk& c = chunks_[offset >> 4];
   auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
   if (c.pending & mask) return {Verdict::kAsyncPending, 0};
   if (mask & (needed << (offset & 15)) & ~c.valid) return {Verdict::kUninitialised, 0};
   if (strong && (c.strong & mask) == mask) return {};
-  if (strong) return each_record(c, offset, bytes, [&](Record& r) { return check_writer(r, warp, Verdict::kReadAfterWrite); });
+  if (strong)
+    return each_record(c, offset, bytes, [&](Record& r) { return check_writer(r, warp, Verdict::kReadAfterWrite); });
   return each_record(c, offset, bytes, [&](Record& r) { return read_record(r, warp); });
 }
 

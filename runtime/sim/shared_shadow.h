@@ -42,9 +42,13 @@ class SharedShadow {
   /// Of who belongs to no warp here: checked for data, ordered with nothing.
   Outcome read_from_outside(uint32_t offset, uint32_t bytes) const;
   Outcome write_from_outside(uint32_t offset, uint32_t bytes);
-  uint32_t written(uint32_t offset, uint32_t bytes) const { return (uint32_t{chunks_[offset >> 4].valid} >> (offset & 15)) & ((1u << bytes) - 1); }
+  uint32_t written(uint32_t offset, uint32_t bytes) const {
+    return (uint32_t{chunks_[offset >> 4].valid} >> (offset & 15)) & ((1u << bytes) - 1);
+  }
   /// What was written there holds nothing in these bytes.
-  void unwrite(uint32_t offset, uint32_t holes) { chunks_[offset >> 4].valid &= static_cast<uint16_t>(~(holes << (offset & 15))); }
+  void unwrite(uint32_t offset, uint32_t holes) {
+    chunks_[offset >> 4].valid &= static_cast<uint16_t>(~(holes << (offset & 15)));
+  }
   Outcome write(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong = false);
   /// A copy that may land at any time from now until its wait.
   Outcome async_issue(uint32_t warp, uint32_t offset, uint32_t bytes) {
@@ -85,7 +89,9 @@ class SharedShadow {
     Chunk& c = chunks_[word >> 2];
     split_quickly(c, word);
     const uint32_t bytes = ((1u << 4 * n) - 1) << 4 * (word & 3);
-    if (c.record.read_stamp == kWords && (c.valid & bytes) == bytes && !(c.pending & bytes) && read_quickly(words_[word], warp) && (n == 1 || read_quickly(words_[word + 1], warp))) return {};
+    if (c.record.read_stamp == kWords && (c.valid & bytes) == bytes && !(c.pending & bytes) &&
+        read_quickly(words_[word], warp) && (n == 1 || read_quickly(words_[word + 1], warp)))
+      return {};
     return read(warp, word * 4, n * 4);
   }
   /// read_words of a word at each of the offsets, until one is not in order: false.
@@ -94,7 +100,8 @@ class SharedShadow {
     Chunk& c = chunks_[word >> 2];
     split_quickly(c, word);
     const uint32_t bytes = ((1u << 4 * n) - 1) << 4 * (word & 3);
-    if (c.record.read_stamp == kWords && !(c.pending & bytes) && may_write_quickly(words_[word], warp) && (n == 1 || may_write_quickly(words_[word + 1], warp))) {
+    if (c.record.read_stamp == kWords && !(c.pending & bytes) && may_write_quickly(words_[word], warp) &&
+        (n == 1 || may_write_quickly(words_[word + 1], warp))) {
       c.valid |= static_cast<uint16_t>(bytes);
       c.strong &= static_cast<uint16_t>(~bytes);
       for (uint32_t i = 0; i < n; ++i) words_[word + i] = {warp << 27 | now_, 0, 0};
@@ -107,8 +114,8 @@ class SharedShadow {
   void arrive(uint32_t id, uint32_t warp, bool waits);
   /// The barrier releases: `waiters` (mask of warps) have now seen all that arrived.
   void release(uint32_t id, uint32_t waiters);
-  /// The same for a barrier in shared memory at `offset`: a warp arrives at its phase; the phase completes; a warp has seen that.
-  /// Several signals of one instruction need one advance().
+  /// The same for a barrier in shared memory at `offset`: a warp arrives at its phase; the phase completes; a warp has
+  /// seen that. Several signals of one instruction need one advance().
   void signal(uint32_t offset, uint32_t warp, bool advances = true);
   void complete(uint32_t offset);
   void observe(uint32_t offset, uint32_t warp);
@@ -133,7 +140,10 @@ class SharedShadow {
   void drop_from(uint32_t offset);
   /// An offset that is of nothing: for phases that are.
   static constexpr uint32_t kOutside = ~0u - 1;
-  uint64_t bytes() const { return chunks_.capacity() * sizeof(Chunk) + words_.capacity() * sizeof(Record) + parts_.capacity() * sizeof(Parts) + many_.capacity() * sizeof(ManyStamps) + phases_.size() * sizeof(Phases); }
+  uint64_t bytes() const {
+    return chunks_.capacity() * sizeof(Chunk) + words_.capacity() * sizeof(Record) + parts_.capacity() * sizeof(Parts) +
+           many_.capacity() * sizeof(ManyStamps) + phases_.size() * sizeof(Phases);
+  }
   /// The chunk at `offset`, new, was touched by one warp (warp << 27 | stamp); masks of its bytes.
   void remember(uint32_t offset, uint32_t touched, uint32_t read, uint32_t wrote, uint32_t strong);
 
@@ -181,7 +191,8 @@ class SharedShadow {
   }
   bool may_write_quickly(const Record& r, uint32_t warp) const {
     const uint32_t floor = floor_[warp];
-    return ((r.writer & kStampMask) <= floor || r.writer >> 27 == warp) && (r.read_stamp <= floor || (r.readers == 1u << warp && r.read_stamp < kManyStamps));
+    return ((r.writer & kStampMask) <= floor || r.writer >> 27 == warp) &&
+           (r.read_stamp <= floor || (r.readers == 1u << warp && r.read_stamp < kManyStamps));
   }
   /// What split does for words, in the common case.
   void split_quickly(Chunk& c, uint32_t word) {

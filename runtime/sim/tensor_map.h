@@ -1,5 +1,5 @@
-// A tensor map (CUtensorMap): how the copy engine sees a tensor in device memory. Its 128 bytes are the driver's own affair;
-// these have a mark, so that other data is told from them.
+// A tensor map (CUtensorMap): how the copy engine sees a tensor in device memory. Its 128 bytes are the driver's own
+// affair; these have a mark, so that other data is told from them.
 #pragma once
 
 #include <cstddef>

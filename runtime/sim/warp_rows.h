@@ -1,4 +1,5 @@
-// What the addresses of a warp have in common, and who wrote a line: questions about many values at once. Included by lanes.inc.
+// What the addresses of a warp have in common, and who wrote a line: questions about many values at once. Included by
+// lanes.inc.
 
 /// Does every lane have 2^shift more than the one before?
 bool climbs(const u64* value, u32 shift) {

@@ -1,5 +1,5 @@
-// Fragments of wmma. Which element lies where is for the hardware to say and no program may know it; here a fragment is what
-// mma.sync takes, so that one wmma.mma is two of those. Products of 8 x 32 are done transposed.
+// Fragments of wmma. Which element lies where is for the hardware to say and no program may know it; here a fragment is
+// what mma.sync takes, so that one wmma.mma is two of those. Products of 8 x 32 are done transposed.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,12 @@ struct WmmaFragment {
   uint32_t per_register() const { return 4 / bytes; }
   /// The matrix is one of blocks of rows, as A of mma.sync is.
   bool is_left() const { return matrix == (shape.transposed() ? Matrix::kB : Matrix::kA); }
-  uint32_t registers_of_block() const { return matrix == Matrix::kAccumulator ? bytes : (is_left() ? 2 : 1) * shape.k / (4 * per_register()); }
-  uint32_t blocks() const { return matrix == Matrix::kAccumulator ? 2 : is_left() ? shape.row_blocks() : shape.column_blocks(); }
+  uint32_t registers_of_block() const {
+    return matrix == Matrix::kAccumulator ? bytes : (is_left() ? 2 : 1) * shape.k / (4 * per_register());
+  }
+  uint32_t blocks() const {
+    return matrix == Matrix::kAccumulator ? 2 : is_left() ? shape.row_blocks() : shape.column_blocks();
+  }
   /// Registers with elements of their own. PTX gives multiplicands of f16 eight, in which they lie more than once.
   uint32_t distinct_registers() const { return blocks() * registers_of_block(); }
 
@@ -35,7 +39,8 @@ struct WmmaFragment {
     uint32_t row, column;
   };
   At at(uint32_t lane, uint32_t reg, uint32_t element) const {
-    const uint32_t group = lane / 4, thread = lane % 4, r = reg % distinct_registers(), block = r / registers_of_block(), s = r % registers_of_block(), p = per_register();
+    const uint32_t group = lane / 4, thread = lane % 4, r = reg % distinct_registers(),
+                   block = r / registers_of_block(), s = r % registers_of_block(), p = per_register();
     At x{};
     if (matrix == Matrix::kAccumulator) {
       x.row = group + 8 * (bytes == 4 ? s >> 1 : s);
@@ -50,8 +55,12 @@ struct WmmaFragment {
     return x;
   }
 
-  uint32_t packed() const { return shape.m | shape.n << 6 | shape.k << 12 | static_cast<uint32_t>(matrix) << 18 | bytes << 20; }
-  static WmmaFragment unpack(uint32_t p) { return {{p & 63, p >> 6 & 63, p >> 12 & 63}, static_cast<Matrix>(p >> 18 & 3), p >> 20}; }
+  uint32_t packed() const {
+    return shape.m | shape.n << 6 | shape.k << 12 | static_cast<uint32_t>(matrix) << 18 | bytes << 20;
+  }
+  static WmmaFragment unpack(uint32_t p) {
+    return {{p & 63, p >> 6 & 63, p >> 12 & 63}, static_cast<Matrix>(p >> 18 & 3), p >> 20};
+  }
 };
 
 }  // namespace roofgen::sim

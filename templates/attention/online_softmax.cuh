@@ -1,5 +1,5 @@
-// Softmax over tiles of scores as they come, and the product with V: what kernels share that never hold a whole row. They
-// define D, BN (keys of a tile), MT (m16 tiles of a warp), Half and kLazyRescale.
+// Softmax over tiles of scores as they come, and the product with V: what kernels share that never hold a whole row.
+// They define D, BN (keys of a tile), MT (m16 tiles of a warp), Half and kLazyRescale.
 
 /// With a lazy rescale the running maximum may lag behind by this much in the exponent: p <= 2^8
 /// stays far inside every type, and the final division removes the factor exactly.
@@ -39,8 +39,7 @@ __device__ __forceinline__ void online_softmax(State& state, float c) {
     for (int h = 0; h < 2; ++h) {
       float row_max = fmaxf(state.s[i][0][2 * h], state.s[i][0][2 * h + 1]);
 #pragma unroll
-      for (int n = 1; n < BN / 8; ++n)
-        row_max = fmaxf(row_max, fmaxf(state.s[i][n][2 * h], state.s[i][n][2 * h + 1]));
+      for (int n = 1; n < BN / 8; ++n) row_max = fmaxf(row_max, fmaxf(state.s[i][n][2 * h], state.s[i][n][2 * h + 1]));
       row_max = quad_max(row_max);
       next[i][h] = fmaxf(state.max[i][h], row_max);
     }

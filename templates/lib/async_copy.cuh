@@ -4,14 +4,12 @@
 
 template <int kOffset>
 __device__ __forceinline__ void cp_async_16(unsigned to, const char* from) {
-  asm volatile("cp.async.cg.shared.global [%0 + %2], [%1 + %2], 16;" ::"r"(to), "l"(from), "n"(kOffset)
-               : "memory");
+  asm volatile("cp.async.cg.shared.global [%0 + %2], [%1 + %2], 16;" ::"r"(to), "l"(from), "n"(kOffset) : "memory");
 }
 /// Copies `bytes` (0 or 16) and fills the rest of the 16 with zeros; at 0 nothing is read.
 template <int kOffset>
 __device__ __forceinline__ void cp_async_16_or_zero(unsigned to, const char* from, int bytes) {
-  asm volatile("cp.async.cg.shared.global [%0 + %3], [%1 + %3], 16, %2;" ::"r"(to), "l"(from), "r"(bytes),
-               "n"(kOffset)
+  asm volatile("cp.async.cg.shared.global [%0 + %3], [%1 + %3], 16, %2;" ::"r"(to), "l"(from), "r"(bytes), "n"(kOffset)
                : "memory");
 }
 __device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -27,7 +25,7 @@ __device__ __forceinline__ void cp_async_piece(unsigned to, const char* from, in
     asm volatile("cp.async.cg.shared.global [%0 + %2], [%1], 16, %3;" ::"r"(to), "l"(from), "n"(kOffset), "r"(bytes)
                  : "memory");
   else
-    asm volatile("cp.async.ca.shared.global [%0 + %2], [%1], %3, %4;" ::"r"(to), "l"(from), "n"(kOffset),
-                 "n"(kPiece), "r"(bytes)
+    asm volatile("cp.async.ca.shared.global [%0 + %2], [%1], %3, %4;" ::"r"(to), "l"(from), "n"(kOffset), "n"(kPiece),
+                 "r"(bytes)
                  : "memory");
 }

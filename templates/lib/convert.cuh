@@ -36,8 +36,12 @@ struct Word<float> {
 template <>
 struct Word<int> {
   static constexpr int kElements = 1;
-  static __device__ __forceinline__ void unpack(unsigned word, float* x) { x[0] = static_cast<float>(static_cast<int>(word)); }
-  static __device__ __forceinline__ unsigned pack(const float* x) { return static_cast<unsigned>(__float2int_rn(x[0])); }
+  static __device__ __forceinline__ void unpack(unsigned word, float* x) {
+    x[0] = static_cast<float>(static_cast<int>(word));
+  }
+  static __device__ __forceinline__ unsigned pack(const float* x) {
+    return static_cast<unsigned>(__float2int_rn(x[0]));
+  }
 };
 template <>
 struct Word<signed char> {
@@ -133,7 +137,8 @@ __device__ __forceinline__ void store_words(void* to, const unsigned* w) {
   if constexpr (kBytes == 8) *static_cast<uint2*>(to) = {w[0], w[1]};
   if constexpr (kBytes >= 16) {
 #pragma unroll
-    for (int i = 0; i < kBytes / 16; ++i) static_cast<uint4*>(to)[i] = {w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]};
+    for (int i = 0; i < kBytes / 16; ++i)
+      static_cast<uint4*>(to)[i] = {w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]};
   }
 }
 
@@ -164,14 +169,14 @@ __device__ __forceinline__ void pack_as(const float (&x)[N], unsigned* w) {
 template <class T, int N>
 __device__ __forceinline__ void load_as(const T* from, float (&x)[N]) {
   unsigned w[(N * sizeof(T) + 3) / 4];
-  load_words<N * static_cast<int>(sizeof(T))>(from, w);
+  load_words<N* static_cast<int>(sizeof(T))>(from, w);
   unpack_as<T>(w, x);
 }
 template <class T, int N>
 __device__ __forceinline__ void store_as(T* to, const float (&x)[N]) {
   unsigned w[(N * sizeof(T) + 3) / 4];
   pack_as<T>(x, w);
-  store_words<N * static_cast<int>(sizeof(T))>(to, w);
+  store_words<N* static_cast<int>(sizeof(T))>(to, w);
 }
 template <class T>
 __device__ __forceinline__ float load_as(const T* from) {

@@ -1,7 +1,8 @@
-// Tiles of a matrix operand on their way from global to shared memory, a step along k at a time. A tile is kRows rows of
-// elements; k runs along its rows, or (kRowsOfK) across them. `left` counts the rows (columns) of the matrix from the
-// tile's corner to the end, `k_left` the same along k. What lies beyond is not read and becomes zero. kEven and kEvenK say
-// that tiles divide the matrix that way: then no tile lies across an end, but whole tiles may lie beyond the end of k.
+// Tiles of a matrix operand on their way from global to shared memory, a step along k at a time. A tile is kRows rows
+// of elements; k runs along its rows, or (kRowsOfK) across them. `left` counts the rows (columns) of the matrix from
+// the tile's corner to the end, `k_left` the same along k. What lies beyond is not read and becomes zero. kEven and
+// kEvenK say that tiles divide the matrix that way: then no tile lies across an end, but whole tiles may lie beyond the
+// end of k.
 
 /// By cp.async, in pieces of kPiece bytes, each thread the same column of several rows.
 template <class Layout, int kRows, int kThreads, int kPiece, int kElementBytes, bool kRowsOfK, bool kEven, bool kEvenK>
@@ -33,7 +34,8 @@ struct OperandCopy {
     const char* p = from;
     static_for<kPasses>([&](auto pass) {
       constexpr int kFirst = decltype(pass)::value * kStep;
-      const unsigned to_row = kStep % 8 == 0 ? to : Layout::offset(row + kFirst, col * kElementBytes / 16) + col * kElementBytes % 16;
+      const unsigned to_row =
+          kStep % 8 == 0 ? to : Layout::offset(row + kFirst, col * kElementBytes / 16) + col * kElementBytes % 16;
       if (kFirst + kStep <= kRows || row + kFirst < kRows) {
         const bool valid = inside && (kEvenRows || row + kFirst < row_left);
         // The swizzle repeats every 8 rows: then all passes share an address.

@@ -19,7 +19,8 @@ struct Pack {
     if constexpr (kBytes >= 16) {
 #pragma unroll
       for (int i = 0; i < kWords; i += 4)
-        asm volatile("st.global.v4.b32 [%0], { %1, %2, %3, %4};" ::"l"(at + 4 * i), "r"(w[i]), "r"(w[i + 1]), "r"(w[i + 2]), "r"(w[i + 3]));
+        asm volatile("st.global.v4.b32 [%0], { %1, %2, %3, %4};" ::"l"(at + 4 * i), "r"(w[i]), "r"(w[i + 1]),
+                     "r"(w[i + 2]), "r"(w[i + 3]));
     } else if constexpr (kBytes == 8) {
       asm volatile("st.global.v2.b32 [%0], { %1, %2};" ::"l"(at), "r"(w[0]), "r"(w[1]));
     } else {

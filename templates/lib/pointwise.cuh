@@ -111,12 +111,10 @@ __device__ __forceinline__ float gelu_exact(float x) {
 }
 
 // Rounding to a format and back.
-__device__ __forceinline__ float cast_bf16(float x) {
-  return __uint_as_float(pack2<Bf16>(x, 0.0f) << 16);
-}
+__device__ __forceinline__ float cast_bf16(float x) { return __uint_as_float(pack2<Bf16>(x, 0.0f) << 16); }
 __device__ __forceinline__ float cast_fp16(float x) { return unpack2<Fp16>(pack2<Fp16>(x, 0.0f)).x; }
-/// e4m3 has 3 bits after the leading one, down to 2^-9, and ends at 448. Adding 1.5 x 2^23 of the last bit's unit leaves no
-/// bits below it: the same on every architecture.
+/// e4m3 has 3 bits after the leading one, down to 2^-9, and ends at 448. Adding 1.5 x 2^23 of the last bit's unit
+/// leaves no bits below it: the same on every architecture.
 __device__ __forceinline__ float cast_fp8(float x) {
   const float a = min_nan(fabsf(x), 448.0f);
   const int exponent = max(__float_as_int(a) >> 23, 121);  // biased; 121 is the smallest normal number, 2^-6

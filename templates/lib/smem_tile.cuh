@@ -55,8 +55,7 @@ struct BlockLoader {
   }
   template <int kRow, int kBlock>
   __device__ __forceinline__ void load_transposed(unsigned (&r)[4], unsigned stage) const {
-    ldmatrix_x4_trans<kRow * Layout::kPitch + (kBlock / kBases) * kBases * 32>(r,
-                                                                               base[kBlock % kBases] + stage);
+    ldmatrix_x4_trans<kRow * Layout::kPitch + (kBlock / kBases) * kBases * 32>(r, base[kBlock % kBases] + stage);
   }
 };
 
@@ -79,9 +78,8 @@ struct ColumnGroup {
     const int line = thread / kWidth;
     chunk = kFirst + thread % kWidth;
     constexpr int kSpan = kRowsAtOnce * kRowStep;
-    row = kRowsAtOnce == 1
-              ? line
-              : line / kSpan * kSpan + line % kRowsAtOnce * kRowStep + line / kRowsAtOnce % kRowStep;
+    row =
+        kRowsAtOnce == 1 ? line : line / kSpan * kSpan + line % kRowsAtOnce * kRowStep + line / kRowsAtOnce % kRowStep;
     to = Layout::offset(row, chunk);
     from = row * row_bytes + chunk * 16;
   }

@@ -1,5 +1,5 @@
-// The way out of the tensor cores for outputs of any format: a warp writes its accumulators' pairs of columns to its own
-// kRows x kBytes of shared memory and takes them back in pieces of 16 bytes. All of it is the business of one warp.
+// The way out of the tensor cores for outputs of any format: a warp writes its accumulators' pairs of columns to its
+// own kRows x kBytes of shared memory and takes them back in pieces of 16 bytes. All of it is the business of one warp.
 
 template <int kRows, int kBytes>
 struct WarpStage {
@@ -18,8 +18,8 @@ struct WarpStage {
     template <int j>
     __device__ __forceinline__ unsigned char* at(int row) const {
       constexpr int kByte = 4 * kPairBytes * j, kChunk = kByte / 16;
-      return at_chunk[kChunk % Layout::kGroup] + (kChunk / Layout::kGroup * Layout::kGroup * 16 + kByte % 16 +
-                                                  row * Layout::kPitch);
+      return at_chunk[kChunk % Layout::kGroup] +
+             (kChunk / Layout::kGroup * Layout::kGroup * 16 + kByte % 16 + row * Layout::kPitch);
     }
   };
   template <int kPairBytes>

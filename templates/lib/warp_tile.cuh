@@ -3,8 +3,8 @@
 
 /// Writes 16 MT x 8 NT accumulators, row h of m-tile i times factor[i][h], to a tile at `stage`.
 template <class T, class Layout, int MT, int NT>
-__device__ __forceinline__ void stage_tile(const float (&c)[MT][NT][4], const float (&factor)[MT][2],
-                                           unsigned stage, int lane) {
+__device__ __forceinline__ void stage_tile(const float (&c)[MT][NT][4], const float (&factor)[MT][2], unsigned stage,
+                                           int lane) {
   static_assert(NT == Layout::kChunks, "one chunk per n8 tile");
 #pragma unroll
   for (int i = 0; i < MT; ++i)
@@ -21,8 +21,8 @@ __device__ __forceinline__ void stage_tile(const float (&c)[MT][NT][4], const fl
 /// Moves the first `rows` of kRows rows and the first `chunks` chunks of each from a staged tile to
 /// global memory. kWhole: that is all of them.
 template <class Layout, int kRows, bool kWhole>
-__device__ __forceinline__ void store_tile(unsigned stage, char* to, long long row_bytes, int rows,
-                                           int chunks, int lane) {
+__device__ __forceinline__ void store_tile(unsigned stage, char* to, long long row_bytes, int rows, int chunks,
+                                           int lane) {
   constexpr int kChunks = Layout::kChunks;
   // When whole rows fit in a pass, a lane keeps its column and its pointer moves on by a constant step.
   constexpr bool kRegular = 32 % kChunks == 0;

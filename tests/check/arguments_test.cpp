@@ -21,7 +21,8 @@ std::vector<double> contents(const std::string& json) {
   fill(a.fill, a.type, 0, bytes);
   // In pieces that begin and end inside elements it is the same.
   std::vector<std::byte> pieces(a.bytes());
-  for (size_t i = 0; i < pieces.size(); i += 3) fill(a.fill, a.type, i, std::span(pieces).subspan(i, std::min<size_t>(3, pieces.size() - i)));
+  for (size_t i = 0; i < pieces.size(); i += 3)
+    fill(a.fill, a.type, i, std::span(pieces).subspan(i, std::min<size_t>(3, pieces.size() - i)));
   EXPECT_EQ(bytes, pieces);
   std::vector<double> out;
   for (uint64_t i = 0; i < *a.size; ++i) out.push_back(decode(a.type, &bytes[i * bytes_of(a.type)]));
@@ -31,9 +32,12 @@ std::vector<double> contents(const std::string& json) {
 TEST(Arguments, HoldWhatTheySay) {
   EXPECT_EQ(contents(R"([{"type": "f32", "size": 3, "fill": "iota"}])"), (std::vector<double>{0, 1, 2}));
   EXPECT_EQ(contents(R"([{"type": "i8", "size": 3, "fill": -5}])"), (std::vector<double>{-5, -5, -5}));
-  EXPECT_EQ(contents(R"([{"type": "bf16", "size": 2, "values": [1.00390625, 3e38]}])"), (std::vector<double>{1, 0x1.c4p127}));
-  EXPECT_EQ(contents(R"([{"type": "f16", "size": 3, "values": [65520, "-inf", 0.1]}])"), (std::vector<double>{HUGE_VAL, -HUGE_VAL, 0.0999755859375}));
-  EXPECT_EQ(contents(R"([{"type": "u64", "size": 1, "fill": 18446744073709551615}])"), (std::vector<double>{18446744073709551615.0}));
+  EXPECT_EQ(contents(R"([{"type": "bf16", "size": 2, "values": [1.00390625, 3e38]}])"),
+            (std::vector<double>{1, 0x1.c4p127}));
+  EXPECT_EQ(contents(R"([{"type": "f16", "size": 3, "values": [65520, "-inf", 0.1]}])"),
+            (std::vector<double>{HUGE_VAL, -HUGE_VAL, 0.0999755859375}));
+  EXPECT_EQ(contents(R"([{"type": "u64", "size": 1, "fill": 18446744073709551615}])"),
+            (std::vector<double>{18446744073709551615.0}));
   EXPECT_TRUE(std::isnan(contents(R"([{"type": "f64", "size": 1, "values": ["nan"]}])")[0]));
   const std::vector<double> random = contents(R"([{"type": "f32", "size": 1000, "fill": "random", "seed": 3}])");
   double sum = 0;
@@ -48,7 +52,9 @@ TEST(Arguments, HoldWhatTheySay) {
 }
 
 TEST(Elements, AreAsFarApartAsTheyAre) {
-  const auto apart = [](Element e, auto a, auto b) { return distance(e, reinterpret_cast<const std::byte*>(&a), reinterpret_cast<const std::byte*>(&b)); };
+  const auto apart = [](Element e, auto a, auto b) {
+    return distance(e, reinterpret_cast<const std::byte*>(&a), reinterpret_cast<const std::byte*>(&b));
+  };
   // Beyond 2^53, where they are the same number to a double.
   EXPECT_EQ(apart(Element::kI64, (int64_t{1} << 53) + 1, int64_t{1} << 53), 1);
   EXPECT_EQ(apart(Element::kI64, int64_t{-2}, int64_t{3}), 5);
@@ -80,22 +86,35 @@ TEST(Arguments, StructsAreLaidOutAsInCpp) {
   struct Outer {
     float* x;
     int n;
-    struct { float x, y, z; } s;
+    struct {
+      float x, y, z;
+    } s;
     char tags[3];
     Inner inner;
     alignas(16) float v[4];
     short last;
   };
-  const auto got = layout(R"([{"type": "struct", "fields": [{"type": "f32", "size": 4}, {"type": "i32", "value": 1}, {"type": "f32x3", "value": [1, 2, 3]}, {"type": "i8", "value": [1, 2, 3]},
+  const auto got = layout(
+      R"([{"type": "struct", "fields": [{"type": "f32", "size": 4}, {"type": "i32", "value": 1}, {"type": "f32x3", "value": [1, 2, 3]}, {"type": "i8", "value": [1, 2, 3]},
       {"type": "struct", "fields": [{"type": "f64", "value": 1}, {"type": "i8", "value": 2}]}, {"type": "f32x4", "value": [1, 2, 3, 4]}, {"type": "i16", "value": 1}]}])");
-  const std::vector<std::pair<uint64_t, uint64_t>> wanted{{offsetof(Outer, x), 8}, {offsetof(Outer, n), 4}, {offsetof(Outer, s), 12}, {offsetof(Outer, tags), 3}, {offsetof(Outer, inner), sizeof(Inner)},
-                                                          {offsetof(Outer, v), 16}, {offsetof(Outer, last), 2}, {alignof(Outer), sizeof(Outer)}};
+  const std::vector<std::pair<uint64_t, uint64_t>> wanted{{offsetof(Outer, x), 8},
+                                                          {offsetof(Outer, n), 4},
+                                                          {offsetof(Outer, s), 12},
+                                                          {offsetof(Outer, tags), 3},
+                                                          {offsetof(Outer, inner), sizeof(Inner)},
+                                                          {offsetof(Outer, v), 16},
+                                                          {offsetof(Outer, last), 2},
+                                                          {alignof(Outer), sizeof(Outer)}};
   EXPECT_EQ(got, wanted);
-  EXPECT_EQ(layout(R"([{"type": "struct", "align": 64, "fields": [{"type": "null"}, {"type": "bytes", "value": "0a 0b"}]}])"), (std::vector<std::pair<uint64_t, uint64_t>>{{0, 8}, {8, 2}, {64, 64}}));
+  EXPECT_EQ(
+      layout(R"([{"type": "struct", "align": 64, "fields": [{"type": "null"}, {"type": "bytes", "value": "0a 0b"}]}])"),
+      (std::vector<std::pair<uint64_t, uint64_t>>{{0, 8}, {8, 2}, {64, 64}}));
 }
 
 TEST(Arguments, WhatIsPassedByValueIsBytes) {
-  auto args = parse_arguments(R"([{"type": "struct", "fields": [{"type": "u8", "value": 7}, {"type": "u16x2", "value": [258, 3]}]}, {"type": "bytes", "value": "00 fF"}, {"type": "i32", "value": -2}])", "args.json", ".");
+  auto args = parse_arguments(
+      R"([{"type": "struct", "fields": [{"type": "u8", "value": 7}, {"type": "u16x2", "value": [258, 3]}]}, {"type": "bytes", "value": "00 fF"}, {"type": "i32", "value": -2}])",
+      "args.json", ".");
   ASSERT_TRUE(args);
   const auto bytes = [&](size_t i) {
     std::vector<int> out;
@@ -121,14 +140,19 @@ TEST(Arguments, AreRefusedInOneLineWithTheirPlace) {
       {R"([{"type": "i8", "value": 128}])", "128 is no i8; a whole number from -128 to 127 was expected"},
       {R"([{"type": "i32", "value": 1.5}])", "1.5 is no i32"},
       {R"([{"type": "u8", "value": -1}])", "-1 is no u8"},
-      {R"([{"type": "i32", "value": "7"}])", "\"7\" is no i32; a whole number from -2147483648 to 2147483647 was expected"},
+      {R"([{"type": "i32", "value": "7"}])",
+       "\"7\" is no i32; a whole number from -2147483648 to 2147483647 was expected"},
       {R"([{"type": "f32", "value": "7"}])", "\"value\" holds \"7\"; a number was expected"},
       {R"([{"type": "f32", "size": "1000"}])", "\"size\" is \"1000\"; a number of elements from 1 to"},
       {R"([{"type": "i64", "value": 1e18}])", "beyond 2^53 with all its digits"},
-      {R"([{"type": "i32", "size": 3, "fill": "random", "seed": -1}])", "\"seed\" is -1; a whole number from 0 to 18446744073709551615"},
-      {R"([{"type": "i32", "size": 3, "fill": "zeros"}])", "\"fill\" is \"zeros\"; a number, \"iota\" or \"random\" was expected\n"},
-      {R"([{"type": "i32", "size": 3, "fill": true}])", "\"fill\" is true; a number, \"iota\" or \"random\" was expected\n"},
-      {R"([{"name": "x", "type": "i32", "size": 3}, {"name": "x", "type": "i32", "value": 3}])", "argument 2: another one has the name \"x\" already"},
+      {R"([{"type": "i32", "size": 3, "fill": "random", "seed": -1}])",
+       "\"seed\" is -1; a whole number from 0 to 18446744073709551615"},
+      {R"([{"type": "i32", "size": 3, "fill": "zeros"}])",
+       "\"fill\" is \"zeros\"; a number, \"iota\" or \"random\" was expected\n"},
+      {R"([{"type": "i32", "size": 3, "fill": true}])",
+       "\"fill\" is true; a number, \"iota\" or \"random\" was expected\n"},
+      {R"([{"name": "x", "type": "i32", "size": 3}, {"name": "x", "type": "i32", "value": 3}])",
+       "argument 2: another one has the name \"x\" already"},
       {R"([{"type": "f32", "size": 3, "fill": "iotta"}])", "did you mean \"iota\""},
       {R"([{"type": "f32", "size": 3, "fil": 1}])", "unknown key \"fil\""},
       {R"([{"type": "f32", "size": 3, "values": [1, 2]}])", "a list of 3 numbers, 2 were given"},
@@ -145,9 +169,12 @@ TEST(Arguments, AreRefusedInOneLineWithTheirPlace) {
       {R"([{"type": "f32", "value": []}])", "\"value\" is a number or a list"},
       {R"([{"type": "struct"}])", "\"fields\" is a list of 1 to 256 fields"},
       {R"([{"type": "struct", "fields": []}])", "\"fields\" is a list of 1 to 256 fields"},
-      {R"([{"type": "struct", "fields": [{"type": "i32", "value": 1}, {"type": "i33", "value": 1}]}])", "argument 1, field 2: unknown type \"i33\""},
-      {R"([{"type": "struct", "fields": [{"type": "u8", "value": 1}], "align": 3}])", "\"align\" is 3; a power of two from 1 to 256"},
-      {R"([{"type": "struct", "fields": [{"type": "u8", "value": 1}], "size": 3}])", "\"size\" is for buffers, this is a struct"},
+      {R"([{"type": "struct", "fields": [{"type": "i32", "value": 1}, {"type": "i33", "value": 1}]}])",
+       "argument 1, field 2: unknown type \"i33\""},
+      {R"([{"type": "struct", "fields": [{"type": "u8", "value": 1}], "align": 3}])",
+       "\"align\" is 3; a power of two from 1 to 256"},
+      {R"([{"type": "struct", "fields": [{"type": "u8", "value": 1}], "size": 3}])",
+       "\"size\" is for buffers, this is a struct"},
       {R"([{"type": "f64", "value": 1, "align": 4}])", "\"align\" is 4; a power of two from 8 to 256"},
       {R"([{"type": "f64", "size": 1, "align": 16}])", "\"align\" is for what is passed by value"},
       {R"([{"type": "bytes"}])", "either \"value\" (hexadecimal digits) or \"file\""},
@@ -157,7 +184,8 @@ TEST(Arguments, AreRefusedInOneLineWithTheirPlace) {
       {R"([{"type": "bytes", "file": "."}])", "cannot be read"},
       {R"([{"type": "f32", "size": 3, "file": "."}])", "cannot be read"},
       {R"([{"symbol": "s", "type": "f32", "value": 1}])", "what the variable holds was expected"},
-      {R"([{"type": "struct", "fields": [{"symbol": "s", "type": "f32", "size": 1}]}])", "a variable is no field of a struct"},
+      {R"([{"type": "struct", "fields": [{"symbol": "s", "type": "f32", "size": 1}]}])",
+       "a variable is no field of a struct"},
       {R"([{"type": "null", "size": 3}])", "a null pointer takes nothing else"}};
   for (const auto& [json, message] : cases) {
     const auto args = parse_arguments(json, "args.json", ".");
@@ -174,14 +202,33 @@ TEST(Arguments, AreRefusedInOneLineWithTheirPlace) {
 TEST(Arguments, TheCaretStandsAtWhatIsWrong) {
   // Each is the second argument, behind one that has all the same words; $ marks the place.
   const char* const cases[] = {
-      R"({"type": "u32", "value": 4, "$fill": 1})", R"({"type": "u32", "value": $-1})", R"({"type": "u32", "value": [1, 2, $-1]})", R"({"type": "i32", "size": $"100"})",
-      R"({"type": "i32", "size": 4, "fill": $"iotta"})", R"({"type": "i32", "size": 4, "values": [1, 2, $2.5, 4]})", R"({"type": "i32", "size": 4, "values": $[1]})",
-      R"({"type": $"i33", "size": 4})", R"({"type": "i32", "size": 4, "$fil": 1})", R"(${"size": 4})", R"({"type": "i32", "size": 4, "fill": 1, "$file": "x"})", R"({"$name": "first", "type": "null"})",
-      R"({"type": "struct", "fields": [{"type": "i32", "value": 4, "align": 8}, {"type": "f32", "value": 2, "align": $3}]})", R"({"type": "struct", "fields": [{"type": "u8", "value": 1}], "$size": 3})",
-      R"({"name": "a \"size\" {", "type": "i32", "size": $0})", R"({"type": "i32", "size": 4, "expect": 1, "tolerance": $-1})", R"({"type": "i32", "size": 4, "expect": {"file": $"nowhere"}})", R"({"type": "i32", "$type": 1})",
-      R"({"type" $"i32"})", R"({"type": "i32" $"size": 4})", R"({"type": "i32", $})", R"({"type": $i32})", R"({"type": "i32", "size": $04})", R"({"type": $"i32})"};
+      R"({"type": "u32", "value": 4, "$fill": 1})",
+      R"({"type": "u32", "value": $-1})",
+      R"({"type": "u32", "value": [1, 2, $-1]})",
+      R"({"type": "i32", "size": $"100"})",
+      R"({"type": "i32", "size": 4, "fill": $"iotta"})",
+      R"({"type": "i32", "size": 4, "values": [1, 2, $2.5, 4]})",
+      R"({"type": "i32", "size": 4, "values": $[1]})",
+      R"({"type": $"i33", "size": 4})",
+      R"({"type": "i32", "size": 4, "$fil": 1})",
+      R"(${"size": 4})",
+      R"({"type": "i32", "size": 4, "fill": 1, "$file": "x"})",
+      R"({"$name": "first", "type": "null"})",
+      R"({"type": "struct", "fields": [{"type": "i32", "value": 4, "align": 8}, {"type": "f32", "value": 2, "align": $3}]})",
+      R"({"type": "struct", "fields": [{"type": "u8", "value": 1}], "$size": 3})",
+      R"({"name": "a \"size\" {", "type": "i32", "size": $0})",
+      R"({"type": "i32", "size": 4, "expect": 1, "tolerance": $-1})",
+      R"({"type": "i32", "size": 4, "expect": {"file": $"nowhere"}})",
+      R"({"type": "i32", "$type": 1})",
+      R"({"type" $"i32"})",
+      R"({"type": "i32" $"size": 4})",
+      R"({"type": "i32", $})",
+      R"({"type": $i32})",
+      R"({"type": "i32", "size": $04})",
+      R"({"type": $"i32})"};
   for (const std::string marked : cases) {
-    const std::string first = R"([{"name": "first", "type": "i32", "size": 4, "fill": 1, "expect": 1, "tolerance": 1},)" "\n";
+    const std::string first = R"([{"name": "first", "type": "i32", "size": 4, "fill": 1, "expect": 1, "tolerance": 1},)"
+                              "\n";
     const size_t at = marked.find('$');
     auto args = parse_arguments(first + " " + marked.substr(0, at) + marked.substr(at + 1) + "]", "args.json", ".");
     ASSERT_FALSE(args) << marked;
@@ -194,11 +241,26 @@ TEST(Arguments, TheCaretStandsAtWhatIsWrong) {
 }
 
 TEST(Arguments, BrokenJsonSaysWhatWasExpected) {
-  const std::pair<std::string, const char*> cases[] = {{std::string("[false\0, 1]", 11), "1:2: error: not valid JSON: a value"}, {"[\xef\xbb\xbf" "0]", "1:2: error: not valid JSON: a value"}, {"", "1:1: error: not valid JSON: a value"}, {"[", "1:2: error: not valid JSON: a value"}, {"[1 2]", "1:4: error: not valid JSON: ',' or ']' was expected"},
-      {R"([{"a": 1 "b": 2}])", "1:10: error: not valid JSON: ',' or '}'"}, {R"([{"a": 1,}])", "1:10: error: not valid JSON: the name of a member in double quotes"}, {"[{a: 1}]", "1:3: error: not valid JSON: the name of a member"},
-      {R"([{"a" 1}])", "1:7: error: not valid JSON: ':'"}, {"[1] 2", "1:5: error: not valid JSON: the end of the file"}, {"[1,\n\n", "1:4: error: not valid JSON: a value"}, {"[1e999]", "1:2: error: not valid JSON: a number as JSON writes it"},
-      {"['a']", "1:2: error: not valid JSON: a value (a number, a \"string\""}, {"[\"a]", "1:2: error: not valid JSON: a string with its closing quote"}, {"[{\"a\": 1, \"a\": 2}]", "1:12: error: an object has the member \"a\" twice"},
-      {"[{\"a\": 1, \"\\u0061\": 2}]", "an object has the member \"a\" twice"}, {"[\"\xff\"]", "1:2: error: not valid JSON: a string"}};
+  const std::pair<std::string, const char*> cases[] = {
+      {std::string("[false\0, 1]", 11), "1:2: error: not valid JSON: a value"},
+      {"[\xef\xbb\xbf"
+       "0]",
+       "1:2: error: not valid JSON: a value"},
+      {"", "1:1: error: not valid JSON: a value"},
+      {"[", "1:2: error: not valid JSON: a value"},
+      {"[1 2]", "1:4: error: not valid JSON: ',' or ']' was expected"},
+      {R"([{"a": 1 "b": 2}])", "1:10: error: not valid JSON: ',' or '}'"},
+      {R"([{"a": 1,}])", "1:10: error: not valid JSON: the name of a member in double quotes"},
+      {"[{a: 1}]", "1:3: error: not valid JSON: the name of a member"},
+      {R"([{"a" 1}])", "1:7: error: not valid JSON: ':'"},
+      {"[1] 2", "1:5: error: not valid JSON: the end of the file"},
+      {"[1,\n\n", "1:4: error: not valid JSON: a value"},
+      {"[1e999]", "1:2: error: not valid JSON: a number as JSON writes it"},
+      {"['a']", "1:2: error: not valid JSON: a value (a number, a \"string\""},
+      {"[\"a]", "1:2: error: not valid JSON: a string with its closing quote"},
+      {"[{\"a\": 1, \"a\": 2}]", "1:12: error: an object has the member \"a\" twice"},
+      {"[{\"a\": 1, \"\\u0061\": 2}]", "an object has the member \"a\" twice"},
+      {"[\"\xff\"]", "1:2: error: not valid JSON: a string"}};
   for (const auto& [json, message] : cases) {
     const auto args = parse_arguments(json, "args.json", ".");
     ASSERT_FALSE(args) << json;
@@ -207,8 +269,10 @@ TEST(Arguments, BrokenJsonSaysWhatWasExpected) {
 }
 
 TEST(Arguments, WholeNumbersHoweverTheyAreWritten) {
-  EXPECT_EQ(contents(R"([{"type": "i32", "size": 2e0, "values": [1e3, -1000.0]}])"), (std::vector<double>{1000, -1000}));
-  EXPECT_EQ(contents(R"([{"type": "u64", "size": 1, "fill": 9007199254740992.0}])"), (std::vector<double>{9007199254740992.0}));
+  EXPECT_EQ(contents(R"([{"type": "i32", "size": 2e0, "values": [1e3, -1000.0]}])"),
+            (std::vector<double>{1000, -1000}));
+  EXPECT_EQ(contents(R"([{"type": "u64", "size": 1, "fill": 9007199254740992.0}])"),
+            (std::vector<double>{9007199254740992.0}));
   // Behind a byte order mark and in an order of lines of its own the place is right too.
   const auto args = parse_arguments("\xef\xbb\xbf[\n{\"type\":\n\"u8\",\n\"value\": 256}]", "args.json", ".");
   ASSERT_FALSE(args);

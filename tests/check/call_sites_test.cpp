@@ -1,7 +1,7 @@
 // The line that called what a header does.
-#include <gtest/gtest.h>
-
 #include "check/call_sites.h"
+
+#include <gtest/gtest.h>
 
 namespace roofgen::check {
 namespace {
@@ -41,7 +41,9 @@ TEST(CallSites, AreTheInnermostOfOwnFiles) {
 }
 
 TEST(CallSites, OfTextThatIsNone) {
-  for (const char* text : {"", ".loc", ".loc 1", ".loc 1 2 3, inlined_at", ".loc 1 1 1, inlined_at 1 1 1\n.loc 1 1 1, inlined_at 1 1 1\n.file 1 \"a\"", ".file 1 \"", ".file x \"\""})
+  for (const char* text :
+       {"", ".loc", ".loc 1", ".loc 1 2 3, inlined_at",
+        ".loc 1 1 1, inlined_at 1 1 1\n.loc 1 1 1, inlined_at 1 1 1\n.file 1 \"a\"", ".file 1 \"", ".file x \"\""})
     CallSites(text, [](const std::string&) { return true; }).of(2);
   EXPECT_EQ(CallSites(".loc 1 99999999999999999999 3\n", [](const std::string&) { return false; }).of(1).line, 0);
 }
@@ -49,8 +51,11 @@ TEST(CallSites, OfTextThatIsNone) {
 TEST(CallSites, OfALongChain) {
   std::string ptx = ".loc 1 7 7\n";
   const int n = 20000;
-  for (int i = 0; i < n; ++i) ptx += ".loc 2 " + std::to_string(i + 1) + " 1, function_name x, inlined_at " + (i ? "2 " + std::to_string(i) + " 1\n" : "1 7 7\n");
-  const CallSites sites(ptx + ".file 1 \"/k.cu\"\n.file 2 \"/mma.hpp\"\n", [](const std::string& file) { return file.ends_with(".hpp"); });
+  for (int i = 0; i < n; ++i)
+    ptx += ".loc 2 " + std::to_string(i + 1) + " 1, function_name x, inlined_at " +
+           (i ? "2 " + std::to_string(i) + " 1\n" : "1 7 7\n");
+  const CallSites sites(ptx + ".file 1 \"/k.cu\"\n.file 2 \"/mma.hpp\"\n",
+                        [](const std::string& file) { return file.ends_with(".hpp"); });
   for (int line = 1; line <= n + 1; ++line) ASSERT_EQ(sites.of(line).file, "/k.cu");
 }
 

@@ -47,7 +47,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string file = "nowhere/user.cu";
   Source source(file, text, {});
   const size_t lines = lines_of(source.text());
-  require(lines == static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + (text.empty() || text.back() != '\n'));
+  require(lines ==
+          static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + (text.empty() || text.back() != '\n'));
   uint32_t bits = 2166136261u;
   for (size_t i = 0; i < size; ++i) bits = (bits ^ data[i]) * 16777619u;
   for (int round = 0; round < 4; ++round) {
@@ -57,7 +58,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       e.file = file;
       e.line = static_cast<int>((bits >> 8) % (lines + 1));
       e.excerpt = {"", std::string(2 + (bits >> 20) % 60, ' ') + "^"};
-      e.message = bits & 32 ? "could not open source file \"vector\" (no directories in search list)" : bits & 64 ? "a function without execution space annotations is considered a host function, and host functions are not allowed in JIT mode" : "identifier \"x\" is undefined";
+      e.message = bits & 32   ? "could not open source file \"vector\" (no directories in search list)"
+                  : bits & 64 ? "a function without execution space annotations is considered a host function, and "
+                                "host functions are not allowed in JIT mode"
+                              : "identifier \"x\" is undefined";
     }
     if (std::any_of(errors.begin(), errors.end(), [](const roofgen::Diagnostic& e) { return e.line == 0; })) continue;
     const size_t before = source.left_out().size();

@@ -1,9 +1,10 @@
-// Any bytes as JSON: the scan that says what is wrong agrees with the parser on whether something is, and finds each value.
+// Any bytes as JSON: the scan that says what is wrong agrees with the parser on whether something is, and finds each
+// value.
 #include <cstdint>
 #include <cstdlib>
 
-#include "generator/json_scan.h"
-#include "generator/json_text.h"
+#include "base/json_scan.h"
+#include "base/json_text.h"
 
 namespace {
 
@@ -19,7 +20,12 @@ void find_all(const Json& root, const Json& j, std::string_view text, size_t& be
   require(at && *at >= behind && *at < text.size());
   behind = *at;
   const char c = text[*at];
-  require(j.is_object() ? c == '{' : j.is_array() ? c == '[' : j.is_string() ? c == '"' : j.is_null() ? c == 'n' : j.is_boolean() ? c == (j.get<bool>() ? 't' : 'f') : c == '-' || (c >= '0' && c <= '9'));
+  require(j.is_object()    ? c == '{'
+          : j.is_array()   ? c == '['
+          : j.is_string()  ? c == '"'
+          : j.is_null()    ? c == 'n'
+          : j.is_boolean() ? c == (j.get<bool>() ? 't' : 'f')
+                           : c == '-' || (c >= '0' && c <= '9'));
   for (const auto& [key, value] : j.items()) {
     if (j.is_object() && !key.empty()) {  // of a member without a name the place is its object's
       const auto name = roofgen::JsonScan(text).find(root, j, key);

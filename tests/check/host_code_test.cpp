@@ -43,7 +43,8 @@ class HostCode : public testing::Test {
   }
   /// What a kernel k(int* o) leaves in o[0].
   void expect(int value, const std::string& text) {
-    const auto report = check(text, R"([{"name": "o", "type": "i32", "size": 1, "expect": )" + std::to_string(value) + "}]");
+    const auto report =
+        check(text, R"([{"name": "o", "type": "i32", "size": 1, "expect": )" + std::to_string(value) + "}]");
     ASSERT_TRUE(report) << to_string(report.error());
     EXPECT_TRUE(report->clean()) << check_text(*report, 0);
     EXPECT_FALSE(report->left_out.empty());
@@ -74,16 +75,21 @@ TEST_F(HostCode, OfHeadersTheCopyThatCountsIsTheCompilersToTell) {
 }
 
 TEST_F(HostCode, OnlyPragmaOnceIsThat) {
-  add({{"packed.h", kHostCode + "#pragma pack(push, 1)  // once\nstruct S { int i; char c; };\n#pragma pack(pop)  // once\n#  pragma  once // so\n"}});
+  add({{"packed.h", kHostCode + "#pragma pack(push, 1)  // once\nstruct S { int i; char c; };\n#pragma pack(pop)  // "
+                                "once\n#  pragma  once // so\n"}});
   expect(5, "#include \"packed.h\"\n#include \"packed.h\"\n__global__ void k(int* o) { *o = sizeof(S); }\n");
 }
 
 TEST_F(HostCode, IsLeftOutOfAllCopiesOfAHeader) {
-  const auto guarded = [](const std::string& name, const std::string& text) { return "#ifndef " + name + "\n#define " + name + "\n" + text + "#endif\n"; };
+  const auto guarded = [](const std::string& name, const std::string& text) {
+    return "#ifndef " + name + "\n#define " + name + "\n" + text + "#endif\n";
+  };
   add({{"host.h", guarded("H", kHostCode)},
        {"x.h", guarded("X", "#include \"y.h\"\n#include \"z.h\"\n")},
        {"y.h", guarded("Y", "#include \"x.h\"\n#include \"z.h\"\n")},
-       {"z.h", guarded("Z", "#include \"x.h\"\n#include \"y.h\"\n__host__ inline int g() { return 1; }\n#include <iostream>\n#define SCALE 7\n")}});
+       {"z.h", guarded("Z",
+                       "#include \"x.h\"\n#include \"y.h\"\n__host__ inline int g() { return 1; }\n#include "
+                       "<iostream>\n#define SCALE 7\n")}});
   expect(1, "#ifdef NOPE\n#include \"host.h\"\n#endif\n#include \"host.h\"\n" + kScale);
   expect(7, "#include \"x.h\"\n" + kScale);
   const auto report = check("#ifdef NOPE\n#include \"z.h\"\n#endif\n#include \"x.h\"\n__global__ void k() {}\n");
@@ -95,7 +101,11 @@ TEST_F(HostCode, IsLeftOutOfAllCopiesOfAHeader) {
 TEST_F(HostCode, ManyHeadersThatIncludeEachOther) {
   std::string all;
   for (int i = 0; i < 12; ++i) all += "#include \"h" + std::to_string(i) + ".h\"\n";
-  for (int i = 0; i < 12; ++i) add({{"h" + std::to_string(i) + ".h", (i % 2 ? "#pragma once\n" + all : "#ifndef G" + std::to_string(i) + "\n#define G" + std::to_string(i) + "\n" + all) + (i ? "" : kHostCode) + (i % 2 ? "" : "#endif\n")}});
+  for (int i = 0; i < 12; ++i)
+    add({{"h" + std::to_string(i) + ".h",
+          (i % 2 ? "#pragma once\n" + all
+                 : "#ifndef G" + std::to_string(i) + "\n#define G" + std::to_string(i) + "\n" + all) +
+              (i ? "" : kHostCode) + (i % 2 ? "" : "#endif\n")}});
   expect(1, all + kScale);
 }
 
@@ -111,7 +121,8 @@ TEST_F(HostCode, CommentsAroundAnIncludeStay) {
 TEST_F(HostCode, LinesBehindACopyThatIsNotTakenAreRight) {
   add({{"host.h", "#pragma once\n" + kHostCode}});
   const std::string include = "#include \"host.h\"\n";
-  const auto report = check(include + include + "#ifdef NOPE\n" + include + "#else  // as it is\nint a = c;\n#endif\n__global__ void k() {\n  int a = b;\n}\n");
+  const auto report = check(include + include + "#ifdef NOPE\n" + include +
+                            "#else  // as it is\nint a = c;\n#endif\n__global__ void k() {\n  int a = b;\n}\n");
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().where.line, 9) << to_string(report.error());
   ASSERT_FALSE(report.error().notes.empty());
@@ -134,24 +145,30 @@ TEST_F(HostCode, OfAHeaderTooLargeToBeTaken) {
 TEST_F(HostCode, AKernelThatIsNoneLeavesTheSourceAsItIs) {
   if (nvrtc_info().include_dir.empty()) GTEST_SKIP() << "no toolkit on this machine";
   add({{"t.h", "template <class T> __global__ void t(T* y) { *y = 1; }\n"}});
-  const std::string text = "#include <cuda_runtime_api.h>\n#include \"t.h\"\ntemplate __global__ void t<float>(float*);\n", args = R"([{"type": "f32", "size": 1}])";
+  const std::string text =
+                        "#include <cuda_runtime_api.h>\n#include \"t.h\"\ntemplate __global__ void t<float>(float*);\n",
+                    args = R"([{"type": "f32", "size": 1}])";
   const auto report = check(text, args, "void t<float>(float*)");  // no expression, but what the kernel is called
   ASSERT_TRUE(report) << to_string(report.error());
   EXPECT_TRUE(report->left_out.empty());
   const auto wrong = check(text, args, "u<float>");
   ASSERT_FALSE(wrong);
-  EXPECT_NE(to_string(wrong.error()).find("the file's templates of kernels: t"), std::string::npos) << to_string(wrong.error());
+  EXPECT_NE(to_string(wrong.error()).find("the file's templates of kernels: t"), std::string::npos)
+      << to_string(wrong.error());
 }
 
 TEST_F(HostCode, OfCubsHeaderForEverythingWhatDeviceCodeCalls) {
   const std::string& toolkit = nvrtc_info().include_dir;
-  if (toolkit.empty() || (!fs::exists(fs::path(toolkit) / "cccl" / "cub") && !fs::exists(fs::path(toolkit) / "cub"))) GTEST_SKIP() << "no CUB on this machine";
+  if (toolkit.empty() || (!fs::exists(fs::path(toolkit) / "cccl" / "cub") && !fs::exists(fs::path(toolkit) / "cub")))
+    GTEST_SKIP() << "no CUB on this machine";
   const std::string text =
       "#include <cub/cub.cuh>\n#include <iostream>\n"
       "__global__ void k(int* o) {\n  using Sum = cub::BlockReduce<int, 32>;\n  using Least = cub::WarpReduce<int>;\n"
       "  __shared__ typename Sum::TempStorage sum;\n  __shared__ typename Least::TempStorage least;\n"
-      "  const int all = Sum(sum).Sum(threadIdx.x), first = Least(least).Sum(1);\n  if (threadIdx.x == 0) *o = all + first;\n}\n"
-      "int main() {\n  size_t bytes = 0;\n  cub::DeviceReduce::Sum(nullptr, bytes, (int*)nullptr, (int*)nullptr, 3);\n  std::cout << bytes;\n}\n";
+      "  const int all = Sum(sum).Sum(threadIdx.x), first = Least(least).Sum(1);\n  if (threadIdx.x == 0) *o = all + "
+      "first;\n}\n"
+      "int main() {\n  size_t bytes = 0;\n  cub::DeviceReduce::Sum(nullptr, bytes, (int*)nullptr, (int*)nullptr, 3);\n "
+      " std::cout << bytes;\n}\n";
   const std::string args = R"([{"name": "o", "type": "i32", "size": 1, "expect": 528}])";  // 31 * 32 / 2 + 32
   Request r;
   r.file = "user.cu";
@@ -167,7 +184,8 @@ TEST_F(HostCode, WhatAUsersHeaderDoesIsToldThere) {
   file_ = "user.cu";  // the directory of -I has a name that toolkits have
   add({{"store.h", "__device__ inline void store(int* o, int i) {\n  o[i] = 1;\n}\n"}});
   for (const std::string host : {"", "#include <iostream>\nint main() { std::cout << 1; }\n"}) {
-    const auto report = check("#include \"store.h\"\n__global__ void k(int* o) { store(o, 1000000); }\n" + host, R"([{"type": "i32", "size": 1}])");
+    const auto report = check("#include \"store.h\"\n__global__ void k(int* o) { store(o, 1000000); }\n" + host,
+                              R"([{"type": "i32", "size": 1}])");
     ASSERT_TRUE(report) << to_string(report.error());
     ASSERT_EQ(report->findings.size(), 1u);
     EXPECT_EQ(report->findings[0].first.source.file, (directory_ / "store.h").string());

@@ -58,7 +58,8 @@ TEST_P(Kernels, FindsWhatIsThere) {
   if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
   const Kernel& k = GetParam();
   auto says = k.says;
-  ASSERT_TRUE(says.count("finds") && says.count("block")) << "the first lines must state the launch and the expected findings";
+  ASSERT_TRUE(says.count("finds") && says.count("block"))
+      << "the first lines must state the launch and the expected findings";
   Request r;
   r.file = k.file;
   r.text = k.text;
@@ -100,7 +101,8 @@ TEST_P(Kernels, FindsWhatIsThere) {
   } else {
     ASSERT_EQ(found.size(), 1u) << check_text(*report, 0);
     // If the place depends on scheduling, the file states only the kind.
-    EXPECT_TRUE(*found.begin() == wanted || found.begin()->starts_with(wanted + " at ")) << *found.begin() << "; wanted " << wanted;
+    EXPECT_TRUE(*found.begin() == wanted || found.begin()->starts_with(wanted + " at "))
+        << *found.begin() << "; wanted " << wanted;
     EXPECT_FALSE(report->clean());
   }
 
@@ -115,7 +117,8 @@ TEST_P(Kernels, FindsWhatIsThere) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Planted, Kernels, testing::ValuesIn(kernels()), [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Planted, Kernels, testing::ValuesIn(kernels()),
+                         [](const auto& test) { return test.param.name; });
 
 TEST(Kernels, AreManyOfBothKinds) {
   int clean = 0, faulty = 0;
@@ -126,7 +129,10 @@ TEST(Kernels, AreManyOfBothKinds) {
   }
   EXPECT_GE(clean, 30);
   EXPECT_GE(faulty, 30);
-  for (const char* kind : {"out-of-bounds", "misaligned", "uninitialised", "async-pending", "race", "write-to-input", "divergent-barrier", "partial-warp", "bad-member-mask", "bad-barrier", "bad-branch", "bad-copy-size", "deadlock", "instruction-limit", "trap", "assert", "out-of-memory", "bad-tensor-map", "wrong"})
+  for (const char* kind :
+       {"out-of-bounds", "misaligned", "uninitialised", "async-pending", "race", "write-to-input", "divergent-barrier",
+        "partial-warp", "bad-member-mask", "bad-barrier", "bad-branch", "bad-copy-size", "deadlock",
+        "instruction-limit", "trap", "assert", "out-of-memory", "bad-tensor-map", "wrong"})
     EXPECT_TRUE(kinds.count(kind)) << kind;
 }
 
@@ -136,32 +142,43 @@ std::string table() {
   int n_faulty = 0, n_clean = 0;
   for (Kernel& k : kernels()) {
     const std::string name = k.name.ends_with("_clean") ? k.name.substr(0, k.name.size() - 6) : k.name;
-    const std::string row = fmt::format("| `{}` | {} x {}{} |", name, k.says["grid"], k.says["block"], k.says.count("smem") ? ", " + k.says["smem"] + " bytes" : "");
+    const std::string row = fmt::format("| `{}` | {} x {}{} |", name, k.says["grid"], k.says["block"],
+                                        k.says.count("smem") ? ", " + k.says["smem"] + " bytes" : "");
     const std::string finds = k.says["finds"];
     if (finds == "nothing") {
       ++n_clean;
       std::string lines;
       for (const char* what : {"conflicts at", "uncoalesced at"})
-        if (k.says.count(what) && k.says[what] == "any") lines = "bank conflicts in the library";
-        else if (k.says.count(what)) lines += fmt::format("{}{} line {}", lines.empty() ? "" : "; ", std::string_view(what) == "conflicts at" ? "bank conflicts in" : "uncoalesced in", k.says[what]);
+        if (k.says.count(what) && k.says[what] == "any")
+          lines = "bank conflicts in the library";
+        else if (k.says.count(what))
+          lines += fmt::format("{}{} line {}", lines.empty() ? "" : "; ",
+                               std::string_view(what) == "conflicts at" ? "bank conflicts in" : "uncoalesced in",
+                               k.says[what]);
       clean += fmt::format("{} {} |\n", row, lines);
     } else {
       ++n_faulty;
       std::string place = finds;
-      if (const size_t at = place.find(" at "); at != std::string::npos) place = fmt::format("`{}`, line {}", place.substr(0, at), place.substr(at + 4));
-      else if (place.starts_with("wrong ")) place = "wrong output: " + place.substr(6);
-      else place = fmt::format("`{}`", place);
+      if (const size_t at = place.find(" at "); at != std::string::npos)
+        place = fmt::format("`{}`, line {}", place.substr(0, at), place.substr(at + 4));
+      else if (place.starts_with("wrong "))
+        place = "wrong output: " + place.substr(6);
+      else
+        place = fmt::format("`{}`", place);
       faulty += fmt::format("{} {} |\n", row, place);
     }
   }
   return fmt::format(
       "# The kernels that test `roofgen check`\n"
       "\n"
-      "This document lists the kernels in `tests/check/kernels`, on which `roofgen check` is tested. The first lines of each\n"
-      "kernel state its launch and the expected findings. The test runs every kernel and requires exactly the listed finding,\n"
+      "This document lists the kernels in `tests/check/kernels`, on which `roofgen check` is tested. The first lines "
+      "of each\n"
+      "kernel state its launch and the expected findings. The test runs every kernel and requires exactly the listed "
+      "finding,\n"
       "at the listed line if there is one, and no finding for a correct kernel. The test generates this document\n"
       "(`ROOFGEN_UPDATE_GOLDEN=1`) and fails if the document is out of date.\n"
-      "\n## {} kernels with a planted fault\n\n| kernel | grid x block | found |\n| --- | --- | --- |\n{}\n## {} correct kernels\n\n"
+      "\n## {} kernels with a planted fault\n\n| kernel | grid x block | found |\n| --- | --- | --- |\n{}\n## {} "
+      "correct kernels\n\n"
       "| kernel | grid x block | lines with excess traffic |\n| --- | --- | --- |\n{}",
       n_faulty, faulty, n_clean, clean);
 }

@@ -9,7 +9,8 @@
 namespace roofgen::check {
 namespace {
 
-std::string error_of(const std::string& text, const std::string& kernel = "k", const std::string& file = "dir/user.cu") {
+std::string error_of(const std::string& text, const std::string& kernel = "k",
+                     const std::string& file = "dir/user.cu") {
   Request r;
   r.file = file;
   r.text = text;
@@ -32,7 +33,8 @@ class Refusals : public testing::Test {
 void expect_all(const std::vector<Case>& cases) {
   for (const Case& c : cases) {
     const std::string error = error_of(c.text);
-    for (const char* part : c.parts) EXPECT_NE(error.find(part), std::string::npos) << "wanted: " << part << "\n" << error;
+    for (const char* part : c.parts)
+      EXPECT_NE(error.find(part), std::string::npos) << "wanted: " << part << "\n" << error;
     EXPECT_EQ(error.find("/dir/user"), std::string::npos) << error;
     EXPECT_EQ(error.find("generated"), std::string::npos) << error;
   }
@@ -40,28 +42,49 @@ void expect_all(const std::vector<Case>& cases) {
 
 TEST_F(Refusals, WhatTheSimulatorHasNot) {
   expect_all({
-      {"__device__ __noinline__ int f(int n) {\n  return n < 2 ? 1 : n * f(n - 1) - f(n - 2);\n}\n__global__ void k() { if (f(clock()) == 3) __trap(); }", {"'_Z1fi' calls itself; recursion is not supported", "dir/user.cu:2"}},
-      {"__device__ __noinline__ void a() { __syncthreads(); }\n__device__ __noinline__ void b() { __syncwarp(); }\n__global__ void k() {\n  void (*f[2])() = {a, b};\n  f[clock() % 2]();\n}", {"calls through pointers are not supported"}},
+      {"__device__ __noinline__ int f(int n) {\n  return n < 2 ? 1 : n * f(n - 1) - f(n - 2);\n}\n__global__ void k() "
+       "{ if (f(clock()) == 3) __trap(); }",
+       {"'_Z1fi' calls itself; recursion is not supported", "dir/user.cu:2"}},
+      {"__device__ __noinline__ void a() { __syncthreads(); }\n__device__ __noinline__ void b() { __syncwarp(); "
+       "}\n__global__ void k() {\n  void (*f[2])() = {a, b};\n  f[clock() % 2]();\n}",
+       {"calls through pointers are not supported"}},
       {"__global__ void k() {\n  int* p = (int*)malloc(4);\n  *p = 1;\n  free(p);\n}", {"malloc", "dir/user.cu:2"}},
-      {"__global__ void k() {\n  float v;\n  asm volatile(\"tex.1d.v4.f32.s32 {%0, %0, %0, %0}, [%1, {%2}];\" : \"=f\"(v) : \"l\"(0ull), \"r\"(1));\n}", {"textures are not supported", "dir/user.cu:3"}},
-      {"__global__ void k() {\n  asm volatile(\"sust.b.1d.b32.trap [%0, {%1}], {%1};\" :: \"l\"(0ull), \"r\"(1));\n}", {"surfaces are not supported", "dir/user.cu:2"}},
-      {"__device__ float y;\n__global__ void k() {\n  y = tex2D<float>(7, 1, 0);\n}", {"textures are not supported", "which is called at dir/user.cu:3"}},
+      {"__global__ void k() {\n  float v;\n  asm volatile(\"tex.1d.v4.f32.s32 {%0, %0, %0, %0}, [%1, {%2}];\" : "
+       "\"=f\"(v) : \"l\"(0ull), \"r\"(1));\n}",
+       {"textures are not supported", "dir/user.cu:3"}},
+      {"__global__ void k() {\n  asm volatile(\"sust.b.1d.b32.trap [%0, {%1}], {%1};\" :: \"l\"(0ull), \"r\"(1));\n}",
+       {"surfaces are not supported", "dir/user.cu:2"}},
+      {"__device__ float y;\n__global__ void k() {\n  y = tex2D<float>(7, 1, 0);\n}",
+       {"textures are not supported", "which is called at dir/user.cu:3"}},
   });
 }
 
 TEST_F(Refusals, SourceThatIsWrong) {
-  expect_all({{"__global__ void k() {\n    int a = b;\n}", {"dir/user.cu:2:13: error: identifier \"b\" is undefined", "int a = b;\n", "  ^"}}, {"#include <nowhere.h>\n__global__ void k() {}", {"dir/user.cu:1", "nowhere.h"}}});
+  expect_all({{"__global__ void k() {\n    int a = b;\n}",
+               {"dir/user.cu:2:13: error: identifier \"b\" is undefined", "int a = b;\n", "  ^"}},
+              {"#include <nowhere.h>\n__global__ void k() {}", {"dir/user.cu:1", "nowhere.h"}}});
 }
 
 TEST_F(Refusals, HostCodeThatWasLeftOutIsNamedWhereItIsMissed) {
   expect_all({
-      {"int helper(int x) { return getpid() + x; }\n__host__ int marked() { return 1; }\n__global__ void k(int* y) {\n  *y = helper(2) + marked();\n}\nint main() { puts(\"\"); }", {"dir/user.cu:4:8: error: identifier \"helper\" is undefined", "dir/user.cu:1: note: helper was left out as host code, for: identifier \"getpid\" is undefined", "dir/user.cu:2: note: marked was left out as host code: it is marked __host__", "note: left out as host code: main (line 6)"}},
-      {"struct P {\n  std::vector<int> v;\n};\n__global__ void k(P p) {}", {"identifier \"P\" is undefined", "dir/user.cu:1: note: P was left out as host code, for: "}},
+      {"int helper(int x) { return getpid() + x; }\n__host__ int marked() { return 1; }\n__global__ void k(int* y) {\n "
+       " *y = helper(2) + marked();\n}\nint main() { puts(\"\"); }",
+       {"dir/user.cu:4:8: error: identifier \"helper\" is undefined",
+        "dir/user.cu:1: note: helper was left out as host code, for: identifier \"getpid\" is undefined",
+        "dir/user.cu:2: note: marked was left out as host code: it is marked __host__",
+        "note: left out as host code: main (line 6)"}},
+      {"struct P {\n  std::vector<int> v;\n};\n__global__ void k(P p) {}",
+       {"identifier \"P\" is undefined", "dir/user.cu:1: note: P was left out as host code, for: "}},
       {"#include \"settings.h\"\n__global__ void k() {}", {"settings.h", "-I DIRECTORY says where headers are"}},
   });
 }
 
-std::string refusal(const std::string& kernel, const std::string& args, const std::string& text = "namespace a { template <class T> __global__ void t(T* y, int n) { *y = n; } }\n__global__ void one(float* y, int n) { *y = n; }\n__global__ void two() {}\n__global__ void over(float*) {}\n__global__ void over(int*) {}\nstruct S { double d; int i; };\n__global__ void by_value(S s) {}\n") {
+std::string refusal(
+    const std::string& kernel, const std::string& args,
+    const std::string& text =
+        "namespace a { template <class T> __global__ void t(T* y, int n) { *y = n; } }\n__global__ void one(float* y, "
+        "int n) { *y = n; }\n__global__ void two() {}\n__global__ void over(float*) {}\n__global__ void over(int*) "
+        "{}\nstruct S { double d; int i; };\n__global__ void by_value(S s) {}\n") {
   Request r;
   r.file = "user.cu";
   r.text = text;
@@ -84,24 +107,38 @@ TEST_F(Refusals, KernelsAndArgumentsThatDoNotFit) {
       {"", one, "--kernel is needed: the file has one, two, over, over, by_value"},
       {"tow", "[]", "no kernel \"tow\"; did you mean \"two\"?"},
       {"t", one, "t is a template; its arguments were expected, as in --kernel 't<...>'"},
-      {"a::t<float, 3>", one, "--kernel 'a::t<float, 3>' names no instance of a kernel: its arguments do not fit the template's parameters"},
+      {"a::t<float, 3>", one,
+       "--kernel 'a::t<float, 3>' names no instance of a kernel: its arguments do not fit the template's parameters"},
       {"a::u<float>", one, "names no instance of a kernel"},
       {"over", R"([{"type": "f32", "size": 1}])", "\"over\" is more than one kernel: over(float*), over(int*)"},
       {"over(int*)", R"([{"type": "i32", "size": 1}])", "no error"},
       {"one", R"([{"type": "f32", "size": 1}])", "one takes 2 arguments (float*: 8 bytes, int: 4 bytes), 1 were given"},
-      {"one", R"([{"type": "f32", "size": 1}, {"name": "n", "type": "f32", "value": 1}])", "n is f32, parameter 2, int, is an integer: i32 or u32 was expected"},
-      {"one", R"([{"type": "f32", "size": 1}, {"name": "n", "type": "i64", "value": 1}])", "n is i64 of 8 bytes, parameter 2, int, has 4 bytes"},
-      {"one", R"([{"name": "y", "type": "i64", "value": 1}, {"type": "i32", "value": 1}])", "a buffer with \"size\" or \"null\" was expected"},
-      {"by_value", R"([{"name": "s", "type": "f64", "value": 1}])", "s is f64 of 8 bytes, parameter 1, S, has 16 bytes; {\"type\": \"struct\""},
-      {"by_value", R"([{"name": "s", "type": "struct", "fields": [{"type": "i32", "value": 1}]}])", "s is a struct of 4 bytes (fields at 0), parameter 1, S, has 16 bytes"},
-      {"by_value", R"([{"name": "s", "type": "struct", "fields": [{"type": "f64", "value": 1}, {"type": "i32", "value": 1}]}])", "no error"},
-      {"two", R"([{"symbol": "c", "type": "f32", "size": 1, "fill": 1}])", "the kernel uses no variable \"c\"; it uses none"}};
-  for (const auto& [kernel, args, message] : cases) EXPECT_NE(refusal(kernel, args).find(message), std::string::npos) << kernel << ": wanted: " << message << "\n" << refusal(kernel, args);
+      {"one", R"([{"type": "f32", "size": 1}, {"name": "n", "type": "f32", "value": 1}])",
+       "n is f32, parameter 2, int, is an integer: i32 or u32 was expected"},
+      {"one", R"([{"type": "f32", "size": 1}, {"name": "n", "type": "i64", "value": 1}])",
+       "n is i64 of 8 bytes, parameter 2, int, has 4 bytes"},
+      {"one", R"([{"name": "y", "type": "i64", "value": 1}, {"type": "i32", "value": 1}])",
+       "a buffer with \"size\" or \"null\" was expected"},
+      {"by_value", R"([{"name": "s", "type": "f64", "value": 1}])",
+       "s is f64 of 8 bytes, parameter 1, S, has 16 bytes; {\"type\": \"struct\""},
+      {"by_value", R"([{"name": "s", "type": "struct", "fields": [{"type": "i32", "value": 1}]}])",
+       "s is a struct of 4 bytes (fields at 0), parameter 1, S, has 16 bytes"},
+      {"by_value",
+       R"([{"name": "s", "type": "struct", "fields": [{"type": "f64", "value": 1}, {"type": "i32", "value": 1}]}])",
+       "no error"},
+      {"two", R"([{"symbol": "c", "type": "f32", "size": 1, "fill": 1}])",
+       "the kernel uses no variable \"c\"; it uses none"}};
+  for (const auto& [kernel, args, message] : cases)
+    EXPECT_NE(refusal(kernel, args).find(message), std::string::npos) << kernel << ": wanted: " << message << "\n"
+                                                                      << refusal(kernel, args);
 }
 
 TEST_F(Refusals, TemplatesAreListedByTheirNames) {
-  const std::string text = "template <class T> __global__ void t(T* y) { *y = 1; }\ntemplate <> __global__ void t<int>(int* y) { *y = 2; }\ntemplate __global__ void t<float>(float*);\ntemplate __global__ void t<double>(double*);\n";
-  EXPECT_NE(refusal("", "[]", text).find("as in --kernel 't<...>' (templates: t)"), std::string::npos) << refusal("", "[]", text);
+  const std::string text =
+      "template <class T> __global__ void t(T* y) { *y = 1; }\ntemplate <> __global__ void t<int>(int* y) { *y = 2; "
+      "}\ntemplate __global__ void t<float>(float*);\ntemplate __global__ void t<double>(double*);\n";
+  EXPECT_NE(refusal("", "[]", text).find("as in --kernel 't<...>' (templates: t)"), std::string::npos)
+      << refusal("", "[]", text);
 }
 
 }  // namespace

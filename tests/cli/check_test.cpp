@@ -37,8 +37,9 @@ class Check : public ::testing::Test {
   }
   /// x holds 1, y is to hold `expect` halves of 2.
   static std::string arguments(const std::string& size, const std::string& of_y = "", const std::string& expect = "2") {
-    return "[{\"name\": \"x\", \"type\": \"f32\", \"size\": " + size + ", \"fill\": 1},\n {\"name\": \"y\", \"type\": \"f32\", \"size\": " + size + ", \"expect\": " + expect + of_y +
-           "},\n {\"name\": \"n\", \"type\": \"i32\", \"value\": 2000}]\n";
+    return "[{\"name\": \"x\", \"type\": \"f32\", \"size\": " + size +
+           ", \"fill\": 1},\n {\"name\": \"y\", \"type\": \"f32\", \"size\": " + size + ", \"expect\": " + expect +
+           of_y + "},\n {\"name\": \"n\", \"type\": \"i32\", \"value\": 2000}]\n";
   }
   void refused(const std::string& flags, const std::string& message, int exit = 2) {
     const Outcome o = home.run("check " + flags);
@@ -75,59 +76,78 @@ TEST_F(Check, CleanFindingsAndWrongOutputs) {
   home.write("args.json", arguments("2000", "", "3"));
   o = home.run("check k.cu --kernel scale " + launch);
   EXPECT_EQ(o.exit, 1) << o.out << o.err;
-  EXPECT_NE(o.out.find("y[0] is 2, 3 was expected; 2000 of 2000 elements are wrong, by at most 1 (relatively 0.33)\n"), std::string::npos) << o.out;
+  EXPECT_NE(o.out.find("y[0] is 2, 3 was expected; 2000 of 2000 elements are wrong, by at most 1 (relatively 0.33)\n"),
+            std::string::npos)
+      << o.out;
 }
 
 TEST_F(Check, JsonIsAsItsSchemaSays) {
   if (!has_nvrtc(home)) GTEST_SKIP() << "no NVRTC on this machine";
   // Something of everything: host code, a note, what was printed, a finding with its CTAs, outputs of every sort.
-  home.write("all.cu",
-             "#include <iostream>\nint helper() { return std::cout.good(); }\n"
-             "__global__ void k(float* y, int* z, float* w) {\n  __shared__ int s[64];\n  if (threadIdx.x == 0) printf(\"here\\n\");\n"
-             "  if (blockIdx.x == 0) y[threadIdx.x] = s[threadIdx.x];\n  z[threadIdx.x] = 3;\n  w[0] = 1;\n  y[99] = 2;\n}\n");
-  home.write("all.json", R"([{"name": "y", "type": "f32", "size": 64, "expect": ["nan", )" + [] { std::string all; for (int i = 1; i < 64; ++i) all += i > 1 ? ", 1" : "1"; return all; }() +
-                             R"(]}, {"name": "z", "type": "f32", "size": 32, "dump": "z.bin"}, {"name": "w", "type": "f32", "size": 2, "expect": 1}])");
+  home.write(
+      "all.cu",
+      "#include <iostream>\nint helper() { return std::cout.good(); }\n"
+      "__global__ void k(float* y, int* z, float* w) {\n  __shared__ int s[64];\n  if (threadIdx.x == 0) "
+      "printf(\"here\\n\");\n"
+      "  if (blockIdx.x == 0) y[threadIdx.x] = s[threadIdx.x];\n  z[threadIdx.x] = 3;\n  w[0] = 1;\n  y[99] = 2;\n}\n");
+  home.write(
+      "all.json",
+      R"([{"name": "y", "type": "f32", "size": 64, "expect": ["nan", )" +
+          [] {
+            std::string all;
+            for (int i = 1; i < 64; ++i) all += i > 1 ? ", 1" : "1";
+            return all;
+          }() +
+          R"(]}, {"name": "z", "type": "f32", "size": 32, "dump": "z.bin"}, {"name": "w", "type": "f32", "size": 2, "expect": 1}])");
   const Outcome o = home.run("check all.cu --grid 3 --block 32 --args all.json --json");
   EXPECT_EQ(o.exit, 1) << o.out << o.err;
   const Json report = Json::parse(o.out);
   expect_schema(report);
-  for (const char* key : {"left_out", "notes", "findings", "outputs", "lines"}) EXPECT_FALSE(report[key].empty()) << key << o.out;
+  for (const char* key : {"left_out", "notes", "findings", "outputs", "lines"})
+    EXPECT_FALSE(report[key].empty()) << key << o.out;
   EXPECT_EQ(report["printed"], "here\nhere\nhere\n");
   EXPECT_EQ(report["outputs"][0]["likely_consequence"], true);
   EXPECT_FALSE(report["outputs"][1].contains("mismatches"));
   EXPECT_EQ(report["outputs"][2]["mismatches"], 1);
   // PTX has no line table and was not compiled.
-  home.write("k.ptx", ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { .reg .b32 %r<3>; add.s32 %r1, %r2, 1; ret; }\n");
+  home.write("k.ptx",
+             ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { .reg .b32 %r<3>; add.s32 %r1, %r2, "
+             "1; ret; }\n");
   expect_schema(Json::parse(home.run("check k.ptx --block 32 --json").out));
 }
 
 TEST_F(Check, WhatAnotherFlagWouldMend) {
   if (!has_nvrtc(home)) GTEST_SKIP() << "no NVRTC on this machine";
-  home.write("grid.cu", "#include <cooperative_groups.h>\n__global__ void k() { cooperative_groups::this_grid().sync(); }\n");
+  home.write("grid.cu",
+             "#include <cooperative_groups.h>\n__global__ void k() { cooperative_groups::this_grid().sync(); }\n");
   const Outcome o = home.run("check grid.cu --grid 2 --block 32");
   if (o.err.find("cooperative_groups.h") != std::string::npos) GTEST_SKIP() << "no toolkit on this machine";
   EXPECT_EQ(o.exit, 1) << o.out << o.err;
   EXPECT_NE(o.out.find("needs --cooperative"), std::string::npos) << o.out;
   EXPECT_EQ(home.run("check grid.cu --grid 2 --block 32 --cooperative").exit, 0);
   home.write("dynamic.cu", "__global__ void k() { extern __shared__ volatile int s[]; s[12287] = 1; }\n");
-  for (const char* smem : {"49152", "49152B", "48K", "48KiB"}) EXPECT_EQ(home.run(std::string("check dynamic.cu --block 1 --smem ") + smem).exit, 0) << smem;
+  for (const char* smem : {"49152", "49152B", "48K", "48KiB"})
+    EXPECT_EQ(home.run(std::string("check dynamic.cu --block 1 --smem ") + smem).exit, 0) << smem;
   EXPECT_EQ(home.run("check dynamic.cu --block 1 --smem 47K").exit, 1);
   // nvrtcGetPTX counts the zero that ends the text.
-  home.write("zero.ptx", std::string(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n") + '\0');
+  home.write("zero.ptx",
+             std::string(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n") + '\0');
   EXPECT_EQ(home.run("check zero.ptx --block 32").exit, 0);
 }
 
 TEST_F(Check, AnyNumberOfCoresGivesTheSame) {
   if (!has_nvrtc(home)) GTEST_SKIP() << "no NVRTC on this machine";
   home.write("args.json", arguments("2097152"));
-  const std::string flags = "check k.cu --kernel overruns --grid 8192 --block 256 --args args.json --json --jobs ";  // 1 M warp-instructions
+  const std::string flags =
+      "check k.cu --kernel overruns --grid 8192 --block 256 --args args.json --json --jobs ";  // 1 M warp-instructions
   const Outcome one = home.run(flags + "1"), four = home.run(flags + "4");
   EXPECT_EQ(one.exit, 0) << one.out << one.err;
   EXPECT_EQ(one.out, four.out);
 }
 
 TEST_F(Check, RequestsThatCannotBe) {
-  refused("k.cu --block 2048", "--block is 2048; at most 1024 threads in x, 1024 in y and 64 in z were expected, 1024 in all");
+  refused("k.cu --block 2048",
+          "--block is 2048; at most 1024 threads in x, 1024 in y and 64 in z were expected, 1024 in all");
   refused("k.cu --block 64,32", "--block is 64,32; at most 1024 threads");
   refused("k.cu --block 99999999999999999999", "--block is 99999999999999999999; at most 1024 threads");
   refused("k.cu --block 32 --grid 5000000000", "--grid is 5000000000; at most 2147483647 CTAs in x");
@@ -150,7 +170,8 @@ TEST_F(Check, RequestsThatCannotBe) {
   refused("k.cu --block 32 --args args.json --sarif no/such/f.sarif", "there is no folder no/such", 1);
   refused("k.cu --block 32 --kernal scale", "--kernal");
   refused("none.ptx --block 32", "none.ptx: error: no kernel in it; an .entry with a body was expected");
-  refused("none.ptx --block 32 -I . -D A=1 --fast-math --arch sm_80", "none.ptx is PTX, which is compiled already; -I, -D, --fast-math, --arch would do nothing");
+  refused("none.ptx --block 32 -I . -D A=1 --fast-math --arch sm_80",
+          "none.ptx is PTX, which is compiled already; -I, -D, --fast-math, --arch would do nothing");
   home.write("source.ptx", kKernels);
   refused("source.ptx --block 32", "source.ptx: error: CUDA C++, in a file that is taken as PTX by its name");
   home.write("ptx.cu", "// of a compiler\n/* with comments */\n.version 8.0\n.target sm_90\n");
@@ -166,9 +187,13 @@ TEST_F(Check, RequestsThatDoNotFitTheKernel) {
   refused("k.cu --block 32 --args args.json --kernel scael", "scale");
   home.write("two.json", "[{\"type\": \"f32\", \"size\": 3}, {\"type\": \"f32\", \"size\": 3}]");
   refused("k.cu --block 32 --args two.json --kernel scale", "3");
-  home.write("bounded.cu", "__global__ void __launch_bounds__(64) few() {}\n__global__ void much() { __shared__ volatile int x[9000]; x[threadIdx.x] = 1; }\n");
+  home.write("bounded.cu",
+             "__global__ void __launch_bounds__(64) few() {}\n__global__ void much() { __shared__ volatile int "
+             "x[9000]; x[threadIdx.x] = 1; }\n");
   refused("bounded.cu --kernel few --block 128", "few: 128 threads are over the kernel's declared maximum of 64");
-  refused("bounded.cu --kernel much --block 32 --smem 70000 --arch sm_86", "much: 106000 bytes of shared memory, 70000 of them by --smem, are over the 101376 that a CTA can have on sm_86");
+  refused(
+      "bounded.cu --kernel much --block 32 --smem 70000 --arch sm_86",
+      "much: 106000 bytes of shared memory, 70000 of them by --smem, are over the 101376 that a CTA can have on sm_86");
   home.write("wrong.cu", "__global__ void k(float* x) { x[0] = y; }\n");
   refused("wrong.cu --block 32 --args args.json", "wrong.cu:1:", 1);
 }

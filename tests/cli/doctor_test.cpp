@@ -7,17 +7,21 @@ using namespace roofgen::test;
 
 namespace {
 
-std::string fakes(const std::string& more = "") { return "ROOFGEN_LIBCUDA=" ROOFGEN_FAKE_CUDA " ROOFGEN_LIBNVML=" ROOFGEN_FAKE_NVML " " + more; }
+std::string fakes(const std::string& more = "") {
+  return "ROOFGEN_LIBCUDA=" ROOFGEN_FAKE_CUDA " ROOFGEN_LIBNVML=" ROOFGEN_FAKE_NVML " " + more;
+}
 
 }  // namespace
 
 TEST(Doctor, ShowsEveryGpu) {
   Home home;
   const Outcome o = home.run("doctor", fakes("ROOFGEN_FAKE_NVML_SCRIPT='processes 2'"));
-  for (const char* line : {"GPU 0     Fake GPU 0 (sm_90); its roofs: ", "          GPU-00010203-0405-0607-0809-0a0b0c0d0e0f, bus 0000:3b:00.0\n",
-                           "          driver 580.65.06, CUDA 12.8; NVML: yes\n", "          memory 1.0 GiB free of 32.0 GiB\n",
-                           "          SM clock 1740 of 1980 MHz, memory clock 3201 of 3202 MHz\n", "          power 432 of 700 W, 61 C\n",
-                           "          other processes that compute on it: 1; they disturb measurements\n", "GPU 1     Fake GPU 1 (sm_90)"})
+  for (const char* line :
+       {"GPU 0     Fake GPU 0 (sm_90); its roofs: ",
+        "          GPU-00010203-0405-0607-0809-0a0b0c0d0e0f, bus 0000:3b:00.0\n",
+        "          driver 580.65.06, CUDA 12.8; NVML: yes\n", "          memory 1.0 GiB free of 32.0 GiB\n",
+        "          SM clock 1740 of 1980 MHz, memory clock 3201 of 3202 MHz\n", "          power 432 of 700 W, 61 C\n",
+        "          other processes that compute on it: 1; they disturb measurements\n", "GPU 1     Fake GPU 1 (sm_90)"})
     EXPECT_NE(o.out.find(line), std::string::npos) << line << "\n" << o.out;
   EXPECT_EQ(o.out.find("GPU 2"), std::string::npos);
 }
@@ -46,7 +50,8 @@ TEST(Doctor, TheSameAsJson) {
 TEST(Doctor, WithoutNvmlNumbersAreUnknown) {
   Home home;
   const std::string before = "ROOFGEN_LIBCUDA=" ROOFGEN_FAKE_CUDA " ROOFGEN_LIBNVML=/no/such/nvml";
-  EXPECT_NE(home.run("doctor", before).out.find("NVML: no, so clocks, power and other processes are unknown\n"), std::string::npos);
+  EXPECT_NE(home.run("doctor", before).out.find("NVML: no, so clocks, power and other processes are unknown\n"),
+            std::string::npos);
   const Json j = Json::parse(home.run("doctor --json", before).out, nullptr, false);
   ASSERT_FALSE(j.is_discarded());
   EXPECT_EQ(j["gpus"][0]["nvml"], false);

@@ -33,7 +33,11 @@ TEST(Emit, FilesAreCompleteAndTheHeaderCompilesAsC) {
       }
   }
   home.write("use.c", "#include \"out/attention.h\"\nint main(void) { return 0; }\n");
-  EXPECT_EQ(std::system(("cd '" + home.dir().string() + "' && cc -std=c11 -Wall -Wno-unused-function -Werror -I. -I'" ROOFGEN_SOURCE_DIR "/tests/shim/emitted' -c use.c -o use.o").c_str()), 0)
+  EXPECT_EQ(std::system(("cd '" + home.dir().string() +
+                         "' && cc -std=c11 -Wall -Wno-unused-function -Werror -I. -I'" ROOFGEN_SOURCE_DIR
+                         "/tests/shim/emitted' -c use.c -o use.o")
+                            .c_str()),
+            0)
       << home.read("out/attention.h");
 }
 

@@ -36,7 +36,8 @@ struct Row {
 std::vector<std::string> split(const std::string& text, const std::string& by) {
   std::vector<std::string> out;
   size_t at = 0;
-  for (size_t next; (next = text.find(by, at)) != std::string::npos; at = next + by.size()) out.push_back(text.substr(at, next - at));
+  for (size_t next; (next = text.find(by, at)) != std::string::npos; at = next + by.size())
+    out.push_back(text.substr(at, next - at));
   out.push_back(text.substr(at));
   return out;
 }
@@ -48,7 +49,8 @@ bool read_command(const std::string& cell, Command& out) {
   if (!std::regex_match(cell, m, whole)) return false;
   out.line = m[1];
   const std::string list = m[2];
-  for (std::sregex_iterator it(list.begin(), list.end(), one), end; it != end; ++it) out.expected.push_back({(*it)[2], (*it)[1].matched});
+  for (std::sregex_iterator it(list.begin(), list.end(), one), end; it != end; ++it)
+    out.expected.push_back({(*it)[2], (*it)[1].matched});
   return true;
 }
 
@@ -64,8 +66,10 @@ Row read_row(const std::string& line) {
   row.right = cells[2];
   for (const std::string& part : split(cells[3], "<br>")) {
     Command command;
-    if (read_command(part, command)) row.commands.push_back(command);
-    else row.fault = "`roofgen ...` → `text` was expected: " + part;
+    if (read_command(part, command))
+      row.commands.push_back(command);
+    else
+      row.fault = "`roofgen ...` → `text` was expected: " + part;
   }
   return row;
 }
@@ -75,7 +79,8 @@ const std::vector<Row>& rows() {
     std::vector<Row> out;
     std::ifstream in(fs::path(ROOFGEN_SOURCE_DIR) / "docs/errata.md");
     for (std::string line; std::getline(in, line);)
-      if (line.size() > 8 && line.starts_with("| ") && std::isdigit(static_cast<unsigned char>(line[2]))) out.push_back(read_row(line));
+      if (line.size() > 8 && line.starts_with("| ") && std::isdigit(static_cast<unsigned char>(line[2])))
+        out.push_back(read_row(line));
     return out;
   }();
   return all;
@@ -111,8 +116,11 @@ std::vector<std::string> numbers(const std::string& text) {
 
 /// Whether `shown` rounds to `named`, which has fewer digits or as many.
 bool rounds_to(const std::string& shown, const std::string& named) {
-  const auto decimals = [](const std::string& n) { return n.find('.') == std::string::npos ? size_t{0} : n.size() - n.find('.') - 1; };
-  return decimals(shown) >= decimals(named) && std::fabs(std::stod(shown) - std::stod(named)) <= 0.5001 * std::pow(10.0, -static_cast<double>(decimals(named)));
+  const auto decimals = [](const std::string& n) {
+    return n.find('.') == std::string::npos ? size_t{0} : n.size() - n.find('.') - 1;
+  };
+  return decimals(shown) >= decimals(named) && std::fabs(std::stod(shown) - std::stod(named)) <=
+                                                   0.5001 * std::pow(10.0, -static_cast<double>(decimals(named)));
 }
 
 class Artifact : public testing::TestWithParam<int> {};
@@ -143,11 +151,15 @@ TEST_P(Artifact, IsShownByItsCommands) {
       fs::create_directory_symlink(fs::path(ROOFGEN_SOURCE_DIR) / "docs", home.dir() / "docs");
       const Outcome result = home.run(c.line);
       // A linted file with findings is a failed check, not a failed command.
-      EXPECT_EQ(result.exit, c.line.starts_with("lint ") ? 1 : 0) << "artifact " << row.number << ": roofgen " << c.line << "\n" << result.err;
+      EXPECT_EQ(result.exit, c.line.starts_with("lint ") ? 1 : 0)
+          << "artifact " << row.number << ": roofgen " << c.line << "\n"
+          << result.err;
       const std::string out = squeezed(result.out);
       for (const Expectation& e : c.expected)
         EXPECT_EQ(has(out, squeezed(e.text)), !e.absent)
-            << "artifact " << row.number << ": roofgen " << c.line << (e.absent ? "\nprints " : "\ndoes not print ") << e.text << "\n" << result.out;
+            << "artifact " << row.number << ": roofgen " << c.line << (e.absent ? "\nprints " : "\ndoes not print ")
+            << e.text << "\n"
+            << result.out;
     }
   }
 }
@@ -161,10 +173,14 @@ TEST_P(Artifact, NamesAValueThatIsShown) {
     for (const Command& c : row.commands)
       for (const Expectation& e : c.expected)
         for (std::string& n : numbers(e.text)) shown.push_back(std::move(n));
-    EXPECT_TRUE(std::any_of(named.begin(), named.end(), [&](const std::string& n) {
-      return std::any_of(shown.begin(), shown.end(), [&](const std::string& s) { return rounds_to(s, n); });
-    })) << "artifact " << row.number << " names no value that its commands show: " << row.right;
+    EXPECT_TRUE(std::any_of(named.begin(), named.end(),
+                            [&](const std::string& n) {
+                              return std::any_of(shown.begin(), shown.end(),
+                                                 [&](const std::string& s) { return rounds_to(s, n); });
+                            }))
+        << "artifact " << row.number << " names no value that its commands show: " << row.right;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Errata, Artifact, testing::Range(1, kArtifacts + 1), [](const auto& number) { return std::to_string(number.param); });
+INSTANTIATE_TEST_SUITE_P(Errata, Artifact, testing::Range(1, kArtifacts + 1),
+                         [](const auto& number) { return std::to_string(number.param); });

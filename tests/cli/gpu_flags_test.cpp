@@ -13,7 +13,8 @@ const std::string kFake = "ROOFGEN_LIBCUDA=" ROOFGEN_FAKE_CUDA " ROOFGEN_LIBNVML
 
 class GpuFlags : public ::testing::Test {
  protected:
-  void expect(const std::string& arguments, int exit, const std::string& message, const std::string& before = kNoDriver) {
+  void expect(const std::string& arguments, int exit, const std::string& message,
+              const std::string& before = kNoDriver) {
     const Outcome o = home.run(arguments, before);
     EXPECT_EQ(o.exit, exit) << arguments << "\n" << o.err;
     EXPECT_NE(o.err.find(message), std::string::npos) << arguments << "\n" << o.err;

@@ -36,8 +36,9 @@ class Home {
   }
   /// `before` goes in front of the program (environment, timeout).
   Outcome run(const std::string& arguments, const std::string& before = "") const {
-    const std::string command = "cd '" + dir_.string() + "' && HOME=" + dir_.string() + " ROOFGEN_CACHE_DIR=" + dir_.string() +
-                                "/cache ROOFGEN_DATA_HOME=" + dir_.string() + "/data " + before + " " ROOFGEN_PROGRAM " " + arguments +
+    const std::string command = "cd '" + dir_.string() + "' && HOME=" + dir_.string() +
+                                " ROOFGEN_CACHE_DIR=" + dir_.string() + "/cache ROOFGEN_DATA_HOME=" + dir_.string() +
+                                "/data " + before + " " ROOFGEN_PROGRAM " " + arguments +
                                 " >out.txt 2>err.txt </dev/null";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read("out.txt"), read("err.txt")};
@@ -45,7 +46,8 @@ class Home {
   /// Starts the program, sends it `signal` as soon as the store has a row, and waits for it.
   Outcome run_and_signal(const std::string& arguments, const std::string& signal) const {
     const std::string command =
-        "cd '" + dir_.string() + "' && export HOME=$PWD ROOFGEN_CACHE_DIR=$PWD/cache ROOFGEN_DATA_HOME=$PWD/data; " ROOFGEN_PROGRAM " " +
+        "cd '" + dir_.string() +
+        "' && export HOME=$PWD ROOFGEN_CACHE_DIR=$PWD/cache ROOFGEN_DATA_HOME=$PWD/data; " ROOFGEN_PROGRAM " " +
         arguments + " >out.txt 2>err.txt </dev/null & pid=$!; cd '" + dir_.string() +
         "'; for i in $(seq 1200); do if [ -s data/evaluations.sqlite-wal ] && "
         "[ $(stat -c %s data/evaluations.sqlite-wal) -gt 20000 ]; then break; fi; sleep 0.05; done; kill -" +

@@ -32,7 +32,9 @@ std::vector<std::string> rules(const Json& explanation) {
   return out;
 }
 
-bool contains(const std::vector<std::string>& list, const std::string& item) { return std::find(list.begin(), list.end(), item) != list.end(); }
+bool contains(const std::vector<std::string>& list, const std::string& item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
 
 }  // namespace
 
@@ -42,7 +44,8 @@ TEST_F(RooflineCli, ExplainsNaiveAttentionOfOneHead) {
   EXPECT_NEAR(e["arithmetic_intensity"].get<double>(), 31.0, 0.05);
   EXPECT_TRUE(contains(rules(e), "R09"));
   EXPECT_TRUE(contains(rules(e), "R10"));
-  for (const char* key : {"flops", "ridge", "regime", "binding_roof", "attainable_tflops"}) EXPECT_TRUE(e.contains(key)) << key;
+  for (const char* key : {"flops", "ridge", "regime", "binding_roof", "attainable_tflops"})
+    EXPECT_TRUE(e.contains(key)) << key;
   ASSERT_EQ(e["passes"].size(), 3u);
   EXPECT_EQ(e["passes"][1]["operands"].size(), 2u);
 }
@@ -52,20 +55,23 @@ TEST_F(RooflineCli, ExplainsMixedPrecisionGemm) {
   EXPECT_NEAR(mixed["arithmetic_intensity"].get<double>(), 378.1, 0.05);
   EXPECT_EQ(mixed["regime"], "compute-bound");
   EXPECT_EQ(mixed["math_dtype"], "bf16");
-  const Json narrow = json("explain gemm --M 128 --N 24576 --K 1536 --a-dtype nvfp4 --b-dtype nvfp4 --out-dtype bf16 --device b200 --json");
+  const Json narrow = json(
+      "explain gemm --M 128 --N 24576 --K 1536 --a-dtype nvfp4 --b-dtype nvfp4 --out-dtype bf16 --device b200 --json");
   EXPECT_NEAR(narrow["arithmetic_intensity"].get<double>(), 349.7, 0.05);
   EXPECT_EQ(narrow["regime"], "memory-bound");
 }
 
 TEST_F(RooflineCli, DimsMayBeGivenInOneFlag) {
-  EXPECT_EQ(json("explain gemm --dims M=4k,N=4096,K=4096 --json")["dims"], json("explain gemm --M 4096 --N=4096 --K 4096 --json")["dims"]);
+  EXPECT_EQ(json("explain gemm --dims M=4k,N=4096,K=4096 --json")["dims"],
+            json("explain gemm --M 4096 --N=4096 --K 4096 --json")["dims"]);
 }
 
 TEST_F(RooflineCli, DevicesHaveASourceInEachCell) {
   const Json all = json("devices --json");
   EXPECT_GE(all["devices"].size(), 19u);
   for (const Json& d : all["devices"])
-    for (const auto& [name, cell] : d["cells"].items()) EXPECT_GE(cell["source"].get<std::string>().size(), 8u) << d["name"] << " " << name;
+    for (const auto& [name, cell] : d["cells"].items())
+      EXPECT_GE(cell["source"].get<std::string>().size(), 8u) << d["name"] << " " << name;
   const std::string one = home.run("devices h100-sxm").out;
   EXPECT_NE(one.find("BF16 tensor, FP32 accumulate"), std::string::npos);
   EXPECT_NE(one.find("295.2"), std::string::npos);
@@ -92,7 +98,9 @@ TEST_F(RooflineCli, RooflineWritesPageSvgAndPng) {
 }
 
 TEST_F(RooflineCli, PointsOfATable) {
-  home.write("p.csv", "name,op,flags,ai,tflops,time_us,origin,from\nmine,gemm,--M 64 --N 4096 --K 4096,,,20,measured,\ndot,,,100,50,,measured,mine\n");
+  home.write("p.csv",
+             "name,op,flags,ai,tflops,time_us,origin,from\nmine,gemm,--M 64 --N 4096 --K "
+             "4096,,,20,measured,\ndot,,,100,50,,measured,mine\n");
   const Json page = json("roofline --points p.csv --json");
   const Json& points = page["blocks"][0]["points"];
   ASSERT_EQ(points.size(), 2u);
@@ -135,7 +143,8 @@ TEST_F(RooflineCli, ReportShowsAnExplanationAgain) {
   const Outcome text = home.run("report e.json");
   EXPECT_EQ(text.exit, 0) << text.err;
   EXPECT_NE(text.out.find("softmax"), std::string::npos);
-  home.write("c.json", home.run("explain elementwise --expr 'relu(x + b[n])' --rows 64 --cols 64 --unfused --json").out);
+  home.write("c.json",
+             home.run("explain elementwise --expr 'relu(x + b[n])' --rows 64 --cols 64 --unfused --json").out);
   EXPECT_EQ(home.run("report c.json --html c.html").exit, 0);
   EXPECT_NE(home.read("c.html").find("relu"), std::string::npos);
 }
@@ -172,12 +181,15 @@ TEST_F(RooflineCli, ReportDrawsARooflineAgain) {
   const Outcome again = home.run("report r.json --html again.html");
   ASSERT_EQ(again.exit, 0) << again.err;
   EXPECT_EQ(home.read("again.html"), home.read("r.html"));
-  home.write("r.json", "{\"schema\": \"roofgen.page/1\", \"title\": \"t\", \"facts\": [], \"warnings\": [], \"blocks\": [{\"kind\": \"pie\"}]}");
+  home.write("r.json",
+             "{\"schema\": \"roofgen.page/1\", \"title\": \"t\", \"facts\": [], \"warnings\": [], \"blocks\": "
+             "[{\"kind\": \"pie\"}]}");
   refused("report r.json", 2, "unknown kind of figure \"pie\"");
 }
 
 TEST_F(RooflineCli, ReportShowsAModelRunAgain) {
-  const std::string command = "model generic-7b --phase decode --batch 1,4 --kv 256,2048 --device h100-sxm --mem-eff 0.9";
+  const std::string command =
+      "model generic-7b --phase decode --batch 1,4 --kv 256,2048 --device h100-sxm --mem-eff 0.9";
   home.write("m.json", home.run(command + " --json").out);
   ASSERT_EQ(home.run(command + " --html m.html").exit, 0);
   const Outcome again = home.run("report m.json --html again.html");
@@ -193,7 +205,8 @@ TEST_F(RooflineCli, TheGpuOfTheMachineNeedsADriver) {
 
 TEST_F(RooflineCli, ReportShowsATuningResultAgain) {
   if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
-  const Outcome tuned = home.run("tune attention --L 200 --d 64 --batch 2 --heads 2 --evals 2 --executor sim --json --html t.html");
+  const Outcome tuned =
+      home.run("tune attention --L 200 --d 64 --batch 2 --heads 2 --evals 2 --executor sim --json --html t.html");
   ASSERT_EQ(tuned.exit, 0) << tuned.err;
   home.write("t.json", tuned.out);
   const Outcome text = home.run("report t.json");
@@ -204,7 +217,8 @@ TEST_F(RooflineCli, ReportShowsATuningResultAgain) {
 }
 
 TEST_F(RooflineCli, MeasuringNeedsAGpu) {
-  for (const char* arguments : {"roofline --measure", "roofline --measure --json --only dram_copy --output mine.json"}) {
+  for (const char* arguments :
+       {"roofline --measure", "roofline --measure --json --only dram_copy --output mine.json"}) {
     const Outcome o = home.run(arguments);
     if (o.exit != 3) GTEST_SKIP() << "there is a GPU here";
     EXPECT_EQ(o.out, "");
@@ -217,16 +231,20 @@ TEST_F(RooflineCli, MeasuringNeedsAGpu) {
 }
 
 TEST_F(RooflineCli, AProfileIsLaidOverADeviceOfItsName) {
-  const std::string text = R"({"schema": "roofgen.device/1", "name": "h200-sxm", "provenance": {"uuid": "GPU-1"}, "ceilings": [],
+  const std::string text =
+      R"({"schema": "roofgen.device/1", "name": "h200-sxm", "provenance": {"uuid": "GPU-1"}, "ceilings": [],
     "cells": {"dram_sustained_gb_s": {"value": 4123, "unit": "GB/s", "origin": "measured", "source": "a test that says so"}}})";
   home.write("mine.json", text);
   const Json d = json("devices h200-sxm --profile mine.json --json");
   EXPECT_EQ(d["cells"]["dram_sustained_gb_s"]["value"], 4123);
   EXPECT_EQ(d["cells"]["dram_sustained_gb_s"]["origin"], "measured");
-  EXPECT_NE(json("explain gemm --M 16 --N 4096 --K 4096 --ceilings sustained --profile mine.json --json")["attainable_tflops"],
-            json("explain gemm --M 16 --N 4096 --K 4096 --ceilings sustained --json")["attainable_tflops"]);
+  EXPECT_NE(
+      json(
+          "explain gemm --M 16 --N 4096 --K 4096 --ceilings sustained --profile mine.json --json")["attainable_tflops"],
+      json("explain gemm --M 16 --N 4096 --K 4096 --ceilings sustained --json")["attainable_tflops"]);
   EXPECT_EQ(json("devices h200-sxm --no-profile --json")["cells"]["dram_sustained_gb_s"]["value"], 4300);
-  refused("roofline --device h100-sxm --profile mine.json", 2, "the profile is of \"h200-sxm\", the device is \"h100-sxm\"");
+  refused("roofline --device h100-sxm --profile mine.json", 2,
+          "the profile is of \"h200-sxm\", the device is \"h100-sxm\"");
   refused("roofline --profile nothing.json", 2, "no such file");
   home.write("half.json", text.substr(0, 100));
   refused("roofline --profile half.json", 2, "half.json");

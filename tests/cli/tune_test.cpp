@@ -45,7 +45,8 @@ TEST_F(TuneCli, JsonKeepsToItsSchema) {
       EXPECT_EQ(k["verification"]["ctas_run"], k["verification"]["ctas_total"]);
       EXPECT_EQ(k["origins"]["time_us"], "model");
       // T = T_problem x waste x idle x stall, as documented.
-      const double product = result["floor"]["time_us"].get<double>() * k["waste"].get<double>() * k["idle"].get<double>() * k["stall"].get<double>();
+      const double product = result["floor"]["time_us"].get<double>() * k["waste"].get<double>() *
+                             k["idle"].get<double>() * k["stall"].get<double>();
       EXPECT_NEAR(product / k["time_us"].get<double>(), 1, 1e-9);
     }
   }
@@ -53,7 +54,8 @@ TEST_F(TuneCli, JsonKeepsToItsSchema) {
 
 // A row of C has 2^31 bytes: places in it do not fit an int.
 TEST_F(TuneCli, TheWidestGemmIsVerified) {
-  const Json result = parse(home.run("tune gemm --M 8 --N 1073741824 --K 16 --set BM=64,BN=64,store=staged --evals 1 --executor sim --json"));
+  const Json result = parse(
+      home.run("tune gemm --M 8 --N 1073741824 --K 16 --set BM=64,BN=64,store=staged --evals 1 --executor sim --json"));
   ASSERT_EQ(result["variants"].size(), 1u);
   EXPECT_TRUE(result["variants"][0]["verified"]);
 }
@@ -73,7 +75,7 @@ TEST_F(TuneCli, TwoHomesGiveTheSameBytes) {
 
 TEST_F(TuneCli, EditedBandwidthChangesTimesWithoutCompilingOrSimulating) {
   const Json before = parse(home.run(kSmall));
-  std::ifstream in(ROOFGEN_SOURCE_DIR "/devices/h200-sxm.json");
+  std::ifstream in(ROOFGEN_SOURCE_DIR "/roofline/devices/h200-sxm.json");
   Json device = Json::parse(in);
   for (const char* cell : {"dram_gb_s", "dram_sustained_gb_s", "l2_gb_s", "l2_sustained_gb_s"})
     device["cells"][cell]["value"] = device["cells"][cell]["value"].get<double>() / 100;
@@ -86,7 +88,9 @@ TEST_F(TuneCli, EditedBandwidthChangesTimesWithoutCompilingOrSimulating) {
 }
 
 TEST_F(TuneCli, PinsSelectAndTheWinnerHasThem) {
-  const Json result = parse(home.run("tune attention --L 128 --d 64 --batch 1 --heads 1 --executor sim --variant fused --set BM=64,stages=2 --evals 2 --json"));
+  const Json result =
+      parse(home.run("tune attention --L 128 --d 64 --batch 1 --heads 1 --executor sim --variant fused --set "
+                     "BM=64,stages=2 --evals 2 --json"));
   ASSERT_EQ(result["variants"].size(), 1u);
   EXPECT_EQ(result["variants"][0]["kernels"][0]["schedule"]["params"]["BM"], 64);
   EXPECT_EQ(result["variants"][0]["kernels"][0]["schedule"]["params"]["stages"], 2);
@@ -115,25 +119,26 @@ TEST_F(TuneCli, InterruptReportsWhatIsDoneAndKeepsIt) {
   EXPECT_LT(resumed["fresh"]["simulated"], resumed["simulated"]);
 }
 
-TEST_F(TuneCli, AFullOutputIsAnErrorNotACrash) {
-  EXPECT_EQ(home.run("doctor >/dev/full #").exit, 1);
-}
+TEST_F(TuneCli, AFullOutputIsAnErrorNotACrash) { EXPECT_EQ(home.run("doctor >/dev/full #").exit, 1); }
 
 TEST_F(TuneCli, UnwritableCacheAndStoreAreWarnings) {
   home.write("blocked", "a file where a directory is wanted");
   const Outcome o = home.run("tune attention --L 64 --d 64 --batch 1 --heads 1 --executor sim --evals 4 --json",
-                             "env ROOFGEN_CACHE_DIR=" + (home.dir() / "blocked").string() + " ROOFGEN_DATA_HOME=" + (home.dir() / "blocked").string());
+                             "env ROOFGEN_CACHE_DIR=" + (home.dir() / "blocked").string() +
+                                 " ROOFGEN_DATA_HOME=" + (home.dir() / "blocked").string());
   EXPECT_EQ(o.exit, 0) << o.err;
   EXPECT_NE(o.err.find("warning"), std::string::npos) << o.err;
   EXPECT_FALSE(Json::parse(o.out, nullptr, false).is_discarded());
 }
 
 TEST_F(TuneCli, MinScoreHasItsExitCode) {
-  EXPECT_EQ(home.run("tune attention --L 64 --d 64 --batch 1 --heads 1 --executor sim --evals 4 --min-score 1").exit, 4);
+  EXPECT_EQ(home.run("tune attention --L 64 --d 64 --batch 1 --heads 1 --executor sim --evals 4 --min-score 1").exit,
+            4);
 }
 
 TEST_F(TuneCli, AVariantTooBigForMemoryIsRejectedByName) {
-  const Json result = parse(home.run("tune attention --L 1024 --d 32 --batch 4096 --heads 32 --executor sim --evals 2 --json"));
+  const Json result =
+      parse(home.run("tune attention --L 1024 --d 32 --batch 4096 --heads 32 --executor sim --evals 2 --json"));
   EXPECT_EQ(result["verdict"]["decision"], "fused only");
   EXPECT_NE(result["verdict"]["reason"].get<std::string>().find("with S and P need"), std::string::npos);
   EXPECT_EQ(result["rejected"]["memory"], 1);

@@ -9,7 +9,8 @@ using namespace roofgen::test;
 
 namespace {
 
-const std::string kSmall = "whatif --chain 'gemm > bias > gelu > residual > rmsnorm' --M 128 --N 64 --K 64 --executor sim --evals 3 ";
+const std::string kSmall =
+    "whatif --chain 'gemm > bias > gelu > residual > rmsnorm' --M 128 --N 64 --K 64 --executor sim --evals 3 ";
 
 class WhatIfCli : public ::testing::Test {
  protected:
@@ -48,7 +49,8 @@ TEST_F(WhatIfCli, FiveStepsEveryPartitionTimedAndVerified) {
       EXPECT_LE(k["verification"]["error_over_tolerance"], 1.0);
     }
     EXPECT_NEAR(p["time_us"].get<double>() / sum, 1, 1e-9);
-    const double product = r["floor"]["time_us"].get<double>() * p["waste"].get<double>() * p["idle"].get<double>() * p["stall"].get<double>();
+    const double product = r["floor"]["time_us"].get<double>() * p["waste"].get<double>() * p["idle"].get<double>() *
+                           p["stall"].get<double>();
     EXPECT_NEAR(product / p["time_us"].get<double>(), 1, 1e-9);
   }
   ASSERT_EQ(r["edges"].size(), 4u);
@@ -70,9 +72,12 @@ TEST_F(WhatIfCli, FiveStepsEveryPartitionTimedAndVerified) {
 }
 
 TEST_F(WhatIfCli, ValuesThatAreAddedLaterAreKept) {
-  const Json r = parse(home.run("whatif --chain 'relu > (v * 0.5) > residual(relu) > softmax' --rows 33 --cols 200 --executor sim --evals 2 --json"));
+  const Json r =
+      parse(home.run("whatif --chain 'relu > (v * 0.5) > residual(relu) > softmax' --rows 33 --cols 200 --executor sim "
+                     "--evals 2 --json"));
   expect_schema(r);
-  for (const Json& p : r["partitions"]) EXPECT_TRUE(p["time_us"].is_number()) << p["plan"] << " " << p.value("reason", "");
+  for (const Json& p : r["partitions"])
+    EXPECT_TRUE(p["time_us"].is_number()) << p["plan"] << " " << p.value("reason", "");
   for (const Json& p : r["partitions"])
     if (p["plan"] == "relu+map | residual+softmax") {
       EXPECT_EQ(p["intermediates"].size(), 2u);
@@ -80,14 +85,16 @@ TEST_F(WhatIfCli, ValuesThatAreAddedLaterAreKept) {
 }
 
 TEST_F(WhatIfCli, ASweepHasARunForEachSize) {
-  const Json r = parse(home.run("whatif --chain 'relu > rmsnorm' --cols 128 --sweep rows=64,16 --executor sim --evals 1 --json"));
+  const Json r =
+      parse(home.run("whatif --chain 'relu > rmsnorm' --cols 128 --sweep rows=64,16 --executor sim --evals 1 --json"));
   expect_schema(r);
   ASSERT_EQ(r["sweep"]["runs"].size(), 2u);
   EXPECT_EQ(r["sweep"]["runs"][0]["size"], 16);
 }
 
 TEST_F(WhatIfCli, OfSixteenCutsOfAttentionFifteenAreTimed) {
-  const Json r = parse(home.run("whatif attention --L 128 --d 64 --batch 1 --heads 2 --causal --evals 2 --executor sim --json --html page.html"));
+  const Json r = parse(home.run(
+      "whatif attention --L 128 --d 64 --batch 1 --heads 2 --causal --evals 2 --executor sim --json --html page.html"));
   expect_schema(r);
   EXPECT_EQ(r["chain"], "qk > scale > mask > softmax > pv");
   ASSERT_EQ(r["partitions"].size(), 16u);
@@ -108,7 +115,8 @@ TEST_F(WhatIfCli, OfSixteenCutsOfAttentionFifteenAreTimed) {
     }
     EXPECT_NEAR(p["time_us"].get<double>() / sum, 1, 1e-9);
     EXPECT_EQ(p["kernels"].size(), p["intermediates"].size() + 1);
-    const double product = r["floor"]["time_us"].get<double>() * p["waste"].get<double>() * p["idle"].get<double>() * p["stall"].get<double>();
+    const double product = r["floor"]["time_us"].get<double>() * p["waste"].get<double>() * p["idle"].get<double>() *
+                           p["stall"].get<double>();
     EXPECT_NEAR(product / p["time_us"].get<double>(), 1, 1e-9);
   }
   EXPECT_EQ(timed, 15u);
@@ -121,7 +129,9 @@ TEST_F(WhatIfCli, OfSixteenCutsOfAttentionFifteenAreTimed) {
         }
   EXPECT_GT(fs::file_size(home.dir() / "page.html"), 100000u);
   // All is remembered, and what the fused kernel is to `tune`, it is here.
-  const Json again = parse(home.run("whatif attention --L 128 --d 64 --batch 1 --heads 2 --causal --evals 2 --executor sim --json --plan 'qk | scale | mask | softmax | pv'"));
+  const Json again =
+      parse(home.run("whatif attention --L 128 --d 64 --batch 1 --heads 2 --causal --evals 2 --executor sim --json "
+                     "--plan 'qk | scale | mask | softmax | pv'"));
   EXPECT_EQ(again["plan"]["plan"], "qk | scale | mask | softmax | pv");
   EXPECT_EQ(again["fresh"]["compiled"], 0);
   EXPECT_EQ(again["best"], r["best"]);
@@ -144,7 +154,9 @@ TEST_F(WhatIfCli, WithoutAMaskThereIsNoStepForIt) {
 }
 
 TEST_F(WhatIfCli, ExpressionsAndLengthsOfAttentionAreCutLikeThePlainOne) {
-  const Json r = parse(home.run("whatif attention --d 64 --heads 2 --lengths 70,129,33 --score 's + slope[h] * (k - q)' --arg slope:fp32[h] --mask 'q - k < 50' --softcap 20 --lse --dtype fp16 --evals 1 --executor sim --json"));
+  const Json r = parse(
+      home.run("whatif attention --d 64 --heads 2 --lengths 70,129,33 --score 's + slope[h] * (k - q)' --arg "
+               "slope:fp32[h] --mask 'q - k < 50' --softcap 20 --lse --dtype fp16 --evals 1 --executor sim --json"));
   expect_schema(r);
   size_t timed = 0;
   for (const Json& p : r["partitions"]) {

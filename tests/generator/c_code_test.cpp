@@ -10,7 +10,9 @@ std::string c(const std::string& text) {
   const Map scope{{"M", 100}, {"N", 64}, {"BM", 32}, {"esize", 2}, {"store", "staged"}, {"tuned", Map{{"chunks", 3}}}};
   auto e = Expr::parse(text);
   if (!e) return "not parsed: " + e.error().message;
-  auto out = to_c(*e, scope, [](const std::string& name) -> Result<std::string> { return name == "M" || name == "N" ? "n_" + name : std::string(); });
+  auto out = to_c(*e, scope, [](const std::string& name) -> Result<std::string> {
+    return name == "M" || name == "N" ? "n_" + name : std::string();
+  });
   return out ? (out->constant ? "constant " : "") + out->text : "error: " + out.error().message;
 }
 

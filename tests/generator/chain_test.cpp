@@ -1,14 +1,14 @@
 // Chains: their text, their partitions, and what each part reads and writes.
 #include "generator/ops/chain.h"
 
-#include "generator/ops/chain_op.h"
-#include "generator/ops/rows_formulas.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
+
+#include "generator/ops/chain_op.h"
+#include "generator/ops/rows_formulas.h"
 
 using namespace roofgen;
 using testing::ElementsAre;
@@ -63,7 +63,8 @@ TEST(ChainText, WhatIsWrongIsShownWithACaret) {
   EXPECT_THAT(refused("gemm > (v * "), HasSubstr("stands in brackets"));
   EXPECT_THAT(refused("gemm > rmsnorm(-1)"), HasSubstr("an epsilon from 0 to 1 was expected"));
   EXPECT_THAT(refused(""), HasSubstr("a step is missing here"));
-  EXPECT_THAT(refused("relu > relu > relu > relu > relu > relu > relu > relu > relu > relu > relu"), HasSubstr("at most 10 steps"));
+  EXPECT_THAT(refused("relu > relu > relu > relu > relu > relu > relu > relu > relu > relu > relu"),
+              HasSubstr("at most 10 steps"));
 }
 
 TEST(ChainText, DeclaredTensorsLeaveTheChainItsNames) {
@@ -74,7 +75,8 @@ TEST(ChainText, DeclaredTensorsLeaveTheChainItsNames) {
     return to_string(chain.error());
   };
   for (const char* own : {"A", "B", "x", "y", "t1", "t10", "v", "v2", "row_scale"})
-    EXPECT_THAT(declared({own, DType::kFp32, {"n"}}), HasSubstr(std::string(own) + " is a name of a chain's own")) << own;
+    EXPECT_THAT(declared({own, DType::kFp32, {"n"}}), HasSubstr(std::string(own) + " is a name of a chain's own"))
+        << own;
   EXPECT_THAT(declared({"w", DType::kFp32, {"n", "m"}}), HasSubstr("[m,n] was expected"));
   EXPECT_EQ(declared({"w", DType::kFp32, {"m", "n"}}), "accepted");
 }
@@ -96,7 +98,8 @@ TEST(ChainPartitions, AllOfThemAndTheIllegalOnesByName) {
     EXPECT_TRUE(names.insert(p.name).second) << p.name;
     if (p.illegal.empty()) continue;
     ++illegal;
-    EXPECT_EQ(p.illegal, "a row reduction across CTAs: rmsnorm needs all 4096 columns of a row, a CTA of gemm holds at most 256");
+    EXPECT_EQ(p.illegal,
+              "a row reduction across CTAs: rmsnorm needs all 4096 columns of a row, a CTA of gemm holds at most 256");
   }
   // Only all five in one kernel put the norm beside the gemm.
   EXPECT_EQ(illegal, 1u);
@@ -111,7 +114,8 @@ TEST(ChainPartitions, ANarrowRowFitsTheTile) {
 }
 
 TEST(ChainPartitions, WithoutAGemmAllAreLegal) {
-  for (const Partition& p : partitions(parsed("residual > rmsnorm > quant"), 4096, 256)) EXPECT_EQ(p.illegal, "") << p.name;
+  for (const Partition& p : partitions(parsed("residual > rmsnorm > quant"), 4096, 256))
+    EXPECT_EQ(p.illegal, "") << p.name;
 }
 
 TEST(ChainPlan, PartsAndTheirMistakes) {
@@ -173,7 +177,10 @@ TEST(ChainPart, StepsAreTheOpsOfTheirNames) {
     for (double v : {1.0, -0.5, 0.25, 0.0}) row.push_back({v * scale, 0});
     const int64_t at = 0;
     std::vector<double> out;
-    for (const auto& output : f.evaluate(row, std::span(&at, 1), 0, [](const TensorArg&, std::span<const int64_t>, int64_t, std::span<double> v) { std::fill(v.begin(), v.end(), 1.0); }))
+    for (const auto& output : f.evaluate(row, std::span(&at, 1), 0,
+                                         [](const TensorArg&, std::span<const int64_t>, int64_t, std::span<double> v) {
+                                           std::fill(v.begin(), v.end(), 1.0);
+                                         }))
       for (const auto& e : output) out.push_back(e.value);
     return out;
   };
@@ -190,7 +197,8 @@ TEST(ChainPart, StepsAreTheOpsOfTheirNames) {
   same("rmsnorm", rows::kRmsnorm, {"rmsnorm", {}, DType::kBf16, {}, {}});
   same("layernorm", rows::kLayernorm, {"layernorm", {}, DType::kBf16, {{"bias", true}}, {}});
   same("softmax", rows::kSoftmax, {"softmax", {{"cols", 4}}, DType::kBf16, {}, {}});
-  // Of quant the ops have no form without a norm before it; the part that does only that is the one of the unfused form.
+  // Of quant the ops have no form without a norm before it; the part that does only that is the one of the unfused
+  // form.
   Problem quant{"rmsnorm", {}, DType::kBf16, {}, {}};
   quant.texts = {{"quant", "fp8"}, {"quant_scale", "row"}};
   quant.reals["eps"] = 1e-6;
@@ -206,7 +214,9 @@ TEST(ChainPart, StepsAreTheOpsOfTheirNames) {
 
 TEST(ChainOp, ProductsAreCheckedOnIntegersAndTheRestOnSpecialValues) {
   const Chain chain = parsed("gemm > bias > rmsnorm");
-  const auto patterns = [&](std::vector<Part> plan) { return (*ChainOp::make(chain, {std::move(plan)}))->exact_patterns({}); };
+  const auto patterns = [&](std::vector<Part> plan) {
+    return (*ChainOp::make(chain, {std::move(plan)}))->exact_patterns({});
+  };
   EXPECT_THAT(patterns({{0, 2}}), ElementsAre(InputPattern::kIntegers));
   EXPECT_THAT(patterns({{0, 2}, {2, 3}}), ElementsAre(InputPattern::kIntegers));
   EXPECT_THAT(patterns({{2, 3}}), ElementsAre(InputPattern::kSpecial));

@@ -14,7 +14,8 @@
 namespace roofgen {
 namespace {
 
-constexpr DType kAll[] = {DType::kBf16, DType::kFp16, DType::kFp32, DType::kTf32, DType::kFp8, DType::kInt8, DType::kInt32};
+constexpr DType kAll[] = {DType::kBf16, DType::kFp16, DType::kFp32, DType::kTf32,
+                          DType::kFp8,  DType::kInt8, DType::kInt32};
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 double element_of(uint32_t bits, DType dtype) {

@@ -162,8 +162,7 @@ TEST(Expr, AmbiguousPowersNeedParentheses) {
 
 TEST(Expr, CheckNamesTheFailingComparison) {
   EXPECT_EQ(why_not("bytes <= device.smem"), "bytes <= device.smem (262144 > 232448)");
-  EXPECT_EQ(why_not("BM == 128 and (bytes <= device.smem and causal)"),
-            "bytes <= device.smem (262144 > 232448)");
+  EXPECT_EQ(why_not("BM == 128 and (bytes <= device.smem and causal)"), "bytes <= device.smem (262144 > 232448)");
   EXPECT_EQ(why_not("0 < BM < d"), "BM < d (128 >= 64)");
   EXPECT_EQ(why_not("BM % 3 == 0"), "BM % 3 == 0 (2 != 0)");
   EXPECT_EQ(why_not("BM in sizes"), "BM in sizes (128 not in [16, 32, 64])");
@@ -179,8 +178,7 @@ TEST(Expr, EvalIntAndNumberCheckTheType) {
   EXPECT_EQ(*Expr::parse("BM * 2")->eval_int(scope()), 256);
   EXPECT_EQ(*Expr::parse("BM")->eval_number(scope()), 128.0);
   EXPECT_EQ(Expr::parse("scale")->eval_int(scope()).error().message, "expected an int, this is a float");
-  EXPECT_EQ(Expr::parse("dtype")->eval_number(scope()).error().message,
-            "expected a number, this is a string");
+  EXPECT_EQ(Expr::parse("dtype")->eval_number(scope()).error().message, "expected a number, this is a string");
 }
 
 TEST(Expr, AnExpressionThatWasNeverParsedIsAnError) {

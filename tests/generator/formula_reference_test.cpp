@@ -28,7 +28,8 @@ Formula parse(std::vector<Definition> definitions, std::vector<Output> outputs, 
   return *made;
 }
 
-std::vector<double> contents(const char* name, DType dtype, uint64_t count, InputPattern pattern = InputPattern::kNormal) {
+std::vector<double> contents(const char* name, DType dtype, uint64_t count,
+                             InputPattern pattern = InputPattern::kNormal) {
   std::vector<double> out(count);
   TensorContents{pattern, name, dtype}.values(0, out);
   return out;
@@ -48,7 +49,8 @@ struct Memory {
   std::map<std::string, std::vector<double>> buffers;
   int64_t unwritten = -1;
   ElementReader reader() const {
-    return [this](const std::string& buffer, uint64_t first, std::span<double> out, std::vector<bool>* valid) -> Result<void> {
+    return [this](const std::string& buffer, uint64_t first, std::span<double> out,
+                  std::vector<bool>* valid) -> Result<void> {
       const std::vector<double>& all = buffers.at(buffer);
       for (size_t i = 0; i < out.size(); ++i) {
         out[i] = all.at(first + i);
@@ -67,10 +69,12 @@ std::vector<double> matrix(const F& value, DType dtype, Store store = round_to_d
   return out;
 }
 
-double truncate_bf16(double x, DType) { return std::bit_cast<float>(std::bit_cast<uint32_t>(static_cast<float>(x)) & 0xffff0000u); }
+double truncate_bf16(double x, DType) {
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(static_cast<float>(x)) & 0xffff0000u);
+}
 
-Comparison compare(const Formula& formula, const Memory& memory, Region region = {0, 0, 0, kExtent.rows}, InputPattern pattern = InputPattern::kNormal,
-                   const SourceRow& source = kSource) {
+Comparison compare(const Formula& formula, const Memory& memory, Region region = {0, 0, 0, kExtent.rows},
+                   InputPattern pattern = InputPattern::kNormal, const SourceRow& source = kSource) {
   auto out = compare_formula(formula, region, kExtent, pattern, source, memory.reader());
   EXPECT_TRUE(out) << to_string(out.error());
   return *out;
@@ -81,14 +85,16 @@ struct Linear {
                           {{"bias", DType::kFp32, {"n"}}, {"residual", DType::kBf16, {"m", "n"}}});
   std::vector<double> bias = contents("bias", DType::kFp32, 65), residual = contents("residual", DType::kBf16, 37 * 65);
   double value(int64_t m, int64_t n, int64_t shift = 0) const {
-    const float sum = static_cast<float>(acc_at(m, n)) * 0.5f + static_cast<float>(bias[static_cast<size_t>((n + shift) % 65)]);
+    const float sum =
+        static_cast<float>(acc_at(m, n)) * 0.5f + static_cast<float>(bias[static_cast<size_t>((n + shift) % 65)]);
     return sum + static_cast<float>(residual[static_cast<size_t>(m * 65 + n)]);
   }
 };
 
 TEST(FormulaReference, APlainEpiloguePasses) {
   const Linear linear;
-  const Comparison c = compare(linear.formula, {{{"C", matrix([&](int64_t m, int64_t n) { return linear.value(m, n); }, DType::kBf16)}}});
+  const Comparison c = compare(
+      linear.formula, {{{"C", matrix([&](int64_t m, int64_t n) { return linear.value(m, n); }, DType::kBf16)}}});
   EXPECT_EQ(c.failure, "");
   EXPECT_EQ(c.rows, 37u);
   EXPECT_GT(c.worst, 0.9);  // half an ulp is used up by rounding
@@ -97,24 +103,33 @@ TEST(FormulaReference, APlainEpiloguePasses) {
 
 TEST(FormulaReference, TruncationInsteadOfRoundingIsCaught) {
   const Linear linear;
-  EXPECT_NE(compare(linear.formula, {{{"C", matrix([&](int64_t m, int64_t n) { return linear.value(m, n); }, DType::kBf16, truncate_bf16)}}}).failure, "");
+  EXPECT_NE(
+      compare(linear.formula,
+              {{{"C", matrix([&](int64_t m, int64_t n) { return linear.value(m, n); }, DType::kBf16, truncate_bf16)}}})
+          .failure,
+      "");
 }
 
 TEST(FormulaReference, AWrongIndexAndAMissingElementAreNamed) {
   const Linear linear;
-  EXPECT_NE(compare(linear.formula, {{{"C", matrix([&](int64_t m, int64_t n) { return linear.value(m, n, n == 64); }, DType::kBf16)}}}).failure.find("column 64]"),
+  EXPECT_NE(compare(linear.formula,
+                    {{{"C", matrix([&](int64_t m, int64_t n) { return linear.value(m, n, n == 64); }, DType::kBf16)}}})
+                .failure.find("column 64]"),
             std::string::npos);
   const std::vector<double> right = matrix([&](int64_t m, int64_t n) { return linear.value(m, n); }, DType::kBf16);
-  EXPECT_EQ(compare(linear.formula, {{{"C", right}}, 5 * 65 + 3}).failure, "C[row 5, column 3] and 0 more elements were never written");
+  EXPECT_EQ(compare(linear.formula, {{{"C", right}}, 5 * 65 + 3}).failure,
+            "C[row 5, column 3] and 0 more elements were never written");
   // Outside of the region nobody looks.
   EXPECT_EQ(compare(linear.formula, {{{"C", right}}, 5 * 65 + 3}, {0, 0, 6, 37}).failure, "");
   EXPECT_EQ(compare(linear.formula, {{{"C", right}}, 5 * 65 + 3}, {0, 0, 0, 37, 4, 65}).failure, "");
 }
 
 TEST(FormulaReference, TensorsOfAnyIndices) {
-  const Formula formula = parse({{"y", "acc + row[m] + turned[n,m] + one"}}, {{"y", "C", DType::kFp32}},
-                                {{"row", DType::kFp16, {"m"}}, {"turned", DType::kFp8, {"n", "m"}}, {"one", DType::kInt8, {}}});
-  const auto row = contents("row", DType::kFp16, 37), turned = contents("turned", DType::kFp8, 37 * 65), one = contents("one", DType::kInt8, 1);
+  const Formula formula =
+      parse({{"y", "acc + row[m] + turned[n,m] + one"}}, {{"y", "C", DType::kFp32}},
+            {{"row", DType::kFp16, {"m"}}, {"turned", DType::kFp8, {"n", "m"}}, {"one", DType::kInt8, {}}});
+  const auto row = contents("row", DType::kFp16, 37), turned = contents("turned", DType::kFp8, 37 * 65),
+             one = contents("one", DType::kInt8, 1);
   const auto y = [&](int64_t m, int64_t n) {
     return acc_at(m, n) + row[static_cast<size_t>(m)] + turned[static_cast<size_t>(n * 37 + m)] + one[0];
   };
@@ -131,12 +146,15 @@ TEST(FormulaReference, RowsQuantisedWithTheirScale) {
     for (int64_t n = 0; n < kExtent.cols; ++n) largest = std::max(largest, std::fabs(acc_at(m, n)));
     scales.push_back(static_cast<float>(largest) / 127.0f);
   }
-  const auto q = [&](int64_t m, int64_t n) { return static_cast<float>(acc_at(m, n)) / static_cast<float>(scales[static_cast<size_t>(m)]); };
+  const auto q = [&](int64_t m, int64_t n) {
+    return static_cast<float>(acc_at(m, n)) / static_cast<float>(scales[static_cast<size_t>(m)]);
+  };
   Memory memory{{{"C", matrix(q, DType::kInt8)}, {"row_scale", scales}}};
   EXPECT_EQ(compare(formula, memory).failure, "");
   memory.buffers["row_scale"][7] *= 1.0001;
   EXPECT_EQ(compare(formula, memory).failure.substr(0, 17), "row_scale[row 7] ");
-  const auto part = compare_formula(formula, {0, 0, 0, 37, 0, 64}, kExtent, InputPattern::kNormal, kSource, memory.reader());
+  const auto part =
+      compare_formula(formula, {0, 0, 0, 37, 0, 64}, kExtent, InputPattern::kNormal, kSource, memory.reader());
   ASSERT_FALSE(part);
   EXPECT_EQ(part.error().message, "columns 0 to 64 of 65 cannot be compared: the formula reduces over the row");
 }
@@ -144,13 +162,21 @@ TEST(FormulaReference, RowsQuantisedWithTheirScale) {
 TEST(FormulaReference, EndsOfTheRange) {
   // 448 is fp8's end: what is beyond saturates, an infinity too, and a NaN stays.
   const Formula fp8 = parse({{"y", "acc * 100"}}, {{"y", "C", DType::kFp8}}, {});
-  EXPECT_EQ(compare(fp8, {{{"C", matrix([](int64_t m, int64_t n) { return 100 * acc_at(m, n); }, DType::kFp8)}}}).failure, "");
-  EXPECT_NE(compare(fp8, {{{"C", matrix([](int64_t m, int64_t n) { return std::fabs(100 * acc_at(m, n)); }, DType::kFp8)}}}).failure, "");
+  EXPECT_EQ(
+      compare(fp8, {{{"C", matrix([](int64_t m, int64_t n) { return 100 * acc_at(m, n); }, DType::kFp8)}}}).failure,
+      "");
+  EXPECT_NE(
+      compare(fp8, {{{"C", matrix([](int64_t m, int64_t n) { return std::fabs(100 * acc_at(m, n)); }, DType::kFp8)}}})
+          .failure,
+      "");
 
   const auto all = [](double value, double sigma, double got) {
-    const SourceRow source = [=](int64_t, int64_t, int64_t count) { return std::vector<Estimate>(static_cast<size_t>(count), {value, sigma}); };
+    const SourceRow source = [=](int64_t, int64_t, int64_t count) {
+      return std::vector<Estimate>(static_cast<size_t>(count), {value, sigma});
+    };
     const Formula identity = parse({{"y", "acc"}}, {{"y", "C", DType::kFp16}}, {});
-    return compare(identity, {{{"C", std::vector<double>(37 * 65, got)}}}, {0, 0, 0, 37}, InputPattern::kNormal, source).failure;
+    return compare(identity, {{{"C", std::vector<double>(37 * 65, got)}}}, {0, 0, 0, 37}, InputPattern::kNormal, source)
+        .failure;
   };
   // 65520 is the first number that rounds to infinity.
   EXPECT_EQ(all(65530, 0, kInf), "");
@@ -167,7 +193,8 @@ TEST(FormulaReference, EndsOfTheRange) {
 
 TEST(FormulaReference, SpecialTensorsPropagate) {
   constexpr Extent kWide{1, 1, 2, 16384};
-  const Formula formula = parse({{"y", "max(acc, bias[n] * 0)"}}, {{"y", "C", DType::kFp32}}, {{"bias", DType::kBf16, {"n"}}});
+  const Formula formula =
+      parse({{"y", "max(acc, bias[n] * 0)"}}, {{"y", "C", DType::kFp32}}, {{"bias", DType::kBf16, {"n"}}});
   const std::vector<double> bias = contents("bias", DType::kBf16, kWide.cols, InputPattern::kSpecial);
   int special = 0;
   for (double b : bias) special += !std::isfinite(b);
@@ -177,7 +204,9 @@ TEST(FormulaReference, SpecialTensorsPropagate) {
     const double b = bias[static_cast<size_t>(i % kWide.cols)] * 0;  // of an infinity, NaN: max passes it on
     memory.buffers["C"].push_back(std::isnan(b) ? b : std::max(acc_at(i / kWide.cols, i % kWide.cols), b));
   }
-  const auto failure = [&] { return compare_formula(formula, {0, 0, 0, 2}, kWide, InputPattern::kSpecial, kSource, memory.reader())->failure; };
+  const auto failure = [&] {
+    return compare_formula(formula, {0, 0, 0, 2}, kWide, InputPattern::kSpecial, kSource, memory.reader())->failure;
+  };
   EXPECT_EQ(failure(), "");
   for (double& y : memory.buffers["C"])
     if (std::isnan(y)) y = 0;  // as fmaxf would have it

@@ -30,9 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return it == templates.end() ? std::nullopt : std::optional(it->second);
   };
   // Small, so that a fuzzer spends its time on new inputs and not on long loops.
-  const auto r =
-      jinja::render(loader, "main", kScope,
-                    {.steps = 20000, .output_bytes = 1 << 16, .template_bytes = 1 << 16, .calls = 20});
+  const auto r = jinja::render(loader, "main", kScope,
+                               {.steps = 20000, .output_bytes = 1 << 16, .template_bytes = 1 << 16, .calls = 20});
   if (!r) {
     if (r.error().message.empty() || to_string(r.error()).empty()) std::abort();
     return 0;

@@ -70,15 +70,9 @@ std::string mutate(std::string s, const std::vector<std::string>& all, std::mt19
       case 0:
         if (at < s.size()) s[at] = static_cast<char>(bits());
         break;
-      case 1:
-        s.insert(at, kTokens[bits() % std::size(kTokens)]);
-        break;
-      case 2:
-        s.erase(at, length);
-        break;
-      case 3:
-        s.insert(at, s.substr(bits() % (s.size() + 1), length));
-        break;
+      case 1: s.insert(at, kTokens[bits() % std::size(kTokens)]); break;
+      case 2: s.erase(at, length); break;
+      case 3: s.insert(at, s.substr(bits() % (s.size() + 1), length)); break;
       default: {
         const std::string& other = all[bits() % all.size()];
         s.insert(at, other.substr(bits() % (other.size() + 1), length));

@@ -36,8 +36,7 @@ size_t compare(const std::vector<ReferenceCase>& cases) {
     ++shown;
     ADD_FAILURE() << "case " << i << "\n"
                   << show(cases[i]) << "--- ours\n"
-                  << ours->text << "\n--- " << (reference[i].ok ? "jinja2\n" : "jinja2 fails\n")
-                  << reference[i].text;
+                  << ours->text << "\n--- " << (reference[i].ok ? "jinja2\n" : "jinja2 fails\n") << reference[i].text;
   }
   return accepted;
 }
@@ -50,9 +49,8 @@ TEST(JinjaDifferential, Cases) {
   std::vector<ReferenceCase> cases;
   for (const Case& c : read_cases("cases")) {
     auto context = c.sections.find("context");
-    cases.push_back(
-        {c.templates, c.main,
-         context == c.sections.end() ? nlohmann::json::object() : nlohmann::json::parse(context->second)});
+    cases.push_back({c.templates, c.main,
+                     context == c.sections.end() ? nlohmann::json::object() : nlohmann::json::parse(context->second)});
   }
   ASSERT_GE(cases.size(), 10u);
   EXPECT_EQ(compare(cases), cases.size());

@@ -22,9 +22,7 @@ std::string text(const Files& files, const Map& context = {}, const Limits& limi
   return r ? r->text : "error: " + r.error().message;
 }
 
-std::string text(const std::string& main, const Map& context = {}) {
-  return text(Files{{"main", main}}, context);
-}
+std::string text(const std::string& main, const Map& context = {}) { return text(Files{{"main", main}}, context); }
 
 /// "file:line" of each output line.
 std::vector<std::string> lines(const Files& files, const Map& context = {}) {
@@ -46,19 +44,16 @@ TEST(JinjaProbe, DivisionIsExactOrAnError) {
 }
 
 TEST(JinjaProbe, MacroElifTernaryAndSingleQuotes) {
-  EXPECT_EQ(
-      text(
-          "{% macro f(a, b=1) %}<{{ a }},{{ b }}>{% endmacro %}{{ f(1) }}{{ f(1, b='x') }}{{ f(b=2, a=3) }}"),
-      "<1,1><1,x><3,2>");
+  EXPECT_EQ(text("{% macro f(a, b=1) %}<{{ a }},{{ b }}>{% endmacro %}{{ f(1) }}{{ f(1, b='x') }}{{ f(b=2, a=3) }}"),
+            "<1,1><1,x><3,2>");
   EXPECT_EQ(text("{% if BM == 1 %}a{% elif BM == 128 %}b{% else %}c{% endif %}", kTile), "b");
   EXPECT_EQ(text("{{ 'big' if BM > 64 else 'small' }}", kTile), "big");
 }
 
 TEST(JinjaProbe, IncludeAndImport) {
-  const Files files{
-      {"main", "{% import 'lib' as m %}{% include 'part' %}{{ m.twice(BM) }}{{ m.unit }}"},
-      {"part", "<{{ BM }}>"},
-      {"lib", "ignored {% set unit = 'px' %}{% macro twice(x) %}{{ 2 * x }}{{ unit }}{% endmacro %}"}};
+  const Files files{{"main", "{% import 'lib' as m %}{% include 'part' %}{{ m.twice(BM) }}{{ m.unit }}"},
+                    {"part", "<{{ BM }}>"},
+                    {"lib", "ignored {% set unit = 'px' %}{% macro twice(x) %}{{ 2 * x }}{{ unit }}{% endmacro %}"}};
   EXPECT_EQ(text(files, kTile), "<128>256pxpx");
 }
 
@@ -87,8 +82,7 @@ TEST(JinjaProbe, ListLiteralWithAVariable) {
 TEST(JinjaProbe, SmallFloatLiteral) { EXPECT_EQ(text("{{ 1e-6 }}"), "1e-06"); }
 
 TEST(JinjaProbe, AStrayDoubleBraceSaysWhatToWrite) {
-  for (const char* stray :
-       {"int a[2][2] = {{1, 2}, {3, 4}};", "f({{1, 2}});", "x = {{ {1}, {2} }};", "x = {{"}) {
+  for (const char* stray : {"int a[2][2] = {{1, 2}, {3, 4}};", "f({{1, 2}});", "x = {{ {1}, {2} }};", "x = {{"}) {
     const auto r = render_files({{"main", stray}});
     ASSERT_FALSE(r) << stray;
     EXPECT_NE(to_string(r.error()).find("nested braces of C++ are written \"{ {\""), std::string::npos)
@@ -121,8 +115,7 @@ TEST(Jinja, Loops) {
                  "loop.length }} {% endfor %}"),
             "10TrueFalse3 21FalseFalse3 32FalseTrue3 ");
   EXPECT_EQ(text("{% for a, b in [[1, 2], [3, 4]] %}{{ a + b }} {% endfor %}"), "3 7 ");
-  EXPECT_EQ(text("{% for k in m %}{{ k }}={{ m[k] }};{% endfor %}", {{"m", Map{{"b", 2}, {"a", 1}}}}),
-            "a=1;b=2;");
+  EXPECT_EQ(text("{% for k in m %}{{ k }}={{ m[k] }};{% endfor %}", {{"m", Map{{"b", 2}, {"a", 1}}}}), "a=1;b=2;");
   EXPECT_EQ(text("{% for i in [1, 2] %}{% for j in [3] %}{{ i * j }}{{ loop.length }}{% endfor %}{{ "
                  "loop.length }}{% endfor %}"),
             "312612");
@@ -134,8 +127,7 @@ TEST(Jinja, LoopAndMacroVariablesStayInside) {
   EXPECT_EQ(text("{% set x = 1 %}{% for i in [1, 2] %}{% set x = x + i %}{{ x }}{% endfor %}{{ x }}"), "231");
   EXPECT_EQ(text("{% set x = 1 %}{% macro f() %}{% set x = 5 %}{{ x }}{% endmacro %}{{ f() }}{{ x }}"), "51");
   EXPECT_EQ(text("{% set x = 1 %}{% if true %}{% set x = 2 %}{% endif %}{{ x }}"), "2");
-  EXPECT_EQ(text({{"main", "{% include 'a' %}{{ x|default('none') }}"}, {"a", "{% set x = 1 %}{{ x }}"}}),
-            "1none");
+  EXPECT_EQ(text({{"main", "{% include 'a' %}{{ x|default('none') }}"}, {"a", "{% set x = 1 %}{{ x }}"}}), "1none");
   EXPECT_EQ(text("{% for i in [1] %}{% endfor %}{{ i }}"), "error: undefined name \"i\"");
 }
 
@@ -143,10 +135,8 @@ TEST(Jinja, AMacroSeesItsTemplateNotItsCaller) {
   EXPECT_EQ(text("{% macro f() %}{{ index }}{% endmacro %}{% for index in [1] %}{{ f() }}{% endfor %}"),
             "error: undefined name \"index\"; known: f");
   EXPECT_EQ(text("{% macro f() %}{{ BM }}{% endmacro %}{{ f() }}", kTile), "128");
-  EXPECT_EQ(
-      text({{"main", "{% import 'a' as a %}{{ a.f() }}"}, {"a", "{% macro f() %}{{ BM }}{% endmacro %}"}},
-           kTile),
-      "error: undefined name \"BM\"; known: f");
+  EXPECT_EQ(text({{"main", "{% import 'a' as a %}{{ a.f() }}"}, {"a", "{% macro f() %}{{ BM }}{% endmacro %}"}}, kTile),
+            "error: undefined name \"BM\"; known: f");
 }
 
 TEST(Jinja, MacroTextIsAValue) {
@@ -162,10 +152,8 @@ TEST(Jinja, MacroMisuse) {
   EXPECT_EQ(text(f + "{{ f(1, a=3) }}"), "error: argument \"a\" of macro f is given twice");
   EXPECT_EQ(text(f + "{{ f }}"), "error: \"f\" is a macro or an imported template, not a value");
   EXPECT_EQ(text(f + "{{ g(1) }}"), "error: unknown function \"g\"; did you mean \"f\"?");
-  EXPECT_EQ(text("{% macro len(a) %}{% endmacro %}"),
-            "error: \"len\" is a function; give the macro another name");
-  EXPECT_EQ(text("{% macro f(a=b, b=1) %}{% endmacro %}"),
-            "error: a default can only use the parameters before it");
+  EXPECT_EQ(text("{% macro len(a) %}{% endmacro %}"), "error: \"len\" is a function; give the macro another name");
+  EXPECT_EQ(text("{% macro f(a=b, b=1) %}{% endmacro %}"), "error: a default can only use the parameters before it");
 }
 
 TEST(Jinja, ANameThatWasReadCannotBeSetLater) {
@@ -181,26 +169,23 @@ TEST(Jinja, AssertGivesMessageAndReason) {
 }
 
 TEST(Jinja, EachOutputLineKnowsItsTemplateLine) {
-  const Files files{
-      {"main",
-       "{% import 'lib' as m %}\n"
-       "first {{ 1 }}\n"
-       "{% for i in [1, 2] %}\n"
-       "  loop {{ i }}\n"
-       "{% endfor %}\n"
-       "{% include 'part' %}\n"
-       "    {{ m.f(1) }}\n"
-       "{{ text }} tail\n"
-       "\n"
-       "last"},
-      {"part", "{# comment #}\npart\n"},
-      {"lib", "\n{% macro f(x) %}\nmacro {{ x }}\n{% if x %}\nmore\n{% endif %}\n{% endmacro %}\n"}};
+  const Files files{{"main",
+                     "{% import 'lib' as m %}\n"
+                     "first {{ 1 }}\n"
+                     "{% for i in [1, 2] %}\n"
+                     "  loop {{ i }}\n"
+                     "{% endfor %}\n"
+                     "{% include 'part' %}\n"
+                     "    {{ m.f(1) }}\n"
+                     "{{ text }} tail\n"
+                     "\n"
+                     "last"},
+                    {"part", "{# comment #}\npart\n"},
+                    {"lib", "\n{% macro f(x) %}\nmacro {{ x }}\n{% if x %}\nmore\n{% endif %}\n{% endmacro %}\n"}};
   const Map context{{"text", "two\nlines"}};
-  EXPECT_EQ(text(files, context),
-            "first 1\n  loop 1\n  loop 2\npart\n    macro 1\nmore\n\ntwo\nlines tail\n\nlast");
-  EXPECT_EQ(lines(files, context),
-            (std::vector<std::string>{"main:2", "main:4", "main:4", "part:2", "lib:3", "lib:5", "main:7",
-                                      "main:8", "main:8", "main:9", "main:10"}));
+  EXPECT_EQ(text(files, context), "first 1\n  loop 1\n  loop 2\npart\n    macro 1\nmore\n\ntwo\nlines tail\n\nlast");
+  EXPECT_EQ(lines(files, context), (std::vector<std::string>{"main:2", "main:4", "main:4", "part:2", "lib:3", "lib:5",
+                                                             "main:7", "main:8", "main:8", "main:9", "main:10"}));
 }
 
 TEST(Jinja, TheLineMapHasOneEntryPerLine) {

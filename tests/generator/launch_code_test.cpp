@@ -20,14 +20,20 @@ struct Case {
   std::vector<Dims> others;
 };
 
-Problem problem(const std::string& op, Dims dims, std::map<std::string, bool> flags = {}, std::map<std::string, std::string> texts = {}) {
+Problem problem(const std::string& op, Dims dims, std::map<std::string, bool> flags = {},
+                std::map<std::string, std::string> texts = {}) {
   Problem p{op, std::move(dims), DType::kBf16, std::move(flags), {}};
   p.texts = std::move(texts);
   return p;
 }
 
 expr::Map limits() {
-  return {{"smem_per_block", 232448}, {"smem_per_sm", 233472}, {"regs_per_sm", 65536}, {"max_threads_per_sm", 2048}, {"sms", 132}, {"arch", 90}};
+  return {{"smem_per_block", 232448},
+          {"smem_per_sm", 233472},
+          {"regs_per_sm", 65536},
+          {"max_threads_per_sm", 2048},
+          {"sms", 132},
+          {"arch", 90}};
 }
 
 /// The launch as the program below prints it.
@@ -68,7 +74,10 @@ class Program {
     std::string pattern = (fs::temp_directory_path() / "roofgen-launch-XXXXXX").string();
     const fs::path dir = mkdtemp(pattern.data());
     std::ofstream(dir / "program.c") << head() << headers_ << "int main(void) {\n" << calls_ << "  return 0;\n}\n";
-    const std::string command = fmt::format("cd '{}' && cc -std=c11 -Wall -Werror -Wno-unused-function -I. -I'{}/tests/shim/emitted' program.c -o program 2>build.txt && ./program >out.txt", dir.string(), ROOFGEN_SOURCE_DIR);
+    const std::string command = fmt::format(
+        "cd '{}' && cc -std=c11 -Wall -Werror -Wno-unused-function -I. -I'{}/tests/shim/emitted' program.c -o program "
+        "2>build.txt && ./program >out.txt",
+        dir.string(), ROOFGEN_SOURCE_DIR);
     const int status = std::system(command.c_str());
     std::stringstream build, out;
     build << std::ifstream(dir / "build.txt").rdbuf();
@@ -110,13 +119,20 @@ static void done(CUresult r) { if (r != CUDA_SUCCESS) printf("refused\n"); }
 )";
   }
 
-  void emitted(const std::string& name, const Op& op, const Problem& tuned, const Variant& v, const Stage& stage, const Legal& legal) {
+  void emitted(const std::string& name, const Op& op, const Problem& tuned, const Variant& v, const Stage& stage,
+               const Legal& legal) {
     const auto launch = make_launch(stage, legal);
     ASSERT_TRUE(launch) << launch.error().message;
     const roofgen::Program program{legal.schedule, "", stage.entry, {}};
     const Binary binary;
     Variant one = v;
-    EmitRequest request{name, &tuned, &one, op.buffers(tuned), *problem_scope(op, tuned, limits()), {{&stage, &program, &binary, &*launch, legal.scope}}, "{}"};
+    EmitRequest request{name,
+                        &tuned,
+                        &one,
+                        op.buffers(tuned),
+                        *problem_scope(op, tuned, limits()),
+                        {{&stage, &program, &binary, &*launch, legal.scope}},
+                        "{}"};
     const auto files = emit(request);
     ASSERT_TRUE(files) << stage.name << ": " << files.error().message;
     std::string header = files->at(name + ".h");
@@ -125,7 +141,8 @@ static void done(CUresult r) { if (r != CUDA_SUCCESS) printf("refused\n"); }
     code_ = *launch_code(request, request.kernels[0]);
   }
 
-  void call(const std::string& name, const Op& op, const Problem& p, const Variant& v, const Stage& stage, const Schedule& schedule, bool other) {
+  void call(const std::string& name, const Op& op, const Problem& p, const Variant& v, const Stage& stage,
+            const Schedule& schedule, bool other) {
     const expr::Map scope = *problem_scope(op, p, limits());
     const auto checked = check_schedule(v, stage, schedule, scope, false);
     if (!std::holds_alternative<Legal>(checked)) return;
@@ -140,13 +157,16 @@ static void done(CUresult r) { if (r != CUDA_SUCCESS) printf("refused\n"); }
         if (code_.arguments[i].computed || code_.arguments[i].name != c.name || c.type == "CUdeviceptr") continue;
         float f;
         memcpy(&f, &launch->args[i].bits, 4);
-        value = c.type == "float" ? fmt::format("{}f", fmt::format("{:.9e}", f)) : fmt::format("{}", static_cast<int64_t>(launch->args[i].bits));
+        value = c.type == "float" ? fmt::format("{}f", fmt::format("{:.9e}", f))
+                                  : fmt::format("{}", static_cast<int64_t>(launch->args[i].bits));
       }
       if (p.dims.count(c.name) && value == "0") value = std::to_string(p.dims.at(c.name));
       arguments += ", " + value;
     }
-    calls_ += fmt::format("  {{ static const int s[] = {{{}0}}; sizes = s; done({}_launch(0, 0{})); }}\n", bytes, code_.name, arguments);
-    expected_.emplace_back(fmt::format("{} for {}", to_string(schedule), to_string(p)), text(*launch), launch->smem_bytes, other);
+    calls_ += fmt::format("  {{ static const int s[] = {{{}0}}; sizes = s; done({}_launch(0, 0{})); }}\n", bytes,
+                          code_.name, arguments);
+    expected_.emplace_back(fmt::format("{} for {}", to_string(schedule), to_string(p)), text(*launch),
+                           launch->smem_bytes, other);
   }
 
   DataFiles files_;
@@ -159,17 +179,32 @@ static void done(CUresult r) { if (r != CUDA_SUCCESS) printf("refused\n"); }
 TEST(LaunchCode, IsThatOfMakeLaunchAtEverySizeItTakes) {
   const std::vector<Case> cases = {
       {problem("gemm", {{"M", 4096}, {"N", 4096}, {"K", 4096}}, {}, {{"epilogue", "gelu(acc + bias[n]) * scale"}}),
-       {{{"M", 128}, {"N", 256}, {"K", 64}}, {{"M", 1000}, {"N", 4096}, {"K", 4096}}, {{"M", 8192}, {"N", 1024}, {"K", 96}}, {{"M", 128}, {"N", 128}, {"K", 4097}}}},
-      {problem("gemm", {{"M", 127}, {"N", 65}, {"K", 2033}}, {}, {{"a_layout", "col"}, {"epilogue", "acc + row_bias[m]"}}),
-       {{{"M", 1}, {"N", 1}, {"K", 300}}, {{"M", 513}, {"N", 129}, {"K", 3000}}, {{"M", 100000}, {"N", 50001}, {"K", 1024}}}},
-      {problem("gemm", {{"M", 256}, {"N", 512}, {"K", 128}}, {}, {{"gated", "silu"}}), {{{"M", 7}, {"N", 96}, {"K", 64}}, {{"M", 512}, {"N", 1024}, {"K", 256}}}},
-      {problem("gemm", {{"M", 256}, {"N", 200}, {"K", 128}}, {}, {{"epilogue", "acc / amax(acc)"}}), {{{"M", 7}, {"N", 256}, {"K", 64}}, {{"M", 7}, {"N", 264}, {"K", 64}}}},
+       {{{"M", 128}, {"N", 256}, {"K", 64}},
+        {{"M", 1000}, {"N", 4096}, {"K", 4096}},
+        {{"M", 8192}, {"N", 1024}, {"K", 96}},
+        {{"M", 128}, {"N", 128}, {"K", 4097}}}},
+      {problem("gemm", {{"M", 127}, {"N", 65}, {"K", 2033}}, {},
+               {{"a_layout", "col"}, {"epilogue", "acc + row_bias[m]"}}),
+       {{{"M", 1}, {"N", 1}, {"K", 300}},
+        {{"M", 513}, {"N", 129}, {"K", 3000}},
+        {{"M", 100000}, {"N", 50001}, {"K", 1024}}}},
+      {problem("gemm", {{"M", 256}, {"N", 512}, {"K", 128}}, {}, {{"gated", "silu"}}),
+       {{{"M", 7}, {"N", 96}, {"K", 64}}, {{"M", 512}, {"N", 1024}, {"K", 256}}}},
+      {problem("gemm", {{"M", 256}, {"N", 200}, {"K", 128}}, {}, {{"epilogue", "acc / amax(acc)"}}),
+       {{{"M", 7}, {"N", 256}, {"K", 64}}, {{"M", 7}, {"N", 264}, {"K", 64}}}},
       {problem("rmsnorm", {{"rows", 8192}, {"cols", 4096}}, {{"residual", true}}, {{"quant", "fp8"}}),
-       {{{"rows", 1}, {"cols", 4096}}, {{"rows", 100}, {"cols", 2048}}, {{"rows", 100}, {"cols", 4097}}, {{"rows", 3}, {"cols", 1 << 20}}}},
-      {problem("layernorm", {{"rows", 33}, {"cols", 4097}}, {{"bias", true}}), {{{"rows", 1}, {"cols", 1}}, {{"rows", 7}, {"cols", 4000}}, {{"rows", 7}, {"cols", 5000}}}},
-      {problem("softmax", {{"rows", 4}, {"cols", 100003}}), {{{"rows", 4}, {"cols", 8193}}, {{"rows", 1}, {"cols", 99999}}, {{"rows", 3}, {"cols", 1000003}}}},
-      {problem("map", {{"rows", 100}, {"cols", 1024}}, {}, {{"expr", "gelu(x) * scale"}}), {{{"rows", 1}, {"cols", 1024}}, {{"rows", 2}, {"cols", 3072}}, {{"rows", 2}, {"cols", 77}}}},
-      {problem("attention", {{"L", 200}, {"d", 64}, {"heads", 6}, {"kv_heads", 2}}), {{{"L", 999}, {"d", 64}, {"heads", 4}, {"kv_heads", 4}}, {{"L", 64}, {"d", 64}, {"heads", 6}, {"kv_heads", 3}}}},
+       {{{"rows", 1}, {"cols", 4096}},
+        {{"rows", 100}, {"cols", 2048}},
+        {{"rows", 100}, {"cols", 4097}},
+        {{"rows", 3}, {"cols", 1 << 20}}}},
+      {problem("layernorm", {{"rows", 33}, {"cols", 4097}}, {{"bias", true}}),
+       {{{"rows", 1}, {"cols", 1}}, {{"rows", 7}, {"cols", 4000}}, {{"rows", 7}, {"cols", 5000}}}},
+      {problem("softmax", {{"rows", 4}, {"cols", 100003}}),
+       {{{"rows", 4}, {"cols", 8193}}, {{"rows", 1}, {"cols", 99999}}, {{"rows", 3}, {"cols", 1000003}}}},
+      {problem("map", {{"rows", 100}, {"cols", 1024}}, {}, {{"expr", "gelu(x) * scale"}}),
+       {{{"rows", 1}, {"cols", 1024}}, {{"rows", 2}, {"cols", 3072}}, {{"rows", 2}, {"cols", 77}}}},
+      {problem("attention", {{"L", 200}, {"d", 64}, {"heads", 6}, {"kv_heads", 2}}),
+       {{{"L", 999}, {"d", 64}, {"heads", 4}, {"kv_heads", 4}}, {{"L", 64}, {"d", 64}, {"heads", 6}, {"kv_heads", 3}}}},
   };
   Program program;
   for (const Case& c : cases) program.add(c);

@@ -17,7 +17,8 @@ class RandomCondition {
       case 1: return fmt::format("({} and {})", condition(depth - 1), condition(depth - 1));
       case 2: return fmt::format("({} or {})", condition(depth - 1), condition(depth - 1));
       case 3: return fmt::format("(not {})", condition(depth - 1));
-      case 4: return fmt::format("({} if {} else {})", condition(depth - 1), condition(depth - 1), condition(depth - 1));
+      case 4:
+        return fmt::format("({} if {} else {})", condition(depth - 1), condition(depth - 1), condition(depth - 1));
       default: return comparison();
     }
   }
@@ -41,7 +42,9 @@ class RandomCondition {
       case 1: return fmt::format("({} + {})", a, b);
       case 2:
       case 3: return fmt::format("({} - {})", a, b);
-      case 4: return fmt::format("({} * {})", a, between(-3, 3) < 0 ? fmt::format("(-{})", between(1, 3)) : fmt::format("{}", between(0, 3)));
+      case 4:
+        return fmt::format("({} * {})", a,
+                           between(-3, 3) < 0 ? fmt::format("(-{})", between(1, 3)) : fmt::format("{}", between(0, 3)));
       case 5: return fmt::format("({} // {})", a, between(1, 40));
       case 6: return fmt::format("({} % {})", a, between(1, 40));
       case 7: return fmt::format("abs({})", a);

@@ -25,9 +25,7 @@ class RandomTemplate {
  private:
   uint64_t below(uint64_t n) { return bits_() % n; }
   bool chance(int percent) { return below(100) < static_cast<uint64_t>(percent); }
-  std::string pick(std::initializer_list<const char*> options) {
-    return options.begin()[below(options.size())];
-  }
+  std::string pick(std::initializer_list<const char*> options) { return options.begin()[below(options.size())]; }
   std::string space() { return pick({" ", " ", " ", "", "  ", "\n"}); }
 
   std::string int_expression(int depth);

@@ -28,8 +28,8 @@ std::vector<ReferenceResult> reference_render(const std::vector<ReferenceCase>& 
   const std::string in = folder + "/in.json", out = folder + "/out.json";
   std::ofstream(in) << input.dump();
   const std::string command = std::string(python()) +
-                              " -I '" ROOFGEN_SOURCE_DIR "/tests/generator/jinja_reference.py' '" + in +
-                              "' '" + out + "'";
+                              " -I '" ROOFGEN_SOURCE_DIR "/tests/generator/jinja_reference.py' '" + in + "' '" + out +
+                              "'";
   const int status = std::system(command.c_str());
   std::vector<ReferenceResult> results;
   if (status == 0)

@@ -69,10 +69,8 @@ struct Replacement {
   std::string text;
 };
 
-std::string normalise(const std::string& text, const fs::path& dir,
-                      const std::vector<Replacement>& replacements) {
-  std::istringstream in(
-      replace_all(replace_all(text, dir.string(), "<dir>"), ROOFGEN_SOURCE_DIR, "<source>"));
+std::string normalise(const std::string& text, const fs::path& dir, const std::vector<Replacement>& replacements) {
+  std::istringstream in(replace_all(replace_all(text, dir.string(), "<dir>"), ROOFGEN_SOURCE_DIR, "<source>"));
   std::string out;
   for (std::string line; std::getline(in, line);) {
     for (const Replacement& r : replacements) line = std::regex_replace(line, r.pattern, r.text);
@@ -86,8 +84,8 @@ std::vector<Section> run(const std::string& command, const fs::path& dir,
                          const std::vector<Replacement>& replacements) {
   const fs::path scratch = dir.string() + ".out";
   write(scratch / "command", "cd '" + dir.string() + "'\n" + command);
-  const std::string shell = "sh '" + (scratch / "command").string() + "' >'" + (scratch / "stdout").string() +
-                            "' 2>'" + (scratch / "stderr").string() + "' </dev/null";
+  const std::string shell = "sh '" + (scratch / "command").string() + "' >'" + (scratch / "stdout").string() + "' 2>'" +
+                            (scratch / "stderr").string() + "' </dev/null";
   const int status = std::system(shell.c_str());
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   std::vector<Section> results;

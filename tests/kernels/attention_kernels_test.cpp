@@ -89,9 +89,7 @@ const Case kCases[] = {
 
 INSTANTIATE_TEST_SUITE_P(Variants, AttentionSizes,
                          testing::Combine(testing::Values("fused", "unfused"), testing::ValuesIn(kCases)),
-                         [](const auto& test) {
-                           return std::get<0>(test.param) + "_" + std::get<1>(test.param).name;
-                         });
+                         [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param).name; });
 
 /// Schedules off the default, at a size that divides nothing, under a causal mask.
 class AttentionSchedules : public testing::TestWithParam<std::tuple<std::string, std::string, Pins>> {};
@@ -99,8 +97,7 @@ class AttentionSchedules : public testing::TestWithParam<std::tuple<std::string,
 TEST_P(AttentionSchedules, AreRight) {
   const auto& [variant, stage, pins] = GetParam();
   Request request;
-  request.problem =
-      attention({{"L", 300}, {"kv_len", 333}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse);
+  request.problem = attention({{"L", 300}, {"kv_len", 333}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse);
   request.variant = variant;
   request.pins[stage] = pins;
   expect_right(request);
@@ -122,17 +119,15 @@ INSTANTIATE_TEST_SUITE_P(
         std::tuple{"fused", "attention",
                    Pins{{"warps", n(8)}, {"ctas_per_sm", n(2)}, {"q_in", text("shared")}, {"BN", n(32)}}},
         std::tuple{"unfused", "scores", Pins{{"strip", n(1)}, {"stages", n(1)}, {"BN", n(64)}}},
-        std::tuple{
-            "unfused", "scores",
-            Pins{{"strip", n(4)}, {"stages", n(3)}, {"BN", n(64)}, {"warps_n", n(1)}, {"swizzle", false}}},
+        std::tuple{"unfused", "scores",
+                   Pins{{"strip", n(4)}, {"stages", n(3)}, {"BN", n(64)}, {"warps_n", n(1)}, {"swizzle", false}}},
         std::tuple{"unfused", "scores",
                    Pins{{"BM", n(64)}, {"BN", n(192)}, {"strip", n(2)}, {"stages", n(2)}, {"warps", n(4)}}},
         std::tuple{"unfused", "softmax", Pins{{"row_in", text("memory")}}},
         std::tuple{"unfused", "softmax", Pins{{"row_threads", n(64)}, {"threads", n(256)}}},
         std::tuple{"unfused", "softmax", Pins{{"row_threads", n(64)}, {"row_in", text("memory")}}},
         std::tuple{"unfused", "pv", Pins{{"BM", n(64)}, {"BK", n(32)}, {"stages", n(4)}}},
-        std::tuple{"unfused", "pv",
-                   Pins{{"BK", n(128)}, {"stages", n(2)}, {"warps", n(8)}, {"warps_n", n(2)}}},
+        std::tuple{"unfused", "pv", Pins{{"BK", n(128)}, {"stages", n(2)}, {"warps", n(8)}, {"warps_n", n(2)}}},
         std::tuple{"unfused", "pv", Pins{{"BM", n(256)}, {"warps", n(8)}, {"swizzle", false}}}));
 
 }  // namespace

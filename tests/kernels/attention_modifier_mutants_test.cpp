@@ -6,8 +6,9 @@
 namespace roofgen::test {
 namespace {
 
-const std::string kFused = "attention/fused.cu.jinja", kScores = "attention/scores.cu.jinja", kSoftmax = "attention/softmax.cu.jinja",
-                  kPv = "attention/pv.cu.jinja", kShared = "attention/modifiers.cuh";
+const std::string kFused = "attention/fused.cu.jinja", kScores = "attention/scores.cu.jinja",
+                  kSoftmax = "attention/softmax.cu.jinja", kPv = "attention/pv.cu.jinja",
+                  kShared = "attention/modifiers.cuh.jinja";
 
 Problem complete(Problem p) {
   auto done = (*find_op("attention"))->complete(std::move(p));
@@ -17,7 +18,11 @@ Problem complete(Problem p) {
 
 /// Lengths that divide nothing, two heads with slopes of their own, a window, a softcap.
 Problem everything() {
-  Problem p{"attention", {{"L", 290}, {"kv_len", 321}, {"d", 64}, {"batch", 1}, {"heads", 2}}, DType::kBf16, {{"causal", true}, {"lse", true}}, {}};
+  Problem p{"attention",
+            {{"L", 290}, {"kv_len", 321}, {"d", 64}, {"batch", 1}, {"heads", 2}},
+            DType::kBf16,
+            {{"causal", true}, {"lse", true}},
+            {}};
   p.texts = {{"score", "s + 0.05 * slope[h] * (k - q) + bias[q]"}, {"mask", "q - k < 70 and q != 40"}};
   p.args = {{"slope", DType::kFp32, {"h"}}, {"bias", DType::kFp32, {"q"}}};
   p.reals["softcap"] = 3;
@@ -25,7 +30,11 @@ Problem everything() {
 }
 
 Problem mask_only() {
-  Problem p{"attention", {{"L", 290}, {"kv_len", 321}, {"d", 64}, {"batch", 1}, {"heads", 1}}, DType::kBf16, {{"lse", true}}, {}};
+  Problem p{"attention",
+            {{"L", 290}, {"kv_len", 321}, {"d", 64}, {"batch", 1}, {"heads", 1}},
+            DType::kBf16,
+            {{"lse", true}},
+            {}};
   p.texts = {{"mask", "q - k < 70 and q != 40"}};
   return complete(std::move(p));
 }
@@ -65,31 +74,95 @@ TEST_P(ModifierMutants, IsCaught) {
 }
 
 const Mutant kMutants[] = {
-    {"window_one_too_far", "fused", everything, {kFused, "if (!is_visible(e, tables, q, k))", "if (!is_visible(e, tables, q - 1, k))"}},
-    {"slope_of_the_first_head", "fused", everything, {kFused, "static_cast<int>(gridDim.y), positions, batch, head,", "static_cast<int>(gridDim.y), positions, batch, 0,"}},
-    {"tile_skipped_too_many", "fused", everything, {kFused, "rows{row0 + lead, min(row0 + BM, q_len) - 1 + lead}", "rows{row0 + lead, row0 + lead}"}},
-    {"partial_tile_taken_for_whole", "fused", everything, {kFused, "if (here.whole) step(here.tile, Int<false>{});", "if (true) step(here.tile, Int<false>{});"}},
-    {"tail_taken_for_visible", "fused", mask_only, {kFused, "if (!kEvenKv && tile * BN + BN > kv_len) part.all = false;", ""}},
-    {"softcap_after_the_mask", "fused", everything, {kFused, "if (!is_visible(e, tables, q, k)) s = neg_inf();", "if (!is_visible(e, tables, q, k)) s = modified_score(neg_inf(), e, tables, q, k);"}},
-    {"score_before_the_scale", "fused", everything, {kFused, "s = modified_score(s * scale, e, tables, q, k);", "s = modified_score(s, e, tables, q, k) * scale;"}},
-    {"table_of_another_row", "fused", everything, {kFused, "tables.position(position + 16 * i + 8 * h)", "tables.position(position + 16 * i)"}},
-    {"positions_not_aligned_to_the_end", "fused", everything, {kFused, "const int position = row0 + warp_row + lane / 4 + lead;", "const int position = row0 + warp_row + lane / 4;"}},
-    {"some_loaded_tile_not_the_next", "fused", mask_only, {kFused, "k_rows + ahead.tile * BN * k_copy.row_bytes", "k_rows + (ahead.tile > 0 ? ahead.tile - 1 : 0) * BN * k_copy.row_bytes"}},
-    {"empty_row_divided", "fused", hidden_rows, {kFused, "{{ \"\" if modified else \"kCausal && \" }}sum == 0.0f;", "false;"}},
-    {"one_token_too_many", "fused", lengths, {kFused, "q_len = kv_len = cu_seqlens[batch + 1] - first_token;", "q_len = kv_len = cu_seqlens[batch + 1] - first_token + 1;"}},
-    {"one_key_too_few", "fused", lengths, {kFused, "q_len = kv_len = cu_seqlens[batch + 1] - first_token;", "q_len = cu_seqlens[batch + 1] - first_token, kv_len = q_len - 1;"}},
+    {"window_one_too_far",
+     "fused",
+     everything,
+     {kFused, "if (!is_visible(e, tables, q, k))", "if (!is_visible(e, tables, q - 1, k))"}},
+    {"slope_of_the_first_head",
+     "fused",
+     everything,
+     {kFused, "static_cast<int>(gridDim.y), positions, batch, head,",
+      "static_cast<int>(gridDim.y), positions, batch, 0,"}},
+    {"tile_skipped_too_many",
+     "fused",
+     everything,
+     {kFused, "rows{row0 + lead, min(row0 + BM, q_len) - 1 + lead}", "rows{row0 + lead, row0 + lead}"}},
+    {"partial_tile_taken_for_whole",
+     "fused",
+     everything,
+     {kFused, "if (here.whole) step(here.tile, Int<false>{});", "if (true) step(here.tile, Int<false>{});"}},
+    {"tail_taken_for_visible",
+     "fused",
+     mask_only,
+     {kFused, "if (!kEvenKv && tile * BN + BN > kv_len) part.all = false;", ""}},
+    {"softcap_after_the_mask",
+     "fused",
+     everything,
+     {kFused, "if (!is_visible(e, tables, q, k)) s = neg_inf();",
+      "if (!is_visible(e, tables, q, k)) s = modified_score(neg_inf(), e, tables, q, k);"}},
+    {"score_before_the_scale",
+     "fused",
+     everything,
+     {kFused, "s = modified_score(s * scale, e, tables, q, k);", "s = modified_score(s, e, tables, q, k) * scale;"}},
+    {"table_of_another_row",
+     "fused",
+     everything,
+     {kFused, "tables.position(position + 16 * i + 8 * h)", "tables.position(position + 16 * i)"}},
+    {"positions_not_aligned_to_the_end",
+     "fused",
+     everything,
+     {kFused, "const int position = row0 + warp_row + lane / 4 + lead;",
+      "const int position = row0 + warp_row + lane / 4;"}},
+    {"some_loaded_tile_not_the_next",
+     "fused",
+     mask_only,
+     {kFused, "k_rows + ahead.tile * BN * k_copy.row_bytes",
+      "k_rows + (ahead.tile > 0 ? ahead.tile - 1 : 0) * BN * k_copy.row_bytes"}},
+    {"empty_row_divided",
+     "fused",
+     hidden_rows,
+     {kFused, "{{ \"\" if modified else \"kCausal && \" }}sum == 0.0f;", "false;"}},
+    {"one_token_too_many",
+     "fused",
+     lengths,
+     {kFused, "q_len = kv_len = cu_seqlens[batch + 1] - first_token;",
+      "q_len = kv_len = cu_seqlens[batch + 1] - first_token + 1;"}},
+    {"one_key_too_few",
+     "fused",
+     lengths,
+     {kFused, "q_len = kv_len = cu_seqlens[batch + 1] - first_token;",
+      "q_len = cu_seqlens[batch + 1] - first_token, kv_len = q_len - 1;"}},
     {"values_of_the_first_sequence", "fused", lengths, {kFused, "  v += first_token * v_row_stride;\n", ""}},
     {"lse_of_the_first_sequence", "fused", lengths, {kFused, "* tokens + first_token\"", "* tokens\""}},
     {"scores_not_masked", "unfused", everything, {kScores, "    if (!here.whole)\n", "    if (false)\n"}},
-    {"scores_of_the_wrong_tile", "unfused", everything, {kScores, "s_rows + 2 * here.tile * BN,", "s_rows + 2 * (here.tile + 1) * BN,"}},
-    {"softmax_reads_what_nobody_wrote", "unfused", mask_only, {kSoftmax, "piece[i].load(s + key, {{ \"readable(key, 8)\" if", "piece[i].load(s + key, {{ \"keys - key\" if"}},
-    {"softmax_of_an_empty_row", "unfused", hidden_rows, {kSoftmax, "const float inverse = {{ \"sum == 0.0f ? 0.0f : \" if modified else \"\" }}rcp_approx(sum);\n#pragma unroll", "const float inverse = rcp_approx(sum);\n#pragma unroll"}},
-    {"pv_reads_what_nobody_wrote", "unfused", mask_only, {kPv, "(ahead.whole || visible_part(", "(true || visible_part("}},
+    {"scores_of_the_wrong_tile",
+     "unfused",
+     everything,
+     {kScores, "s_rows + 2 * here.tile * BN,", "s_rows + 2 * (here.tile + 1) * BN,"}},
+    {"softmax_reads_what_nobody_wrote",
+     "unfused",
+     mask_only,
+     {kSoftmax, "piece[i].load(s + key, {{ \"readable(key, 8)\" if", "piece[i].load(s + key, {{ \"keys - key\" if"}},
+    {"softmax_of_an_empty_row",
+     "unfused",
+     hidden_rows,
+     {kSoftmax,
+      "const float inverse = {{ \"sum == 0.0f ? 0.0f : \" if modified else \"\" }}rcp_approx(sum);\n#pragma unroll",
+      "const float inverse = rcp_approx(sum);\n#pragma unroll"}},
+    {"pv_reads_what_nobody_wrote",
+     "unfused",
+     mask_only,
+     {kPv, "(ahead.whole || visible_part(", "(true || visible_part("}},
     {"pv_of_the_first_sequence", "unfused", lengths, {kPv, "  v += first_token * v_row_stride;\n", ""}},
-    {"bounds_of_the_next_block", "fused", mask_only, {kShared, "tile = block + bit;", "tile = block + bit + (bit > 0 ? 1 : 0) < tiles ? block + bit + (bit > 0 ? 1 : 0) : block + bit;"}},
+    {"bounds_of_the_next_block",
+     "fused",
+     mask_only,
+     {kShared, "tile = block + bit;",
+      "tile = block + bit + (bit > 0 ? 1 : 0) < tiles ? block + bit + (bit > 0 ? 1 : 0) : block + bit;"}},
 };
 
-INSTANTIATE_TEST_SUITE_P(Attention, ModifierMutants, testing::ValuesIn(kMutants), [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Attention, ModifierMutants, testing::ValuesIn(kMutants),
+                         [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace roofgen::test

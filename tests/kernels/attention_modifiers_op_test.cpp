@@ -20,8 +20,8 @@ using Texts = std::map<std::string, std::string>;
 
 const Op& op() { return **find_op("attention"); }
 
-Problem given(std::map<std::string, int64_t> dims, Texts texts, std::vector<TensorArg> args = {}, std::map<std::string, bool> flags = {},
-              std::map<std::string, double> reals = {}) {
+Problem given(std::map<std::string, int64_t> dims, Texts texts, std::vector<TensorArg> args = {},
+              std::map<std::string, bool> flags = {}, std::map<std::string, double> reals = {}) {
   Problem p{"attention", std::move(dims), DType::kBf16, std::move(flags), std::move(reals)};
   p.texts = std::move(texts);
   p.args = std::move(args);
@@ -53,21 +53,38 @@ TEST(AttentionModifiersOp, RefusesWhatCannotBeAndPointsAtIt) {
             "    1 | q * k > 5\n"
             "      | ^~~~~");
   EXPECT_EQ(refusal(given(kDims, {{"lengths", "12,x,5"}})),
-            "--lengths:1:4: error: a length was expected; lengths are whole numbers with commas between them, like 512,1024,33\n"
+            "--lengths:1:4: error: a length was expected; lengths are whole numbers with commas between them, like "
+            "512,1024,33\n"
             "    1 | 12,x,5\n"
             "      |    ^");
-  EXPECT_NE(refusal(given(kDims, {{"lengths", "12,0"}})).find("a length of 1 to 16777216 was expected"), std::string::npos);
+  EXPECT_NE(refusal(given(kDims, {{"lengths", "12,0"}})).find("a length of 1 to 16777216 was expected"),
+            std::string::npos);
   EXPECT_NE(refusal(given(kDims, {{"lengths", "12,"}})).find("a length was expected"), std::string::npos);
-  EXPECT_NE(refusal(given({{"L", 64}, {"d", 64}}, {{"lengths", "12,15"}})).find("L is 64, but the lengths give 15; leave it out"), std::string::npos);
-  EXPECT_NE(refusal(given(kDims, {{"score", "s + slop[h]"}}, {{"slope", DType::kFp32, {"h"}}})).find("slope"), std::string::npos);
+  EXPECT_NE(refusal(given({{"L", 64}, {"d", 64}}, {{"lengths", "12,15"}}))
+                .find("L is 64, but the lengths give 15; leave it out"),
+            std::string::npos);
+  EXPECT_NE(refusal(given(kDims, {{"score", "s + slop[h]"}}, {{"slope", DType::kFp32, {"h"}}})).find("slope"),
+            std::string::npos);
   EXPECT_NE(refusal(given(kDims, {{"score", "s / 2 +"}})).find("--score"), std::string::npos);
-  EXPECT_NE(refusal(given(kDims, {{"score", "s - max(s)"}})).find("no kernel of attention holds a row of scores"), std::string::npos);
-  EXPECT_NE(refusal(given(kDims, {{"score", "s + x[m]"}}, {{"x", DType::kFp32, {"m"}}})).find("attention has no index m"), std::string::npos);
-  EXPECT_NE(refusal(given(kDims, {{"score", "s + 1"}}, {{"x", DType::kFp32, {"h"}}})).find("neither --score nor --mask reads x"), std::string::npos);
-  EXPECT_NE(refusal(given(kDims, {}, {{"x", DType::kFp32, {"h"}}})).find("no --score and no --mask"), std::string::npos);
-  EXPECT_NE(refusal(given(kDims, {{"score", "s + O[h]"}}, {{"O", DType::kFp32, {"h"}}})).find("O is a tensor of attention itself"), std::string::npos);
-  EXPECT_NE(refusal(given({{"L", 64}, {"kv_len", 60}, {"d", 64}}, {{"score", "s + x[q]"}}, {{"x", DType::kFp32, {"q"}}})).find("q begins at -4"), std::string::npos);
-  EXPECT_NE(refusal(given(kDims, {}, {}, {}, {{"softcap", -1.0}})).find("softcap is -1; 0.001 to 1000000 was expected"), std::string::npos);
+  EXPECT_NE(refusal(given(kDims, {{"score", "s - max(s)"}})).find("no kernel of attention holds a row of scores"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal(given(kDims, {{"score", "s + x[m]"}}, {{"x", DType::kFp32, {"m"}}})).find("attention has no index m"),
+      std::string::npos);
+  EXPECT_NE(refusal(given(kDims, {{"score", "s + 1"}}, {{"x", DType::kFp32, {"h"}}}))
+                .find("neither --score nor --mask reads x"),
+            std::string::npos);
+  EXPECT_NE(refusal(given(kDims, {}, {{"x", DType::kFp32, {"h"}}})).find("no --score and no --mask"),
+            std::string::npos);
+  EXPECT_NE(refusal(given(kDims, {{"score", "s + O[h]"}}, {{"O", DType::kFp32, {"h"}}}))
+                .find("O is a tensor of attention itself"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal(given({{"L", 64}, {"kv_len", 60}, {"d", 64}}, {{"score", "s + x[q]"}}, {{"x", DType::kFp32, {"q"}}}))
+          .find("q begins at -4"),
+      std::string::npos);
+  EXPECT_NE(refusal(given(kDims, {}, {}, {}, {{"softcap", -1.0}})).find("softcap is -1; 0.001 to 1000000 was expected"),
+            std::string::npos);
 }
 
 TEST(AttentionModifiersOp, LengthsImplyTheBatch) {
@@ -92,7 +109,8 @@ TEST(AttentionModifiersOp, LengthsImplyTheBatch) {
 
 TEST(AttentionModifiersOp, ReducedKeepsHeadsApartWhereTheyDiffer) {
   const auto heads = [](Texts texts, std::vector<TensorArg> args) {
-    return op().reduced(complete(given({{"L", 64}, {"d", 64}, {"heads", 8}, {"batch", 4}}, std::move(texts), std::move(args))));
+    return op().reduced(
+        complete(given({{"L", 64}, {"d", 64}, {"heads", 8}, {"batch", 4}}, std::move(texts), std::move(args))));
   };
   EXPECT_EQ(heads({{"mask", "q >= k"}}, {}).dims.at("heads"), 1);
   EXPECT_EQ(heads({{"score", "s + slope[h]"}}, {{"slope", DType::kFp32, {"h"}}}).dims.at("heads"), 2);
@@ -103,10 +121,12 @@ TEST(AttentionModifiersOp, ReducedKeepsHeadsApartWhereTheyDiffer) {
 
 TEST(AttentionModifiersOp, CountsVisiblePairsExactly) {
   for (const auto& [q, kv] : {std::pair<int64_t, int64_t>{97, 97}, {50, 133}, {120, 41}})
-    for (const char* mask : {"q >= k", "q >= k and q - k < 30", "abs(q - k) <= 7", "(q - k) % 3 == 0", "k < 4 or q - k < 9", "k < 0", "q // 16 == k // 16"})
+    for (const char* mask : {"q >= k", "q >= k and q - k < 30", "abs(q - k) <= 7", "(q - k) % 3 == 0",
+                             "k < 4 or q - k < 9", "k < 0", "q // 16 == k // 16"})
       for (bool causal : {false, true}) {
         SCOPED_TRACE(mask);
-        const Shape s(complete(given({{"L", q}, {"kv_len", kv}, {"d", 64}, {"heads", 2}, {"batch", 3}}, {{"mask", mask}}, {}, {{"causal", causal}})));
+        const Shape s(complete(given({{"L", q}, {"kv_len", kv}, {"d", 64}, {"heads", 2}, {"batch", 3}},
+                                     {{"mask", mask}}, {}, {{"causal", causal}})));
         double pairs = 0;
         for (int64_t r = 0; r < q; ++r) {
           std::vector<char> visible(static_cast<size_t>(kv), 1);
@@ -129,7 +149,8 @@ TEST(AttentionModifiersOp, CountsVisiblePairsExactly) {
 TEST(AttentionModifiersOp, TheReferenceAgreesWithThePlainFormula) {
   const TensorArg slope{"slope", DType::kFp32, {"h"}};
   Problem p = given({{"L", 90}, {"kv_len", 300}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}, {"batch", 1}},
-                    {{"score", "s + 0.1 * slope[h] * (k - q)"}, {"mask", "q - k < 100 and q != 250"}}, {slope}, {{"causal", true}}, {{"softcap", 2.0}});
+                    {{"score", "s + 0.1 * slope[h] * (k - q)"}, {"mask", "q - k < 100 and q != 250"}}, {slope},
+                    {{"causal", true}}, {{"softcap", 2.0}});
   const Shape s(complete(std::move(p)));
   double slopes[4];
   TensorContents{InputPattern::kNormal, "slope", DType::kFp32}.values(0, slopes);

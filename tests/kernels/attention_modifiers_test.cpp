@@ -10,16 +10,32 @@ namespace {
 using Case = AttentionCase;
 
 const Case kCases[] = {
-    {"alibi", {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 3}}, kCausalLse, {{"score", "s + 0.05 * slope[h] * (k - q)"}}, {kSlope}},
+    {"alibi",
+     {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 3}},
+     kCausalLse,
+     {{"score", "s + 0.05 * slope[h] * (k - q)"}},
+     {kSlope}},
     {"alibi_shared_keys",
      {{"L", 97}, {"kv_len", 203}, {"d", 64}, {"batch", 2}, {"heads", 4}, {"kv_heads", 2}},
      kLse,
      {{"score", "s + 0.05 * slope[h] * (k - q)"}},
      {kSlope}},
     {"window", {{"L", 390}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "q >= k and q - k < 70"}}},
-    {"window_causal_more_keys", {{"L", 190}, {"kv_len", 421}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse, {{"mask", "q - k < 70"}}},
-    {"window_causal_fewer_keys", {{"L", 301}, {"kv_len", 99}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse, {{"mask", "q - k < 30"}}},
-    {"window_both_sides", {{"L", 300}, {"d", 128}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "abs(q - k) <= 40"}}, {}, 0, DType::kFp16},
+    {"window_causal_more_keys",
+     {{"L", 190}, {"kv_len", 421}, {"d", 64}, {"batch", 1}, {"heads", 1}},
+     kCausalLse,
+     {{"mask", "q - k < 70"}}},
+    {"window_causal_fewer_keys",
+     {{"L", 301}, {"kv_len", 99}, {"d", 64}, {"batch", 1}, {"heads", 1}},
+     kCausalLse,
+     {{"mask", "q - k < 30"}}},
+    {"window_both_sides",
+     {{"L", 300}, {"d", 128}, {"batch", 1}, {"heads", 1}},
+     kLse,
+     {{"mask", "abs(q - k) <= 40"}},
+     {},
+     0,
+     DType::kFp16},
     {"sinks", {{"L", 390}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse, {{"mask", "k < 4 or q - k < 70"}}},
     {"dilated", {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "(q - k) % 4 == 0"}}},
     {"blocks", {{"L", 300}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "q // 100 == k // 100"}}},
@@ -28,13 +44,19 @@ const Case kCases[] = {
      kCausalLse,
      {{"mask", "q - k < 40 * (window[h] + 3)"}},
      {{"window", DType::kInt32, {"h"}}}},
-    {"heads_differ", {{"L", 150}, {"d", 64}, {"batch", 2}, {"heads", 2}}, kLse, {{"mask", "k <= q if h == 0 else k >= q + b"}}},
+    {"heads_differ",
+     {{"L", 150}, {"d", 64}, {"batch", 2}, {"heads", 2}},
+     kLse,
+     {{"mask", "k <= q if h == 0 else k >= q + b"}}},
     {"documents",
      {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 2}},
      kLse,
      {{"mask", "document[q] == other[k]"}},
      {{"document", DType::kInt32, {"q"}}, {"other", DType::kInt8, {"k"}}}},
-    {"some_rows_see_nothing", {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "q % 3 != 0 and k > 20"}}},
+    {"some_rows_see_nothing",
+     {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 1}},
+     kLse,
+     {{"mask", "q % 3 != 0 and k > 20"}}},
     {"nobody_sees_anything", {{"L", 100}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "k < 0"}}},
     {"softcap", {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse, {}, {}, 1.5},
     {"softcap_score_mask",
@@ -64,11 +86,38 @@ const Case kCases[] = {
      0,
      DType::kBf16,
      InputPattern::kSpecial},
-    {"window_zero_query", {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "q - k < 30"}}, {}, 0, DType::kBf16, InputPattern::kZeroQuery},
-    {"window_one_hot", {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse, {{"mask", "q - k < 30"}}, {}, 0, DType::kFp16, InputPattern::kOneHot},
+    {"window_zero_query",
+     {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 1}},
+     kLse,
+     {{"mask", "q - k < 30"}},
+     {},
+     0,
+     DType::kBf16,
+     InputPattern::kZeroQuery},
+    {"window_one_hot",
+     {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 1}},
+     kCausalLse,
+     {{"mask", "q - k < 30"}},
+     {},
+     0,
+     DType::kFp16,
+     InputPattern::kOneHot},
     {"lengths", {{"d", 64}, {"heads", 2}}, kLse, {{"lengths", "130,1,77,200"}}},
-    {"lengths_causal", {{"d", 64}, {"heads", 4}, {"kv_heads", 2}}, kCausalLse, {{"lengths", "33,150,1"}}, {}, 0, DType::kFp16},
-    {"lengths_one_hot", {{"d", 64}, {"heads", 1}}, kCausalLse, {{"lengths", "70,129"}}, {}, 0, DType::kBf16, InputPattern::kOneHot},
+    {"lengths_causal",
+     {{"d", 64}, {"heads", 4}, {"kv_heads", 2}},
+     kCausalLse,
+     {{"lengths", "33,150,1"}},
+     {},
+     0,
+     DType::kFp16},
+    {"lengths_one_hot",
+     {{"d", 64}, {"heads", 1}},
+     kCausalLse,
+     {{"lengths", "70,129"}},
+     {},
+     0,
+     DType::kBf16,
+     InputPattern::kOneHot},
     {"lengths_score_mask",
      {{"d", 64}, {"heads", 2}},
      kCausalLse,
@@ -95,7 +144,8 @@ TEST_P(AttentionModifiers, AreRight) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Variants, AttentionModifiers, testing::Combine(testing::Values("fused", "unfused"), testing::ValuesIn(kCases)),
+INSTANTIATE_TEST_SUITE_P(Variants, AttentionModifiers,
+                         testing::Combine(testing::Values("fused", "unfused"), testing::ValuesIn(kCases)),
                          [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param).name; });
 
 /// Schedules off the default, under everything at once.
@@ -105,8 +155,11 @@ TEST_P(ModifiedSchedules, AreRight) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   const auto& [variant, stage, pins] = GetParam();
   Request request;
-  request.problem = problem_of({"", {{"L", 300}, {"kv_len", 333}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse,
-                                {{"score", "s + 0.05 * slope[h] * (k - q)"}, {"mask", "k < 4 or q - k < 70"}}, {kSlope}});
+  request.problem = problem_of({"",
+                                {{"L", 300}, {"kv_len", 333}, {"d", 64}, {"batch", 1}, {"heads", 1}},
+                                kCausalLse,
+                                {{"score", "s + 0.05 * slope[h] * (k - q)"}, {"mask", "k < 4 or q - k < 70"}},
+                                {kSlope}});
   request.variant = variant;
   request.pins[stage] = pins;
   auto runs = run(request);
@@ -119,16 +172,18 @@ ParamValue text(const char* s) { return std::string(s); }
 
 INSTANTIATE_TEST_SUITE_P(
     Points, ModifiedSchedules,
-    testing::Values(std::tuple{"fused", "attention", Pins{{"stages", n(1)}, {"q_in", text("shared")}}},
-                    std::tuple{"fused", "attention", Pins{{"stages", n(3)}, {"BN", n(32)}, {"rescale", text("always")}}},
-                    std::tuple{"fused", "attention", Pins{{"stages", n(4)}, {"BN", n(48)}, {"swizzle", false}}},
-                    std::tuple{"fused", "attention", Pins{{"BM", n(256)}, {"warps", n(8)}}},
-                    std::tuple{"unfused", "scores", Pins{{"strip", n(1)}, {"stages", n(1)}, {"BN", n(64)}}},
-                    std::tuple{"unfused", "scores", Pins{{"strip", n(4)}, {"stages", n(3)}, {"BN", n(64)}, {"warps_n", n(1)}, {"swizzle", false}}},
-                    std::tuple{"unfused", "softmax", Pins{{"row_in", text("memory")}}},
-                    std::tuple{"unfused", "softmax", Pins{{"row_threads", n(64)}, {"threads", n(256)}}},
-                    std::tuple{"unfused", "pv", Pins{{"BM", n(64)}, {"BK", n(32)}, {"stages", n(4)}}},
-                    std::tuple{"unfused", "pv", Pins{{"BK", n(128)}, {"stages", n(2)}, {"warps", n(8)}, {"warps_n", n(2)}}}));
+    testing::Values(
+        std::tuple{"fused", "attention", Pins{{"stages", n(1)}, {"q_in", text("shared")}}},
+        std::tuple{"fused", "attention", Pins{{"stages", n(3)}, {"BN", n(32)}, {"rescale", text("always")}}},
+        std::tuple{"fused", "attention", Pins{{"stages", n(4)}, {"BN", n(48)}, {"swizzle", false}}},
+        std::tuple{"fused", "attention", Pins{{"BM", n(256)}, {"warps", n(8)}}},
+        std::tuple{"unfused", "scores", Pins{{"strip", n(1)}, {"stages", n(1)}, {"BN", n(64)}}},
+        std::tuple{"unfused", "scores",
+                   Pins{{"strip", n(4)}, {"stages", n(3)}, {"BN", n(64)}, {"warps_n", n(1)}, {"swizzle", false}}},
+        std::tuple{"unfused", "softmax", Pins{{"row_in", text("memory")}}},
+        std::tuple{"unfused", "softmax", Pins{{"row_threads", n(64)}, {"threads", n(256)}}},
+        std::tuple{"unfused", "pv", Pins{{"BM", n(64)}, {"BK", n(32)}, {"stages", n(4)}}},
+        std::tuple{"unfused", "pv", Pins{{"BK", n(128)}, {"stages", n(2)}, {"warps", n(8)}, {"warps_n", n(2)}}}));
 
 // A sliding window does the work of the window: as many tiles as hold a visible pair, and not one more.
 TEST(SkippedTiles, AreExactlyThoseWithoutAVisiblePair) {
@@ -136,7 +191,10 @@ TEST(SkippedTiles, AreExactlyThoseWithoutAVisiblePair) {
   constexpr int64_t L = 1024, d = 64, BM = 128, BN = 64;
   for (int64_t window : {1, 64, 100, 1024}) {
     Request request;
-    request.problem = problem_of({"", {{"L", L}, {"d", d}, {"batch", 1}, {"heads", 1}}, {}, {{"mask", "q >= k and q - k < " + std::to_string(window)}}});
+    request.problem = problem_of({"",
+                                  {{"L", L}, {"d", d}, {"batch", 1}, {"heads", 1}},
+                                  {},
+                                  {{"mask", "q >= k and q - k < " + std::to_string(window)}}});
     request.pins["attention"] = {{"BM", n(BM)}, {"BN", n(BN)}};
     auto runs = run(request);
     ASSERT_TRUE(runs) << to_string(runs.error());
@@ -145,7 +203,8 @@ TEST(SkippedTiles, AreExactlyThoseWithoutAVisiblePair) {
     for (int64_t q0 = 0; q0 < L; q0 += BM)
       for (int64_t k0 = 0; k0 < L; k0 += BN) {
         bool visible = false;
-        for (int64_t q = q0; q < q0 + BM && !visible; ++q) visible = std::max(k0, q - window + 1) <= std::min(k0 + BN - 1, q);
+        for (int64_t q = q0; q < q0 + BM && !visible; ++q)
+          visible = std::max(k0, q - window + 1) <= std::min(k0 + BN - 1, q);
         tiles += visible;
       }
     EXPECT_EQ((*runs)[0].counts.mma_flops, static_cast<uint64_t>(tiles * 4 * BM * BN * d)) << "window " << window;
@@ -165,7 +224,8 @@ TEST(SkippedTiles, LeaveTheFastPathToWholeTiles) {
   ASSERT_TRUE(b) << to_string(b.error());
   ASSERT_EQ(what_is_wrong(*a), "");
   EXPECT_EQ((*a)[0].counts.mma, (*b)[0].counts.mma);
-  const double ratio = static_cast<double>((*a)[0].counts.warp_instructions) / static_cast<double>((*b)[0].counts.warp_instructions);
+  const double ratio =
+      static_cast<double>((*a)[0].counts.warp_instructions) / static_cast<double>((*b)[0].counts.warp_instructions);
   RecordProperty("instructions, to those of --causal", std::to_string(ratio));
   EXPECT_LT(ratio, 1.03);
 }

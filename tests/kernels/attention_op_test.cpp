@@ -58,8 +58,7 @@ TEST(AttentionOp, RefusesWhatCannotBeAndSaysTheLimit) {
   EXPECT_EQ(refusal({{"d", 64}}), "attention needs L");
   EXPECT_EQ(refusal({{"L", 64}, {"d", 64}}, {{"scale", -1.0}}), "scale is -1; 1e-06 to 16 was expected");
   EXPECT_EQ(refusal({{"L", 64}, {"d", 64}}, {{"scale", NAN}}), "scale is nan; 1e-06 to 16 was expected");
-  EXPECT_NE(refusal({{"L", 1 << 24}, {"d", 256}, {"heads", 65535}, {"batch", 65535}}).find("2^40"),
-            std::string::npos);
+  EXPECT_NE(refusal({{"L", 1 << 24}, {"d", 256}, {"heads", 65535}, {"batch", 65535}}).find("2^40"), std::string::npos);
 }
 
 TEST(AttentionOp, AnUnknownOpGetsASuggestion) {
@@ -121,16 +120,14 @@ TEST(AttentionInputs, NormalHasMeanZeroAndVarianceOne) {
 }
 
 TEST(AttentionInputs, FillGivesTheSameBytesInAnyPieces) {
-  const Problem p =
-      problem({{"L", 37}, {"d", 48}, {"batch", 2}, {"heads", 6}, {"kv_heads", 3}}, {}, DType::kFp16);
+  const Problem p = problem({{"L", 37}, {"d", 48}, {"batch", 2}, {"heads", 6}, {"kv_heads", 3}}, {}, DType::kFp16);
   for (InputPattern pattern : {InputPattern::kNormal, InputPattern::kZeroQuery, InputPattern::kOneHot})
     for (const Buffer& b : op().buffers(p)) {
       if (b.role != Buffer::Role::kInput) continue;
       std::vector<std::byte> whole(b.bytes), pieces(b.bytes);
       op().fill(p, pattern, b.name, 0, whole);
       for (size_t at = 0, step = 1; at < b.bytes; at += step, step = step * 5 % 997 + 1)
-        op().fill(p, pattern, b.name, at,
-                  std::span(pieces).subspan(at, std::min<size_t>(step, b.bytes - at)));
+        op().fill(p, pattern, b.name, at, std::span(pieces).subspan(at, std::min<size_t>(step, b.bytes - at)));
       EXPECT_EQ(whole, pieces) << b.name;
     }
 }
@@ -147,8 +144,7 @@ TEST(AttentionInputs, AHeadHoldsTheSameNumbersInTheReducedProblem) {
 }
 
 /// Attention as it is written in a textbook.
-std::vector<double> plain_attention(const Shape& s, InputPattern pattern, int64_t head, int64_t r,
-                                    double* lse) {
+std::vector<double> plain_attention(const Shape& s, InputPattern pattern, int64_t head, int64_t r, double* lse) {
   const Inputs inputs(s, pattern);
   std::vector<double> q(s.d), k(s.d), o(s.d, 0.0), p(s.allowed(0, r));
   inputs.row(Tensor::kQ, 0, head, r, q.data());
@@ -170,11 +166,9 @@ std::vector<double> plain_attention(const Shape& s, InputPattern pattern, int64_
 TEST(AttentionReference, AgreesWithThePlainFormula) {
   for (auto [q, kv, d] : {std::tuple{37, 37, 48}, {300, 1111, 64}, {70, 20, 32}, {5, 513, 256}})
     for (bool causal : {false, true}) {
-      const Shape s(
-          problem({{"L", q}, {"kv_len", kv}, {"d", d}, {"heads", 4}, {"kv_heads", 2}}, {{"causal", causal}}));
+      const Shape s(problem({{"L", q}, {"kv_len", kv}, {"d", d}, {"heads", 4}, {"kv_heads", 2}}, {{"causal", causal}}));
       const Region band{0, 3, q / 3, q};
-      const auto reference =
-          attention::reference_of(s, InputPattern::kNormal, attention::Rounding::kFused, band);
+      const auto reference = attention::reference_of(s, InputPattern::kNormal, attention::Rounding::kFused, band);
       for (int64_t r = band.row_begin; r < band.row_end; r += 7) {
         double lse;
         const auto o = plain_attention(s, InputPattern::kNormal, 3, r, &lse);
@@ -184,8 +178,7 @@ TEST(AttentionReference, AgreesWithThePlainFormula) {
         } else {
           EXPECT_NEAR(facts.lse, lse, 1e-12);
         }
-        for (int64_t c = 0; c < s.d; ++c)
-          EXPECT_NEAR(reference->o[(r - band.row_begin) * d + c], o[c], 1e-12);
+        for (int64_t c = 0; c < s.d; ++c) EXPECT_NEAR(reference->o[(r - band.row_begin) * d + c], o[c], 1e-12);
       }
     }
 }
@@ -216,8 +209,8 @@ struct Fake {
     const ElementReader read = [&](const std::string& buffer, uint64_t first, std::span<double> out,
                                    std::vector<bool>* valid) -> Result<void> {
       for (size_t i = 0; i < out.size(); ++i) {
-        out[i] = buffer == "O" ? round_to(reference->o[first + i], format_of(p.dtype))
-                               : reference->facts[first + i].lse;
+        out[i] =
+            buffer == "O" ? round_to(reference->o[first + i], format_of(p.dtype)) : reference->facts[first + i].lse;
         bool written = true;
         change(buffer, first + i, &out[i], &written);
         (*valid)[i] = written;
@@ -230,8 +223,7 @@ struct Fake {
 
 Fake fake(bool lse = false) {
   const Problem p = problem({{"L", 100}, {"d", 64}, {"batch", 1}, {"heads", 1}}, {{"lse", lse}});
-  return {p, attention::reference_of(Shape(p), InputPattern::kNormal, attention::Rounding::kFused,
-                                     {0, 0, 0, 100})};
+  return {p, attention::reference_of(Shape(p), InputPattern::kNormal, attention::Rounding::kFused, {0, 0, 0, 100})};
 }
 
 TEST(AttentionCompare, TheRoundedReferencePasses) {
@@ -285,8 +277,8 @@ TEST(AttentionCompare, OneExtraKeyIsFarOutsideTheTolerance) {
   const Problem p = problem({{"L", 64}, {"kv_len", 2047}, {"d", 64}, {"batch", 1}, {"heads", 1}});
   Problem longer = p;
   longer.dims["kv_len"] = 2048;
-  const Fake f{p, attention::reference_of(Shape(longer), InputPattern::kNormal, attention::Rounding::kFused,
-                                          {0, 0, 0, 64})};
+  const Fake f{
+      p, attention::reference_of(Shape(longer), InputPattern::kNormal, attention::Rounding::kFused, {0, 0, 0, 64})};
   EXPECT_GT(f.compare()->worst, 3);
 }
 
@@ -296,13 +288,17 @@ TEST(AttentionParts, AllButOneCutCanBeBuilt) {
     const auto partitions = attention_partitions(p);
     EXPECT_EQ(partitions.size(), causal ? 16u : 8u);
     EXPECT_EQ(partitions[0].name, causal ? "qk+scale+mask+softmax+pv" : "qk+scale+softmax+pv");
-    for (const Partition& partition : partitions) EXPECT_EQ(!partition.illegal.empty(), partition.name == (causal ? "qk+scale+mask+softmax | pv" : "qk+scale+softmax | pv")) << partition.name;
+    for (const Partition& partition : partitions)
+      EXPECT_EQ(!partition.illegal.empty(),
+                partition.name == (causal ? "qk+scale+mask+softmax | pv" : "qk+scale+softmax | pv"))
+          << partition.name;
   }
 }
 
 TEST(AttentionParts, GivenValuesSayWhatIsHidden) {
   for (DType dtype : {DType::kBf16, DType::kFp16}) {
-    const Problem p = problem({{"L", 3}, {"kv_len", 5}, {"d", 64}, {"batch", 1}, {"heads", 1}}, {{"causal", true}}, dtype);
+    const Problem p =
+        problem({{"L", 3}, {"kv_len", 5}, {"d", 64}, {"batch", 1}, {"heads", 1}}, {{"causal", true}}, dtype);
     Problem masked = p;
     masked.texts["mask"] = "k != 1";
     const AttentionParts op(masked, {{3, 4}});
@@ -316,9 +312,12 @@ TEST(AttentionParts, GivenValuesSayWhatIsHidden) {
     for (size_t row = 0; row < 3; ++row)
       for (size_t key = 0; key < 8; ++key) {
         const double x = load_element(whole.data(), row * 8 + key, dtype);
-        if (key > row + 2) EXPECT_TRUE(std::isnan(x)) << row << " " << key;
-        else if (key == 1) EXPECT_EQ(x, -INFINITY);
-        else EXPECT_TRUE(std::isfinite(x));
+        if (key > row + 2)
+          EXPECT_TRUE(std::isnan(x)) << row << " " << key;
+        else if (key == 1)
+          EXPECT_EQ(x, -INFINITY);
+        else
+          EXPECT_TRUE(std::isfinite(x));
       }
   }
 }
@@ -326,7 +325,9 @@ TEST(AttentionParts, GivenValuesSayWhatIsHidden) {
 // Scores that are rounded as products and again when scaled err twice as much in the square.
 TEST(AttentionReference, EveryRoundingOfScoresCounts) {
   const Shape s(problem({{"L", 8}, {"kv_len", 100}, {"d", 64}, {"batch", 1}, {"heads", 1}}));
-  const auto squares = [&](attention::Rounding r) { return attention::reference_of(s, InputPattern::kNormal, r, {0, 0, 0, 8})->facts[5].ps_squared; };
+  const auto squares = [&](attention::Rounding r) {
+    return attention::reference_of(s, InputPattern::kNormal, r, {0, 0, 0, 8})->facts[5].ps_squared;
+  };
   EXPECT_EQ(squares(attention::Rounding::kFused), 0);
   const double once = squares(attention::Rounding::kUnfused);
   EXPECT_GT(once, 0);

@@ -1,10 +1,11 @@
-// Attention cut into kernels: every part alone on values it is given, and every partition whole, simulated at small and odd
-// sizes and compared with the reference; and what the kernels move, by exact counts.
+// Attention cut into kernels: every part alone on values it is given, and every partition whole, simulated at small and
+// odd sizes and compared with the reference; and what the kernels move, by exact counts.
+#include "generator/ops/attention_parts.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "generator/ops/attention_parts.h"
 #include "tests/kernels/attention_case.h"
 
 namespace roofgen::test {
@@ -25,38 +26,80 @@ const Case kCases[] = {
     {"even", {{"L", 256}, {"d", 64}, {"batch", 1}, {"heads", 1}}},
     {"even_causal", {{"L", 256}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausal},
     {"d80_fp16", {{"L", 150}, {"d", 80}, {"batch", 1}, {"heads", 2}}, kCausalLse, {}, {}, 0, DType::kFp16},
-    {"d128_shared_keys", {{"L", 97}, {"kv_len", 300}, {"d", 128}, {"batch", 2}, {"heads", 4}, {"kv_heads", 2}}, kCausalLse},
+    {"d128_shared_keys",
+     {{"L", 97}, {"kv_len", 300}, {"d", 128}, {"batch", 2}, {"heads", 4}, {"kv_heads", 2}},
+     kCausalLse},
     {"d256", {{"L", 100}, {"d", 256}, {"batch", 1}, {"heads", 1}}, kCausalLse, {}, {}, 0, DType::kFp16},
     {"fewer_keys", {{"L", 301}, {"kv_len", 99}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse},
     {"one_query", {{"L", 1}, {"kv_len", 333}, {"d", 64}, {"batch", 2}, {"heads", 2}}, kLse},
     {"long_row", {{"L", 3}, {"kv_len", 5000}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse},
     {"window", {{"L", 390}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "q >= k and q - k < 70"}}},
-    {"window_fp16", {{"L", 130}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "abs(q - k) <= 40"}}, {}, 0, DType::kFp16},
-    {"window_causal_more_keys", {{"L", 190}, {"kv_len", 421}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse, {{"mask", "q - k < 70"}}},
+    {"window_fp16",
+     {{"L", 130}, {"d", 64}, {"batch", 1}, {"heads", 1}},
+     kLse,
+     {{"mask", "abs(q - k) <= 40"}},
+     {},
+     0,
+     DType::kFp16},
+    {"window_causal_more_keys",
+     {{"L", 190}, {"kv_len", 421}, {"d", 64}, {"batch", 1}, {"heads", 1}},
+     kCausalLse,
+     {{"mask", "q - k < 70"}}},
     {"documents",
      {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 2}},
      kLse,
      {{"mask", "document[q] == other[k]"}},
      {{"document", DType::kInt32, {"q"}}, {"other", DType::kInt8, {"k"}}}},
-    {"some_rows_see_nothing", {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "q % 3 != 0 and k > 20"}}},
+    {"some_rows_see_nothing",
+     {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 1}},
+     kLse,
+     {{"mask", "q % 3 != 0 and k > 20"}}},
     {"nobody_sees_anything", {{"L", 100}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "k < 0"}}},
-    {"rows_hidden_by_a_table", {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "row[q] != 0"}}, {{"row", DType::kInt8, {"q"}}}},
+    {"rows_hidden_by_a_table",
+     {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 1}},
+     kLse,
+     {{"mask", "row[q] != 0"}},
+     {{"row", DType::kInt8, {"q"}}}},
     {"softcap", {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse, {}, {}, 1.5, DType::kFp16},
-    {"score_only", {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 2}}, kLse, {{"score", "s + 0.05 * slope[h] * (k - q)"}}, {kSlope}},
+    {"score_only",
+     {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 2}},
+     kLse,
+     {{"score", "s + 0.05 * slope[h] * (k - q)"}},
+     {kSlope}},
     {"bias_of_pairs",
      {{"L", 90}, {"kv_len", 110}, {"d", 64}, {"batch", 2}, {"heads", 2}},
      kLse,
      {{"score", "s + bias[h, q, k] + row[q] + column[b, k]"}},
      {{"bias", DType::kBf16, {"h", "q", "k"}}, {"row", DType::kFp32, {"q"}}, {"column", DType::kFp16, {"b", "k"}}}},
     {"lengths", {{"d", 64}, {"heads", 2}}, kLse, {{"lengths", "130,1,77,200"}}},
-    {"lengths_causal", {{"d", 64}, {"heads", 4}, {"kv_heads", 2}}, kCausalLse, {{"lengths", "33,150,1"}}, {}, 0, DType::kFp16},
+    {"lengths_causal",
+     {{"d", 64}, {"heads", 4}, {"kv_heads", 2}},
+     kCausalLse,
+     {{"lengths", "33,150,1"}},
+     {},
+     0,
+     DType::kFp16},
     {"lengths_score_mask",
      {{"d", 64}, {"heads", 2}},
      kCausalLse,
      {{"lengths", "140,77,1"}, {"score", "s + 0.1 * slope[h] * (k - q) + extra[b]"}, {"mask", "q - k < 50"}},
      {kSlope, {"extra", DType::kFp32, {"b"}}}},
-    {"zero_query", {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse, {}, {}, 0, DType::kBf16, InputPattern::kZeroQuery},
-    {"one_hot", {{"L", 200}, {"d", 80}, {"batch", 1}, {"heads", 1}}, kCausalLse, {{"mask", "q - k < 30"}}, {}, 0, DType::kFp16, InputPattern::kOneHot},
+    {"zero_query",
+     {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 1}},
+     kCausalLse,
+     {},
+     {},
+     0,
+     DType::kBf16,
+     InputPattern::kZeroQuery},
+    {"one_hot",
+     {{"L", 200}, {"d", 80}, {"batch", 1}, {"heads", 1}},
+     kCausalLse,
+     {{"mask", "q - k < 30"}},
+     {},
+     0,
+     DType::kFp16,
+     InputPattern::kOneHot},
 #endif
 };
 
@@ -69,7 +112,8 @@ std::vector<Part> parts_of(const Problem& p) {
   return out;
 }
 
-void expect_right(const AttentionParts& op, const Problem& problem, InputPattern pattern, const std::map<std::string, Pins>& pins = {}) {
+void expect_right(const AttentionParts& op, const Problem& problem, InputPattern pattern,
+                  const std::map<std::string, Pins>& pins = {}) {
   Request request;
   request.problem = op.problem_of(problem);
   request.op = &op;
@@ -105,7 +149,8 @@ TEST_P(AttentionPart, TogetherAreRight) {
     if (partition.illegal.empty()) expect_right(AttentionParts(p, partition.parts), p, GetParam().pattern);
 }
 
-INSTANTIATE_TEST_SUITE_P(Problems, AttentionPart, testing::ValuesIn(kCases), [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Problems, AttentionPart, testing::ValuesIn(kCases),
+                         [](const auto& test) { return test.param.name; });
 
 /// The only kernel of a part, at its default schedule or the one given.
 StageRun run_part(const Problem& p, Part part, const Pins& pins = {}) {
@@ -156,21 +201,28 @@ class PartSchedules : public testing::TestWithParam<std::tuple<Part, Pins>> {};
 TEST_P(PartSchedules, AreRight) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   const auto& [part, pins] = GetParam();
-  const Problem p = problem_of({"", {{"L", 300}, {"kv_len", 333}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse,
-                                {{"score", "s + 0.05 * slope[h] * (k - q)"}, {"mask", "k < 4 or q - k < 70"}}, {kSlope}});
+  const Problem p = problem_of({"",
+                                {{"L", 300}, {"kv_len", 333}, {"d", 64}, {"batch", 1}, {"heads", 1}},
+                                kCausalLse,
+                                {{"score", "s + 0.05 * slope[h] * (k - q)"}, {"mask", "k < 4 or q - k < 70"}},
+                                {kSlope}});
   EXPECT_GT(run_part(p, part, pins).comparison.rows, 0u);
 }
 
 ParamValue n(int64_t x) { return x; }
 
-INSTANTIATE_TEST_SUITE_P(Points, PartSchedules,
-                         testing::Values(std::tuple{Part{1, 3}, Pins{{"row_threads", n(64)}, {"threads", n(512)}, {"batch_pieces", n(1)}}},
-                                         std::tuple{Part{2, 3}, Pins{{"row_threads", n(32)}, {"threads", n(128)}, {"batch_pieces", n(2)}}},
-                                         std::tuple{Part{1, 4}, Pins{{"row_in", std::string("memory")}}},
-                                         std::tuple{Part{2, 4}, Pins{{"row_threads", n(64)}, {"threads", n(256)}}},
-                                         std::tuple{Part{1, 5}, Pins{{"BM", n(128)}, {"BN", n(32)}, {"stages", n(4)}, {"rescale", std::string("always")}}},
-                                         std::tuple{Part{2, 5}, Pins{{"BM", n(128)}, {"warps", n(8)}, {"BN", n(128)}, {"stages", n(2)}, {"swizzle", false}}},
-                                         std::tuple{Part{3, 5}, Pins{{"BM", n(256)}, {"warps", n(8)}, {"stages", n(3)}}}));
+INSTANTIATE_TEST_SUITE_P(
+    Points, PartSchedules,
+    testing::Values(
+        std::tuple{Part{1, 3}, Pins{{"row_threads", n(64)}, {"threads", n(512)}, {"batch_pieces", n(1)}}},
+        std::tuple{Part{2, 3}, Pins{{"row_threads", n(32)}, {"threads", n(128)}, {"batch_pieces", n(2)}}},
+        std::tuple{Part{1, 4}, Pins{{"row_in", std::string("memory")}}},
+        std::tuple{Part{2, 4}, Pins{{"row_threads", n(64)}, {"threads", n(256)}}},
+        std::tuple{Part{1, 5},
+                   Pins{{"BM", n(128)}, {"BN", n(32)}, {"stages", n(4)}, {"rescale", std::string("always")}}},
+        std::tuple{Part{2, 5},
+                   Pins{{"BM", n(128)}, {"warps", n(8)}, {"BN", n(128)}, {"stages", n(2)}, {"swizzle", false}}},
+        std::tuple{Part{3, 5}, Pins{{"BM", n(256)}, {"warps", n(8)}, {"stages", n(3)}}}));
 
 /// One line changed: each must be caught (docs/mutants.md).
 struct Mutant {
@@ -187,9 +239,13 @@ class PartMutants : public testing::TestWithParam<Mutant> {};
 TEST_P(PartMutants, IsCaught) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   const Mutant& m = GetParam();
-  const Problem p = problem_of({"", {{"L", 290}, {"kv_len", 321}, {"d", 64}, {"batch", 1}, {"heads", 2}}, kCausalLse,
-                                {{"score", "s + 0.05 * slope[h] * (k - q) + bias[q]"}, {"mask", "q - k < 70 and q != 40"}},
-                                {kSlope, {"bias", DType::kFp32, {"q"}}}, 3});
+  const Problem p =
+      problem_of({"",
+                  {{"L", 290}, {"kv_len", 321}, {"d", 64}, {"batch", 1}, {"heads", 2}},
+                  kCausalLse,
+                  {{"score", "s + 0.05 * slope[h] * (k - q) + bias[q]"}, {"mask", "q - k < 70 and q != 40"}},
+                  {kSlope, {"bias", DType::kFp32, {"q"}}},
+                  3});
   const AttentionParts op(p, {m.part});
   Request request;
   request.problem = op.problem_of(p);
@@ -204,32 +260,70 @@ TEST_P(PartMutants, IsCaught) {
   RecordProperty("caught by", what_is_wrong(*runs));
 }
 
-const std::string kScores = "attention/scores.cu.jinja", kPointwise = "attention/pointwise.cu.jinja", kSoftmax = "attention/softmax.cu.jinja",
-                  kSoftmaxPv = "attention/softmax_pv.cu.jinja";
+const std::string kScores = "attention/scores.cu.jinja", kPointwise = "attention/pointwise.cu.jinja",
+                  kSoftmax = "attention/softmax.cu.jinja", kSoftmaxPv = "attention/softmax_pv.cu.jinja";
 
 const Mutant kMutants[] = {
-    {"scale_of_products_that_are_not_scaled", {0, 1}, {kScores, "{{ \"1.0f\" if formula.has_score else \"scale\" }}", "0.125f"}},
-    {"pointwise_last_piece_left_out", {1, 2}, {kPointwise, "here[i] = kWholeRows || key < keys;", "here[i] = kWholeRows || key + 8 <= keys;"}},
-    {"pointwise_score_before_the_scale", {1, 2}, {kPointwise, "v = modified_score(v * scale, e, tables, q, k);", "v = modified_score(v, e, tables, q, k) * scale;"}},
-    {"pointwise_table_of_the_next_row", {1, 3}, {kPointwise, "const int position = tables.position(place);", "const int position = tables.position(place + 1);"}},
-    {"pointwise_row_off_by_the_lead", {1, 2}, {kPointwise, "const int place = row + kv_len - q_len;", "const int place = row;"}},
+    {"scale_of_products_that_are_not_scaled",
+     {0, 1},
+     {kScores, "{{ \"1.0f\" if formula.has_score else \"scale\" }}", "0.125f"}},
+    {"pointwise_last_piece_left_out",
+     {1, 2},
+     {kPointwise, "here[i] = kWholeRows || key < keys;", "here[i] = kWholeRows || key + 8 <= keys;"}},
+    {"pointwise_score_before_the_scale",
+     {1, 2},
+     {kPointwise, "v = modified_score(v * scale, e, tables, q, k);",
+      "v = modified_score(v, e, tables, q, k) * scale;"}},
+    {"pointwise_table_of_the_next_row",
+     {1, 3},
+     {kPointwise, "const int position = tables.position(place);", "const int position = tables.position(place + 1);"}},
+    {"pointwise_row_off_by_the_lead",
+     {1, 2},
+     {kPointwise, "const int place = row + kv_len - q_len;", "const int place = row;"}},
     {"pointwise_part_taken_for_whole", {2, 3}, {kPointwise, "whole[i] = part.all;", "whole[i] = true;"}},
-    {"pointwise_piece_of_another_batch", {2, 3}, {kPointwise, "*reinterpret_cast<const uint4*>(s + key);", "*reinterpret_cast<const uint4*>(s + first);"}},
-    {"pointwise_mask_before_the_score", {1, 3}, {kPointwise, "if (!is_visible(e, tables, q, k)) v = neg_inf();", "if (!is_visible(e, tables, q, k)) v = modified_score(neg_inf(), e, tables, q, k);"}},
+    {"pointwise_piece_of_another_batch",
+     {2, 3},
+     {kPointwise, "*reinterpret_cast<const uint4*>(s + key);", "*reinterpret_cast<const uint4*>(s + first);"}},
+    {"pointwise_mask_before_the_score",
+     {1, 3},
+     {kPointwise, "if (!is_visible(e, tables, q, k)) v = neg_inf();",
+      "if (!is_visible(e, tables, q, k)) v = modified_score(neg_inf(), e, tables, q, k);"}},
     {"softmax_does_not_mask", {2, 4}, {kSoftmax, "if (!is_visible(e, tables, q, k)) s = neg_inf();", ""}},
-    {"softmax_does_not_scale", {1, 4}, {kSoftmax, "s = modified_score(s * scale, e, tables, q, k);", "s = modified_score(s, e, tables, q, k);"}},
-    {"softmax_of_keys_behind_the_end", {1, 4}, {kSoftmax, "if (!kWholeRows && i >= valid) piece.x[i] = neg_inf();", ""}},
-    {"softmax_pv_last_tile_skipped", {3, 5}, {kSoftmaxPv, "VisibleTiles ahead(steps, lane), here(steps, lane);", "VisibleTiles ahead(steps, lane), here(steps - 1, lane);"}},
-    {"softmax_pv_halves_of_a_fragment_swapped", {3, 5}, {kSoftmaxPv, "state.s[i][2 * kStep + e / 2][e % 2 * 2] = pair.x;", "state.s[i][2 * kStep + 1 - e / 2][e % 2 * 2] = pair.x;"}},
+    {"softmax_does_not_scale",
+     {1, 4},
+     {kSoftmax, "s = modified_score(s * scale, e, tables, q, k);", "s = modified_score(s, e, tables, q, k);"}},
+    {"softmax_of_keys_behind_the_end",
+     {1, 4},
+     {kSoftmax, "if (!kWholeRows && i >= valid) piece.x[i] = neg_inf();", ""}},
+    {"softmax_pv_last_tile_skipped",
+     {3, 5},
+     {kSoftmaxPv, "VisibleTiles ahead(steps, lane), here(steps, lane);",
+      "VisibleTiles ahead(steps, lane), here(steps - 1, lane);"}},
+    {"softmax_pv_halves_of_a_fragment_swapped",
+     {3, 5},
+     {kSoftmaxPv, "state.s[i][2 * kStep + e / 2][e % 2 * 2] = pair.x;",
+      "state.s[i][2 * kStep + 1 - e / 2][e % 2 * 2] = pair.x;"}},
     {"softmax_pv_does_not_wait", {1, 5}, {kSoftmaxPv, "cp_async_wait<kStages - 2>();  // S and V of this step", ""}},
-    {"softmax_pv_no_barrier_before_staging", {2, 5}, {kSoftmaxPv, "__syncthreads();  // all warps are done with the last stage", "//"}, {{"BN", n(32)}, {"stages", n(2)}}},
+    {"softmax_pv_no_barrier_before_staging",
+     {2, 5},
+     {kSoftmaxPv, "__syncthreads();  // all warps are done with the last stage", "//"},
+     {{"BN", n(32)}, {"stages", n(2)}}},
     {"softmax_pv_does_not_mask", {2, 5}, {kSoftmaxPv, "if (!is_visible(e, tables, q, k)) s = neg_inf();", ""}},
-    {"softmax_pv_one_key_too_many", {1, 5}, {kSoftmaxPv, "min(limit[i][h], row0 + warp_row + 16 * i + 8 * h + lane / 4 + lead)", "min(limit[i][h], row0 + warp_row + 16 * i + 8 * h + lane / 4 + lead + 1)"}},
-    {"softmax_pv_does_not_scale", {1, 5}, {kSoftmaxPv, "s = modified_score(s * scale, e, tables, q, k);", "s = modified_score(s, e, tables, q, k);"}},
-    {"softmax_pv_scores_of_the_tile_before", {2, 5}, {kSoftmaxPv, "copy<false>(sm_s + write_stage, s_rows + 2 * key,", "copy<false>(sm_s + write_stage, s_rows + 2 * max(0, key - BN),"}},
+    {"softmax_pv_one_key_too_many",
+     {1, 5},
+     {kSoftmaxPv, "min(limit[i][h], row0 + warp_row + 16 * i + 8 * h + lane / 4 + lead)",
+      "min(limit[i][h], row0 + warp_row + 16 * i + 8 * h + lane / 4 + lead + 1)"}},
+    {"softmax_pv_does_not_scale",
+     {1, 5},
+     {kSoftmaxPv, "s = modified_score(s * scale, e, tables, q, k);", "s = modified_score(s, e, tables, q, k);"}},
+    {"softmax_pv_scores_of_the_tile_before",
+     {2, 5},
+     {kSoftmaxPv, "copy<false>(sm_s + write_stage, s_rows + 2 * key,",
+      "copy<false>(sm_s + write_stage, s_rows + 2 * max(0, key - BN),"}},
 };
 
-INSTANTIATE_TEST_SUITE_P(Attention, PartMutants, testing::ValuesIn(kMutants), [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Attention, PartMutants, testing::ValuesIn(kMutants),
+                         [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace roofgen::test

@@ -30,16 +30,12 @@ TEST_P(Quality, Counts) {
 
     const double operand = L * d * 2, matrix = L * L * 2;
     double reads = 0, writes = 0, flops = 0;
-    if (r.stage == "attention")
-      reads = 3 * operand, writes = operand, flops = 4.0 * L * L * static_cast<double>(d);
-    if (r.stage == "scores")
-      reads = 2 * operand, writes = matrix, flops = 2.0 * L * L * static_cast<double>(d);
+    if (r.stage == "attention") reads = 3 * operand, writes = operand, flops = 4.0 * L * L * static_cast<double>(d);
+    if (r.stage == "scores") reads = 2 * operand, writes = matrix, flops = 2.0 * L * L * static_cast<double>(d);
     if (r.stage == "softmax") reads = matrix, writes = matrix;
-    if (r.stage == "pv")
-      reads = matrix + operand, writes = operand, flops = 2.0 * L * L * static_cast<double>(d);
+    if (r.stage == "pv") reads = matrix + operand, writes = operand, flops = 2.0 * L * L * static_cast<double>(d);
     EXPECT_EQ(static_cast<double>(c.mma_flops), flops);
-    EXPECT_LE(32.0 * static_cast<double>(c.unique_read_sectors + c.unique_write_sectors),
-              1.02 * (reads + writes));
+    EXPECT_LE(32.0 * static_cast<double>(c.unique_read_sectors + c.unique_write_sectors), 1.02 * (reads + writes));
     // Each line written once and in full sectors.
     EXPECT_EQ(32.0 * static_cast<double>(c.l2_write_sectors), writes);
     const double others =

@@ -28,8 +28,9 @@ bool only_compiled(const std::string& name) { return name == "mma_fp16_acc16" ||
 int64_t arch_of(const CeilingSpec& spec) { return std::string(spec.name) == "mma_fp8" ? 89 : 90; }
 
 expr::Map small_scope(int64_t arch = 90) {
-  const expr::Map device{{"smem_per_block", 232448}, {"smem_per_sm", 233472}, {"regs_per_sm", 65536},
-                         {"sms", 2},                 {"arch", arch},          {"max_threads_per_sm", 2048}};
+  const expr::Map device{
+      {"smem_per_block", 232448},  {"smem_per_sm", 233472}, {"regs_per_sm", 65536}, {"sms", 2}, {"arch", arch},
+      {"max_threads_per_sm", 2048}};
   return ceiling_scope(device, {.dram_words = 300008, .l2_words = 40016, .clocks = 12000});
 }
 
@@ -87,8 +88,10 @@ class Ceilings : public testing::Test {
       for (const Edit& e : edits) {
         if (!text || e.file != name) continue;
         const size_t at = text->find(e.from);
-        if (at == std::string::npos || text->find(e.from, at + 1) != std::string::npos) failure = "not there exactly once: " + e.from;
-        else text->replace(at, e.from.size(), e.to);
+        if (at == std::string::npos || text->find(e.from, at + 1) != std::string::npos)
+          failure = "not there exactly once: " + e.from;
+        else
+          text->replace(at, e.from.size(), e.to);
       }
       return text;
     };
@@ -134,7 +137,8 @@ class Ceilings : public testing::Test {
     if (!ran.kernel.spec->check) return {};
     ran.out.resize(bytes);
     ROOFGEN_CHECK(sim->read(written, ran.out));
-    ROOFGEN_TRY(ran.wrong, ran.kernel.spec->check(ran.kernel, [&](uint64_t offset, std::span<std::byte> to) -> Result<void> {
+    ROOFGEN_TRY(ran.wrong,
+                ran.kernel.spec->check(ran.kernel, [&](uint64_t offset, std::span<std::byte> to) -> Result<void> {
                   if (offset + to.size() > ran.out.size()) return Error{Exit::kFailed, "beyond the output"};
                   std::copy_n(ran.out.begin() + static_cast<std::ptrdiff_t>(offset), to.size(), to.begin());
                   return {};
@@ -144,19 +148,23 @@ class Ceilings : public testing::Test {
 
  protected:
   /// What is wrong about it: the machinery, a finding, the output, or a count that is not its formula.
-  std::string problem(const CeilingSpec& spec, const std::vector<Edit>& edits = {}, bool last = false, bool counts_only = false) {
+  std::string problem(const CeilingSpec& spec, const std::vector<Edit>& edits = {}, bool last = false,
+                      bool counts_only = false) {
     auto ran = run(spec, edits, last, arch_of(spec));
     if (!ran) return "error: " + to_string(ran.error());
     if (!counts_only && !ran->wrong.empty()) return ran->wrong;
     const Counts& c = ran->counts;
-    const std::map<std::string, double> counted = {
-        {"l2_read_bytes", 32.0 * static_cast<double>(c.l2_read_sectors)}, {"l2_write_bytes", 32.0 * static_cast<double>(c.l2_write_sectors)},
-        {"mma_flops", static_cast<double>(c.mma_flops)},                  {"exps", static_cast<double>(c.exps)},
-        {"fp32_flops", 64.0 * static_cast<double>(c.fp32)},               {"smem_wavefronts", static_cast<double>(c.smem_wavefronts)},
-        {"ctas", static_cast<double>(c.ctas)}};
+    const std::map<std::string, double> counted = {{"l2_read_bytes", 32.0 * static_cast<double>(c.l2_read_sectors)},
+                                                   {"l2_write_bytes", 32.0 * static_cast<double>(c.l2_write_sectors)},
+                                                   {"mma_flops", static_cast<double>(c.mma_flops)},
+                                                   {"exps", static_cast<double>(c.exps)},
+                                                   {"fp32_flops", 64.0 * static_cast<double>(c.fp32)},
+                                                   {"smem_wavefronts", static_cast<double>(c.smem_wavefronts)},
+                                                   {"ctas", static_cast<double>(c.ctas)}};
     for (const auto& [name, value] : ran->work) {
       const auto count = counted.find(name);
-      if (count != counted.end() && count->second != value) return fmt::format("{} is {}, its formula gives {}", name, count->second, value);
+      if (count != counted.end() && count->second != value)
+        return fmt::format("{} is {}, its formula gives {}", name, count->second, value);
     }
     if (c.smem_wavefronts != c.smem_ideal_wavefronts) return "bank conflicts";
     return "";
@@ -197,20 +205,28 @@ TEST_F(Ceilings, AmountsAreTheCounts) {
     const auto ran = run(s, {}, false, arch_of(s));
     ASSERT_TRUE(ran) << s.name << to_string(ran.error());
     const Counts& c = ran->counts;
-    const double read = 32.0 * static_cast<double>(c.l2_read_sectors), written = 32.0 * static_cast<double>(c.l2_write_sectors);
+    const double read = 32.0 * static_cast<double>(c.l2_read_sectors),
+                 written = 32.0 * static_cast<double>(c.l2_write_sectors);
     const std::string name = s.name;
     double counted = 1;
-    if (name.ends_with("_read") && name != "smem_read") counted = read;
-    else if (s.buffers == CeilingSpec::Buffers::kStream) counted = read + written;
+    if (name.ends_with("_read") && name != "smem_read")
+      counted = read;
+    else if (s.buffers == CeilingSpec::Buffers::kStream)
+      counted = read + written;
     // 128 bytes a wavefront, but not those that filled the tile.
-    else if (name == "smem_read") counted = 128.0 * static_cast<double>(c.shared_load) * 4;
-    else if (name == "fp32_fma") counted = 2 * 32.0 * static_cast<double>(c.fp32);
-    else if (name == "mufu_ex2") counted = 32.0 * static_cast<double>(c.mufu);
-    else if (name.starts_with("mma")) counted = static_cast<double>(c.mma_flops);
+    else if (name == "smem_read")
+      counted = 128.0 * static_cast<double>(c.shared_load) * 4;
+    else if (name == "fp32_fma")
+      counted = 2 * 32.0 * static_cast<double>(c.fp32);
+    else if (name == "mufu_ex2")
+      counted = 32.0 * static_cast<double>(c.mufu);
+    else if (name.starts_with("mma"))
+      counted = static_cast<double>(c.mma_flops);
     EXPECT_EQ(ran->kernel.amount, counted) << name;
     EXPECT_GT(counted, 0) << name;
     if (s.buffers == CeilingSpec::Buffers::kStream) {
-      const double distinct = 32.0 * static_cast<double>(c.unique_read_sectors + (name.ends_with("_read") ? 0 : c.unique_write_sectors));
+      const double distinct =
+          32.0 * static_cast<double>(c.unique_read_sectors + (name.ends_with("_read") ? 0 : c.unique_write_sectors));
       EXPECT_EQ(ran->kernel.amount, distinct * static_cast<double>(ran->kernel.integer("passes"))) << name;
       EXPECT_EQ(ran->kernel.integer("passes") > 1, name.starts_with("l2")) << name;
       EXPECT_EQ(c.bulk_load_16 == 0, name.ends_with("write")) << name;
@@ -221,7 +237,9 @@ TEST_F(Ceilings, AmountsAreTheCounts) {
 
 // Outputs by a reference of this file, not of the checks.
 TEST_F(Ceilings, CopyAndReadByHand) {
-  const auto word = [](uint64_t i) { return 0x3f800000u | (static_cast<uint32_t>(i) * 2654435761u + 0x3c6ef372u) >> 9; };
+  const auto word = [](uint64_t i) {
+    return 0x3f800000u | (static_cast<uint32_t>(i) * 2654435761u + 0x3c6ef372u) >> 9;
+  };
   const auto copy = run(spec("dram_copy")), read = run(spec("dram_read"));
   ASSERT_TRUE(copy && read);
   const auto words = [](const Ran& r, size_t n) {
@@ -268,15 +286,19 @@ TEST_F(Ceilings, MatrixKernelsHaveTheirInstructionsInTheLoop) {
     size_t begin = 0, end = 0, at = 0;
     const std::regex label(R"((\$L__BB\d+_\d+):|bra(?:\.uni)?\s+(\$L__BB\d+_\d+))");
     for (std::sregex_iterator i(ptx.begin(), ptx.end(), label), done; i != done; ++i) {
-      if ((*i)[1].matched) labels[(*i)[1]] = static_cast<size_t>(i->position());
-      else if (labels.count((*i)[2])) begin = labels[(*i)[2]], end = static_cast<size_t>(i->position());
+      if ((*i)[1].matched)
+        labels[(*i)[1]] = static_cast<size_t>(i->position());
+      else if (labels.count((*i)[2]))
+        begin = labels[(*i)[2]], end = static_cast<size_t>(i->position());
     }
     for (; (at = ptx.find(instruction, at)) != std::string::npos; ++at) ++all, inside += at > begin && at < end;
-    const int64_t want = ran->kernel.integer("unroll") * ran->kernel.integer("tiles_m") * ran->kernel.integer("tiles_n");
+    const int64_t want =
+        ran->kernel.integer("unroll") * ran->kernel.integer("tiles_m") * ran->kernel.integer("tiles_n");
     EXPECT_EQ(inside, want) << s.name;
     EXPECT_EQ(all, want) << s.name;
-    const double flops = 2.0 * static_cast<double>(ran->kernel.integer("mma_m") * 8 * ran->kernel.integer("mma_k") * want * ran->kernel.integer("trips") *
-                                                   ran->kernel.integer("ctas") * ran->kernel.integer("threads") / 32);
+    const double flops = 2.0 * static_cast<double>(ran->kernel.integer("mma_m") * 8 * ran->kernel.integer("mma_k") *
+                                                   want * ran->kernel.integer("trips") * ran->kernel.integer("ctas") *
+                                                   ran->kernel.integer("threads") / 32);
     EXPECT_EQ(ran->kernel.amount, flops) << s.name;
   }
 }
@@ -332,18 +354,27 @@ TEST_F(Ceilings, ASkippedTailIsCaught) {
 }
 
 TEST_F(Ceilings, HalfTheTripsAreCaught) {
-  for (const auto& [name, file] : {std::pair{"smem_read", "smem"}, {"fp32_fma", "fma"}, {"mufu_ex2", "mufu"}, {"mma_bf16", "mma"}, {"mma_fp16", "mma"}})
+  for (const auto& [name, file] : {std::pair{"smem_read", "smem"},
+                                   {"fp32_fma", "fma"},
+                                   {"mufu_ex2", "mufu"},
+                                   {"mma_bf16", "mma"},
+                                   {"mma_fp16", "mma"}})
     EXPECT_CAUGHT(name, Edit{fmt::format("ceilings/{}.cu.jinja", file), "trip < trips", "trip < trips / 2"});
 }
 
 TEST_F(Ceilings, AChainLeftOutIsCaught) {
-  EXPECT_CAUGHT("fp32_fma", Edit{"ceilings/fma.cu.jinja", "for (int c = 0; c < kChains; ++c) v[c] = fmaf(v[c], up, add);",
-                                 "for (int c = 0; c < kChains - 1; ++c) v[c] = fmaf(v[c], up, add);"});
-  EXPECT_CAUGHT("mma_bf16", Edit{"ceilings/mma.cu.jinja", "for (int n = 0; n < kN; ++n) mma(", "for (int n = 0; n < kN - 1; ++n) mma("});
+  EXPECT_CAUGHT("fp32_fma",
+                Edit{"ceilings/fma.cu.jinja", "for (int c = 0; c < kChains; ++c) v[c] = fmaf(v[c], up, add);",
+                     "for (int c = 0; c < kChains - 1; ++c) v[c] = fmaf(v[c], up, add);"});
+  EXPECT_CAUGHT("mma_bf16", Edit{"ceilings/mma.cu.jinja", "for (int n = 0; n < kN; ++n) mma(",
+                                 "for (int n = 0; n < kN - 1; ++n) mma("});
 }
 
 TEST_F(Ceilings, BankConflictsAreCaught) {
-  EXPECT_EQ(problem(spec("smem_read"), {Edit{"ceilings/smem.cu.jinja", "((threadIdx.x + 32) % kThreads) * 16", "(threadIdx.x * 2 % kThreads) * 16"}}, false, true)
+  EXPECT_EQ(problem(spec("smem_read"),
+                    {Edit{"ceilings/smem.cu.jinja", "((threadIdx.x + 32) % kThreads) * 16",
+                          "(threadIdx.x * 2 % kThreads) * 16"}},
+                    false, true)
                 .find("smem_wavefronts"),
             0u);
 }

@@ -61,13 +61,16 @@ Result<Program> render(DType dtype, int n) {
 /// Numbers at and beside the middles of the format, its ends, and everything else.
 std::vector<float> numbers(DType dtype) {
   std::mt19937 rng(7);
-  std::vector<float> out = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 448, 464, 464.1f, -500, 127.5f, -128.5f, 128, 2147483648.0f, -3e9f, 65519.9f, 65520, 3.4e38f, 1e-45f};
+  std::vector<float> out = {0.0f,   -0.0f,   INFINITY, -INFINITY,     NAN,   448,      464,   464.1f,  -500,
+                            127.5f, -128.5f, 128,      2147483648.0f, -3e9f, 65519.9f, 65520, 3.4e38f, 1e-45f};
   while (out.size() < kElements) {
     const float any = std::bit_cast<float>(static_cast<uint32_t>(rng()));
-    const double moderate = std::ldexp(static_cast<double>(rng() % 0x1000000) - 0x800000, -static_cast<int>(rng() % 36));
+    const double moderate =
+        std::ldexp(static_cast<double>(rng() % 0x1000000) - 0x800000, -static_cast<int>(rng() % 36));
     const double below = round_to_dtype(moderate, dtype);
     const float middle = static_cast<float>(below + spacing_of(below, dtype) / 2);
-    out.insert(out.end(), {any, static_cast<float>(moderate), middle, std::nextafter(middle, 0.0f), std::nextafter(middle, INFINITY)});
+    out.insert(out.end(), {any, static_cast<float>(moderate), middle, std::nextafter(middle, 0.0f),
+                           std::nextafter(middle, INFINITY)});
   }
   out.resize(kElements);
   return out;
@@ -76,7 +79,9 @@ std::vector<float> numbers(DType dtype) {
 template <class T>
 DevicePtr put(Executor& sim, const std::string& name, const std::vector<T>& values) {
   const auto bytes = std::as_bytes(std::span(values));
-  return *sim.allocate(bytes.size(), name, [bytes](uint64_t offset, std::span<std::byte> out) { std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(offset), out.size(), out.begin()); });
+  return *sim.allocate(bytes.size(), name, [bytes](uint64_t offset, std::span<std::byte> out) {
+    std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(offset), out.size(), out.begin());
+  });
 }
 
 std::string bits(const std::byte* at, size_t i, int size) {
@@ -114,26 +119,32 @@ TEST_P(Convert, LoadsAndStoresEveryFormatAtEveryWidth) {
     }
     const std::vector<float> x = numbers(dtype);
     auto sim = *make_sim_executor();
-    const DevicePtr loaded = *sim->allocate(kElements * 4, "loaded"), stored = *sim->allocate(kElements * size, "stored");
+    const DevicePtr loaded = *sim->allocate(kElements * 4, "loaded"),
+                    stored = *sim->allocate(kElements * size, "stored");
     Launch launch;
     launch.grid = {static_cast<uint32_t>(kElements / 32) / static_cast<uint32_t>(n), 1, 1};
     launch.block = {32, 1, 1};
-    for (DevicePtr p : {put(*sim, "in", in), loaded, put(*sim, "x", x), stored}) launch.args.push_back({"p", true, p.address, 8});
+    for (DevicePtr p : {put(*sim, "in", in), loaded, put(*sim, "x", x), stored})
+      launch.args.push_back({"p", true, p.address, 8});
     const ModuleId module = *sim->load(*outcome.binary);
     const RunResult result = *sim->run(module, launch, {});
     for (const Finding& f : result.findings) ADD_FAILURE() << f.message;
     // One access of all bytes, up to 16 of them.
-    const double bytes = static_cast<double>(n) * static_cast<double>(size), warps = static_cast<double>(kElements) / 32 / n;
-    EXPECT_EQ(static_cast<double>(result.counts->global_store), warps * (std::max(1.0, bytes / 16) + std::max(1.0, n * 4 / 16.0)));
+    const double bytes = static_cast<double>(n) * static_cast<double>(size),
+                 warps = static_cast<double>(kElements) / 32 / n;
+    EXPECT_EQ(static_cast<double>(result.counts->global_store),
+              warps * (std::max(1.0, bytes / 16) + std::max(1.0, n * 4 / 16.0)));
 
     std::vector<std::byte> got(kElements * 4), want(4);
     EXPECT_TRUE(sim->read(loaded, got));
     int wrong = 0;
     for (size_t i = 0; i < kElements && wrong < 5; ++i) {
-      const double a = load_element(got.data(), i, DType::kFp32), b = round_to_dtype(load_element(in.data(), i, dtype), DType::kFp32);
+      const double a = load_element(got.data(), i, DType::kFp32),
+                   b = round_to_dtype(load_element(in.data(), i, dtype), DType::kFp32);
       if (a == b ? std::signbit(a) == std::signbit(b) : std::isnan(a) && std::isnan(b)) continue;
       ++wrong;
-      ADD_FAILURE() << to_string(dtype) << " x " << n << ": " << bits(in.data(), i, size_of(dtype)) << " was loaded as " << a << ", it is " << b;
+      ADD_FAILURE() << to_string(dtype) << " x " << n << ": " << bits(in.data(), i, size_of(dtype)) << " was loaded as "
+                    << a << ", it is " << b;
     }
     got.resize(kElements * size);
     EXPECT_TRUE(sim->read(stored, got));
@@ -143,13 +154,16 @@ TEST_P(Convert, LoadsAndStoresEveryFormatAtEveryWidth) {
           (std::isnan(load_element(got.data(), i, dtype)) && std::isnan(x[i])))
         continue;
       ++wrong;
-      ADD_FAILURE() << to_string(dtype) << " x " << n << ": " << x[i] << " was stored as " << bits(got.data(), i, size_of(dtype)) << ", " << bits(want.data(), 0, size_of(dtype)) << " was expected";
+      ADD_FAILURE() << to_string(dtype) << " x " << n << ": " << x[i] << " was stored as "
+                    << bits(got.data(), i, size_of(dtype)) << ", " << bits(want.data(), 0, size_of(dtype))
+                    << " was expected";
     }
     return true;
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Archs, Convert, testing::Values(kBeforeFp8, "sm_89"), [](const auto& arch) { return arch.param; });
+INSTANTIATE_TEST_SUITE_P(Archs, Convert, testing::Values(kBeforeFp8, "sm_89"),
+                         [](const auto& arch) { return arch.param; });
 
 }  // namespace
 }  // namespace roofgen

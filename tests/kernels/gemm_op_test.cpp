@@ -24,20 +24,25 @@ TEST(GemmOp, RefusesWhatCannotBe) {
   EXPECT_NE(refusal({1 << 30, 1 << 30, 1}).find("C would hold"), std::string::npos);
   EXPECT_NE(refusal({1, 1, 1, DType::kFp32}).find("no dtype fp32; bf16, fp16, tf32"), std::string::npos);
   EXPECT_NE(refusal({1, 1, 131072, DType::kInt8}).find("sure to fit int32"), std::string::npos);
-  EXPECT_NE(refusal({1, 1, 1, DType::kBf16, "acc", "diagonal"}).find("a_layout is 'diagonal'; row or col"), std::string::npos);
+  EXPECT_NE(refusal({1, 1, 1, DType::kBf16, "acc", "diagonal"}).find("a_layout is 'diagonal'; row or col"),
+            std::string::npos);
   EXPECT_NE(refusal({1, 3, 1, DType::kBf16, "acc", "row", "col", "silu"}).find("N is 3"), std::string::npos);
-  EXPECT_NE(refusal({1, 2, 1, DType::kBf16, "acc", "row", "col", "swish"}).find("gated is 'swish'; silu"), std::string::npos);
+  EXPECT_NE(refusal({1, 2, 1, DType::kBf16, "acc", "row", "col", "swish"}).find("gated is 'swish'; silu"),
+            std::string::npos);
   EXPECT_NE(refusal({1, 2, 1, DType::kBf16, "acc / amax(acc)", "row", "col", "silu"}).find("gated"), std::string::npos);
   const std::string unknown = refusal({1, 1, 1, DType::kBf16, "gelu(acc + bais[n])"});
   EXPECT_NE(unknown.find("bais"), std::string::npos);
   EXPECT_NE(unknown.find("bias"), std::string::npos) << unknown;
   EXPECT_NE(refusal({1, 1, 1, DType::kBf16, "acc + bias[k]"}).find("k"), std::string::npos);
-  const auto declared = [](const std::string& epilogue, const TensorArg& arg) { return refusal({8, 8, 8, DType::kBf16, epilogue, "row", "col", "", {arg}}); };
+  const auto declared = [](const std::string& epilogue, const TensorArg& arg) {
+    return refusal({8, 8, 8, DType::kBf16, epilogue, "row", "col", "", {arg}});
+  };
   EXPECT_EQ(declared("alpha * acc + beta * C[m,n]", {"C", DType::kBf16, {"m", "n"}}),
             "--arg:1:1: error: C is a name of gemm's own; another one was expected, like C_in\n"
             "    1 | C:bf16[m,n]\n"
             "      | ^");
-  for (const char* own : {"A", "B", "T", "partial", "y"}) EXPECT_NE(declared("acc", {own, DType::kFp32, {"n"}}).find("gemm's own"), std::string::npos) << own;
+  for (const char* own : {"A", "B", "T", "partial", "y"})
+    EXPECT_NE(declared("acc", {own, DType::kFp32, {"n"}}).find("gemm's own"), std::string::npos) << own;
   EXPECT_EQ(declared("acc + w[n,m]", {"w", DType::kFp32, {"n", "m"}}),
             "--arg:1:7: error: w lies across the rows of the output; [m,n] was expected, the transposed tensor\n"
             "    1 | w:fp32[n,m]\n"
@@ -48,7 +53,9 @@ TEST(GemmOp, RefusesWhatCannotBe) {
 // The fast forms of 16-bit outputs take tanh.approx where the exact ones take an exponential.
 TEST(GemmOp, TheFloorCountsTheExponentialsOfTheGate) {
   const auto exps = [](const char* gate, DType out) {
-    return gemm_op().required(*gemm({32, 64, 16, DType::kBf16, "acc", "row", "col", gate, {}, {}, {{"out", out}}}))->exps;
+    return gemm_op()
+        .required(*gemm({32, 64, 16, DType::kBf16, "acc", "row", "col", gate, {}, {}, {{"out", out}}}))
+        ->exps;
   };
   for (const char* gate : {"silu", "sigmoid", "gelu", "gelu_tanh"}) {
     EXPECT_EQ(exps(gate, DType::kBf16), 0) << gate;
@@ -61,7 +68,12 @@ TEST(GemmOp, TheFloorCountsTheExponentialsOfTheGate) {
 // Of two columns of the product one of C is made: half the bytes, and half the work of the gate, count for each.
 TEST(GemmOp, OnlyWhatEndsInTheGateCarriesIt) {
   const auto formula = [](const char* gate, DType out, const char* name) {
-    return *gemm_op().scope(*gemm({32, 64, 16, DType::kBf16, "acc + bias[n]", "row", "col", gate, {}, {}, {{"out", out}}})).at("formulas").map()->at(name).map();
+    return *gemm_op()
+                .scope(*gemm({32, 64, 16, DType::kBf16, "acc + bias[n]", "row", "col", gate, {}, {}, {{"out", out}}}))
+                .at("formulas")
+                .map()
+                ->at(name)
+                .map();
   };
   const auto number = [](const expr::Map& f, const char* group, const char* name) {
     const expr::Value v = f.at(group).map()->at(name);
@@ -78,12 +90,14 @@ TEST(GemmOp, OnlyWhatEndsInTheGateCarriesIt) {
     EXPECT_EQ(number(gated, "cost", "exps") - number(plain, "cost", "exps"), 0.5);
     EXPECT_GT(number(gated, "cost", "fp32"), number(plain, "cost", "fp32"));
   }
-  for (const char* name : {"identity", "partial2"}) EXPECT_FALSE(formula("silu", DType::kFp32, name).count("gate")) << name;
+  for (const char* name : {"identity", "partial2"})
+    EXPECT_FALSE(formula("silu", DType::kFp32, name).count("gate")) << name;
 }
 
 TEST(GemmOp, TheStoredProductHoldsTheSums) {
   const auto stored = [](DType dtype, DType out) {
-    const expr::Map scope = gemm_op().scope(*gemm({8, 8, 8, dtype, "acc * scale", "row", "col", "", {}, {}, {{"out", out}}}));
+    const expr::Map scope =
+        gemm_op().scope(*gemm({8, 8, 8, dtype, "acc * scale", "row", "col", "", {}, {}, {{"out", out}}}));
     EXPECT_EQ(scope.at("stored_size").str(), std::to_string(size_of(*parse_dtype(scope.at("stored_dtype").str()))));
     return scope.at("stored_dtype").str();
   };
@@ -97,7 +111,9 @@ TEST(GemmOp, TheStoredProductHoldsTheSums) {
 }
 
 TEST(GemmOp, OutputsAreWideEnoughForSums) {
-  const auto out = [](DType dtype, const std::string& epilogue = "acc") { return gemm({8, 8, 8, dtype, epilogue})->dtypes.at("out"); };
+  const auto out = [](DType dtype, const std::string& epilogue = "acc") {
+    return gemm({8, 8, 8, dtype, epilogue})->dtypes.at("out");
+  };
   EXPECT_EQ(out(DType::kBf16), DType::kBf16);
   EXPECT_EQ(out(DType::kFp16), DType::kFp16);
   EXPECT_EQ(out(DType::kTf32), DType::kFp32);
@@ -108,7 +124,8 @@ TEST(GemmOp, OutputsAreWideEnoughForSums) {
 
 TEST(GemmOp, BuffersAreThoseTheEpilogueReads) {
   const Op& op = gemm_op();
-  const auto problem = gemm({30, 20, 10, DType::kBf16, "acc + bias[n] + w[n]", "row", "col", "", {{"w", DType::kFp32, {"n"}}}});
+  const auto problem =
+      gemm({30, 20, 10, DType::kBf16, "acc + bias[n] + w[n]", "row", "col", "", {{"w", DType::kFp32, {"n"}}}});
   ASSERT_TRUE(problem) << to_string(problem.error());
   std::map<std::string, uint64_t> bytes;
   for (const Buffer& b : op.buffers(*problem)) bytes[b.name] = b.bytes;
@@ -139,7 +156,8 @@ TEST(GemmReference, IsTheSumOfProducts) {
         for (const auto& [m, n] : {std::pair{3, 5}, std::pair{9, 289}, std::pair{6, 261}}) {
           double sum = 0, square = 0;
           for (int64_t k = 2; k < 270; ++k) {
-            const double product = at("A", s.a_rows ? m * s.k + k : k * s.m + m) * at("B", s.b_rows ? k * s.n + n : n * s.k + k);
+            const double product =
+                at("A", s.a_rows ? m * s.k + k : k * s.m + m) * at("B", s.b_rows ? k * s.n + n : n * s.k + k);
             sum += product;
             square += product * product;
           }
@@ -165,7 +183,8 @@ TEST(GemmReference, ErrorsOfSumsAreAsModelled) {
       exact += a[k] * b[k];
       square += a[k] * b[k] * a[k] * b[k];
     }
-    const double error = (sum - exact) / gemm::accumulation_sigma(DType::kBf16, InputPattern::kNormal, kDepth, exact, square);
+    const double error =
+        (sum - exact) / gemm::accumulation_sigma(DType::kBf16, InputPattern::kNormal, kDepth, exact, square);
     worst = std::max(worst, std::fabs(error));
     squares += error * error;
   }

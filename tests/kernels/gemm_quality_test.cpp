@@ -11,14 +11,23 @@ struct Run {
   Binary binary;
   Counts counts;
 };
-Result<Run> run_tile(const std::string& epilogue, int64_t warps_n, const char* a_layout = "row", const char* b_layout = "col", DType dtype = DType::kBf16) {
+Result<Run> run_tile(const std::string& epilogue, int64_t warps_n, const char* a_layout = "row",
+                     const char* b_layout = "col", DType dtype = DType::kBf16) {
   ROOFGEN_TRY(const Problem problem, gemm({128, 128, 4096, dtype, epilogue, a_layout, b_layout}));
-  const Pins pins{{"BM", int64_t{128}}, {"BN", int64_t{128}}, {"BK", int64_t{32}}, {"warps_m", int64_t{2}}, {"warps_n", warps_n}, {"stages", int64_t{4}}, {"store", std::string("staged")}};
+  const Pins pins{{"BM", int64_t{128}},
+                  {"BN", int64_t{128}},
+                  {"BK", int64_t{32}},
+                  {"warps_m", int64_t{2}},
+                  {"warps_n", warps_n},
+                  {"stages", int64_t{4}},
+                  {"store", std::string("staged")}};
   ROOFGEN_TRY(const std::vector<StageRun> runs, run({problem, "fused", {{"gemm", pins}}, InputPattern::kNormal, {}}));
   if (const std::string wrong = what_is_wrong(runs); !wrong.empty()) return Error{Exit::kFailed, wrong};
   return Run{runs[0].binary, runs[0].counts};
 }
-double others_per_mma(const Counts& c) { return static_cast<double>(c.warp_instructions - c.mma) / static_cast<double>(c.mma); }
+double others_per_mma(const Counts& c) {
+  return static_cast<double>(c.warp_instructions - c.mma) / static_cast<double>(c.mma);
+}
 
 class Tiles : public testing::TestWithParam<std::tuple<int64_t, std::string, std::string>> {};
 
@@ -38,19 +47,26 @@ TEST_P(Tiles, Counts) {
   EXPECT_EQ(32 * c.unique_read_sectors, 2u * 128 * 4096 * 2);
   RecordProperty("other instructions per mma", std::to_string(others_per_mma(c)));
 }
-INSTANTIATE_TEST_SUITE_P(Gemm, Tiles, testing::Combine(testing::Values(2, 4), testing::Values("row", "col"), testing::Values("row", "col")), [](const auto& test) {
-  return std::to_string(2 * std::get<0>(test.param)) + "_warps_" + std::get<1>(test.param) + "_" + std::get<2>(test.param);
-});
+INSTANTIATE_TEST_SUITE_P(Gemm, Tiles,
+                         testing::Combine(testing::Values(2, 4), testing::Values("row", "col"),
+                                          testing::Values("row", "col")),
+                         [](const auto& test) {
+                           return std::to_string(2 * std::get<0>(test.param)) + "_warps_" + std::get<1>(test.param) +
+                                  "_" + std::get<2>(test.param);
+                         });
 
 TEST(GemmEpilogue, AddsFewInstructions) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   auto plain = run_tile("acc", 2);
   ASSERT_TRUE(plain) << to_string(plain.error());
   // What is attained (docs/gemm.md): 3 % for arithmetic of two operations an element, not for GELU in fp32.
-  for (const auto& [epilogue, limit] : {std::pair{"relu(acc + bias[n])", 0.03}, std::pair{"gelu_tanh(acc + bias[n])", 0.065}, std::pair{"gelu(acc + bias[n])", 0.08}}) {
+  for (const auto& [epilogue, limit] :
+       {std::pair{"relu(acc + bias[n])", 0.03}, std::pair{"gelu_tanh(acc + bias[n])", 0.065},
+        std::pair{"gelu(acc + bias[n])", 0.08}}) {
     auto fused = run_tile(epilogue, 2);
     ASSERT_TRUE(fused) << to_string(fused.error());
-    const double more = static_cast<double>(fused->counts.warp_instructions) / static_cast<double>(plain->counts.warp_instructions) - 1;
+    const double more =
+        static_cast<double>(fused->counts.warp_instructions) / static_cast<double>(plain->counts.warp_instructions) - 1;
     EXPECT_LE(more, limit) << epilogue;
     EXPECT_EQ(fused->binary.spill_bytes, 0);
     EXPECT_EQ(fused->counts.mma, plain->counts.mma);

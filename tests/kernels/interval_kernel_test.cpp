@@ -26,7 +26,8 @@ TEST(IntervalKernel, AgreesWithTheHost) {
   std::string calls;
   for (int i = 0; i < kConditions; ++i) {
     conditions.push_back(pointwise::Condition::parse(random.condition(), "--mask"));
-    const std::string code = conditions.back().cuda([](const std::string& name) { return std::optional(name == "h" ? "at(h)" : name); });
+    const std::string code =
+        conditions.back().cuda([](const std::string& name) { return std::optional(name == "h" ? "at(h)" : name); });
     calls += fmt::format("  {{ const Truth t = {}; out[{} * {} + i] = t.some + t.all; }}\n", code, i, kBoxes);
   }
   std::vector<Box> boxes;
@@ -75,13 +76,15 @@ TEST(IntervalKernel, AgreesWithTheHost) {
   for (int c = 0; c < kConditions; ++c)
     for (int i = 0; i < kBoxes; ++i) {
       const Box& b = boxes[static_cast<size_t>(i)];
-      const pointwise::Truth expected = conditions[static_cast<size_t>(c)].judge([&](const std::string& name) -> std::optional<pointwise::Range> {
-        if (name == "q") return pointwise::Range{double(b.q0), double(b.q1)};
-        if (name == "k") return pointwise::Range{double(b.k0), double(b.k1)};
-        return pointwise::Range{1, 1};
-      });
+      const pointwise::Truth expected =
+          conditions[static_cast<size_t>(c)].judge([&](const std::string& name) -> std::optional<pointwise::Range> {
+            if (name == "q") return pointwise::Range{double(b.q0), double(b.q1)};
+            if (name == "k") return pointwise::Range{double(b.k0), double(b.k1)};
+            return pointwise::Range{1, 1};
+          });
       ++seen[static_cast<int>(expected)];
-      ASSERT_EQ(got[static_cast<size_t>(c * kBoxes + i)], static_cast<int>(expected)) << "condition " << c << ", box " << i;
+      ASSERT_EQ(got[static_cast<size_t>(c * kBoxes + i)], static_cast<int>(expected))
+          << "condition " << c << ", box " << i;
     }
   for (int n : seen) EXPECT_GT(n, kConditions * kBoxes / 20);
 }

@@ -21,7 +21,8 @@ struct RowsCase {
 };
 
 inline std::string label(const RowsCase& c) {
-  std::string out = c.op + "_" + c.variant + "_" + to_string(c.dtype) + "_" + std::to_string(c.rows) + "x" + std::to_string(c.cols);
+  std::string out =
+      c.op + "_" + c.variant + "_" + to_string(c.dtype) + "_" + std::to_string(c.rows) + "x" + std::to_string(c.cols);
   for (const auto& [flag, on] : c.flags) out += on ? "_" + flag : "";
   for (const auto& [name, value] : c.texts)
     if (name != "expr") out += "_" + value;
@@ -42,11 +43,14 @@ inline Result<Request> request_of(const RowsCase& c) {
   ROOFGEN_TRY(request.problem, op->complete(problem));
   request.variant = c.variant;
   request.pattern = c.pattern;
-  for (const char* stage : {"rmsnorm", "layernorm", "softmax", "map", "add", "norm", "quantise", "partial", "normalise"}) request.pins[stage] = c.pins;
+  for (const char* stage :
+       {"rmsnorm", "layernorm", "softmax", "map", "add", "norm", "quantise", "partial", "normalise"})
+    request.pins[stage] = c.pins;
   return request;
 }
 
-inline const std::map<std::string, bool> kResidual{{"residual", true}}, kBias{{"bias", true}}, kBoth{{"bias", true}, {"residual", true}};
+inline const std::map<std::string, bool> kResidual{{"residual", true}}, kBias{{"bias", true}},
+    kBoth{{"bias", true}, {"residual", true}};
 inline const std::map<std::string, std::string> kFp8{{"quant", "fp8"}}, kInt8{{"quant", "int8"}};
 
 }  // namespace roofgen::test

@@ -44,7 +44,15 @@ const RowsCase kChoices[] = {
     {"map", 2, 64, DType::kFp32, {}, {{"expr", "x / (1 + exp(-x))"}}, {{"out", DType::kFp8}}},
     // A row of -infinity alone has no maximum to subtract, whatever keeps it.
     {"map", 2, 2048, DType::kFp32, {}, {{"expr", "sum(exp((x - 3e38 - 3e38) - max(x - 3e38 - 3e38)))"}}},
-    {"map", 2, 2048, DType::kFp32, {}, {{"expr", "sum(exp((x - 3e38 - 3e38) - max(x - 3e38 - 3e38)))"}}, {}, "fused", {{"residency", text("memory")}}},
+    {"map",
+     2,
+     2048,
+     DType::kFp32,
+     {},
+     {{"expr", "sum(exp((x - 3e38 - 3e38) - max(x - 3e38 - 3e38)))"}},
+     {},
+     "fused",
+     {{"residency", text("memory")}}},
     {"rmsnorm", 6, 4096, DType::kBf16, kResidual, {}, {}, "fused", {}, InputPattern::kSpecial},
     {"layernorm", 40, 300, DType::kFp32, kBoth, {}, {}, "fused", {}, InputPattern::kSpecial},
     {"softmax", 6, 4097, DType::kFp32, {}, {}, {}, "fused", {}, InputPattern::kSpecial},
@@ -52,7 +60,8 @@ const RowsCase kChoices[] = {
     {"softmax", 4, 20000, DType::kBf16, {}, {}, {}, "split", {}, InputPattern::kSpecial},
     {"rmsnorm", 40, 300, DType::kBf16, {}, kFp8, {}, "fused", {}, InputPattern::kSpecial},
 };
-INSTANTIATE_TEST_SUITE_P(Choices, Rows, testing::ValuesIn(kChoices), [](const auto& test) { return label(test.param); });
+INSTANTIATE_TEST_SUITE_P(Choices, Rows, testing::ValuesIn(kChoices),
+                         [](const auto& test) { return label(test.param); });
 
 TEST(RowsBits, AreTheSameTwice) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";

@@ -12,7 +12,9 @@ namespace {
 
 const Op& op(const std::string& name) { return **find_op(name); }
 
-Problem asked(const std::string& name, int64_t rows, int64_t cols) { return {name, {{"rows", rows}, {"cols", cols}}, DType::kBf16, {}, {}}; }
+Problem asked(const std::string& name, int64_t rows, int64_t cols) {
+  return {name, {{"rows", rows}, {"cols", cols}}, DType::kBf16, {}, {}};
+}
 
 Problem complete(const Problem& p) {
   auto done = op(p.op).complete(p);
@@ -27,7 +29,9 @@ std::string refusal(const Problem& p) {
 }
 std::string names(const Problem& p) {
   std::string out;
-  for (const Buffer& b : op(p.op).buffers(p)) out += b.name + ":" + to_string(b.dtype) + "=" + std::to_string(b.bytes) + (b.role == Buffer::Role::kOutput ? "! " : " ");
+  for (const Buffer& b : op(p.op).buffers(p))
+    out += b.name + ":" + to_string(b.dtype) + "=" + std::to_string(b.bytes) +
+           (b.role == Buffer::Role::kOutput ? "! " : " ");
   return out;
 }
 
@@ -83,7 +87,8 @@ TEST(RowsOp, RefusesWhatCannotBeAndSaysTheLimit) {
   EXPECT_NE(refusal(p).find("bias"), std::string::npos) << refusal(p);
   p.texts["expr"] = "x + w[n,m]";
   p.args = {{"w", DType::kFp32, {"n", "m"}}};
-  EXPECT_NE(refusal(p).find("w lies across the rows of the output; [m,n] was expected"), std::string::npos) << refusal(p);
+  EXPECT_NE(refusal(p).find("w lies across the rows of the output; [m,n] was expected"), std::string::npos)
+      << refusal(p);
   p.texts["expr"] = "x";
   for (const char* own : {"x", "y"}) {
     p.args = {{own, DType::kFp32, {"n"}}};
@@ -154,7 +159,8 @@ TEST(RowsOp, Variants) {
   p.flags["residual"] = false;
   EXPECT_EQ(forms(p), "fused: rmsnorm(x)->y0; unfused: norm(x)->normed quantise(normed)->y1; ");
   EXPECT_EQ(forms(asked("softmax", 8, 8192)), "fused: softmax(x)->y0; ");
-  EXPECT_EQ(forms(asked("softmax", 8, 8193)), "fused: softmax(x)->y0; split: partial(x)->partial_top combine(partial_top)->top normalise(x)->y4; ");
+  EXPECT_EQ(forms(asked("softmax", 8, 8193)),
+            "fused: softmax(x)->y0; split: partial(x)->partial_top combine(partial_top)->top normalise(x)->y4; ");
 }
 
 // Every default is a legal point, whatever the shape: on the least and the most shared memory there is.
@@ -169,7 +175,9 @@ TEST(RowsOp, DefaultsAreLegal) {
             if (p.op == "map") p.texts["expr"] = "relu(x + bias[n])";
             if (p.op == "rmsnorm") p.flags["residual"] = true, p.texts["quant"] = "fp8";
             p = complete(p);
-            const expr::Map device{{"smem_per_block", smem}, {"smem_per_sm", smem + 1024}, {"regs_per_sm", 65536}, {"sms", 132}, {"max_threads_per_sm", 2048}, {"arch", 90}};
+            const expr::Map device{{"smem_per_block", smem},     {"smem_per_sm", smem + 1024},
+                                   {"regs_per_sm", 65536},       {"sms", 132},
+                                   {"max_threads_per_sm", 2048}, {"arch", 90}};
             const auto variants = op(name).variants(DataFiles(), p);
             ASSERT_TRUE(variants);
             const auto scope = problem_scope(op(name), p, device);
@@ -179,7 +187,9 @@ TEST(RowsOp, DefaultsAreLegal) {
                 const auto schedule = default_schedule(v, s, *scope, {});
                 ASSERT_TRUE(schedule) << schedule.error().message;
                 const auto checked = check_schedule(v, s, *schedule, *scope);
-                if (const auto* rejected = std::get_if<Rejected>(&checked)) FAIL() << to_string(p) << ": " << s.name << " " << to_string(rejected->schedule) << ": " << rejected->reason;
+                if (const auto* rejected = std::get_if<Rejected>(&checked))
+                  FAIL() << to_string(p) << ": " << s.name << " " << to_string(rejected->schedule) << ": "
+                         << rejected->reason;
                 if (const auto* error = std::get_if<Error>(&checked)) FAIL() << to_string(*error);
                 ASSERT_TRUE(make_launch(s, std::get<Legal>(checked)));
               }

@@ -35,14 +35,17 @@ TEST_P(RowsQuality, Counts) {
   // What DRAM must deliver: every sector once.
   EXPECT_LE(32.0 * static_cast<double>(c.unique_read_sectors), 1.02 * (reads + columns));
   EXPECT_LE(32.0 * static_cast<double>(c.unique_write_sectors), 1.02 * writes);
-  // Requests: the first and last group of a row that lies at no multiple of a group go element by element, up to 8 each.
+  // Requests: the first and last group of a row that lies at no multiple of a group go element by element, up to 8
+  // each.
   const double ends = dims.at("cols") % 8 == 0 ? 0 : 32.0 * 16 * static_cast<double>(dims.at("rows"));
   EXPECT_LE(32.0 * static_cast<double>(c.l2_write_sectors), 1.02 * writes + ends);
   // What leaves L2 for the SMs: a row once, and what all rows share once for each row (none of it may hit in L1).
   const bool again = r.schedule.params[4].second == text("memory");
-  EXPECT_LE(32.0 * static_cast<double>(c.l2_read_sectors), 1.02 * ((again ? 2 : 1) * reads + columns * static_cast<double>(dims.at("rows"))) + ends);
+  EXPECT_LE(32.0 * static_cast<double>(c.l2_read_sectors),
+            1.02 * ((again ? 2 : 1) * reads + columns * static_cast<double>(dims.at("rows"))) + ends);
   const double elements = static_cast<double>(dims.at("rows") * dims.at("cols"));
-  RecordProperty("warp instructions per 32 elements", std::to_string(32.0 * static_cast<double>(c.warp_instructions) / elements));
+  RecordProperty("warp instructions per 32 elements",
+                 std::to_string(32.0 * static_cast<double>(c.warp_instructions) / elements));
   RecordProperty("registers", r.binary.registers);
 }
 
@@ -63,7 +66,8 @@ const RowsCase kCases[] = {
     {"softmax", 8, 4099},
     {"map", 4, 8192, DType::kBf16, {}, {{"expr", "gelu(x + bias[n]) + residual[m,n]"}}},
 };
-INSTANTIATE_TEST_SUITE_P(Defaults, RowsQuality, testing::ValuesIn(kCases), [](const auto& test) { return label(test.param); });
+INSTANTIATE_TEST_SUITE_P(Defaults, RowsQuality, testing::ValuesIn(kCases),
+                         [](const auto& test) { return label(test.param); });
 
 }  // namespace
 }  // namespace roofgen::test

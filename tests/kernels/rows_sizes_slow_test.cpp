@@ -54,9 +54,14 @@ std::vector<RowsCase> schedules() {
   at({{"residency", text("packed")}, {"row_threads", n(128)}, {"batch", n(2)}});
   at({{"residency", text("packed")}, {"row_threads", n(32)}, {"rows_each", n(1)}, {"batch", n(4)}});
   at({{"residency", text("memory")}, {"row_threads", n(64)}, {"threads", n(128)}, {"batch", n(4)}});
-  at({{"residency", text("memory")}, {"row_threads", n(256)}, {"threads", n(256)}, {"rows_each", n(2)}, {"batch", n(1)}});
+  at({{"residency", text("memory")},
+      {"row_threads", n(256)},
+      {"threads", n(256)},
+      {"rows_each", n(2)},
+      {"batch", n(1)}});
   // Rows that only registers and shared memory together hold.
-  for (const Pins& pins : {Pins{}, Pins{{"row_threads", n(512)}, {"threads", n(512)}, {"batch", n(2)}}, Pins{{"threads", n(1024)}, {"row_threads", n(1024)}, {"batch", n(2)}, {"vec", n(4)}}})
+  for (const Pins& pins : {Pins{}, Pins{{"row_threads", n(512)}, {"threads", n(512)}, {"batch", n(2)}},
+                           Pins{{"threads", n(1024)}, {"row_threads", n(1024)}, {"batch", n(2)}, {"vec", n(4)}}})
     for (const int64_t cols : {128256, 131071}) {
       if (cols == 128256 && pins.count("vec")) continue;  // a length that takes whole 16 bytes takes no less
       Pins packed = pins;
@@ -70,12 +75,39 @@ std::vector<RowsCase> schedules() {
   for (const int64_t vec : {1, 2, 4, 8})
     out.push_back({"rmsnorm", 5, 1001, DType::kBf16, kResidual, {}, {}, "fused", {{"vec", n(vec)}}});
   for (const int64_t row_threads : {8, 16, 32, 64})
-    out.push_back({"layernorm", 21, 200, DType::kBf16, kBias, {}, {}, "fused", {{"row_threads", n(row_threads == 64 ? 32 : row_threads)}, {"rows_each", n(row_threads == 64 ? 4 : 2)}}});
-  out.push_back({"softmax", 3, 4099, DType::kFp32, {}, {}, {}, "fused", {{"residency", text("memory")}, {"vec", n(2)}}, InputPattern::kSpecial});
-  out.push_back({"map", 3, 2000, DType::kBf16, {}, {{"expr", "x * weight[n]"}}, {}, "fused", {{"batch", n(1)}, {"row_threads", n(8)}}});
+    out.push_back(
+        {"layernorm",
+         21,
+         200,
+         DType::kBf16,
+         kBias,
+         {},
+         {},
+         "fused",
+         {{"row_threads", n(row_threads == 64 ? 32 : row_threads)}, {"rows_each", n(row_threads == 64 ? 4 : 2)}}});
+  out.push_back({"softmax",
+                 3,
+                 4099,
+                 DType::kFp32,
+                 {},
+                 {},
+                 {},
+                 "fused",
+                 {{"residency", text("memory")}, {"vec", n(2)}},
+                 InputPattern::kSpecial});
+  out.push_back({"map",
+                 3,
+                 2000,
+                 DType::kBf16,
+                 {},
+                 {{"expr", "x * weight[n]"}},
+                 {},
+                 "fused",
+                 {{"batch", n(1)}, {"row_threads", n(8)}}});
   return out;
 }
-INSTANTIATE_TEST_SUITE_P(Schedules, Rows, testing::ValuesIn(schedules()), [](const auto& test) { return label(test.param); });
+INSTANTIATE_TEST_SUITE_P(Schedules, Rows, testing::ValuesIn(schedules()),
+                         [](const auto& test) { return label(test.param); });
 
 }  // namespace
 }  // namespace roofgen::test

@@ -22,8 +22,7 @@ Result<Compiler*> compiler() {
   return made->get();
 }
 
-Result<Program> render(const DataFiles& files, const Stage& stage, const Legal& legal,
-                       const std::vector<Edit>& edits) {
+Result<Program> render(const DataFiles& files, const Stage& stage, const Legal& legal, const std::vector<Edit>& edits) {
   std::string failure;
   const jinja::Loader loader = [&](std::string_view name) {
     auto text = files.read("templates/" + std::string(name));
@@ -177,8 +176,7 @@ std::string what_is_wrong(const std::vector<StageRun>& runs) {
       return fmt::format("{}: {}: {} (ptx line {}, {}:{})", to_string(r.schedule), r.findings[0].kind,
                          r.findings[0].message, r.findings[0].ptx.line, r.findings[0].source.file,
                          r.findings[0].source.line);
-    if (!r.comparison.failure.empty())
-      return fmt::format("{}: {}", to_string(r.schedule), r.comparison.failure);
+    if (!r.comparison.failure.empty()) return fmt::format("{}: {}", to_string(r.schedule), r.comparison.failure);
   }
   return "";
 }

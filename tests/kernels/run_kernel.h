@@ -37,7 +37,7 @@ struct StageRun {
   Binary binary;
   Counts counts;
   std::vector<Finding> findings;
-  Comparison comparison;  ///< over all rows of all heads
+  Comparison comparison;                                ///< over all rows of all heads
   std::map<std::string, std::vector<std::byte>> bytes;  ///< of each output after this stage
 };
 

@@ -20,10 +20,13 @@ struct Outcome {
 class Peer : public ::testing::Test {
  protected:
   Outcome run(const std::string& arguments, const std::string& environment = "") {
-    const std::string command = "ROOFGEN_LIBCUDA=" ROOFGEN_FAKE_CUDA " ROOFGEN_LIBNVML=/no/nvml.so ROOFGEN_CUBLASLT=" ROOFGEN_FAKE_CUBLASLT " " + environment + " " ROOFGEN_PEER " " +
-                                arguments + " >" + (dir_ / "out") + " 2>" + (dir_ / "err") + " </dev/null";
+    const std::string command = "ROOFGEN_LIBCUDA=" ROOFGEN_FAKE_CUDA
+                                " ROOFGEN_LIBNVML=/no/nvml.so ROOFGEN_CUBLASLT=" ROOFGEN_FAKE_CUBLASLT " " +
+                                environment + " " ROOFGEN_PEER " " + arguments + " >" + (dir_ / "out") + " 2>" +
+                                (dir_ / "err") + " </dev/null";
     const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_text(dir_ / "out"), read_text(dir_ / "err")};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_text(dir_ / "out"),
+            read_text(dir_ / "err")};
   }
   TempDir dir_;
 };
@@ -48,7 +51,8 @@ TEST_F(Peer, NothingToRunOnIs3AndOneLine) {
 
 TEST_F(Peer, EveryEpilogueIsChecked) {
   for (const char* epilogue : {"none", "bias", "relu", "gelu-bias"}) {
-    const Outcome o = run(std::string("--m 40 --n 24 --k 32 --mode burst --rounds 1 --rest 0 --json - --epilogue ") + epilogue);
+    const Outcome o =
+        run(std::string("--m 40 --n 24 --k 32 --mode burst --rounds 1 --rest 0 --json - --epilogue ") + epilogue);
     ASSERT_EQ(o.exit, 0) << o.err << o.out;
     const json doc = json::parse(o.out);
     EXPECT_EQ(doc["schema"], "roofgen.peers.1");
@@ -65,7 +69,8 @@ TEST_F(Peer, AttentionProductsLieWhereOursDo) {
   ASSERT_EQ(o.exit, 0) << o.err << o.out;
   const json docs = json::parse(o.out);
   ASSERT_EQ(docs.size(), 2u);
-  for (const json& doc : docs) EXPECT_EQ(doc["peers"][0]["state"], "timed") << doc["problem"]["name"] << doc["peers"][0]["reason"];
+  for (const json& doc : docs)
+    EXPECT_EQ(doc["peers"][0]["state"], "timed") << doc["problem"]["name"] << doc["peers"][0]["reason"];
 }
 
 TEST_F(Peer, WrongIsReportedAndNotTimed) {
@@ -74,7 +79,8 @@ TEST_F(Peer, WrongIsReportedAndNotTimed) {
   EXPECT_NE(o.out.find("cublaslt: wrong: its error is"), std::string::npos) << o.out;
   const Outcome none = run("--m 40 --n 24 --k 32 --mode burst --rounds 1 --rest 0", "ROOFGEN_FAKE_CUBLASLT=nothing");
   EXPECT_EQ(none.exit, 1);
-  EXPECT_NE(none.out.find("cublaslt: missing: cuBLASLt has no algorithm for it on this GPU"), std::string::npos) << none.out;
+  EXPECT_NE(none.out.find("cublaslt: missing: cuBLASLt has no algorithm for it on this GPU"), std::string::npos)
+      << none.out;
 }
 
 }  // namespace

@@ -53,52 +53,78 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComput
   return make(desc, std::calloc(1, sizeof(Desc)));
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) { return std::free(desc), CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute, const void* value, size_t size) {
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute,
+                                              const void* value, size_t size) {
   std::memcpy(&reinterpret_cast<Desc*>(desc)->attributes[attribute], value, size);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, uint64_t rows, uint64_t columns, int64_t pitch) {
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, uint64_t rows,
+                                          uint64_t columns, int64_t pitch) {
   if (static_cast<int64_t>(rows) > pitch) return CUBLAS_STATUS_INVALID_VALUE;
   return make(layout, new Layout{rows, columns, pitch, {}});
 }
-cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) { return delete reinterpret_cast<Layout*>(layout), CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t attribute, const void* value, size_t size) {
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  return delete reinterpret_cast<Layout*>(layout), CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute, const void* value,
+                                                size_t size) {
   std::memcpy(&reinterpret_cast<Layout*>(layout)->attributes[attribute], value, size);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) { return make(preference, std::malloc(1)); }
-cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) { return std::free(preference), CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t, const void*, size_t) { return CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                              cublasLtMatmulPreference_t, int most, cublasLtMatmulHeuristicResult_t found[], int* count) {
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
+  return make(preference, std::malloc(1));
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  return std::free(preference), CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
+                                                    const void*, size_t) {
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatmulPreference_t, int most,
+                                              cublasLtMatmulHeuristicResult_t found[], int* count) {
   if (scripted("nothing")) return *count = 0, CUBLAS_STATUS_NOT_SUPPORTED;
   *count = std::min(most, 2);
   for (int i = 0; i < *count; ++i) found[i] = {};
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void* alpha, const void* a, cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
-                              const void*, const void*, cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t) {
-  const Layout &al = *reinterpret_cast<Layout*>(a_layout), &bl = *reinterpret_cast<Layout*>(b_layout), &dl = *reinterpret_cast<Layout*>(d_layout);
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void* alpha, const void* a,
+                              cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
+                              const void*, const void*, cublasLtMatrixLayout_t, void* d,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t*, void*, size_t,
+                              cudaStream_t) {
+  const Layout &al = *reinterpret_cast<Layout*>(a_layout), &bl = *reinterpret_cast<Layout*>(b_layout),
+               &dl = *reinterpret_cast<Layout*>(d_layout);
   const uint64_t* attributes = reinterpret_cast<Desc*>(desc)->attributes;
   const bool transposed = static_cast<int32_t>(attributes[CUBLASLT_MATMUL_DESC_TRANSA]) == CUBLAS_OP_T;
   const auto epilogue = static_cast<uint32_t>(attributes[CUBLASLT_MATMUL_DESC_EPILOGUE]);
   const auto* bias = reinterpret_cast<const uint16_t*>(attributes[CUBLASLT_MATMUL_DESC_BIAS_POINTER]);
   uint64_t depth = transposed ? al.rows : al.columns;
-  if (depth != bl.rows || dl.columns != bl.columns || dl.rows != (transposed ? al.columns : al.rows)) return CUBLAS_STATUS_INVALID_VALUE;
+  if (depth != bl.rows || dl.columns != bl.columns || dl.rows != (transposed ? al.columns : al.rows))
+    return CUBLAS_STATUS_INVALID_VALUE;
   if (scripted("wrong")) depth -= 8;
-  for (int64_t p = 0; p < std::max<int64_t>(static_cast<int32_t>(dl.attributes[CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT]), 1); ++p) {
-    const auto at = [p](const void* base, const Layout& l) { return static_cast<const uint16_t*>(base) + p * l.attributes[CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET]; };
+  for (int64_t p = 0; p < std::max<int64_t>(static_cast<int32_t>(dl.attributes[CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT]), 1);
+       ++p) {
+    const auto at = [p](const void* base, const Layout& l) {
+      return static_cast<const uint16_t*>(base) + p * l.attributes[CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET];
+    };
     const uint16_t *pa = at(a, al), *pb = at(b, bl);
     uint16_t* pd = const_cast<uint16_t*>(at(d, dl));
     for (uint64_t column = 0; column < dl.columns; ++column)
       for (uint64_t row = 0; row < dl.rows; ++row) {
         float sum = 0;
         for (uint64_t k = 0; k < depth; ++k)
-          sum += from_bf16(pa[transposed ? row * static_cast<uint64_t>(al.pitch) + k : k * static_cast<uint64_t>(al.pitch) + row]) * from_bf16(pb[column * static_cast<uint64_t>(bl.pitch) + k]);
+          sum += from_bf16(pa[transposed ? row * static_cast<uint64_t>(al.pitch) + k
+                                         : k * static_cast<uint64_t>(al.pitch) + row]) *
+                 from_bf16(pb[column * static_cast<uint64_t>(bl.pitch) + k]);
         sum *= *static_cast<const float*>(alpha);
         if (epilogue & CUBLASLT_EPILOGUE_BIAS) sum += from_bf16(bias[row]);
         if (epilogue & CUBLASLT_EPILOGUE_RELU) sum = std::max(sum, 0.0f);
-        if (epilogue & CUBLASLT_EPILOGUE_GELU) sum = 0.5f * sum * (1 + std::tanh(0.7978845608f * (sum + 0.044715f * sum * sum * sum)));
+        if (epilogue & CUBLASLT_EPILOGUE_GELU)
+          sum = 0.5f * sum * (1 + std::tanh(0.7978845608f * (sum + 0.044715f * sum * sum * sum)));
         pd[column * static_cast<uint64_t>(dl.pitch) + row] = to_bf16(sum);
       }
   }

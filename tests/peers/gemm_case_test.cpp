@@ -49,11 +49,14 @@ struct Problem {
             double sum = 0;
             for (int64_t k = 0; k < c.k - cut; ++k)
               sum += value_of(c.format, a[static_cast<size_t>(o * c.a_outer + p * c.a_stride + m * c.a_pitch + k)]) *
-                     value_of(c.format, b[static_cast<size_t>(o * c.b_outer + p * c.b_stride + (c.b_is_kn ? k * c.b_pitch + n : n * c.b_pitch + k))]);
-            const auto y = static_cast<float>(apply(c.epilogue, sum * c.scale, value_of(Format::kBf16, bias[static_cast<size_t>(n)])));
+                     value_of(c.format, b[static_cast<size_t>(o * c.b_outer + p * c.b_stride +
+                                                              (c.b_is_kn ? k * c.b_pitch + n : n * c.b_pitch + k))]);
+            const auto y = static_cast<float>(
+                apply(c.epilogue, sum * c.scale, value_of(Format::kBf16, bias[static_cast<size_t>(n)])));
             uint32_t word;
             std::memcpy(&word, &y, 4);
-            d[static_cast<size_t>(o * c.d_outer + p * c.d_stride + m * c.d_pitch + n)] = static_cast<uint16_t>((word + 0x7fff + ((word >> 16) & 1)) >> 16);
+            d[static_cast<size_t>(o * c.d_outer + p * c.d_stride + m * c.d_pitch + n)] =
+                static_cast<uint16_t>((word + 0x7fff + ((word >> 16) & 1)) >> 16);
           }
   }
   double error(const GemmCase& c) const { return error_over_tolerance(c, {a, b, bias, d}, places(c, 200)); }
@@ -80,7 +83,8 @@ TEST(GemmCase, AttentionStridesReachEveryElementOnce) {
     for (int64_t o = 0; o < c.outer; ++o)
       for (int64_t p = 0; p < c.batch; ++p)
         for (int64_t m = 0; m < c.m; ++m)
-          for (int64_t n = 0; n < c.n; ++n) ++written[static_cast<size_t>(o * c.d_outer + p * c.d_stride + m * c.d_pitch + n)];
+          for (int64_t n = 0; n < c.n; ++n)
+            ++written[static_cast<size_t>(o * c.d_outer + p * c.d_stride + m * c.d_pitch + n)];
     for (int count : written) EXPECT_LE(count, 1);
   }
   EXPECT_EQ((*cases)[0].flops(), 2.0 * 24 * 20 * 16 * 6);

@@ -44,7 +44,10 @@ class StreamTimer : public testing::Test {
 
 TEST_F(StreamTimer, AColdSampleFindsNoChangedLinesInL2) {
   open("");
-  EXPECT_EQ(sample(true).rfind("launch roofgen_sweep write\nlaunch roofgen_sweep read\nlaunch roofgen_gate\nrecord\nrecord\n", 0), 0u) << sample(true);
+  EXPECT_EQ(sample(true).rfind(
+                "launch roofgen_sweep write\nlaunch roofgen_sweep read\nlaunch roofgen_gate\nrecord\nrecord\n", 0),
+            0u)
+      << sample(true);
   EXPECT_EQ(sample(false).rfind("launch roofgen_gate\nrecord\nrecord\n", 0), 0u) << sample(false);
 }
 

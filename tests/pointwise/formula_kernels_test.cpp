@@ -1,5 +1,5 @@
-// The functions of lib/pointwise.cuh in the simulator: each within its own error of the reference over all it is used for, at
-// NaN, infinity and zero, and not when one of its numbers is wrong.
+// The functions of lib/pointwise.cuh in the simulator: each within its own error of the reference over all it is used
+// for, at NaN, infinity and zero, and not when one of its numbers is wrong.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,7 +27,8 @@ Formula epilogue(const std::string& text, DType dtype) {
   return *out;
 }
 
-const std::vector<std::string> kFunctions = {"relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh", "exp", "log", "sqrt", "rsqrt", "abs", "erf"};
+const std::vector<std::string> kFunctions = {"relu", "gelu", "gelu_tanh", "silu",  "sigmoid", "tanh",
+                                             "exp",  "log",  "sqrt",      "rsqrt", "abs",     "erf"};
 
 /// Every function, and every cast, for outputs of both widths.
 std::vector<std::pair<std::string, Formula>> all_functions() {
@@ -36,12 +37,14 @@ std::vector<std::pair<std::string, Formula>> all_functions() {
     for (const std::string& f : kFunctions) out.emplace_back(f + " " + to_string(dtype), epilogue(f + "(acc)", dtype));
     out.emplace_back("1 / x", epilogue("1 / acc", dtype));
   }
-  for (const char* format : {"bf16", "fp16", "fp8", "int8"}) out.emplace_back(format, epilogue(std::string("cast(acc, \"") + format + "\")", DType::kFp32));
+  for (const char* format : {"bf16", "fp16", "fp8", "int8"})
+    out.emplace_back(format, epilogue(std::string("cast(acc, \"") + format + "\")", DType::kFp32));
   return out;
 }
 
 /// What is wrong with each of them on this source; `only`: of one of them.
-std::map<std::string, std::string> wrong_on(const std::vector<float>& source, const std::string& only = "", std::vector<std::pair<std::string, std::string>> edits = {}) {
+std::map<std::string, std::string> wrong_on(const std::vector<float>& source, const std::string& only = "",
+                                            std::vector<std::pair<std::string, std::string>> edits = {}) {
   auto all = all_functions();
   if (!only.empty()) std::erase_if(all, [&](const auto& named) { return named.first != only; });
   std::vector<Formula> formulas;
@@ -57,9 +60,11 @@ std::map<std::string, std::string> wrong_on(const std::vector<float>& source, co
 
 std::vector<float> spread() {
   std::vector<float> out;
-  for (int i = 0; i < 128; ++i) out.push_back(i % 3 == 0 ? 9.0f * noise(static_cast<uint64_t>(i)) : 2.0f * noise(static_cast<uint64_t>(i)));
+  for (int i = 0; i < 128; ++i)
+    out.push_back(i % 3 == 0 ? 9.0f * noise(static_cast<uint64_t>(i)) : 2.0f * noise(static_cast<uint64_t>(i)));
   for (int i = 0; i < 12; ++i) out[static_cast<size_t>(i)] = std::ldexp(1.3f, -2 * i);
-  for (int i = 0; i < 8; ++i) out[static_cast<size_t>(12 + i)] = (i % 2 == 0 ? 1.0f : -1.0f) * (50.3f + 5.1f * static_cast<float>(i));
+  for (int i = 0; i < 8; ++i)
+    out[static_cast<size_t>(12 + i)] = (i % 2 == 0 ? 1.0f : -1.0f) * (50.3f + 5.1f * static_cast<float>(i));
   return out;
 }
 
@@ -69,8 +74,10 @@ TEST_F(FormulaKernels, FunctionsAreWithinTheirErrors) {
 
 TEST_F(FormulaKernels, NaNInfinityAndTheEndsOfTheRange) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const std::vector<float> source = {std::nanf(""), kInfinity, -kInfinity, 0.0f, -0.0f, 1e30f, -1e30f, 3e38f, -3e38f, 1e-30f, -1e-30f, 88.0f, 88.8f, -87.0f, -104.0f,
-                                     448.0f, 449.0f, 464.0f, -1000.0f, 0.0009765625f, 0.0029296875f, 127.5f, -128.5f, 2.5f, 65519.0f, 65520.0f, 1.00390625f};
+  const std::vector<float> source = {
+      std::nanf(""), kInfinity,     -kInfinity,    0.0f,   -0.0f,   1e30f,   -1e30f,   3e38f,    -3e38f,
+      1e-30f,        -1e-30f,       88.0f,         88.8f,  -87.0f,  -104.0f, 448.0f,   449.0f,   464.0f,
+      -1000.0f,      0.0009765625f, 0.0029296875f, 127.5f, -128.5f, 2.5f,    65519.0f, 65520.0f, 1.00390625f};
   for (const auto& [name, wrong] : wrong_on(source)) ADD_FAILURE() << name << ": " << wrong;
 }
 
@@ -85,7 +92,8 @@ TEST_F(FormulaKernels, AWrongNumberInAFunctionIsSeen) {
       {"gelu bf16", "0.03700601816f", "0.034f"},
       {"gelu fp32", "0.1055101569f", "0.1055201569f"},
       {"gelu fp32", "fmaf(fabsf(x), 0.35f", "fmaf(fabsf(x), 0.3501f"},
-      {"silu bf16", "const float half = 0.5f * x;\n  return fmaf(half, tanh_fast(half), half)", "const float half = 0.5f * x;\n  return fmaf(half, tanh_fast(x), half)"},
+      {"silu bf16", "const float half = 0.5f * x;\n  return fmaf(half, tanh_fast(half), half)",
+       "const float half = 0.5f * x;\n  return fmaf(half, tanh_fast(x), half)"},
       {"silu fp32", "return x * sigmoid_exact(x)", "return x * sigmoid_fast(x) * 1.0001f"},
       {"sigmoid bf16", "fmaf(0.5f, tanh_fast(0.5f * x), 0.5f)", "fmaf(0.5f, tanh_fast(0.501f * x), 0.5f)"},
       {"exp bf16", "return ex2(x * kLog2e)", "return ex2(x * 1.4427f)"},
@@ -95,11 +103,13 @@ TEST_F(FormulaKernels, AWrongNumberInAFunctionIsSeen) {
       {"fp8", ">> 23, 121)", ">> 23, 120)"},
       {"int8", "return rintf(", "return truncf("},
       {"bf16", "__uint_as_float(pack2<Bf16>(x, 0.0f) << 16)", "__uint_as_float(__float_as_uint(x) & 0xffff0000u)"},
-      {"relu bf16", "float relu_fast(float x) { return max_nan(x, 0.0f)", "float relu_fast(float x) { return max_nan(x, 0.001f)"},
+      {"relu bf16", "float relu_fast(float x) { return max_nan(x, 0.0f)",
+       "float relu_fast(float x) { return max_nan(x, 0.001f)"},
   };
   for (const Mutant& m : mutants) {
     const auto wrong = wrong_on(spread(), m.function, {{m.from, m.to}});
-    EXPECT_EQ(wrong.count("machinery"), 0u) << m.function << ": " << (wrong.count("machinery") ? wrong.at("machinery") : "");
+    EXPECT_EQ(wrong.count("machinery"), 0u)
+        << m.function << ": " << (wrong.count("machinery") ? wrong.at("machinery") : "");
     EXPECT_EQ(wrong.count(m.function), 1u) << m.function << ": " << m.from << " -> " << m.to << " goes unseen";
   }
 }
@@ -111,7 +121,10 @@ TEST_F(FormulaKernels, ReductionsOfSeveralPhases) {
       {{"c", "acc - mean(acc)"}, {"y", "c * rsqrt(mean(c * c) + 1e-6) * bias[n] + row_bias[m]"}},
       {{"e", "acc + residual[m,n]"}, {"y", "e * rsqrt(mean(e * e) + 1e-6) * bias[n]"}},
       {{"t", "exp(acc - max(acc))"}, {"y", "t / sum(t)"}},
-      {{"e", "acc + residual[m,n]"}, {"z", "e * rsqrt(mean(e * e) + 1e-6) * bias[n]"}, {"s", "amax(z) / 448"}, {"y", "cast(z / s, \"fp8\")"}},
+      {{"e", "acc + residual[m,n]"},
+       {"z", "e * rsqrt(mean(e * e) + 1e-6) * bias[n]"},
+       {"s", "amax(z) / 448"},
+       {"y", "cast(z / s, \"fp8\")"}},
   };
   for (const auto& definitions : texts)
     for (int twice = 0; twice < 2; ++twice) {  // x kept, and not
@@ -124,7 +137,8 @@ TEST_F(FormulaKernels, ReductionsOfSeveralPhases) {
   FormulaRun run{.source = noisy_source(2, 100, 3)};
   const auto outputs = run_formulas(formulas, run);
   ASSERT_TRUE(outputs) << to_string(outputs.error());
-  for (size_t i = 0; i < formulas.size(); ++i) EXPECT_EQ(compare(formulas[i], run, (*outputs)[i]), "") << texts[i / 2].back().text;
+  for (size_t i = 0; i < formulas.size(); ++i)
+    EXPECT_EQ(compare(formulas[i], run, (*outputs)[i]), "") << texts[i / 2].back().text;
   // A row that is one column short is seen in every one.
   run.edits = {{"for (int i = 65; i < kCols; ++i)", "for (int i = 65; i < kCols - 1; ++i)"}};
   const auto short_row = run_formulas(formulas, run);

@@ -36,8 +36,10 @@ TEST(RandomFormulas, AgreeWithTheReference) {
     const auto outputs = run_formulas(formulas, run);
     ASSERT_TRUE(outputs) << to_string(outputs.error());
     for (int i = 0; i < kBatch; ++i) {
-      const std::string wrong = compare(formulas[static_cast<size_t>(i)], run, (*outputs)[static_cast<size_t>(i)], &tally);
-      EXPECT_EQ(wrong, "") << "formula " << batch * kBatch + i << ": " << texts[static_cast<size_t>(i)] << "\n" << formulas[static_cast<size_t>(i)].scope().at("cuda").str();
+      const std::string wrong =
+          compare(formulas[static_cast<size_t>(i)], run, (*outputs)[static_cast<size_t>(i)], &tally);
+      EXPECT_EQ(wrong, "") << "formula " << batch * kBatch + i << ": " << texts[static_cast<size_t>(i)] << "\n"
+                           << formulas[static_cast<size_t>(i)].scope().at("cuda").str();
     }
   }
   // An error that is allowed everything would find nothing.

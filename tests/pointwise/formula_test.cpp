@@ -1,5 +1,7 @@
 // Formulas without a compiler: what is refused and how, how work is cut into phases, what is computed once, the
 // reference against hand-made numbers.
+#include "generator/pointwise/formula.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,7 +10,6 @@
 #include <limits>
 #include <sstream>
 
-#include "generator/pointwise/formula.h"
 #include "tests/pointwise/random_formula.h"
 
 namespace roofgen::pointwise {
@@ -20,12 +21,15 @@ const double kNaN = std::nan("");
 Vocabulary norm_vocabulary() {
   return {.source = "x",
           .source_dtype = DType::kBf16,
-          .tensors = {{"weight", DType::kBf16, {"n"}}, {"bias", DType::kBf16, {"n"}}, {"residual", DType::kBf16, {"m", "n"}}},
+          .tensors = {{"weight", DType::kBf16, {"n"}},
+                      {"bias", DType::kBf16, {"n"}},
+                      {"residual", DType::kBf16, {"m", "n"}}},
           .scalars = {{"eps", 0x1p-20}},
           .no_reductions = ""};
 }
 
-Formula parsed(std::vector<Definition> definitions, std::vector<Output> outputs, Vocabulary vocabulary = norm_vocabulary()) {
+Formula parsed(std::vector<Definition> definitions, std::vector<Output> outputs,
+               Vocabulary vocabulary = norm_vocabulary()) {
   auto out = Formula::parse(std::move(definitions), std::move(outputs), std::move(vocabulary));
   if (!out) ADD_FAILURE() << to_string(out.error());
   return *out;
@@ -43,7 +47,9 @@ std::string body(const Formula& f, const std::string& function) {
   const size_t begin = text.find("{\n", at) + 2;
   return text.substr(begin, text.find("\n}\n", begin) - begin + 1);
 }
-std::string field(const Formula& f, const char* list, size_t i, const char* key) { return (*f.scope().at(list).list())[i].map()->at(key).str(); }
+std::string field(const Formula& f, const char* list, size_t i, const char* key) {
+  return (*f.scope().at(list).list())[i].map()->at(key).str();
+}
 size_t count(const std::string& text, const std::string& what) {
   size_t out = 0;
   for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++out;
@@ -51,19 +57,24 @@ size_t count(const std::string& text, const std::string& what) {
 }
 
 /// Tensors whose element (m, n) is 10 m + n + 1.
-const TensorReader kReader = [](const TensorArg& t, std::span<const int64_t> row, int64_t first, std::span<double> out) {
+const TensorReader kReader = [](const TensorArg& t, std::span<const int64_t> row, int64_t first,
+                                std::span<double> out) {
   for (size_t i = 0; i < out.size(); ++i) {
     double v = 1;
-    for (const std::string& index : t.indices) v += index == "m" ? 10.0 * static_cast<double>(row[0]) : static_cast<double>(first) + static_cast<double>(i);
+    for (const std::string& index : t.indices)
+      v += index == "m" ? 10.0 * static_cast<double>(row[0]) : static_cast<double>(first) + static_cast<double>(i);
     out[i] = v;
   }
 };
-std::vector<std::vector<Estimate>> evaluate(const Formula& f, const std::vector<double>& source, int64_t m = 0, int64_t first = 0, double sigma = 0) {
+std::vector<std::vector<Estimate>> evaluate(const Formula& f, const std::vector<double>& source, int64_t m = 0,
+                                            int64_t first = 0, double sigma = 0) {
   std::vector<Estimate> in;
   for (double v : source) in.push_back({v, sigma});
   return f.evaluate(in, {&m, 1}, first, kReader);
 }
-double value(const std::string& text, double source, int64_t m = 0, int64_t n = 0) { return evaluate(epilogue(text, DType::kFp32), {source}, m, n)[0][0].value; }
+double value(const std::string& text, double source, int64_t m = 0, int64_t n = 0) {
+  return evaluate(epilogue(text, DType::kFp32), {source}, m, n)[0][0].value;
+}
 
 // ---- what is refused ----------------------------------------------------------------------------------
 
@@ -76,7 +87,8 @@ TEST(FormulaErrors, AreExactlyAsRecorded) {
   for (std::string line; std::getline(in, line);) {
     recorded += line + "\n";
     if (!line.starts_with("> ")) continue;
-    const auto f = Formula::parse({{"e", "acc * 2"}, {"y", line.substr(2)}, {"z", "1.0"}}, {{"y", "C"}}, test::epilogue_vocabulary());
+    const auto f = Formula::parse({{"e", "acc * 2"}, {"y", line.substr(2)}, {"z", "1.0"}}, {{"y", "C"}},
+                                  test::epilogue_vocabulary());
     now += line + "\n" + (f ? "accepted" : to_string(f.error())) + "\n";
     EXPECT_FALSE(f) << line;
     if (!f) {
@@ -92,7 +104,8 @@ TEST(FormulaErrors, AreExactlyAsRecorded) {
   }
 }
 
-std::string error_of(std::vector<Definition> definitions, std::vector<Output> outputs, Vocabulary v = norm_vocabulary()) {
+std::string error_of(std::vector<Definition> definitions, std::vector<Output> outputs,
+                     Vocabulary v = norm_vocabulary()) {
   const auto f = Formula::parse(std::move(definitions), std::move(outputs), std::move(v));
   return f ? "accepted" : f.error().message;
 }
@@ -100,9 +113,11 @@ std::string error_of(std::vector<Definition> definitions, std::vector<Output> ou
 TEST(FormulaErrors, OfTheWholeFormula) {
   Vocabulary v = norm_vocabulary();
   v.no_reductions = "a row of the output is spread over several CTAs; run the norm as a kernel of its own";
-  EXPECT_EQ(error_of({{"y", "x * sum(x)"}}, {{"y", "y"}}, v), "sum of one argument goes over the row; " + v.no_reductions);
+  EXPECT_EQ(error_of({{"y", "x * sum(x)"}}, {{"y", "y"}}, v),
+            "sum of one argument goes over the row; " + v.no_reductions);
   EXPECT_EQ(error_of({{"y", "max(x, 0) + min(x, 1.0, 2)"}}, {{"y", "y"}}, v), "accepted");
-  EXPECT_EQ(error_of({{"s", "x + 1"}}, {{"s", "row_scale", DType::kFp32, true}}), "row_scale must be one value for each row, but s differs along the row");
+  EXPECT_EQ(error_of({{"s", "x + 1"}}, {{"s", "row_scale", DType::kFp32, true}}),
+            "row_scale must be one value for each row, but s differs along the row");
   EXPECT_EQ(error_of({{"x", "1.0"}}, {{"x", "y"}}), "\"x\" is the source already");
   EXPECT_EQ(error_of({{"bias", "1.0"}}, {{"bias", "y"}}), "\"bias\" is a tensor already");
   EXPECT_EQ(error_of({{"gelu", "1.0"}}, {{"gelu", "y"}}), "\"gelu\" is a function; give the a definition another name");
@@ -110,7 +125,8 @@ TEST(FormulaErrors, OfTheWholeFormula) {
   std::string many = "x";
   for (int i = 0; i < 9; ++i) many += " + sum(x * " + std::to_string(i + 2) + ")";
   EXPECT_EQ(error_of({{"y", many}}, {{"y", "y"}}), "9 different reductions over the row; the limit is 8");
-  EXPECT_EQ(error_of({{"y", std::string(9000, ' ') + "x"}}, {{"y", "y"}}), "a formula of 9001 bytes; the limit is 8192");
+  EXPECT_EQ(error_of({{"y", std::string(9000, ' ') + "x"}}, {{"y", "y"}}),
+            "a formula of 9001 bytes; the limit is 8192");
   v.tensors.push_back({"table", DType::kFp32, {"h"}});
   EXPECT_EQ(error_of({{"y", "x"}}, {{"y", "y"}}, v), "table:fp32[h]: h is no index here (m, n are)");
 }
@@ -134,9 +150,11 @@ TEST(FormulaErrors, TensorArguments) {
 // ---- phases ---------------------------------------------------------------------------------------------
 
 TEST(FormulaPhases, RmsNormAddsTheResidualOnce) {
-  const Formula f = parsed({{"e", "x + residual[m,n]"}, {"y", "e * rsqrt(mean(e * e) + eps) * weight[n]"}}, {{"y", "y"}, {"e", "sum"}});
+  const Formula f = parsed({{"e", "x + residual[m,n]"}, {"y", "e * rsqrt(mean(e * e) + eps) * weight[n]"}},
+                           {{"y", "y"}, {"e", "sum"}});
   EXPECT_EQ(f.reductions(), 1);
-  EXPECT_EQ(body(f, "formula_phase0"), "  const float t0 = (x + e.v_residual);\n  const float term = (t0 * t0);\n  x = t0;\n  return term;\n");
+  EXPECT_EQ(body(f, "formula_phase0"),
+            "  const float t0 = (x + e.v_residual);\n  const float term = (t0 * t0);\n  x = t0;\n  return term;\n");
   EXPECT_EQ(body(f, "formula_row0"), "  r.r0 = total;\n  r.d0 = rsqrt_fast(((r.r0 * inv_cols) + s.s_eps));\n");
   EXPECT_EQ(body(f, "formula_y"), "  return ((x * r.d0) * e.v_weight);\n");
   EXPECT_EQ(body(f, "formula_sum"), "  return (x + e.v_residual);\n");
@@ -146,11 +164,13 @@ TEST(FormulaPhases, RmsNormAddsTheResidualOnce) {
 }
 
 TEST(FormulaPhases, LayerNormCarriesTheCentred) {
-  const Formula f = parsed({{"c", "x - mean(x)"}, {"y", "c * rsqrt(mean(c * c) + eps) * weight[n] + bias[n]"}}, {{"y", "y"}});
+  const Formula f =
+      parsed({{"c", "x - mean(x)"}, {"y", "c * rsqrt(mean(c * c) + eps) * weight[n] + bias[n]"}}, {{"y", "y"}});
   EXPECT_EQ(f.reductions(), 2);
   EXPECT_EQ(body(f, "formula_phase0"), "  return x;\n");
   EXPECT_EQ(body(f, "formula_row0"), "  r.r0 = total;\n  r.d0 = (r.r0 * inv_cols);\n");
-  EXPECT_EQ(body(f, "formula_phase1"), "  const float t0 = (x - r.d0);\n  const float term = (t0 * t0);\n  x = t0;\n  return term;\n");
+  EXPECT_EQ(body(f, "formula_phase1"),
+            "  const float t0 = (x - r.d0);\n  const float term = (t0 * t0);\n  x = t0;\n  return term;\n");
   EXPECT_EQ(body(f, "formula_y"), "  return (((x * r.d1) * e.v_weight) + e.v_bias);\n");
 }
 
@@ -167,10 +187,15 @@ TEST(FormulaPhases, SoftmaxExponentiatesOnceAndIsOnline) {
 }
 
 TEST(FormulaPhases, AQuantisedNormCarriesTheNormedAndWritesTheSumBefore) {
-  const Formula f = parsed({{"e", "x + residual[m,n]"}, {"y", "e * rsqrt(mean(e * e) + eps) * weight[n]"}, {"row_scale", "amax(y) / 448"}, {"q", "y / row_scale"}},
+  const Formula f = parsed({{"e", "x + residual[m,n]"},
+                            {"y", "e * rsqrt(mean(e * e) + eps) * weight[n]"},
+                            {"row_scale", "amax(y) / 448"},
+                            {"q", "y / row_scale"}},
                            {{"q", "y", DType::kFp8}, {"e", "sum"}, {"row_scale", "row_scale", DType::kFp32, true}});
   EXPECT_EQ(f.reductions(), 2);
-  EXPECT_EQ(body(f, "formula_phase1"), "  const float t0 = ((x * r.d0) * e.v_weight);\n  const float term = abs_exact(t0);\n  x = t0;\n  return term;\n");
+  EXPECT_EQ(body(f, "formula_phase1"),
+            "  const float t0 = ((x * r.d0) * e.v_weight);\n  const float term = abs_exact(t0);\n  x = t0;\n  return "
+            "term;\n");
   EXPECT_EQ(body(f, "formula_y"), "  return (x * r.d2);\n");
   EXPECT_EQ(body(f, "formula_row_scale"), "  return r.d1;\n");
   EXPECT_EQ(field(f, "outputs", 1, "after_phase"), "-1");
@@ -212,7 +237,10 @@ TEST(FormulaText, Identity) {
 
 TEST(FormulaText, TensorsSayHowTheyAreIndexed) {
   const Formula f = epilogue("acc + bias[n] + row_bias[m] + residual[m,n] + gain");
-  const char* expected[][3] = {{"bias", "True", "False"}, {"row_bias", "False", "True"}, {"residual", "True", "True"}, {"gain", "False", "False"}};
+  const char* expected[][3] = {{"bias", "True", "False"},
+                               {"row_bias", "False", "True"},
+                               {"residual", "True", "True"},
+                               {"gain", "False", "False"}};
   for (size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(field(f, "tensors", i, "name"), expected[i][0]);
     EXPECT_EQ(field(f, "tensors", i, "along_row"), expected[i][1]);
@@ -250,7 +278,7 @@ TEST(FormulaReference, Values) {
 }
 
 TEST(FormulaReference, Casts) {
-  EXPECT_EQ(value("cast(acc, \"bf16\")", 1.00390625), 1);            // a tie goes to even
+  EXPECT_EQ(value("cast(acc, \"bf16\")", 1.00390625), 1);  // a tie goes to even
   EXPECT_EQ(value("cast(acc, \"bf16\")", 1.01171875), 1.015625);
   EXPECT_EQ(value("cast(acc, \"fp16\")", 65520), kInfinity);
   EXPECT_EQ(value("cast(acc, \"fp8\")", 1000), 448);
@@ -260,7 +288,8 @@ TEST(FormulaReference, Casts) {
 }
 
 TEST(FormulaReference, NaNAndInfinityPropagate) {
-  for (const char* f : {"relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh", "exp", "log", "sqrt", "rsqrt", "abs", "erf"})
+  for (const char* f :
+       {"relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh", "exp", "log", "sqrt", "rsqrt", "abs", "erf"})
     EXPECT_TRUE(std::isnan(value(std::string(f) + "(acc)", kNaN))) << f;
   EXPECT_TRUE(std::isnan(value("max(acc, 0)", kNaN)));
   EXPECT_TRUE(std::isnan(value("clamp(1, acc, 2)", kNaN)));
@@ -279,8 +308,11 @@ TEST(FormulaReference, Rows) {
   double mean = 0, variance = 0, largest = -kInfinity, total = 0;
   for (double v : x) mean += v / 3000, largest = std::max(largest, v);
   for (double v : x) variance += (v - mean) * (v - mean) / 3000, total += std::exp(v - largest);
-  const auto norm = evaluate(parsed({{"c", "x - mean(x)"}, {"y", "c * rsqrt(mean(c * c) + eps) * weight[n] + bias[n]"}}, {{"y", "y"}}), x);
-  const auto softmax = evaluate(parsed({{"t", "exp(x - max(x))"}, {"y", "t / sum(t)"}, {"z", "max(x)"}}, {{"y", "y"}, {"z", "z", DType::kFp32, true}}), x);
+  const auto norm = evaluate(
+      parsed({{"c", "x - mean(x)"}, {"y", "c * rsqrt(mean(c * c) + eps) * weight[n] + bias[n]"}}, {{"y", "y"}}), x);
+  const auto softmax = evaluate(parsed({{"t", "exp(x - max(x))"}, {"y", "t / sum(t)"}, {"z", "max(x)"}},
+                                       {{"y", "y"}, {"z", "z", DType::kFp32, true}}),
+                                x);
   ASSERT_EQ(softmax[1].size(), 1u);
   EXPECT_EQ(softmax[1][0].value, largest);
   for (size_t i = 0; i < x.size(); i += 97) {
@@ -297,10 +329,10 @@ TEST(FormulaReference, ErrorsOfTheSource) {
     return evaluate(epilogue(text, DType::kFp32), {at}, 0, 0, source_sigma)[0][0].sigma;
   };
   EXPECT_NEAR(sigma("acc * 3", 2, 0.01), 0.03, 1e-4);
-  EXPECT_NEAR(sigma("acc * acc * acc", 2, 0.001), 0.012, 1e-5);   // they meet themselves: 3 x^2
+  EXPECT_NEAR(sigma("acc * acc * acc", 2, 0.001), 0.012, 1e-5);  // they meet themselves: 3 x^2
   EXPECT_NEAR(sigma("acc - acc", 2, 0.01), 0, 1e-6);
   EXPECT_NEAR(sigma("relu(acc)", -1, 0.01), 0, 1e-6);
-  EXPECT_NEAR(sigma("relu(acc)", -0.01, 0.01), 0.01, 1e-5);       // it may be above zero
+  EXPECT_NEAR(sigma("relu(acc)", -0.01, 0.01), 0.01, 1e-5);  // it may be above zero
   EXPECT_NEAR(sigma("5 if acc > 0 else 2", 1, 0.01), 0, 1e-5);
   // It may be the other branch, or the next number, and no further: six deviations are what is allowed.
   EXPECT_NEAR(6 * sigma("5 if acc > 0 else 2", 0.01, 0.01), 3, 1e-5);

@@ -1,4 +1,5 @@
-// Any bytes as a formula or as a declared tensor: an Error with a message and exit 2, or a Formula whose parts are whole.
+// Any bytes as a formula or as a declared tensor: an Error with a message and exit 2, or a Formula whose parts are
+// whole.
 #include <cstdint>
 #include <cstdlib>
 
@@ -16,7 +17,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   if (f->scope().at("cuda").str().empty() || f->cost().fp32 < 0) std::abort();
-  const TensorReader read = [](const TensorArg&, std::span<const int64_t>, int64_t, std::span<double> out) { std::fill(out.begin(), out.end(), 0.5); };
+  const TensorReader read = [](const TensorArg&, std::span<const int64_t>, int64_t, std::span<double> out) {
+    std::fill(out.begin(), out.end(), 0.5);
+  };
   const Estimate source[] = {{0, 0}, {-1.5, 0.1}, {3e38, 0}};
   const int64_t row = 1;
   if (f->evaluate(source, {&row, 1}, 0, read)[0].size() != 3) std::abort();

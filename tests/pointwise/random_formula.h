@@ -12,7 +12,10 @@ namespace roofgen::test {
 
 /// acc; bias[n], row_bias[m], residual[m,n] and gain; alpha, scale; m, n.
 inline pointwise::Vocabulary epilogue_vocabulary() {
-  return {.tensors = {{"bias", DType::kFp32, {"n"}}, {"row_bias", DType::kFp32, {"m"}}, {"residual", DType::kFp32, {"m", "n"}}, {"gain", DType::kFp32, {}}},
+  return {.tensors = {{"bias", DType::kFp32, {"n"}},
+                      {"row_bias", DType::kFp32, {"m"}},
+                      {"residual", DType::kFp32, {"m", "n"}},
+                      {"gain", DType::kFp32, {}}},
           .scalars = {{"alpha", 0.7}, {"scale", -1.3}},
           .no_reductions = ""};
 }
@@ -36,7 +39,8 @@ class RandomFormula {
 
   std::string leaf() {
     if (!names_.empty() && below(3) == 0) return pick(names_);
-    return pick({"acc", "acc", "acc", "bias[n]", "row_bias[m]", "residual[m,n]", "gain", "alpha", "scale", "0.5", "2", "-1.25", "1e-3"});
+    return pick({"acc", "acc", "acc", "bias[n]", "row_bias[m]", "residual[m,n]", "gain", "alpha", "scale", "0.5", "2",
+                 "-1.25", "1e-3"});
   }
   std::string whole(int depth) {
     if (depth <= 0) return pick({"m", "n", "n", "3", "7", "16"});
@@ -53,7 +57,9 @@ class RandomFormula {
     switch (below(5)) {
       case 0: return whole(1) + pick({" < ", " <= ", " == ", " != ", " > ", " >= "}) + whole(1);
       case 1: return "0 <= " + whole(1) + " < 40";
-      case 2: return depth > 0 ? "(" + condition(depth - 1) + pick({" and ", " or "}) + condition(depth - 1) + ")" : "acc > 0";
+      case 2:
+        return depth > 0 ? "(" + condition(depth - 1) + pick({" and ", " or "}) + condition(depth - 1) + ")"
+                         : "acc > 0";
       case 3: return depth > 0 ? "not (" + condition(depth - 1) + ")" : "n > m";
       default: return number(depth - 1) + pick({" < ", " >= "}) + number(depth - 1);
     }

@@ -101,7 +101,9 @@ uint64_t name_seed(const std::string& name) {
   for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
   return h;
 }
-float tensor_element(const std::string& name, int64_t index) { return noise(name_seed(name) + static_cast<uint64_t>(index)); }
+float tensor_element(const std::string& name, int64_t index) {
+  return noise(name_seed(name) + static_cast<uint64_t>(index));
+}
 
 Result<Compiler*> compiler() {
   static const auto made = make_nvrtc_compiler({}, "", [](const std::string&) {});
@@ -120,7 +122,8 @@ Result<Binary> compile(const std::vector<Formula>& formulas, const FormulaRun& r
     if (name == "main") return kTemplate;
     return files.read("templates/" + std::string(name));
   };
-  const expr::Map context{{"formulas", list}, {"tensors", tensors}, {"scalars", scalars}, {"cols", run.cols}, {"outputs", outputs}};
+  const expr::Map context{
+      {"formulas", list}, {"tensors", tensors}, {"scalars", scalars}, {"cols", run.cols}, {"outputs", outputs}};
   ROOFGEN_TRY(jinja::Rendered rendered, jinja::render(loader, "main", context));
   for (const auto& [from, to] : run.edits) {
     const size_t at = rendered.text.find(from);
@@ -181,7 +184,9 @@ Result<FormulaOutputs> run_formulas(const std::vector<Formula>& formulas, const 
   ROOFGEN_CHECK(buffer("source", run.source));
   for (const TensorArg& t : formulas[0].vocabulary().tensors) {
     std::vector<float> values;
-    const size_t size = t.indices.size() == 2 ? plane : t.indices.empty() ? 1 : static_cast<size_t>(t.indices[0] == "m" ? run.rows : run.cols);
+    const size_t size = t.indices.size() == 2 ? plane
+                        : t.indices.empty()   ? 1
+                                              : static_cast<size_t>(t.indices[0] == "m" ? run.rows : run.cols);
     for (size_t i = 0; i < size; ++i) values.push_back(tensor_element(t.name, static_cast<int64_t>(i)));
     ROOFGEN_CHECK(buffer(t.name, values));
   }
@@ -193,13 +198,15 @@ Result<FormulaOutputs> run_formulas(const std::vector<Formula>& formulas, const 
   launch.args.push_back({"out", true, out.address});
   launch.args.push_back(scalar("rows", &run.rows));
   ROOFGEN_TRY(const RunResult result, executor->run(module, launch, {}));
-  if (!result.findings.empty()) return Error{Exit::kFailed, result.findings[0].kind + ": " + result.findings[0].message};
+  if (!result.findings.empty())
+    return Error{Exit::kFailed, result.findings[0].kind + ": " + result.findings[0].message};
 
   FormulaOutputs all(formulas.size());
   for (size_t f = 0; f < formulas.size(); ++f)
     for (size_t o = 0; o < formulas[f].outputs().size(); ++o) {
       std::vector<float> values(plane);
-      ROOFGEN_CHECK(executor->read({out.address + (f * outputs + o) * plane * 4}, std::as_writable_bytes(std::span(values))));
+      ROOFGEN_CHECK(
+          executor->read({out.address + (f * outputs + o) * plane * 4}, std::as_writable_bytes(std::span(values))));
       if (formulas[f].outputs()[o].per_row)
         for (int m = 0; m < run.rows; ++m) values[static_cast<size_t>(m)] = values[static_cast<size_t>(m * run.cols)];
       all[f].push_back(std::move(values));
@@ -207,12 +214,17 @@ Result<FormulaOutputs> run_formulas(const std::vector<Formula>& formulas, const 
   return all;
 }
 
-std::string compare(const Formula& formula, const FormulaRun& run, const std::vector<std::vector<float>>& outputs, Tally* tally) {
+std::string compare(const Formula& formula, const FormulaRun& run, const std::vector<std::vector<float>>& outputs,
+                    Tally* tally) {
   const int cols = run.cols;
-  const pointwise::TensorReader read = [&](const TensorArg& t, std::span<const int64_t> row, int64_t first, std::span<double> out) {
+  const pointwise::TensorReader read = [&](const TensorArg& t, std::span<const int64_t> row, int64_t first,
+                                           std::span<double> out) {
     for (size_t i = 0; i < out.size(); ++i) {
       const int64_t n = first + static_cast<int64_t>(i);
-      const int64_t index = t.indices.size() == 2 ? row[0] * cols + n : t.indices.empty() ? 0 : t.indices[0] == "m" ? row[0] : n;
+      const int64_t index = t.indices.size() == 2 ? row[0] * cols + n
+                            : t.indices.empty()   ? 0
+                            : t.indices[0] == "m" ? row[0]
+                                                  : n;
       out[i] = tensor_element(t.name, index);
     }
   };
@@ -223,10 +235,14 @@ std::string compare(const Formula& formula, const FormulaRun& run, const std::ve
     for (size_t o = 0; o < expected.size(); ++o)
       for (size_t n = 0; n < expected[o].size(); ++n) {
         const Estimate& e = expected[o][n];
-        const double got = outputs[o][formula.outputs()[o].per_row ? static_cast<size_t>(m) : static_cast<size_t>(m * cols) + n];
+        const double got =
+            outputs[o][formula.outputs()[o].per_row ? static_cast<size_t>(m) : static_cast<size_t>(m * cols) + n];
         if (tally) ++tally->elements, tally->tight += kSigmas * e.sigma < std::max(1.0, std::abs(e.value)) / 256;
-        const bool same = got == e.value || (std::isnan(got) && std::isnan(e.value)) || std::abs(got - e.value) <= kSigmas * e.sigma;
-        if (!same) return fmt::format("{}[{},{}] is {:.9g}, {:.9g} +- {:.3g} was expected", formula.outputs()[o].buffer, m, n, got, e.value, kSigmas * e.sigma);
+        const bool same =
+            got == e.value || (std::isnan(got) && std::isnan(e.value)) || std::abs(got - e.value) <= kSigmas * e.sigma;
+        if (!same)
+          return fmt::format("{}[{},{}] is {:.9g}, {:.9g} +- {:.3g} was expected", formula.outputs()[o].buffer, m, n,
+                             got, e.value, kSigmas * e.sigma);
       }
   }
   return "";

@@ -10,7 +10,7 @@ namespace roofgen::test {
 
 /// One CTA a formula, one thread a column. The formulas share a vocabulary with indices m, n; all is fp32.
 struct FormulaRun {
-  int rows = 2, cols = 100;  ///< cols: up to 128
+  int rows = 2, cols = 100;   ///< cols: up to 128
   std::vector<float> source;  ///< [rows, cols]
   /// Changes of what is compiled; each `first` must occur.
   std::vector<std::pair<std::string, std::string>> edits = {};
@@ -30,6 +30,7 @@ struct Tally {
 };
 
 /// The first element that is further from the reference than kSigmas, as one line; "" when there is none.
-std::string compare(const pointwise::Formula& formula, const FormulaRun& run, const std::vector<std::vector<float>>& outputs, Tally* tally = nullptr);
+std::string compare(const pointwise::Formula& formula, const FormulaRun& run,
+                    const std::vector<std::vector<float>>& outputs, Tally* tally = nullptr);
 
 }  // namespace roofgen::test

@@ -1,4 +1,4 @@
-#include "roofline/csv.h"
+#include "base/csv.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -53,8 +53,7 @@ TEST(Csv, ColumnsCountCharacters) { EXPECT_EQ(one("\xE2\x86\x92,b\n1,2\n").heade
 
 TEST(Csv, MarkdownTablesOfADocument) {
   const auto tables = read_tables(
-      "# Title\n\ntext | no table\n\n| a | `b` |\n|---|:-:|\n| 1 \\| 2 | **x** |\n| only |\n\n| c |\n| - |\n",
-      "t.md");
+      "# Title\n\ntext | no table\n\n| a | `b` |\n|---|:-:|\n| 1 \\| 2 | **x** |\n| only |\n\n| c |\n| - |\n", "t.md");
   ASSERT_TRUE(tables);
   ASSERT_EQ(tables->size(), 2u);
   EXPECT_THAT(texts((*tables)[0].header), ElementsAre("a", "b"));
@@ -99,10 +98,8 @@ TEST(Csv, RowsOfAllTablesCount) {
   limits.rows = 3;
   const std::string table = "| a | b |\n|---|---|\n| 1 | 2 |\n\n";
   EXPECT_EQ(error_of(table + table + table, limits), "");
-  EXPECT_THAT(error_of(table + table + table + table, limits),
-              HasSubstr("t.csv:15: error: more than 3 rows"));
+  EXPECT_THAT(error_of(table + table + table + table, limits), HasSubstr("t.csv:15: error: more than 3 rows"));
   // So do rows that are none.
-  EXPECT_THAT(error_of(table + table + "| a | b |\n|---|---|\n| 1 |\n| 2 |\n", limits),
-              HasSubstr("more than 3 rows"));
+  EXPECT_THAT(error_of(table + table + "| a | b |\n|---|---|\n| 1 |\n| 2 |\n", limits), HasSubstr("more than 3 rows"));
   EXPECT_THAT(error_of("a\n\"1\"x\n\"2\"x\n\"3\"x\n\"4\"x\n", limits), HasSubstr("more than 3 rows"));
 }

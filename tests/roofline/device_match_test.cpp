@@ -248,9 +248,8 @@ TEST(Overlay, RejectsWhatWasNotMeasuredOnThisDevice) {
   };
   EXPECT_EQ(error("h100-sxm", "", ""),
             "profile.json:3:4: error: the profile is of \"h200-sxm\", the device is \"h100-sxm\"");
-  EXPECT_EQ(
-      error("h200-sxm", R"("measured", "source": "copy)", R"("datasheet", "source": "copy)"),
-      "profile.json:5:6: error: cell \"dram_sustained_gb_s\" of a profile must have the origin \"measured\"");
+  EXPECT_EQ(error("h200-sxm", R"("measured", "source": "copy)", R"("datasheet", "source": "copy)"),
+            "profile.json:5:6: error: cell \"dram_sustained_gb_s\" of a profile must have the origin \"measured\"");
   EXPECT_EQ(error("h200-sxm", "802.9", "1979"),
             "profile.json:6:6: error: peak_bf16_tflops is 1979, twice what 132 SMs x 4096 FLOP/clk x 1830 "
             "MHz give (989.4): "

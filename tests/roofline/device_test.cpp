@@ -47,8 +47,7 @@ TEST(Device, MissingCellIsNamed) {
 }
 
 TEST(Device, ExtendingItselfIsAnError) {
-  const TempDevices temp("loop",
-                         R"({"schema": "roofgen.device/1", "name": "loop", "extends": "loop", "cells": {}})");
+  const TempDevices temp("loop", R"({"schema": "roofgen.device/1", "name": "loop", "extends": "loop", "cells": {}})");
   const auto d = load_device(temp.files(), "loop");
   ASSERT_FALSE(d);
   EXPECT_NE(d.error().message.find("extends itself"), std::string::npos) << d.error().message;
@@ -68,8 +67,8 @@ TEST(Device, EveryOneLoads) {
 TEST(Device, OnlySomeCanBeTuned) {
   const DataFiles files;
   for (const char* name :
-       {"a100-sxm-40", "a100-pcie-40", "a100-sxm-80", "a100-pcie-80", "a10", "l4", "l40s", "rtx-3090",
-        "rtx-4090", "rtx-5090", "h100-sxm", "h100-pcie", "h100-nvl", "h200-sxm", "gh200-96", "gh200-144"}) {
+       {"a100-sxm-40", "a100-pcie-40", "a100-sxm-80", "a100-pcie-80", "a10", "l4", "l40s", "rtx-3090", "rtx-4090",
+        "rtx-5090", "h100-sxm", "h100-pcie", "h100-nvl", "h200-sxm", "gh200-96", "gh200-144"}) {
     const auto ok = tunable(*load_device(files, name));
     EXPECT_TRUE(ok) << ok.error().message;
   }
@@ -81,16 +80,13 @@ TEST(Device, OnlySomeCanBeTuned) {
   ASSERT_FALSE(b200);
   EXPECT_NE(b200.error().message.find("b200 is for analysis only: it has no"), std::string::npos)
       << b200.error().message;
-  EXPECT_NE(b200.error().message.find("mma_sync_flops_per_clk_bf16"), std::string::npos)
-      << b200.error().message;
+  EXPECT_NE(b200.error().message.find("mma_sync_flops_per_clk_bf16"), std::string::npos) << b200.error().message;
 }
 
 TEST(Device, EveryCellIsDocumented) {
   std::ifstream in(std::string(ROOFGEN_SOURCE_DIR) + "/docs/devices.md");
   const std::string docs{std::istreambuf_iterator<char>(in), {}};
-  const auto named = [&](const std::string& text) {
-    return docs.find("`" + text + "`") != std::string::npos;
-  };
+  const auto named = [&](const std::string& text) { return docs.find("`" + text + "`") != std::string::npos; };
   for (const CellSpec& spec : cell_specs()) {
     const std::string name(spec.name);
     const size_t rate = name.find("_flops_per_clk_");

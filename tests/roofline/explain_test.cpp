@@ -2,15 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include "roofline/figures.h"
-
 #include <algorithm>
+
+#include "roofline/figures.h"
 
 using namespace roofgen;
 
 namespace {
 
-Explanation explained(const char* op, const WorkRequest& request, const char* device = "h200-sxm", RoofSet set = RoofSet::kDatasheet) {
+Explanation explained(const char* op, const WorkRequest& request, const char* device = "h200-sxm",
+                      RoofSet set = RoofSet::kDatasheet) {
   const DataFiles files;
   const auto formula = WorkFormula::load(files, op);
   auto e = explain(*load_device(files, device), *formula->evaluate(request), set);
@@ -30,7 +31,8 @@ TEST(Explain, RidgesOfTheCatalogue) {
   EXPECT_NEAR(explained("gemm", {.dims = {{"M", 1}, {"N", 1}, {"K", 1}}}, "h100-sxm").ridge, 295.2, 0.1);
   EXPECT_NEAR(explained("gemm", {.dims = {{"M", 1}, {"N", 1}, {"K", 1}}}, "h200-sxm").ridge, 206.1, 0.1);
   EXPECT_NEAR(explained("gemm", {.dims = {{"M", 1}, {"N", 1}, {"K", 1}}}, "a100-sxm-80").ridge, 153.0, 0.1);
-  EXPECT_NEAR(explained("gemm", {.dims = {{"M", 1}, {"N", 1}, {"K", 1}}, .dtypes = {{"", "fp8"}}}, "h100-sxm").ridge, 590.4, 0.1);
+  EXPECT_NEAR(explained("gemm", {.dims = {{"M", 1}, {"N", 1}, {"K", 1}}, .dtypes = {{"", "fp8"}}}, "h100-sxm").ridge,
+              590.4, 0.1);
 }
 
 // Elementwise work runs on the CUDA cores: its ridge is theirs, not the tensor cores'.
@@ -44,9 +46,13 @@ TEST(Explain, VectorWorkIsHeldAgainstTheCudaCores) {
 
 TEST(Explain, MatmulTableOfMemoryAndCompute) {
   const double expected[] = {0.50, 1.00, 31.51, 227.6, 682.7, 1365.3};
-  const struct { int64_t m, n, k; } shapes[] = {{1, 1, 1024}, {1, 4096, 4096}, {32, 4096, 4096}, {256, 4096, 4096}, {1024, 4096, 4096}, {4096, 4096, 4096}};
+  const struct {
+    int64_t m, n, k;
+  } shapes[] = {{1, 1, 1024},      {1, 4096, 4096},    {32, 4096, 4096},
+                {256, 4096, 4096}, {1024, 4096, 4096}, {4096, 4096, 4096}};
   for (size_t i = 0; i < 6; ++i) {
-    const Explanation e = explained("gemm", {.dims = {{"M", shapes[i].m}, {"N", shapes[i].n}, {"K", shapes[i].k}}}, "h100-sxm");
+    const Explanation e =
+        explained("gemm", {.dims = {{"M", shapes[i].m}, {"N", shapes[i].n}, {"K", shapes[i].k}}}, "h100-sxm");
     EXPECT_NEAR(e.arithmetic_intensity, expected[i], 0.05);
     EXPECT_EQ(e.below_ridge(), i < 4);
   }
@@ -77,7 +83,8 @@ TEST(Explain, ATinyKernelIsALaunch) {
 }
 
 TEST(Explain, NarrowOperandsAreWidenedWhereThereAreNoUnits) {
-  const Explanation e = explained("gemm", {.dims = {{"M", 4096}, {"N", 4096}, {"K", 4096}}, .dtypes = {{"", "nvfp4"}}}, "h100-sxm");
+  const Explanation e =
+      explained("gemm", {.dims = {{"M", 4096}, {"N", 4096}, {"K", 4096}}, .dtypes = {{"", "nvfp4"}}}, "h100-sxm");
   EXPECT_EQ(e.compute.math, "fp8");
   EXPECT_NE(e.compute_note.find("no fp4 matrix units"), std::string::npos);
   const DataFiles files;
@@ -90,7 +97,8 @@ TEST(Explain, NarrowOperandsAreWidenedWhereThereAreNoUnits) {
 
 TEST(Explain, SustainedCeilingsAreLower) {
   const WorkRequest big{.dims = {{"M", 8192}, {"N", 8192}, {"K", 8192}}};
-  EXPECT_NEAR(explained("gemm", big, "h200-sxm", RoofSet::kSustained).compute.flops_per_s / 1e12, 989.4 * 1600 / 1830, 0.1);
+  EXPECT_NEAR(explained("gemm", big, "h200-sxm", RoofSet::kSustained).compute.flops_per_s / 1e12, 989.4 * 1600 / 1830,
+              0.1);
   EXPECT_GT(explained("gemm", big, "h200-sxm", RoofSet::kSustained).seconds, explained("gemm", big).seconds);
 }
 
@@ -112,7 +120,9 @@ TEST(Explain, CrossingIsTheFirstBatchAtTheRidge) {
   const DataFiles files;
   const auto formula = WorkFormula::load(files, "gemm");
   const WorkRequest request{.dims = {{"M", 1}, {"N", 4096}, {"K", 4096}}};
-  const auto crossing = [&](const char* device) { return ridge_crossing(*formula, request, explained("gemm", request, device)); };
+  const auto crossing = [&](const char* device) {
+    return ridge_crossing(*formula, request, explained("gemm", request, device));
+  };
   EXPECT_EQ(crossing("h100-sxm"), 345);
   EXPECT_EQ(crossing("a100-sxm-80"), 166);
   // kv_b of DeepSeek-R1 in FP4 on FP8 units: its limit is below the ridge.
@@ -132,7 +142,8 @@ TEST(Explain, AnAccumulatorThatIsNotStatedIsSaid) {
   EXPECT_TRUE(matrix_roof(*load_device(DataFiles(), "h200-sxm"), "bf16", "fp16", RoofSet::kDatasheet, &note));
   EXPECT_NE(note.find("no bf16 rate with fp16 accumulation"), std::string::npos) << note;
   note.clear();
-  EXPECT_EQ(matrix_roof(*load_device(DataFiles(), "rtx-4090"), "fp16", "fp16", RoofSet::kDatasheet, &note)->accumulate, "fp16");
+  EXPECT_EQ(matrix_roof(*load_device(DataFiles(), "rtx-4090"), "fp16", "fp16", RoofSet::kDatasheet, &note)->accumulate,
+            "fp16");
   EXPECT_EQ(note, "");
 }
 
@@ -146,7 +157,8 @@ TEST(Explain, LargeGemmsAreComputeBoundOnEveryTensorGeneration) {
 
 // AI of four passes tends to d/2 with the length: (4d + 5) / 8 with five FLOPs per softmax element.
 TEST(Figures, IntensityAgainstLengthTendsToItsLimit) {
-  const WorkRequest request{.dims = {{"L", 4096}, {"d", 128}, {"batch", 1}, {"heads", 1}, {"passes", 4}}, .softmax_flops = 5};
+  const WorkRequest request{.dims = {{"L", 4096}, {"d", 128}, {"batch", 1}, {"heads", 1}, {"passes", 4}},
+                            .softmax_flops = 5};
   const auto formula = WorkFormula::load(DataFiles(), "attention");
   const auto lines = intensity_lines(*formula, request, explained("attention", request));
   ASSERT_TRUE(lines);

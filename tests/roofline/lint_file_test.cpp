@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 
 #include "lint_support.h"
-#include "roofline/lint_columns.h"
-#include "roofline/lint_device.h"
-#include "roofline/lint_shape.h"
+#include "roofline/lint/columns.h"
+#include "roofline/lint/device.h"
+#include "roofline/lint/shape.h"
 #include "roofline/views/views.h"
 
 using namespace roofgen;
@@ -46,11 +46,10 @@ TEST(LintColumns, NamesAndUnits) {
   };
   for (const Case& c :
        {Case{"AI (FLOP/byte)", "ai", "FLOP/byte"}, Case{"Arithmetic Intensity", "ai", "FLOP/byte"},
-        Case{"attainable_tflops", "attainable", "TFLOPS"},
-        Case{"Attainable [GFLOP/s]", "attainable", "GFLOPS"}, Case{"bytes_mb", "bytes", "MB"},
-        Case{"Bytes (MiB)", "bytes", "MiB"}, Case{"time-us", "time", "us"}, Case{"TIME (ms)", "time", "ms"},
-        Case{"bandwidth_gb_s", "bandwidth", "GB/s"}, Case{"BW (TB/s)", "bandwidth", "TB/s"},
-        Case{"flops", "flops", "FLOP"}, Case{"FLOPs (GFLOP)", "flops", "GFLOP"},
+        Case{"attainable_tflops", "attainable", "TFLOPS"}, Case{"Attainable [GFLOP/s]", "attainable", "GFLOPS"},
+        Case{"bytes_mb", "bytes", "MB"}, Case{"Bytes (MiB)", "bytes", "MiB"}, Case{"time-us", "time", "us"},
+        Case{"TIME (ms)", "time", "ms"}, Case{"bandwidth_gb_s", "bandwidth", "GB/s"},
+        Case{"BW (TB/s)", "bandwidth", "TB/s"}, Case{"flops", "flops", "FLOP"}, Case{"FLOPs (GFLOP)", "flops", "GFLOP"},
         Case{"GFLOPS", "achieved", "GFLOPS"}, Case{"Peak (dense)", "peak", "TFLOPS"}}) {
     EXPECT_EQ(column(c.header).key, c.key) << c.header;
     ASSERT_TRUE(column(c.header).unit) << c.header;
@@ -74,8 +73,7 @@ TEST(LintColumns, NamesAndUnits) {
 }
 
 TEST(LintColumns, NumbersAndUnitsInCells) {
-  const Claim c =
-      claim("kernel,ai,attainable (TFLOPS),bytes (MB),time (us),peak", "a,~1.5,10 GFLOPS,2e3 kB,1.5 ms,-");
+  const Claim c = claim("kernel,ai,attainable (TFLOPS),bytes (MB),time (us),peak", "a,~1.5,10 GFLOPS,2e3 kB,1.5 ms,-");
   EXPECT_DOUBLE_EQ(*c.ai, 1.5);
   EXPECT_DOUBLE_EQ(*c.attainable_tflops, 0.01);
   EXPECT_DOUBLE_EQ(*c.bytes, 2e6);
@@ -100,8 +98,7 @@ TEST(LintColumns, BadCells) {
   EXPECT_THAT(error_of(head + "a,1,1\nb,1,2 GiB\n"), HasSubstr("t.csv:3:5: error: GB and GiB in one column"));
   EXPECT_THAT(error_of("kernel,ai,fused\na,1,perhaps\n"), HasSubstr("yes or no"));
   EXPECT_THAT(error_of("kernel,ai,M\na,1,1.5\n"), HasSubstr("whole number"));
-  EXPECT_THAT(error_of("kernel,ai,M,N,K\ngemm,1,0,1,1\n"),
-              HasSubstr("t.csv:2:1: error: gemm: this does not hold"));
+  EXPECT_THAT(error_of("kernel,ai,M,N,K\ngemm,1,0,1,1\n"), HasSubstr("t.csv:2:1: error: gemm: this does not hold"));
   EXPECT_THAT(error_of("kernel,ai,shape\ngemm,1,wide\n"), HasSubstr("no shape of a matrix product"));
   EXPECT_THAT(error_of("kernel,ai\n,1\n"), HasSubstr("no name"));
 }
@@ -153,8 +150,7 @@ TEST(LintFile, WorkFromShapesAndColumns) {
   EXPECT_FALSE(open.work);
   EXPECT_NEAR(*open.ai_limit, 1536.0 * 24576 / (1536 + 24576), 0.1);
   // The batch column closes it.
-  const LintReport closed =
-      lint_report("kernel,ai,batch,notes\nmm,1,128,\"FP4 GEMM [B, 1536] -> [B, 24576]\"\n");
+  const LintReport closed = lint_report("kernel,ai,batch,notes\nmm,1,128,\"FP4 GEMM [B, 1536] -> [B, 24576]\"\n");
   ASSERT_TRUE(closed.rows[0].claim.work);
   EXPECT_NEAR(closed.rows[0].work->arithmetic_intensity(), 378.1, 0.1);
   const LintReport stated =
@@ -168,11 +164,9 @@ TEST(LintShape, Notations) {
   ASSERT_TRUE(a);
   EXPECT_EQ(a->dims, (std::map<std::string, int64_t>{{"batch", 128}, {"K", 128}, {"N", 512}}));
   EXPECT_EQ(a->open, (std::map<std::string, std::string>{{"M", "B"}}));
-  EXPECT_EQ(find_shape("x: [16,32]->[16,64]")->dims,
-            (std::map<std::string, int64_t>{{"M", 16}, {"K", 32}, {"N", 64}}));
-  for (const char* none :
-       {"", "[1, 2]", "[1, 2] [3, 4]", "[2, 3] x [4, 5]", "[B, 3] -> [C, 5]", "[1, 2, 3] -> [1, 2]",
-        "[0, 2] -> [0, 3]", "[B, K] -> [B, N]", "[1,2] -> [1", "[B/2, 3] -> [B/2, 5]"})
+  EXPECT_EQ(find_shape("x: [16,32]->[16,64]")->dims, (std::map<std::string, int64_t>{{"M", 16}, {"K", 32}, {"N", 64}}));
+  for (const char* none : {"", "[1, 2]", "[1, 2] [3, 4]", "[2, 3] x [4, 5]", "[B, 3] -> [C, 5]", "[1, 2, 3] -> [1, 2]",
+                           "[0, 2] -> [0, 3]", "[B, K] -> [B, N]", "[1,2] -> [1", "[B/2, 3] -> [B/2, 5]"})
     EXPECT_FALSE(find_shape(none)) << none;
 }
 

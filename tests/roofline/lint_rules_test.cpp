@@ -34,11 +34,9 @@ TEST(LintRules, R02AccumulatorOnGeForce) {
   EXPECT_EQ(lint_rules_of(head + "RTX 4090,fp16,,330,1008,327\n"), "R02");
   EXPECT_EQ(lint_rules_of(head + "RTX 3090,fp16,,142,936,152\n"), "R02");
   EXPECT_EQ(lint_rules_of(head + "RTX 4090,fp16,fp32,330,1008,327\n"), "R02");
-  EXPECT_EQ(
-      lint_rules_of(
-          head +
-          "RTX 4090,fp16,fp16,330,1008,327\nRTX 4090,fp16,fp32,165,1008,164\nRTX 3090,fp16,,71,936,76\n"),
-      "");
+  EXPECT_EQ(lint_rules_of(
+                head + "RTX 4090,fp16,fp16,330,1008,327\nRTX 4090,fp16,fp32,165,1008,164\nRTX 3090,fp16,,71,936,76\n"),
+            "");
   // A product with one rate needs no accumulator.
   EXPECT_EQ(lint_rules_of(head + "A100 SXM 80GB,fp16,,312,2039,153\n"), "");
 }
@@ -49,8 +47,7 @@ TEST(LintRules, R03DtypeOfTheCeiling) {
               HasSubstr("1365"));
   EXPECT_EQ(lint_rules_of("kernel,M,N,K,dtype,ai\nmatmul,4096,4096,4096,fp16,1365\n", "a100-sxm-80"), "");
   EXPECT_EQ(lint_rules_of("kernel,dtype,ceiling_dtype,ai\nmatmul,fp32,fp16,682\n", "a100-sxm-80"), "R03");
-  EXPECT_EQ(lint_rules_of("kernel,dtype,ceiling_dtype,ai\nmatmul,fp32,tf32,682\nmatmul,fp4,bf16,900\n",
-                          "a100-sxm-80"),
+  EXPECT_EQ(lint_rules_of("kernel,dtype,ceiling_dtype,ai\nmatmul,fp32,tf32,682\nmatmul,fp4,bf16,900\n", "a100-sxm-80"),
             "");
   // The ceiling recognised by its height.
   EXPECT_THAT(lint_text_of("R03", "kernel,dtype,peak,ai\nmatmul,fp32,312,682\n", "a100-sxm-80"),
@@ -82,15 +79,13 @@ TEST(LintRules, R05AnotherProductsPeak) {
     EXPECT_THAT(lint_text_of("R05", table, "GB200"), HasSubstr("b200's")) << row;
     EXPECT_EQ(lint_rules_of(table, "B200"), "") << row;
   }
-  EXPECT_THAT(lint_text_of("R05", "kernel,device,ai,bandwidth\ncopy,H200,0,3352\n"),
-              HasSubstr("h200-sxm's is 4800"));
+  EXPECT_THAT(lint_text_of("R05", "kernel,device,ai,bandwidth\ncopy,H200,0,3352\n"), HasSubstr("h200-sxm's is 4800"));
 }
 
 TEST(LintRules, R06MissingPass) {
   const std::string head = "kernel,dtype,L,d,flops,bytes (MB),ai\n";
   const std::string device = "h100-sxm";
-  const std::string text =
-      lint_text_of("R06", head + "attention_naive,fp16,2048,64,1073741824,25.2,42.7\n", device);
+  const std::string text = lint_text_of("R06", head + "attention_naive,fp16,2048,64,1073741824,25.2,42.7\n", device);
   EXPECT_THAT(text, HasSubstr("34.6 MB"));
   EXPECT_THAT(text, HasSubstr("P written"));
   EXPECT_THAT(lint_rules_of(head + "attention_naive,fp16,2048,64,1073741824,34.6,31.0\n", device),
@@ -106,8 +101,7 @@ TEST(LintRules, R06MissingPass) {
 }
 
 TEST(LintRules, R06MoreBytesThanTheOperatorHas) {
-  const std::string head = "name,op,M,N,K,dtype,ai,bytes (MB),origin\n",
-                    row = "linear,gemm,512,4096,4096,fp16,";
+  const std::string head = "name,op,M,N,K,dtype,ai,bytes (MB),origin\n", row = "linear,gemm,512,4096,4096,fp16,";
   const std::string text = lint_text_of("R06", head + row + "159,108,\n", "a100-sxm-80");
   EXPECT_THAT(text, HasSubstr("108 MB; gemm (fused) moves 41.9 MB, AI 409.6: 2.6 times more"));
   EXPECT_THAT(lint_text_of("R06", head + row + "159,,model\n"), HasSubstr("AI 159; gemm"));
@@ -127,23 +121,19 @@ TEST(LintRules, R06KnowsWhatTheRowLeavesOpen) {
   // Attention that writes its scores, in whichever form and width, is not flash attention with too many
   // bytes.
   const std::string head = "kernel,op,dtype,L,d,batch,heads,ai,bytes (MB)\n";
-  for (const char* row :
-       {"naive attention,,fp16,2048,64,1,1,31,34.6", "naive attention,,fp16,2048,64,1,1,20.9,51.4",
-        "naive attention,,fp16,2048,64,1,1,10.6,101", "attention,attention,fp16,2048,64,1,1,31,34.6"})
+  for (const char* row : {"naive attention,,fp16,2048,64,1,1,31,34.6", "naive attention,,fp16,2048,64,1,1,20.9,51.4",
+                          "naive attention,,fp16,2048,64,1,1,10.6,101", "attention,attention,fp16,2048,64,1,1,31,34.6"})
     EXPECT_EQ(lint_text_of("R06", head + row + "\n"), "") << row;
   const std::string stated = "kernel,dtype,L,d,batch,heads,passes,bytes (MB),ai\nattention,fp16,2048,64,1,1,";
   EXPECT_THAT(lint_text_of("R06", stated + "0,34.6,\n"), HasSubstr("attention (flash) moves 1.05 MB"));
   EXPECT_EQ(lint_text_of("R06", stated + "4,34.6,\n"), "");
   // How many heads and sequences, and how long the cache of a decode step is.
-  EXPECT_EQ(lint_text_of("R06", "kernel,dtype,L,d,passes,bytes (MB),ai\nattention,fp16,2048,64,0,33.6,\n"),
-            "");
+  EXPECT_EQ(lint_text_of("R06", "kernel,dtype,L,d,passes,bytes (MB),ai\nattention,fp16,2048,64,0,33.6,\n"), "");
   EXPECT_EQ(
-      lint_text_of("R06",
-                   "kernel,dtype,L,d,batch,heads,passes,bytes (MB),ai\nattention,fp16,1,128,1,32,0,67.2,\n"),
+      lint_text_of("R06", "kernel,dtype,L,d,batch,heads,passes,bytes (MB),ai\nattention,fp16,1,128,1,32,0,67.2,\n"),
       "");
   // An epilogue in kernels of its own: 4096 x 64 x 4096 with bias and activation moves 5 times C.
-  const std::string epilogue =
-      "kernel,dtype,M,N,K,bias,activation,ai,fused\nlinear,fp16,4096,4096,64,yes,yes,12,";
+  const std::string epilogue = "kernel,dtype,M,N,K,bias,activation,ai,fused\nlinear,fp16,4096,4096,64,yes,yes,12,";
   EXPECT_EQ(lint_text_of("R06", epilogue + "\n"), "");
   EXPECT_THAT(lint_text_of("R06", epilogue + "yes\n"), HasSubstr("AI 12; gemm"));
   EXPECT_EQ(lint_text_of("R06", epilogue + "no\n"), "");
@@ -155,8 +145,7 @@ TEST(LintRules, R07ThousandTimesTooSmall) {
   EXPECT_EQ(lint_rules_of(head + "rmsnorm,1.25,0.01\n", "gb200"), "R07");
   EXPECT_EQ(lint_rules_of(head + "rmsnorm,1.25,10\nsilu_and_mul,0.67,5.4\n", "gb200"), "");
   // Right, but in another unit than its column.
-  EXPECT_THAT(lint_text_of("R07", head + "rmsnorm,1.25,10000 GFLOPS\n", "gb200"),
-              HasSubstr("in a column of TFLOPS"));
+  EXPECT_THAT(lint_text_of("R07", head + "rmsnorm,1.25,10000 GFLOPS\n", "gb200"), HasSubstr("in a column of TFLOPS"));
 }
 
 TEST(LintRules, R07BinaryPrefix) {
@@ -187,8 +176,7 @@ TEST(LintRules, R08AboveTheLimit) {
     const auto table = [&](const char* ai) {
       return std::string("kernel,ai,notes\nmm,") + ai + ",\"" + c.note + "\"\n";
     };
-    EXPECT_THAT(lint_text_of("R08", table(c.claimed), "gb200"), HasSubstr(std::string("above ") + c.limit))
-        << c.note;
+    EXPECT_THAT(lint_text_of("R08", table(c.claimed), "gb200"), HasSubstr(std::string("above ") + c.limit)) << c.note;
     EXPECT_EQ(lint_rules_of(table(c.right), "gb200"), "") << c.note;
   }
 }
@@ -196,8 +184,7 @@ TEST(LintRules, R08AboveTheLimit) {
 TEST(LintRules, R08AboveTheShape) {
   EXPECT_THAT(lint_text_of("R08", "kernel,dtype,M,N,K,ai\nlinear,bf16,16,2112,7168,500\n", "gb200"),
               HasSubstr("above 15.8"));
-  EXPECT_THAT(lint_rules_of("kernel,dtype,M,N,K,ai\nlinear,bf16,16,2112,7168,15.8\n", "gb200"),
-              Not(HasSubstr("R08")));
+  EXPECT_THAT(lint_rules_of("kernel,dtype,M,N,K,ai\nlinear,bf16,16,2112,7168,15.8\n", "gb200"), Not(HasSubstr("R08")));
 }
 
 TEST(LintRules, R09FitsL2) {
@@ -210,8 +197,7 @@ TEST(LintRules, R09FitsL2) {
 TEST(LintRules, R10FewCtas) {
   EXPECT_THAT(lint_text_of("R10", "kernel,dtype,L,d,ai\nflash,fp16,2048,64,1024\n", "h100-sxm"),
               HasSubstr("16 CTAs for 132 SMs"));
-  EXPECT_EQ(
-      lint_text_of("R10", "kernel,dtype,L,d,heads,batch,ai\nflash,fp16,2048,64,33,4,1024\n", "h100-sxm"), "");
+  EXPECT_EQ(lint_text_of("R10", "kernel,dtype,L,d,heads,batch,ai\nflash,fp16,2048,64,33,4,1024\n", "h100-sxm"), "");
   EXPECT_EQ(lint_rules_of("kernel,ai,ctas\na,10,16\n", "h100-sxm"), "R10");
   EXPECT_EQ(lint_rules_of("kernel,ai,ctas\na,10,132\n", "h100-sxm"), "");
 }
@@ -224,11 +210,9 @@ TEST(LintRules, R11PrecisionAndRegime) {
   EXPECT_EQ(lint_rules_of(head + "gemm_fp16,fp16,200,memory\ngemm_fp8,fp8,400,memory\n", "h100-sxm"), "");
   // A row of another regime that is a tenth nearer to its ridge, or of another shape, says nothing.
   EXPECT_EQ(lint_rules_of(head + "gemm_fp16,fp16,200,memory\ngemm_fp8,fp8,450,compute\n", "h100-sxm"), "R13");
-  EXPECT_EQ(lint_rules_of("kernel,dtype,ai,bound,M\ngemm,fp16,200,memory,64\ngemm,fp8,400,compute,128\n",
-                          "h100-sxm"),
+  EXPECT_EQ(lint_rules_of("kernel,dtype,ai,bound,M\ngemm,fp16,200,memory,64\ngemm,fp8,400,compute,128\n", "h100-sxm"),
             "R13");
-  EXPECT_EQ(lint_rules_of("kernel,dtype,ai,bound,M\ngemm,fp16,200,memory,64\ngemm,fp8,400,compute,64\n",
-                          "h100-sxm"),
+  EXPECT_EQ(lint_rules_of("kernel,dtype,ai,bound,M\ngemm,fp16,200,memory,64\ngemm,fp8,400,compute,64\n", "h100-sxm"),
             "R11 R13");
   // Only the weights narrower: the intensity rises, the ridge does not.
   EXPECT_EQ(lint_rules_of(head + "gemm,bf16,200,memory\ngemm,fp8,650,compute\n", "h100-sxm"), "");
@@ -240,11 +224,9 @@ TEST(LintRules, R12AboveItsRoof) {
               HasSubstr("AI 60.2 x 2039 GB/s"));
   EXPECT_EQ(lint_rules_of(head + "gemm,fp16,60.2,120,measured\n", "a100-sxm-80"), "");
   EXPECT_EQ(lint_rules_of(head + "gemm,fp16,1000,340,measured\n", "a100-sxm-80"), "R12");
-  EXPECT_THAT(
-      lint_text_of("R12", "kernel,ai,bytes (MB),time (us),origin\ncopy,0,1000,200,measured\n", "h200-sxm"),
-      HasSubstr("5000 GB/s"));
-  EXPECT_EQ(lint_rules_of("kernel,ai,bytes (MB),time (us),origin\ncopy,0,1000,230,measured\n", "h200-sxm"),
-            "");
+  EXPECT_THAT(lint_text_of("R12", "kernel,ai,bytes (MB),time (us),origin\ncopy,0,1000,200,measured\n", "h200-sxm"),
+              HasSubstr("5000 GB/s"));
+  EXPECT_EQ(lint_rules_of("kernel,ai,bytes (MB),time (us),origin\ncopy,0,1000,230,measured\n", "h200-sxm"), "");
 }
 
 TEST(LintRules, R13ContradictsItself) {
@@ -268,8 +250,7 @@ TEST(LintRules, R14CacheSharedByTheBatch) {
                                  "7B,decode,32,2048,4096,9.43\ndecode 7B,decode,128,2048,4096,11.85\n",
                           "h100-sxm"),
             "");
-  EXPECT_EQ(lint_rules_of("name,phase,batch,weights (GB),kv_cache (GB),ai\n7B,decode,32,12.88,1.074,25\n",
-                          "h200-sxm"),
+  EXPECT_EQ(lint_rules_of("name,phase,batch,weights (GB),kv_cache (GB),ai\n7B,decode,32,12.88,1.074,25\n", "h200-sxm"),
             "R14");
   // Attention by itself does not gain from a batch at all.
   EXPECT_EQ(lint_rules_of("kernel,phase,batch,ai\nattn,decode,1,1\nattn,decode,64,64\n"), "R14");
@@ -282,10 +263,9 @@ TEST(LintRules, R14HeldAgainstTheSameAttentionAlone) {
   EXPECT_EQ(lint_rules_of(head + "attn,bf16,decode,1,4096,32,32,1\nattn,bf16,decode,64,4096,32,8,4\n"
                                  "attn,fp8,decode,64,4096,32,32,2\n"),
             "");
-  EXPECT_THAT(
-      lint_text_of("R14", head + "attn,bf16,decode,8,4096,32,8,4\nattn,bf16,decode,64,4096,32,8,30\n"
-                                 "attn,bf16,decode,1,4096,32,8,3.9\nattn,bf16,decode,64,4096,32,8,4\n"),
-      HasSubstr("AI 30 at batch 64, but 3.9 at batch 1"));
+  EXPECT_THAT(lint_text_of("R14", head + "attn,bf16,decode,8,4096,32,8,4\nattn,bf16,decode,64,4096,32,8,30\n"
+                                         "attn,bf16,decode,1,4096,32,8,3.9\nattn,bf16,decode,64,4096,32,8,4\n"),
+              HasSubstr("AI 30 at batch 64, but 3.9 at batch 1"));
 }
 
 TEST(LintRules, R14AndR18NeedWeightsAndACache) {
@@ -308,12 +288,10 @@ TEST(LintRules, R15FindsWhatComparingAllRowsFinds) {
   for (size_t i = 0; i < claims.size(); ++i) {
     const Claim& a = claims[i];
     const bool expected = std::any_of(claims.begin(), claims.end(), [&](const Claim& b) {
-      return *a.fused && !*b.fused && a.op == b.op && *a.rank > *b.rank && *a.time_us < *b.time_us &&
-             *a.ai < *b.ai;
+      return *a.fused && !*b.fused && a.op == b.op && *a.rank > *b.rank && *a.time_us < *b.time_us && *a.ai < *b.ai;
     });
     broken += expected;
-    EXPECT_EQ(std::any_of(found[i].begin(), found[i].end(), [](const Warning& w) { return w.rule == "R15"; }),
-              expected)
+    EXPECT_EQ(std::any_of(found[i].begin(), found[i].end(), [](const Warning& w) { return w.rule == "R15"; }), expected)
         << i;
   }
   EXPECT_GT(broken, 20u);
@@ -334,8 +312,7 @@ TEST(LintRules, R16PerformanceWithoutOrigin) {
   const LintReport report = lint_report("kernel,dtype,ai,achieved\n" + rows, "h100-sxm");
   ASSERT_EQ(report.findings.size(), 3u);
   for (const LintFinding& f : report.findings) EXPECT_EQ(f.rule, "R16");
-  EXPECT_EQ(lint_rules_of("kernel,dtype,ai,achieved,origin\na,bf16,2,0.1,measured\nb,bf16,25,3,model\n",
-                          "h100-sxm"),
+  EXPECT_EQ(lint_rules_of("kernel,dtype,ai,achieved,origin\na,bf16,2,0.1,measured\nb,bf16,25,3,model\n", "h100-sxm"),
             "");
 }
 
@@ -358,8 +335,7 @@ TEST(LintRules, R18DoesNotFit) {
 
 TEST(LintRules, R19SpecialFunctionRoof) {
   const std::string rows = "kernel,dtype,L,d,heads,batch,ai\nflash,bf16,2048,";
-  EXPECT_THAT(lint_text_of("R19", rows + "64,33,4,1024\n", "h100-sxm"),
-              HasSubstr("as long as the matrix work"));
+  EXPECT_THAT(lint_text_of("R19", rows + "64,33,4,1024\n", "h100-sxm"), HasSubstr("as long as the matrix work"));
   // 8192 FLOP and 16 exponentials a clock and SM, 256 FLOP for one: twice. 1.89 with exponentials at the FP32
   // clock.
   EXPECT_THAT(lint_text_of("R19", rows + "64,37,4,1024\n", "b200"), HasSubstr("2.00 times"));
@@ -386,8 +362,7 @@ TEST(LintRules, R18CountsWhatIsUpdatedInPlaceOnce) {
 
 TEST(LintRules, R20FlatteringMeasurement) {
   const std::string head = "kernel,dtype,ai,achieved,origin,inputs,cache\n";
-  EXPECT_THAT(lint_text_of("R20", head + "gemm,bf16,1365,894,measured,zeros,cold\n", "h200-sxm"),
-              HasSubstr("zeros"));
+  EXPECT_THAT(lint_text_of("R20", head + "gemm,bf16,1365,894,measured,zeros,cold\n", "h200-sxm"), HasSubstr("zeros"));
   EXPECT_THAT(lint_text_of("R20", head + "gemm,bf16,1365,780,measured,random,warm\n", "h200-sxm"),
               HasSubstr("warm cache"));
   EXPECT_EQ(lint_rules_of(head + "gemm,bf16,1365,780,measured,random,cold\n", "h200-sxm"), "");
@@ -402,14 +377,13 @@ TEST(LintRules, OurOwnExplanationsBreakOnlyWhatIsTrueOfThem) {
     std::map<std::string, int64_t> dims;
     std::vector<std::string> rules;
   };
-  const Case cases[] = {{"gemm", {{"M", 16896}, {"N", 16384}, {"K", 8192}}, {}},
-                        {"rmsnorm", {{"rows", 65536}, {"cols", 8192}}, {}},
-                        {"silu_and_mul", {{"rows", 65536}, {"cols", 8192}}, {}},
-                        {"attention", {{"L", 4096}, {"d", 128}, {"heads", 33}, {"batch", 8}}, {}},
-                        {"attention", {{"L", 4096}, {"d", 64}, {"heads", 33}, {"batch", 8}}, {"R19"}},
-                        {"attention",
-                         {{"L", 2048}, {"d", 64}, {"heads", 1}, {"batch", 1}, {"passes", 4}},
-                         {"R09", "R10", "R17"}}};
+  const Case cases[] = {
+      {"gemm", {{"M", 16896}, {"N", 16384}, {"K", 8192}}, {}},
+      {"rmsnorm", {{"rows", 65536}, {"cols", 8192}}, {}},
+      {"silu_and_mul", {{"rows", 65536}, {"cols", 8192}}, {}},
+      {"attention", {{"L", 4096}, {"d", 128}, {"heads", 33}, {"batch", 8}}, {}},
+      {"attention", {{"L", 4096}, {"d", 64}, {"heads", 33}, {"batch", 8}}, {"R19"}},
+      {"attention", {{"L", 2048}, {"d", 64}, {"heads", 1}, {"batch", 1}, {"passes", 4}}, {"R09", "R10", "R17"}}};
   for (const Case& c : cases) {
     WorkRequest request;
     request.dims = c.dims;

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "roofline/lint_file.h"
+#include "roofline/lint/file.h"
 
 namespace roofgen {
 
@@ -33,8 +33,7 @@ inline std::string lint_rules_of(const std::string& table, const std::string& de
 }
 
 /// The text of the only finding of `rule`; empty when there is none or more than one.
-inline std::string lint_text_of(const std::string& rule, const std::string& table,
-                                const std::string& device = "") {
+inline std::string lint_text_of(const std::string& rule, const std::string& table, const std::string& device = "") {
   std::string out;
   int n = 0;
   for (const LintFinding& f : lint_report(table, device).findings)

@@ -49,13 +49,15 @@ TEST(Models, EveryPhaseAndStorageRuns) {
           EXPECT_NEAR(share, 1, 1e-9);
           ASSERT_TRUE(r.ai_limit && r.units_per_s_limit);
           EXPECT_GE(*r.ai_limit, r.arithmetic_intensity());
-          EXPECT_GE(*r.units_per_s_limit, (1 - 1e-9) * r.units_per_s());  // equal, to rounding, where all is compute-bound already
+          EXPECT_GE(*r.units_per_s_limit,
+                    (1 - 1e-9) * r.units_per_s());  // equal, to rounding, where all is compute-bound already
         }
   }
 }
 
 TEST(Models, WeightsAreWhatTheProductsRead) {
-  // Twice written down, as storage and as an operand: they must not part. Experts and embeddings read less than is stored.
+  // Twice written down, as storage and as an operand: they must not part. Experts and embeddings read less than is
+  // stored.
   for (const std::string& name : model_names(DataFiles())) {
     const Model m = model_named(name);
     for (const ModelPhase& phase : m.phases) {
@@ -92,9 +94,15 @@ TEST(Models, Llama2FeedForwardIsEightGibibytes) {
 
 TEST(Models, GroupedQueriesRaiseTheIntensityOfDecodeAttention) {
   const Device device = device_named("h100-sxm");
-  EXPECT_NEAR(operator_named(run_of(model_named("llama-2-7b"), device, {}), "attention").explanation.arithmetic_intensity, 1, 0.01);
-  EXPECT_NEAR(operator_named(run_of(model_named("llama-3-8b"), device, {}), "attention").explanation.arithmetic_intensity, 4, 0.02);
-  EXPECT_NEAR(operator_named(run_of(model_named("llama-3-70b"), device, {}), "attention").explanation.arithmetic_intensity, 8, 0.04);
+  EXPECT_NEAR(
+      operator_named(run_of(model_named("llama-2-7b"), device, {}), "attention").explanation.arithmetic_intensity, 1,
+      0.01);
+  EXPECT_NEAR(
+      operator_named(run_of(model_named("llama-3-8b"), device, {}), "attention").explanation.arithmetic_intensity, 4,
+      0.02);
+  EXPECT_NEAR(
+      operator_named(run_of(model_named("llama-3-70b"), device, {}), "attention").explanation.arithmetic_intensity, 8,
+      0.04);
 }
 
 TEST(Models, PrefillIsComputeBoundAndCountsTwoFlopsAParameter) {
@@ -105,7 +113,8 @@ TEST(Models, PrefillIsComputeBoundAndCountsTwoFlopsAParameter) {
   const ModelRun r = run_of(m, device_named("h100-sxm"), q);
   EXPECT_EQ(r.regime, Regime::kCompute);
   EXPECT_FALSE(r.below_ridge());
-  // Embedding rows are looked up and logits made for one position: what is left multiplies each token, and attention adds 4 L^2/2 d.
+  // Embedding rows are looked up and logits made for one position: what is left multiplies each token, and attention
+  // adds 4 L^2/2 d.
   const double tables = 2 * 128256.0 * 4096, norms = 65 * 4096.0;
   const double attention = 32 * 32 * 4 * 128 * (2048.0 * 2049 / 2);
   EXPECT_DOUBLE_EQ(r.flops, 2 * 2048 * (m.published_parameters - tables - norms) + attention + tables);
@@ -126,8 +135,8 @@ TEST(Models, DeepSeekTouchesAsManyExpertsAsChanceAllows) {
 }
 
 TEST(Models, DeepSeekActivates37BillionParameters) {
-  // 36.6 G with the output head, by the published weight documentation; embedding rows and norms multiply nothing. A short
-  // cache leaves next to nothing of attention itself.
+  // 36.6 G with the output head, by the published weight documentation; embedding rows and norms multiply nothing. A
+  // short cache leaves next to nothing of attention itself.
   ModelRequest q;
   q.length = 1;
   const ModelRun r = run_of(model_named("deepseek-r1"), device_named("b200"), q);
@@ -138,8 +147,8 @@ TEST(Models, DeepSeekStoredInFourBitsIsThePublishedCheckpointsSize) {
   const Model m = model_named("deepseek-r1");
   ModelRequest q;
   q.dtypes = "nvfp4";
-  // FP4 weights with their scales, attention and embeddings in BF16: the four-bit checkpoint is about 400 GB, the FP8 one about 690 GB with its
-  // 11.5 G parameters for multi-token prediction.
+  // FP4 weights with their scales, attention and embeddings in BF16: the four-bit checkpoint is about 400 GB, the FP8
+  // one about 690 GB with its 11.5 G parameters for multi-token prediction.
   EXPECT_NEAR(run_of(m, device_named("b200"), q).memory.weights / 1e9, 397, 1);
   q.dtypes = "fp8";
   EXPECT_NEAR(run_of(m, device_named("b200"), q).memory.weights / 1e9, 673, 1);

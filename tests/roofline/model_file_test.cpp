@@ -75,15 +75,18 @@ TEST_F(ModelFile, FaultsNameTheirPlace) {
       {"\"d_model\": 64", "\"d_model\": 6.4", "mine.json:6:28: error: \"d_model\" must be an integer"},
       {"\"d_model\": 64", "\"batch\": 64", "mine.json:6:28: error: \"batch\" is given on the command line"},
       {"4 * d_model", "4 * d_modle", "mine.json:7:21: error: undefined name \"d_modle\"; did you mean \"d_model\"?"},
-      {"\"weights\": \"fp16\"", "\"weights\": \"bf61\"", "mine.json:8:53: error: unknown dtype \"bf61\"; did you mean \"bf16\"?"},
+      {"\"weights\": \"fp16\"", "\"weights\": \"bf61\"",
+       "mine.json:8:53: error: unknown dtype \"bf61\"; did you mean \"bf16\"?"},
       {"\"length\": \"kv\"", "\"length\": \"tokens\"", "error: \"length\" is \"kv\""},
       {"\"default\": 8", "\"default\": 0", "\"default\" of decode must be a positive integer"},
-      {"\"op\": \"gemm\"", "\"op\": \"gem\"", "mine.json:11:27: error: unknown operator \"gem\"; did you mean \"gemm\"?"},
+      {"\"op\": \"gemm\"", "\"op\": \"gem\"",
+       "mine.json:11:27: error: unknown operator \"gem\"; did you mean \"gemm\"?"},
       {"\"M\": \"tokens\", ", "", "mine.json:11:15: error: up needs M (gemm)"},
       {"\"K\": \"d_model\"", "\"KK\": \"d_model\"", "error: dims of up: gemm has no \"KK\""},
       {"\"K\": \"d_model\"", "\"K\": \"d_model +\"", "mine.json:11:"},
       {"\"a\": \"weights\"", "\"x\": \"weights\"", "error: gemm has no operand dtype \"x\""},
-      {"\"a\": \"weights\"", "\"a\": \"weigths\"", "error: \"weigths\" is no role of dtypes and no number format; did you mean \"weights\"?"},
+      {"\"a\": \"weights\"", "\"a\": \"weigths\"",
+       "error: \"weigths\" is no role of dtypes and no number format; did you mean \"weights\"?"},
       {"[\"N\"]", "[\"n\"]", "error: \"tp\" of up divides \"n\", no dimension of gemm"},
       {"{\"elements\": \"wide * d_model\"", "{\"tp\": true, \"elements\": \"wide * d_model\"",
        "mine.json:11:15: error: \"weights\" of up have no \"tp\" of their own"},
@@ -105,13 +108,15 @@ TEST_F(ModelFile, ValuesThatMakeNoSenseAreErrorsOfTheRun) {
   ASSERT_TRUE(model);
   const auto run = run_model(*model, device_named("h100-sxm"), {});
   ASSERT_FALSE(run);
-  EXPECT_NE(to_string(run.error()).find("gemm: this does not hold: N >= 1 (0 < 1)"), std::string::npos) << to_string(run.error());
+  EXPECT_NE(to_string(run.error()).find("gemm: this does not hold: N >= 1 (0 < 1)"), std::string::npos)
+      << to_string(run.error());
   EXPECT_NE(to_string(run.error()).find("in operator up of mine"), std::string::npos);
 }
 
 TEST_F(ModelFile, ALetThatOverflowsAtALargeBatchEndsTheSearchForTheLargest) {
   std::string text = kGood;
-  text.replace(text.find("[\"wide\", \"4 * d_model\"]"), 23, "[\"wide\", \"4 * d_model\"], [\"huge\", \"batch * 2 ** 45\"]");
+  text.replace(text.find("[\"wide\", \"4 * d_model\"]"), 23,
+               "[\"wide\", \"4 * d_model\"], [\"huge\", \"batch * 2 ** 45\"]");
   const auto model = load(text);
   ASSERT_TRUE(model) << to_string(model.error());
   EXPECT_EQ(run_of(*model, device_named("h100-sxm"), {}).largest_batch, (1 << 18) - 1);
@@ -146,7 +151,8 @@ TEST(ModelRequests, OutOfRangeAreRefused) {
 TEST(ModelRequests, ASweepNeedsAPointAndChecksEach) {
   const Model m = model_named("generic-7b");
   const Device d = device_named("h100-sxm");
-  const auto refused = [&](const ModelRequest& q, const std::vector<int64_t>& batches, const std::vector<int64_t>& lengths, const char* expected) {
+  const auto refused = [&](const ModelRequest& q, const std::vector<int64_t>& batches,
+                           const std::vector<int64_t>& lengths, const char* expected) {
     const auto runs = sweep_model(m, d, q, batches, lengths);
     ASSERT_FALSE(runs) << expected;
     EXPECT_EQ(runs.error().exit, Exit::kUsage);

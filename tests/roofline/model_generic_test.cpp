@@ -16,8 +16,10 @@ struct Work {
 /// The document's decode step: 32 layers, d_model 4096, two bytes an element, term by term.
 Work document(double batch, double kv) {
   const double d = 4096, b = 2;
-  const double qkv = 3 * 2 * batch * d * d, attention = 4 * batch * kv * d, o = 2 * batch * d * d, ffn = 16 * batch * d * d;
-  const double qkv_bytes = 3 * d * d * b + 6 * batch * d * b, attention_bytes = 2 * batch * kv * d * b + 3 * batch * d * b;
+  const double qkv = 3 * 2 * batch * d * d, attention = 4 * batch * kv * d, o = 2 * batch * d * d,
+               ffn = 16 * batch * d * d;
+  const double qkv_bytes = 3 * d * d * b + 6 * batch * d * b,
+               attention_bytes = 2 * batch * kv * d * b + 3 * batch * d * b;
   const double o_bytes = d * d * b + 2 * batch * d * b, ffn_bytes = 8 * d * d * b + 3 * batch * d * b;
   return {32 * (qkv + attention + o + ffn), 32 * (qkv_bytes + attention_bytes + o_bytes + ffn_bytes)};
 }
@@ -78,7 +80,8 @@ TEST_F(Generic7b, ArithmeticIntensityByBatch) {
 }
 
 TEST_F(Generic7b, ThroughputByBatch) {
-  // At the document's rates its table; at the catalogue's 3352 GB/s each is 0.06 % higher: 2378 in place of 2376 at batch 256.
+  // At the document's rates its table; at the catalogue's 3352 GB/s each is 0.06 % higher: 2378 in place of 2376 at
+  // batch 256.
   const double document[] = {192, 356, 623, 997, 1423, 1811, 2096, 2275, 2376};
   const double ours[] = {192, 357, 624, 998, 1424, 1812, 2097, 2276, 2378};
   for (size_t i = 0; i < std::size(kBatches); ++i) {
@@ -96,8 +99,8 @@ TEST_F(Generic7b, TimeByOperatorIsTheTimeByTotalsWhileEveryOperatorIsMemoryBound
 }
 
 TEST_F(Generic7b, ThroughputHasAnAsymptote) {
-  // 0.8 of the bandwidth over the cache of one sequence: what the document's totals tend to (2496). Operator by operator it
-  // is less: the weights' products are compute-bound by then, and their time adds to that of the cache.
+  // 0.8 of the bandwidth over the cache of one sequence: what the document's totals tend to (2496). Operator by
+  // operator it is less: the weights' products are compute-bound by then, and their time adds to that of the cache.
   const ModelRun r = run(1, 2048, as_in_document());
   ASSERT_TRUE(r.kv_units_per_s && r.units_per_s_limit);
   EXPECT_NEAR(*r.kv_units_per_s, 2496, 0.5);

@@ -26,7 +26,8 @@ TEST(ModelParallel, TwoGpusHoldHalfTheWeightsAndReadHalf) {
 TEST(ModelParallel, ExchangesTwoAllReducesALayer) {
   for (int64_t tp : {2, 4, 8}) {
     const ModelRun r = on("generic-7b", tp);
-    // A ring all-reduce sends 2 (p - 1) / p of batch x d_model two-byte elements from each GPU; the link runs at 450 GB/s one way.
+    // A ring all-reduce sends 2 (p - 1) / p of batch x d_model two-byte elements from each GPU; the link runs at 450
+    // GB/s one way.
     const double each = 2.0 * static_cast<double>(tp - 1) / static_cast<double>(tp) * 16 * 4096 * 2;
     EXPECT_DOUBLE_EQ(r.parallel.link_bytes, 32 * 2 * each);
     EXPECT_NEAR(r.parallel.collective_seconds, 32 * 2 * each / (0.8 * 450e9), 1e-12);
@@ -51,7 +52,9 @@ TEST(ModelParallel, ResidualsAreAddedToTheSumOfTheGroup) {
   for (const auto& c : cases) {
     const ModelRun one = on(c.model, 1), two = on(c.model, 2);
     EXPECT_TRUE(reads_it(operator_named(one, c.product))) << c.add;
-    EXPECT_TRUE(std::none_of(one.operators.begin(), one.operators.end(), [&](const OperatorRun& o) { return o.name == c.add; })) << c.add;
+    EXPECT_TRUE(std::none_of(one.operators.begin(), one.operators.end(), [&](const OperatorRun& o) {
+      return o.name == c.add;
+    })) << c.add;
     // A partial sum cannot take it: every GPU adds it after the exchange, two reads and a write of two-byte elements.
     EXPECT_FALSE(reads_it(operator_named(two, c.product))) << c.add;
     const OperatorRun& add = operator_named(two, c.add);

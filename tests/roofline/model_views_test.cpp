@@ -14,7 +14,9 @@ struct Sweep {
   ModelView view{model, device, {}, {}, {}, 0};
 
   Sweep(const std::string& name, const std::string& gpu, std::vector<int64_t> batches, std::vector<int64_t> lengths)
-      : model(model_named(name)), device(device_named(gpu)), view{model, device, std::move(batches), std::move(lengths), {}, *parameter_count(model)} {
+      : model(model_named(name)),
+        device(device_named(gpu)),
+        view{model, device, std::move(batches), std::move(lengths), {}, *parameter_count(model)} {
     for (int64_t length : view.lengths)
       for (int64_t batch : view.batches) {
         ModelRequest q;
@@ -40,8 +42,8 @@ TEST(ModelViews, JsonHasTheSeries) {
   std::string ais;
   for (const auto& item : j.at("series")) {
     EXPECT_EQ(item.at("kv"), 2048);
-    // Every operator is memory-bound: 12 d^2 weights a layer, a cache of 2 kv d and 14 vectors of d for each sequence, two bytes
-    // each, at 80 % of 3352 GB/s.
+    // Every operator is memory-bound: 12 d^2 weights a layer, a cache of 2 kv d and 14 vectors of d for each sequence,
+    // two bytes each, at 80 % of 3352 GB/s.
     const double batch = item.at("batch").get<double>(), d = 4096;
     const double seconds = 32 * 2 * (12 * d * d + batch * d * (2 * 2048 + 14)) / (0.8 * 3352e9);
     EXPECT_NEAR(item.at("tokens_per_s").get<double>(), batch / seconds, 1e-9 * batch / seconds);

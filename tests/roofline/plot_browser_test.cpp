@@ -27,8 +27,7 @@ std::string bytes_of(const fs::path& path) {
 
 class Browser : public testing::Test {
  protected:
-  Browser()
-      : dir_(fs::temp_directory_path() / ("roofgen-browser-" + std::to_string(std::random_device{}()))) {
+  Browser() : dir_(fs::temp_directory_path() / ("roofgen-browser-" + std::to_string(std::random_device{}()))) {
     fs::create_directories(dir_);
   }
   ~Browser() override {

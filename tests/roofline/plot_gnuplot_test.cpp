@@ -118,8 +118,7 @@ TEST(Canvas, LabelsDoNotOverlap) {
   std::vector<Box> boxes;
   for (const Canvas::Label& label : canvas.labels) {
     if (label.align != "center" || label.angle != 0) continue;
-    const double height = label.size,
-                 width = 0.5 * label.size * 1.34 * static_cast<double>(label.text.size());
+    const double height = label.size, width = 0.5 * label.size * 1.34 * static_cast<double>(label.text.size());
     boxes.push_back({label.x - width / 2, label.y - height / 2, label.x + width / 2, label.y + height / 2});
     EXPECT_GE(boxes.back().left, canvas.plot.left) << label.text;
     EXPECT_LE(boxes.back().right, canvas.plot.right) << label.text;
@@ -134,8 +133,7 @@ TEST(Canvas, LabelsDoNotOverlap) {
   for (const Canvas::Shape& shape : canvas.shapes) {
     double x = 0, y = 0;
     for (const auto& [px, py] : shape.corners)
-      x += px / static_cast<double>(shape.corners.size()),
-          y += py / static_cast<double>(shape.corners.size());
+      x += px / static_cast<double>(shape.corners.size()), y += py / static_cast<double>(shape.corners.size());
     if (shape.border == "#16181d") continue;  // the dots of elbows
     for (const Box& box : boxes) EXPECT_FALSE(touch(box, {x, y, x, y}));
   }
@@ -186,8 +184,8 @@ TEST_F(Gnuplot, NamesAreNeverCommands) {
   const std::string mark = (dir_ / "ran").string();
   Roofline r = sample_roofline();
   for (const std::string& evil :
-       {"'; system('touch \"" + mark + "\"'); '", "`touch \"" + mark + "\"`",
-        "\"\nsystem 'touch \"" + mark + "\"'\n", std::string("@x \\' {/Symbol a} _^ %s $x \x01 EOD")}) {
+       {"'; system('touch \"" + mark + "\"'); '", "`touch \"" + mark + "\"`", "\"\nsystem 'touch \"" + mark + "\"'\n",
+        std::string("@x \\' {/Symbol a} _^ %s $x \x01 EOD")}) {
     r.title = r.subtitle = r.points[0].name = r.points[1].bound_by = r.ceilings[0].name = r.slopes[0].level =
         r.arrows[0].label = evil;
     const auto written = write_plot(r, PlotFormat::kPng, (dir_ / "r.png").string());
@@ -199,10 +197,8 @@ TEST_F(Gnuplot, NamesAreNeverCommands) {
 TEST_F(Gnuplot, AnythingElseIsDrawnToo) {
   Roofline many = sample_roofline();
   for (int i = 0; i < 60; ++i)
-    many.points.push_back({.name = "kernel " + std::to_string(i) + std::string(200, 'x'),
-                           .ai = 1.0 + i,
-                           .tflops = 1,
-                           .share = 0.01});
+    many.points.push_back(
+        {.name = "kernel " + std::to_string(i) + std::string(200, 'x'), .ai = 1.0 + i, .tflops = 1, .share = 0.01});
   Roofline thousands = many;
   for (int i = 0; i < 3000; ++i)
     thousands.points.push_back({.name = "point " + std::to_string(i), .ai = 1.0 + i, .tflops = 1});

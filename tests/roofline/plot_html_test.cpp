@@ -108,8 +108,7 @@ TEST(Html, NothingAndThousandsOfPointsAreFine) {
         .points.push_back({.name = "point " + std::to_string(i), .ai = 1.0 + i, .tflops = 1});
   const auto text = html_page(page, DataFiles());
   ASSERT_TRUE(text) << to_string(text.error());
-  EXPECT_EQ(json::parse(data_of(*text))["blocks"][0]["points"].size(),
-            sample_roofline().points.size() + 10000);
+  EXPECT_EQ(json::parse(data_of(*text))["blocks"][0]["points"].size(), sample_roofline().points.size() + 10000);
 }
 
 TEST(Html, TablesAndFactsAreReadableWithoutTheScript) {

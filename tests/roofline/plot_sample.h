@@ -33,19 +33,15 @@ inline Roofline sample_roofline() {
                         {{"shape", "L=2048 d=64 heads=32"}, {"dtype", "bf16, fp32 accumulate"}}});
   };
   point("attention naive, 4 passes", "DRAM", 31.0, 41, 55.8, "DRAM", 830, 0.34, Origin::kMeasured);
-  point("attention flash BM=128 BN=64 stages=2", "DRAM", 1024, 196, 312, "BF16 tensor", 174, 0.07,
-        Origin::kMeasured);
+  point("attention flash BM=128 BN=64 stages=2", "DRAM", 1024, 196, 312, "BF16 tensor", 174, 0.07, Origin::kMeasured);
   point("gemm 4096x4096x4096 bf16", "DRAM", 1365, 262, 312, "BF16 tensor", 525, 0.21, Origin::kCounter);
   point("gemm 4096x4096x4096 bf16", "L2", 160, 262, 312, "BF16 tensor", 525, 0.21, Origin::kCounter);
-  point("gemm 4096x4096x4096 bf16", "shared memory", 42, 262, 312, "BF16 tensor", 525, 0.21,
-        Origin::kCounter);
-  point("rmsnorm 8192x4096, unfused with residual", "DRAM", 0.5, 0.82, 0.9, "DRAM", 160, 0.065,
-        Origin::kMeasured);
+  point("gemm 4096x4096x4096 bf16", "shared memory", 42, 262, 312, "BF16 tensor", 525, 0.21, Origin::kCounter);
+  point("rmsnorm 8192x4096, unfused with residual", "DRAM", 0.5, 0.82, 0.9, "DRAM", 160, 0.065, Origin::kMeasured);
   point("rmsnorm+residual fused", "DRAM", 0.75, 1.21, 1.35, "DRAM", 110, 0.045, Origin::kSimulated);
   point("add+relu fused, fp32", "DRAM", 0.167, 0.30, 0.30, "DRAM", 90, 0.035, Origin::kModel);
   point("decode FFN, batch 1", "DRAM", 1.0, 1.8, 1.8, "DRAM", 440, 0.18, Origin::kModel);
-  point("decode attention GQA group 4, KV cache 16384", "DRAM", 4.0, 5.1, 7.2, "DRAM", 120, 0.05,
-        Origin::kSimulated);
+  point("decode attention GQA group 4, KV cache 16384", "DRAM", 4.0, 5.1, 7.2, "DRAM", 120, 0.05, Origin::kSimulated);
   // On its roof, where the roof's own label would like to stand.
   point("prefill FFN, 1024 tokens", "DRAM", 1260, 312, 312, "BF16 tensor", 80, 0.03, Origin::kModel);
   r.arrows = {{0, 1, "unfused \u2192 fused"}, {5, 6, "fuse residual"}};
@@ -58,13 +54,10 @@ inline Page sample_page() {
   page.facts = {{"device", "a100-sxm-80 (sm_80, 108 SMs)"}, {"FLOPs", "MMA only"}, {"peaks", "dense"}};
   page.warnings = {"R09: the working set fits L2 (34.6 MB of 40 MB): DRAM AI is not observable over repeats"};
   page.blocks.push_back(sample_roofline());
-  Bars bars{.title = "Naive attention by stage",
-            .y_title = "MB moved",
-            .labels = {"QK^T", "scale", "softmax", "PV"}};
+  Bars bars{.title = "Naive attention by stage", .y_title = "MB moved", .labels = {"QK^T", "scale", "softmax", "PV"}};
   bars.series = {{"read", {0.52, 8.4, 8.4, 8.65}}, {"written", {8.4, 8.4, 8.4, 0.26}}};
   page.blocks.push_back(bars);
-  Lines lines{
-      .title = "Arithmetic intensity against L", .x_title = "L", .y_title = "FLOP/byte", .log_y = true};
+  Lines lines{.title = "Arithmetic intensity against L", .x_title = "L", .y_title = "FLOP/byte", .log_y = true};
   lines.series = {{"naive, 4 passes", {}}, {"flash", {}}};
   for (double length = 128; length <= 16384; length *= 2) {
     lines.series[0].points.push_back({length, 4 * length * 64 / (8 * length + 8 * 64)});
@@ -86,8 +79,8 @@ inline Page sample_page() {
     for (double kv : {256, 1024, 4096, 16384}) map.values.back().push_back(batch / (1 + batch * kv / 1e6));
   }
   page.blocks.push_back(map);
-  page.blocks.push_back(TableBlock{
-      "Per operator", {"operator", "FLOPs", "bytes"}, {{"qkv", "1.2 G", "33 MB"}, {"o", "0.4 G", "11 MB"}}});
+  page.blocks.push_back(
+      TableBlock{"Per operator", {"operator", "FLOPs", "bytes"}, {{"qkv", "1.2 G", "33 MB"}, {"o", "0.4 G", "11 MB"}}});
   return page;
 }
 

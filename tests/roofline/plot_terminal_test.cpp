@@ -47,8 +47,8 @@ std::vector<std::vector<std::string>> plot_rows(const std::string& text) {
   std::vector<std::vector<std::string>> rows;
   for (const std::string& line : lines_of(text)) {
     std::vector<std::string> cells = cells_of(line);
-    const auto axis = std::find_if(cells.begin(), cells.end(),
-                                   [](const std::string& c) { return c == "\u2502" || c == "\u2524"; });
+    const auto axis =
+        std::find_if(cells.begin(), cells.end(), [](const std::string& c) { return c == "\u2502" || c == "\u2524"; });
     if (axis != cells.end()) rows.emplace_back(axis + 1, cells.end());
   }
   for (auto& row : rows) row.resize(200, " ");
@@ -64,19 +64,17 @@ TEST_P(TerminalWidth, IsNeverExceededAndHasOnlyPlainAndBoxCharacters) {
     EXPECT_LE(columns(line), GetParam()) << line;
     for (const std::string& cell : cells_of(line)) {
       const int code = code_point(cell);
-      EXPECT_TRUE((code >= 0x20 && code < 0x7f) || (code >= 0x2500 && code <= 0x257F))
-          << code << " in " << line;
+      EXPECT_TRUE((code >= 0x20 && code < 0x7f) || (code >= 0x2500 && code <= 0x257F)) << code << " in " << line;
     }
   }
 }
 
 TEST_P(TerminalWidth, EveryRoofIsNamedWithItsValue) {
   const std::string text = terminal_text(sample_roofline(), GetParam(), false);
-  for (const char* name :
-       {"FP64", "FP32", "TF32 tensor", "BF16 tensor", "INT8 tensor", "DRAM", "L2", "shared memory"})
+  for (const char* name : {"FP64", "FP32", "TF32 tensor", "BF16 tensor", "INT8 tensor", "DRAM", "L2", "shared memory"})
     EXPECT_THAT(text, HasSubstr(name));
-  for (const char* value : {"9.7 TFLOP/s", "19.5 TFLOP/s", "156 TFLOP/s", "312 TFLOP/s", "624 TFLOP/s",
-                            "2039 GB/s", "1800 GB/s", "7219 GB/s", "19.5 TB/s"})
+  for (const char* value : {"9.7 TFLOP/s", "19.5 TFLOP/s", "156 TFLOP/s", "312 TFLOP/s", "624 TFLOP/s", "2039 GB/s",
+                            "1800 GB/s", "7219 GB/s", "19.5 TB/s"})
     EXPECT_THAT(text, HasSubstr(value));
 }
 
@@ -85,8 +83,7 @@ TEST_P(TerminalWidth, EveryPointHasItsLetterOnThePlot) {
   for (const auto& row : plot_rows(terminal_text(sample_roofline(), GetParam(), false)))
     for (const std::string& cell : row) plot += cell;
   // Measured and counted ones are capitals, modelled and simulated ones small letters.
-  for (char mark : {'A', 'B', 'C', 'D', 'e', 'f', 'g', 'h', 'i'})
-    EXPECT_NE(plot.find(mark), std::string::npos) << mark;
+  for (char mark : {'A', 'B', 'C', 'D', 'e', 'f', 'g', 'h', 'i'}) EXPECT_NE(plot.find(mark), std::string::npos) << mark;
 }
 
 TEST(Terminal, CeilingsAreLabelledOnThePlot) {
@@ -140,8 +137,7 @@ TEST(Terminal, DashedIsDatasheetAndSolidIsMeasured) {
               testing::AllOf(HasSubstr("\u2504\u2504"), Not(HasSubstr("\u2571"))));
   r.slopes[0].origin = r.ceilings[0].origin = Origin::kMeasured;
   const std::string solid = terminal_text(r, 80, false);
-  EXPECT_THAT(solid.substr(0, solid.find("Arithmetic")),
-              testing::AllOf(HasSubstr("\u2571"), Not(HasSubstr("\u2504"))));
+  EXPECT_THAT(solid.substr(0, solid.find("Arithmetic")), testing::AllOf(HasSubstr("\u2571"), Not(HasSubstr("\u2504"))));
 }
 
 TEST(Terminal, ColourOnlyWhereAskedFor) {
@@ -193,9 +189,7 @@ TEST(Terminal, HeatmapSaysMemOrCompInEachCell) {
 
 TEST(Scene, CeilingsBeginAtTheElbowOfTheirOwnSlope) {
   Roofline r;
-  r.slopes = {{"DRAM", 2000, Origin::kDatasheet},
-              {"DRAM", 1600, Origin::kMeasured},
-              {"L2", 8000, Origin::kDatasheet}};
+  r.slopes = {{"DRAM", 2000, Origin::kDatasheet}, {"DRAM", 1600, Origin::kMeasured}, {"L2", 8000, Origin::kDatasheet}};
   r.ceilings = {{"spec", 320, Origin::kDatasheet, "DRAM"},
                 {"measured", 240, Origin::kMeasured, "DRAM"},
                 {"cached", 80, Origin::kDatasheet, "L2"}};

@@ -13,8 +13,7 @@ namespace roofgen {
 class TempDevices {
  public:
   TempDevices()
-      : dir_(std::filesystem::temp_directory_path() /
-             ("roofgen-devices-" + std::to_string(std::random_device{}()))) {
+      : dir_(std::filesystem::temp_directory_path() / ("roofgen-devices-" + std::to_string(std::random_device{}()))) {
     std::filesystem::create_directories(dir_ / "devices");
   }
   TempDevices(const std::string& name, const std::string& text) : TempDevices() { add(name, text); }

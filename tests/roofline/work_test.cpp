@@ -38,7 +38,10 @@ class OwnFormula : public ::testing::Test {
   std::string fault(std::string text) {
     const std::string dir = ::testing::TempDir() + "/own_formula";
     std::system(("mkdir -p " + dir + "/work").c_str());
-    std::FILE* file = std::fopen((dir + "/work" "/mine.json").c_str(), "wb");
+    std::FILE* file = std::fopen((dir + "/work"
+                                        "/mine.json")
+                                     .c_str(),
+                                 "wb");
     std::fwrite(text.data(), 1, text.size(), file);
     std::fclose(file);
     const auto formula = WorkFormula::load(DataFiles({dir}), "mine");
@@ -62,7 +65,8 @@ TEST(Work, EveryFormulaLoadsAndIsNamedAfterItsFile) {
 
 TEST(Work, AttentionCountsAllowedPairsExactly) {
   for (auto [q, kv] : {std::pair{5, 5}, {5, 9}, {9, 5}, {1, 7}, {7, 1}}) {
-    const OpWork w = work("attention", {.dims = {{"L", q}, {"kv_len", kv}, {"d", 32}, {"batch", 2}, {"heads", 3}}, .flags = {{"causal", true}}});
+    const OpWork w = work("attention", {.dims = {{"L", q}, {"kv_len", kv}, {"d", 32}, {"batch", 2}, {"heads", 3}},
+                                        .flags = {{"causal", true}}});
     int64_t pairs = 0;
     for (int r = 0; r < q; ++r)
       for (int k = 0; k < kv; ++k) pairs += k <= r + kv - q;
@@ -73,7 +77,8 @@ TEST(Work, AttentionCountsAllowedPairsExactly) {
 
 TEST(Work, AttentionBytesAreEveryBufferOfTheOpOnce) {
   const Op* op = *find_op("attention");
-  const Problem problem = *op->complete(attention({{"L", 128}, {"kv_len", 96}, {"d", 64}, {"batch", 2}, {"heads", 6}, {"kv_heads", 2}}, true));
+  const Problem problem = *op->complete(
+      attention({{"L", 128}, {"kv_len", 96}, {"d", 64}, {"batch", 2}, {"heads", 6}, {"kv_heads", 2}}, true));
   double bytes = 0;
   for (const Buffer& b : op->buffers(problem)) bytes += static_cast<double>(b.bytes);
   EXPECT_EQ(work("attention", {.dims = problem.dims, .flags = problem.flags}).dram_bytes(), bytes);
@@ -92,7 +97,8 @@ TEST(Work, AttentionDefaultsAreThoseOfTheOp) {
 // L=2048, d=64, one head: 8 L^2 bytes of S and P, each written and read, beside Q, K, V and O.
 TEST(Work, AttentionByPass) {
   const auto one_head = [](int64_t length, int64_t d, int64_t passes, double softmax_flops = 0) {
-    return work("attention", {.dims = {{"L", length}, {"d", d}, {"batch", 1}, {"heads", 1}, {"passes", passes}}, .softmax_flops = softmax_flops});
+    return work("attention", {.dims = {{"L", length}, {"d", d}, {"batch", 1}, {"heads", 1}, {"passes", passes}},
+                              .softmax_flops = softmax_flops});
   };
   EXPECT_EQ(one_head(2048, 64, 4).dram_bytes(), 8.0 * 2048 * 2048 + 8.0 * 2048 * 64);
   EXPECT_NEAR(one_head(2048, 64, 4).arithmetic_intensity(), 31.03, 0.005);
@@ -123,17 +129,23 @@ TEST(Work, GemmBytesFollowTheFormatOfEachOperand) {
 
 // NK/(N+K) for bf16 inputs and outputs; the projections of DeepSeek-R1 with FP4 weights.
 TEST(Work, TheLimitOfTheIntensityIsThatOfTheShape) {
-  const auto limit = [](int64_t n, int64_t k) { return *work("gemm", {.dims = {{"M", 1}, {"N", n}, {"K", k}}, .dtypes = {{"b", "fp4"}}}).ai_limit; };
+  const auto limit = [](int64_t n, int64_t k) {
+    return *work("gemm", {.dims = {{"M", 1}, {"N", n}, {"K", k}}, .dtypes = {{"b", "fp4"}}}).ai_limit;
+  };
   EXPECT_NEAR(limit(2112, 7168), 1631, 0.5);
   EXPECT_NEAR(limit(24576, 1536), 1446, 0.5);
   EXPECT_NEAR(limit(32768, 512), 504, 0.5);
   EXPECT_NEAR(limit(7168, 16384), 4986, 0.5);
-  EXPECT_NEAR(*work("gemm", {.dims = {{"M", 1}, {"N", 512}, {"K", 128}, {"batch", 128}}, .dtypes = {{"", "fp8"}, {"out", "fp8"}}}).ai_limit, 204.8, 0.05);
+  EXPECT_NEAR(*work("gemm", {.dims = {{"M", 1}, {"N", 512}, {"K", 128}, {"batch", 128}},
+                             .dtypes = {{"", "fp8"}, {"out", "fp8"}}})
+                   .ai_limit,
+              204.8, 0.05);
 }
 
 TEST(Work, EpilogueFusionTakesItsTrafficAway) {
   const auto gemm = [](bool unfused) {
-    return work("gemm", {.dims = {{"M", 4096}, {"N", 4096}, {"K", 4096}}, .flags = {{"bias", true}, {"activation", true}, {"unfused", unfused}}});
+    return work("gemm", {.dims = {{"M", 4096}, {"N", 4096}, {"K", 4096}},
+                         .flags = {{"bias", true}, {"activation", true}, {"unfused", unfused}}});
   };
   EXPECT_NEAR(gemm(true).arithmetic_intensity(), 585, 0.5);
   EXPECT_NEAR(gemm(false).arithmetic_intensity(), 1365, 0.5);
@@ -154,7 +166,10 @@ TEST(Work, VectorOperatorsCountPerElement) {
 
 TEST(Work, DecodeNeverSharesTheCacheAcrossTheBatch) {
   const auto decode = [](int64_t batch, int64_t kv_heads) {
-    return work("attention", {.dims = {{"L", 1}, {"kv_len", 4096}, {"d", 128}, {"batch", batch}, {"heads", 32}, {"kv_heads", kv_heads}}}).arithmetic_intensity();
+    return work("attention",
+                {.dims =
+                     {{"L", 1}, {"kv_len", 4096}, {"d", 128}, {"batch", batch}, {"heads", 32}, {"kv_heads", kv_heads}}})
+        .arithmetic_intensity();
   };
   EXPECT_NEAR(decode(1, 32), 1.0, 1e-3);
   EXPECT_NEAR(decode(64, 32), decode(1, 32), 1e-9);
@@ -166,23 +181,40 @@ TEST(Work, Refusals) {
   EXPECT_EQ(refusal("gemm", {.dims = {{"M", 1}}}), "gemm needs --N: columns of B and C");
   EXPECT_EQ(refusal("gemm", {.dims = {{"M", 1}, {"N", 1}, {"K", 0}}}), "gemm: this does not hold: K >= 1 (0 < 1)");
   EXPECT_EQ(refusal("gemm", {.dims = {{"M", -1}, {"N", 1}, {"K", 1}}}), "M is -1; 0 to 2^40 was expected");
-  EXPECT_EQ(refusal("gemm", {.dims = {{"M", 1}, {"N", 1}, {"K", 1}}, .dtypes = {{"b", "fp44"}}}), "unknown dtype \"fp44\"; did you mean \"fp4\"?");
+  EXPECT_EQ(refusal("gemm", {.dims = {{"M", 1}, {"N", 1}, {"K", 1}}, .dtypes = {{"b", "fp44"}}}),
+            "unknown dtype \"fp44\"; did you mean \"fp4\"?");
   EXPECT_EQ(refusal("gemm", {.dims = {{"batsh", 1}}}), "gemm has no dimension \"batsh\"; did you mean \"batch\"?");
-  EXPECT_NE(refusal("attention", {.dims = {{"L", 1}, {"d", 64}, {"passes", 3}}}).find("flash (passes == 0), 2-pass"), std::string::npos);
+  EXPECT_NE(refusal("attention", {.dims = {{"L", 1}, {"d", 64}, {"passes", 3}}}).find("flash (passes == 0), 2-pass"),
+            std::string::npos);
 }
 
 TEST_F(OwnFormula, FaultsNameTheirPlace) {
   EXPECT_NE(fault("{").find("mine.json:1:2: error: not valid JSON: the name of a member"), std::string::npos);
-  EXPECT_NE(fault(R"({"schema": "roofgen.work/2"})").find("mine.json:1:13: error: schema must be \"roofgen.work/1\""), std::string::npos);
-  const std::string head = R"({"schema": "roofgen.work/1", "op": "mine", "title": "t", "dims": [{"name": "n", "help": "h"}],)";
-  EXPECT_NE(fault(head + "\n\"form\": []}").find(":2:2: error: unknown key \"form\"; did you mean \"forms\"?"), std::string::npos);
+  EXPECT_NE(fault(R"({"schema": "roofgen.work/2"})").find("mine.json:1:13: error: schema must be \"roofgen.work/1\""),
+            std::string::npos);
+  const std::string head =
+      R"({"schema": "roofgen.work/1", "op": "mine", "title": "t", "dims": [{"name": "n", "help": "h"}],)";
+  EXPECT_NE(fault(head + "\n\"form\": []}").find(":2:2: error: unknown key \"form\"; did you mean \"forms\"?"),
+            std::string::npos);
   EXPECT_NE(fault(head + R"("forms": []})").find("\"forms\" must be a list of at least one form"), std::string::npos);
   EXPECT_NE(fault(head + R"("math": ["a"], "forms": []})").find("\"a\" is none of the dtypes"), std::string::npos);
-  EXPECT_NE(fault(head + R"("forms": [{"name": "f", "kernels": [{"name": "k", "operands": [{"read": "x", "dtype": "fp32", "elements": "n +"}]}]}]})")
-                .find("error: expected a value"), std::string::npos);
-  EXPECT_NE(fault(head + R"("forms": [{"name": "f", "kernels": [{"name": "k", "operands": [{"read": "x", "dtype": "fp33", "elements": "n"}]}]}]})")
-                .find("\"fp33\" is none of the dtypes"), std::string::npos);
-  EXPECT_EQ(fault(head + R"("forms": [{"name": "f", "kernels": [{"name": "k", "operands": [{"read": "x", "dtype": "fp32", "elements": "n"}]}]}]})"), "");
+  EXPECT_NE(
+      fault(
+          head +
+          R"("forms": [{"name": "f", "kernels": [{"name": "k", "operands": [{"read": "x", "dtype": "fp32", "elements": "n +"}]}]}]})")
+          .find("error: expected a value"),
+      std::string::npos);
+  EXPECT_NE(
+      fault(
+          head +
+          R"("forms": [{"name": "f", "kernels": [{"name": "k", "operands": [{"read": "x", "dtype": "fp33", "elements": "n"}]}]}]})")
+          .find("\"fp33\" is none of the dtypes"),
+      std::string::npos);
+  EXPECT_EQ(
+      fault(
+          head +
+          R"("forms": [{"name": "f", "kernels": [{"name": "k", "operands": [{"read": "x", "dtype": "fp32", "elements": "n"}]}]}]})"),
+      "");
 }
 
 TEST(Elementwise, FusionLeavesTheInputsAndTheResult) {
@@ -202,20 +234,28 @@ TEST(Elementwise, FusionLeavesTheInputsAndTheResult) {
 }
 
 TEST(Elementwise, ABroadcastOperandIsReadOnce) {
-  const OpWork w = *elementwise_work({.expression = "relu(x + bias[n]) * w[m] + x", .rows = 512, .cols = 64, .dtype = "fp32", .unfused = false});
+  const OpWork w = *elementwise_work(
+      {.expression = "relu(x + bias[n]) * w[m] + x", .rows = 512, .cols = 64, .dtype = "fp32", .unfused = false});
   EXPECT_EQ(w.dram_bytes(), 4.0 * (512 * 64 + 64 + 512 + 512 * 64));  // x once, though it is named twice
-  EXPECT_NEAR(elementwise_work({.expression = "relu(x + b[n])", .rows = 1 << 20, .cols = 64, .dtype = "fp32", .unfused = false})->arithmetic_intensity(), 0.25, 1e-4);
+  EXPECT_NEAR(
+      elementwise_work({.expression = "relu(x + b[n])", .rows = 1 << 20, .cols = 64, .dtype = "fp32", .unfused = false})
+          ->arithmetic_intensity(),
+      0.25, 1e-4);
 }
 
 TEST(Elementwise, ConstantsAndScalarsCostNothingToRead) {
-  const OpWork w = *elementwise_work({.expression = "cast(x * scale + 2 * 3)", .rows = 8, .cols = 8, .dtype = "fp16", .unfused = true});
+  const OpWork w = *elementwise_work(
+      {.expression = "cast(x * scale + 2 * 3)", .rows = 8, .cols = 8, .dtype = "fp16", .unfused = true});
   ASSERT_EQ(w.kernels.size(), 2u);
   EXPECT_EQ(w.dram_bytes(), 2.0 * 4 * 64);
 }
 
 TEST(Elementwise, Refusals) {
-  const auto refusal = [](const char* text) { return to_string(elementwise_work({.expression = text, .rows = 8, .cols = 8}).error()); };
-  EXPECT_NE(refusal("relo(x)").find("1:1: error: unknown function \"relo\"; did you mean \"relu\"?"), std::string::npos);
+  const auto refusal = [](const char* text) {
+    return to_string(elementwise_work({.expression = text, .rows = 8, .cols = 8}).error());
+  };
+  EXPECT_NE(refusal("relo(x)").find("1:1: error: unknown function \"relo\"; did you mean \"relu\"?"),
+            std::string::npos);
   EXPECT_NE(refusal("x % y").find("only + - * / are operations"), std::string::npos);
   EXPECT_NE(refusal("max(x)").find("max takes 2 values"), std::string::npos);
   EXPECT_NE(refusal("bias[k]").find("a tensor is written x, bias[n]"), std::string::npos);
@@ -231,22 +271,29 @@ TEST(Work, L2TrafficIsNeverBelowDramTraffic) {
   for (int64_t length : {1, 100, 4096})
     for (int64_t passes : {0, 2, 4, 6})
       for (int64_t kv : {64, 8192})
-        for (const KernelWork& k : work("attention", {.dims = {{"L", length}, {"d", 128}, {"kv_len", kv}, {"passes", passes}}}).kernels)
+        for (const KernelWork& k :
+             work("attention", {.dims = {{"L", length}, {"d", 128}, {"kv_len", kv}, {"passes", passes}}}).kernels)
           EXPECT_GE(k.l2_bytes, k.dram_bytes()) << length << " " << passes << " " << k.name;
-  for (const KernelWork& k : work("gemm", {.dims = {{"M", 4096}, {"N", 4096}, {"K", 64}}, .flags = {{"residual", true}, {"bias", true}}}).kernels)
+  for (const KernelWork& k :
+       work("gemm", {.dims = {{"M", 4096}, {"N", 4096}, {"K", 64}}, .flags = {{"residual", true}, {"bias", true}}})
+           .kernels)
     EXPECT_GE(k.l2_bytes, k.dram_bytes());
 }
 
 TEST(Work, TheLimitNeedsNoCtas) {
   const auto limit = [](bool unfused) {
-    return work("gemm", {.dims = {{"M", 1}, {"N", 65536}, {"K", 4096}, {"batch", 64}}, .flags = {{"bias", true}, {"unfused", unfused}}}).ai_limit;
+    return work("gemm", {.dims = {{"M", 1}, {"N", 65536}, {"K", 4096}, {"batch", 64}},
+                         .flags = {{"bias", true}, {"unfused", unfused}}})
+        .ai_limit;
   };
   ASSERT_TRUE(limit(false) && limit(true));
   EXPECT_LT(*limit(true), *limit(false));
 }
 
 TEST(Work, NarrowInputsAreWrittenWide) {
-  const auto out = [](const char* op, const char* dtype, std::map<std::string, int64_t> dims) { return std::string(work(op, {.dims = std::move(dims), .dtypes = {{"", dtype}}}).dtypes.at("out")->name); };
+  const auto out = [](const char* op, const char* dtype, std::map<std::string, int64_t> dims) {
+    return std::string(work(op, {.dims = std::move(dims), .dtypes = {{"", dtype}}}).dtypes.at("out")->name);
+  };
   EXPECT_EQ(out("gemm", "int8", {{"M", 1}, {"N", 1}, {"K", 1}}), "int32");
   EXPECT_EQ(out("grouped_gemm", "int8", {{"M", 1}, {"N", 1}, {"K", 1}, {"experts", 1}}), "int32");
   EXPECT_EQ(out("gemm", "tf32", {{"M", 1}, {"N", 1}, {"K", 1}}), "fp32");
@@ -256,21 +303,29 @@ TEST(Work, NarrowInputsAreWrittenWide) {
 }
 
 TEST(Work, ConditionsComeBeforeWhatDividesByThem) {
-  EXPECT_EQ(refusal("attention", {.dims = {{"L", 1}, {"d", 64}, {"kv_heads", 0}}}), "attention: this does not hold: kv_heads >= 1 (0 < 1)");
-  EXPECT_EQ(refusal("grouped_gemm", {.dims = {{"M", 4}, {"N", 8}, {"K", 8}, {"experts", 400}}}), "grouped_gemm: this does not hold: experts <= M (400 > 4)");
-  EXPECT_EQ(refusal("gemm", {.dims = {{"M", int64_t{1} << 44}, {"N", 1}, {"K", 1}}}), "M is 17592186044416; 0 to 2^40 was expected");
+  EXPECT_EQ(refusal("attention", {.dims = {{"L", 1}, {"d", 64}, {"kv_heads", 0}}}),
+            "attention: this does not hold: kv_heads >= 1 (0 < 1)");
+  EXPECT_EQ(refusal("grouped_gemm", {.dims = {{"M", 4}, {"N", 8}, {"K", 8}, {"experts", 400}}}),
+            "grouped_gemm: this does not hold: experts <= M (400 > 4)");
+  EXPECT_EQ(refusal("gemm", {.dims = {{"M", int64_t{1} << 44}, {"N", 1}, {"K", 1}}}),
+            "M is 17592186044416; 0 to 2^40 was expected");
 }
 
 TEST_F(OwnFormula, NegativeWorkIsRefused) {
-  const std::string text = R"({"schema": "roofgen.work/1", "op": "mine", "title": "t", "dims": [{"name": "n", "help": "h"}], "forms": [{"name": "f", "kernels": [{"name": "k",
+  const std::string text =
+      R"({"schema": "roofgen.work/1", "op": "mine", "title": "t", "dims": [{"name": "n", "help": "h"}], "forms": [{"name": "f", "kernels": [{"name": "k",
     "operands": [{"read": "x", "dtype": "fp32", "elements": "n"}], "vector_flops": "-1.0 * n"}]}]})";
   const auto formula = WorkFormula::parse(text, "mine.json");
   ASSERT_TRUE(formula);
-  EXPECT_EQ(formula->evaluate({.dims = {{"n", 4}}}).error().message, "mine: vector_flops of k is -4; 0 or more was expected");
+  EXPECT_EQ(formula->evaluate({.dims = {{"n", 4}}}).error().message,
+            "mine: vector_flops of k is -4; 0 or more was expected");
 }
 
 TEST(Elementwise, NamesOfTensorsDoNotMeetThoseOfIntermediates) {
-  const auto bytes = [](const char* text) { return elementwise_work({.expression = text, .rows = 64, .cols = 64, .dtype = "fp32", .unfused = true})->dram_bytes(); };
+  const auto bytes = [](const char* text) {
+    return elementwise_work({.expression = text, .rows = 64, .cols = 64, .dtype = "fp32", .unfused = true})
+        ->dram_bytes();
+  };
   EXPECT_EQ(bytes("x * z + t1"), bytes("x * z + q1"));
   EXPECT_EQ(bytes("x * z + y"), bytes("x * z + q1"));
 }

@@ -90,14 +90,14 @@ TEST_F(Cache, DamagedEntryIsRemovedAndAMiss) {
     write_text(path, text);
   };
   auto remove = [](const fs::path& path) { fs::remove(path); };
-  for (const Damage& damage : std::vector<Damage>{
-           {"kernel.ptx", truncate},
-           {"kernel.cubin", flip},
-           {"kernel.log", remove},
-           {"meta.json", truncate},
-           {"meta.json", [](const fs::path& p) { write_text(p, "[1,2]"); }},
-           {"meta.json", [](const fs::path& p) { write_text(p, ""); }},
-           {"meta.json", [](const fs::path& p) { write_text(p, std::string(100000, '[')); }}}) {
+  for (const Damage& damage :
+       std::vector<Damage>{{"kernel.ptx", truncate},
+                           {"kernel.cubin", flip},
+                           {"kernel.log", remove},
+                           {"meta.json", truncate},
+                           {"meta.json", [](const fs::path& p) { write_text(p, "[1,2]"); }},
+                           {"meta.json", [](const fs::path& p) { write_text(p, ""); }},
+                           {"meta.json", [](const fs::path& p) { write_text(p, std::string(100000, '[')); }}}) {
     SCOPED_TRACE(damage.file);
     auto cache = open();
     cache->store(key(1), "source", reply());
@@ -118,16 +118,14 @@ TEST_F(Cache, EntryUnderAnotherNameIsNotBelieved) {
   cache->store(key(1), "source", reply());
   std::string other = key(2).digest;
   fs::create_directories(dir / ("v1/" + other.substr(0, 2)));
-  fs::rename(find_files(dir.path(), "kernel.cu").at(0).parent_path(),
-             dir / ("v1/" + other.substr(0, 2) + "/" + other));
+  fs::rename(find_files(dir.path(), "kernel.cu").at(0).parent_path(), dir / ("v1/" + other.substr(0, 2) + "/" + other));
   EXPECT_FALSE(cache->lookup(other));
 }
 
 TEST_F(Cache, UnwritableDirectoryWarnsOnceAndGoesOn) {
   // A file where the directory should be: unwritable for root too.
   write_text(dir / "file", "");
-  CompileCache cache(dir / "file/below", kLarge,
-                     [this](const std::string& line) { warnings.push_back(line); });
+  CompileCache cache(dir / "file/below", kLarge, [this](const std::string& line) { warnings.push_back(line); });
   cache.store(key(1), "source", reply());
   cache.store(key(2), "source", reply());
   EXPECT_FALSE(cache.lookup(key(1).digest));

@@ -83,19 +83,18 @@ TEST_F(Compile, GivesPtxCubinAndRegisters) {
 
 TEST_F(Compile, ReportsSpillsStackAndSharedMemory) {
   auto with = compiler();
-  auto outcomes =
-      compile(*with, {program("extern \"C\" __global__ void __launch_bounds__(1024, 2) kern(float* x) {\n"
-                              "  __shared__ float s[64];\n"
-                              "  float a[64];\n"
-                              "#pragma unroll\n"
-                              "  for (int i = 0; i < 64; ++i) a[i] = x[i * 32];\n"
-                              "  s[threadIdx.x % 64] = a[threadIdx.x % 64];\n"
-                              "  __syncthreads();\n"
-                              "#pragma unroll\n"
-                              "  for (int i = 0; i < 64; ++i) a[i] = a[i] * a[(i * 7 + 3) % 64] + s[i];\n"
-                              "#pragma unroll\n"
-                              "  for (int i = 0; i < 64; ++i) x[i * 64] = a[i] * a[63 - i];\n"
-                              "}\n")});
+  auto outcomes = compile(*with, {program("extern \"C\" __global__ void __launch_bounds__(1024, 2) kern(float* x) {\n"
+                                          "  __shared__ float s[64];\n"
+                                          "  float a[64];\n"
+                                          "#pragma unroll\n"
+                                          "  for (int i = 0; i < 64; ++i) a[i] = x[i * 32];\n"
+                                          "  s[threadIdx.x % 64] = a[threadIdx.x % 64];\n"
+                                          "  __syncthreads();\n"
+                                          "#pragma unroll\n"
+                                          "  for (int i = 0; i < 64; ++i) a[i] = a[i] * a[(i * 7 + 3) % 64] + s[i];\n"
+                                          "#pragma unroll\n"
+                                          "  for (int i = 0; i < 64; ++i) x[i * 64] = a[i] * a[63 - i];\n"
+                                          "}\n")});
   ASSERT_TRUE(outcomes[0].binary) << to_string(outcomes[0].binary.error());
   const Binary& binary = *outcomes[0].binary;
   EXPECT_EQ(binary.registers, 32);
@@ -108,8 +107,7 @@ TEST_F(Compile, ReportsSpillsStackAndSharedMemory) {
 
 TEST_F(Compile, WarningsAreNotErrors) {
   auto with = compiler();
-  auto outcomes =
-      compile(*with, {program("extern \"C\" __global__ void kern(float* x) { int unused = 3; }\n")});
+  auto outcomes = compile(*with, {program("extern \"C\" __global__ void kern(float* x) { int unused = 3; }\n")});
   ASSERT_TRUE(outcomes[0].binary) << to_string(outcomes[0].binary.error());
   EXPECT_NE(outcomes[0].binary->log.find("warning"), std::string::npos);
 }
@@ -165,8 +163,7 @@ TEST_F(Compile, MissingEntryIsAnError) {
 }
 
 TEST_F(Compile, MissingHeaderIsAnErrorAtItsLine) {
-  Error error =
-      error_of(program("\n#include <no_such_header.h>\nextern \"C\" __global__ void kern(float* x) {}\n"));
+  Error error = error_of(program("\n#include <no_such_header.h>\nextern \"C\" __global__ void kern(float* x) {}\n"));
   EXPECT_EQ(error.where.line, 102);
   EXPECT_NE(error.message.find("no_such_header.h"), std::string::npos);
 }
@@ -174,10 +171,9 @@ TEST_F(Compile, MissingHeaderIsAnErrorAtItsLine) {
 TEST_F(Compile, CudaHeadersAreFoundAndLeaveNoPath) {
   if (nvrtc_info().include_dir.empty()) GTEST_SKIP() << "no CUDA headers";
   auto with = compiler();
-  auto outcomes =
-      compile(*with, {program("#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
-                              "extern \"C\" __global__ void kern(__half* x, __nv_bfloat16* y) {\n"
-                              "  x[0] = __hadd(x[1], __float2half(__bfloat162float(y[0])));\n}\n")});
+  auto outcomes = compile(*with, {program("#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
+                                          "extern \"C\" __global__ void kern(__half* x, __nv_bfloat16* y) {\n"
+                                          "  x[0] = __hadd(x[1], __float2half(__bfloat162float(y[0])));\n}\n")});
   ASSERT_TRUE(outcomes[0].binary) << to_string(outcomes[0].binary.error());
   EXPECT_EQ(outcomes[0].binary->ptx.find(nvrtc_info().include_dir), std::string::npos);
 }

@@ -128,8 +128,7 @@ TEST_F(Cuda, LargeSharedMemoryIsOptedInto) {
   EXPECT_TRUE(gpu->run(*module, fill_launch(*buffer, 1, 16, 200'000), {}));
   auto too_much = gpu->run(*module, fill_launch(*buffer, 1, 16, 240'000), {});
   ASSERT_FALSE(too_much);
-  EXPECT_EQ(too_much.error().message,
-            "kernel fill needs 240000 bytes of shared memory; Fake GPU 0 has 232448");
+  EXPECT_EQ(too_much.error().message, "kernel fill needs 240000 bytes of shared memory; Fake GPU 0 has 232448");
 }
 
 TEST_F(Cuda, FallsBackToPtx) {
@@ -140,8 +139,7 @@ TEST_F(Cuda, FallsBackToPtx) {
   ASSERT_FALSE(no_ptx);
   std::string text = to_string(no_ptx.error());
   EXPECT_NE(text.find("CUDA_ERROR_NO_BINARY_FOR_GPU, 209"), std::string::npos) << text;
-  EXPECT_NE(text.find("compiled for sm_90; Fake GPU 0 is sm_90, its driver supports CUDA 12.8"),
-            std::string::npos);
+  EXPECT_NE(text.find("compiled for sm_90; Fake GPU 0 is sm_90, its driver supports CUDA 12.8"), std::string::npos);
   auto broken = gpu->load(binary("fill", "broken"));
   ASSERT_FALSE(broken);
   EXPECT_NE(to_string(broken.error()).find("ptxas says no"), std::string::npos);
@@ -152,8 +150,7 @@ TEST_F(Cuda, MissingEntryIsAnErrorAndLeaksNothing) {
     auto gpu = open();
     auto module = gpu->load(binary("absent"));
     ASSERT_FALSE(module);
-    EXPECT_NE(module.error().message.find("finding kernel absent: named symbol not found"),
-              std::string::npos);
+    EXPECT_NE(module.error().message.find("finding kernel absent: named symbol not found"), std::string::npos);
   }
   EXPECT_EQ(live(), 0);
 }
@@ -164,9 +161,8 @@ TEST_F(Cuda, FaultIsNamedAndEverythingAfterItSaysSo) {
   auto module = gpu->load(binary("fault"));
   auto fault = gpu->run(*module, fill_launch(*buffer, 1, 16), {});
   ASSERT_FALSE(fault);
-  EXPECT_EQ(
-      fault.error().message,
-      "running kernel fault: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700)");
+  EXPECT_EQ(fault.error().message,
+            "running kernel fault: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700)");
   auto after = gpu->allocate(16, "more");
   ASSERT_FALSE(after);
   EXPECT_EQ(after.error().message, "the GPU context was lost by an earlier fault");
@@ -183,7 +179,8 @@ TEST_F(Cuda, OutOfMemoryNamesTheBuffer) {
   ASSERT_FALSE(big);
   EXPECT_NE(big.error().message.find("allocating 2147483648 bytes of GPU memory for scores: out of memory"),
             std::string::npos);
-  EXPECT_NE(big.error().message.find("; 1073741824 of 34359738368 bytes are free"), std::string::npos) << big.error().message;
+  EXPECT_NE(big.error().message.find("; 1073741824 of 34359738368 bytes are free"), std::string::npos)
+      << big.error().message;
   EXPECT_EQ(gpu->fault(), Fault::kMemory);
   EXPECT_TRUE(gpu->allocate(16, "small"));
 }
@@ -221,9 +218,10 @@ TEST_F(Cuda, CodeNewerThanTheDriverIsNamedInOneLine) {
   auto gpu = open();
   auto newer = gpu->load(binary("fill"));
   ASSERT_FALSE(newer);
-  EXPECT_EQ(newer.error().message,
-            "loading kernel fill: its PTX is newer than the driver, which supports CUDA 12.8; a newer driver or an older "
-            "NVRTC helps");
+  EXPECT_EQ(
+      newer.error().message,
+      "loading kernel fill: its PTX is newer than the driver, which supports CUDA 12.8; a newer driver or an older "
+      "NVRTC helps");
 }
 
 TEST_F(Cuda, ClustersAndOverlapArriveAtTheDriver) {
@@ -268,7 +266,9 @@ TEST_F(Cuda, TensorMapsAreEncodedWithTheBuffersAddress) {
   map.nan_fill = true;
   Launch launch;
   launch.block = {32, 1, 1};
-  auto with = [&](const TensorMap& m) { launch.args = {{"A", true, buffer->address, 8, std::make_shared<const TensorMap>(m)}}; };
+  auto with = [&](const TensorMap& m) {
+    launch.args = {{"A", true, buffer->address, 8, std::make_shared<const TensorMap>(m)}};
+  };
   with(map);
   clear_log();
   ASSERT_TRUE(gpu->run(*module, launch, {}));
@@ -282,7 +282,8 @@ TEST_F(Cuda, TensorMapsAreEncodedWithTheBuffersAddress) {
   with(map);
   clear_log();
   ASSERT_TRUE(gpu->run(*module, launch, {}));
-  EXPECT_NE(log().find("type=6 rank=2 128/16/1 256/1/1 stride=256 interleave=0 swizzle=1 promotion=0 fill=0"), std::string::npos);
+  EXPECT_NE(log().find("type=6 rank=2 128/16/1 256/1/1 stride=256 interleave=0 swizzle=1 promotion=0 fill=0"),
+            std::string::npos);
   auto message = [&](auto&& change) {
     TensorMap wrong = map;
     change(wrong);
@@ -290,14 +291,26 @@ TEST_F(Cuda, TensorMapsAreEncodedWithTheBuffersAddress) {
     auto refused = gpu->run(*module, launch, {});
     return refused ? std::string("accepted") : refused.error().message;
   };
-  EXPECT_EQ(message([](TensorMap& m) { m.box = {64, 1}; }), "kernel mapped: tensor map A: a box 128 bytes wide does not fit a swizzle of 32");
-  EXPECT_EQ(message([](TensorMap& m) { m.box = {4, 1}; }), "kernel mapped: tensor map A: a box 8 bytes wide is no multiple of 16");
-  EXPECT_EQ(message([](TensorMap& m) { m.box = {16, 257}; }), "kernel mapped: tensor map A: side 1 of the box is 257; 1 to 256 are possible");
+  EXPECT_EQ(message([](TensorMap& m) {
+              m.box = {64, 1};
+            }),
+            "kernel mapped: tensor map A: a box 128 bytes wide does not fit a swizzle of 32");
+  EXPECT_EQ(message([](TensorMap& m) {
+              m.box = {4, 1};
+            }),
+            "kernel mapped: tensor map A: a box 8 bytes wide is no multiple of 16");
+  EXPECT_EQ(message([](TensorMap& m) {
+              m.box = {16, 257};
+            }),
+            "kernel mapped: tensor map A: side 1 of the box is 257; 1 to 256 are possible");
   EXPECT_EQ(message([](TensorMap& m) { m.stride_bytes = {24}; }),
             "kernel mapped: tensor map A: a stride of 24 bytes is no multiple of 16 below 2^40");
-  EXPECT_EQ(message([](TensorMap& m) { m.swizzle_bytes = 48; }), "kernel mapped: tensor map A: there is no swizzle of 48 bytes");
-  EXPECT_EQ(message([](TensorMap& m) { m.dims = {}; }), "kernel mapped: tensor map A: 0 dimensions; 1 to 5 are possible");
-  EXPECT_EQ(message([](TensorMap& m) { m.dims = {128}; }), "kernel mapped: tensor map A: 1 dimensions with 2 sides of a box and 1 strides");
+  EXPECT_EQ(message([](TensorMap& m) { m.swizzle_bytes = 48; }),
+            "kernel mapped: tensor map A: there is no swizzle of 48 bytes");
+  EXPECT_EQ(message([](TensorMap& m) { m.dims = {}; }),
+            "kernel mapped: tensor map A: 0 dimensions; 1 to 5 are possible");
+  EXPECT_EQ(message([](TensorMap& m) { m.dims = {128}; }),
+            "kernel mapped: tensor map A: 1 dimensions with 2 sides of a box and 1 strides");
 }
 
 TEST_F(Cuda, SaysPlainlyWhatIsMissing) {
@@ -309,8 +322,7 @@ TEST_F(Cuda, SaysPlainlyWhatIsMissing) {
        {Case{"no device", "the CUDA driver finds no GPU"}, Case{"none", "the CUDA driver finds no GPU"},
         Case{"old", "the CUDA driver is too old: it supports CUDA 11.4, 12.0 or newer is needed"},
         Case{"stub", "is the stub that a CUDA toolkit links against, not a driver"},
-        Case{"mismatch", "are of different versions"},
-        Case{"init fails", "starting the CUDA driver: unknown error"}}) {
+        Case{"mismatch", "are of different versions"}, Case{"init fails", "starting the CUDA driver: unknown error"}}) {
     Error error = open_error(each.script);
     EXPECT_EQ(error.exit, Exit::kUnavailable) << each.script;
     EXPECT_NE(error.message.find(each.message), std::string::npos) << error.message;

@@ -18,8 +18,8 @@ namespace {
 
 /// Passed alike: pointers as pointers, numbers and enums in as many bytes.
 template <class A, class B>
-constexpr bool kAlike = std::is_pointer_v<A> == std::is_pointer_v<B> && sizeof(A) == sizeof(B) &&
-                        std::is_class_v<A> == std::is_class_v<B>;
+constexpr bool kAlike = std::is_pointer_v<A> == std::is_pointer_v<B> &&
+                        sizeof(A) == sizeof(B) && std::is_class_v<A> == std::is_class_v<B>;
 
 template <class Ours, class Theirs>
 struct Same : std::false_type {};
@@ -35,8 +35,8 @@ struct Same<R (*)(A...), S (*)(B...)> {
   static constexpr bool value = all();
 };
 
-#define ROOFGEN_SAME(table, member, function)                                                     \
-  ++checked;                                                                                      \
+#define ROOFGEN_SAME(table, member, function) \
+  ++checked;                                  \
   static_assert(Same<decltype(table::member), decltype(&function)>::value, #function " is called wrongly")
 
 TEST(DriverFacts, EveryEntryPointIsDeclaredAsInTheHeader) {
@@ -191,7 +191,8 @@ static_assert(2 == CU_TENSOR_MAP_SWIZZLE_64B && 3 == CU_TENSOR_MAP_SWIZZLE_128B)
 static_assert(0 == CU_TENSOR_MAP_L2_PROMOTION_NONE && 1 == CU_TENSOR_MAP_L2_PROMOTION_L2_64B);
 static_assert(2 == CU_TENSOR_MAP_L2_PROMOTION_L2_128B && 3 == CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
 static_assert(0 == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE && 1 == CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA);
-static_assert(sizeof(cuda::TensorMapBytes) == sizeof(CUtensorMap) && alignof(cuda::TensorMapBytes) >= alignof(CUtensorMap));
+static_assert(sizeof(cuda::TensorMapBytes) == sizeof(CUtensorMap) &&
+              alignof(cuda::TensorMapBytes) >= alignof(CUtensorMap));
 // Launches
 static_assert(cuda::kLaunchCluster == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
 static_assert(cuda::kLaunchOverlap == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
@@ -234,21 +235,24 @@ static_assert(cuda::nvml::kDriverVersionBytes == NVML_SYSTEM_DRIVER_VERSION_BUFF
 static_assert(sizeof(cuda::nvml::ProcessInfo) == sizeof(nvmlProcessInfo_t));
 static_assert(offsetof(cuda::nvml::ProcessInfo, used_bytes) == offsetof(nvmlProcessInfo_t, usedGpuMemory));
 static_assert(kLimitIdle == nvmlClocksThrottleReasonGpuIdle && kLimitPowerCap == nvmlClocksThrottleReasonSwPowerCap);
-static_assert(kLimitHwSlowdown == nvmlClocksThrottleReasonHwSlowdown && kLimitThermalSw == nvmlClocksThrottleReasonSwThermalSlowdown);
-static_assert(kLimitThermalHw == nvmlClocksThrottleReasonHwThermalSlowdown && kLimitPowerBrake == nvmlClocksThrottleReasonHwPowerBrakeSlowdown);
+static_assert(kLimitHwSlowdown == nvmlClocksThrottleReasonHwSlowdown &&
+              kLimitThermalSw == nvmlClocksThrottleReasonSwThermalSlowdown);
+static_assert(kLimitThermalHw == nvmlClocksThrottleReasonHwThermalSlowdown &&
+              kLimitPowerBrake == nvmlClocksThrottleReasonHwPowerBrakeSlowdown);
 #endif
 
 TEST(DriverFacts, StatusesMeanWhatTheHeaderSays) {
-  for (int status : {CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_ASSERT, CUDA_ERROR_HARDWARE_STACK_ERROR, CUDA_ERROR_ILLEGAL_INSTRUCTION,
-                     CUDA_ERROR_MISALIGNED_ADDRESS, CUDA_ERROR_INVALID_ADDRESS_SPACE, CUDA_ERROR_INVALID_PC, CUDA_ERROR_LAUNCH_FAILED,
-                     CUDA_ERROR_CONTEXT_IS_DESTROYED})
+  for (int status : {CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_ASSERT, CUDA_ERROR_HARDWARE_STACK_ERROR,
+                     CUDA_ERROR_ILLEGAL_INSTRUCTION, CUDA_ERROR_MISALIGNED_ADDRESS, CUDA_ERROR_INVALID_ADDRESS_SPACE,
+                     CUDA_ERROR_INVALID_PC, CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_CONTEXT_IS_DESTROYED})
     EXPECT_EQ(cuda::fault_of(status), Fault::kKernel) << status;
-  for (int status : {CUDA_ERROR_DEINITIALIZED, CUDA_ERROR_DEVICE_UNAVAILABLE, CUDA_ERROR_NO_DEVICE, CUDA_ERROR_INVALID_DEVICE,
-                     CUDA_ERROR_ECC_UNCORRECTABLE, CUDA_ERROR_NVLINK_UNCORRECTABLE, CUDA_ERROR_SYSTEM_NOT_READY,
-                     CUDA_ERROR_MPS_CLIENT_TERMINATED, CUDA_ERROR_OPERATING_SYSTEM, CUDA_ERROR_UNKNOWN})
+  for (int status :
+       {CUDA_ERROR_DEINITIALIZED, CUDA_ERROR_DEVICE_UNAVAILABLE, CUDA_ERROR_NO_DEVICE, CUDA_ERROR_INVALID_DEVICE,
+        CUDA_ERROR_ECC_UNCORRECTABLE, CUDA_ERROR_NVLINK_UNCORRECTABLE, CUDA_ERROR_SYSTEM_NOT_READY,
+        CUDA_ERROR_MPS_CLIENT_TERMINATED, CUDA_ERROR_OPERATING_SYSTEM, CUDA_ERROR_UNKNOWN})
     EXPECT_EQ(cuda::fault_of(status), Fault::kLost) << status;
-  for (int status : {CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, CUDA_ERROR_NOT_SUPPORTED, CUDA_ERROR_INVALID_PTX,
-                     CUDA_ERROR_NOT_FOUND, CUDA_ERROR_INVALID_CLUSTER_SIZE})
+  for (int status : {CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, CUDA_ERROR_NOT_SUPPORTED,
+                     CUDA_ERROR_INVALID_PTX, CUDA_ERROR_NOT_FOUND, CUDA_ERROR_INVALID_CLUSTER_SIZE})
     EXPECT_EQ(cuda::fault_of(status), Fault::kRefused) << status;
   EXPECT_EQ(cuda::fault_of(CUDA_SUCCESS), Fault::kNone);
   EXPECT_EQ(cuda::fault_of(CUDA_ERROR_OUT_OF_MEMORY), Fault::kMemory);

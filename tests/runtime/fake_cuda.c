@@ -121,7 +121,8 @@ static const struct {
     {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
     {NO_BINARY, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device"},
     {INVALID_PTX, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
-    {UNSUPPORTED_PTX, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the provided PTX was compiled with an unsupported toolchain."},
+    {UNSUPPORTED_PTX, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+     "the provided PTX was compiled with an unsupported toolchain."},
     {NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
     {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
     {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
@@ -155,40 +156,21 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
   int ampere = is("sm_80");
   if (device < 40) return INVALID_VALUE;
   switch (attribute) {
-    case 75:
-      *value = ampere ? 8 : 9;
-      return OK;
-    case 76:
-      *value = 0;
-      return OK;
-    case 97:
-      *value = 232448;
-      return OK;
-    case 16:
-      *value = 64;
-      return OK;
-    case 13:
-      *value = 1500000;
-      return OK;
-    case 36:
-      *value = 2000000;
-      return OK;
-    case 37:
-      *value = 4096;
-      return OK;
+    case 75: *value = ampere ? 8 : 9; return OK;
+    case 76: *value = 0; return OK;
+    case 97: *value = 232448; return OK;
+    case 16: *value = 64; return OK;
+    case 13: *value = 1500000; return OK;
+    case 36: *value = 2000000; return OK;
+    case 37: *value = 4096; return OK;
     case 38:
       if (is("no L2 size")) return INVALID_VALUE;
       *value = 1 << 20;
       return OK;
-    case 108:
-      *value = is("no persisting L2") ? 0 : 1 << 19;
-      return OK;
+    case 108: *value = is("no persisting L2") ? 0 : 1 << 19; return OK;
     case 120:
-    case 127:
-      *value = !ampere;
-      return OK;
-    default:
-      return INVALID_VALUE;
+    case 127: *value = !ampere; return OK;
+    default: return INVALID_VALUE;
   }
 }
 int cuDeviceTotalMem_v2(size_t* bytes, int device) {
@@ -236,14 +218,18 @@ struct kernel {
   int sizes[3];
 };
 static const struct kernel kernels[] = {
-    {"fill", 3, {8, 4, 8}},         {"other", 3, {8, 4, 8}}, {"fault", 0, {0}},         {"mapped", 1, {128}},
-    {"roofgen_gate", 1, {8}},       {"roofgen_stamp", 2, {8, 4}}, {"roofgen_sweep", 3, {8, 8, 4}}};
+    {"fill", 3, {8, 4, 8}},         {"other", 3, {8, 4, 8}},  {"fault", 0, {0}},
+    {"mapped", 1, {128}},           {"roofgen_gate", 1, {8}}, {"roofgen_stamp", 2, {8, 4}},
+    {"roofgen_sweep", 3, {8, 8, 4}}};
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 static int max_smem[KERNELS], big_clusters[KERNELS];
 
 int cuModuleLoadDataEx(void** module, const void* image, unsigned count, int* options, void** values) {
   int failed = ready();
-  int elf = memcmp(image, "\x7f" "ELF", 4) == 0;
+  int elf = memcmp(image,
+                   "\x7f"
+                   "ELF",
+                   4) == 0;
   if (failed) return failed;
   if (elf && is("wants ptx")) return NO_BINARY;
   if (elf && is("old ELF")) return INVALID_IMAGE;
@@ -396,7 +382,7 @@ struct config {
       unsigned cluster[3];
       int overlap;
     } value;
-  }* attributes;
+  } * attributes;
   unsigned count;
 };
 int cuLaunchKernelEx(const struct config* config, void* function, void** arguments, void** extra) {
@@ -471,8 +457,9 @@ int cuGraphExecDestroy(void* exec) {
   return OK;
 }
 
-int cuTensorMapEncodeTiled(void* map, int type, uint32_t rank, void* address, const uint64_t* dims, const uint64_t* strides,
-                           const uint32_t* box, const uint32_t* steps, int interleave, int swizzle, int promotion, int fill) {
+int cuTensorMapEncodeTiled(void* map, int type, uint32_t rank, void* address, const uint64_t* dims,
+                           const uint64_t* strides, const uint32_t* box, const uint32_t* steps, int interleave,
+                           int swizzle, int promotion, int fill) {
   if ((uintptr_t)map % 64 || !address || rank < 1 || rank > 5) return INVALID_VALUE;
   note("tensor_map type=%d rank=%u", type, rank);
   for (uint32_t i = 0; i < rank; ++i) note(" %llu/%u/%u", (unsigned long long)dims[i], box[i], steps[i]);

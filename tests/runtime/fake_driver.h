@@ -27,7 +27,8 @@ inline Launch fill_launch(DevicePtr to, int32_t value, uint64_t bytes, uint32_t 
   launch.grid = {4, 1, 1};
   launch.block = {32, 1, 1};
   launch.smem_bytes = smem;
-  launch.args = {{"to", true, to.address, 8}, {"value", false, static_cast<uint32_t>(value), 4}, {"bytes", false, bytes, 8}};
+  launch.args = {
+      {"to", true, to.address, 8}, {"value", false, static_cast<uint32_t>(value), 4}, {"bytes", false, bytes, 8}};
   return launch;
 }
 

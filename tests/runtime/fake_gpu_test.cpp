@@ -27,7 +27,8 @@ TEST(FakeGpu, TimesAsScriptedAndKnowsWhatIsInL2) {
   auto module = gpu.load(binary("k"));
   ASSERT_TRUE(x && big && module);
   Step on_x{*module, launch_on(*x)}, on_big{*module, launch_on(*big)};
-  std::vector<Shot> shots = {{{on_x}, true, false}, {{on_x}, false, false}, {{on_x, on_x}, true, true}, {{on_big, on_big}, false, false}};
+  std::vector<Shot> shots = {
+      {{on_x}, true, false}, {{on_x}, false, false}, {{on_x, on_x}, true, true}, {{on_big, on_big}, false, false}};
   auto samples = gpu.time(shots);
   ASSERT_TRUE(samples);
   EXPECT_EQ((*samples)[0].time_ns, 3000);

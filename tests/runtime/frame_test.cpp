@@ -1,5 +1,5 @@
 // The wire format between the pool and its workers.
-#include "runtime/process/frame.h"
+#include "base/frame.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -36,8 +36,7 @@ TEST(Frame, DamagedBytesAreNeverTrusted) {
   std::mt19937 random(1);
   for (int i = 0; i < 20000; ++i) {
     std::string buffer = wire;
-    for (int flips = 0; flips < 3; ++flips)
-      buffer[random() % buffer.size()] ^= static_cast<char>(1 << random() % 8);
+    for (int flips = 0; flips < 3; ++flips) buffer[random() % buffer.size()] ^= static_cast<char>(1 << random() % 8);
     bool bad = false;
     auto fields = take_frame(buffer, &bad);
     if (fields) {

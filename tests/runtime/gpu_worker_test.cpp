@@ -57,7 +57,8 @@ class GpuWorker : public ::testing::Test {
     EXPECT_EQ(gpu_->generation(), generation);
     auto stale = run(fill_);
     ASSERT_FALSE(stale);
-    EXPECT_EQ(stale.error().message.rfind("the kernel is of an earlier GPU worker; that ended: ", 0), 0u) << stale.error().message;
+    EXPECT_EQ(stale.error().message.rfind("the kernel is of an earlier GPU worker; that ended: ", 0), 0u)
+        << stale.error().message;
     EXPECT_EQ(gpu_->fault(), Fault::kRefused);
     std::byte one{};
     EXPECT_FALSE(gpu_->read(buffer_, {&one, 1}));
@@ -228,7 +229,8 @@ TEST_F(GpuWorker, ADeathBetweenCallsIsNoticedBeforeHandlesAreUsed) {
   ASSERT_TRUE(testing::eventually([&] { return testing::ended(workers[0]); }));
   auto stale = run(fill_);
   ASSERT_FALSE(stale);
-  EXPECT_EQ(stale.error().message, "the kernel is of an earlier GPU worker; that ended: the GPU worker crashed: Killed between two calls");
+  EXPECT_EQ(stale.error().message,
+            "the kernel is of an earlier GPU worker; that ended: the GPU worker crashed: Killed between two calls");
   expect_recovered(1);
   gpu_.reset();
   EXPECT_TRUE(testing::gpu_workers_of(getpid()).empty());
@@ -239,7 +241,8 @@ TEST_F(GpuWorker, OutOfMemoryLeavesEverythingAsItWas) {
   auto big = gpu_->allocate(6'000'000, "scores");
   ASSERT_FALSE(big);
   EXPECT_EQ(big.error().message,
-            "allocating 6000000 bytes of GPU memory for scores: out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2); 1073741824 of 34359738368 "
+            "allocating 6000000 bytes of GPU memory for scores: out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2); "
+            "1073741824 of 34359738368 "
             "bytes are free");
   EXPECT_EQ(gpu_->fault(), Fault::kMemory);
   EXPECT_EQ(gpu_->generation(), 0u);
@@ -280,9 +283,11 @@ TEST_F(GpuWorker, TensorMapsAndClustersTravel) {
   EXPECT_TRUE(ran) << to_string(ran.error());
   map.box = {64, 300};
   launch.args[0].map = std::make_shared<const TensorMap>(map);
-  EXPECT_EQ(gpu_->run(*module, launch, {}).error().message, "kernel mapped: tensor map A: side 1 of the box is 300; 1 to 256 are possible");
+  EXPECT_EQ(gpu_->run(*module, launch, {}).error().message,
+            "kernel mapped: tensor map A: side 1 of the box is 300; 1 to 256 are possible");
   launch.cluster = {3, 1, 1};
-  EXPECT_EQ(gpu_->run(*module, launch, {}).error().message, "kernel mapped: a grid of 4 x 1 x 1 CTAs cannot be cut into clusters of 3 x 1 x 1");
+  EXPECT_EQ(gpu_->run(*module, launch, {}).error().message,
+            "kernel mapped: a grid of 4 x 1 x 1 CTAs cannot be cut into clusters of 3 x 1 x 1");
 }
 
 TEST_F(GpuWorker, ADeviceErrorWithAGpuThatIsStillThereIsTheKernels) {
@@ -301,7 +306,8 @@ TEST_F(GpuWorker, AGpuThatNoNewWorkerFindsIsLostForGood) {
   auto lost = run(fill_);
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().message,
-            "the GPU is lost: running kernel fill: uncorrectable ECC error encountered (CUDA_ERROR_ECC_UNCORRECTABLE, 214); no new worker "
+            "the GPU is lost: running kernel fill: uncorrectable ECC error encountered (CUDA_ERROR_ECC_UNCORRECTABLE, "
+            "214); no new worker "
             "starts (the CUDA driver finds no GPU)");
   EXPECT_EQ(gpu_->fault(), Fault::kLost);
   EXPECT_FALSE(gpu_->allocate(16, "more"));

@@ -1,11 +1,12 @@
 // The timer's own kernels: assembled where there is a toolkit, and run in the simulator.
+#include "runtime/cuda/helpers.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
-#include "runtime/cuda/helpers.h"
 #include "runtime/executor.h"
 #include "tests/runtime/process.h"
 
@@ -42,7 +43,8 @@ TEST_F(Helpers, AssembleForEveryGpu) {
   testing::TempDir dir;
   testing::write_text(dir / "helpers.ptx", cuda::kHelperPtx);
   for (const char* arch : {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"}) {
-    const std::string command = ptxas + " -arch=" + arch + " -o " + (dir / "out.cubin") + " " + (dir / "helpers.ptx") + " 2> " + (dir / "log");
+    const std::string command =
+        ptxas + " -arch=" + arch + " -o " + (dir / "out.cubin") + " " + (dir / "helpers.ptx") + " 2> " + (dir / "log");
     if (std::system(command.c_str()) == 0) continue;
     const std::string log = testing::read_text(dir / "log");
     // An older toolkit does not know the newest, a newer not the oldest.
@@ -64,7 +66,8 @@ TEST_F(Helpers, StampLeavesAPairPerSm) {
   ASSERT_TRUE(to);
   std::vector<cuda::Stamp> none(cuda::kStamps);
   ASSERT_TRUE(sim_->write(*to, std::as_bytes(std::span(none))));
-  auto ran = run("roofgen_stamp", {1, 1, 1}, {1, 1, 1}, {{"to", true, to->address, 8}, {"capacity", false, cuda::kStamps, 4}});
+  auto ran =
+      run("roofgen_stamp", {1, 1, 1}, {1, 1, 1}, {{"to", true, to->address, 8}, {"capacity", false, cuda::kStamps, 4}});
   ASSERT_TRUE(ran) << to_string(ran.error());
   EXPECT_TRUE(ran->findings.empty()) << ran->findings[0].message;
   int pairs = 0;

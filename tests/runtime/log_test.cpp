@@ -96,8 +96,8 @@ TEST(CompileError, LineOutsideTheMapStaysInTheGeneratedSource) {
 }
 
 TEST(CompileError, LineDirectivesAreBelieved) {
-  Error error = error_of("templates/attention/fused.cu.jinja(41): error #20: identifier \"x\" is undefined\n",
-                         kProgram);
+  Error error =
+      error_of("templates/attention/fused.cu.jinja(41): error #20: identifier \"x\" is undefined\n", kProgram);
   EXPECT_EQ(error.where.file, "templates/attention/fused.cu.jinja");
   EXPECT_EQ(error.where.line, 41);
   EXPECT_EQ(error.message, "identifier \"x\" is undefined");
@@ -108,8 +108,7 @@ TEST(CompileError, PtxLineGoesBackThroughLoc) {
       ".visible .entry kern()\n{\n\t.loc\t1 1 0\n\tmov.u32 %r1, 0;\n\t.loc\t1 3 7, function_name L, "
       "inlined_at 1 1 0\n\tbogus;\n}\n";
   Error error = error_of(
-      "ptxas application ptx input, line 6; error   : Not a name of any known instruction: 'bogus'\n",
-      kProgram, ptx);
+      "ptxas application ptx input, line 6; error   : Not a name of any known instruction: 'bogus'\n", kProgram, ptx);
   EXPECT_EQ(error.where.line, 103);
   EXPECT_EQ(error.message, "ptxas: Not a name of any known instruction: 'bogus'");
 }
@@ -129,10 +128,9 @@ TEST(CompileError, WithoutDiagnosticTheFirstTellingLineIsShown) {
 }
 
 TEST(CompileError, MangledLogsDoNotCrash) {
-  for (std::string log :
-       {"kernel.cu(): error: x", "(1): error: x", "kernel.cu(99999999999999999999): error: x",
-        "kernel.cu(1): error", "ptxas error", "ptxas application ptx input, line ; error   : x",
-        "kernel.cu(-1): error: x", "\n\n\n", "'", "ptxas info : Compiling entry function 'kern"}) {
+  for (std::string log : {"kernel.cu(): error: x", "(1): error: x", "kernel.cu(99999999999999999999): error: x",
+                          "kernel.cu(1): error", "ptxas error", "ptxas application ptx input, line ; error   : x",
+                          "kernel.cu(-1): error: x", "\n\n\n", "'", "ptxas info : Compiling entry function 'kern"}) {
     Error error = error_of(log, kProgram);
     EXPECT_FALSE(error.message.empty()) << log;
     parse_ptxas_log(log, "kern");

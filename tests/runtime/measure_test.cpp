@@ -35,8 +35,9 @@ struct Bench {
   std::function<void(const char*, uint64_t)> progress;
 
   Bench() {
-    workload.buffers = {{"x", 40 * kMiB, [](uint64_t, std::span<std::byte> out) { std::fill(out.begin(), out.end(), std::byte{1}); }},
-                        {"y", 20 * kMiB, nullptr}};
+    workload.buffers = {
+        {"x", 40 * kMiB, [](uint64_t, std::span<std::byte> out) { std::fill(out.begin(), out.end(), std::byte{1}); }},
+        {"y", 20 * kMiB, nullptr}};
     protocol.warmup_s = 0.01;
     script.step_ns = [this](const FakeStep& step) { return times[step.entry]; };
   }
@@ -59,7 +60,9 @@ struct Bench {
     hooks.stop = &stop;
     hooks.deadline_s = deadline_s;
     hooks.warn = [this](const std::string& text) { warnings.push_back(text); };
-    hooks.progress = [this](const char* phase, uint64_t done, uint64_t) { if (progress) progress(phase, done); };
+    hooks.progress = [this](const char* phase, uint64_t done, uint64_t) {
+      if (progress) progress(phase, done);
+    };
     return measure(*gpu, workload, contenders, protocol, hooks);
   }
   Standings must() {
@@ -71,7 +74,8 @@ struct Bench {
 };
 
 bool mentions(const std::vector<std::string>& lines, const std::string& what) {
-  return std::any_of(lines.begin(), lines.end(), [&](const std::string& l) { return l.find(what) != std::string::npos; });
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](const std::string& l) { return l.find(what) != std::string::npos; });
 }
 
 TEST(Measure, TheFastestWinsAndTheRestIsOrdered) {
@@ -105,8 +109,10 @@ TEST(Measure, OnePercentIsFoundAndNoneIsATie) {
       b.add("a", 20'000 * factor, 32), b.add("b", 20'000, 64);
       Standings s = b.must();
       ASSERT_EQ(s.finalists.size(), 2u);
-      if (factor > 1) found += b.winner(s) == "b" && !s.finalists[1].tied;
-      else ties += b.winner(s) == "a" && s.finalists[1].tied;  // of equals, the one with fewer registers
+      if (factor > 1)
+        found += b.winner(s) == "b" && !s.finalists[1].tied;
+      else
+        ties += b.winner(s) == "a" && s.finalists[1].tied;  // of equals, the one with fewer registers
     }
   EXPECT_GE(found, 18);
   EXPECT_GE(ties, 17);
@@ -278,7 +284,9 @@ TEST(Measure, SteadyWarmsUpFirst) {
   b.protocol.warmup_s = 0.5;
   b.add("a", 100'000);
   double from = -1;
-  b.progress = [&](const char* phase, uint64_t) { if (from < 0 && std::string(phase) == "cold") from = b.gpu->now_s; };
+  b.progress = [&](const char* phase, uint64_t) {
+    if (from < 0 && std::string(phase) == "cold") from = b.gpu->now_s;
+  };
   b.must();
   EXPECT_GE(from, 0.5);
 }
@@ -290,7 +298,7 @@ TEST(Measure, ShortKernelsAreTimedInGraphsOverRotatedBuffers) {
   b.add("short", 1000), b.add("near", 5000), b.add("long", 100'000);
   Standings s = b.must();
   const Measurement& m = *s.outcomes[0].measurement;
-  EXPECT_EQ(m.batch, 32);  // 2 us cold: the power of two that reaches 50 us
+  EXPECT_EQ(m.batch, 32);                           // 2 us cold: the power of two that reaches 50 us
   EXPECT_EQ(s.outcomes[1].measurement->batch, 32);  // in the same manner as the one it is compared with
   EXPECT_EQ(s.outcomes[2].measurement->batch, 1);
   EXPECT_NEAR(m.cold->median_ns, 2000, 1);
@@ -335,7 +343,8 @@ TEST(Measure, FewerSetsWhenMemoryIsShortAndAnErrorWhenNotEvenOneFits) {
   auto none = b.play();
   ASSERT_FALSE(none);
   EXPECT_NE(none.error().message.find("60.0 MiB"), std::string::npos) << none.error().message;
-  EXPECT_NE(none.error().message.find("50.0 MiB are free; a problem of 75 %"), std::string::npos) << none.error().message;
+  EXPECT_NE(none.error().message.find("50.0 MiB are free; a problem of 75 %"), std::string::npos)
+      << none.error().message;
 }
 
 TEST(Measure, AFaultCostsOneContenderAndEverythingIsMadeAnew) {
@@ -350,7 +359,10 @@ TEST(Measure, AFaultCostsOneContenderAndEverythingIsMadeAnew) {
     ASSERT_TRUE(s.outcomes[1].rejected) << nth;
     EXPECT_EQ(s.outcomes[1].rejected->stage, "gpu fault");
     EXPECT_NE(s.outcomes[1].rejected->reason.find("illegal memory access"), std::string::npos);
-    EXPECT_NE(s.outcomes[1].rejected->reason.find(nth == 1 ? "screening" : nth == 6 ? "cold" : "final"), std::string::npos);
+    EXPECT_NE(s.outcomes[1].rejected->reason.find(nth == 1   ? "screening"
+                                                  : nth == 6 ? "cold"
+                                                             : "final"),
+              std::string::npos);
     EXPECT_FALSE(s.outcomes[1].measurement);
     EXPECT_EQ(b.winner(s), "good");
     EXPECT_EQ(s.order.size(), 2u);
@@ -415,7 +427,8 @@ TEST(Measure, ARigThatCannotBeMadeAnewIsNoLostGpu) {
   Standings s = b.must();
   EXPECT_FALSE(s.lost);
   EXPECT_FALSE(s.interrupted);
-  EXPECT_TRUE(mentions(s.notes, "the measurement ended early: the buffers could not be made anew after a fault: out of memory"));
+  EXPECT_TRUE(mentions(s.notes,
+                       "the measurement ended early: the buffers could not be made anew after a fault: out of memory"));
   EXPECT_TRUE(mentions(b.warnings, "ended early"));
   EXPECT_EQ(s.outcomes[1].rejected->stage, "gpu fault");
   ASSERT_TRUE(s.outcomes[0].measurement);  // what was finished stands
@@ -439,7 +452,8 @@ TEST(Measure, MemoryThatIsGoneAfterAFaultIsNamed) {
   EXPECT_EQ(s.outcomes[0].rejected->stage, "gpu fault");
   ASSERT_TRUE(s.outcomes[1].rejected);
   EXPECT_EQ(s.outcomes[1].rejected->stage, "gpu memory");
-  EXPECT_NE(s.outcomes[1].rejected->reason.find("60.0 MiB of GPU memory and 30.0 MiB are free"), std::string::npos) << s.outcomes[1].rejected->reason;
+  EXPECT_NE(s.outcomes[1].rejected->reason.find("60.0 MiB of GPU memory and 30.0 MiB are free"), std::string::npos)
+      << s.outcomes[1].rejected->reason;
 }
 
 TEST(Measure, HotAloneNeedsOneSet) {
@@ -461,7 +475,9 @@ TEST(Measure, ALostGpuKeepsWhatIsFinished) {
   b.script.noise = 0.05;
   b.protocol.finalists = 1;
   b.add("best", 20'000), b.add("other", 60'000);
-  b.progress = [&](const char* phase, uint64_t) { if (std::string(phase) == "hot") b.gpu->lose("fell off the bus"); };
+  b.progress = [&](const char* phase, uint64_t) {
+    if (std::string(phase) == "hot") b.gpu->lose("fell off the bus");
+  };
   Standings s = b.must();
   EXPECT_TRUE(s.lost);
   EXPECT_EQ(s.lost_because, "fell off the bus");
@@ -486,7 +502,9 @@ TEST(Measure, InterruptedKeepsWhatIsFinished) {
   Bench b;
   b.script.noise = 0.05;
   b.add("a", 20'000), b.add("b", 30'000);
-  b.progress = [&](const char* phase, uint64_t) { if (std::string(phase) == "hot") b.stop = true; };
+  b.progress = [&](const char* phase, uint64_t) {
+    if (std::string(phase) == "hot") b.stop = true;
+  };
   Standings s = b.must();
   EXPECT_TRUE(s.interrupted);
   EXPECT_EQ(b.winner(s), "a");

@@ -23,8 +23,10 @@ TEST(MeasureOnAWorker, FaultsAndHangsCostThoseWhoCauseThemAndTheRestIsRanked) {
   ASSERT_TRUE(gpu) << to_string(gpu.error());
 
   Workload workload;
-  workload.buffers = {{"to", 4096, [](uint64_t, std::span<std::byte> part) { std::fill(part.begin(), part.end(), std::byte{1}); }}};
-  const Binary fill = fake_binary("fill"), other = fake_binary("other"), fault = fake_binary("fault"), hang = fake_binary("mapped");
+  workload.buffers = {
+      {"to", 4096, [](uint64_t, std::span<std::byte> part) { std::fill(part.begin(), part.end(), std::byte{1}); }}};
+  const Binary fill = fake_binary("fill"), other = fake_binary("other"), fault = fake_binary("fault"),
+               hang = fake_binary("mapped");
   auto contender = [](const char* name, const Binary& binary, uint32_t ctas) {
     Contender out;
     out.name = name;
@@ -33,8 +35,8 @@ TEST(MeasureOnAWorker, FaultsAndHangsCostThoseWhoCauseThemAndTheRestIsRanked) {
     out.kernels = {{&binary, launch}};
     return out;
   };
-  std::vector<Contender> contenders = {contender("slow", other, 8), contender("bad", fault, 4), contender("fast", fill, 4),
-                                       contender("stuck", hang, 4)};
+  std::vector<Contender> contenders = {contender("slow", other, 8), contender("bad", fault, 4),
+                                       contender("fast", fill, 4), contender("stuck", hang, 4)};
   TensorMap map;
   map.dims = {64, 16};
   map.stride_bytes = {128};
@@ -50,7 +52,8 @@ TEST(MeasureOnAWorker, FaultsAndHangsCostThoseWhoCauseThemAndTheRestIsRanked) {
   EXPECT_FALSE(standings->lost) << standings->lost_because;
   ASSERT_EQ(standings->order, (std::vector<size_t>{2, 0}));
   const auto& outcomes = standings->outcomes;
-  ASSERT_TRUE(outcomes[2].measurement && outcomes[2].measurement->cold && outcomes[0].measurement && outcomes[0].measurement->cold);
+  ASSERT_TRUE(outcomes[2].measurement && outcomes[2].measurement->cold && outcomes[0].measurement &&
+              outcomes[0].measurement->cold);
   EXPECT_NEAR(outcomes[2].measurement->cold->median_ns, 12'000, 10);
   EXPECT_NEAR(outcomes[2].measurement->hot->median_ns, 12'000, 10);
   EXPECT_NEAR(outcomes[0].measurement->cold->median_ns, 24'000, 10);
@@ -59,7 +62,8 @@ TEST(MeasureOnAWorker, FaultsAndHangsCostThoseWhoCauseThemAndTheRestIsRanked) {
   EXPECT_EQ(outcomes[1].rejected->stage, "gpu fault");
   EXPECT_NE(outcomes[1].rejected->reason.find("an illegal memory access was encountered"), std::string::npos);
   EXPECT_EQ(outcomes[3].rejected->stage, "gpu timeout");
-  EXPECT_NE(outcomes[3].rejected->reason.find("mapped did not end within 0.5 s"), std::string::npos) << outcomes[3].rejected->reason;
+  EXPECT_NE(outcomes[3].rejected->reason.find("mapped did not end within 0.5 s"), std::string::npos)
+      << outcomes[3].rejected->reason;
   EXPECT_EQ((*gpu)->generation(), 2u);
   EXPECT_EQ(warnings.size(), 2u);
 }

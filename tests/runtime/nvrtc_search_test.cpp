@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "base/paths.h"
 #include "runtime/compile/headers.h"
 #include "runtime/compile/nvrtc.h"
-#include "runtime/paths.h"
 #include "tests/runtime/process.h"
 
 namespace roofgen {

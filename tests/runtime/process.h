@@ -72,8 +72,7 @@ inline std::vector<pid_t> workers_of(pid_t parent, const std::string& argument) 
   std::vector<pid_t> out;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     pid_t pid = std::atoi(entry.path().filename().c_str());
-    if (pid <= 0 || read_text(entry.path() / "cmdline").find(argument) == std::string::npos)
-      continue;
+    if (pid <= 0 || read_text(entry.path() / "cmdline").find(argument) == std::string::npos) continue;
     if (parent_of(pid) == parent) out.push_back(pid);
   }
   return out;
@@ -91,7 +90,8 @@ inline bool eventually(const std::function<bool()>& condition) {
   return false;
 }
 
-/// Has this child ended with all of its threads? Until then its files are open, even where /proc calls it a zombie. It stays to be waited for.
+/// Has this child ended with all of its threads? Until then its files are open, even where /proc calls it a zombie. It
+/// stays to be waited for.
 inline bool ended(pid_t child) {
   siginfo_t info{};
   return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;

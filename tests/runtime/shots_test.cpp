@@ -71,7 +71,10 @@ TEST_F(Shots, HotShotsFlushNothing) {
   EXPECT_NEAR(time({hot})[0].time_ns, 36'000, 10);
   EXPECT_EQ(log().find("sweep"), std::string::npos);
   EXPECT_EQ(log().find("reset_l2"), std::string::npos);
-  EXPECT_NE(log().find("launch roofgen_gate\nlaunch roofgen_stamp\nrecord\nlaunch fill\nlaunch other\nlaunch fill\nrecord\n"), std::string::npos) << log();
+  EXPECT_NE(
+      log().find("launch roofgen_gate\nlaunch roofgen_stamp\nrecord\nlaunch fill\nlaunch other\nlaunch fill\nrecord\n"),
+      std::string::npos)
+      << log();
 }
 
 TEST_F(Shots, PersistingLinesAreResetOnlyWhereThereAreAny) {
@@ -103,9 +106,12 @@ TEST_F(Shots, GraphsAreBuiltOncePerShotAndFreed) {
     size_t built = 0;
     for (size_t at = 0; (at = all.find("instantiate", at)) != std::string::npos; ++at) ++built;
     EXPECT_EQ(built, 2u);
-    EXPECT_NE(all.find("begin_capture\ncapture fill\ncapture other\ncapture fill\ncapture other\nend_capture\ninstantiate 4\nupload\n"),
-              std::string::npos) << all;
-    EXPECT_NE(all.find("launch roofgen_gate\nlaunch roofgen_stamp\nrecord\nlaunch_graph\nrecord\n"), std::string::npos) << all;
+    EXPECT_NE(all.find("begin_capture\ncapture fill\ncapture other\ncapture fill\ncapture "
+                       "other\nend_capture\ninstantiate 4\nupload\n"),
+              std::string::npos)
+        << all;
+    EXPECT_NE(all.find("launch roofgen_gate\nlaunch roofgen_stamp\nrecord\nlaunch_graph\nrecord\n"), std::string::npos)
+        << all;
   }
   gpu_.reset();
   EXPECT_EQ(live(), 0);
@@ -188,7 +194,8 @@ TEST_F(Shots, AFaultEndsTheRowAndIsNamed) {
   auto samples = gpu_->time(row, &done);
   ASSERT_FALSE(samples);
   EXPECT_EQ(done, 2u);
-  EXPECT_NE(samples.error().message.find("an illegal memory access was encountered"), std::string::npos) << samples.error().message;
+  EXPECT_NE(samples.error().message.find("an illegal memory access was encountered"), std::string::npos)
+      << samples.error().message;
   EXPECT_EQ(gpu_->fault(), Fault::kKernel);
   EXPECT_FALSE(gpu_->time(row));
   EXPECT_EQ(gpu_->fault(), Fault::kKernel);
@@ -209,7 +216,8 @@ TEST_F(Shots, NoMemoryToFlushWithSaysSo) {
   prepare();
   auto samples = gpu_->time(std::vector<Shot>{shot()});
   ASSERT_FALSE(samples);
-  EXPECT_NE(samples.error().message.find("allocating 4194304 bytes of GPU memory for emptying L2: out of memory"), std::string::npos)
+  EXPECT_NE(samples.error().message.find("allocating 4194304 bytes of GPU memory for emptying L2: out of memory"),
+            std::string::npos)
       << samples.error().message;
   EXPECT_EQ(gpu_->fault(), Fault::kMemory);
 }

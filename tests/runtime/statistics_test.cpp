@@ -25,8 +25,8 @@ TEST(Statistics, Quantiles) {
 
 // The ranks of a sign test at 5 %, as printed in tables of binomial intervals.
 TEST(Statistics, MedianIntervalRanks) {
-  const std::vector<std::tuple<int, double, double>> kKnown = {
-      {5, 1, 5}, {6, 1, 6}, {8, 1, 8}, {9, 2, 8}, {10, 2, 9}, {20, 6, 15}, {50, 18, 33}, {100, 40, 61}};
+  const std::vector<std::tuple<int, double, double>> kKnown = {{5, 1, 5},  {6, 1, 6},   {8, 1, 8},    {9, 2, 8},
+                                                               {10, 2, 9}, {20, 6, 15}, {50, 18, 33}, {100, 40, 61}};
   for (auto [n, low, high] : kKnown) {
     Interval interval = median_interval(upto(n));
     EXPECT_EQ(interval.low, low) << n;
@@ -43,7 +43,8 @@ TEST(Statistics, MedianIntervalCoversTheMedian) {
     for (int trial = 0; trial < kTrials; ++trial) {
       std::vector<double> samples;
       // exponential, from raw bits: as skewed as times with late outliers. Its median is ln 2.
-      for (int i = 0; i < n; ++i) samples.push_back(-std::log((static_cast<double>(random() >> 11) + 0.5) / 9007199254740992.0));
+      for (int i = 0; i < n; ++i)
+        samples.push_back(-std::log((static_cast<double>(random() >> 11) + 0.5) / 9007199254740992.0));
       std::sort(samples.begin(), samples.end());
       Interval interval = median_interval(samples);
       held += interval.low <= std::log(2.0) && std::log(2.0) <= interval.high;

@@ -143,8 +143,7 @@ TEST_F(StoreTest, DamageFoundLaterWarnsOnceAndTheJobGoesOn) {
   ASSERT_GT(bytes.size(), 100'000u) << "the log was not folded in";
   for (size_t i = 8192; i < bytes.size(); ++i) bytes[i] = static_cast<char>(0xee);
   write_text(dir / "evaluations.sqlite", bytes);
-  auto made =
-      Store::open(dir / "evaluations.sqlite", [this](const std::string& line) { warnings.push_back(line); });
+  auto made = Store::open(dir / "evaluations.sqlite", [this](const std::string& line) { warnings.push_back(line); });
   ASSERT_TRUE(made);
   for (int i = 0; i < 200; ++i) {
     auto found = made->lookup(key(i));

@@ -27,7 +27,8 @@ TEST_F(Calls, ABoxIsCopiedBetweenPitches) {
   back.height = 4;
   ASSERT_EQ(cu("cuMemcpy2DAsync_v2", static_cast<const Copy2d*>(&back), Handle{}), 0);
   for (int y = 0; y < 4; ++y)
-    for (int x = 0; x < 20; ++x) EXPECT_EQ(out[y][x], y >= 2 && x >= 4 && x < 9 ? in[y - 1][x - 1] : 7) << y << " " << x;
+    for (int x = 0; x < 20; ++x)
+      EXPECT_EQ(out[y][x], y >= 2 && x >= 4 && x < 9 ? in[y - 1][x - 1] : 7) << y << " " << x;
   c.to.pitch = 8;  // rows of 4 + 5 bytes do not fit
   EXPECT_EQ(cu("cuMemcpy2D_v2", static_cast<const Copy2d*>(&c)), 1);
   c.to.pitch = pitch;
@@ -52,18 +53,25 @@ TEST_F(Calls, AGraphByHandRunsInTheOrderOfItsEdges) {
   c.to.host = result.data();
   c.width = 64;
   c.height = c.depth = 1;
-  ASSERT_EQ(cu("cuGraphAddMemcpyNode", &out, graph, static_cast<const Handle*>(nullptr), size_t{0}, static_cast<const Copy3d*>(&c), context_), 0);
+  ASSERT_EQ(cu("cuGraphAddMemcpyNode", &out, graph, static_cast<const Handle*>(nullptr), size_t{0},
+               static_cast<const Copy3d*>(&c), context_),
+            0);
   KernelNodeParams p = step_params(y, n, two, three);
-  ASSERT_EQ(cu("cuGraphAddKernelNode_v2", &second, graph, static_cast<const Handle*>(nullptr), size_t{0}, static_cast<const KernelNodeParams*>(&p)), 0);
+  ASSERT_EQ(cu("cuGraphAddKernelNode_v2", &second, graph, static_cast<const Handle*>(nullptr), size_t{0},
+               static_cast<const KernelNodeParams*>(&p)),
+            0);
   p = step_params(y, n, one, one);
-  ASSERT_EQ(cu("cuGraphAddKernelNode_v2", &first, graph, static_cast<const Handle*>(nullptr), size_t{0}, static_cast<const KernelNodeParams*>(&p)), 0);
+  ASSERT_EQ(cu("cuGraphAddKernelNode_v2", &first, graph, static_cast<const Handle*>(nullptr), size_t{0},
+               static_cast<const KernelNodeParams*>(&p)),
+            0);
   const MemsetNodeParams m = {y, 0, 5, 4, 16, 1};
   ASSERT_EQ(cu("cuGraphAddMemsetNode", &clear, graph, static_cast<const Handle*>(nullptr), size_t{0}, &m, context_), 0);
   const Handle from[] = {clear, first, second}, to[] = {first, second, out};
   ASSERT_EQ(cu("cuGraphAddDependencies_v2", graph, &from[0], &to[0], static_cast<const void*>(nullptr), size_t{3}), 0);
   static int calls;
   calls = 0;
-  const HostNodeParams h = {[](void* data) { calls += static_cast<std::vector<unsigned>*>(data)->at(0) == 15; }, &result};
+  const HostNodeParams h = {[](void* data) { calls += static_cast<std::vector<unsigned>*>(data)->at(0) == 15; },
+                            &result};
   ASSERT_EQ(cu("cuGraphAddHostNode", &host, graph, static_cast<const Handle*>(&out), size_t{1}, &h), 0);
   size_t count = 0;
   EXPECT_EQ(cu("cuGraphGetNodes", graph, static_cast<Handle*>(nullptr), &count), 0);
@@ -103,7 +111,9 @@ TEST_F(Calls, AGraphByHandRunsInTheOrderOfItsEdges) {
   ASSERT_EQ(cu("cuCtxSynchronize"), 0);
   EXPECT_EQ(result, std::vector<unsigned>(16, 15));
   EXPECT_EQ(calls, 3);
-  ASSERT_EQ(cu("cuGraphAddDependencies_v2", outer, static_cast<const Handle*>(&again), static_cast<const Handle*>(&child), static_cast<const void*>(nullptr), size_t{1}), 0);
+  ASSERT_EQ(cu("cuGraphAddDependencies_v2", outer, static_cast<const Handle*>(&again),
+               static_cast<const Handle*>(&child), static_cast<const void*>(nullptr), size_t{1}),
+            0);
   EXPECT_EQ(cu("cuGraphInstantiateWithFlags", &both, outer, 0ull), 1);
   EXPECT_EQ(cu("cuGraphLaunch", graph, Handle{}), 400) << "a graph that is gone";
   EXPECT_EQ(cu("cuGraphNodeGetType", second, &type), 400) << "a node that is gone";
@@ -128,10 +138,18 @@ TEST_F(Calls, OlderFormsOfAGraphAndOtherWorkForItsNodes) {
   KernelNodeParams p = step_params(y, n, two, three);
   p.kernel = p.context = &n;  // past the end of the older form: not read
   ASSERT_EQ(cu("cuGraphCreate", &graph, 0u), 0);
-  ASSERT_EQ(cu("cuGraphAddMemsetNode", &clear, graph, static_cast<const Handle*>(nullptr), size_t{0}, static_cast<const MemsetNodeParams*>(&m), context_), 0);
-  ASSERT_EQ(cu("cuGraphAddKernelNode", &step, graph, static_cast<const Handle*>(&clear), size_t{1}, static_cast<const void*>(&p)), 0);
-  ASSERT_EQ(cu("cuGraphAddMemcpyNode", &out, graph, static_cast<const Handle*>(&step), size_t{1}, static_cast<const Copy3d*>(&c), context_), 0);
-  ASSERT_EQ(cu("cuGraphAddHostNode", &host, graph, static_cast<const Handle*>(&out), size_t{1}, static_cast<const HostNodeParams*>(&h)), 0);
+  ASSERT_EQ(cu("cuGraphAddMemsetNode", &clear, graph, static_cast<const Handle*>(nullptr), size_t{0},
+               static_cast<const MemsetNodeParams*>(&m), context_),
+            0);
+  ASSERT_EQ(cu("cuGraphAddKernelNode", &step, graph, static_cast<const Handle*>(&clear), size_t{1},
+               static_cast<const void*>(&p)),
+            0);
+  ASSERT_EQ(cu("cuGraphAddMemcpyNode", &out, graph, static_cast<const Handle*>(&step), size_t{1},
+               static_cast<const Copy3d*>(&c), context_),
+            0);
+  ASSERT_EQ(cu("cuGraphAddHostNode", &host, graph, static_cast<const Handle*>(&out), size_t{1},
+               static_cast<const HostNodeParams*>(&h)),
+            0);
   char words[4] = "abc";
   ASSERT_EQ(cu("cuGraphInstantiate_v2", &exec, graph, &wrong, &words[0], sizeof words), 0);
   EXPECT_EQ(wrong, nullptr);
@@ -152,7 +170,8 @@ TEST_F(Calls, OlderFormsOfAGraphAndOtherWorkForItsNodes) {
   ASSERT_EQ(cu("cuGraphExecKernelNodeSetParams", exec, step, static_cast<const void*>(&p)), 0);
   ASSERT_EQ(cu("cuGraphExecMemcpyNodeSetParams", exec, out, static_cast<const Copy3d*>(&c), context_), 0);
   ASSERT_EQ(cu("cuGraphExecHostNodeSetParams", exec, host, static_cast<const HostNodeParams*>(&h)), 0);
-  EXPECT_EQ(cu("cuGraphExecMemsetNodeSetParams", exec, step, static_cast<const MemsetNodeParams*>(&m), context_), 1) << "a node of another type";
+  EXPECT_EQ(cu("cuGraphExecMemsetNodeSetParams", exec, step, static_cast<const MemsetNodeParams*>(&m), context_), 1)
+      << "a node of another type";
   run();
   EXPECT_EQ(elsewhere, std::vector<unsigned>(16, 10));
   EXPECT_EQ(result, std::vector<unsigned>(16, 13)) << "as it was";
@@ -164,7 +183,8 @@ TEST_F(Calls, OlderFormsOfAGraphAndOtherWorkForItsNodes) {
   EXPECT_EQ(*static_cast<unsigned*>(same.args[2]), 2u);
   EXPECT_EQ(same.kernel, &n) << "not written";
   ASSERT_EQ(cu("cuGraphKernelNodeSetParams", step, static_cast<const void*>(&p)), 0);
-  ASSERT_EQ(cu("cuGraphInstantiate", &exec, graph, static_cast<Handle*>(nullptr), static_cast<char*>(nullptr), size_t{0}), 0);
+  ASSERT_EQ(
+      cu("cuGraphInstantiate", &exec, graph, static_cast<Handle*>(nullptr), static_cast<char*>(nullptr), size_t{0}), 0);
   run();
   EXPECT_EQ(result, std::vector<unsigned>(16, 8));
 }
@@ -196,9 +216,13 @@ TEST_F(Calls, AHostFunctionRunsAfterWhatWasQueued) {
   ASSERT_EQ(cu("cuMemsetD32Async", y, 9u, size_t{16}, Handle{}), 0);
   unsigned n = 16, one = 1;
   KernelNodeParams p = step_params(y, n, one, one);
-  ASSERT_EQ(cu("cuLaunchKernel", step_, 1u, 1u, 1u, 32u, 1u, 1u, 0u, Handle{}, p.args, static_cast<void**>(nullptr)), 0);
+  ASSERT_EQ(cu("cuLaunchKernel", step_, 1u, 1u, 1u, 32u, 1u, 1u, 0u, Handle{}, p.args, static_cast<void**>(nullptr)),
+            0);
   int seen = 0;
-  ASSERT_EQ(cu("cuLaunchHostFunc", Handle{}, +[](void* data) { ++*static_cast<int*>(data); }, static_cast<void*>(&seen)), 0);
+  ASSERT_EQ(
+      cu(
+          "cuLaunchHostFunc", Handle{}, +[](void* data) { ++*static_cast<int*>(data); }, static_cast<void*>(&seen)),
+      0);
   EXPECT_EQ(seen, 1) << "a program may wait for it without asking the driver";
   EXPECT_EQ(read(y, 16), std::vector<unsigned>(16, 10));
 }
@@ -229,10 +253,11 @@ TEST_F(Calls, PointersTellWhoseTheyAre) {
 
 /// ptxas stands in as a script, so that the test needs no toolkit and knows the number.
 TEST_F(Calls, RegistersAreThoseOfPtxas) {
-  home_.write("ptxas", "#!/bin/sh\necho \"$@\" >> " + (home_.dir() / "asked").string() +
-                           "\necho \"ptxas info    : Compiling entry function 'step' for 'sm_90'\" >&2\n"
-                           "echo 'ptxas         .     48 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads' >&2\n"
-                           "echo 'ptxas info    : Used 64 registers, used 0 barriers' >&2\n");
+  home_.write("ptxas",
+              "#!/bin/sh\necho \"$@\" >> " + (home_.dir() / "asked").string() +
+                  "\necho \"ptxas info    : Compiling entry function 'step' for 'sm_90'\" >&2\n"
+                  "echo 'ptxas         .     48 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads' >&2\n"
+                  "echo 'ptxas info    : Used 64 registers, used 0 barriers' >&2\n");
   fs::permissions(home_.dir() / "ptxas", fs::perms::owner_all);
   setenv("ROOFGEN_PTXAS", (home_.dir() / "ptxas").c_str(), 1);
   int registers = 0, local = 0, ctas = 0;
@@ -244,7 +269,9 @@ TEST_F(Calls, RegistersAreThoseOfPtxas) {
   EXPECT_EQ(cu("cuOccupancyMaxActiveBlocksPerMultiprocessor", &ctas, step_, 256, size_t{0}), 0);
   EXPECT_EQ(ctas, 4);
   int grid = 0, block = 0;
-  EXPECT_EQ(cu("cuOccupancyMaxPotentialBlockSize", &grid, &block, step_, static_cast<size_t (*)(int)>(nullptr), size_t{0}, 0), 0);
+  EXPECT_EQ(
+      cu("cuOccupancyMaxPotentialBlockSize", &grid, &block, step_, static_cast<size_t (*)(int)>(nullptr), size_t{0}, 0),
+      0);
   EXPECT_EQ(block, 1024);
   EXPECT_EQ(grid, 132);
   size_t smem = 0;  // 228 KiB for 4 CTAs, less 1 KiB each

@@ -13,10 +13,14 @@ void embed(const std::string& emit, const std::string& program, const std::strin
   const Outcome o = home.run("emit " + emit + " --executor sim --evals 3 -o out");
   ASSERT_EQ(o.exit, 0) << o.err;
   const std::string dir = home.dir().string(), sources = ROOFGEN_SOURCE_DIR "/tests/shim/emitted";
-  const std::string build = "cd '" + dir + "' && cc -std=c11 -O1 -Wall -Wextra -Werror -Wno-unused-function -I. -I'" + sources + "' " + defines + " '" + sources + "/" +
-                            program + ".c' -o program '" ROOFGEN_SHIM_DIR "/libcuda.so.1' -lm >build.txt 2>&1";
+  const std::string build = "cd '" + dir + "' && cc -std=c11 -O1 -Wall -Wextra -Werror -Wno-unused-function -I. -I'" +
+                            sources + "' " + defines + " '" + sources + "/" + program +
+                            ".c' -o program '" ROOFGEN_SHIM_DIR "/libcuda.so.1' -lm >build.txt 2>&1";
   ASSERT_EQ(std::system(build.c_str()), 0) << home.read("build.txt");
-  const int status = std::system(("cd '" + dir + "' && LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR "' ROOFGEN_SIM_LOG=sim.log ROOFGEN_SIM_STRICT=1 ./program >run.txt 2>&1").c_str());
+  const int status = std::system(("cd '" + dir +
+                                  "' && LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR
+                                  "' ROOFGEN_SIM_LOG=sim.log ROOFGEN_SIM_STRICT=1 ./program >run.txt 2>&1")
+                                     .c_str());
   const std::string out = home.read("run.txt");
   EXPECT_EQ(status, 0) << out << home.read("sim.log");
   EXPECT_EQ(out.find("FAILED"), std::string::npos) << out;
@@ -24,20 +28,25 @@ void embed(const std::string& emit, const std::string& program, const std::strin
 }
 
 TEST(Emitted, GemmWithAnEpilogueRunsAtOtherSizesToo) {
-  embed("gemm --M 100 --N 72 --K 80 --epilogue 'silu(acc * scale + bias[n]) + slope[m] * residual[m,n]' --arg 'slope:fp32[m]'", "gemm",
-        "-DFORM=0 -DTUNED=100,72,80 -DOTHER=211,136,40");
+  embed(
+      "gemm --M 100 --N 72 --K 80 --epilogue 'silu(acc * scale + bias[n]) + slope[m] * residual[m,n]' --arg "
+      "'slope:fp32[m]'",
+      "gemm", "-DFORM=0 -DTUNED=100,72,80 -DOTHER=211,136,40");
 }
 
 TEST(Emitted, GemmInSlabs) {
-  embed("gemm --M 40 --N 96 --K 520 --variant split_k2 --epilogue 'relu(acc + bias[n])'", "gemm", "-DFORM=1 -DTUNED=40,96,520 -DOTHER=75,96,776");
+  embed("gemm --M 40 --N 96 --K 520 --variant split_k2 --epilogue 'relu(acc + bias[n])'", "gemm",
+        "-DFORM=1 -DTUNED=40,96,520 -DOTHER=75,96,776");
 }
 
 TEST(Emitted, GatedGemm) {
-  embed("gemm --M 50 --N 128 --K 64 --gated silu --epilogue 'acc + bias[n]'", "gemm", "-DFORM=2 -DTUNED=50,128,64 -DOTHER=70,256,128");
+  embed("gemm --M 50 --N 128 --K 64 --gated silu --epilogue 'acc + bias[n]'", "gemm",
+        "-DFORM=2 -DTUNED=50,128,64 -DOTHER=70,256,128");
 }
 
 TEST(Emitted, GatedGemmInTwoKernels) {
-  embed("gemm --M 50 --N 66 --K 64 --gated silu --out-dtype fp32 --variant unfused --epilogue 'acc + bias[n]'", "gemm", "-DFORM=3 -DTUNED=50,66,64 -DOTHER=70,54,128");
+  embed("gemm --M 50 --N 66 --K 64 --gated silu --out-dtype fp32 --variant unfused --epilogue 'acc + bias[n]'", "gemm",
+        "-DFORM=3 -DTUNED=50,66,64 -DOTHER=70,54,128");
 }
 
 TEST(Emitted, TwoKernelsOfANorm) { embed("rmsnorm --rows 5 --cols 1003 --residual --variant unfused", "rmsnorm"); }

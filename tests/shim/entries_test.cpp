@@ -1,6 +1,6 @@
 // Every entry point of the simulated driver, called with nothing but zeros: none crashes, none that is not there
-// succeeds, and none does anything before cuInit or without a context. Then names, versions and errors against CUDA's headers, where a
-// toolkit is. Types are compared in signatures.h.
+// succeeds, and none does anything before cuInit or without a context. Then names, versions and errors against CUDA's
+// headers, where a toolkit is. Types are compared in signatures.h.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -33,14 +33,39 @@ const std::vector<Entry>& entries() {
   return all;
 }
 
-const std::set<std::string> kNeedNoDriver = {"cuInit", "cuGetErrorName", "cuGetErrorString", "cuDriverGetVersion", "cuGetProcAddress", "cuGetExportTable"};
+const std::set<std::string> kNeedNoDriver = {
+    "cuInit", "cuGetErrorName", "cuGetErrorString", "cuDriverGetVersion", "cuGetProcAddress", "cuGetExportTable"};
 // Those that zeros are meaningful arguments of: device 0, no context, the default stream, nothing to free or to copy.
-const std::set<std::string> kNeedNoContext = {"cuCtxSetCurrent", "cuCtxPopCurrent", "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxSetFlags", "cuDevicePrimaryCtxRelease"};
-const std::set<std::string> kFineWithZeros = {
-    "cuCtxGetStreamPriorityRange", "cuCtxSynchronize", "cuStreamQuery", "cuStreamSynchronize", "cuMemFree", "cuMemcpyDtoD", "cuMemcpyDtoDAsync",
-    "cuMemcpyDtoH", "cuMemcpyDtoHAsync", "cuMemcpyHtoD", "cuMemcpyHtoDAsync", "cuMemsetD8", "cuMemsetD8Async", "cuMemsetD16", "cuMemsetD16Async",
-    "cuMemsetD32", "cuMemsetD32Async", "cuMemsetD2D8", "cuMemsetD2D8Async", "cuMemsetD2D16", "cuMemsetD2D16Async", "cuMemsetD2D32",
-    "cuMemsetD2D32Async", "cuMemcpy", "cuMemcpyAsync", "cuCtxSetFlags", "cuCtxSetCacheConfig", "cuCtxSetLimit"};
+const std::set<std::string> kNeedNoContext = {"cuCtxSetCurrent", "cuCtxPopCurrent", "cuDevicePrimaryCtxReset",
+                                              "cuDevicePrimaryCtxSetFlags", "cuDevicePrimaryCtxRelease"};
+const std::set<std::string> kFineWithZeros = {"cuCtxGetStreamPriorityRange",
+                                              "cuCtxSynchronize",
+                                              "cuStreamQuery",
+                                              "cuStreamSynchronize",
+                                              "cuMemFree",
+                                              "cuMemcpyDtoD",
+                                              "cuMemcpyDtoDAsync",
+                                              "cuMemcpyDtoH",
+                                              "cuMemcpyDtoHAsync",
+                                              "cuMemcpyHtoD",
+                                              "cuMemcpyHtoDAsync",
+                                              "cuMemsetD8",
+                                              "cuMemsetD8Async",
+                                              "cuMemsetD16",
+                                              "cuMemsetD16Async",
+                                              "cuMemsetD32",
+                                              "cuMemsetD32Async",
+                                              "cuMemsetD2D8",
+                                              "cuMemsetD2D8Async",
+                                              "cuMemsetD2D16",
+                                              "cuMemsetD2D16Async",
+                                              "cuMemsetD2D32",
+                                              "cuMemsetD2D32Async",
+                                              "cuMemcpy",
+                                              "cuMemcpyAsync",
+                                              "cuCtxSetFlags",
+                                              "cuCtxSetCacheConfig",
+                                              "cuCtxSetLimit"};
 
 constexpr int kNotInitialised = 3, kInvalidContext = 201, kNotSupported = 801;
 
@@ -60,8 +85,10 @@ class Entries : public testing::Test {
   }
   /// With more arguments than any entry point takes.
   static int call(const std::string& symbol) {
-    auto* f = as<int(void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*)>(symbol);
-    return f(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+    auto* f = as<int(void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*)>(
+        symbol);
+    return f(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+             nullptr, nullptr);
   }
   static void* library_;
 };
@@ -117,7 +144,8 @@ TEST_F(Entries, NothingWorksBeforeInitOrWithoutAContext) {
     ASSERT_EQ(as<int(void*)>("cuCtxSetCurrent")(context), 0);
     const int status = call(e.symbol);
     if (status == 0) {
-      EXPECT_TRUE(kFineWithZeros.count(e.name) || kNeedNoContext.count(e.name)) << e.symbol << " takes zeros for an answer";
+      EXPECT_TRUE(kFineWithZeros.count(e.name) || kNeedNoContext.count(e.name))
+          << e.symbol << " takes zeros for an answer";
     }
     if (e.name == "cuDevicePrimaryCtxRelease") {
       ASSERT_EQ(as<int(void**, int)>("cuDevicePrimaryCtxRetain")(&context, 0), 0);
@@ -149,7 +177,8 @@ TEST_F(Entries, ANameMeansTheNewestFormThatTheVersionKnows) {
   EXPECT_EQ(look_up("cuNothing", &found, 13000, 0, &how), 0);
   EXPECT_EQ(how, 1);
   EXPECT_EQ(look_up("cuInit", &found, 13010, 0, &how), 1) << "newer than the driver";
-  EXPECT_EQ(as<int(const char*, void**, int, unsigned long long)>("cuGetProcAddress")("cuNothing", &found, 13000, 0), 500);
+  EXPECT_EQ(as<int(const char*, void**, int, unsigned long long)>("cuGetProcAddress")("cuNothing", &found, 13000, 0),
+            500);
 }
 
 #ifdef ROOFGEN_CUDA_INCLUDE
@@ -174,7 +203,8 @@ TEST_F(Entries, AreThoseOfTheHeader) {
     if (!known.count(m[1])) missing.insert(m[1]);
   }
   // What the header renames to, with the suffix for per-thread streams where it has one.
-  for (const std::smatch& m : matches(text, R"(#define\s+cu\w+\s+(?:__CUDA_API_(PTSZ|PTDS)\()?(cu[A-Z]\w+)\)?[ \t]*\n)")) {
+  for (const std::smatch& m :
+       matches(text, R"(#define\s+cu\w+\s+(?:__CUDA_API_(PTSZ|PTDS)\()?(cu[A-Z]\w+)\)?[ \t]*\n)")) {
     const std::string suffix = m[1] == "PTSZ" ? "_ptsz" : m[1] == "PTDS" ? "_ptds" : "";
     if (!known.count(m[2].str() + suffix)) missing.insert(m[2].str() + suffix);
   }
@@ -184,7 +214,8 @@ TEST_F(Entries, AreThoseOfTheHeader) {
 
 TEST_F(Entries, AppearedWithTheVersionThatTheTypedefsSay) {
   const std::string text = header("cudaTypedefs.h");
-  if (header("cuda.h").find("#define CUDA_VERSION 13000") == std::string::npos) GTEST_SKIP() << "the table is of CUDA 13.0";
+  if (header("cuda.h").find("#define CUDA_VERSION 13000") == std::string::npos)
+    GTEST_SKIP() << "the table is of CUDA 13.0";
   std::map<std::string, std::set<int>> theirs, ours;
   for (const std::smatch& m : matches(text, R"(CUDAAPI \*PFN_(cu\w+)_v(\d+)\))")) theirs[m[1]].insert(std::stoi(m[2]));
   for (const Entry& e : entries()) ours[e.name].insert(e.since);
@@ -197,7 +228,8 @@ TEST_F(Entries, EveryErrorHasItsNameAndWords) {
   auto* name_of = as<int(int, const char**)>("cuGetErrorName");
   auto* text_of = as<int(int, const char**)>("cuGetErrorString");
   const std::string text = header("cuda.h");
-  const std::string list = text.substr(text.find("typedef enum cudaError_enum"), text.find("} CUresult;") - text.find("typedef enum cudaError_enum"));
+  const std::string list = text.substr(text.find("typedef enum cudaError_enum"),
+                                       text.find("} CUresult;") - text.find("typedef enum cudaError_enum"));
   int errors = 0;
   for (const std::smatch& m : matches(list, R"(\n\s*(CUDA_\w+)\s*=\s*(\d+))")) {
     const char *name = nullptr, *words = nullptr;

@@ -14,7 +14,8 @@ class Links : public Calls {
     return out;
   }
   int add(Handle state, const std::string& data, int type = kPtx) {
-    return cu("cuLinkAddData_v2", state, type, static_cast<void*>(const_cast<char*>(data.data())), data.size(), "a.ptx", 0u, static_cast<int*>(nullptr), static_cast<void**>(nullptr));
+    return cu("cuLinkAddData_v2", state, type, static_cast<void*>(const_cast<char*>(data.data())), data.size(), "a.ptx",
+              0u, static_cast<int*>(nullptr), static_cast<void**>(nullptr));
   }
 };
 
@@ -45,7 +46,8 @@ TEST_F(Links, AFileIsReadToo) {
   home_.write("a.ptx", kStepPtx);
   const std::string path = (home_.dir() / "a.ptx").string();
   const auto add_file = [&](Handle state, const std::string& name) {
-    return cu("cuLinkAddFile_v2", state, kPtx, name.c_str(), 0u, static_cast<int*>(nullptr), static_cast<void**>(nullptr));
+    return cu("cuLinkAddFile_v2", state, kPtx, name.c_str(), 0u, static_cast<int*>(nullptr),
+              static_cast<void**>(nullptr));
   };
   const Handle state = linker();
   EXPECT_EQ(add_file(state, path + ".not"), 301);
@@ -65,7 +67,9 @@ TEST_F(Links, WhatCannotBeLinkedIsRefused) {
   EXPECT_EQ(add(state, "x", 6), 1);
   EXPECT_EQ(add(state, kStepPtx), 0);
   EXPECT_EQ(add(state, kStepPtx), 801);
-  EXPECT_NE(home_.read("log").find("cuLinkAddData_v2: CUDA_ERROR_NOT_SUPPORTED (801): a.ptx: several PTX modules are not linked into one"), std::string::npos);
+  EXPECT_NE(home_.read("log").find(
+                "cuLinkAddData_v2: CUDA_ERROR_NOT_SUPPORTED (801): a.ptx: several PTX modules are not linked into one"),
+            std::string::npos);
   EXPECT_EQ(add(step_, kStepPtx), 400) << "no linker";
 }
 

@@ -70,7 +70,8 @@ TEST_F(Calls, AKernelAfterTheFreeIsFound) {
   ASSERT_EQ(cu("cuMemFreeAsync", y, Handle{}), 0);
   unsigned n = 16, one = 1;
   KernelNodeParams p = step_params(y, n, one, one);
-  ASSERT_EQ(cu("cuLaunchKernel", step_, 1u, 1u, 1u, 32u, 1u, 1u, 0u, Handle{}, p.args, static_cast<void**>(nullptr)), 0);
+  ASSERT_EQ(cu("cuLaunchKernel", step_, 1u, 1u, 1u, 32u, 1u, 1u, 0u, Handle{}, p.args, static_cast<void**>(nullptr)),
+            0);
   EXPECT_EQ(cu("cuCtxSynchronize"), 700);
   EXPECT_NE(home_.read("log").find("finding out-of-bounds: kernel step"), std::string::npos) << home_.read("log");
 }
@@ -119,7 +120,8 @@ TEST_F(Calls, PoolsCountWhatIsUsed) {
   EXPECT_EQ(used(8), 3500u);
   ASSERT_EQ(cu("cuMemAllocFromPoolAsync", &a, size_t{3500}, mine, Handle{}), 0);
   ASSERT_EQ(cu("cuMemFreeAsync", a, Handle{}), 0);
-  ASSERT_EQ(cu("cuMemAllocFromPoolAsync", &a, size_t{3500}, mine, Handle{}), 0) << "once what is queued before it is done";
+  ASSERT_EQ(cu("cuMemAllocFromPoolAsync", &a, size_t{3500}, mine, Handle{}), 0)
+      << "once what is queued before it is done";
   ASSERT_EQ(cu("cuMemFreeAsync", a, Handle{}), 0);
   ASSERT_EQ(cu("cuCtxSynchronize"), 0);
   number = 7;

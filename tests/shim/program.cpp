@@ -73,7 +73,8 @@ extern "C" __global__ void alone(int* out) {  // the cluster's size is the launc
 }
 )";
 
-// Tiles by the tensor copy engine: 16 x 32 words of x, through shared memory with a swizzle of 128 bytes, to the transposed place in y.
+// Tiles by the tensor copy engine: 16 x 32 words of x, through shared memory with a swizzle of 128 bytes, to the
+// transposed place in y.
 const char* const kTiles = R"(
 struct alignas(64) Map { char bytes[128]; };
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
@@ -184,7 +185,9 @@ int main(int argc, char** argv) {
   CU(cuMemcpyHtoD)(db, b.data(), 16384);
   CUstream stream = nullptr;
   CUevent start = nullptr, stop = nullptr;
-  check(ok(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING)) && ok(CU(cuEventCreate)(&start, 0)) && ok(CU(cuEventCreate)(&stop, 0)), "stream");
+  check(ok(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING)) && ok(CU(cuEventCreate)(&start, 0)) &&
+            ok(CU(cuEventCreate)(&stop, 0)),
+        "stream");
   auto* launch = CU(cuLaunchKernel);
   const auto back = [&] {
     CU(cuMemcpyDtoHAsync)(c.data(), dc, 16384, stream);
@@ -216,7 +219,8 @@ int main(int argc, char** argv) {
   float expected = 0;
   for (int i = 0; i < n; ++i) expected += a[i];
   check(c[0] == expected, "sum is right");
-  check(launch(function("sum"), 1, 1, 1, 256, 1, 1, 64 * 1024, stream, sum, nullptr) == CUDA_ERROR_INVALID_VALUE, "64 KiB need to be asked for");
+  check(launch(function("sum"), 1, 1, 1, 256, 1, 1, 64 * 1024, stream, sum, nullptr) == CUDA_ERROR_INVALID_VALUE,
+        "64 KiB need to be asked for");
 
   int width = side;
   void* turn[] = {&da, &dc, &width};
@@ -245,36 +249,49 @@ int main(int argc, char** argv) {
   CU(cuMemcpyHtoD)(da, ints.data(), 16384);
   int elements = 64 * 16;
   void* rotate[] = {&da, &elements};
-  check(ok(CU(cuLaunchCooperativeKernel)(other("rotate"), 16, 1, 1, 64, 1, 1, 0, stream, rotate)) && ok(CU(cuStreamSynchronize)(stream)) && ints_back(da), "a cooperative launch runs");
+  check(ok(CU(cuLaunchCooperativeKernel)(other("rotate"), 16, 1, 1, 64, 1, 1, 0, stream, rotate)) &&
+            ok(CU(cuStreamSynchronize)(stream)) && ints_back(da),
+        "a cooperative launch runs");
   for (int i = 0; i < elements; ++i) same = same && got[i] == ints[(i + 64) % elements];
   check(same, "its grid waited for itself");
-  check(CU(cuLaunchCooperativeKernel)(other("rotate"), 132 * 32 + 1, 1, 1, 64, 1, 1, 0, stream, rotate) == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "no more CTAs than the device holds");
+  check(CU(cuLaunchCooperativeKernel)(other("rotate"), 132 * 32 + 1, 1, 1, 64, 1, 1, 0, stream, rotate) ==
+            CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+        "no more CTAs than the device holds");
 
   CU(cuMemcpyHtoD)(da, ints.data(), 16384);
   CU(cuMemsetD8)(dc, 0, 16384);
   void* ring[] = {&da, &db, &dc};
-  check(ok(launch(other("ring"), 8, 1, 1, 64, 1, 1, 0, stream, ring, nullptr)) && ok(CU(cuStreamSynchronize)(stream)) && ints_back(db), "clusters run, of the size that the kernel has");
+  check(ok(launch(other("ring"), 8, 1, 1, 64, 1, 1, 0, stream, ring, nullptr)) && ok(CU(cuStreamSynchronize)(stream)) &&
+            ints_back(db),
+        "clusters run, of the size that the kernel has");
   for (int i = 0; i < 512; ++i) same = same && got[i] == ints[i / 256 * 256 + (i + 64) % 256];
   check(same, "their CTAs see each other's shared memory");
   ints_back(dc);
   for (int i = 0; i < 8; ++i) same = same && got[i] == 140 + i % 4;
   check(same, "and change it");
-  check(launch(other("ring"), 6, 1, 1, 64, 1, 1, 0, stream, ring, nullptr) == CUDA_ERROR_INVALID_VALUE, "6 CTAs are no clusters of 4");
+  check(launch(other("ring"), 6, 1, 1, 64, 1, 1, 0, stream, ring, nullptr) == CUDA_ERROR_INVALID_VALUE,
+        "6 CTAs are no clusters of 4");
   CUlaunchAttribute cluster{};
   cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
   cluster.value.clusterDim = {2, 2, 1};
   CUlaunchConfig config{};
-  config.gridDimX = 4, config.gridDimY = 2, config.gridDimZ = 1, config.blockDimX = 32, config.blockDimY = config.blockDimZ = 1;
+  config.gridDimX = 4, config.gridDimY = 2, config.gridDimZ = 1, config.blockDimX = 32,
+  config.blockDimY = config.blockDimZ = 1;
   config.hStream = stream, config.attrs = &cluster, config.numAttrs = 1;
   void* alone[] = {&dc};
-  check(ok(CU(cuLaunchKernelEx)(&config, other("alone"), alone, nullptr)) && ok(CU(cuStreamSynchronize)(stream)) && ints_back(dc), "clusters run, of the size that the launch has");
+  check(ok(CU(cuLaunchKernelEx)(&config, other("alone"), alone, nullptr)) && ok(CU(cuStreamSynchronize)(stream)) &&
+            ints_back(dc),
+        "clusters run, of the size that the launch has");
   const int ranks[] = {40, 41, 40, 41, 42, 43, 42, 43};
   for (int i = 0; i < 8; ++i) same = same && got[i] == ranks[i];
   check(same, "their ranks go x first");
   cluster.value.clusterDim = {4, 4, 1};
   config.gridDimY = 4;
-  check(CU(cuLaunchKernelEx)(&config, other("alone"), alone, nullptr) == CUDA_ERROR_INVALID_CLUSTER_SIZE, "16 CTAs are no portable cluster");
-  check(ok(CU(cuFuncSetAttribute)(other("alone"), CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)) && ok(CU(cuLaunchKernelEx)(&config, other("alone"), alone, nullptr)), "but may be asked for");
+  check(CU(cuLaunchKernelEx)(&config, other("alone"), alone, nullptr) == CUDA_ERROR_INVALID_CLUSTER_SIZE,
+        "16 CTAs are no portable cluster");
+  check(ok(CU(cuFuncSetAttribute)(other("alone"), CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)) &&
+            ok(CU(cuLaunchKernelEx)(&config, other("alone"), alone, nullptr)),
+        "but may be asked for");
   int clusters = 0;
   check(ok(CU(cuOccupancyMaxActiveClusters)(&clusters, other("alone"), &config)) && clusters > 0, "clusters at once");
 
@@ -282,38 +299,53 @@ int main(int argc, char** argv) {
   CUmodule tiles = nullptr;
   const std::string engine = compile(kTiles, "-arch=compute_90");
   check(!engine.empty() && ok(CU(cuModuleLoadData)(&tiles, engine.c_str())), "a module with tensor copies");
-  const auto map = [&](CUdeviceptr base, cuuint64_t wide, cuuint64_t high, cuuint64_t pitch, cuuint32_t box_wide, cuuint32_t box_high, CUtensorMapSwizzle swizzle, CUtensorMap& out) {
+  const auto map = [&](CUdeviceptr base, cuuint64_t wide, cuuint64_t high, cuuint64_t pitch, cuuint32_t box_wide,
+                       cuuint32_t box_high, CUtensorMapSwizzle swizzle, CUtensorMap& out) {
     const cuuint64_t dims[] = {wide, high}, strides[] = {pitch * 4};
     const cuuint32_t box[] = {box_wide, box_high}, ones[] = {1, 1};
     void* address = nullptr;
     std::memcpy(&address, &base, sizeof base);
-    return CU(cuTensorMapEncodeTiled)(&out, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, address, dims, strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-                                      CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return CU(cuTensorMapEncodeTiled)(&out, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, address, dims, strides, box, ones,
+                                      CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   };
   CUtensorMap x_map, y_map;
   CUdeviceptr big_x = 0, big_y = 0;
   std::vector<float> plain(40 * 72), turned(70 * 40);
   for (size_t i = 0; i < plain.size(); ++i) plain[i] = static_cast<float>(i);
-  check(ok(CU(cuMemAlloc)(&big_x, plain.size() * 4)) && ok(CU(cuMemAlloc)(&big_y, turned.size() * 4)) && ok(CU(cuMemcpyHtoD)(big_x, plain.data(), plain.size() * 4)), "memory for tiles");
-  check(ok(map(big_x, 70, 40, 72, 32, 16, CU_TENSOR_MAP_SWIZZLE_128B, x_map)) && ok(map(big_y, 40, 70, 40, 16, 32, CU_TENSOR_MAP_SWIZZLE_NONE, y_map)), "tensor maps");
-  check(map(big_x, 70, 40, 70, 32, 16, CU_TENSOR_MAP_SWIZZLE_NONE, y_map) == CUDA_ERROR_INVALID_VALUE, "rows 280 bytes apart make no map");
-  check(map(big_x, 70, 40, 72, 64, 16, CU_TENSOR_MAP_SWIZZLE_128B, y_map) == CUDA_ERROR_INVALID_VALUE, "boxes of 256 bytes no swizzle of 128");
+  check(ok(CU(cuMemAlloc)(&big_x, plain.size() * 4)) && ok(CU(cuMemAlloc)(&big_y, turned.size() * 4)) &&
+            ok(CU(cuMemcpyHtoD)(big_x, plain.data(), plain.size() * 4)),
+        "memory for tiles");
+  check(ok(map(big_x, 70, 40, 72, 32, 16, CU_TENSOR_MAP_SWIZZLE_128B, x_map)) &&
+            ok(map(big_y, 40, 70, 40, 16, 32, CU_TENSOR_MAP_SWIZZLE_NONE, y_map)),
+        "tensor maps");
+  check(map(big_x, 70, 40, 70, 32, 16, CU_TENSOR_MAP_SWIZZLE_NONE, y_map) == CUDA_ERROR_INVALID_VALUE,
+        "rows 280 bytes apart make no map");
+  check(map(big_x, 70, 40, 72, 64, 16, CU_TENSOR_MAP_SWIZZLE_128B, y_map) == CUDA_ERROR_INVALID_VALUE,
+        "boxes of 256 bytes no swizzle of 128");
   check(ok(map(big_y, 40, 70, 40, 16, 32, CU_TENSOR_MAP_SWIZZLE_NONE, y_map)), "a tensor map again");
   void* both_maps[] = {&x_map, &y_map};
   CUfunction turn_tiles = nullptr;
-  check(ok(CU(cuModuleGetFunction)(&turn_tiles, tiles, "turn")) && ok(launch(turn_tiles, 3, 3, 1, 64, 1, 1, 0, stream, both_maps, nullptr)) && ok(CU(cuStreamSynchronize)(stream)), "tensor copies run");
+  check(ok(CU(cuModuleGetFunction)(&turn_tiles, tiles, "turn")) &&
+            ok(launch(turn_tiles, 3, 3, 1, 64, 1, 1, 0, stream, both_maps, nullptr)) &&
+            ok(CU(cuStreamSynchronize)(stream)),
+        "tensor copies run");
   CU(cuMemcpyDtoH)(turned.data(), big_y, turned.size() * 4);
   for (int r = 0; r < 40; ++r)
     for (int k = 0; k < 70; ++k) same = same && turned[k * 40 + r] == plain[r * 72 + k];
   check(same, "tiles land where they should");
 
   CUdeviceptr managed = 0;
-  check(CU(cuMemAllocManaged)(&managed, 4, CU_MEM_ATTACH_GLOBAL) == CUDA_ERROR_NOT_SUPPORTED, "managed memory is refused");
+  check(CU(cuMemAllocManaged)(&managed, 4, CU_MEM_ATTACH_GLOBAL) == CUDA_ERROR_NOT_SUPPORTED,
+        "managed memory is refused");
   void* found = nullptr;
   CUdriverProcAddressQueryResult how{};
   auto* look_up = CU(cuGetProcAddress);
-  check(ok(look_up("cuMemAlloc", &found, 13000, 0, &how)) && found == dlsym(library, "cuMemAlloc_v2"), "cuGetProcAddress");
-  check(look_up("cuMemCharm", &found, 13000, 0, &how) == CUDA_SUCCESS && !found && how == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND, "an entry point that is not there");
+  check(ok(look_up("cuMemAlloc", &found, 13000, 0, &how)) && found == dlsym(library, "cuMemAlloc_v2"),
+        "cuGetProcAddress");
+  check(look_up("cuMemCharm", &found, 13000, 0, &how) == CUDA_SUCCESS && !found &&
+            how == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND,
+        "an entry point that is not there");
 
   std::string line;
   if (std::FILE* maps = std::fopen("/proc/self/maps", "r")) {

@@ -21,7 +21,8 @@ std::string libraries(const Home& home) {
 Outcome python(const Home& home, const std::string& script) {
   const std::string command = "cd '" + home.dir().string() + "' && LD_LIBRARY_PATH='" + libraries(home) +
                               "' ROOFGEN_SIM_LOG=sim.log PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='" ROOFGEN_PYTHON_DIR
-                              "' python3 '" ROOFGEN_SOURCE_DIR "/tests/shim/" + script + "' >out.txt 2>err.txt </dev/null";
+                              "' python3 '" ROOFGEN_SOURCE_DIR "/tests/shim/" +
+                              script + "' >out.txt 2>err.txt </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, home.read("out.txt"), home.read("err.txt")};
 }
@@ -32,8 +33,11 @@ TEST(Shim, CudaPythonsBindingsRunOnItAndOnNothingElse) {
   if (run.exit == kSkipped) GTEST_SKIP() << run.out;
   EXPECT_EQ(run.exit, 0) << run.out << run.err;
   EXPECT_EQ(run.out.find("FAILED"), std::string::npos) << run.out;
-  for (const char* what : {"ok vector add", "ok saxpy", "ok reduction", "ok transpose"}) EXPECT_NE(run.out.find(what), std::string::npos) << what;
-  EXPECT_NE(run.out.find("served by " + fs::canonical(ROOFGEN_SHIM_DIR "/libcuda.so.1").string() + " (simulated)"), std::string::npos) << run.out;
+  for (const char* what : {"ok vector add", "ok saxpy", "ok reduction", "ok transpose"})
+    EXPECT_NE(run.out.find(what), std::string::npos) << what;
+  EXPECT_NE(run.out.find("served by " + fs::canonical(ROOFGEN_SHIM_DIR "/libcuda.so.1").string() + " (simulated)"),
+            std::string::npos)
+      << run.out;
   const std::string log = home.read("sim.log");
   EXPECT_NE(log.find("a simulated NVIDIA H200"), std::string::npos) << log;
   EXPECT_EQ(log.find("finding"), std::string::npos) << log;

@@ -16,7 +16,8 @@ constexpr int kNoDevice = 100;
 class Settings : public Loaded {
  protected:
   void TearDown() override {
-    for (const char* name : {"ROOFGEN_SIM_LOG", "ROOFGEN_SIM_DEVICE", "ROOFGEN_SIM_THREADS", "ROOFGEN_SIM_STRICT"}) unsetenv(name);
+    for (const char* name : {"ROOFGEN_SIM_LOG", "ROOFGEN_SIM_DEVICE", "ROOFGEN_SIM_THREADS", "ROOFGEN_SIM_STRICT"})
+      unsetenv(name);
   }
   /// Status of cuInit, and what it wrote to stderr.
   std::pair<int, std::string> init() {
@@ -44,7 +45,8 @@ class Settings : public Loaded {
 };
 
 TEST_F(Settings, ThatMakeNoSenseEndCuInitWithALine) {
-  expect_refused("ROOFGEN_SIM_DEVICE", "h20-sxm", "cuInit: ROOFGEN_SIM_DEVICE: unknown device \"h20-sxm\"; did you mean \"h200-sxm\"?");
+  expect_refused("ROOFGEN_SIM_DEVICE", "h20-sxm",
+                 "cuInit: ROOFGEN_SIM_DEVICE: unknown device \"h20-sxm\"; did you mean \"h200-sxm\"?");
   // Nothing is near, though two letters make it an a10: all that there are.
   setenv("ROOFGEN_SIM_DEVICE", "v100", 1);
   const auto [status, err] = init();
@@ -52,9 +54,11 @@ TEST_F(Settings, ThatMakeNoSenseEndCuInitWithALine) {
   EXPECT_NE(err.find("unknown device \"v100\"; known: a10, "), std::string::npos) << err;
   EXPECT_EQ(err.find("v100-sxm2"), std::string::npos) << "too old for kernels: " << err;
   unsetenv("ROOFGEN_SIM_DEVICE");
-  expect_refused("ROOFGEN_SIM_DEVICE", "v100-sxm2", "cuInit: ROOFGEN_SIM_DEVICE: the kernels need sm_80 or newer; v100-sxm2 is sm_70: analysis only");
+  expect_refused("ROOFGEN_SIM_DEVICE", "v100-sxm2",
+                 "cuInit: ROOFGEN_SIM_DEVICE: the kernels need sm_80 or newer; v100-sxm2 is sm_70: analysis only");
   for (const char* wrong : {"zero", "0", "-1", "4x", "257", "99999999999"})
-    expect_refused("ROOFGEN_SIM_THREADS", wrong, std::string("cuInit: ROOFGEN_SIM_THREADS=") + wrong + ": it is a number of cores, 1 to 256");
+    expect_refused("ROOFGEN_SIM_THREADS", wrong,
+                   std::string("cuInit: ROOFGEN_SIM_THREADS=") + wrong + ": it is a number of cores, 1 to 256");
   expect_refused("ROOFGEN_SIM_STRICT", "yes", "cuInit: ROOFGEN_SIM_STRICT=yes: it is 0 or 1");
   // Mended, it starts: nothing of the wrong ones stayed.
   setenv("ROOFGEN_SIM_THREADS", "2", 1);
@@ -67,7 +71,9 @@ TEST_F(Settings, ALogThatCannotBeWrittenGoesToStderr) {
   setenv("ROOFGEN_SIM_LOG", "/nosuch/dir/x", 1);
   const auto [status, err] = init();
   EXPECT_EQ(status, 0);
-  EXPECT_NE(err.find("ROOFGEN_SIM_LOG=/nosuch/dir/x: No such file or directory; the log goes to stderr\n"), std::string::npos) << err;
+  EXPECT_NE(err.find("ROOFGEN_SIM_LOG=/nosuch/dir/x: No such file or directory; the log goes to stderr\n"),
+            std::string::npos)
+      << err;
   EXPECT_NE(err.find("a simulated NVIDIA H200"), std::string::npos) << err;
   testing::internal::CaptureStderr();
   EXPECT_NE(cu("cuCtxSynchronize"), 0);
@@ -87,7 +93,9 @@ TEST_F(Settings, AWrongOneIsSaidOnceWhereTheLogIsStderr) {
 TEST_F(Settings, ARowOfLookupsOfWhatIsNotThereIsTwoLines) {
   setenv("ROOFGEN_SIM_LOG", (home_.dir() / "log").c_str(), 1);
   EXPECT_EQ(look_up("cuOne"), 1);
-  EXPECT_NE(home_.read("log").find("cuGetProcAddress_v2: CUDA_ERROR_NOT_FOUND (500): cuOne of CUDA 13.0: no such function here\n"), std::string::npos)
+  EXPECT_NE(home_.read("log").find(
+                "cuGetProcAddress_v2: CUDA_ERROR_NOT_FOUND (500): cuOne of CUDA 13.0: no such function here\n"),
+            std::string::npos)
       << "at once: who calls a null pointer writes no more: " << home_.read("log");
   void* there = nullptr;
   int how = -1;
@@ -97,7 +105,10 @@ TEST_F(Settings, ARowOfLookupsOfWhatIsNotThereIsTwoLines) {
   EXPECT_EQ(look_up("cuMulticastBindMem", 13010), 2);
   EXPECT_EQ(cu("cuInit", 0u), 0);
   const std::string log = home_.read("log");
-  EXPECT_NE(log.find("cuGetProcAddress: nor are there 2 others that were looked up: cuTwo of CUDA 13.0, cuMulticastBindMem of CUDA 13.1\n"), std::string::npos) << log;
+  EXPECT_NE(log.find("cuGetProcAddress: nor are there 2 others that were looked up: cuTwo of CUDA 13.0, "
+                     "cuMulticastBindMem of CUDA 13.1\n"),
+            std::string::npos)
+      << log;
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 3) << log;
   // What exists and is not supported is found, and has its line when it is called.
   EXPECT_EQ(cu("cuGetProcAddress_v2", "cuArrayCreate", &there, 13000, 0ull, &how), 0);
@@ -109,7 +120,8 @@ TEST_F(Settings, ARowOfLookupsOfWhatIsNotThereIsTwoLines) {
   EXPECT_EQ(cu("cuCtxSynchronize"), 201);
   EXPECT_EQ(look_up("cuTwo"), 1);
   EXPECT_EQ(look_up("cuThree"), 1);
-  EXPECT_NE(home_.read("log").find("(500): cuThree of CUDA 13.0: no such function here\n"), std::string::npos) << home_.read("log");
+  EXPECT_NE(home_.read("log").find("(500): cuThree of CUDA 13.0: no such function here\n"), std::string::npos)
+      << home_.read("log");
 }
 
 }  // namespace

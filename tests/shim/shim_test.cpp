@@ -37,7 +37,8 @@ void origins(const Json& j, std::set<std::string>& out) {
   if (j.is_object())
     for (const auto& [key, value] : j.items()) {
       if (key == "origin" && value.is_string()) out.insert(value.get<std::string>());
-      if (key == "origins") for (const auto& [name, v] : value.items()) out.insert(v.get<std::string>());
+      if (key == "origins")
+        for (const auto& [name, v] : value.items()) out.insert(v.get<std::string>());
       // The catalogue's own cells cite measurements of others.
       if (key != "cells") origins(value, out);
     }
@@ -47,7 +48,8 @@ void origins(const Json& j, std::set<std::string>& out) {
 
 TEST(Shim, TuneGoesAllTheWayAndNothingOfItIsMeasured) {
   const Home home;
-  const std::string command = "tune attention --L 96 --d 32 --batch 1 --heads 2 --evals 4 --executor cuda --protocol burst";
+  const std::string command =
+      "tune attention --L 96 --d 32 --batch 1 --heads 2 --evals 4 --executor cuda --protocol burst";
   const Outcome run = home.run(command + " --json", kEnvironment);
   if (run.exit == 3 && run.err.find("NVRTC") != std::string::npos) GTEST_SKIP() << run.err;
   ASSERT_EQ(run.exit, 0) << run.err;
@@ -105,7 +107,8 @@ TEST(Shim, WhatOnlyAGpuCanSayIsRefused) {
 
 TEST(Shim, CeilingsTriedOnItSayThatTheyAreSimulated) {
   const Home home;
-  const Outcome run = home.run("roofline --measure --only launch --protocol burst --output p.json", kEnvironment + " ROOFGEN_ALLOW_SIMULATED_DRIVER=1");
+  const Outcome run = home.run("roofline --measure --only launch --protocol burst --output p.json",
+                               kEnvironment + " ROOFGEN_ALLOW_SIMULATED_DRIVER=1");
   if (run.exit == 3 && run.err.find("NVRTC") != std::string::npos) GTEST_SKIP() << run.err;
   ASSERT_EQ(run.exit, 0) << run.err;
   EXPECT_EQ(run.out.find("measured"), std::string::npos) << run.out;
@@ -122,7 +125,8 @@ TEST(Shim, CeilingsTriedOnItSayThatTheyAreSimulated) {
 #ifdef ROOFGEN_SHIM_PROGRAM
 /// Exit status and output of the program of tests/shim/program.cpp.
 std::pair<int, std::string> program(const Home& home, const std::string& arguments, const std::string& before = "") {
-  const std::string command = "cd '" + home.dir().string() + "' && " + kEnvironment + " " + before + " '" ROOFGEN_SHIM_PROGRAM "' " + arguments + " > out.txt 2>&1";
+  const std::string command = "cd '" + home.dir().string() + "' && " + kEnvironment + " " + before +
+                              " '" ROOFGEN_SHIM_PROGRAM "' " + arguments + " > out.txt 2>&1";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(home.dir() / "out.txt")};
 }

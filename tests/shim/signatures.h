@@ -1,5 +1,5 @@
-// The entry points' types against cuda.h, when this compiles: CMake has each api_*.cpp of the simulated driver read after it, with
-// ROOFGEN_CU meaning a comparison, where cuda.h of CUDA 13.0 is found.
+// The entry points' types against cuda.h, when this compiles: CMake has each api_*.cpp of the simulated driver read
+// after it, with ROOFGEN_CU meaning a comparison, where cuda.h of CUDA 13.0 is found.
 #pragma once
 
 #define __CUDA_API_VERSION_INTERNAL  // cuda.h declares older forms too, and renames nothing
@@ -15,15 +15,18 @@ namespace {
 
 /// Passed alike: pointers as pointers, numbers and enums in as many bytes.
 template <class A, class B>
-constexpr bool kAlike = std::is_pointer_v<A> == std::is_pointer_v<B> && sizeof(A) == sizeof(B) && std::is_class_v<A> == std::is_class_v<B>;
+constexpr bool kAlike = std::is_pointer_v<A> == std::is_pointer_v<B> &&
+                        sizeof(A) == sizeof(B) && std::is_class_v<A> == std::is_class_v<B>;
 
 template <class Ours, class Theirs>
 struct Same : std::false_type {};
 template <class R, class... A, class S, class... B>
 struct Same<R (*)(A...), S (*)(B...)> {
   static constexpr bool all() {
-    if constexpr (sizeof...(A) != sizeof...(B)) return false;
-    else return kAlike<R, S> && (kAlike<A, B> && ...);
+    if constexpr (sizeof...(A) != sizeof...(B))
+      return false;
+    else
+      return kAlike<R, S> && (kAlike<A, B> && ...);
   }
   static constexpr bool value = all();
 };
@@ -32,7 +35,8 @@ struct Same<R (*)(A...), S (*)(B...)> {
 
 // The structures: their sizes and where their members are.
 #define LAYOUT(ours, theirs) static_assert(sizeof(roofgen::shim::ours) == sizeof(theirs), #theirs)
-#define MEMBER(ours, member, theirs, its) static_assert(offsetof(roofgen::shim::ours, member) == offsetof(theirs, its), #theirs "." #its)
+#define MEMBER(ours, member, theirs, its) \
+  static_assert(offsetof(roofgen::shim::ours, member) == offsetof(theirs, its), #theirs "." #its)
 LAYOUT(Copy2d, CUDA_MEMCPY2D);
 MEMBER(Copy2d, from.host, CUDA_MEMCPY2D, srcHost);
 MEMBER(Copy2d, from.pitch, CUDA_MEMCPY2D, srcPitch);
@@ -56,7 +60,8 @@ LAYOUT(KernelNodeParams, CUDA_KERNEL_NODE_PARAMS);
 MEMBER(KernelNodeParams, block_x, CUDA_KERNEL_NODE_PARAMS, blockDimX);
 MEMBER(KernelNodeParams, smem_bytes, CUDA_KERNEL_NODE_PARAMS, sharedMemBytes);
 MEMBER(KernelNodeParams, args, CUDA_KERNEL_NODE_PARAMS, kernelParams);
-static_assert(offsetof(roofgen::shim::KernelNodeParams, kernel) == sizeof(CUDA_KERNEL_NODE_PARAMS_v1), "the older form");
+static_assert(offsetof(roofgen::shim::KernelNodeParams, kernel) == sizeof(CUDA_KERNEL_NODE_PARAMS_v1),
+              "the older form");
 MEMBER(KernelNodeParams, kernel, CUDA_KERNEL_NODE_PARAMS, kern);
 LAYOUT(MemsetNodeParams, CUDA_MEMSET_NODE_PARAMS);
 MEMBER(MemsetNodeParams, value, CUDA_MEMSET_NODE_PARAMS, value);

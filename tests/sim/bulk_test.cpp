@@ -1,7 +1,6 @@
 // Bulk and tensor copies: what lands where, and when it may be read.
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "runtime/sim/tensor_map.h"
 #include "support.h"
@@ -11,8 +10,9 @@ namespace {
 
 using sim::TensorView;
 
-/// p0 a tensor map or a source, p1 the target of `out`. Thread 0 makes the barrier, expects `bytes` and starts `copy`; all wait for phase 0 and
-/// store their word of `tile` (%r20, at the byte 4 * thread) to p1. %r1 the thread, %r2 of `tile`, %r3 of the barrier.
+/// p0 a tensor map or a source, p1 the target of `out`. Thread 0 makes the barrier, expects `bytes` and starts `copy`;
+/// all wait for phase 0 and store their word of `tile` (%r20, at the byte 4 * thread) to p1. %r1 the thread, %r2 of
+/// `tile`, %r3 of the barrier.
 std::string text(const std::string& copy, uint32_t bytes, bool wait = true, const std::string& after = "") {
   const std::string waits = "W:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3], 0;\n@!%p2 bra W;\n";
   return kernel_text(2, fmt::format(R"(
@@ -40,7 +40,8 @@ cvt.u64.u32 %rd3, %r4;
 add.u64 %rd4, %rd2, %rd3;
 st.global.u32 [%rd4], %r20;
 {}
-)", bytes, copy, wait ? waits : "", after));
+)",
+                                    bytes, copy, wait ? waits : "", after));
 }
 
 struct Outcome {
@@ -70,11 +71,18 @@ TensorView tensor(uint32_t wide, uint32_t high, uint32_t swizzle = 0) {
   v.box[0] = wide, v.box[1] = high;
   return v;
 }
-std::string load(int x, int y) { return fmt::format("mov.u32 %r10, {};\nmov.u32 %r11, {};\ncp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r2], [%rd1, {{%r10, %r11}}], [%r3];\n", x, y); }
+std::string load(int x, int y) {
+  return fmt::format(
+      "mov.u32 %r10, {};\nmov.u32 %r11, "
+      "{};\ncp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r2], [%rd1, {{%r10, "
+      "%r11}}], [%r3];\n",
+      x, y);
+}
 uint32_t word(int x, int y) { return x >= 0 && x < 64 && y >= 0 && y < 20 ? static_cast<uint32_t>(1000 * y + x) : 0; }
 
 TEST(Bulk, ABoxLandsRowAfterRowWithZerosForWhatLiesOutside) {
-  for (const auto& [x, y] : {std::pair(0, 0), std::pair(5, 3), std::pair(-3, -1), std::pair(60, 18), std::pair(64, 0), std::pair(0, 25)}) {
+  for (const auto& [x, y] :
+       {std::pair(0, 0), std::pair(5, 3), std::pair(-3, -1), std::pair(60, 18), std::pair(64, 0), std::pair(0, 25)}) {
     const Outcome o = run(text(load(x, y), 8 * 16 * 4), tensor(8, 16), 128);
     ASSERT_EQ(o.kind, "") << x << " " << y;
     for (int i = 0; i < 128; ++i) ASSERT_EQ(o.out[i], word(x + i % 8, y + i / 8)) << x << " " << y << " " << i;
@@ -84,7 +92,8 @@ TEST(Bulk, ABoxLandsRowAfterRowWithZerosForWhatLiesOutside) {
 TEST(Bulk, SwizzledPiecesChangePlacesWithinTheirRows) {
   for (const uint32_t span : {32u, 64u, 128u}) {
     const int wide = static_cast<int>(span / 4), high = 512 / wide;
-    const Outcome o = run(text(load(1, 2), 2048), tensor(static_cast<uint32_t>(wide), static_cast<uint32_t>(high), span), 512);
+    const Outcome o =
+        run(text(load(1, 2), 2048), tensor(static_cast<uint32_t>(wide), static_cast<uint32_t>(high), span), 512);
     ASSERT_EQ(o.kind, "") << span;
     for (int i = 0; i < 512; ++i) {
       const uint32_t byte = static_cast<uint32_t>(i) * 4, from = byte ^ ((byte >> 7 & (span / 16 - 1)) << 4);
@@ -138,7 +147,9 @@ TEST(Bulk, TheFillIsTheMaps) {
 }
 
 TEST(Bulk, APlainPieceLandsToo) {
-  const Outcome o = run(text("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd1], 256, [%r3];\n", 256), TensorView(), 64);
+  const Outcome o =
+      run(text("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd1], 256, [%r3];\n", 256),
+          TensorView(), 64);
   ASSERT_EQ(o.kind, "");
   for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(o.out[i], i);
 }
@@ -155,24 +166,34 @@ TEST(Bulk, BytesThatNobodyExpectsOrThatNeverComeAreADeadlock) {
 TEST(Bulk, PlacesAndSizesAreChecked) {
   EXPECT_EQ(run(text("add.u32 %r2, %r2, 64;\n" + load(0, 0), 512), tensor(8, 16), 128).kind, "misaligned");
   EXPECT_EQ(run(text("add.u32 %r2, %r2, 8064;\n" + load(0, 0), 512), tensor(8, 16), 128).kind, "out-of-bounds");
-  EXPECT_EQ(run(text("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd1], 24, [%r3];\n", 24), TensorView(), 32).kind, "misaligned");
-  EXPECT_EQ(run(text("mov.u64 %rd1, %rd2;\n" + load(0, 0), 512), tensor(8, 16), 128).kind, "uninitialised") << "no map there";
+  EXPECT_EQ(
+      run(text("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd1], 24, [%r3];\n", 24),
+          TensorView(), 32)
+          .kind,
+      "misaligned");
+  EXPECT_EQ(run(text("mov.u64 %rd1, %rd2;\n" + load(0, 0), 512), tensor(8, 16), 128).kind, "uninitialised")
+      << "no map there";
   EXPECT_EQ(run(text(load(0, 0), 512), TensorView(), 128).kind, "bad-tensor-map");
-  for (const auto& spoil : {+[](TensorView& v) { v.box[0] = 65532, v.box[1] = 65535; }, +[](TensorView& v) { v.element_bytes = 3; }, +[](TensorView& v) { v.swizzle_bytes = 48; },
+  for (const auto& spoil : {+[](TensorView& v) { v.box[0] = 65532, v.box[1] = 65535; },
+                            +[](TensorView& v) { v.element_bytes = 3; }, +[](TensorView& v) { v.swizzle_bytes = 48; },
                             +[](TensorView& v) { v.box[1] = 0; }, +[](TensorView& v) { v.box[0] = 3; }}) {
     TensorView made_up = tensor(8, 16);
     spoil(made_up);
     EXPECT_EQ(run(text(load(0, 0), 512), made_up, 128).kind, "bad-tensor-map");
   }
-  EXPECT_EQ(run(text("L:\n" + load(0, 0) + "bra L;\n", 512), tensor(8, 16), 128).kind, "async-pending") << "again into the same place";
+  EXPECT_EQ(run(text("L:\n" + load(0, 0) + "bra L;\n", 512), tensor(8, 16), 128).kind, "async-pending")
+      << "again into the same place";
   TensorView wrong = tensor(8, 16);
   wrong.dims[1] = 40;  // past the buffer
   EXPECT_EQ(run(text(load(0, 10), 512), wrong, 128).kind, "out-of-bounds");
 }
 
 TEST(Bulk, AStoreWritesWhatIsInsideTheTensor) {
-  const std::string store = "bar.sync 0;\n@%p1 bra E;\nmov.u32 %r10, 60;\nmov.u32 %r11, 19;\ncp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, {%r10, %r11}], [%r2];\ncp.async.bulk.commit_group;\n"
-                            "cp.async.bulk.wait_group 0;\nE:\nbar.sync 0;\n";
+  const std::string store =
+      "bar.sync 0;\n@%p1 bra E;\nmov.u32 %r10, 60;\nmov.u32 %r11, "
+      "19;\ncp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, {%r10, %r11}], "
+      "[%r2];\ncp.async.bulk.commit_group;\n"
+      "cp.async.bulk.wait_group 0;\nE:\nbar.sync 0;\n";
   Bench b;
   ASSERT_EQ(b.load(text(load(0, 0), 512, true, store)), "");
   std::vector<uint32_t> words(64 * 20);
@@ -188,7 +209,8 @@ TEST(Bulk, AStoreWritesWhatIsInsideTheTensor) {
   EXPECT_EQ(r.counts->l2_read_sectors, 16u) << "16 rows of 32 bytes; the map is not counted";
   EXPECT_EQ(r.counts->l2_write_sectors, 1u + 16u) << "half a row of the box, and what the threads store";
   const auto after = b.read<uint32_t>(x, words.size());
-  for (uint32_t i = 0; i < words.size(); ++i) EXPECT_EQ(after[i], i >= 19 * 64 + 60 ? i - (19 * 64 + 60) : words[i]) << i;
+  for (uint32_t i = 0; i < words.size(); ++i)
+    EXPECT_EQ(after[i], i >= 19 * 64 + 60 ? i - (19 * 64 + 60) : words[i]) << i;
 }
 
 /// Else fuzzing it would stop at its first copy.
@@ -202,8 +224,13 @@ TEST(Bulk, TheSeedMakesAMapThatIsOne) {
 
 TEST(Bulk, WhatIsNotThereIsRefusedByName) {
   const auto error = [](const std::string& copy) { return run(text(copy, 16), TensorView(), 32).kind; };
-  EXPECT_NE(error("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [%r2], 16, [%r3];\n").find("between CTAs"), std::string::npos);
-  EXPECT_NE(error("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r2], [%rd1], 16, [%r3], %rs1;\n").find("multicasts"), std::string::npos);
+  EXPECT_NE(error("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [%r2], 16, [%r3];\n")
+                .find("between CTAs"),
+            std::string::npos);
+  EXPECT_NE(error("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r2], [%rd1], "
+                  "16, [%r3], %rs1;\n")
+                .find("multicasts"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // Counts against hand counts: coalescing, bank conflicts, classes, unique sectors, traces.
+#include "runtime/sim/counts.h"
+
 #include <gtest/gtest.h>
 
-#include "runtime/sim/counts.h"
 #include "support.h"
 
 namespace roofgen::sim_test {
@@ -12,8 +13,7 @@ const char* kHead = ".extern .shared .align 128 .b8 smem[];\n";
 RunResult run(const std::string& body, uint32_t threads = 32, uint32_t ctas = 1,
               std::vector<std::vector<LineAccess>>* trace = nullptr) {
   Bench bench;
-  EXPECT_EQ(bench.load(kernel_text(
-                1, "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%tid.x; mov.u32 %r2,smem;\n" + body, kHead)),
+  EXPECT_EQ(bench.load(kernel_text(1, "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%tid.x; mov.u32 %r2,smem;\n" + body, kHead)),
             "");
   // Address ...00 of the line grid: the buffer's first 256 bytes are line aligned.
   std::vector<uint32_t> zeros(16384);
@@ -48,8 +48,7 @@ TEST(Counts, CoalescingOfOneRequest) {
       run("and.b32 %r3,%r1,1; shl.b32 %r3,%r3,7; cvt.u64.u32 %rd2,%r3; add.s64 %rd3,%rd1,%rd2; ld.global.u32 "
           "%r4,[%rd3];");
   EXPECT_EQ(zigzag.counts->l2_read_sectors, 2u);
-  auto store =
-      run("shl.b32 %r3,%r1,2; cvt.u64.u32 %rd2,%r3; add.s64 %rd3,%rd1,%rd2; st.global.u32 [%rd3],%r1;");
+  auto store = run("shl.b32 %r3,%r1,2; cvt.u64.u32 %rd2,%r3; add.s64 %rd3,%rd1,%rd2; st.global.u32 [%rd3],%r1;");
   EXPECT_EQ(store.counts->l2_write_sectors, 4u);
   EXPECT_EQ(store.counts->unique_write_sectors, 4u);
 }
@@ -88,8 +87,7 @@ TEST(Counts, BankConflicts) {
 
 TEST(Counts, LdmatrixPhases) {
   std::string fill = "shl.b32 %r3,%r1,7; add.s32 %r4,%r2,%r3;\n";
-  for (int i = 0; i < 8; ++i)
-    fill += "st.shared.v4.u32 [%r4+" + std::to_string(16 * i) + "],{%r1,%r1,%r1,%r1};\n";
+  for (int i = 0; i < 8; ++i) fill += "st.shared.v4.u32 [%r4+" + std::to_string(16 * i) + "],{%r1,%r1,%r1,%r1};\n";
   uint64_t base = run(fill).counts->smem_wavefronts;
   // Rows 128 bytes apart: all eight of a phase in one bank group.
   auto bad = run(fill + "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r5,%r6,%r7,%r8},[%r4];");
@@ -139,7 +137,8 @@ TEST(Counts, AddressesThatClimbTakeThePassesThatAnyTake) {
       const uint32_t step = static_cast<uint32_t>(elements) * bytes;
       uint32_t offset[32];
       for (uint32_t l = 0; l < 32; ++l) offset[l] = (1u << 20) + bytes + l * step;
-      const sim::Wavefronts climbing = sim::climbing_wavefronts(step, bytes), any = sim::shared_wavefronts(offset, ~0u, bytes);
+      const sim::Wavefronts climbing = sim::climbing_wavefronts(step, bytes),
+                            any = sim::shared_wavefronts(offset, ~0u, bytes);
       EXPECT_EQ(climbing.needed, any.needed) << bytes << " bytes, " << elements << " apart";
       EXPECT_EQ(climbing.ideal, any.ideal) << bytes << " bytes";
     }

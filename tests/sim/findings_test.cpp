@@ -17,8 +17,8 @@ constexpr const char* kShared = ".extern .shared .align 16 .b8 smem[];\n";
 /// Runs a kernel that takes one 4 KiB poisoned buffer; returns the first finding's kind or "".
 std::string run(const std::string& body, uint32_t threads = 64, uint32_t smem = 4096, uint32_t ctas = 1) {
   Bench bench;
-  std::string error = bench.load(
-      kernel_text(1, "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%tid.x; mov.u32 %r2, smem;\n" + body, kShared));
+  std::string error =
+      bench.load(kernel_text(1, "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%tid.x; mov.u32 %r2, smem;\n" + body, kShared));
   if (!error.empty()) return error;
   return bench.arg(bench.poisoned(4096)).kind({ctas, 1, 1}, {threads, 1, 1}, smem);
 }
@@ -43,8 +43,7 @@ TEST(Findings, Misaligned) {
   EXPECT_EQ(run("st.global.v4.u32 [%rd1+8], {%r1,%r1,%r1,%r1};", 1), "misaligned");
   EXPECT_EQ(run("st.global.v4.u32 [%rd1+16], {%r1,%r1,%r1,%r1};", 1), "");
   EXPECT_EQ(run("st.shared.u64 [%r2+4], %rd1;", 1), "misaligned");
-  EXPECT_EQ(run("add.s32 %r3,%r2,8; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r3];", 32),
-            "misaligned");
+  EXPECT_EQ(run("add.s32 %r3,%r2,8; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r3];", 32), "misaligned");
 }
 
 TEST(Findings, UninitialisedMemory) {
@@ -61,9 +60,16 @@ TEST(Findings, ManyMaySetOneFlag) {
   EXPECT_EQ(run("st.global.u32 [%rd1], 1;", 64, 0, 2), "");
   EXPECT_EQ(run("mov.u32 %r3, 1; st.global.u32 [%rd1], %r3;", 64, 0, 2), "");
   EXPECT_EQ(run("mov.u32 %r4, %ctaid.x; add.u32 %r3, %r4, 1; st.global.u32 [%rd1], %r3;", 64, 0, 2), "race");
-  EXPECT_EQ(run("mov.u32 %r4, %ntid.x; add.u32 %r3, %r4, 1; st.global.u32 [%rd1], %r3;", 64, 0, 2), "race");  // the same, but who knows
-  EXPECT_EQ(run("mov.u32 %r3, 1; mov.u32 %r4, %ctaid.x; setp.eq.u32 %p1, %r4, 0; @%p1 mov.u32 %r3, 2; st.global.u32 [%rd1], %r3;", 64, 0, 2), "race");
-  EXPECT_EQ(run("mov.u32 %r3, 1; st.global.u32 [%rd1], %r3; bar.sync 0; ld.global.u32 %r5, [%rd1]; add.u32 %r5, %r5, 1;", 64, 0, 2), "");
+  EXPECT_EQ(run("mov.u32 %r4, %ntid.x; add.u32 %r3, %r4, 1; st.global.u32 [%rd1], %r3;", 64, 0, 2),
+            "race");  // the same, but who knows
+  EXPECT_EQ(run("mov.u32 %r3, 1; mov.u32 %r4, %ctaid.x; setp.eq.u32 %p1, %r4, 0; @%p1 mov.u32 %r3, 2; st.global.u32 "
+                "[%rd1], %r3;",
+                64, 0, 2),
+            "race");
+  EXPECT_EQ(
+      run("mov.u32 %r3, 1; st.global.u32 [%rd1], %r3; bar.sync 0; ld.global.u32 %r5, [%rd1]; add.u32 %r5, %r5, 1;", 64,
+          0, 2),
+      "");
   EXPECT_EQ(run("st.shared.u32 [%r2], 1;"), "");
   EXPECT_EQ(run("shr.u32 %r3, %r1, 5; st.shared.u32 [%r2], %r3;"), "race");
   EXPECT_EQ(run("st.shared.u32 [%r2], 1; ld.shared.u32 %r4, [%r2]; add.u32 %r4, %r4, 1;"), "race");
@@ -71,32 +77,50 @@ TEST(Findings, ManyMaySetOneFlag) {
 
 TEST(Findings, AnEndlessLoopSaysWhoIsWhere) {
   Bench bench;
-  ASSERT_EQ(bench.load(kernel_text(1, "mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 64;\n@!%p1 bra.uni DONE;\nL:\nbra.uni L;\nDONE:")), "");
+  ASSERT_EQ(bench.load(kernel_text(
+                1, "mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 64;\n@!%p1 bra.uni DONE;\nL:\nbra.uni L;\nDONE:")),
+            "");
   RunOptions options;
   options.max_warp_instructions = 5000;
   const RunResult r = bench.arg(bench.poisoned(4)).run({1, 1, 1}, {96, 1, 1}, 0, options);
   ASSERT_EQ(r.findings.size(), 1u);
-  EXPECT_EQ(r.findings[0].message, "the CTA ran 5000 warp-instructions without finishing: warps 0-1 at PTX line " + std::to_string(r.findings[0].ptx.line));
+  EXPECT_EQ(r.findings[0].message, "the CTA ran 5000 warp-instructions without finishing: warps 0-1 at PTX line " +
+                                       std::to_string(r.findings[0].ptx.line));
 }
 
 /// A struct is copied in words, with the bytes between its members; nothing may be computed from those.
 TEST(Findings, CopiesMayHaveHoles) {
-  for (const char* made : {"st.shared.u8 [%r2], 1; ld.shared.u32 %r3, [%r2];", "st.global.u16 [%rd1+8], 1; ld.global.u32 %r3, [%rd1+8];", ".local .align 4 .b8 loc[8]; st.local.u8 [loc+1], 1; ld.local.u32 %r3, [loc];"}) {
+  for (const char* made :
+       {"st.shared.u8 [%r2], 1; ld.shared.u32 %r3, [%r2];", "st.global.u16 [%rd1+8], 1; ld.global.u32 %r3, [%rd1+8];",
+        ".local .align 4 .b8 loc[8]; st.local.u8 [loc+1], 1; ld.local.u32 %r3, [loc];"}) {
     EXPECT_EQ(run(std::string(made) + "st.global.u32 [%rd1], %r3;", 1), "");
     EXPECT_EQ(run(std::string(made) + "st.global.u32 [%rd1], %r3; add.u32 %r4, %r3, 1;", 1), "uninitialised");
     // The holes go where the value goes.
-    for (const char* there : {"st.global.u32 [%rd1], %r3; ld.global.u8 %r4, [%rd1+3];", "st.shared.u32 [%r2+64], %r3; ld.shared.u8 %r4, [%r2+67];"})
+    for (const char* there : {"st.global.u32 [%rd1], %r3; ld.global.u8 %r4, [%rd1+3];",
+                              "st.shared.u32 [%r2+64], %r3; ld.shared.u8 %r4, [%r2+67];"})
       EXPECT_EQ(run(std::string(made) + there + "add.u32 %r4, %r4, 1;", 1), "uninitialised") << made << there;
   }
-  EXPECT_EQ(run("st.shared.u32 [%r2+4], 1; ld.shared.v2.u32 {%r3, %r4}, [%r2]; st.global.v2.u32 [%rd1], {%r3, %r4};", 1), "");
-  EXPECT_EQ(run("st.shared.u32 [%r2+4], 1; ld.shared.v2.u32 {%r3, %r4}, [%r2]; st.global.v2.u32 [%rd1], {%r3, %r4}; ld.global.u32 %r5, [%rd1+4]; add.u32 %r5, %r5, 1; ld.global.u32 %r6, [%rd1]; add.u32 %r6, %r6, 1;", 1), "uninitialised");
-  EXPECT_EQ(run("st.shared.u32 [%r2+4], 1; ld.shared.v2.u32 {%r3, %r4}, [%r2]; st.global.v2.u32 [%rd1], {%r3, %r4}; ld.global.u32 %r5, [%rd1+4]; add.u32 %r5, %r5, 1;", 1), "");
+  EXPECT_EQ(
+      run("st.shared.u32 [%r2+4], 1; ld.shared.v2.u32 {%r3, %r4}, [%r2]; st.global.v2.u32 [%rd1], {%r3, %r4};", 1), "");
+  EXPECT_EQ(run("st.shared.u32 [%r2+4], 1; ld.shared.v2.u32 {%r3, %r4}, [%r2]; st.global.v2.u32 [%rd1], {%r3, %r4}; "
+                "ld.global.u32 %r5, [%rd1+4]; add.u32 %r5, %r5, 1; ld.global.u32 %r6, [%rd1]; add.u32 %r6, %r6, 1;",
+                1),
+            "uninitialised");
+  EXPECT_EQ(run("st.shared.u32 [%r2+4], 1; ld.shared.v2.u32 {%r3, %r4}, [%r2]; st.global.v2.u32 [%rd1], {%r3, %r4}; "
+                "ld.global.u32 %r5, [%rd1+4]; add.u32 %r5, %r5, 1;",
+                1),
+            "");
   EXPECT_EQ(run("ld.shared.u32 %r3, [%r2]; st.global.u32 [%rd1], %r3;", 1), "uninitialised");
-  EXPECT_EQ(run("st.shared.v2.u32 [%r2], {1, 2}; ld.shared.v2.u32 {%r3, %r4}, [%r2]; st.global.v2.u32 [%rd1], {%r3, %r4};", 1), "");
+  EXPECT_EQ(
+      run("st.shared.v2.u32 [%r2], {1, 2}; ld.shared.v2.u32 {%r3, %r4}, [%r2]; st.global.v2.u32 [%rd1], {%r3, %r4};",
+          1),
+      "");
 }
 
 TEST(Findings, UninitialisedRegisters) {
-  const auto stored = [](const std::string& made, const std::string& kind) { EXPECT_EQ(run(made + " st.global.u32 [%rd1], %r3;", 1), kind) << made; };
+  const auto stored = [](const std::string& made, const std::string& kind) {
+    EXPECT_EQ(run(made + " st.global.u32 [%rd1], %r3;", 1), kind) << made;
+  };
   // What is computed of nothing is nothing, and no mistake until it leaves the registers ...
   EXPECT_EQ(run("add.s32 %r3, %r4, 1;"), "");
   stored("add.s32 %r3, %r4, 1;", "uninitialised");
@@ -126,8 +150,7 @@ TEST(Findings, UninitialisedRegisters) {
   EXPECT_EQ(run(some + "shfl.sync.idx.b32 %r3,%r4,0,31,-1; st.global.u32 [%rd1], %r3;", 32), "");
   EXPECT_EQ(run(some + "shfl.sync.idx.b32 %r3,%r4,1,31,-1; st.global.u32 [%rd1], %r3;", 32), "uninitialised");
   EXPECT_EQ(run(some + "shfl.sync.down.b32 %r3,%r4,1,31,-1;"), "");
-  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 mov.u32 %r4, 7; @!%p1 mov.u32 %r4, 8; add.s32 %r3, %r4, 1;"),
-            "");
+  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 mov.u32 %r4, 7; @!%p1 mov.u32 %r4, 8; add.s32 %r3, %r4, 1;"), "");
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 mov.u32 %r4, 7; @%p1 add.s32 %r3, %r4, 1;"), "");
   EXPECT_EQ(run("@%p1 mov.u32 %r4, 7;"), "uninitialised");
   EXPECT_EQ(run("mov.u32 %r4, %r5;"), "");
@@ -145,10 +168,14 @@ TEST(Findings, DivergentBarrier) {
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,32; @%p1 bra L; bar.sync 0; bra M;\nL: bar.sync 0;\nM:"), "");
   // Threads that exited are not waited for, nor those that do so next; those that have more to do have passed it.
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L; bar.sync 0;\nL: exit;"), "");
-  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L; bar.sync 0; mov.u32 %r3,1;\nL: add.u32 %r3,%r1,1; exit;"), "divergent-barrier");
+  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L; bar.sync 0; mov.u32 %r3,1;\nL: add.u32 %r3,%r1,1; exit;"),
+            "divergent-barrier");
   // The join may lie before the code that leads to it; but not so if that code has a barrier of its own.
-  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L;\nM: bar.sync 0; bra N;\nL: mov.u32 %r3,0;\nK: add.u32 %r3,%r3,1; setp.lt.u32 %p2,%r3,%r1; @%p2 bra K; bra M;\nN:"), "");
-  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L;\nM: bar.sync 0; bra N;\nL: bar.sync 0; bra M;\nN:"), "divergent-barrier");
+  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L;\nM: bar.sync 0; bra N;\nL: mov.u32 %r3,0;\nK: add.u32 %r3,%r3,1; "
+                "setp.lt.u32 %p2,%r3,%r1; @%p2 bra K; bra M;\nN:"),
+            "");
+  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L;\nM: bar.sync 0; bra N;\nL: bar.sync 0; bra M;\nN:"),
+            "divergent-barrier");
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 exit; bar.sync 0;"), "");
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,32; @%p1 exit; bar.sync 0;"), "");
   // The unaligned form may be reached by parts of a warp.
@@ -171,13 +198,11 @@ TEST(Findings, BadBarrier) {
 const char* kFillRow = "shl.b32 %r3,%r1,4; add.s32 %r4,%r2,%r3; st.shared.v4.u32 [%r4], {%r1,%r1,%r1,%r1};\n";
 
 TEST(Findings, SharedRaces) {
-  std::string neighbour =
-      "xor.b32 %r5,%r3,512; add.s32 %r5,%r2,%r5;\n";  // the same place in the other warp's half
+  std::string neighbour = "xor.b32 %r5,%r3,512; add.s32 %r5,%r2,%r5;\n";  // the same place in the other warp's half
   EXPECT_EQ(run(kFillRow + neighbour + "ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5];"),
             "uninitialised");  // warp 0 is early
-  EXPECT_EQ(
-      run(kFillRow + neighbour + "setp.ge.u32 %p1,%r1,32; @%p1 ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5];"),
-      "race");
+  EXPECT_EQ(run(kFillRow + neighbour + "setp.ge.u32 %p1,%r1,32; @%p1 ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5];"),
+            "race");
   EXPECT_EQ(run(kFillRow + neighbour + "bar.sync 0; ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5];"), "");
   EXPECT_EQ(run(kFillRow + neighbour +
                 "bar.sync 0; ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5]; st.shared.v4.u32 [%r4], "
@@ -215,8 +240,7 @@ TEST(Findings, NamedBarriersOrderOnlyTheirWarps) {
   std::string produce =
       "setp.lt.u32 %p1,%r1,32; @!%p1 bra C; mov.u32 %r3,0; st.shared.u32 [%r2], 5; bar.arrive 1, 64; ";
   EXPECT_EQ(run(produce + "bra E;\nC: bar.sync 1, 64; ld.shared.u32 %r4,[%r2];\nE:"), "");
-  EXPECT_EQ(run(produce + "st.shared.u32 [%r2], 6; bra E;\nC: bar.sync 1, 64; ld.shared.u32 %r4,[%r2];\nE:"),
-            "race");
+  EXPECT_EQ(run(produce + "st.shared.u32 [%r2], 6; bra E;\nC: bar.sync 1, 64; ld.shared.u32 %r4,[%r2];\nE:"), "race");
 }
 
 /// cp.async of 16 bytes per thread from the buffer (first filled) into shared memory.
@@ -253,32 +277,29 @@ TEST(Findings, AsyncCopies) {
   EXPECT_EQ(copy("bar.sync 0; cp.async.wait_all; " + other, 64), "async-pending");
   // Overwriting what another warp reads between the same barriers.
   const std::string again = "cp.async.cg.shared.global [%r4], [%rd4], 16;";
-  EXPECT_EQ(
-      copy("cp.async.wait_all; bar.sync 0; setp.ge.u32 %p1,%r1,32; xor.b32 %r6,%r3,512; add.s32 %r6,%r2,%r6;"
-           "@%p1 ld.shared.u32 %r7,[%r6]; @!%p1 " +
-               again,
-           64),
-      "race");
-  EXPECT_EQ(copy("cp.async.wait_all; bar.sync 0; " + other +
-                     "bar.sync 0; cp.async.cg.shared.global [%r4], [%rd4], 16;",
+  EXPECT_EQ(copy("cp.async.wait_all; bar.sync 0; setp.ge.u32 %p1,%r1,32; xor.b32 %r6,%r3,512; add.s32 %r6,%r2,%r6;"
+                 "@%p1 ld.shared.u32 %r7,[%r6]; @!%p1 " +
+                     again,
                  64),
-            "");
+            "race");
+  EXPECT_EQ(
+      copy("cp.async.wait_all; bar.sync 0; " + other + "bar.sync 0; cp.async.cg.shared.global [%r4], [%rd4], 16;", 64),
+      "");
 }
 
 TEST(Findings, AsyncCopyZeroFillsPastTheSourceSize) {
   Bench bench;
-  ASSERT_EQ(bench.load(kernel_text(
-                2,
-                "ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[p1]; mov.u32 %r2,smem; mov.u32 %r3, 6;\n"
-                "cp.async.ca.shared.global [%r2], [%rd1], 8, %r3;\n"
-                "mov.u64 %rd9, 0; mov.u32 %r4,0; cp.async.cg.shared.global [%r2+16], [%rd9], 16, %r4;\n"
-                "cp.async.wait_all; ld.shared.u64 %rd3,[%r2]; st.global.u64 [%rd2],%rd3;\n"
-                "ld.shared.u64 %rd3,[%r2+24]; st.global.u64 [%rd2+8],%rd3;",
-                kShared)),
-            "");
+  ASSERT_EQ(
+      bench.load(kernel_text(2,
+                             "ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[p1]; mov.u32 %r2,smem; mov.u32 %r3, 6;\n"
+                             "cp.async.ca.shared.global [%r2], [%rd1], 8, %r3;\n"
+                             "mov.u64 %rd9, 0; mov.u32 %r4,0; cp.async.cg.shared.global [%r2+16], [%rd9], 16, %r4;\n"
+                             "cp.async.wait_all; ld.shared.u64 %rd3,[%r2]; st.global.u64 [%rd2],%rd3;\n"
+                             "ld.shared.u64 %rd3,[%r2+24]; st.global.u64 [%rd2+8],%rd3;",
+                             kShared)),
+      "");
   DevicePtr out = bench.poisoned(16);
-  RunResult r =
-      bench.arg(bench.buffer(std::vector<uint64_t>{~uint64_t{0}})).arg(out).run({1, 1, 1}, {1, 1, 1}, 64);
+  RunResult r = bench.arg(bench.buffer(std::vector<uint64_t>{~uint64_t{0}})).arg(out).run({1, 1, 1}, {1, 1, 1}, 64);
   ASSERT_TRUE(r.findings.empty()) << r.findings[0].message;
   auto v = bench.read<uint64_t>(out, 2);
   EXPECT_EQ(v[0], 0x0000ffffffffffffu);
@@ -286,8 +307,7 @@ TEST(Findings, AsyncCopyZeroFillsPastTheSourceSize) {
 }
 
 TEST(Findings, PartialWarp) {
-  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r2];"),
-            "partial-warp");
+  EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r2];"), "partial-warp");
   EXPECT_EQ(run("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r2];", 48), "uninitialised");
   EXPECT_EQ(run("setp.ge.u32 %p1,%r1,32; @%p1 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r2];", 48),
             "partial-warp");
@@ -309,8 +329,7 @@ TEST(Findings, InputsAreReadOnly) {
 TEST(Findings, RacesBetweenCtas) {
   EXPECT_EQ(run("mov.u32 %r3,%ctaid.x; st.global.u32 [%rd1], %r3;", 1, 0, 2), "race");
   EXPECT_EQ(
-      run("mov.u32 %r3,%ctaid.x; mul.wide.u32 %rd2,%r3,4; add.s64 %rd3,%rd1,%rd2; st.global.u32 [%rd3], 1;",
-          1, 0, 2),
+      run("mov.u32 %r3,%ctaid.x; mul.wide.u32 %rd2,%r3,4; add.s64 %rd3,%rd1,%rd2; st.global.u32 [%rd3], 1;", 1, 0, 2),
       "");
   EXPECT_EQ(run("mov.u32 %r3,%ctaid.x; setp.eq.u32 %p1,%r3,0; @%p1 st.global.u32 [%rd1], 1; @!%p1 "
                 "ld.global.u32 %r4,[%rd1];",
@@ -325,7 +344,9 @@ TEST(Findings, RacesBetweenCtas) {
 }
 
 TEST(Findings, CtasMayShareAWordOfWhatAnEarlierLaunchWrote) {
-  const std::string own = "ld.param.u64 %rd1,[p0]; mov.u32 %r3,%ctaid.x; mul.wide.u32 %rd2,%r3,2; add.s64 %rd3,%rd1,%rd2; cvt.u16.u32 %rs1,%r3;";
+  const std::string own =
+      "ld.param.u64 %rd1,[p0]; mov.u32 %r3,%ctaid.x; mul.wide.u32 %rd2,%r3,2; add.s64 %rd3,%rd1,%rd2; cvt.u16.u32 "
+      "%rs1,%r3;";
   const std::string store = "st.global.u16 [%rd3], %rs1;";
   Bench bench;
   ASSERT_EQ(bench.load(kernel_text(1, own + store)), "");
@@ -377,14 +398,12 @@ TEST(Findings, AreAllDocumented) {
     std::ifstream in(entry.path());
     std::string text((std::istreambuf_iterator<char>(in)), {});
     std::regex raise("(?:Fault\\{|finding\\(|require_full\\(w, in, mask, )\\s*\"([a-z-]+)\"");
-    for (std::sregex_iterator it(text.begin(), text.end(), raise), end; it != end; ++it)
-      raised.insert((*it)[1]);
+    for (std::sregex_iterator it(text.begin(), text.end(), raise), end; it != end; ++it) raised.insert((*it)[1]);
   }
   std::ifstream in(ROOFGEN_SOURCE_DIR "/docs/findings.md");
   std::string text((std::istreambuf_iterator<char>(in)), {});
   std::regex row("\n\\| `([a-z-]+)` \\|");
-  for (std::sregex_iterator it(text.begin(), text.end(), row), end; it != end; ++it)
-    documented.insert((*it)[1]);
+  for (std::sregex_iterator it(text.begin(), text.end(), row), end; it != end; ++it) documented.insert((*it)[1]);
   EXPECT_GT(raised.size(), 10u);
   EXPECT_EQ(raised, documented);
 }

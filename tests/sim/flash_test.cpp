@@ -34,9 +34,7 @@ Outcome run_flash(const Problem& p) {
   DevicePtr out = bench.poisoned(q.size() * 2, "o");
   float scale = 0.125f * 1.44269504f;
   bench.arg(bench.buffer(q, "q")).arg(bench.buffer(k, "k")).arg(bench.buffer(v, "v")).arg(out);
-  bench.arg32(static_cast<uint32_t>(p.heads))
-      .arg32(static_cast<uint32_t>(p.rows))
-      .arg32(static_cast<uint32_t>(p.keys));
+  bench.arg32(static_cast<uint32_t>(p.heads)).arg32(static_cast<uint32_t>(p.rows)).arg32(static_cast<uint32_t>(p.keys));
   uint32_t scale_bits;
   std::memcpy(&scale_bits, &scale, 4);
   bench.arg32(scale_bits);
@@ -47,9 +45,7 @@ Outcome run_flash(const Problem& p) {
   for (int b = 0; b < p.batch; ++b)
     for (int h = 0; h < p.heads; ++h)
       for (int r = 0; r < p.rows; r += std::max(1, p.rows / 16)) {
-        auto at = [&](int n, int row, int c) {
-          return static_cast<size_t>(((b * n + row) * p.heads + h) * kD + c);
-        };
+        auto at = [&](int n, int row, int c) { return static_cast<size_t>(((b * n + row) * p.heads + h) * kD + c); };
         std::vector<double> s(static_cast<size_t>(p.keys));
         double top = -INFINITY, sum = 0;
         for (int j = 0; j < p.keys; ++j) {
@@ -72,8 +68,7 @@ Outcome run_flash(const Problem& p) {
 
 TEST(Flash, WholeTilesAreCleanAndRight) {
   Outcome o = run_flash({1, 1, 256, 256});
-  for (const Finding& f : o.run.findings)
-    ADD_FAILURE() << f.kind << ": " << f.message << " at PTX line " << f.ptx.line;
+  for (const Finding& f : o.run.findings) ADD_FAILURE() << f.kind << ": " << f.message << " at PTX line " << f.ptx.line;
   EXPECT_LT(o.worst, 4e-3);
   // 4 row blocks x 4 key blocks x 4 warps x (32 + 32) mma per block.
   EXPECT_EQ(o.run.counts->mma, 4u * 4 * 4 * 64);
@@ -83,8 +78,7 @@ TEST(Flash, WholeTilesAreCleanAndRight) {
 
 TEST(Flash, TailsHeadsAndBatchesAreCleanAndRight) {
   Outcome o = run_flash({2, 3, 77, 139});
-  for (const Finding& f : o.run.findings)
-    ADD_FAILURE() << f.kind << ": " << f.message << " at PTX line " << f.ptx.line;
+  for (const Finding& f : o.run.findings) ADD_FAILURE() << f.kind << ": " << f.message << " at PTX line " << f.ptx.line;
   EXPECT_LT(o.worst, 4e-3);
 }
 

@@ -19,8 +19,7 @@ void fuzz_one(std::string_view text) {
   for (const sim::PtxFunction& f : parsed->functions) {
     if (!f.is_entry || !f.defined) continue;
     binary.entry = std::string(f.name);
-    for (const sim::PtxVar& p : f.params)
-      launch.args.push_back({"p", false, 64, static_cast<uint32_t>(p.bytes())});
+    for (const sim::PtxVar& p : f.params) launch.args.push_back({"p", false, 64, static_cast<uint32_t>(p.bytes())});
     break;
   }
   auto module = (*executor)->load(binary);

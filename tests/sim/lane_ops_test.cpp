@@ -22,13 +22,10 @@ using s32 = int32_t;
 using s64 = int64_t;
 
 /// Operand kinds, destination first as in "rrr": r 32-bit, d 64-bit, h 16-bit.
-std::string reg(char kind, int i) {
-  return (kind == 'r' ? "%r" : kind == 'd' ? "%rd" : "%rs") + std::to_string(i);
-}
+std::string reg(char kind, int i) { return (kind == 'r' ? "%r" : kind == 'd' ? "%rd" : "%rs") + std::to_string(i); }
 
 /// Runs `op` with the shape over rows of source values; returns destination values.
-std::vector<u64> run_op(const std::string& op, const std::string& shape,
-                        const std::vector<std::vector<u64>>& rows) {
+std::vector<u64> run_op(const std::string& op, const std::string& shape, const std::vector<std::vector<u64>>& rows) {
   size_t sources = shape.size() - 1;
   std::string body =
       "ld.param.u64 %rd40, [p0];\nld.param.u64 %rd41, [p1];\nmov.u32 %r40, %ctaid.x;\n"
@@ -46,8 +43,8 @@ std::vector<u64> run_op(const std::string& op, const std::string& shape,
     call += ", " + r;
   }
   const char* width = shape[0] == 'r' ? "b32" : shape[0] == 'd' ? "b64" : "b16";
-  body += call + ";\nmov.b64 %rd50, 0;\nst.global.b64 [%rd45], %rd50;\nst.global." + std::string(width) +
-          " [%rd45], " + reg(shape[0], 1) + ";\n";
+  body += call + ";\nmov.b64 %rd50, 0;\nst.global.b64 [%rd45], %rd50;\nst.global." + std::string(width) + " [%rd45], " +
+          reg(shape[0], 1) + ";\n";
   Bench bench;
   EXPECT_EQ(bench.load(kernel_text(2, body)), "") << op;
   u32 ctas = static_cast<u32>((rows.size() + 31) / 32);
@@ -150,8 +147,7 @@ void check(const std::string& op, const std::string& shape, const std::vector<st
     if (got[i] == want || ++shown > 3) continue;
     std::string in;
     char text[32];
-    for (u64 v : rows[i])
-      std::snprintf(text, sizeof text, " %#llx", static_cast<unsigned long long>(v)), in += text;
+    for (u64 v : rows[i]) std::snprintf(text, sizeof text, " %#llx", static_cast<unsigned long long>(v)), in += text;
     ADD_FAILURE() << op << in << ": got " << std::hex << got[i] << ", expected " << want;
   }
 }
@@ -190,8 +186,7 @@ TEST(LaneOps, Integers) {
       {"rem.u64", "ddd", [=](u64 a, u64 b, u64) { return b ? a % b : a; }},
       {"min.s32", "rrr", [=](u64 a, u64 b, u64) { return u(u64(s64{std::min(s(a), s(b))})); }},
       {"max.u64", "ddd", [=](u64 a, u64 b, u64) { return std::max(a, b); }},
-      {"max.s16", "hhh",
-       [=](u64 a, u64 b, u64) { return static_cast<uint16_t>(std::max(int16_t(a), int16_t(b))); }},
+      {"max.s16", "hhh", [=](u64 a, u64 b, u64) { return static_cast<uint16_t>(std::max(int16_t(a), int16_t(b))); }},
       {"neg.s32", "rr", [=](u64 a, u64, u64) { return u(0 - a); }},
       {"abs.s32", "rr", [=](u64 a, u64, u64) { return s(a) < 0 ? u(0 - a) : u(a); }},
       {"and.b32", "rrr", [=](u64 a, u64 b, u64) { return u(a & b); }},
@@ -257,9 +252,8 @@ TEST(LaneOps, Integers) {
   };
   for (const IntCase& c : cases) {
     u64 mask = c.shape[1] == 'd' ? ~u64{0} : c.shape[1] == 'r' ? 0xffffffff : 0xffff;
-    check(c.op, c.shape, tuples(kInts, std::strlen(c.shape) - 1, mask), [&](const std::vector<u64>& v) {
-      return c.expect(v[0], v.size() > 1 ? v[1] : 0, v.size() > 2 ? v[2] : 0);
-    });
+    check(c.op, c.shape, tuples(kInts, std::strlen(c.shape) - 1, mask),
+          [&](const std::vector<u64>& v) { return c.expect(v[0], v.size() > 1 ? v[1] : 0, v.size() > 2 ? v[2] : 0); });
   }
 }
 
@@ -281,8 +275,7 @@ TEST(LaneOps, FourOperands) {
     DevicePtr out = bench.poisoned(4);
     bench.arg(out).run({1, 1, 1}, {1, 1, 1});
     u32 want = 0, a = 0xF0F0AA55, b = 0xCC33FF00, c = 0xAAAA1234;
-    for (int i = 0; i < 32; ++i)
-      want |= (table >> ((a >> i & 1) * 4 + (b >> i & 1) * 2 + (c >> i & 1)) & 1) << i;
+    for (int i = 0; i < 32; ++i) want |= (table >> ((a >> i & 1) * 4 + (b >> i & 1) * 2 + (c >> i & 1)) & 1) << i;
     EXPECT_EQ(bench.read<u32>(out, 1)[0], want);
   }
 }
@@ -292,15 +285,12 @@ float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysi
 TEST(LaneOps, Fp32) {
   auto f = [](u64 x) { return std::bit_cast<float>(static_cast<u32>(x)); };
   using V = const std::vector<u64>&;
-  auto one = tuples(float_bits(), 1, ~0u), two = tuples(float_bits(), 2, ~0u),
-       three = tuples(float_bits(), 3, ~0u);
+  auto one = tuples(float_bits(), 1, ~0u), two = tuples(float_bits(), 2, ~0u), three = tuples(float_bits(), 3, ~0u);
   check("add.f32", "rrr", two, [&](V v) { return canonical(f(v[0]) + f(v[1])); });
   check("sub.rn.f32", "rrr", two, [&](V v) { return canonical(f(v[0]) - f(v[1])); });
   check("mul.f32", "rrr", two, [&](V v) { return canonical(f(v[0]) * f(v[1])); });
-  check("mul.ftz.f32", "rrr", two,
-        [&](V v) { return canonical(flushed(flushed(f(v[0])) * flushed(f(v[1])))); });
-  check("add.ftz.f32", "rrr", two,
-        [&](V v) { return canonical(flushed(flushed(f(v[0])) + flushed(f(v[1])))); });
+  check("mul.ftz.f32", "rrr", two, [&](V v) { return canonical(flushed(flushed(f(v[0])) * flushed(f(v[1])))); });
+  check("add.ftz.f32", "rrr", two, [&](V v) { return canonical(flushed(flushed(f(v[0])) + flushed(f(v[1])))); });
   check("fma.rn.f32", "rrrr", three, [&](V v) { return canonical(std::fma(f(v[0]), f(v[1]), f(v[2]))); });
   check("div.rn.f32", "rrr", two, [&](V v) { return canonical(f(v[0]) / f(v[1])); });
   check("sqrt.rn.f32", "rr", one, [&](V v) { return canonical(std::sqrt(f(v[0]))); });
@@ -351,8 +341,7 @@ TEST(LaneOps, DirectedRounding) {
 
 TEST(LaneOps, ApproximationsAreWithinTheirBounds) {
   std::vector<std::vector<u64>> rows;
-  for (int i = -2000; i < 2000; ++i)
-    rows.push_back({std::bit_cast<u32>(static_cast<float>(i) * 0.063f + 0.0017f)});
+  for (int i = -2000; i < 2000; ++i) rows.push_back({std::bit_cast<u32>(static_cast<float>(i) * 0.063f + 0.0017f)});
   auto f = [](u64 x) { return std::bit_cast<float>(static_cast<u32>(x)); };
   auto relative = [&](const char* op, double (*reference)(double), double bound, bool absolute = false) {
     auto got = run_op(op, "rr", rows);
@@ -418,8 +407,8 @@ TEST(LaneOps, HalfConversionsAndArithmetic) {
   for (u64 b : float_bits()) floats.push_back({b});
   std::mt19937 rng(9);
   for (int i = 0; i < 4000; ++i)
-    floats.push_back({std::bit_cast<u32>(
-        std::ldexp(static_cast<float>(rng() % 0x1000000), -static_cast<int>(rng() % 56)))});
+    floats.push_back(
+        {std::bit_cast<u32>(std::ldexp(static_cast<float>(rng() % 0x1000000), -static_cast<int>(rng() % 56)))});
   auto f = [](u64 x) { return std::bit_cast<float>(static_cast<u32>(x)); };
   check("cvt.rn.f16.f32", "hr", floats, [&](auto& v) { return nearest_half(static_cast<double>(f(v[0]))); });
   std::vector<std::vector<u64>> all, pairs;
@@ -435,17 +424,15 @@ TEST(LaneOps, HalfConversionsAndArithmetic) {
   for (int i = 0; i < 4000; ++i)
     near.push_back({0x3800 + (rng() & 0x87ff), 0x3800 + (rng() & 0x87ff), 0x3400 + (rng() & 0x8fff)});
   check("fma.rn.f16", "hhhh", near, [&](auto& v) {
-    return nearest_half(
-        static_cast<double>(static_cast<long double>(h(v[0])) * static_cast<long double>(h(v[1])) +
-                            static_cast<long double>(h(v[2]))));
+    return nearest_half(static_cast<double>(static_cast<long double>(h(v[0])) * static_cast<long double>(h(v[1])) +
+                                            static_cast<long double>(h(v[2]))));
   });
   auto bf = [](u64 x) { return std::bit_cast<float>(static_cast<u32>(x) << 16); };
   auto nearest_bf16 = [](double x) -> u64 {
     if (std::isnan(x)) return 0x7fff;
     u32 u = std::bit_cast<u32>(static_cast<float>(x));
     u32 low = u & 0xffff0000u, up = low + 0x10000;
-    double a = static_cast<double>(std::bit_cast<float>(low)),
-           b = static_cast<double>(std::bit_cast<float>(up));
+    double a = static_cast<double>(std::bit_cast<float>(low)), b = static_cast<double>(std::bit_cast<float>(up));
     if (!std::isfinite(b)) return (u + 0x8000) >> 16;
     double da = std::abs(x - a), db = std::abs(b - x);
     return (da < db || (da == db && !(low >> 16 & 1)) ? low : up) >> 16;
@@ -455,8 +442,7 @@ TEST(LaneOps, HalfConversionsAndArithmetic) {
   for (int i = 0; i < 4000; ++i)
     moderate.push_back({0x3e00 + (rng() & 0x81ff), 0x3e00 + (rng() & 0x81ff), 0x3d00 + (rng() & 0x83ff)});
   check("fma.rn.bf16", "hhhh", moderate, [&](auto& v) {
-    return nearest_bf16(static_cast<double>(bf(v[0])) * static_cast<double>(bf(v[1])) +
-                        static_cast<double>(bf(v[2])));
+    return nearest_bf16(static_cast<double>(bf(v[0])) * static_cast<double>(bf(v[1])) + static_cast<double>(bf(v[2])));
   });
   check("cvt.rn.bf16x2.f32", "rrr", tuples(float_bits(), 2, ~0u), [&](auto& v) {
     return nearest_bf16(static_cast<double>(f(v[0]))) << 16 | nearest_bf16(static_cast<double>(f(v[1])));
@@ -470,14 +456,10 @@ TEST(LaneOps, Conversions) {
   auto to_s32 = [](double x) -> u64 {
     return std::isnan(x) ? 0 : static_cast<u32>(static_cast<s32>(std::clamp(x, -2147483648.0, 2147483647.0)));
   };
-  check("cvt.rni.s32.f32", "rr", floats,
-        [&](auto& v) { return to_s32(std::nearbyint(static_cast<double>(f(v[0])))); });
-  check("cvt.rzi.s32.f32", "rr", floats,
-        [&](auto& v) { return to_s32(std::trunc(static_cast<double>(f(v[0])))); });
-  check("cvt.rmi.s32.f32", "rr", floats,
-        [&](auto& v) { return to_s32(std::floor(static_cast<double>(f(v[0])))); });
-  check("cvt.rpi.s32.f32", "rr", floats,
-        [&](auto& v) { return to_s32(std::ceil(static_cast<double>(f(v[0])))); });
+  check("cvt.rni.s32.f32", "rr", floats, [&](auto& v) { return to_s32(std::nearbyint(static_cast<double>(f(v[0])))); });
+  check("cvt.rzi.s32.f32", "rr", floats, [&](auto& v) { return to_s32(std::trunc(static_cast<double>(f(v[0])))); });
+  check("cvt.rmi.s32.f32", "rr", floats, [&](auto& v) { return to_s32(std::floor(static_cast<double>(f(v[0])))); });
+  check("cvt.rpi.s32.f32", "rr", floats, [&](auto& v) { return to_s32(std::ceil(static_cast<double>(f(v[0])))); });
   check("cvt.rmi.f32.f32", "rr", floats, [&](auto& v) { return canonical(std::floor(f(v[0]))); });
   check("cvt.rni.f32.f32", "rr", floats, [&](auto& v) { return canonical(std::nearbyint(f(v[0]))); });
   check("cvt.rzi.u32.f32", "rr", floats, [&](auto& v) {
@@ -536,7 +518,8 @@ TEST(LaneOps, EightBitFloats) {
     for (u32 i = 0; i < t.last; ++i) {  // each number, each middle between two, and the floats beside the middle
       const double middle = (fp8_value(i, t.m, t.bias) + fp8_value(i + 1, t.m, t.bias)) / 2;
       const u32 bits = std::bit_cast<u32>(static_cast<float>(middle));
-      values.insert(values.end(), {std::bit_cast<u32>(static_cast<float>(fp8_value(i, t.m, t.bias))), bits, bits - 1, (bits + 1) ^ 0x80000000u});
+      values.insert(values.end(), {std::bit_cast<u32>(static_cast<float>(fp8_value(i, t.m, t.bias))), bits, bits - 1,
+                                   (bits + 1) ^ 0x80000000u});
     }
     std::vector<std::vector<u64>> rows;
     for (size_t i = 0; i < values.size(); ++i) rows.push_back({values[i], values[values.size() - 1 - i]});
@@ -548,8 +531,9 @@ TEST(LaneOps, EightBitFloats) {
           [&](auto& v) { return relu(f(v[0])) << 8 | relu(f(v[1])); });
     std::vector<std::vector<u64>> halves, bytes;
     for (u32 i = 0; i < 4096; ++i) halves.push_back({u64{i * 16 + 7} << 16 | (i * 41 & 0xffff)});
-    check(std::string("cvt.rn.satfinite.") + t.name + ".f16x2", "hr", halves,
-          [&](auto& v) { return nearest(half_value(static_cast<u32>(v[0] >> 16))) << 8 | nearest(half_value(v[0] & 0xffff)); });
+    check(std::string("cvt.rn.satfinite.") + t.name + ".f16x2", "hr", halves, [&](auto& v) {
+      return nearest(half_value(static_cast<u32>(v[0] >> 16))) << 8 | nearest(half_value(v[0] & 0xffff));
+    });
     for (u32 i = 0; i < 256; ++i) bytes.push_back({i << 8 | (255 - i)});
     check(std::string("cvt.rn.f16x2.") + t.name, "rh", bytes, [&](auto& v) {
       auto half = [&](u32 x) -> u32 {
@@ -578,7 +562,8 @@ TEST(LaneOps, PackingIntegersSaturates) {
   });
   check("cvt.rni.sat.s8.f32", "hr", tuples(float_bits(), 1, ~0u), [&](auto& v) {
     const float x = std::bit_cast<float>(static_cast<u32>(v[0]));
-    return u64{static_cast<uint16_t>(std::isnan(x) ? 0 : static_cast<s32>(std::clamp(std::nearbyint(x), -128.0f, 127.0f)))};
+    return u64{
+        static_cast<uint16_t>(std::isnan(x) ? 0 : static_cast<s32>(std::clamp(std::nearbyint(x), -128.0f, 127.0f)))};
   });
 }
 
@@ -599,12 +584,10 @@ TEST(LaneOps, ComparisonsWithCombination) {
     EXPECT_EQ(v[2 * i], (i < 10 && i <= 20) ? 1u : 0u) << i;
     EXPECT_EQ(v[2 * i + 1], (!(i < 10) && i <= 20) ? 1u : 0u) << i;
   }
-  for (const char* cmp :
-       {"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"}) {
+  for (const char* cmp : {"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"}) {
     std::string name = cmp;
     check("set." + name + ".u32.f32", "rrr", tuples(float_bits(), 2, ~0u), [&](auto& v2) {
-      float a = std::bit_cast<float>(static_cast<u32>(v2[0])),
-            b = std::bit_cast<float>(static_cast<u32>(v2[1]));
+      float a = std::bit_cast<float>(static_cast<u32>(v2[0])), b = std::bit_cast<float>(static_cast<u32>(v2[1]));
       bool unordered = std::isnan(a) || std::isnan(b), result = false;
       std::string base = name.substr(0, 2);
       if (name == "num")
@@ -636,18 +619,10 @@ TEST(LaneOps, AllHostInstructionSetsAgree) {
       u32 preds[4] = {~0u, static_cast<u32>(rng()), static_cast<u32>(rng()), static_cast<u32>(rng())};
       for (u32& x : start) {
         switch (round % 4) {
-          case 0:
-            x = static_cast<u32>(rng());
-            break;
-          case 1:
-            x = static_cast<u32>(floats[rng() % floats.size()]);
-            break;
-          case 2:
-            x = static_cast<u32>(kInts[rng() % kInts.size()]);
-            break;
-          default:
-            x = static_cast<u32>(rng()) & 0x80ff80ff;
-            break;
+          case 0: x = static_cast<u32>(rng()); break;
+          case 1: x = static_cast<u32>(floats[rng() % floats.size()]); break;
+          case 2: x = static_cast<u32>(kInts[rng() % kInts.size()]); break;
+          default: x = static_cast<u32>(rng()) & 0x80ff80ff; break;
         }
       }
       u32 lists[14];
@@ -666,8 +641,7 @@ TEST(LaneOps, AllHostInstructionSetsAgree) {
         std::memcpy(rows, start, sizeof rows);
         std::memcpy(p, preds, sizeof p);
         sim::WarpRegs regs{rows, p};
-        tables[t]->entries[entry].fn(regs, in, lists,
-                                     tables[t]->entries[entry].cls == sim::Class::kMma ? ~0u : mask);
+        tables[t]->entries[entry].fn(regs, in, lists, tables[t]->entries[entry].cls == sim::Class::kMma ? ~0u : mask);
         if (t == 0) {
           std::memcpy(expected, rows, sizeof rows);
           std::memcpy(expected_preds, p, sizeof p);
@@ -687,27 +661,36 @@ TEST(LaneOps, RowsAreSeenAsTheyAre) {
   std::mt19937 rng(5);
   for (const sim::LaneTable* table : sim::all_host_lanes())
     for (int round = 0; round < 2000; ++round) {
-      const u32 shift = 2 + rng() % 3, step = rng() % 2 ? 1u << shift : static_cast<u32>(rng() % 300) - 150, odd = rng() % 64;
+      const u32 shift = 2 + rng() % 3, step = rng() % 2 ? 1u << shift : static_cast<u32>(rng() % 300) - 150,
+                odd = rng() % 64;
       u64 wide[32];
       u32 narrow[32], offset[32], offset_wide[32], highest = 0, bits = 0;
       const u64 begin = u64{1} << 20 | rng() % 4096;
-      for (u32 l = 0; l < 32; ++l) wide[l] = begin + l * static_cast<u64>(static_cast<int32_t>(step)) + (l == odd ? 1u << rng() % 12 : 0);
-      for (u32 l = 0; l < 32; ++l) narrow[l] = static_cast<u32>(wide[l]), highest = std::max(highest, narrow[l] - 8), bits |= narrow[l] - 8;
+      for (u32 l = 0; l < 32; ++l)
+        wide[l] = begin + l * static_cast<u64>(static_cast<int32_t>(step)) + (l == odd ? 1u << rng() % 12 : 0);
+      for (u32 l = 0; l < 32; ++l)
+        narrow[l] = static_cast<u32>(wide[l]), highest = std::max(highest, narrow[l] - 8), bits |= narrow[l] - 8;
       bool climbs = true, by_step = true;
-      for (u32 l = 1; l < 32; ++l) climbs &= wide[l] == wide[0] + (u64{l} << shift), by_step &= narrow[l] - narrow[l - 1] == narrow[1] - narrow[0];
+      for (u32 l = 1; l < 32; ++l)
+        climbs &= wide[l] == wide[0] + (u64{l} << shift), by_step &= narrow[l] - narrow[l - 1] == narrow[1] - narrow[0];
       ASSERT_EQ(table->rows.climbs(wide, shift), climbs) << table->isa;
-      const sim::SharedRow a = table->rows.shared(narrow, ~7u, offset), b = table->rows.shared_wide(wide, ~u64{7}, offset_wide);
-      ASSERT_TRUE(a.highest == highest && a.bits == bits && a.climbs == by_step && (!by_step || a.step == narrow[1] - narrow[0])) << table->isa;
+      const sim::SharedRow a = table->rows.shared(narrow, ~7u, offset),
+                           b = table->rows.shared_wide(wide, ~u64{7}, offset_wide);
+      ASSERT_TRUE(a.highest == highest && a.bits == bits && a.climbs == by_step &&
+                  (!by_step || a.step == narrow[1] - narrow[0]))
+          << table->isa;
       ASSERT_TRUE(b.highest == highest && b.bits == bits && b.climbs == by_step && b.step == a.step) << table->isa;
       ASSERT_EQ(std::memcmp(offset, offset_wide, sizeof offset), 0) << table->isa;
       wide[rng() % 32] += u64{1} << (32 + rng() % 32);
       ASSERT_EQ(table->rows.shared_wide(wide, ~u64{7}, offset_wide).highest, ~0u) << table->isa;
 
-      const u32 first = rng() % 2 ? static_cast<u32>(rng()) & sim::kWriterMask : sim::kWriterMask - 2, n = 1 + rng() % 9, me = (first + rng() % n) & sim::kWriterMask, count = 1 + rng() % 32;
+      const u32 first = rng() % 2 ? static_cast<u32>(rng()) & sim::kWriterMask : sim::kWriterMask - 2,
+                n = 1 + rng() % 9, me = (first + rng() % n) & sim::kWriterMask, count = 1 + rng() % 32;
       u32 writers[32];
       bool other = false;
       for (u32 i = 0; i < count; ++i) {
-        const u32 who = (rng() % 24 ? rng() % 2 ? me : first + n + rng() % 5 : first - 2 + rng() % (n + 4)) & sim::kWriterMask;
+        const u32 who =
+            (rng() % 24 ? rng() % 2 ? me : first + n + rng() % 5 : first - 2 + rng() % (n + 4)) & sim::kWriterMask;
         writers[i] = who << 4 | rng() % 16;
         other |= who != me && ((who - first) & sim::kWriterMask) < n;
       }

@@ -93,17 +93,40 @@ struct Fragments {
 };
 const Fragments kFragments[] = {
     {"m16n8k32 8-bit", 32, 8,
-     [](int g, int t, int i) { return Place{i < 4 || (i >= 8 && i < 12) ? g : g + 8, t * 4 + (i & 3) + (i < 8 ? 0 : 16)}; },
-     [](int g, int t, int i) { return Place{t * 4 + (i & 3) + (i < 4 ? 0 : 16), g}; }},
-    {"m16n8k16 8-bit", 16, 8, [](int g, int t, int i) { return Place{i < 4 ? g : g + 8, t * 4 + (i & 3)}; },
-     [](int g, int t, int i) { return Place{t * 4 + i, g}; }},
+     [](int g, int t, int i) {
+       return Place{i < 4 || (i >= 8 && i < 12) ? g : g + 8, t * 4 + (i & 3) + (i < 8 ? 0 : 16)};
+     },
+     [](int g, int t, int i) {
+       return Place{t * 4 + (i & 3) + (i < 4 ? 0 : 16), g};
+     }},
+    {"m16n8k16 8-bit", 16, 8,
+     [](int g, int t, int i) {
+       return Place{i < 4 ? g : g + 8, t * 4 + (i & 3)};
+     },
+     [](int g, int t, int i) {
+       return Place{t * 4 + i, g};
+     }},
     {"m16n8k16 16-bit", 16, 16,
-     [](int g, int t, int i) { return Place{i < 2 || (i >= 4 && i < 6) ? g : g + 8, t * 2 + (i & 1) + (i < 4 ? 0 : 8)}; },
-     [](int g, int t, int i) { return Place{t * 2 + (i & 1) + (i < 2 ? 0 : 8), g}; }},
-    {"m16n8k8 tf32", 8, 32, [](int g, int t, int i) { return Place{i % 2 ? g + 8 : g, i < 2 ? t : t + 4}; },
-     [](int g, int t, int i) { return Place{i == 0 ? t : t + 4, g}; }},
-    {"m16n8k4 tf32", 4, 32, [](int g, int t, int i) { return Place{i == 0 ? g : g + 8, t}; },
-     [](int g, int t, int) { return Place{t, g}; }},
+     [](int g, int t, int i) {
+       return Place{i < 2 || (i >= 4 && i < 6) ? g : g + 8, t * 2 + (i & 1) + (i < 4 ? 0 : 8)};
+     },
+     [](int g, int t, int i) {
+       return Place{t * 2 + (i & 1) + (i < 2 ? 0 : 8), g};
+     }},
+    {"m16n8k8 tf32", 8, 32,
+     [](int g, int t, int i) {
+       return Place{i % 2 ? g + 8 : g, i < 2 ? t : t + 4};
+     },
+     [](int g, int t, int i) {
+       return Place{i == 0 ? t : t + 4, g};
+     }},
+    {"m16n8k4 tf32", 4, 32,
+     [](int g, int t, int i) {
+       return Place{i == 0 ? g : g + 8, t};
+     },
+     [](int g, int t, int) {
+       return Place{t, g};
+     }},
 };
 
 float from_e4m3(uint32_t x) {
@@ -117,7 +140,8 @@ float from_tf32(uint32_t x) { return std::bit_cast<float>(x & 0xffffe000u); }
 /// One mma of random elements, each lane's registers filled by the map, against loops over rows, columns and k.
 /// `one` adds a product to the sum of an element of D, as bits.
 void multiply(const std::string& opcode, const Fragments& map, const std::function<uint32_t()>& draw,
-              const std::function<uint32_t(uint32_t sum, uint32_t a, uint32_t b)>& one, const std::function<uint32_t()>& draw_c) {
+              const std::function<uint32_t(uint32_t sum, uint32_t a, uint32_t b)>& one,
+              const std::function<uint32_t()>& draw_c) {
   const int per_word = 32 / map.bits, b_words = map.k / per_word / 4, a_words = 2 * b_words;
   std::vector<uint32_t> a(16 * map.k), b(map.k * 8), c(16 * 8), registers(32 * 12);
   for (auto& x : a) x = draw();
@@ -143,9 +167,11 @@ void multiply(const std::string& opcode, const Fragments& map, const std::functi
       "ld.global.v4.u32 {%r12,%r13,%r14,%r15},[%rd4+32];\n";
   const bool integer = opcode.find(".s32.s8") != std::string::npos;
   for (int i = 0; i < 4; ++i)
-    body += (integer ? "mov.b32 %r" + std::to_string(20 + i) : "mov.b32 %f" + std::to_string(1 + i)) + ",%r" + std::to_string(12 + i) + ";\n";
+    body += (integer ? "mov.b32 %r" + std::to_string(20 + i) : "mov.b32 %f" + std::to_string(1 + i)) + ",%r" +
+            std::to_string(12 + i) + ";\n";
   const std::string d = integer ? "{%r20,%r21,%r22,%r23}" : "{%f1,%f2,%f3,%f4}";
-  body += opcode + " " + d + (a_words == 4 ? ",{%r4,%r5,%r6,%r7}" : ",{%r4,%r5}") + (b_words == 2 ? ",{%r8,%r9}," : ",{%r8},") + d +
+  body += opcode + " " + d + (a_words == 4 ? ",{%r4,%r5,%r6,%r7}" : ",{%r4,%r5}") +
+          (b_words == 2 ? ",{%r8,%r9}," : ",{%r8},") + d +
           ";\nmul.wide.u32 %rd5,%r1,16; add.s64 %rd6,%rd2,%rd5; st.global.v4.b32 [%rd6]," + d + ";";
   Bench bench;
   ASSERT_EQ(bench.load(kernel_text(2, body)), "") << opcode;
@@ -212,8 +238,10 @@ TEST(Matrix, Int8IsExactAndWrapsAround) {
   multiply("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", kFragments[0], extreme, one, near_the_end);
   multiply("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", kFragments[1], draw, one, any);
   Bench bench;
-  EXPECT_NE(bench.load(kernel_text(0, "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32 {%r1,%r2,%r3,%r4},"
-                                      "{%r5,%r6,%r7,%r8},{%r9,%r10},{%r1,%r2,%r3,%r4};"))
+  EXPECT_NE(bench
+                .load(kernel_text(0,
+                                  "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32 {%r1,%r2,%r3,%r4},"
+                                  "{%r5,%r6,%r7,%r8},{%r9,%r10},{%r1,%r2,%r3,%r4};"))
                 .find("satfinite"),
             std::string::npos);
 }
@@ -222,11 +250,12 @@ TEST(Matrix, SixteenBitFragments) {
   std::mt19937 rng(6);
   auto draw = [&] { return static_cast<uint32_t>(to_bf16(static_cast<float>(rng() % 2001) / 500 - 2)); };
   auto c = [&] { return std::bit_cast<uint32_t>(static_cast<float>(rng() % 2001) / 500 - 2); };
-  multiply("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", kFragments[2], draw,
-           [](uint32_t sum, uint32_t a, uint32_t b) {
-             return add_float(sum, from_bf16(static_cast<uint16_t>(a)), from_bf16(static_cast<uint16_t>(b)));
-           },
-           c);
+  multiply(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", kFragments[2], draw,
+      [](uint32_t sum, uint32_t a, uint32_t b) {
+        return add_float(sum, from_bf16(static_cast<uint16_t>(a)), from_bf16(static_cast<uint16_t>(b)));
+      },
+      c);
 }
 
 TEST(Matrix, StoreIsTheMirrorOfLoad) {

@@ -29,13 +29,12 @@ TEST(Memory, AnInputIsFilledOnlyWhereItIsTouched) {
     fill(offset, out);
   });
   ASSERT_TRUE(input) << to_string(input.error());
-  ASSERT_EQ(
-      bench.load(kernel_text(
-          2,
-          "ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[p1]; mov.u32 %r1,%tid.x; mul.wide.u32 %rd3,%r1,1;\n"
-          "shl.b64 %rd4,%rd3,37; add.s64 %rd5,%rd1,%rd4; ld.global.u8 %rs1,[%rd5+5]; add.s64 %rd6,%rd2,%rd3; "
-          "st.global.u8 [%rd6],%rs1;")),
-      "");
+  ASSERT_EQ(bench.load(kernel_text(
+                2,
+                "ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[p1]; mov.u32 %r1,%tid.x; mul.wide.u32 %rd3,%r1,1;\n"
+                "shl.b64 %rd4,%rd3,37; add.s64 %rd5,%rd1,%rd4; ld.global.u8 %rs1,[%rd5+5]; add.s64 %rd6,%rd2,%rd3; "
+                "st.global.u8 [%rd6],%rs1;")),
+            "");
   DevicePtr out = bench.poisoned(32);
   RunResult r = bench.arg(*input).arg(out).run({1, 1, 1}, {32, 1, 1});
   ASSERT_TRUE(r.findings.empty()) << r.findings[0].message;
@@ -81,14 +80,16 @@ TEST(Memory, AsyncCopiesOfEverySizeFillTheRestWithZeros) {
       if (size < 16 && kind[1] == 'g') continue;
       const std::string n = std::to_string(size);
       Bench bench;
-      ASSERT_EQ(bench.load(kernel_text(2,
-                                       "ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[p1]; mov.u32 %r1,%tid.x; mov.u32 %r2,smem; shl.b32 %r3,%r1,4;\n"
-                                       "add.s32 %r4,%r2,%r3; cvt.u64.u32 %rd3,%r3; add.s64 %rd4,%rd1,%rd3; add.s64 %rd5,%rd2,%rd3;\n"
-                                       "mov.u32 %r5,0xeeeeeeee; st.shared.v4.u32 [%r4],{%r5,%r5,%r5,%r5}; rem.u32 %r6,%r1," +
-                                           std::to_string(size + 1) + "; cp.async." + kind + ".shared.global [%r4],[%rd4]," + n +
-                                           ",%r6; cp.async.wait_all;\n"
-                                           "ld.shared.v4.u32 {%r7,%r8,%r9,%r10},[%r4]; st.global.v4.u32 [%rd5],{%r7,%r8,%r9,%r10};",
-                                       ".extern .shared .align 16 .b8 smem[];\n")),
+      ASSERT_EQ(bench.load(kernel_text(
+                    2,
+                    "ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[p1]; mov.u32 %r1,%tid.x; mov.u32 %r2,smem; shl.b32 "
+                    "%r3,%r1,4;\n"
+                    "add.s32 %r4,%r2,%r3; cvt.u64.u32 %rd3,%r3; add.s64 %rd4,%rd1,%rd3; add.s64 %rd5,%rd2,%rd3;\n"
+                    "mov.u32 %r5,0xeeeeeeee; st.shared.v4.u32 [%r4],{%r5,%r5,%r5,%r5}; rem.u32 %r6,%r1," +
+                        std::to_string(size + 1) + "; cp.async." + kind + ".shared.global [%r4],[%rd4]," + n +
+                        ",%r6; cp.async.wait_all;\n"
+                        "ld.shared.v4.u32 {%r7,%r8,%r9,%r10},[%r4]; st.global.v4.u32 [%rd5],{%r7,%r8,%r9,%r10};",
+                    ".extern .shared .align 16 .b8 smem[];\n")),
                 "");
       auto input = bench.executor().allocate(512, "in", fill);
       ASSERT_TRUE(input);
@@ -109,16 +110,20 @@ TEST(Memory, NarrowVectorsMoveTheirBytes) {
     const char* type;
     uint32_t bytes;
   };
-  for (const Case& c : {Case{"v2.b8", 2}, Case{"v4.b8", 4}, Case{"v2.u8", 2}, Case{"v2.b16", 4}, Case{"v4.b16", 8}, Case{"v4.u16", 8}}) {
-    const std::string registers = c.type[1] == '2' ? "{%rs1,%rs2}" : "{%rs1,%rs2,%rs3,%rs4}", type = c.type, stride = std::to_string(c.bytes);
+  for (const Case& c : {Case{"v2.b8", 2}, Case{"v4.b8", 4}, Case{"v2.u8", 2}, Case{"v2.b16", 4}, Case{"v4.b16", 8},
+                        Case{"v4.u16", 8}}) {
+    const std::string registers = c.type[1] == '2' ? "{%rs1,%rs2}" : "{%rs1,%rs2,%rs3,%rs4}", type = c.type,
+                      stride = std::to_string(c.bytes);
     Bench bench;
-    ASSERT_EQ(bench.load(kernel_text(2,
-                                     "ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[p1]; mov.u32 %r1,%tid.x; mul.wide.u32 %rd3,%r1," + stride +
-                                         "; add.s64 %rd4,%rd1,%rd3; add.s64 %rd5,%rd2,%rd3; mov.u32 %r2,smem; mad.lo.s32 %r3,%r1," + stride +
-                                         ",%r2;\nld.global." + type + " " + registers + ",[%rd4]; st.shared." + type + " [%r3]," + registers +
-                                         "; ld.shared." + type + " " + registers + ",[%r3]; st.global." + type + " [%rd5]," + registers + ";",
-                                     ".extern .shared .align 16 .b8 smem[];\n")),
-              "")
+    ASSERT_EQ(
+        bench.load(kernel_text(
+            2,
+            "ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[p1]; mov.u32 %r1,%tid.x; mul.wide.u32 %rd3,%r1," + stride +
+                "; add.s64 %rd4,%rd1,%rd3; add.s64 %rd5,%rd2,%rd3; mov.u32 %r2,smem; mad.lo.s32 %r3,%r1," + stride +
+                ",%r2;\nld.global." + type + " " + registers + ",[%rd4]; st.shared." + type + " [%r3]," + registers +
+                "; ld.shared." + type + " " + registers + ",[%r3]; st.global." + type + " [%rd5]," + registers + ";",
+            ".extern .shared .align 16 .b8 smem[];\n")),
+        "")
         << type;
     auto input = bench.executor().allocate(256, "in", fill);
     ASSERT_TRUE(input);
@@ -205,8 +210,7 @@ TEST(Memory, LaunchesSurviveEviction) {
   auto ptx = sim::parse_ptx(text, "flash.ptx");
   ASSERT_TRUE(ptx);
   auto no_variables = [](const sim::PtxVar&) -> Result<uint64_t> { return Error{Exit::kFailed, "none", {}}; };
-  auto kernel =
-      sim::decode_kernel(*ptx, ptx->functions[0], sim::OpcodeTable::host(), no_variables, "flash.ptx");
+  auto kernel = sim::decode_kernel(*ptx, ptx->functions[0], sim::OpcodeTable::host(), no_variables, "flash.ptx");
   ASSERT_TRUE(kernel) << to_string(kernel.error());
   constexpr uint32_t kRows = 256;
   constexpr uint64_t kBytes = uint64_t{kRows} * 64 * 2;
@@ -229,8 +233,7 @@ TEST(Memory, LaunchesSurviveEviction) {
         launch.grid = {4, 1, 1};
         launch.block = {128, 1, 1};
         launch.smem_bytes = 40960;
-        sim::LaunchState state{*kernel, launch, {}, memory, memory.buffers(), memory.take_writer_ids(4),
-                               4,       1 << 30};
+        sim::LaunchState state{*kernel, launch, {}, memory, memory.buffers(), memory.take_writer_ids(4), 4, 1 << 30};
         state.params.resize(48);
         for (size_t i = 0; i < 3; ++i) std::memcpy(state.params.data() + 8 * i, &inputs[i], 8);
         std::memcpy(state.params.data() + 24, &out, 8);
@@ -252,12 +255,11 @@ TEST(Memory, LaunchesSurviveEviction) {
 
 TEST(Memory, SelectedCtasOnly) {
   Bench bench;
-  ASSERT_EQ(
-      bench.load(kernel_text(
-          1,
-          "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%ctaid.y; mov.u32 %r2,%ctaid.x; mad.lo.s32 %r3,%r1,10,%r2; "
-          "mul.wide.u32 %rd2,%r3,4; add.s64 %rd3,%rd1,%rd2; st.global.u32 [%rd3],%r3;")),
-      "");
+  ASSERT_EQ(bench.load(kernel_text(
+                1,
+                "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%ctaid.y; mov.u32 %r2,%ctaid.x; mad.lo.s32 %r3,%r1,10,%r2; "
+                "mul.wide.u32 %rd2,%r3,4; add.s64 %rd3,%rd1,%rd2; st.global.u32 [%rd3],%r3;")),
+            "");
   DevicePtr out = bench.poisoned(400);
   RunOptions options;
   options.ctas = CtaSelection{{3, 17, 42}};

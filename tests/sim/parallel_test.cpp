@@ -1,12 +1,12 @@
 // CTAs on several cores leave what CTAs one after another leave, or nothing at all (runtime/sim/parallel.h).
-#include <gtest/gtest.h>
+#include "runtime/sim/parallel.h"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <random>
 
 #include "runtime/sim/decode.h"
-#include "runtime/sim/parallel.h"
 #include "runtime/sim/ptx_parser.h"
 #include "runtime/sim/schedule.h"
 #include "support.h"
@@ -60,7 +60,8 @@ struct Case {
     launch.block = {threads, 1, 1};
     std::vector<Finding> findings;
     for (uint32_t n = 0; n < launches; ++n) {
-      sim::LaunchState state{*kernel, launch, {}, memory, memory.buffers(), memory.take_writer_ids(ctas), ctas, 1 << 20};
+      sim::LaunchState state{*kernel, launch, {}, memory, memory.buffers(), memory.take_writer_ids(ctas),
+                             ctas,    1 << 20};
       state.printed = &left.printed;
       state.params.resize(8 * at.size());
       std::memcpy(state.params.data(), at.data(), state.params.size());
@@ -73,7 +74,8 @@ struct Case {
       left.in_parallel = sim::run_ctas(state, counter, ctas, options, findings, wave) + 1 == ctas;
       left.counts = counter.finish();
     }
-    for (const Finding& f : findings) left.findings.push_back(fmt::format("{} {} {} {}", f.kind, f.cta, f.thread, f.message));
+    for (const Finding& f : findings)
+      left.findings.push_back(fmt::format("{} {} {} {}", f.kind, f.cta, f.thread, f.message));
     for (size_t i = 0; i < at.size(); ++i) {
       left.values.emplace_back(bytes[i]);
       left.written.emplace_back();
@@ -83,7 +85,9 @@ struct Case {
   }
 };
 
-bool same(const LineAccess& a, const LineAccess& b) { return a.line == b.line && a.sectors == b.sectors && a.write == b.write; }
+bool same(const LineAccess& a, const LineAccess& b) {
+  return a.line == b.line && a.sectors == b.sectors && a.write == b.write;
+}
 
 /// Whether it could be done in parallel.
 bool same_in_parallel(const Case& c) {
@@ -95,7 +99,9 @@ bool same_in_parallel(const Case& c) {
   EXPECT_EQ(std::memcmp(&apart.counts, &alone.counts, sizeof(Counts)), 0);
   EXPECT_EQ(apart.trace.size(), alone.trace.size());
   for (size_t i = 0; i < std::min(apart.trace.size(), alone.trace.size()); ++i)
-    EXPECT_TRUE(std::equal(apart.trace[i].begin(), apart.trace[i].end(), alone.trace[i].begin(), alone.trace[i].end(), same)) << i;
+    EXPECT_TRUE(
+        std::equal(apart.trace[i].begin(), apart.trace[i].end(), alone.trace[i].begin(), alone.trace[i].end(), same))
+        << i;
   return apart.in_parallel;
 }
 
@@ -107,15 +113,21 @@ std::vector<std::byte> counting(size_t bytes) {
 
 /// %r8: the thread's number in the grid; %rd1, %rd2: the first two parameters, %rd4 and %rd5: element %r8 of them.
 std::string grid_kernel(int bytes, const std::string& body, const std::string& head = "") {
-  return kernel_text(2,
-                     fmt::format("ld.param.u64 %rd1, [p0];\nld.param.u64 %rd2, [p1];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\nmad.lo.u32 %r8, %r2, %r3, %r1;\n"
-                                 "mul.wide.u32 %rd3, %r8, {};\nadd.u64 %rd4, %rd1, %rd3;\nadd.u64 %rd5, %rd2, %rd3;\n{}\n",
-                                 bytes, body),
-                     head);
+  return kernel_text(
+      2,
+      fmt::format("ld.param.u64 %rd1, [p0];\nld.param.u64 %rd2, [p1];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, "
+                  "%ctaid.x;\nmov.u32 %r3, %ntid.x;\nmad.lo.u32 %r8, %r2, %r3, %r1;\n"
+                  "mul.wide.u32 %rd3, %r8, {};\nadd.u64 %rd4, %rd1, %rd3;\nadd.u64 %rd5, %rd2, %rd3;\n{}\n",
+                  bytes, body),
+      head);
 }
 
 TEST(Parallel, CtasThatShareNothing) {
-  Case c{grid_kernel(4, "ld.global.u32 %r9, [%rd4];\nmul.lo.u32 %r9, %r9, %r9;\nst.global.u32 [%rd5], %r9;"), {counting(50 * 256)}, 50, 64, {50 * 256, 50 * 256}};
+  Case c{grid_kernel(4, "ld.global.u32 %r9, [%rd4];\nmul.lo.u32 %r9, %r9, %r9;\nst.global.u32 [%rd5], %r9;"),
+         {counting(50 * 256)},
+         50,
+         64,
+         {50 * 256, 50 * 256}};
   EXPECT_TRUE(same_in_parallel(c));
   c.launches = 3;  // and what one launch wrote the next one may write
   EXPECT_TRUE(same_in_parallel(c));
@@ -137,15 +149,25 @@ TEST(Parallel, WavesFollowEachOther) {
 }
 
 TEST(Parallel, InPlace) {
-  EXPECT_TRUE(same_in_parallel({grid_kernel(4, "ld.global.u32 %r9, [%rd4];\nadd.u32 %r9, %r9, 1;\nst.global.u32 [%rd4], %r9;\nld.global.u32 %r10, [%rd4];\nst.global.u32 [%rd5], %r10;"),
-                                {counting(20 * 128)}, 20, 32, {20 * 128, 20 * 128}}));
+  EXPECT_TRUE(same_in_parallel({grid_kernel(4,
+                                            "ld.global.u32 %r9, [%rd4];\nadd.u32 %r9, %r9, 1;\nst.global.u32 [%rd4], "
+                                            "%r9;\nld.global.u32 %r10, [%rd4];\nst.global.u32 [%rd5], %r10;"),
+                                {counting(20 * 128)},
+                                20,
+                                32,
+                                {20 * 128, 20 * 128}}));
 }
 
 TEST(Parallel, WordsOfOneLine) {
   // 9 threads write 36 bytes: lines and sectors belong to several CTAs, words do not.
   EXPECT_TRUE(same_in_parallel({grid_kernel(4, "st.global.u32 [%rd5], %r8;"), {}, 40, 9, {4, 40 * 36}}));
   // Also over what the host wrote, parts of which stay.
-  EXPECT_TRUE(same_in_parallel({grid_kernel(4, "and.b32 %r9, %r8, 1;\nsetp.eq.u32 %p1, %r9, 0;\n@%p1 st.global.u32 [%rd5], %r8;"), {{}, counting(40 * 36)}, 40, 9, {4, 40 * 36}}));
+  EXPECT_TRUE(same_in_parallel(
+      {grid_kernel(4, "and.b32 %r9, %r8, 1;\nsetp.eq.u32 %p1, %r9, 0;\n@%p1 st.global.u32 [%rd5], %r8;"),
+       {{}, counting(40 * 36)},
+       40,
+       9,
+       {4, 40 * 36}}));
 }
 
 TEST(Parallel, WordsThatAreWrittenInPart) {
@@ -154,15 +176,24 @@ TEST(Parallel, WordsThatAreWrittenInPart) {
 }
 
 TEST(Parallel, BytesOfOneWordAreWrittenInOrder) {
-  EXPECT_FALSE(same_in_parallel({grid_kernel(1, "st.global.u8 [%rd5], %r8;"), {}, 1 + kThreads, 9, {1, (1 + kThreads) * 9}}));
+  EXPECT_FALSE(
+      same_in_parallel({grid_kernel(1, "st.global.u8 [%rd5], %r8;"), {}, 1 + kThreads, 9, {1, (1 + kThreads) * 9}}));
 }
 
 /// Each CTA reads the piece of the one after it: with CTAs in order that is not written yet.
 TEST(Parallel, ReadsOfWhatAnotherWritesLater) {
-  EXPECT_FALSE(same_in_parallel({grid_kernel(4, "ld.global.u32 %r9, [%rd4+128];\nst.global.u32 [%rd4], %r9;"), {counting((kThreads + 1) * 128)}, kThreads, 32, {(kThreads + 1) * 128, 4}}));
+  EXPECT_FALSE(same_in_parallel({grid_kernel(4, "ld.global.u32 %r9, [%rd4+128];\nst.global.u32 [%rd4], %r9;"),
+                                 {counting((kThreads + 1) * 128)},
+                                 kThreads,
+                                 32,
+                                 {(kThreads + 1) * 128, 4}}));
 }
 TEST(Parallel, ReadsOfWhatAnotherWroteBefore) {
-  const Case c{grid_kernel(4, "ld.global.u32 %r9, [%rd4];\nst.global.u32 [%rd4+128], %r9;"), {counting((kThreads + 1) * 128)}, kThreads, 32, {(kThreads + 1) * 128, 4}};
+  const Case c{grid_kernel(4, "ld.global.u32 %r9, [%rd4];\nst.global.u32 [%rd4+128], %r9;"),
+               {counting((kThreads + 1) * 128)},
+               kThreads,
+               32,
+               {(kThreads + 1) * 128, 4}};
   EXPECT_FALSE(same_in_parallel(c));
   ASSERT_FALSE(c.run(true).findings.empty());
   EXPECT_TRUE(c.run(true).findings[0].starts_with("race 1 0 ")) << c.run(true).findings[0];
@@ -173,14 +204,21 @@ TEST(Parallel, WritesToOnePlace) {
 }
 
 TEST(Parallel, WhatDependsOnTheOrder) {
-  const auto uses = [](const std::string& body, const std::string& head = "") { return same_in_parallel({grid_kernel(4, body, head), {counting(128 * kThreads), counting(128 * kThreads)}, kThreads, 32, {128 * kThreads, 128 * kThreads}}); };
+  const auto uses = [](const std::string& body, const std::string& head = "") {
+    return same_in_parallel({grid_kernel(4, body, head),
+                             {counting(128 * kThreads), counting(128 * kThreads)},
+                             kThreads,
+                             32,
+                             {128 * kThreads, 128 * kThreads}});
+  };
   EXPECT_FALSE(uses("atom.global.add.u32 %r9, [%rd2], 1;"));
   EXPECT_FALSE(uses("atom.add.u32 %r9, [%rd2], 1;"));
   EXPECT_FALSE(uses("red.global.add.u32 [%rd4], 1;"));
   EXPECT_FALSE(uses("ld.volatile.global.u32 %r9, [%rd4];"));
   EXPECT_FALSE(uses("st.volatile.global.u32 [%rd4], %r8;"));
   EXPECT_FALSE(uses("st.release.gpu.global.u32 [%rd4], %r8;"));
-  EXPECT_TRUE(uses("mov.u32 %r9, 0;\nst.volatile.shared.u32 [s], %r9;\nst.global.u32 [%rd4], %r8;", ".shared .align 4 .b32 s[1];"));
+  EXPECT_TRUE(uses("mov.u32 %r9, 0;\nst.volatile.shared.u32 [s], %r9;\nst.global.u32 [%rd4], %r8;",
+                   ".shared .align 4 .b32 s[1];"));
   EXPECT_TRUE(uses("membar.gl;\nst.global.u32 [%rd4], %r8;"));
 }
 
@@ -198,18 +236,31 @@ TEST(Parallel, OneMistakeAndAllIsDoneInOrder) {
 
 TEST(Parallel, ConstantsThatAKernelWrites) {
   const std::string head = ".const .align 4 .b32 c[32] = {1, 2, 3};\n";
-  EXPECT_TRUE(same_in_parallel({grid_kernel(4, "ld.const.u32 %r9, [c+8];\nst.global.u32 [%rd4], %r9;", head), {}, kThreads, 32, {128 * kThreads, 4}}));
+  EXPECT_TRUE(same_in_parallel({grid_kernel(4, "ld.const.u32 %r9, [c+8];\nst.global.u32 [%rd4], %r9;", head),
+                                {},
+                                kThreads,
+                                32,
+                                {128 * kThreads, 4}}));
   // The first CTA changes a constant through its address: later ones see that.
-  const std::string writes = "mov.u64 %rd6, c;\nsetp.eq.u32 %p1, %r8, 0;\n@%p1 st.global.u32 [%rd6+8], %r8;\nsetp.gt.u32 %p2, %r2, 0;\n@%p2 ld.const.u32 %r9, [c+8];\n@%p2 st.global.u32 [%rd4], %r9;";
+  const std::string writes =
+      "mov.u64 %rd6, c;\nsetp.eq.u32 %p1, %r8, 0;\n@%p1 st.global.u32 [%rd6+8], %r8;\nsetp.gt.u32 %p2, %r2, 0;\n@%p2 "
+      "ld.const.u32 %r9, [c+8];\n@%p2 st.global.u32 [%rd4], %r9;";
   EXPECT_FALSE(same_in_parallel({grid_kernel(4, writes, head), {}, kThreads, 32, {128 * kThreads, 4}}));
 }
 
 TEST(Parallel, BytesThatNothingWasWrittenTo) {
-  // Every other CTA writes a byte of its word and copies the word, whose other bytes are not to be those of another CTA.
-  const std::string body = "and.b32 %r4, %r2, 1;\nsetp.eq.u32 %p1, %r4, 0;\n@%p1 st.local.u32 [loc], %r8;\nst.local.u8 [loc], %r8;\nld.local.u32 %r9, [loc];\nst.global.u32 [%rd5], %r9;";
+  // Every other CTA writes a byte of its word and copies the word, whose other bytes are not to be those of another
+  // CTA.
+  const std::string body =
+      "and.b32 %r4, %r2, 1;\nsetp.eq.u32 %p1, %r4, 0;\n@%p1 st.local.u32 [loc], %r8;\nst.local.u8 [loc], "
+      "%r8;\nld.local.u32 %r9, [loc];\nst.global.u32 [%rd5], %r9;";
   const std::string kernel = grid_kernel(4, body);
   const size_t brace = kernel.find('{');
-  Case c{kernel.substr(0, brace + 1) + "\n.local .align 4 .b8 loc[4];" + kernel.substr(brace + 1), {}, 60, 32, {4, 60 * 128}};
+  Case c{kernel.substr(0, brace + 1) + "\n.local .align 4 .b8 loc[4];" + kernel.substr(brace + 1),
+         {},
+         60,
+         32,
+         {4, 60 * 128}};
   c.wave = 1;
   for (int again = 0; again < 10; ++again) EXPECT_TRUE(same_in_parallel(c));
 }
@@ -217,14 +268,18 @@ TEST(Parallel, BytesThatNothingWasWrittenTo) {
 /// Every thread reads and writes where tables say: most often a place of its CTA's, at times another's.
 TEST(Parallel, AnyReadsAndWrites) {
   std::mt19937 random(5);
-  const std::string ptx = kernel_text(3,
-                                      "ld.param.u64 %rd1, [p0];\nld.param.u64 %rd2, [p1];\nld.param.u64 %rd3, [p2];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\n"
-                                      "mad.lo.u32 %r8, %r2, %r3, %r1;\nmul.wide.u32 %rd4, %r8, 8;\nadd.u64 %rd4, %rd1, %rd4;\nld.global.v2.u32 {%r4, %r5}, [%rd4];\n"
-                                      "cvt.u64.u32 %rd5, %r4;\nadd.u64 %rd5, %rd2, %rd5;\ncvt.u64.u32 %rd6, %r5;\nadd.u64 %rd6, %rd3, %rd6;\n"
-                                      "ld.global.u8 %r6, [%rd5];\nadd.u32 %r6, %r6, %r8;\nst.global.u8 [%rd6], %r6;\n");
+  const std::string ptx = kernel_text(
+      3,
+      "ld.param.u64 %rd1, [p0];\nld.param.u64 %rd2, [p1];\nld.param.u64 %rd3, [p2];\nmov.u32 %r1, %tid.x;\nmov.u32 "
+      "%r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\n"
+      "mad.lo.u32 %r8, %r2, %r3, %r1;\nmul.wide.u32 %rd4, %r8, 8;\nadd.u64 %rd4, %rd1, %rd4;\nld.global.v2.u32 {%r4, "
+      "%r5}, [%rd4];\n"
+      "cvt.u64.u32 %rd5, %r4;\nadd.u64 %rd5, %rd2, %rd5;\ncvt.u64.u32 %rd6, %r5;\nadd.u64 %rd6, %rd3, %rd6;\n"
+      "ld.global.u8 %r6, [%rd5];\nadd.u32 %r6, %r6, %r8;\nst.global.u8 [%rd6], %r6;\n");
   int parallel = 0, found = 0;
   for (int round = 0; round < 400; ++round) {
-    const uint32_t ctas = 2 + random() % 30, threads = 1 + random() % 40, piece = 4 * (8 + random() % 24), strangers = random() % 3;
+    const uint32_t ctas = 2 + random() % 30, threads = 1 + random() % 40, piece = 4 * (8 + random() % 24),
+                   strangers = random() % 3;
     const bool one_buffer = random() % 2;
     std::vector<uint32_t> table;
     for (uint32_t c = 0; c < ctas; ++c)
@@ -235,7 +290,11 @@ TEST(Parallel, AnyReadsAndWrites) {
         }
     std::vector<std::byte> tables(table.size() * 4);
     std::memcpy(tables.data(), table.data(), tables.size());
-    Case c{ptx, {tables, counting(ctas * piece), counting(ctas * piece)}, ctas, threads, {tables.size(), ctas * piece, ctas * piece}};
+    Case c{ptx,
+           {tables, counting(ctas * piece), counting(ctas * piece)},
+           ctas,
+           threads,
+           {tables.size(), ctas * piece, ctas * piece}};
     c.wave = 1;
     if (one_buffer) {  // in place: the second parameter is the third
       const size_t begin = c.ptx.find("ld.param.u64 %rd2, [p1];");

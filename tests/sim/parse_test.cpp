@@ -17,8 +17,13 @@ TEST(Parse, UnknownInstructionsAreNamedWithTheNearestKnownOne) {
             "k.ptx:13: error: unknown instruction 'ad.s32'\nthe nearest known one is 'add.s32'");
   EXPECT_EQ(error_of("fma.rn.f33 %f1, %f1, %f1, %f1;"),
             "k.ptx:13: error: unknown instruction 'fma.rn.f33'\nthe nearest known one is 'fma.rn.f32'");
-  for (const auto& [wrong, right] : {std::pair{"atom.shared.addd.u32", "atom.shared.add.u32"}, {"atom.global.exch.f32", "atom.global.exch.b32"}, {"red.shared.xor.u64", "red.shared.xor.b64"}, {"atom.cass.b32", "atom.cas.b32"}})
-    EXPECT_EQ(error_of(std::string(wrong) + " %r1, [%rd1], %r2;"), std::string("k.ptx:13: error: unknown instruction '") + wrong + "'\nthe nearest known one is '" + right + "'");
+  for (const auto& [wrong, right] : {std::pair{"atom.shared.addd.u32", "atom.shared.add.u32"},
+                                     {"atom.global.exch.f32", "atom.global.exch.b32"},
+                                     {"red.shared.xor.u64", "red.shared.xor.b64"},
+                                     {"atom.cass.b32", "atom.cas.b32"}})
+    EXPECT_EQ(
+        error_of(std::string(wrong) + " %r1, [%rd1], %r2;"),
+        std::string("k.ptx:13: error: unknown instruction '") + wrong + "'\nthe nearest known one is '" + right + "'");
   EXPECT_NE(error_of("ld.global.sideways.u32 %r1, [%rd1];"), "");
   EXPECT_NE(error_of("add.rn.s32 %r1, 1, 2;"), "");
   EXPECT_NE(error_of("mma.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 {%f1},{%r1},{%r1},{%f1};"), "");
@@ -37,15 +42,13 @@ TEST(Parse, OperandsMustFit) {
   EXPECT_EQ(error_of("add.f32 %f1, %f2, 1;"), "k.ptx:13: error: 'add.f32' needs a floating-point constant");
   EXPECT_EQ(error_of("mov.u32 %r1, %tid.w;"), "k.ptx:13: error: unknown special register '%tid.w'");
   EXPECT_EQ(error_of("bra NOWHERE;"), "k.ptx:13: error: unknown label 'NOWHERE'");
-  EXPECT_EQ(error_of("mov.u32 %tid.x, 1;"),
-            "k.ptx:13: error: '%tid.x' cannot take the 32-bit result of 'mov.u32'");
+  EXPECT_EQ(error_of("mov.u32 %tid.x, 1;"), "k.ptx:13: error: '%tid.x' cannot take the 32-bit result of 'mov.u32'");
   EXPECT_EQ(error_of("@%r1 mov.u32 %r2, 1;"), "k.ptx:13: error: '%r1' is not a predicate");
   EXPECT_EQ(error_of("ld.param.u32 %r1, [nothing];"), "k.ptx:13: error: 'nothing' is not declared");
   EXPECT_EQ(error_of("L: L: bra L;"), "k.ptx:13: error: label 'L' is defined twice in one block");
   EXPECT_EQ(error_of("cp.async.cg.shared.global [%r1], [%rd1], 8;"),
             "k.ptx:13: error: cp.async.cg cannot copy 8 bytes");
-  EXPECT_EQ(error_of("ld.global.v4.u64 {%rd1,%rd2,%rd3,%rd4}, [%rd1];").substr(0, 28),
-            "k.ptx:13: error: unknown ins");
+  EXPECT_EQ(error_of("ld.global.v4.u64 {%rd1,%rd2,%rd3,%rd4}, [%rd1];").substr(0, 28), "k.ptx:13: error: unknown ins");
 }
 
 TEST(Parse, SyntaxErrorsHaveTheirLine) {
@@ -110,7 +113,8 @@ TEST(Parse, TruncatedTextIsAlwaysAnError) {
 }
 
 TEST(Parse, DirectivesMayStandTogether) {
-  EXPECT_EQ(Bench().load(kernel_text(1, "{.reg.b32 a,b;\n.reg.pred q;\nmov.u32 a, 1;\nadd.u32 b, a, a;\n}")), "");  // as in cuda_fp16.hpp
+  EXPECT_EQ(Bench().load(kernel_text(1, "{.reg.b32 a,b;\n.reg.pred q;\nmov.u32 a, 1;\nadd.u32 b, a, a;\n}")),
+            "");  // as in cuda_fp16.hpp
 }
 
 TEST(Parse, TheCorpusIsAccepted) {
@@ -118,10 +122,14 @@ TEST(Parse, TheCorpusIsAccepted) {
 }
 
 TEST(Parse, VariablesMayHoldAddresses) {
-  const std::string body = "ld.param.u64 %rd1, [p0];\nld.global.u64 %rd2, [p];\nld.u32 %r1, [%rd2];\nld.global.u64 %rd3, [list+8];\nld.u32 %r2, [%rd3];\nst.global.v2.u32 [%rd1], {%r1, %r2};";
+  const std::string body =
+      "ld.param.u64 %rd1, [p0];\nld.global.u64 %rd2, [p];\nld.u32 %r1, [%rd2];\nld.global.u64 %rd3, [list+8];\nld.u32 "
+      "%r2, [%rd3];\nst.global.v2.u32 [%rd1], {%r1, %r2};";
   const auto with = [&](const std::string& variables) { return kernel_text(1, body, variables); };
   Bench b;
-  ASSERT_EQ(b.load(with(".global .align 4 .u32 x[2] = {7, 9};\n.global .align 8 .u64 p = generic(x);\n.const .align 8 .u64 list[2] = {0, generic(x)+4};\n")), "");
+  ASSERT_EQ(b.load(with(".global .align 4 .u32 x[2] = {7, 9};\n.global .align 8 .u64 p = generic(x);\n.const .align 8 "
+                        ".u64 list[2] = {0, generic(x)+4};\n")),
+            "");
   const DevicePtr out = b.poisoned(8);
   EXPECT_TRUE(b.arg(out).run({1, 1, 1}, {1, 1, 1}).findings.empty());
   EXPECT_EQ(b.read<uint32_t>(out, 2), (std::vector<uint32_t>{7, 9}));
@@ -129,8 +137,10 @@ TEST(Parse, VariablesMayHoldAddresses) {
     const std::string error = Bench().load(with(variables));
     EXPECT_NE(error.find(part), std::string::npos) << error;
   };
-  says(".global .align 8 .u64 p = generic(list);\n.global .align 8 .u64 list[2] = {0, generic(p)};\n", "the initial value of 'p' leads back to it");
-  says(".func f()\n{\nret;\n}\n.global .align 8 .u64 p = f;\n.global .u64 list[2];\n", "'p' holds the address of function 'f'");
+  says(".global .align 8 .u64 p = generic(list);\n.global .align 8 .u64 list[2] = {0, generic(p)};\n",
+       "the initial value of 'p' leads back to it");
+  says(".func f()\n{\nret;\n}\n.global .align 8 .u64 p = f;\n.global .u64 list[2];\n",
+       "'p' holds the address of function 'f'");
   says(".global .align 8 .u64 p = nowhere;\n.global .u64 list[2];\n", "'p' holds the address of 'nowhere'");
   says(".global .align 4 .u32 p = p;\n.global .u64 list[2];\n", "the address of 'p' needs 64 bits");
 }
@@ -151,18 +161,10 @@ TEST(Parse, MutatedKernelsNeverCrash) {
       for (uint64_t edits = 1 + random(4); edits-- && !text.empty();) {
         size_t at = random(text.size());
         switch (random(5)) {
-          case 0:
-            text[at] = static_cast<char>(random(256));
-            break;
-          case 1:
-            text.erase(at, random(20));
-            break;
-          case 2:
-            text.insert(at, extremes[random(12)]);
-            break;
-          case 3:
-            text.insert(at, text.substr(random(text.size()), random(60)));
-            break;
+          case 0: text[at] = static_cast<char>(random(256)); break;
+          case 1: text.erase(at, random(20)); break;
+          case 2: text.insert(at, extremes[random(12)]); break;
+          case 3: text.insert(at, text.substr(random(text.size()), random(60))); break;
           default: {
             size_t digit = text.find_first_of("0123456789", at);
             if (digit != std::string::npos) text.replace(digit, 1, extremes[random(6)]);

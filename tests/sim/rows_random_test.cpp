@@ -1,5 +1,5 @@
-// Requests of a whole warp are often served at once (machine_rows.cpp). Volatile ones always go lane by lane: with one warp, which
-// cannot race, both must read, write, count and find the same.
+// Requests of a whole warp are often served at once (machine_rows.cpp). Volatile ones always go lane by lane: with one
+// warp, which cannot race, both must read, write, count and find the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,36 +16,46 @@ struct Access {
   const char *type, *registers;
   uint32_t bytes;
 };
-constexpr Access kAccesses[] = {{"u8", "%rs1", 1}, {"s8", "%r10", 1}, {"u16", "%rs1", 2}, {"s16", "%r10", 2}, {"s32", "%rd10", 4}, {"f32", "%f1", 4},
-                                {"u64", "%rd10", 8}, {"v2.u16", "{%rs1,%rs2}", 4}, {"v2.f32", "{%f1,%f2}", 8}, {"v4.u32", "{%r10,%r11,%r12,%r13}", 16}};
+constexpr Access kAccesses[] = {{"u8", "%rs1", 1},          {"s8", "%r10", 1},
+                                {"u16", "%rs1", 2},         {"s16", "%r10", 2},
+                                {"s32", "%rd10", 4},        {"f32", "%f1", 4},
+                                {"u64", "%rd10", 8},        {"v2.u16", "{%rs1,%rs2}", 4},
+                                {"v2.f32", "{%f1,%f2}", 8}, {"v4.u32", "{%r10,%r11,%r12,%r13}", 16}};
 
 /// Lane i of those in the mask takes the source at table[i] to the destination at table[32 + i].
 std::string copy_kernel(const Access& access, bool shared, bool lane_by_lane) {
   const std::string space = std::string(lane_by_lane ? ".volatile" : "") + (shared ? ".shared." : ".global.");
   const std::string stored = access.type[0] == 's' ? "u" + std::string(access.type + 1) : access.type;
   const std::string head =
-      "ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[p1]; ld.param.u64 %rd3,[p2]; ld.param.u64 %rd4,[p3]; ld.param.u64 %rd20,[p4];\n"
+      "ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[p1]; ld.param.u64 %rd3,[p2]; ld.param.u64 %rd4,[p3]; ld.param.u64 "
+      "%rd20,[p4];\n"
       "mov.u32 %r1,%tid.x; mul.wide.u32 %rd5,%r1,4; add.s64 %rd6,%rd1,%rd5;\n"
       "ld.volatile.global.u32 %r2,[%rd6]; ld.volatile.global.u32 %r3,[%rd6+128];\n"
       "shr.u64 %rd7,%rd4,%r1; and.b64 %rd7,%rd7,1; setp.ne.u64 %p1,%rd7,0;\n";
-  const std::string move = "@%p1 ld" + space + access.type + " " + access.registers + ",[ADDRESS1];\n@%p1 st" + space + stored + " [ADDRESS2]," + access.registers + ";\n";
+  const std::string move = "@%p1 ld" + space + access.type + " " + access.registers + ",[ADDRESS1];\n@%p1 st" + space +
+                           stored + " [ADDRESS2]," + access.registers + ";\n";
   const auto with = [](std::string text, const std::string& a, const std::string& b) {
     text.replace(text.find("ADDRESS1"), 8, a);
     text.replace(text.find("ADDRESS2"), 8, b);
     return text;
   };
-  if (!shared) return head + "cvt.u64.u32 %rd8,%r2; add.s64 %rd8,%rd8,%rd2; cvt.u64.u32 %rd9,%r3; add.s64 %rd9,%rd9,%rd3;\n" + with(move, "%rd8", "%rd9");
+  if (!shared)
+    return head + "cvt.u64.u32 %rd8,%r2; add.s64 %rd8,%rd8,%rd2; cvt.u64.u32 %rd9,%r3; add.s64 %rd9,%rd9,%rd3;\n" +
+           with(move, "%rd8", "%rd9");
   // Both come into shared memory first, of the source what is written of it, and the destination goes back.
   return head +
          "mov.u32 %r4,smem; mov.u64 %rd11,0;\n"
-         "IN: cvt.u64.u32 %rd12,%r1; add.s64 %rd12,%rd12,%rd11; cvt.u32.u64 %r5,%rd12; add.s32 %r5,%r5,%r4; add.s64 %rd13,%rd12,%rd2; add.s64 %rd14,%rd12,%rd3;\n"
-         "setp.lt.u64 %p2,%rd12,%rd20; @%p2 ld.volatile.global.u8 %rs9,[%rd13]; @%p2 st.volatile.shared.u8 [%r5],%rs9;\n"
+         "IN: cvt.u64.u32 %rd12,%r1; add.s64 %rd12,%rd12,%rd11; cvt.u32.u64 %r5,%rd12; add.s32 %r5,%r5,%r4; add.s64 "
+         "%rd13,%rd12,%rd2; add.s64 %rd14,%rd12,%rd3;\n"
+         "setp.lt.u64 %p2,%rd12,%rd20; @%p2 ld.volatile.global.u8 %rs9,[%rd13]; @%p2 st.volatile.shared.u8 "
+         "[%r5],%rs9;\n"
          "ld.volatile.global.u8 %rs9,[%rd14]; st.volatile.shared.u8 [%r5+1024],%rs9;\n"
          "add.s64 %rd11,%rd11,32; setp.lt.u64 %p3,%rd11,1024; @%p3 bra IN;\n"
          "add.s32 %r2,%r2,%r4; add.s32 %r3,%r3,%r4; add.s32 %r3,%r3,1024;\n" +
          with(move, "%r2", "%r3") +
          "mov.u64 %rd11,0;\n"
-         "OUT: cvt.u64.u32 %rd12,%r1; add.s64 %rd12,%rd12,%rd11; cvt.u32.u64 %r5,%rd12; add.s32 %r5,%r5,%r4; add.s64 %rd14,%rd12,%rd3;\n"
+         "OUT: cvt.u64.u32 %rd12,%r1; add.s64 %rd12,%rd12,%rd11; cvt.u32.u64 %r5,%rd12; add.s32 %r5,%r5,%r4; add.s64 "
+         "%rd14,%rd12,%rd3;\n"
          "ld.volatile.shared.u8 %rs9,[%r5+1024]; st.volatile.global.u8 [%rd14],%rs9;\n"
          "add.s64 %rd11,%rd11,32; setp.lt.u64 %p3,%rd11,1024; @%p3 bra OUT;\n";
 }
@@ -62,24 +72,32 @@ Outcome run(Bench& bench, const std::vector<uint32_t>& table, uint32_t mask, uin
   std::vector<uint8_t> source(written), destination(kBytes);
   for (uint8_t& b : source) b = static_cast<uint8_t>(random());
   for (uint8_t& b : destination) b = static_cast<uint8_t>(random());
-  const DevicePtr offsets = bench.buffer(table, "table"), from = bench.poisoned(kBytes, "from"), to = bench.buffer(destination, "to");
+  const DevicePtr offsets = bench.buffer(table, "table"), from = bench.poisoned(kBytes, "from"),
+                  to = bench.buffer(destination, "to");
   if (written > 0 && !bench.executor().write(from, std::as_bytes(std::span(source)))) abort();
-  const RunResult r = bench.arg(offsets).arg(from).arg(to).arg64(mask).arg64(written).run({1, 1, 1}, {32, 1, 1}, 2 * kBytes);
+  const RunResult r =
+      bench.arg(offsets).arg(from).arg(to).arg64(mask).arg64(written).run({1, 1, 1}, {32, 1, 1}, 2 * kBytes);
   Outcome out;
   out.counts = *r.counts;
-  if (!r.findings.empty()) out.finding = r.findings[0].kind + ": " + r.findings[0].message, out.thread = r.findings[0].thread;
+  if (!r.findings.empty())
+    out.finding = r.findings[0].kind + ": " + r.findings[0].message, out.thread = r.findings[0].thread;
   out.destination = bench.read<uint8_t>(to, kBytes);
   for (DevicePtr p : {offsets, from, to}) bench.executor().release(p);
   return out;
 }
 
-/// Offsets of 32 lanes as kernels have them: in a row, at a stride, backwards, all at one place, in groups, anywhere; now and
-/// then a row that runs past the end, or a lane that is out of bounds or not aligned.
+/// Offsets of 32 lanes as kernels have them: in a row, at a stride, backwards, all at one place, in groups, anywhere;
+/// now and then a row that runs past the end, or a lane that is out of bounds or not aligned.
 void offsets(std::mt19937& random, uint32_t bytes, uint32_t* out) {
   const uint32_t places = kBytes / bytes, begin = random() % places, way = random() % 6, stride = 1 + random() % 9;
   const bool past = random() % 8 == 0;
   for (uint32_t l = 0; l < 32; ++l) {
-    const uint32_t at = way == 0 ? begin + l : way == 1 ? begin + l * stride : way == 2 ? begin + 31 - l : way == 3 ? begin : way == 4 ? begin + (l ^ stride) : random();
+    const uint32_t at = way == 0   ? begin + l
+                        : way == 1 ? begin + l * stride
+                        : way == 2 ? begin + 31 - l
+                        : way == 3 ? begin
+                        : way == 4 ? begin + (l ^ stride)
+                                   : random();
     out[l] = (past && way < 2 ? at : at % places) * bytes;
   }
   if (random() % 16 == 0) out[random() % 32] += kBytes;
@@ -101,7 +119,8 @@ TEST(RandomRows, AreAsLaneByLane) {
         offsets(random, access.bytes, table.data() + 32);
         const uint32_t mask = random() % 3 == 0 ? static_cast<uint32_t>(random() | 1) : ~0u;
         // Of the source: all, or up to somewhere about one of the lanes, often the last.
-        const uint32_t edge = table[random() % 2 ? 31 : random() % 32] + static_cast<uint32_t>(random() % (access.bytes + 1));
+        const uint32_t edge =
+            table[random() % 2 ? 31 : random() % 32] + static_cast<uint32_t>(random() % (access.bytes + 1));
         const uint32_t written = random() % 3 == 0 ? std::min(edge, kBytes) : kBytes;
         const Outcome a = run(together, table, mask, written), b = run(apart, table, mask, written);
         const std::string label = std::string(access.type) + (shared ? " shared " : " global ") + std::to_string(i);
@@ -131,7 +150,11 @@ TEST(RandomRows, AreAsLaneByLane) {
 TEST(RandomRows, RacesBetweenCtasAreFound) {
   const auto kind = [](const std::string& body) {
     Bench bench;
-    EXPECT_EQ(bench.load(kernel_text(1, "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%tid.x; mov.u32 %r2,%ctaid.x; mul.wide.u32 %rd2,%r1,4; add.s64 %rd3,%rd1,%rd2;\n" + body)), "");
+    EXPECT_EQ(bench.load(kernel_text(1,
+                                     "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%tid.x; mov.u32 %r2,%ctaid.x; mul.wide.u32 "
+                                     "%rd2,%r1,4; add.s64 %rd3,%rd1,%rd2;\n" +
+                                         body)),
+              "");
     return bench.arg(bench.poisoned(8192)).kind({2, 1, 1}, {32, 1, 1});
   };
   const std::string own = "mul.wide.u32 %rd4,%r2,128; add.s64 %rd5,%rd3,%rd4; st.global.u32 [%rd5],%r1;\n";
@@ -139,7 +162,8 @@ TEST(RandomRows, RacesBetweenCtasAreFound) {
   EXPECT_EQ(kind(own + "ld.global.u32 %r3,[%rd5];"), "");
   EXPECT_EQ(kind(own + "setp.eq.u32 %p1,%r2,1; @%p1 ld.global.u32 %r3,[%rd3];"), "race");
   EXPECT_EQ(kind("st.global.u32 [%rd3],%r1;"), "race");
-  EXPECT_EQ(kind("mul.wide.u32 %rd4,%r2,124; add.s64 %rd5,%rd3,%rd4; st.global.u32 [%rd5],%r1;"), "race");  // one word in common
+  EXPECT_EQ(kind("mul.wide.u32 %rd4,%r2,124; add.s64 %rd5,%rd3,%rd4; st.global.u32 [%rd5],%r1;"),
+            "race");  // one word in common
 }
 
 }  // namespace

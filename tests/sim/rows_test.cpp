@@ -1,8 +1,7 @@
-// Accesses of a whole warp to one piece of memory are done at once (machine_rows.cpp); volatile ones lane by lane. Both must
-// leave the same values and counts, and find the same mistakes.
-#include <gtest/gtest.h>
-
+// Accesses of a whole warp to one piece of memory are done at once (machine_rows.cpp); volatile ones lane by lane. Both
+// must leave the same values and counts, and find the same mistakes.
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "support.h"
 
@@ -11,13 +10,17 @@ namespace {
 
 /// p1[i] = p0[i] for elements of `count` x `type`, from element %r8 of the thread plus `shift` elements of `bytes`.
 std::string copy(const std::string& order, int count, int bytes, int shift, const std::string& between = "") {
-  const std::string type = bytes == 8 ? "u64" : "u32", r = bytes == 8 ? "%rd" : "%r", vector = count == 1 ? "" : fmt::format(".v{}", count);
+  const std::string type = bytes == 8 ? "u64" : "u32", r = bytes == 8 ? "%rd" : "%r",
+                    vector = count == 1 ? "" : fmt::format(".v{}", count);
   std::string list;
   for (int i = 0; i < count; ++i) list += fmt::format("{}{}{}", i ? ", " : "", r, 20 + i);
   if (count > 1) list = "{" + list + "}";
-  return kernel_text(2, fmt::format("ld.param.u64 %rd1, [p0];\nld.param.u64 %rd2, [p1];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\nmad.lo.u32 %r8, %r2, %r3, %r1;\n"
-                                    "mul.wide.u32 %rd3, %r8, {0};\nadd.u64 %rd4, %rd1, %rd3;\nadd.u64 %rd5, %rd2, %rd3;\n{5}\nld{1}.global{2}.{3} {4}, [%rd4+{6}];\nst{1}.global{2}.{3} [%rd5+{6}], {4};\n",
-                                    count * bytes, order, vector, type, list, between, shift * count * bytes));
+  return kernel_text(
+      2, fmt::format("ld.param.u64 %rd1, [p0];\nld.param.u64 %rd2, [p1];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, "
+                     "%ctaid.x;\nmov.u32 %r3, %ntid.x;\nmad.lo.u32 %r8, %r2, %r3, %r1;\n"
+                     "mul.wide.u32 %rd3, %r8, {0};\nadd.u64 %rd4, %rd1, %rd3;\nadd.u64 %rd5, %rd2, "
+                     "%rd3;\n{5}\nld{1}.global{2}.{3} {4}, [%rd4+{6}];\nst{1}.global{2}.{3} [%rd5+{6}], {4};\n",
+                     count * bytes, order, vector, type, list, between, shift * count * bytes));
 }
 
 struct Seen {
@@ -37,17 +40,21 @@ Seen run(const std::string& ptx, uint32_t ctas, uint32_t threads, uint32_t words
   RunOptions options;
   options.trace = &s.trace;
   const RunResult r = b.arg(x).arg(y).run({ctas, 1, 1}, {threads, 1, 1}, 0, options);
-  s.kind = r.findings.empty() ? "" : r.findings[0].kind + " " + std::to_string(r.findings[0].cta) + " " + std::to_string(r.findings[0].thread);
+  s.kind = r.findings.empty() ? ""
+                              : r.findings[0].kind + " " + std::to_string(r.findings[0].cta) + " " +
+                                    std::to_string(r.findings[0].thread);
   s.counts = *r.counts;
   s.values = b.read<uint32_t>(y, words);
   return s;
 }
 
 TEST(Rows, AreWhatTheirLanesAreOneByOne) {
-  for (const auto& [count, bytes] : {std::pair(1, 4), std::pair(2, 4), std::pair(4, 4), std::pair(1, 8), std::pair(2, 8)})
+  for (const auto& [count, bytes] :
+       {std::pair(1, 4), std::pair(2, 4), std::pair(4, 4), std::pair(1, 8), std::pair(2, 8)})
     for (int shift : {0, 1, 3, 9}) {
       const uint32_t words = static_cast<uint32_t>((2 * 64 + shift) * count * bytes / 4);
-      const Seen row = run(copy("", count, bytes, shift), 2, 64, words, words), lanes = run(copy(".volatile", count, bytes, shift), 2, 64, words, words);
+      const Seen row = run(copy("", count, bytes, shift), 2, 64, words, words),
+                 lanes = run(copy(".volatile", count, bytes, shift), 2, 64, words, words);
       SCOPED_TRACE(fmt::format("v{} of {} bytes, shifted by {}", count, bytes, shift));
       EXPECT_EQ(row.kind, "");
       EXPECT_EQ(row.values, lanes.values);

@@ -1,8 +1,6 @@
-// What the simulator remembers about shared memory, against a model with a record per byte and a clock per pair of warps. Chunks,
-// words and bytes have records of their own only where they need them, and common requests have shorter ways: none of that shows.
-// The same of device memory, where a line is one warp's until others come.
-#include "runtime/sim/shared_shadow.h"
-
+// What the simulator remembers about shared memory, against a model with a record per byte and a clock per pair of
+// warps. Chunks, words and bytes have records of their own only where they need them, and common requests have shorter
+// ways: none of that shows. The same of device memory, where a line is one warp's until others come.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "runtime/sim/device_shadow.h"
+#include "runtime/sim/shared_shadow.h"
 
 namespace roofgen::sim {
 namespace {
@@ -48,12 +47,14 @@ class Model {
     return true;
   }
   void land(uint32_t warp, uint32_t offset, uint32_t bytes) {
-    for (uint32_t i = offset; i < offset + bytes; ++i) bytes_[i].pending = false, bytes_[i].writer = warp, bytes_[i].at = ++now_;
+    for (uint32_t i = offset; i < offset + bytes; ++i)
+      bytes_[i].pending = false, bytes_[i].writer = warp, bytes_[i].at = ++now_;
   }
   void barrier(uint32_t warps) {
     uint64_t all[kWarpsHere] = {};
     for (uint32_t w = 0; w < kWarpsHere; ++w)
-      for (uint32_t v = 0; v < kWarpsHere && warps >> w & 1; ++v) all[v] = std::max(all[v], v == w ? now_ : seen_[w][v]);
+      for (uint32_t v = 0; v < kWarpsHere && warps >> w & 1; ++v)
+        all[v] = std::max(all[v], v == w ? now_ : seen_[w][v]);
     for (uint32_t w = 0; w < kWarpsHere; ++w)
       if (warps >> w & 1) std::copy(all, all + kWarpsHere, seen_[w]);
   }
@@ -76,7 +77,8 @@ TEST(SharedShadow, IsAsAModelOfBytes) {
     std::mt19937 random(seed);
     Model model;
     shadow.reset(kBytesHere, kWarpsHere);
-    const uint32_t chunks = 1 + random() % (kBytesHere / 16), calm = random() % 12, whole = 1 + random() % 8, reads = 1 + random() % 8;
+    const uint32_t chunks = 1 + random() % (kBytesHere / 16), calm = random() % 12, whole = 1 + random() % 8,
+                   reads = 1 + random() % 8;
     if (random() % 8 != 0) {
       for (uint32_t i = 0; i < chunks; ++i) ASSERT_TRUE(shadow.write(0, 16 * i, 16).ok() && model.write(0, 16 * i, 16));
       for (uint32_t w = 0; w < kWarpsHere; ++w) shadow.arrive(0, w, true);
@@ -92,7 +94,11 @@ TEST(SharedShadow, IsAsAModelOfBytes) {
         shadow.release(0, warps);
         model.barrier(warps);
       }
-      const uint32_t size = 1u << (way < 4 ? 4 : way < 7 ? 2 + random() % 2 : way < 9 ? random() % 5 : 2), offset = random() % (chunks * 16 / size) * size;
+      const uint32_t size = 1u << (way < 4   ? 4
+                                   : way < 7 ? 2 + random() % 2
+                                   : way < 9 ? random() % 5
+                                             : 2),
+                     offset = random() % (chunks * 16 / size) * size;
       bool model_ok;
       if (random() % 8 == 0 && size >= 4) {
         ok = shadow.async_issue(warp, offset, size).ok();
@@ -102,13 +108,19 @@ TEST(SharedShadow, IsAsAModelOfBytes) {
           model.land(warp, offset, size);
         }
       } else if (random() % reads == 0) {
-        ok = (way < 4 ? shadow.write_chunk(warp, offset / 16, 0) : way < 7 ? shadow.write_words(warp, offset / 4, size / 4) : shadow.write(warp, offset, size)).ok();
+        ok = (way < 4   ? shadow.write_chunk(warp, offset / 16, 0)
+              : way < 7 ? shadow.write_words(warp, offset / 4, size / 4)
+                        : shadow.write(warp, offset, size))
+                 .ok();
         model_ok = model.write(warp, offset, size);
       } else if (way >= 9) {
         ok = shadow.read_each_word(warp, &offset, 1);
         model_ok = model.read(warp, offset, size);
       } else {
-        ok = (way < 4 ? shadow.read_chunk(warp, offset / 16) : way < 7 ? shadow.read_words(warp, offset / 4, size / 4) : shadow.read(warp, offset, size)).ok();
+        ok = (way < 4   ? shadow.read_chunk(warp, offset / 16)
+              : way < 7 ? shadow.read_words(warp, offset / 4, size / 4)
+                        : shadow.read(warp, offset, size))
+                 .ok();
         model_ok = model.read(warp, offset, size);
       }
       ASSERT_EQ(ok, model_ok) << "seed " << seed << ", warp " << warp << ", " << size << " bytes at " << offset;
@@ -128,11 +140,15 @@ TEST(DeviceShadow, IsAsAModelOfBytes) {
   DeviceShadow shadow(shared);
   for (uint32_t seed = 0; seed < 12'000; ++seed) {
     std::mt19937 random(seed);
-    const uint32_t lines = seed % 400 == 0 ? kLinesHere : 1 + random() % 5, calm = lines == kLinesHere ? 1u << 30 : random() % 12, whole = 1 + random() % 8, reads = 1 + random() % 8;
+    const uint32_t lines = seed % 400 == 0 ? kLinesHere : 1 + random() % 5,
+                   calm = lines == kLinesHere ? 1u << 30 : random() % 12, whole = 1 + random() % 8,
+                   reads = 1 + random() % 8;
     Model model(lines * kLineBytes, true);
     shared.reset(random() % 2 * 48, kWarpsHere);
     shadow.reset(kWarpsHere);
-    const auto at = [](uint32_t offset) { return kBase + uint64_t{offset / kLineBytes} * kApart * kLineBytes + offset % kLineBytes; };
+    const auto at = [](uint32_t offset) {
+      return kBase + uint64_t{offset / kLineBytes} * kApart * kLineBytes + offset % kLineBytes;
+    };
     const auto sync = [&](uint32_t warps) {
       for (uint32_t w = 0; w < kWarpsHere; ++w)
         if (warps >> w & 1) shared.arrive(0, w, true);
@@ -142,7 +158,8 @@ TEST(DeviceShadow, IsAsAModelOfBytes) {
     };
     if (lines == kLinesHere) {  // each warp has its own, until a barrier
       for (uint32_t i = 0; i < lines; ++i) {
-        ASSERT_TRUE(shadow.write(i % kWarpsHere, at(i * kLineBytes), kLineBytes).ok() && model.write(i % kWarpsHere, i * kLineBytes, kLineBytes));
+        ASSERT_TRUE(shadow.write(i % kWarpsHere, at(i * kLineBytes), kLineBytes).ok() &&
+                    model.write(i % kWarpsHere, i * kLineBytes, kLineBytes));
         if (i == lines / 3) sync(15);
       }
     }
@@ -150,7 +167,8 @@ TEST(DeviceShadow, IsAsAModelOfBytes) {
     for (bool ok = true; ok && left; --left, ++steps) {
       const uint32_t warp = random() % kWarpsHere;
       if (random() % (calm + 1) != 0 && calm != 1u << 30) sync(random() % whole ? 15 : 1 + random() % 15);
-      const uint32_t size = random() % 3 == 0 ? kLineBytes : 1u << random() % 5, offset = random() % (lines * kLineBytes / size) * size;
+      const uint32_t size = random() % 3 == 0 ? kLineBytes : 1u << random() % 5,
+                     offset = random() % (lines * kLineBytes / size) * size;
       const bool writes = random() % reads == 0;
       ok = (writes ? shadow.write(warp, at(offset), size) : shadow.read(warp, at(offset), size)).ok();
       const bool model_ok = writes ? model.write(warp, offset, size) : model.read(warp, offset, size);

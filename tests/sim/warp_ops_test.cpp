@@ -12,14 +12,13 @@ namespace {
 constexpr const char* kShared = ".extern .shared .align 16 .b8 smem[];\n";
 
 /// Each thread leaves %r9 in out[tid].
-std::vector<uint32_t> values(const std::string& body, uint32_t threads = 32,
-                             const std::string& head = kShared) {
+std::vector<uint32_t> values(const std::string& body, uint32_t threads = 32, const std::string& head = kShared) {
   Bench bench;
-  std::string text = kernel_text(
-      1,
-      "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%tid.x; mul.wide.u32 %rd2,%r1,4; add.s64 %rd3,%rd1,%rd2;\n" +
-          body + "\nst.global.u32 [%rd3],%r9;",
-      head);
+  std::string text =
+      kernel_text(1,
+                  "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%tid.x; mul.wide.u32 %rd2,%r1,4; add.s64 %rd3,%rd1,%rd2;\n" +
+                      body + "\nst.global.u32 [%rd3],%r9;",
+                  head);
   std::string error = bench.load(text);
   EXPECT_EQ(error, "") << body;
   if (!error.empty()) return std::vector<uint32_t>(threads);
@@ -29,8 +28,7 @@ std::vector<uint32_t> values(const std::string& body, uint32_t threads = 32,
   return bench.read<uint32_t>(out, threads);
 }
 
-void expect_each(const std::string& body, const std::function<uint32_t(uint32_t)>& want,
-                 uint32_t threads = 32) {
+void expect_each(const std::string& body, const std::function<uint32_t(uint32_t)>& want, uint32_t threads = 32) {
   auto got = values(body, threads);
   for (uint32_t i = 0; i < threads; ++i) EXPECT_EQ(got[i], want(i)) << body << " lane " << i;
 }
@@ -51,7 +49,8 @@ TEST(WarpOps, Shuffles) {
 TEST(WarpOps, ConstantsBecomePredicates) {
   expect_each("setp.lt.u32 %p1,%r1,5; mov.pred %p1,0; selp.u32 %r9,7,%r1,%p1;", [](uint32_t i) { return i; });
   expect_each("setp.lt.u32 %p1,%r1,5; mov.pred %p1,-1; selp.u32 %r9,7,%r1,%p1;", [](uint32_t) { return 7u; });
-  expect_each("setp.lt.u32 %p1,%r1,5; mov.pred %p2,1; @%p1 mov.pred %p2,0; selp.u32 %r9,1,0,%p2;", [](uint32_t i) { return i < 5 ? 0u : 1u; });
+  expect_each("setp.lt.u32 %p1,%r1,5; mov.pred %p2,1; @%p1 mov.pred %p2,0; selp.u32 %r9,1,0,%p2;",
+              [](uint32_t i) { return i < 5 ? 0u : 1u; });
 }
 
 TEST(WarpOps, VotesAndReductions) {
@@ -65,19 +64,16 @@ TEST(WarpOps, VotesAndReductions) {
   expect_each("redux.sync.add.u32 %r9,%r1,-1;", [](uint32_t) { return 496u; });
   expect_each("sub.s32 %r3,%r1,10; redux.sync.min.s32 %r9,%r3,-1;",
               [](uint32_t) { return static_cast<uint32_t>(-10); });
-  expect_each("and.b32 %r3,%r1,3; match.any.sync.b32 %r9,%r3,-1;",
-              [](uint32_t i) { return 0x11111111u << (i & 3); });
+  expect_each("and.b32 %r3,%r1,3; match.any.sync.b32 %r9,%r3,-1;", [](uint32_t i) { return 0x11111111u << (i & 3); });
   expect_each("match.all.sync.b32 %r9|%p1,%r1,-1;", [](uint32_t) { return 0u; });
   expect_each("setp.lt.u32 %p1,%r1,7; mov.u32 %r9,0; @%p1 activemask.b32 %r9;",
               [](uint32_t i) { return i < 7 ? 127u : 0u; });
   expect_each(
       "setp.lt.u32 %p1,%r1,40; bar.red.popc.u32 %r9,0,%p1;", [](uint32_t) { return 40u; }, 64);
   expect_each(
-      "setp.lt.u32 %p1,%r1,40; bar.red.or.pred %p2,0,%p1; selp.u32 %r9,1,0,%p2;", [](uint32_t) { return 1u; },
-      64);
+      "setp.lt.u32 %p1,%r1,40; bar.red.or.pred %p2,0,%p1; selp.u32 %r9,1,0,%p2;", [](uint32_t) { return 1u; }, 64);
   expect_each(
-      "setp.lt.u32 %p1,%r1,40; bar.red.and.pred %p2,0,%p1; selp.u32 %r9,1,0,%p2;",
-      [](uint32_t) { return 0u; }, 64);
+      "setp.lt.u32 %p1,%r1,40; bar.red.and.pred %p2,0,%p1; selp.u32 %r9,1,0,%p2;", [](uint32_t) { return 0u; }, 64);
 }
 
 TEST(WarpOps, DivergentLoopsComeBackTogether) {
@@ -129,9 +125,8 @@ TEST(WarpOps, PackingMoves) {
               [](uint32_t i) { return i | 9u << 16; });
   expect_each("mov.b64 %rd4,{%r1,7}; mov.b64 {%r9,_},%rd4;", [](uint32_t i) { return i; });
   expect_each("mov.b64 %rd4,{7,%r1}; mov.b64 {%r3,%r9},%rd4;", [](uint32_t i) { return i; });
-  expect_each(
-      "mov.b32 %r3,0x00050003; mov.b32 {%rs1,%rs2},%r3; sub.s16 %rs3,%rs2,%rs1; cvt.u32.u16 %r9,%rs3;",
-      [](uint32_t) { return 2u; });
+  expect_each("mov.b32 %r3,0x00050003; mov.b32 {%rs1,%rs2},%r3; sub.s16 %rs3,%rs2,%rs1; cvt.u32.u16 %r9,%rs3;",
+              [](uint32_t) { return 2u; });
 }
 
 TEST(WarpOps, Atomics) {
@@ -145,12 +140,10 @@ TEST(WarpOps, Atomics) {
       "mov.u32 %r4,smem; st.shared.f32 [%r4],0f3F800000; red.shared.add.f32 [%r4],0f40000000; ld.shared.b32 "
       "%r9,[%r4];",
       [](uint32_t) { return std::bit_cast<uint32_t>(65.0f); });
-  expect_each(
-      "mov.u32 %r4,smem; st.shared.u32 [%r4],3; atom.shared.max.s32 %r3,[%r4],%r1; ld.shared.u32 %r9,[%r4];",
-      [](uint32_t) { return 31u; });
-  expect_each(
-      "mov.u32 %r4,smem; st.shared.u32 [%r4],0; atom.shared.inc.u32 %r3,[%r4],4; ld.shared.u32 %r9,[%r4];",
-      [](uint32_t) { return 2u; });
+  expect_each("mov.u32 %r4,smem; st.shared.u32 [%r4],3; atom.shared.max.s32 %r3,[%r4],%r1; ld.shared.u32 %r9,[%r4];",
+              [](uint32_t) { return 31u; });
+  expect_each("mov.u32 %r4,smem; st.shared.u32 [%r4],0; atom.shared.inc.u32 %r3,[%r4],4; ld.shared.u32 %r9,[%r4];",
+              [](uint32_t) { return 2u; });
 }
 
 TEST(WarpOps, NarrowAndWideLoads) {

@@ -1,11 +1,11 @@
 // Every shape, type and layout of wmma against a plain product, from device and from shared memory.
-#include <gtest/gtest.h>
+#include "runtime/sim/wmma.h"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <random>
 
-#include "runtime/sim/wmma.h"
 #include "support.h"
 
 namespace roofgen::sim_test {
@@ -16,7 +16,9 @@ struct Shape {
 };
 constexpr Shape kShapes[] = {{16, 16, 16}, {32, 8, 16}, {8, 32, 16}, {16, 16, 8}};
 
-uint32_t bytes_of(const std::string& type) { return type == "s8" || type == "u8" ? 1 : type == "f16" || type == "bf16" ? 2 : 4; }
+uint32_t bytes_of(const std::string& type) {
+  return type == "s8" || type == "u8" ? 1 : type == "f16" || type == "bf16" ? 2 : 4;
+}
 
 uint16_t to_half(int x) {  // small integers
   if (x == 0) return 0;
@@ -55,16 +57,20 @@ struct Product {
     using Matrix = sim::WmmaFragment::Matrix;
     const std::string shape = fmt::format("m{}n{}k{}", s.m, s.n, s.k);
     const uint32_t pad = 16 / bytes_of(type), pad_d = 16 / bytes_of(sum);
-    const uint32_t lda = (a_columns ? s.m : s.k) + pad, ldb = (b_columns ? s.k : s.n) + pad, ldd = (d_columns ? s.m : s.n) + pad_d;
+    const uint32_t lda = (a_columns ? s.m : s.k) + pad, ldb = (b_columns ? s.k : s.n) + pad,
+                   ldd = (d_columns ? s.m : s.n) + pad_d;
     const uint32_t a_lines = a_columns ? s.k : s.m, b_lines = b_columns ? s.n : s.k, d_lines = d_columns ? s.n : s.m;
     std::mt19937 random(s.m * 7 + s.n + lda);
-    std::vector<uint8_t> a(a_lines * lda * bytes_of(type)), b(b_lines * ldb * bytes_of(type)), c(d_lines * ldd * bytes_of(sum)), wanted;
+    std::vector<uint8_t> a(a_lines * lda * bytes_of(type)), b(b_lines * ldb * bytes_of(type)),
+        c(d_lines * ldd * bytes_of(sum)), wanted;
     std::vector<int> av(s.m * s.k), bv(s.k * s.n);
     const int low = type == "u8" ? 0 : -4;
     for (uint32_t i = 0; i < s.m; ++i)
-      for (uint32_t j = 0; j < s.k; ++j) put(a, a_columns ? j * lda + i : i * lda + j, type, av[i * s.k + j] = low + static_cast<int>(random() % 8));
+      for (uint32_t j = 0; j < s.k; ++j)
+        put(a, a_columns ? j * lda + i : i * lda + j, type, av[i * s.k + j] = low + static_cast<int>(random() % 8));
     for (uint32_t i = 0; i < s.k; ++i)
-      for (uint32_t j = 0; j < s.n; ++j) put(b, b_columns ? j * ldb + i : i * ldb + j, type, bv[i * s.n + j] = low + static_cast<int>(random() % 8));
+      for (uint32_t j = 0; j < s.n; ++j)
+        put(b, b_columns ? j * ldb + i : i * ldb + j, type, bv[i * s.n + j] = low + static_cast<int>(random() % 8));
     wanted = c;
     for (uint32_t i = 0; i < s.m; ++i)
       for (uint32_t j = 0; j < s.n; ++j) {
@@ -77,12 +83,17 @@ struct Product {
       }
 
     // To shared memory byte by byte, so that nothing else is needed to fit.
-    std::string body = "ld.param.u64 %rd1, [p0];\nld.param.u64 %rd2, [p1];\nld.param.u64 %rd3, [p2];\nmov.u32 %r1, %tid.x;\n";
+    std::string body =
+        "ld.param.u64 %rd1, [p0];\nld.param.u64 %rd2, [p1];\nld.param.u64 %rd3, [p2];\nmov.u32 %r1, %tid.x;\n";
     std::string from_a = "%rd1", from_b = "%rd2", space = ".global";
     if (shared) {
       const auto copy = [&](const char* from, size_t bytes, size_t to) {
         for (size_t i = 0; i < bytes; i += 128)
-          body += fmt::format("shl.b32 %r2, %r1, 2;\nadd.u32 %r2, %r2, {0};\nsetp.lt.u32 %p1, %r2, {1};\ncvt.u64.u32 %rd5, %r2;\nadd.u64 %rd5, {2}, %rd5;\n@%p1 ld.global.u32 %r3, [%rd5];\nadd.u32 %r2, %r2, {3};\nmov.u32 %r4, smem;\nadd.u32 %r2, %r2, %r4;\n@%p1 st.shared.u32 [%r2], %r3;\n", i, bytes, from, to);
+          body += fmt::format(
+              "shl.b32 %r2, %r1, 2;\nadd.u32 %r2, %r2, {0};\nsetp.lt.u32 %p1, %r2, {1};\ncvt.u64.u32 %rd5, "
+              "%r2;\nadd.u64 %rd5, {2}, %rd5;\n@%p1 ld.global.u32 %r3, [%rd5];\nadd.u32 %r2, %r2, {3};\nmov.u32 %r4, "
+              "smem;\nadd.u32 %r2, %r2, %r4;\n@%p1 st.shared.u32 [%r2], %r3;\n",
+              i, bytes, from, to);
       };
       copy("%rd1", a.size(), 0);
       copy("%rd2", b.size(), (a.size() + 31) / 32 * 32);
@@ -90,7 +101,9 @@ struct Product {
       from_a = "%r5", from_b = "%r6", space = ".shared";
     }
     const char* sum_prefix = sum == "f32" ? "%f" : "%r";
-    const std::string d = list(sum_prefix, 50, registers(Matrix::kAccumulator)), la = list("%r", 20, registers(Matrix::kA)), lb = list("%r", 30, registers(Matrix::kB)), lc = list(sum_prefix, 40, registers(Matrix::kAccumulator));
+    const std::string d = list(sum_prefix, 50, registers(Matrix::kAccumulator)),
+                      la = list("%r", 20, registers(Matrix::kA)), lb = list("%r", 30, registers(Matrix::kB)),
+                      lc = list(sum_prefix, 40, registers(Matrix::kAccumulator));
     const char *al = a_columns ? "col" : "row", *bl = b_columns ? "col" : "row", *dl = d_columns ? "col" : "row";
     body += fmt::format("wmma.load.a.sync.aligned.{}.{}{}.{} {}, [{}], {};\n", al, shape, space, type, la, from_a, lda);
     body += fmt::format("wmma.load.b.sync.aligned.{}.{}{}.{} {}, [{}], {};\n", bl, shape, space, type, lb, from_b, ldb);
@@ -114,7 +127,8 @@ struct Product {
 TEST(Wmma, EveryShapeTypeAndLayout) {
   int tried = 0;
   for (const Shape& s : kShapes)
-    for (const auto& [type, sum] : std::vector<std::pair<std::string, std::string>>{{"f16", "f32"}, {"f16", "f16"}, {"bf16", "f32"}, {"tf32", "f32"}, {"s8", "s32"}, {"u8", "s32"}}) {
+    for (const auto& [type, sum] : std::vector<std::pair<std::string, std::string>>{
+             {"f16", "f32"}, {"f16", "f16"}, {"bf16", "f32"}, {"tf32", "f32"}, {"s8", "s32"}, {"u8", "s32"}}) {
       if ((type == "tf32") != (s.k == 8)) continue;
       for (int way = 0; way < 16; ++way) {
         SCOPED_TRACE(fmt::format("m{}n{}k{} {} {} way {}", s.m, s.n, s.k, type, sum, way));
@@ -151,13 +165,18 @@ TEST(Wmma, EveryElementOnce) {
 
 std::string finding(const std::string& load, uint32_t bytes = 1024, uint32_t threads = 32) {
   Bench b;
-  EXPECT_EQ(b.load(kernel_text(1, "ld.param.u64 %rd1, [p0];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, 16;\nsetp.gt.u32 %p1, %r1, 30;\n" + load)), "");
+  EXPECT_EQ(
+      b.load(kernel_text(
+          1, "ld.param.u64 %rd1, [p0];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, 16;\nsetp.gt.u32 %p1, %r1, 30;\n" + load)),
+      "");
   const DevicePtr p = b.buffer(std::vector<uint8_t>(bytes));
   return b.arg(p).kind({1, 1, 1}, {threads, 1, 1});
 }
 
 TEST(Wmma, Findings) {
-  const std::string to = "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r10, %r11, %r12, %r13, %r14, %r15, %r16, %r17}, [%rd1], %r2;";
+  const std::string to =
+      "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r10, %r11, %r12, %r13, %r14, %r15, %r16, %r17}, [%rd1], "
+      "%r2;";
   EXPECT_EQ(finding(to), "");
   EXPECT_EQ(finding(to, 512), "");
   EXPECT_EQ(finding(to, 511), "out-of-bounds");
@@ -171,11 +190,17 @@ TEST(Wmma, Findings) {
 
 TEST(Wmma, RefusalsByName) {
   Bench b;
-  const auto refused = [&](const std::string& text) { return b.load(kernel_text(1, "ld.param.u64 %rd1, [p0];\n" + text)); };
+  const auto refused = [&](const std::string& text) {
+    return b.load(kernel_text(1, "ld.param.u64 %rd1, [p0];\n" + text));
+  };
   EXPECT_NE(refused("wmma.load.a.sync.aligned.row.m8n8k4.f64 {%fd1}, [%rd1];").find("m8n8k4"), std::string::npos);
-  EXPECT_NE(refused("wmma.load.a.sync.aligned.row.m16n16k16.f16 {%r1, %r2}, [%rd1];").find("8 registers"), std::string::npos);
-  EXPECT_NE(refused("wmma.load.a.sync.aligned.row.m16n16k8.f16 {%r1, %r2}, [%rd1];").find("elements of f16"), std::string::npos);
-  EXPECT_NE(refused("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32.satfinite {%r1}, {%r1}, {%r1}, {%r1};").find("satfinite"), std::string::npos);
+  EXPECT_NE(refused("wmma.load.a.sync.aligned.row.m16n16k16.f16 {%r1, %r2}, [%rd1];").find("8 registers"),
+            std::string::npos);
+  EXPECT_NE(refused("wmma.load.a.sync.aligned.row.m16n16k8.f16 {%r1, %r2}, [%rd1];").find("elements of f16"),
+            std::string::npos);
+  EXPECT_NE(refused("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32.satfinite {%r1}, {%r1}, {%r1}, {%r1};")
+                .find("satfinite"),
+            std::string::npos);
 }
 
 }  // namespace

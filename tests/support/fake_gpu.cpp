@@ -18,16 +18,11 @@ uint64_t tag(uint64_t value, uint64_t generation) { return (generation & 0xff) <
 
 const char* driver_message(Fault fault) {
   switch (fault) {
-    case Fault::kMemory:
-      return "out of memory (CUDA_ERROR_OUT_OF_MEMORY)";
-    case Fault::kKernel:
-      return "an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)";
-    case Fault::kTimeout:
-      return "the kernel did not end in time";
-    case Fault::kLost:
-      return "GPU is lost";
-    default:
-      return "invalid argument (CUDA_ERROR_INVALID_VALUE)";
+    case Fault::kMemory: return "out of memory (CUDA_ERROR_OUT_OF_MEMORY)";
+    case Fault::kKernel: return "an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)";
+    case Fault::kTimeout: return "the kernel did not end in time";
+    case Fault::kLost: return "GPU is lost";
+    default: return "invalid argument (CUDA_ERROR_INVALID_VALUE)";
   }
 }
 
@@ -257,8 +252,7 @@ const FakeFault* FakeGpu::due(const std::vector<const Module*>& modules, FakeFau
     const FakeFault& fault = script.faults[i];
     if (fault.where != FakeFault::Where::kEither && fault.where != where) continue;
     bool matches = std::any_of(modules.begin(), modules.end(), [&](const Module* m) {
-      return (fault.entry.empty() || fault.entry == m->entry) &&
-             (fault.digest.empty() || fault.digest == m->digest);
+      return (fault.entry.empty() || fault.entry == m->entry) && (fault.digest.empty() || fault.digest == m->digest);
     });
     if (!matches) continue;
     uint64_t seen = ++seen_[i];
@@ -294,8 +288,8 @@ Result<double> FakeGpu::play(const Module& module, const Launch& launch, const S
     held -= buffers_[l2_.front()].bytes;
     l2_.erase(l2_.begin());
   }
-  return script.step_ns({module.entry, module.digest, launch, step.cold, shot && shot->flush,
-                         shot && shot->graph, now_s, script.sm_mhz(now_s)});
+  return script.step_ns({module.entry, module.digest, launch, step.cold, shot && shot->flush, shot && shot->graph,
+                         now_s, script.sm_mhz(now_s)});
 }
 
 Result<RunResult> FakeGpu::run(ModuleId id, const Launch& launch, const RunOptions& options) {
@@ -305,8 +299,7 @@ Result<RunResult> FakeGpu::run(ModuleId id, const Launch& launch, const RunOptio
   calls.back().label = module->entry;
   calls.back().digest = module->digest;
   ROOFGEN_TRY(double time_ns, play(*module, launch, nullptr, calls.back()));
-  if (const FakeFault* fault = due({module}, FakeFault::Where::kRun))
-    return fail(fault->fault, fault->message);
+  if (const FakeFault* fault = due({module}, FakeFault::Where::kRun)) return fail(fault->fault, fault->message);
   if (time_ns > script.timeout_s * 1e9) return fail(Fault::kTimeout, "");
   RunResult out;
   if (module->inner) {
@@ -379,14 +372,13 @@ Result<std::vector<Sample>> FakeGpu::time(std::span<const Shot> shots, size_t* d
       ROOFGEN_TRY(double step_ns, play(*module, step.launch, &shot, call));
       time_ns += step_ns;
     }
-    if (const FakeFault* fault = due(modules, FakeFault::Where::kShot))
-      return fail(fault->fault, fault->message);
+    if (const FakeFault* fault = due(modules, FakeFault::Where::kShot)) return fail(fault->fault, fault->message);
     if (script.noise > 0) time_ns *= std::exp(script.noise * random_normal());
     if (!(time_ns <= script.timeout_s * 1e9)) return fail(Fault::kTimeout, "");
     call.time_ns = time_ns;
     now_s += time_ns / 1e9;
-    out.push_back({time_ns, script.sm_mhz(now_s), script.power_w(now_s), script.temperature_c(now_s),
-                   script.limits(now_s)});
+    out.push_back(
+        {time_ns, script.sm_mhz(now_s), script.power_w(now_s), script.temperature_c(now_s), script.limits(now_s)});
     ++well;
   }
   return out;

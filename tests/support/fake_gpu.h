@@ -24,8 +24,8 @@ struct FakeStep {
   bool cold = true;     ///< less than half of the bytes its buffers hold is in L2 (least recently used goes first)
   bool flushed = true;  ///< its shot asked for a flush
   bool graph = false;
-  double now_s = 0;     ///< when it starts
-  double sm_mhz = 0;    ///< then
+  double now_s = 0;   ///< when it starts
+  double sm_mhz = 0;  ///< then
 };
 
 /// Something that goes wrong: at the nth launch that matches, counted from 1, or from then on always.
@@ -36,7 +36,7 @@ struct FakeFault {
   uint64_t nth = 1;
   bool always = false;
   enum class Where { kEither, kRun, kShot } where = Where::kEither;  ///< run() or time(); a shot counts once
-  std::string message = "";  ///< empty: what the driver would say of that fault
+  std::string message = "";                                          ///< empty: what the driver would say of that fault
 };
 
 struct FakeScript {
@@ -55,8 +55,8 @@ struct FakeScript {
   double message_s = 50e-6;  ///< each call of time()
   double shot_s = 30e-6;     ///< each shot, beside its own time
   double flush_s = 40e-6;
-  double restart_s = 0.5;    ///< a new worker after a fault
-  double timeout_s = 10;     ///< a launch or shot over this is a timeout
+  double restart_s = 0.5;  ///< a new worker after a fault
+  double timeout_s = 10;   ///< a launch or shot over this is a timeout
   std::vector<FakeFault> faults;
 
   static ExecutorInfo h200();
@@ -65,16 +65,29 @@ struct FakeScript {
 
 /// What was asked of the GPU, in order.
 struct FakeCall {
-  enum class Kind { kAllocate, kRelease, kWrite, kRead, kPoison, kLoad, kUnload, kRun, kMessage, kShot, kState, kSleep };
+  enum class Kind {
+    kAllocate,
+    kRelease,
+    kWrite,
+    kRead,
+    kPoison,
+    kLoad,
+    kUnload,
+    kRun,
+    kMessage,
+    kShot,
+    kState,
+    kSleep
+  };
   Kind kind{};
-  double now_s = 0;         ///< before it
+  double now_s = 0;  ///< before it
   uint64_t generation = 0;
-  std::string label;        ///< buffer: its label; module, run and shot: entry of the (first) kernel
-  std::string digest;       ///< of the (first) kernel
-  uint64_t bytes = 0;       ///< allocate
-  bool filled = false;      ///< allocate: with data
-  uint64_t message = 0;     ///< shot: which call of time()
-  size_t shots = 0;         ///< message: how many
+  std::string label;     ///< buffer: its label; module, run and shot: entry of the (first) kernel
+  std::string digest;    ///< of the (first) kernel
+  uint64_t bytes = 0;    ///< allocate
+  bool filled = false;   ///< allocate: with data
+  uint64_t message = 0;  ///< shot: which call of time()
+  size_t shots = 0;      ///< message: how many
   bool flush = false, graph = false;
   struct Step {
     std::string entry, digest;
@@ -93,16 +106,16 @@ class FakeGpu final : public GpuExecutor {
   explicit FakeGpu(FakeScript script = {}, std::unique_ptr<Executor> functional = nullptr);
   ~FakeGpu() override;
 
-  FakeScript script;               ///< may be changed between calls
-  std::vector<FakeCall> calls;     ///< everything so far
-  double now_s = 0;                ///< virtual time
-  BenchClock clock();              ///< the same time; sleeping advances it. Not to outlive the GPU
-  void replace_worker();  ///< as if it had died between two calls: all handles are stale
+  FakeScript script;                           ///< may be changed between calls
+  std::vector<FakeCall> calls;                 ///< everything so far
+  double now_s = 0;                            ///< virtual time
+  BenchClock clock();                          ///< the same time; sleeping advances it. Not to outlive the GPU
+  void replace_worker();                       ///< as if it had died between two calls: all handles are stale
   void lose(std::string why = "GPU is lost");  ///< from now on every call is kLost
 
   std::vector<const FakeCall*> calls_of(FakeCall::Kind kind) const;
-  std::vector<std::string> shot_order() const;  ///< entry of the first kernel of every shot
-  std::string label_of(uint64_t address) const; ///< of a buffer, also of one long gone
+  std::vector<std::string> shot_order() const;   ///< entry of the first kernel of every shot
+  std::string label_of(uint64_t address) const;  ///< of a buffer, also of one long gone
   uint64_t bytes_in_use() const;
   size_t buffers_in_use() const { return buffers_.size(); }
 
@@ -148,7 +161,7 @@ class FakeGpu final : public GpuExecutor {
   std::map<uint64_t, Buffer> buffers_;  ///< by the address given out
   std::map<uint64_t, Module> modules_;  ///< by the id given out
   std::map<uint64_t, std::string> labels_;
-  std::vector<uint64_t> l2_;  ///< buffers in it, the one used last at the back
+  std::vector<uint64_t> l2_;         ///< buffers in it, the one used last at the back
   std::map<size_t, uint64_t> seen_;  ///< launches that matched the fault of that index
   Fault fault_ = Fault::kNone;
   std::string lost_;

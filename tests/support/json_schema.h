@@ -23,8 +23,8 @@ inline bool has_type(const Json& value, const std::string& type) {
 
 /// Appends one line per violation, each with the JSON pointer of the place.
 inline void validate(const Json& schema, const Json& value, const std::string& at, std::vector<std::string>& errors) {
-  static const std::set<std::string> kKnown = {"type", "enum", "properties", "required", "items", "additionalProperties",
-                                               "$schema", "title", "description"};
+  static const std::set<std::string> kKnown = {
+      "type", "enum", "properties", "required", "items", "additionalProperties", "$schema", "title", "description"};
   for (const auto& [key, unused] : schema.items())
     if (!kKnown.count(key)) errors.push_back(at + ": schema keyword " + key + " is not checked");
   if (schema.contains("enum")) {
@@ -40,7 +40,8 @@ inline void validate(const Json& schema, const Json& value, const std::string& a
   }
   if (value.is_object()) {
     for (const Json& name : schema.value("required", Json::array()))
-      if (!value.contains(name.get<std::string>())) errors.push_back(at + ": " + name.get<std::string>() + " is missing");
+      if (!value.contains(name.get<std::string>()))
+        errors.push_back(at + ": " + name.get<std::string>() + " is missing");
     for (const auto& [key, member] : value.items()) {
       const std::string place = at + "/" + key;
       if (schema.contains("properties") && schema["properties"].contains(key)) {

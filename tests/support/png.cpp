@@ -26,8 +26,7 @@ int paeth(int left, int up, int corner) {
 /// Undoes the filter of one row in place; `before` is the row above, zeros for the first.
 bool unfilter(int filter, Bytes& row, const Bytes& before, size_t pixel) {
   for (size_t i = 0; i < row.size(); ++i) {
-    const int left = i >= pixel ? row[i - pixel] : 0, up = before[i],
-              corner = i >= pixel ? before[i - pixel] : 0;
+    const int left = i >= pixel ? row[i - pixel] : 0, up = before[i], corner = i >= pixel ? before[i - pixel] : 0;
     const int added = filter == 0   ? 0
                       : filter == 1 ? left
                       : filter == 2 ? up
@@ -65,8 +64,7 @@ std::optional<Image> read_png(const std::string& bytes) {
     const auto begin = raw.begin() + static_cast<long>(y * (stride + 1));
     Bytes row(begin + 1, begin + 1 + static_cast<long>(stride));
     if (!unfilter(*begin, row, before, pixel)) return std::nullopt;
-    for (size_t i = 0; i < stride; i += pixel)
-      image.colours.insert(row[i] << 16 | row[i + 1] << 8 | row[i + 2]);
+    for (size_t i = 0; i < stride; i += pixel) image.colours.insert(row[i] << 16 | row[i + 1] << 8 | row[i + 2]);
     before = std::move(row);
   }
   return image;

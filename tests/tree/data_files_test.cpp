@@ -39,12 +39,12 @@ TEST(DataFiles, EmbedsEveryFileByteForByte) {
   const fs::path source = ROOFGEN_SOURCE_DIR;
   const DataFiles files;
   size_t count = 0;
-  for (const char* root : {"templates", "search_spaces", "devices", "work", "models"}) {
-    if (!fs::exists(source / root)) continue;
+  for (const char* root : {"templates", "search_spaces", "roofline/devices", "roofline/work", "roofline/models"}) {
+    const fs::path base = std::string_view(root).starts_with("roofline/") ? source / "roofline" : source;
     for (const auto& entry : fs::recursive_directory_iterator(source / root)) {
       const std::string file = entry.path().filename().string();
       if (!entry.is_regular_file() || file[0] == '.' || file[0] == '#' || file.back() == '~') continue;
-      const std::string name = fs::relative(entry.path(), source).generic_string();
+      const std::string name = fs::relative(entry.path(), base).generic_string();
       const auto text = files.read(name);
       ASSERT_TRUE(text) << name;
       EXPECT_EQ(*text, bytes_of(entry.path())) << name;

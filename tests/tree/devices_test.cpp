@@ -92,8 +92,7 @@ TEST(Devices, AreThoseOfTheTable) {
     const auto cells = values(row.name);
     EXPECT_EQ(cells.at("sms"), row.sms);
     EXPECT_EQ(cells.at("dram_gb_s"), row.dram_gb_s);
-    const double tensor =
-        cells.count("peak_bf16_tflops") ? cells.at("peak_bf16_tflops") : cells.at("peak_fp16_tflops");
+    const double tensor = cells.count("peak_bf16_tflops") ? cells.at("peak_bf16_tflops") : cells.at("peak_fp16_tflops");
     EXPECT_EQ(tensor, row.tensor_tflops);
     EXPECT_NEAR(1e3 * tensor / cells.at("dram_gb_s"), row.ridge, 0.5);
     if (row.exp_tera > 0) {
@@ -119,11 +118,9 @@ TEST(Devices, HaveOnlyTheNumberFormatsOfTheirGeneration) {
   const auto has = [](const char* name, const char* cell) { return values(name).count(cell) != 0; };
   EXPECT_FALSE(has("v100-sxm2", "peak_bf16_tflops"));
   EXPECT_FALSE(has("v100-sxm2", "peak_tf32_tflops"));
-  for (const char* name : {"a100-sxm-80", "a10", "rtx-3090"})
-    EXPECT_FALSE(has(name, "peak_fp8_tflops")) << name;
+  for (const char* name : {"a100-sxm-80", "a10", "rtx-3090"}) EXPECT_FALSE(has(name, "peak_fp8_tflops")) << name;
   EXPECT_TRUE(has("a100-sxm-80", "peak_int4_tflops"));
-  for (const char* name : {"h100-sxm", "h200-sxm", "b200"})
-    EXPECT_FALSE(has(name, "peak_int4_tflops")) << name;
+  for (const char* name : {"h100-sxm", "h200-sxm", "b200"}) EXPECT_FALSE(has(name, "peak_int4_tflops")) << name;
   for (const char* name : {"b200", "gb200", "b300", "gb300", "rtx-5090"})
     EXPECT_TRUE(has(name, "peak_fp4_tflops")) << name;
   // Outside the tensor cores an A100 does bf16 at half the rate of fp16, and 8-bit products only as dp4a.
@@ -140,12 +137,10 @@ TEST(Devices, FollowTheSchema) {
     EXPECT_EQ(device.at("schema"), "roofgen.device/1");
     EXPECT_EQ(device.at("name"), name);
     for (const auto& [member, body] : device.items())
-      EXPECT_TRUE(std::set<std::string>({"schema", "name", "title", "extends", "driver_names", "cells"})
-                      .count(member))
+      EXPECT_TRUE(std::set<std::string>({"schema", "name", "title", "extends", "driver_names", "cells"}).count(member))
           << member;
     if (device.contains("extends")) {
-      EXPECT_TRUE(device.at("extends").get<std::string>().starts_with("sm_"))
-          << "products extend architectures";
+      EXPECT_TRUE(device.at("extends").get<std::string>().starts_with("sm_")) << "products extend architectures";
     }
     EXPECT_EQ(is_product(name), device.contains("driver_names"));
     for (const auto& [cell_name, cell] : device.at("cells").items()) {

@@ -1,5 +1,7 @@
 // Ceilings measured on a scripted GPU: figures from scripted times, what one failure costs, and the profile
 // that is kept, laid over a device, refused.
+#include "tuner/ceilings/ceilings.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,9 +11,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/fake_gpu.h"
 #include "roofline/figures.h"
-#include "tuner/ceilings/ceilings.h"
+#include "tests/support/fake_gpu.h"
 #include "tuner/ceilings/lint.h"
 #include "tuner/ceilings/profile.h"
 
@@ -65,7 +66,8 @@ class CeilingsTest : public testing::Test {
     return s;
   }
 
-  Result<CeilingsReport> measure(FakeGpu& gpu, std::vector<std::string> only, const std::vector<std::string>& data_dirs = {}) {
+  Result<CeilingsReport> measure(FakeGpu& gpu, std::vector<std::string> only,
+                                 const std::vector<std::string>& data_dirs = {}) {
     static const Cache cache;
     static const auto compiler = make_nvrtc_compiler({}, cache.dir.string(), [](const std::string&) {});
     if (!compiler) return compiler.error();
@@ -122,18 +124,22 @@ TEST_F(CeilingsTest, FiguresFollowFromScriptedTimes) {
   EXPECT_EQ(r.cells.at("mufu_lanes").value, r.find("mufu_ex2")->rate);
   for (const auto& [name, cell] : r.cells) EXPECT_EQ(cell.origin, Origin::kMeasured) << name;
   const std::string source = r.cells.at("dram_sustained_gb_s").source;
-  for (const char* part : {"dram_copy", "median 60 us", "120000 bytes", "at 1500 MHz", "driver 580.65.06", "GPU-00000000", "2026-01-02"})
+  for (const char* part :
+       {"dram_copy", "median 60 us", "120000 bytes", "at 1500 MHz", "driver 580.65.06", "GPU-00000000", "2026-01-02"})
     EXPECT_NE(source.find(part), std::string::npos) << part << " in " << source;
   EXPECT_EQ(gpu.buffers_in_use(), 0u);
 }
 
 TEST_F(CeilingsTest, TheFastestPointWins) {
   FakeScript s = script();
-  s.step_ns = [](const FakeStep& step) { return step.launch.grid.x == 8 && step.launch.block.x == 512 ? 40'000.0 : 60'000.0; };
+  s.step_ns = [](const FakeStep& step) {
+    return step.launch.grid.x == 8 && step.launch.block.x == 512 ? 40'000.0 : 60'000.0;
+  };
   FakeGpu gpu(s);
   const CeilingsReport r = measured(gpu, {"dram_write"});
   ASSERT_TRUE(r.results[0].measured()) << r.results[0].missing;
-  EXPECT_NE(to_string(r.results[0].point).find("ctas_per_sm=4 threads=512"), std::string::npos) << to_string(r.results[0].point);
+  EXPECT_NE(to_string(r.results[0].point).find("ctas_per_sm=4 threads=512"), std::string::npos)
+      << to_string(r.results[0].point);
   EXPECT_NEAR(r.results[0].timing.median_ns, 40'000, 1);
   EXPECT_GT(r.results[0].points.size(), 3u);
   for (const CeilingPoint& p : r.results[0].points) EXPECT_LE(p.rate, r.results[0].rate * 1.0001);
@@ -154,7 +160,9 @@ TEST_F(CeilingsTest, MemoryIsColdAndTheRestIsHot) {
 
 TEST_F(CeilingsTest, OnlyMemoryNeedsManyBuffers) {
   const auto says = [](const CeilingsReport& r) {
-    return std::any_of(r.notes.begin(), r.notes.end(), [](const std::string& note) { return note.find("of buffers together are less than three times L2") != std::string::npos; });
+    return std::any_of(r.notes.begin(), r.notes.end(), [](const std::string& note) {
+      return note.find("of buffers together are less than three times L2") != std::string::npos;
+    });
   };
   FakeGpu hot(script()), cold(script());
   EXPECT_FALSE(says(measured(hot, {"smem_read"})));
@@ -297,7 +305,8 @@ class ProfileTest : public CeilingsTest {
 TEST_F(ProfileTest, IsWrittenAndLaidOver) {
   CeilingsReport r = report();
   r.cells["mma_sync_flops_per_clk_bf16"] = {2600, "FLOP/clk/SM", Origin::kMeasured, "a test that says so"};
-  r.cells["clock_sustained_mhz"] = {1900, "MHz", Origin::kMeasured, "a test that says so"};  // above the tensor clock, below the highest
+  r.cells["clock_sustained_mhz"] = {1900, "MHz", Origin::kMeasured,
+                                    "a test that says so"};  // above the tensor clock, below the highest
   auto kept = keep_profile(r, path());
   ASSERT_TRUE(kept) << to_string(kept.error());
   EXPECT_EQ(*kept, Kept::kWritten);
@@ -330,7 +339,7 @@ TEST_F(ProfileTest, APartialOneReplacesNoWholeOne) {
   EXPECT_EQ(*keep_profile(partial, path()), Kept::kWritten);  // better than none
   EXPECT_EQ(*keep_profile(report(4000), path()), Kept::kWritten);
   const std::string whole = text_of(path());
-  for (bool CeilingsReport::* why : {&CeilingsReport::interrupted, &CeilingsReport::lost, &CeilingsReport::chosen}) {
+  for (bool CeilingsReport::*why : {&CeilingsReport::interrupted, &CeilingsReport::lost, &CeilingsReport::chosen}) {
     CeilingsReport r = report(3500);
     r.*why = true;
     EXPECT_EQ(*keep_profile(r, path()), Kept::kPartialKept);
@@ -366,11 +375,13 @@ TEST_F(ProfileTest, WhatDoesNotBelongIsIgnoredWithOneLine) {
   EXPECT_NE(said("[1]", gpu, before, false).find("is ignored"), std::string::npos);
   EXPECT_NE(said(std::string(3 << 20, ' '), gpu, before, false).find("over 1 MiB"), std::string::npos);
   EXPECT_NE(said(changed("4100", "9600"), gpu, before, false).find("above dram_gb_s"), std::string::npos);
-  EXPECT_NE(said(changed("\"measured\"", "\"datasheet\""), gpu, before, false).find("must have the origin"), std::string::npos);
+  EXPECT_NE(said(changed("\"measured\"", "\"datasheet\""), gpu, before, false).find("must have the origin"),
+            std::string::npos);
   GpuIdentity other = gpu;
   other.uuid = "GPU-2";
   EXPECT_NE(said(good, other, before, false).find("it is of the GPU GPU-00000000"), std::string::npos);
-  EXPECT_NE(said(good, gpu, *load_device(DataFiles(), "h100-sxm"), false).find("the device is \"h100-sxm\""), std::string::npos);
+  EXPECT_NE(said(good, gpu, *load_device(DataFiles(), "h100-sxm"), false).find("the device is \"h100-sxm\""),
+            std::string::npos);
   GpuIdentity newer = gpu;
   newer.driver = "590.10";
   const std::string line = said(good, newer, before, true);
@@ -405,13 +416,17 @@ TEST_F(ProfileTest, ATimeAboveAMeasuredCeilingIsR12) {
   Device others = d;
   others.cells["dram_sustained_gb_s"].source = "someone, on a card of the same name";
   EXPECT_TRUE(above_measured_ceilings(others, {"k", 1e-3, 4e9, 1e12, "bf16", 1700}).empty());
-  EXPECT_TRUE(above_measured_ceilings(d, {"k", 1e-3, 3.05e9, 1e15, "bf16", 1700}).empty());  // its mma.sync rate is a model's
-  d.cells["mma_sync_flops_per_clk_bf16"] = {2600, "FLOP/clk/SM", Origin::kMeasured, std::string(kOwnSource) + " in a test"};
+  EXPECT_TRUE(
+      above_measured_ceilings(d, {"k", 1e-3, 3.05e9, 1e15, "bf16", 1700}).empty());  // its mma.sync rate is a model's
+  d.cells["mma_sync_flops_per_clk_bf16"] = {2600, "FLOP/clk/SM", Origin::kMeasured,
+                                            std::string(kOwnSource) + " in a test"};
   EXPECT_TRUE(above_measured_ceilings(d, {"k", 1e-3, 3.05e9, 0.59e12, "bf16", 1700}).empty());
   const auto found = above_measured_ceilings(d, {"k", 1e-3, 3.1e9, 0.6e12, "bf16", 1700});
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].rule, "R12");
-  EXPECT_EQ(found[0].text, "k: 3100 GB/s is above the measured dram_sustained_gb_s (3000): the ceiling, the work or the time is wrong");
+  EXPECT_EQ(
+      found[0].text,
+      "k: 3100 GB/s is above the measured dram_sustained_gb_s (3000): the ceiling, the work or the time is wrong");
 }
 
 TEST_F(ProfileTest, NoFileNoWord) {

@@ -37,7 +37,10 @@ inline Replay replay_of_two() {
     k.binary.digest = std::string("digest of ") + stage;
     k.binary.arch = "sm_90";
     k.binary.entry = "fill";
-    k.binary.cubin = std::string("\x7f" "ELF\0cubin", 10);
+    k.binary.cubin = std::string(
+        "\x7f"
+        "ELF\0cubin",
+        10);
     k.binary.ptx = ".version 8.0";
     k.binary.registers = 168;
     k.launch.grid = {4, 2, 1};

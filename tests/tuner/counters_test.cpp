@@ -1,10 +1,9 @@
 // Counting under a stand-in for ncu; the bundle and its run on the fake driver.
-#include "tests/tuner/counters_fixture.h"
-
 #include <nlohmann/json.hpp>
 
+#include "base/subprocess.h"
+#include "tests/tuner/counters_fixture.h"
 #include "tuner/scratch.h"
-#include "tuner/subprocess.h"
 
 namespace roofgen {
 namespace {
@@ -24,7 +23,8 @@ TEST(Replay, SurvivesTheRoundTrip) {
   r.pattern = InputPattern::kOneHot;
   r.kernels[0].launch.cluster = {2, 1, 1};
   r.kernels[0].launch.overlap = true;
-  r.kernels[0].launch.args[0].map = std::make_shared<const TensorMap>(TensorMap{DType::kBf16, {64, 128}, {128}, {64, 32}, 128, true, 256});
+  r.kernels[0].launch.args[0].map =
+      std::make_shared<const TensorMap>(TensorMap{DType::kBf16, {64, 128}, {128}, {64, 32}, 128, true, 256});
   r.kernels[0].launch.args[1].bits = 0xfedcba9876543210;
   ASSERT_TRUE(write_replay(r, dir / "a/b"));
   for (const char* name : {"a/b", "a/b/replay.json"}) {
@@ -51,7 +51,8 @@ TEST(Replay, WhatIsWrongInTheFileIsNamed) {
     return result ? "" : to_string(result.error());
   };
   EXPECT_EQ(parsed("roofgen.replay.1", "roofgen.replay.1"), "");
-  EXPECT_NE(parsed("roofgen.replay.1", "roofgen.replay.9").find("\"roofgen.replay.1\" was expected"), std::string::npos);
+  EXPECT_NE(parsed("roofgen.replay.1", "roofgen.replay.9").find("\"roofgen.replay.1\" was expected"),
+            std::string::npos);
   EXPECT_NE(parsed("\"k0.cubin\"", "\"../k0.cubin\"").find("in the same folder"), std::string::npos);
   EXPECT_NE(parsed("\"k1.ptx\"", "\"/etc/passwd\"").find("in the same folder"), std::string::npos);
   EXPECT_NE(parsed("\"role\"", "\"rule\"").find("\"role\" is missing"), std::string::npos);
@@ -136,7 +137,8 @@ TEST_F(Tools, ReplayIsAProgramOfItsOwn) {
 // ---- Processes -----------------------------------------------------------------------------------
 
 TEST(Subprocess, OutputErrorsAndStatusAreKeptApart) {
-  const auto run = run_process({.argv = {"sh", "-c", "echo out; echo \"$WORD\" >&2; exit 7"}, .environment = {{"WORD", "err"}}});
+  const auto run =
+      run_process({.argv = {"sh", "-c", "echo out; echo \"$WORD\" >&2; exit 7"}, .environment = {{"WORD", "err"}}});
   ASSERT_TRUE(run);
   EXPECT_EQ(run->out, "out\n");
   EXPECT_EQ(run->err, "err\n");
@@ -152,7 +154,9 @@ TEST(Subprocess, ProgramThatClosesItsOutputIsWaitedFor) {
 TEST(Subprocess, TimeOutTakesTheWholeGroup) {
   const TempDir dir;
   // The grandchild holds the pipes and would write the file half a minute later.
-  const auto run = run_process({.argv = {"sh", "-c", "(sleep 30; touch '" + (dir / "late") + "') & echo $! ; wait"}, .environment = {}, .timeout_s = 0.3});
+  const auto run = run_process({.argv = {"sh", "-c", "(sleep 30; touch '" + (dir / "late") + "') & echo $! ; wait"},
+                                .environment = {},
+                                .timeout_s = 0.3});
   ASSERT_TRUE(run);
   EXPECT_TRUE(run->timed_out);
   const pid_t grandchild = std::atoi(run->out.c_str());
@@ -164,7 +168,10 @@ TEST(Subprocess, TimeOutTakesTheWholeGroup) {
 }
 
 TEST(Subprocess, FloodIsStopped) {
-  const auto run = run_process({.argv = {"sh", "-c", "while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done"}, .environment = {}, .most_output = 1 << 16});
+  const auto run =
+      run_process({.argv = {"sh", "-c", "while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done"},
+                   .environment = {},
+                   .most_output = 1 << 16});
   ASSERT_TRUE(run);
   EXPECT_TRUE(run->flooded);
   EXPECT_EQ(run->out.size(), size_t{1} << 16);
@@ -172,25 +179,43 @@ TEST(Subprocess, FloodIsStopped) {
 
 // ---- What ncu prints -----------------------------------------------------------------------------
 
-constexpr const char* kHead = "\"ID\",\"Process ID\",\"Process Name\",\"Host Name\",\"Kernel Name\",\"Context\",\"Stream\",\"Block Size\",\"Grid Size\",\"Device\",\"CC\"";
+constexpr const char* kHead =
+    "\"ID\",\"Process ID\",\"Process Name\",\"Host Name\",\"Kernel Name\",\"Context\",\"Stream\",\"Block Size\",\"Grid "
+    "Size\",\"Device\",\"CC\"";
 
 /// A page of `ncu --csv --page raw --print-units base` with lines of ncu and of the program around it.
 std::string page(const std::string& kernel = "fill") {
   return "==PROF== Connected to process 4711 (/opt/roofgen/bin/roofgen)\n"
-         "==PROF== Profiling \"" + kernel + "\" - 0: 0%....50%....100% - 9 passes\n"
-         "==PROF== Profiling \"" + kernel + "\" - 1: 0%....50%....100% - 9 passes\n"
+         "==PROF== Profiling \"" +
+         kernel +
+         "\" - 0: 0%....50%....100% - 9 passes\n"
+         "==PROF== Profiling \"" +
+         kernel +
+         "\" - 1: 0%....50%....100% - 9 passes\n"
          "fill 12.000 us\n"
          "==PROF== Disconnected from process 4711\n" +
          kHead +
-         ",\"dram__bytes_read.sum\",\"dram__bytes_write.sum\",\"gpu__time_duration.sum\",\"l1tex__t_bytes.sum\",\"launch__registers_per_thread\",\"lts__t_bytes.sum\","
-         "\"lts__t_sectors_srcunit_tex.sum\",\"sm__cycles_elapsed.max\",\"sm__ops_path_tensor_src_bf16_dst_fp32.sum\",\"sm__warps_active.avg.pct_of_peak_sustained_active\","
-         "\"smsp__inst_executed_op_local_ld.sum\",\"smsp__inst_executed_op_local_st.sum\",\"smsp__sass_thread_inst_executed_op_fadd_pred_on.sum\","
-         "\"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum\",\"smsp__sass_thread_inst_executed_op_fmul_pred_on.sum\"\n"
-         "\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"byte\",\"byte\",\"ns\",\"byte\",\"register/thread\",\"byte\",\"sector\",\"cycle\",\"\",\"%\",\"inst\",\"inst\",\"inst\",\"inst\",\"inst\"\n"
-         "\"0\",\"4711\",\"roofgen\",\"127.0.0.1\",\"" + kernel + "\",\"1\",\"7\",\"(128, 1, 1)\",\"(4, 2, 1)\",\"0\",\"9.0\","
-         "\"2,097,152\",\"1,048,576\",\"24,320\",\"9,437,184\",\"168\",\"5,242,880\",\"131,072\",\"45,000\",\"1,073,741,824\",\"24.50\",\"0\",\"0\",\"1,000\",\"3,000\",\"500\"\n"
-         "\"1\",\"4711\",\"roofgen\",\"127.0.0.1\",\"" + kernel + "\",\"1\",\"7\",\"(128, 1, 1)\",\"(4, 2, 1)\",\"0\",\"9.0\","
-         "\"4096\",\"n/a\",\"3,008\",\"64\",\"168\",\"128\",\"4\",\"5,000\",\"536,870,912\",\"12.25\",\"8\",\"4\",\"0\",\"0\",\"0\"\n";
+         ",\"dram__bytes_read.sum\",\"dram__bytes_write.sum\",\"gpu__time_duration.sum\",\"l1tex__t_bytes.sum\","
+         "\"launch__registers_per_thread\",\"lts__t_bytes.sum\","
+         "\"lts__t_sectors_srcunit_tex.sum\",\"sm__cycles_elapsed.max\",\"sm__ops_path_tensor_src_bf16_dst_fp32.sum\","
+         "\"sm__warps_active.avg.pct_of_peak_sustained_active\","
+         "\"smsp__inst_executed_op_local_ld.sum\",\"smsp__inst_executed_op_local_st.sum\",\"smsp__sass_thread_inst_"
+         "executed_op_fadd_pred_on.sum\","
+         "\"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum\",\"smsp__sass_thread_inst_executed_op_fmul_pred_on."
+         "sum\"\n"
+         "\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"byte\",\"byte\",\"ns\",\"byte\",\"register/"
+         "thread\",\"byte\",\"sector\",\"cycle\",\"\",\"%\",\"inst\",\"inst\",\"inst\",\"inst\",\"inst\"\n"
+         "\"0\",\"4711\",\"roofgen\",\"127.0.0.1\",\"" +
+         kernel +
+         "\",\"1\",\"7\",\"(128, 1, 1)\",\"(4, 2, 1)\",\"0\",\"9.0\","
+         "\"2,097,152\",\"1,048,576\",\"24,320\",\"9,437,184\",\"168\",\"5,242,880\",\"131,072\",\"45,000\",\"1,073,"
+         "741,824\",\"24.50\",\"0\",\"0\",\"1,000\",\"3,000\",\"500\"\n"
+         "\"1\",\"4711\",\"roofgen\",\"127.0.0.1\",\"" +
+         kernel +
+         "\",\"1\",\"7\",\"(128, 1, 1)\",\"(4, 2, 1)\",\"0\",\"9.0\","
+         "\"4096\",\"n/"
+         "a\",\"3,008\",\"64\",\"168\",\"128\",\"4\",\"5,000\",\"536,870,912\",\"12.25\",\"8\",\"4\",\"0\",\"0\","
+         "\"0\"\n";
 }
 
 TEST(CounterTable, SeveralKernelsWithUnitsAndThousands) {
@@ -228,20 +253,23 @@ TEST(CounterTable, OnlyNumbersAreNumbers) {
   EXPECT_EQ(parse_counter("1,234,567.25", "byte"), 1234567.25);
   EXPECT_EQ(parse_counter("999", "byte"), 999.0);
   EXPECT_EQ(parse_counter("12,345", "byte"), 12345.0);
-  for (const char* text : {"", "n/a", "nan", "inf", "-1", "1,23", "1,2345", "1234,567", ",123", "27.595.520", "65,77", "1.2,345", "0x10", "1 000", "5 (!)"})
+  for (const char* text : {"", "n/a", "nan", "inf", "-1", "1,23", "1,2345", "1234,567", ",123", "27.595.520", "65,77",
+                           "1.2,345", "0x10", "1 000", "5 (!)"})
     EXPECT_EQ(parse_counter(text, "byte"), std::nullopt) << text;
 }
 
 TEST(CounterTable, GarbageIsAnErrorAndNeverZero) {
   const std::string head = kHead;
-  for (const std::string& text : {std::string(), std::string("==ERROR== something\n"), std::string("\"ID\",\"x\n"), head + "\n", head + "\n\"\",\"\"\n",
-                                  std::string("\"ID\",\"Metric\"\n\"0\",\"1\"\n"), head + "\n\"0\",\"1\"\n", std::string("\"ID\",\xff\xfe\n\"0\",\"1\"\n")})
+  for (const std::string& text : {std::string(), std::string("==ERROR== something\n"), std::string("\"ID\",\"x\n"),
+                                  head + "\n", head + "\n\"\",\"\"\n", std::string("\"ID\",\"Metric\"\n\"0\",\"1\"\n"),
+                                  head + "\n\"0\",\"1\"\n", std::string("\"ID\",\xff\xfe\n\"0\",\"1\"\n")})
     EXPECT_FALSE(parse_counters(text, "sm_90", DType::kBf16)) << text;
   EXPECT_FALSE(parse_counters("\"ID\",\"Kernel Name\"\n" + std::string(size_t{8} << 20, '"'), "sm_90", DType::kBf16));
 }
 
 TEST(CounterTable, TensorInstructionsStandInOnSm80) {
-  const std::string text = "\"ID\",\"Kernel Name\",\"sm__inst_executed_pipe_tensor.sum\"\n\"\",\"\",\"inst\"\n\"0\",\"k\",\"1,000\"\n";
+  const std::string text =
+      "\"ID\",\"Kernel Name\",\"sm__inst_executed_pipe_tensor.sum\"\n\"\",\"\",\"inst\"\n\"0\",\"k\",\"1,000\"\n";
   const auto a100 = parse_counters(text, "sm_80", DType::kFp16);
   ASSERT_TRUE(a100);
   EXPECT_EQ(a100->front().tensor_flops, 4096e3);
@@ -254,13 +282,15 @@ TEST(CounterTable, TensorInstructionsStandInOnSm80) {
 TEST(CounterMetrics, OnlyKnownOnesAreAskedFor) {
   const auto all = counter_metrics("sm_90", DType::kBf16, {});
   EXPECT_NE(std::find(all.begin(), all.end(), "dram__bytes_op_read.sum"), all.end());
-  const auto known = parse_metric_names("Device NVIDIA H200 (GH100)\n-------------- ----\nMetric Name    Metric Type    Metric Description\n"
-                                        "dram__bytes_read                Counter     # of bytes read from DRAM\n"
-                                        "dram__bytes_write               Counter     # of bytes written\n"
-                                        "gpu__time_duration              Counter     incremental duration in nanoseconds\n");
+  const auto known = parse_metric_names(
+      "Device NVIDIA H200 (GH100)\n-------------- ----\nMetric Name    Metric Type    Metric Description\n"
+      "dram__bytes_read                Counter     # of bytes read from DRAM\n"
+      "dram__bytes_write               Counter     # of bytes written\n"
+      "gpu__time_duration              Counter     incremental duration in nanoseconds\n");
   EXPECT_EQ(known, (std::vector<std::string>{"dram__bytes_read", "dram__bytes_write", "gpu__time_duration"}));
   EXPECT_EQ(counter_metrics("sm_90", DType::kBf16, known),
-            (std::vector<std::string>{"gpu__time_duration.sum", "dram__bytes_read.sum", "dram__bytes_write.sum", "launch__registers_per_thread"}));
+            (std::vector<std::string>{"gpu__time_duration.sum", "dram__bytes_read.sum", "dram__bytes_write.sum",
+                                      "launch__registers_per_thread"}));
 }
 
 // ---- Runs of a stand-in --------------------------------------------------------------------------
@@ -272,9 +302,14 @@ class Ncu : public Tools {
     CounterRequest r;
     r.replay = replay_of_two();
     r.timeout_s = 20;
-    r.ncu = script(dir_ / "ncu", "case \"$1\" in --version) echo 'NVIDIA (R) Nsight Compute Command Line Profiler'; echo 'Version 2025.3.1.0 (build 1)'; exit 0;; "
-                                 "--query-metrics) " + query + ";; esac\n"
-                                 "echo \"$@\" >> '" + (dir_ / "arguments") + "'\n" + body);
+    r.ncu = script(dir_ / "ncu",
+                   "case \"$1\" in --version) echo 'NVIDIA (R) Nsight Compute Command Line Profiler'; echo 'Version "
+                   "2025.3.1.0 (build 1)'; exit 0;; "
+                   "--query-metrics) " +
+                       query +
+                       ";; esac\n"
+                       "echo \"$@\" >> '" +
+                       (dir_ / "arguments") + "'\n" + body);
     return r;
   }
   std::string prints(const std::string& text) {
@@ -282,7 +317,9 @@ class Ncu : public Tools {
     return "cat '" + (dir_ / "page") + "'\n";
   }
   /// Everything after the options is the program: runs it as ncu does.
-  static constexpr const char* kRunTarget = "while [ \"${1#--}\" != \"$1\" ]; do case \"$1\" in --csv) shift;; *) shift 2;; esac; done\n\"$@\" || { echo \"==ERROR== The application returned an error code ($?).\"; exit 1; }\n";
+  static constexpr const char* kRunTarget =
+      "while [ \"${1#--}\" != \"$1\" ]; do case \"$1\" in --csv) shift;; *) shift 2;; esac; done\n\"$@\" || { echo "
+      "\"==ERROR== The application returned an error code ($?).\"; exit 1; }\n";
   Error failure(const std::string& body) {
     const auto result = count_on_gpu(request(body));
     EXPECT_FALSE(result) << body;
@@ -322,7 +359,8 @@ TEST_F(Ncu, CountsAndCompares) {
   EXPECT_EQ(by.count("total DRAM bytes"), 0u);
 
   const std::string arguments = read_text(dir_ / "arguments");
-  for (const char* part : {"--csv --page raw --print-units base --metrics ", "--clock-control none --cache-control all", "--kernel-name regex:^(fill)$", "--launch-count 2", "__replay "})
+  for (const char* part : {"--csv --page raw --print-units base --metrics ", "--clock-control none --cache-control all",
+                           "--kernel-name regex:^(fill)$", "--launch-count 2", "__replay "})
     EXPECT_NE(arguments.find(part), std::string::npos) << arguments;
   const std::string text = counters_text(*report);
   EXPECT_NE(text.find("2.10 MB"), std::string::npos) << text;
@@ -342,25 +380,32 @@ TEST_F(Ncu, NoFolderIsLeftBehind) {
 }
 
 TEST_F(Ncu, UnknownMetricCostsOnlyItself) {
-  const std::string body = "case \"$*\" in *dram__bytes_op_read*|*sm__ops_path_tensor_src_bf16*) "
-                           "echo '==ERROR== Failed to find metric regex:^dram__bytes_op_read(.*)$'; "
-                           "echo '==ERROR== Failed to find metric sm__ops_path_tensor_src_bf16_dst_fp32.sum'; exit 1;; esac\n";
+  const std::string body =
+      "case \"$*\" in *dram__bytes_op_read*|*sm__ops_path_tensor_src_bf16*) "
+      "echo '==ERROR== Failed to find metric regex:^dram__bytes_op_read(.*)$'; "
+      "echo '==ERROR== Failed to find metric sm__ops_path_tensor_src_bf16_dst_fp32.sum'; exit 1;; esac\n";
   const auto report = count_on_gpu(request(body + prints(page())));
   ASSERT_TRUE(report) << to_string(report.error());
   const std::string last = report->command;
   EXPECT_EQ(last.find("dram__bytes_op_read"), std::string::npos);
   EXPECT_NE(last.find("dram__bytes_read.sum"), std::string::npos);
-  EXPECT_NE(std::find(report->notes.begin(), report->notes.end(), "dram__bytes_op_read.sum is not known to this ncu"), report->notes.end());
+  EXPECT_NE(std::find(report->notes.begin(), report->notes.end(), "dram__bytes_op_read.sum is not known to this ncu"),
+            report->notes.end());
 }
 
 TEST_F(Ncu, QueriedMetricsAreUsed) {
-  const auto report = count_on_gpu(request(prints(page()), "echo 'gpu__time_duration Counter ns'; echo 'dram__bytes_read Counter byte'; exit 0"));
+  const auto report = count_on_gpu(
+      request(prints(page()), "echo 'gpu__time_duration Counter ns'; echo 'dram__bytes_read Counter byte'; exit 0"));
   ASSERT_TRUE(report) << to_string(report.error());
-  EXPECT_NE(report->command.find("--metrics gpu__time_duration.sum,dram__bytes_read.sum,launch__registers_per_thread "), std::string::npos) << report->command;
+  EXPECT_NE(report->command.find("--metrics gpu__time_duration.sum,dram__bytes_read.sum,launch__registers_per_thread "),
+            std::string::npos)
+      << report->command;
 }
 
 TEST_F(Ncu, MissingCountersAreNotedNotZero) {
-  const std::string small = "\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\"\n\"\",\"\",\"ns\"\n\"0\",\"fill\",\"5\"\n\"1\",\"fill\",\"6\"\n";
+  const std::string small =
+      "\"ID\",\"Kernel "
+      "Name\",\"gpu__time_duration.sum\"\n\"\",\"\",\"ns\"\n\"0\",\"fill\",\"5\"\n\"1\",\"fill\",\"6\"\n";
   const auto report = count_on_gpu(request(prints(small)));
   ASSERT_TRUE(report) << to_string(report.error());
   EXPECT_FALSE(report->kernels[0].tensor_flops);
@@ -368,8 +413,10 @@ TEST_F(Ncu, MissingCountersAreNotedNotZero) {
 }
 
 TEST_F(Ncu, NoPermissionSaysWhatAnAdministratorCanDo) {
-  const Error e = failure("echo '==PROF== Connected to process 42 (roofgen)'; echo '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters on the target device 0.'; "
-                          "echo '==PROF== Disconnected from process 42'; echo '==WARNING== No kernels were profiled.'; exit 1");
+  const Error e = failure(
+      "echo '==PROF== Connected to process 42 (roofgen)'; echo '==ERROR== ERR_NVGPUCTRPERM - The user does not have "
+      "permission to access NVIDIA GPU Performance Counters on the target device 0.'; "
+      "echo '==PROF== Disconnected from process 42'; echo '==WARNING== No kernels were profiled.'; exit 1");
   EXPECT_EQ(e.exit, Exit::kUnavailable);
   EXPECT_NE(e.message.find("NVreg_RestrictProfilingToAdminUsers=0"), std::string::npos);
   EXPECT_EQ(e.message.find('\n'), std::string::npos);
@@ -387,13 +434,16 @@ TEST_F(Ncu, EachFaultIsOneLine) {
   EXPECT_EQ(failure("exit 9").message, "ncu ended with status 9");
   EXPECT_EQ(failure("kill -11 $$").message, "ncu was ended by signal 11");
   EXPECT_EQ(failure("echo hello").message, "ncu printed no table");
-  EXPECT_NE(failure("yes 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx' | head -c 20000000").message.find("too much"), std::string::npos);
+  EXPECT_NE(failure("yes 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx' | head -c 20000000")
+                .message.find("too much"),
+            std::string::npos);
 }
 
 TEST_F(Ncu, ProgramThatFailsSaysWhy) {
   setenv("ROOFGEN_LIBCUDA", "/no/such/libcuda.so.1", 1);
   const Error e = failure(kRunTarget);
-  EXPECT_NE(e.message.find("the kernels did not run under ncu: roofgen: error: no CUDA driver"), std::string::npos) << e.message;
+  EXPECT_NE(e.message.find("the kernels did not run under ncu: roofgen: error: no CUDA driver"), std::string::npos)
+      << e.message;
 }
 
 TEST_F(Ncu, HangIsEnded) {
@@ -405,7 +455,8 @@ TEST_F(Ncu, HangIsEnded) {
 }
 
 TEST_F(Ncu, OtherKernelsThanLaunchedAreRefused) {
-  EXPECT_NE(failure(prints(page("other"))).message.find("counted kernel \"other\" where fill was launched"), std::string::npos);
+  EXPECT_NE(failure(prints(page("other"))).message.find("counted kernel \"other\" where fill was launched"),
+            std::string::npos);
   CounterRequest r = request(prints(page()));
   r.replay.kernels.pop_back();
   const auto more = count_on_gpu(r);

@@ -61,7 +61,8 @@ class Measured : public ::testing::Test {
 
   static TuneReport report_of(Result<TuneResult> result) {
     EXPECT_TRUE(result) << to_string(result.error());
-    if (result && std::getenv("ROOFGEN_EXPLAIN")) fprintf(stderr, "%s\n%s\n", tune_text(result->report, false).c_str(), explain_text(result->report).c_str());
+    if (result && std::getenv("ROOFGEN_EXPLAIN"))
+      fprintf(stderr, "%s\n%s\n", tune_text(result->report, false).c_str(), explain_text(result->report).c_str());
     return result ? std::move(result->report) : TuneReport{};
   }
   static const Rejected* rejection(const TuneReport& r, const std::string& stage) {
@@ -156,7 +157,8 @@ TEST_F(Measured, TheSameScriptGivesTheSameResult) {
     script.step_ns = by_tile;
     FakeGpu gpu(script);
     // When it was, and what was compiled now and not remembered, may differ.
-    return std::regex_replace(tune_json(report_of(search(gpu))), std::regex("\"started\": \"[^\"]*\"|\"fresh\": \\{[^}]*\\}"), "");
+    return std::regex_replace(tune_json(report_of(search(gpu))),
+                              std::regex("\"started\": \"[^\"]*\"|\"fresh\": \\{[^}]*\\}"), "");
   };
   options.evals = 4;
   EXPECT_EQ(run(), run());
@@ -259,14 +261,19 @@ TEST_F(Measured, AllSimulatesEveryCandidateFirst) {
 /// The simulator with a race in whatever `guilty` says; nothing of it shows in the results.
 class Suspicious final : public Executor {
  public:
-  Suspicious(std::unique_ptr<Executor> inner, std::function<bool(const Launch&)> guilty) : inner_(std::move(inner)), guilty_(std::move(guilty)) {}
+  Suspicious(std::unique_ptr<Executor> inner, std::function<bool(const Launch&)> guilty)
+      : inner_(std::move(inner)), guilty_(std::move(guilty)) {}
   ExecutorInfo info() const override { return inner_->info(); }
   Origin origin() const override { return inner_->origin(); }
   bool runs_parts() const override { return inner_->runs_parts(); }
-  Result<DevicePtr> allocate(uint64_t bytes, std::string label, Fill fill) override { return inner_->allocate(bytes, std::move(label), std::move(fill)); }
+  Result<DevicePtr> allocate(uint64_t bytes, std::string label, Fill fill) override {
+    return inner_->allocate(bytes, std::move(label), std::move(fill));
+  }
   void release(DevicePtr ptr) override { inner_->release(ptr); }
   Result<void> write(DevicePtr to, std::span<const std::byte> from) override { return inner_->write(to, from); }
-  Result<void> read(DevicePtr from, std::span<std::byte> to, std::vector<bool>* written) override { return inner_->read(from, to, written); }
+  Result<void> read(DevicePtr from, std::span<std::byte> to, std::vector<bool>* written) override {
+    return inner_->read(from, to, written);
+  }
   Result<void> poison(DevicePtr ptr) override { return inner_->poison(ptr); }
   Result<ModuleId> load(const Binary& binary) override { return inner_->load(binary); }
   void unload(ModuleId module) override { inner_->unload(module); }
@@ -304,7 +311,8 @@ TEST_F(Measured, WhatTheSimulatorDisprovesDoesNotWin) {
   EXPECT_NE(r.find("fused")->kernels.at(0).smem_bytes, best);
   const Rejected* disproved = rejection(r, "verify");
   ASSERT_TRUE(disproved);
-  EXPECT_NE(disproved->reason.find("in the simulator, though it passed on the GPU"), std::string::npos) << disproved->reason;
+  EXPECT_NE(disproved->reason.find("in the simulator, though it passed on the GPU"), std::string::npos)
+      << disproved->reason;
   EXPECT_NE(disproved->reason.find("race: two warps write one byte"), std::string::npos);
   EXPECT_GT(r.find("fused")->seconds, clean.find("fused")->seconds);
   // Ratios to the disproved one are not passed off as ratios to the winner.

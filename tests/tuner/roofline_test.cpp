@@ -43,19 +43,24 @@ TEST(Roofline, FloorOfACopyIsItsBytes) {
 
 TEST(Roofline, MmaSyncHasACeilingOfItsOwnOnHopper) {
   Work w = tensor_work(989.4e12, 132);
-  EXPECT_NEAR(seconds(roof_times(device("h200-sxm"), w, DType::kBf16, RoofSet::kDatasheet), "tensor (mma.sync)"), 1.5, 0.01);
+  EXPECT_NEAR(seconds(roof_times(device("h200-sxm"), w, DType::kBf16, RoofSet::kDatasheet), "tensor (mma.sync)"), 1.5,
+              0.01);
   w.mma_flops = 312e12;
-  EXPECT_NEAR(seconds(roof_times(device("a100-sxm-80"), w, DType::kBf16, RoofSet::kDatasheet), "tensor (mma.sync)"), 1.0, 0.01);
+  EXPECT_NEAR(seconds(roof_times(device("a100-sxm-80"), w, DType::kBf16, RoofSet::kDatasheet), "tensor (mma.sync)"),
+              1.0, 0.01);
 }
 
 TEST(Roofline, EveryFormatHasItsOwnTensorRate) {
   Work w = tensor_work(624e12, 132);
-  const auto tensor = [&](const char* name, DType dtype) { return seconds(roof_times(device(name), w, dtype, RoofSet::kDatasheet), "tensor (mma.sync)"); };
+  const auto tensor = [&](const char* name, DType dtype) {
+    return seconds(roof_times(device(name), w, dtype, RoofSet::kDatasheet), "tensor (mma.sync)");
+  };
   EXPECT_NEAR(tensor("a100-sxm-80", DType::kInt8), 1.0, 0.01);
   EXPECT_NEAR(tensor("a100-sxm-80", DType::kTf32), 4.0, 0.02);
   w.mma_flops = 724.1e12;
   EXPECT_NEAR(tensor("l40s", DType::kFp8), 1.0, 0.01);
-  EXPECT_NEAR(problem_floor(device("h100-sxm"), {1978.9e12, 0, 0}, DType::kFp8, RoofSet::kDatasheet).seconds, 1.0, 0.01);
+  EXPECT_NEAR(problem_floor(device("h100-sxm"), {1978.9e12, 0, 0}, DType::kFp8, RoofSet::kDatasheet).seconds, 1.0,
+              0.01);
 }
 
 TEST(Roofline, AMissingRateIsRefusedByNameAndNeverZero) {
@@ -63,10 +68,11 @@ TEST(Roofline, AMissingRateIsRefusedByNameAndNeverZero) {
   EXPECT_EQ(known_rates(a100, DType::kFp8, 1).error().message,
             "a100-sxm-80 has no mma_sync_flops_per_clk_fp8: how long fp8 matrix work takes there is not known");
   EXPECT_EQ(known_rates(a100, DType::kFp8, 1).error().exit, Exit::kUnavailable);
-  EXPECT_TRUE(known_rates(a100, DType::kFp8, 0));   // quantised rows: no matrix work
+  EXPECT_TRUE(known_rates(a100, DType::kFp8, 0));  // quantised rows: no matrix work
   EXPECT_TRUE(known_rates(a100, DType::kFp32, 0));
   EXPECT_TRUE(known_rates(a100, DType::kInt8, 1));
-  EXPECT_TRUE(std::isinf(seconds(roof_times(a100, tensor_work(1, 1), DType::kFp8, RoofSet::kDatasheet), "tensor (mma.sync)")));
+  EXPECT_TRUE(
+      std::isinf(seconds(roof_times(a100, tensor_work(1, 1), DType::kFp8, RoofSet::kDatasheet), "tensor (mma.sync)")));
   EXPECT_EQ(seconds(roof_times(a100, tensor_work(0, 1), DType::kFp32, RoofSet::kDatasheet), "tensor (mma.sync)"), 0);
 }
 

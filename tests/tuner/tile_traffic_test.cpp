@@ -21,7 +21,9 @@ struct Gemm {
   }
   TileTraffic traffic() const {
     const double panel = 128.0 * static_cast<double>(k) * 2;
-    return tile_traffic(axes(), {{"row", m}, {"col", n}}, {{"A", {"row"}, panel}, {"B", {"col"}, panel}, {"C", {"row", "col"}, 128 * 128 * 2, false}}, wave, l2);
+    return tile_traffic(axes(), {{"row", m}, {"col", n}},
+                        {{"A", {"row"}, panel}, {"B", {"col"}, panel}, {"C", {"row", "col"}, 128 * 128 * 2, false}},
+                        wave, l2);
   }
   double compulsory() const { return 2.0 * static_cast<double>(m * k + k * n + m * n); }
 };
@@ -73,7 +75,8 @@ TEST(TileTraffic, OnlyPanelsComeAgain) {
   const Gemm gemm{16384, 16384, 8192, 1};
   const TileTraffic t = gemm.traffic();
   ASSERT_GT(t.dram_bytes, 2 * t.compulsory_bytes);
-  const double residual = 2.0 * 16384 * 16384, plain = gemm.compulsory() * t.miss_ratio(gemm.compulsory()), fused = (gemm.compulsory() + residual) * t.miss_ratio(gemm.compulsory() + residual);
+  const double residual = 2.0 * 16384 * 16384, plain = gemm.compulsory() * t.miss_ratio(gemm.compulsory()),
+               fused = (gemm.compulsory() + residual) * t.miss_ratio(gemm.compulsory() + residual);
   EXPECT_NEAR(fused - plain, residual, 1e-6 * residual);
 }
 
@@ -88,8 +91,11 @@ TEST(TileTraffic, CtasInStepShareTheirPanels) {
 TEST(TileTraffic, SlicesOfKHavePanelsOfTheirOwn) {
   const double panel = 128.0 * 4096 * 2 / 4;
   const std::vector<GridAxis> axes = {{"row", 0, 8, 128}, {"col", 1, 8, 128}, {"split", 2, 4, 1}};
-  const TileTraffic t =
-      tile_traffic(axes, {}, {{"A", {"row", "split"}, panel}, {"B", {"col", "split"}, panel}, {"sums", {"row", "col", "split"}, 128 * 128 * 4, false}}, 132, 50 * kMiB);
+  const TileTraffic t = tile_traffic(axes, {},
+                                     {{"A", {"row", "split"}, panel},
+                                      {"B", {"col", "split"}, panel},
+                                      {"sums", {"row", "col", "split"}, 128 * 128 * 4, false}},
+                                     132, 50 * kMiB);
   EXPECT_DOUBLE_EQ(t.dram_bytes, 2.0 * 1024 * 4096 * 2 + 4.0 * 1024 * 1024 * 4);
 }
 

@@ -23,7 +23,9 @@ TEST(Tiles, FinestStepOfNestedAxes) {
 TEST(Tiles, ARegionTakesTheTilesItTouchesAndEverySplit) {
   // Rows 600 .. 700 lie in row tiles 4 and 5: inner 0 and 1 of group 1; columns 250 .. 260 in column tiles 1 and 2.
   const std::vector<uint64_t> ids = select_ctas(rasterised(), {{0, 0, 600, 700, 250, 260}});
-  const auto id = [](uint64_t inner, uint64_t col, uint64_t group, uint64_t split) { return inner + 4 * col + 12 * group + 24 * split; };
+  const auto id = [](uint64_t inner, uint64_t col, uint64_t group, uint64_t split) {
+    return inner + 4 * col + 12 * group + 24 * split;
+  };
   const std::vector<uint64_t> expected{id(0, 1, 1, 0), id(1, 1, 1, 0), id(0, 2, 1, 0), id(1, 2, 1, 0),
                                        id(0, 1, 1, 1), id(1, 1, 1, 1), id(0, 2, 1, 1), id(1, 2, 1, 1)};
   EXPECT_EQ(ids, expected);
@@ -38,7 +40,8 @@ TEST(Tiles, HeadsAndReversedRows) {
   Launch l;
   l.axes = {{"row", 0, 8, 64, true}, {"head", 1, 4, 1, false}, {"batch", 2, 2, 1, false}};
   l.grid = {8, 4, 2};
-  EXPECT_EQ(select_ctas(l, {{1, 2, 0, 64}}), (std::vector<uint64_t>{7 + 8 * 2 + 32})) << "the first rows belong to the last CTA";
+  EXPECT_EQ(select_ctas(l, {{1, 2, 0, 64}}), (std::vector<uint64_t>{7 + 8 * 2 + 32}))
+      << "the first rows belong to the last CTA";
 }
 
 TEST(Tiles, CtasOutsideTheMatrixAreNotBusy) {

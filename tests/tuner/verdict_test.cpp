@@ -1,10 +1,10 @@
 #include "tuner/verdict.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 
 #include "tuner/own_lint.h"
-
-#include <gtest/gtest.h>
 
 using namespace roofgen;
 
@@ -29,7 +29,8 @@ VariantReport variant(const char* name, size_t kernels, double seconds, double d
 }  // namespace
 
 TEST(Verdict, ClearGainFuses) {
-  const FusionVerdict v = fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), variant("unfused", 3, 3e-3, 9e9, 128)}, 0.35);
+  const FusionVerdict v =
+      fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), variant("unfused", 3, 3e-3, 9e9, 128)}, 0.35);
   EXPECT_EQ(v.decision, "fuse");
   EXPECT_NEAR(v.speedup, 3, 1e-12);
   EXPECT_NE(v.reason.find("saving 8.00 GB of DRAM traffic"), std::string::npos) << v.reason;
@@ -37,11 +38,14 @@ TEST(Verdict, ClearGainFuses) {
 }
 
 TEST(Verdict, InsideTheBandIsUndecided) {
-  EXPECT_EQ(fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), variant("unfused", 3, 1.3e-3, 9e9, 128)}, 0.35).decision, "undecided");
+  EXPECT_EQ(
+      fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), variant("unfused", 3, 1.3e-3, 9e9, 128)}, 0.35).decision,
+      "undecided");
 }
 
 TEST(Verdict, SlowerFusedStaysSeparate) {
-  EXPECT_EQ(fusion_verdict({variant("fused", 1, 3e-3, 1e9, 255), variant("unfused", 3, 1e-3, 9e9, 128)}, 0.35).decision, "separate");
+  EXPECT_EQ(fusion_verdict({variant("fused", 1, 3e-3, 1e9, 255), variant("unfused", 3, 1e-3, 9e9, 128)}, 0.35).decision,
+            "separate");
 }
 
 TEST(Verdict, MissingSideIsNamed) {
@@ -58,18 +62,22 @@ TEST(Verdict, MissingSideIsNamed) {
 TEST(Verdict, TheMissingSideIsOfTheOtherKind) {
   VariantReport split, unfused;
   split.name = "split_k2", split.fused = true, split.available = false, split.rejected_because = "too many tiles";
-  unfused.name = "unfused", unfused.fused = false, unfused.available = false, unfused.rejected_because = "no kernel takes pairs of columns";
+  unfused.name = "unfused", unfused.fused = false, unfused.available = false,
+  unfused.rejected_because = "no kernel takes pairs of columns";
   const FusionVerdict v = fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), split, unfused}, 0.35);
   EXPECT_EQ(v.reason, "unfused cannot run: no kernel takes pairs of columns");
-  EXPECT_EQ(fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), split}, 0.35).reason, "there is no variant of the other kind to compare it with");
+  EXPECT_EQ(fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), split}, 0.35).reason,
+            "there is no variant of the other kind to compare it with");
 }
 
 TEST(Verdict, WhatStaysInL2IsSaidWhereNoTrafficIsSaved) {
   VariantReport unfused = variant("unfused", 3, 3e-3, 9e9, 128);
   unfused.kernels[1].intermediate_in_l2 = true;
-  EXPECT_EQ(fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), unfused}, 0.35).reason.find("little DRAM traffic"), std::string::npos);
+  EXPECT_EQ(fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), unfused}, 0.35).reason.find("little DRAM traffic"),
+            std::string::npos);
   unfused.dram_bytes = 1e9;
-  EXPECT_NE(fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), unfused}, 0.35).reason.find("little DRAM traffic"), std::string::npos);
+  EXPECT_NE(fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), unfused}, 0.35).reason.find("little DRAM traffic"),
+            std::string::npos);
 }
 
 TEST(Verdict, NothingVerifiedIsNone) {
@@ -110,7 +118,9 @@ std::vector<std::string> rules_broken(const TuneReport& r) {
   return out;
 }
 
-bool has(const std::vector<std::string>& list, const char* rule) { return std::find(list.begin(), list.end(), rule) != list.end(); }
+bool has(const std::vector<std::string>& list, const char* rule) {
+  return std::find(list.begin(), list.end(), rule) != list.end();
+}
 
 }  // namespace
 

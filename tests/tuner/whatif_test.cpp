@@ -1,6 +1,4 @@
 // From parts to partitions, and from partitions to verdicts, on kernels that were made up.
-#include "tuner/whatif/report.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include "tests/support/json_schema.h"
 #include "tuner/l2_model.h"
 #include "tuner/whatif/compose.h"
+#include "tuner/whatif/report.h"
 #include "tuner/whatif/views.h"
 
 using namespace roofgen;
@@ -101,8 +100,11 @@ TEST(WhatIfGap, AnEpilogueThatTheModelHidesIsInDoubtAllTheSame) {
 
 TEST(WhatIfVerdict, WhatAFailureBringsToTheTopIsRunToo) {
   // Both partitions that the first verdicts name are wrong; those that take their places have to be run as well.
-  WhatIfReport r = report({"a", "b", "c"}, {partition("a | b+c", {0}, {kernel("a", 10), kernel("bc", 10)}), partition("a+b | c", {1}, {kernel("ab", 20), kernel("c", 10)}),
-                                            partition("a | b | c", {0, 1}, {kernel("a", 10), kernel("b", 20), kernel("c", 10)}), partition("a+b+c", {}, {kernel("abc", 90)})});
+  WhatIfReport r =
+      report({"a", "b", "c"}, {partition("a | b+c", {0}, {kernel("a", 10), kernel("bc", 10)}),
+                               partition("a+b | c", {1}, {kernel("ab", 20), kernel("c", 10)}),
+                               partition("a | b | c", {0, 1}, {kernel("a", 10), kernel("b", 20), kernel("c", 10)}),
+                               partition("a+b+c", {}, {kernel("abc", 90)})});
   conclude(r);
   std::vector<std::string> run;
   const auto verify = [&](const PartitionReport& p) -> Result<Verification> {
@@ -121,7 +123,8 @@ TEST(WhatIfVerdict, WhatAFailureBringsToTheTopIsRunToo) {
   // When there is no more time, what has failed is out of the verdicts all the same.
   for (PartitionReport& p : r.partitions) p.failed.clear(), p.together.reset();
   conclude(r);
-  ASSERT_TRUE(verify_named(r, [](size_t done, size_t) { return done < 1; }, verify));
+  ASSERT_TRUE(verify_named(
+      r, [](size_t done, size_t) { return done < 1; }, verify));
   EXPECT_EQ(r.best()->name, "a+b | c");
 }
 
@@ -158,7 +161,8 @@ TEST(WhatIfVerdict, FusingLosesAndNamesTheFactor) {
 TEST(WhatIfVerdict, AnEdgeThatNothingFusesNamesItsReason) {
   PartitionReport fused = partition("gemm+norm", {}, {});
   fused.illegal = "a row reduction across CTAs: norm needs all 4096 columns";
-  WhatIfReport r = report({"gemm", "norm"}, {fused, partition("gemm | norm", {0}, {gemm("g", 200), kernel("norm", 20)})});
+  WhatIfReport r =
+      report({"gemm", "norm"}, {fused, partition("gemm | norm", {0}, {gemm("g", 200), kernel("norm", 20)})});
   conclude(r);
   EXPECT_EQ(r.edges[0].decision, "separate only");
   EXPECT_EQ(r.edges[0].reason, fused.illegal);
@@ -180,14 +184,16 @@ TEST(WhatIfVerdict, AnInterruptedSideIsNoReasonForTheOther) {
 }
 
 TEST(WhatIfVerdict, InsideTheErrorIsUndecided) {
-  WhatIfReport r = report({"gemm", "bias"}, {partition("gemm | bias", {0}, {gemm("g", 300), kernel("bias", 10)}), partition("gemm+bias", {}, {gemm("gb", 309)})});
+  WhatIfReport r = report({"gemm", "bias"}, {partition("gemm | bias", {0}, {gemm("g", 300), kernel("bias", 10)}),
+                                             partition("gemm+bias", {}, {gemm("gb", 309)})});
   conclude(r);
   EXPECT_EQ(r.edges[0].decision, "undecided");
   EXPECT_THAT(r.edges[0].reason, HasSubstr("inside the error"));
 }
 
 TEST(WhatIfPlan, AForcedPlanIsComparedWithTheFastest) {
-  WhatIfReport r = report({"gemm", "bias"}, {partition("gemm | bias", {0}, {gemm("g", 300), kernel("bias", 60, 2e8)}), partition("gemm+bias", {}, {gemm("gb", 302)})});
+  WhatIfReport r = report({"gemm", "bias"}, {partition("gemm | bias", {0}, {gemm("g", 300), kernel("bias", 60, 2e8)}),
+                                             partition("gemm+bias", {}, {gemm("gb", 302)})});
   r.forced = "gemm | bias";
   conclude(r);
   EXPECT_THAT(r.forced_verdict, HasSubstr("1.19x the time of the fastest, gemm+bias"));
@@ -195,7 +201,8 @@ TEST(WhatIfPlan, AForcedPlanIsComparedWithTheFastest) {
 }
 
 TEST(WhatIfPlan, LessTrafficAndFewerLaunchesAreCalledThat) {
-  WhatIfReport r = report({"gemm", "norm"}, {partition("gemm | norm", {0}, {gemm("g", 100), kernel("norm", 20)}), partition("gemm+norm", {}, {gemm("gn", 600, 64)})});
+  WhatIfReport r = report({"gemm", "norm"}, {partition("gemm | norm", {0}, {gemm("g", 100), kernel("norm", 20)}),
+                                             partition("gemm+norm", {}, {gemm("gn", 600, 64)})});
   r.forced = "gemm+norm";
   conclude(r);
   EXPECT_THAT(r.forced_verdict, HasSubstr("1.00 MB less DRAM traffic, 1 launch less"));
@@ -224,9 +231,11 @@ TEST(WhatIfCompose, AValueThatStaysInL2CostsNoDramTraffic) {
   const auto compose_at = [&](int64_t rows) {
     const int64_t cols = 4096;
     const double value = 2.0 * static_cast<double>(rows * cols);
-    std::vector<TunedPart> tuned{{{0, 1}, "", kernel("relu", 0, 2 * value)}, {{1, 2}, "", kernel("norm", 0, 2 * value)}};
+    std::vector<TunedPart> tuned{{{0, 1}, "", kernel("relu", 0, 2 * value)},
+                                 {{1, 2}, "", kernel("norm", 0, 2 * value)}};
     const Problem problem{"chain", {{"rows", rows}, {"cols", cols}}, DType::kBf16, {}, {}};
-    return std::pair(value, compose(ChainSubject(*chain, problem), device, 1e-6, partitions(*chain, cols, 1)[1], tuned));
+    return std::pair(value,
+                     compose(ChainSubject(*chain, problem), device, 1e-6, partitions(*chain, cols, 1)[1], tuned));
   };
   const auto [small, stays] = compose_at(1024);
   ASSERT_EQ(stays.intermediates.size(), 1u);
@@ -244,7 +253,8 @@ TEST(WhatIfCompose, WithoutAKernelForAPartThereIsNoTime) {
   const auto chain = Chain::parse("relu > rmsnorm", DType::kBf16);
   const Device device = h200();
   const Problem problem{"chain", {{"rows", 16}, {"cols", 16}}, DType::kBf16, {}, {}};
-  const PartitionReport p = compose(ChainSubject(*chain, problem), device, 1e-6, partitions(*chain, 16, 1)[1], {{{0, 1}, "", kernel("relu", 1)}, {{1, 2}, "rmsnorm: no legal point", {}}});
+  const PartitionReport p = compose(ChainSubject(*chain, problem), device, 1e-6, partitions(*chain, 16, 1)[1],
+                                    {{{0, 1}, "", kernel("relu", 1)}, {{1, 2}, "rmsnorm: no legal point", {}}});
   EXPECT_FALSE(p.timed());
   EXPECT_EQ(p.failed, "rmsnorm: no legal point");
 }
@@ -261,7 +271,9 @@ TEST(WhatIfCompose, AChainKeepsItsDeclaredTensorsAndGivesThemBack) {
 
 TEST(WhatIfSweep, TheCrossoverLiesWhereTheRatioIsOne) {
   const auto run = [](int64_t m, double fused, double cut) {
-    WhatIfReport r = report({"gemm", "norm"}, {partition("gemm+norm", {}, {gemm("gn", fused, 64)}), partition("gemm | norm", {0}, {gemm("g", cut / 2), kernel("n", cut / 2)})});
+    WhatIfReport r =
+        report({"gemm", "norm"}, {partition("gemm+norm", {}, {gemm("gn", fused, 64)}),
+                                  partition("gemm | norm", {0}, {gemm("g", cut / 2), kernel("n", cut / 2)})});
     r.problem.dims["M"] = m;
     conclude(r);
     return r;
@@ -272,13 +284,16 @@ TEST(WhatIfSweep, TheCrossoverLiesWhereTheRatioIsOne) {
   EXPECT_EQ(sweep.crossovers[0].from, "gemm+norm");
   EXPECT_EQ(sweep.crossovers[0].to, "gemm | norm");
   EXPECT_NEAR(sweep.crossovers[0].at, 1024, 1e-6);
-  EXPECT_THAT(sweep_text(sweep, false), HasSubstr("crossover between M=256 and M=4096, about 1024: gemm+norm below, gemm | norm above"));
+  EXPECT_THAT(sweep_text(sweep, false),
+              HasSubstr("crossover between M=256 and M=4096, about 1024: gemm+norm below, gemm | norm above"));
   EXPECT_TRUE(make_sweep("M", {run(256, 100, 200), run(512, 100, 200)}).crossovers.empty());
 }
 
 TEST(WhatIfSweep, ASizeWithoutATimeHidesNoCrossover) {
   const auto run = [](int64_t m, double fused, double cut) {
-    WhatIfReport r = report({"gemm", "norm"}, {partition("gemm+norm", {}, {gemm("gn", fused, 64)}), partition("gemm | norm", {0}, {gemm("g", cut / 2), kernel("n", cut / 2)})});
+    WhatIfReport r =
+        report({"gemm", "norm"}, {partition("gemm+norm", {}, {gemm("gn", fused, 64)}),
+                                  partition("gemm | norm", {0}, {gemm("g", cut / 2), kernel("n", cut / 2)})});
     r.problem.dims["M"] = m;
     if (fused == 0)
       for (PartitionReport& p : r.partitions) p.failed = "interrupted";
@@ -326,7 +341,8 @@ TEST(WhatIfViews, JsonKeepsToItsSchemaAndDrawsThePage) {
 }
 
 TEST(WhatIfViews, TheTextHasLadderEdgesAndVerdict) {
-  WhatIfReport r = report({"gemm", "bias"}, {partition("gemm | bias", {0}, {gemm("g", 300), kernel("bias", 60, 2e8)}), partition("gemm+bias", {}, {gemm("gb", 302)})});
+  WhatIfReport r = report({"gemm", "bias"}, {partition("gemm | bias", {0}, {gemm("g", 300), kernel("bias", 60, 2e8)}),
+                                             partition("gemm+bias", {}, {gemm("gb", 302)})});
   conclude(r);
   const std::string text = whatif_text(r, false);
   EXPECT_THAT(text, HasSubstr("gemm > bias: FUSE: "));

@@ -32,9 +32,9 @@ struct CeilingPoint {
 /// What became of one ceiling.
 struct CeilingResult {
   const CeilingSpec* spec = nullptr;
-  std::string missing;      ///< one line on why there is no figure; empty: there is one
-  bool impossible = false;  ///< measured, but above what the device states: a bug, and not kept
-  bool not_here = false;    ///< this GPU has no such ceiling
+  std::string missing;                 ///< one line on why there is no figure; empty: there is one
+  bool impossible = false;             ///< measured, but above what the device states: a bug, and not kept
+  bool not_here = false;               ///< this GPU has no such ceiling
   double rate = 0, low = 0, high = 0;  ///< in the ceiling's unit: median and its 95 % interval
   double chip_rate = 0;                ///< of all SMs, at the clock it ran at
   std::string chip_unit;               ///< "TFLOP/s", "GB/s", "T/s"; empty: the rate is the chip's

@@ -51,9 +51,11 @@ uint32_t last_pass(const MicroKernel& k) { return static_cast<uint32_t>(k.intege
 uint64_t words_of(const MicroKernel& k) { return static_cast<uint64_t>(k.integer("n")); }
 
 /// Outputs of which every CTA writes the same: `one` of them in order.
-Result<std::string> check_ctas(const MicroKernel& k, const OutputReader& read, const std::vector<float>& one, double tolerance) {
+Result<std::string> check_ctas(const MicroKernel& k, const OutputReader& read, const std::vector<float>& one,
+                               double tolerance) {
   for (int64_t cta = 0; cta < k.integer("ctas"); ++cta) {
-    ROOFGEN_TRY(const std::vector<float> got, read_array<float>(read, static_cast<uint64_t>(cta) * one.size(), one.size()));
+    ROOFGEN_TRY(const std::vector<float> got,
+                read_array<float>(read, static_cast<uint64_t>(cta) * one.size(), one.size()));
     for (size_t i = 0; i < one.size(); ++i)
       if (!(std::fabs(got[i] - one[i]) <= tolerance * std::fabs(one[i])))
         return fmt::format("output {} of CTA {} is {:.9g}, {:.9g} was expected", i, cta, got[i], one[i]);
@@ -92,7 +94,8 @@ Result<std::string> check_copy(const MicroKernel& k, const OutputReader& read) {
 Result<std::string> check_triad(const MicroKernel& k, const OutputReader& read) {
   const float factor = float_arg(k, "scale") + static_cast<float>(last_pass(k));
   return check_words(read, words_of(k), [&](uint64_t i) {
-    const float x = std::bit_cast<float>(pattern_word(i, stream_seed("x"))), y = std::bit_cast<float>(pattern_word(i, stream_seed("y")));
+    const float x = std::bit_cast<float>(pattern_word(i, stream_seed("x"))),
+                y = std::bit_cast<float>(pattern_word(i, stream_seed("y")));
     return std::bit_cast<uint32_t>(std::fmaf(factor, y, x));
   });
 }
@@ -110,7 +113,8 @@ Result<std::string> check_smem(const MicroKernel& k, const OutputReader& read) {
 }
 
 Result<std::string> check_fma(const MicroKernel& k, const OutputReader& read) {
-  const float up = float_arg(k, "up"), down = float_arg(k, "down"), add = float_arg(k, "add"), back = float_arg(k, "back");
+  const float up = float_arg(k, "up"), down = float_arg(k, "down"), add = float_arg(k, "add"),
+              back = float_arg(k, "back");
   std::vector<float> one(static_cast<size_t>(k.integer("chains") * k.integer("threads")));
   const int64_t pairs = k.integer("trips") * k.integer("unroll") / 2;
   for (size_t i = 0; i < one.size(); ++i) {
@@ -138,29 +142,36 @@ Result<std::string> check_mufu(const MicroKernel& k, const OutputReader& read) {
 //   C element r: row g + 8 (r / 2), column 2 t + r % 2
 Result<std::string> check_mma(const MicroKernel& k, const OutputReader& read) {
   const std::string kind = k.text("kind");
-  const int64_t rows = k.integer("mma_m"), depth = k.integer("mma_k"), a_regs = k.integer("a_regs"), b_regs = k.integer("b_regs"),
-                m = k.integer("tiles_m"), n = k.integer("tiles_n"), parts = operand_parts(kind), distinct = k.integer("frag_warps"),
+  const int64_t rows = k.integer("mma_m"), depth = k.integer("mma_k"), a_regs = k.integer("a_regs"),
+                b_regs = k.integer("b_regs"), m = k.integer("tiles_m"), n = k.integer("tiles_n"),
+                parts = operand_parts(kind), distinct = k.integer("frag_warps"),
                 warps = k.integer("ctas") * k.integer("threads") / 32, outputs = rows * 8 / 32;
   const double count = static_cast<double>(k.integer("trips") * k.integer("unroll"));
   const auto element = [&](int64_t warp, int64_t reg, int64_t lane, int64_t part) {
-    return operand(kind, static_cast<uint64_t>((warp * (m * a_regs + n * b_regs) + reg) * 32 + lane), static_cast<int>(part));
+    return operand(kind, static_cast<uint64_t>((warp * (m * a_regs + n * b_regs) + reg) * 32 + lane),
+                   static_cast<int>(part));
   };
   for (int64_t warp = 0; warp < std::min(warps, distinct); ++warp) {
     // The sum over all pairs of fragments is the product of the sums.
-    std::vector<double> a(static_cast<size_t>(rows * depth)), b(static_cast<size_t>(depth * 8)), c(static_cast<size_t>(rows * 8));
+    std::vector<double> a(static_cast<size_t>(rows * depth)), b(static_cast<size_t>(depth * 8)),
+        c(static_cast<size_t>(rows * 8));
     for (int64_t lane = 0; lane < 32; ++lane)
       for (int64_t part = 0; part < parts; ++part) {
         const int64_t g = lane / 4, t = lane % 4;
         for (int64_t tile = 0; tile < m; ++tile)
           for (int64_t r = 0; r < a_regs; ++r)
-            a[static_cast<size_t>((g + 8 * (r % 2)) * depth + parts * t + 4 * parts * (r / 2) + part)] += element(warp, tile * a_regs + r, lane, part);
+            a[static_cast<size_t>((g + 8 * (r % 2)) * depth + parts * t + 4 * parts * (r / 2) + part)] +=
+                element(warp, tile * a_regs + r, lane, part);
         for (int64_t tile = 0; tile < n; ++tile)
           for (int64_t r = 0; r < b_regs; ++r)
-            b[static_cast<size_t>((parts * t + 4 * parts * r + part) * 8 + g)] += element(warp, m * a_regs + tile * b_regs + r, lane, part);
+            b[static_cast<size_t>((parts * t + 4 * parts * r + part) * 8 + g)] +=
+                element(warp, m * a_regs + tile * b_regs + r, lane, part);
       }
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < 8; ++j)
-        for (int64_t p = 0; p < depth; ++p) c[static_cast<size_t>(i * 8 + j)] += a[static_cast<size_t>(i * depth + p)] * b[static_cast<size_t>(p * 8 + j)];
+        for (int64_t p = 0; p < depth; ++p)
+          c[static_cast<size_t>(i * 8 + j)] +=
+              a[static_cast<size_t>(i * depth + p)] * b[static_cast<size_t>(p * 8 + j)];
     for (int64_t w = warp; w < warps; w += distinct) {
       const auto first = static_cast<uint64_t>(w * 32 * outputs), size = static_cast<uint64_t>(32 * outputs);
       std::vector<double> got;
@@ -182,8 +193,11 @@ Result<std::string> check_mma(const MicroKernel& k, const OutputReader& read) {
             want = static_cast<int32_t>(static_cast<uint32_t>(static_cast<int64_t>(want)));
           error += (have - want) * (have - want), norm += want * want;
         }
-      const double relative = std::sqrt(error / norm), most = kind == "int8" ? 0 : kind == "fp64" ? kMmaTolerance64 : kMmaTolerance;
-      if (!(relative <= most)) return fmt::format("warp {} is {:.3g} away from its sum, {:g} is allowed", w, relative, most);
+      const double relative = std::sqrt(error / norm), most = kind == "int8"   ? 0
+                                                              : kind == "fp64" ? kMmaTolerance64
+                                                                               : kMmaTolerance;
+      if (!(relative <= most))
+        return fmt::format("warp {} is {:.3g} away from its sum, {:g} is allowed", w, relative, most);
     }
   }
   return std::string();

@@ -91,7 +91,7 @@ Fill operand_fill(const std::string& kind) {
       const int parts = operand_parts(kind), bits = 32 / parts;
       for (int part = 0; part < parts; ++part) {
         const double x = operand(kind, i, part);
-        const uint32_t code = kind == "int8"   ? static_cast<uint8_t>(static_cast<int8_t>(x))
+        const uint32_t code = kind == "int8"  ? static_cast<uint8_t>(static_cast<int8_t>(x))
                               : kind == "fp8" ? encode_e4m3(x)
                                               : encode16(x, kind == "bf16" ? DType::kBf16 : DType::kFp16);
         word |= code << (bits * part);

@@ -22,8 +22,8 @@ inline constexpr uint32_t kPassSeed = 0x61c88647u;
 
 /// Element `lane_part` of word i of the operands of a matrix kernel: near N(0, 1) and representable.
 double operand(const std::string& kind, uint64_t i, int part);
-int operand_parts(const std::string& kind);   ///< elements of a word
-int operand_bytes(const std::string& kind);   ///< of a word
+int operand_parts(const std::string& kind);  ///< elements of a word
+int operand_bytes(const std::string& kind);  ///< of a word
 Fill operand_fill(const std::string& kind);
 
 }  // namespace roofgen::ceilings

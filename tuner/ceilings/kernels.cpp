@@ -28,16 +28,24 @@ const std::vector<CeilingSpec>& ceiling_specs() {
       {"l2_read", "L2 read", "GB/s", "", "l2_gb_s", 1, Buffers::kStream, check_read},
       {"l2_copy", "L2 copy", "GB/s", "", "l2_gb_s", 1, Buffers::kStream, check_copy},
       {"l2_triad", "L2 triad", "GB/s", "", "l2_gb_s", 1, Buffers::kStream, check_triad},
-      {"smem_read", "shared memory read", "bytes/clk/SM", "smem_bytes_per_clk", "smem_bytes_per_clk", 1, Buffers::kPattern, check_smem},
+      {"smem_read", "shared memory read", "bytes/clk/SM", "smem_bytes_per_clk", "smem_bytes_per_clk", 1,
+       Buffers::kPattern, check_smem},
       {"fp32_fma", "FP32 FMA", kSmFlops, "", "fp32_lanes", 2, Buffers::kPattern, check_fma},
       {"mufu_ex2", "ex2", "lanes/clk/SM", "mufu_lanes", "mufu_lanes", 1, Buffers::kPattern, check_mufu},
-      {"mma_bf16", "mma.sync BF16, FP32 acc", kSmFlops, "mma_sync_flops_per_clk_bf16", "mma bf16", 1, Buffers::kOperands, check_mma},
-      {"mma_fp16", "mma.sync FP16, FP32 acc", kSmFlops, "mma_sync_flops_per_clk_fp16", "mma fp16", 1, Buffers::kOperands, check_mma},
-      {"mma_fp16_acc16", "mma.sync FP16, FP16 acc", kSmFlops, "mma_sync_flops_per_clk_fp16_acc16", "mma fp16_acc16", 1, Buffers::kOperands, check_mma},
-      {"mma_tf32", "mma.sync TF32", kSmFlops, "mma_sync_flops_per_clk_tf32", "mma tf32", 1, Buffers::kOperands, check_mma},
-      {"mma_int8", "mma.sync INT8", kSmFlops, "mma_sync_flops_per_clk_int8", "mma int8", 1, Buffers::kOperands, check_mma},
-      {"mma_fp8", "mma.sync FP8 e4m3", kSmFlops, "mma_sync_flops_per_clk_fp8", "mma fp8", 1, Buffers::kOperands, check_mma},
-      {"mma_fp64", "mma.sync FP64", kSmFlops, "mma_sync_flops_per_clk_fp64", "mma fp64", 1, Buffers::kOperands, check_mma},
+      {"mma_bf16", "mma.sync BF16, FP32 acc", kSmFlops, "mma_sync_flops_per_clk_bf16", "mma bf16", 1,
+       Buffers::kOperands, check_mma},
+      {"mma_fp16", "mma.sync FP16, FP32 acc", kSmFlops, "mma_sync_flops_per_clk_fp16", "mma fp16", 1,
+       Buffers::kOperands, check_mma},
+      {"mma_fp16_acc16", "mma.sync FP16, FP16 acc", kSmFlops, "mma_sync_flops_per_clk_fp16_acc16", "mma fp16_acc16", 1,
+       Buffers::kOperands, check_mma},
+      {"mma_tf32", "mma.sync TF32", kSmFlops, "mma_sync_flops_per_clk_tf32", "mma tf32", 1, Buffers::kOperands,
+       check_mma},
+      {"mma_int8", "mma.sync INT8", kSmFlops, "mma_sync_flops_per_clk_int8", "mma int8", 1, Buffers::kOperands,
+       check_mma},
+      {"mma_fp8", "mma.sync FP8 e4m3", kSmFlops, "mma_sync_flops_per_clk_fp8", "mma fp8", 1, Buffers::kOperands,
+       check_mma},
+      {"mma_fp64", "mma.sync FP64", kSmFlops, "mma_sync_flops_per_clk_fp64", "mma fp64", 1, Buffers::kOperands,
+       check_mma},
       {"launch", "launch, in a stream", "us", "launch_us", "", 1, Buffers::kNone, nullptr},
   };
   return specs;
@@ -88,8 +96,9 @@ std::string MicroKernel::text(const std::string& name) const {
   return at == legal.scope.end() ? "" : at->second.str();
 }
 
-std::variant<MicroKernel, Rejected, Error> make_micro_kernel(const DataFiles& files, const CeilingSpec& spec, const Variant& variant,
-                                                             const Schedule& schedule, const expr::Map& scope) {
+std::variant<MicroKernel, Rejected, Error> make_micro_kernel(const DataFiles& files, const CeilingSpec& spec,
+                                                             const Variant& variant, const Schedule& schedule,
+                                                             const expr::Map& scope) {
   const Stage& stage = variant.stages.front();
   auto checked = check_schedule(variant, stage, schedule, scope);
   if (auto* rejected = std::get_if<Rejected>(&checked)) return std::move(*rejected);
@@ -103,7 +112,8 @@ std::variant<MicroKernel, Rejected, Error> make_micro_kernel(const DataFiles& fi
   auto launch = make_launch(stage, out.legal);
   if (!launch) return std::move(launch).error();
   out.launch = std::move(*launch);
-  const auto amount = std::find_if(stage.work.begin(), stage.work.end(), [](const auto& w) { return w.first == "amount"; });
+  const auto amount =
+      std::find_if(stage.work.begin(), stage.work.end(), [](const auto& w) { return w.first == "amount"; });
   if (amount == stage.work.end())
     return Error{Exit::kFailed, fmt::format("{} has no work formula \"amount\"", variant.name), {variant.file}};
   auto value = amount->second.eval_number(out.legal.scope);
@@ -112,18 +122,23 @@ std::variant<MicroKernel, Rejected, Error> make_micro_kernel(const DataFiles& fi
   return out;
 }
 
-Result<std::vector<MicroBuffer>> micro_buffers(const CeilingSpec& spec, const Variant& variant, const expr::Map& scope) {
+Result<std::vector<MicroBuffer>> micro_buffers(const CeilingSpec& spec, const Variant& variant,
+                                               const expr::Map& scope) {
   ROOFGEN_TRY(const std::vector<Buffer> declared, temporaries(variant, scope));
   std::vector<MicroBuffer> out;
   const std::string name = spec.name;
   for (const Buffer& b : declared) {
     Fill fill;
-    if (b.name != "out") fill = spec.buffers == Buffers::kOperands ? operand_fill(name.substr(name.find('_') + 1)) : pattern_fill(stream_seed(b.name));
+    if (b.name != "out")
+      fill = spec.buffers == Buffers::kOperands ? operand_fill(name.substr(name.find('_') + 1))
+                                                : pattern_fill(stream_seed(b.name));
     out.push_back({b.name, b.bytes, std::move(fill)});
   }
   return out;
 }
 
-uint32_t stream_seed(const std::string& buffer) { return buffer == "x" ? 0x3c6ef372u : buffer == "y" ? 0x5bd1e995u : 0x27d4eb2fu; }
+uint32_t stream_seed(const std::string& buffer) {
+  return buffer == "x" ? 0x3c6ef372u : buffer == "y" ? 0x5bd1e995u : 0x27d4eb2fu;
+}
 
 }  // namespace roofgen

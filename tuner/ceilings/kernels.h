@@ -80,8 +80,7 @@ struct MicroBuffer {
 };
 /// Of a ceiling: all its points share them. Floats are random, finite and not zero; those of matrix kernels
 /// are near N(0, 1), because zeros and regular data draw less power and run at a higher clock.
-Result<std::vector<MicroBuffer>> micro_buffers(const CeilingSpec& spec, const Variant& variant,
-                                               const expr::Map& scope);
+Result<std::vector<MicroBuffer>> micro_buffers(const CeilingSpec& spec, const Variant& variant, const expr::Map& scope);
 /// The seed with which the write kernel fills a stream's buffer as `MicroBuffer::fill` does.
 uint32_t stream_seed(const std::string& buffer);
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "roofline/device.h"
-#include "roofline/lint.h"
+#include "roofline/lint/lint.h"
 
 namespace roofgen {
 

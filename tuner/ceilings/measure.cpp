@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "generator/suggest.h"
+#include "base/suggest.h"
 #include "runtime/measure/statistics.h"
 #include "tuner/ceilings/ceilings.h"
 #include "tuner/ceilings/results.h"
@@ -46,8 +46,10 @@ class Session {
       Candidate& c = candidates_[i];
       if (stopped()) report_.interrupted = true;
       if (c.result.missing.empty()) {
-        if (report_.lost) c.result.missing = "the GPU was lost before it: " + report_.lost_because;
-        else if (report_.interrupted) c.result.missing = "interrupted before it";
+        if (report_.lost)
+          c.result.missing = "the GPU was lost before it: " + report_.lost_because;
+        else if (report_.interrupted)
+          c.result.missing = "interrupted before it";
         else {
           progress(c.result.spec->what, i);
           measure_one(c);
@@ -77,8 +79,10 @@ class Session {
       Candidate c;
       c.result.spec = &spec;
       c.result.limit = rate_limit(spec, c_.device);
-      const auto variant = std::find_if(variants_.begin(), variants_.end(), [&](const Variant& v) { return v.name == spec.name; });
-      if (variant == variants_.end()) return Error{Exit::kFailed, fmt::format("there is no search_spaces/ceilings/{}.json", spec.name)};
+      const auto variant =
+          std::find_if(variants_.begin(), variants_.end(), [&](const Variant& v) { return v.name == spec.name; });
+      if (variant == variants_.end())
+        return Error{Exit::kFailed, fmt::format("there is no search_spaces/ceilings/{}.json", spec.name)};
       c.variant = &*variant;
       std::set<std::string> reasons;
       for (const Schedule& s : enumerate(*variant, variant->stages.front(), {})) {
@@ -89,8 +93,10 @@ class Session {
       }
       if (c.kernels.empty()) {
         // A condition on the architecture fails at every point alike.
-        for (const std::string& r : reasons) c.result.not_here = c.result.not_here || r.find("device.arch") != std::string::npos;
-        c.result.missing = c.result.not_here ? fmt::format("{} has no such instruction in hardware", c_.device.arch) : "no point is legal: " + *reasons.begin();
+        for (const std::string& r : reasons)
+          c.result.not_here = c.result.not_here || r.find("device.arch") != std::string::npos;
+        c.result.missing = c.result.not_here ? fmt::format("{} has no such instruction in hardware", c_.device.arch)
+                                             : "no point is legal: " + *reasons.begin();
       }
       candidates_.push_back(std::move(c));
     }
@@ -111,8 +117,10 @@ class Session {
     std::map<std::pair<size_t, size_t>, std::string> failed;
     c_.compiler.compile_all(programs, [&](CompileOutcome outcome) {
       const auto owner = owners[outcome.index];
-      if (!outcome.binary) failed[owner] = outcome.binary.error().message;
-      else if (outcome.binary->spill_bytes > 0) failed[owner] = "it spills registers";
+      if (!outcome.binary)
+        failed[owner] = outcome.binary.error().message;
+      else if (outcome.binary->spill_bytes > 0)
+        failed[owner] = "it spills registers";
       else {
         candidates_[owner.first].binaries[owner.second] = std::move(*outcome.binary);
         compiled.insert(owner);
@@ -130,10 +138,13 @@ class Session {
           binaries.push_back(std::move(c.binaries[k]));
         } else {
           const auto why = failed.find({i, k});
-          c.result.points.push_back({c.kernels[k].legal.schedule, 0, why == failed.end() ? "interrupted before it was compiled" : "compile: " + why->second});
+          c.result.points.push_back(
+              {c.kernels[k].legal.schedule, 0,
+               why == failed.end() ? "interrupted before it was compiled" : "compile: " + why->second});
         }
       }
-      if (kernels.empty() && c.result.missing.empty()) c.result.missing = c.result.points.empty() ? "nothing was compiled" : c.result.points.front().rejected;
+      if (kernels.empty() && c.result.missing.empty())
+        c.result.missing = c.result.points.empty() ? "nothing was compiled" : c.result.points.front().rejected;
       c.kernels = std::move(kernels);
       c.binaries = std::move(binaries);
     }
@@ -215,7 +226,9 @@ class Session {
     std::vector<Binary> binaries;
     for (size_t k = 0; k < c.kernels.size() && !stopped(); ++k) {
       const MicroKernel& kernel = c.kernels[k];
-      const auto rejected = [&](std::string why) { c.result.points.push_back({kernel.legal.schedule, 0, std::move(why)}); };
+      const auto rejected = [&](std::string why) {
+        c.result.points.push_back({kernel.legal.schedule, 0, std::move(why)});
+      };
       if (at && generation != c_.gpu.generation()) at.reset();  // went with the worker
       if (!at) {
         auto made = allocate(spec, buffers);
@@ -230,7 +243,9 @@ class Session {
       if (ran) ran = launch(c.binaries[k], kernel.launch, *at);
       Result<std::string> wrong = std::string();
       if (ran)
-        wrong = spec.check(kernel, [&](uint64_t offset, std::span<std::byte> to) { return c_.gpu.read({at->at("out").address + offset}, to); });
+        wrong = spec.check(kernel, [&](uint64_t offset, std::span<std::byte> to) {
+          return c_.gpu.read({at->at("out").address + offset}, to);
+        });
       if (!ran || !wrong) {
         const Error& error = ran ? wrong.error() : ran.error();
         if (!only_this_point(c, error)) return false;
@@ -248,7 +263,9 @@ class Session {
     if (at && generation == c_.gpu.generation()) release(*at);
     if (stopped()) report_.interrupted = true;
     if (report_.interrupted || right.empty()) {
-      c.result.missing = report_.interrupted ? "interrupted" : c.result.points.empty() ? "nothing ran" : c.result.points.back().rejected;
+      c.result.missing = report_.interrupted       ? "interrupted"
+                         : c.result.points.empty() ? "nothing ran"
+                                                   : c.result.points.back().rejected;
       return false;
     }
     c.kernels = std::move(right);
@@ -267,8 +284,11 @@ class Session {
     }
     std::vector<Contender> contenders;
     for (size_t k = 0; k < c.kernels.size(); ++k)
-      contenders.push_back({to_string(c.kernels[k].legal.schedule), {{&c.binaries[k], c.kernels[k].launch}}, c.binaries[k].registers,
-                            static_cast<int64_t>(c.kernels[k].launch.smem_bytes), false});
+      contenders.push_back({to_string(c.kernels[k].legal.schedule),
+                            {{&c.binaries[k], c.kernels[k].launch}},
+                            c.binaries[k].registers,
+                            static_cast<int64_t>(c.kernels[k].launch.smem_bytes),
+                            false});
     Protocol protocol = o_.protocol;
     protocol.cold = dram;  // all others never leave the SMs or the L2
     protocol.hot = !dram;
@@ -285,7 +305,8 @@ class Session {
     }
     report_.interrupted = report_.interrupted || standings->interrupted;
     for (const std::string& note : standings->notes) {
-      if (std::find(report_.notes.begin(), report_.notes.end(), note) == report_.notes.end()) report_.notes.push_back(note);
+      if (std::find(report_.notes.begin(), report_.notes.end(), note) == report_.notes.end())
+        report_.notes.push_back(note);
     }
     const Measurement* best = nullptr;
     size_t which = 0;
@@ -293,10 +314,15 @@ class Session {
     for (size_t k = 0; k < standings->outcomes.size(); ++k) {
       const Outcome& o = standings->outcomes[k];
       CeilingPoint point{c.kernels[k].legal.schedule, 0, o.rejected ? o.rejected->reason : ""};
-      const Timing* t = !o.measurement ? nullptr : dram ? (o.measurement->cold ? &*o.measurement->cold : nullptr) : o.measurement->hot ? &*o.measurement->hot : nullptr;
+      const Timing* t = !o.measurement       ? nullptr
+                        : dram               ? (o.measurement->cold ? &*o.measurement->cold : nullptr)
+                        : o.measurement->hot ? &*o.measurement->hot
+                                             : nullptr;
       if (t && t->median_ns > 0) {
-        point.rate = ceilings::rate_of(*c.result.spec, c_.device, c.kernels[k].amount, t->median_ns, o.measurement->sm_mhz);
-        if (t->median_ns / c.kernels[k].amount < best_ns) best = &*o.measurement, which = k, best_ns = t->median_ns / c.kernels[k].amount;
+        point.rate =
+            ceilings::rate_of(*c.result.spec, c_.device, c.kernels[k].amount, t->median_ns, o.measurement->sm_mhz);
+        if (t->median_ns / c.kernels[k].amount < best_ns)
+          best = &*o.measurement, which = k, best_ns = t->median_ns / c.kernels[k].amount;
       } else if (point.rejected.empty()) {
         point.rejected = "it was never timed";
       }
@@ -314,7 +340,9 @@ class Session {
     c.result.temperature_c = best->temperature_c;
     // Few samples of an interrupted round are no figure.
     if (c.result.timing.samples < std::min<uint64_t>(o_.protocol.min_samples, 5)) {
-      c.result.missing = report_.interrupted ? "interrupted" : report_.lost ? "the GPU was lost: " + report_.lost_because : "too few samples";
+      c.result.missing = report_.interrupted ? "interrupted"
+                         : report_.lost      ? "the GPU was lost: " + report_.lost_because
+                                             : "too few samples";
       return;
     }
     ceilings::judge(c.result, c_.device);
@@ -390,6 +418,8 @@ const CeilingResult* CeilingsReport::find(const std::string& name) const {
   return nullptr;
 }
 
-Result<CeilingsReport> measure_ceilings(const CeilingsContext& context, const CeilingsOptions& options) { return Session(context, options).run(); }
+Result<CeilingsReport> measure_ceilings(const CeilingsContext& context, const CeilingsOptions& options) {
+  return Session(context, options).run();
+}
 
 }  // namespace roofgen

@@ -10,8 +10,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "generator/json_text.h"
-#include "generator/output_file.h"
+#include "base/json_text.h"
+#include "base/output_file.h"
 #include "tuner/ceilings/json.h"
 
 namespace roofgen {
@@ -26,7 +26,8 @@ std::string dump(const OrderedJson& j) { return j.dump(2, ' ', false, OrderedJso
 
 OrderedJson device_document(const std::string& device, const std::map<std::string, Cell>& cells) {
   OrderedJson j{{"schema", "roofgen.device/1"}, {"name", device}, {"cells", OrderedJson::object()}};
-  for (const auto& [name, c] : cells) j["cells"][name] = {{"value", c.value}, {"unit", c.unit}, {"origin", to_string(c.origin)}, {"source", c.source}};
+  for (const auto& [name, c] : cells)
+    j["cells"][name] = {{"value", c.value}, {"unit", c.unit}, {"origin", to_string(c.origin)}, {"source", c.source}};
   return j;
 }
 
@@ -61,7 +62,9 @@ bool is_complete(const std::string& path) {
 
 }  // namespace
 
-std::string cells_json(const std::string& device, const std::map<std::string, Cell>& cells) { return dump(device_document(device, cells)); }
+std::string cells_json(const std::string& device, const std::map<std::string, Cell>& cells) {
+  return dump(device_document(device, cells));
+}
 
 std::string profile_json(const CeilingsReport& report) {
   OrderedJson j = device_document(report.device.name, report.cells);
@@ -71,8 +74,9 @@ std::string profile_json(const CeilingsReport& report) {
 }
 
 std::string profile_path(const std::string& data, const std::string& uuid) {
-  const bool plain = !uuid.empty() && uuid.size() <= 64 &&
-                     std::all_of(uuid.begin(), uuid.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '-'; });
+  const bool plain = !uuid.empty() && uuid.size() <= 64 && std::all_of(uuid.begin(), uuid.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '-';
+  });
   return data.empty() || !plain ? "" : data + "/profiles/" + uuid + ".json";
 }
 
@@ -101,10 +105,13 @@ std::optional<std::string> apply_profile(Device& device, const GpuIdentity& gpu,
   auto file = JsonFile::parse(*text, path);
   if (!file) return ignored(file.error().message);
   const std::string uuid = provenance(file->root(), "uuid"), driver = provenance(file->root(), "driver");
-  if (uuid != gpu.uuid) return ignored(fmt::format("it is of the GPU {}, this one is {}", uuid.empty() ? "(unknown)" : uuid, gpu.uuid.empty() ? "unknown" : gpu.uuid));
+  if (uuid != gpu.uuid)
+    return ignored(fmt::format("it is of the GPU {}, this one is {}", uuid.empty() ? "(unknown)" : uuid,
+                               gpu.uuid.empty() ? "unknown" : gpu.uuid));
   if (auto laid = overlay(device, std::move(*text), path); !laid) return ignored(laid.error().message);
   if (!gpu.driver.empty() && driver != gpu.driver)
-    return fmt::format("the profile {} was measured under driver {}, this is {}: roofgen roofline --measure renews it", path, driver.empty() ? "(unknown)" : driver, gpu.driver);
+    return fmt::format("the profile {} was measured under driver {}, this is {}: roofgen roofline --measure renews it",
+                       path, driver.empty() ? "(unknown)" : driver, gpu.driver);
   return std::nullopt;
 }
 

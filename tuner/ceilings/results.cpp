@@ -12,16 +12,21 @@ double clock_of(const Device& device, double sm_mhz) { return sm_mhz > 0 ? sm_mh
 
 std::string amount_text(const CeilingResult& r) {
   const std::string unit = r.spec->unit;
-  return fmt::format("{:.0f} {}", r.amount, unit.find("FLOP") != std::string::npos ? "FLOP" : unit == "lanes/clk/SM" ? "exponentials" : "bytes");
+  return fmt::format("{:.0f} {}", r.amount,
+                     unit.find("FLOP") != std::string::npos ? "FLOP"
+                     : unit == "lanes/clk/SM"               ? "exponentials"
+                                                            : "bytes");
 }
 
 /// How a figure came about, in one line.
 std::string source_of(const CeilingsReport& report, const CeilingResult& r) {
-  std::string out = fmt::format("{}: {}, median {:.4g} us (95 % {:.4g} to {:.4g}, {} samples)", kOwnSource, to_string(r.point), r.timing.median_ns * 1e-3,
-                                r.timing.low_ns * 1e-3, r.timing.high_ns * 1e-3, r.timing.samples);
+  std::string out =
+      fmt::format("{}: {}, median {:.4g} us (95 % {:.4g} to {:.4g}, {} samples)", kOwnSource, to_string(r.point),
+                  r.timing.median_ns * 1e-3, r.timing.low_ns * 1e-3, r.timing.high_ns * 1e-3, r.timing.samples);
   if (r.spec->check) out += " of " + amount_text(r);
   if (r.sm_mhz > 0) out += fmt::format(" at {:.0f} MHz", r.sm_mhz);
-  return out + fmt::format("; driver {}, {}, {}", report.gpu.driver.empty() ? "unknown" : report.gpu.driver, report.gpu.uuid.empty() ? "no UUID" : report.gpu.uuid, report.date);
+  return out + fmt::format("; driver {}, {}, {}", report.gpu.driver.empty() ? "unknown" : report.gpu.driver,
+                           report.gpu.uuid.empty() ? "no UUID" : report.gpu.uuid, report.date);
 }
 
 }  // namespace
@@ -39,14 +44,17 @@ void judge(CeilingResult& r, const Device& device) {
   const double a = rate(r.timing.low_ns), b = rate(r.timing.high_ns);
   r.low = std::min(a, b), r.high = std::max(a, b);
   if (r.spec->per_clock()) {
-    const bool bytes = std::string_view(r.spec->unit).starts_with("bytes"), flops = std::string_view(r.spec->unit).starts_with("FLOP");
+    const bool bytes = std::string_view(r.spec->unit).starts_with("bytes"),
+               flops = std::string_view(r.spec->unit).starts_with("FLOP");
     r.chip_unit = bytes ? "GB/s" : flops ? "TFLOP/s" : "T/s";
     r.chip_rate = r.amount / r.timing.median_ns * (bytes ? 1 : 1e-3);
   }
   if (r.limit && r.limit->origin != Origin::kModel && r.rate > kCeilingSlack * r.limit->value) {
     r.impossible = true;
-    r.missing = fmt::format("{:.5g} {} is {:.3g} times {} of {:.5g}{}: the work or the time is counted wrong, a bug; not kept", r.rate, r.spec->unit,
-                            r.rate / r.limit->value, r.limit->cell, r.limit->value, r.sm_mhz > 0 ? fmt::format(" at the {:.0f} MHz it ran at", r.sm_mhz) : "");
+    r.missing =
+        fmt::format("{:.5g} {} is {:.3g} times {} of {:.5g}{}: the work or the time is counted wrong, a bug; not kept",
+                    r.rate, r.spec->unit, r.rate / r.limit->value, r.limit->cell, r.limit->value,
+                    r.sm_mhz > 0 ? fmt::format(" at the {:.0f} MHz it ran at", r.sm_mhz) : "");
   }
 }
 
@@ -54,19 +62,22 @@ void derive_cells(CeilingsReport& report) {
   std::map<std::string, std::pair<double, const CeilingResult*>> values;
   const auto best = [&](const char* cell, std::initializer_list<const char*> names) {
     for (const char* name : names)
-      if (const CeilingResult* r = report.find(name); r && r->measured() && r->rate > values[cell].first) values[cell] = {r->rate, r};
+      if (const CeilingResult* r = report.find(name); r && r->measured() && r->rate > values[cell].first)
+        values[cell] = {r->rate, r};
     if (!values[cell].second) values.erase(cell);
   };
   // What a write leaves in L2 has not reached the memory when the kernel ends: its figure is no ceiling of DRAM.
   best("dram_sustained_gb_s", {"dram_read", "dram_copy", "dram_triad"});
   best("l2_sustained_gb_s", {"l2_read", "l2_write", "l2_copy", "l2_triad"});
   for (const char* name : {"mma_bf16", "mma_fp16"})
-    if (const CeilingResult* r = report.find(name); r && r->measured() && r->sm_mhz > 0 && !values.count("clock_sustained_mhz"))
+    if (const CeilingResult* r = report.find(name);
+        r && r->measured() && r->sm_mhz > 0 && !values.count("clock_sustained_mhz"))
       values["clock_sustained_mhz"] = {r->sm_mhz, r};
   for (const CeilingResult& r : report.results) {
     if (!r.measured() || !*r.spec->cell) continue;
     if (r.spec->per_clock() && !(r.sm_mhz > 0)) {
-      report.notes.push_back(fmt::format("the SM clock of {} is unknown: {} is not measured", r.spec->what, r.spec->cell));
+      report.notes.push_back(
+          fmt::format("the SM clock of {} is unknown: {} is not measured", r.spec->what, r.spec->cell));
       continue;
     }
     values[r.spec->cell] = {r.rate, &r};
@@ -79,8 +90,10 @@ void derive_cells(CeilingsReport& report) {
     }
     // The device has the last word, on each cell alone.
     Device copy = report.device;
-    if (auto laid = overlay(copy, cells_json(report.device.name, {{name, cell}}), "profile"); laid) report.cells[name] = cell;
-    else report.notes.push_back("not kept: " + laid.error().message);
+    if (auto laid = overlay(copy, cells_json(report.device.name, {{name, cell}}), "profile"); laid)
+      report.cells[name] = cell;
+    else
+      report.notes.push_back("not kept: " + laid.error().message);
   }
 }
 

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "roofline/text_table.h"
+#include "base/text_table.h"
 #include "tuner/ceilings/ceilings.h"
 #include "tuner/ceilings/json.h"
 
@@ -32,7 +32,8 @@ OrderedJson results_json(const CeilingsReport& report) {
   const auto known = [](double v) { return v > 0 ? OrderedJson(v) : OrderedJson(nullptr); };
   for (const CeilingResult& r : report.results) {
     OrderedJson j{{"name", r.spec->name}, {"what", r.spec->what}, {"unit", r.spec->unit}};
-    if (r.limit) j["stated"] = {{"value", r.limit->value}, {"cell", r.limit->cell}, {"origin", to_string(r.limit->origin)}};
+    if (r.limit)
+      j["stated"] = {{"value", r.limit->value}, {"cell", r.limit->cell}, {"origin", to_string(r.limit->origin)}};
     if (!r.measured()) {
       j["missing"] = r.missing;
       if (r.impossible) j["impossible"] = true;
@@ -59,8 +60,10 @@ OrderedJson results_json(const CeilingsReport& report) {
     j["points"] = OrderedJson::array();
     for (const CeilingPoint& p : r.points) {
       OrderedJson point{{"point", to_string(p.schedule)}};
-      if (p.rejected.empty()) point["value"] = p.rate;
-      else point["rejected"] = p.rejected;
+      if (p.rejected.empty())
+        point["value"] = p.rate;
+      else
+        point["rejected"] = p.rejected;
       j["points"].push_back(std::move(point));
     }
     out.push_back(std::move(j));
@@ -71,10 +74,12 @@ OrderedJson results_json(const CeilingsReport& report) {
 }  // namespace ceilings
 
 std::string ceilings_json(const CeilingsReport& report) {
-  OrderedJson j{{"schema", kCeilingsSchema}, {"device", report.device.name}, {"provenance", ceilings::provenance_json(report)}};
+  OrderedJson j{
+      {"schema", kCeilingsSchema}, {"device", report.device.name}, {"provenance", ceilings::provenance_json(report)}};
   j["ceilings"] = ceilings::results_json(report);
   j["cells"] = OrderedJson::object();
-  for (const auto& [name, c] : report.cells) j["cells"][name] = {{"value", c.value}, {"unit", c.unit}, {"origin", to_string(c.origin)}, {"source", c.source}};
+  for (const auto& [name, c] : report.cells)
+    j["cells"][name] = {{"value", c.value}, {"unit", c.unit}, {"origin", to_string(c.origin)}, {"source", c.source}};
   j["notes"] = report.notes;
   j["interrupted"] = report.interrupted;
   if (report.lost) j["lost"] = report.lost_because;
@@ -82,9 +87,11 @@ std::string ceilings_json(const CeilingsReport& report) {
 }
 
 std::string ceilings_text(const CeilingsReport& report) {
-  std::string out = fmt::format("{}  {} ({}), driver {}, {} protocol\n\n", report.device.name, report.gpu.name, report.device.arch,
-                                report.gpu.driver.empty() ? "unknown" : report.gpu.driver, report.protocol);
-  TextTable t({"ceiling", to_string(report.origin), "95 % interval", "unit", "chip", "stated", "ratio", "MHz", "W", "origin", "point"});
+  std::string out =
+      fmt::format("{}  {} ({}), driver {}, {} protocol\n\n", report.device.name, report.gpu.name, report.device.arch,
+                  report.gpu.driver.empty() ? "unknown" : report.gpu.driver, report.protocol);
+  TextTable t({"ceiling", to_string(report.origin), "95 % interval", "unit", "chip", "stated", "ratio", "MHz", "W",
+               "origin", "point"});
   for (size_t i : {0, 2, 3, 4, 9, 10}) t.left(i);
   std::vector<const CeilingResult*> missing;
   for (const CeilingResult& r : report.results) {
@@ -96,9 +103,11 @@ std::string ceilings_text(const CeilingsReport& report) {
     if (const size_t space = point.find(' '); space != std::string::npos) point = point.substr(space + 1);
     for (const auto& [name, value] : r.extra) point += fmt::format("; {} {:.4g}", name, value);
     t.row({r.spec->what, fmt::format("{:.5g}", r.rate), fmt::format("{:.5g} to {:.5g}", r.low, r.high), r.spec->unit,
-           r.chip_unit.empty() ? "" : fmt::format("{:.4g} {}", r.chip_rate, r.chip_unit), r.limit ? fmt::format("{:.5g}", r.limit->value) : "-",
-           r.limit ? fmt::format("{:.3f}", r.rate / r.limit->value) : "-", r.sm_mhz > 0 ? fmt::format("{:.0f}", r.sm_mhz) : "?",
-           r.power_w > 0 ? fmt::format("{:.0f}", r.power_w) : "?", to_string(report.origin), point});
+           r.chip_unit.empty() ? "" : fmt::format("{:.4g} {}", r.chip_rate, r.chip_unit),
+           r.limit ? fmt::format("{:.5g}", r.limit->value) : "-",
+           r.limit ? fmt::format("{:.3f}", r.rate / r.limit->value) : "-",
+           r.sm_mhz > 0 ? fmt::format("{:.0f}", r.sm_mhz) : "?", r.power_w > 0 ? fmt::format("{:.0f}", r.power_w) : "?",
+           to_string(report.origin), point});
   }
   out += t.str();
   if (!missing.empty()) out += "\nNot measured:\n";

@@ -1,10 +1,11 @@
+#include "tuner/counters.h"
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
-#include "roofline/text_table.h"
-#include "roofline/units.h"
-#include "tuner/counters.h"
+#include "base/text_table.h"
+#include "base/units.h"
 #include "tuner/sanitizer.h"
 
 namespace roofgen {
@@ -35,13 +36,16 @@ const char* state_text(SanitizerRow::State state) {
 }  // namespace
 
 std::string counters_text(const CounterReport& r) {
-  std::string out = fmt::format("counters  {} ({}); origin: counter\n", r.tool, r.version.empty() ? "version unknown" : r.version);
-  TextTable table({"kernel", "DRAM read", "DRAM written", "L2 requests", "L2 all", "L1", "tensor FLOPs", "FP32 FLOPs", "AI", "regs", "warps", "spills", "time"});
+  std::string out =
+      fmt::format("counters  {} ({}); origin: counter\n", r.tool, r.version.empty() ? "version unknown" : r.version);
+  TextTable table({"kernel", "DRAM read", "DRAM written", "L2 requests", "L2 all", "L1", "tensor FLOPs", "FP32 FLOPs",
+                   "AI", "regs", "warps", "spills", "time"});
   table.left(0);
   for (const CountedWork& k : r.kernels)
-    table.row({k.stage, bytes_cell(k.dram_read_bytes), bytes_cell(k.dram_write_bytes), bytes_cell(k.l2_request_bytes), bytes_cell(k.l2_bytes),
-               bytes_cell(k.l1_bytes), count_cell(k.tensor_flops), count_cell(k.fp32_flops),
-               k.arithmetic_intensity() ? fmt::format("{:.1f}", *k.arithmetic_intensity()) : "-", k.registers ? fmt::format("{:g}", *k.registers) : "-",
+    table.row({k.stage, bytes_cell(k.dram_read_bytes), bytes_cell(k.dram_write_bytes), bytes_cell(k.l2_request_bytes),
+               bytes_cell(k.l2_bytes), bytes_cell(k.l1_bytes), count_cell(k.tensor_flops), count_cell(k.fp32_flops),
+               k.arithmetic_intensity() ? fmt::format("{:.1f}", *k.arithmetic_intensity()) : "-",
+               k.registers ? fmt::format("{:g}", *k.registers) : "-",
                k.warps_active_pct ? fmt::format("{:.0f}%", *k.warps_active_pct) : "-", count_cell(k.spill_instructions),
                k.time_ns ? time_text(*k.time_ns * 1e-9) : "-"});
   out += table.str();
@@ -50,7 +54,8 @@ std::string counters_text(const CounterReport& r) {
     TextTable differences({"kernel", "counted", "", "against", "", "differs", ""});
     for (size_t i : {0, 1, 3, 6}) differences.left(i);
     for (const CountedDifference& d : r.differences)
-      differences.row({d.stage, d.quantity, amount(d, d.counted), d.against, amount(d, d.expected), fmt::format("{:+.1f}%", 100 * d.relative), d.flagged ? "! " + d.reason : "agrees"});
+      differences.row({d.stage, d.quantity, amount(d, d.counted), d.against, amount(d, d.expected),
+                       fmt::format("{:+.1f}%", 100 * d.relative), d.flagged ? "! " + d.reason : "agrees"});
     out += differences.str();
   }
   for (const std::string& note : r.notes) out += fmt::format("          {}\n", note);
@@ -58,25 +63,44 @@ std::string counters_text(const CounterReport& r) {
 }
 
 std::string counters_json(const CounterReport& r) {
-  Json j{{"schema", "roofgen.counters.1"}, {"origin", "counter"}, {"variant", r.variant}, {"tool", r.tool}, {"version", r.version}, {"command", r.command}};
+  Json j{{"schema", "roofgen.counters.1"}, {"origin", "counter"}, {"variant", r.variant}, {"tool", r.tool},
+         {"version", r.version},           {"command", r.command}};
   j["kernels"] = Json::array();
   for (const CountedWork& k : r.kernels)
-    j["kernels"].push_back({{"name", k.stage}, {"entry", k.entry}, {"dram_read_bytes", number(k.dram_read_bytes)}, {"dram_write_bytes", number(k.dram_write_bytes)},
-                            {"l2_request_bytes", number(k.l2_request_bytes)}, {"l2_bytes", number(k.l2_bytes)}, {"l1_bytes", number(k.l1_bytes)},
-                            {"tensor_flops", number(k.tensor_flops)}, {"tensor_flops_from_instructions", k.tensor_flops_from_instructions},
-                            {"fp32_flops", number(k.fp32_flops)}, {"arithmetic_intensity", number(k.arithmetic_intensity())},
-                            {"registers", number(k.registers)}, {"warps_active_pct", number(k.warps_active_pct)},
-                            {"spill_instructions", number(k.spill_instructions)}, {"sm_cycles", number(k.sm_cycles)}, {"profiled_time_ns", number(k.time_ns)}});
+    j["kernels"].push_back({{"name", k.stage},
+                            {"entry", k.entry},
+                            {"dram_read_bytes", number(k.dram_read_bytes)},
+                            {"dram_write_bytes", number(k.dram_write_bytes)},
+                            {"l2_request_bytes", number(k.l2_request_bytes)},
+                            {"l2_bytes", number(k.l2_bytes)},
+                            {"l1_bytes", number(k.l1_bytes)},
+                            {"tensor_flops", number(k.tensor_flops)},
+                            {"tensor_flops_from_instructions", k.tensor_flops_from_instructions},
+                            {"fp32_flops", number(k.fp32_flops)},
+                            {"arithmetic_intensity", number(k.arithmetic_intensity())},
+                            {"registers", number(k.registers)},
+                            {"warps_active_pct", number(k.warps_active_pct)},
+                            {"spill_instructions", number(k.spill_instructions)},
+                            {"sm_cycles", number(k.sm_cycles)},
+                            {"profiled_time_ns", number(k.time_ns)}});
   j["differences"] = Json::array();
   for (const CountedDifference& d : r.differences)
-    j["differences"].push_back({{"kernel", d.stage}, {"quantity", d.quantity}, {"against", d.against}, {"counted", d.counted}, {"expected", d.expected},
-                                {"relative", d.relative}, {"flagged", d.flagged}, {"reason", d.reason}});
+    j["differences"].push_back({{"kernel", d.stage},
+                                {"quantity", d.quantity},
+                                {"against", d.against},
+                                {"counted", d.counted},
+                                {"expected", d.expected},
+                                {"relative", d.relative},
+                                {"flagged", d.flagged},
+                                {"reason", d.reason}});
   j["notes"] = r.notes;
   return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string sanitizer_text(const SanitizerReport& r) {
-  std::string out = fmt::format("sanitizer {}\n", r.tool.empty() ? "not found" : fmt::format("{} ({})", r.tool, r.version.empty() ? "version unknown" : r.version));
+  std::string out = fmt::format(
+      "sanitizer {}\n",
+      r.tool.empty() ? "not found" : fmt::format("{} ({})", r.tool, r.version.empty() ? "version unknown" : r.version));
   TextTable table({"tool", "GPU", "simulator", ""});
   for (size_t i = 0; i < 4; ++i) table.left(i);
   for (const SanitizerRow& row : r.rows) {

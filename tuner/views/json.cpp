@@ -23,7 +23,8 @@ Json verification_json(const Verification& v) {
 
 Json problem_and_convention(const Problem& p) {
   Json j = problem_json(p);
-  j["flop_convention"] = p.op == "attention" ? "MMA FLOPs only; exp is not a FLOP; causal counts the allowed pairs" : "MMA FLOPs only";
+  j["flop_convention"] =
+      p.op == "attention" ? "MMA FLOPs only; exp is not a FLOP; causal counts the allowed pairs" : "MMA FLOPs only";
   return j;
 }
 
@@ -53,8 +54,13 @@ Json kernel_json(const KernelReport& k, Origin gpu) {
          {"smem_wavefronts", k.work.smem_wavefronts},
          {"flops", k.flops},
          {"exps", k.exps},
-         {"smem_excess", k.counts.smem_ideal_wavefronts ? static_cast<double>(k.counts.smem_wavefronts) / static_cast<double>(k.counts.smem_ideal_wavefronts) - 1 : 0.0},
-         {"non_mma_per_mma", k.counts.mma ? static_cast<double>(k.counts.warp_instructions - k.counts.mma) / static_cast<double>(k.counts.mma) : 0.0},
+         {"smem_excess",
+          k.counts.smem_ideal_wavefronts
+              ? static_cast<double>(k.counts.smem_wavefronts) / static_cast<double>(k.counts.smem_ideal_wavefronts) - 1
+              : 0.0},
+         {"non_mma_per_mma", k.counts.mma ? static_cast<double>(k.counts.warp_instructions - k.counts.mma) /
+                                                static_cast<double>(k.counts.mma)
+                                          : 0.0},
          {"narrow_load_lanes", k.counts.narrow_load},
          {"compulsory_bytes", k.compulsory_bytes},
          {"arithmetic_intensity", k.arithmetic_intensity},
@@ -75,11 +81,20 @@ Json kernel_json(const KernelReport& k, Origin gpu) {
   if (!k.advisories.empty()) j["ptxas_advisories"] = k.advisories;
   const char* counted = k.work_exact ? "simulated" : "model";
   const char* timed = k.measurement ? to_string(gpu) : "model";
-  j["origins"] = {{"registers", "compiled"}, {"spill_bytes", "compiled"}, {"smem_bytes", "compiled"},
-                  {"occupancy", "compiled"}, {"dram_bytes", "model"},     {"l2_bytes", counted},
-                  {"smem_wavefronts", counted}, {"flops", counted},       {"exps", counted},
-                  {"arithmetic_intensity", "model"}, {"time_us", timed}, {"waste", "model"},
-                  {"idle", "model"},         {"stall", timed}};
+  j["origins"] = {{"registers", "compiled"},
+                  {"spill_bytes", "compiled"},
+                  {"smem_bytes", "compiled"},
+                  {"occupancy", "compiled"},
+                  {"dram_bytes", "model"},
+                  {"l2_bytes", counted},
+                  {"smem_wavefronts", counted},
+                  {"flops", counted},
+                  {"exps", counted},
+                  {"arithmetic_intensity", "model"},
+                  {"time_us", timed},
+                  {"waste", "model"},
+                  {"idle", "model"},
+                  {"stall", timed}};
   if (k.measurement) j["origins"]["model_time_us"] = "model";
   return j;
 }
@@ -111,9 +126,10 @@ Json variant_json(const VariantReport& v, Origin gpu) {
 }
 
 Json side_json(const Side& s) {
-  return Json{{"time_us", 1e6 * s.seconds}, {"dram_bytes", s.dram_bytes}, {"l2_bytes", s.l2_bytes},
-              {"arithmetic_intensity", s.arithmetic_intensity}, {"registers", s.registers}, {"spill_bytes", s.spill_bytes},
-              {"occupancy", s.occupancy}, {"launches", s.launches}};
+  return Json{{"time_us", 1e6 * s.seconds}, {"dram_bytes", s.dram_bytes},
+              {"l2_bytes", s.l2_bytes},     {"arithmetic_intensity", s.arithmetic_intensity},
+              {"registers", s.registers},   {"spill_bytes", s.spill_bytes},
+              {"occupancy", s.occupancy},   {"launches", s.launches}};
 }
 
 }  // namespace
@@ -121,8 +137,11 @@ Json side_json(const Side& s) {
 std::string tune_json(const TuneReport& r) {
   Json j{{"schema", kTuneSchema},
          {"problem", problem_and_convention(r.problem)},
-         {"device", {{"name", r.device.name}, {"origin", r.time_origin() == Origin::kMeasured ? "measured" : "simulated"},
-                     {"description", r.executor_device}, {"arch", r.arch}}},
+         {"device",
+          {{"name", r.device.name},
+           {"origin", r.time_origin() == Origin::kMeasured ? "measured" : "simulated"},
+           {"description", r.executor_device},
+           {"arch", r.arch}}},
          {"compiler", r.compiler},
          {"strategy", {{"name", r.strategy}, {"seed", r.seed}}},
          {"considered", r.considered},
@@ -139,13 +158,19 @@ std::string tune_json(const TuneReport& r) {
   j["variants"] = Json::array();
   for (const VariantReport& v : r.variants) j["variants"].push_back(variant_json(v, r.time_origin()));
   j["best_variant"] = r.best_variant.empty() ? Json(nullptr) : Json(r.best_variant);
-  j["floor"] = {{"time_us", 1e6 * r.floor_sustained.seconds}, {"bound_by", r.floor_sustained.bound_by},
-                {"time_us_datasheet", 1e6 * r.floor_datasheet.seconds}, {"origin", "model"}};
+  j["floor"] = {{"time_us", 1e6 * r.floor_sustained.seconds},
+                {"bound_by", r.floor_sustained.bound_by},
+                {"time_us_datasheet", 1e6 * r.floor_datasheet.seconds},
+                {"origin", "model"}};
   j["score"] = r.score;
   j["score_datasheet"] = r.score_datasheet;
-  j["verdict"] = {{"decision", r.verdict.decision}, {"reason", r.verdict.reason}, {"speedup", r.verdict.speedup},
-                  {"error_band", r.verdict.band}, {"origin", r.verdict.measured ? to_string(r.time_origin()) : "model"}};
-  if (r.verdict.measured) j["verdict"]["interval"] = {{"low", r.verdict.measured->low}, {"high", r.verdict.measured->high}};
+  j["verdict"] = {{"decision", r.verdict.decision},
+                  {"reason", r.verdict.reason},
+                  {"speedup", r.verdict.speedup},
+                  {"error_band", r.verdict.band},
+                  {"origin", r.verdict.measured ? to_string(r.time_origin()) : "model"}};
+  if (r.verdict.measured)
+    j["verdict"]["interval"] = {{"low", r.verdict.measured->low}, {"high", r.verdict.measured->high}};
   if (r.verdict.fused) j["verdict"]["fused"] = side_json(*r.verdict.fused);
   if (r.verdict.unfused) j["verdict"]["unfused"] = side_json(*r.verdict.unfused);
   j["warnings"] = Json::array();

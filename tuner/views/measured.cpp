@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "roofline/units.h"
+#include "base/units.h"
 
 namespace roofgen {
 namespace {
@@ -10,9 +10,15 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json timing_json(const Timing& t) {
-  return {{"median_us", 1e-3 * t.median_ns}, {"q1_us", 1e-3 * t.q1_ns},     {"q3_us", 1e-3 * t.q3_ns},
-          {"min_us", 1e-3 * t.min_ns},       {"low_us", 1e-3 * t.low_ns},   {"high_us", 1e-3 * t.high_ns},
-          {"samples", t.samples},            {"discarded", t.discarded},    {"stopped", t.stopped}};
+  return {{"median_us", 1e-3 * t.median_ns},
+          {"q1_us", 1e-3 * t.q1_ns},
+          {"q3_us", 1e-3 * t.q3_ns},
+          {"min_us", 1e-3 * t.min_ns},
+          {"low_us", 1e-3 * t.low_ns},
+          {"high_us", 1e-3 * t.high_ns},
+          {"samples", t.samples},
+          {"discarded", t.discarded},
+          {"stopped", t.stopped}};
 }
 
 Json known(double value) { return value > 0 ? Json(value) : Json(nullptr); }
@@ -38,7 +44,12 @@ Json measurement_json(const Measurement& m, Origin timed) {
 Json finalists_json(const std::vector<Finalist>& finalists) {
   Json out = Json::array();
   for (const Finalist& f : finalists)
-    out.push_back({{"schedule", to_string(f.schedule)}, {"median_us", 1e-3 * f.median_ns}, {"over_winner", f.ratio}, {"low", f.low}, {"high", f.high}, {"tied", f.tied}});
+    out.push_back({{"schedule", to_string(f.schedule)},
+                   {"median_us", 1e-3 * f.median_ns},
+                   {"over_winner", f.ratio},
+                   {"low", f.low},
+                   {"high", f.high},
+                   {"tied", f.tied}});
   return out;
 }
 
@@ -64,13 +75,17 @@ Json gpu_json(const GpuRun& g) {
          {"notes", g.notes}};
   if (!g.lost_because.empty()) j["lost"] = g.lost_because;
   if (g.score_at_clock > 0)
-    j["at_clock"] = {{"sm_mhz", g.sm_mhz}, {"floor_us", 1e6 * g.floor_at_clock.seconds}, {"bound_by", g.floor_at_clock.bound_by}, {"score", g.score_at_clock}};
+    j["at_clock"] = {{"sm_mhz", g.sm_mhz},
+                     {"floor_us", 1e6 * g.floor_at_clock.seconds},
+                     {"bound_by", g.floor_at_clock.bound_by},
+                     {"score", g.score_at_clock}};
   return j;
 }
 
 Json cells_json(const Device& device) {
   Json out = Json::object();
-  for (const auto& [name, c] : device.cells) out[name] = {{"value", c.value}, {"unit", c.unit}, {"origin", to_string(c.origin)}, {"source", c.source}};
+  for (const auto& [name, c] : device.cells)
+    out[name] = {{"value", c.value}, {"unit", c.unit}, {"origin", to_string(c.origin)}, {"source", c.source}};
   return out;
 }
 
@@ -87,7 +102,9 @@ std::string gpu_line(const GpuRun& g) {
   if (!id.driver.empty()) out += ", driver " + id.driver;
   if (id.cuda_version > 0) out += ", CUDA " + cuda_text(id.cuda_version);
   if (id.power_limit_w > 0) out += fmt::format(", {:.0f} W", id.power_limit_w);
-  return out + fmt::format("; {}, {}, {} set{} of buffers, {}", to_string(g.protocol.mode), g.protocol.cold ? "L2 flushed" : "hot L2", g.buffer_sets, g.buffer_sets == 1 ? "" : "s", g.started);
+  return out + fmt::format("; {}, {}, {} set{} of buffers, {}", to_string(g.protocol.mode),
+                           g.protocol.cold ? "L2 flushed" : "hot L2", g.buffer_sets, g.buffer_sets == 1 ? "" : "s",
+                           g.started);
 }
 
 std::string finalists_text(const TuneReport& r) {
@@ -100,10 +117,16 @@ std::string finalists_text(const TuneReport& r) {
       const Timing* own = ranking_timing(*k.measurement);
       const Timing* preset = k.preset ? ranking_timing(*k.preset) : nullptr;
       std::string line;
-      if (preset && own && own->median_ns > 0) line = fmt::format("{:.2f}x as fast as the default schedule", preset->median_ns / own->median_ns);
-      if (tied > 0) line += fmt::format("{}tied with {} other{}, taken for fewer registers, less shared memory or its name", line.empty() ? "" : "; ", tied, tied == 1 ? "" : "s");
-      if (k.measurement->batch > 1) line += fmt::format("{}{} launches to a sample: overhead-bound", line.empty() ? "" : "; ", k.measurement->batch);
-      if (k.measurement->hot && k.measurement->cold) line += fmt::format("{}hot {}", line.empty() ? "" : "; ", time_text(1e-9 * k.measurement->hot->median_ns));
+      if (preset && own && own->median_ns > 0)
+        line = fmt::format("{:.2f}x as fast as the default schedule", preset->median_ns / own->median_ns);
+      if (tied > 0)
+        line += fmt::format("{}tied with {} other{}, taken for fewer registers, less shared memory or its name",
+                            line.empty() ? "" : "; ", tied, tied == 1 ? "" : "s");
+      if (k.measurement->batch > 1)
+        line +=
+            fmt::format("{}{} launches to a sample: overhead-bound", line.empty() ? "" : "; ", k.measurement->batch);
+      if (k.measurement->hot && k.measurement->cold)
+        line += fmt::format("{}hot {}", line.empty() ? "" : "; ", time_text(1e-9 * k.measurement->hot->median_ns));
       if (!line.empty()) out += fmt::format("{:<9} {}: {}\n", v.name, k.stage, line);
     }
   return out;
@@ -112,7 +135,8 @@ std::string finalists_text(const TuneReport& r) {
 std::string notes_text(const GpuRun& g) {
   std::string out;
   for (const std::string& note : g.notes) out += fmt::format("note      {}\n", note);
-  if (!g.lost_because.empty()) out += fmt::format("lost      the GPU went away: {}; what was finished is above\n", g.lost_because);
+  if (!g.lost_because.empty())
+    out += fmt::format("lost      the GPU went away: {}; what was finished is above\n", g.lost_because);
   return out;
 }
 

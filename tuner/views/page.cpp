@@ -4,8 +4,8 @@
 
 #include <map>
 
+#include "base/units.h"
 #include "roofline/figures.h"
-#include "roofline/units.h"
 #include "tuner/views/views.h"
 
 namespace roofgen {
@@ -32,8 +32,11 @@ class PageBuilder {
     page.blocks.emplace_back(traffic());
     page.blocks.emplace_back(schedules());
     for (const Json& v : result_.at("variants"))
-      if (!v.at("available").get<bool>()) page.warnings.push_back(fmt::format("{} is rejected: {}", v.at("name").get<std::string>(), v.at("rejected_because").get<std::string>()));
-    for (const Json& w : result_.at("warnings")) page.warnings.push_back(fmt::format("{} {}", w.at("rule").get<std::string>(), w.at("text").get<std::string>()));
+      if (!v.at("available").get<bool>())
+        page.warnings.push_back(fmt::format("{} is rejected: {}", v.at("name").get<std::string>(),
+                                            v.at("rejected_because").get<std::string>()));
+    for (const Json& w : result_.at("warnings"))
+      page.warnings.push_back(fmt::format("{} {}", w.at("rule").get<std::string>(), w.at("text").get<std::string>()));
     return page;
   }
 
@@ -41,36 +44,58 @@ class PageBuilder {
   void facts(plot::Page& page) const {
     std::string problem;
     for (const auto& [name, value] : result_.at("problem").items())
-      if (name != "op" && name != "flop_convention") problem += fmt::format("{}{}={}", problem.empty() ? "" : " ", name, value.is_string() ? value.get<std::string>() : value.dump());
+      if (name != "op" && name != "flop_convention")
+        problem += fmt::format("{}{}={}", problem.empty() ? "" : " ", name,
+                               value.is_string() ? value.get<std::string>() : value.dump());
     const Json &verdict = result_.at("verdict"), &floor = result_.at("floor");
-    page.facts = {{"problem", problem},
-                  {"device", result_.at("device").at("description").get<std::string>()},
-                  {"compiler", result_.at("compiler").get<std::string>()},
-                  {"searched", searched()},
-                  {"verdict", fmt::format("{}: {}", verdict.at("decision").get<std::string>(), verdict.at("reason").get<std::string>())},
-                  {"score", fmt::format("{:.2f} of the sustained roofline, {:.2f} of the datasheet's; floor {} ({})", result_.at("score").get<double>(), result_.at("score_datasheet").get<double>(),
-                                        time_text(1e-6 * floor.at("time_us").get<double>()), floor.at("bound_by").get<std::string>())},
-                  {"FLOPs", result_.at("problem").at("flop_convention").get<std::string>()},
-                  {"origins", measured() ? fmt::format("times: {}; registers: compiled; instructions, L2 traffic: simulated; DRAM traffic: model", to_string(origin())) : "registers: compiled; instructions, L2 traffic: simulated; DRAM traffic and times: model"}};
+    page.facts = {
+        {"problem", problem},
+        {"device", result_.at("device").at("description").get<std::string>()},
+        {"compiler", result_.at("compiler").get<std::string>()},
+        {"searched", searched()},
+        {"verdict",
+         fmt::format("{}: {}", verdict.at("decision").get<std::string>(), verdict.at("reason").get<std::string>())},
+        {"score",
+         fmt::format("{:.2f} of the sustained roofline, {:.2f} of the datasheet's; floor {} ({})",
+                     result_.at("score").get<double>(), result_.at("score_datasheet").get<double>(),
+                     time_text(1e-6 * floor.at("time_us").get<double>()), floor.at("bound_by").get<std::string>())},
+        {"FLOPs", result_.at("problem").at("flop_convention").get<std::string>()},
+        {"origins",
+         measured()
+             ? fmt::format("times: {}; registers: compiled; instructions, L2 traffic: simulated; DRAM traffic: model",
+                           to_string(origin()))
+             : "registers: compiled; instructions, L2 traffic: simulated; DRAM traffic and times: model"}};
     if (!measured()) return;
     const Json& gpu = result_.at("gpu");
-    page.facts.push_back({"GPU", fmt::format("{} {}, driver {}, {}, ranked by {} times, {}", gpu.at("name").get<std::string>(), gpu.at("uuid").get<std::string>(), gpu.at("driver").get<std::string>(),
-                                             gpu.at("protocol").get<std::string>(), gpu.at("ranked_by").get<std::string>(), gpu.at("started").get<std::string>())});
+    page.facts.push_back(
+        {"GPU", fmt::format("{} {}, driver {}, {}, ranked by {} times, {}", gpu.at("name").get<std::string>(),
+                            gpu.at("uuid").get<std::string>(), gpu.at("driver").get<std::string>(),
+                            gpu.at("protocol").get<std::string>(), gpu.at("ranked_by").get<std::string>(),
+                            gpu.at("started").get<std::string>())});
     if (gpu.contains("at_clock"))
-      page.facts.push_back({"at the clock", fmt::format("{:.2f} of the datasheet's roofline at the {:.0f} MHz it ran at", gpu.at("at_clock").at("score").get<double>(), gpu.at("at_clock").at("sm_mhz").get<double>())});
+      page.facts.push_back(
+          {"at the clock",
+           fmt::format("{:.2f} of the datasheet's roofline at the {:.0f} MHz it ran at",
+                       gpu.at("at_clock").at("score").get<double>(), gpu.at("at_clock").at("sm_mhz").get<double>())});
     for (const Json& note : gpu.at("notes")) page.facts.push_back({"note", note.get<std::string>()});
   }
 
   std::string searched() const {
-    std::string out = fmt::format("{} points, {} compiled", result_.at("considered").get<uint64_t>(), result_.at("compiled").get<uint64_t>());
-    if (measured()) out += fmt::format(", {} verified and timed on the GPU", result_.at("gpu").at("timed").get<uint64_t>());
+    std::string out = fmt::format("{} points, {} compiled", result_.at("considered").get<uint64_t>(),
+                                  result_.at("compiled").get<uint64_t>());
+    if (measured())
+      out += fmt::format(", {} verified and timed on the GPU", result_.at("gpu").at("timed").get<uint64_t>());
     return out + fmt::format(", {} {}", result_.at("simulated").get<uint64_t>(), measured() ? "simulated" : "verified");
   }
 
   bool measured() const { return result_.contains("gpu"); }  ///< through a driver, which may be a simulated one
-  Origin origin() const { return measured() && result_.at("device").at("origin") == "measured" ? Origin::kMeasured : Origin::kSimulated; }
+  Origin origin() const {
+    return measured() && result_.at("device").at("origin") == "measured" ? Origin::kMeasured : Origin::kSimulated;
+  }
 
-  static double total_us(const Json& variant) { return variant.at("time_us").is_number() ? variant.at("time_us").get<double>() : 0; }
+  static double total_us(const Json& variant) {
+    return variant.at("time_us").is_number() ? variant.at("time_us").get<double>() : 0;
+  }
 
   plot::Point kernel_point(const Json& variant, const Json& k) const {
     plot::Point p;
@@ -86,11 +111,13 @@ class PageBuilder {
     p.details = {{"schedule", k.at("schedule").at("text").get<std::string>()},
                  {"registers", fmt::to_string(k.at("registers").get<int>())},
                  {"spills", bytes_text(k.at("spill_bytes").get<double>())},
-                 {"occupancy", fmt::format("{} (limited by {})", percent(k.at("occupancy").get<double>()), k.at("occupancy_limited_by").get<std::string>())},
+                 {"occupancy", fmt::format("{} (limited by {})", percent(k.at("occupancy").get<double>()),
+                                           k.at("occupancy_limited_by").get<std::string>())},
                  {"waves", fmt::format("{:.1f}", k.at("waves").get<double>())},
                  {"DRAM", bytes_text(k.at("dram_bytes").get<double>())},
                  {"L2", bytes_text(k.at("l2_bytes").get<double>())},
-                 {"waste x idle x stall", fmt::format("{:.2f} x {:.2f} x {:.2f}", k.at("waste").get<double>(), k.at("idle").get<double>(), k.at("stall").get<double>())}};
+                 {"waste x idle x stall", fmt::format("{:.2f} x {:.2f} x {:.2f}", k.at("waste").get<double>(),
+                                                      k.at("idle").get<double>(), k.at("stall").get<double>())}};
     return p;
   }
 
@@ -108,14 +135,17 @@ class PageBuilder {
     const Json& problem = result_.at("problem");
     if (problem.contains("d") && problem.at("op") == "attention") {
       const double d = problem.at("d").get<double>();
-      out.ceilings.push_back({fmt::format("special functions at d = {:g}", d), special_function_rate(device_, RoofSet::kDatasheet) * 4 * d / 1e12, Origin::kModel, "DRAM"});
+      out.ceilings.push_back({fmt::format("special functions at d = {:g}", d),
+                              special_function_rate(device_, RoofSet::kDatasheet) * 4 * d / 1e12, Origin::kModel,
+                              "DRAM"});
     }
     // These kernels issue mma.sync, which on Hopper reaches two thirds of the tensor peak.
     const std::string rate = "mma_sync_flops_per_clk_" + problem.at("dtype").get<std::string>();
     if (device_.has(rate)) {
       const double tflops = device_.at("sms") * device_.at(rate) * device_.at("clock_tensor_mhz") * 1e-6;
       const auto peak = matrix_roof(device_, problem.at("dtype").get<std::string>(), "fp32", RoofSet::kDatasheet);
-      if (peak && tflops < 0.95e-12 * peak->flops_per_s) out.ceilings.push_back({"mma.sync", tflops, device_.cells.at(rate).origin, "DRAM"});
+      if (peak && tflops < 0.95e-12 * peak->flops_per_s)
+        out.ceilings.push_back({"mma.sync", tflops, device_.cells.at(rate).origin, "DRAM"});
     }
     std::map<bool, size_t> sum;  // fused or not -> index of its point
     for (const Json& v : result_.at("variants")) {
@@ -138,7 +168,9 @@ class PageBuilder {
       }
       sum[kernels.size() == 1] = out.points.size() - 1;
     }
-    if (sum.size() == 2) out.arrows.push_back({sum.at(false), sum.at(true), fmt::format("fused: {:.2f}x", result_.at("verdict").at("speedup").get<double>())});
+    if (sum.size() == 2)
+      out.arrows.push_back({sum.at(false), sum.at(true),
+                            fmt::format("fused: {:.2f}x", result_.at("verdict").at("speedup").get<double>())});
     return out;
   }
 
@@ -149,32 +181,44 @@ class PageBuilder {
   }
 
   plot::TableBlock kernels() const {
-    plot::TableBlock t{"Kernels", {"variant", "kernel", "time", "bound by", "regs", "spills", "occ", "waves", "DRAM", "L2", "AI", "waste", "idle", "stall", "err/tol"}, {}};
+    plot::TableBlock t{"Kernels",
+                       {"variant", "kernel", "time", "bound by", "regs", "spills", "occ", "waves", "DRAM", "L2", "AI",
+                        "waste", "idle", "stall", "err/tol"},
+                       {}};
     each_kernel([&](const std::string& variant, const Json& k) {
       const auto number = [&](const char* key) { return k.at(key).get<double>(); };
-      t.rows.push_back({variant, k.at("name").get<std::string>(), time_text(1e-6 * number("time_us")), k.at("bound_by").get<std::string>(), fmt::format("{:g}", number("registers")),
-                        bytes_text(number("spill_bytes")), percent(number("occupancy")), fmt::format("{:.1f}", number("waves")), bytes_text(number("dram_bytes")), bytes_text(number("l2_bytes")),
-                        fmt::format("{:.0f}", number("arithmetic_intensity")), fmt::format("{:.2f}", number("waste")), fmt::format("{:.2f}", number("idle")),
-                        fmt::format("{:.2f}", number("stall")), fmt::format("{:.2f}", k.at("verification").at("error_over_tolerance").get<double>())});
+      t.rows.push_back({variant, k.at("name").get<std::string>(), time_text(1e-6 * number("time_us")),
+                        k.at("bound_by").get<std::string>(), fmt::format("{:g}", number("registers")),
+                        bytes_text(number("spill_bytes")), percent(number("occupancy")),
+                        fmt::format("{:.1f}", number("waves")), bytes_text(number("dram_bytes")),
+                        bytes_text(number("l2_bytes")), fmt::format("{:.0f}", number("arithmetic_intensity")),
+                        fmt::format("{:.2f}", number("waste")), fmt::format("{:.2f}", number("idle")),
+                        fmt::format("{:.2f}", number("stall")),
+                        fmt::format("{:.2f}", k.at("verification").at("error_over_tolerance").get<double>())});
     });
     return t;
   }
 
   /// The paired re-run of the best candidates; empty without a GPU.
   plot::TableBlock finalists() const {
-    plot::TableBlock t{"Finalists, re-run in pairs with the winner", {"variant", "kernel", "schedule", "median", "over the winner", "95 % interval", "tied"}, {}};
+    plot::TableBlock t{"Finalists, re-run in pairs with the winner",
+                       {"variant", "kernel", "schedule", "median", "over the winner", "95 % interval", "tied"},
+                       {}};
     each_kernel([&](const std::string& variant, const Json& k) {
       if (!k.contains("finalists")) return;
       for (const Json& f : k.at("finalists"))
-        t.rows.push_back({variant, k.at("name").get<std::string>(), f.at("schedule").get<std::string>(), time_text(1e-6 * f.at("median_us").get<double>()),
-                          fmt::format("{:.3f}", f.at("over_winner").get<double>()), fmt::format("{:.3f} to {:.3f}", f.at("low").get<double>(), f.at("high").get<double>()),
+        t.rows.push_back({variant, k.at("name").get<std::string>(), f.at("schedule").get<std::string>(),
+                          time_text(1e-6 * f.at("median_us").get<double>()),
+                          fmt::format("{:.3f}", f.at("over_winner").get<double>()),
+                          fmt::format("{:.3f} to {:.3f}", f.at("low").get<double>(), f.at("high").get<double>()),
                           f.at("tied").get<bool>() ? "yes" : ""});
     });
     return t;
   }
 
   plot::Bars factors() const {
-    plot::Bars b{"T = T_problem x waste x idle x stall", "factor", false, {}, {{"waste", {}}, {"idle", {}}, {"stall", {}}}};
+    plot::Bars b{
+        "T = T_problem x waste x idle x stall", "factor", false, {}, {{"waste", {}}, {"idle", {}}, {"stall", {}}}};
     each_kernel([&](const std::string& variant, const Json& k) {
       b.labels.push_back(variant + " " + k.at("name").get<std::string>());
       for (auto& s : b.series) s.values.push_back(k.at(s.name).get<double>());
@@ -183,7 +227,11 @@ class PageBuilder {
   }
 
   plot::Bars traffic() const {
-    plot::Bars b{"FLOPs, bytes and intensity of each kernel", "", true, {}, {{"GFLOP", {}}, {"DRAM MB", {}}, {"L2 MB", {}}, {"FLOP per DRAM byte", {}}}};
+    plot::Bars b{"FLOPs, bytes and intensity of each kernel",
+                 "",
+                 true,
+                 {},
+                 {{"GFLOP", {}}, {"DRAM MB", {}}, {"L2 MB", {}}, {"FLOP per DRAM byte", {}}}};
     each_kernel([&](const std::string& variant, const Json& k) {
       b.labels.push_back(variant + " " + k.at("name").get<std::string>());
       b.series[0].values.push_back(k.at("flops").get<double>() / 1e9);
@@ -197,8 +245,9 @@ class PageBuilder {
   plot::TableBlock schedules() const {
     plot::TableBlock t{"Schedules", {"schedule", "registers", "shared memory", "threads", "binary"}, {}};
     each_kernel([&](const std::string&, const Json& k) {
-      t.rows.push_back({k.at("schedule").at("text").get<std::string>(), fmt::to_string(k.at("registers").get<int>()), bytes_text(k.at("smem_bytes").get<double>()),
-                        fmt::to_string(k.at("threads").get<int>()), k.at("digest").get<std::string>().substr(0, 12)});
+      t.rows.push_back({k.at("schedule").at("text").get<std::string>(), fmt::to_string(k.at("registers").get<int>()),
+                        bytes_text(k.at("smem_bytes").get<double>()), fmt::to_string(k.at("threads").get<int>()),
+                        k.at("digest").get<std::string>().substr(0, 12)});
     });
     return t;
   }
@@ -221,16 +270,19 @@ Result<Device> result_device(const Json& j, const DataFiles& files) {
     Origin origin = Origin::kModel;
     for (Origin o : {Origin::kDatasheet, Origin::kMeasured})
       if (c.at("origin") == to_string(o)) origin = o;
-    device.cells[cell] = {c.at("value").get<double>(), c.at("unit").get<std::string>(), origin, c.at("source").get<std::string>()};
+    device.cells[cell] = {c.at("value").get<double>(), c.at("unit").get<std::string>(), origin,
+                          c.at("source").get<std::string>()};
   }
-  for (const char* needed : {"sms", "clock_tensor_mhz", "clock_fp32_mhz", "dram_gb_s", "mufu_lanes", "fp32_lanes", "smem_bytes_per_clk"})
+  for (const char* needed :
+       {"sms", "clock_tensor_mhz", "clock_fp32_mhz", "dram_gb_s", "mufu_lanes", "fp32_lanes", "smem_bytes_per_clk"})
     if (!device.has(needed)) return Error{Exit::kUsage, fmt::format("the result's device has no cell {}", needed)};
   return device;
 }
 
 Result<plot::Page> tune_page(const Json& result, const std::string& file, const DataFiles& files) {
   try {
-    if (result.at("schema") != kTuneSchema) return Error{Exit::kUsage, fmt::format("schema {} was expected", kTuneSchema), {file}};
+    if (result.at("schema") != kTuneSchema)
+      return Error{Exit::kUsage, fmt::format("schema {} was expected", kTuneSchema), {file}};
     ROOFGEN_TRY(const Device device, result_device(result.at("device"), files));
     return PageBuilder(result, device).build();
   } catch (const Json::exception& e) {

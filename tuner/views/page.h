@@ -14,7 +14,8 @@ namespace roofgen {
 /// when its device is not in the catalogue (its roofs are needed).
 Result<plot::Page> tune_page(const nlohmann::ordered_json& result, const std::string& file, const DataFiles& files);
 
-/// The device of a result, from its member "device": of the catalogue, or with the cells that a measured result carries.
+/// The device of a result, from its member "device": of the catalogue, or with the cells that a measured result
+/// carries.
 Result<Device> result_device(const nlohmann::ordered_json& device, const DataFiles& files);
 
 }  // namespace roofgen

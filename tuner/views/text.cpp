@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "roofline/text_table.h"
-#include "roofline/units.h"
+#include "base/text_table.h"
+#include "base/units.h"
 #include "tuner/views/measured.h"
 #include "tuner/views/views.h"
 
@@ -40,12 +40,18 @@ std::string searched_line(const TuneReport& r) {
     if (auto it = r.rejected.find(stage); it != r.rejected.end()) by_rule += it->second;
   std::string out = fmt::format("{} points, {} illegal; {} compiled", r.considered, by_rule, r.compiled);
   for (const auto& [stage, n] : r.rejected)
-    if (stage != "constraint" && stage != "launch" && stage != "memory") out += fmt::format(", {} rejected ({})", n, stage);
-  if (r.gpu) out += fmt::format(", {} verified and timed on the {}", r.gpu->timed, r.time_origin() == Origin::kMeasured ? "GPU" : "simulated driver");
+    if (stage != "constraint" && stage != "launch" && stage != "memory")
+      out += fmt::format(", {} rejected ({})", n, stage);
+  if (r.gpu)
+    out += fmt::format(", {} verified and timed on the {}", r.gpu->timed,
+                       r.time_origin() == Origin::kMeasured ? "GPU" : "simulated driver");
   if (!r.gpu || r.gpu->check != Check::kGpu)
-    out += fmt::format(", {} {}on every CTA of {}", r.simulated_binaries, r.gpu ? "simulated " : "verified ", r.problem.op == "attention" ? "one head group" : "a reduced problem");
-  if (r.compiled > 0 && r.compiled_now == 0 && r.evaluated_now == 0) out += " (all remembered: nothing compiled or simulated now)";
-  else if (r.compiled_now < r.compiled) out += fmt::format(" ({} compiled and {} simulated now)", r.compiled_now, r.simulated_now);
+    out += fmt::format(", {} {}on every CTA of {}", r.simulated_binaries, r.gpu ? "simulated " : "verified ",
+                       r.problem.op == "attention" ? "one head group" : "a reduced problem");
+  if (r.compiled > 0 && r.compiled_now == 0 && r.evaluated_now == 0)
+    out += " (all remembered: nothing compiled or simulated now)";
+  else if (r.compiled_now < r.compiled)
+    out += fmt::format(" ({} compiled and {} simulated now)", r.compiled_now, r.simulated_now);
   return out;
 }
 
@@ -63,18 +69,25 @@ std::string tune_text(const TuneReport& r, bool color) {
   // A measured run also has the spread of each time and what the model said.
   std::vector<std::string> columns{"variant", "kernel", "time"};
   if (r.gpu) columns.insert(columns.end(), {"+-95%", "model"});
-  columns.insert(columns.end(), {"bound by", "regs", "occ", "waves", "DRAM", "L2", "AI", "waste", "idle", "stall", "err/tol"});
+  columns.insert(columns.end(),
+                 {"bound by", "regs", "occ", "waves", "DRAM", "L2", "AI", "waste", "idle", "stall", "err/tol"});
   TextTable table(columns);
   for (size_t i : {0, 1, r.gpu ? 5 : 3}) table.left(static_cast<size_t>(i));
   for (const VariantReport& v : r.variants) {
     for (const KernelReport& k : v.kernels) {
       std::vector<std::string> row{v.name, k.stage, time_text(k.seconds)};
-      if (r.gpu) row.insert(row.end(), {k.measurement ? spread_text(*k.measurement) : none, k.counted ? time_text(k.time.seconds) : none});
-      const std::vector<std::string> compiled{k.counted ? k.time.bound_by : none, fmt::to_string(k.registers), fmt::format("{:.0f}%", 100 * k.occupancy.fraction)};
+      if (r.gpu)
+        row.insert(row.end(),
+                   {k.measurement ? spread_text(*k.measurement) : none, k.counted ? time_text(k.time.seconds) : none});
+      const std::vector<std::string> compiled{k.counted ? k.time.bound_by : none, fmt::to_string(k.registers),
+                                              fmt::format("{:.0f}%", 100 * k.occupancy.fraction)};
       row.insert(row.end(), compiled.begin(), compiled.end());
       if (k.counted)
-        row.insert(row.end(), {fmt::format("{:.1f}", k.time.waves), bytes_text(k.work.dram_bytes) + (k.intermediate_in_l2 ? "*" : ""), bytes_text(k.work.l2_bytes),
-                               fmt::format("{:.0f}", k.arithmetic_intensity), fmt::format("{:.2f}", k.waste), fmt::format("{:.2f}", k.idle), fmt::format("{:.2f}", k.stall)});
+        row.insert(
+            row.end(),
+            {fmt::format("{:.1f}", k.time.waves), bytes_text(k.work.dram_bytes) + (k.intermediate_in_l2 ? "*" : ""),
+             bytes_text(k.work.l2_bytes), fmt::format("{:.0f}", k.arithmetic_intensity), fmt::format("{:.2f}", k.waste),
+             fmt::format("{:.2f}", k.idle), fmt::format("{:.2f}", k.stall)});
       else
         row.insert(row.end(), 7, none);
       row.push_back(fmt::format("{:.2f}", k.verification.error_over_tolerance));
@@ -83,17 +96,22 @@ std::string tune_text(const TuneReport& r, bool color) {
     if (v.kernels.size() > 1) {
       std::vector<std::string> row{v.name, "total", time_text(v.seconds)};
       if (r.gpu) row.insert(row.end(), {v.measurement ? spread_text(*v.measurement) : none, ""});
-      const bool counted = std::all_of(v.kernels.begin(), v.kernels.end(), [](const KernelReport& k) { return k.counted; });
-      row.insert(row.end(), {"", "", "", "", counted ? bytes_text(v.dram_bytes) : none, counted ? bytes_text(v.l2_bytes) : none,
-                             counted ? fmt::format("{:.0f}", v.arithmetic_intensity()) : none, "", "", "", fmt::format("{:.2f}", v.verification.error_over_tolerance)});
+      const bool counted =
+          std::all_of(v.kernels.begin(), v.kernels.end(), [](const KernelReport& k) { return k.counted; });
+      row.insert(row.end(),
+                 {"", "", "", "", counted ? bytes_text(v.dram_bytes) : none, counted ? bytes_text(v.l2_bytes) : none,
+                  counted ? fmt::format("{:.0f}", v.arithmetic_intensity()) : none, "", "", "",
+                  fmt::format("{:.2f}", v.verification.error_over_tolerance)});
       table.row(row);
     }
   }
   out += table.str() + "\n";
   bool flagged = false, sampled = false, counted = true;
   for (const VariantReport& v : r.variants) {
-    if (!v.available) out += fmt::format("{:<9} rejected: {}\n", v.name, v.rejected_because);
-    else if (v.kernels.empty()) out += fmt::format("{:<9} nothing verified; --explain lists why\n", v.name);
+    if (!v.available)
+      out += fmt::format("{:<9} rejected: {}\n", v.name, v.rejected_because);
+    else if (v.kernels.empty())
+      out += fmt::format("{:<9} nothing verified; --explain lists why\n", v.name);
     for (const KernelReport& k : v.kernels) {
       out += fmt::format("{:<9} {}: {}\n", v.name, k.stage, params_text(k.schedule));
       flagged |= k.intermediate_in_l2;
@@ -105,36 +123,56 @@ std::string tune_text(const TuneReport& r, bool color) {
   out += "\n";
   if (!r.best_variant.empty()) {
     std::string verdict = r.verdict.decision;
-    std::transform(verdict.begin(), verdict.end(), verdict.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    std::transform(verdict.begin(), verdict.end(), verdict.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
     out += fmt::format("verdict   {}: {}\n", bold(verdict), r.verdict.reason);
     if (r.verdict.fused && r.verdict.unfused) {
       TextTable sides({"", "time", "DRAM", "L2", "AI", "regs", "spills", "occ", "launches"});
       sides.left(0);
       const auto row = [&](const char* name, const Side& s) {
-        sides.row({name, time_text(s.seconds), bytes_text(s.dram_bytes), bytes_text(s.l2_bytes), fmt::format("{:.0f}", s.arithmetic_intensity),
-                   fmt::to_string(s.registers), bytes_text(static_cast<double>(s.spill_bytes)), fmt::format("{:.0f}%", 100 * s.occupancy),
+        sides.row({name, time_text(s.seconds), bytes_text(s.dram_bytes), bytes_text(s.l2_bytes),
+                   fmt::format("{:.0f}", s.arithmetic_intensity), fmt::to_string(s.registers),
+                   bytes_text(static_cast<double>(s.spill_bytes)), fmt::format("{:.0f}%", 100 * s.occupancy),
                    fmt::to_string(s.launches)});
       };
       row("          fused", *r.verdict.fused);
       row("          unfused", *r.verdict.unfused);
       out += sides.str();
     }
-    out += fmt::format("score     {} of the sustained roofline, {:.2f} of the datasheet's{}: {} ({}) is the least that these ceilings allow\n",
-                       bold(fmt::format("{:.2f}", r.score)), r.score_datasheet,
-                       r.gpu && r.gpu->score_at_clock > 0 ? fmt::format(", {:.2f} of that at {:.0f} MHz", r.gpu->score_at_clock, r.gpu->sm_mhz) : "",
-                       time_text(r.floor_sustained.seconds), r.floor_sustained.bound_by);
+    out += fmt::format(
+        "score     {} of the sustained roofline, {:.2f} of the datasheet's{}: {} ({}) is the least that these ceilings "
+        "allow\n",
+        bold(fmt::format("{:.2f}", r.score)), r.score_datasheet,
+        r.gpu && r.gpu->score_at_clock > 0
+            ? fmt::format(", {:.2f} of that at {:.0f} MHz", r.gpu->score_at_clock, r.gpu->sm_mhz)
+            : "",
+        time_text(r.floor_sustained.seconds), r.floor_sustained.bound_by);
   } else {
     out += fmt::format("verdict   {}: {}\n", bold("NONE"), r.verdict.reason);
   }
   counted &= !r.gpu || !r.best_variant.empty();
-  const char* instructions = !counted ? "not counted" : sampled ? "simulated on a smaller problem or on slices, scaled by their CTAs" : r.problem.op == "attention" ? "simulated over whole heads, scaled by their number" : "simulated over whole tiles, scaled by their number";
+  const char* instructions = !counted  ? "not counted"
+                             : sampled ? "simulated on a smaller problem or on slices, scaled by their CTAs"
+                             : r.problem.op == "attention" ? "simulated over whole heads, scaled by their number"
+                                                           : "simulated over whole tiles, scaled by their number";
   if (r.gpu && r.gpu->timed == 0)
-    out += fmt::format("origins   nothing was measured; registers: compiled; L2, instructions, FLOPs: {}\n", instructions);
+    out +=
+        fmt::format("origins   nothing was measured; registers: compiled; L2, instructions, FLOPs: {}\n", instructions);
   else if (r.gpu)
-    out += fmt::format("origins   time: {}; model, DRAM: model (error band {:.0f} %); L2, instructions, FLOPs: {}; registers: compiled{}\n", to_string(r.time_origin()), 100 * kModelErrorBand, instructions, r.time_origin() == Origin::kMeasured ? "" : "; nothing was measured");
+    out += fmt::format(
+        "origins   time: {}; model, DRAM: model (error band {:.0f} %); L2, instructions, FLOPs: {}; registers: "
+        "compiled{}\n",
+        to_string(r.time_origin()), 100 * kModelErrorBand, instructions,
+        r.time_origin() == Origin::kMeasured ? "" : "; nothing was measured");
   else
-    out += fmt::format("origins   time, DRAM: model (error band {:.0f} %); L2, instructions, FLOPs: {}; registers: compiled; nothing was measured\n", 100 * kModelErrorBand, instructions);
-  if (flagged) out += "          * an intermediate stays in L2 and is judged against the L2 roof: neither its reading nor a later write-back to DRAM is counted\n";
+    out += fmt::format(
+        "origins   time, DRAM: model (error band {:.0f} %); L2, instructions, FLOPs: {}; registers: compiled; nothing "
+        "was measured\n",
+        100 * kModelErrorBand, instructions);
+  if (flagged)
+    out +=
+        "          * an intermediate stays in L2 and is judged against the L2 roof: neither its reading nor a later "
+        "write-back to DRAM is counted\n";
   if (r.gpu) out += notes_text(*r.gpu);
   for (const Warning& w : r.warnings) out += fmt::format("warning   {} {}\n", w.rule, w.text);
   if (r.interrupted) out += "          interrupted: what was finished is kept, the next run goes on from there\n";
@@ -153,7 +191,8 @@ std::string explain_text(const TuneReport& r) {
     for (const auto& [rule, cases] : rules) sorted.push_back(&cases);
     std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->size() > b->size(); });
     for (const auto* cases : sorted)
-      out += fmt::format("    {:>5} x  {}\n             {}\n", cases->size(), cases->front()->reason, to_string(cases->front()->schedule));
+      out += fmt::format("    {:>5} x  {}\n             {}\n", cases->size(), cases->front()->reason,
+                         to_string(cases->front()->schedule));
   }
   return out;
 }

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/suggest.h"
 #include "generator/ops/attention_parts.h"
-#include "generator/suggest.h"
 #include "roofline/work.h"
 #include "tuner/whatif/search.h"
 #include "tuner/work.h"
@@ -32,8 +32,11 @@ Result<std::string> plan_of(const std::string& text, const Problem& problem) {
   for (const Partition& p : attention_partitions(problem)) names.push_back(p.name);
   if (std::find(names.begin(), names.end(), wanted) != names.end()) return wanted;
   const std::vector<std::string> steps = attention_steps(problem);
-  const bool maskless = wanted.find("mask") != std::string::npos && std::find(steps.begin(), steps.end(), "mask") == steps.end();
-  return Error{Exit::kUsage, fmt::format("--plan {}: no partition of {}{}", text, joined(steps, " > "), maskless ? "; without --causal or --mask nothing is masked" : did_you_mean(wanted, names))};
+  const bool maskless =
+      wanted.find("mask") != std::string::npos && std::find(steps.begin(), steps.end(), "mask") == steps.end();
+  return Error{Exit::kUsage,
+               fmt::format("--plan {}: no partition of {}{}", text, joined(steps, " > "),
+                           maskless ? "; without --causal or --mask nothing is masked" : did_you_mean(wanted, names))};
 }
 
 }  // namespace
@@ -42,7 +45,9 @@ AttentionSubject::AttentionSubject(const Problem& problem) : problem_(problem), 
 
 std::string AttentionSubject::name(Part part) const { return attention_part_name(problem_, part); }
 
-Result<std::vector<Partition>> AttentionSubject::partitions(const DataFiles&) const { return attention_partitions(problem_); }
+Result<std::vector<Partition>> AttentionSubject::partitions(const DataFiles&) const {
+  return attention_partitions(problem_);
+}
 
 Result<RequiredWork> AttentionSubject::required(const DataFiles& files) const {
   ROOFGEN_TRY(const Op* op, find_op("attention"));
@@ -72,13 +77,17 @@ uint64_t AttentionSubject::evals(Part part, uint64_t asked) const {
   return part.last <= softmax() && part.first > 0 ? std::min(search, kPointwiseEvals) : search;
 }
 
-double AttentionSubject::value_bytes(size_t step, Part kernel) const { return attention_value_bytes(problem_, step, kernel); }
+double AttentionSubject::value_bytes(size_t step, Part kernel) const {
+  return attention_value_bytes(problem_, step, kernel);
+}
 
-Result<WhatIfReport> whatif_attention(const WhatIfContext& context, const Problem& problem, const std::string& plan, const TuneOptions& options) {
+Result<WhatIfReport> whatif_attention(const WhatIfContext& context, const Problem& problem, const std::string& plan,
+                                      const TuneOptions& options) {
   const AttentionSubject subject(problem);
   ROOFGEN_TRY(const std::string wanted, plan_of(plan, problem));
   ROOFGEN_TRY(WhatIfReport report, search(context, subject, joined(subject.steps(), " > "), problem, wanted, options));
-  if (subject.steps().size() == 4) report.notes.push_back("without --causal or --mask there is nothing to mask: the step is left out");
+  if (subject.steps().size() == 4)
+    report.notes.push_back("without --causal or --mask there is nothing to mask: the step is left out");
   return report;
 }
 

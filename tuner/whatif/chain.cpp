@@ -39,8 +39,11 @@ Result<PlanProblem> ChainSubject::make(const std::vector<Part>& plan, const std:
 Part ChainSubject::leader(Part part) const {
   const auto begin = chain_.steps().begin();
   const bool gemm = chain_.steps()[part.first].kind == ChainStep::Kind::kGemm;
-  // A row reduction in the epilogue wants tiles as wide as the row, which need not be among the fastest of the bare gemm.
-  const bool reduces = std::any_of(begin + static_cast<std::ptrdiff_t>(part.first), begin + static_cast<std::ptrdiff_t>(part.last), [](const ChainStep& s) { return s.kind == ChainStep::Kind::kRow; });
+  // A row reduction in the epilogue wants tiles as wide as the row, which need not be among the fastest of the bare
+  // gemm.
+  const bool reduces =
+      std::any_of(begin + static_cast<std::ptrdiff_t>(part.first), begin + static_cast<std::ptrdiff_t>(part.last),
+                  [](const ChainStep& s) { return s.kind == ChainStep::Kind::kRow; });
   return gemm && !reduces ? Part{0, 1} : part;
 }
 
@@ -50,10 +53,12 @@ uint64_t ChainSubject::evals(Part part, uint64_t asked) const {
 }
 
 double ChainSubject::value_bytes(size_t step, Part) const {
-  return static_cast<double>(chain_rows(problem_)) * static_cast<double>(chain_columns(problem_)) * size_of(chain_.steps()[step].dtype);
+  return static_cast<double>(chain_rows(problem_)) * static_cast<double>(chain_columns(problem_)) *
+         size_of(chain_.steps()[step].dtype);
 }
 
-Result<WhatIfReport> whatif_chain(const WhatIfContext& context, const Chain& chain, const Problem& problem, const std::vector<Part>& plan, const TuneOptions& options) {
+Result<WhatIfReport> whatif_chain(const WhatIfContext& context, const Chain& chain, const Problem& problem,
+                                  const std::vector<Part>& plan, const TuneOptions& options) {
   std::string name;
   for (const Part& part : plan) name += (name.empty() ? "" : " | ") + chain.name(part);
   return search(context, ChainSubject(chain, problem), problem.texts.at("chain"), problem, name, options);

@@ -27,7 +27,8 @@ std::vector<Passed> passed_values(const Subject& subject, const std::vector<Part
     out.push_back({{step, subject.value_bytes(step, parts[writer])}, writer, {reader}});
   };
   const auto kernel_of = [&](size_t step) {
-    return static_cast<size_t>(std::find_if(parts.begin(), parts.end(), [&](const Part& p) { return step < p.last; }) - parts.begin());
+    return static_cast<size_t>(std::find_if(parts.begin(), parts.end(), [&](const Part& p) { return step < p.last; }) -
+                               parts.begin());
   };
   for (size_t i = 0; i < parts.size(); ++i) {
     if (i > 0) add(parts[i].first - 1, i - 1, i);
@@ -38,7 +39,8 @@ std::vector<Passed> passed_values(const Subject& subject, const std::vector<Part
 
 }  // namespace
 
-PartitionReport compose(const Subject& subject, const Device& device, double floor_seconds, const Partition& partition, const std::vector<TunedPart>& tuned) {
+PartitionReport compose(const Subject& subject, const Device& device, double floor_seconds, const Partition& partition,
+                        const std::vector<TunedPart>& tuned) {
   PartitionReport out;
   out.name = partition.name;
   for (const Part& p : partition.parts)
@@ -59,7 +61,8 @@ PartitionReport compose(const Subject& subject, const Device& device, double flo
   std::vector<double> alone;  // DRAM bytes of each kernel by itself
   for (const KernelReport& k : out.kernels) alone.push_back(k.work.dram_bytes);
   // A measured time is that of a kernel timed alone: it knows nothing of what its neighbours leave in L2.
-  const bool measured = std::any_of(out.kernels.begin(), out.kernels.end(), [](const KernelReport& k) { return k.measurement.has_value(); });
+  const bool measured = std::any_of(out.kernels.begin(), out.kernels.end(),
+                                    [](const KernelReport& k) { return k.measurement.has_value(); });
   for (Passed& p : measured ? std::vector<Passed>{} : passed_values(subject, partition.parts)) {
     Intermediate& value = p.value;
     const size_t last = *std::max_element(p.readers.begin(), p.readers.end());

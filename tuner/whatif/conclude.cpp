@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "roofline/units.h"
+#include "base/units.h"
 #include "tuner/l2_model.h"
 #include "tuner/whatif/report.h"
 
@@ -23,19 +23,24 @@ double error_of(const KernelReport& k) {
 
 /// Two gemms of one schedule run the same main loop: what the model gets wrong about it is wrong in both.
 bool same_main_loop(const KernelReport& a, const KernelReport& b) {
-  return a.flops > 0 && a.flops == b.flops && !a.measurement && !b.measurement && a.schedule.params == b.schedule.params;
+  return a.flops > 0 && a.flops == b.flops && !a.measurement && !b.measurement &&
+         a.schedule.params == b.schedule.params;
 }
 
 /// What the epilogues of two gemms with one main loop do differently, one pipe after the other on the busiest SM: the
 /// model may hide it behind the main loop, and be wrong about that.
 double epilogue_seconds(const WhatIfReport& report, const KernelReport& x, const KernelReport& y) {
-  const auto a = roof_times(report.device, x.work, report.problem.dtype, RoofSet::kSustained), b = roof_times(report.device, y.work, report.problem.dtype, RoofSet::kSustained);
+  const auto a = roof_times(report.device, x.work, report.problem.dtype, RoofSet::kSustained),
+             b = roof_times(report.device, y.work, report.problem.dtype, RoofSet::kSustained);
   double pipes = 0, issue = 0, memory = 0;
   for (size_t i = 0; i < a.size(); ++i) {
     const double seconds = std::fabs(a[i].seconds - b[i].seconds);
-    if (!a[i].per_sm) memory = std::max(memory, seconds);  // what passes through DRAM passes through L2 on its way
-    else if (a[i].name == "issue") issue = seconds;        // every instruction of the pipes is one of these
-    else pipes += seconds;
+    if (!a[i].per_sm)
+      memory = std::max(memory, seconds);  // what passes through DRAM passes through L2 on its way
+    else if (a[i].name == "issue")
+      issue = seconds;  // every instruction of the pipes is one of these
+    else
+      pipes += seconds;
   }
   const double sms = report.device.at("sms"), ctas = std::max(1.0, x.work.ctas);
   return std::max(pipes, issue) * std::ceil(ctas / sms) * sms / ctas + memory;
@@ -96,7 +101,8 @@ std::string lost_by(const EdgeSide& f, const EdgeSide& c) {
   } factors[] = {
       {"waste", f.waste, c.waste, "more work is done than needed"},
       {"idle", f.idle, c.idle, fmt::format("{:g} CTAs against {:g} to fill the SMs", f.ctas, c.ctas)},
-      {"stall", f.stall, c.stall, fmt::format("{:.0f} % occupancy against {:.0f} % to hide latencies", 100 * f.occupancy, 100 * c.occupancy)},
+      {"stall", f.stall, c.stall,
+       fmt::format("{:.0f} % occupancy against {:.0f} % to hide latencies", 100 * f.occupancy, 100 * c.occupancy)},
   };
   const auto* worst = &factors[0];
   for (const auto& x : factors)
@@ -108,17 +114,25 @@ std::string lost_by(const EdgeSide& f, const EdgeSide& c) {
 std::string reason_of(const EdgeReport& e, double usable_l2) {
   const EdgeSide &f = *e.fused, &c = *e.cut;
   std::string out = fmt::format("fused is {:.2f}x as fast", e.speedup());
-  out += e.decision == "undecided" ? fmt::format(", inside the error of {} on a difference of {}", time_text(e.gain.error), time_text(std::fabs(e.gain.seconds)))
-                                   : fmt::format(" ({} {} +- {})", time_text(std::fabs(e.gain.seconds)), e.gain.seconds >= 0 ? "less" : "more", time_text(e.gain.error));
-  const auto launches = [](size_t fewer) { return fewer == 0 ? std::string("no launch") : counted(static_cast<double>(fewer), "launch"); };
+  out += e.decision == "undecided" ? fmt::format(", inside the error of {} on a difference of {}",
+                                                 time_text(e.gain.error), time_text(std::fabs(e.gain.seconds)))
+                                   : fmt::format(" ({} {} +- {})", time_text(std::fabs(e.gain.seconds)),
+                                                 e.gain.seconds >= 0 ? "less" : "more", time_text(e.gain.error));
+  const auto launches = [](size_t fewer) {
+    return fewer == 0 ? std::string("no launch") : counted(static_cast<double>(fewer), "launch");
+  };
   const bool traffic = std::fabs(e.dram_saved) >= kNoTraffic * c.dram_bytes;
   const size_t fewer = c.launches > f.launches ? c.launches - f.launches : 0;
-  out += traffic ? fmt::format(": it {} {} of DRAM traffic and saves {}", e.dram_saved > 0 ? "saves" : "adds", bytes_text(std::fabs(e.dram_saved)), launches(fewer))
+  out += traffic ? fmt::format(": it {} {} of DRAM traffic and saves {}", e.dram_saved > 0 ? "saves" : "adds",
+                               bytes_text(std::fabs(e.dram_saved)), launches(fewer))
                  : fmt::format(": it saves {} and no DRAM traffic", launches(fewer));
   if (e.intermediate) {
     const Intermediate& t = *e.intermediate;
-    out += t.in_l2 ? fmt::format(", for the value of {} ({}) would have stayed in L2", e.before, bytes_text(t.bytes))
-                   : fmt::format("; the value of {} ({}) would not have stayed in L2 ({} pass before it is read, {} are usable)", e.before, bytes_text(t.bytes), bytes_text(t.distance), bytes_text(usable_l2));
+    out += t.in_l2
+               ? fmt::format(", for the value of {} ({}) would have stayed in L2", e.before, bytes_text(t.bytes))
+               : fmt::format(
+                     "; the value of {} ({}) would not have stayed in L2 ({} pass before it is read, {} are usable)",
+                     e.before, bytes_text(t.bytes), bytes_text(t.distance), bytes_text(usable_l2));
   }
   if (e.decision == "separate") {
     const std::string lost = lost_by(f, c);
@@ -134,7 +148,8 @@ EdgeReport edge_report(const WhatIfReport& report, size_t edge) {
   e.edge = edge;
   e.before = report.steps[edge];
   e.after = report.steps[edge + 1];
-  const PartitionReport *fused = best_where(report.partitions, edge, false), *cut = best_where(report.partitions, edge, true);
+  const PartitionReport *fused = best_where(report.partitions, edge, false),
+                        *cut = best_where(report.partitions, edge, true);
   if (fused) e.fused = side(*fused, edge);
   if (cut) {
     e.cut = side(*cut, edge);
@@ -142,11 +157,14 @@ EdgeReport edge_report(const WhatIfReport& report, size_t edge) {
       if (t.after == edge) e.intermediate = t;
   }
   if (!fused || !cut) {
-    const bool may_come = report.interrupted && std::any_of(report.partitions.begin(), report.partitions.end(), [&](const PartitionReport& p) {
-      return !p.timed() && p.illegal.empty() && p.cut(edge) == (fused != nullptr);
-    });
+    const bool may_come =
+        report.interrupted &&
+        std::any_of(report.partitions.begin(), report.partitions.end(), [&](const PartitionReport& p) {
+          return !p.timed() && p.illegal.empty() && p.cut(edge) == (fused != nullptr);
+        });
     e.decision = may_come ? "undecided" : fused ? "fused only" : cut ? "separate only" : "none";
-    e.reason = may_come ? fmt::format("interrupted before a partition that {} here was timed", fused ? "cuts" : "fuses") : why_not(report.partitions, edge, fused != nullptr);
+    e.reason = may_come ? fmt::format("interrupted before a partition that {} here was timed", fused ? "cuts" : "fuses")
+                        : why_not(report.partitions, edge, fused != nullptr);
     return e;
   }
   e.dram_saved = cut->dram_bytes - fused->dram_bytes;
@@ -166,7 +184,8 @@ std::string traffic_text(const PartitionReport& plan, const PartitionReport& bes
 /// "1 launch more", "2 launches less", "as many launches".
 std::string launches_text(const PartitionReport& plan, const PartitionReport& best) {
   const double more = static_cast<double>(plan.kernels.size()) - static_cast<double>(best.kernels.size());
-  return more == 0 ? "as many launches" : fmt::format("{} {}", counted(std::fabs(more), "launch"), more > 0 ? "more" : "less");
+  return more == 0 ? "as many launches"
+                   : fmt::format("{} {}", counted(std::fabs(more), "launch"), more > 0 ? "more" : "less");
 }
 
 std::string forced_sentence(const WhatIfReport& report, const PartitionReport& plan) {
@@ -175,14 +194,18 @@ std::string forced_sentence(const WhatIfReport& report, const PartitionReport& p
   if (!plan.timed() || !best) return plan.failed.empty() ? "it has no time" : "it has no time: " + plan.failed;
   if (&plan == best) return "it is the fastest";
   const TimeGap gap = time_gap(report, plan, *best);
-  if (!gap.decided()) return fmt::format("it cannot be told from the fastest, {}: {} beside {} (+- {})", best->name, time_text(plan.seconds), time_text(best->seconds), time_text(gap.error));
-  return fmt::format("{:.2f}x the time of the fastest, {}: {} beside {}, {}, {}", plan.seconds / best->seconds, best->name, time_text(plan.seconds), time_text(best->seconds),
-                     traffic_text(plan, *best), launches_text(plan, *best));
+  if (!gap.decided())
+    return fmt::format("it cannot be told from the fastest, {}: {} beside {} (+- {})", best->name,
+                       time_text(plan.seconds), time_text(best->seconds), time_text(gap.error));
+  return fmt::format("{:.2f}x the time of the fastest, {}: {} beside {}, {}, {}", plan.seconds / best->seconds,
+                     best->name, time_text(plan.seconds), time_text(best->seconds), traffic_text(plan, *best),
+                     launches_text(plan, *best));
 }
 
 /// Whether a verdict rests on a partition.
 bool is_named(const WhatIfReport& report, const PartitionReport& p) {
-  return report.best() == &p || report.forced == p.name || std::any_of(report.edges.begin(), report.edges.end(), [&](const EdgeReport& e) {
+  return report.best() == &p || report.forced == p.name ||
+         std::any_of(report.edges.begin(), report.edges.end(), [&](const EdgeReport& e) {
            return (e.fused && e.fused->partition == p.name) || (e.cut && e.cut->partition == p.name);
          });
 }
@@ -215,27 +238,35 @@ TimeGap time_gap(const WhatIfReport& report, const PartitionReport& slower, cons
       i = a.erase(i);
     }
   };
-  const auto difference = [](const KernelReport& x, const KernelReport& y) { return kModelErrorBand * std::fabs(x.seconds - y.seconds); };
-  match([](const KernelReport& x, const KernelReport& y) { return !x.digest.empty() && x.digest == y.digest; }, difference);
-  match(same_main_loop, [&](const KernelReport& x, const KernelReport& y) { return std::max(difference(x, y), kModelErrorBand * epilogue_seconds(report, x, y)); });
+  const auto difference = [](const KernelReport& x, const KernelReport& y) {
+    return kModelErrorBand * std::fabs(x.seconds - y.seconds);
+  };
+  match([](const KernelReport& x, const KernelReport& y) { return !x.digest.empty() && x.digest == y.digest; },
+        difference);
+  match(same_main_loop, [&](const KernelReport& x, const KernelReport& y) {
+    return std::max(difference(x, y), kModelErrorBand * epilogue_seconds(report, x, y));
+  });
   for (const auto& rest : {a, b})
     for (const KernelReport* k : rest) squares += error_of(*k) * error_of(*k);
   return {slower.seconds - faster.seconds, std::sqrt(squares)};
 }
 
 void conclude(WhatIfReport& report) {
-  std::stable_sort(report.partitions.begin(), report.partitions.end(), [](const PartitionReport& a, const PartitionReport& b) {
-    if (a.timed() != b.timed()) return a.timed();
-    if (a.illegal.empty() != b.illegal.empty()) return a.illegal.empty();
-    return a.timed() && a.seconds < b.seconds;
-  });
+  std::stable_sort(report.partitions.begin(), report.partitions.end(),
+                   [](const PartitionReport& a, const PartitionReport& b) {
+                     if (a.timed() != b.timed()) return a.timed();
+                     if (a.illegal.empty() != b.illegal.empty()) return a.illegal.empty();
+                     return a.timed() && a.seconds < b.seconds;
+                   });
   report.edges.clear();
   for (size_t edge = 0; edge + 1 < report.steps.size(); ++edge) report.edges.push_back(edge_report(report, edge));
   if (report.forced)
-    if (const PartitionReport* plan = report.find(*report.forced)) report.forced_verdict = forced_sentence(report, *plan);
+    if (const PartitionReport* plan = report.find(*report.forced))
+      report.forced_verdict = forced_sentence(report, *plan);
 }
 
-Result<void> verify_named(WhatIfReport& report, const std::function<bool(size_t, size_t)>& go_on, const std::function<Result<Verification>(const PartitionReport&)>& verify) {
+Result<void> verify_named(WhatIfReport& report, const std::function<bool(size_t, size_t)>& go_on,
+                          const std::function<Result<Verification>(const PartitionReport&)>& verify) {
   for (;;) {
     std::vector<PartitionReport*> open;
     for (PartitionReport& p : report.partitions)
@@ -268,7 +299,8 @@ Sweep make_sweep(std::string dim, std::vector<WhatIfReport> runs) {
     const PartitionReport *a_other = a.find(x.to), *b_other = b.find(x.from);
     if (a_other && b_other && a_other->timed() && b_other->timed()) {
       // Straight in the logarithms of size and of the ratio of times, which is 1 where they cross.
-      const double below = std::log(a_other->seconds / a.best()->seconds), above = std::log(b_other->seconds / b.best()->seconds);
+      const double below = std::log(a_other->seconds / a.best()->seconds),
+                   above = std::log(b_other->seconds / b.best()->seconds);
       const double lo = std::log(static_cast<double>(x.below)), hi = std::log(static_cast<double>(x.above));
       x.at = below + above > 0 ? std::exp(lo + (hi - lo) * below / (below + above)) : std::exp((lo + hi) / 2);
       x.decided = time_gap(a, *a_other, *a.best()).decided() && time_gap(b, *b_other, *b.best()).decided();

@@ -30,7 +30,10 @@ Json partition_json(const WhatIfReport& r, const PartitionReport& p) {
   j["waste"] = p.waste;
   j["idle"] = p.idle;
   j["stall"] = p.stall;
-  if (p.together) j["verified_together"] = {{"passed", p.together->passed}, {"rows_checked", p.together->rows_checked}, {"error_over_tolerance", p.together->error_over_tolerance}};
+  if (p.together)
+    j["verified_together"] = {{"passed", p.together->passed},
+                              {"rows_checked", p.together->rows_checked},
+                              {"error_over_tolerance", p.together->error_over_tolerance}};
   j["intermediates"] = Json::array();
   for (const Intermediate& t : p.intermediates) j["intermediates"].push_back(intermediate_json(r, t));
   j["kernels"] = Json::array();
@@ -39,12 +42,30 @@ Json partition_json(const WhatIfReport& r, const PartitionReport& p) {
 }
 
 Json side_json(const EdgeSide& s) {
-  return {{"plan", s.partition}, {"time_us", 1e6 * s.seconds}, {"dram_bytes", s.dram_bytes}, {"l2_bytes", s.l2_bytes}, {"arithmetic_intensity", s.arithmetic_intensity}, {"registers", s.registers},
-          {"occupancy", s.occupancy}, {"spill_bytes", s.spill_bytes}, {"ctas", s.ctas}, {"launches", s.launches}, {"waste", s.waste}, {"idle", s.idle}, {"stall", s.stall}};
+  return {{"plan", s.partition},
+          {"time_us", 1e6 * s.seconds},
+          {"dram_bytes", s.dram_bytes},
+          {"l2_bytes", s.l2_bytes},
+          {"arithmetic_intensity", s.arithmetic_intensity},
+          {"registers", s.registers},
+          {"occupancy", s.occupancy},
+          {"spill_bytes", s.spill_bytes},
+          {"ctas", s.ctas},
+          {"launches", s.launches},
+          {"waste", s.waste},
+          {"idle", s.idle},
+          {"stall", s.stall}};
 }
 
 Json edge_json(const WhatIfReport& r, const EdgeReport& e) {
-  Json j{{"before", e.before}, {"after", e.after}, {"decision", e.decision}, {"reason", e.reason}, {"speedup", e.speedup()}, {"gain_us", 1e6 * e.gain.seconds}, {"gain_error_us", 1e6 * e.gain.error}, {"dram_bytes_saved", e.dram_saved}};
+  Json j{{"before", e.before},
+         {"after", e.after},
+         {"decision", e.decision},
+         {"reason", e.reason},
+         {"speedup", e.speedup()},
+         {"gain_us", 1e6 * e.gain.seconds},
+         {"gain_error_us", 1e6 * e.gain.error},
+         {"dram_bytes_saved", e.dram_saved}};
   if (e.intermediate) j["intermediate"] = intermediate_json(r, *e.intermediate);
   if (e.fused) j["fused"] = side_json(*e.fused);
   if (e.cut) j["cut"] = side_json(*e.cut);
@@ -56,7 +77,8 @@ Json report_json(const WhatIfReport& r) {
   j["chain"] = r.title;
   j["steps"] = r.steps;
   j["problem"] = problem_json(r.problem);
-  j["problem"]["flop_convention"] = r.matrix_flops ? "MMA FLOPs only" : "operations of the FP32 pipe: the chain has no matrix work";
+  j["problem"]["flop_convention"] =
+      r.matrix_flops ? "MMA FLOPs only" : "operations of the FP32 pipe: the chain has no matrix work";
   j["device"] = {{"name", r.device.name}, {"description", r.executor_device}, {"arch", r.arch}};
   if (r.times != Origin::kModel) {
     j["device"]["title"] = r.device.title;
@@ -67,7 +89,9 @@ Json report_json(const WhatIfReport& r) {
   j["considered"] = r.considered;
   j["compiled"] = r.compiled;
   j["fresh"] = {{"compiled", r.compiled_now}, {"evaluated", r.evaluated_now}};
-  j["origins"] = {{"time_us", to_string(r.times)}, {"dram_bytes", "model"}, {"l2_bytes", "simulated"}, {"flops", "simulated"}, {"registers", "compiled"}, {"spill_bytes", "compiled"}, {"occupancy", "compiled"}};
+  j["origins"] = {{"time_us", to_string(r.times)}, {"dram_bytes", "model"},   {"l2_bytes", "simulated"},
+                  {"flops", "simulated"},          {"registers", "compiled"}, {"spill_bytes", "compiled"},
+                  {"occupancy", "compiled"}};
   j["error_band"] = kModelErrorBand;
   j["floor"] = {{"time_us", 1e6 * r.floor.seconds}, {"bound_by", r.floor.bound_by}, {"origin", "model"}};
   j["best"] = r.best() ? Json(r.best()->name) : Json(nullptr);
@@ -93,16 +117,21 @@ std::string sweep_json(const Sweep& sweep) {
   Json j = report_json(sweep.runs.back());
   Json runs = Json::array(), crossovers = Json::array();
   for (const WhatIfReport& r : sweep.runs) {
-    Json run{{"size", r.problem.dims.at(sweep.dim)}, {"best", r.best() ? Json(r.best()->name) : Json(nullptr)}, {"time_us", r.best() ? Json(1e6 * r.best()->seconds) : Json(nullptr)}};
+    Json run{{"size", r.problem.dims.at(sweep.dim)},
+             {"best", r.best() ? Json(r.best()->name) : Json(nullptr)},
+             {"time_us", r.best() ? Json(1e6 * r.best()->seconds) : Json(nullptr)}};
     run["partitions"] = Json::array();
     for (const PartitionReport& p : r.partitions)
       if (p.timed()) run["partitions"].push_back({{"plan", p.name}, {"time_us", 1e6 * p.seconds}});
     run["edges"] = Json::array();
-    for (const EdgeReport& e : r.edges) run["edges"].push_back({{"before", e.before}, {"after", e.after}, {"decision", e.decision}, {"speedup", e.speedup()}});
+    for (const EdgeReport& e : r.edges)
+      run["edges"].push_back(
+          {{"before", e.before}, {"after", e.after}, {"decision", e.decision}, {"speedup", e.speedup()}});
     runs.push_back(std::move(run));
   }
   for (const Sweep::Crossover& x : sweep.crossovers)
-    crossovers.push_back({{"from", x.from}, {"to", x.to}, {"below", x.below}, {"above", x.above}, {"at", x.at}, {"decided", x.decided}});
+    crossovers.push_back(
+        {{"from", x.from}, {"to", x.to}, {"below", x.below}, {"above", x.above}, {"at", x.at}, {"decided", x.decided}});
   j["sweep"] = {{"dim", sweep.dim}, {"runs", std::move(runs)}, {"crossovers", std::move(crossovers)}};
   return text_of(j);
 }

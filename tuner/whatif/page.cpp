@@ -1,11 +1,12 @@
+#include "tuner/views/page.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
+#include "base/units.h"
 #include "roofline/figures.h"
-#include "roofline/units.h"
-#include "tuner/views/page.h"
 #include "tuner/whatif/views.h"
 
 namespace roofgen {
@@ -53,18 +54,26 @@ class WhatIfPage {
   void facts(plot::Page& page) const {
     std::string problem;
     for (const auto& [name, value] : result_.at("problem").items())
-      if (name != "op" && name != "flop_convention" && name != "chain") problem += fmt::format("{}{}={}", problem.empty() ? "" : " ", name, value.is_string() ? value.get<std::string>() : value.dump());
+      if (name != "op" && name != "flop_convention" && name != "chain")
+        problem += fmt::format("{}{}={}", problem.empty() ? "" : " ", name,
+                               value.is_string() ? value.get<std::string>() : value.dump());
     size_t legal = 0;
     for (const Json& p : result_.at("partitions")) legal += p.at("legal").get<bool>();
     const Json& floor = result_.at("floor");
-    page.facts = {{"problem", problem},
-                  {"device", text(result_.at("device"), "description")},
-                  {"searched", fmt::format("{} partitions, {} legal, made of {} distinct kernels", result_.at("partitions").size(), legal, result_.at("parts").get<uint64_t>())},
-                  {"fastest", result_.at("best").is_string() ? text(result_, "best") : "none has a time"},
-                  {"score", fmt::format("{:.2f} of the sustained roofline; floor {} ({})", number(result_, "score"), time_text(1e-6 * number(floor, "time_us")), text(floor, "bound_by"))},
-                  {"FLOPs", text(result_.at("problem"), "flop_convention")},
-                  {"origins", fmt::format("times: {}; DRAM traffic: model; L2 traffic, FLOPs: simulated; registers: compiled", to_string(origin()))}};
-    if (result_.contains("plan")) page.facts.push_back({"plan", fmt::format("{}: {}", text(result_.at("plan"), "plan"), text(result_.at("plan"), "verdict"))});
+    page.facts = {
+        {"problem", problem},
+        {"device", text(result_.at("device"), "description")},
+        {"searched", fmt::format("{} partitions, {} legal, made of {} distinct kernels",
+                                 result_.at("partitions").size(), legal, result_.at("parts").get<uint64_t>())},
+        {"fastest", result_.at("best").is_string() ? text(result_, "best") : "none has a time"},
+        {"score", fmt::format("{:.2f} of the sustained roofline; floor {} ({})", number(result_, "score"),
+                              time_text(1e-6 * number(floor, "time_us")), text(floor, "bound_by"))},
+        {"FLOPs", text(result_.at("problem"), "flop_convention")},
+        {"origins", fmt::format("times: {}; DRAM traffic: model; L2 traffic, FLOPs: simulated; registers: compiled",
+                                to_string(origin()))}};
+    if (result_.contains("plan"))
+      page.facts.push_back(
+          {"plan", fmt::format("{}: {}", text(result_.at("plan"), "plan"), text(result_.at("plan"), "verdict"))});
   }
 
   plot::Bars ladder() const {
@@ -78,14 +87,23 @@ class WhatIfPage {
   }
 
   plot::TableBlock edges() const {
-    plot::TableBlock t{"Edges: the best partition that fuses one, beside the best that cuts it", {"edge", "verdict", "speedup", "gain", "+-", "DRAM saved", "value", "in L2", "why"}, {}};
+    plot::TableBlock t{"Edges: the best partition that fuses one, beside the best that cuts it",
+                       {"edge", "verdict", "speedup", "gain", "+-", "DRAM saved", "value", "in L2", "why"},
+                       {}};
     for (const Json& e : result_.at("edges")) {
       const bool both = e.contains("fused") && e.contains("cut");
       std::vector<std::string> row{text(e, "before") + " > " + text(e, "after"), text(e, "decision")};
-      if (both) row.insert(row.end(), {fmt::format("{:.2f}x", number(e, "speedup")), fmt::format("{:.1f} us", number(e, "gain_us")), fmt::format("{:.1f} us", number(e, "gain_error_us")), bytes_text(number(e, "dram_bytes_saved"))});
-      else row.insert(row.end(), 4, "-");
-      if (e.contains("intermediate")) row.insert(row.end(), {bytes_text(number(e.at("intermediate"), "bytes")), e.at("intermediate").at("stays_in_l2").get<bool>() ? "yes" : "no"});
-      else row.insert(row.end(), 2, "-");
+      if (both)
+        row.insert(row.end(),
+                   {fmt::format("{:.2f}x", number(e, "speedup")), fmt::format("{:.1f} us", number(e, "gain_us")),
+                    fmt::format("{:.1f} us", number(e, "gain_error_us")), bytes_text(number(e, "dram_bytes_saved"))});
+      else
+        row.insert(row.end(), 4, "-");
+      if (e.contains("intermediate"))
+        row.insert(row.end(), {bytes_text(number(e.at("intermediate"), "bytes")),
+                               e.at("intermediate").at("stays_in_l2").get<bool>() ? "yes" : "no"});
+      else
+        row.insert(row.end(), 2, "-");
       row.push_back(text(e, "reason"));
       t.rows.push_back(std::move(row));
     }
@@ -117,7 +135,8 @@ class WhatIfPage {
         q.details = {{"kernels", fmt::to_string(p.at("launches").get<uint64_t>())},
                      {"DRAM", bytes_text(number(p, "dram_bytes"))},
                      {"L2", bytes_text(number(p, "l2_bytes"))},
-                     {"waste x idle x stall", fmt::format("{:.2f} x {:.2f} x {:.2f}", number(p, "waste"), number(p, "idle"), number(p, "stall"))}};
+                     {"waste x idle x stall", fmt::format("{:.2f} x {:.2f} x {:.2f}", number(p, "waste"),
+                                                          number(p, "idle"), number(p, "stall"))}};
         out.points.push_back(std::move(q));
         return index[plan] = out.points.size() - 1;
       }
@@ -126,8 +145,12 @@ class WhatIfPage {
     for (const Json& e : result_.at("edges")) {
       if (!e.contains("fused") || !e.contains("cut")) continue;
       const auto from = point(text(e.at("cut"), "plan")), to = point(text(e.at("fused"), "plan"));
-      const bool drawn = std::any_of(out.arrows.begin(), out.arrows.end(), [&](const plot::Arrow& a) { return from && to && a.from == *from && a.to == *to; });
-      if (from && to && *from != *to && !drawn) out.arrows.push_back({*from, *to, fmt::format("{} > {}: {:.2f}x", text(e, "before"), text(e, "after"), number(e, "speedup"))});
+      const bool drawn = std::any_of(out.arrows.begin(), out.arrows.end(), [&](const plot::Arrow& a) {
+        return from && to && a.from == *from && a.to == *to;
+      });
+      if (from && to && *from != *to && !drawn)
+        out.arrows.push_back(
+            {*from, *to, fmt::format("{} > {}: {:.2f}x", text(e, "before"), text(e, "after"), number(e, "speedup"))});
     }
     if (out.points.empty() && result_.at("best").is_string()) point(text(result_, "best"));
     return out;
@@ -139,7 +162,8 @@ class WhatIfPage {
     plot::Lines out{"Sensitivity: time against " + text(s, "dim"), text(s, "dim"), "us", true, true, {}, {}};
     std::vector<std::string> winners;
     for (const Json& r : s.at("runs"))
-      if (r.at("best").is_string() && std::find(winners.begin(), winners.end(), r.at("best")) == winners.end()) winners.push_back(text(r, "best"));
+      if (r.at("best").is_string() && std::find(winners.begin(), winners.end(), r.at("best")) == winners.end())
+        winners.push_back(text(r, "best"));
     for (const std::string& w : winners) {
       plot::Lines::Series series{w, {}};
       for (const Json& r : s.at("runs"))
@@ -152,21 +176,32 @@ class WhatIfPage {
 
   plot::TableBlock crossovers() const {
     const Json& s = result_.at("sweep");
-    plot::TableBlock t{"Where the verdict flips", {text(s, "dim"), "about", "fastest below", "fastest above", "outside the error band"}, {}};
+    plot::TableBlock t{"Where the verdict flips",
+                       {text(s, "dim"), "about", "fastest below", "fastest above", "outside the error band"},
+                       {}};
     for (const Json& x : s.at("crossovers"))
-      t.rows.push_back({fmt::format("{} to {}", x.at("below").get<int64_t>(), x.at("above").get<int64_t>()), number(x, "at") > 0 ? fmt::format("{:.0f}", number(x, "at")) : "-", text(x, "from"), text(x, "to"), x.at("decided").get<bool>() ? "yes" : "no"});
+      t.rows.push_back({fmt::format("{} to {}", x.at("below").get<int64_t>(), x.at("above").get<int64_t>()),
+                        number(x, "at") > 0 ? fmt::format("{:.0f}", number(x, "at")) : "-", text(x, "from"),
+                        text(x, "to"), x.at("decided").get<bool>() ? "yes" : "no"});
     return t;
   }
 
   plot::TableBlock sides() const {
-    plot::TableBlock t{"Both sides of every edge", {"edge", "", "time", "DRAM", "L2", "AI", "regs", "occ", "spills", "launches", "waste", "idle", "stall", "partition"}, {}};
+    plot::TableBlock t{"Both sides of every edge",
+                       {"edge", "", "time", "DRAM", "L2", "AI", "regs", "occ", "spills", "launches", "waste", "idle",
+                        "stall", "partition"},
+                       {}};
     for (const Json& e : result_.at("edges"))
       for (const char* which : {"fused", "cut"}) {
         if (!e.contains(which)) continue;
         const Json& s = e.at(which);
-        t.rows.push_back({text(e, "before") + " > " + text(e, "after"), which, time_text(1e-6 * number(s, "time_us")), bytes_text(number(s, "dram_bytes")), bytes_text(number(s, "l2_bytes")),
-                          fmt::format("{:.1f}", number(s, "arithmetic_intensity")), fmt::format("{:g}", number(s, "registers")), fmt::format("{:.0f} %", 100 * number(s, "occupancy")), bytes_text(number(s, "spill_bytes")),
-                          fmt::format("{:g}", number(s, "launches")), fmt::format("{:.2f}", number(s, "waste")), fmt::format("{:.2f}", number(s, "idle")), fmt::format("{:.2f}", number(s, "stall")), text(s, "plan")});
+        t.rows.push_back(
+            {text(e, "before") + " > " + text(e, "after"), which, time_text(1e-6 * number(s, "time_us")),
+             bytes_text(number(s, "dram_bytes")), bytes_text(number(s, "l2_bytes")),
+             fmt::format("{:.1f}", number(s, "arithmetic_intensity")), fmt::format("{:g}", number(s, "registers")),
+             fmt::format("{:.0f} %", 100 * number(s, "occupancy")), bytes_text(number(s, "spill_bytes")),
+             fmt::format("{:g}", number(s, "launches")), fmt::format("{:.2f}", number(s, "waste")),
+             fmt::format("{:.2f}", number(s, "idle")), fmt::format("{:.2f}", number(s, "stall")), text(s, "plan")});
       }
     return t;
   }
@@ -174,20 +209,32 @@ class WhatIfPage {
   plot::TableBlock partitions() const {
     plot::TableBlock t{"All partitions", {"plan", "time", "DRAM", "kernels", "why it has no time"}, {}};
     for (const Json& p : result_.at("partitions"))
-      t.rows.push_back(timed(p) ? std::vector<std::string>{text(p, "plan"), time_text(1e-6 * number(p, "time_us")), bytes_text(number(p, "dram_bytes")), fmt::to_string(p.at("launches").get<uint64_t>()), ""}
-                                : std::vector<std::string>{text(p, "plan"), "-", "-", "-", p.contains("reason") ? text(p, "reason") : ""});
+      t.rows.push_back(timed(p) ? std::vector<std::string>{text(p, "plan"), time_text(1e-6 * number(p, "time_us")),
+                                                           bytes_text(number(p, "dram_bytes")),
+                                                           fmt::to_string(p.at("launches").get<uint64_t>()), ""}
+                                : std::vector<std::string>{text(p, "plan"), "-", "-", "-",
+                                                           p.contains("reason") ? text(p, "reason") : ""});
     return t;
   }
 
   plot::TableBlock kernels() const {
-    plot::TableBlock t{"Kernels of the fastest partition", {"kernel", "time", "bound by", "regs", "spills", "occ", "DRAM", "L2", "waste", "idle", "stall", "schedule"}, {}};
+    plot::TableBlock t{
+        "Kernels of the fastest partition",
+        {"kernel", "time", "bound by", "regs", "spills", "occ", "DRAM", "L2", "waste", "idle", "stall", "schedule"},
+        {}};
     for (const Json& p : result_.at("partitions")) {
       if (result_.at("best") != p.at("plan")) continue;
       for (const Json& k : p.at("kernels")) {
         std::string schedule;
-        for (const auto& [name, v] : k.at("schedule").at("params").items()) schedule += fmt::format("{}{}={}", schedule.empty() ? "" : " ", name, v.is_string() ? v.get<std::string>() : v.dump());
-        t.rows.push_back({text(k, "name"), time_text(1e-6 * number(k, "time_us")), text(k, "bound_by"), fmt::format("{:g}", number(k, "registers")), bytes_text(number(k, "spill_bytes")), fmt::format("{:.0f} %", 100 * number(k, "occupancy")),
-                          bytes_text(number(k, "dram_bytes")), bytes_text(number(k, "l2_bytes")), fmt::format("{:.2f}", number(k, "waste")), fmt::format("{:.2f}", number(k, "idle")), fmt::format("{:.2f}", number(k, "stall")), schedule});
+        for (const auto& [name, v] : k.at("schedule").at("params").items())
+          schedule += fmt::format("{}{}={}", schedule.empty() ? "" : " ", name,
+                                  v.is_string() ? v.get<std::string>() : v.dump());
+        t.rows.push_back({text(k, "name"), time_text(1e-6 * number(k, "time_us")), text(k, "bound_by"),
+                          fmt::format("{:g}", number(k, "registers")), bytes_text(number(k, "spill_bytes")),
+                          fmt::format("{:.0f} %", 100 * number(k, "occupancy")), bytes_text(number(k, "dram_bytes")),
+                          bytes_text(number(k, "l2_bytes")), fmt::format("{:.2f}", number(k, "waste")),
+                          fmt::format("{:.2f}", number(k, "idle")), fmt::format("{:.2f}", number(k, "stall")),
+                          schedule});
       }
     }
     return t;
@@ -201,7 +248,8 @@ class WhatIfPage {
 
 Result<plot::Page> whatif_page(const Json& result, const std::string& file, const DataFiles& files) {
   try {
-    if (result.at("schema") != kWhatIfSchema) return Error{Exit::kUsage, fmt::format("schema {} was expected", kWhatIfSchema), {file}};
+    if (result.at("schema") != kWhatIfSchema)
+      return Error{Exit::kUsage, fmt::format("schema {} was expected", kWhatIfSchema), {file}};
     ROOFGEN_TRY(const Device device, result_device(result.at("device"), files));
     return WhatIfPage(result, device).build();
   } catch (const Json::exception& e) {

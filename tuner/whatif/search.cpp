@@ -25,7 +25,8 @@ class Search {
     ROOFGEN_TRY(const RequiredWork required, subject_.required(context_.files));
     report_.floor = problem_floor(context_.device, required, subject_.dtype(), RoofSet::kSustained);
     ROOFGEN_CHECK(tune_parts(all));
-    for (const Partition& p : all) report_.partitions.push_back(compose(subject_, context_.device, report_.floor.seconds, p, tuned_));
+    for (const Partition& p : all)
+      report_.partitions.push_back(compose(subject_, context_.device, report_.floor.seconds, p, tuned_));
     if (!plan.empty()) report_.forced = plan;
     report_.interrupted = stopped();
     conclude(report_);
@@ -37,9 +38,13 @@ class Search {
 
  private:
   bool stopped() const { return options_.stop && options_.stop->load(); }
-  double seconds_since_start() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count(); }
+  double seconds_since_start() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+  }
 
-  TuneContext tuning(const Op& op) const { return {context_.files, op, context_.device, context_.compiler, context_.executor, context_.gpu, context_.store}; }
+  TuneContext tuning(const Op& op) const {
+    return {context_.files, op, context_.device, context_.compiler, context_.executor, context_.gpu, context_.store};
+  }
 
   void describe() {
     report_.problem = problem_;
@@ -148,7 +153,9 @@ class Search {
     std::vector<Candidate> chain;
     std::string binaries, schedules;
     for (size_t i = 0; i < partition.parts.size(); ++i) {
-      const TuneResult& result = std::find_if(results_.begin(), results_.end(), [&](const auto& r) { return r.first == partition.parts[i]; })->second;
+      const TuneResult& result = std::find_if(results_.begin(), results_.end(), [&](const auto& r) {
+                                   return r.first == partition.parts[i];
+                                 })->second;
       Schedule schedule = result.programs.begin()->second.front().schedule;
       schedule.variant = variants[0].name;
       schedule.stage = variants[0].stages[i].name;
@@ -157,7 +164,8 @@ class Search {
       schedules += to_string(schedule) + ";";
     }
     Verifier verifier(*op, problem, flops, context_.device, variants[0], context_.executor);
-    const StoreKey key{binaries, fmt::format("{} {} {}", to_string(problem), schedules, verifier.plan().key()), fmt::format("{} evaluation {}", context_.executor.info().name, kEvaluationVersion), ""};
+    const StoreKey key{binaries, fmt::format("{} {} {}", to_string(problem), schedules, verifier.plan().key()),
+                       fmt::format("{} evaluation {}", context_.executor.info().name, kEvaluationVersion), ""};
     if (context_.store)
       if (const auto payload = context_.store->lookup(key))
         if (const auto known = from_payload(*payload)) return known->verification;
@@ -179,7 +187,8 @@ class Search {
 
 }  // namespace
 
-Result<WhatIfReport> search(const WhatIfContext& context, const Subject& subject, const std::string& title, const Problem& problem, const std::string& plan, const TuneOptions& options) {
+Result<WhatIfReport> search(const WhatIfContext& context, const Subject& subject, const std::string& title,
+                            const Problem& problem, const std::string& plan, const TuneOptions& options) {
   return Search(context, subject, problem, options).run(title, plan);
 }
 

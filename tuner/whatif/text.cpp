@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/text_table.h"
+#include "base/units.h"
 #include "generator/problem_json.h"
-#include "roofline/text_table.h"
-#include "roofline/units.h"
 #include "tuner/whatif/views.h"
 
 namespace roofgen {
@@ -25,7 +25,8 @@ std::string params_text(const Schedule& s) {
 }
 
 std::string upper(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return text;
 }
 
@@ -36,10 +37,16 @@ std::string ladder(const WhatIfReport& r) {
   for (const PartitionReport& p : r.partitions) {
     if (!p.timed()) continue;
     const bool tied = best && &p != best && !time_gap(r, p, *best).decided();
-    const bool flagged = std::any_of(p.intermediates.begin(), p.intermediates.end(), [](const Intermediate& t) { return t.in_l2; });
-    table.row({r.forced == p.name ? ">" : &p == best ? "*" : tied ? "~" : "", p.name, time_text(p.seconds), best ? fmt::format("{:.2f}", p.seconds / best->seconds) : "-", fmt::to_string(p.kernels.size()),
-               bytes_text(p.dram_bytes) + (flagged ? "*" : ""), bytes_text(p.l2_bytes), fmt::format("{:.1f}", p.arithmetic_intensity()), fmt::format("{:.2f}", p.waste), fmt::format("{:.2f}", p.idle),
-               fmt::format("{:.2f}", p.stall)});
+    const bool flagged =
+        std::any_of(p.intermediates.begin(), p.intermediates.end(), [](const Intermediate& t) { return t.in_l2; });
+    table.row({r.forced == p.name ? ">"
+               : &p == best       ? "*"
+               : tied             ? "~"
+                                  : "",
+               p.name, time_text(p.seconds), best ? fmt::format("{:.2f}", p.seconds / best->seconds) : "-",
+               fmt::to_string(p.kernels.size()), bytes_text(p.dram_bytes) + (flagged ? "*" : ""),
+               bytes_text(p.l2_bytes), fmt::format("{:.1f}", p.arithmetic_intensity()), fmt::format("{:.2f}", p.waste),
+               fmt::format("{:.2f}", p.idle), fmt::format("{:.2f}", p.stall)});
   }
   return table.str();
 }
@@ -66,12 +73,16 @@ std::string without_time(const WhatIfReport& r) {
 std::string edge_text(const EdgeReport& e, bool color) {
   const auto bold = [&](const std::string& s) { return color ? "\x1b[1m" + s + "\x1b[0m" : s; };
   std::string out = fmt::format("{} > {}: {}: {}\n", e.before, e.after, bold(upper(e.decision)), e.reason);
-  TextTable sides({"", "time", "DRAM", "L2", "AI", "regs", "occ", "spills", "launches", "waste", "idle", "stall", "partition"});
+  TextTable sides(
+      {"", "time", "DRAM", "L2", "AI", "regs", "occ", "spills", "launches", "waste", "idle", "stall", "partition"});
   sides.left(0).left(12);
   const auto row = [&](const char* name, const std::optional<EdgeSide>& s) {
     if (!s) return;
-    sides.row({name, time_text(s->seconds), bytes_text(s->dram_bytes), bytes_text(s->l2_bytes), fmt::format("{:.1f}", s->arithmetic_intensity), fmt::to_string(s->registers), fmt::format("{:.0f}%", 100 * s->occupancy),
-               bytes_text(static_cast<double>(s->spill_bytes)), fmt::to_string(s->launches), fmt::format("{:.2f}", s->waste), fmt::format("{:.2f}", s->idle), fmt::format("{:.2f}", s->stall), s->partition});
+    sides.row({name, time_text(s->seconds), bytes_text(s->dram_bytes), bytes_text(s->l2_bytes),
+               fmt::format("{:.1f}", s->arithmetic_intensity), fmt::to_string(s->registers),
+               fmt::format("{:.0f}%", 100 * s->occupancy), bytes_text(static_cast<double>(s->spill_bytes)),
+               fmt::to_string(s->launches), fmt::format("{:.2f}", s->waste), fmt::format("{:.2f}", s->idle),
+               fmt::format("{:.2f}", s->stall), s->partition});
   };
   row("  fused", e.fused);
   row("  cut", e.cut);
@@ -88,26 +99,45 @@ std::string whatif_text(const WhatIfReport& r, bool color) {
   out += fmt::format("device    {}, {}\n", r.executor_device, r.arch.empty() ? "nothing compiled" : r.arch);
   size_t legal = 0;
   for (const PartitionReport& p : r.partitions) legal += p.illegal.empty();
-  out += fmt::format("searched  {} partitions, {} legal, made of {} distinct kernels; {} points, {} compiled ({} now), {} run now\n\n", r.partitions.size(), legal, r.parts, r.considered, r.compiled, r.compiled_now, r.evaluated_now);
+  out += fmt::format(
+      "searched  {} partitions, {} legal, made of {} distinct kernels; {} points, {} compiled ({} now), {} run now\n\n",
+      r.partitions.size(), legal, r.parts, r.considered, r.compiled, r.compiled_now, r.evaluated_now);
   out += ladder(r);
   out += "\n" + without_time(r);
   const PartitionReport* shown = r.forced ? r.find(*r.forced) : r.best();
   if (const PartitionReport* best = r.best(); best && shown != best && shown && shown->timed())
-    for (const KernelReport& k : best->kernels) out += fmt::format("best      {}: {}, {}, {} registers, bound by {}: {}\n", k.stage, time_text(k.seconds), bytes_text(k.work.dram_bytes), k.registers, k.time.bound_by, params_text(k.schedule));
+    for (const KernelReport& k : best->kernels)
+      out += fmt::format("best      {}: {}, {}, {} registers, bound by {}: {}\n", k.stage, time_text(k.seconds),
+                         bytes_text(k.work.dram_bytes), k.registers, k.time.bound_by, params_text(k.schedule));
   if (shown && shown->timed())
-    for (const KernelReport& k : shown->kernels) out += fmt::format("{}    {}: {}, {}, {} registers, bound by {}: {}\n", shown == r.best() ? "best  " : "plan  ", k.stage, time_text(k.seconds), bytes_text(k.work.dram_bytes), k.registers, k.time.bound_by, params_text(k.schedule));
+    for (const KernelReport& k : shown->kernels)
+      out += fmt::format("{}    {}: {}, {}, {} registers, bound by {}: {}\n", shown == r.best() ? "best  " : "plan  ",
+                         k.stage, time_text(k.seconds), bytes_text(k.work.dram_bytes), k.registers, k.time.bound_by,
+                         params_text(k.schedule));
   out += "\n";
   for (const EdgeReport& e : r.edges) out += edge_text(e, color);
   out += "\n";
   if (const PartitionReport* best = r.best())
-    out += fmt::format("verdict   {}: {}, score {:.2f} of the sustained roofline ({}, {})\n", bold(best->name), time_text(best->seconds), r.floor.seconds / best->seconds, time_text(r.floor.seconds), r.floor.bound_by);
+    out += fmt::format("verdict   {}: {}, score {:.2f} of the sustained roofline ({}, {})\n", bold(best->name),
+                       time_text(best->seconds), r.floor.seconds / best->seconds, time_text(r.floor.seconds),
+                       r.floor.bound_by);
   else
     out += fmt::format("verdict   {}: no partition has a time\n", bold("NONE"));
   if (r.forced) out += fmt::format("plan      {}: {}\n", *r.forced, r.forced_verdict);
   for (const std::string& n : r.notes) out += fmt::format("note      {}\n", n);
-  if (r.times == Origin::kModel) out += fmt::format("origins   time, DRAM: model (error band {:.0f} % of what two partitions do not share); L2, FLOPs: simulated; registers, spills: compiled; nothing was measured\n", 100 * kModelErrorBand);
-  else out += fmt::format("origins   time: {}, each kernel timed alone; DRAM: model; L2, FLOPs: simulated; registers, spills: compiled\n", to_string(r.times));
-  out += fmt::format("          * fastest, ~ cannot be told from it; DRAM*: a value between two kernels stays in L2, neither its reading nor a later write-back is counted; AI counts {}\n", r.matrix_flops ? "MMA FLOPs" : "operations of the FP32 pipe");
+  if (r.times == Origin::kModel)
+    out += fmt::format(
+        "origins   time, DRAM: model (error band {:.0f} % of what two partitions do not share); L2, FLOPs: simulated; "
+        "registers, spills: compiled; nothing was measured\n",
+        100 * kModelErrorBand);
+  else
+    out += fmt::format(
+        "origins   time: {}, each kernel timed alone; DRAM: model; L2, FLOPs: simulated; registers, spills: compiled\n",
+        to_string(r.times));
+  out += fmt::format(
+      "          * fastest, ~ cannot be told from it; DRAM*: a value between two kernels stays in L2, neither its "
+      "reading nor a later write-back is counted; AI counts {}\n",
+      r.matrix_flops ? "MMA FLOPs" : "operations of the FP32 pipe");
   if (r.interrupted) out += "          interrupted: what was finished is kept, the next run goes on from there\n";
   return out;
 }
@@ -127,14 +157,19 @@ std::string sweep_text(const Sweep& sweep, bool color) {
     std::string edges;
     for (const EdgeReport& e : r.edges)
       if (e.decision == "fuse") edges += fmt::format("{}{}>{}", edges.empty() ? "" : " ", e.before, e.after);
-    table.row({size, best->name, time_text(best->seconds), next ? next->name : "-", next ? fmt::format("{:.2f}", next->seconds / best->seconds) : "-", next && time_gap(r, *next, *best).decided() ? "yes" : "no", edges.empty() ? "-" : edges});
+    table.row({size, best->name, time_text(best->seconds), next ? next->name : "-",
+               next ? fmt::format("{:.2f}", next->seconds / best->seconds) : "-",
+               next && time_gap(r, *next, *best).decided() ? "yes" : "no", edges.empty() ? "-" : edges});
   }
   out += table.str();
   for (const Sweep::Crossover& x : sweep.crossovers)
-    out += fmt::format("crossover between {0}={1} and {0}={2}{3}: {4} below, {5} above{6}\n", sweep.dim, x.below, x.above, x.at > 0 ? fmt::format(", about {:.0f}", x.at) : "", x.from, x.to,
+    out += fmt::format("crossover between {0}={1} and {0}={2}{3}: {4} below, {5} above{6}\n", sweep.dim, x.below,
+                       x.above, x.at > 0 ? fmt::format(", about {:.0f}", x.at) : "", x.from, x.to,
                        x.decided ? "" : " (not outside the error band at both ends)");
-  const bool all_timed = std::all_of(sweep.runs.begin(), sweep.runs.end(), [](const WhatIfReport& r) { return r.best(); });
-  if (sweep.crossovers.empty() && all_timed && sweep.runs.size() > 1) out += "no crossover: the same partition is the fastest at every size\n";
+  const bool all_timed =
+      std::all_of(sweep.runs.begin(), sweep.runs.end(), [](const WhatIfReport& r) { return r.best(); });
+  if (sweep.crossovers.empty() && all_timed && sweep.runs.size() > 1)
+    out += "no crossover: the same partition is the fastest at every size\n";
   return out;
 }
 

@@ -17,8 +17,8 @@ std::string sweep_text(const Sweep& sweep, bool color);
 std::string whatif_json(const WhatIfReport& report);
 /// The document of the run that is asked for last, with the table of all of them under "sweep".
 std::string sweep_json(const Sweep& sweep);
-/// The ladder of partitions and the roofline with unfused -> fused arrows, from the JSON: `whatif --html` and `report` draw
-/// the same. Exit::kUsage when `result` is no whole document of the schema.
+/// The ladder of partitions and the roofline with unfused -> fused arrows, from the JSON: `whatif --html` and `report`
+/// draw the same. Exit::kUsage when `result` is no whole document of the schema.
 Result<plot::Page> whatif_page(const nlohmann::ordered_json& result, const std::string& file, const DataFiles& files);
 
 }  // namespace roofgen

@@ -36,9 +36,13 @@ __device__ f64 round_to_even(f64 a) { return rint(a); }
 __device__ f32 round_away(f32 a) { return roundf(a); }
 __device__ f64 round_away(f64 a) { return round(a); }
 template <class T>
-__device__ u32 is_finite(T a) { return isfinite(a); }
+__device__ u32 is_finite(T a) {
+  return isfinite(a);
+}
 template <class T>
-__device__ u32 is_infinite(T a) { return isinf(a); }
+__device__ u32 is_infinite(T a) {
+  return isinf(a);
+}
 
 __device__ __half fp16(u16 a) { return __ushort_as_half(a); }
 __device__ __nv_bfloat16 bf16(u16 a) { return __ushort_as_bfloat16(a); }
@@ -74,7 +78,9 @@ __device__ u64 carry_sub(u64 a, u64 b, u64 c) {
 /// What addc finds after subtractions: 1 where nothing was borrowed.
 __device__ u64 borrow_as_carry(u64 a, u64 b, u64 c) {
   u64 low, high, carry;
-  asm("sub.cc.u64 %0, %3, %4;\n\tsubc.cc.u64 %1, %5, %3;\n\taddc.u64 %2, %4, 0;" : "=&l"(low), "=&l"(high), "=&l"(carry) : "l"(a), "l"(b), "l"(c));
+  asm("sub.cc.u64 %0, %3, %4;\n\tsubc.cc.u64 %1, %5, %3;\n\taddc.u64 %2, %4, 0;"
+      : "=&l"(low), "=&l"(high), "=&l"(carry)
+      : "l"(a), "l"(b), "l"(c));
   return low ^ high * 3 ^ carry * 5;
 }
 /// The upper two words of a's lower word times b plus c.
@@ -97,11 +103,11 @@ __device__ s32 saturate_sub(s32 a, s32 b) {
   return r;
 }
 
-#define F(name, R, A, B, C, ...)                                                                   \
-  extern "C" __global__ void k_##name(const A* pa, const B* pb, const C* pc, R* y) {                \
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;                                           \
-    const A a = pa[i];                                                                             \
-    const B b = pb[i];                                                                             \
-    const C c = pc[i];                                                                             \
-    y[i] = static_cast<R>(__VA_ARGS__);                                                            \
+#define F(name, R, A, B, C, ...)                                                     \
+  extern "C" __global__ void k_##name(const A* pa, const B* pb, const C* pc, R* y) { \
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;                             \
+    const A a = pa[i];                                                               \
+    const B b = pb[i];                                                               \
+    const C c = pc[i];                                                               \
+    y[i] = static_cast<R>(__VA_ARGS__);                                              \
   }

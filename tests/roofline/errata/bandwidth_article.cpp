@@ -13,7 +13,9 @@ void elementwise(Checks& check) {
   check(4, "add and ReLU, two kernels", ai("elementwise relu(x+b) rows=4096 cols=4096 dtype:fp32 unfused"), "0.100000");
   check(4, "add and ReLU, one kernel", ai("elementwise relu(x+b) rows=4096 cols=4096 dtype:fp32"), "0.166667");
   check(4, "times less traffic",
-        megabytes("elementwise relu(x+b) rows=4096 cols=4096 dtype:fp32 unfused") / megabytes("elementwise relu(x+b) rows=4096 cols=4096 dtype:fp32"), "1.667");
+        megabytes("elementwise relu(x+b) rows=4096 cols=4096 dtype:fp32 unfused") /
+            megabytes("elementwise relu(x+b) rows=4096 cols=4096 dtype:fp32"),
+        "1.667");
   check(4, "with a bias per column", ai("elementwise relu(x+b[n]) rows=4096 cols=4096 dtype:fp32"), "0.2500");
   check(7, "copy", ai("copy elements=1e8 dtype:fp32"), "0.000");
   check(7, "scale", ai("scale elements=1e8 dtype:fp32"), "0.125");
@@ -21,7 +23,8 @@ void elementwise(Checks& check) {
   check(7, "triad", ai("triad elements=1e8 dtype:fp32"), "0.166667");
   check(18, "bytes per parameter, FP16 gradients", 1e6 * megabytes("adam params=1000000 grad:fp16") / 1e6, "26");
   check(18, "bytes per parameter, FP32 gradients", 1e6 * megabytes("adam params=1000000 grad:fp32") / 1e6, "28");
-  check(18, "bytes per parameter, FP16 weights written too", 1e6 * megabytes("adam params=1000000 grad:fp16 copy_out") / 1e6, "28");
+  check(18, "bytes per parameter, FP16 weights written too",
+        1e6 * megabytes("adam params=1000000 grad:fp16 copy_out") / 1e6, "28");
   check(18, "AI, FP16 gradients", ai("adam params=1000000 grad:fp16"), "0.462");
   check(18, "AI, least", ai("adam params=1000000 grad:fp32"), "0.429");
   check(18, "AI, most", ai("adam params=1000000 grad:fp16 decay"), "0.538");
@@ -85,12 +88,32 @@ void attention(Checks& check) {
 /// What lint says of the article's own claims.
 void claims(Checks& check) {
   const OpWork naive = work(kOneHead + "passes=4"), square = work("gemm M=4096 N=4096 K=4096 dtype:fp16");
-  check.holds(3, "tensor ridge for ReLU", breaks("R04", "a100-sxm-80", [&](Claim& c) { c.matrix_work = false; c.ridge = 156; }));
-  check.holds(5, "an FP32 AI for FP16", breaks("R03", "a100-sxm-80", [&](Claim& c) { c.work = &square; c.ai = 682; c.dtype = "fp16"; }));
-  check.holds(6, "P is not written", breaks("R06", "a100-sxm-80", [&](Claim& c) { c.work = &naive; c.bytes = 25.2e6; }));
-  check.holds(15, "sparse peak", breaks("R01", "h100-sxm", [&](Claim& c) { c.peak_tflops = 1979; c.dtype = "bf16"; }));
-  check.holds(15, "accumulator unstated", breaks("R02", "rtx-4090", [&](Claim& c) { c.peak_tflops = 330; c.dtype = "fp16"; }));
-  check.holds(24, "a dot above its roof", breaks("R12", "a100-sxm-80", [&](Claim& c) { c.ai = 1; c.achieved_tflops = 5; c.origin = "measured"; }));
+  check.holds(3, "tensor ridge for ReLU", breaks("R04", "a100-sxm-80", [&](Claim& c) {
+                c.matrix_work = false;
+                c.ridge = 156;
+              }));
+  check.holds(5, "an FP32 AI for FP16", breaks("R03", "a100-sxm-80", [&](Claim& c) {
+                c.work = &square;
+                c.ai = 682;
+                c.dtype = "fp16";
+              }));
+  check.holds(6, "P is not written", breaks("R06", "a100-sxm-80", [&](Claim& c) {
+                c.work = &naive;
+                c.bytes = 25.2e6;
+              }));
+  check.holds(15, "sparse peak", breaks("R01", "h100-sxm", [&](Claim& c) {
+                c.peak_tflops = 1979;
+                c.dtype = "bf16";
+              }));
+  check.holds(15, "accumulator unstated", breaks("R02", "rtx-4090", [&](Claim& c) {
+                c.peak_tflops = 330;
+                c.dtype = "fp16";
+              }));
+  check.holds(24, "a dot above its roof", breaks("R12", "a100-sxm-80", [&](Claim& c) {
+                c.ai = 1;
+                c.achieved_tflops = 5;
+                c.origin = "measured";
+              }));
 }
 
 void devices(Checks& check) {

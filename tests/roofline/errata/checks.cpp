@@ -35,13 +35,18 @@ Line parse(const std::string& text) {
   for (std::string word; in >> word;) {
     if (const size_t eq = word.find('='); eq != std::string::npos) {
       const double value = std::stod(word.substr(eq + 1));
-      if (word.substr(0, eq) == "softmax_flops") line.request.softmax_flops = value;
-      else line.request.dims[word.substr(0, eq)] = static_cast<int64_t>(value);
+      if (word.substr(0, eq) == "softmax_flops")
+        line.request.softmax_flops = value;
+      else
+        line.request.dims[word.substr(0, eq)] = static_cast<int64_t>(value);
     } else if (const size_t colon = word.find(':'); colon != std::string::npos) {
       const std::string role = word.substr(0, colon), format = word.substr(colon + 1);
-      if (role == "math") line.request.math_dtype = format;
-      else if (role == "acc") line.request.accumulate = format;
-      else line.request.dtypes[role == "dtype" ? "" : role] = format;
+      if (role == "math")
+        line.request.math_dtype = format;
+      else if (role == "acc")
+        line.request.accumulate = format;
+      else
+        line.request.dtypes[role == "dtype" ? "" : role] = format;
     } else {
       line.request.flags[word] = true;
     }
@@ -60,7 +65,9 @@ void Checks::operator()(int artifact, const std::string& what, double got, const
   list_.push_back({artifact, what, fmt::format("{:.{}f}", got, decimals(expected)), expected});
 }
 
-void Checks::holds(int artifact, const std::string& what, bool got) { list_.push_back({artifact, what, got ? "yes" : "no", "yes"}); }
+void Checks::holds(int artifact, const std::string& what, bool got) {
+  list_.push_back({artifact, what, got ? "yes" : "no", "yes"});
+}
 
 OpWork work(const std::string& text) {
   const Line line = parse(text);
@@ -97,9 +104,13 @@ double vector_ridge(const std::string& device_name) {
   return ridge(d, vector_roof(d, RoofSet::kDatasheet), RoofSet::kDatasheet);
 }
 
-Explanation on(const std::string& device_name, const std::string& line, RoofSet set) { return take(explain(device(device_name), work(line), set)); }
+Explanation on(const std::string& device_name, const std::string& line, RoofSet set) {
+  return take(explain(device(device_name), work(line), set));
+}
 
-double attainable_tflops(const std::string& device_name, const std::string& line) { return on(device_name, line).attainable_flops_per_s / 1e12; }
+double attainable_tflops(const std::string& device_name, const std::string& line) {
+  return on(device_name, line).attainable_flops_per_s / 1e12;
+}
 
 double seconds_under(const Explanation& e, const std::string& roof) {
   double out = 0;
@@ -122,7 +133,8 @@ double crossing(const std::string& device_name, const std::string& text, double 
   return static_cast<double>(ridge_crossing(formula, line.request, e).value_or(-1));
 }
 
-ModelRun decode_step(const std::string& model, const std::string& device_name, int64_t batch, int64_t kv, int64_t gpus) {
+ModelRun decode_step(const std::string& model, const std::string& device_name, int64_t batch, int64_t kv,
+                     int64_t gpus) {
   ModelRequest request;
   request.phase = "decode";
   request.batch = batch;

@@ -52,7 +52,8 @@ bool warns(const Explanation& e, const std::string& rule);
 double crossing(const std::string& device_name, const std::string& line, double dram_gb_s = 0);
 
 /// One decode step of a model of the catalogue; 80 % of the bandwidth and 70 % of each arithmetic rate.
-ModelRun decode_step(const std::string& model, const std::string& device_name, int64_t batch, int64_t kv, int64_t gpus = 1);
+ModelRun decode_step(const std::string& model, const std::string& device_name, int64_t batch, int64_t kv,
+                     int64_t gpus = 1);
 /// Whether a table's row breaks a rule; `state` says what the row claims.
 bool breaks(const std::string& rule, const std::string& device_name, const std::function<void(Claim&)>& state);
 

@@ -40,4 +40,5 @@ TEST_P(Errata, HasTheRecomputedValue) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Artifact, Errata, testing::ValuesIn(artifacts()), [](const auto& number) { return std::to_string(number.param); });
+INSTANTIATE_TEST_SUITE_P(Artifact, Errata, testing::ValuesIn(artifacts()),
+                         [](const auto& number) { return std::to_string(number.param); });

@@ -18,7 +18,8 @@ void ceilings(Checks& check) {
   check(28, "H100 has no INT4", peak("h100-sxm", "int4", "int32"), "0");
   check(29, "A100 has no FP8", peak("a100-sxm-80", "fp8", "fp32"), "0");
   check(29, "A100 INT8", peak("a100-sxm-80", "int8", "int32"), "624");
-  check.holds(29, "FP8 operands are widened", on("a100-sxm-80", "gemm M=4096 N=4096 K=4096 dtype:fp8").compute.math == "fp16");
+  check.holds(29, "FP8 operands are widened",
+              on("a100-sxm-80", "gemm M=4096 N=4096 K=4096 dtype:fp8").compute.math == "fp16");
   check(30, "INT8", peak("a100-sxm-80", "int8", "int32") / 2.039, "306.0");
   check(30, "BF16", ridge_of("a100-sxm-80", "bf16"), "153.0");
   check(30, "FP32", vector_ridge("a100-sxm-80"), "9.56");
@@ -60,10 +61,13 @@ void attention(Checks& check) {
 void feed_forward(Checks& check) {
   const double d2 = 4096.0 * 4096.0;
   const std::string up = " N=16384 K=4096", down = " N=4096 K=16384";
-  const auto ffn = [&](double (*f)(const std::string&), int m) { return f("gemm M=" + std::to_string(m) + up) + f("gemm M=" + std::to_string(m) + down); };
+  const auto ffn = [&](double (*f)(const std::string&), int m) {
+    return f("gemm M=" + std::to_string(m) + up) + f("gemm M=" + std::to_string(m) + down);
+  };
   check(36, "FLOPs of two products over D^2", 1e9 * ffn(gigaflops, 1) / d2, "16");
   check(36, "GiB of weights, 32 layers", 32 * 1e6 * ffn(megabytes, 1) / std::exp2(30), "8.0");
-  check(36, "GB of weights of the layers", decode_step("generic-7b", "a100-sxm-80", 1, 2048).memory.weights / 1e9, "12.9");
+  check(36, "GB of weights of the layers", decode_step("generic-7b", "a100-sxm-80", 1, 2048).memory.weights / 1e9,
+        "12.9");
   double llama = 0;
   for (const OperatorRun& o : decode_step("llama-2-7b", "a100-sxm-80", 1, 2048).operators)
     if (o.name == "gate, up" || o.name == "down") llama += o.dram_bytes;
@@ -74,7 +78,11 @@ void feed_forward(Checks& check) {
   check(37, "crossing", crossing("a100-sxm-80", "gemm M=1" + up), "161");
   check(37, "crossing at 2.0 TB/s", crossing("a100-sxm-80", "gemm M=1" + up, 2000), "164");
   // 156 sequences of 4096 keys and values in 32 layers: reads of a decode step's cache.
-  check(37, "GiB of cache", 32 * 1e6 * (megabytes("attention L=1 kv_len=4096 d=128 batch=156 heads=32") - megabytes("copy elements=638976")) / std::exp2(30), "312.0");
+  check(37, "GiB of cache",
+        32 * 1e6 *
+            (megabytes("attention L=1 kv_len=4096 d=128 batch=156 heads=32") - megabytes("copy elements=638976")) /
+            std::exp2(30),
+        "312.0");
   check(38, "prefill", ai("gemm M=2048" + up), "1260.3");
   check(38, "bytes: 2 (5 P D + 4 D^2)", 1e6 * megabytes("gemm M=2048" + up) - 2 * (5.0 * 2048 * 4096 + 4 * d2), "0");
   check(39, "decode attention", ai("attention L=1 kv_len=4096 d=128 batch=1 heads=32"), "1.00");

@@ -15,13 +15,15 @@ void products(Checks& check) {
     const char *shape, *ai;
     bool memory;
   } table[] = {
-      {"M=1 N=1 K=1024", "0.50", true},        {"M=1 N=4096 K=4096", "1.00", true},     {"M=32 N=4096 K=4096", "31.5", true},
-      {"M=256 N=4096 K=4096", "227.6", true},  {"M=1024 N=4096 K=4096", "682.7", false}, {"M=4096 N=4096 K=4096", "1365", false},
+      {"M=1 N=1 K=1024", "0.50", true},         {"M=1 N=4096 K=4096", "1.00", true},
+      {"M=32 N=4096 K=4096", "31.5", true},     {"M=256 N=4096 K=4096", "227.6", true},
+      {"M=1024 N=4096 K=4096", "682.7", false}, {"M=4096 N=4096 K=4096", "1365", false},
   };
   for (const auto& row : table) {
     const std::string line = std::string("gemm ") + row.shape;
     check(56, row.shape, ai(line), row.ai);
-    check.holds(56, std::string(row.shape) + (row.memory ? " left" : " right"), on("h100-sxm", line).below_ridge() == row.memory);
+    check.holds(56, std::string(row.shape) + (row.memory ? " left" : " right"),
+                on("h100-sxm", line).below_ridge() == row.memory);
   }
   for (int artifact : {57, 59}) check(artifact, "batch 128", ai("gemm M=128 N=4096 K=4096"), "120.5");
   check(57, "crossing, H100", crossing("h100-sxm", "gemm M=1 N=4096 K=4096"), "345");
@@ -33,7 +35,8 @@ void products(Checks& check) {
   check(66, "% of the H100's roof at AI 500", 100 * 500 / peak("h100-sxm", "fp16", "fp32"), "51");
   const std::string big = "gemm M=4096 N=4096 K=4096 dtype:";
   check(69, "FLOPs do not change with the precision", gigaflops(big + "bf16") - gigaflops(big + "fp8"), "0");
-  check(69, "the ceiling does", attainable_tflops("h100-sxm", big + "fp8") / attainable_tflops("h100-sxm", big + "bf16"), "2.00");
+  check(69, "the ceiling does",
+        attainable_tflops("h100-sxm", big + "fp8") / attainable_tflops("h100-sxm", big + "bf16"), "2.00");
 }
 
 void attention(Checks& check) {
@@ -56,7 +59,8 @@ void attention(Checks& check) {
   const char* by_length[] = {"43.1", "51.7", "57.4", "60.8", "62.7", "63.6", "64.1", "64.4", "64.5"};
   for (size_t i = 0; i < 9; ++i) {
     const std::string length = std::to_string(256 << i);
-    check(62, "N = " + length, ai("attention d=128 batch=1 heads=1 passes=4 softmax_flops=5 L=" + length), by_length[i]);
+    check(62, "N = " + length, ai("attention d=128 batch=1 heads=1 passes=4 softmax_flops=5 L=" + length),
+          by_length[i]);
   }
   check(62, "limit", ai("attention d=128 batch=1 heads=1 passes=4 softmax_flops=5 L=4194304"), "64.62");
   check(62, "limit without the softmax's FLOPs", ai("attention d=128 batch=1 heads=1 passes=4 L=4194304"), "64.0");
@@ -86,17 +90,20 @@ void decode_steps(Checks& check) {
   check(65, "largest batch that fits", static_cast<double>(run.largest_batch), "62");
   check(65, "first doubling", decode(2, 2048).units_per_s() / run.units_per_s(), "1.86");
   check(65, "last doubling", decode(256, 2048).units_per_s() / decode(128, 2048).units_per_s(), "1.04");
-  check(65, "% by the document's bandwidth, which is all of the difference", 100 * (decode(256, 2048).units_per_s() / 2376.2 - 1), "0.1");
+  check(65, "% by the document's bandwidth, which is all of the difference",
+        100 * (decode(256, 2048).units_per_s() / 2376.2 - 1), "0.1");
   double most = 0;
   for (int64_t batch = 1; batch <= 128; batch *= 2)
     for (int64_t kv = 256; kv <= 8192; kv *= 2) {
       const ModelRun cell = decode(batch, kv);
       most = std::max(most, cell.arithmetic_intensity());
-      check.holds(67, "batch " + std::to_string(batch) + ", " + std::to_string(kv) + " keys: memory-bound", cell.below_ridge());
+      check.holds(67, "batch " + std::to_string(batch) + ", " + std::to_string(kv) + " keys: memory-bound",
+                  cell.below_ridge());
     }
   check(67, "largest AI", most, "54.6");
   const char* by_keys[] = {"4.86", "4.91", "5.01", "5.21", "5.61", "6.41", "8.01"};
-  for (int i = 0; i < 7; ++i) check(68, "ms at " + std::to_string(256 << i) + " keys", 1e3 * decode(1, 256 << i).seconds, by_keys[i]);
+  for (int i = 0; i < 7; ++i)
+    check(68, "ms at " + std::to_string(256 << i) + " keys", 1e3 * decode(1, 256 << i).seconds, by_keys[i]);
 }
 
 /// What lint says of the notebook's own claims.
@@ -113,9 +120,15 @@ void claims(Checks& check) {
     };
   };
   check.holds(64, "batch 32 at AI 25 shares the cache", breaks("R14", "h100-sxm", batch_32_at(25)));
-  check.holds(64, "at the right AI it does not", !breaks("R14", "h100-sxm", batch_32_at(decode(32, 2048).arithmetic_intensity())));
-  for (int artifact : {59, 66}) check.holds(artifact, "a dot without an origin", breaks("R16", "h100-sxm", [&](Claim& c) { c.ai = 500; c.achieved_tflops = 500; }));
-  check.holds(65, "batch 64 does not fit", breaks("R18", "h100-sxm", [&](Claim& c) { c.memory_bytes = decode(64, 2048).memory.total(); }));
+  check.holds(64, "at the right AI it does not",
+              !breaks("R14", "h100-sxm", batch_32_at(decode(32, 2048).arithmetic_intensity())));
+  for (int artifact : {59, 66})
+    check.holds(artifact, "a dot without an origin", breaks("R16", "h100-sxm", [&](Claim& c) {
+                  c.ai = 500;
+                  c.achieved_tflops = 500;
+                }));
+  check.holds(65, "batch 64 does not fit",
+              breaks("R18", "h100-sxm", [&](Claim& c) { c.memory_bytes = decode(64, 2048).memory.total(); }));
 }
 
 }  // namespace

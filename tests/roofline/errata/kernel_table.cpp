@@ -7,7 +7,7 @@ namespace {
 struct Projection {
   const char* name;
   const char* shape;
-  const char *limit, *at_128, *tflops_at_128;                    ///< BF16 x FP4 held against the FP4 ridge
+  const char *limit, *at_128, *tflops_at_128;                           ///< BF16 x FP4 held against the FP4 ridge
   const char *nvfp4_at_128, *crossing, *crossing_8tb, *crossing_gb200;  ///< both operands NVFP4, BF16 out
 };
 
@@ -29,14 +29,18 @@ void projections(Checks& check) {
     check.holds(44, std::string(p.name) + " is left of the FP4 ridge", on("b200", at_128 + kFp4Weights).below_ridge());
     check(46, std::string(p.name) + " with NVFP4 operands", ai(at_128 + kNvfp4), p.nvfp4_at_128);
     check(46, std::string(p.name) + " crossing, B200", crossing("b200", at_128 + kNvfp4), p.crossing);
-    check(46, std::string(p.name) + " crossing, B200 at 8 TB/s", crossing("b200", at_128 + kNvfp4, 8000), p.crossing_8tb);
+    check(46, std::string(p.name) + " crossing, B200 at 8 TB/s", crossing("b200", at_128 + kNvfp4, 8000),
+          p.crossing_8tb);
     check(46, std::string(p.name) + " crossing, GB200", crossing("gb200", at_128 + kNvfp4), p.crossing_gb200);
   }
   const std::string q_b = "gemm M=128 N=24576 K=1536 ";
   check(45, "MB", megabytes(q_b + "b:fp4"), "25.56");
   check(45, "AI", ai(q_b + "b:fp4"), "378.09");
   const OpWork kv_b = work("gemm M=128 N=32768 K=512 " + kFp4Weights);
-  check.holds(44, "AI 15000 is above the limit", breaks("R08", "b200", [&](Claim& c) { c.work = &kv_b; c.ai = 15000; }));
+  check.holds(44, "AI 15000 is above the limit", breaks("R08", "b200", [&](Claim& c) {
+                c.work = &kv_b;
+                c.ai = 15000;
+              }));
   check.holds(45, "BF16 x FP4 runs at the BF16 rate", on("b200", q_b + "b:fp4").compute.math == "bf16");
   check.holds(45, "and is compute-bound there", on("b200", q_b + "b:fp4").regime == Regime::kCompute);
   check.holds(46, "NVFP4 operands: memory-bound", on("b200", q_b + kNvfp4).regime == Regime::kMemory);
@@ -49,7 +53,9 @@ void projections(Checks& check) {
 }
 
 void small_products(Checks& check) {
-  const auto bmm = [](int b, const char* rest) { return "gemm batch=128 dtype:fp8 out:fp8 M=" + std::to_string(b) + rest; };
+  const auto bmm = [](int b, const char* rest) {
+    return "gemm batch=128 dtype:fp8 out:fp8 M=" + std::to_string(b) + rest;
+  };
   for (const char* shape : {" N=512 K=128", " N=128 K=512"}) {
     check(47, std::string("B = 1") + shape, ai(bmm(1, shape)), "1.98");
     check(47, std::string("B = 64") + shape, ai(bmm(64, shape)), "78.8");
@@ -61,13 +67,17 @@ void small_products(Checks& check) {
 }
 
 void per_element(Checks& check) {
-  check(49, "RMSNorm of 5 FLOPs, TFLOP/s", attainable_tflops("gb200", "rmsnorm rows=65536 cols=7168 flops_per_element=5"), "10.0");
+  check(49, "RMSNorm of 5 FLOPs, TFLOP/s",
+        attainable_tflops("gb200", "rmsnorm rows=65536 cols=7168 flops_per_element=5"), "10.0");
   check(49, "SiLU and multiply, TFLOP/s", attainable_tflops("gb200", "silu_and_mul rows=65536 cols=2048"), "5.33");
   check(49, "AI 2, TFLOP/s", 2 * cell("gb200", "dram_gb_s") / 1e3, "16.0");
   check(49, "top-k softmax by formula", ai("topk_softmax rows=1000000"), "1.88");
   const std::string norm = "rmsnorm rows=65536 cols=7168 ";
-  check.holds(49, "10 GFLOPS at AI 1.25 is a unit slip",
-              breaks("R07", "gb200", [&](Claim& c) { c.matrix_work = false; c.ai = 1.25; c.attainable_tflops = 0.010; }));
+  check.holds(49, "10 GFLOPS at AI 1.25 is a unit slip", breaks("R07", "gb200", [&](Claim& c) {
+                c.matrix_work = false;
+                c.ai = 1.25;
+                c.attainable_tflops = 0.010;
+              }));
   check(50, "RMSNorm", ai(norm), "1.000");
   check(50, "with the residual, one kernel", ai(norm + "residual"), "0.625");
   check(50, "with the residual, two kernels", ai(norm + "residual unfused"), "0.500");

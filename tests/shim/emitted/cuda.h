@@ -29,4 +29,5 @@ CUresult cuFuncSetAttribute(CUfunction, int, int);
 CUresult cuMemAlloc(CUdeviceptr*, size_t);
 CUresult cuMemcpyHtoD(CUdeviceptr, const void*, size_t);
 CUresult cuMemcpyDtoH(void*, CUdeviceptr, size_t);
-CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**, void**);
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                        void**, void**);

@@ -1,7 +1,8 @@
 /* gemm.h of `emit gemm`, at the sizes it was tuned for and at others. FORM: 0 an epilogue with tensors and a scalar,
  * 1 the same sum in slabs (split-K), 2 a gate, 3 a gate in a kernel of its own, all in fp32 but A and B. */
-#include "host.h"
 #include "out/gemm.h"
+
+#include "host.h"
 
 enum { kGated = FORM >= 2, kOutBytes = FORM == 3 ? 4 : 2 };
 
@@ -16,7 +17,9 @@ static int run(int64_t M, int64_t N, int64_t K) {
   Tensor slope = input(4, M, 4), residual = input(5, M * N, 2);
   CUfunction gemm = load("out/gemm.ptx", GEMM_ENTRY);
   must(gemm_prepare(gemm), "gemm_prepare");
-  must(gemm_launch(gemm, 0, a.device, b.device, bias.device, slope.device, residual.device, c.device, 0.25f, M, N, K, K, K), what);
+  must(gemm_launch(gemm, 0, a.device, b.device, bias.device, slope.device, residual.device, c.device, 0.25f, M, N, K, K,
+                   K),
+       what);
 #elif FORM == 1
   CUfunction partial = load("out/gemm_partial.ptx", GEMM_PARTIAL_ENTRY), sum = load("out/gemm_sum.ptx", GEMM_SUM_ENTRY);
   CUdeviceptr slabs;
@@ -65,11 +68,14 @@ int main(void) {
   CUdeviceptr p = output(1 << 20, 2).device;
 #if FORM == 0
   CUfunction gemm = load("out/gemm.ptx", GEMM_ENTRY);
-  failed |= refused(gemm_launch(gemm, 0, p, p, p, p, p, p, 1, 100, 72, 81, 81, 81), "a row that begins at no multiple of 16 bytes");
-  failed |= refused(gemm_launch(gemm, 0, p, p, p, p, p, p, 1, INT64_C(5000000000), 72, 80, 80, 80), "a size beyond 32 bits");
+  failed |= refused(gemm_launch(gemm, 0, p, p, p, p, p, p, 1, 100, 72, 81, 81, 81),
+                    "a row that begins at no multiple of 16 bytes");
+  failed |=
+      refused(gemm_launch(gemm, 0, p, p, p, p, p, p, 1, INT64_C(5000000000), 72, 80, 80, 80), "a size beyond 32 bits");
   failed |= refused(gemm_launch(gemm, 0, p, p, p, p, p, p, 1, 0, 72, 80, 80, 80), "no rows");
 #elif FORM == 3
-  failed |= refused(gemm_epilogue_launch(load("out/gemm_epilogue.ptx", GEMM_EPILOGUE_ENTRY), 0, p, p, p, 50, 67), "a gate without its value");
+  failed |= refused(gemm_epilogue_launch(load("out/gemm_epilogue.ptx", GEMM_EPILOGUE_ENTRY), 0, p, p, p, 50, 67),
+                    "a gate without its value");
 #endif
   (void)p;
   return failed;

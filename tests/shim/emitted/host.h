@@ -46,7 +46,9 @@ static float from_bf16(uint16_t b) {
 }
 
 /* Values of -2 to 2 in steps of 1/8: exact in bf16, and so are their products' sums in fp32. */
-static float value(unsigned seed, int64_t i) { return (float)((int)((seed * 7919u + (unsigned)i * 104729u) / 13u % 33u) - 16) / 8.0f; }
+static float value(unsigned seed, int64_t i) {
+  return (float)((int)((seed * 7919u + (unsigned)i * 104729u) / 13u % 33u) - 16) / 8.0f;
+}
 
 typedef struct {
   CUdeviceptr device;

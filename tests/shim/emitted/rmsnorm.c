@@ -1,6 +1,7 @@
 /* rmsnorm.h of `emit rmsnorm --residual --variant unfused`: two kernels, the second one reads what the first wrote. */
-#include "host.h"
 #include "out/rmsnorm.h"
+
+#include "host.h"
 
 static int run(CUfunction add, CUfunction norm, int64_t rows, int64_t cols) {
   Tensor x = input(1, rows * cols, 2), residual = input(2, rows * cols, 2), weight = input(3, cols, 2);
@@ -18,14 +19,16 @@ static int run(CUfunction add, CUfunction norm, int64_t rows, int64_t cols) {
       squares += v * v;
     }
     for (int64_t n = 0; n < cols; ++n)
-      compare(got[m * cols + n], (x.host[m * cols + n] + residual.host[m * cols + n]) / sqrt(squares / (double)cols + 1e-6) * weight.host[n]);
+      compare(got[m * cols + n], (x.host[m * cols + n] + residual.host[m * cols + n]) /
+                                     sqrt(squares / (double)cols + 1e-6) * weight.host[n]);
   }
   return report(what);
 }
 
 int main(void) {
   start();
-  CUfunction add = load("out/rmsnorm_add.ptx", RMSNORM_ADD_ENTRY), norm = load("out/rmsnorm_norm.ptx", RMSNORM_NORM_ENTRY);
+  CUfunction add = load("out/rmsnorm_add.ptx", RMSNORM_ADD_ENTRY),
+             norm = load("out/rmsnorm_norm.ptx", RMSNORM_NORM_ENTRY);
   must(rmsnorm_add_prepare(add), "rmsnorm_add_prepare");
   must(rmsnorm_norm_prepare(norm), "rmsnorm_norm_prepare");
   int failed = run(add, norm, 5, 1003);

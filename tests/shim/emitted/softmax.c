@@ -1,9 +1,11 @@
 /* softmax.h of `emit softmax --variant split`: three kernels and four temporaries. */
-#include "host.h"
 #include "out/softmax.h"
 
+#include "host.h"
+
 static int run(int64_t rows, int64_t cols) {
-  CUfunction partial = load("out/softmax_partial.ptx", SOFTMAX_PARTIAL_ENTRY), combine = load("out/softmax_combine.ptx", SOFTMAX_COMBINE_ENTRY);
+  CUfunction partial = load("out/softmax_partial.ptx", SOFTMAX_PARTIAL_ENTRY),
+             combine = load("out/softmax_combine.ptx", SOFTMAX_COMBINE_ENTRY);
   CUfunction normalise = load("out/softmax_normalise.ptx", SOFTMAX_NORMALISE_ENTRY);
   Tensor x = input(1, rows * cols, 2), y = output(rows * cols, 2);
   CUdeviceptr partial_top, partial_total, top, total;
@@ -22,7 +24,8 @@ static int run(int64_t rows, int64_t cols) {
     double sum = 0;
     for (int64_t n = 0; n < cols; ++n) sum += exp(x.host[m * cols + n]);
     /* Scaled, so that an error relative to the quotient shows. */
-    for (int64_t n = 0; n < cols; ++n) compare(got[m * cols + n] * (float)cols, exp(x.host[m * cols + n]) / sum * (double)cols);
+    for (int64_t n = 0; n < cols; ++n)
+      compare(got[m * cols + n] * (float)cols, exp(x.host[m * cols + n]) / sum * (double)cols);
   }
   return report(what);
 }

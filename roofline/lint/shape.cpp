@@ -1,0 +1,161 @@
+#include "roofline/lint/shape.h"
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include "roofline/number_format.h"
+
+namespace roofgen {
+namespace {
+
+std::vector<std::string> words(const std::string& text) {
+  std::vector<std::string> out;
+  std::string word;
+  for (const char c : text + " ") {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (letter)
+      word += c;
+    else if (c >= 'A' && c <= 'Z')
+      word += static_cast<char>(c - 'A' + 'a');
+    else if (!word.empty())
+      out.push_back(std::exchange(word, ""));
+  }
+  return out;
+}
+
+struct Pattern {
+  const char* word;  ///< a whole word of the name, or its beginning where it ends in *
+  const char* op;
+  bool matrix_work;
+};
+
+/// The first row that fits decides: what names a fusion comes before what it contains.
+constexpr Pattern kPatterns[] = {
+    {"topk", "topk_softmax", false},
+    {"rmsnorm*", "rmsnorm", false},
+    {"layernorm*", "layernorm", false},
+    {"silu", "silu_and_mul", false},
+    {"swiglu", "silu_and_mul", false},
+    {"rope", "rotary", false},
+    {"rotary*", "rotary", false},
+    {"mla", "mla", true},
+    {"attention*", "attention", true},
+    {"attn*", "attention", true},
+    {"flash*", "attention", true},
+    {"sdpa", "attention", true},
+    {"mm", "gemm", true},
+    {"bmm", "gemm", true},
+    {"gemm*", "gemm", true},
+    {"matmul*", "gemm", true},
+    {"linear", "gemm", true},
+    {"proj", "gemm", true},
+    {"softmax*", "softmax", false},
+    {"adam*", "adam", false},
+    {"embedding*", "embedding", false},
+    {"copy", "copy", false},
+    {"triad", "triad", false},
+    {"add", "add", false},
+    {"scale", "scale", false},
+    {"relu", "scale", false},  // one FLOP per element read and written
+    {"gelu", "", false},
+    {"elementwise", "", false},
+    {"dropout", "", false},
+};
+
+struct Group {
+  std::vector<std::string> items;
+  size_t begin = 0, end = 0;
+};
+
+/// "[a, b, c]" groups of two or three items.
+std::vector<Group> groups(const std::string& text) {
+  std::vector<Group> out;
+  for (size_t open = text.find('['); open != std::string::npos; open = text.find('[', open + 1)) {
+    const size_t close = text.find(']', open);
+    if (close == std::string::npos) break;
+    Group g{{""}, open, close + 1};
+    for (size_t i = open + 1; i < close; ++i) {
+      if (text[i] == ',')
+        g.items.emplace_back();
+      else if (text[i] != ' ')
+        g.items.back() += text[i];
+    }
+    const bool named = std::all_of(g.items.begin(), g.items.end(), [](const std::string& s) { return !s.empty(); });
+    if (named && (g.items.size() == 2 || g.items.size() == 3)) out.push_back(std::move(g));
+  }
+  return out;
+}
+
+std::string between(const std::string& text, const Group& a, const Group& b) {
+  std::string out;
+  for (size_t i = a.end; i < b.begin; ++i)
+    if (text[i] != ' ') out += text[i];
+  return out;
+}
+
+/// Into `shape`, as a number or as an open letter; false for anything else ("B/2").
+bool bind(Shape& shape, const char* dim, const std::string& item) {
+  int64_t value = 0;
+  const auto [end, status] = std::from_chars(item.data(), item.data() + item.size(), value);
+  if (status == std::errc() && end == item.data() + item.size()) {
+    if (value < 1) return false;
+    shape.dims[dim] = value;
+    return true;
+  }
+  const bool word = std::all_of(item.begin(), item.end(),
+                                [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; });
+  if (word) shape.open[dim] = item;
+  return word;
+}
+
+}  // namespace
+
+std::optional<InferredOp> infer_op(const std::string& kernel_name) {
+  const std::vector<std::string> all = words(kernel_name);
+  for (const Pattern& p : kPatterns) {
+    std::string_view pattern = p.word;
+    const bool prefix = pattern.ends_with('*');
+    if (prefix) pattern.remove_suffix(1);
+    for (const std::string& w : all)
+      if (prefix ? w.starts_with(pattern) : w == pattern) return InferredOp{p.op, p.matrix_work};
+  }
+  return {};
+}
+
+std::string infer_dtype(const std::string& text) {
+  std::string found;
+  for (const std::string& w : words(text)) {
+    const auto& formats = number_formats();
+    if (std::none_of(formats.begin(), formats.end(), [&](const NumberFormat& f) { return w == f.name; })) continue;
+    if (!found.empty() && found != w) return "";
+    found = w;
+  }
+  return found;
+}
+
+std::optional<Shape> find_shape(const std::string& text) {
+  const std::vector<Group> all = groups(text);
+  for (size_t i = 0; i + 1 < all.size(); ++i) {
+    const auto &a = all[i].items, &b = all[i + 1].items;
+    if (a.size() != b.size()) continue;
+    const std::string sign = between(text, all[i], all[i + 1]);
+    const bool arrow = sign == "->" || sign == "=>" || sign == "\xE2\x86\x92";
+    const bool times = sign == "x" || sign == "X" || sign == "*" || sign == "@" || sign == "\xC3\x97";
+    Shape shape;
+    const size_t first = a.size() - 2;
+    bool good = false;
+    if (arrow)
+      good = a[first] == b[first] && bind(shape, "M", a[first]) && bind(shape, "K", a[first + 1]) &&
+             bind(shape, "N", b[first + 1]);
+    else if (times)
+      good = a[first + 1] == b[first] && bind(shape, "M", a[first]) && bind(shape, "K", a[first + 1]) &&
+             bind(shape, "N", b[first + 1]);
+    if (good && first == 1) good = a[0] == b[0] && bind(shape, "batch", a[0]);
+    // Only the rows may be open: an open N or K leaves no limit to hold anything against.
+    if (good && !shape.open.count("N") && !shape.open.count("K") && !shape.open.count("batch")) return shape;
+  }
+  return {};
+}
+
+}  // namespace roofgen

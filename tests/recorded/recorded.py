@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Runs the commands of commands.txt and compares their output with the recorded one, or records it.
+
+    recorded.py PROGRAM [--record] [--only NAME[,NAME]] [--folder DIR]
+
+JSON is compared member by member; members that tell of time spent, of the store or of the machine are left out.
+Recorded numbers hold for one NVRTC and ptxas: with another version the comparison is skipped (exit 77).
+"""
+import argparse
+import difflib
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+KERNELS = HERE.parent / "check" / "kernels"
+VOLATILE = {"elapsed_s", "compile_s", "check_s", "seconds_spent", "evaluated_now", "compiled_now", "simulated_now",
+            "remembered", "cached", "compiler", "version", "created", "started"}
+VOLATILE_TEXT = [(re.compile(r"\d+(\.\d+)? s\b"), "N s"), (re.compile(re.escape(str(HERE.parents[1]))), "TREE"),
+                 (re.compile(r"NVRTC \S+ at \S+"), "NVRTC"), (re.compile(r"^roofgen: .*\r?", re.M), "")]
+
+
+def strip(value):
+    """The value without volatile members; numbers rounded to the twelve digits that printing keeps."""
+    if isinstance(value, dict):
+        return {k: strip(v) for k, v in value.items() if k not in VOLATILE}
+    if isinstance(value, list):
+        return [strip(v) for v in value]
+    if isinstance(value, str):
+        return plain(value)
+    return value
+
+
+def plain(text):
+    for pattern, replacement in VOLATILE_TEXT:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def commands():
+    for line in (HERE / "commands.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            name, arguments = line.split(": ", 1)
+            yield name, arguments.replace("KERNELS", str(KERNELS)).replace("RECORDED", str(HERE))
+
+
+def run(program, arguments, home):
+    environment = {"PATH": "/usr/bin:/bin", "HOME": home, "COLUMNS": "100", "NO_COLOR": "1"}
+    done = subprocess.run([program, *shlex.split(arguments)], env=environment, cwd=home, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=1800)
+    out = done.stdout
+    if "--json" in arguments and out.startswith("{"):
+        out = json.dumps(strip(json.loads(out)), indent=1, sort_keys=True) + "\n"
+    else:
+        out = plain(out) + ("" if done.returncode == 0 else plain(done.stderr))
+    return f"exit {done.returncode}\n{out}"
+
+
+def nvrtc_version(program, home):
+    text = subprocess.run([program, "doctor"], env={"PATH": "/usr/bin:/bin", "HOME": home}, text=True,
+                          stdout=subprocess.PIPE).stdout
+    found = re.search(r"NVRTC (\d+\.\d+)", text)
+    return found.group(1) if found else "none"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program", type=lambda p: str(pathlib.Path(p).resolve()))
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--only", type=lambda s: set(s.split(",")))
+    parser.add_argument("--folder", type=pathlib.Path, default=HERE / "expected")
+    options = parser.parse_args()
+    wrong = 0
+    with tempfile.TemporaryDirectory() as home:
+        version = nvrtc_version(options.program, home)
+        recorded_with = options.folder / "nvrtc-version"
+        if options.record:
+            options.folder.mkdir(parents=True, exist_ok=True)
+            recorded_with.write_text(version + "\n")
+        elif recorded_with.read_text().strip() != version:
+            print(f"recorded with NVRTC {recorded_with.read_text().strip()}, found {version}: skipped")
+            return 77
+        for name, arguments in commands():
+            if options.only and name not in options.only:
+                continue
+            got = run(options.program, arguments, home)
+            expected = options.folder / f"{name}.txt"
+            if options.record:
+                expected.write_text(got)
+            elif got != expected.read_text():
+                wrong += 1
+                diff = difflib.unified_diff(expected.read_text().splitlines(), got.splitlines(), f"recorded {name}",
+                                            f"roofgen {arguments}", lineterm="", n=1)
+                print("\n".join(list(diff)[:40]))
+                continue
+            print(f"{name}: {'recorded' if options.record else 'the same'}", flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
