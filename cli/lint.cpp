@@ -3,7 +3,7 @@
 
 #include "base/csv.h"
 #include "cli/cli.h"
-#include "roofline/views/views.h"
+#include "roofline/lint/file.h"
 
 namespace roofgen::cli {
 namespace {
