@@ -1,7 +1,6 @@
-"""Replay bundles of roofgen (docs/counters.md): what to launch, as plain values."""
-
+"""Replay bundles of roofgen (docs/counters.md): kernels and their launches as plain values."""
 import json
-import os
+from pathlib import Path
 
 
 class BadBundle(Exception):
@@ -9,55 +8,30 @@ class BadBundle(Exception):
 
 
 class Bundle:
-    def __init__(self, directory, doc, cubins, ptx):
-        self.directory, self.doc, self.cubins, self.ptx = directory, doc, cubins, ptx
-        self.problem, self.variant = doc["problem"], doc["variant"]
-        self.buffers = {b["name"]: b for b in doc["buffers"]}
-        self.kernels = doc["kernels"]
+    """The bundle at `path`: a folder with replay.json, or the output folder of `roofgen emit` with it in replay/."""
+
+    def __init__(self, path):
+        places = [Path(path), Path(path, "replay.json"), Path(path, "replay", "replay.json")]
+        file = next((each for each in places if each.is_file()), None)
+        if not file:
+            raise BadBundle(f"{path}: no replay.json; `roofgen emit OP ... -o DIR` writes one to DIR/replay")
+        try:
+            document = json.loads(file.read_bytes())
+            if document["schema"] != "roofgen.replay.1":
+                raise BadBundle(f"{file}: schema {document['schema']}; roofgen.replay.1 was expected")
+            self.directory, self.problem, self.variant = file.parent, document["problem"], document["variant"]
+            self.buffers = {each["name"]: each for each in document["buffers"]}
+            self.kernels = [{**each, "cubin": (file.parent / each["cubin"]).read_bytes(),
+                             "ptx": (file.parent / each["ptx"]).read_bytes()} for each in document["kernels"]]
+            for argument in (each for kernel in self.kernels for each in kernel["launch"]["args"]):
+                if argument.get("buffer") and argument["name"] not in self.buffers:
+                    raise BadBundle(f"{file}: no buffer {argument['name']}")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise BadBundle(f"{file}: {type(error).__name__}: {error}") from None
+
+    def stores_16_bit_scores(self):
+        return any(each["role"] == "temporary" and each["dtype"] != "fp32" for each in self.buffers.values())
 
     def describe(self):
-        return {"variant": self.variant, "kernels": [{k: x.get(k) for k in ("stage", "entry", "arch", "digest", "registers")} for x in self.kernels]}
-
-
-def read(path):
-    """The bundle at `path`: a folder with replay.json, or one of `roofgen emit` that has it in replay/."""
-    for candidate in (path, os.path.join(path, "replay.json"), os.path.join(path, "replay", "replay.json")):
-        if os.path.isfile(candidate):
-            break
-    else:
-        raise BadBundle(f"{path}: no replay.json; `roofgen emit OP ... -o DIR` writes one to DIR/replay")
-    folder = os.path.dirname(candidate)
-    try:
-        with open(candidate, encoding="utf-8") as f:
-            doc = json.load(f)
-        if doc.get("schema") != "roofgen.replay.1":
-            raise BadBundle(f"{candidate}: schema {doc.get('schema')!r}; roofgen.replay.1 was expected")
-        cubins, ptx = [], []
-        for k in doc["kernels"]:
-            for key, into in (("cubin", cubins), ("ptx", ptx)):
-                name = k[key]
-                if os.path.basename(name) != name or name.startswith("."):
-                    raise BadBundle(f"{candidate}: {name!r} is no file in the same folder")
-                with open(os.path.join(folder, name), "rb") as f:
-                    into.append(f.read())
-        check(doc)
-        return Bundle(folder, doc, cubins, ptx)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadBundle(f"{candidate}: {type(error).__name__}: {error}") from None
-
-
-def check(doc):
-    names = {b["name"] for b in doc["buffers"]}
-    for b in doc["buffers"]:
-        if not isinstance(b["bytes"], int) or b["bytes"] < 0 or b["role"] not in ("input", "temporary", "output"):
-            raise ValueError(f"buffer {b['name']}")
-    for k in doc["kernels"]:
-        launch = k["launch"]
-        for key in ("grid", "block", "cluster"):
-            if len(launch[key]) != 3 or any(not isinstance(v, int) or v < 1 for v in launch[key]):
-                raise ValueError(f"{key} of {k['entry']}")
-        for a in launch["args"]:
-            if a.get("buffer") and a["name"] not in names:
-                raise ValueError(f"{k['entry']} takes a buffer {a['name']} that is not there")
-            if not a.get("buffer") and (not isinstance(a["bits"], int) or a["bytes"] not in (4, 8)):
-                raise ValueError(f"argument {a['name']} of {k['entry']}")
+        keys = ("stage", "entry", "arch", "digest", "registers")
+        return {"variant": self.variant, "kernels": [{key: each.get(key) for key in keys} for each in self.kernels]}

@@ -1,6 +1,7 @@
-"""roofgen's CUBINs through the CUDA driver by ctypes, in whatever context is current: torch's. Numbers are of cuda.h."""
-
+"""roofgen's CUBINs through the CUDA driver with ctypes, in the current context: torch's. The numbers are cuda.h's."""
 import ctypes
+import math
+import os
 
 MAX_DYNAMIC_SMEM, NON_PORTABLE_CLUSTER = 8, 14  # CUfunction_attribute
 CLUSTER, OVERLAP = 4, 6  # CUlaunchAttributeID
@@ -16,27 +17,18 @@ class DriverError(Exception):
 
 class Attribute(ctypes.Structure):
     """CUlaunchAttribute: an id, then a union of 64 bytes at offset 8."""
-
     _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_int), ("value", ctypes.c_uint * 16)]
 
 
 class Config(ctypes.Structure):
     """CUlaunchConfig"""
-
     _fields_ = [("dims", ctypes.c_uint * 6), ("smem", ctypes.c_uint), ("stream", ctypes.c_void_p),
                 ("attributes", ctypes.POINTER(Attribute)), ("count", ctypes.c_uint)]
 
 
 class Driver:
-    def __init__(self, library="libcuda.so.1"):
-        self.lib = ctypes.CDLL(library)
-        # Without these a 64-bit address or stream would be cut to an int.
-        p, u, i = ctypes.c_void_p, ctypes.c_uint, ctypes.c_int
-        self.lib.cuModuleLoadDataEx.argtypes = [p, p, u, p, p]
-        self.lib.cuModuleGetFunction.argtypes = [p, p, ctypes.c_char_p]
-        self.lib.cuFuncSetAttribute.argtypes = [p, i, i]
-        self.lib.cuLaunchKernel.argtypes = [p, u, u, u, u, u, u, u, p, p, p]
-        self.lib.cuGetErrorString.argtypes = [i, p]
+    def __init__(self):
+        self.lib = ctypes.CDLL(os.environ.get("ROOFGEN_LIBCUDA") or "libcuda.so.1")
 
     def check(self, status, doing):
         if status:
@@ -50,73 +42,60 @@ class Driver:
         return f"{v.value // 1000}.{v.value % 1000 // 10}"
 
     def tensor_map(self, spec, address):
-        """A descriptor, 128 bytes at an address that is a multiple of 128."""
-        room = ctypes.create_string_buffer(256)
+        """A CUtensorMap: 128 bytes, aligned to 128 within a larger buffer that the caller keeps. (buffer, address)"""
+        room, rank = ctypes.create_string_buffer(256), len(spec["dims"])
         at = (ctypes.addressof(room) + 127) // 128 * 128
-        rank = len(spec["dims"])
         u64, u32 = ctypes.c_uint64 * rank, ctypes.c_uint32 * rank
-        strides = (ctypes.c_uint64 * max(rank - 1, 1))(*spec["stride_bytes"])
         self.check(self.lib.cuTensorMapEncodeTiled(
-            ctypes.c_void_p(at), DATA_TYPE[spec["dtype"]], ctypes.c_uint32(rank), ctypes.c_void_p(address), u64(*spec["dims"]), strides,
-            u32(*spec["box"]), u32(*([1] * rank)), 0, SWIZZLE[spec["swizzle_bytes"]], PROMOTION[spec["l2_promotion_bytes"]],
-            int(spec["nan_fill"])), "describing a tensor")
+            ctypes.c_void_p(at), DATA_TYPE[spec["dtype"]], rank, ctypes.c_void_p(address), u64(*spec["dims"]),
+            u64(*spec["stride_bytes"]), u32(*spec["box"]), u32(*[1] * rank), 0, SWIZZLE[spec["swizzle_bytes"]],
+            PROMOTION[spec["l2_promotion_bytes"]], int(spec["nan_fill"])), "encoding a tensor map")
         return room, at
-
-    def kernel(self, cubin, ptx, spec):
-        return Kernel(self, cubin, ptx, spec)
 
 
 class Kernel:
-    """One loaded kernel and its launch."""
+    """One kernel of a bundle, loaded into the current context."""
 
-    def __init__(self, driver, cubin, ptx, spec):
-        self.driver, self.spec = driver, spec
-        self.from_ptx = False
+    def __init__(self, driver, kernel):
+        self.driver, self.entry, self.launch = driver, kernel["entry"], kernel["launch"]
+        lib, check, entry = driver.lib, driver.check, self.entry
         module, self.function = ctypes.c_void_p(), ctypes.c_void_p()
-        entry, launch = spec["entry"], spec["launch"]
-        status = driver.lib.cuModuleLoadDataEx(ctypes.byref(module), cubin, 0, None, None) if cubin else WRONG_IMAGE[0]
-        if status in WRONG_IMAGE and ptx:
-            self.from_ptx = True
-            status = driver.lib.cuModuleLoadDataEx(ctypes.byref(module), ptx + b"\0", 0, None, None)
-        driver.check(status, f"loading {entry} (compiled for {spec['arch']})")
-        driver.check(driver.lib.cuModuleGetFunction(ctypes.byref(self.function), module, entry.encode()), f"finding {entry}")
-        driver.check(driver.lib.cuFuncSetAttribute(self.function, MAX_DYNAMIC_SMEM, launch["smem_bytes"]), f"shared memory of {entry}")
-        x, y, z = launch["cluster"]
-        if x * y * z > 8:
-            driver.check(driver.lib.cuFuncSetAttribute(self.function, NON_PORTABLE_CLUSTER, 1), f"cluster of {entry}")
+        status = lib.cuModuleLoadDataEx(ctypes.byref(module), kernel["cubin"], 0, None, None)
+        self.from_ptx = status in WRONG_IMAGE
+        if self.from_ptx:
+            status = lib.cuModuleLoadDataEx(ctypes.byref(module), kernel["ptx"] + b"\0", 0, None, None)
+        check(status, f"loading {entry} (compiled for {kernel['arch']})")
+        check(lib.cuModuleGetFunction(ctypes.byref(self.function), module, entry.encode()), f"finding {entry}")
+        check(lib.cuFuncSetAttribute(self.function, MAX_DYNAMIC_SMEM, self.launch["smem_bytes"]),
+              f"shared memory of {entry}")
+        if math.prod(self.launch["cluster"]) > 8:
+            check(lib.cuFuncSetAttribute(self.function, NON_PORTABLE_CLUSTER, 1), f"cluster of {entry}")
 
     def bind(self, addresses):
-        """A function of a stream that launches with buffers at these addresses (by name)."""
-        launch, keep, pointers = self.spec["launch"], [], []
-        for a in launch["args"]:
-            if a.get("map"):
-                room, at = self.driver.tensor_map(a["map"], addresses[a["name"]])
-                keep.append(room)
-                pointers.append(at)
-                continue
-            bits = addresses[a["name"]] if a.get("buffer") else a["bits"]
-            value = (ctypes.c_uint32 if a["bytes"] == 4 else ctypes.c_uint64)(bits & ((1 << (8 * a["bytes"])) - 1))
+        """A function of a stream that launches the kernel on the buffers at these addresses (by name)."""
+        launch, keep, pointers = self.launch, [], []
+        for argument in launch["args"]:
+            if argument.get("map"):
+                value, pointer = self.driver.tensor_map(argument["map"], addresses[argument["name"]])
+            else:
+                bits = addresses[argument["name"]] if argument.get("buffer") else argument["bits"]
+                value = (ctypes.c_uint32 if argument["bytes"] == 4 else ctypes.c_uint64)(bits)
+                pointer = ctypes.addressof(value)
             keep.append(value)
-            pointers.append(ctypes.addressof(value))
+            pointers.append(pointer)
         array = (ctypes.c_void_p * len(pointers))(*pointers)
-        dims = [*launch["grid"], *launch["block"]]
         attributes = []
         if launch["cluster"] != [1, 1, 1]:
             attributes.append(Attribute(CLUSTER, 0, (ctypes.c_uint * 16)(*launch["cluster"])))
         if launch["overlap"]:
             attributes.append(Attribute(OVERLAP, 0, (ctypes.c_uint * 16)(1)))
-        entry, driver, function = self.spec["entry"], self.driver, self.function
+        config = Config((ctypes.c_uint * 6)(*launch["grid"], *launch["block"]), launch["smem_bytes"], None,
+                        (Attribute * len(attributes))(*attributes), len(attributes))
 
-        if not attributes:
-            def run(stream):
-                driver.check(driver.lib.cuLaunchKernel(function, *dims, launch["smem_bytes"], stream, array, None), f"launching {entry}")
-        else:
-            made = (Attribute * len(attributes))(*attributes)
-            config = Config((ctypes.c_uint * 6)(*dims), launch["smem_bytes"], None, made, len(attributes))
+        def run(stream):
+            config.stream = stream
+            status = self.driver.lib.cuLaunchKernelEx(ctypes.byref(config), self.function, array, None)
+            self.driver.check(status, f"launching {self.entry}")
 
-            def run(stream):
-                config.stream = stream
-                driver.check(driver.lib.cuLaunchKernelEx(ctypes.byref(config), function, array, None), f"launching {entry}")
-
-        run.keep = (keep, array)  # what the pointers point to lives as long as the function
+        run.keep = keep  # the arguments live as long as the function
         return run

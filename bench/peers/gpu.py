@@ -1,17 +1,16 @@
-"""The GPU through torch: timing with events behind a gate, the L2 flush, clock and power."""
+"""One GPU through torch: timing with events behind a gate, the L2 flush; and its state through NVML."""
+import ctypes
+import os
+import time
 
-import shutil
-import subprocess
-import time as clock
-
-GATE_MOST_CYCLES = 2_000_000_000
-TAINTED_RETRIES = 6
-GATE_MOST_FACTOR, GATE_FORGETS = 64, 100
+MOST_GATE_CYCLES = 2_000_000_000
+MOST_ATTEMPTS = 6
 
 
 class GateFactor:
-    """Multiplies a gate's length, as runtime/cuda/gate.h does: each late attempt doubles it for the next attempt at the
-    same sample, two late ones in a row for the samples after too, until a hundred in time halve it again."""
+    """A factor of the gate's length, as in runtime/cuda/gate.h: a late attempt doubles it for the next attempt at the
+    sample; two in a row double it for later samples, until a hundred samples in time halve it again."""
+    MOST, FORGETS = 64, 100
 
     def __init__(self):
         self.kept, self.late_in_a_row, self.in_time = 1, 0, 0
@@ -20,152 +19,128 @@ class GateFactor:
         return self.kept << attempt
 
     def ended(self, late):
-        """A sample is over; so many attempts at it were late."""
-        if not late:
+        """Ends a sample that had `late` late attempts."""
+        if late:
+            self.in_time = 0
+            self.late_in_a_row += late
+            if self.late_in_a_row >= 2:
+                self.kept, self.late_in_a_row = min(2 * self.kept, self.MOST), 0
+        else:
             self.late_in_a_row = 0
             self.in_time += 1
-            if self.kept > 1 and self.in_time >= GATE_FORGETS:
+            if self.kept > 1 and self.in_time >= self.FORGETS:
                 self.kept, self.in_time = self.kept // 2, 0
-            return
-        self.in_time = 0
-        self.late_in_a_row += late
-        if self.late_in_a_row >= 2:
-            self.kept, self.late_in_a_row = min(2 * self.kept, GATE_MOST_FACTOR), 0
+
+
+class Nvml:
+    """SM clock, power and temperature through the driver's NVML. What it does not tell is absent."""
+
+    def __init__(self, uuid):
+        self.device = None
+        try:
+            self.lib = ctypes.CDLL(os.environ.get("ROOFGEN_LIBNVML") or "libnvidia-ml.so.1")
+            device, by_uuid = ctypes.c_void_p(), self.lib.nvmlDeviceGetHandleByUUID
+            if self.lib.nvmlInit_v2() == 0 and by_uuid(uuid.encode(), ctypes.byref(device)) == 0:
+                self.device = device
+        except (OSError, AttributeError):  # no NVML
+            pass
+
+    def _numbers(self, calls):
+        found, value = {}, ctypes.c_uint()
+        for name, (function, *selector, scale) in calls.items() if self.device else ():
+            if getattr(self.lib, function)(self.device, *selector, ctypes.byref(value)) == 0:
+                found[name] = value.value * scale
+        return found
+
+    def state(self):
+        return self._numbers({"sm_mhz": ("nvmlDeviceGetClockInfo", 1, 1.0),  # NVML_CLOCK_SM
+                              "power_w": ("nvmlDeviceGetPowerUsage", 1e-3),
+                              "temperature_c": ("nvmlDeviceGetTemperature", 0, 1.0)})  # NVML_TEMPERATURE_GPU
+
+    def facts(self):
+        facts = self._numbers({"max_sm_mhz": ("nvmlDeviceGetMaxClockInfo", 1, 1.0),
+                               "power_limit_w": ("nvmlDeviceGetPowerManagementLimit", 1e-3)})
+        text = ctypes.create_string_buffer(80)
+        if self.device and self.lib.nvmlSystemGetDriverVersion(text, len(text)) == 0:
+            facts["driver"] = text.value.decode()
+        return facts
 
 
 class TorchGpu:
-    """gpu of rounds.take: times one call of a contender on the current stream."""
+    """Times calls of contenders on torch's current stream; the `gpu` of rounds.take."""
 
-    def __init__(self, torch, buffer_sets, device=0):
-        self.torch, self.buffer_sets, self.device = torch, buffer_sets, device
+    def __init__(self, torch, device=0):
+        self.torch, self.buffer_sets = torch, 1
         torch.cuda.set_device(device)
-        self.props = torch.cuda.get_device_properties(device)
-        self.l2_bytes = int(getattr(self.props, "L2_cache_size", 0) or (64 << 20))
-        # Each at least twice L2: one as large as L2 leaves parts of the old contents in it. The first is changed, then
-        # the second only read: that throws the changed lines out before the sample, which else would write them back.
+        self.properties = torch.cuda.get_device_properties(device)
+        self.l2_bytes = self.properties.L2_cache_size
+        # Two buffers of at least twice L2: one as large as L2 leaves parts of the old contents in it. The first is
+        # written; reading the second evicts the dirty lines, which the sample would otherwise have to write back.
         words = 2 * max(self.l2_bytes, 32 << 20) // 4
-        self.flush_written, self.flush_read = (torch.zeros(words, dtype=torch.float32, device="cuda") for _ in range(2))
-        self.flush_sum = torch.zeros((), dtype=torch.float32, device="cuda")
-        self.flush_bytes = self.flush_written.nbytes + self.flush_read.nbytes
-        self.gate_cycles, self.gate_factors = {}, {}
+        self.written, self.read = (torch.zeros(words, dtype=torch.float32, device="cuda") for _ in range(2))
+        self.sum = torch.zeros((), dtype=torch.float32, device="cuda")
+        self.flush_bytes = self.written.nbytes + self.read.nbytes
+        self.gates = {}  # by contender: cycles, factor
         self.lost = False
-        self.state_source = StateSource(device)
+        self.uuid = f"GPU-{self.properties.uuid}"
+        self.nvml = Nvml(self.uuid)
+        self.state = self.nvml.state
 
-    def alive(self):
-        return not self.lost
-
-    def state(self):
-        return self.state_source.read()
+    def settle(self):
+        """After an error: waits, and finds out whether the context is lost."""
+        try:
+            self.torch.cuda.synchronize()
+        except Exception:
+            self.lost = True
 
     def time(self, contender, set_index, cold):
-        """Nanoseconds of one call. A gate holds the stream until everything is queued, so that the host's launch
-        rate does not show; when it opened too early the sample is thrown away and the gate made longer."""
+        """Nanoseconds of one call. A gate holds the stream until all is queued, so that the host's launch rate does not
+        show. A sample whose gate opened too early is repeated with a longer gate."""
         try:
-            return self.timed(contender, set_index, cold)
+            if contender.name not in self.gates:
+                self.gates[contender.name] = self.first_gate(contender, set_index), GateFactor()
+            cycles, factor = self.gates[contender.name]
+            for late in range(MOST_ATTEMPTS):
+                ns = self.attempt(contender, set_index, cold, min(cycles * factor.of_attempt(late), MOST_GATE_CYCLES))
+                if ns is not None:
+                    factor.ended(late)
+                    return ns
+            factor.ended(MOST_ATTEMPTS)
+            raise RuntimeError("the host could not queue the launches while the stream was held: it waits for the GPU"
+                               " inside the call")
         except Exception:
-            try:
-                self.torch.cuda.synchronize()
-            except Exception:
-                self.lost = True  # a fault that sticks: the context went with it
+            self.settle()
             raise
 
-    def timed(self, contender, set_index, cold):
-        torch = self.torch
-        if contender.name not in self.gate_cycles:
-            self.gate_cycles[contender.name] = self.first_gate(contender, set_index)
-        factor = self.gate_factors.setdefault(contender.name, GateFactor())
-        for late in range(TAINTED_RETRIES):
-            opened = torch.cuda.Event()
-            start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            if cold:
-                self.flush()
-            else:
-                contender.run(set_index)
-            torch.cuda._sleep(min(self.gate_cycles[contender.name] * factor.of_attempt(late), GATE_MOST_CYCLES))
-            opened.record()
-            start.record()
+    def attempt(self, contender, set_index, cold, gate_cycles):
+        """None when the gate opened before everything was queued."""
+        cuda = self.torch.cuda
+        opened, start, stop = cuda.Event(), cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+        if cold:
+            self.written.add_(1)
+            self.torch.sum(self.read, dim=0, out=self.sum)
+        else:
             contender.run(set_index)
-            stop.record()
-            queued_in_time = not opened.query()
-            stop.synchronize()
-            if queued_in_time:
-                factor.ended(late)
-                return start.elapsed_time(stop) * 1e6
-        factor.ended(TAINTED_RETRIES)
-        raise RuntimeError("the host could not queue the launches while the stream was held: it waits for the GPU inside the call")
-
-    def flush(self):
-        self.flush_written.add_(1)
-        self.torch.sum(self.flush_read, dim=0, out=self.flush_sum)
+        cuda._sleep(gate_cycles)
+        opened.record()
+        start.record()
+        contender.run(set_index)
+        stop.record()
+        late = opened.query()
+        stop.synchronize()
+        return None if late else start.elapsed_time(stop) * 1e6
 
     def first_gate(self, contender, set_index):
-        """Twice the time the host needs to queue one call, at a clock no GPU exceeds."""
+        """Twice the time in which the host queues one call, in cycles of a clock that no GPU exceeds."""
         contender.run(set_index)
         self.torch.cuda.synchronize()
-        began = clock.perf_counter()
+        began = time.perf_counter()
         contender.run(set_index)
-        took = clock.perf_counter() - began
+        took = time.perf_counter() - began
         self.torch.cuda.synchronize()
-        return min(int((2 * took + 50e-6) * 2.5e9), GATE_MOST_CYCLES)
+        return min(int((2 * took + 50e-6) * 2.5e9), MOST_GATE_CYCLES)
 
     def describe(self):
-        torch = self.torch
-        out = {"name": torch.cuda.get_device_name(self.device), "sms": self.props.multi_processor_count, "l2_bytes": self.l2_bytes,
-               "memory_bytes": self.props.total_memory, "cc": ".".join(map(str, torch.cuda.get_device_capability(self.device)))}
-        out.update(self.state_source.describe())
-        return out
-
-
-class StateSource:
-    """SM clock, power and temperature: by pynvml, else by nvidia-smi (at most once a second), else nothing."""
-
-    FIELDS = ("clocks.sm", "power.draw", "temperature.gpu")
-
-    def __init__(self, device):
-        self.handle, self.nvml, self.smi = None, None, shutil.which("nvidia-smi")
-        self.device, self.last, self.at = device, {}, 0.0
-        try:
-            import pynvml
-
-            pynvml.nvmlInit()
-            self.handle, self.nvml = pynvml.nvmlDeviceGetHandleByIndex(device), pynvml
-        except Exception:  # not installed, no library, no permission: nvidia-smi may still do
-            pass
-
-    def read(self):
-        if self.nvml:
-            try:
-                n, h = self.nvml, self.handle
-                return {"sm_mhz": float(n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM)), "power_w": n.nvmlDeviceGetPowerUsage(h) / 1e3,
-                        "temperature_c": float(n.nvmlDeviceGetTemperature(h, n.NVML_TEMPERATURE_GPU))}
-            except Exception:
-                self.nvml = None
-        if not self.smi or clock.monotonic() - self.at < 1:
-            return self.last
-        self.at = clock.monotonic()
-        values = self.query(",".join(self.FIELDS))
-        self.last = {name: number for name, number in zip(("sm_mhz", "power_w", "temperature_c"), map(as_number, values)) if number is not None}
-        return self.last
-
-    def query(self, fields):
-        try:
-            run = subprocess.run([self.smi, f"--id={self.device}", f"--query-gpu={fields}", "--format=csv,noheader,nounits"],
-                                 capture_output=True, text=True, timeout=10, check=False)
-        except (OSError, subprocess.SubprocessError):
-            self.smi = None
-            return []
-        return [v.strip() for v in run.stdout.splitlines()[0].split(",")] if run.returncode == 0 and run.stdout else []
-
-    def describe(self):
-        if not self.smi:
-            return {}
-        names = ("driver", "uuid", "max_sm_mhz", "power_limit_w")
-        values = self.query("driver_version,uuid,clocks.max.sm,power.limit")
-        return {n: (as_number(v) if n[0] in "mp" else v) for n, v in zip(names, values)}
-
-
-def as_number(text):
-    try:
-        return float(text)
-    except ValueError:
-        return None
+        p = self.properties
+        return {"name": p.name, "sms": p.multi_processor_count, "l2_bytes": self.l2_bytes,
+                "memory_bytes": p.total_memory, "cc": f"{p.major}.{p.minor}", "uuid": self.uuid, **self.nvml.facts()}

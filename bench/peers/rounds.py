@@ -1,12 +1,13 @@
-"""The protocol: contenders take turns, one sample each a round, cold and hot apart. Knows no GPU: `gpu` has
-  time(contender, set_index, cold) -> ns (or raises), state() -> dict of clock and power, alive() -> bool,
-  buffer_sets: how many copies of the inputs there are to rotate through."""
-
+"""The protocol: contenders take turns, one sample each a round, cold and hot apart. `gpu` has
+  time(contender, set_index, cold) -> ns, or raises;
+  state() -> dict of clock and power; lost: true after a fatal fault;
+  buffer_sets: the number of copies of the inputs to rotate through."""
 import contextlib
 import dataclasses
 import gc
+import statistics
 
-from stats import median_interval, quantile, rotated
+from stats import median_interval
 
 
 @dataclasses.dataclass
@@ -22,7 +23,7 @@ class Protocol:
 
     @staticmethod
     def of(mode, rounds=None, seconds=60.0):
-        """steady: the clock of a busy GPU. burst: few runs with rests, the clock of a cool one."""
+        """steady: the clock of a busy GPU. burst: few rounds with rests, the clock of a cool GPU."""
         if mode == "burst":
             return Protocol(mode, rounds=min(rounds or 10, 10), seconds=seconds, warmup_s=0.0, rest_s=1.0)
         return Protocol(mode, rounds=rounds or 300, seconds=seconds)
@@ -30,42 +31,35 @@ class Protocol:
 
 @dataclasses.dataclass
 class Taken:
-    """Samples by way and contender, one place a round: None where a contender was out."""
-
-    times: dict
-    states: list
-    failed: dict
-    stopped: str
-    rounds: int
+    times: dict  # by way and contender one sample a round; None once the contender failed
+    states: list = dataclasses.field(default_factory=list)
+    failed: dict = dataclasses.field(default_factory=dict)  # reasons by contender
+    stopped: str = ""
+    rounds: int = 0
 
 
-def is_settled(times, limit):
-    ordered = sorted(t for t in times if t is not None)
-    if len(ordered) < 6:
-        return False
-    low, high = median_interval(ordered)
-    return (high - low) / 2 <= limit * quantile(ordered, 0.5)
+class Lost(Exception):
+    """The GPU is lost."""
 
 
 def take(gpu, contenders, protocol, now, sleep):
-    """Runs the rounds. A contender that raises is out, with its reason; a lost GPU ends them all. So does Ctrl-C, after
-    which the rounds that were finished stand."""
-    taken = Taken({way: {c.name: [] for c in contenders} for way in protocol.ways}, [], {}, "most rounds", 0)
+    """Runs the rounds. A contender that raises drops out. Ctrl-C or the loss of the GPU keep the finished rounds."""
+    taken = Taken({way: {c.name: [] for c in contenders} for way in protocol.ways})
     try:
-        with quiet_collector():
-            play(gpu, contenders, protocol, now, sleep, taken)
+        with no_garbage_collection():
+            taken.stopped = play(gpu, contenders, protocol, now, sleep, taken)
     except KeyboardInterrupt:
         taken.stopped = "interrupted"
-    for by in taken.times.values():
-        for row in by.values():
-            del row[taken.rounds:]
+    except Lost:
+        taken.stopped = "GPU lost"
+    for row in (row for by in taken.times.values() for row in by.values()):
+        del row[taken.rounds:]
     return taken
 
 
 @contextlib.contextmanager
-def quiet_collector():
-    """Python's collector may stop the host for milliseconds, and so the queueing between two events."""
-    was_on = gc.isenabled()
+def no_garbage_collection():
+    """Python's collector may pause the host for milliseconds while it queues a sample."""
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -73,58 +67,48 @@ def quiet_collector():
         yield
     finally:
         gc.unfreeze()
-        if was_on:
-            gc.enable()
+        gc.enable()
 
 
 def play(gpu, contenders, protocol, now, sleep, taken):
-    times, states, failed = taken.times, taken.states, taken.failed
+    """Fills in `taken`; returns the reason of the end."""
+    def sample(c, set_index, cold):
+        if c.name in taken.failed:
+            return None
+        try:
+            return gpu.time(c, set_index, cold)
+        except Exception as error:  # a peer's own code: its failure affects only that peer
+            taken.failed[c.name] = first_line(error)
+            if gpu.lost:
+                raise Lost from error
+
+    def settled(times):
+        low, high = median_interval(sorted(times))
+        return (high - low) / 2 <= protocol.settled * statistics.median(times)
+
     warm_until = now() + protocol.warmup_s
-    while now() < warm_until and len(failed) < len(contenders):
+    while now() < warm_until and len(taken.failed) < len(contenders):
         for c in contenders:
-            if c.name not in failed:
-                one(gpu, c, 0, False, failed)
-        if not gpu.alive():
-            taken.stopped = "GPU lost"
-            return
+            sample(c, 0, False)
     deadline = now() + protocol.seconds
     for r in range(protocol.rounds):
-        if protocol.rest_s:
-            sleep(protocol.rest_s)
+        sleep(protocol.rest_s)
+        first = r % len(contenders)
         for way in protocol.ways:
-            row = {}
-            for c in rotated(contenders, r):
-                if c.name not in failed:
-                    row[c.name] = one(gpu, c, r % gpu.buffer_sets, way == "cold", failed)
-                    if not gpu.alive():
-                        taken.stopped = "GPU lost"
-                        return
-            for c in contenders:
-                times[way][c.name].append(row.get(c.name))
-        states.append(gpu.state())
+            for c in contenders[first:] + contenders[:first]:  # A B C, B C A, C A B
+                taken.times[way][c.name].append(sample(c, r % gpu.buffer_sets, way == "cold"))
+        taken.states.append(gpu.state())
         taken.rounds += 1
-        if len(failed) == len(contenders):
-            taken.stopped = "nobody left"
-            return
-        if taken.rounds >= protocol.min_rounds and all(
-            is_settled(t, protocol.settled) for by in times.values() for name, t in by.items() if name not in failed
-        ):
-            taken.stopped = "settled"
-            return
+        if len(taken.failed) == len(contenders):
+            return "nobody left"
+        rows = [row for by in taken.times.values() for name, row in by.items() if name not in taken.failed]
+        if taken.rounds >= protocol.min_rounds and all(map(settled, rows)):
+            return "settled"
         if now() >= deadline:
-            taken.stopped = "out of time"
-            return
-
-
-def one(gpu, contender, set_index, cold, failed):
-    try:
-        return gpu.time(contender, set_index, cold)
-    except Exception as error:  # a peer's own code: whatever it raises costs that peer only
-        failed[contender.name] = first_line(error)
-        return None
+            return "out of time"
+    return "most rounds"
 
 
 def first_line(error):
-    text = str(error).strip()
-    line = text.splitlines()[0] if text else ""
-    return f"{type(error).__name__}: {line}"[:300] if line else type(error).__name__
+    """The type and the first line of an exception."""
+    return ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])[:300]

@@ -1,37 +1,40 @@
 #!/usr/bin/env python3
-"""roofgen's tuned attention and its peers on one GPU: same inputs, interleaved, each checked before it is timed.
+"""roofgen's tuned attention and its peers on one GPU: same inputs, timed in turns, each checked before it is timed.
 
   run.py --bundle DIR [--bundle DIR2]      DIR from `roofgen emit attention ... -o DIR`
   run.py --L 4096 --d 128 --causal         the peers alone
-  run.py --list                            who can run here, and why not
+  run.py --list                            the peers, and why some cannot run here
 
-docs/peers.md says what is compared and how. Exit codes: 0 done, 1 ours failed or nobody could be timed,
-2 usage, 3 no torch or no GPU, 130 interrupted (what was finished is written)."""
-
+docs/peers.md describes the peers and the protocol. Exit codes: 0 done, 1 ours failed or nothing could be timed,
+2 usage, 3 no torch or no GPU, 130 interrupted (the finished rounds are written)."""
 import argparse
 import contextlib
 import dataclasses
 import datetime
-import difflib
 import importlib
 import json
 import math
 import os
 import platform
 import shlex
+import signal
+import statistics
 import sys
 import time
+from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import attention  # noqa: E402
-import bundle as bundles_  # noqa: E402
+import driver  # noqa: E402
 import report  # noqa: E402
-import rounds as protocol_  # noqa: E402
-from limits import at_most, nothing_on_stdout  # noqa: E402
+from bundle import BadBundle, Bundle  # noqa: E402
+from gpu import TorchGpu  # noqa: E402
+from rounds import Protocol, first_line, take  # noqa: E402
+from stats import paired_ratio, summarize  # noqa: E402
 
 OK, FAILED, USAGE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
-VERSIONS = ("torch", "triton", "flash_attn", "flash_attn_interface", "flashinfer", "quack")
+VERSIONS = ("torch", "triton", "flash_attn", "flash_attn_interface", "flashinfer")
 
 
 class Stop(Exception):
@@ -42,43 +45,9 @@ class Stop(Exception):
 
 @dataclasses.dataclass
 class Env:
-    """What was found: torch and the modules of the peers, by name."""
-
     torch: object
-    modules: dict
     driver: object = None
     compile_mode: str = "default"
-
-
-@dataclasses.dataclass
-class Contender:
-    name: str
-    what: str
-    run: object
-    error_over_tolerance: float = None
-    rows_checked: int = 0
-
-
-def arguments(argv):
-    p = argparse.ArgumentParser(prog="run.py", description=__doc__.split("\n\n")[0])
-    p.add_argument("--bundle", action="append", default=[], metavar="DIR", help="a replay bundle, or what `roofgen emit` wrote; the first is what the others are compared with")
-    p.add_argument("--list", action="store_true", help="name all peers and whether they can run")
-    p.add_argument("--peer", action="append", default=[], metavar="NAME", help="only these peers [all]")
-    for name, help_ in (("L", "rows of Q"), ("kv-len", "rows of K and V [L]"), ("d", "head dimension"), ("batch", "[16384 / L]"),
-                        ("heads", "[2048 / d]"), ("kv-heads", "[heads]")):
-        p.add_argument(f"--{name}", type=positive, help=help_)
-    p.add_argument("--causal", action="store_true")
-    p.add_argument("--dtype", choices=("bf16", "fp16"), default="bf16")
-    p.add_argument("--mode", choices=("steady", "burst", "both"), default="both", help="a busy GPU's clock, a cool one's [both]")
-    p.add_argument("--rounds", type=positive, help="at most so many [steady 300, burst 10]")
-    p.add_argument("--seconds", type=positive, default=60, help="for each mode, at most [60]")
-    p.add_argument("--prepare", type=positive, default=90, metavar="S", help="for compiling and checking all peers; who is not ready by then is left out, and named [90]")
-    p.add_argument("--max-autotune", action="store_true", help="torch.compile tries more, and takes minutes")
-    p.add_argument("--gpu", type=int, default=0)
-    p.add_argument("--seed", type=int, default=0)
-    p.add_argument("--json", metavar="FILE", help="write the result there, schema roofgen.peers.1; - for standard output")
-    p.add_argument("--libcuda", default=os.environ.get("ROOFGEN_LIBCUDA") or "libcuda.so.1", help=argparse.SUPPRESS)
-    return p.parse_args(argv)
 
 
 def positive(text):
@@ -88,288 +57,289 @@ def positive(text):
     return value
 
 
-def chosen_peers(names):
-    known = [p.name for p in attention.PEERS]
-    for n in names:
-        if n not in known:
-            near = difflib.get_close_matches(n, known, 1)
-            raise Stop(USAGE, f"unknown peer \"{n}\"" + (f"; did you mean {near[0]}?" if near else f"; known are {', '.join(known)}"))
-    return [p for p in attention.PEERS if not names or p.name in names]
+def arguments(argv):
+    p = argparse.ArgumentParser(prog="run.py", description=__doc__.split("\n\n", maxsplit=1)[0])
+    p.add_argument("--bundle", action="append", default=[], metavar="DIR",
+                   help="a replay bundle or an output folder of `roofgen emit`; ratios are against the first")
+    p.add_argument("--list", action="store_true", help="list the peers and whether they can run")
+    p.add_argument("--peer", action="append", choices=[p.name for p in attention.all_peers()], help="only these [all]")
+    for name, text in (("L", "rows of Q"), ("kv-len", "rows of K and V [L]"), ("d", "head dimension"),
+                       ("batch", "[16384 / L]"), ("heads", "[2048 / d]"), ("kv-heads", "[heads]")):
+        p.add_argument(f"--{name}", type=positive, help=text)
+    p.add_argument("--causal", action="store_true")
+    p.add_argument("--dtype", choices=("bf16", "fp16"), default="bf16")
+    p.add_argument("--mode", choices=("steady", "burst", "both"), default="both",
+                   help="the clock of a busy GPU, of a cool GPU, or both [both]")
+    p.add_argument("--rounds", type=positive, help="the most rounds [steady 300, burst 10]")
+    p.add_argument("--seconds", type=positive, default=60, help="the most time for each mode [60]")
+    p.add_argument("--prepare", type=positive, default=90, metavar="S",
+                   help="time to compile and check all peers; the others are left out and named [90]")
+    p.add_argument("--max-autotune", action="store_true", help="torch.compile tries more and takes minutes")
+    p.add_argument("--gpu", type=int, default=0)
+    p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--json", metavar="FILE", help="write the result as roofgen.peers.1; - for standard output")
+    return p.parse_args(argv)
 
 
-def load_torch():
-    """torch, or why not."""
+def load_torch(gpu):
+    """torch with this GPU. Raises Stop."""
     try:
         torch = importlib.import_module("torch")
     except Exception as error:
-        raise Stop(UNAVAILABLE, f"torch cannot be imported: {protocol_.first_line(error)}") from None
-    return torch
-
-
-def load_gpu(torch, index):
+        raise Stop(UNAVAILABLE, f"torch cannot be imported: {first_line(error)}") from None
     try:
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     except Exception as error:
-        raise Stop(UNAVAILABLE, f"torch finds no GPU: {protocol_.first_line(error)}") from None
+        raise Stop(UNAVAILABLE, f"torch finds no GPU: {first_line(error)}") from None
     if count == 0:
         raise Stop(UNAVAILABLE, "torch finds no GPU")
-    if not 0 <= index < count:
-        raise Stop(USAGE, f"there is no GPU {index}; this machine has {count}, counted from 0")
+    if not 0 <= gpu < count:
+        raise Stop(USAGE, f"there is no GPU {gpu}; this machine has {count}, counted from 0")
+    return torch
 
 
-def list_peers(peers):
+def list_peers(peers, gpu):
     try:
-        env, blocked = Env(load_torch(), {}), ""
-        load_gpu(env.torch, 0)
+        load_torch(gpu)
+        blocked = ""
     except Stop as stop:
-        env, blocked = None, str(stop)
+        blocked = str(stop)
     rows = [["peer", "here", "what"]]
     for p in peers:
-        reason = blocked or p.missing(env)
+        reason = blocked or p.missing()
         rows.append([p.name, f"no: {reason}" if reason else "yes", p.what])
-    width = [max(len(r[i]) for r in rows) for i in range(2)]
-    return "".join(f"{r[0]:<{width[0]}}  {r[1]:<{width[1]}}  {r[2]}".rstrip() + "\n" for r in rows)
+    return report.columns(rows, left=3)
 
 
 def the_problem(args, bundles):
-    if bundles:
-        if any(b.problem != bundles[0].problem for b in bundles):
-            raise Stop(USAGE, "the bundles are of different problems")
-        if bundles[0].problem["op"] != "attention":
-            raise Stop(USAGE, f"no peers for {bundles[0].problem['op']}; attention was expected")
-        return bundles[0].problem
-    if not args.L or not args.d:
-        raise Stop(USAGE, "--bundle DIR, or --L and --d, were expected")
-    try:
-        return attention.problem_of(args.L, args.d, args.kv_len, args.batch, args.heads, args.kv_heads, args.causal, args.dtype)
-    except ValueError as error:
-        raise Stop(USAGE, str(error)) from None
-
-
-def build_ours(env, one, shape, sets):
-    """Our kernels on these inputs, through the driver, on torch's stream."""
-    torch = env.torch
-    kernels = [env.driver.kernel(c, p, k) for c, p, k in zip(one.cubins, one.ptx, one.kernels)]
-    bound, outs = [], []
-    for x in sets:
-        tensors = dict(x)
-        for name, b in one.buffers.items():
-            if name in tensors:
-                if tensors[name].nbytes != b["bytes"]:
-                    raise bundles_.BadBundle(f"{name} has {b['bytes']} bytes in the bundle and {tensors[name].nbytes} here")
-            elif name == "O":
-                tensors[name] = torch.full_like(x["Q"], float("nan"))
-            elif b["role"] == "temporary" and bound:
-                tensors[name] = shared[name]  # noqa: F821: of the first set
-            else:
-                tensors[name] = torch.empty(max(b["bytes"], 1), dtype=torch.uint8, device="cuda")
-        shared = tensors  # noqa: F841
-        addresses = {n: t.data_ptr() for n, t in tensors.items()}
-        bound.append(([k.bind(addresses) for k in kernels], tensors))
-        outs.append(tensors["O"])
-    note = f"{one.variant}: the driver compiled its PTX, the CUBIN is of another architecture" if any(k.from_ptx for k in kernels) else ""
-
-    def run(i):
-        stream = torch.cuda.current_stream().cuda_stream
-        for launch in bound[i][0]:
-            launch(stream)
-        return outs[i]
-
-    return run, note
-
-
-def finite(x):
-    """JSON has no infinity: an answer with NaNs has no error that could be stated."""
-    return x if math.isfinite(x) else None
-
-
-def check(env, shape, sets, contender, rounds_scores):
-    """Fills in how far its answer is from the reference; raises when it cannot be computed."""
-    worst = rows = 0
-    for i in (0, len(sets) - 1):
-        out = contender.run(i)
-        env.torch.cuda.synchronize()
-        error, n = attention.error_over_tolerance(env.torch, shape, sets[i], out, rounds_scores)
-        worst, rows = max(worst, error), rows + n
-    contender.error_over_tolerance, contender.rows_checked = worst, rows
-
-
-def prepare(env, shape, sets, gpu, bundles, peers, notes, seconds):
-    """Everybody who may be timed, and what became of the others."""
-    contenders, rounding, entries = [], {}, {}
-    until = time.monotonic() + seconds
-
-    def enter(name, what, build, rounds_scores):
-        entry = {"name": name, "what": what, "state": "failed", "reason": "", "error_over_tolerance": None, "rows_checked": 0}
-        entries[name] = entry
-        if not gpu.alive():
-            entry["reason"] = "the GPU was lost before its turn"
-            return
+    if not bundles:
+        if not args.L or not args.d:
+            raise Stop(USAGE, "--bundle DIR, or --L and --d, were expected")
         try:
-            with contextlib.nullcontext() if name.startswith("roofgen:") else at_most(until - time.monotonic()):
-                c = Contender(name, what, build())
-                check(env, shape, sets, c, rounds_scores)
-        except attention.Unfit as unfit:
-            entry.update(state="missing", reason=str(unfit))
-            return
-        except Exception as error:
-            entry["reason"] = protocol_.first_line(error)
-            try:
-                env.torch.cuda.synchronize()
-            except Exception:
-                gpu.lost = True
-            return
-        entry.update(error_over_tolerance=finite(c.error_over_tolerance), rows_checked=c.rows_checked)
-        if not c.error_over_tolerance <= 1:
-            entry.update(state="wrong", reason=f"its error is {c.error_over_tolerance:.3g} times the tolerance")
-            return
-        entry["state"] = "timed"
-        contenders.append(c)
-        rounding[name] = rounds_scores
+            return attention.problem_of(args.L, args.d, args.kv_len, args.batch, args.heads, args.kv_heads, args.causal,
+                                        args.dtype)
+        except ValueError as error:
+            raise Stop(USAGE, str(error)) from None
+    if any(b.problem != bundles[0].problem for b in bundles):
+        raise Stop(USAGE, "the bundles are of different problems")
+    if bundles[0].problem["op"] != "attention":
+        raise Stop(USAGE, f"no peers for {bundles[0].problem['op']}; attention was expected")
+    return bundles[0].problem
 
-    for b in bundles:
-        name = f"roofgen:{b.variant}"
-        while name in entries:
-            name += "'"
 
-        def ours(b=b):
-            run, note = build_ours(env, b, shape, sets)
-            notes.extend([note] if note else [])
-            return run
+@contextlib.contextmanager
+def at_most(seconds):
+    """Raises TimeoutError in code that takes longer: peers may compile for minutes."""
+    def late(*_):
+        raise TimeoutError("no time was left to prepare it (--prepare)")
 
-        stored = any(x["role"] == "temporary" and x["dtype"] != "fp32" for x in b.buffers.values())
-        enter(name, f"{len(b.kernels)} kernel(s) of {b.directory}", ours, stored)
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def nothing_on_stdout():
+    """Sends standard output to standard error, also that of compilers, while the result will go to standard output."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def ours(bundle, number, notes):
+    """The bundle as a peer: its kernels on torch's tensors and stream, through the driver."""
+    def build(env, shape, sets):
+        torch, bound, temporaries = env.torch, [], {}
+        kernels = [driver.Kernel(env.driver, kernel) for kernel in bundle.kernels]
+        if any(kernel.from_ptx for kernel in kernels):
+            notes.append(f"{bundle.variant}: the driver compiled its PTX, the CUBIN is of another architecture")
+        for x in sets:
+            tensors = {**x, "O": torch.full_like(x["Q"], float("nan"))}
+            for name, buffer in bundle.buffers.items():
+                place = temporaries if buffer["role"] == "temporary" else tensors  # temporaries: one for all sets
+                if name not in place:
+                    place[name] = torch.empty(buffer["bytes"], dtype=torch.uint8, device="cuda")
+                if place[name].nbytes != buffer["bytes"]:
+                    raise BadBundle(f"{name}: {buffer['bytes']} bytes in the bundle, {place[name].nbytes} here")
+            tensors.update(temporaries)
+            addresses = {name: tensor.data_ptr() for name, tensor in tensors.items()}
+            bound.append(([kernel.bind(addresses) for kernel in kernels], tensors))
+
+        def run(i):
+            launches, tensors = bound[i]
+            for launch in launches:
+                launch(torch.cuda.current_stream().cuda_stream)
+            return tensors["O"]
+        return run
+
+    name = f"roofgen:{bundle.variant}" + "'" * number
+    what = f"{len(bundle.kernels)} kernel(s) of {bundle.directory}"
+    return attention.Peer(name, what, build, rounds_scores=bundle.stores_16_bit_scores())
+
+
+def check(env, shape, sets, peer):
+    """Computes the error of the answers on the first and the last set. False when they are wrong."""
+    peer.error = peer.rows_checked = 0
+    for i in (0, len(sets) - 1):
+        out = peer.run(i)
+        env.torch.cuda.synchronize()
+        error, rows = attention.error_over_tolerance(env.torch, shape, sets[i], out, peer.rounds_scores)
+        peer.error, peer.rows_checked = max(peer.error, error), peer.rows_checked + rows
+    return peer.error <= 1
+
+
+def prepare(env, shape, sets, gpu, peers, seconds):
+    """Builds and checks all peers; `seconds` are for those that are not ours."""
+    until = time.monotonic() + seconds
     for p in peers:
-        reason = p.missing(env)
-        if reason:
-            entries[p.name] = {"name": p.name, "what": p.what, "state": "missing", "reason": reason}
+        missing = p.missing()
+        if missing or gpu.lost:
+            p.drop(*(("missing", missing) if missing else ("failed", "the GPU was lost before its turn")))
             continue
-        enter(p.name, p.what, lambda p=p: p.build(env, shape, sets), p.rounds_scores)
-    return contenders, rounding, entries
+        try:
+            with contextlib.nullcontext() if p.name.startswith("roofgen:") else at_most(until - time.monotonic()):
+                p.run = p.build(env, shape, sets)
+                if not check(env, shape, sets, p):
+                    p.drop("wrong", f"its error is {p.error:.3g} times the tolerance")
+        except attention.Unfit as unfit:
+            p.drop("missing", str(unfit))
+        except Exception as error:
+            p.drop("failed", first_line(error))
+            gpu.settle()
+
+
+def check_again(env, shape, sets, peers):
+    """After the timing: a kernel may be wrong only under load."""
+    for p in peers:
+        before = p.error
+        try:
+            if not check(env, shape, sets, p):
+                p.drop("wrong", f"after timing its error is {p.error:.3g} times the tolerance; {before:.3g} before")
+        except Exception as error:
+            p.drop("failed", f"after timing: {first_line(error)}")
+
+
+def timing(taken, way, name, base, flops):
+    """The timing of one peer in one way, {} without samples."""
+    row = taken.times[way][name]
+    samples = [t for t in row if t is not None]
+    if not samples:
+        return {}
+    t = summarize(samples)
+    base = taken.times[way].get(base) if name != base else None
+    return {**t, "tflops": flops / t["median_ns"] / 1e3, "ratio": paired_ratio(row, base) if base else None}
+
+
+def medians(states):
+    names = sorted({name for state in states for name in state})
+    return {name: statistics.median(state[name] for state in states if name in state) for name in names}
 
 
 def compare(env, gpu, args, problem, bundles, peers, sets, now=time.monotonic, sleep=time.sleep):
-    shape, notes = attention.Shape.of(problem), []
-    contenders, rounding, entries = prepare(env, shape, sets, gpu, bundles, peers, notes, args.prepare)
-    ours = next((n for n in entries if n.startswith("roofgen:")), None)
-    modes, interrupted = [], False
+    shape, notes, modes, interrupted = attention.Shape.of(problem), [], [], False
+    variants = [b.variant for b in bundles]
+    peers = [*(ours(b, variants[:i].count(b.variant), notes) for i, b in enumerate(bundles)), *peers]
+    base = peers[0].name if bundles else None
+
+    def timed():
+        return [p for p in peers if p.state == "timed"]
+
+    prepare(env, shape, sets, gpu, peers, args.prepare)
     for mode in ("burst", "steady") if args.mode == "both" else (args.mode,):
-        if not contenders or not gpu.alive() or interrupted:
+        if not timed() or gpu.lost or interrupted:
             break
-        taken = protocol_.take(gpu, contenders, protocol_.Protocol.of(mode, args.rounds, args.seconds), now, sleep)
-        modes.append({"mode": mode, "ways": list(taken.times), "rounds": taken.rounds, "stopped": taken.stopped, "state": report.state_medians(taken.states)})
-        for name, reason in taken.failed.items():
-            entries[name].update(state="failed", reason=reason)
-        for c in contenders:
-            by = {way: report.timing(taken, way, c.name, ours, shape.flops()) for way in taken.times}
-            entries[c.name].setdefault("timings", {})[mode] = {way: t for way, t in by.items() if t}
-        contenders = [c for c in contenders if c.name not in taken.failed]
+        taken = take(gpu, timed(), Protocol.of(mode, args.rounds, args.seconds), now, sleep)
+        modes.append({"mode": mode, "ways": list(taken.times), "rounds": taken.rounds, "stopped": taken.stopped,
+                      "state": medians(taken.states)})
+        for p in timed():
+            by = {way: timing(taken, way, p.name, base, shape.flops()) for way in taken.times}
+            p.timings[mode] = {way: t for way, t in by.items() if t}
+            if p.name in taken.failed:
+                p.drop("failed", taken.failed[p.name])
         interrupted = taken.stopped == "interrupted"
-    for c in contenders:
-        if interrupted:
-            break
-        # Once more: a kernel that was right at rest and is wrong after a minute of work was not right.
-        try:
-            before = c.error_over_tolerance
-            check(env, shape, sets, c, rounding[c.name])
-            if not c.error_over_tolerance <= 1:
-                entries[c.name].update(state="wrong", reason=f"after timing its error is {c.error_over_tolerance:.3g} times the tolerance; {before:.3g} before")
-        except KeyboardInterrupt:
-            interrupted = True
-        except Exception as error:
-            entries[c.name].update(state="failed", reason=f"after timing: {protocol_.first_line(error)}")
-    for e in entries.values():
-        if e["state"] != "timed":
-            e.pop("timings", None)
-        elif not any(e.get("timings", {}).values()):
-            e.pop("timings", None)
-            e.update(state="failed", reason="no sample was taken")
+    try:
+        check_again(env, shape, sets, [] if interrupted else timed())
+    except KeyboardInterrupt:
+        interrupted = True
+    for p in timed():
+        if not any(p.timings.values()):
+            p.drop("failed", "no sample was taken")
     if interrupted:
-        notes.append("interrupted: the rounds that were finished stand; answers were checked before them, not all again after")
-    if not gpu.alive():
-        notes.append("the GPU was lost; what was finished before stands")
-    if ours is None:
+        notes.append("interrupted: the finished rounds stand; not all answers were checked again after them")
+    if gpu.lost:
+        notes.append("the GPU was lost; the finished rounds stand")
+    if not bundles:
         notes.append("no bundle of roofgen's was given: the peers alone")
     return {
-        "schema": report.SCHEMA, "origin": "measured", "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "command": shlex.join([os.path.basename(sys.argv[0] or "run.py"), *args.argv]), "op": problem["op"], "problem": problem,
-        "flop_convention": attention.FLOP_CONVENTION, "flops": shape.flops(), "baseline": ours, "gpu": gpu.describe(), "versions": versions(env),
-        "protocol": {"flush_bytes": getattr(gpu, "flush_bytes", None), "buffer_sets": gpu.buffer_sets, "inputs": "N(0,1)", "seed": args.seed, "compile_mode": env.compile_mode},
-        "bundles": [b.describe() for b in bundles], "modes": modes, "peers": list(entries.values()), "notes": notes,
-        "interrupted": interrupted,
+        "schema": "roofgen.peers.1", "origin": "measured",
+        "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "command": shlex.join([os.path.basename(sys.argv[0]), *args.argv]), "op": problem["op"], "problem": problem,
+        "flop_convention": attention.FLOP_CONVENTION, "flops": shape.flops(), "baseline": base, "gpu": gpu.describe(),
+        "versions": versions(env),
+        "protocol": {"flush_bytes": gpu.flush_bytes, "buffer_sets": gpu.buffer_sets, "inputs": "N(0,1)",
+                     "seed": args.seed, "compile_mode": env.compile_mode},
+        "bundles": [b.describe() for b in bundles], "modes": modes, "peers": [p.document() for p in peers],
+        "notes": notes, "interrupted": interrupted,
     }
 
 
 def versions(env):
-    out = {"python": platform.python_version()}
-    for name in VERSIONS:
-        module = env.torch if name == "torch" else env.modules.get(name)
-        if module is not None:
-            out[name] = str(getattr(module, "__version__", "unknown"))
-    torch = env.torch
-    try:
-        out["cuda"], out["cudnn"] = str(torch.version.cuda), str(torch.backends.cudnn.version())
-    except Exception:
-        pass
-    if env.driver is not None:
-        out["driver_cuda"] = env.driver.version()
-    return out
+    loaded = {name: sys.modules[name] for name in VERSIONS if sys.modules.get(name)}
+    return {"python": platform.python_version(), "cuda": str(env.torch.version.cuda),
+            "cudnn": str(env.torch.backends.cudnn.version()),
+            **{name: str(getattr(module, "__version__", "unknown")) for name, module in loaded.items()},
+            **({"driver_cuda": env.driver.version()} if env.driver else {})}
 
 
-def sets_wanted(torch, l2_bytes, shape):
-    """Copies of the inputs: together at least three times L2, at most a quarter of the memory that is free."""
-    each = 2 * shape.d * shape.batch * (2 * shape.L * shape.heads + 2 * shape.kv_len * shape.kv_heads)
-    return max(1, min(8, max(2, -(-3 * l2_bytes // each)), torch.cuda.mem_get_info()[0] // 4 // each))
+def sets_wanted(torch, l2_bytes, s):
+    """Copies of the inputs: two to eight, together at least three times L2 and at most a quarter of the free memory."""
+    each = 4 * s.d * s.batch * (s.L * s.heads + s.kv_len * s.kv_heads)
+    return max(1, min(8, max(2, math.ceil(3 * l2_bytes / each)), torch.cuda.mem_get_info()[0] // 4 // each))
 
 
 def run(argv):
     args = arguments(argv)
     args.argv = argv
-    peers = chosen_peers(args.peer)
+    peers = [p for p in attention.all_peers() if not args.peer or p.name in args.peer]
     if args.list:
-        sys.stdout.write(list_peers(peers))
+        sys.stdout.write(list_peers(peers, args.gpu))
         return OK
     try:
-        bundles = [bundles_.read(path) for path in args.bundle]
-    except bundles_.BadBundle as error:
+        bundles = [Bundle(path) for path in args.bundle]
+    except BadBundle as error:
         raise Stop(USAGE, str(error)) from None
     problem = the_problem(args, bundles)
-    env = Env(load_torch(), {}, compile_mode="max-autotune-no-cudagraphs" if args.max_autotune else "default")
-    load_gpu(env.torch, args.gpu)
-    import driver
-    from gpu import TorchGpu
-
-    gpu = TorchGpu(env.torch, 1, args.gpu)
+    env = Env(load_torch(args.gpu), compile_mode="max-autotune-no-cudagraphs" if args.max_autotune else "default")
+    gpu, shape = TorchGpu(env.torch, args.gpu), attention.Shape.of(problem)
     if bundles:
-        try:
-            env.driver = driver.Driver(args.libcuda)
-        except OSError as error:
-            raise Stop(UNAVAILABLE, f"no CUDA driver: {error}") from None
-    shape = attention.Shape.of(problem)
+        env.driver = driver.Driver()
     gpu.buffer_sets = sets_wanted(env.torch, gpu.l2_bytes, shape)
-    sets = attention.inputs(env.torch, shape, gpu.buffer_sets, args.seed)
-    with nothing_on_stdout(args.json == "-"):
+    with nothing_on_stdout() if args.json == "-" else contextlib.nullcontext():
+        sets = attention.inputs(env.torch, shape, gpu.buffer_sets, args.seed)
         doc = compare(env, gpu, args, problem, bundles, peers, sets)
-    return finish(doc, args)
+    return finish(doc, args.json)
 
 
-def finish(doc, args):
-    wrong = report.faults(doc)
-    if wrong:
-        raise Stop(FAILED, f"the result is not of its own schema: {wrong[0]}")
-    if args.json:
-        text = json.dumps(doc, indent=2, allow_nan=False) + "\n"
-        if args.json == "-":
-            sys.stdout.write(text)
-        else:
-            with open(args.json, "w", encoding="utf-8") as f:
-                f.write(text)
-    if args.json != "-":
-        sys.stdout.write(report.table(doc))
+def finish(doc, path):
+    """Writes the result and returns the exit code."""
+    text = json.dumps(doc, indent=2, allow_nan=False) + "\n"
+    if path and path != "-":
+        Path(path).write_text(text, encoding="utf-8")
+    sys.stdout.write(text if path == "-" else report.table(doc))
     if doc["interrupted"]:
         return INTERRUPTED
     states = {p["name"]: p["state"] for p in doc["peers"]}
-    ours_failed = any(n.startswith("roofgen:") and s != "timed" for n, s in states.items())
+    ours_failed = any(name.startswith("roofgen:") and state != "timed" for name, state in states.items())
     return FAILED if ours_failed or "timed" not in states.values() else OK
 
 
@@ -382,8 +352,8 @@ def main(argv):
     except KeyboardInterrupt:
         print("peers: interrupted before anything was timed", file=sys.stderr)
         return INTERRUPTED
-    except Exception as error:  # out of memory, a full disk: one line, not a trace
-        print(f"peers: error: {protocol_.first_line(error)}", file=sys.stderr)
+    except Exception as error:  # out of memory, a full disk: one line without a trace
+        print(f"peers: error: {first_line(error)}", file=sys.stderr)
         return FAILED
 
 

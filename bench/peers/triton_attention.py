@@ -1,12 +1,13 @@
-"""A flash-attention forward in Triton, as one would write it: online softmax in base 2, a loop without and a
-loop with the mask, a few tile sizes tried by Triton's own autotuner. One of roofgen's peers."""
+"""A plain flash-attention forward in Triton, one of roofgen's peers: online softmax in base 2, a loop without and one
+with the mask, tile sizes chosen by Triton's autotuner."""
 
 import triton
 import triton.language as tl
 
 CONFIGS = [
     triton.Config({"BM": bm, "BN": bn}, num_warps=warps, num_stages=stages)
-    for bm, bn, warps, stages in ((128, 128, 8, 2), (128, 128, 8, 3), (128, 64, 4, 3), (128, 64, 8, 3), (64, 64, 4, 3), (64, 32, 4, 4))
+    for bm, bn, warps, stages in ((128, 128, 8, 2), (128, 128, 8, 3), (128, 64, 4, 3), (128, 64, 8, 3), (64, 64, 4, 3),
+                                  (64, 32, 4, 4))
 ]
 
 
@@ -16,7 +17,8 @@ def _keys(acc, top, total, q, k_at, v_at, k_row, v_row, low, high, rows, cols_d,
     in_d = cols_d < D
     for first in range(low, high, BN):
         cols = first + tl.arange(0, BN)
-        k = tl.load(k_at + cols[None, :] * k_row + cols_d[:, None], mask=in_d[:, None] & (cols[None, :] < kv_len), other=0.0)
+        k = tl.load(k_at + cols[None, :] * k_row + cols_d[:, None], mask=in_d[:, None] & (cols[None, :] < kv_len),
+                    other=0.0)
         s = tl.dot(q, k) * scale_log2
         if MASKED:
             seen = cols[None, :] < kv_len
@@ -29,7 +31,8 @@ def _keys(acc, top, total, q, k_at, v_at, k_row, v_row, low, high, rows, cols_d,
             p = tl.where(s > -0.5e30, p, 0.0)
         rescale = tl.exp2(top - new_top)
         total = total * rescale + tl.sum(p, 1)
-        v = tl.load(v_at + cols[:, None] * v_row + cols_d[None, :], mask=(cols[:, None] < kv_len) & in_d[None, :], other=0.0)
+        v = tl.load(v_at + cols[:, None] * v_row + cols_d[None, :], mask=(cols[:, None] < kv_len) & in_d[None, :],
+                    other=0.0)
         acc = tl.dot(p.to(v.dtype), v, acc * rescale[:, None])
         top = new_top
     return acc, top, total
@@ -37,8 +40,9 @@ def _keys(acc, top, total, q, k_at, v_at, k_row, v_row, low, high, rows, cols_d,
 
 @triton.autotune(configs=CONFIGS, key=["q_len", "kv_len", "heads", "D", "CAUSAL"])
 @triton.jit
-def _forward(Q, K, V, O, q_len, kv_len, heads, scale_log2, q_batch, q_row, q_head, k_batch, k_row, k_head, o_batch, o_row, o_head,
-             GROUP: tl.constexpr, D: tl.constexpr, DP: tl.constexpr, CAUSAL: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+def _forward(Q, K, V, O, q_len, kv_len, heads, scale_log2, q_batch, q_row, q_head, k_batch, k_row, k_head, o_batch,
+             o_row, o_head, GROUP: tl.constexpr, D: tl.constexpr, DP: tl.constexpr, CAUSAL: tl.constexpr, BM: tl.constexpr,
+             BN: tl.constexpr):
     tile = tl.program_id(0)
     if CAUSAL:
         tile = tl.num_programs(0) - 1 - tile  # the longest rows first
@@ -52,7 +56,7 @@ def _forward(Q, K, V, O, q_len, kv_len, heads, scale_log2, q_batch, q_row, q_hea
     acc = tl.zeros([BM, DP], dtype=tl.float32)
     top = tl.full([BM], -1.0e30, dtype=tl.float32)
     total = tl.zeros([BM], dtype=tl.float32)
-    # A causal mask is aligned to the last row and the last key.
+    # The causal mask is aligned to the last row and the last key.
     shift = kv_len - q_len
     if CAUSAL:
         high = tl.minimum(tl.maximum((tile + 1) * BM + shift, 0), kv_len)
@@ -60,10 +64,13 @@ def _forward(Q, K, V, O, q_len, kv_len, heads, scale_log2, q_batch, q_row, q_hea
     else:
         high = kv_len
         clear = kv_len // BN * BN
-    acc, top, total = _keys(acc, top, total, q, k_at, v_at, k_row, k_row, 0, clear, rows, cols_d, kv_len, shift, scale_log2, D, BN, False, CAUSAL)
-    acc, top, total = _keys(acc, top, total, q, k_at, v_at, k_row, k_row, clear, high, rows, cols_d, kv_len, shift, scale_log2, D, BN, True, CAUSAL)
+    acc, top, total = _keys(acc, top, total, q, k_at, v_at, k_row, k_row, 0, clear, rows, cols_d, kv_len, shift,
+                            scale_log2, D, BN, False, CAUSAL)
+    acc, top, total = _keys(acc, top, total, q, k_at, v_at, k_row, k_row, clear, high, rows, cols_d, kv_len, shift,
+                            scale_log2, D, BN, True, CAUSAL)
     acc = acc / tl.where(total > 0, total, 1.0)[:, None]
-    tl.store(O + batch * o_batch + head * o_head + rows[:, None] * o_row + cols_d[None, :], acc.to(O.dtype.element_ty), mask=here)
+    out = O + batch * o_batch + head * o_head + rows[:, None] * o_row + cols_d[None, :]
+    tl.store(out, acc.to(O.dtype.element_ty), mask=here)
 
 
 def attention(q, k, v, out, scale, causal):
@@ -75,12 +82,8 @@ def attention(q, k, v, out, scale, causal):
     def grid(meta):
         return (triton.cdiv(q_len, meta["BM"]), batch * heads)
 
-    _forward[grid](q, k, v, out, q_len, kv_len, heads, scale * 1.4426950408889634, q.stride(0), q.stride(1), q.stride(2), k.stride(0), k.stride(1),
-                   k.stride(2), out.stride(0), out.stride(1), out.stride(2), GROUP=heads // kv_heads, D=d, DP=triton.next_power_of_2(d), CAUSAL=causal)
+    log2_e = 1.4426950408889634
+    strides = (*q.stride()[:3], *k.stride()[:3], *out.stride()[:3])
+    _forward[grid](q, k, v, out, q_len, kv_len, heads, scale * log2_e, *strides, GROUP=heads // kv_heads, D=d,
+                   DP=triton.next_power_of_2(d), CAUSAL=causal)
     return out
-
-
-def chosen():
-    """The configuration that Triton settled on, for the report."""
-    best = getattr(_forward, "best_config", None)
-    return str(best) if best is not None else ""

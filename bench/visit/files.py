@@ -70,10 +70,10 @@ def check(value, schema, where="document"):
             if name not in value:
                 raise Bad(f"{where}: {name} is missing")
         for name, part in value.items():
-            if name in schema.get("properties", {}):
-                check(part, schema["properties"][name], f"{where}.{name}")
-            elif schema.get("additionalProperties") is False:
+            inner = schema.get("properties", {}).get(name, schema.get("additionalProperties", {}))
+            if inner is False:
                 raise Bad(f"{where}: {name} is unknown")
+            check(part, inner, f"{where}.{name}")
     if isinstance(value, list):
         for index, part in enumerate(value):
             check(part, schema.get("items", {}), f"{where}[{index}]")
