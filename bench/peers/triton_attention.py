@@ -41,8 +41,8 @@ def _keys(acc, top, total, q, k_at, v_at, k_row, v_row, low, high, rows, cols_d,
 @triton.autotune(configs=CONFIGS, key=["q_len", "kv_len", "heads", "D", "CAUSAL"])
 @triton.jit
 def _forward(Q, K, V, O, q_len, kv_len, heads, scale_log2, q_batch, q_row, q_head, k_batch, k_row, k_head, o_batch,
-             o_row, o_head, GROUP: tl.constexpr, D: tl.constexpr, DP: tl.constexpr, CAUSAL: tl.constexpr, BM: tl.constexpr,
-             BN: tl.constexpr):
+             o_row, o_head, GROUP: tl.constexpr, D: tl.constexpr, DP: tl.constexpr, CAUSAL: tl.constexpr,
+             BM: tl.constexpr, BN: tl.constexpr):
     tile = tl.program_id(0)
     if CAUSAL:
         tile = tl.num_programs(0) - 1 - tile  # the longest rows first
