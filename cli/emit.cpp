@@ -8,7 +8,7 @@
 #include "base/output_file.h"
 #include "base/units.h"
 #include "cli/problem_flags.h"
-#include "tuner/counters.h"
+#include "tuner/evidence/counters.h"
 #include "tuner/views/views.h"
 
 namespace roofgen::cli {

@@ -12,7 +12,7 @@
 #include "cli/cli.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
-#include "tuner/replay.h"
+#include "tuner/evidence/replay.h"
 
 namespace roofgen::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "cli/profile.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
-#include "tuner/store.h"
+#include "tuner/search/store.h"
 #include "tuner/tune.h"
 
 namespace roofgen::cli {

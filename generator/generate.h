@@ -70,7 +70,8 @@ struct Stage {
     std::optional<expr::Expr> value;
   };
   std::vector<ArgSpec> args;
-  /// What CTAs that agree on `axes` touch together, for the model of L2 (tuner/l2_model.h); empty: by traced accesses.
+  /// What CTAs that agree on `axes` touch together, for the model of L2 (tuner/verify/l2_model.h); empty: by traced
+  /// accesses.
   struct PanelSpec {
     std::string name;
     std::vector<std::string> axes;

@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "tuner/own_lint.h"
-#include "tuner/plan.h"
-#include "tuner/stopwatch.h"
-#include "tuner/task.h"
-#include "tuner/trial.h"
+#include "tuner/search/plan.h"
+#include "tuner/search/stopwatch.h"
+#include "tuner/search/task.h"
+#include "tuner/search/trial.h"
 #include "tuner/verdict.h"
 
 namespace roofgen {

@@ -13,7 +13,7 @@
 #include "runtime/executor.h"
 #include "runtime/measure/measure.h"
 #include "tuner/report.h"
-#include "tuner/store.h"
+#include "tuner/search/store.h"
 
 namespace roofgen {
 

@@ -4,7 +4,7 @@
 #include "generator/generate.h"
 #include "roofline/work.h"
 #include "tuner/roofline.h"
-#include "tuner/verify.h"
+#include "tuner/verify/verify.h"
 
 namespace roofgen {
 

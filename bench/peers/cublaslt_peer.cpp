@@ -15,7 +15,7 @@
 #include "bench/peers/cublaslt.h"
 #include "bench/peers/stream_timer.h"
 #include "runtime/measure/statistics.h"
-#include "tuner/replay.h"
+#include "tuner/evidence/replay.h"
 
 namespace roofgen::peers {
 namespace {

@@ -1,5 +1,5 @@
 // The evaluation store: what it keeps through kills, other processes, damage and other versions.
-#include "tuner/store.h"
+#include "tuner/search/store.h"
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "tests/runtime/process.h"
-#include "tuner/counters.h"
+#include "tuner/evidence/counters.h"
 
 namespace roofgen::testing {
 

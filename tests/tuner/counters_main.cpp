@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "tuner/replay.h"
+#include "tuner/evidence/replay.h"
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "__replay") == 0) return roofgen::replay_main(argc - 2, argv + 2);

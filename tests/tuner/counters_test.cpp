@@ -3,7 +3,7 @@
 
 #include "base/subprocess.h"
 #include "tests/tuner/counters_fixture.h"
-#include "tuner/scratch.h"
+#include "tuner/evidence/scratch.h"
 
 namespace roofgen {
 namespace {

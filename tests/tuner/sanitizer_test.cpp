@@ -1,4 +1,4 @@
-#include "tuner/sanitizer.h"
+#include "tuner/evidence/sanitizer.h"
 
 #include <nlohmann/json.hpp>
 

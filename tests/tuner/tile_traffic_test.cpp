@@ -1,7 +1,7 @@
 // DRAM bytes of tiled kernels: what the order of the CTAs does.
 #include <gtest/gtest.h>
 
-#include "tuner/l2_model.h"
+#include "tuner/verify/l2_model.h"
 
 using namespace roofgen;
 

@@ -1,5 +1,5 @@
 // Which CTAs cover which output elements.
-#include "tuner/tiles.h"
+#include "tuner/verify/tiles.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "tests/support/json_schema.h"
-#include "tuner/l2_model.h"
+#include "tuner/verify/l2_model.h"
 #include "tuner/whatif/compose.h"
 #include "tuner/whatif/report.h"
 #include "tuner/whatif/views.h"

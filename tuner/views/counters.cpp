@@ -1,4 +1,4 @@
-#include "tuner/counters.h"
+#include "tuner/evidence/counters.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/text_table.h"
 #include "base/units.h"
-#include "tuner/sanitizer.h"
+#include "tuner/evidence/sanitizer.h"
 
 namespace roofgen {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tuner/l2_model.h"
+#include "tuner/verify/l2_model.h"
 
 namespace roofgen {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/units.h"
-#include "tuner/l2_model.h"
+#include "tuner/verify/l2_model.h"
 #include "tuner/whatif/report.h"
 
 namespace roofgen {

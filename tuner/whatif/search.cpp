@@ -6,8 +6,8 @@
 #include <chrono>
 #include <tuple>
 
-#include "tuner/evaluation_json.h"
-#include "tuner/verify.h"
+#include "tuner/verify/evaluation_json.h"
+#include "tuner/verify/verify.h"
 #include "tuner/whatif/compose.h"
 
 namespace roofgen {

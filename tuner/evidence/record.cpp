@@ -1,4 +1,4 @@
-#include "tuner/record.h"
+#include "tuner/evidence/record.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "tuner/counters.h"
+#include "tuner/evidence/counters.h"
 
 namespace roofgen {
 namespace {

@@ -1,4 +1,4 @@
-#include "tuner/replay.h"
+#include "tuner/evidence/replay.h"
 
 #include <fmt/format.h>
 

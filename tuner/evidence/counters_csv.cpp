@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/csv.h"
-#include "tuner/counters.h"
+#include "tuner/evidence/counters.h"
 
 namespace roofgen {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tuner/replay.h"
+#include "tuner/evidence/replay.h"
 
 namespace roofgen {
 

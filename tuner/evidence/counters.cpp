@@ -1,4 +1,4 @@
-#include "tuner/counters.h"
+#include "tuner/evidence/counters.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/subprocess.h"
-#include "tuner/scratch.h"
+#include "tuner/evidence/scratch.h"
 #include "tuner/work.h"
 
 namespace roofgen {

@@ -1,4 +1,4 @@
-#include "tuner/plan.h"
+#include "tuner/search/plan.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,7 @@
 
 #include "base/suggest.h"
 #include "base/units.h"
-#include "tuner/strategy.h"
+#include "tuner/search/strategy.h"
 
 namespace roofgen {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "tuner/verify.h"
+#include "tuner/verify/verify.h"
 
 namespace roofgen {
 

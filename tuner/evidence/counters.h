@@ -11,7 +11,7 @@
 
 #include "roofgen/pipeline.h"
 #include "roofgen/result.h"
-#include "tuner/replay.h"
+#include "tuner/evidence/replay.h"
 #include "tuner/roofline.h"
 #include "tuner/tune.h"
 

@@ -1,6 +1,6 @@
-#include "tuner/task.h"
+#include "tuner/search/task.h"
 
-#include "tuner/l2_model.h"
+#include "tuner/verify/l2_model.h"
 #include "tuner/work.h"
 
 namespace roofgen {

@@ -1,4 +1,4 @@
-#include "tuner/stopwatch.h"
+#include "tuner/search/stopwatch.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tuner/replay.h"
+#include "tuner/evidence/replay.h"
 
 namespace roofgen {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/counters.h"
+#include "tuner/evidence/counters.h"
 
 namespace roofgen {
 

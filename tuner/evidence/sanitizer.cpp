@@ -1,4 +1,4 @@
-#include "tuner/sanitizer.h"
+#include "tuner/evidence/sanitizer.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "base/subprocess.h"
-#include "tuner/scratch.h"
+#include "tuner/evidence/scratch.h"
 
 namespace roofgen {
 namespace {

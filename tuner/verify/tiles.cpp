@@ -1,4 +1,4 @@
-#include "tuner/tiles.h"
+#include "tuner/verify/tiles.h"
 
 #include <algorithm>
 #include <limits>

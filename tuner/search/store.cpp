@@ -1,4 +1,4 @@
-#include "tuner/store.h"
+#include "tuner/search/store.h"
 
 #include <fmt/format.h>
 #include <sqlite3.h>

@@ -1,4 +1,4 @@
-#include "tuner/l2_model.h"
+#include "tuner/verify/l2_model.h"
 
 #include <algorithm>
 #include <iterator>

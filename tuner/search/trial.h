@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/pool.h"
-#include "tuner/plan.h"
-#include "tuner/verify.h"
+#include "tuner/search/plan.h"
+#include "tuner/verify/verify.h"
 
 namespace roofgen {
 

@@ -1,4 +1,4 @@
-#include "tuner/verify.h"
+#include "tuner/verify/verify.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "generator/ops/elements.h"
-#include "tuner/l2_model.h"
-#include "tuner/tiles.h"
+#include "tuner/verify/l2_model.h"
+#include "tuner/verify/tiles.h"
 
 namespace roofgen {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tuner/report.h"
-#include "tuner/task.h"
+#include "tuner/search/task.h"
 #include "tuner/tune.h"
 #include "tuner/work.h"
 

@@ -1,4 +1,4 @@
-#include "tuner/evaluation_json.h"
+#include "tuner/verify/evaluation_json.h"
 
 #include <nlohmann/json.hpp>
 

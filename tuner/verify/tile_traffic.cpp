@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "tuner/l2_model.h"
+#include "tuner/verify/l2_model.h"
 
 namespace roofgen {
 namespace {

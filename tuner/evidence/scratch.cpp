@@ -1,4 +1,4 @@
-#include "tuner/scratch.h"
+#include "tuner/evidence/scratch.h"
 
 #include <fmt/format.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include "generator/generate.h"
 #include "tuner/report.h"
-#include "tuner/verify.h"
+#include "tuner/verify/verify.h"
 
 namespace roofgen {
 

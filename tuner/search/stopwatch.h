@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/plan.h"
+#include "tuner/search/plan.h"
 #include "tuner/tune.h"
 
 namespace roofgen {

@@ -1,4 +1,4 @@
-#include "tuner/trial.h"
+#include "tuner/search/trial.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "tuner/evaluation_json.h"
+#include "tuner/verify/evaluation_json.h"
 
 namespace roofgen {
 namespace {
