@@ -2,21 +2,11 @@
 import json
 import os
 import tarfile
-import tempfile
 from pathlib import Path
 
 
 class Bad(ValueError):
     """An input or a document that cannot be used, described in one line."""
-
-
-def unwritable(folder):
-    """The reason why no file can be created in a folder, or "". Tried out: permission bits do not tell everything."""
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            return ""
-    except OSError as error:
-        return error.strerror
 
 
 def write(path, data):

@@ -74,17 +74,9 @@ class Folder:
         self.summary["visits"][-1].update(ended=utc(), stopped=why)
         self._write("visit.json", self.summary)
 
-    def _set(self, task, status, attempts, message):
-        self.summary["tasks"][task.id] = {"status": status, "attempts": attempts, "command_digest": task.digest,
-                                          "message": message, "file": f"{task.id}.json"}
+    def record(self, task, status, message):
+        self.summary["tasks"][task.id] = {"status": status, "command_digest": task.digest, "message": message}
         self._write("visit.json", self.summary)
-
-    def _attempts(self, task):
-        return self.summary["tasks"].get(task.id, {}).get("attempts", 0)
-
-    def begin(self, task):
-        """Counts as cut until keep() is called: the visit may be killed."""
-        self._set(task, "cut", self._attempts(task) + 1, "the visit ended before it did")
 
     def keep(self, task, result, stderr, attachments):
         """Writes a task's result, then records it. A failure never replaces a good result of the same commands."""
@@ -100,4 +92,4 @@ class Folder:
             self._write(f"{task.id}.json", result)
         done = {"task": task.id, "status": result["status"], "seconds": result["seconds"]}
         self.summary["visits"][-1]["done"].append(done)
-        self._set(task, result["status"], self._attempts(task), result["message"])
+        self.record(task, result["status"], result["message"])

@@ -23,7 +23,7 @@ class Outcome:
     leftovers: int = 0  # processes that had to be killed after it ended
 
 
-def _die_with_parent():
+def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
 
 
@@ -64,7 +64,7 @@ def run(command, limit_s, grace_s, mark, environment, stop):
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
-                                     env={**environment, MARK: mark}, preexec_fn=_die_with_parent)
+                                     env={**environment, MARK: mark}, preexec_fn=die_with_parent)
         except OSError as error:
             return Outcome(stderr=f"{command[0]}: {error.strerror}\n")
         interrupt_at, kill_at, cut = limit_s - grace_s, limit_s, False

@@ -5,6 +5,7 @@ import hashlib
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -57,21 +58,15 @@ def parse(arguments):
     return options
 
 
-def check_places(options):
-    """Raises Bad when the archive or the results cannot be written. Creates no folder."""
-    if options.archive is not None:
-        if not options.archive.endswith(".tar.gz"):
-            raise files.Bad(f"--archive {options.archive}: not the name of a .tar.gz")
-        if os.path.isdir(options.archive):
-            raise files.Bad(f"--archive {options.archive}: is a folder")
-        into = os.path.dirname(os.path.abspath(options.archive))
-        if files.unwritable(into):
-            raise files.Bad(f"--archive {options.archive}: cannot write in {into}: {files.unwritable(into)}")
-    if not options.dry_run:
-        results = Path(os.path.abspath(options.results))
-        reason = files.unwritable(next(each for each in (results, *results.parents) if os.path.lexists(each)))
-        if reason:
-            raise files.Bad(f"results cannot be written in {options.results}: {reason}")
+def check_archive(name):
+    """Raises Bad when the archive cannot be written."""
+    if not name.endswith(".tar.gz"):
+        raise files.Bad(f"--archive {name}: not the name of a .tar.gz")
+    try:
+        with open(f"{name}.part", "wb"):
+            os.unlink(f"{name}.part")
+    except OSError as error:
+        raise files.Bad(f"--archive {name}: {error.strerror}") from error
 
 
 def chosen_steps(options):
@@ -110,16 +105,19 @@ class Visit:
         """Identifies the GPU and opens its folder. Raises Refused, Simulated or Unwritable."""
         if not os.access(self.program, os.X_OK):
             raise Refused(f"no program at {self.program}: bench/portable.sh builds it, ROOFGEN=PATH names another")
-        probed = machine.run_probe(self.options.gpu, max(1.0, min(60.0, self.left())))
-        if "reason" in probed:
-            raise Refused(probed["reason"])
         doctor = self.doctor()
-        if not doctor["nvrtc"].get("found") and machine.nvrtc_of_wheels():
+        if not doctor["nvrtc"]["found"] and machine.nvrtc_of_wheels():
             self.environment["ROOFGEN_NVRTC"] = machine.nvrtc_of_wheels()
             doctor = self.doctor()
-        if doctor["gpu"].get("found") is False:
-            raise Refused(f"roofgen finds no GPU: {doctor['gpu'].get('reason', 'it does not say why')}")
-        gpu = {**probed, "ordinal": self.options.gpu, **machine.facts(doctor, probed["uuid"])}
+        if self.options.gpu >= len(doctor["gpus"]):
+            reason = doctor["gpu"]["reason"] or f"the driver has {len(doctor['gpus'])}"
+            raise Refused(f"there is no GPU {self.options.gpu}: {reason}")
+        gpu = doctor["gpus"][self.options.gpu]
+        if not gpu["usable"]:
+            raise Refused(f"GPU {self.options.gpu} cannot be used: {gpu['reason']}")
+        if gpu["simulated"]:
+            raise Refused("the CUDA driver is simulated (docs/shim.md): its times are not measurements")
+        gpu = machine.facts(gpu)
         try:
             self.folder = folder.Folder(self.options.results, gpu, ROOT, self.options.new)
         except OSError as error:
@@ -129,23 +127,20 @@ class Visit:
         self.mark = f"{work}:"
         process.kill_marked(self.mark)  # remains of a killed visit would share the GPU
         digest = hashlib.sha256(Path(self.program).read_bytes()).hexdigest()
-        self.versions = {"roofgen": doctor["version"], "roofgen_sha256": digest,
-                         "nvrtc": doctor["nvrtc"].get("version", ""), **machine.versions()}
+        self.versions = {"roofgen": doctor["version"], "roofgen_sha256": digest, "nvrtc": doctor["nvrtc"]["version"],
+                         **machine.versions()}
         self.folder.begin_visit(self.options.seconds, doctor, self.versions, machine.host())
         if gpu.get("persistence") == "Disabled":
-            self.holder = machine.Holder(gpu["uuid"], self.environment, max(1.0, min(60.0, self.left())))
-            held = f"it is held open meanwhile ({self.holder.held})" if self.holder.held else \
-                "it could not be held open: each command starts it anew"
-            say(f"persistence mode is off, so the driver would shut the GPU down between commands; {held}")
+            say("persistence mode is off: an idle nvidia-smi keeps the GPU from being shut down between commands")
+            command = ["nvidia-smi", f"--id={gpu['uuid']}", "--query-gpu=uuid", "--format=csv", "--loop=3600"]
+            self.holder = subprocess.Popen(command, stdout=subprocess.DEVNULL, preexec_fn=process.die_with_parent)
         self.pack()
 
     def doctor(self):
         outcome = self.command(["roofgen", "doctor", "--json"], max(0.2, min(60.0, self.left())), 0.1)
         try:
-            document = files.parse_json(outcome.stdout)
-            judge.refuse_simulated(document, "doctor")
-            return {"version": "", "nvrtc": {}, "gpu": {}, **document}
-        except (files.Bad, AttributeError, TypeError) as error:
+            return files.parse_json(outcome.stdout)
+        except files.Bad as error:
             words = judge.last_words(outcome.stderr) or "it printed nothing"
             raise Refused(f"{self.program} doctor --json failed (exit {outcome.exit_code}): {words}") from error
 
@@ -159,7 +154,7 @@ class Visit:
         command = plan.fill(task.command, values) + gpu
         first = plan.fill(task.first, values) + gpu if task.first else []
         say(f"{task.id} (at most {limit_s:.0f} s)")
-        self.folder.begin(task)
+        self.folder.record(task, "cut", "the visit ended before it did")  # if the visit is killed
         uuid, grace_s, started = self.folder.gpu["uuid"], min(10.0, 0.2 * limit_s), folder.utc()
         before = machine.ask(uuid, machine.STATE)
         outcome = self.command(first or command, limit_s, grace_s)
@@ -200,8 +195,8 @@ class Visit:
             return 0
 
     def winner(self, task):
-        """Flags that fix the schedule found by the step tune for the same problem. The kernels of a variant with several
-        use the same parameter names: such a variant is searched again."""
+        """Flags that fix the schedule found by the step tune for the same problem. Several kernels of a variant use the
+        same parameter names: such a variant is searched again."""
         try:
             result = files.read_json(self.folder.path / f"tune.{task.name}.json")
             document = result["result"] if result["status"] == "ok" else {}
@@ -255,7 +250,8 @@ class Visit:
     def finish(self, why):
         """Ends the visit and prints its summary. Returns the number of failed tasks."""
         if self.holder:
-            self.holder.close()
+            self.holder.kill()
+            self.holder.wait()
         self.folder.end_visit(why)
         tasks = [task for step in self.steps for task in step.tasks]
         states = [self.folder.state(task) for task in tasks]
@@ -275,7 +271,8 @@ class Visit:
 def main(arguments):
     options = parse(arguments)
     try:
-        check_places(options)
+        if options.archive is not None:
+            check_archive(options.archive)
         steps = chosen_steps(options)
     except files.Bad as error:
         say(error)

@@ -20,12 +20,17 @@ if [[ $1 == emit ]]; then  # emit SCENE [ARGS]
   exit
 fi
 if [[ $1 == doctor ]]; then
-  if [[ -n ${FAKE_NO_DOCTOR-} ]]; then
-    printf 'first\nno option --json\ntry --help\nroofgen: warning: odd\n' >&2
-    exit 2
-  fi
-  echo '{"version": "9.9.9", "nvrtc": {"found": true, "version": "13.0"}, "gpu": {"found": true},
-    "cache": "'"$HOME"'/.cache", "gpus": [{"uuid": "'$uuid'", "driver": "570.99", "max_sm_mhz": 1500, "power_limit_w": null}]}'
+  gpu='"ordinal": 0, "usable": true, "name": "Fake GPU 9000", "uuid": "'$uuid'", "driver": "570.99", "cuda": "13.0",
+    "pci_bus_id": "0", "max_sm_mhz": 1500, "max_memory_mhz": null, "power_limit_w": null, "simulated"'
+  case ${FAKE_GPU-} in
+    "no doctor") printf 'first\nno option --json\ntry --help\nroofgen: warning: odd\n' >&2; exit 2 ;;
+    none) gpus= reason="no CUDA driver: libnone.so.1" ;;
+    busy) gpus='{"ordinal": 0, "usable": false, "reason": "in exclusive use"}' reason= ;;
+    simulated) gpus="{$gpu: true}" reason= ;;
+    *) gpus="{$gpu: false}" reason= ;;
+  esac
+  echo '{"version": "9.9.9", "nvrtc": {"found": true, "version": "13.0"}, "cache": "'"$HOME"'/.cache",
+    "gpu": {"reason": "'"$reason"'"}, "gpus": ['"$gpus"']}'
   exit
 fi
 shift
@@ -42,7 +47,7 @@ case $1 in
   dies) kill -KILL $$ ;;
   leaves) setsid sleep 1000 >/dev/null 2>&1 & echo $! >"$FAKE_LOG.left"; result ;;
   garbage) echo '{"schema": NaN}' ;;
-  held) if kill -0 "$(<"$FAKE_LOG.nvml")"; then result; else exit 1; fi ;;
+  held) sleep 0.2; if kill -0 "$(<"$FAKE_LOG.holder")"; then result; else exit 1; fi ;;
   silent) ;;
   several) echo '[{"origin": "measured"}, {"origin": "'"${2-measured}"'"}]' ;;
   wrong) result false 7.5 ;;

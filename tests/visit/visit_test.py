@@ -22,7 +22,8 @@ import plan  # noqa: E402
 
 FAKE = HERE / "fake_roofgen.sh"
 SMI = """#!/bin/sh
-case "$2" in
+case "$*" in
+  *--loop=*) echo $$ >>"$FAKE_LOG.holder"; exec sleep 1000 ;;
   *driver_version*) echo "580.01, 96.00, 00000000:01:00.0, 141000, 1980, 3201, 700.00, Enabled, Enabled, [N/A]" ;;
   *) echo "1830, 3201, 512.25, 700.00, 61, 0x0000000000000004" ;;
 esac
@@ -53,8 +54,7 @@ class VisitTest(unittest.TestCase):
         write(self.top / "bin" / "nvidia-smi", SMI, 0o755)
         (self.top / "home").mkdir()
         self.environment = {"PATH": f"{self.top}/bin:/usr/local/bin:/usr/bin:/bin", "HOME": f"{self.top}/home",
-                            "FAKE_LOG": str(self.log), "ROOFGEN": str(FAKE), "PYTHONDONTWRITEBYTECODE": "1",
-                            "ROOFGEN_LIBCUDA": os.environ["ROOFGEN_FAKE_DRIVER"]}
+                            "FAKE_LOG": str(self.log), "ROOFGEN": str(FAKE), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def start(self, steps, *arguments, seconds=60, **streams):
         write(self.top / "plan.json", json.dumps({"schema": "roofgen.visit-plan.1", "steps": steps}))
@@ -281,25 +281,16 @@ class VisitTest(unittest.TestCase):
         self.visit([step("p", judge="json", command=["cublaslt_peer", "--json", "-"])])
         self.assertEqual(self.result("p.p")["result"], {"peer": True})
 
-    def without_persistence(self):
-        self.environment["ROOFGEN_LIBNVML"] = os.environ["ROOFGEN_FAKE_DRIVER"]
-        write(self.top / "bin" / "nvidia-smi", SMI.replace("Enabled, Enabled", "Disabled, Enabled"), 0o755)
-
     def test_a_driver_without_persistence_is_held_open(self):
         self.assertNotIn("persistence", self.visit([step("a", "ok")])[1])
-        self.without_persistence()
-        self.assertIn("held open meanwhile (NVML)", self.visit([step("a", "held", "held-b")])[1])
-        result = self.result("a.held")
+        write(self.top / "bin" / "nvidia-smi", SMI.replace("Enabled, Enabled", "Disabled, Enabled"), 0o755)
+        self.assertIn("persistence mode is off", self.visit([step("a", "held", "held-b")])[1])
+        result, log = self.result("a.held"), Path(f"{self.log}.holder")
         self.assertEqual((result["status"], result["leftover_processes"]), ("ok", 0))
-        holder, = Path(f"{self.log}.nvml").read_text().split()  # one for the whole visit
+        holder, = log.read_text().split()  # one for the whole visit
         self.check_gone(holder)
-        self.environment["ROOFGEN_LIBNVML"] = "libnone.so.1"
-        self.assertIn("could not be held open", self.visit([step("b", "ok")])[1])
-
-    def test_a_killed_visit_holds_nothing(self):
-        self.without_persistence()
-        self.killed([step("a", "asked")])
-        self.check_gone(Path(f"{self.log}.nvml").read_text().strip())
+        self.killed([step("a", "asked")])  # a killed visit holds nothing
+        self.check_gone(log.read_text().split()[1])
 
     def test_nothing_simulated_is_kept(self):
         _, err = self.visit([step("a", "ok", "simulated"), step("b", "ok-b")], code=3)
@@ -318,12 +309,6 @@ class VisitTest(unittest.TestCase):
         several["command"].append("simulated")
         self.visit([several], code=3)
 
-    def test_a_simulated_driver_is_refused(self):
-        self.environment["ROOFGEN_LIBCUDA"] = os.environ["ROOFGEN_SIMULATED_DRIVER"]
-        err = self.refused([step("a", "ok")], code=3)
-        self.assertIn("is a simulated driver (it exports roofgen_simulated_driver)", err)
-        self.assertFalse(self.log.exists() or self.results.exists())
-
     def test_refusals_name_the_cause(self):
         steps = [step("a", "ok"), step("b", "ok")]
         self.assertIn("there is no step c; steps: a, b", self.refused(steps, "--only", "a,c", code=2))
@@ -332,10 +317,13 @@ class VisitTest(unittest.TestCase):
         self.assertIn("ok is there twice", self.refused([step("a", "ok", "ok")], code=2))
         self.assertIn("names consist of", self.refused([step("a", "../ok")], code=2))
         self.assertIn("not of the form of a plan", self.refused([{"name": "a"}], code=2))
-        self.environment["FAKE_NO_DOCTOR"] = "1"
-        self.assertIn("doctor --json failed (exit 2): no option --json; try --help\n", self.refused(steps, code=3))
-        self.environment["ROOFGEN_LIBCUDA"] = "libnone.so.1"
-        self.assertIn("refused: no CUDA driver: libnone.so.1", self.refused(steps, code=3))
+        self.assertIn("there is no GPU 1: the driver has 1", self.refused(steps, "--gpu", "1", code=3))
+        for gpu, cause in (("no doctor", "doctor --json failed (exit 2): no option --json; try --help\n"),
+                           ("none", "no CUDA driver: libnone.so.1"), ("busy", "cannot be used: in exclusive use"),
+                           ("simulated", "the CUDA driver is simulated")):
+            self.environment["FAKE_GPU"] = gpu
+            self.assertIn(cause, self.refused(steps, code=3))
+        self.assertEqual(self.calls(), [])
         self.environment["ROOFGEN"] = str(self.top / "none")
         self.assertIn("bench/portable.sh builds it", self.refused(steps, code=3))
         self.assertFalse(self.results.exists())
@@ -382,7 +370,7 @@ class VisitTest(unittest.TestCase):
         self.assertEqual(self.result("peers.ok-b")["first_command"][:3], ["roofgen", "emit", "ok-b"])
 
     def test_dry_run_runs_nothing(self):
-        self.environment["ROOFGEN_LIBCUDA"] = "libnone.so.1"
+        self.environment["FAKE_GPU"] = "none"
         out, _ = self.visit([step("a", "ok"), step("b", "fails", share=3)], "--dry-run", seconds=400)
         for line in (r"a +0s +100s +1 ", r"b +100s +400s +1 ", r"b.fails \(at most 20 s\): roofgen tune fails --json",
                      r"program +/.*fake_roofgen.sh\n", r"(missing here: .*No error|nothing is missing here)"):
