@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).absolute().parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 VISIT = "bench/portable.sh && bench/gpu_visit.sh 1500"
 
 

@@ -17,7 +17,7 @@ import machine
 import plan
 import process
 
-ROOT = Path(__file__).absolute().parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 OK, FAILED, USAGE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
 
 

@@ -19,7 +19,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-BENCH = Path(__file__).absolute().parents[2] / "bench"
+BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path[:0] = [str(BENCH / "peers"), str(BENCH / "visit")]
 
 import attention  # noqa: E402

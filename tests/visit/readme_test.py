@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-HERE = Path(__file__).absolute().parent
+HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 GOLDEN = HERE / "readme_golden.md"
 SCRIPT, CALIBRATION = ROOT / "bench/readme_tables.py", ROOT / "bench/calibration.py"

@@ -12,7 +12,7 @@ import time
 import unittest
 from pathlib import Path
 
-HERE = Path(__file__).absolute().parent
+HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "bench" / "visit"))
 import files  # noqa: E402
