@@ -12,12 +12,12 @@ CONFIGS = [
 
 
 @triton.jit
-def _keys(acc, top, total, q, k_at, v_at, k_row, v_row, low, high, rows, cols_d, kv_len, shift, scale_log2,
-          D: tl.constexpr, BN: tl.constexpr, MASKED: tl.constexpr, CAUSAL: tl.constexpr):
+def _keys(acc, top, total, q, k_at, v_at, kv_row, low, high, rows, cols_d, kv_len, shift, scale_log2, D: tl.constexpr,
+          BN: tl.constexpr, MASKED: tl.constexpr, CAUSAL: tl.constexpr):
     in_d = cols_d < D
     for first in range(low, high, BN):
         cols = first + tl.arange(0, BN)
-        k = tl.load(k_at + cols[None, :] * k_row + cols_d[:, None], mask=in_d[:, None] & (cols[None, :] < kv_len),
+        k = tl.load(k_at + cols[None, :] * kv_row + cols_d[:, None], mask=in_d[:, None] & (cols[None, :] < kv_len),
                     other=0.0)
         s = tl.dot(q, k) * scale_log2
         if MASKED:
@@ -31,7 +31,7 @@ def _keys(acc, top, total, q, k_at, v_at, k_row, v_row, low, high, rows, cols_d,
             p = tl.where(s > -0.5e30, p, 0.0)
         rescale = tl.exp2(top - new_top)
         total = total * rescale + tl.sum(p, 1)
-        v = tl.load(v_at + cols[:, None] * v_row + cols_d[None, :], mask=(cols[:, None] < kv_len) & in_d[None, :],
+        v = tl.load(v_at + cols[:, None] * kv_row + cols_d[None, :], mask=(cols[:, None] < kv_len) & in_d[None, :],
                     other=0.0)
         acc = tl.dot(p.to(v.dtype), v, acc * rescale[:, None])
         top = new_top
@@ -40,9 +40,8 @@ def _keys(acc, top, total, q, k_at, v_at, k_row, v_row, low, high, rows, cols_d,
 
 @triton.autotune(configs=CONFIGS, key=["q_len", "kv_len", "heads", "D", "CAUSAL"])
 @triton.jit
-def _forward(Q, K, V, O, q_len, kv_len, heads, scale_log2, q_batch, q_row, q_head, k_batch, k_row, k_head, o_batch,
-             o_row, o_head, GROUP: tl.constexpr, D: tl.constexpr, DP: tl.constexpr, CAUSAL: tl.constexpr,
-             BM: tl.constexpr, BN: tl.constexpr):
+def _forward(Q, K, V, O, q_len, kv_len, heads, scale_log2, GROUP: tl.constexpr, D: tl.constexpr, DP: tl.constexpr,
+             CAUSAL: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
     tile = tl.program_id(0)
     if CAUSAL:
         tile = tl.num_programs(0) - 1 - tile  # the longest rows first
@@ -50,9 +49,11 @@ def _forward(Q, K, V, O, q_len, kv_len, heads, scale_log2, q_batch, q_row, q_hea
     rows = tile * BM + tl.arange(0, BM)
     cols_d = tl.arange(0, DP)
     here = (rows[:, None] < q_len) & (cols_d[None, :] < D)
-    q = tl.load(Q + batch * q_batch + head * q_head + rows[:, None] * q_row + cols_d[None, :], mask=here, other=0.0)
-    k_at = K + batch * k_batch + (head // GROUP) * k_head
-    v_at = V + batch * k_batch + (head // GROUP) * k_head
+    q_row, kv_row = heads * D, heads // GROUP * D
+    # 64 bits for the batch, 32 within one element of it.
+    q_at, kv_at = batch * q_len * q_row + head * D, batch * kv_len * kv_row + head // GROUP * D
+    tile_at = rows[:, None] * q_row + cols_d[None, :]
+    q = tl.load(Q + q_at + tile_at, mask=here, other=0.0)
     acc = tl.zeros([BM, DP], dtype=tl.float32)
     top = tl.full([BM], -1.0e30, dtype=tl.float32)
     total = tl.zeros([BM], dtype=tl.float32)
@@ -64,26 +65,23 @@ def _forward(Q, K, V, O, q_len, kv_len, heads, scale_log2, q_batch, q_row, q_hea
     else:
         high = kv_len
         clear = kv_len // BN * BN
-    acc, top, total = _keys(acc, top, total, q, k_at, v_at, k_row, k_row, 0, clear, rows, cols_d, kv_len, shift,
+    acc, top, total = _keys(acc, top, total, q, K + kv_at, V + kv_at, kv_row, 0, clear, rows, cols_d, kv_len, shift,
                             scale_log2, D, BN, False, CAUSAL)
-    acc, top, total = _keys(acc, top, total, q, k_at, v_at, k_row, k_row, clear, high, rows, cols_d, kv_len, shift,
+    acc, top, total = _keys(acc, top, total, q, K + kv_at, V + kv_at, kv_row, clear, high, rows, cols_d, kv_len, shift,
                             scale_log2, D, BN, True, CAUSAL)
     acc = acc / tl.where(total > 0, total, 1.0)[:, None]
-    out = O + batch * o_batch + head * o_head + rows[:, None] * o_row + cols_d[None, :]
-    tl.store(out, acc.to(O.dtype.element_ty), mask=here)
+    tl.store(O + q_at + tile_at, acc.to(O.dtype.element_ty), mask=here)
 
 
 def attention(q, k, v, out, scale, causal):
-    """q, k, v, out: (batch, row, head, d), the last dimension contiguous; k and v strided alike."""
+    """Contiguous tensors (batch, row, head, d)."""
     batch, q_len, heads, d = q.shape
-    kv_len, kv_heads = k.shape[1], k.shape[2]
-    assert k.stride() == v.stride() and q.stride(3) == k.stride(3) == out.stride(3) == 1
+    assert all(t.is_contiguous() for t in (q, k, v, out))
 
     def grid(meta):
-        return (triton.cdiv(q_len, meta["BM"]), batch * heads)
+        return triton.cdiv(q_len, meta["BM"]), batch * heads
 
     log2_e = 1.4426950408889634
-    strides = (*q.stride()[:3], *k.stride()[:3], *out.stride()[:3])
-    _forward[grid](q, k, v, out, q_len, kv_len, heads, scale * log2_e, *strides, GROUP=heads // kv_heads, D=d,
+    _forward[grid](q, k, v, out, q_len, k.shape[1], heads, scale * log2_e, GROUP=heads // k.shape[2], D=d,
                    DP=triton.next_power_of_2(d), CAUSAL=causal)
     return out
