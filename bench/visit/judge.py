@@ -110,9 +110,9 @@ def judge(outcome, task, uuid):
         document = {"documents": document}
     elif document is not None and not isinstance(document, dict):
         document, fault = None, "not a JSON object"
-    for each in (document or {}).get("documents", [document] if document else []):
-        refuse_simulated(each, task.id)
     try:
+        for each in (document or {}).get("documents", [document] if document else []):
+            refuse_simulated(each, task.id)
         if outcome.exit_code != 0:
             fault = last_words(outcome.stderr) or fault or "it said nothing"
             fault = fault if outcome.exit_code is None else f"exit {outcome.exit_code}: {fault}"

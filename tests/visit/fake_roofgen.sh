@@ -49,6 +49,7 @@ case $1 in
   garbage) echo '{"schema": NaN}' ;;
   held) sleep 0.2; if kill -0 "$(<"$FAKE_LOG.holder")"; then result; else exit 1; fi ;;
   silent) ;;
+  numbers) echo '[1, 2]' ;;
   several) echo '[{"origin": "measured"}, {"origin": "'"${2-measured}"'"}]' ;;
   wrong) result false 7.5 ;;
   elsewhere) measured="$measured, \"gpu\": {\"uuid\": \"GPU-00000000-0000-0000-0000-000000000000\"}"; result ;;

@@ -309,6 +309,11 @@ class VisitTest(unittest.TestCase):
         several["command"].append("simulated")
         self.visit([several], code=3)
 
+    def test_a_result_of_another_form_is_a_failure(self):
+        self.visit([step("a", "numbers"), step("b", "ok")], code=1)
+        self.assertIn("not of the expected form", self.result("a.numbers")["message"])
+        self.assertEqual(self.result("b.ok")["status"], "ok")
+
     def test_refusals_name_the_cause(self):
         steps = [step("a", "ok"), step("b", "ok")]
         self.assertIn("there is no step c; steps: a, b", self.refused(steps, "--only", "a,c", code=2))
