@@ -16,6 +16,9 @@
 #include "roofgen/result.h"
 
 namespace roofgen {
+namespace sim {
+class Listener;
+}
 
 /// Writes the initial bytes [offset, offset + out.size()) of a buffer. Deterministic and callable
 /// from many threads; the simulator calls it lazily, only for the parts that are touched.
@@ -43,7 +46,7 @@ struct SiteCounts {
   uint64_t wavefronts = 0, ideal_wavefronts = 0;  ///< of shared memory; ideal: without bank conflicts
 };
 
-/// As much as the driver's own buffer holds unless it is told otherwise (cudaLimitPrintfFifoSize).
+/// As much as the driver's own buffer holds unless it is emitted otherwise (cudaLimitPrintfFifoSize).
 inline constexpr size_t kMaxPrintedBytes = size_t{1} << 20;
 
 struct RunOptions {
@@ -52,6 +55,8 @@ struct RunOptions {
   std::vector<std::vector<LineAccess>>* trace = nullptr;  ///< one list per CTA run, in order of `ctas`
   std::string* printed = nullptr;  ///< what printf writes is added here, up to kMaxPrintedBytes (simulator only)
   std::vector<SiteCounts>* sites = nullptr;  ///< those instructions that were executed, in the order of the PTX
+  sim::Listener* listener =
+      nullptr;  ///< emitted every event of the launch (runtime/sim/events.h); one core (simulator only)
   /// The bytes of arguments that are structs, by their position; those of `launch.args` are not looked at then
   /// (simulator only).
   const std::map<size_t, std::vector<std::byte>>* struct_args = nullptr;

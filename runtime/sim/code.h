@@ -13,6 +13,8 @@
 
 namespace roofgen::sim {
 
+inline uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
+
 // Generic addresses: low windows for the on-chip spaces, so that `cvta` is a move; device buffers
 // live far above. Address 0 is in no buffer: the first 1 KiB of shared memory is the system's
 // (as on sm_80 and later), so a null pointer is out of bounds in every space.
@@ -102,9 +104,15 @@ struct TrackedUse {
   std::string name;
 };
 
+/// A register or predicate of the PTX that an instruction reads or writes.
+struct Operand {
+  uint32_t reg;  ///< predicates and other registers are numbered apart
+  bool is_def, is_pred;
+};
+
 struct Kernel {
   std::string name;
-  std::string file;  ///< what findings call the PTX
+  std::string file;  ///< the name of the PTX in findings
   std::vector<Inst> code;
   std::vector<uint32_t> lists;
   std::vector<Where> sources;  ///< per instruction; empty file when unknown
@@ -119,6 +127,8 @@ struct Kernel {
   uint32_t max_threads[3] = {0, 0, 0};
   uint32_t required_threads[3] = {0, 0, 0};
   uint32_t required_cluster[3] = {0, 0, 0};
+  std::vector<Operand> operands;        ///< by instruction, for models of dependencies; execution does not look at them
+  std::vector<uint32_t> operand_begin;  ///< per instruction, and one more
   std::vector<TrackedUse> tracked;      ///< sorted by instruction
   std::vector<uint32_t> tracked_begin;  ///< per instruction, when `tracked` is not empty
   uint32_t tracked_ids = 0;

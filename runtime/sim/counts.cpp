@@ -1,6 +1,7 @@
 #include "runtime/sim/counts.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -74,18 +75,22 @@ Wavefronts shared_wavefronts(const uint32_t* addresses, uint32_t mask, uint32_t 
     if (!lanes) continue;
     ++result.ideal;
     uint32_t banks_asked = 0, twice = 0;
-    for (uint32_t m = lanes; m; m &= m - 1) {
-      const uint32_t bank = 1u << (addresses[first + static_cast<uint32_t>(__builtin_ctz(m))] >> shift & (banks - 1));
+    const auto ask = [&](uint32_t lane) {
+      const uint32_t bank = 1u << (addresses[first + lane] >> shift & (banks - 1));
       twice |= banks_asked & bank;
       banks_asked |= bank;
-    }
+    };
+    if (lanes == ~0u >> (32 - group))
+      for (uint32_t l = 0; l < group; ++l) ask(l);
+    else
+      for (uint32_t m = lanes; m; m &= m - 1) ask(first_lane(m));
     if (!twice) {  // the most common, and the cheapest to see
       ++result.needed;
       continue;
     }
     uint32_t words[32][32], depth[32] = {}, worst = 1;
     for (uint32_t m = lanes; m; m &= m - 1) {
-      uint32_t word = addresses[first + static_cast<uint32_t>(__builtin_ctz(m))] >> shift, bank = word & (banks - 1);
+      uint32_t word = addresses[first + first_lane(m)] >> shift, bank = word & (banks - 1);
       uint32_t k = 0;
       while (k < depth[bank] && words[bank][k] != word) ++k;
       if (k < depth[bank]) continue;
@@ -103,12 +108,45 @@ Wavefronts climbing_wavefronts(uint32_t step, uint32_t bytes) {
   return {groups * (words ? std::min(words & (0 - words), banks) : 1), groups};
 }
 
-void Counter::global_access(const uint64_t* addresses, uint32_t mask, uint32_t bytes, bool write) {
+void Counter::on(const CtaBegin& e) {
+  ++counts_.ctas;
+  if (traces_ && traces_->size() <= e.ordinal) traces_->resize(e.ordinal + 1);
+}
+
+void Counter::on(const SharedAccess& e) {
+  if (!e.is_request) return;
+  const Wavefronts w = e.climbs ? climbing_wavefronts(e.step, e.bytes) : shared_wavefronts(e.offset, e.mask, e.bytes);
+  Requests& r = requests_[e.site.pc];
+  r.wavefronts += w.needed;
+  r.ideal_wavefronts += w.ideal;
+}
+
+void Counter::on(const DeviceAccess& e) {
+  if (!e.is_request) return;
+  if (e.address)
+    add_lanes(e);
+  else
+    add_row(e.site.pc, e.first, e.bytes * kWarpSize, e.op != Op::kRead);
+  if (e.op != Op::kRead) return;
+  // A tile is loaded by all lanes, each as much as its registers hold, however many requests that takes.
+  const bool tile = e.site.inst.kind == Kind::kWmmaLoad;
+  const uint64_t lanes = !tile ? static_cast<uint64_t>(__builtin_popcount(e.mask)) : e.part == 0 ? kWarpSize : 0;
+  ((tile ? 4u * e.site.inst.count : e.bytes) >= 16 ? counts_.bulk_load_16 : counts_.narrow_load) += lanes;
+}
+
+void Counter::on(const AsyncWait& e) {
+  if (!e.landed) return;
+  ++counts_.async_waits;
+  counts_.async_distance += e.distance;
+}
+
+void Counter::add_lanes(const DeviceAccess& e) {
+  const bool write = e.op != Op::kRead;
   uint64_t lines[32];
   uint8_t sectors[32];
   uint32_t n = 0, last = 0;
-  for (uint32_t m = mask; m; m &= m - 1) {
-    uint64_t address = addresses[__builtin_ctz(m)], line = address >> 7;
+  for (uint32_t m = e.mask; m; m &= m - 1) {
+    uint64_t address = e.address[first_lane(m)], line = address >> 7;
     auto sector = static_cast<uint8_t>(1u << (address >> 5 & 3));  // an aligned access stays in one sector
     if (n == 0 || lines[last] != line) {
       for (last = 0; last < n && lines[last] != line; ++last) {
@@ -125,13 +163,13 @@ void Counter::global_access(const uint64_t* addresses, uint32_t mask, uint32_t b
   }
   (write ? counts_.l2_write_sectors : counts_.l2_read_sectors) += total;
   // Lanes that share an element need less than their bytes add up to.
-  const uint64_t asked = (uint64_t{bytes} * static_cast<uint64_t>(__builtin_popcount(mask)) + 31) / 32;
-  Requests& r = requests_[site_];
+  const uint64_t asked = (uint64_t{e.bytes} * static_cast<uint64_t>(__builtin_popcount(e.mask)) + 31) / 32;
+  Requests& r = requests_[e.site.pc];
   r.sectors += total;
   r.ideal_sectors += std::min(total, asked);
 }
 
-void Counter::global_row(uint64_t first, uint32_t total, bool write) {
+void Counter::add_row(uint32_t pc, uint64_t first, uint32_t total, bool write) {
   const uint64_t end = first + total;
   uint64_t sum = 0;
   for (uint64_t line = first >> 7; line <= (end - 1) >> 7; ++line) {
@@ -143,7 +181,7 @@ void Counter::global_row(uint64_t first, uint32_t total, bool write) {
     if (trace_) trace_->push_back({line, sectors, write});
   }
   (write ? counts_.l2_write_sectors : counts_.l2_read_sectors) += sum;
-  Requests& r = requests_[site_];
+  Requests& r = requests_[pc];
   r.sectors += sum;
   r.ideal_sectors += std::min(sum, uint64_t{total / 32});
 }
@@ -169,40 +207,25 @@ void Counter::clear() {
 
 uint64_t Counter::warp_instructions() const { return std::accumulate(executed_.begin(), executed_.end(), uint64_t{0}); }
 
+namespace {
+/// The count of each class of instructions, in the order of Class.
+constexpr uint64_t Counts::*kCountOfClass[] = {
+    &Counts::int_alu,     &Counts::fp32,         &Counts::half,        &Counts::fp64,         &Counts::convert,
+    &Counts::move,        &Counts::control,      &Counts::predicate,   &Counts::mufu,         &Counts::mufu,
+    &Counts::mma,         &Counts::shuffle,      &Counts::ldmatrix,    &Counts::cp_async,     &Counts::barriers,
+    &Counts::global_load, &Counts::global_store, &Counts::shared_load, &Counts::shared_store, &Counts::local,
+    &Counts::atomics};
+static_assert(std::size(kCountOfClass) == static_cast<size_t>(Class::kCount));
+}  // namespace
+
 Counts Counter::finish() const {
   Counts c = counts_;
   for (size_t i = 0; i < kernel_.code.size(); ++i) {
     const Inst& in = kernel_.code[i];
-    uint64_t n = executed_[i];
     if (in.flags & kFlagPart) continue;
-    c.warp_instructions += n;
-    switch (in.cls) {
-      case Class::kIntAlu: c.int_alu += n; break;
-      case Class::kFp32: c.fp32 += n; break;
-      case Class::kHalf: c.half += n; break;
-      case Class::kFp64: c.fp64 += n; break;
-      case Class::kConvert: c.convert += n; break;
-      case Class::kMove: c.move += n; break;
-      case Class::kControl: c.control += n; break;
-      case Class::kPredicate: c.predicate += n; break;
-      case Class::kMufu:
-      case Class::kExp: c.mufu += n; break;
-      case Class::kMma:
-        c.mma += n;
-        c.mma_flops += n * 2 * 16 * 8 * in.sub;
-        break;
-      case Class::kShuffle: c.shuffle += n; break;
-      case Class::kLdmatrix: c.ldmatrix += n; break;
-      case Class::kCpAsync: c.cp_async += n; break;
-      case Class::kBarrier: c.barriers += n; break;
-      case Class::kGlobalLoad: c.global_load += n; break;
-      case Class::kGlobalStore: c.global_store += n; break;
-      case Class::kSharedLoad: c.shared_load += n; break;
-      case Class::kSharedStore: c.shared_store += n; break;
-      case Class::kLocal: c.local += n; break;
-      case Class::kAtomic: c.atomics += n; break;
-      case Class::kCount: break;
-    }
+    c.warp_instructions += executed_[i];
+    c.*kCountOfClass[static_cast<size_t>(in.cls)] += executed_[i];
+    if (in.cls == Class::kMma) c.mma_flops += executed_[i] * 2 * 16 * 8 * in.sub;
   }
   for (const Requests& r : requests_) {
     c.smem_wavefronts += r.wavefronts;

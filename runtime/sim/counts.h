@@ -1,5 +1,5 @@
-// Exact accounting of one launch: instructions by class from per-instruction execution counts,
-// memory requests from the events the machine reports. Knows no values and no time.
+// Exact counts of one launch: instructions by class from the number of issues of each instruction, memory traffic from
+// the requests. Knows neither values nor time.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 #include "roofgen/pipeline.h"
 #include "runtime/executor.h"
-#include "runtime/sim/code.h"
+#include "runtime/sim/events.h"
 
 namespace roofgen::sim {
 
@@ -54,43 +54,26 @@ Wavefronts shared_wavefronts(const uint32_t* addresses, uint32_t mask, uint32_t 
 /// The same of all lanes of a warp, each `step` further than the one before; 4, 8 or 16 bytes.
 Wavefronts climbing_wavefronts(uint32_t step, uint32_t bytes);
 
+/// The listener that counts.
 class Counter {
  public:
   explicit Counter(const Kernel& kernel)
       : kernel_(kernel), executed_(kernel.code.size(), 0), requests_(kernel.code.size()) {}
-  uint64_t* executed() { return executed_.data(); }
-  /// Memory requests from here on are those of this instruction.
-  void at(uint32_t inst) { site_ = inst; }
+  /// Issues of each instruction. The machine increments them itself: an Issue event would cost more.
+  uint64_t* issues() { return executed_.data(); }
+  /// Lists the lines of device memory that each CTA requests, by ordinal; null: does not.
+  void trace_to(std::vector<std::vector<LineAccess>>* traces) { traces_ = traces; }
 
-  void begin_cta(std::vector<LineAccess>* trace) {
-    trace_ = trace;
-    ++counts_.ctas;
-  }
-  /// A CTA that was begun before goes on.
-  void resume_cta(std::vector<LineAccess>* trace) { trace_ = trace; }
-  /// One warp request to device memory; `bytes` per active lane. Requests are merged into sectors
-  /// within the request only: no L1 hits across instructions are assumed.
-  void global_access(const uint64_t* addresses, uint32_t mask, uint32_t bytes, bool write);
-  /// The same of 32 lanes whose bytes lie one after the other: `total` of them from `first`.
-  void global_row(uint64_t first, uint32_t total, bool write);
-  void shared_access(const uint32_t* addresses, uint32_t mask, uint32_t bytes) {
-    const Wavefronts w = shared_wavefronts(addresses, mask, bytes);
-    shared_wavefronts_are(w.needed, w.ideal);
-  }
-  void shared_wavefronts_are(uint32_t needed, uint32_t ideal) {
-    Requests& r = requests_[site_];
-    r.wavefronts += needed;
-    r.ideal_wavefronts += ideal;
-  }
-  void load_lanes(uint32_t mask, uint32_t bytes) {
-    (bytes == 16 ? counts_.bulk_load_16 : counts_.narrow_load) += static_cast<uint64_t>(__builtin_popcount(mask));
-  }
-  void async_wait(uint64_t distance) {
-    ++counts_.async_waits;
-    counts_.async_distance += distance;
-  }
-  void exps(uint32_t mask) { counts_.exps += static_cast<uint64_t>(__builtin_popcount(mask)); }
-  /// What another one counted of the same kernel.
+  void on(const CtaBegin& e);
+  void on(const CtaTurn& e) { trace_ = traces_ ? &(*traces_)[e.ordinal] : nullptr; }
+  void on(const Exponentials& e) { counts_.exps += static_cast<uint64_t>(__builtin_popcount(e.mask)); }
+  void on(const SharedAccess& e);
+  /// Requests are merged into sectors within the request only: no L1 hits across instructions are assumed.
+  void on(const DeviceAccess& e);
+  void on(const BulkRequest& e) { add_row(e.site.pc, e.first, e.bytes, e.write); }
+  void on(const AsyncWait& e);
+
+  /// Adds the counts of another counter of the same kernel.
   void add(const Counter& other);
   void clear();
   uint64_t warp_instructions() const;
@@ -104,13 +87,16 @@ class Counter {
   struct Requests {
     uint64_t sectors = 0, ideal_sectors = 0, wavefronts = 0, ideal_wavefronts = 0;
   };
+  void add_row(uint32_t pc, uint64_t first, uint32_t total, bool write);
+  void add_lanes(const DeviceAccess& e);
+
   const Kernel& kernel_;
   std::vector<uint64_t> executed_;
   std::vector<Requests> requests_;  ///< per instruction
-  uint32_t site_ = 0;
   Counts counts_;
   SectorSet sectors_;
-  std::vector<LineAccess>* trace_ = nullptr;
+  std::vector<std::vector<LineAccess>>* traces_ = nullptr;
+  std::vector<LineAccess>* trace_ = nullptr;  ///< of the CTA whose turn it is
 };
 
 }  // namespace roofgen::sim

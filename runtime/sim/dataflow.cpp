@@ -49,6 +49,8 @@ class Analysis {
     first_ref_.assign(kernel_.code.size() + 1, 0);
     for (const RegisterRef& r : refs_) ++first_ref_[r.inst + 1];
     for (size_t i = 1; i < first_ref_.size(); ++i) first_ref_[i] += first_ref_[i - 1];
+    kernel_.operand_begin = first_ref_;
+    for (const RegisterRef& r : refs_) kernel_.operands.push_back({r.reg, r.is_def, r.is_pred});
   }
 
   void find_blocks() {

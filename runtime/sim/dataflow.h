@@ -1,4 +1,4 @@
-// Which registers are assigned before use, and which row each lives in.
+// Definite assignment of registers, and the allocation of registers to rows.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ struct RegisterRef {
 
 /// Replaces virtual registers by rows (registers that are never live together share rows; a thread
 /// only ever follows one path through the code, so this holds for divergent warps too) and fills
-/// Kernel::tracked for those not assigned on every path to a use. False: too large to analyse.
+/// Kernel::tracked for registers not assigned on every path to a use. False: too large to analyse.
 [[nodiscard]] bool assign_rows(Kernel& kernel, const std::vector<VirtualRegister>& registers,
                                const std::vector<std::string>& predicate_names, std::vector<RegisterRef>& refs);
 

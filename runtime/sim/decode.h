@@ -1,5 +1,5 @@
 // PtxFunction to Kernel: names resolved, opcodes looked up, operands checked against the
-// instruction's shape, registers mapped to rows. Anything not understood is an Error with its line.
+// instruction's shape, registers mapped to rows. Unknown instructions and operands are an Error with their line.
 #pragma once
 
 #include <functional>

@@ -61,7 +61,7 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m) {
       else if (s.kind == Symbol::Kind::kRegister && s.slot == Slot::kB32)
         reg = s.id;
       else
-        fail(fmt::format("'{}': addresses in shared memory of 32 bits were expected, '{}' has others", stmt.name,
+        fail(fmt::format("'{}': expected 32-bit addresses of shared memory, but '{}' has other ones", stmt.name,
                          operand.name));
     }
     kernel_.code.back().*field = reg;

@@ -58,7 +58,7 @@ void Decoder::call(const PtxStmt& stmt, Modifiers& m) {
   const PtxOperand* arguments = list();
   if (at != stmt.operands.size() || name.starts_with('%')) fail("a call through a pointer is not supported");
   if (++calls_made_ > kMaxCalls)
-    fail(fmt::format("more than {} calls, those in functions counted once for each of theirs", kMaxCalls));
+    fail(fmt::format("more than {} calls, counting a function again at each call of it", kMaxCalls));
 
   const bool guarded = !stmt.guard.empty();
   const uint32_t end = guarded ? new_label() : 0;
@@ -83,7 +83,7 @@ Decoder::Symbol Decoder::passed(const PtxOperand& o) {
     const Symbol& s = resolve(o.name);
     if (s.kind == Symbol::Kind::kAddress && s.space == Space::kLocal) return s;
   }
-  fail("a call takes and gives .param variables");
+  fail("arguments and results of a call must be .param variables");
 }
 
 void Decoder::call_defined(const PtxFunction& f, const PtxOperand* results, const PtxOperand* arguments) {
@@ -115,7 +115,7 @@ void Decoder::call_defined(const PtxFunction& f, const PtxOperand* results, cons
   scopes_ = std::move(caller);
 }
 
-/// A register with what is passed at this place.
+/// A register that holds the argument at this position.
 uint32_t Decoder::load_passed(const PtxOperand* list, size_t index, uint8_t bytes) {
   const Symbol from = passed(list->items[index]);
   const uint32_t reg = scratch(bytes == 8 ? Slot::kB64 : Slot::kB32), zero = constant(0, true);

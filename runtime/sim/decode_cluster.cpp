@@ -1,4 +1,4 @@
-// Decoding of what only clusters of CTAs have.
+// Decoding of the instructions of clusters.
 #include "runtime/sim/decoder.h"
 
 namespace roofgen::sim {

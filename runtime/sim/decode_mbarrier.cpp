@@ -1,4 +1,4 @@
-// Decoding of barriers in shared memory (mbarrier) and of what goes with them.
+// Decoding of mbarrier instructions and of cp.async.mbarrier.arrive.
 #include <fmt/format.h>
 
 #include "runtime/sim/decoder.h"

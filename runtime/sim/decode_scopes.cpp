@@ -1,4 +1,4 @@
-// What names stand for: parameters, variables, registers, labels, special registers.
+// The meaning of names: parameters, variables, registers, labels, special registers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -129,12 +129,12 @@ uint64_t Decoder::local_address(const PtxVar& var) {
   return kLocalBase + at;
 }
 
-/// Gives a variable its place, and those first whose addresses it holds.
+/// Allocates a variable, after the variables whose addresses it holds.
 uint64_t Decoder::global_address(const PtxVar& var) {
   if (var.is_extern) fail(fmt::format("variable '{}' is defined elsewhere", var.name));
   const auto [place, fresh] = globals_.try_emplace(var.name, 0);
   if (!fresh && place->second) return place->second;
-  if (!fresh) fail(fmt::format("the initial value of '{}' leads back to it, which is not supported", var.name));
+  if (!fresh) fail(fmt::format("circular initial value of '{}'; this is not supported", var.name));
   if (++pointer_depth_ > kMaxPointerDepth) fail("variables hold each other's addresses deeper than 64");
   PtxVar own = var;
   for (const PtxVar::Pointer& p : var.pointers) {

@@ -175,7 +175,7 @@ class Decoder {
   std::unordered_map<std::string_view, const PtxFunction*> functions_by_name_;
   std::unordered_map<std::string_view, const PtxVar*> globals_by_name_;
   std::vector<Scope> scopes_;
-  std::vector<Call> calls_;  ///< those whose functions are being decoded
+  std::vector<Call> calls_;  ///< the calls being decoded, outermost first
   size_t calls_made_ = 0;
   int pointer_depth_ = 0;
   std::vector<VirtualRegister> registers_;

@@ -59,7 +59,7 @@ DeviceShadow::Line& DeviceShadow::line(uint64_t number) {
   return line(number);
 }
 
-/// What all have seen needs no place any more.
+/// Drops the lines whose accesses every warp has seen, and doubles the table if a quarter remains.
 void DeviceShadow::grow() {
   const auto matters = [&](const Line& l) {
     return is_here(l) && (l.place != kNowhere || (l.touched & SharedShadow::kStampMask) > shadow_.settled());
@@ -77,7 +77,7 @@ DeviceShadow::Outcome DeviceShadow::touch(uint32_t warp, uint64_t address, uint3
   const uint32_t now = warp << 27 | shadow_.now(), at = address % kLineBytes;
   Line& l = line(address / kLineBytes);
   if (l.touched != now || l.place != kNowhere) {
-    // Unless all there is to know of the line is what this warp does now, its bytes matter.
+    // One warp and stamp describe the line only if every warp has seen its earlier accesses.
     if (l.place != kNowhere || (l.touched & SharedShadow::kStampMask) > shadow_.settled())
       return closely(l, warp, at, bytes, writes, strong);
     l.touched = now;
@@ -93,7 +93,7 @@ DeviceShadow::Outcome DeviceShadow::touch(uint32_t warp, uint64_t address, uint3
   return {};
 }
 
-/// What one warp did goes into records of bytes.
+/// Moves the record of the line into records per byte.
 bool DeviceShadow::contest(Line& l) {
   if (shadow_.size() >= kMostShared) return false;
   l.place = shadow_.add(kLineBytes);
@@ -114,7 +114,7 @@ uint32_t DeviceShadow::make_place(uint64_t address) {
   return l.place + static_cast<uint32_t>(address % kLineBytes);
 }
 
-/// Such a read is not remembered: it only asks who wrote.
+/// A strong read leaves no record: it checks only the last writer.
 DeviceShadow::Outcome DeviceShadow::read_strongly(uint32_t warp, uint64_t address, uint32_t bytes) {
   const Line* l = find(address / kLineBytes);
   if (!l) return {};

@@ -1,7 +1,7 @@
-// What the simulator remembers about device memory that a launch writes: which warps of the running CTA touched what
-// since they last synchronised. A line is most often one warp's alone, between two barriers: then who it was, when, and
-// which bytes is enough. A line that warps share without a barrier between gets records of its bytes in the shadow of
-// shared memory, which has the time and the rules of races for both.
+// Race records of device memory that a launch writes: the warps of the running CTA that accessed each line since their
+// last synchronisation. Between two barriers most lines are accessed by one warp: its index, its stamp and a mask of
+// bytes suffice. A line that several warps access without a barrier gets records per byte in the shadow of shared
+// memory, which has the stamps and the race rules of both.
 #pragma once
 
 #include <cstdint>
@@ -12,37 +12,19 @@
 
 namespace roofgen::sim {
 
-/// Bits [begin, end) of a line's 128.
-struct LineBits {
-  uint64_t low = 0, high = 0;
-  static LineBits of(uint32_t begin, uint32_t end) {
-    const auto below = [](uint32_t n) { return n >= 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1; };
-    return {below(end < 64 ? end : 64) & ~below(begin < 64 ? begin : 64),
-            below(end > 64 ? end - 64 : 0) & ~below(begin > 64 ? begin - 64 : 0)};
-  }
-  void add(LineBits b) { low |= b.low, high |= b.high; }
-  void remove(LineBits b) { low &= ~b.low, high &= ~b.high; }
-  bool meets(LineBits b) const { return (low & b.low) || (high & b.high); }
-  LineBits without(LineBits b) const { return {low & ~b.low, high & ~b.high}; }
-  /// Those of the `chunk`th 16 bytes.
-  uint32_t of_chunk(uint32_t chunk) const {
-    return static_cast<uint16_t>((chunk < 4 ? low : high) >> (chunk & 3) * 16);
-  }
-};
-
 class DeviceShadow {
  public:
   using Outcome = SharedShadow::Outcome;
   explicit DeviceShadow(SharedShadow& shadow) : shadow_(shadow) {}
 
-  /// A CTA of `warps` begins.
+  /// Begins a CTA of `warps` warps.
   void reset(uint32_t warps);
-  /// After a barrier. Where all warps have seen all there was, nothing of it matters any more.
+  /// After a barrier: drops the records if every warp has seen all earlier accesses.
   void settle() {
     if (shadow_.settled() + 1 == shadow_.now() && !alone_ && free_ < lines_.size() / 2) forget();
   }
 
-  /// An access is of one line. `strong`: as SharedShadow has it.
+  /// An access lies within one line. `strong` as in SharedShadow.
   Outcome read(uint32_t warp, uint64_t address, uint32_t bytes, bool strong = false) {
     return alone_   ? Outcome{}
            : strong ? read_strongly(warp, address, bytes)
@@ -53,8 +35,7 @@ class DeviceShadow {
   }
 
   static constexpr uint32_t kNowhere = ~0u;
-  /// Where in the shadow of shared memory an address has its records; kNowhere: it has none there, and nobody handed
-  /// anything over there.
+  /// The offset of an address's records in the shadow of shared memory; kNowhere: it has none.
   uint32_t place(uint64_t address) const;
   /// The same, made when needed.
   uint32_t make_place(uint64_t address);
@@ -88,7 +69,7 @@ class DeviceShadow {
   uint32_t first_place_ = 0;  ///< where shared memory ends
   uint32_t shift_ = 64;       ///< 64 - log2 of their number
   uint32_t epoch_ = 0;
-  bool alone_ = true;  ///< one warp races with nobody
+  bool alone_ = true;  ///< the CTA has one warp: no races
 };
 
 }  // namespace roofgen::sim

@@ -20,7 +20,7 @@ namespace {
 
 using namespace sim;
 
-/// Over what any sensible CTA needs (a row block of a million keys is 10^8), under a minute of time.
+/// More than any practical CTA needs (a row block of a million keys takes 10^8), and under a minute of time.
 constexpr uint64_t kDefaultInstructionLimit = 1'000'000'000;
 constexpr uint32_t kMaxThreads = 1024;
 constexpr uint32_t kMaxSharedBytes = 227 * 1024;  ///< per CTA on sm_90, the most of any target here
@@ -106,7 +106,7 @@ std::vector<ModuleVariable> SimExecutor::variables(ModuleId id) {
   return it == modules_.end() ? std::vector<ModuleVariable>{} : it->second->variables;
 }
 
-/// The launch against the kernel's own declaration: what a driver would refuse is an Error.
+/// Refuses a launch that contradicts the kernel's declaration, as a driver does.
 Result<void> check_launch(const Kernel& kernel, const Launch& launch) {
   auto refuse = [&](std::string message) {
     return Error{Exit::kFailed, fmt::format("{}: {}", kernel.name, message), {}};
@@ -156,9 +156,7 @@ Result<void> encode_map(const Kernel& kernel, const Arg& arg, std::byte* out) {
     good = view.dims[i] >= 1 && view.dims[i] <= uint64_t{1} << 32 && view.strides[i] % 16 == 0;
   }
   if (!good || !view.plausible() || (map.swizzle_bytes && view.box[0] * view.element_bytes > view.swizzle_bytes))
-    return Error{Exit::kFailed,
-                 fmt::format("{}: argument '{}' is a tensor map that no driver takes", kernel.name, arg.name),
-                 {}};
+    return Error{Exit::kFailed, fmt::format("{}: argument '{}' is an invalid tensor map", kernel.name, arg.name), {}};
   view.encode(out);
   return {};
 }
@@ -182,7 +180,7 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
     if (options.ctas->ctas[i] >= total)
       return Error{Exit::kFailed, fmt::format("CTA {} is not in the grid of {}", options.ctas->ctas[i], total), {}};
   if (options.ctas && launch.cluster.count() != 1)
-    return Error{Exit::kFailed, kernel.name + ": of a grid with clusters no part can be run", {}};
+    return Error{Exit::kFailed, kernel.name + ": a grid with clusters can only run as a whole", {}};
   if (n > 0xffffffffu) return Error{Exit::kFailed, fmt::format("{} CTAs are too many for one run", n), {}};
 
   // As cudaLaunchCooperativeKernel gives it: the barrier's counter.
@@ -201,6 +199,7 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
   state.first_writer = memory_.take_writer_ids(n);
   state.max_instructions = options.max_warp_instructions ? options.max_warp_instructions : kDefaultInstructionLimit;
   state.printed = options.printed;
+  state.listener = options.listener;
   state.grid_workspace = workspace.address;
   state.params.resize(kernel.param_bytes);
   for (size_t i = 0; i < launch.args.size(); ++i) {

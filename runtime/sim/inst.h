@@ -154,13 +154,14 @@ struct Inst {
 /// Copies a value without computing with it.
 constexpr bool is_plain_move(const Inst& in) { return in.kind == Kind::kLane && in.cls == Class::kMove; }
 
-/// Its result holds nothing where what it was made of did not; that is no mistake until it decides or leaves something.
+/// Computes an unassigned result from unassigned sources without a finding; a use that decides or leaves the registers
+/// is one.
 constexpr bool passes_on(const Inst& in) { return in.kind == Kind::kLane || in.kind == Kind::kShuffle; }
 
 /// Inst::type of a lane-wise instruction: which of its sources the result is made of, where some hold nothing.
 enum class MadeOf : uint8_t {
   kAll,
-  kSelected,  ///< a or b, as the predicate c says
+  kSelected,  ///< a or b, by the predicate c
   kAnd,       ///< predicates a and b: one that is false is enough
   kOr,        ///< one that is true is enough
   kCombined,  ///< a comparison of a and b, and the predicate c, by `sub`

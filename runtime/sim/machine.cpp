@@ -27,6 +27,13 @@ void Machine::safe_point() {
 }
 
 bool Machine::go_on(std::vector<Finding>& findings) {
+  emit(CtaTurn{ordinal_});
+  const bool ended = take_turns(findings);
+  if (ended) emit(CtaEnd{ordinal_});
+  return ended;
+}
+
+bool Machine::take_turns(std::vector<Finding>& findings) {
   last_buffer_ = nullptr;
   std::shared_lock lock(state_.memory.all().in_use());  // given up for moments in safe_point
   for (;;) {
@@ -38,13 +45,13 @@ bool Machine::go_on(std::vector<Finding>& findings) {
       if (!w.active) continue;
       ran = true;
       try {
-        run_warp(w, kTurn);
+        state_.listener ? run_warp<true>(w, kTurn) : run_warp<false>(w, kTurn);
       } catch (Fault& fault) {
         findings.push_back(finding(fault.kind, std::move(fault.message), w, w.pc, fault.lane));
         return true;
       }
       if (instructions_ > state_.max_instructions) {
-        uint32_t lane = w.active ? static_cast<uint32_t>(__builtin_ctz(w.active)) : 0;
+        uint32_t lane = w.active ? first_lane(w.active) : 0;
         findings.push_back(finding("instruction-limit",
                                    fmt::format("the CTA ran {} warp-instructions without finishing: {}",
                                                state_.max_instructions, whereabouts()),
@@ -110,9 +117,9 @@ void Machine::check_assigned(Warp& w, const Inst& in) {
   const TrackedUse* end = kernel_.tracked.data() + kernel_.tracked_begin[i + 1];
   auto need = [&](const TrackedUse& use, uint32_t mask) {
     uint32_t missing = mask & ~w.assigned[use.id];
-    if (missing && notes_undefined())
-      undefined(Fault{"uninitialised", fmt::format("register {} is read before it is written", use.name),
-                      static_cast<uint32_t>(__builtin_ctz(missing))});
+    if (missing)
+      checker_.report(site(w), "uninitialised", first_lane(missing),
+                      [&] { return fmt::format("register {} is read before it is written", use.name); });
   };
   for (const TrackedUse* t = begin; t != end; ++t)
     if (t->is_guard) need(*t, w.active);
@@ -125,7 +132,7 @@ void Machine::check_assigned(Warp& w, const Inst& in) {
     else if (in.kind != Kind::kShuffle || t->operand != TrackedUse::kA)
       need(*t, mask);
   }
-  if (in.kind == Kind::kShuffle) return;  // it says itself what each lane gets
+  if (in.kind == Kind::kShuffle) return;  // pass_on_assigned() knows the source of each lane
   const uint32_t good =
       in.kind == Kind::kLane ? mask & assigned[TrackedUse::kOther] & made_of_assigned(w, in, assigned) : mask;
   for (const TrackedUse* t = begin; t != end; ++t)
@@ -150,23 +157,25 @@ uint32_t Machine::made_of_assigned(const Warp& w, const Inst& in, const uint32_t
   return a & b & c;
 }
 
+template <bool kListened>
 void Machine::run_warp(Warp& w, uint32_t quota) {
   const Inst* code = kernel_.code.data();
+  uint64_t* const issues = counter_.issues();
   const uint32_t* lists = kernel_.lists.data();
   uint32_t left = quota;
-  running_ = &w;
   for (; left && w.active; --left) {
     const Inst& in = code[w.pc];
-    ++executed_[w.pc];
+    ++issues[w.pc];  // in place of an Issue event for the counts
     if (in.flags & kFlagTracked) [[unlikely]]
       check_assigned(w, in);
     uint32_t mask = w.active & (w.regs.preds[in.guard] ^ in.guard_flip);
+    if constexpr (kListened) state_.listener->on(Issue{site(w), w.active, mask});
     if (!mask) {
       ++w.pc;
     } else {
       switch (in.kind) {
         case Kind::kLane:
-          if (in.cls == Class::kExp) counter_.exps(mask);
+          if (in.cls == Class::kExp) emit(Exponentials{site(w), mask});
           in.lane(w.regs, in, lists, mask | w.dead);
           ++w.pc;
           break;
@@ -178,49 +187,28 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kBranch: branch_to(w, mask, in.target); break;
         case Kind::kBranchIndexed: branch_indexed(w, in, mask); break;
         case Kind::kExit: exit_lanes(w, mask); break;
-        case Kind::kTrap: throw Fault{"trap", "the kernel executed a trap", static_cast<uint32_t>(__builtin_ctz(mask))};
+        case Kind::kTrap: throw Fault{"trap", "the kernel executed a trap", first_lane(mask)};
         case Kind::kNop:
-          if (in.sub == 1) shadow_.fence(w.index), used_atomics_ |= saw_others_;
+          if (in.sub == 1) emit(Fence{site(w)});
           ++w.pc;
           break;
-        case Kind::kLoad:
-          load(w, in, mask);
-          ++w.pc;
-          break;
-        case Kind::kStore:
-          store(w, in, mask);
-          ++w.pc;
-          break;
-        case Kind::kLoadParam:
-          load_param(w, in, mask);
-          ++w.pc;
-          break;
-        case Kind::kAtomic:
-          atomic(w, in, mask);
-          ++w.pc;
-          break;
+        case Kind::kLoad: load(w, in, mask), ++w.pc; break;
+        case Kind::kStore: store(w, in, mask), ++w.pc; break;
+        case Kind::kLoadParam: load_param(w, in, mask), ++w.pc; break;
+        case Kind::kAtomic: atomic(w, in, mask), ++w.pc; break;
         case Kind::kCpAsync:
           w.now = w.ran + (quota - left);
           cp_async(w, in, mask);
           ++w.pc;
           break;
-        case Kind::kCpCommit:
-          for (uint32_t m = mask; m; m &= m - 1) ++w.committed[__builtin_ctz(m)];
-          ++w.pc;
-          break;
+        case Kind::kCpCommit: cp_commit(w, mask), ++w.pc; break;
         case Kind::kCpWait:
           w.now = w.ran + (quota - left);
           cp_wait(w, in, mask);
           ++w.pc;
           break;
-        case Kind::kLdmatrix:
-          ldmatrix(w, in, mask);
-          ++w.pc;
-          break;
-        case Kind::kStmatrix:
-          stmatrix(w, in, mask);
-          ++w.pc;
-          break;
+        case Kind::kLdmatrix: ldmatrix(w, in, mask), ++w.pc; break;
+        case Kind::kStmatrix: stmatrix(w, in, mask), ++w.pc; break;
         case Kind::kBarrier: barrier(w, in, mask); break;
         case Kind::kWarpBarrier:
           if (together(w, in, mask)) ++w.pc;
@@ -238,7 +226,7 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
           if (together(w, in, mask)) redux(w, in, mask), ++w.pc;
           break;
         case Kind::kActiveMask:
-          for (uint32_t m = mask; m; m &= m - 1) row(w, in.d)[__builtin_ctz(m)] = mask;
+          for (uint32_t m = mask; m; m &= m - 1) row(w, in.d)[first_lane(m)] = mask;
           ++w.pc;
           break;
         case Kind::kClock:  // time is the number of instructions the CTA ran
@@ -249,39 +237,21 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
                       : state_.clock_begin + now;
             if (in.imm & kClockHigh) now >>= 32;
             if (in.size == 8)
-              wide_row(w, in.d)[__builtin_ctz(m)] = now;
+              wide_row(w, in.d)[first_lane(m)] = now;
             else
-              row(w, in.d)[__builtin_ctz(m)] = static_cast<uint32_t>(now);
+              row(w, in.d)[first_lane(m)] = static_cast<uint32_t>(now);
           }
           ++w.pc;
           break;
         case Kind::kMbarrier: mbarrier(w, in, mask); break;
-        case Kind::kPrint:
-          print(w, in, mask);
-          ++w.pc;
-          break;
+        case Kind::kPrint: print(w, in, mask), ++w.pc; break;
         case Kind::kAssert: assertion(w, in, mask);
-        case Kind::kWmmaLoad:
-          wmma_load(w, in, mask);
-          ++w.pc;
-          break;
-        case Kind::kWmmaStore:
-          wmma_store(w, in, mask);
-          ++w.pc;
-          break;
-        case Kind::kBulkCopy:
-          bulk_copy(w, in, mask);
-          ++w.pc;
-          break;
+        case Kind::kWmmaLoad: wmma_load(w, in, mask), ++w.pc; break;
+        case Kind::kWmmaStore: wmma_store(w, in, mask), ++w.pc; break;
+        case Kind::kBulkCopy: bulk_copy(w, in, mask), ++w.pc; break;
         case Kind::kClusterBarrier: cluster_barrier(w, in, mask); break;
-        case Kind::kClusterRank:
-          cluster_rank(w, in, mask);
-          ++w.pc;
-          break;
-        case Kind::kIsSpace:
-          is_space(w, in, mask);
-          ++w.pc;
-          break;
+        case Kind::kClusterRank: cluster_rank(w, in, mask), ++w.pc; break;
+        case Kind::kIsSpace: is_space(w, in, mask), ++w.pc; break;
       }
     }
     if (w.pc >= w.merge_pc) [[unlikely]]

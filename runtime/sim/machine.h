@@ -2,7 +2,8 @@
 // so results never depend on time or on the host; within a warp the lanes that are furthest behind
 // go first, which brings diverged lanes back together.
 //
-// The machine knows values and addresses, no cycles. What it does is reported to a Counter.
+// The machine knows values and addresses, but no counts, races or cycles: it emits its actions as events (events.h) to
+// the checks, the counts and the launch's listener, in this order.
 #pragma once
 
 #include <array>
@@ -11,55 +12,18 @@
 #include <string>
 #include <vector>
 
-#include "runtime/sim/code.h"
+#include "runtime/sim/checker.h"
 #include "runtime/sim/counts.h"
-#include "runtime/sim/device_shadow.h"
-#include "runtime/sim/memory.h"
+#include "runtime/sim/events.h"
+#include "runtime/sim/launch_state.h"
 #include "runtime/sim/opcode_table.h"
-#include "runtime/sim/private_lines.h"
-#include "runtime/sim/shared_shadow.h"
 
 namespace roofgen::sim {
 
-/// Something the running kernel did wrong; ends its CTA. Thrown inside the machine only.
-struct Fault {
-  const char* kind;
-  std::string message;
-  uint32_t lane;
-};
-
-/// Of a CTA that runs beside others, and seen by nobody but parallel.cpp: it did what depends on their order.
-inline constexpr const char* kOrderMatters = "order";
-
-/// What stays the same for all CTAs of a launch.
-struct LaunchState {
-  const Kernel& kernel;
-  const Launch& launch;
-  std::vector<std::byte> params;
-  MemoryView memory;
-  std::shared_ptr<const BufferList> buffers;
-  uint32_t first_writer;        ///< CTA i of the selection writes as first_writer + i
-  uint32_t n_writers;           ///< CTAs of the selection
-  uint64_t max_instructions;    ///< warp-instructions per CTA
-  uint32_t sms = 1;             ///< %nsmid; CTAs take their %smid in turn
-  uint64_t clock_begin = 0;     ///< %clock64 when a CTA begins; it advances by one an instruction
-  uint64_t timer_begin_ns = 0;  ///< %globaltimer then
-  double timer_ns = 1;          ///< by how much an instruction advances it
-  /// What is undefined but no GPU traps on (uninitialised, race, async-pending). Null: it ends the CTA like
-  /// any other finding; else it is noted here, the first few of a launch, and the CTA goes on.
-  std::vector<Finding>* tolerated = nullptr;
-  uint64_t grid_workspace = 0;     ///< of a cooperative launch: 8 bytes, zero; 0: it is none
-  std::string* printed = nullptr;  ///< what printf writes, lane by lane; may be null
-};
-inline constexpr size_t kMostTolerated = 8;
-
-/// A word's last writer: the CTA's number, modulo 2^28, and which of the four bytes it wrote.
-inline constexpr uint32_t kWriterMask = (1u << 28) - 1;
-
 inline constexpr int kReady = -1;
-inline constexpr int kAtClusterBarrier = 16;  ///< past the barriers of the CTA
-inline constexpr int kWaitsForPhase = 100;    ///< of an mbarrier, beyond the numbers of all barriers
-inline constexpr int kWaitsForLanes = -2;     ///< at a `.sync` instruction whose other members are elsewhere
+inline constexpr int kAtClusterBarrier = kClusterBarrierId;
+inline constexpr int kWaitsForPhase = 100;  ///< of an mbarrier, beyond the numbers of all barriers
+inline constexpr int kWaitsForLanes = -2;   ///< at a `.sync` instruction whose other members are elsewhere
 
 /// Lanes of a warp that are at the same instruction and not running.
 struct Fragment {
@@ -99,7 +63,7 @@ struct Warp {
       holes;  ///< by row: bytes of copied values that hold nothing; empty: none anywhere
   uint32_t committed[kWarpSize] = {};
   uint32_t cluster_arrived = 0;   ///< lanes that arrived at the cluster's barrier and have not waited there yet
-  uint32_t cluster_released = 0;  ///< those of them whose phase is complete
+  uint32_t cluster_released = 0;  ///< of these, the lanes whose phase is complete
   uint64_t ran = 0;               ///< instructions before this turn
   uint64_t now = 0;               ///< instructions so far, as of the last cp.async or wait
   std::vector<AsyncCopy> copies;
@@ -124,7 +88,7 @@ class Machine {
   /// vain.
   bool go_on(std::vector<Finding>& findings);
   /// The machines of its cluster by rank, itself among them; before begin_cta. None: it is a cluster of its own.
-  void join(std::span<Machine* const> cluster, uint32_t rank) { cluster_ = cluster, rank_ = rank; }
+  void join(std::span<Machine* const> cluster, uint32_t rank);
   uint64_t instructions() const { return instructions_; }  ///< that the CTA ran
   Finding deadlock() const;
   /// Memory that a CTA keeps while it waits.
@@ -142,6 +106,31 @@ class Machine {
     std::vector<Result> results;  ///< bar.red destinations to fill at release
   };
 
+  /// Where the lanes of a request go.
+  struct Targets {
+    uint64_t address[kWarpSize];
+    uint32_t offset[kWarpSize];  ///< in shared or local memory, the parameters, or a line of device memory
+    uint32_t slot[kWarpSize];    ///< of the line
+    uint8_t rank[kWarpSize];     ///< whose shared memory in the cluster
+    uint32_t shared = 0, remote = 0, device = 0, inputs = 0,
+             local = 0;  ///< lanes; remote: of other CTAs' shared memory
+  };
+
+  Site site(const Warp& w) const { return {kernel_.code[w.pc], w.pc, w.index}; }
+  static Piece piece_of(uint32_t lane, uint32_t bytes) {
+    return {static_cast<uint8_t>(lane), static_cast<uint8_t>(bytes)};
+  }
+  /// Calls the built-in listeners directly; an event that neither handles costs one test.
+  template <class Event>
+  void emit(const Event& e) {
+    if constexpr (requires { checker_.on(e); }) checker_.on(e);
+    if constexpr (requires { counter_.on(e); }) counter_.on(e);
+    if (state_.listener) [[unlikely]]
+      state_.listener->on(e);
+  }
+
+  bool take_turns(std::vector<Finding>& findings);
+  template <bool kListened>
   void run_warp(Warp& w, uint32_t quota);
   void choose(Warp& w);
   void check_assigned(Warp& w, const Inst& in);
@@ -150,14 +139,11 @@ class Machine {
 
   // machine_begin.cpp
   void prepare_registers();
+  uint64_t special(Special s, uint32_t thread) const;
   std::string whereabouts() const;
   Finding finding(const char* kind, std::string message, const Warp& w, uint32_t pc, uint32_t lane) const;
-  /// False: it is to be passed over without a word, because enough were noted, or one of this instruction.
-  bool notes_undefined() const { return !state_.tolerated || !is_noted(); }
-  bool is_noted() const;
-  void undefined(Fault fault);
-  /// What depends on which CTA comes first ends a CTA that runs beside others; they all run again, one after another
-  /// (parallel.h).
+  /// On a worker, an access whose result depends on the order of CTAs ends the CTA; parallel.cpp runs the wave again in
+  /// order.
   void require_order(uint32_t lane) const {
     if (state_.memory.is_private()) throw Fault{kOrderMatters, {}, lane};
   }
@@ -173,52 +159,50 @@ class Machine {
   void require_full(const Warp& w, const Inst& in, uint32_t mask, const char* kind, const char* what) const;
 
   // machine_memory.cpp
+  void resolve(const Warp& w, const Inst& in, uint32_t mask, uint32_t bytes, Op op, Targets& t);
+  template <class F>
+  void emit(const Warp& w, const Targets& t, Op op, uint32_t bytes, F&& details);
+  const std::byte* bytes_at(const Warp& w, const Targets& t, uint32_t lane);
+  void put(const Warp& w, const Targets& t, uint32_t lane, const std::byte* from, uint32_t bytes, uint32_t holes);
+  uint32_t written_bytes(const Warp& w, const Targets& t, uint32_t lane, uint32_t bytes);
+  void note_holes(Warp& w, const Inst& in, uint32_t mask, const Targets& t);
   void load(Warp& w, const Inst& in, uint32_t mask);
   void load_param(Warp& w, const Inst& in, uint32_t mask);
   void store(Warp& w, const Inst& in, uint32_t mask);
   void atomic(Warp& w, const Inst& in, uint32_t mask);
 
   // machine_copies.cpp
+  void emit_matrices(const Warp& w, const Inst& in, uint32_t mask, Op op, const char* name, uint32_t* offset);
   void ldmatrix(Warp& w, const Inst& in, uint32_t mask);
-  void matrix_offsets(const uint64_t* address, uint32_t n, uint32_t* offset) const;
   void stmatrix(Warp& w, const Inst& in, uint32_t mask);
   void cp_async(Warp& w, const Inst& in, uint32_t mask);
+  void cp_commit(Warp& w, uint32_t mask);
   void cp_wait(Warp& w, const Inst& in, uint32_t mask);
-  void land_copies(Warp& w, uint32_t mask);
+  void land(Warp& w, AsyncCopy& copy, uint32_t lanes);
 
   // machine_spaces.cpp
   void addresses(const Warp& w, uint32_t row, bool wide, int64_t displacement, uint64_t* out) const;
   Space space_of(const Inst& in, uint64_t address) const;
   void check_alignment(uint64_t address, uint32_t bytes, uint32_t lane) const;
   Buffer& buffer_at(uint64_t address, uint32_t bytes, uint32_t lane, const char* what);
-  // Reads: `needed` says which of the bytes must have been written; those that were come back. Writes: `holes` hold
-  // nothing; of a flag, a value that is `is_constant` in the PTX, it does not matter who writes it last.
-  uint32_t read_global(uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, bool strong,
-                       uint32_t needed = ~0u);
-  void write_global(uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong,
-                    uint32_t holes = 0, bool is_constant = false);
+  bool device_line(uint64_t address, uint32_t bytes, uint32_t lane, Op op, bool strong, uint32_t* slot,
+                   uint32_t* offset);
+  void write_device(uint32_t slot, uint32_t at, uint32_t bytes, const std::byte* in, uint32_t holes);
   uint32_t shared_offset(uint64_t address, uint32_t bytes, uint32_t lane) const;
-  [[nodiscard]] Fault fault_of(SharedShadow::Outcome outcome, const Warp& w, uint64_t address, uint32_t bytes,
-                               uint32_t lane) const;
-  [[nodiscard]] Fault shared_fault(SharedShadow::Outcome outcome, const Warp& w, uint32_t offset, uint32_t bytes,
-                                   uint32_t lane) const {
-    return fault_of(outcome, w, kSharedBase + offset, bytes, lane);
+  uint32_t local_offset(uint64_t address, uint32_t bytes, uint32_t lane) const;
+  // Of one lane, and no requests of their own. Those of shared memory are strong: mbarriers and printf's text.
+  void read_device(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, bool strong);
+  void write_device(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in);
+  void emit_shared(const Warp& w, Op op, uint32_t offset, uint32_t bytes, uint32_t lane, bool strong, uint32_t holes);
+  void read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out);
+  void write_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in, uint32_t holes);
+  std::byte* shared_of(const Targets& t, uint32_t lane) {
+    return (t.remote >> lane & 1 ? cluster_[t.rank[lane]]->shared_ : shared_).data();
   }
-  /// Handshakes between the warps of a CTA: a strong write hands on what was before the warp's last fence, or all there
-  /// was if it `releases`; a strong read of it takes that over. Who releases calls shadow_.advance() afterwards.
-  void hand_over(const Warp& w, uint32_t offset, bool reads, bool writes, bool releases);
-  /// The same in device memory, where it may go through other CTAs.
-  void hand_over_globally(const Warp& w, uint64_t address, bool reads, bool writes, bool releases);
-  uint32_t read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out, bool strong,
-                       uint32_t needed = ~0u);
-  void write_shared(Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in, bool strong,
-                    uint32_t holes = 0, bool is_constant = false);
-  uint64_t local_offset(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane) const;
-  uint32_t read_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out,
-                      uint32_t needed = ~0u);
-  void write_local(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in,
-                   uint32_t holes = 0);
-  std::string describe(uint64_t address) const;
+  std::byte* local_of(const Warp& w, uint32_t lane) {
+    return local_.data() + (size_t{w.index} * kWarpSize + lane) * kernel_.local_bytes;
+  }
+  std::string text(uint64_t address) const { return describe(state_, address); }
 
   // machine_mbarrier.cpp
   void mbarrier(Warp& w, const Inst& in, uint32_t mask);
@@ -231,24 +215,25 @@ class Machine {
   void read_any(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out);
   std::string read_text(const Warp& w, uint64_t address, uint32_t lane);
 
-  // machine_rows.cpp: false, nothing was done
-  bool load_row(Warp& w, const Inst& in);
+  // machine_rows.cpp: false, left to the general way
+  bool fits_rows(const Warp& w, const Inst& in) const;
+  bool has_no_holes(const Inst& in) const;
+  static uint32_t needed_bytes(const Inst& in);
+  bool load_row(Warp& w, const Inst& in, bool* emitted);
   bool store_row(Warp& w, const Inst& in);
   uint64_t row_address(const Warp& w, const Inst& in, uint32_t bytes, Buffer** buffer);
-  bool written_by_another(uint32_t slot, uint32_t begin, uint32_t end);
   void prefetch_next(uint32_t slot);
-  bool load_global_row(Warp& w, const Inst& in, uint32_t bytes);
-  bool store_global_row(Warp& w, const Inst& in, uint32_t bytes);
+  void write_words(uint32_t slot, uint32_t at, uint32_t bytes, const std::byte* from);
+  bool load_device_row(Warp& w, const Inst& in, uint32_t bytes, bool* emitted);
+  bool store_device_row(Warp& w, const Inst& in, uint32_t bytes);
   bool shared_row(const Warp& w, const Inst& in, uint32_t bytes, uint32_t* offset, SharedRow* shared) const;
-  void count_shared_row(const Warp& w, const SharedRow& shared, const uint32_t* offset, uint32_t bytes);
-  bool load_shared_row(Warp& w, const Inst& in, uint32_t bytes);
+  bool load_shared_row(Warp& w, const Inst& in, uint32_t bytes, bool* emitted);
   bool store_shared_row(Warp& w, const Inst& in, uint32_t bytes);
   void spread(const Warp& w, const Inst& in, const std::byte* from);
   const std::byte* collect(const Warp& w, const Inst& in, std::byte* room) const;
 
   // machine_wmma.cpp
-  template <class F>
-  void each_tile_piece(Warp& w, const Inst& in, uint32_t mask, F&& part);
+  void move_tile(Warp& w, const Inst& in, uint32_t mask, std::byte* tile);
   template <class F>
   void each_fragment_element(Warp& w, const Inst& in, F&& element);
   void wmma_load(Warp& w, const Inst& in, uint32_t mask);
@@ -256,15 +241,14 @@ class Machine {
 
   // machine_bulk.cpp
   void bulk_copy(Warp& w, const Inst& in, uint32_t mask);
-  TensorView tensor_map(uint64_t address, uint32_t lane);
+  TensorView tensor_map(const Warp& w, uint64_t address, uint32_t lane);
   template <class F>
   void each_tensor_row(const TensorView& view, const int32_t* at, F&& row);
   template <class F>
-  void global_bytes(uint64_t address, uint32_t bytes, bool write, F&& part);
+  void bulk_row(BulkRequest row, F&& move);
   uint32_t land_bulk(uint32_t at);
 
   // machine_cluster.cpp
-  void cluster_specials(Warp& w);
   void cluster_barrier(Warp& w, const Inst& in, uint32_t mask);
   void try_release_cluster();
   void cluster_rank(Warp& w, const Inst& in, uint32_t mask);
@@ -274,8 +258,6 @@ class Machine {
     return address - kClusterBase >= kClusterWindowEnd - kClusterBase ? *this : cta_in_cluster(address, lane);
   }
   Machine& cta_in_cluster(uint64_t& address, uint32_t lane);
-  uint32_t read_remote(Machine& cta, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out);
-  void write_remote(Machine& cta, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in);
 
   // machine_lanes.cpp
   void shuffle(Warp& w, const Inst& in, uint32_t mask);
@@ -298,7 +280,6 @@ class Machine {
   const Kernel& kernel_;
   Counter& counter_;
   const LaneTable& lanes_;
-  uint64_t* executed_;
   uint32_t threads_, n_warps_;
   std::vector<uint32_t> register_memory_, predicate_memory_;
   std::vector<Warp> warps_;
@@ -307,24 +288,19 @@ class Machine {
   uint32_t rank_ = 0;
   bool ended_ = false;
   uint64_t cta_ = 0;
-  uint32_t writer_ = 0;
+  uint32_t ordinal_ = 0, writer_ = 0;
   uint64_t instructions_ = 0;  ///< of this CTA
-  bool used_atomics_ = false;  ///< this CTA may have synchronised with others
-  bool saw_others_ = false;    ///< a strong read had what another CTA wrote; a fence makes that a synchronisation
   uint32_t idle_looks_ = 0;    ///< strong reads and atomics of device memory that changed nothing, in this turn
   std::vector<std::byte> shared_;
-  SharedShadow shadow_;
-  DeviceShadow device_{shadow_};
+  Checker checker_;
   uint32_t shared_bytes_ = 0;  ///< with what is reserved
-  uint32_t reserved_at_ = 0;
+  uint32_t reserved_at_ = 0;   ///< the rest is of cooperative groups
   std::vector<std::byte> local_;
-  std::vector<uint8_t> local_written_;
   Barrier barriers_[16];
   std::vector<BulkCopy> bulk_copies_;
   uint32_t vain_waits_ = 0;  ///< for phases, since one completed
   Buffer* last_buffer_ = nullptr;
   std::vector<Buffer*> row_buffer_;  ///< per instruction: where its last row was
-  const Warp* running_ = nullptr;
 };
 
 }  // namespace roofgen::sim

@@ -1,4 +1,4 @@
-// How a CTA begins, and what is said of one that went wrong.
+// The start of a CTA, and its findings.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,13 +13,18 @@ constexpr uint32_t kReservedSharedBytes = 512;
 
 uint32_t lanes_of(uint32_t n) { return n >= 32 ? ~0u : (1u << n) - 1; }
 
+bool changes_with_cta(Special s) {
+  return (s >= Special::kCtaidX && s <= Special::kCtaidZ) || s == Special::kSmid ||
+         (s >= Special::kClusterCtaidX && s <= Special::kNclusteridZ);
+}
+
 }  // namespace
 
 Machine::Machine(LaunchState& state, Counter& counter, const LaneTable& lanes)
-    : state_(state), kernel_(state.kernel), counter_(counter), lanes_(lanes), executed_(counter.executed()) {
+    : state_(state), kernel_(state.kernel), counter_(counter), lanes_(lanes), checker_(state, lanes.rows, shared_) {
   threads_ = static_cast<uint32_t>(state.launch.block.count());
   n_warps_ = (threads_ + kWarpSize - 1) / kWarpSize;
-  shared_bytes_ = kernel_.static_shared + state.launch.smem_bytes;
+  shared_bytes_ = reserved_at_ = kernel_.static_shared + state.launch.smem_bytes;
   if (std::any_of(kernel_.specials.begin(), kernel_.specials.end(),
                   [](const SpecialRow& s) { return s.special == Special::kReservedSmem; })) {
     reserved_at_ = (shared_bytes_ + 15) / 16 * 16;
@@ -27,19 +32,16 @@ Machine::Machine(LaunchState& state, Counter& counter, const LaneTable& lanes)
   }
   shared_.resize(shared_bytes_);
   local_.resize(size_t{kernel_.local_bytes} * n_warps_ * kWarpSize);
-  local_written_.resize(local_.size());
   row_buffer_.resize(kernel_.code.size());
   prepare_registers();
 }
 
-/// Constants and the specials that no CTA changes are written once; rows are cleared between CTAs only where findings
-/// are tolerated, since the assignment checks make sure nobody sees an old value.
+/// Writes constants and the specials that are the same for all CTAs. Rows are cleared between CTAs only if findings are
+/// tolerated; otherwise the assignment checks prevent reads of old values.
 void Machine::prepare_registers() {
   register_memory_.assign(size_t{kernel_.rows} * kWarpSize * n_warps_ + 16, 0);
   predicate_memory_.assign(size_t{kernel_.preds} * n_warps_, 0);
   auto start = (reinterpret_cast<uintptr_t>(register_memory_.data()) + 63) & ~uintptr_t{63};
-  const Dim3& block = state_.launch.block;
-  const Dim3& grid = state_.launch.grid;
   warps_.resize(n_warps_);
   for (uint32_t i = 0; i < n_warps_; ++i) {
     Warp& w = warps_[i];
@@ -55,89 +57,86 @@ void Machine::prepare_registers() {
           row(w, c.row)[l] = static_cast<uint32_t>(c.value);
       }
     for (const SpecialRow& s : kernel_.specials)
-      for (uint32_t l = 0; l < kWarpSize; ++l) {
-        uint32_t thread = i * kWarpSize + l, value = 0;
-        switch (s.special) {
-          case Special::kTidX: value = thread % block.x; break;
-          case Special::kTidY: value = thread / block.x % block.y; break;
-          case Special::kTidZ: value = thread / (block.x * block.y); break;
-          case Special::kNtidX: value = block.x; break;
-          case Special::kNtidY: value = block.y; break;
-          case Special::kNtidZ: value = block.z; break;
-          case Special::kNctaidX: value = grid.x; break;
-          case Special::kNctaidY: value = grid.y; break;
-          case Special::kNctaidZ: value = grid.z; break;
-          case Special::kLaneid: value = l; break;
-          case Special::kWarpid: value = i; break;
-          case Special::kNwarpid: value = n_warps_; break;
-          case Special::kNsmid: value = state_.sms; break;
-          case Special::kLanemaskEq: value = 1u << l; break;
-          case Special::kLanemaskLe: value = lanes_of(l + 1); break;
-          case Special::kLanemaskLt: value = lanes_of(l); break;
-          case Special::kLanemaskGe: value = ~lanes_of(l); break;
-          case Special::kLanemaskGt: value = ~lanes_of(l + 1); break;
-          case Special::kDynamicSmem: value = state_.launch.smem_bytes; break;
-          case Special::kTotalSmem: value = kernel_.static_shared + state_.launch.smem_bytes; break;
-          case Special::kReservedSmem: value = static_cast<uint32_t>(kSharedBase) + reserved_at_; break;
-          case Special::kEnvreg1: value = static_cast<uint32_t>(state_.grid_workspace >> 32); break;
-          case Special::kEnvreg2: value = static_cast<uint32_t>(state_.grid_workspace); break;
-          case Special::kClusterCtaidX:
-          case Special::kClusterCtaidY:
-          case Special::kClusterCtaidZ:
-          case Special::kClusterNctaidX:
-          case Special::kClusterNctaidY:
-          case Special::kClusterNctaidZ:
-          case Special::kClusterCtarank:
-          case Special::kClusterNctarank:
-          case Special::kClusteridX:
-          case Special::kClusteridY:
-          case Special::kClusteridZ:
-          case Special::kNclusteridX:
-          case Special::kNclusteridY:
-          case Special::kNclusteridZ:
-          case Special::kSmid:
-          case Special::kGridid:
-          case Special::kCtaidX:
-          case Special::kCtaidY:
-          case Special::kCtaidZ:
-          case Special::kZero: break;
-        }
-        row(w, s.row)[l] = value;
-      }
+      for (uint32_t l = 0; l < kWarpSize; ++l)
+        row(w, s.row)[l] = static_cast<uint32_t>(special(s.special, i * kWarpSize + l));
   }
 }
 
+uint64_t Machine::special(Special s, uint32_t thread) const {
+  const Dim3 &block = state_.launch.block, &grid = state_.launch.grid, &cluster = state_.launch.cluster;
+  const uint64_t x = cta_ % grid.x, y = cta_ / grid.x % grid.y, z = cta_ / grid.x / grid.y;
+  const uint32_t lane = thread % kWarpSize;
+  switch (s) {
+    case Special::kTidX: return thread % block.x;
+    case Special::kTidY: return thread / block.x % block.y;
+    case Special::kTidZ: return thread / (block.x * block.y);
+    case Special::kNtidX: return block.x;
+    case Special::kNtidY: return block.y;
+    case Special::kNtidZ: return block.z;
+    case Special::kNctaidX: return grid.x;
+    case Special::kNctaidY: return grid.y;
+    case Special::kNctaidZ: return grid.z;
+    case Special::kLaneid: return lane;
+    case Special::kWarpid: return thread / kWarpSize;
+    case Special::kNwarpid: return n_warps_;
+    case Special::kNsmid: return state_.sms;
+    case Special::kLanemaskEq: return 1u << lane;
+    case Special::kLanemaskLe: return lanes_of(lane + 1);
+    case Special::kLanemaskLt: return lanes_of(lane);
+    case Special::kLanemaskGe: return ~lanes_of(lane);
+    case Special::kLanemaskGt: return ~lanes_of(lane + 1);
+    case Special::kDynamicSmem: return state_.launch.smem_bytes;
+    case Special::kTotalSmem: return kernel_.static_shared + state_.launch.smem_bytes;
+    case Special::kReservedSmem: return kSharedBase + reserved_at_;
+    case Special::kEnvreg1: return state_.grid_workspace >> 32;
+    case Special::kEnvreg2: return state_.grid_workspace;
+    case Special::kCtaidX: return x;
+    case Special::kCtaidY: return y;
+    case Special::kCtaidZ: return z;
+    case Special::kSmid: return cta_ % state_.sms;
+    case Special::kClusterCtaidX: return x % cluster.x;
+    case Special::kClusterCtaidY: return y % cluster.y;
+    case Special::kClusterCtaidZ: return z % cluster.z;
+    case Special::kClusterNctaidX: return cluster.x;
+    case Special::kClusterNctaidY: return cluster.y;
+    case Special::kClusterNctaidZ: return cluster.z;
+    case Special::kClusterCtarank: return rank_;
+    case Special::kClusterNctarank: return cluster.count();
+    case Special::kClusteridX: return x / cluster.x;
+    case Special::kClusteridY: return y / cluster.y;
+    case Special::kClusteridZ: return z / cluster.z;
+    case Special::kNclusteridX: return grid.x / cluster.x;
+    case Special::kNclusteridY: return grid.y / cluster.y;
+    case Special::kNclusteridZ: return grid.z / cluster.z;
+    case Special::kGridid:
+    case Special::kZero: break;
+  }
+  return 0;
+}
+
 uint64_t Machine::resident_bytes() const {
-  return 4 * (register_memory_.size() + predicate_memory_.size()) + shared_.size() * 2 + local_.size() * 2 +
-         device_.bytes() + shadow_.bytes();
+  return 4 * (register_memory_.size() + predicate_memory_.size()) + shared_.size() * 2 + local_.size() +
+         checker_.bytes();
 }
 
 void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   cta_ = cta;
+  ordinal_ = ordinal;
   writer_ = state_.first_writer + ordinal;
   instructions_ = 0;
-  used_atomics_ = saw_others_ = false;
   idle_looks_ = vain_waits_ = 0;
   ended_ = false;
   bulk_copies_.clear();
   last_buffer_ = nullptr;
-  shadow_.reset(shared_bytes_, n_warps_);
-  device_.reset(n_warps_);
   std::fill(shared_.begin(), shared_.end(), std::byte{0xff});
-  // The reserved part is zero at first: nobody initialises the barriers that cooperative groups have there.
-  if (shared_bytes_ > kernel_.static_shared + state_.launch.smem_bytes) {
-    std::fill(shared_.begin() + reserved_at_, shared_.end(), std::byte{0});
-    for (uint32_t at = reserved_at_; at < shared_bytes_; at += 16) shadow_.write_from_outside(at, 16);
-  }
-  // What was there before would depend on which CTA this machine ran last.
+  // The reserved part starts as zeros: cooperative groups do not initialise their barriers there.
+  std::fill(shared_.begin() + reserved_at_, shared_.end(), std::byte{0});
+  emit(CtaBegin{kernel_, state_.launch, cta, ordinal, n_warps_, shared_bytes_, reserved_at_});
+  // Old values would depend on the CTA that this machine ran before.
   std::fill(local_.begin(), local_.end(), std::byte{0xff});
-  std::fill(local_written_.begin(), local_written_.end(), uint8_t{0});
   if (state_.tolerated && kernel_.tracked_ids) prepare_registers();
   for (Barrier& b : barriers_)
     if (b.in_use) b = Barrier{};
-  const Dim3& grid = state_.launch.grid;
-  const uint32_t ids[3] = {static_cast<uint32_t>(cta % grid.x), static_cast<uint32_t>(cta / grid.x % grid.y),
-                           static_cast<uint32_t>(cta / grid.x / grid.y)};
   for (Warp& w : warps_) {
     w.pc = 0;
     w.dead = ~lanes_of(threads_ - w.index * kWarpSize);
@@ -154,36 +153,21 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
     w.copies.clear();
     w.copies_begin = 0;
     for (const SpecialRow& s : kernel_.specials)
-      if (s.special >= Special::kCtaidX && s.special <= Special::kCtaidZ)
-        std::fill_n(row(w, s.row), kWarpSize, ids[static_cast<int>(s.special) - static_cast<int>(Special::kCtaidX)]);
-      else if (s.special == Special::kSmid)
-        std::fill_n(row(w, s.row), kWarpSize, static_cast<uint32_t>(cta % state_.sms));
-    cluster_specials(w);
+      if (changes_with_cta(s.special))
+        std::fill_n(row(w, s.row), kWarpSize, static_cast<uint32_t>(special(s.special, 0)));
   }
 }
 
+void Machine::join(std::span<Machine* const> cluster, uint32_t rank) {
+  cluster_ = cluster;
+  rank_ = rank;
+  std::vector<Checker*> checkers;
+  for (Machine* m : cluster) checkers.push_back(&m->checker_);
+  checker_.join(std::move(checkers));
+}
+
 Finding Machine::finding(const char* kind, std::string message, const Warp& w, uint32_t pc, uint32_t lane) const {
-  Finding f;
-  f.kind = kind;
-  f.message = std::move(message);
-  f.kernel = kernel_.name;
-  f.ptx = {kernel_.file, static_cast<int>(kernel_.code[pc].line), 0};
-  f.source = kernel_.sources[pc];
-  f.cta = cta_;
-  f.thread = w.index * kWarpSize + lane;
-  return f;
-}
-
-bool Machine::is_noted() const {
-  const int line = static_cast<int>(kernel_.code[running_->pc].line);
-  return state_.tolerated->size() >= kMostTolerated ||
-         std::any_of(state_.tolerated->begin(), state_.tolerated->end(),
-                     [&](const Finding& f) { return f.ptx.line == line; });
-}
-
-void Machine::undefined(Fault fault) {
-  if (!state_.tolerated) throw fault;
-  state_.tolerated->push_back(finding(fault.kind, std::move(fault.message), *running_, running_->pc, fault.lane));
+  return finding_of(kernel_, {kind, std::move(message), lane}, cta_, w.index, pc);
 }
 
 Finding Machine::deadlock() const {
@@ -195,7 +179,7 @@ Finding Machine::deadlock() const {
     for (const Fragment& f : w.parked) {
       if (f.barrier == kWaitsForPhase) {
         sleeping += static_cast<uint32_t>(__builtin_popcount(f.mask));
-        if (!sleeper) sleeper = &w, sleeper_pc = f.pc, sleeper_lane = static_cast<uint32_t>(__builtin_ctz(f.mask));
+        if (!sleeper) sleeper = &w, sleeper_pc = f.pc, sleeper_lane = first_lane(f.mask);
       }
       if (f.barrier < 0 || f.barrier == kWaitsForPhase) continue;
       waiting += static_cast<uint32_t>(__builtin_popcount(f.mask));
@@ -218,7 +202,7 @@ Finding Machine::deadlock() const {
                  *at, pc, 0);
 }
 
-/// "warps 0-2 at k.cu:7; warp 3 at ...": those that have not finished, where their first lanes are.
+/// "warps 0-2 at k.cu:7; warp 3 at ...": the unfinished warps and the places of their first lanes.
 std::string Machine::whereabouts() const {
   std::string out;
   for (uint32_t i = 0; i < warps_.size();) {

@@ -1,5 +1,5 @@
-// Bulk and tensor copies. One into shared memory reads its source at once and lands when a thread looks at its barrier:
-// before that its target is under way, as that of cp.async is. One out of shared memory is done at once.
+// Bulk and tensor copies. A copy into shared memory reads its source at once and lands when a thread looks at its
+// mbarrier; until then its target is pending, as for cp.async. A copy out of shared memory completes at once.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,22 +23,20 @@ uint64_t swizzled(uint64_t address, uint32_t span) {
 
 }  // namespace
 
-TensorView Machine::tensor_map(uint64_t address, uint32_t lane) {
+TensorView Machine::tensor_map(const Warp& w, uint64_t address, uint32_t lane) {
   if (address % 64)
-    throw Fault{"misaligned", fmt::format("tensor map at {}, which is not aligned to 64 bytes", describe(address)),
-                lane};
+    throw Fault{"misaligned", fmt::format("tensor map at {}, which is not aligned to 64 bytes", text(address)), lane};
   alignas(16) std::byte bytes[kTensorMapBytes];
   if (address >= kParamBase && address < kParamWindowEnd) {
     const uint64_t offset = address - kParamBase;
     if (offset + kTensorMapBytes > state_.params.size())
-      throw Fault{"out-of-bounds", fmt::format("tensor map at {}", describe(address)), lane};
+      throw Fault{"out-of-bounds", fmt::format("tensor map at {}", text(address)), lane};
     std::memcpy(bytes, state_.params.data() + offset, kTensorMapBytes);
   } else {
-    for (uint32_t i = 0; i < kTensorMapBytes; i += kPiece) read_global(address + i, kPiece, lane, bytes + i, true);
+    for (uint32_t i = 0; i < kTensorMapBytes; i += kPiece) read_device(w, address + i, kPiece, lane, bytes + i, true);
   }
   TensorView view;
-  if (!view.decode(bytes))
-    throw Fault{"bad-tensor-map", fmt::format("at {} there is no tensor map", describe(address)), lane};
+  if (!view.decode(bytes)) throw Fault{"bad-tensor-map", fmt::format("no tensor map at {}", text(address)), lane};
   return view;
 }
 
@@ -67,30 +65,30 @@ void Machine::each_tensor_row(const TensorView& view, const int32_t* at, F&& row
   }
 }
 
-/// In pieces that the memory takes, counted as one request.
+/// One request, checked and moved in pieces that do not cross 16 bytes.
 template <class F>
-void Machine::global_bytes(uint64_t address, uint32_t bytes, bool write, F&& part) {
-  if (bytes == 0) return;
-  for (uint32_t done = 0; done < bytes;) {
-    const uint32_t n = std::min<uint32_t>(bytes - done, kPiece - static_cast<uint32_t>((address + done) % kPiece));
-    part(address + done, n, done);
+void Machine::bulk_row(BulkRequest row, F&& move) {
+  if (row.bytes == 0) return;
+  for (uint32_t done = 0; done < row.bytes;) {
+    const uint32_t n =
+        std::min<uint32_t>(row.bytes - done, kPiece - static_cast<uint32_t>((row.first + done) % kPiece));
+    move(row.first + done, n, done);
     done += n;
   }
-  counter_.global_row(address, bytes, write);
+  emit(row);
 }
 
 void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
-  counter_.at(w.pc);
   const bool inwards = in.sub & kBulkIn, tensor = in.sub & kBulkTensor;
   const uint32_t* list = kernel_.lists.data() + in.list;
   uint64_t far[kWarpSize];
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, far);
   for (uint32_t m = mask; m; m &= m - 1) {
-    const auto l = static_cast<uint32_t>(__builtin_ctz(m));
+    const uint32_t l = first_lane(m);
     const auto own = [&](uint32_t field, uint32_t displacement) {
       uint64_t address = row(w, field)[l] + displacement;
       if (&cta_at(address, l) != this)
-        throw Fault{"out-of-bounds", "a bulk copy to or with a barrier of another CTA, which is not supported", l};
+        throw Fault{"out-of-bounds", "a bulk copy to another CTA or with its mbarrier is not supported", l};
       return address;
     };
     uint64_t near = own(in.b, list[in.count]);
@@ -98,23 +96,23 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
     uint64_t asked = row(w, list[0])[l];
     int32_t at[kMaxTensorRank] = {};
     if (tensor) {
-      view = tensor_map(far[l], l);
+      view = tensor_map(w, far[l], l);
       if (view.rank != in.count)
         throw Fault{"bad-tensor-map",
                     fmt::format("a tensor of {} dimensions is copied as one of {}", view.rank, in.count), l};
       for (uint32_t d = 0; d < in.count; ++d) at[d] = static_cast<int32_t>(row(w, list[d])[l]);
       asked = view.box_bytes();
       if (near % 128)
-        throw Fault{"misaligned", fmt::format("{} of a tensor copy is not aligned to 128 bytes", describe(near)), l};
+        throw Fault{"misaligned", fmt::format("{} of a tensor copy is not aligned to 128 bytes", text(near)), l};
     } else {
       if (asked % kPiece || far[l] % kPiece || near % kPiece)
         throw Fault{"misaligned",
-                    fmt::format("a bulk copy of {} bytes between {} and {}: multiples of 16 were expected", asked,
-                                describe(far[l]), describe(near)),
+                    fmt::format("a bulk copy of {} bytes between {} and {}: expected multiples of 16", asked,
+                                text(far[l]), text(near)),
                     l};
     }
     if (asked > kMostBytes)
-      throw Fault{"bad-copy-size", fmt::format("a bulk copy of {} bytes; at most {} are possible", asked, kMostBytes),
+      throw Fault{"bad-copy-size", fmt::format("a bulk copy of {} bytes is over the limit of {}", asked, kMostBytes),
                   l};
     const auto bytes = static_cast<uint32_t>(asked);
     const uint32_t to = bytes ? shared_offset(near, bytes, l) : 0;
@@ -122,63 +120,51 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
     for (uint32_t i = 0; i < bytes; i += kPiece) {
       pieces.push_back(static_cast<uint32_t>(swizzled(near + i, view.swizzle_bytes) - near + to));
       if (pieces.back() + kPiece > shared_bytes_)
-        throw Fault{"out-of-bounds",
-                    fmt::format("a swizzled box at {} goes past the CTA's shared memory", describe(near)), l};
+        throw Fault{"out-of-bounds", fmt::format("a swizzled box at {} goes past the CTA's shared memory", text(near)),
+                    l};
     }
     std::vector<std::byte> data(bytes);
-    if (inwards) {
-      BulkCopy copy{shared_offset(own(in.c, list[in.count + 1]), 8, l), w.index, {}, {}};
-      const auto read = [&](uint64_t address, uint32_t n, uint32_t into) {
-        global_bytes(address, n, false, [&](uint64_t part, uint32_t k, uint32_t done) {
-          read_global(part, k, l, data.data() + into + done, false);
-        });
-      };
-      if (tensor) {
-        for (uint32_t i = 0; i < bytes; i += view.element_bytes)
-          std::memcpy(data.data() + i, &view.fill, view.element_bytes);
-        each_tensor_row(view, at, [&](uint32_t offset, uint64_t address, uint32_t before, uint32_t n) {
-          read(address, n, offset + before);
-        });
-      } else {
-        read(far[l], bytes, 0);
+    const uint32_t barrier = inwards ? shared_offset(own(in.c, list[in.count + 1]), 8, l) : 0;
+    const auto row_of = [&](uint64_t address, uint32_t n, uint32_t begin) {
+      bulk_row({site(w), l, !inwards, address, n, barrier}, [&](uint64_t part, uint32_t k, uint32_t done) {
+        if (inwards)
+          read_device(w, part, k, l, data.data() + begin + done, false);
+        else
+          write_device(w, part, k, l, data.data() + begin + done);
+      });
+    };
+    if (!inwards)
+      for (size_t i = 0; i < pieces.size(); ++i) {
+        emit_shared(w, Op::kRead, pieces[i], kPiece, l, false, 0);
+        std::memcpy(data.data() + i * kPiece, shared_.data() + pieces[i], kPiece);
       }
-      if (bulk_copies_.size() >= kMostUnderWay)
-        throw Fault{"bad-copy-size", fmt::format("{} bulk copies are under way at once", bulk_copies_.size()), l};
-      for (const uint32_t target : pieces) {
-        const auto outcome = shadow_.async_issue(w.index, target, kPiece);
-        if (!outcome.ok() && notes_undefined()) undefined(shared_fault(outcome, w, target, kPiece, l));
-      }
-      copy.to = std::move(pieces);
-      copy.data = std::move(data);
-      bulk_copies_.push_back(std::move(copy));
-    } else {
-      for (size_t i = 0; i < pieces.size(); ++i) read_shared(w, pieces[i], kPiece, l, data.data() + i * kPiece, false);
-      const auto write = [&](uint64_t address, uint32_t n, uint32_t from) {
-        global_bytes(address, n, true, [&](uint64_t part, uint32_t k, uint32_t done) {
-          write_global(part, k, l, data.data() + from + done, false);
-        });
-      };
-      if (tensor)
-        each_tensor_row(view, at, [&](uint32_t offset, uint64_t address, uint32_t before, uint32_t n) {
-          write(address, n, offset + before);
-        });
-      else
-        write(far[l], bytes, 0);
-    }
+    else if (tensor)
+      for (uint32_t i = 0; i < bytes; i += view.element_bytes)
+        std::memcpy(data.data() + i, &view.fill, view.element_bytes);
+    if (tensor)
+      each_tensor_row(view, at, [&](uint32_t offset, uint64_t address, uint32_t before, uint32_t n) {
+        row_of(address, n, offset + before);
+      });
+    else
+      row_of(far[l], bytes, 0);
+    if (!inwards) continue;
+    if (bulk_copies_.size() >= kMostUnderWay)
+      throw Fault{"bad-copy-size", fmt::format("{} bulk copies are pending at once", bulk_copies_.size()), l};
+    for (const uint32_t target : pieces) emit_shared(w, Op::kCopyIn, target, kPiece, l, false, 0);
+    bulk_copies_.push_back({barrier, w.index, std::move(pieces), std::move(data)});
   }
   if (inwards) wake_phase_waiters();
 }
 
-/// The copies that complete the barrier at `at`. How many bytes.
+/// Lands the copies that complete the mbarrier at `at`. Their bytes.
 uint32_t Machine::land_bulk(uint32_t at) {
   uint32_t bytes = 0;
   for (BulkCopy& copy : bulk_copies_) {
     if (copy.barrier != at) continue;
-    for (size_t i = 0; i < copy.to.size(); ++i) {
+    for (size_t i = 0; i < copy.to.size(); ++i)
       std::memcpy(shared_.data() + copy.to[i], copy.data.data() + i * kPiece, kPiece);
-      shadow_.async_land(copy.warp, copy.to[i], kPiece);
-    }
-    shadow_.signal(at, copy.warp);
+    emit(AsyncLand{copy.warp, copy.to, kPiece});
+    emit(PhaseArrive{copy.warp, 0, at});
     bytes += static_cast<uint32_t>(copy.data.size());
   }
   if (bytes) std::erase_if(bulk_copies_, [&](const BulkCopy& copy) { return copy.barrier == at; });

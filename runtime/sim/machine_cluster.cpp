@@ -1,6 +1,5 @@
-// Clusters: CTAs that run together, with a barrier of their own and each other's shared memory. Races between CTAs are
-// not looked for there: an access to another CTA's memory is checked for bounds and for having been written, and orders
-// nothing.
+// Clusters: CTAs that run together, with a common barrier and access to each other's shared memory. An access to
+// another CTA's shared memory is checked for bounds and for unwritten bytes, but not for races, and orders nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,42 +7,6 @@
 #include "runtime/sim/machine.h"
 
 namespace roofgen::sim {
-namespace {
-
-uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
-
-}  // namespace
-
-void Machine::cluster_specials(Warp& w) {
-  const auto is_of_cluster = [](const SpecialRow& s) {
-    return s.special >= Special::kClusterCtaidX && s.special <= Special::kNclusteridZ;
-  };
-  if (std::none_of(kernel_.specials.begin(), kernel_.specials.end(), is_of_cluster)) return;
-  const Dim3 &grid = state_.launch.grid, &cluster = state_.launch.cluster;
-  const uint64_t x = cta_ % grid.x, y = cta_ / grid.x % grid.y, z = cta_ / grid.x / grid.y;
-  const uint32_t n = static_cast<uint32_t>(cluster.count());
-  for (const SpecialRow& s : kernel_.specials) {
-    uint64_t value = 0;
-    switch (s.special) {
-      case Special::kClusterCtaidX: value = x % cluster.x; break;
-      case Special::kClusterCtaidY: value = y % cluster.y; break;
-      case Special::kClusterCtaidZ: value = z % cluster.z; break;
-      case Special::kClusterNctaidX: value = cluster.x; break;
-      case Special::kClusterNctaidY: value = cluster.y; break;
-      case Special::kClusterNctaidZ: value = cluster.z; break;
-      case Special::kClusterCtarank: value = rank_; break;
-      case Special::kClusterNctarank: value = n; break;
-      case Special::kClusteridX: value = x / cluster.x; break;
-      case Special::kClusteridY: value = y / cluster.y; break;
-      case Special::kClusteridZ: value = z / cluster.z; break;
-      case Special::kNclusteridX: value = grid.x / cluster.x; break;
-      case Special::kNclusteridY: value = grid.y / cluster.y; break;
-      case Special::kNclusteridZ: value = grid.z / cluster.z; break;
-      default: continue;
-    }
-    for (uint32_t l = 0; l < kWarpSize; ++l) row(w, s.row)[l] = static_cast<uint32_t>(value);
-  }
-}
 
 // ---- the barrier ---------------------------------------------------------------------------------------
 
@@ -61,13 +24,13 @@ void Machine::cluster_barrier(Warp& w, const Inst& in, uint32_t mask) {
       throw Fault{"bad-barrier", "a thread arrives at the cluster's barrier twice without waiting there",
                   first_lane(w.cluster_arrived & mask)};
     w.cluster_arrived |= mask;
-    if (in.imm == 0) shadow_.arrive(kAtClusterBarrier, w.index, false);  // a relaxed arrival orders nothing
+    emit(BarrierArrive{site(w), kAtClusterBarrier, mask, false, in.imm == 0});  // a relaxed arrival orders nothing
     ++w.pc;
     return try_release_cluster();
   }
   if (uint32_t early = mask & ~w.cluster_arrived)
     throw Fault{"bad-barrier", "a thread waits at the cluster's barrier without having arrived", first_lane(early)};
-  used_atomics_ = true;  // what other CTAs wrote to device memory before it may be read now
+  emit(BarrierWait{site(w), kAtClusterBarrier, mask});
   const uint32_t released = mask & w.cluster_released, blocked = mask & ~released;
   w.cluster_arrived &= ~released;
   w.cluster_released &= ~released;
@@ -99,8 +62,7 @@ void Machine::try_release_cluster() {
         w.cluster_released &= ~f.mask;
       }
     }
-    m->shadow_.release(kAtClusterBarrier, ~0u);
-    m->device_.settle();
+    m->emit(BarrierRelease{kAtClusterBarrier, ~0u});
   }
 }
 
@@ -122,7 +84,7 @@ void Machine::cluster_rank(Warp& w, const Inst& in, uint32_t mask) {
     const uint64_t address = wide ? wide_row(w, in.a)[l] : row(w, in.a)[l];
     const bool own = address < kSharedWindowEnd;
     if (!own && (address < kClusterBase || address >= kClusterWindowEnd))
-      throw Fault{"out-of-bounds", fmt::format("{} is not in the shared memory of the cluster", describe(address)), l};
+      throw Fault{"out-of-bounds", fmt::format("{} is not in the shared memory of the cluster", text(address)), l};
     uint64_t value = own ? rank_ : (address - kClusterBase) / kClusterCtaBytes;
     if (map) {
       const uint32_t rank = row(w, in.b)[l];
@@ -148,21 +110,6 @@ Machine& Machine::cta_in_cluster(uint64_t& address, uint32_t lane) {
   if (cluster_[rank]->ended_)
     throw Fault{"out-of-bounds", fmt::format("shared memory of the CTA of rank {}, which has ended", rank), lane};
   return *cluster_[rank];
-}
-
-uint32_t Machine::read_remote(Machine& cta, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane,
-                              std::byte* out) {
-  const auto outcome = cta.shadow_.read_from_outside(offset, bytes);
-  if (!outcome.ok() && notes_undefined()) undefined(shared_fault(outcome, w, offset, bytes, lane));
-  std::copy_n(cta.shared_.data() + offset, bytes, out);
-  return ~0u;
-}
-
-void Machine::write_remote(Machine& cta, const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane,
-                           const std::byte* in) {
-  const auto outcome = cta.shadow_.write_from_outside(offset, bytes);
-  if (!outcome.ok() && notes_undefined()) undefined(shared_fault(outcome, w, offset, bytes, lane));
-  std::copy_n(in, bytes, cta.shared_.data() + offset);
 }
 
 }  // namespace roofgen::sim

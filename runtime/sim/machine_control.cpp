@@ -27,7 +27,7 @@ void Machine::branch_indexed(Warp& w, const Inst& in, uint32_t mask) {
   const uint32_t* index = row(w, in.a);
   uint32_t stay = w.active & ~mask;
   for (uint32_t m = mask; m; m &= m - 1) {
-    auto lane = static_cast<uint32_t>(__builtin_ctz(m));
+    const uint32_t lane = first_lane(m);
     if (index[lane] >= in.e)
       throw Fault{"bad-branch", fmt::format("brx.idx index {} is past its {} targets", index[lane], in.e), lane};
     uint32_t target = kernel_.lists[in.list + index[lane]];
@@ -45,6 +45,7 @@ void Machine::branch_indexed(Warp& w, const Inst& in, uint32_t mask) {
 }
 
 void Machine::exit_lanes(Warp& w, uint32_t mask) {
+  emit(LanesExit{site(w), mask});
   w.dead |= mask;
   w.active &= ~mask;
   ++w.pc;
@@ -61,10 +62,10 @@ void Machine::require_full(const Warp& w, const Inst& in, uint32_t mask, const c
   throw Fault{kind,
               fmt::format("{} needs all 32 lanes of the warp, but only lanes {:#010x} execute it ({})", what, mask,
                           missing & ~w.dead ? "the warp has diverged" : "the others have exited or do not exist"),
-              static_cast<uint32_t>(__builtin_ctz(missing & ~w.dead ? mask : missing))};
+              first_lane(missing & ~w.dead ? mask : missing)};
 }
 
-/// Is it the next thing that all other lanes do, to exit?
+/// Whether all other lanes exit next.
 bool Machine::others_leave(const Warp& w) const {
   constexpr int kMostSteps = 8;
   for (const Fragment& f : w.parked) {
@@ -86,8 +87,8 @@ bool Machine::others_leave(const Warp& w) const {
   return !w.parked.empty();
 }
 
-/// Does every way on of all other lanes come to where these are? Compilers may lay out a join before the code that
-/// leads to it, and then the lanes that have nothing to do there are first; hardware has them wait at the join.
+/// Whether every path of all other lanes leads to this instruction. Compilers may lay out a join before the code that
+/// leads to it; the lanes that skip this code then arrive first, and hardware lets them wait at the join.
 bool Machine::others_come(const Warp& w) const {
   std::vector<bool> seen(kernel_.code.size());
   std::vector<uint32_t> ways;
@@ -109,7 +110,7 @@ bool Machine::others_come(const Warp& w) const {
 }
 
 void Machine::barrier(Warp& w, const Inst& in, uint32_t mask) {
-  auto lane = static_cast<uint32_t>(__builtin_ctz(mask));
+  const uint32_t lane = first_lane(mask);
   if ((in.flags & kFlagAligned) && (mask | w.dead) != ~0u && mask == w.active &&
       std::any_of(w.parked.begin(), w.parked.end(),
                   [&](const Fragment& f) { return f.barrier == kReady && f.pc < w.pc; }))
@@ -129,7 +130,7 @@ void Machine::barrier(Warp& w, const Inst& in, uint32_t mask) {
                 lane};
   uint32_t id = row(w, in.a)[lane], expected = in.count == 2 ? row(w, in.b)[lane] : 0;
   for (uint32_t m = mask; m; m &= m - 1) {
-    auto l = static_cast<uint32_t>(__builtin_ctz(m));
+    const uint32_t l = first_lane(m);
     if (row(w, in.a)[l] != id || (in.count == 2 && row(w, in.b)[l] != expected))
       throw Fault{"divergent-barrier", "lanes of one warp name different barriers or thread counts", l};
   }
@@ -149,9 +150,7 @@ void Machine::barrier(Warp& w, const Inst& in, uint32_t mask) {
   b.expected = expected;
   b.arrived[w.index] |= mask;
   auto op = static_cast<BarrierOp>(in.sub);
-  shadow_.arrive(id, w.index, op != BarrierOp::kArrive);
-  if (shadow_.stamps_exhausted())
-    throw Fault{"instruction-limit", "more than 2^27 barriers and fences in one CTA", lane};
+  emit(BarrierArrive{site(w), id, mask, op != BarrierOp::kArrive, true});
   ++w.pc;
   if (op != BarrierOp::kArrive) {
     if (op != BarrierOp::kSync) {
@@ -197,8 +196,7 @@ void Machine::try_release(uint32_t id) {
         f.barrier = kReady;
         waiters |= 1u << w.index;
       }
-  shadow_.release(id, waiters);
-  device_.settle();
+  emit(BarrierRelease{id, waiters});
   b = Barrier{};
 }
 

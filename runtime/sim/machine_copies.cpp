@@ -8,17 +8,14 @@
 #include "runtime/sim/machine.h"
 
 namespace roofgen::sim {
-namespace {
-
-uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
-
-}  // namespace
-
-/// Shared-memory offsets of the 16-byte rows that lanes 0 to n-1 address, checked.
-void Machine::matrix_offsets(const uint64_t* address, uint32_t n, uint32_t* offset) const {
-  uint64_t misaligned = 0, highest = 0;
+/// Checks the 16-byte rows that the first lanes address, and emits the request. Their offsets in shared memory.
+void Machine::emit_matrices(const Warp& w, const Inst& in, uint32_t mask, Op op, const char* name, uint32_t* offset) {
+  require_full(w, in, mask, "partial-warp", name);
+  const uint32_t n = 8u * in.count;
+  uint64_t address[kWarpSize], misaligned = 0, highest = 0;
+  addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
   for (uint32_t l = 0; l < n; ++l) {
-    uint64_t at = address[l] - kSharedBase;
+    const uint64_t at = address[l] - kSharedBase;
     misaligned |= address[l] & 15;
     highest = at > highest ? at : highest;
     offset[l] = static_cast<uint32_t>(at);
@@ -29,45 +26,25 @@ void Machine::matrix_offsets(const uint64_t* address, uint32_t n, uint32_t* offs
       shared_offset(address[l], 16, l);
     }
   }
+  emit(SharedAccess{{site(w), op, ~0u >> (kWarpSize - n), 16}, offset});
 }
 
 /// Lane 8i+r addresses row r of matrix i; the row of destination register i *is* that matrix.
 void Machine::ldmatrix(Warp& w, const Inst& in, uint32_t mask) {
-  counter_.at(w.pc);
-  require_full(w, in, mask, "partial-warp", "ldmatrix");
-  uint64_t address[kWarpSize];
-  uint32_t offset[kWarpSize], n = 8u * in.count;
-  addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
-  matrix_offsets(address, n, offset);
-  uint32_t needed = 0;
+  uint32_t offset[kWarpSize];
+  emit_matrices(w, in, mask, Op::kRead, "ldmatrix", offset);
   for (uint32_t i = 0; i < in.count; ++i) {
-    uint32_t groups = 0;
-    const uint32_t* from = offset + 8 * i;
     uint32_t* d = row(w, kernel_.lists[in.list + i]);
     alignas(16) std::byte tile[128];
     std::byte* to = in.sub ? tile : reinterpret_cast<std::byte*>(d);
-    for (uint32_t r = 0; r < 8; ++r) {
-      auto outcome = shadow_.read_chunk(w.index, from[r] >> 4);
-      if (!outcome.ok()) [[unlikely]]
-        if (notes_undefined()) undefined(shared_fault(outcome, w, from[r], 16, 8 * i + r));
-      std::memcpy(to + 16 * r, shared_.data() + from[r], 16);
-      groups |= 1u << (from[r] >> 4 & 7);
-    }
-    // Eight rows in eight different bank groups are one pass; anything else is looked at closely.
-    needed += groups == 0xff ? 1 : shared_wavefronts(from, 0xff, 16).needed;
+    for (uint32_t r = 0; r < 8; ++r) std::memcpy(to + 16 * r, shared_.data() + offset[8 * i + r], 16);
     if (in.sub) lanes_.transpose(tile, d);
   }
-  counter_.shared_wavefronts_are(needed, in.count);
 }
 
 void Machine::stmatrix(Warp& w, const Inst& in, uint32_t mask) {
-  counter_.at(w.pc);
-  require_full(w, in, mask, "partial-warp", "stmatrix");
-  uint64_t address[kWarpSize];
   uint32_t offset[kWarpSize];
-  addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
-  matrix_offsets(address, 8u * in.count, offset);
-  uint32_t needed = 0;
+  emit_matrices(w, in, mask, Op::kWrite, "stmatrix", offset);
   for (uint32_t i = 0; i < in.count; ++i) {
     alignas(16) std::byte tile[128];
     const uint32_t* s = row(w, kernel_.lists[in.list + i]);
@@ -75,69 +52,78 @@ void Machine::stmatrix(Warp& w, const Inst& in, uint32_t mask) {
       lanes_.transpose(s, tile);
     else
       std::memcpy(tile, s, sizeof tile);
-    for (uint32_t r = 0; r < 8; ++r) write_shared(w, offset[8 * i + r], 16, 8 * i + r, tile + 16 * r, false);
-    needed += shared_wavefronts(offset + 8 * i, 0xff, 16).needed;
+    for (uint32_t r = 0; r < 8; ++r) std::memcpy(shared_.data() + offset[8 * i + r], tile + 16 * r, 16);
   }
-  counter_.shared_wavefronts_are(needed, in.count);
 }
 
 /// The source is read now, the destination changes only at the wait: the latest moment the ISA
 /// allows, so that data used too early is never there by luck.
 void Machine::cp_async(Warp& w, const Inst& in, uint32_t mask) {
-  counter_.at(w.pc);
   uint64_t from[kWarpSize], to[kWarpSize];
-  uint32_t offset[kWarpSize];
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, from);
   addresses(w, in.b, in.flags & kFlagDst64, static_cast<int32_t>(in.target), to);
+  uint32_t slot[kWarpSize], at[kWarpSize], reads = 0, inputs = 0;
+  Piece source[kWarpSize];
   AsyncCopy& copy = w.copies.emplace_back();
   copy.mask = mask;
   copy.bytes = in.size;
   copy.issued = w.now;
   std::copy(std::begin(w.committed), std::end(w.committed), copy.group);
-  uint32_t reads = 0;
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = first_lane(m), bytes = in.size;
     if (in.sub == 1) {
       bytes = row(w, in.c)[l];
       if (bytes > in.size)
-        throw Fault{"bad-copy-size", fmt::format("cp.async source size {} is over its copy size {}", bytes, in.size),
-                    l};
+        throw Fault{"bad-copy-size",
+                    fmt::format("the cp.async source size {} is over its copy size {}", bytes, in.size), l};
     } else if (in.sub == 2 && ((w.regs.preds[in.c] >> l & 1) != 0) != ((in.flags & kFlagSigned) != 0)) {
       bytes = 0;  // ignore-src
     }
     check_alignment(to[l], in.size, l);
-    offset[l] = copy.to[l] = shared_offset(to[l], in.size, l);
-    auto outcome = shadow_.async_issue(w.index, offset[l], in.size);
-    if (!outcome.ok() && notes_undefined()) undefined(shared_fault(outcome, w, offset[l], in.size, l));
+    copy.to[l] = shared_offset(to[l], in.size, l);
     check_alignment(from[l], in.size, l);
-    if (bytes) {
-      reads |= 1u << l;
-      read_global(from[l], bytes, l, copy.data[l], false, 0);
-    }
+    source[l] = piece_of(l, bytes);
+    if (!bytes) continue;
+    reads |= 1u << l;
+    if (device_line(from[l], bytes, l, Op::kRead, false, &slot[l], &at[l])) inputs |= 1u << l;
+  }
+  emit(SharedAccess{{site(w), Op::kCopyIn, mask, in.size}, copy.to});
+  if (reads) {
+    DeviceAccess e{{site(w), Op::kRead, reads, in.size}, from, 0, slot, inputs};
+    e.needed = 0;  // of an element whose bytes are partly written, the rest may be padding
+    if (in.sub == 1) e.pieces = source;
+    emit(e);
+  }
+  for (uint32_t m = mask; m; m &= m - 1) {
+    const uint32_t l = first_lane(m), bytes = source[l].bytes;
+    if (bytes && slot[l])
+      std::memcpy(copy.data[l], state_.memory.data(slot[l]) + at[l], bytes);
+    else
+      std::memset(copy.data[l], 0xff, bytes);
     if (bytes < in.size) std::memset(copy.data[l] + bytes, 0, in.size - bytes);
   }
-  if (reads) {
-    counter_.global_access(from, reads, in.size, false);
-    counter_.load_lanes(reads, in.size);
-  }
-  counter_.shared_access(offset, mask, in.size);
 }
 
-/// All copies of these lanes, in groups or not.
-void Machine::land_copies(Warp& w, uint32_t mask) {
-  for (AsyncCopy& copy : w.copies) {
-    for (uint32_t m = copy.mask & mask; m; m &= m - 1) {
-      const uint32_t l = first_lane(m);
-      std::memcpy(shared_.data() + copy.to[l], copy.data[l], copy.bytes);
-      shadow_.async_land(w.index, copy.to[l], copy.bytes);
-    }
-    copy.mask &= ~mask;
+/// The copy arrives for these lanes.
+void Machine::land(Warp& w, AsyncCopy& copy, uint32_t lanes) {
+  uint32_t offsets[kWarpSize];
+  size_t n = 0;
+  for (uint32_t m = lanes; m; m &= m - 1) {
+    const uint32_t l = first_lane(m);
+    offsets[n++] = copy.to[l];
+    std::memcpy(shared_.data() + copy.to[l], copy.data[l], copy.bytes);
   }
+  copy.mask &= ~lanes;
+  if (n) emit(AsyncLand{w.index, {offsets, n}, copy.bytes});
+}
+
+void Machine::cp_commit(Warp& w, uint32_t mask) {
+  for (uint32_t m = mask; m; m &= m - 1) ++w.committed[first_lane(m)];
+  emit(AsyncCommit{site(w), mask});
 }
 
 void Machine::cp_wait(Warp& w, const Inst& in, uint32_t mask) {
-  if (in.sub == 1)  // wait_all also commits what is not in a group yet
-    for (uint32_t m = mask; m; m &= m - 1) ++w.committed[first_lane(m)];
+  if (in.sub == 1) cp_commit(w, mask);  // wait_all also waits for copies in no group yet
   std::optional<uint64_t> last_issued;
   for (size_t i = w.copies_begin; i < w.copies.size(); ++i) {
     AsyncCopy& copy = w.copies[i];
@@ -146,14 +132,10 @@ void Machine::cp_wait(Warp& w, const Inst& in, uint32_t mask) {
       landing |= static_cast<uint32_t>(copy.group[l] + static_cast<uint64_t>(in.imm) < w.committed[l]) << l;
     landing &= copy.mask & mask;
     if (landing) last_issued = copy.issued;
-    for (uint32_t m = landing; m; m &= m - 1) {
-      uint32_t l = first_lane(m);
-      std::memcpy(shared_.data() + copy.to[l], copy.data[l], copy.bytes);
-      shadow_.async_land(w.index, copy.to[l], copy.bytes);
-    }
-    copy.mask &= ~landing;
+    land(w, copy, landing);
   }
-  if (last_issued) counter_.async_wait(w.now - *last_issued);
+  emit(AsyncWait{site(w), mask, static_cast<uint32_t>(in.imm), last_issued.has_value(),
+                 w.now - last_issued.value_or(w.now)});
   while (w.copies_begin < w.copies.size() && !w.copies[w.copies_begin].mask) ++w.copies_begin;
   if (w.copies_begin == w.copies.size() || w.copies_begin > 64) {
     w.copies.erase(w.copies.begin(), w.copies.begin() + static_cast<ptrdiff_t>(w.copies_begin));

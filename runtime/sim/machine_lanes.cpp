@@ -6,10 +6,6 @@
 #include "runtime/sim/machine.h"
 
 namespace roofgen::sim {
-namespace {
-uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
-}  // namespace
-
 uint32_t Machine::member_row(const Inst& in) const {
   if (in.kind == Kind::kShuffle) return kernel_.lists[in.list];
   return in.kind == Kind::kWarpBarrier ? in.a : in.b;
@@ -52,7 +48,7 @@ void Machine::check_members(const Warp& w, uint32_t index, uint32_t mask) const 
     uint32_t absent = members[l] & ~mask & ~w.dead;
     if (absent)
       throw Fault{"partial-warp",
-                  fmt::format("member mask {:#010x} names lanes {:#010x}, which never come to this instruction",
+                  fmt::format("member mask {:#010x} names lanes {:#010x}, which never reach this instruction",
                               members[l], absent),
                   l};
     uint32_t group = 0;

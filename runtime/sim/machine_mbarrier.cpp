@@ -1,4 +1,4 @@
-// Barriers in shared memory. Their 64 bits lie there as any data: who overwrites one breaks it.
+// Barriers in shared memory (mbarrier). Their 64 bits are ordinary data: a store over them destroys the barrier.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -11,8 +11,8 @@ namespace {
 constexpr uint32_t kMostArrivals =
     (1u << 20) - 1;  ///< PTX ISA, "mbarrier": the largest count, and the range of the bytes
 
-/// What an mbarrier holds. The layout is the hardware's own affair; this one has a mark, so that other data is told
-/// from it.
+/// The state of an mbarrier. The hardware's layout is not documented; this one has a mark that distinguishes it from
+/// other data.
 struct Phase {
   uint32_t pending, expected;
   int32_t bytes;  ///< expected and not yet there
@@ -35,7 +35,7 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
   const auto op = static_cast<MbarrierOp>(in.sub);
   if (op == MbarrierOp::kPending) {
     for (uint32_t m = mask; m; m &= m - 1)
-      row(w, in.d)[__builtin_ctz(m)] = Phase::of(wide_row(w, in.c)[__builtin_ctz(m)]).pending;
+      row(w, in.d)[first_lane(m)] = Phase::of(wide_row(w, in.c)[first_lane(m)]).pending;
     ++w.pc;
     return;
   }
@@ -43,19 +43,18 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
   uint32_t there = 0;
   for (uint32_t m = mask; m; m &= m - 1) {
-    const auto l = static_cast<uint32_t>(__builtin_ctz(m));
+    const uint32_t l = first_lane(m);
     check_alignment(address[l], 8, l);
     const uint32_t at = shared_offset(address[l], 8, l);
     const auto refuse = [&](std::string why) {
-      return Fault{"bad-barrier", fmt::format("mbarrier at {}: {}", describe(address[l]), why), l};
+      return Fault{"bad-barrier", fmt::format("mbarrier at {}: {}", text(address[l]), why), l};
     };
     std::byte bytes[8];
     uint64_t word = 0;
     if (op != MbarrierOp::kInit) {
-      read_shared(w, at, 8, l, bytes, true);
+      read_shared(w, at, 8, l, bytes);
       std::memcpy(&word, bytes, 8);
-      if (!(word & Phase::kMark) || word >> 63)
-        throw refuse("there is none, nothing has initialised it or it was overwritten");
+      if (!(word & Phase::kMark) || word >> 63) throw refuse("not initialised, or overwritten");
     }
     Phase p = Phase::of(word);
     const uint32_t n = op == MbarrierOp::kInit || op == MbarrierOp::kExpectTx || op == MbarrierOp::kCompleteTx ||
@@ -64,39 +63,37 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
                            : 0;
     const auto expect = [&](int64_t more) {
       if (p.bytes + more > int64_t{kMostArrivals} || p.bytes + more < -int64_t{kMostArrivals})
-        throw refuse(fmt::format("{} bytes are expected, at most {} can be", p.bytes + more, kMostArrivals));
+        throw refuse(fmt::format("{} pending bytes are over the limit of {}", p.bytes + more, kMostArrivals));
       p.bytes += static_cast<int32_t>(more);
     };
     const auto arrive = [&](uint32_t count) {
       if (count == 0 || count > p.pending)
-        throw refuse(
-            fmt::format("{} more arrivals where {} of {} are left in this phase", count, p.pending, p.expected));
+        throw refuse(fmt::format("{} arrivals, but {} of {} are left in this phase", count, p.pending, p.expected));
       p.pending -= count;
-      shadow_.signal(at, w.index);
+      emit(PhaseArrive{w.index, l, at});
     };
-    // Its phase completes when nothing is awaited any more; what it is then is written back.
+    // Completes the phase if no arrivals and no bytes are pending, and writes the state back.
     const auto settle = [&] {
       if (op != MbarrierOp::kInit && p.pending == 0 && p.bytes == 0) {
         p = {p.expected, p.expected, 0, !p.odd};
-        shadow_.complete(at);
+        emit(PhaseComplete{at});
         wake_phase_waiters();
         vain_waits_ = 0;
       }
       word = p.word();
       std::memcpy(bytes, &word, 8);
-      write_shared(w, at, 8, l, bytes, true);
+      write_shared(w, at, 8, l, bytes, 0);
     };
     switch (op) {
       case MbarrierOp::kInit:
         if (n == 0 || n > kMostArrivals)
-          throw refuse(fmt::format("it cannot wait for {} arrivals, 1 to {} were expected", n, kMostArrivals));
+          throw refuse(fmt::format("an arrival count of {}, expected 1 to {}", n, kMostArrivals));
         p = {n, n, 0, false};
         break;
       case MbarrierOp::kInval:
         word = 0;
         std::memcpy(bytes, &word, 8);
-        write_shared(w, at, 8, l, bytes, true);
-        shadow_.unwrite(at, 0xff);
+        write_shared(w, at, 8, l, bytes, 0xff);
         continue;
       case MbarrierOp::kArrive:
       case MbarrierOp::kArriveDrop:
@@ -108,11 +105,11 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
       case MbarrierOp::kExpectTx: expect(n); break;
       case MbarrierOp::kCompleteTx: expect(-int64_t{n}); break;
       case MbarrierOp::kCopies:
-        land_copies(w, 1u << l);
+        for (AsyncCopy& copy : w.copies) land(w, copy, copy.mask & 1u << l);
         if (in.type == kMbarrierNoIncrease)
           arrive(1);
         else
-          shadow_.signal(at, w.index);
+          emit(PhaseArrive{w.index, l, at});
         break;
       case MbarrierOp::kTest:
       case MbarrierOp::kTry: {
@@ -123,15 +120,13 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
         const bool named = in.type == kMbarrierParity ? row(w, in.c)[l] & 1 : Phase::of(wide_row(w, in.c)[l]).odd;
         if (p.odd != named) {
           there |= 1u << l;
-          shadow_.observe(at, w.index);
+          emit(PhasePass{w.index, at});
         }
         continue;
       }
       case MbarrierOp::kPending: break;
     }
     settle();
-    if (shadow_.stamps_exhausted())
-      throw Fault{"instruction-limit", "more than 2^27 barriers and fences in one CTA", l};
   }
   if (op == MbarrierOp::kTry && there != mask && !w.impatient) {
     // The lanes sleep until some phase completes, and look again.
@@ -144,7 +139,7 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
   ++w.pc;
 }
 
-/// True: some lanes slept.
+/// True: at least one lane was waiting.
 bool Machine::wake_phase_waiters() {
   bool any = false;
   for (Warp& w : warps_)
@@ -153,8 +148,8 @@ bool Machine::wake_phase_waiters() {
   return any;
 }
 
-/// Nobody can run while some sleep: their wait may end without the phase (PTX has a time limit), and they may do
-/// something else then.
+/// No warp can run and some wait for phases: these waits end without success, as the time limit of try_wait allows, and
+/// their lanes may do other work.
 bool Machine::end_vain_waits() {
   constexpr uint32_t kMostVainWaits = 1000;
   if (++vain_waits_ > kMostVainWaits || !wake_phase_waiters()) return false;

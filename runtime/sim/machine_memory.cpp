@@ -1,4 +1,4 @@
-// Loads, stores and atomics.
+// Loads, stores and atomics: the lanes' targets are found, the request is emitted, then data moves.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,83 +10,130 @@
 namespace roofgen::sim {
 namespace {
 
-uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
+/// Bytes of device memory that were never written, as DeviceMemory::read returns them.
+const std::vector<std::byte> kUnwritten(16, std::byte{0xff});
+
+uint64_t extended(uint64_t value, const Inst& in) {
+  if (!(in.flags & kFlagSigned) || in.size == 8) return value;
+  const uint32_t shift = 64 - 8 * in.size;
+  return static_cast<uint64_t>(static_cast<int64_t>(value << shift) >> shift);
+}
+
+bool is_wide(const Inst& in) { return in.size == 8 || (in.flags & kFlagWide); }
 
 }  // namespace
 
-void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
-  if (mask == ~0u && load_row(w, in)) return;
-  counter_.at(w.pc);
-  uint64_t address[kWarpSize];
-  uint32_t shared_address[kWarpSize];
-  addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
-  uint32_t bytes = uint32_t{in.size} * in.count, global = 0, shared = 0;
-  bool strong = in.flags & kFlagStrong;
-  uint32_t needed = ~0u, valid[kWarpSize], any_holes = 0;
-  for (uint32_t i = 0; in.sub >> i; ++i)
-    if (in.sub >> i & 1) needed &= ~(((1u << in.size) - 1) << (i * in.size));
-  alignas(16) std::byte data[kWarpSize][16];
+/// Checks alignment and bounds of every lane.
+void Machine::resolve(const Warp& w, const Inst& in, uint32_t mask, uint32_t bytes, Op op, Targets& t) {
+  addresses(w, in.a, in.flags & kFlagAddr64, in.imm, t.address);
+  const bool strong = op == Op::kAtomic || in.flags & kFlagStrong;
   for (uint32_t m = mask; m; m &= m - 1) {
-    uint32_t l = first_lane(m);
-    check_alignment(address[l], bytes, l);
-    Machine& cta = cta_at(address[l], l);
-    switch (space_of(in, address[l])) {
+    const uint32_t l = first_lane(m), lane = 1u << l;
+    uint64_t& address = t.address[l];
+    check_alignment(address, bytes, l);
+    Machine& cta = cta_at(address, l);
+    switch (space_of(in, address)) {
       case Space::kShared:
-        shared |= 1u << l;
-        shared_address[l] = cta.shared_offset(address[l], bytes, l);
-        if (strong && &cta == this) hand_over(w, shared_address[l], true, false, false);
-        valid[l] = &cta == this ? read_shared(w, shared_address[l], bytes, l, data[l], strong, needed)
-                                : read_remote(cta, w, shared_address[l], bytes, l, data[l]);
+        t.shared |= lane;
+        if (&cta != this) t.remote |= lane;
+        t.rank[l] = static_cast<uint8_t>(cta.rank_);
+        t.offset[l] = cta.shared_offset(address, bytes, l);
         break;
-      case Space::kLocal: valid[l] = read_local(w, address[l], bytes, l, data[l], needed); break;
+      case Space::kLocal:
+        if (op == Op::kAtomic) throw Fault{"out-of-bounds", fmt::format("atomic operation on {}", text(address)), l};
+        t.local |= lane;
+        t.offset[l] = local_offset(address, bytes, l);
+        break;
       case Space::kParam: {
-        uint64_t offset = address[l] - kParamBase;
+        if (op == Op::kAtomic) throw Fault{"out-of-bounds", fmt::format("atomic operation on {}", text(address)), l};
+        if (op == Op::kWrite) throw Fault{"out-of-bounds", fmt::format("write to {}", text(address)), l};
+        const uint64_t offset = address - kParamBase;
         if (offset >= state_.params.size() || offset + bytes > state_.params.size())
-          throw Fault{"out-of-bounds", fmt::format("{} bytes at {}", bytes, describe(address[l])), l};
-        std::memcpy(data[l], state_.params.data() + offset, bytes);
-        valid[l] = ~0u;
+          throw Fault{"out-of-bounds", fmt::format("{} bytes at {}", bytes, text(address)), l};
+        t.offset[l] = static_cast<uint32_t>(offset);
         break;
       }
       case Space::kConst:
       case Space::kGlobal:
       case Space::kGeneric:
-        global |= 1u << l;
-        if (strong) hand_over_globally(w, address[l], true, false, false);
-        valid[l] = read_global(address[l], bytes, l, data[l], strong, needed);
+        t.device |= lane;
+        if (device_line(address, bytes, l, op, strong, &t.slot[l], &t.offset[l])) t.inputs |= lane;
         if (in.space == static_cast<uint8_t>(Space::kConst)) state_.memory.note_uncounted_read(last_buffer_);
         break;
     }
   }
-  if (shared && strong && !cluster_.empty()) ++idle_looks_;
-  if (global && strong) {
-    ++idle_looks_;
-    if (in.flags & kFlagAcquire && saw_others_) used_atomics_ = true;
+}
+
+/// Emits the requests; `details` sets what they have in common.
+template <class F>
+void Machine::emit(const Warp& w, const Targets& t, Op op, uint32_t bytes, F&& details) {
+  if (t.shared) {
+    SharedAccess e{{site(w), op, t.shared, bytes}, t.offset, t.remote ? t.rank : nullptr};
+    details(e);
+    emit(e);
   }
-  if (shared) counter_.shared_access(shared_address, shared, bytes);
-  if (global && in.space != static_cast<uint8_t>(Space::kConst)) {
-    counter_.global_access(address, global, bytes, false);
-    counter_.load_lanes(global, bytes);
+  if (t.device) {
+    DeviceAccess e{{site(w), op, t.device, bytes}, t.address, 0, t.slot, t.inputs};
+    e.is_request = e.site.inst.space != static_cast<uint8_t>(Space::kConst);
+    details(e);
+    emit(e);
   }
-  if (in.sub) {
-    const uint32_t all = (1u << bytes) - 1;
-    for (uint32_t m = mask; m; m &= m - 1) any_holes |= all & ~valid[first_lane(m)];
-    if (any_holes && w.holes.empty()) w.holes.resize(kernel_.rows);
-    for (uint32_t i = 0; i < in.count && !w.holes.empty(); ++i)
-      for (uint32_t m = mask; m; m &= m - 1)
-        w.holes[kernel_.lists[in.list + i]][first_lane(m)] =
-            static_cast<uint8_t>(~(valid[first_lane(m)] >> (i * in.size)) & ((1u << in.size) - 1));
+  if (t.local) {
+    LocalAccess e{{site(w), op, t.local, bytes}, t.offset};
+    details(e);
+    emit(e);
   }
-  bool wide = in.size == 8 || (in.flags & kFlagWide);
+}
+
+/// Where a lane's bytes are now.
+const std::byte* Machine::bytes_at(const Warp& w, const Targets& t, uint32_t l) {
+  const uint32_t lane = 1u << l;
+  if (t.device & lane) return t.slot[l] ? state_.memory.data(t.slot[l]) + t.offset[l] : kUnwritten.data();
+  if (t.shared & lane) return shared_of(t, l) + t.offset[l];
+  if (t.local & lane) return local_of(w, l) + t.offset[l];
+  return state_.params.data() + t.offset[l];
+}
+
+void Machine::put(const Warp& w, const Targets& t, uint32_t l, const std::byte* from, uint32_t bytes, uint32_t holes) {
+  const uint32_t lane = 1u << l;
+  if (t.device & lane) return write_device(t.slot[l], t.offset[l], bytes, from, holes);
+  std::memcpy((t.shared & lane ? shared_of(t, l) : local_of(w, l)) + t.offset[l], from, bytes);
+}
+
+/// Which of a lane's bytes hold a value; only copies of structs, padding included, may meet others.
+uint32_t Machine::written_bytes(const Warp& w, const Targets& t, uint32_t l, uint32_t bytes) {
+  const uint32_t lane = 1u << l;
+  if (t.shared & lane & ~t.remote) return checker_.written_shared(t.offset[l], bytes);
+  if (t.local & lane) return checker_.written_local(w.index, l, t.offset[l], bytes);
+  if (!(t.device & lane) || t.inputs & lane || !t.slot[l]) return ~0u;
+  return static_cast<uint32_t>(state_.memory.valid(t.slot[l])[t.offset[l] >> 6] >> (t.offset[l] & 63));
+}
+
+void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
+  bool emitted = false;
+  if (mask == ~0u && load_row(w, in, &emitted)) return;
+  const uint32_t bytes = uint32_t{in.size} * in.count;
+  const bool strong = in.flags & kFlagStrong;
+  Targets t;
+  resolve(w, in, mask, bytes, Op::kRead, t);
+  if (!emitted)
+    emit(w, t, Op::kRead, bytes, [&](Access& e) {
+      e.strong = strong;
+      e.acquires = strong && in.flags & kFlagAcquire;
+      e.needed = needed_bytes(in);
+    });
+  if (strong) idle_looks_ += (t.shared && !cluster_.empty()) + (t.device != 0);
+  if (in.sub) note_holes(w, in, mask, t);
+  const std::byte* from[kWarpSize];
+  for (uint32_t m = mask; m; m &= m - 1) from[first_lane(m)] = bytes_at(w, t, first_lane(m));
+  const bool wide = is_wide(in);
   for (uint32_t i = 0; i < in.count; ++i) {
-    uint32_t d = kernel_.lists[in.list + i];
+    const uint32_t d = kernel_.lists[in.list + i];
     for (uint32_t m = mask; m; m &= m - 1) {
-      uint32_t l = first_lane(m);
+      const uint32_t l = first_lane(m);
       uint64_t value = 0;
-      std::memcpy(&value, data[l] + i * in.size, in.size);  // little-endian hosts only, as is PTX
-      if ((in.flags & kFlagSigned) && in.size < 8) {
-        uint32_t shift = 64 - 8 * in.size;
-        value = static_cast<uint64_t>(static_cast<int64_t>(value << shift) >> shift);
-      }
+      std::memcpy(&value, from[l] + i * in.size, in.size);  // little-endian hosts only, as is PTX
+      value = extended(value, in);
       if (wide)
         wide_row(w, d)[l] = value;
       else
@@ -95,7 +142,19 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
   }
 }
 
+void Machine::note_holes(Warp& w, const Inst& in, uint32_t mask, const Targets& t) {
+  const uint32_t bytes = uint32_t{in.size} * in.count;
+  uint32_t valid[kWarpSize], all = (1u << bytes) - 1, everywhere = all;
+  for (uint32_t m = mask; m; m &= m - 1) everywhere &= valid[first_lane(m)] = written_bytes(w, t, first_lane(m), bytes);
+  if (everywhere != all && w.holes.empty()) w.holes.resize(kernel_.rows);
+  for (uint32_t i = 0; i < in.count && !w.holes.empty(); ++i)
+    for (uint32_t m = mask; m; m &= m - 1)
+      w.holes[kernel_.lists[in.list + i]][first_lane(m)] =
+          static_cast<uint8_t>(~(valid[first_lane(m)] >> (i * in.size)) & ((1u << in.size) - 1));
+}
+
 void Machine::load_param(Warp& w, const Inst& in, uint32_t mask) {
+  const bool wide = is_wide(in);
   for (uint32_t i = 0; i < in.count; ++i) {
     uint64_t value = 0;
     const std::byte* from = state_.params.data() + in.imm + i * in.size;
@@ -104,13 +163,9 @@ void Machine::load_param(Warp& w, const Inst& in, uint32_t mask) {
       case 8: std::memcpy(&value, from, 8); break;
       default: std::memcpy(&value, from, in.size);
     }
-    if ((in.flags & kFlagSigned) && in.size < 8) {
-      uint32_t shift = 64 - 8 * in.size;
-      value = static_cast<uint64_t>(static_cast<int64_t>(value << shift) >> shift);
-    }
-    uint32_t d = kernel_.lists[in.list + i];
-    const bool wide = in.size == 8 || (in.flags & kFlagWide);
+    value = extended(value, in);
     if (!wide && in.type == 2) value = static_cast<uint16_t>(value);
+    const uint32_t d = kernel_.lists[in.list + i];
     if (mask == ~0u && wide) {
       std::fill_n(wide_row(w, d), kWarpSize, value);
     } else if (mask == ~0u) {
@@ -128,103 +183,53 @@ void Machine::load_param(Warp& w, const Inst& in, uint32_t mask) {
 
 void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
   if (mask == ~0u && store_row(w, in)) return;
-  counter_.at(w.pc);
-  uint64_t address[kWarpSize];
-  uint32_t shared_address[kWarpSize];
-  addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
-  uint32_t bytes = uint32_t{in.size} * in.count, global = 0, shared = 0;
-  bool strong = in.flags & kFlagStrong, wide = in.size == 8 || (in.flags & kFlagWide);
-  const bool is_constant = in.flags & kFlagConstant, releases = in.flags & kFlagRelease;
-  for (uint32_t m = mask; m; m &= m - 1) {
-    uint32_t l = first_lane(m);
-    alignas(16) std::byte data[16];
-    uint32_t holes = 0;
-    for (uint32_t i = 0; i < in.count; ++i) {
-      uint32_t s = kernel_.lists[in.list + i];
-      uint64_t value = wide ? wide_row(w, s)[l] : row(w, s)[l];
-      std::memcpy(data + i * in.size, &value, in.size);
-      if ((in.sub >> i & 1) && !w.holes.empty()) holes |= uint32_t{w.holes[s][l]} << (i * in.size);
-    }
-    check_alignment(address[l], bytes, l);
-    Machine& cta = cta_at(address[l], l);
-    switch (space_of(in, address[l])) {
-      case Space::kShared:
-        shared |= 1u << l;
-        shared_address[l] = cta.shared_offset(address[l], bytes, l);
-        if (strong && &cta == this) hand_over(w, shared_address[l], false, true, releases);
-        if (&cta == this)
-          write_shared(w, shared_address[l], bytes, l, data, strong, holes, is_constant);
-        else
-          write_remote(cta, w, shared_address[l], bytes, l, data);
-        break;
-      case Space::kLocal: write_local(w, address[l], bytes, l, data, holes); break;
-      case Space::kParam: throw Fault{"out-of-bounds", fmt::format("write to {}", describe(address[l])), l};
-      case Space::kConst:
-      case Space::kGlobal:
-      case Space::kGeneric:
-        global |= 1u << l;
-        if (strong) hand_over_globally(w, address[l], false, true, releases);
-        write_global(address[l], bytes, l, data, strong, holes, is_constant);
-        break;
+  const uint32_t bytes = uint32_t{in.size} * in.count;
+  const bool wide = is_wide(in), any_holes = in.sub && !w.holes.empty();
+  Targets t;
+  resolve(w, in, mask, bytes, Op::kWrite, t);
+  alignas(16) std::byte data[kWarpSize][16];
+  uint32_t holes[kWarpSize] = {};
+  for (uint32_t i = 0; i < in.count; ++i) {
+    const uint32_t s = kernel_.lists[in.list + i];
+    for (uint32_t m = mask; m; m &= m - 1) {
+      const uint32_t l = first_lane(m);
+      const uint64_t value = wide ? wide_row(w, s)[l] : row(w, s)[l];
+      std::memcpy(data[l] + i * in.size, &value, in.size);
+      if (any_holes && in.sub >> i & 1) holes[l] |= uint32_t{w.holes[s][l]} << (i * in.size);
     }
   }
-  if (releases) shadow_.advance();
-  if (shared) counter_.shared_access(shared_address, shared, bytes);
-  if (global) counter_.global_access(address, global, bytes, true);
+  emit(w, t, Op::kWrite, bytes, [&](Access& e) {
+    e.strong = in.flags & kFlagStrong;
+    e.releases = in.flags & kFlagRelease;
+    if (in.flags & kFlagConstant) e.constant = data[first_lane(mask)];
+    if (any_holes) e.holes = holes;
+  });
+  for (uint32_t m = mask; m; m &= m - 1) put(w, t, first_lane(m), data[first_lane(m)], bytes, holes[first_lane(m)]);
 }
 
 void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
-  counter_.at(w.pc);
-  uint64_t address[kWarpSize];
-  uint32_t shared_address[kWarpSize];
-  addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
-  bool wide = in.size == 8;
-  uint32_t global = 0, shared = 0;
+  const bool wide = in.size == 8;
   bool changes = false;
-  used_atomics_ = true;
-  const bool releases = in.flags & kFlagRelease;
+  Targets t;
+  resolve(w, in, mask, in.size, Op::kAtomic, t);
+  emit(w, t, Op::kAtomic, in.size, [&](Access& e) {
+    e.strong = true;
+    e.releases = in.flags & kFlagRelease;
+  });
   for (uint32_t m = mask; m; m &= m - 1) {  // lanes take effect in order
-    uint32_t l = first_lane(m);
-    check_alignment(address[l], in.size, l);
-    uint64_t b = wide ? wide_row(w, in.b)[l] : row(w, in.b)[l], c = wide ? wide_row(w, in.c)[l] : row(w, in.c)[l],
-             old = 0;
-    std::byte bytes[8];
-    Machine& cta = cta_at(address[l], l);
-    Space space = space_of(in, address[l]);
-    if (space != Space::kShared && space != Space::kGlobal)
-      throw Fault{"out-of-bounds", fmt::format("atomic operation on {}", describe(address[l])), l};
-    if (space == Space::kShared) {
-      shared |= 1u << l;
-      shared_address[l] = cta.shared_offset(address[l], in.size, l);
-      if (&cta == this) hand_over(w, shared_address[l], true, true, releases);
-      if (&cta == this)
-        read_shared(w, shared_address[l], in.size, l, bytes, true);
-      else
-        read_remote(cta, w, shared_address[l], in.size, l, bytes);
-    } else {
-      global |= 1u << l;
-      hand_over_globally(w, address[l], true, true, releases);
-      read_global(address[l], in.size, l, bytes, true);
-    }
-    std::memcpy(&old, bytes, in.size);
-    uint64_t result = apply_atomic(static_cast<AtomicOp>(in.sub), static_cast<ElementType>(in.type), old, b, c);
+    const uint32_t l = first_lane(m);
+    const uint64_t b = wide ? wide_row(w, in.b)[l] : row(w, in.b)[l], c = wide ? wide_row(w, in.c)[l] : row(w, in.c)[l];
+    uint64_t old = 0;
+    std::memcpy(&old, bytes_at(w, t, l), in.size);
+    const uint64_t result = apply_atomic(static_cast<AtomicOp>(in.sub), static_cast<ElementType>(in.type), old, b, c);
     changes |= result != old;
-    std::memcpy(bytes, &result, in.size);
-    if (space == Space::kShared && &cta == this)
-      write_shared(w, shared_address[l], in.size, l, bytes, true);
-    else if (space == Space::kShared)
-      write_remote(cta, w, shared_address[l], in.size, l, bytes);
-    else
-      write_global(address[l], in.size, l, bytes, true);
+    put(w, t, l, reinterpret_cast<const std::byte*>(&result), in.size, 0);
     if (wide)
       wide_row(w, in.d)[l] = old;
     else
       row(w, in.d)[l] = static_cast<uint32_t>(old);
   }
-  if (releases) shadow_.advance();
-  if (global && !changes) ++idle_looks_;
-  if (shared) counter_.shared_access(shared_address, shared, in.size);
-  if (global) counter_.global_access(address, global, in.size, true);
+  if (t.device && !changes) ++idle_looks_;
 }
 
 }  // namespace roofgen::sim

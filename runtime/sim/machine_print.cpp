@@ -12,8 +12,6 @@ namespace {
 
 constexpr size_t kMaxText = 4096;  ///< of a format or a string; of one value that is printed
 
-uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
-
 /// One conversion of a format: "%-8.3lf".
 struct Conversion {
   std::string flags;  ///< without '%', length and letter
@@ -30,7 +28,7 @@ Conversion parse_conversion(std::string_view text) {
   while (is("-+ #0123456789.*")) {
     if (text[at] == '*') ++c.stars;
     number = text[at] >= '0' && text[at] <= '9' ? number * 10 + static_cast<size_t>(text[at] - '0') : 0;
-    if (number > kMaxText) return c;  // nobody wants a page of blanks
+    if (number > kMaxText) return c;  // longer padding is refused
     c.flags += text[at++];
   }
   while (is("hlLqjzt")) c.wide |= text[at++] != 'h';
@@ -59,12 +57,18 @@ std::string formatted(const std::string& spec, const int* widths, int stars, T..
 }  // namespace
 
 void Machine::read_any(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out) {
-  if (address < kSharedWindowEnd)
-    read_shared(w, shared_offset(address, bytes, lane), bytes, lane, out, true);
-  else if (address < kLocalWindowEnd)
-    read_local(w, address, bytes, lane, out);
-  else
-    read_global(address, bytes, lane, out, true);
+  if (address < kSharedWindowEnd) {
+    read_shared(w, shared_offset(address, bytes, lane), bytes, lane, out);
+  } else if (address < kLocalWindowEnd) {
+    uint32_t offset[kWarpSize];
+    offset[lane] = local_offset(address, bytes, lane);
+    LocalAccess e{{site(w), Op::kRead, 1u << lane, bytes}, offset};
+    e.is_request = false;
+    emit(e);
+    std::memcpy(out, local_of(w, lane) + offset[lane], bytes);
+  } else {
+    read_device(w, address, bytes, lane, out, true);
+  }
 }
 
 /// A string that ends with a zero; no more than kMaxText of it.

@@ -1,6 +1,6 @@
-// The common accesses, done for a whole warp at once: of device memory, all 32 lanes, one after the other; of shared
-// memory, all 32 wherever they are. They make the same checks as the general way, and leave everything that is not in
-// order to it. Where they give up half way, nothing has changed that going again would not change the same way.
+// Warp-wide loads and stores that need no work per lane: contiguous accesses to device memory, and all accesses to
+// shared memory. Everything else, out-of-bounds and misaligned accesses too, is left to the general way
+// (machine_memory.cpp).
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -11,26 +11,11 @@ namespace roofgen::sim {
 namespace {
 
 constexpr uint32_t kAll = ~0u;
-
 // Sizes that compilers know.
 constexpr std::integral_constant<uint32_t, 4> k4;
 constexpr std::integral_constant<uint32_t, 8> k8;
 constexpr std::integral_constant<uint32_t, 16> k16;
-
-/// The chunks of 16 bytes of 32 elements one after the other, and the elements that only share one. False as soon as
-/// one is.
-template <class Chunk, class Element>
-bool each_piece(uint32_t begin, uint32_t bytes, Chunk chunk, Element element) {
-  uint32_t at = begin;
-  const uint32_t end = begin + bytes * kWarpSize;
-  for (; at % 16; at += bytes)
-    if (!element(at)) return false;
-  for (; at + 16 <= end; at += 16)
-    if (!chunk(at)) return false;
-  for (; at < end; at += bytes)
-    if (!element(at)) return false;
-  return true;
-}
+constexpr uint32_t kMostLines = 5;  ///< 32 elements of 16 bytes that do not begin at a line
 
 }  // namespace
 
@@ -66,25 +51,39 @@ const std::byte* Machine::collect(const Warp& w, const Inst& in, std::byte* room
   return room;
 }
 
-bool Machine::load_row(Warp& w, const Inst& in) {
-  if ((in.size != 4 && in.size != 8) || (in.size == 4 && in.flags & kFlagWide) || in.type == 2 ||
-      in.flags & kFlagStrong || (in.sub && !w.holes.empty()))
-    return false;
+/// Whether the elements fill whole registers of every lane.
+bool Machine::fits_rows(const Warp& w, const Inst& in) const {
+  return (in.size == 8 || (in.size == 4 && !(in.flags & kFlagWide))) && !(in.flags & kFlagStrong) &&
+         !(in.sub && !w.holes.empty());
+}
+
+/// `emitted`: the request was emitted, whether or not the data could be moved.
+bool Machine::load_row(Warp& w, const Inst& in, bool* emitted) {
+  if (in.type == 2 || !fits_rows(w, in)) return false;
   const uint32_t bytes = uint32_t{in.size} * in.count;
-  return load_global_row(w, in, bytes) || load_shared_row(w, in, bytes);
+  return load_device_row(w, in, bytes, emitted) || (!*emitted && load_shared_row(w, in, bytes, emitted));
 }
 
 bool Machine::store_row(Warp& w, const Inst& in) {
-  if ((in.size != 4 && in.size != 8) || (in.size == 4 && in.flags & kFlagWide) || in.flags & kFlagStrong ||
-      (in.sub && !w.holes.empty()))
-    return false;
+  if (!fits_rows(w, in)) return false;
   const uint32_t bytes = uint32_t{in.size} * in.count;
-  return store_global_row(w, in, bytes) || store_shared_row(w, in, bytes);
+  return store_device_row(w, in, bytes) || store_shared_row(w, in, bytes);
+}
+
+/// Unwritten bytes may be padding of a struct; the general way notes which lanes and bytes (Warp::holes).
+bool Machine::has_no_holes(const Inst& in) const { return !in.sub || checker_.all_written(); }
+
+/// The bytes of a load that must have been written: elements that are only copied may be padding.
+uint32_t Machine::needed_bytes(const Inst& in) {
+  uint32_t needed = ~0u;
+  for (uint32_t i = 0; in.sub >> i; ++i)
+    if (in.sub >> i & 1) needed &= ~(((1u << in.size) - 1) << (i * in.size));
+  return needed;
 }
 
 // ---- device memory -------------------------------------------------------------------------------------
 
-/// The first address, 0: the lanes' accesses are not one piece of one buffer, aligned.
+/// The first address; 0: the lanes' accesses are not one aligned piece of one buffer.
 uint64_t Machine::row_address(const Warp& w, const Inst& in, uint32_t bytes, Buffer** buffer) {
   const auto space = static_cast<Space>(in.space);
   if ((space != Space::kGlobal && space != Space::kGeneric) || !(in.flags & kFlagAddr64)) return 0;
@@ -99,14 +98,6 @@ uint64_t Machine::row_address(const Warp& w, const Inst& in, uint32_t bytes, Buf
   return first;
 }
 
-/// Whether another CTA of this launch wrote one of the bytes' words. What of a word it wrote is not asked: then the
-/// general way decides.
-bool Machine::written_by_another(uint32_t slot, uint32_t begin, uint32_t end) {
-  return state_.n_writers > kWriterMask ||
-         lanes_.rows.any_other_writer(state_.memory.writers(slot) + begin / 4, (end - begin) / 4, writer_ & kWriterMask,
-                                      state_.first_writer, state_.n_writers);
-}
-
 /// The next warp goes on where this one stops, most often in the next slot.
 void Machine::prefetch_next(uint32_t slot) {
   __builtin_prefetch(state_.memory.data(slot + 1));
@@ -115,71 +106,70 @@ void Machine::prefetch_next(uint32_t slot) {
   __builtin_prefetch(state_.memory.writers(slot + 1) + kLineBytes / 8);
 }
 
-bool Machine::load_global_row(Warp& w, const Inst& in, uint32_t bytes) {
+/// Words of one line.
+void Machine::write_words(uint32_t slot, uint32_t at, uint32_t bytes, const std::byte* from) {
+  const uint32_t mine = (writer_ & kWriterMask) << 4 | 15;
+  uint32_t* writers = state_.memory.writers(slot);
+  uint64_t* valid = state_.memory.valid(slot);
+  if (bytes == kLineBytes) {  // a size that compilers know
+    std::fill_n(writers, kLineBytes / 4, mine);
+    valid[0] = valid[1] = ~uint64_t{0};
+    std::memcpy(state_.memory.data(slot), from, kLineBytes);
+    return;
+  }
+  const LineBits bits = LineBits::of(at, at + bytes);
+  std::fill_n(writers + at / 4, bytes / 4, mine);
+  valid[0] |= bits.low;
+  valid[1] |= bits.high;
+  std::memmove(state_.memory.data(slot) + at, from, bytes);
+}
+
+bool Machine::load_device_row(Warp& w, const Inst& in, uint32_t bytes, bool* emitted) {
   Buffer* b = nullptr;
   const uint64_t first = row_address(w, in, bytes, &b);
   if (!first) return false;
-  const uint64_t offset = first - b->base, begin = offset / kLineBytes,
-                 end = (offset + bytes * kWarpSize - 1) / kLineBytes + 1;
-  const bool is_input = b->fill != nullptr;
-  alignas(64) std::byte lines[5][kLineBytes];
-  const std::byte* from = lines[0];
-  for (uint64_t line = begin; line < end; ++line) {
-    const uint32_t slot = state_.memory.slot_for_read(*b, line);
-    if (!slot) return false;
-    prefetch_next(slot);
-    if (!is_input) {
-      const auto at = static_cast<uint32_t>(line == begin ? offset % kLineBytes : 0);
-      const auto past =
-          static_cast<uint32_t>(std::min<uint64_t>(offset + bytes * kWarpSize - line * kLineBytes, kLineBytes));
-      const LineBits need = LineBits::of(at, past);
-      const uint64_t* valid = state_.memory.valid(slot);
-      if (need.low & ~valid[0] || need.high & ~valid[1] || written_by_another(slot, at, past)) return false;
-      if (!device_.read(w.index, b->base + line * kLineBytes + at, past - at).ok()) return false;
-    }
-    if (end - begin == 1)
-      from = state_.memory.data(slot);
-    else
-      std::memcpy(lines[line - begin], state_.memory.data(slot), kLineBytes);
+  const uint64_t offset = first - b->base, begin = offset / kLineBytes;
+  const auto lines = static_cast<uint32_t>((offset + bytes * kWarpSize - 1) / kLineBytes + 1 - begin);
+  uint32_t slot[kMostLines];
+  for (uint32_t i = 0; i < lines; ++i) {
+    slot[i] = state_.memory.slot_for_read(*b, begin + i);
+    if (!slot[i]) return false;
+    prefetch_next(slot[i]);
   }
+  DeviceAccess e{{site(w), Op::kRead, kAll, bytes}, nullptr, first, slot, b->fill ? kAll : 0};
+  e.needed = needed_bytes(in);
+  emit(e);
+  *emitted = true;
+  if (!has_no_holes(in)) return false;
+  alignas(64) std::byte together[kMostLines][kLineBytes];
+  const std::byte* from = lines == 1 ? state_.memory.data(slot[0]) : together[0];
+  for (uint32_t i = 0; lines > 1 && i < lines; ++i) std::memcpy(together[i], state_.memory.data(slot[i]), kLineBytes);
   spread(w, in, from + offset % kLineBytes);
-  counter_.at(w.pc);
-  counter_.global_row(first, bytes * kWarpSize, false);
-  counter_.load_lanes(kAll, bytes);
   return true;
 }
 
-bool Machine::store_global_row(Warp& w, const Inst& in, uint32_t bytes) {
+bool Machine::store_device_row(Warp& w, const Inst& in, uint32_t bytes) {
   Buffer* b = nullptr;
   const uint64_t first = row_address(w, in, bytes, &b);
   if (!first || b->fill) return false;
-  const uint32_t total = bytes * kWarpSize, mine = (writer_ & kWriterMask) << 4 | 15;
+  const uint64_t offset = first - b->base, begin = offset / kLineBytes, end = offset + bytes * kWarpSize;
+  uint32_t slot[kMostLines];
+  for (uint32_t i = 0; (begin + i) * kLineBytes < end; ++i) {
+    slot[i] = state_.memory.slot_for_write(*b, begin + i);
+    if (!slot[i]) return false;
+    prefetch_next(slot[i]);
+  }
   alignas(64) std::byte room[16 * kWarpSize];
   const std::byte* from = collect(w, in, room);
-  for (uint32_t done = 0; done < total;) {
-    const uint64_t offset = first - b->base + done;
-    const uint32_t at = offset % kLineBytes, n = std::min<uint32_t>(kLineBytes - at, total - done);
-    const uint32_t slot = state_.memory.slot_for_write(*b, offset / kLineBytes);
-    // What is written already of this row the general way writes again, the same.
-    if (!slot || written_by_another(slot, at, at + n) || !device_.write(w.index, first + done, n).ok()) return false;
-    prefetch_next(slot);
-    uint32_t* writers = state_.memory.writers(slot);
-    uint64_t* valid = state_.memory.valid(slot);
-    if (n == kLineBytes) {  // a size that compilers know
-      std::fill_n(writers, kLineBytes / 4, mine);
-      valid[0] = valid[1] = ~uint64_t{0};
-      std::memcpy(state_.memory.data(slot), from + done, kLineBytes);
-    } else {
-      const LineBits bits = LineBits::of(at, at + n);
-      std::fill_n(writers + at / 4, n / 4, mine);
-      valid[0] |= bits.low;
-      valid[1] |= bits.high;
-      std::memmove(state_.memory.data(slot) + at, from + done, n);
-    }
+  DeviceAccess e{{site(w), Op::kWrite, kAll, bytes}, nullptr, first, slot};
+  if (in.flags & kFlagConstant) e.constant = from;
+  emit(e);
+  uint32_t at = offset % kLineBytes;
+  for (uint64_t done = 0; done < end - offset; at = 0) {
+    const auto n = static_cast<uint32_t>(std::min<uint64_t>(kLineBytes - at, end - offset - done));
+    write_words(slot[(offset + done) / kLineBytes - begin], at, n, from + done);
     done += n;
   }
-  counter_.at(w.pc);
-  counter_.global_row(first, total, true);
   return true;
 }
 
@@ -195,38 +185,25 @@ bool Machine::shared_row(const Warp& w, const Inst& in, uint32_t bytes, uint32_t
   return shared_bytes_ >= bytes && shared->highest <= shared_bytes_ - bytes && !(shared->bits & (bytes - 1));
 }
 
-void Machine::count_shared_row(const Warp& w, const SharedRow& shared, const uint32_t* offset, uint32_t bytes) {
-  counter_.at(w.pc);
-  const Wavefronts n = shared.climbs ? climbing_wavefronts(shared.step, bytes) : shared_wavefronts(offset, kAll, bytes);
-  counter_.shared_wavefronts_are(n.needed, n.ideal);
-}
-
-bool Machine::load_shared_row(Warp& w, const Inst& in, uint32_t bytes) {
+bool Machine::load_shared_row(Warp& w, const Inst& in, uint32_t bytes, bool* emitted) {
   uint32_t offset[kWarpSize];
   SharedRow shared;
   if (!shared_row(w, in, bytes, offset, &shared)) return false;
-  const auto chunk = [&](uint32_t at) { return shadow_.read_chunk(w.index, at / 16).ok(); };
-  const auto words = [&](uint32_t at) { return shadow_.read_words(w.index, at / 4, bytes / 4).ok(); };
-  alignas(64) std::byte room[16 * kWarpSize];
-  const std::byte* from = room;
+  SharedAccess e{{site(w), Op::kRead, kAll, bytes}, offset, nullptr, shared.climbs, shared.step};
+  e.needed = needed_bytes(in);
+  emit(e);
+  *emitted = true;
+  if (!has_no_holes(in)) return false;
   if (shared.climbs && shared.step == bytes) {
-    if (!each_piece(offset[0], bytes, chunk, words)) return false;
-    from = shared_.data() + offset[0];
-  } else {
-    const uint32_t places = shared.climbs && shared.step == 0 ? 1 : kWarpSize;
-    if (bytes == 4) {
-      if (!shadow_.read_each_word(w.index, offset, places)) return false;
-    } else {
-      for (uint32_t l = 0; l < places; ++l)
-        if (!(bytes == 16 ? chunk(offset[l]) : words(offset[l]))) return false;
-    }
-    const auto gather = [&]<uint32_t n>(std::integral_constant<uint32_t, n>) {
-      for (uint32_t l = 0; l < kWarpSize; ++l) std::memcpy(room + l * n, shared_.data() + offset[l], n);
-    };
-    bytes == 4 ? gather(k4) : bytes == 8 ? gather(k8) : gather(k16);
+    spread(w, in, shared_.data() + offset[0]);
+    return true;
   }
-  spread(w, in, from);
-  count_shared_row(w, shared, offset, bytes);
+  alignas(64) std::byte room[16 * kWarpSize];
+  const auto gather = [&]<uint32_t n>(std::integral_constant<uint32_t, n>) {
+    for (uint32_t l = 0; l < kWarpSize; ++l) std::memcpy(room + l * n, shared_.data() + offset[l], n);
+  };
+  bytes == 4 ? gather(k4) : bytes == 8 ? gather(k8) : gather(k16);
+  spread(w, in, room);
   return true;
 }
 
@@ -234,24 +211,19 @@ bool Machine::store_shared_row(Warp& w, const Inst& in, uint32_t bytes) {
   uint32_t offset[kWarpSize];
   SharedRow shared;
   if (!shared_row(w, in, bytes, offset, &shared)) return false;
-  const auto chunk = [&](uint32_t at) { return shadow_.write_chunk(w.index, at / 16, 0).ok(); };
-  const auto words = [&](uint32_t at) { return shadow_.write_words(w.index, at / 4, bytes / 4).ok(); };
   alignas(64) std::byte room[16 * kWarpSize];
   const std::byte* from = collect(w, in, room);
+  SharedAccess e{{site(w), Op::kWrite, kAll, bytes}, offset, nullptr, shared.climbs, shared.step};
+  if (in.flags & kFlagConstant) e.constant = from;
+  emit(e);
   if (shared.climbs && shared.step == bytes) {
-    if (!each_piece(offset[0], bytes, chunk, words)) return false;
     std::memmove(shared_.data() + offset[0], from, bytes * kWarpSize);
-  } else {
-    const auto scatter = [&]<uint32_t n>(std::integral_constant<uint32_t, n>) {
-      for (uint32_t l = 0; l < kWarpSize; ++l) {
-        if (!(n == 16 ? chunk(offset[l]) : words(offset[l]))) return false;
-        std::memcpy(shared_.data() + offset[l], from + l * n, n);
-      }
-      return true;
-    };
-    if (!(bytes == 4 ? scatter(k4) : bytes == 8 ? scatter(k8) : scatter(k16))) return false;
+    return true;
   }
-  count_shared_row(w, shared, offset, bytes);
+  const auto scatter = [&]<uint32_t n>(std::integral_constant<uint32_t, n>) {
+    for (uint32_t l = 0; l < kWarpSize; ++l) std::memcpy(shared_.data() + offset[l], from + l * n, n);
+  };
+  bytes == 4 ? scatter(k4) : bytes == 8 ? scatter(k8) : scatter(k16);
   return true;
 }
 

@@ -14,12 +14,9 @@ constexpr uint32_t kPiece = 16, kMostTileBytes = 1024;
 
 }  // namespace
 
-/// Calls `part(address, bytes, offset in the tile, lane)` for pieces of at most 16 bytes that do not cross a multiple
-/// of 16, and counts the requests.
-template <class F>
-void Machine::each_tile_piece(Warp& w, const Inst& in, uint32_t mask, F&& part) {
+/// Moves a tile between memory and `tile`, in pieces of at most 16 bytes that do not cross a multiple of 16.
+void Machine::move_tile(Warp& w, const Inst& in, uint32_t mask, std::byte* tile) {
   require_full(w, in, mask, "partial-warp", "wmma");
-  counter_.at(w.pc);
   const WmmaFragment f = WmmaFragment::unpack(in.target);
   uint64_t address[kWarpSize];
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
@@ -36,19 +33,39 @@ void Machine::each_tile_piece(Warp& w, const Inst& in, uint32_t mask, F&& part) 
   check_alignment(address[0], std::min(fragment, 32u), 0);
   if (stride % std::min(fragment, 16u))
     throw Fault{"misaligned",
-                fmt::format("lines of wmma that are {} bytes apart; a multiple of {} was expected", stride,
-                            std::min(fragment, 16u)),
-                0};
+                fmt::format("a wmma stride of {} bytes is not a multiple of {}", stride, std::min(fragment, 16u)), 0};
   const bool shared = space_of(in, address[0]) == Space::kShared;
+  const Op op = in.kind == Kind::kWmmaStore ? Op::kWrite : Op::kRead;
   uint64_t places[kWarpSize];
-  uint32_t offsets[8], pieces = 0, piece_bytes = 0;
+  uint32_t offset[kWarpSize], slot[kWarpSize], in_tile[kWarpSize], n_pieces = 0, inputs = 0;
+  uint8_t part = 0;
+  Piece pieces[kWarpSize];
   const auto request = [&] {
-    const uint32_t lanes = pieces == 32 ? ~0u : (1u << pieces) - 1;
+    const uint32_t all = ~0u >> (kWarpSize - n_pieces);
+    const auto emit_it = [&](auto e) {
+      e.part = part++;
+      e.pieces = pieces;
+      emit(e);
+    };
     if (shared)
-      counter_.shared_access(offsets, lanes, kPiece);
+      emit_it(SharedAccess{{site(w), op, all, kPiece}, offset});
     else
-      counter_.global_access(places, lanes, piece_bytes, in.kind == Kind::kWmmaStore);
-    pieces = 0;
+      emit_it(DeviceAccess{{site(w), op, all, pieces[n_pieces - 1].bytes}, places, 0, slot, inputs});
+    for (uint32_t i = 0; i < n_pieces; ++i) {
+      const uint32_t n = pieces[i].bytes;
+      std::byte* const here = tile + in_tile[i];
+      if (op == Op::kWrite && !shared)
+        write_device(slot[i], offset[i], n, here, 0);
+      else if (op == Op::kWrite)
+        std::memcpy(shared_.data() + offset[i], here, n);
+      else if (shared)
+        std::memcpy(here, shared_.data() + offset[i], n);
+      else if (slot[i])
+        std::memcpy(here, state_.memory.data(slot[i]) + offset[i], n);
+      else
+        std::memset(here, 0xff, n);
+    }
+    n_pieces = inputs = 0;
   };
   const auto chunk = [&](uint32_t line, uint32_t column) {
     uint64_t at = address[0] + line * stride;
@@ -56,18 +73,19 @@ void Machine::each_tile_piece(Warp& w, const Inst& in, uint32_t mask, F&& part) 
     const Space space = space_of(in, at);
     if (&cta_at(at, lane) != this || space != (shared ? Space::kShared : Space::kGlobal))
       throw Fault{"out-of-bounds",
-                  fmt::format("wmma at {}: device memory or the CTA's own shared memory was expected", describe(at)),
-                  lane};
+                  fmt::format("wmma at {}: expected device memory or the CTA's own shared memory", text(at)), lane};
     for (uint32_t done = column; done < end;) {
       const uint32_t n = std::min<uint32_t>(end - done, kPiece - static_cast<uint32_t>((at + done) % kPiece));
-      part(at + done, n, line * line_bytes + done, lane, shared);
+      const uint32_t i = n_pieces++;
+      places[i] = at + done;
+      in_tile[i] = line * line_bytes + done;
+      pieces[i] = piece_of(lane, n);
       if (shared)
-        offsets[pieces++] = static_cast<uint32_t>(at + done - kSharedBase);
-      else
-        places[pieces++] = at + done;
-      piece_bytes = n;
+        offset[i] = shared_offset(at + done, n, lane);
+      else if (device_line(at + done, n, lane, op, false, &slot[i], &offset[i]))
+        inputs |= 1u << i;
       done += n;
-      if (pieces == (shared ? 8 : 32)) request();
+      if (n_pieces == (shared ? 8 : 32)) request();
     }
   };
   if (shared) {  // eight at a time, one below the other, as ldmatrix takes them
@@ -77,8 +95,7 @@ void Machine::each_tile_piece(Warp& w, const Inst& in, uint32_t mask, F&& part) 
     for (uint32_t line = 0; line < lines; ++line)
       for (uint32_t column = 0; column < line_bytes; column += kPiece) chunk(line, column);
   }
-  if (pieces) request();
-  if (!shared && in.kind == Kind::kWmmaLoad) counter_.load_lanes(~0u, std::min(fragment, kPiece));
+  if (n_pieces) request();
 }
 
 /// Calls `element(its place in the tile, register row, lane, shift)`.
@@ -97,12 +114,7 @@ void Machine::each_fragment_element(Warp& w, const Inst& in, F&& element) {
 
 void Machine::wmma_load(Warp& w, const Inst& in, uint32_t mask) {
   alignas(16) std::byte tile[kMostTileBytes];
-  each_tile_piece(w, in, mask, [&](uint64_t address, uint32_t n, uint32_t to, uint32_t lane, bool shared) {
-    if (shared)
-      read_shared(w, shared_offset(address, n, lane), n, lane, tile + to, false);
-    else
-      read_global(address, n, lane, tile + to, false);
-  });
+  move_tile(w, in, mask, tile);
   for (uint32_t r = 0; r < in.count; ++r) std::fill_n(row(w, kernel_.lists[in.list + r]), kWarpSize, 0u);
   each_fragment_element(w, in, [&](uint32_t from, uint32_t& word, uint32_t shift) {
     uint32_t value = 0;
@@ -117,12 +129,7 @@ void Machine::wmma_store(Warp& w, const Inst& in, uint32_t mask) {
     const uint32_t value = word >> shift;
     std::memcpy(tile + to, &value, in.size);
   });
-  each_tile_piece(w, in, mask, [&](uint64_t address, uint32_t n, uint32_t from, uint32_t lane, bool shared) {
-    if (shared)
-      write_shared(w, shared_offset(address, n, lane), n, lane, tile + from, false);
-    else
-      write_global(address, n, lane, tile + from, false);
-  });
+  move_tile(w, in, mask, tile);
 }
 
 }  // namespace roofgen::sim

@@ -24,7 +24,7 @@ bool Mapping::reserve(uint64_t bytes) {
 
 Result<void> DeviceMemory::initialise(uint64_t max_bytes) {
   next_address_ = kGlobalBase + 256;
-  // As much pool as the system lets us reserve; what is not touched costs nothing.
+  // As large a pool as the system reserves; untouched pages cost nothing.
   constexpr uint64_t kLargest = uint64_t{32} << 30, kSmallest = uint64_t{256} << 20;
   for (uint64_t bytes = kLargest; bytes >= kSmallest; bytes /= 2) {
     uint64_t slots = bytes / kLineBytes;

@@ -28,6 +28,24 @@ inline constexpr uint64_t kGuardBytes = uint64_t{1} << 21;
 /// Filled lines that stay resident before the oldest are dropped: 512 MiB.
 inline constexpr uint64_t kDefaultFilledCap = (uint64_t{512} << 20) / kLineBytes;
 
+/// Bits [begin, end) of a line's 128.
+struct LineBits {
+  uint64_t low = 0, high = 0;
+  static LineBits of(uint32_t begin, uint32_t end) {
+    const auto below = [](uint32_t n) { return n >= 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1; };
+    return {below(end < 64 ? end : 64) & ~below(begin < 64 ? begin : 64),
+            below(end > 64 ? end - 64 : 0) & ~below(begin > 64 ? begin - 64 : 0)};
+  }
+  void add(LineBits b) { low |= b.low, high |= b.high; }
+  void remove(LineBits b) { low &= ~b.low, high &= ~b.high; }
+  bool meets(LineBits b) const { return (low & b.low) || (high & b.high); }
+  LineBits without(LineBits b) const { return {low & ~b.low, high & ~b.high}; }
+  /// Those of the `chunk`th 16 bytes.
+  uint32_t of_chunk(uint32_t chunk) const {
+    return static_cast<uint16_t>((chunk < 4 ? low : high) >> (chunk & 3) * 16);
+  }
+};
+
 /// A private, zero-filled, lazily backed mapping.
 class Mapping {
  public:

@@ -1,4 +1,4 @@
-// Which instructions exist. Lane-wise ones come from opcodes.def, fully spelled; those that touch
+// The known instructions. Lane-wise ones come from opcodes.def, fully spelled; instructions that touch
 // memory, other lanes or control flow have a decoder that reads their modifiers.
 #pragma once
 

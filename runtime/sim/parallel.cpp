@@ -20,11 +20,13 @@ constexpr uint64_t kChunksPerWorker = 16;
 constexpr uint32_t kWordsPerLine = kLineBytes / 4, kWordsPerSector = 8;
 
 struct Worker {
-  explicit Worker(const LaunchState& launch)
+  Worker(const LaunchState& launch, std::vector<std::vector<LineAccess>>* trace)
       : lines(launch.memory.all()),
         state(of_own(launch)),
         counter(launch.kernel),
-        machine(state, counter, OpcodeTable::host().lanes()) {}
+        machine(state, counter, OpcodeTable::host().lanes()) {
+    counter.trace_to(trace);
+  }
 
   PrivateLines lines;
   std::vector<Finding> findings, tolerated;
@@ -53,12 +55,12 @@ class Parallel {
         begin_(begin),
         workers_(std::min<uint64_t>(static_cast<uint64_t>(options.threads), n - begin)),
         all_(static_cast<ptrdiff_t>(workers_.size())) {
-    for (auto& w : workers_) w = std::make_unique<Worker>(state_);
+    for (auto& w : workers_) w = std::make_unique<Worker>(state_, options.trace);
   }
 
   uint64_t run(uint64_t instructions) {
     plan_wave(instructions, kCtasOfFirstWave * workers_.size());
-    // All or none: those that have started wait for each other.
+    // All threads or none: those already started would wait for the missing ones at the end of the wave.
     std::atomic<int> go{0};
     std::vector<std::thread> threads;
     try {
@@ -110,7 +112,6 @@ class Parallel {
     for (; first < end_; first = next_.fetch_add(chunk_)) {
       for (uint64_t i = first, end = std::min(first + chunk_, end_); i < end; ++i) {
         if (order_matters_) return;
-        w.counter.begin_cta(options_.trace ? &(*options_.trace)[i] : nullptr);
         w.machine.begin_cta(options_.ctas ? options_.ctas->ctas[i] : i, static_cast<uint32_t>(i));
         if (!w.machine.go_on(w.findings) || !w.findings.empty() || !w.tolerated.empty()) order_matters_ = true;
       }
@@ -129,7 +130,7 @@ class Parallel {
     return words;
   }
 
-  /// Did anybody else read or write what this worker wrote? Reads are known by sector.
+  /// Sets order_matters_ if another worker read or wrote a word that this worker wrote. Reads are known by sector.
   void look_at_words(Worker& w) {
     for (PrivateLines::Line& l : w.lines.lines()) {
       const uint32_t words = words_written(l.slot);
@@ -149,7 +150,7 @@ class Parallel {
     }
   }
 
-  /// Lines that several workers wrote are kept by one of them for all.
+  /// Merges the copies into device memory; one worker merges the lines that several wrote.
   void keep(Worker& w, bool shared) {
     for (PrivateLines::Line& l : w.lines.lines()) {
       if (l.shared != shared) continue;

@@ -1,6 +1,5 @@
-// Lines of device memory that one worker of a launch wrote, in copies of its own, while others run CTAs of the same
-// launch: what everybody else sees does not change until all are done and it is known that nobody needed to see it
-// earlier (parallel.h).
+// Private copies of the lines of device memory that one worker of a launch writes. Other workers and the host see the
+// old lines until the wave has ended and no worker depended on another's writes (parallel.h).
 #pragma once
 
 #include <algorithm>
@@ -37,7 +36,7 @@ class PrivateLines {
   /// No copies; their slots serve again.
   void reset();
 
-  /// Constants: reads of which the Counter does not hear.
+  /// Reads of constants, which are missing from the counted sectors.
   void note_uncounted_read(const Buffer* buffer) {
     if (!reads_uncounted(buffer)) uncounted_.push_back(buffer);
   }
@@ -60,7 +59,7 @@ class PrivateLines {
   std::vector<const Buffer*> uncounted_;
 };
 
-/// Device memory as the CTAs of a launch, or those of one worker, see it.
+/// Device memory as seen by the CTAs of a launch or of one of its workers.
 class MemoryView {
  public:
   MemoryView(DeviceMemory& memory) : memory_(&memory) {}  // NOLINT: all of it, as it is
@@ -78,7 +77,7 @@ class MemoryView {
   uint64_t* valid(uint32_t slot) { return memory_->valid(slot); }
   uint32_t* writers(uint32_t slot) { return memory_->writers(slot); }
   DeviceMemory& all() const { return *memory_; }
-  /// Others run CTAs of the launch at the same time: what depends on their order cannot be had here.
+  /// Other workers run CTAs of the launch at the same time: results that depend on the order of CTAs are not available.
   bool is_private() const { return own_ != nullptr; }
   void note_uncounted_read(const Buffer* buffer) {
     if (own_) own_->note_uncounted_read(buffer);

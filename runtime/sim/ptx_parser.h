@@ -1,4 +1,4 @@
-// PTX text to PtxModule. Strict and bounded: whatever is not understood is an Error with its line,
+// PTX text to PtxModule. Strict and bounded: unknown text is an Error with its line,
 // and text, nesting and element counts have limits, because PTX may come from anywhere.
 #pragma once
 

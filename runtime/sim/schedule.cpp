@@ -7,15 +7,14 @@
 namespace roofgen::sim {
 namespace {
 
-/// CTAs that are on the device at a time, when they wait for each other. More than any GPU has on all its processors.
+/// CTAs resident at a time while they wait for each other: more than any GPU holds.
 constexpr size_t kMostResident = 4096;
 constexpr uint64_t kMostResidentBytes = uint64_t{2} << 30;
 
 /// A cluster of CTAs, most often of one.
 class Team {
  public:
-  Team(LaunchState& state, Counter& counter, size_t ctas)
-      : state_(state), counter_(counter), ordinals_(ctas), done_(ctas) {
+  Team(LaunchState& state, Counter& counter, size_t ctas) : state_(state), ordinals_(ctas), done_(ctas) {
     for (size_t i = 0; i < ctas; ++i)
       machines_.push_back(std::make_unique<Machine>(state, counter, OpcodeTable::host().lanes()));
     for (const auto& m : machines_) members_.push_back(m.get());
@@ -30,21 +29,17 @@ class Team {
       // Clusters run whole grids, whose CTAs are numbered as they are.
       ordinals_[rank] = members_.size() == 1 ? number : cta;
       done_[rank] = false;
-      if (options.trace && options.trace->size() <= ordinals_[rank]) options.trace->resize(ordinals_[rank] + 1);
-      counter_.begin_cta(options.trace ? &(*options.trace)[ordinals_[rank]] : nullptr);
       members_[rank]->begin_cta(options.ctas ? options.ctas->ctas[number] : cta,
                                 static_cast<uint32_t>(ordinals_[rank]));
     }
   }
 
-  /// False: it waits for other teams, or its members for each other.
-  bool go_on(const RunOptions& options, std::vector<Finding>& findings) {
+  /// False: the team waits for other teams, or its CTAs wait for each other.
+  bool go_on(std::vector<Finding>& findings) {
     const size_t before = findings.size();
     bool moved = false;
     for (uint32_t rank = 0; rank < members_.size(); ++rank) {
       if (done_[rank]) continue;
-      if (members_.size() > 1 || options.trace)
-        counter_.resume_cta(options.trace ? &(*options.trace)[ordinals_[rank]] : nullptr);
       const uint64_t ran = members_[rank]->instructions();
       done_[rank] = members_[rank]->go_on(findings);
       if (findings.size() > before) return true;  // the others of the cluster go with it
@@ -73,17 +68,17 @@ class Team {
   }
 
   LaunchState& state_;
-  Counter& counter_;
   std::vector<std::unique_ptr<Machine>> machines_;
   std::vector<Machine*> members_;
   std::vector<uint64_t> ordinals_;
   std::vector<bool> done_;
 };
 
-/// Is it likely that the CTAs still to come can run beside each other, and have enough to do?
+/// Whether the remaining CTAs probably can run side by side and have enough work.
 bool worth_threads(const LaunchState& state, uint64_t ctas_left, uint64_t instructions_each,
                    const RunOptions& options) {
-  if (options.threads < 2 || ctas_left < 2 || ctas_left * instructions_each < options.worth_threads) return false;
+  if (options.threads < 2 || state.listener || ctas_left < 2 || ctas_left * instructions_each < options.worth_threads)
+    return false;
   if (state.launch.cluster.count() > 1 || state.grid_workspace || (state.tolerated && !state.tolerated->empty()))
     return false;
   return std::none_of(state.kernel.code.begin(), state.kernel.code.end(), [](const Inst& in) {
@@ -98,13 +93,14 @@ bool worth_threads(const LaunchState& state, uint64_t ctas_left, uint64_t instru
 uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOptions& options,
                   std::vector<Finding>& findings, uint64_t wave_instructions) {
   const uint64_t ctas = state.launch.cluster.count(), teams = n / ctas;
+  counter.trace_to(options.trace);
   std::deque<std::unique_ptr<Team>> waiting;
   std::vector<std::unique_ptr<Team>> idle;
   const auto most = static_cast<size_t>(std::max(options.max_findings, 1));
   uint64_t in_parallel = 0;
   bool asked = false;  ///< whether they can run beside each other
   for (uint64_t begun = 0; (begun < teams || !waiting.empty()) && findings.size() < most;) {
-    // The first has shown what to expect of the others; or the first two, four, ...
+    // Estimate the remaining work from the first CTA, or the first two, four, ...
     if (begun && (begun & (begun - 1)) == 0 && !asked && waiting.empty() && findings.empty()) {
       const uint64_t each = counter.warp_instructions() / begun;
       RunOptions fitting = options;
@@ -131,7 +127,7 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
       now = std::move(waiting.front());
       waiting.pop_front();
     }
-    if (now->go_on(options, findings))
+    if (now->go_on(findings))
       idle.push_back(std::move(now));
     else
       waiting.push_back(std::move(now));

@@ -1,4 +1,4 @@
-// Which CTAs of a launch run when.
+// The order in which the CTAs of a launch run.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,9 @@
 
 namespace roofgen::sim {
 
-/// Runs `n` CTAs, those of `options.ctas` or the first of the grid: one after another, each to its end, or with the
-/// same results on several cores (parallel.h). One that waits for what others do stays on the device: the next one
-/// begins, and those that wait take turns. The CTAs of a cluster begin together. Ends early when there are
-/// options.max_findings. Returns how many CTAs ran beside others.
+/// Runs `n` CTAs, of `options.ctas` or the first of the grid: in order, or with the same results on several cores
+/// (parallel.h). A CTA that waits for other CTAs is suspended while the next one begins; suspended CTAs take turns. The
+/// CTAs of a cluster begin together. Stops at options.max_findings. Returns the number of CTAs that ran on workers.
 uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOptions& options,
                   std::vector<Finding>& findings, uint64_t wave_instructions = kWaveInstructions);
 

@@ -32,7 +32,7 @@ void SharedShadow::refresh_floor(uint32_t warp) {
 void SharedShadow::arrive(uint32_t id, uint32_t warp, bool waits) {
   for (uint32_t v = 0; v < warps_; ++v) offered_[id][v] = std::max(offered_[id][v], seen_[warp][v]);
   offered_[id][warp] = std::max(offered_[id][warp], now_);
-  if (!waits) advance();  // what the warp does next is not covered by this arrival
+  if (!waits) advance();  // the arrival does not cover the next accesses of the warp
 }
 
 void SharedShadow::release(uint32_t id, uint32_t waiters) {

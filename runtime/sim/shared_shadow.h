@@ -1,10 +1,10 @@
-// What the simulator remembers about shared memory: which bytes were written, which are the target
-// of an asynchronous copy still under way, and which warps touched what since they last
-// synchronised (a FastTrack-style detector: warps are the threads, barriers the synchronisation).
+// Records about shared memory: the bytes that were written, the bytes that are targets of pending asynchronous copies,
+// and the warps that accessed each byte since their last synchronisation (a FastTrack-style race detector: warps are
+// the threads, barriers the synchronisation).
 //
 // Time is one stamp per CTA that advances when a barrier releases or a warp arrives without
-// waiting. `seen[w][v]` is the latest stamp of warp v whose accesses are ordered before whatever
-// warp w does now. Two accesses of different warps, one of them a write, race when the later one
+// waiting. `seen[w][v]` is the latest stamp of warp v whose accesses are ordered before the next access of
+// warp w. Two accesses of different warps, one of them a write, race when the later one
 // has not seen the stamp of the earlier one. Precise: no order is assumed that no barrier gives.
 #pragma once
 
@@ -32,20 +32,20 @@ class SharedShadow {
     bool ok() const { return verdict == Verdict::kOk; }
   };
 
-  /// Forgets everything; `bytes` of shared memory, all unwritten, `warps` warps.
+  /// Begins a CTA with `bytes` of unwritten shared memory and `warps` warps.
   void reset(uint32_t bytes, uint32_t warps);
 
   /// `offset` counts from the start of shared memory; an access never crosses 16 bytes.
   /// `strong` accesses (volatile, atomic) do not race with each other; a strong read is not remembered.
   /// `needed`: which of the bytes must have been written.
   Outcome read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong = false, uint32_t needed = ~0u);
-  /// Of who belongs to no warp here: checked for data, ordered with nothing.
+  /// Accesses from outside the CTA: checked for unwritten and pending bytes, not for races.
   Outcome read_from_outside(uint32_t offset, uint32_t bytes) const;
   Outcome write_from_outside(uint32_t offset, uint32_t bytes);
   uint32_t written(uint32_t offset, uint32_t bytes) const {
     return (uint32_t{chunks_[offset >> 4].valid} >> (offset & 15)) & ((1u << bytes) - 1);
   }
-  /// What was written there holds nothing in these bytes.
+  /// Marks bytes as unwritten: they got a value that nothing wrote (padding of a struct).
   void unwrite(uint32_t offset, uint32_t holes) {
     chunks_[offset >> 4].valid &= static_cast<uint16_t>(~(holes << (offset & 15)));
   }
@@ -110,35 +110,37 @@ class SharedShadow {
     return write(warp, word * 4, n * 4);
   }
 
-  /// A warp reaches barrier `id` (16: the cluster's); what it has seen and done is offered to those who wait there.
+  /// A warp arrives at barrier `id` (16: the cluster's): warps that wait there will have seen its accesses and all that
+  /// it has seen.
   void arrive(uint32_t id, uint32_t warp, bool waits);
   /// The barrier releases: `waiters` (mask of warps) have now seen all that arrived.
   void release(uint32_t id, uint32_t waiters);
-  /// The same for a barrier in shared memory at `offset`: a warp arrives at its phase; the phase completes; a warp has
-  /// seen that. Several signals of one instruction need one advance().
+  /// The same for an mbarrier at `offset`: a warp arrives; the phase completes; a warp has observed the completion.
+  /// Several signals of one instruction need one advance().
   void signal(uint32_t offset, uint32_t warp, bool advances = true);
   void complete(uint32_t offset);
   void observe(uint32_t offset, uint32_t warp);
-  /// A fence: what the warp did and has seen before it is what a later signal_fenced offers.
+  /// A fence: a later signal_fenced offers the accesses that the warp made or has seen before the fence.
   void fence(uint32_t warp);
-  /// What comes is not covered by what was. At the last stamp it is: then races may be missed, until a barrier says so.
+  /// Begins a new stamp. At the last stamp nothing changes, and races may be missed until the next barrier reports it.
   void advance() { now_ += now_ < kMaxStamp; }
   bool has_fenced(uint32_t warp) const { return fenced_[warp][warp] > 0; }
   void signal_fenced(uint32_t offset, uint32_t warp);
   bool completed(uint32_t offset) const { return !phases_.empty() && phases_.count(offset) > 0; }
   bool stamps_exhausted() const { return now_ >= kMaxStamp; }
 
-  // For what is not shared memory and obeys the same rules (device_shadow.h).
+  // For device memory, which follows the same rules (device_shadow.h).
   static constexpr uint32_t kStampMask = (1u << 27) - 1;
   uint32_t now() const { return now_; }
-  /// All warps have seen what any did up to this stamp.
+  /// Every warp has seen all accesses up to this stamp.
   uint32_t settled() const { return settled_; }
-  /// Room behind shared memory for `bytes` (whole chunks), all written by nobody of this CTA: its first offset.
+  /// Adds records for `bytes` (whole chunks) behind shared memory, written but by no warp of this CTA. Their first
+  /// offset.
   uint32_t add(uint32_t bytes);
   uint32_t size() const { return static_cast<uint32_t>(chunks_.size() * 16); }
-  /// The room from there on is not needed any more.
+  /// Removes the records from this offset on.
   void drop_from(uint32_t offset);
-  /// An offset that is of nothing: for phases that are.
+  /// An offset of no memory, for synchronisation through other CTAs.
   static constexpr uint32_t kOutside = ~0u - 1;
   uint64_t bytes() const {
     return chunks_.capacity() * sizeof(Chunk) + words_.capacity() * sizeof(Record) + parts_.capacity() * sizeof(Parts) +

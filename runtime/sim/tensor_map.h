@@ -1,5 +1,5 @@
-// A tensor map (CUtensorMap): how the copy engine sees a tensor in device memory. Its 128 bytes are the driver's own
-// affair; these have a mark, so that other data is told from them.
+// A tensor map (CUtensorMap): the description of a tensor in device memory for the copy engine. The driver's layout of
+// its 128 bytes is not documented; this one has a mark that distinguishes it from other data.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct TensorView {
   uint64_t address = 0;
   uint32_t rank = 0, element_bytes = 0;
   uint32_t swizzle_bytes = 0;  ///< 0, 32, 64 or 128: 16-byte pieces change places within rows of so many
-  uint64_t fill = 0;           ///< one element of what lies outside
+  uint64_t fill = 0;           ///< one element outside the tensor
   uint64_t dims[kMaxTensorRank] = {}, strides[kMaxTensorRank] = {};  ///< elements; bytes
   uint32_t box[kMaxTensorRank] = {};                                 ///< elements
 

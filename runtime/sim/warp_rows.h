@@ -1,7 +1,6 @@
-// What the addresses of a warp have in common, and who wrote a line: questions about many values at once. Included by
-// lanes.inc.
+// Vectorised tests of a warp's addresses and of a line's last writers. Included by lanes.inc.
 
-/// Does every lane have 2^shift more than the one before?
+/// Whether every lane has 2^shift more than the lane before.
 bool climbs(const u64* value, u32 shift) {
   u64 apart = 0;
   for (u64 i = 0; i < 32; ++i) apart |= value[i] ^ (value[0] + (i << shift));

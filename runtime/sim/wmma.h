@@ -1,5 +1,5 @@
-// Fragments of wmma. Which element lies where is for the hardware to say and no program may know it; here a fragment is
-// what mma.sync takes, so that one wmma.mma is two of those. Products of 8 x 32 are done transposed.
+// Fragments of wmma. The place of an element in a fragment is unspecified for programs; here fragments are laid out as
+// for mma.sync, so that one wmma.mma is two mma.sync. Products of 8 x 32 are computed transposed.
 #pragma once
 
 #include <cstdint>

@@ -138,7 +138,7 @@ TEST(Parse, VariablesMayHoldAddresses) {
     EXPECT_NE(error.find(part), std::string::npos) << error;
   };
   says(".global .align 8 .u64 p = generic(list);\n.global .align 8 .u64 list[2] = {0, generic(p)};\n",
-       "the initial value of 'p' leads back to it");
+       "circular initial value of 'p'");
   says(".func f()\n{\nret;\n}\n.global .align 8 .u64 p = f;\n.global .u64 list[2];\n",
        "'p' holds the address of function 'f'");
   says(".global .align 8 .u64 p = nowhere;\n.global .u64 list[2];\n", "'p' holds the address of 'nowhere'");

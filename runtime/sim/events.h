@@ -1,0 +1,188 @@
+// The events of a launch. The machine emits them to the checks, the counts and the launch's Listener, which do not know
+// each other. docs/simulator.md has the table of events.
+#pragma once
+
+#include <span>
+
+#include "runtime/sim/code.h"
+#include "runtime/sim/memory.h"
+
+namespace roofgen::sim {
+
+/// The instruction that an event belongs to. Kernel::operands has the registers that it reads and writes.
+struct Site {
+  const Inst& inst;
+  uint32_t pc, warp;
+};
+
+// ---- CTAs and instructions -----------------------------------------------------------------------------
+
+struct CtaBegin {
+  const Kernel& kernel;
+  const Launch& launch;
+  uint64_t cta;
+  uint32_t ordinal;  ///< of the CTAs of this run
+  uint32_t warps, shared_bytes;
+  uint32_t initialised_from;  ///< shared memory from this offset on is zero; the rest is uninitialised
+};
+/// The events that follow, up to the next CtaTurn, belong to this CTA.
+struct CtaTurn {
+  uint32_t ordinal;
+};
+struct CtaEnd {
+  uint32_t ordinal;
+};
+/// A warp issues an instruction, before anything else that it causes.
+struct Issue {
+  Site site;
+  uint32_t active, mask;  ///< lanes that are here; of them those whose guard is true
+};
+/// Lanes that evaluate ex2.
+struct Exponentials {
+  Site site;
+  uint32_t mask;
+};
+struct LanesExit {
+  Site site;
+  uint32_t mask;
+};
+
+// ---- requests to memory --------------------------------------------------------------------------------
+
+enum class Op : uint8_t {
+  kRead,
+  kWrite,
+  kAtomic,
+  kCopyIn
+};  ///< kCopyIn: cp.async's target, which changes only at AsyncLand
+
+/// An element of a request that is not one lane's: tiles are moved in pieces.
+struct Piece {
+  uint8_t lane, bytes;
+};
+
+/// A request of a warp to one memory, emitted before data moves. Element i is lane i, unless there are `pieces`.
+struct Access {
+  Site site;
+  Op op = Op::kRead;
+  uint32_t mask = 0, bytes = 0;  ///< elements; bytes of each
+  bool strong = false;           ///< volatile, relaxed, acquire, release or atomic
+  bool acquires = false, releases = false;
+  /// False: no request of its own, only bytes to check: part of a BulkRequest, an mbarrier, a tensor map, printf's
+  /// text, a constant.
+  bool is_request = true;
+  uint8_t part = 0;                     ///< which of the requests of this instruction, where one needs several
+  uint32_t needed = ~0u;                ///< bytes of each element that must have been written; others may be padding
+  const Piece* pieces = nullptr;        ///< per element
+  const std::byte* constant = nullptr;  ///< a write whose value is a constant of the PTX, the same in all lanes
+  const uint32_t* holes = nullptr;      ///< a write: per element, bytes whose value nothing wrote (padding of structs)
+
+  uint32_t lane_of(uint32_t i) const { return pieces ? pieces[i].lane : i; }
+  uint32_t bytes_of(uint32_t i) const { return pieces ? pieces[i].bytes : bytes; }
+};
+struct SharedAccess : Access {
+  const uint32_t* offset = nullptr;  ///< per element, from the start of the CTA's shared memory
+  const uint8_t* rank = nullptr;     ///< per element, whose in the cluster; null: the CTA's own
+  bool climbs = false;               ///< each offset is `step` more than the one before
+  uint32_t step = 0;
+};
+struct DeviceAccess : Access {
+  const uint64_t* address = nullptr;  ///< per element; null: they lie one after the other from `first`
+  uint64_t first = 0;
+  const uint32_t* slot = nullptr;  ///< of DeviceMemory, per element, or per line from that of `first`; 0: never written
+  uint32_t inputs = 0;             ///< elements in buffers that no kernel may write
+
+  uint64_t address_of(uint32_t i) const { return address ? address[i] : first + uint64_t{i} * bytes; }
+  uint32_t slot_of(uint32_t i) const { return slot[address ? i : address_of(i) / kLineBytes - first / kLineBytes]; }
+};
+struct LocalAccess : Access {
+  const uint32_t* offset = nullptr;  ///< per lane, in its own local memory
+};
+/// A row of a bulk copy between device and shared memory: one request of one thread.
+struct BulkRequest {
+  Site site;
+  uint32_t lane;
+  bool write;
+  uint64_t first;
+  uint32_t bytes;
+  uint32_t barrier;  ///< of a read: the mbarrier that it completes, an offset in shared memory
+};
+
+// ---- asynchronous copies -------------------------------------------------------------------------------
+
+struct AsyncCommit {
+  Site site;
+  uint32_t mask;
+};
+/// A warp waits until at most `pending` of its groups are pending. The others land here, so the wait always succeeds.
+struct AsyncWait {
+  Site site;
+  uint32_t mask, pending;
+  bool landed;        ///< at least one copy did
+  uint64_t distance;  ///< instructions of the warp since the issue of the last of them
+};
+/// Data arrives in shared memory, at the offsets given, for the warp that issued the copy.
+struct AsyncLand {
+  uint32_t warp;
+  std::span<const uint32_t> offsets;
+  uint32_t bytes;
+};
+
+// ---- synchronisation -----------------------------------------------------------------------------------
+
+inline constexpr uint32_t kClusterBarrierId = 16;  ///< past the barriers of the CTA
+
+struct BarrierArrive {
+  Site site;
+  uint32_t id, mask;
+  bool waits, orders;  ///< not orders: a relaxed arrival
+};
+/// A wait apart from the arrival, as the cluster's barrier has.
+struct BarrierWait {
+  Site site;
+  uint32_t id, mask;
+};
+struct BarrierRelease {
+  uint32_t id, warps;  ///< a mask of the warps that waited
+};
+struct Fence {
+  Site site;
+};
+/// An mbarrier, by its offset in shared memory: an arrival, the end of a phase, a wait that saw this end.
+struct PhaseArrive {
+  uint32_t warp, lane, barrier;
+};
+struct PhaseComplete {
+  uint32_t barrier;
+};
+struct PhasePass {
+  uint32_t warp, barrier;
+};
+
+/// Receives every event of a launch, in the order of the simulation (RunOptions::listener).
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  virtual void on(const CtaBegin&) {}
+  virtual void on(const CtaTurn&) {}
+  virtual void on(const CtaEnd&) {}
+  virtual void on(const Issue&) {}
+  virtual void on(const Exponentials&) {}
+  virtual void on(const LanesExit&) {}
+  virtual void on(const SharedAccess&) {}
+  virtual void on(const DeviceAccess&) {}
+  virtual void on(const LocalAccess&) {}
+  virtual void on(const BulkRequest&) {}
+  virtual void on(const AsyncCommit&) {}
+  virtual void on(const AsyncWait&) {}
+  virtual void on(const AsyncLand&) {}
+  virtual void on(const BarrierArrive&) {}
+  virtual void on(const BarrierWait&) {}
+  virtual void on(const BarrierRelease&) {}
+  virtual void on(const Fence&) {}
+  virtual void on(const PhaseArrive&) {}
+  virtual void on(const PhaseComplete&) {}
+  virtual void on(const PhasePass&) {}
+};
+
+}  // namespace roofgen::sim

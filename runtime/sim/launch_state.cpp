@@ -1,0 +1,40 @@
+#include "runtime/sim/launch_state.h"
+
+#include <fmt/format.h>
+
+namespace roofgen::sim {
+
+std::string describe(const LaunchState& state, uint64_t address) {
+  if (address == 0) return "a null pointer";
+  if (address < kSharedBase) return fmt::format("address {:#x}, {} bytes from a null pointer", address, address);
+  if (address < kSharedWindowEnd) return fmt::format("shared memory address {:#x}", address);
+  if (address < kLocalWindowEnd) return fmt::format("local memory address {:#x}", address - kLocalBase);
+  if (address < kParamWindowEnd) return fmt::format("parameter address {:#x}", address - kParamBase);
+  const Buffer *nearest = nullptr, *next = nullptr;
+  for (const auto& b : *state.buffers)
+    if (b->base <= address)
+      nearest = b.get();
+    else if (!next)
+      next = b.get();
+  const uint64_t offset = nearest ? address - nearest->base : 0, before = next ? next->base - address : ~uint64_t{0};
+  if (nearest && offset < nearest->bytes) return fmt::format("{}[byte {}]", nearest->label, offset);
+  const uint64_t past = nearest ? offset - nearest->bytes : ~uint64_t{0};
+  if (past < kGuardBytes && past <= before)
+    return fmt::format("{} bytes past the end of {} ({} bytes)", past, nearest->label, nearest->bytes);
+  if (before < kGuardBytes) return fmt::format("{} bytes before {} ({} bytes)", before, next->label, next->bytes);
+  return "an address in no buffer";
+}
+
+Finding finding_of(const Kernel& kernel, Fault fault, uint64_t cta, uint32_t warp, uint32_t pc) {
+  Finding f;
+  f.kind = fault.kind;
+  f.message = std::move(fault.message);
+  f.kernel = kernel.name;
+  f.ptx = {kernel.file, static_cast<int>(kernel.code[pc].line), 0};
+  f.source = kernel.sources[pc];
+  f.cta = cta;
+  f.thread = warp * kWarpSize + fault.lane;
+  return f;
+}
+
+}  // namespace roofgen::sim
