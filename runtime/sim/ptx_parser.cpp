@@ -1,20 +1,10 @@
 #include "runtime/sim/ptx_parser.h"
 
-#include <fmt/format.h>
-
 #include <bit>
-#include <optional>
 
-#include "runtime/sim/ptx_lexer.h"
+#include "runtime/sim/ptx_syntax.h"
 
 namespace roofgen::sim {
-namespace {
-
-/// Thrown inside the parser only; parse_ptx turns it into an Error.
-struct SyntaxError {
-  int line;
-  std::string message;
-};
 
 std::optional<PtxType> type_named(std::string_view t) {
   if (t == ".pred") return PtxType{'p', 1};
@@ -39,78 +29,6 @@ std::optional<Space> space_named(std::string_view t) {
   if (t == ".param") return Space::kParam;
   return std::nullopt;
 }
-
-class Parser {
- public:
-  explicit Parser(std::string_view text) : lexer_(text) { advance(); }
-  PtxModule module();
-
- private:
-  [[noreturn]] void fail(std::string message) { throw SyntaxError{token_.line, std::move(message)}; }
-  [[noreturn]] void expected(const char* what) {
-    fail(token_.kind == TokenKind::kEnd ? fmt::format("expected {}, found the end of the text", what)
-                                        : fmt::format("expected {}, found '{}'", what, token_.text.substr(0, 40)));
-  }
-  void advance() {
-    token_ = lexer_.next();
-    if (token_.kind == TokenKind::kBad) fail(fmt::format("malformed token '{}'", token_.text.substr(0, 40)));
-  }
-  bool is(char c) const { return token_.kind == TokenKind::kPunct && token_.text[0] == c; }
-  bool is(std::string_view directive) const { return token_.kind == TokenKind::kDirective && token_.text == directive; }
-  bool take(char c) {
-    if (!is(c)) return false;
-    advance();
-    return true;
-  }
-  void need(char c) {
-    if (!take(c)) expected(fmt::format("'{}'", c).c_str());
-  }
-  std::string_view need_name(const char* what) {
-    if (token_.kind != TokenKind::kName) expected(what);
-    std::string_view name = token_.text;
-    advance();
-    return name;
-  }
-  uint64_t need_integer(const char* what, uint64_t limit) {
-    if (token_.kind != TokenKind::kInteger) expected(what);
-    if (token_.bits > limit) fail(fmt::format("{} {} is over the limit of {}", what, token_.bits, limit));
-    uint64_t value = token_.bits;
-    advance();
-    return value;
-  }
-
-  void skip_statement() {
-    while (!take(';')) {
-      if (token_.kind == TokenKind::kEnd) expected("';'");
-      advance();
-    }
-  }
-  void loc(PtxModule& m);
-  void file(PtxModule& m);
-  void section();
-  PtxVar variable(Space space, bool is_extern);
-  void initialiser(PtxVar& var);
-  void function(PtxModule& m, bool is_entry, bool is_extern);
-  std::vector<PtxVar> parameters();
-  void body(PtxModule& m, PtxFunction& f);
-  void reg_declaration(PtxFunction& f);
-  void instruction(PtxFunction& f);
-  PtxOperand operand(int depth);
-  PtxOperand immediate();
-  PtxStmt& add(PtxFunction& f, PtxStmt::Kind kind) {
-    if (++statements_ > kMaxStatements) fail(fmt::format("more than {} statements", kMaxStatements));
-    PtxStmt& s = f.body.emplace_back();
-    s.kind = kind;
-    s.line = token_.line;
-    s.loc = loc_;
-    return s;
-  }
-
-  Lexer lexer_;
-  Token token_;
-  uint32_t loc_ = 0;
-  size_t statements_ = 0;
-};
 
 void Parser::file(PtxModule& m) {
   advance();
@@ -285,162 +203,6 @@ void Parser::function(PtxModule& m, bool is_entry, bool is_extern) {
   body(m, f);
 }
 
-void Parser::reg_declaration(PtxFunction& f) {
-  advance();
-  auto type = type_named(token_.text);
-  if (!type) fail(fmt::format("unknown register type '{}'", token_.text));
-  advance();
-  do {
-    PtxStmt& s = add(f, PtxStmt::Kind::kReg);
-    s.type = *type;
-    s.name = need_name("a register name");
-    if (take('<')) {
-      s.count = need_integer("register count", kMaxRegisterIndex);
-      need('>');
-    }
-  } while (take(','));
-  need(';');
-}
-
-PtxOperand Parser::immediate() {
-  PtxOperand o;
-  bool minus = take('-');
-  if (token_.kind == TokenKind::kInteger) {
-    o.kind = PtxOperand::Kind::kInteger;
-    o.bits = minus ? ~token_.bits + 1 : token_.bits;
-  } else if (token_.kind == TokenKind::kFloat) {
-    o.kind = PtxOperand::Kind::kFloat;
-    o.float_bits = token_.float_bits;
-    o.bits = minus ? token_.bits ^ (uint64_t{1} << (token_.float_bits - 1)) : token_.bits;
-  } else {
-    expected("a constant");
-  }
-  advance();
-  return o;
-}
-
-PtxOperand Parser::operand(int depth) {
-  if (depth > 3) fail("operand nested too deep");
-  PtxOperand o;
-  if (is('{') || is('(')) {
-    char close = is('{') ? '}' : ')';
-    o.kind = is('{') ? PtxOperand::Kind::kVector : PtxOperand::Kind::kList;
-    advance();
-    while (!is(close)) {
-      if (!o.items.empty()) need(',');
-      o.items.push_back(operand(depth + 1));
-      if (o.items.size() > 256) fail("more than 256 elements in a vector operand");
-    }
-    advance();
-    return o;
-  }
-  bool address = take('[');
-  if (address) o.kind = PtxOperand::Kind::kAddress;
-  if (!address && take('!')) o.negated = true;
-  if (token_.kind == TokenKind::kName) {
-    o.name = token_.text;
-    advance();
-    if (is('+') || (is('-') && address)) {
-      bool minus = is('-');
-      advance();
-      minus ^= take('-');
-      uint64_t displacement = need_integer("a displacement", ~uint64_t{0});
-      o.bits = minus ? ~displacement + 1 : displacement;
-    }
-    if (!address && take('|')) o.second = need_name("a second destination");
-  } else if (o.negated) {
-    expected("a predicate");
-  } else {
-    PtxOperand value = immediate();
-    if (!address) return value;
-    if (value.kind != PtxOperand::Kind::kInteger) fail("an address must be an integer");
-    o.bits = value.bits;
-  }
-  while (address && take(',')) {  // [texture, {x, y}]: coordinates
-    o.items.push_back(operand(depth + 1));
-    if (o.items.size() > 4) fail("more than 4 further operands in an address");
-  }
-  if (address) need(']');
-  return o;
-}
-
-void Parser::instruction(PtxFunction& f) {
-  std::string_view guard;
-  bool guard_negated = false;
-  if (take('@')) {
-    guard_negated = take('!');
-    guard = need_name("a predicate");
-  }
-  int line = token_.line;
-  std::string_view opcode = need_name("an instruction");
-  if (guard.empty() && take(':')) {
-    if (is(".branchtargets")) {
-      advance();
-      PtxStmt& s = add(f, PtxStmt::Kind::kTargets);
-      s.name = opcode;
-      do s.operands.push_back(operand(0));
-      while (take(','));
-      need(';');
-      return;
-    }
-    if (is(".callprototype") || is(".calltargets")) {  // only calls through pointers need them
-      skip_statement();
-      return;
-    }
-    PtxStmt& s = add(f, PtxStmt::Kind::kLabel);
-    s.name = opcode;
-    s.line = line;
-    return;
-  }
-  PtxStmt& s = add(f, PtxStmt::Kind::kInstruction);
-  s.line = line;
-  s.name = opcode;
-  s.guard = guard;
-  s.guard_negated = guard_negated;
-  if (!is(';')) {
-    do {
-      s.operands.push_back(operand(0));
-      if (s.operands.size() > 16) fail("more than 16 operands");
-    } while (take(','));
-  }
-  need(';');
-}
-
-void Parser::body(PtxModule& m, PtxFunction& f) {
-  int depth = 0;
-  loc_ = 0;
-  do {
-    if (is('{')) {
-      if (++depth > kMaxNesting) fail(fmt::format("blocks nested deeper than {}", kMaxNesting));
-      add(f, PtxStmt::Kind::kOpen);
-      advance();
-    } else if (is('}')) {
-      --depth;
-      add(f, PtxStmt::Kind::kClose);
-      advance();
-    } else if (is(".loc")) {
-      loc(m);
-    } else if (is(".file")) {
-      file(m);
-    } else if (is(".reg")) {
-      reg_declaration(f);
-    } else if (is(".pragma")) {
-      skip_statement();
-    } else if (token_.kind == TokenKind::kDirective) {
-      auto space = space_named(token_.text);
-      if (!space) fail(fmt::format("unsupported directive '{}'", token_.text));
-      advance();
-      PtxStmt& s = add(f, PtxStmt::Kind::kVar);
-      s.var = variable(*space, false);
-      need(';');
-    } else if (take(';')) {
-      // an empty statement, as inline assembly leaves them
-    } else {
-      instruction(f);
-    }
-  } while (depth > 0);
-}
-
 PtxModule Parser::module() {
   PtxModule m;
   m.locs.push_back({});
@@ -487,8 +249,6 @@ PtxModule Parser::module() {
   }
   return m;
 }
-
-}  // namespace
 
 Result<PtxModule> parse_ptx(std::string_view text, const std::string& file) {
   if (text.size() > kMaxPtxBytes)
