@@ -111,7 +111,8 @@ Result<std::map<std::string, ParamValue>> ProblemFlags::pins() const {
 
 void RunFlags::declare(CLI::App& app) {
   app.add_option("--variant", variants, "only these variants")->delimiter(',')->group("Search");
-  app.add_option("--strategy", strategy, "prior, exhaustive or random [prior]")->group("Search");
+  app.add_option("--strategy", strategy, fmt::format("{} [{}]", strategy_names(), strategies().front().name))
+      ->group("Search");
   app.add_flag("--exhaustive", exhaustive, "the same as --strategy exhaustive: every point, whatever --evals says")
       ->group("Search")
       ->excludes("--strategy");

@@ -9,6 +9,7 @@
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
 #include "tuner/search/store.h"
+#include "tuner/search/strategy.h"
 #include "tuner/tune.h"
 
 namespace roofgen::cli {

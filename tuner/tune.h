@@ -47,13 +47,16 @@ struct TuneContext {
   Store* store = nullptr;      ///< nullptr: nothing is remembered
 };
 
-/// Winners' binaries beside the report, for `emit`.
+struct TunedKernel {
+  Program program;
+  Binary binary;
+  Launch launch;
+};
+
 struct TuneResult {
   TuneReport report;
-  std::map<std::string, std::vector<Program>> programs;  ///< by variant, in stage order
-  std::map<std::string, std::vector<Binary>> binaries;
-  std::map<std::string, std::vector<Launch>> launches;
-  /// The verified schedules of every stage, the fastest first: where the search of a kernel like it may begin.
+  std::map<std::string, std::vector<TunedKernel>> winners;  ///< by variant, in the order of its stages
+  /// By variant and stage: the verified schedules, fastest first. The search of a similar kernel may begin with them.
   std::map<std::string, std::vector<std::vector<Schedule>>> rankings;
 };
 

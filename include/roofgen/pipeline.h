@@ -213,6 +213,8 @@ struct Verification {
   double error_over_tolerance = 0;  ///< worst |y - ref| / tolerance over all checked elements
   std::vector<Finding> findings;
   std::string failure;  ///< one line when not passed
+  /// Adds the comparisons of another run of the same kernel.
+  void add_checks(const Verification& other);
 };
 
 /// One timed shot on a GPU: the launches between two events.

@@ -199,17 +199,16 @@ Result<CounterRequest> counter_request(const DataFiles& files, const Op& op, con
                                        const std::string& variant) {
   const TuneReport& report = result.report;
   const VariantReport* tuned = report.find(variant);
-  const auto binaries = result.binaries.find(variant);
-  const auto launches = result.launches.find(variant);
-  if (!tuned || binaries == result.binaries.end() || launches == result.launches.end() || binaries->second.empty() ||
-      binaries->second.size() != launches->second.size() || tuned->kernels.size() != launches->second.size())
+  const auto winners = result.winners.find(variant);
+  if (!tuned || winners == result.winners.end() || winners->second.empty() ||
+      tuned->kernels.size() != winners->second.size())
     return Error{Exit::kFailed, fmt::format("{} has no tuned kernels", variant)};
   CounterRequest out;
   ROOFGEN_TRY(std::vector<Buffer> buffers, replay_buffers(files, op, report.problem, variant, limits(report.device)));
   std::vector<ReplayKernel> kernels;
   for (size_t i = 0; i < tuned->kernels.size(); ++i) {
     const KernelReport& k = tuned->kernels[i];
-    kernels.push_back({k.stage, binaries->second[i], launches->second[i]});
+    kernels.push_back({k.stage, winners->second[i].binary, winners->second[i].launch});
     out.expected.push_back({k.stage, k.work, k.work_exact, k.compulsory_bytes, k.registers});
   }
   out.replay = make_replay(report.problem, variant, std::move(buffers), std::move(kernels));

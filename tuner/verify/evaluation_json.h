@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "tuner/search/store.h"
 #include "tuner/verify/verify.h"
 
 namespace roofgen {
@@ -15,5 +16,9 @@ extern const char* const kEvaluationVersion;
 std::string to_payload(const Evaluation& evaluation);
 /// nullopt when the text is not a payload of this version: the row is then evaluated again.
 std::optional<Evaluation> from_payload(const std::string& text);
+
+/// The stored evaluation. nullopt without a store.
+std::optional<Evaluation> recall(Store* store, const StoreKey& key);
+void remember(Store* store, const StoreKey& key, const Evaluation& evaluation);
 
 }  // namespace roofgen

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <tuple>
 
+#include "tuner/search/strategy.h"
 #include "tuner/verify/evaluation_json.h"
 #include "tuner/verify/verify.h"
 #include "tuner/whatif/compose.h"
@@ -79,7 +80,8 @@ class Search {
   Result<void> tune_part(Part part) {
     const Part leader = subject_.leader(part);
     std::vector<Subject::Point> points;
-    if (!(leader == part) && options_.strategy != "exhaustive")
+    ROOFGEN_TRY(const StrategyKind* strategy, find_strategy(options_.strategy));
+    if (!(leader == part) && !strategy->exhaustive)
       for (const auto& [known, found] : results_)
         if (known == leader)
           for (const Schedule& s : found.rankings.begin()->second.front())
@@ -156,22 +158,21 @@ class Search {
       const TuneResult& result = std::find_if(results_.begin(), results_.end(), [&](const auto& r) {
                                    return r.first == partition.parts[i];
                                  })->second;
-      Schedule schedule = result.programs.begin()->second.front().schedule;
+      const TunedKernel& winner = result.winners.begin()->second.front();
+      Schedule schedule = winner.program.schedule;
       schedule.variant = variants[0].name;
       schedule.stage = variants[0].stages[i].name;
-      chain.push_back({&variants[0], i, schedule, result.binaries.begin()->second.front()});
+      chain.push_back({&variants[0], i, schedule, winner.binary});
       binaries += (i ? "+" : "") + chain.back().binary.digest;
       schedules += to_string(schedule) + ";";
     }
     Verifier verifier(*op, problem, flops, context_.device, variants[0], context_.executor);
     const StoreKey key{binaries, fmt::format("{} {} {}", to_string(problem), schedules, verifier.plan().key()),
                        fmt::format("{} evaluation {}", context_.executor.info().name, kEvaluationVersion), ""};
-    if (context_.store)
-      if (const auto payload = context_.store->lookup(key))
-        if (const auto known = from_payload(*payload)) return known->verification;
+    if (const auto known = recall(context_.store, key)) return known->verification;
     Evaluation e;
     ROOFGEN_TRY(e.verification, verifier.verify_chain(chain));
-    if (context_.store) context_.store->put(key, to_payload(e));
+    remember(context_.store, key, e);
     return e.verification;
   }
 
