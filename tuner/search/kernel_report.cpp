@@ -8,10 +8,9 @@ namespace {
 
 /// Whether a variant's temporaries together fit the usable L2, and this stage touches one.
 bool temporaries_in_l2(const SearchRun& run, const SearchPlan& plan, const Task& task, const Evaluation& evaluation) {
-  auto temps = temporaries(*task.candidate.variant, plan.scope);
-  if (!temps || evaluation.temporary_bytes == 0) return false;
+  if (evaluation.temporary_bytes == 0) return false;
   double all = 0;
-  for (const Buffer& b : *temps) all += static_cast<double>(b.bytes);
+  for (const Buffer& b : plan.temporaries.at(task.candidate.variant)) all += static_cast<double>(b.bytes);
   return all <= kL2Usable * run.context.device.at("l2_bytes");
 }
 

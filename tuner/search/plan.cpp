@@ -105,11 +105,11 @@ class Planner {
       report.rejected_because = std::move(reason);
       plan_.reports.push_back(report);
     };
-    ROOFGEN_TRY(std::vector<Buffer> temps, temporaries(v, plan_.scope));
+    ROOFGEN_TRY(plan_.temporaries[&v], temporaries(v, plan_.scope));
     double total = 0, temporary = 0;
     for (const Buffer& b : context_.op.buffers(problem_)) total += static_cast<double>(b.bytes);
     std::vector<std::string> names;
-    for (const Buffer& b : temps) {
+    for (const Buffer& b : plan_.temporaries[&v]) {
       temporary += static_cast<double>(b.bytes);
       names.push_back(b.name);
     }

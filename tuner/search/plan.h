@@ -2,6 +2,7 @@
 // and the number of candidates of each stage. Nothing has run yet.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct StagePlan {
 struct SearchPlan {
   expr::Map scope;  ///< of the problem
   std::vector<Variant> variants;
+  std::map<const Variant*, std::vector<Buffer>> temporaries;
   std::vector<StagePlan> stages;  ///< of the variants that fit, in their order
   const StrategyKind* strategy = nullptr;
   std::optional<WorkFormula> formula;  ///< absent without roofline/work/<op>.json

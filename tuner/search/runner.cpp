@@ -99,8 +99,7 @@ StoreKey Runner::key_of(const Task& task, Place where) const {
   std::string slice = fmt::format("{} {} {} {}", to_string(run_.problem), c.variant->name, c.stage().name,
                                   verifier(*c.variant, executor)->plan().key());
   slice += launch_text(task.launch) + " output=" + c.stage().output;
-  if (auto temps = temporaries(*c.variant, plan_.scope))
-    for (const Buffer& b : *temps) slice += fmt::format(" {}={}", b.name, b.bytes);
+  for (const Buffer& b : plan_.temporaries.at(c.variant)) slice += fmt::format(" {}={}", b.name, b.bytes);
   std::string simulator = where == Place::kGpu ? "cuda" : executor.info().name;
   simulator += fmt::format(" evaluation {}", kEvaluationVersion);
   if (where != Place::kSimulator)

@@ -271,8 +271,7 @@ class GpuTiming {
     Contender::Kernel out{&task.candidate.binary, task.launch};
     std::set<std::string> known;
     for (const Buffer& b : run_.context.op.buffers(run_.problem)) known.insert(b.name);
-    if (auto temps = temporaries(*task.candidate.variant, plan_.scope))
-      for (const Buffer& b : *temps) known.insert(b.name);
+    for (const Buffer& b : plan_.temporaries.at(task.candidate.variant)) known.insert(b.name);
     for (Arg& arg : out.launch.args)
       if (arg.is_buffer && !known.count(arg.name)) {
         arg.is_buffer = false;
@@ -316,9 +315,8 @@ class GpuTiming {
       out.push_back({b.name, b.bytes, std::move(fill)});
     };
     for (const Buffer& b : run_.context.op.buffers(run_.problem)) add(b);
-    for (const Variant& v : plan_.variants)
-      if (auto temps = temporaries(v, plan_.scope))
-        for (const Buffer& b : *temps) add(b);
+    for (const auto& [variant, temporaries] : plan_.temporaries)
+      for (const Buffer& b : temporaries) add(b);
     return out;
   }
 

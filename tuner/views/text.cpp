@@ -66,7 +66,7 @@ std::string tune_text(const TuneReport& r, bool color) {
   out += fmt::format("searched  {}\n\n", searched_line(r));
 
   const std::string none = "-";
-  // A measured run also has the spread of each time and what the model said.
+  // A measured run also shows the spread of each time and the model's time.
   std::vector<std::string> columns{"variant", "kernel", "time"};
   if (r.gpu) columns.insert(columns.end(), {"+-95%", "model"});
   columns.insert(columns.end(),
@@ -180,7 +180,7 @@ std::string tune_text(const TuneReport& r, bool color) {
 }
 
 std::string explain_text(const TuneReport& r) {
-  // One line per rule, not per combination of values: the values in parentheses are of the first case.
+  // One line per rule. The values in parentheses are those of its first case.
   const auto rule_of = [](const std::string& reason) { return reason.substr(0, reason.rfind(" (")); };
   std::map<std::string, std::map<std::string, std::vector<const Rejected*>>> groups;
   for (const Rejected& x : r.rejections) groups[x.stage][rule_of(x.reason)].push_back(&x);

@@ -55,7 +55,7 @@ class Search {
     report_.matrix_flops = subject_.matrix_flops();
   }
 
-  /// The distinct parts of all legal partitions, leaders first: the others start from what they find.
+  /// The distinct parts of all legal partitions, leaders first: the others try their best schedules.
   std::vector<Part> distinct_parts(const std::vector<Partition>& all) const {
     std::vector<Part> out;
     for (const Partition& p : all)
@@ -88,7 +88,7 @@ class Search {
             if (points.size() < kPartEvals) points.push_back(s.params);
     TunedPart tuned{part, "", {}};
     ROOFGEN_CHECK(tune_part(points, tuned));
-    // What was fast there may be illegal here, or spill.
+    // The leader's schedules may be illegal here, or spill.
     if (!tuned.failed.empty() && !points.empty() && !stopped()) {
       tuned.failed.clear();
       ROOFGEN_CHECK(tune_part({}, tuned));
@@ -105,7 +105,8 @@ class Search {
     if (options_.time_limit_s > 0) options.time_limit_s = std::max(0.1, options_.time_limit_s - seconds_since_start());
     auto result = tune(tuning(*made.op), made.problem, options);
     if (!result) {
-      // No legal point, or nothing compiles: the partitions with this part say so. What the user got wrong is told.
+      // A part without a legal point, or that does not compile, only rejects its partitions. Usage errors end the
+      // search.
       if (result.error().exit == Exit::kUsage) return std::move(result).error();
       tuned.failed = fmt::format("{}: {}", subject_.name(tuned.part), result.error().message);
       return {};
@@ -136,7 +137,7 @@ class Search {
       }
   }
 
-  /// The partitions that verdicts rest on, each run whole: every kernel on what the kernel before it wrote.
+  /// Runs the partitions that verdicts name: every kernel on the output of the kernel before it.
   Result<void> verify_together(const std::vector<Partition>& all) {
     const auto go_on = [&](size_t done, size_t named) {
       if (options_.progress) options_.progress("verifying partitions", done, named);
