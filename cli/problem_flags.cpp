@@ -258,9 +258,7 @@ Result<TuneResult> run_tune(const Session& session, Workbench& bench, const Prob
   ROOFGEN_TRY(TuneOptions options, tune_options(session, bench, flags, run));
   Progress progress;
   options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
-  TuneContext context{*bench.files,    *bench.op,       bench.device,     *bench.compiler,
-                      *bench.executor, bench.gpu.get(), bench.store.get()};
-  return tune(context, bench.problem, options);
+  return tune({bench.resources(), *bench.op}, bench.problem, options);
 }
 
 }  // namespace roofgen::cli

@@ -38,14 +38,17 @@ struct TuneOptions {
 inline constexpr uint64_t kDefaultGpuEvals = 192;  ///< of candidates that only run on a GPU
 
 /// The resources of a run; the caller owns them.
-struct TuneContext {
+struct TuneResources {
   const DataFiles& files;
-  const Op& op;
   const Device& device;
   Compiler& compiler;
   Executor& executor;          ///< the simulator: checks and counts
   GpuExecutor* gpu = nullptr;  ///< a real GPU: candidates must pass on it, and it times them
   Store* store = nullptr;      ///< nullptr: nothing is stored
+};
+
+struct TuneContext : TuneResources {
+  const Op& op;
 };
 
 struct TunedKernel {

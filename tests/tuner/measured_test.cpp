@@ -55,7 +55,7 @@ class Measured : public ::testing::Test {
     const BenchClock clock = gpu.clock();
     options.bench_clock = &clock;
     options.warn = [this](const std::string& line) { warnings.push_back(line); };
-    const TuneContext context{files, *op, device, **compiler, *simulator, &gpu, nullptr};
+    const TuneContext context{{files, device, **compiler, *simulator, &gpu}, *op};
     return tune(context, problem, options);
   }
 

@@ -1,5 +1,4 @@
-#include "tuner/search/kernel_report.h"
-
+#include "tuner/search/trials.h"
 #include "tuner/verify/l2_model.h"
 #include "tuner/work.h"
 

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "base/suggest.h"
 #include "base/units.h"
@@ -66,30 +66,32 @@ class Planner {
     return {};
   }
 
-  /// A pin must name a parameter of some stage and have its type.
+  /// A pin must name a parameter of some stage and have its type; a text must also be one of its values.
   Result<void> check_pins() const {
-    std::vector<std::string> names;
+    std::vector<const Param*> params;
+    std::set<std::string> names;
     for (const Variant& v : plan_.variants)
       for (const Stage& s : v.stages)
-        for (const Param& p : s.params) names.push_back(p.name);
-    std::sort(names.begin(), names.end());
-    names.erase(std::unique(names.begin(), names.end()), names.end());
+        for (const Param& p : s.params) {
+          params.push_back(&p);
+          names.insert(p.name);
+        }
     for (const auto& [name, value] : options_.pins) {
-      if (std::find(names.begin(), names.end(), name) == names.end())
-        return Error{Exit::kUsage, fmt::format("--set {}: no such parameter{}", name, did_you_mean(name, names))};
-      for (const Variant& v : plan_.variants)
-        for (const Stage& s : v.stages)
-          for (const Param& p : s.params)
-            if (p.name == name && p.values[0].index() != value.index())
-              return Error{Exit::kUsage, fmt::format("--set {}={}: {} takes values like {}", name, to_string(value),
-                                                     name, to_string(p.values[0]))};
-            else if (const auto* text = std::get_if<std::string>(&value);
-                     p.name == name && text && std::find(p.values.begin(), p.values.end(), value) == p.values.end()) {
-              std::vector<std::string> known;
-              for (const ParamValue& v2 : p.values) known.push_back(to_string(v2));
-              return Error{Exit::kUsage,
-                           fmt::format("--set {}={}: no such value{}", name, *text, did_you_mean(*text, known))};
-            }
+      if (!names.count(name))
+        return Error{Exit::kUsage, fmt::format("--set {}: no such parameter{}", name,
+                                               did_you_mean(name, {names.begin(), names.end()}))};
+      for (const Param* p : params) {
+        if (p->name != name) continue;
+        if (p->values[0].index() != value.index())
+          return Error{Exit::kUsage, fmt::format("--set {}={}: {} takes values like {}", name, to_string(value), name,
+                                                 to_string(p->values[0]))};
+        if (!std::holds_alternative<std::string>(value) || std::count(p->values.begin(), p->values.end(), value) > 0)
+          continue;
+        std::vector<std::string> values;
+        for (const ParamValue& known : p->values) values.push_back(to_string(known));
+        return Error{Exit::kUsage, fmt::format("--set {}={}: no such value{}", name, to_string(value),
+                                               did_you_mean(to_string(value), values))};
+      }
     }
     return {};
   }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "tuner/search/kernel_report.h"
-
 namespace roofgen {
 namespace {
 
@@ -11,8 +9,7 @@ namespace {
 std::vector<Schedule> ranked(const SearchRun& run, const SearchPlan& plan, const StageTimes& stage) {
   std::vector<std::pair<double, const Task*>> all;
   for (const TimedTask& t : stage.tasks)
-    if (t.evaluation.verification.passed)
-      all.emplace_back(kernel_report(run, plan, *t.task, t.evaluation, t.measurement).seconds, t.task);
+    if (t.verified()) all.emplace_back(kernel_report(run, plan, *t.task, t.evaluation, t.measurement).seconds, t.task);
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Schedule> out;
   for (const auto& [seconds, t] : all) out.push_back(t->candidate.schedule);

@@ -6,8 +6,6 @@
 #include <numeric>
 #include <set>
 
-#include "tuner/search/kernel_report.h"
-
 namespace roofgen {
 namespace {
 

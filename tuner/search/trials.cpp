@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "base/pool.h"
-#include "tuner/search/kernel_report.h"
 #include "tuner/search/runner.h"
 
 namespace roofgen {

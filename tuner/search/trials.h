@@ -50,4 +50,9 @@ struct Trials {
 /// lost. An Error when nothing compiles, with the first compiler error.
 Result<Trials> run_trials(const SearchRun& run, const SearchPlan& plan, Runner& runner);
 
+/// The report of a verified candidate: arithmetic on its evaluation and on device data. Its time is `measured`, else
+/// the model's.
+KernelReport kernel_report(const SearchRun& run, const SearchPlan& plan, const Task& task, const Evaluation& evaluation,
+                           const std::optional<Measurement>& measured = std::nullopt);
+
 }  // namespace roofgen

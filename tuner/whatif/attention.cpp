@@ -81,7 +81,7 @@ double AttentionSubject::value_bytes(size_t step, Part kernel) const {
   return attention_value_bytes(problem_, step, kernel);
 }
 
-Result<WhatIfReport> whatif_attention(const WhatIfContext& context, const Problem& problem, const std::string& plan,
+Result<WhatIfReport> whatif_attention(const TuneResources& context, const Problem& problem, const std::string& plan,
                                       const TuneOptions& options) {
   const AttentionSubject subject(problem);
   ROOFGEN_TRY(const std::string wanted, plan_of(plan, problem));

@@ -56,7 +56,7 @@ double ChainSubject::value_bytes(size_t step, Part) const {
          size_of(chain_.steps()[step].dtype);
 }
 
-Result<WhatIfReport> whatif_chain(const WhatIfContext& context, const Chain& chain, const Problem& problem,
+Result<WhatIfReport> whatif_chain(const TuneResources& context, const Chain& chain, const Problem& problem,
                                   const std::vector<Part>& plan, const TuneOptions& options) {
   std::string name;
   for (const Part& part : plan) name += (name.empty() ? "" : " | ") + chain.name(part);

@@ -16,7 +16,7 @@ namespace {
 
 class Search {
  public:
-  Search(const WhatIfContext& context, const Subject& subject, const Problem& problem, const TuneOptions& options)
+  Search(const TuneResources& context, const Subject& subject, const Problem& problem, const TuneOptions& options)
       : context_(context), subject_(subject), problem_(problem), options_(options) {}
 
   Result<WhatIfReport> run(const std::string& title, const std::string& plan) {
@@ -41,10 +41,6 @@ class Search {
   bool stopped() const { return options_.stop && options_.stop->load(); }
   double seconds_since_start() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
-  }
-
-  TuneContext tuning(const Op& op) const {
-    return {context_.files, op, context_.device, context_.compiler, context_.executor, context_.gpu, context_.store};
   }
 
   void describe() {
@@ -103,7 +99,7 @@ class Search {
     options.evals = subject_.evals(tuned.part, options_.evals);
     options.progress = nullptr;
     if (options_.time_limit_s > 0) options.time_limit_s = std::max(0.1, options_.time_limit_s - seconds_since_start());
-    auto result = tune(tuning(*made.op), made.problem, options);
+    auto result = tune({context_, *made.op}, made.problem, options);
     if (!result) {
       // A part without a legal point, or that does not compile, only rejects its partitions. Usage errors end the
       // search.
@@ -177,7 +173,7 @@ class Search {
     return e.verification;
   }
 
-  const WhatIfContext& context_;
+  const TuneResources& context_;
   const Subject& subject_;
   const Problem& problem_;
   const TuneOptions& options_;
@@ -189,7 +185,7 @@ class Search {
 
 }  // namespace
 
-Result<WhatIfReport> search(const WhatIfContext& context, const Subject& subject, const std::string& title,
+Result<WhatIfReport> search(const TuneResources& context, const Subject& subject, const std::string& title,
                             const Problem& problem, const std::string& plan, const TuneOptions& options) {
   return Search(context, subject, problem, options).run(title, plan);
 }

@@ -9,7 +9,7 @@
 namespace roofgen {
 
 /// `plan`: the name of a partition to compare with the best; may be empty. `title` and `problem` are for the report.
-Result<WhatIfReport> search(const WhatIfContext& context, const Subject& subject, const std::string& title,
+Result<WhatIfReport> search(const TuneResources& context, const Subject& subject, const std::string& title,
                             const Problem& problem, const std::string& plan, const TuneOptions& options);
 
 }  // namespace roofgen

@@ -11,23 +11,13 @@
 
 namespace roofgen {
 
-/// TuneContext without the op: each part has its own.
-struct WhatIfContext {
-  const DataFiles& files;
-  const Device& device;
-  Compiler& compiler;
-  Executor& executor;
-  GpuExecutor* gpu = nullptr;
-  Store* store = nullptr;
-};
-
 /// `problem`: of the whole chain, completed. `plan`: a partition to compare with the best; may be empty. options.evals:
 /// candidates of the bare gemm's search; other parts have a share of it.
-Result<WhatIfReport> whatif_chain(const WhatIfContext& context, const Chain& chain, const Problem& problem,
+Result<WhatIfReport> whatif_chain(const TuneResources& context, const Chain& chain, const Problem& problem,
                                   const std::vector<Part>& plan, const TuneOptions& options);
 
 /// qk > scale > mask > softmax > pv; the mask step only with a mask. `plan`: a name as in reports, or empty.
-Result<WhatIfReport> whatif_attention(const WhatIfContext& context, const Problem& problem, const std::string& plan,
+Result<WhatIfReport> whatif_attention(const TuneResources& context, const Problem& problem, const std::string& plan,
                                       const TuneOptions& options);
 
 /// Candidates of the search that all gemms of a chain share, and of each part that uses its result.
