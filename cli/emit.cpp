@@ -68,7 +68,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   ROOFGEN_TRY(const CounterRequest replay, counter_request(*bench.files, *bench.op, result, variant->name));
   ROOFGEN_CHECK(write_replay(replay.replay, flags.directory + "/replay"));
   fmt::print("{} {} ({}, score {:.2f}) written to {}:\n", variant->name, bench.problem.op,
-             time_text(report.find(variant->name)->seconds), report.score, flags.directory);
+             time_text(report.find(variant->name)->seconds), report.score.value, flags.directory);
   for (const auto& [name, text] : files)
     fmt::print("  {:<28} {}\n", name, bytes_text(static_cast<double>(text.size())));
   fmt::print("  {:<28} {}\n", "replay/", "the launch of this problem, docs/counters.md");

@@ -72,12 +72,12 @@ std::vector<Warning> own_warnings(const WorkFormula* formula, const TuneReport& 
                                  gpu.floor_at_clock.bound_by, report.device.name, gpu.sm_mhz),
                      "time"});
     // Sustained rates may have been measured on another card: then they are no bound.
-    else if (report.score > kAboveRoof)
+    else if (report.score.value > kAboveRoof)
       out.push_back({"R12",
                      fmt::format("{}: {} is less than the {} ({}) of {}'s sustained ceilings: they are too low for "
                                  "this GPU; roofgen roofline --measure finds its own",
-                                 best->name, time_text(best->seconds), time_text(report.floor_sustained.seconds),
-                                 report.floor_sustained.bound_by, report.device.name),
+                                 best->name, time_text(best->seconds), time_text(report.score.floor.seconds),
+                                 report.score.floor.bound_by, report.device.name),
                      "time"});
     for (const VariantReport& v : report.variants) {
       if (!v.measurement || !v.verified) continue;

@@ -36,7 +36,7 @@ struct Finalist {
 };
 
 /// One tuned kernel of a variant.
-struct KernelReport {
+struct KernelReport : TimeFactors {
   Schedule schedule;
   std::string stage;
   std::string digest;
@@ -53,8 +53,7 @@ struct KernelReport {
   double flops = 0;                 ///< MMA FLOPs executed, masked parts of diagonal tiles included
   double arithmetic_intensity = 0;  ///< flops / DRAM bytes
   KernelTime time;
-  bool intermediate_in_l2 = false;        ///< a temporary it touches stays in L2: judged against the L2 roof
-  double waste = 0, idle = 0, stall = 0;  ///< T = T_problem x waste x idle x stall
+  bool intermediate_in_l2 = false;  ///< a temporary it touches stays in L2: judged against the L2 roof
   Verification verification;
   double seconds = 0;                      ///< T: measured in a measured run, else the model's
   bool counted = true;                     ///< false: it ran only on the GPU, which counts nothing
@@ -63,10 +62,7 @@ struct KernelReport {
   std::vector<Finalist> finalists;
 };
 
-struct VariantReport {
-  std::string name;
-  std::string description;
-  bool fused = true;      ///< its side of the fusion verdict
+struct VariantReport : VariantInfo {
   bool available = true;  ///< false: rejected as a whole
   std::string rejected_because;
   bool verified = false;
@@ -150,8 +146,7 @@ struct TuneReport {
   uint64_t simulated_now = 0;                ///< those that ran in this run (the others are from the store)
   std::vector<Rejected> rejections;
   std::vector<VariantReport> variants;
-  ProblemFloor floor_sustained, floor_datasheet;
-  double score = 0, score_datasheet = 0;  ///< T_problem / T of the best variant
+  Score score;
   std::string best_variant;
   FusionVerdict verdict;
   std::vector<Warning> warnings;  ///< the rules of docs/lint.md, on this result

@@ -71,8 +71,7 @@ TuneReport make_report(const SearchRun& run, const SearchPlan& plan, const Trial
   r.strategy = run.options.strategy;
   r.seed = run.options.seed;
   r.considered = plan.considered;
-  r.floor_sustained = plan.floor_sustained;
-  r.floor_datasheet = plan.floor_datasheet;
+  r.score = plan.score;
 
   Tally tally;
   tally.rejections = plan.rejections;
@@ -95,8 +94,8 @@ TuneReport make_report(const SearchRun& run, const SearchPlan& plan, const Trial
   r.verdict = std::move(verdict);
   const VariantReport* best = r.find(r.best_variant);
   if (best) {
-    r.score = r.floor_sustained.seconds / best->seconds;
-    r.score_datasheet = r.floor_datasheet.seconds / best->seconds;
+    r.score.value = r.score.floor.seconds / best->seconds;
+    r.score.datasheet = r.score.floor_datasheet.seconds / best->seconds;
   }
   if (run.context.gpu) r.gpu = gpu_run(run, plan, timings, best);
   r.warnings = own_warnings(plan.formula ? &*plan.formula : nullptr, r);

@@ -43,7 +43,7 @@ KernelReport kernel_report(const SearchRun& run, const SearchPlan& plan, const T
   k.measurement = measured;
   k.seconds = measured ? 1e-9 * ranking_timing(*measured)->median_ns : k.time.seconds;
   if (k.counted) {
-    k.waste = k.time.work_seconds / plan.floor_sustained.seconds;
+    k.waste = k.time.work_seconds / plan.score.floor.seconds;
     k.idle = k.time.kernel_seconds / k.time.work_seconds;
     k.stall = k.seconds / k.time.kernel_seconds;
   }

@@ -46,8 +46,8 @@ class Planner {
     ROOFGEN_CHECK(check_pins());
     for (const Variant& v : plan_.variants) ROOFGEN_CHECK(plan_variant(v));
     if (plan_.stages.empty()) return nothing_legal();
-    plan_.floor_sustained = problem_floor(context_.device, plan_.required, problem_.dtype, RoofSet::kSustained);
-    plan_.floor_datasheet = problem_floor(context_.device, plan_.required, problem_.dtype, RoofSet::kDatasheet);
+    plan_.score.floor = problem_floor(context_.device, plan_.required, problem_.dtype, RoofSet::kSustained);
+    plan_.score.floor_datasheet = problem_floor(context_.device, plan_.required, problem_.dtype, RoofSet::kDatasheet);
     share_evaluations();
     return std::move(plan_);
   }
@@ -98,9 +98,7 @@ class Planner {
 
   Result<void> plan_variant(const Variant& v) {
     VariantReport report;
-    report.name = v.name;
-    report.description = v.description;
-    report.fused = v.fused;
+    static_cast<VariantInfo&>(report) = v;
     const auto unavailable = [&](const char* stage, std::string reason) {
       plan_.rejections.push_back({Schedule{v.name, "", {}}, stage, reason});
       report.available = false;

@@ -31,8 +31,8 @@ struct SearchPlan {
   const StrategyKind* strategy = nullptr;
   std::optional<WorkFormula> formula;  ///< absent without roofline/work/<op>.json
   RequiredWork required;
-  double reduced_flops = 0;  ///< required MMA FLOPs of the reduced problem
-  ProblemFloor floor_sustained, floor_datasheet;
+  double reduced_flops = 0;            ///< required MMA FLOPs of the reduced problem
+  Score score;                         ///< the floors
   std::vector<VariantReport> reports;  ///< one per variant, without results; those that do not fit say why
   std::vector<Rejected> rejections;    ///< illegal points
   uint64_t considered = 0;             ///< points of all spaces

@@ -142,11 +142,11 @@ std::string tune_text(const TuneReport& r, bool color) {
     out += fmt::format(
         "score     {} of the sustained roofline, {:.2f} of the datasheet's{}: {} ({}) is the least that these ceilings "
         "allow\n",
-        bold(fmt::format("{:.2f}", r.score)), r.score_datasheet,
+        bold(fmt::format("{:.2f}", r.score.value)), r.score.datasheet,
         r.gpu && r.gpu->score_at_clock > 0
             ? fmt::format(", {:.2f} of that at {:.0f} MHz", r.gpu->score_at_clock, r.gpu->sm_mhz)
             : "",
-        time_text(r.floor_sustained.seconds), r.floor_sustained.bound_by);
+        time_text(r.score.floor.seconds), r.score.floor.bound_by);
   } else {
     out += fmt::format("verdict   {}: {}\n", bold("NONE"), r.verdict.reason);
   }

@@ -20,7 +20,7 @@ struct Intermediate {
 };
 
 /// One way to cut the chain. T = T_problem x waste x idle x stall, as for one kernel.
-struct PartitionReport {
+struct PartitionReport : TimeFactors {
   std::string name;                   ///< the plan: "gemm+bias+gelu | residual+rmsnorm"
   std::vector<size_t> cuts;           ///< edge i is between steps i and i + 1
   std::string illegal;                ///< why it cannot be built; empty: it can
@@ -31,7 +31,6 @@ struct PartitionReport {
   double seconds = 0;                    ///< launches included
   double dram_bytes = 0, l2_bytes = 0;
   double flops = 0;  ///< MMA FLOPs; where the chain has none, operations of the FP32 pipe
-  double waste = 0, idle = 0, stall = 0;
   bool timed() const { return illegal.empty() && failed.empty() && seconds > 0; }
   bool cut(size_t edge) const;
   double arithmetic_intensity() const { return dram_bytes > 0 ? flops / dram_bytes : 0; }
