@@ -12,7 +12,7 @@
 #include "runtime/compiler.h"
 #include "tuner/ceilings/ceilings.h"
 #include "tuner/ceilings/profile.h"
-#include "tuner/search/stopwatch.h"
+#include "tuner/search/run.h"
 
 namespace roofgen::cli {
 namespace {

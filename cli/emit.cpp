@@ -58,10 +58,9 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   ROOFGEN_TRY(const std::vector<Buffer> own, temporaries(*variant, scope));
   request.buffers.insert(request.buffers.end(), own.begin(), own.end());
   for (size_t i = 0; i < variant->stages.size(); ++i) {
-    const Program& program = result.programs[variant->name][i];
-    auto checked = check_schedule(*variant, variant->stages[i], program.schedule, scope);
-    request.kernels.push_back({&variant->stages[i], &program, &result.binaries[variant->name][i],
-                               &result.launches[variant->name][i], std::get<Legal>(checked).scope});
+    const TunedKernel& k = result.winners[variant->name][i];
+    auto checked = check_schedule(*variant, variant->stages[i], k.program.schedule, scope);
+    request.kernels.push_back({&variant->stages[i], &k.program, &k.binary, &k.launch, std::get<Legal>(checked).scope});
   }
   ROOFGEN_TRY(const auto files, emit(request));
   for (const auto& [name, text] : files) ROOFGEN_CHECK(write_output(flags.directory + "/" + name, text));
@@ -69,7 +68,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   ROOFGEN_TRY(const CounterRequest replay, counter_request(*bench.files, *bench.op, result, variant->name));
   ROOFGEN_CHECK(write_replay(replay.replay, flags.directory + "/replay"));
   fmt::print("{} {} ({}, score {:.2f}) written to {}:\n", variant->name, bench.problem.op,
-             time_text(report.find(variant->name)->seconds), report.score, flags.directory);
+             time_text(report.find(variant->name)->seconds), report.score.value, flags.directory);
   for (const auto& [name, text] : files)
     fmt::print("  {:<28} {}\n", name, bytes_text(static_cast<double>(text.size())));
   fmt::print("  {:<28} {}\n", "replay/", "the launch of this problem, docs/counters.md");

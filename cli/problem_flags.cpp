@@ -111,7 +111,8 @@ Result<std::map<std::string, ParamValue>> ProblemFlags::pins() const {
 
 void RunFlags::declare(CLI::App& app) {
   app.add_option("--variant", variants, "only these variants")->delimiter(',')->group("Search");
-  app.add_option("--strategy", strategy, "prior, exhaustive or random [prior]")->group("Search");
+  app.add_option("--strategy", strategy, fmt::format("{} [{}]", strategy_names(), strategies().front().name))
+      ->group("Search");
   app.add_flag("--exhaustive", exhaustive, "the same as --strategy exhaustive: every point, whatever --evals says")
       ->group("Search")
       ->excludes("--strategy");
@@ -257,9 +258,7 @@ Result<TuneResult> run_tune(const Session& session, Workbench& bench, const Prob
   ROOFGEN_TRY(TuneOptions options, tune_options(session, bench, flags, run));
   Progress progress;
   options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
-  TuneContext context{*bench.files,    *bench.op,       bench.device,     *bench.compiler,
-                      *bench.executor, bench.gpu.get(), bench.store.get()};
-  return tune(context, bench.problem, options);
+  return tune({bench.resources(), *bench.op}, bench.problem, options);
 }
 
 }  // namespace roofgen::cli

@@ -9,6 +9,7 @@
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
 #include "tuner/search/store.h"
+#include "tuner/search/strategy.h"
 #include "tuner/tune.h"
 
 namespace roofgen::cli {
@@ -53,6 +54,7 @@ struct Workbench {
   std::unique_ptr<GpuExecutor> gpu;  ///< in a worker process, when a GPU is there
   std::unique_ptr<Store> store;
   bool simulated_driver() const { return gpu && gpu->origin() != Origin::kMeasured; }
+  TuneResources resources() const { return {*files, device, *compiler, *executor, gpu.get(), store.get()}; }
 };
 /// Without rests and warm-up: a simulated driver has no clock that moves.
 void hurry(Protocol& protocol);

@@ -117,8 +117,8 @@ Result<Exit> run(const Session& session, const Flags& flags) {
         flags.html.empty() && !flags.counters && !flags.sanitize ? "" : "; there is nothing to draw or to count");
   if (report.interrupted) return Exit::kInterrupted;
   if (report.best_variant.empty() || (report.gpu && !report.gpu->lost_because.empty())) return Exit::kFailed;
-  if (report.score >= flags.min_score) return Exit::kOk;
-  fmt::print(stderr, "roofgen: score {:.3f} is below --min-score {}\n", report.score, flags.min_score);
+  if (report.score.value >= flags.min_score) return Exit::kOk;
+  fmt::print(stderr, "roofgen: score {:.3f} is below --min-score {}\n", report.score.value, flags.min_score);
   return Exit::kBelowScore;
 }
 

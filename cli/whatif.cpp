@@ -118,8 +118,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   {
     Progress progress;
     options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
-    const WhatIfContext context{*bench.files,    bench.device,    *bench.compiler,
-                                *bench.executor, bench.gpu.get(), bench.store.get()};
+    const TuneResources context = bench.resources();
     for (const Problem& problem : request.problems) {
       ROOFGEN_TRY(WhatIfReport report, request.chain
                                            ? whatif_chain(context, *request.chain, problem, request.plan, options)

@@ -82,14 +82,12 @@ struct Stage {
   std::vector<std::pair<std::string, expr::Expr>> work;  ///< prior: work of the whole launch by closed formula
 };
 
-struct Variant {
-  std::string op, name, description, file;
+struct Variant : VariantInfo {
+  std::string file;
   struct Temporary {
     std::string name;
     expr::Expr dtype, bytes;
   };
-  bool fused =
-      true;  ///< which side of the fusion verdict it is on; unless it says so, one stage is fused and more are not
   std::vector<Temporary> temporaries;
   std::vector<Stage> stages;
 };

@@ -106,4 +106,9 @@ Counts& Counts::operator+=(const Counts& o) {
   return *this;
 }
 
+void Verification::add_checks(const Verification& other) {
+  rows_checked += other.rows_checked;
+  error_over_tolerance = std::max(error_over_tolerance, other.error_over_tolerance);
+}
+
 }  // namespace roofgen

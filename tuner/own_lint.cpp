@@ -11,11 +11,11 @@
 namespace roofgen {
 namespace {
 
-/// A time may lie this far above its roof before it counts as a mistake: clocks and intervals are not exact.
+/// Ratio of roof to time from which a result counts as a mistake: clocks and intervals are not exact.
 constexpr double kAboveRoof = 1.02;
 
-/// The formula's form with as many kernels as the variant has, with the CTAs that were really launched. Where there is
-/// none the rules that need a formula stay silent.
+/// The formula's work for as many kernels as the variant has, with the CTAs of the real launches. nullopt: no form of
+/// the formula has that many kernels, and the rules that need a formula do not apply.
 std::optional<OpWork> variant_work(const WorkFormula& formula, const Problem& problem, const VariantReport& variant) {
   for (int64_t passes : {0, 2, 4, 6}) {
     WorkRequest request = work_request(problem);
@@ -43,10 +43,10 @@ std::vector<Warning> own_warnings(const WorkFormula* formula, const TuneReport& 
     claim.op = report.problem.op;
     claim.work = work ? &*work : nullptr;
     claim.matrix_work = v.flops > 0;
-    // Tiles that reach beyond the output multiply zeros: no FLOPs of the problem.
+    // FLOPs of padding in partial tiles do not count.
     const double useful = work && work->mma_flops() > 0 ? std::min(v.flops, work->mma_flops()) : v.flops;
     claim.flops = useful;
-    // Where an intermediate stays in L2 it is left out of the DRAM bytes on purpose.
+    // The DRAM bytes of an intermediate that stays in L2 are left out on purpose.
     if (std::none_of(v.kernels.begin(), v.kernels.end(), [](const KernelReport& k) { return k.intermediate_in_l2; })) {
       claim.bytes = v.dram_bytes;
       claim.ai = v.dram_bytes > 0 ? useful / v.dram_bytes : 0;
@@ -62,7 +62,7 @@ std::vector<Warning> own_warnings(const WorkFormula* formula, const TuneReport& 
   }
   const VariantReport* best = report.find(report.best_variant);
   if (report.gpu && best) {
-    // Faster than possible is a mistake of ours: in the work, in a ceiling, or in the timing.
+    // A time below the datasheet roof means a mistake in the work, in a ceiling or in the timing.
     const GpuRun& gpu = *report.gpu;
     if (gpu.score_at_clock > kAboveRoof)
       out.push_back({"R12",
@@ -71,13 +71,13 @@ std::vector<Warning> own_warnings(const WorkFormula* formula, const TuneReport& 
                                  best->name, time_text(best->seconds), time_text(gpu.floor_at_clock.seconds),
                                  gpu.floor_at_clock.bound_by, report.device.name, gpu.sm_mhz),
                      "time"});
-    // Sustained rates may be another card's: not a mistake, but no bound either.
-    else if (report.score > kAboveRoof)
+    // Sustained rates may have been measured on another card: then they are no bound.
+    else if (report.score.value > kAboveRoof)
       out.push_back({"R12",
                      fmt::format("{}: {} is less than the {} ({}) of {}'s sustained ceilings: they are too low for "
                                  "this GPU; roofgen roofline --measure finds its own",
-                                 best->name, time_text(best->seconds), time_text(report.floor_sustained.seconds),
-                                 report.floor_sustained.bound_by, report.device.name),
+                                 best->name, time_text(best->seconds), time_text(report.score.floor.seconds),
+                                 report.score.floor.bound_by, report.device.name),
                      "time"});
     for (const VariantReport& v : report.variants) {
       if (!v.measurement || !v.verified) continue;

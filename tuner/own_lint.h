@@ -1,5 +1,4 @@
-// The rules of roofline/lint.h on our own result: a tuner that warns others about full caches and idle SMs warns
-// itself.
+// The lint rules (docs/lint.md) applied to a tuning result.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What a tuning run found out. One struct, from which every view (text, JSON, explain) is printed.
+// The result of a tuning run. Every view (text, JSON, explain) prints this one struct.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,28 @@
 
 namespace roofgen {
 
-/// What must run where before a candidate counts, when there is a GPU. Without one all is simulated.
+/// With a GPU: where a candidate must pass. Without a GPU all run in the simulator.
 enum class Check {
   kAll,        ///< every candidate in the simulator, then on the GPU
-  kFinalists,  ///< every candidate on the GPU; what wins also in the simulator
+  kFinalists,  ///< every candidate on the GPU; the winners also in the simulator
   kGpu,        ///< on the GPU alone: nothing is counted
 };
 const char* to_string(Check check);                  ///< "all", "finalists", "gpu"
 Result<Check> parse_check(const std::string& name);  ///< Exit::kUsage with the nearest
 
-/// What a measurement is ranked by: cold where it is there, else hot.
+/// The timing that ranks a measurement: cold if there is one, else hot.
 const Timing* ranking_timing(const Measurement& measurement);
 
-/// One of the best candidates of a stage, re-run in pairs with the winner. Origin: measured.
+/// One of the best candidates of a stage, timed again in pairs with the winner. Origin: measured.
 struct Finalist {
   Schedule schedule;
   double median_ns = 0;
   double ratio = 1, low = 1, high = 1;  ///< its time over the winner's, with the 95 % interval
-  bool tied = false;                    ///< cannot be told from the winner
+  bool tied = false;                    ///< the interval contains 1
 };
 
 /// One tuned kernel of a variant.
-struct KernelReport {
+struct KernelReport : TimeFactors {
   Schedule schedule;
   std::string stage;
   std::string digest;
@@ -53,20 +53,16 @@ struct KernelReport {
   double flops = 0;                 ///< MMA FLOPs executed, masked parts of diagonal tiles included
   double arithmetic_intensity = 0;  ///< flops / DRAM bytes
   KernelTime time;
-  bool intermediate_in_l2 = false;        ///< a temporary it touches stays in L2: judged against the L2 roof
-  double waste = 0, idle = 0, stall = 0;  ///< T = T_problem x waste x idle x stall
+  bool intermediate_in_l2 = false;  ///< a temporary it touches stays in L2: judged against the L2 roof
   Verification verification;
-  double seconds = 0;                      ///< T: measured where the run is, else the model's
-  bool counted = true;                     ///< false: it only ran on the GPU, and nothing was counted
+  double seconds = 0;                      ///< T: measured in a measured run, else the model's
+  bool counted = true;                     ///< false: it ran only on the GPU, which counts nothing
   std::optional<Measurement> measurement;  ///< measured runs only, as are the next two
   std::optional<Measurement> preset;       ///< of the default schedule, timed beside it
   std::vector<Finalist> finalists;
 };
 
-struct VariantReport {
-  std::string name;
-  std::string description;
-  bool fused = true;      ///< its side of the fusion verdict
+struct VariantReport : VariantInfo {
   bool available = true;  ///< false: rejected as a whole
   std::string rejected_because;
   bool verified = false;
@@ -97,8 +93,8 @@ struct VariantPair {
   Speedup over_fastest;
 };
 
-/// The measured side of a run, or its rehearsal on a simulated driver (docs/shim.md), which the words "measured" and
-/// "GPU" below then stand for. docs/measurement.md says what was done.
+/// The measured part of a run. On the simulated driver (docs/shim.md) nothing is measured: "measured" and "GPU" below
+/// then mean that driver. docs/measurement.md describes the protocol.
 struct GpuRun {
   Origin origin = Origin::kMeasured;  ///< of the times; kSimulated: the driver has no GPU behind it
   GpuIdentity identity;
@@ -123,7 +119,7 @@ struct FusionVerdict {
   std::optional<Side> fused, unfused;  ///< absent when none of that kind is verified
 };
 
-/// What a recorded tuning space keeps of each point that ran.
+/// A timed point, for recorded tuning spaces.
 struct TimedPoint {
   Schedule schedule;
   Measurement measurement;
@@ -147,11 +143,10 @@ struct TuneReport {
   uint64_t compiled_now = 0;                 ///< NVRTC compilations of this run
   uint64_t simulated_binaries = 0;           ///< distinct binaries that ran every CTA of the reduced problem
   uint64_t evaluated_now = 0;                ///< candidates that ran somewhere in this run
-  uint64_t simulated_now = 0;                ///< of which in this run (the rest is from the store)
+  uint64_t simulated_now = 0;                ///< those that ran in this run (the others are from the store)
   std::vector<Rejected> rejections;
   std::vector<VariantReport> variants;
-  ProblemFloor floor_sustained, floor_datasheet;
-  double score = 0, score_datasheet = 0;  ///< T_problem / T of the best variant
+  Score score;
   std::string best_variant;
   FusionVerdict verdict;
   std::vector<Warning> warnings;  ///< the rules of docs/lint.md, on this result
@@ -159,7 +154,7 @@ struct TuneReport {
   std::vector<TimedPoint> timed;  ///< every candidate that was timed, in the order of the spaces
   bool interrupted = false;
   double elapsed_s = 0;  ///< never part of the JSON: same seed and store, same bytes
-  /// Where its times come from: nothing is measured where nothing was timed.
+  /// Origin of the times: the model's when nothing was timed.
   Origin time_origin() const { return gpu && gpu->timed > 0 ? gpu->origin : Origin::kModel; }
   const VariantReport* find(const std::string& name) const {
     for (const VariantReport& v : variants)

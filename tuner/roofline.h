@@ -49,11 +49,6 @@ struct RoofTime {
 std::vector<RoofTime> roof_times(const Device& device, const Work& work, DType dtype,
                                  RoofSet set);  ///< after known_rates()
 
-/// T_problem in seconds, and the roof that sets it.
-struct ProblemFloor {
-  double seconds = 0;
-  std::string bound_by;
-};
 /// The device with its SMs at `sm_mhz` and its memory as the datasheet says: its sustained ceilings are then
 /// the datasheet's, scaled to that clock.
 Device at_clock(Device device, double sm_mhz);

@@ -1,5 +1,6 @@
-// The search: plan (enumerate, reject, rank by prior), try (compile, verify, count), time on a GPU where
-// there is one, rank, report.
+// The tuner: a search is a pipeline of values, each stage a function of those before it (tuner/search/):
+//   plan (legal points, predicted times) -> trials (compiled, verified, counted) -> timings (measured, or by the model;
+//   winners) -> settled (variants with scores) -> verdict -> report
 #pragma once
 
 #include <atomic>
@@ -22,38 +23,44 @@ struct TuneOptions {
   std::vector<std::string> variants;       ///< `--variant`; empty: all
   std::string strategy = "prior";
   uint64_t evals = 0;       ///< executed candidates over all stages; 0: the op's default, fewer for big problems
-  double time_limit_s = 0;  ///< start no new candidate after this; 0 = none
+  double time_limit_s = 0;  ///< no new candidate starts after this; 0: no limit
   uint64_t seed = 0;
   int jobs = 0;                             ///< simulation threads; 0 = cores
   Check check = Check::kFinalists;          ///< GPU only
   Protocol protocol;                        ///< GPU only
   const BenchClock* bench_clock = nullptr;  ///< GPU only, for tests: the protocol's time
-  /// Called from the calling thread: what is done, of how many.
+  /// Called from the calling thread.
   std::function<void(const char* phase, uint64_t done, uint64_t total)> progress;
   std::function<void(const std::string&)> warn;
-  const std::atomic<bool>* stop = nullptr;  ///< set by Ctrl-C; what is finished is kept
+  const std::atomic<bool>* stop = nullptr;  ///< set by Ctrl-C; finished candidates are kept
 };
 
 inline constexpr uint64_t kDefaultGpuEvals = 192;  ///< of candidates that only run on a GPU
 
-/// The parts a run needs; the caller owns them.
-struct TuneContext {
+/// The resources of a run; the caller owns them.
+struct TuneResources {
   const DataFiles& files;
-  const Op& op;
   const Device& device;
   Compiler& compiler;
   Executor& executor;          ///< the simulator: checks and counts
   GpuExecutor* gpu = nullptr;  ///< a real GPU: candidates must pass on it, and it times them
-  Store* store = nullptr;      ///< nullptr: nothing is remembered
+  Store* store = nullptr;      ///< nullptr: nothing is stored
 };
 
-/// Winners' binaries beside the report, for `emit`.
+struct TuneContext : TuneResources {
+  const Op& op;
+};
+
+struct TunedKernel {
+  Program program;
+  Binary binary;
+  Launch launch;
+};
+
 struct TuneResult {
   TuneReport report;
-  std::map<std::string, std::vector<Program>> programs;  ///< by variant, in stage order
-  std::map<std::string, std::vector<Binary>> binaries;
-  std::map<std::string, std::vector<Launch>> launches;
-  /// The verified schedules of every stage, the fastest first: where the search of a kernel like it may begin.
+  std::map<std::string, std::vector<TunedKernel>> winners;  ///< by variant, in the order of its stages
+  /// By variant and stage: the verified schedules, fastest first. The search of a similar kernel may begin with them.
   std::map<std::string, std::vector<std::vector<Schedule>>> rankings;
 };
 

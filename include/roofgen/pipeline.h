@@ -1,11 +1,10 @@
-// READ THIS FIRST: the values that flow through roofgen, in order of flow. Each is made from the
-// one before it, none points upstream.
+// READ THIS FIRST: the values that flow through roofgen, in order of flow. Each is made from the values before it; none
+// points upstream.
 //
-//   Problem -> Variant -> Schedule -> Program -> Binary -> Verdict -> Measurement -> Score
+//   Problem -> Variant -> Schedule -> Program -> Binary -> Verification -> Measurement -> Score
 //
-// A Variant is the fusion choice: an ordered list of stages (kernels) and the temporaries between
-// them. Fused attention is a Variant of one stage, unfused attention one of three; each stage is
-// tuned on its own. A miss at any step is a Rejected, kept as data and shown by `--explain`.
+// A candidate that fails at any step is a Rejected: data, which `--explain` shows. A search carries many candidates
+// through these steps and ends with a verdict: whether to fuse (tuner/tune.h).
 #pragma once
 
 #include <cstdint>
@@ -62,6 +61,14 @@ struct Problem {
 std::string to_string(const Problem& problem);
 
 // ---- Variant and Schedule ----------------------------------------------------------------------
+
+/// A Variant is one way to split a problem into kernels: an ordered list of stages (kernels) and the temporaries
+/// between them. Fused attention has one stage, unfused attention three; each stage is tuned on its own. Stages and
+/// temporaries are made of expressions: generator/generate.h adds them to this part.
+struct VariantInfo {
+  std::string op, name, description;
+  bool fused = true;  ///< its side of the verdict; unless its JSON says so, variants of one stage are fused
+};
 
 /// One tunable value: tile sizes are integers, placements are strings.
 using ParamValue = std::variant<int64_t, bool, std::string>;
@@ -168,7 +175,7 @@ struct Binary {
   std::vector<std::string> advisories;  ///< ptxas performance advisories, verbatim
 };
 
-// ---- Verdict, counts, measurement --------------------------------------------------------------
+// ---- Verification, counts, measurement ---------------------------------------------------------
 
 /// Something the simulator saw that is wrong on real hardware, or undefined.
 struct Finding {
@@ -213,6 +220,8 @@ struct Verification {
   double error_over_tolerance = 0;  ///< worst |y - ref| / tolerance over all checked elements
   std::vector<Finding> findings;
   std::string failure;  ///< one line when not passed
+  /// Adds the comparisons of another run of the same kernel.
+  void add_checks(const Verification& other);
 };
 
 /// One timed shot on a GPU: the launches between two events.
@@ -242,6 +251,27 @@ struct Measurement {
   double sm_mhz = 0, power_w = 0, temperature_c = 0;  ///< medians over the cold samples, else the hot; 0: unknown
   uint64_t power_capped =
       0;  ///< samples during which the power limit held the clock down: the usual state of a busy GPU
+};
+
+// ---- Score -------------------------------------------------------------------------------------
+
+/// T_problem: the least time of any implementation at full-chip rates, and the roof that sets it. Origin: model.
+struct ProblemFloor {
+  double seconds = 0;
+  std::string bound_by;
+};
+
+/// How the time T of a kernel follows from the floor: T = T_problem x waste x idle x stall (docs/model.md).
+struct TimeFactors {
+  double waste = 0;  ///< work done over work required
+  double idle = 0;   ///< waves, tail, idle SMs and launches
+  double stall = 0;  ///< the rest of the time
+};
+
+/// The best verified variant against the roofline.
+struct Score {
+  ProblemFloor floor, floor_datasheet;  ///< by the device's sustained rates, and by its datasheet
+  double value = 0, datasheet = 0;      ///< T_problem / T for each floor; 0: no variant was verified
 };
 
 /// A candidate that went no further, and why.

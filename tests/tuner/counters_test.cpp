@@ -100,8 +100,7 @@ TEST(Replay, ComesFromATunedResult) {
     Launch launch = k.launch;
     launch.args[0].name = "S";
     launch.args.push_back({"LSE", true, 0, 8});
-    result.launches["unfused"].push_back(launch);
-    result.binaries["unfused"].push_back(k.binary);
+    result.winners["unfused"].push_back({{}, k.binary, launch});
   }
   result.report.variants.push_back(v);
   const auto request = counter_request(DataFiles(), **find_op("attention"), result, "unfused");

@@ -55,7 +55,7 @@ class Measured : public ::testing::Test {
     const BenchClock clock = gpu.clock();
     options.bench_clock = &clock;
     options.warn = [this](const std::string& line) { warnings.push_back(line); };
-    const TuneContext context{files, *op, device, **compiler, *simulator, &gpu, nullptr};
+    const TuneContext context{{files, device, **compiler, *simulator, &gpu}, *op};
     return tune(context, problem, options);
   }
 
@@ -116,7 +116,7 @@ TEST_F(Measured, TheFastestByTheClockWinsAndTheResultSaysHowItIsKnown) {
   EXPECT_TRUE(k.counted);
   EXPECT_GT(k.counts.mma_flops, 0u);
   EXPECT_GT(k.work.dram_bytes, 0);
-  EXPECT_NEAR(r.floor_sustained.seconds * k.waste * k.idle * k.stall / k.seconds, 1, 1e-9);
+  EXPECT_NEAR(r.score.floor.seconds * k.waste * k.idle * k.stall / k.seconds, 1, 1e-9);
 
   const VariantReport& unfused = *r.find("unfused");
   ASSERT_TRUE(unfused.measurement);

@@ -2,38 +2,50 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 using namespace roofgen;
 
 namespace {
 
-std::vector<size_t> select(const char* name, StrategyInput in) { return (*find_strategy(name))->select(in); }
+std::vector<size_t> ask(const char* name, const SearchSpace& space, size_t n, uint64_t seed = 0) {
+  return (*find_strategy(name))->make(space, seed)->ask(n);
+}
 
-const StrategyInput kFive{{5, 3, 1, 4, 2}, 0, 3, 1};
+const SearchSpace kFive{{}, {}, {5, 3, 1, 4, 2}, 0};
 
 }  // namespace
 
-TEST(Strategy, PriorTakesTheBestAndTheDefaultFirst) {
-  EXPECT_EQ(select("prior", kFive), (std::vector<size_t>{0, 2, 4}));
+TEST(Strategy, PriorAsksForTheBestAndNeverForTheDefault) {
+  EXPECT_EQ(ask("prior", kFive, 2), (std::vector<size_t>{2, 4}));
+  EXPECT_EQ(ask("prior", kFive, 9), (std::vector<size_t>{2, 4, 1, 3}));
 }
 
-TEST(Strategy, ExhaustiveIgnoresTheBudget) {
-  EXPECT_EQ(select("exhaustive", kFive), (std::vector<size_t>{0, 2, 4, 1, 3}));
+TEST(Strategy, AnAskGoesOnWhereTheLastOneEnded) {
+  const auto strategy = (*find_strategy("prior"))->make(kFive, 0);
+  strategy->tell(0, {});
+  EXPECT_EQ(strategy->ask(1), (std::vector<size_t>{2}));
+  strategy->tell(2, {.failed = "spill"});
+  EXPECT_EQ(strategy->ask(2), (std::vector<size_t>{4, 1}));
+  EXPECT_EQ(strategy->ask(2), (std::vector<size_t>{3}));
+  EXPECT_TRUE(strategy->ask(2).empty());
+}
+
+TEST(Strategy, OnlyExhaustiveIgnoresTheBudget) {
+  for (const StrategyKind& s : strategies()) EXPECT_EQ(s.exhaustive, std::string(s.name) == "exhaustive");
+  EXPECT_EQ(strategy_names(), "prior, exhaustive or random");
 }
 
 TEST(Strategy, RandomIsReproducibleAndSeeded) {
-  StrategyInput in;
-  in.predicted.assign(100, 1.0);
-  in.preset = 17;
-  in.evals = 50;
-  in.seed = 1;
-  const auto a = select("random", in);
-  EXPECT_EQ(a, select("random", in));
-  EXPECT_EQ(a.front(), 17u);
+  SearchSpace space;
+  space.predicted.assign(100, 1.0);
+  space.preset = 17;
+  const auto a = ask("random", space, 50, 1);
+  EXPECT_EQ(a, ask("random", space, 50, 1));
+  EXPECT_EQ(std::count(a.begin(), a.end(), 17u), 0);
   EXPECT_EQ(std::set<size_t>(a.begin(), a.end()).size(), 50u);
-  in.seed = 2;
-  EXPECT_NE(a, select("random", in));
+  EXPECT_NE(a, ask("random", space, 50, 2));
 }
 
 TEST(Strategy, UnknownNameSuggests) {

@@ -1,4 +1,4 @@
-// Measuring the ceilings of a GPU with micro-kernels, and the profile that keeps them (docs/ceilings.md).
+// Measures the ceilings of a GPU with micro-kernels, and stores them in a profile (docs/ceilings.md).
 #pragma once
 
 #include <map>
@@ -17,10 +17,10 @@ namespace roofgen {
 
 inline constexpr const char* kCeilingsSchema = "roofgen.ceilings.1";
 
-/// How the source of a cell measured here begins.
+/// The prefix of the source of measured cells.
 inline constexpr const char* kOwnSource = "roofgen roofline --measure";
 
-/// Above this share of what the device states, the work or the time was counted wrong.
+/// Above this share of the stated limit, the work or the time must be wrong.
 inline constexpr double kCeilingSlack = 1.02;
 
 struct CeilingPoint {
@@ -29,11 +29,11 @@ struct CeilingPoint {
   std::string rejected;  ///< why it was not timed; empty: it was
 };
 
-/// What became of one ceiling.
+/// The result of one ceiling.
 struct CeilingResult {
   const CeilingSpec* spec = nullptr;
-  std::string missing;                 ///< one line on why there is no figure; empty: there is one
-  bool impossible = false;             ///< measured, but above what the device states: a bug, and not kept
+  std::string missing;                 ///< one line: why there is no rate; empty: there is one
+  bool impossible = false;             ///< measured, but above the stated limit: a bug, not stored
   bool not_here = false;               ///< this GPU has no such ceiling
   double rate = 0, low = 0, high = 0;  ///< in the ceiling's unit: median and its 95 % interval
   double chip_rate = 0;                ///< of all SMs, at the clock it ran at
@@ -49,7 +49,7 @@ struct CeilingResult {
   bool measured() const { return spec && missing.empty(); }
 };
 
-/// One measurement of a GPU. `cells` are what a profile lays over the device.
+/// One measurement of a GPU. A profile replaces the device's values by `cells`.
 struct CeilingsReport {
   Device device;
   GpuIdentity gpu;
@@ -80,13 +80,13 @@ struct CeilingsOptions {
   std::string date;                   ///< "2026-11-21T12:00:00Z"
   BenchHooks hooks;
 
-  /// Points of one ceiling differ by more than noise: a fraction of the protocol's time is enough.
+  /// The points of one ceiling differ by more than noise: a fraction of the protocol's time suffices.
   static Protocol short_protocol();
 };
 
-/// Verifies every micro-kernel on the GPU, then times its points against each other. A fault, a wrong result or
-/// a compile error costs that ceiling alone; when the GPU is lost or the user stops, what was done stands. An Error
-/// only where there is nothing to measure with: a bad search space, an unknown name in `only` (Exit::kUsage).
+/// Verifies every micro-kernel on the GPU, then times its points against each other. A fault, a wrong result or a
+/// compile error costs only that ceiling. After a lost GPU or Ctrl-C, finished ceilings are kept. An Error only when
+/// nothing can be measured: an invalid search space, an unknown name in `only` (Exit::kUsage).
 Result<CeilingsReport> measure_ceilings(const CeilingsContext& context, const CeilingsOptions& options);
 
 /// The report as the table and as the document of `roofline --measure`; both end with a newline.

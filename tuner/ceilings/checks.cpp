@@ -11,17 +11,16 @@
 namespace roofgen::ceilings {
 namespace {
 
-/// Arrays of more bytes than this are looked at in windows: at both ends and evenly in between.
+/// Larger arrays are sampled in windows: at both ends and evenly in between.
 constexpr uint64_t kWhole = uint64_t{4} << 20;
 constexpr uint64_t kWindow = uint64_t{64} << 10;
 constexpr uint64_t kWindows = 32;
 
-/// 2^x of the special function unit is good to 2 ulp (PTX ISA), and a sum of some ten thousand in FP32 to a few
-/// 1e-5; a lost trip in a thousand shows.
+/// ex2 of the special function unit is exact to 2 ulp (PTX ISA), and a sum of some ten thousand terms in FP32 to a few
+/// 1e-5: one missing iteration in a thousand fails.
 constexpr double kMufuTolerance = 1e-3;
-/// Root mean square error over a warp's outputs. Tensor cores cut instead of rounding, up to 2^-23 of the
-/// sum each time, which over the 2 10^4 additions of a launch is a few 1e-3 at the very worst; FP16 sums are emptied
-/// after 16 additions of 2^-11. Operands are exact.
+/// Root mean square error over a warp's outputs. Tensor cores truncate, up to 2^-23 of the sum per addition: over the 2
+/// 10^4 additions of a launch a few 1e-3 at worst. FP16 sums are reset after 16 additions of 2^-11. Operands are exact.
 constexpr double kMmaTolerance = 1e-2;
 constexpr double kMmaTolerance64 = 1e-9;
 
@@ -50,7 +49,7 @@ Result<std::string> check_words(const OutputReader& read, uint64_t n, const F& e
 uint32_t last_pass(const MicroKernel& k) { return static_cast<uint32_t>(k.integer("passes") - 1); }
 uint64_t words_of(const MicroKernel& k) { return static_cast<uint64_t>(k.integer("n")); }
 
-/// Outputs of which every CTA writes the same: `one` of them in order.
+/// Outputs that are equal for every CTA: `one` is a single CTA's.
 Result<std::string> check_ctas(const MicroKernel& k, const OutputReader& read, const std::vector<float>& one,
                                double tolerance) {
   for (int64_t cta = 0; cta < k.integer("ctas"); ++cta) {

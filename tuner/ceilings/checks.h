@@ -1,4 +1,4 @@
-// Whether the output of a micro-kernel is that of all its work. Private to this folder.
+// Checks that the output of a micro-kernel results from all of its work. Private to this folder.
 #pragma once
 
 #include "tuner/ceilings/kernels.h"

@@ -1,4 +1,4 @@
-// The numbers that micro-kernels work on, as pure functions of their place. Private to this folder.
+// The input data of micro-kernels, as pure functions of the index. Private to this folder.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline uint32_t pattern_word(uint64_t i, uint32_t seed) {
 uint32_t pattern_sum(uint64_t n, uint32_t seed);
 Fill pattern_fill(uint32_t seed);
 
-/// What the seed of the write kernel grows by with each pass.
+/// Increment of the write kernel's seed per pass.
 inline constexpr uint32_t kPassSeed = 0x61c88647u;
 
 /// Element `lane_part` of word i of the operands of a matrix kernel: near N(0, 1) and representable.

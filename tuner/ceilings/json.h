@@ -1,4 +1,4 @@
-// The parts that the report's document and the profile have in common. Private to this folder.
+// JSON shared by the report and the profile. Private to this folder.
 #pragma once
 
 #include <nlohmann/json.hpp>

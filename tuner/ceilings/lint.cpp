@@ -11,7 +11,7 @@ std::vector<Warning> above_measured_ceilings(const Device& device, const Measure
   if (!(work.seconds > 0)) return out;
   const auto measured = [&](const std::string& cell) {
     const auto at = device.cells.find(cell);
-    // On this GPU, not on someone's.
+    // Measured on this GPU.
     return at != device.cells.end() && at->second.origin == Origin::kMeasured &&
                    at->second.source.starts_with(kOwnSource)
                ? at->second.value
@@ -26,7 +26,7 @@ std::vector<Warning> above_measured_ceilings(const Device& device, const Measure
            field});
   };
   hold(1e-9 * work.dram_bytes / work.seconds, measured("dram_sustained_gb_s"), "GB/s", "dram_sustained_gb_s", "time");
-  // Per clock, so that a faster clock than the ceiling's is no finding.
+  // Per clock: a higher clock than during the measurement of the ceiling is no finding.
   const std::string rate = "mma_sync_flops_per_clk_" + work.kind;
   if (work.sm_mhz > 0)
     hold(work.mma_flops / (work.seconds * 1e6 * work.sm_mhz * device.at("sms")), measured(rate), "FLOP/clk/SM", rate,

@@ -14,11 +14,11 @@ namespace {
 
 using Buffers = CeilingSpec::Buffers;
 
-/// Launches timed as one, so that the events around them do not show.
+/// Launches per sample, so that the cost of events is negligible.
 constexpr int kLaunches = 200;
 constexpr int kLaunchSamples = 30, kLaunchWarmup = 5;
 
-/// One ceiling on its way: its points that are legal here, and their binaries.
+/// One ceiling with its legal points and their binaries.
 struct Candidate {
   CeilingResult result;
   const Variant* variant = nullptr;
@@ -67,7 +67,7 @@ class Session {
     if (o_.hooks.progress) o_.hooks.progress(what, i, candidates_.size());
   }
 
-  /// The points of every ceiling that was asked for.
+  /// Collects the points of every requested ceiling.
   Result<void> choose() {
     std::vector<std::string> known;
     for (const CeilingSpec& s : ceiling_specs()) known.emplace_back(s.name);
@@ -92,7 +92,7 @@ class Session {
         if (auto* kernel = std::get_if<MicroKernel>(&made)) c.kernels.push_back(std::move(*kernel));
       }
       if (c.kernels.empty()) {
-        // A condition on the architecture fails at every point alike.
+        // A condition on the architecture fails at every point.
         for (const std::string& r : reasons)
           c.result.not_here = c.result.not_here || r.find("device.arch") != std::string::npos;
         c.result.missing = c.result.not_here ? fmt::format("{} has no such instruction in hardware", c_.device.arch)
@@ -161,7 +161,7 @@ class Session {
     time(c, *buffers);
   }
 
-  /// Something failed on the GPU: true when that was only this point.
+  /// Handles an error of the GPU. True when it costs only this point.
   bool only_this_point(Candidate& c, const Error& error) {
     if (c_.gpu.fault() == Fault::kLost) {
       report_.lost = true;
@@ -174,7 +174,7 @@ class Session {
 
   using Addresses = std::map<std::string, DevicePtr>;
 
-  /// Large inputs are written by the write kernel where that was found right, else by the host.
+  /// Large inputs are written by the write kernel once its output was checked, else by the host.
   bool written_on_gpu(const CeilingSpec& spec, const MicroBuffer& b) const {
     return filler_ && spec.buffers == Buffers::kStream && b.fill && std::string(spec.name).starts_with("dram");
   }
@@ -217,7 +217,7 @@ class Session {
     return {};
   }
 
-  /// Each point once, its output checked: points that fault go, one wrong result refuses the ceiling.
+  /// Runs each point once and checks its output. A fault drops the point, a wrong result the ceiling.
   bool verify(Candidate& c, const std::vector<MicroBuffer>& buffers) {
     const CeilingSpec& spec = *c.result.spec;
     std::optional<Addresses> at;
@@ -229,7 +229,7 @@ class Session {
       const auto rejected = [&](std::string why) {
         c.result.points.push_back({kernel.legal.schedule, 0, std::move(why)});
       };
-      if (at && generation != c_.gpu.generation()) at.reset();  // went with the worker
+      if (at && generation != c_.gpu.generation()) at.reset();  // lost with the worker
       if (!at) {
         auto made = allocate(spec, buffers);
         if (!made) {
@@ -290,10 +290,10 @@ class Session {
                             static_cast<int64_t>(c.kernels[k].launch.smem_bytes),
                             false});
     Protocol protocol = o_.protocol;
-    protocol.cold = dram;  // all others never leave the SMs or the L2
+    protocol.cold = dram;  // the others do not touch DRAM
     protocol.hot = !dram;
     BenchHooks hooks = o_.hooks;
-    hooks.progress = nullptr;  // of one ceiling it is too fine
+    hooks.progress = nullptr;  // too fine for one ceiling
     auto standings = measure(c_.gpu, workload, contenders, protocol, hooks);
     if (!standings) {
       if (only_this_point(c, standings.error())) c.result.missing = standings.error().message;
@@ -338,7 +338,7 @@ class Session {
     c.result.sm_mhz = best->sm_mhz;
     c.result.power_w = best->power_w;
     c.result.temperature_c = best->temperature_c;
-    // Few samples of an interrupted round are no figure.
+    // An interrupted round has too few samples.
     if (c.result.timing.samples < std::min<uint64_t>(o_.protocol.min_samples, 5)) {
       c.result.missing = report_.interrupted ? "interrupted"
                          : report_.lost      ? "the GPU was lost: " + report_.lost_because
@@ -348,7 +348,7 @@ class Session {
     ceilings::judge(c.result, c_.device);
   }
 
-  /// A kernel that does nothing, many in a stream and many in a graph: what one more costs.
+  /// The cost of one more launch of an empty kernel, in a stream and in a graph.
   void measure_launch(Candidate& c) {
     const auto module = c_.gpu.load(c.binaries.front());
     if (!module) {

@@ -19,7 +19,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// A profile has some 20 kB.
+/// Profiles have about 20 kB.
 constexpr uint64_t kMostBytes = uint64_t{1} << 20;
 
 std::string dump(const OrderedJson& j) { return j.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n"; }
@@ -44,7 +44,7 @@ Result<std::string> read_text(const std::string& path) {
   return out;
 }
 
-/// A text member of the provenance; empty when there is none.
+/// A string member of the provenance; empty: none.
 std::string provenance(const Json& root, const char* member) {
   if (!root.is_object() || !root.contains("provenance") || !root["provenance"].is_object()) return "";
   const Json& p = root["provenance"];
@@ -88,7 +88,7 @@ Result<Kept> keep_profile(const CeilingsReport& report, const std::string& path)
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder, failed);
   if (there && std::filesystem::is_regular_file(path, failed)) {
-    // A copy, so that there is a profile at every moment.
+    // A copy, so that the profile exists at every moment.
     ROOFGEN_TRY(const std::string old, read_text(path));
     ROOFGEN_CHECK(write_output(path + ".previous", old));
   }

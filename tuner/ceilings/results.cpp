@@ -18,7 +18,7 @@ std::string amount_text(const CeilingResult& r) {
                                                             : "bytes");
 }
 
-/// How a figure came about, in one line.
+/// The measurement of a rate, in one line.
 std::string source_of(const CeilingsReport& report, const CeilingResult& r) {
   std::string out =
       fmt::format("{}: {}, median {:.4g} us (95 % {:.4g} to {:.4g}, {} samples)", kOwnSource, to_string(r.point),
@@ -66,7 +66,7 @@ void derive_cells(CeilingsReport& report) {
         values[cell] = {r->rate, r};
     if (!values[cell].second) values.erase(cell);
   };
-  // What a write leaves in L2 has not reached the memory when the kernel ends: its figure is no ceiling of DRAM.
+  // Writes still in L2 have not reached DRAM when the kernel ends: their rate is no DRAM ceiling.
   best("dram_sustained_gb_s", {"dram_read", "dram_copy", "dram_triad"});
   best("l2_sustained_gb_s", {"l2_read", "l2_write", "l2_copy", "l2_triad"});
   for (const char* name : {"mma_bf16", "mma_fp16"})
@@ -84,11 +84,11 @@ void derive_cells(CeilingsReport& report) {
   }
   for (const auto& [name, value] : values) {
     const Cell cell{value.first, std::string(cell_spec(name)->unit), report.origin, source_of(report, *value.second)};
-    if (report.origin != Origin::kMeasured) {  // shown, and never laid over a device
+    if (report.origin != Origin::kMeasured) {  // shown, but never applied to a device
       report.cells[name] = cell;
       continue;
     }
-    // The device has the last word, on each cell alone.
+    // The device accepts or refuses each cell.
     Device copy = report.device;
     if (auto laid = overlay(copy, cells_json(report.device.name, {{name, cell}}), "profile"); laid)
       report.cells[name] = cell;

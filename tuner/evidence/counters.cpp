@@ -15,7 +15,7 @@
 namespace roofgen {
 namespace {
 
-/// Metrics that turn out not to exist cost a run each; after so many something else is wrong.
+/// Each run of ncu names one unknown metric. After so many runs the cause must be another one.
 constexpr int kMostRetries = 4;
 constexpr double kQueryTimeout = 60;
 
@@ -24,7 +24,7 @@ std::string from_environment(const char* name) {
   return value ? value : "";
 }
 
-/// ncu's first complaint without its marks.
+/// ncu's first error line, without its prefix.
 std::string complaint(const std::string& text) {
   std::string line = line_with(text, "==ERROR==");
   if (const size_t mark = line.find("==ERROR=="); mark != std::string::npos) line = line.substr(mark + 9);
@@ -32,7 +32,7 @@ std::string complaint(const std::string& text) {
   return first == std::string::npos ? "" : line.substr(first);
 }
 
-/// Why a run of ncu gave nothing, in one line.
+/// The reason why a run of ncu gave no table, in one line.
 Error ncu_error(const ProcessResult& run, const CounterRequest& request) {
   const std::string text = run.out + "\n" + run.err;
   const auto unavailable = [](std::string message) { return Error{Exit::kUnavailable, std::move(message)}; };
@@ -51,7 +51,7 @@ Error ncu_error(const ProcessResult& run, const CounterRequest& request) {
         "driver's version");
   if (text.find("not compatible with Nsight Compute") != std::string::npos)
     return unavailable("this ncu does not work with the installed CUDA driver: the driver is too old for it");
-  // What our own program said of itself is nearer to the cause than what ncu makes of its status.
+  // The error of the profiled program is nearer to the cause than ncu's message about its exit status.
   if (const std::string own = line_with(text, "roofgen: "); !own.empty())
     return failed("the kernels did not run under ncu: " + own);
   if (const std::string line = complaint(text); !line.empty()) return failed("ncu: " + line);
@@ -61,7 +61,7 @@ Error ncu_error(const ProcessResult& run, const CounterRequest& request) {
   return failed("ncu printed no table");
 }
 
-/// Takes the metrics that ncu says it does not know out of `metrics`; false when it named none of them.
+/// Removes the metrics that ncu calls unknown from `metrics`; false when ncu named none of them.
 bool drop_unknown(const std::string& text, std::vector<std::string>& metrics, std::vector<std::string>& notes) {
   bool dropped = false;
   for (size_t at = 0; (at = text.find("Failed to find metric", at)) != std::string::npos; ++at) {
@@ -70,7 +70,7 @@ bool drop_unknown(const std::string& text, std::vector<std::string>& metrics, st
       const std::string base = m->substr(0, m->find('.'));
       const size_t found = line.find(base);
       const size_t end = found + base.size();
-      // The whole name: dram__bytes is in dram__bytes_read too.
+      // Compare whole names: dram__bytes is also a part of dram__bytes_read.
       const bool whole =
           found != std::string::npos &&
           (end == line.size() || (!std::isalnum(static_cast<unsigned char>(line[end])) && line[end] != '_'));
@@ -124,7 +124,7 @@ Result<CounterReport> count_on_gpu(const CounterRequest& request) {
                                       .stop = request.stop});
       query && query->ok())
     known = parse_metric_names(query->out);
-  // A list without the device's most basic counter is not this device's list.
+  // A list without the most basic counter is not the list of this device.
   if (std::find(known.begin(), known.end(), "gpu__time_duration") == known.end()) known.clear();
   std::vector<std::string> metrics = counter_metrics(arch, dtype, known);
 
@@ -169,7 +169,7 @@ Result<CounterReport> count_on_gpu(const CounterRequest& request) {
   }
   report.command = fmt::format("{}", fmt::join(options.argv, " "));
   auto counted = parse_counters(run.out, arch, dtype);
-  // With a table the run was good enough, whatever status it ended with; without one, say why there is none.
+  // A table suffices, whatever the exit status.
   if (!counted) {
     Error error = ncu_error(run, request);
     return error.message == "ncu printed no table" ? std::move(counted).error() : error;
@@ -199,17 +199,16 @@ Result<CounterRequest> counter_request(const DataFiles& files, const Op& op, con
                                        const std::string& variant) {
   const TuneReport& report = result.report;
   const VariantReport* tuned = report.find(variant);
-  const auto binaries = result.binaries.find(variant);
-  const auto launches = result.launches.find(variant);
-  if (!tuned || binaries == result.binaries.end() || launches == result.launches.end() || binaries->second.empty() ||
-      binaries->second.size() != launches->second.size() || tuned->kernels.size() != launches->second.size())
+  const auto winners = result.winners.find(variant);
+  if (!tuned || winners == result.winners.end() || winners->second.empty() ||
+      tuned->kernels.size() != winners->second.size())
     return Error{Exit::kFailed, fmt::format("{} has no tuned kernels", variant)};
   CounterRequest out;
   ROOFGEN_TRY(std::vector<Buffer> buffers, replay_buffers(files, op, report.problem, variant, limits(report.device)));
   std::vector<ReplayKernel> kernels;
   for (size_t i = 0; i < tuned->kernels.size(); ++i) {
     const KernelReport& k = tuned->kernels[i];
-    kernels.push_back({k.stage, binaries->second[i], launches->second[i]});
+    kernels.push_back({k.stage, winners->second[i].binary, winners->second[i].launch});
     out.expected.push_back({k.stage, k.work, k.work_exact, k.compulsory_bytes, k.registers});
   }
   out.replay = make_replay(report.problem, variant, std::move(buffers), std::move(kernels));

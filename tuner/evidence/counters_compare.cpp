@@ -1,4 +1,4 @@
-// Counters against what was expected of them, and why they may differ.
+// Compares counters with expected work and gives likely causes of differences.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -8,7 +8,7 @@
 namespace roofgen {
 namespace {
 
-/// Counts of whole events: they are equal, or something is wrong.
+/// Tolerance of counts of events, which must be equal.
 constexpr double kEqual = 1e-9;
 
 class Differences {
@@ -46,8 +46,7 @@ std::vector<CountedDifference> compare_counted(const std::vector<CountedWork>& c
             "out early",
             "the real L2 keeps more than the model: results still in it at the end of the kernel are not written to "
             "DRAM yet");
-      // Of all traffic at the tags a part goes between the L2's two halves; requests of the SMs alone are what the
-      // simulator counts.
+      // The simulator counts only requests of the SMs. Traffic at the tags includes that between the L2's two halves.
       const bool requests = c.l2_request_bytes.has_value();
       d.add(c.stage, requests ? "L2 request bytes" : "L2 bytes", origin, requests ? c.l2_request_bytes : c.l2_bytes,
             e.work.l2_bytes, kCounterTolerance,

@@ -1,6 +1,6 @@
-// ncu's metrics: which to ask for, and reading what it prints. Sources of the names: `ncu --query-metrics` of
-// the tool itself and NVIDIA's kernel profiling guide; that a tensor operation is one FLOP (2 x M x N x K per
-// product) is what NVIDIA's forum answers say of sm__ops_path_tensor_* and what a counted 1024^3 product gives.
+// The metrics to request from ncu, and the parser of its output. Sources of the names: `ncu --query-metrics` and
+// NVIDIA's kernel profiling guide. One sm__ops_path_tensor_* operation is one FLOP (2 x M x N x K per product)
+// according to NVIDIA's forum answers; a counted 1024^3 product confirms it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Term {
   double weight = 1;
 };
 
-/// A number and the ways to get it, best first: each a weighted sum of metrics.
+/// A quantity and the ways to compute it, best first; each way is a weighted sum of metrics.
 struct Counter {
   std::optional<double> CountedWork::*slot;
   std::vector<std::vector<Term>> ways;
@@ -84,7 +84,7 @@ std::vector<Counter> counters(const std::string& arch, DType dtype) {
 
 std::string base_of(const std::string& metric) { return metric.substr(0, metric.find('.')); }
 
-/// What one unit of ncu is in bytes, ns or plain counts; nullopt: not known. ncu has written units both ways.
+/// The factor from a unit of ncu to bytes, ns or plain counts; nullopt: unknown. ncu versions spell units differently.
 std::optional<double> unit_scale(const std::string& unit) {
   struct Unit {
     const char* name;
@@ -117,8 +117,8 @@ std::optional<double> unit_scale(const std::string& unit) {
   return std::nullopt;
 }
 
-/// The CSV in the middle of everything else ncu and the program print: from its header to the last line that
-/// begins with a quote. Empty: none.
+/// The CSV among the other output of ncu and the program: from its header to the last line that begins with a quote.
+/// Empty: none.
 std::string table_of(const std::string& text) {
   const std::string header = "\"ID\",";
   size_t at = text.starts_with(header) ? 0 : text.find("\n" + header);
@@ -137,7 +137,7 @@ std::string table_of(const std::string& text) {
 
 std::vector<std::string> counter_metrics(const std::string& arch, DType dtype, const std::vector<std::string>& known) {
   const std::set<std::string> names(known.begin(), known.end());
-  // Launch facts come from no counter and are in no list.
+  // Launch properties are not counters: no list has them.
   const auto there = [&](const Term& t) {
     return names.contains(base_of(t.metric)) || std::string_view(t.metric).starts_with("launch__");
   };
@@ -167,7 +167,7 @@ std::vector<std::string> parse_metric_names(const std::string& text) {
 std::optional<double> parse_counter(const std::string& text, const std::string& unit) {
   const std::optional<double> scale = unit_scale(unit);
   if (!scale || text.empty()) return std::nullopt;
-  // Thousands are set off by commas, in groups of three; anything else with a comma is another locale's.
+  // Commas separate groups of three digits. Any other comma is a decimal comma of another locale.
   std::string plain;
   const size_t point = std::min(text.find_first_of(".eE"), text.size());
   for (size_t i = 0; i < text.size(); ++i) {

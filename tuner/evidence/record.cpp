@@ -12,8 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// T4's word for why a point is invalid. What never ran for a reason of ours (a spill, no feeder) has no word
-/// there; "constraints" is the nearest.
+/// T4's reason why a point is invalid. It has none for our own rejections (spill, no feeder): "constraints" is nearest.
 const char* invalidity(const std::string& stage) {
   if (stage == "compile") return "compile";
   if (stage == "verify") return "correctness";

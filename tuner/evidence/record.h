@@ -1,5 +1,5 @@
-// A tuned space as files that other tools replay: T4 1.0.0, one file a stage, every point with its samples
-// or with why it has none.
+// A tuned space in the T4 1.0.0 format of other autotuners: one file per stage, each point with its samples or with the
+// reason why it has none.
 #pragma once
 
 #include <map>
@@ -9,8 +9,8 @@
 
 namespace roofgen {
 
-/// File name ("attention-fused.t4.json") to text. Only of a measured run: a recorded time is a measured one.
-/// Times are in milliseconds. Points that were never reached (a search that is not exhaustive) are absent.
+/// File name ("attention-fused.t4.json") to text. Empty unless the run measured something: recorded times are measured
+/// times. Times are in milliseconds. Points that the search did not try are absent.
 std::map<std::string, std::string> t4_files(const TuneReport& report);
 
 }  // namespace roofgen

@@ -34,7 +34,7 @@ Result<std::string> read_file(const fs::path& path, uintmax_t most) {
   return text;
 }
 
-/// Frees what was allocated, whatever happens.
+/// Releases its buffers at the end of the scope.
 class Buffers {
  public:
   explicit Buffers(Executor& executor) : executor_(executor) {}
@@ -138,7 +138,7 @@ Result<Replay> read_replay(const std::string& path) {
 Result<ReplayTimes> run_replay(const Replay& replay, Executor& executor, int repeat) {
   ROOFGEN_TRY(const Op* op, find_op(replay.problem.op));
   ROOFGEN_TRY(const Problem problem, op->complete(replay.problem));
-  // An input's bytes come from the op, so its size must be what the op says.
+  // The op fills the inputs: their sizes must be the op's.
   std::map<std::string, uint64_t> inputs;
   for (const Buffer& b : op->buffers(problem))
     if (b.role == Buffer::Role::kInput) inputs[b.name] = b.bytes;

@@ -1,4 +1,4 @@
-// replay.json, both ways. What is read may come from anywhere: every member is checked, sizes are bounded.
+// Writing and parsing replay.json. The file is untrusted: every member is checked, sizes are bounded.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -36,7 +36,7 @@ const char* text_of(const Name<E> (&names)[N], E value) {
   return "";
 }
 
-/// What is wrong in the file; caught in parse_replay and never seen outside.
+/// An invalid member. parse_replay catches it and returns an Error.
 struct Bad {
   std::string message;
 };
@@ -161,7 +161,7 @@ Launch launch_of(const Json& j) {
   return l;
 }
 
-/// A file beside replay.json: nothing that leads elsewhere.
+/// The name of a file in the folder of replay.json, without any path.
 std::string file_of(const Json& object, const char* key) {
   const std::string name = string_of(object, key);
   if (name.empty() || name[0] == '.' || name.find_first_of("/\\") != std::string::npos ||

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMostLines = 6;
 
-/// A tool and the kinds of the simulator's findings (docs/findings.md) that mean the same.
+/// A tool, and the simulator's findings (docs/findings.md) of the same meaning.
 struct Tool {
   const char* name;
   std::vector<const char*> kinds;
@@ -41,7 +41,7 @@ std::optional<uint64_t> number_before(const std::string& line, const std::string
   return value;
 }
 
-/// The lines that begin with the tool's mark, without it.
+/// The lines that begin with the tool's prefix, without the prefix.
 std::vector<std::string> marked_lines(const std::string& text) {
   static const std::string kMark = "=========";
   std::vector<std::string> out;
@@ -71,8 +71,8 @@ SanitizerRow parse_sanitizer(const std::string& tool, const std::string& output,
   bool summary = false;
   for (const std::string& line : marked_lines(output)) {
     // "ERROR SUMMARY: 3 errors", "INITCHECK SUMMARY: 1 error", "RACECHECK SUMMARY: 5 hazards displayed (4 errors, 1
-    // warning)"; a second "ERROR SUMMARY: 69 errors were not printed" repeats a part of the first, "LEAK SUMMARY" is of
-    // no interest.
+    // warning)"; a second "ERROR SUMMARY: 69 errors were not printed" repeats a part of the first. "LEAK SUMMARY" does
+    // not count.
     if (line.find(" SUMMARY:") != std::string::npos) {
       if (line.find("LEAK SUMMARY") != std::string::npos || line.find("were not printed") != std::string::npos)
         continue;
@@ -93,7 +93,7 @@ SanitizerRow parse_sanitizer(const std::string& tool, const std::string& output,
   }
   if (row.errors == 0 && row.warnings == 0) {
     row.lines.clear();
-    // Clean of nothing: the program never got as far as its kernels.
+    // No errors, because the program ended before its kernels.
     if (exit != 0) {
       row.why = "the kernels did not run under it";
       if (const std::string own = line_with(output, "roofgen: "); !own.empty()) row.why += ": " + own;
@@ -134,7 +134,7 @@ SanitizerReport sanitize(const SanitizerRequest& request) {
       const auto run = run_process(
           {.argv = {report.tool, "--tool", tool.name, "--print-limit", "10", replay_program(request.executable),
                     "__replay", scratch->directory(), "--gpu", std::to_string(request.gpu)},
-           // Poisoning a buffer counts as writing it, which initcheck would believe.
+           // Poisoning a buffer writes it: initcheck would then miss uninitialised reads.
            .environment = {{"LC_ALL", "C"}, {"ROOFGEN_POISON", std::string(tool.name) == "initcheck" ? "0" : "1"}},
            .timeout_s = request.timeout_s,
            .stop = request.stop});

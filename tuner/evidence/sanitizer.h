@@ -1,5 +1,5 @@
-// A second opinion on correctness: the tuned variant under NVIDIA's compute-sanitizer, on the GPU, beside what
-// the simulator found. docs/counters.md.
+// A second check of correctness: the tuned variant runs under NVIDIA's compute-sanitizer, and its errors are compared
+// with the simulator's findings. docs/counters.md.
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@ struct SanitizerRow {
   uint64_t errors = 0, warnings = 0;
   std::string why;                     ///< of kNotRun
   std::vector<std::string> lines;      ///< the first errors, as printed
-  std::vector<std::string> simulator;  ///< kinds of the simulator's findings that this tool looks for too
-  /// "confirmed" or "contradicted": what the simulator said of it; "unchecked" when it was not run.
+  std::vector<std::string> simulator;  ///< kinds of the simulator's findings that this tool also reports
+  /// Whether the tool agrees with the simulator: "confirmed" or "contradicted"; "unchecked" when the tool did not run.
   std::string agreement() const;
 };
 
 struct SanitizerReport {
-  std::string tool, version;  ///< path and what it calls itself; empty: not found
+  std::string tool, version;  ///< path, and version as it prints it; empty: not found
   std::vector<SanitizerRow> rows;
 };
 
@@ -32,14 +32,14 @@ struct SanitizerRequest {
   int gpu = 0;
   std::string sanitizer;   ///< empty: $ROOFGEN_SANITIZER, PATH, the toolkit
   std::string executable;  ///< as in CounterRequest
-  double timeout_s = 300;  ///< of each tool: races are hunted some hundred times slower than kernels run
+  double timeout_s = 300;  ///< of each tool: racecheck slows kernels down some hundred times
   const std::atomic<bool>* stop = nullptr;
 };
 
-/// Never fails: what could not be run says why.
+/// Never fails: the row of a tool that could not run has the reason.
 SanitizerReport sanitize(const SanitizerRequest& request);
 
-/// One tool's row from what it printed and how it ended.
+/// One tool's row, from its output and exit status.
 SanitizerRow parse_sanitizer(const std::string& tool, const std::string& output, int exit);
 
 std::string sanitizer_text(const SanitizerReport& report);

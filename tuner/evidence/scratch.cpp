@@ -29,7 +29,7 @@ ScratchReplay::~ScratchReplay() {
 std::string replay_program(const std::string& chosen) {
   if (!chosen.empty()) return chosen;
   std::error_code failed;
-  // Not "/proc/self/exe" itself: to another program that is its own.
+  // Resolved, because in another program /proc/self/exe is that program.
   const fs::path self = fs::read_symlink("/proc/self/exe", failed);
   return failed ? "roofgen" : self.string();
 }

@@ -1,4 +1,4 @@
-// A replay bundle in a temporary folder of its own, for as long as another program looks at it.
+// A replay bundle in a temporary folder, while another program reads it.
 #pragma once
 
 #include <string>
@@ -20,10 +20,10 @@ class ScratchReplay {
   std::string directory_;
 };
 
-/// `chosen`, or the path of this very program.
+/// `chosen`, or if empty the path of the running program.
 std::string replay_program(const std::string& chosen);
 
-/// The first line of `text` that has `what` in it, trimmed; empty: none.
+/// The first line of `text` that contains `what`, trimmed; empty: none.
 std::string line_with(const std::string& text, const std::string& what);
 
 }  // namespace roofgen

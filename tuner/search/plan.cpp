@@ -4,30 +4,33 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "base/suggest.h"
 #include "base/units.h"
-#include "tuner/search/strategy.h"
+#include "tuner/work.h"
 
 namespace roofgen {
 namespace {
 
-/// Work limit that sets the default number of candidates of a big problem: about a minute of
-/// simulation on two cores.
+/// MMA FLOPs of all candidates of a big problem by default: about a minute of simulation on two cores.
 constexpr double kDefaultBudgetFlops = 2e12;
 constexpr uint64_t kFewestEvals = 8;
 
-/// Points in line for each one to be verified; the rest of the line stands by.
-constexpr size_t kSpares = 3;
+/// Candidates that may be tried for each one to be verified: some spill or fail.
+constexpr size_t kTriesEach = 3;
 
 class Planner {
  public:
-  Planner(const TuneContext& context, const Problem& problem, const TuneOptions& options)
-      : context_(context), problem_(problem), options_(options), ranking_device_(ranking_device(context.device)) {}
+  explicit Planner(const SearchRun& run)
+      : context_(run.context),
+        problem_(run.problem),
+        options_(run.options),
+        timed_alone_(run.place() == Place::kGpu),
+        ranking_device_(ranking_device(run.context.device)) {}
 
   Result<SearchPlan> run() {
-    ROOFGEN_TRY(strategy_, find_strategy(options_.strategy));
+    ROOFGEN_TRY(plan_.strategy, find_strategy(options_.strategy));
     ROOFGEN_TRY(plan_.scope, problem_scope(context_.op, problem_, limits(context_.device)));
     ROOFGEN_TRY(reduced_scope_, problem_scope(context_.op, context_.op.reduced(problem_), limits(context_.device)));
     ROOFGEN_TRY(plan_.variants, context_.op.variants(context_.files, problem_));
@@ -43,7 +46,9 @@ class Planner {
     ROOFGEN_CHECK(check_pins());
     for (const Variant& v : plan_.variants) ROOFGEN_CHECK(plan_variant(v));
     if (plan_.stages.empty()) return nothing_legal();
-    choose_points();
+    plan_.score.floor = problem_floor(context_.device, plan_.required, problem_.dtype, RoofSet::kSustained);
+    plan_.score.floor_datasheet = problem_floor(context_.device, plan_.required, problem_.dtype, RoofSet::kDatasheet);
+    share_evaluations();
     return std::move(plan_);
   }
 
@@ -61,50 +66,50 @@ class Planner {
     return {};
   }
 
-  /// A pin must name a parameter of some stage and have its type.
+  /// A pin must name a parameter of some stage and have its type; a text must also be one of its values.
   Result<void> check_pins() const {
-    std::vector<std::string> names;
+    std::vector<const Param*> params;
+    std::set<std::string> names;
     for (const Variant& v : plan_.variants)
       for (const Stage& s : v.stages)
-        for (const Param& p : s.params) names.push_back(p.name);
-    std::sort(names.begin(), names.end());
-    names.erase(std::unique(names.begin(), names.end()), names.end());
+        for (const Param& p : s.params) {
+          params.push_back(&p);
+          names.insert(p.name);
+        }
     for (const auto& [name, value] : options_.pins) {
-      if (std::find(names.begin(), names.end(), name) == names.end())
-        return Error{Exit::kUsage, fmt::format("--set {}: no such parameter{}", name, did_you_mean(name, names))};
-      for (const Variant& v : plan_.variants)
-        for (const Stage& s : v.stages)
-          for (const Param& p : s.params)
-            if (p.name == name && p.values[0].index() != value.index())
-              return Error{Exit::kUsage, fmt::format("--set {}={}: {} takes values like {}", name, to_string(value),
-                                                     name, to_string(p.values[0]))};
-            else if (const auto* text = std::get_if<std::string>(&value);
-                     p.name == name && text && std::find(p.values.begin(), p.values.end(), value) == p.values.end()) {
-              std::vector<std::string> known;
-              for (const ParamValue& v2 : p.values) known.push_back(to_string(v2));
-              return Error{Exit::kUsage,
-                           fmt::format("--set {}={}: no such value{}", name, *text, did_you_mean(*text, known))};
-            }
+      if (!names.count(name))
+        return Error{Exit::kUsage, fmt::format("--set {}: no such parameter{}", name,
+                                               did_you_mean(name, {names.begin(), names.end()}))};
+      for (const Param* p : params) {
+        if (p->name != name) continue;
+        if (p->values[0].index() != value.index())
+          return Error{Exit::kUsage, fmt::format("--set {}={}: {} takes values like {}", name, to_string(value), name,
+                                                 to_string(p->values[0]))};
+        if (!std::holds_alternative<std::string>(value) || std::count(p->values.begin(), p->values.end(), value) > 0)
+          continue;
+        std::vector<std::string> values;
+        for (const ParamValue& known : p->values) values.push_back(to_string(known));
+        return Error{Exit::kUsage, fmt::format("--set {}={}: no such value{}", name, to_string(value),
+                                               did_you_mean(to_string(value), values))};
+      }
     }
     return {};
   }
 
   Result<void> plan_variant(const Variant& v) {
     VariantReport report;
-    report.name = v.name;
-    report.description = v.description;
-    report.fused = v.fused;
+    static_cast<VariantInfo&>(report) = v;
     const auto unavailable = [&](const char* stage, std::string reason) {
       plan_.rejections.push_back({Schedule{v.name, "", {}}, stage, reason});
       report.available = false;
       report.rejected_because = std::move(reason);
       plan_.reports.push_back(report);
     };
-    ROOFGEN_TRY(std::vector<Buffer> temps, temporaries(v, plan_.scope));
+    ROOFGEN_TRY(plan_.temporaries[&v], temporaries(v, plan_.scope));
     double total = 0, temporary = 0;
     for (const Buffer& b : context_.op.buffers(problem_)) total += static_cast<double>(b.bytes);
     std::vector<std::string> names;
-    for (const Buffer& b : temps) {
+    for (const Buffer& b : plan_.temporaries[&v]) {
       temporary += static_cast<double>(b.bytes);
       names.push_back(b.name);
     }
@@ -121,8 +126,8 @@ class Planner {
       StagePlan plan;
       plan.variant = &v;
       plan.index = i;
-      ROOFGEN_CHECK(collect_legal(plan));
-      if (plan.legal.empty()) {
+      ROOFGEN_TRY(plan.space, legal_points(v, v.stages[i]));
+      if (plan.space.points.empty()) {
         unavailable("constraint", fmt::format("every point of {} is illegal, {} because of {}", v.stages[i].name,
                                               preset_reason_.empty() ? "the last" : "the default schedule",
                                               preset_reason_.empty() ? last_reason_ : preset_reason_));
@@ -135,13 +140,14 @@ class Planner {
     return {};
   }
 
-  Result<void> collect_legal(StagePlan& plan) {
-    const Stage& stage = plan.variant->stages[plan.index];
-    std::vector<Schedule> points = enumerate(*plan.variant, stage, options_.pins);
+  Result<SearchSpace> legal_points(const Variant& variant, const Stage& stage) {
+    SearchSpace out;
+    out.params = stage.params;
+    std::vector<Schedule> points = enumerate(variant, stage, options_.pins);
     plan_.considered += points.size();
-    ROOFGEN_TRY(const Schedule preset, default_schedule(*plan.variant, stage, plan_.scope, options_.pins));
-    ROOFGEN_TRY(StagePoints real, StagePoints::of(*plan.variant, stage, plan_.scope));
-    ROOFGEN_TRY(StagePoints reduced, StagePoints::of(*plan.variant, stage, reduced_scope_));
+    ROOFGEN_TRY(const Schedule preset, default_schedule(variant, stage, plan_.scope, options_.pins));
+    ROOFGEN_TRY(StagePoints real, StagePoints::of(variant, stage, plan_.scope));
+    ROOFGEN_TRY(StagePoints reduced, StagePoints::of(variant, stage, reduced_scope_));
     bool preset_legal = false;
     preset_reason_.clear();
     for (Schedule& s : points) {
@@ -163,26 +169,25 @@ class Planner {
       }
       auto predicted = prior(ranking_device_, stage, legal, problem_.dtype);
       if (!predicted) {
-        // A launch that cannot be (a grid beyond the limits) makes the point illegal.
+        // The grid is beyond the device's limits.
         last_reason_ = predicted.error().message;
         plan_.rejections.push_back({legal.schedule, "launch", last_reason_});
         continue;
       }
       if (is_preset) {
-        plan.preset = plan.legal.size();
+        out.preset = out.points.size();
         preset_legal = true;
       }
-      plan.predicted.push_back(predicted->seconds);
-      plan.legal.push_back(std::move(legal));
+      out.predicted.push_back(predicted->seconds);
+      out.points.push_back(std::move(legal));
     }
-    if (!preset_legal && !plan.legal.empty())
-      plan.preset =
-          static_cast<size_t>(std::min_element(plan.predicted.begin(), plan.predicted.end()) - plan.predicted.begin());
-    return {};
+    const auto fastest = std::min_element(out.predicted.begin(), out.predicted.end());
+    if (!preset_legal && !out.points.empty()) out.preset = static_cast<size_t>(fastest - out.predicted.begin());
+    return out;
   }
 
-  /// Why the reduced problem cannot stand for the real one at this point: the point is illegal there, or the source was
-  /// made for sizes that divide and there they do not. Empty when it can.
+  /// Why the reduced problem cannot stand for the real one at this point: the point is illegal there, or the source
+  /// relies on divisible sizes that the reduced problem lacks. Empty when it can.
   Result<std::string> why_unverifiable(const Stage& stage, const Legal& legal, StagePoints& reduced) const {
     auto checked = reduced.check(legal.schedule, false);
     if (auto error = std::get_if<Error>(&checked)) return *error;
@@ -208,57 +213,49 @@ class Planner {
     return error;
   }
 
-  /// Splits the evaluations evenly over the variants, then over their stages; what a small space
-  /// leaves over goes to the others.
-  void choose_points() {
+  /// Splits the evaluations evenly over the variants, then over their stages. Shares that exceed a small space go to
+  /// the other stages.
+  void share_evaluations() {
     uint64_t evals = options_.evals;
-    if (evals == 0) {
-      // What is only run on the GPU costs a compilation and little else.
-      evals = context_.gpu && options_.check != Check::kAll
-                  ? kDefaultGpuEvals
-                  : std::clamp(static_cast<uint64_t>(kDefaultBudgetFlops / std::max(plan_.reduced_flops, 1.0)),
-                               kFewestEvals, context_.op.default_evals());
-    }
-    std::map<const Variant*, size_t> stages;
-    for (const StagePlan& p : plan_.stages) ++stages[p.variant];
-    uint64_t given = plan_.stages.size();
+    // A candidate that only runs on the GPU costs little more than its compilation.
+    if (evals == 0 && timed_alone_) evals = kDefaultGpuEvals;
+    if (evals == 0)
+      evals = std::clamp(static_cast<uint64_t>(kDefaultBudgetFlops / std::max(plan_.reduced_flops, 1.0)), kFewestEvals,
+                         context_.op.default_evals());
     // The stage whose share is furthest below its due gets the next one.
-    while (given < evals) {
+    for (uint64_t given = plan_.stages.size(); given < evals; ++given) {
       StagePlan* neediest = nullptr;
-      double lowest = 0;
-      for (StagePlan& p : plan_.stages) {
-        if (p.share >= p.legal.size()) continue;
-        const double filled = static_cast<double>(p.share) * static_cast<double>(stages[p.variant]);
-        if (!neediest || filled < lowest) {
-          neediest = &p;
-          lowest = filled;
-        }
-      }
+      const auto filled = [](const StagePlan& p) { return p.share * p.variant->stages.size(); };
+      for (StagePlan& p : plan_.stages)
+        if (p.share < p.space.points.size() && (!neediest || filled(p) < filled(*neediest))) neediest = &p;
       if (!neediest) break;
       ++neediest->share;
-      ++given;
     }
     for (StagePlan& p : plan_.stages) {
-      // A few points more than the share stand by for those that spill or fail.
-      p.order = strategy_->select({p.predicted, p.preset, kSpares * p.share, options_.seed});
-      if (options_.strategy == "exhaustive") p.share = p.order.size();
+      if (plan_.strategy->exhaustive) p.share = p.space.points.size();
+      p.most = plan_.strategy->exhaustive ? p.share : kTriesEach * p.share;
     }
   }
 
   const TuneContext& context_;
   const Problem& problem_;
   const TuneOptions& options_;
+  const bool timed_alone_;  ///< candidates run on the GPU only
   const Device ranking_device_;
-  const Strategy* strategy_ = nullptr;
-  std::string last_reason_, preset_reason_;  // why a point, and why the default one, is illegal
+  std::string last_reason_, preset_reason_;  ///< why the last point, and the default schedule, is illegal
   expr::Map reduced_scope_;
   SearchPlan plan_;
 };
 
 }  // namespace
 
-Result<SearchPlan> plan_search(const TuneContext& context, const Problem& problem, const TuneOptions& options) {
-  return Planner(context, problem, options).run();
+std::vector<size_t> SearchPlan::stages_of(const std::string& name) const {
+  std::vector<size_t> out;
+  for (size_t i = 0; i < stages.size(); ++i)
+    if (stages[i].variant->name == name) out.push_back(i);
+  return out;
 }
+
+Result<SearchPlan> plan_search(const SearchRun& run) { return Planner(run).run(); }
 
 }  // namespace roofgen

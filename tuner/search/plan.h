@@ -1,33 +1,48 @@
-// What a search is going to do, settled before the first candidate runs: the variants, the legal points
-// of each stage with their predicted times, and the order in which they are tried.
+// The plan of a search: the variants that fit the device, the legal points of each stage with their predicted times,
+// and the number of candidates of each stage. Nothing has run yet.
 #pragma once
 
-#include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "tuner/report.h"
-#include "tuner/search/task.h"
-#include "tuner/tune.h"
-#include "tuner/work.h"
+#include "roofline/work.h"
+#include "tuner/search/run.h"
+#include "tuner/search/strategy.h"
 
 namespace roofgen {
+
+/// One stage of one variant. The default schedule is tried first, then the strategy's choice; points that spill or fail
+/// are replaced by more, until `share` candidates are verified or `most` were tried.
+struct StagePlan {
+  const Variant* variant = nullptr;
+  size_t index = 0;
+  SearchSpace space;
+  size_t share = 1, most = 1;
+  const Stage& stage() const { return variant->stages[index]; }
+};
 
 struct SearchPlan {
   expr::Map scope;  ///< of the problem
   std::vector<Variant> variants;
-  std::deque<StagePlan> stages;        ///< of the variants that can run
-  std::optional<WorkFormula> formula;  ///< where there is a work/<op>.json
+  std::map<const Variant*, std::vector<Buffer>> temporaries;
+  std::vector<StagePlan> stages;  ///< of the variants that fit, in their order
+  const StrategyKind* strategy = nullptr;
+  std::optional<WorkFormula> formula;  ///< absent without roofline/work/<op>.json
   RequiredWork required;
   double reduced_flops = 0;            ///< required MMA FLOPs of the reduced problem
-  std::vector<VariantReport> reports;  ///< one a variant; those that cannot run say why
+  Score score;                         ///< the floors
+  std::vector<VariantReport> reports;  ///< one per variant, without results; those that do not fit say why
   std::vector<Rejected> rejections;    ///< illegal points
   uint64_t considered = 0;             ///< points of all spaces
+
+  /// Indices into `stages`, in the order of the variant's kernels.
+  std::vector<size_t> stages_of(const std::string& variant) const;
 };
 
-/// Exit::kUsage for an unknown variant, strategy or parameter; Exit::kUnavailable when no point of any
-/// variant is legal, with the reasons.
-Result<SearchPlan> plan_search(const TuneContext& context, const Problem& problem, const TuneOptions& options);
+/// Exit::kUsage for an unknown variant, strategy or parameter; Exit::kUnavailable when no point of any variant is
+/// legal, with the reasons.
+Result<SearchPlan> plan_search(const SearchRun& run);
 
 }  // namespace roofgen

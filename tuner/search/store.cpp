@@ -13,11 +13,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Kept in the file's user_version. Raise it when the table changes; old files are then left alone.
+// Stored as user_version. Increase it when the table changes; older files are then left alone.
 constexpr int kSchemaVersion = 1;
 constexpr int kBusyTimeoutMs = 5000;
-// Switching to WAL does not honour the busy timeout; several processes that make one new file at
-// once need a few tries.
+// Switching to WAL ignores the busy timeout: processes that create the same file at once need a few tries.
 constexpr int kWalTries = 100;
 constexpr auto kWalPause = std::chrono::milliseconds(20);
 
@@ -26,7 +25,7 @@ constexpr const char* kCreate =
     "CREATE TABLE IF NOT EXISTS evaluation ("
     "  binary TEXT NOT NULL, slice TEXT NOT NULL, simulator TEXT NOT NULL, device TEXT NOT NULL,"
     "  payload TEXT NOT NULL,"
-    "  created TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,"  // for people; never part of a result
+    "  created TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,"  // for inspection; never part of a result
     "  PRIMARY KEY (binary, slice, simulator, device));";
 constexpr const char* kLookup =
     "SELECT payload FROM evaluation WHERE binary = ?1 AND slice = ?2 AND simulator = ?3 AND device = ?4";
@@ -40,7 +39,7 @@ std::string sibling(const std::string& path) {
 }
 
 void bind(sqlite3_stmt* statement, int index, const std::string& text) {
-  // Not copied: the statement is reset before `text` goes away.
+  // SQLite need not copy: the statement is reset before `text` ends.
   sqlite3_bind_text(statement, index, text.data(), static_cast<int>(text.size()), SQLITE_STATIC);
 }
 
@@ -64,7 +63,7 @@ class Store::Database {
   }
   Database(const Database&) = delete;
 
-  /// Everything before the statements; `*version` is that of a file of another schema, else ours.
+  /// Opens the file and makes the table. `*version`: of the file if its schema differs, else ours.
   Result<void> open(int* version) {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     if (sqlite3_open_v2(path_.c_str(), &db_, flags, nullptr) != SQLITE_OK) return unusable();
@@ -73,8 +72,8 @@ class Store::Database {
     if (*version != 0 && *version != kSchemaVersion) return {};
     *version = kSchemaVersion;
     ROOFGEN_CHECK(use_wal());
-    // In WAL mode NORMAL loses no commit when a process dies, only the last ones in a power cut, and
-    // then they are simulated again.
+    // In WAL mode, NORMAL loses no commit when a process dies. After a power cut the last rows may be missing; they are
+    // simulated again.
     ROOFGEN_CHECK(execute("PRAGMA synchronous=NORMAL"));
     ROOFGEN_CHECK(execute(kCreate));
     ROOFGEN_CHECK(execute(fmt::format("PRAGMA user_version={}; COMMIT", kSchemaVersion).c_str()));

@@ -1,5 +1,5 @@
-// The memory of the tuner: one row per evaluation, written as it happens, so that a run that is
-// interrupted or killed loses nothing it had finished and the next one continues.
+// The store of evaluations: one row each, written at once. A run after an interrupted or killed one continues from its
+// rows.
 #pragma once
 
 #include <functional>
@@ -11,29 +11,29 @@
 
 namespace roofgen {
 
-/// What an evaluation depends on, and nothing else: two evaluations of equal keys are equal.
+/// Everything that an evaluation depends on: equal keys mean equal evaluations.
 struct StoreKey {
   std::string binary;     ///< digest of the binary, or several joined
-  std::string slice;      ///< what of which problem was run and checked
+  std::string slice;      ///< the problem, and the parts of it that were run and compared
   std::string simulator;  ///< executor and version of its rules
-  std::string device;     ///< the device data that shapes the payload
+  std::string device;     ///< the device data that the payload depends on
 };
 
-/// A database file shared by any number of threads and processes. No failure of it ever fails a job:
-/// after a write failed nothing more is written, and what cannot be read is not known.
+/// A database file shared by any number of threads and processes. Its failures fail no run: after a failed write
+/// nothing more is written, and a row that cannot be read counts as absent.
 class Store {
  public:
   /// Opens or makes `path`, with its directories. A file of another schema version is left alone and a
-  /// sibling `<stem>.v<version><extension>` used. `warn` gets at most one line, when the store fails
-  /// later. An Error, for a warning: not writable, or not a database.
+  /// sibling `<stem>.v<version><extension>` used. `warn` gets at most one line, about a later
+  /// failure. An Error, which callers show as a warning: not writable, or not a database.
   static Result<Store> open(const std::string& path, std::function<void(const std::string&)> warn = {});
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   ~Store();
 
-  /// The payload put last under this key.
+  /// The last payload of this key.
   std::optional<std::string> lookup(const StoreKey& key);
-  /// On return the row survives the end of the process, however it ends.
+  /// After the return, the row survives any end of the process.
   void put(const StoreKey& key, const std::string& payload);
 
  private:

@@ -10,57 +10,70 @@
 namespace roofgen {
 namespace {
 
-std::vector<size_t> preset_first(std::vector<size_t> order, size_t preset, size_t evals) {
-  const auto at = std::find(order.begin(), order.end(), preset);
-  if (at != order.end()) std::rotate(order.begin(), at, at + 1);
-  if (order.size() > std::max<size_t>(evals, 1)) order.resize(std::max<size_t>(evals, 1));
-  return order;
-}
+/// Tries the points in an order that is fixed before the first result.
+class FixedOrder final : public Strategy {
+ public:
+  FixedOrder(std::vector<size_t> order, size_t preset) : order_(std::move(order)) { std::erase(order_, preset); }
+  std::vector<size_t> ask(size_t n) override {
+    const size_t begin = next_;
+    next_ = std::min(order_.size(), begin + n);
+    return {order_.begin() + static_cast<ptrdiff_t>(begin), order_.begin() + static_cast<ptrdiff_t>(next_)};
+  }
+  void tell(size_t, const TrialResult&) override {}
 
-std::vector<size_t> all(const StrategyInput& in) {
-  std::vector<size_t> order(in.predicted.size());
+ private:
+  std::vector<size_t> order_;
+  size_t next_ = 0;
+};
+
+std::vector<size_t> all_points(const SearchSpace& space) {
+  std::vector<size_t> order(space.predicted.size());
   std::iota(order.begin(), order.end(), size_t{0});
   return order;
 }
 
-std::vector<size_t> by_prior(const StrategyInput& in) {
-  std::vector<size_t> order = all(in);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return in.predicted[a] < in.predicted[b]; });
-  return order;
+std::unique_ptr<Strategy> by_prior(const SearchSpace& space, uint64_t) {
+  std::vector<size_t> order = all_points(space);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return space.predicted[a] < space.predicted[b]; });
+  return std::make_unique<FixedOrder>(std::move(order), space.preset);
 }
 
-/// splitmix64 (Steele, Lea, Flood 2014), so that a seed gives the same order with every library.
-uint64_t next(uint64_t& state) {
+/// splitmix64 (Steele, Lea, Flood 2014), so that a seed gives the same order with every standard library.
+uint64_t next_random(uint64_t& state) {
   uint64_t z = state += 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
   return z ^ (z >> 31);
 }
 
-std::vector<size_t> shuffled(const StrategyInput& in) {
-  std::vector<size_t> order = all(in);
-  uint64_t state = in.seed;
-  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[next(state) % i]);
-  return order;
+std::unique_ptr<Strategy> shuffled(const SearchSpace& space, uint64_t seed) {
+  std::vector<size_t> order = all_points(space);
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[next_random(seed) % i]);
+  return std::make_unique<FixedOrder>(std::move(order), space.preset);
 }
 
 }  // namespace
 
-const std::vector<Strategy>& strategies() {
-  static const std::vector<Strategy> table = {
-      {"prior", "rank all points by the closed-form prior, execute the best",
-       [](const StrategyInput& in) { return preset_first(by_prior(in), in.preset, in.evals); }},
-      {"exhaustive", "execute every legal point, best prior first",
-       [](const StrategyInput& in) { return preset_first(by_prior(in), in.preset, in.predicted.size()); }},
-      {"random", "execute a random sample (the baseline every search has to beat)",
-       [](const StrategyInput& in) { return preset_first(shuffled(in), in.preset, in.evals); }},
+const std::vector<StrategyKind>& strategies() {
+  static const std::vector<StrategyKind> kTable = {
+      {"prior", "the points that the closed-form prior ranks best", false, by_prior},
+      {"exhaustive", "every legal point, best prior first", true, by_prior},
+      {"random", "a random sample: the baseline for every other strategy", false, shuffled},
   };
-  return table;
+  return kTable;
 }
 
-Result<const Strategy*> find_strategy(const std::string& name) {
+std::string strategy_names() {
+  std::string out;
+  for (const StrategyKind& s : strategies())
+    out += (out.empty() ? "" : &s == &strategies().back() ? " or " : ", ") + std::string(s.name);
+  return out;
+}
+
+Result<const StrategyKind*> find_strategy(const std::string& name) {
   std::vector<std::string> names;
-  for (const Strategy& s : strategies()) {
+  for (const StrategyKind& s : strategies()) {
     if (name == s.name) return &s;
     names.emplace_back(s.name);
   }

@@ -7,7 +7,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Every field of Counts by name, for reading and writing alike.
+/// Calls f(name, field) for every field of Counts.
 template <class F>
 void for_each_count(Counts& c, F f) {
 #define ROOFGEN_COUNT(field) f(#field, c.field);
@@ -72,7 +72,7 @@ std::optional<Evaluation> from_payload(const std::string& text) {
     e.verification.ctas_run = v.at("ctas_run").get<uint64_t>();
     e.verification.ctas_total = v.at("ctas_total").get<uint64_t>();
     e.verification.rows_checked = v.at("rows_checked").get<uint64_t>();
-    // An infinite error is written as null.
+    // JSON has no infinity: null stands for it.
     const Json& error = v.at("error_over_tolerance");
     e.verification.error_over_tolerance =
         error.is_null() ? std::numeric_limits<double>::infinity() : error.get<double>();
@@ -92,6 +92,15 @@ std::optional<Evaluation> from_payload(const std::string& text) {
   } catch (const Json::exception&) {
     return std::nullopt;
   }
+}
+
+std::optional<Evaluation> recall(Store* store, const StoreKey& key) {
+  const auto payload = store ? store->lookup(key) : std::nullopt;
+  return payload ? from_payload(*payload) : std::nullopt;
+}
+
+void remember(Store* store, const StoreKey& key, const Evaluation& evaluation) {
+  if (store) store->put(key, to_payload(evaluation));
 }
 
 }  // namespace roofgen

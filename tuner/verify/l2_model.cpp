@@ -15,7 +15,7 @@ class LineCache {
     lines_[end_] = {end_, end_, 0};
   }
 
-  /// Returns how many of `sectors`, at least one, were not there.
+  /// Returns the number of missing sectors among `sectors` (at least one).
   int touch(uint32_t line, uint8_t sectors) {
     Line& entry = lines_[line];
     const int missing = __builtin_popcount(sectors & ~entry.sectors);
@@ -51,8 +51,8 @@ class LineCache {
   std::vector<Line> lines_;
 };
 
-/// What a traced CTA touches, in order, with its lines numbered: those of several traces alike in all of them, then its
-/// own.
+/// The accesses of a traced CTA in order. Lines are numbered: first the lines shared by several traces, equal in all of
+/// them, then its own.
 struct Visits {
   struct Visit {
     uint32_t line;
@@ -70,7 +70,7 @@ std::vector<uint64_t> sorted_lines(const std::vector<LineAccess>& trace) {
   return lines;
 }
 
-/// The visits of every trace, and how many lines several traces have in common: these are numbered first.
+/// The visits of every trace, and the number of lines that several traces share.
 std::pair<std::vector<Visits>, uint32_t> number_lines(const std::vector<std::vector<LineAccess>>& traces) {
   std::vector<uint64_t> seen, common;
   for (const auto& trace : traces) {
@@ -99,8 +99,8 @@ std::pair<std::vector<Visits>, uint32_t> number_lines(const std::vector<std::vec
   return {std::move(out), static_cast<uint32_t>(common.size())};
 }
 
-/// Thins the traces to one line in so many that a wave has about kReplayLimit accesses, and says in how many. Lines
-/// are chosen by number, so that all visits to a line stay: a cache of as many times fewer lines misses as often.
+/// Keeps one line in n of the traces, so that a wave has about kReplayLimit accesses, and returns n. All visits to a
+/// kept line stay: a cache with n times fewer lines then has the same miss ratio.
 uint64_t sample_lines(std::vector<std::vector<LineAccess>>& traces, uint64_t wave_ctas) {
   uint64_t accesses = 0;
   for (const auto& t : traces) accesses += t.size();

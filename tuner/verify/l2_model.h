@@ -1,5 +1,5 @@
-// Which of a wave's requests reach DRAM: an LRU of 0.8 of the L2, fed by the lines of one wave of
-// CTAs that run side by side. A model, and labelled so.
+// The L2 model: which requests of a wave reach DRAM. An LRU cache of 0.8 of the L2's capacity replays the lines of one
+// wave of CTAs that run side by side. Origin: model.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace roofgen {
 /// Share of the L2 that holds a kernel's data in practice (simulators.md: replay at 0.8 x capacity).
 inline constexpr double kL2Usable = 0.8;
 
-/// Replays about this many accesses of a wave; of longer traces only a sample of the lines, in a cache as much smaller.
+/// Accesses of a wave that are replayed. Of longer traces a sample of the lines is replayed, in a cache scaled alike.
 inline constexpr uint64_t kReplayLimit = 4'000'000;
 
 /// Replays `wave_ctas` CTAs side by side (one line each in turn) and returns DRAM-side bytes over
@@ -26,29 +26,29 @@ double wave_miss_ratio(std::vector<std::vector<LineAccess>> traces, uint64_t wav
                        double l2_bytes);
 
 // ---- tiled kernels --------------------------------------------------------------------------------
-// Of a kernel whose CTAs share panels of its operands, the order of the CTAs decides what is still in L2 when the
-// next wave asks for it. A few traced CTAs cannot tell that, the launch can.
+// When CTAs share panels of the operands, the launch order of all CTAs determines which panels are still in L2 for the
+// next wave. The traces of a few CTAs do not contain that order.
 
-/// What CTAs that agree on `axes` touch together: the rows of A of a tile ("row"), the columns of B ("col"), with a
-/// split of K those of the slice ("row", "split"), or an output tile ("row", "col").
+/// Data shared by the CTAs of equal positions along `axes`: the rows of A of a tile ("row"), the columns of B ("col"),
+/// with split K those of the slice ("row", "split"), or an output tile ("row", "col").
 struct Panel {
   std::string name;
   std::vector<std::string> axes;
-  double bytes = 0;      ///< of a whole tile; at the end of an axis it is as much smaller as the tile
-  bool streamed = true;  ///< in pieces along K, in step with the other CTAs of the wave; else at once when K is done
+  double bytes = 0;      ///< of a whole tile; partial tiles at the end of an axis have fewer
+  bool streamed = true;  ///< read in pieces along K, in step with the other CTAs of the wave; else at once after K
 };
 
 struct TileTraffic {
-  double dram_bytes = 0;        ///< of all panels, those that were evicted and came again included
+  double dram_bytes = 0;        ///< of all panels, repeated fetches after an eviction included
   double compulsory_bytes = 0;  ///< each panel once
-  /// DRAM bytes over distinct bytes of a launch: what it touches outside of the panels comes once.
+  /// DRAM bytes over distinct bytes of a launch. Data outside the panels are fetched once.
   double miss_ratio(double unique_bytes) const {
     return unique_bytes > 0 ? 1 + (dram_bytes - compulsory_bytes) / unique_bytes : 1;
   }
 };
 
 /// Walks the CTAs in launch order, `wave_ctas` at a time, through an LRU of kL2Usable of the L2. `extents` gives the
-/// sizes of axes in elements, by name (default: as far as the grid goes); CTAs that begin beyond one leave at once.
+/// sizes of axes in elements, by name (default: the reach of the grid); CTAs that begin beyond one do nothing.
 TileTraffic tile_traffic(const std::vector<GridAxis>& axes, const std::map<std::string, int64_t>& extents,
                          const std::vector<Panel>& panels, uint64_t wave_ctas, double l2_bytes);
 

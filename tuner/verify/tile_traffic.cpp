@@ -5,8 +5,7 @@
 namespace roofgen {
 namespace {
 
-/// Pieces of a streamed panel: enough that LRU order along K is seen, few enough that a grid of a thousand CTAs
-/// takes a millisecond.
+/// Pieces of a streamed panel: enough to model the LRU order along K, few enough for a millisecond per thousand CTAs.
 constexpr uint64_t kPieces = 16;
 /// Larger grids take coarser pieces.
 constexpr uint64_t kTouchLimit = 4'000'000;
@@ -19,7 +18,7 @@ class UnitCache {
     links_[head_] = {head_, head_, 0};
   }
 
-  /// Whether the unit had to be fetched.
+  /// True when the unit had to be fetched.
   bool touch(uint32_t unit, double bytes) {
     const bool missed = links_[unit].bytes == 0;
     if (!missed) {
@@ -153,7 +152,7 @@ TileTraffic tile_traffic(const std::vector<GridAxis>& axes, const std::map<std::
     uint64_t count = 1;
     for (const std::string& name : panel.axes) {
       const size_t p = grid.index(name);
-      if (p == grid.positions().size()) continue;  // the grid does not walk over it: the same for all
+      if (p == grid.positions().size()) continue;  // no grid axis of that name: the same for all CTAs
       f.positions.push_back(p);
       count *= static_cast<uint64_t>(grid.positions()[p].tiles);
     }

@@ -6,13 +6,13 @@
 namespace roofgen {
 namespace {
 
-/// A tile along one direction: the element it begins at, and what it adds to the number of its CTAs.
+/// A tile along one direction: its first element, and its contribution to the linear CTA index.
 struct Tile {
   int64_t begin = 0;
   uint64_t id = 0;
 };
 
-/// What one step along each axis adds to a CTA's number.
+/// The difference in linear CTA index of one step along each axis.
 std::vector<uint64_t> strides(const Launch& launch) {
   std::vector<uint64_t> out(launch.axes.size());
   uint64_t stride = 1;

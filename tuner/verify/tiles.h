@@ -1,4 +1,4 @@
-// Which CTAs of a launch cover which output elements, by its grid axes.
+// The output elements that each CTA of a launch covers, from the grid axes.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace roofgen {
 /// Elements that one CTA covers along "row" or "col": the smallest step of the axes of that name. 1 when there is none.
 int64_t finest_step(const Launch& launch, std::string_view axis);
 
-/// Numbers of the CTAs that touch any of the regions, ascending. Axes without a meaning here (splits of the sum) are
-/// taken whole.
+/// Linear indices of the CTAs that cover a part of any region, ascending. Every position along other axes (splits of
+/// the sum) is included.
 std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region>& regions);
 
-/// CTAs whose tile begins inside the output: a rasterised grid may hold others, which leave at once.
+/// CTAs whose tile begins inside the output. A rasterised grid may have others, which exit at once.
 uint64_t busy_ctas(const Launch& launch, const Extent& extent);
 
 }  // namespace roofgen

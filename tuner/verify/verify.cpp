@@ -13,11 +13,11 @@
 namespace roofgen {
 namespace {
 
-/// A reduced problem whose buffers are larger is not held in memory whole.
+/// Most bytes of buffers of a reduced problem that runs whole.
 constexpr uint64_t kFullLimitBytes = uint64_t{768} << 20;
 
-/// Rows compared at each end of a slice that is one tile of a problem too large to run whole: the
-/// reference of a million keys costs as much as the kernel.
+/// Rows compared at each end of a one-tile slice of a problem too large to run whole: the reference of a million keys
+/// takes as long as the kernel.
 constexpr int64_t kEndRows = 16;
 
 /// Runs at the end of a scope.
@@ -81,7 +81,7 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
   plan_.reduced_flops = reduced_flops;
   uint64_t bytes = 0;
   for (const Buffer& b : all_buffers(reduced)) bytes += b.bytes;
-  // On a GPU running costs nothing and the comparison is what takes time.
+  // On a GPU the run costs little; the comparison takes the time.
   const double limit = executor_.origin() == Origin::kSimulated ? kFullLimitFlops : kFullComparisonFlops;
   plan_.full = plan_.reduced_flops <= limit && bytes <= kFullLimitBytes;
   plan_.tile_slices = !plan_.full && variant_.stages.size() == 1;
@@ -154,7 +154,7 @@ Result<Launch> Verifier::launch_of(const Site& site, const Candidate& candidate)
   return make_launch(candidate.stage(), legal);
 }
 
-/// DRAM-side bytes over distinct bytes of the whole launch, from its order of tiles.
+/// DRAM bytes over distinct bytes of the whole launch, from the launch order of its tiles.
 Result<double> Verifier::tiled_miss_ratio(const Candidate& candidate, uint64_t wave, double unique_bytes) const {
   ROOFGEN_TRY(const Legal legal, legal_of(*sites_.back(), candidate));
   ROOFGEN_TRY(const Launch launch, make_launch(candidate.stage(), legal));
@@ -229,7 +229,7 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
     if (!arg.is_buffer) continue;
     const auto buffer =
         std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.name == arg.name; });
-    if (buffer == buffers.end()) continue;  // not asked for: a null pointer
+    if (buffer == buffers.end()) continue;  // an output that the problem does not ask for: a null pointer
     if (buffer->role == Buffer::Role::kInput) {
       auto ptr = input(site, *buffer);
       if (!ptr) return fail(std::move(ptr).error());
@@ -315,7 +315,7 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
   ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
   const Defer unload([&] { executor_.unload(module); });
   const uint64_t wave = static_cast<uint64_t>(occupancy.ctas_per_sm) * static_cast<uint64_t>(device_.integer("sms"));
-  // Whole runs last: the small ones find most faults.
+  // The whole run last: the slices find most faults.
   for (auto it = sites_.rbegin(); it != sites_.rend(); ++it) {
     const Site& site = **it;
     std::vector<std::vector<LineAccess>> trace;
@@ -357,7 +357,7 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
   return out;
 }
 
-/// The L2 model wants CTAs of one (batch, head) group.
+/// The L2 model takes CTAs of one (batch, head) group.
 void Verifier::keep_first_band(const StageRun& run, std::vector<std::vector<LineAccess>>& trace) {
   const std::vector<uint64_t> all = select_ctas(run.launch, run.slices.run),
                               first = select_ctas(run.launch, {run.slices.run.front()});
@@ -379,8 +379,8 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
            (e.cols == 0 || e.cols % finest_step(run.launch, "col") == 0);
   };
   if (site.whole) {
-    // The CTAs of a reduced problem stand for those of the real one. Where it has fewer row or column tiles, all must
-    // be full for that to be exact.
+    // The CTAs of the reduced problem represent those of the real one. If their numbers of row or column tiles differ,
+    // that is exact only when every tile is full.
     out.exact = same_tiles || (whole_tiles(extent) && whole_tiles(here_extent));
     ROOFGEN_TRY(const Launch launch, launch_of(*sites_.back(), candidate));
     out.scale =
@@ -389,8 +389,8 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     ROOFGEN_TRY(const Launch launch, launch_of(*sites_.back(), candidate));
     out.scale = static_cast<double>(busy_ctas(launch, extent)) / static_cast<double>(run.ctas);
   } else {
-    // Under a causal mask CTAs differ: bands count by their share of the work. The rows a last tile
-    // has too many cost as much as its last row.
+    // Under a causal mask the work of CTAs differs: bands count by their share of it. The excess rows of a last tile
+    // cost as much as its last row.
     int64_t step = 1;
     for (const GridAxis& axis : run.launch.axes)
       if (axis.name == "row") step = axis.step;
@@ -404,8 +404,8 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     out.scale = sampled > 0 ? tiled({0, 0, 0, extent.rows}) * heads / sampled
                             : static_cast<double>(total) / static_cast<double>(run.ctas);
   }
-  // Distinct bytes scale with the buffers the stage touches: K and V with the KV heads, Q and O with
-  // the query heads; of the temporaries only the allowed part is touched.
+  // Distinct bytes scale with the buffers of the stage: K and V with the KV heads, Q and O with the query heads. Masked
+  // parts of temporaries are not touched.
   Problem dense = problem_;
   dense.flags["causal"] = false;
   dense.texts.erase("mask");
@@ -440,7 +440,7 @@ Result<uint64_t> Verifier::group_ctas(const Candidate& candidate) const {
   uint64_t ctas = 1;
   for (const GridAxis& axis : launch.axes)
     if (axis.name != "head" && axis.name != "batch") ctas *= static_cast<uint64_t>(axis.extent);
-  // Heads of Q that share K and V make one group.
+  // Query heads that share K and V form one group.
   const auto heads = problem_.dims.find("heads"), kv = problem_.dims.find("kv_heads");
   if (heads != problem_.dims.end() && kv != problem_.dims.end())
     ctas *= static_cast<uint64_t>(heads->second / kv->second);

@@ -1,7 +1,7 @@
-// Verification of one candidate, and the counting that comes with it. A candidate is one kernel of
-// a variant; it runs at several *sites*: the reduced problem (every CTA, at the real lengths), the
-// same with inputs whose answers are exact, and slices of the real launch. Earlier stages of the
-// variant are fed by *feeders*: verified binaries whose outputs stay in memory.
+// Verification of one candidate (one kernel of a variant), and its counts. A candidate runs at several *sites*: the
+// reduced problem (every CTA, at the real lengths), the reduced problem with inputs of exactly representable results,
+// and slices of the real launch. Its inputs from earlier stages come from *feeders*: verified binaries whose outputs
+// stay in memory.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@
 
 namespace roofgen {
 
-/// Everything one candidate needs to run: its stage, its launches' scope comes from the schedule.
+/// A compiled kernel of one stage. Its launches follow from the schedule.
 struct Candidate {
   const Variant* variant = nullptr;
   size_t stage_index = 0;
@@ -25,7 +25,7 @@ struct Candidate {
   const Stage& stage() const { return variant->stages[stage_index]; }
 };
 
-/// What running a candidate at all its sites gave.
+/// The results of a candidate at all its sites.
 struct Evaluation {
   Verification verification;
   Counts counts;  ///< of the CTAs in `counted_ctas`
@@ -36,13 +36,13 @@ struct Evaluation {
   double unique_bytes = 0;                       ///< distinct sectors of the whole launch x 32
   double l2_miss_ratio = 1;                      ///< DRAM-side bytes / unique bytes of one wave (docs/model.md)
   std::optional<double> measured_ns;             ///< GPU only: one launch, not a tuned result
-  std::string fault;  ///< the stage of rejection when it faulted or hung on the GPU; never remembered
+  std::string fault;  ///< stage of rejection after a fault or time-out on the GPU; such a result is never stored
 };
 
-/// How much is checked. The key of a store row contains its text form.
+/// The extent of the checks. The key of a store row contains key().
 struct VerifyPlan {
   bool full = true;          ///< all of the reduced problem (false: too much work, slices only)
-  double reduced_flops = 0;  ///< MMA FLOPs of the reduced problem, what `full` was decided by
+  double reduced_flops = 0;  ///< MMA FLOPs of the reduced problem, which decide `full`
   bool tile_slices =
       false;  ///< slices are single tiles, compared at both ends (one-kernel variants that are not `full`)
   int64_t slice_rows = 0, slice_cols = 0, fed_rows = 0;
@@ -66,22 +66,21 @@ class Verifier {
   Verifier& operator=(const Verifier&) = delete;
   const VerifyPlan& plan() const { return plan_; }
 
-  /// Runs at every site and compares. `occupancy` sets the wave for the L2 model. A kernel that is
-  /// wrong gives an Evaluation that did not pass; an Error means it could not be run at all.
-  /// Thread-safe for distinct candidates.
+  /// Runs at every site and compares. `occupancy` sets the wave of the L2 model. A wrong kernel gives an Evaluation
+  /// that did not pass; an Error means that the kernel could not be run. Thread-safe for distinct candidates.
   Result<Evaluation> evaluate(const Candidate& candidate, const Occupancy& occupancy);
-  /// Whether the stage before has a feeder (or there is none before).
+  /// Whether the stage before has a feeder. True for the first stage.
   bool can_feed(size_t stage_index) const;
-  /// Makes a verified candidate the feeder of its stage: runs it everywhere and keeps its outputs.
-  /// Must not run beside evaluate() of later stages.
+  /// Makes a verified candidate the feeder of its stage: runs it at every site and keeps its outputs. Not concurrent
+  /// with evaluate() of later stages.
   Result<void> set_feeder(const Candidate& candidate);
-  /// Runs a whole chain of winners at every site, and compares the last output.
+  /// Runs the kernels of all stages in a row at every site, and compares the output of each.
   Result<Verification> verify_chain(const std::vector<Candidate>& chain);
 
  private:
   struct Site;
   struct StageRun;
-  /// What a run is for: to be judged itself, or to leave what a later stage reads.
+  /// The purpose of a run: to be compared, or to write the input of a later stage.
   enum class Run { kCandidate, kFeed };
   struct Slices {
     std::vector<Region> run, compare;
@@ -111,7 +110,7 @@ class Verifier {
   Executor& executor_;
   VerifyPlan plan_;
   std::vector<std::unique_ptr<Site>> sites_;                ///< the real launch is the last
-  std::map<std::pair<size_t, const Site*>, Feed> feeders_;  ///< what the stage's feeder chain wrote
+  std::map<std::pair<size_t, const Site*>, Feed> feeders_;  ///< outputs of all feeders up to a stage
   std::vector<DevicePtr> feeder_buffers_;
   mutable std::mutex mutex_;
 };

@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 std::string bytes_cell(const std::optional<double>& v) { return v ? bytes_text(*v) : "-"; }
 std::string count_cell(const std::optional<double>& v) { return v ? count_text(*v) : "-"; }
 
-/// Small numbers (registers) as they are, large ones with a prefix.
+/// Small numbers (registers) in full, large ones with a unit prefix.
 std::string amount(const CountedDifference& d, double v) {
   if (d.quantity.ends_with("bytes")) return bytes_text(v);
   return v < 1000 ? fmt::format("{:g}", v) : count_text(v);

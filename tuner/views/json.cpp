@@ -158,12 +158,12 @@ std::string tune_json(const TuneReport& r) {
   j["variants"] = Json::array();
   for (const VariantReport& v : r.variants) j["variants"].push_back(variant_json(v, r.time_origin()));
   j["best_variant"] = r.best_variant.empty() ? Json(nullptr) : Json(r.best_variant);
-  j["floor"] = {{"time_us", 1e6 * r.floor_sustained.seconds},
-                {"bound_by", r.floor_sustained.bound_by},
-                {"time_us_datasheet", 1e6 * r.floor_datasheet.seconds},
+  j["floor"] = {{"time_us", 1e6 * r.score.floor.seconds},
+                {"bound_by", r.score.floor.bound_by},
+                {"time_us_datasheet", 1e6 * r.score.floor_datasheet.seconds},
                 {"origin", "model"}};
-  j["score"] = r.score;
-  j["score_datasheet"] = r.score_datasheet;
+  j["score"] = r.score.value;
+  j["score_datasheet"] = r.score.datasheet;
   j["verdict"] = {{"decision", r.verdict.decision},
                   {"reason", r.verdict.reason},
                   {"speedup", r.verdict.speedup},

@@ -1,4 +1,4 @@
-// A kernel of a result as JSON: the same in what `tune` and `whatif` write.
+// A kernel of a result as JSON, for `tune` and `whatif`.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 
 namespace roofgen {
 
-/// `timed`: where measured times, if there are any, come from.
+/// `timed`: the origin of the measured times, if there are any.
 nlohmann::ordered_json kernel_json(const KernelReport& kernel, Origin timed);
 
 }  // namespace roofgen

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
-/// Reads members with Json::at: a document that lacks one throws, and tune_page says which.
+/// Reads members with Json::at, which throws where one is missing; tune_page then names it.
 class PageBuilder {
  public:
   PageBuilder(const Json& result, const Device& device) : result_(result), device_(device) {}
@@ -88,7 +88,7 @@ class PageBuilder {
     return out + fmt::format(", {} {}", result_.at("simulated").get<uint64_t>(), measured() ? "simulated" : "verified");
   }
 
-  bool measured() const { return result_.contains("gpu"); }  ///< through a driver, which may be a simulated one
+  bool measured() const { return result_.contains("gpu"); }  ///< also on the simulated driver
   Origin origin() const {
     return measured() && result_.at("device").at("origin") == "measured" ? Origin::kMeasured : Origin::kSimulated;
   }
@@ -199,7 +199,7 @@ class PageBuilder {
     return t;
   }
 
-  /// The paired re-run of the best candidates; empty without a GPU.
+  /// The best candidates, timed again in pairs; empty without a GPU.
   plot::TableBlock finalists() const {
     plot::TableBlock t{"Finalists, re-run in pairs with the winner",
                        {"variant", "kernel", "schedule", "median", "over the winner", "95 % interval", "tied"},
@@ -258,7 +258,7 @@ class PageBuilder {
 
 }  // namespace
 
-/// A measured result carries its device, which may be no product of the catalogue and may have measured cells.
+/// A measured result contains its device, which may be missing in the catalogue or have measured cells.
 Result<Device> result_device(const Json& j, const DataFiles& files) {
   const std::string name = j.at("name").get<std::string>();
   if (!j.contains("cells")) return load_device(files, name);

@@ -1,4 +1,4 @@
-// A tuning result as a page of figures, from its JSON: `tune --html` and `report` draw the same.
+// A tuning result as a page of figures, from its JSON, for `tune --html` and `report`.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,8 +14,7 @@ namespace roofgen {
 /// when its device is not in the catalogue (its roofs are needed).
 Result<plot::Page> tune_page(const nlohmann::ordered_json& result, const std::string& file, const DataFiles& files);
 
-/// The device of a result, from its member "device": of the catalogue, or with the cells that a measured result
-/// carries.
+/// The device of a result, from its member "device": of the catalogue, or from the cells in a measured result.
 Result<Device> result_device(const nlohmann::ordered_json& device, const DataFiles& files);
 
 }  // namespace roofgen

@@ -66,7 +66,7 @@ std::string tune_text(const TuneReport& r, bool color) {
   out += fmt::format("searched  {}\n\n", searched_line(r));
 
   const std::string none = "-";
-  // A measured run also has the spread of each time and what the model said.
+  // A measured run also shows the spread of each time and the model's time.
   std::vector<std::string> columns{"variant", "kernel", "time"};
   if (r.gpu) columns.insert(columns.end(), {"+-95%", "model"});
   columns.insert(columns.end(),
@@ -142,11 +142,11 @@ std::string tune_text(const TuneReport& r, bool color) {
     out += fmt::format(
         "score     {} of the sustained roofline, {:.2f} of the datasheet's{}: {} ({}) is the least that these ceilings "
         "allow\n",
-        bold(fmt::format("{:.2f}", r.score)), r.score_datasheet,
+        bold(fmt::format("{:.2f}", r.score.value)), r.score.datasheet,
         r.gpu && r.gpu->score_at_clock > 0
             ? fmt::format(", {:.2f} of that at {:.0f} MHz", r.gpu->score_at_clock, r.gpu->sm_mhz)
             : "",
-        time_text(r.floor_sustained.seconds), r.floor_sustained.bound_by);
+        time_text(r.score.floor.seconds), r.score.floor.bound_by);
   } else {
     out += fmt::format("verdict   {}: {}\n", bold("NONE"), r.verdict.reason);
   }
@@ -180,7 +180,7 @@ std::string tune_text(const TuneReport& r, bool color) {
 }
 
 std::string explain_text(const TuneReport& r) {
-  // One line per rule, not per combination of values: the values in parentheses are of the first case.
+  // One line per rule. The values in parentheses are those of its first case.
   const auto rule_of = [](const std::string& reason) { return reason.substr(0, reason.rfind(" (")); };
   std::map<std::string, std::map<std::string, std::vector<const Rejected*>>> groups;
   for (const Rejected& x : r.rejections) groups[x.stage][rule_of(x.reason)].push_back(&x);

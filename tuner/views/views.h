@@ -1,4 +1,4 @@
-// Every view prints the one TuneReport; nothing is computed twice for text and JSON.
+// The views of a TuneReport. They only format: text and JSON show the same numbers.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@
 namespace roofgen {
 namespace {
 
-/// Candidates: as many as `tune` tries of the fused kernel, of a part that is searched, and of a pointwise one.
+/// Candidates: of the fused kernel (as in `tune`), of a searched part, and of a pointwise part.
 constexpr uint64_t kWholeEvals = 36, kSearchEvals = 14, kPointwiseEvals = 6;
 
 std::string joined(const std::vector<std::string>& steps, const char* between) {
@@ -22,7 +22,7 @@ std::string joined(const std::vector<std::string>& steps, const char* between) {
   return out;
 }
 
-/// --plan as reports spell it; empty for none.
+/// The name in reports of the partition --plan; empty for none.
 Result<std::string> plan_of(const std::string& text, const Problem& problem) {
   std::string wanted;
   for (char ch : text)
@@ -61,7 +61,7 @@ Result<PlanProblem> AttentionSubject::make(const std::vector<Part>& plan, const 
   return PlanProblem{std::move(op), std::move(problem)};
 }
 
-/// Kernels of one template differ by a few instructions a score: the simplest of them is searched.
+/// Kernels of one template differ by a few instructions per score: only the simplest is searched.
 Part AttentionSubject::leader(Part part) const {
   const size_t softmax = this->softmax();
   if (is_whole(part) || part.first > softmax) return part;
@@ -81,7 +81,7 @@ double AttentionSubject::value_bytes(size_t step, Part kernel) const {
   return attention_value_bytes(problem_, step, kernel);
 }
 
-Result<WhatIfReport> whatif_attention(const WhatIfContext& context, const Problem& problem, const std::string& plan,
+Result<WhatIfReport> whatif_attention(const TuneResources& context, const Problem& problem, const std::string& plan,
                                       const TuneOptions& options) {
   const AttentionSubject subject(problem);
   ROOFGEN_TRY(const std::string wanted, plan_of(plan, problem));

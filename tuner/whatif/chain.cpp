@@ -1,4 +1,4 @@
-// The what-if of a chain. Gemms with an epilogue try the schedules that were best for the bare gemm.
+// The what-if of a chain. Gemms with an epilogue try the best schedules of the bare gemm.
 #include <algorithm>
 
 #include "generator/ops/chain_op.h"
@@ -39,8 +39,7 @@ Result<PlanProblem> ChainSubject::make(const std::vector<Part>& plan, const std:
 Part ChainSubject::leader(Part part) const {
   const auto begin = chain_.steps().begin();
   const bool gemm = chain_.steps()[part.first].kind == ChainStep::Kind::kGemm;
-  // A row reduction in the epilogue wants tiles as wide as the row, which need not be among the fastest of the bare
-  // gemm.
+  // A row reduction in the epilogue needs tiles as wide as the row, which may be slow for the bare gemm.
   const bool reduces =
       std::any_of(begin + static_cast<std::ptrdiff_t>(part.first), begin + static_cast<std::ptrdiff_t>(part.last),
                   [](const ChainStep& s) { return s.kind == ChainStep::Kind::kRow; });
@@ -57,7 +56,7 @@ double ChainSubject::value_bytes(size_t step, Part) const {
          size_of(chain_.steps()[step].dtype);
 }
 
-Result<WhatIfReport> whatif_chain(const WhatIfContext& context, const Chain& chain, const Problem& problem,
+Result<WhatIfReport> whatif_chain(const TuneResources& context, const Chain& chain, const Problem& problem,
                                   const std::vector<Part>& plan, const TuneOptions& options) {
   std::string name;
   for (const Part& part : plan) name += (name.empty() ? "" : " | ") + chain.name(part);

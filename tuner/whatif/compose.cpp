@@ -9,7 +9,7 @@
 namespace roofgen {
 namespace {
 
-/// A value in memory with the kernels that write and read it.
+/// A value in memory, and the kernels that write and read it.
 struct Passed {
   Intermediate value;
   size_t writer = 0;
@@ -60,14 +60,14 @@ PartitionReport compose(const Subject& subject, const Device& device, double flo
 
   std::vector<double> alone;  // DRAM bytes of each kernel by itself
   for (const KernelReport& k : out.kernels) alone.push_back(k.work.dram_bytes);
-  // A measured time is that of a kernel timed alone: it knows nothing of what its neighbours leave in L2.
+  // Kernels are measured alone: their times do not include hits on values that other kernels left in L2.
   const bool measured = std::any_of(out.kernels.begin(), out.kernels.end(),
                                     [](const KernelReport& k) { return k.measurement.has_value(); });
   for (Passed& p : measured ? std::vector<Passed>{} : passed_values(subject, partition.parts)) {
     Intermediate& value = p.value;
     const size_t last = *std::max_element(p.readers.begin(), p.readers.end());
-    // In an LRU a line written at share s of the writer and read at share s of the reader has the rest of the writer's
-    // traffic and the reader's first part between the two, beside its own value: at most the larger of both.
+    // LRU: a line is written at share s of the writer and read at share s of the reader. Between the two lie the rest
+    // of the writer's traffic and the first part of the reader's: at most the larger of both.
     const auto touched = [&](size_t kernel) { return subject.value_bytes(value.after, partition.parts[kernel]); };
     const auto others = [&](size_t kernel) { return std::max(0.0, alone[kernel] - touched(kernel)); };
     value.distance = value.bytes + std::max(others(p.writer), others(last));
@@ -88,7 +88,7 @@ PartitionReport compose(const Subject& subject, const Device& device, double flo
   for (KernelReport& k : out.kernels) {
     if (k.counted) k.time = estimate(device, k.work, subject.dtype(), k.occupancy);
     if (!k.measurement) k.seconds = k.time.seconds;
-    // FLOPs of a chain without matrix work are those of the FP32 pipe, else nothing could be said of its intensity.
+    // A chain without matrix work counts operations of the FP32 pipe: else its arithmetic intensity would be 0.
     if (!subject.matrix_flops()) k.flops = k.work.fp32_ops;
     k.arithmetic_intensity = k.work.dram_bytes > 0 ? k.flops / k.work.dram_bytes : 0;
     if (k.counted) {

@@ -1,4 +1,4 @@
-// From kernels that were tuned alone to the partitions that are made of them.
+// Composes partitions from kernels that were tuned alone.
 #pragma once
 
 #include <string>
@@ -9,16 +9,15 @@
 
 namespace roofgen {
 
-/// A part of a chain, tuned as a problem of its own: what it reads comes from DRAM, what it writes goes there.
+/// A part of a chain, tuned as its own problem: inputs come from DRAM, outputs go to DRAM.
 struct TunedPart {
   Part part;
   std::string failed;  ///< why there is no kernel
   KernelReport kernel;
 };
 
-/// One partition of tuned parts: which values would stay in L2 between its kernels, and its times and traffic with
-/// that; `floor_seconds` is T_problem of all steps. A value stays when it and all that passes before it is read again
-/// fit the usable L2.
+/// The times and the traffic of one partition, given the intermediates that stay in L2 between its kernels. A value
+/// stays if it and all traffic until it is read fit the usable L2. `floor_seconds`: T_problem of all steps.
 PartitionReport compose(const Subject& subject, const Device& device, double floor_seconds, const Partition& partition,
                         const std::vector<TunedPart>& tuned);
 

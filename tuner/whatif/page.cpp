@@ -14,10 +14,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// More partitions than these make a ladder nobody reads; the table has them all.
+/// Most partitions in the ladder. The table has all.
 constexpr size_t kMostRungs = 16;
 
-/// Reads members with Json::at: a document that lacks one throws, and whatif_page says which.
+/// Reads members with Json::at, which throws where one is missing; whatif_page then names it.
 class WhatIfPage {
  public:
   WhatIfPage(const Json& result, const Device& device) : result_(result), device_(device) {}
@@ -115,7 +115,7 @@ class WhatIfPage {
     return std::min(compute ? compute->flops_per_s : 0, ai * 1e9 * device_.at("dram_gb_s")) / 1e12;
   }
 
-  /// Every partition that an edge's verdict names is a point, and each edge an arrow from cut to fused.
+  /// A point for every partition that an edge's verdict names, and an arrow from cut to fused for each edge.
   plot::Roofline roofline() const {
     plot::Roofline out = device_roofline(device_);
     out.title = fmt::format("Whole partitions on {}", device_.title);
@@ -156,7 +156,7 @@ class WhatIfPage {
     return out;
   }
 
-  /// Times against the size, one line a partition that wins somewhere.
+  /// Times over the size: one line for each partition that wins at some size.
   plot::Lines sweep() const {
     const Json& s = result_.at("sweep");
     plot::Lines out{"Sensitivity: time against " + text(s, "dim"), text(s, "dim"), "us", true, true, {}, {}};

@@ -1,5 +1,5 @@
-// What the ways to cut a chain of steps into kernels cost. One struct, from which text, JSON and page are made.
-// docs/whatif.md says how each number comes about.
+// The result of a what-if: the partitions of a chain of steps into kernels, with their times. Text, JSON and page print
+// this one struct. docs/whatif.md explains each number.
 #pragma once
 
 #include <functional>
@@ -11,34 +11,33 @@
 
 namespace roofgen {
 
-/// A value that one kernel leaves in memory for another.
+/// A value that one kernel writes and another reads.
 struct Intermediate {
-  size_t after = 0;  ///< the step whose value it is
+  size_t after = 0;  ///< the step that computes it
   double bytes = 0;
-  double distance = 0;  ///< bytes that pass through the L2 between writing and reading one of its lines, at most
-  bool in_l2 = false;   ///< they fit: neither its reading nor a later write-back is counted as DRAM traffic
+  double distance = 0;  ///< most bytes of L2 traffic between the write and the read of one of its lines
+  bool in_l2 = false;   ///< then neither its read nor a later write-back counts as DRAM traffic
 };
 
 /// One way to cut the chain. T = T_problem x waste x idle x stall, as for one kernel.
-struct PartitionReport {
+struct PartitionReport : TimeFactors {
   std::string name;                   ///< the plan: "gemm+bias+gelu | residual+rmsnorm"
   std::vector<size_t> cuts;           ///< edge i is between steps i and i + 1
   std::string illegal;                ///< why it cannot be built; empty: it can
-  std::string failed;                 ///< why it has no time: a part of which nothing was verified
-  std::vector<KernelReport> kernels;  ///< their times and traffic as they are between their neighbours
+  std::string failed;                 ///< why it has no time: no candidate of a part was verified
+  std::vector<KernelReport> kernels;  ///< with their times and traffic in this partition
   std::vector<Intermediate> intermediates;
-  std::optional<Verification> together;  ///< of all kernels one after another; absent: each was verified alone
+  std::optional<Verification> together;  ///< of all kernels in a row; absent: each was verified alone
   double seconds = 0;                    ///< launches included
   double dram_bytes = 0, l2_bytes = 0;
   double flops = 0;  ///< MMA FLOPs; where the chain has none, operations of the FP32 pipe
-  double waste = 0, idle = 0, stall = 0;
   bool timed() const { return illegal.empty() && failed.empty() && seconds > 0; }
   bool cut(size_t edge) const;
   double arithmetic_intensity() const { return dram_bytes > 0 ? flops / dram_bytes : 0; }
 };
 
-/// How much longer a partition takes than another, and how far that may be off: by the model's error band over the
-/// kernels that the two do not have in common, or by the intervals of measured times.
+/// The difference of the times of two partitions and its error: the model's error band over the kernels that they do
+/// not share, or the intervals of measured times.
 struct TimeGap {
   double seconds = 0, error = 0;
   bool decided() const { return seconds > error || seconds < -error; }
@@ -48,7 +47,7 @@ struct TimeGap {
 struct EdgeSide {
   std::string partition;
   double seconds = 0, dram_bytes = 0, l2_bytes = 0, arithmetic_intensity = 0;
-  int registers = 0;        ///< the most of the kernels at the edge: one when fused, two when cut
+  int registers = 0;        ///< the most of the kernels at the edge (one when fused, two when cut)
   double occupancy = 1;     ///< the least of them
   int64_t spill_bytes = 0;  ///< sums
   double ctas = 0;          ///< the fewest
@@ -61,9 +60,9 @@ struct EdgeReport {
   std::string before, after;  ///< the steps at its ends
   std::string decision;       ///< "fuse", "separate", "undecided", "fused only", "separate only", "none"
   std::optional<EdgeSide> fused, cut;
-  TimeGap gain;  ///< what fusing saves; negative: costs
+  TimeGap gain;  ///< time saved by fusing; negative: time lost
   double dram_saved = 0;
-  std::optional<Intermediate> intermediate;  ///< what crosses the edge where it is cut
+  std::optional<Intermediate> intermediate;  ///< the value that crosses the edge when it is cut
   std::string reason;                        ///< one sentence
   double speedup() const { return fused && cut && fused->seconds > 0 ? cut->seconds / fused->seconds : 0; }
 };
@@ -75,12 +74,12 @@ struct WhatIfReport {
   Device device;
   std::string executor_device, arch, compiler;
   Origin times = Origin::kModel;
-  bool matrix_flops = true;                 ///< what FLOPs are counted
+  bool matrix_flops = true;                 ///< MMA FLOPs are counted, else operations of the FP32 pipe
   ProblemFloor floor;                       ///< of the whole chain, sustained
   std::vector<PartitionReport> partitions;  ///< those with a time first, the fastest first; then failed, then illegal
   std::vector<EdgeReport> edges;
   std::optional<std::string> forced;  ///< --plan
-  std::string forced_verdict;         ///< one sentence: what the plan costs beside the best
+  std::string forced_verdict;         ///< one sentence: the plan against the best partition
   std::vector<std::string> notes;
   uint64_t parts = 0;  ///< distinct kernels that were searched
   uint64_t considered = 0, compiled = 0, compiled_now = 0, evaluated_now = 0;
@@ -94,23 +93,23 @@ struct WhatIfReport {
 
 TimeGap time_gap(const WhatIfReport& report, const PartitionReport& slower, const PartitionReport& faster);
 
-/// Sorts the partitions and draws the conclusions: a verdict for every edge, what the forced plan costs.
+/// Sorts the partitions and concludes: a verdict for every edge, and one for the forced plan.
 void conclude(WhatIfReport& report);
 
-/// Has `verify` run whole every partition of several kernels that a verdict names. One that fails loses its time, and
-/// the conclusions are drawn anew, until they name nothing that has not been run. Ends early when `go_on(done, named)`
-/// says so.
+/// Calls `verify` for every partition of several kernels that a verdict names. A partition that fails loses its time
+/// and the conclusions are drawn again, until all named partitions are verified. Ends early when `go_on(done, named)`
+/// is false.
 Result<void> verify_named(WhatIfReport& report, const std::function<bool(size_t, size_t)>& go_on,
                           const std::function<Result<Verification>(const PartitionReport&)>& verify);
 
-/// A what-if repeated with one size changed: who wins where.
+/// A what-if repeated for several values of one size.
 struct Sweep {
   std::string dim;
   std::vector<WhatIfReport> runs;  ///< in ascending order of the size
   struct Crossover {
-    std::string from, to;          ///< the winner below, the winner above
+    std::string from, to;          ///< the winners below and above
     int64_t below = 0, above = 0;  ///< neighbouring sizes of the sweep
-    double at = 0;                 ///< where the lines of their times' ratio cross between them; 0: unknown
+    double at = 0;                 ///< interpolated size of equal times; 0: unknown
     bool decided = false;          ///< both ends are outside the error band
   };
   std::vector<Crossover> crossovers;

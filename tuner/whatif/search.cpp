@@ -6,6 +6,7 @@
 #include <chrono>
 #include <tuple>
 
+#include "tuner/search/strategy.h"
 #include "tuner/verify/evaluation_json.h"
 #include "tuner/verify/verify.h"
 #include "tuner/whatif/compose.h"
@@ -15,7 +16,7 @@ namespace {
 
 class Search {
  public:
-  Search(const WhatIfContext& context, const Subject& subject, const Problem& problem, const TuneOptions& options)
+  Search(const TuneResources& context, const Subject& subject, const Problem& problem, const TuneOptions& options)
       : context_(context), subject_(subject), problem_(problem), options_(options) {}
 
   Result<WhatIfReport> run(const std::string& title, const std::string& plan) {
@@ -42,10 +43,6 @@ class Search {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
   }
 
-  TuneContext tuning(const Op& op) const {
-    return {context_.files, op, context_.device, context_.compiler, context_.executor, context_.gpu, context_.store};
-  }
-
   void describe() {
     report_.problem = problem_;
     report_.steps = subject_.steps();
@@ -54,7 +51,7 @@ class Search {
     report_.matrix_flops = subject_.matrix_flops();
   }
 
-  /// The distinct parts of all legal partitions, leaders first: the others start from what they find.
+  /// The distinct parts of all legal partitions, leaders first: the others try their best schedules.
   std::vector<Part> distinct_parts(const std::vector<Partition>& all) const {
     std::vector<Part> out;
     for (const Partition& p : all)
@@ -79,14 +76,15 @@ class Search {
   Result<void> tune_part(Part part) {
     const Part leader = subject_.leader(part);
     std::vector<Subject::Point> points;
-    if (!(leader == part) && options_.strategy != "exhaustive")
+    ROOFGEN_TRY(const StrategyKind* strategy, find_strategy(options_.strategy));
+    if (!(leader == part) && !strategy->exhaustive)
       for (const auto& [known, found] : results_)
         if (known == leader)
           for (const Schedule& s : found.rankings.begin()->second.front())
             if (points.size() < kPartEvals) points.push_back(s.params);
     TunedPart tuned{part, "", {}};
     ROOFGEN_CHECK(tune_part(points, tuned));
-    // What was fast there may be illegal here, or spill.
+    // The leader's schedules may be illegal here, or spill.
     if (!tuned.failed.empty() && !points.empty() && !stopped()) {
       tuned.failed.clear();
       ROOFGEN_CHECK(tune_part({}, tuned));
@@ -101,9 +99,10 @@ class Search {
     options.evals = subject_.evals(tuned.part, options_.evals);
     options.progress = nullptr;
     if (options_.time_limit_s > 0) options.time_limit_s = std::max(0.1, options_.time_limit_s - seconds_since_start());
-    auto result = tune(tuning(*made.op), made.problem, options);
+    auto result = tune({context_, *made.op}, made.problem, options);
     if (!result) {
-      // No legal point, or nothing compiles: the partitions with this part say so. What the user got wrong is told.
+      // A part without a legal point, or that does not compile, only rejects its partitions. Usage errors end the
+      // search.
       if (result.error().exit == Exit::kUsage) return std::move(result).error();
       tuned.failed = fmt::format("{}: {}", subject_.name(tuned.part), result.error().message);
       return {};
@@ -134,7 +133,7 @@ class Search {
       }
   }
 
-  /// The partitions that verdicts rest on, each run whole: every kernel on what the kernel before it wrote.
+  /// Runs the partitions that verdicts name: every kernel on the output of the kernel before it.
   Result<void> verify_together(const std::vector<Partition>& all) {
     const auto go_on = [&](size_t done, size_t named) {
       if (options_.progress) options_.progress("verifying partitions", done, named);
@@ -156,26 +155,25 @@ class Search {
       const TuneResult& result = std::find_if(results_.begin(), results_.end(), [&](const auto& r) {
                                    return r.first == partition.parts[i];
                                  })->second;
-      Schedule schedule = result.programs.begin()->second.front().schedule;
+      const TunedKernel& winner = result.winners.begin()->second.front();
+      Schedule schedule = winner.program.schedule;
       schedule.variant = variants[0].name;
       schedule.stage = variants[0].stages[i].name;
-      chain.push_back({&variants[0], i, schedule, result.binaries.begin()->second.front()});
+      chain.push_back({&variants[0], i, schedule, winner.binary});
       binaries += (i ? "+" : "") + chain.back().binary.digest;
       schedules += to_string(schedule) + ";";
     }
     Verifier verifier(*op, problem, flops, context_.device, variants[0], context_.executor);
     const StoreKey key{binaries, fmt::format("{} {} {}", to_string(problem), schedules, verifier.plan().key()),
                        fmt::format("{} evaluation {}", context_.executor.info().name, kEvaluationVersion), ""};
-    if (context_.store)
-      if (const auto payload = context_.store->lookup(key))
-        if (const auto known = from_payload(*payload)) return known->verification;
+    if (const auto known = recall(context_.store, key)) return known->verification;
     Evaluation e;
     ROOFGEN_TRY(e.verification, verifier.verify_chain(chain));
-    if (context_.store) context_.store->put(key, to_payload(e));
+    remember(context_.store, key, e);
     return e.verification;
   }
 
-  const WhatIfContext& context_;
+  const TuneResources& context_;
   const Subject& subject_;
   const Problem& problem_;
   const TuneOptions& options_;
@@ -187,7 +185,7 @@ class Search {
 
 }  // namespace
 
-Result<WhatIfReport> search(const WhatIfContext& context, const Subject& subject, const std::string& title,
+Result<WhatIfReport> search(const TuneResources& context, const Subject& subject, const std::string& title,
                             const Problem& problem, const std::string& plan, const TuneOptions& options) {
   return Search(context, subject, problem, options).run(title, plan);
 }

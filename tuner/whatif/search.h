@@ -1,5 +1,4 @@
-// The search that all what-ifs share: the parts one by one, then the partitions made of them, then those that verdicts
-// name run whole.
+// The search of all what-ifs: tunes each part, composes the partitions, and verifies those that verdicts name.
 #pragma once
 
 #include <string>
@@ -9,9 +8,8 @@
 
 namespace roofgen {
 
-/// `plan`: the name of a partition that is compared with the best; may be empty. `title` and `problem` are for the
-/// report.
-Result<WhatIfReport> search(const WhatIfContext& context, const Subject& subject, const std::string& title,
+/// `plan`: the name of a partition to compare with the best; may be empty. `title` and `problem` are for the report.
+Result<WhatIfReport> search(const TuneResources& context, const Subject& subject, const std::string& title,
                             const Problem& problem, const std::string& plan, const TuneOptions& options);
 
 }  // namespace roofgen

@@ -1,5 +1,5 @@
-// What a what-if cuts: a chain of steps, or attention. From it come the partitions, the problem of each part, and what
-// passes between kernels.
+// The subject of a what-if: a chain of steps, or attention. It gives the partitions, the problem of each part, and the
+// values between kernels.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace roofgen {
 
-/// The kernels of a plan as a problem of their own.
+/// The problem that the kernels of a plan solve.
 struct PlanProblem {
   std::unique_ptr<Op> op;
   Problem problem;
@@ -21,7 +21,7 @@ struct PlanProblem {
 
 class Subject {
  public:
-  /// A schedule's parameters, as Stage::points has them.
+  /// The parameters of a schedule, as in Stage::points.
   using Point = std::vector<std::pair<std::string, ParamValue>>;
 
   virtual ~Subject() = default;
@@ -29,19 +29,19 @@ class Subject {
   virtual std::string name(Part part) const = 0;  ///< "gemm+bias"
   virtual Result<std::vector<Partition>> partitions(const DataFiles& files) const = 0;
   virtual DType dtype() const = 0;
-  virtual bool matrix_flops() const { return true; }  ///< else operations of the FP32 pipe are what is counted
+  virtual bool matrix_flops() const { return true; }  ///< MMA FLOPs are counted, else operations of the FP32 pipe
   virtual Result<RequiredWork> required(const DataFiles& files) const = 0;  ///< of all steps together
 
   /// `points`: only these schedules are tried; empty: all.
   virtual Result<PlanProblem> make(const std::vector<Part>& plan, const std::vector<Point>& points) const = 0;
-  /// The part whose search finds the schedules that this one tries; itself: it is searched.
+  /// The part whose best schedules this part tries; itself: it is searched.
   virtual Part leader(Part part) const = 0;
   /// Candidates of a part; `asked` 0: the default.
   virtual uint64_t evals(Part part, uint64_t asked) const = 0;
 
-  /// Earlier values that a part reads beside the one before it.
+  /// Values of earlier steps that a part reads, besides that of the step before it.
   virtual std::vector<size_t> added(Part) const { return {}; }
-  /// Bytes of a step's value, as far as a kernel that writes or reads it touches them.
+  /// Bytes of a step's value that `kernel` writes or reads.
   virtual double value_bytes(size_t step, Part kernel) const = 0;
 };
 

@@ -51,7 +51,7 @@ std::string ladder(const WhatIfReport& r) {
   return table.str();
 }
 
-/// The reasons, each with the partitions it rules out.
+/// The reasons for illegal partitions, each with its partitions.
 std::string without_time(const WhatIfReport& r) {
   std::string out;
   std::vector<std::string> told;

@@ -1,4 +1,4 @@
-// Every view prints the one WhatIfReport, or a sweep of them.
+// The views of a WhatIfReport, or of a sweep of them.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,10 +15,10 @@ inline constexpr const char* kWhatIfSchema = "roofgen.whatif.1";  ///< docs/what
 std::string whatif_text(const WhatIfReport& report, bool color);
 std::string sweep_text(const Sweep& sweep, bool color);
 std::string whatif_json(const WhatIfReport& report);
-/// The document of the run that is asked for last, with the table of all of them under "sweep".
+/// The document of the last run, with the table of all runs under "sweep".
 std::string sweep_json(const Sweep& sweep);
-/// The ladder of partitions and the roofline with unfused -> fused arrows, from the JSON: `whatif --html` and `report`
-/// draw the same. Exit::kUsage when `result` is no whole document of the schema.
+/// The ladder of partitions and the roofline with unfused -> fused arrows, from the JSON, for `whatif --html` and
+/// `report`. Exit::kUsage when `result` is no complete document of the schema.
 Result<plot::Page> whatif_page(const nlohmann::ordered_json& result, const std::string& file, const DataFiles& files);
 
 }  // namespace roofgen

@@ -1,5 +1,5 @@
-// roofgen whatif: every way to cut a chain into kernels, timed. A part is tuned once, as a problem of its own, and all
-// partitions that have it share the result; gemms with an epilogue start from what the search of the bare gemm found.
+// roofgen whatif: the time of every partition of a chain into kernels. Each part is tuned once, as its own problem, for
+// all partitions that contain it. Gemms with an epilogue try the best schedules of the bare gemm.
 #pragma once
 
 #include <string>
@@ -11,26 +11,16 @@
 
 namespace roofgen {
 
-/// As TuneContext, without the op: that is the chain's.
-struct WhatIfContext {
-  const DataFiles& files;
-  const Device& device;
-  Compiler& compiler;
-  Executor& executor;
-  GpuExecutor* gpu = nullptr;
-  Store* store = nullptr;
-};
-
-/// `problem`: of the whole chain, completed. `plan`: a partition that is to be there and is compared with the best; may
-/// be empty. options.evals: candidates of the bare gemm's search; other parts have a share of it.
-Result<WhatIfReport> whatif_chain(const WhatIfContext& context, const Chain& chain, const Problem& problem,
+/// `problem`: of the whole chain, completed. `plan`: a partition to compare with the best; may be empty. options.evals:
+/// candidates of the bare gemm's search; other parts have a share of it.
+Result<WhatIfReport> whatif_chain(const TuneResources& context, const Chain& chain, const Problem& problem,
                                   const std::vector<Part>& plan, const TuneOptions& options);
 
-/// qk > scale > mask > softmax > pv, without a mask step where nothing is masked. `plan`: as reports name it, or empty.
-Result<WhatIfReport> whatif_attention(const WhatIfContext& context, const Problem& problem, const std::string& plan,
+/// qk > scale > mask > softmax > pv; the mask step only with a mask. `plan`: a name as in reports, or empty.
+Result<WhatIfReport> whatif_attention(const TuneResources& context, const Problem& problem, const std::string& plan,
                                       const TuneOptions& options);
 
-/// Candidates of the search that all gemms of a chain share, and of each part after it.
+/// Candidates of the search that all gemms of a chain share, and of each part that uses its result.
 inline constexpr uint64_t kMainLoopEvals = 20;
 inline constexpr uint64_t kPartEvals = 5;
 

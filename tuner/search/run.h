@@ -1,0 +1,39 @@
+// One call of tune(): the request, the resources it uses and its clock. Every stage of the search reads it.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "tuner/tune.h"
+
+namespace roofgen {
+
+/// Where candidates are tried.
+enum class Place { kSimulator, kGpu, kBoth };
+
+std::string utc_now();  ///< "2026-01-31T12:00:00Z"
+
+struct SearchRun {
+  const TuneContext& context;  ///< this and the next two outlive the run
+  const Problem& problem;
+  const TuneOptions& options;
+  const std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
+  const std::string started_utc = utc_now();
+  const GpuIdentity gpu = context.gpu ? context.gpu->identity() : GpuIdentity{};
+
+  Place place() const {
+    if (!context.gpu) return Place::kSimulator;
+    return options.check == Check::kAll ? Place::kBoth : Place::kGpu;
+  }
+  double elapsed_s() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count(); }
+  /// Ctrl-C.
+  bool interrupted() const { return options.stop && options.stop->load(); }
+  /// Ctrl-C, or `share` of --time is over.
+  bool over(double share = 1) const {
+    return interrupted() || (options.time_limit_s > 0 && elapsed_s() > share * options.time_limit_s);
+  }
+  /// With a GPU, the second half of --time is for timing.
+  bool trials_over() const { return over(context.gpu ? 0.5 : 1); }
+};
+
+}  // namespace roofgen

@@ -1,0 +1,256 @@
+#include "tuner/search/runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tuner/verify/evaluation_json.h"
+
+namespace roofgen {
+namespace {
+
+const char* rejection_stage(Fault fault) {
+  switch (fault) {
+    case Fault::kKernel: return "gpu fault";
+    case Fault::kTimeout: return "gpu timeout";
+    case Fault::kMemory: return "gpu memory";
+    default: return "run";
+  }
+}
+
+std::string launch_text(const Launch& launch) {
+  std::string out = fmt::format(" grid={}x{}x{} block={} smem={}", launch.grid.x, launch.grid.y, launch.grid.z,
+                                launch.block.count(), launch.smem_bytes);
+  for (const GridAxis& a : launch.axes)
+    out += fmt::format(" {}.{}={}/{}{}", a.name, a.dim, a.extent, a.step, a.reverse ? "r" : "");
+  for (const Arg& a : launch.args) out += fmt::format(" {}:{}", a.name, a.bits);
+  return out;
+}
+
+}  // namespace
+
+Result<Verifier*> VerifierSet::of(const Variant& variant) {
+  const std::lock_guard lock(mutex_);
+  if (gpu_ && gpu_->generation() != generation_) {
+    verifiers_.clear();
+    generation_ = gpu_->generation();
+  }
+  std::unique_ptr<Verifier>& slot = verifiers_[&variant];
+  if (!slot) {
+    auto made = make_(variant);
+    for (const Candidate& c : feeders_[&variant]) ROOFGEN_CHECK(made->set_feeder(c));
+    slot = std::move(made);
+  }
+  return slot.get();
+}
+
+void VerifierSet::clear() {
+  const std::lock_guard lock(mutex_);
+  verifiers_.clear();
+  feeders_.clear();
+}
+
+Result<bool> VerifierSet::can_feed(const Variant& variant, size_t stage) {
+  ROOFGEN_TRY(const Verifier* verifier, of(variant));
+  return verifier->can_feed(stage);
+}
+
+Result<void> VerifierSet::set_feeder(const Candidate& candidate) {
+  ROOFGEN_TRY(Verifier * verifier, of(*candidate.variant));
+  ROOFGEN_CHECK(verifier->set_feeder(candidate));
+  const std::lock_guard lock(mutex_);
+  std::vector<Candidate>& feeders = feeders_[candidate.variant];
+  std::erase_if(feeders, [&](const Candidate& c) { return c.stage_index == candidate.stage_index; });
+  feeders.push_back(candidate);
+  return {};
+}
+
+Runner::Runner(const SearchRun& run, const SearchPlan& plan)
+    : run_(run),
+      plan_(plan),
+      simulator_([this](const Variant& v) { return verifier(v, run_.context.executor); }, nullptr),
+      gpu_([this](const Variant& v) { return verifier(v, *run_.context.gpu); }, run.context.gpu) {}
+
+std::unique_ptr<Verifier> Runner::verifier(const Variant& variant, Executor& executor) const {
+  const TuneContext& c = run_.context;
+  return std::make_unique<Verifier>(c.op, run_.problem, plan_.reduced_flops, c.device, variant, executor);
+}
+
+void Runner::release_gpu() {
+  const std::lock_guard lock(gpu_mutex_);
+  gpu_.clear();
+}
+
+void Runner::lose_gpu(const Error& error) {
+  gpu_lost_because_ = error.message;
+  gpu_lost_ = true;
+  if (run_.options.warn) run_.options.warn("the GPU is not used any more: " + error.message);
+}
+
+// ---- The store ---------------------------------------------------------------------------------
+
+/// An evaluation depends on the binary, on what is run and checked and where, and on the few numbers of the device that
+/// shape the L2 model; not on its bandwidths or clocks.
+StoreKey Runner::key_of(const Task& task, Place where) const {
+  const Device& d = run_.context.device;
+  const Candidate& c = task.candidate;
+  Executor& executor = where == Place::kGpu ? *run_.context.gpu : run_.context.executor;
+  // Feeders do not change what is checked: a verifier without them gives the same key.
+  std::string slice = fmt::format("{} {} {} {}", to_string(run_.problem), c.variant->name, c.stage().name,
+                                  verifier(*c.variant, executor)->plan().key());
+  slice += launch_text(task.launch) + " output=" + c.stage().output;
+  for (const Buffer& b : plan_.temporaries.at(c.variant)) slice += fmt::format(" {}={}", b.name, b.bytes);
+  std::string simulator = where == Place::kGpu ? "cuda" : executor.info().name;
+  simulator += fmt::format(" evaluation {}", kEvaluationVersion);
+  if (where != Place::kSimulator)
+    simulator += fmt::format(" and {} {} {}", run_.gpu.name, run_.gpu.uuid, run_.gpu.driver);
+  return {c.binary.digest, slice, simulator,
+          fmt::format("sms={} l2={} wave={}", d.integer("sms"), d.integer("l2_bytes"), task.occupancy.ctas_per_sm)};
+}
+
+std::optional<Evaluation> Runner::recall(const Task& task, Place where) const {
+  if (!run_.context.store) return std::nullopt;  // the key costs more than the look-up
+  return roofgen::recall(run_.context.store, key_of(task, where));
+}
+
+// ---- Running -----------------------------------------------------------------------------------
+
+Result<Evaluation> Runner::evaluate(const Task& task) {
+  const Place place = run_.place();
+  Evaluation out;
+  if (place != Place::kGpu) {
+    ROOFGEN_TRY(out, run_in_simulator(task));
+  }
+  if (place == Place::kGpu || (place == Place::kBoth && out.verification.passed)) ROOFGEN_CHECK(run_on_gpu(task, out));
+  // A fault may be the driver's, or the time-out too short.
+  if (out.fault.empty()) remember(run_.context.store, key_of(task, place), out);
+  return out;
+}
+
+Result<Evaluation> Runner::simulate(const Task& task) {
+  ROOFGEN_TRY(Evaluation out, run_in_simulator(task));
+  remember(run_.context.store, key_of(task, Place::kSimulator), out);
+  return out;
+}
+
+Result<Evaluation> Runner::run_in_simulator(const Task& task) {
+  ROOFGEN_TRY(Verifier * verifier, simulator_.of(*task.candidate.variant));
+  ROOFGEN_TRY(Evaluation out, verifier->evaluate(task.candidate, task.occupancy));
+  // Findings point into the generated source; a user opens the template.
+  for (Finding& f : out.verification.findings) {
+    const std::vector<Where>& lines = task.program.line_map.lines;
+    if (f.source.line < 1 || static_cast<size_t>(f.source.line) > lines.size()) continue;
+    f.source = lines[static_cast<size_t>(f.source.line) - 1];
+    if (&f == &out.verification.findings.front())
+      out.verification.failure += fmt::format(" at {}:{}", f.source.file, f.source.line);
+  }
+  return out;
+}
+
+/// Adds the GPU's results to `out`. A kernel that faults or hangs has failed; an Error means that the GPU gave no
+/// answer.
+Result<void> Runner::run_on_gpu(const Task& task, Evaluation& out) {
+  const std::lock_guard lock(gpu_mutex_);
+  const bool alone = run_.place() == Place::kGpu;
+  const auto no_answer = [&](const Error& error) -> Result<void> {
+    if (alone) return error;
+    return {};  // the simulator's evaluation stands
+  };
+  if (gpu_lost_) return no_answer({Exit::kFailed, "the GPU is gone: " + gpu_lost_because_});
+  auto verifier = gpu_.of(*task.candidate.variant);
+  auto real = verifier ? (*verifier)->evaluate(task.candidate, task.occupancy) : Result<Evaluation>(verifier.error());
+  if (!real) {
+    const Fault fault = run_.context.gpu->fault();
+    if (fault == Fault::kLost) {
+      lose_gpu(real.error());
+      return no_answer(real.error());
+    }
+    out.fault = rejection_stage(fault);
+    out.verification.passed = false;
+    out.verification.failure = to_string(real.error());
+    return {};
+  }
+  if (alone) {
+    out = std::move(*real);
+  } else {
+    out.measured_ns = real->measured_ns;
+    out.verification.passed = real->verification.passed;
+    out.verification.failure = real->verification.failure;
+    out.verification.add_checks(real->verification);
+  }
+  if (!out.verification.passed) out.verification.failure = "on the GPU: " + out.verification.failure;
+  return {};
+}
+
+Verification Runner::verify_chain(const std::vector<const Task*>& chain,
+                                  const std::optional<Verification>& instead_of_simulator) {
+  const bool on_gpu = run_.place() == Place::kGpu && !gpu_lost_;
+  std::vector<Candidate> candidates;
+  StoreKey key;
+  for (const Task* t : chain) {
+    StoreKey next = key_of(*t, on_gpu ? Place::kGpu : run_.place());
+    if (!candidates.empty()) {
+      next.binary = key.binary + "+" + next.binary;
+      next.slice = key.slice + " + " + next.slice;
+      next.simulator = key.simulator;
+      next.device = key.device;
+    }
+    key = std::move(next);
+    candidates.push_back(t->candidate);
+  }
+  if (const auto known = roofgen::recall(run_.context.store, key)) return known->verification;
+  if (!on_gpu && instead_of_simulator) return *instead_of_simulator;
+  const std::lock_guard lock(gpu_mutex_);
+  auto verifier = (on_gpu ? gpu_ : simulator_).of(*candidates[0].variant);
+  auto verified = verifier ? (*verifier)->verify_chain(candidates) : Result<Verification>(verifier.error());
+  Evaluation e;
+  if (verified) {
+    e.verification = std::move(*verified);
+    remember(run_.context.store, key, e);
+  } else {
+    e.verification.failure = verified.error().message;
+    if (on_gpu && run_.context.gpu->fault() == Fault::kLost) lose_gpu(verified.error());
+  }
+  if (on_gpu) gpu_.clear();
+  return e.verification;
+}
+
+// ---- Feeders -----------------------------------------------------------------------------------
+
+/// A stage whose outputs do not fit the GPU's memory costs the stages after it. Called with gpu_mutex_ held.
+void Runner::fail_to_feed(const Variant& variant, size_t stage, const Error& error) {
+  if (run_.context.gpu->fault() == Fault::kLost)
+    lose_gpu(error);
+  else
+    unfed_[{&variant, stage}] = error.message;
+}
+
+const std::string* Runner::why_unfed(const Variant& variant, size_t stage) const {
+  const auto it = unfed_.find({&variant, stage});
+  return it == unfed_.end() ? nullptr : &it->second;
+}
+
+Result<bool> Runner::is_fed(const Variant& variant, size_t stage) {
+  if (run_.place() != Place::kGpu) return simulator_.can_feed(variant, stage);
+  const std::lock_guard lock(gpu_mutex_);
+  if (gpu_lost_) return false;
+  auto fed = gpu_.can_feed(variant, stage);
+  if (fed) return fed;
+  fail_to_feed(variant, stage - 1, fed.error());
+  return false;
+}
+
+Result<bool> Runner::feed(const Candidate& candidate) {
+  const Place place = run_.place();
+  if (place != Place::kGpu) ROOFGEN_CHECK(simulator_.set_feeder(candidate));
+  if (place == Place::kSimulator) return true;
+  const std::lock_guard lock(gpu_mutex_);
+  if (!gpu_lost_ && !why_unfed(*candidate.variant, candidate.stage_index)) {
+    const auto fed = gpu_.set_feeder(candidate);
+    if (fed) return true;
+    fail_to_feed(*candidate.variant, candidate.stage_index, fed.error());
+  }
+  return place == Place::kBoth;  // the simulator is fed
+}
+
+}  // namespace roofgen

@@ -1,0 +1,72 @@
+#include "tuner/search/settle.h"
+
+#include <algorithm>
+
+namespace roofgen {
+namespace {
+
+/// The verified schedules of a stage, fastest first: by their measurements where they were timed, else by the model.
+std::vector<Schedule> ranked(const SearchRun& run, const SearchPlan& plan, const StageTimes& stage) {
+  std::vector<std::pair<double, const Task*>> all;
+  for (const TimedTask& t : stage.tasks)
+    if (t.verified()) all.emplace_back(kernel_report(run, plan, *t.task, t.evaluation, t.measurement).seconds, t.task);
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Schedule> out;
+  for (const auto& [seconds, t] : all) out.push_back(t->candidate.schedule);
+  return out;
+}
+
+/// Adds the winners' kernels and their sums to the report of a variant.
+void add_winners(const SearchRun& run, const SearchPlan& plan, const VariantTimes& times, VariantReport& v) {
+  const std::vector<size_t> stages = plan.stages_of(v.name);
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const StageTimes& stage = times.stages[i];
+    const TimedTask &best = stage.best(), &first = stage.tasks.front();
+    KernelReport k = kernel_report(run, plan, *best.task, best.evaluation, best.measurement);
+    if (best.measurement) {
+      if (first.task->point == plan.stages[stages[i]].space.preset) k.preset = first.measurement;
+      k.finalists = stage.finalists;
+    }
+    v.dram_bytes += k.work.dram_bytes;
+    v.l2_bytes += k.work.l2_bytes;
+    v.flops += k.flops;
+    v.kernels.push_back(std::move(k));
+  }
+  v.verification = times.verification;
+  v.verified = v.verification.passed;
+  v.measurement = times.measurement;
+  if (v.measurement) {
+    v.seconds = 1e-9 * ranking_timing(*v.measurement)->median_ns;
+  } else if (v.verified || !run.context.gpu) {
+    for (const KernelReport& k : v.kernels) v.seconds += k.seconds;
+  }
+}
+
+}  // namespace
+
+Settled settle(const SearchRun& run, const SearchPlan& plan, const Timings& timings) {
+  Settled out;
+  out.variants = plan.reports;
+  double least = 0;
+  for (size_t i = 0; i < out.variants.size(); ++i) {
+    VariantReport& v = out.variants[i];
+    const VariantTimes& times = timings.variants[i];
+    for (const StageTimes& stage : times.stages)
+      for (const TimedTask& t : stage.tasks)
+        if (t.measurement)
+          out.timed.push_back({t.task->candidate.schedule, *t.measurement, t.task->candidate.binary.registers,
+                               t.task->candidate.binary.static_smem_bytes + t.task->launch.smem_bytes,
+                               t.task->compile_s, t.task->check_s});
+    if (!times.complete) continue;
+    add_winners(run, plan, times, v);
+    for (const StageTimes& stage : times.stages) out.rankings[v.name].push_back(ranked(run, plan, stage));
+    if (!v.verified || !(v.seconds > 0) || (least > 0 && v.seconds >= least)) continue;
+    least = v.seconds;
+    out.best_variant = v.name;
+  }
+  // Where variants were timed side by side, their pairs decide, as in the verdict.
+  if (!timings.pairs.empty()) out.best_variant = timings.pairs.front().variant;
+  return out;
+}
+
+}  // namespace roofgen

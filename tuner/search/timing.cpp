@@ -1,0 +1,388 @@
+#include "tuner/search/timing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace roofgen {
+namespace {
+
+/// Candidates timed in the same rounds. Each round runs all of them once, and interleaving cannot undo a drift of the
+/// clock within a round: rounds must be short.
+constexpr size_t kHeat = 48;
+
+/// Warm-up of every measurement after the first: the GPU was idle for seconds only.
+constexpr double kStillWarm_s = 0.5;
+
+/// Times of the model closer than this count as equal; the kernel with fewer resources wins.
+constexpr double kTie = 0.01;
+
+StageTimes verified_of(const std::deque<Task>& tasks) {
+  StageTimes out;
+  for (const Task& t : tasks)
+    if (t.verified()) out.tasks.push_back({&t, *t.evaluation});
+  return out;
+}
+
+/// The winners in a row: verified together, unless one is alone. `simulated`: the simulator ran something in this call.
+/// Each winner was verified against the reference of the whole problem with the default stages before it. So their own
+/// verifications stand where only device data changed since they were stored, or the search was interrupted.
+Verification verify_winners(const SearchRun& run, const VariantTimes& variant, bool simulated, Runner& runner,
+                            Tally& tally) {
+  const std::vector<StageTimes>& stages = variant.stages;
+  if (stages.size() == 1) return stages[0].best().evaluation.verification;
+  Verification each;
+  each.passed = true;
+  for (const StageTimes& s : stages) {
+    const Verification& v = s.best().evaluation.verification;
+    each.ctas_run += v.ctas_run;
+    each.ctas_total += v.ctas_total;
+    each.add_checks(v);
+  }
+  const bool stands = !simulated || run.trials_over();
+  Verification all = runner.verify_chain(variant.winners(), stands ? std::optional(each) : std::nullopt);
+  if (!all.passed)
+    tally.rejections.push_back({Schedule{variant.variant, "", {}}, "verify", "the winners together: " + all.failure});
+  return all;
+}
+
+// ---- By the model ------------------------------------------------------------------------------
+
+/// The fastest; among ties fewer registers, then less shared memory, then the order of the schedule text.
+std::optional<size_t> fastest_by_model(const SearchRun& run, const SearchPlan& plan, const StageTimes& stage) {
+  std::vector<KernelReport> all;
+  for (const TimedTask& t : stage.tasks) all.push_back(kernel_report(run, plan, *t.task, t.evaluation));
+  double least = std::numeric_limits<double>::infinity();
+  for (const KernelReport& k : all) least = std::min(least, k.time.seconds);
+  const auto cheaper = [](const KernelReport& a, const KernelReport& b) {
+    if (a.registers != b.registers) return a.registers < b.registers;
+    if (a.smem_bytes != b.smem_bytes) return a.smem_bytes < b.smem_bytes;
+    return to_string(a.schedule) < to_string(b.schedule);
+  };
+  std::optional<size_t> best;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i].time.seconds <= least * (1 + kTie) && (!best || cheaper(all[i], all[*best]))) best = i;
+  return best;
+}
+
+// ---- On a GPU ----------------------------------------------------------------------------------
+
+class GpuTiming {
+ public:
+  GpuTiming(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner)
+      : run_(run), plan_(plan), trials_(trials), runner_(runner) {}
+
+  /// Stage by stage, each after the winners before it; then whole variants against each other. When the GPU is lost,
+  /// the finished part stays.
+  Result<Timings> time() {
+    runner_.release_gpu();
+    for (const VariantReport& v : plan_.reports) {
+      VariantTimes times{v.name, {}, false, {}, std::nullopt};
+      if (v.available) ROOFGEN_CHECK(time_stages(times));
+      if (times.complete)
+        times.verification =
+            verify_winners(run_, times, !trials_.tally.simulated_now.empty() || !out_.tally.simulated_now.empty(),
+                           runner_, out_.tally);
+      out_.variants.push_back(std::move(times));
+    }
+    race();
+    if (out_.lost_because.empty()) out_.lost_because = runner_.gpu_lost_because();
+    if (out_.timed > 0) out_.origin = run_.context.gpu->origin();
+    return std::move(out_);
+  }
+
+ private:
+  bool lost() const { return lost_ || runner_.gpu_lost(); }
+  void reject(Rejected rejected) { out_.tally.rejections.push_back(std::move(rejected)); }
+
+  Result<void> time_stages(VariantTimes& variant) {
+    const std::vector<size_t> stages = plan_.stages_of(variant.variant);
+    for (size_t s : stages) {
+      if (lost()) return {};
+      StageTimes stage = verified_of(trials_.stages[s]);
+      const auto ranked = rank(plan_.stages[s].stage().name, variant.winners(), stage);
+      if (ranked) {
+        ROOFGEN_TRY(stage.winner, confirm(stage, s != stages.back()));
+      }
+      variant.stages.push_back(std::move(stage));
+      if (!ranked) cannot_time(variant.variant, ranked.error());
+      if (!variant.stages.back().winner) return {};
+    }
+    variant.complete = true;
+    return {};
+  }
+
+  /// Too little memory for the buffers of one measurement costs that measurement; a lost GPU costs all that follow.
+  void cannot_time(const std::string& what, const Error& error) {
+    const Fault fault = run_.context.gpu->fault();
+    if (fault == Fault::kLost) return runner_.lose_gpu(error);
+    reject({Schedule{what, "", {}}, fault == Fault::kMemory ? "gpu memory" : "gpu", to_string(error)});
+    if (run_.options.warn) run_.options.warn(fmt::format("{}: {}", what, error.message));
+  }
+
+  // ---- One stage -------------------------------------------------------------------------------
+
+  /// Times the candidates of a stage on the outputs of `before`. An Error when nothing could be timed.
+  Result<void> rank(const std::string& name, const std::vector<const Task*>& before, StageTimes& stage) {
+    if (stage.tasks.empty()) return {};
+    std::vector<size_t> all(stage.tasks.size());
+    std::iota(all.begin(), all.end(), size_t{0});
+    const std::string phase = "timing " + name;
+    if (all.size() <= kHeat) return heat(phase, before, all, true, stage);
+
+    // Heats that each hold the default, and a last one of the best of all.
+    const size_t others = all.size() - 1, heats = (others + kHeat - 2) / (kHeat - 1),
+                 each = (others + heats - 1) / heats;
+    for (size_t begin = 1; begin < all.size() && !lost_ && !out_.interrupted; begin += each) {
+      std::vector<size_t> some{0};
+      for (size_t i = begin; i < std::min(begin + each, all.size()); ++i) some.push_back(i);
+      ROOFGEN_CHECK(heat(phase, before, some, false, stage));
+    }
+    std::erase_if(all, [&](size_t i) { return !stage.tasks[i].measurement; });
+    const auto median = [&](size_t i) { return ranking_timing(*stage.tasks[i].measurement)->median_ns; };
+    std::stable_sort(all.begin(), all.end(), [&](size_t a, size_t b) { return median(a) < median(b); });
+    const size_t finalists = std::min(all.size(), 2 * run_.options.protocol.finalists);
+    std::vector<size_t> best(all.begin(), all.begin() + static_cast<ptrdiff_t>(finalists));
+    std::vector<size_t> rest(all.begin() + static_cast<ptrdiff_t>(finalists), all.end());
+    if (best.empty()) return {};
+    // The default is timed beside the best, however slow: its time and the winner's are compared in one measurement.
+    if (std::erase(rest, size_t{0}) > 0) best.push_back(0);
+    if (lost_ || out_.interrupted) {
+      stage.ranking = best;
+    } else {
+      ROOFGEN_CHECK(heat(phase, before, best, true, stage));
+    }
+    for (size_t i : rest)
+      if (stage.tasks[i].measurement) stage.ranking.push_back(i);
+    return {};
+  }
+
+  /// One measurement of the candidates `in`. The last one also ranks them.
+  Result<void> heat(const std::string& phase, const std::vector<const Task*>& before, const std::vector<size_t>& in,
+                    bool last, StageTimes& stage) {
+    Workload workload;
+    for (const Task* t : before) workload.prepare.push_back(kernel_of(*t));
+    std::vector<Contender> contenders;
+    for (size_t i : in) {
+      const Task& t = *stage.tasks[i].task;
+      contenders.push_back(contender(to_string(t.candidate.schedule), {&t}, i == 0));
+    }
+    workload.buffers = buffers(contenders, workload.prepare);
+    ROOFGEN_TRY(Standings standings, measure_all(workload, contenders, phase.c_str(), last));
+    for (size_t i = 0; i < in.size(); ++i) {
+      TimedTask& t = stage.tasks[in[i]];
+      Outcome& outcome = standings.outcomes[i];
+      if (outcome.measurement) {
+        out_.timed += !t.measurement;
+        t.measurement = std::move(outcome.measurement);
+      } else if (outcome.rejected) {
+        // A candidate that fails in a later heat does not keep the time of an earlier one.
+        t.measurement.reset();
+        reject({t.task->candidate.schedule, outcome.rejected->stage, outcome.rejected->reason});
+      }
+    }
+    if (!last) return {};
+    for (size_t i : standings.order) stage.ranking.push_back(in[i]);
+    for (const Pairing& p : standings.finalists) {
+      const TimedTask& t = stage.tasks[in[p.contender]];
+      if (!t.measurement) continue;
+      stage.finalists.push_back(
+          {t.task->candidate.schedule, ranking_timing(*t.measurement)->median_ns, p.ratio, p.low, p.high, p.tied});
+    }
+    return {};
+  }
+
+  /// The fastest candidate of a stage in which the simulator finds no fault either. With --check gpu the simulator is
+  /// not asked. After Ctrl-C or --time, GPU verification alone suffices.
+  Result<std::optional<size_t>> confirm(StageTimes& stage, bool feeds) {
+    for (size_t i : stage.ranking) {
+      if (run_.options.check == Check::kFinalists && !run_.over()) {
+        TimedTask& t = stage.tasks[i];
+        if (!simulate(t)) continue;
+        if (feeds) ROOFGEN_CHECK(runner_.feed_simulator(t.task->candidate));
+      }
+      // The pairs compare with the fastest. They say nothing about another winner.
+      if (i != stage.ranking.front()) stage.finalists.clear();
+      return std::optional(i);
+    }
+    return std::optional<size_t>();
+  }
+
+  /// Runs a candidate in the simulator that has only run on the GPU. False when it fails there; it is then rejected.
+  bool simulate(TimedTask& t) {
+    const Schedule& schedule = t.task->candidate.schedule;
+    std::optional<Evaluation> e = runner_.recall(*t.task, Place::kSimulator);
+    const bool now = !e;
+    if (now) {
+      auto ran = runner_.simulate(*t.task);
+      ++out_.tally.evaluated_now;
+      if (!ran) {
+        reject({schedule, "run", to_string(ran.error())});
+        return false;
+      }
+      e = std::move(*ran);
+    }
+    out_.tally.add_simulated(t.task->candidate.binary, *e, now);
+    e->measured_ns = t.evaluation.measured_ns;
+    e->verification.add_checks(t.evaluation.verification);
+    t.evaluation = std::move(*e);
+    Verification& v = t.evaluation.verification;
+    if (!v.passed) {
+      v.failure = "in the simulator, though it passed on the GPU: " + v.failure;
+      reject({schedule, "verify", v.failure});
+    }
+    return v.passed;
+  }
+
+  // ---- Whole variants --------------------------------------------------------------------------
+
+  /// Times the verified variants side by side. Without a measurement, a variant's time is the sum of its kernels'
+  /// times.
+  void race() {
+    std::vector<VariantTimes*> chains;
+    for (VariantTimes& v : out_.variants)
+      if (v.complete && v.verification.passed) chains.push_back(&v);
+    for (VariantTimes* v : chains)
+      if (v->stages.size() == 1) v->measurement = v->stages[0].best().measurement;
+    const bool alone = chains.size() == 1 && chains[0]->stages.size() == 1;
+    if (chains.empty() || alone || lost() || out_.interrupted) return;
+    std::vector<Contender> contenders;
+    for (const VariantTimes* v : chains) contenders.push_back(contender(v->variant, v->winners(), true));
+    auto standings = measure_all({buffers(contenders, {}), {}}, contenders, "timing variants", true);
+    if (!standings) return cannot_time("the variants side by side", standings.error());
+    for (size_t i = 0; i < chains.size(); ++i) {
+      Outcome& outcome = standings->outcomes[i];
+      chains[i]->measurement = std::move(outcome.measurement);
+      if (outcome.rejected)
+        reject({Schedule{chains[i]->variant, "", {}}, outcome.rejected->stage, outcome.rejected->reason});
+    }
+    for (const Pairing& p : standings->finalists)
+      out_.pairs.push_back({chains[p.contender]->variant, {p.ratio, p.low, p.high}});
+  }
+
+  // ---- One measurement -------------------------------------------------------------------------
+
+  /// A buffer that the problem does not ask for (LSE) is a null pointer.
+  Contender::Kernel kernel_of(const Task& task) const {
+    Contender::Kernel out{&task.candidate.binary, task.launch};
+    std::set<std::string> known;
+    for (const Buffer& b : run_.context.op.buffers(run_.problem)) known.insert(b.name);
+    for (const Buffer& b : plan_.temporaries.at(task.candidate.variant)) known.insert(b.name);
+    for (Arg& arg : out.launch.args)
+      if (arg.is_buffer && !known.count(arg.name)) {
+        arg.is_buffer = false;
+        arg.bits = 0;
+      }
+    return out;
+  }
+
+  /// `keep`: timed to the end even when far behind.
+  Contender contender(const std::string& name, const std::vector<const Task*>& tasks, bool keep) const {
+    Contender out;
+    out.name = name;
+    out.keep = keep;
+    for (const Task* t : tasks) {
+      out.kernels.push_back(kernel_of(*t));
+      out.registers = std::max(out.registers, t->candidate.binary.registers);
+      out.smem_bytes = std::max<int64_t>(out.smem_bytes, t->candidate.binary.static_smem_bytes + t->launch.smem_bytes);
+    }
+    return out;
+  }
+
+  std::vector<BenchBuffer> buffers(const std::vector<Contender>& contenders,
+                                   const std::vector<Contender::Kernel>& prepare) const {
+    std::set<std::string> used;
+    const auto use = [&](const std::vector<Contender::Kernel>& kernels) {
+      for (const Contender::Kernel& k : kernels)
+        for (const Arg& arg : k.launch.args)
+          if (arg.is_buffer) used.insert(arg.name);
+    };
+    for (const Contender& c : contenders) use(c.kernels);
+    use(prepare);
+    std::vector<BenchBuffer> out;
+    const auto add = [&](const Buffer& b) {
+      if (used.erase(b.name) == 0) return;
+      Fill fill = nullptr;
+      if (b.role == Buffer::Role::kInput)
+        fill = [op = &run_.context.op, problem = run_.problem, name = b.name](uint64_t offset,
+                                                                              std::span<std::byte> to) {
+          op->fill(problem, InputPattern::kNormal, name, offset, to);
+        };
+      out.push_back({b.name, b.bytes, std::move(fill)});
+    };
+    for (const Buffer& b : run_.context.op.buffers(run_.problem)) add(b);
+    for (const auto& [variant, temporaries] : plan_.temporaries)
+      for (const Buffer& b : temporaries) add(b);
+    return out;
+  }
+
+  /// `hot`: also hot times, where the protocol has them beside the cold ones.
+  Result<Standings> measure_all(const Workload& workload, const std::vector<Contender>& contenders, const char* phase,
+                                bool hot) {
+    const TuneOptions& options = run_.options;
+    BenchHooks hooks;
+    hooks.warn = options.warn;
+    hooks.stop = options.stop;
+    if (options.progress)
+      hooks.progress = [&](const char*, uint64_t done, uint64_t total) { options.progress(phase, done, total); };
+    if (options.bench_clock) hooks.clock = *options.bench_clock;
+    if (options.time_limit_s > 0)
+      hooks.deadline_s = hooks.clock.now_s() + std::max(0.0, options.time_limit_s - run_.elapsed_s());
+    Protocol protocol = options.protocol;
+    protocol.hot = protocol.hot && (hot || !protocol.cold);
+    if (warm_) protocol.warmup_s = std::min(protocol.warmup_s, kStillWarm_s);
+    warm_ = true;
+    ROOFGEN_TRY(Standings standings, measure(*run_.context.gpu, workload, contenders, protocol, hooks));
+    out_.buffer_sets = out_.timed == 0 ? standings.buffer_sets : std::min(out_.buffer_sets, standings.buffer_sets);
+    for (std::string& note : standings.notes)
+      if (std::find(out_.notes.begin(), out_.notes.end(), note) == out_.notes.end())
+        out_.notes.push_back(std::move(note));
+    if (standings.lost) {
+      lost_ = true;
+      out_.lost_because = standings.lost_because;
+    }
+    out_.interrupted |= standings.interrupted;
+    return standings;
+  }
+
+  const SearchRun& run_;
+  const SearchPlan& plan_;
+  const Trials& trials_;
+  Runner& runner_;
+  Timings out_;
+  bool lost_ = false;
+  bool warm_ = false;  ///< something was timed before
+};
+
+}  // namespace
+
+std::vector<const Task*> VariantTimes::winners() const {
+  std::vector<const Task*> out;
+  for (const StageTimes& s : stages)
+    if (s.winner) out.push_back(s.best().task);
+  return out;
+}
+
+Result<Timings> time_on_gpu(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner) {
+  return GpuTiming(run, plan, trials, runner).time();
+}
+
+Timings time_by_model(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner) {
+  Timings out;
+  for (const VariantReport& v : plan.reports) {
+    VariantTimes times{v.name, {}, v.available, {}, std::nullopt};
+    for (size_t s : plan.stages_of(v.name)) {
+      times.stages.push_back(verified_of(trials.stages[s]));
+      times.stages.back().winner = fastest_by_model(run, plan, times.stages.back());
+      times.complete &= times.stages.back().winner.has_value();
+    }
+    if (times.complete)
+      times.verification = verify_winners(run, times, !trials.tally.simulated_now.empty(), runner, out.tally);
+    out.variants.push_back(std::move(times));
+  }
+  return out;
+}
+
+}  // namespace roofgen

@@ -1,0 +1,52 @@
+// The times of verified candidates, and the winner of each stage: measured on a GPU, or else by the model.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/search/runner.h"
+
+namespace roofgen {
+
+/// A verified candidate with its time.
+struct TimedTask {
+  const Task* task = nullptr;
+  Evaluation evaluation;  ///< of a finalist that ran on the GPU first: with the simulator's counts
+  std::optional<Measurement> measurement = std::nullopt;  ///< GPU only
+  bool verified() const { return evaluation.verification.passed; }
+};
+
+struct StageTimes {
+  std::vector<TimedTask> tasks;     ///< the verified ones, in the order tried
+  std::vector<size_t> ranking;      ///< GPU only: indices of the timed ones, fastest first
+  std::vector<Finalist> finalists;  ///< GPU only: the best, timed again in pairs
+  std::optional<size_t> winner;
+  const TimedTask& best() const { return tasks[*winner]; }
+};
+
+struct VariantTimes {
+  std::string variant;
+  std::vector<StageTimes> stages;          ///< up to the first without a winner
+  bool complete = false;                   ///< every stage has a winner
+  Verification verification;               ///< of the winners in a row
+  std::optional<Measurement> measurement;  ///< GPU only: of the winners in a row
+  std::vector<const Task*> winners() const;
+};
+
+struct Timings {
+  std::vector<VariantTimes> variants;  ///< as the plan's reports
+  std::vector<VariantPair> pairs;      ///< GPU only: of each variant with the fastest, that one first
+  Origin origin = Origin::kModel;      ///< kModel also where nothing was timed
+  Tally tally;
+  uint64_t timed = 0;   ///< candidates
+  int buffer_sets = 1;  ///< the fewest of any stage
+  std::vector<std::string> notes;
+  std::string lost_because;  ///< empty: the GPU was there to the end
+  bool interrupted = false;
+};
+
+Result<Timings> time_on_gpu(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner);
+Timings time_by_model(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner);
+
+}  // namespace roofgen

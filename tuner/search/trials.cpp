@@ -1,0 +1,281 @@
+#include "tuner/search/trials.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "base/pool.h"
+#include "tuner/search/runner.h"
+
+namespace roofgen {
+namespace {
+
+class TrialRun {
+ public:
+  TrialRun(const SearchRun& run, const SearchPlan& plan, Runner& runner)
+      : run_(run), plan_(plan), runner_(runner), untold_(plan.stages.size()) {
+    trials_.stages.resize(plan.stages.size());
+    for (const StagePlan& p : plan.stages) {
+      strategies_.push_back(plan.strategy->make(p.space, run.options.seed));
+      shares_ += p.share;
+    }
+  }
+
+  /// Default schedules first, because they feed the stages after them; then the strategies' choice; then replacements
+  /// for those that spilled or failed.
+  Result<Trials> run() {
+    const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    Pool pool(run_.options.jobs > 0 ? run_.options.jobs : cores);
+    std::vector<Task*> held;  // later stages without a feeder yet
+    for (bool defaults = true; !run_.trials_over(); defaults = false) {
+      std::vector<Task*> round;
+      for (size_t s = 0; s < plan_.stages.size(); ++s) {
+        const auto verified = static_cast<size_t>(std::count_if(trials_.stages[s].begin(), trials_.stages[s].end(),
+                                                                [](const Task& t) { return t.verified(); }));
+        const size_t share = plan_.stages[s].share;
+        if (defaults) {
+          ROOFGEN_CHECK(add_task(s, plan_.stages[s].space.preset, round));
+        } else if (verified < share) {
+          ROOFGEN_CHECK(ask(s, share - verified, round));
+        }
+      }
+      if (round.empty()) break;
+      ROOFGEN_CHECK(run_round(round, held, pool));
+      tell();
+      if (runner_.gpu_lost() && run_.place() == Place::kGpu) break;
+    }
+    for (Task* t : held) reject_unfed(*t);
+    count();
+    if (trials_.tally.compiled == 0 && first_compile_error_ && !run_.trials_over()) return *first_compile_error_;
+    return std::move(trials_);
+  }
+
+ private:
+  // ---- Asking and telling ----------------------------------------------------------------------
+
+  Result<void> ask(size_t stage, size_t wanted, std::vector<Task*>& round) {
+    wanted = std::min(wanted, plan_.stages[stage].most - trials_.stages[stage].size());
+    for (size_t point : strategies_[stage]->ask(wanted)) ROOFGEN_CHECK(add_task(stage, point, round));
+    return {};
+  }
+
+  Result<void> add_task(size_t stage, size_t point, std::vector<Task*>& round) {
+    const StagePlan& plan = plan_.stages[stage];
+    const Legal& legal = plan.space.points[point];
+    Task task;
+    task.point = point;
+    task.candidate = {plan.variant, plan.index, legal.schedule, {}};
+    ROOFGEN_TRY(task.program, generate(run_.context.files, plan.stage(), legal));
+    ROOFGEN_TRY(task.launch, make_launch(plan.stage(), legal));
+    trials_.stages[stage].push_back(std::move(task));
+    round.push_back(&trials_.stages[stage].back());
+    untold_[stage].push_back(round.back());
+    return {};
+  }
+
+  void tell() {
+    for (size_t s = 0; s < plan_.stages.size(); ++s)
+      std::erase_if(untold_[s], [&](const Task* t) {
+        if (!t->rejected && !t->evaluation) return false;
+        strategies_[s]->tell(t->point, result_of(*t));
+        return true;
+      });
+  }
+
+  TrialResult result_of(const Task& task) const {
+    if (task.rejected) return {task.rejected->stage, 0, Origin::kModel};
+    const KernelReport report = kernel_report(run_, plan_, task, *task.evaluation);
+    if (report.counted || !run_.context.gpu) return {"", report.seconds, Origin::kModel};
+    return {"", 1e-9 * task.evaluation->measured_ns.value_or(0), run_.context.gpu->origin()};
+  }
+
+  // ---- One round -------------------------------------------------------------------------------
+
+  Result<void> run_round(const std::vector<Task*>& tasks, std::vector<Task*>& held, Pool& pool) {
+    std::vector<const Program*> programs;
+    for (Task* t : tasks) programs.push_back(&t->program);
+    std::optional<Error> failed;
+    run_.context.compiler.compile_all(programs, [&](CompileOutcome outcome) {
+      Task& task = *tasks[outcome.index];
+      if (accept(task, std::move(outcome)) && !recall(task)) {
+        const auto fed = runner_.is_fed(*task.candidate.variant, task.candidate.stage_index);
+        if (!fed)
+          failed = fed.error();
+        else if (*fed)
+          dispatch(task, pool);
+        else
+          held.push_back(&task);
+      }
+      tick();
+      return !run_.trials_over() && !failed;
+    });
+    pool.drain([&] { tick(); });
+    if (failed) return *failed;
+    // Later stages wait for a feeder: the first verified candidate of the stage before, default first.
+    size_t last_stage = 0;
+    for (const Task* t : held) last_stage = std::max(last_stage, t->candidate.stage_index);
+    for (size_t stage = 1; stage <= last_stage && !run_.trials_over(); ++stage) {
+      std::vector<Task*> waiting;
+      for (Task* t : held) {
+        bool fed = false;
+        if (t->candidate.stage_index == stage) {
+          ROOFGEN_TRY(fed, ensure_feeder(*t->candidate.variant, stage - 1));
+        }
+        if (fed)
+          dispatch(*t, pool);
+        else
+          waiting.push_back(t);
+      }
+      held = std::move(waiting);
+      pool.drain([&] { tick(); });
+    }
+    return {};
+  }
+
+  Result<bool> ensure_feeder(const Variant& v, size_t stage) {
+    if (run_.place() == Place::kGpu && runner_.why_unfed(v, stage)) return false;
+    ROOFGEN_TRY(const bool already, runner_.is_fed(v, stage + 1));
+    if (already) return true;
+    if (stage > 0) {
+      ROOFGEN_TRY(const bool fed, ensure_feeder(v, stage - 1));
+      if (!fed) return false;
+    }
+    for (size_t s = 0; s < plan_.stages.size(); ++s)
+      if (plan_.stages[s].variant == &v && plan_.stages[s].index == stage)
+        for (const Task& t : trials_.stages[s])
+          if (t.verified()) return runner_.feed(t.candidate);
+    return false;
+  }
+
+  /// False when the candidate goes no further than its compilation.
+  bool accept(Task& task, CompileOutcome outcome) {
+    ++finished_;
+    if (!outcome.cached) {
+      task.compiled_now = true;
+      task.compile_s = outcome.seconds;
+    }
+    if (!outcome.binary) {
+      if (!first_compile_error_) first_compile_error_ = outcome.binary.error();
+      return reject(task, "compile", to_string(outcome.binary.error()));
+    }
+    task.compiled = true;
+    Binary& b = task.candidate.binary = std::move(*outcome.binary);
+    const auto threads = task.launch.block.count();
+    // The model cannot judge a spill. Where candidates are timed, their times do.
+    if (b.spill_bytes > 0 && run_.place() != Place::kGpu)
+      return reject(task, "spill",
+                    fmt::format("spill_bytes <= 0 ({} <= 0, at {} registers)", b.spill_bytes, b.registers));
+    task.occupancy = occupancy(run_.context.device, b.registers, b.static_smem_bytes + task.launch.smem_bytes,
+                               static_cast<int>(threads));
+    if (task.occupancy.ctas_per_sm == 0)
+      return reject(task, "occupancy",
+                    fmt::format("not one CTA fits an SM: {} registers x {} threads, {} bytes of shared memory",
+                                b.registers, threads, task.launch.smem_bytes));
+    return true;
+  }
+
+  /// True when the store knows this evaluation.
+  bool recall(Task& task) {
+    task.evaluation = runner_.recall(task, run_.place());
+    if (!task.evaluation) return false;
+    ++finished_;
+    conclude(task);
+    return true;
+  }
+
+  /// Runs the candidate on a thread of the pool, which alone changes `task` until the pool is drained.
+  void dispatch(Task& task, Pool& pool) {
+    pool.push([this, &task] {
+      if (run_.trials_over()) return;
+      const double begun = run_.elapsed_s();
+      auto evaluated = runner_.evaluate(task);
+      task.check_s = run_.elapsed_s() - begun;
+      task.evaluated_now = true;
+      ++finished_;
+      if (evaluated) {
+        task.evaluation = std::move(*evaluated);
+        conclude(task);
+      } else if (!runner_.gpu_lost()) {
+        reject(task, "run", to_string(evaluated.error()));
+      }
+    });
+  }
+
+  static void conclude(Task& task) {
+    const Evaluation& e = *task.evaluation;
+    if (!e.verification.passed) reject(task, e.fault.empty() ? "verify" : e.fault, e.verification.failure);
+  }
+
+  static bool reject(Task& task, std::string stage, std::string reason) {
+    task.rejected = Rejected{task.candidate.schedule, std::move(stage), std::move(reason)};
+    return false;
+  }
+
+  void reject_unfed(Task& task) const {
+    if (run_.trials_over() || runner_.gpu_lost()) return;
+    const Candidate& c = task.candidate;
+    const std::string& before = c.variant->stages[c.stage_index - 1].name;
+    if (const std::string* why = runner_.why_unfed(*c.variant, c.stage_index - 1))
+      reject(task, "gpu memory", fmt::format("{} cannot feed it: {}", before, *why));
+    else
+      reject(task, "feeder", fmt::format("no verified {} to feed it", before));
+  }
+
+  void tick() const {
+    if (!run_.options.progress) return;
+    const uint64_t done = finished_;
+    run_.options.progress("compiling and verifying", done, std::max(done, 2 * shares_));
+  }
+
+  // ---- The sum ---------------------------------------------------------------------------------
+
+  void count() {
+    Tally& tally = trials_.tally;
+    for (const auto& tasks : trials_.stages)
+      for (const Task& t : tasks) {
+        tally.compiled += t.compiled;
+        tally.compiled_now += t.compiled_now;
+        tally.evaluated_now += t.evaluated_now;
+        if (t.rejected) tally.rejections.push_back(*t.rejected);
+        if (!t.evaluation || run_.place() == Place::kGpu) continue;
+        tally.add_simulated(t.candidate.binary, *t.evaluation, t.evaluated_now);
+      }
+  }
+
+  const SearchRun& run_;
+  const SearchPlan& plan_;
+  Runner& runner_;
+  std::vector<std::unique_ptr<Strategy>> strategies_;
+  std::vector<std::vector<const Task*>> untold_;  ///< by stage: tried, and the strategy does not know the result yet
+  Trials trials_;
+  std::optional<Error> first_compile_error_;
+  std::atomic<uint64_t> finished_{0};
+  uint64_t shares_ = 0;
+};
+
+}  // namespace
+
+void Tally::add_simulated(const Binary& binary, const Evaluation& evaluation, bool now) {
+  const Verification& v = evaluation.verification;
+  if (v.ctas_run == 0 || v.ctas_run != v.ctas_total) return;
+  if (now) simulated_now.insert(binary.digest);
+  if (evaluation.fault.empty()) simulated.insert(binary.digest);
+}
+
+Tally& Tally::operator+=(const Tally& other) {
+  rejections.insert(rejections.end(), other.rejections.begin(), other.rejections.end());
+  compiled += other.compiled;
+  compiled_now += other.compiled_now;
+  evaluated_now += other.evaluated_now;
+  simulated.insert(other.simulated.begin(), other.simulated.end());
+  simulated_now.insert(other.simulated_now.begin(), other.simulated_now.end());
+  return *this;
+}
+
+Result<Trials> run_trials(const SearchRun& run, const SearchPlan& plan, Runner& runner) {
+  return TrialRun(run, plan, runner).run();
+}
+
+}  // namespace roofgen

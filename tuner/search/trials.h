@@ -1,0 +1,58 @@
+// The trials of a search: candidates are compiled, run and compared with the reference.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tuner/search/plan.h"
+#include "tuner/verify/verify.h"
+
+namespace roofgen {
+
+class Runner;
+
+/// One candidate, with all that its trial gave.
+struct Task {
+  size_t point = 0;  ///< in the space of its stage
+  Candidate candidate;
+  Program program;
+  Launch launch;  ///< of the real problem
+  Occupancy occupancy;
+  std::optional<Evaluation> evaluation;
+  std::optional<Rejected> rejected;
+  bool compiled = false, compiled_now = false;  ///< a binary was obtained; NVRTC ran in this call
+  bool evaluated_now = false;                   ///< it ran in this call
+  double compile_s = 0, check_s = 0;            ///< 0: from the cache or the store
+  bool verified() const { return evaluation && evaluation->verification.passed; }
+};
+
+/// What one part of a search did. The report holds the sum.
+struct Tally {
+  std::vector<Rejected> rejections;
+  uint64_t compiled = 0, compiled_now = 0;  ///< binaries obtained; NVRTC compilations
+  uint64_t evaluated_now = 0;               ///< runs of a candidate
+  /// Digests of the binaries of which the simulator ran every CTA of the reduced problem: in all, and in this call.
+  std::set<std::string> simulated, simulated_now;
+  /// Counts the binary where its evaluation covers the whole reduced problem. `now`: it ran in this call.
+  void add_simulated(const Binary& binary, const Evaluation& evaluation, bool now);
+  Tally& operator+=(const Tally& other);
+};
+
+struct Trials {
+  std::vector<std::deque<Task>> stages;  ///< as the plan's stages; the default schedule first, then in the order tried
+  Tally tally;
+};
+
+/// Tries candidates of every stage until each stage has its share of verified ones, the time is over or the GPU is
+/// lost. An Error when nothing compiles, with the first compiler error.
+Result<Trials> run_trials(const SearchRun& run, const SearchPlan& plan, Runner& runner);
+
+/// The report of a verified candidate: arithmetic on its evaluation and on device data. Its time is `measured`, else
+/// the model's.
+KernelReport kernel_report(const SearchRun& run, const SearchPlan& plan, const Task& task, const Evaluation& evaluation,
+                           const std::optional<Measurement>& measured = std::nullopt);
+
+}  // namespace roofgen
