@@ -15,25 +15,15 @@ Result<void> check(cublasStatus_t status, const char* doing) {
                fmt::format("cuBLASLt, {}: status {}", doing, static_cast<int>(status))};
 }
 
+// In the order of the enums.
 cudaDataType_t type_of(Format format) {
-  switch (format) {
-    case Format::kBf16: return CUDA_R_16BF;
-    case Format::kFp16: return CUDA_R_16F;
-    case Format::kFp8: return CUDA_R_8F_E4M3;
-  }
-  return CUDA_R_16BF;
+  constexpr cudaDataType_t kTypes[] = {CUDA_R_16BF, CUDA_R_16F, CUDA_R_8F_E4M3};
+  return kTypes[static_cast<size_t>(format)];
 }
-
-int64_t bytes_of(Format format) { return format == Format::kFp8 ? 1 : 2; }
-
 cublasLtEpilogue_t epilogue_of(Epilogue epilogue) {
-  switch (epilogue) {
-    case Epilogue::kNone: return CUBLASLT_EPILOGUE_DEFAULT;
-    case Epilogue::kBias: return CUBLASLT_EPILOGUE_BIAS;
-    case Epilogue::kRelu: return CUBLASLT_EPILOGUE_RELU;
-    case Epilogue::kGeluBias: return CUBLASLT_EPILOGUE_GELU_BIAS;
-  }
-  return CUBLASLT_EPILOGUE_DEFAULT;
+  constexpr cublasLtEpilogue_t kEpilogues[] = {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS,
+                                               CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_GELU_BIAS};
+  return kEpilogues[static_cast<size_t>(epilogue)];
 }
 
 }  // namespace
@@ -53,11 +43,11 @@ Result<std::unique_ptr<CublasLt>> CublasLt::open() {
     if (why.empty()) why = reason ? reason : name;
   }
   if (!library) return Error{Exit::kUnavailable, fmt::format("no cuBLASLt: {}; ROOFGEN_CUBLASLT can name it", why)};
-#define ROOFGEN_BIND(name)                                                                                            \
-  {                                                                                                                   \
-    void* address = dlsym(library, #name);                                                                            \
-    if (!address) return Error{Exit::kUnavailable, fmt::format("{} is no cuBLASLt: it has no " #name, out->library)}; \
-    std::memcpy(&out->name, &address, sizeof address);                                                                \
+#define ROOFGEN_BIND(name)                                                                                             \
+  {                                                                                                                    \
+    void* address = dlsym(library, #name);                                                                             \
+    if (!address) return Error{Exit::kUnavailable, fmt::format("{} is not cuBLASLt: it has no " #name, out->library)}; \
+    std::memcpy(&out->name, &address, sizeof address);                                                                 \
   }
   ROOFGEN_CUBLASLT_ENTRY_POINTS(ROOFGEN_BIND)
 #undef ROOFGEN_BIND
@@ -74,7 +64,7 @@ std::string CublasLt::version() const {
 Result<std::unique_ptr<Plan>> Plan::make(const CublasLt& lt, const GemmCase& c, uint64_t bias, size_t workspace_bytes,
                                          int most_algorithms) {
   auto out = std::unique_ptr<Plan>(new Plan(lt, c));
-  // cuBLASLt counts by columns: D^T [n, m] = op(B) [n, k] x A^T [k, m]. Its A is our B, and its rows are our columns.
+  // cuBLASLt is column-major: D^T [n, m] = op(B) [n, k] x A^T [k, m]. Its A is our B, and its rows are our columns.
   ROOFGEN_CHECK(
       check(lt.cublasLtMatmulDescCreate(&out->desc_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing the product"));
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
@@ -135,17 +125,17 @@ Plan::~Plan() {
 Result<void> Plan::run(size_t algorithm, uint64_t a, uint64_t b, uint64_t d, uint64_t workspace, void* stream) const {
   const cublasLtMatmulHeuristicResult_t& chosen = found_[algorithm];
   const float beta = 0;
-  const auto pointer = [](uint64_t address, int64_t elements, int64_t bytes) {
-    return reinterpret_cast<void*>(address + static_cast<uint64_t>(elements * bytes));
+  const auto in = static_cast<int64_t>(element_bytes(case_.format));
+  const auto pointer = [](uint64_t address, int64_t bytes = 0) {
+    return reinterpret_cast<void*>(address + static_cast<uint64_t>(bytes));
   };
   for (int64_t o = 0; o < case_.outer; ++o) {
-    void* to = pointer(d, o * case_.d_outer, 2);
-    ROOFGEN_CHECK(
-        check(lt_.cublasLtMatmul(lt_.handle, desc_, &case_.scale, pointer(b, o * case_.b_outer, bytes_of(case_.format)),
-                                 b_, pointer(a, o * case_.a_outer, bytes_of(case_.format)), a_, &beta, to, d_, to, d_,
-                                 &chosen.algo, reinterpret_cast<void*>(workspace), chosen.workspaceSize,
-                                 static_cast<cudaStream_t>(stream)),
-              "multiplying"));
+    void *at_a = pointer(a, o * case_.a_outer * in), *at_b = pointer(b, o * case_.b_outer * in);
+    void* at_d = pointer(d, o * case_.d_outer * 2);
+    ROOFGEN_CHECK(check(
+        lt_.cublasLtMatmul(lt_.handle, desc_, &case_.scale, at_b, b_, at_a, a_, &beta, at_d, d_, at_d, d_, &chosen.algo,
+                           pointer(workspace), chosen.workspaceSize, static_cast<cudaStream_t>(stream)),
+        "multiplying"));
   }
   return {};
 }

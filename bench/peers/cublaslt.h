@@ -1,4 +1,4 @@
-// cuBLASLt by dlopen: nothing of CUDA is needed to start the program.
+// cuBLASLt through dlopen: the program starts without CUDA.
 #pragma once
 
 #include <cublasLt.h>
@@ -39,16 +39,16 @@ struct CublasLt {
   std::string version() const;  ///< "13.1.0"
 };
 
-/// One case, planned: the algorithms that cuBLASLt proposes for it, best guess first.
+/// The algorithms that cuBLASLt proposes for a case, in the order of its heuristic.
 class Plan {
  public:
-  /// Exit::kUnavailable when cuBLASLt has nothing for it (fp8 on sm_80).
+  /// Exit::kUnavailable when cuBLASLt has no algorithm for the case (fp8 on sm_80).
   static Result<std::unique_ptr<Plan>> make(const CublasLt& lt, const GemmCase& c, uint64_t bias,
                                             size_t workspace_bytes, int most_algorithms);
   ~Plan();
   Plan(const Plan&) = delete;
   size_t algorithms() const { return found_.size(); }
-  /// Queues all outer products with one of the algorithms.
+  /// Queues the products of all outer calls.
   Result<void> run(size_t algorithm, uint64_t a, uint64_t b, uint64_t d, uint64_t workspace, void* stream) const;
 
  private:

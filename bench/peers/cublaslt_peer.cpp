@@ -1,26 +1,18 @@
-// cuBLASLt beside roofgen: matrix products with epilogues, and the two products of unfused attention, timed in
-// turns. docs/peers.md.
+// cuBLASLt beside roofgen: matrix products with epilogues and the two products of unfused attention, timed in turns
+// (docs/peers.md).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cmath>
-#include <ctime>
-#include <nlohmann/json.hpp>
-#include <thread>
 
 #include "base/output_file.h"
-#include "base/text_table.h"
-#include "base/units.h"
 #include "bench/peers/cublaslt.h"
-#include "bench/peers/stream_timer.h"
+#include "bench/peers/gemm_report.h"
 #include "runtime/measure/statistics.h"
 #include "tuner/evidence/replay.h"
 
 namespace roofgen::peers {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kWorkspaceBytes = uint64_t{64} << 20;
 constexpr int kMostAlgorithms = 8, kTrials = 5, kPlaces = 256;
@@ -29,45 +21,35 @@ struct Flags {
   int64_t m = 0, n = 0, k = 0;
   std::string format = "bf16", epilogue = "none", mode = "both", json, bundle;
   std::vector<int64_t> attention;
-  int gpu = 0, rounds = 0, algorithms = kMostAlgorithms;
+  int gpu = 0, rounds = 0;
   double seconds = 60, warmup = 3, rest = 1;
   std::string command;
 };
 
-/// One who can be timed on a case.
-struct Contender {
-  std::string name, what;
-  std::function<Result<void>(size_t set)> run;
-  double error = 0;
-  std::string state = "timed", reason;
-};
-
-/// A case's tensors on the GPU: copies of A, B and D to rotate through.
+/// The tensors of a case on the GPU: several copies of A, B and D to rotate through.
 struct Tensors {
   struct Set {
     uint64_t a = 0, b = 0, d = 0;
   };
   std::vector<Set> sets;
   uint64_t bias = 0, workspace = 0;
-  std::vector<uint16_t> host_a, host_b, host_bias;  ///< of the last set, in 16-bit units whatever the format
+  std::vector<uint16_t> host_a, host_b, host_bias;  ///< of the last set; one element per entry, also of fp8
 };
 
 Result<uint64_t> place(Gpu& gpu, const std::vector<uint16_t>& bits, Format format, const char* what) {
-  const size_t each = format == Format::kFp8 ? 1 : 2;
-  ROOFGEN_TRY(const uint64_t at, gpu.allocate(bits.size() * each, what));
-  if (each == 2) {
-    ROOFGEN_CHECK(gpu.upload(at, bits.data(), bits.size() * 2));
-    return at;
-  }
-  std::vector<uint8_t> bytes(bits.begin(), bits.end());
-  ROOFGEN_CHECK(gpu.upload(at, bytes.data(), bytes.size()));
+  const std::vector<uint8_t> narrow(bits.begin(), format == Format::kFp8 ? bits.end() : bits.begin());
+  const void* data = format == Format::kFp8 ? static_cast<const void*>(narrow.data()) : bits.data();
+  const size_t bytes = bits.size() * element_bytes(format);
+  ROOFGEN_TRY(const uint64_t at, gpu.allocate(bytes, what));
+  ROOFGEN_CHECK(gpu.upload(at, data, bytes));
   return at;
 }
 
 Result<Tensors> tensors_of(Gpu& gpu, const GemmCase& c) {
   Tensors t;
-  const double each = (c.format == Format::kFp8 ? 1 : 2) * static_cast<double>(c.a_elements() + c.b_elements()) +
-                      2 * static_cast<double>(c.d_elements());
+  const double each =
+      static_cast<double>(element_bytes(c.format)) * static_cast<double>(c.a_elements() + c.b_elements()) +
+      2 * static_cast<double>(c.d_elements());
   const int sets = static_cast<int>(std::clamp(std::ceil(3 * static_cast<double>(gpu.l2_bytes) / each), 2.0, 8.0));
   for (int s = 0; s < sets; ++s) {
     const auto seed = static_cast<uint64_t>(2 * s);
@@ -88,7 +70,7 @@ Result<Tensors> tensors_of(Gpu& gpu, const GemmCase& c) {
   return t;
 }
 
-/// Runs it on the last set, into poison, and compares.
+/// The error of a run on the last set whose D was filled with NaNs.
 Result<double> error_of(Gpu& gpu, const GemmCase& c, const Tensors& t, const Contender& one) {
   const uint64_t to = t.sets.back().d;
   std::vector<uint16_t> d(static_cast<size_t>(c.d_elements()));
@@ -99,11 +81,10 @@ Result<double> error_of(Gpu& gpu, const GemmCase& c, const Tensors& t, const Con
   return error_over_tolerance(c, {t.host_a, t.host_b, t.host_bias, d}, places(c, kPlaces));
 }
 
-/// The stage of an unfused bundle that computes this case: QK^T writes S, PV reads P.
+/// The kernel of an unfused bundle for this case: QK^T writes S, PV reads P.
 Result<Contender> ours(Gpu& gpu, const GemmCase& c, const Tensors& t, const Replay& replay) {
   if (const auto causal = replay.problem.flags.find("causal"); causal != replay.problem.flags.end() && causal->second)
-    return Error{Exit::kUnavailable,
-                 "the bundle is causal: its kernels leave out what the mask hides, cuBLASLt multiplies it all"};
+    return Error{Exit::kUnavailable, "the bundle is causal: its kernels skip masked elements, cuBLASLt computes all"};
   for (const ReplayKernel& k : replay.kernels) {
     const auto takes = [&](const char* name) {
       return std::any_of(k.launch.args.begin(), k.launch.args.end(),
@@ -114,23 +95,19 @@ Result<Contender> ours(Gpu& gpu, const GemmCase& c, const Tensors& t, const Repl
       return Error{Exit::kUnavailable, "the bundle's kernel is fused: it has no product of its own to compare"};
     if (k.launch.cluster.count() != 1 || k.launch.overlap ||
         std::any_of(k.launch.args.begin(), k.launch.args.end(), [](const Arg& a) { return a.map != nullptr; }))
-      return Error{Exit::kUnavailable, "its launch has clusters or tensor maps, which this program does not do"};
+      return Error{Exit::kUnavailable, "its launch has clusters or tensor maps, which this program does not support"};
     ROOFGEN_TRY(const cuda::Handle function,
                 gpu.load(k.binary.cubin, k.binary.ptx, k.binary.entry, k.launch.smem_bytes));
-    Contender one;
-    one.name = "roofgen:" + k.stage;
-    one.what = k.binary.entry;
+    Contender one{"roofgen:" + k.stage, k.binary.entry};
     one.run = [&gpu, &c, &t, function, launch = k.launch](size_t set) -> Result<void> {
+      const Tensors::Set& s = t.sets[set];
+      const std::map<std::string, uint64_t> buffers =
+          c.b_is_kn ? std::map<std::string, uint64_t>{{"P", s.a}, {"V", s.b}, {"O", s.d}}
+                    : std::map<std::string, uint64_t>{{"Q", s.a}, {"K", s.b}, {"S", s.d}};
       std::vector<uint64_t> values;
       for (const Arg& a : launch.args) {
-        const Tensors::Set& s = t.sets[set];
-        uint64_t value = a.bits;
-        if (a.is_buffer)
-          value = a.name == (c.b_is_kn ? "P" : "Q")   ? s.a
-                  : a.name == (c.b_is_kn ? "V" : "K") ? s.b
-                  : a.name == (c.b_is_kn ? "O" : "S") ? s.d
-                                                      : 0;
-        values.push_back(value);
+        const auto buffer = buffers.find(a.name);
+        values.push_back(!a.is_buffer ? a.bits : buffer == buffers.end() ? 0 : buffer->second);
       }
       std::vector<void*> pointers;
       for (uint64_t& v : values) pointers.push_back(&v);
@@ -142,36 +119,6 @@ Result<Contender> ours(Gpu& gpu, const GemmCase& c, const Tensors& t, const Repl
     return one;
   }
   return Error{Exit::kUnavailable, "the bundle has no kernel for it"};
-}
-
-Json timing_json(const std::vector<double>& times, double flops, const std::vector<double>* base) {
-  const Timing t = summarize(times);
-  Json j{{"median_ns", t.median_ns}, {"q1_ns", t.q1_ns},       {"q3_ns", t.q3_ns},
-         {"min_ns", t.min_ns},       {"low_ns", t.low_ns},     {"high_ns", t.high_ns},
-         {"samples", t.samples},     {"times_ns", t.times_ns}, {"tflops", flops / t.median_ns / 1e3},
-         {"ratio", nullptr}};
-  if (base) {
-    const Ratio r = paired_ratio(times, *base);
-    j["ratio"] = {{"median", r.median},
-                  {"low", r.interval.low},
-                  {"high", r.interval.high},
-                  {"pairs", std::min(times.size(), base->size())}};
-  }
-  return j;
-}
-
-Json state_json(const Turns& turns) {
-  Json j = Json::object();
-  if (!turns.sm_mhz.empty()) j["sm_mhz"] = summarize(turns.sm_mhz).median_ns;
-  if (!turns.power_w.empty()) j["power_w"] = summarize(turns.power_w).median_ns;
-  return j;
-}
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S+00:00", std::gmtime(&now));
-  return text;
 }
 
 class Comparison {
@@ -193,14 +140,12 @@ class Comparison {
       notes.push_back(flags_.attention.empty() ? "roofgen has no matrix product of its own yet: the peers alone"
                                                : "no bundle of roofgen's was given: the peers alone");
     }
-    auto plan = Plan::make(lt_, c, t.bias, kWorkspaceBytes, flags_.algorithms);
+    auto plan = Plan::make(lt_, c, t.bias, kWorkspaceBytes, kMostAlgorithms);
     if (plan) {
       ROOFGEN_CHECK(add_cublaslt(c, t, **plan, contenders));
     } else {
-      Contender absent{
-          "cublaslt",          "cuBLASLt", nullptr, 0, plan.error().exit == Exit::kUnavailable ? "missing" : "failed",
-          plan.error().message};
-      contenders.push_back(std::move(absent));
+      const char* state = plan.error().exit == Exit::kUnavailable ? "missing" : "failed";
+      contenders.push_back({"cublaslt", "cuBLASLt", nullptr, state, plan.error().message});
     }
     ROOFGEN_TRY(Json doc, compare(c, t, contenders, notes));
     for (const Tensors::Set& s : t.sets)
@@ -211,7 +156,7 @@ class Comparison {
   }
 
  private:
-  /// The heuristic's first choice, which is what a caller gets, and the best of all it proposes.
+  /// The fastest of the proposed algorithms, and the first, which callers get by default.
   Result<void> add_cublaslt(const GemmCase& c, const Tensors& t, const Plan& plan, std::vector<Contender>& into) {
     const auto runner = [this, &t, &plan](size_t algorithm) {
       return [this, &t, &plan, algorithm](size_t set) {
@@ -231,12 +176,10 @@ class Comparison {
       if (times.size() < kTrials) continue;
       if (const double ns = summarize(times).median_ns; ns < best_ns) best_ns = ns, best = i;
     }
-    into.push_back(
-        {"cublaslt",
-         fmt::format("cuBLASLt, the fastest of {} proposed algorithms (number {})", plan.algorithms(), best + 1),
-         runner(best), 0, "timed", ""});
-    if (best != 0)
-      into.push_back({"cublaslt-first", "cuBLASLt, the first proposed algorithm", runner(0), 0, "timed", ""});
+    const auto what =
+        fmt::format("cuBLASLt, the fastest of {} proposed algorithms (number {})", plan.algorithms(), best + 1);
+    into.push_back({"cublaslt", what, runner(best)});
+    if (best != 0) into.push_back({"cublaslt-first", "cuBLASLt, the first proposed algorithm", runner(0)});
     return {};
   }
 
@@ -250,12 +193,11 @@ class Comparison {
       else if (one.error = *error; !(*error <= 1))
         one.state = "wrong", one.reason = fmt::format("its error is {:.3g} times the tolerance", *error);
     }
-    std::vector<const Contender*> timed;
-    for (const Contender& one : contenders)
+    std::vector<Contender*> timed;
+    for (Contender& one : contenders)
       if (one.state == "timed") timed.push_back(&one);
-    Json modes = Json::array();
-    std::map<std::string, Json> timings;
-    const std::string base = !timed.empty() && timed[0]->name.starts_with("roofgen:") ? timed[0]->name : "";
+    Json modes = Json::array(), peers = Json::array();
+    const bool has_base = !timed.empty() && timed[0]->name.starts_with("roofgen:");
     for (const char* mode : {"burst", "steady"}) {
       if (timed.empty() || (flags_.mode != "both" && flags_.mode != mode)) continue;
       Stage stage;
@@ -265,66 +207,39 @@ class Comparison {
         if (const double mhz = gpu_.nvml.sm_mhz(); mhz > 0) turns.sm_mhz.push_back(mhz);
         if (const double watts = gpu_.nvml.power_w(); watts > 0) turns.power_w.push_back(watts);
       };
-      stage.now_s = [] {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-      };
-      stage.sleep_s = [](double s) { std::this_thread::sleep_for(std::chrono::duration<double>(s)); };
       Rounds rounds = Rounds::of(mode, flags_.rounds, flags_.seconds);
-      (rounds.mode == "burst" ? rounds.rest_s : rounds.warmup_s) = rounds.mode == "burst" ? flags_.rest : flags_.warmup;
+      if (rounds.rest_s > 0) rounds.rest_s = flags_.rest;
+      if (rounds.warmup_s > 0) rounds.warmup_s = flags_.warmup;
       ROOFGEN_TRY(const Turns turns, take_turns(stage, timed.size(), t.sets.size(), rounds));
-      modes.push_back({{"mode", mode},
-                       {"ways", {"cold", "hot"}},
-                       {"rounds", turns.rounds},
-                       {"stopped", turns.stopped},
-                       {"state", state_json(turns)}});
+      modes.push_back(mode_json(mode, turns));
       for (size_t i = 0; i < timed.size(); ++i)
         for (const auto& [way, by] : turns.times)
-          timings[timed[i]->name][mode][way] = timing_json(by[i], c.flops(), base.empty() || i == 0 ? nullptr : &by[0]);
+          timed[i]->timings[mode][way] = timing_json(by[i], c.flops(), has_base && i > 0 ? &by[0] : nullptr);
     }
-    Json doc{{"schema", "roofgen.peers.1"},
-             {"origin", "measured"},
-             {"time", utc_now()},
-             {"command", flags_.command},
-             {"op", "gemm"}};
-    doc["problem"] = {{"op", "gemm"},
-                      {"name", c.name},
-                      {"dtype", to_string(c.format)},
-                      {"epilogue", to_string(c.epilogue)},
-                      {"dims", {{"m", c.m}, {"n", c.n}, {"k", c.k}, {"batch", c.batch * c.outer}}},
-                      {"flags", {{"b_is_kn", c.b_is_kn}}}};
-    doc["flop_convention"] = "2 x m x n x k x batch; the epilogue is not counted";
-    doc["flops"] = c.flops();
-    doc["baseline"] = base.empty() ? Json(nullptr) : Json(base);
-    doc["gpu"] = {{"name", gpu_.name},
-                  {"uuid", gpu_.uuid},
-                  {"driver", gpu_.driver_version},
-                  {"sms", gpu_.sms},
-                  {"cc", fmt::format("{}.{}", gpu_.cc / 10, gpu_.cc % 10)},
-                  {"l2_bytes", gpu_.l2_bytes},
-                  {"memory_bytes", gpu_.memory_bytes},
-                  {"max_sm_mhz", gpu_.nvml.max_sm_mhz()},
-                  {"power_limit_w", gpu_.nvml.power_limit_w()}};
-    doc["versions"] = {{"cublaslt", lt_.version()},
-                       {"cublaslt_library", lt_.library},
-                       {"driver_cuda", cuda::version_text(gpu_.driver().version)}};
-    doc["protocol"] = {{"buffer_sets", t.sets.size()},
-                       {"inputs", "N(0,1)"},
-                       {"warmup_s", flags_.warmup},
-                       {"rest_s", flags_.rest},
-                       {"places_checked", kPlaces}};
-    doc["modes"] = std::move(modes);
-    doc["peers"] = Json::array();
-    for (const Contender& one : contenders) {
-      Json p{{"name", one.name},
-             {"what", one.what},
-             {"state", one.state},
-             {"reason", one.reason},
-             {"error_over_tolerance", std::isfinite(one.error) ? Json(one.error) : Json(nullptr)}};
-      if (one.state == "timed") p["timings"] = timings.contains(one.name) ? timings[one.name] : Json::object();
-      doc["peers"].push_back(std::move(p));
-    }
-    doc["notes"] = notes;
-    return doc;
+    for (const Contender& one : contenders) peers.push_back(contender_json(one));
+    return Json{{"schema", "roofgen.peers.1"},
+                {"origin", "measured"},
+                {"time", utc_now()},
+                {"command", flags_.command},
+                {"op", "gemm"},
+                {"problem", case_json(c)},
+                {"flop_convention", "2 x m x n x k x batch; the epilogue is not counted"},
+                {"flops", c.flops()},
+                {"baseline", has_base ? Json(timed[0]->name) : Json(nullptr)},
+                {"gpu", gpu_json(gpu_)},
+                {"versions",
+                 {{"cublaslt", lt_.version()},
+                  {"cublaslt_library", lt_.library},
+                  {"driver_cuda", cuda::version_text(gpu_.driver().version)}}},
+                {"protocol",
+                 {{"buffer_sets", t.sets.size()},
+                  {"inputs", "N(0,1)"},
+                  {"warmup_s", flags_.warmup},
+                  {"rest_s", flags_.rest},
+                  {"places_checked", kPlaces}}},
+                {"modes", modes},
+                {"peers", peers},
+                {"notes", notes}};
   }
 
   Gpu& gpu_;
@@ -332,39 +247,6 @@ class Comparison {
   const Flags& flags_;
   const Replay* replay_;
 };
-
-std::string table(const Json& doc) {
-  std::string out =
-      fmt::format("{} on {}\n", doc["problem"]["name"].get<std::string>(), doc["gpu"]["name"].get<std::string>());
-  for (const Json& mode : doc["modes"])
-    for (const char* way : {"cold", "hot"}) {
-      TextTable rows({"peer", "time", "95 %", "IQR", "TFLOP/s", "time / ours", "err/tol"});
-      rows.left(0);
-      for (const Json& p : doc["peers"]) {
-        if (p["state"] != "timed") continue;
-        const Json& t = p["timings"][mode["mode"].get<std::string>()][way];
-        const auto text = [&](const char* key) { return time_text(t[key].get<double>() * 1e-9); };
-        const Json& r = t["ratio"];
-        rows.row({p["name"], text("median_ns"), fmt::format("[{}, {}]", text("low_ns"), text("high_ns")),
-                  time_text((t["q3_ns"].get<double>() - t["q1_ns"].get<double>()) * 1e-9),
-                  fmt::format("{:.1f}", t["tflops"].get<double>()),
-                  r.is_null() ? "-"
-                              : fmt::format("{:.3f} [{:.3f}, {:.3f}]", r["median"].get<double>(),
-                                            r["low"].get<double>(), r["high"].get<double>()),
-                  fmt::format("{:.2f}", p["error_over_tolerance"].get<double>())});
-      }
-      std::string clock;
-      if (mode["state"].contains("sm_mhz")) clock = fmt::format(", {:.0f} MHz", mode["state"]["sm_mhz"].get<double>());
-      out += fmt::format("{}, {} ({} rounds, {}{})\n{}", mode["mode"].get<std::string>(), way,
-                         mode["rounds"].get<int>(), mode["stopped"].get<std::string>(), clock, rows.str());
-    }
-  for (const Json& p : doc["peers"])
-    if (p["state"] != "timed")
-      out += fmt::format("{}: {}: {}\n", p["name"].get<std::string>(), p["state"].get<std::string>(),
-                         p["reason"].get<std::string>());
-  for (const Json& note : doc["notes"]) out += fmt::format("note: {}\n", note.get<std::string>());
-  return out + "\n";
-}
 
 Result<Exit> compare(const Flags& flags) {
   ROOFGEN_TRY(const Format format, parse_format(flags.format));
@@ -385,8 +267,7 @@ Result<Exit> compare(const Flags& flags) {
     if (replay) {
       const auto& dims = replay->problem.dims;
       if (dims.at("heads") != dims.at("kv_heads"))
-        return Error{Exit::kUsage,
-                     "heads share keys and values in this bundle, which a batched product of cuBLASLt cannot express"};
+        return Error{Exit::kUsage, "the bundle has grouped keys, which a batched product of cuBLASLt cannot express"};
       a = {dims.at("L"), dims.at("kv_len"), dims.at("d"), dims.at("batch"), dims.at("heads")};
     }
     if (a.size() != 5) return Error{Exit::kUsage, "--attention: L kv_len d batch heads were expected"};
@@ -443,15 +324,13 @@ int run(int argc, char** argv) {
       "a replay bundle of unfused attention (roofgen emit ... --variant unfused): its products beside cuBLASLt's");
   app.add_option("--mode", flags.mode, "steady, burst or both [both]")
       ->check(CLI::IsMember({"steady", "burst", "both"}));
-  app.add_option("--rounds", flags.rounds, "at most so many [steady 300, burst 10]")->check(CLI::PositiveNumber);
-  app.add_option("--seconds", flags.seconds, "for each case and mode, at most [60]")->check(CLI::PositiveNumber);
+  app.add_option("--rounds", flags.rounds, "most rounds [steady 300, burst 10]")->check(CLI::PositiveNumber);
+  app.add_option("--seconds", flags.seconds, "most time for each case and mode [60]")->check(CLI::PositiveNumber);
   app.add_option("--warmup", flags.warmup, "seconds of work before steady rounds [3]")->check(CLI::NonNegativeNumber);
   app.add_option("--rest", flags.rest, "seconds before each burst round [1]")->check(CLI::NonNegativeNumber);
-  app.add_option("--algorithms", flags.algorithms, "proposals of cuBLASLt that are tried [8]")
-      ->check(CLI::Range(1, 100));
   app.add_option("--gpu", flags.gpu, "[0]")->check(CLI::NonNegativeNumber);
   app.add_option("--json", flags.json,
-                 "write the result there, schema roofgen.peers.1 (several cases: a list); - for standard output");
+                 "write the result as roofgen.peers.1 (several cases: a list); - for standard output");
   for (int i = 0; i < argc; ++i) flags.command += (i ? " " : "") + std::string(argv[i]);
   try {
     app.parse(argc, argv);

@@ -1,6 +1,7 @@
 #include "bench/peers/gemm_case.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -16,12 +17,8 @@ struct Layout {
   int exponent, mantissa, bias;
 };
 Layout layout(Format format) {
-  switch (format) {
-    case Format::kBf16: return {8, 7, 127};
-    case Format::kFp16: return {5, 10, 15};
-    case Format::kFp8: return {4, 3, 7};
-  }
-  return {};
+  constexpr Layout kLayouts[] = {{8, 7, 127}, {5, 10, 15}, {4, 3, 7}};
+  return kLayouts[static_cast<size_t>(format)];
 }
 
 /// Distance to the next number of the format at |x|.
@@ -76,36 +73,24 @@ uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-template <class E>
-Result<E> parse(const std::string& text, std::initializer_list<E> all, const char* what) {
-  std::string names;
-  for (E e : all) {
-    if (text == to_string(e)) return e;
-    names += (names.empty() ? "" : ", ") + std::string(to_string(e));
-  }
-  return Error{Exit::kUsage, fmt::format("unknown {} \"{}\"; known are {}", what, text, names)};
+// In the order of the enums.
+constexpr std::array kEpilogues{"none", "bias", "relu", "gelu-bias"};
+constexpr std::array kFormats{"bf16", "fp16", "fp8"};
+
+template <class E, size_t N>
+Result<E> parse(const std::string& text, const std::array<const char*, N>& names, const char* what) {
+  const auto at = std::find(names.begin(), names.end(), text);
+  if (at != names.end()) return static_cast<E>(at - names.begin());
+  return Error{Exit::kUsage, fmt::format("unknown {} \"{}\"; known are {}", what, text, fmt::join(names, ", "))};
 }
 
 }  // namespace
 
-const char* to_string(Epilogue epilogue) {
-  switch (epilogue) {
-    case Epilogue::kNone: return "none";
-    case Epilogue::kBias: return "bias";
-    case Epilogue::kRelu: return "relu";
-    case Epilogue::kGeluBias: return "gelu-bias";
-  }
-  return "";
-}
-const char* to_string(Format format) {
-  return format == Format::kBf16 ? "bf16" : format == Format::kFp16 ? "fp16" : "fp8";
-}
-Result<Epilogue> parse_epilogue(const std::string& text) {
-  return parse(text, {Epilogue::kNone, Epilogue::kBias, Epilogue::kRelu, Epilogue::kGeluBias}, "epilogue");
-}
-Result<Format> parse_format(const std::string& text) {
-  return parse(text, {Format::kBf16, Format::kFp16, Format::kFp8}, "dtype");
-}
+const char* to_string(Epilogue epilogue) { return kEpilogues[static_cast<size_t>(epilogue)]; }
+const char* to_string(Format format) { return kFormats[static_cast<size_t>(format)]; }
+Result<Epilogue> parse_epilogue(const std::string& text) { return parse<Epilogue>(text, kEpilogues, "epilogue"); }
+Result<Format> parse_format(const std::string& text) { return parse<Format>(text, kFormats, "dtype"); }
+size_t element_bytes(Format format) { return format == Format::kFp8 ? 1 : 2; }
 Format result_format(Format format) { return format == Format::kFp16 ? Format::kFp16 : Format::kBf16; }
 
 Result<GemmCase> plain_case(int64_t m, int64_t n, int64_t k, Format format, Epilogue epilogue) {

@@ -1,5 +1,4 @@
-// A matrix product with its epilogue: what is computed, on what, and how far an answer may be from the exact
-// one. No CUDA here.
+// A matrix product with its epilogue: sizes and layout, inputs, and the tolerance of a result. No CUDA here.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +16,12 @@ const char* to_string(Epilogue epilogue);                  ///< "none", "bias", 
 const char* to_string(Format format);                      ///< "bf16", "fp16", "fp8"
 Result<Epilogue> parse_epilogue(const std::string& text);  ///< Exit::kUsage
 Result<Format> parse_format(const std::string& text);      ///< Exit::kUsage
+size_t element_bytes(Format format);
 
-/// D[m, n] = epilogue(scale * sum over k of A[m, k] * B), in row-major terms. B is [n, k] as weights of a linear layer
-/// and keys are, or [k, n] (`b_is_kn`) as values are. `batch` products lie `*_stride` elements apart in rows of
-/// `*_pitch`; `outer` times that, each a call of its own.
+/// D[m, n] = epilogue(scale * sum over k of A[m, k] * B), row-major. B is [n, k], like the weights of a linear layer
+/// and like keys, or [k, n] (`b_is_kn`), like values. A call computes `batch` products, `*_stride` elements apart, with
+/// rows
+/// `*_pitch` elements apart; `outer` calls are `*_outer` elements apart.
 struct GemmCase {
   std::string name;
   int64_t m = 0, n = 0, k = 0;
@@ -30,7 +31,7 @@ struct GemmCase {
   int64_t batch = 1, outer = 1;
   int64_t a_pitch = 0, b_pitch = 0, d_pitch = 0;     ///< elements
   int64_t a_stride = 0, b_stride = 0, d_stride = 0;  ///< between products of a batch
-  int64_t a_outer = 0, b_outer = 0, d_outer = 0;     ///< between outer ones; a whole operand is outer x this
+  int64_t a_outer = 0, b_outer = 0, d_outer = 0;     ///< between calls; an operand has outer x this
   float scale = 1;
 
   double flops() const {
@@ -44,26 +45,26 @@ struct GemmCase {
 
 /// One product, tensors contiguous. Exit::kUsage for sizes that are not positive or not multiples of 8 (16 for fp8).
 Result<GemmCase> plain_case(int64_t m, int64_t n, int64_t k, Format format, Epilogue epilogue);
-/// The sizes that tuned GEMMs are usually reported at.
+/// Sizes at which GEMMs are commonly reported.
 std::vector<GemmCase> suite(Format format);
-/// The two products of unfused attention on tensors (batch, row, head, d): S = scale Q K^T and O = P V. Key/value heads
-/// are as many as heads.
+/// The two products of unfused attention on tensors (batch, row, head, d): S = scale Q K^T and O = P V, without
+/// grouped keys.
 Result<std::vector<GemmCase>> attention_cases(int64_t length, int64_t kv_length, int64_t d, int64_t batch,
                                               int64_t heads, Format format);
 
-/// N(0,1) rounded to the format, the same everywhere: element `index` of stream `seed`.
+/// N(0,1) rounded to the format, the same on every machine: element `index` of stream `seed`.
 uint16_t normal_bits(Format format, uint64_t seed, uint64_t index);
 double value_of(Format format, uint16_t bits);
 Format result_format(Format format);
 
-/// The exact epilogue. GELU in its tanh form, which cuBLASLt computes.
+/// The exact epilogue; GELU in its tanh form, like cuBLASLt's.
 double apply(Epilogue epilogue, double sum, double bias);
 
-/// Where one element lies: product p of the batch of outer o, row m, column n.
+/// The index of one element of the result.
 struct Place {
   int64_t outer = 0, product = 0, m = 0, n = 0;
 };
-/// `count` places spread over the result, its corners first.
+/// `count` elements spread over the result, its corners first.
 std::vector<Place> places(const GemmCase& c, int count);
 
 /// Worst |y - exact| / tolerance at the places. Tolerance: one unit in the last place of the result at the exact value

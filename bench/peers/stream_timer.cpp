@@ -11,8 +11,8 @@ namespace {
 
 constexpr uint64_t kGateNs = 100'000, kMostGateNs = 100'000'000;
 constexpr int kMostGates = 8;
-// Changed, then read: each at least twice the cache. The second half throws the changed lines of the first out, so
-// that no sample pays for writing them back.
+// Two halves of at least twice L2: one is written; reading the other evicts its dirty lines, so that no sample pays for
+// their write-back.
 constexpr uint64_t kSweptL2 = 2;
 constexpr unsigned kSweepThreads = 256, kSweepCtasPerSm = 8;
 
@@ -53,7 +53,7 @@ Result<void> Gpu::start(int ordinal) {
     bus = bus_text;
   nvml.open(uuid, bus);
   driver_version = nvml.driver();
-  // The primary context: what cuBLASLt uses too.
+  // cuBLASLt uses the primary context too.
   cuda::Handle context = nullptr;
   ROOFGEN_CHECK(cu.check(cu.retain_context(&context, device), "creating a context"));
   ROOFGEN_CHECK(cu.check(cu.set_context(context), "selecting the GPU"));
@@ -125,7 +125,7 @@ Result<double> Gpu::time(const Queue& queue, bool cold) {
     ROOFGEN_CHECK(cu.check(cu.record_event(start_, stream_), "recording an event"));
     ROOFGEN_CHECK(queue());
     ROOFGEN_CHECK(cu.check(cu.record_event(stop_, stream_), "recording an event"));
-    // The gate is still closed: all was queued before the first of it ran.
+    // While the gate is closed nothing has run: all was queued in time.
     const bool in_time = cu.query_event(start_) == cuda::kNotReady;
     ROOFGEN_CHECK(wait("running"));
     float ms = 0;

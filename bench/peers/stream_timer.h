@@ -1,5 +1,5 @@
-// Timing calls that queue work on a stream, whoever queues it: a library or ourselves. The rules are those of
-// docs/peers.md: gate, flush outside the timed region, turns, cold and hot apart.
+// Timing of calls that queue work on a stream, a library's or our own, by the rules of docs/peers.md: gate, flush
+// outside the timed region, turns, cold and hot apart.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,11 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/gate.h"
 #include "runtime/cuda/nvml.h"
+#include "runtime/measure/measure.h"
 
 namespace roofgen::peers {
 
-/// One GPU: its context current, a stream, memory, and the helper kernels. Everything is freed at the end of the
-/// process.
+/// One GPU: its current context, a stream, memory, and the helper kernels. All is freed at the end of the process.
 class Gpu {
  public:
   static Result<std::unique_ptr<Gpu>> open(int ordinal);
@@ -30,7 +30,7 @@ class Gpu {
   Result<cuda::Handle> load(const std::string& cubin, const std::string& ptx, const std::string& entry,
                             uint32_t smem_bytes);
 
-  /// Nanoseconds of what `queue` puts on the stream.
+  /// Nanoseconds of the work that `queue` puts on the stream.
   using Queue = std::function<Result<void>()>;
   Result<double> time(const Queue& queue, bool cold);
 
@@ -56,7 +56,7 @@ struct Rounds {
   static Rounds of(const std::string& mode, int most, double seconds);
 };
 
-/// What a turn-taking run gave: samples by way ("cold", "hot") and contender, as many as rounds.
+/// The samples by way ("cold", "hot") and contender, one a round.
 struct Turns {
   std::map<std::string, std::vector<std::vector<double>>> times;
   std::vector<double> sm_mhz, power_w;
@@ -64,13 +64,13 @@ struct Turns {
   std::string stopped;
 };
 
-/// `run(i, set)` queues contender i on buffer set `set`; `time` is Gpu::time, or a stand-in. The first error ends it.
+/// `run(i, set)` queues contender i on buffer set `set`; `time` is Gpu::time or a fake. The first error ends
+/// the run.
 struct Stage {
   std::function<Result<void>(size_t contender, size_t set)> run;
   std::function<Result<double>(const Gpu::Queue&, bool cold)> time;
   std::function<void(Turns&)> state;  ///< after each round
-  std::function<double()> now_s;
-  std::function<void(double)> sleep_s;
+  BenchClock clock = BenchClock::real();
 };
 Result<Turns> take_turns(const Stage& stage, size_t contenders, size_t sets, const Rounds& rounds);
 

@@ -23,11 +23,11 @@ Result<Turns> take_turns(const Stage& stage, size_t contenders, size_t sets, con
   Turns out;
   out.stopped = "most rounds";
   for (const char* way : {"cold", "hot"}) out.times[way].resize(contenders);
-  for (const double until = stage.now_s() + rounds.warmup_s; stage.now_s() < until;)
+  for (const double until = stage.clock.now_s() + rounds.warmup_s; stage.clock.now_s() < until;)
     for (size_t i = 0; i < contenders; ++i) ROOFGEN_CHECK(stage.time([&] { return stage.run(i, 0); }, false));
-  const double deadline = stage.now_s() + rounds.seconds;
+  const double deadline = stage.clock.now_s() + rounds.seconds;
   while (out.rounds < rounds.most) {
-    if (rounds.rest_s > 0) stage.sleep_s(rounds.rest_s);
+    if (rounds.rest_s > 0) stage.clock.sleep_s(rounds.rest_s);
     const size_t round = static_cast<size_t>(out.rounds);
     for (const char* way : {"cold", "hot"})
       for (size_t turn = 0; turn < contenders; ++turn) {
@@ -50,7 +50,7 @@ Result<Turns> take_turns(const Stage& stage, size_t contenders, size_t sets, con
         break;
       }
     }
-    if (stage.now_s() >= deadline) {
+    if (stage.clock.now_s() >= deadline) {
       out.stopped = "out of time";
       break;
     }

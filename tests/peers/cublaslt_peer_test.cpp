@@ -1,4 +1,4 @@
-// The program on stand-ins of the driver and of cuBLASLt.
+// cublaslt_peer on a fake driver and a fake cuBLASLt.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 

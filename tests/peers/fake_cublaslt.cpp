@@ -1,5 +1,5 @@
-// A cuBLASLt for tests: bf16 products on the host, by columns and with strides as the header defines them.
-// ROOFGEN_FAKE_CUBLASLT=wrong makes it forget the last of the depth, =nothing lets it propose no algorithm.
+// A fake cuBLASLt: bf16 products on the host, column-major and strided as the header defines them.
+// ROOFGEN_FAKE_CUBLASLT=wrong omits the last eight of the depth, =nothing proposes no algorithm.
 #include <cublasLt.h>
 
 #include <algorithm>

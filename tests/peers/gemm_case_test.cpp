@@ -112,8 +112,7 @@ TEST(Turns, RotateAndStop) {
     now += 0.1;
     return cold ? 200.0 : 100.0;
   };
-  stage.now_s = [&] { return now; };
-  stage.sleep_s = [&](double s) { now += s; };
+  stage.clock = {[&] { return now; }, [&](double s) { now += s; }};
   Rounds rounds;
   rounds.warmup_s = 0;
   rounds.most = 2;

@@ -1,4 +1,4 @@
-// Timing of other people's calls, on a driver made for the purpose (tests/runtime/fake_cuda.c).
+// The timing of queued calls on a fake driver (tests/runtime/fake_cuda.c).
 #include "bench/peers/stream_timer.h"
 
 #include <dlfcn.h>
