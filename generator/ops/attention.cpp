@@ -10,6 +10,7 @@
 #include "generator/ops/attention_compare.h"
 #include "generator/ops/attention_inputs.h"
 #include "generator/ops/attention_shape.h"
+#include "generator/ops/limits.h"
 
 namespace roofgen {
 namespace {
@@ -18,16 +19,8 @@ using attention::Shape;
 
 constexpr int64_t kMaxLength = int64_t{1} << 24;  // row and key indices times d stay far inside int32 and fp32 counts
 constexpr int64_t kMaxGrid = 65535;               // heads and batch are grid dimensions y and z
-constexpr double kMaxTensorBytes = 1099511627776.0;  // 1 TiB: beyond any memory, and products fit int64
 constexpr double kMinSoftcap = 1e-3, kMaxSoftcap = 1e6;
 constexpr double kMinScale = 1e-6, kMaxScale = 16;  // structured inputs stay inside fp16
-
-Error usage(std::string message) { return Error{Exit::kUsage, std::move(message)}; }
-
-Result<void> in_range(const char* name, int64_t value, int64_t low, int64_t high) {
-  if (value < low || value > high) return usage(fmt::format("{} is {}; {} to {} was expected", name, value, low, high));
-  return {};
-}
 
 class Attention final : public Op {
  public:

@@ -10,6 +10,7 @@
 #include "base/diagnostics.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/formula_reference.h"
+#include "generator/ops/limits.h"
 
 namespace roofgen::attention {
 namespace {
@@ -22,11 +23,8 @@ using pointwise::Truth;
 const std::vector<std::string> kIndices = {"b", "h", "q", "k"};
 constexpr int64_t kMaxLength = int64_t{1} << 24;
 constexpr int64_t kMaxSequences = 65535;
-constexpr double kMaxTableBytes = 1099511627776.0;  // 1 TiB, as for the other tensors
 /// Boxes that are judged before pairs are counted on some of the rows only.
 constexpr int64_t kMaxBoxes = int64_t{1} << 21;
-
-Error usage(std::string message) { return Error{Exit::kUsage, std::move(message)}; }
 
 std::string text_of(const Problem& p, const std::string& name) {
   const auto at = p.texts.find(name);
@@ -144,7 +142,7 @@ Result<void> Modifiers::read_expressions(const Problem& problem) {
             fmt::format("--arg {}: attention has no index {}; b, h, q or k was expected", to_string(arg), index));
       bytes *= static_cast<double>(index == "b" ? extent_.batch : index == "h" ? extent_.heads : extent_.cols);
     }
-    if (bytes > kMaxTableBytes)
+    if (bytes > kMaxTensorBytes)
       return usage(fmt::format("--arg {}: {:.3g} bytes; at most 2^40 were expected", to_string(arg), bytes));
     if (contains(arg.indices, "q") && lead < 0)
       return usage(fmt::format(

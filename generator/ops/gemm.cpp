@@ -12,6 +12,7 @@
 #include "generator/ops/formula_reference.h"
 #include "generator/ops/gemm_reference.h"
 #include "generator/ops/gemm_shape.h"
+#include "generator/ops/limits.h"
 #include "generator/pointwise/functions.h"
 
 namespace roofgen {
@@ -33,14 +34,11 @@ using gemm::Shape;
 using pointwise::Estimate;
 using pointwise::Formula;
 
-constexpr int64_t kMaxDim = int64_t{1} << 30;        // indices of rows and columns are 32 bits, tiles included
-constexpr double kMaxTensorBytes = 1099511627776.0;  // 2^40: beyond any memory, and products fit int64
-constexpr int64_t kMaxInt8Depth = 131071;            // 2^31 / 2^14: a sum of so many products of int8 fits int32
+constexpr int64_t kMaxDim = int64_t{1} << 30;  // indices of rows and columns are 32 bits, tiles included
+constexpr int64_t kMaxInt8Depth = 131071;      // 2^31 / 2^14: a sum of so many products of int8 fits int32
 constexpr std::array<int64_t, 3> kSplits = {2, 4, 8};
 constexpr std::array<const char*, 5> kGates = {"silu", "gelu", "gelu_tanh", "relu", "sigmoid"};
 const std::string kSplitVariant = "split_k";
-
-Error usage(std::string message) { return Error{Exit::kUsage, std::move(message)}; }
 
 /// "split_k4" -> 4; 1 for the other variants.
 int64_t splits_of(const std::string& variant) {

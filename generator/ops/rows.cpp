@@ -6,6 +6,7 @@
 
 #include "generator/generate.h"
 #include "generator/ops/declared.h"
+#include "generator/ops/limits.h"
 #include "generator/ops/rows_compare.h"
 #include "generator/ops/rows_formulas.h"
 
@@ -17,16 +18,8 @@ using rows::Spec;
 
 constexpr int64_t kMaxRows = 2147483647;
 constexpr int64_t kMaxCols =
-    2147483647 - 65536;  // columns and what a CTA steps past them are 32-bit; rows * cols is not
-constexpr double kMaxTensorBytes = 1099511627776.0;  // 1 TiB: beyond any memory
-constexpr double kMinEps = 1e-30, kMaxEps = 1;       // normal numbers of fp32
-
-Error usage(std::string message) { return Error{Exit::kUsage, std::move(message)}; }
-
-Result<void> in_range(const char* name, int64_t value, int64_t low, int64_t high) {
-  if (value < low || value > high) return usage(fmt::format("{} is {}; {} to {} was expected", name, value, low, high));
-  return {};
-}
+    2147483647 - 65536;                         // columns and what a CTA steps past them are 32-bit; rows * cols is not
+constexpr double kMinEps = 1e-30, kMaxEps = 1;  // normal numbers of fp32
 
 /// Rows that a CTA may have: few where rows are long, so that a few of them are quickly simulated. A power of two,
 /// which the constraints of search_spaces/stages/rows.json keep to.
