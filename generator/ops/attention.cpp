@@ -137,7 +137,7 @@ class Attention final : public Op {
 
   Extent extent(const Problem& problem) const override {
     const Shape s(problem);
-    return {s.batch, s.heads, s.q_len, 0};
+    return {s.batch, s.heads, s.q_len, 0, s.varlen() ? s.modifiers->lengths() : std::vector<int64_t>{}};
   }
 
   // A multiple of the row tiles 16, 32, 48, 64, 96, 128, 192, 256 and 384.

@@ -36,6 +36,9 @@ struct Region {
 /// its kernels count them. `cols` 0: regions are whole rows, and column tiles are all taken.
 struct Extent {
   int64_t batch = 1, heads = 1, rows = 1, cols = 0;
+  /// Rows of each batch where index data decides them (docs/regions.md); `rows` is the largest. Empty: `rows` each.
+  std::vector<int64_t> batch_rows = {};
+  int64_t rows_of(int64_t b) const { return batch_rows.empty() ? rows : batch_rows[static_cast<size_t>(b)]; }
 };
 
 /// What no implementation of a problem can do without.
