@@ -62,12 +62,24 @@ struct Stage {
   };
   std::vector<AxisSpec> axes;
   expr::Expr block, smem;
-  std::vector<expr::Expr> assumes;  ///< where true for the tuned problem, the source relies on it
-  /// type: ptr i32 i64 f32; or `each` of formula.tensors, formula.outputs (pointers), formula.scalars (f32)
+  std::vector<expr::Expr> cluster;    ///< CTAs of a cluster along x, y and z; empty: no clusters
+  std::optional<expr::Expr> overlap;  ///< programmatic dependent launch
+  std::vector<expr::Expr> assumes;    ///< where true for the tuned problem, the source relies on it
+  /// The view of a buffer that a tensor map gives; dims and strides count elements.
+  struct MapSpec {
+    expr::Expr dtype;
+    std::vector<expr::Expr> dims, strides, box;
+    expr::Expr swizzle, nan_fill, l2_promotion;
+  };
+  /// type: ptr i32 i64 f32 struct tensor_map; or `each` of formula.tensors, formula.outputs (pointers),
+  /// formula.scalars (f32)
   struct ArgSpec {
     std::string name;
     std::string type;
-    std::optional<expr::Expr> value;
+    std::optional<expr::Expr> value = {};
+    std::vector<ArgSpec> fields = {};  ///< of a struct: scalars
+    std::string buffer = {};           ///< of a tensor map
+    std::optional<MapSpec> map = {};
   };
   std::vector<ArgSpec> args;
   /// What CTAs that agree on `axes` touch together, for the model of L2 (tuner/verify/l2_model.h); empty: by traced
@@ -131,6 +143,11 @@ Result<Schedule> default_schedule(const Variant& variant, const Stage& stage, co
 
 Result<Program> generate(const DataFiles& files, const Stage& stage, const Legal& legal);
 Result<Launch> make_launch(const Stage& stage, const Legal& legal);
+/// The rule of clusters, programmatic dependent launch or tensor maps that the launch breaks on the scope's device,
+/// with its values; empty: none.
+Result<std::string> launch_fault(const Stage& stage, const Legal& legal);
+/// Where the fields of a struct argument begin, as in C, and its size behind them.
+std::vector<size_t> field_offsets(const std::vector<Stage::ArgSpec>& fields);
 Result<std::vector<Buffer>> temporaries(const Variant& variant, const expr::Map& problem_scope);
 
 }  // namespace roofgen

@@ -34,6 +34,9 @@ std::string passed_on(const Stage::ArgSpec& arg) {
   return names.size() == 1 && names[0] == arg.value->text() ? names[0] : "";
 }
 
+/// Is the scope's name a parameter of the C function on behalf of this argument?
+bool carries(const Stage::ArgSpec& arg, const std::string& name) { return arg.type != "f32" && passed_on(arg) == name; }
+
 class Writer {
  public:
   Writer(const EmitRequest& request, const EmittedKernel& kernel)
@@ -47,9 +50,11 @@ class Writer {
   Result<LaunchCode> write() {
     out_.name = request_.name + (k_.stage->name == request_.problem->op ? "" : "_" + k_.stage->name);
     ROOFGEN_CHECK(arguments());
-    for (KernelArgument& a : out_.arguments) {
-      if (!a.computed) continue;
-      ROOFGEN_TRY(a.code, translate(*value_of(a.name), definitions_.size()));
+    for (size_t i = 0; i < out_.arguments.size(); ++i) {
+      KernelArgument& a = out_.arguments[i];
+      ROOFGEN_CHECK(compute(a));
+      for (KernelArgument& field : a.fields) ROOFGEN_CHECK(compute(field));
+      if (a.map) ROOFGEN_CHECK(compute_map(*specs_[i]->map, a));
     }
     for (const Stage::AxisSpec& axis : k_.stage->axes) {
       ROOFGEN_TRY(const std::string code, translate(axis.extent, definitions_.size()));
@@ -79,10 +84,21 @@ class Writer {
     std::optional<std::string> code;  ///< of its name in C, once asked for; "" when it is constant
   };
 
-  const expr::Expr* value_of(const std::string& arg) const {
-    for (const Stage::ArgSpec& a : k_.stage->args)
-      if (a.name == arg && a.value) return &*a.value;
-    return nullptr;
+  Result<void> compute(KernelArgument& a) {
+    if (!a.value) return {};
+    ROOFGEN_TRY(a.code, translate(*a.value, definitions_.size()));
+    return {};
+  }
+
+  Result<void> compute_map(const Stage::MapSpec& spec, KernelArgument& a) {
+    for (const expr::Expr& e : spec.dims) {
+      ROOFGEN_TRY(a.dims.emplace_back(), translate(e, definitions_.size()));
+    }
+    for (const expr::Expr& e : spec.strides) {
+      ROOFGEN_TRY(const std::string code, translate(e, definitions_.size()));
+      a.stride_bytes.push_back(fmt::format("({}) * {}", code, size_of(a.map->dtype)));
+    }
+    return {};
   }
 
   /// The kernel's arguments one by one; what `each` brings has names of its own.
@@ -98,24 +114,51 @@ class Writer {
       for (; count > 0; --count, ++next) {
         if (next >= k_.launch->args.size())
           return Error{Exit::kFailed, fmt::format("{}: the launch has fewer arguments than the stage", k_.stage->name)};
-        argument(spec, k_.launch->args[next]);
+        out_.arguments.push_back(argument(spec, k_.launch->args[next]));
+        specs_.push_back(&spec);
       }
     }
     return {};
   }
 
-  void argument(const Stage::ArgSpec& spec, const Arg& arg) {
-    if (arg.is_buffer) {
-      const auto b = std::find_if(request_.buffers.begin(), request_.buffers.end(),
-                                  [&](const Buffer& x) { return x.name == arg.name; });
-      static constexpr const char* kRoles[] = {"input", "temporary", "output"};
-      const std::string note =
-          b == request_.buffers.end()
-              ? "not used: 0"
-              : fmt::format("{}, {}{}, {} bytes for the tuned problem", kRoles[static_cast<int>(b->role)],
-                            to_string(b->dtype), indices(arg.name), b->bytes);
-      return pass("CUdeviceptr", "ptr", unique(arg.name), note);
+  KernelArgument argument(const Stage::ArgSpec& spec, const Arg& arg) {
+    if (arg.map) return {unique(spec.name), "tensor_map", pointer(arg).code, nullptr, {}, arg.map};
+    if (arg.is_buffer) return pointer(arg);
+    if (!spec.fields.empty()) return structure(spec, arg);
+    return scalar(spec, arg);
+  }
+
+  /// A buffer that a tensor map describes is one parameter, however many arguments of the kernel it is in.
+  KernelArgument pointer(const Arg& arg) {
+    const bool mapped = std::any_of(k_.launch->args.begin(), k_.launch->args.end(),
+                                    [&](const Arg& a) { return a.map && a.name == arg.name; });
+    if (const auto at = pointers_.find(arg.name); mapped && at != pointers_.end())
+      return {at->second, "ptr", at->second};
+    const auto b = std::find_if(request_.buffers.begin(), request_.buffers.end(),
+                                [&](const Buffer& x) { return x.name == arg.name; });
+    static constexpr const char* kRoles[] = {"input", "temporary", "output"};
+    const std::string note =
+        b == request_.buffers.end()
+            ? "not used: 0"
+            : fmt::format("{}, {}{}, {} bytes for the tuned problem", kRoles[static_cast<int>(b->role)],
+                          to_string(b->dtype), indices(arg.name), b->bytes);
+    KernelArgument out = pass("CUdeviceptr", "ptr", unique(arg.name), note);
+    pointers_[arg.name] = out.name;
+    return out;
+  }
+
+  KernelArgument structure(const Stage::ArgSpec& spec, const Arg& arg) {
+    KernelArgument out{unique(spec.name), "struct", ""};
+    const std::vector<size_t> offsets = field_offsets(spec.fields);
+    for (size_t i = 0; i < spec.fields.size(); ++i) {
+      Arg field{spec.fields[i].name, false, 0, spec.fields[i].type == "i64" ? 8u : 4u};
+      std::memcpy(&field.bits, arg.data.data() + offsets[i], field.bytes);
+      out.fields.push_back(scalar(spec.fields[i], field));
     }
+    return out;
+  }
+
+  KernelArgument scalar(const Stage::ArgSpec& spec, const Arg& arg) {
     const std::string name = passed_on(spec);
     const bool of_stage =
         std::any_of(definitions_.begin(), definitions_.end(), [&](const Definition& d) { return d.name == name; }) ||
@@ -137,7 +180,7 @@ class Writer {
                   fmt::format("{} when tuned", static_cast<int64_t>(arg.bytes == 4 ? static_cast<int32_t>(arg.bits)
                                                                                    : static_cast<int64_t>(arg.bits))));
     }
-    out_.arguments.push_back({spec.name, spec.type, "", true});
+    return {spec.name, spec.type, "", &*spec.value};
   }
 
   /// "[m,n]" of a tensor of the formula: what it has an element for.
@@ -155,9 +198,10 @@ class Writer {
     return "";
   }
 
-  void pass(const std::string& c_type, const std::string& type, const std::string& name, const std::string& note) {
+  KernelArgument pass(const std::string& c_type, const std::string& type, const std::string& name,
+                      const std::string& note) {
     out_.parameters.push_back({c_type, name, note});
-    out_.arguments.push_back({name, type, name, false});
+    return {name, type, name};
   }
 
   bool of_schedule(const std::string& name) const {
@@ -206,7 +250,12 @@ class Writer {
   /// Definitions that only a part asked for which turned out to be constant.
   void drop_unused() {
     std::string code = out_.grid[0] + " " + out_.grid[1] + " " + out_.grid[2];
-    for (const KernelArgument& a : out_.arguments) code += " " + a.code;
+    for (const KernelArgument& a : out_.arguments) {
+      code += " " + a.code;
+      for (const KernelArgument& field : a.fields) code += " " + field.code;
+      for (const std::vector<std::string>* list : {&a.dims, &a.stride_bytes})
+        for (const std::string& part : *list) code += " " + part;
+    }
     for (const std::string& c : out_.conditions) code += " " + c;
     for (size_t i = out_.definitions.size(); i-- > 0;) {
       if (has_word(code, out_.definitions[i].first))
@@ -232,6 +281,8 @@ class Writer {
   std::set<std::string> sizes_;                  ///< sizes that no argument carries
   std::set<std::string> used_;                   ///< parameters that something is computed from
   std::set<std::string> taken_;
+  std::map<std::string, std::string> pointers_;  ///< buffer -> its parameter
+  std::vector<const Stage::ArgSpec*> specs_;     ///< of out_.arguments
   LaunchCode out_;
 };
 
@@ -248,7 +299,9 @@ Result<BytesCode> bytes_code(const EmitRequest& request, const Variant::Temporar
     if (request.problem->dims.count(name)) return true;
     for (const EmittedKernel& k : request.kernels)
       for (const Stage::ArgSpec& a : k.stage->args)
-        if (a.type != "f32" && passed_on(a) == name) return true;
+        if (carries(a, name) ||
+            std::any_of(a.fields.begin(), a.fields.end(), [&](const auto& f) { return carries(f, name); }))
+          return true;
     return false;
   };
   ROOFGEN_TRY(const expr::CCode code,

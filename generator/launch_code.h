@@ -18,9 +18,13 @@ struct CParameter {
 
 /// An argument of the kernel itself.
 struct KernelArgument {
-  std::string name, type;  ///< type: ptr i32 i64 f32
-  std::string code;        ///< what it is computed from; a parameter where it is passed on
-  bool computed = false;
+  std::string name, type;                   ///< type: ptr i32 i64 f32 struct tensor_map
+  std::string code;                         ///< its value: the parameter that is passed on, or an expression
+  const expr::Expr* value = nullptr;        ///< set: `code` is this expression
+  std::vector<KernelArgument> fields = {};  ///< of a struct
+  /// Of a tensor map; `code` is the pointer. What the kernel is compiled for (box, swizzle, fill) is as tuned.
+  std::shared_ptr<const TensorMap> map = {};
+  std::vector<std::string> dims = {}, stride_bytes = {};
 };
 
 struct LaunchCode {

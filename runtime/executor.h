@@ -52,9 +52,6 @@ struct RunOptions {
   std::vector<std::vector<LineAccess>>* trace = nullptr;  ///< one list per CTA run, in order of `ctas`
   std::string* printed = nullptr;  ///< what printf writes is added here, up to kMaxPrintedBytes (simulator only)
   std::vector<SiteCounts>* sites = nullptr;  ///< those instructions that were executed, in the order of the PTX
-  /// The bytes of arguments that are structs, by their position; those of `launch.args` are not looked at then
-  /// (simulator only).
-  const std::map<size_t, std::vector<std::byte>>* struct_args = nullptr;
   bool cooperative = false;  ///< the grid may wait for itself, as cooperative groups' grid.sync() does (simulator only)
   int max_findings = 8;      ///< stop the launch after this many
   int threads =

@@ -8,6 +8,7 @@
 // tuned on its own. A miss at any step is a Rejected, kept as data and shown by `--explain`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -117,9 +118,7 @@ struct GridAxis {
   bool reverse = false;  ///< index i covers the tile extent - 1 - i (longest causal rows first)
 };
 
-/// How the tensor copy engine sees a buffer (cuTensorMapEncodeTiled; sm_90 and newer). Dimension 0 is
-/// contiguous. The driver's rules: rank 1 to 5, a box of at most 256 elements a side, strides that are
-/// multiples of 16 bytes, and a swizzled box no wider than its span.
+/// How the tensor copy engine sees a buffer (cuTensorMapEncodeTiled; sm_90 and newer). Dimension 0 is contiguous.
 struct TensorMap {
   DType dtype = DType::kBf16;
   std::vector<uint64_t> dims;          ///< elements
@@ -129,15 +128,18 @@ struct TensorMap {
   bool nan_fill = false;               ///< what is read out of bounds: NaN, else zero
   int l2_promotion_bytes = 0;          ///< 0, 64, 128 or 256
 };
+/// The rule of cuTensorMapEncodeTiled that a map of a buffer at `address` breaks, in words; empty: none.
+std::string fault_in(const TensorMap& map, uint64_t address);
 
-/// One kernel argument: a buffer by name, or a scalar in its raw little-endian form. With `map` the
-/// kernel takes a descriptor of the buffer by value (128 bytes, `const __grid_constant__ CUtensorMap`).
+/// One kernel argument: a buffer by name, a scalar in its raw little-endian form, or the bytes of a struct. With `map`
+/// the kernel takes a descriptor of the buffer by value (128 bytes, `const __grid_constant__ CUtensorMap`).
 struct Arg {
   std::string name;
   bool is_buffer = false;
   uint64_t bits = 0;   ///< scalar payload
-  uint32_t bytes = 8;  ///< 4 or 8
+  uint32_t bytes = 8;  ///< 4 or 8; of a struct: all of its bytes
   std::shared_ptr<const TensorMap> map = nullptr;
+  std::vector<std::byte> data = {};  ///< of a struct
 };
 
 /// How one Program is launched for one Problem. Computed apart from the source, because one binary
