@@ -25,7 +25,7 @@ std::string upper(std::string text) {
 
 std::string c_type(const std::string& type) { return type == "i32" ? "int32_t" : type == "i64" ? "int64_t" : "float"; }
 
-/// The parameters, one a line, with what they are.
+/// The parameters, one per line, with their notes.
 std::string declarations(const LaunchCode& code) {
   size_t width = 0;
   for (const CParameter& p : code.parameters) width = std::max(width, p.type.size() + p.name.size());

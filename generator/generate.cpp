@@ -21,7 +21,7 @@ Result<ParamValue> to_param(const expr::Value& v, const std::string& name) {
                fmt::format("default of {} is a {}; an int, bool or string was expected", name, v.type_name())};
 }
 
-/// The problem as a stage sees it: with its formula and its own names for what the problem says.
+/// The problem's scope with the stage's formula and the stage's `problem` names.
 Result<expr::Map> stage_scope(const Variant& variant, const Stage& stage, const expr::Map& problem_scope) {
   expr::Map scope = problem_scope;
   if (!stage.formula.empty()) {
@@ -55,8 +55,7 @@ std::variant<Legal, Rejected, Error> StagePoints::check(Schedule schedule, bool 
   for (const auto& [name, value] : schedule.params) scope_[name] = to_value(value);
   for (const auto& [name, e] : stage_->derived) {
     auto value = e.eval(scope_);
-    // A derived value that cannot be computed at this point (a tile that does not divide) makes
-    // the point illegal, not the space broken.
+    // A derived value without a result at this point (an inexact division) rejects the point; the space is still valid.
     if (!value) return Rejected{std::move(schedule), "constraint", fmt::format("{}: {}", name, value.error().message)};
     scope_[name] = std::move(*value);
   }
@@ -136,7 +135,7 @@ Result<Program> generate(const DataFiles& files, const Stage& stage, const Legal
   auto loader = [&](std::string_view name) { return files.read("templates/" + std::string(name)); };
   auto rendered = jinja::render(loader, stage.template_name, legal.scope);
   if (!rendered) {
-    // The name in the error becomes a path the user can open.
+    // Replace the template's name by its path.
     Error error = std::move(rendered).error();
     if (files.read("templates/" + error.where.file)) error.where.file = files.origin("templates/" + error.where.file);
     return error;

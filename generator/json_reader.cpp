@@ -14,7 +14,7 @@ Error JsonReader::bad(std::string message, const std::string& near) const {
 
 Error JsonReader::bad_at(const Json& value, std::string message, const std::string& member) const {
   Where at = file_.place(value, member);
-  // A copy is no part of the file's tree.
+  // Copied values are not in the file's tree: search for the member's text.
   if (at.line == 0 && !member.empty()) at = file_.find(member);
   return Error{Exit::kFailed, std::move(message), std::move(at)};
 }

@@ -1,5 +1,5 @@
-// Reading a data file member by member: every fault is an Error that names the member and its place.
-// Base of the readers of search spaces, work formulas and models.
+// Reads a JSON data file member by member; errors name the member and its position. Base class of the readers of search
+// spaces, work formulas and models.
 #pragma once
 
 #include <initializer_list>
@@ -18,7 +18,7 @@ class JsonReader {
 
  protected:
   Error bad(std::string message, const std::string& near = "") const;
-  /// At a member of `value`, or at the value itself.
+  /// An error at a member of `value`, or at `value` itself.
   Error bad_at(const Json& value, std::string message, const std::string& member = "") const;
   /// `object` is an object and has no members beside `known` and `more`.
   Result<void> only(const Json& object, std::initializer_list<const char*> known,

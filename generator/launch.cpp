@@ -1,4 +1,4 @@
-// Stage x Schedule -> Launch, and the rules that a launch keeps.
+// Stage x Schedule -> Launch, and the limits of launches.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace roofgen {
 namespace {
 
-/// Hardware takes clusters of 16 CTAs; 8 is what every GPU of sm_90 can place (CUDA C++ Programming Guide, 4.1.1).
+/// The hardware limit of sm_90. 8 is the portable limit; more need an opt-in (CUDA C++ Programming Guide, 4.1.1).
 constexpr uint64_t kMaxClusterCtas = 16;
 
 Result<uint32_t> dimension(int64_t value, const char* what) {
@@ -82,7 +82,7 @@ Result<Arg> mapped(const Stage::ArgSpec& spec, const std::string& buffer, const 
   return Arg{buffer, true, 0, 8, std::make_shared<const TensorMap>(std::move(map))};
 }
 
-/// The arguments that the stage's formula brings: its tensors and outputs by pointer, its scalars by value.
+/// The arguments of the stage's formula: tensors and outputs by pointer, scalars by value.
 template <class BufferOf>
 Result<void> add_each(const std::string& kind, const expr::Map& scope, const BufferOf& buffer_of,
                       std::vector<Arg>& out) {

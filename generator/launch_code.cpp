@@ -12,7 +12,7 @@
 namespace roofgen {
 namespace {
 
-/// Names that the C function has already, or that C and C++ do not let it have.
+/// Names used by the C function itself, and keywords of C and C++.
 const std::set<std::string>& reserved() {
   static const std::set<std::string> kWords = {
       "function",  "stream",   "arguments", "grid_x", "grid_y",   "grid_z",    "alignas", "alignof", "and",
@@ -27,14 +27,14 @@ const std::set<std::string>& reserved() {
   return kWords;
 }
 
-/// The scope's name that an argument passes on as it is; "" for any other value.
+/// The name in the scope that is the argument's whole expression; "" for any other expression.
 std::string passed_on(const Stage::ArgSpec& arg) {
   if (!arg.value) return "";
   const std::vector<std::string> names = arg.value->names();
   return names.size() == 1 && names[0] == arg.value->text() ? names[0] : "";
 }
 
-/// Is the scope's name a parameter of the C function on behalf of this argument?
+/// Whether this argument makes the name a parameter of the C function.
 bool carries(const Stage::ArgSpec& arg, const std::string& name) { return arg.type != "f32" && passed_on(arg) == name; }
 
 class Writer {
@@ -81,7 +81,7 @@ class Writer {
   struct Definition {
     std::string name;
     const expr::Expr* value;
-    std::optional<std::string> code;  ///< of its name in C, once asked for; "" when it is constant
+    std::optional<std::string> code;  ///< its name in C, once used; "" for a constant
   };
 
   Result<void> compute(KernelArgument& a) {
@@ -101,7 +101,7 @@ class Writer {
     return {};
   }
 
-  /// The kernel's arguments one by one; what `each` brings has names of its own.
+  /// One entry for each argument of the launch; `each` of the stage stands for several.
   Result<void> arguments() {
     size_t next = 0;  // of the launch
     for (const Stage::ArgSpec& spec : k_.stage->args) {
@@ -128,7 +128,7 @@ class Writer {
     return scalar(spec, arg);
   }
 
-  /// A buffer that a tensor map describes is one parameter, however many arguments of the kernel it is in.
+  /// A buffer with a tensor map is one parameter, even if several arguments of the kernel refer to it.
   KernelArgument pointer(const Arg& arg) {
     const bool mapped = std::any_of(k_.launch->args.begin(), k_.launch->args.end(),
                                     [&](const Arg& a) { return a.map && a.name == arg.name; });
@@ -166,14 +166,14 @@ class Writer {
     if (spec.type == "f32" || spec.type == "each") {
       float tuned;
       std::memcpy(&tuned, &arg.bits, sizeof tuned);
-      // A number of the user's is the caller's to give, whatever the kernel wants it multiplied with.
+      // Numbers from the user become parameters, even if the kernel takes a multiple of them.
       const std::vector<std::string> names = spec.value ? spec.value->names() : std::vector<std::string>{};
       const bool of_user = spec.type == "each" || std::any_of(names.begin(), names.end(), [&](const std::string& n) {
                              return request_.problem->reals.count(n);
                            });
       if (of_user) return pass("float", "f32", unique(arg.name), fmt::format("{} when tuned", tuned));
     } else if (!name.empty() && !of_stage) {
-      const bool own = arg.name == name && request_.problem->dims.count(name);  // the size itself
+      const bool own = arg.name == name && request_.problem->dims.count(name);  // a size
       const std::string c_name = own ? name : unique(arg.name);
       carriers_[name] = c_name;
       return pass("int64_t", spec.type, c_name,
@@ -183,7 +183,7 @@ class Writer {
     return {spec.name, spec.type, "", &*spec.value};
   }
 
-  /// "[m,n]" of a tensor of the formula: what it has an element for.
+  /// The indices of a formula's tensor: "[m,n]".
   std::string indices(const std::string& tensor) const {
     const auto formula = k_.scope.find("formula");
     const expr::Map* map = formula == k_.scope.end() ? nullptr : formula->second.map();
@@ -224,7 +224,7 @@ class Writer {
     return code.text;
   }
 
-  /// What a name stands for in the definition at `position`: the last one before it, or what the problem says.
+  /// The C name of `name` in the definition at `position`: the last definition before it, or a size of the problem.
   Result<std::string> c_name(const std::string& name, size_t position) {
     for (size_t i = position; i-- > 0;)
       if (definitions_[i].name == name) return define(i);
@@ -247,7 +247,7 @@ class Writer {
     return d.code.emplace(name);
   }
 
-  /// Definitions that only a part asked for which turned out to be constant.
+  /// Removes definitions whose only users turned out to be constant.
   void drop_unused() {
     std::string code = out_.grid[0] + " " + out_.grid[1] + " " + out_.grid[2];
     for (const KernelArgument& a : out_.arguments) {
@@ -277,9 +277,9 @@ class Writer {
   const EmittedKernel& k_;
   expr::Map scope_;
   std::vector<Definition> definitions_;
-  std::map<std::string, std::string> carriers_;  ///< what the problem says -> the parameter that says it here
-  std::set<std::string> sizes_;                  ///< sizes that no argument carries
-  std::set<std::string> used_;                   ///< parameters that something is computed from
+  std::map<std::string, std::string> carriers_;  ///< name in the problem's scope -> parameter with its value
+  std::set<std::string> sizes_;                  ///< sizes that no argument has
+  std::set<std::string> used_;                   ///< parameters that other values depend on
   std::set<std::string> taken_;
   std::map<std::string, std::string> pointers_;  ///< buffer -> its parameter
   std::vector<const Stage::ArgSpec*> specs_;     ///< of out_.arguments

@@ -1,5 +1,4 @@
-// search_spaces/<op>/<variant>.json -> Variant. The format is docs/search-spaces.md; everything a
-// file can get wrong is reported with its place.
+// search_spaces/<op>/<variant>.json -> Variant (docs/search-spaces.md). Errors carry the position in the file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +15,7 @@ class SpaceReader : private JsonReader {
  public:
   SpaceReader(const JsonFile& file, const DataFiles& files) : JsonReader(file), files_(files) {}
 
-  /// A file of search_spaces/stages/: one stage without a variant around it.
+  /// A file of search_spaces/stages/: a single stage.
   Result<Stage> read_stage() {
     const Json& root = file_.root();
     ROOFGEN_TRY(std::string schema, string(root, "schema"));
@@ -57,7 +56,7 @@ class SpaceReader : private JsonReader {
   }
 
  private:
-  /// The stage of another file under a name, a formula and buffers of its own.
+  /// A shared stage with its own name, formula and buffers.
   Result<Stage> shared_stage(const Json& j) const {
     ROOFGEN_CHECK(only(j, {"use", "name", "output", "formula", "buffers", "problem"}));
     ROOFGEN_TRY(const std::string use, string(j, "use"));
@@ -67,7 +66,7 @@ class SpaceReader : private JsonReader {
     ROOFGEN_TRY(s.name, string_or(j, "name", s.name));
     ROOFGEN_TRY(s.output, string_or(j, "output", s.output));
     ROOFGEN_TRY(s.formula, string_or(j, "formula", s.formula));
-    // Before the stage's own, which may build on them.
+    // First, because the stage's own names may use them.
     ROOFGEN_TRY(auto names, pairs(j.value("problem", Json::array()), "problem"));
     s.problem.insert(s.problem.begin(), std::make_move_iterator(names.begin()), std::make_move_iterator(names.end()));
     if (j.contains("buffers")) {
@@ -100,7 +99,7 @@ class SpaceReader : private JsonReader {
     return p;
   }
 
-  /// `more`: members that the stage may have beside its own.
+  /// `more`: further members that the object may have.
   Result<Stage> stage(const Json& j, std::initializer_list<const char*> more = {}) const {
     Stage s;
     ROOFGEN_CHECK(only(j,

@@ -23,7 +23,7 @@ using pointwise::Truth;
 const std::vector<std::string> kIndices = {"b", "h", "q", "k"};
 constexpr int64_t kMaxLength = int64_t{1} << 24;
 constexpr int64_t kMaxSequences = 65535;
-/// Boxes that are judged before pairs are counted on some of the rows only.
+/// Boxes to analyse; beyond this number pairs are counted on a sample of the rows.
 constexpr int64_t kMaxBoxes = int64_t{1} << 21;
 
 std::string text_of(const Problem& p, const std::string& name) {
@@ -42,14 +42,14 @@ bool contains(const std::vector<std::string>& list, const std::string& x) {
 
 bool is_integer(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kInt32; }
 
-/// How often the value of a tensor changes in a kernel: "once" a CTA, per "row", per "column" or per "pair". (The
-/// cumulative lengths, which the kernel itself reads, have the level "sequence".)
+/// The loop level at which a kernel loads a tensor: "once" per CTA, per "row", "column" or "pair". (The cumulative
+/// lengths, which the kernel itself loads, have the level "sequence".)
 const char* level_of(const TensorArg& t) {
   const bool q = contains(t.indices, "q"), k = contains(t.indices, "k");
   return q && k ? "pair" : k ? "column" : q ? "row" : "once";
 }
 
-/// Its element, row-major over its own indices; `heads` and `positions` are names of the kernels.
+/// The offset of its element, row-major over its indices; `heads` and `positions` are names in the kernels.
 std::string offset_of(const TensorArg& t) {
   std::string out;
   for (const std::string& index : t.indices) {
@@ -112,7 +112,7 @@ std::shared_ptr<const Modifiers> Modifiers::of(const Problem& problem) {
   if (!found) {
     if (kept.size() > 64) kept.clear();
     auto made = parse(problem);
-    if (!made) return nullptr;  // complete() has refused it
+    if (!made) return nullptr;  // complete() refuses such a problem
     return kept[key] = *made;
   }
   return found;
@@ -286,7 +286,7 @@ expr::Map Modifiers::scope(bool score, bool mask) const {
 }
 
 pointwise::TensorReader Modifiers::reader(InputPattern pattern) const {
-  // Small integers for tables of integers, so that conditions that compare them hold now and then.
+  // Tables of integers hold small integers, so that comparisons of them are true for some elements.
   const auto real =
       contents_reader(kIndices, extent_, pattern == InputPattern::kSpecial ? pattern : InputPattern::kNormal);
   const auto whole = contents_reader(kIndices, extent_, InputPattern::kIntegers);
@@ -366,7 +366,7 @@ bool Modifiers::may_see(InputPattern pattern, int64_t batch, int64_t head, int64
 
 namespace {
 
-/// Counts pairs by halving boxes until each is decided; an undecided single pair counts as visible.
+/// Counts pairs by halving boxes until each is decided. An undecided single pair counts as visible.
 class PairCount {
  public:
   using Judge = std::function<Truth(Range q, Range k)>;
@@ -412,7 +412,7 @@ double Modifiers::pairs(int64_t batch, int64_t head, int64_t begin, int64_t end,
   PairCount count(judge);
   double pairs = count.box(begin, end, 0, keys);
   if (count.gave_up()) {
-    // Some of the rows, each counted exactly.
+    // A sample of the rows, each counted exactly.
     const int64_t rows = std::clamp<int64_t>(kMaxBoxes / (2 * keys), 1, end - begin);
     double sampled = 0;
     for (int64_t i = 0; i < rows; ++i) {

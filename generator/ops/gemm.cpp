@@ -18,9 +18,9 @@
 namespace roofgen {
 namespace gemm {
 
-/// The largest step along k: 128 elements of 8 bits.
-constexpr int64_t kDeepestTile =
-    128;  // k_per_split of stages/gemm.json has it too: launch code computes that from any K
+/// The largest step along k: 128 elements of 8 bits. Also in k_per_split of stages/gemm.json, from which launch code is
+/// generated.
+constexpr int64_t kDeepestTile = 128;
 
 int64_t k_per_split(int64_t k, int64_t splits) {
   return (k + splits * kDeepestTile - 1) / (splits * kDeepestTile) * kDeepestTile;
@@ -34,8 +34,8 @@ using gemm::Shape;
 using pointwise::Estimate;
 using pointwise::Formula;
 
-constexpr int64_t kMaxDim = int64_t{1} << 30;  // indices of rows and columns are 32 bits, tiles included
-constexpr int64_t kMaxInt8Depth = 131071;      // 2^31 / 2^14: a sum of so many products of int8 fits int32
+constexpr int64_t kMaxDim = int64_t{1} << 30;  // 32-bit indices of rows and columns, including those of partial tiles
+constexpr int64_t kMaxInt8Depth = 131071;      // 2^31 / 2^14: the largest sum of int8 products that always fits int32
 constexpr std::array<int64_t, 3> kSplits = {2, 4, 8};
 constexpr std::array<const char*, 5> kGates = {"silu", "gelu", "gelu_tanh", "relu", "sigmoid"};
 const std::string kSplitVariant = "split_k";
@@ -45,14 +45,13 @@ int64_t splits_of(const std::string& variant) {
   return variant.starts_with(kSplitVariant) ? std::stoll(variant.substr(kSplitVariant.size())) : 1;
 }
 
-/// The format of bias and residual unless they are declared: C's, where that is a floating-point format of 16 bits or
-/// more.
+/// The format of bias and residual unless declared: C's if that is a floating-point format of at least 16 bits.
 DType tensor_dtype(DType out) {
   if (out == DType::kFp8 || out == DType::kInt8) return DType::kBf16;
   return out == DType::kInt32 ? DType::kFp32 : out;
 }
 
-/// The format of the product in memory: C's, unless a sum may lie beyond its range.
+/// The format of the product in memory: C's, unless sums may exceed its range.
 DType stored_dtype(const Shape& s) {
   const bool narrow = size_of(s.out) == 1 || (s.dtype == DType::kInt8 && s.out == DType::kFp16);
   return narrow ? DType::kBf16 : s.out;
@@ -72,8 +71,7 @@ pointwise::Vocabulary vocabulary(const Problem& problem) {
   return out;
 }
 
-/// The epilogue of the problem, which ends in `buffer`; with another source, the same for values that were stored
-/// before.
+/// The epilogue of the problem with the output `buffer`. Another source: the epilogue of stored values.
 Result<Formula> epilogue(const Problem& problem, DType source = DType::kFp32) {
   pointwise::Vocabulary words = vocabulary(problem);
   words.source_dtype = source;
@@ -81,12 +79,12 @@ Result<Formula> epilogue(const Problem& problem, DType source = DType::kFp32) {
                         {{"y", "C", problem.dtypes.at("out"), false}}, std::move(words));
 }
 
-/// The accumulator as it is.
+/// The unmodified accumulator.
 Result<Formula> identity(const Problem& problem, const std::string& buffer, DType dtype) {
   return Formula::parse({}, {{"acc", buffer, dtype, false}}, vocabulary(problem));
 }
 
-/// What a gate does for one element of C: its function, and the product with the value.
+/// The gate of one element of C: its function, and the product with the value.
 pointwise::Work gate_work(const Shape& s) {
   if (s.gated.empty()) return {};
   const pointwise::Function& f = pointwise::functions()[static_cast<size_t>(pointwise::find_function(s.gated))];
@@ -95,8 +93,8 @@ pointwise::Work gate_work(const Shape& s) {
   return out;
 }
 
-/// What templates see of a formula that ends in the gate: `gate` is its device function. Work and bytes stay those of a
-/// column of the product, of which two make one of C.
+/// The template's formula with a gate: `gate` is its device function. Work and bytes are per column of the product; two
+/// of them make one column of C.
 expr::Map with_gate(expr::Map formula, const Shape& s) {
   if (s.gated.empty()) return formula;
   formula["gate"] = s.gated + (pointwise::is_exact(s.out) ? "_exact" : "_fast");
@@ -179,7 +177,7 @@ class Gemm final : public Op {
     const Shape s(problem);
     const int64_t esize = size_of(s.dtype);
     out["rows"] = s.m;
-    out["cols"] = s.n;  // of the product, which the kernel of rows reads
+    out["cols"] = s.n;  // of the product, which the row kernel reads
     out["dtype"] = to_string(s.dtype);
     out["esize"] = esize;
     out["out_dtype"] = to_string(s.out);
@@ -188,7 +186,7 @@ class Gemm final : public Op {
     out["stored_size"] = size_of(stored_dtype(s));
     out["a_stride"] = s.a_stride();
     out["b_stride"] = s.b_stride();
-    // ldmatrix turns matrices of 16-bit elements only; others are turned on their way to shared memory.
+    // ldmatrix transposes 16-bit elements only; others are transposed on the way to shared memory.
     out["a_turned"] = !s.a_rows && esize == 2;
     out["b_turned"] = s.b_rows && esize == 2;
     out["a_gather"] = !s.a_rows && esize != 2;
@@ -213,7 +211,7 @@ class Gemm final : public Op {
     return out;
   }
 
-  // A few tiles each way: enough for every place in a tile, a group of tiles, and the tail. K is whole.
+  // A few tiles in each direction: all positions in a tile, a group of tiles, and the tail. K stays whole.
   Problem reduced(const Problem& problem) const override {
     constexpr int64_t kWhole = 512, kTile = 256;
     Problem out = problem;
@@ -275,7 +273,7 @@ class Gemm final : public Op {
     return out;
   }
 
-  /// The format of C: that of A and B, wider where theirs is too narrow for sums.
+  /// The format of C: that of A and B, or a wider one if theirs is too narrow for sums.
   static Result<void> settle_out(Problem& p) {
     DType preset = p.dtype;
     if (p.dtype == DType::kTf32) preset = DType::kFp32;
@@ -288,13 +286,13 @@ class Gemm final : public Op {
   }
 };
 
-/// One variant for each number of slabs that leaves each enough to do.
+/// One variant for each number of slabs with enough work per slab.
 Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Problem& problem) const {
   ROOFGEN_TRY(const std::vector<Variant> loaded, load_variants(files, name()));
   std::vector<Variant> out;
   for (const Variant& v : loaded) {
     if (v.name == "unfused" && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty())
-      continue;  // nothing to take apart
+      continue;  // no unfused form
     if (v.name == kSplitVariant) {
       for (const int64_t splits : kSplits) {
         if (problem.dims.at("K") < splits * 2 * gemm::kDeepestTile) continue;
@@ -325,9 +323,9 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
   Region part = region;
   const int64_t halves = s.gated.empty() ? 1 : 2;
   if (region.col_end < 0 || formula.reductions() > 0) part.col_begin = 0, part.col_end = extent.cols;
-  Region wide = part;  // the columns of the product that they are made of
+  Region wide = part;  // the columns of the product behind them
   wide.col_begin *= halves, wide.col_end *= halves;
-  // The accumulators of a row, where what is stored between kernels has been rounded to `stored`.
+  // The accumulators of a row, rounded to `stored` if they are stored between kernels.
   const auto sums_over = [&](int64_t k_begin, int64_t k_end, DType stored) -> SourceRow {
     const auto products = gemm::products_of(
         s, pattern, {part.row_begin, part.row_end, part.col_begin * halves, part.col_end * halves, k_begin, k_end});
@@ -371,7 +369,7 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
   const SourceRow sums = sums_over(0, s.k, variant == "unfused" ? stored_dtype(s) : DType::kFp32);
   if (s.gated.empty()) return compare_formula(formula, part, extent, pattern, sums, read);
 
-  // A gated output is that of an identity whose source is the product of both halves.
+  // A gated output is compared as the identity of a source: the product of both halves.
   ROOFGEN_TRY(const Formula written, identity(problem, "C", s.out));
   const pointwise::TensorReader tensors = contents_reader(formula.vocabulary().indices, product, pattern);
   const bool fast = !pointwise::is_exact(s.out);
@@ -384,8 +382,9 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
         for (size_t i = 0; i < out.size(); ++i) {
           const Estimate gate = pointwise::apply(s.gated, both[2 * i], fast), up = both[2 * i + 1];
           const double value = gate.value * up.value;
-          const double of_factors = std::hypot(gate.sigma * up.value, gate.value * up.sigma,
-                                               gate.sigma * up.sigma);  // independent, and either may be near zero
+          const double of_factors =
+              std::hypot(gate.sigma * up.value, gate.value * up.sigma,
+                         gate.sigma * up.sigma);  // independent errors; either factor may be near zero
           out[i] = {value, std::hypot(of_factors, rounding_sigma(value, DType::kFp32))};
         }
         return out;

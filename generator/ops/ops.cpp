@@ -1,4 +1,4 @@
-// The table of ops: what exists is what is listed here.
+// The table of ops.
 #include <fmt/format.h>
 
 #include "base/suggest.h"
