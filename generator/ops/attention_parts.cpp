@@ -55,7 +55,7 @@ std::string illegal_because(const std::vector<std::string>& steps, Part part, in
   if (part.first > 0 || part.last + 1 != steps.size()) return "";
   return fmt::format(
       "a row reduction across CTAs: softmax needs all {} scores of a row, which the CTAs of qk share by tiles; only a "
-      "kernel that goes on to pv can do without them",
+      "kernel that computes pv as well does not need whole rows",
       keys);
 }
 

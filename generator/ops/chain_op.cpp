@@ -58,7 +58,7 @@ Result<Problem> ChainOp::complete_chain(const Chain& chain, Problem problem) {
   }
   for (const auto& [name, value] : problem.dims)
     if (std::find(wanted.begin(), wanted.end(), name) == wanted.end())
-      return Error{Exit::kUsage, fmt::format("--{} says nothing about a chain {}", name,
+      return Error{Exit::kUsage, fmt::format("--{} does not apply to a chain {}", name,
                                              chain.has_gemm() ? "that begins with gemm: --M, --N, --K"
                                                               : "without a gemm: --rows, --cols")};
   problem.op = "chain";

@@ -125,8 +125,8 @@ class ChainParser {
       if (chain_.steps_.size() == kMostSteps)
         return bad(piece.span, fmt::format("a chain has at most {} steps", kMostSteps));
       if (!chain_.steps_.empty() && !chain_.steps_.back().row_scale.empty())
-        return bad(piece.span, fmt::format("{} must be the last step: what it writes are numbers of a format, with the "
-                                           "scale of each row beside them",
+        return bad(piece.span, fmt::format("{} must be the last step: it writes quantised values and the scale "
+                                           "of each row",
                                            chain_.steps_.back().label));
       ROOFGEN_TRY(ChainStep step, piece.text[0] == '(' ? expression(piece) : word(piece));
       chain_.steps_.push_back(std::move(step));
@@ -155,7 +155,7 @@ class ChainParser {
   Result<ChainStep> expression(const Piece& piece) {
     const std::string_view text = piece.text;
     if (text.back() != ')')
-      return bad({piece.span.end - 1, piece.span.end}, "a step that is an expression stands in brackets: (v * 2 + 1)");
+      return bad({piece.span.end - 1, piece.span.end}, "an expression as a step needs parentheses: (v * 2 + 1)");
     const Piece inner = trimmed(source_.text, piece.span.begin + 1, piece.span.end - 1);
     if (inner.text.empty()) return bad(piece.span, "an expression over v was expected in the brackets");
     // Checked separately first, so that messages show the user's text.

@@ -66,8 +66,7 @@ pointwise::Vocabulary vocabulary(const Problem& problem) {
     out.tensors.push_back(arg);
   }
   for (const char* name : {"alpha", "beta", "scale"}) out.scalars[name] = problem.reals.at(name);
-  if (!problem.texts.at("gated").empty())
-    out.no_reductions = "the columns of a gated product are not those of its output";
+  if (!problem.texts.at("gated").empty()) out.no_reductions = "a gated product has twice the columns of its output";
   return out;
 }
 
@@ -147,7 +146,7 @@ class Gemm final : public Op {
       if (bytes > kMaxTensorBytes)
         return usage(fmt::format("{} would hold {:.3g} bytes; at most 2^40 were expected", tensor, bytes));
     if (s.dtype == DType::kInt8 && s.k > kMaxInt8Depth)
-      return usage(fmt::format("K is {}; at most {} products of int8 are sure to fit int32", s.k, kMaxInt8Depth));
+      return usage(fmt::format("K is {}; at most {} products of int8 always fit int32", s.k, kMaxInt8Depth));
     ROOFGEN_CHECK(check_declared(p.args, name(), {"A", "B", "C", "T", "partial", "y"}));
     ROOFGEN_CHECK(epilogue(p));
     return p;
@@ -281,7 +280,7 @@ class Gemm final : public Op {
     if (p.dtype == DType::kInt8)
       preset = p.texts["epilogue"] == "acc" && p.texts["gated"].empty() ? DType::kInt32 : DType::kBf16;
     if (p.dtypes.emplace("out", preset).first->second == DType::kTf32)
-      return usage("tf32 is no format of an output; fp32 was expected");
+      return usage("an output cannot be tf32; fp32 was expected");
     return {};
   }
 };

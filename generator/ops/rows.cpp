@@ -197,8 +197,7 @@ class RowOp final : public Op {
     const std::string by = p.texts["quant_scale"];
     if (by != "row" && by != "tensor") return usage(fmt::format("quant_scale is '{}'; row or tensor was expected", by));
     if (by == "row") {
-      if (p.reals.count("scale"))
-        return usage("scale is that of a whole tensor; quant_scale tensor was expected with it");
+      if (p.reals.count("scale")) return usage("scale applies to a whole tensor; quant_scale tensor was expected");
       return {};
     }
     p.reals.emplace("scale", 1.0);
