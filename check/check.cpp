@@ -350,16 +350,14 @@ Result<Report> run(const Request& r) {
   launch.grid = r.grid;
   launch.block = r.block;
   launch.smem_bytes = r.smem_bytes;
-  std::map<size_t, std::vector<std::byte>> struct_args;
   for (const Argument& a : r.args) {
     if (!a.symbol.empty()) {
       ROOFGEN_TRY(places[&a], set_variable(*executor, *module, a));
       continue;
     }
-    ROOFGEN_TRY(std::vector<std::byte> bytes, buffers.pass(a, places));
     Arg arg;
     arg.name = a.name;
-    struct_args[launch.args.size()] = std::move(bytes);
+    ROOFGEN_TRY(arg.data, buffers.pass(a, places));
     launch.args.push_back(std::move(arg));
   }
   RunOptions options;
@@ -369,7 +367,6 @@ Result<Report> run(const Request& r) {
   options.threads = r.jobs > 0 ? r.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::vector<SiteCounts> sites;
   options.sites = &sites;
-  options.struct_args = &struct_args;
   options.cooperative = r.cooperative;
   options.printed = &report.printed;
   Result<RunResult> ran = executor->run(*module, launch, options);

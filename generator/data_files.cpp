@@ -15,16 +15,16 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A user's folder is untrusted text: bounds well above anything real, far below what hurts.
+// A user's folder is untrusted: limits far above real files and far below available memory.
 constexpr size_t kMaxNameBytes = 255;
 constexpr uintmax_t kMaxFileBytes = uintmax_t{4} << 20;
 constexpr int kMaxDepth = 8;
 constexpr size_t kMaxListed = 10000;
 
-/// The folders roofgen ships; nothing else below a data directory is looked at.
+/// The folders of data files; anything else below a data directory is ignored.
 constexpr std::array<std::string_view, 5> kRoots = {"templates", "search_spaces", "devices", "work", "models"};
 
-/// Relative, printable, and unable to leave the folder it is joined to.
+/// Whether a name is relative, printable, and stays inside its folder.
 bool is_safe_name(std::string_view name) {
   if (name.empty() || name.size() > kMaxNameBytes) return false;
   for (char c : name)
@@ -46,7 +46,7 @@ const EmbeddedFile* find_embedded(std::string_view name) {
   return it != files.end() && it->name == name ? &*it : nullptr;
 }
 
-/// Where `name` is in the directories, or an empty path.
+/// The path of `name` in the first directory that has it, or an empty path.
 fs::path find_in(const std::vector<std::string>& dirs, std::string_view name) {
   for (const std::string& dir : dirs) {
     fs::path path = fs::path(dir) / name;
@@ -58,7 +58,7 @@ fs::path find_in(const std::vector<std::string>& dirs, std::string_view name) {
 
 Result<std::string> read_bounded(const fs::path& path) {
   std::error_code error;
-  // A fifo or a device would block or never end.
+  // Reading a FIFO or a device could block forever.
   if (!fs::is_regular_file(path, error)) return Error{.message = "not a regular file", .where = {path.string()}};
   std::ifstream in(path, std::ios::binary);
   if (!in) return Error{.message = "cannot be read", .where = {path.string()}};
@@ -83,7 +83,7 @@ void list_below(const fs::path& dir, const std::string& base, std::string_view p
     const std::string name = base + "/" + file;
     std::error_code ignored;
     if (it->is_directory(ignored)) {
-      // Descend only where the prefix can still match, below it or on the way to it.
+      // Skip folders whose files cannot have the prefix.
       const size_t common = std::min(prefix.size(), name.size());
       if (depth < kMaxDepth && prefix.substr(0, common) == std::string_view(name).substr(0, common))
         list_below(dir, name, prefix, depth + 1, names);

@@ -1,4 +1,4 @@
-// The table cmake/embed.cmake writes. Private to generator/data_files.cpp.
+// The table that cmake/embed.cmake generates. Private to generator/data_files.cpp.
 #pragma once
 
 #include <span>

@@ -1,6 +1,7 @@
 #include "generator/emit.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -24,7 +25,7 @@ std::string upper(std::string text) {
 
 std::string c_type(const std::string& type) { return type == "i32" ? "int32_t" : type == "i64" ? "int64_t" : "float"; }
 
-/// The parameters, one a line, with what they are.
+/// The parameters, one per line, with their notes.
 std::string declarations(const LaunchCode& code) {
   size_t width = 0;
   for (const CParameter& p : code.parameters) width = std::max(width, p.type.size() + p.name.size());
@@ -38,32 +39,143 @@ std::string declarations(const LaunchCode& code) {
   return out;
 }
 
-std::string body(const LaunchCode& code) {
-  std::string out, pointers;
+std::string joined(const std::vector<std::string>& parts, const char* prefix = "") {
+  std::string out;
+  for (const std::string& part : parts) out += fmt::format("{}{}{}", out.empty() ? "" : ", ", prefix, part);
+  return out;
+}
+
+const char* c_data_type(DType dtype) {
+  switch (dtype) {
+    case DType::kBf16: return "BFLOAT16";
+    case DType::kFp16: return "FLOAT16";
+    case DType::kFp32:
+    case DType::kTf32: return "FLOAT32";
+    case DType::kInt32: return "INT32";
+    default: return "UINT8";
+  }
+}
+
+/// Declares and encodes a tensor map.
+std::string map_code(const KernelArgument& a, const std::string& name) {
+  const TensorMap& m = *a.map;
+  std::vector<std::string> box, dims, strides;
+  for (const uint32_t side : m.box) box.push_back(std::to_string(side));
+  for (const std::string& dim : a.dims) dims.push_back("(cuuint64_t)(" + dim + ")");
+  for (const std::string& stride : a.stride_bytes) strides.push_back("(cuuint64_t)(" + stride + ")");
+  if (strides.empty()) strides.emplace_back("0");  // C has no empty arrays
+  return fmt::format(
+      R"(  CUtensorMap {name};
+  const cuuint64_t {name}_dims[] = {{{dims}}}, {name}_strides[] = {{{strides}}};
+  const cuuint32_t {name}_box[] = {{{box}}}, {name}_steps[] = {{1, 1, 1, 1, 1}};
+  const CUresult {name}_status = cuTensorMapEncodeTiled(
+      &{name}, CU_TENSOR_MAP_DATA_TYPE_{type}, {rank}, (void*)(uintptr_t){pointer}, {name}_dims, {name}_strides,
+      {name}_box, {name}_steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_{swizzle},
+      CU_TENSOR_MAP_L2_PROMOTION_{promotion}, CU_TENSOR_MAP_FLOAT_OOB_FILL_{fill});
+  if ({name}_status != CUDA_SUCCESS) return {name}_status;
+)",
+      fmt::arg("name", name), fmt::arg("dims", joined(dims)), fmt::arg("strides", joined(strides)),
+      fmt::arg("box", joined(box)), fmt::arg("type", c_data_type(m.dtype)), fmt::arg("rank", m.dims.size()),
+      fmt::arg("pointer", a.code), fmt::arg("swizzle", m.swizzle_bytes ? fmt::format("{}B", m.swizzle_bytes) : "NONE"),
+      fmt::arg("promotion", m.l2_promotion_bytes ? fmt::format("L2_{}B", m.l2_promotion_bytes) : "NONE"),
+      fmt::arg("fill", m.nan_fill ? "NAN_REQUEST_ZERO_FMA" : "NONE"));
+}
+
+std::string body(const EmittedKernel& k, const LaunchCode& code) {
+  std::string out, maps;
+  std::vector<std::string> positive, fits, pointers;
   const auto refuse_unless = [&](const std::string& condition, const char* why) {
     out += fmt::format("  if (!({})) return CUDA_ERROR_INVALID_VALUE;  /* {} */\n", condition, why);
   };
-  std::string positive;
-  for (const std::string& p : code.positive) positive += fmt::format("{}{} > 0", positive.empty() ? "" : " && ", p);
-  if (!positive.empty()) refuse_unless(positive, "nothing to do, or not a size");
+  const auto and_all = [](const std::vector<std::string>& parts) {
+    return fmt::format("{}", fmt::join(parts, " && "));
+  };
+  const auto narrowed = [&](const std::string& name, const KernelArgument& a) {
+    if (a.type == "i32")
+      fits.push_back(name + " == " + (a.code.find(' ') == a.code.npos ? a.code : "(" + a.code + ")"));
+    return fmt::format("({})({})", c_type(a.type), a.code);
+  };
+  for (const std::string& p : code.positive) positive.push_back(p + " > 0");
+  if (!positive.empty()) refuse_unless(and_all(positive), "nothing to do, or not a size");
   for (const auto& [name, value] : code.definitions) out += fmt::format("  const int64_t {} = {};\n", name, value);
-  std::string fits;
   for (const KernelArgument& a : code.arguments) {
     std::string name = a.name;
-    if (a.type != "ptr" && (a.computed || a.type == "i32")) {
+    if (a.map) {
       name = "kernel_" + a.name;
-      out += fmt::format("  {0} {1} = ({0})({2});\n", c_type(a.type), name, a.code);
-      if (a.type == "i32")
-        fits += fmt::format("{}{} == {}", fits.empty() ? "" : " && ", name,
-                            a.code.find(' ') == std::string::npos ? a.code : "(" + a.code + ")");
+      maps += map_code(a, name);
+    } else if (!a.fields.empty()) {
+      name = "kernel_" + a.name;
+      std::string fields, values;
+      for (const KernelArgument& f : a.fields) {
+        fields += fmt::format(" {} {};", c_type(f.type), f.name);
+        values += (values.empty() ? "" : ", ") + narrowed(name + "." + f.name, f);
+      }
+      out += fmt::format("  struct {{{} }} {} = {{{}}};\n", fields, name, values);
+    } else if (a.type != "ptr" && (a.value || a.type == "i32")) {
+      name = "kernel_" + a.name;
+      out += fmt::format("  {} {} = {};\n", c_type(a.type), name, narrowed(name, a));
     }
-    pointers += (pointers.empty() ? "&" : ", &") + name;
+    pointers.push_back(name);
   }
   for (int i = 0; i < 3; ++i) out += fmt::format("  const int64_t grid_{} = {};\n", "xyz"[i], code.grid[i]);
-  if (!fits.empty()) refuse_unless(fits, "the kernel counts these in 32 bits");
+  if (!fits.empty()) refuse_unless(and_all(fits), "the kernel counts these in 32 bits");
   refuse_unless("grid_x <= 2147483647 && grid_y <= 65535 && grid_z <= 65535", "more CTAs than a launch has");
+  const Dim3& cluster = k.launch->cluster;
+  if (cluster.count() > 1)
+    refuse_unless(
+        fmt::format("grid_x % {} == 0 && grid_y % {} == 0 && grid_z % {} == 0", cluster.x, cluster.y, cluster.z),
+        "the grid is not a whole number of clusters");
   for (const std::string& c : code.conditions) refuse_unless(c, "compiled for problems where this holds");
-  return out + fmt::format("  void* arguments[] = {{{}}};\n", pointers);
+  return out + maps + fmt::format("  void* arguments[] = {{{}}};\n", joined(pointers, "&"));
+}
+
+/// Clusters and overlap are attributes of the launch.
+std::string launch_call(const EmittedKernel& k, const std::string& upper) {
+  const Dim3& cluster = k.launch->cluster;
+  if (cluster.count() == 1 && !k.launch->overlap)
+    return fmt::format(
+        R"(  return cuLaunchKernel(function, (unsigned)grid_x, (unsigned)grid_y, (unsigned)grid_z, {0}_THREADS, 1, 1,
+                        {0}_SMEM_BYTES, stream, arguments, 0);
+)",
+        upper);
+  std::string attributes;
+  int count = 0;
+  if (cluster.count() > 1)
+    attributes += fmt::format(R"(  attributes[{0}].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attributes[{0}].value.clusterDim.x = {1};
+  attributes[{0}].value.clusterDim.y = {2};
+  attributes[{0}].value.clusterDim.z = {3};
+)",
+                              count++, cluster.x, cluster.y, cluster.z);
+  if (k.launch->overlap)
+    attributes += fmt::format(R"(  attributes[{0}].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  attributes[{0}].value.programmaticStreamSerializationAllowed = 1;
+)",
+                              count++);
+  return fmt::format(R"(  CUlaunchAttribute attributes[{1}];
+{2}  CUlaunchConfig config;
+  config.gridDimX = (unsigned)grid_x, config.gridDimY = (unsigned)grid_y, config.gridDimZ = (unsigned)grid_z;
+  config.blockDimX = {0}_THREADS, config.blockDimY = 1, config.blockDimZ = 1;
+  config.sharedMemBytes = {0}_SMEM_BYTES;
+  config.hStream = stream;
+  config.attrs = attributes, config.numAttrs = {1};
+  return cuLaunchKernelEx(&config, function, arguments, 0);
+)",
+                     upper, count, attributes);
+}
+
+/// Clusters of more than 8 CTAs are an opt-in.
+std::string prepare_call(const EmittedKernel& k, const std::string& upper) {
+  std::string out;
+  if (k.launch->cluster.count() > 8)
+    out =
+        R"(  const CUresult allowed = cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+  if (allowed != CUDA_SUCCESS) return allowed;
+)";
+  return out + fmt::format(
+                   "  return cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, "
+                   "{}_SMEM_BYTES);\n",
+                   upper);
 }
 
 std::string header_function(const EmittedKernel& k, const LaunchCode& code) {
@@ -76,41 +188,56 @@ std::string header_function(const EmittedKernel& k, const LaunchCode& code) {
 
 /* Once after loading: allows the dynamic shared memory the kernel asks for. */
 static inline CUresult {name}_prepare(CUfunction function) {{
-  return cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, {upper}_SMEM_BYTES);
-}}
+{prepare}}}
 
 static inline CUresult {name}_launch(CUfunction function, CUstream stream,{parameters} {{
-{body}  return cuLaunchKernel(function, (unsigned)grid_x, (unsigned)grid_y, (unsigned)grid_z, {upper}_THREADS, 1, 1,
-                        {upper}_SMEM_BYTES, stream, arguments, 0);
-}}
+{body}{call}}}
 )",
                      fmt::arg("schedule", to_string(k.program->schedule)), fmt::arg("registers", k.binary->registers),
                      fmt::arg("spill", k.binary->spill_bytes), fmt::arg("smem", k.launch->smem_bytes),
                      fmt::arg("threads", k.launch->block.x), fmt::arg("arch", k.binary->arch),
                      fmt::arg("entry", k.program->entry), fmt::arg("upper", upper(code.name)),
                      fmt::arg("name", code.name), fmt::arg("parameters", declarations(code)),
-                     fmt::arg("body", body(code)));
+                     fmt::arg("prepare", prepare_call(k, upper(code.name))), fmt::arg("body", body(k, code)),
+                     fmt::arg("call", launch_call(k, upper(code.name))));
+}
+
+Json argument_json(const KernelArgument& a) {
+  Json out{{"name", a.name}, {"type", a.type}, {"value", a.code}};
+  if (a.map)
+    out["map"] = {{"dtype", to_string(a.map->dtype)},
+                  {"dims", a.dims},
+                  {"stride_bytes", a.stride_bytes},
+                  {"box", a.map->box},
+                  {"swizzle_bytes", a.map->swizzle_bytes},
+                  {"nan_fill", a.map->nan_fill},
+                  {"l2_promotion_bytes", a.map->l2_promotion_bytes}};
+  for (const KernelArgument& f : a.fields) out["fields"].push_back(argument_json(f));
+  return out;
 }
 
 Json kernel_json(const EmittedKernel& k, const LaunchCode& code) {
   Json definitions = Json::array(), arguments = Json::array();
   for (const auto& [name, value] : code.definitions) definitions.push_back({{"name", name}, {"value", value}});
-  for (const KernelArgument& a : code.arguments)
-    arguments.push_back({{"name", a.name}, {"type", a.type}, {"value", a.code}});
-  return {{"name", code.name},
-          {"entry", k.program->entry},
-          {"schedule", to_string(k.program->schedule)},
-          {"digest", k.binary->digest},
-          {"arch", k.binary->arch},
-          {"registers", k.binary->registers},
-          {"spill_bytes", k.binary->spill_bytes},
-          {"smem_bytes", k.launch->smem_bytes},
-          {"block", k.launch->block.x},
-          {"definitions", definitions},
-          {"grid", {{"x", code.grid[0]}, {"y", code.grid[1]}, {"z", code.grid[2]}}},
-          {"requires", code.conditions},
-          {"arguments", arguments},
-          {"files", {code.name + ".cu", code.name + ".ptx", code.name + ".cubin"}}};
+  for (const KernelArgument& a : code.arguments) arguments.push_back(argument_json(a));
+  Json out{{"name", code.name},
+           {"entry", k.program->entry},
+           {"schedule", to_string(k.program->schedule)},
+           {"digest", k.binary->digest},
+           {"arch", k.binary->arch},
+           {"registers", k.binary->registers},
+           {"spill_bytes", k.binary->spill_bytes},
+           {"smem_bytes", k.launch->smem_bytes},
+           {"block", k.launch->block.x},
+           {"definitions", definitions},
+           {"grid", {{"x", code.grid[0]}, {"y", code.grid[1]}, {"z", code.grid[2]}}},
+           {"requires", code.conditions},
+           {"arguments", arguments},
+           {"files", {code.name + ".cu", code.name + ".ptx", code.name + ".cubin"}}};
+  const Dim3& cluster = k.launch->cluster;
+  if (cluster.count() > 1) out["cluster"] = {cluster.x, cluster.y, cluster.z};
+  if (k.launch->overlap) out["overlap"] = true;
+  return out;
 }
 
 }  // namespace

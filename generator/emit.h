@@ -1,5 +1,5 @@
-// A tuned kernel as files another program embeds: CUDA source, PTX, CUBIN, a C header with the
-// launch, a JSON manifest (docs/emit.md). The emitted code is the user's own (README, licence).
+// Writes a tuned kernel as files that another program embeds: CUDA source, PTX, CUBIN, a C header with the launch, a
+// JSON manifest (docs/emit.md). The emitted code belongs to the user (README, licence).
 #pragma once
 
 #include <map>
@@ -12,24 +12,23 @@
 
 namespace roofgen {
 
-/// One kernel of the winner, ready to be written.
+/// One kernel of the winning variant.
 struct EmittedKernel {
   const Stage* stage = nullptr;
   const Program* program = nullptr;
   const Binary* binary = nullptr;
   const Launch* launch = nullptr;
-  expr::Map scope;  ///< the schedule's scope: parameters and derived values
+  expr::Map scope;  ///< of the schedule: parameters and derived values
 };
 
 struct EmitRequest {
-  std::string name;  ///< what files and C functions are called: "gemm" gives gemm.h and gemm_launch
+  std::string name;  ///< prefix of files and C functions: "gemm" gives gemm.h and gemm_launch
   const Problem* problem = nullptr;
   const Variant* variant = nullptr;
-  std::vector<Buffer> buffers;         ///< the problem's and the variant's temporaries
-  expr::Map scope;                     ///< the problem's, without a stage
+  std::vector<Buffer> buffers;         ///< of the problem, and the variant's temporaries
+  expr::Map scope;                     ///< of the problem, without a stage
   std::vector<EmittedKernel> kernels;  ///< in launch order
-  std::string
-      facts;  ///< what the manifest says beside the problem and the schedules (score, device, origins), as JSON text
+  std::string facts;                   ///< JSON text for the manifest: score, device, origins
 };
 
 /// File name -> contents.

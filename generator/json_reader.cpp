@@ -14,14 +14,16 @@ Error JsonReader::bad(std::string message, const std::string& near) const {
 
 Error JsonReader::bad_at(const Json& value, std::string message, const std::string& member) const {
   Where at = file_.place(value, member);
-  // A copy is no part of the file's tree.
+  // Copied values are not in the file's tree: search for the member's text.
   if (at.line == 0 && !member.empty()) at = file_.find(member);
   return Error{Exit::kFailed, std::move(message), std::move(at)};
 }
 
-Result<void> JsonReader::only(const Json& object, std::initializer_list<const char*> known) const {
+Result<void> JsonReader::only(const Json& object, std::initializer_list<const char*> known,
+                              std::initializer_list<const char*> more) const {
   if (!object.is_object()) return bad_at(object, "an object was expected");
-  const std::vector<std::string> names(known.begin(), known.end());
+  std::vector<std::string> names(known.begin(), known.end());
+  names.insert(names.end(), more.begin(), more.end());
   for (const auto& [key, value] : object.items())
     if (std::find(names.begin(), names.end(), key) == names.end())
       return bad_at(object, fmt::format("unknown key \"{}\"{}", key, did_you_mean(key, names)), key);
@@ -65,6 +67,21 @@ Result<expr::Expr> JsonReader::expression(const Json& object, const char* key) c
     return expr::Expr::parse(object[key].dump(), file_.find(key));
   ROOFGEN_TRY(std::string text, string(object, key));
   return parse(text);
+}
+
+Result<std::vector<expr::Expr>> JsonReader::expressions(const Json& object, const char* key) const {
+  std::vector<expr::Expr> out;
+  if (!object.contains(key)) return out;
+  if (!object[key].is_array()) return bad_at(object, fmt::format("\"{}\" must be a list of expressions", key), key);
+  for (const Json& item : object[key]) {
+    Where at = file_.place(item);
+    if (item.is_string()) ++at.col;  // behind the quote
+    if (!item.is_string() && !item.is_number_integer() && !item.is_boolean())
+      return bad_at(item, fmt::format("\"{}\" must be a list of expressions", key));
+    ROOFGEN_TRY(expr::Expr e, expr::Expr::parse(item.is_string() ? item.get<std::string>() : item.dump(), at));
+    out.push_back(std::move(e));
+  }
+  return out;
 }
 
 Result<std::vector<std::pair<std::string, expr::Expr>>> JsonReader::pairs(const Json& items, const char* what) const {

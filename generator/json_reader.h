@@ -1,5 +1,5 @@
-// Reading a data file member by member: every fault is an Error that names the member and its place.
-// Base of the readers of search spaces, work formulas and models.
+// Reads a JSON data file member by member; errors name the member and its position. Base class of the readers of search
+// spaces, work formulas and models.
 #pragma once
 
 #include <initializer_list>
@@ -18,10 +18,11 @@ class JsonReader {
 
  protected:
   Error bad(std::string message, const std::string& near = "") const;
-  /// At a member of `value`, or at the value itself.
+  /// An error at a member of `value`, or at `value` itself.
   Error bad_at(const Json& value, std::string message, const std::string& member = "") const;
-  /// `object` is an object and has no other members.
-  Result<void> only(const Json& object, std::initializer_list<const char*> known) const;
+  /// `object` is an object and has no members beside `known` and `more`.
+  Result<void> only(const Json& object, std::initializer_list<const char*> known,
+                    std::initializer_list<const char*> more = {}) const;
   Result<std::string> string(const Json& object, const char* key) const;
   Result<std::string> string_or(const Json& object, const char* key, std::string otherwise) const;
   /// The member as an array; an empty one when it is absent.
@@ -30,6 +31,9 @@ class JsonReader {
   Result<expr::Expr> parse(const std::string& text) const;
   /// An expression: a string, or a number or boolean that stands for itself.
   Result<expr::Expr> expression(const Json& object, const char* key) const;
+  /// The member as a list of expressions, an empty one when it is absent. Errors point at the item, so that short
+  /// texts such as "64", which a file has in many places, are found.
+  Result<std::vector<expr::Expr>> expressions(const Json& object, const char* key) const;
   /// A list of ["name", "expression"].
   Result<std::vector<std::pair<std::string, expr::Expr>>> pairs(const Json& list, const char* what) const;
 

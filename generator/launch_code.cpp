@@ -12,7 +12,7 @@
 namespace roofgen {
 namespace {
 
-/// Names that the C function has already, or that C and C++ do not let it have.
+/// Names used by the C function itself, and keywords of C and C++.
 const std::set<std::string>& reserved() {
   static const std::set<std::string> kWords = {
       "function",  "stream",   "arguments", "grid_x", "grid_y",   "grid_z",    "alignas", "alignof", "and",
@@ -27,12 +27,15 @@ const std::set<std::string>& reserved() {
   return kWords;
 }
 
-/// The scope's name that an argument passes on as it is; "" for any other value.
+/// The name in the scope that is the argument's whole expression; "" for any other expression.
 std::string passed_on(const Stage::ArgSpec& arg) {
   if (!arg.value) return "";
   const std::vector<std::string> names = arg.value->names();
   return names.size() == 1 && names[0] == arg.value->text() ? names[0] : "";
 }
+
+/// Whether this argument makes the name a parameter of the C function.
+bool carries(const Stage::ArgSpec& arg, const std::string& name) { return arg.type != "f32" && passed_on(arg) == name; }
 
 class Writer {
  public:
@@ -47,9 +50,11 @@ class Writer {
   Result<LaunchCode> write() {
     out_.name = request_.name + (k_.stage->name == request_.problem->op ? "" : "_" + k_.stage->name);
     ROOFGEN_CHECK(arguments());
-    for (KernelArgument& a : out_.arguments) {
-      if (!a.computed) continue;
-      ROOFGEN_TRY(a.code, translate(*value_of(a.name), definitions_.size()));
+    for (size_t i = 0; i < out_.arguments.size(); ++i) {
+      KernelArgument& a = out_.arguments[i];
+      ROOFGEN_CHECK(compute(a));
+      for (KernelArgument& field : a.fields) ROOFGEN_CHECK(compute(field));
+      if (a.map) ROOFGEN_CHECK(compute_map(*specs_[i]->map, a));
     }
     for (const Stage::AxisSpec& axis : k_.stage->axes) {
       ROOFGEN_TRY(const std::string code, translate(axis.extent, definitions_.size()));
@@ -76,16 +81,27 @@ class Writer {
   struct Definition {
     std::string name;
     const expr::Expr* value;
-    std::optional<std::string> code;  ///< of its name in C, once asked for; "" when it is constant
+    std::optional<std::string> code;  ///< its name in C, once used; "" for a constant
   };
 
-  const expr::Expr* value_of(const std::string& arg) const {
-    for (const Stage::ArgSpec& a : k_.stage->args)
-      if (a.name == arg && a.value) return &*a.value;
-    return nullptr;
+  Result<void> compute(KernelArgument& a) {
+    if (!a.value) return {};
+    ROOFGEN_TRY(a.code, translate(*a.value, definitions_.size()));
+    return {};
   }
 
-  /// The kernel's arguments one by one; what `each` brings has names of its own.
+  Result<void> compute_map(const Stage::MapSpec& spec, KernelArgument& a) {
+    for (const expr::Expr& e : spec.dims) {
+      ROOFGEN_TRY(a.dims.emplace_back(), translate(e, definitions_.size()));
+    }
+    for (const expr::Expr& e : spec.strides) {
+      ROOFGEN_TRY(const std::string code, translate(e, definitions_.size()));
+      a.stride_bytes.push_back(fmt::format("({}) * {}", code, size_of(a.map->dtype)));
+    }
+    return {};
+  }
+
+  /// One entry for each argument of the launch; `each` of the stage stands for several.
   Result<void> arguments() {
     size_t next = 0;  // of the launch
     for (const Stage::ArgSpec& spec : k_.stage->args) {
@@ -98,24 +114,51 @@ class Writer {
       for (; count > 0; --count, ++next) {
         if (next >= k_.launch->args.size())
           return Error{Exit::kFailed, fmt::format("{}: the launch has fewer arguments than the stage", k_.stage->name)};
-        argument(spec, k_.launch->args[next]);
+        out_.arguments.push_back(argument(spec, k_.launch->args[next]));
+        specs_.push_back(&spec);
       }
     }
     return {};
   }
 
-  void argument(const Stage::ArgSpec& spec, const Arg& arg) {
-    if (arg.is_buffer) {
-      const auto b = std::find_if(request_.buffers.begin(), request_.buffers.end(),
-                                  [&](const Buffer& x) { return x.name == arg.name; });
-      static constexpr const char* kRoles[] = {"input", "temporary", "output"};
-      const std::string note =
-          b == request_.buffers.end()
-              ? "not used: 0"
-              : fmt::format("{}, {}{}, {} bytes for the tuned problem", kRoles[static_cast<int>(b->role)],
-                            to_string(b->dtype), indices(arg.name), b->bytes);
-      return pass("CUdeviceptr", "ptr", unique(arg.name), note);
+  KernelArgument argument(const Stage::ArgSpec& spec, const Arg& arg) {
+    if (arg.map) return {unique(spec.name), "tensor_map", pointer(arg).code, nullptr, {}, arg.map};
+    if (arg.is_buffer) return pointer(arg);
+    if (!spec.fields.empty()) return structure(spec, arg);
+    return scalar(spec, arg);
+  }
+
+  /// A buffer with a tensor map is one parameter, even if several arguments of the kernel refer to it.
+  KernelArgument pointer(const Arg& arg) {
+    const bool mapped = std::any_of(k_.launch->args.begin(), k_.launch->args.end(),
+                                    [&](const Arg& a) { return a.map && a.name == arg.name; });
+    if (const auto at = pointers_.find(arg.name); mapped && at != pointers_.end())
+      return {at->second, "ptr", at->second};
+    const auto b = std::find_if(request_.buffers.begin(), request_.buffers.end(),
+                                [&](const Buffer& x) { return x.name == arg.name; });
+    static constexpr const char* kRoles[] = {"input", "temporary", "output"};
+    const std::string note =
+        b == request_.buffers.end()
+            ? "not used: 0"
+            : fmt::format("{}, {}{}, {} bytes for the tuned problem", kRoles[static_cast<int>(b->role)],
+                          to_string(b->dtype), indices(arg.name), b->bytes);
+    KernelArgument out = pass("CUdeviceptr", "ptr", unique(arg.name), note);
+    pointers_[arg.name] = out.name;
+    return out;
+  }
+
+  KernelArgument structure(const Stage::ArgSpec& spec, const Arg& arg) {
+    KernelArgument out{unique(spec.name), "struct", ""};
+    const std::vector<size_t> offsets = field_offsets(spec.fields);
+    for (size_t i = 0; i < spec.fields.size(); ++i) {
+      Arg field{spec.fields[i].name, false, 0, spec.fields[i].type == "i64" ? 8u : 4u};
+      std::memcpy(&field.bits, arg.data.data() + offsets[i], field.bytes);
+      out.fields.push_back(scalar(spec.fields[i], field));
     }
+    return out;
+  }
+
+  KernelArgument scalar(const Stage::ArgSpec& spec, const Arg& arg) {
     const std::string name = passed_on(spec);
     const bool of_stage =
         std::any_of(definitions_.begin(), definitions_.end(), [&](const Definition& d) { return d.name == name; }) ||
@@ -123,24 +166,24 @@ class Writer {
     if (spec.type == "f32" || spec.type == "each") {
       float tuned;
       std::memcpy(&tuned, &arg.bits, sizeof tuned);
-      // A number of the user's is the caller's to give, whatever the kernel wants it multiplied with.
+      // Numbers from the user become parameters, even if the kernel takes a multiple of them.
       const std::vector<std::string> names = spec.value ? spec.value->names() : std::vector<std::string>{};
       const bool of_user = spec.type == "each" || std::any_of(names.begin(), names.end(), [&](const std::string& n) {
                              return request_.problem->reals.count(n);
                            });
       if (of_user) return pass("float", "f32", unique(arg.name), fmt::format("{} when tuned", tuned));
     } else if (!name.empty() && !of_stage) {
-      const bool own = arg.name == name && request_.problem->dims.count(name);  // the size itself
+      const bool own = arg.name == name && request_.problem->dims.count(name);  // a size
       const std::string c_name = own ? name : unique(arg.name);
       carriers_[name] = c_name;
       return pass("int64_t", spec.type, c_name,
                   fmt::format("{} when tuned", static_cast<int64_t>(arg.bytes == 4 ? static_cast<int32_t>(arg.bits)
                                                                                    : static_cast<int64_t>(arg.bits))));
     }
-    out_.arguments.push_back({spec.name, spec.type, "", true});
+    return {spec.name, spec.type, "", &*spec.value};
   }
 
-  /// "[m,n]" of a tensor of the formula: what it has an element for.
+  /// The indices of a formula's tensor: "[m,n]".
   std::string indices(const std::string& tensor) const {
     const auto formula = k_.scope.find("formula");
     const expr::Map* map = formula == k_.scope.end() ? nullptr : formula->second.map();
@@ -155,9 +198,10 @@ class Writer {
     return "";
   }
 
-  void pass(const std::string& c_type, const std::string& type, const std::string& name, const std::string& note) {
+  KernelArgument pass(const std::string& c_type, const std::string& type, const std::string& name,
+                      const std::string& note) {
     out_.parameters.push_back({c_type, name, note});
-    out_.arguments.push_back({name, type, name, false});
+    return {name, type, name};
   }
 
   bool of_schedule(const std::string& name) const {
@@ -180,7 +224,7 @@ class Writer {
     return code.text;
   }
 
-  /// What a name stands for in the definition at `position`: the last one before it, or what the problem says.
+  /// The C name of `name` in the definition at `position`: the last definition before it, or a size of the problem.
   Result<std::string> c_name(const std::string& name, size_t position) {
     for (size_t i = position; i-- > 0;)
       if (definitions_[i].name == name) return define(i);
@@ -203,10 +247,15 @@ class Writer {
     return d.code.emplace(name);
   }
 
-  /// Definitions that only a part asked for which turned out to be constant.
+  /// Removes definitions whose only users turned out to be constant.
   void drop_unused() {
     std::string code = out_.grid[0] + " " + out_.grid[1] + " " + out_.grid[2];
-    for (const KernelArgument& a : out_.arguments) code += " " + a.code;
+    for (const KernelArgument& a : out_.arguments) {
+      code += " " + a.code;
+      for (const KernelArgument& field : a.fields) code += " " + field.code;
+      for (const std::vector<std::string>* list : {&a.dims, &a.stride_bytes})
+        for (const std::string& part : *list) code += " " + part;
+    }
     for (const std::string& c : out_.conditions) code += " " + c;
     for (size_t i = out_.definitions.size(); i-- > 0;) {
       if (has_word(code, out_.definitions[i].first))
@@ -228,10 +277,12 @@ class Writer {
   const EmittedKernel& k_;
   expr::Map scope_;
   std::vector<Definition> definitions_;
-  std::map<std::string, std::string> carriers_;  ///< what the problem says -> the parameter that says it here
-  std::set<std::string> sizes_;                  ///< sizes that no argument carries
-  std::set<std::string> used_;                   ///< parameters that something is computed from
+  std::map<std::string, std::string> carriers_;  ///< name in the problem's scope -> parameter with its value
+  std::set<std::string> sizes_;                  ///< sizes that no argument has
+  std::set<std::string> used_;                   ///< parameters that other values depend on
   std::set<std::string> taken_;
+  std::map<std::string, std::string> pointers_;  ///< buffer -> its parameter
+  std::vector<const Stage::ArgSpec*> specs_;     ///< of out_.arguments
   LaunchCode out_;
 };
 
@@ -248,7 +299,9 @@ Result<BytesCode> bytes_code(const EmitRequest& request, const Variant::Temporar
     if (request.problem->dims.count(name)) return true;
     for (const EmittedKernel& k : request.kernels)
       for (const Stage::ArgSpec& a : k.stage->args)
-        if (a.type != "f32" && passed_on(a) == name) return true;
+        if (carries(a, name) ||
+            std::any_of(a.fields.begin(), a.fields.end(), [&](const auto& f) { return carries(f, name); }))
+          return true;
     return false;
   };
   ROOFGEN_TRY(const expr::CCode code,

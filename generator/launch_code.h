@@ -1,5 +1,5 @@
-// The launch of a kernel as a C function: what make_launch computes for the tuned problem, written down so that it is
-// computed anew for the sizes of each call.
+// The launch of a kernel as a C function. make_launch evaluates a search space's expressions for the tuned problem; the
+// C function evaluates them for the sizes of each call.
 #pragma once
 
 #include <set>
@@ -13,30 +13,33 @@ namespace roofgen {
 
 struct CParameter {
   std::string type, name;
-  std::string note;  ///< for a comment: what it is, or its value for the tuned problem
+  std::string note;  ///< for a comment: its role, or its value for the tuned problem
 };
 
 /// An argument of the kernel itself.
 struct KernelArgument {
-  std::string name, type;  ///< type: ptr i32 i64 f32
-  std::string code;        ///< what it is computed from; a parameter where it is passed on
-  bool computed = false;
+  std::string name, type;                   ///< type: ptr i32 i64 f32 struct tensor_map
+  std::string code;                         ///< its value: the parameter that is passed on, or an expression
+  const expr::Expr* value = nullptr;        ///< set: `code` is this expression
+  std::vector<KernelArgument> fields = {};  ///< of a struct
+  /// Of a tensor map; `code` is the pointer. What the kernel is compiled for (box, swizzle, fill) is as tuned.
+  std::shared_ptr<const TensorMap> map = {};
+  std::vector<std::string> dims = {}, stride_bytes = {};
 };
 
 struct LaunchCode {
-  std::string name;  ///< of the C functions and of the files
-  std::vector<CParameter>
-      parameters;  ///< those that the kernel takes in their order, then sizes that only the grid needs
-  std::vector<std::string> positive;  ///< parameters that must be: something is computed from them
-  std::vector<std::pair<std::string, std::string>> definitions;  ///< name and code, each built on those before it
+  std::string name;                    ///< of the C functions and of the files
+  std::vector<CParameter> parameters;  ///< in the order of the kernel's, then sizes that only the grid needs
+  std::vector<std::string> positive;  ///< parameters that must be positive, because other values are computed from them
+  std::vector<std::pair<std::string, std::string>> definitions;  ///< name and code, in order of dependence
   std::vector<KernelArgument> arguments;
   std::string grid[3];
-  std::vector<std::string> conditions;  ///< under which the compiled source is right
+  std::vector<std::string> conditions;  ///< under which the compiled source is correct
 };
 
 Result<LaunchCode> launch_code(const EmitRequest& request, const EmittedKernel& kernel);
 
-/// Bytes of a temporary: the sizes it depends on, and the code.
+/// The size of a temporary: the sizes that it depends on, and the code.
 struct BytesCode {
   std::vector<std::string> sizes;
   std::string code;

@@ -1,4 +1,4 @@
-// A problem as a JSON object: dims, flags and numbers by name, formats and expressions where there are any.
+// A problem as a JSON object: dims, flags and numbers by name; formats and expressions if present.
 #pragma once
 
 #include "base/json_text.h"

@@ -1,33 +1,26 @@
-// search_spaces/<op>/<variant>.json -> Variant. The format is docs/search-spaces.md; everything a
-// file can get wrong is reported with its place.
+// search_spaces/<op>/<variant>.json -> Variant (docs/search-spaces.md). Errors carry the position in the file.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
+#include "base/suggest.h"
 #include "generator/generate.h"
 #include "generator/json_reader.h"
 
 namespace roofgen {
 namespace {
 
-/// A stage that another file describes: `"use": "stages/rows.json"`.
-constexpr std::initializer_list<const char*> kStageMembers = {
-    "name", "template", "entry", "output", "problem", "params", "derived", "constraints", "prunes",
-    "grid", "assumes",  "block", "smem",   "args",    "panels", "work",    "formula"};
-
 class SpaceReader : private JsonReader {
  public:
   SpaceReader(const JsonFile& file, const DataFiles& files) : JsonReader(file), files_(files) {}
 
-  /// A file of search_spaces/stages/: one stage without a variant around it.
+  /// A file of search_spaces/stages/: a single stage.
   Result<Stage> read_stage() {
     const Json& root = file_.root();
     ROOFGEN_TRY(std::string schema, string(root, "schema"));
     if (schema != "roofgen.stage.1") return bad("schema must be \"roofgen.stage.1\"", schema);
-    Json body = root;
-    body.erase("schema");
-    body.erase("description");
-    return stage(body);
+    return stage(root, {"schema", "description"});
   }
 
   Result<Variant> read() {
@@ -63,7 +56,7 @@ class SpaceReader : private JsonReader {
   }
 
  private:
-  /// The stage of another file under a name, a formula and buffers of its own.
+  /// A shared stage with its own name, formula and buffers.
   Result<Stage> shared_stage(const Json& j) const {
     ROOFGEN_CHECK(only(j, {"use", "name", "output", "formula", "buffers", "problem"}));
     ROOFGEN_TRY(const std::string use, string(j, "use"));
@@ -73,7 +66,7 @@ class SpaceReader : private JsonReader {
     ROOFGEN_TRY(s.name, string_or(j, "name", s.name));
     ROOFGEN_TRY(s.output, string_or(j, "output", s.output));
     ROOFGEN_TRY(s.formula, string_or(j, "formula", s.formula));
-    // Before the stage's own, which may build on them.
+    // First, because the stage's own names may use them.
     ROOFGEN_TRY(auto names, pairs(j.value("problem", Json::array()), "problem"));
     s.problem.insert(s.problem.begin(), std::make_move_iterator(names.begin()), std::make_move_iterator(names.end()));
     if (j.contains("buffers")) {
@@ -106,15 +99,20 @@ class SpaceReader : private JsonReader {
     return p;
   }
 
-  Result<Stage> stage(const Json& j) const {
+  /// `more`: further members that the object may have.
+  Result<Stage> stage(const Json& j, std::initializer_list<const char*> more = {}) const {
     Stage s;
-    ROOFGEN_CHECK(only(j, kStageMembers));
+    ROOFGEN_CHECK(only(j,
+                       {"name", "template", "entry", "output", "problem", "params", "derived", "constraints", "prunes",
+                        "grid", "assumes", "block", "smem", "cluster", "overlap", "args", "panels", "work", "formula"},
+                       more));
     ROOFGEN_TRY(s.name, string(j, "name"));
     ROOFGEN_TRY(s.template_name, string(j, "template"));
     ROOFGEN_TRY(s.entry, string(j, "entry"));
     ROOFGEN_TRY(s.output, string(j, "output"));
     ROOFGEN_TRY(s.formula, string_or(j, "formula", ""));
-    for (const char* list : {"problem", "params", "derived", "constraints", "prunes", "grid", "assumes", "args"})
+    for (const char* list :
+         {"problem", "params", "derived", "constraints", "prunes", "grid", "assumes", "args", "panels"})
       if (j.contains(list) && !j[list].is_array()) return bad(fmt::format("\"{}\" must be a list", list), list);
     std::set<std::string> names;
     for (const Json& p : j.value("params", Json::array())) {
@@ -125,16 +123,42 @@ class SpaceReader : private JsonReader {
     }
     ROOFGEN_TRY(s.problem, pairs(j.value("problem", Json::array()), "problem"));
     ROOFGEN_TRY(s.derived, pairs(j.value("derived", Json::array()), "derived"));
-    for (const Json& c : j.value("prunes", Json::array())) {
-      if (!c.is_string()) return bad("a rule is a string", "prunes");
-      ROOFGEN_TRY(expr::Expr e, parse(c.get<std::string>()));
-      s.prunes.push_back(std::move(e));
+    ROOFGEN_TRY(s.prunes, rules(j, "prunes", "a rule"));
+    ROOFGEN_TRY(s.constraints, rules(j, "constraints", "a constraint"));
+    ROOFGEN_TRY(s.assumes, rules(j, "assumes", "an assumption"));
+    ROOFGEN_TRY(s.axes, axes(j));
+    ROOFGEN_TRY(s.block, expression(j, "block"));
+    ROOFGEN_TRY(s.smem, expression(j, "smem"));
+    if (j.contains("cluster")) {
+      ROOFGEN_TRY(s.cluster, expressions(j, "cluster"));
+      if (s.cluster.empty() || s.cluster.size() > 3)
+        return bad_at(j, "\"cluster\" needs one to three sizes: x, y, z", "cluster");
     }
-    for (const Json& c : j.value("constraints", Json::array())) {
-      if (!c.is_string()) return bad("a constraint is a string", "constraints");
-      ROOFGEN_TRY(expr::Expr e, parse(c.get<std::string>()));
-      s.constraints.push_back(std::move(e));
+    if (j.contains("overlap")) {
+      ROOFGEN_TRY(s.overlap, expression(j, "overlap"));
     }
+    if (j.contains("args"))
+      for (const Json& a : j["args"]) {
+        ROOFGEN_TRY(Stage::ArgSpec arg, argument(a));
+        s.args.push_back(std::move(arg));
+      }
+    ROOFGEN_TRY(s.panels, panels(j));
+    ROOFGEN_TRY(s.work, work(j));
+    return s;
+  }
+
+  Result<std::vector<expr::Expr>> rules(const Json& j, const char* key, const char* what) const {
+    std::vector<expr::Expr> out;
+    for (const Json& c : j.value(key, Json::array())) {
+      if (!c.is_string()) return bad(fmt::format("{} is a string", what), key);
+      ROOFGEN_TRY(expr::Expr e, parse(c.get<std::string>()));
+      out.push_back(std::move(e));
+    }
+    return out;
+  }
+
+  Result<std::vector<Stage::AxisSpec>> axes(const Json& j) const {
+    std::vector<Stage::AxisSpec> out;
     const Json grid = j.value("grid", Json::array());
     if (grid.empty() || grid.size() > 3) return bad("\"grid\" needs one to three dimensions", "grid");
     for (size_t dim = 0; dim < grid.size(); ++dim) {
@@ -150,38 +174,93 @@ class SpaceReader : private JsonReader {
           if (!a["reverse"].is_boolean()) return bad("\"reverse\" must be true or false", "reverse");
           axis.reverse = a["reverse"].get<bool>();
         }
-        s.axes.push_back(std::move(axis));
+        out.push_back(std::move(axis));
       }
     }
-    for (const Json& a : j.value("assumes", Json::array())) {
-      if (!a.is_string()) return bad("an assumption is a string", "assumes");
-      ROOFGEN_TRY(expr::Expr e, parse(a.get<std::string>()));
-      s.assumes.push_back(std::move(e));
+    return out;
+  }
+
+  Result<Stage::ArgSpec> argument(const Json& a) const {
+    Stage::ArgSpec arg;
+    if (a.is_string()) {
+      arg.name = a.get<std::string>();
+      arg.type = "ptr";
+      return arg;
     }
-    ROOFGEN_TRY(s.block, expression(j, "block"));
-    ROOFGEN_TRY(s.smem, expression(j, "smem"));
-    for (const Json& a : j.value("args", Json::array())) {
-      Stage::ArgSpec arg;
-      if (a.is_string()) {
-        arg.name = a.get<std::string>();
-        arg.type = "ptr";
-      } else if (a.is_object() && a.contains("each")) {
-        ROOFGEN_CHECK(only(a, {"each"}));
-        ROOFGEN_TRY(arg.name, string(a, "each"));
-        arg.type = "each";
-        if (arg.name != "tensors" && arg.name != "outputs" && arg.name != "scalars")
-          return bad(fmt::format("\"each\": \"{}\" is not one of tensors, outputs, scalars", arg.name), arg.name);
-      } else {
-        ROOFGEN_CHECK(only(a, {"name", "type", "value"}));
-        ROOFGEN_TRY(arg.name, string(a, "name"));
-        ROOFGEN_TRY(arg.type, string(a, "type"));
-        if (arg.type != "i32" && arg.type != "i64" && arg.type != "f32")
-          return bad(fmt::format("argument type \"{}\" is not one of i32, i64, f32", arg.type), arg.type);
-        ROOFGEN_TRY(arg.value, expression(a, "value"));
-      }
-      s.args.push_back(std::move(arg));
+    if (a.is_object() && a.contains("each")) {
+      ROOFGEN_CHECK(only(a, {"each"}));
+      ROOFGEN_TRY(arg.name, string(a, "each"));
+      arg.type = "each";
+      if (arg.name != "tensors" && arg.name != "outputs" && arg.name != "scalars")
+        return bad(fmt::format("\"each\": \"{}\" is not one of tensors, outputs, scalars", arg.name), arg.name);
+      return arg;
     }
-    if (j.contains("panels") && !j["panels"].is_array()) return bad("\"panels\" must be a list", "panels");
+    const std::string type = a.is_object() && a.contains("type") && a["type"].is_string() ? a["type"] : Json("");
+    if (type == "tensor_map") return tensor_map(a);
+    if (type == "struct") return structure(a);
+    return scalar(a, {"i32", "i64", "f32", "struct", "tensor_map"});
+  }
+
+  Result<Stage::ArgSpec> scalar(const Json& a, const std::vector<std::string>& types) const {
+    Stage::ArgSpec arg;
+    ROOFGEN_CHECK(only(a, {"name", "type", "value"}));
+    ROOFGEN_TRY(arg.name, string(a, "name"));
+    ROOFGEN_TRY(arg.type, string(a, "type"));
+    if (std::find(types.begin(), types.end(), arg.type) == types.end())
+      return bad_at(a, fmt::format("unknown argument type \"{}\"{}", arg.type, did_you_mean(arg.type, types)), "type");
+    ROOFGEN_TRY(arg.value, expression(a, "value"));
+    return arg;
+  }
+
+  Result<Stage::ArgSpec> structure(const Json& a) const {
+    Stage::ArgSpec arg;
+    ROOFGEN_CHECK(only(a, {"name", "type", "fields"}));
+    arg.type = "struct";
+    ROOFGEN_TRY(arg.name, string(a, "name"));
+    if (!a.contains("fields") || !a["fields"].is_array() || a["fields"].empty())
+      return bad_at(a, fmt::format("struct {} needs a list of fields", arg.name), "fields");
+    std::set<std::string> names;
+    for (const Json& f : a["fields"]) {
+      ROOFGEN_TRY(Stage::ArgSpec field, scalar(f, {"i32", "i64", "f32"}));
+      if (!names.insert(field.name).second)
+        return bad_at(f, fmt::format("field {} is declared twice", field.name), "name");
+      arg.fields.push_back(std::move(field));
+    }
+    return arg;
+  }
+
+  Result<Stage::ArgSpec> tensor_map(const Json& a) const {
+    Stage::ArgSpec arg;
+    ROOFGEN_CHECK(
+        only(a, {"name", "type", "buffer", "dtype", "dims", "strides", "box", "swizzle", "nan_fill", "l2_promotion"}));
+    arg.type = "tensor_map";
+    ROOFGEN_TRY(arg.name, string(a, "name"));
+    ROOFGEN_TRY(arg.buffer, string(a, "buffer"));
+    Stage::MapSpec& map = arg.map.emplace();
+    ROOFGEN_TRY(map.dims, expressions(a, "dims"));
+    ROOFGEN_TRY(map.strides, expressions(a, "strides"));
+    ROOFGEN_TRY(map.box, expressions(a, "box"));
+    if (map.dims.empty() || map.dims.size() > 5)
+      return bad_at(a, fmt::format("\"dims\" has {} dimensions; 1 to 5 were expected", map.dims.size()), "dims");
+    if (map.box.size() != map.dims.size())
+      return bad_at(a, fmt::format("\"box\" has {} sizes for {} dims", map.box.size(), map.dims.size()), "box");
+    if (map.strides.size() + 1 != map.dims.size())
+      return bad_at(a,
+                    fmt::format("\"strides\" has {} sizes for {} dims; {} were expected: dimension 0 is contiguous",
+                                map.strides.size(), map.dims.size(), map.dims.size() - 1),
+                    "strides");
+    const auto optional = [&](const char* key, const char* otherwise) {
+      return a.contains(key) ? expression(a, key) : expr::Expr::parse(otherwise);
+    };
+    ROOFGEN_TRY(map.dtype, optional("dtype", "dtype"));
+    ROOFGEN_TRY(map.swizzle, optional("swizzle", "0"));
+    ROOFGEN_TRY(map.nan_fill, optional("nan_fill", "false"));
+    ROOFGEN_TRY(map.l2_promotion, optional("l2_promotion", "0"));
+    return arg;
+  }
+
+  Result<std::vector<Stage::PanelSpec>> panels(const Json& j) const {
+    std::vector<Stage::PanelSpec> out;
     for (const Json& p : j.value("panels", Json::array())) {
       ROOFGEN_CHECK(only(p, {"name", "axes", "bytes", "streamed"}));
       Stage::PanelSpec panel;
@@ -192,20 +271,26 @@ class SpaceReader : private JsonReader {
         if (!p["streamed"].is_boolean()) return bad("\"streamed\" must be true or false", "streamed");
         panel.streamed = p["streamed"].get<bool>();
       }
-      s.panels.push_back(std::move(panel));
+      out.push_back(std::move(panel));
     }
+    return out;
+  }
+
+  Result<std::vector<std::pair<std::string, expr::Expr>>> work(const Json& j) const {
     const Json work = j.value("work", Json::object());
     if (!work.is_object()) return bad("\"work\" must be an object of formulas", "work");
-    static const std::set<std::string> kWork = {
+    static const std::vector<std::string> kWork = {
         "mma_flops", "exps", "l2_read_bytes", "l2_write_bytes", "dram_bytes", "smem_wavefronts", "issue_slots",
         "registers", "ctas", "async_waits",   "async_distance", "amount",     "fp32_flops"};
+    std::vector<std::pair<std::string, expr::Expr>> out;
     for (const auto& [key, value] : work.items()) {
-      if (!kWork.count(key)) return bad(fmt::format("unknown work formula \"{}\"", key), key);
+      if (std::find(kWork.begin(), kWork.end(), key) == kWork.end())
+        return bad(fmt::format("unknown work formula \"{}\"{}", key, did_you_mean(key, kWork)), key);
       if (!value.is_string()) return bad("a work formula is a string", key);
       ROOFGEN_TRY(expr::Expr e, parse(value.get<std::string>()));
-      s.work.emplace_back(key, std::move(e));
+      out.emplace_back(key, std::move(e));
     }
-    return s;
+    return out;
   }
 
   const DataFiles& files_;

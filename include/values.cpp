@@ -111,4 +111,38 @@ void Verification::add_checks(const Verification& other) {
   error_over_tolerance = std::max(error_over_tolerance, other.error_over_tolerance);
 }
 
+std::string fault_in(const TensorMap& map, uint64_t address) {
+  const auto text = [](auto... parts) {
+    std::ostringstream out;
+    (out << ... << parts);
+    return out.str();
+  };
+  const size_t rank = map.dims.size();
+  if (rank < 1 || rank > 5) return text(rank, " dimensions; 1 to 5 are possible");
+  if (map.box.size() != rank || map.stride_bytes.size() != rank - 1)
+    return text(rank, " dimensions with ", map.box.size(), " sides of a box and ", map.stride_bytes.size(), " strides");
+  if (address == 0) return "the problem has no such buffer";
+  if (address % 16 != 0) return text("address 0x", std::hex, address, " is no multiple of 16");
+  for (size_t i = 0; i < rank; ++i) {
+    if (map.dims[i] == 0 || map.dims[i] > uint64_t{1} << 32) return text("dimension ", i, " is ", map.dims[i]);
+    if (map.box[i] == 0 || map.box[i] > 256)
+      return text("side ", i, " of the box is ", map.box[i], "; 1 to 256 are possible");
+  }
+  for (const uint64_t stride : map.stride_bytes)
+    if (stride % 16 != 0 || stride >= uint64_t{1} << 40)
+      return text("a stride of ", stride, " bytes is no multiple of 16 below 2^40");
+  const uint64_t inner = uint64_t{map.box[0]} * static_cast<uint64_t>(size_of(map.dtype));
+  const int swizzle = map.swizzle_bytes, promotion = map.l2_promotion_bytes;
+  if (inner % 16 != 0) return text("a box ", inner, " bytes wide is no multiple of 16");
+  if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
+    return text("there is no swizzle of ", swizzle, " bytes; 0, 32, 64 or 128 was expected");
+  if (swizzle != 0 && inner > static_cast<uint64_t>(swizzle))
+    return text("a box ", inner, " bytes wide does not fit a swizzle of ", swizzle);
+  if (promotion != 0 && promotion != 64 && promotion != 128 && promotion != 256)
+    return text("there is no L2 promotion of ", promotion, " bytes; 0, 64, 128 or 256 was expected");
+  if (map.nan_fill && (map.dtype == DType::kFp8 || map.dtype == DType::kInt8 || map.dtype == DType::kInt32))
+    return text("elements of ", to_string(map.dtype), " cannot be filled with NaN");
+  return "";
+}
+
 }  // namespace roofgen

@@ -56,10 +56,7 @@ struct RunOptions {
   std::string* printed = nullptr;  ///< what printf writes is added here, up to kMaxPrintedBytes (simulator only)
   std::vector<SiteCounts>* sites = nullptr;  ///< those instructions that were executed, in the order of the PTX
   sim::Listener* listener =
-      nullptr;  ///< emitted every event of the launch (runtime/sim/events.h); one core (simulator only)
-  /// The bytes of arguments that are structs, by their position; those of `launch.args` are not looked at then
-  /// (simulator only).
-  const std::map<size_t, std::vector<std::byte>>* struct_args = nullptr;
+      nullptr;               ///< emitted every event of the launch (runtime/sim/events.h); one core (simulator only)
   bool cooperative = false;  ///< the grid may wait for itself, as cooperative groups' grid.sync() does (simulator only)
   int max_findings = 8;      ///< stop the launch after this many
   int threads =

@@ -52,21 +52,21 @@ const char* to_string(Op op);
 
 struct Node {
   Kind kind = Kind::kLiteral;
-  uint16_t height = 1;  ///< of the tree below; bounded by the parser, because evaluation recurses
+  uint16_t height = 1;  ///< of the subtree; the parser limits it, because evaluation recurses
   Span span = {};       ///< the whole expression
-  Span at = {};         ///< the token an error points at
+  Span at = {};         ///< the token that errors point at
   Value value = {};
   std::string name = {};
   std::vector<Node> args = {};
   std::vector<Op> ops = {};
   std::vector<std::string> keywords = {};
-  const Builtin* builtin = nullptr;  ///< of kFilter, and of kCall where the callee is a built-in function
+  const Builtin* builtin = nullptr;  ///< of kFilter, and of kCall of a built-in function
 };
 
-/// Adds every variable the expression reads; the callee of a call is none.
+/// Adds every variable that the expression reads; the callee of a call is not a variable.
 void collect_names(const Node& node, std::set<std::string>& out);
 
-/// An expression together with the text it was read from.
+/// An expression with its text.
 struct Tree {
   Source source;
   Node root;

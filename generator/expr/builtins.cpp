@@ -155,7 +155,7 @@ Value join(const Args& args, const Site& site) {
   return make_string(std::move(out), site);
 }
 
-/// Letter case and blanks of other scripts are a table of Unicode's; kernel sources need ASCII.
+/// ASCII only: kernel sources need no Unicode tables of letter case and blanks.
 const std::string& ascii_arg(const Args& args, const Site& site) {
   const std::string& s = string_arg(args, 0, site);
   if (std::any_of(s.begin(), s.end(), [](char c) { return static_cast<unsigned char>(c) > 0x7F; }))
@@ -202,7 +202,7 @@ Value round(const Args& args, const Site& site) {
   auto d = args[0].as<double>();
   if (!d) site.fail(fmt::format("round needs a number, not {}", args[0].type_name()));
   if (!std::isfinite(*d)) return *d;
-  // Exact decimal rounding, ties of the exact value to even: what Python's round does.
+  // Exact decimal rounding with ties of the exact value to even, as Python's round.
   char buffer[400];
   const auto end =
       std::to_chars(buffer, buffer + sizeof buffer, *d, std::chars_format::fixed, static_cast<int>(digits)).ptr;
@@ -223,7 +223,7 @@ Value last(const Args& args, const Site& site) {
   return list.back();
 }
 
-/// Reached when the value exists; the evaluator handles the other case.
+/// Called for existing values; the evaluator handles undefined ones.
 Value value_or_default(const Args& args, const Site&) { return args[0]; }
 
 constexpr Builtin kBuiltins[] = {

@@ -11,7 +11,7 @@ namespace roofgen::expr {
 
 struct Builtin {
   const char* name;
-  bool function, filter;   ///< how it may be written: name(x), x|name
+  bool function, filter;   ///< allowed as name(x), as x|name
   int min_args, max_args;  ///< max_args -1: any number
   Value (*apply)(const std::vector<Value>& args, const Site& site);
 };

@@ -11,7 +11,7 @@
 namespace roofgen::expr {
 namespace {
 
-/// A part of the expression: a value where nothing in it varies, C code otherwise.
+/// A part of the expression: a constant, or C code.
 struct Term {
   std::optional<Value> value;
   std::string code = {};
@@ -108,7 +108,7 @@ class Translator {
     }
   }
 
-  /// `and` and `or`, without the operands that are known.
+  /// `and` and `or`, without constant operands.
   Term decide(const Node& node) {
     const bool any = node.kind == Kind::kOr;
     std::vector<Term> open;
@@ -127,7 +127,7 @@ class Translator {
     return out;
   }
 
-  /// Of filters only x|default(y) can see what varies.
+  /// Of the filters, only x|default(y) may have a variable operand.
   Term filter(const Node& node) {
     if (node.name != "default" || node.args[0].kind != Kind::kName) return constant(node);
     auto name = names_(node.args[0].name);

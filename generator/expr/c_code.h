@@ -1,4 +1,4 @@
-// An expression as C: for code that computes at each launch what was computed once when a kernel was tuned.
+// Translates an expression to C, for emitted code that evaluates it at each launch.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,15 @@ namespace roofgen::expr {
 
 struct CCode {
   std::string text;
-  bool constant = false;  ///< nothing in it varies: `text` is a number
+  bool constant = false;  ///< no variable name in it: `text` is a number
 };
 
-/// What stands in C for a name that varies; "" when the name is as constant as its value in the scope.
+/// The C text of a variable name; "" for a name with the constant value of the scope.
 using CNames = std::function<Result<std::string>(const std::string& name)>;
 
-/// Names that vary are whole numbers of 64 bits, none of them negative (so that C's / and % are those of the language).
-/// min, max, ceil_div and align_up become calls of roofgen_min, roofgen_max and roofgen_ceil_div. What has no C form is
-/// an error.
+/// Variable names are 64-bit integers and never negative, so that C's / and % agree with the language's. min, max,
+/// ceil_div and align_up become calls of roofgen_min, roofgen_max and roofgen_ceil_div. An expression without a C form
+/// is an error.
 Result<CCode> to_c(const Expr& e, const Map& scope, const CNames& names);
 
 }  // namespace roofgen::expr

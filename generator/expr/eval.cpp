@@ -16,7 +16,7 @@ std::vector<std::string> keys(const Map& map) {
 }
 
 void check_arity(const Builtin& b, size_t given, bool filter, const Site& site) {
-  const int skip = filter ? 1 : 0;  // the piped value is not written between the parentheses
+  const int skip = filter ? 1 : 0;  // the piped value is not among the arguments in parentheses
   const int count = static_cast<int>(given) - skip, least = b.min_args - skip, most = b.max_args - skip;
   if (count >= least && (b.max_args < 0 || count <= most)) return;
   const std::string range = b.max_args < 0  ? fmt::format("at least {}", least)
@@ -59,7 +59,7 @@ Value Evaluator::eval(const Node& node) {
     case Kind::kCompare: return truth(node);
     case Kind::kAnd:
     case Kind::kOr:
-      // The value of the operand that decides, as in Python.
+      // The value of the deciding operand, as in Python.
       for (size_t i = 0; i + 1 < node.args.size(); ++i)
         if (Value v = eval(node.args[i]); v.truthy() == (node.kind == Kind::kOr)) return v;
       return eval(node.args.back());
@@ -95,7 +95,7 @@ const Value& Evaluator::read(const Node& node, Value& scratch) {
   }
 }
 
-/// The element a kAttr or kIndex names; nullptr when the map lacks the key. Other misuse fails.
+/// The element of a kAttr or kIndex; nullptr if the map lacks the key. Other misuse fails.
 const Value* Evaluator::element(const Node& node, Value& scratch) {
   if (node.kind == Kind::kAttr && node.args[0].kind == Kind::kName && !scope_.find(node.args[0].name))
     if (const Value* v = scope_.member(node, site(node))) return v;

@@ -9,14 +9,13 @@
 
 namespace roofgen::expr {
 
-/// What an evaluation may still spend. Shared by everything one render() or eval() does, so that
-/// hostile input ends in an error and not in a hang.
+/// The remaining budget of one render() or eval(): hostile input ends in an error, not in a hang.
 struct Budget {
   uint64_t steps = 1'000'000;
   int depth = 1000;  ///< nested evaluations and statements; about 1 KiB of stack each
 };
 
-/// Where an operation stands: whom to blame, who pays.
+/// The position of an operation for errors, and its budget.
 struct Site {
   const Source& source;
   Span at;
@@ -29,7 +28,7 @@ struct Site {
   }
 };
 
-/// Takes one level of depth for its lifetime.
+/// Occupies one level of depth during its lifetime.
 class Depth {
  public:
   explicit Depth(const Site& site) : budget_(site.budget) {
@@ -46,23 +45,23 @@ class Depth {
 
 class Evaluator;
 
-/// Where names come from.
+/// Resolves names.
 class Scope {
  public:
   virtual ~Scope() = default;
-  /// The value of a variable, nullptr when there is none. Stays valid while the expression is evaluated.
+  /// The value of a variable, or nullptr. Valid during the evaluation of the expression.
   virtual const Value* find(const std::string& name) const = 0;
   /// Names of all variables, for suggestions.
   virtual std::vector<std::string> names() const = 0;
-  /// Is this the name of a macro or an imported template? Those are no values.
+  /// Is this the name of a macro or an imported template? Neither is a value.
   virtual bool is_macro(const std::string&) const { return false; }
-  /// `module.name` of an imported template; nullptr when `module` is none.
+  /// `module.name` of an imported template; nullptr if `module` is not one.
   virtual const Value* member(const Node&, const Site&) const { return nullptr; }
-  /// A call of something that is not a built-in function; nullopt when there is no such thing.
+  /// A call of a macro; nullopt if there is none of this name.
   virtual std::optional<Value> call(const Node&, Evaluator&, const Site&) const { return std::nullopt; }
 };
 
-/// The scope of an expression on its own.
+/// The scope of an expression outside a template.
 class MapScope final : public Scope {
  public:
   explicit MapScope(const Map& map) : map_(map) {}
@@ -82,13 +81,13 @@ class Evaluator {
       : source_(source), scope_(scope), budget_(budget) {}
 
   Value eval(const Node& node);  ///< throws Failure
-  bool truth(const Node& node);  ///< eval(node).truthy(), without making the value where possible
+  bool truth(const Node& node);  ///< eval(node).truthy(), without creating the value if possible
   /// Why `node` is false: the failing comparison with its values, e.g. `a <= b (3 > 2)`.
   std::string explain(const Node& node);
   Site site(const Node& node) const { return {source_, node.at, budget_}; }
 
  private:
-  /// The value without a copy where it exists already; `scratch` holds it otherwise.
+  /// A reference to an existing value, or to `scratch` with a new one.
   const Value& read(const Node& node, Value& scratch);
   const Value* element(const Node& node, Value& scratch);
   const Value* find_element(const Value& base, const Value& key, const Node& node) const;

@@ -1,4 +1,4 @@
-// Why a condition is false, in its own words and with its values.
+// Why a condition is false: its own text with its values.
 #include <fmt/format.h>
 
 #include "generator/expr/eval.h"

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxExpressionBytes = 1 << 16;
 
-/// Runs `job` on the tree's evaluator; a Failure, or an expression that was never parsed, is the Error.
+/// Runs `job` on the tree's evaluator. A Failure becomes the Error, as does a default-constructed expression.
 template <class Job>
 auto evaluate(const std::shared_ptr<const Tree>& tree, const Map& scope, Job job)
     -> Result<decltype(job(std::declval<Evaluator&>(), tree->root))> {

@@ -1,7 +1,6 @@
-// The one expression language: templates, search-space constraints, launch sizes, work formulas
-// and (later) user epilogues. int64, double, bool, string, list, map; Python-like; strict: an
-// undefined name is an error with a suggestion, `7/2` is an error for integers unless it divides
-// (`//` floors), integer overflow is an error.
+// The expression language of templates, constraints of search spaces, launch sizes and work formulas: int64, double,
+// bool, string, list, map, with Python's syntax. Strict: an undefined name is an error with a suggestion, an inexact
+// division of integers such as `7/2` is an error (`//` floors), integer overflow is an error.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +47,7 @@ class Value {
   bool is_none() const { return data_.index() == 0; }
   bool truthy() const;
   const char* type_name() const;  ///< "int", "float", "bool", "string", "list", "map", "none"
-  std::string str() const;        ///< as Python's str() would print it
+  std::string str() const;        ///< as Python's str() prints it
 
  private:
   std::variant<std::monostate, bool, int64_t, double, std::string, std::shared_ptr<const List>,
@@ -61,7 +60,7 @@ struct Tree;  // the syntax tree, private to this folder and generator/jinja
 /// A parsed expression. Copyable, immutable, safe to evaluate from many threads.
 class Expr {
  public:
-  /// `where` is the position of text[0] in the file the text was cut from, for error messages.
+  /// `where`: the position of text[0] in its file, for error messages.
   static Result<Expr> parse(std::string_view text, Where where = {"<expression>", 1, 1});
   Result<Value> eval(const Map& scope) const;
   Result<int64_t> eval_int(const Map& scope) const;

@@ -7,7 +7,7 @@
 namespace roofgen::expr {
 namespace {
 
-// Beyond these a text is not an expression anybody wrote.
+// Limits far above any expression written by hand.
 constexpr size_t kMaxTokens = 20000;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

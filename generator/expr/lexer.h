@@ -1,4 +1,4 @@
-// Text -> tokens, for an expression on its own or inside a template tag.
+// Text -> tokens, of an expression or of a template tag.
 #pragma once
 
 #include <string_view>
@@ -17,12 +17,12 @@ struct Token {
   Value value;            ///< of a literal
 };
 
-/// Where the tokens stop. Inside a tag, only outside all brackets, as in Jinja2.
+/// The end of the tokens. In a tag only outside all brackets, as in Jinja2.
 enum class Until { kEndOfText, kVariableEnd, kBlockEnd };
 
 struct Tokens {
-  std::vector<Token> list;  ///< closed by one kEnd token
-  uint32_t end = 0;         ///< first byte that was not read: the `-}}`, `}}`, `%}` or the end of the text
+  std::vector<Token> list;  ///< ends with one kEnd token
+  uint32_t end = 0;         ///< first unread byte: the `-}}`, `}}`, `%}` or the end of the text
 };
 
 /// Throws Failure.

@@ -58,7 +58,7 @@ Value binary_int(Op op, int64_t a, int64_t b, const Site& site) {
     default: break;
   }
   check_divisor(b == 0, site);
-  if (b == -1) {  // apart, because INT64_MIN / -1 and INT64_MIN % -1 are undefined in C++
+  if (b == -1) {  // a special case, because INT64_MIN / -1 and INT64_MIN % -1 are undefined in C++
     if (op == Op::kMod) return int64_t{0};
     if (__builtin_sub_overflow(int64_t{0}, a, &r)) overflow(op, a, b, site);
     return r;
@@ -100,7 +100,7 @@ Value binary_float(Op op, double a, double b, const Site& site) {
   return make_float(op == Op::kMod ? float_mod(a, b) : float_floor_div(a, b), site);
 }
 
-/// Exact, where a conversion of the integer to double would round.
+/// Exact: converting the integer to double could round.
 std::partial_ordering order_mixed(int64_t i, double d) {
   if (std::isnan(d)) return std::partial_ordering::unordered;
   if (d >= 0x1p63) return std::partial_ordering::less;

@@ -11,7 +11,7 @@
 namespace roofgen::expr {
 namespace {
 
-// Deeper than any formula written by hand; keeps parser and evaluator well inside a small stack.
+// Deeper than any formula written by hand, and safe for small stacks of parser and evaluator.
 constexpr int kMaxNesting = 100;
 constexpr int kMaxHeight = 200;
 
@@ -37,7 +37,7 @@ bool is_keyword(std::string_view word) {
   return contains(kKeywords, word);
 }
 
-/// Counts how deep the recursion is. Every bracket leads to expression(), which counts it.
+/// Counts the depth of recursion. Every bracket leads to expression(), which counts it.
 class Parser::Nesting {
  public:
   explicit Nesting(Parser& parser) : parser_(parser) {
@@ -73,7 +73,7 @@ Token Parser::expect_name(std::string_view what) {
   const Token token = peek();
   if (token.kind != Token::Kind::kName || is_keyword(token.text))
     fail(token.span, fmt::format("expected {}, found {}", what, describe(token)));
-  // What Jinja2 gives a meaning of its own inside templates.
+  // Names with a special meaning in Jinja2 templates.
   static constexpr std::array<std::string_view, 6> kReserved = {"loop", "self", "super", "caller", "varargs", "kwargs"};
   if (contains(kReserved, token.text)) fail(token.span, fmt::format("\"{}\" is reserved", token.text));
   ++pos_;
@@ -251,7 +251,7 @@ Node Parser::primary() {
   return node;
 }
 
-/// Jinja2's loop is an object with more to it; only its plain numbers are the same everywhere.
+/// Of Jinja2's loop object only the plain numbers are supported.
 void Parser::check_loop(const Token& token) const {
   if (peek(1).text != "." || !contains(kLoopMembers, peek(2).text))
     fail(token.span, fmt::format("loop is used as loop.NAME, where NAME is one of {}", fmt::join(kLoopMembers, ", ")));

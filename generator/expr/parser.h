@@ -1,5 +1,5 @@
-// Tokens -> Node. The grammar and its precedences are Jinja2's; where Jinja2 and Python disagree
-// (`-a ** b`, `a ** b ** c`) parentheses are demanded.
+// Tokens -> Node. Grammar and precedences are Jinja2's; where Jinja2 and Python disagree (`-a ** b`, `a ** b ** c`),
+// parentheses are required.
 #pragma once
 
 #include "generator/expr/ast.h"
@@ -7,8 +7,8 @@
 
 namespace roofgen::expr {
 
-/// Who reads the tree. In a template, calls may name macros, which are only known at run time, and `loop` is
-/// reserved. In a formula (generator/pointwise) functions are the reader's own and x[m, n] has several indices.
+/// The user of the tree. In a template, calls may name macros, which are known only at run time, and `loop` is
+/// reserved. A formula (generator/pointwise) has its own functions, and x[m, n] has several indices.
 enum class Dialect { kExpression, kTemplate, kFormula };
 
 /// A recursive-descent parser over one token list. Throws Failure.
@@ -18,11 +18,11 @@ class Parser {
       : source_(source), tokens_(tokens), dialect_(dialect) {}
 
   Node expression();  ///< everything, including `a if c else b`
-  Node condition();   ///< everything else
+  Node condition();   ///< everything but `a if c else b`
 
   const Token& peek(size_t ahead = 0) const;
   bool is(std::string_view text) const;  ///< is the next token this keyword or symbol?
-  bool accept(std::string_view text);    ///< takes it if it is
+  bool accept(std::string_view text);    ///< consumes it if it is
   void expect(std::string_view text, std::string_view why);
   /// Takes a name that may be assigned to; `what` is for the message ("a macro name").
   Token expect_name(std::string_view what);
@@ -56,7 +56,7 @@ class Parser {
   int nesting_ = 0;
 };
 
-/// Words that are syntax; they name nothing.
+/// Keywords: not allowed as names.
 bool is_keyword(std::string_view word);
 
 }  // namespace roofgen::expr

@@ -1,6 +1,5 @@
-// The template engine: a strict subset of Jinja2 for CUDA sources. Whatever it accepts,
-// python3-jinja2 (trim_blocks, lstrip_blocks, StrictUndefined) renders identically; a differential
-// test holds that. The language is described in docs/templates.md.
+// The template engine: a strict subset of Jinja2 for CUDA sources (docs/templates.md). Python's jinja2 (trim_blocks,
+// lstrip_blocks, StrictUndefined) renders every accepted template identically; a differential test checks this.
 #pragma once
 
 #include <functional>
@@ -14,7 +13,7 @@
 
 namespace roofgen::jinja {
 
-/// Finds template text by name ("attention/fused.cu.jinja"); nullopt when there is none.
+/// Loads template text by name ("attention/fused.cu.jinja"); nullopt if there is none.
 using Loader = std::function<std::optional<std::string>(std::string_view name)>;
 
 struct Rendered {
@@ -22,12 +21,12 @@ struct Rendered {
   LineMap line_map;  ///< for each output line the template line that produced it
 };
 
-/// What one render may spend before it ends in an error; a template may come from a stranger.
+/// Limits of one render; templates may be untrusted.
 struct Limits {
   uint64_t steps = 10'000'000;  ///< evaluated nodes, loop iterations, and bytes / 16; about a second
   size_t output_bytes = 16 << 20;
   size_t template_bytes = 1 << 20;  ///< of each template
-  int calls = 50;                   ///< macros and includes within each other
+  int calls = 50;                   ///< nested macros and includes
 };
 
 /// Renders `name`. Errors carry file:line:col of the template, a caret excerpt and the include stack.

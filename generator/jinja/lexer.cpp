@@ -52,8 +52,8 @@ class Splitter {
 
   size_t skip_blank(size_t at) const { return std::min(text_.find_first_not_of(kBlank, at), text_.size()); }
 
-  /// Where the text before a tag ends: `-` strips all blanks; a tag that starts its line (but not
-  /// an output) takes the indentation with it.
+  /// The end of the text before a tag: `-` strips all blanks; a tag at the start of its line (but not an output) strips
+  /// the indentation.
   size_t text_end(size_t begin, size_t open, char sign, bool output) const {
     const std::string_view before = text_.substr(begin, open - begin);
     if (sign == '-') {
@@ -67,7 +67,7 @@ class Splitter {
     return is_blank(before.substr(line)) ? begin + line : open;
   }
 
-  /// Behind a closing bracket: `-` takes all blanks, otherwise a tag takes one newline.
+  /// Behind a closing bracket: `-` strips all blanks, otherwise a tag strips one newline.
   size_t after_close(size_t at, char sign, bool trim_newline) const {
     if (sign == '-') return skip_blank(at);
     return trim_newline && sign != '+' && at < text_.size() && text_[at] == '\n' ? at + 1 : at;
@@ -96,7 +96,7 @@ class Splitter {
     pos_ = after_close(close + 2, sign, true);
   }
 
-  /// Takes `word` and blanks around it; npos when something else stands there.
+  /// Consumes `word` and blanks around it; npos if the text differs.
   size_t word(size_t at, std::string_view word) const {
     at = skip_blank(at);
     return text_.substr(at).starts_with(word) ? skip_blank(at + word.size()) : text_.npos;

@@ -1,5 +1,5 @@
-// Template text -> pieces: plain text, {{ outputs }} and {% tags %}. Comments, raw blocks and all
-// white-space control (trim_blocks, lstrip_blocks, `-`, `+`) end here.
+// Template text -> pieces: plain text, {{ outputs }} and {% tags %}. Handles comments, raw blocks and all white-space
+// control (trim_blocks, lstrip_blocks, `-`, `+`).
 #pragma once
 
 #include <string>

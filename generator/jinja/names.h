@@ -1,9 +1,8 @@
-// Which names a scope of a template has read and set, so far in the text.
+// The names that a scope of a template has read and set, up to the current position in the text.
 //
-// Jinja2 decides before a scope runs where each of its names lives. A name that is read first and
-// set later in the same scope is then sometimes the outer variable and sometimes undefined,
-// depending on branches and nested scopes. Such templates are refused, so that what is accepted
-// means the same in both engines.
+// Jinja2 assigns each name of a scope to a frame before the scope runs. A name that is read first and set later in the
+// same scope may then be the outer variable or undefined, depending on branches and nested scopes. Such templates are
+// refused, so that accepted templates mean the same in both engines.
 #pragma once
 
 #include <set>
@@ -21,7 +20,7 @@ class Names {
   void read(const expr::Node& node);             ///< every name the expression reads
   bool was_read(const std::string& name) const;  ///< in the innermost scope, before it was bound
   void bind(const std::string& name) { scopes_.back().bound.insert(name); }
-  /// `set name = value`; nullptr, or why it is refused.
+  /// `set name = value`; nullptr, or the reason for a refusal.
   const char* set(const std::string& name, const expr::Node& value);
 
   /// A loop body or a macro.
@@ -36,7 +35,7 @@ class Names {
     Names& names_;
   };
 
-  /// The branches of an `if`: each starts from what was set before it.
+  /// The branches of an `if`: each starts with the names set before it.
   class Branches {
    public:
     explicit Branches(Names& names);
@@ -53,7 +52,7 @@ class Names {
  private:
   struct State {
     std::set<std::string> bound;  ///< set here, or a loop variable or parameter
-    std::set<std::string> read;   ///< read here or further in while not bound here
+    std::set<std::string> read;   ///< read here or in a nested scope, and not bound here
     int ifs = 0;
   };
   std::vector<State> scopes_;

@@ -1,4 +1,4 @@
-// The rendered text, and where each of its lines came from.
+// The rendered text and the origin of each of its lines.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace roofgen::jinja {
 
 class OutputText {
  public:
-  /// `tracked`: keep the origin of each line. The text a macro call returns as a value needs none.
+  /// `tracked`: store the origin of each line; not needed for the text of a macro call in an expression.
   explicit OutputText(bool tracked) : tracked_(tracked) {}
 
   /// Template text: its lines are consecutive lines of `file` from `line` on. `file` must outlive this.
@@ -26,8 +26,8 @@ class OutputText {
  private:
   void append(std::string_view text, const std::string& file, int line, int advance);
 
-  /// A line of which only blanks are known yet belongs to the first tag or text that adds more: a
-  /// macro call behind an indentation shows the macro's line.
+  /// A line that has only blanks so far belongs to the first tag or text that adds more: a macro call behind an
+  /// indentation belongs to the macro's line.
   struct Origin {
     const std::string* file;
     int line;

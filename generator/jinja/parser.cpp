@@ -78,7 +78,7 @@ class TemplateParser {
       names_.read(value);
       return Output{std::move(value)};
     } catch (expr::Failure& failure) {
-      // {{1, 2}} or {{{1}, {2}}}. Elsewhere the advice would only distract.
+      // {{1, 2}} or {{{1}, {2}}}. The advice is given only there.
       if (piece.tokens[0].text == "{" || piece.tokens[std::min<size_t>(1, piece.tokens.size() - 1)].text == ",")
         expr::add_note(failure.error, "note: \"{{\" opens an output; nested braces of C++ are written \"{ {\"");
       throw;
@@ -123,8 +123,8 @@ class TemplateParser {
       unexpected(piece);
   }
 
-  /// What stands between the tag at next_ and one of `ends`, where next_ is left. `piece` is the tag
-  /// that opened it all, which messages name.
+  /// The statements between the tag at next_ and one of `ends`; next_ then is that tag. `piece`: the opening tag, for
+  /// messages.
   Block body_of(const Piece& piece, std::initializer_list<std::string_view> ends) {
     open_.emplace_back(word(piece), piece.line);
     if (open_.size() > kMaxBlockNesting)
@@ -206,7 +206,7 @@ class TemplateParser {
     return Set{std::string(name.text), std::move(value)};
   }
 
-  /// Functions cannot be hidden: a template would then mean something else in Jinja2.
+  /// A name may not hide a function: in Jinja2 the template would have another meaning.
   void check_free(const Token& name, const char* what) const {
     if (expr::find_function(name.text))
       fail(name.span, fmt::format("\"{}\" is a function; give the {} another name", name.text, what));
@@ -290,7 +290,7 @@ class TemplateParser {
   const expr::Source& source_;
   std::vector<Piece> pieces_;
   size_t next_ = 0;
-  std::vector<std::pair<std::string_view, int>> open_;  ///< tags that wait for their end: word, line
+  std::vector<std::pair<std::string_view, int>> open_;  ///< open tags: word, line
   Names names_;
 };
 

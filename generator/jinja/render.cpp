@@ -23,7 +23,7 @@ struct Frame;
 struct MacroRef {
   const Template* where;
   const Macro* macro;
-  const Frame* home;  ///< the top level of its template, which its body sees
+  const Frame* home;  ///< the top level of its template, visible to its body
 };
 
 /// The variables of one scope: a template's top level, one iteration of a loop, or one macro call.
@@ -35,7 +35,7 @@ struct Frame {
   std::map<std::string, std::shared_ptr<Frame>> imports = {};  ///< likewise
 };
 
-/// The template and scope a statement runs in.
+/// The template and scope of a statement.
 struct Place {
   const Template& tmpl;
   Frame& frame;
@@ -61,7 +61,7 @@ class Renderer {
 
   Site site(const Place& place, expr::Span at) { return {place.tmpl.source, at, budget_}; }
 
-  /// nullptr when there is no such template; each is parsed once.
+  /// nullptr if there is no such template; each is parsed once.
   const Template* load(const std::string& name) {
     if (auto it = templates_.find(name); it != templates_.end()) return it->second.get();
     const std::optional<std::string> text = loader_(name);
@@ -73,7 +73,7 @@ class Renderer {
     return (templates_[name] = parse(name, *text)).get();
   }
 
-  /// Runs `job`; an error from inside gets a line that says how it was reached from `at`.
+  /// Runs `job`; errors get a note with the call or include at `at`.
   template <class Job>
   void nested(const Site& at, std::string_view how, Job job) {
     if (++calls_ > limits_.calls)
@@ -125,7 +125,7 @@ class Renderer {
   std::map<std::string, std::unique_ptr<Template>> templates_;
 };
 
-/// Names as the expressions of a template see them.
+/// The names visible to expressions of a template.
 class Renderer::TemplateScope final : public expr::Scope {
  public:
   TemplateScope(Renderer& renderer, const Frame& frame) : renderer_(renderer), frame_(frame) {}
@@ -177,7 +177,7 @@ class Renderer::TemplateScope final : public expr::Scope {
     return expr::make_string(out.take(), at);
   }
 
-  /// The macro a call means; nullopt when it means a function.
+  /// The called macro; nullopt for a function.
   std::optional<MacroRef> macro(const Node& node, const Site& at) const {
     const Node& callee = node.args[0];
     if (callee.kind == expr::Kind::kName && find(callee.name))
@@ -216,7 +216,7 @@ void Renderer::run(const Place& place, const Statement& s, const Output& output,
   Evaluator evaluator(place.tmpl.source, scope, budget_);
   const Site here = site(place, output.value.at);
   if (output.value.kind == expr::Kind::kCall) {
-    // A macro writes straight into the output, so that its lines keep their origin.
+    // A macro writes directly into the output, so that its lines keep their origin.
     if (const auto ref = scope.macro(output.value, here)) return call_macro(*ref, output.value, evaluator, here, out);
   }
   out.append_value(expr::make_text(evaluator.eval(output.value), here), place.tmpl.source.origin.file, s.line);

@@ -10,24 +10,17 @@
 #include "generator/ops/attention_compare.h"
 #include "generator/ops/attention_inputs.h"
 #include "generator/ops/attention_shape.h"
+#include "generator/ops/limits.h"
 
 namespace roofgen {
 namespace {
 
 using attention::Shape;
 
-constexpr int64_t kMaxLength = int64_t{1} << 24;  // row and key indices times d stay far inside int32 and fp32 counts
+constexpr int64_t kMaxLength = int64_t{1} << 24;  // indices times d fit int32; counts of keys are exact in fp32
 constexpr int64_t kMaxGrid = 65535;               // heads and batch are grid dimensions y and z
-constexpr double kMaxTensorBytes = 1099511627776.0;  // 1 TiB: beyond any memory, and products fit int64
 constexpr double kMinSoftcap = 1e-3, kMaxSoftcap = 1e6;
-constexpr double kMinScale = 1e-6, kMaxScale = 16;  // structured inputs stay inside fp16
-
-Error usage(std::string message) { return Error{Exit::kUsage, std::move(message)}; }
-
-Result<void> in_range(const char* name, int64_t value, int64_t low, int64_t high) {
-  if (value < low || value > high) return usage(fmt::format("{} is {}; {} to {} was expected", name, value, low, high));
-  return {};
-}
+constexpr double kMinScale = 1e-6, kMaxScale = 16;  // structured inputs fit fp16
 
 class Attention final : public Op {
  public:
@@ -44,7 +37,7 @@ class Attention final : public Op {
     p.dims.emplace("kv_len", length);
     const int64_t kv_len = p.dims["kv_len"];
     ROOFGEN_CHECK(in_range("kv_len", kv_len, 1, kMaxLength));
-    // The field's convention for benchmarks: 16 k tokens in all, a model dimension of 2048.
+    // The usual benchmark: 16 k tokens, a model dimension of 2048.
     p.dims.emplace("batch", std::max<int64_t>(1, 16384 / std::max(length, kv_len)));
     p.dims.emplace("heads", std::max<int64_t>(1, 2048 / d));
     const int64_t batch = p.dims["batch"], heads = p.dims["heads"];
@@ -98,7 +91,8 @@ class Attention final : public Op {
     out["esize"] = size_of(problem.dtype);
     const Shape s(problem);
     const auto strides = [&](const std::string& prefix, int64_t rows, int64_t heads) {
-      out[prefix + "_batch_stride"] = s.varlen() ? int64_t{0} : rows * heads * s.d;  // the cumulative lengths say it
+      out[prefix + "_batch_stride"] =
+          s.varlen() ? int64_t{0} : rows * heads * s.d;  // kernels use the cumulative lengths instead
       out[prefix + "_row_stride"] = heads * s.d;
       out[prefix + "_head_stride"] = s.d;
     };
@@ -119,8 +113,8 @@ class Attention final : public Op {
     return out;
   }
 
-  // One batch and one head of K and V; two heads of Q where several share them, so that the head
-  // strides and the group count. The rest of the index maps is covered by slices of the real launch.
+  // One batch and one head of K and V, with two heads of Q if they are shared, so that head strides and groups matter.
+  // Slices of the real launch cover the rest of the index maps.
   Problem reduced(const Problem& problem) const override {
     const Shape s(problem);
     Problem out = problem;
@@ -128,12 +122,12 @@ class Attention final : public Op {
     out.dims["kv_heads"] = 1;
     out.dims["heads"] = std::min<int64_t>(2, s.group());
     if (!s.modifiers) return out;
-    // Where a table or an expression tells heads or sequences apart, there are two of them.
+    // Two heads or sequences if a table or an expression depends on them.
     if (s.modifiers->depends_on("h") && s.group() == 1)
       out.dims["heads"] = out.dims["kv_heads"] = std::min<int64_t>(2, s.heads);
     if (s.modifiers->depends_on("b")) out.dims["batch"] = std::min<int64_t>(2, s.batch);
     if (!s.varlen()) return out;
-    // The shortest sequence, so that the next one begins at an odd place, and the longest.
+    // The shortest sequence, so that the next one starts at an odd offset, and the longest.
     const std::vector<int64_t>& lengths = s.modifiers->lengths();
     const auto [shortest, longest] = std::minmax_element(lengths.begin(), lengths.end());
     out.texts["lengths"] =
@@ -144,13 +138,13 @@ class Attention final : public Op {
 
   Extent extent(const Problem& problem) const override {
     const Shape s(problem);
-    return {s.batch, s.heads, s.q_len, 0};
+    return {s.batch, s.heads, s.q_len, 0, s.varlen() ? s.modifiers->lengths() : std::vector<int64_t>{}};
   }
 
   // A multiple of the row tiles 16, 32, 48, 64, 96, 128, 192, 256 and 384.
   Slice slice(const Problem&) const override { return {768, 0, 768}; }
 
-  /// A score of the user's making has no exact answer.
+  /// A score expression has no exact result.
   std::vector<InputPattern> exact_patterns(const Problem& problem) const override {
     if (Shape(problem).has_score()) return {};
     return {InputPattern::kZeroQuery, InputPattern::kOneHot};
@@ -201,7 +195,7 @@ class Attention final : public Op {
     return Shape(problem).pairs(band.batch, band.head, band.row_begin, band.row_end);
   }
 
-  /// With modifiers; the formulas of work/attention.json know the plain and the causal problem.
+  /// With modifiers. Without, the formulas of work/attention.json apply.
   std::optional<RequiredWork> required(const Problem& problem) const override {
     const Shape s(problem);
     if (!s.modifiers) return std::nullopt;
@@ -212,7 +206,7 @@ class Attention final : public Op {
   }
 
  private:
-  /// With lengths, the number of sequences and the longest follow from them.
+  /// Sets L, kv_len and batch from the lengths.
   static Result<void> complete_lengths(Problem& p) {
     const auto text = p.texts.find("lengths");
     if (text == p.texts.end() || text->second.empty()) return {};

@@ -13,7 +13,7 @@
 namespace roofgen::attention {
 namespace {
 
-/// What a NaN, an infinity or a missing element counts as: JSON has no infinity.
+/// The error of a NaN, an infinity or a missing element: JSON has no infinity.
 constexpr double kHopeless = 1e9;
 
 /// Collects the worst element of one buffer.
@@ -25,7 +25,7 @@ class Judge {
     if (missing_++ == 0) first_missing_ = place(row, col);
   }
   void element(int64_t row, int64_t col, double got, double expected, double tolerance) {
-    if (got == expected || (std::isnan(got) && std::isnan(expected))) return;  // also -inf where -inf is right
+    if (got == expected || (std::isnan(got) && std::isnan(expected))) return;  // also an expected -inf
     double error = std::fabs(got - expected) / tolerance;
     if (!(error < kHopeless)) error = kHopeless;
     if (error <= worst_) return;
@@ -112,8 +112,8 @@ Result<void> compare_lse(const Shape& shape, const Region& band, const BandRefer
   return {};
 }
 
-/// S or P, by bands small enough for the score cache. Once there is a mask, what a row may not see need not be written;
-/// what it hides is -inf in S and 0 in P where it is.
+/// Compares S or P, in bands small enough for the score cache. With a mask, hidden elements need not be written; if
+/// written, they must be -inf in S and 0 in P.
 Result<void> compare_matrix(const Shape& shape, InputPattern pattern, const Written& written, const Region& band,
                             const BandReference* reference, const Tolerance& tolerance, const ElementReader& read,
                             Comparison& out) {

@@ -1,4 +1,4 @@
-// Compares what a kernel wrote with the reference, element by element. Private to this folder.
+// Compares a kernel's output with the reference, element by element. Private to this folder.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace roofgen::attention {
 
-/// What a kernel wrote: where, and how that came about.
+/// A kernel's output: its buffer and the roundings before it.
 struct Written {
   Value value = Value::kOutput;
   std::string buffer = "O";
   Path path = Rounding::kFused;
-  bool lse = false;  ///< and LSE beside it, if the problem has one
+  bool lse = false;  ///< compare LSE too, if the problem has it
 };
 
 Result<Comparison> compare(const Shape& shape, InputPattern pattern, const Written& written, const Region& band,

@@ -34,14 +34,14 @@ const NormalTable& normal_table(DType dtype) {
 
 }  // namespace
 
-// kOneHot: column c of key k is +-1 by bit c mod code_bits of k, so two different keys disagree in at
-// least floor(d / code_bits) columns and their scores differ by twice that times the magnitudes and
-// the scale. The magnitudes are powers of two that make this at least 64: e^-64 summed over 2^24
-// keys is below 2^-68, so in every precision the row's probability is exactly 1 on one key.
+// kOneHot: column c of key k is +-1 by bit c mod code_bits of k. Two different keys differ in at least floor(d /
+// code_bits) columns, and their scores by twice this number times the magnitudes and the scale. The magnitudes are
+// powers of two that make this difference at least 64: e^-64 summed over 2^24 keys is below 2^-68, so one key has the
+// probability 1 in every precision.
 Inputs::Inputs(const Shape& shape, InputPattern pattern) : shape_(shape), pattern_(pattern) {
   code_bits_ = 1;
   while ((int64_t{1} << code_bits_) < shape.kv_len) ++code_bits_;
-  // With lengths the code tells apart the keys of the longest sequence.
+  // With lengths, the code distinguishes the keys of the longest sequence.
   const double columns = static_cast<double>(shape.d / code_bits_);
   const int exponent = static_cast<int>(std::ceil(std::log2(32.0 / (columns * shape.scale))));
   const int k_exponent = static_cast<int>(std::floor(exponent / 2.0));
@@ -66,7 +66,7 @@ void Inputs::code(int64_t key, uint16_t magnitude, uint16_t* out) const {
   }
 }
 
-// Integers from -5 to 10: sums of them are exact in fp32, so with equal probabilities the mean is too.
+// Integers from -5 to 10: their sums are exact in fp32, and so is their mean with equal probabilities.
 void Inputs::small_integers(int64_t batch, int64_t head, int64_t row, uint16_t* out) const {
   std::array<uint16_t, 16> code;
   for (int i = 0; i < 16; ++i) code[i] = encode16(i - 5, shape_.dtype);
@@ -134,7 +134,7 @@ void Inputs::given(Value value, int64_t batch, int64_t head, int64_t row, int64_
 }
 
 int64_t one_hot_target(int64_t row, int64_t allowed) {
-  // Every fourth row takes the last key it may see: the edge of the mask and of the tail.
+  // Every fourth row takes its last visible key: the edge of the mask and of the tail.
   if (row % 4 == 0) return allowed - 1;
   return static_cast<int64_t>(mix(static_cast<uint64_t>(row)) % static_cast<uint64_t>(allowed));
 }

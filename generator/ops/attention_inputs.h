@@ -1,5 +1,5 @@
-// The contents of Q, K and V: pure functions of (pattern, tensor, batch, head, row, column), so that a
-// reduced problem and a slice of a big one hold the same numbers and nothing need be stored.
+// The contents of Q, K and V: pure functions of (pattern, tensor, batch, head, row, column). A reduced problem and a
+// slice of a large one therefore hold the same numbers, and nothing is stored.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,7 @@ namespace roofgen::attention {
 
 enum class Tensor { kQ, kK, kV, kGiven };
 
-/// The values of attention in the order in which they come about. Scores are scaled products, changed by a score
-/// expression.
+/// The values of attention in the order of their computation. Scores are scaled products after the score expression.
 enum class Value { kInputs, kProducts, kScores, kMasked, kProbabilities, kOutput };
 
 class Inputs {
@@ -22,14 +21,14 @@ class Inputs {
 
   /// The d elements of one row of one head, as bits of the problem's dtype.
   void row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
-  /// The same as numbers.
+  /// The same, as numbers.
   void row(Tensor tensor, int64_t batch, int64_t head, int64_t row, double* out) const;
 
-  /// kOneHot: |Q K^T|, at most.
+  /// kOneHot: the largest |Q K^T|.
   double largest_product() const;
-  /// What a kernel that is tried alone finds in memory: values of one row of one head from key `first` on. Any numbers
-  /// do, as large as those of a problem are; hidden scores are -inf and hidden probabilities 0. What no kernel may look
-  /// at, keys past the end and those that --causal hides behind a mask, is NaN.
+  /// The generated input of a kernel that is verified alone: values of one row of one head from key `first` on, of the
+  /// usual magnitude. Hidden scores are -inf and hidden probabilities 0. Elements that no kernel may read are NaN: keys
+  /// past the end, and keys that --causal hides when there is a mask as well.
   void given(Value value, int64_t batch, int64_t head, int64_t row, int64_t first, std::span<double> out) const;
 
  private:
@@ -40,12 +39,12 @@ class Inputs {
 
   Shape shape_;
   InputPattern pattern_;
-  int code_bits_;                       ///< kOneHot: bits that tell all keys apart
+  int code_bits_;                       ///< kOneHot: bits of the longest key number
   uint16_t q_magnitude_, k_magnitude_;  ///< kOneHot: |element| of Q and of K
   double product_magnitude_;            ///< about sqrt d, a power of two
 };
 
-/// The key that a row attends to under kOneHot, given how many it may see (at least 1).
+/// The key that a row attends to under kOneHot, given its number of visible keys (at least 1).
 int64_t one_hot_target(int64_t row, int64_t allowed);
 
 }  // namespace roofgen::attention

@@ -10,6 +10,7 @@
 #include "base/diagnostics.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/formula_reference.h"
+#include "generator/ops/limits.h"
 
 namespace roofgen::attention {
 namespace {
@@ -22,11 +23,8 @@ using pointwise::Truth;
 const std::vector<std::string> kIndices = {"b", "h", "q", "k"};
 constexpr int64_t kMaxLength = int64_t{1} << 24;
 constexpr int64_t kMaxSequences = 65535;
-constexpr double kMaxTableBytes = 1099511627776.0;  // 1 TiB, as for the other tensors
-/// Boxes that are judged before pairs are counted on some of the rows only.
+/// Boxes to analyse; beyond this number pairs are counted on a sample of the rows.
 constexpr int64_t kMaxBoxes = int64_t{1} << 21;
-
-Error usage(std::string message) { return Error{Exit::kUsage, std::move(message)}; }
 
 std::string text_of(const Problem& p, const std::string& name) {
   const auto at = p.texts.find(name);
@@ -44,14 +42,14 @@ bool contains(const std::vector<std::string>& list, const std::string& x) {
 
 bool is_integer(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kInt32; }
 
-/// How often the value of a tensor changes in a kernel: "once" a CTA, per "row", per "column" or per "pair". (The
-/// cumulative lengths, which the kernel itself reads, have the level "sequence".)
+/// The loop level at which a kernel loads a tensor: "once" per CTA, per "row", "column" or "pair". (The cumulative
+/// lengths, which the kernel itself loads, have the level "sequence".)
 const char* level_of(const TensorArg& t) {
   const bool q = contains(t.indices, "q"), k = contains(t.indices, "k");
   return q && k ? "pair" : k ? "column" : q ? "row" : "once";
 }
 
-/// Its element, row-major over its own indices; `heads` and `positions` are names of the kernels.
+/// The offset of its element, row-major over its indices; `heads` and `positions` are names in the kernels.
 std::string offset_of(const TensorArg& t) {
   std::string out;
   for (const std::string& index : t.indices) {
@@ -114,7 +112,7 @@ std::shared_ptr<const Modifiers> Modifiers::of(const Problem& problem) {
   if (!found) {
     if (kept.size() > 64) kept.clear();
     auto made = parse(problem);
-    if (!made) return nullptr;  // complete() has refused it
+    if (!made) return nullptr;  // complete() refuses such a problem
     return kept[key] = *made;
   }
   return found;
@@ -144,7 +142,7 @@ Result<void> Modifiers::read_expressions(const Problem& problem) {
             fmt::format("--arg {}: attention has no index {}; b, h, q or k was expected", to_string(arg), index));
       bytes *= static_cast<double>(index == "b" ? extent_.batch : index == "h" ? extent_.heads : extent_.cols);
     }
-    if (bytes > kMaxTableBytes)
+    if (bytes > kMaxTensorBytes)
       return usage(fmt::format("--arg {}: {:.3g} bytes; at most 2^40 were expected", to_string(arg), bytes));
     if (contains(arg.indices, "q") && lead < 0)
       return usage(fmt::format(
@@ -288,7 +286,7 @@ expr::Map Modifiers::scope(bool score, bool mask) const {
 }
 
 pointwise::TensorReader Modifiers::reader(InputPattern pattern) const {
-  // Small integers for tables of integers, so that conditions that compare them hold now and then.
+  // Tables of integers hold small integers, so that comparisons of them are true for some elements.
   const auto real =
       contents_reader(kIndices, extent_, pattern == InputPattern::kSpecial ? pattern : InputPattern::kNormal);
   const auto whole = contents_reader(kIndices, extent_, InputPattern::kIntegers);
@@ -368,7 +366,7 @@ bool Modifiers::may_see(InputPattern pattern, int64_t batch, int64_t head, int64
 
 namespace {
 
-/// Counts pairs by halving boxes until each is decided; an undecided single pair counts as visible.
+/// Counts pairs by halving boxes until each is decided. An undecided single pair counts as visible.
 class PairCount {
  public:
   using Judge = std::function<Truth(Range q, Range k)>;
@@ -414,7 +412,7 @@ double Modifiers::pairs(int64_t batch, int64_t head, int64_t begin, int64_t end,
   PairCount count(judge);
   double pairs = count.box(begin, end, 0, keys);
   if (count.gave_up()) {
-    // Some of the rows, each counted exactly.
+    // A sample of the rows, each counted exactly.
     const int64_t rows = std::clamp<int64_t>(kMaxBoxes / (2 * keys), 1, end - begin);
     double sampled = 0;
     for (int64_t i = 0; i < rows; ++i) {

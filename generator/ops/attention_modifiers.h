@@ -1,5 +1,5 @@
-// What a problem does to the scores between Q K^T and the softmax: softcap, a score expression, a mask, and the lengths
-// of a batch whose sequences differ (docs/attention-modifiers.md). Private to this folder.
+// Modifications of the scores between Q K^T and the softmax (softcap, score expression, mask) and the lengths of packed
+// sequences (docs/attention-modifiers.md). Private to this folder.
 #pragma once
 
 #include <cstdint>
@@ -21,39 +21,39 @@ namespace roofgen::attention {
 
 class Modifiers {
  public:
-  /// Of a problem with all its dims. Exit::kUsage with a caret for what the user got wrong.
+  /// For a problem with all dims. Errors: Exit::kUsage with a caret.
   static Result<std::shared_ptr<const Modifiers>> parse(const Problem& problem);
-  /// The same for a problem that was accepted before; nullptr where nothing is modified. Results are kept.
+  /// For a problem that was accepted before; nullptr without modifiers. Results are cached.
   static std::shared_ptr<const Modifiers> of(const Problem& problem);
 
-  bool has_score() const { return has_score_; }  ///< a softcap counts
+  bool has_score() const { return has_score_; }  ///< a softcap is one too
   bool has_mask() const { return mask_.has_value(); }
-  const std::string& identity() const { return identity_; }  ///< equal for problems that modify alike
+  const std::string& identity() const { return identity_; }  ///< equal for equal modifiers
   bool depends_on(const std::string& index) const;
 
-  /// Lengths of the sequences and where each begins, [batch + 1]; empty when all are alike.
+  /// Lengths of packed sequences, and the first token of each, [batch + 1]; empty without --lengths.
   const std::vector<int64_t>& lengths() const { return lengths_; }
   const std::vector<int64_t>& first_tokens() const { return first_tokens_; }
 
   std::vector<Buffer> buffers() const;
-  /// What templates see as `formula`: Formula's own keys, and has_score, has_mask, bounds. A kernel that has to do with
-  /// only one of the two sees that one.
+  /// The template's `formula`: the keys of Formula, and has_score, has_mask, bounds. `score`, `mask`: the parts that
+  /// the kernel applies.
   expr::Map scope(bool score = true, bool mask = true) const;
-  /// Fills a tensor that the expressions read.
+  /// Fills a tensor of the expressions, or cu_seqlens; false for other buffers.
   bool fill(InputPattern pattern, const std::string& buffer, uint64_t offset, std::span<std::byte> out) const;
 
-  /// The scaled scores of `position` (a query's place in its sequence) with keys from `first` on become the modified
-  /// ones, with the standard deviation of the error a correct kernel may make; `sigma` holds that of the scores.
+  /// Replaces the scaled scores of a query at `position` in its sequence with keys from `first` on by the modified
+  /// scores. `sigma`: standard deviations of a correct kernel's errors, before and after.
   void score(InputPattern pattern, int64_t batch, int64_t head, int64_t position, int64_t first, std::span<double> s,
              std::span<double> sigma) const;
-  /// Clears the keys from `first` on that `position` may not see.
+  /// Clears the keys from `first` on that are hidden from `position`.
   void mask(InputPattern pattern, int64_t batch, int64_t head, int64_t position, int64_t first,
             std::span<char> visible) const;
-  /// May any key of [first, first + count) be seen from a position of [begin, end)? False is certain.
+  /// Whether a key of [first, first + count) may be visible from a position of [begin, end). False is certain.
   bool may_see(InputPattern pattern, int64_t batch, int64_t head, int64_t begin, int64_t end, int64_t first,
                int64_t count) const;
-  /// Pairs of a position in [begin, end) and a key in [0, min(keys, position + 1 if causal)) that the mask lets
-  /// through. Exact but for conditions on tables over q or k, which count as true: what they hold is the caller's.
+  /// Visible pairs of a position in [begin, end) and a key in [0, min(keys, position + 1 if causal)). Exact, except
+  /// that conditions on tables over q or k count as true, because the caller provides their values.
   double pairs(int64_t batch, int64_t head, int64_t begin, int64_t end, int64_t keys, bool causal) const;
 
  private:
@@ -70,8 +70,9 @@ class Modifiers {
   bool has_score_ = false, causal_ = false;
   Extent extent_;  ///< sizes of the indices b, h, q, k
   std::vector<int64_t> lengths_, first_tokens_;
-  std::optional<pointwise::Formula> formula_, score_, mask_;  ///< both outputs, as kernels have them; each alone
-  pointwise::Condition condition_, score_text_;               ///< what may be known of them
+  std::optional<pointwise::Formula> formula_, score_,
+      mask_;                                     ///< both outputs, as in fused kernels; score alone; mask alone
+  pointwise::Condition condition_, score_text_;  ///< for interval analysis
   mutable std::mutex mutex_;
   mutable std::map<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool>, double> counted_;
 };

@@ -16,7 +16,7 @@ namespace {
 using attention::Shape;
 using attention::Value;
 
-/// Of the buffers between kernels: no name that a tensor of the user's could have.
+/// Names of buffers between kernels; a user's tensor cannot have them.
 std::string buffer_of(Value value) {
   switch (value) {
     case Value::kProducts: return "S(qk)";
@@ -32,7 +32,7 @@ const Value kBetween[] = {Value::kProducts, Value::kScores, Value::kMasked, Valu
 /// Largest finite number of fp16.
 constexpr double kFp16Max = 65504;
 
-/// What a stage can know of the user's expressions.
+/// The user's expressions that a stage applies.
 const char* formula_name(bool score, bool mask) {
   return score && mask ? "modifiers" : score ? "score" : mask ? "mask" : "none";
 }
@@ -50,12 +50,12 @@ double all_keys(const Shape& s) {
   return pairs * static_cast<double>(s.heads);
 }
 
-/// Why no kernel can do a part; empty when one can.
+/// Why no kernel can compute a part; empty: one can.
 std::string illegal_because(const std::vector<std::string>& steps, Part part, int64_t keys) {
   if (part.first > 0 || part.last + 1 != steps.size()) return "";
   return fmt::format(
       "a row reduction across CTAs: softmax needs all {} scores of a row, which the CTAs of qk share by tiles; only a "
-      "kernel that goes on to pv can do without them",
+      "kernel that computes pv as well does not need whole rows",
       keys);
 }
 
@@ -163,7 +163,7 @@ Problem AttentionParts::reduced(const Problem& problem) const { return attention
 Extent AttentionParts::extent(const Problem& problem) const { return attention_op().extent(problem); }
 Op::Slice AttentionParts::slice(const Problem& problem) const { return attention_op().slice(problem); }
 
-/// Values that a kernel is given know no patterns. One-hot products are as large as it takes to part keys after
+/// Generated inputs of a part have no patterns. One-hot products must be large enough to distinguish keys after
 /// scaling.
 std::vector<InputPattern> AttentionParts::exact_patterns(const Problem& problem) const {
   if (covered().first > 0) return {};
@@ -229,7 +229,7 @@ Result<std::vector<Variant>> AttentionParts::variants(const DataFiles& files, co
     ROOFGEN_TRY(expr::Expr bytes, expr::Expr::parse("batch * heads * L * align_up(kv_len, 8) * esize"));
     v.temporaries.push_back({buffer_of(value_before(part.last)), std::move(dtype), std::move(bytes)});
   }
-  // Whoever has tuned the variant knows this kernel.
+  // The same kernel as in the variant, with the same results in the store.
   if (v.fused && is_whole(plan_[0])) v.name = "fused";
   return std::vector<Variant>{std::move(v)};
 }
@@ -256,7 +256,7 @@ void AttentionParts::fill(const Problem& problem, InputPattern pattern, const st
   const int64_t pitch = s.kv_pitch();
   std::vector<double> row;
   while (!out.empty()) {
-    // The rest of a row of S, or as much of it as is wanted.
+    // The rest of a row of S, or its requested part.
     const int64_t element = static_cast<int64_t>(offset / 2), line = element / pitch, key = element % pitch,
                   pair = line / s.q_len;
     const size_t skip = offset % 2, bytes = std::min<size_t>(out.size(), static_cast<size_t>(pitch - key) * 2 - skip);

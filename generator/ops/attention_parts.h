@@ -1,6 +1,6 @@
-// Attention cut into kernels: qk > scale > mask > softmax > pv, of which one kernel does a run of steps. Its variants
-// are plans, lists of such parts; a part alone is a problem of its own, whose input is a value that the parts before it
-// would leave in memory (docs/whatif.md).
+// Attention divided into kernels: each kernel computes a run of the steps qk > scale > mask > softmax > pv. Variants
+// are plans, lists of such parts. A part alone is a separate problem; its input is the value that earlier parts would
+// write (docs/whatif.md).
 #pragma once
 
 #include "generator/generate.h"
@@ -10,14 +10,13 @@
 
 namespace roofgen {
 
-/// The steps of a problem: `mask` only where there is one. `scale` stands for all that is done to a score: --scale,
-/// --softcap, --score.
+/// The steps of a problem: `mask` only if it has one. `scale` stands for --scale, --softcap and --score.
 std::vector<std::string> attention_steps(const Problem& problem);
 /// "qk+scale".
 std::string attention_part_name(const Problem& problem, Part part);
-/// All ways to cut the steps, the fewest kernels first, each with the reason if it cannot be built.
+/// All partitions of the steps, the fewest kernels first, each with a reason if it cannot be built.
 std::vector<Partition> attention_partitions(const Problem& problem);
-/// Bytes of a step's value that a kernel touches which writes or reads it: what may be seen, if it knows of a mask.
+/// Bytes of a step's value that a kernel reads or writes: visible elements only, if the kernel knows the mask.
 double attention_value_bytes(const Problem& problem, size_t step, Part kernel);
 
 class AttentionParts final : public Op {
@@ -25,11 +24,11 @@ class AttentionParts final : public Op {
   /// A schedule's parameters, as Stage::points has them.
   using Point = std::vector<std::pair<std::string, ParamValue>>;
 
-  /// `plan`: parts that follow one another, of the steps of `whole`, a completed problem of attention. `points`: only
-  /// these schedules are tried; empty: all.
+  /// `plan`: consecutive parts of the steps of `whole`, a completed problem of attention. `points`: the schedules to
+  /// try; empty: all.
   AttentionParts(const Problem& whole, std::vector<Part> plan, std::vector<Point> points = {});
 
-  /// The problem of the steps that this op covers.
+  /// The problem of the steps of this op.
   Problem problem_of(const Problem& whole) const;
 
   std::string name() const override { return "attention"; }
@@ -53,13 +52,13 @@ class AttentionParts final : public Op {
   Part covered() const { return {plan_.front().first, plan_.back().last}; }
   bool is_whole(Part part) const { return part.size() == steps_.size(); }
   bool has(Part part, std::string_view step) const;
-  /// Are there keys that the kernel does not touch, because it masks or one before it did?
+  /// Whether the kernel skips hidden keys, because it or an earlier one applies the mask.
   bool sees_mask(Part part) const { return part.last > masks_at_; }
   attention::Value value_before(size_t step) const;
   Result<Stage> stage(const DataFiles& files, Part part) const;
 
   std::vector<std::string> steps_;
-  size_t masks_at_ = 0;  ///< that step; steps_.size() without one
+  size_t masks_at_ = 0;  ///< index of the mask; steps_.size() without a mask
   std::vector<Part> plan_;
   std::vector<Point> points_;
 };

@@ -18,8 +18,8 @@ namespace {
 constexpr int64_t kKeyBlock = 256;  // K and V of one block stay in L2 as doubles
 constexpr int64_t kRowBlock = 4;    // gemm4
 
-/// The most recently used results, bounded by bytes. The heads and the batch of a problem are no part
-/// of the key beyond the pair that is meant: inputs do not depend on them.
+/// An LRU cache of results, limited in bytes. Keys hold the (batch, head) pair, but not the numbers of batches and
+/// heads: inputs do not depend on them.
 template <class T>
 class Cache {
  public:
@@ -46,7 +46,7 @@ class Cache {
             s.modifiers ? s.modifiers->identity() : ""};
   }
 
-  /// Two threads that miss together both compute; the second result is dropped.
+  /// Two threads that miss at the same time both compute; the second result is dropped.
   template <class Make, class Bytes>
   std::shared_ptr<const T> get(const Key& key, const Make& make, const Bytes& bytes) {
     {
@@ -85,22 +85,22 @@ class Cache {
 
 int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
 
-/// Scores of the rows of a band with a block of keys, [rows padded to 4][kKeyBlock], as far as they are wanted: scaled,
-/// changed by a score expression, -inf where a mask hides the key.
+/// Scores of a band of rows with a block of keys, [rows padded to 4][kKeyBlock], after the requested steps: scaling,
+/// score expression, -inf for masked keys.
 struct ScoreBlock {
   int64_t first = 0, keys = 0;
-  std::vector<double> s, sigma;  ///< sigma: empty unless a score expression is evaluated
+  std::vector<double> s, sigma;  ///< sigma: empty without a score expression
 };
 
-/// Which steps lie between what a path begins with and a value.
+/// The steps between a path's input and a value.
 bool scales(const Path& path, Value value) { return path.from < Value::kScores && value >= Value::kScores; }
 bool masks(const Path& path, Value value) { return path.from < Value::kMasked && value >= Value::kMasked; }
 
-/// What an fp32 exponent may be off, relative to the larger of the score and the row's maximum: one rounding of each
-/// product with log2(e), and of the difference.
+/// The error of an fp32 exponent relative to the larger of the score and the row's maximum: one rounding of each
+/// product with log2(e), and one of the difference.
 constexpr double kExponentError = 0x1p-23;
 
-/// What score expression and mask make of a block. A score of -inf is one that is hidden.
+/// Applies score expression and mask to a block. Hidden scores become -inf.
 void modify(const Shape& shape, InputPattern pattern, const Path& path, Value value, const Region& band,
             ScoreBlock& block) {
   const bool score = shape.has_score() && scales(path, value), mask = shape.has_mask() && masks(path, value);
@@ -132,7 +132,7 @@ void modify(const Shape& shape, InputPattern pattern, const Path& path, Value va
   }
 }
 
-/// Calls use(block) for each block of keys some row of the band may see; before there is a mask, for all keys.
+/// Calls use(block) for each block of keys with a visible key; before the mask step, for all keys.
 template <class Use>
 void for_each_score_block(const Shape& shape, const Inputs& inputs, InputPattern pattern, const Path& path, Value value,
                           const Region& band, const Use& use) {
@@ -166,7 +166,7 @@ void for_each_score_block(const Shape& shape, const Inputs& inputs, InputPattern
         inputs.given(path.from, band.batch, band.head, band.row_begin + r, first,
                      std::span(&s[r * kKeyBlock], static_cast<size_t>(keys)));
     }
-    // Scaled after the sum: sums of structured inputs are exact in double, so that a score of zero is zero.
+    // Scaled after the sum: sums of structured inputs are exact in double, and a score of zero stays zero.
     if (scales(path, value))
       for (double& score : s) score *= shape.scale;
     block.first = first;
@@ -176,7 +176,7 @@ void for_each_score_block(const Shape& shape, const Inputs& inputs, InputPattern
   }
 }
 
-/// (e^(u x) - 1) / u for x >= 0; the series is exact to double precision where it is used.
+/// (e^(u x) - 1) / u for x >= 0. The series has double precision in its range.
 double inflated(double x, double u) {
   const double y = u * x;
   return y < 0.03 ? x * (1 + y / 2 * (1 + y / 3 * (1 + y / 4 * (1 + y / 5 * (1 + y / 6 * (1 + y / 7))))))
@@ -185,10 +185,10 @@ double inflated(double x, double u) {
 
 double square_of(double x) { return x * x; }
 
-/// Errors of this many nats leave nothing of a probability; larger ones would only overflow.
+/// Larger errors of a logarithm leave no accuracy of a probability, and would overflow.
 constexpr double kMaxExponent = 50;
 
-/// Running sums of a band, relative to each row's largest score so far. Arrays are [rows padded to 4][d].
+/// Running sums of a band relative to each row's largest score so far. Arrays: [rows padded to 4][d].
 class Accumulator {
  public:
   Accumulator(const Shape& shape, InputPattern pattern, const Path& path, const Region& band)
@@ -261,7 +261,7 @@ class Accumulator {
   void add_row(int64_t r, const double* s, const double* sigma, int64_t seen) {
     RowFacts& f = facts_[r];
     if (finished_) {
-      // Probabilities as they are: a product, and no error before it.
+      // The input is probabilities: one product, without earlier errors.
       std::copy_n(s, seen, &p_[r * kKeyBlock]);
       f.keys += std::count_if(s, s + seen, [](double p) { return p != 0; });
       f.max = 0;
@@ -305,12 +305,12 @@ class Accumulator {
   const Shape& shape_;
   const Inputs inputs_;
   const int roundings_;
-  const bool spreads_, finished_;  // spreads_: p has errors of its own before it is rounded
+  const bool spreads_, finished_;  // spreads_: p has errors before its rounding
   const Region band_;
   const int64_t rows_, padded_;
   const double u_;
   std::vector<double> v_, v_squared_;         // one block of keys
-  std::vector<double> p_, weight_, spread_;   // p, what v^2 is weighted with, (p g)^2
+  std::vector<double> p_, weight_, spread_;   // p, the weights of v^2, (p g)^2
   std::vector<double> o_, variance_, cross_;  // cross: sum of (p g)^2 v
   std::vector<double> sum_;
   std::vector<RowFacts> facts_;

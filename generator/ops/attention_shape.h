@@ -1,5 +1,4 @@
-// The dimensions of one attention problem as plain numbers, and what follows from them. Private to
-// this folder.
+// The dimensions of an attention problem and the quantities that follow from them. Private to this folder.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +16,7 @@ struct Shape {
   bool causal = false, lse = false;
   double scale = 0;
   DType dtype = DType::kBf16;
-  std::shared_ptr<const Modifiers> modifiers;  ///< nullptr: none
+  std::shared_ptr<const Modifiers> modifiers;  ///< nullptr without modifiers
 
   explicit Shape(const Problem& p)
       : q_len(p.dims.at("L")),
@@ -41,7 +40,7 @@ struct Shape {
   bool has_score() const { return modifiers && modifiers->has_score(); }
   int64_t rows(int64_t b) const { return varlen() ? modifiers->lengths()[static_cast<size_t>(b)] : q_len; }
   int64_t keys(int64_t b) const { return varlen() ? modifiers->lengths()[static_cast<size_t>(b)] : kv_len; }
-  /// Rows of Q and O are [token, head]; with lengths, the sequences follow one another without gaps.
+  /// Rows of Q and O are [token, head]; with lengths, sequences are contiguous.
   int64_t first_token(int64_t b) const {
     return varlen() ? modifiers->first_tokens()[static_cast<size_t>(b)] : b * q_len;
   }
@@ -52,21 +51,21 @@ struct Shape {
     return varlen() ? head * q_tokens() + first_token(b) + row : (b * heads + head) * q_len + row;
   }
 
-  /// A query's place among the keys: the last row stands at the last key.
+  /// The position of a query among the keys: the last row is at the last key.
   int64_t position(int64_t b, int64_t row) const { return row + keys(b) - rows(b); }
-  /// Row r sees no key from allowed(b, r) on; all before it, unless there is a mask. A causal mask lets it see those up
-  /// to its own position.
+  /// Keys from allowed(b, r) on are hidden from row r; with --causal that is after the row's own position. A mask may
+  /// hide earlier keys as well.
   int64_t allowed(int64_t b, int64_t row) const {
     return causal ? std::clamp<int64_t>(position(b, row) + 1, 0, keys(b)) : keys(b);
   }
-  /// Clears the keys of [first, first + visible.size()) that a row may not see.
+  /// Clears the keys of [first, first + visible.size()) that are hidden from a row.
   void mask(InputPattern pattern, int64_t b, int64_t head, int64_t row, int64_t first, std::span<char> visible) const {
     const int64_t end = std::clamp<int64_t>(allowed(b, row) - first, 0, static_cast<int64_t>(visible.size()));
     std::fill(visible.begin() + end, visible.end(), char{0});
     if (has_mask() && end > 0)
       modifiers->mask(pattern, b, head, position(b, row), first, visible.first(static_cast<size_t>(end)));
   }
-  /// Pairs that rows [begin, end) may see.
+  /// Visible pairs of rows [begin, end).
   double pairs(int64_t b, int64_t head, int64_t begin, int64_t end) const {
     end = std::min(end, rows(b));
     if (begin >= end) return 0;
@@ -78,7 +77,7 @@ struct Shape {
     };
     return triangle(position(b, end)) - triangle(position(b, begin));
   }
-  /// Of all batches and heads.
+  /// Visible pairs of all batches and heads.
   double all_pairs() const {
     const bool by_batch = varlen() || (has_mask() && modifiers->depends_on("b")),
                by_head = has_mask() && modifiers->depends_on("h");

@@ -7,16 +7,16 @@
 namespace roofgen::attention {
 namespace {
 
-/// Standard deviations allowed. The variance used for one rounding, u^2 / 3, is that of a uniform error at
-/// the lower end of a binade, 1.36^2 times the average one: where many keys share a row this is 6.8 true
-/// standard deviations, and where up to eight do, errors are bounded by sqrt(3 * 8) < 5.
+/// Allowed standard deviations. The variance of one rounding, u^2 / 3, is that of a uniform error at the lower end of a
+/// binade, 1.36^2 times the average. With many keys per row 5 of these are 6.8 true standard deviations; with up to
+/// eight keys the error is at most sqrt(3 * 8) < 5.
 constexpr double kSigmas = 5;
 
 /// Largest standard deviation of the relative error of one rounding.
 double rounding_sigma(Format16 f) { return unit_roundoff(f) / std::sqrt(3.0); }
 
-/// Error of a sum of `terms` products in fp32, per unit of the sum's magnitude: one rounding (or
-/// truncation, on tensor cores) of 2^-24 per step of 16.
+/// Relative error of a sum of `terms` products in fp32: one rounding (truncation on tensor cores) of 2^-24 per step of
+/// 16.
 double accumulation(double terms) { return (terms / 16 + 2) * 0x1p-24; }
 
 }  // namespace
@@ -33,10 +33,10 @@ double Tolerance::products() const {
 
 double Tolerance::score(Value value, double s, double sigma) const {
   const Format16 format = format_of(shape_.dtype);
-  // A mask hides or copies. Scaling what is given is one product in fp32, and one rounding.
+  // A mask hides or copies. Scaling an input is one product in fp32 and one rounding.
   if (path_.from == Value::kScores) return 0;
   if (path_.from == Value::kProducts) return spacing(s, format) / 2 + 0x1p-23 * std::fabs(s) + kSigmas * sigma;
-  // Structured inputs have exact sums, and their products are numbers of the format.
+  // Structured inputs have exact sums, and the format represents their products.
   if (exact()) return spacing(s, format);
   if (value == Value::kProducts) return spacing(s, format) + products() / shape_.scale;
   const double before = path_.rounding.products && !shape_.has_score() ? unit_roundoff(format) * std::fabs(s) : 0;
@@ -51,9 +51,9 @@ double Tolerance::probability(double p, double s, double sigma, const RowFacts& 
   const double normaliser = kSigmas * rounding_sigma(format) * std::sqrt(facts.ps_squared);
   const double modified = kSigmas * (sigma + facts.p_sigma);
   const double change = own + normaliser + modified + products();
-  // ex2.approx.ftz makes 0 of what is no normal number of fp32, before the division by the row's sum.
+  // ex2.approx.ftz flushes subnormal results to 0, before the division by the row's sum.
   const double flushed = 0x1p-126 * std::exp(facts.max - facts.lse);
-  // e^x - 1 lies below x + x^2 up to 1.79.
+  // e^x - 1 < x + x^2 for x up to 1.79.
   return spacing(p, format) + flushed + p * (change < 1.5 ? change + change * change : std::expm1(change));
 }
 
@@ -68,8 +68,8 @@ Tolerance::Row Tolerance::output_row(const RowFacts& facts, double row_rms) cons
     return row;
   }
   if (path_.from == Value::kProbabilities) return row;
-  // Small p are subnormal numbers with an absolute error. The fused kernel rounds p relative to the
-  // row's maximum, the unfused one the final p. V has mean square 1.
+  // Small p are subnormal numbers with an absolute error. The fused kernel rounds p relative to the row's maximum, the
+  // unfused one the final p. V has mean square 1.
   const double absolute =
       rms_subnormal_error(format) * (path_.rounding.probabilities ? 1.0 : std::exp(facts.max - facts.lse));
   row.absolute_variance = n * absolute * absolute;
@@ -85,7 +85,7 @@ double Tolerance::output(double o, double variance, const Row& row) const {
 }
 
 double Tolerance::lse(const RowFacts& facts) const {
-  // fp32 on the way out: the product m * c, lg2.approx (2^-22 absolute) and the ex2 behind the sum.
+  // Errors in fp32: the product m * c, lg2.approx (2^-22 absolute), the ex2 of the sum.
   double tolerance = 0x1p-20 * (4 + std::fabs(facts.lse)) + products();
   tolerance += kSigmas * facts.p_sigma;
   const int roundings = score_roundings(shape_, path_);

@@ -1,5 +1,5 @@
-// How far a correct kernel may be from the double-precision reference: derived from where 16-bit
-// rounding happens, never fitted. The derivation is docs/verification.md.
+// Tolerances relative to the double-precision reference, derived from the 16-bit roundings of a kernel, never fitted
+// (docs/verification.md).
 #pragma once
 
 #include "generator/ops/attention_reference.h"
@@ -12,28 +12,28 @@ class Tolerance {
  public:
   Tolerance(const Shape& shape, InputPattern pattern, const Path& path);
 
-  /// An element of S (products, scores or masked scores) whose exact value is s; `sigma` is the standard deviation of
-  /// what a score expression adds.
+  /// An element of S (products, scores or masked scores) with exact value s; `sigma`: standard deviation of the error
+  /// of the score expression.
   double score(Value value, double s, double sigma) const;
-  /// An element of P whose exact value is p and whose score is s, in a row with these facts.
+  /// An element of P with exact value p and score s, in a row with these data.
   double probability(double p, double s, double sigma, const RowFacts& facts) const;
-  /// What all elements of an output row share; `row_rms` is that of the exact row.
+  /// The part that all elements of an output row share; `row_rms`: RMS of the exact row.
   struct Row {
     double absolute_variance, sums, equal_p;
   };
   Row output_row(const RowFacts& facts, double row_rms) const;
-  /// An element of O whose exact value is o; `variance` is BandReference's.
+  /// An element of O with exact value o; `variance` from BandReference.
   double output(double o, double variance, const Row& row) const;
   double lse(const RowFacts& facts) const;
 
  private:
-  /// A score expression makes the answers of the structured patterns as inexact as any.
+  /// With a score expression, results of structured patterns are inexact too.
   bool exact() const {
     return (pattern_ == InputPattern::kZeroQuery || pattern_ == InputPattern::kOneHot) && !shape_.has_score();
   }
   Shape shape_;
   InputPattern pattern_;
-  /// What the sums of products may be off, once they are scaled.
+  /// Error of the scaled sums of products.
   double products() const;
   Path path_;
 };

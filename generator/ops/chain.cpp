@@ -33,7 +33,7 @@ std::vector<size_t> Chain::kept(Part part) const {
 std::vector<size_t> Chain::added(Part part) const {
   std::vector<size_t> out;
   for (size_t i = part.first; i < part.last; ++i)
-    // The value just before the part is its source.
+    // The value before the part is its source.
     if (const auto a = steps_[i].adds; a && *a + 1 < part.first && std::find(out.begin(), out.end(), *a) == out.end())
       out.push_back(*a);
   return out;

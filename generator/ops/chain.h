@@ -1,6 +1,6 @@
-// A chain of steps, "gemm > bias > gelu > residual > rmsnorm", and the ways to cut it into kernels. A *part* is a run
-// of steps that one kernel does; a *partition* cuts the whole chain into parts. Pure: what is legal, what each part
-// reads and writes, and the formula of what it does to an element (docs/whatif.md).
+// A chain of steps, "gemm > bias > gelu > residual > rmsnorm", and its partitions into kernels. A *part* is a run of
+// steps in one kernel; a *partition* divides the whole chain into parts. Pure functions: legality, the inputs and
+// outputs of each part, and its formula per element (docs/whatif.md).
 #pragma once
 
 #include <map>
@@ -19,10 +19,10 @@ struct ChainStep {
   enum class Kind { kGemm, kPointwise, kRow };
   std::string label;  ///< unique in its chain: "bias", the second one "bias2"
   Kind kind = Kind::kPointwise;
-  std::vector<pointwise::Definition> definitions;  ///< the last is the step's value; none of a gemm
-  std::vector<TensorArg> tensors;                  ///< inputs of the problem that it brings with it
-  std::optional<size_t> adds;                      ///< `residual(gelu)`: it adds the value of that earlier step
-  DType dtype = DType::kBf16;                      ///< of its value, where that is written to memory
+  std::vector<pointwise::Definition> definitions;  ///< the last is the step's value; empty for a gemm
+  std::vector<TensorArg> tensors;                  ///< inputs of the problem that it adds
+  std::optional<size_t> adds;                      ///< `residual(gelu)`: adds the value of an earlier step
+  DType dtype = DType::kBf16;                      ///< of its value in memory
   std::string row_scale;                           ///< of quant: the definition with the scale of each row
 };
 
@@ -35,8 +35,8 @@ struct Part {
 
 class Chain {
  public:
-  /// `dtype`: of inputs, and of what is written between kernels; `scale`: what the step of that name multiplies by.
-  /// Exit::kUsage with a caret below the step that is unknown, out of place, or has a wrong argument.
+  /// `dtype`: of inputs, and of values written between kernels; `scale`: the factor of the step `scale`. Exit::kUsage
+  /// with a caret at a step that is unknown, out of place, or has a wrong argument.
   static Result<Chain> parse(std::string_view text, DType dtype, std::vector<TensorArg> declared = {},
                              double scale = 1);
 
@@ -51,13 +51,13 @@ class Chain {
   /// The buffer of the value before step `step` (the chain's input for 0) and its dtype; "y" after the last step.
   std::string buffer_before(size_t step) const;
   DType dtype_before(size_t step) const { return step == 0 ? dtype_ : steps_[step - 1].dtype; }
-  /// Values in the middle of a part that a later part adds (`residual(name)`): it writes them as well.
+  /// Values inside a part that a later part adds (`residual(name)`): the part writes them too.
   std::vector<size_t> kept(Part part) const;
-  /// Earlier values that a part reads beside its source.
+  /// Earlier values that a part reads in addition to its source.
   std::vector<size_t> added(Part part) const;
-  /// What a part writes: its value, those it keeps, the scales of rows.
+  /// The outputs of a part: its value, kept values, scales of rows.
   std::vector<pointwise::Output> outputs(Part part) const;
-  /// What a part does to each element of its source (of a gemm: to its accumulators).
+  /// The formula of a part for each element of its source (of a gemm: of its accumulators).
   Result<pointwise::Formula> formula(Part part) const { return formula(part, outputs(part)); }
   Result<pointwise::Formula> formula(Part part, std::vector<pointwise::Output> outputs) const;
   const std::map<std::string, double>& scalars() const { return scalars_; }
@@ -73,18 +73,18 @@ class Chain {
 struct Partition {
   std::vector<Part> parts;
   std::string name;             ///< the plan: "gemm+bias+gelu | residual+rmsnorm"
-  std::string illegal;          ///< why one kernel cannot do one of its parts; empty: it can be built
+  std::string illegal;          ///< why one of its parts cannot be one kernel; empty: it can be built
   bool cut(size_t edge) const;  ///< between steps `edge` and `edge + 1`
 };
 
-/// Why one kernel cannot do a part; empty when it can. `columns`: of every value; `widest_tile`: the most
-/// columns that a CTA of a gemm holds.
+/// Why a part cannot be one kernel; empty: it can. `columns`: of every value; `widest_tile`: the largest number of
+/// columns in a CTA of a gemm.
 std::string illegal_because(const Chain& chain, Part part, int64_t columns, int64_t widest_tile);
 
-/// All 2^(steps - 1) of them, the fewest kernels first.
+/// All 2^(steps - 1) partitions, the fewest kernels first.
 std::vector<Partition> partitions(const Chain& chain, int64_t columns, int64_t widest_tile);
 
-/// `gemm+bias+gelu | residual+rmsnorm`; Exit::kUsage with a caret where it is not a partition of the chain.
+/// `gemm+bias+gelu | residual+rmsnorm`; Exit::kUsage with a caret if it is not a partition of the chain.
 Result<std::vector<Part>> parse_plan(const Chain& chain, std::string_view text);
 
 inline constexpr size_t kMostSteps = 10;  ///< 512 partitions

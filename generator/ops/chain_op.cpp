@@ -15,8 +15,8 @@ constexpr int64_t kMostRows = int64_t{1} << 24;
 constexpr const char* kGemmStage = "stages/gemm.json";
 constexpr const char* kRowsStage = "stages/rows.json";
 
-/// Rows and columns that a reduced problem keeps beside its tail, and those of a slice: multiples of every tile of a
-/// gemm, and of the rows that one CTA of a kernel of rows takes.
+/// Rows and columns of a slice, and of a reduced problem without its tail: multiples of every tile of a gemm and of the
+/// rows per CTA of a row kernel.
 constexpr int64_t kGemmTile = 256, kRowsTile = 64;
 
 int64_t shortened(int64_t size, int64_t tile) { return size <= 2 * tile ? size : tile + size % tile; }
@@ -58,7 +58,7 @@ Result<Problem> ChainOp::complete_chain(const Chain& chain, Problem problem) {
   }
   for (const auto& [name, value] : problem.dims)
     if (std::find(wanted.begin(), wanted.end(), name) == wanted.end())
-      return Error{Exit::kUsage, fmt::format("--{} says nothing about a chain {}", name,
+      return Error{Exit::kUsage, fmt::format("--{} does not apply to a chain {}", name,
                                              chain.has_gemm() ? "that begins with gemm: --M, --N, --K"
                                                               : "without a gemm: --rows, --cols")};
   problem.op = "chain";
@@ -111,7 +111,7 @@ std::vector<Buffer> ChainOp::buffers(const Problem& problem) const {
   } else {
     add(chain_.buffer_before(all.first), chain_.dtype_before(all.first), rows * cols, Buffer::Role::kInput);
   }
-  // What is written in here is no input: an output, or a temporary of a variant.
+  // Values written by this op are outputs or temporaries, not inputs.
   const auto is_written = [&](const std::string& buffer) {
     return std::any_of(formulas_.begin(), formulas_.end(), [&](const auto& f) {
       const auto& outputs = f.second.outputs();
@@ -129,7 +129,7 @@ std::vector<Buffer> ChainOp::buffers(const Problem& problem) const {
 
 expr::Map ChainOp::scope(const Problem& problem) const {
   expr::Map scope;
-  // Strides, alignments and layouts of the operands, as the kernel of the op gemm knows them.
+  // Strides, alignments and layouts of the operands, as in the op gemm.
   if (chain_.has_gemm())
     if (const auto gemm = chain_gemm(problem)) scope = gemm_op().scope(*gemm);
   const auto put = [&](const char* name, auto value) { scope[name] = expr::Value(value); };
@@ -157,7 +157,7 @@ Problem ChainOp::reduced(const Problem& problem) const {
   return out;
 }
 
-/// Whole rows, but of gemms without a reduction: those tile their columns.
+/// Whole rows, except for gemms without a reduction, which tile columns.
 bool ChainOp::tiles_columns() const {
   return plans_[0].size() == 1 && is_gemm(chain_, covered()) && !has_row_step(covered());
 }
@@ -171,8 +171,8 @@ Op::Slice ChainOp::slice(const Problem& problem) const {
   return {rows, tiles_columns() ? std::min(chain_columns(problem), kGemmTile) : 0, rows};
 }
 
-/// A product with special values is NaN nearly everywhere, and whole rows after a reduction: there sums of integers say
-/// more.
+/// A product with special values is NaN almost everywhere, and a reduction spreads NaN over whole rows. Sums of
+/// integers test more in these cases.
 std::vector<InputPattern> ChainOp::exact_patterns(const Problem&) const {
   return {is_gemm(chain_, covered()) ? InputPattern::kIntegers : InputPattern::kSpecial};
 }
@@ -182,7 +182,7 @@ Result<Stage> ChainOp::stage(const DataFiles& files, Part part) const {
   ROOFGEN_TRY(Stage stage, load_stage(files, gemm ? kGemmStage : kRowsStage));
   stage.name = stage.formula = chain_.name(part);
   stage.output = chain_.outputs(part).back().buffer;
-  // A chain has no split-K: a slab of partial sums is no value that a later step could take.
+  // A chain has no split-K: a later step cannot read slabs of partial sums.
   if (!gemm) stage.buffers["X"] = chain_.buffer_before(part.first);
   if (gemm) stage.points = points_;
   return stage;

@@ -1,5 +1,5 @@
-// A chain of steps as an op: a problem with inputs, outputs and a reference, whose variants are ways to cut it. The op
-// is made for one chain; there is no row for it in the table of ops.
+// A chain of steps as an op: inputs, outputs, a reference, and partitions as variants. An op is made for one chain and
+// is not in the table of ops.
 #pragma once
 
 #include <memory>
@@ -15,17 +15,16 @@ class ChainOp final : public Op {
   /// A schedule's parameters, as Stage::points has them.
   using Point = std::vector<std::pair<std::string, ParamValue>>;
 
-  /// The whole problem: op "chain", texts "chain", dims M, N, K (without a gemm: rows, cols). Exit::kUsage for a size
-  /// that is missing or cannot be.
+  /// The whole problem: op "chain", texts "chain", dims M, N, K (without a gemm: rows, cols). Exit::kUsage for a
+  /// missing or invalid size.
   static Result<Problem> complete_chain(const Chain& chain, Problem problem);
 
-  /// `plans`: the variants, each a list of parts that follow one another. All cover the same steps; where these are not
-  /// the whole chain, the value before them is an input like any other, and the last one's an output: a part alone.
-  /// `points`: only these schedules are tried of gemms.
+  /// `plans`: the variants, each a list of consecutive parts. All cover the same steps. If the steps are not the whole
+  /// chain, the value before them is an input, and the last value an output. `points`: the schedules to try for gemms.
   static Result<std::unique_ptr<ChainOp>> make(Chain chain, std::vector<std::vector<Part>> plans,
                                                std::vector<Point> points = {});
 
-  /// The problem of the steps that this op covers, of the whole chain's.
+  /// The problem of this op's steps, from the problem of the whole chain.
   Problem problem_of(const Problem& whole) const;
 
   std::string name() const override { return "chain"; }
@@ -54,13 +53,13 @@ class ChainOp final : public Op {
   Chain chain_;
   std::vector<std::vector<Part>> plans_;
   std::vector<Point> points_;
-  std::vector<std::pair<Part, pointwise::Formula>> formulas_;  ///< one a distinct part
+  std::vector<std::pair<Part, pointwise::Formula>> formulas_;  ///< one per distinct part
 };
 
-/// Sizes of a chain's problem: rows and columns of every value.
+/// Rows and columns of every value of a chain.
 int64_t chain_rows(const Problem& problem);
 int64_t chain_columns(const Problem& problem);
-/// Its first step as a problem of the op gemm: A row-major, B column-major, as linear layers have them.
+/// The first step as a problem of the op gemm: A row-major, B column-major, as in linear layers.
 Result<Problem> chain_gemm(const Problem& problem);
 
 }  // namespace roofgen

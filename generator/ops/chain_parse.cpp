@@ -1,4 +1,4 @@
-// The text of a chain, and of a plan that cuts it.
+// Parses chains and plans.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,8 +21,8 @@ constexpr const char* kArgument = "--chain";
 
 enum class Takes { kNothing, kEarlierStep, kDType, kNumber, kQuantFormat };
 
-/// A word of the language. `text`: the step's value, of the value before it, {0}, and the name of its tensor, {1};
-/// what is done to rows is in row_definitions.h.
+/// A word of the language. `text`: the step's value as a function of the previous value {0} and its tensor {1}. Row
+/// operators are in row_definitions.h.
 struct Word {
   const char* name;
   ChainStep::Kind kind;
@@ -63,7 +63,7 @@ std::vector<std::string> word_names() {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-/// A piece of a text without the blanks around it.
+/// A piece of a text without surrounding blanks.
 struct Piece {
   std::string_view text;
   expr::Span span;
@@ -75,7 +75,7 @@ Piece trimmed(std::string_view all, size_t begin, size_t end) {
   return {all.substr(begin, end - begin), {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}};
 }
 
-/// Splits at `separator` outside of brackets.
+/// Splits at `separator` outside brackets.
 std::vector<Piece> split(std::string_view all, char separator) {
   std::vector<Piece> out;
   int depth = 0;
@@ -125,8 +125,8 @@ class ChainParser {
       if (chain_.steps_.size() == kMostSteps)
         return bad(piece.span, fmt::format("a chain has at most {} steps", kMostSteps));
       if (!chain_.steps_.empty() && !chain_.steps_.back().row_scale.empty())
-        return bad(piece.span, fmt::format("{} must be the last step: what it writes are numbers of a format, with the "
-                                           "scale of each row beside them",
+        return bad(piece.span, fmt::format("{} must be the last step: it writes quantised values and the scale "
+                                           "of each row",
                                            chain_.steps_.back().label));
       ROOFGEN_TRY(ChainStep step, piece.text[0] == '(' ? expression(piece) : word(piece));
       chain_.steps_.push_back(std::move(step));
@@ -155,10 +155,10 @@ class ChainParser {
   Result<ChainStep> expression(const Piece& piece) {
     const std::string_view text = piece.text;
     if (text.back() != ')')
-      return bad({piece.span.end - 1, piece.span.end}, "a step that is an expression stands in brackets: (v * 2 + 1)");
+      return bad({piece.span.end - 1, piece.span.end}, "an expression as a step needs parentheses: (v * 2 + 1)");
     const Piece inner = trimmed(source_.text, piece.span.begin + 1, piece.span.end - 1);
     if (inner.text.empty()) return bad(piece.span, "an expression over v was expected in the brackets");
-    // Checked on its own first, so that messages show what the user wrote.
+    // Checked separately first, so that messages show the user's text.
     pointwise::Vocabulary vocabulary;
     vocabulary.source = "v";
     vocabulary.source_dtype = dtype_before();
@@ -198,7 +198,7 @@ class ChainParser {
     ChainStep step;
     step.kind = found->kind;
     step.dtype = dtype_before();
-    // Sums are not kept in formats of 8 bits, nor in one that is fp32 in memory.
+    // Sums are not stored in 8-bit formats, or in tf32, which is fp32 in memory.
     if (step.kind == ChainStep::Kind::kGemm)
       step.dtype = size_of(chain_.dtype_) == 1     ? DType::kBf16
                    : chain_.dtype_ == DType::kTf32 ? DType::kFp32
@@ -272,7 +272,7 @@ class ChainParser {
     };
     const std::string eps = fmt::format("{:.9g}", eps_);
     const std::string_view kind = word.name;
-    if (step.kind == ChainStep::Kind::kGemm || step.adds) return;  // the sum depends on where the other value is
+    if (step.kind == ChainStep::Kind::kGemm || step.adds) return;  // the sum depends on the location of the other value
     if (kind == "rmsnorm") {
       add(rows::rmsnorm(v, y, {eps, names[0], ""}));
     } else if (kind == "layernorm") {
@@ -295,8 +295,7 @@ class ChainParser {
 };
 
 Result<Chain> Chain::parse(std::string_view text, DType dtype, std::vector<TensorArg> declared, double scale) {
-  std::vector<std::string> own{"A", "B",         "x",
-                               "y", "row_scale", "v"};  // and what is stored between steps, and their values
+  std::vector<std::string> own{"A", "B", "x", "y", "row_scale", "v"};  // and names of values stored between steps
   for (size_t i = 0; i <= kMostSteps; ++i)
     for (const char* base : {"t", "v"}) own.push_back(fmt::format("{}{}", base, i));
   ROOFGEN_CHECK(check_declared(declared, "a chain", own));

@@ -24,8 +24,8 @@ bool has_row_step(const Chain& chain, size_t first, size_t last) {
 
 Extent ChainReference::extent() const { return {1, 1, chain_rows(problem_), chain_columns(problem_)}; }
 
-/// The steps from the start of the plan to `until` in runs. A run ends where a value is rounded on its way through
-/// memory, and around every sum with an earlier value, which may carry errors of its own.
+/// The steps from the start of the plan to `until`, in runs. A run ends where a value is rounded in memory, and before
+/// and after every sum with an earlier value, which has its own errors.
 Result<std::vector<ChainReference::Run>> ChainReference::runs(size_t until) const {
   std::set<size_t> ends{until};
   for (const Part& p : plan_) ends.insert(p.last);
@@ -53,7 +53,7 @@ bool ChainReference::cut_between(size_t step, size_t reader) const {
   return std::any_of(plan_.begin(), plan_.end(), [&](const Part& p) { return step < p.last && p.last <= reader; });
 }
 
-/// The value before step `before` as step `reader` sees it: rounded when it went through memory.
+/// The value before step `before` as step `reader` reads it: rounded if it was stored in memory.
 ChainReference::Row ChainReference::as_read(Row row, size_t before, size_t reader) const {
   if (before == plan_.front().first || !cut_between(before - 1, reader)) return row;
   const DType dtype = chain_.dtype_before(before);
@@ -72,7 +72,7 @@ ChainReference::Accumulators ChainReference::accumulators(const Region& region, 
   return out;
 }
 
-/// The value before the first step; of a gemm its accumulators, which are the value after it.
+/// The value before the first step; for a gemm its accumulators, the value after it.
 ChainReference::Row ChainReference::source(const Accumulators& sums, int64_t row, int64_t first, int64_t count) const {
   const size_t begin = plan_.front().first;
   if (sums.products) {
@@ -138,7 +138,7 @@ Result<Comparison> ChainReference::compare(Part part, const Region& region, cons
     if (out.failure.empty()) out.failure = c.failure;
   };
   for (const pointwise::Output& output : chain_.outputs(part)) {
-    // The value that the output holds, or for the scale of a row the value before the step that finds it.
+    // The value of the output; for the scale of a row, the value before the step that computes it.
     size_t until = part.last;
     for (size_t i : chain_.kept(part))
       if (chain_.buffer_before(i + 1) == output.buffer) until = i + 1;
@@ -149,7 +149,7 @@ Result<Comparison> ChainReference::compare(Part part, const Region& region, cons
     const SourceRow values = [&](int64_t row, int64_t first, int64_t count) {
       const int64_t begin_col = whole_rows ? 0 : first, cols = whole_rows ? size.cols : count;
       Row all = row_before(before, sums, until, row, begin_col, cols);
-      // The scale of a row is found from the value before its step, as that step reads it.
+      // The scale of a row is computed from the value before its step, as this step reads it.
       if (output.per_row) all = as_read(std::move(all), until, until);
       return Row(all.begin() + first - begin_col, all.begin() + first - begin_col + count);
     };

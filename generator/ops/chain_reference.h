@@ -1,5 +1,5 @@
-// The values of a chain in double precision, with the error that a correct implementation may have made on the way:
-// values that pass through memory between two kernels are rounded to its format there.
+// The values of a chain in double precision, with the errors of a correct implementation: values stored between two
+// kernels are rounded to the format in memory.
 #pragma once
 
 #include <map>
@@ -14,16 +14,16 @@ namespace roofgen {
 
 class ChainReference {
  public:
-  /// `plan`: parts that follow one another; the value before the first is an input.
+  /// `plan`: consecutive parts; the value before the first is an input.
   ChainReference(const Chain& chain, const std::vector<Part>& plan, const Problem& problem, InputPattern pattern)
       : chain_(chain), plan_(plan), problem_(problem), pattern_(pattern) {}
 
-  /// Compares all that the kernel of `part` writes in a region.
+  /// Compares all outputs of the kernel of `part` in a region.
   Result<Comparison> compare(Part part, const Region& region, const ElementReader& read) const;
 
  private:
   using Row = std::vector<pointwise::Estimate>;
-  /// Consecutive steps that are evaluated at once.
+  /// Consecutive steps that are evaluated together.
   struct Run {
     Part steps;
     std::optional<pointwise::Formula> formula;  ///< absent: a gemm, or the sum with an earlier value

@@ -5,7 +5,7 @@
 
 namespace roofgen {
 
-// Newton on the distribution function, from the centre outwards.
+// Newton's method on the distribution function, from the centre outwards.
 const std::array<double, kQuantiles>& normal_quantiles() {
   static const std::array<double, kQuantiles> quantiles = [] {
     std::array<double, kQuantiles> out;

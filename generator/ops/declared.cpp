@@ -9,7 +9,7 @@
 namespace roofgen {
 namespace {
 
-/// `message` at the `length` characters from `begin` of the tensor as --arg has it.
+/// `message` with a caret at `length` characters from `begin` of the tensor's text.
 Error bad(const TensorArg& tensor, size_t begin, size_t length, std::string message) {
   const expr::Source source{to_string(tensor), Where{"--arg", 1, 1}};
   Error error = expr::located_error(source, {static_cast<uint32_t>(begin), static_cast<uint32_t>(begin + length)},

@@ -1,4 +1,4 @@
-// What --arg declares, for ops whose elements are [m,n]: attention's tensors have other indices and any order of them.
+// Checks of --arg for ops with elements [m,n]. Attention's tensors have other indices, in any order.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace roofgen {
 
-/// Exit::kUsage for a tensor that is called like one of the op's `own`, because buffers are known by their names; with
-/// a caret for one of two indices that are not [m,n], because kernels read a row of it along a row of the output.
+/// Exit::kUsage for a tensor with the name of one of the op's `own`, because buffers are identified by name, and with a
+/// caret for two indices other than [m,n], because kernels read its rows along rows of the output.
 Result<void> check_declared(const std::vector<TensorArg>& declared, std::string_view op,
                             const std::vector<std::string>& own);
 

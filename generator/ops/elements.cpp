@@ -19,7 +19,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// What a NaN, an infinity or a missing element counts as: JSON has no infinity.
+/// The error of a NaN, an infinity or a missing element: JSON has no infinity.
 constexpr double kHopeless = 1e9;
 
 constexpr uint8_t kFp8Nan = 0x7f;
@@ -56,8 +56,8 @@ void store_as(std::byte* base, size_t index, T value) {
   std::memcpy(base + sizeof(T) * index, &value, sizeof(T));
 }
 
-// Exponent and mantissa of the small formats go to the places where fp32 has them; a product with 2^(127 - bias) makes
-// up for the bias, of subnormal numbers too.
+// Moves exponent and mantissa of the small formats to their positions in fp32. A product with 2^(127 - bias) corrects
+// the bias, also of subnormal numbers.
 double decode_fp8(uint8_t bits) {
   if ((bits & 0x7f) == kFp8Nan) return kNan;
   return std::bit_cast<float>((uint32_t{bits} << 24 & 0x80000000u) | (bits & 0x7fu) << 20) * 0x1p120f;
@@ -68,7 +68,7 @@ double decode_fp16(uint16_t bits) {
   return std::bit_cast<float>((bits & 0x8000u) << 16 | (bits & 0x7fffu) << 13) * 0x1p112f;
 }
 
-/// The bits of a value that fp8 can hold.
+/// The bits of a value of fp8.
 uint8_t encode_fp8(double x) {
   const int sign = std::signbit(x) ? 0x80 : 0;
   if (std::isnan(x)) return kFp8Nan;
@@ -139,10 +139,10 @@ double rounding_sigma(double value, DType dtype) { return spacing_of(value, dtyp
 
 namespace {
 
-/// Standard deviation of integer inputs: the outermost of the quantiles, 3.7 deviations away, stays within int8.
+/// Standard deviation of integer inputs: the outermost quantile, at 3.7 deviations, fits int8.
 constexpr double kIntegerDeviation = 32;
 
-/// One of 4096 equally likely elements, as a number and as it is stored.
+/// One of 4096 equally likely elements, as a number and as stored bits.
 struct Alphabet {
   std::array<double, kQuantiles> values;
   std::array<uint32_t, kQuantiles> words;
@@ -180,7 +180,7 @@ uint64_t key_of(std::string_view name) {
   return key;
 }
 
-/// The elements of a tensor in groups of four, which share their random bits.
+/// The elements of a tensor, in groups of four that share random bits.
 class Stream {
  public:
   explicit Stream(const TensorContents& c)
@@ -189,7 +189,7 @@ class Stream {
         finite_only_(c.dtype == DType::kFp8) {}
 
   /// Calls `put(i, letter, special)` for i in [0, count), elements first + i. `special` is 0, or the NaN or infinity
-  /// that stands there instead of the letter.
+  /// that replaces the letter.
   template <class Put>
   void each(uint64_t first, uint64_t count, const Put& put) const {
     for (uint64_t e = first; e < first + count;) {
@@ -238,7 +238,7 @@ void fill_whole(const TensorContents& c, uint64_t first, std::span<std::byte> ou
 
 void TensorContents::fill(uint64_t byte_offset, std::span<std::byte> out) const {
   const uint64_t size = static_cast<uint64_t>(size_of(dtype));
-  // The part of one element that `out` begins or ends within.
+  // `out` may start or end inside an element.
   const auto fill_part = [&](std::span<std::byte> part) {
     std::array<std::byte, 4> element;
     fill_whole(*this, byte_offset / size, std::span(element).first(size));

@@ -1,5 +1,5 @@
-// Numbers as tensors hold them: conversion between bytes and double, spacing, rounding, and the contents of input
-// tensors. One place for every DType.
+// Elements of tensors, for every DType: conversion between bytes and double, spacing, rounding, and the contents of
+// input tensors.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,20 @@
 
 namespace roofgen {
 
-/// Element `index` of an array of `dtype` as double; NaN and infinities are kept. kTf32 is read as it is stored, fp32.
+/// Element `index` of an array of `dtype` as double; NaN and infinities are kept. kTf32 is read as stored, in fp32.
 double load_element(const std::byte* base, size_t index, DType dtype);
 /// Rounds to nearest even and stores; int8 and int32 saturate, fp8 saturates to 448 (NaN stays NaN).
 void store_element(std::byte* base, size_t index, DType dtype, double value);
-/// What store_element followed by load_element gives.
+/// The result of store_element followed by load_element.
 double round_to_dtype(double value, DType dtype);
-/// What the tensor core sees of a stored value: tf32 loses its lower 13 bits (truncated, as mma.sync does).
+/// The operand of the tensor core for a stored value: tf32 loses its lower 13 bits (truncated, as by mma.sync).
 double as_operand(double value, DType dtype);
 /// Distance between the neighbours of a value (one ulp; 1 for integers).
 double spacing_of(double value, DType dtype);
 /// Standard deviation of the error of rounding `value` to dtype.
 double rounding_sigma(double value, DType dtype);
 
-/// The contents of an input tensor: a pure function of (pattern, name, element), the same everywhere.
+/// The contents of an input tensor: a pure function of (pattern, name, element).
 /// kNormal: N(0,1) (int8: rounded N(0, 32), int32 likewise); kIntegers: -2 .. 2; kSpecial: kNormal with a NaN or an
 /// infinity about once in 4096 elements (none for integers).
 struct TensorContents {
@@ -36,14 +36,14 @@ struct TensorContents {
   DType dtype = DType::kBf16;
 
   void fill(uint64_t byte_offset, std::span<std::byte> out) const;
-  void values(uint64_t first, std::span<double> out) const;  ///< as load_element would read them
+  void values(uint64_t first, std::span<double> out) const;  ///< as load_element reads them
 };
 
 /// Collects the worst element of one buffer of a comparison.
 class Judge {
  public:
   explicit Judge(std::string buffer) : buffer_(std::move(buffer)) {}
-  /// `tolerance` 0: it must be equal. NaN is right where NaN is expected, as are infinities of the same sign.
+  /// `tolerance` 0: must be equal. An expected NaN must be NaN, an expected infinity must have the same sign.
   void element(int64_t row, int64_t col, double got, bool written, double expected, double tolerance);
   void add_to(Comparison& out) const;
 
@@ -54,7 +54,7 @@ class Judge {
   std::string first_missing_, message_;
 };
 
-/// How many standard deviations a correct element may be off, given how many elements are checked in a run.
+/// Allowed error in standard deviations, chosen for the number of elements checked in a run.
 inline constexpr double kSigmas = 6;
 
 }  // namespace roofgen

@@ -1,4 +1,4 @@
-// The two 16-bit floating-point formats as the tensor cores see them: conversion, spacing, rounding error.
+// The two 16-bit floating-point formats: conversion, spacing, rounding error.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ inline Format16 format_of(DType dtype) { return dtype == DType::kFp16 ? Format16
 
 /// Distance between the neighbours of x in the format (one ulp); subnormal spacing near zero.
 inline double spacing(double x, Format16 f) {
-  // Taken from the bits of a finite double: this runs once per compared element.
+  // From the bits of a finite double, because this runs once per compared element.
   const int exponent = static_cast<int>(std::bit_cast<uint64_t>(x) >> 52 & 0x7ff) - 1023;
   const int ulp_exponent = std::max(exponent, f.min_exponent) - f.precision + 1;
   return std::bit_cast<double>(static_cast<uint64_t>(ulp_exponent + 1023) << 52);
@@ -31,7 +31,7 @@ inline double round_to(double x, Format16 f) {
   return std::nearbyint(x / ulp) * ulp;
 }
 
-/// The bits of a value the format can hold, infinities and NaN among them.
+/// The bits of a value of the format, infinities and NaN included.
 inline uint16_t encode16(double x, DType dtype) {
   if (dtype != DType::kFp16) return static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(x)) >> 16);
   const uint16_t sign = std::signbit(x) ? 0x8000 : 0;

@@ -9,14 +9,13 @@
 namespace roofgen {
 namespace {
 
-/// Sizes of `count` indices of an element, of which the last is its column.
+/// Sizes of `count` indices of an element; the last is its column.
 std::vector<int64_t> index_sizes(const Extent& extent, size_t count) {
   const std::vector<int64_t> all = {extent.batch, extent.heads, extent.rows, extent.cols};
   return {all.end() - static_cast<ptrdiff_t>(std::min(count, all.size())), all.end()};
 }
 
-/// What formats that saturate make of a value out of their range; clamping moves no two values further apart, so the
-/// tolerance before it is one after it.
+/// Clamps to the range of a saturating format. Clamping never increases a distance, so the tolerance stays valid.
 double saturated(double value, DType dtype) {
   if (dtype != DType::kFp8 && dtype != DType::kInt8 && dtype != DType::kInt32) return value;
   if (std::isnan(value)) return round_to_dtype(value, dtype);
@@ -24,7 +23,7 @@ double saturated(double value, DType dtype) {
   return std::clamp(value, round_to_dtype(-kInfinity, dtype), round_to_dtype(kInfinity, dtype));
 }
 
-/// Judges one output, row by row.
+/// Compares one output, row by row.
 class OutputJudge {
  public:
   OutputJudge(const pointwise::Output& output, int64_t cols, const ElementReader& read)
@@ -48,7 +47,7 @@ class OutputJudge {
     const double slack = kSigmas * sigma, rounded = round_to_dtype(e.value, dtype);
     double expected = saturated(e.value, dtype);
     if (std::isinf(got) || std::isinf(rounded)) {
-      // Near the end of the range an error decides whether the answer is the largest number or infinity.
+      // Near the end of the range an error decides between the largest number and infinity.
       const bool in_reach =
           round_to_dtype(e.value - slack, dtype) <= got && got <= round_to_dtype(e.value + slack, dtype);
       expected = in_reach ? got : rounded;

@@ -12,14 +12,15 @@
 #include "generator/ops/formula_reference.h"
 #include "generator/ops/gemm_reference.h"
 #include "generator/ops/gemm_shape.h"
+#include "generator/ops/limits.h"
 #include "generator/pointwise/functions.h"
 
 namespace roofgen {
 namespace gemm {
 
-/// The largest step along k: 128 elements of 8 bits.
-constexpr int64_t kDeepestTile =
-    128;  // k_per_split of stages/gemm.json has it too: launch code computes that from any K
+/// The largest step along k: 128 elements of 8 bits. Also in k_per_split of stages/gemm.json, from which launch code is
+/// generated.
+constexpr int64_t kDeepestTile = 128;
 
 int64_t k_per_split(int64_t k, int64_t splits) {
   return (k + splits * kDeepestTile - 1) / (splits * kDeepestTile) * kDeepestTile;
@@ -33,28 +34,24 @@ using gemm::Shape;
 using pointwise::Estimate;
 using pointwise::Formula;
 
-constexpr int64_t kMaxDim = int64_t{1} << 30;        // indices of rows and columns are 32 bits, tiles included
-constexpr double kMaxTensorBytes = 1099511627776.0;  // 2^40: beyond any memory, and products fit int64
-constexpr int64_t kMaxInt8Depth = 131071;            // 2^31 / 2^14: a sum of so many products of int8 fits int32
+constexpr int64_t kMaxDim = int64_t{1} << 30;  // 32-bit indices of rows and columns, including those of partial tiles
+constexpr int64_t kMaxInt8Depth = 131071;      // 2^31 / 2^14: the largest sum of int8 products that always fits int32
 constexpr std::array<int64_t, 3> kSplits = {2, 4, 8};
 constexpr std::array<const char*, 5> kGates = {"silu", "gelu", "gelu_tanh", "relu", "sigmoid"};
 const std::string kSplitVariant = "split_k";
-
-Error usage(std::string message) { return Error{Exit::kUsage, std::move(message)}; }
 
 /// "split_k4" -> 4; 1 for the other variants.
 int64_t splits_of(const std::string& variant) {
   return variant.starts_with(kSplitVariant) ? std::stoll(variant.substr(kSplitVariant.size())) : 1;
 }
 
-/// The format of bias and residual unless they are declared: C's, where that is a floating-point format of 16 bits or
-/// more.
+/// The format of bias and residual unless declared: C's if that is a floating-point format of at least 16 bits.
 DType tensor_dtype(DType out) {
   if (out == DType::kFp8 || out == DType::kInt8) return DType::kBf16;
   return out == DType::kInt32 ? DType::kFp32 : out;
 }
 
-/// The format of the product in memory: C's, unless a sum may lie beyond its range.
+/// The format of the product in memory: C's, unless sums may exceed its range.
 DType stored_dtype(const Shape& s) {
   const bool narrow = size_of(s.out) == 1 || (s.dtype == DType::kInt8 && s.out == DType::kFp16);
   return narrow ? DType::kBf16 : s.out;
@@ -69,13 +66,11 @@ pointwise::Vocabulary vocabulary(const Problem& problem) {
     out.tensors.push_back(arg);
   }
   for (const char* name : {"alpha", "beta", "scale"}) out.scalars[name] = problem.reals.at(name);
-  if (!problem.texts.at("gated").empty())
-    out.no_reductions = "the columns of a gated product are not those of its output";
+  if (!problem.texts.at("gated").empty()) out.no_reductions = "a gated product has twice the columns of its output";
   return out;
 }
 
-/// The epilogue of the problem, which ends in `buffer`; with another source, the same for values that were stored
-/// before.
+/// The epilogue of the problem with the output `buffer`. Another source: the epilogue of stored values.
 Result<Formula> epilogue(const Problem& problem, DType source = DType::kFp32) {
   pointwise::Vocabulary words = vocabulary(problem);
   words.source_dtype = source;
@@ -83,12 +78,12 @@ Result<Formula> epilogue(const Problem& problem, DType source = DType::kFp32) {
                         {{"y", "C", problem.dtypes.at("out"), false}}, std::move(words));
 }
 
-/// The accumulator as it is.
+/// The unmodified accumulator.
 Result<Formula> identity(const Problem& problem, const std::string& buffer, DType dtype) {
   return Formula::parse({}, {{"acc", buffer, dtype, false}}, vocabulary(problem));
 }
 
-/// What a gate does for one element of C: its function, and the product with the value.
+/// The gate of one element of C: its function, and the product with the value.
 pointwise::Work gate_work(const Shape& s) {
   if (s.gated.empty()) return {};
   const pointwise::Function& f = pointwise::functions()[static_cast<size_t>(pointwise::find_function(s.gated))];
@@ -97,8 +92,8 @@ pointwise::Work gate_work(const Shape& s) {
   return out;
 }
 
-/// What templates see of a formula that ends in the gate: `gate` is its device function. Work and bytes stay those of a
-/// column of the product, of which two make one of C.
+/// The template's formula with a gate: `gate` is its device function. Work and bytes are per column of the product; two
+/// of them make one column of C.
 expr::Map with_gate(expr::Map formula, const Shape& s) {
   if (s.gated.empty()) return formula;
   formula["gate"] = s.gated + (pointwise::is_exact(s.out) ? "_exact" : "_fast");
@@ -151,7 +146,7 @@ class Gemm final : public Op {
       if (bytes > kMaxTensorBytes)
         return usage(fmt::format("{} would hold {:.3g} bytes; at most 2^40 were expected", tensor, bytes));
     if (s.dtype == DType::kInt8 && s.k > kMaxInt8Depth)
-      return usage(fmt::format("K is {}; at most {} products of int8 are sure to fit int32", s.k, kMaxInt8Depth));
+      return usage(fmt::format("K is {}; at most {} products of int8 always fit int32", s.k, kMaxInt8Depth));
     ROOFGEN_CHECK(check_declared(p.args, name(), {"A", "B", "C", "T", "partial", "y"}));
     ROOFGEN_CHECK(epilogue(p));
     return p;
@@ -181,7 +176,7 @@ class Gemm final : public Op {
     const Shape s(problem);
     const int64_t esize = size_of(s.dtype);
     out["rows"] = s.m;
-    out["cols"] = s.n;  // of the product, which the kernel of rows reads
+    out["cols"] = s.n;  // of the product, which the row kernel reads
     out["dtype"] = to_string(s.dtype);
     out["esize"] = esize;
     out["out_dtype"] = to_string(s.out);
@@ -190,7 +185,7 @@ class Gemm final : public Op {
     out["stored_size"] = size_of(stored_dtype(s));
     out["a_stride"] = s.a_stride();
     out["b_stride"] = s.b_stride();
-    // ldmatrix turns matrices of 16-bit elements only; others are turned on their way to shared memory.
+    // ldmatrix transposes 16-bit elements only; others are transposed on the way to shared memory.
     out["a_turned"] = !s.a_rows && esize == 2;
     out["b_turned"] = s.b_rows && esize == 2;
     out["a_gather"] = !s.a_rows && esize != 2;
@@ -215,7 +210,7 @@ class Gemm final : public Op {
     return out;
   }
 
-  // A few tiles each way: enough for every place in a tile, a group of tiles, and the tail. K is whole.
+  // A few tiles in each direction: all positions in a tile, a group of tiles, and the tail. K stays whole.
   Problem reduced(const Problem& problem) const override {
     constexpr int64_t kWhole = 512, kTile = 256;
     Problem out = problem;
@@ -277,7 +272,7 @@ class Gemm final : public Op {
     return out;
   }
 
-  /// The format of C: that of A and B, wider where theirs is too narrow for sums.
+  /// The format of C: that of A and B, or a wider one if theirs is too narrow for sums.
   static Result<void> settle_out(Problem& p) {
     DType preset = p.dtype;
     if (p.dtype == DType::kTf32) preset = DType::kFp32;
@@ -285,18 +280,18 @@ class Gemm final : public Op {
     if (p.dtype == DType::kInt8)
       preset = p.texts["epilogue"] == "acc" && p.texts["gated"].empty() ? DType::kInt32 : DType::kBf16;
     if (p.dtypes.emplace("out", preset).first->second == DType::kTf32)
-      return usage("tf32 is no format of an output; fp32 was expected");
+      return usage("an output cannot be tf32; fp32 was expected");
     return {};
   }
 };
 
-/// One variant for each number of slabs that leaves each enough to do.
+/// One variant for each number of slabs with enough work per slab.
 Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Problem& problem) const {
   ROOFGEN_TRY(const std::vector<Variant> loaded, load_variants(files, name()));
   std::vector<Variant> out;
   for (const Variant& v : loaded) {
     if (v.name == "unfused" && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty())
-      continue;  // nothing to take apart
+      continue;  // no unfused form
     if (v.name == kSplitVariant) {
       for (const int64_t splits : kSplits) {
         if (problem.dims.at("K") < splits * 2 * gemm::kDeepestTile) continue;
@@ -327,9 +322,9 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
   Region part = region;
   const int64_t halves = s.gated.empty() ? 1 : 2;
   if (region.col_end < 0 || formula.reductions() > 0) part.col_begin = 0, part.col_end = extent.cols;
-  Region wide = part;  // the columns of the product that they are made of
+  Region wide = part;  // the columns of the product behind them
   wide.col_begin *= halves, wide.col_end *= halves;
-  // The accumulators of a row, where what is stored between kernels has been rounded to `stored`.
+  // The accumulators of a row, rounded to `stored` if they are stored between kernels.
   const auto sums_over = [&](int64_t k_begin, int64_t k_end, DType stored) -> SourceRow {
     const auto products = gemm::products_of(
         s, pattern, {part.row_begin, part.row_end, part.col_begin * halves, part.col_end * halves, k_begin, k_end});
@@ -373,7 +368,7 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
   const SourceRow sums = sums_over(0, s.k, variant == "unfused" ? stored_dtype(s) : DType::kFp32);
   if (s.gated.empty()) return compare_formula(formula, part, extent, pattern, sums, read);
 
-  // A gated output is that of an identity whose source is the product of both halves.
+  // A gated output is compared as the identity of a source: the product of both halves.
   ROOFGEN_TRY(const Formula written, identity(problem, "C", s.out));
   const pointwise::TensorReader tensors = contents_reader(formula.vocabulary().indices, product, pattern);
   const bool fast = !pointwise::is_exact(s.out);
@@ -386,8 +381,9 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
         for (size_t i = 0; i < out.size(); ++i) {
           const Estimate gate = pointwise::apply(s.gated, both[2 * i], fast), up = both[2 * i + 1];
           const double value = gate.value * up.value;
-          const double of_factors = std::hypot(gate.sigma * up.value, gate.value * up.sigma,
-                                               gate.sigma * up.sigma);  // independent, and either may be near zero
+          const double of_factors =
+              std::hypot(gate.sigma * up.value, gate.value * up.sigma,
+                         gate.sigma * up.sigma);  // independent errors; either factor may be near zero
           out[i] = {value, std::hypot(of_factors, rounding_sigma(value, DType::kFp32))};
         }
         return out;

@@ -19,8 +19,7 @@ constexpr size_t kCacheBytes = size_t{128} << 20;
 int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
 
 /// Rows [first, first + rows) and columns [k, k + depth) of an operand, to out[row * row_step + column * col_step].
-/// `along_k`: elements along k lie one after the other; else those of a column do. `extent` is the operand's size in
-/// the other direction.
+/// `along_k`: contiguous along k, else along the column. `extent`: the operand's size in the other direction.
 void operand_block(const TensorContents& contents, bool along_k, int64_t stride, int64_t first, int64_t rows, int64_t k,
                    int64_t depth, double* out, int64_t row_step, int64_t col_step) {
   std::vector<double> line(static_cast<size_t>(along_k ? depth : rows));
@@ -75,7 +74,7 @@ struct Entry {
 
 std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern pattern, const Rectangle& where) {
   static std::mutex mutex;
-  static std::deque<Entry> entries;  // the latest first
+  static std::deque<Entry> entries;  // most recent first
   static size_t bytes = 0;
   {
     const std::lock_guard lock(mutex);
@@ -87,7 +86,7 @@ std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern pat
       return entries.front().value;
     }
   }
-  // Two threads that miss together both compute.
+  // Two threads that miss at the same time both compute.
   auto value = std::make_shared<const Products>(multiply(shape, pattern, where));
   const std::lock_guard lock(mutex);
   entries.push_front({shape, pattern, where, value});
@@ -100,9 +99,9 @@ std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern pat
 }
 
 double accumulation_sigma(DType dtype, InputPattern pattern, int64_t terms, double sum, double square) {
-  if (dtype == DType::kInt8) return rounding_sigma(sum, DType::kFp32);  // exact until it becomes a float
+  if (dtype == DType::kInt8) return rounding_sigma(sum, DType::kFp32);  // exact until converted to float
   constexpr double kUnit = 0x1p-24;
-  constexpr double kExact = 0x1p24;  // whole numbers up to here
+  constexpr double kExact = 0x1p24;  // integers up to here
   const double n = static_cast<double>(terms);
   if (pattern == InputPattern::kIntegers && 4 * n < kExact) return 0;
   const double steps = n / (32.0 / size_of(dtype));

@@ -1,5 +1,5 @@
-// Products of a rectangle of C in double precision, from the operands as the tensor cores see them, with the error
-// that a sum in fp32 may have.
+// Products of a rectangle of C in double precision, from the operands of the tensor cores, with the error of a sum in
+// fp32.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ struct Products {
   std::vector<double> square;  ///< of (a b)^2
 };
 
-/// Every candidate is compared on the same rectangles: the most recent are kept.
+/// All candidates are compared on the same rectangles: the most recent ones are cached.
 std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern pattern, const Rectangle& where);
 
 /// Standard deviation of the error of an accumulator after `terms` products (docs/verification.md).

@@ -1,4 +1,4 @@
-// A GEMM problem with its numbers by name.
+// The dimensions of a GEMM problem.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace roofgen::gemm {
 struct Shape {
   int64_t m, n, k;
   DType dtype, out;
-  bool a_rows, b_rows;  ///< row-major: the rows lie one after the other
+  bool a_rows, b_rows;  ///< row-major
   std::string gated;    ///< activation of the even columns, or empty
 
   explicit Shape(const Problem& p)

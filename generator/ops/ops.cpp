@@ -1,10 +1,11 @@
-// The table of ops: what exists is what is listed here.
+// The table of ops.
 #include <fmt/format.h>
-#include <llvm/ADT/StringRef.h>
 
+#include "base/suggest.h"
 #include "generator/generate.h"
 #include "generator/ops/attention.h"
 #include "generator/ops/gemm.h"
+#include "generator/ops/limits.h"
 #include "generator/ops/op.h"
 #include "generator/ops/rows.h"
 
@@ -32,22 +33,12 @@ const std::vector<const Op*>& ops() {
 }
 
 Result<const Op*> find_op(const std::string& name) {
-  const Op* nearest = nullptr;
-  unsigned distance = 0;
+  std::vector<std::string> names;
   for (const Op* op : ops()) {
     if (op->name() == name) return op;
-    const unsigned d = llvm::StringRef(op->name()).edit_distance(name);
-    if (!nearest || d < distance) nearest = op, distance = d;
+    names.push_back(op->name());
   }
-  std::string message = fmt::format("unknown op '{}'", name);
-  // A guess further than half the word away helps nobody: list what there is.
-  if (distance * 2 <= nearest->name().size())
-    message += fmt::format("; did you mean '{}'?", nearest->name());
-  else {
-    message += "; known:";
-    for (const Op* op : ops()) message += fmt::format(" {}", op->name());
-  }
-  return Error{Exit::kUsage, message};
+  return usage(fmt::format("unknown op \"{}\"{}", name, did_you_mean(name, names)));
 }
 
 }  // namespace roofgen

@@ -20,7 +20,7 @@ Definitions softmax(const std::string& v, const std::string& y, const std::strin
 }
 
 Definitions quantised_by_row(const std::string& v, const std::string& y, const std::string& row_scale, DType format) {
-  // What is added keeps the scale of a row of zeros above zero, and vanishes beside any other.
+  // The added constant keeps the scale of a row of zeros above zero; it is negligible for any other row.
   const double largest = format == DType::kFp8 ? 448 : 127;
   return {{row_scale, fmt::format("(amax({}) + 1e-30) * {}", v, 1 / largest)},
           {y, fmt::format("{} * (1 / {})", v, row_scale)}};

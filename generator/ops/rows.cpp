@@ -6,6 +6,7 @@
 
 #include "generator/generate.h"
 #include "generator/ops/declared.h"
+#include "generator/ops/limits.h"
 #include "generator/ops/rows_compare.h"
 #include "generator/ops/rows_formulas.h"
 
@@ -17,19 +18,11 @@ using rows::Spec;
 
 constexpr int64_t kMaxRows = 2147483647;
 constexpr int64_t kMaxCols =
-    2147483647 - 65536;  // columns and what a CTA steps past them are 32-bit; rows * cols is not
-constexpr double kMaxTensorBytes = 1099511627776.0;  // 1 TiB: beyond any memory
-constexpr double kMinEps = 1e-30, kMaxEps = 1;       // normal numbers of fp32
+    2147483647 - 65536;  // 32-bit column indices, including steps past the end; rows * cols is 64-bit
+constexpr double kMinEps = 1e-30, kMaxEps = 1;  // normal numbers of fp32
 
-Error usage(std::string message) { return Error{Exit::kUsage, std::move(message)}; }
-
-Result<void> in_range(const char* name, int64_t value, int64_t low, int64_t high) {
-  if (value < low || value > high) return usage(fmt::format("{} is {}; {} to {} was expected", name, value, low, high));
-  return {};
-}
-
-/// Rows that a CTA may have: few where rows are long, so that a few of them are quickly simulated. A power of two,
-/// which the constraints of search_spaces/stages/rows.json keep to.
+/// The most rows per CTA: few if rows are long, so that a slice is simulated quickly. A power of two; constraints in
+/// search_spaces/stages/rows.json enforce it.
 int64_t tile_rows(int64_t cols) {
   int64_t rows = 64;
   while (rows > 4 && rows * cols > 65536) rows /= 2;
@@ -56,7 +49,7 @@ class RowOp final : public Op {
     if (!p.args.empty() && &spec_ != &rows::kMap)
       return usage(fmt::format("{} takes no expression, so it reads no tensor {}", name(), to_string(p.args.front())));
     ROOFGEN_CHECK(check_declared(p.args, name(), {"x", "y"}));
-    ROOFGEN_CHECK(rows::formulas(spec_, p));  // an expression of the user's may be wrong
+    ROOFGEN_CHECK(rows::formulas(spec_, p));  // the user's expression may be invalid
     return p;
   }
 
@@ -99,7 +92,7 @@ class RowOp final : public Op {
     return out;
   }
 
-  // Every column, and as many rows as one CTA may have, with the rows that are left over in the last one.
+  // Every column; the most rows of a CTA, and the rows of a partial tile.
   Problem reduced(const Problem& problem) const override {
     Problem out = problem;
     int64_t& count = out.dims["rows"];
@@ -117,7 +110,7 @@ class RowOp final : public Op {
 
   std::vector<InputPattern> exact_patterns(const Problem&) const override { return {InputPattern::kSpecial}; }
 
-  /// The unfused form has only the stages that the problem asks for.
+  /// The unfused form has only the stages that the problem needs.
   Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const override {
     ROOFGEN_TRY(std::vector<Variant> all, load_variants(files, name()));
     const std::vector<std::string> wanted = rows::unfused_stages(spec_, problem);
@@ -143,7 +136,7 @@ class RowOp final : public Op {
 
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
             std::span<std::byte> out) const override {
-    // As the formulas have it, which are not asked: this is called for each few kilobytes of a tensor.
+    // The same dtype as in the formulas; parsing them here would be slow, because fill is called for every few KB.
     DType dtype = problem.dtype;
     for (const TensorArg& arg : problem.args)
       if (arg.name == buffer) dtype = arg.dtype;
@@ -204,8 +197,7 @@ class RowOp final : public Op {
     const std::string by = p.texts["quant_scale"];
     if (by != "row" && by != "tensor") return usage(fmt::format("quant_scale is '{}'; row or tensor was expected", by));
     if (by == "row") {
-      if (p.reals.count("scale"))
-        return usage("scale is that of a whole tensor; quant_scale tensor was expected with it");
+      if (p.reals.count("scale")) return usage("scale applies to a whole tensor; quant_scale tensor was expected");
       return {};
     }
     p.reals.emplace("scale", 1.0);
@@ -214,7 +206,7 @@ class RowOp final : public Op {
     return {};
   }
 
-  /// Leaves the wanted stages, and has each read what the one before it wrote.
+  /// Keeps the wanted stages, each with the output of the previous one as its input.
   static void keep_stages(Variant& v, const std::vector<std::string>& wanted) {
     const auto unwanted = [&](const Stage& s) {
       return std::find(wanted.begin(), wanted.end(), s.name) == wanted.end();

@@ -1,5 +1,5 @@
-// Ops over the rows of an [rows, cols] matrix x: rmsnorm, layernorm, softmax, and map, which is any expression of
-// each element. One class; what they differ in is a table in rows_formulas.cpp.
+// Ops over the rows of an [rows, cols] matrix x: rmsnorm, layernorm, softmax, and map (any expression of each element).
+// One class; a table in rows_formulas.cpp has the differences.
 #pragma once
 
 #include "generator/ops/op.h"

@@ -21,7 +21,7 @@ SourceRow inputs(const Problem& problem, InputPattern pattern) {
   };
 }
 
-/// What a formula makes of a source, rounded where it is stored: the source of the stage that reads its first output.
+/// The first output of a formula, rounded as stored: the source of the next stage.
 SourceRow through(const Formula& formula, SourceRow source, const Extent& extent, InputPattern pattern) {
   return [&formula, source = std::move(source), cols = extent.cols,
           tensors = contents_reader(formula.vocabulary().indices, extent, pattern)](int64_t row, int64_t first,
@@ -36,7 +36,7 @@ SourceRow through(const Formula& formula, SourceRow source, const Extent& extent
   };
 }
 
-/// The maxima and totals of segments: each is compared as a row of its own.
+/// Compares maxima and totals of segments, each segment as a row.
 Result<Comparison> compare_segments(const Formula& formula, const Region& region, int64_t cols, InputPattern pattern,
                                     const SourceRow& source, const ElementReader& read) {
   const int64_t segments = (cols + kSegmentCols - 1) / kSegmentCols;

@@ -11,7 +11,7 @@ using pointwise::Formula;
 using pointwise::Output;
 using pointwise::Vocabulary;
 
-// eps: what PyTorch's LayerNorm and the RMSNorm of Llama's published code start from.
+// eps: the defaults of PyTorch's LayerNorm and of the RMSNorm in Llama's published code.
 const Spec kRmsnorm{"rmsnorm", true, false, true, 1e-6};
 const Spec kLayernorm{"layernorm", true, true, true, 1e-5};
 const Spec kSoftmax{"softmax", false, false, false, 0};
@@ -32,7 +32,7 @@ std::string text(const Problem& p, const char* name) {
 bool quantised(const Problem& p) { return !text(p, "quant").empty(); }
 bool scaled_by_row(const Problem& p) { return text(p, "quant_scale") == "row"; }
 
-/// Definitions, outputs and names of one formula while it is put together.
+/// A formula under construction: definitions, outputs, names.
 struct Draft {
   std::vector<Definition> definitions;
   std::vector<Output> outputs;
@@ -52,7 +52,7 @@ Draft from(std::string source, DType dtype) {
   return d;
 }
 
-/// v = the source, or with the residual, which also gives the output `sum`.
+/// v = the source, or source + residual, which is also the output `sum`.
 void add_residual(Draft& d, const Problem& p) {
   d.names.tensors.push_back({"residual", p.dtype, {"m", "n"}});
   d.define("v", d.names.source + " + residual[m,n]");
@@ -71,7 +71,7 @@ void normalise(Draft& d, const Spec& spec, const Problem& p, const std::string& 
   d.define(&spec == &kLayernorm ? layernorm(v, "normed", "centred", inputs) : rmsnorm(v, "normed", inputs));
 }
 
-/// q = `value` over the scale of its row, which becomes the largest magnitude of the format, or of the tensor.
+/// q = `value` / scale of its row or of the tensor, so that the largest magnitude is that of the format.
 void quantise(Draft& d, const Problem& p, const std::string& value) {
   if (scaled_by_row(p)) {
     d.define(quantised_by_row(value, "quantised", "row_scale", out_dtype(p)));
@@ -135,8 +135,8 @@ Result<void> softmax_formulas(const Problem& p, Formulas& out) {
     d.outputs.push_back({total, total, DType::kFp32, true});
     return add(name, d);
   };
-  // A segment of nothing but -infinity has the total 0, not NaN: the row may hold more than that. The least finite fp32
-  // is what others mask with.
+  // A segment of -infinity alone has the total 0, not NaN, because the row may have other values. The least finite fp32
+  // is a common mask value.
   ROOFGEN_CHECK(statistics("partial", "partial_top", "partial_total", "max({}, -3.4028234663852886e38)"));
   ROOFGEN_CHECK(statistics("statistics", "top", "total", "{}"));
 

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-// One clone per vector width, chosen once when the program is loaded. Sanitizers do not survive the
-// early call of the chooser, and other machines need no choice.
+// One clone per vector width, selected when the program is loaded. Not with sanitizers, which crash in the early call
+// of the selector, and not on other architectures.
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define ROOFGEN_VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2,fma", "default")))
 #else

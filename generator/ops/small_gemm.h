@@ -1,4 +1,4 @@
-// C += A B in double for the references: the one loop of roofgen's CPU side worth tuning.
+// C += A B in double for the references: the only CPU loop that needs tuning.
 #pragma once
 
 #include <cstdint>

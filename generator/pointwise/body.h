@@ -1,4 +1,4 @@
-// The parts of a Formula: what check.cpp makes of the text, plan.cpp of that, and cuda.cpp and evaluate.cpp of both.
+// The data of a Formula: check.cpp makes operations of the text, plan.cpp phases; cuda.cpp and evaluate.cpp use both.
 #pragma once
 
 #include <set>
@@ -15,37 +15,37 @@ inline constexpr int kMaxPhases = 8;
 /// One reduction over the row.
 struct Phase {
   int reduce = -1;  ///< the kReduce operation; its args[0] is the term
-  int before = -1;  ///< the operation whose value x has when the phase is called
-  int after = -1;   ///< the one it has afterwards
+  int before = -1;  ///< operation with the value of x at the start of the phase
+  int after = -1;   ///< operation with the value of x after the phase
   bool online = false;
-  std::vector<int> derived;  ///< values of the whole row that can be computed now
+  std::vector<int> derived;  ///< values of the whole row that this reduction makes computable
   std::set<int> tensors;
 };
 
 struct PlannedOutput {
   int value = -1;
   int after_phase = -1;
-  int x = -1;  ///< the operation whose value x has when the output is called
+  int x = -1;  ///< operation with the value of x when the output is called
   std::set<int> tensors;
 };
 
 struct Body {
   Vocabulary vocabulary;
-  std::vector<std::string> scalar_names;  ///< of the vocabulary, sorted: what kScalar counts
+  std::vector<std::string> scalar_names;  ///< of the vocabulary, sorted; indexed by kScalar
   std::vector<Output> outputs;
   Graph graph;
 
   std::vector<PlannedOutput> planned;  ///< one for each output
   std::vector<Phase> phases;
-  std::vector<TensorArg> tensors;  ///< those that are read, in order of first use
-  std::vector<int> scalars;        ///< those that are read
+  std::vector<TensorArg> tensors;  ///< read by the formula, in order of first use
+  std::vector<int> scalars;        ///< read by the formula
   int derived = 0;
   Cost cost;
   std::string cuda;
 
   const Operation& operator[](int i) const { return graph[i]; }
   int term(const Phase& phase) const { return graph[phase.reduce].args[0]; }
-  /// Operations that compute `roots`, operands first; `is_leaf` ones are in it, what is below them is not.
+  /// Operations that compute `roots`, operands first. `is_leaf` operations are included, their operands are not.
   template <class Leaf>
   std::set<int> below(const std::vector<int>& roots, Leaf is_leaf) const {
     std::set<int> out;
@@ -62,7 +62,7 @@ struct Body {
 
 /// Reads the definitions; sets graph and the values of the outputs.
 Result<void> check(const std::vector<Definition>& definitions, Body& body);
-/// Cuts the work into phases; sets all the rest but `cuda`.
+/// Divides the work into phases; sets everything else but `cuda`.
 Result<void> plan(Body& body, const std::string& argument);
 std::string cuda_text(const Body& body);
 

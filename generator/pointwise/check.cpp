@@ -1,5 +1,4 @@
-// Syntax tree -> typed operations. Everything the user can get wrong in a formula is found here, and reported at its
-// place.
+// Syntax tree -> typed operations. All checks of a user's formula are made here; errors carry their position.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -24,7 +23,7 @@ constexpr size_t kMaxTextBytes = 1 << 13;
 constexpr int kMaxOperations = 2000;
 constexpr int kMaxPower = 16;
 
-/// Calls that are no Function: how they are written.
+/// Syntax of calls that are not a Function.
 struct Form {
   const char* name;
   const char* usage;
@@ -159,7 +158,7 @@ class Checker {
     return nullptr;
   }
 
-  /// A value that takes no index; -1 when there is none of this name.
+  /// A value without indices; -1 if there is none of this name.
   int plain_value(const std::string& name) {
     const Vocabulary& v = body_.vocabulary;
     if (auto at = values_.find(name); at != values_.end()) return at->second;
@@ -232,7 +231,7 @@ class Checker {
     return add(Code::kNeg, type(i), {i, -1, -1});
   }
 
-  /// The value of an operation of two whole constants; out of 32 bits is an error.
+  /// The value of an operation on two integer constants; an overflow of 32 bits is an error.
   int folded(const Node& node, Code code, double a, double b) {
     const double v = code == Code::kAdd        ? a + b
                      : code == Code::kSub      ? a - b

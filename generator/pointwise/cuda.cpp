@@ -1,4 +1,4 @@
-// The CUDA text of a formula: docs/epilogues.md says what it declares.
+// The CUDA text of a formula; docs/epilogues.md lists its declarations.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,7 +17,7 @@ const char* type_name(Type type) { return type == Type::kBool ? "bool" : type ==
 std::string literal(double v, Type type) {
   if (type == Type::kBool) return v != 0 ? "true" : "false";
   if (type == Type::kInt) return fmt::format("{}", static_cast<int64_t>(v));
-  // 17 digits: the compiler rounds the number that the user wrote, once.
+  // 17 digits, so that the compiler rounds the user's number only once.
   std::string out = fmt::format("{:.17g}", v);
   if (out.find_first_of(".e") == std::string::npos) out += ".0";
   return out + "f";
@@ -27,7 +27,7 @@ std::string literal(double v, Type type) {
 class DeviceFunction {
  public:
   DeviceFunction(const Body& body, int x) : body_(body), x_(x) {}
-  /// In formula_row: totals and derived values up to here are known, there is no element.
+  /// In formula_row: totals and derived values so far are known, and there is no element.
   DeviceFunction(const Body& body, int x, int row_level) : body_(body), x_(x), row_level_(row_level) {}
 
   void need(const std::vector<int>& roots) {
@@ -146,7 +146,7 @@ std::string cuda_text(const Body& body) {
     DeviceFunction f(body, phase.before);
     f.need({body.term(phase), phase.after});
     if (phase.after != phase.before) {
-      // The term may name x, so it is taken first.
+      // First, because the term may use x.
       if (body.term(phase) != phase.after) f.statement(fmt::format("const float term = {};", f[body.term(phase)]));
       f.statement(fmt::format("x = {};", f[phase.after]));
     }

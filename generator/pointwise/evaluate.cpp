@@ -1,9 +1,9 @@
-// The reference: the definitions as they were written, in double precision, with the error that a correct kernel may
-// have made. It knows nothing of phases and of what x carries.
+// The reference: the definitions as written, in double precision, with the error of a correct kernel. It does not use
+// phases or the carried value x.
 //
-// Every value has the derivative by the element's source, so that an error of the source meets itself where the source
-// is used twice, and the variance of all other errors, which count as independent. Each fp32 operation adds one
-// rounding; an error bounded by b has a standard deviation of at most b / sqrt 3 (a uniform one).
+// Every value has its derivative by the element's source, so that two uses of the source have correlated errors, and
+// the variance of all other errors, which count as independent. Each fp32 operation adds one rounding. An error bounded
+// by b has a standard deviation of at most b / sqrt 3 (uniform distribution).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,21 +15,21 @@ namespace roofgen::pointwise {
 namespace {
 
 constexpr size_t kBlock = 1024;  // elements evaluated at a time
-constexpr double kReach = 6;     // standard deviations that may decide a comparison the other way
+constexpr double kReach = 6;     // standard deviations that may flip a comparison
 constexpr double kThird = 1.0 / 3;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-// An fp32 result from here on rounds to infinity.
+// From this magnitude on an fp32 result rounds to infinity.
 constexpr double kOverflow = 0x1.ffffffp127;
 
 double square(double v) { return v * v; }
 
-/// One value with its errors. Conditions are 0 and 1; one that the errors may turn over has a variance above 0.
+/// One value with its errors. Conditions are 0 and 1; a variance above 0 means that errors may flip the condition.
 struct Number {
   double value = 0, slope = 0, variance = 0;
 };
 
-/// Numbers along a row; one only where they are all the same.
+/// Values along a row; a single one if all are equal.
 struct Numbers {
   std::vector<double> value, slope, variance;
   void resize(size_t n) {
@@ -48,10 +48,10 @@ struct Numbers {
   }
 };
 
-/// The result of an fp32 operation whose own error is at most `bound`, over and above its rounding to fp32.
+/// The result of an fp32 operation with an error of at most `bound` in addition to its rounding to fp32.
 Number rounded(Number n, double bound = 0) {
   if (std::abs(n.value) >= kOverflow) n.value = std::copysign(kInfinity, n.value);
-  // Infinities are exact: what they become (exp of minus infinity) has no error of theirs.
+  // Infinities are exact; results derived from them (exp of minus infinity) inherit no error.
   n.variance =
       std::isfinite(n.value) ? n.variance + kThird * square(0x1p-24 * std::abs(n.value) + bound + 0x1p-150) : 0;
   return n;
@@ -152,10 +152,10 @@ class RowEvaluator {
     }
     Number out{total, 0, variance};
     if (kind == Reduce::kSum) {
-      // A thread adds up to L terms in order, P threads combine theirs in a tree: P L = n, L <= max(64, sqrt n). Each
-      // level of either adds up to partial sums; of terms that agree they come to (L / 2 + log2 n) total, and equal
-      // terms round the same way every time, so that this is a bound; of terms of random sign their squares come to as
-      // much of sum t^2.
+      // A thread adds up to L terms in order, and P threads combine their sums in a tree: P L = n, L <= max(64, sqrt
+      // n). Each addition rounds a partial sum. For equal terms the partial sums add up to (L / 2 + log2 n) total, and
+      // all roundings have the same sign: a bound. For terms of random sign the squares of the partial sums add up to
+      // the same factor times sum t^2.
       const double n = static_cast<double>(source_.size()),
                    levels = 0.5 * std::max(64.0, std::sqrt(n)) + std::log2(n + 1);
       out.variance += square(0x1p-24 * levels * total / kReach) + kThird * square(0x1p-24) * levels * squares;
@@ -191,7 +191,7 @@ class RowEvaluator {
     }
   }
 
-  /// A number that the kernel has as fp32.
+  /// A value that the kernel holds in fp32.
   static Number constant(double v) {
     return {v, 0, kThird * square(std::abs(v - static_cast<double>(static_cast<float>(v))))};
   }
@@ -211,17 +211,17 @@ class RowEvaluator {
     }
   }
 
-  /// A whole number; one that does not fit 32 bits has no value in the kernel, and none here.
+  /// An integer; beyond 32 bits it has no defined value in the kernel, and none here.
   static Number whole(double v) { return {std::abs(v) < 0x1p31 ? v : kNaN, 0, 0}; }
 
-  /// A comparison of a and b; the errors of their difference may turn it over.
+  /// A comparison of a and b; the error of their difference may flip it.
   Number compared(bool holds, const Number& a, const Number& b, size_t element) const {
     const Number difference{a.value - b.value, a.slope - b.slope, a.variance + b.variance};
     const double sigma = deviation(difference, element);
     return {holds ? 1.0 : 0.0, 0, sigma > 0 && std::abs(difference.value) <= kReach * sigma ? square(1 / kReach) : 0.0};
   }
 
-  /// Either of two: where the errors may swap them, it may be off by the error of both.
+  /// min or max: where errors may swap the two, the result may have the error of either.
   Number either(const Number& chosen, const Number& other, double distance, size_t element) const {
     const double sigma = std::max(deviation(chosen, element), deviation(other, element));
     if (!(distance <= kReach * 2 * sigma)) return chosen;
@@ -238,7 +238,7 @@ class RowEvaluator {
   Number call(const Function& f, bool exact, const Number& x, size_t element) const {
     const double y = f.value(x.value), slope = f.slope(x.value);
     const double bound = exact ? f.exact_error(x.value, y) : f.fast_error(x.value, y);
-    if (!std::isfinite(slope)) {  // the edge of a root, a pole: what the errors reach
+    if (!std::isfinite(slope)) {  // at the edge of a root or at a pole: the values within reach of the errors
       const double sigma = deviation(x, element);
       return rounded({y, 0, sigma > 0 ? square(f.value(x.value + sigma) - y) : 0}, bound);
     }
@@ -251,7 +251,7 @@ class RowEvaluator {
   Number select(const Number& test, const Number& yes, const Number& no, size_t element) const {
     const Number& chosen = test.value != 0 ? yes : no;
     if (test.variance == 0) return chosen;
-    // Either is right, and nothing beyond the two: the step between them is a bound.
+    // Both values are correct, and no others: their distance is a bound.
     const double sigma =
         std::max(deviation(yes, element), deviation(no, element)) + std::abs(yes.value - no.value) / kReach;
     return {chosen.value, 0, square(sigma)};
@@ -285,7 +285,7 @@ class RowEvaluator {
       case Code::kNot: return {a.value != 0 ? 0.0 : 1.0, 0, a.variance};
       case Code::kAnd:
       case Code::kOr: {
-        // One operand that is certain may decide alone.
+        // A single certain operand may decide.
         const double decides = op.code == Code::kAnd ? 0 : 1;
         if ((a.variance == 0 && a.value == decides) || (b.variance == 0 && b.value == decides)) return {decides, 0, 0};
         return {op.code == Code::kAnd ? a.value * b.value : std::max(a.value, b.value), 0,
@@ -299,7 +299,7 @@ class RowEvaluator {
         const DType dtype = static_cast<DType>(op.which);
         const double v = cast(a.value, dtype), reach = kReach * deviation(a, element);
         if (!floats || !(reach > 0)) return {v, 0, 0};
-        // The same number, unless the errors reach across the middle between two.
+        // The same rounded value, unless the errors cross the midpoint between two.
         const double low = cast(a.value - reach, dtype), high = cast(a.value + reach, dtype);
         return {v, 0, low == high ? 0 : square(std::max(high - v, v - low) / kReach)};
       }
@@ -327,7 +327,7 @@ Estimate apply(std::string_view function, const Estimate& x, bool fast) {
   const int which = find_function(function);
   if (which < 0) return {kNaN, 0};
   const Function& f = functions()[static_cast<size_t>(which)];
-  // Errors that may carry x across relu's kink pass through it.
+  // Errors that may move x across the kink of relu pass through.
   const bool turns = std::string_view(f.name) == "relu" && std::abs(x.value) <= kReach * x.sigma;
   const double y = f.value(x.value), slope = turns ? 1 : f.slope(x.value);
   const Number own = rounded({y, 0, 0}, fast ? f.fast_error(x.value, y) : f.exact_error(x.value, y));

@@ -1,11 +1,11 @@
-// What a kernel does to each element between its source (a value it loads, an accumulator, a score) and its
-// outputs: a short list of definitions in the expression language. One parse gives the CUDA text that templates
-// splice, its cost, and the reference with its error (docs/epilogues.md).
+// The elementwise computation of a kernel between its source (a loaded value, an accumulator, a score) and its outputs:
+// a list of definitions in the expression language. One parse gives the CUDA text for templates, its cost, and the
+// reference with its error (docs/epilogues.md).
 //
 //   source `acc`, definitions { e = gelu(acc + bias[n]),  y = e * rsqrt(mean(e * e) + eps) * weight[n] }
 //
-// A reduction over the row, sum(x), mean(x), amax(x), or max(x) and min(x) of one argument, cuts the work into
-// *phases*: phase i computes one term of reduction i for every element, then the row's total is known as r<i>.
+// Reductions over the row (sum(x), mean(x), amax(x), and max(x), min(x) of one argument) divide the work into *phases*:
+// phase i computes one term of reduction i for every element; afterwards r<i> is the row's total.
 #pragma once
 
 #include <functional>
@@ -22,14 +22,14 @@
 
 namespace roofgen::pointwise {
 
-/// `name` becomes the value of `text`, which may use the source, earlier definitions, tensors, scalars, indices
-/// (whole numbers) and the functions of docs/epilogues.md.
+/// `name` = `text`, an expression of the source, earlier definitions, tensors, scalars, indices (integers) and the
+/// functions of docs/epilogues.md.
 struct Definition {
   std::string name, text;
-  std::string argument = "--epilogue";  ///< what the user wrote it after, for messages
+  std::string argument = "--epilogue";  ///< the option with the text, for messages
 };
 
-/// A value that is written: an element of [row, column], or one of each row (it must not differ along the row).
+/// A stored value: an element of [row, column], or one per row (then it must not vary along the row).
 struct Output {
   std::string value;  ///< a definition, or the source
   std::string buffer;
@@ -37,20 +37,20 @@ struct Output {
   bool per_row = false;
 };
 
-/// Whether an output of this format takes the functions' exact forms; where it has 16 bits or fewer, the fast ones do.
+/// Whether an output of this format needs the exact forms of functions. The fast forms suffice for 16 bits or fewer.
 inline bool is_exact(DType output) { return size_of(output) > 2; }
 
-/// What the definitions may name.
+/// The names that definitions may use.
 struct Vocabulary {
   std::string source = "acc";
-  DType source_dtype = DType::kFp32;              ///< as it is stored; kFp32 for accumulators
+  DType source_dtype = DType::kFp32;              ///< format in memory; kFp32 for accumulators
   std::vector<std::string> indices = {"m", "n"};  ///< of an element; the last runs along the row
-  std::vector<TensorArg> tensors;                 ///< those that may be read, declared ones included
+  std::vector<TensorArg> tensors;                 ///< available tensors, declared ones included
   std::map<std::string, double> scalars;          ///< kernel arguments by value
-  std::string no_reductions;                      ///< not empty: why a reduction over the row is refused here
+  std::string no_reductions;                      ///< not empty: reductions are refused, with this reason
 };
 
-/// Per element of a row, counted on the syntax tree after sharing: not what the compiler makes of it.
+/// Operations per element of a row, counted on the shared syntax tree, before the compiler optimises it.
 struct Cost {
   double fp32 = 0;  ///< FMA-pipe operations
   double alu = 0;   ///< compares, selects, min, max, conversions
@@ -59,7 +59,7 @@ struct Cost {
   int reductions = 0;
 };
 
-/// A value and the standard deviation of the error that a correct kernel may have made on the way to it.
+/// A value and the standard deviation of a correct kernel's error.
 struct Estimate {
   double value = 0, sigma = 0;
 };
@@ -72,16 +72,16 @@ struct Body;
 
 class Formula {
  public:
-  /// Exit::kUsage with argument, column, caret and the nearest name for what the user got wrong.
+  /// Errors: Exit::kUsage with argument, column, caret and the nearest name.
   static Result<Formula> parse(std::vector<Definition> definitions, std::vector<Output> outputs, Vocabulary vocabulary);
 
   const Vocabulary& vocabulary() const;
   const std::vector<Output>& outputs() const;
-  const std::vector<TensorArg>& tensors() const;  ///< those that are read, in order of first use
-  std::vector<std::string> scalars() const;       ///< those that are read, sorted
+  const std::vector<TensorArg>& tensors() const;  ///< read by the formula, in order of first use
+  std::vector<std::string> scalars() const;       ///< read by the formula, sorted
   int reductions() const;
   Cost cost() const;
-  /// What templates see as `formula`; the keys and the text of `cuda` are specified in docs/epilogues.md.
+  /// The template's `formula`; docs/epilogues.md specifies the keys and the text of `cuda`.
   expr::Map scope() const;
 
   /// One whole row (or the part [first_col, ...) of it where there are no reductions): `source` with its errors,
@@ -94,8 +94,8 @@ class Formula {
   std::shared_ptr<const Body> body_;
 };
 
-/// A function of docs/epilogues.md on its own, as `<function>_fast` or `<function>_exact` of lib/pointwise.cuh computes
-/// it: the reference of gated forms. NaN when there is no such function.
+/// The reference of a single function of docs/epilogues.md (`<function>_fast` or `<function>_exact` in
+/// lib/pointwise.cuh), for gated forms. NaN if there is no such function.
 Estimate apply(std::string_view function, const Estimate& x, bool fast);
 
 /// `name:dtype[i,j]` as after --arg; Exit::kUsage with a caret otherwise.

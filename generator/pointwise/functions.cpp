@@ -7,8 +7,8 @@ namespace roofgen::pointwise {
 namespace {
 
 // ---- errors ---------------------------------------------------------------------------------------
-// Bounds on what the instructions may be off, from the PTX ISA ("Floating Point Instructions") and, for functions of
-// the CUDA math library, its table of maximum ulp errors. docs/epilogues.md derives the sums below.
+// Error bounds of instructions, from the PTX ISA ("Floating Point Instructions"), and of functions of the CUDA math
+// library, from its table of maximum ulp errors. docs/epilogues.md derives the sums below.
 
 constexpr double kHalfUlp = 0x1p-24;  // one fp32 rounding, relative
 constexpr double kUlp = 0x1p-23;
@@ -16,7 +16,7 @@ constexpr double kTanh = 0x1p-11;      // tanh.approx.f32: relative
 constexpr double kEx2 = 2 * kUlp;      // ex2.approx.ftz.f32: 2 ulp
 constexpr double kRcp = kUlp;          // rcp.approx.ftz.f32: 1 ulp
 constexpr double kLg2 = 0x1p-22;       // lg2.approx.f32: absolute within (0.5, 2), relative elsewhere
-constexpr double kFlushed = 0x1p-126;  // what .ftz may throw away
+constexpr double kFlushed = 0x1p-126;  // .ftz flushes smaller numbers to zero
 constexpr double kSqrtHalf = 0.70710678118654752440, kLn2 = 0.69314718055994530942, kLog2e = 1.44269504088896340736;
 constexpr double kInvSqrt2Pi = 0.39894228040143267794;
 constexpr double kGeluScale = 0.79788456080286535588;  // sqrt(2 / pi)
@@ -115,7 +115,7 @@ double reciprocal_error(double, double y) { return kRcp * std::abs(y) + kFlushed
 }  // namespace
 
 const std::vector<Function>& functions() {
-  // fp32, alu, mufu, exps. Those of the CUDA library's erff, tanhf and logf are estimates.
+  // fp32, alu, mufu, exps. The counts of the CUDA library's erff, tanhf and logf are estimates.
   static const std::vector<Function> kFunctions = {
       {"relu", {0, 1, 0, 0}, {0, 1, 0, 0}, relu, relu_slope, none, none},
       {"gelu", {6, 1, 1, 0}, {15, 2, 2, 1}, gelu, gelu_slope, gelu_fast_error, gelu_exact_error},

@@ -1,5 +1,5 @@
-// The functions of one argument, in one table: name, work, reference, derivative, and the error of what
-// templates/lib/pointwise.cuh computes. There each is called <name>_fast and <name>_exact.
+// The table of functions of one argument: name, work, reference, derivative, and the error of the implementations
+// <name>_fast and <name>_exact in templates/lib/pointwise.cuh.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct Function {
   Work fast, exact;
   double (*value)(double x);
   double (*slope)(double x);
-  /// A bound of the error of the kernel's result at an exact x, y = value(x).
+  /// A bound on the error of the kernel's result y = value(x) at an exact x.
   double (*fast_error)(double x, double y);
   double (*exact_error)(double x, double y);
 };
@@ -29,7 +29,7 @@ const std::vector<Function>& functions();
 /// Its place in the table, -1 when there is none.
 int find_function(std::string_view name);
 
-/// Divisors are replaced by reciprocals; users have no name for this one.
+/// Reciprocals replace divisors; this function has no name for users.
 inline constexpr const char* kReciprocal = "rcp";
 
 }  // namespace roofgen::pointwise

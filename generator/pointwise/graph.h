@@ -1,4 +1,4 @@
-// The typed, shared form of a formula: operations in an order in which operands come before what uses them.
+// The typed, shared form of a formula: operations in topological order, operands first.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ enum class Code : uint8_t {
   kMin,
   kMax,
   kCall,    ///< which: of functions()
-  kCast,    ///< which: the DType that args[0] is rounded to
+  kCast,    ///< which: the DType of the rounded args[0]
   kReduce,  ///< which: Reduce, of args[0] over the row
 };
 
@@ -51,14 +51,14 @@ struct Operation {
   double number = 0;
   int which = 0;
   // Found by Plan:
-  bool along_row = false;  ///< differs from element to element of a row
+  bool along_row = false;  ///< varies along the row
   bool needs_tensor = false;
   bool exact = false;  ///< an output of more than 16 bits depends on it
   int level = -1;      ///< the last reduction that it depends on
-  int derived = -1;    ///< its number among the values that are computed once a row
+  int derived = -1;    ///< index among the values computed once per row
 };
 
-/// Hands out the same number for the same operation.
+/// Gives equal operations the same number.
 class Graph {
  public:
   int add(const Operation& op) {

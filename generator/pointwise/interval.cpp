@@ -28,8 +28,8 @@ bool is_comparison(Op op) {
   return op == Op::kEq || op == Op::kNe || op == Op::kLt || op == Op::kLe || op == Op::kGt || op == Op::kGe;
 }
 
-/// One walk over the tree serves the host and the kernels: a Domain says what numbers and conditions are. Numbers
-/// know whether they are whole, because only those are divided.
+/// One walk over the tree for the host and for kernels: the Domain defines numbers and conditions. Numbers store
+/// whether they are integers, because only integers are divided.
 template <class Domain>
 class Walk {
  public:
@@ -92,7 +92,7 @@ class Walk {
         if (const double* x = n.value.as<double>()) return domain_.real(*x);
         return domain_.unknown();
       case Kind::kName: return domain_.name(n.name, true);
-      case Kind::kIndex:  // a tensor: its value where it has only one
+      case Kind::kIndex:  // a tensor that is constant in the box
         return n.args[0].kind == Kind::kName ? domain_.name(n.args[0].name, false) : domain_.unknown();
       case Kind::kUnary: {
         const Number a = number(n.args[0]);
@@ -142,11 +142,11 @@ class Walk {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// As in bounds.cuh: NaN in either argument is passed on.
+// As in bounds.cuh: NaN propagates from either argument.
 double smaller(double a, double b) { return std::isnan(a) || a < b ? a : b; }
 double larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
-/// Ranges of doubles, in which whole numbers up to 2^53 are exact.
+/// Ranges of doubles; integers up to 2^53 are exact.
 struct Ranges {
   struct Number {
     double low, high;
@@ -156,7 +156,7 @@ struct Ranges {
     bool some, all;
   };
   const RangeOf& range_of;
-  /// What does not fit 32 bits, found on the way.
+  /// The first part that exceeds 32 bits.
   const Node* too_large = nullptr;
   Number at_too_large = {};
 
@@ -224,7 +224,7 @@ struct Ranges {
   }
 };
 
-/// Calls of the functions of bounds.cuh.
+/// Generates calls of the functions in bounds.cuh.
 struct Code {
   struct Number {
     std::string text;
@@ -323,7 +323,7 @@ Result<void> Condition::check_int32(const RangeOf& range_of) const {
   Ranges ranges{range_of};
   Walk<Ranges> walk(ranges);
   walk.condition(tree_->root);
-  if (!ranges.too_large) walk.number(tree_->root);  // an expression that is a number
+  if (!ranges.too_large) walk.number(tree_->root);  // a numeric expression
   if (!ranges.too_large) return {};
   const double value = ranges.at_too_large.high > 2147483647 ? ranges.at_too_large.high : ranges.at_too_large.low;
   return usage_at(*tree_, *ranges.too_large,

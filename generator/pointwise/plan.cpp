@@ -1,4 +1,4 @@
-// Cuts a formula into phases, one for each reduction, and decides what x carries from one to the next.
+// Divides a formula into phases, one for each reduction, and selects the value that x carries from phase to phase.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -74,12 +74,12 @@ class Planner {
         for (int j : body_.below({body_.planned[i].value}, kNoLeaf)) body_.graph[j].exact = true;
   }
 
-  /// Follows from the totals, the scalars and the row alone: computed once a row, not once an element.
+  /// Depends on totals, scalars and the row alone: computed once per row, not per element.
   bool once_a_row(int i) const {
     const Operation& op = body_[i];
     return op.type == Type::kFloat && op.level >= 0 && op.code != Code::kReduce && !op.along_row && !op.needs_tensor;
   }
-  /// What is below `roots` for one element, given that x has the value of operation `x`.
+  /// The operations below `roots` for one element, when x holds the value of operation `x`.
   std::set<int> element(const std::vector<int>& roots, int x) const {
     return body_.below(roots, [&](int i) { return i == x || body_[i].code == Code::kReduce || once_a_row(i); });
   }
@@ -90,8 +90,8 @@ class Planner {
     return out;
   }
 
-  /// The largest operation that all later uses of x go through. It is computed where the phase has all it needs: it
-  /// knows the totals before it, and has loaded the tensors of its own term.
+  /// The largest operation that all later uses of x depend on. The phase can compute it, because earlier totals and the
+  /// tensors of the phase's own term are available.
   int carried(size_t phase, int x, const std::vector<int>& later) const {
     const std::set<int> tensors = tensors_in(element({body_.term(body_.phases[phase])}, x));
     const std::set<int> needed = element(later, x);

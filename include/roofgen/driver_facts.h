@@ -1,4 +1,4 @@
-// What a CUDA driver says about a GPU: made by the executor, matched with the catalogue of devices.
+// Properties of a GPU as the CUDA driver reports them: read by the executor, matched with the catalogue of devices.
 #pragma once
 
 #include <cstdint>

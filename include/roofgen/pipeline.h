@@ -7,6 +7,7 @@
 // through these steps and ends with a verdict: whether to fuse (tuner/tune.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -19,13 +20,12 @@
 
 namespace roofgen {
 
-/// Where a number comes from. Every number that is shown carries one; simulated and measured
-/// times never share a ranking.
+/// The source of a number. Every number in the output carries one; simulated and measured times never share a ranking.
 enum class Origin { kDatasheet, kCompiled, kModel, kSimulated, kMeasured, kCounter };
 const char* to_string(Origin origin);
 
-/// Number formats of tensors. kTf32 is fp32 in memory of which the tensor cores read the upper 19 bits; kFp8 is
-/// e4m3 (largest value 448, no infinity).
+/// Number formats of tensors. kTf32: fp32 in memory, of which tensor cores read the upper 19 bits. kFp8: e4m3 (largest
+/// value 448, no infinity).
 enum class DType { kBf16, kFp16, kFp32, kTf32, kFp8, kInt8, kInt32 };
 const char* to_string(DType dtype);  ///< "bf16", "fp16", "fp32", "tf32", "fp8", "int8", "int32"
 std::optional<DType> parse_dtype(const std::string& name);
@@ -33,8 +33,8 @@ int size_of(DType dtype);  ///< bytes per element
 
 // ---- Problem ---------------------------------------------------------------------------------
 
-/// A tensor that an expression of the user's reads: `--arg slope:fp32[h]`. One element for each value of its
-/// indices, the last one contiguous; without indices a single one.
+/// A tensor that a user's expression reads: `--arg slope:fp32[h]`. One element for each value of its indices, the last
+/// index contiguous; without indices a single element.
 struct TensorArg {
   std::string name;
   DType dtype = DType::kFp32;
@@ -43,10 +43,10 @@ struct TensorArg {
 };
 std::string to_string(const TensorArg& arg);  ///< "slope:fp32[h]"
 
-/// What is to be computed. `dims` holds every size by name (attention: L, kv_len, d, batch, heads,
-/// kv_heads), `flags` the yes/no choices (causal, lse), `reals` the other numbers (scale), `texts` choices by
-/// name and expressions as they were written (epilogue, quant), `dtypes` the formats of tensors that differ
-/// from `dtype` (out), `args` the tensors that were declared for the expressions.
+/// The problem to solve. `dims` holds every size by name (attention: L, kv_len, d, batch, heads, kv_heads), `flags` the
+/// yes/no choices (causal, lse), `reals` other numbers (scale), `texts` choices by name and expressions as written
+/// (epilogue, quant), `dtypes` formats of tensors that differ from `dtype` (out), `args` the tensors declared for the
+/// expressions.
 struct Problem {
   std::string op;
   std::map<std::string, int64_t> dims;
@@ -57,7 +57,7 @@ struct Problem {
   std::map<std::string, DType> dtypes = {};
   std::vector<TensorArg> args = {};
 };
-/// Everything of it on one line, always in the same form: "gemm bf16 K=64 M=8 N=8 epilogue='acc * 2'".
+/// The whole problem on one line, in a canonical form: "gemm bf16 K=64 M=8 N=8 epilogue='acc * 2'".
 std::string to_string(const Problem& problem);
 
 // ---- Variant and Schedule ----------------------------------------------------------------------
@@ -83,7 +83,7 @@ struct Schedule {
 std::string to_string(const Schedule& schedule);
 std::string to_string(const ParamValue& value);
 
-/// A device buffer of a problem. Sizes are in bytes; the layout is the op's business.
+/// A device buffer of a problem. Sizes are in bytes; the op defines the layout.
 struct Buffer {
   enum class Role { kInput, kTemporary, kOutput };
   std::string name;
@@ -94,7 +94,7 @@ struct Buffer {
 
 // ---- Program -----------------------------------------------------------------------------------
 
-/// Where each line of a generated source came from; index 0 is line 1.
+/// The template line that produced each line of a generated source; index 0 is line 1.
 struct LineMap {
   std::vector<Where> lines;
 };
@@ -112,10 +112,10 @@ struct Dim3 {
   uint64_t count() const { return uint64_t{x} * y * z; }
 };
 
-/// What one axis of the grid walks over. A grid dimension may be flattened from several axes,
-/// fastest first. `step` is the number of elements of the axis one CTA covers (1 for heads).
-/// Names with meaning: "row" (output rows), "col" (output columns), "head", "batch". This is how
-/// slices of a big problem are cut: the CTAs of a few (batch, head) pairs or of a band of rows.
+/// One axis of the grid. A grid dimension may be flattened from several axes, fastest first. `step` is the number of
+/// elements of the axis that one CTA covers (1 for heads). Names with a meaning: "row" (output rows), "col" (output
+/// columns), "head", "batch". They select the CTAs of a slice of a large problem: a few (batch, head) pairs or a band
+/// of rows.
 struct GridAxis {
   std::string name;
   int dim = 0;  ///< 0, 1, 2: x, y, z
@@ -124,45 +124,45 @@ struct GridAxis {
   bool reverse = false;  ///< index i covers the tile extent - 1 - i (longest causal rows first)
 };
 
-/// How the tensor copy engine sees a buffer (cuTensorMapEncodeTiled; sm_90 and newer). Dimension 0 is
-/// contiguous. The driver's rules: rank 1 to 5, a box of at most 256 elements a side, strides that are
-/// multiples of 16 bytes, and a swizzled box no wider than its span.
+/// How the tensor copy engine sees a buffer (cuTensorMapEncodeTiled; sm_90 and newer). Dimension 0 is contiguous.
 struct TensorMap {
   DType dtype = DType::kBf16;
   std::vector<uint64_t> dims;          ///< elements
   std::vector<uint64_t> stride_bytes;  ///< of dimensions 1 to rank - 1
   std::vector<uint32_t> box;           ///< elements
   int swizzle_bytes = 0;               ///< 0, 32, 64 or 128
-  bool nan_fill = false;               ///< what is read out of bounds: NaN, else zero
+  bool nan_fill = false;               ///< out-of-bounds elements read as NaN instead of zero
   int l2_promotion_bytes = 0;          ///< 0, 64, 128 or 256
 };
+/// The rule of cuTensorMapEncodeTiled that a map of a buffer at `address` breaks, in words; empty: none.
+std::string fault_in(const TensorMap& map, uint64_t address);
 
-/// One kernel argument: a buffer by name, or a scalar in its raw little-endian form. With `map` the
-/// kernel takes a descriptor of the buffer by value (128 bytes, `const __grid_constant__ CUtensorMap`).
+/// One kernel argument: a buffer by name, a scalar in its raw little-endian form, or the bytes of a struct. With `map`
+/// the kernel takes a descriptor of the buffer by value (128 bytes, `const __grid_constant__ CUtensorMap`).
 struct Arg {
   std::string name;
   bool is_buffer = false;
   uint64_t bits = 0;   ///< scalar payload
-  uint32_t bytes = 8;  ///< 4 or 8
+  uint32_t bytes = 8;  ///< 4 or 8; of a struct: all of its bytes
   std::shared_ptr<const TensorMap> map = nullptr;
+  std::vector<std::byte> data = {};  ///< of a struct
 };
 
-/// How one Program is launched for one Problem. Computed apart from the source, because one binary
-/// serves many problem sizes.
+/// The launch of a Program for one Problem. Computed separately from the source, because one binary serves many sizes.
 struct Launch {
   Dim3 grid, block;
   uint32_t smem_bytes = 0;  ///< dynamic shared memory
   std::vector<Arg> args;
   std::vector<GridAxis> axes;
-  Dim3 cluster;          ///< CTAs of a cluster; 1 x 1 x 1: none
-  bool overlap = false;  ///< programmatic dependent launch: may begin before the kernel ahead of it ends
+  Dim3 cluster;          ///< CTAs of a cluster; 1 x 1 x 1: no clusters
+  bool overlap = false;  ///< programmatic dependent launch: may start before the previous kernel in the stream ends
 };
 
 // ---- Binary ------------------------------------------------------------------------------------
 
-/// What NVRTC made of a Program. Registers and spills are ptxas' own words (origin: compiled).
+/// A compiled Program. Registers and spills are as ptxas reports them (origin: compiled).
 struct Binary {
-  std::string digest;  ///< SHA-256 over everything that shapes the result; the identity in cache and store
+  std::string digest;  ///< SHA-256 of all inputs of the compilation; the key in cache and store
   std::string arch;    ///< "sm_90"
   std::string entry;
   std::string ptx;
@@ -177,10 +177,10 @@ struct Binary {
 
 // ---- Verification, counts, measurement ---------------------------------------------------------
 
-/// Something the simulator saw that is wrong on real hardware, or undefined.
+/// An error of a kernel that the simulator detected: undefined behaviour, or a fault on real hardware.
 struct Finding {
   std::string kind;     ///< "out-of-bounds", "race", ... one word each, documented in docs/findings.md
-  std::string message;  ///< one line, with addresses and expected state
+  std::string message;  ///< one line, with addresses and the expected state
   std::string kernel;
   Where ptx;     ///< line of the PTX
   Where source;  ///< template line through `.loc`, when known
@@ -188,8 +188,8 @@ struct Finding {
   uint32_t thread = 0;
 };
 
-/// Exact work of the simulated CTAs, in events; multiply by CTA ratios to scale to a whole grid.
-/// All instruction counts are warp-instructions.
+/// Exact event counts of the simulated CTAs; ratios of CTAs scale them to a whole grid. Instruction counts are
+/// warp-instructions.
 struct Counts {
   uint64_t ctas = 0;
   uint64_t warp_instructions = 0;
@@ -200,19 +200,19 @@ struct Counts {
   uint64_t exps = 0;  ///< lane-level ex2 executed by active lanes
   uint64_t shuffle = 0;
   uint64_t ldmatrix = 0, cp_async = 0, barriers = 0;
-  uint64_t async_waits = 0;     ///< wait_group by a warp that let at least one copy land
-  uint64_t async_distance = 0;  ///< instructions that warp ran since it issued the last of them, summed
+  uint64_t async_waits = 0;     ///< warp-level wait_group instructions that completed at least one copy
+  uint64_t async_distance = 0;  ///< sum of the instructions that the warp executed since the last of these copies
   uint64_t global_load = 0, global_store = 0, shared_load = 0, shared_store = 0, local = 0, atomics = 0;
   uint64_t bulk_load_16 = 0;                                   ///< lane accesses of cp.async / ld.global of 16 bytes
   uint64_t narrow_load = 0;                                    ///< lane accesses of global loads narrower than 16 bytes
-  uint64_t l2_read_sectors = 0, l2_write_sectors = 0;          ///< 32-byte sector requests leaving L1
-  uint64_t smem_wavefronts = 0;                                ///< shared-memory port cycles actually needed
+  uint64_t l2_read_sectors = 0, l2_write_sectors = 0;          ///< requests of 32-byte sectors from L1 to L2
+  uint64_t smem_wavefronts = 0;                                ///< shared-memory cycles, bank conflicts included
   uint64_t smem_ideal_wavefronts = 0;                          ///< the same accesses without bank conflicts
   uint64_t unique_read_sectors = 0, unique_write_sectors = 0;  ///< distinct 32-byte sectors touched
   Counts& operator+=(const Counts& other);
 };
 
-/// How far a candidate was verified.
+/// Extent and outcome of a candidate's verification.
 struct Verification {
   bool passed = false;
   uint64_t ctas_run = 0, ctas_total = 0;  ///< of the reduced batch x heads problem at the real lengths
@@ -224,7 +224,7 @@ struct Verification {
   void add_checks(const Verification& other);
 };
 
-/// One timed shot on a GPU: the launches between two events.
+/// One timing sample on a GPU: the launches between two events.
 struct Sample {
   double time_ns = 0;
   double sm_mhz = 0;         ///< mean SM clock across the shot; 0: unknown
@@ -233,24 +233,24 @@ struct Sample {
   uint64_t limits = 0;       ///< NVML's clocks event reasons, as a bit set; 0: none, or unknown
 };
 
-/// What the samples of one way of timing say. Quartiles, because outliers are late, never early.
+/// Statistics of the samples of one timing mode. Quartiles, because outliers are slow, never fast.
 struct Timing {
   double median_ns = 0, q1_ns = 0, q3_ns = 0, min_ns = 0;
   double low_ns = 0, high_ns = 0;  ///< 95 % interval of the median, by order statistics
-  uint64_t samples = 0;            ///< that count
-  uint64_t discarded = 0;          ///< taken while the clock was held down, and left out
+  uint64_t samples = 0;            ///< used samples
+  uint64_t discarded = 0;          ///< excluded: taken while the clock was throttled
   std::string stopped;             ///< "settled", "most samples", "out of time", "behind", "interrupted"
-  std::vector<double> times_ns;    ///< those that count, in the order taken
+  std::vector<double> times_ns;    ///< of the used samples, in order
 };
 
-/// What timing one candidate gave. Origin: measured.
+/// The timing of one candidate. Origin: measured.
 struct Measurement {
   std::optional<Timing> cold;  ///< L2 flushed before each sample, outside the timed region
   std::optional<Timing> hot;   ///< repeated on the same buffers
-  int batch = 1;               ///< repetitions between two events; more than 1: too short to be timed alone
-  double sm_mhz = 0, power_w = 0, temperature_c = 0;  ///< medians over the cold samples, else the hot; 0: unknown
+  int batch = 1;               ///< launches between two events; above 1 for kernels too short to time alone
+  double sm_mhz = 0, power_w = 0, temperature_c = 0;  ///< medians over the cold samples, or else the hot; 0: unknown
   uint64_t power_capped =
-      0;  ///< samples during which the power limit held the clock down: the usual state of a busy GPU
+      0;  ///< samples during which the power limit throttled the clock: the usual state of a busy GPU
 };
 
 // ---- Score -------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ struct Score {
   double value = 0, datasheet = 0;      ///< T_problem / T for each floor; 0: no variant was verified
 };
 
-/// A candidate that went no further, and why.
+/// A rejected candidate, with the reason.
 struct Rejected {
   Schedule schedule;
   std::string stage;   ///< "constraint", "memory", "compile", "timeout", "spill", "verify", ...

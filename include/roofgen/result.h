@@ -1,6 +1,5 @@
-// Errors as values. Every fallible function between modules returns Result<T>; nothing throws
-// across a module boundary, because LLVM is built without exceptions and a rejected candidate is
-// ordinary data here, not an exceptional event.
+// Errors as values. Every fallible function between modules returns Result<T>. Exceptions do not cross a module
+// boundary: LLVM is built without them, and a rejected candidate is ordinary data.
 #pragma once
 
 #include <cassert>
@@ -12,7 +11,7 @@
 
 namespace roofgen {
 
-/// The process exit codes; also how an Error says which of them it leads to.
+/// The process exit codes. Each Error carries its code.
 enum class Exit : int {
   kOk = 0,
   kFailed = 1,       ///< the job ran and failed: bad template, every candidate rejected, bad file
@@ -22,26 +21,26 @@ enum class Exit : int {
   kInterrupted = 130,
 };
 
-/// A place in a text a user can open. line and col count from 1; 0 means unknown.
+/// A position in a file that the user can open. line and col count from 1; 0: unknown.
 struct Where {
   std::string file;
   int line = 0;
   int col = 0;
 };
 
-/// One failure, in one clear line: what, where, what was expected, a suggestion.
+/// A failure on one line: the fault, its position, the expectation, a suggestion.
 struct Error {
   Exit exit = Exit::kFailed;
   std::string message;
   Where where = {};
-  /// Already formatted follow-up lines: source excerpt with caret, "included from a:3", "did you mean ...".
+  /// Formatted lines that follow the message: source excerpt with caret, "included from a:3".
   std::vector<std::string> notes = {};
 };
 
 /// `file:line:col: error: message` followed by the notes, one per line, no trailing newline.
 std::string to_string(const Error& error);
 
-/// A T, or the Error that prevented it.
+/// A T or an Error.
 template <class T>
 class [[nodiscard]] Result {
  public:

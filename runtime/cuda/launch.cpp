@@ -26,38 +26,11 @@ int tensor_type(DType dtype) {
   return kTensorFp32;
 }
 
-/// The place of `bytes` in 0, first, 2 first, ...: how the driver numbers spans. -1: there is none.
-int span_code(int bytes, int first, int count) {
-  if (bytes == 0) return 0;
-  for (int code = 1, span = first; code < count; ++code, span *= 2)
-    if (span == bytes) return code;
-  return -1;
-}
-
-/// The driver's rules, in words; it would only say "invalid argument".
-std::string fault_in(const TensorMap& map, uint64_t address) {
-  const size_t rank = map.dims.size();
-  if (rank < 1 || rank > 5) return fmt::format("{} dimensions; 1 to 5 are possible", rank);
-  if (map.box.size() != rank || map.stride_bytes.size() != rank - 1)
-    return fmt::format("{} dimensions with {} sides of a box and {} strides", rank, map.box.size(),
-                       map.stride_bytes.size());
-  if (address % 16 != 0) return fmt::format("address {:#x} is no multiple of 16", address);
-  for (size_t i = 0; i < rank; ++i) {
-    if (map.dims[i] == 0 || map.dims[i] > uint64_t{1} << 32) return fmt::format("dimension {} is {}", i, map.dims[i]);
-    if (map.box[i] == 0 || map.box[i] > 256)
-      return fmt::format("side {} of the box is {}; 1 to 256 are possible", i, map.box[i]);
-  }
-  for (uint64_t stride : map.stride_bytes)
-    if (stride % 16 != 0 || stride >= uint64_t{1} << 40)
-      return fmt::format("a stride of {} bytes is no multiple of 16 below 2^40", stride);
-  const uint64_t inner = uint64_t{map.box[0]} * static_cast<uint64_t>(size_of(map.dtype));
-  if (inner % 16 != 0) return fmt::format("a box {} bytes wide is no multiple of 16", inner);
-  if (span_code(map.swizzle_bytes, 32, 4) < 0) return fmt::format("there is no swizzle of {} bytes", map.swizzle_bytes);
-  if (map.swizzle_bytes && inner > static_cast<uint64_t>(map.swizzle_bytes))
-    return fmt::format("a box {} bytes wide does not fit a swizzle of {}", inner, map.swizzle_bytes);
-  if (span_code(map.l2_promotion_bytes, 64, 4) < 0)
-    return fmt::format("there is no L2 promotion of {} bytes", map.l2_promotion_bytes);
-  return "";
+/// The driver's number for a span of `bytes`: the place in 0, first, 2 first, 4 first.
+int span_code(int bytes, int first) {
+  int code = 0;
+  for (; bytes >= first; bytes /= 2) ++code;
+  return code;
 }
 
 }  // namespace
@@ -71,6 +44,7 @@ Result<void> CudaExecutor::encode(const Arg& arg, const std::string& entry, Tens
   if (auto have = driver_->have(driver_->encode_tensor_map, "tensor maps"); !have)
     return refuse(have.error().message, have.error().exit);
   const TensorMap& map = *arg.map;
+  // The driver would only say "invalid argument".
   if (std::string why = fault_in(map, arg.bits); !why.empty()) return refused(why);
   void* address = nullptr;
   static_assert(sizeof address == sizeof arg.bits);
@@ -78,7 +52,7 @@ Result<void> CudaExecutor::encode(const Arg& arg, const std::string& entry, Tens
   const std::vector<uint32_t> ones(map.dims.size(), 1);
   return check(driver_->encode_tensor_map(out, tensor_type(map.dtype), static_cast<uint32_t>(map.dims.size()), address,
                                           map.dims.data(), map.stride_bytes.data(), map.box.data(), ones.data(), 0,
-                                          span_code(map.swizzle_bytes, 32, 4), span_code(map.l2_promotion_bytes, 64, 4),
+                                          span_code(map.swizzle_bytes, 32), span_code(map.l2_promotion_bytes, 64),
                                           map.nan_fill ? 1 : 0),
                fmt::format("kernel {}: encoding tensor map {}", entry, arg.name));
 }
@@ -126,11 +100,13 @@ Result<CudaExecutor::Prepared> CudaExecutor::prepare(ModuleId module, const Laun
       return refuse(have.error().message, have.error().exit);
   out.words.reserve(launch.args.size());  // neither may move once pointed at
   out.maps.reserve(launch.args.size());
-  for (const Arg& arg : launch.args) {
+  for (Arg& arg : out.launch.args) {
     if (arg.map) {
       out.maps.emplace_back();
       ROOFGEN_CHECK(encode(arg, out.entry, &out.maps.back()));
       out.pointers.push_back(&out.maps.back());
+    } else if (!arg.data.empty()) {
+      out.pointers.push_back(arg.data.data());
     } else {
       out.words.push_back(arg.bits);  // little-endian, so a 4-byte argument is the first half of its word
       out.pointers.push_back(&out.words.back());

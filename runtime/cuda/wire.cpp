@@ -98,6 +98,7 @@ void pack(Packer& to, const Launch& launch) {
   to.put(launch.smem_bytes).put(launch.overlap).put(uint64_t{launch.args.size()});
   for (const Arg& arg : launch.args) {
     to.put(arg.name).put(arg.is_buffer).put(arg.bits).put(arg.bytes).put(arg.map != nullptr);
+    to.put(std::string_view(reinterpret_cast<const char*>(arg.data.data()), arg.data.size()));
     if (arg.map) pack(to, *arg.map);
   }
 }
@@ -109,7 +110,10 @@ void unpack(Unpacker& from, Launch& launch) {
   launch.args.resize(from.count(sizeof(uint64_t)));
   for (Arg& arg : launch.args) {
     bool mapped = false;
-    from.get(arg.name).get(arg.is_buffer).get(arg.bits).get(arg.bytes).get(mapped);
+    std::string data;
+    from.get(arg.name).get(arg.is_buffer).get(arg.bits).get(arg.bytes).get(mapped).get(data);
+    const auto* bytes = reinterpret_cast<const std::byte*>(data.data());
+    arg.data.assign(bytes, bytes + data.size());
     if (!mapped) continue;
     auto map = std::make_shared<TensorMap>();
     unpack(from, *map);

@@ -141,22 +141,19 @@ Result<void> check_launch(const Kernel& kernel, const Launch& launch) {
 /// An argument that is a tensor map, as the parameter holds it.
 Result<void> encode_map(const Kernel& kernel, const Arg& arg, std::byte* out) {
   const TensorMap& map = *arg.map;
+  if (const std::string why = fault_in(map, arg.bits); !why.empty())
+    return Error{Exit::kFailed, fmt::format("{}: tensor map {}: {}", kernel.name, arg.name, why), {}};
   TensorView view;
   view.address = arg.bits;
   view.rank = static_cast<uint32_t>(map.dims.size());
   view.element_bytes = static_cast<uint32_t>(size_of(map.dtype));
   view.swizzle_bytes = static_cast<uint32_t>(map.swizzle_bytes);
   if (map.nan_fill) view.fill = view.element_bytes == 4 ? 0x7fffffff : 0x7fff;
-  bool good = view.rank >= 1 && view.rank <= kMaxTensorRank && map.box.size() == view.rank &&
-              map.stride_bytes.size() + 1 == view.rank && arg.bits % 16 == 0;
-  for (uint32_t i = 0; good && i < view.rank; ++i) {
+  for (uint32_t i = 0; i < view.rank; ++i) {
     view.dims[i] = map.dims[i];
     view.box[i] = map.box[i];
     if (i) view.strides[i] = map.stride_bytes[i - 1];
-    good = view.dims[i] >= 1 && view.dims[i] <= uint64_t{1} << 32 && view.strides[i] % 16 == 0;
   }
-  if (!good || !view.plausible() || (map.swizzle_bytes && view.box[0] * view.element_bytes > view.swizzle_bytes))
-    return Error{Exit::kFailed, fmt::format("{}: argument '{}' is an invalid tensor map", kernel.name, arg.name), {}};
   view.encode(out);
   return {};
 }
@@ -179,8 +176,9 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
   for (uint64_t i = 0; options.ctas && i < n; ++i)
     if (options.ctas->ctas[i] >= total)
       return Error{Exit::kFailed, fmt::format("CTA {} is not in the grid of {}", options.ctas->ctas[i], total), {}};
-  if (options.ctas && launch.cluster.count() != 1)
-    return Error{Exit::kFailed, kernel.name + ": a grid with clusters can only run as a whole", {}};
+  if (options.ctas && launch.cluster.count() > 1 &&
+      cluster_numbers(launch, options.ctas->ctas).size() * launch.cluster.count() != n)
+    return Error{Exit::kFailed, kernel.name + ": the CTAs to run are not whole clusters", {}};
   if (n > 0xffffffffu) return Error{Exit::kFailed, fmt::format("{} CTAs are too many for one run", n), {}};
 
   // As cudaLaunchCooperativeKernel gives it: the barrier's counter.
@@ -204,14 +202,13 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
   state.params.resize(kernel.param_bytes);
   for (size_t i = 0; i < launch.args.size(); ++i) {
     const Arg& arg = launch.args[i];
-    if (options.struct_args && options.struct_args->count(i)) {
-      const std::vector<std::byte>& bytes = options.struct_args->at(i);
-      if (bytes.size() != kernel.params[i].bytes)
+    if (!arg.data.empty()) {
+      if (arg.data.size() != kernel.params[i].bytes)
         return Error{Exit::kFailed,
                      fmt::format("{}: argument '{}' has {} bytes, the parameter {}", kernel.name, arg.name,
-                                 bytes.size(), kernel.params[i].bytes),
+                                 arg.data.size(), kernel.params[i].bytes),
                      {}};
-      std::copy(bytes.begin(), bytes.end(), state.params.begin() + kernel.params[i].offset);
+      std::copy(arg.data.begin(), arg.data.end(), state.params.begin() + kernel.params[i].offset);
       continue;
     }
     if (arg.map && kernel.params[i].bytes == kTensorMapBytes) {

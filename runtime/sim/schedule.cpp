@@ -22,14 +22,13 @@ class Team {
     for (uint32_t rank = 0; rank < ctas; ++rank) members_[rank]->join(members_, rank);
   }
 
-  /// The `number`-th team of the launch.
-  void begin(uint64_t number, const RunOptions& options) {
+  /// The `number`-th team of the launch; `clusters`: those of a launch that runs some of them, else empty.
+  void begin(uint64_t number, const RunOptions& options, const std::vector<uint64_t>& clusters) {
     for (uint32_t rank = 0; rank < members_.size(); ++rank) {
-      const uint64_t cta = cta_of(number, rank);
-      // Clusters run whole grids, whose CTAs are numbered as they are.
-      ordinals_[rank] = members_.size() == 1 ? number : cta;
+      const uint64_t cta = cta_of(clusters.empty() ? number : clusters[number], rank);
+      ordinals_[rank] = members_.size() == 1 ? number : place_of(cta, options);
       done_[rank] = false;
-      members_[rank]->begin_cta(options.ctas ? options.ctas->ctas[number] : cta,
+      members_[rank]->begin_cta(options.ctas ? options.ctas->ctas[ordinals_[rank]] : cta,
                                 static_cast<uint32_t>(ordinals_[rank]));
     }
   }
@@ -56,7 +55,14 @@ class Team {
   uint64_t resident_bytes() const { return members_.size() * members_[0]->resident_bytes(); }
 
  private:
-  /// The CTA of a rank: clusters tile the grid, x first.
+  /// Among the CTAs that run.
+  static uint64_t place_of(uint64_t cta, const RunOptions& options) {
+    if (!options.ctas) return cta;
+    const std::vector<uint64_t>& all = options.ctas->ctas;
+    return static_cast<uint64_t>(std::lower_bound(all.begin(), all.end(), cta) - all.begin());
+  }
+
+  /// The CTA of a rank.
   uint64_t cta_of(uint64_t number, uint32_t rank) const {
     if (members_.size() == 1) return number;
     const Dim3 &grid = state_.launch.grid, &cluster = state_.launch.cluster;
@@ -90,10 +96,24 @@ bool worth_threads(const LaunchState& state, uint64_t ctas_left, uint64_t instru
 
 }  // namespace
 
+std::vector<uint64_t> cluster_numbers(const Launch& launch, const std::vector<uint64_t>& ctas) {
+  const Dim3 &grid = launch.grid, &cluster = launch.cluster;
+  std::vector<uint64_t> out;
+  for (const uint64_t cta : ctas) {
+    const uint64_t x = cta % grid.x, y = cta / grid.x % grid.y, z = cta / grid.x / grid.y;
+    out.push_back(x / cluster.x + grid.x / cluster.x * (y / cluster.y + grid.y / cluster.y * (z / cluster.z)));
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
 uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOptions& options,
                   std::vector<Finding>& findings, uint64_t wave_instructions) {
   const uint64_t ctas = state.launch.cluster.count(), teams = n / ctas;
   counter.trace_to(options.trace);
+  std::vector<uint64_t> clusters;
+  if (ctas > 1 && options.ctas) clusters = cluster_numbers(state.launch, options.ctas->ctas);
   std::deque<std::unique_ptr<Team>> waiting;
   std::vector<std::unique_ptr<Team>> idle;
   const auto most = static_cast<size_t>(std::max(options.max_findings, 1));
@@ -122,7 +142,7 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
       if (idle.empty()) idle.push_back(std::make_unique<Team>(state, counter, ctas));
       now = std::move(idle.back());
       idle.pop_back();
-      now->begin(begun++, options);
+      now->begin(begun++, options, clusters);
     } else {
       now = std::move(waiting.front());
       waiting.pop_front();

@@ -60,7 +60,7 @@ TEST(ChainText, WhatIsWrongIsShownWithACaret) {
   EXPECT_THAT(refused("gemm > quant > relu"), HasSubstr("quant must be the last step"));
   EXPECT_THAT(refused("gemm > residual(gelu)"), HasSubstr("no step before this one is called \"gelu\""));
   EXPECT_THAT(refused("gemm > bias bias"), HasSubstr("\">\" was expected after bias"));
-  EXPECT_THAT(refused("gemm > (v * "), HasSubstr("stands in brackets"));
+  EXPECT_THAT(refused("gemm > (v * "), HasSubstr("needs parentheses"));
   EXPECT_THAT(refused("gemm > rmsnorm(-1)"), HasSubstr("an epsilon from 0 to 1 was expected"));
   EXPECT_THAT(refused(""), HasSubstr("a step is missing here"));
   EXPECT_THAT(refused("relu > relu > relu > relu > relu > relu > relu > relu > relu > relu > relu"),

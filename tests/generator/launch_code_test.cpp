@@ -154,7 +154,7 @@ static void done(CUresult r) { if (r != CUDA_SUCCESS) printf("refused\n"); }
     for (const CParameter& c : code_.parameters) {
       std::string value = "0";
       for (size_t i = 0; i < code_.arguments.size(); ++i) {
-        if (code_.arguments[i].computed || code_.arguments[i].name != c.name || c.type == "CUdeviceptr") continue;
+        if (code_.arguments[i].value || code_.arguments[i].name != c.name || c.type == "CUdeviceptr") continue;
         float f;
         memcpy(&f, &launch->args[i].bits, 4);
         value = c.type == "float" ? fmt::format("{}f", fmt::format("{:.9e}", f))
@@ -211,6 +211,67 @@ TEST(LaunchCode, IsThatOfMakeLaunchAtEverySizeItTakes) {
   size_t made = 0;
   program.run(made);
   EXPECT_GT(made, 20u) << "a header that refuses everything would pass, and be of no use";
+}
+
+/// The variant of tests/support/hopper: tensor maps, a cluster, overlap, a struct.
+struct ClusterNorm {
+  DataFiles files{{ROOFGEN_SOURCE_DIR "/tests/support/hopper"}};
+  const Op& op = **find_op("rmsnorm");
+  Problem tuned = *op.complete(problem("rmsnorm", {{"rows", 20}, {"cols", 512}}));
+  Variant variant;
+  ClusterNorm() {
+    for (Variant& v : *op.variants(files, tuned))
+      if (v.name == "cluster") variant = std::move(v);
+  }
+  std::variant<Legal, Rejected, Error> check(const std::map<std::string, ParamValue>& pins, expr::Map device) const {
+    const expr::Map scope = *problem_scope(op, tuned, device);
+    return check_schedule(variant, variant.stages[0], *default_schedule(variant, variant.stages[0], scope, pins),
+                          scope);
+  }
+};
+
+TEST(ClusterLaunch, HasMapsAttributesAndTheBytesOfTheStruct) {
+  const ClusterNorm norm;
+  const auto checked = norm.check({}, limits());
+  ASSERT_TRUE(std::holds_alternative<Legal>(checked));
+  const auto launch = make_launch(norm.variant.stages[0], std::get<Legal>(checked));
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_EQ(launch->grid.x, 6u);
+  EXPECT_EQ(launch->cluster.x, 2u);
+  EXPECT_TRUE(launch->overlap);
+  ASSERT_EQ(launch->args.size(), 4u);
+  const Arg &x = launch->args[0], &sizes = launch->args[3];
+  EXPECT_EQ(x.name, "x");
+  ASSERT_TRUE(x.map);
+  EXPECT_EQ(x.map->dims, (std::vector<uint64_t>{512, 20}));
+  EXPECT_EQ(x.map->stride_bytes, (std::vector<uint64_t>{1024}));
+  EXPECT_EQ(x.map->box, (std::vector<uint32_t>{64, 8}));
+  EXPECT_EQ(x.map->swizzle_bytes, 128);
+  EXPECT_EQ(x.map->l2_promotion_bytes, 128);
+  const struct {
+    int32_t rows;
+    int64_t elements;
+    float inv_cols, eps;
+  } expected{20, 20 * 512, 1.0f / 512, 1e-6f};
+  ASSERT_EQ(sizes.data.size(), sizeof expected);
+  int64_t elements = 0;
+  memcpy(&elements, sizes.data.data() + 8, sizeof elements);
+  EXPECT_EQ(elements, expected.elements);
+  EXPECT_EQ(memcmp(sizes.data.data() + 16, &expected.inv_cols, 8), 0);
+}
+
+TEST(ClusterLaunch, BrokenRulesRejectTheSchedule) {
+  const ClusterNorm norm;
+  const auto reason = [&](const std::map<std::string, ParamValue>& pins, expr::Map device) {
+    const auto checked = norm.check(pins, std::move(device));
+    const auto* rejected = std::get_if<Rejected>(&checked);
+    return rejected ? rejected->stage + ": " + rejected->reason : "";
+  };
+  EXPECT_EQ(reason({{"box", int64_t{512}}, {"ctas", int64_t{1}}}, limits()),
+            "constraint: tensor map of x: side 0 of the box is 512; 1 to 256 are possible");
+  expr::Map old = limits();
+  old["arch"] = 80;
+  EXPECT_EQ(reason({}, old), "constraint: device.arch >= 90 (80 >= 90): devices have tensor maps from sm_90 on");
 }
 
 }  // namespace

@@ -92,6 +92,8 @@ TEST(AttentionModifiersOp, LengthsImplyTheBatch) {
   EXPECT_EQ(p.dims.at("L"), 150);
   EXPECT_EQ(p.dims.at("kv_len"), 150);
   EXPECT_EQ(p.dims.at("batch"), 3);
+  EXPECT_EQ(op().extent(p).rows, 150);
+  EXPECT_EQ(op().extent(p).batch_rows, (std::vector<int64_t>{33, 150, 1}));
   for (const Buffer& b : op().buffers(p)) {
     if (b.name == "cu_seqlens") {
       int32_t values[4];

@@ -62,10 +62,10 @@ TEST(AttentionOp, RefusesWhatCannotBeAndSaysTheLimit) {
 }
 
 TEST(AttentionOp, AnUnknownOpGetsASuggestion) {
-  EXPECT_EQ(find_op("atention").error().message, "unknown op 'atention'; did you mean 'attention'?");
+  EXPECT_EQ(find_op("atention").error().message, "unknown op \"atention\"; did you mean \"attention\"?");
   const auto unknown = find_op("quicksort");
   ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().message.find("unknown op 'quicksort'; known:"), 0u) << unknown.error().message;
+  EXPECT_EQ(unknown.error().message.find("unknown op \"quicksort\"; known: "), 0u) << unknown.error().message;
   EXPECT_NE(unknown.error().message.find(" attention"), std::string::npos);
   EXPECT_EQ(unknown.error().exit, Exit::kUsage);
 }

@@ -72,7 +72,7 @@ TEST(RowsOp, RefusesWhatCannotBeAndSaysTheLimit) {
   EXPECT_EQ(refusal(p), "quant_scale is 'column'; row or tensor was expected");
   p.texts.erase("quant_scale");
   p.reals["scale"] = 2;
-  EXPECT_EQ(refusal(p), "scale is that of a whole tensor; quant_scale tensor was expected with it");
+  EXPECT_EQ(refusal(p), "scale applies to a whole tensor; quant_scale tensor was expected");
   p = asked("rmsnorm", 4, 4);
   p.dtypes["out"] = DType::kFp8;
   EXPECT_EQ(refusal(p), "rmsnorm writes no fp8; bf16, fp16 or fp32, or quant was expected");

@@ -306,7 +306,7 @@ TEST_F(Cuda, TensorMapsAreEncodedWithTheBuffersAddress) {
   EXPECT_EQ(message([](TensorMap& m) { m.stride_bytes = {24}; }),
             "kernel mapped: tensor map A: a stride of 24 bytes is no multiple of 16 below 2^40");
   EXPECT_EQ(message([](TensorMap& m) { m.swizzle_bytes = 48; }),
-            "kernel mapped: tensor map A: there is no swizzle of 48 bytes");
+            "kernel mapped: tensor map A: there is no swizzle of 48 bytes; 0, 32, 64 or 128 was expected");
   EXPECT_EQ(message([](TensorMap& m) { m.dims = {}; }),
             "kernel mapped: tensor map A: 0 dimensions; 1 to 5 are possible");
   EXPECT_EQ(message([](TensorMap& m) { m.dims = {128}; }),

@@ -51,6 +51,17 @@ TEST(Emitted, GatedGemmInTwoKernels) {
 
 TEST(Emitted, TwoKernelsOfANorm) { embed("rmsnorm --rows 5 --cols 1003 --residual --variant unfused", "rmsnorm"); }
 
+const std::string kClusterNorm =
+    "rmsnorm --cols 512 --variant cluster --data-dir '" ROOFGEN_SOURCE_DIR "/tests/support/hopper' --rows ";
+
+TEST(Emitted, TensorMapsClustersOverlapAndAStruct) {
+  embed(kClusterNorm + "20 --set ctas=2,box=64", "cluster", "-DTUNED=20,512 -DOTHER=77,512");
+}
+
+TEST(Emitted, BoxesWithoutSwizzle) {
+  embed(kClusterNorm + "8 --set ctas=2,box=256", "cluster", "-DTUNED=8,512 -DOTHER=33,512");
+}
+
 TEST(Emitted, SplitSoftmaxAndItsTemporaries) { embed("softmax --rows 2 --cols 20003 --variant split", "softmax"); }
 
 }  // namespace

@@ -52,6 +52,25 @@ TEST(Cluster, ACtaReadsWhatAnotherWroteBeforeTheBarrier) {
   for (uint32_t i = 0; i < 512; ++i) EXPECT_EQ(y[i], i / 256 * 256 + (i + 64) % 256);
 }
 
+TEST(Cluster, SomeClustersOfAGridRunAsInTheWholeGrid) {
+  Bench b;
+  ASSERT_EQ(b.load(text("st.shared.u32 [%r4], %r8;\n" + kMeet + kNext +
+                        "ld.shared::cluster.u32 %r9, [%r12];\nst.global.u32 [%rd3], %r9;\n" + kMeet)),
+            "");
+  const DevicePtr y = b.poisoned(8 * 64 * 4);
+  RunOptions options;
+  options.ctas = CtaSelection{{2, 3, 6, 7}};
+  std::vector<std::vector<LineAccess>> trace;
+  options.trace = &trace;
+  const RunResult r = b.clusters({2, 1, 1}).arg(y).run({8, 1, 1}, {64, 1, 1}, 0, options);
+  ASSERT_TRUE(r.findings.empty()) << r.findings[0].message;
+  EXPECT_EQ(r.counts->ctas, 4u);
+  EXPECT_EQ(trace.size(), 4u);
+  const auto out = b.read<uint32_t>(y, 8 * 64);
+  for (const uint32_t first : {128u, 384u})
+    for (uint32_t i = 0; i < 128; ++i) EXPECT_EQ(out[first + i], first + (i + 64) % 128);
+}
+
 TEST(Cluster, ItsCtasAreNumberedXFirst) {
   std::vector<uint32_t> y;
   const RunResult r = run(text("mov.u32 %r9, %cluster_ctaid.y;\nmov.u32 %r10, %cluster_nctaid.x;\nmov.u32 %r11, "

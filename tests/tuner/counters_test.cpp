@@ -26,6 +26,9 @@ TEST(Replay, SurvivesTheRoundTrip) {
   r.kernels[0].launch.args[0].map =
       std::make_shared<const TensorMap>(TensorMap{DType::kBf16, {64, 128}, {128}, {64, 32}, 128, true, 256});
   r.kernels[0].launch.args[1].bits = 0xfedcba9876543210;
+  Arg sizes{"sizes", false, 0, 3};
+  sizes.data = {std::byte{1}, std::byte{0}, std::byte{255}};
+  r.kernels[0].launch.args.push_back(sizes);
   ASSERT_TRUE(write_replay(r, dir / "a/b"));
   for (const char* name : {"a/b", "a/b/replay.json"}) {
     const auto back = read_replay(dir / name);
@@ -36,6 +39,8 @@ TEST(Replay, SurvivesTheRoundTrip) {
     ASSERT_TRUE(back->kernels[0].launch.args[0].map);
     EXPECT_EQ(back->kernels[0].launch.args[0].map->box, (std::vector<uint32_t>{64, 32}));
     EXPECT_EQ(back->kernels[0].launch.args[1].bits, 0xfedcba9876543210);
+    EXPECT_EQ(back->kernels[0].launch.args.back().data, sizes.data);
+    EXPECT_EQ(back->kernels[0].launch.args.back().bytes, 3u);
     EXPECT_EQ(back->problem.dims, r.problem.dims);
   }
 }

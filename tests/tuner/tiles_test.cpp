@@ -44,6 +44,14 @@ TEST(Tiles, HeadsAndReversedRows) {
       << "the first rows belong to the last CTA";
 }
 
+TEST(Tiles, ClustersAreTakenWhole) {
+  Launch l;
+  l.axes = {{"row", 0, 8, 64, false}, {"head", 1, 4, 1, false}};
+  l.grid = {8, 4, 1};
+  l.cluster = {2, 2, 1};
+  EXPECT_EQ(select_ctas(l, {{0, 2, 192, 256}}), (std::vector<uint64_t>{2 + 16, 3 + 16, 2 + 24, 3 + 24}));
+}
+
 TEST(Tiles, CtasOutsideTheMatrixAreNotBusy) {
   EXPECT_EQ(busy_ctas(rasterised(), {1, 1, 1000, 300}), 8u * 3 * 2);
   EXPECT_EQ(busy_ctas(rasterised(), {1, 1, 600, 300}), 5u * 3 * 2);

@@ -123,12 +123,31 @@ TensorMap map_of(const Json& j) {
   return m;
 }
 
+/// The bytes of a struct, two hexadecimal digits each.
+std::string hex_of(const std::vector<std::byte>& data) {
+  std::string out;
+  for (const std::byte b : data) out += fmt::format("{:02x}", static_cast<int>(b));
+  return out;
+}
+
+std::vector<std::byte> bytes_of(const Json& object, const char* key) {
+  const std::string text = string_of(object, key);
+  if (text.empty() || text.size() % 2 != 0 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
+    throw Bad{fmt::format("\"{}\": bytes as hexadecimal digits were expected", key)};
+  std::vector<std::byte> out;
+  for (size_t i = 0; i < text.size(); i += 2)
+    out.push_back(static_cast<std::byte>(std::stoi(text.substr(i, 2), nullptr, 16)));
+  return out;
+}
+
 Json launch_json(const Launch& l) {
   Json args = Json::array();
   for (const Arg& a : l.args) {
     Json arg{{"name", a.name}};
     if (a.is_buffer)
       arg["buffer"] = true;
+    else if (!a.data.empty())
+      arg["data"] = hex_of(a.data);
     else
       arg["bits"] = a.bits;
     arg["bytes"] = a.bytes;
@@ -151,6 +170,12 @@ Launch launch_of(const Json& j) {
     Arg arg;
     arg.name = string_of(a, "name");
     arg.is_buffer = a.contains("buffer") && boolean(a, "buffer");
+    if (a.contains("data")) {
+      arg.data = bytes_of(a, "data");
+      arg.bytes = static_cast<uint32_t>(arg.data.size());
+      l.args.push_back(std::move(arg));
+      continue;
+    }
     arg.bytes = static_cast<uint32_t>(integer(a, "bytes", 8));
     if (arg.bytes != 4 && arg.bytes != 8) throw Bad{"\"bytes\": 4 or 8 was expected"};
     if (arg.is_buffer && arg.bytes != 8) throw Bad{"\"bytes\": a buffer's argument has 8"};

@@ -1,6 +1,7 @@
 #include "tuner/search/runner.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -23,7 +24,17 @@ std::string launch_text(const Launch& launch) {
                                 launch.block.count(), launch.smem_bytes);
   for (const GridAxis& a : launch.axes)
     out += fmt::format(" {}.{}={}/{}{}", a.name, a.dim, a.extent, a.step, a.reverse ? "r" : "");
-  for (const Arg& a : launch.args) out += fmt::format(" {}:{}", a.name, a.bits);
+  if (launch.cluster.count() > 1)
+    out += fmt::format(" cluster={}x{}x{}", launch.cluster.x, launch.cluster.y, launch.cluster.z);
+  if (launch.overlap) out += " overlap";
+  for (const Arg& a : launch.args) {
+    out += fmt::format(" {}:{}", a.name, a.bits);
+    for (const std::byte b : a.data) out += fmt::format("{:02x}", static_cast<int>(b));
+    if (a.map)
+      out += fmt::format("map({} {} {} {} {} {} {})", to_string(a.map->dtype), fmt::join(a.map->dims, ","),
+                         fmt::join(a.map->stride_bytes, ","), fmt::join(a.map->box, ","), a.map->swizzle_bytes,
+                         a.map->nan_fill, a.map->l2_promotion_bytes);
+  }
   return out;
 }
 

@@ -46,6 +46,20 @@ std::vector<Tile> tiles_along(const Launch& launch, const std::vector<uint64_t>&
   return out;
 }
 
+/// The clusters that these CTAs are in, whole: CTAs of a cluster run together.
+std::vector<uint64_t> whole_clusters(const Launch& launch, const std::vector<uint64_t>& ctas) {
+  const Dim3 &grid = launch.grid, &cluster = launch.cluster;
+  std::vector<uint64_t> out;
+  for (const uint64_t cta : ctas) {
+    const uint64_t x = cta % grid.x, y = cta / grid.x % grid.y, z = cta / grid.x / grid.y;
+    for (uint64_t k = z - z % cluster.z; k < z - z % cluster.z + cluster.z; ++k)
+      for (uint64_t j = y - y % cluster.y; j < y - y % cluster.y + cluster.y; ++j)
+        for (uint64_t i = x - x % cluster.x; i < x - x % cluster.x + cluster.x; ++i)
+          out.push_back(i + grid.x * (j + grid.y * k));
+  }
+  return out;
+}
+
 }  // namespace
 
 int64_t finest_step(const Launch& launch, std::string_view name) {
@@ -91,6 +105,7 @@ std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region
     }
     out.insert(out.end(), ids.begin(), ids.end());
   }
+  if (launch.cluster.count() > 1) out = whole_clusters(launch, out);
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;

@@ -39,6 +39,23 @@ std::vector<double> decode(std::span<const std::byte> raw, DType dtype) {
   return out;
 }
 
+/// The mean of `weight` of all rows over the batches. One batch stands for the others, unless data decides how many
+/// rows each has.
+template <class Weight>
+double mean_over_batches(const Extent& extent, Weight weight) {
+  const int64_t different = extent.batch_rows.empty() ? 1 : extent.batch;
+  double sum = 0;
+  for (int64_t b = 0; b < different; ++b) sum += weight(Region{b, 0, 0, extent.rows_of(b)});
+  return sum / static_cast<double>(different);
+}
+
+int64_t last_row_step(const Launch& launch) {
+  int64_t step = 1;
+  for (const GridAxis& axis : launch.axes)
+    if (axis.name == "row") step = axis.step;
+  return step;
+}
+
 }  // namespace
 
 struct Verifier::Site {
@@ -103,12 +120,13 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
   int64_t head = 0;
   for (InputPattern pattern : op_.exact_patterns(problem_)) {
     plan_.patterns += std::string(",") + to_string(pattern);
-    add(to_string(pattern), reduced, pattern, {{0, head, small.rows - 1, std::max<int64_t>(0, small.cols - 1)}});
+    add(to_string(pattern), reduced, pattern, {{0, head, small.rows_of(0) - 1, std::max<int64_t>(0, small.cols - 1)}});
     head = small.heads - 1;
   }
   Site& real = add("real launch", problem_, InputPattern::kNormal,
                    {{(extent.batch - 1) / 2, (extent.heads - 1) / 2, 0, 0},
-                    {extent.batch - 1, extent.heads - 1, extent.rows - 1, std::max<int64_t>(0, extent.cols - 1)}});
+                    {extent.batch - 1, extent.heads - 1, extent.rows_of(extent.batch - 1) - 1,
+                     std::max<int64_t>(0, extent.cols - 1)}});
   real.real = true;
   real.counted = !plan_.full;
 }
@@ -174,7 +192,7 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
   Slices out;
   if (site.whole) {
     for (int64_t b = 0; b < extent.batch; ++b)
-      for (int64_t h = 0; h < extent.heads; ++h) out.run.push_back({b, h, 0, extent.rows});
+      for (int64_t h = 0; h < extent.heads; ++h) out.run.push_back({b, h, 0, extent.rows_of(b)});
     out.compare = out.run;
     return out;
   }
@@ -189,7 +207,7 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
   for (const Site::Anchor& a : site.anchors) {
     const int64_t row = a.row / rows * rows, col = cols > 0 ? a.col / cols * cols : 0;
     const Region region{a.batch, a.head,
-                        row,     std::min(row + rows, extent.rows),
+                        row,     std::min(row + rows, extent.rows_of(a.batch)),
                         col,     cols > 0 ? std::min(col + cols, extent.cols) : -1};
     // Two anchors may fall into one slice of a small problem.
     if (std::any_of(out.compare.begin(), out.compare.end(), [&](const Region& o) {
@@ -199,7 +217,8 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
     out.run.push_back(region);
     if (run == Run::kFeed) {
       out.run.back().row_begin = row / plan_.fed_rows * plan_.fed_rows;
-      out.run.back().row_end = std::min(out.run.back().row_begin + std::max(rows, plan_.fed_rows), extent.rows);
+      out.run.back().row_end =
+          std::min(out.run.back().row_begin + std::max(rows, plan_.fed_rows), extent.rows_of(a.batch));
     }
     if (!plan_.tile_slices || region.row_end - row <= 2 * kEndRows) {
       out.compare.push_back(region);
@@ -372,15 +391,25 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
   if (total == 0) return Error{Exit::kFailed, "the launch of the whole problem is illegal"};
   out.exact = false;
   const Extent extent = op_.extent(problem_), here_extent = op_.extent(site.problem);
-  const double pairs = op_.weight(problem_, {0, 0, 0, extent.rows});
+  // The rows that a last tile has too many cost as much as its last row.
+  const int64_t step = last_row_step(run.launch);
+  const auto tiled = [&](const Problem& problem, const Region& r) {
+    const double missing = static_cast<double>((step - r.row_end % step) % step);
+    return op_.weight(problem, r) + missing * op_.weight(problem, {r.batch, r.head, r.row_end - 1, r.row_end});
+  };
   const bool same_tiles = extent.rows == here_extent.rows && extent.cols == here_extent.cols;
   const auto whole_tiles = [&](const Extent& e) {
     return e.rows % finest_step(run.launch, "row") == 0 &&
            (e.cols == 0 || e.cols % finest_step(run.launch, "col") == 0);
   };
-  if (site.whole) {
-    // The CTAs of the reduced problem represent those of the real one. If their numbers of row or column tiles differ,
-    // that is exact only when every tile is full.
+  if (site.whole && !extent.batch_rows.empty()) {
+    const double all = mean_over_batches(extent, [&](const Region&r) { return tiled(problem_, r); }),
+                 here = mean_over_batches(here_extent, [&](const Region&r) { return tiled(site.problem, r); });
+    out.scale = all * static_cast<double>(extent.batch * extent.heads) /
+                (here * static_cast<double>(here_extent.batch * here_extent.heads));
+  } else if (site.whole) {
+    // The CTAs of a reduced problem stand for those of the real one. Where it has fewer row or column tiles, all must
+    // be full for that to be exact.
     out.exact = same_tiles || (whole_tiles(extent) && whole_tiles(here_extent));
     ROOFGEN_TRY(const Launch launch, launch_of(*sites_.back(), candidate));
     out.scale =
@@ -389,27 +418,28 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     ROOFGEN_TRY(const Launch launch, launch_of(*sites_.back(), candidate));
     out.scale = static_cast<double>(busy_ctas(launch, extent)) / static_cast<double>(run.ctas);
   } else {
-    // Under a causal mask the work of CTAs differs: bands count by their share of it. The excess rows of a last tile
-    // cost as much as its last row.
-    int64_t step = 1;
-    for (const GridAxis& axis : run.launch.axes)
-      if (axis.name == "row") step = axis.step;
-    const auto tiled = [&](const Region& b) {
-      const double missing = static_cast<double>((step - b.row_end % step) % step);
-      return op_.weight(problem_, b) + missing * op_.weight(problem_, {b.batch, b.head, b.row_end - 1, b.row_end});
-    };
+    // Under a causal mask CTAs differ: bands count by their share of the work.
     double sampled = 0;
-    for (const Region& band : run.slices.run) sampled += tiled(band);
+    for (const Region& band : run.slices.run) sampled += tiled(problem_, band);
     const double heads = static_cast<double>(extent.batch * extent.heads);
-    out.scale = sampled > 0 ? tiled({0, 0, 0, extent.rows}) * heads / sampled
-                            : static_cast<double>(total) / static_cast<double>(run.ctas);
+    const double all = mean_over_batches(extent, [&](const Region& r) { return tiled(problem_, r); });
+    out.scale = sampled > 0 ? all * heads / sampled : static_cast<double>(total) / static_cast<double>(run.ctas);
+    if (sampled > 0 && run.launch.cluster.count() > 1) {
+      // The other CTAs of a cluster ran too, for rows outside the bands.
+      Launch alone = run.launch;
+      alone.cluster = {};
+      out.scale *= static_cast<double>(select_ctas(alone, run.slices.run).size()) / static_cast<double>(run.ctas);
+    }
   }
   // Distinct bytes scale with the buffers of the stage: K and V with the KV heads, Q and O with the query heads. Masked
   // parts of temporaries are not touched.
   Problem dense = problem_;
   dense.flags["causal"] = false;
   dense.texts.erase("mask");
-  const double touched = pairs / op_.weight(dense, {0, 0, 0, extent.rows});
+  const auto mean_weight = [&](const Problem& problem) {
+    return mean_over_batches(extent, [&](const Region& r) { return op_.weight(problem, r); });
+  };
+  const double touched = mean_weight(problem_) / mean_weight(dense);
   double whole = 0, here = 0;
   for (const Arg& arg : run.launch.args) {
     if (!arg.is_buffer) continue;
