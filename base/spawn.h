@@ -1,33 +1,23 @@
-// How the processes that roofgen starts begin.
+// The one place where roofgen starts a process.
 #pragma once
 
-#include <signal.h>
-#include <spawn.h>
+#include <sys/types.h>
+
+#include <array>
+#include <string>
+#include <vector>
 
 namespace roofgen {
 
-/// posix_spawn attributes: no signal blocked or ignored, and a process group of its own, so that what it starts
-/// goes down with it and Ctrl-C is for us to decide about.
-class SpawnAttributes {
- public:
-  SpawnAttributes() {
-    posix_spawnattr_init(&attributes_);
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setsigdefault(&attributes_, &all);
-    posix_spawnattr_setpgroup(&attributes_, 0);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  }
-  ~SpawnAttributes() { posix_spawnattr_destroy(&attributes_); }
-  SpawnAttributes(const SpawnAttributes&) = delete;
-  SpawnAttributes& operator=(const SpawnAttributes&) = delete;
+inline constexpr int kNoFile = -1;  ///< in spawn(): /dev/null
 
-  const posix_spawnattr_t* get() const { return &attributes_; }
+/// Starts `program` (a path, or a name that PATH resolves) with `argv`, `environment` ("NAME=value") and `files` as its
+/// standard input, output and error. No signal is blocked or ignored in the child, which leads a process group of its
+/// own: the processes that it starts end with it, and Ctrl-C reaches roofgen alone. 0, or an errno value.
+int spawn(pid_t* pid, const std::string& program, std::vector<std::string> argv, std::vector<std::string> environment,
+          std::array<int, 3> files);
 
- private:
-  posix_spawnattr_t attributes_;
-};
+/// This process's environment.
+std::vector<std::string> own_environment();
 
 }  // namespace roofgen
