@@ -1,10 +1,8 @@
 #include "base/child.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -16,8 +14,6 @@
 #include <thread>
 
 #include "base/spawn.h"
-
-extern char** environ;
 
 namespace roofgen {
 namespace {
@@ -34,21 +30,6 @@ std::vector<std::string> tail_of(int fd) {
   return text.empty() ? std::vector<std::string>() : std::vector<std::string>{text};
 }
 
-/// One worker's socket and standard error, and the spawn attributes that connect them.
-struct SpawnPlan {
-  posix_spawn_file_actions_t actions;
-  SpawnAttributes attributes;
-
-  SpawnPlan(int socket, int errors) {
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, socket, kWorkerSocket);
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, errors, 2);
-  }
-  ~SpawnPlan() { posix_spawn_file_actions_destroy(&actions); }
-  SpawnPlan(const SpawnPlan&) = delete;
-};
-
 }  // namespace
 
 int Child::start(const std::string& executable, const std::string& argument) {
@@ -56,10 +37,7 @@ int Child::start(const std::string& executable, const std::string& argument) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return errno;
   socket_ = pair[0];
   errors_ = memfd_create("roofgen-worker", MFD_CLOEXEC);
-  SpawnPlan plan(pair[1], errors_);
-  std::string program = "roofgen", only = argument;
-  char* argv[] = {program.data(), only.data(), nullptr};
-  int failed = posix_spawn(&pid_, executable.c_str(), &plan.actions, plan.attributes.get(), argv, environ);
+  const int failed = spawn(&pid_, executable, {"roofgen", argument}, environment_with(), {pair[1], kNoFile, errors_});
   close(pair[1]);
   if (failed != 0) {
     pid_ = 0;

@@ -7,7 +7,7 @@
 
 #include "roofgen/result.h"
 
-namespace roofgen::expr {
+namespace roofgen {
 
 /// A text that errors point into: a whole file, or an expression that was cut from one.
 struct Source {
@@ -37,4 +37,4 @@ struct Failure {
 
 [[noreturn]] void fail_at(const Source& source, Span at, std::string message);
 
-}  // namespace roofgen::expr
+}  // namespace roofgen

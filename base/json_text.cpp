@@ -13,42 +13,15 @@ namespace {
 constexpr size_t kMaxBytes = 4 << 20;
 constexpr int kMaxDepth = 64;
 
-void move_on(Where& at, std::string_view text) {
-  for (const char c : text) {
-    if (c == '\n') {
-      ++at.line;
-      at.col = 1;
-    } else {
-      ++at.col;
-    }
-  }
+Error at_byte(const Source& source, size_t offset, std::string message) {
+  const uint32_t at = static_cast<uint32_t>(offset);
+  return located_error(source, {at, at}, std::move(message));
 }
 
-Where position(std::string_view text, const std::string& file, size_t offset) {
-  Where at{file, 1, 1};
-  move_on(at, text.substr(0, offset));
-  return at;
-}
-
-/// The line of a place with a caret below.
-std::vector<std::string> line_with_caret(std::string_view text, const Where& at, size_t offset) {
-  constexpr int kWidest = 200;
-  const size_t begin = offset == 0 ? std::string_view::npos : text.rfind('\n', offset - 1);
-  const size_t first = begin == std::string_view::npos ? 0 : begin + 1;
-  const std::string_view line = text.substr(first, text.find('\n', first) - first);
-  // A binary file is no text to show.
-  const bool readable =
-      std::none_of(line.begin(), line.end(), [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; });
-  if (!readable || line.size() > kWidest || at.col > kWidest) return {};
-  return {"  " + std::string(line), "  " + std::string(static_cast<size_t>(at.col) - 1, ' ') + "^"};
-}
-
-std::optional<Error> fault_of(std::string_view text, const std::string& file) {
-  const auto fault = JsonScan(text).fault();
+std::optional<Error> fault_of(const Source& source) {
+  const auto fault = JsonScan(source.text).fault();
   if (!fault) return std::nullopt;
-  const Where at = position(text, file, fault->at);
-  return Error{Exit::kFailed, fmt::format("not valid JSON: {} was expected", fault->expected), at,
-               line_with_caret(text, at, fault->at)};
+  return at_byte(source, fault->at, fmt::format("not valid JSON: {} was expected", fault->expected));
 }
 
 int nesting(std::string_view text) {
@@ -78,6 +51,7 @@ Result<JsonFile> JsonFile::parse(std::string text, std::string file) {
   if (nesting(text) > kMaxDepth)
     return Error{Exit::kFailed, fmt::format("nested deeper than {} levels", kMaxDepth), {file}};
   JsonFile out;
+  out.source_ = {std::move(text), {file, 1, 1}};
   std::vector<std::set<std::string>> members;  // of the objects that are open
   std::string twice;
   const auto note = [&](int, Json::parse_event_t event, Json& value) {
@@ -90,50 +64,56 @@ Result<JsonFile> JsonFile::parse(std::string text, std::string file) {
     return true;
   };
   try {
-    out.root_ = Json::parse(text, note);
+    out.root_ = Json::parse(out.source_.text, note);
   } catch (const Json::exception& e) {
-    return fault_of(text, file).value_or(Error{Exit::kFailed, e.what(), {file}});
+    return fault_of(out.source_).value_or(Error{Exit::kFailed, e.what(), {file}});
   }
   if (!twice.empty()) {
-    Error e = fault_of(text, file).value_or(Error{Exit::kFailed, "", {file}});
+    Error e = fault_of(out.source_).value_or(Error{Exit::kFailed, "", {file}});
     e.message = fmt::format("an object has the member \"{}\" twice", twice);
     return e;
   }
-  out.text_ = std::move(text);
-  out.file_ = std::move(file);
   return out;
 }
 
 Where JsonFile::find(std::string_view token) const {
-  const std::string quoted = Json(token).dump();
-  const size_t at = text_.find(quoted);
-  return at == std::string::npos ? Where{file_} : position(text_, file_, at + 1);
+  const size_t at = source_.text.find(Json(token).dump());
+  return at == std::string::npos ? Where{file()} : locate(source_, static_cast<uint32_t>(at + 1));
 }
 
+/// In one pass over the text, which may be a list of very many items in one line.
 std::vector<Where> JsonFile::places() const {
   std::vector<Where> out;
-  Where at{file_, 1, 1};
+  Where at = source_.origin;
   size_t from = 0;
-  for (const size_t item : JsonScan(text_).items_of_list()) {
-    move_on(at, std::string_view(text_).substr(from, item - from));
-    from = item;
+  for (const size_t item : JsonScan(source_.text).items_of_list()) {
+    for (; from < item; ++from) {
+      const char c = source_.text[from];
+      if (c == '\n')
+        at = {at.file, at.line + 1, 1};
+      else if ((c & 0xC0) != 0x80)
+        ++at.col;
+    }
     out.push_back(at);
   }
   return out;
 }
 
 Where JsonFile::place(const Json& value, std::string_view member) const {
-  JsonScan scan(text_);
+  JsonScan scan(source_.text);
   std::optional<size_t> at = scan.find(root_, value, member);
   if (!at && !member.empty()) at = scan.find(root_, value, "");
-  return at ? position(text_, file_, *at) : Where{file_};
+  return at ? locate(source_, static_cast<uint32_t>(*at)) : Where{file()};
 }
 
 std::vector<std::string> JsonFile::excerpt(const Where& at) const {
   if (at.line <= 0) return {};
   size_t offset = 0;
-  for (int line = 1; line < at.line; ++line) offset = text_.find('\n', offset) + 1;
-  return line_with_caret(text_, at, offset);
+  for (int line = 1; line < at.line; ++line) offset = source_.text.find('\n', offset) + 1;
+  for (int column = 1; column < at.col; ++column) do
+      ++offset;
+    while (offset < source_.text.size() && (source_.text[offset] & 0xC0) == 0x80);
+  return at_byte(source_, offset, "").notes;
 }
 
 }  // namespace roofgen

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/diagnostics.h"
 #include "roofgen/result.h"
 
 namespace roofgen {
@@ -18,7 +19,7 @@ class JsonFile {
  public:
   static Result<JsonFile> parse(std::string text, std::string file);
   const Json& root() const { return root_; }
-  const std::string& file() const { return file_; }
+  const std::string& file() const { return source_.origin.file; }
   /// Line and column of the first occurrence of `token` as a JSON string (its first character
   /// inside the quotes); the file alone when it does not occur.
   Where find(std::string_view token) const;
@@ -32,7 +33,7 @@ class JsonFile {
 
  private:
   Json root_;
-  std::string text_, file_;
+  Source source_;
 };
 
 }  // namespace roofgen

@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <llvm/ADT/StringRef.h>
+#include <llvm/Support/Program.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,6 +45,21 @@ struct Pipe {
   }
 };
 
+/// A file in memory that holds `text`, to be read from its beginning; a negative number when there is none.
+int file_of(const std::string& text) {
+  const int fd = memfd_create("roofgen-input", MFD_CLOEXEC);
+  for (size_t done = 0; fd >= 0 && done < text.size();) {
+    const ssize_t wrote = ::write(fd, text.data() + done, text.size() - done);
+    if (wrote < 0 && errno != EINTR) {
+      ::close(fd);
+      return -1;
+    }
+    if (wrote > 0) done += static_cast<size_t>(wrote);
+  }
+  if (fd >= 0) lseek(fd, 0, SEEK_SET);
+  return fd;
+}
+
 /// Reads what is there. False at the end of the file.
 bool drain(int fd, std::string& into, size_t most, bool& flooded) {
   char buffer[65536];
@@ -64,29 +81,24 @@ bool executable(const fs::path& path) {
 
 Result<ProcessResult> run_process(const ProcessOptions& options) {
   if (options.argv.empty()) return Error{Exit::kFailed, "no program was named"};
-  Pipe out, err;
-  if (!out.open() || !err.open())
-    return Error{Exit::kFailed, fmt::format("cannot start {}: {}", options.argv[0], std::strerror(errno))};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, out.write_end, 1);
-  posix_spawn_file_actions_adddup2(&actions, err.write_end, 2);
-  const SpawnAttributes attributes;
-  std::vector<std::string> arguments = options.argv, environment = environment_with(options.environment);
+  const auto cannot_start = [&](int error) {
+    return Error{Exit::kFailed, fmt::format("cannot start {}: {}", options.argv[0], std::strerror(error))};
+  };
+  Pipe in, out, err;  // of `in` only the end that the program reads
+  if (!out.open() || !err.open()) return cannot_start(errno);
+  if (!options.input.empty() && (in.read_end = file_of(options.input)) < 0) return cannot_start(errno);
   pid_t pid = 0;
-  const int failed = posix_spawnp(&pid, arguments[0].c_str(), &actions, attributes.get(), pointers(arguments).data(),
-                                  pointers(environment).data());
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0)
-    return Error{Exit::kFailed, fmt::format("cannot start {}: {}", options.argv[0], std::strerror(failed))};
+  const int failed = spawn(&pid, options.argv[0], options.argv, environment_with(options.environment),
+                           {in.read_end, out.write_end, err.write_end});
+  if (failed != 0) return cannot_start(failed);
   Pipe::close_end(out.write_end);
   Pipe::close_end(err.write_end);
 
   ProcessResult result;
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                            std::chrono::duration<double>(std::max(options.timeout_s, 0.0)));
-  bool gone = false;  // ended, and not yet reaped: its process id is still its own
+  bool gone = false;    // ended, and not yet reaped: its process id is still its own
+  bool reaped = false;  // by code of this process that waits for any child; its status is lost
   while (!(gone && out.read_end < 0 && err.read_end < 0)) {
     pollfd fds[] = {{out.read_end, POLLIN, 0}, {err.read_end, POLLIN, 0}};
     poll(fds, 2, kTickMs);
@@ -97,12 +109,16 @@ Result<ProcessResult> run_process(const ProcessOptions& options) {
     // It has ended, but something it started holds the pipes: what has arrived is all there is.
     if (gone && fds[0].revents == 0 && fds[1].revents == 0) break;
     siginfo_t info = {};
-    if (!gone && waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid)
-      gone = true;
+    if (!gone) {
+      const int waited = waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT);
+      reaped = waited != 0 && errno == ECHILD;
+      gone = reaped || (waited == 0 && info.si_pid == pid);
+    }
     result.stopped = options.stop && options.stop->load();
     result.timed_out = !gone && !result.stopped && Clock::now() >= deadline;
     if (result.flooded || result.stopped || result.timed_out) break;
   }
+  if (reaped) return result;
   kill(-pid, SIGKILL);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
@@ -116,15 +132,7 @@ Result<ProcessResult> run_process(const ProcessOptions& options) {
 
 std::string find_program(const std::string& chosen, const std::string& name, const std::vector<std::string>& others) {
   if (!chosen.empty()) return executable(chosen) ? chosen : "";
-  if (const char* path = std::getenv("PATH")) {
-    std::string rest = path;
-    while (!rest.empty()) {
-      const size_t colon = rest.find(':');
-      const std::string directory = rest.substr(0, colon);
-      if (!directory.empty() && executable(fs::path(directory) / name)) return (fs::path(directory) / name).string();
-      rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
-    }
-  }
+  if (const auto found = llvm::sys::findProgramByName(name)) return *found;
   for (const std::string& other : others) {
     const size_t star = other.find("/*");
     if (star == std::string::npos) {

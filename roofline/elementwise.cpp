@@ -38,7 +38,7 @@ struct Operand {
 
 class Walker {
  public:
-  Walker(const expr::Source& source, const ElementwiseRequest& request, const NumberFormat* format)
+  Walker(const Source& source, const ElementwiseRequest& request, const NumberFormat* format)
       : source_(source), request_(request), format_(format) {}
 
   OpWork walk(const Node& root) {
@@ -61,9 +61,7 @@ class Walker {
   }
 
  private:
-  [[noreturn]] void fail(const Node& node, std::string message) const {
-    expr::fail_at(source_, node.at, std::move(message));
-  }
+  [[noreturn]] void fail(const Node& node, std::string message) const { fail_at(source_, node.at, std::move(message)); }
 
   /// "y", unless an input has that name.
   std::string result_name() const { return leaves_.count("y") ? "y'" : "y"; }
@@ -164,7 +162,7 @@ class Walker {
     fail(node, fmt::format("unknown function \"{}\"{}", node.name, did_you_mean(node.name, known)));
   }
 
-  const expr::Source& source_;
+  const Source& source_;
   const ElementwiseRequest& request_;
   const NumberFormat* format_;
   std::map<std::string, Operand> leaves_;
@@ -185,7 +183,7 @@ Result<OpWork> elementwise_work(const ElementwiseRequest& request) {
   if (request.rows < 1 || request.cols < 1)
     return Error{Exit::kUsage, "elementwise needs --rows and --cols of at least 1"};
   ROOFGEN_TRY(const NumberFormat* format, find_number_format(request.dtype));
-  const expr::Source source{request.expression, {"<expression>", 1, 1}};
+  const Source source{request.expression, {"<expression>", 1, 1}};
   OpWork out;
   try {
     const expr::Tokens tokens = expr::tokenize(source, 0, expr::Until::kEndOfText);
@@ -194,7 +192,7 @@ Result<OpWork> elementwise_work(const ElementwiseRequest& request) {
     const Node root = parser.expression();
     parser.expect_end();
     out = Walker(source, request, format).walk(root);
-  } catch (expr::Failure& failure) {
+  } catch (Failure& failure) {
     failure.error.exit = Exit::kUsage;
     return std::move(failure.error);
   }

@@ -57,14 +57,14 @@ struct Assert {
 };
 
 struct Statement {
-  expr::Span at;  ///< the tag's first word, or the text
-  int line = 0;   ///< of at.begin
+  Span at;       ///< the tag's first word, or the text
+  int line = 0;  ///< of at.begin
   std::variant<Text, Output, If, For, Set, Macro, Include, Import, Assert> as;
 };
 
 /// Not movable: Text points into the source.
 struct Template {
-  expr::Source source;
+  Source source;
   Block body;
   Template() = default;
   Template(const Template&) = delete;

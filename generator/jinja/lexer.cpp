@@ -13,7 +13,7 @@ bool is_blank(std::string_view s) { return s.find_first_not_of(kBlank) == s.npos
 
 class Splitter {
  public:
-  explicit Splitter(const expr::Source& source) : source_(source), text_(source.text) {}
+  explicit Splitter(const Source& source) : source_(source), text_(source.text) {}
 
   std::vector<Piece> run() {
     while (pos_ < text_.size()) {
@@ -41,7 +41,7 @@ class Splitter {
 
  private:
   [[noreturn]] void fail(size_t begin, size_t end, std::string message) const {
-    expr::fail_at(source_, {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, std::move(message));
+    fail_at(source_, {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, std::move(message));
   }
 
   size_t find_open() const {
@@ -134,14 +134,13 @@ class Splitter {
       add(output ? Piece::Kind::kOutput : Piece::Kind::kTag, open, inside).tokens = std::move(tokens.list);
       const char sign = text_[tokens.end] == '-' || text_[tokens.end] == '+' ? text_[tokens.end] : '\0';
       pos_ = after_close(tokens.end + (sign ? 3 : 2), sign, !output);
-    } catch (expr::Failure& failure) {
-      if (output)
-        expr::add_note(failure.error, "note: \"{{\" opens an output; nested braces of C++ are written \"{ {\"");
+    } catch (Failure& failure) {
+      if (output) add_note(failure.error, "note: \"{{\" opens an output; nested braces of C++ are written \"{ {\"");
       throw;
     }
   }
 
-  const expr::Source& source_;
+  const Source& source_;
   const std::string_view text_;
   size_t pos_ = 0;
   bool line_starting_ = true;
@@ -164,6 +163,6 @@ std::string normalize_newlines(std::string_view text) {
   return out;
 }
 
-std::vector<Piece> split(const expr::Source& source) { return Splitter(source).run(); }
+std::vector<Piece> split(const Source& source) { return Splitter(source).run(); }
 
 }  // namespace roofgen::jinja

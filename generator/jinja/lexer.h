@@ -13,7 +13,7 @@ namespace roofgen::jinja {
 struct Piece {
   enum class Kind { kText, kOutput, kTag };
   Kind kind = Kind::kText;
-  expr::Span span;                  ///< a tag's span is its opening bracket
+  Span span;                        ///< a tag's span is its opening bracket
   int line = 0;                     ///< of span.begin
   std::string_view text;            ///< of kText
   std::vector<expr::Token> tokens;  ///< of the others, closed by kEnd
@@ -22,7 +22,7 @@ struct Piece {
 /// `\r\n` and `\r` become `\n`, as in Jinja2.
 std::string normalize_newlines(std::string_view text);
 
-/// Throws expr::Failure. The pieces point into `source`.
-std::vector<Piece> split(const expr::Source& source);
+/// Throws Failure. The pieces point into `source`.
+std::vector<Piece> split(const Source& source);
 
 }  // namespace roofgen::jinja

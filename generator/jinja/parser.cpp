@@ -15,7 +15,6 @@ namespace roofgen::jinja {
 namespace {
 
 using expr::Node;
-using expr::Span;
 using expr::Token;
 
 constexpr int kMaxBlockNesting = 50;
@@ -38,7 +37,7 @@ class TemplateParser {
   }
 
  private:
-  [[noreturn]] void fail(Span at, std::string message) const { expr::fail_at(source_, at, std::move(message)); }
+  [[noreturn]] void fail(Span at, std::string message) const { fail_at(source_, at, std::move(message)); }
 
   static std::string_view word(const Piece& piece) {
     return piece.kind == Piece::Kind::kTag && piece.tokens[0].kind == Token::Kind::kName ? piece.tokens[0].text : "";
@@ -77,10 +76,10 @@ class TemplateParser {
       parser.expect_end();
       names_.read(value);
       return Output{std::move(value)};
-    } catch (expr::Failure& failure) {
+    } catch (Failure& failure) {
       // {{1, 2}} or {{{1}, {2}}}. The advice is given only there.
       if (piece.tokens[0].text == "{" || piece.tokens[std::min<size_t>(1, piece.tokens.size() - 1)].text == ",")
-        expr::add_note(failure.error, "note: \"{{\" opens an output; nested braces of C++ are written \"{ {\"");
+        add_note(failure.error, "note: \"{{\" opens an output; nested braces of C++ are written \"{ {\"");
       throw;
     }
   }
@@ -287,7 +286,7 @@ class TemplateParser {
     return Assert{std::move(test), std::move(message)};
   }
 
-  const expr::Source& source_;
+  const Source& source_;
   std::vector<Piece> pieces_;
   size_t next_ = 0;
   std::vector<std::pair<std::string_view, int>> open_;  ///< open tags: word, line

@@ -13,7 +13,6 @@ namespace roofgen::jinja {
 namespace {
 
 using expr::Evaluator;
-using expr::Failure;
 using expr::Node;
 using expr::Site;
 using expr::Value;
@@ -59,7 +58,7 @@ class Renderer {
  private:
   class TemplateScope;
 
-  Site site(const Place& place, expr::Span at) { return {place.tmpl.source, at, budget_}; }
+  Site site(const Place& place, Span at) { return {place.tmpl.source, at, budget_}; }
 
   /// nullptr if there is no such template; each is parsed once.
   const Template* load(const std::string& name) {
@@ -81,8 +80,8 @@ class Renderer {
     try {
       job();
     } catch (Failure& failure) {
-      const Where w = expr::locate(at.source, at.at.begin);
-      expr::add_note(failure.error, fmt::format("{} {}:{}:{}", how, w.file, w.line, w.col));
+      const Where w = locate(at.source, at.at.begin);
+      add_note(failure.error, fmt::format("{} {}:{}:{}", how, w.file, w.line, w.col));
       throw;
     }
     --calls_;

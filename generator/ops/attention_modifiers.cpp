@@ -65,8 +65,8 @@ std::string offset_of(const TensorArg& t) {
 
 Result<std::vector<int64_t>> parse_lengths(const std::string& text) {
   const auto wrong = [&](size_t begin, size_t end, std::string message) {
-    Error error = expr::located_error({text, {"--lengths", 1, 1}},
-                                      {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, std::move(message));
+    Error error = located_error({text, {"--lengths", 1, 1}}, {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)},
+                                std::move(message));
     error.exit = Exit::kUsage;
     return error;
   };

@@ -66,7 +66,7 @@ bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c =
 /// A piece of a text without surrounding blanks.
 struct Piece {
   std::string_view text;
-  expr::Span span;
+  Span span;
 };
 
 Piece trimmed(std::string_view all, size_t begin, size_t end) {
@@ -135,8 +135,8 @@ class ChainParser {
   }
 
  private:
-  Error bad(expr::Span at, const std::string& message) const {
-    Error error = expr::located_error(source_, at, fmt::format("{}: {}", kArgument, message));
+  Error bad(Span at, const std::string& message) const {
+    Error error = located_error(source_, at, fmt::format("{}: {}", kArgument, message));
     error.exit = Exit::kUsage;
     return error;
   }
@@ -178,7 +178,7 @@ class ChainParser {
     size_t end = 0;
     while (end < piece.text.size() && is_word(piece.text[end])) ++end;
     const std::string name(piece.text.substr(0, end));
-    const expr::Span at{piece.span.begin, piece.span.begin + static_cast<uint32_t>(std::max<size_t>(end, 1))};
+    const Span at{piece.span.begin, piece.span.begin + static_cast<uint32_t>(std::max<size_t>(end, 1))};
     if (name.empty()) return bad(at, "a step was expected: a name, or an expression over v in brackets");
     const auto found = std::find_if(words().begin(), words().end(), [&](const Word& w) { return name == w.name; });
     if (found == words().end())
@@ -288,7 +288,7 @@ class ChainParser {
     }
   }
 
-  expr::Source source_;
+  Source source_;
   Chain chain_;
   std::set<std::string> labels_, names_;
   double eps_ = 0;
@@ -303,9 +303,9 @@ Result<Chain> Chain::parse(std::string_view text, DType dtype, std::vector<Tenso
 }
 
 Result<std::vector<Part>> parse_plan(const Chain& chain, std::string_view text) {
-  const expr::Source source{std::string(text), {}};
-  const auto bad = [&](expr::Span at, const std::string& message) {
-    Error error = expr::located_error(source, at, "--plan: " + message);
+  const Source source{std::string(text), {}};
+  const auto bad = [&](Span at, const std::string& message) {
+    Error error = located_error(source, at, "--plan: " + message);
     error.exit = Exit::kUsage;
     return error;
   };
@@ -316,7 +316,7 @@ Result<std::vector<Part>> parse_plan(const Chain& chain, std::string_view text) 
   for (const Piece& kernel : split(source.text, '|')) {
     Part part{next, next};
     for (const Piece& inner : split(kernel.text, '+')) {
-      const expr::Span at{kernel.span.begin + inner.span.begin, kernel.span.begin + inner.span.end};
+      const Span at{kernel.span.begin + inner.span.begin, kernel.span.begin + inner.span.end};
       if (inner.text.empty()) return bad(at, "a step is missing here");
       const std::string label(inner.text);
       if (std::find(labels.begin(), labels.end(), label) == labels.end())

@@ -11,9 +11,9 @@ namespace {
 
 /// `message` with a caret at `length` characters from `begin` of the tensor's text.
 Error bad(const TensorArg& tensor, size_t begin, size_t length, std::string message) {
-  const expr::Source source{to_string(tensor), Where{"--arg", 1, 1}};
-  Error error = expr::located_error(source, {static_cast<uint32_t>(begin), static_cast<uint32_t>(begin + length)},
-                                    std::move(message));
+  const Source source{to_string(tensor), Where{"--arg", 1, 1}};
+  Error error =
+      located_error(source, {static_cast<uint32_t>(begin), static_cast<uint32_t>(begin + length)}, std::move(message));
   error.exit = Exit::kUsage;
   return error;
 }

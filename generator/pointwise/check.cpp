@@ -17,7 +17,6 @@ namespace {
 using expr::Kind;
 using expr::Node;
 using expr::Op;
-using expr::Span;
 
 constexpr size_t kMaxTextBytes = 1 << 13;
 constexpr int kMaxOperations = 2000;
@@ -56,8 +55,7 @@ std::string indexed(const TensorArg& t) { return fmt::format("{}[{}]", t.name, f
 
 class Checker {
  public:
-  Checker(Body& body, std::map<std::string, int>& values, const std::vector<std::string>& later,
-          const expr::Source& source)
+  Checker(Body& body, std::map<std::string, int>& values, const std::vector<std::string>& later, const Source& source)
       : body_(body), values_(values), later_(later), source_(source) {}
 
   int value(const Node& node) {
@@ -68,7 +66,7 @@ class Checker {
   }
 
  private:
-  [[noreturn]] void fail(Span at, std::string message) const { expr::fail_at(source_, at, std::move(message)); }
+  [[noreturn]] void fail(Span at, std::string message) const { fail_at(source_, at, std::move(message)); }
   Type type(int i) const { return body_.graph[i].type; }
 
   int add(Code code, Type type, std::array<int, 3> args = {-1, -1, -1}, int which = 0) {
@@ -385,7 +383,7 @@ class Checker {
   Body& body_;
   std::map<std::string, int>& values_;
   const std::vector<std::string>& later_;
-  const expr::Source& source_;
+  const Source& source_;
 };
 
 Error usage(std::string message, std::string file) {
@@ -427,14 +425,14 @@ Result<void> check(const std::vector<Definition>& definitions, Body& body) {
   for (const Definition& d : definitions) {
     if (d.text.size() > kMaxTextBytes)
       return usage(fmt::format("a formula of {} bytes; the limit is {}", d.text.size(), kMaxTextBytes), d.argument);
-    const expr::Source source{d.text, Where{d.argument, 1, 1}};
+    const Source source{d.text, Where{d.argument, 1, 1}};
     try {
       const expr::Tokens tokens = expr::tokenize(source, 0, expr::Until::kEndOfText);
       expr::Parser parser(source, tokens.list, expr::Dialect::kFormula);
       const Node root = parser.expression();
       parser.expect_end();
       values[d.name] = Checker(body, values, later, source).value(root);
-    } catch (expr::Failure& failure) {
+    } catch (Failure& failure) {
       failure.error.exit = Exit::kUsage;
       return std::move(failure.error);
     }

@@ -100,7 +100,7 @@ expr::Map Formula::scope() const {
 }
 
 Result<TensorArg> parse_tensor_arg(std::string_view text) {
-  const expr::Source source{std::string(text), Where{"--arg", 1, 1}};
+  const Source source{std::string(text), Where{"--arg", 1, 1}};
   try {
     const expr::Tokens tokens = expr::tokenize(source, 0, expr::Until::kEndOfText);
     expr::Parser parser(source, tokens.list, expr::Dialect::kFormula);
@@ -126,7 +126,7 @@ Result<TensorArg> parse_tensor_arg(std::string_view text) {
     }
     parser.expect_end();
     return out;
-  } catch (expr::Failure& failure) {
+  } catch (Failure& failure) {
     failure.error.exit = Exit::kUsage;
     return std::move(failure.error);
   }

@@ -282,7 +282,7 @@ const Node* find_name(const Node& n, const std::string& name) {
 }
 
 Error usage_at(const expr::Tree& tree, const Node& n, std::string message) {
-  Error error = expr::located_error(tree.source, n.span, std::move(message));
+  Error error = located_error(tree.source, n.span, std::move(message));
   error.exit = Exit::kUsage;
   return error;
 }
@@ -298,7 +298,7 @@ Condition Condition::parse(std::string_view text, std::string_view argument) {
     expr::Parser parser(tree->source, tokens.list, expr::Dialect::kFormula);
     tree->root = parser.expression();
     parser.expect_end();
-  } catch (expr::Failure&) {
+  } catch (Failure&) {
     return out;
   }
   out.tree_ = std::move(tree);
