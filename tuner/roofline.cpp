@@ -104,7 +104,7 @@ KernelTime estimate(const Device& d, const Work& w, DType dtype, const Occupancy
   for (const RoofTime& r : roofs) {
     if (r.seconds > out.work_seconds) {
       out.work_seconds = r.seconds;
-      out.bound_by = r.name;
+      out.roof = out.bound_by = r.name;
     }
     if (!r.per_sm) {
       chip = std::max(chip, r.seconds);
@@ -140,6 +140,8 @@ KernelTime estimate(const Device& d, const Work& w, DType dtype, const Occupancy
   }
   const double first_trip = std::ceil(out.waves) * (d.at("dram_latency") + d.at("l2_latency")) / clock / resident;
   out.seconds = std::max(busy + exposed, chip) + first_trip + launch;
+  const double unhidden = std::max(busy + exposed - std::max(busiest * imbalance, chip), 0.0);
+  out.stalled_by = first_trip > unhidden ? "first loads" : exposed > unhidden / 2 ? "copies" : "pipes";
   return out;
 }
 

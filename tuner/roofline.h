@@ -64,7 +64,9 @@ struct KernelTime {
   double seconds = 0;
   double work_seconds = 0;    ///< T_work: the slowest roof at full-chip rate, and the launch
   double kernel_seconds = 0;  ///< T_kernel
-  std::string bound_by;
+  std::string roof;           ///< the slowest roof at full-chip rate
+  std::string bound_by;       ///< that roof, "parallelism" or "launch"
+  std::string stalled_by;     ///< the largest part of T - T_kernel: "pipes", "copies", "first loads"
   double waves = 0;
 };
 KernelTime estimate(const Device& device, const Work& work, DType dtype, const Occupancy& occupancy);

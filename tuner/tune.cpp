@@ -277,8 +277,8 @@ class Tuner {
       report.score_datasheet = report.floor_datasheet.seconds / best->seconds;
       if (report.gpu && best->measurement) score_at_clock(*best);
     }
-    report.verdict =
-        fusion_verdict(report.variants, kModelErrorBand, report.gpu ? &pairs_ : nullptr, report.time_origin());
+    report.verdict = fusion_verdict(report.device, report.variants, kModelErrorBand, report.gpu ? &pairs_ : nullptr,
+                                    report.time_origin());
     report.warnings = own_warnings(plan_.formula ? &*plan_.formula : nullptr, report);
   }
 
