@@ -196,9 +196,10 @@ class SpaceReader : private JsonReader {
     }
     const Json work = j.value("work", Json::object());
     if (!work.is_object()) return bad("\"work\" must be an object of formulas", "work");
-    static const std::set<std::string> kWork = {
-        "mma_flops", "exps", "l2_read_bytes", "l2_write_bytes", "dram_bytes", "smem_wavefronts", "issue_slots",
-        "registers", "ctas", "async_waits",   "async_distance", "amount",     "fp32_flops"};
+    static const std::set<std::string> kWork = {"mma_flops",      "wgmma_flops",    "tcgen05_flops", "exps",
+                                                "l2_read_bytes",  "l2_write_bytes", "dram_bytes",    "smem_wavefronts",
+                                                "issue_slots",    "registers",      "ctas",          "async_waits",
+                                                "async_distance", "amount",         "fp32_flops"};
     for (const auto& [key, value] : work.items()) {
       if (!kWork.count(key)) return bad(fmt::format("unknown work formula \"{}\"", key), key);
       if (!value.is_string()) return bad("a work formula is a string", key);

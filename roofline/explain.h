@@ -14,22 +14,16 @@ namespace roofgen {
 /// What limits an operator. The first six are roofs; the last two are what roofs do not see.
 enum class Regime { kMemory, kCompute, kSpecialFunction, kL2, kSharedMemory, kNvlink, kParallelism, kLaunch };
 const char* to_string(Regime regime);  ///< "memory-bound", ...
-
-/// Time the work needs under one roof alone, at full-chip rate.
-struct RoofBound {
-  std::string roof;  ///< "DRAM", "BF16 tensor, FP32 accumulate", "special functions", ...
-  Regime regime = Regime::kMemory;
-  double seconds = 0;
-};
+Regime regime_of(Resource resource);
 
 struct KernelExplanation {
   const KernelWork* work = nullptr;  ///< points into Explanation::work
   double flops = 0, arithmetic_intensity = 0;
-  double smem_bytes = 0;          ///< the matrix units read from shared memory
-  std::vector<RoofBound> bounds;  ///< the slowest first; without those that have no work
-  double waves = 0;               ///< CTAs / SMs
-  double efficiency = 1;          ///< share of the SMs' time in full waves
-  double seconds = 0;             ///< launch + the slowest roof, stretched by missing CTAs. Origin: model
+  double smem_bytes = 0;         ///< the matrix units read from shared memory
+  std::vector<RoofTime> bounds;  ///< the slowest first; without those that have no work
+  double waves = 0;              ///< CTAs / SMs
+  double efficiency = 1;         ///< share of the SMs' time in full waves
+  double seconds = 0;            ///< launch + the slowest roof, stretched by missing CTAs. Origin: model
   Regime regime = Regime::kMemory;
 };
 
@@ -37,7 +31,7 @@ struct Explanation {
   std::shared_ptr<const OpWork> work;
   std::string device;
   RoofSet roofs = RoofSet::kDatasheet;
-  ComputeRoof compute;       ///< the ceiling its FLOPs are held against
+  Roof compute;              ///< the ceiling its FLOPs are held against
   std::string compute_note;  ///< when operands are widened
   double flops = 0, dram_bytes = 0, exps = 0, arithmetic_intensity = 0, ridge = 0;
   Regime regime = Regime::kMemory;    ///< of the largest part of the time

@@ -9,6 +9,9 @@
 
 namespace roofgen {
 
+/// TFLOP/s attainable at an intensity under the datasheet's DRAM slope and the peak of matrix work in `math`.
+double attainable_tflops(const Device& device, const std::string& math, double ai);
+
 /// The roofs of a device without points: DRAM, L2 and shared memory as the datasheet states them and as they are
 /// sustained, and one ceiling for each rate of arithmetic (formats of equal rate share a line). `everything` adds
 /// the lesser ones: FP16 accumulation, half precision on CUDA cores.

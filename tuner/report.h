@@ -11,7 +11,7 @@
 #include "roofline/device.h"
 #include "roofline/lint/lint.h"
 #include "runtime/measure/measure.h"
-#include "tuner/roofline.h"
+#include "tuner/model.h"
 
 namespace roofgen {
 

@@ -37,6 +37,8 @@ KernelReport kernel_report(const ReportContext& context, const Task& task) {
   k.occupancy = task.occupancy;
   k.intermediate_in_l2 = temporaries_in_l2(context, task);
   k.work = work_from_counts(e, task.launch, k.intermediate_in_l2);
+  k.work.matrix = matrix_instruction(b.ptx);
+  k.work.math = matrix_math(context.dtype);
   k.work_exact = e.exact;
   k.counts = e.counts;
   k.exps = static_cast<double>(e.counts.exps) * e.scale;
@@ -44,7 +46,7 @@ KernelReport kernel_report(const ReportContext& context, const Task& task) {
   k.flops = k.work.mma_flops;
   k.arithmetic_intensity = k.work.dram_bytes > 0 ? k.flops / k.work.dram_bytes : 0;
   k.counted = e.counts.ctas > 0;
-  if (k.counted) k.time = estimate(context.device, k.work, context.dtype, task.occupancy);
+  if (k.counted) k.time = estimate(context.device, k.work, task.occupancy);
   k.seconds = k.time.seconds;
   k.measurement = task.measurement;
   if (k.measurement) k.seconds = 1e-9 * ranking_timing(*k.measurement)->median_ns;

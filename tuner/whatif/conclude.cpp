@@ -28,14 +28,14 @@ bool same_main_loop(const KernelReport& a, const KernelReport& b) {
 /// The difference between the epilogues of two gemms with one main loop, pipe after pipe on the busiest SM. The model
 /// may wrongly hide it behind the main loop.
 double epilogue_seconds(const WhatIfReport& report, const KernelReport& x, const KernelReport& y) {
-  const auto a = roof_times(report.device, x.work, report.problem.dtype, RoofSet::kSustained),
-             b = roof_times(report.device, y.work, report.problem.dtype, RoofSet::kSustained);
+  const auto a = roof_times(report.device, x.work, RoofSet::kSustained),
+             b = roof_times(report.device, y.work, RoofSet::kSustained);
   double pipes = 0, issue = 0, memory = 0;
   for (size_t i = 0; i < a.size(); ++i) {
     const double seconds = std::fabs(a[i].seconds - b[i].seconds);
-    if (!a[i].per_sm)
+    if (!per_sm(a[i].resource))
       memory = std::max(memory, seconds);  // DRAM traffic passes through L2
-    else if (a[i].name == "issue")
+    else if (a[i].resource == Resource::kIssue)
       issue = seconds;  // includes every instruction of the pipes
     else
       pipes += seconds;

@@ -1,4 +1,4 @@
-#include "tuner/roofline.h"
+#include "tuner/model.h"
 
 #include <fmt/format.h>
 
@@ -17,47 +17,41 @@ constexpr double kExpEmulationOps = 10;
 /// of what the busiest pipe leaves over. The one fitted constant; docs/model.md has the points.
 constexpr double kOverlapHalf = 1.4;
 
-double clock_hz(const Device& d, RoofSet set) {
-  return 1e6 * d.at(set == RoofSet::kSustained ? "clock_sustained_mhz" : "clock_tensor_mhz");
+Amounts amounts(const Work& w) {
+  Amounts out{};
+  out[Resource::kTensor] = w.mma_flops;
+  out[Resource::kSpecial] = w.mufu_ops;
+  out[Resource::kFp32] = w.fp32_ops;
+  out[Resource::kAlu] = w.alu_ops;
+  out[Resource::kSharedMemory] = 128 * w.smem_wavefronts;
+  out[Resource::kIssue] = w.issue_slots;
+  out[Resource::kL2] = w.l2_bytes;
+  out[Resource::kDram] = w.dram_bytes;
+  return out;
 }
 
-/// Seconds of matrix work at a rate that is a cell. Infinite where the device does not state it: known_rates()
-/// has refused such work, and no time must look like zero.
-double tensor_seconds(const Device& d, double flops, const std::string& cell, double flops_per_unit) {
-  if (flops == 0) return 0;
-  return d.has(cell) ? flops / (d.at(cell) * flops_per_unit) : std::numeric_limits<double>::infinity();
+const RoofTime& slowest(const std::vector<RoofTime>& roofs) {
+  return *std::max_element(roofs.begin(), roofs.end(),
+                           [](const RoofTime& a, const RoofTime& b) { return a.seconds < b.seconds; });
 }
 
 }  // namespace
 
-TensorCells tensor_cells(DType dtype) {
-  // fp32 reaches the tensor cores as tf32 only, int32 not at all.
-  const std::string kind = dtype == DType::kFp32 ? "tf32" : dtype == DType::kInt32 ? "int8" : to_string(dtype);
-  return {"mma_sync_flops_per_clk_" + kind, "peak_" + kind + "_tflops"};
+std::string matrix_math(DType dtype) {
+  return dtype == DType::kFp32 ? "tf32" : dtype == DType::kInt32 ? "int8" : to_string(dtype);
 }
 
-Result<void> known_rates(const Device& d, DType dtype, double mma_flops) {
-  const TensorCells cells = tensor_cells(dtype);
-  for (const std::string& cell : {cells.rate, cells.peak})
+Result<void> known_rates(const Device& d, MatrixInstruction instruction, DType dtype, double mma_flops) {
+  const std::string math = matrix_math(dtype);
+  for (const std::string& cell : {rate_cell(instruction, math), fmt::format("peak_{}_tflops", math)})
     if (mma_flops > 0 && !d.has(cell))
-      return Error{Exit::kUnavailable, fmt::format("{} has no {}: how long {} matrix work takes there is not known",
+      return Error{Exit::kUnavailable, fmt::format("{} has no {}: the rate of {} matrix work there is not known",
                                                    d.name, cell, to_string(dtype))};
   return {};
 }
 
-std::vector<RoofTime> roof_times(const Device& d, const Work& w, DType dtype, RoofSet set) {
-  const double sm_clocks = d.at("sms") * clock_hz(d, set);
-  const bool sustained = set == RoofSet::kSustained;
-  return {
-      {"tensor (mma.sync)", tensor_seconds(d, w.mma_flops, tensor_cells(dtype).rate, sm_clocks), true},
-      {"SFU", w.mufu_ops / (d.at("mufu_lanes") * sm_clocks), true},
-      {"FP32", w.fp32_ops / (d.at("fp32_lanes") * sm_clocks), true},
-      {"ALU", w.alu_ops / (d.at("int_lanes") * sm_clocks), true},
-      {"shared memory", w.smem_wavefronts * 128 / (d.at("smem_bytes_per_clk") * sm_clocks), true},
-      {"issue", w.issue_slots / (d.at("issue_per_clk") * sm_clocks), true},
-      {"L2", w.l2_bytes / (1e9 * d.at(sustained ? "l2_sustained_gb_s" : "l2_gb_s")), false},
-      {"DRAM", w.dram_bytes / (1e9 * d.at(sustained ? "dram_sustained_gb_s" : "dram_gb_s")), false},
-  };
+std::vector<RoofTime> roof_times(const Device& d, const Work& w, RoofSet set) {
+  return roof_times(kernel_roofs(d, w.matrix, w.math, set), amounts(w));
 }
 
 Device at_clock(Device device, double sm_mhz) {
@@ -65,7 +59,6 @@ Device at_clock(Device device, double sm_mhz) {
     Cell& c = device.cells[cell];
     c = {value, c.unit, Origin::kModel, "at the clock of the samples"};
   };
-  put("clock_tensor_mhz", sm_mhz);
   put("clock_sustained_mhz", sm_mhz);
   put("dram_sustained_gb_s", device.at("dram_gb_s"));
   if (device.has("l2_gb_s")) put("l2_sustained_gb_s", device.at("l2_gb_s"));
@@ -73,24 +66,25 @@ Device at_clock(Device device, double sm_mhz) {
 }
 
 ProblemFloor problem_floor(const Device& d, const RequiredWork& f, DType dtype, RoofSet set) {
-  const double clock = clock_hz(d, set);
-  const double scale = clock / (1e6 * d.at("clock_tensor_mhz"));
-  const double exp_rate = d.at("sms") * clock * (d.at("mufu_lanes") + d.at("fp32_lanes") / kExpEmulationOps);
-  const RoofTime roofs[] = {
-      {"tensor", tensor_seconds(d, f.mma_flops, tensor_cells(dtype).peak, 1e12 * scale), true},
-      {"SFU", f.exps / exp_rate, true},
-      {"DRAM", f.dram_bytes / (1e9 * d.at(set == RoofSet::kSustained ? "dram_sustained_gb_s" : "dram_gb_s")), false},
-  };
-  const RoofTime& top = *std::max_element(std::begin(roofs), std::end(roofs),
-                                          [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  Amounts required{};
+  required[Resource::kTensor] = f.mma_flops;
+  required[Resource::kSpecial] = f.exps;
+  required[Resource::kDram] = f.dram_bytes;
+  const auto peak = matrix_roof(d, matrix_math(dtype), "fp32", set);
+  const double exp_rate =
+      d.at("sms") * sm_clock_hz(d, set) * (d.at("mufu_lanes") + d.at("fp32_lanes") / kExpEmulationOps);
+  const RoofTime top = slowest(roof_times({{"tensor", Resource::kTensor, peak ? peak->rate : 0},
+                                           {"SFU", Resource::kSpecial, exp_rate},
+                                           roof_of(d, Resource::kDram, set)},
+                                          required));
   const double launch = 1e-6 * d.at("launch_us");
   return {top.seconds + launch, launch > top.seconds ? "launch" : top.name};
 }
 
-KernelTime estimate(const Device& d, const Work& w, DType dtype, const Occupancy& occ) {
+KernelTime estimate(const Device& d, const Work& w, const Occupancy& occ) {
   KernelTime out;
-  const std::vector<RoofTime> roofs = roof_times(d, w, dtype, RoofSet::kSustained);
-  const double sms = d.at("sms"), clock = clock_hz(d, RoofSet::kSustained);
+  const std::vector<RoofTime> roofs = roof_times(d, w, RoofSet::kSustained);
+  const double sms = d.at("sms"), clock = sm_clock_hz(d, RoofSet::kSustained);
   const double resident = std::max(1, occ.ctas_per_sm);
   const double ctas = std::max(1.0, w.ctas);
   out.waves = ctas / (sms * resident);
@@ -102,17 +96,15 @@ KernelTime estimate(const Device& d, const Work& w, DType dtype, const Occupancy
   const double port_seconds = w.l2_bytes / (active_sms * d.at("l2_bytes_per_clk_sm") * clock);
   double chip = port_seconds, busiest = 0, sum = 0;
   for (const RoofTime& r : roofs) {
-    if (r.seconds > out.work_seconds) {
-      out.work_seconds = r.seconds;
-      out.roof = out.bound_by = r.name;
-    }
-    if (!r.per_sm) {
+    if (!per_sm(r.resource)) {
       chip = std::max(chip, r.seconds);
-    } else {
-      busiest = std::max(busiest, r.seconds);
-      if (r.name != "issue") sum += r.seconds;  // issue slots bound the pipes, they are not one
+      continue;
     }
+    busiest = std::max(busiest, r.seconds);
+    if (r.resource != Resource::kIssue) sum += r.seconds;  // issue slots bound the pipes and are none of them
   }
+  if (const RoofTime& top = slowest(roofs); top.seconds > 0) out.roof = out.bound_by = top.name;
+  out.work_seconds = slowest(roofs).seconds;
   const double launch = 1e-6 * d.at("launch_us");
   out.work_seconds += launch;
   const double ideal = std::max(busiest * imbalance, chip);
