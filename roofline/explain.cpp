@@ -11,18 +11,17 @@
 namespace roofgen {
 namespace {
 
-/// Waves count for kernels of matrix tiles, whose CTAs fill an SM; CTAs of vector kernels are small, and many share
-/// one.
+/// Waves matter for kernels of matrix tiles, where one CTA fills an SM. CTAs of vector kernels are small and share SMs.
 double wave_efficiency(const KernelWork& k, double sms) {
   if (k.ctas <= 0) return 1;
   if (k.mma_flops > 0) return k.ctas / (std::ceil(k.ctas / sms) * sms);
   return std::min(1.0, k.ctas / sms);
 }
 
-/// Below this share of busy SMs, with fewer CTAs than SMs, what is missing is parallelism.
+/// With CTAs on less than this share of the SMs, an operator is bound by parallelism.
 constexpr double kFewCtas = 0.67;
 
-/// The roofs that the kernels of an operator are held against, and the device's limits beside them.
+/// The roofs for the kernels of an operator, and other limits of the device.
 struct Rates {
   std::vector<Roof> roofs;
   double port = 0, sms = 0, launch_s = 0;
@@ -78,7 +77,7 @@ KernelExplanation explain_kernel(const OpWork& op, const KernelWork& k, const Ra
     roofs = std::max(roofs, b.seconds);
     stretched = std::max(stretched, per_sm(b.resource) ? b.seconds / out.efficiency : b.seconds);
   }
-  // Each SM draws no more from L2 than its own port gives.
+  // An SM reads from L2 at most at the rate of its port.
   if (k.ctas > 0 && r.port > 0) stretched = std::max(stretched, k.l2_bytes / (std::min(k.ctas, r.sms) * r.port));
   out.seconds = r.launch_s + stretched;
   if (!out.bounds.empty()) out.regime = regime_of(out.bounds.front().resource);
@@ -213,7 +212,7 @@ std::optional<int64_t> ridge_crossing(const WorkFormula& formula, WorkRequest re
     const auto work = formula.evaluate(request);
     return work && work->arithmetic_intensity() >= e.ridge;
   };
-  // The AI of work that is batched never falls as the batch grows: more FLOPs on the same weights.
+  // The AI never falls as the batch grows, because each weight is used for more FLOPs.
   int64_t low = 0, high = 1;
   while (high < (int64_t{1} << 32) && !reaches(high)) low = std::exchange(high, 2 * high);
   while (low + 1 < high) (reaches((low + high) / 2) ? high : low) = (low + high) / 2;

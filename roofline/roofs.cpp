@@ -10,7 +10,7 @@
 namespace roofgen {
 namespace {
 
-/// How a peak cell reads: peak_<key>_tflops.
+/// The cell peak_<key>_tflops.
 struct PeakCell {
   const char* key;
   const char* name;
@@ -36,7 +36,7 @@ constexpr PeakCell kPeaks[] = {
     {"fp64", "FP64 CUDA cores", "fp64", ""},
 };
 
-/// What an operand is widened to, exactly, where the device cannot multiply it. FP8 fits FP16; BF16 does not.
+/// The next format that holds every value of an operand which the device cannot multiply. FP8 fits FP16; BF16 does not.
 struct Wider {
   const char* from;
   const char* to;
@@ -71,7 +71,7 @@ double clock_scale(const Device& d, RoofSet set, double stated_mhz) {
   return set == RoofSet::kSustained && d.has("clock_sustained_mhz") ? d.at("clock_sustained_mhz") / stated_mhz : 1;
 }
 
-/// Stated; or FP32 of the CUDA cores, which follows from lanes and clock, and which every analysis needs.
+/// Whether the device states the peak. FP32 on the CUDA cores always has one: it follows from lanes and clock.
 bool has_peak(const Device& d, const PeakCell& p) {
   return d.has(fmt::format("peak_{}_tflops", p.key)) || std::string_view(p.key) == "fp32";
 }

@@ -9,12 +9,12 @@
 namespace roofgen {
 namespace {
 
-/// FMA-pipe instructions that emulate one exp2 (FlashAttention-4's range reduction and cubic:
-/// about nine, and the clamp).
+/// FMA-pipe instructions of one emulated exp2: about nine for FlashAttention-4's range reduction and cubic, and a
+/// clamp.
 constexpr double kExpEmulationOps = 10;
 
-/// Overlap of the pipes of one SM: a scheduler with w resident warps hides w / (w + kOverlapHalf)
-/// of what the busiest pipe leaves over. The one fitted constant; docs/model.md has the points.
+/// A scheduler with w resident warps hides the share w / (w + kOverlapHalf) of the other pipes' time behind the busiest
+/// pipe. The only fitted constant; docs/model.md has the two points.
 constexpr double kOverlapHalf = 1.4;
 
 Amounts amounts(const Work& w) {
@@ -89,8 +89,8 @@ KernelTime estimate(const Device& d, const Work& w, const Occupancy& occ) {
   const double ctas = std::max(1.0, w.ctas);
   out.waves = ctas / (sms * resident);
 
-  // Idle: the busiest SM gets ceil(ctas / sms) CTAs, the average one ctas / sms. The chip-wide
-  // roofs are only reached when enough SMs ask: each draws at most its own L2 port.
+  // Idle: the busiest SM runs ceil(ctas / sms) CTAs, the average SM ctas / sms. L2 and DRAM rates need many SMs,
+  // because each reads at most the rate of its own L2 port.
   const double imbalance = std::ceil(ctas / sms) * sms / ctas;
   const double active_sms = std::min(sms, ctas);
   const double port_seconds = w.l2_bytes / (active_sms * d.at("l2_bytes_per_clk_sm") * clock);
@@ -114,14 +114,13 @@ KernelTime estimate(const Device& d, const Work& w, const Occupancy& occ) {
   else if (busiest * imbalance > chip && imbalance > 1.5)
     out.bound_by = "parallelism";
 
-  // Stall: what the resident warps fail to overlap, and each wave's first trip to memory.
+  // Stall: pipes that the resident warps do not overlap, and the first memory access of each wave.
   const double warps = resident * std::max(1, w.warps_per_cta) / 4.0;
   const double overlap = warps / (warps + kOverlapHalf);
   const double pipes = busiest + (1 - overlap) * std::max(0.0, sum - busiest);
   const double busy = pipes * imbalance;
-  // A copy that is waited for before its latency has passed leaves the CTA standing; other resident
-  // CTAs fill the gap. Between issue and wait a warp advances one instruction while the SM issues
-  // one of each resident warp.
+  // A wait for a copy before its latency has passed stops the CTA; other resident CTAs fill the gap. Between issue and
+  // wait, the SM issues one instruction of every resident warp for each instruction of this warp.
   double exposed = 0;
   if (w.async_waits > 0 && w.issue_slots > 0) {
     const double clocks_per_slot = pipes * clock * sms / w.issue_slots;

@@ -41,7 +41,7 @@ Result<void> known_rates(const Device& device, MatrixInstruction instruction, DT
 /// The work under each roof of its kernel, at full-chip rates; call known_rates() first.
 std::vector<RoofTime> roof_times(const Device& device, const Work& work, RoofSet set);
 
-/// T_problem in seconds, and the roof that sets it.
+/// T_problem in seconds, and the roof that determines it.
 struct ProblemFloor {
   double seconds = 0;
   std::string bound_by;

@@ -11,11 +11,11 @@
 namespace roofgen {
 namespace {
 
-/// A time may lie this far above its roof before it counts as a mistake: clocks and intervals are not exact.
+/// A time more than 2 % faster than its roof is a mistake; up to that, clocks and intervals are inexact.
 constexpr double kAboveRoof = 1.02;
 
-/// The formula's form with as many kernels as the variant has, with the CTAs that were really launched. Where there is
-/// none the rules that need a formula stay silent.
+/// The form of the formula with as many kernels as the variant, and with the CTAs of the real launch. Without such a
+/// form, rules that need a formula are skipped.
 std::optional<OpWork> variant_work(const WorkFormula& formula, const Problem& problem, const VariantReport& variant) {
   for (int64_t passes : {0, 2, 4, 6}) {
     WorkRequest request = work_request(problem);
@@ -43,10 +43,10 @@ std::vector<Warning> own_warnings(const WorkFormula* formula, const TuneReport& 
     claim.op = report.problem.op;
     claim.work = work ? &*work : nullptr;
     claim.matrix_work = v.flops > 0;
-    // Tiles that reach beyond the output multiply zeros: no FLOPs of the problem.
+    // The FLOPs of tiles beyond the output are not FLOPs of the problem.
     const double useful = work && work->mma_flops() > 0 ? std::min(v.flops, work->mma_flops()) : v.flops;
     claim.flops = useful;
-    // Where an intermediate stays in L2 it is left out of the DRAM bytes on purpose.
+    // The DRAM bytes exclude intermediates that stay in L2.
     if (std::none_of(v.kernels.begin(), v.kernels.end(), [](const KernelReport& k) { return k.intermediate_in_l2; })) {
       claim.bytes = v.dram_bytes;
       claim.ai = v.dram_bytes > 0 ? useful / v.dram_bytes : 0;
@@ -62,7 +62,7 @@ std::vector<Warning> own_warnings(const WorkFormula* formula, const TuneReport& 
   }
   const VariantReport* best = report.find(report.best_variant);
   if (report.gpu && best) {
-    // Faster than possible is a mistake of ours: in the work, in a ceiling, or in the timing.
+    // A time below the floor means that the work, a ceiling or the timing is wrong.
     const GpuRun& gpu = *report.gpu;
     if (gpu.score_at_clock > kAboveRoof)
       out.push_back({"R12",
@@ -71,7 +71,7 @@ std::vector<Warning> own_warnings(const WorkFormula* formula, const TuneReport& 
                                  best->name, time_text(best->seconds), time_text(gpu.floor_at_clock.seconds),
                                  gpu.floor_at_clock.bound_by, report.device.name, gpu.sm_mhz),
                      "time"});
-    // Sustained rates may be another card's: not a mistake, but no bound either.
+    // Sustained rates may come from another card and are then no bound.
     else if (report.score > kAboveRoof)
       out.push_back({"R12",
                      fmt::format("{}: {} is less than the {} ({}) of {}'s sustained ceilings: they are too low for "

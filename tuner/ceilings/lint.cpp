@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "roofline/roofs.h"
 #include "tuner/ceilings/ceilings.h"
 
 namespace roofgen {

@@ -88,7 +88,7 @@ class PageBuilder {
     return out + fmt::format(", {} {}", result_.at("simulated").get<uint64_t>(), measured() ? "simulated" : "verified");
   }
 
-  bool measured() const { return result_.contains("gpu"); }  ///< through a driver, which may be a simulated one
+  bool measured() const { return result_.contains("gpu"); }  ///< possibly by a simulated driver
   Origin origin() const {
     return measured() && result_.at("device").at("origin") == "measured" ? Origin::kMeasured : Origin::kSimulated;
   }
@@ -126,7 +126,7 @@ class PageBuilder {
   plot::Roofline roofline() const {
     plot::Roofline out = device_roofline(device_);
     out.title = fmt::format("Where the kernels stand on {}", device_.title);
-    // Attention does 4 d FLOPs for each exp: the special-function units are a ceiling of their own.
+    // Attention has 4 d FLOPs per exp, so the special-function units are one more ceiling.
     const Json& problem = result_.at("problem");
     if (problem.contains("d") && problem.at("op") == "attention") {
       const double d = problem.at("d").get<double>();
@@ -134,7 +134,7 @@ class PageBuilder {
                               roof_of(device_, Resource::kSpecial, RoofSet::kDatasheet).rate * 4 * d / 1e12,
                               Origin::kModel, "DRAM"});
     }
-    // A family of matrix instructions that cannot reach the peak is a ceiling of its own: mma.sync on Hopper.
+    // Matrix instructions below the peak are one more ceiling each: mma.sync on Hopper.
     const auto peak = matrix_roof(device_, dtype(), "fp32", RoofSet::kDatasheet);
     for (MatrixInstruction instruction : kMatrixInstructions) {
       const Roof roof = instruction_roof(device_, instruction, dtype(), RoofSet::kDatasheet);
