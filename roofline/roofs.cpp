@@ -55,6 +55,12 @@ constexpr Unit kUnits[] = {{Resource::kSpecial, "SFU", "mufu_lanes"},
                            {Resource::kSharedMemory, "shared memory", "smem_bytes_per_clk"},
                            {Resource::kIssue, "issue", "issue_per_clk"}};
 
+/// The families of matrix instructions, in the order of MatrixInstruction.
+constexpr struct {
+  const char* name;
+  const char* roof;
+} kFamilies[] = {{"mma.sync", "tensor (mma.sync)"}, {"wgmma", "tensor (wgmma)"}, {"tcgen05", "tensor (tcgen05)"}};
+
 /// A level that all SMs share.
 struct Level {
   Resource resource;
@@ -74,6 +80,23 @@ double clock_scale(const Device& d, RoofSet set, double stated_mhz) {
 /// Whether the device states the peak. FP32 on the CUDA cores always has one: it follows from lanes and clock.
 bool has_peak(const Device& d, const PeakCell& p) {
   return d.has(fmt::format("peak_{}_tflops", p.key)) || std::string_view(p.key) == "fp32";
+}
+
+/// Clocks per second of all SMs together.
+double sm_clocks(const Device& d, RoofSet set) { return d.at("sms") * sm_clock_hz(d, set); }
+
+Roof sm_roof(const Device& d, const char* name, Resource resource, const std::string& cell, double clocks,
+             RoofSet set) {
+  const auto at = d.cells.find(cell);
+  if (at == d.cells.end()) return {name, resource};
+  return {name, resource, at->second.value * clocks, set == RoofSet::kSustained ? Origin::kModel : at->second.origin};
+}
+
+Roof level_roof(const Device& d, const Level& level, RoofSet set) {
+  auto at = d.cells.find(set == RoofSet::kSustained ? level.sustained : level.datasheet);
+  if (at == d.cells.end()) at = d.cells.find(level.datasheet);
+  if (at == d.cells.end()) return {level.name, level.resource};
+  return {level.name, level.resource, 1e9 * at->second.value, at->second.origin};
 }
 
 Roof peak_roof(const Device& d, const PeakCell& p, RoofSet set) {
@@ -117,13 +140,9 @@ std::vector<RoofTime> roof_times(const std::vector<Roof>& roofs, const Amounts& 
 
 Roof roof_of(const Device& d, Resource resource, RoofSet set) {
   for (const Unit& u : kUnits)
-    if (u.resource == resource && d.has(u.cell))
-      return {u.name, resource, d.at(u.cell) * (d.at("sms") * sm_clock_hz(d, set)),
-              set == RoofSet::kSustained ? Origin::kModel : d.cells.at(u.cell).origin};
-  for (const Level& l : kLevels) {
-    const char* cell = set == RoofSet::kSustained && d.has(l.sustained) ? l.sustained : l.datasheet;
-    if (l.resource == resource && d.has(cell)) return {l.name, resource, 1e9 * d.at(cell), d.cells.at(cell).origin};
-  }
+    if (u.resource == resource) return sm_roof(d, u.name, resource, u.cell, sm_clocks(d, set), set);
+  for (const Level& l : kLevels)
+    if (l.resource == resource) return level_roof(d, l, set);
   return {"", resource};
 }
 
@@ -177,10 +196,7 @@ Roof vector_roof(const Device& d, RoofSet set) {
   return {};
 }
 
-const char* to_string(MatrixInstruction instruction) {
-  const char* names[] = {"mma.sync", "wgmma", "tcgen05"};
-  return names[static_cast<size_t>(instruction)];
-}
+const char* to_string(MatrixInstruction instruction) { return kFamilies[static_cast<size_t>(instruction)].name; }
 
 MatrixInstruction matrix_instruction(std::string_view ptx) {
   if (ptx.find("tcgen05.mma") != ptx.npos) return MatrixInstruction::kTcgen05;
@@ -188,24 +204,23 @@ MatrixInstruction matrix_instruction(std::string_view ptx) {
 }
 
 std::string rate_cell(MatrixInstruction instruction, const std::string& math) {
-  return fmt::format("{}_flops_per_clk_{}", kTensorUnits[static_cast<size_t>(instruction)], math);
+  return std::string(kTensorUnits[static_cast<size_t>(instruction)]) + "_flops_per_clk_" + math;
 }
 
 Roof instruction_roof(const Device& d, MatrixInstruction instruction, const std::string& math, RoofSet set) {
-  Roof out{fmt::format("tensor ({})", to_string(instruction))};
-  out.math = math;
-  out.cell = rate_cell(instruction, math);
-  if (!d.has(out.cell)) return out;
-  out.rate = d.at(out.cell) * (d.at("sms") * sm_clock_hz(d, set));
-  out.origin = set == RoofSet::kSustained ? Origin::kModel : d.cells.at(out.cell).origin;
-  return out;
+  return sm_roof(d, kFamilies[static_cast<size_t>(instruction)].roof, Resource::kTensor, rate_cell(instruction, math),
+                 sm_clocks(d, set), set);
 }
 
 std::vector<Roof> kernel_roofs(const Device& d, MatrixInstruction instruction, const std::string& math, RoofSet set) {
-  std::vector<Roof> out{instruction_roof(d, instruction, math, set)};
-  for (Resource r : {Resource::kSpecial, Resource::kFp32, Resource::kAlu, Resource::kSharedMemory, Resource::kIssue,
-                     Resource::kL2, Resource::kDram})
-    out.push_back(roof_of(d, r, set));
+  const double clocks = sm_clocks(d, set);
+  std::vector<Roof> out;
+  out.reserve(1 + std::size(kUnits) + std::size(kLevels));
+  out.push_back(sm_roof(d, kFamilies[static_cast<size_t>(instruction)].roof, Resource::kTensor,
+                        rate_cell(instruction, math), clocks, set));
+  for (const Unit& u : kUnits) out.push_back(sm_roof(d, u.name, u.resource, u.cell, clocks, set));
+  for (const Level& l : kLevels)
+    if (l.resource != Resource::kNvlink) out.push_back(level_roof(d, l, set));
   return out;
 }
 
