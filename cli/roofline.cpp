@@ -82,7 +82,7 @@ class PointRows {
       ROOFGEN_TRY(p.tflops, number(cell("tflops"), "tflops"));
       // A dot says nothing of its arithmetic: the slope and the highest ceiling bound it.
       const double slope = p.ai * device_.at("dram_gb_s") / 1000,
-                   top = compute_roofs(device_, RoofSet::kDatasheet).front().flops_per_s / 1e12;
+                   top = compute_roofs(device_, RoofSet::kDatasheet).front().rate / 1e12;
       p.roof_tflops = std::min(slope, top);
       p.bound_by = slope < top ? "DRAM" : compute_roofs(device_, RoofSet::kDatasheet).front().name;
       points.push_back(std::move(p));

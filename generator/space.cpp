@@ -280,8 +280,9 @@ class SpaceReader : private JsonReader {
     const Json work = j.value("work", Json::object());
     if (!work.is_object()) return bad("\"work\" must be an object of formulas", "work");
     static const std::vector<std::string> kWork = {
-        "mma_flops", "exps", "l2_read_bytes", "l2_write_bytes", "dram_bytes", "smem_wavefronts", "issue_slots",
-        "registers", "ctas", "async_waits",   "async_distance", "amount",     "fp32_flops"};
+        "mma_flops",      "wgmma_flops", "tcgen05_flops",   "exps",        "l2_read_bytes",
+        "l2_write_bytes", "dram_bytes",  "smem_wavefronts", "issue_slots", "registers",
+        "ctas",           "async_waits", "async_distance",  "amount",      "fp32_flops"};
     std::vector<std::pair<std::string, expr::Expr>> out;
     for (const auto& [key, value] : work.items()) {
       if (std::find(kWork.begin(), kWork.end(), key) == kWork.end())

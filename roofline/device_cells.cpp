@@ -12,7 +12,6 @@ constexpr bool kInteger = true;
 // Tensor operands; "_acc16" accumulates in FP16, all else in FP32 (INT32 for integers, FP64 for fp64).
 constexpr std::string_view kTensorKinds[] = {"bf16",      "fp16", "fp16_acc16", "tf32", "fp8",
                                              "fp8_acc16", "int8", "int4",       "fp4",  "fp64"};
-constexpr std::string_view kTensorUnits[] = {"mma_sync", "wgmma", "tcgen05"};
 constexpr std::string_view kPeakKinds[] = {"bf16",      "fp16", "fp16_acc16", "tf32",      "fp8",
                                            "fp8_acc16", "int8", "int4",       "fp4",       "fp64_tensor",
                                            "fp32",      "fp64", "fp16_cuda",  "bf16_cuda", "int8_cuda"};

@@ -26,6 +26,9 @@ std::span<const CellSpec> cell_specs();
 /// nullptr when there is no such cell.
 const CellSpec* cell_spec(std::string_view name);
 
+/// Prefixes of the cells with the rates of each family of matrix instructions: "wgmma_flops_per_clk_bf16".
+inline constexpr std::string_view kTensorUnits[] = {"mma_sync", "wgmma", "tcgen05"};
+
 /// How a dense peak follows from SMs, FLOP per clock and SM, and a clock.
 struct PeakParts {
   double sms = 0, flops_per_clk_sm = 0, mhz = 0;

@@ -11,38 +11,37 @@
 namespace roofgen {
 namespace {
 
-/// Waves count for kernels of matrix tiles, whose CTAs fill an SM; CTAs of vector kernels are small, and many share
-/// one.
+/// Waves matter for kernels of matrix tiles, where one CTA fills an SM. CTAs of vector kernels are small and share SMs.
 double wave_efficiency(const KernelWork& k, double sms) {
   if (k.ctas <= 0) return 1;
   if (k.mma_flops > 0) return k.ctas / (std::ceil(k.ctas / sms) * sms);
   return std::min(1.0, k.ctas / sms);
 }
 
-/// Below this share of busy SMs, with fewer CTAs than SMs, what is missing is parallelism.
+/// With CTAs on less than this share of the SMs, an operator is bound by parallelism.
 constexpr double kFewCtas = 0.67;
 
+/// The roofs for the kernels of an operator, and other limits of the device.
 struct Rates {
-  ComputeRoof compute, vector;
-  double special = 0, dram = 0, l2 = 0, smem = 0, nvlink = 0, port = 0, sms = 0, launch_s = 0;
-  double mma_tile_m = 64, mma_tile_n = 64;  ///< a warp's tile in registers, where the device names no other
+  std::vector<Roof> roofs;
+  double port = 0, sms = 0, launch_s = 0;
+  double mma_tile_m = 64, mma_tile_n = 64;  ///< the matrix tile of a warp, where the device states no other
 };
 
-Rates rates(const Device& d, const ComputeRoof& compute, RoofSet set) {
+Rates rates(const Device& d, Roof compute, RoofSet set) {
   Rates r;
-  r.compute = compute;
-  r.vector = vector_roof(d, set);
-  r.special = special_function_rate(d, set);
-  for (const BandwidthRoof& b : bandwidth_roofs(d, set)) {
-    if (b.level == "DRAM")
-      r.dram = b.bytes_per_s;
-    else if (b.level == "L2")
-      r.l2 = b.bytes_per_s;
-    else if (b.level == "shared memory")
-      r.smem = b.bytes_per_s;
-    else
-      r.nvlink = b.bytes_per_s;
-  }
+  // A device without matrix units for the format does this work on its CUDA cores.
+  compute.resource = Resource::kTensor;
+  Roof special = roof_of(d, Resource::kSpecial, set);
+  special.name = "special functions";
+  r.roofs = {roof_of(d, Resource::kDram, set),
+             std::move(compute),
+             vector_roof(d, set),
+             std::move(special),
+             roof_of(d, Resource::kL2, set),
+             roof_of(d, Resource::kSharedMemory, set),
+             roof_of(d, Resource::kNvlink, set)};
+  std::erase_if(r.roofs, [](const Roof& roof) { return roof.rate == 0; });
   r.sms = d.at("sms");
   r.port = d.has("l2_bytes_per_clk_sm") ? d.at("l2_bytes_per_clk_sm") * sm_clock_hz(d, set) : 0;
   if (d.has("mma_tile_m")) r.mma_tile_m = d.at("mma_tile_m");
@@ -57,32 +56,31 @@ KernelExplanation explain_kernel(const OpWork& op, const KernelWork& k, const Ra
   out.flops = op.flops(k);
   const double bytes = k.dram_bytes();
   out.arithmetic_intensity = bytes > 0 ? out.flops / bytes : 0;
-  const auto bound = [&](const std::string& roof, Regime regime, double amount, double rate) {
-    if (amount > 0 && rate > 0) out.bounds.push_back({roof, regime, amount / rate});
-  };
-  bound("DRAM", Regime::kMemory, bytes, r.dram);
-  bound(r.compute.name, Regime::kCompute, k.mma_flops, r.compute.flops_per_s);
-  bound(r.vector.name, Regime::kCompute, k.vector_flops, r.vector.flops_per_s);
-  bound("special functions", Regime::kSpecialFunction, k.exps, r.special);
-  bound("L2", Regime::kL2, k.l2_bytes, r.l2);
   out.smem_bytes = k.smem_a / r.mma_tile_n + k.smem_b / r.mma_tile_m;
-  bound("shared memory", Regime::kSharedMemory, out.smem_bytes, r.smem);
-  bound("NVLink", Regime::kNvlink, k.link_bytes, r.nvlink);
+  Amounts amounts{};
+  amounts[Resource::kDram] = bytes;
+  amounts[Resource::kTensor] = k.mma_flops;
+  amounts[Resource::kVector] = k.vector_flops;
+  amounts[Resource::kSpecial] = k.exps;
+  amounts[Resource::kL2] = k.l2_bytes;
+  amounts[Resource::kSharedMemory] = out.smem_bytes;
+  amounts[Resource::kNvlink] = k.link_bytes;
+  out.bounds = roof_times(r.roofs, amounts);
+  std::erase_if(out.bounds, [](const RoofTime& t) { return t.seconds <= 0; });
   std::stable_sort(out.bounds.begin(), out.bounds.end(),
                    [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
 
   out.waves = k.ctas / r.sms;
   out.efficiency = wave_efficiency(k, r.sms);
   double roofs = 0, stretched = 0;
-  for (const RoofBound& b : out.bounds) {
-    const bool chip_wide = b.regime == Regime::kMemory || b.regime == Regime::kL2 || b.regime == Regime::kNvlink;
+  for (const RoofTime& b : out.bounds) {
     roofs = std::max(roofs, b.seconds);
-    stretched = std::max(stretched, chip_wide ? b.seconds : b.seconds / out.efficiency);
+    stretched = std::max(stretched, per_sm(b.resource) ? b.seconds / out.efficiency : b.seconds);
   }
-  // Each SM draws no more from L2 than its own port gives.
+  // An SM reads from L2 at most at the rate of its port.
   if (k.ctas > 0 && r.port > 0) stretched = std::max(stretched, k.l2_bytes / (std::min(k.ctas, r.sms) * r.port));
   out.seconds = r.launch_s + stretched;
-  if (!out.bounds.empty()) out.regime = out.bounds.front().regime;
+  if (!out.bounds.empty()) out.regime = regime_of(out.bounds.front().resource);
   if (r.launch_s > stretched)
     out.regime = Regime::kLaunch;
   else if (k.ctas > 0 && k.ctas < kFewCtas * r.sms && stretched > 1.2 * roofs)
@@ -141,6 +139,17 @@ const char* to_string(Regime regime) {
   return "";
 }
 
+Regime regime_of(Resource resource) {
+  switch (resource) {
+    case Resource::kDram: return Regime::kMemory;
+    case Resource::kL2: return Regime::kL2;
+    case Resource::kNvlink: return Regime::kNvlink;
+    case Resource::kSharedMemory: return Regime::kSharedMemory;
+    case Resource::kSpecial: return Regime::kSpecialFunction;
+    default: return Regime::kCompute;
+  }
+}
+
 Result<Explanation> explain(const Device& device, OpWork work, RoofSet set) {
   Explanation e;
   e.work = std::make_shared<const OpWork>(std::move(work));
@@ -154,7 +163,7 @@ Result<Explanation> explain(const Device& device, OpWork work, RoofSet set) {
   }
   const Rates r = rates(device, e.compute, set);
   for (const KernelWork& k : w.kernels)
-    if (k.link_bytes > 0 && r.nvlink == 0)
+    if (k.link_bytes > 0 && !device.has("nvlink_gb_s"))
       return Error{Exit::kUsage, fmt::format("{} has no NVLink; a device with nvlink_gb_s was expected", device.name)};
   e.flops = w.flops();
   e.dram_bytes = w.dram_bytes();
@@ -170,7 +179,7 @@ Result<Explanation> explain(const Device& device, OpWork work, RoofSet set) {
     e.seconds += x.seconds;
     by_regime[x.regime] += x.seconds;
     if (!x.bounds.empty()) {
-      by_roof[x.bounds.front().roof] += x.bounds.front().seconds;
+      by_roof[x.bounds.front().name] += x.bounds.front().seconds;
       roofs += x.bounds.front().seconds;
     }
     e.kernels.push_back(std::move(x));
@@ -203,7 +212,7 @@ std::optional<int64_t> ridge_crossing(const WorkFormula& formula, WorkRequest re
     const auto work = formula.evaluate(request);
     return work && work->arithmetic_intensity() >= e.ridge;
   };
-  // The AI of work that is batched never falls as the batch grows: more FLOPs on the same weights.
+  // The AI never falls as the batch grows, because each weight is used for more FLOPs.
   int64_t low = 0, high = 1;
   while (high < (int64_t{1} << 32) && !reaches(high)) low = std::exchange(high, 2 * high);
   while (low + 1 < high) (reaches((low + high) / 2) ? high : low) = (low + high) / 2;

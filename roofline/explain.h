@@ -1,4 +1,4 @@
-// One operator on one device: which roof binds, how fast it can be, and what to change next.
+// One operator on one device: the binding roof, the attainable rate, and the next change to make.
 #pragma once
 
 #include <memory>
@@ -11,25 +11,19 @@
 
 namespace roofgen {
 
-/// What limits an operator. The first six are roofs; the last two are what roofs do not see.
+/// The limit of an operator: one of six roofs, too few CTAs, or the launch.
 enum class Regime { kMemory, kCompute, kSpecialFunction, kL2, kSharedMemory, kNvlink, kParallelism, kLaunch };
 const char* to_string(Regime regime);  ///< "memory-bound", ...
-
-/// Time the work needs under one roof alone, at full-chip rate.
-struct RoofBound {
-  std::string roof;  ///< "DRAM", "BF16 tensor, FP32 accumulate", "special functions", ...
-  Regime regime = Regime::kMemory;
-  double seconds = 0;
-};
+Regime regime_of(Resource resource);
 
 struct KernelExplanation {
   const KernelWork* work = nullptr;  ///< points into Explanation::work
   double flops = 0, arithmetic_intensity = 0;
-  double smem_bytes = 0;          ///< the matrix units read from shared memory
-  std::vector<RoofBound> bounds;  ///< the slowest first; without those that have no work
-  double waves = 0;               ///< CTAs / SMs
-  double efficiency = 1;          ///< share of the SMs' time in full waves
-  double seconds = 0;             ///< launch + the slowest roof, stretched by missing CTAs. Origin: model
+  double smem_bytes = 0;         ///< the matrix units read from shared memory
+  std::vector<RoofTime> bounds;  ///< the slowest first, without roofs that have no work
+  double waves = 0;              ///< CTAs / SMs
+  double efficiency = 1;         ///< share of the SMs' time in full waves
+  double seconds = 0;            ///< launch + the slowest roof, stretched by missing CTAs. Origin: model
   Regime regime = Regime::kMemory;
 };
 
@@ -37,8 +31,8 @@ struct Explanation {
   std::shared_ptr<const OpWork> work;
   std::string device;
   RoofSet roofs = RoofSet::kDatasheet;
-  ComputeRoof compute;       ///< the ceiling its FLOPs are held against
-  std::string compute_note;  ///< when operands are widened
+  Roof compute;              ///< the ceiling of its FLOPs
+  std::string compute_note;  ///< says how operands are widened, if they are
   double flops = 0, dram_bytes = 0, exps = 0, arithmetic_intensity = 0, ridge = 0;
   Regime regime = Regime::kMemory;    ///< of the largest part of the time
   std::string binding_roof;           ///< the roof with the largest part, launches and waves aside
@@ -50,11 +44,11 @@ struct Explanation {
   bool below_ridge() const { return arithmetic_intensity < ridge; }
 };
 
-/// Exit::kUsage when the device has no units for the work's arithmetic.
+/// Exit::kUsage if the device has no units for the work's arithmetic.
 Result<Explanation> explain(const Device& device, OpWork work, RoofSet roofs = RoofSet::kDatasheet);
 
-/// The smallest value of the formula's growing dimension at which the arithmetic intensity reaches the ridge; none when
-/// it never does, or grows by more than one dimension.
+/// The smallest value of the growing dimension at which the arithmetic intensity reaches the ridge. None if it never
+/// does, or if several dimensions grow.
 std::optional<int64_t> ridge_crossing(const WorkFormula& formula, WorkRequest request, const Explanation& explanation);
 
 }  // namespace roofgen

@@ -14,12 +14,13 @@ namespace {
 /// Two rates that would be drawn as one line.
 bool same(double a, double b) { return std::fabs(a - b) <= 0.01 * std::max(a, b); }
 
-bool is_lesser(const ComputeRoof& r) {
-  return r.accumulate == "fp16" || r.math == "int4" || (!r.matrix_units && r.math != "fp32" && r.math != "fp64");
+bool is_lesser(const Roof& r) {
+  return r.accumulate == "fp16" || r.math == "int4" ||
+         (r.resource != Resource::kTensor && r.math != "fp32" && r.math != "fp64");
 }
 
 /// "BF16 tensor" of "BF16 tensor, FP32 accumulate": on a line there is room for no more.
-std::string short_name(const ComputeRoof& r) { return is_lesser(r) ? r.name : r.name.substr(0, r.name.find(',')); }
+std::string short_name(const Roof& r) { return is_lesser(r) ? r.name : r.name.substr(0, r.name.find(',')); }
 
 /// "BF16/FP16 tensor" where both are of one kind, else "FP64 tensor, FP32 CUDA cores".
 std::string shared_name(const std::string& a, const std::string& b) {
@@ -29,47 +30,53 @@ std::string shared_name(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+double attainable_tflops(const Device& device, const std::string& math, double ai) {
+  const auto peak = matrix_roof(device, math, "fp32", RoofSet::kDatasheet);
+  return std::min(peak ? peak->rate : 0, ai * roof_of(device, Resource::kDram, RoofSet::kDatasheet).rate) / 1e12;
+}
+
 plot::Roofline device_roofline(const Device& device, bool everything) {
   plot::Roofline out;
   out.title = fmt::format("Roofline of {}", device.title.empty() ? device.name : device.title);
   out.subtitle = "dense, FP32 (INT8: INT32) accumulation; dashed: datasheet, solid: sustained or measured";
   const auto sustained = bandwidth_roofs(device, RoofSet::kSustained);
-  for (const BandwidthRoof& b : bandwidth_roofs(device, RoofSet::kDatasheet)) {
-    if (b.level == "NVLink") continue;  // bytes between devices are no kernel's x axis
-    out.slopes.push_back({b.level, b.bytes_per_s / 1e9, b.origin == Origin::kMeasured ? Origin::kDatasheet : b.origin});
-    for (const BandwidthRoof& s : sustained)
-      if (s.level == b.level && (b.level == "DRAM" || (b.level == "L2" && s.origin == Origin::kMeasured)) &&
-          !same(s.bytes_per_s, b.bytes_per_s))
-        out.slopes.push_back({s.level, s.bytes_per_s / 1e9, s.origin, true});
+  for (const Roof& b : bandwidth_roofs(device, RoofSet::kDatasheet)) {
+    if (b.name == "NVLink") continue;  // bytes between devices are no kernel's x axis
+    out.slopes.push_back({b.name, b.rate / 1e9, b.origin == Origin::kMeasured ? Origin::kDatasheet : b.origin});
+    for (const Roof& s : sustained)
+      if (s.name == b.name && (b.name == "DRAM" || (b.name == "L2" && s.origin == Origin::kMeasured)) &&
+          !same(s.rate, b.rate))
+        out.slopes.push_back({s.name, s.rate / 1e9, s.origin, true});
   }
-  for (const ComputeRoof& r : compute_roofs(device, RoofSet::kDatasheet)) {
+  for (const Roof& r : compute_roofs(device, RoofSet::kDatasheet)) {
     if (is_lesser(r) && !everything) continue;
     const auto twin = std::find_if(out.ceilings.begin(), out.ceilings.end(),
-                                   [&](const plot::Ceiling& c) { return same(c.tflops, r.flops_per_s / 1e12); });
+                                   [&](const plot::Ceiling& c) { return same(c.tflops, r.rate / 1e12); });
     if (twin == out.ceilings.end())
-      out.ceilings.push_back({short_name(r), r.flops_per_s / 1e12, r.origin, "DRAM"});
+      out.ceilings.push_back({short_name(r), r.rate / 1e12, r.origin, "DRAM"});
     else
       twin->name = shared_name(twin->name, short_name(r));
   }
-  // What mma.sync was measured to reach on this GPU, at the clock it holds under that load.
-  for (const ComputeRoof& r : compute_roofs(device, RoofSet::kDatasheet)) {
-    const auto rate =
-        device.cells.find("mma_sync_flops_per_clk_" + (r.accumulate == "fp16" ? r.math + "_acc16" : r.math));
-    if (!r.matrix_units || (is_lesser(r) && !everything) || rate == device.cells.end() ||
-        rate->second.origin != Origin::kMeasured)
-      continue;
-    const double mhz = device.at(device.has("clock_sustained_mhz") ? "clock_sustained_mhz" : "clock_tensor_mhz");
-    const double tflops = 1e-6 * device.at("sms") * rate->second.value * mhz;
-    const auto twin = std::find_if(out.ceilings.begin(), out.ceilings.end(),
-                                   [&](const plot::Ceiling& c) { return c.sustained && same(c.tflops, tflops); });
-    std::string name = r.math;
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    if (twin == out.ceilings.end())
-      out.ceilings.push_back({name + " mma.sync", tflops, Origin::kMeasured, "DRAM", true});
-    else
-      twin->name = shared_name(twin->name, name + " mma.sync");
-  }
+  // The rates of matrix instructions that were measured on this GPU, at the clock under that load.
+  for (const Roof& r : compute_roofs(device, RoofSet::kDatasheet))
+    for (MatrixInstruction instruction : kMatrixInstructions) {
+      const std::string math = r.accumulate == "fp16" ? r.math + "_acc16" : r.math;
+      const auto cell = device.cells.find(rate_cell(instruction, math));
+      if (r.resource != Resource::kTensor || (is_lesser(r) && !everything) || cell == device.cells.end() ||
+          cell->second.origin != Origin::kMeasured)
+        continue;
+      const double tflops = 1e-12 * instruction_roof(device, instruction, math, RoofSet::kSustained).rate;
+      const auto twin = std::find_if(out.ceilings.begin(), out.ceilings.end(),
+                                     [&](const plot::Ceiling& c) { return c.sustained && same(c.tflops, tflops); });
+      std::string name = r.math;
+      std::transform(name.begin(), name.end(), name.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+      name += fmt::format(" {}", to_string(instruction));
+      if (twin == out.ceilings.end())
+        out.ceilings.push_back({name, tflops, Origin::kMeasured, "DRAM", true});
+      else
+        twin->name = shared_name(twin->name, name);
+    }
   return out;
 }
 

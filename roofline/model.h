@@ -123,7 +123,7 @@ struct ModelRun {
   double vector_flops = 0;             ///< of operators without matrix work
   double dram_bytes = 0, seconds = 0, units = 0;
   std::string unit;
-  ComputeRoof compute;  ///< the ceiling of the largest part of `flops`
+  Roof compute;  ///< the ceiling of the largest part of `flops`
   double ridge = 0;
   Regime regime = Regime::kMemory;          ///< of the largest part of the time
   std::optional<double> ai_limit;           ///< arithmetic intensity as the batch grows

@@ -244,9 +244,10 @@ class Step {
     for (const KernelExplanation& k : run.explanation.kernels) {
       Regime regime = k.regime;
       double slowest = 0;
-      for (const RoofBound& b : k.bounds) {
-        const double t = b.seconds / efficiency(b.regime);
-        if (b.regime != Regime::kSharedMemory && t > slowest) slowest = t, regime = b.regime;
+      for (const RoofTime& b : k.bounds) {
+        if (b.resource == Resource::kSharedMemory) continue;
+        const double t = b.seconds / efficiency(regime_of(b.resource));
+        if (t > slowest) slowest = t, regime = regime_of(b.resource);
       }
       by_regime[launch > slowest ? Regime::kLaunch : regime] += count * (slowest + launch);
       run.seconds += count * (slowest + launch);
@@ -348,9 +349,9 @@ Result<ModelRun> run_model(const Model& model, const Device& device, const Model
     break;
   }
   if (choice.phase->length == "kv" && run.memory.kv_cache > 0)
-    for (const BandwidthRoof& b : bandwidth_roofs(device, request.roofs))
-      if (b.level == "DRAM")
-        run.kv_units_per_s = run.units / (run.memory.kv_cache / (b.bytes_per_s * request.bandwidth_efficiency));
+    run.kv_units_per_s =
+        run.units /
+        (run.memory.kv_cache / (roof_of(device, Resource::kDram, request.roofs).rate * request.bandwidth_efficiency));
 
   if (request.tp > 1) {
     Choice alone = choice;

@@ -11,11 +11,11 @@
 namespace roofgen {
 namespace {
 
-/// Ratio of roof to time from which a result counts as a mistake: clocks and intervals are not exact.
+/// A time more than 2 % faster than its roof is a mistake; up to that, clocks and intervals are inexact.
 constexpr double kAboveRoof = 1.02;
 
-/// The formula's work for as many kernels as the variant has, with the CTAs of the real launches. nullopt: no form of
-/// the formula has that many kernels, and the rules that need a formula do not apply.
+/// The form of the formula with as many kernels as the variant, and with the CTAs of the real launch. Without such a
+/// form, rules that need a formula are skipped.
 std::optional<OpWork> variant_work(const WorkFormula& formula, const Problem& problem, const VariantReport& variant) {
   for (int64_t passes : {0, 2, 4, 6}) {
     WorkRequest request = work_request(problem);
@@ -43,10 +43,10 @@ std::vector<Warning> own_warnings(const WorkFormula* formula, const TuneReport& 
     claim.op = report.problem.op;
     claim.work = work ? &*work : nullptr;
     claim.matrix_work = v.flops > 0;
-    // FLOPs of padding in partial tiles do not count.
+    // The FLOPs of tiles beyond the output are not FLOPs of the problem.
     const double useful = work && work->mma_flops() > 0 ? std::min(v.flops, work->mma_flops()) : v.flops;
     claim.flops = useful;
-    // The DRAM bytes of an intermediate that stays in L2 are left out on purpose.
+    // The DRAM bytes exclude intermediates that stay in L2.
     if (std::none_of(v.kernels.begin(), v.kernels.end(), [](const KernelReport& k) { return k.intermediate_in_l2; })) {
       claim.bytes = v.dram_bytes;
       claim.ai = v.dram_bytes > 0 ? useful / v.dram_bytes : 0;
@@ -62,7 +62,7 @@ std::vector<Warning> own_warnings(const WorkFormula* formula, const TuneReport& 
   }
   const VariantReport* best = report.find(report.best_variant);
   if (report.gpu && best) {
-    // A time below the datasheet roof means a mistake in the work, in a ceiling or in the timing.
+    // A time below the floor means that the work, a ceiling or the timing is wrong.
     const GpuRun& gpu = *report.gpu;
     if (gpu.score_at_clock > kAboveRoof)
       out.push_back({"R12",
@@ -71,7 +71,7 @@ std::vector<Warning> own_warnings(const WorkFormula* formula, const TuneReport& 
                                  best->name, time_text(best->seconds), time_text(gpu.floor_at_clock.seconds),
                                  gpu.floor_at_clock.bound_by, report.device.name, gpu.sm_mhz),
                      "time"});
-    // Sustained rates may have been measured on another card: then they are no bound.
+    // Sustained rates may come from another card and are then no bound.
     else if (report.score.value > kAboveRoof)
       out.push_back({"R12",
                      fmt::format("{}: {} is less than the {} ({}) of {}'s sustained ceilings: they are too low for "

@@ -11,7 +11,7 @@
 #include "roofline/device.h"
 #include "roofline/lint/lint.h"
 #include "runtime/measure/measure.h"
-#include "tuner/roofline.h"
+#include "tuner/model.h"
 
 namespace roofgen {
 
@@ -74,13 +74,21 @@ struct VariantReport : VariantInfo {
   double arithmetic_intensity() const { return dram_bytes > 0 ? flops / dram_bytes : 0; }
 };
 
-/// One side of the comparison: the best variant of its kind. Registers are the most of any kernel,
-/// occupancy the least, the rest sums.
+/// One side of a fusion verdict: the largest register count and the lowest occupancy of its kernels, the sum of the
+/// rest.
 struct Side {
   double seconds = 0, dram_bytes = 0, l2_bytes = 0, arithmetic_intensity = 0, occupancy = 1;
   int registers = 0;
   int64_t spill_bytes = 0;
   size_t launches = 0;
+};
+
+/// One part of the difference between two times. The contributions of all causes add up to ln(separate / fused).
+struct Cause {
+  std::string name;                ///< "work", "launches", "idle", "stall"
+  double contribution = 0;         ///< positive: in favour of fusing
+  double fused = 0, separate = 0;  ///< launches: their number; work: T_work / T_problem; else the factor of the name
+  std::string text;                ///< one clause
 };
 
 /// A ratio of two times taken in the same rounds, with its 95 % interval. Origin: measured.
@@ -117,6 +125,7 @@ struct FusionVerdict {
   double band = 0;       ///< relative error band of `speedup`; of a measured one half the width of its interval
   std::optional<Speedup> measured;     ///< unfused over fused; measured runs only
   std::optional<Side> fused, unfused;  ///< absent when none of that kind is verified
+  std::vector<Cause> causes;           ///< the largest contribution first; empty if no work was counted
 };
 
 /// A timed point, for recorded tuning spaces.

@@ -114,8 +114,8 @@ Result<TuneResult> tune(const TuneContext& context, const Problem& problem, cons
   ROOFGEN_TRY(const Timings timings, context.gpu ? time_on_gpu(run, plan, trials, runner)
                                                  : Result<Timings>(time_by_model(run, plan, trials, runner)));
   Settled settled = settle(run, plan, timings);
-  FusionVerdict verdict =
-      fusion_verdict(settled.variants, kModelErrorBand, context.gpu ? &timings.pairs : nullptr, timings.origin);
+  FusionVerdict verdict = fusion_verdict(context.device, settled.variants, kModelErrorBand,
+                                         context.gpu ? &timings.pairs : nullptr, timings.origin);
   TuneResult out;
   for (const VariantTimes& v : timings.variants) {
     if (!v.complete) continue;

@@ -5,13 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/units.h"
+#include "tuner/causes.h"
 
 namespace roofgen {
 namespace {
-
-/// A smaller share of the traffic is none.
-constexpr double kNoTraffic = 0.005;
 
 const VariantReport* best(const std::vector<VariantReport>& variants, bool fused) {
   const VariantReport* out = nullptr;
@@ -20,23 +17,7 @@ const VariantReport* best(const std::vector<VariantReport>& variants, bool fused
   return out;
 }
 
-std::optional<Side> side(const VariantReport* v) {
-  if (!v) return std::nullopt;
-  Side out;
-  out.seconds = v->seconds;
-  out.dram_bytes = v->dram_bytes;
-  out.l2_bytes = v->l2_bytes;
-  out.arithmetic_intensity = v->arithmetic_intensity();
-  out.launches = v->kernels.size();
-  for (const KernelReport& k : v->kernels) {
-    out.registers = std::max(out.registers, k.registers);
-    out.occupancy = std::min(out.occupancy, k.occupancy.fraction);
-    out.spill_bytes += k.spill_bytes;
-  }
-  return out;
-}
-
-/// Why there is nothing of one kind: fused, or not.
+/// Why no fused or no separate variant has a time.
 std::string missing_reason(const std::vector<VariantReport>& variants, bool fused) {
   for (const VariantReport& v : variants)
     if (!v.available && v.fused == fused) return fmt::format("{} cannot run: {}", v.name, v.rejected_because);
@@ -46,7 +27,7 @@ std::string missing_reason(const std::vector<VariantReport>& variants, bool fuse
   return "there is no variant of the other kind to compare it with";
 }
 
-/// Unfused over fused, from the pairs with the fastest of all, which is one of the two.
+/// The time of `unfused` over that of `fused`. Pairs exist with the fastest variant, which must be one of the two.
 std::optional<Speedup> paired_speedup(const std::vector<VariantPair>& pairs, const std::string& fused,
                                       const std::string& unfused) {
   const auto over_fastest = [&](const std::string& name) {
@@ -61,13 +42,13 @@ std::optional<Speedup> paired_speedup(const std::vector<VariantPair>& pairs, con
 
 }  // namespace
 
-FusionVerdict fusion_verdict(const std::vector<VariantReport>& variants, double band,
+FusionVerdict fusion_verdict(const Device& device, const std::vector<VariantReport>& variants, double band,
                              const std::vector<VariantPair>* pairs, Origin timed) {
   const VariantReport* fused = best(variants, true);
   const VariantReport* unfused = best(variants, false);
   FusionVerdict out;
-  out.fused = side(fused);
-  out.unfused = side(unfused);
+  if (fused) out.fused = side_of(*fused);
+  if (unfused) out.unfused = side_of(*unfused);
   if (!fused || !unfused) {
     out.decision = fused ? "fused only" : unfused ? "separate only" : "none";
     out.reason = missing_reason(variants, fused == nullptr);
@@ -83,10 +64,10 @@ FusionVerdict fusion_verdict(const std::vector<VariantReport>& variants, double 
       out.speedup = m.ratio;
       out.band = (m.high - m.low) / (2 * m.ratio);
       out.decision = m.low > 1 ? "fuse" : m.high < 1 ? "separate" : "undecided";
-      doubt = fmt::format("({}, 95 % interval {:.3f} to {:.3f})", to_string(timed), m.low, m.high);
+      doubt = fmt::format(" ({}, 95 % interval {:.3f} to {:.3f})", to_string(timed), m.low, m.high);
     } else {
       out.decision = "undecided";
-      doubt = fmt::format("({}, but not side by side)", to_string(timed));
+      doubt = fmt::format(" ({}, but not side by side)", to_string(timed));
     }
   } else {
     // Two independent errors of one model time each.
@@ -96,34 +77,14 @@ FusionVerdict fusion_verdict(const std::vector<VariantReport>& variants, double 
     if (out.decision == "undecided") doubt = fmt::format(", inside the model's error band of {:.0f} %", 100 * out.band);
   }
 
-  const double saved = u.dram_bytes - f.dram_bytes;
-  const auto counted = [](const VariantReport* v) {
-    return std::all_of(v->kernels.begin(), v->kernels.end(), [](const KernelReport& k) { return k.counted; });
-  };
-  const std::string benefit =
-      counted(fused) && counted(unfused)
-          ? std::fabs(saved) < kNoTraffic * u.dram_bytes
-                ? fmt::format("saving {} launches and no DRAM traffic", u.launches - f.launches)
-                : fmt::format("{} {} of DRAM traffic and {} launches", saved >= 0 ? "saving" : "adding",
-                              bytes_text(std::fabs(saved)), u.launches - f.launches)
-          : fmt::format("saving {} launches (no traffic was counted)", u.launches - f.launches);
-  const bool free = f.registers <= u.registers && f.occupancy >= u.occupancy;
-  const std::string price = fmt::format("{} registers against {} and {:.0f} % occupancy against {:.0f} %", f.registers,
-                                        u.registers, 100 * f.occupancy, 100 * u.occupancy);
-  const bool flagged = std::any_of(unfused->kernels.begin(), unfused->kernels.end(),
-                                   [](const KernelReport& k) { return k.intermediate_in_l2; });
-  const char* l2_note = flagged && std::fabs(saved) < kNoTraffic * u.dram_bytes
-                            ? "; the intermediates stay in L2, so little DRAM traffic is at stake"
-                            : "";
-  const std::string how = fmt::format("fused is {:.2f}x as fast{}{}", out.speedup, pairs ? " " : "", doubt);
-  if (out.decision == "undecided")
-    out.reason = fmt::format("{}: {}, at {}{}", how, benefit, price, l2_note);
-  else
-    out.reason = fmt::format("{}: {} {} {}{}", how, benefit,
-                             out.speedup <= 1 ? "does not pay for"
-                             : free           ? "comes at no price,"
-                                              : "outweighs",
-                             price, l2_note);
+  const TimedKernels one("fused", fused->kernels, f.seconds);
+  const TimedKernels many("separate", unfused->kernels, f.seconds * out.speedup);
+  out.causes = causes(device, one, many);
+  const bool in_l2 = std::any_of(unfused->kernels.begin(), unfused->kernels.end(),
+                                 [](const KernelReport& k) { return k.intermediate_in_l2; });
+  out.reason = comparison_text(one, many, doubt, out.causes);
+  if (in_l2 && std::fabs(u.dram_bytes - f.dram_bytes) < kNoTraffic * u.dram_bytes)
+    out.reason += "; the intermediates stay in L2, so fusing saves no DRAM traffic";
   return out;
 }
 

@@ -1,4 +1,4 @@
-// Fuse or not: the best fused variant against the best unfused one, and why.
+// Whether to fuse: the best fused variant against the best variant of separate kernels, and the causes.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,10 @@
 
 namespace roofgen {
 
-/// A variant of one kernel is fused. Times of the model differ when they differ by more than two errors of
-/// `band`; measured ones (`pairs`: of each variant with the fastest) when their paired ratio's interval does
-/// not hold 1. Measured variants that were not paired are undecided.
-FusionVerdict fusion_verdict(const std::vector<VariantReport>& variants, double band,
+/// Compares the fastest fused variant (one kernel) with the fastest of several kernels. Times of the model differ if
+/// their ratio exceeds two independent errors of `band`; measured times differ if the 95 % interval of their paired
+/// ratio excludes 1. `pairs`: each measured variant with the fastest. Without a pair the verdict is undecided.
+FusionVerdict fusion_verdict(const Device& device, const std::vector<VariantReport>& variants, double band,
                              const std::vector<VariantPair>* pairs = nullptr, Origin timed = Origin::kMeasured);
 
 }  // namespace roofgen

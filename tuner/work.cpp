@@ -5,15 +5,29 @@
 namespace roofgen {
 namespace {
 
-/// ptxas folds address arithmetic and drops moves: of NVRTC's PTX integer instructions about two
-/// thirds survive in SASS (counted over an attention kernel's 824 PTX and 680 SASS instructions).
+/// The share of PTX integer instructions that remains in SASS, where ptxas folds address arithmetic. Counted in an
+/// attention kernel of 824 PTX and 680 SASS instructions.
 constexpr double kIntegerSurvives = 0.65;
 
-/// Of the prior's issue slots, how many lane operations fall to each pipe. Only the ranking of
-/// points before anything is compiled depends on it; executed candidates are counted.
+/// Shares of the prior's issue slots that go to each pipe. They affect only the order of points before compilation;
+/// the instructions of executed candidates are counted.
 constexpr double kPriorFp32Share = 0.4, kPriorAluShare = 0.25;
 
+/// The work formula with the FLOPs of a family of matrix instructions.
+const char* flops_formula(MatrixInstruction instruction) {
+  const char* names[] = {"mma_flops", "wgmma_flops", "tcgen05_flops"};
+  return names[static_cast<size_t>(instruction)];
+}
+
 }  // namespace
+
+MatrixInstruction matrix_instruction(const Stage& stage) {
+  for (MatrixInstruction instruction : kMatrixInstructions)
+    if (std::any_of(stage.work.begin(), stage.work.end(),
+                    [&](const auto& formula) { return formula.first == flops_formula(instruction); }))
+      return instruction;
+  return MatrixInstruction::kMmaSync;
+}
 
 WorkRequest work_request(const Problem& problem) {
   return {.dims = problem.dims, .flags = problem.flags, .dtypes = {{"", to_string(problem.dtype)}}};
@@ -40,7 +54,7 @@ Work work_from_counts(const Evaluation& e, const Launch& launch, bool temporarie
   w.smem_wavefronts = total(static_cast<double>(c.smem_wavefronts));
   w.l2_bytes = total(32.0 * static_cast<double>(c.l2_read_sectors + c.l2_write_sectors));
   w.dram_bytes = e.unique_bytes * e.l2_miss_ratio;
-  // Inputs and outputs still pass through DRAM, once.
+  // Inputs and outputs still pass through DRAM once.
   if (temporaries_in_l2)
     w.dram_bytes = std::max(w.dram_bytes - e.temporary_bytes, std::min(e.unique_bytes, e.tensor_bytes));
   w.ctas = static_cast<double>(launch.grid.count());
@@ -66,7 +80,9 @@ Result<Prior> prior(const Device& device, const Stage& stage, const Legal& legal
   ROOFGEN_TRY(Launch launch, make_launch(stage, legal));
   Prior out;
   Work& w = out.work;
-  w.mma_flops = value["mma_flops"];
+  w.matrix = matrix_instruction(stage);
+  w.math = matrix_math(dtype);
+  w.mma_flops = value[flops_formula(w.matrix)];
   w.mufu_ops = value["exps"];
   w.issue_slots = value["issue_slots"];
   w.fp32_ops = 32 * kPriorFp32Share * w.issue_slots;
@@ -79,9 +95,9 @@ Result<Prior> prior(const Device& device, const Stage& stage, const Legal& legal
   w.async_waits = value["async_waits"];
   w.async_distance = value["async_distance"];
   const int registers = std::clamp(static_cast<int>(value["registers"]), 32, 255);
-  out.seconds = estimate(device, w, dtype,
-                         occupancy(device, registers, launch.smem_bytes, static_cast<int>(launch.block.count())))
-                    .seconds;
+  out.seconds =
+      estimate(device, w, occupancy(device, registers, launch.smem_bytes, static_cast<int>(launch.block.count())))
+          .seconds;
   return out;
 }
 

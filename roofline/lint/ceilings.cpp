@@ -17,33 +17,33 @@ constexpr double kSamePeak = 0.01;
 constexpr double kOtherPeak = 0.03;
 
 /// The dense ceilings a row in this arithmetic may be held against; all when it is unknown.
-std::vector<ComputeRoof> roofs_for(const Device& device, const std::string& math) {
-  std::vector<ComputeRoof> out;
-  for (ComputeRoof& r : compute_roofs(device, RoofSet::kDatasheet))
+std::vector<Roof> roofs_for(const Device& device, const std::string& math) {
+  std::vector<Roof> out;
+  for (Roof& r : compute_roofs(device, RoofSet::kDatasheet))
     if (math.empty() || r.math == math) out.push_back(std::move(r));
   return out;
 }
 
-const ComputeRoof* find(const std::vector<ComputeRoof>& roofs, double tflops, double tolerance) {
-  for (const ComputeRoof& r : roofs)
-    if (near(tflops, r.flops_per_s / 1e12, tolerance)) return &r;
+const Roof* find(const std::vector<Roof>& roofs, double tflops, double tolerance) {
+  for (const Roof& r : roofs)
+    if (near(tflops, r.rate / 1e12, tolerance)) return &r;
   return nullptr;
 }
 
-std::string tflops_text(const ComputeRoof& r) { return number_text(r.flops_per_s / 1e12); }
+std::string tflops_text(const Roof& r) { return number_text(r.rate / 1e12); }
 
 /// Both ceilings of a product whose matrix units are slower when they accumulate in FP32.
 struct TwoRates {
-  ComputeRoof fp32, fp16;
+  Roof fp32, fp16;
 };
 std::optional<TwoRates> two_rates(const Device& device, const std::string& math) {
-  std::optional<ComputeRoof> fp32, fp16;
-  for (const ComputeRoof& r : roofs_for(device, math)) {
-    if (!r.matrix_units) continue;
+  std::optional<Roof> fp32, fp16;
+  for (const Roof& r : roofs_for(device, math)) {
+    if (r.resource != Resource::kTensor) continue;
     if (r.accumulate == "fp32") fp32 = r;
     if (r.accumulate == "fp16") fp16 = r;
   }
-  if (!fp32 || !fp16 || near(fp16->flops_per_s, fp32->flops_per_s, kOtherPeak)) return {};
+  if (!fp32 || !fp16 || near(fp16->rate, fp32->rate, kOtherPeak)) return {};
   return TwoRates{*fp32, *fp16};
 }
 
@@ -56,12 +56,12 @@ std::string candidates_text(const Claim& c) {
 }
 
 /// How near a product is to another, to name the likeliest first: same architecture.
-const Device* other_product_with_peak(const Claim& c, const std::string& math, double tflops, ComputeRoof* roof) {
+const Device* other_product_with_peak(const Claim& c, const std::string& math, double tflops, Roof* roof) {
   const Device* found = nullptr;
   for (const Device& d : *c.catalogue) {
     if (d.name == c.device->name || (found && found->arch == c.device->arch)) continue;
     const auto roofs = roofs_for(d, math);
-    if (const ComputeRoof* r = find(roofs, tflops, 0.005)) {
+    if (const Roof* r = find(roofs, tflops, 0.005)) {
       if (found && d.arch != c.device->arch) continue;
       found = &d;
       *roof = *r;
@@ -75,11 +75,11 @@ const Device* other_product_with_peak(const Claim& c, const std::string& math, d
 void sparse_peak(const Claim& c, Findings& out) {
   const std::vector<ClaimedPeak> peaks = claimed_peaks(c);
   if (!c.device || peaks.empty()) return;
-  const std::vector<ComputeRoof> roofs = roofs_for(*c.device, c.matrix_work == false ? "" : math_of(c));
+  const std::vector<Roof> roofs = roofs_for(*c.device, c.matrix_work == false ? "" : math_of(c));
   for (const ClaimedPeak& p : peaks) {
     if (find(roofs, p.tflops, kSamePeak)) continue;
-    for (const ComputeRoof& r : roofs)
-      if (r.matrix_units && near(p.tflops, 2 * r.flops_per_s / 1e12, kSamePeak)) {
+    for (const Roof& r : roofs)
+      if (r.resource == Resource::kTensor && near(p.tflops, 2 * r.rate / 1e12, kSamePeak)) {
         out.add(p.field, fmt::format("{} is {}'s {} with 2:4 sparsity; dense it is {} TFLOPS, and the ridge {}", p.text,
                                      c.device->name, r.name, tflops_text(r),
                                      number_text(ridge(*c.device, r, RoofSet::kDatasheet))));
@@ -97,7 +97,7 @@ void accumulator_unstated(const Claim& c, Findings& out) {
     const auto rates = two_rates(*c.device, m);
     if (!rates) continue;
     for (const ClaimedPeak& p : peaks) {
-      if (!near(p.tflops, rates->fp16.flops_per_s / 1e12, kSamePeak)) continue;
+      if (!near(p.tflops, rates->fp16.rate / 1e12, kSamePeak)) continue;
       out.add(p.field,
               fmt::format("{} is {}'s rate with FP16 accumulation{}; with FP32 accumulation, as "
                           "kernels for models have it, it is {} TFLOPS, and the ridge {}",
@@ -142,7 +142,7 @@ void dtype_of_ceiling(const Claim& c, Findings& out) {
     if (find(right, p.tflops, kOtherPeak) ||
         (std::string_view((*data)->name) == "fp32" && find(tf32, p.tflops, kOtherPeak)))
       continue;
-    const ComputeRoof* of = find(all, p.tflops, kSamePeak);
+    const Roof* of = find(all, p.tflops, kSamePeak);
     const auto format = of ? find_number_format(of->math) : Result<const NumberFormat*>(Error{});
     if (!of || !format || (*format)->rank >= (*data)->rank) continue;
     out.add(p.field,
@@ -155,7 +155,7 @@ void dtype_of_ceiling(const Claim& c, Findings& out) {
 void matrix_ridge_for_vector_work(const Claim& c, Findings& out) {
   if (!c.device || c.matrix_work != false) return;
   const double fastest = fastest_vector_roof(*c.device);
-  const ComputeRoof fp32 = vector_roof(*c.device, RoofSet::kDatasheet);
+  const Roof fp32 = vector_roof(*c.device, RoofSet::kDatasheet);
   const double right = ridge(*c.device, fp32, RoofSet::kDatasheet),
                vector_ridge = fastest / (1e9 * c.device->at("dram_gb_s"));
   const std::string text =
@@ -177,13 +177,13 @@ void wrong_product(const Claim& c, Findings& out) {
   }
   if (!c.device || !c.catalogue) return;
   const std::string math = c.matrix_work == false ? "" : math_of(c);
-  const std::vector<ComputeRoof> own = roofs_for(*c.device, math);
+  const std::vector<Roof> own = roofs_for(*c.device, math);
   for (const ClaimedPeak& p : claimed_peaks(c)) {
     if (find(own, p.tflops, kOtherPeak)) continue;
-    ComputeRoof theirs;
+    Roof theirs;
     const Device* other = other_product_with_peak(c, math, p.tflops, &theirs);
     if (!other) continue;
-    const auto mine = std::find_if(own.begin(), own.end(), [&](const ComputeRoof& r) { return r.name == theirs.name; });
+    const auto mine = std::find_if(own.begin(), own.end(), [&](const Roof& r) { return r.name == theirs.name; });
     out.add(p.field, fmt::format("{} is {}'s {}; {}", p.text, other->name, theirs.name,
                                  mine != own.end() ? fmt::format("{}'s is {}", c.device->name, tflops_text(*mine))
                                                    : fmt::format("{} has none", c.device->name)));

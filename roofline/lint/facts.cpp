@@ -25,7 +25,7 @@ std::string math_of(const Claim& c) {
   return format ? (*format)->math : "";
 }
 
-std::optional<ComputeRoof> ceiling_of(const Claim& c) {
+std::optional<Roof> ceiling_of(const Claim& c) {
   if (!c.device) return {};
   if (c.matrix_work == false) return vector_roof(*c.device, RoofSet::kDatasheet);
   const std::string math = math_of(c);
@@ -49,8 +49,8 @@ std::optional<double> ai_of(const Claim& c) {
 std::optional<double> roof_at(const Claim& c) {
   std::optional<double> peak = c.peak_tflops;
   if (!peak)
-    if (const auto roof = ceiling_of(c)) peak = roof->flops_per_s / 1e12;
-  if (!peak && c.device) peak = compute_roofs(*c.device, RoofSet::kDatasheet).front().flops_per_s / 1e12;
+    if (const auto roof = ceiling_of(c)) peak = roof->rate / 1e12;
+  if (!peak && c.device) peak = compute_roofs(*c.device, RoofSet::kDatasheet).front().rate / 1e12;
   const auto ai = ai_of(c), bandwidth = bandwidth_of(c);
   if (!ai || !bandwidth) return peak;
   const double slope = *ai * *bandwidth / 1000;
@@ -59,8 +59,8 @@ std::optional<double> roof_at(const Claim& c) {
 
 double fastest_vector_roof(const Device& device) {
   double out = 0;
-  for (const ComputeRoof& r : compute_roofs(device, RoofSet::kDatasheet))
-    if (!r.matrix_units) out = std::max(out, r.flops_per_s);
+  for (const Roof& r : compute_roofs(device, RoofSet::kDatasheet))
+    if (r.resource != Resource::kTensor) out = std::max(out, r.rate);
   return out;
 }
 

@@ -185,8 +185,8 @@ void special_function_roof(const Claim& c, Findings& out) {
     if (k.mma_flops <= 0 || k.exps <= 0) continue;
     const auto roof = matrix_roof(*c.device, c.work->math, c.work->accumulate, RoofSet::kDatasheet);
     if (!roof) return;
-    const double matrix = k.mma_flops / roof->flops_per_s,
-                 exps = k.exps / special_function_rate(*c.device, RoofSet::kDatasheet);
+    const double matrix = k.mma_flops / roof->rate,
+                 exps = k.exps / roof_of(*c.device, Resource::kSpecial, RoofSet::kDatasheet).rate;
     const double memory = k.dram_bytes() / (1e9 * c.device->at("dram_gb_s"));
     // Within 2 % both bind at once.
     if (exps < 0.98 * matrix || exps < memory) continue;

@@ -38,7 +38,7 @@ std::string number_text(double value);
 /// The arithmetic a row is about: its work's, else that of its ceiling, else of its dtype; "" when unknown.
 std::string math_of(const Claim& claim);
 /// The device's dense ceiling for the row's arithmetic: matrix units, or CUDA cores for work outside them.
-std::optional<ComputeRoof> ceiling_of(const Claim& claim);
+std::optional<Roof> ceiling_of(const Claim& claim);
 /// As stated, else the device's, in GB/s.
 std::optional<double> bandwidth_of(const Claim& claim);
 /// min(peak, AI x bandwidth) in TFLOP/s: of stated numbers where there are any, else the device's.

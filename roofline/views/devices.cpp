@@ -51,26 +51,27 @@ std::string device_text(const Device& d) {
   std::string out = fmt::format("{}  {} ({})\n\n", d.name, d.title, d.arch);
   TextTable roofs({"ceiling", "TFLOP/s", "ridge", "sustained", "origin"});
   roofs.left(0).left(4);
-  const std::vector<ComputeRoof> sustained = compute_roofs(d, RoofSet::kSustained);
-  for (const ComputeRoof& r : compute_roofs(d, RoofSet::kDatasheet)) {
+  const std::vector<Roof> sustained = compute_roofs(d, RoofSet::kSustained);
+  for (const Roof& r : compute_roofs(d, RoofSet::kDatasheet)) {
     double held = 0;
-    for (const ComputeRoof& s : sustained)
-      if (s.cell == r.cell) held = s.flops_per_s;
-    roofs.row({r.name, rate_text(r.flops_per_s / 1e12), fmt::format("{:.1f}", ridge(d, r, RoofSet::kDatasheet)),
+    for (const Roof& s : sustained)
+      if (s.cell == r.cell) held = s.rate;
+    roofs.row({r.name, rate_text(r.rate / 1e12), fmt::format("{:.1f}", ridge(d, r, RoofSet::kDatasheet)),
                rate_text(held / 1e12), to_string(r.origin)});
   }
   out += roofs.str() + "\n";
   TextTable slopes({"bandwidth", "GB/s", "sustained", "origin"});
   slopes.left(0).left(3);
-  const std::vector<BandwidthRoof> held = bandwidth_roofs(d, RoofSet::kSustained);
-  const std::vector<BandwidthRoof> spec = bandwidth_roofs(d, RoofSet::kDatasheet);
-  for (const BandwidthRoof& b : spec)
-    for (const BandwidthRoof& h : held)
-      if (h.level == b.level)
-        slopes.row({b.level, fmt::format("{:.5g}", b.bytes_per_s / 1e9), fmt::format("{:.5g}", h.bytes_per_s / 1e9),
-                    to_string(b.origin)});
-  slopes.row({"special functions", fmt::format("{:.3g} T/s", special_function_rate(d, RoofSet::kDatasheet) / 1e12),
-              fmt::format("{:.3g} T/s", special_function_rate(d, RoofSet::kSustained) / 1e12), "model"});
+  const std::vector<Roof> held = bandwidth_roofs(d, RoofSet::kSustained);
+  const std::vector<Roof> spec = bandwidth_roofs(d, RoofSet::kDatasheet);
+  for (const Roof& b : spec)
+    for (const Roof& h : held)
+      if (h.name == b.name)
+        slopes.row(
+            {b.name, fmt::format("{:.5g}", b.rate / 1e9), fmt::format("{:.5g}", h.rate / 1e9), to_string(b.origin)});
+  slopes.row({"special functions",
+              fmt::format("{:.3g} T/s", roof_of(d, Resource::kSpecial, RoofSet::kDatasheet).rate / 1e12),
+              fmt::format("{:.3g} T/s", roof_of(d, Resource::kSpecial, RoofSet::kSustained).rate / 1e12), "model"});
   out += slopes.str() + "\n";
   TextTable cells({"cell", "value", "unit", "origin", "source"});
   for (size_t i : {0, 2, 3, 4}) cells.left(i);
@@ -85,16 +86,16 @@ Json to_json(const Device& d) {
   j["name"] = d.name;
   j["title"] = d.title;
   j["arch"] = d.arch;
-  for (const ComputeRoof& r : compute_roofs(d, RoofSet::kDatasheet))
+  for (const Roof& r : compute_roofs(d, RoofSet::kDatasheet))
     j["ceilings"].push_back({{"name", r.name},
                              {"math", r.math},
                              {"accumulate", r.accumulate},
-                             {"tflops", r.flops_per_s / 1e12},
+                             {"tflops", r.rate / 1e12},
                              {"ridge", ridge(d, r, RoofSet::kDatasheet)},
                              {"origin", to_string(r.origin)},
                              {"cell", r.cell}});
-  for (const BandwidthRoof& b : bandwidth_roofs(d, RoofSet::kDatasheet))
-    j["bandwidths"].push_back({{"level", b.level}, {"gb_s", b.bytes_per_s / 1e9}, {"origin", to_string(b.origin)}});
+  for (const Roof& b : bandwidth_roofs(d, RoofSet::kDatasheet))
+    j["bandwidths"].push_back({{"level", b.name}, {"gb_s", b.rate / 1e9}, {"origin", to_string(b.origin)}});
   for (const auto& [name, c] : d.cells)
     j["cells"][name] = {{"value", c.value}, {"unit", c.unit}, {"origin", to_string(c.origin)}, {"source", c.source}};
   return j;

@@ -46,7 +46,7 @@ Json kernel_json(const KernelExplanation& k) {
   j["waves"] = k.waves;
   j["regime"] = to_string(k.regime);
   j["time_us"] = 1e6 * k.seconds;
-  for (const RoofBound& b : k.bounds) j["roofs"].push_back({{"roof", b.roof}, {"time_us", 1e6 * b.seconds}});
+  for (const RoofTime& b : k.bounds) j["roofs"].push_back({{"roof", b.name}, {"time_us", 1e6 * b.seconds}});
   for (const OperandWork& o : k.work->operands)
     j["operands"].push_back({{"name", o.name},
                              {"access", o.write ? "write" : "read"},
@@ -63,7 +63,7 @@ std::string explain_text(const ExplainView& v) {
   const OpWork& w = *e.work;
   std::string out = fmt::format("operator  {}\n", inputs_line(w));
   out += fmt::format("device    {}, {} ceilings; {} {:.4g} TFLOP/s\n", e.device, to_string(e.roofs), e.compute.name,
-                     e.compute.flops_per_s / 1e12);
+                     e.compute.rate / 1e12);
   if (!e.compute_note.empty()) out += fmt::format("          {}\n", e.compute_note);
   out += fmt::format("FLOPs     {} ({})\n", count_text(e.flops), w.flop_convention());
   out += fmt::format("bytes     {} of DRAM traffic; {} exps\n\n", bytes_text(e.dram_bytes), count_text(e.exps));
@@ -81,8 +81,8 @@ std::string explain_text(const ExplainView& v) {
   for (size_t i : {0, 8, 9}) kernels.left(i);
   for (const KernelExplanation& k : e.kernels) {
     std::string roofs;
-    for (const RoofBound& b : k.bounds)
-      roofs += fmt::format("{}{} {}", roofs.empty() ? "" : ", ", b.roof, time_text(b.seconds));
+    for (const RoofTime& b : k.bounds)
+      roofs += fmt::format("{}{} {}", roofs.empty() ? "" : ", ", b.name, time_text(b.seconds));
     kernels.row({k.work->name, count_text(k.flops), bytes_text(k.work->dram_bytes()),
                  intensity_text(k.arithmetic_intensity), count_text(k.work->exps), fmt::format("{:.0f}", k.work->ctas),
                  fmt::format("{:.2f}", k.waves), time_text(k.seconds), to_string(k.regime), roofs});
@@ -96,7 +96,7 @@ std::string explain_text(const ExplainView& v) {
                      e.binding_roof.empty() ? "none" : e.binding_roof);
   if (e.flops > 0)
     out += fmt::format("ceiling   {:.4g} TFLOP/s attainable, {:.3g} % of {}\n", e.attainable_flops_per_s / 1e12,
-                       100 * e.attainable_flops_per_s / e.compute.flops_per_s, e.compute.name);
+                       100 * e.attainable_flops_per_s / e.compute.rate, e.compute.name);
   out += fmt::format("time      {} at best (model: launches, waves and roofs)\n", time_text(e.seconds));
   out += fmt::format("lever     {}\n", e.next_lever);
   for (const Warning& x : e.warnings) out += fmt::format("warning   {} {}\n", x.rule, x.text);
@@ -131,7 +131,7 @@ std::string explain_json(const ExplainView& v) {
   j["regime"] = to_string(e.regime);
   j["binding_roof"] = e.binding_roof;
   j["compute_roof"] = {{"name", e.compute.name},
-                       {"tflops", e.compute.flops_per_s / 1e12},
+                       {"tflops", e.compute.rate / 1e12},
                        {"origin", to_string(e.compute.origin)},
                        {"cell", e.compute.cell}};
   if (!e.compute_note.empty()) j["compute_roof"]["note"] = e.compute_note;

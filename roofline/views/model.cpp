@@ -37,7 +37,7 @@ std::string head(const ModelView& v) {
   out += fmt::format("stored    {} ({})\n", q.dtypes, roles);
   out += fmt::format("device    {}{}, {} ceilings; {} {:.4g} TFLOP/s, ridge {:.1f}\n",
                      q.tp > 1 ? fmt::format("{} x ", q.tp) : "", v.device.name, to_string(q.roofs), r.compute.name,
-                     r.compute.flops_per_s / 1e12, r.ridge);
+                     r.compute.rate / 1e12, r.ridge);
   out += fmt::format("assumed   {}\n", assumed_text(q));
   out += fmt::format("FLOPs     {}\n\n", flop_convention(q));
   return out;

@@ -26,10 +26,10 @@ Floor floor_of(const OperatorRun& o) {
   double longest = 0;
   for (const KernelExplanation& k : o.explanation.kernels) {
     const auto slowest = std::find_if(k.bounds.begin(), k.bounds.end(),
-                                      [](const RoofBound& b) { return b.regime != Regime::kSharedMemory; });
+                                      [](const RoofTime& t) { return t.resource != Resource::kSharedMemory; });
     if (slowest == k.bounds.end()) continue;
     out.seconds += static_cast<double>(o.count) * slowest->seconds;
-    if (slowest->seconds > longest) longest = slowest->seconds, out.roof = slowest->roof;
+    if (slowest->seconds > longest) longest = slowest->seconds, out.roof = slowest->name;
   }
   return out;
 }

@@ -97,8 +97,7 @@ TEST(Explain, NarrowOperandsAreWidenedWhereThereAreNoUnits) {
 
 TEST(Explain, SustainedCeilingsAreLower) {
   const WorkRequest big{.dims = {{"M", 8192}, {"N", 8192}, {"K", 8192}}};
-  EXPECT_NEAR(explained("gemm", big, "h200-sxm", RoofSet::kSustained).compute.flops_per_s / 1e12, 989.4 * 1600 / 1830,
-              0.1);
+  EXPECT_NEAR(explained("gemm", big, "h200-sxm", RoofSet::kSustained).compute.rate / 1e12, 989.4 * 1600 / 1830, 0.1);
   EXPECT_GT(explained("gemm", big, "h200-sxm", RoofSet::kSustained).seconds, explained("gemm", big).seconds);
 }
 
@@ -133,8 +132,8 @@ TEST(Explain, CrossingIsTheFirstBatchAtTheRidge) {
 // The CUDA cores' peak is stated at another clock than the tensor cores'.
 TEST(Explain, SustainedRatesScaleFromTheClockTheyAreStatedAt) {
   const Device d = *load_device(DataFiles(), "h200-sxm");
-  EXPECT_NEAR(vector_roof(d, RoofSet::kSustained).flops_per_s / 1e12, 66.9 * 1600 / 1980, 0.05);
-  EXPECT_NEAR(matrix_roof(d, "bf16", "fp32", RoofSet::kSustained)->flops_per_s / 1e12, 989.4 * 1600 / 1830, 0.05);
+  EXPECT_NEAR(vector_roof(d, RoofSet::kSustained).rate / 1e12, 66.9 * 1600 / 1980, 0.05);
+  EXPECT_NEAR(matrix_roof(d, "bf16", "fp32", RoofSet::kSustained)->rate / 1e12, 989.4 * 1600 / 1830, 0.05);
 }
 
 TEST(Explain, AnAccumulatorThatIsNotStatedIsSaid) {
@@ -151,7 +150,7 @@ TEST(Explain, AnAccumulatorThatIsNotStatedIsSaid) {
 TEST(Explain, LargeGemmsAreComputeBoundOnEveryTensorGeneration) {
   for (const char* device : {"a100-sxm-80", "h100-sxm", "b200", "rtx-4090"}) {
     const Explanation e = explained("gemm", {.dims = {{"M", 8192}, {"N", 8192}, {"K", 8192}}}, device);
-    EXPECT_GT(e.attainable_flops_per_s, 0.98 * e.compute.flops_per_s) << device << " " << e.binding_roof;
+    EXPECT_GT(e.attainable_flops_per_s, 0.98 * e.compute.rate) << device << " " << e.binding_roof;
   }
 }
 

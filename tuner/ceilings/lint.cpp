@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "roofline/roofs.h"
 #include "tuner/ceilings/ceilings.h"
 
 namespace roofgen {
@@ -26,8 +27,8 @@ std::vector<Warning> above_measured_ceilings(const Device& device, const Measure
            field});
   };
   hold(1e-9 * work.dram_bytes / work.seconds, measured("dram_sustained_gb_s"), "GB/s", "dram_sustained_gb_s", "time");
-  // Per clock: a higher clock than during the measurement of the ceiling is no finding.
-  const std::string rate = "mma_sync_flops_per_clk_" + work.kind;
+  // Per clock, so that a faster clock than the ceiling's is no finding.
+  const std::string rate = rate_cell(MatrixInstruction::kMmaSync, work.kind);
   if (work.sm_mhz > 0)
     hold(work.mma_flops / (work.seconds * 1e6 * work.sm_mhz * device.at("sms")), measured(rate), "FLOP/clk/SM", rate,
          "achieved");

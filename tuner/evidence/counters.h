@@ -12,7 +12,7 @@
 #include "roofgen/pipeline.h"
 #include "roofgen/result.h"
 #include "tuner/evidence/replay.h"
-#include "tuner/roofline.h"
+#include "tuner/model.h"
 #include "tuner/tune.h"
 
 namespace roofgen {

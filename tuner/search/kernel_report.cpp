@@ -32,6 +32,8 @@ KernelReport kernel_report(const SearchRun& run, const SearchPlan& plan, const T
   k.occupancy = task.occupancy;
   k.intermediate_in_l2 = temporaries_in_l2(run, plan, task, e);
   k.work = work_from_counts(e, task.launch, k.intermediate_in_l2);
+  k.work.matrix = matrix_instruction(b.ptx);
+  k.work.math = matrix_math(run.problem.dtype);
   k.work_exact = e.exact;
   k.counts = e.counts;
   k.exps = static_cast<double>(e.counts.exps) * e.scale;
@@ -39,7 +41,7 @@ KernelReport kernel_report(const SearchRun& run, const SearchPlan& plan, const T
   k.flops = k.work.mma_flops;
   k.arithmetic_intensity = k.work.dram_bytes > 0 ? k.flops / k.work.dram_bytes : 0;
   k.counted = e.counts.ctas > 0;
-  if (k.counted) k.time = estimate(run.context.device, k.work, run.problem.dtype, task.occupancy);
+  if (k.counted) k.time = estimate(run.context.device, k.work, task.occupancy);
   k.measurement = measured;
   k.seconds = measured ? 1e-9 * ranking_timing(*measured)->median_ns : k.time.seconds;
   if (k.counted) {

@@ -41,7 +41,9 @@ class Planner {
     ROOFGEN_TRY(const RequiredWork reduced,
                 required_work(context_.op, plan_.formula ? &*plan_.formula : nullptr, context_.op.reduced(problem_)));
     plan_.reduced_flops = reduced.mma_flops;
-    ROOFGEN_CHECK(known_rates(context_.device, problem_.dtype, plan_.required.mma_flops));
+    for (const Variant& v : plan_.variants)
+      for (const Stage& s : v.stages)
+        ROOFGEN_CHECK(known_rates(context_.device, matrix_instruction(s), problem_.dtype, plan_.required.mma_flops));
     ROOFGEN_CHECK(choose_variants());
     ROOFGEN_CHECK(check_pins());
     for (const Variant& v : plan_.variants) ROOFGEN_CHECK(plan_variant(v));

@@ -134,6 +134,17 @@ Json side_json(const Side& s) {
 
 }  // namespace
 
+Json causes_json(const std::vector<Cause>& causes) {
+  Json out = Json::array();
+  for (const Cause& c : causes)
+    out.push_back({{"name", c.name},
+                   {"contribution", c.contribution},
+                   {"fused", c.fused},
+                   {"separate", c.separate},
+                   {"text", c.text}});
+  return out;
+}
+
 std::string tune_json(const TuneReport& r) {
   Json j{{"schema", kTuneSchema},
          {"problem", problem_and_convention(r.problem)},
@@ -171,6 +182,7 @@ std::string tune_json(const TuneReport& r) {
                   {"origin", r.verdict.measured ? to_string(r.time_origin()) : "model"}};
   if (r.verdict.measured)
     j["verdict"]["interval"] = {{"low", r.verdict.measured->low}, {"high", r.verdict.measured->high}};
+  if (r.verdict.fused && r.verdict.unfused) j["verdict"]["causes"] = causes_json(r.verdict.causes);
   if (r.verdict.fused) j["verdict"]["fused"] = side_json(*r.verdict.fused);
   if (r.verdict.unfused) j["verdict"]["unfused"] = side_json(*r.verdict.unfused);
   j["warnings"] = Json::array();

@@ -1,4 +1,4 @@
-// A kernel of a result as JSON, for `tune` and `whatif`.
+// The parts that the JSON of `tune` and `whatif` share.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,7 +7,8 @@
 
 namespace roofgen {
 
-/// `timed`: the origin of the measured times, if there are any.
+/// `timed`: the origin of measured times.
 nlohmann::ordered_json kernel_json(const KernelReport& kernel, Origin timed);
+nlohmann::ordered_json causes_json(const std::vector<Cause>& causes);
 
 }  // namespace roofgen

@@ -88,7 +88,7 @@ class PageBuilder {
     return out + fmt::format(", {} {}", result_.at("simulated").get<uint64_t>(), measured() ? "simulated" : "verified");
   }
 
-  bool measured() const { return result_.contains("gpu"); }  ///< also on the simulated driver
+  bool measured() const { return result_.contains("gpu"); }  ///< possibly by a simulated driver
   Origin origin() const {
     return measured() && result_.at("device").at("origin") == "measured" ? Origin::kMeasured : Origin::kSimulated;
   }
@@ -106,7 +106,7 @@ class PageBuilder {
     p.tflops = p.time_us > 0 ? flops / p.time_us * 1e-6 : 0;
     p.bound_by = k.at("bound_by").get<std::string>();
     p.share = total_us(variant) > 0 ? p.time_us / total_us(variant) : 0;
-    p.roof_tflops = roof(p.ai);
+    p.roof_tflops = attainable_tflops(device_, dtype(), p.ai);
     p.origin = origin();
     p.details = {{"schedule", k.at("schedule").at("text").get<std::string>()},
                  {"registers", fmt::to_string(k.at("registers").get<int>())},
@@ -121,31 +121,25 @@ class PageBuilder {
     return p;
   }
 
-  /// Under the sustained DRAM slope and the datasheet's tensor peak of the problem's dtype.
-  double roof(double ai) const {
-    const std::string dtype = result_.at("problem").at("dtype").get<std::string>();
-    const auto compute = matrix_roof(device_, dtype, "fp32", RoofSet::kDatasheet);
-    return std::min(compute ? compute->flops_per_s : 0, ai * 1e9 * device_.at("dram_gb_s")) / 1e12;
-  }
+  std::string dtype() const { return result_.at("problem").at("dtype").get<std::string>(); }
 
   plot::Roofline roofline() const {
     plot::Roofline out = device_roofline(device_);
     out.title = fmt::format("Where the kernels stand on {}", device_.title);
-    // Attention does 4 d FLOPs for each exp: the special-function units are a ceiling of their own.
+    // Attention has 4 d FLOPs per exp, so the special-function units are one more ceiling.
     const Json& problem = result_.at("problem");
     if (problem.contains("d") && problem.at("op") == "attention") {
       const double d = problem.at("d").get<double>();
       out.ceilings.push_back({fmt::format("special functions at d = {:g}", d),
-                              special_function_rate(device_, RoofSet::kDatasheet) * 4 * d / 1e12, Origin::kModel,
-                              "DRAM"});
+                              roof_of(device_, Resource::kSpecial, RoofSet::kDatasheet).rate * 4 * d / 1e12,
+                              Origin::kModel, "DRAM"});
     }
-    // These kernels issue mma.sync, which on Hopper reaches two thirds of the tensor peak.
-    const std::string rate = "mma_sync_flops_per_clk_" + problem.at("dtype").get<std::string>();
-    if (device_.has(rate)) {
-      const double tflops = device_.at("sms") * device_.at(rate) * device_.at("clock_tensor_mhz") * 1e-6;
-      const auto peak = matrix_roof(device_, problem.at("dtype").get<std::string>(), "fp32", RoofSet::kDatasheet);
-      if (peak && tflops < 0.95e-12 * peak->flops_per_s)
-        out.ceilings.push_back({"mma.sync", tflops, device_.cells.at(rate).origin, "DRAM"});
+    // Matrix instructions below the peak are one more ceiling each: mma.sync on Hopper.
+    const auto peak = matrix_roof(device_, dtype(), "fp32", RoofSet::kDatasheet);
+    for (MatrixInstruction instruction : kMatrixInstructions) {
+      const Roof roof = instruction_roof(device_, instruction, dtype(), RoofSet::kDatasheet);
+      if (peak && roof.rate > 0 && roof.rate < 0.95 * peak->rate)
+        out.ceilings.push_back({to_string(instruction), 1e-12 * roof.rate, roof.origin, "DRAM"});
     }
     std::map<bool, size_t> sum;  // fused or not -> index of its point
     for (const Json& v : result_.at("variants")) {
@@ -162,7 +156,7 @@ class PageBuilder {
         all.ai = v.at("arithmetic_intensity").get<double>();
         all.tflops = all.time_us > 0 ? v.at("flops").get<double>() / all.time_us * 1e-6 : 0;
         all.share = 1;
-        all.roof_tflops = roof(all.ai);
+        all.roof_tflops = attainable_tflops(device_, dtype(), all.ai);
         all.origin = origin();
         out.points.push_back(std::move(all));
       }

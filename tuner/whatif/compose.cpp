@@ -86,7 +86,7 @@ PartitionReport compose(const Subject& subject, const Device& device, double flo
 
   double work_seconds = 0, kernel_seconds = 0;
   for (KernelReport& k : out.kernels) {
-    if (k.counted) k.time = estimate(device, k.work, subject.dtype(), k.occupancy);
+    if (k.counted) k.time = estimate(device, k.work, k.occupancy);
     if (!k.measurement) k.seconds = k.time.seconds;
     // A chain without matrix work counts operations of the FP32 pipe: else its arithmetic intensity would be 0.
     if (!subject.matrix_flops()) k.flops = k.work.fp32_ops;

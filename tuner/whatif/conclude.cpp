@@ -1,4 +1,4 @@
-// From the partitions' times to verdicts: which edges pay, by how much, and why.
+// From the times of the partitions to verdicts: which edges to fuse, the gain, and its causes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,39 +6,37 @@
 #include <utility>
 
 #include "base/units.h"
+#include "tuner/causes.h"
 #include "tuner/verify/l2_model.h"
 #include "tuner/whatif/report.h"
 
 namespace roofgen {
 namespace {
 
-/// A smaller share of the traffic is none.
-constexpr double kNoTraffic = 0.005;
-
-/// Half the 95 % interval of a measured time; of a modelled one its error band.
+/// Half the 95 % interval of a measured time, or the error band of a modelled time.
 double error_of(const KernelReport& k) {
   const Timing* timing = k.measurement ? ranking_timing(*k.measurement) : nullptr;
   return timing ? 0.5e-9 * (timing->high_ns - timing->low_ns) : kModelErrorBand * k.seconds;
 }
 
-/// Two gemms of one schedule run the same main loop: what the model gets wrong about it is wrong in both.
+/// Two gemms of one schedule run the same main loop, so the model makes the same error in both.
 bool same_main_loop(const KernelReport& a, const KernelReport& b) {
   return a.flops > 0 && a.flops == b.flops && !a.measurement && !b.measurement &&
          a.schedule.params == b.schedule.params;
 }
 
-/// What the epilogues of two gemms with one main loop do differently, one pipe after the other on the busiest SM: the
-/// model may hide it behind the main loop, and be wrong about that.
+/// The difference between the epilogues of two gemms with one main loop, pipe after pipe on the busiest SM. The model
+/// may wrongly hide it behind the main loop.
 double epilogue_seconds(const WhatIfReport& report, const KernelReport& x, const KernelReport& y) {
-  const auto a = roof_times(report.device, x.work, report.problem.dtype, RoofSet::kSustained),
-             b = roof_times(report.device, y.work, report.problem.dtype, RoofSet::kSustained);
+  const auto a = roof_times(report.device, x.work, RoofSet::kSustained),
+             b = roof_times(report.device, y.work, RoofSet::kSustained);
   double pipes = 0, issue = 0, memory = 0;
   for (size_t i = 0; i < a.size(); ++i) {
     const double seconds = std::fabs(a[i].seconds - b[i].seconds);
-    if (!a[i].per_sm)
-      memory = std::max(memory, seconds);  // what passes through DRAM passes through L2 on its way
-    else if (a[i].name == "issue")
-      issue = seconds;  // every instruction of the pipes is one of these
+    if (!per_sm(a[i].resource))
+      memory = std::max(memory, seconds);  // DRAM traffic passes through L2
+    else if (a[i].resource == Resource::kIssue)
+      issue = seconds;  // includes every instruction of the pipes
     else
       pipes += seconds;
   }
@@ -46,7 +44,7 @@ double epilogue_seconds(const WhatIfReport& report, const KernelReport& x, const
   return std::max(pipes, issue) * std::ceil(ctas / sms) * sms / ctas + memory;
 }
 
-/// The kernel that contains a step, of a partition whose kernels are in the order of the steps.
+/// The index of the kernel with a step; kernels are in the order of the steps.
 size_t kernel_of(const PartitionReport& p, size_t step) {
   return static_cast<size_t>(std::count_if(p.cuts.begin(), p.cuts.end(), [&](size_t c) { return c < step; }));
 }
@@ -59,87 +57,39 @@ const PartitionReport* best_where(const std::vector<PartitionReport>& partitions
 }
 
 EdgeSide side(const PartitionReport& p, size_t edge) {
-  EdgeSide s;
-  s.partition = p.name;
-  s.seconds = p.seconds;
-  s.dram_bytes = p.dram_bytes;
-  s.l2_bytes = p.l2_bytes;
-  s.arithmetic_intensity = p.arithmetic_intensity();
-  s.launches = p.kernels.size();
-  s.waste = p.waste;
-  s.idle = p.idle;
-  s.stall = p.stall;
   const size_t first = kernel_of(p, edge), last = kernel_of(p, edge + 1);
-  for (size_t i = first; i <= last && i < p.kernels.size(); ++i) {
-    const KernelReport& k = p.kernels[i];
-    s.registers = std::max(s.registers, k.registers);
-    s.occupancy = std::min(s.occupancy, k.occupancy.fraction);
-    s.spill_bytes += k.spill_bytes;
-    s.ctas = s.ctas == 0 ? k.work.ctas : std::min(s.ctas, k.work.ctas);
-  }
+  EdgeSide s{side_of(p, first, last), p.name, 0, p.waste, p.idle, p.stall};
+  for (size_t i = first; i <= last && i < p.kernels.size(); ++i)
+    s.ctas = s.ctas == 0 ? p.kernels[i].work.ctas : std::min(s.ctas, p.kernels[i].work.ctas);
   return s;
 }
 
-/// Why nothing was timed on one side of an edge: the reason that most of its partitions give.
+/// Why no partition on one side of an edge was timed: the reason of the one with the most cuts, which concerns this
+/// edge alone.
 std::string why_not(const std::vector<PartitionReport>& partitions, size_t edge, bool cut) {
   const PartitionReport* first = nullptr;
   for (const PartitionReport& p : partitions) {
     if (p.cut(edge) != cut) continue;
-    // The partition with the most cuts says it about this edge alone.
     if (!first || p.cuts.size() > first->cuts.size()) first = &p;
   }
   if (!first) return "no partition is on that side";
   return !first->illegal.empty() ? first->illegal : !first->failed.empty() ? first->failed : "it was not asked for";
 }
 
-/// The factor of T = T_problem x waste x idle x stall that fusing made worst.
-std::string lost_by(const EdgeSide& f, const EdgeSide& c) {
-  const struct {
-    const char* name;
-    double fused, cut;
-    std::string because;
-  } factors[] = {
-      {"waste", f.waste, c.waste, "more work is done than needed"},
-      {"idle", f.idle, c.idle, fmt::format("{:g} CTAs against {:g} to fill the SMs", f.ctas, c.ctas)},
-      {"stall", f.stall, c.stall,
-       fmt::format("{:.0f} % occupancy against {:.0f} % to hide latencies", 100 * f.occupancy, 100 * c.occupancy)},
-  };
-  const auto* worst = &factors[0];
-  for (const auto& x : factors)
-    if (x.cut > 0 && x.fused / x.cut > worst->fused / worst->cut) worst = &x;
-  if (!(worst->cut > 0) || worst->fused / worst->cut < 1.02) return "";
-  return fmt::format("{} rises from {:.2f} to {:.2f} ({})", worst->name, worst->cut, worst->fused, worst->because);
-}
-
-std::string reason_of(const EdgeReport& e, double usable_l2) {
-  const EdgeSide &f = *e.fused, &c = *e.cut;
-  std::string out = fmt::format("fused is {:.2f}x as fast", e.speedup());
-  out += e.decision == "undecided" ? fmt::format(", inside the error of {} on a difference of {}",
-                                                 time_text(e.gain.error), time_text(std::fabs(e.gain.seconds)))
-                                   : fmt::format(" ({} {} +- {})", time_text(std::fabs(e.gain.seconds)),
-                                                 e.gain.seconds >= 0 ? "less" : "more", time_text(e.gain.error));
-  const auto launches = [](size_t fewer) {
-    return fewer == 0 ? std::string("no launch") : counted(static_cast<double>(fewer), "launch");
-  };
-  const bool traffic = std::fabs(e.dram_saved) >= kNoTraffic * c.dram_bytes;
-  const size_t fewer = c.launches > f.launches ? c.launches - f.launches : 0;
-  out += traffic ? fmt::format(": it {} {} of DRAM traffic and saves {}", e.dram_saved > 0 ? "saves" : "adds",
-                               bytes_text(std::fabs(e.dram_saved)), launches(fewer))
-                 : fmt::format(": it saves {} and no DRAM traffic", launches(fewer));
+std::string reason_of(const EdgeReport& e, const TimedKernels& fused, const TimedKernels& cut, double usable_l2) {
+  const std::string gain = time_text(std::fabs(e.gain.seconds)), error = time_text(e.gain.error);
+  std::string out = comparison_text(fused, cut,
+                                    e.decision == "undecided"
+                                        ? fmt::format(", inside the error of {} on a difference of {}", error, gain)
+                                        : fmt::format(" ({} less +- {})", gain, error),
+                                    e.causes);
   if (e.intermediate) {
     const Intermediate& t = *e.intermediate;
-    out += t.in_l2
-               ? fmt::format(", for the value of {} ({}) would have stayed in L2", e.before, bytes_text(t.bytes))
-               : fmt::format(
-                     "; the value of {} ({}) would not have stayed in L2 ({} pass before it is read, {} are usable)",
-                     e.before, bytes_text(t.bytes), bytes_text(t.distance), bytes_text(usable_l2));
+    out += fmt::format("; the value of {} ({}) {} in L2", e.before, bytes_text(t.bytes),
+                       t.in_l2 ? "stays" : "does not stay");
+    if (!t.in_l2)
+      out += fmt::format(" ({} pass before it is read, {} are usable)", bytes_text(t.distance), bytes_text(usable_l2));
   }
-  if (e.decision == "separate") {
-    const std::string lost = lost_by(f, c);
-    if (!lost.empty()) out += "; what it loses by: " + lost;
-  }
-  out += fmt::format("; {} registers against {}", f.registers, c.registers);
-  if (f.spill_bytes > 0) out += fmt::format(" and {} of spills", bytes_text(static_cast<double>(f.spill_bytes)));
   return out;
 }
 
@@ -170,22 +120,10 @@ EdgeReport edge_report(const WhatIfReport& report, size_t edge) {
   e.dram_saved = cut->dram_bytes - fused->dram_bytes;
   e.gain = time_gap(report, *cut, *fused);
   e.decision = !e.gain.decided() ? "undecided" : e.gain.seconds > 0 ? "fuse" : "separate";
-  e.reason = reason_of(e, kL2Usable * report.device.at("l2_bytes"));
+  const TimedKernels one("fused", fused->kernels, fused->seconds), many("separate", cut->kernels, cut->seconds);
+  e.causes = causes(report.device, one, many);
+  e.reason = reason_of(e, one, many, kL2Usable * report.device.at("l2_bytes"));
   return e;
-}
-
-/// "33.6 MB more DRAM traffic", "no more DRAM traffic".
-std::string traffic_text(const PartitionReport& plan, const PartitionReport& best) {
-  const double more = plan.dram_bytes - best.dram_bytes;
-  if (std::fabs(more) < kNoTraffic * best.dram_bytes) return "no more DRAM traffic";
-  return fmt::format("{} {} DRAM traffic", bytes_text(std::fabs(more)), more > 0 ? "more" : "less");
-}
-
-/// "1 launch more", "2 launches less", "as many launches".
-std::string launches_text(const PartitionReport& plan, const PartitionReport& best) {
-  const double more = static_cast<double>(plan.kernels.size()) - static_cast<double>(best.kernels.size());
-  return more == 0 ? "as many launches"
-                   : fmt::format("{} {}", counted(std::fabs(more), "launch"), more > 0 ? "more" : "less");
 }
 
 std::string forced_sentence(const WhatIfReport& report, const PartitionReport& plan) {
@@ -197,9 +135,9 @@ std::string forced_sentence(const WhatIfReport& report, const PartitionReport& p
   if (!gap.decided())
     return fmt::format("it cannot be told from the fastest, {}: {} beside {} (+- {})", best->name,
                        time_text(plan.seconds), time_text(best->seconds), time_text(gap.error));
-  return fmt::format("{:.2f}x the time of the fastest, {}: {} beside {}, {}, {}", plan.seconds / best->seconds,
-                     best->name, time_text(plan.seconds), time_text(best->seconds), traffic_text(plan, *best),
-                     launches_text(plan, *best));
+  const TimedKernels first("the fastest", best->kernels, best->seconds), asked("the plan", plan.kernels, plan.seconds);
+  return fmt::format("{:.2f}x the time of the fastest, {} ({} beside {}): {}", plan.seconds / best->seconds, best->name,
+                     time_text(plan.seconds), time_text(best->seconds), because(causes(report.device, first, asked)));
 }
 
 /// Whether a verdict rests on a partition.

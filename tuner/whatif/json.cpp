@@ -67,6 +67,7 @@ Json edge_json(const WhatIfReport& r, const EdgeReport& e) {
          {"gain_error_us", 1e6 * e.gain.error},
          {"dram_bytes_saved", e.dram_saved}};
   if (e.intermediate) j["intermediate"] = intermediate_json(r, *e.intermediate);
+  if (e.fused && e.cut) j["causes"] = causes_json(e.causes);
   if (e.fused) j["fused"] = side_json(*e.fused);
   if (e.cut) j["cut"] = side_json(*e.cut);
   return j;

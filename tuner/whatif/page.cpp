@@ -110,12 +110,7 @@ class WhatIfPage {
     return t;
   }
 
-  double roof(double ai) const {
-    const auto compute = matrix_roof(device_, text(result_.at("problem"), "dtype"), "fp32", RoofSet::kDatasheet);
-    return std::min(compute ? compute->flops_per_s : 0, ai * 1e9 * device_.at("dram_gb_s")) / 1e12;
-  }
-
-  /// A point for every partition that an edge's verdict names, and an arrow from cut to fused for each edge.
+  /// Every partition that an edge's verdict names is a point, and each edge an arrow from cut to fused.
   plot::Roofline roofline() const {
     plot::Roofline out = device_roofline(device_);
     out.title = fmt::format("Whole partitions on {}", device_.title);
@@ -129,7 +124,7 @@ class WhatIfPage {
         q.time_us = number(p, "time_us");
         q.ai = number(p, "arithmetic_intensity");
         q.tflops = number(p, "flops") / q.time_us * 1e-6;
-        q.roof_tflops = roof(q.ai);
+        q.roof_tflops = attainable_tflops(device_, text(result_.at("problem"), "dtype"), q.ai);
         q.share = result_.at("best") == plan ? 1 : 0.3;
         q.origin = origin();
         q.details = {{"kernels", fmt::to_string(p.at("launches").get<uint64_t>())},

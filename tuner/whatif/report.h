@@ -43,15 +43,11 @@ struct TimeGap {
   bool decided() const { return seconds > error || seconds < -error; }
 };
 
-/// The best partition on one side of an edge.
-struct EdgeSide {
+/// The best partition on one side of an edge. Registers, occupancy, spills and CTAs are those of the kernels at the
+/// edge: one if fused, two if cut.
+struct EdgeSide : Side {
   std::string partition;
-  double seconds = 0, dram_bytes = 0, l2_bytes = 0, arithmetic_intensity = 0;
-  int registers = 0;        ///< the most of the kernels at the edge (one when fused, two when cut)
-  double occupancy = 1;     ///< the least of them
-  int64_t spill_bytes = 0;  ///< sums
-  double ctas = 0;          ///< the fewest
-  size_t launches = 0;
+  double ctas = 0;                        ///< of the kernel with the fewest
   double waste = 0, idle = 0, stall = 0;  ///< of the whole partition
 };
 
@@ -64,6 +60,7 @@ struct EdgeReport {
   double dram_saved = 0;
   std::optional<Intermediate> intermediate;  ///< the value that crosses the edge when it is cut
   std::string reason;                        ///< one sentence
+  std::vector<Cause> causes;                 ///< the largest contribution first
   double speedup() const { return fused && cut && fused->seconds > 0 ? cut->seconds / fused->seconds : 0; }
 };
 

@@ -89,8 +89,8 @@ Device device(const std::string& name) { return take(load_device(files(), name))
 double cell(const std::string& device_name, const std::string& name) { return device(device_name).at(name); }
 
 double peak(const std::string& device_name, const std::string& math, const std::string& accumulate) {
-  for (const ComputeRoof& r : compute_roofs(device(device_name), RoofSet::kDatasheet))
-    if (r.math == math && r.accumulate == accumulate) return r.flops_per_s / 1e12;
+  for (const Roof& r : compute_roofs(device(device_name), RoofSet::kDatasheet))
+    if (r.math == math && r.accumulate == accumulate) return r.rate / 1e12;
   return 0;
 }
 
@@ -115,8 +115,8 @@ double attainable_tflops(const std::string& device_name, const std::string& line
 double seconds_under(const Explanation& e, const std::string& roof) {
   double out = 0;
   for (const KernelExplanation& k : e.kernels)
-    for (const RoofBound& b : k.bounds)
-      if (b.roof == roof) out += b.seconds;
+    for (const RoofTime& b : k.bounds)
+      if (b.name == roof) out += b.seconds;
   return out;
 }
 

@@ -1,0 +1,64 @@
+// The time of a kernel: its work under the roofs of the device, explained as T = T_problem x waste x idle x stall.
+//   T_problem  the floor of any implementation of the problem, at full-chip rates
+//   waste      T_work / T_problem:   work done over work required (fusion reduces it)
+//   idle       T_kernel / T_work:    waves, tails, too few CTAs, launches (the tile shape reduces it)
+//   stall      T / T_kernel:         units that wait (scheduling reduces it)
+// docs/model.md derives each term, the fitted constant and the error.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/ops/op.h"
+#include "roofgen/pipeline.h"
+#include "roofline/roofs.h"
+
+namespace roofgen {
+
+/// Work of one whole launch, and the matrix instructions that do part of it.
+struct Work {
+  MatrixInstruction matrix = MatrixInstruction::kMmaSync;
+  std::string math = "bf16";  ///< operands of the matrix instructions, as in the names of device cells
+  double mma_flops = 0;
+  double mufu_ops = 0;         ///< lane operations on the special-function units
+  double fp32_ops = 0;         ///< lane operations on the FP32 pipe
+  double alu_ops = 0;          ///< lane operations on the integer/min-max/convert pipe
+  double issue_slots = 0;      ///< warp instructions
+  double smem_wavefronts = 0;  ///< 128-byte port cycles
+  double l2_bytes = 0;         ///< requests between L1 and L2, both directions
+  double dram_bytes = 0;       ///< model on top of the counted sectors
+  double ctas = 0;
+  int warps_per_cta = 0;
+  double async_waits = 0;     ///< waits for asynchronous copies, per warp
+  double async_distance = 0;  ///< warp instructions between issue and wait, mean
+};
+
+/// The format that matrix instructions multiply for a dtype: tf32 for fp32, int8 for int32.
+std::string matrix_math(DType dtype);
+/// Exit::kUnavailable naming the missing cell if the device does not rate matrix work of this kind.
+Result<void> known_rates(const Device& device, MatrixInstruction instruction, DType dtype, double mma_flops);
+
+/// The work under each roof of its kernel, at full-chip rates; call known_rates() first.
+std::vector<RoofTime> roof_times(const Device& device, const Work& work, RoofSet set);
+
+/// T_problem, and the roof that determines it.
+ProblemFloor problem_floor(const Device& device, const RequiredWork& work, DType dtype, RoofSet set);
+/// The device with datasheet bandwidths and its SMs at `sm_mhz` as its sustained ceilings.
+Device at_clock(Device device, double sm_mhz);
+
+/// The closed-form estimate of one launch. Origin: model.
+struct KernelTime {
+  double seconds = 0;
+  double work_seconds = 0;    ///< T_work: the slowest roof at full-chip rate, and the launch
+  double kernel_seconds = 0;  ///< T_kernel
+  std::string roof;           ///< the slowest roof at full-chip rate
+  std::string bound_by;       ///< that roof, "parallelism" or "launch"
+  std::string stalled_by;     ///< the largest part of T - T_kernel: "pipes", "copies", "first loads"
+  double waves = 0;
+};
+KernelTime estimate(const Device& device, const Work& work, const Occupancy& occupancy);
+
+/// Relative error of `estimate`, from a comparison with published times (docs/model.md).
+inline constexpr double kModelErrorBand = 0.30;
+
+}  // namespace roofgen
