@@ -15,8 +15,6 @@
 
 #include "base/spawn.h"
 
-extern char** environ;
-
 namespace roofgen {
 namespace {
 
@@ -44,25 +42,6 @@ struct Pipe {
     close_end(write_end);
   }
 };
-
-std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& more) {
-  std::vector<std::string> out;
-  for (char** e = environ; *e; ++e) {
-    const std::string entry = *e;
-    const bool replaced =
-        std::any_of(more.begin(), more.end(), [&](const auto& m) { return entry.starts_with(m.first + "="); });
-    if (!replaced) out.push_back(entry);
-  }
-  for (const auto& [name, value] : more) out.push_back(name + "=" + value);
-  return out;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> out;
-  for (std::string& s : strings) out.push_back(s.data());
-  out.push_back(nullptr);
-  return out;
-}
 
 /// Reads what is there. False at the end of the file.
 bool drain(int fd, std::string& into, size_t most, bool& flooded) {

@@ -2,21 +2,12 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "check/check.h"
+#include "check/views.h"
 
 namespace roofgen::check {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json where_json(const Where& at) {
-  if (at.line <= 0) return nullptr;
-  Json j{{"file", at.file}, {"line", at.line}};
-  if (at.col > 0) j["column"] = at.col;
-  return j;
-}
 
 Json dims_json(const Dim3& d) { return {d.x, d.y, d.z}; }
 
@@ -46,25 +37,6 @@ const std::map<std::string, const char*>& kinds() {
   return table;
 }
 
-Json counts_json(const Counts& c) {
-  return {{"ctas", c.ctas},
-          {"warp_instructions", c.warp_instructions},
-          {"mma", c.mma},
-          {"global_load", c.global_load},
-          {"global_store", c.global_store},
-          {"shared_load", c.shared_load},
-          {"shared_store", c.shared_store},
-          {"local", c.local},
-          {"atomics", c.atomics},
-          {"barriers", c.barriers},
-          {"read_sectors", c.l2_read_sectors},
-          {"write_sectors", c.l2_write_sectors},
-          {"distinct_read_sectors", c.unique_read_sectors},
-          {"distinct_write_sectors", c.unique_write_sectors},
-          {"shared_wavefronts", c.smem_wavefronts},
-          {"shared_wavefronts_without_conflicts", c.smem_ideal_wavefronts}};
-}
-
 Json sarif_result(const std::string& rule, const char* level, std::string message, const Where& at, Json properties) {
   Json j{{"ruleId", rule}, {"level", level}, {"message", {{"text", std::move(message)}}}};
   Json location{{"artifactLocation", {{"uri", at.file}}}};
@@ -76,9 +48,6 @@ Json sarif_result(const std::string& rule, const char* level, std::string messag
   if (!properties.empty()) j["properties"] = std::move(properties);
   return j;
 }
-
-/// Names of files may be in any encoding; JSON is UTF-8.
-std::string dumped(const Json& j) { return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 }  // namespace
 
@@ -104,14 +73,11 @@ std::string check_json(const Report& r) {
         {{"what", l.what}, {"where", where_json(l.where)}, {"why", l.why.empty() ? "marked __host__" : l.why}});
   j["notes"] = r.notes;
   j["findings"] = Json::array();
-  for (const FindingGroup& g : r.findings)
-    j["findings"].push_back({{"kind", g.first.kind},
-                             {"message", g.first.message},
-                             {"source", where_json(g.first.source)},
-                             {"ptx", where_json(g.first.ptx)},
-                             {"cta", g.first.cta},
-                             {"thread", g.first.thread},
-                             {"in_other_ctas", g.more}});
+  for (const FindingGroup& g : r.findings) {
+    Json finding = finding_json(g.first);
+    finding["in_other_ctas"] = g.more;
+    j["findings"].push_back(std::move(finding));
+  }
   j["outputs"] = Json::array();
   for (const BufferReport& b : r.buffers) {
     Json o{{"name", b.name}, {"elements", b.elements}, {"unwritten", b.unwritten}, {"compared", b.compared}};

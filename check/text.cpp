@@ -5,22 +5,13 @@
 
 #include "base/units.h"
 #include "check/check.h"
+#include "check/views.h"
 
 namespace roofgen::check {
 namespace {
 
-std::string place(const Where& at) { return at.line > 0 ? fmt::format("{}:{}", at.file, at.line) : at.file; }
 std::string dims(const Dim3& d) {
   return d.y == 1 && d.z == 1 ? fmt::format("{}", d.x) : fmt::format("{} x {} x {}", d.x, d.y, d.z);
-}
-
-std::string finding_text(const FindingGroup& g) {
-  const Finding& f = g.first;
-  std::string out = fmt::format("{}: {}: {}\n", f.source.line > 0 ? place(f.source) : place(f.ptx), f.kind, f.message);
-  out += fmt::format("  CTA {}, thread {}", f.cta, f.thread);
-  if (f.source.line > 0) out += fmt::format(", {}", place(f.ptx));
-  if (g.more) out += fmt::format("; the same in {} other CTA{}", g.more, g.more == 1 ? "" : "s");
-  return out + "\n";
 }
 
 /// What the compiler was not shown.
@@ -106,7 +97,8 @@ std::string check_text(const Report& r, size_t top) {
       c.smem_wavefronts - c.smem_ideal_wavefronts);
   out += printed_text(r.printed);
   if (!r.findings.empty()) out += "\n";
-  for (const FindingGroup& g : r.findings) out += finding_text(g);
+  for (const FindingGroup& g : r.findings)
+    out += finding_text(g.first, "", g.more ? "; the same in " + plural(g.more, "other CTA") : "");
   for (const BufferReport& b : r.buffers) {
     if (b.mismatches)
       out += fmt::format("\n{}\n", mismatch_text(r, b));
@@ -135,11 +127,9 @@ std::string check_text(const Report& r, size_t top) {
   for (const BufferReport& b : r.buffers) wrong += b.mismatches > 0;
   out += "\nverdict   ";
   if (r.clean()) return out + "clean\n";
-  if (findings) out += fmt::format("{} finding{}", findings, findings == 1 ? "" : "s");
-  if (wrong)
-    out += fmt::format("{}{} wrong output{}{}", findings ? ", and " : "", wrong, wrong == 1 ? "" : "s",
-                       findings ? ", likely by that" : "");
-  return out + " (docs/findings.md says what each means)\n";
+  if (findings) out += plural(findings, "finding");
+  if (wrong) out += (findings ? ", and " : "") + plural(wrong, "wrong output") + (findings ? ", likely by that" : "");
+  return out + kSeeFindings + "\n";
 }
 
 }  // namespace roofgen::check

@@ -20,6 +20,7 @@ struct Session {
   std::vector<std::string> data_dirs;  ///< `--data-dir`
   std::string color = "auto";
   std::atomic<bool>* stop = nullptr;  ///< set by the first Ctrl-C
+  std::vector<std::string> program;   ///< for `run`, with its arguments
   bool use_color(int fd) const;
 };
 
@@ -37,6 +38,7 @@ Run declare_tune(CLI::App& app);
 Run declare_generate(CLI::App& app);
 Run declare_emit(CLI::App& app);
 Run declare_whatif(CLI::App& app);
+Run declare_run(CLI::App& app);
 Run declare_check(CLI::App& app);
 Run declare_explain(CLI::App& app);
 Run declare_lint(CLI::App& app);

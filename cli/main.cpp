@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -24,6 +25,7 @@ const std::vector<Subcommand>& subcommands() {
       {"emit", "tune, then write the winner as files to embed", declare_emit},
       {"whatif", "every way to cut a chain of operators into kernels, timed: what to fuse, and why", declare_whatif},
       {"check", "run any kernel in the strict simulator: a sanitizer without a GPU", declare_check},
+      {"run", "run a program on the simulated CUDA driver: findings and counts of all its kernels", declare_run},
       {"explain", "work, roofs, regime and next lever of an operator, by formula", declare_explain},
       {"lint", "check a roofline table against the rules R01 to R20", declare_lint},
       {"model", "a whole transformer: per operator and in all, by batch and cache length", declare_model},
@@ -80,6 +82,15 @@ int usage_error(const CLI::App& app, const CLI::ParseError& e, int argc, char** 
   return fail({Exit::kUsage, message});
 }
 
+/// The index where the options of `run` end. The words from there on are the program's, and are not parsed.
+int begin_of_program(const CLI::App& run, int argc, char** argv) {
+  int i = 2;
+  for (; i < argc && argv[i][0] == '-' && std::strcmp(argv[i], "--") != 0; ++i)
+    if (const CLI::Option* option = run.get_option_no_throw(argv[i]); option && option->get_items_expected_max() > 0)
+      ++i;
+  return std::min(i, argc);
+}
+
 int run(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "__compile-worker") == 0) return compile_worker_main();
   if (argc > 1 && std::strcmp(argv[1], "__gpu-worker") == 0) return gpu_worker_main();
@@ -104,6 +115,11 @@ int run(int argc, char** argv) {
   if (argc == 1) {
     fmt::print("{}", app.help());
     return static_cast<int>(Exit::kUsage);
+  }
+  if (std::strcmp(argv[1], "run") == 0) {
+    const int end = begin_of_program(*app.get_subcommand("run"), argc, argv);
+    session.program.assign(argv + end + (end < argc && std::strcmp(argv[end], "--") == 0), argv + argc);
+    argc = end;
   }
   try {
     app.parse(argc, argv);

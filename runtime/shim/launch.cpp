@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <sstream>
 
+#include "runtime/shim/report.h"
 #include "runtime/shim/state.h"
 #include "runtime/sim/machine.h"
 #include "runtime/sim/ptx_parser.h"
@@ -31,6 +33,17 @@ std::string text_of(const Finding& f) {
   std::string at = f.ptx.line > 0 ? fmt::format(" at {}:{}", f.ptx.file, f.ptx.line) : "";
   if (!f.source.file.empty()) at += fmt::format(" ({}:{})", f.source.file, f.source.line);
   return fmt::format("{}: kernel {}, CTA {}, thread {}{}: {}", f.kind, f.kernel, f.cta, f.thread, at, f.message);
+}
+
+/// The instruction in a line of PTX, counted from 1.
+std::string line_of(const std::string& text, int number) {
+  std::istringstream in(text);
+  std::string line;
+  while (number > 0 && std::getline(in, line)) --number;
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  line.erase(std::unique(line.begin(), line.end(), [](char a, char b) { return a == ' ' && b == ' '; }), line.end());
+  const size_t begin = line.find_first_not_of(' '), end = line.find_last_not_of(" \r;");
+  return number > 0 || begin == std::string::npos ? "" : line.substr(begin, end - begin + 1);
 }
 
 }  // namespace
@@ -174,9 +187,14 @@ Status State::execute(const LaunchOp& op) {
     std::fwrite(printed.data(), 1, printed.size(), stdout);
     std::fflush(stdout);
   }
-  now_ns += modelled_ns(op, counter.finish());
-  for (const Finding& f : tolerated) log("finding " + text_of(f));
-  for (const Finding& f : findings) log("finding " + text_of(f));
+  const Counts counts = counter.finish();
+  now_ns += modelled_ns(op, counts);
+  Report::instance().launched(kernel.name, counts);
+  for (const std::vector<Finding>* list : {&tolerated, &findings})
+    for (const Finding& f : *list) {
+      log("finding " + text_of(f));
+      Report::instance().found(f, line_of(op.function->module->text, f.ptx.line));
+    }
   if (findings.empty()) return kSuccess;
   return findings.front().kind == "assert" ? kAssert : status_of(findings.front().kind);
 }

@@ -10,9 +10,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
 #include <thread>
 
 #include "base/suggest.h"
+#include "runtime/shim/report.h"
 
 namespace roofgen::shim {
 
@@ -31,6 +33,14 @@ constexpr int kMostSimulatorThreads = 256;
 std::string setting(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
+}
+
+/// The parts of "a:b:c".
+std::vector<std::string> directories(const std::string& paths) {
+  std::vector<std::string> out;
+  std::istringstream in(paths);
+  for (std::string path; std::getline(in, path, ':');) out.push_back(path);
+  return out;
 }
 
 std::string stamped(const std::string& line) { return fmt::format("roofgen-sim[{}]: {}\n", getpid(), line); }
@@ -60,10 +70,13 @@ void State::log(const std::string& line) {
 void State::absent(const char* call, Status status, const std::string& name) {
   if (!absent_.insert(name).second) return;
   if (absent_.size() == 1) std::atexit([] { instance().end_of_lookups(); });
-  if (!in_lookups_)
-    refuse(call, status, name + ": no such function here");
-  else
+  const std::string why = name + ": no such function here";
+  if (in_lookups_) {
+    Report::instance().failed(call, status, why);
     more_absent_.push_back(name);
+  } else {
+    refuse(call, status, why);
+  }
   in_lookups_ = true;
 }
 
@@ -76,6 +89,7 @@ void State::end_of_lookups() {
 }
 
 Status State::refuse(const char* call, Status status, const std::string& why) {
+  Report::instance().failed(call, status, why);
   const char* name = error_name(status);
   log(fmt::format("{}: {} ({}): {}", call, name ? name : "CUDA_ERROR", status, why));
   return status;
@@ -89,7 +103,7 @@ Status State::misconfigured(const std::string& why) {
 
 Status State::read_settings() {
   const std::string asked = setting("ROOFGEN_SIM_DEVICE"), name = asked.empty() ? "h200-sxm" : asked;
-  const DataFiles files;
+  const DataFiles files(directories(setting("ROOFGEN_SIM_DATA_DIRS")));
   const std::vector<std::string> all = device_names(files);
   if (std::find(all.begin(), all.end(), name) == all.end()) {
     std::vector<std::string> usable;
@@ -124,6 +138,7 @@ Status State::initialise() {
   if (auto memory = memory_.initialise(); !memory) return refuse("cuInit", kOutOfMemory, memory.error().message);
   default_pool = current_pool = pools.add(std::make_unique<Pool>());
   initialised = true;
+  Report::instance().initialised(device.name, device.title);
   log(fmt::format("a simulated {}: no GPU is used, and its times are modelled", device.title));
   return kSuccess;
 }
@@ -175,7 +190,7 @@ int State::attribute(int attribute) const {
 }
 
 void State::wipe() {
-  queue_.clear();
+  drop_queue();
   default_.capture.reset();
   executables.clear();
   links.clear();
@@ -203,6 +218,7 @@ Status State::allocate(size_t bytes, Address* out) {
   if (!made) return kOutOfMemory;
   allocations[*made] = bytes;
   allocated += bytes;
+  Report::instance().allocated(allocated);
   *out = *made;
   return kSuccess;
 }
@@ -277,6 +293,23 @@ Status State::queue(const char* call, Handle handle, Work work) {
   if (at_once) drain();
   return kSuccess;
 }
+
+void State::drop_queue() {
+  for (const Work& work : queue_) {
+    Function* function = nullptr;  // its module may have been unloaded
+    if (work.launch && is_function(const_cast<Function*>(work.launch->function), &function) == kSuccess)
+      Report::instance().not_run(function->kernel.name);
+  }
+  queue_.clear();
+}
+
+namespace {
+/// At the end of the process. Another thread may be inside a call: then the queue is left alone.
+[[gnu::destructor]] void drop_queue_at_exit() {
+  State& s = State::instance();
+  if (const std::unique_lock lock(s.mutex, std::try_to_lock); lock.owns_lock()) s.drop_queue();
+}
+}  // namespace
 
 Status State::run_op(const Op& op) {
   if (sticky != kSuccess) return sticky;

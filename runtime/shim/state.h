@@ -211,6 +211,8 @@ class State {
   int attribute(int attribute) const;
   /// Frees all that contexts hold: after the last is gone, or at a reset.
   void wipe();
+  /// Empties the queue, and reports its launches as not run.
+  void drop_queue();
 
   Status load(const char* call, const void* image, std::string* why, Module** out);
   Status function(const char* call, Module& module, const std::string& name, Function** out);

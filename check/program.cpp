@@ -1,0 +1,227 @@
+#include "check/program.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/json_text.h"
+#include "base/text_table.h"
+#include "base/units.h"
+#include "check/kernel.h"
+#include "check/views.h"
+#include "runtime/sim/count_names.h"
+
+namespace roofgen::check {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostRows = 40;  ///< of each list in the text; JSON has all
+
+/// The item of a list whose members are equal to those of `item`; `item`, appended, where there is none.
+template <class T, class Same>
+T& merged(std::vector<T>& list, T item, const Same& same) {
+  const auto at = std::find_if(list.begin(), list.end(), [&](const T& other) { return same(other, item); });
+  return at != list.end() ? *at : list.emplace_back(std::move(item));
+}
+
+void add_kernel(const Json& j, ProgramReport& report) {
+  KernelUse use;
+  use.mangled = j.at("kernel");
+  use.kernel = demangled(use.mangled);
+  KernelUse& k = merged(report.kernels, std::move(use),
+                        [](const KernelUse& a, const KernelUse& b) { return a.mangled == b.mangled; });
+  k.launches += j.at("launches").get<uint64_t>();
+  k.not_run += j.at("not_run").get<uint64_t>();
+  for (const sim::CountName& c : sim::kCountNames) k.counts.*c.member += j.at(c.name).get<uint64_t>();
+}
+
+/// NVRTC makes names absolute; below the working directory the relative name is enough.
+std::string own_name(std::string file) {
+  std::error_code ignored;
+  if (const std::string here = fs::current_path(ignored).string() + "/"; file.starts_with(here))
+    file.erase(0, here.size());
+  return file;
+}
+
+void add_finding(const Json& j, ProgramReport& report) {
+  ProgramFinding made;
+  made.first = {j.at("kind"),
+                j.at("message"),
+                j.at("kernel"),
+                {j.at("ptx_file"), j.at("ptx_line"), 0},
+                {own_name(j.at("source_file")), j.at("source_line"), 0},
+                j.at("cta"),
+                j.at("thread")};
+  made.instruction = j.at("instruction");
+  merged(report.findings, std::move(made), [](const ProgramFinding& a, const ProgramFinding& b) {
+    return a.first.kind == b.first.kind && a.first.kernel == b.first.kernel && a.first.ptx.line == b.first.ptx.line;
+  }).count += j.at("count").get<uint64_t>();
+}
+
+void add_call(const Json& j, ProgramReport& report) {
+  merged(report.calls, {j.at("call"), j.at("error"), j.at("message"), j.at("status"), 0},
+         [](const FailedCall& a, const FailedCall& b) { return a.call == b.call && a.status == b.status; })
+      .count += j.at("count").get<uint64_t>();
+}
+
+void add_record(const Json& j, ProgramReport& report) {
+  const std::string record = j.at("record");
+  if (record == "process") {
+    report.processes.push_back({j.at("pid"), j.at("parent"), j.at("program"), "", "", j.at("peak_bytes")});
+  } else if (record == "device") {
+    report.processes.back().device = j.at("device");
+    report.processes.back().title = j.at("title");
+  } else if (record == "kernel") {
+    add_kernel(j, report);
+  } else if (record == "finding") {
+    add_finding(j, report);
+  } else if (record == "call") {
+    add_call(j, report);
+  }
+}
+
+/// How the program failed; empty: it did not.
+std::string failure(const ProgramReport& r) {
+  if (r.signal) return fmt::format("the program was ended by signal {} ({})", r.signal, strsignal(r.signal));
+  return r.exit ? fmt::format("the program ended with exit status {}", r.exit) : "";
+}
+
+std::string verdict(const ProgramReport& r) {
+  uint64_t launches = 0, findings = 0;
+  for (const KernelUse& k : r.kernels) launches += k.launches;
+  for (const ProgramFinding& f : r.findings) findings += f.count;
+  if (findings) return plural(findings, "finding") + kSeeFindings;
+  if (r.processes.empty())
+    return "nothing was checked: the program did not load the simulated driver" +
+           (r.other_driver.empty() ? "" : ", but " + r.other_driver);
+  if (launches == 0) return "nothing was checked: no kernel ran";
+  return failure(r).empty() ? "clean" : "no findings";
+}
+
+std::string driver_text(const ProgramReport& r) {
+  if (r.processes.empty()) return "not loaded";
+  std::vector<std::string> titles;
+  uint64_t peak = 0;
+  for (const DriverProcess& p : r.processes) {
+    peak = std::max(peak, p.peak_bytes);
+    if (!p.title.empty() && std::find(titles.begin(), titles.end(), p.title) == titles.end()) titles.push_back(p.title);
+  }
+  const std::string by = r.processes.size() > 1 ? fmt::format(", loaded by {} processes", r.processes.size()) : "";
+  if (titles.empty()) return "never initialised" + by;
+  return fmt::format("simulated {}{}; at most {} of device memory allocated", fmt::join(titles, ", "), by,
+                     bytes_text(static_cast<double>(peak)));
+}
+
+/// A line on rows beyond the most that are printed.
+std::string beyond(size_t rows, const char* what) {
+  return rows > kMostRows ? fmt::format("  and {} more {}; --json has them\n", rows - kMostRows, what) : "";
+}
+
+std::string kernels_text(const ProgramReport& r) {
+  if (r.kernels.empty()) return "";
+  TextTable table(
+      {"  kernel", "launches", "CTAs", "warp-instructions", "read", "written", "bank conflicts", "findings"});
+  table.left(0);
+  for (size_t i = 0; i < std::min(kMostRows, r.kernels.size()); ++i) {
+    const KernelUse& k = r.kernels[i];
+    const auto count = [](uint64_t n) { return count_text(static_cast<double>(n)); };
+    const auto bytes = [](uint64_t sectors) { return bytes_text(32.0 * static_cast<double>(sectors)); };
+    table.row({"  " + k.kernel, count(k.launches), count(k.counts.ctas), count(k.counts.warp_instructions),
+               bytes(k.counts.l2_read_sectors), bytes(k.counts.l2_write_sectors),
+               count(k.counts.smem_wavefronts - k.counts.smem_ideal_wavefronts), fmt::format("{}", k.findings)});
+  }
+  return "\n" + table.str() + beyond(r.kernels.size(), "kernels");
+}
+
+std::string calls_text(const ProgramReport& r) {
+  std::string out;
+  for (size_t i = 0; i < std::min(kMostRows, r.calls.size()); ++i) {
+    const FailedCall& c = r.calls[i];
+    out += fmt::format("  {}: {} ({}): {}{}\n", c.call, c.error, c.status, c.message,
+                       c.count > 1 ? fmt::format("; {} times", c.count) : "");
+  }
+  return out.empty() ? "" : "\nfailed driver calls\n" + out + beyond(r.calls.size(), "calls");
+}
+
+}  // namespace
+
+Result<void> read_records(const std::string& directory, ProgramReport& report) {
+  std::vector<fs::path> files;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(directory, failed)) files.push_back(entry.path());
+  if (failed) return Error{Exit::kFailed, fmt::format("{}: {}", directory, failed.message())};
+  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
+    return std::pair(a.filename().string().size(), a) < std::pair(b.filename().string().size(), b);
+  });
+  for (const fs::path& file : files) {
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);) {
+      ROOFGEN_TRY(const JsonFile record, JsonFile::parse(line, file.string()));
+      add_record(record.root(), report);
+    }
+  }
+  for (KernelUse& k : report.kernels)
+    for (const ProgramFinding& f : report.findings)
+      if (f.first.kernel == k.mangled) k.findings += f.count;
+  return {};
+}
+
+std::string program_text(const ProgramReport& r) {
+  std::string out = fmt::format("program   {}\ndriver    {}\n", fmt::join(r.program, " "), driver_text(r));
+  for (const KernelUse& k : r.kernels)
+    if (k.not_run)
+      out += fmt::format("note      {} of {} launches of {} did not run: the program never waited for them\n",
+                         k.not_run, k.not_run + k.launches, k.kernel);
+  out += kernels_text(r);
+  if (!r.findings.empty()) out += "\n";
+  for (size_t i = 0; i < std::min(kMostRows, r.findings.size()); ++i) {
+    const ProgramFinding& f = r.findings[i];
+    const std::string instruction = f.instruction.empty() ? "" : ": " + f.instruction;
+    out += finding_text(f.first, demangled(f.first.kernel) + ", ",
+                        instruction + (f.count > 1 ? fmt::format("; {} times", f.count) : ""));
+  }
+  out += beyond(r.findings.size(), "findings") + calls_text(r);
+  return out + fmt::format("\nverdict   {}{}{}\n", verdict(r), failure(r).empty() ? "" : "; ", failure(r));
+}
+
+std::string program_json(const ProgramReport& r) {
+  Json j{{"schema", "roofgen.run.1"},
+         {"program", r.program},
+         {"exit_status", r.signal ? Json() : Json(r.exit)},
+         {"signal", r.signal ? Json(r.signal) : Json()},
+         {"driver", r.driver},
+         {"other_driver", r.other_driver.empty() ? Json() : Json(r.other_driver)},
+         {"clean", r.clean()}};
+  for (const char* list : {"processes", "kernels", "findings", "failed_calls"}) j[list] = Json::array();
+  for (const DriverProcess& p : r.processes)
+    j["processes"].push_back({{"pid", p.pid},
+                              {"parent", p.parent},
+                              {"program", p.program},
+                              {"device", p.device.empty() ? Json() : Json(p.device)},
+                              {"peak_bytes", p.peak_bytes}});
+  for (const KernelUse& k : r.kernels)
+    j["kernels"].push_back({{"kernel", k.kernel},
+                            {"mangled", k.mangled},
+                            {"launches", k.launches},
+                            {"launches_not_run", k.not_run},
+                            {"findings", k.findings},
+                            {"counts", counts_json(k.counts)}});
+  for (const ProgramFinding& f : r.findings) {
+    Json finding = finding_json(f.first);
+    finding["kernel"] = demangled(f.first.kernel);
+    finding["instruction"] = f.instruction;
+    finding["count"] = f.count;
+    j["findings"].push_back(std::move(finding));
+  }
+  for (const FailedCall& c : r.calls)
+    j["failed_calls"].push_back(
+        {{"call", c.call}, {"error", c.error}, {"status", c.status}, {"message", c.message}, {"count", c.count}});
+  return dumped(j);
+}
+
+}  // namespace roofgen::check

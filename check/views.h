@@ -1,0 +1,26 @@
+// What the reports of `check` and of `run` show in the same form.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "roofgen/pipeline.h"
+
+namespace roofgen::check {
+
+using Json = nlohmann::ordered_json;
+
+std::string place(const Where& at);
+/// "1 finding", "3 findings".
+std::string plural(uint64_t n, const std::string& what);
+/// Place, kind and message; below them `before`, the CTA, the thread, the PTX line, and `after`.
+std::string finding_text(const Finding& finding, const std::string& before, const std::string& after);
+inline constexpr const char* kSeeFindings = " (docs/findings.md says what each means)";
+
+Json where_json(const Where& at);
+Json finding_json(const Finding& finding);
+Json counts_json(const Counts& counts);
+/// Names of files may be in any encoding; JSON is UTF-8.
+std::string dumped(const Json& j);
+
+}  // namespace roofgen::check

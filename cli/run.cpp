@@ -1,0 +1,207 @@
+// roofgen run -- PROGRAM: a program on the simulated CUDA driver.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "base/foreground.h"
+#include "base/output_file.h"
+#include "base/subprocess.h"
+#include "check/program.h"
+#include "cli/cli.h"
+#include "generator/generate.h"
+#include "runtime/compiler.h"
+
+namespace roofgen::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Flags {
+  std::string device, log, output;
+  int jobs = 0;
+  bool json = false, strict = false;
+};
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+fs::path program_directory() {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored).parent_path();
+}
+
+/// libcuda.so.1: what ROOFGEN_SHIM names, the build tree's, an installed one.
+Result<fs::path> find_shim() {
+  std::error_code ignored;
+  const fs::path here = program_directory();
+  std::vector<fs::path> places = {here / "../shim", here / "../lib/roofgen", here};
+  if (const std::string chosen = environment("ROOFGEN_SHIM"); !chosen.empty()) places = {chosen};
+  for (const fs::path& place : places) {
+    const fs::path file = fs::is_directory(place, ignored) ? place / "libcuda.so.1" : place;
+    if (fs::is_regular_file(file, ignored) && file.filename() == "libcuda.so.1") return fs::canonical(file, ignored);
+  }
+  return Error{
+      Exit::kUnavailable,
+      environment("ROOFGEN_SHIM").empty()
+          ? fmt::format("no simulated driver at {}; build the target roofgen_cuda_shim (`./roofgen run` does), "
+                        "or set ROOFGEN_SHIM to libcuda.so.1 or its directory",
+                        (here / "../shim").lexically_normal().string())
+          : fmt::format("ROOFGEN_SHIM={}: no libcuda.so.1 there", places[0].string())};
+}
+
+/// The Python interpreter that runs the program; empty: none that can be told.
+std::string interpreter(const std::string& program) {
+  if (fs::path(program).filename().string().starts_with("python")) return program;
+  std::ifstream in(program.find('/') == std::string::npos ? find_program("", program, {}) : program);
+  std::string line;
+  if (!in || !std::getline(in, line) || !line.starts_with("#!")) return "";
+  const size_t at = line.find("python");
+  if (at == std::string::npos) return "";
+  const size_t begin = line.find_last_of("! \t", at) + 1, end = line.find_first_of(" \t\r", at);
+  return line.substr(begin, end - begin);
+}
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+bool python_runs(const std::string& python, const std::string& code, const Environment& environment) {
+  const Result<ProcessResult> ran = run_process({{python, "-c", code}, environment});
+  return ran && ran->ok();
+}
+
+/// cuda-python, as `./roofgen test` installs it, for a Python that has none of its own and that it fits.
+void add_python_bindings(const std::string& program, Environment& environment_of_program) {
+  std::error_code ignored;
+  const fs::path bindings = fs::canonical(program_directory() / "../python", ignored);
+  const std::string python = ignored ? "" : interpreter(program);
+  if (python.empty()) return;
+  constexpr const char* kFind =
+      "import importlib.util; raise SystemExit(not importlib.util.find_spec('cuda.bindings'))";
+  if (python_runs(python, kFind, {})) return;
+  const std::string old = environment("PYTHONPATH");
+  const std::pair<std::string, std::string> path = {"PYTHONPATH",
+                                                    old.empty() ? bindings.string() : old + ":" + bindings.string()};
+  if (python_runs(python, "import cuda.bindings.driver", {path})) environment_of_program.push_back(path);
+}
+
+/// The directory of the NVRTC that roofgen uses, where the loader would not find one without it.
+std::string nvrtc_directory() {
+  if (dlopen("libnvrtc.so.13", RTLD_LAZY | RTLD_LOCAL)) return "";
+  const fs::path library = nvrtc_info().library;
+  return library.parent_path().string();
+}
+
+/// Paths for a variable such as LD_LIBRARY_PATH; empty ones are left out.
+std::string joined(std::vector<std::string> paths) {
+  std::erase(paths, "");
+  return fmt::format("{}", fmt::join(paths, ":"));
+}
+
+std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal().string(); }
+
+/// The driver's settings (docs/shim.md), and the simulated driver before any other libcuda.so.1.
+Environment environment_for(const Session& session, const Flags& flags, const fs::path& shim,
+                            const std::string& report) {
+  Environment out = {
+      {"LD_LIBRARY_PATH", joined({shim.parent_path().string(), environment("LD_LIBRARY_PATH"), nvrtc_directory()})},
+      {"ROOFGEN_SIM_REPORT", report}};
+  std::vector<std::string> dirs = session.data_dirs;
+  std::transform(dirs.begin(), dirs.end(), dirs.begin(), absolute);
+  if (!dirs.empty()) out.emplace_back("ROOFGEN_SIM_DATA_DIRS", joined(dirs));
+  if (!flags.device.empty()) out.emplace_back("ROOFGEN_SIM_DEVICE", flags.device);
+  if (!flags.log.empty()) out.emplace_back("ROOFGEN_SIM_LOG", flags.log == "stderr" ? flags.log : absolute(flags.log));
+  if (flags.jobs > 0) out.emplace_back("ROOFGEN_SIM_THREADS", std::to_string(flags.jobs));
+  if (flags.strict) out.emplace_back("ROOFGEN_SIM_STRICT", "1");
+  add_python_bindings(session.program[0], out);
+  return out;
+}
+
+/// A libcuda that is mapped into the process and is not the simulated driver.
+std::string other_driver(pid_t pid, const fs::path& shim) {
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  for (std::string line; std::getline(maps, line);)
+    if (const size_t at = line.find('/'); at != std::string::npos && line.find("/libcuda.so") != std::string::npos)
+      if (line.substr(at) != shim) return line.substr(at);
+  return "";
+}
+
+/// A new directory, removed with all that is in it.
+class ScratchDirectory {
+ public:
+  ScratchDirectory() : path_((fs::temp_directory_path() / "roofgen-run-XXXXXX").string()) {
+    if (!mkdtemp(path_.data())) throw std::system_error(errno, std::generic_category(), path_);
+  }
+  ~ScratchDirectory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+Result<Exit> run(const Session& session, const Flags& flags) {
+  if (session.program.empty())
+    return Error{Exit::kUsage, "a program was expected, as in roofgen run -- python3 script.py"};
+  if (!flags.device.empty()) {
+    ROOFGEN_TRY(const Device device, load_device(DataFiles(session.data_dirs), flags.device));
+    ROOFGEN_CHECK(tunable(device));
+  }
+  check::ProgramReport report;
+  ROOFGEN_TRY(const fs::path shim, find_shim());
+  for (const std::string& file : {flags.output, flags.log == "stderr" ? "" : flags.log})
+    if (!file.empty()) ROOFGEN_CHECK(can_write(file));
+  if (!flags.log.empty() && flags.log != "stderr") ROOFGEN_CHECK(write_output(flags.log, ""));
+  const ScratchDirectory records;
+  report.program = session.program;
+  report.driver = shim.string();
+  ForegroundOptions options{session.program, environment_for(session, flags, shim, records.path()), flags.json, {}};
+  options.watch = [&](pid_t pid) {
+    if (report.other_driver.empty()) report.other_driver = other_driver(pid, shim);
+  };
+  ROOFGEN_TRY(const ForegroundResult ended, run_in_foreground(options));
+  report.exit = ended.exit;
+  report.signal = ended.signal;
+  ROOFGEN_CHECK(check::read_records(records.path(), report));
+  if (!flags.output.empty()) ROOFGEN_CHECK(write_output(flags.output, check::program_json(report)));
+  if (flags.json)
+    fmt::print("{}", check::program_json(report));
+  else
+    fmt::print(stderr, "\n{}", check::program_text(report));
+  if (ended.signal) return static_cast<Exit>(128 + ended.signal);
+  if (ended.exit) return static_cast<Exit>(ended.exit);
+  if (report.processes.empty()) return Exit::kUnavailable;
+  return report.clean() ? Exit::kOk : Exit::kFailed;
+}
+
+}  // namespace
+
+Run declare_run(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("--device", flags->device, "device of the catalogue to simulate, sm_80 or newer [h200-sxm]");
+  app.add_option("--log", flags->log, "file for one line per failed driver call and per finding, or stderr");
+  app.add_option("--jobs", flags->jobs, "cores that CTAs are spread over; the report is the same [cores]")
+      ->check(CLI::Range(1, 256));
+  app.add_flag("--strict", flags->strict,
+               "launches with undefined behaviour that no GPU detects (races, uninitialised reads) fail too");
+  app.add_flag("--json", flags->json,
+               "report as JSON on standard output, and the program's standard output on standard error");
+  app.add_option("--output", flags->output, "file for the report as JSON; nothing else changes");
+  app.footer(
+      "Usage: roofgen run [OPTIONS] [--] PROGRAM [ARGUMENTS...]\nExample: roofgen run -- python3 script.py\nExit code: "
+      "that of the program if it is not 0 (128 + N after signal N); "
+      "else 0 clean, 1 findings, 3 the program did not load the simulated driver. docs/run.md has the details.");
+  return [flags](const Session& session) { return run(session, *flags); };
+}
+
+}  // namespace roofgen::cli

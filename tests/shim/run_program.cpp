@@ -1,0 +1,135 @@
+// A driver-API program for the tests of `roofgen run`: run_program MODE... does one thing after another. It needs no
+// toolkit: its kernels are PTX, and it finds libcuda.so.1 as any program does.
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace {
+
+/// step: y[i] += 1 for i < n. spread: y[i] = i % 32 through shared memory, where the second warp reads values of the
+/// first one without a barrier.
+const char* const kPtx = R"(.version 8.0
+.target sm_80
+.address_size 64
+.file 1 "step.cu"
+.visible .entry _Z4stepPji(.param .u64 p_y, .param .u32 p_n)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<6>;
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [p_y];
+  ld.param.u32 %r1, [p_n];
+  mov.u32 %r2, %tid.x;
+  mov.u32 %r3, %ctaid.x;
+  mov.u32 %r4, %ntid.x;
+  mad.lo.s32 %r2, %r3, %r4, %r2;
+  setp.ge.u32 %p1, %r2, %r1;
+  @%p1 bra $done;
+  mul.wide.u32 %rd2, %r2, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  .loc 1 7 3
+  ld.global.u32 %r5, [%rd3];
+  add.s32 %r5, %r5, 1;
+  st.global.u32 [%rd3], %r5;
+$done:
+  ret;
+}
+.visible .entry spread(.param .u64 p_y)
+{
+  .reg .b32 %r<5>;
+  .reg .b64 %rd<4>;
+  .shared .align 4 .b8 tile[256];
+  ld.param.u64 %rd1, [p_y];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, tile;
+  shl.b32 %r3, %r1, 2;
+  add.s32 %r4, %r2, %r3;
+  st.shared.u32 [%r4], %r1;
+  and.b32 %r3, %r3, 124;
+  add.s32 %r4, %r2, %r3;
+  .loc 1 20 5
+  ld.shared.u32 %r4, [%r4];
+  mul.wide.u32 %rd2, %r1, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  st.global.u32 [%rd3], %r4;
+  ret;
+}
+)";
+
+void* library = nullptr;
+template <class... Args>
+void cu(const char* symbol, Args... args) {
+  void* at = dlsym(library, symbol);
+  int (*f)(Args...) = nullptr;
+  std::memcpy(&f, &at, sizeof f);
+  const int status = f ? f(args...) : -1;
+  if (status) std::printf("%s: status %d\n", symbol, status);
+}
+
+void *context = nullptr, *module = nullptr;
+unsigned long long y = 0;
+constexpr int kElements = 64;
+
+void start() {
+  if (library) return;
+  library = dlopen("libcuda.so.1", RTLD_NOW);
+  if (!library) std::exit((std::printf("%s\n", dlerror()), 9));
+  cu("cuInit", 0u);
+  cu("cuDevicePrimaryCtxRetain", &context, 0);
+  cu("cuCtxSetCurrent", context);
+  cu("cuModuleLoadData", &module, static_cast<const void*>(kPtx));
+  cu("cuMemAlloc_v2", &y, size_t{kElements} * 4);
+  cu("cuMemsetD32_v2", y, 0u, size_t{kElements});
+}
+
+void launch(const char* kernel, int n, unsigned ctas) {
+  start();
+  void* function = nullptr;
+  void* args[] = {&y, &n};
+  cu("cuModuleGetFunction", &function, module, kernel);
+  cu("cuLaunchKernel", function, ctas, 1u, 1u, 64u, 1u, 1u, 0u, static_cast<void*>(nullptr), static_cast<void**>(args),
+     static_cast<void**>(nullptr));
+}
+void wait_for_all() { cu("cuCtxSynchronize"); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string mode = argv[i];
+    if (mode == "step") launch("_Z4stepPji", kElements, 1), wait_for_all();
+    if (mode == "race") launch("spread", 0, 1), wait_for_all();
+    if (mode == "beyond") launch("_Z4stepPji", kElements + 1, 2), wait_for_all();
+    if (mode == "forget") launch("_Z4stepPji", kElements, 1);
+    if (mode == "load") library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (mode == "managed") start(), cu("cuMemAllocManaged");
+    if (mode == "abort") std::abort();
+    if (mode == "kill") std::raise(SIGKILL);
+    if (mode == "_exit") _exit(0);
+    if (mode.starts_with("exit=")) return std::atoi(mode.c_str() + 5);
+    if (mode == "sleep") usleep(300000);
+    if (mode == "wait") std::printf("waiting\n"), std::fflush(stdout), pause();
+    if (mode == "echo") {
+      std::printf("out\n");
+      std::fprintf(stderr, "err\n");
+      for (int c; (c = std::getchar()) != EOF;) std::putchar(c);
+    }
+    if (mode.starts_with("open=") && !dlopen(mode.c_str() + 5, RTLD_NOW)) return std::printf("%s\n", dlerror()), 8;
+    if (mode == "fork" || mode == "exec") {  // a child does the rest
+      const pid_t child = fork();
+      if (child == 0 && mode == "exec") execv("/proc/self/exe", argv + i);  // argv[i] is the name
+      if (child == 0) continue;
+      int status = 0;
+      waitpid(child, &status, 0);
+      return WEXITSTATUS(status);
+    }
+  }
+  std::fflush(stdout);
+  return 0;
+}

@@ -1,0 +1,192 @@
+// roofgen run as a user runs it: a program of the driver API (run_program.cpp) and a Python script.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/cli/program.h"
+#include "tests/support/json_schema.h"
+
+namespace roofgen::test {
+namespace {
+
+const std::string kProgram = ROOFGEN_RUN_PROGRAM;
+
+class RunProgram : public testing::Test {
+ protected:
+  Outcome run(const std::string& modes, const std::string& flags = "", const std::string& before = "") {
+    return home_.run("run " + flags + " -- '" + kProgram + "' " + modes, before);
+  }
+  /// The JSON report, held to its schema.
+  Json report(const std::string& modes, int exit) {
+    const Outcome o = run(modes, "--json");
+    EXPECT_EQ(o.exit, exit) << o.out << o.err;
+    const Json j = Json::parse(o.out);
+    std::ifstream in(ROOFGEN_SOURCE_DIR "/docs/run-schema.json");
+    std::vector<std::string> errors;
+    validate(Json::parse(in), j, "", errors);
+    for (const std::string& e : errors) ADD_FAILURE() << e;
+    return j;
+  }
+  static void expect_in(const std::string& part, const std::string& text) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\nin\n" << text;
+  }
+  Home home_;
+};
+
+TEST_F(RunProgram, ACleanProgramIsCountedAndItsStreamsAreItsOwn) {
+  home_.write("input", "given\n");
+  const Outcome o = home_.run("run -- sh -c \"'" + kProgram + "' echo step step <input\"");
+  EXPECT_EQ(o.exit, 0) << o.err;
+  EXPECT_EQ(o.out, "out\ngiven\n");
+  EXPECT_TRUE(o.err.starts_with("err\n")) << o.err;
+  expect_in("driver    simulated NVIDIA H200", o.err);
+  expect_in("  step(unsigned int*, int)         2     2 ", o.err);
+  expect_in("\nverdict   clean\n", o.err);
+}
+
+TEST_F(RunProgram, FindingsHaveTheirPlaceAndNumber) {
+  const Json j = report("step race race", 1);
+  EXPECT_FALSE(j.at("clean").get<bool>());
+  EXPECT_EQ(j.at("exit_status"), 0);
+  ASSERT_EQ(j.at("kernels").size(), 2u);
+  EXPECT_EQ(j.at("kernels")[0].at("launches"), 1);
+  EXPECT_EQ(j.at("kernels")[0].at("findings"), 0);
+  EXPECT_EQ(j.at("kernels")[0].at("counts").at("ctas"), 1);
+  EXPECT_EQ(j.at("kernels")[1].at("launches"), 2);
+  ASSERT_EQ(j.at("findings").size(), 1u);
+  const Json f = j.at("findings")[0];
+  EXPECT_EQ(f.at("kind"), "race");
+  EXPECT_EQ(f.at("kernel"), "spread");
+  EXPECT_EQ(f.at("source").at("line"), 20);
+  EXPECT_EQ(f.at("instruction"), "ld.shared.u32 %r4, [%r4]");
+  EXPECT_EQ(f.at("count"), 2);
+  const Outcome text = run("race race");
+  EXPECT_EQ(text.exit, 1);
+  expect_in("step.cu:20: race: ", text.err);
+  expect_in(": ld.shared.u32 %r4, [%r4]; 2 times\n", text.err);
+  expect_in("verdict   2 findings (docs/findings.md says what each means)\n", text.err);
+}
+
+TEST_F(RunProgram, AnAccessOutOfBoundsFailsTheLaunch) {
+  const Outcome o = run("beyond");
+  EXPECT_EQ(o.exit, 1);
+  expect_in("cuCtxSynchronize: status 700\n", o.out);
+  expect_in("step.cu:7: out-of-bounds: read of 4 bytes", o.err);
+  expect_in("\n  step(unsigned int*, int), CTA 1, thread 0, _Z4stepPji.ptx:", o.err);
+  expect_in(": ld.global.u32 %r5, [%rd3]\n", o.err);
+  EXPECT_EQ(run("race", "--strict").out, "cuCtxSynchronize: status 719\n");
+}
+
+TEST_F(RunProgram, ItsExitStatusIsForwarded) {
+  Outcome o = run("step exit=7");
+  EXPECT_EQ(o.exit, 7);
+  expect_in("verdict   no findings; the program ended with exit status 7\n", o.err);
+  EXPECT_EQ(run("race exit=7").exit, 7);
+  o = run("step race abort");
+  EXPECT_EQ(o.exit, 128 + SIGABRT);
+  expect_in("1 finding (docs/findings.md says what each means); the program was ended by signal 6 (Aborted)\n", o.err);
+  const Json killed = report("step step kill", 128 + SIGKILL);
+  EXPECT_EQ(killed.at("exit_status"), nullptr);
+  EXPECT_EQ(killed.at("signal"), SIGKILL);
+  EXPECT_EQ(killed.at("kernels")[0].at("launches"), 2);
+}
+
+TEST_F(RunProgram, ChildProcessesAreInTheReport) {
+  for (const std::string child : {"fork", "exec"}) {
+    const Json j = report("step " + child + " step race _exit", 1);
+    EXPECT_EQ(j.at("processes").size(), 2u) << j;
+    EXPECT_EQ(j.at("kernels")[0].at("launches"), 2) << j;
+    EXPECT_EQ(j.at("findings").size(), 1u) << j;
+  }
+  const Outcome o = run("step exec step");
+  expect_in(", loaded by 2 processes; at most 256 B of device memory allocated\n", o.err);
+}
+
+TEST_F(RunProgram, WhatWasNotCheckedIsNotClean) {
+  Outcome o = home_.run("run true");
+  EXPECT_EQ(o.exit, 3);
+  expect_in("driver    not loaded\n", o.err);
+  expect_in("verdict   nothing was checked: the program did not load the simulated driver\n", o.err);
+  EXPECT_EQ(home_.run("run false").exit, 1);
+  o = run("load");
+  EXPECT_EQ(o.exit, 0) << o.err;
+  expect_in("driver    never initialised\n", o.err);
+  expect_in("verdict   nothing was checked: no kernel ran\n", o.err);
+  o = run("forget");
+  expect_in("note      1 of 1 launches of step(unsigned int*, int) did not run: the program never waited for them\n",
+            o.err);
+  expect_in("verdict   nothing was checked: no kernel ran\n", o.err);
+  o = run("managed step");
+  EXPECT_EQ(o.exit, 0) << o.err;
+  expect_in("  cuMemAllocManaged: CUDA_ERROR_NOT_SUPPORTED (801): ", o.err);
+  expect_in("verdict   clean\n", o.err);
+}
+
+TEST_F(RunProgram, AnotherDriverIsNamed) {
+  const std::string other = (home_.dir() / "libcuda.so.1").string();
+  fs::copy_file(ROOFGEN_OTHER_LIBRARY, other);
+  const Outcome o = run("open=" + other + " sleep");
+  EXPECT_EQ(o.exit, 3) << o.out;
+  expect_in("did not load the simulated driver, but " + other + "\n", o.err);
+}
+
+TEST_F(RunProgram, SettingsReachTheDriver) {
+  Outcome o = run("managed step", "--device a100-sxm-80 --log calls.txt --jobs 1");
+  EXPECT_EQ(o.exit, 0) << o.err;
+  expect_in("simulated NVIDIA A100", o.err);
+  expect_in("cuMemAllocManaged: CUDA_ERROR_NOT_SUPPORTED (801)", home_.read("calls.txt"));
+  o = run("race", "--output report.json", "ROOFGEN_SHIM=" ROOFGEN_SHIM_DIR);
+  EXPECT_EQ(o.out, "");
+  expect_in("verdict   1 finding", o.err);
+  EXPECT_EQ(Json::parse(home_.read("report.json")).at("findings").size(), 1u);
+  o = run("echo", "--json");
+  EXPECT_TRUE(o.err.ends_with("out\n")) << o.err;
+  EXPECT_EQ(Json::parse(o.out).at("schema"), "roofgen.run.1");
+}
+
+TEST_F(RunProgram, WordsAfterTheProgramAreItsOwn) {
+  EXPECT_EQ(home_.run("run --json sh -c 'echo $0 $* >words' --json -- --help '[1,2]' tune").exit, 3);
+  EXPECT_EQ(home_.read("words"), "--json -- --help [1,2] tune\n");
+}
+
+TEST_F(RunProgram, RefusalsAreOneLine) {
+  const auto refused = [&](const std::string& arguments, int exit, const std::string& message,
+                           const char* before = "") {
+    const Outcome o = home_.run("run " + arguments, before);
+    EXPECT_EQ(o.exit, exit) << arguments << o.err;
+    EXPECT_EQ(o.out, "");
+    EXPECT_NE(o.err.find("error: " + message), std::string::npos) << o.err;
+    EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
+  };
+  refused("", 2, "a program was expected, as in roofgen run -- python3 script.py");
+  refused("--json --", 2, "a program was expected");
+  refused("-- no-such-program", 2, "cannot run no-such-program: No such file or directory");
+  refused("-- /etc/passwd", 2, "cannot run /etc/passwd: Permission denied");
+  refused("--devise a100 true", 2, "unknown option --devise; did you mean --device?");
+  refused("--device a1000 true", 2, "unknown device");
+  refused("--device v100-sxm2 true", 3, "the kernels need sm_80 or newer");
+  refused("--log no/such true", 1, "cannot be written");
+  refused("true", 3, "ROOFGEN_SHIM=/nowhere: no libcuda.so.1 there", "ROOFGEN_SHIM=/nowhere");
+}
+
+TEST_F(RunProgram, SignalsAreForwardedAndTheReportIsPrinted) {
+  const std::string command = "cd '" + home_.dir().string() + "' && '" ROOFGEN_PROGRAM "' run -- '" + kProgram +
+                              "' step wait >out.txt 2>err.txt & pid=$!; cd '" + home_.dir().string() +
+                              "'; for i in $(seq 600); do grep -q waiting out.txt && break; sleep 0.05; done; "
+                              "kill -TERM $pid; wait $pid";
+  const int status = std::system(command.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 128 + SIGTERM);
+  expect_in("verdict   no findings; the program was ended by signal 15 (Terminated)\n", home_.read("err.txt"));
+}
+
+TEST_F(RunProgram, APythonScript) {
+  const Outcome o = home_.run("run python3 " ROOFGEN_SOURCE_DIR "/tests/shim/cuda_python.py");
+  if (o.exit == 77) GTEST_SKIP() << o.out;
+  EXPECT_EQ(o.exit, 0) << o.out << o.err;
+  expect_in("ok transpose", o.out);
+  expect_in("  reduce  ", o.err);
+  expect_in("verdict   clean\n", o.err);
+}
+
+}  // namespace
+}  // namespace roofgen::test
