@@ -40,13 +40,21 @@ void add_kernel(const Json& j, ProgramReport& report) {
   for (const sim::CountName& c : sim::kCountNames) k.counts.*c.member += j.at(c.name).get<uint64_t>();
 }
 
+/// NVRTC makes names absolute; below the working directory the relative name is enough.
+std::string own_name(std::string file) {
+  std::error_code ignored;
+  if (const std::string here = fs::current_path(ignored).string() + "/"; file.starts_with(here))
+    file.erase(0, here.size());
+  return file;
+}
+
 void add_finding(const Json& j, ProgramReport& report) {
   ProgramFinding made;
   made.first = {j.at("kind"),
                 j.at("message"),
                 j.at("kernel"),
                 {j.at("ptx_file"), j.at("ptx_line"), 0},
-                {j.at("source_file"), j.at("source_line"), 0},
+                {own_name(j.at("source_file")), j.at("source_line"), 0},
                 j.at("cta"),
                 j.at("thread")};
   made.instruction = j.at("instruction");
@@ -103,8 +111,8 @@ std::string driver_text(const ProgramReport& r) {
     peak = std::max(peak, p.peak_bytes);
     if (!p.title.empty() && std::find(titles.begin(), titles.end(), p.title) == titles.end()) titles.push_back(p.title);
   }
-  const std::string by = r.processes.size() > 1 ? fmt::format(" by {} processes", r.processes.size()) : "";
-  if (titles.empty()) return fmt::format("loaded{}, never initialised", by);
+  const std::string by = r.processes.size() > 1 ? fmt::format(", loaded by {} processes", r.processes.size()) : "";
+  if (titles.empty()) return "never initialised" + by;
   return fmt::format("simulated {}{}; at most {} of device memory allocated", fmt::join(titles, ", "), by,
                      bytes_text(static_cast<double>(peak)));
 }
@@ -165,11 +173,12 @@ Result<void> read_records(const std::string& directory, ProgramReport& report) {
 
 std::string program_text(const ProgramReport& r) {
   std::string out = fmt::format("program   {}\ndriver    {}\n", fmt::join(r.program, " "), driver_text(r));
-  out += kernels_text(r) + "\n";
   for (const KernelUse& k : r.kernels)
     if (k.not_run)
-      out += fmt::format("note      {} of {} did not run: the program never waited for them\n",
-                         fmt::format("{} of {} launches", k.not_run, k.not_run + k.launches), k.kernel);
+      out += fmt::format("note      {} of {} launches of {} did not run: the program never waited for them\n",
+                         k.not_run, k.not_run + k.launches, k.kernel);
+  out += kernels_text(r);
+  if (!r.findings.empty()) out += "\n";
   for (size_t i = 0; i < std::min(kMostRows, r.findings.size()); ++i) {
     const ProgramFinding& f = r.findings[i];
     const std::string instruction = f.instruction.empty() ? "" : ": " + f.instruction;

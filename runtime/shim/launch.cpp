@@ -35,12 +35,14 @@ std::string text_of(const Finding& f) {
   return fmt::format("{}: kernel {}, CTA {}, thread {}{}: {}", f.kind, f.kernel, f.cta, f.thread, at, f.message);
 }
 
-/// A line of a text, counted from 1, without the blanks around it.
+/// The instruction in a line of PTX, counted from 1.
 std::string line_of(const std::string& text, int number) {
   std::istringstream in(text);
   std::string line;
   while (number > 0 && std::getline(in, line)) --number;
-  const size_t begin = line.find_first_not_of(" \t"), end = line.find_last_not_of(" \t\r");
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  line.erase(std::unique(line.begin(), line.end(), [](char a, char b) { return a == ' ' && b == ' '; }), line.end());
+  const size_t begin = line.find_first_not_of(' '), end = line.find_last_not_of(" \r;");
   return number > 0 || begin == std::string::npos ? "" : line.substr(begin, end - begin + 1);
 }
 

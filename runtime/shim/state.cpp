@@ -70,10 +70,13 @@ void State::log(const std::string& line) {
 void State::absent(const char* call, Status status, const std::string& name) {
   if (!absent_.insert(name).second) return;
   if (absent_.size() == 1) std::atexit([] { instance().end_of_lookups(); });
-  if (!in_lookups_)
-    refuse(call, status, name + ": no such function here");
-  else
+  const std::string why = name + ": no such function here";
+  if (in_lookups_) {
+    Report::instance().failed(call, status, why);
     more_absent_.push_back(name);
+  } else {
+    refuse(call, status, why);
+  }
   in_lookups_ = true;
 }
 

@@ -12,8 +12,8 @@
 
 namespace {
 
-/// step: y[i] += 1 for i < n. swap: y[i] = y[31 - i] through shared memory, where the second warp reads what the first
-/// one wrote without a barrier between them.
+/// step: y[i] += 1 for i < n. spread: y[i] = i % 32 through shared memory, where the second warp reads values of the
+/// first one without a barrier.
 const char* const kPtx = R"(.version 8.0
 .target sm_80
 .address_size 64
@@ -40,7 +40,7 @@ const char* const kPtx = R"(.version 8.0
 $done:
   ret;
 }
-.visible .entry swap(.param .u64 p_y)
+.visible .entry spread(.param .u64 p_y)
 {
   .reg .b32 %r<5>;
   .reg .b64 %rd<4>;
@@ -51,7 +51,7 @@ $done:
   shl.b32 %r3, %r1, 2;
   add.s32 %r4, %r2, %r3;
   st.shared.u32 [%r4], %r1;
-  xor.b32 %r3, %r3, 252;
+  and.b32 %r3, %r3, 124;
   add.s32 %r4, %r2, %r3;
   .loc 1 20 5
   ld.shared.u32 %r4, [%r4];
@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string mode = argv[i];
     if (mode == "step") launch("_Z4stepPji", kElements, 1), wait_for_all();
-    if (mode == "race") launch("swap", 0, 1), wait_for_all();
+    if (mode == "race") launch("spread", 0, 1), wait_for_all();
     if (mode == "beyond") launch("_Z4stepPji", kElements + 1, 2), wait_for_all();
     if (mode == "forget") launch("_Z4stepPji", kElements, 1);
     if (mode == "load") library = dlopen("libcuda.so.1", RTLD_NOW);

@@ -40,7 +40,7 @@ TEST_F(RunProgram, ACleanProgramIsCountedAndItsStreamsAreItsOwn) {
   EXPECT_EQ(o.out, "out\ngiven\n");
   EXPECT_TRUE(o.err.starts_with("err\n")) << o.err;
   expect_in("driver    simulated NVIDIA H200", o.err);
-  expect_in("  step(unsigned int*, int)  2 ", o.err);
+  expect_in("  step(unsigned int*, int)         2     2 ", o.err);
   expect_in("\nverdict   clean\n", o.err);
 }
 
@@ -56,14 +56,14 @@ TEST_F(RunProgram, FindingsHaveTheirPlaceAndNumber) {
   ASSERT_EQ(j.at("findings").size(), 1u);
   const Json f = j.at("findings")[0];
   EXPECT_EQ(f.at("kind"), "race");
-  EXPECT_EQ(f.at("kernel"), "swap");
+  EXPECT_EQ(f.at("kernel"), "spread");
   EXPECT_EQ(f.at("source").at("line"), 20);
-  EXPECT_EQ(f.at("instruction"), "ld.shared.u32 %r4, [%r4];");
+  EXPECT_EQ(f.at("instruction"), "ld.shared.u32 %r4, [%r4]");
   EXPECT_EQ(f.at("count"), 2);
   const Outcome text = run("race race");
   EXPECT_EQ(text.exit, 1);
   expect_in("step.cu:20: race: ", text.err);
-  expect_in(": ld.shared.u32 %r4, [%r4];; 2 times\n", text.err);
+  expect_in(": ld.shared.u32 %r4, [%r4]; 2 times\n", text.err);
   expect_in("verdict   2 findings (docs/findings.md says what each means)\n", text.err);
 }
 
@@ -73,7 +73,7 @@ TEST_F(RunProgram, AnAccessOutOfBoundsFailsTheLaunch) {
   expect_in("cuCtxSynchronize: status 700\n", o.out);
   expect_in("step.cu:7: out-of-bounds: read of 4 bytes", o.err);
   expect_in("\n  step(unsigned int*, int), CTA 1, thread 0, _Z4stepPji.ptx:", o.err);
-  expect_in(": ld.global.u32 %r5, [%rd3];\n", o.err);
+  expect_in(": ld.global.u32 %r5, [%rd3]\n", o.err);
   EXPECT_EQ(run("race", "--strict").out, "cuCtxSynchronize: status 719\n");
 }
 
@@ -99,7 +99,7 @@ TEST_F(RunProgram, ChildProcessesAreInTheReport) {
     EXPECT_EQ(j.at("findings").size(), 1u) << j;
   }
   const Outcome o = run("step exec step");
-  expect_in(" by 2 processes; at most 256 B of device memory allocated\n", o.err);
+  expect_in(", loaded by 2 processes; at most 256 B of device memory allocated\n", o.err);
 }
 
 TEST_F(RunProgram, WhatWasNotCheckedIsNotClean) {
@@ -110,7 +110,7 @@ TEST_F(RunProgram, WhatWasNotCheckedIsNotClean) {
   EXPECT_EQ(home_.run("run false").exit, 1);
   o = run("load");
   EXPECT_EQ(o.exit, 0) << o.err;
-  expect_in("driver    loaded, never initialised\n", o.err);
+  expect_in("driver    never initialised\n", o.err);
   expect_in("verdict   nothing was checked: no kernel ran\n", o.err);
   o = run("forget");
   expect_in("note      1 of 1 launches of step(unsigned int*, int) did not run: the program never waited for them\n",
@@ -155,7 +155,7 @@ TEST_F(RunProgram, RefusalsAreOneLine) {
     const Outcome o = home_.run("run " + arguments, before);
     EXPECT_EQ(o.exit, exit) << arguments << o.err;
     EXPECT_EQ(o.out, "");
-    EXPECT_TRUE(o.err.starts_with("roofgen: error: " + message)) << o.err;
+    EXPECT_NE(o.err.find("error: " + message), std::string::npos) << o.err;
     EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
   };
   refused("", 2, "a program was expected, as in roofgen run -- python3 script.py");
@@ -164,8 +164,8 @@ TEST_F(RunProgram, RefusalsAreOneLine) {
   refused("-- /etc/passwd", 2, "cannot run /etc/passwd: Permission denied");
   refused("--devise a100 true", 2, "unknown option --devise; did you mean --device?");
   refused("--device a1000 true", 2, "unknown device");
-  refused("--device v100-sxm2 true", 2, "the kernels need sm_80 or newer");
-  refused("--log no/such true", 2, "no/such");
+  refused("--device v100-sxm2 true", 3, "the kernels need sm_80 or newer");
+  refused("--log no/such true", 1, "cannot be written");
   refused("true", 3, "ROOFGEN_SHIM=/nowhere: no libcuda.so.1 there", "ROOFGEN_SHIM=/nowhere");
 }
 
