@@ -1,5 +1,4 @@
-// Registers of kernels: PTX does not tell, so ptxas is asked where a toolkit has it, once for a module and only when
-// something asks for them.
+// Register counts of kernels, from ptxas if a toolkit has it: once per module, on the first query.
 #include <fmt/format.h>
 
 #include <cstdlib>
