@@ -186,17 +186,16 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 }  // namespace
 
-Run declare_run(CLI::App& app) {
+Run declare_run(FlagSet app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("--device", flags->device, "device of the catalogue to simulate, sm_80 or newer [h200-sxm]");
-  app.add_option("--log", flags->log, "file for one line per failed driver call and per finding, or stderr");
-  app.add_option("--jobs", flags->jobs, "cores that CTAs are spread over; the report is the same [cores]")
-      ->check(CLI::Range(1, 256));
-  app.add_flag("--strict", flags->strict,
-               "launches with undefined behaviour that no GPU detects (races, uninitialised reads) fail too");
-  app.add_flag("--json", flags->json,
-               "report as JSON on standard output, and the program's standard output on standard error");
-  app.add_option("--output", flags->output, "file for the report as JSON; nothing else changes");
+  app.add("--device", flags->device, "device of the catalogue to simulate, sm_80 or newer [h200-sxm]");
+  app.add("--log", flags->log, "file for one line per failed driver call and per finding, or stderr");
+  app.add("--jobs", flags->jobs, "cores that CTAs are spread over; the report is the same [cores]").range(1, 256);
+  app.add_switch("--strict", flags->strict,
+                 "launches with undefined behaviour that no GPU detects (races, uninitialised reads) fail too");
+  app.add_switch("--json", flags->json,
+                 "report as JSON on standard output, and the program's standard output on standard error");
+  app.add("--output", flags->output, "file for the report as JSON; nothing else changes");
   app.footer(
       "Usage: roofgen run [OPTIONS] [--] PROGRAM [ARGUMENTS...]\nExample: roofgen run -- python3 script.py\nExit code: "
       "that of the program if it is not 0 (128 + N after signal N); "

@@ -12,7 +12,7 @@ namespace roofgen {
 namespace {
 
 /// Two rates that would be drawn as one line.
-bool same(double a, double b) { return std::fabs(a - b) <= 0.01 * std::max(a, b); }
+bool close_to(double a, double b) { return std::fabs(a - b) <= 0.01 * std::max(a, b); }
 
 bool is_lesser(const Roof& r) {
   return r.accumulate == "fp16" || r.math == "int4" ||
@@ -45,13 +45,13 @@ plot::Roofline device_roofline(const Device& device, bool everything) {
     out.slopes.push_back({b.name, b.rate / 1e9, b.origin == Origin::kMeasured ? Origin::kDatasheet : b.origin});
     for (const Roof& s : sustained)
       if (s.name == b.name && (b.name == "DRAM" || (b.name == "L2" && s.origin == Origin::kMeasured)) &&
-          !same(s.rate, b.rate))
+          !close_to(s.rate, b.rate))
         out.slopes.push_back({s.name, s.rate / 1e9, s.origin, true});
   }
   for (const Roof& r : compute_roofs(device, RoofSet::kDatasheet)) {
     if (is_lesser(r) && !everything) continue;
     const auto twin = std::find_if(out.ceilings.begin(), out.ceilings.end(),
-                                   [&](const plot::Ceiling& c) { return same(c.tflops, r.rate / 1e12); });
+                                   [&](const plot::Ceiling& c) { return close_to(c.tflops, r.rate / 1e12); });
     if (twin == out.ceilings.end())
       out.ceilings.push_back({short_name(r), r.rate / 1e12, r.origin, "DRAM"});
     else
@@ -67,7 +67,7 @@ plot::Roofline device_roofline(const Device& device, bool everything) {
         continue;
       const double tflops = 1e-12 * instruction_roof(device, instruction, math, RoofSet::kSustained).rate;
       const auto twin = std::find_if(out.ceilings.begin(), out.ceilings.end(),
-                                     [&](const plot::Ceiling& c) { return c.sustained && same(c.tflops, tflops); });
+                                     [&](const plot::Ceiling& c) { return c.sustained && close_to(c.tflops, tflops); });
       std::string name = r.math;
       std::transform(name.begin(), name.end(), name.begin(),
                      [](unsigned char c) { return static_cast<char>(std::toupper(c)); });

@@ -40,8 +40,6 @@ bool contains(const std::vector<std::string>& list, const std::string& x) {
   return std::find(list.begin(), list.end(), x) != list.end();
 }
 
-bool is_integer(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kInt32; }
-
 /// The loop level at which a kernel loads a tensor: "once" per CTA, per "row", "column" or "pair". (The cumulative
 /// lengths, which the kernel itself loads, have the level "sequence".)
 const char* level_of(const TensorArg& t) {

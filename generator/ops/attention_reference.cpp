@@ -16,7 +16,6 @@ namespace roofgen::attention {
 namespace {
 
 constexpr int64_t kKeyBlock = 256;  // K and V of one block stay in L2 as doubles
-constexpr int64_t kRowBlock = 4;    // gemm4
 
 /// An LRU cache of results, limited in bytes. Keys hold the (batch, head) pair, but not the numbers of batches and
 /// heads: inputs do not depend on them.

@@ -52,7 +52,10 @@ struct RequiredWork {
 using ElementReader = std::function<Result<void>(const std::string& buffer, uint64_t first, std::span<double> out,
                                                  std::vector<bool>* valid)>;
 
-/// The result of comparing one region.
+/// The error that a NaN, an infinity or a missing element counts as: JSON has no infinity.
+inline constexpr double kHopeless = 1e9;
+
+/// The outcome of comparing one region.
 struct Comparison {
   uint64_t rows = 0;
   double worst = 0;     ///< max |y - ref| / tolerance

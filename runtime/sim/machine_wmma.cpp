@@ -10,7 +10,7 @@
 namespace roofgen::sim {
 namespace {
 
-constexpr uint32_t kPiece = 16, kMostTileBytes = 1024;
+constexpr uint32_t kTilePiece = 16, kMostTileBytes = 1024;
 
 }  // namespace
 
@@ -69,7 +69,7 @@ void Machine::move_tile(Warp& w, const Inst& in, uint32_t mask, std::byte* tile)
   };
   const auto chunk = [&](uint32_t line, uint32_t column) {
     uint64_t at = address[0] + line * stride;
-    const uint32_t lane = line * kWarpSize / lines, end = std::min(column + kPiece, line_bytes);
+    const uint32_t lane = line * kWarpSize / lines, end = std::min(column + kTilePiece, line_bytes);
     const Space space = space_of(in, at);
     if (&cta_at(at, lane) != this || space != (shared ? Space::kShared : Space::kGlobal))
       throw Fault{"out-of-bounds",
@@ -89,11 +89,11 @@ void Machine::move_tile(Warp& w, const Inst& in, uint32_t mask, std::byte* tile)
     }
   };
   if (shared) {  // eight at a time, one below the other, as ldmatrix takes them
-    for (uint32_t column = 0; column < line_bytes; column += kPiece)
+    for (uint32_t column = 0; column < line_bytes; column += kTilePiece)
       for (uint32_t line = 0; line < lines; ++line) chunk(line, column);
   } else {
     for (uint32_t line = 0; line < lines; ++line)
-      for (uint32_t column = 0; column < line_bytes; column += kPiece) chunk(line, column);
+      for (uint32_t column = 0; column < line_bytes; column += kTilePiece) chunk(line, column);
   }
   if (n_pieces) request();
 }
