@@ -22,6 +22,7 @@ inline To bits_to(From x) {
 namespace math {
 #define FN __attribute__((unused)) inline
 #include "runtime/sim/math.h"
+#include "runtime/sim/math_half.h"
 #undef FN
 }  // namespace math
 

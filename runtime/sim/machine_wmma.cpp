@@ -48,7 +48,7 @@ void Machine::move_tile(Warp& w, const Inst& in, uint32_t mask, std::byte* tile)
       emit(e);
     };
     if (shared)
-      emit_it(SharedAccess{{site(w), op, all, kPiece}, offset});
+      emit_it(SharedAccess{{site(w), op, all, kTilePiece}, offset});
     else
       emit_it(DeviceAccess{{site(w), op, all, pieces[n_pieces - 1].bytes}, places, 0, slot, inputs});
     for (uint32_t i = 0; i < n_pieces; ++i) {
@@ -75,7 +75,7 @@ void Machine::move_tile(Warp& w, const Inst& in, uint32_t mask, std::byte* tile)
       throw Fault{"out-of-bounds",
                   fmt::format("wmma at {}: expected device memory or the CTA's own shared memory", text(at)), lane};
     for (uint32_t done = column; done < end;) {
-      const uint32_t n = std::min<uint32_t>(end - done, kPiece - static_cast<uint32_t>((at + done) % kPiece));
+      const uint32_t n = std::min<uint32_t>(end - done, kTilePiece - static_cast<uint32_t>((at + done) % kTilePiece));
       const uint32_t i = n_pieces++;
       places[i] = at + done;
       in_tile[i] = line * line_bytes + done;
