@@ -1,6 +1,7 @@
 #include "check/compile.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -49,12 +50,6 @@ std::string take_instance(std::string& ptx) {
   const std::string instance = ptx.substr(name, end - name);
   ptx.replace(line, end + 1 - line, "");
   return instance;
-}
-
-std::string list_of(const std::vector<std::string>& names) {
-  std::string out;
-  for (const std::string& n : names) out += (out.empty() ? "" : ", ") + n;
-  return out;
 }
 
 }  // namespace
@@ -114,7 +109,8 @@ Result<Compiled> compile(const Request& r) {
                                   ? "its arguments do not fit the template's parameters"
                                   : errors.front().message,
                               templates.empty() ? "; the file has no template of a kernel"
-                                                : "; the file's templates of kernels: " + list_of(templates)),
+                                                : "; the file's templates of kernels: " +
+                                                      fmt::format("{}", fmt::join(templates, ", "))),
                   {}};
       out.asked_error = std::move(asked);
       continue;

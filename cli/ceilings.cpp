@@ -33,24 +33,16 @@ Result<void> keep(const CeilingsReport& report, const std::string& path) {
 
 }  // namespace
 
-void MeasureFlags::declare(CLI::App& app) {
-  auto* on =
-      app.add_flag("--measure", measure, "measure the ceilings of a GPU and use them from then on (docs/ceilings.md)")
-          ->group("Measure");
-  app.add_option("--gpu", gpu, "which GPU, counted from 0 [0]")
-      ->check(CLI::Range(0, 1023))
-      ->needs(on)
-      ->group("Measure");
-  app.add_option("--protocol", protocol, "steady: at the clock of a busy GPU; burst: with rests [steady]")
-      ->needs(on)
-      ->group("Measure");
-  app.add_option("--only", only, "only these ceilings: dram_copy,mma_bf16")
-      ->delimiter(',')
-      ->needs(on)
-      ->group("Measure");
-  app.add_option("--output", output, "keep the profile here [its place in the data folder]")
-      ->needs(on)
-      ->group("Measure");
+void MeasureFlags::declare(FlagSet app) {
+  const Flag on =
+      app.add_switch("--measure", measure, "measure the ceilings of a GPU and use them from then on (docs/ceilings.md)")
+          .group("Measure");
+  app.add("--gpu", gpu, "which GPU, counted from 0 [0]").range(0, 1023).needs(on).group("Measure");
+  app.add("--protocol", protocol, "steady: at the clock of a busy GPU; burst: with rests [steady]")
+      .needs(on)
+      .group("Measure");
+  app.add("--only", only, "only these ceilings: dram_copy,mma_bf16").split(',').needs(on).group("Measure");
+  app.add("--output", output, "keep the profile here [its place in the data folder]").needs(on).group("Measure");
 }
 
 Result<Exit> measure_roofline(const Session& session, const MeasureFlags& flags) {

@@ -10,7 +10,7 @@ struct MeasureFlags {
   int gpu = 0;
   std::string protocol = "steady", output;
   std::vector<std::string> only;
-  void declare(CLI::App& app);
+  void declare(FlagSet app);
 };
 
 /// Measures the ceilings of a GPU, prints them and keeps its profile. No GPU: Exit::kUnavailable, nothing written.

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kDefaultArch = "sm_90";
 
-struct Flags {
+struct CheckFlags {
   std::string file, kernel, grid = "1", block, smem = "0", args, arch = kDefaultArch, sarif;
   std::vector<std::string> include_dirs, defines;
   int jobs = 0;
@@ -83,7 +83,7 @@ Result<void> names_architecture(const std::string& text) {
 }
 
 /// PTX is not compiled.
-Result<void> check_compiler_flags(const Flags& flags) {
+Result<void> check_compiler_flags(const CheckFlags& flags) {
   std::string given;
   for (const auto& [name, is] : {std::pair{"-I", !flags.include_dirs.empty()},
                                  {"-D", !flags.defines.empty()},
@@ -95,7 +95,7 @@ Result<void> check_compiler_flags(const Flags& flags) {
                fmt::format("{} is PTX, which is compiled already; {} would do nothing", flags.file, given)};
 }
 
-Result<Exit> run(const Session& session, const Flags& flags) {
+Result<Exit> run(const Session& session, const CheckFlags& flags) {
   check::Request r;
   ROOFGEN_CHECK(flags.file.ends_with(".ptx") ? check_compiler_flags(flags) : names_architecture(flags.arch));
   ROOFGEN_TRY(r.grid, parse_dims("--grid", flags.grid, "CTAs", {0x7fffffff, 65535, 65535}, 0));
@@ -134,36 +134,33 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 }  // namespace
 
-Run declare_check(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("file", flags->file,
-                 "CUDA C++ source, or PTX when its name ends in .ptx; - for source from standard input")
-      ->required();
-  app.add_option("--kernel", flags->kernel,
-                 "name of the kernel, of a template's instance as in 'scale<float>', which is made [the only one]");
-  app.add_option("--grid", flags->grid, "CTAs: X or X,Y or X,Y,Z [1]");
-  app.add_option("--block", flags->block, "threads of a CTA: X or X,Y or X,Y,Z")->required();
-  app.add_option("--smem", flags->smem, "bytes of dynamic shared memory, or KiB as in 48K [0]");
-  app.add_flag("--cooperative", flags->cooperative,
-               "launch as cudaLaunchCooperativeKernel does, so that CTAs may wait for each other with grid.sync()");
-  app.add_option("--args", flags->args, "JSON file with the arguments in the order of the parameters (docs/check.md)");
-  app.add_option("--arch", flags->arch, "architecture to compile for [sm_90]");
-  app.add_option("-I,--include", flags->include_dirs, "directory with headers; the file's own comes first")
-      ->check(CLI::ExistingDirectory);
-  app.add_option("-D,--define", flags->defines, "macro, as NAME or NAME=VALUE");
-  app.add_flag("--fast-math", flags->fast_math, "compile with --use_fast_math");
-  app.add_option("--max-instructions", flags->max_instructions,
-                 "warp-instructions that a CTA may execute before it counts as endless [1000000000]")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50));
-  app.add_option("--jobs", flags->jobs, "cores that CTAs are spread over; the report is the same [cores]")
-      ->check(CLI::Range(1, 256));
-  app.add_option("--max-memory", flags->max_memory_mib,
-                 "MiB of device memory that the launch may touch [a quarter of the machine's]")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{32} << 10));
-  app.add_option("--top", flags->top, "lines to list for traffic and for bank conflicts [5]")
-      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 30));
-  app.add_flag("--json", flags->json, "as JSON");
-  app.add_option("--sarif", flags->sarif, "file for the findings as SARIF 2.1.0");
+Run declare_check(FlagSet app) {
+  auto flags = std::make_shared<CheckFlags>();
+  app.add("file", flags->file, "CUDA C++ source, or PTX when its name ends in .ptx; - for source from standard input")
+      .required();
+  app.add("--kernel", flags->kernel,
+          "name of the kernel, of a template's instance as in 'scale<float>', which is made [the only one]");
+  app.add("--grid", flags->grid, "CTAs: X or X,Y or X,Y,Z [1]");
+  app.add("--block", flags->block, "threads of a CTA: X or X,Y or X,Y,Z").required();
+  app.add("--smem", flags->smem, "bytes of dynamic shared memory, or KiB as in 48K [0]");
+  app.add_switch("--cooperative", flags->cooperative,
+                 "launch as cudaLaunchCooperativeKernel does, so that CTAs may wait for each other with grid.sync()");
+  app.add("--args", flags->args, "JSON file with the arguments in the order of the parameters (docs/check.md)");
+  app.add("--arch", flags->arch, "architecture to compile for [sm_90]");
+  app.add("-I,--include", flags->include_dirs, "directory with headers; the file's own comes first").directory();
+  app.add("-D,--define", flags->defines, "macro, as NAME or NAME=VALUE");
+  app.add_switch("--fast-math", flags->fast_math, "compile with --use_fast_math");
+  app.add("--max-instructions", flags->max_instructions,
+          "warp-instructions that a CTA may execute before it counts as endless [1000000000]")
+      .range(uint64_t{1}, uint64_t{1} << 50);
+  app.add("--jobs", flags->jobs, "cores that CTAs are spread over; the report is the same [cores]").range(1, 256);
+  app.add("--max-memory", flags->max_memory_mib,
+          "MiB of device memory that the launch may touch [a quarter of the machine's]")
+      .range(uint64_t{1}, uint64_t{32} << 10);
+  app.add("--top", flags->top, "lines to list for traffic and for bank conflicts [5]")
+      .range(uint64_t{0}, uint64_t{1} << 30);
+  app.add_switch("--json", flags->json, "as JSON");
+  app.add("--sarif", flags->sarif, "file for the findings as SARIF 2.1.0");
   app.footer(
       "Example: roofgen check scale.cu --grid 4 --block 256 --args scale.json\nExit code: 0 clean, 1 findings or wrong "
       "outputs, 2 the request does not fit the kernel. docs/findings.md says what each finding means.");

@@ -1,12 +1,12 @@
 // The command line: one file per subcommand, one row each in the table in main.cpp.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "cli/flags.h"
 #include "generator/generate.h"
 #include "roofgen/pipeline.h"
 #include "roofgen/result.h"
@@ -31,26 +31,24 @@ struct Subcommand {
   const char* name;
   const char* summary;
   /// Declares the flags on `app` and returns what to run.
-  Run (*declare)(CLI::App& app);
+  Run (*declare)(FlagSet app);
 };
 
-Run declare_tune(CLI::App& app);
-Run declare_generate(CLI::App& app);
-Run declare_emit(CLI::App& app);
-Run declare_whatif(CLI::App& app);
-Run declare_run(CLI::App& app);
-Run declare_check(CLI::App& app);
-Run declare_explain(CLI::App& app);
-Run declare_lint(CLI::App& app);
-Run declare_devices(CLI::App& app);
-Run declare_roofline(CLI::App& app);
-Run declare_report(CLI::App& app);
-Run declare_model(CLI::App& app);
-Run declare_doctor(CLI::App& app);
+Run declare_tune(FlagSet app);
+Run declare_generate(FlagSet app);
+Run declare_emit(FlagSet app);
+Run declare_whatif(FlagSet app);
+Run declare_run(FlagSet app);
+Run declare_check(FlagSet app);
+Run declare_explain(FlagSet app);
+Run declare_lint(FlagSet app);
+Run declare_devices(FlagSet app);
+Run declare_roofline(FlagSet app);
+Run declare_report(FlagSet app);
+Run declare_model(FlagSet app);
+Run declare_doctor(FlagSet app);
 
-/// A check of a number's range that NaN does not pass and whose message is one line: "a number of seconds from 0.1 to
-/// 3600".
-CLI::Validator number_from(double least, double most, const std::string& what);
+const char* version();  ///< "0.1.0"
 /// One line on standard error.
 void warn(const std::string& line);
 /// A device of the catalogue by name; "gpu" is the GPU of this machine, matched with the catalogue or composed from

@@ -8,13 +8,13 @@
 namespace roofgen::cli {
 namespace {
 
-struct Flags {
+struct DevicesFlags {
   std::string name;
   bool json = false;
   ProfileFlags profile;
 };
 
-Result<Exit> run(const Session& session, const Flags& flags) {
+Result<Exit> run(const Session& session, const DevicesFlags& flags) {
   const DataFiles files(session.data_dirs);
   if (!flags.name.empty()) {
     ROOFGEN_TRY(const Device device, find_device(files, flags.name, flags.profile));
@@ -39,11 +39,10 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 }  // namespace
 
-Run declare_devices(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("name", flags->name,
-                 "a device, or gpu: the one in this machine; without a name, all of the catalogue");
-  app.add_flag("--json", flags->json, "as JSON");
+Run declare_devices(FlagSet app) {
+  auto flags = std::make_shared<DevicesFlags>();
+  app.add("name", flags->name, "a device, or gpu: the one in this machine; without a name, all of the catalogue");
+  app.add_switch("--json", flags->json, "as JSON");
   flags->profile.declare(app);
   app.footer("Example: roofgen devices h100-sxm");
   return [flags](const Session& session) { return run(session, *flags); };

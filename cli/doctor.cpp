@@ -118,7 +118,7 @@ std::string text(const Gpu& gpu, size_t ordinal) {
 }
 
 std::string text(const Findings& f) {
-  std::string out = "roofgen   " ROOFGEN_VERSION "\n";
+  std::string out = fmt::format("roofgen   {}\n", version());
   if (f.nvrtc.found) {
     out += fmt::format("NVRTC     {}.{} at {}\n", f.nvrtc.major, f.nvrtc.minor, f.nvrtc.library);
     out += fmt::format("          targets {}\n", fmt::join(f.nvrtc.archs, " "));
@@ -174,7 +174,7 @@ std::string json(const Findings& f) {
   for (size_t i = 0; i < f.gpus.size(); ++i) gpus.push_back(json(f.gpus[i], i));
   const Gpu first = f.gpus.empty() ? Gpu{} : f.gpus[0];
   const nlohmann::ordered_json j{{"schema", "roofgen.doctor.1"},
-                                 {"version", ROOFGEN_VERSION},
+                                 {"version", version()},
                                  {"nvrtc",
                                   {{"found", f.nvrtc.found},
                                    {"library", f.nvrtc.library},
@@ -197,9 +197,9 @@ std::string json(const Findings& f) {
 
 }  // namespace
 
-Run declare_doctor(CLI::App& app) {
+Run declare_doctor(FlagSet app) {
   auto as_json = std::make_shared<bool>(false);
-  app.add_flag("--json", *as_json, "as JSON");
+  app.add_switch("--json", *as_json, "as JSON");
   return [as_json](const Session& session) -> Result<Exit> {
     const Findings f = examine(session);
     fmt::print("{}", *as_json ? json(f) : text(f));

@@ -14,7 +14,7 @@
 namespace roofgen::cli {
 namespace {
 
-struct Flags {
+struct EmitFlags {
   ProblemFlags problem;
   RunFlags run;
   std::string directory, name;
@@ -33,7 +33,7 @@ Result<void> check_name(const std::string& name) {
   return {};
 }
 
-Result<Exit> run(const Session& session, const Flags& flags) {
+Result<Exit> run(const Session& session, const EmitFlags& flags) {
   ROOFGEN_CHECK(check_name(flags.name));
   // The directory is checked before minutes are spent.
   ROOFGEN_CHECK(make_directory(flags.directory));
@@ -78,12 +78,12 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 }  // namespace
 
-Run declare_emit(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+Run declare_emit(FlagSet app) {
+  auto flags = std::make_shared<EmitFlags>();
   flags->problem.declare(app);
   flags->run.declare(app);
-  app.add_option("-o,--output", flags->directory, "directory to write to")->required();
-  app.add_option("--name", flags->name, "what files and C functions are called [the op's name]");
+  app.add("-o,--output", flags->directory, "directory to write to").required();
+  app.add("--name", flags->name, "what files and C functions are called [the op's name]");
   app.footer("Example: roofgen emit attention --L 2048 --d 64 -o kernels/");
   return [flags](const Session& session) { return run(session, *flags); };
 }

@@ -15,14 +15,14 @@
 namespace roofgen::cli {
 namespace {
 
-struct Flags {
+struct ExplainFlags {
   std::string op, expression, device = kDefaultDevice, dtype, math_dtype, acc_dtype, ceilings = "datasheet";
   std::vector<std::string> dims;
   double softmax_flops = 0;
   std::string html;
   ProfileFlags profile;
   bool json = false;
-  CLI::App* app = nullptr;
+  std::vector<std::string> rest;  ///< flags of the operator
 };
 
 Result<Exit> list_operators(const DataFiles& files) {
@@ -34,7 +34,7 @@ Result<Exit> list_operators(const DataFiles& files) {
   return Exit::kOk;
 }
 
-Result<Exit> show(const Session& session, const DataFiles& files, const Flags& flags, OpWork work,
+Result<Exit> show(const Session& session, const DataFiles& files, const ExplainFlags& flags, OpWork work,
                   const WorkFormula* formula, const WorkRequest& request) {
   ROOFGEN_TRY(const Device device, find_device(files, flags.device, flags.profile));
   ROOFGEN_TRY(const RoofSet set, parse_roof_set(flags.ceilings));
@@ -49,7 +49,7 @@ Result<Exit> show(const Session& session, const DataFiles& files, const Flags& f
 }
 
 /// `explain elementwise --expr '...' --rows M --cols N [--unfused]`.
-Result<Exit> explain_elementwise(const Session& session, const DataFiles& files, const Flags& flags) {
+Result<Exit> explain_elementwise(const Session& session, const DataFiles& files, const ExplainFlags& flags) {
   ElementwiseRequest e;
   e.expression = flags.expression;
   if (!flags.dtype.empty()) e.dtype = flags.dtype;
@@ -59,7 +59,7 @@ Result<Exit> explain_elementwise(const Session& session, const DataFiles& files,
     "dims": [{"name": "rows", "help": "rows"}, {"name": "cols", "help": "elements of a row"}],
     "flags": [{"name": "unfused", "help": "every operation a kernel of its own"}], "forms": [{"name": "fused", "kernels": [{"name": "k"}]}]})";
   ROOFGEN_TRY(const WorkFormula shape, WorkFormula::parse(kFormula, "elementwise"));
-  const std::vector<std::string> arguments = flags.app->remaining();
+  const std::vector<std::string>& arguments = flags.rest;
   if (e.expression.empty() || (arguments.empty() && flags.dims.empty())) {
     fmt::print(
         "{}\nFunctions of --expr; x is rows x cols, bias[n] one value per column, w[m] one per row, alpha, beta and "
@@ -78,14 +78,14 @@ Result<Exit> explain_elementwise(const Session& session, const DataFiles& files,
   return show(session, files, flags, std::move(work), nullptr, {});
 }
 
-Result<Exit> run(const Session& session, const Flags& flags) {
+Result<Exit> run(const Session& session, const ExplainFlags& flags) {
   if (!(flags.softmax_flops >= 0 && flags.softmax_flops <= 1000))
     return Error{Exit::kUsage, fmt::format("--softmax-flops {}: 0 to 1000 was expected", flags.softmax_flops)};
   const DataFiles files(session.data_dirs);
   if (flags.op.empty() || flags.op == "list") return list_operators(files);
   if (flags.op == "elementwise") return explain_elementwise(session, files, flags);
   ROOFGEN_TRY(const WorkFormula formula, WorkFormula::load(files, flags.op));
-  std::vector<std::string> arguments = flags.app->remaining();
+  std::vector<std::string> arguments = flags.rest;
   if (arguments.empty() && flags.dims.empty()) {
     fmt::print("{}", work_help(formula));
     return Exit::kOk;
@@ -102,25 +102,27 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 }  // namespace
 
-Run declare_explain(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  flags->app = &app;
-  app.allow_extras();
-  app.add_option("op", flags->op, "operator; without one, what there is; `explain OP` alone lists its flags");
-  app.add_option("--expr", flags->expression, "of elementwise: the chain, like 'relu(x + bias[n])'");
-  app.add_option("--dims", flags->dims, "dimensions as M=128,N=4096, instead of --M 128 --N 4096")->delimiter(',');
-  app.add_option("--device", flags->device,
-                 fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
+Run declare_explain(FlagSet app) {
+  auto flags = std::make_shared<ExplainFlags>();
+  app.keep_rest();
+  app.add("op", flags->op, "operator; without one, what there is; `explain OP` alone lists its flags");
+  app.add("--expr", flags->expression, "of elementwise: the chain, like 'relu(x + bias[n])'");
+  app.add("--dims", flags->dims, "dimensions as M=128,N=4096, instead of --M 128 --N 4096").split(',');
+  app.add("--device", flags->device,
+          fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
   flags->profile.declare(app);
-  app.add_option("--dtype", flags->dtype, "dtype of all operands that have no --<operand>-dtype [bf16]");
-  app.add_option("--math-dtype", flags->math_dtype, "what the matrix units multiply [the widest operand]");
-  app.add_option("--acc-dtype", flags->acc_dtype, "what they accumulate in [fp32, int32, fp64]");
-  app.add_option("--softmax-flops", flags->softmax_flops, "FLOPs counted per softmax element beside MMA FLOPs [0]");
-  app.add_option("--ceilings", flags->ceilings, "datasheet or sustained [datasheet]");
-  app.add_option("--html", flags->html, "write a self-contained page of figures here");
-  app.add_flag("--json", flags->json, "as JSON (docs/explain.md)");
+  app.add("--dtype", flags->dtype, "dtype of all operands that have no --<operand>-dtype [bf16]");
+  app.add("--math-dtype", flags->math_dtype, "what the matrix units multiply [the widest operand]");
+  app.add("--acc-dtype", flags->acc_dtype, "what they accumulate in [fp32, int32, fp64]");
+  app.add("--softmax-flops", flags->softmax_flops, "FLOPs counted per softmax element beside MMA FLOPs [0]");
+  app.add("--ceilings", flags->ceilings, "datasheet or sustained [datasheet]");
+  app.add("--html", flags->html, "write a self-contained page of figures here");
+  app.add_switch("--json", flags->json, "as JSON (docs/explain.md)");
   app.footer("Example: roofgen explain gemm --M 128 --N 24576 --K 1536 --b-dtype fp4 --device b200");
-  return [flags](const Session& session) { return run(session, *flags); };
+  return [flags, app](const Session& session) {
+    flags->rest = app.rest();
+    return run(session, *flags);
+  };
 }
 
 }  // namespace roofgen::cli

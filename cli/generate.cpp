@@ -7,13 +7,13 @@
 namespace roofgen::cli {
 namespace {
 
-struct Flags {
+struct GenerateFlags {
   ProblemFlags problem;
   std::string variant, stage;
   bool ptx = false, list = false;
 };
 
-Result<Exit> run(const Session& session, const Flags& flags) {
+Result<Exit> run(const Session& session, const GenerateFlags& flags) {
   const DataFiles files(session.data_dirs);
   ROOFGEN_TRY(const Op* op, find_op(flags.problem.op));
   ROOFGEN_TRY(Problem partial, flags.problem.problem());
@@ -77,13 +77,13 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 }  // namespace
 
-Run declare_generate(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+Run declare_generate(FlagSet app) {
+  auto flags = std::make_shared<GenerateFlags>();
   flags->problem.declare(app);
-  app.add_option("--variant", flags->variant, "variant [the first]");
-  app.add_option("--stage", flags->stage, "stage of the variant [its first]");
-  app.add_flag("--ptx", flags->ptx, "print PTX instead of CUDA C++");
-  app.add_flag("--list", flags->list, "list variants and stages");
+  app.add("--variant", flags->variant, "variant [the first]");
+  app.add("--stage", flags->stage, "stage of the variant [its first]");
+  app.add_switch("--ptx", flags->ptx, "print PTX instead of CUDA C++");
+  app.add_switch("--list", flags->list, "list variants and stages");
   app.footer("Example: roofgen generate attention --L 2048 --d 64 --variant fused --set BM=128");
   return [flags](const Session& session) { return run(session, *flags); };
 }

@@ -8,12 +8,12 @@
 namespace roofgen::cli {
 namespace {
 
-struct Flags {
+struct LintFlags {
   std::string file, device;
   bool json = false, keep_going = false;
 };
 
-Result<Exit> run(const Session& session, const Flags& flags) {
+Result<Exit> run(const Session& session, const LintFlags& flags) {
   ROOFGEN_TRY(const LintKnowledge knowledge, LintKnowledge::load(DataFiles(session.data_dirs)));
   ROOFGEN_TRY(const std::string text, read_input(flags.file, TableLimits{}.bytes));
   ROOFGEN_TRY(const LintReport report, lint_file(text, flags.file, knowledge, {flags.device}));
@@ -33,14 +33,13 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 }  // namespace
 
-Run declare_lint(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("file", flags->file,
-                 "CSV (comma, semicolon or tab) or a Markdown document with tables; - for standard input")
-      ->required();
-  app.add_option("--device", flags->device, "device of rows that name none");
-  app.add_flag("--json", flags->json, "as JSON (docs/lint.md)");
-  app.add_flag("--keep-going", flags->keep_going, "report every row that cannot be read, and check the others");
+Run declare_lint(FlagSet app) {
+  auto flags = std::make_shared<LintFlags>();
+  app.add("file", flags->file, "CSV (comma, semicolon or tab) or a Markdown document with tables; - for standard input")
+      .required();
+  app.add("--device", flags->device, "device of rows that name none");
+  app.add_switch("--json", flags->json, "as JSON (docs/lint.md)");
+  app.add_switch("--keep-going", flags->keep_going, "report every row that cannot be read, and check the others");
   app.footer(
       "Example: roofgen lint kernels.csv --device h100-sxm\nExit code: 0 nothing found, 1 findings, 2 the "
       "table could not be read. docs/lint.md has the rules and the columns.");

@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/suggest.h"
 #include "cli/cli.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
@@ -48,46 +47,11 @@ int fail(const Error& error) {
   return static_cast<int>(error.exit);
 }
 
-std::vector<std::string> option_names(const CLI::App& app) {
-  std::vector<std::string> out;
-  for (const CLI::Option* o : app.get_options())
-    for (const std::string& name : o->get_lnames()) out.push_back("--" + name);
-  return out;
-}
-
-/// CLI11's exceptions as one line with a suggestion.
-int usage_error(const CLI::App& app, const CLI::ParseError& e, int argc, char** argv) {
-  std::string message = e.what();
-  const CLI::App* sub = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
-  if (dynamic_cast<const CLI::ExtrasError*>(&e) || dynamic_cast<const CLI::RequiredError*>(&e)) {
-    for (int i = 1; i < argc; ++i) {
-      std::string word = argv[i];
-      if (const size_t eq = word.find('='); eq != std::string::npos && word.starts_with("--")) word.resize(eq);
-      if (sub == &app && !word.starts_with("-")) {
-        std::vector<std::string> names;
-        for (const Subcommand& s : subcommands()) names.emplace_back(s.name);
-        return fail({Exit::kUsage, fmt::format("unknown command \"{}\"{}", word, did_you_mean(word, names))});
-      }
-      if (word.size() > 1 && word.starts_with("-") && !std::isdigit(static_cast<unsigned char>(word[1])) &&
-          !sub->get_option_no_throw(word) && !app.get_option_no_throw(word)) {
-        const std::string near = nearest(word, option_names(*sub));
-        return fail({Exit::kUsage, fmt::format("unknown option {}{}", word,
-                                               near.empty() ? fmt::format("; see roofgen {} --help", sub->get_name())
-                                                            : fmt::format("; did you mean {}?", near))});
-      }
-    }
-  }
-  if (dynamic_cast<const CLI::ConversionError*>(&e)) message += "; a number was expected";
-  if (const size_t newline = message.find('\n'); newline != std::string::npos) message.resize(newline);
-  return fail({Exit::kUsage, message});
-}
-
 /// The index where the options of `run` end. The words from there on are the program's, and are not parsed.
-int begin_of_program(const CLI::App& run, int argc, char** argv) {
+int begin_of_program(FlagSet run, int argc, char** argv) {
   int i = 2;
   for (; i < argc && argv[i][0] == '-' && std::strcmp(argv[i], "--") != 0; ++i)
-    if (const CLI::Option* option = run.get_option_no_throw(argv[i]); option && option->get_items_expected_max() > 0)
-      ++i;
+    if (run.takes_value(argv[i])) ++i;
   return std::min(i, argc);
 }
 
@@ -95,45 +59,40 @@ int run(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "__compile-worker") == 0) return compile_worker_main();
   if (argc > 1 && std::strcmp(argv[1], "__gpu-worker") == 0) return gpu_worker_main();
   if (argc > 1 && std::strcmp(argv[1], "__replay") == 0) return replay_main(argc - 2, argv + 2);
-  CLI::App app{"roofgen: CUDA kernels from templates, tuned and scored against the roofline", "roofgen"};
-  app.set_version_flag("--version", "roofgen " ROOFGEN_VERSION);
-  app.require_subcommand(1);
+  CommandLine line("roofgen", "roofgen: CUDA kernels from templates, tuned and scored against the roofline",
+                   fmt::format("roofgen {}", version()));
   Session session;
   session.stop = &g_stop;
-  std::vector<std::pair<CLI::App*, Run>> runs;
+  std::vector<std::pair<FlagSet, Run>> runs;
   for (const Subcommand& s : subcommands()) {
-    CLI::App* sub = app.add_subcommand(s.name, s.summary);
-    sub->add_option(
-           "--data-dir", session.data_dirs,
-           "directory with templates/, search_spaces/, devices/, work/, models/ that come before the built-in ones")
-        ->check(CLI::ExistingDirectory);
-    sub->add_option("--color", session.color, "auto, always or never [auto]")
-        ->check(CLI::IsMember({"auto", "always", "never"}));
-    runs.emplace_back(sub, s.declare(*sub));
+    const FlagSet flags = line.add_command(s.name, s.summary);
+    flags
+        .add("--data-dir", session.data_dirs,
+             "directory with templates/, search_spaces/, devices/, work/, models/ that come before the built-in ones")
+        .directory();
+    flags.add("--color", session.color, "auto, always or never [auto]").one_of({"auto", "always", "never"});
+    runs.emplace_back(flags, s.declare(flags));
   }
-  app.footer("Example: roofgen tune attention --L 2048 --d 64");
+  line.footer("Example: roofgen tune attention --L 2048 --d 64");
   if (argc == 1) {
-    fmt::print("{}", app.help());
+    fmt::print("{}", line.help());
     return static_cast<int>(Exit::kUsage);
   }
   if (std::strcmp(argv[1], "run") == 0) {
-    const int end = begin_of_program(*app.get_subcommand("run"), argc, argv);
+    const int end = begin_of_program(line.command("run"), argc, argv);
     session.program.assign(argv + end + (end < argc && std::strcmp(argv[end], "--") == 0), argv + argc);
     argc = end;
   }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& e) {
-    return app.exit(e);
-  } catch (const CLI::ParseError& e) {
-    return usage_error(app, e, argc, argv);
-  }
+  const auto parsed = line.parse(argc, argv);
+  if (!parsed) return fail(parsed.error());
+  if (!*parsed) return static_cast<int>(Exit::kOk);
   std::signal(SIGPIPE, SIG_IGN);
-  for (const auto& [sub, start] : runs) {
-    if (!sub->parsed()) continue;
+  for (const auto& [flags, start] : runs) {
+    if (!flags.chosen()) continue;
     // Long searches stop at the next candidate and keep what is done; all else just ends.
-    if (sub->get_name() == "tune" || sub->get_name() == "emit" || sub->get_name() == "whatif" ||
-        (sub->get_name() == "roofline" && sub->count("--measure") > 0)) {
+    const std::string command = flags.command();
+    if (command == "tune" || command == "emit" || command == "whatif" ||
+        (command == "roofline" && flags.find("--measure").given())) {
       struct sigaction action {};
       action.sa_handler = on_interrupt;
       sigaction(SIGINT, &action, nullptr);
@@ -149,6 +108,8 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
+
+const char* version() { return ROOFGEN_VERSION; }
 
 bool Session::use_color(int fd) const {
   if (color != "auto") return color == "always";

@@ -14,7 +14,7 @@
 namespace roofgen::cli {
 namespace {
 
-struct Flags {
+struct ModelFlags {
   std::string model, phase, device = kDefaultDevice, weights, ceilings = "datasheet", launches = "graph";
   std::string batch = "1", kv, seq, html;
   int64_t tp = 1;
@@ -41,7 +41,7 @@ Result<std::vector<int64_t>> counts(const std::string& flag, const std::string& 
 }
 
 /// The list that the phase's length comes from; the other one is refused.
-Result<std::vector<int64_t>> lengths(const Flags& flags, const Model& model) {
+Result<std::vector<int64_t>> lengths(const ModelFlags& flags, const Model& model) {
   const auto phase = flags.phase.empty() ? model.phases.begin()
                                          : std::find_if(model.phases.begin(), model.phases.end(),
                                                         [&](const ModelPhase& p) { return p.name == flags.phase; });
@@ -65,7 +65,7 @@ Result<Exit> list_models(const DataFiles& files) {
   return Exit::kOk;
 }
 
-Result<Exit> run(const Session& session, const Flags& flags) {
+Result<Exit> run(const Session& session, const ModelFlags& flags) {
   const DataFiles files(session.data_dirs);
   if (flags.model.empty() || flags.model == "list") return list_models(files);
   ROOFGEN_TRY(const Model model, load_model(files, flags.model));
@@ -88,27 +88,26 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 }  // namespace
 
-Run declare_model(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+Run declare_model(FlagSet app) {
+  auto flags = std::make_shared<ModelFlags>();
   ModelRequest& preset = flags->preset;
-  app.add_option("model", flags->model, "model of the catalogue; without one, what there is");
-  app.add_option("--phase", flags->phase, "decode, prefill, ... [the model's first]");
-  app.add_option("--batch", flags->batch, "sequences in a step; a list sweeps: 1,2,4 [1]");
-  app.add_option("--kv", flags->kv, "length of each sequence's cache, in decode; may be a list");
-  app.add_option("--seq", flags->seq, "length of each prompt or image, in prefill and forward; may be a list");
-  app.add_option("--device", flags->device,
-                 fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
+  app.add("model", flags->model, "model of the catalogue; without one, what there is");
+  app.add("--phase", flags->phase, "decode, prefill, ... [the model's first]");
+  app.add("--batch", flags->batch, "sequences in a step; a list sweeps: 1,2,4 [1]");
+  app.add("--kv", flags->kv, "length of each sequence's cache, in decode; may be a list");
+  app.add("--seq", flags->seq, "length of each prompt or image, in prefill and forward; may be a list");
+  app.add("--device", flags->device,
+          fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
   flags->profile.declare(app);
-  app.add_option("--weights", flags->weights, "how the model is stored: one of its alternatives [the first]");
-  app.add_option("--tp", flags->tp, "GPUs of a tensor-parallel group [1]");
-  app.add_option("--mem-eff", preset.bandwidth_efficiency, "share of each bandwidth that is reached [0.8]");
-  app.add_option("--compute-eff", preset.compute_efficiency, "share of each arithmetic rate that is reached [0.7]");
-  app.add_option("--launches", flags->launches, "graph (no gaps) or separate [graph]")
-      ->check(CLI::IsMember({"graph", "separate"}));
-  app.add_option("--softmax-flops", preset.softmax_flops, "FLOPs counted per softmax element beside MMA FLOPs [0]");
-  app.add_option("--ceilings", flags->ceilings, "datasheet or sustained [datasheet]");
-  app.add_flag("--json", flags->json, "as JSON (docs/models.md)");
-  app.add_option("--html", flags->html, "write a self-contained page of figures here");
+  app.add("--weights", flags->weights, "how the model is stored: one of its alternatives [the first]");
+  app.add("--tp", flags->tp, "GPUs of a tensor-parallel group [1]");
+  app.add("--mem-eff", preset.bandwidth_efficiency, "share of each bandwidth that is reached [0.8]");
+  app.add("--compute-eff", preset.compute_efficiency, "share of each arithmetic rate that is reached [0.7]");
+  app.add("--launches", flags->launches, "graph (no gaps) or separate [graph]").one_of({"graph", "separate"});
+  app.add("--softmax-flops", preset.softmax_flops, "FLOPs counted per softmax element beside MMA FLOPs [0]");
+  app.add("--ceilings", flags->ceilings, "datasheet or sustained [datasheet]");
+  app.add_switch("--json", flags->json, "as JSON (docs/models.md)");
+  app.add("--html", flags->html, "write a self-contained page of figures here");
   app.footer("Example: roofgen model generic-7b --phase decode --kv 2048 --batch 1,8,64 --device h100-sxm");
   return [flags](const Session& session) { return run(session, *flags); };
 }

@@ -71,12 +71,9 @@ constexpr struct {
 
 }  // namespace
 
-void OpFlags::own(CLI::Option* option, const char* ops, const char* group) {
-  option->group(group);
-  given_.push_back({option, ops});
-}
+void OpFlags::own(Flag flag, const char* ops, const char* group) { given_.push_back({flag.group(group), ops}); }
 
-void OpFlags::declare(CLI::App& app) {
+void OpFlags::declare(FlagSet app) {
   const auto group = [](const std::string& ops) {
     return ops == kAttention                   ? "Attention"
            : ops == kGemm || ops == kGemmSizes ? "GEMM"
@@ -84,40 +81,37 @@ void OpFlags::declare(CLI::App& app) {
                                                : "Problem";
   };
   for (const auto& d : kDims)
-    own(app.add_option_function<int64_t>(
+    own(app.add_each<int64_t>(
             d.flag, [this, name = d.name](int64_t v) { dims_[name] = v; }, d.help),
         d.ops, group(d.ops));
   for (const auto& f : kFlags)
-    own(app.add_flag_callback(
+    own(app.add_switch(
             f.flag, [this, name = f.name] { flags_[name] = true; }, f.help),
         f.ops, group(f.ops));
   for (const auto& r : kReals)
-    own(app.add_option_function<double>(
+    own(app.add_each<double>(
             r.flag, [this, name = r.name](double v) { reals_[name] = v; }, r.help),
         r.ops, group(r.ops));
   for (const auto& t : kTexts)
-    own(app.add_option_function<std::string>(
+    own(app.add_each<std::string>(
             t.flag, [this, name = t.name](const std::string& v) { texts_[name] = v; }, t.help),
         t.ops, group(t.ops));
-  own(app.add_option_function<std::string>(
+  own(app.add_each<std::string>(
           "--out-dtype", [this](const std::string& v) { dtypes_["out"] = v; },
           "number format of the output [that of the inputs; fp32 for tf32, bf16 for fp8, int32 for int8]"),
       " gemm rmsnorm layernorm softmax map ", "Problem");
   // One --arg each; its commas are its own.
-  own(app.add_option("--arg", args_, "a tensor that an expression reads: name:dtype[indices], like slope:fp32[h]")
-          ->expected(1)
-          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll),
+  own(app.add("--arg", args_, "a tensor that an expression reads: name:dtype[indices], like slope:fp32[h]").repeated(),
       " attention gemm map chain ", "Problem");
 }
 
 Result<Problem> OpFlags::problem(const std::string& op, const std::string& dtype) const {
   std::vector<std::string> has;
   for (const Given& g : given_)
-    if (g.ops.find(" " + op + " ") != std::string::npos) has.push_back(g.option->get_name());
+    if (g.ops.find(" " + op + " ") != std::string::npos) has.push_back(g.flag.name());
   for (const Given& g : given_)
-    if (g.option->count() > 0 && g.ops.find(" " + op + " ") == std::string::npos)
-      return Error{Exit::kUsage,
-                   fmt::format("{} has no {}; it has {}", op, g.option->get_name(), fmt::join(has, ", "))};
+    if (g.flag.given() && g.ops.find(" " + op + " ") == std::string::npos)
+      return Error{Exit::kUsage, fmt::format("{} has no {}; it has {}", op, g.flag.name(), fmt::join(has, ", "))};
   Problem p;
   p.op = op;
   const auto format = [](const std::string& flag, const std::string& name) -> Result<DType> {

@@ -13,16 +13,16 @@ namespace roofgen::cli {
 /// The part of a command line that says what is to be computed.
 class OpFlags {
  public:
-  void declare(CLI::App& app);
+  void declare(FlagSet app);
   /// What was given. A flag of another op is an error that says which flags `op` has.
   Result<Problem> problem(const std::string& op, const std::string& dtype) const;
 
  private:
   struct Given {
-    CLI::Option* option;
+    Flag flag;
     std::string ops;  ///< " attention gemm ": those it belongs to
   };
-  void own(CLI::Option* option, const char* ops, const char* group);
+  void own(Flag flag, const char* ops, const char* group);
 
   std::vector<Given> given_;
   std::map<std::string, int64_t> dims_;

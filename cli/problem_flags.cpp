@@ -12,17 +12,6 @@
 
 namespace roofgen::cli {
 
-CLI::Validator number_from(double least, double most, const std::string& what) {
-  return {[=](const std::string& text) -> std::string {
-            char* end = nullptr;
-            const double value = std::strtod(text.c_str(), &end);
-            if (end != text.c_str() && *end == 0 && value >= least && value <= most) return "";
-            return most >= 1e15 ? fmt::format("{}: {} of at least {:g} was expected", text, what, least)
-                                : fmt::format("{}: {} from {:g} to {:g} was expected", text, what, least, most);
-          },
-          ""};
-}
-
 void warn(const std::string& line) { fmt::print(stderr, "roofgen: warning: {}\n", line); }
 
 namespace {
@@ -84,16 +73,15 @@ Result<Protocol> protocol_of(const RunFlags& run) {
 
 }  // namespace
 
-void ProblemFlags::declare(CLI::App& app) {
-  app.add_option("op", op, "what to compute")->required();
+void ProblemFlags::declare(FlagSet app) {
+  app.add("op", op, "what to compute").required();
   given.declare(app);
-  app.add_option("--dtype", dtype,
-                 "number format of the inputs: bf16, fp16; norms and map fp32; gemm tf32, fp8, int8 [bf16]")
-      ->group("Problem");
-  app.add_option("--device", device, fmt::format("device of the catalogue [{}]", kDefaultDevice))->group("Device");
+  app.add("--dtype", dtype, "number format of the inputs: bf16, fp16; norms and map fp32; gemm tf32, fp8, int8 [bf16]")
+      .group("Problem");
+  app.add("--device", device, fmt::format("device of the catalogue [{}]", kDefaultDevice)).group("Device");
   profile.declare(app);
-  app.add_option("--arch", arch, "compile for this architecture, sm_XX [the device's]")->group("Device");
-  app.add_option("--set", sets, "pin parameters: BM=128,stages=2")->delimiter(',')->group("Search");
+  app.add("--arch", arch, "compile for this architecture, sm_XX [the device's]").group("Device");
+  app.add("--set", sets, "pin parameters: BM=128,stages=2").split(',').group("Search");
 }
 
 Result<std::map<std::string, ParamValue>> ProblemFlags::pins() const {
@@ -109,47 +97,40 @@ Result<std::map<std::string, ParamValue>> ProblemFlags::pins() const {
   return out;
 }
 
-void RunFlags::declare(CLI::App& app) {
-  app.add_option("--variant", variants, "only these variants")->delimiter(',')->group("Search");
-  app.add_option("--strategy", strategy, "prior, exhaustive or random [prior]")->group("Search");
-  app.add_flag("--exhaustive", exhaustive, "the same as --strategy exhaustive: every point, whatever --evals says")
-      ->group("Search")
-      ->excludes("--strategy");
-  app.add_option(
-         "--evals", evals,
-         fmt::format("candidates to execute [72 of attention, 40 of other ops, fewer for big problems; {} with a GPU]",
-                     kDefaultGpuEvals))
-      ->check(number_from(1, 1e15, "a number"))
-      ->group("Search");
-  app.add_option("--time", time_limit_s,
-                 "start no new candidate after this many seconds; with a GPU after half of them, and time nothing "
-                 "after all of them")
-      ->check(number_from(1e-3, 1e9, "a number of seconds"))
-      ->group("Search");
-  app.add_option("--seed", seed, "seed of random strategies [0]")->group("Search");
-  app.add_option("--jobs", jobs, "compile workers and simulation threads [cores]")
-      ->check(CLI::Range(1, 256))
-      ->group("Search");
-  app.add_option("--executor", executor,
-                 "auto, sim or cuda [auto: a GPU if there is one]: cuda measures, sim counts and models")
-      ->group("Device");
+void RunFlags::declare(FlagSet app) {
+  app.add("--variant", variants, "only these variants").split(',').group("Search");
+  app.add("--strategy", strategy, "prior, exhaustive or random [prior]").group("Search");
+  app.add_switch("--exhaustive", exhaustive, "the same as --strategy exhaustive: every point, whatever --evals says")
+      .group("Search")
+      .excludes(app.find("--strategy"));
+  app.add("--evals", evals,
+          fmt::format("candidates to execute [72 of attention, 40 of other ops, fewer for big problems; {} with a GPU]",
+                      kDefaultGpuEvals))
+      .number_from(1, 1e15, "a number")
+      .group("Search");
+  app.add("--time", time_limit_s,
+          "start no new candidate after this many seconds; with a GPU after half of them, and time nothing "
+          "after all of them")
+      .number_from(1e-3, 1e9, "a number of seconds")
+      .group("Search");
+  app.add("--seed", seed, "seed of random strategies [0]").group("Search");
+  app.add("--jobs", jobs, "compile workers and simulation threads [cores]").range(1, 256).group("Search");
+  app.add("--executor", executor,
+          "auto, sim or cuda [auto: a GPU if there is one]: cuda measures, sim counts and models")
+      .group("Device");
   // Without a GPU these say nothing, which is then said.
-  const auto on_gpu = [&](CLI::Option* option) { gpu_options.push_back(option); };
-  on_gpu(app.add_option("--gpu", gpu, "which GPU, counted from 0 [0]")
-             ->check(number_from(0, 1023, "a number"))
-             ->group("Device"));
-  on_gpu(app.add_option("--protocol", protocol, "steady (warm, many samples) or burst (few, with rests) [steady]")
-             ->group("Measurement"));
-  on_gpu(app.add_option("--l2", l2, "rank by cold (flushed before each sample) or hot times [cold]")
-             ->group("Measurement"));
-  on_gpu(app.add_option("--check", check,
-                        "with a GPU, what is simulated too: all, finalists, or gpu for nothing [finalists]")
-             ->group("Measurement"));
-  on_gpu(app.add_option("--timeout", timeout_s, "longest that one launch may take on the GPU, in seconds [10]")
-             ->check(number_from(0.1, 3600, "a number of seconds"))
-             ->group("Measurement"));
-  app.add_option("--record", record, "write every timed point here, a T4 file a stage")->group("Measurement");
-  app.add_flag("--no-store", no_store, "neither read nor write remembered evaluations")->group("Search");
+  const auto on_gpu = [&](Flag flag) { gpu_flags.push_back(flag); };
+  on_gpu(app.add("--gpu", gpu, "which GPU, counted from 0 [0]").number_from(0, 1023, "a number").group("Device"));
+  on_gpu(app.add("--protocol", protocol, "steady (warm, many samples) or burst (few, with rests) [steady]")
+             .group("Measurement"));
+  on_gpu(app.add("--l2", l2, "rank by cold (flushed before each sample) or hot times [cold]").group("Measurement"));
+  on_gpu(app.add("--check", check, "with a GPU, what is simulated too: all, finalists, or gpu for nothing [finalists]")
+             .group("Measurement"));
+  on_gpu(app.add("--timeout", timeout_s, "longest that one launch may take on the GPU, in seconds [10]")
+             .number_from(0.1, 3600, "a number of seconds")
+             .group("Measurement"));
+  app.add("--record", record, "write every timed point here, a T4 file a stage").group("Measurement");
+  app.add_switch("--no-store", no_store, "neither read nor write remembered evaluations").group("Search");
 }
 
 void hurry(Protocol& protocol) {
@@ -188,7 +169,7 @@ Result<Workbench> open_workbench(const Session& session, const ProblemFlags& fla
     if (!gpu) {
       Error error = std::move(gpu).error();
       if (error.exit == Exit::kFailed) error.exit = Exit::kUnavailable;
-      const bool by_number = run.gpu_options.front()->count() > 0;
+      const bool by_number = run.gpu_flags.front().given();
       if (run.executor == "cuda" || by_number || error.exit == Exit::kUsage) return error;
       if (error.message.find("no CUDA driver") == std::string::npos &&
           error.message.find("finds no GPU") == std::string::npos)
@@ -206,8 +187,8 @@ Result<Workbench> open_workbench(const Session& session, const ProblemFlags& fla
   if (!run.record.empty() && bench.simulated_driver())
     return Error{Exit::kUnavailable, "--record keeps measured times, and the CUDA driver is simulated"};
   if (!bench.gpu)
-    for (const CLI::Option* option : run.gpu_options)
-      if (option->count() > 0) warn(fmt::format("{} has no effect: no GPU is used", option->get_name()));
+    for (const Flag& flag : run.gpu_flags)
+      if (flag.given()) warn(fmt::format("{} has no effect: no GPU is used", flag.name()));
   ROOFGEN_TRY(bench.device, choose_device(*bench.files, flags.device, bench.gpu.get(), flags.profile));
   ROOFGEN_CHECK(tunable(bench.device));
   CompileOptions options;

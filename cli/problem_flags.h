@@ -22,7 +22,7 @@ struct ProblemFlags {
   std::vector<std::string> sets;
   ProfileFlags profile;
 
-  void declare(CLI::App& app);
+  void declare(FlagSet app);
   Result<Problem> problem() const { return given.problem(op, dtype); }
   Result<std::map<std::string, ParamValue>> pins() const;
 };
@@ -38,8 +38,8 @@ struct RunFlags {
   uint64_t evals = 0, seed = 0;
   double time_limit_s = 0;
   int jobs = 0;
-  std::vector<CLI::Option*> gpu_options;  ///< --gpu first; those that need a GPU
-  void declare(CLI::App& app);
+  std::vector<Flag> gpu_flags;  ///< --gpu first; those that need a GPU
+  void declare(FlagSet app);
 };
 
 /// Everything a tuning run needs, made from the flags. Owns what TuneContext refers to.

@@ -8,15 +8,14 @@
 
 namespace roofgen::cli {
 
-void ProfileFlags::declare(CLI::App& app) {
-  auto* asked =
-      app.add_option(
-             "--profile", file,
-             "lay the measured ceilings of this file over the device [of a GPU: those that roofline --measure kept]")
-          ->group("Device");
-  app.add_flag("--no-profile", none, "only what is stated of the device: no measured ceilings")
-      ->group("Device")
-      ->excludes(asked);
+void ProfileFlags::declare(FlagSet app) {
+  const Flag asked =
+      app.add("--profile", file,
+              "lay the measured ceilings of this file over the device [of a GPU: those that roofline --measure kept]")
+          .group("Device");
+  app.add_switch("--no-profile", none, "only what is stated of the device: no measured ceilings")
+      .group("Device")
+      .excludes(asked);
 }
 
 Result<Device> gpu_device(const DataFiles& files, const GpuExecutor& gpu, const ProfileFlags& profile) {

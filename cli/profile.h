@@ -10,7 +10,7 @@ namespace roofgen::cli {
 struct ProfileFlags {
   std::string file;
   bool none = false;
-  void declare(CLI::App& app);
+  void declare(FlagSet app);
 };
 
 /// The device of a GPU, its own profile laid over it (warnings on stderr), or the file that was asked for.

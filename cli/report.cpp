@@ -17,7 +17,7 @@
 namespace roofgen::cli {
 namespace {
 
-struct Flags {
+struct ReportFlags {
   std::string file, html;
 };
 
@@ -138,7 +138,7 @@ Result<plot::Page> page_of(const JsonFile& file, const DataFiles& files) {
                schema.empty() ? Where{file.file()} : file.find(schema)};
 }
 
-Result<Exit> run(const Session& session, const Flags& flags) {
+Result<Exit> run(const Session& session, const ReportFlags& flags) {
   const DataFiles files(session.data_dirs);
   ROOFGEN_TRY(std::string text, read_input(flags.file));
   auto parsed = JsonFile::parse(std::move(text), flags.file);
@@ -154,12 +154,12 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 }  // namespace
 
-Run declare_report(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("result", flags->file,
-                 "a document that tune, whatif, explain, model or roofline printed with --json; - is standard input")
-      ->required();
-  app.add_option("--html", flags->html, "write a self-contained page here instead of text");
+Run declare_report(FlagSet app) {
+  auto flags = std::make_shared<ReportFlags>();
+  app.add("result", flags->file,
+          "a document that tune, whatif, explain, model or roofline printed with --json; - is standard input")
+      .required();
+  app.add("--html", flags->html, "write a self-contained page here instead of text");
   app.footer("Example: roofgen report result.json --html result.html");
   return [flags](const Session& session) { return run(session, *flags); };
 }

@@ -19,7 +19,7 @@
 namespace roofgen::cli {
 namespace {
 
-struct Flags {
+struct RooflineFlags {
   std::string device = kDefaultDevice, html, svg, png;
   std::vector<std::string> points;
   bool all = false, levels = false, json = false, bare = false;
@@ -159,8 +159,8 @@ class PointRows {
   const std::string file_;
 };
 
-Result<void> add_points(const DataFiles& files, const Device& device, const Flags& flags, const std::string& path,
-                        std::string text, plot::Roofline& out) {
+Result<void> add_points(const DataFiles& files, const Device& device, const RooflineFlags& flags,
+                        const std::string& path, std::string text, plot::Roofline& out) {
   if (path.ends_with(".json")) {
     auto parsed = JsonFile::parse(std::move(text), path);
     if (!parsed) return Error{Exit::kUsage, parsed.error().message, parsed.error().where, parsed.error().notes};
@@ -179,7 +179,7 @@ Result<void> add_points(const DataFiles& files, const Device& device, const Flag
   return {};
 }
 
-Result<Exit> run(const Session& session, const Flags& flags) {
+Result<Exit> run(const Session& session, const RooflineFlags& flags) {
   const DataFiles files(session.data_dirs);
   ROOFGEN_TRY(const Device device, find_device(files, flags.device, flags.profile));
   plot::Roofline roofline = device_roofline(device, flags.all);
@@ -218,21 +218,21 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 }  // namespace
 
-Run declare_roofline(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  const CLI::Option* device =
-      app.add_option("--device", flags->device,
-                     fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
-  app.add_option("--points", flags->points,
-                 "operators or dots to place: a table (docs/plots.md) or a result of tune --json; may be repeated "
-                 "[seven common operators]");
-  app.add_flag("--no-points", flags->bare, "the ceilings alone");
-  app.add_flag("--levels", flags->levels, "also the operators' intensity at L2 and shared memory");
-  app.add_flag("--all-ceilings", flags->all, "also FP16 accumulation, INT4, and half precision on CUDA cores");
-  app.add_option("--html", flags->html, "write a self-contained interactive page here");
-  app.add_option("--svg", flags->svg, "write an SVG here (gnuplot)");
-  app.add_option("--png", flags->png, "write a PNG here (gnuplot)");
-  app.add_flag("--json", flags->json, "the figure's values as JSON, to draw it elsewhere");
+Run declare_roofline(FlagSet app) {
+  auto flags = std::make_shared<RooflineFlags>();
+  const Flag device =
+      app.add("--device", flags->device,
+              fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
+  app.add("--points", flags->points,
+          "operators or dots to place: a table (docs/plots.md) or a result of tune --json; may be repeated "
+          "[seven common operators]");
+  app.add_switch("--no-points", flags->bare, "the ceilings alone");
+  app.add_switch("--levels", flags->levels, "also the operators' intensity at L2 and shared memory");
+  app.add_switch("--all-ceilings", flags->all, "also FP16 accumulation, INT4, and half precision on CUDA cores");
+  app.add("--html", flags->html, "write a self-contained interactive page here");
+  app.add("--svg", flags->svg, "write an SVG here (gnuplot)");
+  app.add("--png", flags->png, "write a PNG here (gnuplot)");
+  app.add_switch("--json", flags->json, "the figure's values as JSON, to draw it elsewhere");
   app.footer("Example: roofgen roofline --device a100-sxm-80 --html roofline.html");
   flags->profile.declare(app);
   flags->measure.declare(app);
@@ -243,7 +243,7 @@ Run declare_roofline(CLI::App& app) {
       return Error{
           Exit::kUsage,
           "--measure draws nothing: --points, --html, --svg and --png are of a second call, with --device gpu"};
-    if (flags->measure.measure && flags->device != "gpu" && device->count() > 0)
+    if (flags->measure.measure && flags->device != "gpu" && device.given())
       return Error{Exit::kUsage, fmt::format("--measure is of the GPU in this machine, not of {}", flags->device)};
     return flags->measure.measure ? measure_roofline(session, flags->measure) : run(session, *flags);
   };

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Flags {
+struct RunProgramFlags {
   std::string device, log, output;
   int jobs = 0;
   bool json = false, strict = false;
@@ -108,7 +108,7 @@ std::string joined(std::vector<std::string> paths) {
 std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal().string(); }
 
 /// The driver's settings (docs/shim.md), and the simulated driver before any other libcuda.so.1.
-Environment environment_for(const Session& session, const Flags& flags, const fs::path& shim,
+Environment environment_for(const Session& session, const RunProgramFlags& flags, const fs::path& shim,
                             const std::string& report) {
   Environment out = {
       {"LD_LIBRARY_PATH", joined({shim.parent_path().string(), environment("LD_LIBRARY_PATH"), nvrtc_directory()})},
@@ -150,7 +150,7 @@ class ScratchDirectory {
   std::string path_;
 };
 
-Result<Exit> run(const Session& session, const Flags& flags) {
+Result<Exit> run(const Session& session, const RunProgramFlags& flags) {
   if (session.program.empty())
     return Error{Exit::kUsage, "a program was expected, as in roofgen run -- python3 script.py"};
   if (!flags.device.empty()) {
@@ -186,17 +186,16 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 }  // namespace
 
-Run declare_run(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("--device", flags->device, "device of the catalogue to simulate, sm_80 or newer [h200-sxm]");
-  app.add_option("--log", flags->log, "file for one line per failed driver call and per finding, or stderr");
-  app.add_option("--jobs", flags->jobs, "cores that CTAs are spread over; the report is the same [cores]")
-      ->check(CLI::Range(1, 256));
-  app.add_flag("--strict", flags->strict,
-               "launches with undefined behaviour that no GPU detects (races, uninitialised reads) fail too");
-  app.add_flag("--json", flags->json,
-               "report as JSON on standard output, and the program's standard output on standard error");
-  app.add_option("--output", flags->output, "file for the report as JSON; nothing else changes");
+Run declare_run(FlagSet app) {
+  auto flags = std::make_shared<RunProgramFlags>();
+  app.add("--device", flags->device, "device of the catalogue to simulate, sm_80 or newer [h200-sxm]");
+  app.add("--log", flags->log, "file for one line per failed driver call and per finding, or stderr");
+  app.add("--jobs", flags->jobs, "cores that CTAs are spread over; the report is the same [cores]").range(1, 256);
+  app.add_switch("--strict", flags->strict,
+                 "launches with undefined behaviour that no GPU detects (races, uninitialised reads) fail too");
+  app.add_switch("--json", flags->json,
+                 "report as JSON on standard output, and the program's standard output on standard error");
+  app.add("--output", flags->output, "file for the report as JSON; nothing else changes");
   app.footer(
       "Usage: roofgen run [OPTIONS] [--] PROGRAM [ARGUMENTS...]\nExample: roofgen run -- python3 script.py\nExit code: "
       "that of the program if it is not 0 (128 + N after signal N); "

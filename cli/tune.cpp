@@ -15,7 +15,7 @@
 namespace roofgen::cli {
 namespace {
 
-struct Flags {
+struct TuneFlags {
   ProblemFlags problem;
   RunFlags run;
   bool json = false, explain = false, counters = false, sanitize = false;
@@ -30,7 +30,7 @@ struct SecondOpinions {
 };
 
 SecondOpinions second_opinions(const Session& session, const Workbench& bench, const TuneResult& result,
-                               const Flags& flags) {
+                               const TuneFlags& flags) {
   SecondOpinions out;
   const TuneReport& report = result.report;
   if ((!flags.counters && !flags.sanitize) || report.best_variant.empty()) return out;
@@ -81,7 +81,7 @@ std::string whole_json(const TuneReport& report, const SecondOpinions& opinions)
   return j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-Result<Exit> run(const Session& session, const Flags& flags) {
+Result<Exit> run(const Session& session, const TuneFlags& flags) {
   ROOFGEN_TRY(Workbench bench, make_workbench(session, flags.problem, flags.run));
   if ((flags.counters || flags.sanitize) && !bench.gpu)
     return Error{Exit::kUnavailable,
@@ -124,19 +124,19 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 }  // namespace
 
-Run declare_tune(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+Run declare_tune(FlagSet app) {
+  auto flags = std::make_shared<TuneFlags>();
   flags->problem.declare(app);
   flags->run.declare(app);
-  app.add_flag("--json", flags->json, "one JSON document (docs/tune-schema.json)")->group("Output");
-  app.add_option("--html", flags->html, "also write a self-contained page of figures here")->group("Output");
-  app.add_flag("--explain", flags->explain, "list every rejection with its reason")->group("Output");
-  app.add_option("--min-score", flags->min_score, "exit 4 when the score is below this")
-      ->check(number_from(0, 1, "a score"))
-      ->group("Output");
-  app.add_flag("--counters", flags->counters, "count the winner's work with Nsight Compute (docs/counters.md)")
-      ->group("Measurement");
-  app.add_flag("--sanitize", flags->sanitize, "run the winner under compute-sanitizer")->group("Measurement");
+  app.add_switch("--json", flags->json, "one JSON document (docs/tune-schema.json)").group("Output");
+  app.add("--html", flags->html, "also write a self-contained page of figures here").group("Output");
+  app.add_switch("--explain", flags->explain, "list every rejection with its reason").group("Output");
+  app.add("--min-score", flags->min_score, "exit 4 when the score is below this")
+      .number_from(0, 1, "a score")
+      .group("Output");
+  app.add_switch("--counters", flags->counters, "count the winner's work with Nsight Compute (docs/counters.md)")
+      .group("Measurement");
+  app.add_switch("--sanitize", flags->sanitize, "run the winner under compute-sanitizer").group("Measurement");
   app.footer("Example: roofgen tune attention --L 2048 --d 64");
   return [flags](const Session& session) { return run(session, *flags); };
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMostSizes = 32;
 
-struct Flags {
+struct WhatIfFlags {
   ProblemFlags problem;
   RunFlags run;
   std::string chain, plan, sweep, html;
@@ -61,7 +61,7 @@ struct Request {
   std::string dim;  ///< of a sweep; empty: a single run
 };
 
-Result<Request> request_of(const Flags& flags) {
+Result<Request> request_of(const WhatIfFlags& flags) {
   Request out;
   if (flags.chain.empty() == flags.problem.op.empty())
     return Error{Exit::kUsage, flags.chain.empty()
@@ -109,7 +109,7 @@ Result<Request> request_of(const Flags& flags) {
   return out;
 }
 
-Result<Exit> run(const Session& session, const Flags& flags) {
+Result<Exit> run(const Session& session, const WhatIfFlags& flags) {
   ROOFGEN_TRY(const Request request, request_of(flags));
   if (!flags.html.empty()) ROOFGEN_CHECK(can_write(flags.html));
   ROOFGEN_TRY(Workbench bench, open_workbench(session, flags.problem, flags.run));
@@ -149,22 +149,20 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 
 }  // namespace
 
-Run declare_whatif(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+Run declare_whatif(FlagSet app) {
+  auto flags = std::make_shared<WhatIfFlags>();
   flags->problem.declare(app);
-  app.get_option("op")->required(false)->description("attention, where there is no --chain");
+  app.find("op").required(false).help("attention, where there is no --chain");
   flags->run.declare(app);
-  app.add_option("--chain", flags->chain,
-                 "the steps, in order: 'gemm > bias > gelu > residual > rmsnorm' (docs/whatif.md)")
-      ->group("Problem");
-  app.add_option("--plan", flags->plan, "compare this partition with the fastest: 'gemm+bias+gelu | residual+rmsnorm'")
-      ->group("Search");
-  app.add_option("--sweep", flags->sweep,
-                 "repeat for each of these sizes and say where the verdict flips: M=256,512,1024")
-      ->group("Search");
-  app.add_flag("--json", flags->json, "one JSON document (docs/whatif-schema.json)")->group("Output");
-  app.add_option("--html", flags->html, "also write a self-contained page here: the ladder of partitions, the roofline")
-      ->group("Output");
+  app.add("--chain", flags->chain, "the steps, in order: 'gemm > bias > gelu > residual > rmsnorm' (docs/whatif.md)")
+      .group("Problem");
+  app.add("--plan", flags->plan, "compare this partition with the fastest: 'gemm+bias+gelu | residual+rmsnorm'")
+      .group("Search");
+  app.add("--sweep", flags->sweep, "repeat for each of these sizes and say where the verdict flips: M=256,512,1024")
+      .group("Search");
+  app.add_switch("--json", flags->json, "one JSON document (docs/whatif-schema.json)").group("Output");
+  app.add("--html", flags->html, "also write a self-contained page here: the ladder of partitions, the roofline")
+      .group("Output");
   app.footer("Example: roofgen whatif --chain 'gemm > bias > gelu > residual > rmsnorm' --M 8192 --N 4096 --K 4096");
   return [flags](const Session& session) { return run(session, *flags); };
 }

@@ -12,7 +12,7 @@ namespace roofgen {
 namespace {
 
 /// Two rates that would be drawn as one line.
-bool same(double a, double b) { return std::fabs(a - b) <= 0.01 * std::max(a, b); }
+bool close_to(double a, double b) { return std::fabs(a - b) <= 0.01 * std::max(a, b); }
 
 bool is_lesser(const ComputeRoof& r) {
   return r.accumulate == "fp16" || r.math == "int4" || (!r.matrix_units && r.math != "fp32" && r.math != "fp64");
@@ -39,13 +39,13 @@ plot::Roofline device_roofline(const Device& device, bool everything) {
     out.slopes.push_back({b.level, b.bytes_per_s / 1e9, b.origin == Origin::kMeasured ? Origin::kDatasheet : b.origin});
     for (const BandwidthRoof& s : sustained)
       if (s.level == b.level && (b.level == "DRAM" || (b.level == "L2" && s.origin == Origin::kMeasured)) &&
-          !same(s.bytes_per_s, b.bytes_per_s))
+          !close_to(s.bytes_per_s, b.bytes_per_s))
         out.slopes.push_back({s.level, s.bytes_per_s / 1e9, s.origin, true});
   }
   for (const ComputeRoof& r : compute_roofs(device, RoofSet::kDatasheet)) {
     if (is_lesser(r) && !everything) continue;
     const auto twin = std::find_if(out.ceilings.begin(), out.ceilings.end(),
-                                   [&](const plot::Ceiling& c) { return same(c.tflops, r.flops_per_s / 1e12); });
+                                   [&](const plot::Ceiling& c) { return close_to(c.tflops, r.flops_per_s / 1e12); });
     if (twin == out.ceilings.end())
       out.ceilings.push_back({short_name(r), r.flops_per_s / 1e12, r.origin, "DRAM"});
     else
@@ -61,7 +61,7 @@ plot::Roofline device_roofline(const Device& device, bool everything) {
     const double mhz = device.at(device.has("clock_sustained_mhz") ? "clock_sustained_mhz" : "clock_tensor_mhz");
     const double tflops = 1e-6 * device.at("sms") * rate->second.value * mhz;
     const auto twin = std::find_if(out.ceilings.begin(), out.ceilings.end(),
-                                   [&](const plot::Ceiling& c) { return c.sustained && same(c.tflops, tflops); });
+                                   [&](const plot::Ceiling& c) { return c.sustained && close_to(c.tflops, tflops); });
     std::string name = r.math;
     std::transform(name.begin(), name.end(), name.begin(),
                    [](unsigned char c) { return static_cast<char>(std::toupper(c)); });

@@ -13,9 +13,6 @@
 namespace roofgen::attention {
 namespace {
 
-/// What a NaN, an infinity or a missing element counts as: JSON has no infinity.
-constexpr double kHopeless = 1e9;
-
 /// Collects the worst element of one buffer.
 class Judge {
  public:

@@ -42,8 +42,6 @@ bool contains(const std::vector<std::string>& list, const std::string& x) {
   return std::find(list.begin(), list.end(), x) != list.end();
 }
 
-bool is_integer(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kInt32; }
-
 /// How often the value of a tensor changes in a kernel: "once" a CTA, per "row", per "column" or per "pair". (The
 /// cumulative lengths, which the kernel itself reads, have the level "sequence".)
 const char* level_of(const TensorArg& t) {

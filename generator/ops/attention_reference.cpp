@@ -16,7 +16,6 @@ namespace roofgen::attention {
 namespace {
 
 constexpr int64_t kKeyBlock = 256;  // K and V of one block stay in L2 as doubles
-constexpr int64_t kRowBlock = 4;    // gemm4
 
 /// The most recently used results, bounded by bytes. The heads and the batch of a problem are no part
 /// of the key beyond the pair that is meant: inputs do not depend on them.
@@ -82,8 +81,6 @@ class Cache {
   std::deque<Entry> entries_;
   size_t max_bytes_, bytes_ = 0;
 };
-
-int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
 
 /// Scores of the rows of a band with a block of keys, [rows padded to 4][kKeyBlock], as far as they are wanted: scaled,
 /// changed by a score expression, -inf where a mask hides the key.

@@ -19,12 +19,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// What a NaN, an infinity or a missing element counts as: JSON has no infinity.
-constexpr double kHopeless = 1e9;
-
 constexpr uint8_t kFp8Nan = 0x7f;
-
-bool is_integer(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kInt32; }
 
 Format16 float_format(DType dtype) {
   if (dtype == DType::kFp32 || dtype == DType::kTf32) return {24, -126};

@@ -14,6 +14,7 @@
 
 namespace roofgen {
 
+inline bool is_integer(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kInt32; }
 /// Element `index` of an array of `dtype` as double; NaN and infinities are kept. kTf32 is read as it is stored, fp32.
 double load_element(const std::byte* base, size_t index, DType dtype);
 /// Rounds to nearest even and stores; int8 and int32 saturate, fp8 saturates to 448 (NaN stays NaN).

@@ -11,12 +11,9 @@
 namespace roofgen::gemm {
 namespace {
 
-constexpr int64_t kDepth = 256;   // k of a block: its rows of B stay in L2 as doubles
-constexpr int64_t kWidth = 256;   // columns of a block
-constexpr int64_t kRowBlock = 4;  // gemm4
+constexpr int64_t kDepth = 256;  // k of a block: its rows of B stay in L2 as doubles
+constexpr int64_t kWidth = 256;  // columns of a block
 constexpr size_t kCacheBytes = size_t{128} << 20;
-
-int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
 
 /// Rows [first, first + rows) and columns [k, k + depth) of an operand, to out[row * row_step + column * col_step].
 /// `along_k`: elements along k lie one after the other; else those of a column do. `extent` is the operand's size in

@@ -50,6 +50,9 @@ struct RequiredWork {
 using ElementReader = std::function<Result<void>(const std::string& buffer, uint64_t first, std::span<double> out,
                                                  std::vector<bool>* valid)>;
 
+/// The error that a NaN, an infinity or a missing element counts as: JSON has no infinity.
+inline constexpr double kHopeless = 1e9;
+
 /// The outcome of comparing one region.
 struct Comparison {
   uint64_t rows = 0;

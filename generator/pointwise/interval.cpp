@@ -225,7 +225,7 @@ struct Ranges {
 };
 
 /// Calls of the functions of bounds.cuh.
-struct Code {
+struct BoundsCode {
   struct Number {
     std::string text;
     bool is_whole;
@@ -314,8 +314,8 @@ Truth Condition::judge(const RangeOf& range_of) const {
 
 std::string Condition::cuda(const BoundsOf& bounds_of) const {
   if (!tree_) return "perhaps()";
-  Code code{bounds_of};
-  return Walk<Code>(code).condition(tree_->root);
+  BoundsCode code{bounds_of};
+  return Walk<BoundsCode>(code).condition(tree_->root);
 }
 
 Result<void> Condition::check_int32(const RangeOf& range_of) const {

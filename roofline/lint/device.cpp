@@ -7,7 +7,7 @@
 namespace roofgen {
 namespace {
 
-std::set<std::string> words(const std::string& name) {
+std::set<std::string> word_set(const std::string& name) {
   static const std::set<std::string> empty_words = {"nvidia", "geforce", "tensor", "core", "gpu", "hgx", "dgx"};
   std::set<std::string> out;
   std::string word;
@@ -40,13 +40,13 @@ std::string squeezed(const std::string& name) {
 std::vector<const Device*> devices_named(const std::vector<Device>& catalogue, const std::string& name) {
   for (const Device& d : catalogue)
     if (squeezed(d.name) == squeezed(name)) return {&d};
-  const std::set<std::string> wanted = words(name);
+  const std::set<std::string> wanted = word_set(name);
   if (wanted.empty()) return {};
   std::vector<const Device*> out;
   for (const Device& d : catalogue) {
-    std::set<std::string> has = words(d.name);
+    std::set<std::string> has = word_set(d.name);
     // The memory size, for products whose name does not need it.
-    const std::set<std::string> title = words(d.title);
+    const std::set<std::string> title = word_set(d.title);
     has.insert(title.begin(), title.end());
     if (std::includes(has.begin(), has.end(), wanted.begin(), wanted.end())) out.push_back(&d);
   }

@@ -14,7 +14,7 @@ namespace {
 
 /// For a single-quoted string and a comment. gnuplot's own way to write a quote, doubling it, fails at
 /// the start of a string, so quotes become the sign that only looks like one.
-std::string quoted(std::string_view text) {
+std::string gnuplot_string(std::string_view text) {
   std::string out;
   for (char c : text)
     if (c == '\'' || c == '`')
@@ -54,7 +54,7 @@ expr::Map make_scope(const Roofline& roofline, const Scene& scene, PlotFormat fo
   const double points = format == PlotFormat::kSvg ? 4.0 / 3 : 1;
   expr::List roofs, arrows, shapes, labels;
   for (const RoofLine& roof : scene.roofs)
-    roofs.push_back(expr::Map{{"name", quoted(roof.name)},
+    roofs.push_back(expr::Map{{"name", gnuplot_string(roof.name)},
                               {"value", roof.value},
                               {"origin", to_string(roof.origin)},
                               {"ai0", roof.ai0},
@@ -80,7 +80,7 @@ expr::Map make_scope(const Roofline& roofline, const Scene& scene, PlotFormat fo
     shapes.push_back(expr::Map{{"corners", corners}, {"colour", shape.colour}, {"border", shape.border}});
   }
   for (const Canvas::Label& label : canvas.labels)
-    labels.push_back(expr::Map{{"text", quoted(label.text)},
+    labels.push_back(expr::Map{{"text", gnuplot_string(label.text)},
                                {"x", fx(label.x)},
                                {"y", fy(label.y)},
                                {"size", std::round(10 * label.size * points) / 10},
@@ -88,7 +88,7 @@ expr::Map make_scope(const Roofline& roofline, const Scene& scene, PlotFormat fo
                                {"colour", label.colour},
                                {"angle", std::round(100 * label.angle) / 100 + 0.0}});
   const Frame& frame = scene.frame;
-  return {{"title", quoted(roofline.title)},
+  return {{"title", gnuplot_string(roofline.title)},
           {"terminal", format == PlotFormat::kSvg ? "svg" : "pngcairo"},
           {"font", std::round(10 * 10 * points) / 10},
           {"width", static_cast<int64_t>(std::ceil(canvas.width))},
@@ -103,7 +103,7 @@ expr::Map make_scope(const Roofline& roofline, const Scene& scene, PlotFormat fo
                               {"tflops_max", frame.tflops_max}}},
           {"x_tics", tics(frame.ai_min, frame.ai_max)},
           {"y_tics", tics(frame.tflops_min, frame.tflops_max)},
-          {"x_title", quoted(scene.ai_title)},
+          {"x_title", gnuplot_string(scene.ai_title)},
           {"roofs", std::move(roofs)},
           {"arrows", std::move(arrows)},
           {"shapes", std::move(shapes)},

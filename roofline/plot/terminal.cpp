@@ -15,7 +15,7 @@ namespace roofgen::plot {
 
 namespace {
 
-constexpr int kMinWidth = 40, kMaxPlotWidth = 140, kMinRows = 10, kMaxRows = 40;
+constexpr int kMaxPlotWidth = 140, kMinRows = 10, kMaxRows = 40;
 constexpr int kAxisColumns = 7;  ///< "  1000 |"
 constexpr const char* kLevelStyles[] = {"34", "33", "35", "36", "32"};
 

@@ -11,8 +11,6 @@ namespace roofgen::plot {
 
 namespace {
 
-constexpr int kMinWidth = 40;
-
 std::string heading(const std::string& title, int width) {
   return title.empty() ? "" : paragraph(ascii(title), width) + "\n";
 }

@@ -24,7 +24,7 @@ std::string without_trailing_space(std::string line) {
   return line;
 }
 
-constexpr int kGap = 2, kMinWrapped = 16;
+constexpr int kColumnGap = 2, kMinWrapped = 16;
 
 /// Rows as lines of "head: cell" under their first two cells, for narrow terminals.
 std::string stacked(const std::vector<Column>& head, const std::vector<std::vector<std::string>>& rows, int width) {
@@ -110,12 +110,12 @@ std::string text_table(const std::vector<Column>& head, const std::vector<std::v
     for (size_t i = 0; i < head.size(); ++i) cells.back().push_back(i < row.size() ? ascii(row[i]) : "");
   }
   std::vector<int> widths;
-  int total = -kGap;
+  int total = -kColumnGap;
   for (size_t i = 0; i < head.size(); ++i) {
     int widest = columns(head[i].head);
     for (const auto& row : cells) widest = std::max(widest, columns(row[i]));
     widths.push_back(widest);
-    total += widest + kGap;
+    total += widest + kColumnGap;
   }
   while (total > width) {
     size_t widest = head.size();
@@ -129,7 +129,8 @@ std::string text_table(const std::vector<Column>& head, const std::vector<std::v
   std::string out;
   const auto add_line = [&](const auto& cell) {
     std::string line;
-    for (size_t i = 0; i < head.size(); ++i) line += padded(cell(i), widths[i], head[i].right) + std::string(kGap, ' ');
+    for (size_t i = 0; i < head.size(); ++i)
+      line += padded(cell(i), widths[i], head[i].right) + std::string(kColumnGap, ' ');
     out += without_trailing_space(std::move(line)) + "\n";
   };
   add_line([&](size_t i) { return head[i].head; });

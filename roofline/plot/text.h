@@ -7,6 +7,8 @@
 
 namespace roofgen::plot {
 
+inline constexpr int kMinWidth = 40;  ///< of text for a terminal
+
 /// Printable ASCII only: a few common signs become their spelling ("->", "x", "us"), control characters
 /// and everything else '?', so that a name can neither move the cursor nor break the columns.
 std::string ascii(std::string_view text);

@@ -86,7 +86,7 @@ plot::Lines over_batches(const ModelView& v, const std::string& title, const std
   return out;
 }
 
-plot::Heatmap heatmap(const ModelView& v) {
+plot::Heatmap heatmap_of(const ModelView& v) {
   const std::string length = phase_of(v).length == "kv" ? "cache length" : "sequence length";
   const std::string assumed = assumed_ridge_text(v.runs.front());
   plot::Heatmap out{
@@ -145,7 +145,7 @@ plot::Page model_page(const ModelView& v) {
     page.blocks.emplace_back(over_batches(v, "Throughput against batch", first.unit + "/s",
                                           [](const ModelRun& r) { return r.units_per_s(); }));
   }
-  if (v.batches.size() > 1 && v.lengths.size() > 1) page.blocks.emplace_back(heatmap(v));
+  if (v.batches.size() > 1 && v.lengths.size() > 1) page.blocks.emplace_back(heatmap_of(v));
   page.blocks.emplace_back(operators_on_roofs(v, v.runs.back()));
   page.blocks.emplace_back(time_bars(v, v.runs.back()));
   page.blocks.emplace_back(operator_table(v.runs.back()));

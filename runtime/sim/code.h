@@ -13,6 +13,8 @@
 
 namespace roofgen::sim {
 
+inline uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
+
 // Generic addresses: low windows for the on-chip spaces, so that `cvta` is a move; device buffers
 // live far above. Address 0 is in no buffer: the first 1 KiB of shared memory is the system's
 // (as on sm_80 and later), so a null pointer is out of bounds in every space.

@@ -8,11 +8,6 @@
 #include "runtime/sim/machine.h"
 
 namespace roofgen::sim {
-namespace {
-
-uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
-
-}  // namespace
 
 void Machine::cluster_specials(Warp& w) {
   const auto is_of_cluster = [](const SpecialRow& s) {

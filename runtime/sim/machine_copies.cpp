@@ -8,11 +8,6 @@
 #include "runtime/sim/machine.h"
 
 namespace roofgen::sim {
-namespace {
-
-uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
-
-}  // namespace
 
 /// Shared-memory offsets of the 16-byte rows that lanes 0 to n-1 address, checked.
 void Machine::matrix_offsets(const uint64_t* address, uint32_t n, uint32_t* offset) const {

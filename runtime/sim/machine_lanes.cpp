@@ -6,9 +6,6 @@
 #include "runtime/sim/machine.h"
 
 namespace roofgen::sim {
-namespace {
-uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
-}  // namespace
 
 uint32_t Machine::member_row(const Inst& in) const {
   if (in.kind == Kind::kShuffle) return kernel_.lists[in.list];

@@ -8,11 +8,6 @@
 #include "runtime/sim/machine.h"
 
 namespace roofgen::sim {
-namespace {
-
-uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
-
-}  // namespace
 
 void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
   if (mask == ~0u && load_row(w, in)) return;

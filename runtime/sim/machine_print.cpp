@@ -12,8 +12,6 @@ namespace {
 
 constexpr size_t kMaxText = 4096;  ///< of a format or a string; of one value that is printed
 
-uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
-
 /// One conversion of a format: "%-8.3lf".
 struct Conversion {
   std::string flags;  ///< without '%', length and letter

@@ -10,7 +10,7 @@
 namespace roofgen::sim {
 namespace {
 
-constexpr uint32_t kPiece = 16, kMostTileBytes = 1024;
+constexpr uint32_t kTilePiece = 16, kMostTileBytes = 1024;
 
 }  // namespace
 
@@ -45,21 +45,21 @@ void Machine::each_tile_piece(Warp& w, const Inst& in, uint32_t mask, F&& part) 
   const auto request = [&] {
     const uint32_t lanes = pieces == 32 ? ~0u : (1u << pieces) - 1;
     if (shared)
-      counter_.shared_access(offsets, lanes, kPiece);
+      counter_.shared_access(offsets, lanes, kTilePiece);
     else
       counter_.global_access(places, lanes, piece_bytes, in.kind == Kind::kWmmaStore);
     pieces = 0;
   };
   const auto chunk = [&](uint32_t line, uint32_t column) {
     uint64_t at = address[0] + line * stride;
-    const uint32_t lane = line * kWarpSize / lines, end = std::min(column + kPiece, line_bytes);
+    const uint32_t lane = line * kWarpSize / lines, end = std::min(column + kTilePiece, line_bytes);
     const Space space = space_of(in, at);
     if (&cta_at(at, lane) != this || space != (shared ? Space::kShared : Space::kGlobal))
       throw Fault{"out-of-bounds",
                   fmt::format("wmma at {}: device memory or the CTA's own shared memory was expected", describe(at)),
                   lane};
     for (uint32_t done = column; done < end;) {
-      const uint32_t n = std::min<uint32_t>(end - done, kPiece - static_cast<uint32_t>((at + done) % kPiece));
+      const uint32_t n = std::min<uint32_t>(end - done, kTilePiece - static_cast<uint32_t>((at + done) % kTilePiece));
       part(at + done, n, line * line_bytes + done, lane, shared);
       if (shared)
         offsets[pieces++] = static_cast<uint32_t>(at + done - kSharedBase);
@@ -71,14 +71,14 @@ void Machine::each_tile_piece(Warp& w, const Inst& in, uint32_t mask, F&& part) 
     }
   };
   if (shared) {  // eight at a time, one below the other, as ldmatrix takes them
-    for (uint32_t column = 0; column < line_bytes; column += kPiece)
+    for (uint32_t column = 0; column < line_bytes; column += kTilePiece)
       for (uint32_t line = 0; line < lines; ++line) chunk(line, column);
   } else {
     for (uint32_t line = 0; line < lines; ++line)
-      for (uint32_t column = 0; column < line_bytes; column += kPiece) chunk(line, column);
+      for (uint32_t column = 0; column < line_bytes; column += kTilePiece) chunk(line, column);
   }
   if (pieces) request();
-  if (!shared && in.kind == Kind::kWmmaLoad) counter_.load_lanes(~0u, std::min(fragment, kPiece));
+  if (!shared && in.kind == Kind::kWmmaLoad) counter_.load_lanes(~0u, std::min(fragment, kTilePiece));
 }
 
 /// Calls `element(its place in the tile, register row, lane, shift)`.

@@ -41,7 +41,7 @@ FN void transpose_rows(u16x8 r[8]) {
     r[4] = zip_low(c, g), r[5] = zip_high(c, g), r[6] = zip_low(d, h), r[7] = zip_high(d, h);
   }
 }
-void transpose8x8(const void* in, void* out) {
+__attribute__((unused)) void transpose8x8(const void* in, void* out) {
   u16x8 r[8];
 #pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) r[i] = load_vector<u16x8>(static_cast<const char*>(in) + 16 * i);
@@ -126,7 +126,7 @@ FN void transpose_words(const u32* rows, u32x8 out[4]) {
 FN f32x8 fma8(f32x8 a, f32x8 b, f32x8 c) { return __builtin_ia32_vfmaddps256(a, b, c); }
 #else
 // Out of line: the emulation of fma is long, and every function of an mma shape has 64 or more calls.
-__attribute__((noinline)) static f32x8 fma8(f32x8 a, f32x8 b, f32x8 c) {
+__attribute__((noinline, unused)) static f32x8 fma8(f32x8 a, f32x8 b, f32x8 c) {
   f32x8 r;
   for (int i = 0; i < 8; ++i) r[i] = fma_single(float(a[i]), float(b[i]), float(c[i]));
   return r;

@@ -2,9 +2,13 @@
 
 #include <llvm/ADT/StringRef.h>
 
+#include <span>
+
 namespace roofgen::sim {
 
 extern const LaneTable kLanes_base;
+extern const LaneEntry* const kRareLanes;
+extern const uint32_t kRareLaneCount;
 #ifdef ROOFGEN_SIM_X86
 extern const LaneTable kLanes_avx2;
 extern const LaneTable kLanes_avx512;
@@ -39,7 +43,8 @@ std::vector<std::string_view> split_opcode(std::string_view opcode) {
 namespace {
 
 /// Expands `[x]` (with and without) and `(a|b)` (each) of a spelling pattern.
-void expand(std::string done, std::string_view rest, uint32_t entry, std::unordered_map<std::string, uint32_t>& out) {
+void expand(std::string done, std::string_view rest, const LaneEntry* entry,
+            std::unordered_map<std::string, const LaneEntry*>& out) {
   size_t at = rest.find_first_of("[(");
   if (at == std::string_view::npos) {
     out.emplace(done.append(rest), entry);
@@ -120,7 +125,11 @@ std::vector<std::string> atomics() {
 
 OpcodeTable::OpcodeTable(const LaneTable& lanes) : lanes_(lanes) {
   spellings_.reserve(4096);
-  for (uint32_t i = 0; i < lanes.count; ++i) expand("", lanes.entries[i].pattern, i, spellings_);
+  const auto add = [&](std::span<const LaneEntry> entries) {
+    for (const LaneEntry& e : entries) expand("", e.pattern, &e, spellings_);
+  };
+  add({lanes.entries, lanes.count});
+  add({kRareLanes, kRareLaneCount});
 }
 
 const OpcodeTable& OpcodeTable::host() {
@@ -130,7 +139,7 @@ const OpcodeTable& OpcodeTable::host() {
 
 const LaneEntry* OpcodeTable::find(std::string_view spelling) const {
   auto it = spellings_.find(std::string(spelling));
-  return it == spellings_.end() ? nullptr : &lanes_.entries[it->second];
+  return it == spellings_.end() ? nullptr : it->second;
 }
 
 std::string OpcodeTable::nearest(std::string_view opcode) const {

@@ -29,11 +29,10 @@ class OpcodeTable {
   /// A known spelling near `opcode`, or "" when nothing is near.
   std::string nearest(std::string_view opcode) const;
   const LaneTable& lanes() const { return lanes_; }
-  const std::unordered_map<std::string, uint32_t>& spellings() const { return spellings_; }
 
  private:
   const LaneTable& lanes_;
-  std::unordered_map<std::string, uint32_t> spellings_;
+  std::unordered_map<std::string, const LaneEntry*> spellings_;
 };
 
 }  // namespace roofgen::sim

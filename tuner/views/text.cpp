@@ -28,12 +28,6 @@ std::string problem_line(const Problem& p) {
   return out;
 }
 
-std::string params_text(const Schedule& s) {
-  std::string out;
-  for (const auto& [name, v] : s.params) out += (out.empty() ? "" : " ") + name + "=" + to_string(v);
-  return out;
-}
-
 std::string searched_line(const TuneReport& r) {
   uint64_t by_rule = 0;
   for (const char* stage : {"constraint", "launch"})
@@ -56,6 +50,12 @@ std::string searched_line(const TuneReport& r) {
 }
 
 }  // namespace
+
+std::string params_text(const Schedule& s) {
+  std::string out;
+  for (const auto& [name, v] : s.params) out += (out.empty() ? "" : " ") + name + "=" + to_string(v);
+  return out;
+}
 
 std::string tune_text(const TuneReport& r, bool color) {
   const auto bold = [&](const std::string& s) { return color ? "\x1b[1m" + s + "\x1b[0m" : s; };

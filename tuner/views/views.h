@@ -14,5 +14,6 @@ std::string tune_json(const TuneReport& report);
 std::string tune_text(const TuneReport& report, bool color);
 /// Every rejection with its reason, grouped by stage; the most common reasons first.
 std::string explain_text(const TuneReport& report);
+std::string params_text(const Schedule& schedule);  ///< "BM=128 stages=2"
 
 }  // namespace roofgen

@@ -5,6 +5,7 @@
 #include "base/text_table.h"
 #include "base/units.h"
 #include "generator/problem_json.h"
+#include "tuner/views/views.h"
 #include "tuner/whatif/views.h"
 
 namespace roofgen {
@@ -15,12 +16,6 @@ std::string dims_text(const Problem& p) {
   for (const auto& [name, v] : p.dims) out += fmt::format(" {}={}", name, v);
   for (const auto& [name, on] : p.flags)
     if (on) out += " " + name;
-  return out;
-}
-
-std::string params_text(const Schedule& s) {
-  std::string out;
-  for (const auto& [name, v] : s.params) out += (out.empty() ? "" : " ") + name + "=" + to_string(v);
   return out;
 }
 

@@ -1,0 +1,142 @@
+#include "cli/flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cctype>
+#include <cstdlib>
+
+#include "base/suggest.h"
+
+namespace roofgen::cli {
+namespace {
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> out;
+  for (const CLI::Option* o : app.get_options())
+    for (const std::string& name : o->get_lnames()) out.push_back("--" + name);
+  return out;
+}
+
+/// CLI11's exceptions as one line with a suggestion.
+Error usage_error(const CLI::App& app, const CLI::ParseError& e, int argc, char** argv) {
+  std::string message = e.what();
+  const CLI::App* sub = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
+  if (dynamic_cast<const CLI::ExtrasError*>(&e) || dynamic_cast<const CLI::RequiredError*>(&e)) {
+    for (int i = 1; i < argc; ++i) {
+      std::string word = argv[i];
+      if (const size_t eq = word.find('='); eq != std::string::npos && word.starts_with("--")) word.resize(eq);
+      if (sub == &app && !word.starts_with("-")) {
+        std::vector<std::string> names;
+        for (const CLI::App* s : app.get_subcommands({})) names.push_back(s->get_name());
+        return {Exit::kUsage, fmt::format("unknown command \"{}\"{}", word, did_you_mean(word, names))};
+      }
+      if (word.size() > 1 && word.starts_with("-") && !std::isdigit(static_cast<unsigned char>(word[1])) &&
+          !sub->get_option_no_throw(word) && !app.get_option_no_throw(word)) {
+        const std::string near = nearest(word, option_names(*sub));
+        return {Exit::kUsage, fmt::format("unknown option {}{}", word,
+                                          near.empty() ? fmt::format("; see roofgen {} --help", sub->get_name())
+                                                       : fmt::format("; did you mean {}?", near))};
+      }
+    }
+  }
+  if (dynamic_cast<const CLI::ConversionError*>(&e)) message += "; a number was expected";
+  if (const size_t newline = message.find('\n'); newline != std::string::npos) message.resize(newline);
+  return {Exit::kUsage, message};
+}
+
+}  // namespace
+
+Flag Flag::help(const std::string& text) const { return Flag(option_->description(text)); }
+Flag Flag::group(const std::string& heading) const { return Flag(option_->group(heading)); }
+Flag Flag::required(bool yes) const { return Flag(option_->required(yes)); }
+Flag Flag::split(char delimiter) const { return Flag(option_->delimiter(delimiter)); }
+Flag Flag::repeated() const { return Flag(option_->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)); }
+Flag Flag::needs(Flag other) const { return Flag(option_->needs(other.option_)); }
+Flag Flag::excludes(Flag other) const { return Flag(option_->excludes(other.option_)); }
+Flag Flag::one_of(const std::vector<std::string>& words) const { return Flag(option_->check(CLI::IsMember(words))); }
+Flag Flag::directory() const { return Flag(option_->check(CLI::ExistingDirectory)); }
+template <class Number>
+Flag Flag::range(Number least, Number most) const {
+  return Flag(option_->check(CLI::Range(least, most)));
+}
+template Flag Flag::range(int, int) const;
+template Flag Flag::range(uint64_t, uint64_t) const;
+
+Flag Flag::number_from(double least, double most, const std::string& what) const {
+  const auto fault = [=](const std::string& text) -> std::string {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (end != text.c_str() && *end == 0 && value >= least && value <= most) return "";
+    return most >= 1e15 ? fmt::format("{}: {} of at least {:g} was expected", text, what, least)
+                        : fmt::format("{}: {} from {:g} to {:g} was expected", text, what, least, most);
+  };
+  return Flag(option_->check(CLI::Validator(fault, "")));
+}
+
+bool Flag::given() const { return option_->count() > 0; }
+std::string Flag::name() const { return option_->get_name(); }
+
+template <class T>
+Flag FlagSet::add(const std::string& name, T& value, const std::string& help) const {
+  return Flag(app_->add_option(name, value, help));
+}
+template Flag FlagSet::add(const std::string&, std::string&, const std::string&) const;
+template Flag FlagSet::add(const std::string&, std::vector<std::string>&, const std::string&) const;
+template Flag FlagSet::add(const std::string&, int&, const std::string&) const;
+template Flag FlagSet::add(const std::string&, int64_t&, const std::string&) const;
+template Flag FlagSet::add(const std::string&, uint64_t&, const std::string&) const;
+template Flag FlagSet::add(const std::string&, double&, const std::string&) const;
+
+template <class T>
+Flag FlagSet::add_each(const std::string& name, std::function<void(const T&)> take, const std::string& help) const {
+  return Flag(app_->add_option_function<T>(name, take, help));
+}
+template Flag FlagSet::add_each(const std::string&, std::function<void(const std::string&)>, const std::string&) const;
+template Flag FlagSet::add_each(const std::string&, std::function<void(const int64_t&)>, const std::string&) const;
+template Flag FlagSet::add_each(const std::string&, std::function<void(const double&)>, const std::string&) const;
+
+Flag FlagSet::add_switch(const std::string& name, bool& on, const std::string& help) const {
+  return Flag(app_->add_flag(name, on, help));
+}
+Flag FlagSet::add_switch(const std::string& name, std::function<void()> on, const std::string& help) const {
+  return Flag(app_->add_flag_callback(name, on, help));
+}
+Flag FlagSet::find(const std::string& name) const { return Flag(app_->get_option(name)); }
+bool FlagSet::takes_value(const std::string& name) const {
+  const CLI::Option* option = app_->get_option_no_throw(name);
+  return option && option->get_items_expected_max() > 0;
+}
+void FlagSet::footer(const std::string& text) const { app_->footer(text); }
+void FlagSet::keep_rest() const { app_->allow_extras(); }
+std::vector<std::string> FlagSet::rest() const { return app_->remaining(); }
+std::string FlagSet::command() const { return app_->get_name(); }
+bool FlagSet::chosen() const { return app_->parsed(); }
+
+CommandLine::CommandLine(const std::string& program, const std::string& summary, const std::string& version)
+    : app_(std::make_unique<CLI::App>(summary, program)) {
+  app_->set_version_flag("--version", version);
+  app_->require_subcommand(1);
+}
+CommandLine::~CommandLine() = default;
+
+FlagSet CommandLine::add_command(const std::string& name, const std::string& summary) {
+  return FlagSet(app_->add_subcommand(name, summary));
+}
+FlagSet CommandLine::command(const std::string& name) const { return FlagSet(app_->get_subcommand(name)); }
+void CommandLine::footer(const std::string& text) { app_->footer(text); }
+std::string CommandLine::help() const { return app_->help(); }
+
+Result<bool> CommandLine::parse(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    app_->exit(e);
+    return false;
+  } catch (const CLI::ParseError& e) {
+    return usage_error(*app_, e, argc, argv);
+  }
+  return true;
+}
+
+}  // namespace roofgen::cli

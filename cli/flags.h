@@ -1,0 +1,89 @@
+// The command line as its subcommands declare it. CLI11, which parses it, is included by flags.cpp alone: it takes
+// seconds to compile.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "roofgen/result.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace roofgen::cli {
+
+/// A declared flag. The functions that return it are chained behind the declaration.
+class Flag {
+ public:
+  explicit Flag(CLI::Option* option) : option_(option) {}
+  Flag help(const std::string& text) const;
+  Flag group(const std::string& heading) const;  ///< of --help
+  Flag required(bool yes = true) const;
+  Flag split(char delimiter) const;  ///< one value is a list
+  Flag repeated() const;             ///< each occurrence has one value, and all count
+  Flag needs(Flag other) const;
+  Flag excludes(Flag other) const;
+  Flag one_of(const std::vector<std::string>& words) const;
+  Flag directory() const;  ///< that exists
+  /// Int or uint64_t.
+  template <class Number>
+  Flag range(Number least, Number most) const;
+  /// A range that NaN is not in, with a message of one line: "a number of seconds from 0.1 to 3600".
+  Flag number_from(double least, double most, const std::string& what) const;
+
+  bool given() const;
+  std::string name() const;  ///< "--device"
+
+ private:
+  CLI::Option* option_;
+};
+
+/// The flags of a subcommand.
+class FlagSet {
+ public:
+  explicit FlagSet(CLI::App* app) : app_(app) {}
+  /// A flag with a value: a string, an int, int64_t, uint64_t or double, or a list of strings. A name without hyphens
+  /// is an argument in that place.
+  template <class T>
+  Flag add(const std::string& name, T& value, const std::string& help) const;
+  /// The same for a value that `take` keeps: a string, an int64_t or a double.
+  template <class T>
+  Flag add_each(const std::string& name, std::function<void(const T&)> take, const std::string& help) const;
+  Flag add_switch(const std::string& name, bool& on, const std::string& help) const;
+  Flag add_switch(const std::string& name, std::function<void()> on, const std::string& help) const;
+  Flag find(const std::string& name) const;
+  bool takes_value(const std::string& name) const;  ///< false for a flag that there is not
+  void footer(const std::string& text) const;
+  /// Arguments that no flag takes are kept instead of refused.
+  void keep_rest() const;
+  std::vector<std::string> rest() const;
+
+  std::string command() const;
+  bool chosen() const;  ///< the command line names this subcommand
+
+ private:
+  CLI::App* app_;
+};
+
+/// The program's command line: subcommands and their flags.
+class CommandLine {
+ public:
+  CommandLine(const std::string& program, const std::string& summary, const std::string& version);
+  ~CommandLine();
+  FlagSet add_command(const std::string& name, const std::string& summary);
+  FlagSet command(const std::string& name) const;
+  void footer(const std::string& text);
+  std::string help() const;
+  /// False when nothing is left to do: --help and --version are printed here. An error is one line with a suggestion.
+  Result<bool> parse(int argc, char** argv);
+
+ private:
+  std::unique_ptr<CLI::App> app_;
+};
+
+}  // namespace roofgen::cli
