@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Flags {
+struct RunProgramFlags {
   std::string device, log, output;
   int jobs = 0;
   bool json = false, strict = false;
@@ -108,7 +108,7 @@ std::string joined(std::vector<std::string> paths) {
 std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal().string(); }
 
 /// The driver's settings (docs/shim.md), and the simulated driver before any other libcuda.so.1.
-Environment environment_for(const Session& session, const Flags& flags, const fs::path& shim,
+Environment environment_for(const Session& session, const RunProgramFlags& flags, const fs::path& shim,
                             const std::string& report) {
   Environment out = {
       {"LD_LIBRARY_PATH", joined({shim.parent_path().string(), environment("LD_LIBRARY_PATH"), nvrtc_directory()})},
@@ -150,7 +150,7 @@ class ScratchDirectory {
   std::string path_;
 };
 
-Result<Exit> run(const Session& session, const Flags& flags) {
+Result<Exit> run(const Session& session, const RunProgramFlags& flags) {
   if (session.program.empty())
     return Error{Exit::kUsage, "a program was expected, as in roofgen run -- python3 script.py"};
   if (!flags.device.empty()) {
