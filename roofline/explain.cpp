@@ -11,21 +11,21 @@
 namespace roofgen {
 namespace {
 
-/// Waves count for kernels of matrix tiles, whose CTAs fill an SM; CTAs of vector kernels are small, and many share
-/// one.
+/// Wave quantisation applies to kernels of matrix tiles, whose CTAs fill an SM. CTAs of vector kernels are small, and
+/// many share an SM.
 double wave_efficiency(const KernelWork& k, double sms) {
   if (k.ctas <= 0) return 1;
   if (k.mma_flops > 0) return k.ctas / (std::ceil(k.ctas / sms) * sms);
   return std::min(1.0, k.ctas / sms);
 }
 
-/// Below this share of busy SMs, with fewer CTAs than SMs, what is missing is parallelism.
+/// With fewer CTAs than SMs and less than this fraction of SMs busy, parallelism is the limit.
 constexpr double kFewCtas = 0.67;
 
 struct Rates {
   ComputeRoof compute, vector;
   double special = 0, dram = 0, l2 = 0, smem = 0, nvlink = 0, port = 0, sms = 0, launch_s = 0;
-  double mma_tile_m = 64, mma_tile_n = 64;  ///< a warp's tile in registers, where the device names no other
+  double mma_tile_m = 64, mma_tile_n = 64;  ///< a warp tile in registers, unless the device states another
 };
 
 Rates rates(const Device& d, const ComputeRoof& compute, RoofSet set) {
@@ -79,7 +79,7 @@ KernelExplanation explain_kernel(const OpWork& op, const KernelWork& k, const Ra
     roofs = std::max(roofs, b.seconds);
     stretched = std::max(stretched, chip_wide ? b.seconds : b.seconds / out.efficiency);
   }
-  // Each SM draws no more from L2 than its own port gives.
+  // An SM's L2 traffic is limited by the bandwidth of its own port.
   if (k.ctas > 0 && r.port > 0) stretched = std::max(stretched, k.l2_bytes / (std::min(k.ctas, r.sms) * r.port));
   out.seconds = r.launch_s + stretched;
   if (!out.bounds.empty()) out.regime = out.bounds.front().regime;
@@ -203,7 +203,7 @@ std::optional<int64_t> ridge_crossing(const WorkFormula& formula, WorkRequest re
     const auto work = formula.evaluate(request);
     return work && work->arithmetic_intensity() >= e.ridge;
   };
-  // The AI of work that is batched never falls as the batch grows: more FLOPs on the same weights.
+  // The AI of batched work never falls as the batch grows (more FLOPs on the same weights), so bisection applies.
   int64_t low = 0, high = 1;
   while (high < (int64_t{1} << 32) && !reaches(high)) low = std::exchange(high, 2 * high);
   while (low + 1 < high) (reaches((low + high) / 2) ? high : low) = (low + high) / 2;

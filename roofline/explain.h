@@ -1,4 +1,4 @@
-// One operator on one device: which roof binds, how fast it can be, and what to change next.
+// One operator on one device: the binding roof, the attainable time, and the next improvement to try.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@
 
 namespace roofgen {
 
-/// What limits an operator. The first six are roofs; the last two are what roofs do not see.
+/// The limit of an operator. The first six are roofs; rooflines do not show the last two.
 enum class Regime { kMemory, kCompute, kSpecialFunction, kL2, kSharedMemory, kNvlink, kParallelism, kLaunch };
 const char* to_string(Regime regime);  ///< "memory-bound", ...
 
-/// Time the work needs under one roof alone, at full-chip rate.
+/// The time of the work under one roof alone, at full-chip rate.
 struct RoofBound {
   std::string roof;  ///< "DRAM", "BF16 tensor, FP32 accumulate", "special functions", ...
   Regime regime = Regime::kMemory;
@@ -25,11 +25,11 @@ struct RoofBound {
 struct KernelExplanation {
   const KernelWork* work = nullptr;  ///< points into Explanation::work
   double flops = 0, arithmetic_intensity = 0;
-  double smem_bytes = 0;          ///< the matrix units read from shared memory
-  std::vector<RoofBound> bounds;  ///< the slowest first; without those that have no work
+  double smem_bytes = 0;          ///< shared-memory reads of the matrix units
+  std::vector<RoofBound> bounds;  ///< slowest first; without roofs that have no work
   double waves = 0;               ///< CTAs / SMs
-  double efficiency = 1;          ///< share of the SMs' time in full waves
-  double seconds = 0;             ///< launch + the slowest roof, stretched by missing CTAs. Origin: model
+  double efficiency = 1;          ///< fraction of the SMs' time in full waves
+  double seconds = 0;             ///< launch + the slowest roof, extended by idle SMs. Origin: model
   Regime regime = Regime::kMemory;
 };
 
@@ -37,13 +37,13 @@ struct Explanation {
   std::shared_ptr<const OpWork> work;
   std::string device;
   RoofSet roofs = RoofSet::kDatasheet;
-  ComputeRoof compute;       ///< the ceiling its FLOPs are held against
-  std::string compute_note;  ///< when operands are widened
+  ComputeRoof compute;       ///< the ceiling for its FLOPs
+  std::string compute_note;  ///< set when operands are converted to a wider format
   double flops = 0, dram_bytes = 0, exps = 0, arithmetic_intensity = 0, ridge = 0;
   Regime regime = Regime::kMemory;    ///< of the largest part of the time
-  std::string binding_roof;           ///< the roof with the largest part, launches and waves aside
-  double attainable_flops_per_s = 0;  ///< under all roofs, kernel after kernel, on all SMs
-  double seconds = 0;                 ///< n launches + roofs + missing CTAs. Origin: model
+  std::string binding_roof;           ///< the roof of the largest part, apart from launches and waves
+  double attainable_flops_per_s = 0;  ///< under all roofs, one kernel after another, on all SMs
+  double seconds = 0;                 ///< launches + roofs + idle SMs. Origin: model
   std::vector<KernelExplanation> kernels;
   std::string next_lever;
   std::vector<Warning> warnings;
@@ -53,8 +53,8 @@ struct Explanation {
 /// Exit::kUsage when the device has no units for the work's arithmetic.
 Result<Explanation> explain(const Device& device, OpWork work, RoofSet roofs = RoofSet::kDatasheet);
 
-/// The smallest value of the formula's growing dimension at which the arithmetic intensity reaches the ridge; none when
-/// it never does, or grows by more than one dimension.
+/// The smallest value of the formula's growing dimension that brings the arithmetic intensity to the ridge; empty when
+/// no value does, or when several dimensions grow.
 std::optional<int64_t> ridge_crossing(const WorkFormula& formula, WorkRequest request, const Explanation& explanation);
 
 }  // namespace roofgen

@@ -11,17 +11,17 @@
 namespace roofgen {
 namespace {
 
-/// Two rates that would be drawn as one line.
+/// Whether two rates would be drawn as one line.
 bool same(double a, double b) { return std::fabs(a - b) <= 0.01 * std::max(a, b); }
 
 bool is_lesser(const ComputeRoof& r) {
   return r.accumulate == "fp16" || r.math == "int4" || (!r.matrix_units && r.math != "fp32" && r.math != "fp64");
 }
 
-/// "BF16 tensor" of "BF16 tensor, FP32 accumulate": on a line there is room for no more.
+/// "BF16 tensor" for "BF16 tensor, FP32 accumulate": the full name does not fit on the line.
 std::string short_name(const ComputeRoof& r) { return is_lesser(r) ? r.name : r.name.substr(0, r.name.find(',')); }
 
-/// "BF16/FP16 tensor" where both are of one kind, else "FP64 tensor, FP32 CUDA cores".
+/// "BF16/FP16 tensor" for two units of one kind, otherwise "FP64 tensor, FP32 CUDA cores".
 std::string shared_name(const std::string& a, const std::string& b) {
   const size_t cut = a.find(' '), other = b.find(' ');
   return a.substr(cut) == b.substr(other) ? a.substr(0, cut) + "/" + b : a + ", " + b;
@@ -35,7 +35,7 @@ plot::Roofline device_roofline(const Device& device, bool everything) {
   out.subtitle = "dense, FP32 (INT8: INT32) accumulation; dashed: datasheet, solid: sustained or measured";
   const auto sustained = bandwidth_roofs(device, RoofSet::kSustained);
   for (const BandwidthRoof& b : bandwidth_roofs(device, RoofSet::kDatasheet)) {
-    if (b.level == "NVLink") continue;  // bytes between devices are no kernel's x axis
+    if (b.level == "NVLink") continue;  // traffic between devices does not belong on a kernel's x axis
     out.slopes.push_back({b.level, b.bytes_per_s / 1e9, b.origin == Origin::kMeasured ? Origin::kDatasheet : b.origin});
     for (const BandwidthRoof& s : sustained)
       if (s.level == b.level && (b.level == "DRAM" || (b.level == "L2" && s.origin == Origin::kMeasured)) &&
@@ -51,7 +51,7 @@ plot::Roofline device_roofline(const Device& device, bool everything) {
     else
       twin->name = shared_name(twin->name, short_name(r));
   }
-  // What mma.sync was measured to reach on this GPU, at the clock it holds under that load.
+  // The measured mma.sync rate of this GPU at its clock under that load.
   for (const ComputeRoof& r : compute_roofs(device, RoofSet::kDatasheet)) {
     const auto rate =
         device.cells.find("mma_sync_flops_per_clk_" + (r.accumulate == "fp16" ? r.math + "_acc16" : r.math));
@@ -112,7 +112,7 @@ std::vector<plot::Point> operator_points(const std::string& name, const Explanat
 std::optional<plot::Lines> intensity_lines(const WorkFormula& formula, WorkRequest request, const Explanation& e) {
   if (formula.dims().empty()) return std::nullopt;
   const std::string dim = formula.grows().empty() ? formula.dims().front().name : formula.grows().front();
-  // As explained, but that a dimension which is the swept one unless told otherwise (kv_len of L) goes with it.
+  // Dimensions whose preset is the swept dimension (kv_len defaults to L) follow the sweep unless the user set them.
   request.dims = e.work->dims;
   for (const WorkDim& d : formula.dims())
     if (d.preset && d.preset->text() == dim && request.dims[d.name] == request.dims[dim]) request.dims.erase(d.name);

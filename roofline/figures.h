@@ -1,4 +1,4 @@
-// From devices and explanations to what is drawn.
+// Plots of devices and explanations.
 #pragma once
 
 #include <string>
@@ -9,21 +9,21 @@
 
 namespace roofgen {
 
-/// The roofs of a device without points: DRAM, L2 and shared memory as the datasheet states them and as they are
-/// sustained, and one ceiling for each rate of arithmetic (formats of equal rate share a line). `everything` adds
-/// the lesser ones: FP16 accumulation, half precision on CUDA cores.
+/// The roofs of a device without points: datasheet and sustained bandwidths of DRAM, L2 and shared memory, and one
+/// ceiling per arithmetic rate (formats of equal rate share a line). `everything` adds the lower ceilings: FP16
+/// accumulation, half precision on CUDA cores.
 plot::Roofline device_roofline(const Device& device, bool everything = false);
 
-/// Where an operator stands by the model: FLOPs over the modelled time, launches and waves included; the arrow
-/// goes to what the roofs allow. `levels`: also its intensity at L2 and shared memory, as points of the same name.
+/// The points of an operator under the model: FLOPs over the modelled time, including launches and waves, with an arrow
+/// to the rate that the roofs allow. `levels` adds its intensities at L2 and shared memory as points of the same name.
 std::vector<plot::Point> operator_points(const std::string& name, const Explanation& explanation, bool levels = false);
 
-/// Intensity against the dimension that batches the work, or else its first one (attention's length), in powers of two
-/// with the ridge as a mark. None where it does not depend on that dimension.
+/// Intensity against the batching dimension of the work, or against its first dimension (attention's length), in powers
+/// of two, with the ridge as a mark. Empty when the intensity does not depend on that dimension.
 std::optional<plot::Lines> intensity_lines(const WorkFormula& formula, WorkRequest request,
                                            const Explanation& explanation);
 
-/// Table, roofline and bars of one explained operator; `lines` too, where there are some.
+/// Table, roofline and bars of an explained operator, and `lines` if present.
 plot::Page explain_page(const Device& device, const Explanation& explanation,
                         std::optional<plot::Lines> lines = std::nullopt);
 

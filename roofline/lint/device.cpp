@@ -26,7 +26,7 @@ std::set<std::string> words(const std::string& name) {
   return out;
 }
 
-/// Without anything but letters and digits: "rtx4090".
+/// Letters and digits only: "rtx4090".
 std::string squeezed(const std::string& name) {
   std::string out;
   for (const char c : name)
@@ -45,7 +45,7 @@ std::vector<const Device*> devices_named(const std::vector<Device>& catalogue, c
   std::vector<const Device*> out;
   for (const Device& d : catalogue) {
     std::set<std::string> has = words(d.name);
-    // The memory size, for products whose name does not need it.
+    // The title adds the memory size for products whose name lacks it.
     const std::set<std::string> title = words(d.title);
     has.insert(title.begin(), title.end());
     if (std::includes(has.begin(), has.end(), wanted.begin(), wanted.end())) out.push_back(&d);

@@ -24,7 +24,7 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-/// The end of what was written to `file`, on one line.
+/// The last 600 bytes of `file`, on one line.
 std::string last_words(std::FILE* file) {
   constexpr long kMost = 600;
   std::fseek(file, 0, SEEK_END);
@@ -44,7 +44,7 @@ Error failed(const std::string& path, const std::string& why) {
   return Error{.message = "the plot cannot be written: " + why, .where = {path}};
 }
 
-/// Runs gnuplot with the three files as its standard streams; without the user's start-up files (-d).
+/// Runs gnuplot with the three files as its standard streams and without the user's start-up files (-d).
 Result<int> run(int in, int out, int err) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
