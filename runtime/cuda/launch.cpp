@@ -9,7 +9,7 @@
 namespace roofgen::cuda {
 namespace {
 
-constexpr uint64_t kPortableCluster = 8;  ///< CTAs; more is up to the GPU and wants an opt-in
+constexpr uint64_t kPortableCluster = 8;  ///< CTAs; larger clusters depend on the GPU and need an opt-in
 
 std::string size_text(const Dim3& d) { return fmt::format("{} x {} x {}", d.x, d.y, d.z); }
 
@@ -26,7 +26,7 @@ int tensor_type(DType dtype) {
   return kTensorFp32;
 }
 
-/// The place of `bytes` in 0, first, 2 first, ...: how the driver numbers spans. -1: there is none.
+/// The driver's code for a span: the index of `bytes` in 0, first, 2 first, ...; -1 when absent.
 int span_code(int bytes, int first, int count) {
   if (bytes == 0) return 0;
   for (int code = 1, span = first; code < count; ++code, span *= 2)
@@ -34,7 +34,7 @@ int span_code(int bytes, int first, int count) {
   return -1;
 }
 
-/// The driver's rules, in words; it would only say "invalid argument".
+/// Checks the driver's rules for tensor maps; the driver itself reports only "invalid argument".
 std::string fault_in(const TensorMap& map, uint64_t address) {
   const size_t rank = map.dims.size();
   if (rank < 1 || rank > 5) return fmt::format("{} dimensions; 1 to 5 are possible", rank);
@@ -83,12 +83,12 @@ Result<void> CudaExecutor::encode(const Arg& arg, const std::string& entry, Tens
                fmt::format("kernel {}: encoding tensor map {}", entry, arg.name));
 }
 
-/// What a function must be told once before it may be launched so.
+/// Sets the attributes that a function needs once before such a launch.
 Result<void> CudaExecutor::reserve(Module& kernel, const Launch& launch) {
   if (launch.smem_bytes > max_smem_)
     return refuse(fmt::format("kernel {} needs {} bytes of shared memory; {} has {}", kernel.entry, launch.smem_bytes,
                               info_.device_name, max_smem_));
-  // Without this opt-in a launch is limited to 48 KiB.
+  // Without this opt-in, a launch is limited to 48 KiB.
   if (launch.smem_bytes > kernel.smem_limit) {
     ROOFGEN_CHECK(check(
         driver_->set_function_attribute(kernel.function, kFunctionMaxDynamicSmem, static_cast<int>(launch.smem_bytes)),
@@ -119,12 +119,12 @@ Result<CudaExecutor::Prepared> CudaExecutor::prepare(ModuleId module, const Laun
   out.function = at->second.function;
   out.entry = at->second.entry;
   out.launch = launch;
-  // It only permits; GPUs from before sm_90 cannot.
+  // Overlap is optional; GPUs before sm_90 do not support it.
   out.overlap = launch.overlap && info_.driver.cc >= 90;
   if (out.attributes())
     if (auto have = driver_->have(driver_->launch_ex, "clusters and overlapping launches"); !have)
       return refuse(have.error().message, have.error().exit);
-  out.words.reserve(launch.args.size());  // neither may move once pointed at
+  out.words.reserve(launch.args.size());  // `pointers` refers to both vectors, so they must not reallocate
   out.maps.reserve(launch.args.size());
   for (const Arg& arg : launch.args) {
     if (arg.map) {
@@ -139,7 +139,7 @@ Result<CudaExecutor::Prepared> CudaExecutor::prepare(ModuleId module, const Laun
   return out;
 }
 
-/// `first`: what is ahead in the stream is not part of the same piece of work, so there is no overlap with it.
+/// `first`: the preceding work in the stream is unrelated, so it must not overlap with this launch.
 Result<void> CudaExecutor::queue(Prepared& kernel, bool first) {
   const Launch& launch = kernel.launch;
   const Dim3 &grid = launch.grid, &block = launch.block;
