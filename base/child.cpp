@@ -18,7 +18,7 @@
 namespace roofgen {
 namespace {
 
-/// What a dead worker left on its standard error: the last lines, for the notes of an Error.
+/// The last lines that a dead worker wrote to standard error, for the notes of an Error.
 std::vector<std::string> tail_of(int fd) {
   constexpr size_t kTail = 2000;
   off_t size = lseek(fd, 0, SEEK_END);
@@ -92,7 +92,7 @@ Child::End Child::wait(std::chrono::milliseconds patience) {
   End end;
   if (!reap(patience, &end.status, &end.usage)) {
     kill(pid_, SIGKILL);
-    end.status = SIGKILL;  // what it would say, should it ever
+    end.status = SIGKILL;  // the status that it would report
     reap(patience, &end.status, &end.usage);
   }
   pid_ = 0;
@@ -125,7 +125,7 @@ std::string ending_text(int status) {
                              : fmt::format("ended unexpectedly, with status {}", WEXITSTATUS(status));
 }
 
-/// PR_SET_PDEATHSIG would not do: it fires when the *thread* that started the worker ends.
+/// PR_SET_PDEATHSIG is unsuitable: it fires when the *thread* that started the worker ends.
 void exit_with_parent() {
   std::thread([] {
     pollfd parent{kWorkerSocket, POLLRDHUP, 0};

@@ -1,6 +1,5 @@
-// A worker process: a program started anew (never forked: threads and a loaded driver do not survive
-// that), one end of a socket as its standard input, what it writes on standard error kept for the case
-// that it dies.
+// A worker process. It is started by exec, because threads and a loaded driver do not survive a fork. One end of a
+// socket is its standard input; its standard error is kept for the message about a crash.
 #pragma once
 
 #include <sys/resource.h>
@@ -21,7 +20,7 @@ class Child {
   ~Child() { stop(); }
   Child(const Child&) = delete;
 
-  /// `<executable> <argument>`. 0, or what errno says.
+  /// Starts `<executable> <argument>`. Returns 0 or errno.
   int start(const std::string& executable, const std::string& argument);
 
   bool running() const { return pid_ > 0; }
@@ -30,27 +29,27 @@ class Child {
   std::chrono::nanoseconds cpu_time() const;
   bool died_while_idle() const;
 
-  /// Sends what the socket takes now; how much of it needs no sending any more. After a failure that is all
-  /// of it: the next read finds the end of file.
+  /// Sends as many bytes as the socket accepts and returns their number. After a failure, returns the full size: the
+  /// next read finds the end of file.
   size_t send_some(std::string_view bytes) const;
-  /// Appends what has arrived. False at end of file.
+  /// Appends the received bytes. False at end of file.
   bool receive_some(std::string& in) const;
 
   struct End {
     int status = 0;  ///< as from wait()
     rusage usage = {};
-    std::vector<std::string> tail;  ///< the last of its standard error; empty when it wrote none
+    std::vector<std::string> tail;  ///< the last lines of its standard error; may be empty
   };
-  /// Waits for a process that has closed its end of the socket. With a positive `patience`, one that is
-  /// stuck on its way out is killed after that, and left alone after as long again.
+  /// Waits for a process that has closed its end of the socket. A positive `patience` limits the wait: a process stuck
+  /// in its exit is killed after that time, and abandoned after the same time again.
   End wait(std::chrono::milliseconds patience = {});
 
-  /// Kills it. A process stuck in a kernel driver may outlive even that: after `patience` (if positive) it
-  /// is left alone, and false returned.
+  /// Kills the process. A process stuck in a kernel driver may survive; after `patience` (if positive) it is abandoned
+  /// and the result is false.
   bool stop(std::chrono::milliseconds patience = {});
 
  private:
-  /// True when it is reaped; `patience` 0: waits as long as that takes.
+  /// True when the process has been reaped; `patience` 0 waits without a limit.
   bool reap(std::chrono::milliseconds patience, int* status, rusage* usage);
   void close_all();
 
@@ -61,7 +60,7 @@ class Child {
 /// "crashed: Segmentation fault", "ended unexpectedly, with status 3".
 std::string ending_text(int status);
 
-/// In a worker: ends the process when the other end of the socket closes, also in the middle of work.
+/// Ends the calling worker process when the other end of the socket closes, even during work.
 void exit_with_parent();
 
 }  // namespace roofgen

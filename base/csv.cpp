@@ -12,7 +12,7 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/// Bytes of the UTF-8 character at `s`, or 0 when it is none.
+/// Length of the UTF-8 character at the start of `s`, or 0 for invalid UTF-8.
 size_t utf8_length(std::string_view s) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
   const unsigned char first = byte(0);
@@ -24,20 +24,20 @@ size_t utf8_length(std::string_view s) {
   if (length == 0 || s.size() < length) return 0;
   for (size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xC0) != 0x80) return 0;
-  // Overlong forms, surrogates, and what lies above U+10FFFF.
+  // Overlong forms, surrogates, and code points above U+10FFFF.
   if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F)) return 0;
   if ((first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F)) return 0;
   return length;
 }
 
-/// Without the blanks around it.
+/// Removes leading and trailing blanks.
 std::string trimmed(std::string_view s) {
   while (!s.empty() && (blank(s.front()) || s.front() == '\n')) s.remove_prefix(1);
   while (!s.empty() && (blank(s.back()) || s.back() == '\n')) s.remove_suffix(1);
   return std::string(s);
 }
 
-/// Walks over the text and knows where it is.
+/// Iterates over the text and tracks line and column.
 class Cursor {
  public:
   Cursor(std::string_view text, std::string file) : text_(text), file_(std::move(file)) {}
@@ -104,7 +104,7 @@ class Reader {
            line.find_first_not_of("|:- \t\r") == std::string_view::npos;
   }
 
-  /// Whether some `|` row has a row of dashes below it.
+  /// Whether a `|` row is followed by a row of dashes.
   bool markdown() const {
     std::string_view rest = text_, before;
     while (!rest.empty()) {
@@ -122,7 +122,7 @@ class Reader {
     if (!cursor_.end()) cursor_.next();
   }
 
-  /// `| a | b |`: cells end at a `|` that no backslash escapes.
+  /// `| a | b |`: a `|` without a backslash ends a cell.
   TableRow pipe_row() {
     TableRow row;
     while (!cursor_.end() && cursor_.peek() != '|') cursor_.next();
@@ -152,7 +152,7 @@ class Reader {
     return row;
   }
 
-  /// Without the marks of code and emphasis around it.
+  /// Removes surrounding code and emphasis marks.
   static std::string plain(std::string s) {
     while (s.size() >= 2 && s.front() == s.back() && (s.front() == '`' || s.front() == '*' || s.front() == '_'))
       s = trimmed(s.substr(1, s.size() - 2));
@@ -181,7 +181,7 @@ class Reader {
     return out;
   }
 
-  /// The separator the first line with text has most of, outside quotes; a comma when it has none.
+  /// The most frequent separator in the first non-empty line, outside quotes; a comma when there is none.
   char separator() const {
     Cursor at = cursor_;
     size_t commas = 0, semicolons = 0, tabs = 0;
@@ -220,15 +220,15 @@ class Reader {
         fault.reset();
         continue;
       }
-      // A line of blanks alone, in a table that tabs separate.
+      // A line of blanks in a tab-separated table.
       if (row.size() == 1 && row[0].text.empty()) continue;
       ROOFGEN_CHECK(add(table, std::move(row), where));
     }
     return std::vector<CellTable>{std::move(table)};
   }
 
-  /// One record; `fault` is what makes it none, with the cursor at the next line. A quote that is never
-  /// closed ends the reading.
+  /// One record. `fault` receives the error of a malformed record, with the cursor at the next line. An unclosed quote
+  /// ends the reading.
   Result<TableRow> separated_row(std::optional<Error>& fault) {
     TableRow row;
     while (true) {
@@ -275,7 +275,7 @@ class Reader {
     return bad(open, "this quote is never closed");
   }
 
-  /// Good rows and bad ones count, those of all tables together.
+  /// Counts valid and invalid rows of all tables.
   Result<void> one_more_row(const Where& where) {
     if (++rows_ > limits_.rows) return bad({where.file, where.line}, fmt::format("more than {} rows", limits_.rows));
     return {};

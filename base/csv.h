@@ -1,4 +1,4 @@
-// Tables as text: comma-, semicolon- or tab-separated (RFC 4180), or Markdown's `|` tables. Input is
+// Parses tables from text: comma-, semicolon- or tab-separated (RFC 4180), or Markdown's `|` tables. Input is
 // untrusted.
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace roofgen {
 
-/// One cell and where its text begins; line and col count from 1, col in characters.
+/// A cell with the position of its text; line and col count from 1, col in characters.
 struct TableCell {
-  std::string text;  ///< trimmed, without the quotes; without Markdown's backticks and asterisks around it
+  std::string text;  ///< trimmed; without quotes, and without surrounding Markdown backticks and asterisks
   int line = 0;
   int col = 0;
 };
@@ -22,28 +22,27 @@ using TableRow = std::vector<TableCell>;
 struct CellTable {
   TableRow header;
   std::vector<TableRow> rows;  ///< each as wide as the header
-  std::vector<Error> errors;   ///< rows that are no rows: too few or too many cells, stray quotes. Exit::kUsage
+  std::vector<Error> errors;   ///< malformed rows: too few or too many cells, stray quotes. Exit::kUsage
 };
 
 struct TableLimits {
   size_t bytes = size_t{4} << 20;
-  size_t rows = 10'000;  ///< of all tables of the text together, headers aside
+  size_t rows = 10'000;  ///< of all tables together, without headers
   size_t columns = 256;
   size_t cell_bytes = 4096;
 };
 
-/// The tables of a text: one where it is CSV, all of them where it is Markdown (a `|` row with a row of
-/// dashes below). The separator is the one the header line has most of; a UTF-8 byte order mark is skipped;
-/// CR LF and LF end lines; quoted cells may hold separators, line ends and doubled quotes. Exit::kUsage with
-/// line and column when there is no table, a quote is never closed, the text is not UTF-8 or a limit is
-/// passed.
+/// The tables of a text: a single one in CSV, all of them in Markdown (a `|` row above a row of dashes). The separator
+/// is the most frequent one in the header line. A UTF-8 byte order mark is skipped; lines end with CR LF or LF; quoted
+/// cells may contain separators, line ends and doubled quotes. Exit::kUsage with line and column for a text without a
+/// table, an unclosed quote, invalid UTF-8 or an exceeded limit.
 Result<std::vector<CellTable>> read_tables(std::string_view text, const std::string& file,
                                            const TableLimits& limits = {});
 
-/// What is wrong with a cell, at its place in `file`. Exit::kUsage.
+/// An error at a cell's position in `file`. Exit::kUsage.
 Error cell_error(const TableCell& cell, const std::string& file, std::string message);
 
-/// With A to Z as a to z; other characters as they are.
+/// Converts A to Z to lower case; other characters stay unchanged.
 std::string lower(std::string text);
 
 }  // namespace roofgen

@@ -10,7 +10,7 @@ namespace roofgen {
 namespace {
 
 constexpr uint32_t kMagic = 0x46474352;  // "RCGF"
-// A cubin of a tuned kernel is under 1 MiB; a frame past this is garbage, not a big kernel.
+// A cubin of a tuned kernel is below 1 MiB; a frame above this limit is invalid.
 constexpr uint64_t kMaxPayload = uint64_t{1} << 30;
 constexpr uint32_t kMaxFields = 1u << 16;
 

@@ -6,7 +6,7 @@
 namespace roofgen {
 namespace {
 
-/// A byte order mark is no part of the document.
+/// The offset of the document after an optional byte order mark.
 size_t begin_of(std::string_view text) { return text.starts_with("\xef\xbb\xbf") ? 3 : 0; }
 
 }  // namespace
@@ -40,20 +40,20 @@ std::vector<size_t> JsonScan::items_of_list() {
   return out;
 }
 
-/// The character behind white space; 0 at the end.
+/// The next character after white space; 0 at the end.
 char JsonScan::next() {
   at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size());
   return at_ < text_.size() ? text_[at_] : '\0';
 }
 
 bool JsonScan::expect(const char* what) {
-  // What ends too early is shown behind its last character, not in an empty line.
+  // For a document that ends too early, points behind its last character, not at an empty line.
   const bool ends = at_ >= text_.size();
   fault_ = {ends ? text_.find_last_not_of(" \t\r\n") + 1 : at_, what};
   return false;
 }
 
-/// False: there is a fault, or what was looked for is found.
+/// Returns false after an error or when the wanted value was found.
 bool JsonScan::value(const Json* j) {
   const char c = next();
   if (j && j == wanted_ && member_.empty()) {
@@ -65,7 +65,7 @@ bool JsonScan::value(const Json* j) {
   if (c == '"') return string("a string with its closing quote, in one line and with the escapes that JSON has,");
   const size_t begin = at_, end = std::min(text_.find_first_of(" \t\r\n,:[]{}\"", begin), text_.size());
   const std::string_view word = text_.substr(begin, end - begin);
-  // The parser would take a zero for the end of the text, and pass over a byte order mark.
+  // The parser would take a zero byte for the end of the text, and would skip a byte order mark.
   if (word.empty() || word.find('\0') != word.npos || begin_of(word) > 0 || !Json::accept(word))
     return expect(std::string_view("+-.0123456789").find(c) != std::string_view::npos
                       ? "a number as JSON writes it, of at most 1.8e308,"
@@ -83,7 +83,7 @@ bool JsonScan::string(const char* expected) {
   return true;
 }
 
-/// Of an object or a list.
+/// The items of an object or a list.
 bool JsonScan::items(const Json* j, char close) {
   const bool object = close == '}';
   ++at_;

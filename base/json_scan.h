@@ -1,5 +1,5 @@
-// Walks the text of a JSON document: to say what is wrong with one that cannot be parsed, and where in the text a value
-// of a parsed one stands.
+// Scans the text of a JSON document: finds the error in an unparsable document, and the positions of values in a parsed
+// one.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,12 +18,12 @@ class JsonScan {
   };
 
   explicit JsonScan(std::string_view text) : text_(text) {}
-  /// The first token that is none, or stands where another was expected. Nesting is as deep as the caller lets it be.
+  /// The first invalid or unexpected token. The nesting depth is not limited here.
   std::optional<Fault> fault();
-  /// Where `wanted`, a part of `root`, which was made of the text, begins; with `member`, the name of that member of
-  /// it, inside the quotes.
+  /// The position of `wanted`, a value within `root`, which was parsed from the text. With `member`, the position of
+  /// the name of that member of `wanted`, inside the quotes.
   std::optional<size_t> find(const Json& root, const Json& wanted, std::string_view member);
-  /// Where the items of the list that the document is begin.
+  /// The positions of the items of a document that is a list.
   std::vector<size_t> items_of_list();
 
  private:

@@ -12,7 +12,7 @@ std::string env(const char* name) {
 
 std::string base_dir(const char* own, const char* xdg, const char* below_home) {
   if (std::string dir = env(own); !dir.empty()) return dir;
-  // The XDG specification: a relative path is invalid and must be ignored.
+  // By the XDG specification, relative paths are invalid and must be ignored.
   if (std::string dir = env(xdg); !dir.empty() && dir[0] == '/') return dir + "/roofgen";
   if (std::string home = env("HOME"); !home.empty() && home[0] == '/') return home + below_home + "/roofgen";
   return "";

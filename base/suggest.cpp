@@ -11,7 +11,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
   unsigned best_distance = static_cast<unsigned>(word.size() / 3 + 1);
   for (const std::string& k : known) {
     const unsigned distance = llvm::StringRef(word.data(), word.size()).edit_distance(k, true, best_distance);
-    // Over a third of the word, its first letter among that: another word ("v100" is no "a10").
+    // A distance above a third of the word, including its first letter, means another word ("v100" is not "a10").
     if (word.size() > 3 && distance > word.size() / 3 && !k.starts_with(word.front())) continue;
     if (distance <= best_distance && (best.empty() || distance < best_distance)) {
       best = k;
@@ -22,7 +22,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
-  // A family's name stands for its members: "h100" for h100-sxm, h100-pcie and h100-nvl.
+  // A prefix stands for the family: "h100" for h100-sxm, h100-pcie and h100-nvl.
   std::vector<std::string> members;
   for (const std::string& k : known)
     if (word.size() >= 2 && k.size() > word.size() &&

@@ -1,4 +1,4 @@
-// "did you mean ...?" for every unknown name.
+// "did you mean ...?" suggestions for unknown names.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace roofgen {
 
-/// The nearest of `known` within a third of the word's length, by edit distance; "" when none is near.
+/// The nearest of `known` by edit distance, within a third of the word's length; "" when none is near.
 std::string nearest(std::string_view word, const std::vector<std::string>& known);
-/// `; did you mean "x"?`, or the list of what exists when nothing is near and the list is short.
+/// `; did you mean "x"?`, or a short list of all known names when none is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace roofgen

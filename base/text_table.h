@@ -1,4 +1,4 @@
-// A table for people: columns as wide as their contents.
+// Text tables with columns as wide as their contents.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 namespace roofgen {
 
-/// Numbers to the right, columns marked `left` to the left.
+/// Cells are right-aligned, except in columns marked `left`.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> head) : left_(head.size(), false) { rows_.push_back(std::move(head)); }

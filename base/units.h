@@ -1,4 +1,4 @@
-// Numbers with units, for people.
+// Formats numbers with units for display.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 
 namespace roofgen {
 
-/// "34.4 GB": powers of 1000, as bandwidths are.
+/// "34.4 GB": powers of 1000, as for bandwidths.
 inline std::string bytes_text(double bytes) {
   const char* units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
   int i = 0;

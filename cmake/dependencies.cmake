@@ -1,4 +1,4 @@
-# Everything from the distribution; nothing is fetched.
+# All dependencies come from the distribution; nothing is downloaded.
 if(ROOFGEN_PORTABLE)
   include(cmake/portable.cmake)
 endif()
@@ -10,7 +10,7 @@ if(NOT TARGET fmt::fmt)
 endif()
 find_package(SQLite3 3.31 REQUIRED)
 
-# LLVM Support, static, 14 or newer. Only the one component; never the big shared library.
+# LLVM Support only, static, 14 or newer; not the large shared library.
 find_package(LLVM REQUIRED CONFIG)
 if(LLVM_VERSION_MAJOR LESS 14)
   message(FATAL_ERROR "LLVM 14 or newer is needed, found ${LLVM_VERSION}")

@@ -1,13 +1,13 @@
-# roofgen_embed_data(<target> <folder>...): compiles every file below the folders (relative to the
-# project's root) into <target>, as the table that generator/embedded_files.h declares. The data of the
-# roofline lie in roofline/; their names in the table begin with the folder below it ("devices/...").
+# roofgen_embed_data(<target> <folder>...): compiles every file below the folders (relative to the project's root) into
+# <target>, as the table declared in generator/embedded_files.h. Names of the roofline's data begin below roofline/
+# ("devices/...").
 #
-# roofgen_embed_text(<target> <function> <header> <file>): compiles one file of any place into <target>
-# as `std::string_view roofgen::plot::<function>()`, which <header> declares; empty when there is no file.
+# roofgen_embed_text(<target> <function> <header> <file>): compiles one file, from any location, into <target> as
+# `std::string_view roofgen::plot::<function>()`, declared in <header>; empty without a file.
 #
-# Run as a script (cmake -P) it writes those sources: only CMake is needed, no xxd and no Python.
-# Inputs then: EMBED_OUTPUT, and EMBED_ROOT with EMBED_LIST (a file with one relative name a line), or
-# EMBED_FUNCTION, EMBED_HEADER, EMBED_FILE.
+# Run as a script (cmake -P), this file writes these sources with CMake alone, without xxd or Python. Inputs:
+# EMBED_OUTPUT, and either EMBED_ROOT with EMBED_LIST (a file with one relative name per line) or EMBED_FUNCTION,
+# EMBED_HEADER and EMBED_FILE.
 
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   set(ROOFGEN_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
@@ -15,7 +15,7 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
   function(roofgen_embed_data target)
     set(names)
     foreach(folder IN LISTS ARGN)
-      # CONFIGURE_DEPENDS: a file that is added or removed is seen by the next build.
+      # CONFIGURE_DEPENDS: the next build notices added and removed files.
       file(GLOB_RECURSE found CONFIGURE_DEPENDS LIST_DIRECTORIES false RELATIVE ${PROJECT_SOURCE_DIR}
         ${PROJECT_SOURCE_DIR}/${folder}/*)
       list(APPEND names ${found})
@@ -55,7 +55,7 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
   return()
 endif()
 
-# The bytes of a file as the rows of an initialiser, and their number.
+# The bytes of a file as rows of an initialiser, and the number of bytes.
 function(read_bytes file rows size)
   file(READ ${file} bytes HEX)
   file(SIZE ${file} count)
@@ -97,7 +97,7 @@ foreach(name IN LISTS names)
     set(path ${EMBED_ROOT}/roofline/${name})
   endif()
   read_bytes(${path} bytes size)
-  # The zero at the end keeps the array of an empty file legal.
+  # The trailing zero makes the array of an empty file valid.
   string(APPEND arrays "const unsigned char kFile${index}[] = {\n${bytes}0};\n")
   string(APPEND rows "    {\"${name}\", {reinterpret_cast<const char*>(kFile${index}), ${size}}},\n")
   math(EXPR index "${index} + 1")

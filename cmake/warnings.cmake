@@ -1,10 +1,10 @@
 add_compile_options(-Wall -Wextra -Wshadow -Wno-unused-parameter)
-# GCC 12 takes moved-from std::variant and std::string for uninitialised or overlapping at -O2 and above.
+# At -O2 and above, GCC 12 reports moved-from std::variant and std::string as uninitialised or overlapping.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-Wno-maybe-uninitialized -Wno-restrict)
 endif()
-# Results must not depend on whether the host contracts a*b+c: the simulator and the references
-# say fma where they mean it.
+# Results must not depend on contraction of a*b+c by the host compiler: the simulator and the references call fma
+# explicitly.
 add_compile_options(-ffp-contract=off)
 if(ROOFGEN_WERROR)
   add_compile_options(-Werror)

@@ -15,10 +15,10 @@ namespace roofgen {
 namespace {
 
 constexpr size_t kMaxInheritance = 4;
-/// cp.async and mma.sync m16n8k16 on bf16 begin here.
+/// The first architecture with cp.async and mma.sync m16n8k16 on bf16.
 constexpr int kOldestTunable = 80;
 
-/// The file and what it extends, bottom first.
+/// The chain of files from the device to its base architecture.
 Result<void> read_chain(const DataFiles& files, const std::string& name, std::vector<DeviceFile>& chain) {
   ROOFGEN_TRY(DeviceFile file, read_device_file(files, name));
   const std::string base = file.extends;
@@ -59,7 +59,7 @@ Result<Device> load_device(const DataFiles& files, const std::string& name) {
   device.driver_names = chain.front().driver_names;
   std::vector<const JsonFile*> places;
   for (const DeviceFile& file : chain) {
-    device.cells.insert(file.cells.begin(), file.cells.end());  // keeps the cell of the file that extends
+    device.cells.insert(file.cells.begin(), file.cells.end());  // does not replace cells of the extending file
     places.push_back(&file.json);
   }
   for (const CellSpec& spec : cell_specs())

@@ -1,5 +1,5 @@
-// A device as data: devices/<name>.json, with inheritance by architecture. Each number is a cell
-// with a unit, an origin and a source (docs/devices.md).
+// A device as data: devices/<name>.json, with inheritance by architecture. Each number is a cell with a unit, an origin
+// and a source (docs/devices.md).
 #pragma once
 
 #include <map>
@@ -21,46 +21,46 @@ struct Cell {
 };
 
 struct Device {
-  std::string name;   ///< catalogue name, "h200-sxm"; of a GPU outside the catalogue, the driver's name
-  std::string title;  ///< for people, "NVIDIA H200 SXM 141 GB"
+  std::string name;   ///< catalogue name, "h200-sxm"; for a GPU outside the catalogue, the driver's name
+  std::string title;  ///< display name, "NVIDIA H200 SXM 141 GB"
   std::string arch;   ///< "sm_90"
-  std::vector<std::string> driver_names;  ///< exact names CUDA drivers give this product
+  std::vector<std::string> driver_names;  ///< the names that CUDA drivers report for this product, exactly
   std::map<std::string, Cell> cells;
 
   bool has(const std::string& cell) const { return cells.count(cell) != 0; }
-  /// Asserts that it exists. load_device checks what every analysis needs, `tunable` what the tuner needs;
-  /// ask `has` for any other cell.
+  /// Asserts that the cell exists. load_device guarantees the cells of every analysis, `tunable` those of the tuner;
+  /// use `has` before reading any other cell.
   double at(const std::string& cell) const;
   int64_t integer(const std::string& cell) const { return static_cast<int64_t>(at(cell)); }
 };
 
-/// Loads devices/<name>.json and what it extends, checked cell by cell: names, units, sources, dense
-/// peaks that follow from SMs, rates and clocks. Unknown name: Exit::kUsage with the nearest one.
-/// A wrong file: Exit::kFailed with the cell and its line.
+/// Loads devices/<name>.json and the files that it extends. Checks every cell: name, unit, source, and dense peaks
+/// against SMs, rates and clocks. Unknown name: Exit::kUsage with the nearest name. Invalid file: Exit::kFailed with
+/// the cell and its line.
 Result<Device> load_device(const DataFiles& files, const std::string& name);
 std::vector<std::string> device_names(const DataFiles& files);  ///< SKUs only, not architectures
 
-/// Whether the tuner's model and the occupancy rules have what they need: sm_80 or newer and every
-/// cell they read. Otherwise Exit::kUnavailable naming what is missing; such a device is for analysis.
+/// Whether the tuner's model and the occupancy rules can run: sm_80 or newer, with every cell that they read. Otherwise
+/// Exit::kUnavailable with the missing cells; such a device supports analysis only.
 Result<void> tunable(const Device& device);
 
-/// Lays measured cells over a device. `text` is a device file ("name" as the device's, no "extends")
-/// whose cells all have the origin "measured"; `file` is its name in messages. Nothing is changed on
-/// error. A measured rate may lie below what the device states, but not more than 2 % above it.
+/// Replaces cells of a device with measured ones. `text` is a device file ("name" equal to the device's, no "extends")
+/// whose cells all have the origin "measured"; `file` is its name in messages. An error leaves the device unchanged. A
+/// measured rate may be lower than the stated rate, but at most 2 % higher.
 Result<void> overlay(Device& device, std::string text, std::string file);
 
-/// What search-space constraints see as `device.*`; a limit the device does not have is left out.
+/// The values of `device.*` in search-space constraints, without limits that the device lacks.
 expr::Map limits(const Device& device);
 
-/// CTAs of one SM that are resident at once, and what stops there being more.
+/// Resident CTAs per SM and the resource that limits them.
 struct Occupancy {
   int ctas_per_sm = 0;
   int warps_per_sm = 0;
   double fraction = 0;     ///< resident warps / the SM's maximum
   std::string limited_by;  ///< "registers", "shared memory", "threads", "CTAs"
 };
-/// The rules of the CUDA occupancy calculator: registers are given to warps in units of 256,
-/// shared memory in units of 128 bytes with 1 KiB a CTA reserved by the system.
+/// The rules of the CUDA occupancy calculator: warps get registers in units of 256, CTAs get shared memory in units of
+/// 128 bytes, plus 1 KiB per CTA reserved by the system.
 Occupancy occupancy(const Device& device, int registers, int64_t smem_bytes, int threads);
 
 }  // namespace roofgen

@@ -9,7 +9,7 @@ namespace {
 
 constexpr bool kInteger = true;
 
-// Tensor operands; "_acc16" accumulates in FP16, all else in FP32 (INT32 for integers, FP64 for fp64).
+// Tensor operand formats; "_acc16" accumulates in FP16, the others in FP32 (INT32 for integers, FP64 for fp64).
 constexpr std::string_view kTensorKinds[] = {"bf16",      "fp16", "fp16_acc16", "tf32", "fp8",
                                              "fp8_acc16", "int8", "int4",       "fp4",  "fp64"};
 constexpr std::string_view kPeakKinds[] = {"bf16",      "fp16", "fp16_acc16", "tf32",      "fp8",
@@ -18,7 +18,7 @@ constexpr std::string_view kPeakKinds[] = {"bf16",      "fp16", "fp16_acc16", "t
 
 std::vector<CellSpec> make_specs() {
   std::vector<CellSpec> out = {
-      // An architecture's.
+      // Cells of an architecture.
       {"arch", "count", Need::kAnalysis, kInteger},
       {"warp_size", "count", Need::kNobody, kInteger},
       {"max_threads_per_block", "count", Need::kTuning, kInteger},
@@ -61,7 +61,7 @@ std::vector<CellSpec> make_specs() {
       {"l2_latency", "cycles", Need::kTuning},
       {"l2_far_latency", "cycles"},
       {"barrier_latency", "cycles"},
-      // A product's.
+      // Cells of a product.
       {"sms", "count", Need::kAnalysis, kInteger},
       {"memory_bytes", "bytes", Need::kAnalysis, kInteger},
       {"l2_bytes", "bytes", Need::kTuning, kInteger},
@@ -78,7 +78,7 @@ std::vector<CellSpec> make_specs() {
       {"nvlink_gb_s", "GB/s"},
       {"launch_us", "us", Need::kAnalysis},
   };
-  // The families need storage for their joined names; it lives as long as the table.
+  // Storage for the composed names; lives as long as the table.
   static std::vector<std::string> names;
   names.reserve(std::size(kTensorUnits) * std::size(kTensorKinds) + std::size(kPeakKinds));
   const auto needed_by_tuner = {"mma_sync_flops_per_clk_bf16", "mma_sync_flops_per_clk_fp16", "peak_bf16_tflops",
@@ -119,11 +119,11 @@ std::optional<PeakParts> peak_parts(const Device& device, std::string_view peak_
   if (kind == "fp32" || kind == "fp64") {
     out.flops_per_clk_sm = 2 * value(kind + "_lanes");
   } else if (kind == "int8_cuda") {
-    out.flops_per_clk_sm = 8 * value("dp4a_lanes");  // four products and four additions a lane
+    out.flops_per_clk_sm = 8 * value("dp4a_lanes");  // four multiplications and four additions per lane
   } else if (kind.ends_with(kCuda)) {
     out.flops_per_clk_sm = 2 * value(kind.substr(0, kind.size() - kCuda.size()) + "_lanes");
   } else {
-    // Double precision has its own tensor rate at the clock of everything else.
+    // FP64 has its own tensor rate, but runs at the FP32 clock.
     if (kind == "fp64_tensor")
       kind = "fp64";
     else

@@ -1,5 +1,5 @@
-// What each cell of a device is: the one table of names, units and who needs them. The loader checks
-// files against it, and docs/devices.md explains the names.
+// The table of all device cells: names, units, and whether analyses or the tuner require them. The loader checks files
+// against it; docs/devices.md explains the names.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace roofgen {
 
-/// Who cannot do without a cell: nobody, every analysis, or (also) the tuner's model.
+/// Whether a cell is optional, required by every analysis, or also required by the tuner's model.
 enum class Need { kNobody, kAnalysis, kTuning };
 
 struct CellSpec {
@@ -23,7 +23,7 @@ struct CellSpec {
 
 /// All known cells, sorted by name.
 std::span<const CellSpec> cell_specs();
-/// nullptr when there is no such cell.
+/// nullptr for an unknown name.
 const CellSpec* cell_spec(std::string_view name);
 
 /// Prefixes of the cells with the rates of each family of matrix instructions: "wgmma_flops_per_clk_bf16".
@@ -34,8 +34,8 @@ struct PeakParts {
   double sms = 0, flops_per_clk_sm = 0, mhz = 0;
   double tflops() const { return sms * flops_per_clk_sm * mhz * 1e-6; }
 };
-/// The parts of `peak_<kind>_tflops` (FLOP/s of the unit that reaches it; docs/devices.md has the
-/// rules). nullopt when the device lacks a cell they need.
+/// The factors of `peak_<kind>_tflops`, with the FLOP rate of the fastest unit for that kind (docs/devices.md has the
+/// rules). nullopt when the device lacks one of the cells.
 std::optional<PeakParts> peak_parts(const Device& device, std::string_view peak_cell);
 
 }  // namespace roofgen

@@ -12,16 +12,16 @@ namespace roofgen {
 namespace {
 
 constexpr std::string_view kSchema = "roofgen.device/1";
-constexpr size_t kShortestSource = 8;  ///< characters; "x" or "NVIDIA" tells nobody where to look
+constexpr size_t kShortestSource = 8;  ///< characters; "x" or "NVIDIA" does not identify a source
 
-/// Whole numbers up to here are exact in a double, and fit every integer they are turned into.
+/// Whole numbers up to 2^53 are exact in a double and fit int64_t.
 constexpr double kLargestWhole = 9007199254740992;  // 2^53
 
-/// Vendors print three or four digits.
+/// Vendors publish three or four digits.
 constexpr double kPeakTolerance = 0.005;
-/// A 2:4-sparse figure is twice the dense one.
+/// A 2:4-sparse figure is twice the dense one; the threshold is halfway between.
 constexpr double kSparseRatio = 1.5;
-/// Above this a measurement did not count what it thought it did.
+/// A measurement above this is wrong: it did not count the intended work.
 constexpr double kMeasuredSlack = 1.02;
 
 std::vector<std::string> cell_names() {
@@ -107,7 +107,7 @@ Result<void> check_peak(const Device& device, const std::string& name, const Cel
   return {};
 }
 
-/// The fastest tensor rate of the kind in "wgmma_flops_per_clk_bf16" and its like; 0: there is none.
+/// The fastest tensor rate of a kind ("wgmma_flops_per_clk_bf16" and similar cells); 0 when there is none.
 double fastest_rate(const Device& device, const std::string& cell) {
   constexpr std::string_view kRate = "_flops_per_clk_";
   const std::string ending = cell.substr(cell.find(kRate));
@@ -201,7 +201,7 @@ Result<void> check_measured(const Device& before, const Device& after, const Dev
                  fmt::format("{} is {:g}, above {} of {:g}", name, profile.cells.at(name).value, by, limit),
                  profile.json.find(name)};
   };
-  // The SM clock under load may exceed the one that tensor peaks are stated at, but not the highest there is.
+  // The SM clock under load may exceed the clock of the stated tensor peaks, but not the highest SM clock.
   const std::map<std::string, std::string> above = {{"dram_sustained_gb_s", "dram_gb_s"},
                                                     {"l2_sustained_gb_s", "l2_gb_s"},
                                                     {"clock_sustained_mhz", "clock_fp32_mhz"}};

@@ -1,4 +1,4 @@
-// One device file as text, checked on its own. Private to the loader.
+// Parses and checks a single device file. Private to the loader.
 #pragma once
 
 #include <map>
@@ -11,25 +11,25 @@
 namespace roofgen {
 
 struct DeviceFile {
-  JsonFile json;  ///< for places in it
+  JsonFile json;  ///< for positions in the file
   std::string name, title, extends;
   std::vector<std::string> driver_names;
   std::map<std::string, Cell> cells;
 };
 
-/// Parses and checks a file: its members, and each cell against the table of known cells. Errors name
-/// the cell and the place.
+/// Parses a file and checks its members, and each cell against the table of known cells. Errors name the cell and its
+/// position.
 Result<DeviceFile> parse_device_file(std::string text, std::string file);
 
-/// Reads devices/<name>.json, whose "name" must be its file's.
+/// Reads devices/<name>.json; its "name" must equal the file's name.
 Result<DeviceFile> read_device_file(const DataFiles& files, const std::string& name);
 
-/// The checks that need all cells together: what must not exceed what, and that each stated dense peak
-/// follows from its rates. `places` are the files the cells came from, for the line of the message.
+/// The checks that need all cells together: upper bounds, and each stated dense peak against its factors. `places` are
+/// the files of the cells, for the line numbers in messages.
 Result<void> check_consistency(const Device& device, const std::vector<const JsonFile*>& places);
 
-/// The checks of measurements laid over a device, `before` and `after`: rates that the device states bound
-/// them, with 2 % for clocks that were read a little off; a figure of origin model bounds nothing.
+/// Checks measurements against the device `before` and `after` they replaced cells. Stated rates are upper bounds, with
+/// 2 % tolerance for clocks that were read slightly wrong; a figure of origin model is no bound.
 Result<void> check_measured(const Device& before, const Device& after, const DeviceFile& profile);
 
 }  // namespace roofgen

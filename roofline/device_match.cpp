@@ -12,13 +12,13 @@
 namespace roofgen {
 namespace {
 
-/// Reached share of the datasheet's bandwidth: 1800 of 2039 GB/s on an A100 80 GB SXM.
+/// Sustained fraction of the datasheet's DRAM bandwidth: 1800 of 2039 GB/s on an A100 80 GB SXM.
 constexpr double kDramReached = 0.88;
-/// Reached share of the L2's: 5.6 of 7.22 TB/s on GA100.
+/// Sustained fraction of the L2 bandwidth: 5.6 of 7.22 TB/s on GA100.
 constexpr double kL2Reached = 0.776;
-/// From the NVIDIA developer forum: about 3 us between launches of a stream.
+/// From the NVIDIA developer forum: about 3 us between launches in a stream.
 constexpr double kLaunchUs = 3;
-/// Clocks and sizes this near each other are the same figure, rounded differently.
+/// Clocks and sizes that differ by less are the same figure, rounded differently.
 constexpr double kSameFigure = 0.005;
 
 bool same(double a, double b) { return std::fabs(a / b - 1) <= kSameFigure; }
@@ -27,12 +27,12 @@ void put(Device& d, const std::string& name, double value, Origin origin, std::s
   if (value > 0) d.cells[name] = {value, std::string(cell_spec(name)->unit), origin, std::move(source)};
 }
 
-/// Bandwidth in GB/s, 0 when the driver does not say enough.
+/// Bandwidth in GB/s; 0 when the driver reports no memory clock or bus width.
 double bandwidth(const DriverFacts& f) {
   return 2e-6 * static_cast<double>(f.memory_clock_khz) * static_cast<double>(f.bus_bits) / 8;
 }
 
-/// Sizes the driver states override anything written down.
+/// Sizes from the driver override the catalogue.
 void put_sizes(Device& d, const DriverFacts& f) {
   const struct {
     const char* cell;
@@ -52,7 +52,7 @@ void put_sizes(Device& d, const DriverFacts& f) {
     put(d, cell, static_cast<double>(value), Origin::kMeasured, "reported by the driver");
 }
 
-/// The peak its rates give, for the SMs and clocks as they are now.
+/// Recomputes a peak from the current SMs, rates and clocks.
 void put_peak(Device& d, const std::string& name) {
   if (const auto parts = peak_parts(d, name))
     put(d, name, parts->tflops(), Origin::kModel, "SMs x FLOP per clock and SM x clock, as the driver reports them");
@@ -68,7 +68,8 @@ void lay_driver_over(Device& d, const DriverFacts& f) {
   const double mhz = static_cast<double>(f.sm_clock_khz) * 1e-3;
   if (mhz > 0 && !same(mhz, fp32)) {
     put(d, "clock_fp32_mhz", mhz, Origin::kMeasured, "highest SM clock the driver reports");
-    // A part with one boost clock has it for both; a tensor clock of its own only sinks with the highest.
+    // If the catalogue has one boost clock for both, the tensor clock follows the driver's; a separate tensor clock is
+    // only lowered, never raised.
     if (same(tensor, fp32) || tensor > mhz)
       put(d, "clock_tensor_mhz", mhz, Origin::kMeasured, "highest SM clock the driver reports");
     cap(d, "clock_sustained_mhz", "clock_tensor_mhz");
@@ -77,7 +78,8 @@ void lay_driver_over(Device& d, const DriverFacts& f) {
     const std::string name(spec.name);
     if (!d.has(name)) continue;
     const auto parts = peak_parts(d, name);
-    if (parts && !same(parts->tflops(), d.at(name))) put_peak(d, name);  // the maker's figure is of other SMs or clocks
+    if (parts && !same(parts->tflops(), d.at(name)))
+      put_peak(d, name);  // the published figure holds for other SMs or clocks
   }
   put(d, "dram_gb_s", bandwidth(f), Origin::kMeasured,
       "memory clock and bus width the driver reports, two transfers a clock");
@@ -135,7 +137,7 @@ Result<Device> match_device(const DataFiles& files, const DriverFacts& facts) {
     ROOFGEN_TRY(const DeviceFile file, read_device_file(files, name));
     if (std::find(file.driver_names.begin(), file.driver_names.end(), facts.name) == file.driver_names.end()) continue;
     ROOFGEN_TRY(Device device, load_device(files, name));
-    // A product whose bus width nobody wrote down is known by its name alone.
+    // Without a known bus width, the name alone identifies the product.
     if (device.has("dram_bus_bits") && device.integer("dram_bus_bits") != facts.bus_bits) continue;
     if (device.integer("arch") != facts.cc) continue;
     const double distance = std::fabs(device.at("memory_bytes") - static_cast<double>(facts.memory_bytes));

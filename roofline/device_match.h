@@ -1,5 +1,5 @@
-// A real GPU as a Device: the catalogue's entry of exactly that product, or one composed from its
-// architecture and what the driver says.
+// Turns the GPU of this machine into a Device: the catalogue entry of the same product, or a device composed from its
+// architecture and the driver's facts.
 #pragma once
 
 #include "roofgen/driver_facts.h"
@@ -7,11 +7,11 @@
 
 namespace roofgen {
 
-/// The device of the catalogue whose driver name is exactly this one and whose bus is as wide, with
-/// what the driver knows laid over it; among several, the one with the nearest memory size. Never by
-/// die: an H200 is not an H100. Any other GPU is composed from devices/sm_<cc>.json (sm_<cc>_geforce
-/// for GeForce, where it exists): bandwidth from memory clock and bus, peaks from SMs, rates and clock,
-/// all of origin model, named as the driver names it. Exit::kUnavailable when neither is possible.
+/// Selects the catalogue entry with exactly this driver name and bus width (of several, the one with the nearest memory
+/// size) and replaces its cells with the driver's values. The die does not decide: an H200 is not an H100. Any other
+/// GPU is composed from devices/sm_<cc>.json (for GeForce from sm_<cc>_geforce, where it exists): bandwidth from memory
+/// clock and bus, peaks from SMs, rates and clock, all of origin model, with the driver's name. Exit::kUnavailable when
+/// neither is possible.
 Result<Device> match_device(const DataFiles& files, const DriverFacts& facts);
 
 }  // namespace roofgen

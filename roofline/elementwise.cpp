@@ -15,7 +15,7 @@ namespace {
 using expr::Kind;
 using expr::Node;
 
-/// What one element costs. Composite functions count their steps: sigmoid is exp, add, divide.
+/// The cost per element. Composite functions count their steps: sigmoid is exp, add, divide.
 struct Function {
   const char* name;
   size_t arguments;
@@ -30,7 +30,7 @@ constexpr Function kFunctions[] = {
 constexpr const char* kScalars[] = {"alpha", "beta", "scale"};
 constexpr size_t kMaxKernels = 1000;
 
-/// A value while the chain is walked: which indices it has, and its name when it lies in memory.
+/// An intermediate value of the chain: its indices, and its name if it is stored in memory.
 struct Operand {
   bool rows = false, cols = false;
   std::string tensor;  ///< empty: a constant or a scalar
@@ -63,7 +63,7 @@ class Walker {
  private:
   [[noreturn]] void fail(const Node& node, std::string message) const { fail_at(source_, node.at, std::move(message)); }
 
-  /// "y", unless an input has that name.
+  /// "y", or "y'" when an input is called "y".
   std::string result_name() const { return leaves_.count("y") ? "y'" : "y"; }
 
   double elements(const Operand& o) const {
@@ -85,7 +85,7 @@ class Walker {
     return o;
   }
 
-  /// An operation on `arguments`: counted, and in the unfused form a kernel.
+  /// Counts one operation on `arguments`; in the unfused form it becomes a kernel.
   Operand operation(const std::string& name, double flops, double special, const std::vector<Operand>& arguments) {
     Operand result;
     for (const Operand& a : arguments) {
@@ -95,7 +95,7 @@ class Walker {
     const double n = elements(result);
     flops_ += flops * n;
     special_ += special * n;
-    // A cast is no pass of its own; arithmetic on constants happens before the launch.
+    // A cast needs no separate pass; arithmetic on constants happens before the launch.
     if (flops == 0 || (!result.rows && !result.cols)) {
       if (arguments.size() == 1) result.tensor = arguments[0].tensor;
       return result;
@@ -107,7 +107,7 @@ class Walker {
       if (!a.tensor.empty() && std::none_of(kernel.operands.begin(), kernel.operands.end(),
                                             [&](const OperandWork& o) { return o.name == a.tensor; }))
         kernel.operands.push_back(tensor(a, false));
-    result.tensor = fmt::format("#{}", out_.kernels.size() + 1);  // no name that an expression can hold
+    result.tensor = fmt::format("#{}", out_.kernels.size() + 1);  // a name that no expression can contain
     kernel.operands.push_back(tensor(result, true));
     kernel.vector_flops = flops * n;
     kernel.exps = special * n;
@@ -187,7 +187,7 @@ Result<OpWork> elementwise_work(const ElementwiseRequest& request) {
   OpWork out;
   try {
     const expr::Tokens tokens = expr::tokenize(source, 0, expr::Until::kEndOfText);
-    // In a template calls may name anything; here the walker knows which functions there are.
+    // The template dialect accepts any function name; the walker checks the names.
     expr::Parser parser(source, tokens.list, expr::Dialect::kTemplate);
     const Node root = parser.expression();
     parser.expect_end();

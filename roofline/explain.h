@@ -35,9 +35,9 @@ struct Explanation {
   std::string compute_note;  ///< says how operands are widened, if they are
   double flops = 0, dram_bytes = 0, exps = 0, arithmetic_intensity = 0, ridge = 0;
   Regime regime = Regime::kMemory;    ///< of the largest part of the time
-  std::string binding_roof;           ///< the roof with the largest part, launches and waves aside
-  double attainable_flops_per_s = 0;  ///< under all roofs, kernel after kernel, on all SMs
-  double seconds = 0;                 ///< n launches + roofs + missing CTAs. Origin: model
+  std::string binding_roof;           ///< the roof of the largest part, apart from launches and waves
+  double attainable_flops_per_s = 0;  ///< under all roofs, one kernel after another, on all SMs
+  double seconds = 0;                 ///< launches + roofs + idle SMs. Origin: model
   std::vector<KernelExplanation> kernels;
   std::string next_lever;
   std::vector<Warning> warnings;

@@ -22,7 +22,7 @@ bool is_lesser(const Roof& r) {
 /// "BF16 tensor" of "BF16 tensor, FP32 accumulate": on a line there is room for no more.
 std::string short_name(const Roof& r) { return is_lesser(r) ? r.name : r.name.substr(0, r.name.find(',')); }
 
-/// "BF16/FP16 tensor" where both are of one kind, else "FP64 tensor, FP32 CUDA cores".
+/// "BF16/FP16 tensor" for two units of one kind, otherwise "FP64 tensor, FP32 CUDA cores".
 std::string shared_name(const std::string& a, const std::string& b) {
   const size_t cut = a.find(' '), other = b.find(' ');
   return a.substr(cut) == b.substr(other) ? a.substr(0, cut) + "/" + b : a + ", " + b;
@@ -119,7 +119,7 @@ std::vector<plot::Point> operator_points(const std::string& name, const Explanat
 std::optional<plot::Lines> intensity_lines(const WorkFormula& formula, WorkRequest request, const Explanation& e) {
   if (formula.dims().empty()) return std::nullopt;
   const std::string dim = formula.grows().empty() ? formula.dims().front().name : formula.grows().front();
-  // As explained, but that a dimension which is the swept one unless told otherwise (kv_len of L) goes with it.
+  // Dimensions whose preset is the swept dimension (kv_len defaults to L) follow the sweep unless the user set them.
   request.dims = e.work->dims;
   for (const WorkDim& d : formula.dims())
     if (d.preset && d.preset->text() == dim && request.dims[d.name] == request.dims[dim]) request.dims.erase(d.name);

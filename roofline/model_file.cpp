@@ -1,4 +1,4 @@
-// Reading models/<name>.json: every name in it is checked here, so that a run fails only for what was asked.
+// Reads models/<name>.json. All names are checked on loading, so that a run fails only because of its request.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace roofgen {
 namespace {
 
-/// What expressions may use besides params, let and `<role>_bytes`.
+/// Names available to expressions besides params, let and `<role>_bytes`.
 const std::vector<std::string> kRequestNames = {"batch", "kv", "seq", "tokens", "tp", "phase"};
 constexpr const char* kCollectives[] = {"all_reduce", "all_gather"};
 

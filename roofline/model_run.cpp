@@ -1,4 +1,4 @@
-// One step of a model: its operators one after the other, each at the roof that binds it.
+// One step of a model: its operators run one after the other, each at its binding roof.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,14 +17,14 @@ constexpr int64_t kMaxLength = int64_t{1} << 24;
 constexpr int64_t kMaxGroup = 1024;
 constexpr double kMaxSoftmaxFlops = 1000;
 
-/// Rows of a step that stand in for an unbounded batch; the smaller number where a dimension of an operator would
-/// exceed what formulas accept.
+/// Row counts that stand in for an unbounded batch. The smaller one serves operators whose dimensions would exceed the
+/// formulas' limits.
 constexpr int64_t kManyRows[] = {int64_t{1} << 26, int64_t{1} << 22};
 
-/// Below this many launch times per kernel, gaps between launches are a large part of a step.
+/// Below this many launch overheads per kernel, gaps between launches are a large part of a step.
 constexpr double kFewLaunches = 5;
 
-/// A request with its names looked up.
+/// A request with its names resolved.
 struct Choice {
   ModelRequest request;
   const ModelPhase* phase = nullptr;
@@ -125,7 +125,7 @@ class Step {
     return out;
   }
 
-  /// Bytes that one GPU holds.
+  /// Bytes on one GPU.
   Result<double> bytes(const ModelStorage& s) const {
     ROOFGEN_TRY(const double elements, s.elements.eval_number(stored_));
     return elements * format(s.dtype)->bytes / (s.sharded ? static_cast<double>(c_.request.tp) : 1);
@@ -235,8 +235,8 @@ class Step {
                                                                             : c_.request.bandwidth_efficiency;
   }
 
-  /// Each kernel takes as long as its slowest roof at the stated efficiency, which stands for waves and tails too.
-  /// Shared memory is left out: its traffic depends on the tiles a library picks for the device (explain shows it).
+  /// Each kernel takes the time of its slowest roof at the stated efficiency, which also covers waves and tails. Shared
+  /// memory is left out: its traffic depends on the tiles that a library picks for the device (explain shows it).
   void time(OperatorRun& run) const {
     const double launch = c_.request.launches == Launches::kSeparate ? 1e-6 * device_.at("launch_us") : 0;
     const double count = static_cast<double>(run.count);
@@ -260,7 +260,7 @@ class Step {
   const Device& device_;
   const Choice& c_;
   expr::Map scope_;
-  expr::Map stored_;  ///< with the request in floating point: what no memory holds may well pass 2^63 elements
+  expr::Map stored_;  ///< the request as floating-point values: models beyond any memory may exceed 2^63 elements
 };
 
 Result<ModelRun> step(const Model& model, const Device& device, const Choice& choice) {
@@ -284,7 +284,7 @@ int64_t largest_batch(const Model& model, const Device& device, Choice choice) {
   int64_t fits = 0, too_many = kMaxBatch + 1;
   while (fits + 1 < too_many) {
     choice.request.batch = fits + (too_many - fits) / 2;
-    // Batches far beyond any memory are tried too; where a `let` of the model overflows at one, it does not fit.
+    // The search also tries batches far beyond any memory; a batch that overflows a `let` of the model does not fit.
     const auto m = memory(model, device, choice);
     (m && m->fits() ? fits : too_many) = choice.request.batch;
   }

@@ -6,8 +6,8 @@
 
 namespace roofgen {
 
-// Block scales: OCP Microscaling Formats 1.0 (mx*: one 8-bit exponent for 32 elements); NVIDIA's NVFP4 has one
-// FP8 scale for 16 elements. TF32 is a way to multiply: in memory it is fp32.
+// Block scales: OCP Microscaling Formats 1.0 (mx*: one 8-bit exponent per 32 elements); NVIDIA's NVFP4 has one FP8
+// scale per 16 elements. TF32 is an arithmetic, not a storage format: in memory it is fp32.
 const std::vector<NumberFormat>& number_formats() {
   static const std::vector<NumberFormat> table = {
       {"fp4", 0.5, "fp4", 1, "bf16", "without its scales"},

@@ -1,4 +1,4 @@
-// How a number lies in memory and which arithmetic consumes it. One table: adding a format is adding a row.
+// Storage size of each number format and the arithmetic that consumes it. One table: a new format is a new row.
 #pragma once
 
 #include <string>
@@ -10,12 +10,11 @@ namespace roofgen {
 
 struct NumberFormat {
   const char* name;    ///< "bf16"
-  double bytes;        ///< per element; block scales included
-  const char* math;    ///< the arithmetic that multiplies it: the `<math>` of a device's peak_<math>_tflops cells
-  int rank;            ///< wider formats rank higher: a product of two runs at the rate of the wider
-  const char* result;  ///< what products of it are written as, unless one says otherwise: narrow inputs do not make
-                       ///< narrow outputs
-  const char* note;    ///< what a reader may not know
+  double bytes;        ///< per element, including block scales
+  const char* math;    ///< the arithmetic that multiplies it: `<math>` in a device's peak_<math>_tflops cells
+  int rank;            ///< wider formats rank higher; a product of two formats runs at the rate of the wider one
+  const char* result;  ///< default format of products' results; narrow inputs do not imply narrow outputs
+  const char* note;    ///< remark for users
 };
 
 const std::vector<NumberFormat>& number_formats();

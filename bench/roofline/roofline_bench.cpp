@@ -1,5 +1,5 @@
-// How many operators a second can be explained: a sweep over batch, length and devices is interactive only if a
-// formula costs microseconds. Figures are in docs/work.md.
+// Explained operators per second. A sweep over batch, length and devices is interactive only if a formula takes
+// microseconds. docs/work.md has the results.
 #include <benchmark/benchmark.h>
 
 #include "roofline/explain.h"
@@ -8,7 +8,7 @@ using namespace roofgen;
 
 namespace {
 
-/// Evaluate and explain, a new shape each time; warnings included.
+/// Evaluates and explains a new shape in each iteration, including warnings.
 void explain_op(benchmark::State& state, const char* op, WorkRequest request, const char* varied) {
   const DataFiles files;
   const auto formula = WorkFormula::load(files, op);

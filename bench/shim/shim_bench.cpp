@@ -1,5 +1,5 @@
-// How long the simulated driver takes to start: dlopen, cuInit and a current context, each time in a new process.
-// Target: under 20 ms.
+// Start-up time of the simulated driver: dlopen, cuInit and a current context, each time in a new process. Target:
+// under 20 ms.
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@ F* entry(void* library, const char* symbol) {
   return out;
 }
 
-/// False: it failed. `parts`: seconds until after dlopen, after cuInit, after the context.
+/// False on failure. `parts`: seconds from the start until dlopen, cuInit and the context are done.
 bool start(double (&parts)[3]) {
   const auto begin = std::chrono::steady_clock::now();
   const auto now = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };

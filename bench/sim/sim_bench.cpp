@@ -1,5 +1,5 @@
-// Speed of the simulator on one attention head, L = 2048, d = 64, every check on. The kernel is the
-// committed PTX fixture, so neither NVRTC nor a GPU is needed. Target: 0.1 s on one core.
+// Speed of the simulator on one attention head, L = 2048, d = 64, with all checks enabled. The kernel is a committed
+// PTX fixture, so neither NVRTC nor a GPU is needed. Target: 0.1 s on one core.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -24,7 +24,7 @@ std::string fixture_text() {
   return text.str();
 }
 
-/// Values in [-1, 1) as bf16, from a hash of the position: cheap, so that the simulator is measured.
+/// bf16 values in [-1, 1) from a hash of the position; cheap, so that the simulator dominates the time.
 void fill(uint64_t offset, std::span<std::byte> out) {
   for (size_t i = 0; i < out.size(); i += 2) {
     uint64_t h = (offset + i) * 0x9e3779b97f4a7c15ull;
@@ -90,12 +90,12 @@ void load_kernel(benchmark::State& state) {
 }
 BENCHMARK(load_kernel)->Unit(benchmark::kMillisecond);
 
-/// One warp's mma of each type, operands in registers: FLOP a second of one core.
+/// One warp-wide mma of each type with operands in registers: FLOP/s of one core.
 void mma(benchmark::State& state, const char* spelling, double k) {
   const sim::LaneEntry* entry = sim::OpcodeTable::host().find(spelling);
   alignas(64) static uint32_t rows[16 * 32];
   for (uint32_t i = 0; i < 16 * 32; ++i)
-    rows[i] = 0x3c3c3c3c ^ (i * 0x9e3779b9u & 0x83838383);  // moderate numbers in all types
+    rows[i] = 0x3c3c3c3c ^ (i * 0x9e3779b9u & 0x83838383);  // moderate values in all types
   uint32_t lists[14], predicates[1] = {~0u};
   for (uint32_t i = 0; i < 14; ++i) lists[i] = i;
   sim::Inst in;

@@ -1,5 +1,5 @@
-// Instructions of lanes that the simulator runs in a second on one core, every check on: for kernels whose lanes go the
-// same way (target 1 G/s), and for one whose lanes part (target 0.2 G/s). The kernels are committed PTX.
+// Lane instructions per second of the simulator on one core, with all checks enabled: for convergent kernels (target 1
+// G/s) and for a divergent one (target 0.2 G/s). The kernels are committed PTX.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -24,7 +24,7 @@ T need(Result<T> r) {
   return std::move(*r);
 }
 
-/// An executor with one of the kernels, and its launch.
+/// An executor with a loaded kernel and its launch.
 struct Bench {
   std::unique_ptr<Executor> executor = need(make_sim_executor());
   ModuleId module;
@@ -65,7 +65,7 @@ struct Bench {
   }
 };
 
-/// `lane_instructions` of one run; 0: all lanes go the same way.
+/// `lane_instructions`: count for one run; 0 for a convergent kernel.
 void measure(benchmark::State& state, Bench bench, uint64_t lane_instructions = 0) {
   Counts counts;
   for (auto _ : state) counts = bench.run();
@@ -109,7 +109,7 @@ BENCHMARK(reduction)->Unit(benchmark::kMillisecond);
 BENCHMARK(transpose)->Unit(benchmark::kMillisecond);
 BENCHMARK(polynomial)->Unit(benchmark::kMillisecond);
 
-/// The same by as many cores as its number: with one, what the others are to be compared with.
+/// The same on several cores; one core is the baseline.
 void on_cores(benchmark::State& state, Bench bench) {
   Counts counts;
   for (auto _ : state) counts = bench.run(static_cast<int>(state.range(0)));
@@ -127,7 +127,7 @@ void saxpy_on_cores(benchmark::State& state) {
 BENCHMARK(polynomial_on_cores)->RangeMultiplier(2)->Range(1, 4)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(saxpy_on_cores)->RangeMultiplier(2)->Range(1, 4)->UseRealTime()->Unit(benchmark::kMillisecond);
 
-/// What a lane executes is what a warp executes whose lanes all have its value.
+/// The instructions of a lane equal those of a warp whose lanes all have that lane's value.
 void collatz(benchmark::State& state) {
   constexpr int kValues = 4096;
   std::vector<int> parting(kValues), together(kValues * 32);

@@ -1,12 +1,12 @@
-/* glibc has arc4random() since 2.36, and libraries built on newer systems ask for it. Linked into the portable program
-   so that it does not ask the C library of an older system. */
+/* glibc has arc4random() since 2.36, and libraries built on newer systems reference it. Linking this definition into
+   the portable program removes the dependency on a newer glibc. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
 uint32_t arc4random(void) {
   uint32_t value;
-  /* getentropy is in glibc since 2.25; it fails only where the kernel is older than 3.17. */
+  /* glibc has getentropy since 2.25; it fails only on kernels older than 3.17. */
   if (getentropy(&value, sizeof value) != 0) abort();
   return value;
 }

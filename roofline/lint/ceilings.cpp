@@ -1,4 +1,4 @@
-// Rules about ceilings: whose peak it is, of which arithmetic.
+// Rules about ceilings: the product and the arithmetic that a stated peak belongs to.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 /// Published peaks are rounded to two or three digits ("1979" for 1978.9, "327" for a ridge of 327.8).
 constexpr double kSamePeak = 0.01;
-/// Two products' peaks differ when rounding cannot explain it.
+/// Peaks that differ by more than this are of different products; rounding explains smaller differences.
 constexpr double kOtherPeak = 0.03;
 
 /// The dense ceilings a row in this arithmetic may be held against; all when it is unknown.
@@ -32,7 +32,7 @@ const Roof* find(const std::vector<Roof>& roofs, double tflops, double tolerance
 
 std::string tflops_text(const Roof& r) { return number_text(r.rate / 1e12); }
 
-/// Both ceilings of a product whose matrix units are slower when they accumulate in FP32.
+/// Both ceilings of a product with slower matrix units when they accumulate in FP32.
 struct TwoRates {
   Roof fp32, fp16;
 };
@@ -47,7 +47,7 @@ std::optional<TwoRates> two_rates(const Device& device, const std::string& math)
   return TwoRates{*fp32, *fp16};
 }
 
-/// Words for what all candidates have in common and where they part: "a100-sxm-40 (1555 GB/s), ...".
+/// The candidates with their bandwidths: "a100-sxm-40 (1555 GB/s), ...".
 std::string candidates_text(const Claim& c) {
   std::vector<std::string> out;
   for (const Device* d : c.candidates)
@@ -112,7 +112,7 @@ void accumulator_unstated(const Claim& c, Findings& out) {
 void dtype_of_ceiling(const Claim& c, Findings& out) {
   if (c.dtype.empty()) return;
   const auto data = find_number_format(c.dtype);
-  // The intensity of operands twice or half as wide: as if the dtype made no difference to it.
+  // An AI that is off by exactly 2 belongs to operands of twice or half the width.
   if (c.work && c.ai && c.work->uses_matrix_units()) {
     const double right = c.work->arithmetic_intensity();
     for (double factor : {0.5, 2.0})
@@ -134,7 +134,7 @@ void dtype_of_ceiling(const Claim& c, Findings& out) {
                                            c.dtype, c.ceiling_dtype));
     return;
   }
-  // No dtype stated for the ceiling: it may be recognised by its height.
+  // The table states no dtype for the ceiling, but its height may identify the format.
   if (!c.device || c.work) return;
   for (const ClaimedPeak& p : claimed_peaks(c)) {
     const auto right = roofs_for(*c.device, (*data)->math), all = roofs_for(*c.device, "");
@@ -170,9 +170,9 @@ void matrix_ridge_for_vector_work(const Claim& c, Findings& out) {
 void wrong_product(const Claim& c, Findings& out) {
   if (c.candidates.size() > 1) {
     const std::string stated =
-        c.bandwidth_gb_s ? fmt::format("; {} GB/s is none of them exactly", number_text(*c.bandwidth_gb_s)) : "";
+        c.bandwidth_gb_s ? fmt::format("; none has {} GB/s", number_text(*c.bandwidth_gb_s)) : "";
     out.add("device",
-            fmt::format("\"{}\" is several products: {}{}; say which", c.device_text, candidates_text(c), stated));
+            fmt::format("\"{}\" may mean several products: {}{}; name one", c.device_text, candidates_text(c), stated));
     return;
   }
   if (!c.device || !c.catalogue) return;
@@ -199,7 +199,7 @@ void wrong_product(const Claim& c, Findings& out) {
 
 namespace {
 
-/// A row's name without the names of dtypes in it: "gemm_fp8" and "gemm_fp16" are the same work.
+/// A row's name without its dtypes: "gemm_fp8" and "gemm_fp16" are the same work.
 std::string without_dtypes(const std::string& name) {
   std::string out, word;
   const auto flush = [&] {
@@ -218,7 +218,7 @@ std::string without_dtypes(const std::string& name) {
   return out;
 }
 
-/// AI / ridge with the ridge of the row's own dtype: the device's where it is known.
+/// AI / ridge. The ridge is the device's for the row's dtype, or the stated one when the device is unknown.
 std::optional<double> right_of_ridge(const Claim& c) {
   const auto ai = ai_of(c);
   if (!ai) return {};
@@ -243,7 +243,7 @@ void precision_and_regime(const std::vector<Claim>& claims, TableFindings& out) 
     if (format && position && decided(c))
       groups[{without_dtypes(c.name), c.device, c.dims}][{(*format)->rank, c.bound}].emplace(*position, i);
   }
-  /// One row at `position`, within a tenth, that is wider and in the other regime.
+  /// A row of wider operands in the other regime with an AI / ridge within 10 % of `position`.
   const auto wide_row = [](const auto& group, const std::pair<int, std::string>& narrow, double position) {
     for (const auto& [wide, rows] : group) {
       if (wide.first <= narrow.first || wide.second == narrow.second) continue;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kKi = 1024.0, kMi = kKi * kKi, kGi = kMi * kKi, kTi = kGi * kKi;
 
-/// The first unit of a quantity is that of a column that states none.
+/// Columns without a stated unit use the first unit of their quantity.
 constexpr Unit kUnits[] = {
     {"flop", "FLOP", Quantity::kFlops, 1},
     {"flops", "FLOP", Quantity::kFlops, 1},
@@ -187,7 +187,7 @@ const Known* find_known(const std::string& name) {
 
 Column column_of(const Known& known) { return {known.key, "", known.quantity, default_unit(known.quantity)}; }
 
-/// "ai", "peak_fp16" or a dimension; none when it is neither.
+/// The column for "ai", "peak_fp16" or a dimension; none for an unknown name.
 std::optional<Column> named(const std::string& name, const std::vector<std::string>& dims,
                             const std::vector<std::string>& flags) {
   if (const Known* known = find_known(name)) return column_of(*known);
@@ -240,7 +240,7 @@ Result<Column> read_column(const TableCell& header, const std::string& file, con
   }
   std::string name = normalised(text), unit = unit_name(inside);
   std::optional<Column> column = named(name, dims, flags);
-  // "bytes_mb", "bandwidth_gb_s": the longest name that leaves a unit.
+  // "bytes_mb", "bandwidth_gb_s": the longest prefix of the name that leaves a known unit.
   for (size_t at = name.rfind('_'); !column && at != std::string::npos && at > 0; at = name.rfind('_', at - 1)) {
     const std::string rest = unit_name(name.substr(at + 1));
     if (!is_unit(rest)) continue;
@@ -248,7 +248,7 @@ Result<Column> read_column(const TableCell& header, const std::string& file, con
     if (column) unit = rest;
   }
   if (!column) return Column{};
-  // "tflops" and "gflops" as names say their own unit.
+  // The names "tflops" and "gflops" are also their units.
   if (unit.empty() && column->key == "achieved" && find_unit(name, Quantity::kRate)) unit = name;
   if (unit.empty() || column->quantity == Quantity::kText) return *column;
   if (const Unit* found = find_unit(unit, column->quantity))

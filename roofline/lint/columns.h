@@ -1,5 +1,4 @@
-// What the columns of a roofline table mean, and numbers with units in their cells. docs/lint.md lists the
-// names.
+// The columns of a roofline table, and numbers with units in its cells. docs/lint.md lists the column names.
 #pragma once
 
 #include <map>
@@ -12,7 +11,7 @@
 
 namespace roofgen {
 
-/// What kind of number a column holds; the unit a Claim has it in.
+/// The kind of number in a column. The comments name the unit that Claim stores.
 enum class Quantity {
   kText,
   kCount,      ///< whole or fractional, without unit
@@ -28,37 +27,38 @@ const char* expected(Quantity quantity);  ///< "TFLOPS, GFLOPS or PFLOPS", for m
 
 struct Unit {
   const char* name;   ///< lower case: "gflops"
-  const char* shown;  ///< "GFLOPS"
+  const char* shown;  ///< factor to the quantity's unit
   Quantity quantity;
   double scale;  ///< into the unit of the quantity
 };
 
 struct Column {
-  std::string key;     ///< "ai", "attainable", ...; "" when the column is none of ours
+  std::string key;     ///< "ai", "attainable", ...; "" for an unknown column
   std::string detail;  ///< dim: its name as written; dtype: the operand's role; peak: the format of "peak_fp16"
   Quantity quantity = Quantity::kText;
-  const Unit* unit = nullptr;  ///< of the header, or the default
+  const Unit* unit = nullptr;  ///< the header's, or the default
 };
 
-/// What a header cell means. Names are case-insensitive; spaces, hyphens and underscores are alike; a unit
-/// may follow in parentheses, brackets or after the last underscore. `dims` and `flags`: of all operators.
+/// Interprets a header cell. Names are case-insensitive; spaces, hyphens and underscores are equivalent; a unit may
+/// follow in parentheses, in brackets or after the last underscore. `dims` and `flags` are the names from all
+/// operators.
 Result<Column> read_column(const TableCell& header, const std::string& file, const std::vector<std::string>& dims,
                            const std::vector<std::string>& flags);
 std::vector<std::string> column_names();  ///< for "did you mean"
 
-/// A cell's number in the unit of its quantity.
+/// A cell's number, converted to the unit of its quantity.
 struct StatedNumber {
   double value = 0;
   const Unit* unit = nullptr;  ///< the cell's own, else the column's
-  bool restated = false;       ///< the cell's unit is not the column's
+  bool restated = false;       ///< the cell states another unit than its column
 };
 
-/// Whether a cell says that there is nothing to say: empty, "-", "n/a", "varies".
+/// Whether a cell states nothing: empty, "-", "n/a", "varies".
 bool not_stated(const std::string& text);
 
-/// The number in a cell: "~" before it, a unit of the column's kind after it. None when not stated.
-/// Exit::kUsage for what is no number, NaN, infinite, negative, with thousands separators, or of another
-/// kind.
+/// The number in a cell, with an optional leading "~" and an optional unit of the column's quantity. Empty when the
+/// cell states nothing. Exit::kUsage for text that is not a number, NaN, infinite or negative numbers, thousands
+/// separators, and units of another quantity.
 Result<std::optional<StatedNumber>> read_number(const TableCell& cell, const std::string& file, const Column& column);
 
 }  // namespace roofgen

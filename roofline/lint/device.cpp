@@ -26,7 +26,7 @@ std::set<std::string> word_set(const std::string& name) {
   return out;
 }
 
-/// Without anything but letters and digits: "rtx4090".
+/// Letters and digits only: "rtx4090".
 std::string squeezed(const std::string& name) {
   std::string out;
   for (const char c : name)

@@ -8,9 +8,9 @@
 
 namespace roofgen {
 
-/// The products a name may mean: the one of exactly that name, else all whose name has every word of it
-/// ("A100" is four products). Words: letters and digits; "NVIDIA", "GeForce", "Tensor", "Core" and "GPU" say
-/// nothing; "80GB" is "80", "SXM5" is "SXM". Empty when there is none.
+/// The products that a name may mean: an exact match, else every product whose name has all words of `name` ("A100"
+/// matches four products). Words consist of letters and digits. "NVIDIA", "GeForce", "Tensor", "Core" and "GPU" are
+/// ignored; "80GB" equals "80", "SXM5" equals "SXM". Empty when nothing matches.
 std::vector<const Device*> devices_named(const std::vector<Device>& catalogue, const std::string& name);
 
 }  // namespace roofgen

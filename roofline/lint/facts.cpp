@@ -111,7 +111,7 @@ std::optional<DecodeBytes> decode_bytes(const Claim& c) {
     out.cache = 2 * *c.hidden * *c.kv_len * layers * out.element_bytes;
   else
     return {};
-  // Both of one layer, or both of all.
+  // Weights and cache must cover the same layers: one, or all.
   if (!c.layers && c.weight_bytes.has_value() != c.kv_bytes.has_value()) return {};
   if (!(out.weights > 0) || !(out.cache > 0)) return {};
   return out;

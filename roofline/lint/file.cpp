@@ -16,7 +16,7 @@
 namespace roofgen {
 namespace {
 
-/// A number of a row and where in the claim it belongs.
+/// A numeric column and the member of Claim that receives its value.
 struct Field {
   const char* key;
   std::optional<double> Claim::*member;
@@ -41,7 +41,7 @@ constexpr Field kFields[] = {
     {"kv_cache", &Claim::kv_bytes},
 };
 
-/// One of these must be there to be checked; FLOPs count with bytes.
+/// A table needs one of these columns, or both FLOPs and bytes; otherwise there is nothing to check.
 constexpr const char* kNumbers[] = {"ai", "attainable", "achieved", "peak", "ridge"};
 
 /// Reads the rows of one table.
@@ -50,7 +50,7 @@ class RowReader {
   RowReader(const CellTable& table, const std::string& file, const LintKnowledge& knowledge)
       : table_(table), file_(file), knowledge_(knowledge) {}
 
-  /// What the columns are; a fault of the header makes the table none of ours.
+  /// Reads the header. An error means that the table is not a roofline table.
   Result<void> header(std::vector<Error>& ignored) {
     std::set<std::string> seen;
     for (const TableCell& cell : table_.header) {
@@ -65,7 +65,7 @@ class RowReader {
       } else if (!seen.insert(identity).second) {
         return cell_error(
             cell, file_,
-            fmt::format("column \"{}\" says again what another column says; one column of each kind was expected",
+            fmt::format("column \"{}\" repeats another column; at most one column of each kind was expected",
                         cell.text));
       }
       columns_.push_back(std::move(column));
@@ -96,7 +96,7 @@ class RowReader {
   }
 
  private:
-  /// The cell of a column, or none when there is no such column or nothing is stated.
+  /// The cell of a column; null when the table lacks the column or the cell states nothing.
   const TableCell* find(const std::string& key) const {
     for (size_t i = 0; i < columns_.size(); ++i)
       if (columns_[i].key == key) return not_stated((*cells_)[i].text) ? nullptr : &(*cells_)[i];
@@ -121,7 +121,7 @@ class RowReader {
     c.op = lower(text("op"));
     const bool known = knowledge_.formulas.count(c.op) != 0;
     if (!known) c.op.clear();
-    // A column "Op" that names no operator of ours names the row: kernels are called by many.
+    // An unknown operator in column "op" names the row instead: many operators call the same kernel.
     const TableCell* name = op && (!kernel || !known) ? op : kernel;
     if (!name) name = kernel ? kernel : find("device");
     if (!name) return cell_error(cells_->front(), file_, "this row has no name");
@@ -161,7 +161,7 @@ class RowReader {
     return {};
   }
 
-  /// The regime a text names first: "memory-bound, far from compute" is memory; "" for other words.
+  /// The regime named first in a text: "memory-bound, far from compute" is memory; "" for other words.
   static std::string regime(const std::string& text) {
     const size_t compute = text.find("compute"), memory = std::min(text.find("memory"), text.find("bandwidth"));
     return compute < memory ? "compute" : memory < compute ? "memory" : "";
@@ -199,7 +199,7 @@ class RowReader {
     return {};
   }
 
-  /// Decimal and binary prefixes in one column leave open what the others mean.
+  /// After a decimal and a binary prefix in one column, the unit of the other cells would be ambiguous.
   Result<void> one_kind_of_prefix(size_t i, const TableCell& cell, const StatedNumber& number) {
     const auto bare = [](const Unit& u) { return std::string_view(u.shown) == "B"; };
     const auto binary = [](const Unit& u) { return std::string_view(u.shown).find('i') != std::string_view::npos; };
@@ -215,7 +215,7 @@ class RowReader {
   }
 
   Result<void> dimension(Claim& c, const Column& column, const TableCell& cell) const {
-    // A letter, as in "B": open, it grows with the batch.
+    // A single letter, as in "B", leaves the dimension open: it grows with the batch.
     const bool word = !cell.text.empty() && std::all_of(cell.text.begin(), cell.text.end(),
                                                         [](unsigned char x) { return std::isalpha(x) != 0; });
     if (not_stated(cell.text) || (word && cell.text.size() == 1)) return {};
@@ -245,7 +245,7 @@ class RowReader {
       }
     }
     if (named.empty()) return {};
-    // The bandwidth of the row may tell which of several it is.
+    // The row's bandwidth may identify one of several products with the same name.
     const double tell = c.bandwidth_gb_s.value_or(0);
     std::vector<const Device*> fit;
     for (const Device* d : named)
@@ -261,7 +261,7 @@ class RowReader {
     return {};
   }
 
-  /// A letter of a shape takes the number of a column with that name, or of the batch.
+  /// The number for a letter of a shape: from the column with that name, or from the batch for "B".
   static std::optional<int64_t> bound_letter(const Claim& c, const std::string& dim, const std::string& letter) {
     for (const auto& [name, value] : c.dims)
       if (name == dim || lower(name) == lower(letter) || (name == "batch" && lower(letter) == "b")) return value;
@@ -297,7 +297,7 @@ class RowReader {
             dims[dim] = *value;
           else
             open = true;
-          // What is named for a row of the product is not a number of products.
+          // A batch column sets the open M of a single product; it does not count products.
           if (dim == "M" && !shape->dims.count("batch")) stated.erase("batch");
         }
         stated.erase("M");
@@ -318,13 +318,13 @@ class RowReader {
       else
         c.traffic_open |= preset_decides(c, d.name, request);
     }
-    // The default number of heads and sequences is the tuner's; a table that states none speaks of one.
+    // The presets for heads and batch serve the tuner. For a table without these columns, 1 is right.
     if (c.op == "attention")
       for (const char* dim : {"batch", "heads"}) request.dims.emplace(dim, 1);
     if (c.op == "attention" && !request.dims.count("passes") && lower(c.name).find("naive") != std::string::npos)
       request.dims["passes"] = 4;
     ROOFGEN_CHECK(flags(f, c, request));
-    // With an epilogue but not a word on fusion: one kernel, or several.
+    // An epilogue without a statement on fusion: it may run in the GEMM's kernel or in its own.
     const bool may_be_unfused =
         std::any_of(f.flags().begin(), f.flags().end(), [](const WorkDim& flag) { return flag.name == "unfused"; });
     if (may_be_unfused && !request.flags.count("unfused"))
@@ -342,9 +342,8 @@ class RowReader {
     return {};
   }
 
-  /// Whether a preset decides how many bytes there are per FLOP, or how many in all. Tiles do not, nor does
-  /// one product where no batch is stated; as many key heads as query heads, and keys as long as the queries,
-  /// are the most there are.
+  /// Whether the preset of `dim` changes the bytes per FLOP or the total bytes. The presets of tiles, kv_heads (equal
+  /// to the query heads), kv_len (equal to L, except for L = 1) and the batch of a product do not.
   static bool preset_decides(const Claim& c, const std::string& dim, const WorkRequest& request) {
     const auto queries = request.dims.find("L");
     if (dim == "kv_len") return queries == request.dims.end() || queries->second == 1;
@@ -369,7 +368,7 @@ class RowReader {
     const auto has = [&](const char* role) {
       return std::any_of(f.dtypes().begin(), f.dtypes().end(), [&](const WorkDim& d) { return d.name == role; });
     };
-    // "FP4 GEMM" is one of 4-bit weights: rows and results stay in bf16 unless the table says otherwise.
+    // "FP4 GEMM" means 4-bit weights: activations and results stay in bf16 unless the table says otherwise.
     const bool weights_only = format && (*format)->rank == 1 && has("b");
     request.dtypes[""] = weights_only ? "bf16" : (*format)->name;
     if (weights_only)
@@ -444,8 +443,7 @@ Result<LintReport> lint_file(std::string_view text, const std::string& file, con
   ROOFGEN_TRY(const std::vector<CellTable> tables, read_tables(text, file));
   LintReport out;
   out.file = file;
-  // A document may hold other tables beside those of kernels: they are passed over, unless there are no
-  // others.
+  // Tables of other subjects in a document are skipped; if no table can be read, the first error is returned.
   std::optional<Error> first;
   bool any = false;
   for (const CellTable& table : tables) {

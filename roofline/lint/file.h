@@ -1,4 +1,4 @@
-// A user's roofline table: read, understood as claims, checked.
+// Reads a user's roofline table, turns its rows into claims and checks them.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace roofgen {
 
-/// What the rows of a table are held against. Load it once.
+/// The catalogue and formulas that rows are checked against. Load it once.
 struct LintKnowledge {
   std::vector<Device> devices;
   std::map<std::string, WorkFormula> formulas;
@@ -21,34 +21,33 @@ struct LintKnowledge {
   static Result<LintKnowledge> load(const DataFiles& files);
 };
 
-/// One valid row. Its claim points into `work` and into the knowledge.
+/// A valid row. Its claim points into `work` and into the LintKnowledge.
 struct LintRow {
   Claim claim;
-  std::map<std::string, Where> cells;  ///< by field; "" is the row's name
+  std::map<std::string, Where> cells;  ///< position of each field; "" is the row's name
   std::shared_ptr<const OpWork> work;
 };
 
 struct LintFinding {
   std::string rule, text, name;
   Where where;
-  size_t row = 0;  ///< of LintReport::rows
+  size_t row = 0;  ///< index into LintReport::rows
 };
 
 struct LintReport {
   std::string file;
   std::vector<LintRow> rows;
-  std::vector<LintFinding> findings;  ///< by place in the file
-  std::vector<Error> errors;          ///< rows that could not be read, by place
-  std::vector<Error> ignored;         ///< columns that are none of ours but nearly so
+  std::vector<LintFinding> findings;  ///< ordered by position in the file
+  std::vector<Error> errors;          ///< unreadable rows, ordered by position
+  std::vector<Error> ignored;         ///< unknown columns with a similar known name
 };
 
 struct LintOptions {
-  std::string device;  ///< of rows that name none; empty: none
+  std::string device;  ///< for rows without a device; empty: none
 };
 
-/// Reads and checks a table (CSV or Markdown). Exit::kUsage for what makes the whole text no table of ours: a
-/// fault of the header, a limit passed, an unknown device in the options. `knowledge` must outlive the
-/// report.
+/// Reads and checks a table (CSV or Markdown). Exit::kUsage when the text as a whole cannot be checked: a bad header,
+/// an exceeded limit, an unknown device in the options. `knowledge` must outlive the report.
 Result<LintReport> lint_file(std::string_view text, const std::string& file, const LintKnowledge& knowledge,
                              const LintOptions& options = {});
 

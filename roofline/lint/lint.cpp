@@ -48,9 +48,8 @@ bool has(const std::vector<Warning>& warnings, const std::string& rule, const st
                      [&](const Warning& w) { return w.rule == rule && w.field == field; });
 }
 
-/// A number with a cause is reported once: what lies above its roof because it is another product's peak or
-/// in the wrong unit, or above the shape's AI because a pass or the cache was left out, is not reported again
-/// for lying there.
+/// Drops the consequences of an error found in the same field. For example, R12 (above its roof) is dropped when R01,
+/// R02, R05 or R07 already explains the number.
 void drop_consequences(std::vector<Warning>& warnings) {
   struct Consequence {
     const char* rule;

@@ -1,6 +1,5 @@
-// Rules a roofline table must not break. One table of rules; each looks at one claim (a row of a user's
-// table, or a result of ours) or at all rows together. docs/lint.md says what each rule means and where it
-// was met.
+// Checks roofline tables against a list of rules. Each rule looks at one claim (a row of a user's table, or a result of
+// roofgen) or at all rows together. docs/lint.md explains each rule and names published examples.
 #pragma once
 
 #include <map>
@@ -17,14 +16,14 @@ namespace roofgen {
 struct Warning {
   std::string rule;        ///< "R09"
   std::string text;        ///< one sentence with the numbers
-  std::string field = {};  ///< what of the claim is wrong: "ai", "attainable", ...; empty: the claim as a whole
+  std::string field = {};  ///< the wrong field of the claim: "ai", "attainable", ...; empty: the claim as a whole
 };
 
 struct Rule {
   const char* id;
   const char* title;  ///< "working set fits in L2"
 };
-/// All of them, R01 to R20.
+/// All rules, R01 to R20.
 const std::vector<Rule>& rules();
 
 /// A number stated in a unit other than its column's.
@@ -34,27 +33,28 @@ struct Restated {
   std::string column_unit;  ///< "TFLOPS"
 };
 
-/// What is said about one operator on one device. Only what is known is set.
+/// A statement about one operator on one device. Unknown fields stay empty.
 struct Claim {
   std::string name;                                ///< the row's name, for messages
   Where where = {};                                ///< its place in the file
-  const Device* device = nullptr;                  ///< the catalogue's, when one is named and known
+  const Device* device = nullptr;                  ///< in the catalogue; null when unknown
   std::string device_text = {};                    ///< as written: "A100"
-  std::vector<const Device*> candidates = {};      ///< all products `device_text` may mean, when more than one
-  const std::vector<Device>* catalogue = nullptr;  ///< to recognise another product's numbers; may be null
-  std::string op = {};                             ///< operator of work/, when known
+  std::vector<const Device*> candidates = {};      ///< the products that `device_text` may mean, if several
+  const std::vector<Device>* catalogue = nullptr;  ///< to recognise the numbers of other products; may be null
+  std::string op = {};                             ///< operator in work/, when known
   std::map<std::string, int64_t> dims = {};        ///< as stated
-  const OpWork* work = nullptr;                    ///< by our formulas, when the shape is known
-  bool traffic_open = false;             ///< `work` has presets for what changes its bytes: heads, passes, fusion
-  std::optional<bool> matrix_work = {};  ///< whether it runs on the matrix units; none: unknown
-  /// AI as `ai_limit_of` grows without bound, when the shape leaves a dimension open; else `work` has it.
+  const OpWork* work = nullptr;                    ///< by roofgen's formulas, when the shape is known
+  bool traffic_open = false;             ///< presets decided part of the bytes of `work`: heads, passes, fusion
+  std::optional<bool> matrix_work = {};  ///< whether the operator runs on the matrix units; empty: unknown
+  /// The limit of AI as `ai_limit_of` grows without bound, when the shape leaves a dimension open; otherwise `work`
+  /// holds the limit.
   std::optional<double> ai_limit = {};
   std::string ai_limit_of = {};
   std::optional<double> flops, bytes, ai, ridge, peak_tflops, bandwidth_gb_s;
-  double bytes_unit = 0;  ///< in which `bytes` was stated: 1e9, 2^30; 0: not stated
+  double bytes_unit = 0;  ///< unit of the stated `bytes`: 1e9, 2^30; 0: not stated
   std::optional<double> attainable_tflops, achieved_tflops, time_us, launches, ctas, memory_bytes;
   std::vector<Restated> restated = {};
-  std::string bound = {};  ///< "memory" or "compute"; empty: neither is claimed
+  std::string bound = {};  ///< "memory" or "compute"; empty: not claimed
   std::string dtype = {}, accumulate = {}, ceiling_dtype = {};
   std::string origin = {};              ///< "measured", "model", ...; empty: not stated
   std::string inputs = {}, cache = {};  ///< "zeros", "warm"
@@ -62,15 +62,14 @@ struct Claim {
   std::optional<bool> fused = {};
   std::optional<double> rank = {};  ///< 1 is best
   std::optional<double> batch = {}, kv_len = {};
-  /// Of a whole transformer, for decode: width and layers, or the bytes of its weights and of one sequence's
-  /// cache.
+  /// For the decode of a whole transformer: width and layers, or the bytes of the weights and of one sequence's cache.
   std::optional<double> hidden = {}, layers = {}, weight_bytes = {}, kv_bytes = {};
 };
 
-/// Every rule that `claim` breaks, in the order of the rules.
+/// All violations of the per-claim rules, in the order of the rules.
 std::vector<Warning> lint(const Claim& claim);
 
-/// The same for each row, with the rules that compare rows of one table.
+/// The same for each row, plus the rules that compare rows of one table.
 std::vector<std::vector<Warning>> lint_table(const std::vector<Claim>& claims);
 
 }  // namespace roofgen

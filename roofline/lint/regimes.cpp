@@ -1,4 +1,4 @@
-// Rules about what binds, and how it was measured.
+// Rules about the binding roof and about the conditions of a measurement.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,14 +11,13 @@
 namespace roofgen::lint_rules {
 namespace {
 
-/// What measurement may lie above a datasheet: clocks and rounding.
+/// A measurement may exceed the datasheet by this factor because of clocks and rounding.
 constexpr double kAbove = 1.02;
 
-/// A launch-bound kernel needs no tuning of its inside: five launches of time are mostly overhead.
+/// Below five times the launch overhead, tuning the kernel itself gains little.
 constexpr double kFewLaunches = 5;
 
-/// Rows by time, without those that another row beats in both time taken and intensity: the longer the time,
-/// the lower the intensity.
+/// Rows by time that no other row beats in both time and intensity: the longer the time, the lower the intensity.
 class Slowest {
  public:
   void add(double time, double ai, size_t row) {
@@ -28,7 +27,7 @@ class Slowest {
     while (at != rows_.begin() && std::prev(at)->second.first <= ai) at = rows_.erase(std::prev(at));
     rows_.emplace(time, std::pair(ai, row));
   }
-  /// A row that takes longer at a higher intensity.
+  /// A row with both a longer time and a higher intensity.
   std::optional<size_t> slower_with_more(double time, double ai) const {
     const auto at = rows_.upper_bound(time);
     if (at == rows_.end() || at->second.first <= ai) return {};
@@ -109,7 +108,7 @@ void contradiction(const Claim& c, Findings& out) {
   }
   if (c.ai && c.flops && c.bytes && *c.bytes > 0) {
     const double right = *c.flops / *c.bytes;
-    // A factor of 1000 or of GiB is a unit slip and has its own rule.
+    // A factor of 1000 or of GiB/GB is a unit slip (R07).
     if (!near(*c.ai, right, 0.1) && *c.ai / right < 500 && right / *c.ai < 500)
       out.add("ai", fmt::format("AI {}, but {} FLOPs / {} is {}", number_text(*c.ai), count_text(*c.flops),
                                 bytes_text(*c.bytes), number_text(right)));
@@ -138,7 +137,7 @@ void ranked_by_ai(const std::vector<Claim>& claims, TableFindings& out) {
     if (c.fused && c.time_us && c.rank && ai_of(c)) groups[{c.op, c.device, c.dims}].push_back(i);
   }
   for (auto& [key, rows] : groups) {
-    // By rank, of one rank the fused first: each is held against lower ranks alone.
+    // By rank; within a rank, fused rows first, so that each fused row is compared with better-ranked rows only.
     std::stable_sort(rows.begin(), rows.end(), [&](size_t a, size_t b) {
       const Claim &x = claims[a], &y = claims[b];
       return std::pair(*x.rank, !*x.fused) < std::pair(*y.rank, !*y.fused);
@@ -165,8 +164,8 @@ void ranked_by_ai(const std::vector<Claim>& claims, TableFindings& out) {
 
 void origin_missing(const Claim& c, Findings& out) {
   if (c.achieved_tflops && c.origin.empty())
-    out.add("achieved", fmt::format("{} TFLOPS without an origin: a point of a roofline plot is measured, "
-                                    "counter, simulated or model, and says which",
+    out.add("achieved", fmt::format("{} TFLOPS without an origin: each point of a roofline plot needs one of "
+                                    "measured, counter, simulated and model",
                                     number_text(*c.achieved_tflops)));
 }
 
@@ -188,7 +187,7 @@ void special_function_roof(const Claim& c, Findings& out) {
     const double matrix = k.mma_flops / roof->rate,
                  exps = k.exps / roof_of(*c.device, Resource::kSpecial, RoofSet::kDatasheet).rate;
     const double memory = k.dram_bytes() / (1e9 * c.device->at("dram_gb_s"));
-    // Within 2 % both bind at once.
+    // Within 2 %, both roofs bind.
     if (exps < 0.98 * matrix || exps < memory) continue;
     out.add("bound",
             near(exps, matrix, 0.02)

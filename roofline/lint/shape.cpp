@@ -25,12 +25,12 @@ std::vector<std::string> words(const std::string& text) {
 }
 
 struct Pattern {
-  const char* word;  ///< a whole word of the name, or its beginning where it ends in *
+  const char* word;  ///< a whole word of the name; with a trailing *, the beginning of a word
   const char* op;
   bool matrix_work;
 };
 
-/// The first row that fits decides: what names a fusion comes before what it contains.
+/// The first match decides, so fusions come before the operators they contain.
 constexpr Pattern kPatterns[] = {
     {"topk", "topk_softmax", false},
     {"rmsnorm*", "rmsnorm", false},
@@ -68,7 +68,7 @@ struct Group {
   size_t begin = 0, end = 0;
 };
 
-/// "[a, b, c]" groups of two or three items.
+/// Groups "[a, b]" and "[a, b, c]".
 std::vector<Group> groups(const std::string& text) {
   std::vector<Group> out;
   for (size_t open = text.find('['); open != std::string::npos; open = text.find('[', open + 1)) {
@@ -94,7 +94,7 @@ std::string between(const std::string& text, const Group& a, const Group& b) {
   return out;
 }
 
-/// Into `shape`, as a number or as an open letter; false for anything else ("B/2").
+/// Stores `item` in `shape` as a number or as an open letter; false for anything else ("B/2").
 bool bind(Shape& shape, const char* dim, const std::string& item) {
   int64_t value = 0;
   const auto [end, status] = std::from_chars(item.data(), item.data() + item.size(), value);
@@ -152,7 +152,7 @@ std::optional<Shape> find_shape(const std::string& text) {
       good = a[first + 1] == b[first] && bind(shape, "M", a[first]) && bind(shape, "K", a[first + 1]) &&
              bind(shape, "N", b[first + 1]);
     if (good && first == 1) good = a[0] == b[0] && bind(shape, "batch", a[0]);
-    // Only the rows may be open: an open N or K leaves no limit to hold anything against.
+    // Only M may be open: with an open N, K or batch no intensity limit exists.
     if (good && !shape.open.count("N") && !shape.open.count("K") && !shape.open.count("batch")) return shape;
   }
   return {};

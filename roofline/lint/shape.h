@@ -1,4 +1,4 @@
-// What a table says about an operator without saying so in columns: a kernel's name, a shape in a note.
+// Infers operators, dtypes and shapes from a kernel's name or a note when the table has no column for them.
 #pragma once
 
 #include <map>
@@ -7,25 +7,24 @@
 
 namespace roofgen {
 
-/// What a kernel's name gives away.
+/// The operator suggested by a kernel's name.
 struct InferredOp {
-  std::string op;            ///< of work/; empty when none fits
+  std::string op;            ///< operator in work/; empty when none fits
   bool matrix_work = false;  ///< runs on the matrix units
 };
-/// "kv_b_proj_mm" is a GEMM, "fused_add_rmsnorm" an RMSNorm; none for what is not in the table.
+/// "kv_b_proj_mm" is a GEMM, "fused_add_rmsnorm" an RMSNorm; empty for unknown names.
 std::optional<InferredOp> infer_op(const std::string& kernel_name);
 
-/// The name of a number format in a text: "FP4 GEMM" -> "fp4"; empty when there is none or several.
+/// The only number format named in a text: "FP4 GEMM" -> "fp4"; empty when there is none or several.
 std::string infer_dtype(const std::string& text);
 
-/// A matrix product by its shapes. A dimension with a letter instead of a number is open: it grows with the
-/// batch.
+/// The shape of a matrix product. A dimension given as a letter is open: it grows with the batch.
 struct Shape {
-  std::map<std::string, int64_t> dims;      ///< M, N, K, batch: those with numbers
-  std::map<std::string, std::string> open;  ///< those with letters: {"M", "B"}
+  std::map<std::string, int64_t> dims;      ///< numeric dimensions: M, N, K, batch
+  std::map<std::string, std::string> open;  ///< lettered dimensions: {"M", "B"}
 };
-/// "[B, K] -> [B, N]", "[M, K] x [K, N]", "[batch, M, K] x [batch, K, N]", anywhere in a text; also with the
-/// Unicode arrow and multiplication sign. None when there is no such thing, or its inner dimensions disagree.
+/// Finds "[B, K] -> [B, N]", "[M, K] x [K, N]" or "[batch, M, K] x [batch, K, N]" in a text; also with the Unicode
+/// arrow and multiplication sign. Empty when there is none, or when the inner dimensions disagree.
 std::optional<Shape> find_shape(const std::string& text);
 
 }  // namespace roofgen

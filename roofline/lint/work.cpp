@@ -12,7 +12,7 @@
 namespace roofgen::lint_rules {
 namespace {
 
-/// Bytes as stated, or as AI and FLOPs imply.
+/// Bytes as stated, or FLOPs / AI.
 std::optional<double> bytes_of(const Claim& c) {
   if (c.bytes) return c.bytes;
   const double flops = c.flops ? *c.flops : c.work ? c.work->flops() : 0;
@@ -20,7 +20,7 @@ std::optional<double> bytes_of(const Claim& c) {
   return {};
 }
 
-/// The writes and reads of what one kernel leaves in memory for a later one.
+/// A write or read of a tensor that one kernel leaves in memory for a later kernel.
 struct Crossing {
   std::string text;  ///< "S written"
   double bytes;
@@ -41,7 +41,7 @@ std::vector<Crossing> crossings(const OpWork& w) {
   return out;
 }
 
-/// 1000, 10^6, ... or their inverses: how far a ratio is a slip of prefixes; 1 when it is none.
+/// The power of 1000 within `tolerance` of the ratio; 1 when there is none.
 double prefix_slip(double ratio, double tolerance) {
   for (double factor : {1e3, 1e6, 1e9, 1e12})
     for (double f : {factor, 1 / factor})
@@ -57,7 +57,7 @@ std::string times_text(double ratio) {
   return fmt::format("{} times {} than", count, ratio < 1 ? "less" : "more");
 }
 
-/// 2^10k as a unit of bytes, and 10^3k beside it.
+/// A unit of bytes with a binary prefix and its decimal neighbour.
 struct Prefix {
   double binary, decimal;
   const char* binary_name;
@@ -66,8 +66,7 @@ struct Prefix {
 constexpr std::array<Prefix, 4> kPrefixes = {
     {{0x1p10, 1e3, "KiB", "kB"}, {0x1p20, 1e6, "MiB", "MB"}, {0x1p30, 1e9, "GiB", "GB"}, {0x1p40, 1e12, "TiB", "TB"}}};
 
-/// Bytes stated in GiB that fit as GB, or the other way round. Numbers are written with two digits and more:
-/// 2 %.
+/// Bytes stated in GiB that are right as GB, or the reverse. The tolerance is 2 %: tables round to two or more digits.
 void binary_prefix(const Claim& c, double right, const char* from, Findings& out) {
   const double stated = *c.bytes;
   for (const Prefix& p : kPrefixes) {
@@ -84,7 +83,7 @@ void binary_prefix(const Claim& c, double right, const char* from, Findings& out
   }
 }
 
-/// "min(10000, 1.25 x 8000 GB/s) = 10 TFLOPS".
+/// "AI 1.25 x 8000 GB/s = 10 TFLOPS", or the ceiling.
 std::string roof_text(const Claim& c, double roof) {
   const auto ai = ai_of(c), bandwidth = bandwidth_of(c);
   if (ai && bandwidth && near(roof, *ai * *bandwidth / 1000, 0.01))
@@ -92,7 +91,7 @@ std::string roof_text(const Claim& c, double roof) {
   return fmt::format("the ceiling of {} TFLOPS", number_text(roof));
 }
 
-/// A rate far from the roof over the row's own intensity.
+/// A rate more than 100 times above the roof at the row's own intensity or, unless `may_be_slow`, as far below.
 bool rate_slip(const Claim& c, const char* field, double stated, bool may_be_slow, const Restated* restated,
                Findings& out) {
   const auto roof = roof_at(c);
@@ -104,7 +103,7 @@ bool rate_slip(const Claim& c, const char* field, double stated, bool may_be_slo
   return true;
 }
 
-/// A form of the operator that leaves a pass out.
+/// Bytes that leave out a pass over an intermediate tensor.
 void missing_pass(const Claim& c, Findings& out) {
   const std::vector<Crossing> all = crossings(*c.work);
   if (all.empty()) return;
@@ -123,17 +122,17 @@ void missing_pass(const Claim& c, Findings& out) {
                       bytes_text(right - stated), passes));
 }
 
-/// Up to twice the bytes there are other causes: operands of another width (R03), a mask, rounding.
+/// Up to twice the bytes have other causes: operands of another width (R03), a mask, rounding.
 constexpr double kTooMany = 2.1;
 
-/// More bytes than the operands have. Hardware may move what it likes, so that only bytes by formula are
-/// checked; and only those of matrix work, whose FLOPs all count alike.
+/// More bytes than the operands have. Measured bytes may exceed the formula, so only bytes from formulas are checked,
+/// and only for matrix work, where all FLOPs count alike.
 void too_many_bytes(const Claim& c, Findings& out) {
   const bool may_be_counted = c.origin.empty() && (c.achieved_tflops || c.time_us);
   if (may_be_counted || c.origin == "measured" || c.origin == "counter" || c.origin == "simulated") return;
   if (c.traffic_open || !c.work->uses_matrix_units()) return;
   const double right = c.work->dram_bytes(), right_ai = c.work->arithmetic_intensity();
-  // Where no dtype is stated the formula takes 16 bits: FP32 has twice the bytes.
+  // Without a stated dtype the formula assumes 16 bits; FP32 would double the bytes.
   const double most = kTooMany * (c.dtype.empty() ? 2 : 1);
   const bool bytes = c.bytes && *c.bytes > most * right;
   if (!bytes && !(c.ai && *c.ai > 0 && right_ai > most * *c.ai)) return;
@@ -159,7 +158,7 @@ void unit_slip(const Claim& c, Findings& out) {
         std::find_if(c.restated.begin(), c.restated.end(), [&](const Restated& r) { return r.field == field; });
     return found == c.restated.end() ? nullptr : &*found;
   };
-  // A slow kernel is no slip; a ceiling a hundred times below its own roof is one.
+  // A slow kernel is not a unit slip; a ceiling a hundred times below its own roof is.
   const bool attainable =
       c.attainable_tflops && rate_slip(c, "attainable", *c.attainable_tflops, false, restated("attainable"), out);
   const bool achieved =
@@ -167,7 +166,8 @@ void unit_slip(const Claim& c, Findings& out) {
   for (const Restated& r : c.restated) {
     if ((r.field == "attainable" && attainable) || (r.field == "achieved" && achieved)) continue;
     out.add(r.field.c_str(),
-            fmt::format("{} in a column of {}: it is taken as written, and readers will not", r.stated, r.column_unit));
+            fmt::format("{} in a column of {}: roofgen uses the cell's unit, readers may use the column's", r.stated,
+                        r.column_unit));
   }
   std::optional<double> right;
   const char* from = "";
@@ -190,7 +190,7 @@ void above_limit(const Claim& c, Findings& out) {
   if (!c.ai) return;
   const std::optional<double> limit = c.work ? c.work->ai_limit : c.ai_limit;
   const std::string of = c.work ? c.work->ai_limit_of : c.ai_limit_of;
-  // 2 %: what rounding to two digits may add.
+  // Rounding to two digits adds up to 2 %.
   if (limit && *c.ai > 1.02 * *limit) {
     std::string text = fmt::format("AI {} is above {}, the most this shape reaches as {} grows", number_text(*c.ai),
                                    number_text(*limit), of);
@@ -203,7 +203,7 @@ void above_limit(const Claim& c, Findings& out) {
     out.add("ai", text);
     return;
   }
-  // Where no dtype is stated the formula takes 16 bits: 4-bit operands would move a quarter of the bytes.
+  // Without a stated dtype the formula assumes 16 bits; 4-bit operands would need a quarter of the bytes.
   const double narrower = c.dtype.empty() ? 4 : 1;
   if (c.work && c.work->dram_bytes() > 0 && *c.ai > 1.25 * narrower * c.work->arithmetic_intensity())
     out.add("ai", fmt::format("AI {} is above {}, which {} FLOPs and {} of this shape give", number_text(*c.ai),
@@ -232,7 +232,7 @@ void shared_cache(const Claim& c, Findings& out) {
 }
 
 void shared_cache_in_table(const std::vector<Claim>& claims, TableFindings& out) {
-  // Rows of one attention in decode, by batch: the intensity may not grow with it.
+  // Rows of the same decode attention, by batch: the intensity must not grow with the batch.
   using Key = std::tuple<std::string, std::string, std::optional<double>, std::map<std::string, int64_t>>;
   std::map<Key, std::vector<size_t>> groups;
   for (size_t i = 0; i < claims.size(); ++i) {
@@ -244,7 +244,7 @@ void shared_cache_in_table(const std::vector<Claim>& claims, TableFindings& out)
   }
   for (auto& [key, rows] : groups) {
     std::stable_sort(rows.begin(), rows.end(), [&](size_t a, size_t b) { return *claims[a].batch < *claims[b].batch; });
-    // The least intensity at a smaller batch; rows of one batch do not count for each other.
+    // The lowest intensity at a smaller batch. Rows of equal batch are not compared.
     const Claim *least = nullptr, *least_here = nullptr;
     double batch = 0;
     for (const size_t i : rows) {

@@ -15,12 +15,12 @@ namespace {
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kPlotWidth = 860, kMinPlotHeight = 430, kMaxPlotHeight = 960;
 constexpr double kLeft = 84, kTop = 58, kTitleLine = 16, kBelow = 72, kPanel = 540, kGap = 36;
-constexpr size_t kMaxListed = 120;  ///< kernels with a letter and a place in the table
-constexpr size_t kNameColumns = 50, kSmallColumns = 64, kTitleColumns = 170;  ///< characters of a line
+constexpr size_t kMaxListed = 120;  ///< kernels that get a letter and an entry in the table
+constexpr size_t kNameColumns = 50, kSmallColumns = 64, kTitleColumns = 170;  ///< characters per line
 constexpr const char *kInk = "#16181d", *kSoft = "#5c6370", *kFaint = "#8b93a1";
 constexpr const char* kLevelColours[] = {"#2166c4", "#d1600f", "#7a3fc2", "#0c8a6a", "#c2305e", "#8a6d00"};
 
-/// Nearly the width of text of `size` pixels in the usual sans-serif (DejaVu Sans); gnuplot does not tell.
+/// Approximate width of text of `size` pixels in DejaVu Sans; gnuplot does not report text widths.
 double text_width(std::string_view text, double size) {
   double units = 0;
   for (char c : text) {
@@ -35,9 +35,10 @@ double text_width(std::string_view text, double size) {
   return units * size;
 }
 
-/// Lines of at most `most` characters, broken at the last blank of a line or, where that is far, in a word.
+/// Lines of at most `most` characters, broken at the last blank of a line or, if that is far from the end, within a
+/// word.
 std::vector<std::string> broken(std::string_view text, size_t most) {
-  const auto bytes_of = [&](size_t characters) {  // of the first ones
+  const auto bytes_of = [&](size_t characters) {  // of the first `characters`
     size_t at = 0;
     for (; at < text.size() && characters > 0; --characters)
       for (++at; at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;) ++at;
@@ -73,7 +74,7 @@ Corners shape_corners(size_t shape, double radius) {
   return corners;
 }
 
-/// What of a convex shape is left of its centre.
+/// The part of a convex shape to the left of its centre.
 Corners left_half(const Corners& shape) {
   Corners half;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -90,12 +91,12 @@ std::string level_colour(const Scene& scene, const std::string& level) {
   return kLevelColours[i % std::size(kLevelColours)];
 }
 
-/// The value without the unit of the axis; a bandwidth keeps its own.
+/// The value without its unit: a ceiling's unit is the axis's. A bandwidth keeps its unit.
 std::string number_of(const RoofLine& roof) {
   return roof.is_slope ? roof.value : roof.value.substr(0, roof.value.find(' '));
 }
 
-/// Decades are equal on both axes, within what a page can show.
+/// Decades have equal length on both axes, within the height limits of the canvas.
 Canvas empty_canvas(const Roofline& roofline, const Scene& scene) {
   const double height =
       std::clamp(kPlotWidth / scene.frame.ai_decades() * scene.frame.tflops_decades(), kMinPlotHeight, kMaxPlotHeight);
@@ -151,7 +152,7 @@ class Drawing {
   Placement placement_;
   std::vector<Change> changes_;
   std::vector<const RoofLine*> unlabelled_;
-  std::set<std::string> ridges_;  ///< those that are labelled
+  std::set<std::string> ridges_;  ///< labelled ridges
 };
 
 void Drawing::draw_mark(double px, double py, double r, size_t shape, Fill fill, const std::string& colour) {
@@ -178,7 +179,7 @@ void Drawing::draw_points() {
   std::vector<size_t> drawn;
   for (size_t i = 0; i < roofline_.points.size(); ++i)
     if (scene_.missing[i].empty()) drawn.push_back(i);
-  // Large marks first, so that small ones stay visible on them.
+  // Large marks first, so that small marks on top of them stay visible.
   std::stable_sort(drawn.begin(), drawn.end(),
                    [&](size_t a, size_t b) { return radius(roofline_.points[a]) > radius(roofline_.points[b]); });
   for (size_t i : drawn) {
@@ -190,7 +191,7 @@ void Drawing::draw_points() {
     if (py - r - 2 - end > 8)
       draw_arrow(px, py - r - 2, px, end, Canvas::Segment::Kind::kHeadroom, level_colour(scene_, point.level));
   }
-  for (const Kernel& kernel : scene_.kernels) {  // the levels of one kernel hang together
+  for (const Kernel& kernel : scene_.kernels) {  // connects the memory levels of one kernel
     double low = canvas_.plot.right, high = canvas_.plot.left, py = 0, left_r = 0, right_r = 0;
     for (size_t i : kernel.points) {
       if (!scene_.missing[i].empty()) continue;
@@ -213,7 +214,7 @@ void Drawing::draw_change(const Arrow& arrow) {
   x0 += dx * near, y0 += dy * near, x1 -= dx * far, y1 -= dy * far;
   draw_arrow(x0, y0, x1, y1, Canvas::Segment::Kind::kChange, kSoft);
   placement_.add_line(x0, y0, x1, y1);
-  placement_.take({x1 - 5 * dx, y1 - 5 * dy, 6});  // its head
+  placement_.take({x1 - 5 * dx, y1 - 5 * dy, 6});  // the arrow's head
   if (!arrow.label.empty()) changes_.push_back({arrow.label, x0, y0, x1, y1});
 }
 
@@ -229,7 +230,7 @@ void Drawing::label_change(const Change& change) {
   if (const auto spot = placement_.place(spots)) draw_label(change.label, spot->x, spot->y, 9, kSoft, "center");
 }
 
-/// Slopes of one level that nearly touch (datasheet and measured) share a label on the faster one.
+/// Slopes of one level that nearly touch (datasheet and measured) share one label, on the faster slope.
 void Drawing::label_roofs() {
   std::vector<const RoofLine*> slopes;
   for (size_t i = scene_.roofs.size(); i-- > 0;)
@@ -251,7 +252,7 @@ void Drawing::label_roofs() {
   }
 }
 
-/// Name and value along the line: of a ceiling at the right, of a slope in its middle.
+/// Name and value along the line: at the right end of a ceiling, in the middle of a slope.
 void Drawing::label_roof(const std::vector<const RoofLine*>& roofs) {
   const RoofLine& roof = *roofs.front();
   const double x0 = x(roof.ai0), y0 = y(roof.tflops0), x1 = x(roof.ai1), y1 = y(roof.tflops1);
@@ -277,7 +278,7 @@ void Drawing::label_roof(const std::vector<const RoofLine*>& roofs) {
                        [](double a, double b) { return std::fabs(a - 0.45) < std::fabs(b - 0.45); });
     for (double t : order)
       for (double side : {-1, 1})
-        for (double clear : {0, 13}) {                 // the second passes over marks that stand on the line
+        for (double clear : {0, 13}) {                 // the second pass allows labels over marks on the line
           if (side > 0 && roofs.size() > 1) continue;  // between the lines
           const double along = room > 0 ? width / 2 + t * room : length - width / 2;
           const double away = side * (height / 2 + 4 + clear);
@@ -312,7 +313,7 @@ void Drawing::label_point(const Kernel& kernel) {
 void Drawing::label_ridge(const RoofLine& roof) {
   if (roof.ridge <= 0 || roof.ridge <= scene_.frame.ai_min || roof.ridge >= scene_.frame.ai_max) return;
   const std::string value = number_text(roof.ridge);
-  if (!ridges_.insert(value).second) return;  // two ceilings of one height
+  if (!ridges_.insert(value).second) return;  // another ceiling of the same height
   const std::string texts[] = {"ridge " + value, value};
   std::vector<Spot> spots;
   for (size_t variant = 0; variant < std::size(texts); ++variant)
@@ -330,7 +331,7 @@ double Drawing::draw_text(const std::string& text, double left, double py, doubl
   return py;
 }
 
-/// Letter and full name, below them the numbers; the result is where the next entry begins.
+/// The kernel's letter and full name above its numbers. Returns the y position of the next entry.
 double Drawing::draw_entry(size_t index, double left, double py) {
   const Kernel& kernel = scene_.kernels[index];
   const Point& first = roofline_.points[kernel.points[0]];
@@ -372,14 +373,14 @@ double Drawing::draw_legend(double left, double py) {
     py = draw_text(text, left + 22, py, 9, kSoft, 17);
   }
   py = draw_text("Roofs: dashed datasheet, solid measured or sustained", left, py, 9, kSoft, 17);
-  // Said here when the plot has no room for a name.
+  // Roofs without room for a label in the plot.
   for (const RoofLine* roof : unlabelled_)
     py = draw_text(fmt::format("{}  {}  ({})", roof->name, roof->value, to_string(roof->origin)), left, py, 9, kSoft,
                    16);
   return py + 8;
 }
 
-/// The table of points beside the plot; what is too much for its height goes on below, in columns.
+/// The table of points beside the plot; the rest continues below the plot in columns.
 void Drawing::draw_panel() {
   const size_t count = listed() + 1;
   const auto draw = [&](size_t i, double left, double py) {

@@ -1,5 +1,5 @@
-// Where everything of a roofline stands on a canvas of known size: marks, arrows and labels that do not
-// touch, and the points' full names in a table beside the plot and, when there are many, below it.
+// Positions of all parts of a roofline on a canvas of known size: marks, arrows and labels that do not overlap, and the
+// points' full names in a table beside the plot and, when there are many, below the plot.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace roofgen::plot {
 
 using Corners = std::vector<std::pair<double, double>>;
 
-/// Pixels from the top left corner. Sizes of texts are in points, 1.34 pixels each.
+/// Pixels from the top left corner. Text sizes are in points (1.34 pixels each).
 struct Canvas {
   double width = 0, height = 0;
   Box plot;  ///< inside the axes
@@ -39,7 +39,7 @@ struct Canvas {
 
 Canvas lay_out(const Roofline& roofline, const Scene& scene);
 
-/// Of a slope its level's, of a ceiling that of text.
+/// A slope has its level's colour, a ceiling the colour of text.
 std::string colour_of(const Scene& scene, const RoofLine& roof);
 
 }  // namespace roofgen::plot

@@ -1,11 +1,11 @@
-// The text of Chart.js as it was found at configure time (cmake/embed.cmake). Private to this folder.
+// The text of Chart.js, found at configure time (cmake/embed.cmake). Private to this folder.
 #pragma once
 
 #include <string_view>
 
 namespace roofgen::plot {
 
-/// Empty when the build had none.
+/// Empty when the build found no Chart.js.
 std::string_view chart_js();
 
 }  // namespace roofgen::plot

@@ -1,5 +1,5 @@
-// What is drawn, apart from how: a page is a list of figures and tables, and each renderer
-// (terminal, HTML, gnuplot's SVG and PNG) takes the same values. docs/plots.md has the conventions.
+// The content of plots. A page is a list of figures and tables; every renderer (terminal, HTML, gnuplot's SVG and PNG)
+// draws the same values. docs/plots.md has the conventions.
 #pragma once
 
 #include <optional>
@@ -17,34 +17,33 @@ struct Slope {
   std::string level = {};  ///< "DRAM", "L2", "shared memory"
   double gb_s = 0;
   Origin origin = Origin::kDatasheet;
-  bool sustained = false;  ///< drawn solid, as all that is measured; what is promised is dashed
+  bool sustained = false;  ///< measured or sustained rates are drawn solid, datasheet rates dashed
 };
 
-/// A rate of arithmetic: a flat line that begins at its own elbow with the slope named `under`.
+/// A peak arithmetic rate: a horizontal line that begins where it meets the slope named `under`.
 struct Ceiling {
   std::string name = {};  ///< "BF16 tensor, FP32 accumulate"
   double tflops = 0;
   Origin origin = Origin::kDatasheet;
   std::string under = "DRAM";
-  bool sustained = false;  ///< as of a slope
+  bool sustained = false;  ///< see Slope::sustained
 };
 
-/// A kernel or an operator at one memory level. Several levels of one kernel are points of one
-/// `name` at the same height.
+/// A kernel or an operator at one memory level. The levels of one kernel are points with the same `name` and height.
 struct Point {
   std::string name = {};  ///< shown in the points table and on hover
   std::string level = "DRAM";
   double ai = 0;                   ///< FLOP per byte of that level, > 0
-  double tflops = 0;               ///< achieved; of a model, FLOPs over the modelled time
-  double roof_tflops = 0;          ///< what its roofs allow; the arrow points there. 0: no arrow
+  double tflops = 0;               ///< achieved; for a model, FLOPs over the modelled time
+  double roof_tflops = 0;          ///< the attainable rate, where the arrow points; 0: no arrow
   std::string bound_by = {};       ///< the binding roof
   double time_us = 0;              ///< 0: unknown
-  double share = 0;                ///< of the total time, 0..1; the mark's area
-  Origin origin = Origin::kModel;  ///< kModel, kSimulated: open mark; kMeasured: filled; kCounter: half
-  std::vector<std::pair<std::string, std::string>> details = {};  ///< further lines of the hover, in order
+  double share = 0;                ///< fraction of the total time, 0..1; sets the mark's area
+  Origin origin = Origin::kModel;  ///< kModel, kSimulated: open mark; kMeasured: filled; kCounter: half-filled
+  std::vector<std::pair<std::string, std::string>> details = {};  ///< further hover lines, in order
 };
 
-/// From one point to another by index: what a change does, "unfused -> fused".
+/// An arrow between two points, given by index, with the effect of a change: "unfused -> fused".
 struct Arrow {
   size_t from = 0, to = 0;
   std::string label = {};
@@ -52,7 +51,7 @@ struct Arrow {
 
 struct Roofline {
   std::string title = {};     ///< "Roofline of a100-sxm-80"
-  std::string subtitle = {};  ///< conventions in one line: FLOPs counted, origins
+  std::string subtitle = {};  ///< conventions in one line: counted FLOPs, origins
   std::vector<Slope> slopes = {};
   std::vector<Ceiling> ceilings = {};
   std::vector<Point> points = {};
@@ -79,17 +78,17 @@ struct Lines {
     std::vector<std::pair<double, double>> points = {};
   };
   std::vector<Series> series = {};
-  std::vector<std::pair<std::string, double>> marks = {};  ///< horizontal lines: a ridge
+  std::vector<std::pair<std::string, double>> marks = {};  ///< horizontal lines, such as a ridge
 };
 
-/// A grid of numbers: rows by y, columns by x. A cell is one of two colours families, below or at
-/// and above `threshold` (the ridge), its shade grows with the distance.
+/// A grid of numbers: rows by y, columns by x. Cells below `threshold` (the ridge) have one colour family, other cells
+/// a second one; the shade grows with the distance from the threshold.
 struct Heatmap {
   std::string title = {}, x_title = {}, y_title = {}, value_title = {};
   std::vector<std::string> x_labels = {}, y_labels = {};
   std::vector<std::vector<double>> values = {};  ///< [y][x]
   double threshold = 0;
-  std::string below = {}, above = {};  ///< "MEM", "COMP": printed in the cell
+  std::string below = {}, above = {};  ///< "MEM", "COMP": printed in the cells
 };
 
 struct TableBlock {

@@ -1,5 +1,5 @@
-// A roofline as a gnuplot script: gnuplot has the axes, the roofs and the files; the rest stands where
-// canvas.h put it.
+// A roofline as a gnuplot script. gnuplot draws the axes, the roofs and the files; canvas.h provides all other
+// positions.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -47,10 +47,10 @@ const char* style_of(Canvas::Segment::Kind kind) {
 
 expr::Map make_scope(const Roofline& roofline, const Scene& scene, PlotFormat format) {
   const Canvas canvas = lay_out(roofline, scene);
-  // gnuplot wants fractions of the canvas, upwards.
+  // gnuplot expects fractions of the canvas, with y upwards.
   const auto fx = [&](double px) { return std::round(1e5 * px / canvas.width) / 1e5; };
   const auto fy = [&](double py) { return std::round(1e5 * (1 - py / canvas.height)) / 1e5; };
-  // gnuplot's svg takes a font's size for pixels, its pngcairo for points.
+  // gnuplot's svg terminal takes font sizes in pixels, its pngcairo terminal in points.
   const double points = format == PlotFormat::kSvg ? 4.0 / 3 : 1;
   expr::List roofs, arrows, shapes, labels;
   for (const RoofLine& roof : scene.roofs)

@@ -8,7 +8,7 @@ namespace roofgen::plot {
 
 namespace {
 
-/// For the text and the attributes of elements.
+/// Escapes text for HTML elements and attributes.
 std::string html_text(std::string_view text) {
   std::string out;
   for (char c : text) switch (c) {
@@ -22,7 +22,7 @@ std::string html_text(std::string_view text) {
   return out;
 }
 
-/// JSON that may stand in a <script>: no text in it can end the element or open a comment.
+/// Escapes JSON for a <script> element: no text can end the element or open a comment.
 std::string script_json(const std::string& json) {
   std::string out;
   for (char c : json) switch (c) {
@@ -34,7 +34,7 @@ std::string script_json(const std::string& json) {
   return out;
 }
 
-/// A value of a template may have 1 MiB; data may be longer.
+/// A template value is limited to 1 MiB; data may be longer.
 expr::List pieces(const std::string& text) {
   constexpr size_t kPiece = 1 << 19;
   expr::List list;
@@ -48,7 +48,7 @@ expr::List text_list(const std::vector<std::string>& texts) {
   return list;
 }
 
-/// What the template writes itself, so that it can be read without the script: titles and tables.
+/// The parts that the template writes as HTML, readable without JavaScript: titles and tables.
 struct BlockScope {
   expr::Map operator()(const Roofline& roofline) const {
     return {{"kind", "roofline"}, {"title", html_text(roofline.title)}, {"subtitle", html_text(roofline.subtitle)}};

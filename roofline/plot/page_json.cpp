@@ -1,5 +1,5 @@
-// The page as JSON: what the figures were given, and for rooflines the scene derived from it, so that
-// the script in the page only draws.
+// The page as JSON: the figures' values and, for rooflines, the scene derived from them, so that the page's script only
+// draws.
 #include <nlohmann/json.hpp>
 
 #include "roofline/plot/plot.h"
@@ -125,7 +125,7 @@ std::string page_json(const Page& page) {
   for (const auto& [key, value] : page.facts) json["facts"].push_back({key, value});
   for (const Block& block : page.blocks)
     json["blocks"].push_back(std::visit([](const auto& figure) { return to_json(figure); }, block));
-  // A name may be any bytes; what is not UTF-8 becomes U+FFFD.
+  // Names may contain any bytes; invalid UTF-8 becomes U+FFFD.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

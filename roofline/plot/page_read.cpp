@@ -1,4 +1,4 @@
-// A page from its JSON: the inverse of page_json, so that what was saved can be drawn again.
+// Reads a page from its JSON (the inverse of page_json), so that saved figures can be drawn again.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -9,7 +9,7 @@
 namespace roofgen::plot {
 namespace {
 
-/// Members are read with `at`: what is missing or of another type throws, and read_page says which.
+/// `at` throws for a missing member, `get` for a wrong type; read_page turns both into an error with the member's name.
 Origin origin_of(const Json& j) {
   const std::string name = j.at("origin").get<std::string>();
   for (Origin o :

@@ -1,4 +1,4 @@
-// The renderers. All draw the same values by the same conventions (docs/plots.md).
+// The renderers. All of them draw the same values by the same conventions (docs/plots.md).
 #pragma once
 
 #include <string>
@@ -11,25 +11,24 @@ namespace roofgen::plot {
 
 inline constexpr const char* kPageSchema = "roofgen.page/1";
 
-/// For a terminal: the points table, then the plot, then what the marks mean. No line has more than
-/// `width` columns (at least 40 are used). ASCII and box characters only: anything else in a name
-/// becomes '?'. Escape sequences only when `color`.
+/// For a terminal: the table of points, the plot, then the legend. No line exceeds `width` columns (at least 40 are
+/// used). Output is ASCII and box characters; other characters in names become '?'. Escape sequences only with `color`.
 std::string terminal_text(const Roofline& roofline, int width, bool color);
 std::string terminal_text(const Heatmap& heatmap, int width, bool color);
 std::string terminal_text(const Bars& bars, int width);
 std::string terminal_text(const Lines& lines, int width);
 std::string terminal_text(const TableBlock& table, int width);
-/// Everything on the page in order: title, facts, warnings, blocks.
+/// The whole page in order: title, facts, warnings, blocks.
 std::string terminal_text(const Page& page, int width, bool color);
 
-/// One self-contained page: Chart.js and the data are inside, nothing is fetched.
-/// Exit::kUnavailable when Chart.js was not there when roofgen was built.
+/// A self-contained page with Chart.js and the data inline; it loads nothing. Exit::kUnavailable when roofgen was built
+/// without Chart.js.
 Result<std::string> html_page(const Page& page, const DataFiles& files);
 
-/// What html_page puts into the page, as JSON: the values to draw the figures again without running
-/// anything. {"schema": "roofgen.page/1", "title", "facts", "warnings", "blocks": [...]}.
+/// The data of html_page as JSON, sufficient to draw the figures again without running anything. {"schema":
+/// "roofgen.page/1", "title", "facts", "warnings", "blocks": [...]}.
 std::string page_json(const Page& page);
-/// The page again. Exit::kUsage when `text` is none; `file` is its name in messages.
+/// Reads the JSON of page_json. Exit::kUsage for other text; `file` is its name in messages.
 Result<Page> read_page(std::string text, const std::string& file);
 
 enum class PlotFormat { kSvg, kPng };
@@ -37,8 +36,8 @@ enum class PlotFormat { kSvg, kPng };
 /// A complete gnuplot script that writes the image to its standard output.
 Result<std::string> gnuplot_script(const Roofline& roofline, PlotFormat format, const DataFiles& files = DataFiles());
 
-/// Runs gnuplot and puts the image at `path`, whole or not at all. Exit::kUnavailable when there is
-/// no gnuplot; what it prints on failure is in the error.
+/// Runs gnuplot and writes the image to `path`, completely or not at all. Exit::kUnavailable without gnuplot; the error
+/// includes gnuplot's output on failure.
 Result<void> write_plot(const Roofline& roofline, PlotFormat format, const std::string& path,
                         const DataFiles& files = DataFiles());
 

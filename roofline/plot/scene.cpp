@@ -10,13 +10,13 @@ namespace roofgen::plot {
 
 namespace {
 
-/// More than this on one axis is one absurd point, not a plot; with less, a point or two look like a map
-/// without its surroundings.
+/// A range of more decades comes from one absurd point and hides the others; with fewer decades, a plot of one or two
+/// points shows none of the surrounding roofs.
 constexpr double kMaxDecades = 10, kMinAiDecades = 3, kMinTflopsDecades = 2;
 
 bool is_positive(double value) { return std::isfinite(value) && value > 0; }
 
-/// The nearest of 1, 2, 5 times a power of ten that is not above (or not below) `value`.
+/// The nearest value of the form 1, 2 or 5 times a power of ten that is at most (`down`) or at least `value`.
 double snap(double value, bool down) {
   const double decade = std::pow(10, std::floor(std::log10(value)));
   double best = down ? decade : 10 * decade;
@@ -32,7 +32,7 @@ struct Extent {
   double low = std::numeric_limits<double>::infinity(), high = 0;
   void add(double value) {
     if (!is_positive(value)) return;
-    value = std::clamp(value, 1e-30, 1e30);  // products of larger ones overflow
+    value = std::clamp(value, 1e-30, 1e30);  // products of larger values overflow
     low = std::min(low, value);
     high = std::max(high, value);
   }
@@ -41,14 +41,13 @@ struct Extent {
 
 double tb_s(const Slope& slope) { return slope.gb_s / 1000; }
 
-/// The slope a ceiling begins at: of its level, of its own kind (datasheet or not) where there is
-/// one, else the fastest.
-/// Held in practice rather than promised.
+/// Reached in practice, in contrast to a datasheet value.
 template <class Roof>
 bool is_solid(const Roof& roof) {
   return roof.sustained || roof.origin == Origin::kMeasured;
 }
 
+/// The slope at which a ceiling begins: of its level, preferably of its own kind (datasheet or not), then the fastest.
 const Slope* slope_under(const Roofline& roofline, const Ceiling& ceiling) {
   const Slope* best = nullptr;
   const auto same_kind = [&](const Slope& slope) { return is_solid(slope) == is_solid(ceiling); };
@@ -74,7 +73,7 @@ Frame make_frame(const Roofline& roofline) {
     tflops.add(ceiling.tflops);
     if (const Slope* slope = slope_under(roofline, ceiling)) ai.add(ceiling.tflops / tb_s(*slope));
   }
-  // Each slope shows at least half a decade of itself below the lowest ceiling.
+  // Each slope shows at least half a decade below the lowest ceiling.
   for (const Slope& slope : roofline.slopes) {
     if (!is_positive(slope.gb_s)) continue;
     if (ceilings.empty()) {
@@ -107,15 +106,15 @@ std::string letter(size_t index) {
   return text;
 }
 
-/// Distance from the cores, for the levels that are known: traffic is compared from the inside out.
+/// Distance from the cores. Traffic of known levels is compared from the innermost level outwards.
 int depth(const std::string& level) {
   if (level == "DRAM") return 3;
   if (level == "L2") return 2;
   return 1;
 }
 
-/// Users read "AI at L2 is below AI at DRAM" as a mistake (ROCm/rocprofiler-compute#690). It is the
-/// normal case, so each step between two levels is explained.
+/// Users take "AI at L2 is below AI at DRAM" for a mistake (ROCm/rocprofiler-compute#690). It is normal, so a note
+/// explains each step between two levels.
 std::string level_note(const Roofline& roofline, const Kernel& kernel) {
   std::vector<const Point*> points;
   for (size_t i : kernel.points)

@@ -1,5 +1,5 @@
-// The roofline in characters. A cell is about twice as high as wide, so a decade takes half as many
-// rows as columns and the slopes are diagonal.
+// The roofline in characters. A character cell is about twice as high as wide, so a decade takes half as many rows as
+// columns and slopes are diagonal.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class Canvas {
   int width() const { return width_; }
   int rows() const { return rows_; }
   int column(double ai) const { return static_cast<int>(std::lround(frame_.across(ai) * (width_ - 1))); }
-  /// Counted from the top.
+  /// Rows count from the top.
   int row(double tflops) const { return static_cast<int>(std::lround((1 - frame_.up(tflops)) * (rows_ - 1))); }
   bool inside(int column, int row) const { return column >= 0 && column < width_ && row >= 0 && row < rows_; }
   Cell& at(int column, int row) { return cells_[static_cast<size_t>(row) * width_ + column]; }
@@ -40,7 +40,7 @@ class Canvas {
   void set(int column, int row, const std::string& glyph, int weight, const std::string& style = {}) {
     if (inside(column, row) && at(column, row).weight <= weight) at(column, row) = {glyph, style, weight};
   }
-  /// True when the text fits there, hides nothing above `over` and has a blank between it and the next.
+  /// Whether the text fits there, hides nothing of a weight above `over` and leaves a blank before the next text.
   bool is_free(int column, int row, int length, int over) {
     if (!inside(column, row) || !inside(column + length - 1, row)) return false;
     for (int i = 0; i < length; ++i)
@@ -73,7 +73,7 @@ void draw_roof(Canvas& canvas, const Scene& scene, const RoofLine& roof, bool co
     if (roof.ridge > 0) canvas.set(first, row, "\u256d", 2);
     return;
   }
-  // One glyph a row, at the column where the slope crosses the row's middle.
+  // One glyph per row, at the column where the slope crosses the row's middle.
   const double tb_s = roof.tflops0 / roof.ai0;
   for (int y = canvas.row(roof.tflops0); y > canvas.row(roof.tflops1); --y) {
     const double up = 1 - static_cast<double>(y) / (canvas.rows() - 1);
@@ -83,8 +83,7 @@ void draw_roof(Canvas& canvas, const Scene& scene, const RoofLine& roof, bool co
   }
 }
 
-/// Left-over width decides between "BF16 tensor 312 TFLOP/s" and the name alone; the value is in the
-/// roofs' list in any case.
+/// The available width decides between "BF16 tensor 312 TFLOP/s" and the name alone; the list of roofs has every value.
 void label_roof(Canvas& canvas, const Scene& scene, const RoofLine& roof, bool color) {
   const std::string style = roof.is_slope ? level_style(scene, roof.level, color) : "";
   const std::string name = ascii(roof.name);
@@ -96,12 +95,12 @@ void label_roof(Canvas& canvas, const Scene& scene, const RoofLine& roof, bool c
       for (int above : {-1, 1})
         for (int x = right; x >= std::max(0, std::min(elbow, right)); --x)
           if (canvas.is_free(x, row + above, length, 1)) return canvas.write(x, row + above, text, style);
-      // No room beside the line: into it.
+      // Without room beside the line, the label interrupts the line.
       for (int x = right - 1; x > elbow + 1; --x)
         if (canvas.is_free(x - 1, row, length + 2, 2)) return canvas.write(x - 1, row, " " + text + " ", style);
       continue;
     }
-    // To the left of a slope, from a third of its height upwards, then to its right.
+    // First to the left of a slope, from a third of its height upwards, then to its right.
     const int low = canvas.row(roof.tflops0), high = canvas.row(roof.tflops1);
     std::vector<int> rows;
     for (int y = high + 1; y < low; ++y) rows.push_back(y);
@@ -120,7 +119,7 @@ void label_roof(Canvas& canvas, const Scene& scene, const RoofLine& roof, bool c
   }
 }
 
-/// Letters in place of marks. One that would hide another goes to the next free cell on its right.
+/// Letters as marks. A letter that would hide another moves to the next free cell on its right.
 void draw_points(Canvas& canvas, const Scene& scene, const Roofline& roofline, bool color) {
   for (size_t i = 0; i < roofline.points.size(); ++i) {
     if (!scene.missing[i].empty()) continue;
@@ -168,7 +167,7 @@ std::string draw(const Scene& scene, const Roofline& roofline, int width, bool c
                            : fmt::format("{:>{}} \u2524", decade_text(tick->second), kAxisColumns - 1);
     int last = canvas.width() - 1;
     while (last >= 0 && canvas.at(last, y).glyph == " ") --last;
-    for (int x = 0; x <= last;) {  // one escape sequence for a run of one style
+    for (int x = 0; x <= last;) {  // one escape sequence for each run of equal style
       const std::string style = canvas.at(x, y).style;
       std::string run;
       for (; x <= last && canvas.at(x, y).style == style; ++x) run += canvas.at(x, y).glyph;

@@ -28,7 +28,7 @@ std::string terminal_text(const Heatmap& map, int width, bool color) {
   for (const std::string& text : map.y_labels) label = std::max(label, columns(ascii(text)));
   label = std::min(label, width / 3);
   cell = std::min(cell, width / 2);
-  // A grid wider than the terminal goes on below itself.
+  // Columns beyond the terminal's width continue below, in a further band.
   const size_t per_band = std::max(1, (width - label) / (cell + 1));
   size_t columns_total = map.x_labels.size();
   for (const auto& row : map.values) columns_total = std::max(columns_total, row.size());

@@ -26,7 +26,7 @@ std::string without_trailing_space(std::string line) {
 
 constexpr int kColumnGap = 2, kMinWrapped = 16;
 
-/// Rows as lines of "head: cell" under their first two cells, for narrow terminals.
+/// Each row as lines of "head: cell" below its first two cells, for narrow terminals.
 std::string stacked(const std::vector<Column>& head, const std::vector<std::vector<std::string>>& rows, int width) {
   std::string out;
   for (const auto& row : rows) {

@@ -12,14 +12,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Four digits, and never an exponent.
+/// Four significant digits, without an exponent.
 std::string rate_text(double value) {
   return value >= 9999.5 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }
 
 std::string peak(const Device& d, const char* cell) { return d.has(cell) ? rate_text(d.at(cell)) : "-"; }
 
-/// The roof of half-precision matrix work: BF16, on devices before it FP16.
+/// The ridge of half-precision matrix work: BF16, or FP16 on devices without BF16.
 std::string ridge_text(const Device& d) {
   const auto roof = matrix_roof(d, d.has("peak_bf16_tflops") ? "bf16" : "fp16", "fp32", RoofSet::kDatasheet);
   return roof ? fmt::format("{:.0f}", ridge(d, *roof, RoofSet::kDatasheet)) : "-";

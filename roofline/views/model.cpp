@@ -229,7 +229,7 @@ std::string model_json(const ModelView& v) {
 }
 
 std::string models_text(const std::vector<Model>& models) {
-  TextTable table({"model", "phases", "stored as", "what"});
+  TextTable table({"model", "phases", "stored as", "description"});
   for (size_t i : {0, 1, 2, 3}) table.left(i);
   const auto joined = [](const auto& items) {
     std::string out;

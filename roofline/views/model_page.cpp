@@ -1,4 +1,5 @@
-// The page of a model: its operators on the device's roofs, where the time goes, and what a larger batch does.
+// The page of a model: its operators on the device's roofs, the time of each operator, and the effect of larger
+// batches.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,11 +15,11 @@ std::string length_text(const ModelView& v, const ModelRun& r) {
   return fmt::format("{} {}", phase_of(v).length, r.request.length);
 }
 
-/// The slowest roof of each kernel, without the request's efficiencies and launches; shared memory is not among the
-/// roofs of a model.
+/// Time under the slowest roof of each kernel, without the request's efficiencies and launches. Models have no
+/// shared-memory roof.
 struct Floor {
   double seconds = 0;
-  std::string roof;  ///< the one that takes the longest
+  std::string roof;  ///< the roof of the longest kernel
 };
 
 Floor floor_of(const OperatorRun& o) {
@@ -65,14 +66,14 @@ plot::Bars time_bars(const ModelView& v, const ModelRun& r) {
                  {},
                  {{"ms", {}}}};
   for (const OperatorRun* o : operators_by_time(r)) {
-    if (o->share < 0.001) continue;  // invisible, and there are many
+    if (o->share < 0.001) continue;  // too many to show, and invisibly small
     out.labels.push_back(o->name);
     out.series[0].values.push_back(1e3 * o->seconds);
   }
   return out;
 }
 
-/// One line for each length, over the batches.
+/// One line per length, over the batches.
 plot::Lines over_batches(const ModelView& v, const std::string& title, const std::string& y,
                          double (*value)(const ModelRun&)) {
   plot::Lines out{title, "batch", y, true, true, {}, {}};

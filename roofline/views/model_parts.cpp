@@ -23,7 +23,7 @@ std::string assumed_text(const ModelRequest& q) {
 
 std::string assumed_ridge_text(const ModelRun& r) {
   if (std::fabs(r.assumed_ridge() - r.ridge) <= 1e-9 * r.ridge) return "";
-  return fmt::format("With what is assumed the ridge is at {:.1f}: limits are told by that", r.assumed_ridge());
+  return fmt::format("With these assumptions the ridge is at {:.1f}; the limits use that ridge", r.assumed_ridge());
 }
 
 std::vector<std::string> notes_of(const ModelView& v) {

@@ -1,4 +1,4 @@
-// What the text and the page of a model have in common.
+// Parts shared by the text and the page of a model.
 #pragma once
 
 #include <string>
@@ -8,23 +8,24 @@
 
 namespace roofgen {
 
-/// The phase of the runs; the view has at least one.
+/// The phase of the runs; the view needs at least one run.
 const ModelPhase& phase_of(const ModelView& view);
 
 /// "80 % of each bandwidth, ...".
 std::string assumed_text(const ModelRequest& request);
 
-/// Where limits change, said where MEM and COMP are told by the datasheet's ridge; empty when that is the same.
+/// States the ridge under the request's efficiencies, next to MEM and COMP labels that use the datasheet's ridge; empty
+/// when both ridges are equal.
 std::string assumed_ridge_text(const ModelRun& run);
 
-/// Of the model, then of its runs; each once.
+/// The model's notes, then those of its runs, without duplicates.
 std::vector<std::string> notes_of(const ModelView& view);
 
-/// The longest first.
+/// Longest first.
 std::vector<const OperatorRun*> operators_by_time(const ModelRun& run);
 
 plot::TableBlock operator_table(const ModelRun& run);
-/// One row for each run.
+/// One row per run.
 plot::TableBlock sweep_table(const ModelView& view);
 
 }  // namespace roofgen

@@ -1,4 +1,4 @@
-// Every view prints one struct, as text or as JSON; nothing is computed twice.
+// Text and JSON views of the same values; views compute nothing twice.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ inline constexpr const char* kExplainSchema = "roofgen.explain.1";
 inline constexpr const char* kModelSchema = "roofgen.model-run.1";
 inline constexpr const char* kDevicesSchema = "roofgen.devices.1";
 
-/// `crossing`: smallest value of the growing dimension at which the ridge is reached, if any.
+/// `crossing`: the smallest value of the growing dimension that reaches the ridge, if any.
 struct ExplainView {
   const Explanation& explanation;
   std::optional<int64_t> crossing;
@@ -21,14 +21,14 @@ struct ExplainView {
 std::string explain_text(const ExplainView& view);
 std::string explain_json(const ExplainView& view);
 
-/// The catalogue: one line for each device.
+/// The catalogue, one line per device.
 std::string devices_text(const std::vector<Device>& devices);
 std::string devices_json(const std::vector<Device>& devices);
-/// One device: ceilings, and every cell with its unit, origin and source.
+/// One device: its ceilings, and every cell with unit, origin and source.
 std::string device_text(const Device& device);
 std::string device_json(const Device& device);
 
-/// One step of a model, or a sweep: every batch at every length.
+/// One step of a model, or a sweep of every batch at every length.
 struct ModelView {
   const Model& model;
   const Device& device;
@@ -39,10 +39,10 @@ struct ModelView {
 };
 std::string model_text(const ModelView& view);
 std::string model_json(const ModelView& view);
-/// Operators on the device's roofs and the time of each (of the last point of a sweep); intensity and throughput
-/// against the batch; the grid of intensities where both were swept.
+/// Operators on the device's roofs and their times (for the last point of a sweep), intensity and throughput against
+/// the batch, and the grid of intensities when both batch and length were swept.
 plot::Page model_page(const ModelView& view);
-/// What there is: one line for each model.
+/// The available models, one line each.
 std::string models_text(const std::vector<Model>& models);
 
 }  // namespace roofgen

@@ -8,10 +8,10 @@
 namespace roofgen {
 namespace {
 
-// The compiler itself knows printf, memcpy, malloc, the mathematical functions, size_t and ptrdiff_t.
+// NVRTC itself provides printf, memcpy, malloc, the mathematical functions, size_t and ptrdiff_t.
 constexpr const char* kNothing = "#pragma once\n";
 
-// NVRTC has no constants for these, and bit casts are constant expressions.
+// NVRTC lacks these constants; bit casts make them constant expressions.
 constexpr const char* kMath = R"(#pragma once
 #ifndef INFINITY
 #define INFINITY __builtin_bit_cast(float, 0x7f800000)
@@ -91,7 +91,7 @@ constexpr const char* kFloat = R"(#pragma once
 #endif
 )";
 
-// The same types as <cuda/std/cstdint> has under NVRTC, so that both may be included.
+// The same types as <cuda/std/cstdint> under NVRTC, so that both can be included.
 constexpr const char* kInteger = R"(#pragma once
 using int8_t = signed char;
 using int16_t = signed short;
@@ -128,7 +128,7 @@ using ::intptr_t; using ::uintptr_t; using ::intmax_t; using ::uintmax_t;
 }
 )";
 
-// What glibc's <stdlib.h> brings with <sys/types.h>, and host code in a .cu file counts on.
+// Types from <sys/types.h>, which glibc's <stdlib.h> includes and host code in .cu files uses.
 constexpr const char* kStdlib = R"(#pragma once
 typedef unsigned long ulong;
 typedef unsigned short ushort;
@@ -149,7 +149,7 @@ using ::size_t; using ::ptrdiff_t;
 }
 )";
 
-/// Of CUB's header for everything what device code uses; the algorithms of a whole device are called by the host.
+/// The device-side headers of CUB's umbrella header; the host calls CUB's device-wide algorithms.
 std::string cub_for_device(const std::function<bool(const std::string&)>& exists) {
   std::string out;
   for (const char* part : {"block/block_adjacent_difference",

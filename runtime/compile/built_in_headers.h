@@ -1,4 +1,4 @@
-// Standard headers that NVRTC has no directory for, as far as device code needs them.
+// The parts of standard headers that device code uses, for NVRTC, which has no standard include directory.
 #pragma once
 
 #include <functional>
@@ -6,11 +6,11 @@
 
 namespace roofgen {
 
-/// The text of <cassert>, <cstdint> and their like; null for all else.
+/// The text of <cassert>, <cstdint> and similar headers; null for unknown names.
 const std::string* built_in_header(const std::string& name);
 
-/// The text of <limits>, <type_traits> and their like, which hands on what the toolkit has for devices as
-/// <cuda/std/...>, as far as that exists; of <cub/cub.cuh>, what of it is for device code. Empty for all else.
+/// The text of <limits>, <type_traits> and similar headers, which forwards to the toolkit's <cuda/std/...> as far as
+/// that exists. For <cub/cub.cuh>: its device-side parts. Empty for unknown names.
 std::string redirected_header(const std::string& name, const std::function<bool(const std::string&)>& exists);
 
 }  // namespace roofgen

@@ -24,12 +24,12 @@ using Json = nlohmann::json;
 constexpr int kFormat = 1;
 constexpr uint64_t kMaxFileBytes = uint64_t{256} << 20;
 constexpr uint64_t kMaxMetaBytes = uint64_t{1} << 20;
-// Reading an entry marks it as used at most this often, so that a warm run writes nothing.
+// Reading an entry updates its time stamp at most this often, so that warm runs rarely write.
 constexpr auto kTouchInterval = std::chrono::hours(1);
-// A directory under tmp/ this old belongs to a process that was killed.
+// A directory under tmp/ of this age belongs to a killed process.
 constexpr auto kStaleAge = std::chrono::hours(24);
 
-/// The files of an entry besides meta.json and kernel.cu, which is there for people.
+/// The files of an entry besides meta.json and kernel.cu (kept for people).
 struct Part {
   const char* file;
   std::string CompileReply::*text;
@@ -61,7 +61,7 @@ std::optional<std::string> read_file(const std::string& path, uint64_t max_bytes
   return text;
 }
 
-/// errno of the first call that failed, 0 when the file is on disk.
+/// Returns errno of the first failing call, or 0 after the file reached the disk.
 int write_file(const std::string& path, std::string_view text) {
   int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0) return errno;
@@ -84,7 +84,7 @@ int sync_directory(const std::string& path) {
   return failed;
 }
 
-/// Names below a directory; whatever could be read of it when it changes underneath.
+/// Paths below a directory; partial when the directory changes during the scan.
 std::vector<fs::path> list(const fs::path& dir) {
   std::vector<fs::path> paths;
   std::error_code error;
@@ -99,7 +99,7 @@ std::string unique_name() {
   return fmt::format("{}-{}-{:x}", getpid(), counter++, now);
 }
 
-/// Marks an entry as used. The file system clock decides, as it does in `prune`.
+/// Marks an entry as used by the file system's clock, like `prune`.
 void touch(const std::string& meta) {
   std::error_code error;
   auto used = fs::last_write_time(meta, error);
@@ -172,7 +172,7 @@ void CompileCache::store(const CacheKey& key, std::string_view source, const Com
   if (failed == 0) failed = write_file(building + "/meta.json", meta_text(key, reply));
   if (failed == 0) failed = sync_directory(building);
   if (failed == 0 && rename(building.c_str(), final_path.c_str()) != 0) {
-    // Someone else was first: theirs is as good.
+    // Another process stored the same entry first; both are equivalent.
     failed = errno == EEXIST || errno == ENOTEMPTY ? 0 : errno;
   }
   fs::remove_all(building, error);
@@ -181,7 +181,7 @@ void CompileCache::store(const CacheKey& key, std::string_view source, const Com
 }
 
 void CompileCache::remove_entry(const std::string& path) {
-  // Out of sight in one step, then taken apart.
+  // Renames the entry out of the way atomically, then deletes it.
   std::error_code error;
   std::string doomed = fmt::format("{}/tmp/{}", dir_, unique_name());
   fs::create_directories(dir_ + "/tmp", error);

@@ -1,6 +1,6 @@
-// The content-addressed cache of compilations, one directory per entry. An entry is built under
-// `tmp/` and renamed into place whole, so readers and any number of writing processes never see a
-// half of one; checksums catch what a power cut tears. docs/cache.md describes the files.
+// The content-addressed cache of compilations, one directory per entry. An entry is built under `tmp/` and renamed into
+// place, so readers and concurrent writers never see a partial entry; checksums detect entries damaged by a power
+// failure. docs/cache.md describes the files.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace roofgen {
 
-/// What an entry is the answer to, for people who look into the cache. `digest` is its name.
+/// The compilation behind an entry, stored for people who inspect the cache. `digest` is the entry's name.
 struct CacheKey {
   std::string digest;
   std::string entry, arch, compiler;
@@ -23,17 +23,16 @@ struct CacheKey {
 
 class CompileCache {
  public:
-  /// `warn` gets at most one line for all writes that fail. An empty `dir`: nothing is kept.
+  /// `warn` receives at most one line for all failing writes. An empty `dir` disables the cache.
   CompileCache(std::string dir, uint64_t max_bytes, std::function<void(const std::string&)> warn);
   ~CompileCache();  ///< prunes to `max_bytes` if anything was stored
   CompileCache(const CompileCache&) = delete;
 
-  /// The stored reply, with its status 0 or kNvrtcCompilationError. A damaged entry is removed and
-  /// is a miss.
+  /// The stored reply, whose status is 0 or kNvrtcCompilationError. A damaged entry is removed and counts as a miss.
   std::optional<CompileReply> lookup(const std::string& digest);
   void store(const CacheKey& key, std::string_view source, const CompileReply& reply);
-  /// Removes the least recently used entries until the rest takes at most nine tenths of `max_bytes`, and
-  /// what killed processes left half-built.
+  /// Removes the least recently used entries until the rest takes at most nine tenths of `max_bytes`, and the temporary
+  /// directories of killed processes.
   void prune();
 
  private:

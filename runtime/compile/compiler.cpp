@@ -1,4 +1,4 @@
-// The production Compiler: digest, cache, worker pool, and the reading of NVRTC's answer.
+// The production Compiler: digest, cache, worker pool, and interpretation of NVRTC's replies.
 #include "runtime/compiler.h"
 
 #include <fmt/format.h>
@@ -18,10 +18,10 @@
 namespace roofgen {
 namespace {
 
-// Part of every digest: raise it when the meaning of anything below changes.
+// Part of every digest. Raise the number when the meaning of a cached result changes.
 constexpr const char* kDigestFormat = "roofgen-binary-1";
 
-/// Hashes a list of texts so that no two lists collide by moving a boundary.
+/// Hashes a list of texts including their lengths, so that shifted boundaries change the digest.
 class Digest {
  public:
   void add(std::string_view text) {
@@ -36,7 +36,7 @@ class Digest {
   }
   std::string hex() {
     std::string out;
-    auto hash = sha_.final();  // a StringRef in LLVM 14, an array since
+    auto hash = sha_.final();  // a StringRef in LLVM 14, an array in later versions
     for (auto byte : hash) out += fmt::format("{:02x}", static_cast<unsigned char>(byte));
     return out;
   }
@@ -47,13 +47,13 @@ class Digest {
 
 std::vector<std::string> nvrtc_flags(const CompileOptions& options) {
   std::vector<std::string> flags{"--gpu-architecture=" + options.arch, "-std=c++17", "-default-device", "-lineinfo",
-                                 // One option each: NVRTC's ptxas takes a comma list for an unknown option.
+                                 // Separate options: NVRTC's ptxas rejects a comma-separated list as an unknown option.
                                  "--ptxas-options=-v", "--ptxas-options=--warn-on-spills"};
   flags.insert(flags.end(), options.extra_flags.begin(), options.extra_flags.end());
   return flags;
 }
 
-/// "sm_90a" -> "sm_90": NVRTC lists only the plain names, and takes their a and f forms.
+/// "sm_90a" -> "sm_90": NVRTC lists only the plain names but accepts their a and f variants.
 std::string plain_arch(std::string arch) {
   while (!arch.empty() && (arch.back() == 'a' || arch.back() == 'f')) arch.pop_back();
   return arch;
@@ -96,7 +96,7 @@ class NvrtcCompiler : public Compiler {
 
   void compile_all(const std::vector<const Program*>& programs,
                    const std::function<bool(CompileOutcome)>& done) override {
-    // Programs of equal digest are compiled once and answered each with its own line map.
+    // Programs with equal digests are compiled once; each result uses the program's own line map.
     struct Job {
       std::string digest;
       std::vector<size_t> indices;
@@ -114,7 +114,7 @@ class NvrtcCompiler : public Compiler {
         CompileOutcome outcome{index, interpret(*programs[index], job.digest, reply), cached, seconds};
         if (reply) outcome.log = reply->log;
         if (!done(std::move(outcome))) return false;
-        cached = true;  // the second of equal programs cost nothing
+        cached = true;  // further programs with the same digest need no compilation
         seconds = 0;
       }
       return true;
@@ -159,7 +159,7 @@ class NvrtcCompiler : public Compiler {
            (reply.status == kNvrtcCompilationError && reply.log.find("error: out of memory") != std::string::npos);
   }
 
-  /// Errors of the source are as lasting as successes. What the machine could not do today is not.
+  /// Errors of the source are permanent and cached like successes. Failures of the machine are not cached.
   static bool worth_keeping(const CompileReply& reply) {
     return reply.status == 0 || (reply.status == kNvrtcCompilationError && !out_of_memory(reply));
   }

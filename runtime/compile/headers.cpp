@@ -13,8 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The closure of cuda_fp16.h and cuda_bf16.h is about 40 files; whoever includes far more is refused
-// more text rather than given an unbounded read.
+// The closure of cuda_fp16.h and cuda_bf16.h has about 40 files; the limits bound the memory for sources with far more
+// headers.
 constexpr size_t kMaxHeaders = 1000;
 constexpr size_t kMaxHeaderBytes = size_t{8} << 20;
 
@@ -41,7 +41,7 @@ std::vector<std::string> included_names(std::string_view text) {
   return names;
 }
 
-/// Only names below the include directory; never an absolute path or one that climbs out.
+/// Accepts only relative names that stay below the include directory.
 bool stays_inside(const std::string& name) {
   fs::path path(name);
   if (path.is_absolute()) return false;
@@ -82,8 +82,8 @@ const std::string* HeaderSet::load(const std::string& name) const {
 }
 
 Headers HeaderSet::closure(std::string_view source) const {
-  // NVRTC looks a header up by the name in the line that includes it, whoever has that line. A name that is relative to
-  // the file with the line is therefore given as it stands there, with the text of what it means.
+  // NVRTC looks headers up by the name in the #include line alone, whichever file contains that line. A name relative
+  // to its file is therefore passed unchanged, with the text of the file that it refers to.
   struct Wanted {
     std::string name, path;
   };

@@ -1,6 +1,5 @@
-// The CUDA headers a source includes, as text. NVRTC is given them in memory under the names they
-// are included by, so no directory of this machine reaches a result, and their contents can be
-// part of its digest.
+// The text of the CUDA headers that a source includes. NVRTC gets them in memory under their included names, so that no
+// local directory affects the result and their contents are part of its digest.
 #pragma once
 
 #include <map>
@@ -13,16 +12,15 @@
 
 namespace roofgen {
 
-using Headers = std::vector<std::pair<std::string, std::string>>;  ///< name as included, text
+using Headers = std::vector<std::pair<std::string, std::string>>;  ///< included name, text
 
 class HeaderSet {
  public:
-  /// `include_dir` holds cuda_fp16.h and, below cccl/, nv/target. Empty: no headers are known.
+  /// `include_dir` holds cuda_fp16.h and, below cccl/, nv/target. Empty: no known headers.
   explicit HeaderSet(std::string include_dir) : include_dir_(std::move(include_dir)) {}
 
-  /// Everything `source` may include, directly or not, sorted by name. A superset: conditions are
-  /// not evaluated. Names that are not found are left to NVRTC, which knows some itself and reports
-  /// the others. Safe to call from several threads.
+  /// All headers that `source` may include, directly or indirectly, sorted by name. A superset: conditions are not
+  /// evaluated. NVRTC resolves or reports names that are not found. Thread-safe.
   Headers closure(std::string_view source) const;
 
  private:

@@ -8,10 +8,10 @@
 namespace roofgen {
 namespace {
 
-constexpr size_t kMaxErrors = 5;  // shown of one compilation; the rest is counted
+constexpr size_t kMaxErrors = 5;  // shown per compilation; further errors are only counted
 constexpr size_t kMaxLineLength = 400;
 constexpr int64_t kMaxStaticSmem =
-    48 << 10;  // of every architecture; CUDA C++ Programming Guide, "Compute Capabilities"
+    48 << 10;  // on every architecture; CUDA C++ Programming Guide, "Compute Capabilities"
 
 std::vector<std::string_view> split_lines(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -100,8 +100,7 @@ std::optional<Diagnostic> parse_ptxas_error(std::string_view line) {
   return out;
 }
 
-/// The source line that a line of PTX came from: the last `.loc` before it. A location that was
-/// inlined counts as where the innermost text is.
+/// The source line of a PTX line: the last `.loc` before it. For inlined code this is the innermost location.
 int source_line_of_ptx(std::string_view ptx, int ptx_line) {
   int found = 0, at = 0;
   for (std::string_view line : split_lines(ptx)) {
@@ -110,7 +109,7 @@ int source_line_of_ptx(std::string_view ptx, int ptx_line) {
     if (starts_with(line, ".visible") || starts_with(line, ".func") || starts_with(line, ".entry")) found = 0;
     if (!starts_with(line, ".loc")) continue;
     line = trim(line.substr(4));
-    line = trim(line.substr(std::min(line.find_first_of(" \t"), line.size())));  // past the file index
+    line = trim(line.substr(std::min(line.find_first_of(" \t"), line.size())));  // skips the file index
     found = static_cast<int>(number(line.substr(0, line.find_first_of(" \t"))).value_or(0));
   }
   return found;
@@ -123,7 +122,7 @@ Where source_position(const Diagnostic& error, const CompileReply& reply, const 
     if (error.line == 0 || line == 0) return {};
     at = {kSourceName, line, 0};
   }
-  if (at.file != kSourceName) {  // a #line directive already named the template, or a header
+  if (at.file != kSourceName) {  // a #line directive already refers to the template or a header
     if (error.excerpt.size() == 2)
       if (const size_t caret = error.excerpt[1].find('^'); caret != std::string::npos && caret >= 2)
         at.col = static_cast<int>(caret) - 1;
@@ -135,9 +134,9 @@ Where source_position(const Diagnostic& error, const CompileReply& reply, const 
   return at;
 }
 
-/// A failure without a diagnostic: options, memory, NVRTC's own faults.
+/// A failure without a diagnostic: options, memory, or a defect of NVRTC.
 Error unexplained_error(const CompileReply& reply, const Program& program) {
-  // Under -v ptxas drops its message about static shared memory (seen in 13.0 and 13.5).
+  // With -v, ptxas omits its message about static shared memory (seen in 13.0 and 13.5).
   int64_t smem = parse_ptxas_log(reply.log, program.entry).static_smem_bytes;
   if (smem > kMaxStaticSmem)
     return {Exit::kFailed,
@@ -172,8 +171,8 @@ std::vector<Diagnostic> parse_errors(std::string_view log) {
       in_excerpt = false;
       continue;
     }
-    // The source line and its caret follow, indented by two; "detected during" contexts are deeper
-    // and only matter to whoever reads the whole log.
+    // The source line and its caret follow, indented by two. Deeper "detected during" contexts stay in the full log
+    // only.
     in_excerpt = in_excerpt && starts_with(line, "  ");
     if (in_excerpt && errors.back().excerpt.size() < 2)
       errors.back().excerpt.emplace_back(line.substr(0, kMaxLineLength));
@@ -183,8 +182,8 @@ std::vector<Diagnostic> parse_errors(std::string_view log) {
 
 PtxasReport parse_ptxas_log(std::string_view log, std::string_view entry) {
   PtxasReport report;
-  // Sections come as "Compiling entry function 'k' for 'sm_90'", then for it and for each function it calls
-  // "Function properties for f" and a line of stack and spills, then "Used N registers".
+  // ptxas prints "Compiling entry function 'k' for 'sm_90'"; then, for the entry and each called function, "Function
+  // properties for f" and a line with stack and spills; then "Used N registers".
   bool ours = false;
   for (std::string_view line : split_lines(log)) {
     if (is_advisory(line)) report.advisories.emplace_back(line);

@@ -9,7 +9,7 @@
 
 namespace roofgen {
 
-// Prototypes as NVRTC 12.0 to 13.x document them; nvrtcResult is an int, nvrtcProgram a pointer.
+// Prototypes as documented for NVRTC 12.0 to 13.x; nvrtcResult is an int, nvrtcProgram a pointer.
 struct Nvrtc::Api {
   int (*nvrtcVersion)(int*, int*);
   const char* (*nvrtcGetErrorString)(int);
@@ -36,8 +36,8 @@ bool bind(void* library, const char* name, F* function, std::string* missing) {
   return symbol != nullptr;
 }
 
-/// NVRTC opens its builtins by bare name. Some releases carry no RPATH, so the one that sits beside
-/// the library is loaded first: the loader then finds it under its soname.
+/// NVRTC loads its builtins library by plain name. Some releases have no RPATH, so the builtins beside the library are
+/// loaded first; the loader then finds them by soname.
 void load_builtins_beside(const std::string& path, int major, int minor) {
   std::filesystem::path dir = std::filesystem::path(path).parent_path();
   if (dir.empty()) return;
@@ -52,7 +52,7 @@ std::string fetch(int (*size_of_it)(void*, size_t*), int (*get)(void*, char*), v
   return out;
 }
 
-/// Text results come with their terminating zero.
+/// Text results include a terminating zero.
 std::string fetch_text(int (*size_of_it)(void*, size_t*), int (*get)(void*, char*), void* program) {
   std::string out = fetch(size_of_it, get, program);
   while (!out.empty() && out.back() == '\0') out.pop_back();
@@ -60,7 +60,7 @@ std::string fetch_text(int (*size_of_it)(void*, size_t*), int (*get)(void*, char
 }
 
 struct BuildId {
-  uintptr_t inside = 0;  ///< an address in the library looked for
+  uintptr_t inside = 0;  ///< an address within the loaded library
   std::string hex;
 };
 

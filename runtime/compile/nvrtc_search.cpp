@@ -1,6 +1,5 @@
-// Where NVRTC is looked for: a choice of the user, the private prefix next to the program, CUDA
-// toolkits, the wheels of the Python environment that is active, the dynamic loader. The first usable one wins;
-// everything tried is recorded.
+// Search order for NVRTC: the user's choice, a private prefix next to the program, CUDA toolkits, the wheels of the
+// active Python environment, the dynamic loader. The first usable library is taken; every attempt is recorded.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -17,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
 
-// Below a private prefix: as NVIDIA's wheels for CUDA 13 and 12 unpack, or flat.
+// Layouts below a private prefix: NVIDIA's wheels for CUDA 13 and 12, or flat.
 constexpr const char* kPrefixLibs[] = {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib", "lib64", "lib", "."};
 #if defined(__aarch64__)
 constexpr const char* kToolkitLibs[] = {"lib64", "lib", "targets/sbsa-linux/lib"};
@@ -40,7 +39,7 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-/// Numbers in a name count as numbers, so that cuda-12.10 is newer than cuda-12.9.
+/// Compares version numbers numerically, so that cuda-12.10 is newer than cuda-12.9.
 bool newer_first(const fs::path& a, const fs::path& b) {
   auto key = [](const fs::path& path) {
     std::string name = path.filename();
@@ -51,7 +50,7 @@ bool newer_first(const fs::path& a, const fs::path& b) {
   return key(a) > key(b);
 }
 
-/// Candidate files in order. A directory that is not there is recorded once and gives none.
+/// Candidate files in order. A missing directory is recorded once.
 class Candidates {
  public:
   explicit Candidates(std::vector<std::string>* searched) : searched_(searched) {}
@@ -79,7 +78,7 @@ class Candidates {
 std::vector<std::string> candidates(const NvrtcSearch& search, std::vector<std::string>* searched) {
   Candidates found(searched);
   if (!search.chosen.empty()) {
-    // Workers run in another directory, so a relative path is made absolute; a bare name is the loader's.
+    // Workers run in another directory, so a relative path becomes absolute; the dynamic loader resolves a bare name.
     std::error_code ignored;
     if (!has_directory(search.chosen))
       return {search.chosen.find('/') == std::string::npos ? search.chosen
@@ -112,7 +111,7 @@ std::vector<std::string> candidates(const NvrtcSearch& search, std::vector<std::
   return found.files;
 }
 
-/// CUDA headers that go with a library: beside it (`lib/../include`), else of any toolkit.
+/// CUDA headers for a library: beside it (`lib/../include`), else from any toolkit.
 std::string find_headers(const std::string& library, const NvrtcSearch& search) {
   std::vector<fs::path> roots;
   if (library.find('/') != std::string::npos) roots.push_back(fs::path(library).parent_path().parent_path());
@@ -136,7 +135,8 @@ const Found& found() {
   return kFound;
 }
 
-/// Where NVIDIA's wheels for CUDA 13 unpack in a Python environment: a toolkit's layout, headers too.
+/// The location of NVIDIA's CUDA 13 wheels in a Python environment. They have the layout of a toolkit, including
+/// headers.
 std::vector<std::string> wheels_of(const fs::path& environment_root) {
   std::vector<std::string> found;
   std::error_code ignored;
@@ -176,7 +176,7 @@ Result<Nvrtc> find_nvrtc(const NvrtcSearch& search, NvrtcInfo* info) {
     Result<Nvrtc> library = Nvrtc::open(file);
     if (!library) {
       const std::string& reason = library.error().message;
-      // dlerror and our own messages mostly begin with the file already.
+      // dlerror and roofgen's own messages usually begin with the file name already.
       info->searched.push_back(reason.rfind(file, 0) == 0 ? reason : file + ": " + reason);
       continue;
     }

@@ -25,7 +25,7 @@ constexpr int kWallFactor = 10;
 
 }  // namespace
 
-/// One process and what it is doing.
+/// A worker process and its current request.
 class WorkerPool::Worker {
  public:
   explicit Worker(const PoolOptions& options) : options_(options) {}
@@ -36,8 +36,8 @@ class WorkerPool::Worker {
   int socket() const { return child_.socket(); }
   bool has_output() const { return !out_.empty(); }
   size_t index() const { return index_; }
-  /// What is left of the request's time. CPU time, so that a busy machine rejects no candidate that an
-  /// idle one accepts; wall clock only as a far bound, for a process that does nothing at all.
+  /// The remaining time of the request. The limit is CPU time, so that a busy machine accepts the same candidates as an
+  /// idle one; the wall-clock limit only catches processes that do nothing.
   std::chrono::milliseconds time_left() const {
     auto of_cpu = options_.timeout - (child_.cpu_time() - cpu_started_);
     auto of_wall = kWallFactor * options_.timeout - (Clock::now() - started_);
@@ -56,7 +56,7 @@ class WorkerPool::Worker {
     return {};
   }
 
-  /// Moves bytes; the reply when it is complete, an Error when the process is gone.
+  /// Transfers bytes. Returns the complete reply, or an Error when the process has ended.
   std::optional<Result<CompileReply>> serve(short events) {
     if (events & POLLOUT) out_.erase(0, child_.send_some(out_));
     if (!(events & (POLLIN | POLLHUP | POLLERR))) return std::nullopt;
@@ -128,8 +128,8 @@ class WorkerPool::Worker {
   std::string in_, out_;
 };
 
-/// Serves the workers on a thread of its own while `run` hands out what is finished, so that a slow
-/// `done` never leaves a worker idle.
+/// Serves the workers on a separate thread while `run` delivers results, so that a slow `done` never leaves a worker
+/// idle.
 class WorkerPool::Service {
  public:
   struct Completion {
@@ -146,7 +146,7 @@ class WorkerPool::Service {
     [[maybe_unused]] ssize_t written = write(stop_event_, &one, sizeof one);
     thread_.join();
     close(stop_event_);
-    // Abandoned: nobody wants what they are still at.
+    // Abandoned requests need no results.
     for (auto& worker : workers_)
       if (worker->busy()) worker->stop();
   }
@@ -224,7 +224,7 @@ class WorkerPool::Service {
   std::mutex mutex_;
   std::condition_variable ready_;
   std::deque<Completion> finished_;
-  std::thread thread_;  // last: it uses all of the above
+  std::thread thread_;  // last member: the thread uses all others
 };
 
 WorkerPool::WorkerPool(PoolOptions options) : options_(std::move(options)) {}

@@ -1,5 +1,5 @@
-// A pool of compile worker processes. Workers start when first needed, are reused, and are killed
-// and replaced when a candidate exceeds its time or takes the process down.
+// A pool of compile worker processes. Workers start on first use and are reused. A worker is killed and replaced when a
+// candidate exceeds its time limit or crashes the process.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace roofgen {
 
-inline constexpr int kWorkerFailed = -1;  ///< status of a reply when the worker has no NVRTC
+inline constexpr int kWorkerFailed = -1;  ///< reply status of a worker without NVRTC
 
 Fields encode_request(const CompileRequest& request);
 std::optional<CompileRequest> decode_request(const Fields& fields);
@@ -24,7 +24,7 @@ struct PoolOptions {
   std::string executable = "/proc/self/exe";  ///< run with the one argument `__compile-worker`
   std::string library;                        ///< absolute path of NVRTC
   int jobs = 1;
-  std::chrono::milliseconds timeout{20000};  ///< CPU time per request; ten times as long by the clock
+  std::chrono::milliseconds timeout{20000};  ///< CPU time limit per request; the wall-clock limit is ten times as long
   uint64_t memory_limit_bytes = 0;           ///< 0: none
 };
 
@@ -34,14 +34,14 @@ class WorkerPool {
   ~WorkerPool();  ///< kills the workers
   WorkerPool(const WorkerPool&) = delete;
 
-  /// A reply, or an Error of this request alone: time-out, crash, no worker could be started.
+  /// Receives a reply, or an Error of this request alone: time-out, crash, no worker could be started.
   using Done = std::function<bool(size_t index, Result<CompileReply> reply, double seconds)>;
 
-  /// Compiles all, in order of the list as workers become free. `done` runs on the calling thread
-  /// while the workers go on; when it returns false the rest is abandoned.
+  /// Compiles all requests in order as workers become free. `done` runs on the calling thread while the workers
+  /// continue; returning false abandons the rest.
   void run(const std::vector<CompileRequest>& requests, const Done& done);
 
-  /// Process ids of the living workers.
+  /// Process ids of the running workers.
   std::vector<int> worker_pids() const;
 
  private:

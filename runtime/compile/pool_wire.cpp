@@ -1,4 +1,4 @@
-// Requests and replies as frames.
+// Encodes requests and replies as frames.
 #include "runtime/compile/pool.h"
 
 namespace roofgen {

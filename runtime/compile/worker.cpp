@@ -1,5 +1,5 @@
-// One compile worker: requests in on standard input, replies out on the same socket. It lives in a
-// process of its own because NVRTC cannot be interrupted, may crash, and may eat all memory.
+// A compile worker: it reads requests from standard input and writes replies to the same socket. NVRTC runs in a
+// separate process because it cannot be interrupted, may crash, and may exhaust memory.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -22,8 +22,8 @@ uint64_t mapped_bytes() {
   return uint64_t{pages} * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// The cap is on what a compilation adds: what is mapped before it (the library, a sanitizer's
-/// shadow) is no measure of the candidate.
+/// Limits the memory added by a compilation. Earlier mappings (the library, a sanitizer's shadow) do not count against
+/// the candidate.
 void limit_memory(uint64_t bytes) {
   if (bytes == 0) return;
   rlimit limit = {};
@@ -47,7 +47,7 @@ int compile_worker_main() {
   std::optional<Fields> hello = read_frame(kWorkerSocket);
   if (!hello || hello->size() != 2) return 2;
   Result<Nvrtc> library = Nvrtc::open((*hello)[0]);
-  // NVRTC writes the working directory into line tables; a result must not depend on it.
+  // NVRTC writes the working directory into line tables; results must not depend on it.
   if (chdir("/") != 0) return 2;
   limit_memory(std::strtoull((*hello)[1].c_str(), nullptr, 10));
   while (std::optional<Fields> fields = read_frame(kWorkerSocket)) {
@@ -56,7 +56,7 @@ int compile_worker_main() {
     CompileReply reply = library ? library->compile(*request) : failed(library.error().message);
     if (!write_frame(kWorkerSocket, encode_reply(reply))) return 2;
   }
-  // Not exit(): NVRTC's own threads may still run, and nothing here needs tearing down.
+  // _exit instead of exit: NVRTC's own threads may still run, and nothing needs cleaning up.
   _exit(0);
 }
 

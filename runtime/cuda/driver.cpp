@@ -11,7 +11,7 @@ namespace {
 
 Error unavailable(std::string message) { return {Exit::kUnavailable, std::move(message)}; }
 
-/// cuInit fails for a few well-known reasons; each gets its own sentence.
+/// Messages for the common causes of a failing cuInit.
 Error init_error(const Driver& driver, Status status, const std::string& library) {
   switch (status) {
     case kNoDevice: return unavailable("the CUDA driver finds no GPU");
@@ -50,8 +50,7 @@ Result<std::unique_ptr<Driver>> Driver::open(const std::string& library) {
 #define ROOFGEN_BIND(member, symbol, ...) bind(driver->member, symbol, false);
   ROOFGEN_CUDA_OPTIONAL_ENTRY_POINTS(ROOFGEN_BIND)
 #undef ROOFGEN_BIND
-  // The version first: it needs no initialisation, and an old driver is the likely cause of whatever else
-  // fails.
+  // The version is checked first: it needs no initialisation, and an old driver is the likely cause of other failures.
   if (driver->driver_version && driver->driver_version(&driver->version) == 0 && driver->version < kMinDriverVersion)
     return unavailable(fmt::format("the CUDA driver is too old: it supports CUDA {}, {} or newer is needed",
                                    version_text(driver->version), version_text(kMinDriverVersion)));
@@ -79,7 +78,8 @@ Fault fault_of(Status status) {
   switch (status) {
     case 0: return Fault::kNone;
     case kOutOfMemory: return Fault::kMemory;
-    // "The context cannot be used, so it must be destroyed", or the process is in an inconsistent state.
+    // Errors that destroy the context ("the context cannot be used, so it must be destroyed") or leave the process in
+    // an inconsistent state.
     case 700:  // ILLEGAL_ADDRESS
     case 709:  // CONTEXT_IS_DESTROYED
     case 710:  // ASSERT
@@ -93,7 +93,7 @@ Fault fault_of(Status status) {
       return Fault::kKernel;
     case 702:  // LAUNCH_TIMEOUT: the display watchdog
       return Fault::kTimeout;
-    // The device, its driver or what stands between.
+    // Errors of the device, its driver or the connection between them.
     case 3:  // NOT_INITIALIZED
     case 4:  // DEINITIALIZED
     case kDeviceUnavailable:

@@ -1,6 +1,6 @@
-// The CUDA driver by dlopen: its entry points that roofgen uses, declared by hand so that nothing of
-// CUDA is needed to build, and its errors in words. tests/runtime/driver_facts_test.cpp compares every
-// number, layout and signature below with cuda.h where a toolkit is found.
+// The CUDA driver by dlopen. Its entry points are declared by hand, so that building needs no CUDA files; driver errors
+// are turned into messages. tests/runtime/driver_facts_test.cpp compares every number, layout and signature with cuda.h
+// if a toolkit is installed.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ namespace roofgen::cuda {
 
 using Status = int;        // CUresult
 using Device = int;        // CUdevice
-using Address = uint64_t;  // CUdeviceptr; 64-bit on every host roofgen runs on
+using Address = uint64_t;  // CUdeviceptr; 64-bit on every supported host
 using Handle = void*;      // CUcontext, CUmodule, CUfunction, CUevent, CUstream, CUgraph, CUgraphExec
 
-// CUresult. Numbers from cuda.h, the same in every release since they appeared.
+// CUresult. Values from cuda.h, unchanged in every release that has them.
 inline constexpr Status kOutOfMemory = 2;
 inline constexpr Status kStubLibrary = 34;
 inline constexpr Status kDeviceUnavailable = 46;
@@ -50,7 +50,7 @@ inline constexpr int kCaptureThreadLocal = 1;
 // CUtensorMapDataType
 inline constexpr int kTensorUint8 = 0, kTensorInt32 = 3, kTensorFp16 = 6, kTensorFp32 = 7, kTensorBf16 = 9;
 
-/// CUlaunchAttribute: an id, then a union of 64 bytes of which two members are used.
+/// CUlaunchAttribute: an id and a union of 64 bytes; roofgen uses two of its members.
 struct LaunchAttribute {
   int id = 0;
   char padding[4] = {};
@@ -73,7 +73,7 @@ struct LaunchConfig {
   unsigned attribute_count = 0;
 };
 
-/// CUtensorMap: opaque. Aligned as cuda.h has it since 13.0; 64 bytes before.
+/// CUtensorMap, opaque. cuda.h aligns it to 128 bytes since 13.0; before, to 64.
 struct alignas(128) TensorMapBytes {
   uint64_t words[16] = {};
 };
@@ -83,11 +83,11 @@ struct Uuid {
   unsigned char bytes[16] = {};
 };
 
-/// The oldest driver accepted, as cuDriverGetVersion counts: CUDA 12.0.
+/// The oldest supported driver, in the units of cuDriverGetVersion: CUDA 12.0.
 inline constexpr int kMinDriverVersion = 12000;
 
-// member, exported symbol (the _v2 ones are what cuda.h renames to), parameters. cuEventElapsedTime
-// is the unversioned one: _v2 exists only since 12.8 and differs in error codes alone.
+// Member, exported symbol (cuda.h renames calls to the _v2 symbols) and parameters. cuEventElapsedTime is the
+// unversioned symbol: _v2 exists only since 12.8 and differs only in its error codes.
 #define ROOFGEN_CUDA_ENTRY_POINTS(X)                                                                                \
   X(init, "cuInit", unsigned)                                                                                       \
   X(driver_version, "cuDriverGetVersion", int*)                                                                     \
@@ -121,7 +121,7 @@ inline constexpr int kMinDriverVersion = 12000;
   X(query_event, "cuEventQuery", Handle)                                                                            \
   X(elapsed_ms, "cuEventElapsedTime", float*, Handle, Handle)
 
-// The same; a driver may lack these. `have` says what does not work then, before anything is called.
+// Entry points that a driver may lack. `have` returns an error that names the feature before any call.
 #define ROOFGEN_CUDA_OPTIONAL_ENTRY_POINTS(X)                                                            \
   X(memory_info, "cuMemGetInfo_v2", size_t*, size_t*)                                                    \
   X(device_uuid, "cuDeviceGetUuid_v2", Uuid*, Device)                                                    \
@@ -139,27 +139,27 @@ inline constexpr int kMinDriverVersion = 12000;
   X(destroy_graph, "cuGraphDestroy", Handle)                                                             \
   X(destroy_graph_exec, "cuGraphExecDestroy", Handle)
 
-/// A symbol, of any type, that only a driver library without a GPU behind it exports (docs/shim.md): no number
-/// of it may be called measured.
+/// Exported, with any type, only by driver libraries without a GPU (docs/shim.md). Numbers from such a library are
+/// never labelled as measured.
 inline constexpr char kSimulatedMark[] = "roofgen_simulated_driver";
 
-/// The entry points, bound. Loaded once and never unloaded: the driver does not survive that.
+/// The bound entry points. Loaded once and never unloaded: the driver does not support unloading.
 struct Driver {
 #define ROOFGEN_DECLARE(member, symbol, ...) Status (*member)(__VA_ARGS__) = nullptr;
   ROOFGEN_CUDA_ENTRY_POINTS(ROOFGEN_DECLARE)
   ROOFGEN_CUDA_OPTIONAL_ENTRY_POINTS(ROOFGEN_DECLARE)
 #undef ROOFGEN_DECLARE
   int version = 0;         ///< 13000 for CUDA 13.0
-  bool simulated = false;  ///< the library says so of itself: it exports kSimulatedMark
+  bool simulated = false;  ///< the library exports kSimulatedMark
 
-  /// Loads, initialises and checks the version. kUnavailable with a plain reason: no driver, only the
-  /// toolkit's stub, no GPU, too old.
+  /// Loads and initialises the driver and checks its version. kUnavailable with a reason: no driver, only the toolkit's
+  /// stub library, no GPU, or too old.
   static Result<std::unique_ptr<Driver>> open(const std::string& library);
 
-  /// Ok for status 0; else an Error that says what was being done and what the driver calls it.
+  /// Success for status 0; otherwise an Error with the operation and the driver's name for the status.
   Result<void> check(Status status, const std::string& doing) const;
 
-  /// Ok when an optional entry point is there; else an Error naming what needs it.
+  /// Success when an optional entry point exists; otherwise an Error with the feature that needs it.
   template <class F>
   Result<void> have(F* entry, const char* what) const {
     return entry ? Result<void>() : lacks(what);
@@ -169,8 +169,8 @@ struct Driver {
   Error lacks(const char* what) const;
 };
 
-/// What a status means for the context: kRefused and kMemory leave it as it was, all others took it away.
-/// kLost is a suspicion: whether the GPU is gone shows when a new process opens it.
+/// The effect of a status on the context: kRefused and kMemory leave it intact, all others destroy it. kLost is only a
+/// suspicion: a new process shows whether the GPU is gone.
 Fault fault_of(Status status);
 
 /// "13.0" for 13000.
@@ -179,7 +179,7 @@ std::string version_text(int version);
 /// "GPU-6f1c0a52-...", as NVML and nvidia-smi write it.
 std::string uuid_text(const Uuid& uuid);
 
-/// make_cuda_executor with the driver library named, for tests and for simulated drivers.
+/// make_cuda_executor with an explicit driver library, for tests and for simulated drivers.
 Result<std::unique_ptr<GpuExecutor>> make_executor(const std::string& library, int ordinal);
 
 /// $ROOFGEN_LIBCUDA, else libcuda.so.1.

@@ -8,12 +8,12 @@ namespace roofgen {
 namespace cuda {
 namespace {
 
-// Every byte of poison. 0xFFFF is a NaN in bf16 and fp16, 0xFFFFFFFF in fp32, so that a value never
-// written cannot pass for a result.
+// The poison byte. 0xFFFF is a NaN in bf16 and fp16, 0xFFFFFFFF in fp32, so that unwritten values cannot pass for
+// results.
 constexpr unsigned char kPoison = 0xff;
 constexpr size_t kStagingBytes = size_t{16} << 20;
 
-/// "sm_90" of "sm_90a": what follows the number limits where code runs, not what the GPU is.
+/// "sm_90a" -> "sm_90": the suffix restricts where code runs; it does not describe the GPU.
 std::string plain_arch(const std::string& arch) {
   return !arch.empty() && (arch.back() == 'a' || arch.back() == 'f') ? arch.substr(0, arch.size() - 1) : arch;
 }
@@ -33,7 +33,7 @@ Result<std::unique_ptr<GpuExecutor>> CudaExecutor::open(const std::string& libra
   ROOFGEN_CHECK(self->describe());
   ROOFGEN_CHECK(cu.check(cu.retain_context(&self->context_, self->device_), "creating a context"));
   ROOFGEN_CHECK(self->enter());
-  // It does not wait for the default stream, nor that for it.
+  // Independent of the default stream.
   ROOFGEN_CHECK(cu.check(cu.create_stream(&self->stream_, kStreamNonBlocking), "creating a stream"));
   ROOFGEN_CHECK(cu.check(cu.create_event(&self->start_, 0), "creating an event"));
   ROOFGEN_CHECK(cu.check(cu.create_event(&self->stop_, 0), "creating an event"));
@@ -42,7 +42,7 @@ Result<std::unique_ptr<GpuExecutor>> CudaExecutor::open(const std::string& libra
 
 CudaExecutor::~CudaExecutor() {
   if (!context_) return;
-  // After a fault these fail one by one, and the context's release frees everything all the same.
+  // After a fault these calls fail one by one; releasing the context frees everything anyway.
   driver_->set_context(context_);
   drop_graphs();
   for (auto& [id, module] : modules_) driver_->unload_module(module.module);
@@ -69,7 +69,7 @@ Result<void> CudaExecutor::describe() {
   info_.driver.name = name;
   info_.driver.cc = 10 * major + minor;
   info_.driver.smem_per_block = smem;
-  // Numbers of CUdevice_attribute. What a driver does not know stays unknown: the catalogue has it too.
+  // Values of CUdevice_attribute. Facts unknown to the driver stay unset; the catalogue may have them.
   const std::pair<int, int64_t DriverFacts::*> facts[] = {
       {13, &DriverFacts::sm_clock_khz},     {16, &DriverFacts::sms},
       {36, &DriverFacts::memory_clock_khz}, {37, &DriverFacts::bus_bits},
@@ -99,8 +99,8 @@ Result<void> CudaExecutor::describe() {
   identity_.max_sm_mhz = nvml_.max_sm_mhz();
   if (identity_.max_sm_mhz == 0) identity_.max_sm_mhz = static_cast<double>(info_.driver.sm_clock_khz) / 1000;
   identity_.default_sm_mhz = nvml_.default_sm_mhz();
-  // nvmlDeviceGetDefaultApplicationsClock is deprecated since CUDA 13.0 and goes with 14.0 (NVML's API reference,
-  // "Deprecation and/or Removal Notices"). An unlocked GPU aims for its highest clock.
+  // nvmlDeviceGetDefaultApplicationsClock is deprecated since CUDA 13.0 and will be removed in 14.0 (NVML's API
+  // reference, "Deprecation and/or Removal Notices"). An unlocked GPU targets its highest clock.
   if (identity_.default_sm_mhz == 0) identity_.default_sm_mhz = identity_.max_sm_mhz;
   identity_.max_memory_mhz = nvml_.max_memory_mhz();
   if (identity_.max_memory_mhz == 0)
@@ -125,7 +125,7 @@ Result<void> CudaExecutor::enter() {
 Result<void> CudaExecutor::check(Status status, const std::string& doing) {
   Result<void> checked = driver_->check(status, doing);
   if (checked) return checked;
-  if (!lost_.empty()) return checked;  // what came first says what it was
+  if (!lost_.empty()) return checked;  // keeps the first cause
   fault_ = fault_of(status);
   if (fault_ != Fault::kRefused && fault_ != Fault::kMemory) lost_ = checked.error().message;
   return checked;
@@ -176,7 +176,7 @@ void CudaExecutor::release(DevicePtr ptr) {
 Result<void> CudaExecutor::write(DevicePtr to, std::span<const std::byte> from) {
   ROOFGEN_CHECK(enter());
   ROOFGEN_TRY(Allocation * into, find(to, from.size()));
-  // A copy from pageable memory may return before it has arrived; what runs next must find it there.
+  // A copy from pageable memory may return before the data has arrived; the next launch must see the data.
   ROOFGEN_CHECK(check(driver_->copy_in(to.address, from.data(), from.size(), stream_), "writing " + into->label));
   return synchronize("writing " + into->label);
 }
@@ -221,7 +221,7 @@ Result<void> CudaExecutor::fill_from(const Fill& fill, Address to, uint64_t byte
   return {};
 }
 
-/// The allocation that holds all of [ptr, ptr + bytes).
+/// The allocation that contains [ptr, ptr + bytes).
 Result<CudaExecutor::Allocation*> CudaExecutor::find(DevicePtr ptr, uint64_t bytes) {
   auto after = allocations_.upper_bound(ptr.address);
   if (after == allocations_.begin()) return not_allocated(ptr.address, bytes);
@@ -243,13 +243,13 @@ Result<ModuleId> CudaExecutor::load(const Binary& binary) {
   if (!binary.cubin.empty()) done = load_image(binary.cubin, binary, &loaded.module, &status);
   const bool wrong_image = status == kNoBinaryForGpu || status == kInvalidImage;
   if (!done && wrong_image && !binary.ptx.empty()) done = load_image(binary.ptx, binary, &loaded.module, &status);
-  if (done) fault_ = before;  // the CUBIN's refusal was not the call's
+  if (done) fault_ = before;  // falling back from the CUBIN to PTX is not a fault
   if (!done && binary.cubin.empty() && binary.ptx.empty())
     return refuse(fmt::format("loading kernel {}: there is neither a CUBIN nor PTX", binary.entry));
   if (!done) return load_error(binary, status, std::move(done).error());
   auto found =
       check(driver_->function(&loaded.function, loaded.module, binary.entry.c_str()), "finding kernel " + binary.entry);
-  // Drivers load lazily; the first launch would then do it, between two events.
+  // Lazy loading would otherwise load the kernel at its first launch, between two events.
   if (found && driver_->load_function)
     found = check(driver_->load_function(loaded.function), "loading kernel " + binary.entry);
   if (!found) {
@@ -276,7 +276,7 @@ Result<void> CudaExecutor::load_image(const std::string& image, const Binary& bi
   return error;
 }
 
-/// The usual reasons in a sentence each: another GPU's code, or a toolkit newer than the driver.
+/// Messages for the common causes: code for another GPU, or a toolkit newer than the driver.
 Error CudaExecutor::load_error(const Binary& binary, Status status, Error error) {
   if (status == kUnsupportedPtxVersion) {
     error.notes.insert(error.notes.begin(), error.message);
@@ -299,7 +299,7 @@ void CudaExecutor::unload(ModuleId module) {
   modules_.erase(at);
 }
 
-// ---- What it is and how it is ----------------------------------------------------------------------
+// ---- Identity and state ----------------------------------------------------------------------------
 
 GpuIdentity CudaExecutor::identity() const { return identity_; }
 
@@ -308,7 +308,7 @@ Result<GpuState> CudaExecutor::state() {
   GpuState out;
   size_t free = 0, total = 0;
   if (driver_->memory_info && driver_->memory_info(&free, &total) == 0) out.free_bytes = free;
-  // One of them is this process. By number it need not be found: in a container the ids are the host's.
+  // The count includes this process. Process ids are useless here: in a container, NVML reports the host's ids.
   out.other_processes = std::max(0, nvml_.processes() - 1);
   out.sm_mhz = nvml_.sm_mhz();
   out.memory_mhz = nvml_.memory_mhz();

@@ -1,5 +1,5 @@
-// Running and timing kernels on a GPU through the CUDA driver: one primary context, one stream of its
-// own. executor.cpp has memory and modules, launch.cpp the launches, shots.cpp the timing.
+// Runs and times kernels on a GPU through the CUDA driver, with one primary context and one stream. executor.cpp has
+// memory and modules, launch.cpp the launches, shots.cpp the timing.
 #pragma once
 
 #include <chrono>
@@ -24,14 +24,14 @@ class CudaExecutor final : public GpuExecutor {
   Result<DevicePtr> allocate(uint64_t bytes, std::string label, Fill fill) override;
   void release(DevicePtr ptr) override;
   Result<void> write(DevicePtr to, std::span<const std::byte> from) override;
-  /// The GPU keeps no record of writes: aligned words of four bytes that still are all poison count as
-  /// unwritten. A stray unwritten 16-bit element beside a written one is missed here, and reads as a NaN.
+  /// The GPU does not record writes: an aligned 4-byte word that still holds the poison pattern counts as unwritten. A
+  /// single unwritten 16-bit element beside a written one is not detected and reads as a NaN.
   Result<void> read(DevicePtr from, std::span<std::byte> to, std::vector<bool>* written) override;
   Result<void> poison(DevicePtr ptr) override;
-  /// The CUBIN when the GPU takes it, else the PTX, compiled by the driver.
+  /// Loads the CUBIN if the GPU accepts it, else the PTX, which the driver compiles.
   Result<ModuleId> load(const Binary& binary) override;
   void unload(ModuleId module) override;
-  /// Always the whole grid: `options.ctas`, `trace` and the limits are the simulator's.
+  /// Always runs the whole grid; `options.ctas`, `trace` and the limits are for the simulator.
   Result<RunResult> run(ModuleId module, const Launch& launch, const RunOptions& options) override;
 
   GpuIdentity identity() const override;
@@ -40,9 +40,9 @@ class CudaExecutor final : public GpuExecutor {
   Fault fault() const override { return fault_; }
   uint64_t generation() const override { return 0; }
 
-  /// time, one shot: for a worker that reports each as it is done.
+  /// Like `time` for a single shot, for a worker that reports each sample.
   Result<Sample> fire(const Shot& shot);
-  /// Frees the graphs that fire() kept: at the end of a row of shots.
+  /// Frees the graphs that fire() kept, after a sequence of shots.
   void drop_graphs();
 
  private:
@@ -55,10 +55,10 @@ class CudaExecutor final : public GpuExecutor {
     Handle module = nullptr;
     Handle function = nullptr;
     std::string entry;
-    uint32_t smem_limit = 0;  ///< opted into so far
+    uint32_t smem_limit = 0;  ///< highest size requested from the driver so far
     bool big_clusters = false;
   };
-  /// A launch ready to be queued: nothing is left to look up between two events.
+  /// A launch ready to be queued: no look-ups happen between two events.
   struct Prepared {
     Handle function = nullptr;
     std::string entry;
@@ -73,10 +73,10 @@ class CudaExecutor final : public GpuExecutor {
   CudaExecutor() = default;
 
   Result<void> describe();
-  /// Makes the context current on the calling thread. A kernel that faulted took the context with it:
-  /// what comes after says so instead of failing for an unrelated reason.
+  /// Makes the context current on the calling thread. After a fault has destroyed the context, returns an error with
+  /// the original cause.
   Result<void> enter();
-  /// Driver::check that also notes the fault.
+  /// Driver::check that also records the fault.
   Result<void> check(Status status, const std::string& doing);
   Error refuse(std::string message, Exit exit = Exit::kFailed);
   Error not_allocated(uint64_t address, uint64_t bytes);
@@ -112,8 +112,9 @@ class CudaExecutor final : public GpuExecutor {
   uint32_t max_smem_ = 0;
   bool clusters_ = false, tensor_maps_ = false, persisting_l2_ = false;
   Fault fault_ = Fault::kNone;
-  std::string lost_;  ///< what took the context, empty while it is sound
-  /// Poison looks like a write to compute-sanitizer's initcheck, which would then find nothing: ROOFGEN_POISON=0.
+  std::string lost_;  ///< the fault that destroyed the context; empty while the context is intact
+  /// ROOFGEN_POISON=0 disables poisoning: compute-sanitizer's initcheck counts poison as a write and would find
+  /// nothing.
   const bool poisons_ = !std::getenv("ROOFGEN_POISON") || std::string(std::getenv("ROOFGEN_POISON")) != "0";
   std::map<Address, Allocation> allocations_;
   std::map<uint64_t, Module> modules_;
@@ -124,7 +125,7 @@ class CudaExecutor final : public GpuExecutor {
   uint64_t scratch_bytes_ = 0;
   GateFactor gate_factor_;
   std::map<std::string, Handle> graphs_;
-  Sample board_;  ///< its last reading: power, temperature, limits
+  Sample board_;  ///< last NVML reading: power, temperature, limits
   std::chrono::steady_clock::time_point board_due_;
 };
 

@@ -1,4 +1,4 @@
-// How long the stream is held while the host queues what is timed.
+// The length of the gate that blocks the stream while the host queues a timed shot.
 #pragma once
 
 #include <algorithm>
@@ -6,13 +6,13 @@
 
 namespace roofgen::cuda {
 
-/// Multiplies a gate's length. Each late attempt at a shot doubles it for the next attempt at that shot; two
-/// late ones in a row also double it for the shots after, until a hundred in time have halved it again: one
-/// pause of the host must not lengthen every gate to come, in which the GPU idles and cools.
+/// Multiplies a gate's length. Each late attempt at a shot doubles the gate for the next attempt at that shot. Two late
+/// attempts in a row also double it for the following shots; a hundred in-time shots halve it again. A single pause of
+/// the host must not lengthen all later gates, during which the GPU idles and cools.
 class GateFactor {
  public:
   uint64_t of_attempt(int attempt) const { return kept_ << std::min(attempt, 20); }
-  /// A shot is over; so many attempts at it were late.
+  /// Ends a shot with `late` late attempts.
   void ended(int late) {
     if (late == 0) {
       late_in_a_row_ = 0;

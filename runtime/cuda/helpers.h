@@ -1,20 +1,16 @@
-// The small kernels around a timed shot, as PTX written by hand: old enough for every GPU that the
-// executor accepts, and compiled by the driver.
+// The small kernels around a timed shot, in hand-written PTX that suits every supported GPU. The driver compiles them.
 #pragma once
 
 #include <cstdint>
 
 namespace roofgen::cuda {
 
-/// roofgen_gate(u64 ns): one thread waits for `ns` of %globaltimer, so that all that follows it in the
-/// stream is queued before the first of it runs. A fixed time: it cannot hang.
-///
-/// roofgen_stamp(u64 to, u32 capacity): one thread an SM stores Stamp{clock64, globaltimer} at
-/// to[%smid]. It waits for the tick of %globaltimer (a microsecond on some GPUs) so that the pair belongs
-/// together; at most 16384 reads, so it cannot hang either.
-///
-/// roofgen_sweep(u64 base, u64 lines, u32 write): touches `lines` lines of 16 bytes; with `write` each is
-/// changed, without they are only read.
+/// roofgen_gate(u64 ns): one thread waits for `ns` of %globaltimer, so that the host can queue all following work
+/// before it starts. The wait is bounded, so the kernel cannot hang.
+/// roofgen_stamp(u64 to, u32 capacity): one thread per SM stores Stamp{clock64, globaltimer} at to[%smid]. The thread
+/// waits for the next tick of %globaltimer (1 us on some GPUs), so that both values belong together; at most 16384
+/// reads, so the kernel cannot hang.
+/// roofgen_sweep(u64 base, u64 lines, u32 write): reads `lines` lines of 16 bytes; with `write`, also changes them.
 extern const char* const kHelperPtx;
 
 struct Stamp {
@@ -22,7 +18,7 @@ struct Stamp {
   uint64_t time_ns = 0;  ///< 0: no thread ran on this SM
 };
 
-/// Stamps that are kept: more SMs than any GPU has.
+/// Number of stamps: larger than the SM count of any GPU.
 inline constexpr uint32_t kStamps = 512;
 
 }  // namespace roofgen::cuda

@@ -9,7 +9,7 @@
 namespace roofgen::cuda {
 namespace {
 
-constexpr uint64_t kPortableCluster = 8;  ///< CTAs; more is up to the GPU and wants an opt-in
+constexpr uint64_t kPortableCluster = 8;  ///< CTAs; larger clusters depend on the GPU and need an opt-in
 
 std::string size_text(const Dim3& d) { return fmt::format("{} x {} x {}", d.x, d.y, d.z); }
 
@@ -57,12 +57,12 @@ Result<void> CudaExecutor::encode(const Arg& arg, const std::string& entry, Tens
                fmt::format("kernel {}: encoding tensor map {}", entry, arg.name));
 }
 
-/// What a function must be told once before it may be launched so.
+/// Sets the attributes that a function needs once before such a launch.
 Result<void> CudaExecutor::reserve(Module& kernel, const Launch& launch) {
   if (launch.smem_bytes > max_smem_)
     return refuse(fmt::format("kernel {} needs {} bytes of shared memory; {} has {}", kernel.entry, launch.smem_bytes,
                               info_.device_name, max_smem_));
-  // Without this opt-in a launch is limited to 48 KiB.
+  // Without this opt-in, a launch is limited to 48 KiB.
   if (launch.smem_bytes > kernel.smem_limit) {
     ROOFGEN_CHECK(check(
         driver_->set_function_attribute(kernel.function, kFunctionMaxDynamicSmem, static_cast<int>(launch.smem_bytes)),
@@ -93,12 +93,12 @@ Result<CudaExecutor::Prepared> CudaExecutor::prepare(ModuleId module, const Laun
   out.function = at->second.function;
   out.entry = at->second.entry;
   out.launch = launch;
-  // It only permits; GPUs from before sm_90 cannot.
+  // Overlap is optional; GPUs before sm_90 do not support it.
   out.overlap = launch.overlap && info_.driver.cc >= 90;
   if (out.attributes())
     if (auto have = driver_->have(driver_->launch_ex, "clusters and overlapping launches"); !have)
       return refuse(have.error().message, have.error().exit);
-  out.words.reserve(launch.args.size());  // neither may move once pointed at
+  out.words.reserve(launch.args.size());  // `pointers` refers to both vectors, so they must not reallocate
   out.maps.reserve(launch.args.size());
   for (Arg& arg : out.launch.args) {
     if (arg.map) {
@@ -115,7 +115,7 @@ Result<CudaExecutor::Prepared> CudaExecutor::prepare(ModuleId module, const Laun
   return out;
 }
 
-/// `first`: what is ahead in the stream is not part of the same piece of work, so there is no overlap with it.
+/// `first`: the preceding work in the stream is unrelated, so it must not overlap with this launch.
 Result<void> CudaExecutor::queue(Prepared& kernel, bool first) {
   const Launch& launch = kernel.launch;
   const Dim3 &grid = launch.grid, &block = launch.block;

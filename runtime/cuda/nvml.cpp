@@ -10,7 +10,7 @@
 namespace roofgen::cuda {
 
 Nvml::~Nvml() {
-  // The library stays loaded, like the driver; its reference count goes back.
+  // The library stays loaded, like the driver; shutdown only returns NVML's reference.
   if (started_ && shutdown_) shutdown_();
 }
 
@@ -81,18 +81,18 @@ uint64_t Nvml::limits() const {
   unsigned long long reasons = 0;
   if (!device_) return 0;
   if (event_reasons_ && event_reasons_(device_, &reasons) == 0) return reasons;
-  // The name until CUDA 12.2; the bits are the same.
+  // The call's name until CUDA 12.2, with the same bits.
   return throttle_reasons_ && throttle_reasons_(device_, &reasons) == 0 ? reasons : 0;
 }
 
 int Nvml::processes() const {
-  // Two versions of one call with one layout; the later lists confined processes as well.
+  // Two versions of the call with the same layout; v3 also lists confined processes.
   auto* ask = processes_v3_ ? processes_v3_ : processes_v2_;
   if (!device_ || !ask) return 0;
   std::vector<nvml::ProcessInfo> list(64);
   auto count = static_cast<unsigned>(list.size());
   int status = ask(device_, &count, list.data());
-  // More than fit: the count is right all the same.
+  // With more processes than fit into the list, the returned count is still right.
   return status == 0 || status == nvml::kInsufficientSize ? static_cast<int>(std::min(count, 100'000u)) : 0;
 }
 

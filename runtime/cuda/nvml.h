@@ -1,5 +1,4 @@
-// NVML by dlopen: what the driver says about clocks, power and neighbours. Optional: where it is not
-// there, or does not know, every number is 0.
+// NVML by dlopen: clocks, power and other processes on the GPU. Optional: every unavailable number is 0.
 #pragma once
 
 #include <string>
@@ -9,7 +8,7 @@
 
 namespace roofgen::cuda {
 
-// Numbers, layouts and signatures from nvml.h; all are older than the oldest driver accepted.
+// Numbers, layouts and signatures from nvml.h; all are older than the oldest supported driver.
 namespace nvml {
 inline constexpr int kInsufficientSize = 7;
 inline constexpr int kClockSm = 1, kClockMemory = 2;
@@ -41,14 +40,14 @@ struct ProcessInfo {
   X(processes_v3, "nvmlDeviceGetComputeRunningProcesses_v3", void*, unsigned*, nvml::ProcessInfo*) \
   X(processes_v2, "nvmlDeviceGetComputeRunningProcesses_v2", void*, unsigned*, nvml::ProcessInfo*)
 
-/// One GPU as NVML sees it.
+/// One GPU as seen by NVML.
 class Nvml {
  public:
   Nvml() = default;
   ~Nvml();
   Nvml(const Nvml&) = delete;
 
-  /// $ROOFGEN_LIBNVML, else libnvidia-ml.so.1. The GPU is found by UUID, else by bus id.
+  /// Opens $ROOFGEN_LIBNVML, else libnvidia-ml.so.1, and finds the GPU by UUID, else by bus id.
   void open(const std::string& uuid, const std::string& bus_id);
   bool available() const { return device_ != nullptr; }
   const std::string& why_not() const { return why_not_; }  ///< one line
@@ -63,7 +62,7 @@ class Nvml {
   double power_limit_w() const;
   double temperature_c() const;
   uint64_t limits() const;
-  /// Processes that have a compute context on the GPU, this one included.
+  /// Number of processes with a compute context on the GPU, including this one.
   int processes() const;
 
  private:

@@ -1,5 +1,5 @@
-// The client of a GPU worker: an executor whose calls travel. It outlives its workers: whatever takes
-// one down costs the call that did it, and what was on the GPU; the next call starts another.
+// The client of a GPU worker: an executor that forwards its calls to the worker. It survives its workers: a worker's
+// death fails the current call and loses the data on the GPU; the next call starts a new worker.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -21,11 +21,10 @@ using namespace wire;
 using Clock = std::chrono::steady_clock;
 
 constexpr double kMoreForCopies = 60;                 ///< seconds; also for starting, loading and allocating
-constexpr auto kPatience = std::chrono::seconds(10);  ///< for a killed worker to go
+constexpr auto kPatience = std::chrono::seconds(10);  ///< limit for a killed worker to exit
 constexpr uint64_t kChunk = uint64_t{32} << 20;
-// The top byte of an address is free on every GPU (virtual addresses have at most 57 bits); a tag of the
-// worker's generation lies there. 255 of them, so a handle would have to be 255 workers old to be taken
-// for a new one.
+// Virtual addresses on GPUs have at most 57 bits, so the top byte of an address is free. It holds a tag of the worker's
+// generation. With 255 tags, a stale handle is mistaken for a current one only after 255 further workers.
 constexpr int kTagShift = 56;
 constexpr int kModuleShift = 40;
 
@@ -104,7 +103,7 @@ class RemoteGpu final : public GpuExecutor {
     if (written) written->clear();
     for (uint64_t offset = 0; offset < to.size() || offset == 0;) {
       const uint64_t address = strip(from.address) + offset;
-      // Parts end on whole words: what counts as written is decided word by word.
+      // Chunks end on whole words, because written data is detected word by word.
       const uint64_t size = std::min<uint64_t>(kChunk - address % 16, to.size() - offset);
       Packer out;
       out.put(address).put(size).put(written != nullptr);
@@ -217,11 +216,11 @@ class RemoteGpu final : public GpuExecutor {
   }
 
  private:
-  /// What a call is about, for messages, and how long it may take.
+  /// The purpose of a call, for messages, and its time limit.
   struct Call {
     std::string doing;
     double limit_s = 0;
-    std::string kernel = "";  ///< set while one runs: then it is to blame
+    std::string kernel = "";  ///< set while a kernel runs; errors then name the kernel
   };
 
   double copies() const { return options_.timeout_s + kMoreForCopies; }
@@ -276,7 +275,7 @@ class RemoteGpu final : public GpuExecutor {
   }
   Error gone() const { return {Exit::kUnavailable, "the GPU is lost: " + lost_}; }
 
-  /// A living worker. One that died between two calls is noticed here, before handles are looked at.
+  /// Ensures that a worker runs. The death of an idle worker is noticed here, before handles are checked.
   Result<void> ensure() {
     if (!lost_.empty()) {
       fault_ = Fault::kLost;
@@ -291,7 +290,7 @@ class RemoteGpu final : public GpuExecutor {
     return {};
   }
 
-  /// All that was on the GPU is gone.
+  /// Ends the worker; all data on the GPU is lost.
   void retire(const std::string& why) {
     if (!child_.stop(kPatience) && options_.warn)
       options_.warn("a killed GPU worker does not go away; the driver may be stuck");
@@ -320,7 +319,7 @@ class RemoteGpu final : public GpuExecutor {
     Unpacker in((*reply)[1]);
     bool simulated = false;
     in.get(simulated);
-    simulated_ |= simulated;  // of whichever worker: what was timed cannot be told apart later
+    simulated_ |= simulated;  // of any worker: measured times cannot be separated afterwards
     unpack(in, info_);
     unpack(in, identity_);
     unpack(in, at_open_);
@@ -333,7 +332,7 @@ class RemoteGpu final : public GpuExecutor {
 
   // ---- Talking -----------------------------------------------------------------------------------------
 
-  /// Sent parts are skipped, not erased: an input may be many megabytes.
+  /// Sent parts are skipped, not erased: an input may have many megabytes.
   void forget_sent() {
     out_.clear();
     sent_ = 0;
@@ -347,7 +346,7 @@ class RemoteGpu final : public GpuExecutor {
   }
   static Result<void> finish(Result<Fields> reply) { return reply ? Result<void>() : std::move(reply).error(); }
 
-  /// The next frame of the worker, whose errors come back as such. Whatever else happens ends the worker.
+  /// The next frame of the worker. The worker's errors are returned; any other failure ends the worker.
   Result<Fields> receive(const Call& call) {
     const auto deadline =
         Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(call.limit_s));
@@ -376,7 +375,7 @@ class RemoteGpu final : public GpuExecutor {
         Child::End end = child_.wait(kPatience);
         return crashed(call, ending_text(end.status), std::move(end.tail));
       }
-      // The last words may be a whole frame; else the next turn finds the end again.
+      // The final bytes may form a complete frame; otherwise the next iteration sees the end again.
       std::string rest = in_;
       if (!take_frame(rest, &bad)) in_.clear();
     }
@@ -394,7 +393,7 @@ class RemoteGpu final : public GpuExecutor {
     if (starting_) return error;
     if (fault_ == Fault::kKernel || fault_ == Fault::kTimeout) retire(error.message);
     if (fault_ == Fault::kLost) {
-      // What sounds like the end of the GPU may be that of the context alone: a new process can tell.
+      // An error that suggests a lost GPU may concern the context only; a new process decides.
       retire(error.message);
       if (Result<void> again = start(); !again) {
         lost_ = fmt::format("{}; no new worker starts ({})", error.message, again.error().message);
@@ -439,9 +438,9 @@ class RemoteGpu final : public GpuExecutor {
   bool simulated_ = false;
   GpuIdentity identity_;
   GpuState at_open_;
-  std::map<uint64_t, std::string> entries_;  ///< of loaded kernels, by the worker's number
-  std::string ended_;                        ///< how the last worker did
-  std::string lost_;                         ///< why there will be none any more
+  std::map<uint64_t, std::string> entries_;  ///< of loaded kernels, by the worker's module number
+  std::string ended_;                        ///< exit status of the last worker
+  std::string lost_;                         ///< the reason why no further worker starts
   Fault fault_ = Fault::kNone;
   uint64_t generation_ = 0;
   bool starting_ = false;

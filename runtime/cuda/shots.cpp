@@ -1,6 +1,6 @@
-// Timed shots. In the stream, in this order: [L2 emptied] gate stamp EVENT launches EVENT stamp. All behind
-// the gate is queued while it is closed, so that neither the host's speed nor the flush shows between the
-// two events, and no idle GPU between the two stamps. docs/gpu.md says more.
+// Timed shots. The order in the stream: [L2 flush] gate stamp EVENT launches EVENT stamp. The host queues everything
+// behind the gate while the gate is closed. Therefore neither the host's speed nor the flush affects the time between
+// the two events, and the GPU does not idle between the two stamps. docs/gpu.md has the details.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 namespace roofgen::cuda {
 namespace {
 
-// A launch takes the host 2 to 5 us; the gate is open again after these even if nothing follows.
+// A launch takes the host 2 to 5 us. These lengths let the gate open even if nothing follows.
 constexpr uint64_t kGateNs = 30'000, kGatePerLaunchNs = 5'000, kGatePerNodeNs = 200, kMaxGateNs = 100'000'000;
 constexpr int kAttempts = 4;
-// Read and changed, then read: each at least twice the cache. The second half throws the changed lines
-// of the first out, so that no shot pays for writing them back.
+// The flush changes one half of the scratch buffer and then reads the other half; each half has twice the size of L2.
+// The reads evict the changed lines, so that no shot pays for their write-back.
 constexpr uint64_t kSweptL2 = 2;
 constexpr uint64_t kUnknownL2 = uint64_t{64} << 20, kSimulatedL2 = uint64_t{1} << 16;
 constexpr unsigned kSweepThreads = 512, kSweepCtasPerSm = 4;
@@ -26,7 +26,7 @@ void append(std::string& key, const T& value) {
   key.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-/// Equal for shots of which one graph can do for both.
+/// A key for shots that can share one graph.
 std::string key_of(const Shot& shot) {
   std::string key;
   for (const Step& step : shot.steps) {
@@ -41,7 +41,7 @@ std::string key_of(const Shot& shot) {
     append(key, step.launch.args.size());
     for (const Arg& arg : step.launch.args) {
       append(key, arg.bits);
-      append(key, arg.map.get());  // the shots of one call hold on to their maps
+      append(key, arg.map.get());  // the shots of one call keep their maps alive
     }
   }
   return key;
@@ -81,7 +81,8 @@ Result<void> CudaExecutor::queue_helper(Handle function, unsigned ctas, unsigned
 
 Result<void> CudaExecutor::flush() {
   if (!scratch_) {
-    // A simulated driver's times know no cache: the same steps on a little memory, so that they are walked too.
+    // Caches do not affect a simulated driver's times: the same steps run on a small buffer, so that they are
+    // exercised.
     const uint64_t l2 = driver_->simulated          ? kSimulatedL2
                         : info_.driver.l2_bytes > 0 ? static_cast<uint64_t>(info_.driver.l2_bytes)
                                                     : kUnknownL2;
@@ -89,8 +90,8 @@ Result<void> CudaExecutor::flush() {
     ROOFGEN_TRY(scratch_, take_memory(bytes, "emptying L2"));
     scratch_bytes_ = bytes;
     ROOFGEN_CHECK(check(driver_->fill(scratch_, 0, bytes, stream_), "emptying L2"));
-    // Once: no kernel of ours makes lines persist, so only what ran here before can have. A GPU that cannot
-    // reset them is flushed all the same; a fault from earlier work shows in the next call.
+    // Only once: roofgen's kernels never create persisting lines, so only earlier work can have left some. A GPU that
+    // cannot reset them is flushed anyway; a fault from earlier work appears in the next call.
     if (persisting_l2_ && driver_->reset_persisting_l2) driver_->reset_persisting_l2();
   }
   const auto ctas =
@@ -112,7 +113,7 @@ Result<Handle> CudaExecutor::graph_of(const Shot& shot, std::vector<Prepared>& s
   Result<void> queued;
   for (size_t i = 0; i < steps.size() && queued; ++i) queued = queue(steps[i], i == 0);
   Handle graph = nullptr, exec = nullptr;
-  Status ended = driver_->end_capture(stream_, &graph);  // also after a failure: the stream must come back
+  Status ended = driver_->end_capture(stream_, &graph);  // even after a failure, to end the capture mode of the stream
   if (!queued) {
     if (graph) driver_->destroy_graph(graph);
     return std::move(queued).error();
@@ -122,7 +123,7 @@ Result<Handle> CudaExecutor::graph_of(const Shot& shot, std::vector<Prepared>& s
   driver_->destroy_graph(graph);
   ROOFGEN_CHECK(check(made, fmt::format("building a CUDA graph of {} launches", steps.size())));
   graphs_[key] = exec;
-  // Else its first launch would do that.
+  // Without the upload, the first launch would do it.
   if (driver_->upload_graph) ROOFGEN_CHECK(check(driver_->upload_graph(exec, stream_), "uploading a CUDA graph"));
   return exec;
 }
@@ -132,7 +133,7 @@ void CudaExecutor::drop_graphs() {
   graphs_.clear();
 }
 
-/// True when everything was queued before the gate opened.
+/// Returns true when everything was queued before the gate opened.
 Result<bool> CudaExecutor::fire_once(const Shot& shot, std::vector<Prepared>& steps, Handle graph, uint64_t gate_ns,
                                      Sample* sample) {
   const std::string doing = "running kernel " + steps.front().entry;
@@ -158,7 +159,7 @@ Result<bool> CudaExecutor::fire_once(const Shot& shot, std::vector<Prepared>& st
   return open == kNotReady;
 }
 
-/// Median over the SMs of cycles by time between the two stamps, MHz. 0: no SM has both.
+/// Median over the SMs of cycles / time between the two stamps, in MHz. 0 when no SM has both stamps.
 Result<double> CudaExecutor::mean_clock() {
   std::vector<Stamp> stamps(2 * kStamps);
   ROOFGEN_CHECK(
@@ -175,8 +176,8 @@ Result<double> CudaExecutor::mean_clock() {
   return mhz[mhz.size() / 2];
 }
 
-/// Asking NVML takes from microseconds to milliseconds, during which the GPU would idle and cool. So it is
-/// asked again only when ten times as long has passed; between, the last answer stands.
+/// An NVML query takes from microseconds to milliseconds, during which the GPU would idle and cool. The reading is
+/// renewed only after ten times the duration of the query; in between, the last reading is used.
 void CudaExecutor::read_board(Sample& sample) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begun = Clock::now();
@@ -213,8 +214,8 @@ Result<Sample> CudaExecutor::fire(const Shot& shot) {
     ROOFGEN_TRY(bool gated,
                 fire_once(shot, steps, graph, std::min(gate_ns * gate_factor_.of_attempt(late), kMaxGateNs), &sample));
     if (gated) break;
-    // The host was late: launches may have waited for it between the events. Once more with a longer gate;
-    // of a host that is never in time the last stands, and is too long if anything.
+    // The host was late: launches may have waited for the host between the events. The shot is repeated with a longer
+    // gate; after the last attempt the sample is kept, whose time can only be too long.
     ++late;
   }
   gate_factor_.ended(late);

@@ -5,7 +5,7 @@
 namespace roofgen::wire {
 namespace {
 
-/// Applies `f` to every member in order; the same list packs and unpacks.
+/// Applies `f` to every member in order; packing and unpacking share this list.
 template <class T, class F>
 void each(T& d, F&& f) requires std::is_same_v<std::remove_const_t<T>, DriverFacts> {
   f(d.name), f(d.cc), f(d.sms), f(d.bus_bits), f(d.memory_clock_khz), f(d.sm_clock_khz), f(d.l2_bytes),

@@ -1,7 +1,5 @@
-// What travels between the GPU worker and its client, inside frames: plain bytes in host order. Both
-// ends are one binary; what is read is still checked against its length, because a worker whose memory
-// is corrupt must not take its client down.
-//
+// Messages between the GPU worker and its client, inside frames: plain bytes in host byte order. Both ends are the same
+// binary, but all lengths are checked, so that a worker with corrupt memory cannot crash its client.
 //   request   {op, arguments}                reply {kOk, results} or {kError, fault and Error}
 //   allocate  while an input is filled:      {kWant, offset and size}, answered by {bytes}
 //   time      after each shot:               {kSample, Sample}
@@ -39,7 +37,7 @@ class Packer {
   std::string bytes_;
 };
 
-/// Reads in the order of writing. Once something was missing all further values are zero and ok() is false.
+/// Reads values in the order of writing. After a missing value, all further values are zero and ok() is false.
 class Unpacker {
  public:
   explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
@@ -48,7 +46,7 @@ class Unpacker {
     value = {};
     if (bytes_.size() < sizeof value) return fail();
     if constexpr (std::is_same_v<T, bool>)
-      value = bytes_[0] != 0;  // no other byte is a bool
+      value = bytes_[0] != 0;  // any non-zero byte is true
     else
       std::memcpy(&value, bytes_.data(), sizeof value);
     bytes_.remove_prefix(sizeof value);
@@ -63,7 +61,7 @@ class Unpacker {
     bytes_.remove_prefix(size);
     return *this;
   }
-  /// The length of a list, each of its items at least `least` bytes long.
+  /// The length of a list whose items have at least `least` bytes each.
   uint64_t count(size_t least) {
     uint64_t n = 0;
     get(n);
@@ -71,7 +69,7 @@ class Unpacker {
     fail();
     return 0;
   }
-  void spoil() { fail(); }  ///< what was read makes no sense
+  void spoil() { fail(); }  ///< marks the values as invalid
   bool ok() const { return ok_; }
   bool done() const { return ok_ && bytes_.empty(); }
 
@@ -87,9 +85,9 @@ class Unpacker {
 
 void pack(Packer& to, const Error& error);
 void unpack(Unpacker& from, Error& error);
-void pack(Packer& to, const Launch& launch);  ///< without `axes`, which no GPU asks for
+void pack(Packer& to, const Launch& launch);  ///< without `axes`, which GPU executors do not use
 void unpack(Unpacker& from, Launch& launch);
-void pack(Packer& to, const Binary& binary);  ///< what loading takes: arch, entry, PTX, CUBIN
+void pack(Packer& to, const Binary& binary);  ///< the members needed for loading: arch, entry, PTX, CUBIN
 void unpack(Unpacker& from, Binary& binary);
 void pack(Packer& to, const ExecutorInfo& info);
 void unpack(Unpacker& from, ExecutorInfo& info);
@@ -99,7 +97,7 @@ void pack(Packer& to, const GpuState& state);
 void unpack(Unpacker& from, GpuState& state);
 void pack(Packer& to, const Sample& sample);
 void unpack(Unpacker& from, Sample& sample);
-void pack(Packer& to, std::span<const Shot> shots);  ///< equal steps travel once
+void pack(Packer& to, std::span<const Shot> shots);  ///< equal steps are sent once
 void unpack(Unpacker& from, std::vector<Shot>& shots);
 
 }  // namespace roofgen::wire

@@ -1,5 +1,5 @@
-// The GPU worker: requests in on standard input, replies out on the same socket, one GPU, one executor.
-// It lives in a process of its own because a fault takes the context, and a hang the process, along.
+// The GPU worker: it reads requests from standard input, writes replies to the same socket, and has one executor on one
+// GPU. It is a separate process because a fault destroys the context and a hang blocks the process.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ using namespace wire;
 
 class Server {
  public:
-  /// False when the client is gone or sends nonsense.
+  /// Returns false when the client has ended or sends an invalid request.
   bool serve(const Fields& request) {
     if (request.size() != 2) return false;
     Unpacker in(request[1]);
@@ -172,7 +172,7 @@ class Server {
     return reply(kOk, out);
   }
 
-  /// Each sample is sent when it is there, so that the client's time-out is that of one shot.
+  /// Sends each sample immediately, so that the client's time-out applies to a single shot.
   bool time(Unpacker& in) {
     std::vector<Shot> shots;
     unpack(in, shots);
@@ -192,7 +192,7 @@ class Server {
     return ok();
   }
 
-  static constexpr uint64_t kMostBytes = uint64_t{1} << 29;  // of a read; the client asks for less
+  static constexpr uint64_t kMostBytes = uint64_t{1} << 29;  // of one read; the client requests less
 
   std::unique_ptr<GpuExecutor> gpu_;
 };
@@ -200,8 +200,8 @@ class Server {
 }  // namespace
 
 int gpu_worker_main() {
-  // Before the driver reads it, and before there is a second thread: a kernel loaded at its first launch
-  // would be loaded between two events.
+  // Set before the driver reads it and before a second thread exists. Lazy loading would load a kernel at its first
+  // launch, between two events.
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   rlimit no_core = {};
   setrlimit(RLIMIT_CORE, &no_core);
@@ -209,7 +209,7 @@ int gpu_worker_main() {
   Server server;
   while (auto request = read_frame(kWorkerSocket))
     if (!server.serve(*request)) _exit(2);
-  // Not exit(): the driver's own threads run, and the process's end frees all there is.
+  // _exit instead of exit: the driver's own threads still run, and the end of the process frees everything.
   _exit(0);
 }
 

@@ -13,30 +13,31 @@
 namespace roofgen {
 namespace {
 
-constexpr uint64_t kBurstSamples = 10;  // more of them would be a steady load
+constexpr uint64_t kBurstSamples = 10;  // more samples would be a steady load
 constexpr double kBehind = 1.1;
 constexpr double kHopeless = 5;  // times seconds_each, even below min_samples
 constexpr uint64_t kMostBatch = 1024;
-constexpr double kBatchSpread = 4;                    // those within this of `short_ns` share the fastest's batch
-constexpr double kMessageNs = 2e9;                    // shots sent at once, well below the time-out of one
+constexpr double kBatchSpread = 4;  // kernels within this factor of `short_ns` use the fastest kernel's batch
+constexpr double kMessageNs = 2e9;  // total time of shots sent in one message, well below the time-out of one shot
 constexpr double kFirstWait = 0.05, kWaitStep = 0.5;  // as nvbench does
 constexpr int kMostThrottled = 20;                    // rounds in a row
-constexpr double kMostWaiting = 120;  // s in all, in and out of throttling; twenty rounds in a row take 86
+constexpr double kMostWaiting =
+    120;  // total seconds with and without throttling; twenty throttled rounds in a row take 86 s
 constexpr uint64_t kSlowdown = kLimitHwSlowdown | kLimitThermalSw | kLimitThermalHw | kLimitPowerBrake;
-constexpr size_t kFewestPairs = 6;  // below that no 95 % interval exists
+constexpr size_t kFewestPairs = 6;  // fewer pairs have no 95 % interval
 
-constexpr int kMostIdleDeaths = 3;  // of the worker, that are blamed on no contender
+constexpr int kMostIdleDeaths = 3;  // deaths of idle workers that no contender is blamed for
 
 enum class Way { kCold, kHot };
 
 struct Taken {
-  std::vector<double> times;  ///< those that count
+  std::vector<double> times;  ///< accepted samples
   std::vector<Sample> samples;
   uint64_t discarded = 0, next_check = 0;
   double spent_s = 0;
   bool narrow = false;  ///< at the last check
   std::string stopped;
-  Timing timing;  ///< of `times` when it was last asked for
+  Timing timing;  ///< of `times` at the last request
 
   const Timing& summary() {
     if (timing.samples != times.size()) timing = summarize(times);
@@ -78,7 +79,7 @@ class Contest {
         rig_(gpu, workload, protocol.cold),
         entrants_(contenders.size()) {}
 
-  /// The protocol.
+  /// Runs the whole protocol.
   Result<Standings> play() {
     ROOFGEN_CHECK(rig_.set_up());
     look_around();
@@ -130,7 +131,7 @@ class Contest {
            true);
     default_mhz_ = gpu_.identity().default_sm_mhz;
     if (default_mhz_ <= 0) note("the default clock is unknown: no sample is discarded for a slow clock");
-    if (!protocol_.cold) return;  // of one that wants its data in L2, nothing is asked of the sets
+    if (!protocol_.cold) return;  // hot runs need only one set of buffers
     if (rig_.l2_bytes() == 0)
       note("the size of L2 is unknown");
     else if (!rig_.enough_sets())
@@ -138,18 +139,19 @@ class Contest {
                        rig_.sets(), rig_.sets() == 1 ? "" : "s"));
   }
 
-  /// A failed call: who is to blame loses its place, a lost GPU ends it all. The worker is made ready again.
+  /// Handles a failed call: the responsible contender is rejected, a lost GPU ends the measurement. Restores the
+  /// worker.
   void blame(size_t who, const Error& error, const char* phase) {
     Fault fault = gpu_.fault();
     if (fault == Fault::kLost) return lose(error.message);
-    // A worker that died between two calls took the handles along: nobody's doing, unless it goes on.
+    // The death of an idle worker also loses all handles. No contender is to blame unless it recurs.
     const bool innocent = fault == Fault::kRefused && !rig_.current() && ++idle_deaths_ <= kMostIdleDeaths;
     if (!innocent)
       entrants_[who].rejected = Rejected{{}, stage_of(fault), fmt::format("{} ({})", error.message, phase)};
     auto ready = rig_.refresh();
     if (ready) return;
     if (gpu_.fault() == Fault::kLost) return lose(ready.error().message);
-    // The GPU is there, but not what is needed on it (no memory any more, or a kernel that prepares it failed).
+    // The GPU works, but its data cannot be restored (too little memory, or a failing preparation kernel).
     given_up_ = Rejected{
         {}, stage_of(gpu_.fault()), "the buffers could not be made anew after a fault: " + ready.error().message};
     note("the measurement ended early: " + given_up_->reason, true);
@@ -171,13 +173,13 @@ class Contest {
     return out;
   }
 
-  /// One sample of each in that order, for one repetition; nothing of those that failed on the way, which
-  /// are rejected. What a failure leaves of a message is fired again, for its samples are gone with it.
+  /// One sample per contender in the given order, per single repetition. Contenders that fail are rejected and have no
+  /// sample. The remaining shots of a failed message are executed again, because their samples are lost with it.
   std::vector<std::optional<Sample>> fire(const std::vector<size_t>& order, Way way, const char* phase) {
     std::vector<std::optional<Sample>> out(order.size());
     for (size_t begin = 0; begin < order.size() && !halted();) {
       std::vector<Shot> shots;
-      std::vector<size_t> at;  // places in `order`
+      std::vector<size_t> at;  // indices into `order`
       double expected_ns = 0;
       size_t end = begin;
       bool failed = false;
@@ -186,7 +188,7 @@ class Contest {
         if (entrant.rejected) continue;
         expected_ns += entrant.screened_ns * entrant.batch;
         if (!shots.empty() && expected_ns > kMessageNs) break;
-        if (way == Way::kHot) {  // one that is not timed brings the data back into L2
+        if (way == Way::kHot) {  // an untimed run brings the data back into L2
           auto warm = shot_of(order[end], way, 1);
           if (warm) shots.push_back(std::move(*warm));
         }
@@ -219,7 +221,7 @@ class Contest {
     return out;
   }
 
-  /// Each alone: twice, for the first launch of a module may load code.
+  /// Each contender alone, twice: the first launch of a module may load code.
   void screen() {
     for (size_t i = 0; i < contenders_.size() && !over(); ++i) {
       progress("screen", i, contenders_.size());
@@ -235,8 +237,8 @@ class Contest {
     progress("screen", contenders_.size(), contenders_.size());
   }
 
-  /// Short kernels are repeated within a graph. All that are near the fastest get its batch, for a kernel in
-  /// a row of its like and one alone do not compare.
+  /// Short kernels are repeated within a graph. All kernels near the fastest use its number of repetitions, because
+  /// repeated and single launches are not comparable.
   void choose_batches() {
     double fastest = std::numeric_limits<double>::infinity();
     for (size_t i : running())
@@ -258,7 +260,7 @@ class Contest {
     }
   }
 
-  /// Round `round` of those still in: A B C, B C A, ...; where it starts is up to the seed.
+  /// The order of round `round`: A B C, B C A, ...; the seed selects the start.
   std::vector<size_t> order_of(std::vector<size_t> who, uint64_t round) const {
     if (!who.empty())
       std::rotate(who.begin(), who.begin() + static_cast<ptrdiff_t>((protocol_.seed % who.size() + round) % who.size()),
@@ -271,7 +273,7 @@ class Contest {
            (sample.limits & kSlowdown) != 0;
   }
 
-  /// After a round: waits, longer each time, while the GPU is held down.
+  /// After a round: waits, longer each time, while the GPU is throttled.
   void wait_out(bool held_down) {
     if (!held_down) {
       in_a_row_ = 0;
@@ -328,8 +330,8 @@ class Contest {
     }
   }
 
-  /// Whether this one has enough. Checked at growing numbers of samples, and settled only twice in a row: a
-  /// rule that looks after every sample ends on the first lucky streak.
+  /// Whether the contender has enough samples. Checks happen at growing sample counts, and settling needs two checks in
+  /// a row: a check after every sample would stop at the first lucky streak.
   void consider(size_t who, Way way) {
     Taken& taken = entrants_[who].of(way);
     const uint64_t n = taken.times.size();
@@ -366,7 +368,7 @@ class Contest {
   }
 
   std::optional<Timing> timing_of(const Taken& taken) const {
-    // One that was cut short with fewer than the least number of samples is no result.
+    // A contender stopped before the minimum number of samples has no result.
     if (taken.times.empty() || taken.stopped.empty()) return std::nullopt;
     if ((taken.stopped == "interrupted" || late_) && taken.times.size() < protocol_.min_samples) return std::nullopt;
     Timing out = summarize(taken.times);
@@ -420,10 +422,10 @@ class Contest {
     return (ranking() == Way::kCold ? m.cold : m.hot)->median_ns;
   }
 
-  /// times[i][r]: of finalist i in round r; 0 where it has no sample that counts.
+  /// times[i][r]: time of finalist i in round r; 0 without an accepted sample.
   using FinalTimes = std::vector<std::vector<double>>;
 
-  /// b's beats a's outside the interval.
+  /// Whether b is faster than a beyond the interval.
   static bool beaten(const std::vector<double>& a, const std::vector<double>& b) {
     return paired_count(a, b) >= kFewestPairs && paired_ratio(b, a).interval.high < 1;
   }
@@ -465,7 +467,7 @@ class Contest {
       }
       wait_out(held_down);
     }
-    for (size_t i : who) {  // who failed here is out, whatever it showed before
+    for (size_t i : who) {  // a failure in the final excludes a contender, whatever its earlier results
       if (!entrants_[i].rejected) continue;
       out_.outcomes[i] = {std::nullopt, entrants_[i].rejected};
       std::erase(out_.order, i);
@@ -475,7 +477,7 @@ class Contest {
     settle(who, times);
   }
 
-  /// The winner: among those nobody beats and that tie with the leader, by registers, shared memory, name.
+  /// Selects the winner among the unbeaten finalists that tie with the leader, by registers, shared memory and name.
   void settle(std::vector<size_t> who, const FinalTimes& times) {
     auto middle = [&](size_t i) {
       double m = median_of(times[i]);
@@ -487,7 +489,7 @@ class Contest {
       bool lost = std::any_of(who.begin(), who.end(), [&](size_t j) { return j != i && beaten(times[i], times[j]); });
       if (!lost && (i == who[0] || pair(i, times[i], times[who[0]]).tied)) best.push_back(i);
     }
-    if (best.empty()) best = {who[0]};  // each is beaten by another: the least median it is
+    if (best.empty()) best = {who[0]};  // every finalist is beaten by another: the lowest median wins
     size_t winner = *std::min_element(best.begin(), best.end(), [&](size_t a, size_t b) {
       const Contender &x = contenders_[a], &y = contenders_[b];
       return std::tie(x.registers, x.smem_bytes, x.name) < std::tie(y.registers, y.smem_bytes, y.name);
@@ -527,7 +529,8 @@ class Contest {
   Standings out_;
   size_t next_set_ = 0;
   double default_mhz_ = 0, wait_s_ = kFirstWait, waited_s_ = 0;
-  std::optional<Rejected> given_up_;  ///< what ended it though the GPU is not lost; of those that were not finished
+  std::optional<Rejected>
+      given_up_;  ///< why the measurement ended although the GPU is not lost; applies to unfinished contenders
   int in_a_row_ = 0;
   int idle_deaths_ = 0;
   bool late_ = false;  ///< the deadline has passed

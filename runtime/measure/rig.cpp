@@ -7,10 +7,10 @@
 namespace roofgen {
 namespace {
 
-// Sets together are to be three times L2: after the other sets a set has been pushed out even where L2 does
-// not replace the oldest line first.
+// All sets together have three times the size of L2. The other sets then evict a set even if L2 does not replace the
+// oldest line first.
 constexpr uint64_t kTimesL2 = 3;
-// Sets of a tiny problem; the flush before each shot makes up for the rest.
+// Limit for tiny problems; the flush before each shot covers the rest.
 constexpr uint64_t kMostSets = 64;
 
 double mib(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
@@ -18,7 +18,7 @@ double mib(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 }  // namespace
 
 Rig::~Rig() {
-  if (gpu_.generation() != generation_) return;  // gone with the worker they were of
+  if (gpu_.generation() != generation_) return;  // the handles ended with their worker
   for (auto& set : sets_) release(set);
   for (auto& [binary, module] : modules_) gpu_.unload(module);
 }
@@ -59,7 +59,7 @@ Result<void> Rig::set_up() {
   generation_ = gpu_.generation();
   ROOFGEN_TRY(GpuState state, gpu_.state());
   const uint64_t bytes = std::max<uint64_t>(set_bytes(), 1), free = state.free_bytes;
-  const uint64_t usable = free - free / 10;  // a tenth stays free, for the flush buffer and for others
+  const uint64_t usable = free - free / 10;  // a tenth stays free for the flush buffer and other processes
   const uint64_t unknown_l2 = l2_bytes() == 0 ? uint64_t{64} << 20 : l2_bytes();
   uint64_t wanted = std::clamp<uint64_t>((kTimesL2 * unknown_l2 + bytes - 1) / bytes, 1, kMostSets);
   if (!rotates_) wanted = 1;

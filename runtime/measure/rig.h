@@ -1,4 +1,5 @@
-// What the contenders need on the GPU: sets of buffers, loaded modules; made anew after a worker's replacement.
+// The contenders' resources on the GPU: sets of buffers and loaded modules. They are recreated after a worker's
+// replacement.
 #pragma once
 
 #include <map>
@@ -11,26 +12,26 @@ namespace roofgen {
 
 class Rig {
  public:
-  /// rotates: samples are cold, and find their data in another set than the one before did. Else one set is enough.
+  /// `rotates`: samples are cold, and each uses another set than the previous one. Otherwise one set suffices.
   Rig(GpuExecutor& gpu, const Workload& workload, bool rotates) : gpu_(gpu), workload_(workload), rotates_(rotates) {}
   ~Rig();
   Rig(const Rig&) = delete;
   Rig& operator=(const Rig&) = delete;
 
-  /// Allocates and prepares as many sets as are wanted and fit. Error: not even one.
+  /// Allocates and prepares as many sets as are wanted and fit. Error when not even one fits.
   Result<void> set_up();
-  /// After a fault: everything anew when the worker was replaced, nothing otherwise.
+  /// After a fault: recreates everything if the worker was replaced; otherwise does nothing.
   Result<void> refresh();
-  /// The contender's kernels on that set of buffers, loaded where they are not yet.
+  /// The contender's kernels bound to a set of buffers; loads modules on first use.
   Result<std::vector<Step>> steps(const Contender& contender, size_t set);
 
-  /// False after the worker was replaced, until refresh().
+  /// False from the worker's replacement until refresh().
   bool current() const { return gpu_.generation() == generation_; }
 
   size_t sets() const { return sets_.size(); }
   uint64_t set_bytes() const;
   uint64_t l2_bytes() const;  ///< 0: unknown
-  bool enough_sets() const;   ///< all together are three times L2
+  bool enough_sets() const;   ///< all sets together have three times the size of L2
 
  private:
   Result<void> add_set();

@@ -95,12 +95,12 @@ TEST(ModelViews, WithoutRunsThereIsNothingToShow) {
 
 TEST(ModelViews, TheGridSaysWhichRidgeLimitsAreToldBy) {
   Sweep s("generic-7b", "h100-sxm", {1, 8}, {256, 2048});
-  const std::string what = "With what is assumed the ridge is at 258.3";
+  const std::string what = "With these assumptions the ridge is at 258.3";
   EXPECT_NE(model_text(s.view).find(what), std::string::npos);
   const plot::Page assumed = model_page(s.view);
   EXPECT_NE(blocks<plot::Heatmap>(assumed).at(0)->title.find(what), std::string::npos);
   for (ModelRun& r : s.view.runs) r.request.bandwidth_efficiency = r.request.compute_efficiency = 0.9;
-  EXPECT_EQ(model_text(s.view).find("With what is assumed"), std::string::npos);
+  EXPECT_EQ(model_text(s.view).find("With these assumptions"), std::string::npos);
   const plot::Page same = model_page(s.view);
   EXPECT_EQ(blocks<plot::Heatmap>(same).at(0)->title, "Arithmetic intensity by batch and cache length");
 }
