@@ -57,8 +57,9 @@ TEST_F(Settings, ThatMakeNoSenseEndCuInitWithALine) {
   expect_refused("ROOFGEN_SIM_DEVICE", "v100-sxm2",
                  "cuInit: ROOFGEN_SIM_DEVICE: the kernels need sm_80 or newer; v100-sxm2 is sm_70: analysis only");
   for (const char* wrong : {"zero", "0", "-1", "4x", "257", "99999999999"})
-    expect_refused("ROOFGEN_SIM_THREADS", wrong,
-                   std::string("cuInit: ROOFGEN_SIM_THREADS=") + wrong + ": a number of cores from 1 to 256 was expected");
+    expect_refused(
+        "ROOFGEN_SIM_THREADS", wrong,
+        std::string("cuInit: ROOFGEN_SIM_THREADS=") + wrong + ": a number of cores from 1 to 256 was expected");
   expect_refused("ROOFGEN_SIM_STRICT", "yes", "cuInit: ROOFGEN_SIM_STRICT=yes: 0 or 1 was expected");
   // Mended, it starts: nothing of the wrong ones stayed.
   setenv("ROOFGEN_SIM_THREADS", "2", 1);

@@ -94,7 +94,8 @@ TEST(Calls, WhatIsRefused) {
        "a call through a pointer is not supported");
   says(with_call("mov.u64 %rd4, add_one;"), "the address of function 'add_one' is taken");
   says(with_call("call.uni add_one;"), "'add_one' has 1 results, the call 0");
-  says(with_call("mov.u32 %r2, %r1;\ncall.uni (%r9), add_one, (%r2);"), "arguments and results of a call must be .param variables");
+  says(with_call("mov.u32 %r2, %r1;\ncall.uni (%r9), add_one, (%r2);"),
+       "arguments and results of a call must be .param variables");
   std::string chain;  // each calls the next one twice
   for (int i = 0; i < 40; ++i)
     chain += ".func f" + std::to_string(i) + "()\n{\n" +

@@ -1,7 +1,6 @@
 /* rmsnorm.h of a variant with tensor maps, clusters, overlap and a struct (tests/support/hopper). */
-#include "out/rmsnorm.h"
-
 #include "host.h"
+#include "out/rmsnorm.h"
 
 static int run(CUfunction norm, int64_t rows, int64_t cols) {
   Tensor x = input(1, rows * cols, 2), weight = input(2, cols, 2), y = output(rows * cols, 2);
