@@ -187,7 +187,7 @@ Result<Exit> run(const Session& session, const RunProgramFlags& flags) {
 }  // namespace
 
 Run declare_run(FlagSet app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<RunProgramFlags>();
   app.add("--device", flags->device, "device of the catalogue to simulate, sm_80 or newer [h200-sxm]");
   app.add("--log", flags->log, "file for one line per failed driver call and per finding, or stderr");
   app.add("--jobs", flags->jobs, "cores that CTAs are spread over; the report is the same [cores]").range(1, 256);

@@ -1,7 +1,7 @@
 // Reads any bytes as a roofline table and checks it: no crash, and a report that prints.
 #include <cstdlib>
 
-#include "roofline/views/views.h"
+#include "roofline/lint/file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const roofgen::LintKnowledge knowledge = *roofgen::LintKnowledge::load(roofgen::DataFiles());
