@@ -1,4 +1,4 @@
-// Bulk and tensor copies: what lands where, and when it may be read.
+// Bulk and tensor copies: destinations of the bytes, and the point from which they may be read.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@ namespace {
 
 using sim::TensorView;
 
-/// p0 a tensor map or a source, p1 the target of `out`. Thread 0 makes the barrier, expects `bytes` and starts `copy`;
-/// all wait for phase 0 and store their word of `tile` (%r20, at the byte 4 * thread) to p1. %r1 the thread, %r2 of
-/// `tile`, %r3 of the barrier.
+/// p0 is a tensor map or a source, p1 the target of `out`. Thread 0 initialises the barrier, expects `bytes` and starts
+/// `copy`. All threads wait for phase 0 and store their word of `tile` (%r20, at byte 4 * thread) to p1. %r1 holds the
+/// thread, %r2 the address of `tile`, %r3 the address of the barrier.
 std::string text(const std::string& copy, uint32_t bytes, bool wait = true, const std::string& after = "") {
   const std::string waits = "W:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3], 0;\n@!%p2 bra W;\n";
   return kernel_text(2, fmt::format(R"(
@@ -48,7 +48,7 @@ struct Outcome {
   std::string kind;
   std::vector<uint32_t> out;
 };
-/// A tensor of 64 x 20 words, row after row: word (x, y) is 1000 y + x. `map` gets its address.
+/// A tensor of 64 x 20 words in row-major order: word (x, y) is 1000 y + x. `map` receives its address.
 Outcome run(const std::string& ptx, TensorView map, uint32_t threads) {
   Bench b;
   if (const std::string error = b.load(ptx); !error.empty()) return {error, {}};
@@ -213,7 +213,7 @@ TEST(Bulk, AStoreWritesWhatIsInsideTheTensor) {
     EXPECT_EQ(after[i], i >= 19 * 64 + 60 ? i - (19 * 64 + 60) : words[i]) << i;
 }
 
-/// Else fuzzing it would stop at its first copy.
+/// Otherwise fuzzing would stop at the seed's first copy.
 TEST(Bulk, TheSeedMakesAMapThatIsOne) {
   Bench b;
   ASSERT_EQ(b.load(fixture("fuzz/bulk.ptx")), "");

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A fresh folder that goes away with the test.
+/// A temporary folder for one test.
 class DataDir : public testing::Test {
  protected:
   DataDir() : dir_(fs::temp_directory_path() / ("roofgen-data-" + std::to_string(std::random_device{}()))) {

@@ -90,7 +90,7 @@ TEST(Verdict, NothingVerifiedIsNone) {
 
 namespace {
 
-/// One verified variant of attention, L = 2048, d = 64 and a single head, on an H200.
+/// A verified variant of attention with L = 2048, d = 64 and a single head on an H200.
 TuneReport one_head(double seconds, double ctas) {
   TuneReport r;
   r.problem.op = "attention";
@@ -139,7 +139,7 @@ TEST(OwnLint, BytesThatTheFormulaLacksAreSaid) {
   TuneReport r = one_head(40e-6, 264);
   r.variants[0].kernels.resize(3);
   for (KernelReport& k : r.variants[0].kernels) k.work.ctas = 264;
-  EXPECT_TRUE(has(rules_broken(r), "R06"));  // three kernels, and neither S nor P in the bytes
+  EXPECT_TRUE(has(rules_broken(r), "R06"));  // three kernels, but bytes without S and P
   r.variants[0].kernels[1].intermediate_in_l2 = true;
   EXPECT_FALSE(has(rules_broken(r), "R06"));
 }
