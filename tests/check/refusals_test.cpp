@@ -1,4 +1,4 @@
-// What the simulator has not, and source that is wrong: one clear error with the user's own file and line.
+// Unsupported features and invalid source: one clear error with the user's file and line.
 #include <gtest/gtest.h>
 
 #include <tuple>

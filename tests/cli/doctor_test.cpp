@@ -1,4 +1,4 @@
-// doctor with GPUs: a driver and an NVML made for the purpose.
+// doctor with GPUs, using a fake driver and a fake NVML.
 #include <gtest/gtest.h>
 
 #include "tests/cli/program.h"

@@ -1,4 +1,4 @@
-// The flags of a measured run, right and wrong, without a GPU and with one that cannot be used.
+// Valid and invalid flags of a measured run, without a GPU and with an unusable one.
 #include <gtest/gtest.h>
 
 #include "tests/cli/program.h"
@@ -75,7 +75,7 @@ TEST_F(GpuFlags, AGpuThatCannotBeUsedIsNotPassedOverInSilence) {
   expect(kTiny + "--executor cuda", 3, "creating a context", "ROOFGEN_FAKE_CUDA_SCRIPT='context fails' " + kFake);
 }
 
-/// The fake driver's kernels are not ours: everything is rejected, and nothing is called measured.
+/// The fake driver cannot run roofgen's kernels: everything is rejected, and nothing is labelled as measured.
 TEST_F(GpuFlags, NothingIsMeasuredWhereNothingWasTimed) {
   if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found";
   const Outcome o = home.run(kTiny + "--executor cuda --json --record r --html page.html", kFake);

@@ -52,7 +52,7 @@ TEST_F(TuneCli, JsonKeepsToItsSchema) {
   }
 }
 
-// A row of C has 2^31 bytes: places in it do not fit an int.
+// A row of C has 2^31 bytes: offsets within a row exceed an int.
 TEST_F(TuneCli, TheWidestGemmIsVerified) {
   const Json result = parse(
       home.run("tune gemm --M 8 --N 1073741824 --K 16 --set BM=64,BN=64,store=staged --evals 1 --executor sim --json"));

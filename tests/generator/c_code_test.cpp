@@ -5,7 +5,7 @@
 namespace roofgen::expr {
 namespace {
 
-/// M and N vary, everything else is what the scope says.
+/// C code for an expression in which M and N vary; the scope fixes all other names.
 std::string c(const std::string& text) {
   const Map scope{{"M", 100}, {"N", 64}, {"BM", 32}, {"esize", 2}, {"store", "staged"}, {"tuned", Map{{"chunks", 3}}}};
   auto e = Expr::parse(text);

@@ -96,7 +96,7 @@ def render(case):
 
 
 def main():
-    # 'x' * 1000000007 and its kind, which roofgen refuses, end in a MemoryError here.
+    # 'x' * 1000000007 and similar expressions, which roofgen rejects, end in a MemoryError here.
     resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
     with open(sys.argv[1], encoding="utf-8") as f:
         cases = json.load(f)

@@ -34,7 +34,7 @@ std::vector<std::string> lines(const Files& files, const Map& context = {}) {
 
 const Map kTile{{"BM", 128}, {"BN", 64}};
 
-// What existing C++ engines get wrong on kernel templates.
+// Constructs of kernel templates that existing C++ engines render incorrectly.
 
 TEST(JinjaProbe, Arithmetic) { EXPECT_EQ(text("{{ BM-1 }} {{ BM/BN }}", kTile), "127 2"); }
 

@@ -1,4 +1,4 @@
-// Real GPUs as devices, from driver attributes written down by hand.
+// Turns real GPUs into devices, with hand-written driver attributes.
 #include "roofline/device_match.h"
 
 #include <gtest/gtest.h>
@@ -59,14 +59,14 @@ TEST(MatchDevice, AnH200IsTheCataloguesWithWhatTheDriverKnows) {
   EXPECT_NE(d->cells.at("sms").source.find("driver"), std::string::npos);
   EXPECT_NEAR(d->at("dram_gb_s"), 4814.3, 0.1);  // 2 x 3201 MHz x 6016 bits
   EXPECT_EQ(d->at("dram_sustained_gb_s"), 4300);
-  EXPECT_EQ(d->at("peak_bf16_tflops"), 989.4);  // same SMs and clock: the maker's figure stays
+  EXPECT_EQ(d->at("peak_bf16_tflops"), 989.4);  // same SMs and clock: the published figure stays
   EXPECT_EQ(d->cells.at("peak_bf16_tflops").origin, Origin::kDatasheet);
   EXPECT_TRUE(tunable(*d));
 }
 
 TEST(MatchDevice, TheSameDieIsNotTheSameProduct) {
   EXPECT_EQ(match_device(DataFiles(), h100())->name, "h100-sxm");
-  // The H200's die, SMs and clock under a name nobody wrote down.
+  // The H200's die, SMs and clock under an unknown name.
   DriverFacts f = h200();
   f.name = "NVIDIA H200 NVL";
   const auto d = match_device(DataFiles(), f);
@@ -103,7 +103,7 @@ TEST(MatchDevice, AnUncataloguedGpuIsComposedFromItsArchitecture) {
   EXPECT_EQ(d->name, "NVIDIA RTX A6000");
   EXPECT_EQ(d->arch, "sm_86");
   EXPECT_NEAR(d->at("dram_gb_s"), 768.1, 0.1);         // 2 x 8001 MHz x 384 bits
-  EXPECT_NEAR(d->at("peak_bf16_tflops"), 154.8, 0.1);  // 84 x 1024 x 1800 MHz, as NVIDIA states it
+  EXPECT_NEAR(d->at("peak_bf16_tflops"), 154.8, 0.1);  // 84 x 1024 x 1800 MHz, as published by NVIDIA
   EXPECT_NEAR(d->at("peak_fp32_tflops"), 38.7, 0.1);   // 84 x 256 x 1800 MHz
   EXPECT_EQ(d->cells.at("peak_bf16_tflops").origin, Origin::kModel);
   EXPECT_FALSE(d->has("peak_fp8_tflops"));
@@ -188,7 +188,7 @@ TEST(MatchDevice, FewerSmsOrALowerClockLowerThePeaks) {
 
 TEST(MatchDevice, FiguresTheDriverDoesNotContradictStayTheMakers) {
   DriverFacts f;
-  f.name = "NVIDIA B300 SXM6 AC";  // no bus width is written down for it: the name decides
+  f.name = "NVIDIA B300 SXM6 AC";  // the catalogue has no bus width for it: the name decides
   f.cc = 103;
   f.sms = 148;
   f.bus_bits = 8192;

@@ -1,4 +1,4 @@
-// Device files that must be rejected: by the name of the cell, at its line.
+// Device files that must be rejected; the error names the cell and its line.
 #include <gtest/gtest.h>
 
 #include "roofline/device.h"

@@ -1,5 +1,5 @@
-// The GPU worker: real processes, a driver made for the purpose in each. The script is in the
-// environment, so a worker that is started later may find another one.
+// The GPU worker: real processes, each with a fake driver. The script is in the environment, so workers started later
+// may get another script.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -31,7 +31,7 @@ class GpuWorker : public ::testing::Test {
     options.warn = [this](const std::string& line) { warnings_.push_back(line); };
     return make_gpu_worker(std::move(options));
   }
-  /// A worker under this script, and three kernels and a buffer on it.
+  /// Starts a worker with this script, and gives it three kernels and a buffer.
   void start(const std::string& what = "", double timeout_s = 60) {
     script(what);
     auto made = make(timeout_s);
@@ -52,7 +52,7 @@ class GpuWorker : public ::testing::Test {
     out.steps = {{module, fill_launch(buffer_, 7, 1000)}};
     return out;
   }
-  /// The GPU can be used again after what happened, with new handles only.
+  /// The GPU is usable after the failure, with new handles only.
   void expect_recovered(uint64_t generation) {
     EXPECT_EQ(gpu_->generation(), generation);
     auto stale = run(fill_);
@@ -105,7 +105,7 @@ TEST_F(GpuWorker, DoesWhatTheExecutorInProcessDoes) {
     ASSERT_EQ(written[i], i < 1000) << i;
   }
   const std::byte three[3] = {std::byte{1}, std::byte{2}, std::byte{3}};
-  ASSERT_TRUE(gpu_->write({buffer_.address + 5}, three));  // offsets into a buffer are addresses too
+  ASSERT_TRUE(gpu_->write({buffer_.address + 5}, three));  // addresses within a buffer are valid, too
   ASSERT_TRUE(gpu_->read({buffer_.address + 4}, std::span(out).first(5)));
   EXPECT_EQ(out[0], std::byte{7});
   EXPECT_EQ(out[3], std::byte{3});
@@ -404,7 +404,7 @@ TEST(GpuWire, NoPartOfAMessagePassesForAWhole) {
   EXPECT_EQ(back.args[0].map->box, map->box);
   EXPECT_EQ(back.args[1].bytes, 4u);
   EXPECT_EQ(back.args[2].bits, 8u);
-  // Any single byte may be wrong: what comes out may differ, but nothing is read past the end.
+  // With any single byte changed, the results may differ, but nothing is read past the end.
   for (size_t at = 0; at < whole.size(); ++at) {
     std::string wrong = whole;
     wrong[at] = static_cast<char>(wrong[at] ^ 0xff);

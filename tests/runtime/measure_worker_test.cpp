@@ -1,4 +1,4 @@
-// The measurement protocol on a GPU worker: both ends of the seam as they are, only the driver is made up.
+// The measurement protocol on a GPU worker: both real, only the driver is fake.
 #include <gtest/gtest.h>
 
 #include "runtime/measure/measure.h"

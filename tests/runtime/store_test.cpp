@@ -1,4 +1,4 @@
-// The evaluation store: what it keeps through kills, other processes, damage and other versions.
+// The evaluation store: persistence through kills, other processes, damage and other versions.
 #include "tuner/search/store.h"
 
 #include <gtest/gtest.h>

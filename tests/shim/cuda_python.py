@@ -144,17 +144,17 @@ def main():
     a, b = (random.standard_normal(10007, dtype=numpy.float32) for _ in range(2))
     n = a.size
     check("vector add", numpy.array_equal(gpu.launch("add", (40, 1, 1), (256, 1, 1), (a, b, numpy.zeros_like(a), n), 2), a + b))
-    # One rounding in the kernel (fma), two in numpy's single precision: double precision decides.
+    # The kernel rounds once (fma), numpy's single precision twice; double precision decides.
     y = gpu.launch("saxpy", (8, 1, 1), (128, 1, 1), (2.5, a, b, n), 2)
     check("saxpy", numpy.array_equal(y, (2.5 * a.astype(numpy.float64) + b).astype(numpy.float32)))
-    # Whole numbers: every order of summation gives the same.
+    # Whole numbers: every order of summation gives the same sum.
     whole = random.integers(-50, 50, 100003).astype(numpy.float32)
     total = gpu.launch("reduce", (16, 1, 1), (256, 1, 1), (whole, numpy.zeros(1, numpy.float32), whole.size), 1, smem=8 * 4)
     check("reduction", total[0] == whole.sum(dtype=numpy.float64))
     matrix = random.standard_normal((97, 203), dtype=numpy.float32)
     turned = gpu.launch("transpose", (7, 4, 1), (32, 8, 1), (matrix, numpy.zeros((203, 97), numpy.float32), 97, 203), 1)
     check("transpose", numpy.array_equal(turned, matrix.T))
-    # A real driver and this one must both notice a wrong pointer; neither may go on as if nothing was.
+    # Real and simulated drivers must report a wrong pointer; neither may continue silently.
     status, = driver.cuMemcpyHtoD(64, a.ctypes.data, 4)
     check("a copy to nowhere is an error", status == driver.CUresult.CUDA_ERROR_INVALID_VALUE)
     gpu.close()

@@ -1,4 +1,4 @@
-// The simulated driver under the built program and under a program of another's.
+// The simulated driver under the built program and under an independent program.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -32,14 +32,14 @@ TEST(Shim, TheDoctorSeesADeviceAndSaysThatItIsSimulated) {
   EXPECT_EQ(j.at("gpu").at("device"), "a100-sxm-80");
 }
 
-/// The values of every "origin" below `j`, and of "origins".
+/// The values of every "origin" and "origins" below `j`.
 void origins(const Json& j, std::set<std::string>& out) {
   if (j.is_object())
     for (const auto& [key, value] : j.items()) {
       if (key == "origin" && value.is_string()) out.insert(value.get<std::string>());
       if (key == "origins")
         for (const auto& [name, v] : value.items()) out.insert(v.get<std::string>());
-      // The catalogue's own cells cite measurements of others.
+      // The catalogue's cells cite published measurements.
       if (key != "cells") origins(value, out);
     }
   if (j.is_array())
@@ -118,7 +118,7 @@ TEST(Shim, CeilingsTriedOnItSayThatTheyAreSimulated) {
   EXPECT_EQ(profile.at("cells").at("launch_us").at("origin"), "simulated");
   EXPECT_FALSE(all.count("measured"));
   EXPECT_FALSE(fs::exists(home.dir() / "data" / "profiles"));
-  // Nor does any device take it.
+  // No device accepts this profile either.
   EXPECT_NE(home.run("tune attention --L 96 --d 32 --executor sim --profile p.json").exit, 0);
 }
 
