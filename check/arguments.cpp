@@ -35,7 +35,7 @@ class Reader : JsonReader {
     for (const Json& item : all) {
       prefix_ = fmt::format("argument {}", out.size() + 1);
       auto argument = read(item);
-      // The reader's own errors are about a data file; here the file is the user's.
+      // JsonReader's errors are for roofgen's data files; this file is the user's.
       if (!argument) {
         Error e = std::move(argument).error();
         e.exit = Exit::kUsage;
@@ -64,7 +64,7 @@ class Reader : JsonReader {
     return sum;
   }
 
-  /// At a member of `j`, or at `j` itself.
+  /// A usage error at the member of `j`, or at `j` itself.
   Error usage(const Json& j, std::string message, const std::string& member = "") const {
     Error e = bad_at(j, std::move(message), member);
     e.exit = Exit::kUsage;
@@ -72,7 +72,7 @@ class Reader : JsonReader {
     return e;
   }
 
-  /// A number that is written as 1e3 or 1000.0 is whole too; beyond 2^53 it may be another than was meant.
+  /// Accepts 1e3 and 1000.0 as integers. Above 2^53 a double may have lost digits, and stays as it is.
   static Json whole(const Json& j) {
     constexpr double kExact = 0x1p53;
     if (!j.is_number_float()) return j;
@@ -81,7 +81,7 @@ class Reader : JsonReader {
     return x < 0 ? Json(static_cast<int64_t>(x)) : Json(static_cast<uint64_t>(x));
   }
 
-  /// A whole number among `least` and `most`; `what` it is, for the message.
+  /// An integer from `least` to `most`; `what` describes it in the message.
   Result<uint64_t> count(const Json& j, const char* member, const char* what, uint64_t least, uint64_t most) const {
     const Json n = whole(j[member]);
     if (n.is_number_unsigned() && n.get<uint64_t>() >= least && n.get<uint64_t>() <= most) return n.get<uint64_t>();
@@ -143,7 +143,7 @@ class Reader : JsonReader {
       return usage(j["type"], fmt::format("{}: a buffer of {} is one of {} with {} times the size", prefix_,
                                           a.type_name, base, lanes));
     ROOFGEN_TRY(a.size, count(j, "size", "a number of elements", 1, kMaxBytes));
-    // Before anything is made of that size.
+    // Checked before memory of that size is allocated.
     if (a.bytes() > kMaxBytes)
       return usage(j, fmt::format("{}: the buffers have more than {} GiB together", prefix_, kMaxBytes >> 30), "size");
     ROOFGEN_TRY(a.fill, contents_of(j, a));
@@ -166,7 +166,7 @@ class Reader : JsonReader {
     return a;
   }
 
-  /// No members but those of every argument and `own`.
+  /// Refuses members other than "name", "type" and `own`.
   Result<void> takes(const Json& j, std::initializer_list<std::string_view> own, const char* what) const {
     for (const auto& [key, value] : j.items())
       if (key != "name" && key != "type" && std::find(own.begin(), own.end(), key) == own.end())
@@ -182,7 +182,7 @@ class Reader : JsonReader {
     return {};
   }
 
-  /// A number; of a vector type as many as it has; a list of numbers is an array of them.
+  /// A number, the lanes of a vector type, or a list of numbers as an array.
   Result<Argument> scalar(const Json& j, Argument a, uint64_t lanes) {
     const Json& value = j["value"];
     if (lanes > 1 && (!value.is_array() || value.size() != lanes))
@@ -201,13 +201,13 @@ class Reader : JsonReader {
       const auto* from = reinterpret_cast<const std::byte*>(&bits);
       a.value.insert(a.value.end(), from, from + size);
     }
-    // As the vector types of CUDA: those of two and four are aligned as a whole, up to 16 bytes.
+    // CUDA aligns vector types with two and four lanes to their size, up to 16 bytes.
     a.align = lanes == 1 || lanes == 3 ? size : std::min<uint64_t>(lanes * size, 16);
     ROOFGEN_CHECK(read_alignment(j, a));
     return a;
   }
 
-  /// Laid out as C++ does: each field at the next multiple of its alignment, the whole a multiple of the largest.
+  /// The layout of C++: each field at the next multiple of its alignment, the size a multiple of the largest one.
   Result<Argument> structure(const Json& j, Argument a, int depth) {
     ROOFGEN_CHECK(takes(j, {"fields", "align"}, "this is a struct"));
     if (depth >= kMaxDepth) return usage(j, fmt::format("{}: structs are nested deeper than {}", prefix_, kMaxDepth));
@@ -237,7 +237,7 @@ class Reader : JsonReader {
     return a;
   }
 
-  /// {"type": "bytes", "value": "00 ff ..."} or {"type": "bytes", "file": name}: whatever the kernel makes of them.
+  /// {"type": "bytes", "value": "00 ff ..."} or {"type": "bytes", "file": name}: raw bytes of any type.
   Result<Argument> bytes(const Json& j, Argument a) {
     ROOFGEN_CHECK(takes(j, {"value", "file", "align"}, "these are bytes passed by value"));
     if (j.contains("value") == j.contains("file"))
@@ -275,7 +275,7 @@ class Reader : JsonReader {
     return a;
   }
 
-  /// "align", for what is declared with alignas; never less than its own.
+  /// "align" stands for alignas; it is at least the natural alignment.
   Result<void> read_alignment(const Json& j, Argument& a) const {
     if (!j.contains("align")) return {};
     const Json given = whole(j["align"]);
@@ -287,7 +287,7 @@ class Reader : JsonReader {
     return {};
   }
 
-  /// The names that C++ has for our types, and else the nearest.
+  /// Suggests our name for a C++ type, else the nearest name.
   static std::string suggestion(const std::string& name) {
     static const std::map<std::string_view, const char*> known{{"float", "f32"},
                                                                {"double", "f64"},
@@ -396,7 +396,7 @@ class Reader : JsonReader {
     return {};
   }
 
-  /// A JSON number as the bits of an element; "nan", "inf" and "-inf" stand for what JSON cannot write.
+  /// The bits of an element; "nan", "inf" and "-inf" stand for values that JSON numbers do not have.
   Result<uint64_t> number(const Json& j, Element type, const char* key) {
     if (j.is_string() && !is_integer(type)) {
       const std::string name = j.get<std::string>();
@@ -473,7 +473,7 @@ uint64_t element_bits(const Contents& contents, Element type, uint64_t index) {
   if (std::get_if<Iota>(&contents)) return is_integer(type) ? index : encode(type, static_cast<double>(index));
   if (const auto* v = std::get_if<Values>(&contents)) return v->bits[index];
   const uint64_t bits = mix(mix(std::get<Random>(contents).seed) ^ index);
-  // 53 random bits as a number of [-1, 1).
+  // 53 random bits as a number in [-1, 1).
   return is_integer(type) ? bits : encode(type, static_cast<double>(bits >> 11) * 0x1p-52 - 1);
 }
 

@@ -14,8 +14,8 @@
 
 namespace roofgen::check {
 
-/// What a buffer holds, or is to hold afterwards.
-struct Nothing {};  ///< was never written: reading it is a finding
+/// Contents of a buffer, before the launch or as expected after it.
+struct Nothing {};  ///< uninitialised: reading it is a finding
 struct Constant {
   uint64_t bits;
 };
@@ -38,38 +38,38 @@ struct Expectation {
 };
 
 struct Argument {
-  std::string name;    ///< for messages: "x", or "argument 2"
-  Where where;         ///< in the file of the arguments; of a field unknown
-  std::string symbol;  ///< of a variable of the module: it is no parameter; its contents are a buffer's
+  std::string name;    ///< in messages: "x", or "argument 2"
+  Where where;         ///< in the argument file; not set for a field
+  std::string symbol;  ///< name of a module variable, which is set like a buffer; empty for a parameter
   Element type = Element::kF32;
-  std::string type_name;         ///< as given: "f32", "f32x4", "struct", "bytes", "null"
+  std::string type_name;         ///< in the file: "f32", "f32x4", "struct", "bytes", "null"
   std::optional<uint64_t> size;  ///< elements; absent: passed by value
   bool null = false;             ///< a null pointer
-  std::vector<std::byte> value;  ///< of what is passed by value; in a struct zeros where its pointers go
+  std::vector<std::byte> value;  ///< bytes passed by value; zeros at the pointers of a struct
   uint64_t align = 8;            ///< of the value or the pointer
   std::vector<Argument> fields;  ///< of a struct
   uint64_t offset = 0;           ///< of a field in its struct
   Contents fill;
   bool read_only = false;  ///< a store to it is a finding
   std::optional<Expectation> expect;
-  std::string dump;  ///< file that its bytes are written to afterwards; may be empty
+  std::string dump;  ///< file for its bytes after the launch; may be empty
   uint64_t bytes() const { return size ? *size * bytes_of(type) : 0; }
   uint64_t passed_bytes() const { return size || null ? 8 : value.size(); }
 };
 
-/// Every buffer and symbol among the arguments, also in structs, in order.
+/// All buffers and symbols of the arguments, including those in structs, in order.
 std::vector<const Argument*> buffers_of(const std::vector<Argument>& arguments);
 
 inline constexpr size_t kMaxArguments = 256;
-/// Of a kernel's parameters, since CUDA 12.1.
+/// Largest parameter size of a kernel, since CUDA 12.1 (CUDA C++ Programming Guide, __global__ function parameters).
 inline constexpr uint64_t kMaxPassedBytes = 32764;
-/// Of all buffers together: what the simulator can be expected to hold.
+/// Limit for all buffers together, to bound the simulator's memory.
 inline constexpr uint64_t kMaxBytes = uint64_t{4} << 30;
 
-/// Relative names of files are taken from `directory`. Exit::kUsage with the place in `file` otherwise.
+/// Relative file names are resolved against `directory`. Errors have Exit::kUsage and the place in `file`.
 Result<std::vector<Argument>> parse_arguments(std::string text, const std::string& file, const std::string& directory);
 
-/// Bytes [offset, offset + out.size()) of contents; not of Nothing.
+/// Bytes [offset, offset + out.size()) of the contents, which are not Nothing.
 void fill(const Contents& contents, Element type, uint64_t offset, std::span<std::byte> out);
 
 }  // namespace roofgen::check

@@ -6,7 +6,7 @@
 namespace roofgen::check {
 namespace {
 
-/// Takes a word from the front of the line; "" at its end.
+/// Removes and returns the first word of the line; "" at its end.
 std::string_view word(std::string_view& line) {
   const size_t begin = line.find_first_not_of(" \t,");
   if (begin == line.npos) return line = {};
@@ -50,7 +50,7 @@ CallSites::CallSites(std::string_view ptx, const std::function<bool(const std::s
       seen[loc.at] = locs_.size();
     }
   }
-  // Files are named at the end of the PTX. Outwards is always towards the front, so what is there is known already.
+  // PTX names its files at the end, so a second pass is needed. An outer .loc always comes before the inner one.
   const auto counts = [&](const Place& p) {
     const auto file = files_.find(std::get<0>(p));
     return file != files_.end() && std::get<1>(p) != 0 && !passed_over(file->second);

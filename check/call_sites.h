@@ -1,5 +1,5 @@
-// Where in their own files the code of headers was called, from the line table of PTX: a finding within a header of the
-// toolkit is of little use without the line that called it.
+// Maps code of toolkit headers to the line of the user's file that called it, by the line table of the PTX: a finding
+// inside such a header is of little use without its caller.
 #pragma once
 
 #include <functional>
@@ -15,18 +15,18 @@ namespace roofgen::check {
 
 class CallSites {
  public:
-  /// Places in files that `passed_over` names do not count.
+  /// Files for which `passed_over` is true are skipped.
   CallSites(std::string_view ptx, const std::function<bool(const std::string& file)>& passed_over);
-  /// The innermost place of what is at a line of the PTX. None: line 0.
+  /// The innermost place, in a file that is not skipped, of the instruction at a PTX line. Line 0 if there is none.
   Where of(int ptx_line) const;
 
  private:
   using Place = std::tuple<uint32_t, uint32_t, uint32_t>;  ///< file, line, column
   struct Loc {
     int ptx_line;
-    Place at, inlined_at;  ///< zeros: it was not
-    size_t outer = 0;      ///< the one where it was inlined, by number + 1; 0: none before it
-    Place counts{};        ///< the innermost that does
+    Place at, inlined_at;  ///< inlined_at: zeros if the code was not inlined
+    size_t outer = 0;      ///< index + 1 of the Loc that it was inlined into; 0: none
+    Place counts{};        ///< the innermost place in a file that is not skipped
   };
   std::map<uint32_t, std::string> files_;
   std::vector<Loc> locs_;

@@ -23,7 +23,7 @@
 namespace roofgen::check {
 namespace {
 
-/// The first word of a text that is no comment.
+/// The first word of a text outside comments.
 std::string_view first_word(std::string_view text) {
   for (;;) {
     text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
@@ -34,7 +34,7 @@ std::string_view first_word(std::string_view text) {
   }
 }
 
-/// The name decides what a file is taken for; what is obviously the other is not left to a parser to refuse.
+/// The file name decides between CUDA C++ and PTX. A file that is obviously the other one gets a clear error here.
 Result<void> is_as_named(const Request& r) {
   const bool ptx = first_word(r.text) == ".version";
   if (r.is_ptx() && !ptx && r.text.find("__global__") != std::string::npos)
@@ -47,21 +47,21 @@ Result<void> is_as_named(const Request& r) {
   return {};
 }
 
-/// The same in a text that the compiler made. A name that is absolute already is left as it is.
+/// Replaces the file name that NVRTC made absolute by the user's name in a message.
 void use_own_name(std::string& text, const Request& r) {
   const std::string made = "/" + r.file + ":";
   for (size_t at = text.find(made); at != std::string::npos; at = text.find(made, at + 1))
     if (at == 0 || text[at - 1] == ' ') text.erase(at, 1);
 }
 
-/// A quarter of what the machine has, as each byte that is touched costs two, and no more than 32 GiB.
+/// A quarter of the machine's memory, because the simulator needs two bytes per byte touched; at most 32 GiB.
 uint64_t default_memory() {
   const uint64_t machine = static_cast<uint64_t>(std::max(0l, sysconf(_SC_PHYS_PAGES))) *
                            static_cast<uint64_t>(std::max(0l, sysconf(_SC_PAGESIZE)));
   return std::clamp(machine / 4, uint64_t{1} << 28, uint64_t{32} << 30);
 }
 
-/// Places in the user's own files. What a header of the toolkit does is told at the line that called it.
+/// Maps places to the user's own files: code of a toolkit header is attributed to the line that called it.
 class OwnPlaces {
  public:
   OwnPlaces(const Request& r, const Compiled& compiled)
@@ -73,7 +73,7 @@ class OwnPlaces {
   Where innermost(int ptx_line) const {
     return CallSites(compiled_.binary.ptx, [](const std::string&) { return false; }).of(ptx_line);
   }
-  /// True: it was in a header of the toolkit.
+  /// True if the place was in a toolkit header.
   bool replace(Where& source, int ptx_line) const {
     const bool library = is_library(source.file) || source.line == 0;
     const Where caller = library ? call_sites_.of(ptx_line) : Where{};
@@ -92,7 +92,7 @@ class OwnPlaces {
     const auto out = std::filesystem::weakly_canonical(path, ignored);
     return out.has_filename() ? out : out.parent_path();
   }
-  /// Those of -I that are no toolkit's, and the file's own.
+  /// Include directories that are no toolkit's, and the file's own directory.
   static std::vector<std::filesystem::path> own_directories(const Request& r) {
     std::vector<std::filesystem::path> out;
     std::error_code ignored;
@@ -106,12 +106,12 @@ class OwnPlaces {
   bool is_library(const std::string& file) const {
     const auto [known, fresh] = known_.try_emplace(file, false);
     if (!fresh) return known->second;
-    // PTX is from another machine maybe, so there names are all there is.
+    // PTX may be from another machine, so only names can tell.
     const bool named_so = file.find("/targets/") != file.npos || file.find("/cuda/include/") != file.npos;
     if (request_.is_ptx()) return known->second = named_so;
     const std::string name = compiled_.own_name(file);
     if (name == request_.file) return false;
-    // The compiler has the toolkit's headers in memory, under names that are no files.
+    // NVRTC has built-in headers, whose names are no files.
     std::error_code ignored;
     if (!std::filesystem::exists(name, ignored)) return known->second = true;
     const std::filesystem::path at = canonical(name);
@@ -124,10 +124,10 @@ class OwnPlaces {
   const Compiled& compiled_;
   std::vector<std::filesystem::path> own_directories_;
   mutable std::map<std::string, bool> known_;
-  CallSites call_sites_;  // asks the above
+  CallSites call_sites_;  // its constructor uses the members above
 };
 
-/// Frees what it allocated.
+/// Device memory of the arguments, freed at the end.
 class Buffers {
  public:
   explicit Buffers(Executor& executor) : executor_(executor) {}
@@ -145,7 +145,7 @@ class Buffers {
     ROOFGEN_CHECK(executor_.write(at, bytes));
     return at;
   }
-  /// The bytes of an argument with the addresses of its buffers; `at` has them all in the end.
+  /// The bytes of an argument with the addresses of its buffers, which are added to `at`.
   Result<std::vector<std::byte>> pass(const Argument& a, std::map<const Argument*, DevicePtr>& at) {
     if (!a.size && !a.null && a.fields.empty()) return a.value;
     std::vector<std::byte> bytes = a.value;
@@ -170,7 +170,7 @@ class Buffers {
   std::vector<DevicePtr> all_;
 };
 
-/// What a __device__ or __constant__ variable holds at the launch, as cudaMemcpyToSymbol sets it.
+/// Sets a __device__ or __constant__ variable, like cudaMemcpyToSymbol.
 Result<DevicePtr> set_variable(Executor& executor, ModuleId module, const Argument& a) {
   std::vector<std::string> names;
   for (const ModuleVariable& v : executor.variables(module)) {
@@ -196,14 +196,15 @@ bool agrees(double got, double expected, const Expectation& e) {
   return std::fabs(got - expected) <= e.absolute + e.relative * std::fabs(expected);
 }
 
-/// Of a launch that was refused: the request does not fit the kernel, by the name that the user knows.
+/// The error of a refused launch, with the user's name of the kernel.
 Error launch_error(Error e, const std::string& mangled, const std::string& name) {
   e.exit = Exit::kUsage;
   if (e.message.starts_with(mangled + ":")) e.message = name + e.message.substr(mangled.size());
   return e;
 }
 
-/// Of a CTA, static and dynamic (CUDA C++ Programming Guide, technical specifications per compute capability).
+/// Largest shared memory of a CTA, static and dynamic (CUDA C++ Programming Guide, technical specifications per compute
+/// capability).
 uint64_t most_shared_bytes(const std::string& arch) {
   const int number = arch.starts_with("sm_") ? std::atoi(arch.c_str() + 3) : 0;
   const uint64_t kib = number < 80                                     ? 64
@@ -235,7 +236,7 @@ Result<BufferReport> inspect(Executor& executor, DevicePtr at, const Argument& a
     }
     if (wanted.empty()) continue;
     const std::byte *want = &wanted[i * size], *got = &bytes[i * size];
-    // 64-bit integers are compared as they are.
+    // 64-bit integers are compared exactly.
     const bool same = is_integer(a.type) && a.expect->absolute == 0 && a.expect->relative == 0
                           ? std::equal(want, want + size, got)
                           : agrees(decode(a.type, got), decode(a.type, want), *a.expect);

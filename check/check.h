@@ -1,5 +1,5 @@
-// roofgen check: any kernel, run by the strict simulator. A sanitizer without a GPU: what it reports is
-// docs/findings.md, how to use it docs/check.md.
+// roofgen check: runs any kernel in the strict simulator, as a sanitizer without a GPU (docs/check.md, findings in
+// docs/findings.md).
 #pragma once
 
 #include <optional>
@@ -14,20 +14,20 @@
 namespace roofgen::check {
 
 struct Request {
-  std::string file;  ///< as the user named it; ".ptx" is taken as PTX, all else as CUDA C++
+  std::string file;  ///< the user's name; PTX if it ends in ".ptx", otherwise CUDA C++
   std::string text;
-  std::string kernel;  ///< its name, mangled, plain, or in full as the demangler prints it; empty: the only one
+  std::string kernel;  ///< mangled name, plain name or full demangled name; empty: the only kernel
   Dim3 grid, block;
   uint32_t smem_bytes = 0;
-  bool cooperative = false;  ///< as by cudaLaunchCooperativeKernel
+  bool cooperative = false;  ///< launch like cudaLaunchCooperativeKernel
   std::vector<Argument> args;
   std::string arch = "sm_90";
-  std::vector<std::string> include_dirs;    ///< the file's own first
+  std::vector<std::string> include_dirs;    ///< the directory of the file first
   std::vector<std::string> compiler_flags;  ///< for NVRTC
-  uint64_t max_memory_bytes = 0;  ///< of the simulator, for all that the launch touches; 0: a quarter of the machine's
+  uint64_t max_memory_bytes = 0;  ///< limit for the memory that the launch touches; 0: a quarter of the machine's
   uint64_t max_instructions = 0;  ///< warp-instructions per CTA; 0: the simulator's default
   int max_findings = 100;
-  int jobs = 0;  ///< cores for the CTAs; 0: all. The report is the same
+  int jobs = 0;  ///< cores for the CTAs; 0: all. The report does not depend on it
   uint64_t worth_jobs = RunOptions{}.worth_threads;
   bool is_ptx() const { return file.ends_with(".ptx"); }
 };
@@ -35,12 +35,12 @@ struct Request {
 /// Findings of one kind at one line.
 struct FindingGroup {
   Finding first;
-  uint64_t more = 0;  ///< others like it, in other CTAs
+  uint64_t more = 0;  ///< number of the others, in other CTAs
 };
 
-/// What the instructions of one source line did together.
+/// Sums over the instructions of one source line.
 struct LineCounts {
-  Where source;  ///< of the PTX where it has no line table
+  Where source;  ///< the PTX line if there is no line table
   SiteCounts sum;
   uint64_t excess_sectors() const { return sum.sectors - sum.ideal_sectors; }
   uint64_t excess_wavefronts() const { return sum.wavefronts - sum.ideal_wavefronts; }
@@ -49,12 +49,11 @@ struct LineCounts {
 struct BufferReport {
   std::string name;
   uint64_t elements = 0;
-  uint64_t unwritten = 0;   ///< elements that hold nothing after the launch
-  uint64_t mismatches = 0;  ///< elements that are not as expected, or hold nothing where something was expected
-  std::string first;        ///< one line on the first of them
+  uint64_t unwritten = 0;   ///< elements that are uninitialised after the launch
+  uint64_t mismatches = 0;  ///< elements with another value than expected, or uninitialised ones
+  std::string first;        ///< message about the first mismatch
   bool compared = false;
-  /// Of the elements that hold something and are not as expected; the relative one of those where something but 0 was
-  /// expected.
+  /// Over the mismatches that are initialised; the relative error over those with an expected value other than 0.
   double largest_error = 0, largest_relative_error = 0;
 };
 
@@ -62,26 +61,26 @@ struct Report {
   std::string file, kernel, arch, compiler;  ///< kernel: demangled; compiler empty for PTX
   Dim3 grid, block;
   uint32_t smem_bytes = 0;
-  int registers = 0;  ///< with the next two by ptxas; 0 for PTX
+  int registers = 0;  ///< this and the next two are from ptxas; 0 for PTX
   int64_t spill_bytes = 0, static_smem_bytes = 0;
-  std::vector<LeftOut> left_out;   ///< of the source, as it is for the host
-  std::vector<std::string> notes;  ///< what looks wrong and may be meant
+  std::vector<LeftOut> left_out;   ///< host code removed from the source
+  std::vector<std::string> notes;  ///< suspicious but possibly intended
   std::vector<FindingGroup> findings;
-  bool stopped_early = false;  ///< at max_findings: CTAs after that were not run
+  bool stopped_early = false;  ///< at max_findings: later CTAs did not run
   Counts counts;
-  std::string printed;                ///< by printf, CTA after CTA; no more than kMaxPrintedBytes
-  std::vector<LineCounts> lines;      ///< by source line, in the order of file and line
-  std::vector<BufferReport> buffers;  ///< those with an expectation or a dump
+  std::string printed;                ///< by printf, CTA after CTA; at most kMaxPrintedBytes
+  std::vector<LineCounts> lines;      ///< sorted by file and line
+  std::vector<BufferReport> buffers;  ///< buffers with an expectation or a dump
   bool clean() const;
 };
 
-/// Compiles, runs and compares. Errors: Exit::kUsage for a request that does not fit the kernel, kFailed for source or
-/// PTX that is wrong, kUnavailable without NVRTC. Dumps are written whole or not at all.
+/// Compiles, runs and compares. Errors: kUsage if the request does not fit the kernel, kFailed for invalid source or
+/// PTX, kUnavailable without NVRTC. Dumps are written atomically.
 Result<Report> run(const Request& request);
 
-/// One line on a buffer that is not as expected. After a finding nothing that the kernel left behind says much.
+/// One line on a buffer with mismatches. After a finding they are likely its consequence.
 std::string mismatch_text(const Report& report, const BufferReport& buffer);
-/// For people; `top`: the most lines that are listed for traffic and conflicts.
+/// The text report; `top`: limit of lines listed for traffic and for bank conflicts.
 std::string check_text(const Report& report, size_t top);
 /// schema roofgen.check.1
 std::string check_json(const Report& report);

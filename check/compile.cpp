@@ -17,11 +17,12 @@ constexpr int kMaxRounds = 20;
 constexpr const char* kAsked = "roofgen_asked_kernel";
 constexpr const char* kAskedFile = "--kernel";
 
-/// What cuda_runtime.h, which nvcc puts before every source, brings along.
+/// The headers that nvcc includes before every source through cuda_runtime.h.
 constexpr const char* kPreamble =
     "#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <stddef.h>\n#include <limits.h>\n";
 
-/// The notes of an error: what the compiler was not shown, as that may be what it misses. What it names comes first.
+/// Adds notes on removed host code to an error, since it may be the cause. Declarations that the error names come
+/// first.
 void tell_left_out(Error& e, std::vector<LeftOut> left_out) {
   constexpr size_t kMost = 5;
   std::string text = e.message;
@@ -40,7 +41,7 @@ void tell_left_out(Error& e, std::vector<LeftOut> left_out) {
   if (!others.empty()) e.notes.push_back("note: left out as host code: " + others);
 }
 
-/// The kernel whose address the asked variable has; its line is taken out of the PTX.
+/// Mangled name of the kernel that initialises the variable kAsked; removes the variable's line from the PTX.
 std::string take_instance(std::string& ptx) {
   const size_t at = ptx.find(fmt::format("{} = ", kAsked));
   if (at == std::string::npos) return "";
@@ -68,7 +69,7 @@ Result<Compiled> compile(const Request& r) {
     options.extra_flags.push_back("--include-path=" +
                                   std::filesystem::absolute(dir.empty() ? "." : dir).lexically_normal().string());
   options.extra_flags.push_back("--device-int128");  // as nvcc has it
-  // What the file includes of the toolkit is given by name; its own headers may include more.
+  // NVRTC finds toolkit headers that the file names; the user's headers may include others.
   if (const std::string& dir = nvrtc_info().include_dir; !dir.empty())
     for (const char* below : {"", "/cccl"}) options.extra_flags.push_back("--include-path=" + dir + below);
   ROOFGEN_TRY(const std::unique_ptr<Compiler> compiler, make_nvrtc_compiler(options, "", [](const std::string&) {}));
@@ -76,7 +77,7 @@ Result<Compiled> compile(const Request& r) {
   out.compiler = compiler->description();
   const auto source = std::make_shared<Source>(r.file, r.text, r.include_dirs);
   out.own_name = [source](const std::string& file) { return source->own_name(file); };
-  // A template is compiled for the arguments that it is named with.
+  // --kernel 'scale<float>' instantiates the template.
   bool asks = r.kernel.find('<') != std::string::npos;
   for (int round = 0; round < kMaxRounds; ++round) {
     Program program;
@@ -97,13 +98,13 @@ Result<Compiled> compile(const Request& r) {
       return out;
     }
     const std::vector<Diagnostic> errors = parse_errors(outcome->log);
-    std::vector<Diagnostic> of_source;  // what was asked for is not among it
+    std::vector<Diagnostic> of_source;  // without the line of --kernel
     std::copy_if(errors.begin(), errors.end(), std::back_inserter(of_source),
                  [](const Diagnostic& d) { return d.file != kAskedFile; });
     if (source->leave_out(of_source)) continue;
     Error e = std::move(outcome->binary).error();
     if (e.where.file == kAskedFile) {
-      // Where it names an instance that the source has anyway, it is found by that name.
+      // The source may contain the instance anyway; then find_kernel finds it by its name.
       asks = false;
       Source whole = *source;
       whole.inline_headers();
@@ -119,7 +120,7 @@ Result<Compiled> compile(const Request& r) {
       out.asked_error = std::move(asked);
       continue;
     }
-    if (e.where.file == kSourceName) e.where.file = r.file;  // an error of ptxas, which knows a line only
+    if (e.where.file == kSourceName) e.where.file = r.file;  // from ptxas, which knows the line only
     if (e.message.find("open source file") != std::string::npos)
       e.notes.push_back("note: -I DIRECTORY says where headers are");
     tell_left_out(e, source->left_out());

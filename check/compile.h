@@ -1,4 +1,4 @@
-// From the user's file to PTX.
+// Compiles the user's file to PTX.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,11 @@ namespace roofgen::check {
 struct Compiled {
   Binary binary;
   std::string compiler;                ///< empty for PTX
-  std::string instance;                ///< the kernel that --kernel names with template arguments, mangled; or empty
-  std::optional<Error> asked_error;    ///< why there is none
-  std::vector<std::string> templates;  ///< of kernels, in the source
+  std::string instance;                ///< mangled name of the instance that --kernel asks for; or empty
+  std::optional<Error> asked_error;    ///< why there is no instance
+  std::vector<std::string> templates;  ///< names of the kernel templates in the source
   std::vector<LeftOut> left_out;
-  /// Names of files as the user has them.
+  /// The user's name for a file of the line table.
   std::function<std::string(const std::string&)> own_name;
 };
 

@@ -31,7 +31,7 @@ class Scanner {
   }
 
  private:
-  static constexpr int kMaxDepth = 200;  // of scopes in scopes
+  static constexpr int kMaxDepth = 200;  // of nested scopes
 
   // ---- Tokens ----
 
@@ -83,8 +83,8 @@ class Scanner {
     return end == std::string_view::npos ? text_.size() : end + close.size();
   }
 
-  /// The branches of a conditional stand one after the other where each is whole; where the first leaves a brace open,
-  /// it alone counts.
+  /// All branches of a conditional are scanned in sequence if their braces are balanced; if the first one leaves a
+  /// brace open, the others are skipped.
   struct Conditional {
     int braces = 0;
     bool first = true, skipping = false;
@@ -145,14 +145,14 @@ class Scanner {
     return tokens_[t].kind == Token::kWord && (is_annotation(word(t)) || annotations_.count(word(t)));
   }
 
-  /// Past the bracket that closes the one at t.
+  /// The token after the bracket that closes the one at t.
   size_t past(size_t t, std::string_view open, std::string_view close) const {
     int depth = 0;
     for (; t < tokens_.size(); ++t) {
       if (tokens_[t].kind != Token::kSign) continue;
       if (word(t) == open) ++depth;
       if (word(t) == close && --depth == 0) return t + 1;
-      if (open == "<" && (word(t) == ";" || word(t) == "{")) return t;  // it was no bracket
+      if (open == "<" && (word(t) == ";" || word(t) == "{")) return t;  // a comparison, not a bracket
     }
     return t;
   }
@@ -189,7 +189,7 @@ class Scanner {
       if (is_text) {
         ++t;
       } else if (w == "template") {
-        // Neither is an instantiation (no brackets) nor a specialisation (nothing in them).
+        // Instantiations (no brackets) and full specialisations (empty brackets) are not templates.
         d.is_template |= word(t + 1) == "<" && word(t + 2) != ">";
         ++t;
         if (word(t) == "<") t = past(t, "<", ">");
@@ -244,7 +244,7 @@ class Scanner {
         if (is_class && class_name.empty() && tokens_[t].kind == Token::kWord &&
             !one_of(w, {"__align__", "alignas", "__attribute__", "__builtin_align__"}))
           class_name = w;
-        // What is declared stands last.
+        // The last word is the declared name.
         if (d.kind == Declaration::Kind::kOther && !assigned && tokens_[t].kind == Token::kWord) d.name = w;
         ++t;
       }
@@ -258,11 +258,11 @@ class Scanner {
     return std::max(t, first + 1);
   }
 
-  /// What stands before the parenthesis at t.
+  /// The name before the parenthesis at t.
   std::string function_name(size_t first, size_t t) const {
     if (t == first) return "";
     if (tokens_[t - 1].kind == Token::kWord) return std::string(word(t - 1));
-    if (word(t - 1) == ">") {  // of an instance
+    if (word(t - 1) == ">") {  // a template instance
       size_t open = t;
       for (int depth = 0; open > first && (open == t || depth > 0);) {
         --open;
@@ -281,8 +281,8 @@ class Scanner {
   std::string_view text_;
   std::vector<Token> tokens_;
   std::vector<Conditional> conditionals_;
-  int skipping_ = 0;                        ///< of them
-  std::set<std::string_view> annotations_;  ///< macros that stand for them
+  int skipping_ = 0;                        ///< number of them in a skipped branch
+  std::set<std::string_view> annotations_;  ///< macros for __device__ and the like
   Declarations out_;
 };
 

@@ -1,5 +1,5 @@
-// The declarations of a C++ source, found without understanding them: enough to tell where each begins and ends and
-// whether it is for the device. Macros and conditionals are looked at as they stand.
+// Finds the declarations of a C++ source without parsing them: their extent, and whether they are device code. Macros
+// are not expanded and conditionals not evaluated.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace roofgen::check {
 
-/// A line that begins with #, with its continuations.
+/// A preprocessor directive with its continuation lines.
 struct Directive {
   size_t begin = 0, end = 0;
   std::string text;
-  /// The name in an #include, with its quotes or brackets; "" for others.
+  /// The header name of an #include, with quotes or brackets; "" for other directives.
   std::string_view included() const;
-  /// "pragma" and "once" of #pragma once, and where in `text` the second ends.
+  /// "pragma" and "once" of #pragma once, and the end of the second word in `text`.
   struct Words {
     std::string_view first, second;
     size_t end = 0;
@@ -28,14 +28,14 @@ struct Declaration {
   enum class Kind { kScope, kClass, kFunction, kOther };
   Kind kind = Kind::kOther;
   size_t begin = 0, end = 0;
-  bool device = false;  ///< __device__, __global__ and the like in it; of a function in its head
+  bool device = false;  ///< has __device__, __global__ or the like; a function before its body
   bool member = false;  ///< of a class
   bool is_template = false, is_kernel = false;
-  std::string name;  ///< of what it declares
+  std::string name;
 };
 
 struct Declarations {
-  std::vector<Declaration> all;  ///< outer ones before those within
+  std::vector<Declaration> all;  ///< outer before inner ones
   std::vector<Directive> directives;
 };
 

@@ -1,4 +1,4 @@
-// The types an argument's elements may have, and their bits.
+// The element types of arguments, and their encoding.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,17 @@ std::optional<Element> parse_element(std::string_view name);
 const std::vector<std::string>& element_names();
 uint32_t bytes_of(Element element);
 bool is_integer(Element element);
-/// The least and the largest whole number an integer type holds.
+/// The smallest and the largest value of an integer type.
 std::pair<int64_t, uint64_t> range_of(Element element);
 
-/// The bits of a number, rounded to nearest even; of an integer type, of a whole number in its range.
+/// The bits of a number, rounded to nearest even. For integer types the number is an integer in their range.
 uint64_t encode(Element element, double value);
 uint64_t encode_integer(Element element, int64_t value);
-/// The number that the first bytes at `from` hold. 64-bit integers beyond 2^53 lose their last bits.
+/// Decodes one element. 64-bit integers above 2^53 lose their last bits.
 double decode(Element element, const std::byte* from);
-/// How far two are apart, and one as it is written; of all 64 bits of integers. NaN is infinitely far from all else.
+/// |a - b|, exact for 64-bit integers; infinite between NaN and a number.
 double distance(Element element, const std::byte* a, const std::byte* b);
+/// In decimal.
 std::string shown(Element element, const std::byte* from);
 
 }  // namespace roofgen::check

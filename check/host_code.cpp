@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMaxDepth = 64;  // of headers in headers
+constexpr int kMaxDepth = 64;  // of nested #include
 constexpr size_t kMaxText = size_t{16} << 20;
 constexpr size_t kMaxTextOfAllCopies = size_t{1} << 20;
 
@@ -26,7 +26,7 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
-/// Headers of the toolkit and of other libraries that are for host programs; NVRTC cannot make anything of them.
+/// Headers of the toolkit and of other libraries for host programs, which NVRTC cannot compile.
 bool is_host_library(std::string_view name) {
   for (const char* start : {"cublas",
                             "cusparse",
@@ -62,8 +62,8 @@ bool is_host_library(std::string_view name) {
   return false;
 }
 
-/// What standard libraries and systems have for host programs. A header that is missing and not among these is an
-/// error: it may define what a kernel depends on.
+/// Standard and system headers for host programs. Any other missing header is an error, because a kernel may depend on
+/// its definitions.
 bool is_host_standard(std::string_view name) {
   static const std::set<std::string_view> names{"chrono",        "condition_variable",
                                                 "ctime",         "deque",
@@ -101,7 +101,7 @@ bool is_host_standard(std::string_view name) {
   return name.starts_with("sys/") || names.count(name) > 0;
 }
 
-/// What is marked __host__. Other functions are compiled for the device, where that is possible.
+/// The error is about __host__ code. NVRTC compiles unmarked functions for the device.
 bool is_for_host(const Diagnostic& e) { return e.message.find("JIT mode") != std::string::npos; }
 
 bool is_pragma_once(const Directive& d) {
@@ -128,14 +128,14 @@ Source::Source(std::string file, std::string text, std::vector<std::string> dire
 
 std::string Source::text() const {
   std::string out;
-  // The libraries' headers include these, and kernels count on it.
+  // The removed library headers include these, and kernels rely on that.
   if (without_libraries_)
     for (const char* header : {"cuda_fp16.h", "cuda_bf16.h"})
       if (compiler_has(header)) out += fmt::format("#include <{}>\n", header);
   auto directive = declarations_.directives.begin();
   for (size_t l = 0; l < origin_.size(); ++l) {
     const Where& at = origin_[l];
-    // In a branch that is not taken no #line is, so behind it the line is told anew; but not within a comment.
+    // A #line inside a branch that is not taken has no effect, so one follows each branch, except inside a comment.
     bool branch_ended = false;
     for (; directive != declarations_.directives.end() && directive->end < line_begin_[l]; ++directive) {
       const std::string_view word = directive->words().first;
@@ -144,7 +144,7 @@ std::string Source::text() const {
                      (opens == std::string::npos || (closes != std::string::npos && opens < closes));
     }
     if (l == 0 || branch_ended || origin_[l - 1].file != at.file || origin_[l - 1].line + 1 != at.line) {
-      // A quote or backslash in a name would end the string.
+      // Escape quotes and backslashes.
       std::string name;
       for (const char c : at.file) name += c == '"' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
       out += fmt::format("#line {} \"{}\"\n", at.line, name);
@@ -155,7 +155,7 @@ std::string Source::text() const {
   return out;
 }
 
-/// One cause at a time, the surest first: what follows from it is gone in the next round.
+/// Removes one cause per round, the most certain first: its follow-up errors disappear with it.
 bool Source::leave_out(const std::vector<Diagnostic>& errors) {
   constexpr std::string_view kMissing = "open source file \"";
   bool progress = false;
@@ -167,7 +167,7 @@ bool Source::leave_out(const std::vector<Diagnostic>& errors) {
       else
         progress |= inline_headers() || leave_out_includes("", true);
     } else if (e.message.ends_with("includes itself")) {
-      progress |= inline_headers();  // its name is the one that the whole source has for the compiler
+      progress |= inline_headers();  // it has the name under which NVRTC gets the source
     }
     if (progress) return true;
   }
@@ -215,7 +215,7 @@ Where Source::where(size_t position) const {
   return origin_[l];
 }
 
-/// Directives stay: what they define or end may matter outside.
+/// Overwrites text with blanks, except directives: code outside may depend on them.
 void Source::blank(size_t begin, size_t end) {
   const auto& directives = declarations_.directives;
   auto next = std::lower_bound(directives.begin(), directives.end(), begin,
@@ -228,7 +228,7 @@ void Source::blank(size_t begin, size_t end) {
   }
 }
 
-/// In all copies of its file: which of them the compiler takes is not known here.
+/// Removes the declaration in all copies of its file, because the active copy is unknown.
 bool Source::leave_out_declaration(const Diagnostic& error) {
   bool progress = false;
   LeftOut out;
@@ -240,16 +240,16 @@ bool Source::leave_out_declaration(const Diagnostic& error) {
 }
 
 bool Source::leave_out_declaration_at(size_t at, LeftOut& out) {
-  // The caret may stand right before the declaration, or behind its last character.
+  // The innermost declaration around the position comes last in the list.
   const Declaration* found = nullptr;
-  const Declaration* around = nullptr;  // the class that it is in
+  const Declaration* around = nullptr;  // the innermost enclosing class
   for (const Declaration& d : declarations_.all) {
     if (at < d.begin || at >= d.end || d.kind == Declaration::Kind::kScope) continue;
     if (d.kind == Declaration::Kind::kClass) around = &d;
     found = &d;
   }
   if (!found) return false;
-  // Without one of its data members a class would be another.
+  // Removing a data member would change the layout of the class, so the whole class goes.
   if (found->member && found->kind != Declaration::Kind::kFunction) found = around;
   if (!found || found->device || text_[found->begin] == ' ') return false;
   out.what = found->name.empty() ? "a declaration" : found->name;
@@ -266,10 +266,11 @@ bool Source::compiler_has(const std::string& header) const {
   return exists(header) || built_in_header(header) || !redirected_header(header, exists).empty();
 }
 
-/// Those that are nowhere, or those of `libraries`.
+/// Removes the #include of `missing` and of other host headers that do not exist, or with `libraries` those of host
+/// libraries.
 bool Source::leave_out_includes(const std::string& missing, bool libraries) {
   bool progress = false;
-  std::set<std::pair<std::string, int>> told;  // of a header there may be several copies
+  std::set<std::pair<std::string, int>> told;  // a header may have several copies
   for (const Directive& d : declarations_.directives) {
     const std::string_view included = d.included();
     if (included.empty() || text_[d.begin] != '#') continue;
@@ -290,7 +291,7 @@ bool Source::leave_out_includes(const std::string& missing, bool libraries) {
   return progress;
 }
 
-/// One of the user's own, as its file is called; "" for others.
+/// Path of a header of the user; "" for toolkit headers and missing ones.
 std::string Source::find_header(const Directive& include, const std::string& includer) const {
   const std::string_view included = include.included();
   if (included.empty()) return "";
@@ -310,20 +311,19 @@ std::string Source::find_header(const Directive& include, const std::string& inc
   return "";
 }
 
-/// A file as it is put in the place of an #include of it.
+/// A header that replaces #include lines.
 struct Source::Header {
   std::string text;
   Declarations found;
-  std::string once;   ///< a macro for its #pragma once
-  std::string guard;  ///< the macro that keeps its text from being taken twice; `once` for a #pragma once outside of
-                      ///< conditionals; or empty
-  const Directive *opens = nullptr, *closes = nullptr;  ///< the guard's conditional, where it is around the whole file
+  std::string once;   ///< macro that replaces #pragma once
+  std::string guard;  ///< include guard; `once` for a #pragma once outside conditionals; or empty
+  const Directive *opens = nullptr, *closes = nullptr;  ///< the guard's conditional, if it encloses the whole file
   struct Copy {
-    size_t depth;   ///< conditionals around it
-    int innermost;  ///< of them
+    size_t depth;   ///< number of enclosing conditionals
+    int innermost;  ///< branch of the innermost one
   };
   std::vector<Copy> copies;
-  bool open = false;  ///< its text is being put in
+  bool open = false;  ///< is being inlined
 
   Header(std::string content, size_t number)
       : text(std::move(content)), found(find_declarations(text)), once(fmt::format("ROOFGEN_ONCE_{}", number)) {
@@ -352,8 +352,8 @@ struct Source::Header {
   }
 };
 
-/// Which of the copies of a header counts, the compiler decides, as only it knows what conditionals let through: each
-/// stands within #ifndef of a macro that is defined where the header says #pragma once.
+/// Only the compiler can evaluate conditionals, so it selects the active copy of a header: each copy is enclosed in
+/// #ifndef of a macro that the copy defines in place of #pragma once.
 class Source::Inlining {
  public:
   Inlining(Source& source, bool all_copies) : s_(source), all_copies_(all_copies) {}
@@ -390,7 +390,7 @@ class Source::Inlining {
       const size_t name_end =
           name.empty() ? 0 : d->begin - at + static_cast<size_t>(name.data() + name.size() - d->text.data());
       const std::string header = name_end <= whole.size() && d ? s_.find_header(*d, file) : "";
-      // Comments may end before a directive or begin behind it.
+      // Keep a comment that ends before the directive or begins after it.
       if (!header.empty())
         include(header, {whole.substr(0, d->begin - at), whole.substr(name_end)}, file, number, depth);
       else if (d && is_pragma_once(*d))
@@ -404,8 +404,7 @@ class Source::Inlining {
     h.open = false;
   }
 
-  /// The branches of conditionals that are open. A file's own guard is not among them: behind the file it is as if
-  /// there were none.
+  /// Tracks the open branches of conditionals, without include guards: after the file a guard has no effect.
   void follow(const Directive& d, size_t outside) {
     const std::string_view word = d.words().first;
     if (word.starts_with("if"))
@@ -421,8 +420,9 @@ class Source::Inlining {
   void include(const std::string& path, const std::pair<std::string, std::string>& around, const std::string& file,
                int number, int depth) {
     Header* h = header(path);
-    // Where a copy stood before whatever led here, this one is most probably empty; without that, headers that include
-    // each other grow without end. If it is not empty after all, the compiler reads the file.
+    // If a copy precedes this place on every path, the guard most likely makes this one empty; without this rule
+    // headers that include each other grow without limit. Otherwise the compiler reads the file through the #include
+    // below.
     const bool again =
         h && !all_copies_ && !h->guard.empty() &&
         std::any_of(h->copies.begin(), h->copies.end(), [&](const Header::Copy& c) {
@@ -445,7 +445,7 @@ class Source::Inlining {
     line(comment == std::string::npos ? "" : around.second.substr(comment), file, number);
   }
 
-  /// None for what would be too large.
+  /// Null if the text would become too large.
   Header* header(const std::string& path) {
     const auto known = headers_.find(path);
     if (known != headers_.end()) return &known->second;

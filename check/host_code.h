@@ -1,6 +1,5 @@
-// A .cu file as people have it: kernels beside main() and launches. NVRTC takes device code alone. What it cannot
-// compile and is neither __device__ nor __global__ is left out, by whole declarations, and the lines keep their
-// numbers.
+// Prepares .cu files that contain main() and launches for NVRTC, which compiles device code only: declarations that do
+// not compile and are neither __device__ nor __global__ are blanked out as a whole, so that line numbers stay the same.
 #pragma once
 
 #include <string>
@@ -13,30 +12,28 @@
 
 namespace roofgen::check {
 
-/// Something that the compiler does not get to see.
+/// A declaration or #include removed from the source.
 struct LeftOut {
   std::string what;  ///< "main", "#include <iostream>"
   Where where;
-  std::string why;  ///< the compiler's words; empty when it is marked __host__
+  std::string why;  ///< the compiler's message; empty for __host__ code
 };
 
 class Source {
  public:
-  /// `file` is how the user names it; `directories` are those in which the user's own headers are looked for, the
-  /// file's own first.
+  /// `file`: the user's name for it. `directories`: the search path for the user's headers, the file's own first.
   Source(std::string file, std::string text, std::vector<std::string> directories);
 
-  /// For the compiler, with #line directives for the user's names.
+  /// The source for the compiler, with #line directives for the user's file names.
   std::string text() const;
-  /// Leaves out what the errors are about, where it is no device code. False: nothing more can be left out.
+  /// Removes host code that the errors refer to. False: nothing could be removed.
   bool leave_out(const std::vector<Diagnostic>& errors);
   const std::vector<LeftOut>& left_out() const { return left_out_; }
-  /// Names of templates of kernels.
+  /// Names of kernel templates.
   std::vector<std::string> kernel_templates() const;
-  /// The user's name for a file as the line table has it; the compiler runs in the root directory and makes names
-  /// absolute from there.
+  /// The user's name for a file of the line table. NVRTC runs in the root directory and makes relative names absolute.
   std::string own_name(const std::string& file) const;
-  /// Puts the user's own headers in the place of their #include lines. False: there are none, or it was done before.
+  /// Replaces #include lines of the user's headers by the headers. False: there are none, or it was done before.
   bool inline_headers();
 
  private:
@@ -50,7 +47,7 @@ class Source {
   bool leave_out_declaration(const Diagnostic& error);
   bool leave_out_declaration_at(size_t at, LeftOut& out);
   void blank(size_t begin, size_t end);
-  /// Where in text_ an error is, in each copy of its file; none when it is in none of the user's lines.
+  /// Positions of an error in text_, one per copy of its file; none if it is outside the user's files.
   std::vector<size_t> positions_of(const Diagnostic& error) const;
   Where where(size_t position) const;
 
@@ -61,9 +58,9 @@ class Source {
   Declarations declarations_;
   std::vector<LeftOut> left_out_;
   bool inlined_ = false, without_libraries_ = false;
-  bool without_copy_ = false;   ///< an #include was left to the compiler, as a copy stands before it
-  std::string before_;          ///< text_ without headers
-  size_t left_out_before_ = 0;  ///< of it
+  bool without_copy_ = false;   ///< an #include was left to the compiler, because a copy precedes it
+  std::string before_;          ///< text_ before inlining
+  size_t left_out_before_ = 0;  ///< size of left_out_ then
 };
 
 }  // namespace roofgen::check

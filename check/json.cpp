@@ -1,4 +1,4 @@
-// The report for programs: JSON of our own, and SARIF.
+// The report as JSON and as SARIF.
 #include <fmt/format.h>
 
 #include <map>
@@ -11,7 +11,7 @@ namespace {
 
 Json dims_json(const Dim3& d) { return {d.x, d.y, d.z}; }
 
-/// What a reader of the kind's name alone should know: docs/findings.md in a sentence each.
+/// docs/findings.md in one sentence per kind.
 const std::map<std::string, const char*>& kinds() {
   static const std::map<std::string, const char*> table{
       {"out-of-bounds",

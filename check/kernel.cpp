@@ -13,7 +13,7 @@
 namespace roofgen::check {
 namespace {
 
-/// Past the bracket that opens the last parenthesis of a demangled name; npos where it has none.
+/// Position of the parenthesis that opens the parameter list of a demangled name; npos if there is none.
 size_t open_of_parameters(const std::string& full) {
   if (full.empty() || full.back() != ')') return std::string::npos;
   int depth = 0;
@@ -46,10 +46,10 @@ std::vector<std::string> types_of(const std::string& full) {
   return out;
 }
 
-/// "void scale<float>(float*, int)" -> "scale<float>"; a name without parentheses is left as it is.
+/// "void scale<float>(float*, int)" -> "scale<float>".
 std::string without_parameters(const std::string& full) {
   std::string name = full.substr(0, open_of_parameters(full));
-  // A template's name begins with its return type.
+  // Demangled template instances begin with the return type.
   if (name.starts_with("void ")) name = name.substr(5);
   return name;
 }
@@ -68,7 +68,7 @@ std::string list_of(const std::vector<std::string>& names) {
   return out;
 }
 
-/// What a type is to an argument: 'f' floating, 'i' integer, 0 unknown; and its size.
+/// Kind of a type: 'f' floating, 'i' integer, 0 unknown; and its size.
 struct Kind {
   char letter = 0;
   uint32_t bytes = 0;
@@ -142,7 +142,7 @@ Result<Entry> find_kernel(const std::vector<Entry>& entries, const Request& r,
   const std::string asked = r.kernel.starts_with("::") ? r.kernel.substr(2) : r.kernel;
   std::vector<std::string> names;
   for (const Entry& e : entries) names.push_back(e.name);
-  // The more exactly it is named the better.
+  // The most exact match wins.
   std::vector<const Entry*> found;
   const auto take = [&](const auto& matches) {
     if (!found.empty()) return;

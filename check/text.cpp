@@ -1,4 +1,4 @@
-// The report for people.
+// The report as text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ std::string dims(const Dim3& d) {
   return d.y == 1 && d.z == 1 ? fmt::format("{}", d.x) : fmt::format("{} x {} x {}", d.x, d.y, d.z);
 }
 
-/// What the compiler was not shown.
+/// The removed host code.
 std::string left_out_text(const std::vector<LeftOut>& all) {
   constexpr size_t kMost = 4;
   std::string out;
@@ -23,7 +23,7 @@ std::string left_out_text(const std::vector<LeftOut>& all) {
   return out + ": host code, left out";
 }
 
-/// The lines with the most of what should not be there.
+/// The lines with the largest excess.
 template <class Excess, class Row>
 std::string worst_lines(const Report& r, size_t top, const char* title, const Excess& excess, const Row& row) {
   std::vector<const LineCounts*> lines;
@@ -41,7 +41,7 @@ std::string worst_lines(const Report& r, size_t top, const char* title, const Ex
 
 constexpr size_t kPrintedLines = 50;
 
-/// The first lines of what the kernel printed; JSON has the rest.
+/// The first lines of the kernel's printf output; JSON has all.
 std::string printed_text(const std::string& printed) {
   if (printed.empty()) return "";
   std::string out = "\nprinted\n";

@@ -1,4 +1,4 @@
-// The driver API: entry points that are not there. Each says so.
+// The driver API: entry points that are not supported. Each call is logged.
 #include "runtime/shim/state.h"
 
 namespace {
@@ -10,8 +10,7 @@ roofgen::shim::Status absent(const char* call) {
 
 }  // namespace
 
-// Without their parameters: on the hosts that roofgen runs on the caller clears its arguments away, so a function
-// may be called with some that it does not take.
+// Declared without parameters: in the calling conventions of x86-64 and aarch64 the caller removes the arguments.
 #define NOT_THERE(symbol)                                                             \
   extern "C" __attribute__((visibility("default"))) ::roofgen::shim::Status symbol(); \
   extern "C" __attribute__((visibility("default"))) ::roofgen::shim::Status symbol() { return absent(#symbol); }

@@ -7,7 +7,7 @@
 
 using namespace roofgen::shim;
 
-/// By this symbol whoever times through the library knows that nothing it says was measured.
+/// Marker symbol: programs that measure times look it up and label them as simulated.
 extern "C" {
 __attribute__((visibility("default"))) extern const int roofgen_simulated_driver;
 const int roofgen_simulated_driver = 1;
@@ -19,7 +19,7 @@ constexpr int kMostAttribute = 147;  // of CUDA 13.0
 constexpr int kLimits = 10;          // CU_LIMIT_MAX
 constexpr int kKeptLimits = static_cast<int>(std::size(Context().limits));
 constexpr char kBusId[] = "0000:00:00.0";
-// "roofgen sim" in a fixed place: a device that is no device, always the same one.
+// Fixed: there is one simulated device.
 constexpr unsigned char kUuid[16] = {'r', 'o', 'o', 'f', 'g', 'e', 'n', ' ', 's', 'i', 'm', 0, 0, 0, 0, 1};
 
 Status uuid(State& s, const char* call, roofgen::cuda::Uuid* out, int device) {
@@ -58,9 +58,6 @@ void destroy(State& s, Context* context) {
 }
 
 }  // namespace
-
-#define CHECK(condition, status, why) \
-  if (!(condition)) return s.refuse(call, status, why)
 
 ROOFGEN_CU(cuInit, kNothing, (unsigned flags), {
   CHECK(flags == 0, kInvalidValue, "flags must be 0");
@@ -129,7 +126,7 @@ ROOFGEN_CU(cuDeviceGetPCIBusId, kDriver, (char* out, int size, int device), {
 ROOFGEN_CU(cuDeviceCanAccessPeer, kDriver, (int* can, int device, int peer), {
   CHECK(can, kInvalidValue, "null");
   CHECK(device == 0 && peer == 0, kInvalidDevice, "there is one device");
-  *can = 0;  // a device is no peer of its own
+  *can = 0;  // a device is not its own peer
   return kSuccess;
 })
 ROOFGEN_CU(cuDeviceGetByPCIBusId, kDriver, (int* device, const char* id), {
@@ -165,7 +162,7 @@ ROOFGEN_CU(cuDevicePrimaryCtxReset_v2, kDriver, (int device), {
 })
 ROOFGEN_CU(cuDevicePrimaryCtxSetFlags_v2, kDriver, (int device, unsigned), {
   CHECK(device == 0, kInvalidDevice, "there is one device");
-  return kSuccess;  // how the host waits: it makes no difference here
+  return kSuccess;  // the way in which the host waits has no effect
 })
 ROOFGEN_CU(cuDevicePrimaryCtxGetState, kDriver, (int device, unsigned* flags, int* active), {
   CHECK(flags && active, kInvalidValue, "null");
@@ -235,7 +232,7 @@ ROOFGEN_CU(cuCtxGetFlags, kContext, (unsigned* flags), {
 })
 ROOFGEN_CU(cuCtxSetFlags, kContext, (unsigned flags), {
   CHECK(flags < 0x100, kInvalidValue, fmt::format("flags {}", flags));
-  current.back()->flags = flags;  // how the host waits: it makes no difference here
+  current.back()->flags = flags;  // the way in which the host waits has no effect
   return kSuccess;
 })
 ROOFGEN_CU(cuCtxGetId, kDriver, (Handle context, unsigned long long* id), {
@@ -252,10 +249,10 @@ ROOFGEN_CU(cuCtxGetCacheConfig, kContext, (int* config), {
 })
 ROOFGEN_CU(cuCtxSetCacheConfig, kContext, (int config), {
   CHECK(config >= 0 && config <= 3, kInvalidValue, "no such preference");
-  return kSuccess;  // a preference for L1: there is none
+  return kSuccess;  // there is no L1 to configure
 })
-// Kept and told. Nothing is held to them: a thread has the stack that its kernel asks for, printf the buffer that it
-// fills, and a kernel that calls malloc is refused.
+// Limits are stored and returned, but not enforced: the stack has the size that the kernel needs, the printf buffer is
+// unlimited, and kernels that call malloc are refused.
 ROOFGEN_CU(cuCtxGetLimit, kContext, (size_t * value, int limit), {
   CHECK(value && limit >= 0 && limit < kLimits, kInvalidValue, fmt::format("limit {}", limit));
   CHECK(limit < kKeptLimits, kUnsupportedLimit, fmt::format("limit {}", limit));

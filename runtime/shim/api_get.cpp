@@ -1,4 +1,4 @@
-// cuGetProcAddress, apart from its table, which declares every entry point without its parameters.
+// cuGetProcAddress. Its table is in api_lookup.cpp, which declares every entry point without parameters.
 #include <fmt/format.h>
 
 #include "runtime/shim/state.h"
@@ -8,12 +8,12 @@ int find_entry(const char* name, int version, void** out);
 
 namespace {
 
-/// What is not there is CUDA_ERROR_NOT_FOUND of the old form; the new one says so through `how` and succeeds.
+/// For a missing function the old form returns CUDA_ERROR_NOT_FOUND; the new one succeeds and reports it in `how`.
 Status look_up(State& s, const char* call, const char* name, void** out, int version, unsigned long long flags,
                int* how) {
   if (!name || !out) return s.refuse(call, kInvalidValue, "null");
   *out = nullptr;
-  // The flags choose per-thread default streams or not. Those forms are the same ones: all streams run in one order.
+  // The flags select the forms with per-thread default streams, which are the same: all streams run in one order.
   if (flags > 2) return s.refuse(call, kInvalidValue, fmt::format("flags {}", flags));
   if (version > kVersion) {
     if (how) *how = 2;
@@ -39,7 +39,7 @@ ROOFGEN_CU(cuGetProcAddress_v2, kNothing,
            { return look_up(s, call, name, out, version, flags, how); })
 ROOFGEN_CU(cuGetExportTable, kNothing, (const void** table, const void*), {
   if (table) *table = nullptr;
-  return s.refuse(call, kNotSupported, "internal tables of NVIDIA's own libraries");
+  return s.refuse(call, kNotSupported, "internal tables of NVIDIA's libraries, which the CUDA runtime needs");
 })
 
 ROOFGEN_CU_PER_THREAD(cuGetProcAddress_v2, _ptsz);

@@ -1,4 +1,4 @@
-// The driver API: graphs. A graph is its nodes; instantiated it is their work in one order that their edges allow.
+// The driver API: graphs. An executable graph is the work of the nodes in one topological order.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,9 +8,6 @@
 #include "runtime/shim/work.h"
 
 using namespace roofgen::shim;
-
-#define CHECK(condition, status, why) \
-  if (!(condition)) return s.refuse(call, status, why)
 
 namespace roofgen::shim {
 
@@ -35,7 +32,7 @@ std::unique_ptr<Graph> Graph::clone() const {
 
 namespace {
 
-/// The graph of a node. Null: there is no such node.
+/// The graph of a node; null if the node does not exist.
 Graph* graph_of(const State& s, Handle node) {
   for (const auto& [handle, graph] : s.graphs.all())
     for (const auto& n : graph->nodes)
@@ -66,7 +63,7 @@ Status kernel_work(State& s, const char* call, const KernelNodeParams* p, Work* 
   return make_launch(s, call, p->function ? p->function : p->kernel, shape, p->args, p->extra, out);
 }
 
-/// CUDA_KERNEL_NODE_PARAMS_v1 ends before the handle of a kernel.
+/// CUDA_KERNEL_NODE_PARAMS_v1 ends before the kernel handle.
 constexpr size_t kOlderParams = offsetof(KernelNodeParams, kernel);
 Status older_kernel_work(State& s, const char* call, const void* p, Work* out) {
   CHECK(p, kInvalidValue, "null");
@@ -91,7 +88,7 @@ Status host_work(State& s, const char* call, const HostNodeParams* p, Work* out)
   return kSuccess;
 }
 
-/// A node whose work is made of `p` by `make`.
+/// Adds a node; `make` creates its work from `p`.
 template <class P>
 Status add(State& s, const char* call, Handle* out, Handle graph, const Handle* after, size_t count,
            Status (*make)(State&, const char*, P, Work*), P p) {
@@ -99,7 +96,7 @@ Status add(State& s, const char* call, Handle* out, Handle graph, const Handle* 
   if (Status status = make(s, call, p, &work); status != kSuccess) return status;
   return add(s, call, out, graph, after, count, std::move(work));
 }
-/// Other work of the same type for a node of an executable; the graph itself stays.
+/// Replaces the work of a node in an executable by other work of the same type. The graph does not change.
 template <class P>
 Status replace(State& s, const char* call, Handle handle, Handle node, WorkType type,
                Status (*make)(State&, const char*, P, Work*), P p) {
@@ -111,7 +108,7 @@ Status replace(State& s, const char* call, Handle handle, Handle node, WorkType 
   return make(s, call, p, &step->work);
 }
 
-/// The node's work, where it is of this type.
+/// The node's work, which must have this type.
 Status node_of(State& s, const char* call, Handle handle, WorkType type, Node** out) {
   CHECK(graph_of(s, handle), kInvalidHandle, "no such node");
   *out = static_cast<Node*>(handle);
@@ -119,8 +116,7 @@ Status node_of(State& s, const char* call, Handle handle, WorkType type, Node** 
   return kSuccess;
 }
 
-/// The nodes so that each comes after those it depends on, otherwise as they were added. False: the edges go round in a
-/// circle.
+/// Sorts the nodes topologically, in the order of their creation where edges allow. False: the graph has a cycle.
 bool flatten(const Graph& graph, std::vector<Executable::Step>& steps) {
   std::set<const Node*> done;
   while (done.size() < graph.nodes.size()) {
@@ -142,7 +138,7 @@ Status instantiate(State& s, const char* call, Handle* out, Handle handle, unsig
   const Graph* graph = s.graphs.find(handle);
   CHECK(out, kInvalidValue, "null");
   CHECK(graph, kInvalidHandle, "no such graph");
-  // 1: frees memory at a launch, of which none is allocated. 2: uploads, of which there is nothing to do.
+  // 1: AUTO_FREE_ON_LAUNCH, without effect as graphs allocate no memory. 2: UPLOAD, nothing to do.
   CHECK((flags & ~3ull) == 0, kNotSupported, fmt::format("graph flags {}", flags));
   auto made = std::make_unique<Executable>();
   made->flags = flags;
@@ -151,8 +147,7 @@ Status instantiate(State& s, const char* call, Handle* out, Handle handle, unsig
   return kSuccess;
 }
 
-/// As it was before CUDA 12: what is wrong it tells of a node and in words, of which there are none here but in the
-/// log.
+/// The form before CUDA 12 returns the faulty node and a message; here the message is in the log only.
 Status older_instantiate(State& s, const char* call, Handle* out, Handle graph, Handle* wrong, char* words,
                          size_t room) {
   if (wrong) *wrong = nullptr;
@@ -170,7 +165,7 @@ Status kernel_params(State& s, const char* call, Handle handle, KernelNodeParams
   return kSuccess;
 }
 
-/// Handles into a list of `*count`, as cuGraphGetNodes and its like give them; no list: only their number.
+/// Writes handles into a list of `*count`, like cuGraphGetNodes; without a list only their number.
 Status list(State& s, const char* call, const std::vector<Node*>& nodes, Handle* out, size_t* count) {
   CHECK(count, kInvalidValue, "null");
   if (out) {
@@ -235,14 +230,14 @@ ROOFGEN_CU(cuGraphAddEventRecordNode, kContext,
 ROOFGEN_CU(cuGraphAddEventWaitNode, kContext,
            (Handle * out, Handle graph, const Handle* after, size_t count, Handle event), {
              CHECK(s.events.find(event), kInvalidHandle, "no such event");
-             // All streams run in the order of queueing: what was recorded before the launch has happened.
+             // All streams run in submission order, so events recorded before the launch have completed.
              return add(s, call, out, graph, after, count, {WorkType::kWaitEvent, {}, nullptr, nullptr});
            })
 ROOFGEN_CU(
     cuGraphAddChildGraphNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, Handle child), {
       const Graph* inner = s.graphs.find(child);
       CHECK(inner, kInvalidHandle, "no such child graph");
-      CHECK(child != graph, kInvalidValue, "a graph inside itself");
+      CHECK(child != graph, kInvalidValue, "a graph as its own child");
       auto copy = inner->clone();
       Node* node = nullptr;
       const Status status = add(s, call, out, graph, after, count, {WorkType::kGraph, {}, nullptr, nullptr}, &node);
@@ -288,10 +283,10 @@ ROOFGEN_CU(cuGraphAddDependencies_v2, kContext,
              const Graph* graph = s.graphs.find(handle);
              CHECK(graph, kInvalidHandle, "no such graph");
              CHECK((from && to) || count == 0, kInvalidValue, "null");
-             CHECK(!data, kNotSupported, "edges that say more than an order");
+             CHECK(!data, kNotSupported, "edges with data");
              for (size_t i = 0; i < count; ++i)
                CHECK(graph_of(s, from[i]) == graph && graph_of(s, to[i]) == graph && from[i] != to[i], kInvalidValue,
-                     "no two nodes of this graph");
+                     "an edge between nodes that are not in this graph");
              for (size_t i = 0; i < count; ++i) static_cast<Node*>(to[i])->after.push_back(static_cast<Node*>(from[i]));
              return kSuccess;
            })
@@ -307,7 +302,7 @@ ROOFGEN_CU(cuGraphGetRootNodes, kContext, (Handle handle, Handle* out, size_t* c
 })
 ROOFGEN_CU(cuGraphNodeGetDependencies_v2, kContext, (Handle handle, Handle* out, void* data, size_t* count), {
   CHECK(graph_of(s, handle), kInvalidHandle, "no such node");
-  CHECK(!data, kNotSupported, "edges that say more than an order");
+  CHECK(!data, kNotSupported, "edges with data");
   return list(s, call, static_cast<Node*>(handle)->after, out, count);
 })
 
@@ -323,7 +318,7 @@ ROOFGEN_CU(cuGraphInstantiateWithParams, kContext, (Handle * out, Handle graph, 
   CHECK(p, kInvalidValue, "null");
   p->error_node = nullptr;
   const Status status = instantiate(s, call, out, graph, p->flags);
-  p->result = status == kSuccess ? 0 : 1;  // CUDA_GRAPH_INSTANTIATE_ERROR: the status says which
+  p->result = status == kSuccess ? 0 : 1;  // CUDA_GRAPH_INSTANTIATE_ERROR; the status names the error
   return status;
 })
 ROOFGEN_CU(cuGraphExecGetFlags, kContext, (Handle handle, unsigned long long* flags), {

@@ -9,9 +9,6 @@
 
 using namespace roofgen::shim;
 
-#define CHECK(condition, status, why) \
-  if (!(condition)) return s.refuse(call, status, why)
-
 namespace {
 
 constexpr uint32_t kMostThreads = 1024;
@@ -45,12 +42,12 @@ Status shape_of(State& s, const char* call, const roofgen::cuda::LaunchConfig& c
     const roofgen::cuda::LaunchAttribute& a = c.attributes[i];
     switch (a.id) {
       case 0: break;
-      case 2: out->cooperative = a.value.overlap != 0; break;  // COOPERATIVE: an int, as the overlap is
+      case 2: out->cooperative = a.value.overlap != 0; break;  // COOPERATIVE: an int, like the overlap
       case roofgen::cuda::kLaunchCluster:
         out->cluster = {a.value.cluster.x, a.value.cluster.y, a.value.cluster.z};
         CHECK(out->cluster.count() > 0, kInvalidClusterSize, "a cluster of no CTAs");
         break;
-      // Permissions and wishes: how clusters are placed, overlap with the launch before, priority, the carve-out.
+      // Hints: cluster scheduling, overlap with the previous launch, priority, shared memory carve-out.
       case 5:
       case roofgen::cuda::kLaunchOverlap:
       case 8:
@@ -80,7 +77,7 @@ Status attribute(State& s, const char* call, int* out, int attribute, Handle han
     }
     case 4: {
       const auto report = s.compiled(*f);
-      CHECK(report, kNotSupported, "registers are not known: PTX does not tell, and ptxas is not there or refuses it");
+      CHECK(report, kNotSupported, "register counts need ptxas, which is missing or refuses the PTX");
       *out = report->registers;
       break;
     }
@@ -91,13 +88,13 @@ Status attribute(State& s, const char* call, int* out, int attribute, Handle han
     case 7: *out = 0; break;
     case 8: *out = f->max_dynamic_smem; break;
     case 9: *out = -1; break;
-    case 10: *out = 0; break;  // CLUSTER_SIZE_MUST_BE_SET: PTX that needs clusters says of which size, or takes any
+    case 10: *out = 0; break;  // CLUSTER_SIZE_MUST_BE_SET: PTX states a required size, or accepts any
     case 11:
     case 12:
     case 13: *out = static_cast<int>(f->cluster[attribute - 11]); break;
     case 14: *out = f->big_clusters; break;
     case 15: *out = 0; break;
-    default: return s.refuse(call, kNotSupported, fmt::format("function attribute {} is not known of PTX", attribute));
+    default: return s.refuse(call, kNotSupported, fmt::format("function attribute {}", attribute));
   }
   return kSuccess;
 }
@@ -111,7 +108,7 @@ Status occupancy_of(State& s, const char* call, int* out, Handle handle, int thr
   return kSuccess;
 }
 
-/// The block that keeps most threads resident, the largest of them; and the CTAs that fill the device with it.
+/// The largest block size with the most resident threads, and the number of such CTAs that the device holds.
 Status potential(State& s, const char* call, int* grid, int* block, Handle handle, size_t (*smem_of)(int), size_t smem,
                  int limit) {
   Function* f = nullptr;
@@ -220,7 +217,7 @@ Status name_of(State& s, const char* call, const char** out, Handle handle) {
 Status set_attribute(State& s, const char* call, Handle handle, int attribute, int value) {
   Function* f = nullptr;
   CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
-  if (attribute == 9) return kSuccess;  // a preference for L1: there is none
+  if (attribute == 9) return kSuccess;  // there is no L1 to configure
   if (attribute >= 11 && attribute <= 13) {
     CHECK(value >= 0 && value <= static_cast<int>(roofgen::sim::kMaxClusterCtas), kInvalidValue,
           fmt::format("clusters of {} CTAs", value));
@@ -229,7 +226,7 @@ Status set_attribute(State& s, const char* call, Handle handle, int attribute, i
     return kSuccess;
   }
   if (attribute == 14) return f->big_clusters = value != 0, kSuccess;
-  if (attribute == 15) return kSuccess;  // how clusters are placed
+  if (attribute == 15) return kSuccess;  // cluster scheduling policy, without effect
   CHECK(attribute == roofgen::cuda::kFunctionMaxDynamicSmem, kNotSupported,
         fmt::format("function attribute {}", attribute));
   const int most = static_cast<int>(s.device.integer("smem_per_block")) - static_cast<int>(f->kernel.static_shared);
@@ -245,7 +242,7 @@ ROOFGEN_CU(cuModuleLoadData, kContext, (Handle * out, const void* image), { retu
 ROOFGEN_CU(cuModuleLoadDataEx, kContext, (Handle * out, const void* image, unsigned count, int* options, void** values),
            { return load(s, call, out, image, count, options, values); })
 ROOFGEN_CU(cuModuleLoadFatBinary, kContext, (Handle*, const void*),
-           { return s.refuse(call, kNoBinary, "fat binaries are not read; load the PTX itself"); })
+           { return s.refuse(call, kNoBinary, "fat binaries are not supported; load the PTX"); })
 ROOFGEN_CU(cuModuleLoad, kContext, (Handle * out, const char* path), { return load_file(s, call, out, path); })
 ROOFGEN_CU(cuModuleUnload, kContext, (Handle handle), { return unload(s, call, handle); })
 ROOFGEN_CU(cuModuleGetFunction, kContext, (Handle * out, Handle handle, const char* name),
@@ -254,11 +251,11 @@ ROOFGEN_CU(cuModuleGetGlobal_v2, kContext, (Address * at, size_t* bytes, Handle 
            { return get_global(s, call, at, bytes, handle, name); })
 ROOFGEN_CU(cuModuleGetLoadingMode, kDriver, (int* mode), {
   CHECK(mode, kInvalidValue, "null");
-  *mode = 2;  // CU_MODULE_LAZY_LOADING: a kernel is decoded when it is asked for
+  *mode = 2;  // CU_MODULE_LAZY_LOADING: a kernel is decoded on its first lookup
   return kSuccess;
 })
 
-// Libraries are modules here, and kernels functions: there is one device and one memory.
+// Libraries are modules and kernels are functions here, as there is one device.
 ROOFGEN_CU(cuLibraryLoadData, kContext,
            (Handle * out, const void* image, int* options, void** values, unsigned count, int*, void**, unsigned),
            { return load(s, call, out, image, count, options, values); })
@@ -293,7 +290,7 @@ ROOFGEN_CU(cuFuncSetAttribute, kContext, (Handle function, int which, int value)
 ROOFGEN_CU(cuFuncSetCacheConfig, kContext, (Handle handle, int), {
   Function* f = nullptr;
   CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
-  return kSuccess;  // a preference for L1: there is none
+  return kSuccess;  // there is no L1 to configure
 })
 ROOFGEN_CU(cuFuncLoad, kContext, (Handle handle), {
   Function* f = nullptr;
@@ -321,7 +318,7 @@ ROOFGEN_CU(cuFuncIsLoaded, kContext, (int* state, Handle handle), {
 ROOFGEN_CU(cuKernelSetCacheConfig, kContext, (Handle handle, int, int), {
   Function* f = nullptr;
   CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such kernel");
-  return kSuccess;  // a preference for L1: there is none
+  return kSuccess;  // there is no L1 to configure
 })
 ROOFGEN_CU(cuKernelGetLibrary, kContext, (Handle * out, Handle handle), {
   Function* f = nullptr;
@@ -358,7 +355,7 @@ ROOFGEN_CU(cuOccupancyMaxActiveClusters, kContext, (int* out, Handle handle, con
   const uint64_t ctas = std::max<uint64_t>(1, shape.cluster.count()), threads = shape.block.count();
   CHECK(threads > 0 && threads <= kMostThreads && ctas <= roofgen::sim::kMaxClusterCtas, kInvalidValue,
         "no such block or cluster");
-  // As if any SMs could form a cluster: how they are grouped is not known, so it is at least the true figure.
+  // An upper bound: the grouping of SMs is unknown, so any SMs may form a cluster.
   *out = static_cast<int>(static_cast<uint64_t>(resident(s, call, *f, static_cast<int>(threads), shape.smem_bytes)) *
                           static_cast<uint64_t>(s.device.integer("sms")) / ctas);
   return kSuccess;

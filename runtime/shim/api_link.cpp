@@ -1,4 +1,4 @@
-// The driver API: linking. One PTX links to itself, and the image is its text; several are not put together.
+// The driver API: linking. One PTX is supported, and the image is its text.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -7,9 +7,6 @@
 #include "runtime/shim/work.h"
 
 using namespace roofgen::shim;
-
-#define CHECK(condition, status, why) \
-  if (!(condition)) return s.refuse(call, status, why)
 
 namespace {
 
@@ -23,7 +20,7 @@ Status add(State& s, const char* call, Handle state, int type, std::string text,
   CHECK(type != kCubin && type != kFatBinary, kNoBinary, name + ": only PTX can be simulated");
   CHECK(type == kPtx, kNotSupported, fmt::format("{}: input of type {}: only PTX is linked", name, type));
   CHECK(link->image.empty(), kNotSupported, name + ": several PTX modules are not linked into one");
-  // Loaded once to see whether it is PTX for this device.
+  // Load it to check that it is PTX for this device.
   std::string why;
   Module* module = nullptr;
   const Status status = s.load(call, text.c_str(), &why, &module);
@@ -50,7 +47,7 @@ ROOFGEN_CU(cuLinkCreate_v2, kContext, (unsigned count, int* options, void** valu
 ROOFGEN_CU(cuLinkAddData_v2, kContext,
            (Handle state, int type, void* data, size_t bytes, const char* name, unsigned, int*, void**), {
              CHECK(data && bytes > 0, kInvalidValue, "no data");
-             const auto* text = static_cast<const char*>(data);  // ends at a zero, or with its bytes
+             const auto* text = static_cast<const char*>(data);  // with or without a terminating zero
              return add(s, call, state, type, {text, strnlen(text, bytes)}, name ? name : "the input");
            })
 ROOFGEN_CU(cuLinkAddFile_v2, kContext, (Handle state, int type, const char* path, unsigned, int*, void**), {
@@ -66,7 +63,7 @@ ROOFGEN_CU(cuLinkComplete, kContext, (Handle state, void** image, size_t* bytes)
   CHECK(!link->image.empty(), kInvalidValue, "nothing to link");
   link->complete = true;
   *image = link->image.data();
-  if (bytes) *bytes = link->image.size() + 1;  // with the zero that ends it: who copies the bytes can load the copy
+  if (bytes) *bytes = link->image.size() + 1;  // with the terminating zero, so that a copy can be loaded
   s.log(fmt::format("{}: the image is the PTX itself: machine code is not made", call));
   return kSuccess;
 })

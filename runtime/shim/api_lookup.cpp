@@ -1,8 +1,7 @@
-// The driver API: entry points by name. A name without its suffix means the newest form that the asked
-// version of CUDA knows.
+// The driver API: entry points by name. A name without suffix selects the newest form in the requested CUDA version.
 #include <cstring>
 
-// Only their addresses are used; the caller knows their types.
+// Only the addresses are used, so the types do not matter.
 #define ENTRY(symbol, name, since) extern "C" void symbol();
 #define ABSENT ENTRY
 #include "runtime/shim/entries.def"
@@ -25,7 +24,7 @@ const Entry kEntries[] = {
 
 namespace roofgen::shim {
 
-/// 0 found, 1 no such symbol, 2 newer than asked for: CUdriverProcAddressQueryResult.
+/// CUdriverProcAddressQueryResult: 0 found, 1 no such symbol, 2 newer than the requested version.
 int find_entry(const char* name, int version, void** out) {
   const Entry* found = nullptr;
   bool newer = false;

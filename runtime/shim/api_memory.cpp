@@ -1,5 +1,5 @@
-// The driver API: memory. Copies from the host take its bytes when they are called, copies to it wait for
-// all that is queued: what the documentation says of pageable memory, and never less.
+// The driver API: memory. Copies from the host read its memory in the call; copies to the host wait for all queued
+// work. These are the guarantees for pageable memory, and also satisfy those for page-locked memory.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -8,9 +8,6 @@
 #include "runtime/shim/work.h"
 
 using namespace roofgen::shim;
-
-#define CHECK(condition, status, why) \
-  if (!(condition)) return s.refuse(call, status, why)
 
 namespace {
 
@@ -49,7 +46,7 @@ Side3d device(Address at, unsigned type = kDeviceMemory) {
   return side;
 }
 
-/// Unified addresses.
+/// A side by its unified address.
 Copy3d any(Address to, Address from, size_t bytes) {
   return line(device(from, kUnifiedMemory), device(to, kUnifiedMemory), bytes);
 }
@@ -77,7 +74,7 @@ Status fill(State& s, const char* call, Address at, T value, size_t count, Handl
   return fill(s, call, {at, 0, value, sizeof value, count, 1}, stream);
 }
 
-/// A call without a stream is done when it returns.
+/// Synchronous: a call without a stream.
 Status wait(State& s, Status queued) { return queued == kSuccess ? s.drain() : queued; }
 
 Status host_memory(State& s, const char* call, void** out, size_t bytes) {
@@ -89,7 +86,7 @@ Status host_memory(State& s, const char* call, void** out, size_t bytes) {
   return kSuccess;
 }
 
-/// What the driver knows of an address: its allocation. 0 bytes: nothing.
+/// The allocation of an address; 0 bytes if there is none.
 struct Pointer {
   bool on_device = false;
   uint64_t base = 0;
@@ -196,7 +193,7 @@ ROOFGEN_CU(cuPointerGetAttributes, kContext, (unsigned count, int* attributes, v
   for (unsigned i = 0; i < count; ++i) {
     CHECK(out[i], kInvalidValue, "null");
     const Pointer known = look_at(s, at);
-    // Of what the driver does not know this call says nothing, and succeeds.
+    // For unknown addresses this call succeeds with zeros.
     if (known.bytes == 0 && pointer_attribute_bytes(attributes[i]))
       std::memset(out[i], 0, pointer_attribute_bytes(attributes[i]));
     else if (Status status = pointer_attribute(s, call, out[i], attributes[i], at); status != kSuccess)
@@ -206,7 +203,7 @@ ROOFGEN_CU(cuPointerGetAttributes, kContext, (unsigned count, int* attributes, v
 })
 ROOFGEN_CU(cuMemAllocHost_v2, kContext, (void** out, size_t bytes), { return host_memory(s, call, out, bytes); })
 ROOFGEN_CU(cuMemHostAlloc, kContext, (void** out, size_t bytes, unsigned flags), {
-  CHECK((flags & 2) == 0, kNotSupported, "host memory that the device sees");  // DEVICEMAP
+  CHECK((flags & 2) == 0, kNotSupported, "host memory mapped into device memory");  // DEVICEMAP
   return host_memory(s, call, out, bytes);
 })
 ROOFGEN_CU(cuMemFreeHost, kContext, (void* at), {
@@ -216,21 +213,21 @@ ROOFGEN_CU(cuMemFreeHost, kContext, (void* at), {
 })
 ROOFGEN_CU(cuMemHostRegister_v2, kContext, (void* at, size_t bytes, unsigned flags), {
   CHECK(at && bytes > 0, kInvalidValue, "nothing to register");
-  CHECK((flags & ~9u) == 0, kNotSupported, "host memory that the device sees");  // DEVICEMAP, IOMEMORY
-  CHECK(look_at(s, reinterpret_cast<uintptr_t>(at)).bytes == 0, 712, "it is page-locked already");
+  CHECK((flags & ~9u) == 0, kNotSupported, "host memory mapped into device memory");  // DEVICEMAP, IOMEMORY
+  CHECK(look_at(s, reinterpret_cast<uintptr_t>(at)).bytes == 0, 712, "the memory is page-locked already");
   s.host_allocations[at] = bytes;
   s.registered.insert(at);
   return kSuccess;
 })
 ROOFGEN_CU(cuMemHostUnregister, kContext, (void* at), {
-  CHECK(s.registered.erase(at), 713, "no memory of cuMemHostRegister");
+  CHECK(s.registered.erase(at), 713, "the memory is not registered");
   s.host_allocations.erase(at);
   return kSuccess;
 })
 ROOFGEN_CU(cuMemHostGetFlags, kContext, (unsigned* flags, void* at), {
   CHECK(flags && look_at(s, reinterpret_cast<uintptr_t>(at)).bytes && !s.registered.count(at), kInvalidValue,
         "no allocation of cuMemHostAlloc");
-  *flags = 1;  // PORTABLE: all contexts share the one device
+  *flags = 1;  // PORTABLE: all contexts share the device
   return kSuccess;
 })
 ROOFGEN_CU(cuMemAllocManaged, kContext, (Address*, size_t, unsigned),

@@ -1,5 +1,5 @@
-// The driver API: stream-ordered memory. An allocation is there when it is asked for, as all streams run in one order;
-// it goes when that order comes to its free, so that work queued later which still uses it is found.
+// The driver API: stream-ordered memory. Allocations take effect in the call, as all streams run in one order; frees
+// take effect when the queue reaches them, so that a later kernel which uses the allocation is a finding.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -8,9 +8,6 @@
 #include "runtime/shim/state.h"
 
 using namespace roofgen::shim;
-
-#define CHECK(condition, status, why) \
-  if (!(condition)) return s.refuse(call, status, why)
 
 namespace {
 
@@ -34,8 +31,7 @@ Status allocate(State& s, const char* call, Address* out, size_t bytes, Pool* po
   CHECK(pool, kInvalidValue, "no such pool");
   CHECK(on, kInvalidHandle, "no such stream");
   CHECK(!on->capture, kNotSupported, "memory of a captured graph");
-  if (pool->most_bytes && bytes > pool->most_bytes - pool->used &&
-      !s.leaving.empty())  // what is queued to be freed helps
+  if (pool->most_bytes && bytes > pool->most_bytes - pool->used && !s.leaving.empty())  // execute queued frees first
     if (Status ran = s.drain(); ran != kSuccess) return ran;
   CHECK(pool->most_bytes == 0 || bytes <= pool->most_bytes - pool->used, kOutOfMemory,
         fmt::format("{} bytes, the pool has {} and {} are in use", bytes, pool->most_bytes, pool->used));
@@ -52,7 +48,7 @@ Status allocate(State& s, const char* call, Address* out, size_t bytes, Pool* po
   return kSuccess;
 }
 
-/// The place that a pool is asked for: memory of the one device.
+/// Checks that a pool is for memory of the device.
 Status is_here(State& s, const char* call, const Location* at, int type) {
   CHECK(at, kInvalidValue, "null");
   CHECK(at->type == kOnDevice && type == kPinned, kNotSupported,
@@ -117,7 +113,7 @@ ROOFGEN_CU(cuMemSetMemPool, kDriver, (Location * at, int type, Handle pool), {
 ROOFGEN_CU(cuMemPoolCreate, kDriver, (Handle * out, const PoolProps* props), {
   CHECK(out && props, kInvalidValue, "null");
   if (Status status = is_here(s, call, &props->location, props->allocation_type); status != kSuccess) return status;
-  CHECK(props->handle_types == 0, kNotSupported, "memory that other processes see");
+  CHECK(props->handle_types == 0, kNotSupported, "memory shared with other processes");
   auto pool = std::make_unique<Pool>();
   pool->most_bytes = props->most_bytes;
   *out = s.pools.add(std::move(pool));
@@ -126,14 +122,16 @@ ROOFGEN_CU(cuMemPoolCreate, kDriver, (Handle * out, const PoolProps* props), {
 ROOFGEN_CU(cuMemPoolDestroy, kDriver, (Handle handle), {
   Pool* pool = s.pools.find(handle);
   CHECK(pool && pool != s.default_pool, kInvalidValue, "no such pool, or the default one");
-  std::erase_if(s.pooled, [&](const auto& entry) { return entry.second == pool; });  // they stay until they are freed
+  std::erase_if(s.pooled, [&](const auto& entry) {
+    return entry.second == pool;
+  });  // its allocations stay valid until they are freed
   if (s.current_pool == pool) s.current_pool = s.default_pool;
   s.pools.remove(handle);
   return kSuccess;
 })
 ROOFGEN_CU(cuMemPoolTrimTo, kDriver, (Handle handle, size_t), {
   CHECK(s.pools.find(handle), kInvalidValue, "no such pool");
-  return kSuccess;  // nothing is held back
+  return kSuccess;  // the pool keeps no freed memory
 })
 ROOFGEN_CU(cuMemPoolGetAttribute, kDriver, (Handle handle, int attribute, void* out), {
   const Pool* pool = s.pools.find(handle);
@@ -152,15 +150,15 @@ ROOFGEN_CU(cuMemPoolSetAttribute, kDriver, (Handle handle, int attribute, void* 
   CHECK(pool && value, kInvalidValue, "no such pool");
   CHECK(attribute >= kFirstReuse && attribute <= kUsedHigh && attribute != kReservedNow && attribute != kUsedNow,
         kInvalidValue, fmt::format("attribute {}", attribute));
-  if (attribute <= kLastReuse) {  // when memory is taken again: here it is whenever it was freed
+  if (attribute <= kLastReuse) {  // reuse policies have no effect: freed memory is always reused
     std::memcpy(&pool->reuse[attribute - kFirstReuse], value, sizeof(int));
     return kSuccess;
   }
   uint64_t number = 0;
   std::memcpy(&number, value, sizeof number);
   if (attribute == kReleaseThreshold) return pool->release_threshold = number, kSuccess;
-  CHECK(number == 0, kInvalidValue, "a high mark can only be set to 0");
-  (attribute == kUsedHigh ? pool->used_high : pool->reserved_high) = pool->used;  // the highest since now
+  CHECK(number == 0, kInvalidValue, "a high-water mark can only be set to 0");
+  (attribute == kUsedHigh ? pool->used_high : pool->reserved_high) = pool->used;  // reset the high-water mark
   return kSuccess;
 })
 ROOFGEN_CU(cuMemPoolSetAccess, kDriver, (Handle handle, const AccessDesc* map, size_t count), {

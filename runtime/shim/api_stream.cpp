@@ -5,9 +5,6 @@
 
 using namespace roofgen::shim;
 
-#define CHECK(condition, status, why) \
-  if (!(condition)) return s.refuse(call, status, why)
-
 namespace {
 
 thread_local int capture_mode = 0;  // CU_STREAM_CAPTURE_MODE_GLOBAL
@@ -23,7 +20,7 @@ Status create(State& s, const char* call, Handle* out, unsigned flags, int prior
   return kSuccess;
 }
 
-/// A wait on a stream that is being captured is a mistake everywhere.
+/// Waiting on a stream during its capture is an error.
 Status drain(State& s, const char* call, Handle handle) {
   Stream* on = s.stream(handle);
   CHECK(on, kInvalidHandle, "no such stream");
@@ -43,7 +40,7 @@ Status elapsed(State& s, const char* call, float* ms, Handle from, Handle to) {
   const Event *a = s.events.find(from), *b = s.events.find(to);
   CHECK(ms, kInvalidValue, "null");
   CHECK(a && b && a->timed && b->timed && a->recorded && b->recorded, kInvalidHandle,
-        "an event that was not recorded, or takes no times");
+        "an event that was not recorded, or has timing disabled");
   if (a->pending || b->pending) return kNotReady;
   *ms = static_cast<float>((b->time_ns - a->time_ns) * 1e-6);
   return kSuccess;
@@ -56,7 +53,7 @@ ROOFGEN_CU(cuStreamCreateWithPriority, kContext, (Handle * out, unsigned flags, 
            { return create(s, call, out, flags, priority); })
 ROOFGEN_CU(cuStreamDestroy_v2, kContext, (Handle handle), {
   CHECK(s.streams.find(handle), kInvalidHandle, "no such stream");
-  s.streams.remove(handle);  // what it queued still runs
+  s.streams.remove(handle);  // its queued work still runs
   return kSuccess;
 })
 ROOFGEN_CU(cuStreamSynchronize, kContext, (Handle handle), { return drain(s, call, handle); })
@@ -69,7 +66,7 @@ ROOFGEN_CU(cuStreamQuery, kContext, (Handle handle), {
 ROOFGEN_CU(cuStreamWaitEvent, kContext, (Handle stream, Handle event, unsigned), {
   CHECK(s.events.find(event), kInvalidHandle, "no such event");
   CHECK(s.stream(stream), kInvalidHandle, "no such stream");
-  return kSuccess;  // all streams run in the order of queueing
+  return kSuccess;  // all streams run in submission order
 })
 ROOFGEN_CU(cuStreamGetFlags, kContext, (Handle handle, unsigned* flags), {
   CHECK(flags && s.stream(handle), kInvalidHandle, "no such stream");
@@ -104,7 +101,7 @@ ROOFGEN_CU(cuStreamIsCapturing, kContext, (Handle handle, int* status), {
 
 ROOFGEN_CU(cuEventCreate, kContext, (Handle * out, unsigned flags), {
   CHECK(out, kInvalidValue, "null");
-  CHECK((flags & ~3u) == 0, kNotSupported, fmt::format("event flags {}", flags));  // 4: between processes
+  CHECK((flags & ~3u) == 0, kNotSupported, fmt::format("event flags {}", flags));  // 4: INTERPROCESS
   auto event = std::make_unique<Event>();
   event->timed = (flags & kNoTiming) == 0;
   *out = s.events.add(std::move(event));
@@ -121,7 +118,7 @@ ROOFGEN_CU(cuEventQuery, kContext, (Handle handle), {
   const Event* event = s.events.find(handle);
   CHECK(event, kInvalidHandle, "no such event");
   if (!event->pending) return kSuccess;
-  // A step of the work a question, so that a loop of them ends.
+  // Each query runs one queued item, so that polling loops end.
   const Status status = s.progress();
   return status == kSuccess || status == kNotReady ? (event->pending ? kNotReady : kSuccess) : status;
 })
@@ -150,7 +147,7 @@ ROOFGEN_CU(cuStreamAddCallback, kContext,
            })
 
 ROOFGEN_CU(cuThreadExchangeStreamCaptureMode, kDriver, (int* mode), {
-  // Which calls a capture forbids on which threads: none are forbidden, whatever the mode.
+  // The mode forbids calls during a capture; here all calls stay allowed.
   CHECK(mode && *mode >= 0 && *mode <= 2, kInvalidValue, "no such mode");
   std::swap(*mode, capture_mode);
   return kSuccess;
@@ -159,7 +156,7 @@ ROOFGEN_CU(cuStreamBeginCapture_v2, kContext, (Handle handle, int), {
   CHECK(reinterpret_cast<uintptr_t>(handle) > 2, kCaptureUnsupported, "the default stream cannot be captured");
   Stream* on = s.stream(handle);
   CHECK(on, kInvalidHandle, "no such stream");
-  CHECK(!on->capture, 401, "it is being captured");
+  CHECK(!on->capture, 401, "the stream is being captured already");
   on->capture = std::make_unique<Graph>();
   return kSuccess;
 })
@@ -167,7 +164,7 @@ ROOFGEN_CU(cuStreamEndCapture, kContext, (Handle handle, Handle* out), {
   Stream* on = s.stream(handle);
   CHECK(out, kInvalidValue, "null");
   CHECK(on, kInvalidHandle, "no such stream");
-  CHECK(on->capture, 401, "it is not being captured");
+  CHECK(on->capture, 401, "the stream is not being captured");
   *out = s.graphs.add(std::move(on->capture));
   return kSuccess;
 })

@@ -8,15 +8,12 @@
 
 using namespace roofgen::shim;
 
-#define CHECK(condition, status, why) \
-  if (!(condition)) return s.refuse(call, status, why)
-
 namespace {
 
 using roofgen::sim::TensorView;
 
-/// CUtensorMapDataType: bytes, and the NaN that may stand for what lies outside. 0 bytes: types whose copies change or
-/// unpack the values.
+/// CUtensorMapDataType: bytes, and whether out-of-bounds elements may be NaN. 0 bytes: unsupported types, whose copies
+/// convert or unpack the values.
 struct Element {
   uint32_t bytes;
   uint64_t nan;
@@ -24,7 +21,7 @@ struct Element {
 constexpr Element kElements[] = {
     {1, 0}, {2, 0}, {4, 0}, {4, 0}, {8, 0}, {8, 0}, {2, 0x7fff}, {4, 0x7fffffff}, {8, 0x7fffffffffffffff}, {2, 0x7fff}};
 
-/// The rules of cuda.h; a step between elements, interleaved layouts and swizzles of other atoms are not there.
+/// The rules of cuda.h. Element strides, interleaved layouts and swizzles with other atoms are not supported.
 Status make_view(State& s, const char* call, int type, uint32_t rank, Address address, const uint64_t* dims,
                  const uint64_t* strides, const uint32_t* box, const uint32_t* steps, int interleave, int swizzle,
                  int fill, TensorView* out) {
@@ -49,8 +46,8 @@ Status make_view(State& s, const char* call, int type, uint32_t rank, Address ad
     CHECK(dims[i] >= 1 && dims[i] <= uint64_t{1} << 32, kInvalidValue, fmt::format("dimension {} is {}", i, dims[i]));
     CHECK(box[i] >= 1 && box[i] <= 256, kInvalidValue,
           fmt::format("side {} of the box is {}; 1 to 256 are possible", i, box[i]));
-    CHECK(steps[i] >= 1 && steps[i] <= 8, kInvalidValue, fmt::format("a step of {} elements", steps[i]));
-    CHECK(steps[i] == 1, kNotSupported, "steps between elements");
+    CHECK(steps[i] >= 1 && steps[i] <= 8, kInvalidValue, fmt::format("an element stride of {}", steps[i]));
+    CHECK(steps[i] == 1, kNotSupported, "element strides");
     view.dims[i] = dims[i];
     view.box[i] = box[i];
     if (i == 0) continue;

@@ -1,4 +1,4 @@
-// CUresult in words: all of CUDA 13.0 (tests/shim/entries_test.cpp compares them with cuda.h).
+// Names and descriptions of CUresult: all of CUDA 13.0 (tests/shim/entries_test.cpp compares the names with cuda.h).
 #include "runtime/shim/state.h"
 
 namespace roofgen::shim {

@@ -1,4 +1,4 @@
-// Kernels of the simulated driver: PTX in, CTAs run, findings turned into the errors that a GPU would give.
+// Kernels of the simulated driver: loads PTX, runs CTAs, and turns findings into a GPU's error codes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,17 +15,17 @@
 namespace roofgen::shim {
 namespace {
 
-/// As the simulator's own executor has it: more than any sensible CTA needs.
+/// The default of the simulator's executor: above it a CTA counts as endless.
 constexpr uint64_t kMostInstructions = 1'000'000'000;
 constexpr int kPlainDynamicSmem = 48 * 1024;
 constexpr size_t kMostPtx = size_t{64} << 20;
 constexpr uint32_t kFatbinMagic = 0xba55ed50;
 
-/// What the hardware makes of it. Undefined behaviour that it cannot see is none of these.
+/// The error that a GPU reports for a finding.
 Status status_of(const std::string& kind) {
   if (kind == "out-of-bounds" || kind == "write-to-input") return kIllegalAddress;
   if (kind == "misaligned") return kMisaligned;
-  if (kind == "instruction-limit" || kind == "deadlock") return kLaunchTimeout;  // it would hang
+  if (kind == "instruction-limit" || kind == "deadlock") return kLaunchTimeout;  // a GPU would hang
   return kLaunchFailed;
 }
 
@@ -58,8 +58,8 @@ Status State::load(const char* call, const void* image, std::string* why, Module
   uint32_t magic = 0;
   if (bytes[0] && bytes[1] && bytes[2]) std::memcpy(&magic, bytes, sizeof magic);
   if (std::strncmp(bytes, "\177ELF", 4) == 0)
-    return refused(kNoBinary, "a CUBIN is machine code; only PTX can be simulated");
-  if (magic == kFatbinMagic) return refused(kNoBinary, "fat binaries are not read; load the PTX itself");
+    return refused(kNoBinary, "a CUBIN is machine code; the simulator runs PTX only");
+  if (magic == kFatbinMagic) return refused(kNoBinary, "fat binaries are not supported; load the PTX");
   const size_t size = strnlen(bytes, kMostPtx + 1);
   if (size > kMostPtx) return refused(kInvalidImage, "over 64 MiB: no PTX");
   auto module = std::make_unique<Module>();
@@ -74,7 +74,7 @@ Status State::load(const char* call, const void* image, std::string* why, Module
     const int needs = std::atoi(target.c_str() + 3), arch = static_cast<int>(device.integer("arch"));
     const char last = target.back();
     if (needs > arch || ((last == 'a' || last == 'f') && needs != arch))
-      return refused(kNoBinary, fmt::format("the PTX is of {}, the device is sm_{}", target, arch));
+      return refused(kNoBinary, fmt::format("the PTX is for {}, the device is sm_{}", target, arch));
   }
   *out = modules.add(std::move(module));
   return kSuccess;
@@ -88,7 +88,7 @@ Status State::variable(Module& module, const std::string& name, Address* out, si
       return *out = known->second, kSuccess;
     auto made = memory_.allocate(v.bytes(), name, nullptr);
     if (!made) return kOutOfMemory;
-    std::vector<std::byte> value(v.bytes());  // what is not initialised is zero
+    std::vector<std::byte> value(v.bytes());  // variables without initialiser are zero
     std::memcpy(value.data(), v.init.data(), std::min<size_t>(v.init.size(), value.size()));
     if (!memory_.write(*made, value)) return kOutOfMemory;
     *out = module.variables[name] = *made;
@@ -138,9 +138,9 @@ double State::clock_mhz() const {
   return device.has("clock_sustained_mhz") ? device.at("clock_sustained_mhz") : device.at("clock_fp32_mhz");
 }
 
-/// A floor and the slowest of three rates: warp-instructions through the schedulers that have a warp, sectors
-/// out of L2, distinct sectors out of memory. No latencies, no caches, no clock that moves: for seeing the
-/// timing path work, not for ranking.
+/// Launch overhead plus the largest of three times: warp-instructions at the issue rate of the schedulers with a warp,
+/// L2 sectors at the L2 rate, distinct sectors at the DRAM rate. Without latencies and caches it serves to exercise the
+/// timing path, not to rank kernels.
 double State::modelled_ns(const LaunchOp& op, const Counts& counts) const {
   const double ctas = static_cast<double>(op.launch.grid.count()), sms = device.at("sms");
   const double warps = static_cast<double>((op.launch.block.count() + 31) / 32);

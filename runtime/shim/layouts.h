@@ -1,5 +1,4 @@
-// Structures of cuda.h that calls of the simulated driver take. tests/shim/signatures.h compares them with the
-// header's.
+// The structures of cuda.h in calls of the simulated driver; tests/shim/signatures.h compares them with the header.
 #pragma once
 
 #include <cstddef>

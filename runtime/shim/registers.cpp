@@ -1,5 +1,4 @@
-// Registers of kernels: PTX does not tell, so ptxas is asked where a toolkit has it, once for a module and only when
-// something asks for them.
+// Register counts of kernels, from ptxas if a toolkit has it: once per module, on the first query.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
@@ -19,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// $ROOFGEN_PTXAS, else that of a toolkit, else the one on PATH. Empty: there is none.
+/// ptxas: $ROOFGEN_PTXAS, else of a toolkit, else on PATH; empty if there is none.
 std::string find_ptxas() {
   const auto usable = [](const fs::path& path) { return access(path.c_str(), X_OK) == 0; };
   if (const char* own = std::getenv("ROOFGEN_PTXAS")) return usable(own) ? own : "";
@@ -46,7 +45,7 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-/// What a program writes on its standard error. False: it could not be started.
+/// Runs a program and reads its standard error. False: it could not be started.
 bool run(const std::vector<std::string>& arguments, std::string& out) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return false;
@@ -66,7 +65,7 @@ bool run(const std::vector<std::string>& arguments, std::string& out) {
   for (ssize_t n; started && ((n = read(ends[0], part, sizeof part)) > 0 || (n < 0 && errno == EINTR));)
     if (n > 0) out.append(part, static_cast<size_t>(n));
   close(ends[0]);
-  if (started) waitpid(child, nullptr, 0);  // the program around may have waited for it already: the text says all
+  if (started) waitpid(child, nullptr, 0);  // may fail if the host program has reaped it; the text is enough
   return started;
 }
 
@@ -80,13 +79,13 @@ std::optional<PtxasReport> State::compiled(const Function& function) {
     std::string file = (fs::temp_directory_path() / "roofgen-sim-XXXXXX").string();
     const int fd = ptxas.empty() ? -1 : mkostemp(file.data(), O_CLOEXEC);
     if (fd < 0) {
-      log(ptxas.empty() ? "registers are not known: no ptxas (ROOFGEN_PTXAS, CUDA_HOME, PATH)"
-                        : "registers are not known: no temporary file");
+      log(ptxas.empty() ? "no register counts: no ptxas (ROOFGEN_PTXAS, CUDA_HOME, PATH)"
+                        : "no register counts: no temporary file");
       return std::nullopt;
     }
     const bool whole = write_all(fd, module.text);
     close(fd);
-    // Code for the device, unless the PTX is of one architecture alone.
+    // The device's architecture, unless the PTX is for one architecture only.
     const std::string target(module.ptx.target), last = target.empty() ? "" : target.substr(target.size() - 1);
     std::vector<std::string> arguments = {
         ptxas,
@@ -96,14 +95,13 @@ std::optional<PtxasReport> State::compiled(const Function& function) {
         "/dev/null",
         file};
     if (module.max_registers > 0) arguments.push_back(fmt::format("-maxrregcount={}", module.max_registers));
-    if (!whole || !run(arguments, *module.ptxas_log)) log("registers are not known: " + ptxas + " did not run");
+    if (!whole || !run(arguments, *module.ptxas_log)) log("no register counts: " + ptxas + " did not run");
     unlink(file.c_str());
   }
   PtxasReport report = parse_ptxas_log(*module.ptxas_log, function.kernel.name);
   if (report.found) return report;
   if (!module.ptxas_log->empty())
-    log(fmt::format("registers of {} are not known: ptxas: {}", function.kernel.name,
-                    module.ptxas_log->substr(0, 200)));
+    log(fmt::format("no register count of {}: ptxas: {}", function.kernel.name, module.ptxas_log->substr(0, 200)));
   return std::nullopt;
 }
 

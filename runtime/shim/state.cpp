@@ -29,7 +29,7 @@ namespace {
 
 constexpr int kMostSimulatorThreads = 256;
 
-/// The value of a variable of the environment; empty: it is not set.
+/// The value of an environment variable; empty if it is not set.
 std::string setting(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
@@ -58,7 +58,7 @@ void State::write_log(const std::string& line) {
   }
   if (!file) file = stderr;
   const std::string whole = stamped(line);
-  std::fwrite(whole.data(), 1, whole.size(), file);  // one write: processes share the file
+  std::fwrite(whole.data(), 1, whole.size(), file);  // one write per line, as processes share the file
   if (file != stderr) std::fclose(file);
 }
 
@@ -83,7 +83,7 @@ void State::absent(const char* call, Status status, const std::string& name) {
 void State::end_of_lookups() {
   in_lookups_ = false;
   if (more_absent_.empty()) return;
-  write_log(fmt::format("cuGetProcAddress: nor are there {} others that were looked up: {}", more_absent_.size(),
+  write_log(fmt::format("cuGetProcAddress: {} other functions that do not exist here: {}", more_absent_.size(),
                         fmt::join(more_absent_, ", ")));
   more_absent_.clear();
 }
@@ -117,14 +117,14 @@ Status State::read_settings() {
   if (!loaded) return misconfigured("ROOFGEN_SIM_DEVICE: " + loaded.error().message);
   const std::string strict = setting("ROOFGEN_SIM_STRICT"), threads = setting("ROOFGEN_SIM_THREADS");
   if (!strict.empty() && strict != "0" && strict != "1")
-    return misconfigured(fmt::format("ROOFGEN_SIM_STRICT={}: it is 0 or 1", strict));
+    return misconfigured(fmt::format("ROOFGEN_SIM_STRICT={}: 0 or 1 was expected", strict));
   int count = static_cast<int>(
       std::clamp(std::thread::hardware_concurrency(), 1u, static_cast<unsigned>(kMostSimulatorThreads)));
   if (!threads.empty()) {
     const auto [end, error] = std::from_chars(threads.data(), threads.data() + threads.size(), count);
     if (error != std::errc() || *end || count < 1 || count > kMostSimulatorThreads)
-      return misconfigured(
-          fmt::format("ROOFGEN_SIM_THREADS={}: it is a number of cores, 1 to {}", threads, kMostSimulatorThreads));
+      return misconfigured(fmt::format("ROOFGEN_SIM_THREADS={}: a number of cores from 1 to {} was expected", threads,
+                                       kMostSimulatorThreads));
   }
   strict_ = strict == "1";
   threads_ = count;
@@ -139,11 +139,11 @@ Status State::initialise() {
   default_pool = current_pool = pools.add(std::make_unique<Pool>());
   initialised = true;
   Report::instance().initialised(device.name, device.title);
-  log(fmt::format("a simulated {}: no GPU is used, and its times are modelled", device.title));
+  log(fmt::format("a simulated {}: no GPU is used, and times are modelled", device.title));
   return kSuccess;
 }
 
-/// CUdevice_attribute by number. What is not listed the device does not have, or cannot: 0.
+/// CUdevice_attribute by number; 0 for features that the device does not have.
 int State::attribute(int attribute) const {
   const auto cell = [&](const char* name) { return device.has(name) ? static_cast<int>(device.integer(name)) : 0; };
   const int arch = cell("arch");
@@ -164,7 +164,7 @@ int State::attribute(int attribute) const {
     case 16: return cell("sms");
     case 31: return 1;
     case 36:
-      // Two transfers a clock, as drivers count.
+      // Drivers report the clock of double data rate memory.
       return device.has("dram_bus_bits")
                  ? static_cast<int>(device.at("dram_gb_s") * 1e6 / (2 * device.at("dram_bus_bits") / 8))
                  : 0;
@@ -225,7 +225,7 @@ Status State::allocate(size_t bytes, Address* out) {
 
 Status State::free(Address at) {
   if (!allocations.count(at) || leaving.count(at)) return kInvalidValue;
-  if (Status status = drain(); status != kSuccess) return status;  // as cuMemFree waits
+  if (Status status = drain(); status != kSuccess) return status;  // cuMemFree synchronises
   release(at);
   return kSuccess;
 }
@@ -287,7 +287,7 @@ Status State::queue(const char* call, Handle handle, Work work) {
     event->recorded = true;
     ++event->pending;
   }
-  // A host function may be waited for by other means than the driver, and then nothing else would make it run.
+  // The program may wait for a host function without a driver call, so it runs at once.
   const bool at_once = work.type == WorkType::kHost;
   queue_.push_back(std::move(work));
   if (at_once) drain();

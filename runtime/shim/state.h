@@ -1,9 +1,8 @@
-// A CUDA driver without a GPU: what libcuda.so.1 of the build folder keeps between calls. One device out
-// of the catalogue, its memory and kernels in the PTX simulator, one timeline. docs/shim.md says what of
-// the driver API is there.
+// State of the simulated CUDA driver (docs/shim.md): one device of the catalogue with its memory and kernels in the PTX
+// simulator, and one timeline.
 //
-// Work is queued and runs, in the order of queueing over all streams, when something waits for it or asks
-// whether it is done. That order is one of those that streams, events and the default stream allow.
+// Work is queued, and runs in submission order over all streams when a call waits for it or queries it. The API allows
+// this order.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +31,7 @@ using cuda::Address;
 using cuda::Handle;
 using cuda::Status;
 
-// CUresult, as cuda.h numbers them; tests/shim compares the names.
+// CUresult; tests/shim compares the numbers with cuda.h.
 inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotInitialised = 3, kNoDevice = 100,
                         kInvalidDevice = 101, kInvalidImage = 200, kInvalidContext = 201, kNoBinary = 209,
                         kUnsupportedLimit = 215, kInvalidPtx = 218, kFileNotFound = 301, kOperatingSystem = 304,
@@ -41,7 +40,7 @@ inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotI
                         kLaunchFailed = 719, kTooLarge = 720, kNotSupported = 801, kCaptureUnsupported = 900,
                         kInvalidClusterSize = 912, kUnknown = 999;
 
-/// The version of the driver API: what it has is in entries.def.
+/// The version of the driver API; its functions are in entries.def.
 inline constexpr int kVersion = 13000;
 
 struct Module;
@@ -49,26 +48,26 @@ struct Module;
 struct Function {
   sim::Kernel kernel;
   Module* module = nullptr;
-  uint32_t cluster[3] = {0, 0, 0};  ///< required; 0: none is
-  bool big_clusters = false;        ///< of more than 8 CTAs
-  int max_dynamic_smem = 0;         ///< cuFuncSetAttribute's; before that what is left of 48 KiB
+  uint32_t cluster[3] = {0, 0, 0};  ///< required; 0: not required
+  bool big_clusters = false;        ///< more than 8 CTAs are allowed
+  int max_dynamic_smem = 0;         ///< set by cuFuncSetAttribute; initially 48 KiB less the static shared memory
 };
 
 struct Module {
   std::string text, file;
   sim::PtxModule ptx;                    ///< points into `text`
-  int max_registers = 0;                 ///< asked for when it was loaded; 0: not
-  std::optional<std::string> ptxas_log;  ///< none yet
+  int max_registers = 0;                 ///< option of the load; 0: none
+  std::optional<std::string> ptxas_log;  ///< empty until ptxas ran
   std::map<std::string, Address, std::less<>> variables;
   std::map<std::string, std::unique_ptr<Function>, std::less<>> functions;
 };
 
-/// A launch as queued: it owns its arguments.
+/// A queued launch, which owns its arguments.
 struct LaunchOp {
   const Function* function = nullptr;
   Launch launch;
   std::vector<std::byte> params;
-  std::vector<void*> args;  ///< into `params`, one by one
+  std::vector<void*> args;  ///< pointers into `params`
   bool cooperative = false;
 };
 
@@ -76,7 +75,7 @@ using Op = std::function<Status()>;
 
 inline constexpr int kJitMaxRegisters = 0;  ///< CU_JIT_MAX_REGISTERS
 
-/// CUgraphNodeType, those that there are.
+/// The supported values of CUgraphNodeType.
 enum class WorkType {
   kKernel = 0,
   kMemcpy = 1,
@@ -88,12 +87,12 @@ enum class WorkType {
   kRecordEvent = 7
 };
 
-/// What a stream does in one piece, or a node of a graph.
+/// An item of a stream, or a graph node.
 struct Work {
   WorkType type = WorkType::kEmpty;
-  Op op;                             ///< null: nothing
+  Op op;                             ///< null: no effect
   std::shared_ptr<LaunchOp> launch;  ///< of a kernel
-  Handle event = nullptr;            ///< that it records
+  Handle event = nullptr;            ///< of kRecordEvent
 };
 
 struct Graph;
@@ -109,7 +108,7 @@ struct Graph {
 };
 struct Executable {
   struct Step {
-    Handle node;  ///< of the graph that it was made of
+    Handle node;  ///< in the original graph
     Work work;
   };
   std::vector<Step> steps;
@@ -124,33 +123,32 @@ struct Stream {
 };
 struct Event {
   bool recorded = false, timed = true;
-  int pending = 0;  ///< records that are queued
+  int pending = 0;  ///< queued records
   double time_ns = 0;
 };
 struct Context {
   unsigned flags = 0;
-  size_t limits[3] = {1024, 1 << 20,
-                      8 << 20};  ///< CUlimit: stack of a thread, printf's buffer, malloc's heap; as CUDA begins
+  size_t limits[3] = {1024, 1 << 20, 8 << 20};  ///< CUlimit: stack, printf buffer, malloc heap; CUDA's defaults
 };
 
-/// Of the stream-ordered allocator. It holds nothing back: what is freed is the device's again.
+/// A pool of the stream-ordered allocator. It keeps no freed memory.
 struct Pool {
-  size_t most_bytes = 0;  ///< 0: what the device has
+  size_t most_bytes = 0;  ///< 0: the device's
   uint64_t release_threshold = 0;
   int reuse[3] = {1, 1, 1};
   size_t used = 0, used_high = 0, reserved_high = 0;
 };
 
-/// cuLinkCreate's: the one PTX that is there to link is its own image.
+/// A linker (cuLinkCreate). The image is the text of its one PTX.
 struct Link {
   std::string image;
   bool complete = false;
   int max_registers = 0;
   std::vector<int> options;
-  void** values = nullptr;  ///< the caller's until the linker is destroyed (cuda.h)
+  void** values = nullptr;  ///< valid until the linker is destroyed (cuda.h)
 };
 
-/// Objects by their address, so that a stale handle is an error and no crash.
+/// Objects by address, so that a stale handle is an error instead of a crash.
 template <class T>
 class Handles {
  public:
@@ -173,7 +171,7 @@ class Handles {
 
 class State {
  public:
-  /// The one of this process; never destroyed, as calls may come after main.
+  /// Never destroyed, as calls may come after main.
   static State& instance();
 
   std::recursive_mutex mutex;
@@ -190,26 +188,26 @@ class State {
   Context* primary = nullptr;
   unsigned primary_count = 0;
   std::map<Address, size_t> allocations;
-  std::map<Address, Pool*> pooled;  ///< those of them that came out of a pool
-  std::set<Address> leaving;        ///< those whose cuMemFreeAsync is queued
+  std::map<Address, Pool*> pooled;  ///< allocations from pools
+  std::set<Address> leaving;        ///< allocations with a queued cuMemFreeAsync
   std::map<void*, size_t> host_allocations;
-  std::set<void*> registered;  ///< those of them that the program made itself
+  std::set<void*> registered;  ///< host memory of cuMemHostRegister
   size_t allocated = 0;
-  Status sticky = kSuccess;  ///< of the launch that took the context; every later call fails with it
+  Status sticky = kSuccess;  ///< error of a failed launch; every later call returns it
   bool initialised = false;
 
   Status initialise();
-  /// One line to $ROOFGEN_SIM_LOG: a file, or "stderr", as is a file that cannot be written.
+  /// Writes a line to $ROOFGEN_SIM_LOG, a file or "stderr"; to stderr if the file cannot be written.
   void log(const std::string& line);
-  /// A function that was looked up and is not there. Whoever binds all that there is asks for dozens in a row: the
-  /// first one has a line at once, those after it share one.
+  /// Logs a lookup of a missing function. Bindings look up dozens in a series: the first one gets a line at once, the
+  /// others share one line.
   void absent(const char* call, Status status, const std::string& name);
   void end_of_lookups();
   /// Logs why and returns the status.
   Status refuse(const char* call, Status status, const std::string& why);
 
   int attribute(int attribute) const;
-  /// Frees all that contexts hold: after the last is gone, or at a reset.
+  /// Frees all objects and memory: after the last context is destroyed, or at a reset.
   void wipe();
   /// Empties the queue, and reports its launches as not run.
   void drop_queue();
@@ -219,12 +217,12 @@ class State {
   Status variable(Module& module, const std::string& name, Address* out, size_t* bytes);
   void unload(Module& module);
   Status is_function(Handle handle, Function** out) const;
-  /// Registers and the like, by ptxas. Nothing: it is not there, or does not take the PTX.
+  /// ptxas's report; empty if there is no ptxas or it refuses the PTX.
   std::optional<PtxasReport> compiled(const Function& function);
 
   Status allocate(size_t bytes, Address* out);
   Status free(Address at);
-  /// Gives an allocation back, now.
+  /// Frees an allocation without waiting.
   void release(Address at);
   /// Whether [at, at + bytes) is in one allocation.
   bool holds(Address at, size_t bytes) const;
@@ -232,20 +230,20 @@ class State {
   Status read(void* to, Address from, size_t bytes);
   Status fill(Address at, const void* pattern, size_t size, size_t count);
 
-  /// 0, 1 and 2 are the default streams. Null: there is no such stream.
+  /// 0, 1 and 2 are the default streams. Null if the stream does not exist.
   Stream* stream(Handle handle);
-  /// Into the queue, or into the graph that the stream captures.
+  /// Appends to the queue, or to the graph that the stream captures.
   Status queue(const char* call, Handle stream, Work work);
-  Status drain();     ///< all that is queued
-  Status progress();  ///< one piece of it, and kNotReady while there is more
+  Status drain();     ///< runs all queued work
+  Status progress();  ///< runs one item; kNotReady if there are more
   Status run_op(const Op& op);
 
   Status execute(const LaunchOp& op);
 
-  double now_ns = 1e9;  ///< of the device's timeline
+  double now_ns = 1e9;  ///< time of the device's timeline
 
  private:
-  /// One line on stderr whatever the log: cuInit fails of a setting that makes no sense.
+  /// cuInit fails because of an invalid setting: writes a line to stderr as well as to the log.
   Status misconfigured(const std::string& why);
   Status read_settings();
   void write_log(const std::string& line);
@@ -257,22 +255,22 @@ class State {
   Stream default_;
   std::set<Function*> functions_;
   bool strict_ = false;
-  int threads_ = 1;         ///< for the CTAs of a launch
-  std::string unwritable_;  ///< the log that was complained of
+  int threads_ = 1;         ///< cores for the CTAs of a launch
+  std::string unwritable_;  ///< the log file that could not be written
   std::set<std::string> absent_;
-  std::vector<std::string> more_absent_;  ///< those of a row of lookups that have no line yet
+  std::vector<std::string> more_absent_;  ///< lookups of the series that are not logged yet
   bool in_lookups_ = false;
 };
 
-/// The context current on this thread, null: none. Those below it were pushed over.
+/// The stack of current contexts of this thread; null entries mean no context.
 extern thread_local std::vector<Context*> current;
 
-const char* error_name(Status status);  ///< null: no such error
+const char* error_name(Status status);  ///< null for unknown errors
 const char* error_text(Status status);
 
 enum class Needs { kNothing, kDriver, kContext };
 
-/// Every entry point: one at a time, an error that stays where the context is lost, nothing thrown to C.
+/// Wraps every entry point: takes the lock, returns the sticky error, and stops exceptions.
 template <class F>
 Status enter(const char* call, Needs needs, F&& body) {
   State& s = State::instance();
@@ -295,7 +293,11 @@ Status enter(const char* call, Needs needs, F&& body) {
 
 }  // namespace roofgen::shim
 
-/// Exported: NAME(params) { body } with the State as `s`.
+/// In a call named `call`, with the State as `s`: logs why and returns the status unless the condition holds.
+#define CHECK(condition, status, why) \
+  if (!(condition)) return s.refuse(call, status, why)
+
+/// Defines and exports NAME(params) { body }, with the State as `s`.
 #ifndef ROOFGEN_CU
 #define ROOFGEN_CU(name, needs, params, ...)                                                            \
   extern "C" __attribute__((visibility("default"))) ::roofgen::shim::Status name params;                \
@@ -306,7 +308,7 @@ Status enter(const char* call, Needs needs, F&& body) {
       return [&]() -> ::roofgen::shim::Status __VA_ARGS__();                                            \
     });                                                                                                 \
   }
-/// Its form for per-thread default streams. It is the same one: all streams run in one order.
+/// The form for per-thread default streams, an alias: all streams run in one order.
 #define ROOFGEN_CU_PER_THREAD(name, suffix) \
   extern "C" __attribute__((visibility("default"), alias(#name))) decltype(name) name##suffix
 #endif

@@ -1,20 +1,16 @@
-// Checks of launches, copies and memsets, and what they do.
 #include "runtime/shim/work.h"
 
 #include <fmt/format.h>
 
 #include <cstring>
 
-#define CHECK(condition, status, why) \
-  if (!(condition)) return s.refuse(call, status, why)
-
 namespace roofgen::shim {
 namespace {
 
 constexpr uint32_t kMostThreads = 1024;
-constexpr uint64_t kPortableCluster = 8;  // that every device with clusters runs
+constexpr uint64_t kPortableCluster = 8;  // supported by every device with clusters
 
-/// Arguments out of pairs of a marker and a value: 1 the buffer, 2 the address of its size, 0 the end.
+/// `extra` of cuLaunchKernel: pairs of a marker and a value; 1: the buffer, 2: the address of its size, 0: the end.
 Status unpack(State& s, const char* call, const sim::Kernel& k, void** extra, std::vector<std::byte>& params) {
   const void* buffer = nullptr;
   size_t size = 0;
@@ -27,7 +23,7 @@ Status unpack(State& s, const char* call, const sim::Kernel& k, void** extra, st
       std::memcpy(&size, extra[1], sizeof size);
   }
   CHECK(buffer && size >= params.size(), kInvalidValue,
-        fmt::format("{}: {} bytes of arguments, it takes {}", k.name, size, params.size()));
+        fmt::format("{}: {} bytes of arguments; {} were expected", k.name, size, params.size()));
   std::memcpy(params.data(), buffer, params.size());
   return kSuccess;
 }
@@ -48,29 +44,29 @@ void fill_log(const std::string& why, unsigned count, const int* options, void**
 
 int resident(State& s, const char* call, const Function& f, int threads, int64_t smem) {
   const auto report = s.compiled(f);
-  if (!report) s.log(fmt::format("{}: {}: without its registers, which are not known", call, f.kernel.name));
+  if (!report) s.log(fmt::format("{}: {}: occupancy without register counts, an upper bound", call, f.kernel.name));
   return roofgen::occupancy(s.device, report ? report->registers : 1, smem + f.kernel.static_shared, threads)
       .ctas_per_sm;
 }
 
 namespace {
 
-/// The cluster that a launch has: asked for, required by the function, or none.
+/// The cluster of a launch: requested, required by the function, or one CTA.
 Status cluster_of(State& s, const char* call, const Function& f, const LaunchShape& shape, Dim3* out) {
   const Dim3 required = {f.cluster[0], f.cluster[1], f.cluster[2]};
   *out = shape.cluster.count() > 0 ? shape.cluster : required.count() > 0 ? required : Dim3{1, 1, 1};
   if (out->count() == 1 && required.count() == 0) return kSuccess;
   const std::string& name = f.kernel.name;
-  CHECK(s.attribute(120), kNotSupported, fmt::format("{}: the device has no clusters; sm_90 and newer have", name));
+  CHECK(s.attribute(120), kNotSupported, fmt::format("{}: clusters need sm_90 or newer", name));
   CHECK(required.count() == 0 || (out->x == required.x && out->y == required.y && out->z == required.z),
         kInvalidClusterSize,
-        fmt::format("{}: clusters of {} CTAs; it is made for {}", name, text_of(*out), text_of(required)));
+        fmt::format("{}: clusters of {} CTAs; the kernel requires {}", name, text_of(*out), text_of(required)));
   const uint64_t most = f.big_clusters ? sim::kMaxClusterCtas : kPortableCluster;
   CHECK(out->count() <= most, kInvalidClusterSize,
-        fmt::format("{}: clusters of {} CTAs; it may have {}", name, out->count(), most));
+        fmt::format("{}: clusters of {} CTAs; at most {} are possible", name, out->count(), most));
   CHECK(
       shape.grid.x % out->x == 0 && shape.grid.y % out->y == 0 && shape.grid.z % out->z == 0, kInvalidValue,
-      fmt::format("{}: a grid of {} CTAs cannot be cut into clusters of {}", name, text_of(shape.grid), text_of(*out)));
+      fmt::format("{}: a grid of {} CTAs is no multiple of clusters of {}", name, text_of(shape.grid), text_of(*out)));
   return kSuccess;
 }
 
@@ -92,9 +88,9 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
         fmt::format("{}: {} threads of at most {}", k.name, block.count(), most));
   CHECK(k.required_threads[0] == 0 ||
             (block.x == k.required_threads[0] && block.y == k.required_threads[1] && block.z == k.required_threads[2]),
-        kInvalidValue, k.name + ": its block is fixed to another size");
+        kInvalidValue, k.name + ": .reqntid requires another block size");
   CHECK(shape.smem_bytes <= static_cast<unsigned>(f->max_dynamic_smem), kInvalidValue,
-        fmt::format("{}: {} bytes of dynamic shared memory; it may have {}", k.name, shape.smem_bytes,
+        fmt::format("{}: {} bytes of dynamic shared memory; at most {} are set", k.name, shape.smem_bytes,
                     f->max_dynamic_smem));
   Dim3 cluster;
   if (Status status = cluster_of(s, call, *f, shape, &cluster); status != kSuccess) return status;
@@ -103,7 +99,7 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
         static_cast<uint64_t>(resident(s, call, *f, static_cast<int>(block.count()), shape.smem_bytes)) *
         static_cast<uint64_t>(s.device.integer("sms"));
     CHECK(grid.count() <= held, kTooLarge,
-          fmt::format("{}: {} CTAs are to run at once; the device holds {}", k.name, grid.count(), held));
+          fmt::format("{}: a cooperative launch of {} CTAs; the device holds {}", k.name, grid.count(), held));
   }
   auto op = std::make_shared<LaunchOp>();
   op->cooperative = shape.cooperative;
@@ -126,7 +122,7 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
   for (const auto& p : k.params) op->args.push_back(op->params.data() + p.offset);
   *out = {WorkType::kKernel, {}, op, nullptr};
   out->op = [&s, op] {
-    // Unloading a module that is still to run is the program's mistake.
+    // The program may have unloaded the module.
     Function* still = nullptr;
     if (s.is_function(const_cast<Function*>(op->function), &still) != kSuccess)
       return s.refuse("cuLaunchKernel", kInvalidHandle, "the module was unloaded before the launch ran");
@@ -147,7 +143,7 @@ Status place(State& s, const char* call, const Side3d& side, const Copy3d& copy,
   out->pitch = side.pitch;
   out->slice = side.pitch * side.height;
   const size_t offset = side.x + side.y * side.pitch + side.z * out->slice;
-  // Unified addresses: what is no allocation of the device is the host's.
+  // A unified address outside all device allocations is a host address.
   out->on_device = side.type == kDeviceMemory || (side.type == kUnifiedMemory && s.holds(side.device, 1));
   if (out->on_device) {
     out->device = side.device + offset;

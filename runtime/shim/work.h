@@ -1,4 +1,4 @@
-// Work of the simulated driver, checked when it is asked for and done when its turn comes: on a stream, or in a graph.
+// Work items of streams and graphs: arguments are checked in the call, and the work runs later.
 #pragma once
 
 #include "runtime/shim/layouts.h"
@@ -6,44 +6,42 @@
 
 namespace roofgen::shim {
 
-/// Why PTX was refused, into the log buffer among the caller's options (CUjit_option), cut to its size; nothing: it was
-/// not.
+/// Writes the reason for refusing PTX ("": none) to the log buffer in the caller's options (CUjit_option), truncated.
 void fill_log(const std::string& why, unsigned count, const int* options, void** values);
 
 struct LaunchShape {
   Dim3 grid, block;
-  Dim3 cluster = {0, 0, 0};  ///< 0 x 0 x 0: as the function has it
+  Dim3 cluster = {0, 0, 0};  ///< 0 x 0 x 0: the function's
   unsigned smem_bytes = 0;
   bool cooperative = false;
 };
-/// A launch with its arguments, out of `args` or `extra` as cuLaunchKernel has them.
+/// A launch with its arguments from `args` or `extra`, as in cuLaunchKernel.
 Status make_launch(State& s, const char* call, Handle function, const LaunchShape& shape, void** args, void** extra,
                    Work* out);
 
-/// CTAs of a kernel that one SM holds at once. Where registers are not known it is what threads and shared memory
-/// allow: at least the true figure.
+/// Resident CTAs per SM. Without register counts an upper bound from threads and shared memory.
 int resident(State& s, const char* call, const Function& f, int threads, int64_t smem);
 
-/// The same number of bytes, rows and slices at two places.
+/// A copy of `depth` slices of `height` rows of `width` bytes.
 struct Box {
   struct Place {
     bool on_device = false;
     std::byte* host = nullptr;
     Address device = 0;
-    size_t pitch = 0, slice = 0;  ///< bytes from a row to the next, and from a slice to the next
+    size_t pitch = 0, slice = 0;  ///< bytes between rows and between slices
   };
   Place from, to;
   size_t width = 0, height = 0, depth = 0;
   bool empty() const { return width == 0 || height == 0 || depth == 0; }
 };
 Status make_box(State& s, const char* call, const Copy3d& copy, Box* out);
-/// Moves the bytes, now.
+/// Executes the copy.
 Status move(State& s, const Box& box);
-/// The work of a graph's node: it reads and writes the host when it runs.
+/// The copy as a work item, for graph nodes: it accesses host memory when it runs.
 Work move_later(State& s, const Box& box);
 
 Status make_memset(State& s, const char* call, const MemsetNodeParams& params, Work* out);
-/// The moment on the device's timeline, into an event.
+/// Records the time of the device's timeline in an event.
 Work make_record(State& s, Handle event);
 Work make_host_call(HostFunction function, void* data);
 

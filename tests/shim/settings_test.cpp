@@ -57,9 +57,10 @@ TEST_F(Settings, ThatMakeNoSenseEndCuInitWithALine) {
   expect_refused("ROOFGEN_SIM_DEVICE", "v100-sxm2",
                  "cuInit: ROOFGEN_SIM_DEVICE: the kernels need sm_80 or newer; v100-sxm2 is sm_70: analysis only");
   for (const char* wrong : {"zero", "0", "-1", "4x", "257", "99999999999"})
-    expect_refused("ROOFGEN_SIM_THREADS", wrong,
-                   std::string("cuInit: ROOFGEN_SIM_THREADS=") + wrong + ": it is a number of cores, 1 to 256");
-  expect_refused("ROOFGEN_SIM_STRICT", "yes", "cuInit: ROOFGEN_SIM_STRICT=yes: it is 0 or 1");
+    expect_refused(
+        "ROOFGEN_SIM_THREADS", wrong,
+        std::string("cuInit: ROOFGEN_SIM_THREADS=") + wrong + ": a number of cores from 1 to 256 was expected");
+  expect_refused("ROOFGEN_SIM_STRICT", "yes", "cuInit: ROOFGEN_SIM_STRICT=yes: 0 or 1 was expected");
   // With corrected settings the driver starts; nothing of the wrong settings remains.
   setenv("ROOFGEN_SIM_THREADS", "2", 1);
   const auto [good, silence] = init();
@@ -105,7 +106,7 @@ TEST_F(Settings, ARowOfLookupsOfWhatIsNotThereIsTwoLines) {
   EXPECT_EQ(look_up("cuMulticastBindMem", 13010), 2);
   EXPECT_EQ(cu("cuInit", 0u), 0);
   const std::string log = home_.read("log");
-  EXPECT_NE(log.find("cuGetProcAddress: nor are there 2 others that were looked up: cuTwo of CUDA 13.0, "
+  EXPECT_NE(log.find("cuGetProcAddress: 2 other functions that do not exist here: cuTwo of CUDA 13.0, "
                      "cuMulticastBindMem of CUDA 13.1\n"),
             std::string::npos)
       << log;
