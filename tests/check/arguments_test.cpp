@@ -29,7 +29,7 @@ std::vector<double> contents(const std::string& json) {
   return out;
 }
 
-TEST(Arguments, HoldWhatTheySay) {
+TEST(Arguments, HoldTheStatedValues) {
   EXPECT_EQ(contents(R"([{"type": "f32", "size": 3, "fill": "iota"}])"), (std::vector<double>{0, 1, 2}));
   EXPECT_EQ(contents(R"([{"type": "i8", "size": 3, "fill": -5}])"), (std::vector<double>{-5, -5, -5}));
   EXPECT_EQ(contents(R"([{"type": "bf16", "size": 2, "values": [1.00390625, 3e38]}])"),
@@ -111,7 +111,7 @@ TEST(Arguments, StructsAreLaidOutAsInCpp) {
       (std::vector<std::pair<uint64_t, uint64_t>>{{0, 8}, {8, 2}, {64, 64}}));
 }
 
-TEST(Arguments, WhatIsPassedByValueIsBytes) {
+TEST(Arguments, ValueArgumentsAreBytes) {
   auto args = parse_arguments(
       R"([{"type": "struct", "fields": [{"type": "u8", "value": 7}, {"type": "u16x2", "value": [258, 3]}]}, {"type": "bytes", "value": "00 fF"}, {"type": "i32", "value": -2}])",
       "args.json", ".");
@@ -199,7 +199,7 @@ TEST(Arguments, AreRefusedInOneLineWithTheirPlace) {
   }
 }
 
-TEST(Arguments, TheCaretStandsAtWhatIsWrong) {
+TEST(Arguments, TheCaretMarksTheError) {
   // Each case is the second argument, after a first one with the same words; $ marks the position of the error.
   const char* const cases[] = {
       R"({"type": "u32", "value": 4, "$fill": 1})",
@@ -240,7 +240,7 @@ TEST(Arguments, TheCaretStandsAtWhatIsWrong) {
   }
 }
 
-TEST(Arguments, BrokenJsonSaysWhatWasExpected) {
+TEST(Arguments, BrokenJsonReportsTheExpectedToken) {
   const std::pair<std::string, const char*> cases[] = {
       {std::string("[false\0, 1]", 11), "1:2: error: not valid JSON: a value"},
       {"[\xef\xbb\xbf"

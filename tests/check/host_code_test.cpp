@@ -157,7 +157,7 @@ TEST_F(HostCode, AKernelThatIsNoneLeavesTheSourceAsItIs) {
       << to_string(wrong.error());
 }
 
-TEST_F(HostCode, OfCubsHeaderForEverythingWhatDeviceCodeCalls) {
+TEST_F(HostCode, DevicePartsOfCubsUmbrellaHeader) {
   const std::string& toolkit = nvrtc_info().include_dir;
   if (toolkit.empty() || (!fs::exists(fs::path(toolkit) / "cccl" / "cub") && !fs::exists(fs::path(toolkit) / "cub")))
     GTEST_SKIP() << "no CUB on this machine";
@@ -180,7 +180,7 @@ TEST_F(HostCode, OfCubsHeaderForEverythingWhatDeviceCodeCalls) {
   EXPECT_TRUE(report->clean()) << check_text(*report, 0);
 }
 
-TEST_F(HostCode, WhatAUsersHeaderDoesIsToldThere) {
+TEST_F(HostCode, FindingsInAUsersHeaderKeepTheirPosition) {
   file_ = "user.cu";  // the directory given by -I has the name of a toolkit directory
   add({{"store.h", "__device__ inline void store(int* o, int i) {\n  o[i] = 1;\n}\n"}});
   for (const std::string host : {"", "#include <iostream>\nint main() { std::cout << 1; }\n"}) {

@@ -40,7 +40,7 @@ void expect_all(const std::vector<Case>& cases) {
   }
 }
 
-TEST_F(Refusals, WhatTheSimulatorHasNot) {
+TEST_F(Refusals, UnsupportedFeatures) {
   expect_all({
       {"__device__ __noinline__ int f(int n) {\n  return n < 2 ? 1 : n * f(n - 1) - f(n - 2);\n}\n__global__ void k() "
        "{ if (f(clock()) == 3) __trap(); }",

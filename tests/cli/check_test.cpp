@@ -81,7 +81,7 @@ TEST_F(Check, CleanFindingsAndWrongOutputs) {
       << o.out;
 }
 
-TEST_F(Check, JsonIsAsItsSchemaSays) {
+TEST_F(Check, JsonMatchesItsSchema) {
   if (!has_nvrtc(home)) GTEST_SKIP() << "no NVRTC on this machine";
   // All parts of a report: host code, a note, printed text, a finding with its CTAs, outputs of every kind.
   home.write(
@@ -116,7 +116,7 @@ TEST_F(Check, JsonIsAsItsSchemaSays) {
   expect_schema(Json::parse(home.run("check k.ptx --block 32 --json").out));
 }
 
-TEST_F(Check, WhatAnotherFlagWouldMend) {
+TEST_F(Check, ErrorsSuggestTheFlagThatHelps) {
   if (!has_nvrtc(home)) GTEST_SKIP() << "no NVRTC on this machine";
   home.write("grid.cu",
              "#include <cooperative_groups.h>\n__global__ void k() { cooperative_groups::this_grid().sync(); }\n");

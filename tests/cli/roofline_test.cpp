@@ -150,7 +150,7 @@ TEST_F(RooflineCli, ReportShowsAnExplanationAgain) {
   EXPECT_NE(home.read("c.html").find("relu"), std::string::npos);
 }
 
-TEST_F(RooflineCli, ReportRefusesWhatWasChanged) {
+TEST_F(RooflineCli, ReportRefusesModifiedFiles) {
   const std::string text = home.run("explain gemm --M 64 --N 64 --K 64 --json").out;
   home.write("e.json", std::regex_replace(text, std::regex("\"flops\": 524288.0"), "\"flops\": 1.0"));
   refused("report e.json", 2, "flops is 1 here and 524288 by the formulas");

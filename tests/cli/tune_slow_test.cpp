@@ -51,7 +51,7 @@ TEST(TuneSlow, WinnersAreGoodKernels) {
   }
 }
 
-TEST(TuneSlow, CausalWithLengthsThatDivideNothing) { expect_all_verified(tune("--L 1000 --d 80 --causal")); }
+TEST(TuneSlow, CausalWithOddLengths) { expect_all_verified(tune("--L 1000 --d 80 --causal")); }
 TEST(TuneSlow, GroupedHeads) { expect_all_verified(tune("--L 257 --d 64 --heads 6 --kv-heads 2")); }
 TEST(TuneSlow, HalfPrecision) { expect_all_verified(tune("--L 1024 --d 128 --dtype fp16")); }
 TEST(TuneSlow, CrossAttentionCausalWithLse) {

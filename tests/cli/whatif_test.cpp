@@ -72,7 +72,7 @@ TEST_F(WhatIfCli, FiveStepsEveryPartitionTimedAndVerified) {
   EXPECT_EQ(again["best"], r["best"]);
 }
 
-TEST_F(WhatIfCli, ValuesThatAreAddedLaterAreKept) {
+TEST_F(WhatIfCli, ValuesForLaterStepsAreKept) {
   const Json r =
       parse(home.run("whatif --chain 'relu > (v * 0.5) > residual(relu) > softmax' --rows 33 --cols 200 --executor sim "
                      "--evals 2 --json"));

@@ -45,7 +45,7 @@ TEST(ChainText, LabelsAreUniqueAndTensorsToo) {
   EXPECT_THAT(tensors, ElementsAre("bias:bf16[n]", "bias2:bf16[n]", "weight:bf16[n]", "shift:bf16[n]"));
 }
 
-TEST(ChainText, WhatIsWrongIsShownWithACaret) {
+TEST(ChainText, ErrorsHaveACaret) {
   EXPECT_EQ(refused("gemm > gelo > rmsnorm"),
             "error: --chain: unknown step \"gelo\"; did you mean \"gelu\"?\n"
             "      | gemm > gelo > rmsnorm\n"
@@ -136,7 +136,7 @@ TEST(ChainPlan, PartsAndTheirMistakes) {
   EXPECT_THAT(wrong("gemm+bias+gelu+residual+rmsnorm+rmsnorm"), HasSubstr("the chain ends with rmsnorm"));
 }
 
-TEST(ChainPart, ReadsAndWritesWhatItsNeighboursNeed) {
+TEST(ChainPart, ReadsAndWritesItsNeighboursValues) {
   // A step adds the value of bias again three steps later: a cut in between keeps the value in memory.
   const Chain c = parsed("gemm > bias > gelu > residual(bias) > rmsnorm");
   EXPECT_THAT(c.kept({0, 3}), ElementsAre(1u));
@@ -221,7 +221,7 @@ TEST(ChainOp, ProductsAreCheckedOnIntegersAndTheRestOnSpecialValues) {
   EXPECT_THAT(patterns({{2, 3}}), ElementsAre(InputPattern::kSpecial));
 }
 
-TEST(ChainPart, CastChangesWhatIsStored) {
+TEST(ChainPart, CastChangesTheStoredFormat) {
   const Chain c = parsed("gemm > cast(fp32) > relu");
   EXPECT_EQ(c.dtype_before(1), DType::kBf16);
   EXPECT_EQ(c.dtype_before(2), DType::kFp32);

@@ -180,7 +180,7 @@ TEST(Contents, IntegersAreSmallAndSpecialsAreRare) {
   }
 }
 
-TEST(Judge, NamesTheWorstElementAndCountsWhatIsMissing) {
+TEST(Judge, NamesTheWorstElementAndCountsMissingOnes) {
   Judge judge("y");
   judge.element(0, 0, 1.0, true, 1.1, 0.2);
   Comparison fine;

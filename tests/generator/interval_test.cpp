@@ -60,7 +60,7 @@ TEST(Interval, KnowsNothingOfTablesFunctionsAndNan) {
   EXPECT_EQ(with(std::numeric_limits<double>::quiet_NaN()), Truth::kUnknown);
 }
 
-TEST(Interval, SaysWhatPasses32Bits) {
+TEST(Interval, DetectsValuesBeyond32Bits) {
   const auto check = [](const char* text) {
     const auto done = Condition::parse(text, "--mask").check_int32([](const std::string& name) -> std::optional<Range> {
       return name == "q" || name == "k" ? std::optional(Range{0, 1 << 20}) : std::nullopt;

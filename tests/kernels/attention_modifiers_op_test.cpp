@@ -43,7 +43,7 @@ std::string refusal(Problem p) {
 
 const std::map<std::string, int64_t> kDims{{"L", 64}, {"d", 64}};
 
-TEST(AttentionModifiersOp, RefusesWhatCannotBeAndPointsAtIt) {
+TEST(AttentionModifiersOp, RefusesInvalidModifiersWithACaret) {
   EXPECT_EQ(refusal(given(kDims, {{"mask", "k < s"}})),
             "--mask:1:5: error: a mask may not depend on the score: it decides which tiles are computed\n"
             "    1 | k < s\n"

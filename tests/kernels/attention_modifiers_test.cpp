@@ -186,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(
         std::tuple{"unfused", "pv", Pins{{"BK", n(128)}, {"stages", n(2)}, {"warps", n(8)}, {"warps_n", n(2)}}}));
 
 // A sliding window processes exactly the tiles that contain a visible pair.
-TEST(SkippedTiles, AreExactlyThoseWithoutAVisiblePair) {
+TEST(SkippedTiles, AreExactlyTheTilesWithoutAVisiblePair) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   constexpr int64_t L = 1024, d = 64, BM = 128, BN = 64;
   for (int64_t window : {1, 64, 100, 1024}) {

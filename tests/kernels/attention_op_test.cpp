@@ -46,7 +46,7 @@ TEST(AttentionOp, DefaultsFollowTheBenchmarkConvention) {
   EXPECT_EQ(problem({{"L", 300}, {"d", 96}, {"kv_len", 20000}}).dims.at("batch"), 1);
 }
 
-TEST(AttentionOp, RefusesWhatCannotBeAndSaysTheLimit) {
+TEST(AttentionOp, RefusesImpossibleProblemsWithTheLimit) {
   EXPECT_EQ(refusal({{"L", 0}, {"d", 64}}), "L is 0; 1 to 16777216 was expected");
   EXPECT_EQ(refusal({{"L", int64_t{1} << 40}, {"d", 64}}), "L is 1099511627776; 1 to 16777216 was expected");
   EXPECT_EQ(refusal({{"L", -5}, {"d", 64}}), "L is -5; 1 to 16777216 was expected");
@@ -295,7 +295,7 @@ TEST(AttentionParts, AllButOneCutCanBeBuilt) {
   }
 }
 
-TEST(AttentionParts, GivenValuesSayWhatIsHidden) {
+TEST(AttentionParts, GivenScoresCarryTheMask) {
   for (DType dtype : {DType::kBf16, DType::kFp16}) {
     const Problem p =
         problem({{"L", 3}, {"kv_len", 5}, {"d", 64}, {"batch", 1}, {"heads", 1}}, {{"causal", true}}, dtype);

@@ -177,7 +177,7 @@ TEST(AttentionPartCounts, APointwiseKernelMovesTheScoresOnce) {
 }
 
 // A causal mask keeps the groups of 8 keys that contain a visible key: row r has r / 8 + 1.
-TEST(AttentionPartCounts, AMaskMovesWhatMayBeSeen) {
+TEST(AttentionPartCounts, AMaskMovesVisibleScoresOnly) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   const Problem p = problem_of({"", {{"L", 256}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausal});
   uint64_t sectors = 0;

@@ -190,7 +190,7 @@ TEST_F(Ceilings, EachHasASpaceAndEachSpaceIsOne) {
 
 TEST_F(Ceilings, AreNoOp) { EXPECT_FALSE(find_op("ceilings")); }
 
-TEST_F(Ceilings, DoTheWorkTheirFormulasSay) {
+TEST_F(Ceilings, WorkEqualsTheFormulas) {
   for (const CeilingSpec& s : ceiling_specs()) {
     if (only_compiled(s.name)) continue;
     EXPECT_EQ(problem(s), "") << s.name;

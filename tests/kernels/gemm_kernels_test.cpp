@@ -241,7 +241,7 @@ TEST(GemmVariants, TheStoredProductIsNotCutOff) {
   }
 }
 
-TEST(GemmVariants, WhatCannotBeTakenApartIsRefused) {
+TEST(GemmVariants, AreOfferedOnlyWhereTheyApply) {
   const DataFiles files;
   const auto names = [&](const Gemm& g) {
     std::vector<std::string> out;

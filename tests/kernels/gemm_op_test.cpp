@@ -18,7 +18,7 @@ std::string refusal(const Gemm& g) {
   return to_string(problem.error());
 }
 
-TEST(GemmOp, RefusesWhatCannotBe) {
+TEST(GemmOp, RefusesImpossibleProblems) {
   EXPECT_NE(refusal({0, 1, 1}).find("M is 0; 1 to"), std::string::npos);
   EXPECT_NE(refusal({1, 1, int64_t{1} << 31}).find("K is 2147483648"), std::string::npos);
   EXPECT_NE(refusal({1 << 30, 1 << 30, 1}).find("C would hold"), std::string::npos);
@@ -66,7 +66,7 @@ TEST(GemmOp, TheFloorCountsTheExponentialsOfTheGate) {
 }
 
 // Two columns of the product make one column of C, so each column has half of C's bytes and of the gate's work.
-TEST(GemmOp, OnlyWhatEndsInTheGateCarriesIt) {
+TEST(GemmOp, OnlyKernelsThatEndInTheGateIncludeIt) {
   const auto formula = [](const char* gate, DType out, const char* name) {
     return *gemm_op()
                 .scope(*gemm({32, 64, 16, DType::kBf16, "acc + bias[n]", "row", "col", gate, {}, {}, {{"out", out}}}))
@@ -122,7 +122,7 @@ TEST(GemmOp, OutputsAreWideEnoughForSums) {
   EXPECT_EQ(out(DType::kInt8, "acc * scale"), DType::kBf16);
 }
 
-TEST(GemmOp, BuffersAreThoseTheEpilogueReads) {
+TEST(GemmOp, BuffersIncludeTheEpiloguesOperands) {
   const Op& op = gemm_op();
   const auto problem =
       gemm({30, 20, 10, DType::kBf16, "acc + bias[n] + w[n]", "row", "col", "", {{"w", DType::kFp32, {"n"}}}});

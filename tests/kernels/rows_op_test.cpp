@@ -47,7 +47,7 @@ TEST(RowsOp, Defaults) {
   EXPECT_EQ(complete(quantised).reals.at("scale"), 1);
 }
 
-TEST(RowsOp, RefusesWhatCannotBeAndSaysTheLimit) {
+TEST(RowsOp, RefusesImpossibleProblemsWithTheLimit) {
   EXPECT_EQ(refusal({"softmax", {{"rows", 4}}, DType::kBf16, {}, {}}), "softmax needs cols");
   EXPECT_EQ(refusal(asked("softmax", 0, 4)), "rows is 0; 1 to 2147483647 was expected");
   EXPECT_EQ(refusal(asked("softmax", 1, int64_t{1} << 31)), "cols is 2147483648; 1 to 2147418111 was expected");

@@ -201,7 +201,7 @@ TEST(FormulaPhases, AQuantisedNormCarriesTheNormedAndWritesTheSumBefore) {
   EXPECT_EQ(field(f, "outputs", 1, "after_phase"), "-1");
 }
 
-TEST(FormulaPhases, XStaysWhatLaterOutputsNeed) {
+TEST(FormulaPhases, XIsKeptForLaterOutputs) {
   // The output needs x and its square: only x can serve for both.
   const Formula f = parsed({{"y", "(x + x * x) / sum(x * x)"}}, {{"y", "y"}});
   EXPECT_EQ(count(body(f, "formula_phase0"), "x = "), 1u);  // x + x*x: all that remains
@@ -248,7 +248,7 @@ TEST(FormulaText, TensorsSayHowTheyAreIndexed) {
   }
 }
 
-TEST(FormulaCost, CountsWhatAnElementCosts) {
+TEST(FormulaCost, CountsTheCostOfAnElement) {
   const Cost c = epilogue("gelu_tanh(acc + bias[n]) * scale + residual[m,n]").cost();
   EXPECT_EQ(c.fp32, 1 + 5 + 1);  // the addition, gelu, and one FMA
   EXPECT_EQ(c.mufu, 1);

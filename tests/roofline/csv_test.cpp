@@ -74,7 +74,7 @@ TEST(Csv, RowsThatAreNoneLeaveTheOthers) {
   EXPECT_THAT(texts(t.rows[0]), ElementsAre("6", "7"));
 }
 
-TEST(Csv, WhatIsNoTable) {
+TEST(Csv, TextWithoutATable) {
   EXPECT_THAT(error_of(""), HasSubstr("no table"));
   EXPECT_THAT(error_of("\n \n"), HasSubstr("no table"));
   EXPECT_THAT(error_of("a,b\n1,\"2\n3"), HasSubstr("t.csv:2:3: error: this quote is never closed"));

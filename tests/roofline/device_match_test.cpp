@@ -50,7 +50,7 @@ DriverFacts a6000() {
   return f;
 }
 
-TEST(MatchDevice, AnH200IsTheCataloguesWithWhatTheDriverKnows) {
+TEST(MatchDevice, AnH200IsTheCatalogueEntryWithTheDriversValues) {
   const auto d = match_device(DataFiles(), h200());
   ASSERT_TRUE(d) << d.error().message;
   EXPECT_EQ(d->name, "h200-sxm");
@@ -122,7 +122,7 @@ TEST(MatchDevice, AGeForceAccumulatesAtHalfRate) {
   EXPECT_NEAR(d->at("peak_fp16_acc16_tflops"), 68 * 1024 * 1.8e-3, 0.1);
 }
 
-TEST(MatchDevice, A100sOfBothMemorySizesAreTold) {
+TEST(MatchDevice, A100sAreDistinguishedByMemorySize) {
   DriverFacts f;
   f.cc = 80;
   f.sms = 108;
@@ -236,7 +236,7 @@ TEST(Overlay, MeasuredCeilingsReplaceStatedOnes) {
   EXPECT_EQ(d.at("peak_fp16_tflops"), 989.4);
 }
 
-TEST(Overlay, RejectsWhatWasNotMeasuredOnThisDevice) {
+TEST(Overlay, RejectsMeasurementsOfAnotherDevice) {
   const auto error = [](const char* device, const std::string& from, const std::string& to) {
     std::string text = kProfile;
     if (const size_t at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);

@@ -117,7 +117,7 @@ TEST(LintRules, R06MoreBytesThanTheOperatorHas) {
   EXPECT_EQ(lint_rules_of(head + row + ",41900,\n"), "R07");
 }
 
-TEST(LintRules, R06KnowsWhatTheRowLeavesOpen) {
+TEST(LintRules, R06AllowsUnstatedDimensions) {
   // Attention that writes its scores, in any form and width, is not reported as flash attention with too many bytes.
   const std::string head = "kernel,op,dtype,L,d,batch,heads,ai,bytes (MB)\n";
   for (const char* row : {"naive attention,,fp16,2048,64,1,1,31,34.6", "naive attention,,fp16,2048,64,1,1,20.9,51.4",
@@ -273,7 +273,7 @@ TEST(LintRules, R14AndR18NeedWeightsAndACache) {
     EXPECT_EQ(lint_rules_of(head + row + "\n", "h200-sxm"), "") << row;
 }
 
-TEST(LintRules, R15FindsWhatComparingAllRowsFinds) {
+TEST(LintRules, R15AgreesWithAComparisonOfAllPairs) {
   std::mt19937 random(7);
   const auto draw = [&](int most) { return static_cast<double>(1 + random() % static_cast<unsigned>(most)); };
   std::vector<Claim> claims(300);
@@ -342,7 +342,7 @@ TEST(LintRules, R19SpecialFunctionRoof) {
   EXPECT_EQ(lint_text_of("R19", rows + "64,27,4,1024\n", "a100-sxm-80"), "");
 }
 
-TEST(LintRules, R18CountsWhatIsUpdatedInPlaceOnce) {
+TEST(LintRules, R18CountsInPlaceUpdatesOnce) {
   // Adam keeps 14 bytes per parameter and moves 26.
   WorkRequest request;
   request.dims = {{"params", 1'500'000'000}};
@@ -367,7 +367,7 @@ TEST(LintRules, R20FlatteringMeasurement) {
   EXPECT_EQ(lint_rules_of(head + "gemm,bf16,1365,780,measured,random,cold\n", "h200-sxm"), "");
 }
 
-TEST(LintRules, OurOwnExplanationsBreakOnlyWhatIsTrueOfThem) {
+TEST(LintRules, ExplanationsTriggerOnlyTrueFindings) {
   // Large work in full waves on all SMs gives no warning.
   const auto& knowledge = lint_knowledge();
   const auto device = load_device(DataFiles(), "h100-sxm");

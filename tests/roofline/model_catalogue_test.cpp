@@ -55,7 +55,7 @@ TEST(Models, EveryPhaseAndStorageRuns) {
   }
 }
 
-TEST(Models, WeightsAreWhatTheProductsRead) {
+TEST(Models, StoredWeightsEqualTheProductsOperands) {
   // Weights are given twice, as storage and as operands, and both must agree. Experts and embeddings read less than
   // they store.
   for (const std::string& name : model_names(DataFiles())) {

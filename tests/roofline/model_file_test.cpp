@@ -166,7 +166,7 @@ TEST(ModelRequests, ASweepNeedsAPointAndChecksEach) {
   refused(q, {1}, {2048}, "nan FLOPs per softmax element");
 }
 
-TEST(ModelRequests, WhatNoMemoryHoldsDoesNotFit) {
+TEST(ModelRequests, HugeBatchesDoNotFit) {
   // The largest tried batches have more than 2^63 elements of cache.
   const Device d = device_named("h100-sxm");
   ModelRequest q;

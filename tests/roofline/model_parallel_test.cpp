@@ -105,7 +105,7 @@ std::string refusal(const char* model, const char* device, const ModelRequest& q
   return run ? "" : to_string(run.error());
 }
 
-TEST(ModelParallel, RefusesWhatDoesNotDivide) {
+TEST(ModelParallel, RefusesIndivisibleGroups) {
   ModelRequest q;
   q.tp = 3;
   EXPECT_NE(refusal("llama-3-8b", "h100-sxm", q).find("tp 3 does not divide"), std::string::npos);

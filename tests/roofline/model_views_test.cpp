@@ -60,7 +60,7 @@ TEST(ModelViews, JsonHasTheSeries) {
   EXPECT_EQ(j.at("warnings").size(), 3u);
 }
 
-TEST(ModelViews, TextAndJsonSayOnceThatOperandsAreWidened) {
+TEST(ModelViews, TextAndJsonNoteWidenedOperandsOnce) {
   const Sweep s("llama-3-8b", "v100-sxm2", {1, 2}, {256, 512});
   const std::string what = "v100-sxm2 has no bf16 matrix units";
   const auto j = nlohmann::json::parse(model_json(s.view));
@@ -93,7 +93,7 @@ TEST(ModelViews, WithoutRunsThereIsNothingToShow) {
   EXPECT_TRUE(nlohmann::json::parse(model_json(s.view)).at("series").empty());
 }
 
-TEST(ModelViews, TheGridSaysWhichRidgeLimitsAreToldBy) {
+TEST(ModelViews, TheGridStatesTheAssumedRidge) {
   Sweep s("generic-7b", "h100-sxm", {1, 8}, {256, 2048});
   const std::string what = "With these assumptions the ridge is at 258.3";
   EXPECT_NE(model_text(s.view).find(what), std::string::npos);

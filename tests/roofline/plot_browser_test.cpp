@@ -122,7 +122,7 @@ TEST_F(Browser, EveryRoofIsLabelled) {
   }
 }
 
-TEST_F(Browser, WhatCanBePressedWorks) {
+TEST_F(Browser, EveryControlWorks) {
   write(R"js(
     const root = document.documentElement.dataset, figure = figures[0];
     const shown = () => figure.data.points.filter((_, i) => figure.drawn(i)).length;

@@ -217,7 +217,7 @@ TEST_F(Gnuplot, MissingNamesThePackage) {
   EXPECT_EQ(files(), 0);
 }
 
-TEST_F(Gnuplot, FailureIsShownAndLeavesNothing) {
+TEST_F(Gnuplot, FailureIsReportedAndLeavesNoFile) {
   replace_gnuplot("echo 'first line' >&2\necho 'unknown terminal type' >&2\necho half\nexit 1\n");
   std::ofstream(dir_ / "r.png") << "old";
   const auto written = write_plot(sample_roofline(), PlotFormat::kPng, (dir_ / "r.png").string());

@@ -100,7 +100,7 @@ TEST(Html, ArrowsToNowhereAreLeftOut) {
   EXPECT_EQ(data["blocks"][0]["arrows"][0]["label"], "z");
 }
 
-TEST(Html, NothingAndThousandsOfPointsAreFine) {
+TEST(Html, AcceptsNoPointsAndThousandsOfPoints) {
   EXPECT_TRUE(html_page(Page{}, DataFiles()));
   Page page = sample_page();
   for (int i = 0; i < 10000; ++i)

@@ -156,7 +156,7 @@ TEST(Terminal, NamesCannotSteerTheTerminal) {
                                    HasSubstr("evil?[2J??")));
 }
 
-TEST(Terminal, WhatHasNoPlaceIsSaidNotDropped) {
+TEST(Terminal, UndrawablePointsAreListed) {
   Roofline r = sample_roofline();
   r.points.push_back({.name = "int copy", .ai = 0, .tflops = 0, .bound_by = "DRAM"});
   const std::string text = terminal_text(r, 80, false);

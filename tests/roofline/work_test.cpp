@@ -85,7 +85,7 @@ TEST(Work, AttentionBytesAreEveryBufferOfTheOpOnce) {
 }
 
 // The tuner's op and the formula have the same defaults.
-TEST(Work, AttentionDefaultsAreThoseOfTheOp) {
+TEST(Work, AttentionDefaultsEqualThoseOfTheOp) {
   const Op* op = *find_op("attention");
   for (auto [length, d] : {std::pair{2048, 64}, {1, 256}, {100000, 32}}) {
     const Problem problem = *op->complete(attention({{"L", length}, {"d", d}}, false));
@@ -302,7 +302,7 @@ TEST(Work, NarrowInputsAreWrittenWide) {
   EXPECT_EQ(out("attention", "fp16", {{"L", 1}, {"d", 64}}), "fp16");
 }
 
-TEST(Work, ConditionsComeBeforeWhatDividesByThem) {
+TEST(Work, ConditionsAreCheckedBeforeDivisions) {
   EXPECT_EQ(refusal("attention", {.dims = {{"L", 1}, {"d", 64}, {"kv_heads", 0}}}),
             "attention: this does not hold: kv_heads >= 1 (0 < 1)");
   EXPECT_EQ(refusal("grouped_gemm", {.dims = {{"M", 4}, {"N", 8}, {"K", 8}, {"experts", 400}}}),
@@ -321,7 +321,7 @@ TEST_F(OwnFormula, NegativeWorkIsRefused) {
             "mine: vector_flops of k is -4; 0 or more was expected");
 }
 
-TEST(Elementwise, NamesOfTensorsDoNotMeetThoseOfIntermediates) {
+TEST(Elementwise, TensorNamesDoNotCollideWithIntermediates) {
   const auto bytes = [](const char* text) {
     return elementwise_work({.expression = text, .rows = 64, .cols = 64, .dtype = "fp32", .unfused = true})
         ->dram_bytes();

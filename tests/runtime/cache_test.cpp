@@ -43,7 +43,7 @@ class Cache : public ::testing::Test {
   std::vector<std::string> warnings;
 };
 
-TEST_F(Cache, ReturnsWhatWasStored) {
+TEST_F(Cache, ReturnsStoredReplies) {
   auto cache = open();
   EXPECT_FALSE(cache->lookup(key(1).digest));
   cache->store(key(1), "source", reply());
@@ -133,7 +133,7 @@ TEST_F(Cache, UnwritableDirectoryWarnsOnceAndGoesOn) {
   EXPECT_NE(warnings[0].find("cannot be written"), std::string::npos);
 }
 
-TEST_F(Cache, FullDiskWarnsOnceAndLeavesNothing) {
+TEST_F(Cache, FullDiskWarnsOnceAndLeavesNoFiles) {
   // A file size limit simulates a full disk: writes fail half-way. A child process confines the limit.
   pid_t child = fork();
   if (child == 0) {

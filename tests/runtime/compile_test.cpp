@@ -147,7 +147,7 @@ TEST_F(Compile, PtxasErrorNamesTheTemplateLine) {
   EXPECT_NE(error.message.find("ptxas: "), std::string::npos) << error.message;
 }
 
-TEST_F(Compile, TooMuchStaticSharedMemorySaysHowMuch) {
+TEST_F(Compile, TooMuchStaticSharedMemoryIsReportedWithItsSize) {
   Error error =
       error_of(program("extern \"C\" __global__ void kern(float* x) {\n"
                        "  __shared__ float s[100000];\n"

@@ -155,7 +155,7 @@ TEST_F(Cuda, MissingEntryIsAnErrorAndLeaksNothing) {
   EXPECT_EQ(live(), 0);
 }
 
-TEST_F(Cuda, FaultIsNamedAndEverythingAfterItSaysSo) {
+TEST_F(Cuda, ALaterCallReportsTheOriginalFault) {
   auto gpu = open();
   auto buffer = gpu->allocate(16, "out");
   auto module = gpu->load(binary("fault"));
@@ -185,7 +185,7 @@ TEST_F(Cuda, OutOfMemoryNamesTheBuffer) {
   EXPECT_TRUE(gpu->allocate(16, "small"));
 }
 
-TEST_F(Cuda, StateSaysWhatIsFree) {
+TEST_F(Cuda, StateReportsFreeMemory) {
   auto gpu = open();
   auto state = gpu->state();
   ASSERT_TRUE(state);
@@ -313,7 +313,7 @@ TEST_F(Cuda, TensorMapsAreEncodedWithTheBuffersAddress) {
             "kernel mapped: tensor map A: 1 dimensions with 2 sides of a box and 1 strides");
 }
 
-TEST_F(Cuda, SaysPlainlyWhatIsMissing) {
+TEST_F(Cuda, ReportsWhyTheDriverIsUnusable) {
   struct Case {
     const char* script;
     const char* message;

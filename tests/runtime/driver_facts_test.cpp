@@ -94,7 +94,7 @@ TEST(DriverFacts, EveryEntryPointIsDeclaredAsInTheHeader) {
   EXPECT_EQ(checked, declared);
 }
 
-TEST(DriverFacts, SymbolsAreWhatTheHeaderRenamesTo) {
+TEST(DriverFacts, SymbolsMatchTheHeadersRenaming) {
 #define ROOFGEN_TEXT_(x) #x
 #define ROOFGEN_TEXT(x) ROOFGEN_TEXT_(x)
   const std::pair<const char*, const char*> symbols[] = {
@@ -241,7 +241,7 @@ static_assert(kLimitThermalHw == nvmlClocksThrottleReasonHwThermalSlowdown &&
               kLimitPowerBrake == nvmlClocksThrottleReasonHwPowerBrakeSlowdown);
 #endif
 
-TEST(DriverFacts, StatusesMeanWhatTheHeaderSays) {
+TEST(DriverFacts, StatusesMatchTheHeader) {
   for (int status : {CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_ASSERT, CUDA_ERROR_HARDWARE_STACK_ERROR,
                      CUDA_ERROR_ILLEGAL_INSTRUCTION, CUDA_ERROR_MISALIGNED_ADDRESS, CUDA_ERROR_INVALID_ADDRESS_SPACE,
                      CUDA_ERROR_INVALID_PC, CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_CONTEXT_IS_DESTROYED})

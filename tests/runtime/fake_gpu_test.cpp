@@ -18,7 +18,7 @@ Launch launch_on(DevicePtr ptr) {
   return out;
 }
 
-TEST(FakeGpu, TimesAsScriptedAndKnowsWhatIsInL2) {
+TEST(FakeGpu, TimesAsScriptedAndTracksL2) {
   FakeScript script;
   script.step_ns = [](const FakeStep& step) { return step.cold ? 3000.0 : 1000.0; };
   FakeGpu gpu(script);

@@ -83,7 +83,7 @@ class GpuWorker : public ::testing::Test {
   ModuleId fill_, other_;
 };
 
-TEST_F(GpuWorker, DoesWhatTheExecutorInProcessDoes) {
+TEST_F(GpuWorker, BehavesLikeTheInProcessExecutor) {
   start();
   EXPECT_EQ(gpu_->info().device_name, "Fake GPU 0");
   EXPECT_EQ(gpu_->info().arch, "sm_90");
@@ -249,7 +249,7 @@ TEST_F(GpuWorker, OutOfMemoryLeavesEverythingAsItWas) {
   EXPECT_TRUE(run(fill_));
 }
 
-TEST_F(GpuWorker, WhatIsRefusedLeavesEverythingAsItWas) {
+TEST_F(GpuWorker, ARefusedCallChangesNoState) {
   start();
   EXPECT_FALSE(gpu_->load(fake_binary("absent")));
   EXPECT_EQ(gpu_->fault(), Fault::kRefused);
@@ -349,7 +349,7 @@ TEST_F(GpuWorker, AnotherGpuIsChosenByNumber) {
   EXPECT_EQ(none.error().message, "there is no GPU 2; this machine has 2, counted from 0");
 }
 
-TEST_F(GpuWorker, WhatKeepsAWorkerFromStartingIsSaid) {
+TEST_F(GpuWorker, ReportsWhyAWorkerCannotStart) {
   script("old");
   auto old = make();
   ASSERT_FALSE(old);
@@ -368,7 +368,7 @@ TEST_F(GpuWorker, WhatKeepsAWorkerFromStartingIsSaid) {
   EXPECT_EQ(make().error().message, "opening the GPU: the GPU worker sent nonsense");
 }
 
-TEST(GpuWire, NoPartOfAMessagePassesForAWhole) {
+TEST(GpuWire, TruncatedMessagesAreRejected) {
   Shot shot;
   auto map = std::make_shared<TensorMap>();
   map->dims = {64, 64};

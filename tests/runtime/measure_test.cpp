@@ -186,7 +186,7 @@ TEST(Measure, StoppingRules) {
   EXPECT_LT(s.outcomes[0].measurement->cold->samples, 10u);  // five times the time limit ends the measurement
 }
 
-TEST(Measure, WhoIsBehindLeavesUnlessKeptOrAmongTheBest) {
+TEST(Measure, SlowContendersAreDroppedUnlessKeptOrAmongTheBest) {
   Bench b;
   b.script.noise = 0.05;
   b.protocol.finalists = 2;
@@ -231,7 +231,7 @@ TEST(Measure, ThrottledSamplesAreDiscardedAndWaitedOut) {
   EXPECT_NEAR(sleeps[1], 0.55, 1e-9);
 }
 
-TEST(Measure, AGpuThatNeverRecoversIsMeasuredAllTheSameAndSaysSo) {
+TEST(Measure, APermanentlyThrottledGpuIsMeasuredWithANote) {
   Bench b;
   b.script.sm_mhz = [](double) { return 900.0; };
   b.script.limits = [](double) { return kLimitHwSlowdown; };
@@ -244,7 +244,7 @@ TEST(Measure, AGpuThatNeverRecoversIsMeasuredAllTheSameAndSaysSo) {
   EXPECT_EQ(b.gpu->calls_of(Kind::kSleep).size(), 19u);
 }
 
-TEST(Measure, ThePowerLimitAloneDiscardsNothing) {
+TEST(Measure, ThePowerLimitAloneDiscardsNoSamples) {
   Bench b;
   b.script.sm_mhz = [](double) { return 900.0; };
   b.script.limits = [](double) { return kLimitPowerCap; };
@@ -256,7 +256,7 @@ TEST(Measure, ThePowerLimitAloneDiscardsNothing) {
   EXPECT_TRUE(mentions(s.notes, "power limit"));
 }
 
-TEST(Measure, UnknownClocksDiscardNothing) {
+TEST(Measure, UnknownClocksDiscardNoSamples) {
   Bench b;
   b.script.identity.default_sm_mhz = 0;
   b.script.sm_mhz = [](double) { return 900.0; };
@@ -378,7 +378,7 @@ TEST(Measure, AFaultCostsOneContenderAndEverythingIsMadeAnew) {
   }
 }
 
-TEST(Measure, AWorkerThatDiesBetweenCallsIsNobodysFault) {
+TEST(Measure, TheDeathOfAnIdleWorkerBlamesNoContender) {
   Bench b;
   b.add("a", 20'000), b.add("b", 30'000);
   int deaths = 0;
@@ -472,7 +472,7 @@ TEST(Measure, HotAloneNeedsOneSet) {
   EXPECT_TRUE(mentions(b.must().notes, "1 set of buffers together"));
 }
 
-TEST(Measure, ALostGpuKeepsWhatIsFinished) {
+TEST(Measure, ALostGpuKeepsFinishedResults) {
   Bench b;
   b.script.noise = 0.05;
   b.protocol.finalists = 1;
@@ -500,7 +500,7 @@ TEST(Measure, ALostGpuKeepsWhatIsFinished) {
   EXPECT_FALSE(at_once.play());
 }
 
-TEST(Measure, InterruptedKeepsWhatIsFinished) {
+TEST(Measure, AnInterruptKeepsFinishedResults) {
   Bench b;
   b.script.noise = 0.05;
   b.add("a", 20'000), b.add("b", 30'000);
@@ -518,7 +518,7 @@ TEST(Measure, InterruptedKeepsWhatIsFinished) {
   EXPECT_EQ(s.outcomes[0].rejected->reason, "interrupted");
 }
 
-TEST(Measure, NothingIsBegunAfterTheDeadline) {
+TEST(Measure, NoContenderStartsAfterTheDeadline) {
   Bench b;
   b.add("a", 20'000'000), b.add("b", 30'000'000);  // 20 and 30 ms: seconds until both settle
   b.script.noise = 0.05;
@@ -548,7 +548,7 @@ TEST(Measure, PreparedOnEverySetBeforeAnythingIsTimed) {
   EXPECT_LT(b.gpu->calls_of(Kind::kRun).back()->now_s, b.gpu->calls_of(Kind::kShot).front()->now_s);
 }
 
-TEST(Measure, OthersOnTheGpuAreToldAndBadArgumentsRejected) {
+TEST(Measure, ReportsOtherProcessesAndRejectsBadArguments) {
   Bench b;
   b.script.other_processes = 2;
   b.add("a", 20'000), b.add("wrong", 20'000).kernels[0].launch.args[0].name = "z";

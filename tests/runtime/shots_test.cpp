@@ -52,7 +52,7 @@ class Shots : public testing::FakeDriver {
   ModuleId module_, other_;
 };
 
-TEST_F(Shots, FlushAndGateComeBeforeTheFirstEventAndNothingStrangeBetweenTheTwo) {
+TEST_F(Shots, FlushAndGatePrecedeTheFirstEventAndOnlyTheLaunchIsBetweenTheTwo) {
   prepare();
   time({shot()});
   clear_log();
@@ -64,7 +64,7 @@ TEST_F(Shots, FlushAndGateComeBeforeTheFirstEventAndNothingStrangeBetweenTheTwo)
             "synchronize\nsynchronize\n");
 }
 
-TEST_F(Shots, HotShotsFlushNothing) {
+TEST_F(Shots, HotShotsDoNotFlush) {
   prepare();
   Shot hot = shot(3);
   hot.flush = false;
@@ -201,7 +201,7 @@ TEST_F(Shots, AFaultEndsTheRowAndIsNamed) {
   EXPECT_EQ(gpu_->fault(), Fault::kKernel);
 }
 
-TEST_F(Shots, WhatCannotBeTimedIsRefused) {
+TEST_F(Shots, InvalidShotsAreRefused) {
   prepare();
   EXPECT_FALSE(gpu_->time(std::vector<Shot>(1)));
   EXPECT_EQ(gpu_->fault(), Fault::kRefused);
@@ -211,7 +211,7 @@ TEST_F(Shots, WhatCannotBeTimedIsRefused) {
   EXPECT_TRUE(gpu_->time(std::vector<Shot>{shot()}));
 }
 
-TEST_F(Shots, NoMemoryToFlushWithSaysSo) {
+TEST_F(Shots, ReportsMissingMemoryForTheFlush) {
   script("out of memory above 100000");
   prepare();
   auto samples = gpu_->time(std::vector<Shot>{shot()});
@@ -290,7 +290,7 @@ TEST_F(Shots, OldNvmlHasOtherNames) {
   EXPECT_EQ(time({shot()})[0].limits, kLimitThermalSw);
 }
 
-TEST_F(Shots, NvmlThatDoesNotWorkSaysWhy) {
+TEST_F(Shots, ReportsWhyNvmlFails) {
   auto reason = [&](const char* library, const char* what) {
     with_nvml(library);
     nvml(what);

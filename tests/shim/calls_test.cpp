@@ -211,7 +211,7 @@ TEST_F(Calls, ACapturedCopyReadsTheHostWhenItIsLaunched) {
   }
 }
 
-TEST_F(Calls, AHostFunctionRunsAfterWhatWasQueued) {
+TEST_F(Calls, AHostFunctionRunsAfterEarlierWork) {
   Address y = allocate(64);
   ASSERT_EQ(cu("cuMemsetD32Async", y, 9u, size_t{16}, Handle{}), 0);
   unsigned n = 16, one = 1;
@@ -227,7 +227,7 @@ TEST_F(Calls, AHostFunctionRunsAfterWhatWasQueued) {
   EXPECT_EQ(read(y, 16), std::vector<unsigned>(16, 10));
 }
 
-TEST_F(Calls, PointersTellWhoseTheyAre) {
+TEST_F(Calls, PointersReportTheirMemoryType) {
   const Address y = allocate(64);
   unsigned type = 0;
   ASSERT_EQ(cu("cuPointerGetAttribute", static_cast<void*>(&type), 2, y + 8), 0);
@@ -252,7 +252,7 @@ TEST_F(Calls, PointersTellWhoseTheyAre) {
 }
 
 /// A script stands in for ptxas, so that the test needs no toolkit and knows the register count.
-TEST_F(Calls, RegistersAreThoseOfPtxas) {
+TEST_F(Calls, RegistersComeFromPtxas) {
   home_.write("ptxas",
               "#!/bin/sh\necho \"$@\" >> " + (home_.dir() / "asked").string() +
                   "\necho \"ptxas info    : Compiling entry function 'step' for 'sm_90'\" >&2\n"

@@ -99,7 +99,7 @@ TEST_F(Entries, AllAreExported) {
   for (const Entry& e : entries()) EXPECT_TRUE(at(e.symbol)) << e.symbol;
 }
 
-TEST_F(Entries, WhatIsNotThereSaysSoAndIsLogged) {
+TEST_F(Entries, MissingEntriesFailAndAreLogged) {
   const Home home;
   const std::string log = (home.dir() / "log").string();
   setenv("ROOFGEN_SIM_LOG", log.c_str(), 1);
@@ -193,7 +193,7 @@ std::vector<std::smatch> matches(const std::string& text, const std::string& pat
   return {std::sregex_iterator(text.begin(), text.end(), regex), {}};
 }
 
-TEST_F(Entries, AreThoseOfTheHeader) {
+TEST_F(Entries, MatchTheHeader) {
   const std::string text = header("cuda.h");
   if (text.find("#define CUDA_VERSION 13000") == std::string::npos) GTEST_SKIP() << "the table is of CUDA 13.0";
   std::set<std::string> known, missing;
@@ -213,7 +213,7 @@ TEST_F(Entries, AreThoseOfTheHeader) {
   EXPECT_TRUE(missing.empty()) << *missing.begin() << " and " << missing.size() - 1 << " more";
 }
 
-TEST_F(Entries, AppearedWithTheVersionThatTheTypedefsSay) {
+TEST_F(Entries, VersionsMatchTheTypedefs) {
   const std::string text = header("cudaTypedefs.h");
   if (header("cuda.h").find("#define CUDA_VERSION 13000") == std::string::npos)
     GTEST_SKIP() << "the table is of CUDA 13.0";

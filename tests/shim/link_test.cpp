@@ -58,7 +58,7 @@ TEST_F(Links, AFileIsReadToo) {
   EXPECT_EQ(cu("cuModuleLoadData", &module, static_cast<const void*>(image)), 0);
 }
 
-TEST_F(Links, WhatCannotBeLinkedIsRefused) {
+TEST_F(Links, RefusesUnsupportedInputs) {
   const Handle state = linker();
   void* image = nullptr;
   EXPECT_EQ(cu("cuLinkComplete", state, &image, static_cast<size_t*>(nullptr)), 1) << "nothing to link";

@@ -76,7 +76,7 @@ TEST_F(Calls, AKernelAfterTheFreeIsFound) {
   EXPECT_NE(home_.read("log").find("finding out-of-bounds: kernel step"), std::string::npos) << home_.read("log");
 }
 
-TEST_F(Calls, PoolsCountWhatIsUsed) {
+TEST_F(Calls, PoolsCountUsedBytes) {
   Handle pool = nullptr, same = nullptr, mine = nullptr;
   ASSERT_EQ(cu("cuDeviceGetDefaultMemPool", &pool, 0), 0);
   EXPECT_EQ(cu("cuDeviceGetMemPool", &same, 0), 0);

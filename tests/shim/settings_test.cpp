@@ -91,7 +91,7 @@ TEST_F(Settings, AWrongOneIsSaidOnceWhereTheLogIsStderr) {
   EXPECT_EQ(std::count(err.begin(), err.end(), '\n'), 1) << err;
 }
 
-TEST_F(Settings, ARowOfLookupsOfWhatIsNotThereIsTwoLines) {
+TEST_F(Settings, ASequenceOfFailedLookupsIsTwoLines) {
   setenv("ROOFGEN_SIM_LOG", (home_.dir() / "log").c_str(), 1);
   EXPECT_EQ(look_up("cuOne"), 1);
   EXPECT_NE(home_.read("log").find(

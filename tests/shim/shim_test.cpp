@@ -20,7 +20,7 @@ std::string read(const fs::path& path) {
   return out.str();
 }
 
-TEST(Shim, TheDoctorSeesADeviceAndSaysThatItIsSimulated) {
+TEST(Shim, TheDoctorReportsASimulatedDevice) {
   const Home home;
   const Outcome text = home.run("doctor", kEnvironment);
   EXPECT_NE(text.out.find("NVIDIA H200 (sm_90); its roofs: h200-sxm"), std::string::npos) << text.out << text.err;
@@ -46,7 +46,7 @@ void origins(const Json& j, std::set<std::string>& out) {
     for (const Json& item : j) origins(item, out);
 }
 
-TEST(Shim, TuneGoesAllTheWayAndNothingOfItIsMeasured) {
+TEST(Shim, TuneCompletesAndLabelsNothingAsMeasured) {
   const Home home;
   const std::string command =
       "tune attention --L 96 --d 32 --batch 1 --heads 2 --evals 4 --executor cuda --protocol burst";
@@ -92,7 +92,7 @@ TEST(Shim, TuneGoesAllTheWayAndNothingOfItIsMeasured) {
   EXPECT_EQ(text.out.find("time: measured"), std::string::npos) << text.out;
 }
 
-TEST(Shim, WhatOnlyAGpuCanSayIsRefused) {
+TEST(Shim, RefusesFlagsThatNeedAGpu) {
   const Home home;
   for (const char* flag : {"--record r", "--counters", "--sanitize"}) {
     const Outcome run = home.run(std::string("tune attention --L 96 --d 32 --executor cuda ") + flag, kEnvironment);
@@ -105,7 +105,7 @@ TEST(Shim, WhatOnlyAGpuCanSayIsRefused) {
   EXPECT_FALSE(fs::exists(home.dir() / "data" / "profiles"));
 }
 
-TEST(Shim, CeilingsTriedOnItSayThatTheyAreSimulated) {
+TEST(Shim, CeilingsAreLabelledSimulated) {
   const Home home;
   const Outcome run = home.run("roofline --measure --only launch --protocol burst --output p.json",
                                kEnvironment + " ROOFGEN_ALLOW_SIMULATED_DRIVER=1");
@@ -131,7 +131,7 @@ std::pair<int, std::string> program(const Home& home, const std::string& argumen
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(home.dir() / "out.txt")};
 }
 
-TEST(Shim, AProgramThatKnowsNothingOfUsRuns) {
+TEST(Shim, AnIndependentProgramRuns) {
   const Home home;
   const auto [status, out] = program(home, "");
   EXPECT_EQ(status, 0) << out;

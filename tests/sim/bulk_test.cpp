@@ -80,7 +80,7 @@ std::string load(int x, int y) {
 }
 uint32_t word(int x, int y) { return x >= 0 && x < 64 && y >= 0 && y < 20 ? static_cast<uint32_t>(1000 * y + x) : 0; }
 
-TEST(Bulk, ABoxLandsRowAfterRowWithZerosForWhatLiesOutside) {
+TEST(Bulk, ABoxIsStoredByRowsWithZerosOutsideTheTensor) {
   for (const auto& [x, y] :
        {std::pair(0, 0), std::pair(5, 3), std::pair(-3, -1), std::pair(60, 18), std::pair(64, 0), std::pair(0, 25)}) {
     const Outcome o = run(text(load(x, y), 8 * 16 * 4), tensor(8, 16), 128);
@@ -154,11 +154,11 @@ TEST(Bulk, APlainPieceLandsToo) {
   for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(o.out[i], i);
 }
 
-TEST(Bulk, NobodyMayLookBeforeTheBarrier) {
+TEST(Bulk, ReadsBeforeTheBarrierAreFindings) {
   EXPECT_EQ(run(text(load(0, 0), 128, false), tensor(8, 4), 32).kind, "async-pending");
 }
 
-TEST(Bulk, BytesThatNobodyExpectsOrThatNeverComeAreADeadlock) {
+TEST(Bulk, UnexpectedOrMissingBytesAreADeadlock) {
   EXPECT_EQ(run(text(load(0, 0), 1024), tensor(8, 16), 128).kind, "deadlock");
   EXPECT_EQ(run(text(load(0, 0), 256), tensor(8, 16), 128).kind, "deadlock");
 }
@@ -188,7 +188,7 @@ TEST(Bulk, PlacesAndSizesAreChecked) {
   EXPECT_EQ(run(text(load(0, 10), 512), wrong, 128).kind, "out-of-bounds");
 }
 
-TEST(Bulk, AStoreWritesWhatIsInsideTheTensor) {
+TEST(Bulk, AStoreWritesOnlyInsideTheTensor) {
   const std::string store =
       "bar.sync 0;\n@%p1 bra E;\nmov.u32 %r10, 60;\nmov.u32 %r11, "
       "19;\ncp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, {%r10, %r11}], "
@@ -222,7 +222,7 @@ TEST(Bulk, TheSeedMakesAMapThatIsOne) {
   ASSERT_TRUE(r.findings.empty()) << r.findings[0].kind << " " << r.findings[0].message;
 }
 
-TEST(Bulk, WhatIsNotThereIsRefusedByName) {
+TEST(Bulk, UnsupportedFormsAreRefusedByName) {
   const auto error = [](const std::string& copy) { return run(text(copy, 16), TensorView(), 32).kind; };
   EXPECT_NE(error("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [%r2], 16, [%r3];\n")
                 .find("between CTAs"),

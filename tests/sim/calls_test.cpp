@@ -78,7 +78,7 @@ TEST(Calls, AFunctionCallsAnother) {
 
 std::string error_of(const std::string& ptx) { return Bench().load(ptx); }
 
-TEST(Calls, WhatIsRefused) {
+TEST(Calls, UnsupportedCallsAreRefused) {
   const auto says = [](const std::string& ptx, const char* part) {
     const std::string error = error_of(ptx);
     EXPECT_NE(error.find(part), std::string::npos) << error;
@@ -169,7 +169,7 @@ TEST(Printf, Conversions) {
   EXPECT_EQ(printed("%n %y %", one), "%n %y %");
 }
 
-TEST(Printf, ReadsOnlyWhatIsThere) {
+TEST(Printf, AnInvalidArgumentPointerIsAFinding) {
   const std::string head =
       ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n.global .align 1 .b8 text" +
       bytes_of("%d") + ";\n";
@@ -200,7 +200,7 @@ TEST(Printf, IsCut) {
   EXPECT_EQ(out.size(), kMaxPrintedBytes);
 }
 
-TEST(Assert, SaysWhatAndWhere) {
+TEST(Assert, ReportsTheConditionAndItsPosition) {
   const std::string head =
       ".extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);\n.global "
       ".align 1 .b8 text" +

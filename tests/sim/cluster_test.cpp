@@ -43,7 +43,7 @@ std::string kind(const std::string& ptx, uint32_t ctas = 4, uint32_t cluster = 2
   return r.findings.empty() ? "" : r.findings[0].kind;
 }
 
-TEST(Cluster, ACtaReadsWhatAnotherWroteBeforeTheBarrier) {
+TEST(Cluster, ACtaReadsDataOfAnotherAfterTheBarrier) {
   std::vector<uint32_t> y;
   const RunResult r = run(text("st.shared.u32 [%r4], %r8;\n" + kMeet + kNext +
                                "ld.shared::cluster.u32 %r9, [%r12];\nst.global.u32 [%rd3], %r9;\n" + kMeet),
@@ -81,7 +81,7 @@ TEST(Cluster, AGenericAddressReachesTheOtherCtaToo) {
   for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(y[i], 1 + i / 32);
 }
 
-TEST(Cluster, WhatNobodyWroteThereIsAFinding) {
+TEST(Cluster, ReadingUnwrittenRemoteSharedMemoryIsAFinding) {
   EXPECT_EQ(kind(text(kMeet + kNext + "ld.shared::cluster.u32 %r9, [%r12];\n" + kMeet)), "uninitialised");
 }
 

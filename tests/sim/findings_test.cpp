@@ -75,7 +75,7 @@ TEST(Findings, ManyMaySetOneFlag) {
   EXPECT_EQ(run("st.shared.u32 [%r2], 1; ld.shared.u32 %r4, [%r2]; add.u32 %r4, %r4, 1;"), "race");
 }
 
-TEST(Findings, AnEndlessLoopSaysWhoIsWhere) {
+TEST(Findings, AnEndlessLoopReportsEachWarpsPosition) {
   Bench bench;
   ASSERT_EQ(bench.load(kernel_text(
                 1, "mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 64;\n@!%p1 bra.uni DONE;\nL:\nbra.uni L;\nDONE:")),
@@ -344,7 +344,7 @@ TEST(Findings, RacesBetweenCtas) {
   EXPECT_EQ(bench.arg(out).kind({1, 1, 1}, {1, 1, 1}), "");
 }
 
-TEST(Findings, CtasMayShareAWordOfWhatAnEarlierLaunchWrote) {
+TEST(Findings, CtasMayShareAWordWrittenByAnEarlierLaunch) {
   const std::string own =
       "ld.param.u64 %rd1,[p0]; mov.u32 %r3,%ctaid.x; mul.wide.u32 %rd2,%r3,2; add.s64 %rd3,%rd1,%rd2; cvt.u16.u32 "
       "%rs1,%r3;";
@@ -378,7 +378,7 @@ TEST(Findings, TrapAndBranchTables) {
   EXPECT_EQ(run(table + "3; brx.idx %r3, T;\nA: bra E;\nB: bra E;\nE: bar.sync 0;"), "bad-branch");
 }
 
-TEST(Findings, SayWhereTheyAre) {
+TEST(Findings, HaveAPosition) {
   Bench bench;
   std::string ptx = kernel_text(1, "ld.param.u64 %rd1,[p0];\n.loc 1 42 7\nld.global.u32 %r1, [%rd1];") +
                     ".file 1 \"kernel.cu.jinja\"\n";

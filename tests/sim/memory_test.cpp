@@ -52,7 +52,7 @@ TEST(Memory, ImpossibleSizesAreErrors) {
   EXPECT_NE(huge.error().message.find("1152921504606846976"), std::string::npos) << huge.error().message;
 }
 
-TEST(Memory, ReadBackSaysWhatWasWritten) {
+TEST(Memory, ReadBackReportsWrittenBytes) {
   Bench bench;
   ASSERT_EQ(bench.load(kernel_text(1, "ld.param.u64 %rd1,[p0]; st.global.u16 [%rd1+130],7;")), "");
   DevicePtr out = bench.poisoned(300);

@@ -182,14 +182,14 @@ TEST(Parallel, BytesOfOneWordAreWrittenInOrder) {
 }
 
 /// Each CTA reads the data of the next CTA, which is unwritten when CTAs run in order.
-TEST(Parallel, ReadsOfWhatAnotherWritesLater) {
+TEST(Parallel, ReadsBeforeAnotherCtasWrite) {
   EXPECT_FALSE(same_in_parallel({grid_kernel(4, "ld.global.u32 %r9, [%rd4+128];\nst.global.u32 [%rd4], %r9;"),
                                  {counting((kThreads + 1) * 128)},
                                  kThreads,
                                  32,
                                  {(kThreads + 1) * 128, 4}}));
 }
-TEST(Parallel, ReadsOfWhatAnotherWroteBefore) {
+TEST(Parallel, ReadsAfterAnotherCtasWrite) {
   const Case c{grid_kernel(4, "ld.global.u32 %r9, [%rd4];\nst.global.u32 [%rd4+128], %r9;"),
                {counting((kThreads + 1) * 128)},
                kThreads,
@@ -204,7 +204,7 @@ TEST(Parallel, WritesToOnePlace) {
   EXPECT_FALSE(same_in_parallel({grid_kernel(4, "st.global.u32 [%rd2], %r8;"), {}, kThreads, 1, {4, 4}}));
 }
 
-TEST(Parallel, WhatDependsOnTheOrder) {
+TEST(Parallel, OrderDependentKernels) {
   const auto uses = [](const std::string& body, const std::string& head = "") {
     return same_in_parallel({grid_kernel(4, body, head),
                              {counting(128 * kThreads), counting(128 * kThreads)},
@@ -249,7 +249,7 @@ TEST(Parallel, ConstantsThatAKernelWrites) {
   EXPECT_FALSE(same_in_parallel({grid_kernel(4, writes, head), {}, kThreads, 32, {128 * kThreads, 4}}));
 }
 
-TEST(Parallel, BytesThatNothingWasWrittenTo) {
+TEST(Parallel, UnwrittenBytes) {
   // Every other CTA writes a byte of its word and copies the word. The other bytes must not be those of another CTA.
   const std::string body =
       "and.b32 %r4, %r2, 1;\nsetp.eq.u32 %p1, %r4, 0;\n@%p1 st.local.u32 [loc], %r8;\nst.local.u8 [loc], "

@@ -49,7 +49,7 @@ Seen run(const std::string& ptx, uint32_t ctas, uint32_t threads, uint32_t words
   return s;
 }
 
-TEST(Rows, AreWhatTheirLanesAreOneByOne) {
+TEST(Rows, EqualLaneByLaneAccesses) {
   for (const auto& [count, bytes] :
        {std::pair(1, 4), std::pair(2, 4), std::pair(4, 4), std::pair(1, 8), std::pair(2, 8)})
     for (int shift : {0, 1, 3, 9}) {
@@ -83,7 +83,7 @@ TEST(Rows, FindTheLaneThatGoesOutside) {
   EXPECT_EQ(run(copy("", 4, 4, 0), 1, 32, 4 * 32 - 1, 4 * 32 - 1).kind, "out-of-bounds 0 31");
 }
 
-TEST(Rows, FindTheLaneThatReadsWhatNobodyWrote) {
+TEST(Rows, FindTheLaneThatReadsUnwrittenMemory) {
   EXPECT_EQ(run(copy("", 2, 8, 0), 1, 32, 4 * 32, 4 * 31).kind, "uninitialised 0 31");
 }
 
@@ -91,7 +91,7 @@ TEST(Rows, FindAMisalignedLane) {
   EXPECT_EQ(run(copy("", 2, 4, 0, "add.u64 %rd4, %rd4, 4;"), 1, 32, 66, 66).kind, "misaligned 0 0");
 }
 
-TEST(Rows, FindWhatAnotherCtaWrote) {
+TEST(Rows, FindRacesWithAnotherCta) {
   // Every CTA writes the same row, then reads it: the second CTA meets the first CTA's data.
   const std::string same_place = "ld.param.u64 %rd5, [p1];\nmul.wide.u32 %rd3, %r1, 4;\nadd.u64 %rd5, %rd5, %rd3;";
   EXPECT_EQ(run(copy("", 1, 4, 0, same_place), 2, 64, 128, 128).kind, "race 1 0");

@@ -62,7 +62,7 @@ TEST(DataFiles, ListsSortedNamesWithThePrefix) {
   EXPECT_TRUE(DataFiles().list("devices/no-such").empty());
 }
 
-TEST(DataFiles, MissingFileSaysWhereItLooked) {
+TEST(DataFiles, MissingFileListsTheSearchedFolders) {
   const auto text = DataFiles({"/nonexistent/dir"}).load("devices/nothing.json");
   ASSERT_FALSE(text);
   EXPECT_EQ(text.error().message, "no file 'devices/nothing.json'");

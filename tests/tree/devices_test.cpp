@@ -82,7 +82,7 @@ constexpr Row kTable[] = {
     {"gb300", 152, 8000, 2500, 312, 10.0},
 };
 
-TEST(Devices, AreThoseOfTheTable) {
+TEST(Devices, MatchTheTable) {
   std::set<std::string> products;
   for (const std::string& name : names())
     if (is_product(name)) products.insert(name);

@@ -252,7 +252,7 @@ TEST_F(CeilingsTest, WithoutAClockThereIsNoRatePerClock) {
   EXPECT_EQ(r.cells.count("dram_sustained_gb_s"), 1u);
 }
 
-TEST_F(CeilingsTest, WhatCannotBeHereIsNamed) {
+TEST_F(CeilingsTest, UnsupportedCeilingsAreNamed) {
   FakeGpu gpu(script());
   const CeilingsReport r = measured(gpu, {"mma_fp8"});
   EXPECT_TRUE(r.results[0].not_here);
@@ -263,7 +263,7 @@ TEST_F(CeilingsTest, WhatCannotBeHereIsNamed) {
   EXPECT_NE(unknown.error().message.find("dram_read"), std::string::npos);
 }
 
-TEST_F(CeilingsTest, ALostGpuKeepsWhatIsDone) {
+TEST_F(CeilingsTest, ALostGpuKeepsFinishedResults) {
   FakeScript s = script();
   s.faults = {{Fault::kLost, "ceiling_fma", "", 1, true}};
   FakeGpu gpu(s);
@@ -275,7 +275,7 @@ TEST_F(CeilingsTest, ALostGpuKeepsWhatIsDone) {
   EXPECT_NE(r.find("mufu_ex2")->missing.find("lost"), std::string::npos);
 }
 
-TEST_F(CeilingsTest, AnInterruptKeepsWhatIsDone) {
+TEST_F(CeilingsTest, AnInterruptKeepsFinishedResults) {
   stop_at_ = "FP32 FMA";
   FakeGpu gpu(script());
   const CeilingsReport r = measured(gpu, {"smem_read", "fp32_fma", "mufu_ex2"});
@@ -333,7 +333,7 @@ TEST_F(ProfileTest, TheOldOneIsKept) {
   EXPECT_EQ(files, 2u);
 }
 
-TEST_F(ProfileTest, APartialOneReplacesNoWholeOne) {
+TEST_F(ProfileTest, APartialProfileDoesNotReplaceACompleteOne) {
   CeilingsReport partial = report(3000);
   partial.interrupted = true;
   EXPECT_EQ(*keep_profile(partial, path()), Kept::kWritten);  // a partial profile is better than none
@@ -351,7 +351,7 @@ TEST_F(ProfileTest, APartialOneReplacesNoWholeOne) {
   EXPECT_EQ(text_of(path()), whole);
 }
 
-TEST_F(ProfileTest, WhatDoesNotBelongIsIgnoredWithOneLine) {
+TEST_F(ProfileTest, ForeignProfilesAreIgnoredWithOneLine) {
   ASSERT_TRUE(keep_profile(report(), path()));
   const std::string good = text_of(path());
   const Device before = report().device;

@@ -40,7 +40,7 @@ TEST(Replay, SurvivesTheRoundTrip) {
   }
 }
 
-TEST(Replay, WhatIsWrongInTheFileIsNamed) {
+TEST(Replay, ErrorsInTheFileAreNamed) {
   const std::string good = replay_json(replay_of_two());
   const auto parsed = [&](const std::string& from, const std::string& to) {
     std::string text = good;
@@ -412,7 +412,7 @@ TEST_F(Ncu, MissingCountersAreNotedNotZero) {
   EXPECT_EQ(report->notes.front(), "qk: no counter of tensor operations on sm_90");
 }
 
-TEST_F(Ncu, NoPermissionSaysWhatAnAdministratorCanDo) {
+TEST_F(Ncu, MissingPermissionSuggestsTheFix) {
   const Error e = failure(
       "echo '==PROF== Connected to process 42 (roofgen)'; echo '==ERROR== ERR_NVGPUCTRPERM - The user does not have "
       "permission to access NVIDIA GPU Performance Counters on the target device 0.'; "
@@ -439,7 +439,7 @@ TEST_F(Ncu, EachFaultIsOneLine) {
             std::string::npos);
 }
 
-TEST_F(Ncu, ProgramThatFailsSaysWhy) {
+TEST_F(Ncu, ReportsWhyTheProgramFailed) {
   setenv("ROOFGEN_LIBCUDA", "/no/such/libcuda.so.1", 1);
   const Error e = failure(kRunTarget);
   EXPECT_NE(e.message.find("the kernels did not run under ncu: roofgen: error: no CUDA driver"), std::string::npos)

@@ -91,7 +91,7 @@ double by_tile(const FakeStep& s) {
   return 10e3 + 100.0 * s.launch.grid.x;
 }
 
-TEST_F(Measured, TheFastestByTheClockWinsAndTheResultSaysHowItIsKnown) {
+TEST_F(Measured, TheFastestMeasuredWinsAndTheReportStatesTheOrigin) {
   FakeScript script;
   script.noise = 0.01;
   script.step_ns = by_tile;
@@ -164,7 +164,7 @@ TEST_F(Measured, TheSameScriptGivesTheSameResult) {
   EXPECT_EQ(run(), run());
 }
 
-TEST_F(Measured, FusingCanLoseAndTheVerdictSaysSo) {
+TEST_F(Measured, FusingCanLoseAndTheVerdictReportsIt) {
   FakeScript script;
   script.noise = 0.01;
   script.step_ns = [](const FakeStep& s) { return s.entry == "attention_fused" ? 100e3 : 20e3; };
@@ -177,7 +177,7 @@ TEST_F(Measured, FusingCanLoseAndTheVerdictSaysSo) {
   EXPECT_LT(r.verdict.measured->high, 1);
 }
 
-TEST_F(Measured, VariantsThatCannotBeToldApartAreUndecided) {
+TEST_F(Measured, IndistinguishableVariantsAreUndecided) {
   FakeScript script;
   script.noise = 0.02;
   script.step_ns = [](const FakeStep& s) { return s.entry == "attention_fused" ? 60e3 : 20e3; };
@@ -205,7 +205,7 @@ TEST_F(Measured, AFaultAndAHangCostTheirCandidateOnly) {
   EXPECT_TRUE(r.gpu->lost_because.empty());
 }
 
-TEST_F(Measured, ALostGpuKeepsWhatWasFinished) {
+TEST_F(Measured, ALostGpuKeepsFinishedResults) {
   FakeScript script;
   script.step_ns = by_tile;
   // Lost while the unfused stages are timed; the fused variant is already finished.
@@ -221,7 +221,7 @@ TEST_F(Measured, ALostGpuKeepsWhatWasFinished) {
   EXPECT_NE(tune_text(r, false).find("lost      the GPU went away"), std::string::npos);
 }
 
-TEST_F(Measured, AGpuLostAtOnceIsSaidAndNothingIsMadeUp) {
+TEST_F(Measured, AGpuLostAtOnceIsReportedWithoutTimes) {
   FakeScript script;
   script.faults = {{Fault::kLost, "", "", 1, false, FakeFault::Where::kRun, ""}};
   FakeGpu gpu(script);
@@ -233,7 +233,7 @@ TEST_F(Measured, AGpuLostAtOnceIsSaidAndNothingIsMadeUp) {
   EXPECT_EQ(warned("the GPU is not used any more").size(), 1u);
 }
 
-TEST_F(Measured, GpuAloneCountsNothingAndSaysSo) {
+TEST_F(Measured, GpuAloneReportsMissingCounts) {
   FakeScript script;
   script.step_ns = by_tile;
   FakeGpu gpu(script);
@@ -294,7 +294,7 @@ class Suspicious final : public Executor {
 };
 
 /// A GPU does not reveal a race with a correct result; the simulator does, and the racy kernel must not win.
-TEST_F(Measured, WhatTheSimulatorDisprovesDoesNotWin) {
+TEST_F(Measured, AKernelWithAFindingDoesNotWin) {
   options.variants = {"fused"};
   FakeScript script;
   script.step_ns = [](const FakeStep& s) { return 10e3 + s.launch.smem_bytes; };

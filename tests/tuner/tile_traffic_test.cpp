@@ -28,13 +28,13 @@ struct Gemm {
   double compulsory() const { return 2.0 * static_cast<double>(m * k + k * n + m * n); }
 };
 
-TEST(TileTraffic, WhatFitsIsFetchedOnce) {
+TEST(TileTraffic, FittingDataIsFetchedOnce) {
   const Gemm gemm{2048, 2048, 2048};
   EXPECT_DOUBLE_EQ(gemm.traffic().dram_bytes, gemm.compulsory());
   EXPECT_DOUBLE_EQ(gemm.traffic().miss_ratio(gemm.compulsory()), 1);
 }
 
-TEST(TileTraffic, TailsAndCtasBeyondTheMatrixCountForWhatTheyTouch) {
+TEST(TileTraffic, TailsAndCtasBeyondTheMatrixCountTheirAccesses) {
   const Gemm gemm{300, 1000, 512, 4};  // three rows of tiles in groups of four: a quarter of the CTAs exit at once
   EXPECT_NEAR(gemm.traffic().compulsory_bytes, gemm.compulsory(), 1e-6);
   EXPECT_NEAR(gemm.traffic().dram_bytes, gemm.compulsory(), 1e-6);

@@ -70,7 +70,7 @@ TEST(Verdict, TheMissingSideIsOfTheOtherKind) {
             "there is no variant of the other kind to compare it with");
 }
 
-TEST(Verdict, WhatStaysInL2IsSaidWhereNoTrafficIsSaved) {
+TEST(Verdict, IntermediatesInL2AreNamedIfNoTrafficIsSaved) {
   VariantReport unfused = variant("unfused", 3, 3e-3, 9e9, 128);
   unfused.kernels[1].intermediate_in_l2 = true;
   EXPECT_EQ(fusion_verdict({variant("fused", 1, 1e-3, 1e9, 168), unfused}, 0.35).reason.find("little DRAM traffic"),
@@ -80,7 +80,7 @@ TEST(Verdict, WhatStaysInL2IsSaidWhereNoTrafficIsSaved) {
             std::string::npos);
 }
 
-TEST(Verdict, NothingVerifiedIsNone) {
+TEST(Verdict, NoVerifiedVariantGivesNoVerdict) {
   VariantReport failed;
   failed.name = "fused";
   EXPECT_EQ(fusion_verdict({failed}, 0.35).decision, "none");

@@ -70,7 +70,7 @@ WhatIfReport report(std::vector<std::string> steps, std::vector<PartitionReport>
 
 }  // namespace
 
-TEST(WhatIfGap, WhatTwoPartitionsShareIsNotInDoubt) {
+TEST(WhatIfGap, SharedKernelsAddNoError) {
   const WhatIfReport r = report({"a", "b"}, {});
   const PartitionReport cut = partition("a | b", {0}, {gemm("g", 300), kernel("bias", 60)});
   // The same main loop with an epilogue: 5 us more, but no second kernel.
@@ -84,7 +84,7 @@ TEST(WhatIfGap, WhatTwoPartitionsShareIsNotInDoubt) {
   EXPECT_EQ(time_gap(r, cut, cut).error, 0);
 }
 
-TEST(WhatIfGap, AnEpilogueThatTheModelHidesIsInDoubtAllTheSame) {
+TEST(WhatIfGap, AHiddenEpilogueStillAddsError) {
   const WhatIfReport r = report({"a", "b"}, {});
   KernelReport with = gemm("gb", 300);
   const double clocks = r.device.at("sms") * 1e6 * r.device.at("clock_sustained_mhz");
@@ -98,7 +98,7 @@ TEST(WhatIfGap, AnEpilogueThatTheModelHidesIsInDoubtAllTheSame) {
   EXPECT_NEAR(gap.error, kModelErrorBand * (3e-5 * stretch + 1e-5), 1e-11);
 }
 
-TEST(WhatIfVerdict, WhatAFailureBringsToTheTopIsRunToo) {
+TEST(WhatIfVerdict, PartitionsPromotedByAFailureAreRun) {
   // Both partitions named by the first verdicts are wrong; the partitions that replace them must run as well.
   WhatIfReport r =
       report({"a", "b", "c"}, {partition("a | b+c", {0}, {kernel("a", 10), kernel("bc", 10)}),
@@ -128,7 +128,7 @@ TEST(WhatIfVerdict, WhatAFailureBringsToTheTopIsRunToo) {
   EXPECT_EQ(r.best()->name, "a+b | c");
 }
 
-TEST(WhatIfVerdict, FusingWinsAndSaysWhy) {
+TEST(WhatIfVerdict, FusingWinsWithAReason) {
   PartitionReport cut = partition("gemm | bias", {0}, {gemm("g", 300), kernel("bias", 60, 2e8)});
   cut.intermediates = {{0, 6.7e7, 1.5e8, false}};
   WhatIfReport r = report({"gemm", "bias"}, {cut, partition("gemm+bias", {}, {gemm("gb", 302)})});
@@ -200,7 +200,7 @@ TEST(WhatIfPlan, AForcedPlanIsComparedWithTheFastest) {
   EXPECT_THAT(r.forced_verdict, HasSubstr("200 MB more DRAM traffic, 1 launch more"));
 }
 
-TEST(WhatIfPlan, LessTrafficAndFewerLaunchesAreCalledThat) {
+TEST(WhatIfPlan, LessTrafficAndFewerLaunchesAreTheReason) {
   WhatIfReport r = report({"gemm", "norm"}, {partition("gemm | norm", {0}, {gemm("g", 100), kernel("norm", 20)}),
                                              partition("gemm+norm", {}, {gemm("gn", 600, 64)})});
   r.forced = "gemm+norm";
@@ -211,7 +211,7 @@ TEST(WhatIfPlan, LessTrafficAndFewerLaunchesAreCalledThat) {
   EXPECT_THAT(r.forced_verdict, HasSubstr("no more DRAM traffic, 1 launch less"));
 }
 
-TEST(WhatIfCompose, OfMeasuredKernelsNothingIsSaidOfL2) {
+TEST(WhatIfCompose, MeasuredKernelsHaveNoL2Statement) {
   const auto chain = Chain::parse("relu > rmsnorm", DType::kBf16);
   ASSERT_TRUE(chain);
   const Device device = h200();
