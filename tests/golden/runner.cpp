@@ -78,7 +78,7 @@ std::string normalise(const std::string& text, const fs::path& dir, const std::v
   return out;
 }
 
-/// The three result sections of a command, without those that hold the default.
+/// The three result sections of a command, without sections that hold the default.
 std::vector<Section> run(const std::string& command, const fs::path& dir,
                          const std::vector<Replacement>& replacements) {
   const fs::path scratch = dir.string() + ".out";

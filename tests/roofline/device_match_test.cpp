@@ -251,9 +251,8 @@ TEST(Overlay, RejectsMeasurementsOfAnotherDevice) {
   EXPECT_EQ(error("h200-sxm", R"("measured", "source": "copy)", R"("datasheet", "source": "copy)"),
             "profile.json:5:6: error: cell \"dram_sustained_gb_s\" of a profile must have the origin \"measured\"");
   EXPECT_EQ(error("h200-sxm", "802.9", "1979"),
-            "profile.json:6:6: error: peak_bf16_tflops is 1979, twice what 132 SMs x 4096 FLOP/clk x 1830 "
-            "MHz give (989.4): "
-            "a 2:4-sparse figure? dense ones are expected");
+            "profile.json:6:6: error: peak_bf16_tflops is 1979, twice the 989.4 of 132 SMs x 4096 FLOP/clk x 1830 "
+            "MHz; a dense peak was expected, not one with 2:4 sparsity");
   EXPECT_EQ(error("h200-sxm", "4350", "5000"),
             "profile.json:5:6: error: dram_sustained_gb_s is 5000, above dram_gb_s of 4800");
 }

@@ -330,7 +330,7 @@ TEST_F(GpuWorker, OthersOnTheGpuAreNamedOnce) {
   setenv("ROOFGEN_FAKE_NVML_SCRIPT", "processes 3", 1);
   start("fault in other");
   ASSERT_EQ(warnings_.size(), 1u);
-  EXPECT_EQ(warnings_[0], "2 other processes compute on Fake GPU 0; times will vary with what they do");
+  EXPECT_EQ(warnings_[0], "2 other processes compute on Fake GPU 0; measured times may vary");
   EXPECT_EQ(gpu_->state()->other_processes, 2);
   EXPECT_FALSE(run(other_));
   EXPECT_TRUE(gpu_->state());

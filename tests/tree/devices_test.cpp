@@ -34,7 +34,7 @@ std::vector<std::string> names() {
   return names;
 }
 
-/// The cells of a device, including those of its architecture.
+/// The cells of a device and of its architecture.
 std::map<std::string, double> values(const std::string& name) {
   const json device = load(name);
   std::map<std::string, double> values;

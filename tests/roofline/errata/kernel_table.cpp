@@ -1,4 +1,4 @@
-// The GB200 kernel table: artifacts 43 to 54. Its projections are those of DeepSeek-R1.
+// The GB200 kernel table: artifacts 43 to 54. Its projections have the shapes of DeepSeek-R1.
 #include "tests/roofline/errata/checks.h"
 
 namespace roofgen::errata {
