@@ -429,8 +429,8 @@ TEST(Measure, ARigThatCannotBeMadeAnewIsNoLostGpu) {
   Standings s = b.must();
   EXPECT_FALSE(s.lost);
   EXPECT_FALSE(s.interrupted);
-  EXPECT_TRUE(mentions(s.notes,
-                       "the measurement ended early: the buffers could not be restored after a fault: out of memory"));
+  EXPECT_TRUE(
+      mentions(s.notes, "the measurement ended early: the buffers could not be restored after a fault: out of memory"));
   EXPECT_TRUE(mentions(b.warnings, "ended early"));
   EXPECT_EQ(s.outcomes[1].rejected->stage, "gpu fault");
   ASSERT_TRUE(s.outcomes[0].measurement);  // finished results remain valid
