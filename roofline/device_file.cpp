@@ -91,17 +91,17 @@ Result<void> check_peak(const Device& device, const std::string& name, const Cel
     return fail(fmt::format("{} is {:g}, but the device has no rate cell to recompute it from", name, cell.value));
   const double ratio = cell.value / parts->tflops();
   const std::string recomputed =
-      fmt::format("{:g} SMs x {:g} FLOP/clk x {:g} MHz give", parts->sms, parts->flops_per_clk_sm, parts->mhz);
+      fmt::format("{:g} SMs x {:g} FLOP/clk x {:g} MHz", parts->sms, parts->flops_per_clk_sm, parts->mhz);
   if (ratio > kSparseRatio)
-    return fail(fmt::format("{} is {:g}, {} what {} ({:.4g}): a 2:4-sparse figure? dense ones are expected", name,
-                            cell.value, std::fabs(ratio - 2) < 0.05 ? "twice" : fmt::format("{:.2g} times", ratio),
-                            recomputed, parts->tflops()));
+    return fail(fmt::format(
+        "{} is {:g}, {} the {:.4g} of {}; a dense peak was expected, not one with 2:4 sparsity", name, cell.value,
+        std::fabs(ratio - 2) < 0.05 ? "twice" : fmt::format("{:.2g} times", ratio), parts->tflops(), recomputed));
   if (cell.origin == Origin::kMeasured) {
     if (ratio > kMeasuredSlack)
-      return fail(fmt::format("{} is {:g} measured, above the {:.4g} that {} at most", name, cell.value,
+      return fail(fmt::format("{} is {:g} measured, above the {:.4g} that {} give at most", name, cell.value,
                               parts->tflops(), recomputed));
   } else if (std::fabs(ratio - 1) > kPeakTolerance) {
-    return fail(fmt::format("{} is {:g}, but {} {:.4g}: more than {:g} % apart", name, cell.value, recomputed,
+    return fail(fmt::format("{} is {:g}, but {} give {:.4g}: more than {:g} % apart", name, cell.value, recomputed,
                             parts->tflops(), 100 * kPeakTolerance));
   }
   return {};

@@ -46,8 +46,8 @@ void fits_l2(const Claim& c, Findings& out) {
   if (!c.device || !c.device->has("l2_bytes")) return;
   const double bytes = c.work ? working_set(*c.work) : c.bytes.value_or(0), l2 = c.device->at("l2_bytes");
   if (bytes > l2 || bytes <= 0 || c.cache == "cold" || c.cache == "flushed") return;
-  out.add("", fmt::format("the working set of {} fits the {} L2 of {}: with a warm cache its DRAM traffic is "
-                          "not what the formula says; hold it against the L2 roof",
+  out.add("", fmt::format("the working set of {} fits the {} L2 of {}: with a warm cache, DRAM traffic "
+                          "differs from the formula; compare with the L2 roof",
                           bytes_text(bytes), bytes_text(l2), c.device->name));
 }
 

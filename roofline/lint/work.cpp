@@ -75,10 +75,10 @@ void binary_prefix(const Claim& c, double right, const char* from, Findings& out
     const double digits = stated / c.bytes_unit, other = digits * (is_binary ? p.decimal : p.binary);
     const double miss = std::fabs(stated / right - 1), other_miss = std::fabs(other / right - 1);
     if (miss < 0.02 || other_miss > 0.02 || miss < 2 * other_miss) continue;
-    out.add("bytes", fmt::format("{} {} is not what {} gives: {} {} = {} {}; the number is one of {}",
-                                 number_text(digits), is_binary ? p.binary_name : p.decimal_name, from,
-                                 number_text(right / p.decimal), p.decimal_name, number_text(right / p.binary),
-                                 p.binary_name, is_binary ? p.decimal_name : p.binary_name));
+    out.add("bytes", fmt::format("{} {} differs from {}: {} {} = {} {}; the number fits {}", number_text(digits),
+                                 is_binary ? p.binary_name : p.decimal_name, from, number_text(right / p.decimal),
+                                 p.decimal_name, number_text(right / p.binary), p.binary_name,
+                                 is_binary ? p.decimal_name : p.binary_name));
     return;
   }
 }

@@ -18,7 +18,7 @@ std::string assumed_text(const ModelRequest& request);
 /// when both ridges are equal.
 std::string assumed_ridge_text(const ModelRun& run);
 
-/// The model's notes, then those of its runs, without duplicates.
+/// The model's notes, then the runs' notes, without duplicates.
 std::vector<std::string> notes_of(const ModelView& view);
 
 /// Longest first.

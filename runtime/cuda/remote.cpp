@@ -37,9 +37,9 @@ class RemoteGpu final : public GpuExecutor {
   Result<void> open() {
     ROOFGEN_CHECK(start());
     if (options_.warn && at_open_.other_processes > 0)
-      options_.warn(fmt::format("{} other {} on {}; times will vary with what {}", at_open_.other_processes,
+      options_.warn(fmt::format("{} other {} on {}; measured times may vary", at_open_.other_processes,
                                 at_open_.other_processes == 1 ? "process computes" : "processes compute",
-                                info_.device_name, at_open_.other_processes == 1 ? "it does" : "they do"));
+                                info_.device_name));
     return {};
   }
 

@@ -153,7 +153,7 @@ class Contest {
     if (gpu_.fault() == Fault::kLost) return lose(ready.error().message);
     // The GPU works, but its data cannot be restored (too little memory, or a failing preparation kernel).
     given_up_ = Rejected{
-        {}, stage_of(gpu_.fault()), "the buffers could not be made anew after a fault: " + ready.error().message};
+        {}, stage_of(gpu_.fault()), "the buffers could not be restored after a fault: " + ready.error().message};
     note("the measurement ended early: " + given_up_->reason, true);
   }
   void lose(const std::string& why) {
@@ -283,7 +283,7 @@ class Contest {
     if (++in_a_row_ >= kMostThrottled || waited_s_ >= kMostWaiting) {
       give_up_ = true;
       note(
-          "the GPU is held down by heat or its power supply and does not recover: samples at a low clock "
+          "the GPU is throttled by heat or its power supply and does not recover: samples at a low clock "
           "count from here on",
           true);
       return;

@@ -27,7 +27,7 @@ std::optional<PtxasReport> State::compiled(const Function& function) {
     module.ptxas_log = "";
     const std::string ptxas = find_ptxas();
     if (ptxas.empty()) {
-      log("registers are not known: no ptxas (ROOFGEN_PTXAS, CUDA_HOME, PATH)");
+      log("no register counts: no ptxas (ROOFGEN_PTXAS, CUDA_HOME, PATH)");
       return std::nullopt;
     }
     // Code for the device, unless the PTX is of one architecture alone.
@@ -43,7 +43,7 @@ std::optional<PtxasReport> State::compiled(const Function& function) {
     if (const auto run = run_process({.argv = arguments, .input = std::string(module.text)}))
       *module.ptxas_log = run->out + run->err;
     else
-      log("registers are not known: " + ptxas + " did not run");
+      log("no register counts: " + ptxas + " did not run");
   }
   PtxasReport report = parse_ptxas_log(*module.ptxas_log, function.kernel.name);
   if (report.found) return report;

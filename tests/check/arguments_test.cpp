@@ -1,4 +1,4 @@
-// Arguments from JSON: what they hold, and what is refused and how.
+// Arguments from JSON: their contents, and rejected input with its messages.
 #include "check/arguments.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ std::vector<double> contents(const std::string& json) {
   const Argument& a = args->front();
   std::vector<std::byte> bytes(a.bytes());
   fill(a.fill, a.type, 0, bytes);
-  // In pieces that begin and end inside elements it is the same.
+  // Filling in pieces that cut through elements gives the same bytes.
   std::vector<std::byte> pieces(a.bytes());
   for (size_t i = 0; i < pieces.size(); i += 3)
     fill(a.fill, a.type, i, std::span(pieces).subspan(i, std::min<size_t>(3, pieces.size() - i)));
@@ -29,7 +29,7 @@ std::vector<double> contents(const std::string& json) {
   return out;
 }
 
-TEST(Arguments, HoldWhatTheySay) {
+TEST(Arguments, HoldTheStatedValues) {
   EXPECT_EQ(contents(R"([{"type": "f32", "size": 3, "fill": "iota"}])"), (std::vector<double>{0, 1, 2}));
   EXPECT_EQ(contents(R"([{"type": "i8", "size": 3, "fill": -5}])"), (std::vector<double>{-5, -5, -5}));
   EXPECT_EQ(contents(R"([{"type": "bf16", "size": 2, "values": [1.00390625, 3e38]}])"),
@@ -55,7 +55,7 @@ TEST(Elements, AreAsFarApartAsTheyAre) {
   const auto apart = [](Element e, auto a, auto b) {
     return distance(e, reinterpret_cast<const std::byte*>(&a), reinterpret_cast<const std::byte*>(&b));
   };
-  // Beyond 2^53, where they are the same number to a double.
+  // Beyond 2^53, where both values convert to the same double.
   EXPECT_EQ(apart(Element::kI64, (int64_t{1} << 53) + 1, int64_t{1} << 53), 1);
   EXPECT_EQ(apart(Element::kI64, int64_t{-2}, int64_t{3}), 5);
   EXPECT_EQ(apart(Element::kU64, uint64_t{0}, ~uint64_t{0}), 0x1p64);
@@ -67,7 +67,7 @@ TEST(Elements, AreAsFarApartAsTheyAre) {
   EXPECT_EQ(shown(Element::kI64, reinterpret_cast<const std::byte*>(&large)), "9007199254740993");
 }
 
-/// {offset, bytes} of each field, and of the whole its alignment and bytes.
+/// {offset, bytes} of each field, and alignment and bytes of the whole struct.
 std::vector<std::pair<uint64_t, uint64_t>> layout(const std::string& json) {
   auto args = parse_arguments(json, "args.json", ".");
   EXPECT_TRUE(args) << to_string(args.error());
@@ -111,7 +111,7 @@ TEST(Arguments, StructsAreLaidOutAsInCpp) {
       (std::vector<std::pair<uint64_t, uint64_t>>{{0, 8}, {8, 2}, {64, 64}}));
 }
 
-TEST(Arguments, WhatIsPassedByValueIsBytes) {
+TEST(Arguments, ValueArgumentsAreBytes) {
   auto args = parse_arguments(
       R"([{"type": "struct", "fields": [{"type": "u8", "value": 7}, {"type": "u16x2", "value": [258, 3]}]}, {"type": "bytes", "value": "00 fF"}, {"type": "i32", "value": -2}])",
       "args.json", ".");
@@ -194,13 +194,13 @@ TEST(Arguments, AreRefusedInOneLineWithTheirPlace) {
     EXPECT_NE(text.find(message), std::string::npos) << json << "\n" << text;
     EXPECT_TRUE(text.starts_with("args.json:")) << text;
     EXPECT_EQ(args.error().exit, Exit::kUsage) << json;
-    // Below it stand the line and its caret, and no more.
+    // Only the line and its caret follow the message.
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
   }
 }
 
-TEST(Arguments, TheCaretStandsAtWhatIsWrong) {
-  // Each is the second argument, behind one that has all the same words; $ marks the place.
+TEST(Arguments, TheCaretMarksTheError) {
+  // Each case is the second argument, after a first one with the same words; $ marks the position of the error.
   const char* const cases[] = {
       R"({"type": "u32", "value": 4, "$fill": 1})",
       R"({"type": "u32", "value": $-1})",
@@ -233,14 +233,14 @@ TEST(Arguments, TheCaretStandsAtWhatIsWrong) {
     auto args = parse_arguments(first + " " + marked.substr(0, at) + marked.substr(at + 1) + "]", "args.json", ".");
     ASSERT_FALSE(args) << marked;
     EXPECT_EQ(args.error().where.line, 2) << marked << "\n" << to_string(args.error());
-    // Of a name the place is inside its quotes.
+    // For a name, the position is inside its quotes.
     EXPECT_EQ(args.error().where.col, static_cast<int>(at) + 2) << marked << "\n" << to_string(args.error());
     ASSERT_EQ(args.error().notes.size(), 2u) << marked;
     EXPECT_EQ(args.error().notes[1].find('^'), at + 3) << marked;
   }
 }
 
-TEST(Arguments, BrokenJsonSaysWhatWasExpected) {
+TEST(Arguments, BrokenJsonReportsTheExpectedToken) {
   const std::pair<std::string, const char*> cases[] = {
       {std::string("[false\0, 1]", 11), "1:2: error: not valid JSON: a value"},
       {"[\xef\xbb\xbf"
@@ -273,7 +273,7 @@ TEST(Arguments, WholeNumbersHoweverTheyAreWritten) {
             (std::vector<double>{1000, -1000}));
   EXPECT_EQ(contents(R"([{"type": "u64", "size": 1, "fill": 9007199254740992.0}])"),
             (std::vector<double>{9007199254740992.0}));
-  // Behind a byte order mark and in an order of lines of its own the place is right too.
+  // The position is also right after a byte order mark and with other line breaks.
   const auto args = parse_arguments("\xef\xbb\xbf[\n{\"type\":\n\"u8\",\n\"value\": 256}]", "args.json", ".");
   ASSERT_FALSE(args);
   EXPECT_EQ(args.error().where.line, 4);

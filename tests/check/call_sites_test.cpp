@@ -1,4 +1,4 @@
-// The line that called what a header does.
+// Maps a location in a header to the line that called it.
 #include "check/call_sites.h"
 
 #include <gtest/gtest.h>
@@ -36,8 +36,8 @@ TEST(CallSites, AreTheInnermostOfOwnFiles) {
   EXPECT_EQ(place(5), "/k.cu:20:3");
   EXPECT_EQ(place(7), "/k.cu:20:3");
   EXPECT_EQ(place(9), "/k.cu:20:3");   // two calls deep
-  EXPECT_EQ(place(11), "/k.cu:30:5");  // whose place has no line of its own
-  EXPECT_EQ(place(13), "/own.h:7:1");  // a header of the user's
+  EXPECT_EQ(place(11), "/k.cu:30:5");  // its location has no line of its own
+  EXPECT_EQ(place(13), "/own.h:7:1");  // a header of the user
 }
 
 TEST(CallSites, OfTextThatIsNone) {

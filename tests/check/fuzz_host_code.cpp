@@ -1,4 +1,5 @@
-// Any bytes as a .cu file: its declarations lie in it, and leaving out what a compiler complains of keeps its lines.
+// Arbitrary bytes as a .cu file: found declarations lie within the file, and omitting rejected code keeps the line
+// numbers.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -29,7 +30,7 @@ void lie_within(const Declarations& found, size_t size) {
   }
 }
 
-/// What the compiler gets of the source, line by line, without what says where it is from.
+/// The lines of the source passed to the compiler, without #line directives.
 size_t lines_of(const std::string& text) {
   size_t lines = 0;
   for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) lines += text.compare(at, 6, "#line ") != 0;
@@ -42,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size > 1 << 16) return 0;
   const std::string text(reinterpret_cast<const char*>(data), size);
   lie_within(find_declarations(text), size);
-  // Lines of its own that look like those that are added could not be told from them.
+  // #line directives of the input could not be told from added ones.
   if (text.find("#line ") != std::string::npos) return 0;
   const std::string file = "nowhere/user.cu";
   Source source(file, text, {});

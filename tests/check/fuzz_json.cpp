@@ -1,5 +1,4 @@
-// Any bytes as JSON: the scan that says what is wrong agrees with the parser on whether something is, and finds each
-// value.
+// Arbitrary bytes as JSON: the scan agrees with the parser on validity, and finds every value.
 #include <cstdint>
 #include <cstdlib>
 
@@ -14,7 +13,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-/// Every value of a document stands behind the one before, and reads as what it is.
+/// Every value starts after the previous one, and parses to itself.
 void find_all(const Json& root, const Json& j, std::string_view text, size_t& behind) {
   const auto at = roofgen::JsonScan(text).find(root, j, "");
   require(at && *at >= behind && *at < text.size());
@@ -27,7 +26,7 @@ void find_all(const Json& root, const Json& j, std::string_view text, size_t& be
           : j.is_boolean() ? c == (j.get<bool>() ? 't' : 'f')
                            : c == '-' || (c >= '0' && c <= '9'));
   for (const auto& [key, value] : j.items()) {
-    if (j.is_object() && !key.empty()) {  // of a member without a name the place is its object's
+    if (j.is_object() && !key.empty()) {  // a member without a name has its object's position
       const auto name = roofgen::JsonScan(text).find(root, j, key);
       require(name && *name > behind && text[*name - 1] == '"');
     }
@@ -45,12 +44,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const roofgen::Error& e = file.error();
     require(!e.message.empty());
     if (e.message.starts_with("nested deeper")) return 0;
-    // What the parser takes but for a name that comes twice, the scan may take too, as it does not read escapes.
+    // The scan does not read escapes, so it may also accept documents that the parser rejects for a duplicate name.
     require(e.where.line > 0 || e.message.find("twice") != std::string::npos);
     require(Json::accept(text) == (e.message.find("twice") != std::string::npos));
     return 0;
   }
-  if (text.find('\0') != std::string::npos) return 0;  // ends the text for the parser
+  if (text.find('\0') != std::string::npos) return 0;  // the parser stops at a zero byte
   require(!roofgen::JsonScan(text).fault());
   size_t behind = 0;
   find_all(file->root(), file->root(), text, behind);

@@ -1,4 +1,4 @@
-// Files with host code and headers of their own: what is run is the program that a C++ compiler makes of them.
+// Files with host code and user headers: the checked program is the one that a C++ compiler would build.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -41,7 +41,7 @@ class HostCode : public testing::Test {
     r.args = *parsed;
     return run(r);
   }
-  /// What a kernel k(int* o) leaves in o[0].
+  /// Expects o[0] == value after running kernel k(int* o).
   void expect(int value, const std::string& text) {
     const auto report =
         check(text, R"([{"name": "o", "type": "i32", "size": 1, "expect": )" + std::to_string(value) + "}]");
@@ -69,7 +69,7 @@ TEST_F(HostCode, OfHeadersTheCopyThatCountsIsTheCompilersToTell) {
   }
   expect(1, "#include \"host.h\"\n#ifdef NOPE\n#include \"once.h\"\n#endif\n" + kScale);
   expect(2, "#include \"host.h\"\n#include \"each.h\"\n#include \"each.h\"\n__global__ void k(int* o) { *o = N; }\n");
-  // The guard's macro is another's: the header's text is never taken, nor what it includes.
+  // Another header has defined the guard macro, so the header's text and its includes are skipped.
   add({{"outer.h", "#ifndef OTHER\n#define OTHER\n#include \"once.h\"\n#endif\n"}});
   expect(4, "#define OTHER\n#include \"host.h\"\n#include \"outer.h\"\n#include \"once.h\"\n" + kScale);
 }
@@ -94,7 +94,7 @@ TEST_F(HostCode, IsLeftOutOfAllCopiesOfAHeader) {
   expect(7, "#include \"x.h\"\n" + kScale);
   const auto report = check("#ifdef NOPE\n#include \"z.h\"\n#endif\n#include \"x.h\"\n__global__ void k() {}\n");
   ASSERT_TRUE(report) << to_string(report.error());
-  ASSERT_EQ(report->left_out.size(), 2u);  // each is told once
+  ASSERT_EQ(report->left_out.size(), 2u);  // each is reported once
   for (const LeftOut& l : report->left_out) EXPECT_EQ(l.where.file, (directory_ / "z.h").string());
 }
 
@@ -112,7 +112,7 @@ TEST_F(HostCode, ManyHeadersThatIncludeEachOther) {
 TEST_F(HostCode, CommentsAroundAnIncludeStay) {
   add({{"host.h", "#pragma once\n" + kHostCode}, {"d.h", "#define SCALE 3\n"}});
   expect(3, "#include \"host.h\"\n/* here\n */ #include \"d.h\" /* a comment\n   that { goes on */\n" + kScale);
-  // The line after it is still the one that it was.
+  // The next line keeps its number.
   const auto report = check("#include \"host.h\"\n#include \"d.h\" /* a\n*/\n__global__ void k() {\n  int a = b;\n}\n");
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().where.line, 5);
@@ -148,7 +148,7 @@ TEST_F(HostCode, AKernelThatIsNoneLeavesTheSourceAsItIs) {
   const std::string text =
                         "#include <cuda_runtime_api.h>\n#include \"t.h\"\ntemplate __global__ void t<float>(float*);\n",
                     args = R"([{"type": "f32", "size": 1}])";
-  const auto report = check(text, args, "void t<float>(float*)");  // no expression, but what the kernel is called
+  const auto report = check(text, args, "void t<float>(float*)");  // not an expression, but the kernel's name
   ASSERT_TRUE(report) << to_string(report.error());
   EXPECT_TRUE(report->left_out.empty());
   const auto wrong = check(text, args, "u<float>");
@@ -157,7 +157,7 @@ TEST_F(HostCode, AKernelThatIsNoneLeavesTheSourceAsItIs) {
       << to_string(wrong.error());
 }
 
-TEST_F(HostCode, OfCubsHeaderForEverythingWhatDeviceCodeCalls) {
+TEST_F(HostCode, DevicePartsOfCubsUmbrellaHeader) {
   const std::string& toolkit = nvrtc_info().include_dir;
   if (toolkit.empty() || (!fs::exists(fs::path(toolkit) / "cccl" / "cub") && !fs::exists(fs::path(toolkit) / "cub")))
     GTEST_SKIP() << "no CUB on this machine";
@@ -180,8 +180,8 @@ TEST_F(HostCode, OfCubsHeaderForEverythingWhatDeviceCodeCalls) {
   EXPECT_TRUE(report->clean()) << check_text(*report, 0);
 }
 
-TEST_F(HostCode, WhatAUsersHeaderDoesIsToldThere) {
-  file_ = "user.cu";  // the directory of -I has a name that toolkits have
+TEST_F(HostCode, FindingsInAUsersHeaderKeepTheirPosition) {
+  file_ = "user.cu";  // the directory given by -I has the name of a toolkit directory
   add({{"store.h", "__device__ inline void store(int* o, int i) {\n  o[i] = 1;\n}\n"}});
   for (const std::string host : {"", "#include <iostream>\nint main() { std::cout << 1; }\n"}) {
     const auto report = check("#include \"store.h\"\n__global__ void k(int* o) { store(o, 1000000); }\n" + host,

@@ -54,7 +54,7 @@ Dim3 dims(const std::string& text) {
 
 class Kernels : public testing::TestWithParam<Kernel> {};
 
-TEST_P(Kernels, FindsWhatIsThere) {
+TEST_P(Kernels, FindsThePlantedFaults) {
   if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
   const Kernel& k = GetParam();
   auto says = k.says;

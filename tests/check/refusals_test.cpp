@@ -1,4 +1,4 @@
-// What the simulator has not, and source that is wrong: one clear error with the user's own file and line.
+// Unsupported features and invalid source: one clear error with the user's file and line.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -40,7 +40,7 @@ void expect_all(const std::vector<Case>& cases) {
   }
 }
 
-TEST_F(Refusals, WhatTheSimulatorHasNot) {
+TEST_F(Refusals, UnsupportedFeatures) {
   expect_all({
       {"__device__ __noinline__ int f(int n) {\n  return n < 2 ? 1 : n * f(n - 1) - f(n - 2);\n}\n__global__ void k() "
        "{ if (f(clock()) == 3) __trap(); }",

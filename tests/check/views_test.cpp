@@ -1,4 +1,4 @@
-// What is said of a finished check, from a report made by hand.
+// Text and JSON of a finished check, from a hand-made report.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -78,7 +78,7 @@ TEST(CheckViews, SarifHasARuleForEachResult) {
     EXPECT_EQ(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "k.cu");
   }
   EXPECT_EQ(run["results"][0]["level"], "error");
-  EXPECT_EQ(run["results"][1]["level"], "warning");  // as there is a finding
+  EXPECT_EQ(run["results"][1]["level"], "warning");  // because there is a finding
   EXPECT_EQ(run["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"], 7);
 }
 

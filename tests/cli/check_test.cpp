@@ -1,4 +1,4 @@
-// roofgen check as a user runs it: exit codes, what is written where, and refusals in one line.
+// roofgen check as a user runs it: exit codes, output streams, and one-line errors for bad input.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -35,7 +35,7 @@ class Check : public ::testing::Test {
     home.write("args.json", arguments("2000", ", \"dump\": \"y.bin\""));
     home.write("none.ptx", ".version 8.0\n.target sm_90\n.address_size 64\n");
   }
-  /// x holds 1, y is to hold `expect` halves of 2.
+  /// Arguments for k: x holds 1, and `expect` is the expected value of y = 2 x.
   static std::string arguments(const std::string& size, const std::string& of_y = "", const std::string& expect = "2") {
     return "[{\"name\": \"x\", \"type\": \"f32\", \"size\": " + size +
            ", \"fill\": 1},\n {\"name\": \"y\", \"type\": \"f32\", \"size\": " + size + ", \"expect\": " + expect +
@@ -81,9 +81,9 @@ TEST_F(Check, CleanFindingsAndWrongOutputs) {
       << o.out;
 }
 
-TEST_F(Check, JsonIsAsItsSchemaSays) {
+TEST_F(Check, JsonMatchesItsSchema) {
   if (!has_nvrtc(home)) GTEST_SKIP() << "no NVRTC on this machine";
-  // Something of everything: host code, a note, what was printed, a finding with its CTAs, outputs of every sort.
+  // All parts of a report: host code, a note, printed text, a finding with its CTAs, outputs of every kind.
   home.write(
       "all.cu",
       "#include <iostream>\nint helper() { return std::cout.good(); }\n"
@@ -109,14 +109,14 @@ TEST_F(Check, JsonIsAsItsSchemaSays) {
   EXPECT_EQ(report["outputs"][0]["likely_consequence"], true);
   EXPECT_FALSE(report["outputs"][1].contains("mismatches"));
   EXPECT_EQ(report["outputs"][2]["mismatches"], 1);
-  // PTX has no line table and was not compiled.
+  // PTX has no line table and needs no compilation.
   home.write("k.ptx",
              ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { .reg .b32 %r<3>; add.s32 %r1, %r2, "
              "1; ret; }\n");
   expect_schema(Json::parse(home.run("check k.ptx --block 32 --json").out));
 }
 
-TEST_F(Check, WhatAnotherFlagWouldMend) {
+TEST_F(Check, ErrorsSuggestTheFlagThatHelps) {
   if (!has_nvrtc(home)) GTEST_SKIP() << "no NVRTC on this machine";
   home.write("grid.cu",
              "#include <cooperative_groups.h>\n__global__ void k() { cooperative_groups::this_grid().sync(); }\n");
@@ -129,7 +129,7 @@ TEST_F(Check, WhatAnotherFlagWouldMend) {
   for (const char* smem : {"49152", "49152B", "48K", "48KiB"})
     EXPECT_EQ(home.run(std::string("check dynamic.cu --block 1 --smem ") + smem).exit, 0) << smem;
   EXPECT_EQ(home.run("check dynamic.cu --block 1 --smem 47K").exit, 1);
-  // nvrtcGetPTX counts the zero that ends the text.
+  // nvrtcGetPTX counts the terminating zero.
   home.write("zero.ptx",
              std::string(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n") + '\0');
   EXPECT_EQ(home.run("check zero.ptx --block 32").exit, 0);

@@ -1,4 +1,4 @@
-// doctor with GPUs: a driver and an NVML made for the purpose.
+// doctor with GPUs, using a fake driver and a fake NVML.
 #include <gtest/gtest.h>
 
 #include "tests/cli/program.h"
@@ -59,7 +59,7 @@ TEST(Doctor, WithoutNvmlNumbersAreUnknown) {
   EXPECT_TRUE(j["gpus"][0]["other_processes"].is_null());
 }
 
-TEST(Doctor, AGpuThatCannotBeOpenedSaysWhy) {
+TEST(Doctor, ReportsWhyAGpuCannotBeOpened) {
   Home home;
   const Outcome o = home.run("doctor", fakes("ROOFGEN_FAKE_CUDA_SCRIPT='context fails'"));
   EXPECT_NE(o.out.find("GPU 0     cannot be used: creating a context: out of memory"), std::string::npos) << o.out;

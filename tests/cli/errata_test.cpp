@@ -1,4 +1,4 @@
-// docs/errata.md: it has a row for each artifact, every command in it runs, and prints what the row says.
+// docs/errata.md: it has a row for each artifact, and every command in a row runs and prints the stated text.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,14 +15,14 @@ namespace {
 
 constexpr int kArtifacts = 80;
 
-/// What the output of a command must have, or must not.
+/// Text that the output of a command must or must not contain.
 struct Expectation {
   std::string text;
   bool absent = false;
 };
 
 struct Command {
-  std::string line;  ///< what follows `roofgen `
+  std::string line;  ///< the words after `roofgen `
   std::vector<Expectation> expected;
 };
 
@@ -30,7 +30,7 @@ struct Row {
   int number = 0;
   std::string says, right;
   std::vector<Command> commands;
-  std::string fault;  ///< why the row could not be read
+  std::string fault;  ///< the reason why the row could not be read
 };
 
 std::vector<std::string> split(const std::string& text, const std::string& by) {
@@ -93,7 +93,7 @@ std::string squeezed(const std::string& text) {
   return out;
 }
 
-/// Whether `text` has `part`, not as a piece of a longer number or word.
+/// Whether `text` contains `part`, not as a piece of a longer number or word.
 bool has(const std::string& text, const std::string& part) {
   const auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '.'; };
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
@@ -114,7 +114,7 @@ std::vector<std::string> numbers(const std::string& text) {
   return out;
 }
 
-/// Whether `shown` rounds to `named`, which has fewer digits or as many.
+/// Whether `shown` rounds to `named`, which has at most as many digits.
 bool rounds_to(const std::string& shown, const std::string& named) {
   const auto decimals = [](const std::string& n) {
     return n.find('.') == std::string::npos ? size_t{0} : n.size() - n.find('.') - 1;
@@ -164,7 +164,7 @@ TEST_P(Artifact, IsShownByItsCommands) {
   }
 }
 
-// A row names a value and shows another: then one of the two was forgotten.
+// A row that states a value but shows another is out of date.
 TEST_P(Artifact, NamesAValueThatIsShown) {
   for (const Row& row : rows()) {
     const std::vector<std::string> named = numbers(row.right);

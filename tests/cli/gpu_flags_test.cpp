@@ -1,4 +1,4 @@
-// The flags of a measured run, right and wrong, without a GPU and with one that cannot be used.
+// Valid and invalid flags of a measured run, without a GPU and with an unusable one.
 #include <gtest/gtest.h>
 
 #include "tests/cli/program.h"
@@ -42,7 +42,7 @@ TEST_F(GpuFlags, WrongValuesAreUsageErrorsInOneLine) {
   expect(kTiny + "--record r --executor sim", 2, "--executor sim measures none");
 }
 
-TEST_F(GpuFlags, WhatNeedsAGpuSaysSoWithoutOne) {
+TEST_F(GpuFlags, CommandsThatNeedAGpuReportItsAbsence) {
   expect(kTiny + "--executor cuda", 3, "no CUDA driver");
   expect(kTiny + "--record r", 3, "there is no GPU to measure on");
   expect(kTiny + "--counters", 3, "--counters asks the hardware");
@@ -75,8 +75,8 @@ TEST_F(GpuFlags, AGpuThatCannotBeUsedIsNotPassedOverInSilence) {
   expect(kTiny + "--executor cuda", 3, "creating a context", "ROOFGEN_FAKE_CUDA_SCRIPT='context fails' " + kFake);
 }
 
-/// The fake driver's kernels are not ours: everything is rejected, and nothing is called measured.
-TEST_F(GpuFlags, NothingIsMeasuredWhereNothingWasTimed) {
+/// The fake driver cannot run roofgen's kernels: everything is rejected, and nothing is labelled as measured.
+TEST_F(GpuFlags, NothingIsLabelledMeasuredWithoutATiming) {
   if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found";
   const Outcome o = home.run(kTiny + "--executor cuda --json --record r --html page.html", kFake);
   EXPECT_EQ(o.exit, 1) << o.err;

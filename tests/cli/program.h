@@ -1,4 +1,4 @@
-// Runs the built program in a home folder of its own.
+// Runs the built program in its own home folder.
 #pragma once
 
 #include <sys/wait.h>
@@ -20,7 +20,7 @@ struct Outcome {
   std::string out, err;
 };
 
-/// A folder that holds caches, store and files of one test; removed at the end.
+/// A folder for the caches, store and files of one test; removed at the end.
 class Home {
  public:
   Home() {
@@ -34,7 +34,7 @@ class Home {
     fs::create_directories((dir_ / name).parent_path());
     std::ofstream(dir_ / name) << text;
   }
-  /// `before` goes in front of the program (environment, timeout).
+  /// `before` precedes the program on the command line (environment, timeout).
   Outcome run(const std::string& arguments, const std::string& before = "") const {
     const std::string command = "cd '" + dir_.string() + "' && HOME=" + dir_.string() +
                                 " ROOFGEN_CACHE_DIR=" + dir_.string() + "/cache ROOFGEN_DATA_HOME=" + dir_.string() +

@@ -1,4 +1,5 @@
-// explain, devices, roofline and report as a user runs them: output by content, bad input by its one line.
+// explain, devices, roofline and report as a user runs them: the contents of the output, and one-line errors for bad
+// input.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -16,7 +17,7 @@ class RooflineCli : public ::testing::Test {
     EXPECT_EQ(o.exit, 0) << o.err;
     return Json::parse(o.out, nullptr, false);
   }
-  /// The one line of an error, and its exit code.
+  /// Expects an exit code and a one-line error.
   void refused(const std::string& arguments, int exit, const std::string& line) {
     const Outcome o = home.run(arguments);
     EXPECT_EQ(o.exit, exit) << arguments;
@@ -149,7 +150,7 @@ TEST_F(RooflineCli, ReportShowsAnExplanationAgain) {
   EXPECT_NE(home.read("c.html").find("relu"), std::string::npos);
 }
 
-TEST_F(RooflineCli, ReportRefusesWhatWasChanged) {
+TEST_F(RooflineCli, ReportRefusesModifiedFiles) {
   const std::string text = home.run("explain gemm --M 64 --N 64 --K 64 --json").out;
   home.write("e.json", std::regex_replace(text, std::regex("\"flops\": 524288.0"), "\"flops\": 1.0"));
   refused("report e.json", 2, "flops is 1 here and 524288 by the formulas");
@@ -163,7 +164,7 @@ TEST_F(RooflineCli, OutputGoesWhereALinkPoints) {
   ASSERT_EQ(home.run("roofline --html link.html").exit, 0);
   EXPECT_TRUE(fs::is_symlink(home.dir() / "link.html"));
   EXPECT_NE(home.read("target.html").find("roofgen.page/1"), std::string::npos);
-  // A pipe stays a pipe: its reader gets the page.
+  // Writing to a pipe keeps the pipe; its reader gets the page.
   const Outcome o = home.run("roofline --html pipe & cat pipe > got.html; wait $!; test -p pipe", "mkfifo pipe;");
   EXPECT_EQ(o.exit, 0) << o.err;
 }

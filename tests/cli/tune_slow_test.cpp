@@ -1,4 +1,4 @@
-// The problems users bring, whole: minutes each.
+// Complete problems of realistic size; each takes minutes.
 #include <gtest/gtest.h>
 
 #include "tests/cli/program.h"
@@ -31,7 +31,7 @@ TEST(TuneSlow, TheMainJob) {
   EXPECT_EQ(result["verdict"]["decision"], "fuse");
 }
 
-// The winners' quality by exact counts, not that of some default schedule.
+// Exact counts of the winners, not of default schedules.
 TEST(TuneSlow, WinnersAreGoodKernels) {
   for (const char* d : {"64", "128"}) {
     const Json result = tune(std::string("--L 2048 --d ") + d + " --evals 40");
@@ -51,7 +51,7 @@ TEST(TuneSlow, WinnersAreGoodKernels) {
   }
 }
 
-TEST(TuneSlow, CausalWithLengthsThatDivideNothing) { expect_all_verified(tune("--L 1000 --d 80 --causal")); }
+TEST(TuneSlow, CausalWithOddLengths) { expect_all_verified(tune("--L 1000 --d 80 --causal")); }
 TEST(TuneSlow, GroupedHeads) { expect_all_verified(tune("--L 257 --d 64 --heads 6 --kv-heads 2")); }
 TEST(TuneSlow, HalfPrecision) { expect_all_verified(tune("--L 1024 --d 128 --dtype fp16")); }
 TEST(TuneSlow, CrossAttentionCausalWithLse) {

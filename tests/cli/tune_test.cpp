@@ -52,7 +52,7 @@ TEST_F(TuneCli, JsonKeepsToItsSchema) {
   }
 }
 
-// A row of C has 2^31 bytes: places in it do not fit an int.
+// A row of C has 2^31 bytes: offsets within a row exceed an int.
 TEST_F(TuneCli, TheWidestGemmIsVerified) {
   const Json result = parse(
       home.run("tune gemm --M 8 --N 1073741824 --K 16 --set BM=64,BN=64,store=staged --evals 1 --executor sim --json"));
@@ -97,7 +97,7 @@ TEST_F(TuneCli, PinsSelectAndTheWinnerHasThem) {
   EXPECT_EQ(result["verdict"]["decision"], "fused only");
 }
 
-TEST_F(TuneCli, AKilledRunLosesNothingFinished) {
+TEST_F(TuneCli, AKilledRunKeepsFinishedResults) {
   const std::string job = "tune attention --L 512 --d 64 --batch 1 --heads 1 --executor sim --evals 16 --json";
   const Outcome killed = home.run_and_signal(job, "KILL");
   ASSERT_EQ(killed.exit, 137) << killed.err;
@@ -107,7 +107,7 @@ TEST_F(TuneCli, AKilledRunLosesNothingFinished) {
   EXPECT_EQ(without_fresh(fresh.run(job).out), without_fresh(resumed.out));
 }
 
-TEST_F(TuneCli, InterruptReportsWhatIsDoneAndKeepsIt) {
+TEST_F(TuneCli, InterruptReportsAndKeepsFinishedResults) {
   const std::string job = "tune attention --L 1024 --d 64 --batch 1 --heads 1 --executor sim --evals 40 --json";
   const Outcome interrupted = home.run_and_signal(job, "INT");
   EXPECT_EQ(interrupted.exit, 130) << interrupted.err;

@@ -37,7 +37,8 @@ TEST_F(WhatIfCli, FiveStepsEveryPartitionTimedAndVerified) {
   const Json r = parse(home.run(kSmall + "--json --html page.html"));
   expect_schema(r);
   ASSERT_EQ(r["partitions"].size(), 16u);
-  // Every run of steps is a kernel: a row of 64 columns fits a tile. Each of the 15 was searched once.
+  // Every sequence of consecutive steps has a kernel: a row of 64 columns fits a tile. Each of the 15 kernels was
+  // searched once.
   EXPECT_EQ(r["parts"], 15);
   for (const Json& p : r["partitions"]) {
     EXPECT_TRUE(p["time_us"].is_number()) << p["plan"] << " " << p.value("reason", "");
@@ -56,14 +57,14 @@ TEST_F(WhatIfCli, FiveStepsEveryPartitionTimedAndVerified) {
   ASSERT_EQ(r["edges"].size(), 4u);
   for (const Json& e : r["edges"]) {
     ASSERT_TRUE(e.contains("fused") && e.contains("cut"));
-    // What a verdict rests on was run whole, all its kernels in order.
+    // The partitions behind a verdict ran as a whole, with all kernels in order.
     for (const Json& p : r["partitions"])
       if (p["plan"] == e["cut"]["plan"]) {
         EXPECT_TRUE(p.contains("verified_together") && p["verified_together"]["passed"].get<bool>()) << p["plan"];
       }
   }
   EXPECT_GT(fs::file_size(home.dir() / "page.html"), 100000u);
-  // All is remembered: a forced plan costs nothing new.
+  // All results are stored: a forced plan needs no new work.
   const Json again = parse(home.run(kSmall + "--json --plan 'gemm+bias+gelu | residual+rmsnorm'"));
   EXPECT_EQ(again["fresh"]["compiled"], 0);
   EXPECT_EQ(again["fresh"]["evaluated"], 0);
@@ -71,7 +72,7 @@ TEST_F(WhatIfCli, FiveStepsEveryPartitionTimedAndVerified) {
   EXPECT_EQ(again["best"], r["best"]);
 }
 
-TEST_F(WhatIfCli, ValuesThatAreAddedLaterAreKept) {
+TEST_F(WhatIfCli, ValuesForLaterStepsAreKept) {
   const Json r =
       parse(home.run("whatif --chain 'relu > (v * 0.5) > residual(relu) > softmax' --rows 33 --cols 200 --executor sim "
                      "--evals 2 --json"));
@@ -128,7 +129,7 @@ TEST_F(WhatIfCli, OfSixteenCutsOfAttentionFifteenAreTimed) {
           EXPECT_TRUE(p.contains("verified_together") && p["verified_together"]["passed"].get<bool>()) << p["plan"];
         }
   EXPECT_GT(fs::file_size(home.dir() / "page.html"), 100000u);
-  // All is remembered, and what the fused kernel is to `tune`, it is here.
+  // All results are stored, and the fused kernel is the same as in `tune`.
   const Json again =
       parse(home.run("whatif attention --L 128 --d 64 --batch 1 --heads 2 --causal --evals 2 --executor sim --json "
                      "--plan 'qk | scale | mask | softmax | pv'"));

@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
-# The two commands of the README on a machine that has nothing: a bare Debian tree made by debootstrap
-# (minbase: no compiler, no Python, no CUDA), HEAD of this repository in it, and a chroot.
+# Runs the two commands of the README on a minimal system: a chroot with HEAD of this repository and a bare Debian tree
+# made by debootstrap (minbase: no compiler, no Python, no CUDA).
 #
 #   tests/fresh/run.sh [--cache DIR] [--suite NAME --mirror URL --components LIST] [--user] [--keep] [-- COMMAND...]
 #
 #   --cache DIR   keeps the bare tree for the next run (default: ~/.cache/roofgen-fresh)
-#   --suite NAME  bookworm (default), or any other that debootstrap knows and --mirror serves
-#   --mirror URL  default: the first one in this machine's own apt sources
+#   --suite NAME  bookworm (default), or another suite known to debootstrap and served by --mirror
+#   --mirror URL  default: the first mirror in this machine's apt sources
 #   --components  default: main; Ubuntu needs main,universe
-#   --user        as an ordinary user who may use sudo, not as root (installs sudo first)
-#   --keep        leaves the tree and prints where it is
-#   COMMAND       instead of the README's; each argument is one command line
+#   --user        as an ordinary user with sudo, not as root (installs sudo first)
+#   --keep        keeps the tree and prints its path
+#   COMMAND       instead of the README's commands; each argument is one command line
 #
-# Not part of ctest: it needs root, debootstrap, a network and some minutes. The tree gets this machine's way to the
-# network (name resolution, apt and pip settings, certificate authorities) and nothing else of it.
+# Not part of ctest: it needs root, debootstrap, a network and several minutes. The tree receives this machine's network
+# configuration (name resolution, apt and pip settings, certificate authorities) and nothing else.
 set -euo pipefail
 
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 root=${here%/tests/fresh}
 
-# ---- Inside a mount namespace of its own, so that every mount goes away with it -------------------
+# ---- Inside a separate mount namespace, which removes every mount at the end ----------------------
 
 run_inside() {
   local tree=$1 user=$2 command status=0 start
@@ -127,5 +127,5 @@ mkdir -p "$tree/srv/roofgen"
 git -C "$root" archive HEAD | tar -x -C "$tree/srv/roofgen"
 echo "== roofgen $(git -C "$root" rev-parse --short HEAD)"
 
-# A process namespace too: stopping this script stops what it started.
+# A process namespace too: stopping this script stops its child processes.
 unshare --mount --propagation private --pid --fork --kill-child -- bash "$here/run.sh" --inside "$tree" "$user" "${commands[@]}"

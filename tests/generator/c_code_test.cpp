@@ -5,7 +5,7 @@
 namespace roofgen::expr {
 namespace {
 
-/// M and N vary, everything else is what the scope says.
+/// C code for an expression in which M and N vary; the scope fixes all other names.
 std::string c(const std::string& text) {
   const Map scope{{"M", 100}, {"N", 64}, {"BM", 32}, {"esize", 2}, {"store", "staged"}, {"tuned", Map{{"chunks", 3}}}};
   auto e = Expr::parse(text);
@@ -16,7 +16,7 @@ std::string c(const std::string& text) {
   return out ? (out->constant ? "constant " : "") + out->text : "error: " + out.error().message;
 }
 
-TEST(CCode, WhatVariesIsWrittenAndTheRestIsComputed) {
+TEST(CCode, VariablesStaySymbolicAndConstantsAreFolded) {
   EXPECT_EQ(c("BM * esize"), "constant 64");
   EXPECT_EQ(c("M + BM * esize"), "n_M + 64");
   EXPECT_EQ(c("(M + 1) * (N - 2) // 4"), "((n_M + 1) * (n_N - 2)) / 4");
@@ -39,7 +39,7 @@ TEST(CCode, ConditionsLoseTheOperandsThatAreKnown) {
   EXPECT_EQ(c("M <= tuned.chunks"), "n_M <= 3");
 }
 
-TEST(CCode, WhatHasNoCFormIsAnError) {
+TEST(CCode, ExpressionsWithoutACFormAreErrors) {
   EXPECT_EQ(c("M ** 2"), "error: ** cannot be written in C");
   EXPECT_EQ(c("log2(M)"), "error: a call of log2 cannot be written in C");
   EXPECT_EQ(c("M in [1, 2]"), "error: in cannot be written in C");

@@ -1,4 +1,4 @@
-// Chains: their text, their partitions, and what each part reads and writes.
+// Chains: their text, their partitions, and the inputs and outputs of each part.
 #include "generator/ops/chain.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ Chain parsed(const std::string& text, DType dtype = DType::kBf16) {
   return std::move(*chain);
 }
 
-/// The whole message, with its excerpt.
+/// The whole message with its excerpt.
 std::string refused(const std::string& text) {
   auto chain = Chain::parse(text, DType::kBf16);
   if (chain) return "accepted";
@@ -45,7 +45,7 @@ TEST(ChainText, LabelsAreUniqueAndTensorsToo) {
   EXPECT_THAT(tensors, ElementsAre("bias:bf16[n]", "bias2:bf16[n]", "weight:bf16[n]", "shift:bf16[n]"));
 }
 
-TEST(ChainText, WhatIsWrongIsShownWithACaret) {
+TEST(ChainText, ErrorsHaveACaret) {
   EXPECT_EQ(refused("gemm > gelo > rmsnorm"),
             "error: --chain: unknown step \"gelo\"; did you mean \"gelu\"?\n"
             "      | gemm > gelo > rmsnorm\n"
@@ -101,7 +101,7 @@ TEST(ChainPartitions, AllOfThemAndTheIllegalOnesByName) {
     EXPECT_EQ(p.illegal,
               "a row reduction across CTAs: rmsnorm needs all 4096 columns of a row, a CTA of gemm holds at most 256");
   }
-  // Only all five in one kernel put the norm beside the gemm.
+  // Only the kernel of all five steps combines norm and gemm.
   EXPECT_EQ(illegal, 1u);
   EXPECT_EQ(all.front().name, "gemm+bias+gelu+residual+rmsnorm");
   EXPECT_EQ(all.back().name, "gemm | bias | gelu | residual | rmsnorm");
@@ -136,13 +136,13 @@ TEST(ChainPlan, PartsAndTheirMistakes) {
   EXPECT_THAT(wrong("gemm+bias+gelu+residual+rmsnorm+rmsnorm"), HasSubstr("the chain ends with rmsnorm"));
 }
 
-TEST(ChainPart, ReadsAndWritesWhatItsNeighboursNeed) {
-  // The value of bias is added again three steps later: cut in between, it is kept.
+TEST(ChainPart, ReadsAndWritesItsNeighboursValues) {
+  // A step adds the value of bias again three steps later: a cut in between keeps the value in memory.
   const Chain c = parsed("gemm > bias > gelu > residual(bias) > rmsnorm");
   EXPECT_THAT(c.kept({0, 3}), ElementsAre(1u));
   EXPECT_THAT(c.added({3, 5}), ElementsAre(1u));
   EXPECT_THAT(c.kept({0, 4}), ElementsAre());
-  EXPECT_THAT(c.added({2, 5}), ElementsAre());  // its source is that value
+  EXPECT_THAT(c.added({2, 5}), ElementsAre());  // its source is the kept value
   const auto outputs = c.outputs({0, 3});
   ASSERT_EQ(outputs.size(), 2u);
   EXPECT_EQ(outputs[0].buffer, "t2");
@@ -165,7 +165,7 @@ TEST(ChainPart, QuantWritesNumbersAndTheScaleOfTheirRow) {
 }
 
 TEST(ChainPart, StepsAreTheOpsOfTheirNames) {
-  // The same CUDA text up to the names of values, so the same epsilon and the same scale of a row.
+  // The CUDA text is equal up to the names of values, so epsilon and row scale are equal.
   const auto op = [](const rows::Spec& spec, Problem p) {
     p.reals.emplace("eps", spec.eps);
     auto formulas = rows::formulas(spec, p);
@@ -197,8 +197,7 @@ TEST(ChainPart, StepsAreTheOpsOfTheirNames) {
   same("rmsnorm", rows::kRmsnorm, {"rmsnorm", {}, DType::kBf16, {}, {}});
   same("layernorm", rows::kLayernorm, {"layernorm", {}, DType::kBf16, {{"bias", true}}, {}});
   same("softmax", rows::kSoftmax, {"softmax", {{"cols", 4}}, DType::kBf16, {}, {}});
-  // Of quant the ops have no form without a norm before it; the part that does only that is the one of the unfused
-  // form.
+  // The ops have no form of quant without a preceding norm; a part with quant alone is that of the unfused form.
   Problem quant{"rmsnorm", {}, DType::kBf16, {}, {}};
   quant.texts = {{"quant", "fp8"}, {"quant_scale", "row"}};
   quant.reals["eps"] = 1e-6;
@@ -222,7 +221,7 @@ TEST(ChainOp, ProductsAreCheckedOnIntegersAndTheRestOnSpecialValues) {
   EXPECT_THAT(patterns({{2, 3}}), ElementsAre(InputPattern::kSpecial));
 }
 
-TEST(ChainPart, CastChangesWhatIsStored) {
+TEST(ChainPart, CastChangesTheStoredFormat) {
   const Chain c = parsed("gemm > cast(fp32) > relu");
   EXPECT_EQ(c.dtype_before(1), DType::kBf16);
   EXPECT_EQ(c.dtype_before(2), DType::kFp32);

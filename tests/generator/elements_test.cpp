@@ -1,4 +1,4 @@
-// Numbers as tensors hold them, and the contents of inputs.
+// Numbers as stored in tensors, and the contents of inputs.
 #include "generator/ops/elements.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(Elements, EveryNarrowNumberRoundTrips) {
 }
 
 TEST(Elements, RoundingIsToTheNearestAndTiesGoToEven) {
-  // Against a search among all the numbers of the format, in order of magnitude.
+  // Against a search among all numbers of the format, by magnitude.
   for (DType dtype : {DType::kFp8, DType::kFp16, DType::kBf16}) {
     const uint32_t last = dtype == DType::kFp8 ? 0x7e : dtype == DType::kFp16 ? 0x7bff : 0x7f7f;
     for (uint32_t bits = 0; bits < last; bits += dtype == DType::kFp8 ? 1 : 37) {
@@ -180,7 +180,7 @@ TEST(Contents, IntegersAreSmallAndSpecialsAreRare) {
   }
 }
 
-TEST(Judge, NamesTheWorstElementAndCountsWhatIsMissing) {
+TEST(Judge, NamesTheWorstElementAndCountsMissingOnes) {
   Judge judge("y");
   judge.element(0, 0, 1.0, true, 1.1, 0.2);
   Comparison fine;

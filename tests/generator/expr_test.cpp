@@ -25,7 +25,7 @@ const Map& scope() {
   return kScope;
 }
 
-/// str() of the value, or the message of the error.
+/// str() of the value, or the error message.
 std::string value(std::string_view text) {
   auto e = Expr::parse(text);
   if (!e) return "error: " + e.error().message;

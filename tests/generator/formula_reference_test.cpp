@@ -1,4 +1,4 @@
-// What compare_formula lets pass and what it catches: outputs as a kernel would write them, right and wrong on purpose.
+// Outputs that compare_formula accepts or rejects: those of a correct kernel, and deliberately wrong ones.
 #include "generator/ops/formula_reference.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ std::vector<double> contents(const char* name, DType dtype, uint64_t count,
   return out;
 }
 
-/// The accumulators: exact numbers that fp32 holds.
+/// The accumulators: numbers that fp32 represents exactly.
 double acc_at(int64_t m, int64_t n) { return std::ldexp(static_cast<double>((m * 977 + n * 131) % 4093 - 2046), -8); }
 const SourceRow kSource = [](int64_t row, int64_t first, int64_t count) {
   std::vector<Estimate> out;
@@ -43,7 +43,7 @@ const SourceRow kSource = [](int64_t row, int64_t first, int64_t count) {
   return out;
 };
 
-/// A device that holds what `value(m, n)` gives in each buffer, rounded by `store`.
+/// A device whose buffers hold `value(m, n)`, rounded by `store`.
 using Store = double (*)(double, DType);
 struct Memory {
   std::map<std::string, std::vector<double>> buffers;
@@ -97,7 +97,7 @@ TEST(FormulaReference, APlainEpiloguePasses) {
       linear.formula, {{{"C", matrix([&](int64_t m, int64_t n) { return linear.value(m, n); }, DType::kBf16)}}});
   EXPECT_EQ(c.failure, "");
   EXPECT_EQ(c.rows, 37u);
-  EXPECT_GT(c.worst, 0.9);  // half an ulp is used up by rounding
+  EXPECT_GT(c.worst, 0.9);  // rounding uses half an ulp
   EXPECT_LE(c.worst, 1);
 }
 
@@ -119,7 +119,7 @@ TEST(FormulaReference, AWrongIndexAndAMissingElementAreNamed) {
   const std::vector<double> right = matrix([&](int64_t m, int64_t n) { return linear.value(m, n); }, DType::kBf16);
   EXPECT_EQ(compare(linear.formula, {{{"C", right}}, 5 * 65 + 3}).failure,
             "C[row 5, column 3] and 0 more elements were never written");
-  // Outside of the region nobody looks.
+  // Elements outside of the region are not compared.
   EXPECT_EQ(compare(linear.formula, {{{"C", right}}, 5 * 65 + 3}, {0, 0, 6, 37}).failure, "");
   EXPECT_EQ(compare(linear.formula, {{{"C", right}}, 5 * 65 + 3}, {0, 0, 0, 37, 4, 65}).failure, "");
 }
@@ -160,7 +160,7 @@ TEST(FormulaReference, RowsQuantisedWithTheirScale) {
 }
 
 TEST(FormulaReference, EndsOfTheRange) {
-  // 448 is fp8's end: what is beyond saturates, an infinity too, and a NaN stays.
+  // The largest fp8 value is 448: larger values and infinities saturate, and NaN stays NaN.
   const Formula fp8 = parse({{"y", "acc * 100"}}, {{"y", "C", DType::kFp8}}, {});
   EXPECT_EQ(
       compare(fp8, {{{"C", matrix([](int64_t m, int64_t n) { return 100 * acc_at(m, n); }, DType::kFp8)}}}).failure,
@@ -188,7 +188,7 @@ TEST(FormulaReference, EndsOfTheRange) {
   EXPECT_EQ(all(kInf, NAN, kInf), "");
   EXPECT_EQ(all(NAN, NAN, NAN), "");
   EXPECT_NE(all(NAN, NAN, 1), "");
-  EXPECT_NE(all(1, NAN, 1.1), "");  // an error that is not known excuses nothing
+  EXPECT_NE(all(1, NAN, 1.1), "");  // an unknown error permits nothing
 }
 
 TEST(FormulaReference, SpecialTensorsPropagate) {
@@ -201,7 +201,7 @@ TEST(FormulaReference, SpecialTensorsPropagate) {
   ASSERT_GT(special, 0);
   Memory memory;
   for (int64_t i = 0; i < 2 * kWide.cols; ++i) {
-    const double b = bias[static_cast<size_t>(i % kWide.cols)] * 0;  // of an infinity, NaN: max passes it on
+    const double b = bias[static_cast<size_t>(i % kWide.cols)] * 0;  // NaN for an infinity; max propagates NaN
     memory.buffers["C"].push_back(std::isnan(b) ? b : std::max(acc_at(i / kWide.cols, i % kWide.cols), b));
   }
   const auto failure = [&] {
@@ -209,7 +209,7 @@ TEST(FormulaReference, SpecialTensorsPropagate) {
   };
   EXPECT_EQ(failure(), "");
   for (double& y : memory.buffers["C"])
-    if (std::isnan(y)) y = 0;  // as fmaxf would have it
+    if (std::isnan(y)) y = 0;  // like fmaxf
   EXPECT_NE(failure(), "");
 }
 

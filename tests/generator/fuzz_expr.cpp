@@ -1,4 +1,4 @@
-// Any bytes as an expression: an Error or a Value, never a crash, and the entry points agree.
+// Arbitrary bytes as an expression: an Error or a Value, never a crash, and all entry points agree.
 #include <cstdint>
 #include <cstdlib>
 

@@ -1,5 +1,5 @@
-// Any bytes as templates: an Error or a text with a line map of its length, never a crash. A line
-// "===" starts the next template; they are called main, one and two.
+// Arbitrary bytes as templates: an Error, or a text with a line map of the same length, never a crash. A line "==="
+// starts the next template; their names are main, one and two.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     auto it = templates.find(name);
     return it == templates.end() ? std::nullopt : std::optional(it->second);
   };
-  // Small, so that a fuzzer spends its time on new inputs and not on long loops.
+  // Small limits, so that a fuzzer spends its time on new inputs and not on long loops.
   const auto r = jinja::render(loader, "main", kScope,
                                {.steps = 20000, .output_bytes = 1 << 16, .template_bytes = 1 << 16, .calls = 20});
   if (!r) {

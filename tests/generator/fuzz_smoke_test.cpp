@@ -28,7 +28,7 @@ void run(const std::string& s) {
   EXPECT_EQ(LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(s.data()), s.size()), 0);
 }
 
-/// A few edits: flip, insert, erase, repeat a piece, splice from another input.
+/// A few edits: flip, insert or erase bytes, repeat a piece, splice from another input.
 std::string mutate(std::string s, const std::vector<std::string>& all, std::mt19937_64& bits) {
   static const std::string kTokens[] = {"{{",
                                         "}}",

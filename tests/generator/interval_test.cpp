@@ -1,5 +1,5 @@
-// Interval analysis against brute force: what it decides for a box holds for each of its elements, single elements are
-// always decided, and what holds for a box holds for its parts.
+// Interval analysis against brute force: a decision for a box holds for each of its elements and for its parts, and
+// single elements are always decided.
 #include "generator/pointwise/interval.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(Interval, DecidesTheUsualMasksExactly) {
 
 TEST(Interval, KnowsNothingOfTablesFunctionsAndNan) {
   EXPECT_EQ(judge("document[q] == document[k]", {0, 0, 0, 0, 0}), Truth::kUnknown);
-  EXPECT_EQ(judge("min(table[q], 5) < 6", {0, 0, 0, 0, 0}), Truth::kUnknown);  // NaN is less than nothing
+  EXPECT_EQ(judge("min(table[q], 5) < 6", {0, 0, 0, 0, 0}), Truth::kUnknown);  // comparisons with NaN are false
   EXPECT_EQ(judge("sigmoid(q) < 6", {0, 0, 0, 0, 0}), Truth::kUnknown);
   EXPECT_EQ(judge("table[q] > 0 and k > 5", {0, 9, 0, 5, 0}), Truth::kNever);
   EXPECT_EQ(judge("table[q] > 0 or k > 5", {0, 9, 6, 9, 0}), Truth::kAlways);
@@ -60,7 +60,7 @@ TEST(Interval, KnowsNothingOfTablesFunctionsAndNan) {
   EXPECT_EQ(with(std::numeric_limits<double>::quiet_NaN()), Truth::kUnknown);
 }
 
-TEST(Interval, SaysWhatPasses32Bits) {
+TEST(Interval, DetectsValuesBeyond32Bits) {
   const auto check = [](const char* text) {
     const auto done = Condition::parse(text, "--mask").check_int32([](const std::string& name) -> std::optional<Range> {
       return name == "q" || name == "k" ? std::optional(Range{0, 1 << 20}) : std::nullopt;
@@ -99,7 +99,7 @@ TEST_P(RandomConditions, AgreeWithBruteForce) {
           if (whole != Truth::kUnknown) {
             ASSERT_EQ(one, whole) << q << " " << k;
           }
-          // A part of the box is decided as the whole is.
+          // The decision for a part equals that for the whole.
           if (whole != Truth::kUnknown) {
             ASSERT_EQ(judge(condition, {q, box.q1, box.k0, k, box.h}), whole);
           }

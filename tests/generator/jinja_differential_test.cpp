@@ -1,4 +1,4 @@
-// Whatever the engine accepts, python3-jinja2 renders the same.
+// For every template that the engine accepts, python3-jinja2 must render the same text.
 #include <gtest/gtest.h>
 
 #include "tests/generator/json_value.h"
@@ -23,7 +23,7 @@ std::string show(const ReferenceCase& c) {
   return out;
 }
 
-/// Renders all with both engines and compares what ours accepts; returns how many that were.
+/// Renders all templates with both engines and compares those that roofgen accepts; returns their number.
 size_t compare(const std::vector<ReferenceCase>& cases) {
   const std::vector<ReferenceResult> reference = reference_render(cases);
   size_t accepted = 0;
@@ -62,7 +62,7 @@ TEST(JinjaDifferential, RandomExpressions) {
   std::vector<ReferenceCase> cases;
   for (int i = 0; i < 2000; ++i)
     cases.push_back({{{"main", "{{ " + random.any_expression(4) + " }}"}}, "main", random_context()});
-  // The rest are overflows, inexact divisions and the few deliberate mixtures of types.
+  // The others have overflows, inexact divisions or the few deliberate mixtures of types.
   EXPECT_GE(compare(cases), cases.size() / 2);
 }
 
@@ -74,7 +74,7 @@ TEST(JinjaDifferential, RandomTemplates) {
   EXPECT_GE(compare(cases), cases.size() / 4);
 }
 
-/// The same without a reference: the outputs are kept in the files.
+/// Comparison with recorded outputs, without a reference engine.
 TEST(JinjaCases, RenderAsRecorded) {
   for (const Case& c : read_cases("cases")) {
     const auto r = render_case(c);

@@ -1,10 +1,10 @@
-"""Renders templates with python3-jinja2, set up to mean what roofgen's engine means.
+"""Renders templates with python3-jinja2, configured for the semantics of roofgen's engine.
 
 Usage: jinja_reference.py INPUT OUTPUT. INPUT is a JSON list of {"templates": {name: text}, "main": name,
 "context": {...}}; OUTPUT a list of {"text": ...} or {"error": ...} in the same order.
 
-The two differences that docs/templates.md names are added here: exact division of integers, and
-{% assert %}. The functions of docs/expressions.md that Jinja2 does not have are globals.
+The script adds the two differences listed in docs/templates.md, exact division of integers and {% assert %}. Functions
+of docs/expressions.md that Jinja2 lacks become globals.
 """
 import json
 import math
@@ -96,7 +96,7 @@ def render(case):
 
 
 def main():
-    # 'x' * 1000000007 and its kind, which roofgen refuses, end in a MemoryError here.
+    # 'x' * 1000000007 and similar expressions, which roofgen rejects, end in a MemoryError here.
     resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
     with open(sys.argv[1], encoding="utf-8") as f:
         cases = json.load(f)

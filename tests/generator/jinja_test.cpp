@@ -34,7 +34,7 @@ std::vector<std::string> lines(const Files& files, const Map& context = {}) {
 
 const Map kTile{{"BM", 128}, {"BN", 64}};
 
-// What existing C++ engines get wrong on kernel templates.
+// Constructs of kernel templates that existing C++ engines render incorrectly.
 
 TEST(JinjaProbe, Arithmetic) { EXPECT_EQ(text("{{ BM-1 }} {{ BM/BN }}", kTile), "127 2"); }
 
@@ -61,7 +61,7 @@ TEST(JinjaProbe, UndefinedNamesAreErrorsWithASuggestion) {
   EXPECT_EQ(text("{{ BMM }}", kTile), "error: undefined name \"BMM\"; did you mean \"BM\"?");
 }
 
-TEST(JinjaProbe, AnErrorInAnIncludedFileSaysWhereAndHow) {
+TEST(JinjaProbe, AnErrorInAnIncludedFileHasThePositionAndIncludeStack) {
   const Files files{{"main", "a\n{% include 'part' %}\n"}, {"part", "x\n\ny {{ BMM }}"}};
   EXPECT_EQ(to_string(render_files(files, kTile).error()),
             "part:3:6: error: undefined name \"BMM\"; did you mean \"BM\"?\n"
@@ -81,7 +81,7 @@ TEST(JinjaProbe, ListLiteralWithAVariable) {
 
 TEST(JinjaProbe, SmallFloatLiteral) { EXPECT_EQ(text("{{ 1e-6 }}"), "1e-06"); }
 
-TEST(JinjaProbe, AStrayDoubleBraceSaysWhatToWrite) {
+TEST(JinjaProbe, AStrayDoubleBraceSuggestsAnEscape) {
   for (const char* stray : {"int a[2][2] = {{1, 2}, {3, 4}};", "f({{1, 2}});", "x = {{ {1}, {2} }};", "x = {{"}) {
     const auto r = render_files({{"main", stray}});
     ASSERT_FALSE(r) << stray;

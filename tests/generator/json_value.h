@@ -7,9 +7,9 @@
 
 namespace roofgen::test {
 
-/// JSON -> Value; an integer beyond int64 is a mistake in the test and throws.
+/// JSON -> Value; throws for an integer beyond int64, which is a mistake in the test.
 expr::Value to_value(const nlohmann::json& j);
-/// A JSON object -> the names of a scope.
+/// A JSON object -> a scope.
 expr::Map parse_context(const std::string& json);
 
 }  // namespace roofgen::test

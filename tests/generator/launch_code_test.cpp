@@ -1,4 +1,4 @@
-// The launch that a header of `emit` makes at any sizes it takes is the one that make_launch computes for them.
+// The launch code in headers of `emit` must compute the same launch as make_launch for all accepted sizes.
 #include "generator/launch_code.h"
 
 #include <fmt/format.h>
@@ -36,14 +36,14 @@ expr::Map limits() {
           {"arch", 90}};
 }
 
-/// The launch as the program below prints it.
+/// The launch in the output format of the program below.
 std::string text(const Launch& launch) {
   std::string out = fmt::format("{} {} {} {}", launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x);
   for (const Arg& a : launch.args) out += fmt::format(" {:x}", a.is_buffer ? 0 : a.bits);
   return out;
 }
 
-/// One C program that holds every header and makes every launch, and what it should print.
+/// A C program with all headers and launches, and its expected output.
 class Program {
  public:
   void add(const Case& c) {
@@ -69,7 +69,8 @@ class Program {
       }
   }
 
-  /// Runs it: "tuned" launches must be made, others may be refused. `made` counts the others that were made.
+  /// Runs the program: "tuned" launches must succeed, others may be rejected. `made` counts the other successful
+  /// launches.
   void run(size_t& made) {
     std::string pattern = (fs::temp_directory_path() / "roofgen-launch-XXXXXX").string();
     const fs::path dir = mkdtemp(pattern.data());

@@ -1,4 +1,4 @@
-// Random conditions over the indices q, k and h, as masks have them.
+// Random conditions over the indices q, k and h, as in masks.
 #pragma once
 
 #include <fmt/format.h>

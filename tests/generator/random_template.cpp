@@ -13,7 +13,7 @@ nlohmann::json random_context() {
 }
 
 std::string RandomTemplate::expression(Type type, int depth) {
-  // Now and then another type: both engines must agree, or ours must refuse.
+  // Occasionally another type: both engines must agree, or roofgen's must reject the expression.
   if (chance(2)) return any_expression(depth);
   switch (type) {
     case Type::kInt: return int_expression(depth);

@@ -9,10 +9,10 @@
 
 namespace roofgen::test {
 
-/// The variables random text may use.
+/// The variables available to random text.
 nlohmann::json random_context();
 
-/// Fixed seed, same text everywhere: only raw bits of the engine are used, no distribution.
+/// A fixed seed gives the same text everywhere: only raw bits of the engine are used, no distribution.
 class RandomTemplate {
  public:
   explicit RandomTemplate(uint64_t seed) : bits_(seed) {}
@@ -41,9 +41,9 @@ class RandomTemplate {
   std::string macro(const std::string& name);
 
   std::mt19937_64 bits_;
-  int loops_ = 0;        ///< open loops around this place
-  bool context_ = true;  ///< is the context visible? not in an imported template
-  bool calls_ = false;   ///< may macros be called here?
+  int loops_ = 0;        ///< enclosing loops
+  bool context_ = true;  ///< whether the context is visible; not in an imported template
+  bool calls_ = false;   ///< whether macros may be called
 };
 
 }  // namespace roofgen::test

@@ -10,7 +10,7 @@
 namespace roofgen::test {
 namespace {
 
-// The distribution's Python, which python3-jinja2 belongs to; another one may come first in PATH.
+// Debian's Python, which has python3-jinja2; PATH may list another Python first.
 const char* python() { return std::filesystem::exists("/usr/bin/python3") ? "/usr/bin/python3" : "python3"; }
 
 }  // namespace

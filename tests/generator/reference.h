@@ -18,10 +18,10 @@ struct ReferenceResult {
   std::string text;  ///< the output, or the error
 };
 
-/// Is there a python3 with jinja2?
+/// Whether a python3 with jinja2 is installed.
 bool reference_available();
 
-/// Renders all cases in one Python process; throws std::runtime_error when that fails as a whole.
+/// Renders all cases in one Python process; throws std::runtime_error when the process fails.
 std::vector<ReferenceResult> reference_render(const std::vector<ReferenceCase>& cases);
 
 }  // namespace roofgen::test

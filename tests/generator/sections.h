@@ -25,7 +25,7 @@ struct Case {
   std::map<std::string, std::string> sections;  ///< the others: "context", "output", "error", "expression"
 };
 
-/// Every *.txt of a folder below tests/generator, by name.
+/// Every *.txt of a folder below tests/generator, sorted by name.
 std::vector<Case> read_cases(const std::string& folder);
 
 /// Renders the case's first template.

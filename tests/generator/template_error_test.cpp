@@ -1,4 +1,4 @@
-// Every file of errors/ holds a mistake and the exact message for it.
+// Every file in errors/ contains a mistake and its exact message.
 #include <gtest/gtest.h>
 
 #include "tests/generator/json_value.h"
@@ -7,7 +7,7 @@
 namespace roofgen::test {
 namespace {
 
-/// The error of a case: of its template, or of its expression (section "expression").
+/// The error of a case's template, or of its expression (section "expression").
 std::string error_of(const Case& c) {
   auto text = c.sections.find("expression");
   if (text == c.sections.end()) {

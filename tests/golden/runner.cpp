@@ -1,20 +1,19 @@
-// Runs one golden file: commands, and what they must print. Usage:
+// Runs a golden file: commands with their expected output. Usage:
 //
 //   golden_runner [--update] PROGRAM FILE...
 //
-// A golden file is a list of sections, each begun by a line `=== NAME`:
+// A golden file is a list of sections, each with a first line `=== NAME`:
 //
-//   === about            what it shows; not used
-//   === file NAME        a file that is there when the commands run
-//   === replace          lines `REGEX => TEXT`: what may differ from run to run (times), applied to each line
+//   === about            purpose of the file; ignored
+//   === file NAME        a file to create before the commands run
+//   === replace          lines `REGEX => TEXT`, applied to each line, for text that varies between runs (times)
 //   === run              command lines for sh; `roofgen` is PROGRAM, $ROOFGEN_SOURCE the source tree
-//   === stdout           what the command before must print; left out when empty
-//   === stderr           the same
-//   === exit             its exit code; left out when 0
+//   === stdout           expected standard output of the preceding command; omitted when empty
+//   === stderr           expected standard error; omitted when empty
+//   === exit             expected exit code; omitted when 0
 //
-// Commands run one after the other in one empty folder, which is also HOME and holds the caches. Its path
-// reads `<dir>` in the output, that of the source tree `<source>`. With --update the stdout, stderr and exit
-// sections are written anew.
+// The commands run in order in one empty folder, which is also HOME and holds the caches. The output shows the folder's
+// path as `<dir>` and that of the source tree as `<source>`. --update rewrites the stdout, stderr and exit sections.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,7 +78,7 @@ std::string normalise(const std::string& text, const fs::path& dir, const std::v
   return out;
 }
 
-/// The three result sections of one command, without those that hold the default.
+/// The three result sections of a command, without sections that hold the default.
 std::vector<Section> run(const std::string& command, const fs::path& dir,
                          const std::vector<Replacement>& replacements) {
   const fs::path scratch = dir.string() + ".out";
@@ -103,7 +102,7 @@ std::string print(const std::vector<Section>& sections) {
   return text;
 }
 
-/// The golden file as it would be if everything the commands print were expected.
+/// The golden file with the actual output in place of the expected output.
 std::string actual(const std::vector<Section>& sections, const fs::path& dir) {
   std::vector<Section> out;
   std::vector<Replacement> replacements;
@@ -123,7 +122,7 @@ std::string actual(const std::vector<Section>& sections, const fs::path& dir) {
   return print(out);
 }
 
-/// Unified difference by the system's diff; the two texts in full when there is none.
+/// Prints a unified difference by the system's diff, or both texts in full without diff.
 void show_difference(const std::string& file, const std::string& expected, const std::string& got,
                      const fs::path& dir) {
   write(dir / "expected", expected);

@@ -1,4 +1,4 @@
-// One problem of attention, for tests.
+// An attention problem for tests.
 #pragma once
 
 #include "tests/kernels/run_kernel.h"

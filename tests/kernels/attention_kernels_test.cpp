@@ -1,4 +1,4 @@
-// Every attention template at small and odd sizes, simulated whole and compared with the reference.
+// Every attention template at small and odd sizes, simulated with the whole grid and compared with the reference.
 #include <gtest/gtest.h>
 
 #include "tests/kernels/run_kernel.h"
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Variants, AttentionSizes,
                          testing::Combine(testing::Values("fused", "unfused"), testing::ValuesIn(kCases)),
                          [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param).name; });
 
-/// Schedules off the default, at a size that divides nothing, under a causal mask.
+/// Non-default schedules with a causal mask, at a length that no tile divides.
 class AttentionSchedules : public testing::TestWithParam<std::tuple<std::string, std::string, Pins>> {};
 
 TEST_P(AttentionSchedules, AreRight) {

@@ -1,4 +1,4 @@
-// Modified attention that is wrong on purpose, one line at a time: each must be caught (docs/mutants.md).
+// Mutants of modified attention, each with one wrong line: every mutant must be caught (docs/mutants.md).
 #include <gtest/gtest.h>
 
 #include "tests/kernels/expect_caught.h"
@@ -16,7 +16,7 @@ Problem complete(Problem p) {
   return *done;
 }
 
-/// Lengths that divide nothing, two heads with slopes of their own, a window, a softcap.
+/// Lengths that no tile divides, two heads with different slopes, a window, a softcap.
 Problem everything() {
   Problem p{"attention",
             {{"L", 290}, {"kv_len", 321}, {"d", 64}, {"batch", 1}, {"heads", 2}},
@@ -39,7 +39,7 @@ Problem mask_only() {
   return complete(std::move(p));
 }
 
-/// Rows that see nothing, which no analysis knows beforehand.
+/// Fully masked rows that no analysis can predict.
 Problem hidden_rows() {
   Problem p{"attention", {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 1}}, DType::kBf16, {{"lse", true}}, {}};
   p.texts = {{"mask", "row[q] != 0"}};

@@ -1,5 +1,5 @@
-// Modifiers of attention without a kernel: what is refused and how, the reference against formulas written out by hand,
-// and the counting of visible pairs.
+// Attention modifiers without a kernel: rejected input with its messages, the reference against explicit formulas, and
+// the count of visible pairs.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -43,7 +43,7 @@ std::string refusal(Problem p) {
 
 const std::map<std::string, int64_t> kDims{{"L", 64}, {"d", 64}};
 
-TEST(AttentionModifiersOp, RefusesWhatCannotBeAndPointsAtIt) {
+TEST(AttentionModifiersOp, RefusesInvalidModifiersWithACaret) {
   EXPECT_EQ(refusal(given(kDims, {{"mask", "k < s"}})),
             "--mask:1:5: error: a mask may not depend on the score: it decides which tiles are computed\n"
             "    1 | k < s\n"
@@ -147,7 +147,7 @@ TEST(AttentionModifiersOp, CountsVisiblePairsExactly) {
   EXPECT_EQ(written.pairs(0, 0, 0, 300), causal.pairs(0, 0, 0, 300));
 }
 
-// The reference against the same thing written out.
+// The reference against an explicit formula.
 TEST(AttentionModifiersOp, TheReferenceAgreesWithThePlainFormula) {
   const TensorArg slope{"slope", DType::kFp32, {"h"}};
   Problem p = given({{"L", 90}, {"kv_len", 300}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}, {"batch", 1}},

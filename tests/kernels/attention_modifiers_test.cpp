@@ -1,5 +1,5 @@
-// Attention with score expressions, masks, a softcap and sequences of different lengths: simulated whole at small and
-// odd sizes and compared with the reference; and what skipping tiles saves, by exact counts.
+// Attention with score expressions, masks, a softcap and sequences of different lengths: whole grids at small and odd
+// sizes in the simulator, compared with the reference. Exact counts show the work saved by skipped tiles.
 #include <gtest/gtest.h>
 
 #include "tests/kernels/attention_case.h"
@@ -65,7 +65,7 @@ const Case kCases[] = {
      {{"score", "s * 2 + 0.1 * slope[h] * (k - q)"}, {"mask", "q - k < 50"}},
      {kSlope},
      2},
-    // Slopes of whole units: most probabilities of a row are below the smallest normal fp32 number.
+    // Integer slopes: most probabilities of a row are below the smallest normal fp32 number.
     {"steep_alibi_window_softcap",
      {{"L", 400}, {"d", 64}, {"batch", 1}, {"heads", 2}},
      kLse,
@@ -148,7 +148,7 @@ INSTANTIATE_TEST_SUITE_P(Variants, AttentionModifiers,
                          testing::Combine(testing::Values("fused", "unfused"), testing::ValuesIn(kCases)),
                          [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param).name; });
 
-/// Schedules off the default, under everything at once.
+/// Non-default schedules with all modifiers combined.
 class ModifiedSchedules : public testing::TestWithParam<std::tuple<std::string, std::string, Pins>> {};
 
 TEST_P(ModifiedSchedules, AreRight) {
@@ -185,8 +185,8 @@ INSTANTIATE_TEST_SUITE_P(
         std::tuple{"unfused", "pv", Pins{{"BM", n(64)}, {"BK", n(32)}, {"stages", n(4)}}},
         std::tuple{"unfused", "pv", Pins{{"BK", n(128)}, {"stages", n(2)}, {"warps", n(8)}, {"warps_n", n(2)}}}));
 
-// A sliding window does the work of the window: as many tiles as hold a visible pair, and not one more.
-TEST(SkippedTiles, AreExactlyThoseWithoutAVisiblePair) {
+// A sliding window processes exactly the tiles that contain a visible pair.
+TEST(SkippedTiles, AreExactlyTheTilesWithoutAVisiblePair) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   constexpr int64_t L = 1024, d = 64, BM = 128, BN = 64;
   for (int64_t window : {1, 64, 100, 1024}) {
@@ -211,7 +211,7 @@ TEST(SkippedTiles, AreExactlyThoseWithoutAVisiblePair) {
   }
 }
 
-// A causal mask that is written as an expression costs what --causal does: whole tiles are not masked.
+// A causal mask written as an expression costs the same as --causal: full tiles are not masked.
 TEST(SkippedTiles, LeaveTheFastPathToWholeTiles) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   const Dims dims{{"L", 1024}, {"d", 64}, {"batch", 1}, {"heads", 1}};

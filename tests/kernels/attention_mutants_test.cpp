@@ -1,5 +1,5 @@
-// Kernels that are wrong on purpose, one line at a time: each must be caught, by a finding of the
-// simulator or by the comparison, and by a wide margin where it is the comparison.
+// Mutants of attention kernels, each with one wrong line. Each must be caught by a finding of the simulator, or by the
+// comparison with a wide margin.
 #include <gtest/gtest.h>
 
 #include "tests/kernels/expect_caught.h"
@@ -15,16 +15,16 @@ struct Mutant {
   std::string name;
   std::string variant;
   std::vector<Edit> edits;
-  bool finding;  ///< the simulator must object; else the comparison must
+  bool finding;  ///< the simulator must report a finding; otherwise the comparison must fail
   Pins pins = {};
-  std::string pinned = "attention";  ///< the stage that `pins` is for
+  std::string pinned = "attention";  ///< the stage for `pins`
 };
 
 void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
 
 class Mutants : public testing::TestWithParam<Mutant> {};
 
-// Lengths that divide nothing, more tiles than stages, two heads, a mask, LSE: every line matters.
+// Lengths that no tile divides, more tiles than stages, two heads, a mask, LSE: every line matters.
 TEST_P(Mutants, IsCaught) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   const Mutant& m = GetParam();

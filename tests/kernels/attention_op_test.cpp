@@ -1,4 +1,4 @@
-// The attention op by itself: defaults, limits, inputs, reference and tolerance, with no kernel involved.
+// The attention op without a kernel: defaults, limits, inputs, reference and tolerance.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -46,7 +46,7 @@ TEST(AttentionOp, DefaultsFollowTheBenchmarkConvention) {
   EXPECT_EQ(problem({{"L", 300}, {"d", 96}, {"kv_len", 20000}}).dims.at("batch"), 1);
 }
 
-TEST(AttentionOp, RefusesWhatCannotBeAndSaysTheLimit) {
+TEST(AttentionOp, RefusesImpossibleProblemsWithTheLimit) {
   EXPECT_EQ(refusal({{"L", 0}, {"d", 64}}), "L is 0; 1 to 16777216 was expected");
   EXPECT_EQ(refusal({{"L", int64_t{1} << 40}, {"d", 64}}), "L is 1099511627776; 1 to 16777216 was expected");
   EXPECT_EQ(refusal({{"L", -5}, {"d", 64}}), "L is -5; 1 to 16777216 was expected");
@@ -143,7 +143,7 @@ TEST(AttentionInputs, AHeadHoldsTheSameNumbersInTheReducedProblem) {
   }
 }
 
-/// Attention as it is written in a textbook.
+/// Textbook attention.
 std::vector<double> plain_attention(const Shape& s, InputPattern pattern, int64_t head, int64_t r, double* lse) {
   const Inputs inputs(s, pattern);
   std::vector<double> q(s.d), k(s.d), o(s.d, 0.0), p(s.allowed(0, r));
@@ -198,7 +198,7 @@ TEST(AttentionReference, OneHotPicksTheRowOfItsKey) {
   }
 }
 
-/// Plays the role of a device buffer holding exactly the reference, rounded, with one change.
+/// Stands in for device buffers that hold the rounded reference with one change.
 struct Fake {
   Problem p;
   std::shared_ptr<const attention::BandReference> reference;
@@ -272,7 +272,7 @@ TEST(AttentionCompare, AnLseInTheWrongBaseFails) {
   EXPECT_EQ(c->failure.rfind("LSE[", 0), 0u) << c->failure;
 }
 
-// One key too many changes every row by p (v - o): the bound must see it in rows of 2048 keys as well.
+// One key too many changes every row by p (v - o); the bound must detect this in rows of 2048 keys as well.
 TEST(AttentionCompare, OneExtraKeyIsFarOutsideTheTolerance) {
   const Problem p = problem({{"L", 64}, {"kv_len", 2047}, {"d", 64}, {"batch", 1}, {"heads", 1}});
   Problem longer = p;
@@ -295,7 +295,7 @@ TEST(AttentionParts, AllButOneCutCanBeBuilt) {
   }
 }
 
-TEST(AttentionParts, GivenValuesSayWhatIsHidden) {
+TEST(AttentionParts, GivenScoresCarryTheMask) {
   for (DType dtype : {DType::kBf16, DType::kFp16}) {
     const Problem p =
         problem({{"L", 3}, {"kv_len", 5}, {"d", 64}, {"batch", 1}, {"heads", 1}}, {{"causal", true}}, dtype);
@@ -308,7 +308,7 @@ TEST(AttentionParts, GivenValuesSayWhatIsHidden) {
     std::vector<std::byte> whole(buffers[0].bytes), piece(7);
     op.fill(masked, InputPattern::kNormal, "S(mask)", 0, whole);
     op.fill(masked, InputPattern::kNormal, "S(mask)", 13, piece);
-    EXPECT_TRUE(std::equal(piece.begin(), piece.end(), whole.begin() + 13));  // wherever a page begins
+    EXPECT_TRUE(std::equal(piece.begin(), piece.end(), whole.begin() + 13));  // for any first element of a page
     for (size_t row = 0; row < 3; ++row)
       for (size_t key = 0; key < 8; ++key) {
         const double x = load_element(whole.data(), row * 8 + key, dtype);
@@ -322,7 +322,7 @@ TEST(AttentionParts, GivenValuesSayWhatIsHidden) {
   }
 }
 
-// Scores that are rounded as products and again when scaled err twice as much in the square.
+// Scores rounded both after the product and after scaling have twice the squared error.
 TEST(AttentionReference, EveryRoundingOfScoresCounts) {
   const Shape s(problem({{"L", 8}, {"kv_len", 100}, {"d", 64}, {"batch", 1}, {"heads", 1}}));
   const auto squares = [&](attention::Rounding r) {

@@ -1,5 +1,5 @@
-// Attention cut into kernels: every part alone on values it is given, and every partition whole, simulated at small and
-// odd sizes and compared with the reference; and what the kernels move, by exact counts.
+// Attention as separate kernels: every part alone on given inputs, and every partition as a whole, simulated at small
+// and odd sizes and compared with the reference. Exact counts check the traffic.
 #include "generator/ops/attention_parts.h"
 
 #include <gtest/gtest.h>
@@ -103,7 +103,7 @@ const Case kCases[] = {
 #endif
 };
 
-/// The distinct parts of what can be built.
+/// The distinct parts of all buildable partitions.
 std::vector<Part> parts_of(const Problem& p) {
   std::vector<Part> out;
   for (const Partition& partition : attention_partitions(p))
@@ -152,7 +152,7 @@ TEST_P(AttentionPart, TogetherAreRight) {
 INSTANTIATE_TEST_SUITE_P(Problems, AttentionPart, testing::ValuesIn(kCases),
                          [](const auto& test) { return test.param.name; });
 
-/// The only kernel of a part, at its default schedule or the one given.
+/// The only kernel of a part, with its default schedule or with `pins`.
 StageRun run_part(const Problem& p, Part part, const Pins& pins = {}) {
   const AttentionParts op(p, {part});
   Request request;
@@ -166,7 +166,7 @@ StageRun run_part(const Problem& p, Part part, const Pins& pins = {}) {
   return runs->front();
 }
 
-// What scaling in a kernel of its own costs: every score is read once and written once, and nothing else.
+// The cost of a separate scaling kernel: one read and one write of every score, nothing else.
 TEST(AttentionPartCounts, APointwiseKernelMovesTheScoresOnce) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   const uint64_t L = 256, heads = 2, sectors = heads * L * L * 2 / 32;
@@ -176,8 +176,8 @@ TEST(AttentionPartCounts, APointwiseKernelMovesTheScoresOnce) {
   for (uint64_t written : {c.unique_write_sectors, c.l2_write_sectors}) EXPECT_EQ(written, sectors);
 }
 
-// A causal mask leaves the pieces of 8 keys that hold a visible one: row r has r / 8 + 1.
-TEST(AttentionPartCounts, AMaskMovesWhatMayBeSeen) {
+// A causal mask keeps the groups of 8 keys that contain a visible key: row r has r / 8 + 1.
+TEST(AttentionPartCounts, AMaskMovesVisibleScoresOnly) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   const Problem p = problem_of({"", {{"L", 256}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausal});
   uint64_t sectors = 0;
@@ -187,15 +187,15 @@ TEST(AttentionPartCounts, AMaskMovesWhatMayBeSeen) {
     EXPECT_EQ(c.unique_read_sectors, sectors);
     EXPECT_EQ(c.unique_write_sectors, sectors);
   }
-  // Scaling alone knows nothing of it.
+  // Scaling alone does not use the mask.
   EXPECT_EQ(run_part(p, {1, 2}).counts.unique_read_sectors, 256u * 256 * 2 / 32);
-  // Nor does a product that is masked later: twice the tiles, but for those on the diagonal.
+  // A product that is masked later does not use the mask either: twice the tiles, except on the diagonal.
   const Pins tiles{{"BM", int64_t{64}}, {"BN", int64_t{64}}};
   EXPECT_EQ(run_part(p, {0, 1}, tiles).counts.mma_flops, 16u * 2 * 64 * 64 * 64);
   EXPECT_EQ(run_part(p, {0, 3}, tiles).counts.mma_flops, 10u * 2 * 64 * 64 * 64);
 }
 
-/// Schedules off the default, under everything at once.
+/// Non-default schedules with everything combined.
 class PartSchedules : public testing::TestWithParam<std::tuple<Part, Pins>> {};
 
 TEST_P(PartSchedules, AreRight) {
@@ -224,7 +224,7 @@ INSTANTIATE_TEST_SUITE_P(
                    Pins{{"BM", n(128)}, {"warps", n(8)}, {"BN", n(128)}, {"stages", n(2)}, {"swizzle", false}}},
         std::tuple{Part{3, 5}, Pins{{"BM", n(256)}, {"warps", n(8)}, {"stages", n(3)}}}));
 
-/// One line changed: each must be caught (docs/mutants.md).
+/// Mutants with one changed line: each must be caught (docs/mutants.md).
 struct Mutant {
   std::string name;
   Part part;

@@ -1,5 +1,5 @@
-// Kernel quality by exact counts of executed instructions and accesses, at L = 2048 with the default
-// schedules. These hold whatever a GPU's clock does.
+// Kernel quality by exact counts of instructions and accesses, at L = 2048 with the default schedules. The counts do
+// not depend on a GPU's clock.
 #include <gtest/gtest.h>
 
 #include "tests/kernels/run_kernel.h"
@@ -36,7 +36,7 @@ TEST_P(Quality, Counts) {
     if (r.stage == "pv") reads = matrix + operand, writes = operand, flops = 2.0 * L * L * static_cast<double>(d);
     EXPECT_EQ(static_cast<double>(c.mma_flops), flops);
     EXPECT_LE(32.0 * static_cast<double>(c.unique_read_sectors + c.unique_write_sectors), 1.02 * (reads + writes));
-    // Each line written once and in full sectors.
+    // Each output line is written once, in full sectors.
     EXPECT_EQ(32.0 * static_cast<double>(c.l2_write_sectors), writes);
     const double others =
         static_cast<double>(c.warp_instructions - c.mma) / std::max<double>(1, static_cast<double>(c.mma));
@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Attention, Quality,
                            return std::get<0>(test.param) + "_d" + std::to_string(std::get<1>(test.param));
                          });
 
-// Widths whose rows are no multiple of 128 bytes need the general swizzle.
+// Rows whose size is not a multiple of 128 bytes need the general swizzle.
 class BankConflicts : public testing::TestWithParam<int64_t> {};
 
 TEST_P(BankConflicts, AreNone) {

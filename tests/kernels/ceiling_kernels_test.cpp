@@ -1,6 +1,6 @@
-// Every micro-kernel of the measured ceilings at a small size in the simulator: no findings, the output
-// that all its work gives, and counts equal to the formulas that rates are computed from. Kernels made
-// wrong on purpose fail. What the simulator does not execute is held to its PTX.
+// Every micro-kernel of the measured ceilings at a small size in the simulator: no findings, an output that proves all
+// the work was done, and counts equal to the formulas behind the rates. Mutants must fail. Kernels that the simulator
+// cannot execute are checked by their PTX.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -21,10 +21,10 @@ struct Edit {
   std::string file, from, to;
 };
 
-/// The simulator has no mma of these.
+/// Kernels whose mma the simulator does not support.
 bool only_compiled(const std::string& name) { return name == "mma_fp16_acc16" || name == "mma_fp64"; }
 
-/// An architecture that the kernel is for.
+/// An architecture supported by the kernel.
 int64_t arch_of(const CeilingSpec& spec) { return std::string(spec.name) == "mma_fp8" ? 89 : 90; }
 
 expr::Map small_scope(int64_t arch = 90) {
@@ -147,7 +147,7 @@ class Ceilings : public testing::Test {
   }
 
  protected:
-  /// What is wrong about it: the machinery, a finding, the output, or a count that is not its formula.
+  /// The first problem: an infrastructure error, a finding, a wrong output, or a count that differs from its formula.
   std::string problem(const CeilingSpec& spec, const std::vector<Edit>& edits = {}, bool last = false,
                       bool counts_only = false) {
     auto ran = run(spec, edits, last, arch_of(spec));
@@ -190,7 +190,7 @@ TEST_F(Ceilings, EachHasASpaceAndEachSpaceIsOne) {
 
 TEST_F(Ceilings, AreNoOp) { EXPECT_FALSE(find_op("ceilings")); }
 
-TEST_F(Ceilings, DoTheWorkTheirFormulasSay) {
+TEST_F(Ceilings, WorkEqualsTheFormulas) {
   for (const CeilingSpec& s : ceiling_specs()) {
     if (only_compiled(s.name)) continue;
     EXPECT_EQ(problem(s), "") << s.name;
@@ -198,7 +198,7 @@ TEST_F(Ceilings, DoTheWorkTheirFormulasSay) {
   }
 }
 
-// The amount that rates are computed from, once more by hand.
+// The work behind each rate, recomputed by hand.
 TEST_F(Ceilings, AmountsAreTheCounts) {
   for (const CeilingSpec& s : ceiling_specs()) {
     if (only_compiled(s.name)) continue;
@@ -213,7 +213,7 @@ TEST_F(Ceilings, AmountsAreTheCounts) {
       counted = read;
     else if (s.buffers == CeilingSpec::Buffers::kStream)
       counted = read + written;
-    // 128 bytes a wavefront, but not those that filled the tile.
+    // 128 bytes per wavefront, without the wavefronts that filled the tile.
     else if (name == "smem_read")
       counted = 128.0 * static_cast<double>(c.shared_load) * 4;
     else if (name == "fp32_fma")
@@ -235,7 +235,7 @@ TEST_F(Ceilings, AmountsAreTheCounts) {
   }
 }
 
-// Outputs by a reference of this file, not of the checks.
+// Expected outputs computed here, independently of the checks.
 TEST_F(Ceilings, CopyAndReadByHand) {
   const auto word = [](uint64_t i) {
     return 0x3f800000u | (static_cast<uint32_t>(i) * 2654435761u + 0x3c6ef372u) >> 9;
@@ -280,7 +280,7 @@ TEST_F(Ceilings, MatrixKernelsHaveTheirInstructionsInTheLoop) {
     ASSERT_TRUE(ran) << s.name << to_string(ran.error());
     const std::string& ptx = ran->binary.ptx;
     const std::string instruction = ran->kernel.text("instruction");
-    // The one loop, from its label to the branch back to it.
+    // The only loop, from its label to the branch back to that label.
     int64_t inside = 0, all = 0;
     std::map<std::string, size_t> labels;
     size_t begin = 0, end = 0, at = 0;
@@ -313,7 +313,8 @@ TEST_F(Ceilings, NothingSpills) {
     }
 }
 
-// Where mma.sync has no FP8 in hardware, ptxas emulates it and shares work between equal products: no ceiling.
+// Without FP8 hardware for mma.sync, ptxas emulates it and shares work between equal products, so the kernel measures
+// no ceiling.
 TEST_F(Ceilings, Fp8NeedsItsHardware) {
   for (const int64_t arch : {80, 90}) {
     const auto ran = run(spec("mma_fp8"), {}, false, arch);
@@ -322,7 +323,7 @@ TEST_F(Ceilings, Fp8NeedsItsHardware) {
   }
 }
 
-// ptxas moves loads out of a loop that are volatile to the compiler alone.
+// ptxas hoists loads out of a loop that are volatile only for the compiler.
 TEST_F(Ceilings, SharedLoadsAreVolatileInPtx) {
   const auto ran = run(spec("smem_read"));
   ASSERT_TRUE(ran);
@@ -330,11 +331,11 @@ TEST_F(Ceilings, SharedLoadsAreVolatileInPtx) {
   EXPECT_EQ(ran->binary.ptx.find("ld.shared"), std::string::npos);
 }
 
-// ---- wrong on purpose ----
+// ---- mutants ----
 
 constexpr const char* kStream = "ceilings/stream.cu.jinja";
 
-/// The output tells, and the counts tell too.
+/// Both the output and the counts must detect the mutant.
 #define EXPECT_CAUGHT(name, ...)                                            \
   do {                                                                      \
     const std::string by_output = problem(spec(name), {__VA_ARGS__});       \

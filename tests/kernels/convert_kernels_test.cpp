@@ -1,5 +1,5 @@
-// templates/lib/convert.cuh through NVRTC and the simulator: every bit pattern of the narrow formats loaded, and every
-// format stored from numbers at and beside its roundings, against generator/ops/elements.h.
+// templates/lib/convert.cuh through NVRTC and the simulator against generator/ops/elements.h: loads of every bit
+// pattern of the narrow formats, and stores in every format of numbers at and next to its rounding boundaries.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr DType kFormats[] = {DType::kBf16, DType::kFp16, DType::kFp32, DType::kFp8, DType::kInt8, DType::kInt32};
 
-/// Vectors of N elements: loaded as In, stored as floats, and floats stored as Out.
+/// Vectors of N elements: In loaded and stored as float, and float stored as Out.
 constexpr const char* kKernel = R"(
 {% include "lib/math.cuh" %}
 {% include "lib/convert.cuh" %}
@@ -38,7 +38,7 @@ extern "C" __global__ void convert(const Element_{{ dtype }}* in, float* loaded,
 
 constexpr size_t kElements = 1 << 16;
 
-/// An architecture where fp8 is converted by integer arithmetic; all else is the same from sm_80 on.
+/// An architecture that converts fp8 by integer arithmetic; everything else is the same from sm_80 on.
 const std::string kBeforeFp8 = "sm_80";
 
 class Convert : public testing::TestWithParam<std::string> {
@@ -58,7 +58,7 @@ Result<Program> render(DType dtype, int n) {
   return Program{{}, std::move(rendered.text), "convert", {}};
 }
 
-/// Numbers at and beside the middles of the format, its ends, and everything else.
+/// Numbers at and next to the midpoints of the format, its limits, and random numbers.
 std::vector<float> numbers(DType dtype) {
   std::mt19937 rng(7);
   std::vector<float> out = {0.0f,   -0.0f,   INFINITY, -INFINITY,     NAN,   448,      464,   464.1f,  -500,
@@ -129,7 +129,7 @@ TEST_P(Convert, LoadsAndStoresEveryFormatAtEveryWidth) {
     const ModuleId module = *sim->load(*outcome.binary);
     const RunResult result = *sim->run(module, launch, {});
     for (const Finding& f : result.findings) ADD_FAILURE() << f.message;
-    // One access of all bytes, up to 16 of them.
+    // A single access of all bytes, up to 16 bytes.
     const double bytes = static_cast<double>(n) * static_cast<double>(size),
                  warps = static_cast<double>(kElements) / 32 / n;
     EXPECT_EQ(static_cast<double>(result.counts->global_store),

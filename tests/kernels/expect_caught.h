@@ -1,4 +1,4 @@
-// What tests of wrong-on-purpose kernels expect.
+// Expectations for tests of mutants.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 
 namespace roofgen::test {
 
-/// What has to show that a kernel is wrong.
+/// The check that must reject a mutant.
 enum class CaughtBy { kFinding, kComparison, kEither };
 
-/// Expects a wrong kernel's run to be caught: by a finding of the simulator, or by an error above `least` tolerances.
+/// Expects a finding of the simulator or an error above `least` tolerances for a mutant's run.
 inline void expect_caught(const Result<std::vector<StageRun>>& runs, CaughtBy by, double least) {
   ASSERT_TRUE(runs) << to_string(runs.error());
   bool found = false;

@@ -38,7 +38,7 @@ Pins tile(int64_t bm, int64_t bn, int64_t warps_m, int64_t warps_n, Pins more = 
   return more;
 }
 
-/// Gated products in two kernels, the second over pairs of columns of what the first stored.
+/// Gated products in two kernels; the second kernel processes pairs of columns stored by the first.
 std::vector<Case> gated_in_parts() {
   std::vector<Case> out;
   const auto add = [&](const std::string& name, const std::string& gate, Gemm g, bool slow,
@@ -54,10 +54,10 @@ std::vector<Case> gated_in_parts() {
     add(gate, gate, {33, 66, 40, DType::kBf16, linear}, std::string(gate) != "gelu");
     add(std::string(gate) + "_tf32", gate, {33, 66, 40, DType::kTf32, linear}, std::string(gate) != "silu");
   }
-  // Rows of outputs that begin at every multiple of their size, and as many columns as a pair and a group have.
+  // Output rows at every alignment of their elements, and widths around pairs and groups of columns.
   for (const int64_t n : {2, 4, 6, 14, 16, 62, 70, 130})
     add("n" + std::to_string(n), "silu", {37, n, 40, DType::kFp16, every, "row", "col", "", single}, n != 2 && n != 70);
-  // What is stored between the kernels: fp8 and int8 could not hold the sums, nor fp16 those of int8.
+  // Formats stored between the kernels: fp8 and int8 cannot hold the sums, and fp16 not those of int8.
   for (const auto& [dtype, out_dtype] : {std::pair{DType::kFp8, DType::kBf16}, std::pair{DType::kFp8, DType::kFp8},
                                          std::pair{DType::kFp8, DType::kFp32}, std::pair{DType::kInt8, DType::kBf16},
                                          std::pair{DType::kInt8, DType::kInt8}, std::pair{DType::kInt8, DType::kFp16},
@@ -77,7 +77,7 @@ std::vector<Case> gated_in_parts() {
            {{"out", out_dtype}}},
           n == 64 || size_of(out_dtype) != 1);
   add("int32", "relu", {50, 66, 200, DType::kInt8, "acc", "row", "col", "", {}, {}, {{"out", DType::kInt32}}}, false);
-  // Rows in segments, several a CTA, several batches a thread.
+  // Rows in segments, several per CTA, several batches per thread.
   add("segments", "silu", {40, 1010, 40, DType::kBf16, linear}, false, "unfused",
       {{"row_threads", int64_t{8}}, {"vec", int64_t{8}}, {"batch", int64_t{4}}, {"rows_each", int64_t{2}}});
   add("pairs", "silu", {9, 1010, 40, DType::kBf16, linear}, true, "unfused",
@@ -115,7 +115,7 @@ std::vector<Case> cases() {
       out.push_back({label + "_odd", {130, 70, 100, dtype, fused, a, b}, {}, std::string(a) == b});
       out.push_back({label + "_even", {128, 64, 128, dtype, "acc", a, b}, {}, true});
     }
-  // Tiles of k that lie wholly beyond its end, beside tiles that are cut by the last row or column.
+  // Tiles of k entirely beyond the end of K, next to tiles cut by the last row or column.
   for (const auto& [a, b] : layouts)
     out.push_back({std::string("whole_k_") + a + "_" + b,
                    {200, 136, 192, DType::kBf16, "acc", a, b},
@@ -125,7 +125,7 @@ std::vector<Case> cases() {
                                 std::tuple{1, 128, 64}, std::tuple{129, 1, 40}})
     out.push_back({"size_" + std::to_string(m) + "_" + std::to_string(n) + "_" + std::to_string(k),
                    {m, n, k, DType::kBf16, "silu(acc * 0.5 + bias[n])"}});
-  // Rows that begin on multiples of 16, 8, 4 and 2 bytes; and of 1 for 8-bit elements.
+  // Rows aligned to 16, 8, 4 and 2 bytes, and to 1 byte for 8-bit elements.
   for (const int k : {72, 76, 74, 73})
     for (const auto& [a, b] : {std::pair{"row", "col"}, std::pair{"col", "row"}})
       out.push_back({"aligned_" + std::to_string(k) + "_" + a, {k, k, k, DType::kBf16, "acc", a, b}, {}, k != 73});
@@ -159,7 +159,7 @@ std::vector<Case> cases() {
   out.push_back({"row_softmax",
                  {70, 256, 64, DType::kBf16, "exp(acc - max(acc)) / sum(exp(acc - max(acc)))"},
                  tile(64, 256, 2, 4, {{"store", staged}})});
-  // Every tile and warp shape, both stores, more stages than steps, groups that do not divide the rows.
+  // Every tile and warp shape, both store methods, more stages than steps, groups that do not divide the rows.
   for (const auto& [bm, bn, wm, wn] :
        {std::tuple{64, 32, 4, 1}, std::tuple{64, 64, 2, 2}, std::tuple{128, 64, 4, 1}, std::tuple{64, 128, 1, 4},
         std::tuple{128, 128, 2, 2}, std::tuple{128, 128, 2, 4}, std::tuple{256, 64, 4, 1}, std::tuple{128, 256, 2, 4},
@@ -201,7 +201,7 @@ Result<std::vector<StageRun>> run_variant(const Gemm& g, const std::string& vari
 
 TEST(GemmVariants, SplitKIsRightAndTheSameTwice) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
-  // The last slab is short, and K ends inside a tile.
+  // The last slab is short, and K ends within a tile.
   for (const char* gate : {"", "gelu"}) {
     const Gemm problem{70, 50, 2100, DType::kBf16, "gelu(acc * 0.02 + bias[n]) + residual[m,n]", "row", "col", gate};
     std::vector<std::byte> first;
@@ -229,7 +229,7 @@ TEST(GemmVariants, UnfusedIsRight) {
   }
 }
 
-// The largest sums of int8 are 4e4 here: 127 in int8, and beyond what fp16 holds at twice the depth.
+// The largest int8 sums are 4e4 here: they saturate at 127 in int8, and at twice the depth they exceed fp16.
 TEST(GemmVariants, TheStoredProductIsNotCutOff) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   for (const DType out : {DType::kInt8, DType::kFp16}) {
@@ -241,7 +241,7 @@ TEST(GemmVariants, TheStoredProductIsNotCutOff) {
   }
 }
 
-TEST(GemmVariants, WhatCannotBeTakenApartIsRefused) {
+TEST(GemmVariants, AreOfferedOnlyWhereTheyApply) {
   const DataFiles files;
   const auto names = [&](const Gemm& g) {
     std::vector<std::string> out;

@@ -1,5 +1,5 @@
-// GEMM kernels that are wrong on purpose, one line at a time: each must be caught, by a finding of the simulator or by
-// the comparison, and by about two tolerances and more where it is the comparison (docs/mutants.md).
+// Mutants of GEMM kernels, each with one wrong line. Each must be caught by a finding of the simulator, or by the
+// comparison with an error of at least about two tolerances (docs/mutants.md).
 #include <gtest/gtest.h>
 
 #include "tests/kernels/expect_caught.h"
@@ -15,7 +15,7 @@ const std::string kFormula = "silu(acc * 0.1 + bias[n]) + residual[m,n]";
 struct Mutant {
   std::string name;
   std::vector<Edit> edits;
-  bool finding;  ///< the simulator must object; else the comparison must
+  bool finding;  ///< the simulator must report a finding; otherwise the comparison must fail
   Gemm gemm = {150, 136, 424, DType::kBf16, kFormula};
   Pins pins = {{"store", std::string("staged")}, {"BM", int64_t{64}}, {"BN", int64_t{64}}};
   std::string variant = "fused", stage = "gemm";

@@ -1,4 +1,4 @@
-// The op gemm: defaults, refusals, buffers, reduced problems, and its reference against the textbook sum.
+// The op gemm: defaults, rejected input, buffers, reduced problems, and its reference against the textbook sum.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ std::string refusal(const Gemm& g) {
   return to_string(problem.error());
 }
 
-TEST(GemmOp, RefusesWhatCannotBe) {
+TEST(GemmOp, RefusesImpossibleProblems) {
   EXPECT_NE(refusal({0, 1, 1}).find("M is 0; 1 to"), std::string::npos);
   EXPECT_NE(refusal({1, 1, int64_t{1} << 31}).find("K is 2147483648"), std::string::npos);
   EXPECT_NE(refusal({1 << 30, 1 << 30, 1}).find("C would hold"), std::string::npos);
@@ -50,7 +50,7 @@ TEST(GemmOp, RefusesWhatCannotBe) {
   EXPECT_EQ(declared("acc + w[m,n]", {"w", DType::kFp32, {"m", "n"}}), "accepted");
 }
 
-// The fast forms of 16-bit outputs take tanh.approx where the exact ones take an exponential.
+// The fast forms for 16-bit outputs use tanh.approx where the exact forms use an exponential.
 TEST(GemmOp, TheFloorCountsTheExponentialsOfTheGate) {
   const auto exps = [](const char* gate, DType out) {
     return gemm_op()
@@ -65,8 +65,8 @@ TEST(GemmOp, TheFloorCountsTheExponentialsOfTheGate) {
   EXPECT_EQ(exps("", DType::kFp32), 0);
 }
 
-// Of two columns of the product one of C is made: half the bytes, and half the work of the gate, count for each.
-TEST(GemmOp, OnlyWhatEndsInTheGateCarriesIt) {
+// Two columns of the product make one column of C, so each column has half of C's bytes and of the gate's work.
+TEST(GemmOp, OnlyKernelsThatEndInTheGateIncludeIt) {
   const auto formula = [](const char* gate, DType out, const char* name) {
     return *gemm_op()
                 .scope(*gemm({32, 64, 16, DType::kBf16, "acc + bias[n]", "row", "col", gate, {}, {}, {{"out", out}}}))
@@ -122,7 +122,7 @@ TEST(GemmOp, OutputsAreWideEnoughForSums) {
   EXPECT_EQ(out(DType::kInt8, "acc * scale"), DType::kBf16);
 }
 
-TEST(GemmOp, BuffersAreThoseTheEpilogueReads) {
+TEST(GemmOp, BuffersIncludeTheEpiloguesOperands) {
   const Op& op = gemm_op();
   const auto problem =
       gemm({30, 20, 10, DType::kBf16, "acc + bias[n] + w[n]", "row", "col", "", {{"w", DType::kFp32, {"n"}}}});
@@ -168,7 +168,8 @@ TEST(GemmReference, IsTheSumOfProducts) {
       }
 }
 
-// Sums in fp32, one rounding a product as the simulator does: the error must be inside the model, and not far inside.
+// Sums in fp32 with one rounding per product, as in the simulator: the error must be within the model, but not far
+// within.
 TEST(GemmReference, ErrorsOfSumsAreAsModelled) {
   constexpr int64_t kDepth = 4096, kSums = 2000;
   double worst = 0, squares = 0;

@@ -1,4 +1,4 @@
-// Quality of GEMM kernels by exact counts of one CTA at K = 4096. These hold whatever a GPU's clock does.
+// Quality of GEMM kernels by exact counts of one CTA at K = 4096. The counts do not depend on a GPU's clock.
 #include <gtest/gtest.h>
 
 #include "tests/kernels/gemm_support.h"
@@ -43,7 +43,7 @@ TEST_P(Tiles, Counts) {
   EXPECT_EQ(static_cast<double>(c.mma_flops), 2.0 * 128 * 128 * 4096);
   EXPECT_LE(static_cast<double>(c.smem_wavefronts), 1.02 * static_cast<double>(c.smem_ideal_wavefronts));
   EXPECT_LE(others_per_mma(c), 1.5);
-  EXPECT_EQ(32 * c.l2_write_sectors, 128u * 128 * 2);  // each once and in full
+  EXPECT_EQ(32 * c.l2_write_sectors, 128u * 128 * 2);  // each once, in full sectors
   EXPECT_EQ(32 * c.unique_read_sectors, 2u * 128 * 4096 * 2);
   RecordProperty("other instructions per mma", std::to_string(others_per_mma(c)));
 }
@@ -59,7 +59,7 @@ TEST(GemmEpilogue, AddsFewInstructions) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   auto plain = run_tile("acc", 2);
   ASSERT_TRUE(plain) << to_string(plain.error());
-  // What is attained (docs/gemm.md): 3 % for arithmetic of two operations an element, not for GELU in fp32.
+  // Reached values (docs/gemm.md): 3 % for arithmetic with two operations per element; GELU in fp32 needs more.
   for (const auto& [epilogue, limit] :
        {std::pair{"relu(acc + bias[n])", 0.03}, std::pair{"gelu_tanh(acc + bias[n])", 0.065},
         std::pair{"gelu(acc + bias[n])", 0.08}}) {

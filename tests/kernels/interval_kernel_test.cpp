@@ -1,4 +1,4 @@
-// The interval analysis that kernels run agrees with the one on the host: random conditions over random boxes.
+// The interval analysis in kernels must agree with the analysis on the host: random conditions over random boxes.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// One problem of a row op at one schedule, for tests.
+// A row-op problem with one schedule, for tests.
 #pragma once
 
 #include "tests/kernels/run_kernel.h"
@@ -16,7 +16,7 @@ struct RowsCase {
   std::map<std::string, std::string> texts = {};
   std::map<std::string, DType> dtypes = {};
   std::string variant = "fused";
-  Pins pins = {};  ///< of every stage that is not `combine`
+  Pins pins = {};  ///< of every stage except `combine`
   InputPattern pattern = InputPattern::kNormal;
 };
 

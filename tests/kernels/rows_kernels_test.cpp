@@ -42,7 +42,7 @@ const RowsCase kChoices[] = {
     {"map", 7, 33, DType::kFp16, {}, {{"expr", "silu(x) + row_bias[m]"}}, {{"out", DType::kFp32}}},
     {"map", 5, 9001, DType::kFp32, {}, {{"expr", "max(x, 0) * scale"}}, {{"out", DType::kInt8}}},
     {"map", 2, 64, DType::kFp32, {}, {{"expr", "x / (1 + exp(-x))"}}, {{"out", DType::kFp8}}},
-    // A row of -infinity alone has no maximum to subtract, whatever keeps it.
+    // A row that contains only -infinity has no maximum to subtract, wherever the row is kept.
     {"map", 2, 2048, DType::kFp32, {}, {{"expr", "sum(exp((x - 3e38 - 3e38) - max(x - 3e38 - 3e38)))"}}},
     {"map",
      2,

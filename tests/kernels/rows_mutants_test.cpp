@@ -1,6 +1,5 @@
-// Kernels that are wrong on purpose, one line at a time: each must be caught, by a finding of the simulator or by the
-// comparison, and by a wide margin where it is the comparison (truncation is at most one ulp where half of one is
-// allowed).
+// Mutants of rows kernels, each with one wrong line. Each must be caught by a finding of the simulator, or by the
+// comparison with a wide margin (truncation errs by at most one ulp where half an ulp is allowed).
 #include <gtest/gtest.h>
 
 #include "tests/kernels/expect_caught.h"
@@ -15,7 +14,7 @@ struct Mutant {
   std::string name;
   RowsCase problem;
   std::vector<Edit> edits;
-  bool finding;  ///< the simulator must object; else the comparison must
+  bool finding;  ///< the simulator must report a finding; otherwise the comparison must fail
 };
 
 void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }

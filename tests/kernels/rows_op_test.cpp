@@ -1,4 +1,4 @@
-// The row ops by themselves: defaults, refusals, buffers, what is required; no kernel involved.
+// The row ops without a kernel: defaults, rejected input, buffers, required arguments.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -47,7 +47,7 @@ TEST(RowsOp, Defaults) {
   EXPECT_EQ(complete(quantised).reals.at("scale"), 1);
 }
 
-TEST(RowsOp, RefusesWhatCannotBeAndSaysTheLimit) {
+TEST(RowsOp, RefusesImpossibleProblemsWithTheLimit) {
   EXPECT_EQ(refusal({"softmax", {{"rows", 4}}, DType::kBf16, {}, {}}), "softmax needs cols");
   EXPECT_EQ(refusal(asked("softmax", 0, 4)), "rows is 0; 1 to 2147483647 was expected");
   EXPECT_EQ(refusal(asked("softmax", 1, int64_t{1} << 31)), "cols is 2147483648; 1 to 2147418111 was expected");
@@ -137,7 +137,7 @@ TEST(RowsOp, ReducedKeepsColumnsAndTheRowsLeftOver) {
   EXPECT_EQ(rows(1, 1000003), 1);
 }
 
-// The forms of a problem are those in which there is something to take apart.
+// A problem only has the variants with something to split.
 TEST(RowsOp, Variants) {
   const auto forms = [](const Problem& p) {
     std::string out;
@@ -163,7 +163,7 @@ TEST(RowsOp, Variants) {
             "fused: softmax(x)->y0; split: partial(x)->partial_top combine(partial_top)->top normalise(x)->y4; ");
 }
 
-// Every default is a legal point, whatever the shape: on the least and the most shared memory there is.
+// Every default schedule is legal for any shape, with the smallest and the largest shared memory.
 TEST(RowsOp, DefaultsAreLegal) {
   for (const int64_t smem : {49152, 232448})
     for (const char* name : {"rmsnorm", "layernorm", "softmax", "map"})
@@ -196,7 +196,7 @@ TEST(RowsOp, DefaultsAreLegal) {
           }
 }
 
-/// Segments of a row that somebody masked with the least number of the format, not with -infinity.
+/// Segments masked with the smallest number of the format instead of -infinity.
 TEST(SplitSoftmax, CountsTheLeastNumbersToo) {
   for (const double least : {-0x1.fep127, -0x1.fffffep127}) {
     auto formulas = rows::formulas(rows::kSoftmax, {"softmax", {{"rows", 1}, {"cols", 16}}, DType::kFp32, {}, {}});

@@ -1,4 +1,4 @@
-// Kernel quality by exact counts, with the default schedules: what is read and written, and what it costs on the way.
+// Kernel quality by exact counts, with the default schedules: reads, writes and the instructions between them.
 #include <gtest/gtest.h>
 
 #include "tests/kernels/rows_case.h"
@@ -32,14 +32,14 @@ TEST_P(RowsQuality, Counts) {
     const bool streamed = b.name == "x" || b.name == "residual";
     (b.role == Buffer::Role::kOutput ? writes : streamed ? reads : columns) += static_cast<double>(b.bytes);
   }
-  // What DRAM must deliver: every sector once.
+  // Lower bound of DRAM traffic: every sector once.
   EXPECT_LE(32.0 * static_cast<double>(c.unique_read_sectors), 1.02 * (reads + columns));
   EXPECT_LE(32.0 * static_cast<double>(c.unique_write_sectors), 1.02 * writes);
-  // Requests: the first and last group of a row that lies at no multiple of a group go element by element, up to 8
-  // each.
+  // Requests: in a row that does not start at a multiple of the group size, the first and last group are accessed
+  // element by element, up to 8 each.
   const double ends = dims.at("cols") % 8 == 0 ? 0 : 32.0 * 16 * static_cast<double>(dims.at("rows"));
   EXPECT_LE(32.0 * static_cast<double>(c.l2_write_sectors), 1.02 * writes + ends);
-  // What leaves L2 for the SMs: a row once, and what all rows share once for each row (none of it may hit in L1).
+  // L2 reads: each row once, and shared operands once per row (without L1 hits).
   const bool again = r.schedule.params[4].second == text("memory");
   EXPECT_LE(32.0 * static_cast<double>(c.l2_read_sectors),
             1.02 * ((again ? 2 : 1) * reads + columns * static_cast<double>(dims.at("rows"))) + ends);

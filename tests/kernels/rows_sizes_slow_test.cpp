@@ -1,4 +1,4 @@
-// The rows kernel over row lengths that divide nothing and with schedules off the default: much to compile.
+// The rows kernel with odd row lengths and non-default schedules; slow because of many compilations.
 #include <gtest/gtest.h>
 
 #include "tests/kernels/rows_case.h"
@@ -22,7 +22,7 @@ TEST_P(Rows, AreRight) {
   }
 }
 
-/// Every op and format over row lengths that divide nothing, those that do, and those shorter than a group.
+/// Every op and format with odd row lengths, even ones, and ones shorter than a group.
 std::vector<RowsCase> sizes() {
   std::vector<RowsCase> out;
   const DType dtypes[] = {DType::kBf16, DType::kFp16, DType::kFp32};
@@ -38,7 +38,7 @@ std::vector<RowsCase> sizes() {
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, Rows, testing::ValuesIn(sizes()), [](const auto& test) { return label(test.param); });
 
-/// Schedules off the default.
+/// Non-default schedules.
 std::vector<RowsCase> schedules() {
   std::vector<RowsCase> out;
   const auto at = [&](Pins pins) {
@@ -59,11 +59,11 @@ std::vector<RowsCase> schedules() {
       {"threads", n(256)},
       {"rows_each", n(2)},
       {"batch", n(1)}});
-  // Rows that only registers and shared memory together hold.
+  // Rows that need registers and shared memory together.
   for (const Pins& pins : {Pins{}, Pins{{"row_threads", n(512)}, {"threads", n(512)}, {"batch", n(2)}},
                            Pins{{"threads", n(1024)}, {"row_threads", n(1024)}, {"batch", n(2)}, {"vec", n(4)}}})
     for (const int64_t cols : {128256, 131071}) {
-      if (cols == 128256 && pins.count("vec")) continue;  // a length that takes whole 16 bytes takes no less
+      if (cols == 128256 && pins.count("vec")) continue;  // rows of whole 16-byte groups only take full vectors
       Pins packed = pins;
       packed["residency"] = text("packed");
       out.push_back({"softmax", 2, cols, cols == 128256 ? DType::kFp16 : DType::kBf16, {}, {}, {}, "fused", packed});

@@ -11,7 +11,7 @@
 namespace roofgen::test {
 namespace {
 
-/// Limits of sm_90, which the tests compile for.
+/// Limits of sm_90, the architecture that the tests compile for.
 const expr::Map kDevice{{"smem_per_block", 232448},   {"smem_per_sm", 233472},
                         {"regs_per_sm", 65536},       {"sms", 132},
                         {"max_threads_per_sm", 2048}, {"arch", 90}};
@@ -41,7 +41,7 @@ Result<Program> render(const DataFiles& files, const Stage& stage, const Legal& 
   return Program{legal.schedule, std::move(rendered.text), stage.entry, std::move(rendered.line_map)};
 }
 
-/// What was compiled before, by its source: parts of attention come in many partitions.
+/// Compiled binaries by source: partitions of attention share parts.
 Result<std::vector<Binary>> compile(const std::vector<Program>& programs) {
   static std::map<std::string, Binary> known;
   ROOFGEN_TRY(Compiler * nvrtc, compiler());

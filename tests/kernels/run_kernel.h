@@ -1,5 +1,5 @@
-// Template -> NVRTC -> simulator -> comparison, for tests: every stage of a variant at one schedule each,
-// the whole grid of a (small) problem, every head compared with the reference.
+// Template -> NVRTC -> simulator -> comparison, for tests: every stage of a variant with one schedule each, the whole
+// grid of a (small) problem, every head compared with the reference.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace roofgen::test {
 
 using Pins = std::map<std::string, ParamValue>;
 
-/// One change to a template's text. `from` must occur in it exactly once.
+/// One change of a template's text. `from` must occur in the file exactly once.
 struct Edit {
   std::string file;  ///< "attention/fused.cu.jinja"
   std::string from, to;
@@ -27,8 +27,8 @@ struct Request {
   std::map<std::string, Pins> pins;  ///< stage name -> parameters; the rest is the default schedule
   InputPattern pattern = InputPattern::kNormal;
   std::vector<Edit> edits;
-  bool keep_bytes = false;  ///< of the outputs, in StageRun::bytes
-  const Op* op = nullptr;   ///< nullptr: the one of that name
+  bool keep_bytes = false;  ///< keeps the outputs in StageRun::bytes
+  const Op* op = nullptr;   ///< nullptr: the op named by the problem
 };
 
 struct StageRun {
@@ -41,14 +41,14 @@ struct StageRun {
   std::map<std::string, std::vector<std::byte>> bytes;  ///< of each output after this stage
 };
 
-/// False, after skipping the calling test, when this machine has no NVRTC.
+/// Skips the calling test and returns false when this machine has no NVRTC.
 bool have_nvrtc();
 
-/// Runs the stages in order and stops after one with findings. Problems of the machinery itself are
-/// errors; a wrong kernel is findings or a failed comparison.
+/// Runs the stages in order and stops after a stage with findings. Infrastructure failures are Errors; a wrong kernel
+/// yields findings or a failed comparison.
 Result<std::vector<StageRun>> run(const Request& request);
 
-/// One line on why a run is not right: its first finding or failed comparison; empty if all is well.
+/// The first finding or failed comparison in one line; empty for a correct run.
 std::string what_is_wrong(const std::vector<StageRun>& runs);
 
 Problem attention(std::map<std::string, int64_t> dims, std::map<std::string, bool> flags = {},

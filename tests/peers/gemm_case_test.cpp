@@ -10,7 +10,7 @@
 namespace roofgen::peers {
 namespace {
 
-TEST(GemmCase, FormatsDecodeWhatTheyEncode) {
+TEST(GemmCase, FormatsRoundTrip) {
   EXPECT_EQ(value_of(Format::kBf16, 0x3f80), 1);
   EXPECT_EQ(value_of(Format::kFp16, 0xc000), -2);
   EXPECT_EQ(value_of(Format::kFp8, 0x38), 1);

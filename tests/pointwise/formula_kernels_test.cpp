@@ -1,5 +1,5 @@
-// The functions of lib/pointwise.cuh in the simulator: each within its own error of the reference over all it is used
-// for, at NaN, infinity and zero, and not when one of its numbers is wrong.
+// The functions of lib/pointwise.cuh in the simulator: each must be within its own error of the reference over its
+// domain and at NaN, infinity and zero, and must fail when one of its constants is changed.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ Formula epilogue(const std::string& text, DType dtype) {
 const std::vector<std::string> kFunctions = {"relu", "gelu", "gelu_tanh", "silu",  "sigmoid", "tanh",
                                              "exp",  "log",  "sqrt",      "rsqrt", "abs",     "erf"};
 
-/// Every function, and every cast, for outputs of both widths.
+/// Every function and every cast, for outputs of both widths.
 std::vector<std::pair<std::string, Formula>> all_functions() {
   std::vector<std::pair<std::string, Formula>> out;
   for (DType dtype : {DType::kBf16, DType::kFp32}) {
@@ -42,7 +42,7 @@ std::vector<std::pair<std::string, Formula>> all_functions() {
   return out;
 }
 
-/// What is wrong with each of them on this source; `only`: of one of them.
+/// The error of each formula on this source; `only` selects one formula.
 std::map<std::string, std::string> wrong_on(const std::vector<float>& source, const std::string& only = "",
                                             std::vector<std::pair<std::string, std::string>> edits = {}) {
   auto all = all_functions();
@@ -127,7 +127,7 @@ TEST_F(FormulaKernels, ReductionsOfSeveralPhases) {
        {"y", "cast(z / s, \"fp8\")"}},
   };
   for (const auto& definitions : texts)
-    for (int twice = 0; twice < 2; ++twice) {  // x kept, and not
+    for (int twice = 0; twice < 2; ++twice) {  // with x kept, and not kept
       std::vector<pointwise::Output> outputs{{"y", "C", DType::kFp32}, {definitions[0].name, "first", DType::kFp32}};
       if (definitions.size() == 4) outputs.push_back({"s", "row_scale", DType::kFp32, true});
       auto f = Formula::parse(definitions, outputs, v);
@@ -139,7 +139,7 @@ TEST_F(FormulaKernels, ReductionsOfSeveralPhases) {
   ASSERT_TRUE(outputs) << to_string(outputs.error());
   for (size_t i = 0; i < formulas.size(); ++i)
     EXPECT_EQ(compare(formulas[i], run, (*outputs)[i]), "") << texts[i / 2].back().text;
-  // A row that is one column short is seen in every one.
+  // Every formula must detect a row that is one column short.
   run.edits = {{"for (int i = 65; i < kCols; ++i)", "for (int i = 65; i < kCols - 1; ++i)"}};
   const auto short_row = run_formulas(formulas, run);
   ASSERT_TRUE(short_row) << to_string(short_row.error());

@@ -1,4 +1,4 @@
-// Random formulas: what the CUDA text computes in the simulator is what evaluate() says, within its error.
+// Random formulas: the CUDA text in the simulator must agree with evaluate() within its error.
 #include <gtest/gtest.h>
 
 #include "runtime/compiler.h"
@@ -42,7 +42,7 @@ TEST(RandomFormulas, AgreeWithTheReference) {
                            << formulas[static_cast<size_t>(i)].scope().at("cuda").str();
     }
   }
-  // An error that is allowed everything would find nothing.
+  // Error bounds must be tight for most elements; loose bounds would detect nothing.
   EXPECT_GT(tally.tight, tally.elements * 8 / 10) << "of " << tally.elements;
   EXPECT_GT(tally.elements, ROOFGEN_FORMULAS * 200u);
 }

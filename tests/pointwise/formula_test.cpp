@@ -1,5 +1,5 @@
-// Formulas without a compiler: what is refused and how, how work is cut into phases, what is computed once, the
-// reference against hand-made numbers.
+// Formulas without a compiler: rejected input with its messages, phases, common subexpressions, and the reference
+// against hand-made numbers.
 #include "generator/pointwise/formula.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ Formula epilogue(const std::string& text, DType dtype = DType::kBf16) {
 }
 
 std::string cuda(const Formula& f) { return f.scope().at("cuda").str(); }
-/// The body of one device function.
+/// The body of a device function.
 std::string body(const Formula& f, const std::string& function) {
   const std::string text = cuda(f);
   const size_t at = text.find(function + "(");
@@ -76,7 +76,7 @@ double value(const std::string& text, double source, int64_t m = 0, int64_t n = 
   return evaluate(epilogue(text, DType::kFp32), {source}, m, n)[0][0].value;
 }
 
-// ---- what is refused ----------------------------------------------------------------------------------
+// ---- rejected formulas ---------------------------------------------------------------------------------
 
 /// errors.txt: a line "> text" and the error for it; ROOFGEN_UPDATE_GOLDEN rewrites it.
 TEST(FormulaErrors, AreExactlyAsRecorded) {
@@ -181,7 +181,7 @@ TEST(FormulaPhases, SoftmaxExponentiatesOnceAndIsOnline) {
   EXPECT_EQ(body(f, "formula_y"), "  return (x * r.d0);\n");
   EXPECT_EQ(field(f, "phases", 0, "online"), "True");
   EXPECT_EQ(field(f, "phases", 1, "online"), "False");
-  // Of another term than the one it is the maximum of, it is not.
+  // The maximum is of another term, so the sum is not online.
   const Formula g = parsed({{"t", "exp(x - max(x * 2))"}, {"y", "t / sum(t)"}}, {{"y", "y"}});
   EXPECT_EQ(field(g, "phases", 0, "online"), "False");
 }
@@ -201,13 +201,13 @@ TEST(FormulaPhases, AQuantisedNormCarriesTheNormedAndWritesTheSumBefore) {
   EXPECT_EQ(field(f, "outputs", 1, "after_phase"), "-1");
 }
 
-TEST(FormulaPhases, XStaysWhatLaterOutputsNeed) {
-  // The output needs x itself and its square: nothing but x serves both.
+TEST(FormulaPhases, XIsKeptForLaterOutputs) {
+  // The output needs x and its square: only x can serve for both.
   const Formula f = parsed({{"y", "(x + x * x) / sum(x * x)"}}, {{"y", "y"}});
-  EXPECT_EQ(count(body(f, "formula_phase0"), "x = "), 1u);  // x + x*x: all that is left
+  EXPECT_EQ(count(body(f, "formula_phase0"), "x = "), 1u);  // x + x*x: all that remains
   const Formula g = parsed({{"y", "x * sum(x) + gelu(x) * max(x)"}}, {{"y", "y"}});
   EXPECT_EQ(count(cuda(g), " x = "), 0u);
-  // A tensor that the phase does not read is not loaded for it.
+  // The phase does not load tensors that it does not use.
   const Formula h = parsed({{"y", "x * weight[n] * rsqrt(mean(x * x))"}}, {{"y", "y"}});
   EXPECT_EQ(field(h, "phases", 0, "reads"), "[]");
   EXPECT_EQ(count(cuda(h), " x = "), 0u);
@@ -248,14 +248,14 @@ TEST(FormulaText, TensorsSayHowTheyAreIndexed) {
   }
 }
 
-TEST(FormulaCost, CountsWhatAnElementCosts) {
+TEST(FormulaCost, CountsTheCostOfAnElement) {
   const Cost c = epilogue("gelu_tanh(acc + bias[n]) * scale + residual[m,n]").cost();
   EXPECT_EQ(c.fp32, 1 + 5 + 1);  // the addition, gelu, and one FMA
   EXPECT_EQ(c.mufu, 1);
   EXPECT_EQ(c.exps, 0);
   const Cost s = parsed({{"t", "exp(x - max(x))"}, {"y", "t / sum(t)"}}, {{"y", "y"}}).cost();
   EXPECT_EQ(s.exps, 1);
-  EXPECT_EQ(s.mufu, 1);  // the reciprocal is the row's
+  EXPECT_EQ(s.mufu, 1);  // the reciprocal is computed once per row
   EXPECT_EQ(s.reductions, 2);
 }
 
@@ -295,7 +295,7 @@ TEST(FormulaReference, NaNAndInfinityPropagate) {
   EXPECT_TRUE(std::isnan(value("clamp(1, acc, 2)", kNaN)));
   EXPECT_EQ(value("2 if acc > 0 else 1", kNaN), 1);
   EXPECT_EQ(value("gelu(acc)", kInfinity), kInfinity);
-  EXPECT_TRUE(std::isnan(value("gelu(acc)", -kInfinity)));  // -inf * 0, as the definition says
+  EXPECT_TRUE(std::isnan(value("gelu(acc)", -kInfinity)));  // -inf * 0, by the definition
   EXPECT_EQ(value("1 / acc", 0), kInfinity);
   EXPECT_EQ(value("exp(acc)", 89), kInfinity);  // beyond fp32
   const auto row = evaluate(parsed({{"t", "exp(x - max(x))"}, {"y", "t / sum(t)"}}, {{"y", "y"}}), {1, kNaN, 2});
@@ -329,12 +329,12 @@ TEST(FormulaReference, ErrorsOfTheSource) {
     return evaluate(epilogue(text, DType::kFp32), {at}, 0, 0, source_sigma)[0][0].sigma;
   };
   EXPECT_NEAR(sigma("acc * 3", 2, 0.01), 0.03, 1e-4);
-  EXPECT_NEAR(sigma("acc * acc * acc", 2, 0.001), 0.012, 1e-5);  // they meet themselves: 3 x^2
+  EXPECT_NEAR(sigma("acc * acc * acc", 2, 0.001), 0.012, 1e-5);  // correlated factors: 3 x^2
   EXPECT_NEAR(sigma("acc - acc", 2, 0.01), 0, 1e-6);
   EXPECT_NEAR(sigma("relu(acc)", -1, 0.01), 0, 1e-6);
-  EXPECT_NEAR(sigma("relu(acc)", -0.01, 0.01), 0.01, 1e-5);  // it may be above zero
+  EXPECT_NEAR(sigma("relu(acc)", -0.01, 0.01), 0.01, 1e-5);  // the value may be above zero
   EXPECT_NEAR(sigma("5 if acc > 0 else 2", 1, 0.01), 0, 1e-5);
-  // It may be the other branch, or the next number, and no further: six deviations are what is allowed.
+  // The error may reach the other branch or the next number, but not further: the tolerance is six deviations.
   EXPECT_NEAR(6 * sigma("5 if acc > 0 else 2", 0.01, 0.01), 3, 1e-5);
   EXPECT_NEAR(6 * sigma("cast(acc, \"int8\")", 2.5, 0.01), 1, 1e-9);
   EXPECT_EQ(sigma("cast(acc, \"int8\")", 2.1, 0.01), 0);

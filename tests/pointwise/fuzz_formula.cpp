@@ -1,5 +1,4 @@
-// Any bytes as a formula or as a declared tensor: an Error with a message and exit 2, or a Formula whose parts are
-// whole.
+// Arbitrary bytes as a formula or as a declared tensor: an Error with a message and exit code 2, or a complete Formula.
 #include <cstdint>
 #include <cstdlib>
 

@@ -1,4 +1,4 @@
-// Random formulas by a grammar over the names of a GEMM's epilogue, for tests.
+// Random formulas from a grammar over the names of a GEMM's epilogue, for tests.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,7 @@ class RandomFormula {
       default: return number(depth - 1) + pick({" < ", " >= "}) + number(depth - 1);
     }
   }
-  /// Functions with an edge get arguments away from it: at the edge the first order of the error says nothing.
+  /// Arguments of functions with an edge stay away from the edge, where the first-order error is meaningless.
   std::string number(int depth) {
     if (depth <= 0) return leaf();
     if (reductions_ > 0 && below(8) == 0) {

@@ -18,7 +18,7 @@ namespace {
 using pointwise::Estimate;
 using pointwise::Formula;
 
-/// The course of a row in the order that docs/epilogues.md prescribes.
+/// Processes a row in the order given in docs/epilogues.md.
 constexpr const char* kTemplate = R"({% include "lib/math.cuh" %}
 {% include "lib/pointwise.cuh" %}
 constexpr int kCols = {{ cols }};
@@ -149,7 +149,7 @@ Arg scalar(const std::string& name, const void* value) {
 }  // namespace
 
 float noise(uint64_t seed) {
-  // The sum of four uniform numbers of 16 bits out of a splitmix64 step has the variance 1/3.
+  // The sum of four uniform 16-bit numbers from one splitmix64 step has variance 1/3.
   seed += 0x9e3779b97f4a7c15u;
   seed = (seed ^ (seed >> 30)) * 0xbf58476d1ce4e5b9u;
   seed = (seed ^ (seed >> 27)) * 0x94d049bb133111ebu;

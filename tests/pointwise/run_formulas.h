@@ -1,4 +1,4 @@
-// Compiles formulas through NVRTC and runs their device functions in the simulator, as a template would.
+// Compiles formulas with NVRTC and runs their device functions in the simulator, like a template.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace roofgen::test {
 
-/// One CTA a formula, one thread a column. The formulas share a vocabulary with indices m, n; all is fp32.
+/// One CTA per formula, one thread per column. The formulas share a vocabulary with indices m, n; all values are fp32.
 struct FormulaRun {
   int rows = 2, cols = 100;   ///< cols: up to 128
   std::vector<float> source;  ///< [rows, cols]
-  /// Changes of what is compiled; each `first` must occur.
+  /// Edits of the compiled text; each `first` must occur.
   std::vector<std::pair<std::string, std::string>> edits = {};
 };
 
-/// N(0, 1), or about that, of a number.
+/// An approximately N(0, 1) number for a seed.
 float noise(uint64_t seed);
 std::vector<float> noisy_source(int rows, int cols, uint64_t seed);
 
@@ -24,12 +24,12 @@ std::vector<float> noisy_source(int rows, int cols, uint64_t seed);
 using FormulaOutputs = std::vector<std::vector<std::vector<float>>>;
 Result<FormulaOutputs> run_formulas(const std::vector<pointwise::Formula>& formulas, const FormulaRun& run);
 
-/// How many elements were compared, and of how many the error that is allowed is below 2^-8 of the value or of 1.
+/// The number of compared elements, and of those with an error bound below 2^-8 of the value or of 1.
 struct Tally {
   size_t elements = 0, tight = 0;
 };
 
-/// The first element that is further from the reference than kSigmas, as one line; "" when there is none.
+/// The first element further than kSigmas from the reference, in one line; "" without one.
 std::string compare(const pointwise::Formula& formula, const FormulaRun& run,
                     const std::vector<std::vector<float>>& outputs, Tally* tally = nullptr);
 

@@ -74,7 +74,7 @@ TEST(Csv, RowsThatAreNoneLeaveTheOthers) {
   EXPECT_THAT(texts(t.rows[0]), ElementsAre("6", "7"));
 }
 
-TEST(Csv, WhatIsNoTable) {
+TEST(Csv, TextWithoutATable) {
   EXPECT_THAT(error_of(""), HasSubstr("no table"));
   EXPECT_THAT(error_of("\n \n"), HasSubstr("no table"));
   EXPECT_THAT(error_of("a,b\n1,\"2\n3"), HasSubstr("t.csv:2:3: error: this quote is never closed"));
@@ -99,7 +99,7 @@ TEST(Csv, RowsOfAllTablesCount) {
   const std::string table = "| a | b |\n|---|---|\n| 1 | 2 |\n\n";
   EXPECT_EQ(error_of(table + table + table, limits), "");
   EXPECT_THAT(error_of(table + table + table + table, limits), HasSubstr("t.csv:15: error: more than 3 rows"));
-  // So do rows that are none.
+  // Malformed rows count, too.
   EXPECT_THAT(error_of(table + table + "| a | b |\n|---|---|\n| 1 |\n| 2 |\n", limits), HasSubstr("more than 3 rows"));
   EXPECT_THAT(error_of("a\n\"1\"x\n\"2\"x\n\"3\"x\n\"4\"x\n", limits), HasSubstr("more than 3 rows"));
 }

@@ -1,4 +1,4 @@
-// Real GPUs as devices, from driver attributes written down by hand.
+// Turns real GPUs into devices, with hand-written driver attributes.
 #include "roofline/device_match.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ DriverFacts a6000() {
   return f;
 }
 
-TEST(MatchDevice, AnH200IsTheCataloguesWithWhatTheDriverKnows) {
+TEST(MatchDevice, AnH200IsTheCatalogueEntryWithTheDriversValues) {
   const auto d = match_device(DataFiles(), h200());
   ASSERT_TRUE(d) << d.error().message;
   EXPECT_EQ(d->name, "h200-sxm");
@@ -59,14 +59,14 @@ TEST(MatchDevice, AnH200IsTheCataloguesWithWhatTheDriverKnows) {
   EXPECT_NE(d->cells.at("sms").source.find("driver"), std::string::npos);
   EXPECT_NEAR(d->at("dram_gb_s"), 4814.3, 0.1);  // 2 x 3201 MHz x 6016 bits
   EXPECT_EQ(d->at("dram_sustained_gb_s"), 4300);
-  EXPECT_EQ(d->at("peak_bf16_tflops"), 989.4);  // same SMs and clock: the maker's figure stays
+  EXPECT_EQ(d->at("peak_bf16_tflops"), 989.4);  // same SMs and clock: the published figure stays
   EXPECT_EQ(d->cells.at("peak_bf16_tflops").origin, Origin::kDatasheet);
   EXPECT_TRUE(tunable(*d));
 }
 
 TEST(MatchDevice, TheSameDieIsNotTheSameProduct) {
   EXPECT_EQ(match_device(DataFiles(), h100())->name, "h100-sxm");
-  // The H200's die, SMs and clock under a name nobody wrote down.
+  // The H200's die, SMs and clock under an unknown name.
   DriverFacts f = h200();
   f.name = "NVIDIA H200 NVL";
   const auto d = match_device(DataFiles(), f);
@@ -103,7 +103,7 @@ TEST(MatchDevice, AnUncataloguedGpuIsComposedFromItsArchitecture) {
   EXPECT_EQ(d->name, "NVIDIA RTX A6000");
   EXPECT_EQ(d->arch, "sm_86");
   EXPECT_NEAR(d->at("dram_gb_s"), 768.1, 0.1);         // 2 x 8001 MHz x 384 bits
-  EXPECT_NEAR(d->at("peak_bf16_tflops"), 154.8, 0.1);  // 84 x 1024 x 1800 MHz, as NVIDIA states it
+  EXPECT_NEAR(d->at("peak_bf16_tflops"), 154.8, 0.1);  // 84 x 1024 x 1800 MHz, as published by NVIDIA
   EXPECT_NEAR(d->at("peak_fp32_tflops"), 38.7, 0.1);   // 84 x 256 x 1800 MHz
   EXPECT_EQ(d->cells.at("peak_bf16_tflops").origin, Origin::kModel);
   EXPECT_FALSE(d->has("peak_fp8_tflops"));
@@ -122,7 +122,7 @@ TEST(MatchDevice, AGeForceAccumulatesAtHalfRate) {
   EXPECT_NEAR(d->at("peak_fp16_acc16_tflops"), 68 * 1024 * 1.8e-3, 0.1);
 }
 
-TEST(MatchDevice, A100sOfBothMemorySizesAreTold) {
+TEST(MatchDevice, A100sAreDistinguishedByMemorySize) {
   DriverFacts f;
   f.cc = 80;
   f.sms = 108;
@@ -188,7 +188,7 @@ TEST(MatchDevice, FewerSmsOrALowerClockLowerThePeaks) {
 
 TEST(MatchDevice, FiguresTheDriverDoesNotContradictStayTheMakers) {
   DriverFacts f;
-  f.name = "NVIDIA B300 SXM6 AC";  // no bus width is written down for it: the name decides
+  f.name = "NVIDIA B300 SXM6 AC";  // the catalogue has no bus width for it: the name decides
   f.cc = 103;
   f.sms = 148;
   f.bus_bits = 8192;
@@ -236,7 +236,7 @@ TEST(Overlay, MeasuredCeilingsReplaceStatedOnes) {
   EXPECT_EQ(d.at("peak_fp16_tflops"), 989.4);
 }
 
-TEST(Overlay, RejectsWhatWasNotMeasuredOnThisDevice) {
+TEST(Overlay, RejectsMeasurementsOfAnotherDevice) {
   const auto error = [](const char* device, const std::string& from, const std::string& to) {
     std::string text = kProfile;
     if (const size_t at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
@@ -251,9 +251,8 @@ TEST(Overlay, RejectsWhatWasNotMeasuredOnThisDevice) {
   EXPECT_EQ(error("h200-sxm", R"("measured", "source": "copy)", R"("datasheet", "source": "copy)"),
             "profile.json:5:6: error: cell \"dram_sustained_gb_s\" of a profile must have the origin \"measured\"");
   EXPECT_EQ(error("h200-sxm", "802.9", "1979"),
-            "profile.json:6:6: error: peak_bf16_tflops is 1979, twice what 132 SMs x 4096 FLOP/clk x 1830 "
-            "MHz give (989.4): "
-            "a 2:4-sparse figure? dense ones are expected");
+            "profile.json:6:6: error: peak_bf16_tflops is 1979, twice the 989.4 of 132 SMs x 4096 FLOP/clk x 1830 "
+            "MHz; a dense peak was expected, not one with 2:4 sparsity");
   EXPECT_EQ(error("h200-sxm", "4350", "5000"),
             "profile.json:5:6: error: dram_sustained_gb_s is 5000, above dram_gb_s of 4800");
 }

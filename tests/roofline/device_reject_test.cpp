@@ -1,4 +1,4 @@
-// Device files that must be rejected: by the name of the cell, at its line.
+// Device files that must be rejected; the error names the cell and its line.
 #include <gtest/gtest.h>
 
 #include "roofline/device.h"
@@ -37,11 +37,11 @@ struct Case {
 
 const Case kCases[] = {
     {"sparse peak", "989.4", "1979", 15,
-     "peak_fp16_tflops is 1979, twice what 132 SMs x 4096 FLOP/clk x 1830 MHz give (989.4): a 2:4-sparse "
-     "figure? dense ones are expected"},
+     "peak_fp16_tflops is 1979, twice the 989.4 of 132 SMs x 4096 FLOP/clk x 1830 MHz; a dense peak was "
+     "expected, not one with 2:4 sparsity"},
     {"sparse peak, not quite twice", "989.4", "1671", 15,
-     "peak_fp16_tflops is 1671, 1.7 times what 132 SMs x 4096 FLOP/clk x 1830 MHz give (989.4): a 2:4-sparse "
-     "figure? dense ones are expected"},
+     "peak_fp16_tflops is 1671, 1.7 times the 989.4 of 132 SMs x 4096 FLOP/clk x 1830 MHz; a dense peak was "
+     "expected, not one with 2:4 sparsity"},
     {"peak of another clock", "989.4", "950", 15,
      "peak_fp16_tflops is 950, but 132 SMs x 4096 FLOP/clk x 1830 MHz give 989.4: more than 0.5 % apart"},
     {"measured peak above the possible", R"(989.4, "unit": "TFLOP/s", "origin": "datasheet")",

@@ -101,7 +101,7 @@ TEST(Device, EveryCellIsDocumented) {
   }
 }
 
-// Numbers worked out by hand from the allocation rules in cuda_occupancy.h.
+// Numbers computed by hand from the allocation rules in cuda_occupancy.h.
 TEST(Occupancy, ByRegistersSharedMemoryThreadsAndCtas) {
   const Device d = h200();
   // 168 registers x 32 = 5376 = 21 x 256; 4 warps take 21504; 65536 / 21504 = 3.

@@ -35,7 +35,7 @@ TEST(Explain, RidgesOfTheCatalogue) {
               590.4, 0.1);
 }
 
-// Elementwise work runs on the CUDA cores: its ridge is theirs, not the tensor cores'.
+// Elementwise work runs on the CUDA cores, so their ridge applies, not that of the tensor cores.
 TEST(Explain, VectorWorkIsHeldAgainstTheCudaCores) {
   const Explanation e = explained("scale", {.dims = {{"elements", 1 << 28}}, .dtypes = {{"", "fp32"}}}, "a100-sxm-80");
   EXPECT_EQ(e.compute.name, "FP32 CUDA cores");
@@ -129,7 +129,7 @@ TEST(Explain, CrossingIsTheFirstBatchAtTheRidge) {
   EXPECT_EQ(ridge_crossing(*formula, kv_b, explained("gemm", kv_b, "h100-sxm")), std::nullopt);
 }
 
-// The CUDA cores' peak is stated at another clock than the tensor cores'.
+// The peaks of CUDA cores and tensor cores are stated at different clocks.
 TEST(Explain, SustainedRatesScaleFromTheClockTheyAreStatedAt) {
   const Device d = *load_device(DataFiles(), "h200-sxm");
   EXPECT_NEAR(vector_roof(d, RoofSet::kSustained).rate / 1e12, 66.9 * 1600 / 1980, 0.05);
@@ -146,7 +146,7 @@ TEST(Explain, AnAccumulatorThatIsNotStatedIsSaid) {
   EXPECT_EQ(note, "");
 }
 
-// Wide tiles of tcgen05 read shared memory half as often as those of wgmma: a large GEMM is bound by its arithmetic.
+// Wide tcgen05 tiles need half the shared-memory reads of wgmma: a large GEMM is compute-bound.
 TEST(Explain, LargeGemmsAreComputeBoundOnEveryTensorGeneration) {
   for (const char* device : {"a100-sxm-80", "h100-sxm", "b200", "rtx-4090"}) {
     const Explanation e = explained("gemm", {.dims = {{"M", 8192}, {"N", 8192}, {"K", 8192}}}, device);
@@ -164,7 +164,7 @@ TEST(Figures, IntensityAgainstLengthTendsToItsLimit) {
   std::map<double, double> ai(lines->series[0].points.begin(), lines->series[0].points.end());
   const double expected[] = {43.1, 51.7, 57.4, 60.8, 62.7, 63.6, 64.1, 64.4, 64.5};
   for (size_t i = 0; i < 9; ++i) EXPECT_NEAR(ai.at(256 << i), expected[i], 0.05) << (256 << i);
-  // RMSNorm does the same for each row.
+  // The intensity of RMSNorm does not depend on the number of rows.
   const WorkRequest rows{.dims = {{"rows", 64}, {"cols", 4096}}};
   EXPECT_FALSE(intensity_lines(*WorkFormula::load(DataFiles(), "softmax"), rows, explained("softmax", rows)));
 }

@@ -1,4 +1,4 @@
-// Reads any bytes as a roofline table and checks it: no crash, and a report that prints.
+// Reads arbitrary bytes as a roofline table and checks it: no crash, and a printable report.
 #include <cstdlib>
 
 #include "roofline/lint/file.h"

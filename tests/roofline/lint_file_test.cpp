@@ -1,4 +1,4 @@
-// What columns, units, shapes and names in a table mean.
+// Interpretation of columns, units, shapes and names in a table.
 #include <gmock/gmock.h>
 
 #include "lint_support.h"
@@ -149,7 +149,7 @@ TEST(LintFile, WorkFromShapesAndColumns) {
   EXPECT_EQ(open.dtype, "fp4");
   EXPECT_FALSE(open.work);
   EXPECT_NEAR(*open.ai_limit, 1536.0 * 24576 / (1536 + 24576), 0.1);
-  // The batch column closes it.
+  // The batch column gives the open dimension a value.
   const LintReport closed = lint_report("kernel,ai,batch,notes\nmm,1,128,\"FP4 GEMM [B, 1536] -> [B, 24576]\"\n");
   ASSERT_TRUE(closed.rows[0].claim.work);
   EXPECT_NEAR(closed.rows[0].work->arithmetic_intensity(), 378.1, 0.1);

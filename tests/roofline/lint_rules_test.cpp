@@ -1,4 +1,4 @@
-// Every rule with the case of the source documents it was made for, and with that case put right.
+// Every rule with its case from the source documents, and with the corrected case.
 #include <gmock/gmock.h>
 
 #include <random>
@@ -23,7 +23,7 @@ TEST(LintRules, R01SparsePeak) {
   EXPECT_THAT(text, HasSubstr("ridge 295.2"));
   EXPECT_EQ(lint_rules_of(head + "H100 SXM5,fp16,1979,3350,591\n"), "R01");
   EXPECT_EQ(lint_rules_of(head + "H100 SXM5,fp16,989.4,3350,295\n"), "");
-  // 1979 is the dense peak of FP8; and a ridge alone gives the sparse peak away.
+  // 1979 is the dense peak of FP8. A ridge alone also reveals the sparse peak.
   EXPECT_EQ(lint_rules_of(head + "H100 SXM5,fp8,1979,3350,591\n"), "");
   EXPECT_EQ(lint_rules_of("gpu,dtype,bandwidth (GB/s),ridge\nH100 SXM5,fp16,3350,591\n"), "R01");
 }
@@ -37,7 +37,7 @@ TEST(LintRules, R02AccumulatorOnGeForce) {
   EXPECT_EQ(lint_rules_of(
                 head + "RTX 4090,fp16,fp16,330,1008,327\nRTX 4090,fp16,fp32,165,1008,164\nRTX 3090,fp16,,71,936,76\n"),
             "");
-  // A product with one rate needs no accumulator.
+  // A product with a single rate needs no statement of the accumulator.
   EXPECT_EQ(lint_rules_of(head + "A100 SXM 80GB,fp16,,312,2039,153\n"), "");
 }
 
@@ -49,7 +49,7 @@ TEST(LintRules, R03DtypeOfTheCeiling) {
   EXPECT_EQ(lint_rules_of("kernel,dtype,ceiling_dtype,ai\nmatmul,fp32,fp16,682\n", "a100-sxm-80"), "R03");
   EXPECT_EQ(lint_rules_of("kernel,dtype,ceiling_dtype,ai\nmatmul,fp32,tf32,682\nmatmul,fp4,bf16,900\n", "a100-sxm-80"),
             "");
-  // The ceiling recognised by its height.
+  // The height of the ceiling identifies its format.
   EXPECT_THAT(lint_text_of("R03", "kernel,dtype,peak,ai\nmatmul,fp32,312,682\n", "a100-sxm-80"),
               HasSubstr("fp32 bytes"));
   EXPECT_EQ(lint_rules_of("kernel,dtype,peak,ai\nmatmul,fp32,156,682\n", "a100-sxm-80"), "");
@@ -69,7 +69,7 @@ TEST(LintRules, R05AmbiguousName) {
   const std::string text = lint_text_of("R05", head + "A100,fp16,312,2000,156\n");
   for (const char* product : {"a100-sxm-40 (1555", "a100-sxm-80 (2039", "a100-pcie-80 (1935"})
     EXPECT_THAT(text, HasSubstr(product));
-  // The bandwidth tells which one is meant.
+  // The bandwidth identifies the product.
   EXPECT_EQ(lint_rules_of(head + "A100,fp16,312,2039,153\nA100,fp16,312,1555,200.6\n"), "");
 }
 
@@ -93,7 +93,7 @@ TEST(LintRules, R06MissingPass) {
   // Without bytes, the intensity implies them.
   EXPECT_THAT(lint_text_of("R06", "kernel,dtype,L,d,ai\nattention_naive,fp16,2048,64,42.7\n", device),
               HasSubstr("AI 42.7 means 25.1 MB"));
-  // Two passes are another form, and right for it.
+  // Two passes are another form, for which the bytes are right.
   EXPECT_THAT(lint_rules_of("kernel,dtype,L,d,passes,bytes (MB),"
                             "ai\nattention_naive,fp16,2048,64,2,17.8,60.2\n",
                             device),
@@ -108,18 +108,17 @@ TEST(LintRules, R06MoreBytesThanTheOperatorHas) {
   EXPECT_THAT(lint_text_of("R06", head + row + ",108,datasheet\n"), HasSubstr("108 MB; gemm"));
   EXPECT_EQ(lint_text_of("R06", head + row + "409.6,41.9,\n"), "");
   EXPECT_EQ(lint_text_of("R06", head + row + "210,83,\n"), "");
-  // Hardware moves what it moves; a row with a time may speak of it.
+  // Hardware traffic may exceed the formula, and a row with a time may report hardware traffic.
   for (const char* origin : {"measured", "counter", "simulated"})
     EXPECT_EQ(lint_text_of("R06", head + row + "159,108," + origin + "\n"), "") << origin;
   EXPECT_EQ(lint_text_of("R06", "name,op,M,N,K,dtype,ai,time (us)\n" + row + "159,100\n"), "");
-  // In FP32, where no dtype is stated; and a unit slip is one thing.
+  // Without a stated dtype the bytes may be those of FP32; a unit slip is a finding of its own.
   EXPECT_EQ(lint_text_of("R06", "name,op,M,N,K,ai\nlinear,gemm,512,4096,4096,204\n"), "");
   EXPECT_EQ(lint_rules_of(head + row + ",41900,\n"), "R07");
 }
 
-TEST(LintRules, R06KnowsWhatTheRowLeavesOpen) {
-  // Attention that writes its scores, in whichever form and width, is not flash attention with too many
-  // bytes.
+TEST(LintRules, R06AllowsUnstatedDimensions) {
+  // Attention that writes its scores, in any form and width, is not reported as flash attention with too many bytes.
   const std::string head = "kernel,op,dtype,L,d,batch,heads,ai,bytes (MB)\n";
   for (const char* row : {"naive attention,,fp16,2048,64,1,1,31,34.6", "naive attention,,fp16,2048,64,1,1,20.9,51.4",
                           "naive attention,,fp16,2048,64,1,1,10.6,101", "attention,attention,fp16,2048,64,1,1,31,34.6"})
@@ -127,12 +126,12 @@ TEST(LintRules, R06KnowsWhatTheRowLeavesOpen) {
   const std::string stated = "kernel,dtype,L,d,batch,heads,passes,bytes (MB),ai\nattention,fp16,2048,64,1,1,";
   EXPECT_THAT(lint_text_of("R06", stated + "0,34.6,\n"), HasSubstr("attention (flash) moves 1.05 MB"));
   EXPECT_EQ(lint_text_of("R06", stated + "4,34.6,\n"), "");
-  // How many heads and sequences, and how long the cache of a decode step is.
+  // The number of heads and sequences, and the cache length of a decode step, are open.
   EXPECT_EQ(lint_text_of("R06", "kernel,dtype,L,d,passes,bytes (MB),ai\nattention,fp16,2048,64,0,33.6,\n"), "");
   EXPECT_EQ(
       lint_text_of("R06", "kernel,dtype,L,d,batch,heads,passes,bytes (MB),ai\nattention,fp16,1,128,1,32,0,67.2,\n"),
       "");
-  // An epilogue in kernels of its own: 4096 x 64 x 4096 with bias and activation moves 5 times C.
+  // An epilogue in separate kernels: 4096 x 64 x 4096 with bias and activation moves C 5 times.
   const std::string epilogue = "kernel,dtype,M,N,K,bias,activation,ai,fused\nlinear,fp16,4096,4096,64,yes,yes,12,";
   EXPECT_EQ(lint_text_of("R06", epilogue + "\n"), "");
   EXPECT_THAT(lint_text_of("R06", epilogue + "yes\n"), HasSubstr("AI 12; gemm"));
@@ -144,7 +143,7 @@ TEST(LintRules, R07ThousandTimesTooSmall) {
   EXPECT_THAT(lint_text_of("R07", head + "rmsnorm,1.25,10 GFLOPS\n", "gb200"), HasSubstr("= 10 TFLOPS"));
   EXPECT_EQ(lint_rules_of(head + "rmsnorm,1.25,0.01\n", "gb200"), "R07");
   EXPECT_EQ(lint_rules_of(head + "rmsnorm,1.25,10\nsilu_and_mul,0.67,5.4\n", "gb200"), "");
-  // Right, but in another unit than its column.
+  // Right, but in another unit than the column.
   EXPECT_THAT(lint_text_of("R07", head + "rmsnorm,1.25,10000 GFLOPS\n", "gb200"), HasSubstr("in a column of TFLOPS"));
 }
 
@@ -204,17 +203,17 @@ TEST(LintRules, R10FewCtas) {
 
 TEST(LintRules, R11PrecisionAndRegime) {
   const std::string head = "kernel,dtype,ai,bound\n";
-  // Half the bytes, twice the intensity: and twice the ridge.
+  // Half the bytes give twice the intensity, but also twice the ridge.
   EXPECT_THAT(lint_text_of("R11", head + "gemm_fp16,fp16,200,memory\ngemm_fp8,fp8,400,compute\n", "h100-sxm"),
               HasSubstr("raise the intensity and the ridge alike"));
   EXPECT_EQ(lint_rules_of(head + "gemm_fp16,fp16,200,memory\ngemm_fp8,fp8,400,memory\n", "h100-sxm"), "");
-  // A row of another regime that is a tenth nearer to its ridge, or of another shape, says nothing.
+  // A row in another regime that is 10 % nearer to its ridge, or of another shape, proves nothing.
   EXPECT_EQ(lint_rules_of(head + "gemm_fp16,fp16,200,memory\ngemm_fp8,fp8,450,compute\n", "h100-sxm"), "R13");
   EXPECT_EQ(lint_rules_of("kernel,dtype,ai,bound,M\ngemm,fp16,200,memory,64\ngemm,fp8,400,compute,128\n", "h100-sxm"),
             "R13");
   EXPECT_EQ(lint_rules_of("kernel,dtype,ai,bound,M\ngemm,fp16,200,memory,64\ngemm,fp8,400,compute,64\n", "h100-sxm"),
             "R11 R13");
-  // Only the weights narrower: the intensity rises, the ridge does not.
+  // With narrower weights alone, the intensity rises but the ridge does not.
   EXPECT_EQ(lint_rules_of(head + "gemm,bf16,200,memory\ngemm,fp8,650,compute\n", "h100-sxm"), "");
 }
 
@@ -241,7 +240,7 @@ TEST(LintRules, R13ContradictsItself) {
 }
 
 TEST(LintRules, R14CacheSharedByTheBatch) {
-  // A generic 7B model, 2048 tokens of cache: 11.9 at batch 128, and 13.0 at most.
+  // A generic 7B model with 2048 tokens of cache: 11.9 at batch 128, at most 13.0.
   const std::string head = "name,phase,batch,kv,hidden,ai\n";
   const std::string text = lint_text_of("R14", head + "decode 7B,decode,128,2048,4096,~80\n", "h100-sxm");
   EXPECT_THAT(text, HasSubstr("it is 11.89"));
@@ -252,14 +251,14 @@ TEST(LintRules, R14CacheSharedByTheBatch) {
             "");
   EXPECT_EQ(lint_rules_of("name,phase,batch,weights (GB),kv_cache (GB),ai\n7B,decode,32,12.88,1.074,25\n", "h200-sxm"),
             "R14");
-  // Attention by itself does not gain from a batch at all.
+  // Attention alone does not gain from batching.
   EXPECT_EQ(lint_rules_of("kernel,phase,batch,ai\nattn,decode,1,1\nattn,decode,64,64\n"), "R14");
   EXPECT_EQ(lint_rules_of("kernel,phase,batch,ai\nattn,decode,1,1\nattn,decode,64,1\n"), "");
 }
 
 TEST(LintRules, R14HeldAgainstTheSameAttentionAlone) {
   const std::string head = "kernel,dtype,phase,batch,kv,heads,kv_heads,ai\n";
-  // Grouped queries and a narrower cache raise the intensity, a batch does not.
+  // Grouped queries and a narrower cache raise the intensity; a larger batch does not.
   EXPECT_EQ(lint_rules_of(head + "attn,bf16,decode,1,4096,32,32,1\nattn,bf16,decode,64,4096,32,8,4\n"
                                  "attn,fp8,decode,64,4096,32,32,2\n"),
             "");
@@ -274,7 +273,7 @@ TEST(LintRules, R14AndR18NeedWeightsAndACache) {
     EXPECT_EQ(lint_rules_of(head + row + "\n", "h200-sxm"), "") << row;
 }
 
-TEST(LintRules, R15FindsWhatComparingAllRowsFinds) {
+TEST(LintRules, R15AgreesWithAComparisonOfAllPairs) {
   std::mt19937 random(7);
   const auto draw = [&](int most) { return static_cast<double>(1 + random() % static_cast<unsigned>(most)); };
   std::vector<Claim> claims(300);
@@ -307,7 +306,7 @@ TEST(LintRules, R15RankedByIntensity) {
 }
 
 TEST(LintRules, R16PerformanceWithoutOrigin) {
-  // Points drawn at (2, 0.1), (25, 3), (500, 500) that nobody measured.
+  // Points drawn at (2, 0.1), (25, 3), (500, 500) without a measurement.
   const std::string rows = "a,bf16,2,0.1\nb,bf16,25,3\nc,bf16,500,500\n";
   const LintReport report = lint_report("kernel,dtype,ai,achieved\n" + rows, "h100-sxm");
   ASSERT_EQ(report.findings.size(), 3u);
@@ -336,14 +335,14 @@ TEST(LintRules, R18DoesNotFit) {
 TEST(LintRules, R19SpecialFunctionRoof) {
   const std::string rows = "kernel,dtype,L,d,heads,batch,ai\nflash,bf16,2048,";
   EXPECT_THAT(lint_text_of("R19", rows + "64,33,4,1024\n", "h100-sxm"), HasSubstr("as long as the matrix work"));
-  // 8192 FLOP and 16 exponentials a clock and SM, 256 FLOP for one: twice. 1.89 with exponentials at the FP32
-  // clock.
+  // 8192 FLOP and 16 exponentials per clock and SM, and 256 FLOP per exponential: a factor of two. With exponentials at
+  // the FP32 clock, 1.89.
   EXPECT_THAT(lint_text_of("R19", rows + "64,37,4,1024\n", "b200"), HasSubstr("2.00 times"));
   EXPECT_EQ(lint_text_of("R19", rows + "128,33,4,1024\n", "h100-sxm"), "");
   EXPECT_EQ(lint_text_of("R19", rows + "64,27,4,1024\n", "a100-sxm-80"), "");
 }
 
-TEST(LintRules, R18CountsWhatIsUpdatedInPlaceOnce) {
+TEST(LintRules, R18CountsInPlaceUpdatesOnce) {
   // Adam keeps 14 bytes per parameter and moves 26.
   WorkRequest request;
   request.dims = {{"params", 1'500'000'000}};
@@ -368,8 +367,8 @@ TEST(LintRules, R20FlatteringMeasurement) {
   EXPECT_EQ(lint_rules_of(head + "gemm,bf16,1365,780,measured,random,cold\n", "h200-sxm"), "");
 }
 
-TEST(LintRules, OurOwnExplanationsBreakOnlyWhatIsTrueOfThem) {
-  // Large work on all SMs in full waves: nothing to warn of.
+TEST(LintRules, ExplanationsTriggerOnlyTrueFindings) {
+  // Large work in full waves on all SMs gives no warning.
   const auto& knowledge = lint_knowledge();
   const auto device = load_device(DataFiles(), "h100-sxm");
   struct Case {

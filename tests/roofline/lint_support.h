@@ -1,4 +1,4 @@
-// Tables as text in, rules out.
+// Lint results for tables given as text.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ inline LintReport lint_report(const std::string& table, const std::string& devic
   return *report;
 }
 
-/// The rules a table breaks, each once: "R01 R08".
+/// The violated rules, each once: "R01 R08".
 inline std::string lint_rules_of(const std::string& table, const std::string& device = "") {
   std::set<std::string> found;
   for (const LintFinding& f : lint_report(table, device).findings) found.insert(f.rule);
@@ -32,7 +32,7 @@ inline std::string lint_rules_of(const std::string& table, const std::string& de
   return out;
 }
 
-/// The text of the only finding of `rule`; empty when there is none or more than one.
+/// The text of the only finding of `rule`; empty when there is none or several.
 inline std::string lint_text_of(const std::string& rule, const std::string& table, const std::string& device = "") {
   std::string out;
   int n = 0;

@@ -1,4 +1,4 @@
-// The models that are shipped, against what their authors publish.
+// The shipped models against their authors' published figures.
 #include <algorithm>
 
 #include "model_support.h"
@@ -23,7 +23,7 @@ TEST(Models, ParametersAreThePublishedOnes) {
     ASSERT_TRUE(parameters) << to_string(parameters.error());
     EXPECT_NEAR(*parameters / m.published_parameters, 1, 0.001) << name;
   }
-  // Tensor sizes are published for the Llamas: these are the same number.
+  // The Llamas' tensor sizes are published; the parameter counts must match.
   for (const char* name : {"llama-2-7b", "llama-3-8b", "llama-3-70b"}) {
     const Model m = model_named(name);
     EXPECT_EQ(*parameter_count(m), m.published_parameters) << name;
@@ -50,20 +50,20 @@ TEST(Models, EveryPhaseAndStorageRuns) {
           ASSERT_TRUE(r.ai_limit && r.units_per_s_limit);
           EXPECT_GE(*r.ai_limit, r.arithmetic_intensity());
           EXPECT_GE(*r.units_per_s_limit,
-                    (1 - 1e-9) * r.units_per_s());  // equal, to rounding, where all is compute-bound already
+                    (1 - 1e-9) * r.units_per_s());  // equal, up to rounding, where everything is already compute-bound
         }
   }
 }
 
-TEST(Models, WeightsAreWhatTheProductsRead) {
-  // Twice written down, as storage and as an operand: they must not part. Experts and embeddings read less than is
-  // stored.
+TEST(Models, StoredWeightsEqualTheProductsOperands) {
+  // Weights are given twice, as storage and as operands, and both must agree. Experts and embeddings read less than
+  // they store.
   for (const std::string& name : model_names(DataFiles())) {
     const Model m = model_named(name);
     for (const ModelPhase& phase : m.phases) {
       ModelRequest q;
       q.phase = phase.name;
-      q.batch = 1 << 12;  // enough rows that every expert has some
+      q.batch = 1 << 12;  // enough rows for every expert
       const ModelRun r = run_of(m, device_named("h200-sxm"), q);
       expr::Map params(m.params.begin(), m.params.end());
       params["tokens"] = int64_t{1} << 30;
@@ -83,7 +83,7 @@ TEST(Models, WeightsAreWhatTheProductsRead) {
 }
 
 TEST(Models, Llama2FeedForwardIsEightGibibytes) {
-  // Three products of 4096 x 11008 in 32 layers at two bytes.
+  // Three products of 4096 x 11008 in 32 layers with two bytes per element.
   const ModelRun r = run_of(model_named("llama-2-7b"), device_named("a100-sxm-80"), {});
   double bytes = 0;
   for (const char* name : {"gate, up", "down"})
@@ -113,8 +113,8 @@ TEST(Models, PrefillIsComputeBoundAndCountsTwoFlopsAParameter) {
   const ModelRun r = run_of(m, device_named("h100-sxm"), q);
   EXPECT_EQ(r.regime, Regime::kCompute);
   EXPECT_FALSE(r.below_ridge());
-  // Embedding rows are looked up and logits made for one position: what is left multiplies each token, and attention
-  // adds 4 L^2/2 d.
+  // Embedding rows are only looked up, and logits are computed for one position. The other weights multiply each token,
+  // and attention adds 4 L^2/2 d.
   const double tables = 2 * 128256.0 * 4096, norms = 65 * 4096.0;
   const double attention = 32 * 32 * 4 * 128 * (2048.0 * 2049 / 2);
   EXPECT_DOUBLE_EQ(r.flops, 2 * 2048 * (m.published_parameters - tables - norms) + attention + tables);
@@ -135,8 +135,8 @@ TEST(Models, DeepSeekTouchesAsManyExpertsAsChanceAllows) {
 }
 
 TEST(Models, DeepSeekActivates37BillionParameters) {
-  // 36.6 G with the output head, by the published weight documentation; embedding rows and norms multiply nothing. A
-  // short cache leaves next to nothing of attention itself.
+  // 36.6 G with the output head, by the published weight documentation; embedding rows and norms are not multiplied. A
+  // short cache makes attention itself negligible.
   ModelRequest q;
   q.length = 1;
   const ModelRun r = run_of(model_named("deepseek-r1"), device_named("b200"), q);
@@ -147,15 +147,15 @@ TEST(Models, DeepSeekStoredInFourBitsIsThePublishedCheckpointsSize) {
   const Model m = model_named("deepseek-r1");
   ModelRequest q;
   q.dtypes = "nvfp4";
-  // FP4 weights with their scales, attention and embeddings in BF16: the four-bit checkpoint is about 400 GB, the FP8
-  // one about 690 GB with its 11.5 G parameters for multi-token prediction.
+  // FP4 weights with scales, attention and embeddings in BF16: the 4-bit checkpoint has about 400 GB, the FP8
+  // checkpoint about 690 GB including 11.5 G parameters for multi-token prediction.
   EXPECT_NEAR(run_of(m, device_named("b200"), q).memory.weights / 1e9, 397, 1);
   q.dtypes = "fp8";
   EXPECT_NEAR(run_of(m, device_named("b200"), q).memory.weights / 1e9, 673, 1);
 }
 
 TEST(Models, LatentCacheIsSmall) {
-  // 576 elements a token and layer, in place of 2 x 128 heads x 128.
+  // 576 elements per token and layer, instead of 2 x 128 heads x 128.
   ModelRequest q;
   q.length = 1000;
   EXPECT_DOUBLE_EQ(run_of(model_named("deepseek-r1"), device_named("b200"), q).memory.kv_cache, 61 * 1000 * 576.0 * 2);
@@ -180,7 +180,7 @@ TEST(Models, NarrowFormatsOnADeviceWithoutThemAreNotedOnce) {
 TEST(Models, DitMultiplyAddsAreThePapers) {
   const Model m = model_named("dit-xl-2");
   ModelRequest q;
-  // Gflops in the paper's Table 4 are multiply-adds: 118.64 at 256 x 256, 524.60 at 512 x 512.
+  // The Gflops in the paper's Table 4 are multiply-adds: 118.64 at 256 x 256, 524.60 at 512 x 512.
   EXPECT_NEAR(run_of(m, device_named("h200-sxm"), q).flops / 2e9, 118.64, 0.05);
   q.length = 1024;
   EXPECT_NEAR(run_of(m, device_named("h200-sxm"), q).flops / 2e9, 524.60, 0.1);

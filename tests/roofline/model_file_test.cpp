@@ -1,4 +1,4 @@
-// Faults of a model file: what is wrong, where, and what was expected.
+// Errors in a model file: the problem, its position, and the expected input.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -40,7 +40,7 @@ class ModelFile : public testing::Test {
     std::ofstream(dir_ / "models/mine.json") << text;
     return load_model(DataFiles({dir_.string()}), "mine");
   }
-  /// The error of the good file with `from` replaced by `to`.
+  /// The error of the valid file with `from` replaced by `to`.
   std::string fault(const std::string& from, const std::string& to) {
     std::string text = kGood;
     const size_t at = text.find(from);
@@ -166,8 +166,8 @@ TEST(ModelRequests, ASweepNeedsAPointAndChecksEach) {
   refused(q, {1}, {2048}, "nan FLOPs per softmax element");
 }
 
-TEST(ModelRequests, WhatNoMemoryHoldsDoesNotFit) {
-  // The largest batches that are tried have more than 2^63 elements of cache.
+TEST(ModelRequests, HugeBatchesDoNotFit) {
+  // The largest tried batches have more than 2^63 elements of cache.
   const Device d = device_named("h100-sxm");
   ModelRequest q;
   q.length = int64_t{1} << 22;

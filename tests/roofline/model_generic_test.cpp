@@ -1,4 +1,4 @@
-// generic-7b against the source document's own formulas, and the numbers its tables and plots show.
+// generic-7b against the source document's formulas and the numbers in its tables and plots.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ struct Work {
   double flops = 0, bytes = 0;
 };
 
-/// The document's decode step: 32 layers, d_model 4096, two bytes an element, term by term.
+/// The document's decode step, term by term: 32 layers, d_model 4096, two bytes per element.
 Work document(double batch, double kv) {
   const double d = 4096, b = 2;
   const double qkv = 3 * 2 * batch * d * d, attention = 4 * batch * kv * d, o = 2 * batch * d * d,
@@ -43,7 +43,7 @@ class Generic7b : public testing::Test {
     return *run;
   }
   ModelRun run(int64_t batch, int64_t kv) { return run(batch, kv, device_); }
-  /// The rates the document writes for its H100: 989.5 TFLOP/s and 3.35 TB/s; the catalogue has 989.4 and 3352 GB/s.
+  /// The document's rates for its H100 are 989.5 TFLOP/s and 3.35 TB/s; the catalogue has 989.4 and 3352 GB/s.
   Device as_in_document() const {
     Device d = device_;
     d.cells["dram_gb_s"].value = 3350;
@@ -80,7 +80,7 @@ TEST_F(Generic7b, ArithmeticIntensityByBatch) {
 }
 
 TEST_F(Generic7b, ThroughputByBatch) {
-  // At the document's rates its table; at the catalogue's 3352 GB/s each is 0.06 % higher: 2378 in place of 2376 at
+  // The document's rates give its table. The catalogue's 3352 GB/s gives values 0.06 % higher: 2378 instead of 2376 at
   // batch 256.
   const double document[] = {192, 356, 623, 997, 1423, 1811, 2096, 2275, 2376};
   const double ours[] = {192, 357, 624, 998, 1424, 1812, 2097, 2276, 2378};
@@ -99,8 +99,8 @@ TEST_F(Generic7b, TimeByOperatorIsTheTimeByTotalsWhileEveryOperatorIsMemoryBound
 }
 
 TEST_F(Generic7b, ThroughputHasAnAsymptote) {
-  // 0.8 of the bandwidth over the cache of one sequence: what the document's totals tend to (2496). Operator by
-  // operator it is less: the weights' products are compute-bound by then, and their time adds to that of the cache.
+  // 0.8 x bandwidth / cache of one sequence: the limit of the document's totals (2496). The sum over operators has a
+  // lower limit: the products with weights are then compute-bound, and their time adds to that of the cache.
   const ModelRun r = run(1, 2048, as_in_document());
   ASSERT_TRUE(r.kv_units_per_s && r.units_per_s_limit);
   EXPECT_NEAR(*r.kv_units_per_s, 2496, 0.5);
@@ -143,7 +143,8 @@ TEST_F(Generic7b, NoCellOfTheHeatmapReachesTheRidge) {
 }
 
 TEST_F(Generic7b, AttentionsShareOfFlops) {
-  // A layer's FLOPs per token: 24 D^2 in products, 4 S D in attention without a mask; S / (S + 6 D).
+  // FLOPs of a layer per token: 24 D^2 in products, 4 S D in attention without a mask; the share of attention is S / (S
+  // + 6 D).
   for (double s : {256.0, 2048.0, 16384.0}) {
     const ModelRun r = run(1, static_cast<int64_t>(s));
     double attention = 0;
@@ -170,7 +171,7 @@ TEST_F(Generic7b, SeparateLaunchesAddTheirGaps) {
 }
 
 TEST(AmdahlBound, OfAShareAndAFactor) {
-  // A third of the time that costs nothing any more: 1.49x.
+  // If a third of the time vanishes, the speed-up is 1.49x.
   EXPECT_NEAR(amdahl_bound(0.33, std::numeric_limits<double>::infinity()), 1.49, 0.005);
   EXPECT_DOUBLE_EQ(amdahl_bound(0.5, 2), 4.0 / 3);
   EXPECT_DOUBLE_EQ(amdahl_bound(1, 8), 8);

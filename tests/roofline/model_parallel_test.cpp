@@ -1,4 +1,4 @@
-// A group of GPUs: what tensor parallelism divides, what it exchanges, and what that does to the time.
+// Tensor parallelism over a group of GPUs: divided work, exchanged data, and the resulting time.
 #include <algorithm>
 
 #include "model_support.h"
@@ -26,8 +26,8 @@ TEST(ModelParallel, TwoGpusHoldHalfTheWeightsAndReadHalf) {
 TEST(ModelParallel, ExchangesTwoAllReducesALayer) {
   for (int64_t tp : {2, 4, 8}) {
     const ModelRun r = on("generic-7b", tp);
-    // A ring all-reduce sends 2 (p - 1) / p of batch x d_model two-byte elements from each GPU; the link runs at 450
-    // GB/s one way.
+    // In a ring all-reduce, each GPU sends 2 (p - 1) / p of batch x d_model two-byte elements; the link has 450 GB/s
+    // per direction.
     const double each = 2.0 * static_cast<double>(tp - 1) / static_cast<double>(tp) * 16 * 4096 * 2;
     EXPECT_DOUBLE_EQ(r.parallel.link_bytes, 32 * 2 * each);
     EXPECT_NEAR(r.parallel.collective_seconds, 32 * 2 * each / (0.8 * 450e9), 1e-12);
@@ -40,7 +40,7 @@ TEST(ModelParallel, ExchangesTwoAllReducesALayer) {
 TEST(ModelParallel, ResidualsAreAddedToTheSumOfTheGroup) {
   const struct {
     const char *model, *product, *add;
-    double elements;  // of one residual at batch 16
+    double elements;  // of a residual at batch 16
   } cases[] = {{"generic-7b", "o", "residual of o", 16 * 4096},
                {"generic-7b", "ffn down", "residual of ffn down", 16 * 4096},
                {"dit-xl-2", "proj", "residual of proj", 16 * 256 * 1152},
@@ -55,7 +55,8 @@ TEST(ModelParallel, ResidualsAreAddedToTheSumOfTheGroup) {
     EXPECT_TRUE(std::none_of(one.operators.begin(), one.operators.end(), [&](const OperatorRun& o) {
       return o.name == c.add;
     })) << c.add;
-    // A partial sum cannot take it: every GPU adds it after the exchange, two reads and a write of two-byte elements.
+    // A partial sum cannot include the residual: every GPU adds it after the exchange, with two reads and a write of
+    // two-byte elements.
     EXPECT_FALSE(reads_it(operator_named(two, c.product))) << c.add;
     const OperatorRun& add = operator_named(two, c.add);
     EXPECT_DOUBLE_EQ(add.dram_bytes, static_cast<double>(add.count) * 3 * 2 * c.elements);
@@ -104,7 +105,7 @@ std::string refusal(const char* model, const char* device, const ModelRequest& q
   return run ? "" : to_string(run.error());
 }
 
-TEST(ModelParallel, RefusesWhatDoesNotDivide) {
+TEST(ModelParallel, RefusesIndivisibleGroups) {
   ModelRequest q;
   q.tp = 3;
   EXPECT_NE(refusal("llama-3-8b", "h100-sxm", q).find("tp 3 does not divide"), std::string::npos);

@@ -1,4 +1,4 @@
-// What is printed and drawn of a model: one struct, three ways.
+// Text, JSON and page of a model, from one struct.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -42,8 +42,8 @@ TEST(ModelViews, JsonHasTheSeries) {
   std::string ais;
   for (const auto& item : j.at("series")) {
     EXPECT_EQ(item.at("kv"), 2048);
-    // Every operator is memory-bound: 12 d^2 weights a layer, a cache of 2 kv d and 14 vectors of d for each sequence,
-    // two bytes each, at 80 % of 3352 GB/s.
+    // Every operator is memory-bound. Per layer: 12 d^2 weights and, for each sequence, a cache of 2 kv d and 14
+    // vectors of d, with two bytes each at 80 % of 3352 GB/s.
     const double batch = item.at("batch").get<double>(), d = 4096;
     const double seconds = 32 * 2 * (12 * d * d + batch * d * (2 * 2048 + 14)) / (0.8 * 3352e9);
     EXPECT_NEAR(item.at("tokens_per_s").get<double>(), batch / seconds, 1e-9 * batch / seconds);
@@ -60,7 +60,7 @@ TEST(ModelViews, JsonHasTheSeries) {
   EXPECT_EQ(j.at("warnings").size(), 3u);
 }
 
-TEST(ModelViews, TextAndJsonSayOnceThatOperandsAreWidened) {
+TEST(ModelViews, TextAndJsonNoteWidenedOperandsOnce) {
   const Sweep s("llama-3-8b", "v100-sxm2", {1, 2}, {256, 512});
   const std::string what = "v100-sxm2 has no bf16 matrix units";
   const auto j = nlohmann::json::parse(model_json(s.view));
@@ -93,7 +93,7 @@ TEST(ModelViews, WithoutRunsThereIsNothingToShow) {
   EXPECT_TRUE(nlohmann::json::parse(model_json(s.view)).at("series").empty());
 }
 
-TEST(ModelViews, TheGridSaysWhichRidgeLimitsAreToldBy) {
+TEST(ModelViews, TheGridStatesTheAssumedRidge) {
   Sweep s("generic-7b", "h100-sxm", {1, 8}, {256, 2048});
   const std::string what = "With these assumptions the ridge is at 258.3";
   EXPECT_NE(model_text(s.view).find(what), std::string::npos);

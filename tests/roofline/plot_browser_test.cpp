@@ -1,5 +1,5 @@
-// The page in a real browser: no error on its console, everything drawn, everything that can be pressed
-// pressed. Slow, for a browser starts for each test.
+// The page in a real browser: no console errors, all figures drawn, every control operated. Slow, because each test
+// starts a browser.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -44,7 +44,7 @@ class Browser : public testing::Test {
     FAIL() << "no browser to open the page in: install the package chromium";
   }
 
-  /// Writes the page with `script` at its end.
+  /// Writes the page with `script` appended.
   void write(const std::string& script = {}) const {
     auto page = html_page(sample_page(), DataFiles());
     ASSERT_TRUE(page) << to_string(page.error());
@@ -52,7 +52,7 @@ class Browser : public testing::Test {
     std::ofstream(dir_ / "page.html") << *page;
   }
 
-  /// Opens the page; what the browser prints is in `out_`, its log in `log_`.
+  /// Opens the page; the browser's output goes to `out_`, its log to `log_`.
   void open(const std::string& options) {
     const std::string home = "'" + dir_.string() + "'";
     const std::string command =
@@ -60,7 +60,7 @@ class Browser : public testing::Test {
         " --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars"
         " --force-device-scale-factor=1 --user-data-dir=profile --enable-logging=stderr --v=0 " +
         options + " page.html >out 2>log";
-    // A path instead of an address: the browser makes it one.
+    // The browser turns the path into an address.
     const int status = std::system(command.c_str());
     out_ = bytes_of(dir_ / "out");
     log_ = bytes_of(dir_ / "log");
@@ -71,7 +71,7 @@ class Browser : public testing::Test {
   std::string program_, out_, log_;
 };
 
-// Four figures; eleven points, of which three are one kernel's.
+// Four figures; eleven points, three of which belong to one kernel.
 TEST_F(Browser, DrawsEverythingWithoutAnError) {
   write();
   open("--window-size=1400,1000 --dump-dom");
@@ -97,7 +97,7 @@ TEST_F(Browser, ThePictureHasTheColoursOfTheRoofs) {
     EXPECT_TRUE(image->colours.count(colour)) << std::hex << colour;
 }
 
-// Every label of the roofs found a place, in a wide and in a narrow window.
+// Every roof label has a position, in a wide and in a narrow window.
 TEST_F(Browser, EveryRoofIsLabelled) {
   for (const char* size : {"--window-size=1400,1000", "--window-size=500,1000"}) {
     write(R"js(
@@ -122,7 +122,7 @@ TEST_F(Browser, EveryRoofIsLabelled) {
   }
 }
 
-TEST_F(Browser, WhatCanBePressedWorks) {
+TEST_F(Browser, EveryControlWorks) {
   write(R"js(
     const root = document.documentElement.dataset, figure = figures[0];
     const shown = () => figure.data.points.filter((_, i) => figure.drawn(i)).length;

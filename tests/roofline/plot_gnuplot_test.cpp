@@ -1,4 +1,4 @@
-// SVG and PNG through gnuplot: the script's content, what a name can do in it, and every way to fail.
+// SVG and PNG through gnuplot: the script's content, hostile names, and all failures.
 #include "roofline/plot/plot.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ std::string script_of(const Roofline& roofline) {
   return script ? *script : "";
 }
 
-/// The numbers of the script's n-th roof: from (ai, tflops) to (ai, tflops).
+/// The ends of the script's n-th roof: from (ai, tflops) to (ai, tflops).
 std::vector<double> roof_data(const std::string& script, int n) {
   const std::string open = "$roof" + std::to_string(n) + " << EOD\n";
   const size_t begin = script.find(open);
@@ -44,7 +44,7 @@ std::string bytes_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// A fresh folder, and PATH as it was afterwards.
+/// A temporary folder; restores PATH at the end.
 class Gnuplot : public testing::Test {
  protected:
   Gnuplot() : dir_(fs::temp_directory_path() / ("roofgen plot-" + std::to_string(std::random_device{}()))) {
@@ -54,7 +54,7 @@ class Gnuplot : public testing::Test {
     fs::remove_all(dir_);
     setenv("PATH", path_.c_str(), 1);
   }
-  /// A program of that name becomes the only one there is.
+  /// Replaces gnuplot by a script, the only program in PATH.
   void replace_gnuplot(const std::string& shell_lines) const {
     const fs::path fake = dir_ / "bin" / "gnuplot";
     fs::create_directories(fake.parent_path());
@@ -78,7 +78,7 @@ TEST(GnuplotScript, CeilingsBeginAtTheirElbow) {
   for (size_t i = 0; i < r.ceilings.size(); ++i) {
     const std::vector<double> line = roof_data(script, static_cast<int>(r.slopes.size() + i) + 1);
     EXPECT_NEAR(line[0], r.ceilings[i].tflops / 2.039, 1e-3 * line[0])
-        << r.ceilings[i].name;  // the DRAM datasheet's TB/s
+        << r.ceilings[i].name;  // the DRAM datasheet bandwidth in TB/s
     EXPECT_EQ(line[1], r.ceilings[i].tflops);
     EXPECT_EQ(line[3], r.ceilings[i].tflops);
   }
@@ -105,7 +105,7 @@ TEST(GnuplotScript, HasEveryRoofWithItsValueAndEveryFullName) {
   for (const Point& point : r.points) EXPECT_THAT(script, HasSubstr("set label '" + point.name + "'"));
 }
 
-// The labels of many kernels at once: no two level ones touch, none lies on a mark or outside the axes.
+// The labels of many kernels: no two horizontal labels overlap, and none lies on a mark or outside of the axes.
 TEST(Canvas, LabelsDoNotOverlap) {
   Roofline r = sample_roofline();
   for (int i = 0; i < 40; ++i)
@@ -134,7 +134,7 @@ TEST(Canvas, LabelsDoNotOverlap) {
     double x = 0, y = 0;
     for (const auto& [px, py] : shape.corners)
       x += px / static_cast<double>(shape.corners.size()), y += py / static_cast<double>(shape.corners.size());
-    if (shape.border == "#16181d") continue;  // the dots of elbows
+    if (shape.border == "#16181d") continue;  // the dots at elbows
     for (const Box& box : boxes) EXPECT_FALSE(touch(box, {x, y, x, y}));
   }
 }
@@ -152,7 +152,7 @@ TEST(PlacementOfLabels, TakesTheCheapestFreeSpot) {
   EXPECT_FALSE(placement.place({{50, 80, 0, 20, 10}})) << "it is taken now";
   const auto crossed = placement.place({{50, 20, 0, 20, 10}});
   ASSERT_TRUE(crossed) << "a line is crossed where nothing else is left";
-  // A label turned to stand upright passes where a level one does not.
+  // An upright label fits where a horizontal one does not.
   EXPECT_FALSE(placement.place({{38, 50, 0, 30, 6}}));
   EXPECT_TRUE(placement.place({{36, 50, 1.5707963, 30, 6}}));
 }
@@ -217,7 +217,7 @@ TEST_F(Gnuplot, MissingNamesThePackage) {
   EXPECT_EQ(files(), 0);
 }
 
-TEST_F(Gnuplot, FailureIsShownAndLeavesNothing) {
+TEST_F(Gnuplot, FailureIsReportedAndLeavesNoFile) {
   replace_gnuplot("echo 'first line' >&2\necho 'unknown terminal type' >&2\necho half\nexit 1\n");
   std::ofstream(dir_ / "r.png") << "old";
   const auto written = write_plot(sample_roofline(), PlotFormat::kPng, (dir_ / "r.png").string());

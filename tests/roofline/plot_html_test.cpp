@@ -1,4 +1,4 @@
-// The page as text; plot_browser_test.cpp opens it.
+// The page as text; plot_browser_test.cpp opens it in a browser.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-/// The page with Chart.js taken out again.
+/// The page without Chart.js.
 std::string own_part(const Page& page) {
   auto text = html_page(page, DataFiles());
   EXPECT_TRUE(text) << to_string(text.error());
@@ -39,7 +39,7 @@ TEST(Html, FetchesNothing) {
   EXPECT_THAT(page, Not(HasSubstr("url(")));
 }
 
-// What surrounds it is an ordinary <script>.
+// The element around Chart.js is an ordinary <script>.
 TEST(Html, ChartJsCannotEndItsElement) {
   ASSERT_FALSE(chart_js().empty()) << "install libjs-chart.js and configure again";
   EXPECT_EQ(chart_js().find("</script"), std::string_view::npos);
@@ -100,7 +100,7 @@ TEST(Html, ArrowsToNowhereAreLeftOut) {
   EXPECT_EQ(data["blocks"][0]["arrows"][0]["label"], "z");
 }
 
-TEST(Html, NothingAndThousandsOfPointsAreFine) {
+TEST(Html, AcceptsNoPointsAndThousandsOfPoints) {
   EXPECT_TRUE(html_page(Page{}, DataFiles()));
   Page page = sample_page();
   for (int i = 0; i < 10000; ++i)

@@ -1,5 +1,5 @@
-// A figure with everything in it: the ceilings of an A100, four slopes, nine kernels of which one has
-// three levels, every origin, two arrows.
+// A figure with all features: the ceilings of an A100, four slopes, nine kernels (one with three levels), every origin,
+// two arrows.
 #pragma once
 
 #include "roofline/plot/figure.h"
@@ -42,7 +42,7 @@ inline Roofline sample_roofline() {
   point("add+relu fused, fp32", "DRAM", 0.167, 0.30, 0.30, "DRAM", 90, 0.035, Origin::kModel);
   point("decode FFN, batch 1", "DRAM", 1.0, 1.8, 1.8, "DRAM", 440, 0.18, Origin::kModel);
   point("decode attention GQA group 4, KV cache 16384", "DRAM", 4.0, 5.1, 7.2, "DRAM", 120, 0.05, Origin::kSimulated);
-  // On its roof, where the roof's own label would like to stand.
+  // On its roof, at the preferred position of the roof's label.
   point("prefill FFN, 1024 tokens", "DRAM", 1260, 312, 312, "BF16 tensor", 80, 0.03, Origin::kModel);
   r.arrows = {{0, 1, "unfused \u2192 fused"}, {5, 6, "fuse residual"}};
   return r;

@@ -1,4 +1,4 @@
-// The roofline as text: structure at several widths, and positions that were worked out by hand.
+// The roofline as text: structure at several widths, and positions computed by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// A line as its columns, each a character of one or more bytes.
+/// The characters of a line, each of one or more bytes.
 std::vector<std::string> cells_of(const std::string& line) {
   std::vector<std::string> cells;
   for (char c : line)
@@ -42,7 +42,7 @@ int code_point(const std::string& cell) {
   return (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
 }
 
-/// The rows of the plot alone, each without its axis and filled up with blanks.
+/// The rows of the plot without the axis, padded with blanks.
 std::vector<std::vector<std::string>> plot_rows(const std::string& text) {
   std::vector<std::vector<std::string>> rows;
   for (const std::string& line : lines_of(text)) {
@@ -82,7 +82,7 @@ TEST_P(TerminalWidth, EveryPointHasItsLetterOnThePlot) {
   std::string plot;
   for (const auto& row : plot_rows(terminal_text(sample_roofline(), GetParam(), false)))
     for (const std::string& cell : row) plot += cell;
-  // Measured and counted ones are capitals, modelled and simulated ones small letters.
+  // Measured points and points from counters have capital letters, modelled and simulated points small letters.
   for (char mark : {'A', 'B', 'C', 'D', 'e', 'f', 'g', 'h', 'i'}) EXPECT_NE(plot.find(mark), std::string::npos) << mark;
 }
 
@@ -105,8 +105,8 @@ TEST(Terminal, TheTableComesBeforeThePlotAndKeepsFullNames) {
   EXPECT_LT(text.find("attention flash BM=128 BN=64 stages=2"), text.find("Arithmetic intensity ["));
 }
 
-// One slope of 1 TB/s, one ceiling of 10 TFLOP/s: the elbow is at 10 FLOP/byte. A kernel there and at
-// 10 TFLOP/s stands on the elbow, with the ceiling on its right and the slope below on its left.
+// With a slope of 1 TB/s and a ceiling of 10 TFLOP/s, the elbow is at 10 FLOP/byte. A kernel at 10 FLOP/byte and 10
+// TFLOP/s lies on the elbow, with the ceiling to its right and the slope to its lower left.
 TEST(Terminal, APointAtTheRidgeStandsOnTheElbow) {
   Roofline r;
   r.slopes = {{"DRAM", 1000, Origin::kMeasured}};
@@ -156,7 +156,7 @@ TEST(Terminal, NamesCannotSteerTheTerminal) {
                                    HasSubstr("evil?[2J??")));
 }
 
-TEST(Terminal, WhatHasNoPlaceIsSaidNotDropped) {
+TEST(Terminal, UndrawablePointsAreListed) {
   Roofline r = sample_roofline();
   r.points.push_back({.name = "int copy", .ai = 0, .tflops = 0, .bound_by = "DRAM"});
   const std::string text = terminal_text(r, 80, false);
@@ -198,7 +198,7 @@ TEST(Scene, CeilingsBeginAtTheElbowOfTheirOwnSlope) {
   EXPECT_DOUBLE_EQ(scene.roofs[3].ai0, 160);      // 320 / 2.0
   EXPECT_DOUBLE_EQ(scene.roofs[4].ai0, 150);      // 240 / 1.6
   EXPECT_DOUBLE_EQ(scene.roofs[5].ai0, 10);       // 80 / 8.0
-  EXPECT_DOUBLE_EQ(scene.roofs[3].reach_ai, 40);  // 320 / 8.0, where L2 alone leads
+  EXPECT_DOUBLE_EQ(scene.roofs[3].reach_ai, 40);  // 320 / 8.0, where only the L2 bandwidth reaches the ceiling
   EXPECT_DOUBLE_EQ(scene.roofs[5].reach_ai, 0);
   EXPECT_DOUBLE_EQ(scene.roofs[0].tflops1, 320);  // slopes end at the highest ceiling
 }

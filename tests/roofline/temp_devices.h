@@ -1,4 +1,4 @@
-// A data directory with device files of a test's own, removed at the end.
+// A temporary data directory for a test's own device files.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +24,7 @@ class TempDevices {
   void add(const std::string& name, const std::string& text) {
     std::ofstream(dir_ / "devices" / (name + ".json")) << text;
   }
-  /// These files, and the shipped ones below them.
+  /// These files and the built-in files.
   DataFiles files() const { return DataFiles({dir_.string()}); }
 
  private:

@@ -32,7 +32,7 @@ std::string refusal(const char* op, const WorkRequest& request) {
   return out ? "" : out.error().message;
 }
 
-/// A formula file of one's own, in front of the built-in ones.
+/// A user's formula file that takes precedence over the built-in ones.
 class OwnFormula : public ::testing::Test {
  protected:
   std::string fault(std::string text) {
@@ -84,8 +84,8 @@ TEST(Work, AttentionBytesAreEveryBufferOfTheOpOnce) {
   EXPECT_EQ(work("attention", {.dims = problem.dims, .flags = problem.flags}).dram_bytes(), bytes);
 }
 
-// The op of the tuner and the formula fill in the same defaults.
-TEST(Work, AttentionDefaultsAreThoseOfTheOp) {
+// The tuner's op and the formula have the same defaults.
+TEST(Work, AttentionDefaultsEqualThoseOfTheOp) {
   const Op* op = *find_op("attention");
   for (auto [length, d] : {std::pair{2048, 64}, {1, 256}, {100000, 32}}) {
     const Problem problem = *op->complete(attention({{"L", length}, {"d", d}}, false));
@@ -94,7 +94,7 @@ TEST(Work, AttentionDefaultsAreThoseOfTheOp) {
   }
 }
 
-// L=2048, d=64, one head: 8 L^2 bytes of S and P, each written and read, beside Q, K, V and O.
+// L=2048, d=64, one head: 8 L^2 bytes for S and P, each written and read, in addition to Q, K, V and O.
 TEST(Work, AttentionByPass) {
   const auto one_head = [](int64_t length, int64_t d, int64_t passes, double softmax_flops = 0) {
     return work("attention", {.dims = {{"L", length}, {"d", d}, {"batch", 1}, {"heads", 1}, {"passes", passes}},
@@ -107,7 +107,7 @@ TEST(Work, AttentionByPass) {
   EXPECT_EQ(one_head(2048, 64, 2).dram_bytes(), 4.0 * 2048 * 2048 + 8.0 * 2048 * 64);
   EXPECT_EQ(one_head(2048, 64, 0).arithmetic_intensity(), 1024);
   EXPECT_EQ(one_head(2048, 64, 4).dram_bytes() / one_head(2048, 64, 0).dram_bytes(), 33);
-  // By step, with five FLOPs per softmax element.
+  // Each step, with five FLOPs per softmax element.
   const OpWork steps = one_head(4096, 128, 4, 5);
   ASSERT_EQ(steps.kernels.size(), 3u);
   EXPECT_NEAR(steps.flops(steps.kernels[0]) / steps.kernels[0].dram_bytes(), 120.47, 0.005);
@@ -173,7 +173,7 @@ TEST(Work, DecodeNeverSharesTheCacheAcrossTheBatch) {
   };
   EXPECT_NEAR(decode(1, 32), 1.0, 1e-3);
   EXPECT_NEAR(decode(64, 32), decode(1, 32), 1e-9);
-  EXPECT_NEAR(decode(1, 8), 4.0, 0.01);  // a group of four queries on each key
+  EXPECT_NEAR(decode(1, 8), 4.0, 0.01);  // four query heads per key head
 }
 
 TEST(Work, Refusals) {
@@ -236,7 +236,7 @@ TEST(Elementwise, FusionLeavesTheInputsAndTheResult) {
 TEST(Elementwise, ABroadcastOperandIsReadOnce) {
   const OpWork w = *elementwise_work(
       {.expression = "relu(x + bias[n]) * w[m] + x", .rows = 512, .cols = 64, .dtype = "fp32", .unfused = false});
-  EXPECT_EQ(w.dram_bytes(), 4.0 * (512 * 64 + 64 + 512 + 512 * 64));  // x once, though it is named twice
+  EXPECT_EQ(w.dram_bytes(), 4.0 * (512 * 64 + 64 + 512 + 512 * 64));  // x is read once, although it is named twice
   EXPECT_NEAR(
       elementwise_work({.expression = "relu(x + b[n])", .rows = 1 << 20, .cols = 64, .dtype = "fp32", .unfused = false})
           ->arithmetic_intensity(),
@@ -265,7 +265,7 @@ TEST(Elementwise, Refusals) {
   EXPECT_NE(refusal("").find("error"), std::string::npos);
 }
 
-// What comes from DRAM passes the L2, whatever the shape.
+// All DRAM traffic passes through L2, for every shape.
 TEST(Work, L2TrafficIsNeverBelowDramTraffic) {
   const DataFiles files;
   for (int64_t length : {1, 100, 4096})
@@ -302,7 +302,7 @@ TEST(Work, NarrowInputsAreWrittenWide) {
   EXPECT_EQ(out("attention", "fp16", {{"L", 1}, {"d", 64}}), "fp16");
 }
 
-TEST(Work, ConditionsComeBeforeWhatDividesByThem) {
+TEST(Work, ConditionsAreCheckedBeforeDivisions) {
   EXPECT_EQ(refusal("attention", {.dims = {{"L", 1}, {"d", 64}, {"kv_heads", 0}}}),
             "attention: this does not hold: kv_heads >= 1 (0 < 1)");
   EXPECT_EQ(refusal("grouped_gemm", {.dims = {{"M", 4}, {"N", 8}, {"K", 8}, {"experts", 400}}}),
@@ -321,7 +321,7 @@ TEST_F(OwnFormula, NegativeWorkIsRefused) {
             "mine: vector_flops of k is -4; 0 or more was expected");
 }
 
-TEST(Elementwise, NamesOfTensorsDoNotMeetThoseOfIntermediates) {
+TEST(Elementwise, TensorNamesDoNotCollideWithIntermediates) {
   const auto bytes = [](const char* text) {
     return elementwise_work({.expression = text, .rows = 64, .cols = 64, .dtype = "fp32", .unfused = true})
         ->dram_bytes();

@@ -1,4 +1,4 @@
-// The cache as a directory: what is kept, what damage does, what many processes do to it.
+// The cache directory: stored entries, damage, and concurrent processes.
 #include "runtime/compile/cache.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class Cache : public ::testing::Test {
   std::vector<std::string> warnings;
 };
 
-TEST_F(Cache, ReturnsWhatWasStored) {
+TEST_F(Cache, ReturnsStoredReplies) {
   auto cache = open();
   EXPECT_FALSE(cache->lookup(key(1).digest));
   cache->store(key(1), "source", reply());
@@ -123,7 +123,7 @@ TEST_F(Cache, EntryUnderAnotherNameIsNotBelieved) {
 }
 
 TEST_F(Cache, UnwritableDirectoryWarnsOnceAndGoesOn) {
-  // A file where the directory should be: unwritable for root too.
+  // A file in place of the directory: unwritable even for root.
   write_text(dir / "file", "");
   CompileCache cache(dir / "file/below", kLarge, [this](const std::string& line) { warnings.push_back(line); });
   cache.store(key(1), "source", reply());
@@ -133,8 +133,8 @@ TEST_F(Cache, UnwritableDirectoryWarnsOnceAndGoesOn) {
   EXPECT_NE(warnings[0].find("cannot be written"), std::string::npos);
 }
 
-TEST_F(Cache, FullDiskWarnsOnceAndLeavesNothing) {
-  // A file size limit stands in for a full disk: writes fail half-way, in a child so that only it is limited.
+TEST_F(Cache, FullDiskWarnsOnceAndLeavesNoFiles) {
+  // A file size limit simulates a full disk: writes fail half-way. A child process confines the limit.
   pid_t child = fork();
   if (child == 0) {
     signal(SIGXFSZ, SIG_IGN);
@@ -166,7 +166,7 @@ TEST_F(Cache, PrunesLeastRecentlyUsedAndStaleBuilds) {
   fs::create_directories(dir / "tmp/killed");
   fs::create_directories(dir / "tmp/busy");
   fs::last_write_time(dir / "tmp/killed", now - std::chrono::hours(48));
-  cache.reset();  // 10 x 30 kB > 100 kB: keeps what fits in 90 kB
+  cache.reset();  // 10 x 30 kB > 100 kB: keeps the entries that fit in 90 kB
   EXPECT_EQ(find_files(dir.path(), "meta.json").size(), 2u);
   auto again = open();
   EXPECT_TRUE(again->lookup(key(0).digest));

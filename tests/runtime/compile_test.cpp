@@ -38,7 +38,7 @@ class Compile : public ::testing::Test {
     return std::move(*made);
   }
 
-  /// Outcomes by index; each index exactly once.
+  /// Outcomes by index, each index exactly once.
   std::vector<CompileOutcome> compile(Compiler& with, const std::vector<Program>& programs) {
     std::map<size_t, CompileOutcome> by_index;
     with.compile_all(pointers(programs), [&](CompileOutcome outcome) {
@@ -147,7 +147,7 @@ TEST_F(Compile, PtxasErrorNamesTheTemplateLine) {
   EXPECT_NE(error.message.find("ptxas: "), std::string::npos) << error.message;
 }
 
-TEST_F(Compile, TooMuchStaticSharedMemorySaysHowMuch) {
+TEST_F(Compile, TooMuchStaticSharedMemoryIsReportedWithItsSize) {
   Error error =
       error_of(program("extern \"C\" __global__ void kern(float* x) {\n"
                        "  __shared__ float s[100000];\n"
@@ -249,7 +249,7 @@ TEST_F(Compile, WorkersAreReusedAndReplacedWhenTheyDiedIdle) {
   compile(*with, {scale_program(3), scale_program(4)});
   EXPECT_EQ(compile_workers_of(getpid()), first);
   for (pid_t worker : first) kill(worker, SIGKILL);
-  // Once it can be waited for, all its threads are gone and its socket is closed.
+  // A process that can be waited for has no threads left and has closed its socket.
   for (pid_t worker : first) {
     siginfo_t info;
     ASSERT_EQ(waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOWAIT), 0);

@@ -1,4 +1,4 @@
-// The CUDA executor against a driver made for the purpose, and without any driver.
+// The CUDA executor with a fake driver, and without a driver.
 #include <gtest/gtest.h>
 
 #include "tests/runtime/fake_driver.h"
@@ -26,12 +26,12 @@ TEST_F(Cuda, DescribesTheGpu) {
   EXPECT_EQ(driver.bus_bits, 4096);
   EXPECT_EQ(driver.memory_bytes, int64_t{32} << 30);
   EXPECT_EQ(driver.l2_bytes, 1 << 20);
-  EXPECT_EQ(driver.regs_per_sm, 0);  // this driver does not say
+  EXPECT_EQ(driver.regs_per_sm, 0);  // unknown to this driver
   const GpuIdentity identity = gpu->identity();
   EXPECT_EQ(identity.uuid, "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f");
   EXPECT_EQ(identity.pci_bus_id, "0000:3b:00.0");
   EXPECT_EQ(identity.cuda_version, 12080);
-  EXPECT_EQ(identity.driver, "");  // NVML would know
+  EXPECT_EQ(identity.driver, "");  // only NVML would know
   EXPECT_EQ(identity.max_sm_mhz, 1500);
   EXPECT_EQ(identity.l2_bytes, 1u << 20);
   EXPECT_EQ(gpu->origin(), Origin::kMeasured);
@@ -70,7 +70,7 @@ TEST_F(Cuda, RunsAKernelAndTimesIt) {
 TEST_F(Cuda, ResultsWithSomePoisonBytesAreWritten) {
   auto gpu = open();
   auto buffer = gpu->allocate(8, "out");
-  // 0x3F80FFFF is a float like any other.
+  // 0x3F80FFFF is an ordinary float, not poison.
   const unsigned char values[8] = {0xff, 0xff, 0x80, 0x3f, 0xff, 0xff, 0xff, 0xff};
   ASSERT_TRUE(gpu->write(*buffer, std::as_bytes(std::span(values))));
   std::vector<std::byte> out(8);
@@ -155,7 +155,7 @@ TEST_F(Cuda, MissingEntryIsAnErrorAndLeaksNothing) {
   EXPECT_EQ(live(), 0);
 }
 
-TEST_F(Cuda, FaultIsNamedAndEverythingAfterItSaysSo) {
+TEST_F(Cuda, ALaterCallReportsTheOriginalFault) {
   auto gpu = open();
   auto buffer = gpu->allocate(16, "out");
   auto module = gpu->load(binary("fault"));
@@ -185,7 +185,7 @@ TEST_F(Cuda, OutOfMemoryNamesTheBuffer) {
   EXPECT_TRUE(gpu->allocate(16, "small"));
 }
 
-TEST_F(Cuda, StateSaysWhatIsFree) {
+TEST_F(Cuda, StateReportsFreeMemory) {
   auto gpu = open();
   auto state = gpu->state();
   ASSERT_TRUE(state);
@@ -202,7 +202,7 @@ TEST_F(Cuda, OtherGpusAreOpenedByNumber) {
 TEST_F(Cuda, CodeOfAnotherGpuIsNamedInOneLine) {
   script("wants ptx");
   auto gpu = open();
-  EXPECT_TRUE(gpu->load(binary("fill", "ptx", "sm_80")));  // its PTX will do
+  EXPECT_TRUE(gpu->load(binary("fill", "ptx", "sm_80")));  // its PTX suffices
   EXPECT_EQ(gpu->fault(), Fault::kNone);
   auto wrong = gpu->load(binary("fill", "", "sm_100a"));
   ASSERT_FALSE(wrong);
@@ -230,12 +230,12 @@ TEST_F(Cuda, ClustersAndOverlapArriveAtTheDriver) {
   auto module = gpu->load(binary("fill"));
   Launch launch = fill_launch(*buffer, 1, 16);
   launch.cluster = {2, 1, 1};
-  launch.overlap = true;  // with nothing ahead of it: there is nothing to overlap with
+  launch.overlap = true;  // the first launch has no predecessor to overlap with
   clear_log();
   ASSERT_TRUE(gpu->run(*module, launch, {}));
   EXPECT_NE(log().find("launch fill cluster=2x1x1\n"), std::string::npos) << log();
   launch.grid = {32, 1, 1};
-  launch.cluster = {16, 1, 1};  // more than 8 want an opt-in
+  launch.cluster = {16, 1, 1};  // larger clusters need an opt-in
   EXPECT_TRUE(gpu->run(*module, launch, {}));
   launch.cluster = {3, 1, 1};
   auto odd = gpu->run(*module, launch, {});
@@ -313,7 +313,7 @@ TEST_F(Cuda, TensorMapsAreEncodedWithTheBuffersAddress) {
             "kernel mapped: tensor map A: 1 dimensions with 2 sides of a box and 1 strides");
 }
 
-TEST_F(Cuda, SaysPlainlyWhatIsMissing) {
+TEST_F(Cuda, ReportsWhyTheDriverIsUnusable) {
   struct Case {
     const char* script;
     const char* message;

@@ -1,5 +1,5 @@
-// What runtime/cuda declares by hand against NVIDIA's own header: numbers, layouts, signatures. Most of
-// it is checked when this compiles; CMake builds it only where cuda.h is found.
+// The hand-written declarations in runtime/cuda against NVIDIA's header: numbers, layouts, signatures. Compilation
+// performs most checks; CMake builds the test only if it finds cuda.h.
 #include <cuda.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 namespace roofgen {
 namespace {
 
-/// Passed alike: pointers as pointers, numbers and enums in as many bytes.
+/// Equal calling convention: pointers as pointers, numbers and enums with equal sizes.
 template <class A, class B>
 constexpr bool kAlike = std::is_pointer_v<A> == std::is_pointer_v<B> &&
                         sizeof(A) == sizeof(B) && std::is_class_v<A> == std::is_class_v<B>;
@@ -94,7 +94,7 @@ TEST(DriverFacts, EveryEntryPointIsDeclaredAsInTheHeader) {
   EXPECT_EQ(checked, declared);
 }
 
-TEST(DriverFacts, SymbolsAreWhatTheHeaderRenamesTo) {
+TEST(DriverFacts, SymbolsMatchTheHeadersRenaming) {
 #define ROOFGEN_TEXT_(x) #x
 #define ROOFGEN_TEXT(x) ROOFGEN_TEXT_(x)
   const std::pair<const char*, const char*> symbols[] = {
@@ -135,7 +135,7 @@ TEST(DriverFacts, SymbolsAreWhatTheHeaderRenamesTo) {
   EXPECT_EQ(symbol_of("record_event"), ROOFGEN_TEXT(cuEventRecord));
   EXPECT_EQ(symbol_of("query_event"), ROOFGEN_TEXT(cuEventQuery));
   EXPECT_EQ(symbol_of("memory_info"), ROOFGEN_TEXT(cuMemGetInfo));
-  // cuDeviceGetUuid is renamed only from 13.0 on; drivers have _v2 since 11.4.
+  // The header renames cuDeviceGetUuid only from 13.0 on; drivers export _v2 since 11.4.
   EXPECT_EQ(symbol_of("device_bus_id"), ROOFGEN_TEXT(cuDeviceGetPCIBusId));
   EXPECT_EQ(symbol_of("reset_persisting_l2"), ROOFGEN_TEXT(cuCtxResetPersistingL2Cache));
   EXPECT_EQ(symbol_of("load_function"), ROOFGEN_TEXT(cuFuncLoad));
@@ -208,7 +208,7 @@ static_assert(offsetof(cuda::LaunchConfig, attribute_count) == offsetof(CUlaunch
 static_assert(sizeof(cuda::Uuid) == sizeof(CUuuid) && sizeof(cuda::Address) == sizeof(CUdeviceptr));
 
 #if __has_include(<nvml.h>)
-namespace declared {  // the table's types, by its members' names
+namespace declared {  // declarations with the table's types, named after its members
 #define ROOFGEN_TYPE(member, symbol, ...) using member = int (*)(__VA_ARGS__);
 using cuda::nvml::ProcessInfo;
 namespace nvml = cuda::nvml;
@@ -241,7 +241,7 @@ static_assert(kLimitThermalHw == nvmlClocksThrottleReasonHwThermalSlowdown &&
               kLimitPowerBrake == nvmlClocksThrottleReasonHwPowerBrakeSlowdown);
 #endif
 
-TEST(DriverFacts, StatusesMeanWhatTheHeaderSays) {
+TEST(DriverFacts, StatusesMatchTheHeader) {
   for (int status : {CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_ASSERT, CUDA_ERROR_HARDWARE_STACK_ERROR,
                      CUDA_ERROR_ILLEGAL_INSTRUCTION, CUDA_ERROR_MISALIGNED_ADDRESS, CUDA_ERROR_INVALID_ADDRESS_SPACE,
                      CUDA_ERROR_INVALID_PC, CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_CONTEXT_IS_DESTROYED})

@@ -1,9 +1,9 @@
-/* A driver library for the tests of the CUDA executor: device memory is host memory, kernels are the
-   few functions below, time is counted, and a script makes calls fail the way real drivers do. It checks
-   what a driver would: contexts, streams, shared memory opt-in, arguments.
+/* A fake driver library for the tests of the CUDA executor. Device memory is host memory, the kernels are the few
+   functions below, time is counted, and a script makes calls fail like real drivers do. The library checks contexts,
+   streams, shared memory opt-in and arguments, as a driver would.
 
-   The script is a list of clauses separated by "; ": from fake_cuda_script(), else from
-   $ROOFGEN_FAKE_CUDA_SCRIPT. Every call that queues work is noted in a log. */
+   The script is a list of clauses separated by "; ", from fake_cuda_script() or else from $ROOFGEN_FAKE_CUDA_SCRIPT.
+   A log records every call that queues work. */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -54,7 +54,7 @@ int fake_cuda_live(void) {
 const char* fake_cuda_log(void) { return notes; }
 void fake_cuda_clear_log(void) { notes[0] = 0; }
 
-/* What follows `start` in the clause that begins with it; NULL when there is none. */
+/* The rest of the clause that begins with `start`; NULL without such a clause. */
 static const char* clause(const char* start) {
   static char rest[256];
   size_t length = strlen(start);

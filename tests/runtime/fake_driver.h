@@ -1,4 +1,4 @@
-// A test with a driver made for the purpose (fake_cuda.c) in this process.
+// A test fixture with the fake driver (fake_cuda.c) in this process.
 #pragma once
 
 #include <dlfcn.h>
@@ -21,7 +21,7 @@ inline Binary fake_binary(const std::string& entry, const std::string& ptx = "pt
   return out;
 }
 
-/// 4 CTAs, 3 us each in the fake driver's time.
+/// 4 CTAs of 3 us each in the fake driver's time.
 inline Launch fill_launch(DevicePtr to, int32_t value, uint64_t bytes, uint32_t smem = 0) {
   Launch launch;
   launch.grid = {4, 1, 1};

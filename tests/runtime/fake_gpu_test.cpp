@@ -1,4 +1,4 @@
-// The scripted GPU keeps to the rules of the seam, so that what passes on it is worth something.
+// The scripted GPU must obey the executor interface, so that tests on it are meaningful.
 #include "tests/support/fake_gpu.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ Launch launch_on(DevicePtr ptr) {
   return out;
 }
 
-TEST(FakeGpu, TimesAsScriptedAndKnowsWhatIsInL2) {
+TEST(FakeGpu, TimesAsScriptedAndTracksL2) {
   FakeScript script;
   script.step_ns = [](const FakeStep& step) { return step.cold ? 3000.0 : 1000.0; };
   FakeGpu gpu(script);
@@ -34,7 +34,7 @@ TEST(FakeGpu, TimesAsScriptedAndKnowsWhatIsInL2) {
   EXPECT_EQ((*samples)[0].time_ns, 3000);
   EXPECT_EQ((*samples)[1].time_ns, 1000);
   EXPECT_EQ((*samples)[2].time_ns, 4000);
-  EXPECT_EQ((*samples)[3].time_ns, 6000);  // larger than L2: never in it
+  EXPECT_EQ((*samples)[3].time_ns, 6000);  // larger than L2, so never in L2
   EXPECT_GT(gpu.now_s, 0);
 }
 

@@ -1,5 +1,5 @@
-/* NVML for the tests: numbers that a busy GPU could have, and a script as fake_cuda.c's: from
-   fake_nvml_script(), else from $ROOFGEN_FAKE_NVML_SCRIPT. FAKE_NVML_OLD leaves out what came late. */
+/* A fake NVML for tests: plausible numbers of a busy GPU, and a script like that of fake_cuda.c, from
+   fake_nvml_script() or else from $ROOFGEN_FAKE_NVML_SCRIPT. FAKE_NVML_OLD omits entry points of newer versions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// The GPU worker: real processes, a driver made for the purpose in each. The script is in the
-// environment, so a worker that is started later may find another one.
+// The GPU worker: real processes, each with a fake driver. The script is in the environment, so workers started later
+// may get another script.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -31,7 +31,7 @@ class GpuWorker : public ::testing::Test {
     options.warn = [this](const std::string& line) { warnings_.push_back(line); };
     return make_gpu_worker(std::move(options));
   }
-  /// A worker under this script, and three kernels and a buffer on it.
+  /// Starts a worker with this script, and gives it three kernels and a buffer.
   void start(const std::string& what = "", double timeout_s = 60) {
     script(what);
     auto made = make(timeout_s);
@@ -52,7 +52,7 @@ class GpuWorker : public ::testing::Test {
     out.steps = {{module, fill_launch(buffer_, 7, 1000)}};
     return out;
   }
-  /// The GPU can be used again after what happened, with new handles only.
+  /// The GPU is usable after the failure, with new handles only.
   void expect_recovered(uint64_t generation) {
     EXPECT_EQ(gpu_->generation(), generation);
     auto stale = run(fill_);
@@ -83,7 +83,7 @@ class GpuWorker : public ::testing::Test {
   ModuleId fill_, other_;
 };
 
-TEST_F(GpuWorker, DoesWhatTheExecutorInProcessDoes) {
+TEST_F(GpuWorker, BehavesLikeTheInProcessExecutor) {
   start();
   EXPECT_EQ(gpu_->info().device_name, "Fake GPU 0");
   EXPECT_EQ(gpu_->info().arch, "sm_90");
@@ -105,7 +105,7 @@ TEST_F(GpuWorker, DoesWhatTheExecutorInProcessDoes) {
     ASSERT_EQ(written[i], i < 1000) << i;
   }
   const std::byte three[3] = {std::byte{1}, std::byte{2}, std::byte{3}};
-  ASSERT_TRUE(gpu_->write({buffer_.address + 5}, three));  // offsets into a buffer are addresses too
+  ASSERT_TRUE(gpu_->write({buffer_.address + 5}, three));  // addresses within a buffer are valid, too
   ASSERT_TRUE(gpu_->read({buffer_.address + 4}, std::span(out).first(5)));
   EXPECT_EQ(out[0], std::byte{7});
   EXPECT_EQ(out[3], std::byte{3});
@@ -249,7 +249,7 @@ TEST_F(GpuWorker, OutOfMemoryLeavesEverythingAsItWas) {
   EXPECT_TRUE(run(fill_));
 }
 
-TEST_F(GpuWorker, WhatIsRefusedLeavesEverythingAsItWas) {
+TEST_F(GpuWorker, ARefusedCallChangesNoState) {
   start();
   EXPECT_FALSE(gpu_->load(fake_binary("absent")));
   EXPECT_EQ(gpu_->fault(), Fault::kRefused);
@@ -330,7 +330,7 @@ TEST_F(GpuWorker, OthersOnTheGpuAreNamedOnce) {
   setenv("ROOFGEN_FAKE_NVML_SCRIPT", "processes 3", 1);
   start("fault in other");
   ASSERT_EQ(warnings_.size(), 1u);
-  EXPECT_EQ(warnings_[0], "2 other processes compute on Fake GPU 0; times will vary with what they do");
+  EXPECT_EQ(warnings_[0], "2 other processes compute on Fake GPU 0; measured times may vary");
   EXPECT_EQ(gpu_->state()->other_processes, 2);
   EXPECT_FALSE(run(other_));
   EXPECT_TRUE(gpu_->state());
@@ -349,7 +349,7 @@ TEST_F(GpuWorker, AnotherGpuIsChosenByNumber) {
   EXPECT_EQ(none.error().message, "there is no GPU 2; this machine has 2, counted from 0");
 }
 
-TEST_F(GpuWorker, WhatKeepsAWorkerFromStartingIsSaid) {
+TEST_F(GpuWorker, ReportsWhyAWorkerCannotStart) {
   script("old");
   auto old = make();
   ASSERT_FALSE(old);
@@ -368,7 +368,7 @@ TEST_F(GpuWorker, WhatKeepsAWorkerFromStartingIsSaid) {
   EXPECT_EQ(make().error().message, "opening the GPU: the GPU worker sent nonsense");
 }
 
-TEST(GpuWire, NoPartOfAMessagePassesForAWhole) {
+TEST(GpuWire, TruncatedMessagesAreRejected) {
   Shot shot;
   auto map = std::make_shared<TensorMap>();
   map->dims = {64, 64};
@@ -404,7 +404,7 @@ TEST(GpuWire, NoPartOfAMessagePassesForAWhole) {
   EXPECT_EQ(back.args[0].map->box, map->box);
   EXPECT_EQ(back.args[1].bytes, 4u);
   EXPECT_EQ(back.args[2].bits, 8u);
-  // Any single byte may be wrong: what comes out may differ, but nothing is read past the end.
+  // With any single byte changed, the results may differ, but nothing is read past the end.
   for (size_t at = 0; at < whole.size(); ++at) {
     std::string wrong = whole;
     wrong[at] = static_cast<char>(wrong[at] ^ 0xff);

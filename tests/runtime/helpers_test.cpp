@@ -1,4 +1,4 @@
-// The timer's own kernels: assembled where there is a toolkit, and run in the simulator.
+// The timer's kernels: assembled if a toolkit is installed, and run in the simulator.
 #include "runtime/cuda/helpers.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST_F(Helpers, AssembleForEveryGpu) {
         ptxas + " -arch=" + arch + " -o " + (dir / "out.cubin") + " " + (dir / "helpers.ptx") + " 2> " + (dir / "log");
     if (std::system(command.c_str()) == 0) continue;
     const std::string log = testing::read_text(dir / "log");
-    // An older toolkit does not know the newest, a newer not the oldest.
+    // An older toolkit does not support the newest architectures, a newer one not the oldest.
     EXPECT_NE(log.find("is not defined for option"), std::string::npos) << arch << ": " << log;
   }
 }
@@ -57,7 +57,7 @@ TEST_F(Helpers, GateEndsAfterItsTime) {
   ASSERT_TRUE(ran) << to_string(ran.error());
   EXPECT_TRUE(ran->findings.empty()) << ran->findings[0].message;
   ASSERT_TRUE(ran->counts);
-  EXPECT_GE(ran->counts->warp_instructions, 500u);  // the simulator's time is its instructions
+  EXPECT_GE(ran->counts->warp_instructions, 500u);  // the simulator's time counts instructions
   EXPECT_LT(ran->counts->warp_instructions, 600u);
 }
 

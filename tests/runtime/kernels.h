@@ -19,7 +19,7 @@ inline Program program(std::string source, std::string entry = "kern") {
   return out;
 }
 
-/// A valid kernel; every `tag` gives another source.
+/// A valid kernel; every `tag` gives a different source.
 inline Program scale_program(int tag) {
   return program(
       "extern \"C\" __global__ void kern(float* x, int n) {\n"
@@ -30,8 +30,7 @@ inline Program scale_program(int tag) {
       "}\n");
 }
 
-/// 4^12 statements out of a dozen macros: the compiler works on it for minutes and takes memory
-/// all the while.
+/// 4^12 statements from a dozen macros: the compiler takes minutes and ever more memory.
 inline Program endless_program() {
   std::string source;
   for (char c = 'A'; c < 'L'; ++c) {

@@ -1,4 +1,4 @@
-// Reading program logs, also of NVRTC releases and situations this machine cannot produce.
+// Reads program logs, including those of NVRTC releases and situations that this machine cannot produce.
 #include "runtime/compile/log.h"
 
 #include <gtest/gtest.h>

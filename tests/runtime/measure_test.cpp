@@ -1,4 +1,4 @@
-// The measurement protocol on a scripted GPU: each rule by what it does to a story made for it.
+// The measurement protocol on a scripted GPU: one scenario per rule.
 #include "runtime/measure/measure.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ struct Bench {
   Workload workload;
   std::deque<Binary> binaries;
   std::vector<Contender> contenders;
-  std::map<std::string, double> times;  ///< ns, of each contender
+  std::map<std::string, double> times;  ///< ns per contender
   std::unique_ptr<FakeGpu> gpu;
   std::vector<std::string> warnings;
   std::atomic<bool> stop{false};
@@ -92,7 +92,7 @@ TEST(Measure, TheFastestWinsAndTheRestIsOrdered) {
   EXPECT_EQ(m.sm_mhz, 1980);
   EXPECT_EQ(m.power_w, 500);
   EXPECT_EQ(m.batch, 1);
-  EXPECT_EQ(b.gpu->buffers_in_use(), 0u);  // everything is given back
+  EXPECT_EQ(b.gpu->buffers_in_use(), 0u);  // all buffers are released
 }
 
 TEST(Measure, OnePercentIsFoundAndNoneIsATie) {
@@ -112,7 +112,7 @@ TEST(Measure, OnePercentIsFoundAndNoneIsATie) {
       if (factor > 1)
         found += b.winner(s) == "b" && !s.finalists[1].tied;
       else
-        ties += b.winner(s) == "a" && s.finalists[1].tied;  // of equals, the one with fewer registers
+        ties += b.winner(s) == "a" && s.finalists[1].tied;  // among equal times, the kernel with fewer registers
     }
   EXPECT_GE(found, 18);
   EXPECT_GE(ties, 17);
@@ -134,7 +134,7 @@ TEST(Measure, RoundsAreInterleavedAndRotated) {
   b.add("a", 20'000), b.add("b", 20'000), b.add("c", 20'000);
   b.must();
   auto order = b.gpu->shot_order();
-  order.erase(order.begin(), order.begin() + 6);  // screening: each twice
+  order.erase(order.begin(), order.begin() + 6);  // screening: twice each
   order.resize(12);
   EXPECT_EQ(order, (std::vector<std::string>{"b", "c", "a", "c", "a", "b", "a", "b", "c", "b", "c", "a"}));
   auto shots = b.gpu->calls_of(Kind::kShot);
@@ -143,21 +143,22 @@ TEST(Measure, RoundsAreInterleavedAndRotated) {
 }
 
 TEST(Measure, ADriftThatFoolsOneAfterTheOtherDoesNotFoolRounds) {
-  // The GPU warms up: times grow all along. `slow` is 2 % slower and comes first.
+  // The GPU warms up: times keep growing. `slow` is 2 % slower and comes first.
   Bench b;
   b.script.step_ns = [&](const FakeStep& step) { return b.times[step.entry] * (1 + 10 * step.now_s); };
   b.protocol.hot = false, b.protocol.warmup_s = 0;
   b.add("slow", 20'400), b.add("fast", 20'000);
   EXPECT_EQ(b.winner(b.must()), "fast");
-  auto one_after_the_other = [&](const std::string& name) {  // the same GPU, 100 samples of one, then of the next
-    std::vector<Shot> shots;
-    Binary binary;
-    binary.entry = name;
-    Step step{*b.gpu->load(binary), {}};
-    for (int i = 0; i < 100; ++i) shots.push_back({{step}, true, false});
-    auto samples = b.gpu->time(shots);
-    return (*samples)[50].time_ns;
-  };
+  auto one_after_the_other =
+      [&](const std::string& name) {  // the same GPU, but 100 samples of one kernel, then 100 of the next
+        std::vector<Shot> shots;
+        Binary binary;
+        binary.entry = name;
+        Step step{*b.gpu->load(binary), {}};
+        for (int i = 0; i < 100; ++i) shots.push_back({{step}, true, false});
+        auto samples = b.gpu->time(shots);
+        return (*samples)[50].time_ns;
+      };
   b.gpu->now_s = 0;
   double slow = one_after_the_other("slow"), fast = one_after_the_other("fast");
   EXPECT_LT(slow, fast);
@@ -182,10 +183,10 @@ TEST(Measure, StoppingRules) {
   very_long.add("a", 1.5e9);
   s = very_long.must();
   EXPECT_EQ(s.outcomes[0].measurement->cold->stopped, "out of time");
-  EXPECT_LT(s.outcomes[0].measurement->cold->samples, 10u);  // five times the time is enough
+  EXPECT_LT(s.outcomes[0].measurement->cold->samples, 10u);  // five times the time limit ends the measurement
 }
 
-TEST(Measure, WhoIsBehindLeavesUnlessKeptOrAmongTheBest) {
+TEST(Measure, SlowContendersAreDroppedUnlessKeptOrAmongTheBest) {
   Bench b;
   b.script.noise = 0.05;
   b.protocol.finalists = 2;
@@ -201,7 +202,7 @@ TEST(Measure, WhoIsBehindLeavesUnlessKeptOrAmongTheBest) {
 }
 
 TEST(Measure, ALuckyStreakDoesNotSettleIt) {
-  // The first eleven samples are all alike, the rest is noise: eleven are enough for a naive rule.
+  // The first eleven samples are equal, the others noisy: a naive rule stops after eleven.
   Bench b;
   int shots = 0;
   b.protocol.warmup_s = 0, b.protocol.hot = false;
@@ -230,7 +231,7 @@ TEST(Measure, ThrottledSamplesAreDiscardedAndWaitedOut) {
   EXPECT_NEAR(sleeps[1], 0.55, 1e-9);
 }
 
-TEST(Measure, AGpuThatNeverRecoversIsMeasuredAllTheSameAndSaysSo) {
+TEST(Measure, APermanentlyThrottledGpuIsMeasuredWithANote) {
   Bench b;
   b.script.sm_mhz = [](double) { return 900.0; };
   b.script.limits = [](double) { return kLimitHwSlowdown; };
@@ -243,7 +244,7 @@ TEST(Measure, AGpuThatNeverRecoversIsMeasuredAllTheSameAndSaysSo) {
   EXPECT_EQ(b.gpu->calls_of(Kind::kSleep).size(), 19u);
 }
 
-TEST(Measure, ThePowerLimitAloneDiscardsNothing) {
+TEST(Measure, ThePowerLimitAloneDiscardsNoSamples) {
   Bench b;
   b.script.sm_mhz = [](double) { return 900.0; };
   b.script.limits = [](double) { return kLimitPowerCap; };
@@ -255,7 +256,7 @@ TEST(Measure, ThePowerLimitAloneDiscardsNothing) {
   EXPECT_TRUE(mentions(s.notes, "power limit"));
 }
 
-TEST(Measure, UnknownClocksDiscardNothing) {
+TEST(Measure, UnknownClocksDiscardNoSamples) {
   Bench b;
   b.script.identity.default_sm_mhz = 0;
   b.script.sm_mhz = [](double) { return 900.0; };
@@ -273,7 +274,7 @@ TEST(Measure, BurstRestsAndTakesTenAtMost) {
   b.add("a", 20'000);
   Standings s = b.must();
   EXPECT_EQ(s.outcomes[0].measurement->cold->samples, 10u);
-  EXPECT_EQ(b.gpu->calls_of(Kind::kShot).size(), 2u + 1 + 10);  // screening, one untimed, the samples
+  EXPECT_EQ(b.gpu->calls_of(Kind::kShot).size(), 2u + 1 + 10);  // screening, one untimed shot, the samples
   auto sleeps = b.gpu->calls_of(Kind::kSleep);
   ASSERT_EQ(sleeps.size(), 10u);
   EXPECT_EQ(sleeps[0]->seconds, 1);
@@ -299,7 +300,7 @@ TEST(Measure, ShortKernelsAreTimedInGraphsOverRotatedBuffers) {
   Standings s = b.must();
   const Measurement& m = *s.outcomes[0].measurement;
   EXPECT_EQ(m.batch, 32);                           // 2 us cold: the power of two that reaches 50 us
-  EXPECT_EQ(s.outcomes[1].measurement->batch, 32);  // in the same manner as the one it is compared with
+  EXPECT_EQ(s.outcomes[1].measurement->batch, 32);  // the same batch as the kernel it is compared with
   EXPECT_EQ(s.outcomes[2].measurement->batch, 1);
   EXPECT_NEAR(m.cold->median_ns, 2000, 1);
   bool seen = false;
@@ -320,11 +321,11 @@ TEST(Measure, ColdIsFlushedAndRotatedHotIsNeither) {
   b.script.step_ns = [&](const FakeStep& step) { return step.cold ? 30'000.0 : 10'000.0; };
   b.add("a", 0), b.add("b", 0);
   Standings s = b.must();
-  EXPECT_EQ(s.buffer_sets, 12);  // 16 MiB each, 180 wanted
+  EXPECT_EQ(s.buffer_sets, 12);  // 16 MiB each, 180 requested
   const Measurement& m = *s.outcomes[0].measurement;
   EXPECT_EQ(m.cold->median_ns, 30'000);
   EXPECT_EQ(m.hot->median_ns, 10'000);
-  EXPECT_EQ(m.hot->times_ns.front(), 10'000);  // the first hot shot is not timed
+  EXPECT_EQ(m.hot->times_ns.front(), 10'000);  // the first hot shot is untimed
   EXPECT_EQ(*std::max_element(m.hot->times_ns.begin(), m.hot->times_ns.end()), 10'000);
   std::set<std::vector<uint64_t>> cold, hot;
   for (const FakeCall* shot : b.gpu->calls_of(Kind::kShot)) (shot->flush ? cold : hot).insert(shot->steps[0].addresses);
@@ -348,7 +349,7 @@ TEST(Measure, FewerSetsWhenMemoryIsShortAndAnErrorWhenNotEvenOneFits) {
 }
 
 TEST(Measure, AFaultCostsOneContenderAndEverythingIsMadeAnew) {
-  for (uint64_t nth : {1, 6, 80}) {  // in screening, in rounds, in the finals
+  for (uint64_t nth : {1, 6, 80}) {  // in screening, in a round, in the final
     Bench b;
     b.protocol.warmup_s = 0, b.protocol.hot = false;
     b.script.noise = 0.02;
@@ -377,7 +378,7 @@ TEST(Measure, AFaultCostsOneContenderAndEverythingIsMadeAnew) {
   }
 }
 
-TEST(Measure, AWorkerThatDiesBetweenCallsIsNobodysFault) {
+TEST(Measure, TheDeathOfAnIdleWorkerBlamesNoContender) {
   Bench b;
   b.add("a", 20'000), b.add("b", 30'000);
   int deaths = 0;
@@ -388,7 +389,7 @@ TEST(Measure, AWorkerThatDiesBetweenCallsIsNobodysFault) {
   EXPECT_EQ(deaths, 2);
   EXPECT_EQ(s.order, (std::vector<size_t>{0, 1}));
 
-  // One that dies again and again is not waited for without end.
+  // A worker that dies repeatedly ends the wait.
   deaths = -1000;
   const Standings bad = b.must();
   EXPECT_TRUE(bad.order.size() < 2);
@@ -404,7 +405,7 @@ TEST(Measure, HangsAndMemoryCostOneContender) {
   EXPECT_EQ(b.winner(s), "good");
 }
 
-/// One kernel that fills y, which a contender's first fault makes necessary again.
+/// A kernel that fills y must run again after a contender's first fault.
 void prepares(Bench& b, const std::string& name) {
   Binary& binary = b.binaries.emplace_back();
   binary.entry = binary.digest = name;
@@ -419,7 +420,8 @@ TEST(Measure, ARigThatCannotBeMadeAnewIsNoLostGpu) {
   b.script.noise = 0.05;
   b.add("best", 20'000), b.add("bad", 30'000), b.add("other", 40'000);
   prepares(b, "prepare");
-  // The other is finished cold when the bad one faults, hot; then the data cannot be prepared again.
+  // The good contender has finished its cold samples when the bad one faults in the hot rounds; after that, the data
+  // cannot be prepared again.
   b.progress = [&](const char* phase, uint64_t) {
     if (std::string(phase) == "hot" && b.gpu->script.faults.empty())
       b.gpu->script.faults = {{Fault::kKernel, "bad"}, {Fault::kMemory, "prepare", "", 1, true}};
@@ -427,11 +429,11 @@ TEST(Measure, ARigThatCannotBeMadeAnewIsNoLostGpu) {
   Standings s = b.must();
   EXPECT_FALSE(s.lost);
   EXPECT_FALSE(s.interrupted);
-  EXPECT_TRUE(mentions(s.notes,
-                       "the measurement ended early: the buffers could not be made anew after a fault: out of memory"));
+  EXPECT_TRUE(
+      mentions(s.notes, "the measurement ended early: the buffers could not be restored after a fault: out of memory"));
   EXPECT_TRUE(mentions(b.warnings, "ended early"));
   EXPECT_EQ(s.outcomes[1].rejected->stage, "gpu fault");
-  ASSERT_TRUE(s.outcomes[0].measurement);  // what was finished stands
+  ASSERT_TRUE(s.outcomes[0].measurement);  // finished results remain valid
   EXPECT_TRUE(s.outcomes[0].measurement->cold);
   EXPECT_FALSE(s.outcomes[0].measurement->hot);
   EXPECT_EQ(b.winner(s), "best");
@@ -442,7 +444,7 @@ TEST(Measure, MemoryThatIsGoneAfterAFaultIsNamed) {
   b.protocol.hot = false;
   b.add("bad", 20'000), b.add("waits", 20'000);
   b.script.faults = {{Fault::kKernel, "bad", "", 1}};
-  // Somebody else takes it in the moment of the fault.
+  // Another process takes the memory at the moment of the fault.
   b.script.step_ns = [&](const FakeStep& step) {
     b.gpu->script.memory_bytes = step.entry == "bad" ? 30 * kMiB : b.gpu->script.memory_bytes;
     return 20'000.0;
@@ -464,13 +466,13 @@ TEST(Measure, HotAloneNeedsOneSet) {
   EXPECT_EQ(s.buffer_sets, 1);
   EXPECT_EQ(b.gpu->calls_of(Kind::kAllocate).size(), 2u);
   EXPECT_TRUE(s.outcomes[0].measurement->hot);
-  EXPECT_FALSE(mentions(s.notes, "of buffers together"));  // which is about cold samples
+  EXPECT_FALSE(mentions(s.notes, "of buffers together"));  // the note concerns cold samples
   b.protocol.cold = true;
   b.script.memory_bytes = 100 * kMiB;
   EXPECT_TRUE(mentions(b.must().notes, "1 set of buffers together"));
 }
 
-TEST(Measure, ALostGpuKeepsWhatIsFinished) {
+TEST(Measure, ALostGpuKeepsFinishedResults) {
   Bench b;
   b.script.noise = 0.05;
   b.protocol.finalists = 1;
@@ -490,7 +492,7 @@ TEST(Measure, ALostGpuKeepsWhatIsFinished) {
   early.script.faults = {{Fault::kLost, "a", "", 8}};
   s = early.must();
   EXPECT_TRUE(s.lost);
-  ASSERT_TRUE(s.outcomes[0].rejected);  // five samples are no result
+  ASSERT_TRUE(s.outcomes[0].rejected);  // five samples are too few for a result
   EXPECT_EQ(s.outcomes[0].rejected->stage, "gpu");
   Bench at_once;
   at_once.add("a", 20'000);
@@ -498,7 +500,7 @@ TEST(Measure, ALostGpuKeepsWhatIsFinished) {
   EXPECT_FALSE(at_once.play());
 }
 
-TEST(Measure, InterruptedKeepsWhatIsFinished) {
+TEST(Measure, AnInterruptKeepsFinishedResults) {
   Bench b;
   b.script.noise = 0.05;
   b.add("a", 20'000), b.add("b", 30'000);
@@ -516,9 +518,9 @@ TEST(Measure, InterruptedKeepsWhatIsFinished) {
   EXPECT_EQ(s.outcomes[0].rejected->reason, "interrupted");
 }
 
-TEST(Measure, NothingIsBegunAfterTheDeadline) {
+TEST(Measure, NoContenderStartsAfterTheDeadline) {
   Bench b;
-  b.add("a", 20'000'000), b.add("b", 30'000'000);  // 20 and 30 ms: seconds until they settle
+  b.add("a", 20'000'000), b.add("b", 30'000'000);  // 20 and 30 ms: seconds until both settle
   b.script.noise = 0.05;
   b.deadline_s = 2;
   const Standings s = b.must();
@@ -527,7 +529,7 @@ TEST(Measure, NothingIsBegunAfterTheDeadline) {
   ASSERT_EQ(s.order, (std::vector<size_t>{0, 1}));
   EXPECT_EQ(s.outcomes[0].measurement->cold->stopped, "out of time");
   EXPECT_TRUE(mentions(s.notes, "the time was up"));
-  b.deadline_s = 0.2;  // not even ten samples
+  b.deadline_s = 0.2;  // less than ten samples
   const Standings none = b.must();
   EXPECT_TRUE(none.order.empty());
   EXPECT_TRUE(none.outcomes[0].rejected);
@@ -546,7 +548,7 @@ TEST(Measure, PreparedOnEverySetBeforeAnythingIsTimed) {
   EXPECT_LT(b.gpu->calls_of(Kind::kRun).back()->now_s, b.gpu->calls_of(Kind::kShot).front()->now_s);
 }
 
-TEST(Measure, OthersOnTheGpuAreToldAndBadArgumentsRejected) {
+TEST(Measure, ReportsOtherProcessesAndRejectsBadArguments) {
   Bench b;
   b.script.other_processes = 2;
   b.add("a", 20'000), b.add("wrong", 20'000).kernels[0].launch.args[0].name = "z";

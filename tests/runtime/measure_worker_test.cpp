@@ -1,4 +1,4 @@
-// The measurement protocol on a GPU worker: both ends of the seam as they are, only the driver is made up.
+// The measurement protocol on a GPU worker: both real, only the driver is fake.
 #include <gtest/gtest.h>
 
 #include "runtime/measure/measure.h"
@@ -10,7 +10,7 @@ namespace {
 using testing::fake_binary;
 using testing::fill_launch;
 
-TEST(MeasureOnAWorker, FaultsAndHangsCostThoseWhoCauseThemAndTheRestIsRanked) {
+TEST(MeasureOnAWorker, OnlyFaultyContendersAreRejectedAndOthersAreRanked) {
   setenv("ROOFGEN_LIBCUDA", ROOFGEN_FAKE_CUDA, 1);
   setenv("ROOFGEN_LIBNVML", ROOFGEN_FAKE_NVML, 1);
   setenv("ROOFGEN_FAKE_NVML_SCRIPT", "", 1);

@@ -1,4 +1,4 @@
-// Finding NVRTC, and saying plainly when there is none.
+// The search for NVRTC, and clear messages when the search fails.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ TEST(NvrtcSearch, PrivatePrefixAboveTheProgramWins) {
     search.toolkits = {dir / "toolkit"};
     NvrtcInfo info;
     EXPECT_TRUE(find_nvrtc(search, &info));
-    // The loader may give back the name it knew the library by first, so only the choice is checked.
+    // The loader may return the name under which it first loaded the library, so the test only checks the selection.
     EXPECT_TRUE(info.found) << layout;
     EXPECT_FALSE(mentions(info.searched, "toolkit")) << "tried before, and recorded as not a library";
     fs::remove_all(dir / "build");
@@ -99,14 +99,14 @@ TEST(NvrtcSearch, InfoIsComplete) {
 
 TEST(NvrtcSearch, OldReleaseIsRefusedByItsVersion) {
   NvrtcSearch search;
-  search.chosen = ROOFGEN_OLD_NVRTC;  // a stand-in that only knows its version, 11.8
+  search.chosen = ROOFGEN_OLD_NVRTC;  // a stand-in that only reports its version, 11.8
   NvrtcInfo info;
   EXPECT_FALSE(find_nvrtc(search, &info));
   EXPECT_TRUE(mentions(info.searched, "NVRTC 11.8 is too old, 12.1 or newer is needed"));
 }
 
 TEST(NvrtcSearch, MissingNvrtcIsUnavailable) {
-  // In a process of its own, because what was found is kept for the life of a process.
+  // In a separate process, because the result of the search is cached for the life of a process.
   ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(
       {
@@ -161,7 +161,7 @@ TEST(Headers, StandardOnesThatNvrtcLacks) {
   std::vector<std::string> names;
   for (const auto& [name, text] : with) names.push_back(name);
   EXPECT_EQ(names, (std::vector<std::string>{"algorithm", "cuda/std/limits", "cuda/std/utility", "limits"}));
-  EXPECT_EQ(with[0].second.find("clamp"), std::string::npos);  // this toolkit has none
+  EXPECT_EQ(with[0].second.find("clamp"), std::string::npos);  // this toolkit lacks the header
 }
 
 TEST(Paths, OwnVariableThenXdgThenHome) {

@@ -1,4 +1,4 @@
-/* As much of an old NVRTC as it takes to be refused. */
+/* The minimum of an old NVRTC that makes the search reject it. */
 int nvrtcVersion(int* major, int* minor) {
   *major = 11;
   *minor = 8;

@@ -1,4 +1,4 @@
-// Helpers for tests about processes and files.
+// Test helpers for processes and files.
 #pragma once
 
 #include <signal.h>
@@ -19,7 +19,7 @@
 
 namespace roofgen::testing {
 
-/// A directory that goes away with the test.
+/// A temporary directory, removed at the end of the test.
 class TempDir {
  public:
   TempDir() {
@@ -48,7 +48,7 @@ inline void write_text(const std::filesystem::path& path, const std::string& tex
   std::ofstream(path, std::ios::binary) << text;
 }
 
-/// Every file of this name below `root`.
+/// Every file with this name below `root`.
 inline std::vector<std::filesystem::path> find_files(const std::string& root, const std::string& name) {
   std::vector<std::filesystem::path> out;
   std::error_code ignored;
@@ -57,17 +57,17 @@ inline std::vector<std::filesystem::path> find_files(const std::string& root, co
   return out;
 }
 
-/// The parent of a process, 0 when it is gone.
+/// The parent of a process, 0 when the process has ended.
 inline pid_t parent_of(pid_t pid) {
   std::string stat = read_text("/proc/" + std::to_string(pid) + "/stat");
   int parent = 0;
-  // The name, in parentheses, may hold anything; the fields after it are plain.
+  // The name, in parentheses, may contain anything; the fields after it are plain.
   if (auto close = stat.rfind(')'); close != std::string::npos)
     std::sscanf(stat.c_str() + close + 1, " %*c %d", &parent);
   return parent;
 }
 
-/// Process ids of the workers that `parent` started.
+/// Process ids of the workers started by `parent`.
 inline std::vector<pid_t> workers_of(pid_t parent, const std::string& argument) {
   std::vector<pid_t> out;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -90,8 +90,8 @@ inline bool eventually(const std::function<bool()>& condition) {
   return false;
 }
 
-/// Has this child ended with all of its threads? Until then its files are open, even where /proc calls it a zombie. It
-/// stays to be waited for.
+/// Whether this child has ended with all of its threads. Before that its files are open, even if /proc reports a
+/// zombie. The child remains to be waited for.
 inline bool ended(pid_t child) {
   siginfo_t info{};
   return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;

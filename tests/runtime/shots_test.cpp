@@ -1,4 +1,4 @@
-// Timed shots and the GPU's own account of itself, against drivers made for the purpose.
+// Timed shots, and the GPU's identity and state, with fake drivers.
 #include <gtest/gtest.h>
 
 #include "runtime/cuda/gate.h"
@@ -40,7 +40,7 @@ class Shots : public testing::FakeDriver {
     EXPECT_EQ(done, shots.size());
     return samples ? *samples : std::vector<Sample>(shots.size());
   }
-  /// The log from the first `launch roofgen_sweep` or stamp of the last shot on.
+  /// The log of the last shot, from its first `launch roofgen_sweep` or stamp on.
   std::string last_shot(const char* first) {
     std::string all = log();
     return all.substr(all.rfind(first));
@@ -52,7 +52,7 @@ class Shots : public testing::FakeDriver {
   ModuleId module_, other_;
 };
 
-TEST_F(Shots, FlushAndGateComeBeforeTheFirstEventAndNothingStrangeBetweenTheTwo) {
+TEST_F(Shots, FlushAndGatePrecedeTheFirstEventAndOnlyTheLaunchIsBetweenTheTwo) {
   prepare();
   time({shot()});
   clear_log();
@@ -64,7 +64,7 @@ TEST_F(Shots, FlushAndGateComeBeforeTheFirstEventAndNothingStrangeBetweenTheTwo)
             "synchronize\nsynchronize\n");
 }
 
-TEST_F(Shots, HotShotsFlushNothing) {
+TEST_F(Shots, HotShotsDoNotFlush) {
   prepare();
   Shot hot = shot(3);
   hot.flush = false;
@@ -82,7 +82,7 @@ TEST_F(Shots, PersistingLinesAreResetOnlyWhereThereAreAny) {
   prepare();
   time({shot()});
   EXPECT_EQ(log().find("reset_l2"), std::string::npos);
-  for (const char* what : {"no persisting reset; no L2 size", "persisting reset fails"}) {  // none is worth a failure
+  for (const char* what : {"no persisting reset; no L2 size", "persisting reset fails"}) {  // neither is a failure
     script(what);
     prepare();
     time({shot(), shot()});
@@ -180,7 +180,7 @@ TEST_F(Shots, TheClockIsThatOfTheShot) {
   script("slow clock");
   prepare();
   EXPECT_NEAR(time({shot()})[0].sm_mhz, 700, 1);
-  script("idle clock stands");  // the wait for the host is no part of it
+  script("idle clock stands");  // the wait for the host must not count
   prepare();
   EXPECT_NEAR(time({shot()})[0].sm_mhz, 1500, 1);
 }
@@ -201,7 +201,7 @@ TEST_F(Shots, AFaultEndsTheRowAndIsNamed) {
   EXPECT_EQ(gpu_->fault(), Fault::kKernel);
 }
 
-TEST_F(Shots, WhatCannotBeTimedIsRefused) {
+TEST_F(Shots, InvalidShotsAreRefused) {
   prepare();
   EXPECT_FALSE(gpu_->time(std::vector<Shot>(1)));
   EXPECT_EQ(gpu_->fault(), Fault::kRefused);
@@ -211,7 +211,7 @@ TEST_F(Shots, WhatCannotBeTimedIsRefused) {
   EXPECT_TRUE(gpu_->time(std::vector<Shot>{shot()}));
 }
 
-TEST_F(Shots, NoMemoryToFlushWithSaysSo) {
+TEST_F(Shots, ReportsMissingMemoryForTheFlush) {
   script("out of memory above 100000");
   prepare();
   auto samples = gpu_->time(std::vector<Shot>{shot()});
@@ -279,18 +279,18 @@ TEST_F(Shots, NvmlFindsTheGpuByItsBusToo) {
   nvml("no uuid; no default clock");
   prepare();
   EXPECT_EQ(gpu_->identity().power_limit_w, 700);
-  EXPECT_EQ(gpu_->identity().default_sm_mhz, 1980);  // the highest, where no default is told
+  EXPECT_EQ(gpu_->identity().default_sm_mhz, 1980);  // the highest clock, without a known default
 }
 
 TEST_F(Shots, OldNvmlHasOtherNames) {
   with_nvml(ROOFGEN_FAKE_NVML_OLD);
-  setenv("ROOFGEN_FAKE_NVML_SCRIPT", "processes 70", 1);  // more than are asked for at once
+  setenv("ROOFGEN_FAKE_NVML_SCRIPT", "processes 70", 1);  // more than one query returns
   prepare();
   EXPECT_EQ(gpu_->state()->other_processes, 69);
   EXPECT_EQ(time({shot()})[0].limits, kLimitThermalSw);
 }
 
-TEST_F(Shots, NvmlThatDoesNotWorkSaysWhy) {
+TEST_F(Shots, ReportsWhyNvmlFails) {
   auto reason = [&](const char* library, const char* what) {
     with_nvml(library);
     nvml(what);

@@ -23,7 +23,7 @@ TEST(Statistics, Quantiles) {
   EXPECT_EQ(quantile(upto(5), 1), 5);
 }
 
-// The ranks of a sign test at 5 %, as printed in tables of binomial intervals.
+// The ranks of a sign test at 5 %, from tables of binomial intervals.
 TEST(Statistics, MedianIntervalRanks) {
   const std::vector<std::tuple<int, double, double>> kKnown = {{5, 1, 5},  {6, 1, 6},   {8, 1, 8},    {9, 2, 8},
                                                                {10, 2, 9}, {20, 6, 15}, {50, 18, 33}, {100, 40, 61}};
@@ -42,7 +42,7 @@ TEST(Statistics, MedianIntervalCoversTheMedian) {
     constexpr int kTrials = 4000;
     for (int trial = 0; trial < kTrials; ++trial) {
       std::vector<double> samples;
-      // exponential, from raw bits: as skewed as times with late outliers. Its median is ln 2.
+      // Exponentially distributed, from raw bits: as skewed as times with late outliers. The median is ln 2.
       for (int i = 0; i < n; ++i)
         samples.push_back(-std::log((static_cast<double>(random() >> 11) + 0.5) / 9007199254740992.0));
       std::sort(samples.begin(), samples.end());
@@ -51,7 +51,7 @@ TEST(Statistics, MedianIntervalCoversTheMedian) {
     }
     double share = static_cast<double>(held) / kTrials;
     EXPECT_GE(share, 0.95 - 0.01) << n;  // three standard deviations of 4000 trials
-    EXPECT_LE(share, 0.99) << n;         // and not by being needlessly wide
+    EXPECT_LE(share, 0.99) << n;         // and not needlessly wide
   }
 }
 
@@ -70,13 +70,13 @@ TEST(Statistics, SummaryKeepsTheOrderOfSamples) {
 TEST(Statistics, RatiosPairSamples) {
   std::vector<double> a, b;
   for (int i = 0; i < 40; ++i) {
-    b.push_back(100.0 * (1 + i));  // a drift of forty times, which pairs do not see
+    b.push_back(100.0 * (1 + i));  // a drift by a factor of forty, which does not affect pairs
     a.push_back(1.01 * b.back());
   }
   Ratio ratio = paired_ratio(a, b);
   EXPECT_NEAR(ratio.median, 1.01, 1e-9);
   EXPECT_GT(ratio.interval.low, 1.0);
-  a[3] = 0;  // no sample: the pair does not count
+  a[3] = 0;  // no sample: the pair is ignored
   EXPECT_NEAR(paired_ratio(a, b).interval.low, 1.01, 1e-9);
   EXPECT_EQ(paired_ratio({}, {}).interval.low, 0);
 }

@@ -1,4 +1,4 @@
-// The evaluation store: what it keeps through kills, other processes, damage and other versions.
+// The evaluation store: persistence through kills, other processes, damage and other versions.
 #include "tuner/search/store.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST_F(StoreTest, KeepsPayloadsByTheWholeKey) {
   EXPECT_TRUE(warnings.empty());
 }
 
-TEST_F(StoreTest, LosesNothingWhenKilledWhileWriting) {
+TEST_F(StoreTest, KeepsEarlierRowsWhenKilledWhileWriting) {
   for (int round = 0; round < 5; ++round) {
     int acknowledged[2];
     ASSERT_EQ(pipe(acknowledged), 0);
@@ -156,7 +156,7 @@ TEST_F(StoreTest, DamageFoundLaterWarnsOnceAndTheJobGoesOn) {
   EXPECT_NE(warnings[0].find("going on without"), std::string::npos) << warnings[0];
 }
 
-TEST_F(StoreTest, FullDiskWarnsOnceAndKeepsWhatWasThere) {
+TEST_F(StoreTest, FullDiskWarnsOnceAndKeepsEarlierRows) {
   open("evaluations.sqlite").put(key(1), "before");
   pid_t child = fork();
   if (child == 0) {

@@ -1,5 +1,5 @@
-// main of a test binary whose tests start workers: it is also the worker, of the compiler pool or of a GPU.
-// List this beside the tests; it comes before gtest_main. Wants roofgen_compile and roofgen_cuda.
+// main of a test binary whose tests start workers: the binary also acts as the worker, of the compiler pool or of a
+// GPU. List this file beside the tests, before gtest_main. Needs roofgen_compile and roofgen_cuda.
 #include <gtest/gtest.h>
 
 #include <cstring>

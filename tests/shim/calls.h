@@ -1,4 +1,4 @@
-// The simulated driver, loaded, with a context and a kernel: y[i] = a * y[i] + b, for i < n.
+// Fixtures: the loaded simulated driver, with a context and a kernel y[i] = a * y[i] + b, for i < n.
 #pragma once
 
 #include <dlfcn.h>
@@ -49,7 +49,7 @@ class Loaded : public testing::Test {
     library_ = dlopen(ROOFGEN_SHIM_DIR "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     ASSERT_TRUE(library_) << dlerror();
   }
-  /// Calls an entry point with arguments of just the types that it takes.
+  /// Calls an entry point with arguments of exactly its types.
   template <class... Args>
   int cu(const char* symbol, Args... args) {
     void* at = dlsym(library_, symbol);

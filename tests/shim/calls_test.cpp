@@ -1,4 +1,4 @@
-// What calls of the simulated driver do, one group after another: copies, graphs, registers, host functions.
+// The effects of calls to the simulated driver: copies, graphs, registers, host functions.
 #include "tests/shim/calls.h"
 
 #include <fstream>
@@ -44,7 +44,7 @@ TEST_F(Calls, AGraphByHandRunsInTheOrderOfItsEdges) {
   unsigned n = 16, two = 2, three = 3, zero = 0, one = 1;
   Handle graph = nullptr, clear = nullptr, first = nullptr, second = nullptr, out = nullptr, host = nullptr;
   ASSERT_EQ(cu("cuGraphCreate", &graph, 0u), 0);
-  // Added against the order in which they are to run: out <- second <- first <- clear.
+  // Nodes are added in the reverse of their execution order: out <- second <- first <- clear.
   std::vector<unsigned> result(16);
   Copy3d c;
   c.from.type = kDeviceMemory;
@@ -89,7 +89,7 @@ TEST_F(Calls, AGraphByHandRunsInTheOrderOfItsEdges) {
   ASSERT_EQ(cu("cuCtxSynchronize"), 0);
   EXPECT_EQ(result, std::vector<unsigned>(16, (5 + 1) * 2 + 3));
   EXPECT_EQ(calls, 1) << "the host function sees what was copied before it";
-  // Other arguments for one kernel of the executable; the graph itself stays.
+  // New arguments for one kernel of the executable graph; the graph itself does not change.
   p = step_params(y, n, zero, two);
   ASSERT_EQ(cu("cuGraphExecKernelNodeSetParams_v2", exec, second, static_cast<const KernelNodeParams*>(&p)), 0);
   ASSERT_EQ(cu("cuGraphLaunch", exec, Handle{}), 0);
@@ -99,7 +99,7 @@ TEST_F(Calls, AGraphByHandRunsInTheOrderOfItsEdges) {
   ASSERT_EQ(cu("cuGraphKernelNodeGetParams_v2", second, &same), 0);
   EXPECT_EQ(*static_cast<unsigned*>(same.args[2]), 2u);
 
-  // A copy of it inside another graph, twice; then a circle.
+  // Its copy inside another graph, twice; then a cycle.
   Handle outer = nullptr, child = nullptr, again = nullptr;
   ASSERT_EQ(cu("cuGraphCreate", &outer, 0u), 0);
   ASSERT_EQ(cu("cuGraphAddChildGraphNode", &child, outer, static_cast<const Handle*>(nullptr), size_t{0}, graph), 0);
@@ -136,7 +136,7 @@ TEST_F(Calls, OlderFormsOfAGraphAndOtherWorkForItsNodes) {
   c.height = c.depth = 1;
   HostNodeParams h = {[](void*) { calls += 1; }, nullptr};
   KernelNodeParams p = step_params(y, n, two, three);
-  p.kernel = p.context = &n;  // past the end of the older form: not read
+  p.kernel = p.context = &n;  // beyond the end of the older struct: not read
   ASSERT_EQ(cu("cuGraphCreate", &graph, 0u), 0);
   ASSERT_EQ(cu("cuGraphAddMemsetNode", &clear, graph, static_cast<const Handle*>(nullptr), size_t{0},
                static_cast<const MemsetNodeParams*>(&m), context_),
@@ -176,7 +176,7 @@ TEST_F(Calls, OlderFormsOfAGraphAndOtherWorkForItsNodes) {
   EXPECT_EQ(elsewhere, std::vector<unsigned>(16, 10));
   EXPECT_EQ(result, std::vector<unsigned>(16, 13)) << "as it was";
   EXPECT_EQ(calls, 11);
-  // The graph itself stays as it was made.
+  // The original graph does not change.
   KernelNodeParams same;
   same.kernel = &n;
   ASSERT_EQ(cu("cuGraphKernelNodeGetParams", step, static_cast<void*>(&same)), 0);
@@ -211,7 +211,7 @@ TEST_F(Calls, ACapturedCopyReadsTheHostWhenItIsLaunched) {
   }
 }
 
-TEST_F(Calls, AHostFunctionRunsAfterWhatWasQueued) {
+TEST_F(Calls, AHostFunctionRunsAfterEarlierWork) {
   Address y = allocate(64);
   ASSERT_EQ(cu("cuMemsetD32Async", y, 9u, size_t{16}, Handle{}), 0);
   unsigned n = 16, one = 1;
@@ -227,7 +227,7 @@ TEST_F(Calls, AHostFunctionRunsAfterWhatWasQueued) {
   EXPECT_EQ(read(y, 16), std::vector<unsigned>(16, 10));
 }
 
-TEST_F(Calls, PointersTellWhoseTheyAre) {
+TEST_F(Calls, PointersReportTheirMemoryType) {
   const Address y = allocate(64);
   unsigned type = 0;
   ASSERT_EQ(cu("cuPointerGetAttribute", static_cast<void*>(&type), 2, y + 8), 0);
@@ -251,8 +251,8 @@ TEST_F(Calls, PointersTellWhoseTheyAre) {
   EXPECT_EQ(types, 0u) << "unknown, and no error";
 }
 
-/// ptxas stands in as a script, so that the test needs no toolkit and knows the number.
-TEST_F(Calls, RegistersAreThoseOfPtxas) {
+/// A script stands in for ptxas, so that the test needs no toolkit and knows the register count.
+TEST_F(Calls, RegistersComeFromPtxas) {
   home_.write("ptxas",
               "#!/bin/sh\necho \"$@\" >> " + (home_.dir() / "asked").string() +
                   "\necho \"ptxas info    : Compiling entry function 'step' for 'sm_90'\" >&2\n"
@@ -265,7 +265,7 @@ TEST_F(Calls, RegistersAreThoseOfPtxas) {
   EXPECT_EQ(registers, 64);
   EXPECT_EQ(cu("cuFuncGetAttribute", &local, 3, step_), 0);
   EXPECT_EQ(local, 48);
-  // 65536 registers, 64 x 256 for a CTA: 4 CTAs, where threads alone allow 8.
+  // 65536 registers, 64 x 256 per CTA: 4 CTAs, where the threads alone would allow 8.
   EXPECT_EQ(cu("cuOccupancyMaxActiveBlocksPerMultiprocessor", &ctas, step_, 256, size_t{0}), 0);
   EXPECT_EQ(ctas, 4);
   int grid = 0, block = 0;
@@ -274,7 +274,7 @@ TEST_F(Calls, RegistersAreThoseOfPtxas) {
       0);
   EXPECT_EQ(block, 1024);
   EXPECT_EQ(grid, 132);
-  size_t smem = 0;  // 228 KiB for 4 CTAs, less 1 KiB each
+  size_t smem = 0;  // 228 KiB for 4 CTAs, minus 1 KiB each
   EXPECT_EQ(cu("cuOccupancyAvailableDynamicSMemPerBlock", &smem, step_, 4, 256), 0);
   EXPECT_EQ(smem, 56u * 1024);
   EXPECT_EQ(cu("cuOccupancyAvailableDynamicSMemPerBlock", &smem, step_, 5, 256), 1);
@@ -288,7 +288,7 @@ TEST_F(Calls, WithoutPtxasRegistersAreNotKnown) {
   setenv("ROOFGEN_PTXAS", "/nowhere/ptxas", 1);
   int registers = 0, ctas = 0;
   EXPECT_EQ(cu("cuFuncGetAttribute", &registers, 4, step_), 801);
-  EXPECT_NE(home_.read("log").find("registers are not known"), std::string::npos);
+  EXPECT_NE(home_.read("log").find("no register counts"), std::string::npos);
   EXPECT_EQ(cu("cuOccupancyMaxActiveBlocksPerMultiprocessor", &ctas, step_, 256, size_t{0}), 0);
   EXPECT_EQ(ctas, 8);
   unsetenv("ROOFGEN_PTXAS");

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""cuda.core on whatever serves libcuda.so.1: compiles for the device, launches, compares with numpy.
+"""cuda.core on the libcuda.so.1 that the loader finds: compiles for the device, launches, compares with numpy.
 
-Exit status as cuda_python.py's: 0, 1, or 77 where something is missing (the reason is the last line).
+Exit status as in cuda_python.py: 0, 1, or 77 when a requirement is missing (the last line gives the reason).
 """
 import sys
 

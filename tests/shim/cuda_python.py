@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""cuda-python's driver and NVRTC bindings on whatever serves libcuda.so.1: vector add, saxpy, a reduction and a
-transpose through shared memory, compared with numpy. Run with LD_LIBRARY_PATH on the simulated driver (docs/shim.md).
+"""cuda-python's driver and NVRTC bindings on the libcuda.so.1 that the loader finds: vector add, saxpy, a reduction and
+a transpose through shared memory, compared with numpy. Run with LD_LIBRARY_PATH on the simulated driver (docs/shim.md).
 
-Exit status: 0 all is right, 1 not, 77 the bindings, numpy or NVRTC are missing (the reason is the last line).
+Exit status: 0 success, 1 a failed check, 77 bindings, numpy or NVRTC missing (the last line gives the reason).
 """
 import ctypes
 import os
@@ -50,7 +50,7 @@ extern "C" __global__ void transpose(const float* in, float* out, int rows, int 
 
 
 def call(result):
-    """The values of a call of the bindings; an error ends the program with its name."""
+    """The results of a call to the bindings; an error ends the program with its name."""
     status, *values = result
     if int(status) != 0:
         name = driver.cuGetErrorName(status)[1] if isinstance(status, driver.CUresult) else status
@@ -74,7 +74,7 @@ def compile_ptx(arch):
 
 
 class Gpu:
-    """A context, the module, and arrays that come and go with a launch."""
+    """A context and the module; arrays live for one launch."""
 
     def __init__(self):
         call(driver.cuInit(0))
@@ -88,7 +88,7 @@ class Gpu:
         self.module = call(driver.cuModuleLoadData(numpy.char.array(compile_ptx(10 * major + minor))))
 
     def launch(self, name, grid, block, arguments, out, smem=0):
-        """Runs a kernel. An array among `arguments` is copied in; the one at index `out` is returned as it is afterwards."""
+        """Runs a kernel. Copies arrays among `arguments` to the device and returns the contents of argument `out` afterwards."""
         function = call(driver.cuModuleGetFunction(self.module, name.encode()))
         values, types, pointers = [], [], {}
         for i, argument in enumerate(arguments):
@@ -115,7 +115,7 @@ class Gpu:
 
 
 def served_by():
-    """The one file mapped into this process that is a CUDA driver, and whether it says that it is simulated."""
+    """The CUDA driver mapped into this process, and whether it reports itself as simulated."""
     with open("/proc/self/maps") as maps:
         files = {line.split(maxsplit=5)[5].strip() for line in maps if "libcuda.so" in line}
     if len(files) != 1:
@@ -144,17 +144,17 @@ def main():
     a, b = (random.standard_normal(10007, dtype=numpy.float32) for _ in range(2))
     n = a.size
     check("vector add", numpy.array_equal(gpu.launch("add", (40, 1, 1), (256, 1, 1), (a, b, numpy.zeros_like(a), n), 2), a + b))
-    # One rounding in the kernel (fma), two in numpy's single precision: double precision decides.
+    # The kernel rounds once (fma), numpy's single precision twice; double precision decides.
     y = gpu.launch("saxpy", (8, 1, 1), (128, 1, 1), (2.5, a, b, n), 2)
     check("saxpy", numpy.array_equal(y, (2.5 * a.astype(numpy.float64) + b).astype(numpy.float32)))
-    # Whole numbers: every order of summation gives the same.
+    # Whole numbers: every order of summation gives the same sum.
     whole = random.integers(-50, 50, 100003).astype(numpy.float32)
     total = gpu.launch("reduce", (16, 1, 1), (256, 1, 1), (whole, numpy.zeros(1, numpy.float32), whole.size), 1, smem=8 * 4)
     check("reduction", total[0] == whole.sum(dtype=numpy.float64))
     matrix = random.standard_normal((97, 203), dtype=numpy.float32)
     turned = gpu.launch("transpose", (7, 4, 1), (32, 8, 1), (matrix, numpy.zeros((203, 97), numpy.float32), 97, 203), 1)
     check("transpose", numpy.array_equal(turned, matrix.T))
-    # A real driver and this one must both notice a wrong pointer; neither may go on as if nothing was.
+    # Real and simulated drivers must report a wrong pointer; neither may continue silently.
     status, = driver.cuMemcpyHtoD(64, a.ctypes.data, 4)
     check("a copy to nowhere is an error", status == driver.CUresult.CUDA_ERROR_INVALID_VALUE)
     gpu.close()

@@ -1,4 +1,4 @@
-// What `emit` writes, in C programs that know nothing of roofgen but the header, on the simulated driver.
+// Bundles written by `emit`, in C programs that use only the emitted header, on the simulated driver.
 #include <gtest/gtest.h>
 
 #include "tests/cli/program.h"
@@ -6,7 +6,7 @@
 namespace roofgen::test {
 namespace {
 
-/// Emits, builds tests/shim/emitted/<program>.c around the bundle and runs it; every line it prints must be ok.
+/// Emits a bundle, builds tests/shim/emitted/<program>.c around it and runs the program; every printed line must be ok.
 void embed(const std::string& emit, const std::string& program, const std::string& defines = "") {
   const Home home;
   if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";

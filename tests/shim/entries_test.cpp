@@ -1,6 +1,6 @@
-// Every entry point of the simulated driver, called with nothing but zeros: none crashes, none that is not there
-// succeeds, and none does anything before cuInit or without a context. Then names, versions and errors against CUDA's
-// headers, where a toolkit is. Types are compared in signatures.h.
+// Calls every entry point of the simulated driver with zeros only: none crashes, no missing one succeeds, and none has
+// an effect before cuInit or without a context. Names, versions and errors are compared with CUDA's headers if a
+// toolkit is installed; signatures.h compares types.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,8 @@ const std::vector<Entry>& entries() {
 
 const std::set<std::string> kNeedNoDriver = {
     "cuInit", "cuGetErrorName", "cuGetErrorString", "cuDriverGetVersion", "cuGetProcAddress", "cuGetExportTable"};
-// Those that zeros are meaningful arguments of: device 0, no context, the default stream, nothing to free or to copy.
+// Entry points for which zeros are meaningful arguments: device 0, no context, the default stream, nothing to free or
+// to copy.
 const std::set<std::string> kNeedNoContext = {"cuCtxSetCurrent", "cuCtxPopCurrent", "cuDevicePrimaryCtxReset",
                                               "cuDevicePrimaryCtxSetFlags", "cuDevicePrimaryCtxRelease"};
 const std::set<std::string> kFineWithZeros = {"cuCtxGetStreamPriorityRange",
@@ -83,7 +84,7 @@ class Entries : public testing::Test {
     std::memcpy(&out, &found, sizeof found);
     return out;
   }
-  /// With more arguments than any entry point takes.
+  /// Passes more arguments than any entry point takes.
   static int call(const std::string& symbol) {
     auto* f = as<int(void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*)>(
         symbol);
@@ -98,7 +99,7 @@ TEST_F(Entries, AllAreExported) {
   for (const Entry& e : entries()) EXPECT_TRUE(at(e.symbol)) << e.symbol;
 }
 
-TEST_F(Entries, WhatIsNotThereSaysSoAndIsLogged) {
+TEST_F(Entries, MissingEntriesFailAndAreLogged) {
   const Home home;
   const std::string log = (home.dir() / "log").string();
   setenv("ROOFGEN_SIM_LOG", log.c_str(), 1);
@@ -118,7 +119,7 @@ TEST_F(Entries, WhatIsNotThereSaysSoAndIsLogged) {
   }
 }
 
-/// ctest runs each test in a process of its own; the driver cannot be taken back to the start.
+/// ctest runs each test in a separate process, because the driver cannot return to its initial state.
 TEST_F(Entries, NothingWorksBeforeInitOrWithoutAContext) {
   for (const Entry& e : entries()) {
     if (!e.there || kNeedNoDriver.count(e.name)) continue;
@@ -128,7 +129,7 @@ TEST_F(Entries, NothingWorksBeforeInitOrWithoutAContext) {
   int with_context = 0;
   for (const Entry& e : entries()) {
     if (!e.there || kNeedNoDriver.count(e.name)) continue;
-    // 0: cuCtxSetCurrent(null), what needs no context and takes zeros. Never a crash.
+    // 0 for cuCtxSetCurrent(null) and for calls that need no context and accept zeros. Never a crash.
     const int status = call(e.symbol);
     with_context += status == kInvalidContext;
     if (status == 0) {
@@ -192,7 +193,7 @@ std::vector<std::smatch> matches(const std::string& text, const std::string& pat
   return {std::sregex_iterator(text.begin(), text.end(), regex), {}};
 }
 
-TEST_F(Entries, AreThoseOfTheHeader) {
+TEST_F(Entries, MatchTheHeader) {
   const std::string text = header("cuda.h");
   if (text.find("#define CUDA_VERSION 13000") == std::string::npos) GTEST_SKIP() << "the table is of CUDA 13.0";
   std::set<std::string> known, missing;
@@ -202,7 +203,7 @@ TEST_F(Entries, AreThoseOfTheHeader) {
     ++declared;
     if (!known.count(m[1])) missing.insert(m[1]);
   }
-  // What the header renames to, with the suffix for per-thread streams where it has one.
+  // The name after the header's renaming, including the suffix for per-thread streams.
   for (const std::smatch& m :
        matches(text, R"(#define\s+cu\w+\s+(?:__CUDA_API_(PTSZ|PTDS)\()?(cu[A-Z]\w+)\)?[ \t]*\n)")) {
     const std::string suffix = m[1] == "PTSZ" ? "_ptsz" : m[1] == "PTDS" ? "_ptds" : "";
@@ -212,7 +213,7 @@ TEST_F(Entries, AreThoseOfTheHeader) {
   EXPECT_TRUE(missing.empty()) << *missing.begin() << " and " << missing.size() - 1 << " more";
 }
 
-TEST_F(Entries, AppearedWithTheVersionThatTheTypedefsSay) {
+TEST_F(Entries, VersionsMatchTheTypedefs) {
   const std::string text = header("cudaTypedefs.h");
   if (header("cuda.h").find("#define CUDA_VERSION 13000") == std::string::npos)
     GTEST_SKIP() << "the table is of CUDA 13.0";

@@ -1,4 +1,4 @@
-// Linking of one PTX, and what is refused.
+// Linking a single PTX, and rejected uses of the linker.
 #include "tests/shim/calls.h"
 
 namespace roofgen::test {
@@ -26,7 +26,7 @@ TEST_F(Links, OnePtxGivesAnImageThatLoads) {
   size_t bytes = 0;
   ASSERT_EQ(cu("cuLinkComplete", state, &image, &bytes), 0);
   EXPECT_NE(home_.read("log").find("cuLinkComplete: the image is the PTX itself"), std::string::npos);
-  // The image is gone with its linker: a copy is loaded, as programs do.
+  // Like most programs, the test loads a copy: the image is freed with its linker.
   const std::string copy(static_cast<const char*>(image), bytes);
   EXPECT_EQ(add(state, kStepPtx), 1) << "after it is complete";
   ASSERT_EQ(cu("cuLinkDestroy", state), 0);
@@ -58,7 +58,7 @@ TEST_F(Links, AFileIsReadToo) {
   EXPECT_EQ(cu("cuModuleLoadData", &module, static_cast<const void*>(image)), 0);
 }
 
-TEST_F(Links, WhatCannotBeLinkedIsRefused) {
+TEST_F(Links, RefusesUnsupportedInputs) {
   const Handle state = linker();
   void* image = nullptr;
   EXPECT_EQ(cu("cuLinkComplete", state, &image, static_cast<size_t*>(nullptr)), 1) << "nothing to link";
@@ -78,7 +78,7 @@ TEST_F(Links, BadPtxIsExplainedInTheCallersLog) {
   int options[] = {5, 6};  // CU_JIT_ERROR_LOG_BUFFER and its size
   void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
   const Handle state = linker(2, options, values);
-  options[0] = options[1] = 0;  // they are read once, what they point at is the caller's
+  options[0] = options[1] = 0;  // options are read once; the caller owns the memory behind their values
   std::string wrong = kStepPtx;
   wrong.replace(wrong.find("@%p1 bra"), 8, "@%p1 ((");
   EXPECT_EQ(add(state, wrong), 218);

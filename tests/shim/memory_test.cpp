@@ -1,4 +1,4 @@
-// Limits, and memory in the order of a stream: pools, what a queued free does, what is refused.
+// Limits and stream-ordered memory: pools, queued frees, rejected calls.
 #include "tests/shim/calls.h"
 
 namespace roofgen::test {
@@ -15,7 +15,7 @@ TEST_F(Calls, LimitsAreKept) {
     EXPECT_EQ(cu("cuCtxGetLimit", &value, limit), 0);
     EXPECT_EQ(value, begins * 4);
   }
-  // Another context has its own.
+  // Another context has limits of its own.
   Handle other = nullptr;
   ASSERT_EQ(cu("cuCtxCreate_v2", &other, 0u, 0), 0);
   EXPECT_EQ(cu("cuCtxGetLimit", &value, 0), 0);
@@ -51,14 +51,14 @@ TEST_F(Calls, AnAllocationGoesWhenTheStreamComesToItsFree) {
   EXPECT_EQ(read(kept, 16), std::vector<unsigned>(16, 13)) << "what was queued before the free had its memory";
   ASSERT_EQ(cu("cuMemGetInfo_v2", &after, &total), 0);
   EXPECT_EQ(after, before + 64);
-  // Either kind of memory goes by either call.
+  // Either call frees either kind of memory.
   ASSERT_EQ(cu("cuMemFreeAsync", kept, stream), 0);
   ASSERT_EQ(cu("cuMemAllocAsync", &y, size_t{64}, stream), 0);
   EXPECT_EQ(cu("cuMemFree_v2", y), 0);
   EXPECT_EQ(cu("cuMemFreeAsync", Address{64}, stream), 1);
   EXPECT_EQ(cu("cuMemAllocAsync", &y, size_t{0}, stream), 1);
   EXPECT_EQ(cu("cuMemAllocAsync", &y, total + 1, stream), 2);
-  // In a captured graph it would be a node of memory.
+  // In a captured graph, the allocation would be a memory node.
   ASSERT_EQ(cu("cuStreamBeginCapture_v2", stream, 1), 0);
   EXPECT_EQ(cu("cuMemAllocAsync", &y, size_t{64}, stream), 801);
 }
@@ -76,7 +76,7 @@ TEST_F(Calls, AKernelAfterTheFreeIsFound) {
   EXPECT_NE(home_.read("log").find("finding out-of-bounds: kernel step"), std::string::npos) << home_.read("log");
 }
 
-TEST_F(Calls, PoolsCountWhatIsUsed) {
+TEST_F(Calls, PoolsCountUsedBytes) {
   Handle pool = nullptr, same = nullptr, mine = nullptr;
   ASSERT_EQ(cu("cuDeviceGetDefaultMemPool", &pool, 0), 0);
   EXPECT_EQ(cu("cuDeviceGetMemPool", &same, 0), 0);

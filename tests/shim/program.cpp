@@ -1,6 +1,6 @@
-// A driver-API program that knows nothing of roofgen: it finds libcuda.so.1 as any program does. Vector add,
-// saxpy, a reduction through shared memory and a transpose, in CUDA C++ compiled by NVRTC; then, when asked,
-// one access out of bounds and calls that a simulated driver does not have. Prints one line a check.
+// A driver-API program without any knowledge of roofgen; it finds libcuda.so.1 like any other program. Vector add,
+// saxpy, a reduction through shared memory and a transpose, in CUDA C++ compiled by NVRTC. On request also an
+// out-of-bounds access and calls that the simulated driver lacks. Prints one line per check.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <nvrtc.h>
@@ -43,7 +43,7 @@ extern "C" __global__ void transpose(const float* in, float* out, int n) {
 }
 )";
 
-// CTAs that run together: with a grid's barrier, and in clusters with each other's shared memory.
+// Cooperating CTAs: a grid-wide barrier, and clusters with distributed shared memory.
 const char* const kTogether = R"(
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
@@ -73,8 +73,8 @@ extern "C" __global__ void alone(int* out) {  // the cluster's size is the launc
 }
 )";
 
-// Tiles by the tensor copy engine: 16 x 32 words of x, through shared memory with a swizzle of 128 bytes, to the
-// transposed place in y.
+// Tensor copies of tiles: 16 x 32 words of x go through shared memory, with a 128-byte swizzle, to the transposed
+// position in y.
 const char* const kTiles = R"(
 struct alignas(64) Map { char bytes[128]; };
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
@@ -295,7 +295,7 @@ int main(int argc, char** argv) {
   int clusters = 0;
   check(ok(CU(cuOccupancyMaxActiveClusters)(&clusters, other("alone"), &config)) && clusters > 0, "clusters at once");
 
-  // 40 x 70 words, no whole number of tiles; rows of 72.
+  // 40 x 70 words, not a multiple of the tile; the row pitch is 72.
   CUmodule tiles = nullptr;
   const std::string engine = compile(kTiles, "-arch=compute_90");
   check(!engine.empty() && ok(CU(cuModuleLoadData)(&tiles, engine.c_str())), "a module with tensor copies");
@@ -360,7 +360,7 @@ int main(int argc, char** argv) {
     check(one && !line.empty(), "one library serves libcuda");
     std::fclose(maps);
   }
-  if (!line.empty()) line.pop_back();  // the end of the line
+  if (!line.empty()) line.pop_back();  // removes the line end
   std::printf("served by %s%s\n", line.c_str(), dlsym(library, "roofgen_simulated_driver") ? " (simulated)" : "");
 
   if (argc > 1 && std::string(argv[1]) == "fault") {

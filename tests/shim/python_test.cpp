@@ -1,5 +1,5 @@
-// The simulated driver under cuda-python's bindings (tests/shim/cuda_*.py). `./roofgen test` puts the packages into
-// build/python; with other tests a python3 that has them does.
+// cuda-python on the simulated driver (tests/shim/cuda_*.py). `./roofgen test` installs the packages into build/python;
+// otherwise the test uses any python3 that has them.
 #include <gtest/gtest.h>
 
 #include "tests/cli/program.h"
@@ -7,9 +7,9 @@
 namespace roofgen::test {
 namespace {
 
-constexpr int kSkipped = 77;  ///< exit status of the scripts where something that they need is not installed
+constexpr int kSkipped = 77;  ///< exit status of the scripts when a required package is missing
 
-/// Folders of libraries, the simulated driver first: then NVRTC, the one that roofgen itself takes.
+/// Library folders: the simulated driver's first, then that of the NVRTC used by roofgen.
 std::string libraries(const Home& home) {
   const Outcome doctor = home.run("doctor --json");
   std::string path = ROOFGEN_SHIM_DIR;

@@ -102,7 +102,7 @@ TEST_F(RunProgram, ChildProcessesAreInTheReport) {
   expect_in(", loaded by 2 processes; at most 256 B of device memory allocated\n", o.err);
 }
 
-TEST_F(RunProgram, WhatWasNotCheckedIsNotClean) {
+TEST_F(RunProgram, UncheckedLaunchesAreNotClean) {
   Outcome o = home_.run("run true");
   EXPECT_EQ(o.exit, 3);
   expect_in("driver    not loaded\n", o.err);

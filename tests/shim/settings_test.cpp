@@ -1,4 +1,4 @@
-// What the environment says to the simulated driver, and what it says back: settings that make no sense, the log.
+// Environment settings of the simulated driver: invalid values with their messages, and the log.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,14 +12,14 @@ namespace {
 
 constexpr int kNoDevice = 100;
 
-/// ctest runs each test in a process of its own: the environment counts when cuInit succeeds.
+/// ctest runs each test in a separate process, because cuInit reads the environment only once.
 class Settings : public Loaded {
  protected:
   void TearDown() override {
     for (const char* name : {"ROOFGEN_SIM_LOG", "ROOFGEN_SIM_DEVICE", "ROOFGEN_SIM_THREADS", "ROOFGEN_SIM_STRICT"})
       unsetenv(name);
   }
-  /// Status of cuInit, and what it wrote to stderr.
+  /// Status of cuInit and its output on stderr.
   std::pair<int, std::string> init() {
     testing::internal::CaptureStderr();
     const int status = cu("cuInit", 0u);
@@ -47,7 +47,7 @@ class Settings : public Loaded {
 TEST_F(Settings, ThatMakeNoSenseEndCuInitWithALine) {
   expect_refused("ROOFGEN_SIM_DEVICE", "h20-sxm",
                  "cuInit: ROOFGEN_SIM_DEVICE: unknown device \"h20-sxm\"; did you mean \"h200-sxm\"?");
-  // Nothing is near, though two letters make it an a10: all that there are.
+  // No suggestion, although two edits would give a10: the message lists all devices.
   setenv("ROOFGEN_SIM_DEVICE", "v100", 1);
   const auto [status, err] = init();
   EXPECT_EQ(status, kNoDevice);
@@ -61,7 +61,7 @@ TEST_F(Settings, ThatMakeNoSenseEndCuInitWithALine) {
         "ROOFGEN_SIM_THREADS", wrong,
         std::string("cuInit: ROOFGEN_SIM_THREADS=") + wrong + ": a number of cores from 1 to 256 was expected");
   expect_refused("ROOFGEN_SIM_STRICT", "yes", "cuInit: ROOFGEN_SIM_STRICT=yes: 0 or 1 was expected");
-  // Mended, it starts: nothing of the wrong ones stayed.
+  // With corrected settings the driver starts; nothing of the wrong settings remains.
   setenv("ROOFGEN_SIM_THREADS", "2", 1);
   const auto [good, silence] = init();
   EXPECT_EQ(good, 0);
@@ -91,7 +91,7 @@ TEST_F(Settings, AWrongOneIsSaidOnceWhereTheLogIsStderr) {
   EXPECT_EQ(std::count(err.begin(), err.end(), '\n'), 1) << err;
 }
 
-TEST_F(Settings, ARowOfLookupsOfWhatIsNotThereIsTwoLines) {
+TEST_F(Settings, ASequenceOfFailedLookupsIsTwoLines) {
   setenv("ROOFGEN_SIM_LOG", (home_.dir() / "log").c_str(), 1);
   EXPECT_EQ(look_up("cuOne"), 1);
   EXPECT_NE(home_.read("log").find(
@@ -111,13 +111,13 @@ TEST_F(Settings, ARowOfLookupsOfWhatIsNotThereIsTwoLines) {
             std::string::npos)
       << log;
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 3) << log;
-  // What exists and is not supported is found, and has its line when it is called.
+  // An existing but unsupported entry point is found; calling it logs a line.
   EXPECT_EQ(cu("cuGetProcAddress_v2", "cuArrayCreate", &there, 13000, 0ull, &how), 0);
   EXPECT_TRUE(there);
   EXPECT_EQ(home_.read("log"), log);
   EXPECT_EQ(cu("cuArrayCreate_v2"), 801);
   EXPECT_NE(home_.read("log").find("cuArrayCreate_v2: CUDA_ERROR_NOT_SUPPORTED (801)"), std::string::npos);
-  // A new row has its first line at once again; what was said before is not said again.
+  // A new sequence of look-ups logs its first line immediately; earlier lines are not repeated.
   EXPECT_EQ(cu("cuCtxSynchronize"), 201);
   EXPECT_EQ(look_up("cuTwo"), 1);
   EXPECT_EQ(look_up("cuThree"), 1);

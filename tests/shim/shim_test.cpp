@@ -1,4 +1,4 @@
-// The simulated driver under the built program and under a program of another's.
+// The simulated driver under the built program and under an independent program.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ std::string read(const fs::path& path) {
   return out.str();
 }
 
-TEST(Shim, TheDoctorSeesADeviceAndSaysThatItIsSimulated) {
+TEST(Shim, TheDoctorReportsASimulatedDevice) {
   const Home home;
   const Outcome text = home.run("doctor", kEnvironment);
   EXPECT_NE(text.out.find("NVIDIA H200 (sm_90); its roofs: h200-sxm"), std::string::npos) << text.out << text.err;
@@ -32,21 +32,21 @@ TEST(Shim, TheDoctorSeesADeviceAndSaysThatItIsSimulated) {
   EXPECT_EQ(j.at("gpu").at("device"), "a100-sxm-80");
 }
 
-/// The values of every "origin" below `j`, and of "origins".
+/// The values of every "origin" and "origins" below `j`.
 void origins(const Json& j, std::set<std::string>& out) {
   if (j.is_object())
     for (const auto& [key, value] : j.items()) {
       if (key == "origin" && value.is_string()) out.insert(value.get<std::string>());
       if (key == "origins")
         for (const auto& [name, v] : value.items()) out.insert(v.get<std::string>());
-      // The catalogue's own cells cite measurements of others.
+      // The catalogue's cells cite published measurements.
       if (key != "cells") origins(value, out);
     }
   if (j.is_array())
     for (const Json& item : j) origins(item, out);
 }
 
-TEST(Shim, TuneGoesAllTheWayAndNothingOfItIsMeasured) {
+TEST(Shim, TuneCompletesAndLabelsNothingAsMeasured) {
   const Home home;
   const std::string command =
       "tune attention --L 96 --d 32 --batch 1 --heads 2 --evals 4 --executor cuda --protocol burst";
@@ -92,7 +92,7 @@ TEST(Shim, TuneGoesAllTheWayAndNothingOfItIsMeasured) {
   EXPECT_EQ(text.out.find("time: measured"), std::string::npos) << text.out;
 }
 
-TEST(Shim, WhatOnlyAGpuCanSayIsRefused) {
+TEST(Shim, RefusesFlagsThatNeedAGpu) {
   const Home home;
   for (const char* flag : {"--record r", "--counters", "--sanitize"}) {
     const Outcome run = home.run(std::string("tune attention --L 96 --d 32 --executor cuda ") + flag, kEnvironment);
@@ -105,7 +105,7 @@ TEST(Shim, WhatOnlyAGpuCanSayIsRefused) {
   EXPECT_FALSE(fs::exists(home.dir() / "data" / "profiles"));
 }
 
-TEST(Shim, CeilingsTriedOnItSayThatTheyAreSimulated) {
+TEST(Shim, CeilingsAreLabelledSimulated) {
   const Home home;
   const Outcome run = home.run("roofline --measure --only launch --protocol burst --output p.json",
                                kEnvironment + " ROOFGEN_ALLOW_SIMULATED_DRIVER=1");
@@ -118,7 +118,7 @@ TEST(Shim, CeilingsTriedOnItSayThatTheyAreSimulated) {
   EXPECT_EQ(profile.at("cells").at("launch_us").at("origin"), "simulated");
   EXPECT_FALSE(all.count("measured"));
   EXPECT_FALSE(fs::exists(home.dir() / "data" / "profiles"));
-  // Nor does any device take it.
+  // No device accepts this profile either.
   EXPECT_NE(home.run("tune attention --L 96 --d 32 --executor sim --profile p.json").exit, 0);
 }
 
@@ -131,7 +131,7 @@ std::pair<int, std::string> program(const Home& home, const std::string& argumen
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(home.dir() / "out.txt")};
 }
 
-TEST(Shim, AProgramThatKnowsNothingOfUsRuns) {
+TEST(Shim, AnIndependentProgramRuns) {
   const Home home;
   const auto [status, out] = program(home, "");
   EXPECT_EQ(status, 0) << out;

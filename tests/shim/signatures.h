@@ -1,8 +1,8 @@
-// The entry points' types against cuda.h, when this compiles: CMake has each api_*.cpp of the simulated driver read
-// after it, with ROOFGEN_CU meaning a comparison, where cuda.h of CUDA 13.0 is found.
+// Compares the entry points' types with cuda.h at compile time. If cuda.h of CUDA 13.0 is found, CMake includes each
+// api_*.cpp of the simulated driver after this file, with ROOFGEN_CU defined as a comparison.
 #pragma once
 
-#define __CUDA_API_VERSION_INTERNAL  // cuda.h declares older forms too, and renames nothing
+#define __CUDA_API_VERSION_INTERNAL  // cuda.h then also declares older forms, and renames nothing
 #include <cuda.h>
 #include <cudaProfiler.h>
 
@@ -13,7 +13,7 @@
 
 namespace {
 
-/// Passed alike: pointers as pointers, numbers and enums in as many bytes.
+/// Equal calling convention: pointers as pointers, numbers and enums with equal sizes.
 template <class A, class B>
 constexpr bool kAlike = std::is_pointer_v<A> == std::is_pointer_v<B> &&
                         sizeof(A) == sizeof(B) && std::is_class_v<A> == std::is_class_v<B>;
@@ -33,7 +33,7 @@ struct Same<R (*)(A...), S (*)(B...)> {
 
 }  // namespace
 
-// The structures: their sizes and where their members are.
+// The structs: their sizes and the offsets of their members.
 #define LAYOUT(ours, theirs) static_assert(sizeof(roofgen::shim::ours) == sizeof(theirs), #theirs)
 #define MEMBER(ours, member, theirs, its) \
   static_assert(offsetof(roofgen::shim::ours, member) == offsetof(theirs, its), #theirs "." #its)
@@ -74,9 +74,9 @@ MEMBER(InstantiateParams, result, CUDA_GRAPH_INSTANTIATE_PARAMS, result_out);
 
 #define ROOFGEN_CU(name, needs, params, ...) \
   static_assert(Same<::roofgen::shim::Status(*) params, decltype(&::name)>::value, #name " is not as cuda.h has it");
-#define ROOFGEN_CU_PER_THREAD(name, suffix) static_assert(true)  // has its type from the other
+#define ROOFGEN_CU_PER_THREAD(name, suffix) static_assert(true)  // has the type of the other variant
 
-// What only the bodies use.
+// Only the functions' bodies use these.
 #pragma GCC diagnostic ignored "-Wunused-function"
 #pragma GCC diagnostic ignored "-Wunused-variable"
 #pragma GCC diagnostic ignored "-Wunused-const-variable"

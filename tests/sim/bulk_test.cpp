@@ -1,4 +1,4 @@
-// Bulk and tensor copies: what lands where, and when it may be read.
+// Bulk and tensor copies: destinations of the bytes, and the point from which they may be read.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@ namespace {
 
 using sim::TensorView;
 
-/// p0 a tensor map or a source, p1 the target of `out`. Thread 0 makes the barrier, expects `bytes` and starts `copy`;
-/// all wait for phase 0 and store their word of `tile` (%r20, at the byte 4 * thread) to p1. %r1 the thread, %r2 of
-/// `tile`, %r3 of the barrier.
+/// p0 is a tensor map or a source, p1 the target of `out`. Thread 0 initialises the barrier, expects `bytes` and starts
+/// `copy`. All threads wait for phase 0 and store their word of `tile` (%r20, at byte 4 * thread) to p1. %r1 holds the
+/// thread, %r2 the address of `tile`, %r3 the address of the barrier.
 std::string text(const std::string& copy, uint32_t bytes, bool wait = true, const std::string& after = "") {
   const std::string waits = "W:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3], 0;\n@!%p2 bra W;\n";
   return kernel_text(2, fmt::format(R"(
@@ -48,7 +48,7 @@ struct Outcome {
   std::string kind;
   std::vector<uint32_t> out;
 };
-/// A tensor of 64 x 20 words, row after row: word (x, y) is 1000 y + x. `map` gets its address.
+/// A tensor of 64 x 20 words in row-major order: word (x, y) is 1000 y + x. `map` receives its address.
 Outcome run(const std::string& ptx, TensorView map, uint32_t threads) {
   Bench b;
   if (const std::string error = b.load(ptx); !error.empty()) return {error, {}};
@@ -80,7 +80,7 @@ std::string load(int x, int y) {
 }
 uint32_t word(int x, int y) { return x >= 0 && x < 64 && y >= 0 && y < 20 ? static_cast<uint32_t>(1000 * y + x) : 0; }
 
-TEST(Bulk, ABoxLandsRowAfterRowWithZerosForWhatLiesOutside) {
+TEST(Bulk, ABoxIsStoredByRowsWithZerosOutsideTheTensor) {
   for (const auto& [x, y] :
        {std::pair(0, 0), std::pair(5, 3), std::pair(-3, -1), std::pair(60, 18), std::pair(64, 0), std::pair(0, 25)}) {
     const Outcome o = run(text(load(x, y), 8 * 16 * 4), tensor(8, 16), 128);
@@ -154,11 +154,11 @@ TEST(Bulk, APlainPieceLandsToo) {
   for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(o.out[i], i);
 }
 
-TEST(Bulk, NobodyMayLookBeforeTheBarrier) {
+TEST(Bulk, ReadsBeforeTheBarrierAreFindings) {
   EXPECT_EQ(run(text(load(0, 0), 128, false), tensor(8, 4), 32).kind, "async-pending");
 }
 
-TEST(Bulk, BytesThatNobodyExpectsOrThatNeverComeAreADeadlock) {
+TEST(Bulk, UnexpectedOrMissingBytesAreADeadlock) {
   EXPECT_EQ(run(text(load(0, 0), 1024), tensor(8, 16), 128).kind, "deadlock");
   EXPECT_EQ(run(text(load(0, 0), 256), tensor(8, 16), 128).kind, "deadlock");
 }
@@ -188,7 +188,7 @@ TEST(Bulk, PlacesAndSizesAreChecked) {
   EXPECT_EQ(run(text(load(0, 10), 512), wrong, 128).kind, "out-of-bounds");
 }
 
-TEST(Bulk, AStoreWritesWhatIsInsideTheTensor) {
+TEST(Bulk, AStoreWritesOnlyInsideTheTensor) {
   const std::string store =
       "bar.sync 0;\n@%p1 bra E;\nmov.u32 %r10, 60;\nmov.u32 %r11, "
       "19;\ncp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, {%r10, %r11}], "
@@ -213,7 +213,7 @@ TEST(Bulk, AStoreWritesWhatIsInsideTheTensor) {
     EXPECT_EQ(after[i], i >= 19 * 64 + 60 ? i - (19 * 64 + 60) : words[i]) << i;
 }
 
-/// Else fuzzing it would stop at its first copy.
+/// Otherwise fuzzing would stop at the seed's first copy.
 TEST(Bulk, TheSeedMakesAMapThatIsOne) {
   Bench b;
   ASSERT_EQ(b.load(fixture("fuzz/bulk.ptx")), "");
@@ -222,7 +222,7 @@ TEST(Bulk, TheSeedMakesAMapThatIsOne) {
   ASSERT_TRUE(r.findings.empty()) << r.findings[0].kind << " " << r.findings[0].message;
 }
 
-TEST(Bulk, WhatIsNotThereIsRefusedByName) {
+TEST(Bulk, UnsupportedFormsAreRefusedByName) {
   const auto error = [](const std::string& copy) { return run(text(copy, 16), TensorView(), 32).kind; };
   EXPECT_NE(error("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [%r2], 16, [%r3];\n")
                 .find("between CTAs"),

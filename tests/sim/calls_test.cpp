@@ -1,4 +1,4 @@
-// Functions in the place of their calls, printf and assert: PTX as NVRTC writes it, by hand where it would not.
+// Inlined function calls, printf and assert: PTX in NVRTC's form, or hand-written where NVRTC would not emit it.
 #include <gtest/gtest.h>
 
 #include "support.h"
@@ -21,7 +21,7 @@ ret;
 }
 )";
 
-/// y[tid] = what `call` leaves in %r9; %r1 is the thread.
+/// y[tid] = the value of %r9 after `call`; %r1 is the thread.
 std::string with_call(const std::string& call, const std::string& head = kAddOne) {
   return kernel_text(
       1,
@@ -78,11 +78,11 @@ TEST(Calls, AFunctionCallsAnother) {
 
 std::string error_of(const std::string& ptx) { return Bench().load(ptx); }
 
-TEST(Calls, WhatIsRefused) {
+TEST(Calls, UnsupportedCallsAreRefused) {
   const auto says = [](const std::string& ptx, const char* part) {
     const std::string error = error_of(ptx);
     EXPECT_NE(error.find(part), std::string::npos) << error;
-    EXPECT_EQ(error.compare(0, 6, "k.ptx:"), 0) << error;  // with the line
+    EXPECT_EQ(error.compare(0, 6, "k.ptx:"), 0) << error;  // includes the line
   };
   const std::string itself = ".func f()\n{\ncall.uni f;\nret;\n}\n";
   says(with_call("call.uni f;", itself), "'f' calls itself; recursion is not supported");
@@ -117,7 +117,7 @@ std::string bytes_of(const std::string& text) {
   return "[" + std::to_string(text.size() + 1) + "] = {" + out + "0}";
 }
 
-/// One warp prints `format`; `stores` puts the values at [%rd5], 64 bytes of local memory. %r1 is the lane.
+/// One warp prints `format`; `stores` writes the values to [%rd5], 64 bytes of local memory. %r1 is the lane.
 std::string printed(const std::string& format, const std::string& stores, uint32_t* count = nullptr) {
   const std::string head =
       ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n.global .align 1 .b8 text" +
@@ -170,7 +170,7 @@ TEST(Printf, Conversions) {
   EXPECT_EQ(printed("%n %y %", one), "%n %y %");
 }
 
-TEST(Printf, ReadsOnlyWhatIsThere) {
+TEST(Printf, AnInvalidArgumentPointerIsAFinding) {
   const std::string head =
       ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n.global .align 1 .b8 text" +
       bytes_of("%d") + ";\n";
@@ -201,7 +201,7 @@ TEST(Printf, IsCut) {
   EXPECT_EQ(out.size(), kMaxPrintedBytes);
 }
 
-TEST(Assert, SaysWhatAndWhere) {
+TEST(Assert, ReportsTheConditionAndItsPosition) {
   const std::string head =
       ".extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);\n.global "
       ".align 1 .b8 text" +

@@ -1,4 +1,4 @@
-// Clusters: the barrier, the other CTAs' shared memory, and what goes wrong with them.
+// Clusters: the barrier, distributed shared memory, and faults in their use.
 #include <gtest/gtest.h>
 
 #include "support.h"
@@ -6,8 +6,8 @@
 namespace roofgen::sim_test {
 namespace {
 
-/// %r1 the thread, %r2 the rank, %r3 the CTAs of the cluster; %r4 the address of the thread's word of `mine`, %rd3 of
-/// its place in p0.
+/// %r1 is the thread, %r2 the rank, %r3 the number of CTAs in the cluster, %r4 the address of the thread's word in
+/// `mine`, %rd3 the address of the thread's word in p0.
 std::string text(const std::string& body) {
   return kernel_text(1, R"(
 .shared .align 16 .b8 mine[256];
@@ -26,7 +26,7 @@ add.u64 %rd3, %rd1, %rd2;
 )" + body);
 }
 const std::string kMeet = "barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n";
-/// %r11: the next rank; %r12: this thread's word there.
+/// %r11: the next rank; %r12: this thread's word in that CTA.
 const std::string kNext =
     "add.u32 %r10, %r2, 1;\nrem.u32 %r11, %r10, %r3;\nmapa.shared::cluster.u32 %r12, %r4, %r11;\n";
 
@@ -43,7 +43,7 @@ std::string kind(const std::string& ptx, uint32_t ctas = 4, uint32_t cluster = 2
   return r.findings.empty() ? "" : r.findings[0].kind;
 }
 
-TEST(Cluster, ACtaReadsWhatAnotherWroteBeforeTheBarrier) {
+TEST(Cluster, ACtaReadsDataOfAnotherAfterTheBarrier) {
   std::vector<uint32_t> y;
   const RunResult r = run(text("st.shared.u32 [%r4], %r8;\n" + kMeet + kNext +
                                "ld.shared::cluster.u32 %r9, [%r12];\nst.global.u32 [%rd3], %r9;\n" + kMeet),
@@ -100,7 +100,7 @@ TEST(Cluster, AGenericAddressReachesTheOtherCtaToo) {
   for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(y[i], 1 + i / 32);
 }
 
-TEST(Cluster, WhatNobodyWroteThereIsAFinding) {
+TEST(Cluster, ReadingUnwrittenRemoteSharedMemoryIsAFinding) {
   EXPECT_EQ(kind(text(kMeet + kNext + "ld.shared::cluster.u32 %r9, [%r12];\n" + kMeet)), "uninitialised");
 }
 
@@ -112,7 +112,7 @@ TEST(Cluster, ItIsNoPlaceOutsideTheMemoryOfTheCta) {
 }
 
 TEST(Cluster, ACtaThatHasEndedHasNoMemory) {
-  // Rank 1 leaves after the first barrier; rank 0 waits for a while, and looks.
+  // Rank 1 exits after the first barrier; rank 0 waits for a while, then reads.
   const std::string body = "st.shared.u32 [%r4], 1;\n" + kMeet + "setp.eq.u32 %p1, %r2, 1;\n@%p1 ret;\n" + kMeet +
                            kNext + "ld.shared::cluster.u32 %r9, [%r12];\n";
   EXPECT_EQ(kind(text(body)), "out-of-bounds");
@@ -133,7 +133,8 @@ TEST(Cluster, ItsBarrierIsArrivedAtOnceAndThenWaitedAt) {
 }
 
 TEST(Cluster, AWaitThatNeverEndsIsADeadlock) {
-  // The second warp of rank 1 waits at a barrier of its CTA that the first never reaches; all others at the cluster's.
+  // The second warp of rank 1 waits at a CTA barrier that the first warp never reaches; all others wait at the cluster
+  // barrier.
   EXPECT_EQ(kind(text("setp.eq.u32 %p1, %r2, 1;\nsetp.gt.and.u32 %p2, %r1, 31, %p1;\n@%p2 bar.sync 1, 64;\n" + kMeet)),
             "deadlock");
 }

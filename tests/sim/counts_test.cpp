@@ -15,7 +15,7 @@ RunResult run(const std::string& body, uint32_t threads = 32, uint32_t ctas = 1,
   Bench bench;
   EXPECT_EQ(bench.load(kernel_text(1, "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%tid.x; mov.u32 %r2,smem;\n" + body, kHead)),
             "");
-  // Address ...00 of the line grid: the buffer's first 256 bytes are line aligned.
+  // The buffer's first 256 bytes are line-aligned.
   std::vector<uint32_t> zeros(16384);
   RunOptions options;
   options.trace = trace;
@@ -23,7 +23,7 @@ RunResult run(const std::string& body, uint32_t threads = 32, uint32_t ctas = 1,
   for (const Finding& f : r.findings) ADD_FAILURE() << f.kind << ": " << f.message;
   return r;
 }
-/// Sectors of one load of 4 bytes per lane at a given stride.
+/// Sectors of one 4-byte load per lane at a given stride.
 uint64_t sectors(int stride) {
   return run("mul.lo.s32 %r3,%r1," + std::to_string(stride) +
              "; cvt.u64.u32 %rd2,%r3; add.s64 %rd3,%rd1,%rd2; ld.global.u32 %r4,[%rd3];")
@@ -43,7 +43,7 @@ TEST(Counts, CoalescingOfOneRequest) {
   EXPECT_EQ(wide.counts->l2_read_sectors, 16u);
   EXPECT_EQ(wide.counts->bulk_load_16, 32u);
   EXPECT_EQ(wide.counts->narrow_load, 0u);
-  // Lanes that go back to an earlier line of the request do not pay for it again.
+  // Lanes that return to an earlier line of the request add no sectors.
   auto zigzag =
       run("and.b32 %r3,%r1,1; shl.b32 %r3,%r3,7; cvt.u64.u32 %rd2,%r3; add.s64 %rd3,%rd1,%rd2; ld.global.u32 "
           "%r4,[%rd3];");
@@ -60,7 +60,7 @@ TEST(Counts, UniqueSectorsAreOverTheRun) {
   EXPECT_EQ(r.counts->ctas, 3u);
 }
 
-/// Wavefronts of a shared store of `bytes` per lane at a stride.
+/// Wavefronts of a shared store of `bytes` per lane at a given stride.
 std::pair<uint64_t, uint64_t> wavefronts(int stride, int bytes) {
   std::string address = "mul.lo.s32 %r3,%r1," + std::to_string(stride) + "; add.s32 %r4,%r2,%r3;\n";
   std::string value = bytes == 4   ? "st.shared.u32 [%r4],%r1;"
@@ -74,14 +74,14 @@ using Pair = std::pair<uint64_t, uint64_t>;
 TEST(Counts, BankConflicts) {
   EXPECT_EQ(wavefronts(4, 4), Pair(1, 1));
   EXPECT_EQ(wavefronts(0, 4), Pair(1, 1));     // one word for all: broadcast
-  EXPECT_EQ(wavefronts(8, 4), Pair(2, 1));     // stride 2 words: two lanes a bank
+  EXPECT_EQ(wavefronts(8, 4), Pair(2, 1));     // stride 2 words: two lanes per bank
   EXPECT_EQ(wavefronts(12, 4), Pair(1, 1));    // stride 3: odd, no conflict
   EXPECT_EQ(wavefronts(128, 4), Pair(32, 1));  // all in one bank
   EXPECT_EQ(wavefronts(132, 4), Pair(1, 1));   // padded row
-  EXPECT_EQ(wavefronts(8, 8), Pair(2, 2));     // a half-warp a pass
+  EXPECT_EQ(wavefronts(8, 8), Pair(2, 2));     // one half-warp per pass
   EXPECT_EQ(wavefronts(16, 8), Pair(4, 2));
-  EXPECT_EQ(wavefronts(16, 16), Pair(4, 4));    // a quarter-warp a pass
-  EXPECT_EQ(wavefronts(128, 16), Pair(32, 4));  // eight lanes of a quarter in one bank group
+  EXPECT_EQ(wavefronts(16, 16), Pair(4, 4));    // one quarter-warp per pass
+  EXPECT_EQ(wavefronts(128, 16), Pair(32, 4));  // eight lanes of a quarter-warp in one bank group
   EXPECT_EQ(wavefronts(144, 16), Pair(4, 4));
 }
 
@@ -89,10 +89,10 @@ TEST(Counts, LdmatrixPhases) {
   std::string fill = "shl.b32 %r3,%r1,7; add.s32 %r4,%r2,%r3;\n";
   for (int i = 0; i < 8; ++i) fill += "st.shared.v4.u32 [%r4+" + std::to_string(16 * i) + "],{%r1,%r1,%r1,%r1};\n";
   uint64_t base = run(fill).counts->smem_wavefronts;
-  // Rows 128 bytes apart: all eight of a phase in one bank group.
+  // Rows are 128 bytes apart: all eight rows of a phase lie in one bank group.
   auto bad = run(fill + "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r5,%r6,%r7,%r8},[%r4];");
   EXPECT_EQ(bad.counts->smem_wavefronts - base, 32u);
-  // The XOR swizzle spreads them.
+  // The XOR swizzle distributes the rows.
   auto good = run(fill +
                   "and.b32 %r9,%r1,7; shl.b32 %r9,%r9,4; xor.b32 %r4,%r4,%r9; "
                   "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r5,%r6,%r7,%r8},[%r4];");
@@ -105,7 +105,8 @@ TEST(Counts, InstructionsByClass) {
           "%f2,%f1;\n"
           "L: bar.sync 0; mov.b32 {%rs1,%rs2},%r1; cvt.rn.f32.s32 %f3,%r1;");
   const Counts& c = *r.counts;
-  // Param load, two moves at the head; the branch splits the warp, the fall-through lanes run two more.
+  // A parameter load and two moves at the head; after the branch splits the warp, the fall-through lanes execute two
+  // more.
   EXPECT_EQ(c.move, 3u + 1 + 1);  // an unpacking mov counts once
   EXPECT_EQ(c.int_alu, 1u);
   EXPECT_EQ(c.predicate, 1u);

@@ -1,4 +1,4 @@
-// Each kind of finding: a small kernel with the fault, and the corrected kernel clean.
+// Each kind of finding: a small kernel with the fault, and the corrected kernel without findings.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -55,13 +55,13 @@ TEST(Findings, UninitialisedMemory) {
   EXPECT_EQ(run(".local .align 4 .b8 loc[8]; ld.local.u32 %r3, [loc];"), "uninitialised");
 }
 
-/// Warps and CTAs that store one and the same constant agree, whoever is last.
+/// Warps and CTAs may store the same constant to one location in any order.
 TEST(Findings, ManyMaySetOneFlag) {
   EXPECT_EQ(run("st.global.u32 [%rd1], 1;", 64, 0, 2), "");
   EXPECT_EQ(run("mov.u32 %r3, 1; st.global.u32 [%rd1], %r3;", 64, 0, 2), "");
   EXPECT_EQ(run("mov.u32 %r4, %ctaid.x; add.u32 %r3, %r4, 1; st.global.u32 [%rd1], %r3;", 64, 0, 2), "race");
   EXPECT_EQ(run("mov.u32 %r4, %ntid.x; add.u32 %r3, %r4, 1; st.global.u32 [%rd1], %r3;", 64, 0, 2),
-            "race");  // the same, but who knows
+            "race");  // the same, but the value is not known
   EXPECT_EQ(run("mov.u32 %r3, 1; mov.u32 %r4, %ctaid.x; setp.eq.u32 %p1, %r4, 0; @%p1 mov.u32 %r3, 2; st.global.u32 "
                 "[%rd1], %r3;",
                 64, 0, 2),
@@ -75,7 +75,7 @@ TEST(Findings, ManyMaySetOneFlag) {
   EXPECT_EQ(run("st.shared.u32 [%r2], 1; ld.shared.u32 %r4, [%r2]; add.u32 %r4, %r4, 1;"), "race");
 }
 
-TEST(Findings, AnEndlessLoopSaysWhoIsWhere) {
+TEST(Findings, AnEndlessLoopReportsEachWarpsPosition) {
   Bench bench;
   ASSERT_EQ(bench.load(kernel_text(
                 1, "mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 64;\n@!%p1 bra.uni DONE;\nL:\nbra.uni L;\nDONE:")),
@@ -88,14 +88,14 @@ TEST(Findings, AnEndlessLoopSaysWhoIsWhere) {
                                        std::to_string(r.findings[0].ptx.line));
 }
 
-/// A struct is copied in words, with the bytes between its members; nothing may be computed from those.
+/// Copies of a struct in whole words include its padding; computations on padding bytes are findings.
 TEST(Findings, CopiesMayHaveHoles) {
   for (const char* made :
        {"st.shared.u8 [%r2], 1; ld.shared.u32 %r3, [%r2];", "st.global.u16 [%rd1+8], 1; ld.global.u32 %r3, [%rd1+8];",
         ".local .align 4 .b8 loc[8]; st.local.u8 [loc+1], 1; ld.local.u32 %r3, [loc];"}) {
     EXPECT_EQ(run(std::string(made) + "st.global.u32 [%rd1], %r3;", 1), "");
     EXPECT_EQ(run(std::string(made) + "st.global.u32 [%rd1], %r3; add.u32 %r4, %r3, 1;", 1), "uninitialised");
-    // The holes go where the value goes.
+    // Padding stays unwritten along the copy.
     for (const char* there : {"st.global.u32 [%rd1], %r3; ld.global.u8 %r4, [%rd1+3];",
                               "st.shared.u32 [%r2+64], %r3; ld.shared.u8 %r4, [%r2+67];"})
       EXPECT_EQ(run(std::string(made) + there + "add.u32 %r4, %r4, 1;", 1), "uninitialised") << made << there;
@@ -121,22 +121,22 @@ TEST(Findings, UninitialisedRegisters) {
   const auto stored = [](const std::string& made, const std::string& kind) {
     EXPECT_EQ(run(made + " st.global.u32 [%rd1], %r3;", 1), kind) << made;
   };
-  // What is computed of nothing is nothing, and no mistake until it leaves the registers ...
+  // A computation on an uninitialised value is uninitialised, but not a finding until it leaves the registers ...
   EXPECT_EQ(run("add.s32 %r3, %r4, 1;"), "");
   stored("add.s32 %r3, %r4, 1;", "uninitialised");
   stored("setp.lt.u32 %p1,%r1,5; @!%p1 mov.u32 %r4, 7; add.s32 %r3, %r4, 1;", "uninitialised");
   stored("setp.lt.u32 %p1,%r1,5; @%p1 mov.u32 %r4, 7; add.s32 %r3, %r4, 1;", "");
   stored("mov.u32 %r3, 1; @%p1 mov.u32 %r3, 2;", "uninitialised");
-  // ... or decides something: a branch, an address, a shuffle's lane.
+  // ... or affects a branch, an address or a shuffle's lane.
   EXPECT_EQ(run("setp.lt.u32 %p1,%r4,5; @%p1 bra L; mov.u32 %r3, 1;\nL:"), "uninitialised");
   EXPECT_EQ(run("cvt.u64.u32 %rd5,%r4; add.u64 %rd5,%rd5,%rd1; ld.global.u32 %r3,[%rd5];", 1), "uninitialised");
   EXPECT_EQ(run("shfl.sync.idx.b32 %r3,%r1,%r4,31,-1;"), "uninitialised");
-  // Of a selection, what is selected counts.
+  // For a selection, only the selected value counts.
   const std::string some = "setp.eq.u32 %p1,%r1,0; @%p1 mov.u32 %r4, 7; ";
   stored(some + "selp.u32 %r3, %r4, 0, %p1;", "");
   stored(some + "selp.u32 %r3, 0, %r4, %p1; mov.u32 %r5, 1; selp.u32 %r3, %r5, %r3, %p1;", "");
   stored("setp.ne.u32 %p1,%r1,0; @%p1 mov.u32 %r4, 7; selp.u32 %r3, 0, %r4, %p1;", "uninitialised");
-  // One true side of "or" is enough, one false side of "and"; where it is the other one, it is not.
+  // One true operand decides "or" and one false operand decides "and"; other operands do not.
   const std::string decide = "setp.eq.u32 %p1,%r1,0; setp.ne.u32 %p2,%r1,0; setp.lt.u32 %p3,%r5,3; ";
   stored(decide + "or.pred %p4,%p1,%p3; selp.u32 %r3,1,2,%p4;", "");
   stored(decide + "or.pred %p4,%p3,%p2; selp.u32 %r3,1,2,%p4;", "uninitialised");
@@ -146,7 +146,7 @@ TEST(Findings, UninitialisedRegisters) {
   stored(decide + "setp.lt.and.u32 %p4,%r5,3,%p1; selp.u32 %r3,1,2,%p4;", "uninitialised");
   stored(decide + "setp.lt.and.u32 %p4,%r5,3,!%p1; selp.u32 %r3,1,2,%p4;", "");
   stored(decide + "setp.lt.xor.u32 %p4,%r5,3,%p1; selp.u32 %r3,1,2,%p4;", "uninitialised");
-  // Of a shuffle, what the lane gets.
+  // For a shuffle, the received value counts.
   EXPECT_EQ(run(some + "shfl.sync.idx.b32 %r3,%r4,0,31,-1; st.global.u32 [%rd1], %r3;", 32), "");
   EXPECT_EQ(run(some + "shfl.sync.idx.b32 %r3,%r4,1,31,-1; st.global.u32 [%rd1], %r3;", 32), "uninitialised");
   EXPECT_EQ(run(some + "shfl.sync.down.b32 %r3,%r4,1,31,-1;"), "");
@@ -155,7 +155,7 @@ TEST(Findings, UninitialisedRegisters) {
   EXPECT_EQ(run("@%p1 mov.u32 %r4, 7;"), "uninitialised");
   EXPECT_EQ(run("mov.u32 %r4, %r5;"), "");
   EXPECT_EQ(run("mov.u32 %r4, %r5; st.global.u32 [%rd1], %r4;", 1), "uninitialised");
-  // Through a loop: assigned on the way round only.
+  // In a loop: assigned only on later iterations.
   EXPECT_EQ(run("mov.u32 %r3,0;\nL: setp.eq.u32 %p1,%r3,0; @%p1 bra M; add.s32 %r6,%r5,1;\nM: mov.u32 %r5,1; "
                 "add.s32 %r3,%r3,1; setp.lt.u32 %p2,%r3,3; @%p2 bra L;"),
             "");
@@ -164,13 +164,14 @@ TEST(Findings, UninitialisedRegisters) {
 TEST(Findings, DivergentBarrier) {
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bar.sync 0;"), "divergent-barrier");
   EXPECT_EQ(run("bar.sync 0;"), "");
-  // A whole warp may take another path to the same barrier.
+  // Different warps may reach the same barrier on different paths.
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,32; @%p1 bra L; bar.sync 0; bra M;\nL: bar.sync 0;\nM:"), "");
-  // Threads that exited are not waited for, nor those that do so next; those that have more to do have passed it.
+  // A barrier does not wait for threads that have exited or exit next; threads with further work have missed the
+  // barrier.
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L; bar.sync 0;\nL: exit;"), "");
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L; bar.sync 0; mov.u32 %r3,1;\nL: add.u32 %r3,%r1,1; exit;"),
             "divergent-barrier");
-  // The join may lie before the code that leads to it; but not so if that code has a barrier of its own.
+  // The join may lie before the code that leads to it, unless that code has a barrier of its own.
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L;\nM: bar.sync 0; bra N;\nL: mov.u32 %r3,0;\nK: add.u32 %r3,%r3,1; "
                 "setp.lt.u32 %p2,%r3,%r1; @%p2 bra K; bra M;\nN:"),
             "");
@@ -178,7 +179,7 @@ TEST(Findings, DivergentBarrier) {
             "divergent-barrier");
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 exit; bar.sync 0;"), "");
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,32; @%p1 exit; bar.sync 0;"), "");
-  // The unaligned form may be reached by parts of a warp.
+  // Parts of a warp may reach the unaligned form.
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L; barrier.sync 0; bra M;\nL: barrier.sync 0;\nM:"), "");
 }
 
@@ -198,9 +199,9 @@ TEST(Findings, BadBarrier) {
 const char* kFillRow = "shl.b32 %r3,%r1,4; add.s32 %r4,%r2,%r3; st.shared.v4.u32 [%r4], {%r1,%r1,%r1,%r1};\n";
 
 TEST(Findings, SharedRaces) {
-  std::string neighbour = "xor.b32 %r5,%r3,512; add.s32 %r5,%r2,%r5;\n";  // the same place in the other warp's half
+  std::string neighbour = "xor.b32 %r5,%r3,512; add.s32 %r5,%r2,%r5;\n";  // the same location in the other warp's half
   EXPECT_EQ(run(kFillRow + neighbour + "ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5];"),
-            "uninitialised");  // warp 0 is early
+            "uninitialised");  // warp 0 reads too early
   EXPECT_EQ(run(kFillRow + neighbour + "setp.ge.u32 %p1,%r1,32; @%p1 ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5];"),
             "race");
   EXPECT_EQ(run(kFillRow + neighbour + "bar.sync 0; ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5];"), "");
@@ -213,7 +214,7 @@ TEST(Findings, SharedRaces) {
                 "{%r1,%r1,%r1,%r1};"),
             "");
   EXPECT_EQ(run("shr.u32 %r3,%r1,5; st.shared.u32 [%r2], %r3;"), "race");
-  // Two warps in two halves of one word do not race; in the same byte they do.
+  // Two warps that access two halves of one word do not race; in the same byte they do.
   EXPECT_EQ(run("shr.u32 %r3,%r1,5; shl.b32 %r3,%r3,1; add.s32 %r4,%r2,%r3; st.shared.u16 [%r4], 1;"), "");
   EXPECT_EQ(run("shr.u32 %r3,%r1,5; st.shared.u8 [%r2], %r3;"), "race");
   EXPECT_EQ(run("shr.u32 %r3,%r1,5; shl.b32 %r3,%r3,2; add.s32 %r4,%r2,%r3; st.shared.u32 [%r4], 1;"), "");
@@ -221,29 +222,29 @@ TEST(Findings, SharedRaces) {
 }
 
 TEST(Findings, NamedBarriersOrderOnlyTheirWarps) {
-  // 4 warps; warps 0,1 use barrier 1, warps 2,3 barrier 2.
+  // 4 warps; warps 0 and 1 use barrier 1, warps 2 and 3 barrier 2.
   std::string pair = "shr.u32 %r10,%r1,6; add.s32 %r10,%r10,1;\n";
   std::string read = "xor.b32 %r5,%r3,512; add.s32 %r5,%r2,%r5; ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5];\n";
-  // Only the later pair looks across, at what is already there.
+  // Only the later pair reads the other pair's data, which is already written.
   std::string across =
       "xor.b32 %r5,%r3,1024; add.s32 %r5,%r2,%r5; setp.ge.u32 %p1,%r1,64; @%p1 ld.shared.v4.u32 "
       "{%r6,%r7,%r8,%r9}, [%r5];\n";
   EXPECT_EQ(run(pair + kFillRow + "bar.sync %r10, 64;\n" + read, 128), "");
   EXPECT_EQ(run(pair + kFillRow + "bar.sync %r10, 64;\n" + across, 128), "race");
   EXPECT_EQ(run(pair + kFillRow + "bar.sync %r10, 64; bar.sync 0;\n" + across, 128), "");
-  // Rewriting one's own row is fine once the pair has synchronised, whatever the other pair does.
+  // Rewriting a warp's own row is correct after the pair has synchronised, whatever the other pair does.
   EXPECT_EQ(run(pair + kFillRow + "bar.sync %r10, 64;\n" + read + "bar.sync %r10, 64;\n" + kFillRow +
                     "bar.sync %r10, 64;\n" + read,
                 128),
             "");
-  // An arrival orders what came before it, not what comes after.
+  // An arrival orders earlier accesses, not later ones.
   std::string produce =
       "setp.lt.u32 %p1,%r1,32; @!%p1 bra C; mov.u32 %r3,0; st.shared.u32 [%r2], 5; bar.arrive 1, 64; ";
   EXPECT_EQ(run(produce + "bra E;\nC: bar.sync 1, 64; ld.shared.u32 %r4,[%r2];\nE:"), "");
   EXPECT_EQ(run(produce + "st.shared.u32 [%r2], 6; bra E;\nC: bar.sync 1, 64; ld.shared.u32 %r4,[%r2];\nE:"), "race");
 }
 
-/// cp.async of 16 bytes per thread from the buffer (first filled) into shared memory.
+/// cp.async of 16 bytes per thread from the initialised buffer into shared memory.
 std::string copy(const std::string& rest, uint32_t threads = 32) {
   return run(
       "shl.b32 %r3,%r1,4; cvt.u64.u32 %rd3,%r3; add.s64 %rd4,%rd1,%rd3; st.global.v4.u32 [%rd4], "
@@ -264,18 +265,18 @@ TEST(Findings, AsyncCopies) {
   EXPECT_EQ(copy("cp.async.wait_all; " + read), "");
   EXPECT_EQ(copy("st.shared.u32 [%r4], 1;"), "async-pending");
   EXPECT_EQ(copy("cp.async.cg.shared.global [%r4], [%rd4], 16;"), "async-pending");
-  // Waiting makes the data visible to the thread that waited; others need a barrier.
+  // Waiting makes the data visible to the waiting thread only; others need a barrier.
   const std::string other = "xor.b32 %r6,%r3,512; add.s32 %r6,%r2,%r6; ld.shared.u32 %r7,[%r6];";
   const std::string later =
       "setp.ge.u32 %p1,%r1,32; xor.b32 %r6,%r3,512; add.s32 %r6,%r2,%r6; @%p1 ld.shared.u32 %r7,[%r6];";
   EXPECT_EQ(copy("cp.async.wait_all; " + later, 64), "race");
   EXPECT_EQ(copy("cp.async.wait_all; bar.sync 0; " + other, 64), "");
-  // The warp that completes a barrier goes on first, so warp 0 reads what warp 1 has waited for.
+  // The warp that completes a barrier continues first, so warp 0 reads the data that warp 1 has waited for.
   const std::string first_warp =
       "setp.lt.u32 %p1,%r1,32; xor.b32 %r6,%r3,512; add.s32 %r6,%r2,%r6; @%p1 ld.shared.u32 %r7,[%r6];";
   EXPECT_EQ(copy("bar.sync 0; cp.async.wait_all; " + first_warp, 64), "race");
   EXPECT_EQ(copy("bar.sync 0; cp.async.wait_all; " + other, 64), "async-pending");
-  // Overwriting what another warp reads between the same barriers.
+  // Overwrites data that another warp reads between the same barriers.
   const std::string again = "cp.async.cg.shared.global [%r4], [%rd4], 16;";
   EXPECT_EQ(copy("cp.async.wait_all; bar.sync 0; setp.ge.u32 %p1,%r1,32; xor.b32 %r6,%r3,512; add.s32 %r6,%r2,%r6;"
                  "@%p1 ld.shared.u32 %r7,[%r6]; @!%p1 " +
@@ -343,7 +344,7 @@ TEST(Findings, RacesBetweenCtas) {
   EXPECT_EQ(bench.arg(out).kind({1, 1, 1}, {1, 1, 1}), "");
 }
 
-TEST(Findings, CtasMayShareAWordOfWhatAnEarlierLaunchWrote) {
+TEST(Findings, CtasMayShareAWordWrittenByAnEarlierLaunch) {
   const std::string own =
       "ld.param.u64 %rd1,[p0]; mov.u32 %r3,%ctaid.x; mul.wide.u32 %rd2,%r3,2; add.s64 %rd3,%rd1,%rd2; cvt.u16.u32 "
       "%rs1,%r3;";
@@ -352,7 +353,7 @@ TEST(Findings, CtasMayShareAWordOfWhatAnEarlierLaunchWrote) {
   ASSERT_EQ(bench.load(kernel_text(1, own + store)), "");
   DevicePtr out = bench.poisoned(8);
   for (int launch = 0; launch < 3; ++launch) EXPECT_EQ(bench.arg(out).kind({4, 1, 1}, {1, 1, 1}), "") << launch;
-  // The byte below one's own half is another's.
+  // The byte below a thread's own half belongs to another thread.
   Bench wide;
   ASSERT_EQ(wide.load(kernel_text(1, own + "setp.eq.u32 %p1,%r3,1; @%p1 st.global.u8 [%rd3+-1], 7;" + store)), "");
   EXPECT_EQ(wide.arg(wide.poisoned(8)).kind({4, 1, 1}, {1, 1, 1}), "race");
@@ -377,7 +378,7 @@ TEST(Findings, TrapAndBranchTables) {
   EXPECT_EQ(run(table + "3; brx.idx %r3, T;\nA: bra E;\nB: bra E;\nE: bar.sync 0;"), "bad-branch");
 }
 
-TEST(Findings, SayWhereTheyAre) {
+TEST(Findings, HaveAPosition) {
   Bench bench;
   std::string ptx = kernel_text(1, "ld.param.u64 %rd1,[p0];\n.loc 1 42 7\nld.global.u32 %r1, [%rd1];") +
                     ".file 1 \"kernel.cu.jinja\"\n";
@@ -391,7 +392,7 @@ TEST(Findings, SayWhereTheyAre) {
   EXPECT_NE(r.findings[0].message.find("scores[byte 0]"), std::string::npos) << r.findings[0].message;
 }
 
-/// Every kind the sources can raise has its row in docs/findings.md, and every row is raised.
+/// docs/findings.md has a row for every kind in the sources, and every documented kind exists.
 TEST(Findings, AreAllDocumented) {
   std::set<std::string> raised, documented;
   for (const auto& entry : std::filesystem::directory_iterator(ROOFGEN_SOURCE_DIR "/runtime/sim")) {

@@ -7,8 +7,8 @@
 
 namespace roofgen::sim_test {
 
-/// Parses, decodes and runs whatever kernel the text has, with one small buffer per parameter and a
-/// tiny instruction limit. Any outcome is fine but a crash or a hang.
+/// Parses, decodes and runs any kernel in the text, with one small buffer per parameter and a tiny instruction limit.
+/// Only a crash or a hang is a failure.
 void fuzz_one(std::string_view text);
 
 /// The seeds: tests/sim/fixtures/fuzz/*.ptx, sorted by name.

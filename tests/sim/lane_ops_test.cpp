@@ -1,5 +1,5 @@
-// Every lane-wise instruction, run from PTX, against plain host arithmetic on edge cases; and the
-// builds for wider host instruction sets against the portable one, bit for bit.
+// Every lane-wise instruction, run from PTX, against plain host arithmetic on edge cases. The builds for wider host
+// instruction sets must match the portable build bit for bit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -419,7 +419,7 @@ TEST(LaneOps, HalfConversionsAndArithmetic) {
   auto h = [](u64 x) { return half_value(static_cast<u32>(x)); };
   check("add.f16", "hhh", pairs, [&](auto& v) { return nearest_half(h(v[0]) + h(v[1])); });
   check("mul.f16", "hhh", pairs, [&](auto& v) { return nearest_half(h(v[0]) * h(v[1])); });
-  // The exact value needs up to 80 bits; long double has 64, so keep operands of similar size.
+  // The exact value needs up to 80 bits; long double has 64, so the operands have similar sizes.
   std::vector<std::vector<u64>> near;
   for (int i = 0; i < 4000; ++i)
     near.push_back({0x3800 + (rng() & 0x87ff), 0x3800 + (rng() & 0x87ff), 0x3400 + (rng() & 0x8fff)});
@@ -488,7 +488,7 @@ TEST(LaneOps, Conversions) {
   });
 }
 
-// 8-bit floats by their definition: `m` mantissa bits, bias `bias`, numbers up to `last` (bits), NaN 0x7f.
+// 8-bit floats by their definition: `m` mantissa bits, bias `bias`, largest finite number `last` (bits), NaN 0x7f.
 double fp8_value(u32 x, int m, int bias) {
   const int e = static_cast<int>(x & 127) >> m;
   const double f = static_cast<double>(x & ((1u << m) - 1)) / (1 << m);
@@ -497,9 +497,9 @@ double fp8_value(u32 x, int m, int bias) {
 }
 u32 nearest_fp8(double x, int m, int bias, u32 last) {
   if (std::isnan(x)) return 0x7f;
-  const double a = std::min(std::abs(x), 1e6);  // beyond, distances no longer differ in double
+  const double a = std::min(std::abs(x), 1e6);  // beyond, distances are equal in double
   u32 best = last;
-  for (u32 i = last; i-- > 0;) {  // downwards, so that a tie is decided by the even one
+  for (u32 i = last; i-- > 0;) {  // downwards, so that ties go to the even number
     const double d = std::abs(fp8_value(i, m, bias) - a), b = std::abs(fp8_value(best, m, bias) - a);
     if (d < b || (d == b && i % 2 == 0)) best = i;
   }
@@ -515,7 +515,7 @@ TEST(LaneOps, EightBitFloats) {
   auto f = [](u64 x) { return static_cast<double>(std::bit_cast<float>(static_cast<u32>(x))); };
   for (const Format& t : {Format{"e4m3x2", 3, 7, 0x7e}, Format{"e5m2x2", 2, 15, 0x7b}}) {
     std::vector<u64> values = float_bits();
-    for (u32 i = 0; i < t.last; ++i) {  // each number, each middle between two, and the floats beside the middle
+    for (u32 i = 0; i < t.last; ++i) {  // each number, each midpoint, and the floats next to the midpoint
       const double middle = (fp8_value(i, t.m, t.bias) + fp8_value(i + 1, t.m, t.bias)) / 2;
       const u32 bits = std::bit_cast<u32>(static_cast<float>(middle));
       values.insert(values.end(), {std::bit_cast<u32>(static_cast<float>(fp8_value(i, t.m, t.bias))), bits, bits - 1,
@@ -568,7 +568,7 @@ TEST(LaneOps, PackingIntegersSaturates) {
 }
 
 TEST(LaneOps, ComparisonsWithCombination) {
-  // setp writes p and its complement-combined q; both are turned into numbers.
+  // setp writes p and its complement q, each combined with a predicate; both are converted to numbers.
   std::string body =
       "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%tid.x; mul.wide.u32 %rd2,%r1,8; add.s64 %rd3,%rd1,%rd2;\n"
       "setp.gt.u32 %p3, %r1, 20;\nsetp.lt.and.s32 %p1|%p2, %r1, 10, !%p3;\nselp.u32 %r2, 1, 0, "
@@ -608,7 +608,7 @@ TEST(LaneOps, ComparisonsWithCombination) {
   }
 }
 
-/// Every function of every table this machine can run, on the same random and edge inputs.
+/// Every function of every table that this machine can run, on the same random and edge inputs.
 TEST(LaneOps, AllHostInstructionSetsAgree) {
   auto tables = sim::all_host_lanes();
   std::mt19937_64 rng(21);
@@ -656,7 +656,7 @@ TEST(LaneOps, AllHostInstructionSetsAgree) {
   }
 }
 
-/// What a warp's addresses have in common, and who wrote a line: by every table, against the plain meaning.
+/// Address patterns of a warp and the writer of a line: every table against a plain implementation.
 TEST(LaneOps, RowsAreSeenAsTheyAre) {
   std::mt19937 rng(5);
   for (const sim::LaneTable* table : sim::all_host_lanes())

@@ -81,7 +81,7 @@ TEST(Matrix, Bf16TransposedB) { product("bf16", true); }
 TEST(Matrix, Fp16) { product("f16", false); }
 TEST(Matrix, Fp16TransposedB) { product("f16", true); }
 
-/// Where the PTX ISA puts element i of a lane's fragments, for groupID g and threadID_in_group t.
+/// The position of element i of a lane's fragments by the PTX ISA, for groupID g and threadID_in_group t.
 struct Place {
   int row, col;
 };
@@ -137,8 +137,8 @@ float from_e4m3(uint32_t x) {
 }
 float from_tf32(uint32_t x) { return std::bit_cast<float>(x & 0xffffe000u); }
 
-/// One mma of random elements, each lane's registers filled by the map, against loops over rows, columns and k.
-/// `one` adds a product to the sum of an element of D, as bits.
+/// One mma of random elements, with each lane's registers filled through the map, against loops over rows, columns and
+/// k. `one` adds a product to the sum of an element of D, as bits.
 void multiply(const std::string& opcode, const Fragments& map, const std::function<uint32_t()>& draw,
               const std::function<uint32_t(uint32_t sum, uint32_t a, uint32_t b)>& one,
               const std::function<uint32_t()>& draw_c) {
@@ -197,7 +197,7 @@ uint32_t add_float(uint32_t sum, float a, float b) {
 
 TEST(Matrix, Tf32IsTruncated) {
   std::mt19937 rng(3);
-  // All 23 bits of the mantissa are set at random; those below the 10th must not count.
+  // All 23 mantissa bits are random; bits below the 10th must be ignored.
   auto draw = [&] { return (rng() & 0x807fffffu) | (120 + rng() % 12) << 23; };
   auto one = [](uint32_t sum, uint32_t a, uint32_t b) { return add_float(sum, from_tf32(a), from_tf32(b)); };
   for (int round = 0; round < 4; ++round) {
@@ -213,7 +213,7 @@ TEST(Matrix, Fp8) {
   auto e5m2 = [](uint32_t sum, uint32_t a, uint32_t b) {
     return add_float(sum, from_half(static_cast<uint16_t>(a << 8)), from_half(static_cast<uint16_t>(b << 8)));
   };
-  // Every number but the NaN, which would hide the others; then all of them.
+  // First without NaN, which would hide other values; then with NaN.
   auto finite = [&] { return rng() & 1 ? rng() % 127 : 128 + rng() % 127; };
   auto any = [&] { return rng() % 64 == 0 ? 127u : finite(); };
   auto finite_e5m2 = [&] { return (rng() & 128) | rng() % 124; };

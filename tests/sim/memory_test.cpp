@@ -52,7 +52,7 @@ TEST(Memory, ImpossibleSizesAreErrors) {
   EXPECT_NE(huge.error().message.find("1152921504606846976"), std::string::npos) << huge.error().message;
 }
 
-TEST(Memory, ReadBackSaysWhatWasWritten) {
+TEST(Memory, ReadBackReportsWrittenBytes) {
   Bench bench;
   ASSERT_EQ(bench.load(kernel_text(1, "ld.param.u64 %rd1,[p0]; st.global.u16 [%rd1+130],7;")), "");
   DevicePtr out = bench.poisoned(300);
@@ -73,7 +73,7 @@ TEST(Memory, ReadBackSaysWhatWasWritten) {
   EXPECT_FALSE(bench.executor().read(out, bytes, nullptr));
 }
 
-/// Each lane copies `size` bytes of which it reads lane % (size + 1); the rest of shared memory stays as it was.
+/// Each lane copies `size` bytes and reads lane % (size + 1) of them; the rest of shared memory must not change.
 TEST(Memory, AsyncCopiesOfEverySizeFillTheRestWithZeros) {
   for (uint32_t size : {4u, 8u, 16u})
     for (const char* kind : {"ca", "cg"}) {
@@ -204,7 +204,7 @@ TEST(Memory, LaunchesFromManyThreadsAgree) {
   }
 }
 
-/// Three launches at once over inputs far larger than what may stay resident.
+/// Three concurrent launches over inputs much larger than the resident limit.
 TEST(Memory, LaunchesSurviveEviction) {
   std::string text = fixture("flash.ptx");
   auto ptx = sim::parse_ptx(text, "flash.ptx");

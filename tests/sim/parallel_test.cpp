@@ -1,4 +1,4 @@
-// CTAs on several cores leave what CTAs one after another leave, or nothing at all (runtime/sim/parallel.h).
+// CTAs on several cores must have the same effects as CTAs in order, or none (runtime/sim/parallel.h).
 #include "runtime/sim/parallel.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kThreads = 3;
 
-/// What a launch leaves, other launches and the user can see it.
+/// The effects of a launch that other launches and the user can observe.
 struct Left {
   bool in_parallel = false;
   std::vector<std::string> findings;
@@ -32,7 +32,7 @@ struct Case {
   std::string ptx;
   std::vector<std::vector<std::byte>> buffers;
   uint32_t ctas = 1 + kThreads, threads = 32;
-  std::vector<uint64_t> bytes;  ///< of each buffer; those past what `buffers` gives hold nothing
+  std::vector<uint64_t> bytes;  ///< of each buffer; bytes beyond `buffers` are unwritten
   uint32_t launches = 1;
   uint64_t wave = 1 << 20;
 
@@ -89,7 +89,7 @@ bool same(const LineAccess& a, const LineAccess& b) {
   return a.line == b.line && a.sectors == b.sectors && a.write == b.write;
 }
 
-/// Whether it could be done in parallel.
+/// Whether the launch ran in parallel.
 bool same_in_parallel(const Case& c) {
   const Left apart = c.run(true), alone = c.run(false);
   EXPECT_EQ(apart.findings, alone.findings);
@@ -111,7 +111,8 @@ std::vector<std::byte> counting(size_t bytes) {
   return out;
 }
 
-/// %r8: the thread's number in the grid; %rd1, %rd2: the first two parameters, %rd4 and %rd5: element %r8 of them.
+/// %r8 is the thread's number in the grid; %rd1 and %rd2 are the first two parameters, %rd4 and %rd5 the addresses of
+/// their elements %r8.
 std::string grid_kernel(int bytes, const std::string& body, const std::string& head = "") {
   return kernel_text(
       2,
@@ -129,14 +130,14 @@ TEST(Parallel, CtasThatShareNothing) {
          64,
          {50 * 256, 50 * 256}};
   EXPECT_TRUE(same_in_parallel(c));
-  c.launches = 3;  // and what one launch wrote the next one may write
+  c.launches = 3;  // the next launch may overwrite data of an earlier launch
   EXPECT_TRUE(same_in_parallel(c));
-  c.wave = 1;  // of as few CTAs as there can be
+  c.wave = 1;  // the smallest possible waves
   EXPECT_TRUE(same_in_parallel(c));
 }
 
 TEST(Parallel, WavesFollowEachOther) {
-  // Each CTA reads what the one 30 before it wrote, which is in an earlier wave; at first, what the host wrote.
+  // Each CTA reads data that the CTA 30 before it wrote in an earlier wave; the first CTAs read host data.
   const std::string body = "add.u64 %rd4, %rd4, 3840;\nld.global.u32 %r9, [%rd4+-3840];\nst.global.u32 [%rd4], %r9;";
   Case c{grid_kernel(4, body), {counting(80 * 128)}, 40, 32, {80 * 128, 4}};
   c.wave = 1;
@@ -159,9 +160,9 @@ TEST(Parallel, InPlace) {
 }
 
 TEST(Parallel, WordsOfOneLine) {
-  // 9 threads write 36 bytes: lines and sectors belong to several CTAs, words do not.
+  // 9 threads write 36 bytes: lines and sectors are shared by several CTAs, words are not.
   EXPECT_TRUE(same_in_parallel({grid_kernel(4, "st.global.u32 [%rd5], %r8;"), {}, 40, 9, {4, 40 * 36}}));
-  // Also over what the host wrote, parts of which stay.
+  // Also over host data, parts of which remain.
   EXPECT_TRUE(same_in_parallel(
       {grid_kernel(4, "and.b32 %r9, %r8, 1;\nsetp.eq.u32 %p1, %r9, 0;\n@%p1 st.global.u32 [%rd5], %r8;"),
        {{}, counting(40 * 36)},
@@ -171,7 +172,7 @@ TEST(Parallel, WordsOfOneLine) {
 }
 
 TEST(Parallel, WordsThatAreWrittenInPart) {
-  // The lowest byte of each word, in lines of which the first words hold something before.
+  // The lowest byte of each word, in lines whose first words are already written.
   EXPECT_TRUE(same_in_parallel({grid_kernel(4, "st.global.u8 [%rd5], %r8;"), {{}, counting(20)}, 40, 9, {4, 40 * 36}}));
 }
 
@@ -180,15 +181,15 @@ TEST(Parallel, BytesOfOneWordAreWrittenInOrder) {
       same_in_parallel({grid_kernel(1, "st.global.u8 [%rd5], %r8;"), {}, 1 + kThreads, 9, {1, (1 + kThreads) * 9}}));
 }
 
-/// Each CTA reads the piece of the one after it: with CTAs in order that is not written yet.
-TEST(Parallel, ReadsOfWhatAnotherWritesLater) {
+/// Each CTA reads the data of the next CTA, which is unwritten when CTAs run in order.
+TEST(Parallel, ReadsBeforeAnotherCtasWrite) {
   EXPECT_FALSE(same_in_parallel({grid_kernel(4, "ld.global.u32 %r9, [%rd4+128];\nst.global.u32 [%rd4], %r9;"),
                                  {counting((kThreads + 1) * 128)},
                                  kThreads,
                                  32,
                                  {(kThreads + 1) * 128, 4}}));
 }
-TEST(Parallel, ReadsOfWhatAnotherWroteBefore) {
+TEST(Parallel, ReadsAfterAnotherCtasWrite) {
   const Case c{grid_kernel(4, "ld.global.u32 %r9, [%rd4];\nst.global.u32 [%rd4+128], %r9;"),
                {counting((kThreads + 1) * 128)},
                kThreads,
@@ -203,7 +204,7 @@ TEST(Parallel, WritesToOnePlace) {
   EXPECT_FALSE(same_in_parallel({grid_kernel(4, "st.global.u32 [%rd2], %r8;"), {}, kThreads, 1, {4, 4}}));
 }
 
-TEST(Parallel, WhatDependsOnTheOrder) {
+TEST(Parallel, OrderDependentKernels) {
   const auto uses = [](const std::string& body, const std::string& head = "") {
     return same_in_parallel({grid_kernel(4, body, head),
                              {counting(128 * kThreads), counting(128 * kThreads)},
@@ -223,12 +224,12 @@ TEST(Parallel, WhatDependsOnTheOrder) {
 }
 
 TEST(Parallel, OneMistakeAndAllIsDoneInOrder) {
-  // The last CTA's last thread goes outside.
+  // The last thread of the last CTA is out of bounds.
   Case c{grid_kernel(4, "st.global.u32 [%rd5], %r8;"), {}, 8, 32, {4, 8 * 128 - 4}};
   EXPECT_FALSE(same_in_parallel(c));
   EXPECT_EQ(c.run(true).findings.size(), 1u);
   EXPECT_TRUE(c.run(true).findings[0].starts_with("out-of-bounds 7 31 "));
-  c.bytes[1] = 4;  // nearly every CTA; the first eight are told
+  c.bytes[1] = 4;  // nearly every CTA; the first eight are reported
   c.ctas = 20;
   EXPECT_FALSE(same_in_parallel(c));
   EXPECT_EQ(c.run(true).findings.size(), 8u);
@@ -241,16 +242,15 @@ TEST(Parallel, ConstantsThatAKernelWrites) {
                                 kThreads,
                                 32,
                                 {128 * kThreads, 4}}));
-  // The first CTA changes a constant through its address: later ones see that.
+  // The first CTA changes a constant through its address; later CTAs read the new value.
   const std::string writes =
       "mov.u64 %rd6, c;\nsetp.eq.u32 %p1, %r8, 0;\n@%p1 st.global.u32 [%rd6+8], %r8;\nsetp.gt.u32 %p2, %r2, 0;\n@%p2 "
       "ld.const.u32 %r9, [c+8];\n@%p2 st.global.u32 [%rd4], %r9;";
   EXPECT_FALSE(same_in_parallel({grid_kernel(4, writes, head), {}, kThreads, 32, {128 * kThreads, 4}}));
 }
 
-TEST(Parallel, BytesThatNothingWasWrittenTo) {
-  // Every other CTA writes a byte of its word and copies the word, whose other bytes are not to be those of another
-  // CTA.
+TEST(Parallel, UnwrittenBytes) {
+  // Every other CTA writes a byte of its word and copies the word. The other bytes must not be those of another CTA.
   const std::string body =
       "and.b32 %r4, %r2, 1;\nsetp.eq.u32 %p1, %r4, 0;\n@%p1 st.local.u32 [loc], %r8;\nst.local.u8 [loc], "
       "%r8;\nld.local.u32 %r9, [loc];\nst.global.u32 [%rd5], %r9;";
@@ -265,7 +265,7 @@ TEST(Parallel, BytesThatNothingWasWrittenTo) {
   for (int again = 0; again < 10; ++again) EXPECT_TRUE(same_in_parallel(c));
 }
 
-/// Every thread reads and writes where tables say: most often a place of its CTA's, at times another's.
+/// Every thread reads and writes at table indices: mostly within its CTA's data, sometimes in another CTA's.
 TEST(Parallel, AnyReadsAndWrites) {
   std::mt19937 random(5);
   const std::string ptx = kernel_text(
@@ -296,7 +296,7 @@ TEST(Parallel, AnyReadsAndWrites) {
            threads,
            {tables.size(), ctas * piece, ctas * piece}};
     c.wave = 1;
-    if (one_buffer) {  // in place: the second parameter is the third
+    if (one_buffer) {  // in place: the second and the third parameter are equal
       const size_t begin = c.ptx.find("ld.param.u64 %rd2, [p1];");
       c.ptx.replace(begin, 24, "ld.param.u64 %rd2, [p2];");
     }

@@ -1,4 +1,4 @@
-// What the parser and decoder refuse, with the message; and hostile text, which must never crash.
+// Input that the parser and decoder reject, with the message; and hostile text, which must never crash.
 #include <gtest/gtest.h>
 
 #include "fuzz_ptx.h"
@@ -36,7 +36,7 @@ TEST(Parse, UnknownInstructionsAreNamedWithTheNearestKnownOne) {
 TEST(Parse, OperandsMustFit) {
   EXPECT_EQ(error_of("add.s32 %r1, %rd1, 2;"),
             "k.ptx:13: error: '%rd1' is a 64-bit register where 'add.s32' needs a 32-bit one");
-  EXPECT_EQ(error_of("cvt.s64.s32 %rd2, %rd1;"), "");  // the low half, as conversions take it
+  EXPECT_EQ(error_of("cvt.s64.s32 %rd2, %rd1;"), "");  // the low half, as in conversions
   EXPECT_EQ(error_of("add.s32 %r1, 1;"), "k.ptx:13: error: 'add.s32' takes 3 operands, found 2");
   EXPECT_EQ(error_of("add.s32 %r64, 1, 2;"), "k.ptx:13: error: '%r64' is not declared");
   EXPECT_EQ(error_of("add.f32 %f1, %f2, 1;"), "k.ptx:13: error: 'add.f32' needs a floating-point constant");

@@ -1,5 +1,5 @@
-// Requests of a whole warp are often served at once (machine_rows.cpp). Volatile ones always go lane by lane: with one
-// warp, which cannot race, both must read, write, count and find the same.
+// Warp-wide requests are often served at once (machine_rows.cpp); volatile ones always lane by lane. A single warp
+// cannot race, so both must read, write, count and find the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace roofgen::sim_test {
 namespace {
 
-constexpr uint32_t kBytes = 1024;  ///< of the source, of the destination, and of either in shared memory
+constexpr uint32_t kBytes = 1024;  ///< of the source, the destination, and each of them in shared memory
 
 struct Access {
   const char *type, *registers;
@@ -22,7 +22,7 @@ constexpr Access kAccesses[] = {{"u8", "%rs1", 1},          {"s8", "%r10", 1},
                                 {"u64", "%rd10", 8},        {"v2.u16", "{%rs1,%rs2}", 4},
                                 {"v2.f32", "{%f1,%f2}", 8}, {"v4.u32", "{%r10,%r11,%r12,%r13}", 16}};
 
-/// Lane i of those in the mask takes the source at table[i] to the destination at table[32 + i].
+/// Lane i, if in the mask, copies the source at table[i] to the destination at table[32 + i].
 std::string copy_kernel(const Access& access, bool shared, bool lane_by_lane) {
   const std::string space = std::string(lane_by_lane ? ".volatile" : "") + (shared ? ".shared." : ".global.");
   const std::string stored = access.type[0] == 's' ? "u" + std::string(access.type + 1) : access.type;
@@ -42,7 +42,7 @@ std::string copy_kernel(const Access& access, bool shared, bool lane_by_lane) {
   if (!shared)
     return head + "cvt.u64.u32 %rd8,%r2; add.s64 %rd8,%rd8,%rd2; cvt.u64.u32 %rd9,%r3; add.s64 %rd9,%rd9,%rd3;\n" +
            with(move, "%rd8", "%rd9");
-  // Both come into shared memory first, of the source what is written of it, and the destination goes back.
+  // First copies both buffers into shared memory (of the source, its written part), at the end the destination back.
   return head +
          "mov.u32 %r4,smem; mov.u64 %rd11,0;\n"
          "IN: cvt.u64.u32 %rd12,%r1; add.s64 %rd12,%rd12,%rd11; cvt.u32.u64 %r5,%rd12; add.s32 %r5,%r5,%r4; add.s64 "
@@ -86,8 +86,8 @@ Outcome run(Bench& bench, const std::vector<uint32_t>& table, uint32_t mask, uin
   return out;
 }
 
-/// Offsets of 32 lanes as kernels have them: in a row, at a stride, backwards, all at one place, in groups, anywhere;
-/// now and then a row that runs past the end, or a lane that is out of bounds or not aligned.
+/// Typical offsets of 32 lanes: consecutive, strided, descending, all equal, in groups, random; sometimes a row that
+/// runs past the end, or a lane that is out of bounds or misaligned.
 void offsets(std::mt19937& random, uint32_t bytes, uint32_t* out) {
   const uint32_t places = kBytes / bytes, begin = random() % places, way = random() % 6, stride = 1 + random() % 9;
   const bool past = random() % 8 == 0;
@@ -118,7 +118,7 @@ TEST(RandomRows, AreAsLaneByLane) {
         offsets(random, access.bytes, table.data());
         offsets(random, access.bytes, table.data() + 32);
         const uint32_t mask = random() % 3 == 0 ? static_cast<uint32_t>(random() | 1) : ~0u;
-        // Of the source: all, or up to somewhere about one of the lanes, often the last.
+        // Initialised part of the source: all, or up to a position near one of the lanes, often the last.
         const uint32_t edge =
             table[random() % 2 ? 31 : random() % 32] + static_cast<uint32_t>(random() % (access.bytes + 1));
         const uint32_t written = random() % 3 == 0 ? std::min(edge, kBytes) : kBytes;
@@ -127,7 +127,7 @@ TEST(RandomRows, AreAsLaneByLane) {
         ASSERT_EQ(a.finding, b.finding) << label;
         ASSERT_EQ(a.thread, b.thread) << label;
         ASSERT_EQ(a.destination, b.destination) << label;
-        if (!a.finding.empty()) {  // half a request is not counted alike
+        if (!a.finding.empty()) {  // the two ways count partial requests differently
           ++found;
           continue;
         }
@@ -146,7 +146,7 @@ TEST(RandomRows, AreAsLaneByLane) {
   EXPECT_GT(found, 300);
 }
 
-// What another CTA wrote is looked at word by word, also where the lanes of a warp are together.
+// Words written by another CTA are checked one by one, even for warp-wide accesses.
 TEST(RandomRows, RacesBetweenCtasAreFound) {
   const auto kind = [](const std::string& body) {
     Bench bench;
@@ -163,7 +163,7 @@ TEST(RandomRows, RacesBetweenCtasAreFound) {
   EXPECT_EQ(kind(own + "setp.eq.u32 %p1,%r2,1; @%p1 ld.global.u32 %r3,[%rd3];"), "race");
   EXPECT_EQ(kind("st.global.u32 [%rd3],%r1;"), "race");
   EXPECT_EQ(kind("mul.wide.u32 %rd4,%r2,124; add.s64 %rd5,%rd3,%rd4; st.global.u32 [%rd5],%r1;"),
-            "race");  // one word in common
+            "race");  // one shared word
 }
 
 }  // namespace

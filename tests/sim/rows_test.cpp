@@ -1,5 +1,5 @@
-// Accesses of a whole warp to one piece of memory are done at once (machine_rows.cpp); volatile ones lane by lane. Both
-// must leave the same values and counts, and find the same mistakes.
+// Warp-wide accesses to one allocation are served at once (machine_rows.cpp); volatile ones lane by lane. Both must
+// leave the same values and counts, and report the same findings.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,8 @@
 namespace roofgen::sim_test {
 namespace {
 
-/// p1[i] = p0[i] for elements of `count` x `type`, from element %r8 of the thread plus `shift` elements of `bytes`.
+/// p1[i] = p0[i] for elements of `count` x `type`, starting at the thread's element %r8 plus `shift` elements of
+/// `bytes`.
 std::string copy(const std::string& order, int count, int bytes, int shift, const std::string& between = "") {
   const std::string type = bytes == 8 ? "u64" : "u32", r = bytes == 8 ? "%rd" : "%r",
                     vector = count == 1 ? "" : fmt::format(".v{}", count);
@@ -48,7 +49,7 @@ Seen run(const std::string& ptx, uint32_t ctas, uint32_t threads, uint32_t words
   return s;
 }
 
-TEST(Rows, AreWhatTheirLanesAreOneByOne) {
+TEST(Rows, EqualLaneByLaneAccesses) {
   for (const auto& [count, bytes] :
        {std::pair(1, 4), std::pair(2, 4), std::pair(4, 4), std::pair(1, 8), std::pair(2, 8)})
     for (int shift : {0, 1, 3, 9}) {
@@ -82,7 +83,7 @@ TEST(Rows, FindTheLaneThatGoesOutside) {
   EXPECT_EQ(run(copy("", 4, 4, 0), 1, 32, 4 * 32 - 1, 4 * 32 - 1).kind, "out-of-bounds 0 31");
 }
 
-TEST(Rows, FindTheLaneThatReadsWhatNobodyWrote) {
+TEST(Rows, FindTheLaneThatReadsUnwrittenMemory) {
   EXPECT_EQ(run(copy("", 2, 8, 0), 1, 32, 4 * 32, 4 * 31).kind, "uninitialised 0 31");
 }
 
@@ -90,12 +91,12 @@ TEST(Rows, FindAMisalignedLane) {
   EXPECT_EQ(run(copy("", 2, 4, 0, "add.u64 %rd4, %rd4, 4;"), 1, 32, 66, 66).kind, "misaligned 0 0");
 }
 
-TEST(Rows, FindWhatAnotherCtaWrote) {
-  // Every CTA writes the same row, then reads it: the second comes upon the first's.
+TEST(Rows, FindRacesWithAnotherCta) {
+  // Every CTA writes the same row, then reads it: the second CTA meets the first CTA's data.
   const std::string same_place = "ld.param.u64 %rd5, [p1];\nmul.wide.u32 %rd3, %r1, 4;\nadd.u64 %rd5, %rd5, %rd3;";
   EXPECT_EQ(run(copy("", 1, 4, 0, same_place), 2, 64, 128, 128).kind, "race 1 0");
   EXPECT_EQ(run(copy("", 1, 4, 0, same_place), 1, 64, 128, 128).kind, "");
-  // CTA 1 reads what CTA 0 wrote: in place, one CTA further on.
+  // CTA 1 reads CTA 0's data: in place, one CTA further on.
   const std::string behind = "mov.u64 %rd5, %rd4;\nadd.u64 %rd5, %rd5, 256;";
   EXPECT_EQ(run(copy("", 1, 4, 0, behind), 2, 64, 192, 192).kind, "race 1 0");
 }

@@ -1,6 +1,6 @@
-// What the simulator remembers about shared memory, against a model with a record per byte and a clock per pair of
-// warps. Chunks, words and bytes have records of their own only where they need them, and common requests have shorter
-// ways: none of that shows. The same of device memory, where a line is one warp's until others come.
+// The simulator's shadow of shared memory against a model with a record per byte and a clock per pair of warps. Chunks,
+// words and bytes have separate records only when needed, and common requests take shortcuts; neither may be visible.
+// The same for device memory, where a line belongs to one warp until others access it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -133,7 +133,7 @@ TEST(SharedShadow, IsAsAModelOfBytes) {
 }
 
 TEST(DeviceShadow, IsAsAModelOfBytes) {
-  constexpr uint32_t kLinesHere = 1024, kApart = 37;  // enough for the table to grow
+  constexpr uint32_t kLinesHere = 1024, kApart = 37;  // enough to make the table grow
   constexpr uint64_t kBase = uint64_t{1} << 40;
   uint32_t refused = 0, steps = 0;
   SharedShadow shared;
@@ -156,7 +156,7 @@ TEST(DeviceShadow, IsAsAModelOfBytes) {
       shadow.settle();
       model.barrier(warps);
     };
-    if (lines == kLinesHere) {  // each warp has its own, until a barrier
+    if (lines == kLinesHere) {  // until a barrier, each warp has its own lines
       for (uint32_t i = 0; i < lines; ++i) {
         ASSERT_TRUE(shadow.write(i % kWarpsHere, at(i * kLineBytes), kLineBytes).ok() &&
                     model.write(i % kWarpsHere, i * kLineBytes, kLineBytes));
@@ -194,11 +194,11 @@ TEST(DeviceShadow, StrongAccessesDoNotRaceWithEachOther) {
   EXPECT_TRUE(shadow.read(1, kAt, 4, true).ok());
   EXPECT_TRUE(shadow.write(1, kAt, 4, true).ok());
   EXPECT_TRUE(shadow.read(0, kAt, 4, true).ok());
-  EXPECT_TRUE(shadow.write(2, kAt + 4, 4).ok());  // beside it
+  EXPECT_TRUE(shadow.write(2, kAt + 4, 4).ok());  // next to it
   EXPECT_EQ(shadow.read(0, kAt, 4).verdict, Verdict::kReadAfterWrite);
   EXPECT_EQ(shadow.read(1, kAt + 4, 4, true).verdict, Verdict::kReadAfterWrite);
   EXPECT_EQ(shadow.write(1, kAt + 4, 4, true).verdict, Verdict::kWriteAfterWrite);
-  // A plain write after a strong one is plain.
+  // A plain write after a strong write counts as plain.
   shadow.reset(3);
   EXPECT_TRUE(shadow.write(0, kAt + 8, 4, true).ok());
   EXPECT_TRUE(shadow.write(0, kAt + 8, 4).ok());

@@ -1,4 +1,4 @@
-// Helpers of the simulator tests: a small launcher around the executor, PTX boiler plate, fixtures.
+// Helpers of the simulator tests: a small launcher around the executor, PTX boilerplate, fixtures.
 #pragma once
 
 #include <cstring>
@@ -12,18 +12,18 @@ namespace roofgen::sim_test {
 /// The text of tests/sim/fixtures/<name>.
 std::string fixture(const std::string& name);
 
-/// A kernel `k` with 64-bit parameters p0..p{n-1} around `body`; common registers are declared:
-/// %r<64>, %rd<64>, %f<64>, %fd<32>, %rs<32>, %p<32>. `head` goes before the kernel.
+/// A kernel `k` with 64-bit parameters p0..p{n-1} around `body`, with declared registers %r<64>, %rd<64>, %f<64>,
+/// %fd<32>, %rs<32>, %p<32>. `head` precedes the kernel.
 std::string kernel_text(int params, const std::string& body, const std::string& head = "");
 
-/// One executor with one kernel, arguments by position.
+/// An executor with one kernel; arguments are given by position.
 class Bench {
  public:
   Bench();
   Executor& executor() { return *executor_; }
-  /// Loads PTX; the error message otherwise.
+  /// Loads PTX; returns the error message, or "".
   std::string load(const std::string& ptx, const std::string& entry = "k");
-  /// A buffer holding `values` (written by the host, so not an input).
+  /// A buffer with `values`, written by the host (therefore not an input).
   template <class T>
   DevicePtr buffer(const std::vector<T>& values, const std::string& label = "buf") {
     DevicePtr p = poisoned(values.size() * sizeof(T), label);
@@ -40,11 +40,11 @@ class Bench {
   Bench& arg(DevicePtr p);
   Bench& arg64(uint64_t v);
   Bench& arg32(uint32_t v);
-  /// Of the next runs.
+  /// Cluster size of the following runs.
   Bench& clusters(Dim3 ctas) { return launch_.cluster = ctas, *this; }
-  /// Runs with the arguments given so far, then forgets them. Aborts on an Error.
+  /// Runs with the given arguments and clears them. Aborts on an Error.
   RunResult run(Dim3 grid, Dim3 block, uint32_t smem = 0, const RunOptions& options = {});
-  /// Kind of the first finding, "" when clean.
+  /// Kind of the first finding, "" without findings.
   std::string kind(Dim3 grid, Dim3 block, uint32_t smem = 0);
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kShared = ".extern .shared .align 16 .b8 smem[];\n";
 
-/// Each thread leaves %r9 in out[tid].
+/// Each thread stores %r9 to out[tid].
 std::vector<uint32_t> values(const std::string& body, uint32_t threads = 32, const std::string& head = kShared) {
   Bench bench;
   std::string text =
@@ -93,7 +93,7 @@ TEST(WarpOps, DivergentLoopsComeBackTogether) {
 }
 
 TEST(WarpOps, LanesMeetAtABarrierThatLiesBehindThem) {
-  // Compilers put the end of a loop's body before its beginning: both paths come to M by backward branches.
+  // Compilers may place the end of a loop body before its beginning: both paths reach M by backward branches.
   expect_each(
       "mov.u32 %r9,1; bra T;\n"
       "M: add.s32 %r9,%r9,10; bar.warp.sync -1; shfl.sync.bfly.b32 %r9,%r9,1,31,-1; bra E;\n"
@@ -102,7 +102,7 @@ TEST(WarpOps, LanesMeetAtABarrierThatLiesBehindThem) {
 }
 
 TEST(WarpOps, ASpinningLaneDoesNotStarveTheLaneItWaitsFor) {
-  // Lane 0 waits at a lower pc for a flag that the others set later in the code.
+  // Lane 0 waits at a lower pc for a flag that the other lanes set later in the code.
   expect_each(
       "mov.u32 %r4,smem; st.volatile.shared.u32 [%r4],0; setp.ne.u32 %p1,%r1,0; @%p1 bra SET;\n"
       "W: ld.volatile.shared.u32 %r5,[%r4]; setp.eq.u32 %p2,%r5,0; @%p2 bra W; mov.u32 %r9,%r5; bra E;\n"

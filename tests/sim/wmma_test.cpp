@@ -82,7 +82,7 @@ struct Product {
         put(wanted, at, sum, total);
       }
 
-    // To shared memory byte by byte, so that nothing else is needed to fit.
+    // Copies to shared memory byte by byte, so that no alignment is required.
     std::string body =
         "ld.param.u64 %rd1, [p0];\nld.param.u64 %rd2, [p1];\nld.param.u64 %rd3, [p2];\nmov.u32 %r1, %tid.x;\n";
     std::string from_a = "%rd1", from_b = "%rd2", space = ".global";
@@ -139,7 +139,8 @@ TEST(Wmma, EveryShapeTypeAndLayout) {
   EXPECT_EQ(tried, 16 * 16);
 }
 
-/// Elements of one index lie at one place in fragments of both widths, so that one may be made from the other.
+/// Elements with the same index lie at the same place in fragments of both widths, so that one fragment can be
+/// converted into the other.
 TEST(Wmma, EveryElementOnce) {
   using F = sim::WmmaFragment;
   for (const Shape& s : kShapes)

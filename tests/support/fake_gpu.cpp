@@ -12,7 +12,7 @@ using Kind = FakeCall::Kind;
 
 namespace {
 
-/// A handle carries the generation it is of in its top byte, as those of a GPU worker do.
+/// A handle carries its generation in the top byte, like a GPU worker's handles.
 constexpr int kTagShift = 56;
 uint64_t tag(uint64_t value, uint64_t generation) { return (generation & 0xff) << kTagShift | value; }
 
@@ -119,7 +119,7 @@ FakeCall& FakeGpu::record(Kind kind) {
   return call;
 }
 
-/// Notes the fault with the call in progress and lets go of what goes with the context.
+/// Records the fault for the current call and drops the state that is lost with the context.
 Error FakeGpu::fail(Fault fault, std::string message) {
   fault_ = fault;
   if (!calls.empty()) calls.back().failed = fault;
@@ -151,7 +151,7 @@ Result<const FakeGpu::Buffer*> FakeGpu::find(DevicePtr ptr) {
   return &buffers_.at(base);
 }
 
-/// The allocation that `ptr` points into, by its first address.
+/// The base address of the allocation that `ptr` points into.
 Result<uint64_t> FakeGpu::base_of(DevicePtr ptr) {
   auto after = buffers_.upper_bound(ptr.address);
   if (after != buffers_.begin()) {
@@ -245,7 +245,7 @@ void FakeGpu::unload(ModuleId id) {
   modules_.erase(at);
 }
 
-/// The fault scripted for this launch, if any; counts the launch either way.
+/// The fault scripted for this launch, if any; counts the launch in either case.
 const FakeFault* FakeGpu::due(const std::vector<const Module*>& modules, FakeFault::Where where) {
   const FakeFault* out = nullptr;
   for (size_t i = 0; i < script.faults.size(); ++i) {
@@ -261,7 +261,7 @@ const FakeFault* FakeGpu::due(const std::vector<const Module*>& modules, FakeFau
   return out;
 }
 
-/// The time of one launch; what it touches is in L2 afterwards.
+/// The time of one launch; afterwards its buffers are in L2.
 Result<double> FakeGpu::play(const Module& module, const Launch& launch, const Shot* shot, FakeCall& call) {
   FakeCall::Step& step = call.steps.emplace_back();
   step.entry = module.entry;
@@ -270,7 +270,7 @@ Result<double> FakeGpu::play(const Module& module, const Launch& launch, const S
   uint64_t resident = 0, total = 0;
   std::set<uint64_t> touched;
   for (const Arg& arg : launch.args) {
-    if (!arg.is_buffer || arg.bits == 0) continue;  // 0: a buffer that was not asked for
+    if (!arg.is_buffer || arg.bits == 0) continue;  // 0: an unused buffer
     step.addresses.push_back(arg.bits);
     ROOFGEN_TRY(const uint64_t base, base_of(DevicePtr{arg.bits}));
     if (!touched.insert(base).second) continue;
@@ -384,7 +384,7 @@ Result<std::vector<Sample>> FakeGpu::time(std::span<const Shot> shots, size_t* d
   return out;
 }
 
-/// splitmix64 and Box-Muller: the same numbers with every standard library.
+/// splitmix64 and Box-Muller give the same numbers with every standard library.
 double FakeGpu::random_normal() {
   auto uniform = [&] {
     uint64_t z = (random_ += 0x9e3779b97f4a7c15u);

@@ -1,7 +1,6 @@
-// A GPU whose every answer is scripted. What kernels compute is left to another executor (the simulator);
-// how long they take, what clocks and sensors say, what goes wrong and when, is up to the test. Time is
-// virtual: kernels, shots, sleeps and restarts advance it, nothing waits, and the same script gives the
-// same bytes each time.
+// A scripted GPU for tests. Another executor (the simulator) computes the kernels' results; the script sets times,
+// clocks, sensors and faults. Time is virtual: kernels, shots, sleeps and restarts advance it without waiting, so the
+// same script always gives the same bytes.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +16,18 @@
 
 namespace roofgen::test {
 
-/// One kernel launch, as a script sees it.
+/// One kernel launch, as passed to a script.
 struct FakeStep {
   std::string entry, digest;  ///< of the binary
   const Launch& launch;
-  bool cold = true;     ///< less than half of the bytes its buffers hold is in L2 (least recently used goes first)
-  bool flushed = true;  ///< its shot asked for a flush
+  bool cold = true;     ///< less than half of its buffers' bytes are in L2 (which evicts the least recently used)
+  bool flushed = true;  ///< its shot requested a flush
   bool graph = false;
-  double now_s = 0;   ///< when it starts
-  double sm_mhz = 0;  ///< then
+  double now_s = 0;   ///< at its start
+  double sm_mhz = 0;  ///< at that time
 };
 
-/// Something that goes wrong: at the nth launch that matches, counted from 1, or from then on always.
+/// A scripted fault: at the nth matching launch, counted from 1, or from that launch on.
 struct FakeFault {
   Fault fault = Fault::kKernel;
   std::string entry = "";   ///< of the binary; empty: any
@@ -36,13 +35,13 @@ struct FakeFault {
   uint64_t nth = 1;
   bool always = false;
   enum class Where { kEither, kRun, kShot } where = Where::kEither;  ///< run() or time(); a shot counts once
-  std::string message = "";                                          ///< empty: what the driver would say of that fault
+  std::string message = "";                                          ///< empty: the driver's usual message
 };
 
 struct FakeScript {
   ExecutorInfo info = h200();
   GpuIdentity identity = h200_identity();
-  /// Time of a launch in ns before noise. Infinity hangs.
+  /// Time of a launch in ns before noise; infinity is a hang.
   std::function<double(const FakeStep&)> step_ns = [](const FakeStep&) { return 10'000.0; };
   double noise = 0;   ///< standard deviation of the logarithm of a shot's time
   uint64_t seed = 1;  ///< of the noise
@@ -50,20 +49,20 @@ struct FakeScript {
   std::function<double(double now_s)> power_w = [](double) { return 500.0; };
   std::function<double(double now_s)> temperature_c = [](double) { return 55.0; };
   std::function<uint64_t(double now_s)> limits = [](double) { return uint64_t{0}; };
-  uint64_t memory_bytes = uint64_t{140} << 30;  ///< what allocations share
+  uint64_t memory_bytes = uint64_t{140} << 30;  ///< capacity for all allocations
   int other_processes = 0;
-  double message_s = 50e-6;  ///< each call of time()
-  double shot_s = 30e-6;     ///< each shot, beside its own time
+  double message_s = 50e-6;  ///< per call of time()
+  double shot_s = 30e-6;     ///< per shot, in addition to its own time
   double flush_s = 40e-6;
-  double restart_s = 0.5;  ///< a new worker after a fault
-  double timeout_s = 10;   ///< a launch or shot over this is a timeout
+  double restart_s = 0.5;  ///< for a new worker after a fault
+  double timeout_s = 10;   ///< a longer launch or shot is a timeout
   std::vector<FakeFault> faults;
 
   static ExecutorInfo h200();
   static GpuIdentity h200_identity();
 };
 
-/// What was asked of the GPU, in order.
+/// A call to the GPU, recorded in order.
 struct FakeCall {
   enum class Kind {
     kAllocate,
@@ -80,7 +79,7 @@ struct FakeCall {
     kSleep
   };
   Kind kind{};
-  double now_s = 0;  ///< before it
+  double now_s = 0;  ///< time before the call
   uint64_t generation = 0;
   std::string label;     ///< buffer: its label; module, run and shot: entry of the (first) kernel
   std::string digest;    ///< of the (first) kernel
@@ -91,7 +90,7 @@ struct FakeCall {
   bool flush = false, graph = false;
   struct Step {
     std::string entry, digest;
-    std::vector<uint64_t> addresses;  ///< of its buffer arguments, in order
+    std::vector<uint64_t> addresses;  ///< of the buffer arguments, in order
     bool cold = false;
   };
   std::vector<Step> steps;  ///< run and shot
@@ -102,20 +101,20 @@ struct FakeCall {
 
 class FakeGpu final : public GpuExecutor {
  public:
-  /// Without `functional` one simulator is made. Binaries without PTX compute nothing and are only timed.
+  /// Without `functional`, the GPU creates a simulator. Binaries without PTX compute nothing and are only timed.
   explicit FakeGpu(FakeScript script = {}, std::unique_ptr<Executor> functional = nullptr);
   ~FakeGpu() override;
 
   FakeScript script;                           ///< may be changed between calls
-  std::vector<FakeCall> calls;                 ///< everything so far
+  std::vector<FakeCall> calls;                 ///< all calls so far
   double now_s = 0;                            ///< virtual time
-  BenchClock clock();                          ///< the same time; sleeping advances it. Not to outlive the GPU
-  void replace_worker();                       ///< as if it had died between two calls: all handles are stale
-  void lose(std::string why = "GPU is lost");  ///< from now on every call is kLost
+  BenchClock clock();                          ///< the virtual clock; sleeping advances it. Must not outlive the GPU
+  void replace_worker();                       ///< as after a death between two calls: all handles are stale
+  void lose(std::string why = "GPU is lost");  ///< all later calls are kLost
 
   std::vector<const FakeCall*> calls_of(FakeCall::Kind kind) const;
   std::vector<std::string> shot_order() const;   ///< entry of the first kernel of every shot
-  std::string label_of(uint64_t address) const;  ///< of a buffer, also of one long gone
+  std::string label_of(uint64_t address) const;  ///< of a buffer, even after its release
   uint64_t bytes_in_use() const;
   size_t buffers_in_use() const { return buffers_.size(); }
 
@@ -128,8 +127,8 @@ class FakeGpu final : public GpuExecutor {
   Result<void> poison(DevicePtr ptr) override;
   Result<ModuleId> load(const Binary& binary) override;
   void unload(ModuleId module) override;
-  /// The whole grid, always. What the simulator finds is a fault where a GPU would trap (out of bounds, misaligned,
-  /// trap), a timeout where it would hang, and goes unnoticed where a GPU would not notice.
+  /// Always runs the whole grid. A simulator finding becomes a fault where a GPU would trap (out of bounds, misaligned,
+  /// trap), a timeout where a GPU would hang, and is ignored where a GPU would not notice it.
   Result<RunResult> run(ModuleId module, const Launch& launch, const RunOptions& options) override;
   GpuIdentity identity() const override { return script.identity; }
   Result<GpuState> state() override;
@@ -158,11 +157,11 @@ class FakeGpu final : public GpuExecutor {
   double random_normal();
 
   std::unique_ptr<Executor> inner_;
-  std::map<uint64_t, Buffer> buffers_;  ///< by the address given out
-  std::map<uint64_t, Module> modules_;  ///< by the id given out
+  std::map<uint64_t, Buffer> buffers_;  ///< by returned address
+  std::map<uint64_t, Module> modules_;  ///< by returned id
   std::map<uint64_t, std::string> labels_;
-  std::vector<uint64_t> l2_;         ///< buffers in it, the one used last at the back
-  std::map<size_t, uint64_t> seen_;  ///< launches that matched the fault of that index
+  std::vector<uint64_t> l2_;         ///< buffers in L2, the most recently used last
+  std::map<size_t, uint64_t> seen_;  ///< matching launches by index of the fault
   Fault fault_ = Fault::kNone;
   std::string lost_;
   uint64_t generation_ = 1, next_module_ = 1, messages_ = 0, random_ = 0;

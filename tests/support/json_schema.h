@@ -1,5 +1,5 @@
-// The part of JSON Schema that docs/*.json use: type, enum, properties, required, items,
-// additionalProperties. Anything else in a schema is reported, so that no rule is silently ignored.
+// The subset of JSON Schema used by docs/*.json: type, enum, properties, required, items, additionalProperties. Any
+// other keyword in a schema is reported, so that no rule is silently ignored.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ inline bool has_type(const Json& value, const std::string& type) {
   return type == "null" && value.is_null();
 }
 
-/// Appends one line per violation, each with the JSON pointer of the place.
+/// Appends one line per violation with its JSON pointer.
 inline void validate(const Json& schema, const Json& value, const std::string& at, std::vector<std::string>& errors) {
   static const std::set<std::string> kKnown = {
       "type", "enum", "properties", "required", "items", "additionalProperties", "$schema", "title", "description"};

@@ -1,4 +1,4 @@
-// Enough of PNG to see whether something was drawn.
+// Reads enough of PNG to check that an image is not empty.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct Image {
   std::set<uint32_t> colours;  ///< distinct 0xRRGGBB
 };
 
-/// An 8-bit RGB or RGBA image that is not interlaced; nullopt for anything else.
+/// Reads a non-interlaced 8-bit RGB or RGBA image; nullopt for anything else.
 std::optional<Image> read_png(const std::string& bytes);
 
 }  // namespace roofgen::test

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A fresh folder that goes away with the test.
+/// A temporary folder for one test.
 class DataDir : public testing::Test {
  protected:
   DataDir() : dir_(fs::temp_directory_path() / ("roofgen-data-" + std::to_string(std::random_device{}()))) {
@@ -62,7 +62,7 @@ TEST(DataFiles, ListsSortedNamesWithThePrefix) {
   EXPECT_TRUE(DataFiles().list("devices/no-such").empty());
 }
 
-TEST(DataFiles, MissingFileSaysWhereItLooked) {
+TEST(DataFiles, MissingFileListsTheSearchedFolders) {
   const auto text = DataFiles({"/nonexistent/dir"}).load("devices/nothing.json");
   ASSERT_FALSE(text);
   EXPECT_EQ(text.error().message, "no file 'devices/nothing.json'");

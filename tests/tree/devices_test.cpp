@@ -1,4 +1,4 @@
-// Every file in devices/ against docs/devices.md, and the stated peaks against the rates.
+// Every device file against docs/devices.md, and the stated peaks against the rates.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::vector<std::string> names() {
   return names;
 }
 
-/// The cells' values of a device with those of its architecture below them.
+/// The cells of a device and of its architecture.
 std::map<std::string, double> values(const std::string& name) {
   const json device = load(name);
   std::map<std::string, double> values;
@@ -45,15 +45,15 @@ std::map<std::string, double> values(const std::string& name) {
 
 bool is_product(const std::string& name) { return !name.starts_with("sm_"); }
 
-/// One row of a table put together from the makers' figures: bf16 (V100: fp16) with FP32 accumulation, its
-/// ridge rounded to a whole number, and the special-function roof where it has one.
+/// A row of a table compiled from vendors' figures: bf16 (V100: fp16) with FP32 accumulation, the ridge rounded to a
+/// whole number, and the special-function roof where the table has one.
 struct Row {
   const char* name;
   int sms;
   double dram_gb_s;
   double tensor_tflops;
   int ridge;            ///< FLOP per byte of DRAM
-  double exp_tera = 0;  ///< 10^12 exponentials a second at `exp_clock`; 0: not in the table
+  double exp_tera = 0;  ///< 10^12 exponentials per second at `exp_clock`; 0: not in the table
   const char* exp_clock = "clock_fp32_mhz";
 };
 constexpr Row kTable[] = {
@@ -68,7 +68,7 @@ constexpr Row kTable[] = {
     {"rtx-3090", 82, 936, 71, 76},
     {"rtx-4090", 128, 1008, 165.2, 164, 5.2},
     {"rtx-5090", 170, 1792, 209.5, 117, 6.5},
-    // Hopper: at the clock of the tensor cores, at which exponentials keep up with matrix work.
+    // Hopper: at the tensor clock, at which exponentials and matrix work are balanced.
     {"h100-sxm", 132, 3352, 989.4, 295, 3.86, "clock_tensor_mhz"},
     {"h100-pcie", 114, 2000, 756, 378},
     {"h100-nvl", 132, 3938, 835.5, 212},
@@ -78,11 +78,11 @@ constexpr Row kTable[] = {
     {"b200", 148, 7672, 2250, 293, 4.65},
     {"gb200", 152, 8000, 2500, 312, 5.0},
     {"b300", 148, 8000, 2250, 281},
-    // NVIDIA publishes 10.7, which is the full chip: 160 SMs x 32 x 2.09 GHz. As sold: 152 SMs.
+    // NVIDIA publishes 10.7 for the full chip: 160 SMs x 32 x 2.09 GHz. Products have 152 SMs.
     {"gb300", 152, 8000, 2500, 312, 10.0},
 };
 
-TEST(Devices, AreThoseOfTheTable) {
+TEST(Devices, MatchTheTable) {
   std::set<std::string> products;
   for (const std::string& name : names())
     if (is_product(name)) products.insert(name);
@@ -123,7 +123,7 @@ TEST(Devices, HaveOnlyTheNumberFormatsOfTheirGeneration) {
   for (const char* name : {"h100-sxm", "h200-sxm", "b200"}) EXPECT_FALSE(has(name, "peak_int4_tflops")) << name;
   for (const char* name : {"b200", "gb200", "b300", "gb300", "rtx-5090"})
     EXPECT_TRUE(has(name, "peak_fp4_tflops")) << name;
-  // Outside the tensor cores an A100 does bf16 at half the rate of fp16, and 8-bit products only as dp4a.
+  // On its CUDA cores, an A100 does bf16 at half the rate of fp16, and 8-bit products only as dp4a.
   const auto a100 = values("a100-sxm-80");
   EXPECT_EQ(a100.at("peak_fp16_cuda_tflops"), 78);
   EXPECT_EQ(a100.at("peak_bf16_cuda_tflops"), 39);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every C++ and CUDA header of the tree is formatted by .clang-format. Versions of clang-format differ in their
-# results, so only version 14 (Debian 12) decides; exit 77 is a skip.
+# Checks that .clang-format has been applied to every C++ and CUDA header. Results differ between versions of
+# clang-format, so only version 14 (Debian 12) is used; exit 77 skips the test.
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 for name in clang-format-14 clang-format; do
   if "$name" --version 2>/dev/null | grep -q 'version 14\.'; then

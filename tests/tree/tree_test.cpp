@@ -1,5 +1,5 @@
-// The habits of the tree that a compiler does not see: who may include whom, how long a file may be,
-// and nothing of one machine in the sources.
+// Conventions that a compiler does not check: include dependencies, file lengths, and no traces of a particular
+// machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct File {
   std::vector<std::string> lines;
 };
 
-/// Every text file of the tree; build folders, hidden folders and binary files are not part of it.
+/// Every text file of the tree, without build folders, hidden folders and binary files.
 const std::vector<File>& tree() {
   static const std::vector<File> kFiles = [] {
     std::vector<File> files;
@@ -31,7 +31,7 @@ const std::vector<File>& tree() {
           it.disable_recursion_pending();
         continue;
       }
-      if (!it->is_regular_file() || leaf == ".git") continue;  // a work tree's .git is a file
+      if (!it->is_regular_file() || leaf == ".git") continue;  // .git is a file in a linked worktree
       std::ifstream in(it->path(), std::ios::binary);
       const std::string text{std::istreambuf_iterator<char>(in), {}};
       if (text.find('\0') != std::string::npos) continue;
@@ -70,9 +70,8 @@ std::string top(const std::string& path) { return path.substr(0, path.find('/'))
 
 TEST(Tree, IsFound) { EXPECT_GT(tree().size(), 50u); }
 
-// include <- base <- generator <- roofline <- tuner <- cli, base <- runtime <- tuner and
-// generator, roofline, runtime <- check <- cli. runtime/shim is a library of its own that no other folder
-// includes: it may use the catalogue of devices.
+// include <- base <- generator <- roofline <- tuner <- cli, base <- runtime <- tuner and generator, roofline, runtime
+// <- check <- cli. No folder includes runtime/shim; as a separate library it may use the device catalogue.
 TEST(Tree, DependenciesPointOneWay) {
   const std::map<std::string, std::set<std::string>> kForbidden = {
       {"include", {"base", "generator", "roofline", "runtime", "check", "tuner", "cli", "tests", "bench"}},
@@ -100,7 +99,8 @@ TEST(Tree, DependenciesPointOneWay) {
   EXPECT_GT(checked, 100);
 }
 
-// An installed user needs no LLVM, JSON or SQLite: public headers see the standard library and each other.
+// Users of an installation need no LLVM, JSON or SQLite: public headers include only the standard library and each
+// other.
 TEST(Tree, PublicHeadersAreStandardOnly) {
   const std::regex kStandard("[a-z_]+");
   int checked = 0;
@@ -130,7 +130,7 @@ TEST(Tree, FilesAreShort) {
   EXPECT_LT(lengths[lengths.size() / 2], 250u) << "the median";
 }
 
-// Patterns are put together from pieces, for this file is part of the tree.
+// The patterns are assembled from pieces, because the test reads this file as well.
 TEST(Tree, NamesNoMachineAndNoRegistry) {
   const std::string slash = "/";
   const std::regex kMachine("(^|[^A-Za-z0-9_.$}>])" + slash + "(work|root|Users|home" + slash +

@@ -1,5 +1,5 @@
-// Ceilings measured on a scripted GPU: figures from scripted times, what one failure costs, and the profile
-// that is kept, laid over a device, refused.
+// Ceilings measured on a scripted GPU: rates from scripted times, the cost of a failure, and profiles that are stored,
+// applied to a device or rejected.
 #include "tuner/ceilings/ceilings.h"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ std::string text_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Tests of one process compile each kernel once.
+/// Shared by all tests of a process, so that each kernel is compiled once.
 struct Cache {
   fs::path dir = [] {
     std::string pattern = (fs::temp_directory_path() / "roofgen-ceilings-XXXXXX").string();
@@ -52,7 +52,7 @@ class CeilingsTest : public testing::Test {
     if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC here";
   }
 
-  /// An H200 of two SMs, so that the simulator is soon done.
+  /// An H200 with two SMs, for short simulations.
   static Device device() {
     Device d = *load_device(DataFiles(), "h200-sxm");
     d.cells["sms"].value = 2;
@@ -116,7 +116,7 @@ TEST_F(CeilingsTest, FiguresFollowFromScriptedTimes) {
   EXPECT_EQ(fma.chip_unit, "TFLOP/s");
   EXPECT_EQ(fma.limit->value, 256);
   EXPECT_EQ(r.find("mma_bf16")->limit->cell, "wgmma_flops_per_clk_bf16");
-  // A write's figure is no ceiling of DRAM, an FMA's has no cell.
+  // The rate of writes is not a DRAM ceiling, and an FMA's rate has no cell.
   ASSERT_EQ(r.cells.size(), 4u);
   EXPECT_EQ(r.cells.at("dram_sustained_gb_s").value, r.find("dram_copy")->rate);
   EXPECT_EQ(r.cells.at("clock_sustained_mhz").value, 1500);
@@ -166,7 +166,7 @@ TEST_F(CeilingsTest, OnlyMemoryNeedsManyBuffers) {
   };
   FakeGpu hot(script()), cold(script());
   EXPECT_FALSE(says(measured(hot, {"smem_read"})));
-  EXPECT_TRUE(says(measured(cold, {"dram_write"})));  // kSmall's are that small
+  EXPECT_TRUE(says(measured(cold, {"dram_write"})));  // the buffers of kSmall fit in L2
 }
 
 TEST_F(CeilingsTest, LargeInputsAreWrittenOnTheGpu) {
@@ -199,7 +199,7 @@ TEST_F(CeilingsTest, AFaultAtOnePointLeavesTheOthers) {
 }
 
 TEST_F(CeilingsTest, AWrongResultRefusesTheCeiling) {
-  // The tail is left out.
+  // Omits the loop over the tail.
   std::string text = *DataFiles().read("templates/ceilings/stream.cu.jinja");
   const std::string tail = "for (; i < words; i += step) {";
   ASSERT_NE(text.find(tail), std::string::npos);
@@ -252,7 +252,7 @@ TEST_F(CeilingsTest, WithoutAClockThereIsNoRatePerClock) {
   EXPECT_EQ(r.cells.count("dram_sustained_gb_s"), 1u);
 }
 
-TEST_F(CeilingsTest, WhatCannotBeHereIsNamed) {
+TEST_F(CeilingsTest, UnsupportedCeilingsAreNamed) {
   FakeGpu gpu(script());
   const CeilingsReport r = measured(gpu, {"mma_fp8"});
   EXPECT_TRUE(r.results[0].not_here);
@@ -263,7 +263,7 @@ TEST_F(CeilingsTest, WhatCannotBeHereIsNamed) {
   EXPECT_NE(unknown.error().message.find("dram_read"), std::string::npos);
 }
 
-TEST_F(CeilingsTest, ALostGpuKeepsWhatIsDone) {
+TEST_F(CeilingsTest, ALostGpuKeepsFinishedResults) {
   FakeScript s = script();
   s.faults = {{Fault::kLost, "ceiling_fma", "", 1, true}};
   FakeGpu gpu(s);
@@ -275,7 +275,7 @@ TEST_F(CeilingsTest, ALostGpuKeepsWhatIsDone) {
   EXPECT_NE(r.find("mufu_ex2")->missing.find("lost"), std::string::npos);
 }
 
-TEST_F(CeilingsTest, AnInterruptKeepsWhatIsDone) {
+TEST_F(CeilingsTest, AnInterruptKeepsFinishedResults) {
   stop_at_ = "FP32 FMA";
   FakeGpu gpu(script());
   const CeilingsReport r = measured(gpu, {"smem_read", "fp32_fma", "mufu_ex2"});
@@ -306,7 +306,7 @@ TEST_F(ProfileTest, IsWrittenAndLaidOver) {
   CeilingsReport r = report();
   r.cells["mma_sync_flops_per_clk_bf16"] = {2600, "FLOP/clk/SM", Origin::kMeasured, "a test that says so"};
   r.cells["clock_sustained_mhz"] = {1900, "MHz", Origin::kMeasured,
-                                    "a test that says so"};  // above the tensor clock, below the highest
+                                    "a test that says so"};  // above the tensor clock, below the highest clock
   auto kept = keep_profile(r, path());
   ASSERT_TRUE(kept) << to_string(kept.error());
   EXPECT_EQ(*kept, Kept::kWritten);
@@ -327,16 +327,16 @@ TEST_F(ProfileTest, TheOldOneIsKept) {
   ASSERT_TRUE(keep_profile(report(4200), path()));
   EXPECT_EQ(text_of(path() + ".previous"), first);
   EXPECT_NE(text_of(path()), first);
-  // Nothing of the writing is left behind.
+  // No temporary file remains.
   size_t files = 0;
   for (const auto& entry : fs::directory_iterator(dir_ / "profiles")) files += entry.is_regular_file();
   EXPECT_EQ(files, 2u);
 }
 
-TEST_F(ProfileTest, APartialOneReplacesNoWholeOne) {
+TEST_F(ProfileTest, APartialProfileDoesNotReplaceACompleteOne) {
   CeilingsReport partial = report(3000);
   partial.interrupted = true;
-  EXPECT_EQ(*keep_profile(partial, path()), Kept::kWritten);  // better than none
+  EXPECT_EQ(*keep_profile(partial, path()), Kept::kWritten);  // a partial profile is better than none
   EXPECT_EQ(*keep_profile(report(4000), path()), Kept::kWritten);
   const std::string whole = text_of(path());
   for (bool CeilingsReport::*why : {&CeilingsReport::interrupted, &CeilingsReport::lost, &CeilingsReport::chosen}) {
@@ -351,7 +351,7 @@ TEST_F(ProfileTest, APartialOneReplacesNoWholeOne) {
   EXPECT_EQ(text_of(path()), whole);
 }
 
-TEST_F(ProfileTest, WhatDoesNotBelongIsIgnoredWithOneLine) {
+TEST_F(ProfileTest, ForeignProfilesAreIgnoredWithOneLine) {
   ASSERT_TRUE(keep_profile(report(), path()));
   const std::string good = text_of(path());
   const Device before = report().device;
@@ -416,8 +416,8 @@ TEST_F(ProfileTest, ATimeAboveAMeasuredCeilingIsR12) {
   Device others = d;
   others.cells["dram_sustained_gb_s"].source = "someone, on a card of the same name";
   EXPECT_TRUE(above_measured_ceilings(others, {"k", 1e-3, 4e9, 1e12, "bf16", 1700}).empty());
-  EXPECT_TRUE(
-      above_measured_ceilings(d, {"k", 1e-3, 3.05e9, 1e15, "bf16", 1700}).empty());  // its mma.sync rate is a model's
+  EXPECT_TRUE(above_measured_ceilings(d, {"k", 1e-3, 3.05e9, 1e15, "bf16", 1700})
+                  .empty());  // its mma.sync rate has origin model
   d.cells["mma_sync_flops_per_clk_bf16"] = {2600, "FLOP/clk/SM", Origin::kMeasured,
                                             std::string(kOwnSource) + " in a test"};
   EXPECT_TRUE(above_measured_ceilings(d, {"k", 1e-3, 3.05e9, 0.59e12, "bf16", 1700}).empty());

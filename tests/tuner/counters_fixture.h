@@ -1,5 +1,4 @@
-// Stand-ins for NVIDIA's tools: shell scripts that print what the real ones print, and a bundle that runs on
-// the fake driver.
+// Stand-ins for NVIDIA's tools: shell scripts that print realistic output, and a bundle that runs on the fake driver.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +19,7 @@ inline std::string script(const std::string& path, const std::string& body) {
   return path;
 }
 
-/// Two kernels that the fake driver has: both fill the output.
+/// Two kernels of the fake driver; both fill the output.
 inline Replay replay_of_two() {
   Replay r;
   r.problem.op = "attention";

@@ -1,4 +1,4 @@
-// main of a test binary that is also the program a profiler starts, as roofgen is.
+// main of a test binary that also acts as the program started by a profiler, like roofgen itself.
 #include <gtest/gtest.h>
 
 #include <cstring>

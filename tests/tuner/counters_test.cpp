@@ -45,7 +45,7 @@ TEST(Replay, SurvivesTheRoundTrip) {
   }
 }
 
-TEST(Replay, WhatIsWrongInTheFileIsNamed) {
+TEST(Replay, ErrorsInTheFileAreNamed) {
   const std::string good = replay_json(replay_of_two());
   const auto parsed = [&](const std::string& from, const std::string& to) {
     std::string text = good;
@@ -157,7 +157,7 @@ TEST(Subprocess, ProgramThatClosesItsOutputIsWaitedFor) {
 
 TEST(Subprocess, TimeOutTakesTheWholeGroup) {
   const TempDir dir;
-  // The grandchild holds the pipes and would write the file half a minute later.
+  // The grandchild keeps the pipes open and would write the file half a minute later.
   const auto run = run_process({.argv = {"sh", "-c", "(sleep 30; touch '" + (dir / "late") + "') & echo $! ; wait"},
                                 .environment = {},
                                 .timeout_s = 0.3});
@@ -181,13 +181,13 @@ TEST(Subprocess, FloodIsStopped) {
   EXPECT_EQ(run->out.size(), size_t{1} << 16);
 }
 
-// ---- What ncu prints -----------------------------------------------------------------------------
+// ---- ncu's output --------------------------------------------------------------------------------
 
 constexpr const char* kHead =
     "\"ID\",\"Process ID\",\"Process Name\",\"Host Name\",\"Kernel Name\",\"Context\",\"Stream\",\"Block Size\",\"Grid "
     "Size\",\"Device\",\"CC\"";
 
-/// A page of `ncu --csv --page raw --print-units base` with lines of ncu and of the program around it.
+/// A page of `ncu --csv --page raw --print-units base` with output of ncu and of the program around it.
 std::string page(const std::string& kernel = "fill") {
   return "==PROF== Connected to process 4711 (/opt/roofgen/bin/roofgen)\n"
          "==PROF== Profiling \"" +
@@ -278,7 +278,7 @@ TEST(CounterTable, TensorInstructionsStandInOnSm80) {
   ASSERT_TRUE(a100);
   EXPECT_EQ(a100->front().tensor_flops, 4096e3);
   EXPECT_TRUE(a100->front().tensor_flops_from_instructions);
-  // A warpgroup's instruction is no m16n8k16: nothing is made up there.
+  // A warpgroup instruction is not an m16n8k16, so no FLOP count is derived.
   EXPECT_FALSE(parse_counters(text, "sm_90", DType::kFp16)->front().tensor_flops);
   EXPECT_FALSE(parse_counters(text, "sm_80", DType::kFp32)->front().tensor_flops);
 }
@@ -301,7 +301,7 @@ TEST(CounterMetrics, OnlyKnownOnesAreAskedFor) {
 
 class Ncu : public Tools {
  protected:
-  /// What it does when it is to profile; the arguments are kept in the file "arguments".
+  /// The stand-in's script for profiling; the file "arguments" receives its arguments.
   CounterRequest request(const std::string& body, const std::string& query = "exit 1") {
     CounterRequest r;
     r.replay = replay_of_two();
@@ -320,7 +320,7 @@ class Ncu : public Tools {
     write_text(dir_ / "page", text);
     return "cat '" + (dir_ / "page") + "'\n";
   }
-  /// Everything after the options is the program: runs it as ncu does.
+  /// The program follows the options: runs it, like ncu.
   static constexpr const char* kRunTarget =
       "while [ \"${1#--}\" != \"$1\" ]; do case \"$1\" in --csv) shift;; *) shift 2;; esac; done\n\"$@\" || { echo "
       "\"==ERROR== The application returned an error code ($?).\"; exit 1; }\n";
@@ -416,7 +416,7 @@ TEST_F(Ncu, MissingCountersAreNotedNotZero) {
   EXPECT_EQ(report->notes.front(), "qk: no counter of tensor operations on sm_90");
 }
 
-TEST_F(Ncu, NoPermissionSaysWhatAnAdministratorCanDo) {
+TEST_F(Ncu, MissingPermissionSuggestsTheFix) {
   const Error e = failure(
       "echo '==PROF== Connected to process 42 (roofgen)'; echo '==ERROR== ERR_NVGPUCTRPERM - The user does not have "
       "permission to access NVIDIA GPU Performance Counters on the target device 0.'; "
@@ -443,7 +443,7 @@ TEST_F(Ncu, EachFaultIsOneLine) {
             std::string::npos);
 }
 
-TEST_F(Ncu, ProgramThatFailsSaysWhy) {
+TEST_F(Ncu, ReportsWhyTheProgramFailed) {
   setenv("ROOFGEN_LIBCUDA", "/no/such/libcuda.so.1", 1);
   const Error e = failure(kRunTarget);
   EXPECT_NE(e.message.find("the kernels did not run under ncu: roofgen: error: no CUDA driver"), std::string::npos)

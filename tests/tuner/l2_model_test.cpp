@@ -37,7 +37,7 @@ TEST(L2Model, PrivateLinesOfClonedCtasDoNotCoincide) {
   std::vector<LineAccess> twice = lines(0, 40);
   const std::vector<LineAccess> again = lines(0, 40);
   twice.insert(twice.end(), again.begin(), again.end());
-  // Two clones of one private trace need 80 lines; 60 are not enough for either.
+  // Two clones of one private trace need 80 lines; 60 lines are too few for either.
   EXPECT_DOUBLE_EQ(wave_miss_ratio({twice}, 2, 1, capacity_lines(60)), 2.0);
 }
 

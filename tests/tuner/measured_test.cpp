@@ -1,5 +1,5 @@
-// A whole measured search on a scripted GPU whose kernels really run (in the simulator): what wins, what is
-// rejected, what a fault costs, and what the result says.
+// A complete measured search on a scripted GPU that runs its kernels in the simulator: winners, rejections, the cost of
+// faults, and the report.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -40,7 +40,7 @@ class Measured : public ::testing::Test {
     CompileOptions compile;
     compile.arch = "sm_90";
     compile.jobs = 2;
-    // The same few kernels in every test: compiled once.
+    // The tests share a few kernels, so each kernel is compiled once.
     auto compiler = make_nvrtc_compiler(compile, ROOFGEN_TEST_CACHE, [](const std::string&) {});
     if (!compiler) return compiler.error();
     ROOFGEN_TRY(const Op* op, find_op("attention"));
@@ -80,18 +80,18 @@ class Measured : public ::testing::Test {
 
   DataFiles files;
   int64_t length = 96;
-  std::unique_ptr<Executor> simulator;  ///< made when there is none
+  std::unique_ptr<Executor> simulator;  ///< created when missing
   TuneOptions options;
   std::vector<std::string> warnings;
 };
 
-/// Fused kernels take longer the more threads' worth of rows a CTA has; all the unfused ones 20 us each.
+/// Fused kernels take longer with more rows per CTA; each unfused kernel takes 20 us.
 double by_tile(const FakeStep& s) {
   if (s.entry != "attention_fused") return 20e3;
   return 10e3 + 100.0 * s.launch.grid.x;
 }
 
-TEST_F(Measured, TheFastestByTheClockWinsAndTheResultSaysHowItIsKnown) {
+TEST_F(Measured, TheFastestMeasuredWinsAndTheReportStatesTheOrigin) {
   FakeScript script;
   script.noise = 0.01;
   script.step_ns = by_tile;
@@ -112,7 +112,7 @@ TEST_F(Measured, TheFastestByTheClockWinsAndTheResultSaysHowItIsKnown) {
       EXPECT_GT(p.measurement.cold->high_ns, 0.99 * k.measurement->cold->low_ns) << to_string(p.schedule);
     }
   EXPECT_NEAR(k.seconds, 1e-9 * k.measurement->cold->median_ns, 1e-15);
-  // The simulator counted the winner all the same.
+  // The simulator still counted the winner.
   EXPECT_TRUE(k.counted);
   EXPECT_GT(k.counts.mma_flops, 0u);
   EXPECT_GT(k.work.dram_bytes, 0);
@@ -120,7 +120,7 @@ TEST_F(Measured, TheFastestByTheClockWinsAndTheResultSaysHowItIsKnown) {
 
   const VariantReport& unfused = *r.find("unfused");
   ASSERT_TRUE(unfused.measurement);
-  EXPECT_NEAR(unfused.seconds, 60e-6, 2e-6);  // three kernels in a row, timed as one
+  EXPECT_NEAR(unfused.seconds, 60e-6, 2e-6);  // three kernels in sequence, timed together
   EXPECT_EQ(r.verdict.decision, "fuse");
   ASSERT_TRUE(r.verdict.measured);
   EXPECT_GT(r.verdict.measured->low, 1);
@@ -156,7 +156,7 @@ TEST_F(Measured, TheSameScriptGivesTheSameResult) {
     script.noise = 0.02;
     script.step_ns = by_tile;
     FakeGpu gpu(script);
-    // When it was, and what was compiled now and not remembered, may differ.
+    // The start time and the counts of fresh work may differ.
     return std::regex_replace(tune_json(report_of(search(gpu))),
                               std::regex("\"started\": \"[^\"]*\"|\"fresh\": \\{[^}]*\\}"), "");
   };
@@ -164,7 +164,7 @@ TEST_F(Measured, TheSameScriptGivesTheSameResult) {
   EXPECT_EQ(run(), run());
 }
 
-TEST_F(Measured, FusingCanLoseAndTheVerdictSaysSo) {
+TEST_F(Measured, FusingCanLoseAndTheVerdictReportsIt) {
   FakeScript script;
   script.noise = 0.01;
   script.step_ns = [](const FakeStep& s) { return s.entry == "attention_fused" ? 100e3 : 20e3; };
@@ -177,7 +177,7 @@ TEST_F(Measured, FusingCanLoseAndTheVerdictSaysSo) {
   EXPECT_LT(r.verdict.measured->high, 1);
 }
 
-TEST_F(Measured, VariantsThatCannotBeToldApartAreUndecided) {
+TEST_F(Measured, IndistinguishableVariantsAreUndecided) {
   FakeScript script;
   script.noise = 0.02;
   script.step_ns = [](const FakeStep& s) { return s.entry == "attention_fused" ? 60e3 : 20e3; };
@@ -189,7 +189,7 @@ TEST_F(Measured, VariantsThatCannotBeToldApartAreUndecided) {
 
 TEST_F(Measured, AFaultAndAHangCostTheirCandidateOnly) {
   FakeScript script;
-  // The second fused kernel that is ever run faults; the softmax hangs once it is timed.
+  // The second fused kernel to run faults; the softmax hangs when it is timed.
   script.faults = {{Fault::kKernel, "attention_fused", "", 4, false, FakeFault::Where::kRun, ""},
                    {Fault::kTimeout, "attention_fused", "", 40, false, FakeFault::Where::kShot, ""}};
   FakeGpu gpu(script);
@@ -198,17 +198,17 @@ TEST_F(Measured, AFaultAndAHangCostTheirCandidateOnly) {
   ASSERT_TRUE(fault);
   EXPECT_NE(fault->reason.find("illegal memory access"), std::string::npos) << fault->reason;
   ASSERT_TRUE(rejection(r, "gpu timeout"));
-  EXPECT_EQ(gpu.generation(), 3u);  // two workers replaced
+  EXPECT_EQ(gpu.generation(), 3u);  // after two replaced workers
   EXPECT_EQ(r.best_variant.empty(), false);
   EXPECT_TRUE(r.find("fused")->verified);
   EXPECT_TRUE(r.find("unfused")->verified);
   EXPECT_TRUE(r.gpu->lost_because.empty());
 }
 
-TEST_F(Measured, ALostGpuKeepsWhatWasFinished) {
+TEST_F(Measured, ALostGpuKeepsFinishedResults) {
   FakeScript script;
   script.step_ns = by_tile;
-  // Lost while the unfused stages are timed: the fused variant is done by then.
+  // Lost while the unfused stages are timed; the fused variant is already finished.
   script.faults = {{Fault::kLost, "attention_softmax", "", 3, false, FakeFault::Where::kShot, ""}};
   FakeGpu gpu(script);
   options.evals = 4;
@@ -221,7 +221,7 @@ TEST_F(Measured, ALostGpuKeepsWhatWasFinished) {
   EXPECT_NE(tune_text(r, false).find("lost      the GPU went away"), std::string::npos);
 }
 
-TEST_F(Measured, AGpuLostAtOnceIsSaidAndNothingIsMadeUp) {
+TEST_F(Measured, AGpuLostAtOnceIsReportedWithoutTimes) {
   FakeScript script;
   script.faults = {{Fault::kLost, "", "", 1, false, FakeFault::Where::kRun, ""}};
   FakeGpu gpu(script);
@@ -233,7 +233,7 @@ TEST_F(Measured, AGpuLostAtOnceIsSaidAndNothingIsMadeUp) {
   EXPECT_EQ(warned("the GPU is not used any more").size(), 1u);
 }
 
-TEST_F(Measured, GpuAloneCountsNothingAndSaysSo) {
+TEST_F(Measured, GpuAloneReportsMissingCounts) {
   FakeScript script;
   script.step_ns = by_tile;
   FakeGpu gpu(script);
@@ -258,7 +258,7 @@ TEST_F(Measured, AllSimulatesEveryCandidateFirst) {
   EXPECT_EQ(r.gpu->timed, 4u);
 }
 
-/// The simulator with a race in whatever `guilty` says; nothing of it shows in the results.
+/// A simulator that reports a race in the kernels selected by `guilty`, without an effect on their results.
 class Suspicious final : public Executor {
  public:
   Suspicious(std::unique_ptr<Executor> inner, std::function<bool(const Launch&)> guilty)
@@ -293,8 +293,8 @@ class Suspicious final : public Executor {
   std::function<bool(const Launch&)> guilty_;
 };
 
-/// A GPU does not show a race that happens to end well; the simulator does, and what it disproves does not win.
-TEST_F(Measured, WhatTheSimulatorDisprovesDoesNotWin) {
+/// A GPU does not reveal a race with a correct result; the simulator does, and the racy kernel must not win.
+TEST_F(Measured, AKernelWithAFindingDoesNotWin) {
   options.variants = {"fused"};
   FakeScript script;
   script.step_ns = [](const FakeStep& s) { return 10e3 + s.launch.smem_bytes; };
@@ -315,7 +315,7 @@ TEST_F(Measured, WhatTheSimulatorDisprovesDoesNotWin) {
       << disproved->reason;
   EXPECT_NE(disproved->reason.find("race: two warps write one byte"), std::string::npos);
   EXPECT_GT(r.find("fused")->seconds, clean.find("fused")->seconds);
-  // Ratios to the disproved one are not passed off as ratios to the winner.
+  // Ratios to the rejected kernel are not reported as ratios to the winner.
   EXPECT_FALSE(clean.find("fused")->kernels.at(0).finalists.empty());
   EXPECT_TRUE(r.find("fused")->kernels.at(0).finalists.empty());
 }
@@ -349,7 +349,7 @@ TEST_F(Measured, ARecordedSpaceHoldsEveryPointWithItsSamples) {
   EXPECT_TRUE(t4_files(simulated).empty());
 }
 
-/// Whatever the GPU's memory: what fits is tuned, what does not is rejected by name, and the GPU is not given up.
+/// With any memory size, fitting variants are tuned and other variants rejected by name; the GPU is kept.
 TEST_F(Measured, AVariantThatDoesNotFitCostsThatVariantOnly) {
   length = 256;  // tensors of 128 KiB in all, S and P of 256 each
   options.evals = 4;

@@ -1,4 +1,4 @@
-// DRAM bytes of tiled kernels: what the order of the CTAs does.
+// DRAM bytes of tiled kernels for different CTA orders.
 #include <gtest/gtest.h>
 
 #include "tuner/verify/l2_model.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kMiB = 1 << 20;
 
-/// C = A x B of M x N x K in bf16 by 128 x 128 tiles; `group` tiles of rows are walked before the next column.
+/// C = A x B of M x N x K in bf16 by 128 x 128 tiles; `group` rows of tiles are processed before the next column.
 struct Gemm {
   int64_t m, n, k, group = 1;
   double l2 = 50 * kMiB;
@@ -28,19 +28,19 @@ struct Gemm {
   double compulsory() const { return 2.0 * static_cast<double>(m * k + k * n + m * n); }
 };
 
-TEST(TileTraffic, WhatFitsIsFetchedOnce) {
+TEST(TileTraffic, FittingDataIsFetchedOnce) {
   const Gemm gemm{2048, 2048, 2048};
   EXPECT_DOUBLE_EQ(gemm.traffic().dram_bytes, gemm.compulsory());
   EXPECT_DOUBLE_EQ(gemm.traffic().miss_ratio(gemm.compulsory()), 1);
 }
 
-TEST(TileTraffic, TailsAndCtasBeyondTheMatrixCountForWhatTheyTouch) {
-  const Gemm gemm{300, 1000, 512, 4};  // three rows of tiles in groups of four: a quarter of the CTAs leave at once
+TEST(TileTraffic, TailsAndCtasBeyondTheMatrixCountTheirAccesses) {
+  const Gemm gemm{300, 1000, 512, 4};  // three rows of tiles in groups of four: a quarter of the CTAs exit at once
   EXPECT_NEAR(gemm.traffic().compulsory_bytes, gemm.compulsory(), 1e-6);
   EXPECT_NEAR(gemm.traffic().dram_bytes, gemm.compulsory(), 1e-6);
 }
 
-// One row of tiles after the other: B does not fit and passes through L2 once a wave at least.
+// Row by row: B does not fit in L2 and is read at least once per wave.
 TEST(TileTraffic, RowByRowReadsTheOtherOperandAgainAndGroupsReadLess) {
   Gemm gemm{16384, 16384, 16384};
   const double one = gemm.traffic().dram_bytes;
@@ -70,7 +70,7 @@ TEST(TileTraffic, ALargerCacheNeverReadsMore) {
   EXPECT_NEAR(last, gemm.compulsory(), 1);
 }
 
-// What a fused epilogue reads beside the product is read once, however often the operands come again.
+// A fused epilogue's operands are read once, however often the product's operands are read.
 TEST(TileTraffic, OnlyPanelsComeAgain) {
   const Gemm gemm{16384, 16384, 8192, 1};
   const TileTraffic t = gemm.traffic();
@@ -80,7 +80,7 @@ TEST(TileTraffic, OnlyPanelsComeAgain) {
   EXPECT_NEAR(fused - plain, residual, 1e-6 * residual);
 }
 
-// Without any cache to speak of, CTAs of a wave still share what they read in step.
+// Even with almost no cache, the CTAs of a wave share the panels that they read at the same time.
 TEST(TileTraffic, CtasInStepShareTheirPanels) {
   Gemm gemm{1024, 1024, 4096};
   gemm.l2 = 2 * kMiB;
@@ -104,7 +104,7 @@ TEST(TileTraffic, TheFirstDimensionRunsFastest) {
     const std::vector<GridAxis> axes = {{"row", 1, 2, 1}, {"col", 0, 100, 1, reverse}};
     return tile_traffic(axes, {}, {{"B", {"col"}, kMiB, false}}, 1, 50 * kMiB / kL2Usable).dram_bytes;
   };
-  // A cycle through 100 units with room for 50 misses always, in either direction.
+  // A cycle through 100 units with room for 50 always misses, in either direction.
   EXPECT_DOUBLE_EQ(bytes(false), 200 * kMiB);
   EXPECT_DOUBLE_EQ(bytes(true), 200 * kMiB);
   const std::vector<GridAxis> slow_columns = {{"row", 0, 2, 1}, {"col", 1, 100, 1}};

@@ -1,4 +1,4 @@
-// Which CTAs cover which output elements.
+// The CTAs that cover given output elements.
 #include "tuner/verify/tiles.h"
 
 #include <gtest/gtest.h>

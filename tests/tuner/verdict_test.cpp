@@ -112,7 +112,7 @@ TEST(Verdict, TheMissingSideIsOfTheOtherKind) {
             "there is no variant of the other kind to compare it with");
 }
 
-TEST(Verdict, WhatStaysInL2IsSaidWhereNoTrafficIsSaved) {
+TEST(Verdict, IntermediatesInL2AreNamedIfNoTrafficIsSaved) {
   VariantReport unfused = variant("unfused", 3, 3e-3, 9e9, 128);
   unfused.kernels[1].intermediate_in_l2 = true;
   EXPECT_EQ(verdict({variant("fused", 1, 1e-3, 1e9, 168), unfused}, 0.35).reason.find("intermediates stay in L2"),
@@ -122,7 +122,7 @@ TEST(Verdict, WhatStaysInL2IsSaidWhereNoTrafficIsSaved) {
             std::string::npos);
 }
 
-TEST(Verdict, NothingVerifiedIsNone) {
+TEST(Verdict, NoVerifiedVariantGivesNoVerdict) {
   VariantReport failed;
   failed.name = "fused";
   EXPECT_EQ(verdict({failed}, 0.35).decision, "none");
@@ -132,7 +132,7 @@ TEST(Verdict, NothingVerifiedIsNone) {
 
 namespace {
 
-/// One verified variant of attention, L = 2048, d = 64 and a single head, on an H200.
+/// A verified variant of attention with L = 2048, d = 64 and a single head on an H200.
 TuneReport one_head(double seconds, double ctas) {
   TuneReport r;
   r.problem.op = "attention";
@@ -181,7 +181,7 @@ TEST(OwnLint, BytesThatTheFormulaLacksAreSaid) {
   TuneReport r = one_head(40e-6, 264);
   r.variants[0].kernels.resize(3);
   for (KernelReport& k : r.variants[0].kernels) k.work.ctas = 264;
-  EXPECT_TRUE(has(rules_broken(r), "R06"));  // three kernels, and neither S nor P in the bytes
+  EXPECT_TRUE(has(rules_broken(r), "R06"));  // three kernels, but bytes without S and P
   r.variants[0].kernels[1].intermediate_in_l2 = true;
   EXPECT_FALSE(has(rules_broken(r), "R06"));
 }

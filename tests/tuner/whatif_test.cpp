@@ -1,4 +1,4 @@
-// From parts to partitions, and from partitions to verdicts, on kernels that were made up.
+// Composition of parts into partitions and of partitions into verdicts, on synthetic kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,21 +72,21 @@ WhatIfReport report(std::vector<std::string> steps, std::vector<PartitionReport>
 
 }  // namespace
 
-TEST(WhatIfGap, WhatTwoPartitionsShareIsNotInDoubt) {
+TEST(WhatIfGap, SharedKernelsAddNoError) {
   const WhatIfReport r = report({"a", "b"}, {});
   const PartitionReport cut = partition("a | b", {0}, {gemm("g", 300), kernel("bias", 60)});
-  // The same main loop with an epilogue: 5 us more, and no second kernel.
+  // The same main loop with an epilogue: 5 us more, but no second kernel.
   const TimeGap same_loop = time_gap(r, cut, partition("a+b", {}, {gemm("gb", 305)}));
   EXPECT_NEAR(same_loop.seconds, 55e-6, 1e-12);
   EXPECT_NEAR(same_loop.error, kModelErrorBand * std::hypot(60e-6, 5e-6), 1e-12);
   EXPECT_TRUE(same_loop.decided());
-  // Of another tile nothing is known to be equal.
+  // With another tile, no main loop is known to be equal.
   EXPECT_FALSE(time_gap(r, cut, partition("a+b", {}, {gemm("gb", 305, 256)})).decided());
-  // An equal kernel in both costs no doubt at all.
+  // A kernel shared by both partitions adds no error.
   EXPECT_EQ(time_gap(r, cut, cut).error, 0);
 }
 
-TEST(WhatIfGap, AnEpilogueThatTheModelHidesIsInDoubtAllTheSame) {
+TEST(WhatIfGap, AHiddenEpilogueStillAddsError) {
   const WhatIfReport r = report({"a", "b"}, {});
   KernelReport with = gemm("gb", 300);
   const double clocks = r.device.at("sms") * 1e6 * r.device.at("clock_sustained_mhz");
@@ -100,8 +100,8 @@ TEST(WhatIfGap, AnEpilogueThatTheModelHidesIsInDoubtAllTheSame) {
   EXPECT_NEAR(gap.error, kModelErrorBand * (3e-5 * stretch + 1e-5), 1e-11);
 }
 
-TEST(WhatIfVerdict, WhatAFailureBringsToTheTopIsRunToo) {
-  // Both partitions that the first verdicts name are wrong; those that take their places have to be run as well.
+TEST(WhatIfVerdict, PartitionsPromotedByAFailureAreRun) {
+  // Both partitions named by the first verdicts are wrong; the partitions that replace them must run as well.
   WhatIfReport r =
       report({"a", "b", "c"}, {partition("a | b+c", {0}, {kernel("a", 10), kernel("bc", 10)}),
                                partition("a+b | c", {1}, {kernel("ab", 20), kernel("c", 10)}),
@@ -122,7 +122,7 @@ TEST(WhatIfVerdict, WhatAFailureBringsToTheTopIsRunToo) {
   EXPECT_EQ(r.best()->name, "a | b | c");
   EXPECT_THAT(r.find("a+b | c")->failed, HasSubstr("t2 is off"));
   for (const EdgeReport& e : r.edges) EXPECT_EQ(e.cut->partition, "a | b | c");
-  // When there is no more time, what has failed is out of the verdicts all the same.
+  // Without time left, failed partitions are still excluded from the verdicts.
   for (PartitionReport& p : r.partitions) p.failed.clear(), p.together.reset();
   conclude(r);
   ASSERT_TRUE(verify_named(
@@ -130,7 +130,7 @@ TEST(WhatIfVerdict, WhatAFailureBringsToTheTopIsRunToo) {
   EXPECT_EQ(r.best()->name, "a+b | c");
 }
 
-TEST(WhatIfVerdict, FusingWinsAndSaysWhy) {
+TEST(WhatIfVerdict, FusingWinsWithAReason) {
   PartitionReport cut = partition("gemm | bias", {0}, {gemm("g", 300), kernel("bias", 60, 2e8)});
   cut.intermediates = {{0, 6.7e7, 1.5e8, false}};
   WhatIfReport r = report({"gemm", "bias"}, {cut, partition("gemm+bias", {}, {gemm("gb", 302)})});
@@ -202,7 +202,7 @@ TEST(WhatIfPlan, AForcedPlanIsComparedWithTheFastest) {
                                           "the fastest saves 200 MB of DRAM traffic"));
 }
 
-TEST(WhatIfCompose, OfMeasuredKernelsNothingIsSaidOfL2) {
+TEST(WhatIfCompose, MeasuredKernelsHaveNoL2Statement) {
   const auto chain = Chain::parse("relu > rmsnorm", DType::kBf16);
   ASSERT_TRUE(chain);
   const Device device = h200();
@@ -231,8 +231,8 @@ TEST(WhatIfCompose, AValueThatStaysInL2CostsNoDramTraffic) {
   const auto [small, stays] = compose_at(1024);
   ASSERT_EQ(stays.intermediates.size(), 1u);
   EXPECT_TRUE(stays.intermediates[0].in_l2);
-  EXPECT_EQ(stays.intermediates[0].distance, 2 * small);  // its own bytes and what the kernel beside it reads
-  EXPECT_EQ(stays.dram_bytes, 2 * small);                 // x in, y out
+  EXPECT_EQ(stays.intermediates[0].distance, 2 * small);  // its own bytes and the reads of the adjacent kernel
+  EXPECT_EQ(stays.dram_bytes, 2 * small);                 // read x, write y
   const auto [large, leaves] = compose_at(8192);
   EXPECT_FALSE(leaves.intermediates[0].in_l2);
   EXPECT_EQ(leaves.dram_bytes, 4 * large);
@@ -269,7 +269,7 @@ TEST(WhatIfSweep, TheCrossoverLiesWhereTheRatioIsOne) {
     conclude(r);
     return r;
   };
-  // Half the time at 256, twice the time at 4096: the same in the middle of the logarithms, 1024.
+  // Half the time at 256 and twice the time at 4096: equal at the geometric mean, 1024.
   const Sweep sweep = make_sweep("M", {run(256, 100, 200), run(4096, 400, 200)});
   ASSERT_EQ(sweep.crossovers.size(), 1u);
   EXPECT_EQ(sweep.crossovers[0].from, "gemm+norm");

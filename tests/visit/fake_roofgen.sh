@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Stands in for roofgen in visit_test.py: `fake_roofgen.sh tune SCENE [ARGS]` plays a scene. Calls go to $FAKE_LOG.
+# Stands in for roofgen in visit_test.py: `fake_roofgen.sh tune SCENE [ARGS]` plays a scene. $FAKE_LOG receives the
+# calls.
 echo "$*" >>"$FAKE_LOG"
 uuid=GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff
 measured='"device": {"name": "fake", "origin": "measured"}, "best_variant": "fused", "rejected": {"constraint": 5}'

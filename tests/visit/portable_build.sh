@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the portable program into the given folder and, as root, runs it in a root that holds only the C library.
+# Builds the portable program into the given folder and, as root, runs it in a chroot that contains only the C library.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 mkdir -p "$1"

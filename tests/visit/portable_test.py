@@ -1,4 +1,4 @@
-"""bench/check_portable.py on made-up output of readelf and on a program that is not portable."""
+"""bench/check_portable.py on synthetic readelf output and on a program that is not portable."""
 import os
 import subprocess
 import sys

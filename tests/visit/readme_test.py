@@ -1,6 +1,6 @@
-"""bench/readme_tables.py and bench/calibration.py on made-up results, and README.md against the results in the tree.
+"""bench/readme_tables.py and bench/calibration.py on synthetic results, and README.md against the results in the tree.
 
-`readme_test.py --update` rewrites readme_golden.md; read the difference."""
+`readme_test.py --update` rewrites readme_golden.md; review the difference."""
 import copy
 import json
 import subprocess

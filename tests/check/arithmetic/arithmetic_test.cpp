@@ -1,5 +1,5 @@
-// Every arithmetic instruction class against the host: the functions of functions.inc, compiled by NVRTC and run in the
-// simulator, and compiled by the host's own compiler.
+// Every class of arithmetic instructions against the host: NVRTC compiles functions.inc for the simulator, and the
+// host's compiler compiles it for the reference.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -111,7 +111,8 @@ const std::vector<u64>& special(Type t) {
   return t == Type::kF32 ? floats : t == Type::kF64 ? doubles : t == Type::kU16 ? halves : integers;
 }
 
-/// All triples of special values would be too many: pairs of them, then random bits and numbers of like size.
+/// All triples of special values would be too many. The inputs are pairs of special values, then random bits and
+/// numbers of similar magnitude.
 std::vector<std::byte> inputs(Type t, int operand, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<std::byte> out(kValues * size_of(t));
@@ -127,7 +128,7 @@ std::vector<std::byte> inputs(Type t, int operand, uint64_t seed) {
     else if (i % 4 == 1 && t == Type::kF64)
       v = std::bit_cast<u64>(std::ldexp(static_cast<f64>(v >> 40) - 0x1p23, static_cast<int>(v & 15) - 12));
     else if (i % 4 == 0)
-      v >>= v % 64;  // small numbers too
+      v >>= v % 64;  // also small numbers
     std::memcpy(&out[i * size_of(t)], &v, size_of(t));
   }
   return out;
@@ -159,7 +160,7 @@ std::string file(const char* name) {
   return out.str();
 }
 
-/// PTX of each kernel alone: what comes before the first, and its own text.
+/// The PTX of each kernel alone: the text before the first kernel, and the kernel's own text.
 std::map<std::string, std::string> kernels_of(const std::string& ptx) {
   std::map<std::string, std::string> out;
   const std::string mark = ".visible .entry ";

@@ -1,4 +1,4 @@
-// The names of functions.inc on the device, where CUDA has none of its own for them.
+// Device functions for functions.inc that CUDA does not provide.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -62,7 +62,7 @@ __device__ u32 add_pair(u32 a, u32 b) { return Pair(__hadd2_rn(Pair(a).h, Pair(b
 __device__ u32 fma_pair(u32 a, u32 b, u32 c) { return Pair(__hfma2(Pair(a).h, Pair(b).h, Pair(c).h)).u; }
 __device__ u32 less_pair(u32 a, u32 b) { return __hlt2_mask(Pair(a).h, Pair(b).h); }
 
-/// The upper word of (b, a) + (a, c), and the lower one.
+/// The upper word of (b, a) + (a, c), and the lower word.
 __device__ u64 carry_add(u64 a, u64 b, u64 c) {
   u64 low, high;
   asm("add.cc.u64 %0, %2, %3;\n\taddc.u64 %1, %4, %5;" : "=&l"(low), "=&l"(high) : "l"(a), "l"(c), "l"(b), "l"(a));
@@ -75,7 +75,7 @@ __device__ u64 carry_sub(u64 a, u64 b, u64 c) {
       : "r"(u32(a)), "r"(u32(a >> 32)), "r"(u32(c)), "r"(u32(b)), "r"(u32(b >> 32)), "r"(u32(c >> 32)));
   return (u64(w[2]) << 32 | w[1]) ^ w[0];
 }
-/// What addc finds after subtractions: 1 where nothing was borrowed.
+/// The carry that addc reads after subtractions: 1 without a borrow.
 __device__ u64 borrow_as_carry(u64 a, u64 b, u64 c) {
   u64 low, high, carry;
   asm("sub.cc.u64 %0, %3, %4;\n\tsubc.cc.u64 %1, %5, %3;\n\taddc.u64 %2, %4, 0;"
@@ -83,7 +83,7 @@ __device__ u64 borrow_as_carry(u64 a, u64 b, u64 c) {
       : "l"(a), "l"(b), "l"(c));
   return low ^ high * 3 ^ carry * 5;
 }
-/// The upper two words of a's lower word times b plus c.
+/// The upper two words of (a's lower word) * b + c.
 __device__ u64 carry_mad(u64 a, u64 b, u64 c) {
   u32 w[3];
   asm("mad.lo.cc.u32 %0, %3, %4, %6;\n\tmadc.hi.cc.u32 %1, %3, %4, %7;\n\taddc.u32 %2, 0, 0;\n\t"

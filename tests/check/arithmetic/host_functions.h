@@ -1,5 +1,5 @@
-// The names of functions.inc on the host: CUDA's functions by their definitions, with the host's own arithmetic.
-// Directed roundings are the processor's; 16-bit formats are rounded from exact values.
+// Host implementations of the functions in functions.inc, by CUDA's definitions and with host arithmetic. Directed
+// roundings use the processor's rounding modes; 16-bit formats are rounded from exact values.
 #pragma once
 
 #include <bit>
@@ -140,7 +140,7 @@ template <class T>
 T absolute(T a) {
   return std::fabs(a);
 }
-/// A number wins over NaN, and -0 is less than +0.
+/// A number takes precedence over NaN, and -0 is less than +0.
 template <class T>
 T smaller(T a, T b) {
   return a != a ? b : b != b ? a : a < b ? a : b < a ? b : std::signbit(a) ? a : b;
@@ -186,7 +186,7 @@ inline u32 __float_as_uint(f32 a) { return std::bit_cast<u32>(a); }
 inline s64 __double_as_longlong(f64 a) { return std::bit_cast<s64>(a); }
 inline s32 __double2hiint(f64 a) { return static_cast<s32>(std::bit_cast<u64>(a) >> 32); }
 
-/// What `op` gives in a rounding mode of the processor.
+/// The result of `op` in a rounding mode of the processor.
 template <class Op>
 auto in_mode(int mode, Op op) {
   std::fesetround(mode);
@@ -194,7 +194,7 @@ auto in_mode(int mode, Op op) {
   std::fesetround(FE_TONEAREST);
   return static_cast<decltype(op())>(result);
 }
-/// To an integer: what is beyond its range becomes its end, NaN zero.
+/// Converts to an integer: values beyond its range saturate, NaN becomes zero.
 template <class D, class S>
 D to_integer(int mode, S a) {
   const S r = in_mode(mode, [&] {
@@ -210,7 +210,8 @@ D to_integer(int mode, S a) {
 
 // ---- 16-bit formats ----
 using Exact = __float128;
-/// `digits` of significand, the least exponent, and all rounding modes. Bits, without the sign's.
+/// Rounds to `Digits` significand digits with the given exponent range, in all rounding modes. Returns the bits without
+/// the sign.
 template <int Digits, int Least, int Most>
 Exact rounded(int mode, Exact x) {
   if (x != x || x == 0) return x;
@@ -271,7 +272,7 @@ f32 to_float(H a) {
 }
 inline Fp16 from_double_fp16(f64 a) { return Fp16::from(FE_TONEAREST, a, std::signbit(a)); }
 inline Bf16 from_double_bf16(f64 a) { return Bf16::from(FE_TONEAREST, a, std::signbit(a)); }
-/// The sign of a zero is that of float arithmetic, where sums and products of these formats do not vanish.
+/// The sign of zero follows float arithmetic, where sums and products of these formats do not underflow.
 template <class H>
 H __hadd_rn(H a, H b) {
   return H::from(FE_TONEAREST, Exact(a.value()) + Exact(b.value()), std::signbit(a.value() + b.value()));
@@ -286,7 +287,7 @@ H __hmul_rn(H a, H b) {
 }
 template <class H>
 H __hfma(H a, H b, H c) {
-  // The sum may have more digits than Exact. What is lost only matters to say on which side of a tie it lies.
+  // The sum may need more digits than Exact has. The lost part only decides the side of a tie.
   const Exact p = Exact(a.value()) * Exact(b.value()), x = c.value(), t = (p + x) - p,
               lost = (p - ((p + x) - t)) + (x - t);
   Exact sum = p + x;
@@ -362,7 +363,7 @@ COMPARISON(eq, ==)
 COMPARISON(gt, >)
 COMPARISON(ge, >=)
 #undef COMPARISON
-/// Unlike the others, __hne is false of NaN.
+/// Unlike the other comparisons, __hne is false for NaN.
 template <class H>
 u32 __hne(H a, H b) {
   return a.value() < b.value() || a.value() > b.value();

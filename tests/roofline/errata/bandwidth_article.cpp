@@ -85,7 +85,7 @@ void attention(Checks& check) {
   check(13, "us of naive traffic at full HBM", 1e6 * on("h200-sxm", kOneHead + "passes=4").dram_bytes / 4.8e12, "7.2");
 }
 
-/// What lint says of the article's own claims.
+/// lint's findings for the article's claims.
 void claims(Checks& check) {
   const OpWork naive = work(kOneHead + "passes=4"), square = work("gemm M=4096 N=4096 K=4096 dtype:fp16");
   check.holds(3, "tensor ridge for ReLU", breaks("R04", "a100-sxm-80", [&](Claim& c) {

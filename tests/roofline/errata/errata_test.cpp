@@ -1,4 +1,4 @@
-// One case for each artifact of docs/errata.md that a formula can answer.
+// One case per artifact of docs/errata.md that a formula can check.
 #include <gtest/gtest.h>
 
 #include <set>

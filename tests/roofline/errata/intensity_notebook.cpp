@@ -68,7 +68,7 @@ void attention(Checks& check) {
 
 ModelRun decode(int64_t batch, int64_t kv) { return decode_step("generic-7b", "h100-sxm", batch, kv); }
 
-/// The document states throughput and latency at 3350 GB/s; the catalogue's H100 has 3352.
+/// The document computes throughput and latency with 3350 GB/s; the catalogue's H100 has 3352.
 void decode_steps(Checks& check) {
   const char* intensity[] = {"1.00", "1.86", "3.25", "5.19", "7.41", "9.43", "10.92", "11.85", "12.38"};
   const char* tokens_per_s[] = {"192", "357", "624", "998", "1424", "1812", "2097", "2276", "2378"};
@@ -106,7 +106,7 @@ void decode_steps(Checks& check) {
     check(68, "ms at " + std::to_string(256 << i) + " keys", 1e3 * decode(1, 256 << i).seconds, by_keys[i]);
 }
 
-/// What lint says of the notebook's own claims.
+/// lint's findings for the notebook's claims.
 void claims(Checks& check) {
   const auto batch_32_at = [](double ai) {
     return [ai](Claim& c) {

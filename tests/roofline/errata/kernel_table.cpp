@@ -1,4 +1,4 @@
-// The GB200 kernel table: artifacts 43 to 54. Its projections are those of DeepSeek-R1.
+// The GB200 kernel table: artifacts 43 to 54. Its projections have the shapes of DeepSeek-R1.
 #include "tests/roofline/errata/checks.h"
 
 namespace roofgen::errata {
@@ -7,7 +7,7 @@ namespace {
 struct Projection {
   const char* name;
   const char* shape;
-  const char *limit, *at_128, *tflops_at_128;                           ///< BF16 x FP4 held against the FP4 ridge
+  const char *limit, *at_128, *tflops_at_128;                           ///< BF16 x FP4 against the FP4 ridge
   const char *nvfp4_at_128, *crossing, *crossing_8tb, *crossing_gb200;  ///< both operands NVFP4, BF16 out
 };
 

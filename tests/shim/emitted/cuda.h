@@ -1,4 +1,4 @@
-/* The few declarations of the driver API that an emitted header and the programs here need: no toolkit is asked for. */
+/* The few driver API declarations used by emitted headers and the programs here, so that no toolkit is needed. */
 #pragma once
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* gemm.h of `emit gemm`, at the sizes it was tuned for and at others. FORM: 0 an epilogue with tensors and a scalar,
- * 1 the same sum in slabs (split-K), 2 a gate, 3 a gate in a kernel of its own, all in fp32 but A and B. */
+/* gemm.h of `emit gemm`, at its tuned sizes and at others. FORM: 0 an epilogue with tensors and a scalar, 1 the same in
+ * split-K slabs, 2 a gate, 3 a gate in a separate kernel; A and B are bf16, everything else is fp32. */
 #include "out/gemm.h"
 
 #include "host.h"

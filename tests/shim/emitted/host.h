@@ -1,4 +1,4 @@
-/* What every program around an emitted bundle needs: kernels from their PTX, tensors on both sides, bf16. */
+/* Helpers for programs around an emitted bundle: kernels from their PTX, tensors on host and device, bf16. */
 #pragma once
 
 #include <cuda.h>
@@ -45,16 +45,16 @@ static float from_bf16(uint16_t b) {
   return f;
 }
 
-/* Values of -2 to 2 in steps of 1/8: exact in bf16, and so are their products' sums in fp32. */
+/* Values from -2 to 2 in steps of 1/8: exact in bf16, and the sums of their products are exact in fp32. */
 static float value(unsigned seed, int64_t i) {
   return (float)((int)((seed * 7919u + (unsigned)i * 104729u) / 13u % 33u) - 16) / 8.0f;
 }
 
 typedef struct {
   CUdeviceptr device;
-  float* host; /* of an input */
+  float* host; /* contents of an input */
   int64_t count;
-  int bytes; /* of an element: 2 is bf16, 4 fp32 */
+  int bytes; /* bytes per element: 2 is bf16, 4 is fp32 */
 } Tensor;
 
 static Tensor output(int64_t count, int bytes) {
@@ -101,7 +101,7 @@ static void compare(float got, double expected) {
   if (!(error <= worst)) worst = error == error ? error : INFINITY;
 }
 
-/* bf16 keeps 8 bits: 1/256 of the value, and as much again for what lies between. */
+/* bf16 has 8 significant bits: 1/256 of the value, and the same again for intermediate values. */
 static int report(const char* what) {
   printf("%s %s: %g\n", worst <= 1.0 / 128 ? "ok" : "FAILED", what, worst);
   const int failed = !(worst <= 1.0 / 128);

@@ -1,4 +1,4 @@
-/* rmsnorm.h of `emit rmsnorm --residual --variant unfused`: two kernels, the second one reads what the first wrote. */
+/* rmsnorm.h of `emit rmsnorm --residual --variant unfused`: two kernels; the second reads the first one's output. */
 #include "out/rmsnorm.h"
 
 #include "host.h"

@@ -23,7 +23,7 @@ static int run(int64_t rows, int64_t cols) {
   for (int64_t m = 0; m < rows; ++m) {
     double sum = 0;
     for (int64_t n = 0; n < cols; ++n) sum += exp(x.host[m * cols + n]);
-    /* Scaled, so that an error relative to the quotient shows. */
+    /* Scaled, so that the comparison detects relative errors of the quotient. */
     for (int64_t n = 0; n < cols; ++n)
       compare(got[m * cols + n] * (float)cols, exp(x.host[m * cols + n]) / sum * (double)cols);
   }
