@@ -3,8 +3,8 @@
 
     recorded.py PROGRAM [--record] [--only NAME[,NAME]] [--folder DIR]
 
-JSON is compared member by member; members about elapsed time, the store or the machine are ignored.
-Recorded numbers hold for one version of NVRTC and ptxas; with another version the comparison is skipped (exit 77).
+JSON is compared member by member, without members about time spent, the store, the machine and source digests.
+Recorded numbers hold for one NVRTC and ptxas: with another version the comparison is skipped (exit 77).
 """
 import argparse
 import difflib
@@ -19,13 +19,14 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 KERNELS = HERE.parent / "check" / "kernels"
 VOLATILE = {"elapsed_s", "compile_s", "check_s", "seconds_spent", "evaluated_now", "compiled_now", "simulated_now",
-            "remembered", "cached", "compiler", "version", "created", "started"}
+            "remembered", "cached", "compiler", "version", "created", "started",
+            "digest"}  # of the source: a comment changes it
 VOLATILE_TEXT = [(re.compile(r"\d+(\.\d+)? s\b"), "N s"), (re.compile(re.escape(str(HERE.parents[1]))), "TREE"),
                  (re.compile(r"NVRTC \S+ at \S+"), "NVRTC"), (re.compile(r"^roofgen: .*\r?", re.M), "")]
 
 
 def strip(value):
-    """The value without volatile members."""
+    """The value without volatile members; numbers rounded to the twelve digits that printing keeps."""
     if isinstance(value, dict):
         return {k: strip(v) for k, v in value.items() if k not in VOLATILE}
     if isinstance(value, list):
