@@ -47,19 +47,25 @@ bool Checker::is_noted(const Site& site) const {
 
 void Checker::report(const Access& e, uint32_t i, uint64_t address, Outcome outcome) {
   using Verdict = SharedShadow::Verdict;
-  const Verdict verdict = outcome.verdict;
-  const char* kind = verdict == Verdict::kUninitialised  ? "uninitialised"
-                     : verdict == Verdict::kAsyncPending ? "async-pending"
-                                                         : "race";
-  report(e.site, kind, e.lane_of(i), [&] {
-    const std::string where = fmt::format("{} bytes at {}", e.bytes_of(i), describe(state_, address));
-    if (verdict == Verdict::kUninitialised) return "read of " + where + ", which was never written";
-    if (verdict == Verdict::kAsyncPending)
-      return "access to " + where + " while an asynchronous copy into it is pending";
-    return fmt::format("warp {} {} {} {} by warp {} with no barrier between", e.site.warp,
-                       verdict == Verdict::kReadAfterWrite ? "reads" : "writes", where,
-                       verdict == Verdict::kWriteAfterRead ? "read" : "written", outcome.other);
-  });
+  const auto where = [&] { return fmt::format("{} bytes at {}", e.bytes_of(i), describe(state_, address)); };
+  const auto race = [&](const char* does, const char* did) {
+    report(e.site, "race", e.lane_of(i), [&] {
+      return fmt::format("warp {} {} {} {} by warp {} with no barrier between", e.site.warp, does, where(), did,
+                         outcome.other);
+    });
+  };
+  switch (outcome.verdict) {
+    case Verdict::kUninitialised:
+      return report(e.site, "uninitialised", e.lane_of(i),
+                    [&] { return fmt::format("read of {}, which was never written", where()); });
+    case Verdict::kAsyncPending:
+      return report(e.site, "async-pending", e.lane_of(i),
+                    [&] { return fmt::format("access to {} while an asynchronous copy into it is pending", where()); });
+    case Verdict::kReadAfterWrite: return race("reads", "written");
+    case Verdict::kWriteAfterWrite: return race("writes", "written");
+    case Verdict::kWriteAfterRead: return race("writes", "read");
+    case Verdict::kOk: break;
+  }
 }
 
 // ---- shared memory -------------------------------------------------------------------------------------

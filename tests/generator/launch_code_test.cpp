@@ -221,7 +221,8 @@ struct ClusterNorm {
   Problem tuned = *op.complete(problem("rmsnorm", {{"rows", 20}, {"cols", 512}}));
   Variant variant;
   ClusterNorm() {
-    for (Variant& v : *op.variants(files, tuned))
+    auto variants = *op.variants(files, tuned);
+    for (Variant& v : variants)
       if (v.name == "cluster") variant = std::move(v);
   }
   std::variant<Legal, Rejected, Error> check(const std::map<std::string, ParamValue>& pins, expr::Map device) const {

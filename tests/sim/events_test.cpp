@@ -41,13 +41,11 @@ class Recorder final : public sim::Listener {
          after.empty() ? "" : ", after", after);
   }
   void on(const sim::SharedAccess& e) override {
-    if (e.site.warp == warp_ && e.is_request)
-      line("  shared {}: {} bytes a lane at {}, {}, ...", name(e.op), e.bytes, e.offset[0], e.offset[1]);
+    if (e.site.warp == warp_ && e.is_request) request("shared", e, e.offset[first(e)], e.offset[last(e)]);
   }
   void on(const sim::DeviceAccess& e) override {
     if (e.site.warp == warp_ && e.is_request)
-      line("  device {}: {} bytes a lane at {}, {}, ...", name(e.op), e.bytes, e.address_of(0) - base_,
-           e.address_of(1) - base_);
+      request("device", e, e.address_of(first(e)) - base_, e.address_of(last(e)) - base_);
   }
   void on(const sim::AsyncCommit& e) override {
     if (e.site.warp == warp_) line("  commit");
@@ -74,9 +72,11 @@ class Recorder final : public sim::Listener {
   }
 
  private:
-  static const char* name(sim::Op op) {
+  static uint32_t first(const sim::Access& e) { return sim::first_lane(e.mask); }
+  static uint32_t last(const sim::Access& e) { return 31 - static_cast<uint32_t>(__builtin_clz(e.mask)); }
+  void request(const char* memory, const sim::Access& e, uint64_t from, uint64_t to) {
     constexpr const char* kNames[] = {"read", "write", "atomic", "copy"};
-    return kNames[static_cast<int>(op)];
+    line("  {} {}: {} bytes a lane, {} to {}", memory, kNames[static_cast<int>(e.op)], e.bytes, from, to);
   }
   template <class... T>
   void line(fmt::format_string<T...> format, T&&... values) {
@@ -113,7 +113,7 @@ TEST(Events, AListenerHearsAWarp) {
     membar.cta;
     @%p1 mbarrier.arrive.shared.b64 %rd4, [%r3];
     @%p1 mbarrier.try_wait.parity.shared.b64 %p2, [%r3], 0;
-    @%p1 atom.shared.add.u32 %r5, [%r3+32], 0;
+    @%p1 atom.shared.add.u32 %r5, [%r4+64], 0;
 )",
                                    ".extern .shared .align 128 .b8 smem[];\n")),
             "");
@@ -124,8 +124,48 @@ TEST(Events, AListenerHearsAWarp) {
   options.threads = 4;  // a listener hears one CTA after the other
   options.worth_threads = 0;
   const RunResult r = bench.arg(data).run({1, 1, 1}, {64, 1, 1}, 2048, options);
-  EXPECT_EQ(recorder.text(), R"()");
-  EXPECT_EQ(r.findings.size(), 1u);
+  EXPECT_EQ(recorder.text(), R"(CTA 0: 2 warps, 2048 bytes of shared memory
+  warp 0 arrives at barrier 0
+0: class 5, lanes ffffffff
+1: class 5, lanes ffffffff
+2: class 0, lanes ffffffff, after 1
+3: class 0, lanes ffffffff, after 0 2
+4: class 0, lanes ffffffff, after 1
+5: class 5, lanes ffffffff
+6: class 0, lanes ffffffff, after 4 5
+7: class 13, lanes ffffffff, after 3 6
+  shared copy: 16 bytes a lane, 576 to 1072
+  device read: 16 bytes a lane, 512 to 1008
+8: class 13, lanes ffffffff
+  commit
+9: class 13, lanes ffffffff
+  32 pieces of 16 bytes land from 576
+  wait, 2 instructions after the copy
+10: class 7, lanes ffffffff, after 1
+11: class 14, lanes 00000001, after 5 10
+12: class 14, lanes ffffffff
+  warp 1 arrives at barrier 0
+  barrier 0 releases warps 3
+13: class 17, lanes ffffffff, after 6
+  shared read: 4 bytes a lane, 576 to 1072
+14: class 9, lanes ffffffff, after 13
+  ex2 in ffffffff
+15: class 16, lanes ffffffff, after 3 14
+  device write: 4 bytes a lane, 512 to 1008
+16: class 6, lanes ffffffff
+  fence
+17: class 14, lanes 00000001, after 5 10
+  warp 1 arrives at the mbarrier at 0
+  a phase of the mbarrier at 0 completes
+18: class 14, lanes 00000001, after 5 10
+  warp 1 passes the mbarrier at 0
+19: class 20, lanes 00000001, after 6 10
+  shared atomic: 4 bytes a lane, 576 to 576
+20: class 6, lanes ffffffff
+  lanes ffffffff exit
+CTA 0 ends
+)");
+  EXPECT_TRUE(r.findings.empty());
 }
 
 }  // namespace

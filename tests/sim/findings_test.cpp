@@ -398,7 +398,7 @@ TEST(Findings, AreAllDocumented) {
   for (const auto& entry : std::filesystem::directory_iterator(ROOFGEN_SOURCE_DIR "/runtime/sim")) {
     std::ifstream in(entry.path());
     std::string text((std::istreambuf_iterator<char>(in)), {});
-    std::regex raise("(?:Fault\\{|finding\\(|require_full\\(w, in, mask, )\\s*\"([a-z-]+)\"");
+    std::regex raise("(?:Fault\\{|finding\\(|report\\([\\w.()]+, |require_full\\(w, in, mask, )\\s*\"([a-z-]+)\"");
     for (std::sregex_iterator it(text.begin(), text.end(), raise), end; it != end; ++it) raised.insert((*it)[1]);
   }
   std::ifstream in(ROOFGEN_SOURCE_DIR "/docs/findings.md");
