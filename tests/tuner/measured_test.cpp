@@ -245,7 +245,7 @@ TEST_F(Measured, GpuAloneReportsMissingCounts) {
   EXPECT_FALSE(k.counted);
   EXPECT_EQ(k.work.dram_bytes, 0);
   EXPECT_EQ(r.simulated_binaries, 0u);
-  EXPECT_NE(r.verdict.reason.find("no traffic was counted"), std::string::npos) << r.verdict.reason;
+  EXPECT_NE(r.verdict.reason.find("no work was counted"), std::string::npos) << r.verdict.reason;
   EXPECT_NE(tune_text(r, false).find("FLOPs: not counted"), std::string::npos);
 }
 
