@@ -131,14 +131,15 @@ class Reader : JsonReader {
       if (!a.symbol.empty())
         return usage(
             j,
-            fmt::format("{}: what the variable holds was expected: \"size\" with \"fill\", \"values\" or \"file\"",
-                        prefix_),
+            fmt::format(
+                "{}: the contents of the variable were expected: \"size\" with \"fill\", \"values\" or \"file\"",
+                prefix_),
             "symbol");
       ROOFGEN_CHECK(takes(j, {"value", "align"}, "this is a scalar"));
       return scalar(j, std::move(a), lanes);
     }
     if (j.contains("align"))
-      return usage(j, prefix_ + ": \"align\" is for what is passed by value; buffers are 256-byte aligned", "align");
+      return usage(j, prefix_ + ": \"align\" is for values; buffers are 256-byte aligned", "align");
     if (lanes > 1)
       return usage(j["type"], fmt::format("{}: a buffer of {} is one of {} with {} times the size", prefix_,
                                           a.type_name, base, lanes));
@@ -153,7 +154,7 @@ class Reader : JsonReader {
                                                  shown(j["read_only"])));
       a.read_only = j["read_only"].get<bool>();
       if (a.read_only && !a.symbol.empty())
-        return usage(j, prefix_ + ": \"read_only\" is for arguments; a variable is what its declaration says",
+        return usage(j, prefix_ + ": \"read_only\" is for arguments; the declaration of a variable decides",
                      "read_only");
       if (a.read_only && std::holds_alternative<Nothing>(a.fill))
         return usage(j,

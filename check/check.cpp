@@ -42,8 +42,9 @@ Result<void> is_as_named(const Request& r) {
                  "CUDA C++, in a file that is taken as PTX by its name; a name that ends in .cu was expected",
                  {r.file, 0, 0}};
   if (!r.is_ptx() && ptx)
-    return Error{
-        Exit::kUsage, "PTX, in what is taken as CUDA C++; a file whose name ends in .ptx was expected", {r.file, 0, 0}};
+    return Error{Exit::kUsage,
+                 "PTX, in a file that is taken as CUDA C++ by its name; a name that ends in .ptx was expected",
+                 {r.file, 0, 0}};
   return {};
 }
 

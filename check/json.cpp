@@ -33,7 +33,7 @@ const std::map<std::string, const char*>& kinds() {
       {"trap", "The kernel executed a trap."},
       {"assert", "An assertion of the kernel failed."},
       {"out-of-memory", "The simulator could not hold the memory that the launch touched."},
-      {"wrong-output", "A buffer does not hold what was expected."}};
+      {"wrong-output", "The contents of a buffer differ from the expected ones."}};
   return table;
 }
 

@@ -86,7 +86,7 @@ std::string check_text(const Report& r, size_t top) {
   for (const std::string& note : r.notes) out += fmt::format("note      {}\n", note);
   const Counts& c = r.counts;
   out += fmt::format("ran       {} of {} CTAs in the simulator, {} warp-instructions{}\n", c.ctas, r.grid.count(),
-                     c.warp_instructions, r.stopped_early ? "; stopped at the most findings" : "");
+                     c.warp_instructions, r.stopped_early ? "; stopped at the limit of findings" : "");
   out += fmt::format(
       "traffic   {} read and {} written in requests of 32 bytes, {} and {} of them distinct; shared memory {} "
       "wavefronts, {} of them by conflicts\n",
@@ -105,18 +105,18 @@ std::string check_text(const Report& r, size_t top) {
     else if (b.compared)
       out += fmt::format("\n{}: all {} elements are as expected\n", b.name, b.elements);
     else if (b.unwritten)
-      out += fmt::format("\n{}: {} of {} elements hold nothing, and are zeros in the dump\n", b.name, b.unwritten,
+      out += fmt::format("\n{}: {} of {} elements are uninitialised, and zeros in the dump\n", b.name, b.unwritten,
                          b.elements);
   }
   out += worst_lines(
-      r, top, "uncoalesced: sectors beyond those that the bytes need",
+      r, top, "uncoalesced: sectors beyond the minimum for the bytes",
       [](const LineCounts& l) { return l.excess_sectors(); },
       [](const LineCounts& l) {
         return fmt::format("{:>10} of {:<10} {:.1f} x", l.excess_sectors(), l.sum.sectors,
                            ratio(l.sum.sectors, l.sum.ideal_sectors));
       });
   out += worst_lines(
-      r, top, "bank conflicts: wavefronts beyond those without them",
+      r, top, "bank conflicts: wavefronts beyond those without conflicts",
       [](const LineCounts& l) { return l.excess_wavefronts(); },
       [](const LineCounts& l) {
         return fmt::format("{:>10} of {:<10} {:.1f} x", l.excess_wavefronts(), l.sum.wavefronts,
@@ -128,7 +128,8 @@ std::string check_text(const Report& r, size_t top) {
   out += "\nverdict   ";
   if (r.clean()) return out + "clean\n";
   if (findings) out += plural(findings, "finding");
-  if (wrong) out += (findings ? ", and " : "") + plural(wrong, "wrong output") + (findings ? ", likely by that" : "");
+  if (wrong)
+    out += (findings ? ", and " : "") + plural(wrong, "wrong output") + (findings ? ", likely a consequence" : "");
   return out + kSeeFindings + "\n";
 }
 

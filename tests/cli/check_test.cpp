@@ -175,7 +175,7 @@ TEST_F(Check, RequestsThatCannotBe) {
   home.write("source.ptx", kKernels);
   refused("source.ptx --block 32", "source.ptx: error: CUDA C++, in a file that is taken as PTX by its name");
   home.write("ptx.cu", "// of a compiler\n/* with comments */\n.version 8.0\n.target sm_90\n");
-  refused("ptx.cu --block 32", "ptx.cu: error: PTX, in what is taken as CUDA C++");
+  refused("ptx.cu --block 32", "ptx.cu: error: PTX, in a file that is taken as CUDA C++");
   home.write("bad.json", "[{\"type\": \"f32\" \"size\": 3}]");
   refused("k.cu --block 32 --args bad.json", "bad.json:1:");
 }
