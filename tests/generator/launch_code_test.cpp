@@ -273,7 +273,7 @@ TEST(ClusterLaunch, BrokenRulesRejectTheSchedule) {
             "constraint: tensor map of x: side 0 of the box is 512; 1 to 256 are possible");
   expr::Map old = limits();
   old["arch"] = 80;
-  EXPECT_EQ(reason({}, old), "constraint: device.arch >= 90 (80 >= 90): devices have tensor maps from sm_90 on");
+  EXPECT_EQ(reason({}, old), "constraint: device.arch >= 90 (80 < 90): devices have tensor maps from sm_90 on");
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ TEST(LintFile, HeaderFaultsEndTheReading) {
   EXPECT_THAT(error_of("ai\n1\n"), HasSubstr("t.csv:1:1: error: no column names the rows"));
   EXPECT_THAT(error_of("kernel,flops\na,1\n"), HasSubstr("\"flops\" with \"bytes\" was expected"));
   EXPECT_THAT(error_of("kernel,ai,AI (FLOP/byte)\na,1,2\n"),
-              HasSubstr("t.csv:1:11: error: column \"AI (FLOP/byte)\" says again"));
+              HasSubstr("t.csv:1:11: error: column \"AI (FLOP/byte)\" repeats another column"));
   EXPECT_THAT(error_of("kernel,ai\na,1\n", "h10-sxm"),
               HasSubstr("unknown device \"h10-sxm\"; did you mean \"h100-sxm\"?"));
 }
