@@ -1,11 +1,11 @@
-// Softmax over tiles of scores as they come, and the product with V: what kernels share that never hold a whole row.
-// They define D, BN (keys of a tile), MT (m16 tiles of a warp), Half and kLazyRescale.
+// Softmax over a sequence of score tiles, and the product with V, for kernels that never hold a whole row. The kernel
+// defines D, BN (keys per tile), MT (m16 tiles per warp), Half and kLazyRescale.
 
-/// With a lazy rescale the running maximum may lag behind by this much in the exponent: p <= 2^8
-/// stays far inside every type, and the final division removes the factor exactly.
+/// With lazy rescaling the running maximum may be too small by up to this exponent. p <= 2^8 is in the range of every
+/// type, and the final division removes the factor exactly.
 constexpr float kMaxLag = 8.0f;
 
-/// What one lane holds of its warp's rows; row h of m-tile i is i * 16 + h * 8 + lane / 4.
+/// One lane's part of the rows of its warp; row h of m-tile i is i * 16 + h * 8 + lane / 4.
 struct State {
   float o[MT][D / 8][4];
   float s[MT][BN / 8][4];
@@ -28,8 +28,8 @@ __device__ __forceinline__ void mask_scores(State& state, int key, const int (&l
     }
 }
 
-/// Turns scores into probabilities relative to the running maximum. kMasked: a row may have seen no
-/// key yet, and its maximum is -inf.
+/// Turns scores into probabilities relative to the running maximum. kMasked: a row may have had no visible key so far;
+/// its maximum is then -inf.
 template <bool kMasked>
 __device__ __forceinline__ void online_softmax(State& state, float c) {
   float next[MT][2];

@@ -6,7 +6,7 @@ template <int kOffset>
 __device__ __forceinline__ void cp_async_16(unsigned to, const char* from) {
   asm volatile("cp.async.cg.shared.global [%0 + %2], [%1 + %2], 16;" ::"r"(to), "l"(from), "n"(kOffset) : "memory");
 }
-/// Copies `bytes` (0 or 16) and fills the rest of the 16 with zeros; at 0 nothing is read.
+/// Copies `bytes` (0 or 16) and zero-fills the rest of the 16. With 0 bytes nothing is read.
 template <int kOffset>
 __device__ __forceinline__ void cp_async_16_or_zero(unsigned to, const char* from, int bytes) {
   asm volatile("cp.async.cg.shared.global [%0 + %3], [%1 + %3], 16, %2;" ::"r"(to), "l"(from), "r"(bytes), "n"(kOffset)
@@ -18,7 +18,7 @@ __device__ __forceinline__ void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
-/// Copies `bytes` of a piece of 4, 8 or 16 and fills the rest with zeros; at 0 nothing is read.
+/// Copies `bytes` of a piece of 4, 8 or 16 bytes and zero-fills the rest. With 0 bytes nothing is read.
 template <int kPiece, int kOffset>
 __device__ __forceinline__ void cp_async_piece(unsigned to, const char* from, int bytes) {
   if constexpr (kPiece == 16)

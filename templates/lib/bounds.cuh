@@ -1,12 +1,12 @@
-// Interval arithmetic: the values that an expression takes over a box of indices, and what is then known of a
-// condition. NaN in a bound means that nothing is known; every function passes it on, and no comparison decides on it.
-// The sums and products of floats round like those of single elements, so bounds hold for computed values too.
+// Interval arithmetic: bounds of an expression over a box of indices, and the resulting truth of a condition. A bound
+// of NaN stands for an unknown value: every function propagates it, and no comparison with it is decided. Sums and
+// products of floats round like those of single elements, so the bounds also hold for computed values.
 
 template <class T>
 struct Bounds {
   T low, high;
 };
-/// What is known of a condition: some element may satisfy it; all elements do.
+/// Truth of a condition over a box: some element may satisfy it; all elements satisfy it.
 struct Truth {
   bool some, all;
 };
@@ -39,7 +39,7 @@ template <class A, class B>
 __device__ __forceinline__ auto multiply(Bounds<A> a, Bounds<B> b) -> Bounds<decltype(A() * B())> {
   using T = decltype(A() * B());
   const T w = a.low * b.low, x = a.low * b.high, y = a.high * b.low, z = a.high * b.high;
-  // NaN in one product only is passed on as well: smaller(a, NaN) is NaN.
+  // A NaN in a single product propagates too: smaller(a, NaN) is NaN.
   return {smaller(smaller(w, x), smaller(y, z)), larger(larger(w, x), larger(y, z))};
 }
 template <class T>

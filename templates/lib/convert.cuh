@@ -1,8 +1,8 @@
-// Elements of every format: memory to float and back. Needs lib/math.cuh.
+// Conversion between elements of every format in memory and floats. Needs lib/math.cuh.
 //   using In = Element_bf16;                  its name is the dtype's
-//   float x[8]; load_as<In, 8>(from, x);      one access of 8 * sizeof(In) bytes, or as few of 16 as hold them
+//   float x[8]; load_as<In, 8>(from, x);      one access of 8 * sizeof(In) bytes, or accesses of 16
 //   store_as<Out, 8>(to, x);                  rounds to nearest even; int8, int32 and fp8 saturate
-// An address must be a multiple of min(16, bytes). Pointers into global and shared memory serve alike.
+// An address must be a multiple of min(16, bytes). Pointers may be to global or shared memory.
 
 /// e4m3: bias 7, largest value 448, NaN 0x7f, no infinity.
 struct Fp8 {
@@ -16,7 +16,7 @@ using Element_fp8 = Fp8;
 using Element_int8 = signed char;
 using Element_int32 = int;
 
-/// One 32-bit word of elements, or the part of it that a shorter vector fills from the bottom.
+/// One 32-bit word of elements; a shorter vector fills its lower part.
 template <class T>
 struct Word {
   static constexpr int kElements = 4 / sizeof(T);
@@ -72,7 +72,7 @@ __device__ __forceinline__ float2 unpack2_fp8(unsigned pair) {
   return unpack2<Fp16>(halves);
 }
 #else
-/// Without the instruction: below 2^-6 the sum with 2^14 has fp8's spacing, above it bits are cut off.
+/// Without the instruction: below 2^-6 a sum with 2^14 has the spacing of fp8; above, bits are rounded off.
 __device__ __forceinline__ unsigned round_fp8(float x) {
   const unsigned sign = __float_as_uint(x) >> 24 & 0x80u;
   const float a = fminf(fabsf(x), 448.0f);
@@ -82,7 +82,7 @@ __device__ __forceinline__ unsigned round_fp8(float x) {
   return x != x ? 0x7fu : sign | (a < 0.015625f ? subnormal : normal);
 }
 __device__ __forceinline__ unsigned pack2_fp8(float lo, float hi) { return round_fp8(lo) | round_fp8(hi) << 8; }
-/// The bits of fp8 in the places of fp16 are the number divided by 2^8.
+/// fp8 bits in the positions of fp16 are the number divided by 2^8.
 __device__ __forceinline__ float2 unpack2_fp8(unsigned pair) {
   const unsigned halves = (pair & 0x80u) << 8 | (pair & 0x7fu) << 7 | (pair & 0x8000u) << 16 | (pair & 0x7f00u) << 15;
   const float2 scaled = unpack2<Fp16>(halves);
@@ -105,7 +105,7 @@ struct Word<Fp8> {
   }
 };
 
-/// kBytes of memory in as few accesses as there can be: 1, 2, 4, 8, 16 or a multiple of 16.
+/// kBytes in as few accesses as possible: kBytes is 1, 2, 4, 8, 16 or a multiple of 16.
 template <int kBytes>
 __device__ __forceinline__ void load_words(const void* from, unsigned* w) {
   static_assert(kBytes == 1 || kBytes == 2 || kBytes == 4 || kBytes == 8 || kBytes % 16 == 0, "no single access");

@@ -1,12 +1,11 @@
-// Tensor-core building blocks of sm_80 and up. Operand lists open with a space ("{ %0"): an opening
-// brace and a percent sign together would start a template tag. Fragment layouts for lane l, g = l / 4, t = l
-// % 4:
+// mma.sync and ldmatrix of sm_80 and up. Operand lists open with a space ("{ %0"), because an opening brace and a
+// percent sign would start a template tag. Fragment layouts for lane l, g = l / 4, t = l % 4:
 //   A 16x16  a0 (g, 2t..) a1 (g + 8, 2t..) a2 (g, 2t + 8..) a3 (g + 8, 2t + 8..)
 //   B 16x8   b0 (2t.., g) b1 (2t + 8.., g)
 //   C 16x8   c0 c1 (g, 2t..) c2 c3 (g + 8, 2t..)
-// so two C tiles side by side, packed to 16 bits, are one A fragment.
+// Two neighbouring C tiles, packed to 16 bits, therefore form one A fragment.
 
-/// c += a * b. `c` stays in place: no copies appear around the instruction.
+/// c += a * b, in place: no register copies around the instruction.
 template <class T>
 __device__ __forceinline__ void mma_m16n8k16(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1);
 template <>

@@ -1,10 +1,10 @@
-// One step of an operand is 32 bytes along k whatever its elements: 16 of 16 bits, 8 of 32 bits, 32 of 8 bits. So
-// the fragments of all of them lie in memory alike, and ldmatrix, which moves 16-byte rows, serves all of them:
+// One mma step of an operand is 32 bytes along k for every element size: 16 x 16 bits, 8 x 32 bits or 32 x 8 bits. Its
+// fragments therefore have the same layout in memory, and ldmatrix, which moves 16-byte rows, loads all of them:
 //   A  a0 (g, bytes 4t..) a1 (g + 8, 4t..) a2 (g, 16 + 4t..) a3 (g + 8, 16 + 4t..)
 //   B  b0 (bytes 4t.., g) b1 (16 + 4t.., g)
 // Needs lib/mma.cuh and lib/convert.cuh.
 
-/// Names the format where float would not do: the upper 19 bits of fp32.
+/// Selects the tf32 instruction; in memory its elements are fp32, of which the upper 19 bits are used.
 struct Tf32 {};
 
 /// c += a * b over 32 bytes of k; C is 16 x 8 of fp32, or int32 for int8.

@@ -1,10 +1,10 @@
-// Tiles of a matrix operand on their way from global to shared memory, a step along k at a time. A tile is kRows rows
-// of elements; k runs along its rows, or (kRowsOfK) across them. `left` counts the rows (columns) of the matrix from
-// the tile's corner to the end, `k_left` the same along k. What lies beyond is not read and becomes zero. kEven and
-// kEvenK say that tiles divide the matrix that way: then no tile lies across an end, but whole tiles may lie beyond the
-// end of k.
+// Copies of a matrix operand's tiles from global to shared memory, one step along k at a time. A tile is kRows rows of
+// elements; k runs along its rows, or (kRowsOfK) across them. `left` counts the rows (columns) of the matrix from the
+// tile's corner to the end, `k_left` the same along k. Elements beyond the end are not read and become zero. kEven and
+// kEvenK: the tile size divides the matrix in that direction, so that no tile is partial; whole tiles may still lie
+// beyond the end of k.
 
-/// By cp.async, in pieces of kPiece bytes, each thread the same column of several rows.
+/// By cp.async, in pieces of kPiece bytes. A thread copies the same column of several rows.
 template <class Layout, int kRows, int kThreads, int kPiece, int kElementBytes, bool kRowsOfK, bool kEven, bool kEvenK>
 struct OperandCopy {
   static constexpr int kAcross = Layout::kChunks * 16 / kPiece;  ///< pieces in a row
@@ -29,7 +29,7 @@ struct OperandCopy {
     const int col_left = kRowsOfK ? left : k_left, row_left = kRowsOfK ? k_left : left;
     constexpr bool kEvenCols = kRowsOfK ? kEven : kEvenK, kEvenRows = kRowsOfK ? kEvenK : kEven;
     bool inside = k_left > 0;
-    // Where the columns are k's, a column inside is before its end.
+    // If columns run along k, a valid column implies k_left > 0.
     if constexpr (!kEvenCols) inside = (!(kRowsOfK && kEvenK) || k_left > 0) && col < col_left;
     const char* p = from;
     static_for<kPasses>([&](auto pass) {
@@ -46,9 +46,9 @@ struct OperandCopy {
   }
 };
 
-/// Element by element through registers: for rows that begin anywhere, and for tiles whose rows are columns of the
-/// matrix (kTransposed), which only 16-bit elements can be turned by ldmatrix later on. Bits is the element as an
-/// unsigned number. Slower, and complete when it returns.
+/// Element by element through registers: for unaligned rows, and for tiles whose rows are columns of the matrix
+/// (kTransposed); ldmatrix transposes only 16-bit elements. Bits is an unsigned type of the element's size. Slower than
+/// OperandCopy, and complete when it returns.
 template <class Bits, class Layout, int kRows, int kThreads, bool kTransposed, bool kRowsOfK, bool kEven, bool kEvenK>
 struct OperandGather {
   static constexpr int kPerWord = 4 / sizeof(Bits);
@@ -72,7 +72,7 @@ struct OperandGather {
 #pragma unroll 4
     for (int pass = 0; pass < kPasses; ++pass) {
       const int index = pass * kThreads + thread;
-      // Neighbours in memory belong to neighbouring threads.
+      // Coalesced: neighbouring threads load neighbouring elements.
       const int row = kTransposed ? index % kRows : index / kAcross;
       const int word = kTransposed ? index / kRows : index % kAcross;
       const char* p = from + row * row_bytes + word * kPerWord * col_bytes;

@@ -1,5 +1,5 @@
-// N neighbouring elements of a tensor as they lie in memory, so that loads may be under way before the first is
-// converted, and groups may begin or end outside of what may be touched. Needs lib/convert.cuh.
+// N neighbouring elements of a tensor in their memory format: several loads can be in flight before the first value is
+// converted, and partial groups can be loaded and stored. Needs lib/convert.cuh.
 
 template <class T, int N>
 struct Pack {
@@ -13,7 +13,7 @@ struct Pack {
     for (int i = 0; i < kWords; ++i) w[i] = 0;
   }
   __device__ __forceinline__ void load(const T* from) { load_words<kBytes>(from, w); }
-  /// To global memory. In assembly, because the compiler takes wide stores apart and does not always put them together.
+  /// To global memory. In assembly, because the compiler splits wide stores and does not always merge them again.
   __device__ __forceinline__ void store(T* to) const {
     const unsigned long long at = __cvta_generic_to_global(to);
     if constexpr (kBytes >= 16) {
@@ -27,7 +27,7 @@ struct Pack {
       store_words<kBytes>(to, w);
     }
   }
-  /// The elements j with 0 <= first + j < count, one by one; the others are zero and not read.
+  /// Loads the elements j with 0 <= first + j < count one by one; the others become zero and are not read.
   __device__ __forceinline__ void load_some(const T* from, int first, int count) {
     clear();
 #pragma unroll

@@ -1,5 +1,5 @@
 // The functions of formulas (docs/epilogues.md): <name>_fast for outputs of 16 bits and less, <name>_exact for wider
-// ones. Their errors are bounded in generator/pointwise/functions.cpp; NaN goes through all of them. Needs math.cuh.
+// ones. Their error bounds are in generator/pointwise/functions.cpp; all propagate NaN. Needs math.cuh.
 
 /// The larger and the smaller of two; NaN if either is.
 __device__ __forceinline__ float max_nan(float a, float b) {
@@ -28,8 +28,8 @@ __device__ __forceinline__ float rcp_fast(float x) { return rcp_approx(x); }
 __device__ __forceinline__ float rcp_exact(float x) { return rcp_approx(x); }
 
 __device__ __forceinline__ float exp_fast(float x) { return ex2(x * kLog2e); }
-/// What the product x log2(e) loses, and log2(e) itself, is put back as a factor 1 + lost ln 2. Beyond the clamp the
-/// result is 0 or infinity anyway, but infinity has no remainder.
+/// The rounding errors of x log2(e) and of log2(e) itself are corrected by a factor 1 + lost ln 2. Beyond the clamp the
+/// result is 0 or infinity; the clamp avoids the NaN remainder of an infinite x.
 __device__ __forceinline__ float exp_exact(float x) {
   x = max_nan(min_nan(x, 128.0f), -128.0f);
   const float product = x * kLog2e;

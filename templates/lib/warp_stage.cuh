@@ -1,5 +1,5 @@
-// The way out of the tensor cores for outputs of any format: a warp writes its accumulators' pairs of columns to its
-// own kRows x kBytes of shared memory and takes them back in pieces of 16 bytes. All of it is the business of one warp.
+// Stores accumulators in any output format with 16-byte accesses: a warp writes pairs of columns to its own kRows x
+// kBytes of shared memory and reads pieces of 16 bytes back. No barrier of the CTA is needed.
 
 template <int kRows, int kBytes>
 struct WarpStage {
@@ -11,10 +11,10 @@ struct WarpStage {
   __device__ __forceinline__ WarpStage(unsigned char* shared, int warp, int lane)
       : tile(shared + warp * kRows * Layout::kPitch), lane_id(lane) {}
 
-  /// Where lane l writes: row l / 4, kPairBytes at l % 4, of n8 tile j (whose rows have 4 kPairBytes).
+  /// Addresses of lane l: row l / 4, pair l % 4 of kPairBytes, of n8 tile j (whose rows have 4 kPairBytes).
   template <int kPairBytes>
   struct Lane {
-    unsigned char* at_chunk[Layout::kGroup];  // by chunk within a swizzle group; what is not used costs nothing
+    unsigned char* at_chunk[Layout::kGroup];  // by chunk within a swizzle group; unused entries are dead code
     template <int j>
     __device__ __forceinline__ unsigned char* at(int row) const {
       constexpr int kByte = 4 * kPairBytes * j, kChunk = kByte / 16;
@@ -32,7 +32,7 @@ struct WarpStage {
     return out;
   }
 
-  /// Moves the first `rows` rows and `bytes` (a multiple of 16) of each to global memory. kWhole: that is all of them.
+  /// Copies the first `bytes` (a multiple of 16) of the first `rows` rows to global memory. kWhole: the whole tile.
   template <bool kWhole>
   __device__ __forceinline__ void leave(char* to, long long row_bytes, int rows, int bytes) const {
     constexpr int kChunks = Layout::kChunks, kStep = 32 / kChunks;  // rows of a pass

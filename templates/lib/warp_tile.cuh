@@ -1,5 +1,5 @@
-// The way out of the tensor cores: accumulators are scaled, rounded, staged in shared memory and leave
-// in 16-byte pieces. All of it is the business of one warp, so no barrier of the CTA is needed.
+// Stores accumulators with 16-byte accesses: a warp scales and rounds them, writes them to its part of shared memory
+// and copies pieces of 16 bytes to global memory. No barrier of the CTA is needed.
 
 /// Writes 16 MT x 8 NT accumulators, row h of m-tile i times factor[i][h], to a tile at `stage`.
 template <class T, class Layout, int MT, int NT>
@@ -18,13 +18,13 @@ __device__ __forceinline__ void stage_tile(const float (&c)[MT][NT][4], const fl
       }
 }
 
-/// Moves the first `rows` of kRows rows and the first `chunks` chunks of each from a staged tile to
-/// global memory. kWhole: that is all of them.
+/// Copies the first `chunks` chunks of the first `rows` of kRows rows from a staged tile to global memory. kWhole: the
+/// whole tile.
 template <class Layout, int kRows, bool kWhole>
 __device__ __forceinline__ void store_tile(unsigned stage, char* to, long long row_bytes, int rows, int chunks,
                                            int lane) {
   constexpr int kChunks = Layout::kChunks;
-  // When whole rows fit in a pass, a lane keeps its column and its pointer moves on by a constant step.
+  // If a pass is whole rows, a lane keeps its column, and its pointer advances by a constant step.
   constexpr bool kRegular = 32 % kChunks == 0;
   char* p = to + lane / kChunks * row_bytes + lane % kChunks * 16;
 #pragma unroll

@@ -103,7 +103,7 @@ const Mutant kMutants[] = {
      true},
     {"pv_staging_barrier_dropped",
      "unfused",
-     {{kPv, "__syncthreads();  // all warps are done with the last stage", "//"}},
+     {{kPv, "__syncthreads();  // all warps have read the last stage", "//"}},
      true,
      {{"BK", int64_t{32}}},
      "pv"},

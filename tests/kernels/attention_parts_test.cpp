@@ -306,7 +306,7 @@ const Mutant kMutants[] = {
     {"softmax_pv_does_not_wait", {1, 5}, {kSoftmaxPv, "cp_async_wait<kStages - 2>();  // S and V of this step", ""}},
     {"softmax_pv_no_barrier_before_staging",
      {2, 5},
-     {kSoftmaxPv, "__syncthreads();  // all warps are done with the last stage", "//"},
+     {kSoftmaxPv, "__syncthreads();  // all warps have read the last stage", "//"},
      {{"BN", n(32)}, {"stages", n(2)}}},
     {"softmax_pv_does_not_mask", {2, 5}, {kSoftmaxPv, "if (!is_visible(e, tables, q, k)) s = neg_inf();", ""}},
     {"softmax_pv_one_key_too_many",
