@@ -13,12 +13,6 @@ __device__ __forceinline__ float neg_inf() { return __int_as_float(0xff800000); 
 constexpr float kLn2 = 0.693147180559945309f, kLog2e = 1.44269504088896341f;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-/// x. The compiler cannot compute it again near each use, as it does with 64-bit products to save registers.
-__device__ __forceinline__ long long computed_once(long long x) {
-  asm("" : "+l"(x));
-  return x;
-}
-
 __device__ __forceinline__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 /// Two floats rounded to nearest even, `lo` in the low half.

@@ -5,6 +5,12 @@
 // whatever the length of the rows. The first and the last group of a row may therefore contain elements of its
 // neighbours; loads return zero for them, and stores leave them unchanged.
 
+/// x. The compiler cannot compute it again near each use, as it does with 64-bit products to save registers.
+__device__ __forceinline__ long long computed_once(long long x) {
+  asm("" : "+l"(x));
+  return x;
+}
+
 /// One thread's view of a slice. Its groups are named by their distance in elements from the first of them: `step`.
 /// kAligned: every slice begins and ends at a multiple of kVec elements. kWhole: in addition, the thread names no group
 /// beyond the end of the slice.

@@ -3,7 +3,8 @@
 
     recorded.py PROGRAM [--record] [--only NAME[,NAME]] [--folder DIR]
 
-JSON is compared member by member; members about elapsed time, the store or the machine are ignored.
+JSON is compared member by member; members about elapsed time, the store, the machine or the source's
+digest are ignored.
 Recorded numbers hold for one version of NVRTC and ptxas; with another version the comparison is skipped (exit 77).
 """
 import argparse
@@ -19,7 +20,8 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 KERNELS = HERE.parent / "check" / "kernels"
 VOLATILE = {"elapsed_s", "compile_s", "check_s", "seconds_spent", "evaluated_now", "compiled_now", "simulated_now",
-            "remembered", "cached", "compiler", "version", "created", "started"}
+            "remembered", "cached", "compiler", "version", "created", "started",
+            "digest"}  # of the source: a comment changes it
 VOLATILE_TEXT = [(re.compile(r"\d+(\.\d+)? s\b"), "N s"), (re.compile(re.escape(str(HERE.parents[1]))), "TREE"),
                  (re.compile(r"NVRTC \S+ at \S+"), "NVRTC"), (re.compile(r"^roofgen: .*\r?", re.M), "")]
 
