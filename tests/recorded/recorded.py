@@ -3,8 +3,7 @@
 
     recorded.py PROGRAM [--record] [--only NAME[,NAME]] [--folder DIR]
 
-JSON is compared member by member; members about elapsed time, the store, the machine or the source's
-digest are ignored.
+JSON is compared member by member; members about elapsed time, the store, the machine or the source digest are ignored.
 Recorded numbers hold for one version of NVRTC and ptxas; with another version the comparison is skipped (exit 77).
 """
 import argparse
