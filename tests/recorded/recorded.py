@@ -3,8 +3,8 @@
 
     recorded.py PROGRAM [--record] [--only NAME[,NAME]] [--folder DIR]
 
-JSON is compared member by member, without members about time spent, the store, the machine and source digests.
-Recorded numbers hold for one NVRTC and ptxas: with another version the comparison is skipped (exit 77).
+JSON is compared member by member; members about elapsed time, the store, the machine or the source digest are ignored.
+Recorded numbers hold for one version of NVRTC and ptxas; with another version the comparison is skipped (exit 77).
 """
 import argparse
 import difflib
@@ -26,7 +26,7 @@ VOLATILE_TEXT = [(re.compile(r"\d+(\.\d+)? s\b"), "N s"), (re.compile(re.escape(
 
 
 def strip(value):
-    """The value without volatile members; numbers rounded to the twelve digits that printing keeps."""
+    """The value without volatile members."""
     if isinstance(value, dict):
         return {k: strip(v) for k, v in value.items() if k not in VOLATILE}
     if isinstance(value, list):
