@@ -2,16 +2,16 @@
 // one.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <vector>
+
+#include "base/json.h"
 
 namespace roofgen {
 
 class JsonScan {
  public:
-  using Json = nlohmann::ordered_json;
   struct Fault {
     size_t at = 0;
     const char* expected = nullptr;

@@ -77,7 +77,7 @@ Result<JsonFile> JsonFile::parse(std::string text, std::string file) {
 }
 
 Where JsonFile::find(std::string_view token) const {
-  const size_t at = source_.text.find(Json(token).dump());
+  const size_t at = source_.text.find(json_line(Json(token)));
   return at == std::string::npos ? Where{file()} : locate(source_, static_cast<uint32_t>(at + 1));
 }
 

@@ -2,17 +2,15 @@
 // spaces and devices; sizes and nesting are limited because the files may be a stranger's.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/diagnostics.h"
+#include "base/json.h"
 #include "roofgen/result.h"
 
 namespace roofgen {
-
-using Json = nlohmann::ordered_json;
 
 /// A parsed file that still knows its text, so that errors can point into it.
 class JsonFile {

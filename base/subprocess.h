@@ -12,9 +12,9 @@
 namespace roofgen {
 
 struct ProcessOptions {
-  std::vector<std::string> argv;                                 ///< argv[0] is a path, or a name to be found in PATH
-  std::vector<std::pair<std::string, std::string>> environment;  ///< on top of this process's
-  std::string input = {};                                        ///< its standard input
+  std::vector<std::string> argv;  ///< argv[0] is a path, or a name to be found in PATH
+  std::vector<std::pair<std::string, std::string>> environment = {};  ///< on top of this process's
+  std::string input = {};                                             ///< its standard input
   double timeout_s = 60;
   size_t most_output = size_t{8} << 20;  ///< bytes of standard output and standard error, each
   const std::atomic<bool>* stop = nullptr;

@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "base/json.h"
 #include "base/suggest.h"
 #include "generator/json_reader.h"
 #include "generator/ops/counter_random.h"
@@ -92,7 +93,7 @@ class Reader : JsonReader {
   /// A value in a message.
   static std::string shown(const Json& j) {
     constexpr size_t kMost = 40;
-    std::string text = j.dump(-1, ' ', false, Json::error_handler_t::replace);
+    std::string text = json_line(j);
     if (text.size() > kMost) text = text.substr(0, kMost) + "...";
     return text;
   }

@@ -102,7 +102,7 @@ std::string check_json(const Report& r) {
                           {"sectors_needed", l.sum.ideal_sectors},
                           {"wavefronts", l.sum.wavefronts},
                           {"wavefronts_without_conflicts", l.sum.ideal_wavefronts}});
-  return dumped(j);
+  return json_document(j);
 }
 
 std::string check_sarif(const Report& r) {
@@ -123,7 +123,7 @@ std::string check_sarif(const Report& r) {
                                      {r.file, 0, 0}, {{"kernel", r.kernel}}));
   const Json run{{"tool", {{"driver", {{"name", "roofgen check"}, {"rules", std::move(rules)}}}}},
                  {"results", std::move(results)}};
-  return dumped({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+  return json_document({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
                  {"version", "2.1.0"},
                  {"runs", Json::array({run})}});
 }

@@ -221,7 +221,7 @@ std::string program_json(const ProgramReport& r) {
   for (const FailedCall& c : r.calls)
     j["failed_calls"].push_back(
         {{"call", c.call}, {"error", c.error}, {"status", c.status}, {"message", c.message}, {"count", c.count}});
-  return dumped(j);
+  return json_document(j);
 }
 
 }  // namespace roofgen::check

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "runtime/sim/count_names.h"
 
 namespace roofgen::check {
@@ -34,7 +35,5 @@ Json counts_json(const Counts& counts) {
   for (const sim::CountName& c : sim::kCountNames) j[c.name] = counts.*c.member;
   return j;
 }
-
-std::string dumped(const Json& j) { return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 }  // namespace roofgen::check

@@ -1,14 +1,12 @@
 // What the reports of `check` and of `run` show in the same form.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.h"
 #include "roofgen/pipeline.h"
 
 namespace roofgen::check {
-
-using Json = nlohmann::ordered_json;
 
 std::string place(const Where& at);
 /// "1 finding", "3 findings".
@@ -20,7 +18,5 @@ inline constexpr const char* kSeeFindings = " (docs/findings.md says what each m
 Json where_json(const Where& at);
 Json finding_json(const Finding& finding);
 Json counts_json(const Counts& counts);
-/// Names of files may be in any encoding; JSON is UTF-8.
-std::string dumped(const Json& j);
 
 }  // namespace roofgen::check

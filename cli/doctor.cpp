@@ -3,8 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/paths.h"
 #include "cli/cli.h"
 #include "cli/problem_flags.h"
@@ -136,11 +136,9 @@ std::string text(const Findings& f) {
 }
 
 /// Unknown numbers are null, not 0.
-nlohmann::ordered_json known(double value) {
-  return value > 0 ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
-}
+Json known(double value) { return value > 0 ? Json(value) : Json(); }
 
-nlohmann::ordered_json json(const Gpu& gpu, size_t ordinal) {
+Json json(const Gpu& gpu, size_t ordinal) {
   if (!gpu.failure.empty()) return {{"ordinal", ordinal}, {"usable", false}, {"reason", gpu.failure}};
   const GpuIdentity& id = gpu.identity;
   const bool nvml = nvml_knows(gpu);
@@ -166,33 +164,33 @@ nlohmann::ordered_json json(const Gpu& gpu, size_t ordinal) {
           {"power_w", known(gpu.state.power_w)},
           {"power_limit_w", known(id.power_limit_w)},
           {"temperature_c", known(gpu.state.temperature_c)},
-          {"other_processes", nvml ? nlohmann::ordered_json(gpu.state.other_processes) : nlohmann::ordered_json()}};
+          {"other_processes", nvml ? Json(gpu.state.other_processes) : Json()}};
 }
 
 std::string json(const Findings& f) {
-  nlohmann::ordered_json gpus = nlohmann::ordered_json::array();
+  Json gpus = Json::array();
   for (size_t i = 0; i < f.gpus.size(); ++i) gpus.push_back(json(f.gpus[i], i));
   const Gpu first = f.gpus.empty() ? Gpu{} : f.gpus[0];
-  const nlohmann::ordered_json j{{"schema", "roofgen.doctor.1"},
-                                 {"version", version()},
-                                 {"nvrtc",
-                                  {{"found", f.nvrtc.found},
-                                   {"library", f.nvrtc.library},
-                                   {"version", fmt::format("{}.{}", f.nvrtc.major, f.nvrtc.minor)},
-                                   {"archs", f.nvrtc.archs},
-                                   {"searched", f.nvrtc.searched}}},
-                                 {"gpu",
-                                  {{"found", !first.name.empty()},
-                                   {"name", first.name},
-                                   {"arch", first.arch},
-                                   {"device", first.roofs},
-                                   {"reason", f.gpus.empty() ? f.gpu_missing : first.failure}}},
-                                 {"gpus", gpus},
-                                 {"devices", f.devices},
-                                 {"faults", f.faults},
-                                 {"cache", f.cache},
-                                 {"data", f.data}};
-  return j.dump(2) + "\n";
+  const Json j{{"schema", "roofgen.doctor.1"},
+               {"version", version()},
+               {"nvrtc",
+                {{"found", f.nvrtc.found},
+                 {"library", f.nvrtc.library},
+                 {"version", fmt::format("{}.{}", f.nvrtc.major, f.nvrtc.minor)},
+                 {"archs", f.nvrtc.archs},
+                 {"searched", f.nvrtc.searched}}},
+               {"gpu",
+                {{"found", !first.name.empty()},
+                 {"name", first.name},
+                 {"arch", first.arch},
+                 {"device", first.roofs},
+                 {"reason", f.gpus.empty() ? f.gpu_missing : first.failure}}},
+               {"gpus", gpus},
+               {"devices", f.devices},
+               {"faults", f.faults},
+               {"cache", f.cache},
+               {"data", f.data}};
+  return json_document(j);
 }
 
 }  // namespace

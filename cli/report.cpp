@@ -129,7 +129,7 @@ Result<plot::Page> page_of(const JsonFile& file, const DataFiles& files) {
   if (schema == kWhatIfSchema) return whatif_page(j, file.file(), files);
   if (schema == kExplainSchema) return explain_page_of(j, file.file(), files);
   if (schema == kModelSchema) return model_page_of(j, file.file(), files);
-  if (schema == plot::kPageSchema) return plot::read_page(j.dump(), file.file());
+  if (schema == plot::kPageSchema) return plot::read_page(json_line(j), file.file());
   return Error{Exit::kUsage,
                schema.empty()
                    ? "no result of roofgen: a member \"schema\" was expected"

@@ -2,8 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "base/output_file.h"
 #include "cli/problem_flags.h"
 #include "tuner/evidence/counters.h"
@@ -75,10 +74,10 @@ std::string most_frequent_rejection(const TuneReport& report) {
 std::string whole_json(const TuneReport& report, const SecondOpinions& opinions) {
   std::string text = tune_json(report);
   if (!opinions.counters && !opinions.sanitizer) return text;
-  auto j = nlohmann::ordered_json::parse(text);
-  if (opinions.counters) j["counters"] = nlohmann::ordered_json::parse(counters_json(*opinions.counters));
-  if (opinions.sanitizer) j["sanitizer"] = nlohmann::ordered_json::parse(sanitizer_json(*opinions.sanitizer));
-  return j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  auto j = parse_json(text);
+  if (opinions.counters) j["counters"] = parse_json(counters_json(*opinions.counters));
+  if (opinions.sanitizer) j["sanitizer"] = parse_json(sanitizer_json(*opinions.sanitizer));
+  return json_document(j);
 }
 
 Result<Exit> run(const Session& session, const TuneFlags& flags) {
@@ -103,8 +102,7 @@ Result<Exit> run(const Session& session, const TuneFlags& flags) {
     if (opinions.sanitizer) fmt::print("\n{}", sanitizer_text(*opinions.sanitizer));
   }
   if (!flags.html.empty() && !report.best_variant.empty()) {
-    ROOFGEN_TRY(const plot::Page page,
-                tune_page(nlohmann::ordered_json::parse(tune_json(report)), "result", *bench.files));
+    ROOFGEN_TRY(const plot::Page page, tune_page(parse_json(tune_json(report)), "result", *bench.files));
     ROOFGEN_CHECK(show_page(page, flags.html, *bench.files, session));
   }
   if (!flags.run.record.empty())

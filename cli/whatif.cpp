@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/output_file.h"
 #include "cli/problem_flags.h"
 #include "cli/progress.h"
@@ -139,7 +139,7 @@ Result<Exit> run(const Session& session, const WhatIfFlags& flags) {
   }
   fmt::print("{}", flags.json ? json : text);
   if (!flags.html.empty() && found) {
-    ROOFGEN_TRY(const plot::Page page, whatif_page(nlohmann::ordered_json::parse(json), "result", *bench.files));
+    ROOFGEN_TRY(const plot::Page page, whatif_page(parse_json(json), "result", *bench.files));
     ROOFGEN_CHECK(show_page(page, flags.html, *bench.files, session));
   }
   if (interrupted) return Exit::kInterrupted;

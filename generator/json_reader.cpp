@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/suggest.h"
 
 namespace roofgen {
@@ -64,7 +65,7 @@ Result<expr::Expr> JsonReader::parse(const std::string& text) const {
 
 Result<expr::Expr> JsonReader::expression(const Json& object, const char* key) const {
   if (object.is_object() && object.contains(key) && !object[key].is_string())
-    return expr::Expr::parse(object[key].dump(), file_.find(key));
+    return expr::Expr::parse(json_line(object[key]), file_.find(key));
   ROOFGEN_TRY(std::string text, string(object, key));
   return parse(text);
 }
@@ -78,7 +79,7 @@ Result<std::vector<expr::Expr>> JsonReader::expressions(const Json& object, cons
     if (item.is_string()) ++at.col;  // behind the quote
     if (!item.is_string() && !item.is_number_integer() && !item.is_boolean())
       return bad_at(item, fmt::format("\"{}\" must be a list of expressions", key));
-    ROOFGEN_TRY(expr::Expr e, expr::Expr::parse(item.is_string() ? item.get<std::string>() : item.dump(), at));
+    ROOFGEN_TRY(expr::Expr e, expr::Expr::parse(item.is_string() ? item.get<std::string>() : json_line(item), at));
     out.push_back(std::move(e));
   }
   return out;

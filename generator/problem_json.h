@@ -6,6 +6,6 @@
 
 namespace roofgen {
 
-nlohmann::ordered_json problem_json(const Problem& problem);
+Json problem_json(const Problem& problem);
 
 }  // namespace roofgen

@@ -19,8 +19,8 @@ std::vector<int64_t> index_sizes(const Extent& extent, size_t count) {
 double saturated(double value, DType dtype) {
   if (dtype != DType::kFp8 && dtype != DType::kInt8 && dtype != DType::kInt32) return value;
   if (std::isnan(value)) return round_to_dtype(value, dtype);
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  return std::clamp(value, round_to_dtype(-kInfinity, dtype), round_to_dtype(kInfinity, dtype));
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  return std::clamp(value, round_to_dtype(-infinity, dtype), round_to_dtype(infinity, dtype));
 }
 
 /// Compares one output, row by row.

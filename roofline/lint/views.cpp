@@ -1,14 +1,12 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "roofline/lint/file.h"
 
 namespace roofgen {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string count_of(size_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
 
@@ -43,7 +41,7 @@ std::string lint_json(const LintReport& r) {
   j["ignored"] = Json::array();
   for (const Error& e : r.ignored)
     j["ignored"].push_back({{"line", e.where.line}, {"column", e.where.col}, {"text", e.message}});
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_document(j);
 }
 
 }  // namespace roofgen

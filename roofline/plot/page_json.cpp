@@ -1,15 +1,13 @@
 // The page as JSON: the figures' values and, for rooflines, the scene derived from them, so that the page's script only
 // draws.
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "roofline/plot/plot.h"
 #include "roofline/plot/scene.h"
 
 namespace roofgen::plot {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const char* fill_name(Fill fill) { return fill == Fill::kFull ? "full" : fill == Fill::kHalf ? "half" : "open"; }
 
@@ -126,7 +124,7 @@ std::string page_json(const Page& page) {
   for (const Block& block : page.blocks)
     json["blocks"].push_back(std::visit([](const auto& figure) { return to_json(figure); }, block));
   // Names may contain any bytes; invalid UTF-8 becomes U+FFFD.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_line(json);
 }
 
 }  // namespace roofgen::plot

@@ -1,8 +1,6 @@
 // Reads a page from its JSON (the inverse of page_json), so that saved figures can be drawn again.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/json_text.h"
 #include "roofline/plot/plot.h"
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "base/text_table.h"
 #include "base/units.h"
 #include "roofline/roofs.h"
@@ -9,8 +8,6 @@
 
 namespace roofgen {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Four significant digits, without an exponent.
 std::string rate_text(double value) {
@@ -106,13 +103,13 @@ Json to_json(const Device& d) {
 std::string device_json(const Device& d) {
   Json j{{"schema", kDevicesSchema}};
   j.update(to_json(d));
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_document(j);
 }
 
 std::string devices_json(const std::vector<Device>& devices) {
   Json j{{"schema", kDevicesSchema}, {"devices", Json::array()}};
   for (const Device& d : devices) j["devices"].push_back(to_json(d));
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_document(j);
 }
 
 }  // namespace roofgen

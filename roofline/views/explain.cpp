@@ -1,15 +1,12 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "base/text_table.h"
 #include "base/units.h"
 #include "roofline/views/views.h"
 
 namespace roofgen {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string inputs_line(const OpWork& w) {
   std::string out = fmt::format("{} ({}): {}\n         ", w.op, w.form, w.title);
@@ -143,7 +140,7 @@ std::string explain_json(const ExplainView& v) {
   for (const KernelExplanation& k : e.kernels) j["passes"].push_back(kernel_json(k));
   j["warnings"] = Json::array();
   for (const Warning& x : e.warnings) j["warnings"].push_back({{"rule", x.rule}, {"text", x.text}});
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_document(j);
 }
 
 }  // namespace roofgen

@@ -1,16 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/text_table.h"
 #include "base/units.h"
 #include "roofline/views/model_parts.h"
 
 namespace roofgen {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const ModelDtypes& dtypes_of(const ModelView& v) {
   return *std::find_if(v.model.dtypes.begin(), v.model.dtypes.end(),
@@ -200,7 +198,7 @@ std::string model_json(const ModelView& v) {
   j["parameters"] = v.parameters;
   if (v.runs.empty()) {
     j["series"] = Json::array();
-    return j.dump(2) + "\n";
+    return json_document(j);
   }
   const ModelRequest& q = v.runs.front().request;
   j["phase"] = q.phase;
@@ -225,7 +223,7 @@ std::string model_json(const ModelView& v) {
   j["warnings"] = Json::array();
   for (const ModelRun& r : v.runs)
     for (const Warning& w : r.warnings) j["warnings"].push_back({{"rule", w.rule}, {"text", w.text}});
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_document(j);
 }
 
 std::string models_text(const std::vector<Model>& models) {

@@ -13,13 +13,13 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+
+#include "base/json.h"
 
 namespace roofgen {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 constexpr int kFormat = 1;
 constexpr uint64_t kMaxFileBytes = uint64_t{256} << 20;
@@ -112,7 +112,7 @@ std::string meta_text(const CacheKey& key, const CompileReply& reply) {
       {"format", kFormat},        {"digest", key.digest}, {"entry", key.entry},     {"arch", key.arch},
       {"compiler", key.compiler}, {"flags", key.flags},   {"status", reply.status}, {"status_name", reply.status_name}};
   for (const Part& part : kParts) meta["checksums"][part.file] = checksum(reply.*part.text);
-  return meta.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_document(meta);
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ std::optional<CompileReply> CompileCache::lookup(const std::string& digest) {
   std::string path = entry_path(digest);
   std::optional<std::string> meta_file = read_file(path + "/meta.json", kMaxMetaBytes);
   if (!meta_file) return std::nullopt;
-  Json meta = Json::parse(*meta_file, nullptr, /*allow_exceptions=*/false);
+  Json meta = parse_json(*meta_file);
   CompileReply reply;
   auto intact = [&] {
     if (!meta.is_object() || !meta.contains("digest") || meta["digest"] != digest) return false;

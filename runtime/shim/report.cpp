@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/json.h"
 #include "runtime/shim/state.h"
 #include "runtime/sim/count_names.h"
 
@@ -26,11 +27,6 @@ std::string command_line() {
   while (out.ends_with('\0')) out.pop_back();
   std::replace(out.begin(), out.end(), '\0', ' ');
   return out;
-}
-
-/// Names in another encoding are made UTF-8.
-std::string dumped(const nlohmann::ordered_json& j) {
-  return j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -75,7 +71,7 @@ Report::Record& Report::record(const std::string& key, const Json& fields, const
   Record& r = at->second;
   if (!added) return r;
   r.at = end_;
-  r.text = dumped(fields);
+  r.text = json_line(fields);
   r.text.pop_back();
   end_ += static_cast<off_t>(r.text.size() + 2);  // "}\n"
   for (const char* name : numbers) {

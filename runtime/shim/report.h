@@ -6,10 +6,10 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "roofgen/pipeline.h"
 #include "runtime/cuda/driver.h"
 
@@ -33,7 +33,6 @@ class Report {
   void failed(const char* call, cuda::Status status, const std::string& why);
 
  private:
-  using Json = nlohmann::ordered_json;
   struct Record {
     off_t at = 0;      ///< in the file
     std::string text;  ///< up to the numbers

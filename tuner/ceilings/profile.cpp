@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
 #include "base/output_file.h"
@@ -17,15 +16,11 @@
 namespace roofgen {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 /// Profiles have about 20 kB.
 constexpr uint64_t kMostBytes = uint64_t{1} << 20;
 
-std::string dump(const OrderedJson& j) { return j.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n"; }
-
-OrderedJson device_document(const std::string& device, const std::map<std::string, Cell>& cells) {
-  OrderedJson j{{"schema", "roofgen.device/1"}, {"name", device}, {"cells", OrderedJson::object()}};
+Json device_document(const std::string& device, const std::map<std::string, Cell>& cells) {
+  Json j{{"schema", "roofgen.device/1"}, {"name", device}, {"cells", Json::object()}};
   for (const auto& [name, c] : cells)
     j["cells"][name] = {{"value", c.value}, {"unit", c.unit}, {"origin", to_string(c.origin)}, {"source", c.source}};
   return j;
@@ -63,14 +58,14 @@ bool is_complete(const std::string& path) {
 }  // namespace
 
 std::string cells_json(const std::string& device, const std::map<std::string, Cell>& cells) {
-  return dump(device_document(device, cells));
+  return json_document(device_document(device, cells));
 }
 
 std::string profile_json(const CeilingsReport& report) {
-  OrderedJson j = device_document(report.device.name, report.cells);
+  Json j = device_document(report.device.name, report.cells);
   j["provenance"] = ceilings::provenance_json(report);
   j["ceilings"] = ceilings::results_json(report);
-  return dump(j);
+  return json_document(j);
 }
 
 std::string profile_path(const std::string& data, const std::string& uuid) {

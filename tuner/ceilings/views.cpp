@@ -1,17 +1,16 @@
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "base/text_table.h"
 #include "tuner/ceilings/ceilings.h"
 #include "tuner/ceilings/json.h"
 
 namespace roofgen {
 
-using OrderedJson = nlohmann::ordered_json;
-
 namespace ceilings {
 
-OrderedJson provenance_json(const CeilingsReport& r) {
-  const auto known = [](double v) { return v > 0 ? OrderedJson(v) : OrderedJson(nullptr); };
+Json provenance_json(const CeilingsReport& r) {
+  const auto known = [](double v) { return v > 0 ? Json(v) : Json(nullptr); };
   return {{"gpu", r.gpu.name},
           {"uuid", r.gpu.uuid},
           {"pci_bus_id", r.gpu.pci_bus_id},
@@ -27,11 +26,11 @@ OrderedJson provenance_json(const CeilingsReport& r) {
           {"complete", r.complete()}};
 }
 
-OrderedJson results_json(const CeilingsReport& report) {
-  OrderedJson out = OrderedJson::array();
-  const auto known = [](double v) { return v > 0 ? OrderedJson(v) : OrderedJson(nullptr); };
+Json results_json(const CeilingsReport& report) {
+  Json out = Json::array();
+  const auto known = [](double v) { return v > 0 ? Json(v) : Json(nullptr); };
   for (const CeilingResult& r : report.results) {
-    OrderedJson j{{"name", r.spec->name}, {"what", r.spec->what}, {"unit", r.spec->unit}};
+    Json j{{"name", r.spec->name}, {"what", r.spec->what}, {"unit", r.spec->unit}};
     if (r.limit)
       j["stated"] = {{"value", r.limit->value}, {"cell", r.limit->cell}, {"origin", to_string(r.limit->origin)}};
     if (!r.measured()) {
@@ -57,9 +56,9 @@ OrderedJson results_json(const CeilingsReport& report) {
       j["discarded"] = r.timing.discarded;
       j["stopped"] = r.timing.stopped;
     }
-    j["points"] = OrderedJson::array();
+    j["points"] = Json::array();
     for (const CeilingPoint& p : r.points) {
-      OrderedJson point{{"point", to_string(p.schedule)}};
+      Json point{{"point", to_string(p.schedule)}};
       if (p.rejected.empty())
         point["value"] = p.rate;
       else
@@ -74,16 +73,16 @@ OrderedJson results_json(const CeilingsReport& report) {
 }  // namespace ceilings
 
 std::string ceilings_json(const CeilingsReport& report) {
-  OrderedJson j{
+  Json j{
       {"schema", kCeilingsSchema}, {"device", report.device.name}, {"provenance", ceilings::provenance_json(report)}};
   j["ceilings"] = ceilings::results_json(report);
-  j["cells"] = OrderedJson::object();
+  j["cells"] = Json::object();
   for (const auto& [name, c] : report.cells)
     j["cells"][name] = {{"value", c.value}, {"unit", c.unit}, {"origin", to_string(c.origin)}, {"source", c.source}};
   j["notes"] = report.notes;
   j["interrupted"] = report.interrupted;
   if (report.lost) j["lost"] = report.lost_because;
-  return j.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return json_document(j);
 }
 
 std::string ceilings_text(const CeilingsReport& report) {

@@ -2,15 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "generator/problem_json.h"
 #include "tuner/views/measured.h"
 
 namespace roofgen {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// T4's reason why a point is invalid. It has none for our own rejections (spill, no feeder): "constraints" is nearest.
 const char* invalidity(const std::string& stage) {
@@ -87,7 +84,7 @@ std::map<std::string, std::string> t4_files(const TuneReport& report) {
          {"measurements", {{{"name", "time"}, {"value", r.stage + ": " + r.reason}, {"unit", ""}}}}});
   }
   std::map<std::string, std::string> out;
-  for (const auto& [name, json] : files) out[name] = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  for (const auto& [name, json] : files) out[name] = json_document(json, 1);
   return out;
 }
 

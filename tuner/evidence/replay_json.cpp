@@ -1,14 +1,11 @@
 // Writing and parsing replay.json. The file is untrusted: every member is checked, sizes are bounded.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "tuner/evidence/replay.h"
 
 namespace roofgen {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr size_t kMostKernels = 64, kMostBuffers = 256, kMostArgs = 256;
 constexpr uint64_t kMostBytes = uint64_t{1} << 42;
@@ -267,12 +264,12 @@ std::string replay_json(const Replay& replay) {
                             {"ptx", fmt::format("k{}.ptx", i)},
                             {"launch", launch_json(k.launch)}});
   }
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_document(j);
 }
 
 Result<Replay> parse_replay(const std::string& text, const std::string& name,
                             const std::function<Result<std::string>(const std::string& file)>& load) {
-  const Json j = Json::parse(text, nullptr, false);
+  const Json j = parse_json(text);
   const auto bad = [&](std::string message) { return Error{Exit::kUsage, std::move(message), {name, 0, 0}}; };
   if (j.is_discarded()) return bad("no JSON");
   try {
@@ -301,7 +298,7 @@ Result<Replay> parse_replay(const std::string& text, const std::string& name,
     return out;
   } catch (const Bad& e) {
     return bad(e.message);
-  } catch (const nlohmann::json::exception& e) {
+  } catch (const Json::exception& e) {
     return bad(e.what());
   }
 }

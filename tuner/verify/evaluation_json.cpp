@@ -1,11 +1,9 @@
 #include "tuner/verify/evaluation_json.h"
 
-#include <nlohmann/json.hpp>
+#include "base/json.h"
 
 namespace roofgen {
 namespace {
-
-using Json = nlohmann::json;
 
 /// Calls f(name, field) for every field of Counts.
 template <class F>
@@ -34,29 +32,28 @@ std::string to_payload(const Evaluation& e) {
                         {"line", f.source.line},
                         {"cta", f.cta},
                         {"thread", f.thread}});
-  return Json{{"counts", counts},
-              {"measured_ns", e.measured_ns ? Json(*e.measured_ns) : Json(nullptr)},
-              {"counted_ctas", e.counted_ctas},
-              {"scale", e.scale},
-              {"exact", e.exact},
-              {"unique_bytes", e.unique_bytes},
-              {"temporary_bytes", e.temporary_bytes},
-              {"tensor_bytes", e.tensor_bytes},
-              {"l2_miss_ratio", e.l2_miss_ratio},
-              {"verification",
-               {{"passed", v.passed},
-                {"ctas_run", v.ctas_run},
-                {"ctas_total", v.ctas_total},
-                {"rows_checked", v.rows_checked},
-                {"error_over_tolerance", v.error_over_tolerance},
-                {"findings", findings},
-                {"failure", v.failure}}}}
-      .dump();
+  return json_line({{"counts", counts},
+                    {"measured_ns", e.measured_ns ? Json(*e.measured_ns) : Json(nullptr)},
+                    {"counted_ctas", e.counted_ctas},
+                    {"scale", e.scale},
+                    {"exact", e.exact},
+                    {"unique_bytes", e.unique_bytes},
+                    {"temporary_bytes", e.temporary_bytes},
+                    {"tensor_bytes", e.tensor_bytes},
+                    {"l2_miss_ratio", e.l2_miss_ratio},
+                    {"verification",
+                     {{"passed", v.passed},
+                      {"ctas_run", v.ctas_run},
+                      {"ctas_total", v.ctas_total},
+                      {"rows_checked", v.rows_checked},
+                      {"error_over_tolerance", v.error_over_tolerance},
+                      {"findings", findings},
+                      {"failure", v.failure}}}});
 }
 
 std::optional<Evaluation> from_payload(const std::string& text) {
   try {
-    const Json j = Json::parse(text);
+    const Json j = parse_json(text);
     Evaluation e;
     for_each_count(e.counts, [&](const char* name, uint64_t& v) { v = j.at("counts").at(name).get<uint64_t>(); });
     e.counted_ctas = j.at("counted_ctas").get<uint64_t>();

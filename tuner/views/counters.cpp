@@ -2,16 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "base/text_table.h"
 #include "base/units.h"
 #include "tuner/evidence/sanitizer.h"
 
 namespace roofgen {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string bytes_cell(const std::optional<double>& v) { return v ? bytes_text(*v) : "-"; }
 std::string count_cell(const std::optional<double>& v) { return v ? count_text(*v) : "-"; }
@@ -94,7 +91,7 @@ std::string counters_json(const CounterReport& r) {
                                 {"flagged", d.flagged},
                                 {"reason", d.reason}});
   j["notes"] = r.notes;
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_document(j);
 }
 
 std::string sanitizer_text(const SanitizerReport& r) {
@@ -131,7 +128,7 @@ std::string sanitizer_json(const SanitizerReport& r) {
     t["agreement"] = row.agreement();
     j["tools"].push_back(std::move(t));
   }
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_document(j);
 }
 
 }  // namespace roofgen

@@ -1,6 +1,6 @@
-#include <fmt/format.h>
+#include "base/json.h"
 
-#include <nlohmann/json.hpp>
+#include <fmt/format.h>
 
 #include "generator/problem_json.h"
 #include "tuner/views/kernel_json.h"
@@ -9,8 +9,6 @@
 
 namespace roofgen {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json verification_json(const Verification& v) {
   Json j{{"ctas_run", v.ctas_run},
@@ -188,7 +186,7 @@ std::string tune_json(const TuneReport& r) {
   j["warnings"] = Json::array();
   for (const Warning& w : r.warnings) j["warnings"].push_back({{"rule", w.rule}, {"text", w.text}});
   j["interrupted"] = r.interrupted;
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_document(j);
 }
 
 }  // namespace roofgen

@@ -7,8 +7,6 @@
 namespace roofgen {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json timing_json(const Timing& t) {
   return {{"median_us", 1e-3 * t.median_ns},
           {"q1_us", 1e-3 * t.q1_ns},

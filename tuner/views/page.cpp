@@ -4,14 +4,13 @@
 
 #include <map>
 
+#include "base/json.h"
 #include "base/units.h"
 #include "roofline/figures.h"
 #include "tuner/views/views.h"
 
 namespace roofgen {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
@@ -45,8 +44,7 @@ class PageBuilder {
     std::string problem;
     for (const auto& [name, value] : result_.at("problem").items())
       if (name != "op" && name != "flop_convention")
-        problem += fmt::format("{}{}={}", problem.empty() ? "" : " ", name,
-                               value.is_string() ? value.get<std::string>() : value.dump());
+        problem += fmt::format("{}{}={}", problem.empty() ? "" : " ", name, json_words(value));
     const Json &verdict = result_.at("verdict"), &floor = result_.at("floor");
     page.facts = {
         {"problem", problem},

@@ -1,4 +1,5 @@
-#include <nlohmann/json.hpp>
+
+#include "base/json.h"
 
 #include "generator/problem_json.h"
 #include "tuner/views/kernel_json.h"
@@ -7,8 +8,6 @@
 
 namespace roofgen {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json intermediate_json(const WhatIfReport& r, const Intermediate& t) {
   return {{"value_of", r.steps[t.after]}, {"bytes", t.bytes}, {"passing_bytes", t.distance}, {"stays_in_l2", t.in_l2}};
@@ -107,11 +106,9 @@ Json report_json(const WhatIfReport& r) {
   return j;
 }
 
-std::string text_of(const Json& j) { return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
-
 }  // namespace
 
-std::string whatif_json(const WhatIfReport& report) { return text_of(report_json(report)); }
+std::string whatif_json(const WhatIfReport& report) { return json_document(report_json(report)); }
 
 std::string sweep_json(const Sweep& sweep) {
   if (sweep.runs.empty()) return "";
@@ -134,7 +131,7 @@ std::string sweep_json(const Sweep& sweep) {
     crossovers.push_back(
         {{"from", x.from}, {"to", x.to}, {"below", x.below}, {"above", x.above}, {"at", x.at}, {"decided", x.decided}});
   j["sweep"] = {{"dim", sweep.dim}, {"runs", std::move(runs)}, {"crossovers", std::move(crossovers)}};
-  return text_of(j);
+  return json_document(j);
 }
 
 }  // namespace roofgen

@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <map>
 
+#include "base/json.h"
 #include "base/units.h"
 #include "roofline/figures.h"
 #include "tuner/whatif/views.h"
 
 namespace roofgen {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Most partitions in the ladder. The table has all.
 constexpr size_t kMostRungs = 16;
@@ -55,8 +54,7 @@ class WhatIfPage {
     std::string problem;
     for (const auto& [name, value] : result_.at("problem").items())
       if (name != "op" && name != "flop_convention" && name != "chain")
-        problem += fmt::format("{}{}={}", problem.empty() ? "" : " ", name,
-                               value.is_string() ? value.get<std::string>() : value.dump());
+        problem += fmt::format("{}{}={}", problem.empty() ? "" : " ", name, json_words(value));
     size_t legal = 0;
     for (const Json& p : result_.at("partitions")) legal += p.at("legal").get<bool>();
     const Json& floor = result_.at("floor");
@@ -222,8 +220,7 @@ class WhatIfPage {
       for (const Json& k : p.at("kernels")) {
         std::string schedule;
         for (const auto& [name, v] : k.at("schedule").at("params").items())
-          schedule += fmt::format("{}{}={}", schedule.empty() ? "" : " ", name,
-                                  v.is_string() ? v.get<std::string>() : v.dump());
+          schedule += fmt::format("{}{}={}", schedule.empty() ? "" : " ", name, json_words(v));
         t.rows.push_back({text(k, "name"), time_text(1e-6 * number(k, "time_us")), text(k, "bound_by"),
                           fmt::format("{:g}", number(k, "registers")), bytes_text(number(k, "spill_bytes")),
                           fmt::format("{:.0f} %", 100 * number(k, "occupancy")), bytes_text(number(k, "dram_bytes")),

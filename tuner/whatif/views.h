@@ -1,9 +1,9 @@
 // The views of a WhatIfReport, or of a sweep of them.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.h"
 #include "generator/generate.h"
 #include "roofline/plot/figure.h"
 #include "tuner/whatif/report.h"
@@ -19,6 +19,6 @@ std::string whatif_json(const WhatIfReport& report);
 std::string sweep_json(const Sweep& sweep);
 /// The ladder of partitions and the roofline with unfused -> fused arrows, from the JSON, for `whatif --html` and
 /// `report`. Exit::kUsage when `result` is no complete document of the schema.
-Result<plot::Page> whatif_page(const nlohmann::ordered_json& result, const std::string& file, const DataFiles& files);
+Result<plot::Page> whatif_page(const Json& result, const std::string& file, const DataFiles& files);
 
 }  // namespace roofgen
