@@ -159,7 +159,7 @@ class Reader : JsonReader {
                      "read_only");
       if (a.read_only && std::holds_alternative<Nothing>(a.fill))
         return usage(j,
-                     prefix_ + ": a read-only buffer that holds nothing; \"fill\", \"values\" or \"file\" was expected",
+                     prefix_ + ": a read-only buffer without contents; \"fill\", \"values\" or \"file\" was expected",
                      "read_only");
     }
     ROOFGEN_CHECK(read_expectation(j, a));
@@ -173,7 +173,7 @@ class Reader : JsonReader {
     for (const auto& [key, value] : j.items())
       if (key != "name" && key != "type" && std::find(own.begin(), own.end(), key) == own.end())
         return usage(j,
-                     std::string_view(what) == "a null pointer" ? prefix_ + ": a null pointer takes nothing else"
+                     std::string_view(what) == "a null pointer" ? prefix_ + ": a null pointer takes no other member"
                                                                 : fmt::format("{}: \"{}\" is for {}, {}", prefix_, key,
                                                                               key == "fields"   ? "structs"
                                                                               : key == "value"  ? "scalars"
