@@ -60,8 +60,8 @@ Result<void> Gpu::start(int ordinal) {
   ROOFGEN_CHECK(cu.check(cu.create_stream(&stream_, cuda::kStreamNonBlocking), "creating a stream"));
   ROOFGEN_CHECK(cu.check(cu.create_event(&start_, 0), "creating an event"));
   ROOFGEN_CHECK(cu.check(cu.create_event(&stop_, 0), "creating an event"));
-  ROOFGEN_TRY(gate_, load("", cuda::kHelperPtx, "roofgen_gate", 0));
-  ROOFGEN_TRY(sweep_, load("", cuda::kHelperPtx, "roofgen_sweep", 0));
+  ROOFGEN_TRY(gate_, load("", std::string(cuda::helper_ptx()), "roofgen_gate", 0));
+  ROOFGEN_TRY(sweep_, load("", std::string(cuda::helper_ptx()), "roofgen_sweep", 0));
   scratch_bytes_ = 2 * kSweptL2 * std::max<uint64_t>(l2_bytes, uint64_t{32} << 20) / 32 * 32;
   ROOFGEN_TRY(scratch_, allocate(scratch_bytes_, "emptying L2"));
   ROOFGEN_CHECK(cu.check(cu.fill(scratch_, 0, scratch_bytes_, stream_), "clearing memory"));
