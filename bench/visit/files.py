@@ -1,12 +1,18 @@
-"""Files of a visit: atomic writes, JSON held to a schema, the archive."""
+"""Files of a visit: atomic writes, JSON of a known form, the archive."""
 import json
 import os
 import tarfile
 from pathlib import Path
 
+OK, FAILED, USAGE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
+
 
 class Bad(ValueError):
-    """An input or a document that cannot be used, described in one line."""
+    """An input or a document that cannot be used, described in one line. It may end the visit with this exit code."""
+
+    def __init__(self, message, code=USAGE):
+        super().__init__(message)
+        self.code = code
 
 
 def write(path, data):
@@ -41,32 +47,40 @@ def read_json(path):
         raise Bad(f"{path}: {error}") from error
 
 
-SCHEMAS = read_json(Path(__file__).with_name("schema.json"))
-_TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float),
-          "null": type(None)}
+# The forms of documents: a type, {member: form} ("...": others too), [form of the items], or (values or forms).
+NUMBER = (int, float)
+GPU = {"name": str, "uuid": str, "cuda": str, "driver": str, "ordinal": int, "...": object}
+VERSIONS = {**dict.fromkeys(("roofgen", "roofgen_sha256", "nvrtc", "torch", "triton", "ncu"), str), "...": object}
+DONE = {"task": str, "status": str, "seconds": NUMBER}
+SCHEMAS = {
+    "roofgen.visit-result.1": {
+        **dict.fromkeys(("schema", "step", "task", "message", "command_digest", "started", "ended"), str),
+        "status": ("ok", "failed", "cut"), "about": dict, "command": [str], "first_command": [str], "seconds": NUMBER,
+        "limit_s": NUMBER, "exit_code": (int, None), "leftover_processes": int, "gpu": GPU, "versions": VERSIONS,
+        "state_before": dict, "state_after": dict, "attachments": [str], "result": (dict, None)},
+    "roofgen.visit.1": {
+        "schema": str, "gpu": GPU, "versions": dict, "host": dict, "doctor": (dict, None), "tasks": dict,
+        "visits": [{"started": str, "ended": str, "budget_s": NUMBER, "done": [DONE],
+                    "stopped": ("running", "done", "interrupted", "refused")}]},
+}
 
 
-def check(value, schema, where="document"):
-    """Raises Bad at the first violation. Knows the keywords of JSON Schema that schema.json uses, and no others."""
-    names = schema.get("type", [])
-    names = names if isinstance(names, list) else [names]
-    kinds = ["boolean"] if isinstance(value, bool) else [each for each in _TYPES if isinstance(value, _TYPES[each])]
-    if names and not set(names) & set(kinds):
-        raise Bad(f"{where}: {' or '.join(names)} expected, {type(value).__name__} found")
-    if value not in schema.get("enum", [value]):
-        raise Bad(f"{where}: {value!r} is not one of {', '.join(map(repr, schema['enum']))}")
-    if isinstance(value, dict):
-        for name in schema.get("required", []):
-            if name not in value:
-                raise Bad(f"{where}: {name} is missing")
+def check(value, form, where="document"):
+    """Raises Bad where the value is not of the form."""
+    if isinstance(form, dict) and isinstance(value, dict):
+        for name in [each for each in form if each != "..." and each not in value]:
+            raise Bad(f"{where}: {name} is missing")
         for name, part in value.items():
-            inner = schema.get("properties", {}).get(name, schema.get("additionalProperties", {}))
-            if inner is False:
+            if name not in form and "..." not in form:
                 raise Bad(f"{where}: {name} is unknown")
-            check(part, inner, f"{where}.{name}")
-    if isinstance(value, list):
+            check(part, form.get(name, form.get("...")), f"{where}.{name}")
+    elif isinstance(form, list) and isinstance(value, list):
         for index, part in enumerate(value):
-            check(part, schema.get("items", {}), f"{where}[{index}]")
+            check(part, form[0], f"{where}[{index}]")
+    else:
+        choices = form if isinstance(form, tuple) else (form,)
+        if not any(isinstance(value, each) if isinstance(each, type) else value == each for each in choices):
+            raise Bad(f"{where}: {value!r} is not of the form {form}")
 
 
 def archive(folder, path):

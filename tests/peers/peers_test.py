@@ -30,7 +30,24 @@ import gemm  # noqa: E402
 import run  # noqa: E402
 
 FAKE_CUDA, FAKE_CUBLASLT = (sys.argv.pop(1) if sys.argv[1:] and sys.argv[1].endswith(".so") else None for _ in range(2))
-SCHEMA = files.read_json(Path(__file__).with_name("schema.json"))
+NUMBER, OTHERS = files.NUMBER, {"...": object}
+TIMING = {**dict.fromkeys(("median_ns", "q1_ns", "q3_ns", "min_ns", "low_ns", "high_ns", "tflops"), NUMBER),
+          "samples": int, "times_ns": [NUMBER], "ratio": (dict, None)}
+PEER = {"name": str, "what": str, "reason": str, "state": ("timed", "wrong", "failed", "missing"), **OTHERS,
+        "error_over_tolerance": (*NUMBER, None), "rows_checked": int}
+SCHEMA = {
+    **dict.fromkeys(("time", "command", "op", "flop_convention"), str), "schema": ("roofgen.peers.1",),
+    **dict.fromkeys(("problem", "gpu", "versions", "protocol"), dict), "origin": ("measured",), "flops": NUMBER,
+    "baseline": (str, None), "interrupted": bool, "bundles": list, "notes": [str],
+    "modes": [{"mode": ("burst", "steady"), "ways": [str], "rounds": int, "stopped": str, "state": dict}],
+    "peers": [PEER]}
+
+
+def check(doc):
+    """Raises Bad when the document is not of the form of roofgen.peers.1."""
+    files.check(doc, SCHEMA)
+    for timing in (way for p in doc["peers"] for mode in p.get("timings", {}).values() for way in mode.values()):
+        files.check(timing, TIMING)
 
 
 class Statistics(unittest.TestCase):
@@ -253,7 +270,7 @@ class Flow(unittest.TestCase):
                                      flop_convention="made up", error=lambda peer, i: (peer.run(i), 64),
                                      versions=dict, protocol={}, notes=["made up"])
         doc = compare.compare(gpu, work, peers, args, lambda: gpu.clock, lambda s: None)
-        files.check(json.loads(json.dumps(doc, allow_nan=False)), SCHEMA)
+        check(json.loads(json.dumps(doc, allow_nan=False)))
         return doc
 
     def finish(self, doc, path=None):
@@ -336,7 +353,7 @@ class Flow(unittest.TestCase):
                        lambda d: d["peers"][0]["timings"]["steady"]["cold"].pop("median_ns")):
             bad = copy.deepcopy(doc)
             change(bad)
-            self.assertRaises(files.Bad, files.check, bad, SCHEMA)
+            self.assertRaises(files.Bad, check, bad)
 
 
 class CommandLine(unittest.TestCase):
@@ -523,7 +540,7 @@ class CublasLt(unittest.TestCase):
             code, out, err = self.run_gemm(f"{self.ONE} --json - --epilogue {epilogue}")
             self.assertEqual(code, 0, err)
             doc = json.loads(out)
-            files.check(doc, SCHEMA)
+            check(doc)
             entry = doc["peers"][0]
             self.assertEqual((entry["state"], doc["versions"]["cublaslt"]), ("timed", "13.1.2"))
             self.assertLessEqual(entry["error_over_tolerance"], 1)

@@ -17,7 +17,6 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "bench" / "visit"))
 import files  # noqa: E402
 import judge  # noqa: E402
-import machine  # noqa: E402
 import plan  # noqa: E402
 
 FAKE = HERE / "fake_roofgen.sh"
@@ -268,18 +267,6 @@ class VisitTest(unittest.TestCase):
         self.assertEqual(self.result("a.nothing")["message"], f"exit 1: roofgen: {why}")
         self.assertEqual(self.result("b.b")["attachments"], [])
         self.assertEqual(list(self.folder().glob("*.t4.json.gz")), [])
-
-    def test_cublaslt_peer_comes_from_the_build_of_roofgen(self):
-        build, tree = self.top / "built", self.top / "tree" / "build-portable"
-        peers = [str(each / "bench/peers/cublaslt_peer") for each in (build, tree)]
-        self.assertEqual(machine.peer(build / "cli/roofgen", tree.parent), peers[0])
-        for each in reversed(peers):
-            write(Path(each), "#!/bin/sh\necho '{\"peer\": true}'\n", 0o755)
-            self.assertEqual(machine.peer(build / "cli/roofgen", tree.parent), each)
-        (build / "cli").mkdir()
-        self.environment["ROOFGEN"] = shutil.copy(FAKE, build / "cli" / "roofgen")
-        self.visit([step("p", judge="json", command=["cublaslt_peer", "--json", "-"])])
-        self.assertEqual(self.result("p.p")["result"], {"peer": True})
 
     def test_a_driver_without_persistence_is_held_open(self):
         self.assertNotIn("persistence", self.visit([step("a", "ok")])[1])
