@@ -23,25 +23,29 @@ NOT_READY = 600
 DATA_TYPE = {"fp16": 6, "fp32": 7, "bf16": 9}  # CUtensorMapDataType
 SWIZZLE = {0: 0, 32: 1, 64: 2, 128: 3}
 PROMOTION = {0: 0, 64: 1, 128: 2, 256: 3}
-ARGUMENTS = {  # of the calls: p a pointer or an address, i an int, n a size
-    "cuInit": "i", "cuDriverGetVersion": "p", "cuDeviceGetCount": "p", "cuDeviceGet": "pi", "cuDeviceGetName": "pii",
-    "cuDeviceGetAttribute": "pii", "cuDeviceTotalMem_v2": "pi", "cuDeviceGetUuid_v2": "pi", "cuGetErrorString": "ip",
-    "cuDevicePrimaryCtxRetain": "pi", "cuCtxSetCurrent": "p", "cuStreamCreate": "pi", "cuStreamSynchronize": "p",
-    "cuEventCreate": "pi", "cuEventRecord": "pp", "cuEventQuery": "p", "cuEventElapsedTime": "ppp",
-    "cuMemAlloc_v2": "pn", "cuMemFree_v2": "p", "cuMemcpyHtoDAsync_v2": "ppnp", "cuMemcpyDtoHAsync_v2": "ppnp",
-    "cuMemsetD8Async": "pinp", "cuModuleLoadDataEx": "ppipp", "cuModuleGetFunction": "ppp", "cuFuncSetAttribute": "pii",
-    "cuLaunchKernelEx": "pppp"}
 
 
 class DriverError(Exception):
     pass
 
 
-def bind(lib, arguments):
-    """Sets the types of these functions' arguments. Raises AttributeError when one is missing."""
-    kinds = {"p": ctypes.c_void_p, "i": ctypes.c_int, "n": ctypes.c_size_t}
-    for name, letters in arguments.items():
-        getattr(lib, name).argtypes = [kinds[letter] for letter in letters]
+class Library:
+    """A shared library. Integers are passed with 64 bits, which suits calls that take less of them on 64-bit systems."""
+
+    def __init__(self, *names):
+        self.name = next((name for name in names[:-1] if self.opens(name)), names[-1])
+        self.lib = ctypes.CDLL(self.name)
+
+    @staticmethod
+    def opens(name):
+        try:
+            return bool(ctypes.CDLL(name))
+        except OSError:
+            return False
+
+    def status(self, name, *arguments):
+        """Calls a function. Raises AttributeError when there is none of the name."""
+        return getattr(self.lib, name)(*(ctypes.c_uint64(each) if isinstance(each, int) else each for each in arguments))
 
 
 class Attribute(ctypes.Structure):
@@ -55,12 +59,11 @@ class Config(ctypes.Structure):
                 ("attributes", ctypes.POINTER(Attribute)), ("count", ctypes.c_uint)]
 
 
-class Driver:
+class Driver(Library):
     def __init__(self):
         try:
-            self.lib = ctypes.CDLL(os.environ.get("ROOFGEN_LIBCUDA") or "libcuda.so.1")
-            bind(self.lib, ARGUMENTS)
-        except (OSError, AttributeError) as error:
+            super().__init__(os.environ.get("ROOFGEN_LIBCUDA") or "libcuda.so.1")
+        except OSError as error:
             raise Stop(UNAVAILABLE, f"no CUDA driver: {error}") from None
         if hasattr(self.lib, "roofgen_simulated_driver"):
             raise Stop(UNAVAILABLE, "the CUDA driver is simulated (docs/shim.md): its times are not measurements")
@@ -68,13 +71,16 @@ class Driver:
     def check(self, status, doing):
         if status:
             text = ctypes.c_char_p()
-            self.lib.cuGetErrorString(status, ctypes.byref(text))
+            self.status("cuGetErrorString", status, ctypes.byref(text))
             raise DriverError(f"{doing}: {(text.value or b'unknown error').decode()} ({status})")
+
+    def call(self, doing, name, *arguments):
+        self.check(self.status(name, *arguments), doing)
 
     def get(self, kind, name, *arguments):
         """The value of this ctype that a call stores through its first argument."""
         value = kind()
-        self.check(getattr(self.lib, name)(ctypes.byref(value), *arguments), name)
+        self.call(name, name, ctypes.byref(value), *arguments)
         return value
 
     def tensor_map(self, spec, address):
@@ -82,10 +88,9 @@ class Driver:
         room, rank = ctypes.create_string_buffer(256), len(spec["dims"])
         at = (ctypes.addressof(room) + 127) // 128 * 128
         u64, u32 = ctypes.c_uint64 * rank, ctypes.c_uint32 * rank
-        self.check(self.lib.cuTensorMapEncodeTiled(
-            ctypes.c_void_p(at), DATA_TYPE[spec["dtype"]], rank, ctypes.c_void_p(address), u64(*spec["dims"]),
-            u64(*spec["stride_bytes"]), u32(*spec["box"]), u32(*[1] * rank), 0, SWIZZLE[spec["swizzle_bytes"]],
-            PROMOTION[spec["l2_promotion_bytes"]], int(spec["nan_fill"])), "encoding a tensor map")
+        self.call("encoding a tensor map", "cuTensorMapEncodeTiled", at, DATA_TYPE[spec["dtype"]], rank, address,
+                  u64(*spec["dims"]), u64(*spec["stride_bytes"]), u32(*spec["box"]), u32(*[1] * rank), 0,
+                  SWIZZLE[spec["swizzle_bytes"]], PROMOTION[spec["l2_promotion_bytes"]], int(spec["nan_fill"]))
         return room, at
 
 
@@ -94,18 +99,17 @@ class Kernel:
 
     def __init__(self, driver, kernel):
         self.driver, self.entry, self.launch = driver, kernel["entry"], kernel["launch"]
-        lib, check, entry = driver.lib, driver.check, self.entry
-        module, self.function = ctypes.c_void_p(), ctypes.c_void_p()
-        status = lib.cuModuleLoadDataEx(ctypes.byref(module), kernel["cubin"], 0, None, None)
+        entry, module, self.function = self.entry, ctypes.c_void_p(), ctypes.c_void_p()
+        status = driver.status("cuModuleLoadDataEx", ctypes.byref(module), kernel["cubin"], 0, None, None)
         self.from_ptx = status in WRONG_IMAGE
         if self.from_ptx:
-            status = lib.cuModuleLoadDataEx(ctypes.byref(module), kernel["ptx"] + b"\0", 0, None, None)
-        check(status, f"loading {entry} (compiled for {kernel['arch']})")
-        check(lib.cuModuleGetFunction(ctypes.byref(self.function), module, entry.encode()), f"finding {entry}")
-        check(lib.cuFuncSetAttribute(self.function, MAX_DYNAMIC_SMEM, self.launch["smem_bytes"]),
-              f"shared memory of {entry}")
+            status = driver.status("cuModuleLoadDataEx", ctypes.byref(module), kernel["ptx"], 0, None, None)
+        driver.check(status, f"loading {entry} (compiled for {kernel['arch']})")
+        driver.call(f"finding {entry}", "cuModuleGetFunction", ctypes.byref(self.function), module, entry.encode())
+        driver.call(f"shared memory of {entry}", "cuFuncSetAttribute", self.function, MAX_DYNAMIC_SMEM,
+                    self.launch["smem_bytes"])
         if math.prod(self.launch["cluster"]) > 8:
-            check(lib.cuFuncSetAttribute(self.function, NON_PORTABLE_CLUSTER, 1), f"cluster of {entry}")
+            driver.call(f"cluster of {entry}", "cuFuncSetAttribute", self.function, NON_PORTABLE_CLUSTER, 1)
 
     def bind(self, addresses):
         """A function of a stream that launches the kernel on the buffers at these addresses (by name)."""
@@ -130,8 +134,8 @@ class Kernel:
 
         def run(stream):
             config.stream = stream
-            status = self.driver.lib.cuLaunchKernelEx(ctypes.byref(config), self.function, array, None)
-            self.driver.check(status, f"launching {self.entry}")
+            self.driver.call(f"launching {self.entry}", "cuLaunchKernelEx", ctypes.byref(config), self.function, array,
+                             None)
 
         run.keep = keep  # the arguments live as long as the function
         return run
@@ -198,19 +202,18 @@ class Nvml:
     """SM clock, power and temperature through the driver's NVML. What it does not tell is absent."""
 
     def __init__(self, gpu_uuid):
-        self.device = None
+        self.device = ctypes.c_void_p()
         try:
-            self.lib = ctypes.CDLL(os.environ.get("ROOFGEN_LIBNVML") or "libnvidia-ml.so.1")
-            device, by_uuid = ctypes.c_void_p(), self.lib.nvmlDeviceGetHandleByUUID
-            if self.lib.nvmlInit_v2() == 0 and by_uuid(gpu_uuid.encode(), ctypes.byref(device)) == 0:
-                self.device = device
+            self.lib = Library(os.environ.get("ROOFGEN_LIBNVML") or "libnvidia-ml.so.1")
+            self.known = (self.lib.status("nvmlInit_v2") == 0 and self.lib.status(
+                "nvmlDeviceGetHandleByUUID", gpu_uuid.encode(), ctypes.byref(self.device)) == 0)
         except (OSError, AttributeError):  # no NVML
-            pass
+            self.known = False
 
     def _numbers(self, calls):
         found, value = {}, ctypes.c_uint()
-        for name, (function, *selector, scale) in calls.items() if self.device else ():
-            if getattr(self.lib, function)(self.device, *selector, ctypes.byref(value)) == 0:
+        for name, (function, *selector, scale) in calls.items() if self.known else ():
+            if self.lib.status(function, self.device, *selector, ctypes.byref(value)) == 0:
                 found[name] = value.value * scale
         return found
 
@@ -223,7 +226,7 @@ class Nvml:
         facts = self._numbers({"max_sm_mhz": ("nvmlDeviceGetMaxClockInfo", 1, 1.0),
                                "power_limit_w": ("nvmlDeviceGetPowerManagementLimit", 1e-3)})
         text = ctypes.create_string_buffer(80)
-        if self.device and self.lib.nvmlSystemGetDriverVersion(text, len(text)) == 0:
+        if self.known and self.lib.status("nvmlSystemGetDriverVersion", text, len(text)) == 0:
             facts["driver"] = text.value.decode()
         return facts
 
@@ -234,15 +237,15 @@ class Gpu:
 
     def __init__(self, ordinal, stream=None):
         self.driver = Driver()
-        get, check, self.lib = self.driver.get, self.driver.check, self.driver.lib
-        status = self.lib.cuInit(0)
+        get, call = self.driver.get, self.driver.call
+        status = self.driver.status("cuInit", 0)
         count = get(ctypes.c_int, "cuDeviceGetCount").value if status == 0 else 0
         if count == 0:
             raise Stop(UNAVAILABLE, f"the CUDA driver finds no GPU ({status})")
         if not 0 <= ordinal < count:
             raise Stop(USAGE, f"there is no GPU {ordinal}; this machine has {count}, counted from 0")
         device = get(ctypes.c_int, "cuDeviceGet", ordinal)
-        check(self.lib.cuCtxSetCurrent(get(ctypes.c_void_p, "cuDevicePrimaryCtxRetain", device)), "selecting the GPU")
+        call("selecting the GPU", "cuCtxSetCurrent", get(ctypes.c_void_p, "cuDevicePrimaryCtxRetain", device))
         self.stream = get(ctypes.c_void_p, "cuStreamCreate", NON_BLOCKING).value if stream is None else stream
         self.start, self.stop = (get(ctypes.c_void_p, "cuEventCreate", 0) for _ in range(2))
         sms, self.l2_bytes, major, minor = (get(ctypes.c_int, "cuDeviceGetAttribute", number, device).value
@@ -252,9 +255,8 @@ class Gpu:
         identity = f"GPU-{uuid.UUID(bytes=bytes(get(ctypes.c_ubyte * 16, 'cuDeviceGetUuid_v2', device)))}"
         self.nvml = Nvml(identity)
         self.state = self.nvml.state
-        name = ctypes.create_string_buffer(256)
-        check(self.lib.cuDeviceGetName(name, 255, device), "asking for the GPU's name")
-        self.facts = {"name": name.value.decode(), "sms": sms, "l2_bytes": self.l2_bytes, "cc": f"{major}.{minor}",
+        name = get(ctypes.c_char * 256, "cuDeviceGetName", 255, device).value.decode()
+        self.facts = {"name": name, "sms": sms, "l2_bytes": self.l2_bytes, "cc": f"{major}.{minor}",
                       "memory_bytes": get(ctypes.c_size_t, "cuDeviceTotalMem_v2", device).value, "uuid": identity}
         # Two halves of at least twice L2: one as large as L2 leaves parts of the old contents in it. The first is
         # written; reading the second evicts the dirty lines, which the sample would otherwise have to write back.
@@ -277,24 +279,30 @@ class Gpu:
         return {**self.facts, **self.nvml.facts()}
 
     def wait(self, doing):
-        self.driver.check(self.lib.cuStreamSynchronize(self.stream), doing)
+        self.driver.call(doing, "cuStreamSynchronize", self.stream)
 
     def allocate(self, size, purpose):
         address = ctypes.c_uint64()
-        self.driver.check(self.lib.cuMemAlloc_v2(ctypes.byref(address), max(size, 1)),
-                          f"allocating {size} bytes of GPU memory for {purpose}")
+        self.driver.call(f"allocating {size} bytes of GPU memory for {purpose}", "cuMemAlloc_v2", ctypes.byref(address),
+                         max(size, 1))
         return address.value
 
-    def fill(self, address, value, size):
-        self.driver.check(self.lib.cuMemsetD8Async(address, value, size, self.stream), "filling memory")
+    def free(self, address):
+        self.driver.call("freeing memory", "cuMemFree_v2", address)
 
-    def upload(self, address, data):
-        self.driver.check(self.lib.cuMemcpyHtoDAsync_v2(address, data, len(data), self.stream), "copying to the GPU")
+    def fill(self, address, value, size):
+        self.driver.call("filling memory", "cuMemsetD8Async", address, value, size, self.stream)
+
+    def upload(self, data, purpose):
+        """The address of a copy of the bytes."""
+        address = self.allocate(len(data), purpose)
+        self.driver.call("copying to the GPU", "cuMemcpyHtoDAsync_v2", address, data, len(data), self.stream)
         self.wait("copying to the GPU")
+        return address
 
     def download(self, address, size):
         data = ctypes.create_string_buffer(size)
-        self.driver.check(self.lib.cuMemcpyDtoHAsync_v2(data, address, size, self.stream), "copying from the GPU")
+        self.driver.call("copying from the GPU", "cuMemcpyDtoHAsync_v2", data, address, size, self.stream)
         self.wait("copying from the GPU")
         return data.raw
 
@@ -326,7 +334,7 @@ class Gpu:
 
     def attempt(self, contender, set_index, cold, gate_ns):
         """None when the gate opened before everything was queued."""
-        lib, check = self.lib, self.driver.check
+        driver, record = self.driver, ("recording an event", "cuEventRecord")
         if cold:
             for sweep in self.sweeps:
                 sweep(self.stream)
@@ -334,13 +342,13 @@ class Gpu:
             contender.run(set_index)
         self.gate.keep[0].value = gate_ns
         self.gate(self.stream)
-        check(lib.cuEventRecord(self.start, self.stream), "recording an event")
+        driver.call(*record, self.start, self.stream)
         contender.run(set_index)
-        check(lib.cuEventRecord(self.stop, self.stream), "recording an event")
-        held = lib.cuEventQuery(self.start)  # nothing has run yet if all was queued in time
+        driver.call(*record, self.stop, self.stream)
+        held = driver.status("cuEventQuery", self.start)  # nothing has run yet if all was queued in time
         self.wait("running")
-        check(held if held != NOT_READY else 0, "asking for an event")
-        ms = self.driver.get(ctypes.c_float, "cuEventElapsedTime", self.start, self.stop).value
+        driver.check(held if held != NOT_READY else 0, "asking for an event")
+        ms = driver.get(ctypes.c_float, "cuEventElapsedTime", self.start, self.stop).value
         return ms * 1e6 if held == NOT_READY else None
 
     def first_gate(self, contender, set_index):

@@ -190,23 +190,18 @@ class Gemm:
         each = c.outer * (struct.calcsize(FORMATS[c.dtype][3]) * (c.a.outer + c.b.outer) + 2 * c.d.outer)
         self.sets, self.exact, self.addresses = min(8, max(2, math.ceil(3 * gpu.l2_bytes / each))), {}, []
         data, bias = tensor(c.result, f"{seed} bias", c.n)
-        self.bias = self.place(data, "bias")
+        self.bias = gpu.upload(data, "bias")
         for i in range(self.sets):
             a, a_values = tensor(c.dtype, f"{seed} A {i}", c.outer * c.a.outer)
             b, b_values = tensor(c.dtype, f"{seed} B {i}", c.outer * c.b.outer)
-            self.addresses.append((self.place(a, "A"), self.place(b, "B"), gpu.allocate(2 * c.outer * c.d.outer, "D")))
+            self.addresses.append((gpu.upload(a, "A"), gpu.upload(b, "B"), gpu.allocate(2 * c.outer * c.d.outer, "D")))
             if i in (0, self.sets - 1):
                 self.exact[i] = c.exact(a_values, b_values, bias)
         self.workspace = gpu.allocate(WORKSPACE_BYTES, "cuBLASLt's workspace")
 
-    def place(self, data, purpose):
-        address = self.gpu.allocate(len(data), purpose)
-        self.gpu.upload(address, data)
-        return address
-
     def free(self):
         for address in (self.bias, self.workspace, *itertools.chain(*self.addresses)):
-            self.gpu.driver.check(self.gpu.lib.cuMemFree_v2(address), "freeing memory")
+            self.gpu.free(address)
 
     def error(self, peer, i):
         """Fills D with NaNs first."""
@@ -223,7 +218,7 @@ class Gemm:
         return worst, PLACES
 
     def versions(self):
-        return {"python": platform.python_version(), "cublaslt": self.lt.version, "cublaslt_library": self.lt.library}
+        return {"python": platform.python_version(), "cublaslt": self.lt.version, "cublaslt_library": self.lt.name}
 
 
 # ---- cuBLASLt --------------------------------------------------------------------------------------------------------
@@ -234,32 +229,22 @@ class Algorithm(ctypes.Structure):
                 ("waves", ctypes.c_float), ("reserved", ctypes.c_int * 4)]
 
 
-class CublasLt:
+class CublasLt(cuda.Library):
     """cuBLASLt in the current context. The numbers are cublasLt.h's."""
-    NOT_SUPPORTED = 15
-    ARGUMENTS = {"Create": "p", "GetVersion": "", "Matmul": "p" * 14 + "np", "MatmulAlgoGetHeuristic": "pppppppipp",
-                 "MatmulDescCreate": "pii", "MatmulDescSetAttribute": "pipn", "MatmulPreferenceCreate": "p",
-                 "MatmulPreferenceSetAttribute": "pipn", "MatrixLayoutCreate": "pinnn",
-                 "MatrixLayoutSetAttribute": "pipn"}
+    NOT_SUPPORTED = 15  # CUBLAS_STATUS_NOT_SUPPORTED
 
     def __init__(self):
-        chosen, reasons = os.environ.get("ROOFGEN_CUBLASLT"), []
-        for name in [chosen] if chosen else ["libcublasLt.so.13", "libcublasLt.so.12"]:
-            try:
-                self.lib, self.library = ctypes.CDLL(name), name
-                cuda.bind(self.lib, {f"cublasLt{call}": letters for call, letters in self.ARGUMENTS.items()})
-                break
-            except (OSError, AttributeError) as error:
-                reasons.append(str(error))
-        else:
-            raise Stop(UNAVAILABLE, f"no cuBLASLt: {reasons[0]}; ROOFGEN_CUBLASLT can name it")
-        self.lib.cublasLtGetVersion.restype = ctypes.c_size_t
-        number = self.lib.cublasLtGetVersion()
+        chosen = os.environ.get("ROOFGEN_CUBLASLT")
+        try:
+            super().__init__(*([chosen] if chosen else ["libcublasLt.so.13", "libcublasLt.so.12"]))
+            number = self.status("cublasLtGetVersion")
+        except (OSError, AttributeError) as error:
+            raise Stop(UNAVAILABLE, f"no cuBLASLt: {error}; ROOFGEN_CUBLASLT can name it") from None
         self.version = f"{number // 10000}.{number // 100 % 100}.{number % 100}"
         self.handle = self.make("Create")
 
     def call(self, name, *arguments):
-        status = getattr(self.lib, f"cublasLt{name}")(*arguments)
+        status = self.status(f"cublasLt{name}", *arguments)
         if status == self.NOT_SUPPORTED:
             raise Unfit("cuBLASLt has no algorithm for it on this GPU")
         if status:

@@ -227,7 +227,7 @@ class Samples(unittest.TestCase):
             with fake_driver(script), self.assertRaisesRegex(compare.Stop, text) as caught:
                 cuda.Gpu(7)
             self.assertEqual(caught.exception.code, code)
-        simulated = types.SimpleNamespace(**dict.fromkeys([*cuda.ARGUMENTS, "roofgen_simulated_driver"], mock.Mock()))
+        simulated = types.SimpleNamespace(roofgen_simulated_driver=1)
         with mock.patch.object(ctypes, "CDLL", lambda name: simulated):
             self.assertRaisesRegex(compare.Stop, "simulated", cuda.Driver)
 
