@@ -30,22 +30,21 @@ class DriverError(Exception):
 
 
 class Library:
-    """A shared library. Integers are passed with 64 bits, which suits calls that take less of them on 64-bit systems."""
+    """A shared library, the first of these names. Integers are passed with 64 bits: 64-bit systems ignore the upper ones
+    where a function takes fewer."""
 
-    def __init__(self, *names):
-        self.name = next((name for name in names[:-1] if self.opens(name)), names[-1])
-        self.lib = ctypes.CDLL(self.name)
-
-    @staticmethod
-    def opens(name):
+    def __init__(self, name, *others):
         try:
-            return bool(ctypes.CDLL(name))
+            self.lib, self.name = ctypes.CDLL(name), name
         except OSError:
-            return False
+            if not others:
+                raise
+            Library.__init__(self, *others)
 
     def status(self, name, *arguments):
         """Calls a function. Raises AttributeError when there is none of the name."""
-        return getattr(self.lib, name)(*(ctypes.c_uint64(each) if isinstance(each, int) else each for each in arguments))
+        wide = (ctypes.c_uint64(each) if isinstance(each, int) else each for each in arguments)
+        return getattr(self.lib, name)(*wide)
 
 
 class Attribute(ctypes.Structure):
@@ -232,10 +231,10 @@ class Nvml:
 
 
 class Gpu:
-    """Times calls of contenders on one stream: torch's, or a new one. The context is the primary one, which torch and
-    cuBLASLt use too. All is freed at the end of the process."""
+    """Times calls of contenders on its stream, which may become torch's. The context is the primary one, which torch
+    and cuBLASLt use too. All is freed at the end of the process."""
 
-    def __init__(self, ordinal, stream=None):
+    def __init__(self, ordinal):
         self.driver = Driver()
         get, call = self.driver.get, self.driver.call
         status = self.driver.status("cuInit", 0)
@@ -246,7 +245,7 @@ class Gpu:
             raise Stop(USAGE, f"there is no GPU {ordinal}; this machine has {count}, counted from 0")
         device = get(ctypes.c_int, "cuDeviceGet", ordinal)
         call("selecting the GPU", "cuCtxSetCurrent", get(ctypes.c_void_p, "cuDevicePrimaryCtxRetain", device))
-        self.stream = get(ctypes.c_void_p, "cuStreamCreate", NON_BLOCKING).value if stream is None else stream
+        self.stream = get(ctypes.c_void_p, "cuStreamCreate", NON_BLOCKING).value
         self.start, self.stop = (get(ctypes.c_void_p, "cuEventCreate", 0) for _ in range(2))
         sms, self.l2_bytes, major, minor = (get(ctypes.c_int, "cuDeviceGetAttribute", number, device).value
                                             for number in (SMS, L2_BYTES, MAJOR, MINOR))

@@ -31,27 +31,21 @@ def arguments(argv):
     return p.parse_args(argv, argparse.Namespace(argv=argv))
 
 
-def load_torch(gpu):
-    """torch with this GPU. Raises Stop."""
+def load_torch():
+    """torch that has a GPU. Raises Stop."""
     try:
         torch = importlib.import_module("torch")
+        available = torch.cuda.is_available()
     except Exception as error:
         raise Stop(UNAVAILABLE, f"torch cannot be imported: {first_line(error)}") from None
-    try:
-        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    except Exception as error:
-        raise Stop(UNAVAILABLE, f"torch finds no GPU: {first_line(error)}") from None
-    if count == 0:
+    if not available:
         raise Stop(UNAVAILABLE, "torch finds no GPU")
-    if not 0 <= gpu < count:
-        raise Stop(USAGE, f"there is no GPU {gpu}; this machine has {count}, counted from 0")
     return torch
 
 
-def list_peers(peers, gpu):
+def list_peers(peers):
     try:
-        load_torch(gpu)
-        blocked = ""
+        blocked = load_torch() and ""
     except Stop as stop:
         blocked = str(stop)
     reasons = [(p, blocked or p.missing()) for p in peers]
@@ -79,17 +73,18 @@ def run(argv):
     args = arguments(argv)
     peers = [p for p in attention.all_peers() if not args.peer or p.name in args.peer]
     if args.list:
-        sys.stdout.write(list_peers(peers, args.gpu))
+        sys.stdout.write(list_peers(peers))
         return OK
     args.bundles = [Bundle(path) for path in args.bundle]
     problem = the_problem(args, args.bundles)
-    torch = load_torch(args.gpu)
+    torch = load_torch()
     variants = [b.variant for b in args.bundles]
     peers = [*(attention.ours(b, variants[:i].count(b.variant)) for i, b in enumerate(args.bundles)), *peers]
 
     def documents():
+        gpu = Gpu(args.gpu)
         torch.cuda.set_device(args.gpu)
-        gpu = Gpu(args.gpu, torch.cuda.current_stream().cuda_stream)
+        gpu.stream = torch.cuda.current_stream().cuda_stream
         mode = "max-autotune-no-cudagraphs" if args.max_autotune else "default"
         work = attention.Attention(torch, gpu, problem, args.seed, mode)
         if not args.bundles:

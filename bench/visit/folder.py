@@ -32,8 +32,9 @@ class Folder:
                 self.path, self.summary = path.parent, summary
                 break
         if not self.summary:
-            names = (f"{utc()[:10]}-{short}{number}" for number in itertools.chain([""], map("-{}".format, itertools.count(2))))
-            self.path = next(path for path in map(device.joinpath, names) if not path.exists())
+            numbers = itertools.chain([""], map("-{}".format, itertools.count(2)))
+            paths = (device / f"{utc()[:10]}-{short}{number}" for number in numbers)
+            self.path = next(path for path in paths if not path.exists())
             self.summary = {"schema": "roofgen.visit.1", "gpu": gpu, "versions": {}, "host": {}, "doctor": None,
                             "visits": [], "tasks": {}}
         self.work = self.path / ".work"

@@ -6,6 +6,7 @@ import copy
 import ctypes
 import gc
 import io
+import itertools
 import json
 import math
 import os
@@ -497,10 +498,9 @@ class Products(unittest.TestCase):
 
     def test_attention_products_reach_every_element_once(self):
         for c in gemm.attention_cases(24, 20, 16, 2, 3):
-            places = [o * c.d.outer + p * c.d.stride + m * c.d.pitch + n for o in range(c.outer)
-                      for p in range(c.batch) for m in range(c.m) for n in range(c.n)]
+            places = [gemm.offset(c.d, place) for place in itertools.product(*map(range, (c.outer, c.batch, c.m, c.n)))]
             self.assertEqual(len(set(places)), len(places))
-            self.assertLess(max(places), c.outer * c.d.outer)
+            self.assertLess(max(places), c.outer * c.d[0])
 
     def test_bad_sizes_are_usage(self):
         for make, sizes in ((gemm.plain_case, (4, 8, 8)), (gemm.plain_case, (24, 24, 24, "fp8")),
@@ -555,9 +555,8 @@ class CublasLt(unittest.TestCase):
 
     def test_a_bundle_is_the_base(self):
         with tempfile.TemporaryDirectory() as top:
-            launch = {**LAUNCH, "args": [{"name": "S", "buffer": True, "bytes": 8}, {"name": "x", "bits": 7, "bytes": 4},
-                                         {"name": "y", "bits": 100, "bytes": 8},
-                                         *({"name": name, "buffer": True, "bytes": 8} for name in "QK")]}
+            s, q, k = ({"name": name, "buffer": True, "bytes": 8} for name in "SQK")
+            launch = {**LAUNCH, "args": [s, *LAUNCH["args"][1:], q, k]}
             kernel = {"stage": "s", "entry": "fill", "arch": "sm_90", "cubin": "k0.cubin", "ptx": "k0.ptx",
                       "launch": launch}
             buffers = [{"name": name, "dtype": "bf16", "bytes": 256, "role": "input"} for name in "QKS"]
@@ -566,7 +565,8 @@ class CublasLt(unittest.TestCase):
             code, out, err = self.run_gemm(f"--bundle {top} --mode burst --rounds 1 --rest 0 --json -")
         self.assertEqual(code, 1, err)  # it fills S with sevens
         first, second = json.loads(out)
-        self.assertEqual([(p["name"], p["state"]) for p in first["peers"]], [("roofgen:s", "wrong"), ("cublaslt", "timed")])
+        self.assertEqual([(p["name"], p["state"]) for p in first["peers"]],
+                         [("roofgen:s", "wrong"), ("cublaslt", "timed")])
         self.assertEqual((first["baseline"], second["baseline"]), ("roofgen:s", None))
         self.assertEqual(second["notes"], ["roofgen: the bundle has no kernel for it"])
 
