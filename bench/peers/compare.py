@@ -115,7 +115,8 @@ def paired_ratio(times, base):
 
 @dataclasses.dataclass
 class Protocol:
-    """Contenders take turns, one sample each a round, cold and hot apart."""
+    """Contenders take turns, one sample each a round, cold and hot apart. steady: the clock of a busy GPU. burst: few
+    rounds with rests, the clock of a cool GPU."""
     mode: str = "steady"
     ways: tuple = ("cold", "hot")
     rounds: int = 300
@@ -126,11 +127,10 @@ class Protocol:
     settled: float = 0.005
 
     @staticmethod
-    def of(mode, rounds=None, seconds=60.0, warmup=3.0, rest=1.0):
-        """steady: the clock of a busy GPU. burst: few rounds with rests, the clock of a cool GPU."""
+    def of(mode, args):
         if mode == "burst":
-            return Protocol(mode, rounds=min(rounds or 10, 10), seconds=seconds, warmup_s=0.0, rest_s=rest)
-        return Protocol(mode, rounds=rounds or 300, seconds=seconds, warmup_s=warmup)
+            return Protocol(mode, rounds=min(args.rounds or 10, 10), seconds=args.seconds, warmup_s=0, rest_s=args.rest)
+        return Protocol(mode, rounds=args.rounds or 300, seconds=args.seconds, warmup_s=args.warmup)
 
 
 @dataclasses.dataclass
@@ -145,29 +145,19 @@ class Taken:
 def take(gpu, contenders, sets, protocol, now, sleep):
     """Runs the rounds. A contender that raises drops out. Ctrl-C or the loss of the GPU keep the finished rounds."""
     taken = Taken({way: {c.name: [] for c in contenders} for way in protocol.ways})
+    gc.collect()
+    gc.disable()  # the collector may pause the host for milliseconds while it queues a sample
     try:
-        with no_garbage_collection():
-            taken.stopped = play(gpu, contenders, sets, protocol, now, sleep, taken)
+        taken.stopped = play(gpu, contenders, sets, protocol, now, sleep, taken)
     except KeyboardInterrupt:
         taken.stopped = "interrupted"
     except Lost:
         taken.stopped = "GPU lost"
+    finally:
+        gc.enable()
     for row in (row for by in taken.times.values() for row in by.values()):
         del row[taken.rounds:]
     return taken
-
-
-@contextlib.contextmanager
-def no_garbage_collection():
-    """Python's collector may pause the host for milliseconds while it queues a sample."""
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        gc.enable()
 
 
 def play(gpu, contenders, sets, protocol, now, sleep, taken):
@@ -281,8 +271,7 @@ def compare(gpu, work, peers, args, now=time.monotonic, sleep=time.sleep):
     for mode in ("burst", "steady") if args.mode == "both" else (args.mode,):
         if not timed() or gpu.lost or interrupted:
             break
-        protocol = Protocol.of(mode, args.rounds, args.seconds, args.warmup, args.rest)
-        taken = take(gpu, timed(), work.sets, protocol, now, sleep)
+        taken = take(gpu, timed(), work.sets, Protocol.of(mode, args), now, sleep)
         modes.append({"mode": mode, "ways": list(taken.times), "rounds": taken.rounds, "stopped": taken.stopped,
                       "state": medians(taken.states)})
         for p in timed():

@@ -21,17 +21,17 @@ from pathlib import Path
 from unittest import mock
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
-sys.path[:0] = [str(BENCH / "peers"), str(BENCH / "visit")]
+sys.path[:0] = [str(BENCH / "peers"), str(BENCH.parent / "tests/visit")]
 
 import attention  # noqa: E402
 import compare  # noqa: E402
 import cuda  # noqa: E402
-import files  # noqa: E402
+import forms  # noqa: E402
 import gemm  # noqa: E402
 import run  # noqa: E402
 
 FAKE_CUDA, FAKE_CUBLASLT = (sys.argv.pop(1) if sys.argv[1:] and sys.argv[1].endswith(".so") else None for _ in range(2))
-NUMBER, OTHERS = files.NUMBER, {"...": object}
+NUMBER, OTHERS = forms.NUMBER, {"...": object}
 TIMING = {**dict.fromkeys(("median_ns", "q1_ns", "q3_ns", "min_ns", "low_ns", "high_ns", "tflops"), NUMBER),
           "samples": int, "times_ns": [NUMBER], "ratio": (dict, None)}
 PEER = {"name": str, "what": str, "reason": str, "state": ("timed", "wrong", "failed", "missing"), **OTHERS,
@@ -45,10 +45,10 @@ SCHEMA = {
 
 
 def check(doc):
-    """Raises Bad when the document is not of the form of roofgen.peers.1."""
-    files.check(doc, SCHEMA)
+    """Raises Wrong when the document is not of the form of roofgen.peers.1."""
+    forms.check(doc, SCHEMA)
     for timing in (way for p in doc["peers"] for mode in p.get("timings", {}).values() for way in mode.values()):
-        files.check(timing, TIMING)
+        forms.check(timing, TIMING)
 
 
 class Statistics(unittest.TestCase):
@@ -159,7 +159,7 @@ class Rounds(unittest.TestCase):
         gpu.state = lambda: seen.append(gc.isenabled()) or {}
         self.take(gpu, "a", rounds=2)
         self.assertEqual(seen, [False, False])
-        self.assertEqual((gc.isenabled(), gc.get_freeze_count()), (True, 0))
+        self.assertTrue(gc.isenabled())
 
     def test_stops_when_settled_or_out_of_time(self):
         self.assertEqual(self.take(FakeGpu({"a": 1}), "a", settled=0.05).stopped, "settled")
@@ -167,7 +167,7 @@ class Rounds(unittest.TestCase):
 
     def test_burst_is_short_and_rests(self):
         slept, gpu = [], FakeGpu({"a": 1})
-        protocol = compare.Protocol.of("burst", rounds=50)
+        protocol = compare.Protocol.of("burst", types.SimpleNamespace(rounds=50, seconds=60, warmup=3, rest=1.0))
         taken = compare.take(gpu, [types.SimpleNamespace(name="a")], 3, protocol, lambda: gpu.clock, slept.append)
         self.assertLessEqual(taken.rounds, 10)
         self.assertEqual(slept, [1.0] * taken.rounds)
@@ -196,7 +196,7 @@ class Samples(unittest.TestCase):
     def test_a_cold_sample_finds_no_dirty_lines_in_l2(self):
         with fake_driver() as lib:
             gpu = cuda.Gpu(1)
-            gpu.gates["a"] = 100, cuda.GateFactor()
+            gpu.gates["a"] = 100
             sample = ["launch roofgen_gate", "record", "record", "synchronize"]
             self.assertEqual(self.sample(lib, gpu, True),
                              ["launch roofgen_sweep write", "launch roofgen_sweep read", *sample])
@@ -205,10 +205,15 @@ class Samples(unittest.TestCase):
             self.assertEqual({name: gpu.describe()[name] for name in facts}, facts)
 
     def test_a_late_host_is_given_another_try(self):
-        with fake_driver("late host 3") as lib:
-            gpu = cuda.Gpu(0)
-            gates = [self.sample(lib, gpu, True).count("launch roofgen_gate") for _ in range(2)]
-            self.assertEqual(gates, [4, 1])
+        for late, lengths in ((1, [100, 200]), (3, [100, 200, 400, 800])):
+            with fake_driver(f"late host {late}") as lib:
+                gpu, seen = cuda.Gpu(0), []
+                gpu.gates["a"], attempt = 100, gpu.attempt
+                gpu.attempt = lambda *arguments: seen.append(arguments[-1]) or attempt(*arguments)
+                counts = [self.sample(lib, gpu, True).count("launch roofgen_gate") for _ in range(2)]
+                self.assertEqual(counts, [late + 1, 1])
+                # One late attempt lengthens no later gate, two in a row do.
+                self.assertEqual(seen, [*lengths, 100 if late == 1 else 200])
         with fake_driver("late host 100"):
             with self.assertRaisesRegex(RuntimeError, "could not queue"):
                 cuda.Gpu(0).time(self.A, 0, True)
@@ -231,16 +236,6 @@ class Samples(unittest.TestCase):
         simulated = types.SimpleNamespace(roofgen_simulated_driver=1)
         with mock.patch.object(ctypes, "CDLL", lambda name: simulated):
             self.assertRaisesRegex(compare.Stop, "simulated", cuda.Driver)
-
-
-class Gates(unittest.TestCase):
-    def test_one_late_attempt_lengthens_no_later_gate(self):
-        factor, gates = cuda.GateFactor(), []
-        for late in (1, 0, 2, 0, *[0] * 99, 0):
-            gates.append([factor.of_attempt(attempt) for attempt in range(late + 1)])
-            factor.ended(late)
-        self.assertEqual(gates[:4], [[1, 2], [1], [1, 2, 4], [2]])
-        self.assertEqual(gates[-2:], [[2], [1]])
 
 
 def fake_torch():
@@ -306,7 +301,7 @@ class Flow(unittest.TestCase):
         self.assertEqual(good["timings"]["steady"]["cold"]["samples"], doc["modes"][-1]["rounds"])
         with tempfile.TemporaryDirectory() as top:
             self.assertEqual(self.finish(doc, f"{top}/out.json")[0], 130)
-            self.assertTrue(files.read_json(f"{top}/out.json")["interrupted"])
+            self.assertTrue(json.loads(Path(top, "out.json").read_text())["interrupted"])
 
     def test_an_interrupt_before_the_rounds_is_one_line(self):
         with self.assertRaises(KeyboardInterrupt):
@@ -354,7 +349,7 @@ class Flow(unittest.TestCase):
                        lambda d: d["peers"][0]["timings"]["steady"]["cold"].pop("median_ns")):
             bad = copy.deepcopy(doc)
             change(bad)
-            self.assertRaises(files.Bad, check, bad)
+            self.assertRaises(forms.Wrong, check, bad)
 
 
 class CommandLine(unittest.TestCase):
@@ -426,7 +421,8 @@ def write_bundle(folder, **changes):
     doc = {"schema": "roofgen.replay.1", "problem": attention.problem_of(128, 64), "variant": "fused",
            "kernels": [kernel], "buffers": [{"name": "to", "dtype": "bf16", "bytes": 256, "role": "output"}], **changes}
     for name, data in (("replay.json", json.dumps(doc)), ("k0.cubin", "\x7fELF cubin"), ("k0.ptx", ".version 8.0")):
-        files.write(Path(folder, name), data)
+        Path(folder).mkdir(exist_ok=True)
+        Path(folder, name).write_text(data)
 
 
 class Bundles(unittest.TestCase):

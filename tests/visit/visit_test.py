@@ -16,6 +16,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "bench" / "visit"))
 import files  # noqa: E402
+import forms  # noqa: E402
 import judge  # noqa: E402
 import plan  # noqa: E402
 
@@ -99,7 +100,7 @@ class VisitTest(unittest.TestCase):
         found = list(self.folder().glob("*.json"))
         for path in found:
             document = files.read_json(path)
-            files.check(document, files.SCHEMAS[document["schema"]])
+            forms.check(document, forms.SCHEMAS[document["schema"]])
             self.assertNotIn(str(self.top), path.read_text())
         self.assertEqual(list(self.folder().rglob("*.part")), [])
         return len(found)
