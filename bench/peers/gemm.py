@@ -28,7 +28,7 @@ import cuda
 from compare import UNAVAILABLE, USAGE, Peer, Stop, Unfit
 
 WORKSPACE_BYTES, MOST_ALGORITHMS, TRIALS, PLACES = 64 << 20, 8, 5, 256
-PERIOD = 65521  # a prime: no two rows of an operand are equal
+PERIOD = 65521  # a prime: the rows of an operand differ
 COMPUTE_32F, R_32F, NOT_SUPPORTED = 68, 0, 15  # cublasComputeType_t, cudaDataType_t, cublasStatus_t
 TRANSPOSE_A, EPILOGUE, BIAS, BIAS_TYPE = 3, 7, 8, 26  # cublasLtMatmulDescAttributes_t
 BATCH, STRIDE, MOST_WORKSPACE = 5, 6, 1  # cublasLtMatrixLayoutAttribute_t, cublasLtMatmulPreferenceAttributes_t
