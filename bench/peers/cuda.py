@@ -30,8 +30,8 @@ class DriverError(Exception):
 
 
 class Library:
-    """A shared library, the first of these names. Integers are passed with 64 bits: 64-bit systems ignore the upper ones
-    where a function takes fewer."""
+    """A shared library, the first of these that is found. Integers are passed with 64 bits: 64-bit systems ignore the
+    upper ones where a function takes fewer."""
 
     def __init__(self, name, *others):
         try:

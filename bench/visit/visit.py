@@ -16,7 +16,7 @@ import judge
 import machine
 import plan
 import process
-from files import FAILED, INTERRUPTED, OK, UNAVAILABLE, USAGE, Bad
+from files import FAILED, INTERRUPTED, OK, UNAVAILABLE, Bad
 
 ROOT = Path(__file__).resolve().parents[2]
 

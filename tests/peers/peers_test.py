@@ -253,6 +253,12 @@ def peer(name, error=0.5, raises=None, module=""):
     return compare.Peer(name, f"what {name} is", build, module)
 
 
+def work_on(problem):
+    return types.SimpleNamespace(problem=problem, shape=attention.Shape.of(problem), flops=1e9, sets=2, notes=["made up"],
+                                 flop_convention="made up", error=lambda peer, i: (peer.run(i), 64), versions=dict,
+                                 protocol={})
+
+
 def named(name):
     return next(p for p in attention.all_peers() if p.name == name)
 
@@ -262,10 +268,7 @@ class Flow(unittest.TestCase):
         args = types.SimpleNamespace(mode=mode, rounds=8, seconds=10, warmup=3, rest=1, prepare=5, seed=0,
                                      argv=["--L", "512"], bundles=bundles)
         problem = attention.problem_of(512, 64, **{"batch": 1, "heads": 2, **problem})
-        work = types.SimpleNamespace(problem=problem, shape=attention.Shape.of(problem), flops=1e9, sets=2,
-                                     flop_convention="made up", error=lambda peer, i: (peer.run(i), 64),
-                                     versions=dict, protocol={}, notes=["made up"])
-        doc = compare.compare(gpu, work, peers, args, lambda: gpu.clock, lambda s: None)
+        doc = compare.compare(gpu, work_on(problem), peers, args, lambda: gpu.clock, lambda s: None)
         check(json.loads(json.dumps(doc, allow_nan=False)))
         return doc
 
@@ -386,6 +389,21 @@ class CommandLine(unittest.TestCase):
         out = self.run_main("--list", torch=fake_torch(), flash_attn=None)[1]
         self.assertRegex(out, r"(?m)^sdpa-cudnn +yes ")
         self.assertRegex(out, r"(?m)^flash-attn-2 +no: flash_attn cannot be imported")
+
+    @unittest.skipUnless(FAKE_CUDA, "no fake driver was named")
+    def test_a_comparison_on_the_stream_of_torch(self):
+        torch, stream = fake_torch(), ctypes.c_void_p()
+        torch.cuda.set_device = lambda ordinal: None
+        torch.cuda.current_stream = lambda: types.SimpleNamespace(cuda_stream=stream.value)
+        arguments = "--L 64 --d 64 --mode burst --rounds 2 --rest 0".split()
+        with fake_driver() as lib, mock.patch.object(attention, "all_peers", lambda: [peer("p")]), mock.patch.object(
+                attention, "Attention", lambda torch, gpu, problem, seed, mode: work_on(problem)):
+            cuda.Gpu(0)  # the fake driver creates streams in a context only
+            self.assertEqual(lib.cuStreamCreate(ctypes.byref(stream), 1), 0)
+            code, out, err = self.run_main(*arguments, torch=torch)
+        self.assertEqual((code, err), (0, ""))
+        for text in ("attention on Fake GPU 0, bf16 L=64", "burst, hot (2 rounds, most rounds)", "note: no bundle"):
+            self.assertIn(text, out)
 
     def test_usage(self):
         for text, argv in (("were expected", []), ("a number from 1", ["--L", "0"]), ("--what", ["--what"]),
