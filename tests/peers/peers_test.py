@@ -28,7 +28,6 @@ import compare  # noqa: E402
 import cuda  # noqa: E402
 import forms  # noqa: E402
 import gemm  # noqa: E402
-import run  # noqa: E402
 
 FAKE_CUDA, FAKE_CUBLASLT = (sys.argv.pop(1) if sys.argv[1:] and sys.argv[1].endswith(".so") else None for _ in range(2))
 NUMBER, OTHERS = forms.NUMBER, {"...": object}
@@ -254,9 +253,9 @@ def peer(name, error=0.5, raises=None, module=""):
 
 
 def work_on(problem):
-    return types.SimpleNamespace(problem=problem, shape=attention.Shape.of(problem), flops=1e9, sets=2, notes=["made up"],
-                                 flop_convention="made up", error=lambda peer, i: (peer.run(i), 64), versions=dict,
-                                 protocol={})
+    return types.SimpleNamespace(problem=problem, shape=attention.Shape.of(problem), flops=1e9, sets=2, versions=dict,
+                                 flop_convention="made up", error=lambda peer, i: (peer.run(i), 64), protocol={},
+                                 notes=["made up"])
 
 
 def named(name):
@@ -361,7 +360,7 @@ class CommandLine(unittest.TestCase):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), mock.patch.dict(sys.modules, modules):
             try:
-                code = compare.guarded(run.run, list(argv))
+                code = compare.guarded(attention.run, list(argv))
             except SystemExit as stop:
                 code = stop.code
         return code, out.getvalue(), err.getvalue()
@@ -378,7 +377,7 @@ class CommandLine(unittest.TestCase):
     def test_unexpected_errors_are_one_line(self):
         for error, code, text in ((MemoryError("out of memory\ntrace"), 1, "error: MemoryError: out of memory"),
                                   (KeyboardInterrupt(), 130, "interrupted before anything was timed")):
-            with mock.patch.object(run, "arguments", side_effect=error):
+            with mock.patch.object(attention, "arguments", side_effect=error):
                 self.assertEqual(self.run_main(), (code, "", f"peers: {text}\n"))
 
     def test_list_gives_every_peer_a_reason(self):
