@@ -107,17 +107,16 @@ def summarize(times_ns):
 def paired_ratio(times, base):
     """Median and 95 % interval of times[i] / base[i] over the rounds that have both; None without such rounds."""
     ratios = sorted(t / b for t, b in zip(times, base) if t is not None and b)
-    if not ratios:
-        return None
-    low, high = median_interval(ratios)
-    return {"median": statistics.median(ratios), "low": low, "high": high, "pairs": len(ratios)}
+    low, high = median_interval(ratios) if ratios else (0, 0)
+    return {"median": statistics.median(ratios), "low": low, "high": high, "pairs": len(ratios)} if ratios else None
 
 
 # ---- Turns -----------------------------------------------------------------------------------------------------------
 
 @dataclasses.dataclass
 class Protocol:
-    """Contenders take turns, one sample each a round, cold and hot apart."""
+    """Contenders take turns, one sample each a round, cold and hot apart. steady: the clock of a busy GPU. burst: few
+    rounds with rests, the clock of a cool GPU."""
     mode: str = "steady"
     ways: tuple = ("cold", "hot")
     rounds: int = 300
@@ -128,11 +127,10 @@ class Protocol:
     settled: float = 0.005
 
     @staticmethod
-    def of(mode, rounds=None, seconds=60.0, warmup=3.0, rest=1.0):
-        """steady: the clock of a busy GPU. burst: few rounds with rests, the clock of a cool GPU."""
+    def of(mode, args):
         if mode == "burst":
-            return Protocol(mode, rounds=min(rounds or 10, 10), seconds=seconds, warmup_s=0.0, rest_s=rest)
-        return Protocol(mode, rounds=rounds or 300, seconds=seconds, warmup_s=warmup)
+            return Protocol(mode, rounds=min(args.rounds or 10, 10), seconds=args.seconds, warmup_s=0, rest_s=args.rest)
+        return Protocol(mode, rounds=args.rounds or 300, seconds=args.seconds, warmup_s=args.warmup)
 
 
 @dataclasses.dataclass
@@ -147,29 +145,19 @@ class Taken:
 def take(gpu, contenders, sets, protocol, now, sleep):
     """Runs the rounds. A contender that raises drops out. Ctrl-C or the loss of the GPU keep the finished rounds."""
     taken = Taken({way: {c.name: [] for c in contenders} for way in protocol.ways})
+    gc.collect()
+    gc.disable()  # the collector may pause the host for milliseconds while it queues a sample
     try:
-        with no_garbage_collection():
-            taken.stopped = play(gpu, contenders, sets, protocol, now, sleep, taken)
+        taken.stopped = play(gpu, contenders, sets, protocol, now, sleep, taken)
     except KeyboardInterrupt:
         taken.stopped = "interrupted"
     except Lost:
         taken.stopped = "GPU lost"
+    finally:
+        gc.enable()
     for row in (row for by in taken.times.values() for row in by.values()):
         del row[taken.rounds:]
     return taken
-
-
-@contextlib.contextmanager
-def no_garbage_collection():
-    """Python's collector may pause the host for milliseconds while it queues a sample."""
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        gc.enable()
 
 
 def play(gpu, contenders, sets, protocol, now, sleep, taken):
@@ -228,40 +216,22 @@ def at_most(seconds):
         signal.signal(signal.SIGALRM, before)
 
 
-def check(work, peer, when="", before=""):
-    """Drops a peer whose answers on the first or the last set are wrong."""
-    found = [work.error(peer, i) for i in sorted({0, work.sets - 1})]
-    peer.error, peer.rows_checked = max(error for error, _ in found), sum(rows for _, rows in found)
-    if not peer.error <= 1:
-        peer.drop("wrong", f"{when}its error is {peer.error:.3g} times the tolerance{before}")
-
-
-def prepare(gpu, work, peers, seconds):
-    """Builds and checks all peers; `seconds` are for those that are not ours."""
-    until = time.monotonic() + seconds
-    for p in peers:
-        missing = p.missing()
-        if missing or gpu.lost:
-            p.drop(*(("missing", missing) if missing else ("failed", "the GPU was lost before its turn")))
-            continue
-        try:
-            with contextlib.nullcontext() if p.ours else at_most(until - time.monotonic()):
-                p.run = p.build(work)
-                check(work, p)
-        except Unfit as unfit:
-            p.drop("missing", str(unfit))
-        except Exception as error:
-            p.drop("failed", first_line(error))
-            gpu.settle()
-
-
-def check_again(work, peers):
-    """After the timing: a kernel may be wrong only under load."""
-    for p in peers:
-        try:
-            check(work, p, "after timing ", f"; {p.error:.3g} before")
-        except Exception as error:
-            p.drop("failed", f"after timing: {first_line(error)}")
+def examine(gpu, work, p, seconds=0.0, when=""):
+    """Builds a peer, within `seconds` if it is not ours, and checks its answers on the first and the last set. Later,
+    `when`, only checks them again: a kernel may be wrong only under load."""
+    before = f"; {p.error:.3g} before" if when else ""
+    try:
+        with contextlib.nullcontext() if p.ours or when else at_most(seconds):
+            p.run = p.run or p.build(work)
+            found = [work.error(p, i) for i in sorted({0, work.sets - 1})]
+        p.error, p.rows_checked = max(error for error, _ in found), sum(rows for _, rows in found)
+        if not p.error <= 1:
+            p.drop("wrong", f"{when}its error is {p.error:.3g} times the tolerance{before}")
+    except Unfit as unfit:
+        p.drop("missing", str(unfit))
+    except Exception as error:
+        p.drop("failed", f"{when}{first_line(error)}")
+        gpu.settle()
 
 
 def timing(taken, way, name, base, flops):
@@ -289,12 +259,19 @@ def compare(gpu, work, peers, args, now=time.monotonic, sleep=time.sleep):
     def timed():
         return [p for p in peers if p.state == "timed"]
 
-    prepare(gpu, work, peers, args.prepare)
+    until = time.monotonic() + args.prepare
+    for p in peers:
+        missing = p.missing()
+        if missing:
+            p.drop("missing", missing)
+        elif gpu.lost:
+            p.drop("failed", "the GPU was lost before its turn")
+        else:
+            examine(gpu, work, p, until - time.monotonic())
     for mode in ("burst", "steady") if args.mode == "both" else (args.mode,):
         if not timed() or gpu.lost or interrupted:
             break
-        protocol = Protocol.of(mode, args.rounds, args.seconds, args.warmup, args.rest)
-        taken = take(gpu, timed(), work.sets, protocol, now, sleep)
+        taken = take(gpu, timed(), work.sets, Protocol.of(mode, args), now, sleep)
         modes.append({"mode": mode, "ways": list(taken.times), "rounds": taken.rounds, "stopped": taken.stopped,
                       "state": medians(taken.states)})
         for p in timed():
@@ -304,7 +281,8 @@ def compare(gpu, work, peers, args, now=time.monotonic, sleep=time.sleep):
                 p.drop("failed", taken.failed[p.name])
         interrupted = taken.stopped == "interrupted"
     try:
-        check_again(work, [] if interrupted else timed())
+        for p in [] if interrupted else timed():
+            examine(gpu, work, p, when="after timing ")
     except KeyboardInterrupt:
         interrupted = True
     for p in timed():

@@ -30,22 +30,21 @@ class DriverError(Exception):
 
 
 class Library:
-    """A shared library. Integers are passed with 64 bits, which suits calls that take less of them on 64-bit systems."""
+    """A shared library, the first of these that is found. Integers are passed with 64 bits: 64-bit systems ignore the
+    upper ones where a function takes fewer."""
 
-    def __init__(self, *names):
-        self.name = next((name for name in names[:-1] if self.opens(name)), names[-1])
-        self.lib = ctypes.CDLL(self.name)
-
-    @staticmethod
-    def opens(name):
+    def __init__(self, name, *others):
         try:
-            return bool(ctypes.CDLL(name))
+            self.lib, self.name = ctypes.CDLL(name), name
         except OSError:
-            return False
+            if not others:
+                raise
+            Library.__init__(self, *others)
 
     def status(self, name, *arguments):
         """Calls a function. Raises AttributeError when there is none of the name."""
-        return getattr(self.lib, name)(*(ctypes.c_uint64(each) if isinstance(each, int) else each for each in arguments))
+        wide = (ctypes.c_uint64(each) if isinstance(each, int) else each for each in arguments)
+        return getattr(self.lib, name)(*wide)
 
 
 class Attribute(ctypes.Structure):
@@ -173,31 +172,6 @@ class Bundle:
         return {"variant": self.variant, "kernels": [{key: each.get(key) for key in keys} for each in self.kernels]}
 
 
-class GateFactor:
-    """A factor of the gate's length, as in runtime/cuda/gate.h: a late attempt doubles it for the next attempt at the
-    sample; two in a row double it for later samples, until a hundred samples in time halve it again."""
-    MOST, FORGETS = 64, 100
-
-    def __init__(self):
-        self.kept, self.late_in_a_row, self.in_time = 1, 0, 0
-
-    def of_attempt(self, attempt):
-        return self.kept << attempt
-
-    def ended(self, late):
-        """Ends a sample that had `late` late attempts."""
-        if late:
-            self.in_time = 0
-            self.late_in_a_row += late
-            if self.late_in_a_row >= 2:
-                self.kept, self.late_in_a_row = min(2 * self.kept, self.MOST), 0
-        else:
-            self.late_in_a_row = 0
-            self.in_time += 1
-            if self.kept > 1 and self.in_time >= self.FORGETS:
-                self.kept, self.in_time = self.kept // 2, 0
-
-
 class Nvml:
     """SM clock, power and temperature through the driver's NVML. What it does not tell is absent."""
 
@@ -232,10 +206,10 @@ class Nvml:
 
 
 class Gpu:
-    """Times calls of contenders on one stream: torch's, or a new one. The context is the primary one, which torch and
-    cuBLASLt use too. All is freed at the end of the process."""
+    """Times calls of contenders on its stream, which may become torch's. The context is the primary one, which torch
+    and cuBLASLt use too. All is freed at the end of the process."""
 
-    def __init__(self, ordinal, stream=None):
+    def __init__(self, ordinal):
         self.driver = Driver()
         get, call = self.driver.get, self.driver.call
         status = self.driver.status("cuInit", 0)
@@ -246,7 +220,7 @@ class Gpu:
             raise Stop(USAGE, f"there is no GPU {ordinal}; this machine has {count}, counted from 0")
         device = get(ctypes.c_int, "cuDeviceGet", ordinal)
         call("selecting the GPU", "cuCtxSetCurrent", get(ctypes.c_void_p, "cuDevicePrimaryCtxRetain", device))
-        self.stream = get(ctypes.c_void_p, "cuStreamCreate", NON_BLOCKING).value if stream is None else stream
+        self.stream = get(ctypes.c_void_p, "cuStreamCreate", NON_BLOCKING).value
         self.start, self.stop = (get(ctypes.c_void_p, "cuEventCreate", 0) for _ in range(2))
         sms, self.l2_bytes, major, minor = (get(ctypes.c_int, "cuDeviceGetAttribute", number, device).value
                                             for number in (SMS, L2_BYTES, MAJOR, MINOR))
@@ -267,7 +241,7 @@ class Gpu:
                                    (write, 4)) for first, write in ((at, 1), (at + half, 0))]
         self.gate = self.helper("roofgen_gate", 1, 1, (0, 8))
         self.wait("starting")
-        self.gates, self.lost = {}, False  # gates by contender: nanoseconds, factor
+        self.gates, self.lost = {}, False  # gates by contender: nanoseconds
 
     def helper(self, entry, ctas, threads, *arguments):
         ptx = HELPERS.read_bytes()
@@ -315,17 +289,18 @@ class Gpu:
 
     def time(self, contender, set_index, cold):
         """Nanoseconds of one call. A gate holds the stream until all is queued, so that the host's launch rate does not
-        show. A sample whose gate opened too early is repeated with a longer gate."""
+        show. A sample whose gate opened too early is repeated with a gate twice as long. The next sample begins with
+        the old length, or every pause of the host would idle and cool the GPU from then on; two such in a row are no
+        pause."""
         try:
             if contender.name not in self.gates:
-                self.gates[contender.name] = self.first_gate(contender, set_index), GateFactor()
-            gate_ns, factor = self.gates[contender.name]
+                self.gates[contender.name] = self.first_gate(contender, set_index)
+            gate_ns = self.gates[contender.name]
             for late in range(MOST_ATTEMPTS):
-                ns = self.attempt(contender, set_index, cold, min(gate_ns * factor.of_attempt(late), MOST_GATE_NS))
+                ns = self.attempt(contender, set_index, cold, min(gate_ns << late, MOST_GATE_NS))
                 if ns is not None:
-                    factor.ended(late)
+                    self.gates[contender.name] = min(gate_ns << (late > 1), MOST_GATE_NS)
                     return ns
-            factor.ended(MOST_ATTEMPTS)
             raise RuntimeError("the host could not queue the launches while the stream was held: it waits for the GPU"
                                " inside the call")
         except Exception:

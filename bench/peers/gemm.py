@@ -15,6 +15,7 @@ import dataclasses
 import functools
 import itertools
 import math
+import operator
 import os
 import platform
 import random
@@ -27,7 +28,10 @@ import cuda
 from compare import UNAVAILABLE, USAGE, Peer, Stop, Unfit
 
 WORKSPACE_BYTES, MOST_ALGORITHMS, TRIALS, PLACES = 64 << 20, 8, 5, 256
-PERIOD = 65521  # a prime: no two rows of an operand are equal
+PERIOD = 65521  # a prime: the rows of an operand differ
+COMPUTE_32F, R_32F, NOT_SUPPORTED = 68, 0, 15  # cublasComputeType_t, cudaDataType_t, cublasStatus_t
+TRANSPOSE_A, EPILOGUE, BIAS, BIAS_TYPE = 3, 7, 8, 26  # cublasLtMatmulDescAttributes_t
+BATCH, STRIDE, MOST_WORKSPACE = 5, 6, 1  # cublasLtMatrixLayoutAttribute_t, cublasLtMatmulPreferenceAttributes_t
 EPILOGUES = {"none": 1, "bias": 4, "relu": 2, "gelu-bias": 36}  # cublasLtEpilogue_t
 # exponent bits, mantissa bits, cudaDataType_t, type of array elements. e4m3 has no infinity; its largest is 448.
 FORMATS = {"bf16": (8, 7, 14, "H"), "fp16": (5, 10, 2, "H"), "fp8": (4, 3, 28, "B")}
@@ -79,27 +83,19 @@ def tensor(dtype, seed, count):
 # ---- Cases -----------------------------------------------------------------------------------------------------------
 
 @dataclasses.dataclass
-class Operand:
-    """Rows `pitch` elements apart, products of a batch `stride` apart, calls `outer` apart."""
-    pitch: int
-    stride: int
-    outer: int
-
-
-@dataclasses.dataclass
 class Case:
-    """D[m, n] = epilogue(scale * sum over k of A[m, k] * B), row-major. B is [n, k], the weights of a linear layer or
-    keys, or [k, n] (`b_is_kn`), values. A call computes `batch` products; there are `outer` calls."""
+    """D[m, n] = epilogue(scale * sum over k of A[m, k] * B[n, k]). A call computes `batch` products; there are `outer`
+    calls. An operand is its strides in elements, between (calls, products, rows, columns). B has the rows of keys and
+    of the weights of a linear layer; those of values have a stride of 1."""
     name: str
     m: int
     n: int
     k: int
     dtype: str
-    a: Operand
-    b: Operand
-    d: Operand
+    a: tuple
+    b: tuple
+    d: tuple
     epilogue: str = "none"
-    b_is_kn: bool = False
     batch: int = 1
     outer: int = 1
     scale: float = 1.0
@@ -108,28 +104,37 @@ class Case:
     def result(self):
         return "fp16" if self.dtype == "fp16" else "bf16"
 
-    def places(self, count=PLACES):
-        """Elements spread over the result as (outer, product, m, n), its corners first."""
-        spread = random.Random(0)
-        corners = [(o, p, m, n) for o, p in ((0, 0), (self.outer - 1, self.batch - 1))
-                   for m in (0, self.m - 1) for n in (0, self.n - 1)]
-        return corners + [tuple(map(spread.randrange, (self.outer, self.batch, self.m, self.n)))
-                          for _ in range(count - len(corners))]
+    @property
+    def b_is_kn(self):
+        return self.b[2] == 1
+
+    @property
+    def element_bytes(self):
+        return struct.calcsize(FORMATS[self.dtype][3])
+
+    def places(self):
+        """Elements spread over the result as (call, product, row, column), its corners first."""
+        spread, size = random.Random(0), (self.outer, self.batch, self.m, self.n)
+        corners = list(itertools.product(*((0, each - 1) for each in size)))
+        return corners + [tuple(map(spread.randrange, size)) for _ in range(PLACES - len(corners))]
 
     def exact(self, a, b, bias):
-        """(values at the places, tolerances). Tolerance: one unit in the last place of the result + c x RMS of the sums:
-        c = 2^-16 sqrt(k) for accumulation in fp32; fp8 units of sm_90 keep about 13 bits while they add 32 products at
-        a time, so c = 2^-13 k / 32 there."""
-        sums, step = [], self.b.pitch if self.b_is_kn else 1
+        """(values at the places, tolerances). Tolerance: one unit in the last place of the result + c x RMS of the
+        sums: c = 2^-16 sqrt(k) for accumulation in fp32; fp8 units of sm_90 keep about 13 bits while they add 32
+        products at a time, so c = 2^-13 k / 32 there."""
+        sums = []
         for o, p, m, n in self.places():
-            row = o * self.a.outer + p * self.a.stride + m * self.a.pitch
-            column = o * self.b.outer + p * self.b.stride + n * (1 if self.b_is_kn else self.b.pitch)
+            row, column = offset(self.a, (o, p, m, 0)), offset(self.b, (o, p, n, 0))
             sums.append(self.scale * math.fsum(
-                a[(row + i) % PERIOD] * b[(column + i * step) % PERIOD] for i in range(self.k)))
+                a[(row + i) % PERIOD] * b[(column + i * self.b[3]) % PERIOD] for i in range(self.k)))
         rms = math.sqrt(math.fsum(x * x for x in sums) / len(sums))
         share = self.k / 32 * 2.0**-13 if self.dtype == "fp8" else math.sqrt(self.k) * 2.0**-16
         out = [epilogue(self.epilogue, x, bias[n % PERIOD]) for x, (_, _, _, n) in zip(sums, self.places())]
         return out, [ulp(self.result, x) + share * rms for x in out]
+
+
+def offset(strides, index):
+    return sum(map(operator.mul, strides, index))
 
 
 def epilogue(kind, x, bias):
@@ -145,8 +150,8 @@ def plain_case(m, n, k, dtype="bf16", kind="none"):
     multiple = 16 if dtype == "fp8" else 8
     if any(size < multiple or size % multiple or size > 1 << 20 for size in (m, n, k)):
         raise Stop(USAGE, f"{m} x {n} x {k}: multiples of {multiple} up to {1 << 20} were expected")
-    return Case(f"{m}x{n}x{k} {dtype} {kind}", m, n, k, dtype, Operand(k, m * k, m * k), Operand(k, n * k, n * k),
-                Operand(n, m * n, m * n), kind)
+    a, b, d = ((rows * columns, rows * columns, columns, 1) for rows, columns in ((m, k), (n, k), (m, n)))
+    return Case(f"{m}x{n}x{k} {dtype} {kind}", m, n, k, dtype, a, b, d, kind)
 
 
 def suite(dtype):
@@ -166,12 +171,12 @@ def attention_cases(length, kv_len, d, batch, heads, dtype="bf16", scale=None):
     if d % 8:
         raise Stop(USAGE, f"d is {d}; a multiple of 8 was expected")
     pitch, row = (kv_len + 7) // 8 * 8, heads * d
-    q, k = Operand(row, d, length * row), Operand(row, d, kv_len * row)  # O lies like Q, V like K
-    s = Operand(pitch, length * pitch, heads * length * pitch)
+    q, k, v = (length * row, d, row, 1), (kv_len * row, d, row, 1), (kv_len * row, d, 1, row)  # O lies like Q
+    s = (heads * length * pitch, length * pitch, pitch, 1)
     name = f"L={length} kv_len={kv_len} d={d} batch={batch} heads={heads} {dtype}"
     more = {"batch": heads, "outer": batch}
     return [Case(f"QK^T {name}", length, kv_len, d, dtype, q, k, s, scale=scale or 1 / math.sqrt(d), **more),
-            Case(f"PV {name}", length, d, kv_len, dtype, s, k, q, b_is_kn=True, **more)]
+            Case(f"PV {name}", length, d, kv_len, dtype, s, v, q, **more)]
 
 
 # ---- The work of compare.py ------------------------------------------------------------------------------------------
@@ -187,14 +192,15 @@ class Gemm:
         dims = {"m": c.m, "n": c.n, "k": c.k, "batch": c.batch * c.outer}
         self.problem = {"op": "gemm", "name": c.name, "dtype": c.dtype, "epilogue": c.epilogue, "dims": dims,
                         "flags": {"b_is_kn": c.b_is_kn}}
-        each = c.outer * (struct.calcsize(FORMATS[c.dtype][3]) * (c.a.outer + c.b.outer) + 2 * c.d.outer)
+        d_bytes = 2 * c.outer * c.d[0]
+        each = c.element_bytes * c.outer * (c.a[0] + c.b[0]) + d_bytes
         self.sets, self.exact, self.addresses = min(8, max(2, math.ceil(3 * gpu.l2_bytes / each))), {}, []
         data, bias = tensor(c.result, f"{seed} bias", c.n)
         self.bias = gpu.upload(data, "bias")
         for i in range(self.sets):
-            a, a_values = tensor(c.dtype, f"{seed} A {i}", c.outer * c.a.outer)
-            b, b_values = tensor(c.dtype, f"{seed} B {i}", c.outer * c.b.outer)
-            self.addresses.append((gpu.upload(a, "A"), gpu.upload(b, "B"), gpu.allocate(2 * c.outer * c.d.outer, "D")))
+            a, a_values = tensor(c.dtype, f"{seed} A {i}", c.outer * c.a[0])
+            b, b_values = tensor(c.dtype, f"{seed} B {i}", c.outer * c.b[0])
+            self.addresses.append((gpu.upload(a, "A"), gpu.upload(b, "B"), gpu.allocate(d_bytes, "D")))
             if i in (0, self.sets - 1):
                 self.exact[i] = c.exact(a_values, b_values, bias)
         self.workspace = gpu.allocate(WORKSPACE_BYTES, "cuBLASLt's workspace")
@@ -206,13 +212,12 @@ class Gemm:
     def error(self, peer, i):
         """Fills D with NaNs first."""
         c, to = self.case, self.addresses[i][2]
-        self.gpu.fill(to, 0xff, 2 * c.outer * c.d.outer)
+        self.gpu.fill(to, 0xff, 2 * c.outer * c.d[0])
         peer.run(i)
         self.gpu.wait(f"running {peer.name}")
         worst = 0.0
-        for (o, p, m, n), exact, tolerance in zip(c.places(), *self.exact[i]):
-            index = o * c.d.outer + p * c.d.stride + m * c.d.pitch + n
-            bits, = struct.unpack("<H", self.gpu.download(to + 2 * index, 2))
+        for place, exact, tolerance in zip(c.places(), *self.exact[i]):
+            bits, = struct.unpack("<H", self.gpu.download(to + 2 * offset(c.d, place), 2))
             error = abs(values(c.result)[bits] - exact) / tolerance
             worst = max(worst, math.inf if math.isnan(error) else error)
         return worst, PLACES
@@ -231,7 +236,6 @@ class Algorithm(ctypes.Structure):
 
 class CublasLt(cuda.Library):
     """cuBLASLt in the current context. The numbers are cublasLt.h's."""
-    NOT_SUPPORTED = 15  # CUBLAS_STATUS_NOT_SUPPORTED
 
     def __init__(self):
         chosen = os.environ.get("ROOFGEN_CUBLASLT")
@@ -245,7 +249,7 @@ class CublasLt(cuda.Library):
 
     def call(self, name, *arguments):
         status = self.status(f"cublasLt{name}", *arguments)
-        if status == self.NOT_SUPPORTED:
+        if status == NOT_SUPPORTED:
             raise Unfit("cuBLASLt has no algorithm for it on this GPU")
         if status:
             raise RuntimeError(f"cublasLt{name}: status {status}")
@@ -262,27 +266,26 @@ class CublasLt(cuda.Library):
     def algorithms(self, work):
         """The algorithms proposed for a case, in the order of the heuristic, as functions of a set's index."""
         c, i32, i64 = work.case, ctypes.c_int32, ctypes.c_int64
-        # cuBLASLt is column-major: D^T [n, m] = op(B) [n, k] x A^T [k, m]. Its A is our B, and its rows are our columns.
-        desc = self.make("MatmulDescCreate", 68, 0)  # CUBLAS_COMPUTE_32F, CUDA_R_32F
-        self.set("MatmulDesc", desc, {3: i32(0 if c.b_is_kn else 1), 4: i32(0), 7: ctypes.c_uint32(EPILOGUES[c.epilogue])})
+        # cuBLASLt is column-major: D^T [n, m] = op(B) [n, k] x A^T [k, m]. Its A is our B, its rows are our columns.
+        desc = self.make("MatmulDescCreate", COMPUTE_32F, R_32F)
+        self.set("MatmulDesc", desc, {TRANSPOSE_A: i32(not c.b_is_kn), EPILOGUE: i32(EPILOGUES[c.epilogue])})
         if "bias" in c.epilogue:
-            self.set("MatmulDesc", desc, {8: ctypes.c_uint64(work.bias), 26: i32(FORMATS[c.result][2])})
+            self.set("MatmulDesc", desc, {BIAS: i64(work.bias), BIAS_TYPE: i32(FORMATS[c.result][2])})
 
         def layout(dtype, rows, columns, operand):
-            made = self.make("MatrixLayoutCreate", FORMATS[dtype][2], rows, columns, operand.pitch)
-            self.set("MatrixLayout", made, {5: i32(c.batch), 6: i64(operand.stride)})
+            made = self.make("MatrixLayoutCreate", FORMATS[dtype][2], rows, columns, max(operand[2:]))
+            self.set("MatrixLayout", made, {BATCH: i32(c.batch), STRIDE: i64(operand[1])})
             return made
 
         b = layout(c.dtype, *((c.n, c.k) if c.b_is_kn else (c.k, c.n)), c.b)
         a, d = layout(c.dtype, c.k, c.m, c.a), layout(c.result, c.n, c.m, c.d)
         preference = self.make("MatmulPreferenceCreate")
-        self.set("MatmulPreference", preference, {1: ctypes.c_uint64(WORKSPACE_BYTES)})
+        self.set("MatmulPreference", preference, {MOST_WORKSPACE: i64(WORKSPACE_BYTES)})
         found, count = (Algorithm * MOST_ALGORITHMS)(), ctypes.c_int()
         self.call("MatmulAlgoGetHeuristic", self.handle, desc, b, a, d, d, preference, MOST_ALGORITHMS, found,
                   ctypes.byref(count))
         scale, zero = ctypes.c_float(c.scale), ctypes.c_float(0)
-        steps = [c.b.outer * struct.calcsize(FORMATS[c.dtype][3]), c.a.outer * struct.calcsize(FORMATS[c.dtype][3]),
-                 c.d.outer * 2]
+        steps = c.b[0] * c.element_bytes, c.a[0] * c.element_bytes, c.d[0] * 2
 
         def runner(algorithm):
             def run(i):

@@ -1,4 +1,4 @@
-"""Files of a visit: atomic writes, JSON of a known form, the archive."""
+"""Files of a visit: atomic writes, JSON, the archive."""
 import json
 import os
 import tarfile
@@ -45,42 +45,6 @@ def read_json(path):
         return parse_json(Path(path).read_bytes())
     except (OSError, Bad) as error:
         raise Bad(f"{path}: {error}") from error
-
-
-# The forms of documents: a type, {member: form} ("...": others too), [form of the items], or (values or forms).
-NUMBER = (int, float)
-GPU = {"name": str, "uuid": str, "cuda": str, "driver": str, "ordinal": int, "...": object}
-VERSIONS = {**dict.fromkeys(("roofgen", "roofgen_sha256", "nvrtc", "torch", "triton", "ncu"), str), "...": object}
-DONE = {"task": str, "status": str, "seconds": NUMBER}
-SCHEMAS = {
-    "roofgen.visit-result.1": {
-        **dict.fromkeys(("schema", "step", "task", "message", "command_digest", "started", "ended"), str),
-        "status": ("ok", "failed", "cut"), "about": dict, "command": [str], "first_command": [str], "seconds": NUMBER,
-        "limit_s": NUMBER, "exit_code": (int, None), "leftover_processes": int, "gpu": GPU, "versions": VERSIONS,
-        "state_before": dict, "state_after": dict, "attachments": [str], "result": (dict, None)},
-    "roofgen.visit.1": {
-        "schema": str, "gpu": GPU, "versions": dict, "host": dict, "doctor": (dict, None), "tasks": dict,
-        "visits": [{"started": str, "ended": str, "budget_s": NUMBER, "done": [DONE],
-                    "stopped": ("running", "done", "interrupted", "refused")}]},
-}
-
-
-def check(value, form, where="document"):
-    """Raises Bad where the value is not of the form."""
-    if isinstance(form, dict) and isinstance(value, dict):
-        for name in [each for each in form if each != "..." and each not in value]:
-            raise Bad(f"{where}: {name} is missing")
-        for name, part in value.items():
-            if name not in form and "..." not in form:
-                raise Bad(f"{where}: {name} is unknown")
-            check(part, form.get(name, form.get("...")), f"{where}.{name}")
-    elif isinstance(form, list) and isinstance(value, list):
-        for index, part in enumerate(value):
-            check(part, form[0], f"{where}[{index}]")
-    else:
-        choices = form if isinstance(form, tuple) else (form,)
-        if not any(isinstance(value, each) if isinstance(each, type) else value == each for each in choices):
-            raise Bad(f"{where}: {value!r} is not of the form {form}")
 
 
 def archive(folder, path):

@@ -25,15 +25,16 @@ class Folder:
         for path in [] if fresh else sorted(device.glob(f"*-{short}*/visit.json"), reverse=True):
             try:
                 summary = files.read_json(path)
-                files.check(summary, files.SCHEMAS["roofgen.visit.1"])
-            except files.Bad:
+                same = [summary["gpu"][name] == gpu[name] for name in ("uuid", "driver")]
+            except (files.Bad, KeyError, TypeError):  # not a visit's
                 continue
-            if (summary["gpu"]["uuid"], summary["gpu"]["driver"]) == (gpu["uuid"], gpu["driver"]):
+            if all(same):
                 self.path, self.summary = path.parent, summary
                 break
         if not self.summary:
-            names = (f"{utc()[:10]}-{short}{number}" for number in itertools.chain([""], map("-{}".format, itertools.count(2))))
-            self.path = next(path for path in map(device.joinpath, names) if not path.exists())
+            numbers = itertools.chain([""], map("-{}".format, itertools.count(2)))
+            paths = (device / f"{utc()[:10]}-{short}{number}" for number in numbers)
+            self.path = next(path for path in paths if not path.exists())
             self.summary = {"schema": "roofgen.visit.1", "gpu": gpu, "versions": {}, "host": {}, "doctor": None,
                             "visits": [], "tasks": {}}
         self.work = self.path / ".work"
@@ -53,7 +54,6 @@ class Folder:
         return text
 
     def _write(self, name, document):
-        files.check(document, files.SCHEMAS[document["schema"]])
         files.write(self.path / name, self.scrub(files.to_json(document)))
 
     def state(self, task):

@@ -63,7 +63,8 @@ def _package(name):
 def describe(named, root):
     """What a visit would find here, for --dry-run."""
     roofgen, torch = program(named, root), _package("torch")
-    rows = [("program", os.access(roofgen, os.X_OK) and roofgen, "bench/portable.sh builds it; no step runs without it"),
+    rows = [("program", os.access(roofgen, os.X_OK) and roofgen,
+             "bench/portable.sh builds it; no step runs without it"),
             ("torch", torch and f"{torch}, of {sys.executable}", f"{sys.executable} has none; the step peers needs it"),
             ("ncu", _ncu(), "the step counters needs it")]
     missing = ", ".join(name for name, found, _ in rows if not found)

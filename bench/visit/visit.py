@@ -16,7 +16,7 @@ import judge
 import machine
 import plan
 import process
-from files import FAILED, INTERRUPTED, OK, UNAVAILABLE, USAGE, Bad
+from files import FAILED, INTERRUPTED, OK, UNAVAILABLE, Bad
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -132,8 +132,8 @@ class Visit:
         try:
             return files.parse_json(outcome.stdout)
         except Bad as error:
-            words = judge.last_words(outcome.stderr) or "it printed nothing"
-            raise Bad(f"{self.program} doctor --json failed (exit {outcome.exit_code}): {words}", UNAVAILABLE) from error
+            words = f"(exit {outcome.exit_code}): {judge.last_words(outcome.stderr) or 'it printed nothing'}"
+            raise Bad(f"{self.program} doctor --json failed {words}", UNAVAILABLE) from error
 
     def run(self, task, limit_s):
         """Runs one task and keeps its result."""

@@ -16,6 +16,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "bench" / "visit"))
 import files  # noqa: E402
+import forms  # noqa: E402
 import judge  # noqa: E402
 import plan  # noqa: E402
 
@@ -99,7 +100,7 @@ class VisitTest(unittest.TestCase):
         found = list(self.folder().glob("*.json"))
         for path in found:
             document = files.read_json(path)
-            files.check(document, files.SCHEMAS[document["schema"]])
+            forms.check(document, forms.SCHEMAS[document["schema"]])
             self.assertNotIn(str(self.top), path.read_text())
         self.assertEqual(list(self.folder().rglob("*.part")), [])
         return len(found)
@@ -288,11 +289,10 @@ class VisitTest(unittest.TestCase):
 
     def test_several_documents_are_one_result(self):
         several = step("a", judge="json", command=["roofgen", "tune", "several"])
-        self.visit([several, step("p", judge="json", command=["cublaslt_peer", "--json", "-"])], code=1)
+        self.visit([several, step("p", judge="json", command=["absent", "--json", "-"])], code=1)
         self.assertEqual(len(self.result("a.a")["result"]["documents"]), 2)
-        if not (ROOT / "build-portable/bench/peers/cublaslt_peer").exists():
-            self.assertIn("cublaslt_peer: No such file", self.result("p.p")["message"])
-        self.assertEqual(self.result("p.p")["command"][0], "cublaslt_peer")
+        self.assertIn("absent: No such file", self.result("p.p")["message"])
+        self.assertEqual(self.result("p.p")["command"][0], "absent")
         several["command"].append("simulated")
         self.visit([several], code=3)
 
