@@ -188,14 +188,15 @@ class Stream {
   explicit Stream(const TensorContents& c)
       : key_(key_of(c.name)),
         special_(c.pattern == InputPattern::kSpecial && !is_integer(c.dtype)),
-        finite_only_(c.dtype == DType::kFp8) {}
+        extremes_(c.pattern == InputPattern::kExtremes),
+        dtype_(c.dtype) {}
 
-  /// Calls `put(i, letter, special)` for i in [0, count), elements first + i. `special` is 0, or the NaN or infinity
-  /// that replaces the letter.
+  /// Calls `put(i, letter, special)` for i in [0, count), elements first + i. `special` is 0, or the number of the
+  /// dtype that replaces the letter.
   template <class Put>
   void each(uint64_t first, uint64_t count, const Put& put) const {
     for (uint64_t e = first; e < first + count;) {
-      const uint64_t bits = mix(key_ + e / 4), exceptions = special_ ? mix(~key_ + e / 4) : ~uint64_t{0};
+      const uint64_t bits = mix(key_ + e / 4), exceptions = special_ || extremes_ ? mix(~key_ + e / 4) : ~uint64_t{0};
       for (uint64_t lane = e % 4; lane < 4 && e < first + count; ++lane, ++e)
         put(e - first, bits >> 16 * lane & (kQuantiles - 1), special_value(exceptions >> 16 * lane & 0xffff));
     }
@@ -203,12 +204,22 @@ class Stream {
 
  private:
   double special_value(uint64_t bits) const {
+    if (extremes_) return bits & 0xf ? 0 : extreme(bits >> 4 & 7);
     if (bits & 0xfff) return 0;
     const uint64_t which = bits >> 12;
-    return which < 6 || finite_only_ ? kNan : which & 1 ? kInfinity : -kInfinity;
+    return which < 6 || dtype_ == DType::kFp8 ? kNan : which & 1 ? kInfinity : -kInfinity;
+  }
+
+  /// exp overflows fp32 above 88, a square fp16 above 255; 1e-6 is below the normal numbers of fp16.
+  double extreme(uint64_t which) const {
+    constexpr std::array kExtremes{kNan, kInfinity, -kInfinity, 100.0, -100.0, 1e4, -1e4, 1e-6};
+    const double value = kExtremes[which];
+    if (is_integer(dtype_)) return std::isfinite(value) ? round_to_dtype(value, dtype_) : -100;
+    return std::isinf(value) && dtype_ == DType::kFp8 ? kNan : round_to_dtype(value, dtype_);
   }
   uint64_t key_;
-  bool special_, finite_only_;
+  bool special_, extremes_;
+  DType dtype_;
 };
 
 }  // namespace
