@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kWrongMaps = 10;
 
-/// Bit i: the wrong map i gives another K/V head than the right one. Heads out of range count as wrong everywhere.
+/// Bit i: the wrong map i, kept in range, gives another K/V head than the right one.
 std::bitset<kWrongMaps> told_by(int64_t h, int64_t heads, int64_t kv_heads) {
   const int64_t group = heads / kv_heads, right = h / group;
   const std::array<int64_t, kWrongMaps> wrong{h % kv_heads,
@@ -16,13 +16,13 @@ std::bitset<kWrongMaps> told_by(int64_t h, int64_t heads, int64_t kv_heads) {
                                               h % group,
                                               (h + 1) / group,
                                               (h + group - 1) / group,
-                                              h > 0 ? (h - 1) / group : -1,
+                                              h > 0 ? (h - 1) / group : 0,
                                               h / (group + 1),
                                               h / (group - 1),
                                               kv_heads - 1 - right,
                                               0};
   std::bitset<kWrongMaps> out;
-  for (size_t i = 0; i < kWrongMaps; ++i) out[i] = wrong[i] != right;
+  for (size_t i = 0; i < kWrongMaps; ++i) out[i] = std::clamp<int64_t>(wrong[i], 0, kv_heads - 1) != right;
   return out;
 }
 

@@ -196,24 +196,26 @@ class Stream {
   template <class Put>
   void each(uint64_t first, uint64_t count, const Put& put) const {
     for (uint64_t e = first; e < first + count;) {
-      const uint64_t bits = mix(key_ + e / 4), exceptions = special_ || extremes_ ? mix(~key_ + e / 4) : ~uint64_t{0};
+      const uint64_t bits = mix(key_ + e / 4), exceptions = special_ ? mix(~key_ + e / 4) : ~uint64_t{0};
       for (uint64_t lane = e % 4; lane < 4 && e < first + count; ++lane, ++e)
-        put(e - first, bits >> 16 * lane & (kQuantiles - 1), special_value(exceptions >> 16 * lane & 0xffff));
+        put(e - first, bits >> 16 * lane & (kQuantiles - 1),
+            extremes_ ? extreme(e) : special_value(exceptions >> 16 * lane & 0xffff));
     }
   }
 
  private:
   double special_value(uint64_t bits) const {
-    if (extremes_) return bits & 0xf ? 0 : extreme(bits >> 4 & 7);
     if (bits & 0xfff) return 0;
     const uint64_t which = bits >> 12;
     return which < 6 || dtype_ == DType::kFp8 ? kNan : which & 1 ? kInfinity : -kInfinity;
   }
 
-  /// exp overflows fp32 above 88, a square fp16 above 255; 1e-6 is below the normal numbers of fp16.
-  double extreme(uint64_t which) const {
+  /// One of eight neighbours, so that 64 neighbours have all of them. exp overflows fp32 above 88, a square fp16 above
+  /// 255; 1e-6 is below the normal numbers of fp16.
+  double extreme(uint64_t element) const {
+    if (element % 8 != mix(key_ ^ element / 8) % 8) return 0;
     constexpr std::array kExtremes{kNan, kInfinity, -kInfinity, 100.0, -100.0, 1e4, -1e4, 1e-6};
-    const double value = kExtremes[which];
+    const double value = kExtremes[(element / 8 + mix(key_ + element / 512)) % kExtremes.size()];
     if (is_integer(dtype_)) return std::isfinite(value) ? round_to_dtype(value, dtype_) : -100;
     return std::isinf(value) && dtype_ == DType::kFp8 ? kNan : round_to_dtype(value, dtype_);
   }
