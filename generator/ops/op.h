@@ -21,7 +21,7 @@ struct Variant;
 /// The contents of inputs (docs/verification.md). kNormal: N(0,1) by a counter-based generator, deterministic.
 /// kZeroQuery and kOneHot (attention) and kIntegers (small integers with exact sums) have exact results. kSpecial:
 /// kNormal with a few NaN and infinities. kExtremes (gemm): kNormal operands; the tensors of the epilogue have many
-/// NaN, infinities, and numbers at which functions saturate or overflow.
+/// NaN and numbers at which functions saturate or overflow.
 enum class InputPattern { kNormal, kZeroQuery, kOneHot, kIntegers, kSpecial, kExtremes };
 /// "normal", "zero query", "one-hot", "integers", "special values", "extremes"
 const char* to_string(InputPattern pattern);
