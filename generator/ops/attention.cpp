@@ -141,6 +141,11 @@ class Attention final : public Op {
     return {s.batch, s.heads, s.q_len, 0, s.varlen() ? s.modifiers->lengths() : std::vector<int64_t>{}};
   }
 
+  std::vector<int64_t> sampled_heads(const Problem& problem) const override {
+    const Shape s(problem);
+    return attention::telling_heads(s.heads, s.kv_heads);
+  }
+
   // A multiple of the row tiles 16, 32, 48, 64, 96, 128, 192, 256 and 384.
   Slice slice(const Problem&) const override { return {768, 0, 768}; }
 

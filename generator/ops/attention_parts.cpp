@@ -163,6 +163,10 @@ Problem AttentionParts::reduced(const Problem& problem) const { return attention
 Extent AttentionParts::extent(const Problem& problem) const { return attention_op().extent(problem); }
 Op::Slice AttentionParts::slice(const Problem& problem) const { return attention_op().slice(problem); }
 
+std::vector<int64_t> AttentionParts::sampled_heads(const Problem& problem) const {
+  return attention_op().sampled_heads(problem);
+}
+
 /// Generated inputs of a part have no patterns. One-hot products must be large enough to distinguish keys after
 /// scaling.
 std::vector<InputPattern> AttentionParts::exact_patterns(const Problem& problem) const {

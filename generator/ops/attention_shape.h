@@ -88,4 +88,8 @@ struct Shape {
   }
 };
 
+/// Heads at which every likely wrong map from a query head to its K/V head differs from the right one, head / group.
+/// The last head is the last of them.
+std::vector<int64_t> telling_heads(int64_t heads, int64_t kv_heads);
+
 }  // namespace roofgen::attention

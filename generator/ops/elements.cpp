@@ -188,16 +188,18 @@ class Stream {
   explicit Stream(const TensorContents& c)
       : key_(key_of(c.name)),
         special_(c.pattern == InputPattern::kSpecial && !is_integer(c.dtype)),
-        finite_only_(c.dtype == DType::kFp8) {}
+        extremes_(c.pattern == InputPattern::kExtremes),
+        dtype_(c.dtype) {}
 
-  /// Calls `put(i, letter, special)` for i in [0, count), elements first + i. `special` is 0, or the NaN or infinity
-  /// that replaces the letter.
+  /// Calls `put(i, letter, special)` for i in [0, count), elements first + i. `special` is 0, or the number of the
+  /// dtype that replaces the letter.
   template <class Put>
   void each(uint64_t first, uint64_t count, const Put& put) const {
     for (uint64_t e = first; e < first + count;) {
       const uint64_t bits = mix(key_ + e / 4), exceptions = special_ ? mix(~key_ + e / 4) : ~uint64_t{0};
       for (uint64_t lane = e % 4; lane < 4 && e < first + count; ++lane, ++e)
-        put(e - first, bits >> 16 * lane & (kQuantiles - 1), special_value(exceptions >> 16 * lane & 0xffff));
+        put(e - first, bits >> 16 * lane & (kQuantiles - 1),
+            extremes_ ? extreme(e) : special_value(exceptions >> 16 * lane & 0xffff));
     }
   }
 
@@ -205,10 +207,21 @@ class Stream {
   double special_value(uint64_t bits) const {
     if (bits & 0xfff) return 0;
     const uint64_t which = bits >> 12;
-    return which < 6 || finite_only_ ? kNan : which & 1 ? kInfinity : -kInfinity;
+    return which < 6 || dtype_ == DType::kFp8 ? kNan : which & 1 ? kInfinity : -kInfinity;
+  }
+
+  /// One of eight neighbours, so that 64 neighbours have all of them. exp overflows fp32 above 88, a square fp16 above
+  /// 255, a sum with 65504 fp16; 1e-6 is below the normal numbers of fp16. No infinities: an infinite factor of a value
+  /// that underflows, as silu(-100) does, gives NaN in fp32 and an infinity in double precision.
+  double extreme(uint64_t element) const {
+    if (element % 8 != mix(key_ ^ element / 8) % 8) return 0;
+    constexpr std::array kExtremes{kNan, 65504.0, -65504.0, 100.0, -100.0, 1e4, -1e4, 1e-6};
+    const double value = kExtremes[(element / 8 + mix(key_ + element / 512)) % kExtremes.size()];
+    return round_to_dtype(std::isnan(value) && is_integer(dtype_) ? 0 : value, dtype_);
   }
   uint64_t key_;
-  bool special_, finite_only_;
+  bool special_, extremes_;
+  DType dtype_;
 };
 
 }  // namespace

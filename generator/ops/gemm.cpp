@@ -231,7 +231,14 @@ class Gemm final : public Op {
   }
   uint64_t default_evals() const override { return 40; }
 
-  std::vector<InputPattern> exact_patterns(const Problem&) const override { return {InputPattern::kIntegers}; }
+  Problem with_other_scalars(Problem problem) const override { return other_scalars(std::move(problem)); }
+
+  std::vector<InputPattern> exact_patterns(const Problem& problem) const override {
+    // A NaN would hide the other elements of a row that the epilogue reduces.
+    const Result<Formula> formula = epilogue(problem);
+    if (!formula || formula->tensors().empty() || formula->reductions() > 0) return {InputPattern::kIntegers};
+    return {InputPattern::kIntegers, InputPattern::kExtremes};
+  }
 
   Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const override;
 
@@ -249,7 +256,9 @@ class Gemm final : public Op {
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
             std::span<std::byte> out) const override {
     DType dtype = problem.dtype;
-    if (buffer != "A" && buffer != "B") {
+    if (buffer == "A" || buffer == "B") {
+      pattern = gemm::operand_pattern(pattern);
+    } else {
       dtype = tensor_dtype(problem.dtypes.at("out"));
       for (const TensorArg& arg : problem.args)
         if (arg.name == buffer) dtype = arg.dtype;

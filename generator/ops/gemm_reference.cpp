@@ -69,7 +69,12 @@ struct Entry {
 
 }  // namespace
 
-std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern pattern, const Rectangle& where) {
+InputPattern operand_pattern(InputPattern of_problem) {
+  return of_problem == InputPattern::kExtremes ? InputPattern::kNormal : of_problem;
+}
+
+std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern of_problem, const Rectangle& where) {
+  const InputPattern pattern = operand_pattern(of_problem);
   static std::mutex mutex;
   static std::deque<Entry> entries;  // most recent first
   static size_t bytes = 0;

@@ -20,9 +20,11 @@ struct Variant;
 
 /// The contents of inputs (docs/verification.md). kNormal: N(0,1) by a counter-based generator, deterministic.
 /// kZeroQuery and kOneHot (attention) and kIntegers (small integers with exact sums) have exact results. kSpecial:
-/// kNormal with a few NaN and infinities.
-enum class InputPattern { kNormal, kZeroQuery, kOneHot, kIntegers, kSpecial };
-const char* to_string(InputPattern pattern);  ///< "normal", "zero query", "one-hot", "integers", "special values"
+/// kNormal with a few NaN and infinities. kExtremes (gemm): kNormal operands; the tensors of the epilogue have many
+/// NaN and numbers at which functions saturate or overflow.
+enum class InputPattern { kNormal, kZeroQuery, kOneHot, kIntegers, kSpecial, kExtremes };
+/// "normal", "zero query", "one-hot", "integers", "special values", "extremes"
+const char* to_string(InputPattern pattern);
 
 /// A rectangle of output elements of one (batch, head) pair: the unit of verification.
 struct Region {
@@ -75,6 +77,13 @@ class Op {
   /// The problem with the smallest batch x heads that still exercises every index map.
   virtual Problem reduced(const Problem& problem) const = 0;
   virtual Extent extent(const Problem& problem) const = 0;
+  /// The problem with other scalar arguments, so that a kernel that ignores or exchanges them gives wrong results.
+  virtual Problem with_other_scalars(Problem problem) const { return problem; }
+  /// The heads from which slices of the real launch are taken; the last head is the last of them.
+  virtual std::vector<int64_t> sampled_heads(const Problem& problem) const {
+    const int64_t heads = extent(problem).heads;
+    return {(heads - 1) / 2, heads - 1};
+  }
   /// Rows and columns of a slice of the real launch. `cols` 0: whole rows. Variants of several stages always use whole
   /// rows, because a later stage may read them. `fed_rows`: rows that a stage computes for the next one, whose CTAs may
   /// extend beyond the slice; the row tiles of every stage divide it.
@@ -104,6 +113,9 @@ class Op {
   /// Whether kernels touch only the share of this input or output that `weight` counts, as they do of temporaries.
   virtual bool by_pairs(const std::string&) const { return false; }
 };
+
+/// alpha, beta, scale and eps, each with another factor or value.
+Problem other_scalars(Problem problem);
 
 const std::vector<const Op*>& ops();
 Result<const Op*> find_op(const std::string& name);  ///< Exit::kUsage with the nearest name

@@ -108,6 +108,7 @@ class RowOp final : public Op {
   }
   uint64_t default_evals() const override { return 40; }
 
+  Problem with_other_scalars(Problem problem) const override { return other_scalars(std::move(problem)); }
   std::vector<InputPattern> exact_patterns(const Problem&) const override { return {InputPattern::kSpecial}; }
 
   /// The unfused form has only the stages that the problem needs.

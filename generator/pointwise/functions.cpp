@@ -52,9 +52,9 @@ double gelu_exact_error(double x, double y) {
 
 double gelu_tanh(double x) { return x / (1 + std::exp(-2 * inner(x))); }
 double gelu_tanh_slope(double x) {
-  const double t = std::tanh(inner(x));
-  return 0.5 * (1 + t) +
-         (1 - t == 0 || 1 + t == 0 ? 0 : 0.5 * x * (1 - t * t) * kGeluScale * (1 + 3 * kGeluCube * x * x));
+  // Not by tanh: 1 + tanh cancels in the tail.
+  const double z = 2 * inner(x), below = sigmoid(z), slopes = below * sigmoid(-z);
+  return below + (slopes == 0 ? 0 : 2 * x * slopes * kGeluScale * (1 + 3 * kGeluCube * x * x));
 }
 double gelu_tanh_fast_error(double x, double y) {
   const double z = inner(x), t = std::tanh(z);

@@ -89,7 +89,7 @@ std::string VerifyPlan::key() const {
 Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const Device& device, const Variant& variant,
                    Executor& executor)
     : op_(op), problem_(std::move(problem)), device_(device), variant_(variant), executor_(executor) {
-  const Problem reduced = op_.reduced(problem_);
+  const Problem reduced = op_.reduced(op_.with_other_scalars(problem_));
   const Op::Slice slice = op_.slice(problem_);
   const Extent extent = op_.extent(problem_), small = op_.extent(reduced);
   plan_.slice_rows = slice.rows;
@@ -123,10 +123,12 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
     add(to_string(pattern), reduced, pattern, {{0, head, small.rows_of(0) - 1, std::max<int64_t>(0, small.cols - 1)}});
     head = small.heads - 1;
   }
-  Site& real = add("real launch", problem_, InputPattern::kNormal,
-                   {{(extent.batch - 1) / 2, (extent.heads - 1) / 2, 0, 0},
-                    {extent.batch - 1, extent.heads - 1, extent.rows_of(extent.batch - 1) - 1,
-                     std::max<int64_t>(0, extent.cols - 1)}});
+  std::vector<Site::Anchor>
+      anchors;  // the first tile of each head in the middle batch; of the last, the very last tile
+  for (const int64_t h : op_.sampled_heads(problem_)) anchors.push_back({(extent.batch - 1) / 2, h, 0, 0});
+  anchors.back() = {extent.batch - 1, extent.heads - 1, extent.rows_of(extent.batch - 1) - 1,
+                    std::max<int64_t>(0, extent.cols - 1)};
+  Site& real = add("real launch", problem_, InputPattern::kNormal, std::move(anchors));
   real.real = true;
   real.counted = !plan_.full;
 }
