@@ -7,7 +7,7 @@
 
 #include "bench/peers/stream_timer.h"
 
-namespace roofgen::peers {
+namespace roofgen::peers::gemm_case_test {
 namespace {
 
 TEST(GemmCase, FormatsRoundTrip) {
@@ -132,4 +132,4 @@ TEST(Turns, RotateAndStop) {
 }
 
 }  // namespace
-}  // namespace roofgen::peers
+}  // namespace roofgen::peers::gemm_case_test

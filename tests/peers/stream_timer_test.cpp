@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-namespace roofgen::peers {
+namespace roofgen::peers::stream_timer_test {
 namespace {
 
 class StreamTimer : public testing::Test {
@@ -58,4 +58,4 @@ TEST_F(StreamTimer, ALateHostIsGivenAnotherTry) {
 }
 
 }  // namespace
-}  // namespace roofgen::peers
+}  // namespace roofgen::peers::stream_timer_test
