@@ -9,7 +9,7 @@
 
 #include "check/check.h"
 
-namespace roofgen::check {
+namespace roofgen::check::arguments_test {
 namespace {
 
 std::vector<double> contents(const std::string& json) {
@@ -281,4 +281,4 @@ TEST(Arguments, WholeNumbersHoweverTheyAreWritten) {
 }
 
 }  // namespace
-}  // namespace roofgen::check
+}  // namespace roofgen::check::arguments_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace roofgen::check {
+namespace roofgen::check::call_sites_test {
 namespace {
 
 const char* const kPtx = R"(.version 9.0
@@ -60,4 +60,4 @@ TEST(CallSites, OfALongChain) {
 }
 
 }  // namespace
-}  // namespace roofgen::check
+}  // namespace roofgen::check::call_sites_test

@@ -10,7 +10,7 @@
 #include "check/check.h"
 #include "runtime/compiler.h"
 
-namespace roofgen::check {
+namespace roofgen::check::host_code_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -194,4 +194,4 @@ TEST_F(HostCode, FindingsInAUsersHeaderKeepTheirPosition) {
 }
 
 }  // namespace
-}  // namespace roofgen::check
+}  // namespace roofgen::check::host_code_test

@@ -14,7 +14,7 @@
 #include "check/check.h"
 #include "runtime/compiler.h"
 
-namespace roofgen::check {
+namespace roofgen::check::kernels_test {
 namespace {
 
 struct Kernel {
@@ -192,4 +192,4 @@ TEST(Kernels, TheTableInTheDocs) {
 }
 
 }  // namespace
-}  // namespace roofgen::check
+}  // namespace roofgen::check::kernels_test

@@ -6,7 +6,7 @@
 #include "check/check.h"
 #include "runtime/compiler.h"
 
-namespace roofgen::check {
+namespace roofgen::check::refusals_test {
 namespace {
 
 std::string error_of(const std::string& text, const std::string& kernel = "k",
@@ -142,4 +142,4 @@ TEST_F(Refusals, TemplatesAreListedByTheirNames) {
 }
 
 }  // namespace
-}  // namespace roofgen::check
+}  // namespace roofgen::check::refusals_test

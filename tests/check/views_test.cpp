@@ -5,7 +5,7 @@
 
 #include "check/check.h"
 
-namespace roofgen::check {
+namespace roofgen::check::views_test {
 namespace {
 
 Report sample() {
@@ -83,4 +83,4 @@ TEST(CheckViews, SarifHasARuleForEachResult) {
 }
 
 }  // namespace
-}  // namespace roofgen::check
+}  // namespace roofgen::check::views_test

@@ -6,7 +6,7 @@
 #include "tests/cli/program.h"
 #include "tests/support/json_schema.h"
 
-using namespace roofgen::test;
+namespace roofgen::test::check_test {
 
 namespace {
 
@@ -199,3 +199,5 @@ TEST_F(Check, RequestsThatDoNotFitTheKernel) {
 }
 
 }  // namespace
+
+}  // namespace roofgen::test::check_test

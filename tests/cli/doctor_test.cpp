@@ -3,7 +3,7 @@
 
 #include "tests/cli/program.h"
 
-using namespace roofgen::test;
+namespace roofgen::test::doctor_test {
 
 namespace {
 
@@ -66,3 +66,5 @@ TEST(Doctor, ReportsWhyAGpuCannotBeOpened) {
   const Outcome none = home.run("doctor", fakes("ROOFGEN_FAKE_CUDA_SCRIPT='no device'"));
   EXPECT_NE(none.out.find("GPU       none: the CUDA driver finds no GPU\n"), std::string::npos) << none.out;
 }
+
+}  // namespace roofgen::test::doctor_test

@@ -2,7 +2,7 @@
 
 #include "tests/cli/program.h"
 
-using namespace roofgen::test;
+namespace roofgen::test::emit_test {
 
 namespace {
 
@@ -48,3 +48,5 @@ TEST(Emit, ADirectoryThatCannotBeMadeIsSaidBeforeWork) {
   EXPECT_EQ(o.exit, 1);
   EXPECT_NE(o.err.find("cannot make the directory out"), std::string::npos) << o.err;
 }
+
+}  // namespace roofgen::test::emit_test

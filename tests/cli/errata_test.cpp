@@ -9,7 +9,7 @@
 
 #include "tests/cli/program.h"
 
-using namespace roofgen::test;
+namespace roofgen::test::errata_test {
 
 namespace {
 
@@ -184,3 +184,5 @@ TEST_P(Artifact, NamesAValueThatIsShown) {
 
 INSTANTIATE_TEST_SUITE_P(Errata, Artifact, testing::Range(1, kArtifacts + 1),
                          [](const auto& number) { return std::to_string(number.param); });
+
+}  // namespace roofgen::test::errata_test

@@ -3,7 +3,7 @@
 
 #include "tests/cli/program.h"
 
-using namespace roofgen::test;
+namespace roofgen::test::gpu_flags_test {
 
 namespace {
 
@@ -93,3 +93,5 @@ TEST_F(GpuFlags, NothingIsLabelledMeasuredWithoutATiming) {
 }
 
 }  // namespace
+
+}  // namespace roofgen::test::gpu_flags_test

@@ -6,7 +6,7 @@
 
 #include "tests/cli/program.h"
 
-using namespace roofgen::test;
+namespace roofgen::test::roofline_test {
 
 namespace {
 
@@ -250,3 +250,5 @@ TEST_F(RooflineCli, AProfileIsLaidOverADeviceOfItsName) {
   home.write("half.json", text.substr(0, 100));
   refused("roofline --profile half.json", 2, "half.json");
 }
+
+}  // namespace roofgen::test::roofline_test

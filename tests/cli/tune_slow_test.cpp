@@ -3,7 +3,7 @@
 
 #include "tests/cli/program.h"
 
-using namespace roofgen::test;
+namespace roofgen::test::tune_slow_test {
 
 namespace {
 
@@ -67,3 +67,5 @@ TEST(TuneSlow, AMillionRowsBySlices) {
   EXPECT_LT(fused["verification"]["ctas_run"], fused["verification"]["ctas_total"]);
   EXPECT_EQ(fused["kernels"][0]["origins"]["l2_bytes"], "model");
 }
+
+}  // namespace roofgen::test::tune_slow_test

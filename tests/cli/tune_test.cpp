@@ -5,7 +5,7 @@
 #include "tests/cli/program.h"
 #include "tests/support/json_schema.h"
 
-using namespace roofgen::test;
+namespace roofgen::test::tune_test {
 
 namespace {
 
@@ -143,3 +143,5 @@ TEST_F(TuneCli, AVariantTooBigForMemoryIsRejectedByName) {
   EXPECT_NE(result["verdict"]["reason"].get<std::string>().find("with S and P need"), std::string::npos);
   EXPECT_EQ(result["rejected"]["memory"], 1);
 }
+
+}  // namespace roofgen::test::tune_test

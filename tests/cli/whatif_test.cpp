@@ -5,7 +5,7 @@
 #include "tests/cli/program.h"
 #include "tests/support/json_schema.h"
 
-using namespace roofgen::test;
+namespace roofgen::test::whatif_test {
 
 namespace {
 
@@ -168,3 +168,5 @@ TEST_F(WhatIfCli, ExpressionsAndLengthsOfAttentionAreCutLikeThePlainOne) {
   }
   EXPECT_EQ(timed, 15u);
 }
+
+}  // namespace roofgen::test::whatif_test

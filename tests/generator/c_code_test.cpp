@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace roofgen::expr {
+namespace roofgen::expr::c_code_test {
 namespace {
 
 /// C code for an expression in which M and N vary; the scope fixes all other names.
@@ -47,4 +47,4 @@ TEST(CCode, ExpressionsWithoutACFormAreErrors) {
 }
 
 }  // namespace
-}  // namespace roofgen::expr
+}  // namespace roofgen::expr::c_code_test

@@ -10,7 +10,7 @@
 #include "generator/ops/chain_op.h"
 #include "generator/ops/rows_formulas.h"
 
-using namespace roofgen;
+namespace roofgen::chain_test {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -227,3 +227,5 @@ TEST(ChainPart, CastChangesTheStoredFormat) {
   EXPECT_EQ(c.dtype_before(2), DType::kFp32);
   EXPECT_EQ(parsed("gemm > relu", DType::kFp8).dtype_before(1), DType::kBf16);
 }
+
+}  // namespace roofgen::chain_test

@@ -11,7 +11,7 @@
 #include <limits>
 #include <vector>
 
-namespace roofgen {
+namespace roofgen::elements_test {
 namespace {
 
 constexpr DType kAll[] = {DType::kBf16, DType::kFp16, DType::kFp32, DType::kTf32,
@@ -215,4 +215,4 @@ TEST(Judge, NanAndInfinitiesAreRightOnlyWhereTheyAreExpected) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::elements_test

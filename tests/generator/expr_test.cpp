@@ -5,7 +5,7 @@
 #include <limits>
 #include <thread>
 
-namespace roofgen::expr {
+namespace roofgen::expr::expr_test {
 namespace {
 
 const Map& scope() {
@@ -242,4 +242,4 @@ TEST(Value, Truth) {
 }
 
 }  // namespace
-}  // namespace roofgen::expr
+}  // namespace roofgen::expr::expr_test

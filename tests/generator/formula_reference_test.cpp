@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-namespace roofgen {
+namespace roofgen::formula_reference_test {
 namespace {
 
 using pointwise::Definition;
@@ -214,4 +214,4 @@ TEST(FormulaReference, SpecialTensorsPropagate) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::formula_reference_test

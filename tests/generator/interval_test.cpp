@@ -7,7 +7,7 @@
 #include "generator/expr/expr.h"
 #include "tests/generator/random_condition.h"
 
-namespace roofgen::pointwise {
+namespace roofgen::pointwise::interval_test {
 namespace {
 
 struct Box {
@@ -114,4 +114,4 @@ TEST_P(RandomConditions, AgreeWithBruteForce) {
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomConditions, testing::Range(0, 5));
 
 }  // namespace
-}  // namespace roofgen::pointwise
+}  // namespace roofgen::pointwise::interval_test

@@ -6,7 +6,7 @@
 #include "tests/generator/reference.h"
 #include "tests/generator/sections.h"
 
-namespace roofgen::test {
+namespace roofgen::test::jinja_differential_test {
 namespace {
 
 Result<jinja::Rendered> render_ours(const ReferenceCase& c) {
@@ -85,4 +85,4 @@ TEST(JinjaCases, RenderAsRecorded) {
 }
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::jinja_differential_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace roofgen::jinja {
+namespace roofgen::jinja::jinja_test {
 namespace {
 
 using expr::List;
@@ -228,4 +228,4 @@ TEST(Jinja, AMissingTemplateIsNamed) {
 }
 
 }  // namespace
-}  // namespace roofgen::jinja
+}  // namespace roofgen::jinja::jinja_test

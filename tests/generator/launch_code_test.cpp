@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace roofgen {
+namespace roofgen::launch_code_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -277,4 +277,4 @@ TEST(ClusterLaunch, BrokenRulesRejectTheSchedule) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::launch_code_test

@@ -4,7 +4,7 @@
 #include "tests/generator/json_value.h"
 #include "tests/generator/sections.h"
 
-namespace roofgen::test {
+namespace roofgen::test::template_error_test {
 namespace {
 
 /// The error of a case's template, or of its expression (section "expression").
@@ -34,4 +34,4 @@ TEST(TemplateErrors, AreExactlyAsRecorded) {
 }
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::template_error_test

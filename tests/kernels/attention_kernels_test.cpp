@@ -3,7 +3,7 @@
 
 #include "tests/kernels/run_kernel.h"
 
-namespace roofgen::test {
+namespace roofgen::test::attention_kernels_test {
 namespace {
 
 using Dims = std::map<std::string, int64_t>;
@@ -131,4 +131,4 @@ INSTANTIATE_TEST_SUITE_P(
         std::tuple{"unfused", "pv", Pins{{"BM", n(256)}, {"warps", n(8)}, {"swizzle", false}}}));
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::attention_kernels_test

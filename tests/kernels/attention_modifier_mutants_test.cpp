@@ -3,7 +3,7 @@
 
 #include "tests/kernels/expect_caught.h"
 
-namespace roofgen::test {
+namespace roofgen::test::attention_modifier_mutants_test {
 namespace {
 
 const std::string kFused = "attention/fused.cu.jinja", kScores = "attention/scores.cu.jinja",
@@ -165,4 +165,4 @@ INSTANTIATE_TEST_SUITE_P(Attention, ModifierMutants, testing::ValuesIn(kMutants)
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::attention_modifier_mutants_test

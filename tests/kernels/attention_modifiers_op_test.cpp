@@ -10,7 +10,7 @@
 #include "generator/ops/elements.h"
 #include "generator/ops/op.h"
 
-namespace roofgen {
+namespace roofgen::attention_modifiers_op_test {
 namespace {
 
 using attention::Inputs;
@@ -191,4 +191,4 @@ TEST(AttentionModifiersOp, TheReferenceAgreesWithThePlainFormula) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::attention_modifiers_op_test

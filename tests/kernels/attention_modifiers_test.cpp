@@ -4,7 +4,7 @@
 
 #include "tests/kernels/attention_case.h"
 
-namespace roofgen::test {
+namespace roofgen::test::attention_modifiers_test {
 namespace {
 
 using Case = AttentionCase;
@@ -231,4 +231,4 @@ TEST(SkippedTiles, LeaveTheFastPathToWholeTiles) {
 }
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::attention_modifiers_test

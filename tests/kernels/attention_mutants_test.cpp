@@ -4,7 +4,7 @@
 
 #include "tests/kernels/expect_caught.h"
 
-namespace roofgen::test {
+namespace roofgen::test::attention_mutants_test {
 namespace {
 
 const std::string kFused = "attention/fused.cu.jinja", kScores = "attention/scores.cu.jinja",
@@ -113,4 +113,4 @@ INSTANTIATE_TEST_SUITE_P(Attention, Mutants, testing::ValuesIn(kMutants),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::attention_mutants_test

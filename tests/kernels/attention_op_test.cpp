@@ -12,7 +12,7 @@
 #include "generator/ops/float16.h"
 #include "generator/ops/op.h"
 
-namespace roofgen {
+namespace roofgen::attention_op_test {
 namespace {
 
 using attention::Inputs;
@@ -336,4 +336,4 @@ TEST(AttentionReference, EveryRoundingOfScoresCounts) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::attention_op_test

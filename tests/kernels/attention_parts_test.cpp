@@ -8,7 +8,7 @@
 
 #include "tests/kernels/attention_case.h"
 
-namespace roofgen::test {
+namespace roofgen::test::attention_parts_test {
 namespace {
 
 using Case = AttentionCase;
@@ -326,4 +326,4 @@ INSTANTIATE_TEST_SUITE_P(Attention, PartMutants, testing::ValuesIn(kMutants),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::attention_parts_test

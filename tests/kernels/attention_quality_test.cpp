@@ -4,7 +4,7 @@
 
 #include "tests/kernels/run_kernel.h"
 
-namespace roofgen::test {
+namespace roofgen::test::attention_quality_test {
 namespace {
 
 class Quality : public testing::TestWithParam<std::tuple<std::string, int64_t>> {};
@@ -74,4 +74,4 @@ TEST_P(BankConflicts, AreNone) {
 INSTANTIATE_TEST_SUITE_P(Attention, BankConflicts, testing::Values(32, 48, 80, 96, 112, 144, 176, 240, 256));
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::attention_quality_test

@@ -14,7 +14,7 @@
 #include "runtime/compiler.h"
 #include "tuner/ceilings/kernels.h"
 
-namespace roofgen {
+namespace roofgen::ceiling_kernels_test {
 namespace {
 
 struct Edit {
@@ -381,4 +381,4 @@ TEST_F(Ceilings, BankConflictsAreCaught) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::ceiling_kernels_test

@@ -13,7 +13,7 @@
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
 
-namespace roofgen {
+namespace roofgen::convert_kernels_test {
 namespace {
 
 constexpr DType kFormats[] = {DType::kBf16, DType::kFp16, DType::kFp32, DType::kFp8, DType::kInt8, DType::kInt32};
@@ -166,4 +166,4 @@ INSTANTIATE_TEST_SUITE_P(Archs, Convert, testing::Values(kBeforeFp8, "sm_89"),
                          [](const auto& arch) { return arch.param; });
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::convert_kernels_test

@@ -4,7 +4,7 @@
 
 #include "tests/kernels/gemm_support.h"
 
-namespace roofgen::test {
+namespace roofgen::test::gemm_kernels_test {
 namespace {
 
 struct Case {
@@ -263,4 +263,4 @@ TEST(GemmVariants, AreOfferedOnlyWhereTheyApply) {
 #endif
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::gemm_kernels_test

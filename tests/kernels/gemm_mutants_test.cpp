@@ -5,7 +5,7 @@
 #include "tests/kernels/expect_caught.h"
 #include "tests/kernels/gemm_support.h"
 
-namespace roofgen::test {
+namespace roofgen::test::gemm_mutants_test {
 namespace {
 
 const std::string kGemm = "gemm/gemm.cu.jinja", kEpilogue = "gemm/epilogue.cuh.jinja", kCopy = "lib/operand_copy.cuh",
@@ -196,4 +196,4 @@ INSTANTIATE_TEST_SUITE_P(Gemm, GemmMutants, testing::ValuesIn(kMutants),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::gemm_mutants_test

@@ -8,7 +8,7 @@
 #include "generator/ops/gemm_reference.h"
 #include "tests/kernels/gemm_support.h"
 
-namespace roofgen::test {
+namespace roofgen::test::gemm_op_test {
 namespace {
 
 std::string refusal(const Gemm& g) {
@@ -194,4 +194,4 @@ TEST(GemmReference, ErrorsOfSumsAreAsModelled) {
 }
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::gemm_op_test

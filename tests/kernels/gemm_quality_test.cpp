@@ -3,7 +3,7 @@
 
 #include "tests/kernels/gemm_support.h"
 
-namespace roofgen::test {
+namespace roofgen::test::gemm_quality_test {
 namespace {
 
 /// One 128 x 128 x 32 tile, all of K = 4096.
@@ -74,4 +74,4 @@ TEST(GemmEpilogue, AddsFewInstructions) {
 }
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::gemm_quality_test

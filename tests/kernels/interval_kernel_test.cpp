@@ -10,7 +10,7 @@
 #include "tests/generator/random_condition.h"
 #include "tests/kernels/run_kernel.h"
 
-namespace roofgen::test {
+namespace roofgen::test::interval_kernel_test {
 namespace {
 
 constexpr int kConditions = 60, kBoxes = 64;
@@ -90,4 +90,4 @@ TEST(IntervalKernel, AgreesWithTheHost) {
 }
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::interval_kernel_test

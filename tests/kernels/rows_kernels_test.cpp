@@ -4,7 +4,7 @@
 
 #include "tests/kernels/rows_case.h"
 
-namespace roofgen::test {
+namespace roofgen::test::rows_kernels_test {
 namespace {
 
 class Rows : public testing::TestWithParam<RowsCase> {};
@@ -75,4 +75,4 @@ TEST(RowsBits, AreTheSameTwice) {
 }
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::rows_kernels_test

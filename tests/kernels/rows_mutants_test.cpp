@@ -5,7 +5,7 @@
 #include "tests/kernels/expect_caught.h"
 #include "tests/kernels/rows_case.h"
 
-namespace roofgen::test {
+namespace roofgen::test::rows_mutants_test {
 namespace {
 
 const std::string kRows = "rows/rows.cu.jinja", kFormula = "rows/formula.cuh.jinja", kKept = "rows/kept.cuh",
@@ -132,4 +132,4 @@ INSTANTIATE_TEST_SUITE_P(Rows, RowsMutants, testing::ValuesIn(kMutants),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::rows_mutants_test

@@ -7,7 +7,7 @@
 #include "generator/ops/op.h"
 #include "generator/ops/rows_formulas.h"
 
-namespace roofgen {
+namespace roofgen::rows_op_test {
 namespace {
 
 const Op& op(const std::string& name) { return **find_op(name); }
@@ -210,4 +210,4 @@ TEST(SplitSoftmax, CountsTheLeastNumbersToo) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::rows_op_test

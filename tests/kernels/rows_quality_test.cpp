@@ -3,7 +3,7 @@
 
 #include "tests/kernels/rows_case.h"
 
-namespace roofgen::test {
+namespace roofgen::test::rows_quality_test {
 namespace {
 
 class RowsQuality : public testing::TestWithParam<RowsCase> {};
@@ -70,4 +70,4 @@ INSTANTIATE_TEST_SUITE_P(Defaults, RowsQuality, testing::ValuesIn(kCases),
                          [](const auto& test) { return label(test.param); });
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::rows_quality_test

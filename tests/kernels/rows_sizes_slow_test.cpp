@@ -3,7 +3,7 @@
 
 #include "tests/kernels/rows_case.h"
 
-namespace roofgen::test {
+namespace roofgen::test::rows_sizes_slow_test {
 namespace {
 
 class Rows : public testing::TestWithParam<RowsCase> {};
@@ -110,4 +110,4 @@ INSTANTIATE_TEST_SUITE_P(Schedules, Rows, testing::ValuesIn(schedules()),
                          [](const auto& test) { return label(test.param); });
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::rows_sizes_slow_test

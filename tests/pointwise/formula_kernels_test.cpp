@@ -9,7 +9,7 @@
 #include "tests/pointwise/random_formula.h"
 #include "tests/pointwise/run_formulas.h"
 
-namespace roofgen::test {
+namespace roofgen::test::formula_kernels_test {
 namespace {
 
 using pointwise::Formula;
@@ -147,4 +147,4 @@ TEST_F(FormulaKernels, ReductionsOfSeveralPhases) {
 }
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::formula_kernels_test

@@ -5,7 +5,7 @@
 #include "tests/pointwise/random_formula.h"
 #include "tests/pointwise/run_formulas.h"
 
-namespace roofgen::test {
+namespace roofgen::test::formula_random_test {
 namespace {
 
 using pointwise::Formula;
@@ -48,4 +48,4 @@ TEST(RandomFormulas, AgreeWithTheReference) {
 }
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::formula_random_test

@@ -12,7 +12,7 @@
 
 #include "tests/pointwise/random_formula.h"
 
-namespace roofgen::pointwise {
+namespace roofgen::pointwise::formula_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -356,4 +356,4 @@ TEST(FormulaReference, FunctionsOnTheirOwn) {
 }
 
 }  // namespace
-}  // namespace roofgen::pointwise
+}  // namespace roofgen::pointwise::formula_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-using namespace roofgen;
+namespace roofgen::csv_test {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -103,3 +103,5 @@ TEST(Csv, RowsOfAllTablesCount) {
   EXPECT_THAT(error_of(table + table + "| a | b |\n|---|---|\n| 1 |\n| 2 |\n", limits), HasSubstr("more than 3 rows"));
   EXPECT_THAT(error_of("a\n\"1\"x\n\"2\"x\n\"3\"x\n\"4\"x\n", limits), HasSubstr("more than 3 rows"));
 }
+
+}  // namespace roofgen::csv_test

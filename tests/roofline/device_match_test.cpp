@@ -5,7 +5,7 @@
 
 #include "tests/roofline/temp_devices.h"
 
-namespace roofgen {
+namespace roofgen::device_match_test {
 namespace {
 
 DriverFacts h200() {
@@ -258,4 +258,4 @@ TEST(Overlay, RejectsMeasurementsOfAnotherDevice) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::device_match_test

@@ -4,7 +4,7 @@
 #include "roofline/device.h"
 #include "tests/roofline/temp_devices.h"
 
-namespace roofgen {
+namespace roofgen::device_reject_test {
 namespace {
 
 /// A correct product: sm_90 with 132 SMs at 1830 MHz gives 989.4 TFLOP/s of fp16.
@@ -128,4 +128,4 @@ TEST(DeviceFile, EveryPrefixOfItIsAnErrorAndNoCrash) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::device_reject_test

@@ -7,7 +7,7 @@
 #include "roofline/device_cells.h"
 #include "tests/roofline/temp_devices.h"
 
-using namespace roofgen;
+namespace roofgen::device_test {
 
 namespace {
 
@@ -116,3 +116,5 @@ TEST(Occupancy, ByRegistersSharedMemoryThreadsAndCtas) {
   EXPECT_EQ(occupancy(d, 16, 0, 32).ctas_per_sm, 32);
   EXPECT_EQ(occupancy(d, 255, 0, 1024).ctas_per_sm, 0);
 }
+
+}  // namespace roofgen::device_test

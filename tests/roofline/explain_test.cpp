@@ -6,7 +6,7 @@
 
 #include "roofline/figures.h"
 
-using namespace roofgen;
+namespace roofgen::explain_test {
 
 namespace {
 
@@ -168,3 +168,5 @@ TEST(Figures, IntensityAgainstLengthTendsToItsLimit) {
   const WorkRequest rows{.dims = {{"rows", 64}, {"cols", 4096}}};
   EXPECT_FALSE(intensity_lines(*WorkFormula::load(DataFiles(), "softmax"), rows, explained("softmax", rows)));
 }
+
+}  // namespace roofgen::explain_test

@@ -7,7 +7,7 @@
 #include "roofline/lint/shape.h"
 #include "roofline/views/views.h"
 
-using namespace roofgen;
+namespace roofgen::lint_file_test {
 using ::testing::HasSubstr;
 
 namespace {
@@ -201,3 +201,5 @@ TEST(LintDevice, Names) {
   EXPECT_TRUE(devices_named(all, "A1").empty());
   EXPECT_TRUE(devices_named(all, "").empty());
 }
+
+}  // namespace roofgen::lint_file_test

@@ -6,7 +6,7 @@
 #include "lint_support.h"
 #include "roofline/explain.h"
 
-using namespace roofgen;
+namespace roofgen::lint_rules_test {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -393,3 +393,5 @@ TEST(LintRules, ExplanationsTriggerOnlyTrueFindings) {
     EXPECT_EQ(found, c.rules) << c.op;
   }
 }
+
+}  // namespace roofgen::lint_rules_test

@@ -3,7 +3,7 @@
 
 #include "model_support.h"
 
-namespace roofgen {
+namespace roofgen::model_catalogue_test {
 namespace {
 
 const std::vector<std::string> kReal = {"llama-2-7b", "llama-3-8b", "llama-3-70b", "deepseek-r1", "dit-xl-2"};
@@ -187,4 +187,4 @@ TEST(Models, DitMultiplyAddsAreThePapers) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::model_catalogue_test

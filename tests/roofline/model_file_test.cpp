@@ -6,7 +6,7 @@
 
 #include "model_support.h"
 
-namespace roofgen {
+namespace roofgen::model_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -181,4 +181,4 @@ TEST(ModelRequests, HugeBatchesDoNotFit) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::model_file_test

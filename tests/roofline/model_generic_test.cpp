@@ -6,7 +6,7 @@
 
 #include "roofline/model.h"
 
-namespace roofgen {
+namespace roofgen::model_generic_test {
 namespace {
 
 struct Work {
@@ -179,4 +179,4 @@ TEST(AmdahlBound, OfAShareAndAFactor) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::model_generic_test

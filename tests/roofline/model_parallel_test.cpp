@@ -3,7 +3,7 @@
 
 #include "model_support.h"
 
-namespace roofgen {
+namespace roofgen::model_parallel_test {
 namespace {
 
 ModelRun on(const char* model, int64_t tp, int64_t batch = 16, const char* device = "h100-sxm") {
@@ -123,4 +123,4 @@ TEST(ModelParallel, RefusesADeviceWithoutNvlink) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::model_parallel_test

@@ -5,7 +5,7 @@
 #include "model_support.h"
 #include "roofline/views/views.h"
 
-namespace roofgen {
+namespace roofgen::model_views_test {
 namespace {
 
 struct Sweep {
@@ -146,4 +146,4 @@ TEST(ModelViews, PageShowsOperatorsBelowTheirRoofs) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::model_views_test

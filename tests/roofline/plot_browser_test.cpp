@@ -13,7 +13,7 @@
 #include "roofline/plot/plot.h"
 #include "tests/support/png.h"
 
-namespace roofgen::plot {
+namespace roofgen::plot::plot_browser_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -161,4 +161,4 @@ TEST_F(Browser, EveryControlWorks) {
 }
 
 }  // namespace
-}  // namespace roofgen::plot
+}  // namespace roofgen::plot::plot_browser_test

@@ -15,7 +15,7 @@
 #include "roofline/plot/canvas.h"
 #include "tests/support/png.h"
 
-namespace roofgen::plot {
+namespace roofgen::plot::plot_gnuplot_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -245,4 +245,4 @@ TEST_F(Gnuplot, APlaceThatCannotBeWrittenIsNamed) {
 }
 
 }  // namespace
-}  // namespace roofgen::plot
+}  // namespace roofgen::plot::plot_gnuplot_test

@@ -8,7 +8,7 @@
 #include "roofline/plot/chart_js.h"
 #include "roofline/plot/plot.h"
 
-namespace roofgen::plot {
+namespace roofgen::plot::plot_html_test {
 namespace {
 
 using nlohmann::json;
@@ -119,4 +119,4 @@ TEST(Html, TablesAndFactsAreReadableWithoutTheScript) {
 }
 
 }  // namespace
-}  // namespace roofgen::plot
+}  // namespace roofgen::plot::plot_html_test

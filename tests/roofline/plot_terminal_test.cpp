@@ -10,7 +10,7 @@
 #include "roofline/plot/scene.h"
 #include "roofline/plot/text.h"
 
-namespace roofgen::plot {
+namespace roofgen::plot::plot_terminal_test {
 namespace {
 
 using testing::HasSubstr;
@@ -246,4 +246,4 @@ TEST(Scene, NumbersHaveThreeDigits) {
 }
 
 }  // namespace
-}  // namespace roofgen::plot
+}  // namespace roofgen::plot::plot_terminal_test

@@ -5,7 +5,7 @@
 #include "generator/ops/op.h"
 #include "roofline/elementwise.h"
 
-using namespace roofgen;
+namespace roofgen::work_test {
 
 namespace {
 
@@ -329,3 +329,5 @@ TEST(Elementwise, TensorNamesDoNotCollideWithIntermediates) {
   EXPECT_EQ(bytes("x * z + t1"), bytes("x * z + q1"));
   EXPECT_EQ(bytes("x * z + y"), bytes("x * z + q1"));
 }
+
+}  // namespace roofgen::work_test

@@ -11,7 +11,7 @@
 #include "tests/runtime/kernels.h"
 #include "tests/runtime/process.h"
 
-namespace roofgen {
+namespace roofgen::cache_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -272,4 +272,4 @@ TEST_F(CachedCompile, ManyProcessesShareOneDirectory) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::cache_test

@@ -10,7 +10,7 @@
 #include "tests/runtime/kernels.h"
 #include "tests/runtime/process.h"
 
-namespace roofgen {
+namespace roofgen::compile_test {
 namespace {
 
 using testing::compile_workers_of;
@@ -339,4 +339,4 @@ TEST_F(Compile, WorkerThatIsNotAWorkerIsAnError) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::compile_test

@@ -3,7 +3,7 @@
 
 #include "tests/runtime/fake_driver.h"
 
-namespace roofgen {
+namespace roofgen::cuda_test {
 namespace {
 
 using testing::fill_launch;
@@ -363,4 +363,4 @@ TEST(CudaDriver, LibraryIsTakenFromTheEnvironment) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::cuda_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace roofgen::test {
+namespace roofgen::test::fake_gpu_test {
 namespace {
 
 Binary binary(const std::string& entry) {
@@ -75,4 +75,4 @@ TEST(FakeGpu, RunsOutOfMemoryHangsAndIsLost) {
 }
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::fake_gpu_test

@@ -10,7 +10,7 @@
 
 #include "runtime/compile/pool.h"
 
-namespace roofgen {
+namespace roofgen::frame_test {
 namespace {
 
 const Fields kFields{"", std::string("\0\xff", 2), std::string(100000, 'x')};
@@ -88,4 +88,4 @@ TEST(Frame, RequestsAndRepliesSurvive) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::frame_test

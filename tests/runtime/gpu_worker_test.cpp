@@ -8,7 +8,7 @@
 #include "tests/runtime/fake_driver.h"
 #include "tests/runtime/process.h"
 
-namespace roofgen {
+namespace roofgen::gpu_worker_test {
 namespace {
 
 using testing::fake_binary;
@@ -414,4 +414,4 @@ TEST(GpuWire, TruncatedMessagesAreRejected) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::gpu_worker_test

@@ -10,7 +10,7 @@
 #include "runtime/executor.h"
 #include "tests/runtime/process.h"
 
-namespace roofgen {
+namespace roofgen::helpers_test {
 namespace {
 
 class Helpers : public ::testing::Test {
@@ -121,4 +121,4 @@ TEST_F(Helpers, SweepThatReadsChangesNothing) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::helpers_test

@@ -5,7 +5,7 @@
 
 #include "tests/runtime/kernels.h"
 
-namespace roofgen {
+namespace roofgen::log_test {
 namespace {
 
 constexpr const char* kTwoKernels =
@@ -138,4 +138,4 @@ TEST(CompileError, MangledLogsDoNotCrash) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::log_test

@@ -9,7 +9,7 @@
 
 #include "tests/support/fake_gpu.h"
 
-namespace roofgen {
+namespace roofgen::measure_test {
 namespace {
 
 using test::FakeCall;
@@ -579,4 +579,4 @@ TEST(Measure, Modes) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::measure_test

@@ -4,7 +4,7 @@
 #include "runtime/measure/measure.h"
 #include "tests/runtime/fake_driver.h"
 
-namespace roofgen {
+namespace roofgen::measure_worker_test {
 namespace {
 
 using testing::fake_binary;
@@ -69,4 +69,4 @@ TEST(MeasureOnAWorker, OnlyFaultyContendersAreRejectedAndOthersAreRanked) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::measure_worker_test

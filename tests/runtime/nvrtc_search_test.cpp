@@ -8,7 +8,7 @@
 #include "runtime/compile/nvrtc.h"
 #include "tests/runtime/process.h"
 
-namespace roofgen {
+namespace roofgen::nvrtc_search_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -184,4 +184,4 @@ TEST(Paths, OwnVariableThenXdgThenHome) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::nvrtc_search_test

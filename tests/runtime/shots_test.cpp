@@ -5,7 +5,7 @@
 #include "runtime/cuda/nvml.h"
 #include "tests/runtime/fake_driver.h"
 
-namespace roofgen {
+namespace roofgen::shots_test {
 namespace {
 
 using testing::fake_binary;
@@ -308,4 +308,4 @@ TEST_F(Shots, ReportsWhyNvmlFails) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::shots_test

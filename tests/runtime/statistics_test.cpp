@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-namespace roofgen {
+namespace roofgen::statistics_test {
 namespace {
 
 std::vector<double> upto(int n) {
@@ -82,4 +82,4 @@ TEST(Statistics, RatiosPairSamples) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::statistics_test

@@ -8,7 +8,7 @@
 
 #include "tests/runtime/process.h"
 
-namespace roofgen {
+namespace roofgen::store_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -184,4 +184,4 @@ TEST_F(StoreTest, OtherSchemaVersionIsLeftAloneAndASiblingUsed) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::store_test

@@ -3,7 +3,7 @@
 
 #include <fstream>
 
-namespace roofgen::test {
+namespace roofgen::test::calls_test {
 namespace {
 
 TEST_F(Calls, ABoxIsCopiedBetweenPitches) {
@@ -295,4 +295,4 @@ TEST_F(Calls, WithoutPtxasRegistersAreNotKnown) {
 }
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::calls_test

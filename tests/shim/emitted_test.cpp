@@ -3,7 +3,7 @@
 
 #include "tests/cli/program.h"
 
-namespace roofgen::test {
+namespace roofgen::test::emitted_test {
 namespace {
 
 /// Emits a bundle, builds tests/shim/emitted/<program>.c around it and runs the program; every printed line must be ok.
@@ -65,4 +65,4 @@ TEST(Emitted, BoxesWithoutSwizzle) {
 TEST(Emitted, SplitSoftmaxAndItsTemporaries) { embed("softmax --rows 2 --cols 20003 --variant split", "softmax"); }
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::emitted_test

@@ -12,7 +12,7 @@
 
 #include "tests/cli/program.h"
 
-namespace roofgen::test {
+namespace roofgen::test::entries_test {
 namespace {
 
 struct Entry {
@@ -247,4 +247,4 @@ TEST_F(Entries, EveryErrorHasItsNameAndWords) {
 #endif
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::entries_test

@@ -1,7 +1,7 @@
 // Linking a single PTX, and rejected uses of the linker.
 #include "tests/shim/calls.h"
 
-namespace roofgen::test {
+namespace roofgen::test::link_test {
 namespace {
 
 constexpr int kCubin = 0, kPtx = 1, kLibrary = 4;
@@ -86,4 +86,4 @@ TEST_F(Links, BadPtxIsExplainedInTheCallersLog) {
 }
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::link_test

@@ -1,7 +1,7 @@
 // Limits and stream-ordered memory: pools, queued frees, rejected calls.
 #include "tests/shim/calls.h"
 
-namespace roofgen::test {
+namespace roofgen::test::memory_test {
 namespace {
 
 constexpr int kPinned = 1;
@@ -145,4 +145,4 @@ TEST_F(Calls, PoolsCountUsedBytes) {
 }
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::memory_test

@@ -4,7 +4,7 @@
 
 #include "tests/cli/program.h"
 
-namespace roofgen::test {
+namespace roofgen::test::python_test {
 namespace {
 
 constexpr int kSkipped = 77;  ///< exit status of the scripts when a required package is missing
@@ -53,4 +53,4 @@ TEST(Shim, CudaCoreRunsOnIt) {
 }
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::python_test

@@ -6,7 +6,7 @@
 #include "tests/cli/program.h"
 #include "tests/support/json_schema.h"
 
-namespace roofgen::test {
+namespace roofgen::test::run_test {
 namespace {
 
 const std::string kProgram = ROOFGEN_RUN_PROGRAM;
@@ -189,4 +189,4 @@ TEST_F(RunProgram, APythonScript) {
 }
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::run_test

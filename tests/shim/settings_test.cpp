@@ -7,7 +7,7 @@
 #include "tests/cli/program.h"
 #include "tests/shim/calls.h"
 
-namespace roofgen::test {
+namespace roofgen::test::settings_test {
 namespace {
 
 constexpr int kNoDevice = 100;
@@ -126,4 +126,4 @@ TEST_F(Settings, ASequenceOfFailedLookupsIsTwoLines) {
 }
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::settings_test

@@ -8,7 +8,7 @@
 #include "tests/cli/program.h"
 #include "tests/support/json_schema.h"
 
-namespace roofgen::test {
+namespace roofgen::test::shim_test {
 namespace {
 
 const std::string kEnvironment = "LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR "' ROOFGEN_SIM_LOG=sim.log";
@@ -154,4 +154,4 @@ TEST(Shim, AnAccessOutOfBoundsTakesTheContext) {
 #endif
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::shim_test

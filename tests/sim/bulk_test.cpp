@@ -5,7 +5,7 @@
 #include "runtime/sim/tensor_map.h"
 #include "support.h"
 
-namespace roofgen::sim_test {
+namespace roofgen::sim_test::bulk_test {
 namespace {
 
 using sim::TensorView;
@@ -234,4 +234,4 @@ TEST(Bulk, UnsupportedFormsAreRefusedByName) {
 }
 
 }  // namespace
-}  // namespace roofgen::sim_test
+}  // namespace roofgen::sim_test::bulk_test

@@ -3,7 +3,7 @@
 
 #include "support.h"
 
-namespace roofgen::sim_test {
+namespace roofgen::sim_test::calls_test {
 namespace {
 
 const std::string kAddOne = R"(
@@ -223,4 +223,4 @@ TEST(Assert, ReportsTheConditionAndItsPosition) {
 }
 
 }  // namespace
-}  // namespace roofgen::sim_test
+}  // namespace roofgen::sim_test::calls_test

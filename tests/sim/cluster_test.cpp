@@ -3,7 +3,7 @@
 
 #include "support.h"
 
-namespace roofgen::sim_test {
+namespace roofgen::sim_test::cluster_test {
 namespace {
 
 /// %r1 is the thread, %r2 the rank, %r3 the number of CTAs in the cluster, %r4 the address of the thread's word in
@@ -150,4 +150,4 @@ TEST(Cluster, ItsBarrierOrdersTheWarpsOfACta) {
 }
 
 }  // namespace
-}  // namespace roofgen::sim_test
+}  // namespace roofgen::sim_test::cluster_test

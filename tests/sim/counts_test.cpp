@@ -5,7 +5,7 @@
 
 #include "support.h"
 
-namespace roofgen::sim_test {
+namespace roofgen::sim_test::counts_test {
 namespace {
 
 const char* kHead = ".extern .shared .align 128 .b8 smem[];\n";
@@ -146,4 +146,4 @@ TEST(Counts, AddressesThatClimbTakeThePassesThatAnyTake) {
 }
 
 }  // namespace
-}  // namespace roofgen::sim_test
+}  // namespace roofgen::sim_test::counts_test

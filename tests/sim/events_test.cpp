@@ -10,7 +10,7 @@
 
 #include "support.h"
 
-namespace roofgen::sim_test {
+namespace roofgen::sim_test::events_test {
 namespace {
 
 class Recorder final : public sim::Listener {
@@ -169,4 +169,4 @@ CTA 0 ends
 }
 
 }  // namespace
-}  // namespace roofgen::sim_test
+}  // namespace roofgen::sim_test::events_test

@@ -9,7 +9,7 @@
 
 #include "support.h"
 
-namespace roofgen::sim_test {
+namespace roofgen::sim_test::findings_test {
 namespace {
 
 constexpr const char* kShared = ".extern .shared .align 16 .b8 smem[];\n";
@@ -410,4 +410,4 @@ TEST(Findings, AreAllDocumented) {
 }
 
 }  // namespace
-}  // namespace roofgen::sim_test
+}  // namespace roofgen::sim_test::findings_test

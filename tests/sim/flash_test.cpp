@@ -6,7 +6,7 @@
 
 #include "support.h"
 
-namespace roofgen::sim_test {
+namespace roofgen::sim_test::flash_test {
 namespace {
 
 constexpr int kD = 64;
@@ -83,4 +83,4 @@ TEST(Flash, TailsHeadsAndBatchesAreCleanAndRight) {
 }
 
 }  // namespace
-}  // namespace roofgen::sim_test
+}  // namespace roofgen::sim_test::flash_test

@@ -13,7 +13,7 @@
 #include "runtime/sim/opcode_table.h"
 #include "support.h"
 
-namespace roofgen::sim_test {
+namespace roofgen::sim_test::lane_ops_test {
 namespace {
 
 using u32 = uint32_t;
@@ -699,4 +699,4 @@ TEST(LaneOps, RowsAreSeenAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace roofgen::sim_test
+}  // namespace roofgen::sim_test::lane_ops_test

@@ -8,7 +8,7 @@
 
 #include "support.h"
 
-namespace roofgen::sim_test {
+namespace roofgen::sim_test::matrix_test {
 namespace {
 
 float from_half(uint16_t h) {
@@ -283,4 +283,4 @@ TEST(Matrix, StoreIsTheMirrorOfLoad) {
 }
 
 }  // namespace
-}  // namespace roofgen::sim_test
+}  // namespace roofgen::sim_test::matrix_test

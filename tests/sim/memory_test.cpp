@@ -11,7 +11,7 @@
 #include "runtime/sim/ptx_parser.h"
 #include "support.h"
 
-namespace roofgen::sim_test {
+namespace roofgen::sim_test::memory_test {
 namespace {
 
 /// Byte i of an input is a hash of i.
@@ -272,4 +272,4 @@ TEST(Memory, SelectedCtasOnly) {
 }
 
 }  // namespace
-}  // namespace roofgen::sim_test
+}  // namespace roofgen::sim_test::memory_test

@@ -11,7 +11,7 @@
 #include "runtime/sim/schedule.h"
 #include "support.h"
 
-namespace roofgen::sim_test {
+namespace roofgen::sim_test::parallel_test {
 namespace {
 
 constexpr int kThreads = 3;
@@ -310,4 +310,4 @@ TEST(Parallel, AnyReadsAndWrites) {
 }
 
 }  // namespace
-}  // namespace roofgen::sim_test
+}  // namespace roofgen::sim_test::parallel_test

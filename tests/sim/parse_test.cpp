@@ -4,7 +4,7 @@
 #include "fuzz_ptx.h"
 #include "support.h"
 
-namespace roofgen::sim_test {
+namespace roofgen::sim_test::parse_test {
 namespace {
 
 std::string error_of(const std::string& body, const std::string& head = "") {
@@ -177,4 +177,4 @@ TEST(Parse, MutatedKernelsNeverCrash) {
 }
 
 }  // namespace
-}  // namespace roofgen::sim_test
+}  // namespace roofgen::sim_test::parse_test

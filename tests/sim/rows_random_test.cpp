@@ -7,7 +7,7 @@
 
 #include "support.h"
 
-namespace roofgen::sim_test {
+namespace roofgen::sim_test::rows_random_test {
 namespace {
 
 constexpr uint32_t kBytes = 1024;  ///< of the source, the destination, and each of them in shared memory
@@ -167,4 +167,4 @@ TEST(RandomRows, RacesBetweenCtasAreFound) {
 }
 
 }  // namespace
-}  // namespace roofgen::sim_test
+}  // namespace roofgen::sim_test::rows_random_test

@@ -5,7 +5,7 @@
 
 #include "support.h"
 
-namespace roofgen::sim_test {
+namespace roofgen::sim_test::rows_test {
 namespace {
 
 /// p1[i] = p0[i] for elements of `count` x `type`, starting at the thread's element %r8 plus `shift` elements of
@@ -102,4 +102,4 @@ TEST(Rows, FindRacesWithAnotherCta) {
 }
 
 }  // namespace
-}  // namespace roofgen::sim_test
+}  // namespace roofgen::sim_test::rows_test

@@ -10,7 +10,7 @@
 #include "runtime/sim/device_shadow.h"
 #include "runtime/sim/shared_shadow.h"
 
-namespace roofgen::sim {
+namespace roofgen::sim::shadow_test {
 namespace {
 
 constexpr uint32_t kBytesHere = 96, kWarpsHere = 4;
@@ -206,4 +206,4 @@ TEST(DeviceShadow, StrongAccessesDoNotRaceWithEachOther) {
 }
 
 }  // namespace
-}  // namespace roofgen::sim
+}  // namespace roofgen::sim::shadow_test

@@ -6,7 +6,7 @@
 
 #include "support.h"
 
-namespace roofgen::sim_test {
+namespace roofgen::sim_test::warp_ops_test {
 namespace {
 
 constexpr const char* kShared = ".extern .shared .align 16 .b8 smem[];\n";
@@ -181,4 +181,4 @@ TEST(WarpOps, SpecialRegistersAndModuleVariables) {
 }
 
 }  // namespace
-}  // namespace roofgen::sim_test
+}  // namespace roofgen::sim_test::warp_ops_test

@@ -8,7 +8,7 @@
 
 #include "support.h"
 
-namespace roofgen::sim_test {
+namespace roofgen::sim_test::wmma_test {
 namespace {
 
 struct Shape {
@@ -205,4 +205,4 @@ TEST(Wmma, RefusalsByName) {
 }
 
 }  // namespace
-}  // namespace roofgen::sim_test
+}  // namespace roofgen::sim_test::wmma_test

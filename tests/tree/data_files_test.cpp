@@ -8,7 +8,7 @@
 
 #include "generator/generate.h"
 
-namespace roofgen {
+namespace roofgen::data_files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -130,4 +130,4 @@ TEST_F(DataDir, OnlyTheShippedFoldersAreListed) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::data_files_test

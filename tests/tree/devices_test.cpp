@@ -9,7 +9,7 @@
 
 #include "generator/generate.h"
 
-namespace roofgen {
+namespace roofgen::devices_test {
 namespace {
 
 using nlohmann::json;
@@ -38,7 +38,7 @@ std::vector<std::string> names() {
 std::map<std::string, double> values(const std::string& name) {
   const json device = load(name);
   std::map<std::string, double> values;
-  if (device.contains("extends")) values = roofgen::values(device["extends"]);
+  if (device.contains("extends")) values = devices_test::values(device["extends"]);
   for (const auto& [cell, body] : device["cells"].items()) values[cell] = body["value"];
   return values;
 }
@@ -211,4 +211,4 @@ TEST(Devices, MmaSyncOnHopperIsItsOwnCeiling) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::devices_test

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-using namespace roofgen;
+namespace roofgen::causes_test {
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -144,3 +144,5 @@ TEST(Causes, WithoutCountsTheCauseIsUnknown) {
   uncounted.seconds = 1e-3;
   EXPECT_EQ(compare({uncounted}, {kernel(100, 1, 1)}).text, "no work was counted, so the cause is unknown");
 }
+
+}  // namespace roofgen::causes_test

@@ -16,7 +16,7 @@
 #include "tuner/ceilings/lint.h"
 #include "tuner/ceilings/profile.h"
 
-namespace roofgen {
+namespace roofgen::ceilings_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -450,4 +450,4 @@ TEST_F(ProfileTest, AFolderThatCannotBeWrittenIsAnError) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::ceilings_test

@@ -5,7 +5,7 @@
 #include "tests/tuner/counters_fixture.h"
 #include "tuner/evidence/scratch.h"
 
-namespace roofgen {
+namespace roofgen::counters_test {
 namespace {
 
 using testing::read_text;
@@ -507,4 +507,4 @@ TEST(CounterComparison, ExtrapolatedFlopsMayDiffer) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::counters_test

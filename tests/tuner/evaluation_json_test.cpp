@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-using namespace roofgen;
+namespace roofgen::evaluation_json_test {
 
 TEST(EvaluationJson, RoundTrip) {
   Evaluation e;
@@ -31,3 +31,5 @@ TEST(EvaluationJson, AnythingElseIsNoPayload) {
   for (const char* text : {"", "{", "[]", "{\"counts\": {}}", "null", "{\"counts\": 3, \"scale\": \"x\"}"})
     EXPECT_FALSE(from_payload(text)) << text;
 }
+
+}  // namespace roofgen::evaluation_json_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-using namespace roofgen;
+namespace roofgen::l2_model_test {
 
 namespace {
 
@@ -45,3 +45,5 @@ TEST(L2Model, SectorsAreCountedNotLines) {
   const std::vector<LineAccess> halves = {{7, 0x1, false}, {7, 0x2, false}, {7, 0x3, false}};
   EXPECT_DOUBLE_EQ(wave_miss_ratio({halves}, 1, 1, capacity_lines(4)), 1.0);
 }
+
+}  // namespace roofgen::l2_model_test

@@ -16,7 +16,7 @@
 #include "tuner/views/page.h"
 #include "tuner/views/views.h"
 
-namespace roofgen {
+namespace roofgen::measured_test {
 namespace {
 
 using test::FakeFault;
@@ -389,4 +389,4 @@ TEST_F(Measured, MemoryThatDoesNotSufficeIsNamedWithItsSize) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::measured_test

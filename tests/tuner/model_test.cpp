@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-using namespace roofgen;
+namespace roofgen::model_test {
 
 namespace {
 
@@ -128,3 +128,5 @@ TEST(Estimate, HalvingBandwidthDoublesAMemoryBoundTime) {
   d.cells["dram_sustained_gb_s"].value /= 2;
   EXPECT_NEAR(estimate(d, w, occ).seconds / before, 2, 0.05);
 }
+
+}  // namespace roofgen::model_test

@@ -4,7 +4,7 @@
 
 #include "tests/tuner/counters_fixture.h"
 
-namespace roofgen {
+namespace roofgen::sanitizer_test {
 namespace {
 
 using State = SanitizerRow::State;
@@ -107,4 +107,4 @@ TEST_F(Tools, SanitizerThatHangsOrIsAbsentIsNotRun) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::sanitizer_test

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-using namespace roofgen;
+namespace roofgen::strategy_test {
 
 namespace {
 
@@ -53,3 +53,5 @@ TEST(Strategy, UnknownNameSuggests) {
   ASSERT_FALSE(s);
   EXPECT_NE(s.error().message.find("exhaustive"), std::string::npos);
 }
+
+}  // namespace roofgen::strategy_test

@@ -3,7 +3,7 @@
 
 #include "tuner/verify/l2_model.h"
 
-using namespace roofgen;
+namespace roofgen::tile_traffic_test {
 
 namespace {
 
@@ -112,3 +112,5 @@ TEST(TileTraffic, TheFirstDimensionRunsFastest) {
 }
 
 }  // namespace
+
+}  // namespace roofgen::tile_traffic_test

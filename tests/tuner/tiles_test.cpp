@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace roofgen {
+namespace roofgen::tiles_test {
 namespace {
 
 /// Row tiles of 128 in groups of 4, all columns of a group before the next group: an output of 1000 x 300.
@@ -59,4 +59,4 @@ TEST(Tiles, CtasOutsideTheMatrixAreNotBusy) {
 }
 
 }  // namespace
-}  // namespace roofgen
+}  // namespace roofgen::tiles_test

@@ -6,7 +6,7 @@
 
 #include "tuner/own_lint.h"
 
-using namespace roofgen;
+namespace roofgen::verdict_test {
 
 namespace {
 
@@ -185,3 +185,5 @@ TEST(OwnLint, BytesThatTheFormulaLacksAreSaid) {
   r.variants[0].kernels[1].intermediate_in_l2 = true;
   EXPECT_FALSE(has(rules_broken(r), "R06"));
 }
+
+}  // namespace roofgen::verdict_test

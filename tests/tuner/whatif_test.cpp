@@ -11,7 +11,7 @@
 #include "tuner/whatif/report.h"
 #include "tuner/whatif/views.h"
 
-using namespace roofgen;
+namespace roofgen::whatif_test {
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -340,3 +340,5 @@ TEST(WhatIfViews, TheTextHasLadderEdgesAndVerdict) {
   EXPECT_THAT(text, HasSubstr("verdict   gemm+bias: 302.0 us"));
   EXPECT_THAT(text, Not(HasSubstr("nan")));
 }
+
+}  // namespace roofgen::whatif_test

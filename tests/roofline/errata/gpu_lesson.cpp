@@ -38,7 +38,7 @@ void ceilings(Checks& check) {
   check(40, "FP8 against FP16", peak("h100-sxm", "fp8", "fp32") / peak("a100-sxm-80", "fp16", "fp32"), "6.34");
 }
 
-void attention(Checks& check) {
+void lesson_attention(Checks& check) {
   const std::string prefill = "attention L=2048 d=128 batch=1 heads=32 ";
   check(33, "GFLOP", gigaflops(prefill + "passes=4"), "68.7");
   check(33, "naive", ai(prefill + "passes=4"), "60.2");
@@ -95,7 +95,7 @@ void feed_forward(Checks& check) {
 
 void gpu_lesson(Checks& check) {
   ceilings(check);
-  attention(check);
+  lesson_attention(check);
   feed_forward(check);
 }
 

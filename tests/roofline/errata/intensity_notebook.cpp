@@ -6,7 +6,7 @@
 namespace roofgen::errata {
 namespace {
 
-void products(Checks& check) {
+void notebook_products(Checks& check) {
   check(55, "H100 FP16", ridge_of("h100-sxm", "fp16"), "295.2");
   check(55, "H100 FP8", ridge_of("h100-sxm", "fp8"), "590.4");
   check(55, "B200 FP16", ridge_of("b200", "fp16"), "293.3");
@@ -39,7 +39,7 @@ void products(Checks& check) {
         attainable_tflops("h100-sxm", big + "fp8") / attainable_tflops("h100-sxm", big + "bf16"), "2.00");
 }
 
-void attention(Checks& check) {
+void notebook_attention(Checks& check) {
   const OpWork step = work("attention L=4096 d=128 batch=1 heads=1 passes=4 softmax_flops=5");
   const char* names[] = {"scores", "softmax", "pv"};
   const char* flops[] = {"4.295", "0.084", "4.295"};
@@ -107,7 +107,7 @@ void decode_steps(Checks& check) {
 }
 
 /// lint's findings for the notebook's claims.
-void claims(Checks& check) {
+void notebook_claims(Checks& check) {
   const auto batch_32_at = [](double ai) {
     return [ai](Claim& c) {
       c.ai = ai;
@@ -134,10 +134,10 @@ void claims(Checks& check) {
 }  // namespace
 
 void intensity_notebook(Checks& check) {
-  products(check);
-  attention(check);
+  notebook_products(check);
+  notebook_attention(check);
   decode_steps(check);
-  claims(check);
+  notebook_claims(check);
 }
 
 }  // namespace roofgen::errata
