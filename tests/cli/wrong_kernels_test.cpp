@@ -6,7 +6,7 @@
 
 #include "tests/cli/program.h"
 
-namespace roofgen::test {
+namespace roofgen::test::wrong_kernels_test {
 namespace {
 
 struct Wrong {
@@ -22,40 +22,40 @@ constexpr const char* kOwnHead = "head / group * {}_head_stride";
 constexpr const char* kHeadModulo = "head % (static_cast<int>(gridDim.y) / group) * {}_head_stride";
 constexpr const char* kHeadPerKv = "head / (static_cast<int>(gridDim.y) / group) * {}_head_stride";
 constexpr const char* kNextGroup = "min((head + 1) / group, static_cast<int>(gridDim.y) / group - 1) * {}_head_stride";
-#define ROOFGEN_ATTENTION "attention --L 192 --d 64 --batch 1 "
-#define ROOFGEN_GEMM "gemm --M 192 --N 192 --K 128 "
+#define ROOFGEN_WRONG_ATTENTION "attention --L 192 --d 64 --batch 1 "
+#define ROOFGEN_WRONG_GEMM "gemm --M 192 --N 192 --K 128 "
 
 const Wrong kWrong[] = {
     {"kv_head_modulo_28_4", "attention/fused.cu.jinja", kOwnHead, kHeadModulo,
-     ROOFGEN_ATTENTION "--heads 28 --kv-heads 4 --variant fused"},
+     ROOFGEN_WRONG_ATTENTION "--heads 28 --kv-heads 4 --variant fused"},
     {"kv_head_modulo_24_8_causal", "attention/fused.cu.jinja", kOwnHead, kHeadModulo,
-     ROOFGEN_ATTENTION "--heads 24 --kv-heads 8 --causal --variant fused"},
+     ROOFGEN_WRONG_ATTENTION "--heads 24 --kv-heads 8 --causal --variant fused"},
     {"kv_head_modulo_40_8_unfused", "attention/pv.cu.jinja", kOwnHead, kHeadModulo,
-     ROOFGEN_ATTENTION "--heads 40 --kv-heads 8 --variant unfused"},
+     ROOFGEN_WRONG_ATTENTION "--heads 40 --kv-heads 8 --variant unfused"},
     {"kv_head_modulo_20_4", "attention/scores.cu.jinja", kOwnHead, kHeadModulo,
-     ROOFGEN_ATTENTION "--heads 20 --kv-heads 4 --variant unfused"},
+     ROOFGEN_WRONG_ATTENTION "--heads 20 --kv-heads 4 --variant unfused"},
     {"kv_head_per_kv_heads_32_8", "attention/fused.cu.jinja", kOwnHead, kHeadPerKv,
-     ROOFGEN_ATTENTION "--heads 32 --kv-heads 8 --variant fused"},
+     ROOFGEN_WRONG_ATTENTION "--heads 32 --kv-heads 8 --variant fused"},
     {"kv_head_next_group_56_8", "attention/fused.cu.jinja", kOwnHead, kNextGroup,
-     ROOFGEN_ATTENTION "--heads 56 --kv-heads 8 --variant fused"},
+     ROOFGEN_WRONG_ATTENTION "--heads 56 --kv-heads 8 --variant fused"},
     {"scalars_exchanged", "gemm/epilogue.cuh.jinja", "s_{{ s }}{{ \", \"",
      "s_{{ formula.scalars[loop.length - loop.index] }}{{ \", \"",
-     ROOFGEN_GEMM "--epilogue 'alpha*acc + beta*residual[m,n]' --variant fused"},
+     ROOFGEN_WRONG_GEMM "--epilogue 'alpha*acc + beta*residual[m,n]' --variant fused"},
     {"scalar_ignored", "gemm/epilogue.cuh.jinja", "s_{{ s }}{{ \", \"", "1.0f{{ \", \"",
-     ROOFGEN_GEMM "--epilogue 'alpha*acc' --variant fused"},
+     ROOFGEN_WRONG_GEMM "--epilogue 'alpha*acc' --variant fused"},
     {"eps_dropped", "rows/rows.cu.jinja", "= s_{{ name }};", "= 0.0f;",
      "rmsnorm --rows 64 --cols 1024 --variant fused"},
     {"eps_dropped_layernorm", "rows/rows.cu.jinja", "= s_{{ name }};", "= 0.0f;",
      "layernorm --rows 64 --cols 1024 --variant fused"},
     {"relu_drops_nan", "lib/pointwise.cuh", "return max_nan(x, 0.0f);", "return fmaxf(x, 0.0f);",
-     ROOFGEN_GEMM "--epilogue 'relu(acc + bias[n])' --variant fused"},
+     ROOFGEN_WRONG_GEMM "--epilogue 'relu(acc + bias[n])' --variant fused"},
     {"sigmoid_overflows", "lib/pointwise.cuh", "return fmaf(0.5f, tanh_fast(0.5f * x), 0.5f);",
      "return ex2(x * 1.44269504f) / (1.0f + ex2(x * 1.44269504f));",
-     ROOFGEN_GEMM "--epilogue 'acc * sigmoid(residual[m,n])' --variant fused"},
+     ROOFGEN_WRONG_GEMM "--epilogue 'acc * sigmoid(residual[m,n])' --variant fused"},
     {"infinity_saturates", "gemm/epilogue.cuh.jinja",
      "= { {{ o.call }}(x[i][j][2 * h], e[0], totals[i][h], scalars, m, n),",
      "= { fminf(65504.0f, {{ o.call }}(x[i][j][2 * h], e[0], totals[i][h], scalars, m, n)),",
-     ROOFGEN_GEMM "--dtype fp16 --epilogue 'acc + residual[m,n]' --variant fused"},
+     ROOFGEN_WRONG_GEMM "--dtype fp16 --epilogue 'acc + residual[m,n]' --variant fused"},
 };
 
 class WrongKernels : public testing::TestWithParam<Wrong> {};
@@ -87,4 +87,4 @@ INSTANTIATE_TEST_SUITE_P(All, WrongKernels, testing::ValuesIn(kWrong),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace roofgen::test
+}  // namespace roofgen::test::wrong_kernels_test
