@@ -26,7 +26,8 @@ std::string json_words(const Json& value);
 // One list of members serves as keys and as values, in this order.
 
 /// json["a"] = object.a; for each member.
-#define ROOFGEN_PUT(json, object, ...) ROOFGEN_REPEAT(ROOFGEN_EACH(ROOFGEN_PUT_ONE, json, object, __VA_ARGS__))
+#define ROOFGEN_PUT(json, object, ...) \
+  { ROOFGEN_REPEAT(ROOFGEN_EACH(ROOFGEN_PUT_ONE, json, object, __VA_ARGS__)) }
 /// Defines to_json, so that values of the type, also in lists, are JSON values. In the namespace of the type, and in
 /// one place: a header where several files need it.
 #define ROOFGEN_TO_JSON(Type, ...) \

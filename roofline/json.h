@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "roofline/device.h"
+#include "roofline/lint/lint.h"
 
 namespace roofgen {
 
@@ -20,5 +21,6 @@ inline void from_json(const Json& json, Origin& origin) {
 }
 
 ROOFGEN_TO_JSON(Cell, value, unit, origin, source)
+ROOFGEN_TO_JSON(Warning, rule, text)
 
 }  // namespace roofgen
