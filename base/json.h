@@ -28,15 +28,15 @@ std::string json_words(const Json& value);
 /// json["a"] = object.a; for each member.
 #define ROOFGEN_PUT(json, object, ...) \
   { ROOFGEN_REPEAT(ROOFGEN_EACH(ROOFGEN_PUT_ONE, json, object, __VA_ARGS__)) }
-/// Defines to_json, so that values of the type, also in lists, are JSON values. In the namespace of the type, and in
-/// one place: a header where several files need it.
+/// The inverse. Throws Json::exception with the name of a member that is missing.
+#define ROOFGEN_GET(json, object, ...) \
+  { ROOFGEN_REPEAT(ROOFGEN_EACH(ROOFGEN_GET_ONE, json, object, __VA_ARGS__)) }
+/// Define to_json and from_json, so that values of the type, also in lists, are JSON values. In the namespace of the
+/// type, and in one place: a header where several files need it.
 #define ROOFGEN_TO_JSON(Type, ...) \
   inline void to_json(::roofgen::Json& json, const Type& object) { ROOFGEN_PUT(json, object, __VA_ARGS__) }
-/// Defines from_json, which throws Json::exception with the name of a member that is missing.
-#define ROOFGEN_FROM_JSON(Type, ...)                                         \
-  inline void from_json(const ::roofgen::Json& json, Type& object) {         \
-    ROOFGEN_REPEAT(ROOFGEN_EACH(ROOFGEN_GET_ONE, json, object, __VA_ARGS__)) \
-  }
+#define ROOFGEN_FROM_JSON(Type, ...) \
+  inline void from_json(const ::roofgen::Json& json, Type& object) { ROOFGEN_GET(json, object, __VA_ARGS__) }
 #define ROOFGEN_PUT_ONE(json, object, member) json[#member] = object.member;
 #define ROOFGEN_GET_ONE(json, object, member) json.at(#member).get_to(object.member);
 #define ROOFGEN_EACH(macro, json, object, member, ...) \

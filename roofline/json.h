@@ -20,6 +20,9 @@ inline void from_json(const Json& json, Origin& origin) {
   throw std::invalid_argument("unknown origin \"" + json.get<std::string>() + "\"");
 }
 
+/// 0: unknown.
+inline Json known(double value) { return value > 0 ? Json(value) : Json(); }
+
 ROOFGEN_TO_JSON(Cell, value, unit, origin, source)
 ROOFGEN_TO_JSON(Warning, rule, text)
 

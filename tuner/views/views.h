@@ -16,4 +16,11 @@ std::string tune_text(const TuneReport& report, bool color);
 std::string explain_text(const TuneReport& report);
 std::string params_text(const Schedule& schedule);  ///< "BM=128 stages=2"
 
+/// "+-0.3 %": half the 95 % interval of the median over the median.
+std::string spread_text(const Measurement& measurement);
+/// Lines about the protocol, about ties, and the notes of the measurement.
+std::string gpu_line(const GpuRun& gpu);
+std::string finalists_text(const TuneReport& report);
+std::string notes_text(const GpuRun& gpu);
+
 }  // namespace roofgen
