@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -291,49 +290,34 @@ class Reader : JsonReader {
 
   /// Suggests our name for a C++ type, else the nearest name.
   static std::string suggestion(const std::string& name) {
-    static const std::map<std::string_view, const char*> known{{"float", "f32"},
-                                                               {"double", "f64"},
-                                                               {"half", "f16"},
-                                                               {"__half", "f16"},
-                                                               {"__nv_bfloat16", "bf16"},
-                                                               {"bool", "u8"},
-                                                               {"char", "i8"},
-                                                               {"unsigned char", "u8"},
-                                                               {"uchar", "u8"},
-                                                               {"short", "i16"},
-                                                               {"unsigned short", "u16"},
-                                                               {"ushort", "u16"},
-                                                               {"int", "i32"},
-                                                               {"unsigned", "u32"},
-                                                               {"unsigned int", "u32"},
-                                                               {"uint", "u32"},
-                                                               {"long", "i64"},
-                                                               {"long long", "i64"},
-                                                               {"unsigned long", "u64"},
-                                                               {"unsigned long long", "u64"},
-                                                               {"size_t", "u64"},
-                                                               {"int8_t", "i8"},
-                                                               {"uint8_t", "u8"},
-                                                               {"int16_t", "i16"},
-                                                               {"uint16_t", "u16"},
-                                                               {"int32_t", "i32"},
-                                                               {"uint32_t", "u32"},
-                                                               {"int64_t", "i64"},
-                                                               {"uint64_t", "u64"},
-                                                               {"float2", "f32x2"},
-                                                               {"float3", "f32x3"},
-                                                               {"float4", "f32x4"},
-                                                               {"double2", "f64x2"},
-                                                               {"int2", "i32x2"},
-                                                               {"int3", "i32x3"},
-                                                               {"int4", "i32x4"},
-                                                               {"uint2", "u32x2"},
-                                                               {"uint3", "u32x3"},
-                                                               {"uint4", "u32x4"},
-                                                               {"dim3", "u32x3"},
-                                                               {"pointer", "null"},
-                                                               {"nullptr", "null"}};
-    if (const auto at = known.find(name); at != known.end()) return fmt::format("; did you mean \"{}\"?", at->second);
+    static const std::vector<std::pair<const char*, std::vector<std::string_view>>> known{
+        {"f32", {"float"}},
+        {"f64", {"double"}},
+        {"f16", {"half", "__half"}},
+        {"bf16", {"__nv_bfloat16"}},
+        {"u8", {"bool", "unsigned char", "uchar", "uint8_t"}},
+        {"i8", {"char", "int8_t"}},
+        {"i16", {"short", "int16_t"}},
+        {"u16", {"unsigned short", "ushort", "uint16_t"}},
+        {"i32", {"int", "int32_t"}},
+        {"u32", {"unsigned", "unsigned int", "uint", "uint32_t"}},
+        {"i64", {"long", "long long", "int64_t"}},
+        {"u64", {"unsigned long", "unsigned long long", "size_t", "uint64_t"}},
+        {"f32x2", {"float2"}},
+        {"f32x3", {"float3"}},
+        {"f32x4", {"float4"}},
+        {"f64x2", {"double2"}},
+        {"i32x2", {"int2"}},
+        {"i32x3", {"int3"}},
+        {"i32x4", {"int4"}},
+        {"u32x2", {"uint2"}},
+        {"u32x3", {"uint3", "dim3"}},
+        {"u32x4", {"uint4"}},
+        {"null", {"pointer", "nullptr"}},
+    };
+    for (const auto& [ours, theirs] : known)
+      if (std::find(theirs.begin(), theirs.end(), name) != theirs.end())
+        return fmt::format("; did you mean \"{}\"?", ours);
     std::vector<std::string> names = element_names();
     for (const char* other : {"struct", "bytes", "null"}) names.emplace_back(other);
     return did_you_mean(name, names);

@@ -25,43 +25,33 @@ std::vector<std::string> words(const std::string& text) {
 }
 
 struct Pattern {
-  const char* word;  ///< a whole word of the name; with a trailing *, the beginning of a word
   const char* op;
   bool matrix_work;
+  std::vector<std::string_view> words;  ///< of the name, whole; with a trailing *, the beginning of a word
 };
 
 /// The first match decides, so fusions come before the operators they contain.
-constexpr Pattern kPatterns[] = {
-    {"topk", "topk_softmax", false},
-    {"rmsnorm*", "rmsnorm", false},
-    {"layernorm*", "layernorm", false},
-    {"silu", "silu_and_mul", false},
-    {"swiglu", "silu_and_mul", false},
-    {"rope", "rotary", false},
-    {"rotary*", "rotary", false},
-    {"mla", "mla", true},
-    {"attention*", "attention", true},
-    {"attn*", "attention", true},
-    {"flash*", "attention", true},
-    {"sdpa", "attention", true},
-    {"mm", "gemm", true},
-    {"bmm", "gemm", true},
-    {"gemm*", "gemm", true},
-    {"matmul*", "gemm", true},
-    {"linear", "gemm", true},
-    {"proj", "gemm", true},
-    {"softmax*", "softmax", false},
-    {"adam*", "adam", false},
-    {"embedding*", "embedding", false},
-    {"copy", "copy", false},
-    {"triad", "triad", false},
-    {"add", "add", false},
-    {"scale", "scale", false},
-    {"relu", "scale", false},  // one FLOP per element read and written
-    {"gelu", "", false},
-    {"elementwise", "", false},
-    {"dropout", "", false},
-};
+const std::vector<Pattern>& patterns() {
+  static const std::vector<Pattern> table = {
+      {"topk_softmax", false, {"topk"}},
+      {"rmsnorm", false, {"rmsnorm*"}},
+      {"layernorm", false, {"layernorm*"}},
+      {"silu_and_mul", false, {"silu", "swiglu"}},
+      {"rotary", false, {"rope", "rotary*"}},
+      {"mla", true, {"mla"}},
+      {"attention", true, {"attention*", "attn*", "flash*", "sdpa"}},
+      {"gemm", true, {"mm", "bmm", "gemm*", "matmul*", "linear", "proj"}},
+      {"softmax", false, {"softmax*"}},
+      {"adam", false, {"adam*"}},
+      {"embedding", false, {"embedding*"}},
+      {"copy", false, {"copy"}},
+      {"triad", false, {"triad"}},
+      {"add", false, {"add"}},
+      {"scale", false, {"scale", "relu"}},  // relu: one FLOP per element read and written
+      {"", false, {"gelu", "elementwise", "dropout"}},
+  };
+  return table;
+}
 
 struct Group {
   std::vector<std::string> items;
@@ -113,13 +103,13 @@ bool bind(Shape& shape, const char* dim, const std::string& item) {
 
 std::optional<InferredOp> infer_op(const std::string& kernel_name) {
   const std::vector<std::string> all = words(kernel_name);
-  for (const Pattern& p : kPatterns) {
-    std::string_view pattern = p.word;
-    const bool prefix = pattern.ends_with('*');
-    if (prefix) pattern.remove_suffix(1);
-    for (const std::string& w : all)
-      if (prefix ? w.starts_with(pattern) : w == pattern) return InferredOp{p.op, p.matrix_work};
-  }
+  for (const Pattern& p : patterns())
+    for (std::string_view pattern : p.words) {
+      const bool prefix = pattern.ends_with('*');
+      if (prefix) pattern.remove_suffix(1);
+      for (const std::string& w : all)
+        if (prefix ? w.starts_with(pattern) : w == pattern) return InferredOp{p.op, p.matrix_work};
+    }
   return {};
 }
 

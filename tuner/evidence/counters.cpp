@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <set>
+#include <sstream>
 
 #include "base/subprocess.h"
 #include "tuner/evidence/scratch.h"
@@ -138,31 +140,15 @@ Result<CounterReport> count_on_gpu(const CounterRequest& request) {
   ProcessResult run;
   for (int attempt = 0;; ++attempt) {
     if (metrics.empty()) return Error{Exit::kFailed, "this ncu knows none of the metrics"};
-    options.argv = {report.tool,
-                    "--csv",
-                    "--page",
-                    "raw",
-                    "--print-units",
-                    "base",
-                    "--metrics",
-                    fmt::format("{}", fmt::join(metrics, ",")),
-                    "--clock-control",
-                    "none",
-                    "--cache-control",
-                    "all",
-                    "--target-processes",
-                    "all",
-                    "--kernel-name-base",
-                    "function",
-                    "--kernel-name",
-                    fmt::format("regex:^({})$", fmt::join(distinct, "|")),
-                    "--launch-count",
-                    std::to_string(entries.size()),
-                    replay_program(request.executable),
-                    "__replay",
-                    scratch.directory(),
-                    "--gpu",
-                    std::to_string(request.gpu)};
+    std::istringstream flags(
+        fmt::format("--csv --page raw --print-units base --metrics {} --clock-control none --cache-control all "
+                    "--target-processes all --kernel-name-base function --kernel-name regex:^({})$ --launch-count {}",
+                    fmt::join(metrics, ","), fmt::join(distinct, "|"), entries.size()));
+    options.argv = {report.tool};
+    options.argv.insert(options.argv.end(), std::istream_iterator<std::string>(flags), {});
+    for (const std::string& word : {replay_program(request.executable), std::string("__replay"), scratch.directory(),
+                                    std::string("--gpu"), std::to_string(request.gpu)})
+      options.argv.push_back(word);
     ROOFGEN_TRY(run, run_process(options));
     if (run.flooded || run.timed_out || run.stopped) return ncu_error(run, request);
     if (attempt == kMostRetries || !drop_unknown(run.out + "\n" + run.err, metrics, report.notes)) break;
