@@ -72,11 +72,11 @@ Status choose(State& s, const char* call, Handle handle) {
 
 }  // namespace
 
-ROOFGEN_CU(cuMemAllocAsync, kContext, (Address * out, size_t bytes, Handle stream),
-           { return allocate(s, call, out, bytes, s.current_pool, stream); })
-ROOFGEN_CU(cuMemAllocFromPoolAsync, kContext, (Address * out, size_t bytes, Handle pool, Handle stream),
-           { return allocate(s, call, out, bytes, s.pools.find(pool), stream); })
-ROOFGEN_CU(cuMemFreeAsync, kContext, (Address at, Handle handle), {
+ROOFGEN_CU_PTSZ(cuMemAllocAsync, kContext, (Address * out, size_t bytes, Handle stream),
+                { return allocate(s, call, out, bytes, s.current_pool, stream); })
+ROOFGEN_CU_PTSZ(cuMemAllocFromPoolAsync, kContext, (Address * out, size_t bytes, Handle pool, Handle stream),
+                { return allocate(s, call, out, bytes, s.pools.find(pool), stream); })
+ROOFGEN_CU_PTSZ(cuMemFreeAsync, kContext, (Address at, Handle handle), {
   const Stream* on = s.stream(handle);
   CHECK(on, kInvalidHandle, "no such stream");
   CHECK(!on->capture, kNotSupported, "memory of a captured graph");
@@ -175,6 +175,3 @@ ROOFGEN_CU(cuMemPoolGetAccess, kDriver, (int* flags, Handle handle, Location* at
   *flags = kReadWrite;
   return kSuccess;
 })
-ROOFGEN_CU_PER_THREAD(cuMemAllocAsync, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuMemAllocFromPoolAsync, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuMemFreeAsync, _ptsz);

@@ -129,9 +129,9 @@ void State::unload(Module& module) {
   module.variables.clear();
 }
 
-Status State::is_function(Handle handle, Function** out) const {
-  *out = static_cast<Function*>(handle);
-  return functions_.count(*out) ? kSuccess : kInvalidHandle;
+Function* State::function_of(Handle handle) const {
+  Function* const function = static_cast<Function*>(handle);
+  return functions_.count(function) ? function : nullptr;
 }
 
 double State::clock_mhz() const {

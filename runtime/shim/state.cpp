@@ -296,9 +296,9 @@ Status State::queue(const char* call, Handle handle, Work work) {
 
 void State::drop_queue() {
   for (const Work& work : queue_) {
-    Function* function = nullptr;  // its module may have been unloaded
-    if (work.launch && is_function(const_cast<Function*>(work.launch->function), &function) == kSuccess)
-      Report::instance().not_run(function->kernel.name);
+    // Its module may have been unloaded.
+    if (work.launch && function_of(const_cast<Function*>(work.launch->function)))
+      Report::instance().not_run(work.launch->function->kernel.name);
   }
   queue_.clear();
 }

@@ -216,7 +216,7 @@ class State {
   Status function(const char* call, Module& module, const std::string& name, Function** out);
   Status variable(Module& module, const std::string& name, Address* out, size_t* bytes);
   void unload(Module& module);
-  Status is_function(Handle handle, Function** out) const;
+  Function* function_of(Handle handle) const;  ///< null if the function does not exist
   /// ptxas's report; empty if there is no ptxas or it refuses the PTX.
   std::optional<PtxasReport> compiled(const Function& function);
 
@@ -308,7 +308,11 @@ Status enter(const char* call, Needs needs, F&& body) {
       return [&]() -> ::roofgen::shim::Status __VA_ARGS__();                                            \
     });                                                                                                 \
   }
-/// The form for per-thread default streams, an alias: all streams run in one order.
-#define ROOFGEN_CU_PER_THREAD(name, suffix) \
-  extern "C" __attribute__((visibility("default"), alias(#name))) decltype(name) name##suffix
+/// The same with the form for per-thread default streams, an alias: all streams run in one order.
+#define ROOFGEN_CU_PTSZ(name, ...) \
+  ROOFGEN_CU(name, __VA_ARGS__)    \
+  extern "C" __attribute__((visibility("default"), alias(#name))) decltype(name) name##_ptsz;
+#define ROOFGEN_CU_PTDS(name, ...) \
+  ROOFGEN_CU(name, __VA_ARGS__)    \
+  extern "C" __attribute__((visibility("default"), alias(#name))) decltype(name) name##_ptds;
 #endif

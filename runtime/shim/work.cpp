@@ -74,8 +74,8 @@ Status cluster_of(State& s, const char* call, const Function& f, const LaunchSha
 
 Status make_launch(State& s, const char* call, Handle handle, const LaunchShape& shape, void** args, void** extra,
                    Work* out) {
-  Function* f = nullptr;
-  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  Function* f = s.function_of(handle);
+  CHECK(f, kInvalidHandle, "no such function");
   const sim::Kernel& k = f->kernel;
   const Dim3 &grid = shape.grid, &block = shape.block;
   CHECK(block.count() > 0 && block.count() <= kMostThreads && block.z <= 64, kInvalidValue,
@@ -123,8 +123,7 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
   *out = {WorkType::kKernel, {}, op, nullptr};
   out->op = [&s, op] {
     // The program may have unloaded the module.
-    Function* still = nullptr;
-    if (s.is_function(const_cast<Function*>(op->function), &still) != kSuccess)
+    if (!s.function_of(const_cast<Function*>(op->function)))
       return s.refuse("cuLaunchKernel", kInvalidHandle, "the module was unloaded before the launch ran");
     return s.execute(*op);
   };
