@@ -1,5 +1,3 @@
-#include "check/compile.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,6 +6,7 @@
 #include <iterator>
 #include <memory>
 
+#include "check/kernel.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/compiler.h"
 

@@ -7,7 +7,7 @@
 #include "base/paths.h"
 #include "cli/cli.h"
 #include "cli/problem_flags.h"
-#include "roofline/device_match.h"
+#include "roofline/device.h"
 #include "roofline/json.h"
 #include "roofline/work.h"
 #include "tuner/ceilings/profile.h"

@@ -1,10 +1,10 @@
-#include "cli/progress.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <string>
+
+#include "cli/cli.h"
 
 namespace roofgen::cli {
 

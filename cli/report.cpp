@@ -5,14 +5,14 @@
 
 #include "base/json_text.h"
 #include "cli/cli.h"
-#include "roofline/elementwise.h"
 #include "roofline/figures.h"
 #include "roofline/model.h"
 #include "roofline/plot/plot.h"
 #include "roofline/views/views.h"
+#include "roofline/work.h"
 #include "tuner/views/page.h"
 #include "tuner/views/views.h"
-#include "tuner/whatif/views.h"
+#include "tuner/whatif/whatif.h"
 
 namespace roofgen::cli {
 namespace {

@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "roofline/lint/lint.h"
+#include "roofline/work.h"
 #include "tuner/report.h"
 
 namespace roofgen {
@@ -12,5 +14,10 @@ namespace roofgen {
 /// ratio excludes 1. `pairs`: each measured variant with the fastest. Without a pair the verdict is undecided.
 FusionVerdict fusion_verdict(const Device& device, const std::vector<VariantReport>& variants, double band,
                              const std::vector<VariantPair>* pairs = nullptr, Origin timed = Origin::kMeasured);
+
+// ---- The lint rules (docs/lint.md) applied to a tuning result --------------------------------------
+
+/// What the rules find in the verified variants of a report; the text begins with the variant's name.
+std::vector<Warning> own_warnings(const WorkFormula* formula, const TuneReport& report);
 
 }  // namespace roofgen

@@ -1,4 +1,3 @@
-#include "tuner/ceilings/checks.h"
 
 #include <fmt/format.h>
 

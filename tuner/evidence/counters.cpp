@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "base/subprocess.h"
-#include "tuner/evidence/scratch.h"
+#include "tuner/evidence/replay.h"
 #include "tuner/work.h"
 
 namespace roofgen {

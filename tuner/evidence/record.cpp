@@ -1,9 +1,8 @@
-#include "tuner/evidence/record.h"
-
 #include <fmt/format.h>
 
 #include "generator/problem_json.h"
 #include "tuner/views/json.h"
+#include "tuner/views/views.h"
 
 namespace roofgen {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "base/subprocess.h"
-#include "tuner/evidence/scratch.h"
+#include "tuner/evidence/replay.h"
 
 namespace roofgen {
 namespace {

@@ -1,6 +1,5 @@
-#include "tuner/verify/evaluation_json.h"
-
 #include "base/json.h"
+#include "tuner/verify/verify.h"
 
 namespace roofgen {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/suggest.h"
 #include "generator/ops/attention_parts.h"
 #include "roofline/work.h"
-#include "tuner/whatif/search.h"
+#include "tuner/whatif/subject.h"
 #include "tuner/work.h"
 
 namespace roofgen {

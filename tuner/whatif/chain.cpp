@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "generator/ops/chain_op.h"
-#include "tuner/whatif/search.h"
+#include "tuner/whatif/subject.h"
 
 namespace roofgen {
 

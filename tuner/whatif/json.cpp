@@ -1,7 +1,7 @@
 #include "tuner/views/json.h"
 
 #include "generator/problem_json.h"
-#include "tuner/whatif/views.h"
+#include "tuner/whatif/whatif.h"
 
 namespace roofgen {
 

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "roofline/figures.h"
-#include "tuner/whatif/views.h"
+#include "tuner/whatif/whatif.h"
 
 namespace roofgen {
 namespace {
