@@ -139,7 +139,7 @@ Status instantiate(State& s, const char* call, Handle* out, Handle handle, unsig
   CHECK(out, kInvalidValue, "null");
   CHECK(graph, kInvalidHandle, "no such graph");
   // 1: AUTO_FREE_ON_LAUNCH, without effect as graphs allocate no memory. 2: UPLOAD, nothing to do.
-  CHECK((flags & ~3ull) == 0, kNotSupported, fmt::format("graph flags {}", flags));
+  CHECK((flags & ~3ull) == 0, kNotSupported, "graph flags {}", flags);
   auto made = std::make_unique<Executable>();
   made->flags = flags;
   CHECK(flatten(*graph, made->steps), kInvalidValue, "the graph has a cycle");

@@ -103,7 +103,7 @@ Status occupancy_of(State& s, const char* call, int* out, Handle handle, int thr
   Function* f = s.function_of(handle);
   CHECK(out, kInvalidValue, "null");
   CHECK(f, kInvalidHandle, "no such function");
-  CHECK(threads > 0 && threads <= static_cast<int>(kMostThreads), kInvalidValue, fmt::format("{} threads", threads));
+  CHECK(threads > 0 && threads <= static_cast<int>(kMostThreads), kInvalidValue, "{} threads", threads);
   *out = resident(s, call, *f, threads, static_cast<int64_t>(smem));
   return kSuccess;
 }
@@ -132,7 +132,7 @@ Status potential(State& s, const char* call, int* grid, int* block, Handle handl
 Status load_file(State& s, const char* call, Handle* out, const char* path) {
   CHECK(path, kInvalidValue, "null");
   std::ifstream in(path, std::ios::binary);
-  CHECK(in, kFileNotFound, path);
+  CHECK(in, kFileNotFound, "{}", path);
   const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   return load(s, call, out, text.c_str());
 }
@@ -200,8 +200,7 @@ Status parameter(State& s, const char* call, Handle handle, size_t index, size_t
   Function* f = s.function_of(handle);
   CHECK(offset, kInvalidValue, "null");
   CHECK(f, kInvalidHandle, "no such function");
-  CHECK(index < f->kernel.params.size(), kInvalidValue,
-        fmt::format("parameter {} of {}", index, f->kernel.params.size()));
+  CHECK(index < f->kernel.params.size(), kInvalidValue, "parameter {} of {}", index, f->kernel.params.size());
   *offset = f->kernel.params[index].offset;
   if (bytes) *bytes = f->kernel.params[index].bytes;
   return kSuccess;
@@ -219,19 +218,17 @@ Status set_attribute(State& s, const char* call, Handle handle, int attribute, i
   CHECK(f, kInvalidHandle, "no such function");
   if (attribute == 9) return kSuccess;  // there is no L1 to configure
   if (attribute >= 11 && attribute <= 13) {
-    CHECK(value >= 0 && value <= static_cast<int>(roofgen::sim::kMaxClusterCtas), kInvalidValue,
-          fmt::format("clusters of {} CTAs", value));
-    CHECK(f->kernel.required_cluster[0] == 0, kInvalidValue, f->kernel.name + ": the PTX fixes its clusters");
+    CHECK(value >= 0 && value <= static_cast<int>(roofgen::sim::kMaxClusterCtas), kInvalidValue, "clusters of {} CTAs",
+          value);
+    CHECK(f->kernel.required_cluster[0] == 0, kInvalidValue, "{}: the PTX fixes its clusters", f->kernel.name);
     f->cluster[attribute - 11] = static_cast<uint32_t>(value);
     return kSuccess;
   }
   if (attribute == 14) return f->big_clusters = value != 0, kSuccess;
   if (attribute == 15) return kSuccess;  // cluster scheduling policy, without effect
-  CHECK(attribute == roofgen::cuda::kFunctionMaxDynamicSmem, kNotSupported,
-        fmt::format("function attribute {}", attribute));
+  CHECK(attribute == roofgen::cuda::kFunctionMaxDynamicSmem, kNotSupported, "function attribute {}", attribute);
   const int most = static_cast<int>(s.device.integer("smem_per_block")) - static_cast<int>(f->kernel.static_shared);
-  CHECK(value >= 0 && value <= most, kInvalidValue,
-        fmt::format("{} bytes of dynamic shared memory; at most {}", value, most));
+  CHECK(value >= 0 && value <= most, kInvalidValue, "{} bytes of dynamic shared memory; at most {}", value, most);
   f->max_dynamic_smem = value;
   return kSuccess;
 }
@@ -367,9 +364,9 @@ ROOFGEN_CU(cuOccupancyMaxPotentialClusterSize, kContext,
 ROOFGEN_CU(cuOccupancyAvailableDynamicSMemPerBlock, kContext, (size_t * out, Handle handle, int ctas, int threads), {
   Function* f = s.function_of(handle);
   CHECK(out && ctas > 0 && threads > 0 && threads <= static_cast<int>(kMostThreads), kInvalidValue,
-        fmt::format("{} CTAs of {} threads", ctas, threads));
+        "{} CTAs of {} threads", ctas, threads);
   CHECK(f, kInvalidHandle, "no such function");
-  CHECK(resident(s, call, *f, threads, 0) >= ctas, kInvalidValue, fmt::format("{} CTAs do not fit an SM", ctas));
+  CHECK(resident(s, call, *f, threads, 0) >= ctas, kInvalidValue, "{} CTAs do not fit an SM", ctas);
   const int64_t unit = s.device.integer("smem_alloc_unit"),
                 share = s.device.integer("smem_per_sm") / ctas / unit * unit;
   const int64_t own = std::min(share - s.device.integer("smem_reserved_per_block"), s.device.integer("smem_per_block"));

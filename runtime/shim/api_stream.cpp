@@ -11,7 +11,7 @@ thread_local int capture_mode = 0;  // CU_STREAM_CAPTURE_MODE_GLOBAL
 constexpr unsigned kNoTiming = 2;   // CU_EVENT_DISABLE_TIMING
 
 Status create(State& s, const char* call, Handle* out, unsigned flags, int priority) {
-  CHECK(out && flags <= 1, kInvalidValue, fmt::format("stream flags {}", flags));
+  CHECK(out && flags <= 1, kInvalidValue, "stream flags {}", flags);
   auto stream = std::make_unique<Stream>();
   stream->flags = flags;
   stream->priority = priority;
@@ -101,7 +101,7 @@ ROOFGEN_CU_PTSZ(cuStreamIsCapturing, kContext, (Handle handle, int* status), {
 
 ROOFGEN_CU(cuEventCreate, kContext, (Handle * out, unsigned flags), {
   CHECK(out, kInvalidValue, "null");
-  CHECK((flags & ~3u) == 0, kNotSupported, fmt::format("event flags {}", flags));  // 4: INTERPROCESS
+  CHECK((flags & ~3u) == 0, kNotSupported, "event flags {}", flags);  // 4: INTERPROCESS
   auto event = std::make_unique<Event>();
   event->timed = (flags & kNoTiming) == 0;
   *out = s.events.add(std::move(event));

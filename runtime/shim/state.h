@@ -5,6 +5,8 @@
 // this order.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -293,9 +295,10 @@ Status enter(const char* call, Needs needs, F&& body) {
 
 }  // namespace roofgen::shim
 
-/// In a call named `call`, with the State as `s`: logs why and returns the status unless the condition holds.
-#define CHECK(condition, status, why) \
-  if (!(condition)) return s.refuse(call, status, why)
+/// In a call named `call`, with the State as `s`: logs why, in fmt's format, and returns the status unless the
+/// condition holds.
+#define CHECK(condition, status, ...) \
+  if (!(condition)) return s.refuse(call, status, fmt::format(__VA_ARGS__))
 
 /// Defines and exports NAME(params) { body }, with the State as `s`.
 #ifndef ROOFGEN_CU
