@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "tuner/ceilings/lint.h"
+#include "tuner/ceilings/ceilings.h"
 #include "tuner/verdict.h"
 #include "tuner/work.h"
 

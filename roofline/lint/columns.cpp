@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/suggest.h"
-#include "roofline/number_format.h"
+#include "roofline/work.h"
 
 namespace roofgen {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "roofline/number_format.h"
+#include "roofline/work.h"
 
 namespace roofgen {
 namespace {

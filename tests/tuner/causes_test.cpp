@@ -1,9 +1,9 @@
-#include "tuner/causes.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "tuner/verdict.h"
 
 using namespace roofgen;
 using testing::HasSubstr;
