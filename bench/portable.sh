@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# Builds a roofgen that runs on other Linux machines of this architecture and prints its path (docs/visit.md). Where
-# CUDA's headers are found it also builds cublaslt_peer (docs/peers.md).
+# Builds a roofgen that runs on other Linux machines of this architecture and prints its path (docs/visit.md).
 #
 #   bench/portable.sh [BUILD-FOLDER]      default: build-portable, beside this folder
 #
 # Everything but that path goes to stderr. The build fails if the program needs more than an old C library.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-[[ $# -le 1 && ${1-} != -* ]] || { sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+[[ $# -le 1 && ${1-} != -* ]] || { sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 build=${1:-$root/build-portable}
 
 options=(-DCMAKE_BUILD_TYPE=Release -DROOFGEN_PORTABLE=ON -DROOFGEN_TESTS=OFF -DROOFGEN_BENCH=OFF)

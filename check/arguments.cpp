@@ -154,7 +154,7 @@ class Reader : JsonReader {
         return wrong(j, "read_only", "\"read_only\" is for arguments; the declaration of a variable decides");
       if (a.read_only && std::holds_alternative<Nothing>(a.fill))
         return wrong(j, "read_only",
-                     "a read-only buffer that holds nothing; \"fill\", \"values\" or \"file\" was expected");
+                     "a read-only buffer without contents; \"fill\", \"values\" or \"file\" was expected");
     }
     ROOFGEN_CHECK(read_expectation(j, a));
     ROOFGEN_TRY(a.dump, string_or(j, "dump", ""));
@@ -167,7 +167,7 @@ class Reader : JsonReader {
     for (const auto& [key, value] : j.items())
       if (key != "name" && key != "type" && std::find(own.begin(), own.end(), key) == own.end())
         return usage(j,
-                     std::string_view(what) == "a null pointer" ? prefix_ + ": a null pointer takes nothing else"
+                     std::string_view(what) == "a null pointer" ? prefix_ + ": a null pointer takes no other member"
                                                                 : fmt::format("{}: \"{}\" is for {}, {}", prefix_, key,
                                                                               key == "fields"   ? "structs"
                                                                               : key == "value"  ? "scalars"

@@ -330,7 +330,7 @@ Result<Compiled> compile(const Request& r) {
     }
     if (e.where.file == kSourceName) e.where.file = r.file;  // from ptxas, which knows the line only
     if (e.message.find("open source file") != std::string::npos)
-      e.notes.push_back("note: -I DIRECTORY says where headers are");
+      e.notes.push_back("note: -I DIRECTORY adds a header search path");
     tell_left_out(e, source->left_out());
     return e;
   }

@@ -178,7 +178,7 @@ std::string program_text(const ProgramReport& r) {
   std::string out = fmt::format("program   {}\ndriver    {}\n", fmt::join(r.program, " "), driver_text(r));
   for (const KernelUse& k : r.kernels)
     if (k.not_run)
-      out += fmt::format("note      {} of {} launches of {} did not run: the program never waited for them\n",
+      out += fmt::format("note      {} of {} launches of {} did not run: the program never synchronised with them\n",
                          k.not_run, k.not_run + k.launches, k.kernel);
   out += kernels_text(r);
   if (!r.findings.empty()) out += "\n";

@@ -26,8 +26,9 @@ Result<void> keep(const CeilingsReport& report, const std::string& path) {
   ROOFGEN_TRY(const Kept kept, keep_profile(report, path));
   if (kept == Kept::kWritten)
     fmt::print(stderr, "roofgen: profile {}{}\n", path, report.complete() ? "" : " (not complete)");
-  if (kept == Kept::kPartialKept) warn(fmt::format("not complete: the profile {} stays as it was", path));
-  if (kept == Kept::kNothingMeasured) warn("nothing was measured that a profile could keep");
+  if (kept == Kept::kPartialKept)
+    warn(fmt::format("incomplete measurement: the existing profile {} is unchanged", path));
+  if (kept == Kept::kNothingMeasured) warn("no ceiling was measured; no profile is written");
   return {};
 }
 

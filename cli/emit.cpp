@@ -82,7 +82,7 @@ Run declare_emit(FlagSet app) {
   flags->problem.declare(app);
   flags->run.declare(app);
   app.add("-o,--output", flags->directory, "directory to write to").required();
-  app.add("--name", flags->name, "what files and C functions are called [the op's name]");
+  app.add("--name", flags->name, "prefix of the files and C functions [the op's name]");
   app.footer("Example: roofgen emit attention --L 2048 --d 64 -o kernels/");
   return [flags](const Session& session) { return run(session, *flags); };
 }

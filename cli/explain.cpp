@@ -105,15 +105,15 @@ Result<Exit> run(const Session& session, const ExplainFlags& flags) {
 Run declare_explain(FlagSet app) {
   auto flags = std::make_shared<ExplainFlags>();
   app.keep_rest();
-  app.add("op", flags->op, "operator; without one, what there is; `explain OP` alone lists its flags");
+  app.add("op", flags->op, "operator; without a name: lists the operators; `explain OP` alone lists its flags");
   app.add("--expr", flags->expression, "of elementwise: the chain, like 'relu(x + bias[n])'");
   app.add("--dims", flags->dims, "dimensions as M=128,N=4096, instead of --M 128 --N 4096").split(',');
   app.add("--device", flags->device,
           fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
   flags->profile.declare(app);
   app.add("--dtype", flags->dtype, "dtype of all operands that have no --<operand>-dtype [bf16]");
-  app.add("--math-dtype", flags->math_dtype, "what the matrix units multiply [the widest operand]");
-  app.add("--acc-dtype", flags->acc_dtype, "what they accumulate in [fp32, int32, fp64]");
+  app.add("--math-dtype", flags->math_dtype, "operand format of the matrix units [the widest operand]");
+  app.add("--acc-dtype", flags->acc_dtype, "accumulator format of the matrix units [fp32, int32, fp64]");
   app.add("--softmax-flops", flags->softmax_flops, "FLOPs counted per softmax element beside MMA FLOPs [0]");
   app.add("--ceilings", flags->ceilings, "datasheet or sustained [datasheet]");
   app.add("--html", flags->html, "write a self-contained page of figures here");

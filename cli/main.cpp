@@ -22,16 +22,17 @@ const std::vector<Subcommand>& subcommands() {
       {"tune", "search, verify and score the variants of an op", declare_tune},
       {"generate", "print the source or PTX of one schedule", declare_generate},
       {"emit", "tune, then write the winner as files to embed", declare_emit},
-      {"whatif", "every way to cut a chain of operators into kernels, timed: what to fuse, and why", declare_whatif},
+      {"whatif", "time every partition of a chain of operators into kernels, and explain which fusions pay",
+       declare_whatif},
       {"check", "run any kernel in the strict simulator: a sanitizer without a GPU", declare_check},
       {"run", "run a program on the simulated CUDA driver: findings and counts of all its kernels", declare_run},
       {"explain", "work, roofs, regime and next lever of an operator, by formula", declare_explain},
       {"lint", "check a roofline table against the rules R01 to R20", declare_lint},
-      {"model", "a whole transformer: per operator and in all, by batch and cache length", declare_model},
+      {"model", "estimate a whole transformer: per operator and in total, by batch and cache length", declare_model},
       {"devices", "the catalogue: ceilings, bandwidths and the source of each number", declare_devices},
       {"roofline", "all ceilings of a device, with operators placed on them", declare_roofline},
-      {"report", "a result again, as text or page, without running it", declare_report},
-      {"doctor", "what was found: NVRTC, driver, GPU, directories", declare_doctor},
+      {"report", "print a saved result again, as text or page", declare_report},
+      {"doctor", "list the components found: NVRTC, driver, GPU, directories", declare_doctor},
   };
   return table;
 }

@@ -91,7 +91,7 @@ Result<Exit> run(const Session& session, const ModelFlags& flags) {
 Run declare_model(FlagSet app) {
   auto flags = std::make_shared<ModelFlags>();
   ModelRequest& preset = flags->preset;
-  app.add("model", flags->model, "model of the catalogue; without one, what there is");
+  app.add("model", flags->model, "model of the catalogue; without a name: lists the models");
   app.add("--phase", flags->phase, "decode, prefill, ... [the model's first]");
   app.add("--batch", flags->batch, "sequences in a step; a list sweeps: 1,2,4 [1]");
   app.add("--kv", flags->kv, "length of each sequence's cache, in decode; may be a list");

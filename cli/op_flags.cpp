@@ -27,9 +27,9 @@ constexpr struct {
     {"--kv-len", "kv_len", kAttention, "key and value length [L]"},
     {"--M", "M", kGemmSizes, "rows of A and of the output"},
     {"--N", "N", kGemmSizes, "columns of B and of the output"},
-    {"--K", "K", kGemmSizes, "columns of A, rows of B: what is summed over"},
+    {"--K", "K", kGemmSizes, "columns of A, rows of B: the reduction dimension"},
     {"--rows", "rows", kRowsSizes, "rows"},
-    {"--cols", "cols", kRowsSizes, "elements of a row: what is normalised over"},
+    {"--cols", "cols", kRowsSizes, "elements of a row: the reduction dimension"},
 };
 
 constexpr struct {
@@ -55,18 +55,17 @@ constexpr struct {
 constexpr struct {
   const char *flag, *name, *ops, *help;
 } kTexts[] = {
-    {"--score", "score", kAttention, "what becomes of a score: an expression over s, q, k, h, b (docs/epilogues.md)"},
-    {"--mask", "mask", kAttention, "which keys are seen: a condition over q, k, h, b"},
+    {"--score", "score", kAttention, "score modifier: an expression over s, q, k, h, b (docs/epilogues.md)"},
+    {"--mask", "mask", kAttention, "visible keys: a condition over q, k, h, b"},
     {"--lengths", "lengths", kAttention, "lengths of the sequences of a packed batch: 512,1024,33"},
-    {"--epilogue", "epilogue", kGemm,
-     "what becomes of each sum: an expression over acc, bias[n], residual[m,n], ... [acc]"},
+    {"--epilogue", "epilogue", kGemm, "epilogue: an expression over acc, bias[n], residual[m,n], ... [acc]"},
     {"--gated", "gated", kGemm, "columns come in pairs, gate and value: silu, gelu, gelu_tanh, relu, sigmoid"},
     {"--a-layout", "a_layout", kGemm, "row or col [row]: K or M contiguous"},
     {"--b-layout", "b_layout", kGemm, "row or col [col]: N or K contiguous"},
     {"--quant", "quant", kRows, "write fp8 or int8"},
     {"--quant-scale", "quant_scale", kRows,
      "scale of a quantised output: row (computed) or tensor (given by --scale) [row]"},
-    {"--expr", "expr", " map ", "what becomes of each element: an expression over x (docs/epilogues.md)"},
+    {"--expr", "expr", " map ", "output of each element: an expression over x (docs/epilogues.md)"},
 };
 
 }  // namespace

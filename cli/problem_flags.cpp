@@ -100,7 +100,7 @@ Result<std::map<std::string, ParamValue>> ProblemFlags::pins() const {
 void RunFlags::declare(FlagSet app) {
   app.add("--variant", variants, "only these variants").split(',').group("Search");
   app.add("--strategy", strategy, fmt::format("{} [{}]", strategy_names(), strategies().front().name)).group("Search");
-  app.add_switch("--exhaustive", exhaustive, "the same as --strategy exhaustive: every point, whatever --evals says")
+  app.add_switch("--exhaustive", exhaustive, "same as --strategy exhaustive: every point, without the limit of --evals")
       .group("Search")
       .excludes(app.find("--strategy"));
   app.add("--evals", evals,
@@ -109,14 +109,14 @@ void RunFlags::declare(FlagSet app) {
       .number_from(1, 1e15, "a number")
       .group("Search");
   app.add("--time", time_limit_s,
-          "start no new candidate after this many seconds; with a GPU after half of them, and time nothing "
-          "after all of them")
+          "no new candidate starts after this many seconds (with a GPU: after half of them, and timing stops after all "
+          "of them)")
       .number_from(1e-3, 1e9, "a number of seconds")
       .group("Search");
   app.add("--seed", seed, "seed of random strategies [0]").group("Search");
   app.add("--jobs", jobs, "compile workers and simulation threads [cores]").range(1, 256).group("Search");
   app.add("--executor", executor,
-          "auto, sim or cuda [auto: a GPU if there is one]: cuda measures, sim counts and models")
+          "auto, sim or cuda [auto: the GPU if one is found]: cuda measures, sim counts and models")
       .group("Device");
   // Without a GPU these say nothing, which is then said.
   const auto on_gpu = [&](Flag flag) { gpu_flags.push_back(flag); };
@@ -124,13 +124,14 @@ void RunFlags::declare(FlagSet app) {
   on_gpu(app.add("--protocol", protocol, "steady (warm, many samples) or burst (few, with rests) [steady]")
              .group("Measurement"));
   on_gpu(app.add("--l2", l2, "rank by cold (flushed before each sample) or hot times [cold]").group("Measurement"));
-  on_gpu(app.add("--check", check, "with a GPU, what is simulated too: all, finalists, or gpu for nothing [finalists]")
+  on_gpu(app.add("--check", check,
+                 "with a GPU, the candidates to simulate as well: all, finalists, or gpu (none) [finalists]")
              .group("Measurement"));
   on_gpu(app.add("--timeout", timeout_s, "longest that one launch may take on the GPU, in seconds [10]")
              .number_from(0.1, 3600, "a number of seconds")
              .group("Measurement"));
   app.add("--record", record, "write every timed point here, a T4 file a stage").group("Measurement");
-  app.add_switch("--no-store", no_store, "neither read nor write remembered evaluations").group("Search");
+  app.add_switch("--no-store", no_store, "neither read nor write the evaluation store").group("Search");
 }
 
 void hurry(Protocol& protocol) {
@@ -157,7 +158,7 @@ Result<Workbench> open_workbench(const Session& session, const ProblemFlags& fla
   ROOFGEN_CHECK(parse_check(run.check));
   ROOFGEN_CHECK(protocol_of(run));
   if (!run.record.empty() && run.executor == "sim")
-    return Error{Exit::kUsage, "--record keeps measured times, and --executor sim measures none"};
+    return Error{Exit::kUsage, "--record needs measured times; --executor sim does not measure"};
   if (run.executor != "sim") {
     GpuWorkerOptions worker;
     worker.ordinal = run.gpu;
@@ -180,10 +181,10 @@ Result<Workbench> open_workbench(const Session& session, const ProblemFlags& fla
     // "auto" asks for a GPU, and there is none.
     if (bench.simulated_driver() && run.executor == "auto") bench.gpu.reset();
     if (bench.simulated_driver())
-      warn("the CUDA driver is simulated (docs/shim.md): this tries the path to a GPU, and measures nothing");
+      warn("the CUDA driver is simulated (docs/shim.md): this run tests the GPU path; its times are not measurements");
   }
   if (!run.record.empty() && !bench.gpu)
-    return Error{Exit::kUnavailable, "--record keeps measured times, and there is no GPU to measure on"};
+    return Error{Exit::kUnavailable, "--record needs measured times; no GPU was found"};
   if (!run.record.empty() && bench.simulated_driver())
     return Error{Exit::kUnavailable, "--record keeps measured times, and the CUDA driver is simulated"};
   if (!bench.gpu)

@@ -11,9 +11,9 @@ namespace roofgen::cli {
 void ProfileFlags::declare(FlagSet app) {
   const Flag asked =
       app.add("--profile", file,
-              "lay the measured ceilings of this file over the device [of a GPU: those that roofline --measure kept]")
+              "overlay the measured ceilings of this file [for a GPU: its profile from roofline --measure]")
           .group("Device");
-  app.add_switch("--no-profile", none, "only what is stated of the device: no measured ceilings")
+  app.add_switch("--no-profile", none, "ignore measured ceilings: use the catalogue's values only")
       .group("Device")
       .excludes(asked);
 }

@@ -239,11 +239,12 @@ Run declare_roofline(FlagSet app) {
     flags->measure.json = flags->json;
     if (flags->measure.measure &&
         (!flags->points.empty() || !flags->html.empty() || !flags->svg.empty() || !flags->png.empty()))
-      return Error{
-          Exit::kUsage,
-          "--measure draws nothing: --points, --html, --svg and --png are of a second call, with --device gpu"};
+      return Error{Exit::kUsage,
+                   "--measure draws no plot; run `roofgen roofline --device gpu` afterwards for --points, --html, "
+                   "--svg and --png"};
     if (flags->measure.measure && flags->device != "gpu" && device.given())
-      return Error{Exit::kUsage, fmt::format("--measure is of the GPU in this machine, not of {}", flags->device)};
+      return Error{Exit::kUsage,
+                   fmt::format("--measure measures the GPU of this machine; it cannot measure {}", flags->device)};
     return flags->measure.measure ? measure_roofline(session, flags->measure) : run(session, *flags);
   };
 }

@@ -83,7 +83,7 @@ Result<Exit> run(const Session& session, const TuneFlags& flags) {
   ROOFGEN_TRY(Workbench bench, make_workbench(session, flags.problem, flags.run));
   if ((flags.counters || flags.sanitize) && !bench.gpu)
     return Error{Exit::kUnavailable,
-                 fmt::format("--{} asks the hardware, and there is no GPU", flags.counters ? "counters" : "sanitize")};
+                 fmt::format("--{} needs a GPU; none was found", flags.counters ? "counters" : "sanitize")};
   if ((flags.counters || flags.sanitize) && bench.simulated_driver())
     return Error{Exit::kUnavailable, fmt::format("--{} asks the hardware, and the CUDA driver is simulated",
                                                  flags.counters ? "counters" : "sanitize")};

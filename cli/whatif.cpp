@@ -64,12 +64,12 @@ Result<Request> request_of(const WhatIfFlags& flags) {
   Request out;
   if (flags.chain.empty() == flags.problem.op.empty())
     return Error{Exit::kUsage, flags.chain.empty()
-                                   ? "what is to be cut is missing: --chain 'gemm > bias > gelu', or attention"
+                                   ? "a chain or an operator was expected: --chain 'gemm > bias > gelu', or attention"
                                    : fmt::format("--chain and {} ask for two things", flags.problem.op)};
   if (!flags.problem.sets.empty())
-    return Error{Exit::kUsage, "--set pins parameters of one kernel, and a what-if has many"};
+    return Error{Exit::kUsage, "--set pins parameters of one kernel; whatif tunes several kernels"};
   if (!flags.run.variants.empty())
-    return Error{Exit::kUsage, "--variant chooses among an op's variants; a what-if has --plan"};
+    return Error{Exit::kUsage, "--variant does not apply to whatif; select a partition with --plan"};
   ROOFGEN_TRY(Problem problem,
               flags.problem.given.problem(flags.chain.empty() ? flags.problem.op : "chain", flags.problem.dtype));
   const Op* attention = nullptr;
@@ -156,7 +156,7 @@ Run declare_whatif(FlagSet app) {
       .group("Problem");
   app.add("--plan", flags->plan, "compare this partition with the fastest: 'gemm+bias+gelu | residual+rmsnorm'")
       .group("Search");
-  app.add("--sweep", flags->sweep, "repeat for each of these sizes and say where the verdict flips: M=256,512,1024")
+  app.add("--sweep", flags->sweep, "repeat for each of these sizes and report the crossover: M=256,512,1024")
       .group("Search");
   app.add_switch("--json", flags->json, "one JSON document (docs/whatif-schema.json)").group("Output");
   app.add("--html", flags->html, "also write a self-contained page here: the ladder of partitions, the roofline")

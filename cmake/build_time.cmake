@@ -21,6 +21,12 @@ function(roofgen_hot target)
   set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
 endfunction()
 
+# The same for some sources of a target.
+function(roofgen_hot_sources)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O3> SKIP_PRECOMPILE_HEADERS ON
+    SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # roofgen_precompile(<folder>): every C++ target of the folder and below uses the precompiled header of roofgen_values.
 function(roofgen_precompile folder)
   get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)

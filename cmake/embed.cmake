@@ -3,7 +3,7 @@
 # ("devices/...").
 #
 # roofgen_embed_text(<target> <function> <header> <file>): compiles one file, from any location, into <target> as
-# `std::string_view roofgen::plot::<function>()`, declared in <header>; empty without a file.
+# `std::string_view roofgen::<function>()`, declared in <header>, with a zero behind it; empty without a file.
 #
 # Run as a script (cmake -P), this file writes these sources with CMake alone, without xxd or Python. Inputs:
 # EMBED_OUTPUT, and either EMBED_ROOT with EMBED_LIST (a file with one relative name per line) or EMBED_FUNCTION,
@@ -42,7 +42,8 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
     if(NOT EXISTS "${file}")
       set(file)
     endif()
-    set(output ${CMAKE_CURRENT_BINARY_DIR}/${function}.cpp)
+    string(REPLACE "::" "_" name ${function})
+    set(output ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
     add_custom_command(
       OUTPUT ${output}
       COMMAND ${CMAKE_COMMAND} -DEMBED_FUNCTION=${function} -DEMBED_HEADER=${header} -DEMBED_FILE=${file}
@@ -74,15 +75,11 @@ if(EMBED_FUNCTION)
   file(WRITE ${EMBED_OUTPUT} "// Written by cmake/embed.cmake.
 #include \"${EMBED_HEADER}\"
 
-namespace roofgen::plot {
-
-std::string_view ${EMBED_FUNCTION}() {
+std::string_view roofgen::${EMBED_FUNCTION}() {
   static const unsigned char kBytes[] = {
 ${bytes}0};
   return {reinterpret_cast<const char*>(kBytes), ${size}};
 }
-
-}  // namespace roofgen::plot
 ")
   return()
 endif()

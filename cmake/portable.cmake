@@ -22,9 +22,11 @@ target_compile_definitions(fmt::fmt INTERFACE FMT_HEADER_ONLY=1)
 add_link_options(-static-libstdc++ -static-libgcc -Wl,--as-needed)
 
 # roofgen_make_portable(<target>): adds symbols that old C libraries lack. The build fails, without leaving a program,
-# if the program would not run on older systems.
+# if the program would not run on older systems. The C source is a target of its own: the precompiled header is C++, and
+# CMake would ask for one of each language of the program.
 function(roofgen_make_portable target)
-  target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/portable/arc4random.c)
+  add_library(${target}_portable OBJECT ${PROJECT_SOURCE_DIR}/cmake/portable/arc4random.c)
+  target_link_libraries(${target} PRIVATE ${target}_portable)
   add_custom_command(TARGET ${target} POST_BUILD
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/bench/check_portable.py $<TARGET_FILE:${target}>
     VERBATIM)

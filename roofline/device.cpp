@@ -91,7 +91,7 @@ Result<void> overlay(Device& device, std::string text, std::string file) {
                  fmt::format("the profile is of \"{}\", the device is \"{}\"", profile.name, device.name),
                  profile.json.find("name")};
   if (!profile.extends.empty())
-    return Error{Exit::kFailed, "a profile of measurements extends nothing", profile.json.find("extends")};
+    return Error{Exit::kFailed, "a measured profile must not have \"extends\"", profile.json.find("extends")};
   Device changed = device;
   for (const auto& [name, cell] : profile.cells) {
     if (cell.origin != Origin::kMeasured)

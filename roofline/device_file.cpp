@@ -78,7 +78,7 @@ Result<Cell> parse_cell(const std::string& name, const Json& json, const JsonFil
   if (cell.value < 0) return fail(fmt::format("{} is {}; it cannot be negative", what, cell.value));
   if (cell.value == 0 && !spec->zero_is_fine) return fail(what + " is 0; it must be above 0");
   if (spec->integer && cell.value > kLargestWhole)
-    return fail(fmt::format("{} is {}; nothing is that large", what, cell.value));
+    return fail(fmt::format("{} is {}; the value is too large", what, cell.value));
   if (spec->integer && cell.value != std::floor(cell.value))
     return fail(fmt::format("{} is {}; a whole number was expected", what, cell.value));
   return cell;

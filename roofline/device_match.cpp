@@ -94,7 +94,7 @@ Result<Device> compose(const DataFiles& files, const DriverFacts& f) {
   if (!files.read("devices/" + plain + ".json"))
     return unavailable(fmt::format("there is no architecture file devices/{}.json", plain));
   if (f.sms <= 0 || f.sm_clock_khz <= 0 || f.memory_bytes <= 0)
-    return unavailable("the driver does not say its SMs, clock and memory");
+    return unavailable("the driver does not report SM count, clock and memory size");
   if (!(bandwidth(f) > 0)) return unavailable("the driver does not say its memory clock and bus width");
   Device d;
   d.name = d.title = f.name;

@@ -173,10 +173,11 @@ std::string idle_text(const Device& device, const TimedKernels& better, const Ti
   return fmt::format("{} (idle {:.2f} against {:.2f})", what, w, b);
 }
 
-/// Registers, occupancy and spills, where they are a reason for the stall.
+/// Registers, occupancy and spills, where they are a reason for the stall. The occupancies that two roofs need differ,
+/// so they are compared under one roof only.
 std::string residency_text(const KernelReport& better, const KernelReport& worse) {
   std::string out;
-  if (worse.occupancy.fraction < better.occupancy.fraction) {
+  if (worse.time.roof == better.time.roof && worse.occupancy.fraction < better.occupancy.fraction) {
     out = fmt::format(", {:.0f} % occupancy against {:.0f} %", 100 * worse.occupancy.fraction,
                       100 * better.occupancy.fraction);
     if (worse.occupancy.limited_by == "registers" && worse.registers > better.registers)

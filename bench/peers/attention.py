@@ -1,12 +1,22 @@
-"""Attention: the problem, its inputs, the reference, and the peers. Tensors are (batch, row, head, d)."""
+#!/usr/bin/env python3
+"""roofgen's tuned attention and its peers on one GPU: same inputs, timed in turns, each checked before it is timed.
+
+  attention.py --bundle DIR [--bundle DIR2]      DIR from `roofgen emit attention ... -o DIR`
+  attention.py --L 4096 --d 128 --causal         the peers alone
+  attention.py --list                            the peers, and why some cannot run here
+
+docs/peers.md describes the peers and the protocol. Tensors are (batch, row, head, d). Exit codes: 0 done, 1 ours failed
+or nothing could be timed, 2 usage, 3 no torch or no GPU, 130 interrupted (the finished rounds are written)."""
+import argparse
 import dataclasses
 import importlib
 import math
-from typing import Callable
+import platform
+import sys
 
-from rounds import first_line
-
-FLOP_CONVENTION = "4 x allowed (query, key) pairs x d; causal counts the allowed pairs; exp is not a FLOP"
+import compare
+import cuda
+from compare import OK, UNAVAILABLE, USAGE, Peer, Stop, Unfit, first_line
 
 
 @dataclasses.dataclass
@@ -45,7 +55,7 @@ def problem_of(L, d, kv_len=None, batch=None, heads=None, kv_heads=None, causal=
     dims = {"L": L, "kv_len": kv_len, "d": d, "batch": batch or max(1, 16384 // max(L, kv_len)), "heads": heads,
             "kv_heads": kv_heads or heads}
     if heads % dims["kv_heads"]:
-        raise ValueError(f"heads ({heads}) is not a multiple of kv_heads ({kv_heads})")
+        raise Stop(USAGE, f"heads ({heads}) is not a multiple of kv_heads ({kv_heads})")
     return {"op": "attention", "dtype": dtype, "dims": dims, "flags": {"causal": causal, "lse": False},
             "reals": {"scale": 1 / math.sqrt(d)}}
 
@@ -95,64 +105,87 @@ def error_over_tolerance(torch, s, data, out, rounds_scores):
     return worst, rows_checked
 
 
-class Unfit(Exception):
-    """The peer does not support this problem."""
+class Attention:
+    """One problem on a GPU: the `work` of compare.py."""
+    VERSIONS = ("torch", "triton", "flash_attn", "flash_attn_interface", "flashinfer")
+    flop_convention = "4 x allowed (query, key) pairs x d; causal counts the allowed pairs; exp is not a FLOP"
+
+    def __init__(self, torch, gpu, problem, seed, compile_mode):
+        self.torch, self.gpu, self.problem, self.compile_mode = torch, gpu, problem, compile_mode
+        self.shape = s = Shape.of(problem)
+        # Two to eight copies of the inputs, together at least three times L2 and at most a quarter of the free memory.
+        each = 4 * s.d * s.batch * (s.L * s.heads + s.kv_len * s.kv_heads)
+        free = torch.cuda.mem_get_info()[0] // 4 // each
+        self.sets = max(1, min(8, max(2, math.ceil(3 * gpu.l2_bytes / each)), free))
+        self.data = inputs(torch, s, self.sets, seed)
+        self.flops, self.protocol, self.notes = s.flops(), {"compile_mode": compile_mode}, []
+
+    def error(self, peer, i):
+        out = peer.run(i)
+        self.gpu.wait("running")
+        return error_over_tolerance(self.torch, self.shape, self.data[i], out, peer.rounds_scores)
+
+    def versions(self):
+        loaded = {name: sys.modules[name] for name in self.VERSIONS if sys.modules.get(name)}
+        return {"python": platform.python_version(), "cuda": str(self.torch.version.cuda),
+                "cudnn": str(self.torch.backends.cudnn.version()),
+                **{name: str(getattr(module, "__version__", "unknown")) for name, module in loaded.items()}}
 
 
-@dataclasses.dataclass
-class Peer:
-    """An implementation, and what became of it: an entry of the document's `peers`."""
-    name: str
-    what: str
-    build: Callable  # (env, shape, sets) -> run
-    module: str = ""  # the package it needs besides torch
-    rounds_scores: bool = False  # stores scores in 16 bits
-    run: Callable = None  # of a set's index; returns the output
-    state: str = "timed"  # or wrong, failed, missing, with a reason
-    reason: str = ""
-    error: float = 0.0  # over the tolerance; infinite when the answer has NaNs
-    rows_checked: int = 0
-    timings: dict = dataclasses.field(default_factory=dict)
+def ours(bundle, number=0):
+    """The bundle as a peer: its kernels on torch's tensors and stream, through the driver."""
+    name = f"roofgen:{bundle.variant}" + "'" * number
 
-    def drop(self, state, reason):
-        self.state, self.reason = state, reason
+    def build(work):
+        torch, bound, temporaries = work.torch, [], {}
+        kernels = [cuda.Kernel(work.gpu.driver, kernel) for kernel in bundle.kernels]
+        if any(kernel.from_ptx for kernel in kernels):
+            work.notes.append(f"{bundle.variant}: the driver compiled its PTX, the CUBIN is of another architecture")
+        for x in work.data:
+            tensors = {**x, "O": torch.full_like(x["Q"], float("nan"))}
+            for name, buffer in bundle.buffers.items():
+                place = temporaries if buffer["role"] == "temporary" else tensors  # temporaries: one for all sets
+                if name not in place:
+                    place[name] = torch.empty(buffer["bytes"], dtype=torch.uint8, device="cuda")
+                if place[name].nbytes != buffer["bytes"]:
+                    raise ValueError(f"{name}: {buffer['bytes']} bytes in the bundle, {place[name].nbytes} here")
+            tensors.update(temporaries)
+            addresses = {name: tensor.data_ptr() for name, tensor in tensors.items()}
+            bound.append(([kernel.bind(addresses) for kernel in kernels], tensors))
 
-    def missing(self):
-        """The reason why its package cannot be used, or ""."""
-        try:
-            if self.module:
-                importlib.import_module(self.module)
-            return ""
-        except Exception as error:  # packages with native parts fail in many ways
-            return f"{self.module} cannot be imported: {first_line(error)}"
+        def run(i):
+            launches, tensors = bound[i]
+            for launch in launches:
+                launch(work.gpu.stream)
+            return tensors["O"]
+        return run
 
-    def document(self):
-        error = self.error if self.rows_checked and math.isfinite(self.error) else None
-        entry = {"name": self.name, "what": self.what, "state": self.state, "reason": self.reason,
-                 "error_over_tolerance": error, "rows_checked": self.rows_checked}
-        return {**entry, "timings": self.timings} if self.state == "timed" else entry
+    stores_scores = any(each["role"] == "temporary" and each["dtype"] != "fp32" for each in bundle.buffers.values())
+    return Peer(name, f"{len(bundle.kernels)} kernel(s) of {bundle.directory}", build, rounds_scores=stores_scores)
 
 
 def sdpa(backend):
-    def build(env, s, sets):
+    def build(work):
+        s = work.shape
         if s.causal and s.kv_len != s.L:
             raise Unfit("is_causal aligns the mask to the first key, this problem's is aligned to the last")
         if backend == "EFFICIENT_ATTENTION" and s.heads != s.kv_heads:
             raise Unfit("its kernels do not support grouped keys (enable_gqa)")
         from torch.nn.attention import SDPBackend, sdpa_kernel
-        views = [tuple(x[n].transpose(1, 2) for n in "QKV") for x in sets]
+        views = [tuple(x[n].transpose(1, 2) for n in "QKV") for x in work.data]
         grouped = {"enable_gqa": True} if s.heads != s.kv_heads else {}
 
         def run(i):
             with sdpa_kernel([getattr(SDPBackend, backend)]):
-                return env.torch.nn.functional.scaled_dot_product_attention(
+                return work.torch.nn.functional.scaled_dot_product_attention(
                     *views[i], is_causal=s.causal, scale=s.scale, **grouped).transpose(1, 2)
         return run
     return build
 
 
-def compiled(env, s, sets):
-    torch, group, scores_bytes = env.torch, s.heads // s.kv_heads, 2 * s.batch * s.heads * s.L * s.kv_len
+def compiled(work):
+    torch, s = work.torch, work.shape
+    group, scores_bytes = s.heads // s.kv_heads, 2 * s.batch * s.heads * s.L * s.kv_len
     if 8 * scores_bytes > torch.cuda.mem_get_info()[0]:
         raise Unfit(f"its scores need {scores_bytes / 1e9:.1f} GB and more than that once again")
 
@@ -164,20 +197,22 @@ def compiled(env, s, sets):
             scores = scores.masked_fill(hidden, float("-inf"))
         return (torch.softmax(scores.float(), dim=-1).to(q.dtype) @ v).transpose(1, 2)
 
-    function = torch.compile(naive, dynamic=False, mode=env.compile_mode)
-    return lambda i: function(*sets[i].values())
+    function = torch.compile(naive, dynamic=False, mode=work.compile_mode)
+    return lambda i: function(*work.data[i].values())
 
 
-def triton(env, s, sets):
+def triton(work):
+    s, sets = work.shape, work.data
     kernel = importlib.import_module("triton_attention")
     if max(s.L * s.heads, s.kv_len * s.kv_heads) * s.d >= 2**31:
         raise Unfit("it indexes one batch element with 32 bits")
-    outs = [env.torch.empty_like(x["Q"]) for x in sets]
+    outs = [work.torch.empty_like(x["Q"]) for x in sets]
     return lambda i: kernel.attention(*sets[i].values(), outs[i], s.scale, s.causal)
 
 
 def flash(module):
-    def build(env, s, sets):
+    def build(work):
+        s, sets = work.shape, work.data
         function = importlib.import_module(module).flash_attn_func
 
         def run(i):
@@ -187,14 +222,14 @@ def flash(module):
     return build
 
 
-def flashinfer(env, s, sets):
-    torch, dtype = env.torch, sets[0]["Q"].dtype
+def flashinfer(work):
+    torch, s, dtype = work.torch, work.shape, work.data[0]["Q"].dtype
     workspace = torch.empty(128 << 20, dtype=torch.uint8, device="cuda")
     wrapper = importlib.import_module("flashinfer").BatchPrefillWithRaggedKVCacheWrapper(workspace, "NHD")
     starts = torch.arange(s.batch + 1, dtype=torch.int32, device="cuda")
     wrapper.plan(starts * s.L, starts * s.kv_len, s.heads, s.kv_heads, s.d, causal=s.causal, sm_scale=s.scale,
                  q_data_type=dtype, kv_data_type=dtype)
-    flat = [tuple(x[n].flatten(0, 1) for n in "QKV") for x in sets]
+    flat = [tuple(x[n].flatten(0, 1) for n in "QKV") for x in work.data]
     return lambda i: wrapper.run(*flat[i]).view(s.batch, s.L, s.heads, s.d)
 
 
@@ -212,3 +247,81 @@ def all_peers():
         Peer("flash-attn-3", f"{flash3}.flash_attn_func", flash(flash3), flash3),
         Peer("flashinfer", "BatchPrefillWithRaggedKVCacheWrapper", flashinfer, "flashinfer"),
     ]
+
+
+# ---- The command line ------------------------------------------------------------------------------------------------
+
+def arguments(argv):
+    p = argparse.ArgumentParser(prog="attention.py", description=__doc__.split("\n\n", maxsplit=1)[0])
+    p.add_argument("--list", action="store_true", help="list the peers and whether they can run")
+    p.add_argument("--peer", action="append", choices=[p.name for p in all_peers()], help="only these [all]")
+    for name, text in (("L", "rows of Q"), ("kv-len", "rows of K and V [L]"), ("d", "head dimension"),
+                       ("batch", "[16384 / L]"), ("heads", "[2048 / d]"), ("kv-heads", "[heads]")):
+        p.add_argument(f"--{name}", type=compare.positive, help=text)
+    p.add_argument("--causal", action="store_true")
+    p.add_argument("--dtype", choices=("bf16", "fp16"), default="bf16")
+    p.add_argument("--max-autotune", action="store_true", help="torch.compile tries more and takes minutes")
+    compare.add_options(p)
+    return p.parse_args(argv, argparse.Namespace(argv=argv))
+
+
+def load_torch():
+    """torch that has a GPU. Raises Stop."""
+    try:
+        torch = importlib.import_module("torch")
+        available = torch.cuda.is_available()
+    except Exception as error:
+        raise Stop(UNAVAILABLE, f"torch cannot be imported: {first_line(error)}") from None
+    if not available:
+        raise Stop(UNAVAILABLE, "torch finds no GPU")
+    return torch
+
+
+def list_peers(peers):
+    try:
+        blocked = load_torch() and ""
+    except Stop as stop:
+        blocked = str(stop)
+    reasons = [(p, blocked or p.missing()) for p in peers]
+    rows = [[p.name, f"no: {reason}" if reason else "yes", p.what] for p, reason in reasons]
+    return compare.columns([["peer", "here", "what"], *rows], left=3)
+
+
+def the_problem(args, bundles):
+    if not bundles:
+        if not args.L or not args.d:
+            raise Stop(USAGE, "--bundle DIR, or --L and --d, were expected")
+        return problem_of(args.L, args.d, args.kv_len, args.batch, args.heads, args.kv_heads, args.causal, args.dtype)
+    if any(b.problem != bundles[0].problem for b in bundles):
+        raise Stop(USAGE, "the bundles are of different problems")
+    if bundles[0].problem["op"] != "attention":
+        raise Stop(USAGE, f"no peers for {bundles[0].problem['op']}; attention was expected")
+    return bundles[0].problem
+
+
+def run(argv):
+    args = arguments(argv)
+    peers = [p for p in all_peers() if not args.peer or p.name in args.peer]
+    if args.list:
+        sys.stdout.write(list_peers(peers))
+        return OK
+    args.bundles = [cuda.Bundle(path) for path in args.bundle]
+    problem = the_problem(args, args.bundles)
+    torch = load_torch()
+    variants = [b.variant for b in args.bundles]
+    peers = [*(ours(b, variants[:i].count(b.variant)) for i, b in enumerate(args.bundles)), *peers]
+
+    def documents():
+        gpu = cuda.Gpu(args.gpu)
+        torch.cuda.set_device(args.gpu)
+        gpu.stream = torch.cuda.current_stream().cuda_stream
+        mode = "max-autotune-no-cudagraphs" if args.max_autotune else "default"
+        work = Attention(torch, gpu, problem, args.seed, mode)
+        if not args.bundles:
+            work.notes.append("no bundle of roofgen's was given: the peers alone")
+        yield compare.compare(gpu, work, peers, args)
+    return compare.finish(documents(), args.json)
+
+
+if __name__ == "__main__":
+    sys.exit(compare.guarded(run, sys.argv[1:]))

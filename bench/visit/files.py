@@ -1,12 +1,18 @@
-"""Files of a visit: atomic writes, JSON held to a schema, the archive."""
+"""Files of a visit: atomic writes, JSON, the archive."""
 import json
 import os
 import tarfile
 from pathlib import Path
 
+OK, FAILED, USAGE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
+
 
 class Bad(ValueError):
-    """An input or a document that cannot be used, described in one line."""
+    """An input or a document that cannot be used, described in one line. It may end the visit with this exit code."""
+
+    def __init__(self, message, code=USAGE):
+        super().__init__(message)
+        self.code = code
 
 
 def write(path, data):
@@ -39,34 +45,6 @@ def read_json(path):
         return parse_json(Path(path).read_bytes())
     except (OSError, Bad) as error:
         raise Bad(f"{path}: {error}") from error
-
-
-SCHEMAS = read_json(Path(__file__).with_name("schema.json"))
-_TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float),
-          "null": type(None)}
-
-
-def check(value, schema, where="document"):
-    """Raises Bad at the first violation. Knows the keywords of JSON Schema that schema.json uses, and no others."""
-    names = schema.get("type", [])
-    names = names if isinstance(names, list) else [names]
-    kinds = ["boolean"] if isinstance(value, bool) else [each for each in _TYPES if isinstance(value, _TYPES[each])]
-    if names and not set(names) & set(kinds):
-        raise Bad(f"{where}: {' or '.join(names)} expected, {type(value).__name__} found")
-    if value not in schema.get("enum", [value]):
-        raise Bad(f"{where}: {value!r} is not one of {', '.join(map(repr, schema['enum']))}")
-    if isinstance(value, dict):
-        for name in schema.get("required", []):
-            if name not in value:
-                raise Bad(f"{where}: {name} is missing")
-        for name, part in value.items():
-            inner = schema.get("properties", {}).get(name, schema.get("additionalProperties", {}))
-            if inner is False:
-                raise Bad(f"{where}: {name} is unknown")
-            check(part, inner, f"{where}.{name}")
-    if isinstance(value, list):
-        for index, part in enumerate(value):
-            check(part, schema.get("items", {}), f"{where}[{index}]")
 
 
 def archive(folder, path):

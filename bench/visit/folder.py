@@ -3,13 +3,12 @@ visits continue there."""
 import datetime
 import fcntl
 import gzip
+import itertools
 import os
 import re
 from pathlib import Path
 
 import files
-
-SUMMARY_SCHEMA, RESULT_SCHEMA = "roofgen.visit.1", "roofgen.visit-result.1"
 
 
 def utc():
@@ -22,22 +21,21 @@ class Folder:
     def __init__(self, base, gpu, root, fresh=False):
         short = gpu["uuid"].removeprefix("GPU-")[:8]
         device = Path(os.path.abspath(base), re.sub(r"[^a-z0-9]+", "-", gpu["name"].lower()).strip("-") or "gpu")
-        self.gpu, self.path, self.summary = gpu, None, None
+        self.gpu, self.summary = gpu, None
         for path in [] if fresh else sorted(device.glob(f"*-{short}*/visit.json"), reverse=True):
             try:
                 summary = files.read_json(path)
-                files.check(summary, files.SCHEMAS[SUMMARY_SCHEMA])
-            except files.Bad:
+                same = [summary["gpu"][name] == gpu[name] for name in ("uuid", "driver")]
+            except (files.Bad, KeyError, TypeError):  # not a visit's
                 continue
-            if (summary["gpu"]["uuid"], summary["gpu"]["driver"]) == (gpu["uuid"], gpu["driver"]):
+            if all(same):
                 self.path, self.summary = path.parent, summary
                 break
-        if not self.path:
-            self.path, number = device / f"{utc()[:10]}-{short}", 1
-            while self.path.exists():
-                number += 1
-                self.path = device / f"{utc()[:10]}-{short}-{number}"
-            self.summary = {"schema": SUMMARY_SCHEMA, "gpu": gpu, "versions": {}, "host": {}, "doctor": None,
+        if not self.summary:
+            numbers = itertools.chain([""], map("-{}".format, itertools.count(2)))
+            paths = (device / f"{utc()[:10]}-{short}{number}" for number in numbers)
+            self.path = next(path for path in paths if not path.exists())
+            self.summary = {"schema": "roofgen.visit.1", "gpu": gpu, "versions": {}, "host": {}, "doctor": None,
                             "visits": [], "tasks": {}}
         self.work = self.path / ".work"
         self.work.mkdir(parents=True, exist_ok=True)
@@ -47,7 +45,7 @@ class Folder:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise files.Bad(f"another visit is running in {self.path}") from error
+            raise files.Bad(f"another visit is running in {self.path}", files.FAILED) from error
 
     def scrub(self, text):
         """The text with paths of this machine replaced by names."""
@@ -56,7 +54,6 @@ class Folder:
         return text
 
     def _write(self, name, document):
-        files.check(document, files.SCHEMAS[document["schema"]])
         files.write(self.path / name, self.scrub(files.to_json(document)))
 
     def state(self, task):
@@ -64,8 +61,8 @@ class Folder:
         known = self.summary["tasks"].get(task.id, {})
         return known["status"] if known.get("command_digest") == task.digest else ""
 
-    def begin_visit(self, budget_s, doctor, versions, host):
-        self.summary.update(doctor=doctor, versions=versions, host=host, gpu=self.gpu)
+    def begin_visit(self, budget_s, **about):
+        self.summary.update(gpu=self.gpu, **about)
         self.summary["visits"].append(
             {"started": utc(), "ended": "", "budget_s": budget_s, "stopped": "running", "done": []})
         self._write("visit.json", self.summary)
@@ -90,6 +87,6 @@ class Folder:
             for name, data in attachments.items():
                 files.write(self.path / name, gzip.compress(data, mtime=0))
             self._write(f"{task.id}.json", result)
-        done = {"task": task.id, "status": result["status"], "seconds": result["seconds"]}
-        self.summary["visits"][-1]["done"].append(done)
+        self.summary["visits"][-1]["done"].append(
+            {"task": task.id, "status": result["status"], "seconds": result["seconds"]})
         self.record(task, result["status"], result["message"])

@@ -7,14 +7,11 @@ import files
 LINE = 400  # characters kept of a quoted line
 
 
-class Simulated(Exception):
-    """A result that was not measured; the visit ends."""
-
-
 def refuse_simulated(document, task_id):
     for part in (document, document.get("device"), document.get("gpu")):
         if isinstance(part, dict) and (part.get("origin") == "simulated" or part.get("simulated") is True):
-            raise Simulated(f"{task_id}: the result says that it is simulated; a visit keeps only measurements")
+            raise files.Bad(f"{task_id}: the result says that it is simulated; a visit keeps only measurements",
+                            files.UNAVAILABLE)
 
 
 def last_words(stderr):
@@ -32,8 +29,8 @@ def why_nothing_passed(document, stderr):
     # Most points of every space violate a constraint: that explains a failure only without other rejections.
     counts = {stage: count for stage, count in counts.items() if stage != "constraint"} or counts
     most = max(counts, key=counts.get, default="")
-    variants = document.get("variants", [])
-    reasons = [each.get("rejected_because") or (each.get("verification") or {}).get("failure") for each in variants]
+    reasons = [each.get("rejected_because") or (each.get("verification") or {}).get("failure")
+               for each in document.get("variants", [])]
     said = re.findall(r"^\S+: nothing was verified: (.+)$", stderr, re.MULTILINE)
     reasons = said[:1] or [each for each in reasons if each]
     parts = [f"{counts[most]} candidates rejected: {most}"] if most else []
@@ -59,18 +56,15 @@ def _check(document, task):
     if fault:
         return fault
     found, faults = {each["name"]: each for each in document["variants"]}, []
-    for name in task.wants:
-        if not found.get(name, {}).get("available"):
-            reason = found.get(name, {}).get("rejected_because", "it is not in the result")
-            faults.append(f"{name} could not be made: {reason}")
+    for name in [name for name in task.wants if not found.get(name, {}).get("available")]:
+        reason = found.get(name, {}).get("rejected_because", "it is not in the result")
+        faults.append(f"{name} could not be made: {reason}")
     for name, each in found.items():
-        if not each["available"]:
-            continue
         verification = each.get("verification") or {}
         error = verification.get("error_over_tolerance")
-        if not each["verified"]:
+        if each["available"] and not each["verified"]:
             faults.append(f"{name} is wrong: {verification.get('failure', 'not verified')}")
-        elif error is None or not error <= 1 or not verification["rows_checked"]:
+        elif each["available"] and (error is None or not error <= 1 or not verification["rows_checked"]):
             faults.append(f"{name}: nothing shows that it was verified (error over tolerance {error})")
     for stage in ("verify", "gpu fault", "gpu timeout", "gpu"):  # a wrong kernel; other stages: one that does not fit
         if document["rejected"].get(stage):
@@ -90,22 +84,20 @@ JUDGES = {"tune": _tune, "check": _check, "ceilings": _ceilings, "json": lambda 
 
 
 def _other_gpu(document, uuid):
-    """The UUID of the GPU in the result if it is not this one, else ""."""
+    """The fault that the result names another GPU than this one, or ""."""
     for part in ("gpu", "provenance"):
         said = (document.get(part) or {}).get("uuid")
         if said and said.lower().removeprefix("gpu-") != uuid.lower().removeprefix("gpu-"):
-            return said
+            return f"it was measured on another GPU, {said}"
     return ""
 
 
 def judge(outcome, task, uuid):
-    """(document or None, its fault or ""). Raises Simulated."""
-    document, fault = None, "it printed nothing"
-    if outcome.stdout.strip():
-        try:
-            document, fault = files.parse_json(outcome.stdout), ""
-        except files.Bad as error:
-            fault = str(error)
+    """(document or None, its fault or ""). Raises Bad for a simulated one."""
+    try:
+        document, fault = files.parse_json(outcome.stdout), ""
+    except files.Bad as error:
+        document, fault = None, str(error) if outcome.stdout.strip() else "it printed nothing"
     if isinstance(document, list):
         document = {"documents": document}
     elif document is not None and not isinstance(document, dict):
@@ -113,12 +105,12 @@ def judge(outcome, task, uuid):
     try:
         for each in (document or {}).get("documents", [document] if document else []):
             refuse_simulated(each, task.id)
-        if outcome.exit_code != 0:
-            fault = last_words(outcome.stderr) or fault or "it said nothing"
-            fault = fault if outcome.exit_code is None else f"exit {outcome.exit_code}: {fault}"
+        if outcome.exit_code is None:
+            fault = last_words(outcome.stderr)
+        elif outcome.exit_code:
+            fault = f"exit {outcome.exit_code}: {last_words(outcome.stderr) or fault or 'it said nothing'}"
         elif document is not None:
-            other = _other_gpu(document, uuid)
-            fault = f"it was measured on another GPU, {other}" if other else JUDGES[task.judge](document, task)
+            fault = _other_gpu(document, uuid) or JUDGES[task.judge](document, task)
         if fault and document is not None:
             why = why_nothing_passed(document, "" if "nothing was verified: " in fault else outcome.stderr)
             fault += f"; {why}" if why else ""

@@ -16,19 +16,23 @@ STATE = {"sm_mhz": "clocks.sm", "memory_mhz": "clocks.mem", "power_w": "power.dr
          "temperature_c": "temperature.gpu", "limits": "clocks_event_reasons.active"}
 
 
+def _output(*command):
+    """What a program prints, or "" where it is missing or fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=15)
+        return "" if done.returncode else done.stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
 def ask(uuid, fields):
     """FACTS or STATE from nvidia-smi; empty when there is no such tool or it does not know a field."""
-    try:
-        done = subprocess.run(["nvidia-smi", f"--id={uuid}", f"--query-gpu={','.join(fields.values())}",
-                               "--format=csv,noheader,nounits"], capture_output=True, text=True, timeout=15)
-    except (OSError, subprocess.TimeoutExpired):
-        return {}
-    values = dict(zip(fields, map(str.strip, done.stdout.split(",")))) if done.returncode == 0 else {}
-    for name in [each for each in values if re.search("_(mhz|mib|w|c)$", each)]:  # a unit: a number
-        try:
-            values[name] = float(values[name]) if "." in values[name] else int(values[name])
-        except ValueError:
-            pass
+    text = _output("nvidia-smi", f"--id={uuid}", f"--query-gpu={','.join(fields.values())}",
+                   "--format=csv,noheader,nounits")
+    values = {name: value.strip() for name, value in zip(fields, text.split(","))}
+    for name, value in values.items():
+        if re.search("_(mhz|mib|w|c)$", name) and re.fullmatch(r"\d+(\.\d+)?", value):  # a unit: a number
+            values[name] = float(value) if "." in value else int(value)
     return {name: value for name, value in values.items() if value not in ("", "[N/A]")}
 
 
@@ -45,13 +49,6 @@ def program(named, root):
     return os.path.abspath(path if os.sep in path else shutil.which(path) or path)
 
 
-def peer(roofgen, root):
-    """The cublaslt_peer of the same build as roofgen, else the one of bench/portable.sh."""
-    builds = Path(roofgen).parents[1], Path(root, "build-portable")
-    places = [build / "bench/peers/cublaslt_peer" for build in builds]
-    return str(next((place for place in places if os.access(place, os.X_OK)), places[0]))
-
-
 def _ncu():
     return shutil.which("ncu") or next(map(str, sorted(Path("/usr/local").glob("cuda*/bin/ncu"))), "")
 
@@ -65,27 +62,20 @@ def _package(name):
 
 def describe(named, root):
     """What a visit would find here, for --dry-run."""
-    roofgen = program(named, root)
-    rival, torch = peer(roofgen, root), _package("torch")
-    rows = [
-        ("program", os.access(roofgen, os.X_OK) and roofgen, "bench/portable.sh builds it; no step runs without it"),
-        ("peer", os.access(rival, os.X_OK) and rival, "cublaslt_peer of the same build; the step gemm needs it"),
-        ("torch", torch and f"{torch}, of {sys.executable}", f"{sys.executable} has none; the step peers needs it"),
-        ("ncu", _ncu(), "the step counters needs it")]
-    lines = [f"{name:9} {found or 'missing: ' + needed_by}\n" for name, found, needed_by in rows]
+    roofgen, torch = program(named, root), _package("torch")
+    rows = [("program", os.access(roofgen, os.X_OK) and roofgen,
+             "bench/portable.sh builds it; no step runs without it"),
+            ("torch", torch and f"{torch}, of {sys.executable}", f"{sys.executable} has none; the step peers needs it"),
+            ("ncu", _ncu(), "the step counters needs it")]
     missing = ", ".join(name for name, found, _ in rows if not found)
     end = f"missing here: {missing}. No error: only the machine of the visit needs it" if missing else \
         "nothing is missing here"
-    return "\n" + "".join(lines) + end + "\n"
+    return "".join(f"{name:9} {found or 'missing: ' + use}\n" for name, found, use in rows) + end + "\n"
 
 
 def versions():
     """Empty texts for programs and packages that are not installed. `roofgen doctor` adds roofgen's and NVRTC's."""
-    try:
-        ncu = subprocess.run([_ncu(), "--version"], capture_output=True, text=True, timeout=30).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        ncu = ""
-    ncu = re.search(r"Version (\S+)|$", ncu)[1] or ""
+    ncu = re.search(r"Version (\S+)|$", _output(_ncu(), "--version"))[1] or ""
     return {"torch": _package("torch"), "triton": _package("triton"), "ncu": ncu, "python": platform.python_version(),
             "glibc": platform.libc_ver()[1], "kernel": platform.release()}
 

@@ -61,19 +61,17 @@ def _step(folder, entry):
     name, problems = entry["name"], entry.get("problems", [{"name": entry["name"]}])
     if isinstance(problems, str):
         problems = files.read_json(folder / problems)["problems"]
-    tasks = []
+    tasks = {}
     for problem in problems:
-        words = {"problem": _problem_words(problem)}
-        first, command = fill(entry.get("first", []), words), fill(entry["command"], words)
-        settings = {key: value for key, value in {**entry, **problem}.items() if key in ("limit_s", "least_s", "judge")}
-        tasks.append(Task(name, problem["name"], command, first=first, about=problem,
-                          wants=problem.get("variants", entry.get("variants", [])), **settings))
-    for task in tasks:
+        both, words = {**entry, **problem}, {"problem": _problem_words(problem)}
+        settings = {key: both[key] for key in ("limit_s", "least_s", "judge") if key in both}
+        task = Task(name, problem["name"], fill(entry["command"], words), first=fill(entry.get("first", []), words),
+                    about=problem, wants=both.get("variants", []), **settings)
         if not re.fullmatch(r"[a-z0-9._-]+", task.id):  # becomes the name of a file
             raise files.Bad(f"{task.id!r}: names consist of lower-case letters, digits, '.', '_' and '-'")
-        if sum(each.name == task.name for each in tasks) > 1:
+        if tasks.setdefault(task.name, task) is not task:
             raise files.Bad(f"step {name}: {task.name} is there twice")
-    return Step(name, entry.get("about", ""), entry.get("share", 1), tasks)
+    return Step(name, entry.get("about", ""), entry.get("share", 1), [*tasks.values()])
 
 
 def load(path):
@@ -104,4 +102,4 @@ def describe(steps, budget_s):
         for task in step.tasks:
             commands = " && ".join(" ".join(words) for words in (task.first, task.command) if words)
             lines.append(f"{task.id} (at most {task.limit_s:g} s): {commands}")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n\n"

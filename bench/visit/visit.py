@@ -16,21 +16,13 @@ import judge
 import machine
 import plan
 import process
+from files import FAILED, INTERRUPTED, OK, UNAVAILABLE, Bad
 
 ROOT = Path(__file__).resolve().parents[2]
-OK, FAILED, USAGE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 def say(text):
     print(f"gpu_visit: {text}", file=sys.stderr, flush=True)
-
-
-class Refused(Exception):
-    """There is nothing to measure on, or something that would only look so."""
-
-
-class Unwritable(Exception):
-    """The results cannot be written."""
 
 
 def parse(arguments):
@@ -49,31 +41,29 @@ def parse(arguments):
     parser.add_argument("--dry-run", action="store_true", help="print the plan with its time slices and run nothing")
     options = parser.parse_args(arguments)
     options.only = options.only and [name for part in options.only for name in part.split(",") if name]
-    if not 0 < options.seconds < 1e6:
-        parser.error(f"SECONDS must be positive, not {options.seconds:g}")
-    if options.gpu < 0:
-        parser.error("--gpu must be 0 or more")
-    if options.only == []:
-        parser.error("--only names no step")
+    for wrong, text in ((not 0 < options.seconds < 1e6, f"SECONDS must be positive, not {options.seconds:g}"),
+                        (options.gpu < 0, "--gpu must be 0 or more"), (options.only == [], "--only names no step")):
+        if wrong:
+            parser.error(text)
     return options
 
 
 def check_archive(name):
     """Raises Bad when the archive cannot be written."""
     if not name.endswith(".tar.gz"):
-        raise files.Bad(f"--archive {name}: not the name of a .tar.gz")
+        raise Bad(f"--archive {name}: not the name of a .tar.gz")
     try:
         with open(f"{name}.part", "wb"):
             os.unlink(f"{name}.part")
     except OSError as error:
-        raise files.Bad(f"--archive {name}: {error.strerror}") from error
+        raise Bad(f"--archive {name}: {error.strerror}") from error
 
 
 def chosen_steps(options):
     steps = plan.load(options.plan)
     names = [step.name for step in steps]
     for name in sorted(set(options.only or []) - set(names)):
-        raise files.Bad(f"there is no step {name}; steps: {', '.join(names)}")
+        raise Bad(f"there is no step {name}; steps: {', '.join(names)}")
     return [step for step in steps if not options.only or step.name in options.only]
 
 
@@ -87,7 +77,6 @@ class Visit:
         self.environment = {**os.environ, "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
         self.environment.pop("CUDA_LAUNCH_BLOCKING", None)  # it would lengthen every time
         self.program = machine.program(options.roofgen, ROOT)
-        self.peer = machine.peer(self.program, ROOT)
         self.mark = f"visit {os.getpid()}"  # until the folder is known
 
     def left(self):
@@ -97,31 +86,33 @@ class Visit:
         self.stopped = True
 
     def command(self, words, limit_s, grace_s):
-        programs = {"roofgen": self.program, "cublaslt_peer": self.peer, "python3": sys.executable}
-        words = [programs.get(words[0], words[0]), *words[1:]]
+        words = [{"roofgen": self.program, "python3": sys.executable}.get(words[0], words[0]), *words[1:]]
         return process.run(words, limit_s, grace_s, self.mark, self.environment, lambda: self.stopped)
 
     def prepare(self):
-        """Identifies the GPU and opens its folder. Raises Refused, Simulated or Unwritable."""
+        """Identifies the GPU and opens its folder. Raises Bad: there is nothing to measure on, or only a substitute."""
+        def refuse(text):
+            raise Bad(text, UNAVAILABLE)
+
+        number = self.options.gpu
         if not os.access(self.program, os.X_OK):
-            raise Refused(f"no program at {self.program}: bench/portable.sh builds it, ROOFGEN=PATH names another")
+            refuse(f"no program at {self.program}: bench/portable.sh builds it, ROOFGEN=PATH names another")
         doctor = self.doctor()
         if not doctor["nvrtc"]["found"] and machine.nvrtc_of_wheels():
             self.environment["ROOFGEN_NVRTC"] = machine.nvrtc_of_wheels()
             doctor = self.doctor()
-        if self.options.gpu >= len(doctor["gpus"]):
-            reason = doctor["gpu"]["reason"] or f"the driver has {len(doctor['gpus'])}"
-            raise Refused(f"there is no GPU {self.options.gpu}: {reason}")
-        gpu = doctor["gpus"][self.options.gpu]
+        if number >= len(doctor["gpus"]):
+            refuse(f"there is no GPU {number}: {doctor['gpu']['reason'] or 'the driver has %d' % len(doctor['gpus'])}")
+        gpu = doctor["gpus"][number]
         if not gpu["usable"]:
-            raise Refused(f"GPU {self.options.gpu} cannot be used: {gpu['reason']}")
+            refuse(f"GPU {number} cannot be used: {gpu['reason']}")
         if gpu["simulated"]:
-            raise Refused("the CUDA driver is simulated (docs/shim.md): its times are not measurements")
+            refuse("the CUDA driver is simulated (docs/shim.md): its times are not measurements")
         gpu = machine.facts(gpu)
         try:
             self.folder = folder.Folder(self.options.results, gpu, ROOT, self.options.new)
         except OSError as error:
-            raise Unwritable(f"results cannot be written in {self.options.results}: {error.strerror}") from error
+            raise Bad(f"results cannot be written in {self.options.results}: {error.strerror}") from error
         work = self.folder.work
         self.environment.update(XDG_CACHE_HOME=str(work / "cache"), XDG_DATA_HOME=str(work / "data"))
         self.mark = f"{work}:"
@@ -129,7 +120,7 @@ class Visit:
         digest = hashlib.sha256(Path(self.program).read_bytes()).hexdigest()
         self.versions = {"roofgen": doctor["version"], "roofgen_sha256": digest, "nvrtc": doctor["nvrtc"]["version"],
                          **machine.versions()}
-        self.folder.begin_visit(self.options.seconds, doctor, self.versions, machine.host())
+        self.folder.begin_visit(self.options.seconds, doctor=doctor, versions=self.versions, host=machine.host())
         if gpu.get("persistence") == "Disabled":
             say("persistence mode is off: an idle nvidia-smi keeps the GPU from being shut down between commands")
             command = ["nvidia-smi", f"--id={gpu['uuid']}", "--query-gpu=uuid", "--format=csv", "--loop=3600"]
@@ -140,9 +131,9 @@ class Visit:
         outcome = self.command(["roofgen", "doctor", "--json"], max(0.2, min(60.0, self.left())), 0.1)
         try:
             return files.parse_json(outcome.stdout)
-        except files.Bad as error:
-            words = judge.last_words(outcome.stderr) or "it printed nothing"
-            raise Refused(f"{self.program} doctor --json failed (exit {outcome.exit_code}): {words}") from error
+        except Bad as error:
+            words = f"(exit {outcome.exit_code}): {judge.last_words(outcome.stderr) or 'it printed nothing'}"
+            raise Bad(f"{self.program} doctor --json failed {words}", UNAVAILABLE) from error
 
     def run(self, task, limit_s):
         """Runs one task and keeps its result."""
@@ -151,19 +142,14 @@ class Visit:
         values = {"record": record, "bundle": self.folder.work / "bundles" / task.id, "winner": self.winner(task),
                   "time": max(1, int(limit_s * 0.6)), "roofgen": ROOT}
         gpu = ["--gpu", str(self.options.gpu)] if self.options.gpu else []
-        command = plan.fill(task.command, values) + gpu
-        first = plan.fill(task.first, values) + gpu if task.first else []
+        first, command = ([*plan.fill(words, values), *gpu] if words else [] for words in (task.first, task.command))
         say(f"{task.id} (at most {limit_s:.0f} s)")
         self.folder.record(task, "cut", "the visit ended before it did")  # if the visit is killed
         uuid, grace_s, started = self.folder.gpu["uuid"], min(10.0, 0.2 * limit_s), folder.utc()
         before = machine.ask(uuid, machine.STATE)
         outcome = self.command(first or command, limit_s, grace_s)
         if first and outcome.exit_code == 0 and not outcome.cut:
-            prepared = outcome
-            outcome = self.command(command, max(0.1, limit_s - prepared.seconds), grace_s)
-            outcome.seconds += prepared.seconds
-            outcome.stderr = prepared.stderr + outcome.stderr
-            outcome.leftovers += prepared.leftovers
+            outcome = self.command(command, max(0.1, limit_s - outcome.seconds), grace_s).after(outcome)
         elif first:
             outcome.stdout = ""
         document, fault = judge.judge(outcome, task, uuid)
@@ -176,12 +162,13 @@ class Visit:
             fault = "the visit was interrupted" if self.stopped else f"it was stopped at its limit of {limit_s:.1f} s"
         fault = self.folder.scrub(fault)
         self.folder.keep(task, {
-            "schema": folder.RESULT_SCHEMA, "step": task.step, "task": task.name, "status": status, "message": fault,
-            "about": task.about, "command": command, "first_command": first, "command_digest": task.digest,
-            "started": started, "ended": folder.utc(), "seconds": round(outcome.seconds, 3),
-            "limit_s": round(limit_s, 3), "exit_code": outcome.exit_code, "leftover_processes": outcome.leftovers,
-            "gpu": self.folder.gpu, "versions": self.versions, "state_before": before,
-            "state_after": machine.ask(uuid, machine.STATE), "attachments": sorted(attachments), "result": document,
+            "schema": "roofgen.visit-result.1", "step": task.step, "task": task.name, "status": status,
+            "message": fault, "about": task.about, "command": command, "first_command": first,
+            "command_digest": task.digest, "started": started, "ended": folder.utc(),
+            "seconds": round(outcome.seconds, 3), "limit_s": round(limit_s, 3), "exit_code": outcome.exit_code,
+            "leftover_processes": outcome.leftovers, "gpu": self.folder.gpu, "versions": self.versions,
+            "state_before": before, "state_after": machine.ask(uuid, machine.STATE),
+            "attachments": sorted(attachments), "result": document,
         }, outcome.stderr, attachments)
         say(f"{task.id}: {status}, {outcome.seconds:.1f} s{': ' + fault if fault else ''}")
         self.pack()
@@ -202,7 +189,7 @@ class Visit:
             document = result["result"] if result["status"] == "ok" else {}
             best = next(each for each in document["variants"] if each["name"] == document["best_variant"])
             kernel, = best["kernels"]
-        except (files.Bad, KeyError, StopIteration, ValueError):  # not tuned, failed, or several kernels
+        except (Bad, KeyError, StopIteration, ValueError):  # not tuned, failed, or several kernels
             return []
         params = {name: str(value).lower() if isinstance(value, bool) else value
                   for name, value in kernel["schedule"]["params"].items()}
@@ -215,7 +202,7 @@ class Visit:
             try:
                 if not files.read_json(path)["results"]:
                     return f"{path.name}: the record holds no results"
-            except (files.Bad, KeyError, TypeError) as error:
+            except (Bad, KeyError, TypeError) as error:
                 return f"a record that cannot be read: {error}"
             stem = path.name.removesuffix(".json").removesuffix(".t4")
             attachments[f"{task.id}.{stem}.t4.json.gz"] = path.read_bytes()
@@ -223,10 +210,9 @@ class Visit:
 
     def todo(self, step):
         """The tasks of a step that are not done: never tried before cut before failed."""
-        if self.options.again:
-            return step.tasks
-        tasks = [task for task in step.tasks if self.folder.state(task) != "ok"]
-        return sorted(tasks, key=lambda task: ["", "cut", "failed"].index(self.folder.state(task)))
+        order = {"": 0, "cut": 1, "failed": 2}
+        tasks = [task for task in step.tasks if self.folder.state(task) in order]
+        return step.tasks if self.options.again else sorted(tasks, key=lambda task: order[self.folder.state(task)])
 
     def go(self):
         todo = {step.name: self.todo(step) for step in self.steps}
@@ -270,34 +256,28 @@ class Visit:
 
 def main(arguments):
     options = parse(arguments)
+    visit, why, code = None, "done", OK
     try:
         if options.archive is not None:
             check_archive(options.archive)
         steps = chosen_steps(options)
-    except files.Bad as error:
-        say(error)
-        return USAGE
-    if options.dry_run:
-        print(plan.describe(steps, options.seconds) + machine.describe(options.roofgen, ROOT), end="")
-        return OK
-    visit = Visit(options, steps)
-    signal.signal(signal.SIGINT, visit.stop)
-    signal.signal(signal.SIGTERM, visit.stop)
-    why, code = "done", OK
-    try:
+        if options.dry_run:
+            print(plan.describe(steps, options.seconds) + machine.describe(options.roofgen, ROOT), end="")
+            return OK
+        visit = Visit(options, steps)
+        signal.signal(signal.SIGINT, visit.stop)
+        signal.signal(signal.SIGTERM, visit.stop)
         visit.prepare()
         visit.go()
-    except (Refused, judge.Simulated) as error:
-        if isinstance(error, judge.Simulated) or not visit.stopped:
+    except (Bad, OSError) as error:  # a wrong option, no GPU, a second visit, a full disk
+        code = getattr(error, "code", FAILED)
+        if code != UNAVAILABLE:
+            say(error)
+            return code
+        why = "refused"
+        if visit.folder or not visit.stopped:
             say(f"refused: {error}")
-            why, code = "refused", UNAVAILABLE
-    except Unwritable as error:
-        say(error)
-        return USAGE
-    except (files.Bad, OSError) as error:  # a second visit, a full disk
-        say(error)
-        return FAILED
-    if visit.stopped and code == OK:
+    if visit.stopped and (code == OK or not visit.folder):
         why, code = "interrupted", INTERRUPTED
     failed = visit.finish(why) if visit.folder else 0
     return code or (FAILED if failed else OK)

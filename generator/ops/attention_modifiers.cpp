@@ -143,9 +143,10 @@ Result<void> Modifiers::read_expressions(const Problem& problem) {
     if (bytes > kMaxTensorBytes)
       return usage(fmt::format("--arg {}: {:.3g} bytes; at most 2^40 were expected", to_string(arg), bytes));
     if (contains(arg.indices, "q") && lead < 0)
-      return usage(fmt::format(
-          "--arg {}: with fewer keys than queries q begins at {} (docs/attention-modifiers.md), which no table has",
-          to_string(arg), lead));
+      return usage(
+          fmt::format("--arg {}: with fewer keys than queries q begins at {} (docs/attention-modifiers.md); a table "
+                      "over q has no such element",
+                      to_string(arg), lead));
     for (const char* taken : {"Q", "K", "V", "O", "S", "P", "LSE", "cu_seqlens"})
       if (arg.name == taken)
         return usage(fmt::format("--arg {}: {} is a tensor of attention itself", to_string(arg), taken));
@@ -183,8 +184,8 @@ Result<void> Modifiers::read_expressions(const Problem& problem) {
   }
   if (outputs.empty()) {
     if (!problem.args.empty())
-      return usage(
-          fmt::format("--arg {}: there is no --score and no --mask that could read it", to_string(problem.args[0])));
+      return usage(fmt::format("--arg {}: needs --score or --mask, because no other expression reads tensors",
+                               to_string(problem.args[0])));
     return {};
   }
   ROOFGEN_TRY(formula_, Formula::parse(std::move(definitions), std::move(outputs), words));

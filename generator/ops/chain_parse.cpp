@@ -185,8 +185,8 @@ class ChainParser {
       return bad(at, fmt::format("unknown step \"{}\"{}", name, did_you_mean(name, word_names())));
     if (found->kind == ChainStep::Kind::kGemm && !chain_.steps_.empty())
       return bad(at,
-                 "a gemm begins its chain: after other steps it would read their rows as a matrix operand, which no "
-                 "kernel here does (a layout break)");
+                 "gemm must be the first step: no kernel reads the rows of earlier steps as a matrix operand (a layout "
+                 "break)");
     const Piece rest = trimmed(source_.text, at.end, piece.span.end);
     Piece argument{{}, at};
     if (!rest.text.empty()) {

@@ -81,6 +81,13 @@ uint16_t encode_half(double x, DType dtype) {
 
 }  // namespace
 
+std::vector<bool> written_elements(const std::vector<bool>& bytes, size_t size) {
+  std::vector<bool> out(bytes.size() / size, true);
+  for (size_t i = 0; i < bytes.size(); ++i)
+    if (!bytes[i]) out[i / size] = false;
+  return out;
+}
+
 double load_element(const std::byte* base, size_t index, DType dtype) {
   switch (dtype) {
     case DType::kBf16: return std::bit_cast<float>(uint32_t{load_as<uint16_t>(base, index)} << 16);

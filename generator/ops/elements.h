@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "generator/ops/op.h"
 #include "roofgen/pipeline.h"
@@ -17,6 +18,8 @@ namespace roofgen {
 inline bool is_integer(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kInt32; }
 /// Element `index` of an array of `dtype` as double; NaN and infinities are kept. kTf32 is read as it is stored, fp32.
 double load_element(const std::byte* base, size_t index, DType dtype);
+/// Whether all bytes of each element of `size` bytes are written.
+std::vector<bool> written_elements(const std::vector<bool>& bytes, size_t size);
 /// Rounds to nearest even and stores; int8 and int32 saturate, fp8 saturates to 448 (NaN stays NaN).
 void store_element(std::byte* base, size_t index, DType dtype, double value);
 /// The result of store_element followed by load_element.

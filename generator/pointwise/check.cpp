@@ -142,7 +142,7 @@ class Checker {
       if (std::abs(*d) > std::numeric_limits<float>::max()) fail(node.span, "this number does not fit fp32");
       return constant(*d, Type::kFloat);
     }
-    if (node.value.is_none()) fail(node.span, "there is no none in formulas");
+    if (node.value.is_none()) fail(node.span, "formulas have no value none");
     fail(node.span, "a text is only the second argument of cast");
   }
 

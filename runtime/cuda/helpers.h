@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace roofgen::cuda {
 
@@ -11,7 +12,7 @@ namespace roofgen::cuda {
 /// waits for the next tick of %globaltimer (1 us on some GPUs), so that both values belong together; at most 16384
 /// reads, so the kernel cannot hang.
 /// roofgen_sweep(u64 base, u64 lines, u32 write): reads `lines` lines of 16 bytes; with `write`, also changes them.
-extern const char* const kHelperPtx;
+std::string_view helper_ptx();  ///< helpers.ptx; a zero follows
 
 struct Stamp {
   uint64_t clock = 0;    ///< SM cycles

@@ -51,8 +51,8 @@ std::string key_of(const Shot& shot) {
 
 Result<void> CudaExecutor::set_up_shots() {
   if (!helpers_) {
-    ROOFGEN_CHECK(
-        check(driver_->load_module(&helpers_, kHelperPtx, 0, nullptr, nullptr), "loading the timer's kernels"));
+    ROOFGEN_CHECK(check(driver_->load_module(&helpers_, helper_ptx().data(), 0, nullptr, nullptr),
+                        "loading the timer's kernels"));
     for (const auto& [function, name] :
          {std::pair{&gate_, "roofgen_gate"}, {&stamp_, "roofgen_stamp"}, {&sweep_, "roofgen_sweep"}}) {
       ROOFGEN_CHECK(check(driver_->function(function, helpers_, name), fmt::format("finding {}", name)));

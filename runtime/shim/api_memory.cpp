@@ -125,7 +125,7 @@ Status pointer_attribute(State& s, const char* call, void* out, int attribute, A
   CHECK(size, kNotSupported, "pointer attribute {}", attribute);
   const Pointer p = look_at(s, at);
   CHECK(p.bytes, kInvalidValue, "{}", span(at, 1));
-  CHECK(attribute != (p.on_device ? 4 : 3), kInvalidValue, "it is memory of the other side");
+  CHECK(attribute != (p.on_device ? 4 : 3), kInvalidValue, "the pointer is of the other memory (host, device)");
   uint64_t value = 0;
   switch (attribute) {
     case 1: value = reinterpret_cast<uintptr_t>(current.back()); break;  // CONTEXT

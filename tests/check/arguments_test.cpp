@@ -186,7 +186,7 @@ TEST(Arguments, AreRefusedInOneLineWithTheirPlace) {
       {R"([{"symbol": "s", "type": "f32", "value": 1}])", "the contents of the variable were expected"},
       {R"([{"type": "struct", "fields": [{"symbol": "s", "type": "f32", "size": 1}]}])",
        "a variable is no field of a struct"},
-      {R"([{"type": "null", "size": 3}])", "a null pointer takes nothing else"}};
+      {R"([{"type": "null", "size": 3}])", "a null pointer takes no other member"}};
   for (const auto& [json, message] : cases) {
     const auto args = parse_arguments(json, "args.json", ".");
     ASSERT_FALSE(args) << json;

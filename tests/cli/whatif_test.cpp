@@ -148,7 +148,7 @@ TEST_F(WhatIfCli, WithoutAMaskThereIsNoStepForIt) {
   size_t timed = 0;
   for (const Json& p : r["partitions"]) timed += p["time_us"].is_number();
   EXPECT_EQ(timed, 7u);
-  EXPECT_NE(r["notes"].dump().find("nothing to mask"), std::string::npos);
+  EXPECT_NE(r["notes"].dump().find("step mask is left out"), std::string::npos);
   const Outcome plan = home.run(small + " --plan 'qk+scale+mask | softmax | pv'");
   EXPECT_EQ(plan.exit, 2);
   EXPECT_NE(plan.err.find("without --causal or --mask nothing is masked"), std::string::npos) << plan.err;

@@ -70,7 +70,7 @@ const Case kCases[] = {
     {"zero", R"("value": 3,)", R"("value": 0,)", 14, "cell \"launch_us\" is 0; it must be above 0"},
     {"fraction of an SM", R"("value": 132,)", R"("value": 131.5,)", 8,
      "cell \"sms\" is 131.5; a whole number was expected"},
-    {"more SMs than fit", R"("value": 132,)", R"("value": 1e300,)", 8, "cell \"sms\" is 1e+300; nothing is that large"},
+    {"more SMs than fit", R"("value": 132,)", R"("value": 1e300,)", 8, "cell \"sms\" is 1e+300; the value is too large"},
     {"sustained above the datasheet", "2890", "3400", 13, "dram_sustained_gb_s is 3400, above dram_gb_s of 3352"},
     {"no object", R"({"value": 3, "unit": "us", "origin": "model", "source": "as every device"})", "3", 14,
      "cell \"launch_us\" must be an object with value, unit, origin and source"},

@@ -19,7 +19,7 @@ class Helpers : public ::testing::Test {
   Result<RunResult> run(const char* entry, Dim3 grid, Dim3 block, std::vector<Arg> args) {
     Binary binary;
     binary.entry = entry;
-    binary.ptx = cuda::kHelperPtx;
+    binary.ptx = cuda::helper_ptx();
     auto module = sim_->load(binary);
     if (!module) return std::move(module).error();
     Launch launch;
@@ -41,7 +41,7 @@ TEST_F(Helpers, AssembleForEveryGpu) {
   const std::string ptxas = "/usr/local/cuda/bin/ptxas";
   if (!std::filesystem::exists(ptxas)) GTEST_SKIP() << "no ptxas";
   testing::TempDir dir;
-  testing::write_text(dir / "helpers.ptx", cuda::kHelperPtx);
+  testing::write_text(dir / "helpers.ptx", std::string(cuda::helper_ptx()));
   for (const char* arch : {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"}) {
     const std::string command =
         ptxas + " -arch=" + arch + " -o " + (dir / "out.cubin") + " " + (dir / "helpers.ptx") + " 2> " + (dir / "log");

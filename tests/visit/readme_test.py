@@ -15,6 +15,7 @@ GOLDEN = HERE / "readme_golden.md"
 SCRIPT, CALIBRATION = ROOT / "bench/readme_tables.py", ROOT / "bench/calibration.py"
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench/visit")]
 import files  # noqa: E402
+import forms  # noqa: E402
 import calibration  # noqa: E402
 import readme_tables  # noqa: E402
 
@@ -104,7 +105,7 @@ class ReadmeTest(unittest.TestCase):
 
     def test_made_up_results_satisfy_the_schema(self):
         for document in RESULTS:
-            files.check(document, files.SCHEMAS["roofgen.visit-result.1"])
+            forms.check(document, forms.SCHEMAS["roofgen.visit-result.1"])
 
     def test_without_results_it_says_so(self):
         written = self.run_script(EMPTY)[1]
@@ -157,7 +158,7 @@ class ReadmeTest(unittest.TestCase):
     def test_results_of_the_tree_satisfy_their_schemas(self):
         for path in (ROOT / "results").rglob("*.json"):
             document = files.read_json(path)
-            files.check(document, files.SCHEMAS[document["schema"]], path.name)
+            forms.check(document, forms.SCHEMAS[document["schema"]], path.name)
 
 
 class CalibrationTest(unittest.TestCase):

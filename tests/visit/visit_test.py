@@ -16,8 +16,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "bench" / "visit"))
 import files  # noqa: E402
+import forms  # noqa: E402
 import judge  # noqa: E402
-import machine  # noqa: E402
 import plan  # noqa: E402
 
 FAKE = HERE / "fake_roofgen.sh"
@@ -100,7 +100,7 @@ class VisitTest(unittest.TestCase):
         found = list(self.folder().glob("*.json"))
         for path in found:
             document = files.read_json(path)
-            files.check(document, files.SCHEMAS[document["schema"]])
+            forms.check(document, forms.SCHEMAS[document["schema"]])
             self.assertNotIn(str(self.top), path.read_text())
         self.assertEqual(list(self.folder().rglob("*.part")), [])
         return len(found)
@@ -269,18 +269,6 @@ class VisitTest(unittest.TestCase):
         self.assertEqual(self.result("b.b")["attachments"], [])
         self.assertEqual(list(self.folder().glob("*.t4.json.gz")), [])
 
-    def test_cublaslt_peer_comes_from_the_build_of_roofgen(self):
-        build, tree = self.top / "built", self.top / "tree" / "build-portable"
-        peers = [str(each / "bench/peers/cublaslt_peer") for each in (build, tree)]
-        self.assertEqual(machine.peer(build / "cli/roofgen", tree.parent), peers[0])
-        for each in reversed(peers):
-            write(Path(each), "#!/bin/sh\necho '{\"peer\": true}'\n", 0o755)
-            self.assertEqual(machine.peer(build / "cli/roofgen", tree.parent), each)
-        (build / "cli").mkdir()
-        self.environment["ROOFGEN"] = shutil.copy(FAKE, build / "cli" / "roofgen")
-        self.visit([step("p", judge="json", command=["cublaslt_peer", "--json", "-"])])
-        self.assertEqual(self.result("p.p")["result"], {"peer": True})
-
     def test_a_driver_without_persistence_is_held_open(self):
         self.assertNotIn("persistence", self.visit([step("a", "ok")])[1])
         write(self.top / "bin" / "nvidia-smi", SMI.replace("Enabled, Enabled", "Disabled, Enabled"), 0o755)
@@ -301,11 +289,10 @@ class VisitTest(unittest.TestCase):
 
     def test_several_documents_are_one_result(self):
         several = step("a", judge="json", command=["roofgen", "tune", "several"])
-        self.visit([several, step("p", judge="json", command=["cublaslt_peer", "--json", "-"])], code=1)
+        self.visit([several, step("p", judge="json", command=["absent", "--json", "-"])], code=1)
         self.assertEqual(len(self.result("a.a")["result"]["documents"]), 2)
-        if not (ROOT / "build-portable/bench/peers/cublaslt_peer").exists():
-            self.assertIn("cublaslt_peer: No such file", self.result("p.p")["message"])
-        self.assertEqual(self.result("p.p")["command"][0], "cublaslt_peer")
+        self.assertIn("absent: No such file", self.result("p.p")["message"])
+        self.assertEqual(self.result("p.p")["command"][0], "absent")
         several["command"].append("simulated")
         self.visit([several], code=3)
 

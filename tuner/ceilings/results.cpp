@@ -50,10 +50,10 @@ void judge(CeilingResult& r, const Device& device) {
   }
   if (r.limit && r.limit->origin != Origin::kModel && r.rate > kCeilingSlack * r.limit->value) {
     r.impossible = true;
-    r.missing =
-        fmt::format("{:.5g} {} is {:.3g} times {} of {:.5g}{}: the work or the time is counted wrong, a bug; not kept",
-                    r.rate, r.spec->unit, r.rate / r.limit->value, r.limit->cell, r.limit->value,
-                    r.sm_mhz > 0 ? fmt::format(" at the {:.0f} MHz it ran at", r.sm_mhz) : "");
+    r.missing = fmt::format(
+        "{:.5g} {} is {:.3g} times {} of {:.5g}{}: a bug in the counted work or the timing; the figure is discarded",
+        r.rate, r.spec->unit, r.rate / r.limit->value, r.limit->cell, r.limit->value,
+        r.sm_mhz > 0 ? fmt::format(" at the {:.0f} MHz it ran at", r.sm_mhz) : "");
   }
 }
 

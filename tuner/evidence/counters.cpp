@@ -248,9 +248,9 @@ std::vector<CountedDifference> compare_counted(const std::vector<CountedWork>& c
       const bool requests = c.l2_request_bytes.has_value();
       d.add(c.stage, requests ? "L2 request bytes" : "L2 bytes", origin, requests ? c.l2_request_bytes : c.l2_bytes,
             e.work.l2_bytes, kCounterTolerance,
-            requests ? "requests that the simulator does not have: instructions, descriptors, sectors fetched along "
-                       "with a missing one"
-                     : "traffic between the halves of L2 is in this counter, and not in the simulator's",
+            requests
+                ? "requests that the simulator does not model: instruction fetches, descriptors, whole-sector fills"
+                : "traffic between the halves of L2 is in this counter, and not in the simulator's",
             "L1 served a part: the simulator sends every sector a warp asks for to L2");
       d.add(c.stage, "registers", "compiled", c.registers, e.registers, kEqual,
             "the driver compiled the kernel again, from its PTX", "the driver compiled the kernel again, from its PTX");
@@ -262,10 +262,10 @@ std::vector<CountedDifference> compare_counted(const std::vector<CountedWork>& c
     dram = dram && c.dram_bytes() ? std::optional(*dram + *c.dram_bytes()) : std::nullopt;
   }
   d.add("total", "tensor FLOPs", "formula", flops, required->mma_flops, kCounterTolerance,
-        "work on masked parts of diagonal tiles and on padding, which the problem does not ask for",
+        "extra work: masked parts of diagonal tiles, and padding",
         "less matrix work than the problem needs: a part of it was not done, or not by the matrix units");
   d.add("total", "DRAM bytes", "formula", dram, required->dram_bytes, kCounterTolerance,
-        "intermediates, and inputs that are read more than once, on top of each tensor once",
+        "intermediates and repeated reads of inputs, beyond the compulsory traffic",
         "a part of the tensors was in L2 before the kernel, or still is after it");
   return d.out;
 }

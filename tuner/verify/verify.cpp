@@ -294,14 +294,11 @@ Result<void> Verifier::compare(const Site& site, const Candidate& candidate, con
     const std::vector<double> values = decode(raw, buffer->dtype);
     std::copy(values.begin(), values.end(), out.begin());
     if (valid) {
-      valid->assign(out.size(), true);
       // A GPU cannot tell what was never written from the poison's own value, in whole numbers -1: it is compared as
       // that.
       const bool ambiguous =
           !executor_.runs_parts() && (buffer->dtype == DType::kInt32 || buffer->dtype == DType::kInt8);
-      if (ambiguous) return {};
-      for (size_t i = 0; i < written.size(); ++i)
-        if (!written[i]) (*valid)[i / size] = false;
+      *valid = ambiguous ? std::vector<bool>(out.size(), true) : written_elements(written, size);
     }
     return {};
   };

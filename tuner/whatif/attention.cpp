@@ -87,8 +87,7 @@ Result<WhatIfReport> whatif_attention(const TuneResources& context, const Proble
   const AttentionSubject subject(problem);
   ROOFGEN_TRY(const std::string wanted, plan_of(plan, problem));
   ROOFGEN_TRY(WhatIfReport report, search(context, subject, joined(subject.steps(), " > "), problem, wanted, options));
-  if (subject.steps().size() == 4)
-    report.notes.push_back("without --causal or --mask there is nothing to mask: the step is left out");
+  if (subject.steps().size() == 4) report.notes.push_back("the step mask is left out: it needs --causal or --mask");
   return report;
 }
 

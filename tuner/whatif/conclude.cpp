@@ -133,11 +133,12 @@ std::string forced_sentence(const WhatIfReport& report, const PartitionReport& p
   if (&plan == best) return "it is the fastest";
   const TimeGap gap = time_gap(report, plan, *best);
   if (!gap.decided())
-    return fmt::format("it cannot be told from the fastest, {}: {} beside {} (+- {})", best->name,
+    return fmt::format("within the error of the fastest, {}: {} against {} (+- {})", best->name,
                        time_text(plan.seconds), time_text(best->seconds), time_text(gap.error));
   const TimedKernels first("the fastest", best->kernels, best->seconds), asked("the plan", plan.kernels, plan.seconds);
-  return fmt::format("{:.2f}x the time of the fastest, {} ({} beside {}): {}", plan.seconds / best->seconds, best->name,
-                     time_text(plan.seconds), time_text(best->seconds), because(causes(report.device, first, asked)));
+  return fmt::format("{:.2f}x the time of the fastest, {} ({} against {}): {}", plan.seconds / best->seconds,
+                     best->name, time_text(plan.seconds), time_text(best->seconds),
+                     because(causes(report.device, first, asked)));
 }
 
 /// Whether a verdict rests on a partition.

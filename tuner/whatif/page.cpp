@@ -76,7 +76,7 @@ class WhatIfPage : public ResultPage {
   }
 
   plot::TableBlock edges() const {
-    plot::TableBlock t{"Edges: the best partition that fuses one, beside the best that cuts it",
+    plot::TableBlock t{"Edges: for each edge, the best partition that fuses it against the best that cuts it",
                        {"edge", "verdict", "speedup", "gain", "+-", "DRAM saved", "value", "in L2", "why"},
                        {}};
     for (const Json& e : result_.at("edges")) {

@@ -130,7 +130,8 @@ std::string whatif_text(const WhatIfReport& r, bool color) {
         "origins   time: {}, each kernel timed alone; DRAM: model; L2, FLOPs: simulated; registers, spills: compiled\n",
         to_string(r.times));
   out += fmt::format(
-      "          * fastest, ~ cannot be told from it; DRAM*: a value between two kernels stays in L2, neither its "
+      "          * fastest, ~ within the error of the fastest; DRAM*: a value between two kernels stays in L2, neither "
+      "its "
       "reading nor a later write-back is counted; AI counts {}\n",
       r.matrix_flops ? "MMA FLOPs" : "operations of the FP32 pipe");
   if (r.interrupted) out += "          interrupted: what was finished is kept, the next run goes on from there\n";
