@@ -3,18 +3,19 @@
 #include <cstdlib>
 
 namespace roofgen {
-namespace {
 
-std::string env(const char* name) {
+std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
 }
 
+namespace {
+
 std::string base_dir(const char* own, const char* xdg, const char* below_home) {
-  if (std::string dir = env(own); !dir.empty()) return dir;
+  if (std::string dir = environment(own); !dir.empty()) return dir;
   // By the XDG specification, relative paths are invalid and must be ignored.
-  if (std::string dir = env(xdg); !dir.empty() && dir[0] == '/') return dir + "/roofgen";
-  if (std::string home = env("HOME"); !home.empty() && home[0] == '/') return home + below_home + "/roofgen";
+  if (std::string dir = environment(xdg); !dir.empty() && dir[0] == '/') return dir + "/roofgen";
+  if (std::string home = environment("HOME"); !home.empty() && home[0] == '/') return home + below_home + "/roofgen";
   return "";
 }
 

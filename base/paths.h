@@ -1,10 +1,12 @@
-// Directories for files kept between runs (XDG base directories). Only this file reads the environment; all other code
-// receives paths.
+// The environment, and the directories for files kept between runs (XDG base directories).
 #pragma once
 
 #include <string>
 
 namespace roofgen {
+
+/// The value of a variable; empty if it is not set.
+std::string environment(const char* name);
 
 /// Directory for reproducible files (compiled kernels): $ROOFGEN_CACHE_DIR, else $XDG_CACHE_HOME/roofgen, else
 /// ~/.cache/roofgen. Empty when none is set, which disables caching. This function does not create it.

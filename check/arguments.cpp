@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -73,6 +72,12 @@ class Reader : JsonReader {
     return e;
   }
 
+  /// The same about the current argument.
+  template <class... Args>
+  Error wrong(const Json& j, const std::string& member, fmt::format_string<Args...> format, Args&&... args) const {
+    return usage(j, prefix_ + ": " + fmt::format(format, std::forward<Args>(args)...), member);
+  }
+
   /// Accepts 1e3 and 1000.0 as integers. Above 2^53 a double may have lost digits, and stays as it is.
   static Json whole(const Json& j) {
     constexpr double kExact = 0x1p53;
@@ -86,8 +91,8 @@ class Reader : JsonReader {
   Result<uint64_t> count(const Json& j, const char* member, const char* what, uint64_t least, uint64_t most) const {
     const Json n = whole(j[member]);
     if (n.is_number_unsigned() && n.get<uint64_t>() >= least && n.get<uint64_t>() <= most) return n.get<uint64_t>();
-    return usage(j[member], fmt::format("{}: \"{}\" is {}; {} from {} to {} was expected", prefix_, member,
-                                        shown(j[member]), what, least, most));
+    return wrong(j[member], "", "\"{}\" is {}; {} from {} to {} was expected", member, shown(j[member]), what, least,
+                 most);
   }
 
   /// A value in a message.
@@ -105,7 +110,7 @@ class Reader : JsonReader {
     ROOFGEN_TRY(a.symbol, string_or(j, "symbol", ""));
     ROOFGEN_TRY(a.name, string_or(j, "name", a.symbol.empty() ? prefix_ : a.symbol));
     ROOFGEN_TRY(a.type_name, string(j, "type"));
-    if (!a.symbol.empty() && depth) return usage(j, prefix_ + ": a variable is no field of a struct", "symbol");
+    if (!a.symbol.empty() && depth) return wrong(j, "symbol", "a variable is no field of a struct");
     if (a.type_name == "null") {
       ROOFGEN_CHECK(takes(j, {}, "a null pointer"));
       a.null = true;
@@ -121,46 +126,35 @@ class Reader : JsonReader {
       base.resize(x);
     }
     const auto element = parse_element(base);
-    if (!element)
-      return usage(j["type"], fmt::format("{}: unknown type \"{}\"{}", prefix_, a.type_name, suggestion(a.type_name)));
+    if (!element) return wrong(j["type"], "", "unknown type \"{}\"{}", a.type_name, suggestion(a.type_name));
     a.type = *element;
     if (j.contains("value") == j.contains("size"))
-      return usage(j, prefix_ + ": either \"size\" (a buffer) or \"value\" (a scalar) was expected",
-                   j.contains("value") ? "value" : "");
-    if (j.contains("fields")) return usage(j, prefix_ + ": \"fields\" is for structs", "fields");
+      return wrong(j, j.contains("value") ? "value" : "",
+                   "either \"size\" (a buffer) or \"value\" (a scalar) was expected");
+    if (j.contains("fields")) return wrong(j, "fields", "\"fields\" is for structs");
     if (j.contains("value")) {
       if (!a.symbol.empty())
-        return usage(
-            j,
-            fmt::format(
-                "{}: the contents of the variable were expected: \"size\" with \"fill\", \"values\" or \"file\"",
-                prefix_),
-            "symbol");
+        return wrong(j, "symbol",
+                     "the contents of the variable were expected: \"size\" with \"fill\", \"values\" or \"file\"");
       ROOFGEN_CHECK(takes(j, {"value", "align"}, "this is a scalar"));
       return scalar(j, std::move(a), lanes);
     }
-    if (j.contains("align"))
-      return usage(j, prefix_ + ": \"align\" is for values; buffers are 256-byte aligned", "align");
+    if (j.contains("align")) return wrong(j, "align", "\"align\" is for values; buffers are 256-byte aligned");
     if (lanes > 1)
-      return usage(j["type"], fmt::format("{}: a buffer of {} is one of {} with {} times the size", prefix_,
-                                          a.type_name, base, lanes));
+      return wrong(j["type"], "", "a buffer of {} is one of {} with {} times the size", a.type_name, base, lanes);
     ROOFGEN_TRY(a.size, count(j, "size", "a number of elements", 1, kMaxBytes));
     // Checked before memory of that size is allocated.
-    if (a.bytes() > kMaxBytes)
-      return usage(j, fmt::format("{}: the buffers have more than {} GiB together", prefix_, kMaxBytes >> 30), "size");
+    if (a.bytes() > kMaxBytes) return wrong(j, "size", "the buffers have more than {} GiB together", kMaxBytes >> 30);
     ROOFGEN_TRY(a.fill, contents_of(j, a));
     if (j.contains("read_only")) {
       if (!j["read_only"].is_boolean())
-        return usage(j["read_only"], fmt::format("{}: \"read_only\" is {}; true or false was expected", prefix_,
-                                                 shown(j["read_only"])));
+        return wrong(j["read_only"], "", "\"read_only\" is {}; true or false was expected", shown(j["read_only"]));
       a.read_only = j["read_only"].get<bool>();
       if (a.read_only && !a.symbol.empty())
-        return usage(j, prefix_ + ": \"read_only\" is for arguments; the declaration of a variable decides",
-                     "read_only");
+        return wrong(j, "read_only", "\"read_only\" is for arguments; the declaration of a variable decides");
       if (a.read_only && std::holds_alternative<Nothing>(a.fill))
-        return usage(j,
-                     prefix_ + ": a read-only buffer without contents; \"fill\", \"values\" or \"file\" was expected",
-                     "read_only");
+        return wrong(j, "read_only",
+                     "a read-only buffer without contents; \"fill\", \"values\" or \"file\" was expected");
     }
     ROOFGEN_CHECK(read_expectation(j, a));
     ROOFGEN_TRY(a.dump, string_or(j, "dump", ""));
@@ -188,16 +182,12 @@ class Reader : JsonReader {
   Result<Argument> scalar(const Json& j, Argument a, uint64_t lanes) {
     const Json& value = j["value"];
     if (lanes > 1 && (!value.is_array() || value.size() != lanes))
-      return usage(j,
-                   fmt::format("{}: \"value\" of {} is a list of {} numbers{}", prefix_, a.type_name, lanes,
-                               value.is_array() ? fmt::format(", {} were given", value.size()) : ""),
-                   "value");
+      return wrong(j, "value", "\"value\" of {} is a list of {} numbers{}", a.type_name, lanes,
+                   value.is_array() ? fmt::format(", {} were given", value.size()) : "");
     const size_t n = value.is_array() ? value.size() : 1;
     const uint32_t size = bytes_of(a.type);
     if (n == 0 || n > kMaxPassedBytes / size)
-      return usage(
-          j, fmt::format("{}: \"value\" is a number or a list of 1 to {} of them", prefix_, kMaxPassedBytes / size),
-          "value");
+      return wrong(j, "value", "\"value\" is a number or a list of 1 to {} of them", kMaxPassedBytes / size);
     for (size_t i = 0; i < n; ++i) {
       ROOFGEN_TRY(const uint64_t bits, number(value.is_array() ? value[i] : value, a.type, "value"));
       const auto* from = reinterpret_cast<const std::byte*>(&bits);
@@ -212,12 +202,10 @@ class Reader : JsonReader {
   /// The layout of C++: each field at the next multiple of its alignment, the size a multiple of the largest one.
   Result<Argument> structure(const Json& j, Argument a, int depth) {
     ROOFGEN_CHECK(takes(j, {"fields", "align"}, "this is a struct"));
-    if (depth >= kMaxDepth) return usage(j, fmt::format("{}: structs are nested deeper than {}", prefix_, kMaxDepth));
+    if (depth >= kMaxDepth) return wrong(j, "", "structs are nested deeper than {}", kMaxDepth);
     if (!j.contains("fields") || !j["fields"].is_array() || j["fields"].empty() || j["fields"].size() > kMaxArguments)
-      return usage(j,
-                   fmt::format("{}: \"fields\" is a list of 1 to {} fields in the order of their declaration", prefix_,
-                               kMaxArguments),
-                   "fields");
+      return wrong(j, "fields", "\"fields\" is a list of 1 to {} fields in the order of their declaration",
+                   kMaxArguments);
     a.align = 1;
     const std::string outer = prefix_;
     uint64_t end = 0;
@@ -226,8 +214,7 @@ class Reader : JsonReader {
       ROOFGEN_TRY(Argument field, read(item, depth + 1));
       field.offset = (end + field.align - 1) / field.align * field.align;
       end = field.offset + field.passed_bytes();
-      if (end > kMaxPassedBytes)
-        return usage(j, fmt::format("{}: parameters have at most {} bytes", prefix_, kMaxPassedBytes));
+      if (end > kMaxPassedBytes) return wrong(j, "", "parameters have at most {} bytes", kMaxPassedBytes);
       a.align = std::max(a.align, field.align);
       a.fields.push_back(std::move(field));
     }
@@ -243,7 +230,7 @@ class Reader : JsonReader {
   Result<Argument> bytes(const Json& j, Argument a) {
     ROOFGEN_CHECK(takes(j, {"value", "file", "align"}, "these are bytes passed by value"));
     if (j.contains("value") == j.contains("file"))
-      return usage(j, prefix_ + ": either \"value\" (hexadecimal digits) or \"file\" was expected");
+      return wrong(j, "", "either \"value\" (hexadecimal digits) or \"file\" was expected");
     if (j.contains("file")) {
       ROOFGEN_TRY(Raw raw, raw_file(j["file"], "file"));
       a.value = std::move(raw.bytes);
@@ -255,23 +242,21 @@ class Reader : JsonReader {
                           : c >= 'a' && c <= 'f' ? c - 'a' + 10
                           : c >= 'A' && c <= 'F' ? c - 'A' + 10
                                                  : -1;
-        if (digit < 0) return usage(j, fmt::format("{}: '{}' is no hexadecimal digit", prefix_, c), "value");
+        if (digit < 0) return wrong(j, "value", "'{}' is no hexadecimal digit", c);
         if (high < 0)
           high = digit;
         else
           a.value.push_back(static_cast<std::byte>(std::exchange(high, -1) * 16 + digit));
       }
       if (high >= 0)
-        return usage(j,
-                     fmt::format("{}: {} hexadecimal digits and one more; two for each byte were expected", prefix_,
-                                 2 * a.value.size()),
-                     "value");
+        return wrong(j, "value", "{} hexadecimal digits and one more; two for each byte were expected",
+                     2 * a.value.size());
     } else {
-      return usage(j, prefix_ + ": \"value\" is a string of hexadecimal digits, two for each byte", "value");
+      return wrong(j, "value", "\"value\" is a string of hexadecimal digits, two for each byte");
     }
     if (a.value.empty() || a.value.size() > kMaxPassedBytes)
-      return usage(j, fmt::format("{}: {} bytes; 1 to {} were expected", prefix_, a.value.size(), kMaxPassedBytes),
-                   j.contains("value") ? "value" : "file");
+      return wrong(j, j.contains("value") ? "value" : "file", "{} bytes; 1 to {} were expected", a.value.size(),
+                   kMaxPassedBytes);
     a.align = 1;
     ROOFGEN_CHECK(read_alignment(j, a));
     return a;
@@ -283,57 +268,42 @@ class Reader : JsonReader {
     const Json given = whole(j["align"]);
     const uint64_t align = given.is_number_unsigned() ? given.get<uint64_t>() : 0;
     if (align < a.align || align > 256 || (align & (align - 1)))
-      return usage(j["align"], fmt::format("{}: \"align\" is {}; a power of two from {} to 256 was expected", prefix_,
-                                           shown(given), a.align));
+      return wrong(j["align"], "", "\"align\" is {}; a power of two from {} to 256 was expected", shown(given),
+                   a.align);
     a.align = align;
     return {};
   }
 
   /// Suggests our name for a C++ type, else the nearest name.
   static std::string suggestion(const std::string& name) {
-    static const std::map<std::string_view, const char*> known{{"float", "f32"},
-                                                               {"double", "f64"},
-                                                               {"half", "f16"},
-                                                               {"__half", "f16"},
-                                                               {"__nv_bfloat16", "bf16"},
-                                                               {"bool", "u8"},
-                                                               {"char", "i8"},
-                                                               {"unsigned char", "u8"},
-                                                               {"uchar", "u8"},
-                                                               {"short", "i16"},
-                                                               {"unsigned short", "u16"},
-                                                               {"ushort", "u16"},
-                                                               {"int", "i32"},
-                                                               {"unsigned", "u32"},
-                                                               {"unsigned int", "u32"},
-                                                               {"uint", "u32"},
-                                                               {"long", "i64"},
-                                                               {"long long", "i64"},
-                                                               {"unsigned long", "u64"},
-                                                               {"unsigned long long", "u64"},
-                                                               {"size_t", "u64"},
-                                                               {"int8_t", "i8"},
-                                                               {"uint8_t", "u8"},
-                                                               {"int16_t", "i16"},
-                                                               {"uint16_t", "u16"},
-                                                               {"int32_t", "i32"},
-                                                               {"uint32_t", "u32"},
-                                                               {"int64_t", "i64"},
-                                                               {"uint64_t", "u64"},
-                                                               {"float2", "f32x2"},
-                                                               {"float3", "f32x3"},
-                                                               {"float4", "f32x4"},
-                                                               {"double2", "f64x2"},
-                                                               {"int2", "i32x2"},
-                                                               {"int3", "i32x3"},
-                                                               {"int4", "i32x4"},
-                                                               {"uint2", "u32x2"},
-                                                               {"uint3", "u32x3"},
-                                                               {"uint4", "u32x4"},
-                                                               {"dim3", "u32x3"},
-                                                               {"pointer", "null"},
-                                                               {"nullptr", "null"}};
-    if (const auto at = known.find(name); at != known.end()) return fmt::format("; did you mean \"{}\"?", at->second);
+    static const std::vector<std::pair<const char*, std::vector<std::string_view>>> known{
+        {"f32", {"float"}},
+        {"f64", {"double"}},
+        {"f16", {"half", "__half"}},
+        {"bf16", {"__nv_bfloat16"}},
+        {"u8", {"bool", "unsigned char", "uchar", "uint8_t"}},
+        {"i8", {"char", "int8_t"}},
+        {"i16", {"short", "int16_t"}},
+        {"u16", {"unsigned short", "ushort", "uint16_t"}},
+        {"i32", {"int", "int32_t"}},
+        {"u32", {"unsigned", "unsigned int", "uint", "uint32_t"}},
+        {"i64", {"long", "long long", "int64_t"}},
+        {"u64", {"unsigned long", "unsigned long long", "size_t", "uint64_t"}},
+        {"f32x2", {"float2"}},
+        {"f32x3", {"float3"}},
+        {"f32x4", {"float4"}},
+        {"f64x2", {"double2"}},
+        {"i32x2", {"int2"}},
+        {"i32x3", {"int3"}},
+        {"i32x4", {"int4"}},
+        {"u32x2", {"uint2"}},
+        {"u32x3", {"uint3", "dim3"}},
+        {"u32x4", {"uint4"}},
+        {"null", {"pointer", "nullptr"}},
+    };
+    for (const auto& [ours, theirs] : known)
+      if (std::find(theirs.begin(), theirs.end(), name) != theirs.end())
+        return fmt::format("; did you mean \"{}\"?", ours);
     std::vector<std::string> names = element_names();
     for (const char* other : {"struct", "bytes", "null"}) names.emplace_back(other);
     return did_you_mean(name, names);
@@ -341,10 +311,10 @@ class Reader : JsonReader {
 
   Result<Contents> contents_of(const Json& j, const Argument& a) {
     if (j.contains("fill") + j.contains("values") + j.contains("file") > 1)
-      return usage(j, prefix_ + ": one of \"fill\", \"values\" and \"file\" was expected",
-                   j.contains("fill") && j.contains("values") ? "values" : "file");
+      return wrong(j, j.contains("fill") && j.contains("values") ? "values" : "file",
+                   "one of \"fill\", \"values\" and \"file\" was expected");
     if (j.contains("seed") && (!j.contains("fill") || j["fill"] != "random"))
-      return usage(j, prefix_ + ": \"seed\" goes with \"fill\": \"random\"", "seed");
+      return wrong(j, "seed", "\"seed\" goes with \"fill\": \"random\"");
     if (j.contains("values")) return values(j["values"], a, "values");
     if (j.contains("file")) return raw(j["file"], a, "file");
     if (!j.contains("fill")) return Contents{Nothing{}};
@@ -366,14 +336,14 @@ class Reader : JsonReader {
       return Contents{Random{seed}};
     }
     const std::string near = name.empty() ? "" : nearest(name, {"iota", "random"});
-    return usage(fill, fmt::format("{}: \"{}\" is {}; a number, \"iota\" or \"random\" was expected{}", prefix_, key,
-                                   shown(fill), near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+    return wrong(fill, "", "\"{}\" is {}; a number, \"iota\" or \"random\" was expected{}", key, shown(fill),
+                 near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near));
   }
 
   Result<void> read_expectation(const Json& j, Argument& a) {
     if (!j.contains("expect")) {
       for (const char* key : {"tolerance", "relative_tolerance"})
-        if (j.contains(key)) return usage(j, fmt::format("{}: \"{}\" goes with \"expect\"", prefix_, key), key);
+        if (j.contains(key)) return wrong(j, key, "\"{}\" goes with \"expect\"", key);
       return {};
     }
     Expectation e;
@@ -382,7 +352,7 @@ class Reader : JsonReader {
       ROOFGEN_TRY(e.contents, values(expect, a, "expect"));
     } else if (expect.is_object()) {
       ROOFGEN_CHECK(only(expect, {"file"}));
-      if (!expect.contains("file")) return usage(expect, prefix_ + ": {\"file\": name} was expected");
+      if (!expect.contains("file")) return wrong(expect, "", "{{\"file\": name}} was expected");
       ROOFGEN_TRY(e.contents, raw(expect["file"], a, "expect"));
     } else {
       ROOFGEN_TRY(e.contents, fill_of(expect, j, a, "expect"));
@@ -390,8 +360,7 @@ class Reader : JsonReader {
     for (auto [key, to] : {std::pair{"tolerance", &e.absolute}, std::pair{"relative_tolerance", &e.relative}}) {
       if (!j.contains(key)) continue;
       if (!j[key].is_number() || !(j[key].get<double>() >= 0) || std::isinf(j[key].get<double>()))
-        return usage(j[key],
-                     fmt::format("{}: \"{}\" is {}; a number of at least 0 was expected", prefix_, key, shown(j[key])));
+        return wrong(j[key], "", "\"{}\" is {}; a number of at least 0 was expected", key, shown(j[key]));
       *to = j[key].get<double>();
     }
     a.expect = std::move(e);
@@ -408,8 +377,7 @@ class Reader : JsonReader {
     }
     if (!is_integer(type)) {
       if (j.is_number()) return encode(type, j.get<double>());
-      return usage(j, fmt::format("{}: \"{}\" holds {}; a number was expected, or \"nan\", \"inf\" or \"-inf\"",
-                                  prefix_, key, shown(j)));
+      return wrong(j, "", "\"{}\" holds {}; a number was expected, or \"nan\", \"inf\" or \"-inf\"", key, shown(j));
     }
     const auto [least, most] = range_of(type);
     const Json n = whole(j);
@@ -418,18 +386,17 @@ class Reader : JsonReader {
                           : n.is_number_integer() && n.get<int64_t>() >= least &&
                                 (n.get<int64_t>() < 0 || static_cast<uint64_t>(n.get<int64_t>()) <= most);
     if (!fits)
-      return usage(j, fmt::format("{}: {} is no {}; a whole number from {} to {} was expected{}", prefix_, shown(n),
-                                  to_string(type), least, most,
-                                  n.is_number_float() && n.get<double>() == std::trunc(n.get<double>())
-                                      ? ", beyond 2^53 with all its digits"
-                                      : ""));
+      return wrong(
+          j, "", "{} is no {}; a whole number from {} to {} was expected{}", shown(n), to_string(type), least, most,
+          n.is_number_float() && n.get<double>() == std::trunc(n.get<double>()) ? ", beyond 2^53 with all its digits"
+                                                                                : "");
     return n.is_number_unsigned() ? n.get<uint64_t>() : encode_integer(type, n.get<int64_t>());
   }
 
   Result<Contents> values(const Json& j, const Argument& a, const char* key) {
     if (!j.is_array() || j.size() != *a.size)
-      return usage(j, fmt::format("{}: \"{}\" is a list of {} numbers{}", prefix_, key, *a.size,
-                                  j.is_array() ? fmt::format(", {} were given", j.size()) : ""));
+      return wrong(j, "", "\"{}\" is a list of {} numbers{}", key, *a.size,
+                   j.is_array() ? fmt::format(", {} were given", j.size()) : "");
     Values out;
     for (const Json& item : j) {
       ROOFGEN_TRY(const uint64_t bits, number(item, a.type, key));
@@ -441,28 +408,26 @@ class Reader : JsonReader {
   std::string path(const std::string& name) const { return (std::filesystem::path(directory_) / name).string(); }
 
   Result<Raw> raw_file(const Json& j, const char* key) {
-    if (!j.is_string())
-      return usage(j, fmt::format("{}: \"{}\" is {}; the name of a file was expected", prefix_, key, shown(j)));
+    if (!j.is_string()) return wrong(j, "", "\"{}\" is {}; the name of a file was expected", key, shown(j));
     Raw out{path(j.get<std::string>()), {}};
     std::ifstream in(out.file, std::ios::binary);
     std::error_code ignored;
     const uint64_t size =
         in && std::filesystem::is_regular_file(out.file, ignored) ? std::filesystem::file_size(out.file, ignored) : 0;
     if (!in || ignored || !std::filesystem::is_regular_file(out.file, ignored))
-      return usage(j, fmt::format("{}: {} cannot be read", prefix_, out.file));
-    if (size > kMaxBytes)
-      return usage(j, fmt::format("{}: {} has {} bytes; at most {} were expected", prefix_, out.file, size, kMaxBytes));
+      return wrong(j, "", "{} cannot be read", out.file);
+    if (size > kMaxBytes) return wrong(j, "", "{} has {} bytes; at most {} were expected", out.file, size, kMaxBytes);
     out.bytes.resize(size);
     in.read(reinterpret_cast<char*>(out.bytes.data()), static_cast<std::streamsize>(size));
-    if (!in) return usage(j, fmt::format("{}: {} cannot be read", prefix_, out.file));
+    if (!in) return wrong(j, "", "{} cannot be read", out.file);
     return out;
   }
 
   Result<Contents> raw(const Json& j, const Argument& a, const char* key) {
     ROOFGEN_TRY(Raw out, raw_file(j, key));
     if (out.bytes.size() != a.bytes())
-      return usage(j, fmt::format("{}: {} has {} bytes; {} x {} of {} were expected", prefix_, out.file,
-                                  out.bytes.size(), *a.size, bytes_of(a.type), to_string(a.type)));
+      return wrong(j, "", "{} has {} bytes; {} x {} of {} were expected", out.file, out.bytes.size(), *a.size,
+                   bytes_of(a.type), to_string(a.type));
     return Contents{std::move(out)};
   }
 

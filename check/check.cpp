@@ -14,7 +14,6 @@
 #include "base/output_file.h"
 #include "base/suggest.h"
 #include "check/call_sites.h"
-#include "check/compile.h"
 #include "check/kernel.h"
 #include "runtime/compile/log.h"
 #include "runtime/compiler.h"

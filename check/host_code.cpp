@@ -26,79 +26,34 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
-/// Headers of the toolkit and of other libraries for host programs, which NVRTC cannot compile.
+/// Beginnings of the names of headers of the toolkit and of other libraries for host programs, which NVRTC cannot
+/// compile.
+constexpr const char* kHostLibraries =
+    "cublas cusparse cufft cusolver curand.h cudnn nccl nvrtc nvtx nvToolsExt npp nvml cuda_gl_interop "
+    "cuda_profiler_api cudaProfiler cuda_runtime_api cuda.h thrust/ cub/device GL/ mpi omp.h opencv cutensor "
+    "helper_ torch/ ATen/ c10/ nvJitLink nvjpeg ";
+
+/// Standard and system headers for host programs. Any other missing header is an error, because a kernel may depend on
+/// its definitions.
+constexpr const char* kHostStandard =
+    "chrono condition_variable ctime deque dirent.h errno.h cerrno exception execution fcntl.h filesystem format "
+    "forward_list fstream future getopt.h inttypes.h cinttypes iomanip ios iosfwd iostream istream list locale "
+    "locale.h malloc.h map memory memory.h mutex new numeric ostream pthread.h queue random regex set shared_mutex "
+    "signal.h csignal sstream stack stdarg.h cstdarg stdexcept strings.h string string_view system_error thread "
+    "time.h typeindex typeinfo unistd.h unordered_map unordered_set valarray vector windows.h atomic cstdbool "
+    "stdbool.h direct.h io.h ";
+
 bool is_host_library(std::string_view name) {
-  for (const char* start : {"cublas",
-                            "cusparse",
-                            "cufft",
-                            "cusolver",
-                            "curand.h",
-                            "cudnn",
-                            "nccl",
-                            "nvrtc",
-                            "nvtx",
-                            "nvToolsExt",
-                            "npp",
-                            "nvml",
-                            "cuda_gl_interop",
-                            "cuda_profiler_api",
-                            "cudaProfiler",
-                            "cuda_runtime_api",
-                            "cuda.h",
-                            "thrust/",
-                            "cub/device",
-                            "GL/",
-                            "mpi",
-                            "omp.h",
-                            "opencv",
-                            "cutensor",
-                            "helper_",
-                            "torch/",
-                            "ATen/",
-                            "c10/",
-                            "nvJitLink",
-                            "nvjpeg"})
+  std::istringstream starts(kHostLibraries);
+  for (std::string start; starts >> start;)
     if (name.starts_with(start)) return true;
   return false;
 }
 
-/// Standard and system headers for host programs. Any other missing header is an error, because a kernel may depend on
-/// its definitions.
 bool is_host_standard(std::string_view name) {
-  static const std::set<std::string_view> names{"chrono",        "condition_variable",
-                                                "ctime",         "deque",
-                                                "dirent.h",      "errno.h",
-                                                "cerrno",        "exception",
-                                                "execution",     "fcntl.h",
-                                                "filesystem",    "format",
-                                                "forward_list",  "fstream",
-                                                "future",        "getopt.h",
-                                                "inttypes.h",    "cinttypes",
-                                                "iomanip",       "ios",
-                                                "iosfwd",        "iostream",
-                                                "istream",       "list",
-                                                "locale",        "locale.h",
-                                                "malloc.h",      "map",
-                                                "memory",        "memory.h",
-                                                "mutex",         "new",
-                                                "numeric",       "ostream",
-                                                "pthread.h",     "queue",
-                                                "random",        "regex",
-                                                "set",           "shared_mutex",
-                                                "signal.h",      "csignal",
-                                                "sstream",       "stack",
-                                                "stdarg.h",      "cstdarg",
-                                                "stdexcept",     "strings.h",
-                                                "string",        "string_view",
-                                                "system_error",  "thread",
-                                                "time.h",        "typeindex",
-                                                "typeinfo",      "unistd.h",
-                                                "unordered_map", "unordered_set",
-                                                "valarray",      "vector",
-                                                "windows.h",     "atomic",
-                                                "cstdbool",      "stdbool.h",
-                                                "direct.h",      "io.h"};
-  return name.starts_with("sys/") || names.count(name) > 0;
+  std::istringstream names(kHostStandard);
+  return name.starts_with("sys/") ||
+         std::find(std::istream_iterator<std::string>(names), {}, name) != std::istream_iterator<std::string>();
 }
 
 /// The error is about __host__ code. NVRTC compiles unmarked functions for the device.

@@ -1,10 +1,13 @@
 // The report as JSON and as SARIF.
+#include "base/json.h"
+
 #include <fmt/format.h>
 
 #include <map>
 
 #include "check/check.h"
 #include "check/views.h"
+#include "runtime/sim/count_names.h"
 
 namespace roofgen::check {
 namespace {
@@ -59,12 +62,7 @@ std::string check_json(const Report& r) {
          {"grid", dims_json(r.grid)},
          {"block", dims_json(r.block)},
          {"dynamic_smem_bytes", r.smem_bytes}};
-  if (!r.compiler.empty())
-    j["compiled"] = {{"compiler", r.compiler},
-                     {"arch", r.arch},
-                     {"registers", r.registers},
-                     {"spill_bytes", r.spill_bytes},
-                     {"static_smem_bytes", r.static_smem_bytes}};
+  if (!r.compiler.empty()) ROOFGEN_PUT(j["compiled"], r, compiler, arch, registers, spill_bytes, static_smem_bytes)
   j["ctas_total"] = r.grid.count();
   j["stopped_early"] = r.stopped_early;
   j["left_out"] = Json::array();
@@ -74,21 +72,17 @@ std::string check_json(const Report& r) {
   j["notes"] = r.notes;
   j["findings"] = Json::array();
   for (const FindingGroup& g : r.findings) {
-    Json finding = finding_json(g.first);
+    Json& finding = j["findings"].emplace_back(finding_json(g.first));
     finding["in_other_ctas"] = g.more;
-    j["findings"].push_back(std::move(finding));
   }
   j["outputs"] = Json::array();
   for (const BufferReport& b : r.buffers) {
-    Json o{{"name", b.name}, {"elements", b.elements}, {"unwritten", b.unwritten}, {"compared", b.compared}};
+    Json& o = j["outputs"].emplace_back();
+    ROOFGEN_PUT(o, b, name, elements, unwritten, compared)
     if (b.compared) o["mismatches"] = b.mismatches;
-    if (b.mismatches) {
-      o["first"] = b.first;
-      o["largest_error"] = b.largest_error;
-      o["largest_relative_error"] = b.largest_relative_error;
-      o["likely_consequence"] = !r.findings.empty();
-    }
-    j["outputs"].push_back(std::move(o));
+    if (!b.mismatches) continue;
+    ROOFGEN_PUT(o, b, first, largest_error, largest_relative_error)
+    o["likely_consequence"] = !r.findings.empty();
   }
   j["printed"] = r.printed;
   j["printed_cut"] = r.printed.size() >= kMaxPrintedBytes;
@@ -124,8 +118,37 @@ std::string check_sarif(const Report& r) {
   const Json run{{"tool", {{"driver", {{"name", "roofgen check"}, {"rules", std::move(rules)}}}}},
                  {"results", std::move(results)}};
   return json_document({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
-                 {"version", "2.1.0"},
-                 {"runs", Json::array({run})}});
+                        {"version", "2.1.0"},
+                        {"runs", Json::array({run})}});
+}
+
+std::string place(const Where& at) { return at.line > 0 ? fmt::format("{}:{}", at.file, at.line) : at.file; }
+
+std::string plural(uint64_t n, const std::string& what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
+
+std::string finding_text(const Finding& f, const std::string& before, const std::string& after) {
+  std::string out = fmt::format("{}: {}: {}\n", f.source.line > 0 ? place(f.source) : place(f.ptx), f.kind, f.message);
+  out += fmt::format("  {}CTA {}, thread {}", before, f.cta, f.thread);
+  if (f.source.line > 0) out += fmt::format(", {}", place(f.ptx));
+  return out + after + "\n";
+}
+
+Json where_json(const Where& at) {
+  if (at.line <= 0) return nullptr;
+  Json j{{"file", at.file}, {"line", at.line}};
+  if (at.col > 0) j["column"] = at.col;
+  return j;
+}
+
+Json finding_json(const Finding& f) {
+  return {{"kind", f.kind},           {"message", f.message}, {"source", where_json(f.source)},
+          {"ptx", where_json(f.ptx)}, {"cta", f.cta},         {"thread", f.thread}};
+}
+
+Json counts_json(const Counts& counts) {
+  Json j;
+  for (const sim::CountName& c : sim::kCountNames) j[c.name] = counts.*c.member;
+  return j;
 }
 
 }  // namespace roofgen::check

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "check/check.h"
+#include "check/host_code.h"
 
 namespace roofgen::check {
 
@@ -24,5 +27,18 @@ Result<Entry> find_kernel(const std::vector<Entry>& entries, const Request& requ
                           const std::vector<std::string>& templates);
 /// Compares sizes, and types if the mangled name contains them. `notes` gets suspicious but possible type pairs.
 Result<void> check_arguments(const Entry& entry, const std::vector<Argument>& args, std::vector<std::string>& notes);
+
+struct Compiled {
+  Binary binary;
+  std::string compiler;                ///< empty for PTX
+  std::string instance;                ///< mangled name of the instance that --kernel asks for; or empty
+  std::optional<Error> asked_error;    ///< why there is no instance
+  std::vector<std::string> templates;  ///< names of the kernel templates in the source
+  std::vector<LeftOut> left_out;
+  /// The user's name for a file of the line table.
+  std::function<std::string(const std::string&)> own_name;
+};
+
+Result<Compiled> compile(const Request& request);
 
 }  // namespace roofgen::check

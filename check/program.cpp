@@ -16,6 +16,9 @@
 #include "runtime/sim/count_names.h"
 
 namespace roofgen::check {
+
+ROOFGEN_TO_JSON(FailedCall, call, error, status, message, count)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -197,30 +200,26 @@ std::string program_json(const ProgramReport& r) {
          {"driver", r.driver},
          {"other_driver", r.other_driver.empty() ? Json() : Json(r.other_driver)},
          {"clean", r.clean()}};
-  for (const char* list : {"processes", "kernels", "findings", "failed_calls"}) j[list] = Json::array();
-  for (const DriverProcess& p : r.processes)
-    j["processes"].push_back({{"pid", p.pid},
-                              {"parent", p.parent},
-                              {"program", p.program},
-                              {"device", p.device.empty() ? Json() : Json(p.device)},
-                              {"peak_bytes", p.peak_bytes}});
-  for (const KernelUse& k : r.kernels)
-    j["kernels"].push_back({{"kernel", k.kernel},
-                            {"mangled", k.mangled},
-                            {"launches", k.launches},
-                            {"launches_not_run", k.not_run},
-                            {"findings", k.findings},
-                            {"counts", counts_json(k.counts)}});
-  for (const ProgramFinding& f : r.findings) {
-    Json finding = finding_json(f.first);
-    finding["kernel"] = demangled(f.first.kernel);
-    finding["instruction"] = f.instruction;
-    finding["count"] = f.count;
-    j["findings"].push_back(std::move(finding));
+  for (const char* list : {"processes", "kernels", "findings"}) j[list] = Json::array();
+  for (const DriverProcess& p : r.processes) {
+    Json& process = j["processes"].emplace_back();
+    ROOFGEN_PUT(process, p, pid, parent, program)
+    process["device"] = p.device.empty() ? Json() : Json(p.device);
+    process["peak_bytes"] = p.peak_bytes;
   }
-  for (const FailedCall& c : r.calls)
-    j["failed_calls"].push_back(
-        {{"call", c.call}, {"error", c.error}, {"status", c.status}, {"message", c.message}, {"count", c.count}});
+  for (const KernelUse& k : r.kernels) {
+    Json& kernel = j["kernels"].emplace_back();
+    ROOFGEN_PUT(kernel, k, kernel, mangled, launches)
+    kernel["launches_not_run"] = k.not_run;
+    kernel["findings"] = k.findings;
+    kernel["counts"] = counts_json(k.counts);
+  }
+  for (const ProgramFinding& f : r.findings) {
+    Json& finding = j["findings"].emplace_back(finding_json(f.first));
+    finding["kernel"] = demangled(f.first.kernel);
+    ROOFGEN_PUT(finding, f, instruction, count)
+  }
+  j["failed_calls"] = r.calls;
   return json_document(j);
 }
 

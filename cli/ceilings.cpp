@@ -1,4 +1,4 @@
-#include "cli/ceilings.h"
+#include "tuner/ceilings/ceilings.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 
 #include "base/output_file.h"
 #include "base/paths.h"
-#include "cli/progress.h"
-#include "roofline/device_match.h"
+#include "cli/cli.h"
+#include "cli/profile.h"
+#include "roofline/device.h"
 #include "runtime/compiler.h"
-#include "tuner/ceilings/ceilings.h"
 #include "tuner/ceilings/profile.h"
 #include "tuner/search/run.h"
 

@@ -4,11 +4,11 @@
 
 #include <filesystem>
 
-#include "base/json.h"
 #include "base/paths.h"
 #include "cli/cli.h"
 #include "cli/problem_flags.h"
-#include "roofline/device_match.h"
+#include "roofline/device.h"
+#include "roofline/json.h"
 #include "roofline/work.h"
 #include "tuner/ceilings/profile.h"
 
@@ -135,36 +135,29 @@ std::string text(const Findings& f) {
   return out;
 }
 
-/// Unknown numbers are null, not 0.
-Json known(double value) { return value > 0 ? Json(value) : Json(); }
-
 Json json(const Gpu& gpu, size_t ordinal) {
   if (!gpu.failure.empty()) return {{"ordinal", ordinal}, {"usable", false}, {"reason", gpu.failure}};
   const GpuIdentity& id = gpu.identity;
   const bool nvml = nvml_knows(gpu);
-  return {{"ordinal", ordinal},
-          {"usable", true},
-          {"name", gpu.name},
-          {"arch", gpu.arch},
-          {"device", gpu.roofs},
-          {"simulated", gpu.simulated},
-          {"uuid", id.uuid},
-          {"pci_bus_id", id.pci_bus_id},
-          {"driver", id.driver},
-          {"cuda", fmt::format("{}.{}", id.cuda_version / 1000, id.cuda_version % 1000 / 10)},
-          {"nvml", nvml},
-          {"memory_bytes", id.memory_bytes},
-          {"free_bytes", gpu.state.free_bytes},
-          {"l2_bytes", id.l2_bytes},
-          {"sm_mhz", known(gpu.state.sm_mhz)},
-          {"max_sm_mhz", known(id.max_sm_mhz)},
-          {"default_sm_mhz", known(id.default_sm_mhz)},
-          {"memory_mhz", known(gpu.state.memory_mhz)},
-          {"max_memory_mhz", known(id.max_memory_mhz)},
-          {"power_w", known(gpu.state.power_w)},
-          {"power_limit_w", known(id.power_limit_w)},
-          {"temperature_c", known(gpu.state.temperature_c)},
-          {"other_processes", nvml ? Json(gpu.state.other_processes) : Json()}};
+  Json j{{"ordinal", ordinal}, {"usable", true}, {"name", gpu.name}, {"arch", gpu.arch}, {"device", gpu.roofs}};
+  j["simulated"] = gpu.simulated;
+  ROOFGEN_PUT(j, id, uuid, pci_bus_id, driver)
+  j["cuda"] = fmt::format("{}.{}", id.cuda_version / 1000, id.cuda_version % 1000 / 10);
+  j["nvml"] = nvml;
+  j["memory_bytes"] = id.memory_bytes;
+  j["free_bytes"] = gpu.state.free_bytes;
+  j["l2_bytes"] = id.l2_bytes;
+  for (const auto& [name, value] : {std::pair("sm_mhz", gpu.state.sm_mhz),
+                                    {"max_sm_mhz", id.max_sm_mhz},
+                                    {"default_sm_mhz", id.default_sm_mhz},
+                                    {"memory_mhz", gpu.state.memory_mhz},
+                                    {"max_memory_mhz", id.max_memory_mhz},
+                                    {"power_w", gpu.state.power_w},
+                                    {"power_limit_w", id.power_limit_w},
+                                    {"temperature_c", gpu.state.temperature_c}})
+    j[name] = known(value);
+  j["other_processes"] = nvml ? Json(gpu.state.other_processes) : Json();
+  return j;
 }
 
 std::string json(const Findings& f) {

@@ -8,9 +8,9 @@
 #include "cli/problem_flags.h"
 #include "cli/profile.h"
 #include "cli/work_flags.h"
-#include "roofline/elementwise.h"
 #include "roofline/figures.h"
 #include "roofline/views/views.h"
+#include "roofline/work.h"
 
 namespace roofgen::cli {
 namespace {

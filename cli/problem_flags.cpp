@@ -7,8 +7,8 @@
 
 #include "base/paths.h"
 #include "base/suggest.h"
-#include "cli/progress.h"
-#include "roofline/device_match.h"
+#include "cli/cli.h"
+#include "roofline/device.h"
 
 namespace roofgen::cli {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/paths.h"
-#include "roofline/device_match.h"
+#include "roofline/device.h"
 #include "tuner/ceilings/profile.h"
 
 namespace roofgen::cli {

@@ -18,4 +18,17 @@ Result<Device> gpu_device(const DataFiles& files, const GpuExecutor& gpu, const 
 /// A device of the catalogue, or "gpu", with the profile.
 Result<Device> find_device(const DataFiles& files, const std::string& name, const ProfileFlags& profile);
 
+// ---- roofgen roofline --measure --------------------------------------------------------------------
+
+struct MeasureFlags {
+  bool measure = false, json = false;
+  int gpu = 0;
+  std::string protocol = "steady", output;
+  std::vector<std::string> only;
+  void declare(FlagSet app);
+};
+
+/// Measures the ceilings of a GPU, prints them and keeps its profile. No GPU: Exit::kUnavailable, nothing written.
+Result<Exit> measure_roofline(const Session& session, const MeasureFlags& flags);
+
 }  // namespace roofgen::cli

@@ -5,14 +5,14 @@
 
 #include "base/json_text.h"
 #include "cli/cli.h"
-#include "roofline/elementwise.h"
 #include "roofline/figures.h"
 #include "roofline/model.h"
 #include "roofline/plot/plot.h"
 #include "roofline/views/views.h"
+#include "roofline/work.h"
 #include "tuner/views/page.h"
 #include "tuner/views/views.h"
-#include "tuner/whatif/views.h"
+#include "tuner/whatif/whatif.h"
 
 namespace roofgen::cli {
 namespace {
@@ -59,12 +59,9 @@ Result<void> same_number(const Json& j, const char* key, double now, const std::
 Result<plot::Page> explain_page_of(const Json& j, const std::string& file, const DataFiles& files) {
   try {
     WorkRequest request;
-    request.dims = j.at("dims").get<std::map<std::string, int64_t>>();
-    request.flags = j.at("flags").get<std::map<std::string, bool>>();
-    if (j.contains("dtypes")) request.dtypes = j.at("dtypes").get<std::map<std::string, std::string>>();
-    request.math_dtype = j.at("math_dtype").get<std::string>();
-    request.accumulate = j.at("accumulate").get<std::string>();
-    request.softmax_flops = j.at("softmax_flops").get<double>();
+    ROOFGEN_GET(j, request, dims, flags)
+    if (j.contains("dtypes")) j.at("dtypes").get_to(request.dtypes);
+    ROOFGEN_GET(j, request, math_dtype, accumulate, softmax_flops)
     ROOFGEN_TRY(const RoofSet set, parse_roof_set(j.at("ceilings").get<std::string>()));
     ROOFGEN_TRY(const Device device, find_device(files, j.at("device").get<std::string>()));
     ROOFGEN_TRY(Explained about, explained(j, request, files));
@@ -82,14 +79,11 @@ Result<plot::Page> explain_page_of(const Json& j, const std::string& file, const
 Result<plot::Page> model_page_of(const Json& j, const std::string& file, const DataFiles& files) {
   try {
     ModelRequest request;
-    request.phase = j.at("phase").get<std::string>();
-    request.dtypes = j.at("weights").get<std::string>();
-    request.tp = j.at("tp").get<int64_t>();
+    j.at("weights").get_to(request.dtypes);
+    ROOFGEN_GET(j, request, phase, tp)
     const Json& assumed = j.at("assumptions");
-    request.bandwidth_efficiency = assumed.at("bandwidth_efficiency").get<double>();
-    request.compute_efficiency = assumed.at("compute_efficiency").get<double>();
+    ROOFGEN_GET(assumed, request, bandwidth_efficiency, compute_efficiency, softmax_flops)
     request.launches = assumed.at("launches") == "graph" ? Launches::kGraph : Launches::kSeparate;
-    request.softmax_flops = assumed.at("softmax_flops").get<double>();
     ROOFGEN_TRY(request.roofs, parse_roof_set(j.at("ceilings").get<std::string>()));
     ROOFGEN_TRY(const Model model, load_model(files, j.at("model").get<std::string>()));
     ROOFGEN_TRY(const Device device, find_device(files, j.at("device").get<std::string>()));

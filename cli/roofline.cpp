@@ -7,7 +7,6 @@
 #include "base/csv.h"
 #include "base/json_text.h"
 #include "base/suggest.h"
-#include "cli/ceilings.h"
 #include "cli/cli.h"
 #include "cli/problem_flags.h"
 #include "cli/profile.h"

@@ -12,6 +12,7 @@
 
 #include "base/foreground.h"
 #include "base/output_file.h"
+#include "base/paths.h"
 #include "base/subprocess.h"
 #include "check/program.h"
 #include "cli/cli.h"
@@ -28,11 +29,6 @@ struct RunProgramFlags {
   int jobs = 0;
   bool json = false, strict = false;
 };
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 fs::path program_directory() {
   std::error_code ignored;

@@ -6,7 +6,6 @@
 #include "base/output_file.h"
 #include "cli/problem_flags.h"
 #include "tuner/evidence/counters.h"
-#include "tuner/evidence/record.h"
 #include "tuner/evidence/sanitizer.h"
 #include "tuner/views/page.h"
 #include "tuner/views/views.h"

@@ -7,10 +7,9 @@
 
 #include "base/json.h"
 #include "base/output_file.h"
+#include "cli/cli.h"
 #include "cli/problem_flags.h"
-#include "cli/progress.h"
 #include "generator/ops/chain_op.h"
-#include "tuner/whatif/views.h"
 
 namespace roofgen::cli {
 namespace {

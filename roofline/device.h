@@ -8,6 +8,7 @@
 
 #include "generator/expr/expr.h"
 #include "generator/generate.h"
+#include "roofgen/driver_facts.h"
 #include "roofgen/pipeline.h"
 #include "roofgen/result.h"
 
@@ -62,5 +63,12 @@ struct Occupancy {
 /// The rules of the CUDA occupancy calculator: warps get registers in units of 256, CTAs get shared memory in units of
 /// 128 bytes, plus 1 KiB per CTA reserved by the system.
 Occupancy occupancy(const Device& device, int registers, int64_t smem_bytes, int threads);
+
+/// Selects the catalogue entry with exactly this driver name and bus width (of several, the one with the nearest memory
+/// size) and replaces its cells with the driver's values. The die does not decide: an H200 is not an H100. Any other
+/// GPU is composed from devices/sm_<cc>.json (for GeForce from sm_<cc>_geforce, where it exists): bandwidth from memory
+/// clock and bus, peaks from SMs, rates and clock, all of origin model, with the driver's name. Exit::kUnavailable when
+/// neither is possible.
+Result<Device> match_device(const DataFiles& files, const DriverFacts& facts);
 
 }  // namespace roofgen

@@ -1,13 +1,12 @@
 #include "roofline/device_cells.h"
 
 #include <algorithm>
-#include <initializer_list>
+#include <deque>
+#include <sstream>
 #include <vector>
 
 namespace roofgen {
 namespace {
-
-constexpr bool kInteger = true;
 
 // Tensor operand formats; "_acc16" accumulates in FP16, the others in FP32 (INT32 for integers, FP64 for fp64).
 constexpr std::string_view kTensorKinds[] = {"bf16",      "fp16", "fp16_acc16", "tf32", "fp8",
@@ -16,78 +15,57 @@ constexpr std::string_view kPeakKinds[] = {"bf16",      "fp16", "fp16_acc16", "t
                                            "fp8_acc16", "int8", "int4",       "fp4",       "fp64_tensor",
                                            "fp32",      "fp64", "fp16_cuda",  "bf16_cuda", "int8_cuda"};
 
+struct Group {
+  std::string_view unit;
+  Need need;
+  const char* names;
+};
+constexpr Group kGroups[] = {
+    {"count", Need::kAnalysis, "arch sms"},
+    {"count", Need::kNobody,
+     "warp_size max_grid_x max_grid_yz max_cluster_size warp_alloc_unit subpartitions "
+     "mma_tile_m mma_tile_n"},
+    {"count", Need::kTuning,
+     "max_threads_per_block max_threads_per_sm max_warps_per_sm max_ctas_per_sm "
+     "regs_per_sm max_regs_per_thread reg_alloc_unit"},
+    {"bytes", Need::kTuning, "smem_per_sm smem_per_block smem_reserved_per_block smem_alloc_unit l2_bytes"},
+    {"bytes", Need::kNobody, "smem_per_block_static tmem_bytes_per_sm"},
+    {"warp-inst/clk/SM", Need::kTuning, "issue_per_clk"},
+    {"lanes/clk/SM", Need::kAnalysis, "fp32_lanes int_lanes mufu_lanes"},
+    {"lanes/clk/SM", Need::kNobody, "fp64_lanes fp16_lanes bf16_lanes dp4a_lanes shuffle_lanes"},
+    {"lanes/clk/SM", Need::kTuning, "cvt_lanes"},
+    {"bytes/clk/SM", Need::kAnalysis, "smem_bytes_per_clk"},
+    {"bytes/clk/SM", Need::kTuning, "l2_bytes_per_clk_sm"},
+    {"cycles", Need::kNobody,
+     "alu_latency mufu_latency mma_sync_latency smem_latency l1_latency l2_far_latency "
+     "barrier_latency"},
+    {"cycles", Need::kTuning, "l2_latency dram_latency"},
+    {"bytes", Need::kAnalysis, "memory_bytes"},
+    {"MHz", Need::kAnalysis, "clock_tensor_mhz clock_fp32_mhz"},
+    {"MHz", Need::kTuning, "clock_sustained_mhz"},
+    {"GB/s", Need::kAnalysis, "dram_gb_s"},
+    {"GB/s", Need::kTuning, "dram_sustained_gb_s l2_gb_s l2_sustained_gb_s"},
+    {"bits", Need::kNobody, "dram_bus_bits"},
+    {"bytes/clk", Need::kNobody, "l2_bytes_per_clk"},
+    {"GB/s", Need::kNobody, "nvlink_gb_s"},
+    {"us", Need::kAnalysis, "launch_us"},
+};
+
 std::vector<CellSpec> make_specs() {
-  std::vector<CellSpec> out = {
-      // Cells of an architecture.
-      {"arch", "count", Need::kAnalysis, kInteger},
-      {"warp_size", "count", Need::kNobody, kInteger},
-      {"max_threads_per_block", "count", Need::kTuning, kInteger},
-      {"max_threads_per_sm", "count", Need::kTuning, kInteger},
-      {"max_warps_per_sm", "count", Need::kTuning, kInteger},
-      {"max_ctas_per_sm", "count", Need::kTuning, kInteger},
-      {"max_grid_x", "count", Need::kNobody, kInteger},
-      {"max_grid_yz", "count", Need::kNobody, kInteger},
-      {"max_cluster_size", "count", Need::kNobody, kInteger},
-      {"regs_per_sm", "count", Need::kTuning, kInteger},
-      {"max_regs_per_thread", "count", Need::kTuning, kInteger},
-      {"reg_alloc_unit", "count", Need::kTuning, kInteger},
-      {"warp_alloc_unit", "count", Need::kNobody, kInteger},
-      {"subpartitions", "count", Need::kNobody, kInteger},
-      {"smem_per_sm", "bytes", Need::kTuning, kInteger},
-      {"smem_per_block", "bytes", Need::kTuning, kInteger},
-      {"smem_per_block_static", "bytes", Need::kNobody, kInteger},
-      {"smem_reserved_per_block", "bytes", Need::kTuning, kInteger, true},
-      {"smem_alloc_unit", "bytes", Need::kTuning, kInteger},
-      {"tmem_bytes_per_sm", "bytes", Need::kNobody, kInteger},
-      {"issue_per_clk", "warp-inst/clk/SM", Need::kTuning},
-      {"fp32_lanes", "lanes/clk/SM", Need::kAnalysis},
-      {"fp64_lanes", "lanes/clk/SM"},
-      {"fp16_lanes", "lanes/clk/SM"},
-      {"bf16_lanes", "lanes/clk/SM"},
-      {"dp4a_lanes", "lanes/clk/SM"},
-      {"int_lanes", "lanes/clk/SM", Need::kAnalysis},
-      {"cvt_lanes", "lanes/clk/SM", Need::kTuning},
-      {"mufu_lanes", "lanes/clk/SM", Need::kAnalysis},
-      {"shuffle_lanes", "lanes/clk/SM"},
-      {"smem_bytes_per_clk", "bytes/clk/SM", Need::kAnalysis},
-      {"mma_tile_m", "count", Need::kNobody, kInteger},
-      {"mma_tile_n", "count", Need::kNobody, kInteger},
-      {"l2_bytes_per_clk_sm", "bytes/clk/SM", Need::kTuning},
-      {"alu_latency", "cycles"},
-      {"mufu_latency", "cycles"},
-      {"mma_sync_latency", "cycles"},
-      {"smem_latency", "cycles"},
-      {"l1_latency", "cycles"},
-      {"l2_latency", "cycles", Need::kTuning},
-      {"l2_far_latency", "cycles"},
-      {"barrier_latency", "cycles"},
-      // Cells of a product.
-      {"sms", "count", Need::kAnalysis, kInteger},
-      {"memory_bytes", "bytes", Need::kAnalysis, kInteger},
-      {"l2_bytes", "bytes", Need::kTuning, kInteger},
-      {"clock_tensor_mhz", "MHz", Need::kAnalysis},
-      {"clock_fp32_mhz", "MHz", Need::kAnalysis},
-      {"clock_sustained_mhz", "MHz", Need::kTuning},
-      {"dram_gb_s", "GB/s", Need::kAnalysis},
-      {"dram_sustained_gb_s", "GB/s", Need::kTuning},
-      {"dram_bus_bits", "bits", Need::kNobody, kInteger},
-      {"dram_latency", "cycles", Need::kTuning},
-      {"l2_bytes_per_clk", "bytes/clk"},
-      {"l2_gb_s", "GB/s", Need::kTuning},
-      {"l2_sustained_gb_s", "GB/s", Need::kTuning},
-      {"nvlink_gb_s", "GB/s"},
-      {"launch_us", "us", Need::kAnalysis},
+  std::vector<CellSpec> out;
+  static std::deque<std::string> names;  // lives as long as the table
+  const auto add = [&](std::string name, std::string_view unit, Need need = Need::kNobody) {
+    const bool integer = unit == "count" || unit == "bytes" || unit == "bits";
+    const bool zero_is_fine = name == "smem_reserved_per_block";
+    if (name == "mma_sync_flops_per_clk_bf16" || name == "mma_sync_flops_per_clk_fp16" || name == "peak_bf16_tflops" ||
+        name == "peak_fp16_tflops")
+      need = Need::kTuning;
+    out.push_back({names.emplace_back(std::move(name)), unit, need, integer, zero_is_fine});
   };
-  // Storage for the composed names; lives as long as the table.
-  static std::vector<std::string> names;
-  names.reserve(std::size(kTensorUnits) * std::size(kTensorKinds) + std::size(kPeakKinds));
-  const auto needed_by_tuner = {"mma_sync_flops_per_clk_bf16", "mma_sync_flops_per_clk_fp16", "peak_bf16_tflops",
-                                "peak_fp16_tflops"};
-  const auto add = [&](std::string name, std::string_view unit) {
-    const bool tuning = std::find(needed_by_tuner.begin(), needed_by_tuner.end(), name) != needed_by_tuner.end();
-    names.push_back(std::move(name));
-    out.push_back({names.back(), unit, tuning ? Need::kTuning : Need::kNobody});
-  };
+  for (const Group& group : kGroups) {
+    std::istringstream words(group.names);
+    for (std::string name; words >> name;) add(name, group.unit, group.need);
+  }
   for (const std::string_view tensor_unit : kTensorUnits)
     for (const std::string_view kind : kTensorKinds)
       add(std::string(tensor_unit) + "_flops_per_clk_" + std::string(kind), "FLOP/clk/SM");

@@ -1,11 +1,10 @@
-#include "roofline/device_match.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
+#include "roofline/device.h"
 #include "roofline/device_cells.h"
 #include "roofline/device_file.h"
 

@@ -1,5 +1,3 @@
-#include "roofline/elementwise.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 
 #include "base/suggest.h"
 #include "generator/expr/parser.h"
+#include "roofline/work.h"
 
 namespace roofgen {
 namespace {

@@ -10,9 +10,23 @@
 
 #include "generator/expr/expr.h"
 #include "generator/generate.h"
-#include "roofline/number_format.h"
+#include "roofgen/result.h"
 
 namespace roofgen {
+
+/// Storage size of a number format and the arithmetic that consumes it. One table: a new format is a new row.
+struct NumberFormat {
+  const char* name;    ///< "bf16"
+  double bytes;        ///< per element, including block scales
+  const char* math;    ///< the arithmetic that multiplies it: `<math>` in a device's peak_<math>_tflops cells
+  int rank;            ///< wider formats rank higher; a product of two formats runs at the rate of the wider one
+  const char* result;  ///< default format of products' results; narrow inputs do not imply narrow outputs
+  const char* note;    ///< remark for users
+};
+
+const std::vector<NumberFormat>& number_formats();
+/// Exit::kUsage with the nearest name.
+Result<const NumberFormat*> find_number_format(const std::string& name);
 
 /// One tensor that one kernel reads or writes.
 struct OperandWork {
@@ -137,5 +151,22 @@ class WorkFormula {
   std::vector<expr::Expr> requires_;
   std::vector<Form> forms_;
 };
+
+// ---- Chains of elementwise operations --------------------------------------------------------------
+
+struct ElementwiseRequest {
+  std::string expression;
+  int64_t rows = 1;
+  int64_t cols = 0;
+  std::string dtype = "bf16";  ///< of all tensors
+  bool unfused = false;        ///< each operation is a separate kernel that writes its result to memory
+};
+
+/// `x` is a tensor of rows x cols; `bias[n]` has one value per column, `w[m]` one per row; `alpha`, `beta`, `scale` are
+/// scalars. Operators + - * /; functions: elementwise_functions(). Exit::kUsage with a caret for anything else.
+Result<OpWork> elementwise_work(const ElementwiseRequest& request);
+
+/// The function names with their FLOPs and special-function operations, for --help.
+std::string elementwise_functions();
 
 }  // namespace roofgen

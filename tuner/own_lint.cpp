@@ -1,11 +1,10 @@
-#include "tuner/own_lint.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/units.h"
-#include "tuner/ceilings/lint.h"
+#include "tuner/ceilings/ceilings.h"
+#include "tuner/verdict.h"
 #include "tuner/work.h"
 
 namespace roofgen {

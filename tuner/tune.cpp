@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-#include "tuner/own_lint.h"
-#include "tuner/search/settle.h"
+#include "tuner/search/timing.h"
 #include "tuner/verdict.h"
 
 namespace roofgen {

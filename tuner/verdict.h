@@ -1,8 +1,13 @@
 // Whether to fuse: the best fused variant against the best variant of separate kernels, and the causes.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <string>
 #include <vector>
 
+#include "roofline/lint/lint.h"
+#include "roofline/work.h"
 #include "tuner/report.h"
 
 namespace roofgen {
@@ -12,5 +17,51 @@ namespace roofgen {
 /// ratio excludes 1. `pairs`: each measured variant with the fastest. Without a pair the verdict is undecided.
 FusionVerdict fusion_verdict(const Device& device, const std::vector<VariantReport>& variants, double band,
                              const std::vector<VariantPair>* pairs = nullptr, Origin timed = Origin::kMeasured);
+
+// ---- The lint rules (docs/lint.md) applied to a tuning result --------------------------------------
+
+/// What the rules find in the verified variants of a report; the text begins with the variant's name.
+std::vector<Warning> own_warnings(const WorkFormula* formula, const TuneReport& report);
+
+// Why one way to compute a problem is faster than another:
+//   ln(T_separate / T_fused) = the differences in ln(waste), ln(idle) and ln(stall).
+// The difference in ln(waste) is split between launches and the work of the kernels in proportion to their differences
+// in seconds. All contributions add up to the logarithm of the ratio.
+
+/// Differences below 0.5 % of the traffic count as zero.
+inline constexpr double kNoTraffic = 0.005;
+
+/// The kernels of one side in order, and the time of all of them.
+struct TimedKernels {
+  std::string name;  ///< in sentences: "fused", "separate"
+  std::vector<const KernelReport*> kernels;
+  double seconds = 0;
+
+  TimedKernels(std::string name, const std::vector<KernelReport>& kernels, double seconds);
+};
+
+/// The largest contribution first. Empty if no work was counted for one of the kernels.
+std::vector<Cause> causes(const Device& device, const TimedKernels& fused, const TimedKernels& separate);
+
+/// "fused is 2.35x as fast (95 % ...): it saves ...": the faster side, the doubt about that, the causes.
+std::string comparison_text(const TimedKernels& fused, const TimedKernels& separate, const std::string& doubt,
+                            const std::vector<Cause>& causes);
+
+/// The causes that explain which side is faster, then those that act against it. A clause that begins with `subject`
+/// begins with "it" instead.
+std::string because(const std::vector<Cause>& causes, const std::string& subject = "");
+
+/// A variant or a partition as one side: the sums of all its kernels, the resources of kernels first to last.
+template <class Report>
+Side side_of(const Report& r, size_t first = 0, size_t last = SIZE_MAX) {
+  Side s{r.seconds, r.dram_bytes, r.l2_bytes, r.arithmetic_intensity()};
+  s.launches = r.kernels.size();
+  for (size_t i = first; i <= last && i < r.kernels.size(); ++i) {
+    s.registers = std::max(s.registers, r.kernels[i].registers);
+    s.occupancy = std::min(s.occupancy, r.kernels[i].occupancy.fraction);
+    s.spill_bytes += r.kernels[i].spill_bytes;
+  }
+  return s;
+}
 
 }  // namespace roofgen

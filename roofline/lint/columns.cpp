@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/suggest.h"
-#include "roofline/number_format.h"
+#include "roofline/work.h"
 
 namespace roofgen {
 namespace {
@@ -15,78 +15,60 @@ namespace {
 constexpr double kKi = 1024.0, kMi = kKi * kKi, kGi = kMi * kKi, kTi = kGi * kKi;
 
 /// Columns without a stated unit use the first unit of their quantity.
-constexpr Unit kUnits[] = {
-    {"flop", "FLOP", Quantity::kFlops, 1},
-    {"flops", "FLOP", Quantity::kFlops, 1},
-    {"kflop", "kFLOP", Quantity::kFlops, 1e3},
-    {"mflop", "MFLOP", Quantity::kFlops, 1e6},
-    {"gflop", "GFLOP", Quantity::kFlops, 1e9},
-    {"tflop", "TFLOP", Quantity::kFlops, 1e12},
-    {"pflop", "PFLOP", Quantity::kFlops, 1e15},
-    {"mflops", "MFLOP", Quantity::kFlops, 1e6},
-    {"gflops", "GFLOP", Quantity::kFlops, 1e9},
-    {"tflops", "TFLOP", Quantity::kFlops, 1e12},
-    {"b", "B", Quantity::kBytes, 1},
-    {"byte", "B", Quantity::kBytes, 1},
-    {"bytes", "B", Quantity::kBytes, 1},
-    {"kb", "kB", Quantity::kBytes, 1e3},
-    {"mb", "MB", Quantity::kBytes, 1e6},
-    {"gb", "GB", Quantity::kBytes, 1e9},
-    {"tb", "TB", Quantity::kBytes, 1e12},
-    {"kib", "KiB", Quantity::kBytes, kKi},
-    {"mib", "MiB", Quantity::kBytes, kMi},
-    {"gib", "GiB", Quantity::kBytes, kGi},
-    {"tib", "TiB", Quantity::kBytes, kTi},
-    {"flop/byte", "FLOP/byte", Quantity::kIntensity, 1},
-    {"flops/byte", "FLOP/byte", Quantity::kIntensity, 1},
-    {"flop/b", "FLOP/byte", Quantity::kIntensity, 1},
-    {"flops/b", "FLOP/byte", Quantity::kIntensity, 1},
-    {"op/byte", "FLOP/byte", Quantity::kIntensity, 1},
-    {"ops/byte", "FLOP/byte", Quantity::kIntensity, 1},
-    {"tflops", "TFLOPS", Quantity::kRate, 1},
-    {"tflop/s", "TFLOPS", Quantity::kRate, 1},
-    {"tflops/s", "TFLOPS", Quantity::kRate, 1},
-    {"tf", "TFLOPS", Quantity::kRate, 1},
-    {"tf/s", "TFLOPS", Quantity::kRate, 1},
-    {"tops", "TFLOPS", Quantity::kRate, 1},
-    {"mflops", "MFLOPS", Quantity::kRate, 1e-6},
-    {"mflop/s", "MFLOPS", Quantity::kRate, 1e-6},
-    {"gflops", "GFLOPS", Quantity::kRate, 1e-3},
-    {"gflop/s", "GFLOPS", Quantity::kRate, 1e-3},
-    {"gf/s", "GFLOPS", Quantity::kRate, 1e-3},
-    {"pflops", "PFLOPS", Quantity::kRate, 1e3},
-    {"pflop/s", "PFLOPS", Quantity::kRate, 1e3},
-    {"pf/s", "PFLOPS", Quantity::kRate, 1e3},
-    {"flop/s", "FLOP/s", Quantity::kRate, 1e-12},
-    {"gb/s", "GB/s", Quantity::kBandwidth, 1},
-    {"gbps", "GB/s", Quantity::kBandwidth, 1},
-    {"mb/s", "MB/s", Quantity::kBandwidth, 1e-3},
-    {"tb/s", "TB/s", Quantity::kBandwidth, 1e3},
-    {"tbps", "TB/s", Quantity::kBandwidth, 1e3},
-    {"gib/s", "GiB/s", Quantity::kBandwidth, kGi / 1e9},
-    {"tib/s", "TiB/s", Quantity::kBandwidth, kTi / 1e9},
-    {"us", "us", Quantity::kTime, 1},
-    {"\xC2\xB5s", "us", Quantity::kTime, 1},
-    {"\xCE\xBCs", "us", Quantity::kTime, 1},
-    {"ns", "ns", Quantity::kTime, 1e-3},
-    {"ms", "ms", Quantity::kTime, 1e3},
-    {"s", "s", Quantity::kTime, 1e6},
-};
+const std::vector<Unit>& units() {
+  static const std::vector<Unit> table = {
+      {"FLOP", Quantity::kFlops, 1, {"flop", "flops"}},
+      {"kFLOP", Quantity::kFlops, 1e3, {"kflop"}},
+      {"MFLOP", Quantity::kFlops, 1e6, {"mflop", "mflops"}},
+      {"GFLOP", Quantity::kFlops, 1e9, {"gflop", "gflops"}},
+      {"TFLOP", Quantity::kFlops, 1e12, {"tflop", "tflops"}},
+      {"PFLOP", Quantity::kFlops, 1e15, {"pflop"}},
+      {"B", Quantity::kBytes, 1, {"b", "byte", "bytes"}},
+      {"kB", Quantity::kBytes, 1e3, {"kb"}},
+      {"MB", Quantity::kBytes, 1e6, {"mb"}},
+      {"GB", Quantity::kBytes, 1e9, {"gb"}},
+      {"TB", Quantity::kBytes, 1e12, {"tb"}},
+      {"KiB", Quantity::kBytes, kKi, {"kib"}},
+      {"MiB", Quantity::kBytes, kMi, {"mib"}},
+      {"GiB", Quantity::kBytes, kGi, {"gib"}},
+      {"TiB", Quantity::kBytes, kTi, {"tib"}},
+      {"FLOP/byte", Quantity::kIntensity, 1, {"flop/byte", "flops/byte", "flop/b", "flops/b", "op/byte", "ops/byte"}},
+      {"TFLOPS", Quantity::kRate, 1, {"tflops", "tflop/s", "tflops/s", "tf", "tf/s", "tops"}},
+      {"MFLOPS", Quantity::kRate, 1e-6, {"mflops", "mflop/s"}},
+      {"GFLOPS", Quantity::kRate, 1e-3, {"gflops", "gflop/s", "gf/s"}},
+      {"PFLOPS", Quantity::kRate, 1e3, {"pflops", "pflop/s", "pf/s"}},
+      {"FLOP/s", Quantity::kRate, 1e-12, {"flop/s"}},
+      {"GB/s", Quantity::kBandwidth, 1, {"gb/s", "gbps"}},
+      {"MB/s", Quantity::kBandwidth, 1e-3, {"mb/s"}},
+      {"TB/s", Quantity::kBandwidth, 1e3, {"tb/s", "tbps"}},
+      {"GiB/s", Quantity::kBandwidth, kGi / 1e9, {"gib/s"}},
+      {"TiB/s", Quantity::kBandwidth, kTi / 1e9, {"tib/s"}},
+      {"us", Quantity::kTime, 1, {"us", "\xC2\xB5s", "\xCE\xBCs"}},
+      {"ns", Quantity::kTime, 1e-3, {"ns"}},
+      {"ms", Quantity::kTime, 1e3, {"ms"}},
+      {"s", Quantity::kTime, 1e6, {"s"}},
+  };
+  return table;
+}
+
+bool has_name(const Unit& u, const std::string& name) {
+  return std::find(u.names.begin(), u.names.end(), name) != u.names.end();
+}
 
 const Unit* find_unit(const std::string& name, Quantity quantity) {
-  for (const Unit& u : kUnits)
-    if (u.quantity == quantity && name == u.name) return &u;
+  for (const Unit& u : units())
+    if (u.quantity == quantity && has_name(u, name)) return &u;
   return nullptr;
 }
 
 const Unit* default_unit(Quantity quantity) {
-  for (const Unit& u : kUnits)
+  for (const Unit& u : units())
     if (u.quantity == quantity) return &u;
   return nullptr;
 }
 
 bool is_unit(const std::string& name) {
-  return std::any_of(std::begin(kUnits), std::end(kUnits), [&](const Unit& u) { return name == u.name; });
+  return std::any_of(units().begin(), units().end(), [&](const Unit& u) { return has_name(u, name); });
 }
 
 struct Known {
@@ -135,27 +117,21 @@ const std::vector<Known>& known_columns() {
   return table;
 }
 
-/// Names of dimensions as tables write them.
-struct Synonym {
-  const char* name;
-  const char* dim;
-};
-constexpr Synonym kDimNames[] = {{"seq", "L"},
-                                 {"seq_len", "L"},
-                                 {"sequence", "L"},
-                                 {"sequence_length", "L"},
-                                 {"l", "L"},
-                                 {"m", "M"},
-                                 {"n", "N"},
-                                 {"k", "K"},
-                                 {"batch_size", "batch"},
-                                 {"b", "batch"},
-                                 {"head_dim", "d"},
-                                 {"kv", "kv_len"},
-                                 {"kv_length", "kv_len"},
-                                 {"num_heads", "heads"},
-                                 {"tokens", "rows"},
-                                 {"n_elements", "elements"}};
+/// Dimensions, and how tables write them.
+const std::map<std::string, std::vector<const char*>>& dim_names() {
+  static const std::map<std::string, std::vector<const char*>> table = {
+      {"L", {"seq", "seq_len", "sequence", "sequence_length", "l"}},
+      {"M", {"m"}},
+      {"N", {"n"}},
+      {"K", {"k"}},
+      {"batch", {"batch_size", "b"}},
+      {"d", {"head_dim"}},
+      {"kv_len", {"kv", "kv_length"}},
+      {"heads", {"num_heads"}},
+      {"rows", {"tokens"}},
+      {"elements", {"n_elements"}}};
+  return table;
+}
 
 /// "Arithmetic Intensity" -> "arithmetic_intensity".
 std::string normalised(const std::string& text) {
@@ -196,9 +172,9 @@ std::optional<Column> named(const std::string& name, const std::vector<std::stri
     return Column{"peak", name.substr(kPeak.size()), Quantity::kRate, default_unit(Quantity::kRate)};
   if (name.ends_with("_dtype"))
     return Column{"operand_dtype", name.substr(0, name.size() - 6), Quantity::kText, nullptr};
-  const auto synonym =
-      std::find_if(std::begin(kDimNames), std::end(kDimNames), [&](const Synonym& s) { return name == s.name; });
-  const std::string wanted = synonym != std::end(kDimNames) ? synonym->dim : name;
+  std::string wanted = name;
+  for (const auto& [dim, synonyms] : dim_names())
+    if (std::find(synonyms.begin(), synonyms.end(), name) != synonyms.end()) wanted = dim;
   for (const std::string& d : dims)
     if (lower(d) == lower(wanted)) return Column{"dim", wanted, Quantity::kCount, nullptr};
   for (const std::string& f : flags)

@@ -26,10 +26,10 @@ enum class Quantity {
 const char* expected(Quantity quantity);  ///< "TFLOPS, GFLOPS or PFLOPS", for messages
 
 struct Unit {
-  const char* name;   ///< lower case: "gflops"
-  const char* shown;  ///< factor to the quantity's unit
+  const char* shown;  ///< in messages: "GFLOPS"
   Quantity quantity;
-  double scale;  ///< into the unit of the quantity
+  double scale;                    ///< into the unit of the quantity
+  std::vector<const char*> names;  ///< lower case: "gflops"
 };
 
 struct Column {

@@ -10,7 +10,6 @@
 #include "base/csv.h"
 #include "base/suggest.h"
 #include "roofline/lint/columns.h"
-#include "roofline/lint/device.h"
 #include "roofline/lint/shape.h"
 
 namespace roofgen {

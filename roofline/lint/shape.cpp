@@ -1,10 +1,12 @@
 #include "roofline/lint/shape.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <set>
 #include <vector>
 
-#include "roofline/number_format.h"
+#include "roofline/work.h"
 
 namespace roofgen {
 namespace {
@@ -25,43 +27,33 @@ std::vector<std::string> words(const std::string& text) {
 }
 
 struct Pattern {
-  const char* word;  ///< a whole word of the name; with a trailing *, the beginning of a word
   const char* op;
   bool matrix_work;
+  std::vector<std::string_view> words;  ///< of the name, whole; with a trailing *, the beginning of a word
 };
 
 /// The first match decides, so fusions come before the operators they contain.
-constexpr Pattern kPatterns[] = {
-    {"topk", "topk_softmax", false},
-    {"rmsnorm*", "rmsnorm", false},
-    {"layernorm*", "layernorm", false},
-    {"silu", "silu_and_mul", false},
-    {"swiglu", "silu_and_mul", false},
-    {"rope", "rotary", false},
-    {"rotary*", "rotary", false},
-    {"mla", "mla", true},
-    {"attention*", "attention", true},
-    {"attn*", "attention", true},
-    {"flash*", "attention", true},
-    {"sdpa", "attention", true},
-    {"mm", "gemm", true},
-    {"bmm", "gemm", true},
-    {"gemm*", "gemm", true},
-    {"matmul*", "gemm", true},
-    {"linear", "gemm", true},
-    {"proj", "gemm", true},
-    {"softmax*", "softmax", false},
-    {"adam*", "adam", false},
-    {"embedding*", "embedding", false},
-    {"copy", "copy", false},
-    {"triad", "triad", false},
-    {"add", "add", false},
-    {"scale", "scale", false},
-    {"relu", "scale", false},  // one FLOP per element read and written
-    {"gelu", "", false},
-    {"elementwise", "", false},
-    {"dropout", "", false},
-};
+const std::vector<Pattern>& patterns() {
+  static const std::vector<Pattern> table = {
+      {"topk_softmax", false, {"topk"}},
+      {"rmsnorm", false, {"rmsnorm*"}},
+      {"layernorm", false, {"layernorm*"}},
+      {"silu_and_mul", false, {"silu", "swiglu"}},
+      {"rotary", false, {"rope", "rotary*"}},
+      {"mla", true, {"mla"}},
+      {"attention", true, {"attention*", "attn*", "flash*", "sdpa"}},
+      {"gemm", true, {"mm", "bmm", "gemm*", "matmul*", "linear", "proj"}},
+      {"softmax", false, {"softmax*"}},
+      {"adam", false, {"adam*"}},
+      {"embedding", false, {"embedding*"}},
+      {"copy", false, {"copy"}},
+      {"triad", false, {"triad"}},
+      {"add", false, {"add"}},
+      {"scale", false, {"scale", "relu"}},  // relu: one FLOP per element read and written
+      {"", false, {"gelu", "elementwise", "dropout"}},
+  };
+  return table;
+}
 
 struct Group {
   std::vector<std::string> items;
@@ -113,13 +105,13 @@ bool bind(Shape& shape, const char* dim, const std::string& item) {
 
 std::optional<InferredOp> infer_op(const std::string& kernel_name) {
   const std::vector<std::string> all = words(kernel_name);
-  for (const Pattern& p : kPatterns) {
-    std::string_view pattern = p.word;
-    const bool prefix = pattern.ends_with('*');
-    if (prefix) pattern.remove_suffix(1);
-    for (const std::string& w : all)
-      if (prefix ? w.starts_with(pattern) : w == pattern) return InferredOp{p.op, p.matrix_work};
-  }
+  for (const Pattern& p : patterns())
+    for (std::string_view pattern : p.words) {
+      const bool prefix = pattern.ends_with('*');
+      if (prefix) pattern.remove_suffix(1);
+      for (const std::string& w : all)
+        if (prefix ? w.starts_with(pattern) : w == pattern) return InferredOp{p.op, p.matrix_work};
+    }
   return {};
 }
 
@@ -156,6 +148,54 @@ std::optional<Shape> find_shape(const std::string& text) {
     if (good && !shape.open.count("N") && !shape.open.count("K") && !shape.open.count("batch")) return shape;
   }
   return {};
+}
+
+namespace {
+
+std::set<std::string> word_set(const std::string& name) {
+  static const std::set<std::string> empty_words = {"nvidia", "geforce", "tensor", "core", "gpu", "hgx", "dgx"};
+  std::set<std::string> out;
+  std::string word;
+  for (const char c : name + " ") {
+    if (std::isalnum(static_cast<unsigned char>(c))) {
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      continue;
+    }
+    if (word.size() == 4 && word.starts_with("sxm")) word.pop_back();
+    const bool size = word.size() > 2 && word.ends_with("gb") &&
+                      std::all_of(word.begin(), word.end() - 2, [](unsigned char d) { return std::isdigit(d) != 0; });
+    if (size) word.resize(word.size() - 2);
+    if (!word.empty() && word != "gb" && !empty_words.count(word)) out.insert(word);
+    word.clear();
+  }
+  return out;
+}
+
+/// Letters and digits only: "rtx4090".
+std::string squeezed(const std::string& name) {
+  std::string out;
+  for (const char c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+}  // namespace
+
+std::vector<const Device*> devices_named(const std::vector<Device>& catalogue, const std::string& name) {
+  for (const Device& d : catalogue)
+    if (squeezed(d.name) == squeezed(name)) return {&d};
+  const std::set<std::string> wanted = word_set(name);
+  if (wanted.empty()) return {};
+  std::vector<const Device*> out;
+  for (const Device& d : catalogue) {
+    std::set<std::string> has = word_set(d.name);
+    // The memory size, for products whose name does not need it.
+    const std::set<std::string> title = word_set(d.title);
+    has.insert(title.begin(), title.end());
+    if (std::includes(has.begin(), has.end(), wanted.begin(), wanted.end())) out.push_back(&d);
+  }
+  return out;
 }
 
 }  // namespace roofgen

@@ -4,6 +4,9 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "roofline/device.h"
 
 namespace roofgen {
 
@@ -26,5 +29,10 @@ struct Shape {
 /// Finds "[B, K] -> [B, N]", "[M, K] x [K, N]" or "[batch, M, K] x [batch, K, N]" in a text; also with the Unicode
 /// arrow and multiplication sign. Empty when there is none, or when the inner dimensions disagree.
 std::optional<Shape> find_shape(const std::string& text);
+
+/// The products that a name may mean: an exact match, else every product whose name has all words of `name` ("A100"
+/// matches four products). Words consist of letters and digits. "NVIDIA", "GeForce", "Tensor", "Core" and "GPU" are
+/// ignored; "80GB" equals "80", "SXM5" equals "SXM". Empty when nothing matches.
+std::vector<const Device*> devices_named(const std::vector<Device>& catalogue, const std::string& name);
 
 }  // namespace roofgen

@@ -27,20 +27,15 @@ std::string lint_text(const LintReport& r) {
 }
 
 std::string lint_json(const LintReport& r) {
-  Json j;
-  j["schema"] = kLintSchema;
-  j["file"] = r.file;
-  j["rows"] = r.rows.size();
-  j["findings"] = Json::array();
+  Json j{{"schema", kLintSchema}, {"file", r.file}, {"rows", r.rows.size()}, {"findings", Json::array()}};
   for (const LintFinding& f : r.findings)
     j["findings"].push_back(
         {{"rule", f.rule}, {"line", f.where.line}, {"column", f.where.col}, {"row", f.name}, {"text", f.text}});
-  j["errors"] = Json::array();
-  for (const Error& e : r.errors)
-    j["errors"].push_back({{"line", e.where.line}, {"column", e.where.col}, {"text", e.message}});
-  j["ignored"] = Json::array();
-  for (const Error& e : r.ignored)
-    j["ignored"].push_back({{"line", e.where.line}, {"column", e.where.col}, {"text", e.message}});
+  for (const auto& [list, errors] : {std::pair("errors", &r.errors), {"ignored", &r.ignored}}) {
+    j[list] = Json::array();
+    for (const Error& e : *errors)
+      j[list].push_back({{"line", e.where.line}, {"column", e.where.col}, {"text", e.message}});
+  }
   return json_document(j);
 }
 

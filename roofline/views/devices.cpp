@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "base/json.h"
 #include "base/text_table.h"
 #include "base/units.h"
+#include "roofline/json.h"
 #include "roofline/roofs.h"
 #include "roofline/views/views.h"
 
@@ -78,37 +78,31 @@ std::string device_text(const Device& d) {
 
 namespace {
 
-Json to_json(const Device& d) {
-  Json j;
-  j["name"] = d.name;
-  j["title"] = d.title;
-  j["arch"] = d.arch;
-  for (const Roof& r : compute_roofs(d, RoofSet::kDatasheet))
-    j["ceilings"].push_back({{"name", r.name},
-                             {"math", r.math},
-                             {"accumulate", r.accumulate},
-                             {"tflops", r.rate / 1e12},
-                             {"ridge", ridge(d, r, RoofSet::kDatasheet)},
-                             {"origin", to_string(r.origin)},
-                             {"cell", r.cell}});
+void put(Json& j, const Device& d) {
+  ROOFGEN_PUT(j, d, name, title, arch)
+  for (const Roof& r : compute_roofs(d, RoofSet::kDatasheet)) {
+    Json& ceiling = j["ceilings"].emplace_back();
+    ROOFGEN_PUT(ceiling, r, name, math, accumulate)
+    ceiling["tflops"] = r.rate / 1e12;
+    ceiling["ridge"] = ridge(d, r, RoofSet::kDatasheet);
+    ROOFGEN_PUT(ceiling, r, origin, cell)
+  }
   for (const Roof& b : bandwidth_roofs(d, RoofSet::kDatasheet))
-    j["bandwidths"].push_back({{"level", b.name}, {"gb_s", b.rate / 1e9}, {"origin", to_string(b.origin)}});
-  for (const auto& [name, c] : d.cells)
-    j["cells"][name] = {{"value", c.value}, {"unit", c.unit}, {"origin", to_string(c.origin)}, {"source", c.source}};
-  return j;
+    j["bandwidths"].push_back({{"level", b.name}, {"gb_s", b.rate / 1e9}, {"origin", b.origin}});
+  j["cells"] = d.cells;
 }
 
 }  // namespace
 
 std::string device_json(const Device& d) {
   Json j{{"schema", kDevicesSchema}};
-  j.update(to_json(d));
+  put(j, d);
   return json_document(j);
 }
 
 std::string devices_json(const std::vector<Device>& devices) {
   Json j{{"schema", kDevicesSchema}, {"devices", Json::array()}};
-  for (const Device& d : devices) j["devices"].push_back(to_json(d));
+  for (const Device& d : devices) put(j["devices"].emplace_back(), d);
   return json_document(j);
 }
 

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "base/json.h"
 #include "base/text_table.h"
 #include "base/units.h"
+#include "roofline/json.h"
 #include "roofline/views/views.h"
 
 namespace roofgen {
@@ -28,23 +28,20 @@ std::string limit_line(const ExplainView& v) {
 }
 
 Json kernel_json(const KernelExplanation& k) {
-  Json j;
-  j["name"] = k.work->name;
-  j["flops"] = k.flops;
-  j["mma_flops"] = k.work->mma_flops;
-  j["vector_flops"] = k.work->vector_flops;
-  j["exps"] = k.work->exps;
-  j["dram_bytes"] = k.work->dram_bytes();
-  j["l2_bytes"] = k.work->l2_bytes;
+  const KernelWork& work = *k.work;
+  Json j{{"name", work.name}, {"flops", k.flops}};
+  ROOFGEN_PUT(j, work, mma_flops, vector_flops, exps)
+  j["dram_bytes"] = work.dram_bytes();
+  j["l2_bytes"] = work.l2_bytes;
   j["smem_bytes"] = k.smem_bytes;
-  if (k.work->link_bytes > 0) j["link_bytes"] = k.work->link_bytes;
+  if (work.link_bytes > 0) j["link_bytes"] = work.link_bytes;
   j["arithmetic_intensity"] = k.arithmetic_intensity;
-  j["ctas"] = k.work->ctas;
+  j["ctas"] = work.ctas;
   j["waves"] = k.waves;
   j["regime"] = to_string(k.regime);
   j["time_us"] = 1e6 * k.seconds;
   for (const RoofTime& b : k.bounds) j["roofs"].push_back({{"roof", b.name}, {"time_us", 1e6 * b.seconds}});
-  for (const OperandWork& o : k.work->operands)
+  for (const OperandWork& o : work.operands)
     j["operands"].push_back({{"name", o.name},
                              {"access", o.write ? "write" : "read"},
                              {"dtype", o.format->name},
@@ -103,33 +100,24 @@ std::string explain_text(const ExplainView& v) {
 std::string explain_json(const ExplainView& v) {
   const Explanation& e = v.explanation;
   const OpWork& w = *e.work;
-  Json j;
-  j["schema"] = kExplainSchema;
-  j["op"] = w.op;
-  j["form"] = w.form;
-  j["title"] = w.title;
-  j["dims"] = w.dims;
-  j["flags"] = w.flags;
+  Json j{{"schema", kExplainSchema}};
+  ROOFGEN_PUT(j, w, op, form, title, dims, flags)
   for (const auto& [role, format] : w.dtypes) j["dtypes"][role] = format->name;
   j["math_dtype"] = w.math;
-  j["accumulate"] = w.accumulate;
-  j["softmax_flops"] = w.softmax_flops;
+  ROOFGEN_PUT(j, w, accumulate, softmax_flops)
   j["device"] = e.device;
   j["ceilings"] = to_string(e.roofs);
   j["flops"] = e.flops;
   j["flop_convention"] = w.flop_convention();
-  j["dram_bytes"] = e.dram_bytes;
-  j["exps"] = e.exps;
-  j["arithmetic_intensity"] = e.arithmetic_intensity;
-  j["ridge"] = e.ridge;
+  ROOFGEN_PUT(j, e, dram_bytes, exps, arithmetic_intensity, ridge)
   j["below_ridge"] = e.below_ridge();
-  j["arithmetic_intensity_limit"] = w.ai_limit ? Json(*w.ai_limit) : Json(nullptr);
+  j["arithmetic_intensity_limit"] = w.ai_limit;
   j["ridge_crossing"] = v.crossing ? Json{{w.ai_limit_of, *v.crossing}} : Json(nullptr);
   j["regime"] = to_string(e.regime);
   j["binding_roof"] = e.binding_roof;
   j["compute_roof"] = {{"name", e.compute.name},
                        {"tflops", e.compute.rate / 1e12},
-                       {"origin", to_string(e.compute.origin)},
+                       {"origin", e.compute.origin},
                        {"cell", e.compute.cell}};
   if (!e.compute_note.empty()) j["compute_roof"]["note"] = e.compute_note;
   j["attainable_tflops"] = e.attainable_flops_per_s / 1e12;
@@ -138,8 +126,7 @@ std::string explain_json(const ExplainView& v) {
   j["next_lever"] = e.next_lever;
   j["passes"] = Json::array();
   for (const KernelExplanation& k : e.kernels) j["passes"].push_back(kernel_json(k));
-  j["warnings"] = Json::array();
-  for (const Warning& x : e.warnings) j["warnings"].push_back({{"rule", x.rule}, {"text", x.text}});
+  j["warnings"] = e.warnings;
   return json_document(j);
 }
 

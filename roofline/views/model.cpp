@@ -1,10 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
-#include "base/json.h"
 #include "base/text_table.h"
 #include "base/units.h"
+#include "roofline/json.h"
 #include "roofline/views/model_parts.h"
 
 namespace roofgen {
@@ -113,28 +114,21 @@ std::string heatmap(const ModelView& v) {
                      table.str(), most, v.runs.front().ridge, assumed.empty() ? "" : ". ", assumed);
 }
 
-Json or_null(const std::optional<double>& x) { return x ? Json(*x) : Json(nullptr); }
-
 Json series_item(const ModelRun& r) {
-  Json j;
-  j["batch"] = r.request.batch;
-  j["kv"] = r.kv;
-  j["seq"] = r.seq;
+  Json j{{"batch", r.request.batch}, {"kv", r.kv}, {"seq", r.seq}};
   j["arithmetic_intensity"] = r.arithmetic_intensity();
   j[r.unit + "_per_s"] = r.units_per_s();
   j["step_ms"] = 1e3 * r.seconds;
   j["ms_per_request"] = r.ms_per_request();
-  j["flops"] = r.flops;
-  j["vector_flops"] = r.vector_flops;
-  j["dram_bytes"] = r.dram_bytes;
+  ROOFGEN_PUT(j, r, flops, vector_flops, dram_bytes)
   j["regime"] = to_string(r.regime);
   j["compute_roof"] = r.compute.name;
   j["ridge"] = r.ridge;
   j["assumed_ridge"] = r.assumed_ridge();
   j["below_ridge"] = r.below_ridge();
-  j["arithmetic_intensity_limit"] = or_null(r.ai_limit);
-  j[r.unit + "_per_s_limit"] = or_null(r.units_per_s_limit);
-  j["cache_" + r.unit + "_per_s"] = or_null(r.kv_units_per_s);
+  j["arithmetic_intensity_limit"] = r.ai_limit;
+  j[r.unit + "_per_s_limit"] = r.units_per_s_limit;
+  j["cache_" + r.unit + "_per_s"] = r.kv_units_per_s;
   j["memory"] = {{"weights_bytes", r.memory.weights},
                  {"cache_bytes", r.memory.kv_cache},
                  {"activation_bytes", r.memory.activations},
@@ -153,23 +147,16 @@ Json series_item(const ModelRun& r) {
 
 Json operator_json(const OperatorRun& o) {
   const OpWork& w = *o.explanation.work;
-  Json j;
-  j["name"] = o.name;
-  j["op"] = w.op;
-  j["form"] = w.form;
-  j["count"] = o.count;
-  j["dims"] = w.dims;
+  Json j{{"name", o.name}, {"op", w.op}, {"form", w.form}, {"count", o.count}, {"dims", w.dims}};
   for (const auto& [role, format] : w.dtypes) j["dtypes"][role] = format->name;
-  j["flops"] = o.flops;
-  j["dram_bytes"] = o.dram_bytes;
+  ROOFGEN_PUT(j, o, flops, dram_bytes)
   if (o.link_bytes > 0) j["link_bytes"] = o.link_bytes;
   j["arithmetic_intensity"] = o.explanation.arithmetic_intensity;
   j["compute_roof"] = o.explanation.compute.name;
   if (!o.explanation.compute_note.empty()) j["compute_note"] = o.explanation.compute_note;
   j["regime"] = to_string(o.regime);
   j["time_us"] = 1e6 * o.seconds;
-  j["share"] = o.share;
-  j["sharded"] = o.sharded;
+  ROOFGEN_PUT(j, o, share, sharded)
   return j;
 }
 
@@ -191,11 +178,7 @@ std::string model_text(const ModelView& v) {
 }
 
 std::string model_json(const ModelView& v) {
-  Json j;
-  j["schema"] = kModelSchema;
-  j["model"] = v.model.name;
-  j["source"] = v.model.source;
-  j["parameters"] = v.parameters;
+  Json j{{"schema", kModelSchema}, {"model", v.model.name}, {"source", v.model.source}, {"parameters", v.parameters}};
   if (v.runs.empty()) {
     j["series"] = Json::array();
     return json_document(j);
@@ -207,11 +190,11 @@ std::string model_json(const ModelView& v) {
   j["device"] = v.device.name;
   j["ceilings"] = to_string(q.roofs);
   j["tp"] = q.tp;
-  j["assumptions"] = {{"bandwidth_efficiency", q.bandwidth_efficiency},
-                      {"compute_efficiency", q.compute_efficiency},
-                      {"launches", q.launches == Launches::kGraph ? "graph" : "separate"},
-                      {"softmax_flops", q.softmax_flops},
-                      {"flop_convention", flop_convention(q)}};
+  Json& assumptions = j["assumptions"];
+  ROOFGEN_PUT(assumptions, q, bandwidth_efficiency, compute_efficiency)
+  assumptions["launches"] = q.launches == Launches::kGraph ? "graph" : "separate";
+  assumptions["softmax_flops"] = q.softmax_flops;
+  assumptions["flop_convention"] = flop_convention(q);
   j["origin"] = "model";
   j["series"] = Json::array();
   for (const ModelRun& r : v.runs) j["series"].push_back(series_item(r));
@@ -222,7 +205,7 @@ std::string model_json(const ModelView& v) {
   j["notes"] = notes_of(v);
   j["warnings"] = Json::array();
   for (const ModelRun& r : v.runs)
-    for (const Warning& w : r.warnings) j["warnings"].push_back({{"rule", w.rule}, {"text", w.text}});
+    for (const Warning& w : r.warnings) j["warnings"].push_back(w);
   return json_document(j);
 }
 
@@ -236,6 +219,61 @@ std::string models_text(const std::vector<Model>& models) {
   };
   for (const Model& m : models) table.row({m.name, joined(m.phases), joined(m.dtypes), m.title});
   return table.str();
+}
+
+const ModelPhase& phase_of(const ModelView& v) {
+  return *std::find_if(v.model.phases.begin(), v.model.phases.end(),
+                       [&](const ModelPhase& p) { return p.name == v.runs.front().request.phase; });
+}
+
+std::string assumed_text(const ModelRequest& q) {
+  return fmt::format(
+      "{:g} % of each bandwidth, {:g} % of each arithmetic rate, {}", 100 * q.bandwidth_efficiency,
+      100 * q.compute_efficiency,
+      q.launches == Launches::kGraph ? "no gaps between kernels (CUDA graph)" : "one launch before each kernel");
+}
+
+std::string assumed_ridge_text(const ModelRun& r) {
+  if (std::fabs(r.assumed_ridge() - r.ridge) <= 1e-9 * r.ridge) return "";
+  return fmt::format("With these assumptions the ridge is at {:.1f}; the limits use that ridge", r.assumed_ridge());
+}
+
+std::vector<std::string> notes_of(const ModelView& v) {
+  std::vector<std::string> out = v.model.notes;
+  for (const ModelRun& r : v.runs)
+    for (const std::string& note : r.notes)
+      if (std::find(out.begin(), out.end(), note) == out.end()) out.push_back(note);
+  return out;
+}
+
+std::vector<const OperatorRun*> operators_by_time(const ModelRun& r) {
+  std::vector<const OperatorRun*> out;
+  for (const OperatorRun& o : r.operators) out.push_back(&o);
+  std::stable_sort(out.begin(), out.end(), [](const auto* a, const auto* b) { return a->seconds > b->seconds; });
+  return out;
+}
+
+plot::TableBlock operator_table(const ModelRun& r) {
+  plot::TableBlock out{"Operators", {"operator", "op", "times", "FLOPs", "DRAM", "AI", "time", "share", "limit"}, {}};
+  for (const OperatorRun* o : operators_by_time(r))
+    out.rows.push_back({o->name, o->explanation.work->op, fmt::to_string(o->count), count_text(o->flops),
+                        bytes_text(o->dram_bytes), fmt::format("{:.2f}", o->explanation.arithmetic_intensity),
+                        time_text(o->seconds), fmt::format("{:.1f} %", 100 * o->share), to_string(o->regime)});
+  return out;
+}
+
+plot::TableBlock sweep_table(const ModelView& v) {
+  plot::TableBlock out{"Steps",
+                       {"batch", phase_of(v).length, "FLOPs", "DRAM", "AI", v.runs.front().unit + "/s", "ms/step",
+                        "ms/request", "memory", "fits", "limit"},
+                       {}};
+  for (const ModelRun& r : v.runs)
+    out.rows.push_back({fmt::to_string(r.request.batch), fmt::to_string(r.kv), count_text(r.flops),
+                        bytes_text(r.dram_bytes), fmt::format("{:.2f}", r.arithmetic_intensity()),
+                        fmt::format("{:.1f}", r.units_per_s()), fmt::format("{:.3f}", 1e3 * r.seconds),
+                        fmt::format("{:.3f}", r.ms_per_request()), bytes_text(r.memory.total()),
+                        r.memory.fits() ? "yes" : "no", to_string(r.regime)});
+  return out;
 }
 
 }  // namespace roofgen

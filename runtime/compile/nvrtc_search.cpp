@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/paths.h"
 #include "runtime/compile/nvrtc.h"
 
 namespace roofgen {
@@ -32,11 +33,6 @@ bool has_directory(const fs::path& path) {
 bool has_file(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
-}
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
 }
 
 /// Compares version numbers numerically, so that cuda-12.10 is newer than cuda-12.9.

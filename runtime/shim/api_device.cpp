@@ -102,7 +102,7 @@ ROOFGEN_CU(cuDeviceTotalMem_v2, kDriver, (size_t * bytes, int device), {
   return kSuccess;
 })
 ROOFGEN_CU(cuDeviceGetAttribute, kDriver, (int* value, int attribute, int device), {
-  CHECK(value && attribute >= 1 && attribute <= kMostAttribute, kInvalidValue, fmt::format("attribute {}", attribute));
+  CHECK(value && attribute >= 1 && attribute <= kMostAttribute, kInvalidValue, "attribute {}", attribute);
   CHECK(device == 0, kInvalidDevice, "there is one device");
   *value = s.attribute(attribute);
   return kSuccess;
@@ -131,7 +131,7 @@ ROOFGEN_CU(cuDeviceCanAccessPeer, kDriver, (int* can, int device, int peer), {
 })
 ROOFGEN_CU(cuDeviceGetByPCIBusId, kDriver, (int* device, const char* id), {
   CHECK(device && id, kInvalidValue, "null");
-  CHECK(std::string_view(id) == kBusId, kInvalidDevice, fmt::format("no device at {}", id));
+  CHECK(std::string_view(id) == kBusId, kInvalidDevice, "no device at {}", id);
   *device = 0;
   return kSuccess;
 })
@@ -231,7 +231,7 @@ ROOFGEN_CU(cuCtxGetFlags, kContext, (unsigned* flags), {
   return kSuccess;
 })
 ROOFGEN_CU(cuCtxSetFlags, kContext, (unsigned flags), {
-  CHECK(flags < 0x100, kInvalidValue, fmt::format("flags {}", flags));
+  CHECK(flags < 0x100, kInvalidValue, "flags {}", flags);
   current.back()->flags = flags;  // the way in which the host waits has no effect
   return kSuccess;
 })
@@ -254,14 +254,14 @@ ROOFGEN_CU(cuCtxSetCacheConfig, kContext, (int config), {
 // Limits are stored and returned, but not enforced: the stack has the size that the kernel needs, the printf buffer is
 // unlimited, and kernels that call malloc are refused.
 ROOFGEN_CU(cuCtxGetLimit, kContext, (size_t * value, int limit), {
-  CHECK(value && limit >= 0 && limit < kLimits, kInvalidValue, fmt::format("limit {}", limit));
-  CHECK(limit < kKeptLimits, kUnsupportedLimit, fmt::format("limit {}", limit));
+  CHECK(value && limit >= 0 && limit < kLimits, kInvalidValue, "limit {}", limit);
+  CHECK(limit < kKeptLimits, kUnsupportedLimit, "limit {}", limit);
   *value = current.back()->limits[limit];
   return kSuccess;
 })
 ROOFGEN_CU(cuCtxSetLimit, kContext, (int limit, size_t value), {
-  CHECK(limit >= 0 && limit < kLimits, kInvalidValue, fmt::format("limit {}", limit));
-  CHECK(limit < kKeptLimits, kUnsupportedLimit, fmt::format("limit {}", limit));
+  CHECK(limit >= 0 && limit < kLimits, kInvalidValue, "limit {}", limit);
+  CHECK(limit < kKeptLimits, kUnsupportedLimit, "limit {}", limit);
   current.back()->limits[limit] = value;
   return kSuccess;
 })

@@ -34,12 +34,10 @@ using namespace roofgen::shim;
 
 ROOFGEN_CU(cuGetProcAddress, kNothing, (const char* name, void** out, int version, unsigned long long flags),
            { return look_up(s, call, name, out, version, flags, nullptr); })
-ROOFGEN_CU(cuGetProcAddress_v2, kNothing,
-           (const char* name, void** out, int version, unsigned long long flags, int* how),
-           { return look_up(s, call, name, out, version, flags, how); })
+ROOFGEN_CU_PTSZ(cuGetProcAddress_v2, kNothing,
+                (const char* name, void** out, int version, unsigned long long flags, int* how),
+                { return look_up(s, call, name, out, version, flags, how); })
 ROOFGEN_CU(cuGetExportTable, kNothing, (const void** table, const void*), {
   if (table) *table = nullptr;
   return s.refuse(call, kNotSupported, "internal tables of NVIDIA's libraries, which the CUDA runtime needs");
 })
-
-ROOFGEN_CU_PER_THREAD(cuGetProcAddress_v2, _ptsz);

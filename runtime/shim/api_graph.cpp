@@ -139,7 +139,7 @@ Status instantiate(State& s, const char* call, Handle* out, Handle handle, unsig
   CHECK(out, kInvalidValue, "null");
   CHECK(graph, kInvalidHandle, "no such graph");
   // 1: AUTO_FREE_ON_LAUNCH, without effect as graphs allocate no memory. 2: UPLOAD, nothing to do.
-  CHECK((flags & ~3ull) == 0, kNotSupported, fmt::format("graph flags {}", flags));
+  CHECK((flags & ~3ull) == 0, kNotSupported, "graph flags {}", flags);
   auto made = std::make_unique<Executable>();
   made->flags = flags;
   CHECK(flatten(*graph, made->steps), kInvalidValue, "the graph has a cycle");
@@ -314,7 +314,7 @@ ROOFGEN_CU(cuGraphInstantiate, kContext, (Handle * out, Handle graph, Handle* wr
            { return older_instantiate(s, call, out, graph, wrong, words, room); })
 ROOFGEN_CU(cuGraphInstantiate_v2, kContext, (Handle * out, Handle graph, Handle* wrong, char* words, size_t room),
            { return older_instantiate(s, call, out, graph, wrong, words, room); })
-ROOFGEN_CU(cuGraphInstantiateWithParams, kContext, (Handle * out, Handle graph, InstantiateParams* p), {
+ROOFGEN_CU_PTSZ(cuGraphInstantiateWithParams, kContext, (Handle * out, Handle graph, InstantiateParams* p), {
   CHECK(p, kInvalidValue, "null");
   p->error_node = nullptr;
   const Status status = instantiate(s, call, out, graph, p->flags);
@@ -338,11 +338,11 @@ ROOFGEN_CU(cuGraphExecMemsetNodeSetParams, kContext, (Handle graph, Handle node,
            { return replace(s, call, graph, node, WorkType::kMemset, memset_work, p); })
 ROOFGEN_CU(cuGraphExecHostNodeSetParams, kContext, (Handle graph, Handle node, const HostNodeParams* p),
            { return replace(s, call, graph, node, WorkType::kHost, host_work, p); })
-ROOFGEN_CU(cuGraphUpload, kContext, (Handle graph, Handle stream), {
+ROOFGEN_CU_PTSZ(cuGraphUpload, kContext, (Handle graph, Handle stream), {
   CHECK(s.executables.find(graph) && s.stream(stream), kInvalidHandle, "no such graph or stream");
   return kSuccess;
 })
-ROOFGEN_CU(cuGraphLaunch, kContext, (Handle handle, Handle stream), {
+ROOFGEN_CU_PTSZ(cuGraphLaunch, kContext, (Handle handle, Handle stream), {
   const Executable* graph = s.executables.find(handle);
   CHECK(graph, kInvalidHandle, "no such graph");
   for (const Executable::Step& step : graph->steps)
@@ -353,7 +353,3 @@ ROOFGEN_CU(cuGraphExecDestroy, kContext, (Handle handle), {
   CHECK(s.executables.remove(handle), kInvalidHandle, "no such graph");
   return kSuccess;
 })
-
-ROOFGEN_CU_PER_THREAD(cuGraphInstantiateWithParams, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuGraphUpload, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuGraphLaunch, _ptsz);

@@ -59,9 +59,9 @@ Status shape_of(State& s, const char* call, const roofgen::cuda::LaunchConfig& c
 }
 
 Status attribute(State& s, const char* call, int* out, int attribute, Handle handle) {
-  Function* f = nullptr;
+  Function* f = s.function_of(handle);
   CHECK(out, kInvalidValue, "null");
-  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  CHECK(f, kInvalidHandle, "no such function");
   const roofgen::sim::Kernel& k = f->kernel;
   switch (attribute) {
     case 0:
@@ -100,10 +100,10 @@ Status attribute(State& s, const char* call, int* out, int attribute, Handle han
 }
 
 Status occupancy_of(State& s, const char* call, int* out, Handle handle, int threads, size_t smem) {
-  Function* f = nullptr;
+  Function* f = s.function_of(handle);
   CHECK(out, kInvalidValue, "null");
-  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
-  CHECK(threads > 0 && threads <= static_cast<int>(kMostThreads), kInvalidValue, fmt::format("{} threads", threads));
+  CHECK(f, kInvalidHandle, "no such function");
+  CHECK(threads > 0 && threads <= static_cast<int>(kMostThreads), kInvalidValue, "{} threads", threads);
   *out = resident(s, call, *f, threads, static_cast<int64_t>(smem));
   return kSuccess;
 }
@@ -111,9 +111,9 @@ Status occupancy_of(State& s, const char* call, int* out, Handle handle, int thr
 /// The largest block size with the most resident threads, and the number of such CTAs that the device holds.
 Status potential(State& s, const char* call, int* grid, int* block, Handle handle, size_t (*smem_of)(int), size_t smem,
                  int limit) {
-  Function* f = nullptr;
+  Function* f = s.function_of(handle);
   CHECK(grid && block, kInvalidValue, "null");
-  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  CHECK(f, kInvalidHandle, "no such function");
   const uint32_t* declared = f->kernel.max_threads;
   int most = declared[0] ? static_cast<int>(declared[0] * declared[1] * declared[2]) : static_cast<int>(kMostThreads);
   if (limit > 0) most = std::min(most, limit);
@@ -132,7 +132,7 @@ Status potential(State& s, const char* call, int* grid, int* block, Handle handl
 Status load_file(State& s, const char* call, Handle* out, const char* path) {
   CHECK(path, kInvalidValue, "null");
   std::ifstream in(path, std::ios::binary);
-  CHECK(in, kFileNotFound, path);
+  CHECK(in, kFileNotFound, "{}", path);
   const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   return load(s, call, out, text.c_str());
 }
@@ -197,41 +197,38 @@ Status kernel_list(State& s, const char* call, Handle* out, unsigned room, Handl
 }
 
 Status parameter(State& s, const char* call, Handle handle, size_t index, size_t* offset, size_t* bytes) {
-  Function* f = nullptr;
+  Function* f = s.function_of(handle);
   CHECK(offset, kInvalidValue, "null");
-  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
-  CHECK(index < f->kernel.params.size(), kInvalidValue,
-        fmt::format("parameter {} of {}", index, f->kernel.params.size()));
+  CHECK(f, kInvalidHandle, "no such function");
+  CHECK(index < f->kernel.params.size(), kInvalidValue, "parameter {} of {}", index, f->kernel.params.size());
   *offset = f->kernel.params[index].offset;
   if (bytes) *bytes = f->kernel.params[index].bytes;
   return kSuccess;
 }
 
 Status name_of(State& s, const char* call, const char** out, Handle handle) {
-  Function* f = nullptr;
-  CHECK(out && s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  Function* f = s.function_of(handle);
+  CHECK(out && f, kInvalidHandle, "no such function");
   *out = f->kernel.name.c_str();
   return kSuccess;
 }
 
 Status set_attribute(State& s, const char* call, Handle handle, int attribute, int value) {
-  Function* f = nullptr;
-  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  Function* f = s.function_of(handle);
+  CHECK(f, kInvalidHandle, "no such function");
   if (attribute == 9) return kSuccess;  // there is no L1 to configure
   if (attribute >= 11 && attribute <= 13) {
-    CHECK(value >= 0 && value <= static_cast<int>(roofgen::sim::kMaxClusterCtas), kInvalidValue,
-          fmt::format("clusters of {} CTAs", value));
-    CHECK(f->kernel.required_cluster[0] == 0, kInvalidValue, f->kernel.name + ": the PTX fixes its clusters");
+    CHECK(value >= 0 && value <= static_cast<int>(roofgen::sim::kMaxClusterCtas), kInvalidValue, "clusters of {} CTAs",
+          value);
+    CHECK(f->kernel.required_cluster[0] == 0, kInvalidValue, "{}: the PTX fixes its clusters", f->kernel.name);
     f->cluster[attribute - 11] = static_cast<uint32_t>(value);
     return kSuccess;
   }
   if (attribute == 14) return f->big_clusters = value != 0, kSuccess;
   if (attribute == 15) return kSuccess;  // cluster scheduling policy, without effect
-  CHECK(attribute == roofgen::cuda::kFunctionMaxDynamicSmem, kNotSupported,
-        fmt::format("function attribute {}", attribute));
+  CHECK(attribute == roofgen::cuda::kFunctionMaxDynamicSmem, kNotSupported, "function attribute {}", attribute);
   const int most = static_cast<int>(s.device.integer("smem_per_block")) - static_cast<int>(f->kernel.static_shared);
-  CHECK(value >= 0 && value <= most, kInvalidValue,
-        fmt::format("{} bytes of dynamic shared memory; at most {}", value, most));
+  CHECK(value >= 0 && value <= most, kInvalidValue, "{} bytes of dynamic shared memory; at most {}", value, most);
   f->max_dynamic_smem = value;
   return kSuccess;
 }
@@ -273,8 +270,8 @@ ROOFGEN_CU(cuLibraryGetModule, kContext, (Handle * out, Handle handle), {
 ROOFGEN_CU(cuLibraryGetGlobal, kContext, (Address * at, size_t* bytes, Handle handle, const char* name),
            { return get_global(s, call, at, bytes, handle, name); })
 ROOFGEN_CU(cuKernelGetFunction, kContext, (Handle * out, Handle kernel), {
-  Function* f = nullptr;
-  CHECK(out && s.is_function(kernel, &f) == kSuccess, kInvalidHandle, "no such kernel");
+  Function* f = s.function_of(kernel);
+  CHECK(out && f, kInvalidHandle, "no such kernel");
   *out = f;
   return kSuccess;
 })
@@ -288,18 +285,16 @@ ROOFGEN_CU(cuFuncGetAttribute, kContext, (int* out, int which, Handle function),
 ROOFGEN_CU(cuFuncSetAttribute, kContext, (Handle function, int which, int value),
            { return set_attribute(s, call, function, which, value); })
 ROOFGEN_CU(cuFuncSetCacheConfig, kContext, (Handle handle, int), {
-  Function* f = nullptr;
-  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  CHECK(s.function_of(handle), kInvalidHandle, "no such function");
   return kSuccess;  // there is no L1 to configure
 })
 ROOFGEN_CU(cuFuncLoad, kContext, (Handle handle), {
-  Function* f = nullptr;
-  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  CHECK(s.function_of(handle), kInvalidHandle, "no such function");
   return kSuccess;
 })
 ROOFGEN_CU(cuFuncGetModule, kContext, (Handle * out, Handle handle), {
-  Function* f = nullptr;
-  CHECK(out && s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  Function* f = s.function_of(handle);
+  CHECK(out && f, kInvalidHandle, "no such function");
   *out = f->module;
   return kSuccess;
 })
@@ -310,19 +305,17 @@ ROOFGEN_CU(cuFuncGetParamInfo, kContext, (Handle handle, size_t index, size_t* o
 ROOFGEN_CU(cuKernelGetParamInfo, kContext, (Handle handle, size_t index, size_t* offset, size_t* bytes),
            { return parameter(s, call, handle, index, offset, bytes); })
 ROOFGEN_CU(cuFuncIsLoaded, kContext, (int* state, Handle handle), {
-  Function* f = nullptr;
-  CHECK(state && s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  CHECK(state && s.function_of(handle), kInvalidHandle, "no such function");
   *state = 1;  // CU_FUNCTION_LOADING_STATE_LOADED
   return kSuccess;
 })
 ROOFGEN_CU(cuKernelSetCacheConfig, kContext, (Handle handle, int, int), {
-  Function* f = nullptr;
-  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such kernel");
+  CHECK(s.function_of(handle), kInvalidHandle, "no such kernel");
   return kSuccess;  // there is no L1 to configure
 })
 ROOFGEN_CU(cuKernelGetLibrary, kContext, (Handle * out, Handle handle), {
-  Function* f = nullptr;
-  CHECK(out && s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such kernel");
+  Function* f = s.function_of(handle);
+  CHECK(out && f, kInvalidHandle, "no such kernel");
   *out = f->module;
   return kSuccess;
 })
@@ -347,10 +340,10 @@ ROOFGEN_CU(cuOccupancyMaxPotentialBlockSizeWithFlags, kContext,
            (int* grid, int* block, Handle function, size_t (*smem_of)(int), size_t smem, int limit, unsigned),
            { return potential(s, call, grid, block, function, smem_of, smem, limit); })
 ROOFGEN_CU(cuOccupancyMaxActiveClusters, kContext, (int* out, Handle handle, const roofgen::cuda::LaunchConfig* c), {
-  Function* f = nullptr;
+  Function* f = s.function_of(handle);
   LaunchShape shape;
   CHECK(out && c, kInvalidValue, "null");
-  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  CHECK(f, kInvalidHandle, "no such function");
   if (Status status = shape_of(s, call, *c, &shape); status != kSuccess) return status;
   const uint64_t ctas = std::max<uint64_t>(1, shape.cluster.count()), threads = shape.block.count();
   CHECK(threads > 0 && threads <= kMostThreads && ctas <= roofgen::sim::kMaxClusterCtas, kInvalidValue,
@@ -362,18 +355,18 @@ ROOFGEN_CU(cuOccupancyMaxActiveClusters, kContext, (int* out, Handle handle, con
 })
 ROOFGEN_CU(cuOccupancyMaxPotentialClusterSize, kContext,
            (int* out, Handle handle, const roofgen::cuda::LaunchConfig* c), {
-             Function* f = nullptr;
+             Function* f = s.function_of(handle);
              CHECK(out && c, kInvalidValue, "null");
-             CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+             CHECK(f, kInvalidHandle, "no such function");
              *out = !s.attribute(120) ? 1 : f->big_clusters ? static_cast<int>(roofgen::sim::kMaxClusterCtas) : 8;
              return kSuccess;
            })
 ROOFGEN_CU(cuOccupancyAvailableDynamicSMemPerBlock, kContext, (size_t * out, Handle handle, int ctas, int threads), {
-  Function* f = nullptr;
+  Function* f = s.function_of(handle);
   CHECK(out && ctas > 0 && threads > 0 && threads <= static_cast<int>(kMostThreads), kInvalidValue,
-        fmt::format("{} CTAs of {} threads", ctas, threads));
-  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
-  CHECK(resident(s, call, *f, threads, 0) >= ctas, kInvalidValue, fmt::format("{} CTAs do not fit an SM", ctas));
+        "{} CTAs of {} threads", ctas, threads);
+  CHECK(f, kInvalidHandle, "no such function");
+  CHECK(resident(s, call, *f, threads, 0) >= ctas, kInvalidValue, "{} CTAs do not fit an SM", ctas);
   const int64_t unit = s.device.integer("smem_alloc_unit"),
                 share = s.device.integer("smem_per_sm") / ctas / unit * unit;
   const int64_t own = std::min(share - s.device.integer("smem_reserved_per_block"), s.device.integer("smem_per_block"));
@@ -381,26 +374,23 @@ ROOFGEN_CU(cuOccupancyAvailableDynamicSMemPerBlock, kContext, (size_t * out, Han
   return kSuccess;
 })
 
-ROOFGEN_CU(cuLaunchKernel, kContext,
-           (Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-            unsigned smem, Handle stream, void** args, void** extra),
-           {
-             return launch(s, call, function, {{gx, gy, gz}, {bx, by, bz}, {0, 0, 0}, smem}, stream, args, extra);
-           })
-ROOFGEN_CU(cuLaunchKernelEx, kContext,
-           (const roofgen::cuda::LaunchConfig* c, Handle function, void** args, void** extra), {
-             CHECK(c, kInvalidValue, "null");
-             LaunchShape shape;
-             if (Status status = shape_of(s, call, *c, &shape); status != kSuccess) return status;
-             return launch(s, call, function, shape, c->stream, args, extra);
-           })
-ROOFGEN_CU(
+ROOFGEN_CU_PTSZ(cuLaunchKernel, kContext,
+                (Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                 unsigned smem, Handle stream, void** args, void** extra),
+                {
+                  return launch(s, call, function, {{gx, gy, gz}, {bx, by, bz}, {0, 0, 0}, smem}, stream, args, extra);
+                })
+ROOFGEN_CU_PTSZ(cuLaunchKernelEx, kContext,
+                (const roofgen::cuda::LaunchConfig* c, Handle function, void** args, void** extra), {
+                  CHECK(c, kInvalidValue, "null");
+                  LaunchShape shape;
+                  if (Status status = shape_of(s, call, *c, &shape); status != kSuccess) return status;
+                  return launch(s, call, function, shape, c->stream, args, extra);
+                })
+ROOFGEN_CU_PTSZ(
     cuLaunchCooperativeKernel, kContext,
     (Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem,
      Handle stream, void** args),
     {
       return launch(s, call, function, {{gx, gy, gz}, {bx, by, bz}, {0, 0, 0}, smem, true}, stream, args, nullptr);
     })
-ROOFGEN_CU_PER_THREAD(cuLaunchKernel, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuLaunchKernelEx, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuLaunchCooperativeKernel, _ptsz);

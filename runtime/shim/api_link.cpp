@@ -15,11 +15,11 @@ enum Input { kCubin = 0, kPtx = 1, kFatBinary = 2, kInputTypes = 6 };  // CUjitI
 Status add(State& s, const char* call, Handle state, int type, std::string text, const std::string& name) {
   Link* link = s.links.find(state);
   CHECK(link, kInvalidHandle, "no such linker");
-  CHECK(type >= 0 && type < kInputTypes, kInvalidValue, fmt::format("input of type {}", type));
+  CHECK(type >= 0 && type < kInputTypes, kInvalidValue, "input of type {}", type);
   CHECK(!link->complete, kInvalidValue, "the linker is complete");
-  CHECK(type != kCubin && type != kFatBinary, kNoBinary, name + ": only PTX can be simulated");
-  CHECK(type == kPtx, kNotSupported, fmt::format("{}: input of type {}: only PTX is linked", name, type));
-  CHECK(link->image.empty(), kNotSupported, name + ": several PTX modules are not linked into one");
+  CHECK(type != kCubin && type != kFatBinary, kNoBinary, "{}: only PTX can be simulated", name);
+  CHECK(type == kPtx, kNotSupported, "{}: input of type {}: only PTX is linked", name, type);
+  CHECK(link->image.empty(), kNotSupported, "{}: several PTX modules are not linked into one", name);
   // Load it to check that it is PTX for this device.
   std::string why;
   Module* module = nullptr;
@@ -53,7 +53,7 @@ ROOFGEN_CU(cuLinkAddData_v2, kContext,
 ROOFGEN_CU(cuLinkAddFile_v2, kContext, (Handle state, int type, const char* path, unsigned, int*, void**), {
   CHECK(path, kInvalidValue, "null");
   std::ifstream in(path, std::ios::binary);
-  CHECK(in, kFileNotFound, path);
+  CHECK(in, kFileNotFound, "{}", path);
   return add(s, call, state, type, {std::istreambuf_iterator<char>(in), {}}, path);
 })
 ROOFGEN_CU(cuLinkComplete, kContext, (Handle state, void** image, size_t* bytes), {

@@ -122,9 +122,9 @@ size_t pointer_attribute_bytes(int attribute) {
 Status pointer_attribute(State& s, const char* call, void* out, int attribute, Address at) {
   CHECK(out, kInvalidValue, "null");
   const size_t size = pointer_attribute_bytes(attribute);
-  CHECK(size, kNotSupported, fmt::format("pointer attribute {}", attribute));
+  CHECK(size, kNotSupported, "pointer attribute {}", attribute);
   const Pointer p = look_at(s, at);
-  CHECK(p.bytes, kInvalidValue, span(at, 1));
+  CHECK(p.bytes, kInvalidValue, "{}", span(at, 1));
   CHECK(attribute != (p.on_device ? 4 : 3), kInvalidValue, "the pointer is of the other memory (host, device)");
   uint64_t value = 0;
   switch (attribute) {
@@ -157,7 +157,7 @@ ROOFGEN_CU(cuMemAllocPitch_v2, kContext,
            (Address * out, size_t* pitch, size_t width, size_t height, unsigned element_bytes), {
              CHECK(out && pitch && width > 0 && height > 0, kInvalidValue, "nothing to allocate");
              CHECK(element_bytes == 4 || element_bytes == 8 || element_bytes == 16, kInvalidValue,
-                   fmt::format("elements of {} bytes", element_bytes));
+                   "elements of {} bytes", element_bytes);
              CHECK(width <= SIZE_MAX / 2 && height <= (SIZE_MAX >> 1) / width, kOutOfMemory, "too large");
              *pitch = (width + 511) / 512 *
                       512;  // CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT is 32, allocations are aligned to 512
@@ -180,7 +180,7 @@ ROOFGEN_CU(cuMemGetInfo_v2, kContext, (size_t * free, size_t* total), {
 })
 ROOFGEN_CU(cuMemGetAddressRange_v2, kContext, (Address * base, size_t* bytes, Address at), {
   auto after = s.allocations.upper_bound(at);
-  CHECK(after != s.allocations.begin() && at - std::prev(after)->first < std::prev(after)->second, kNotFound,
+  CHECK(after != s.allocations.begin() && at - std::prev(after)->first < std::prev(after)->second, kNotFound, "{}",
         span(at, 1));
   if (base) *base = std::prev(after)->first;
   if (bytes) *bytes = std::prev(after)->second;
@@ -233,84 +233,43 @@ ROOFGEN_CU(cuMemHostGetFlags, kContext, (unsigned* flags, void* at), {
 ROOFGEN_CU(cuMemAllocManaged, kContext, (Address*, size_t, unsigned),
            { return s.refuse(call, kNotSupported, "managed memory"); })
 
-ROOFGEN_CU(cuMemcpyHtoD_v2, kContext, (Address to, const void* from, size_t bytes),
-           { return wait(s, copy(s, call, line(host(from), device(to), bytes), nullptr)); })
-ROOFGEN_CU(cuMemcpyHtoDAsync_v2, kContext, (Address to, const void* from, size_t bytes, Handle stream),
-           { return copy(s, call, line(host(from), device(to), bytes), stream); })
-ROOFGEN_CU(cuMemcpyDtoH_v2, kContext, (void* to, Address from, size_t bytes),
-           { return copy(s, call, line(device(from), host(to), bytes), nullptr); })
-ROOFGEN_CU(cuMemcpyDtoHAsync_v2, kContext, (void* to, Address from, size_t bytes, Handle stream),
-           { return copy(s, call, line(device(from), host(to), bytes), stream); })
-ROOFGEN_CU(cuMemcpyDtoD_v2, kContext, (Address to, Address from, size_t bytes),
-           { return copy(s, call, line(device(from), device(to), bytes), nullptr); })
-ROOFGEN_CU(cuMemcpyDtoDAsync_v2, kContext, (Address to, Address from, size_t bytes, Handle stream),
-           { return copy(s, call, line(device(from), device(to), bytes), stream); })
-ROOFGEN_CU(cuMemcpy, kContext, (Address to, Address from, size_t bytes),
-           { return wait(s, copy(s, call, any(to, from, bytes), nullptr)); })
-ROOFGEN_CU(cuMemcpyAsync, kContext, (Address to, Address from, size_t bytes, Handle stream),
-           { return copy(s, call, any(to, from, bytes), stream); })
-ROOFGEN_CU(cuMemsetD8_v2, kContext, (Address at, unsigned char value, size_t count),
-           { return wait(s, fill(s, call, at, value, count, nullptr)); })
-ROOFGEN_CU(cuMemsetD8Async, kContext, (Address at, unsigned char value, size_t count, Handle stream),
-           { return fill(s, call, at, value, count, stream); })
-ROOFGEN_CU(cuMemsetD16_v2, kContext, (Address at, unsigned short value, size_t count),
-           { return wait(s, fill(s, call, at, value, count, nullptr)); })
-ROOFGEN_CU(cuMemsetD16Async, kContext, (Address at, unsigned short value, size_t count, Handle stream),
-           { return fill(s, call, at, value, count, stream); })
-ROOFGEN_CU(cuMemsetD32_v2, kContext, (Address at, unsigned value, size_t count),
-           { return wait(s, fill(s, call, at, value, count, nullptr)); })
-ROOFGEN_CU(cuMemsetD32Async, kContext, (Address at, unsigned value, size_t count, Handle stream),
-           { return fill(s, call, at, value, count, stream); })
+ROOFGEN_CU_PTDS(cuMemcpyHtoD_v2, kContext, (Address to, const void* from, size_t bytes),
+                { return wait(s, copy(s, call, line(host(from), device(to), bytes), nullptr)); })
+ROOFGEN_CU_PTSZ(cuMemcpyHtoDAsync_v2, kContext, (Address to, const void* from, size_t bytes, Handle stream),
+                { return copy(s, call, line(host(from), device(to), bytes), stream); })
+ROOFGEN_CU_PTDS(cuMemcpyDtoH_v2, kContext, (void* to, Address from, size_t bytes),
+                { return copy(s, call, line(device(from), host(to), bytes), nullptr); })
+ROOFGEN_CU_PTSZ(cuMemcpyDtoHAsync_v2, kContext, (void* to, Address from, size_t bytes, Handle stream),
+                { return copy(s, call, line(device(from), host(to), bytes), stream); })
+ROOFGEN_CU_PTDS(cuMemcpyDtoD_v2, kContext, (Address to, Address from, size_t bytes),
+                { return copy(s, call, line(device(from), device(to), bytes), nullptr); })
+ROOFGEN_CU_PTSZ(cuMemcpyDtoDAsync_v2, kContext, (Address to, Address from, size_t bytes, Handle stream),
+                { return copy(s, call, line(device(from), device(to), bytes), stream); })
+ROOFGEN_CU_PTDS(cuMemcpy, kContext, (Address to, Address from, size_t bytes),
+                { return wait(s, copy(s, call, any(to, from, bytes), nullptr)); })
+ROOFGEN_CU_PTSZ(cuMemcpyAsync, kContext, (Address to, Address from, size_t bytes, Handle stream),
+                { return copy(s, call, any(to, from, bytes), stream); })
 
-ROOFGEN_CU(cuMemcpy2D_v2, kContext, (const Copy2d* c), { return wait(s, copy_2d(s, call, c, nullptr)); })
-ROOFGEN_CU(cuMemcpy2DUnaligned_v2, kContext, (const Copy2d* c), { return wait(s, copy_2d(s, call, c, nullptr)); })
-ROOFGEN_CU(cuMemcpy2DAsync_v2, kContext, (const Copy2d* c, Handle stream), { return copy_2d(s, call, c, stream); })
-ROOFGEN_CU(cuMemcpy3D_v2, kContext, (const Copy3d* c), { return wait(s, copy_3d(s, call, c, nullptr)); })
-ROOFGEN_CU(cuMemcpy3DAsync_v2, kContext, (const Copy3d* c, Handle stream), { return copy_3d(s, call, c, stream); })
-ROOFGEN_CU(cuMemsetD2D8_v2, kContext, (Address at, size_t pitch, unsigned char value, size_t width, size_t height), {
-  return wait(s, fill(s, call, {at, pitch, value, 1, width, height}, nullptr));
-})
-ROOFGEN_CU(cuMemsetD2D8Async, kContext,
-           (Address at, size_t pitch, unsigned char value, size_t width, size_t height, Handle stream), {
-             return fill(s, call, {at, pitch, value, 1, width, height}, stream);
-           })
-ROOFGEN_CU(cuMemsetD2D16_v2, kContext, (Address at, size_t pitch, unsigned short value, size_t width, size_t height), {
-  return wait(s, fill(s, call, {at, pitch, value, 2, width, height}, nullptr));
-})
-ROOFGEN_CU(cuMemsetD2D16Async, kContext,
-           (Address at, size_t pitch, unsigned short value, size_t width, size_t height, Handle stream), {
-             return fill(s, call, {at, pitch, value, 2, width, height}, stream);
-           })
-ROOFGEN_CU(cuMemsetD2D32_v2, kContext, (Address at, size_t pitch, unsigned value, size_t width, size_t height), {
-  return wait(s, fill(s, call, {at, pitch, value, 4, width, height}, nullptr));
-})
-ROOFGEN_CU(cuMemsetD2D32Async, kContext,
-           (Address at, size_t pitch, unsigned value, size_t width, size_t height, Handle stream), {
-             return fill(s, call, {at, pitch, value, 4, width, height}, stream);
-           })
+#define MEMSET(bits, T)                                                                                               \
+  ROOFGEN_CU_PTDS(cuMemsetD##bits##_v2, kContext, (Address at, T value, size_t count),                                \
+                  { return wait(s, fill(s, call, at, value, count, nullptr)); })                                      \
+  ROOFGEN_CU_PTSZ(cuMemsetD##bits##Async, kContext, (Address at, T value, size_t count, Handle stream),               \
+                  { return fill(s, call, at, value, count, stream); })                                                \
+  ROOFGEN_CU_PTDS(cuMemsetD2D##bits##_v2, kContext, (Address at, size_t pitch, T value, size_t width, size_t height), \
+                  {                                                                                                   \
+                    return wait(s, fill(s, call, {at, pitch, value, sizeof value, width, height}, nullptr));          \
+                  })                                                                                                  \
+  ROOFGEN_CU_PTSZ(cuMemsetD2D##bits##Async, kContext,                                                                 \
+                  (Address at, size_t pitch, T value, size_t width, size_t height, Handle stream), {                  \
+                    return fill(s, call, {at, pitch, value, sizeof value, width, height}, stream);                    \
+                  })
+MEMSET(8, unsigned char)
+MEMSET(16, unsigned short)
+MEMSET(32, unsigned)
+#undef MEMSET
 
-ROOFGEN_CU_PER_THREAD(cuMemcpyHtoD_v2, _ptds);
-ROOFGEN_CU_PER_THREAD(cuMemcpyHtoDAsync_v2, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuMemcpyDtoH_v2, _ptds);
-ROOFGEN_CU_PER_THREAD(cuMemcpyDtoHAsync_v2, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuMemcpyDtoD_v2, _ptds);
-ROOFGEN_CU_PER_THREAD(cuMemcpyDtoDAsync_v2, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuMemcpy, _ptds);
-ROOFGEN_CU_PER_THREAD(cuMemcpyAsync, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuMemsetD8_v2, _ptds);
-ROOFGEN_CU_PER_THREAD(cuMemsetD8Async, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuMemsetD16_v2, _ptds);
-ROOFGEN_CU_PER_THREAD(cuMemsetD16Async, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuMemsetD32_v2, _ptds);
-ROOFGEN_CU_PER_THREAD(cuMemsetD32Async, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuMemcpy2D_v2, _ptds);
-ROOFGEN_CU_PER_THREAD(cuMemcpy2DUnaligned_v2, _ptds);
-ROOFGEN_CU_PER_THREAD(cuMemcpy2DAsync_v2, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuMemcpy3D_v2, _ptds);
-ROOFGEN_CU_PER_THREAD(cuMemcpy3DAsync_v2, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuMemsetD2D8_v2, _ptds);
-ROOFGEN_CU_PER_THREAD(cuMemsetD2D16_v2, _ptds);
-ROOFGEN_CU_PER_THREAD(cuMemsetD2D32_v2, _ptds);
-ROOFGEN_CU_PER_THREAD(cuMemsetD2D8Async, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuMemsetD2D16Async, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuMemsetD2D32Async, _ptsz);
+ROOFGEN_CU_PTDS(cuMemcpy2D_v2, kContext, (const Copy2d* c), { return wait(s, copy_2d(s, call, c, nullptr)); })
+ROOFGEN_CU_PTDS(cuMemcpy2DUnaligned_v2, kContext, (const Copy2d* c), { return wait(s, copy_2d(s, call, c, nullptr)); })
+ROOFGEN_CU_PTSZ(cuMemcpy2DAsync_v2, kContext, (const Copy2d* c, Handle stream), { return copy_2d(s, call, c, stream); })
+ROOFGEN_CU_PTDS(cuMemcpy3D_v2, kContext, (const Copy3d* c), { return wait(s, copy_3d(s, call, c, nullptr)); })
+ROOFGEN_CU_PTSZ(cuMemcpy3DAsync_v2, kContext, (const Copy3d* c, Handle stream), { return copy_3d(s, call, c, stream); })

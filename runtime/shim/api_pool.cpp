@@ -34,13 +34,13 @@ Status allocate(State& s, const char* call, Address* out, size_t bytes, Pool* po
   if (pool->most_bytes && bytes > pool->most_bytes - pool->used && !s.leaving.empty())  // execute queued frees first
     if (Status ran = s.drain(); ran != kSuccess) return ran;
   CHECK(pool->most_bytes == 0 || bytes <= pool->most_bytes - pool->used, kOutOfMemory,
-        fmt::format("{} bytes, the pool has {} and {} are in use", bytes, pool->most_bytes, pool->used));
+        "{} bytes, the pool has {} and {} are in use", bytes, pool->most_bytes, pool->used);
   Status status = s.allocate(bytes, out);
   if (status == kOutOfMemory && !s.leaving.empty()) {
     if (Status ran = s.drain(); ran != kSuccess) return ran;
     status = s.allocate(bytes, out);
   }
-  CHECK(status == kSuccess, status, fmt::format("{} bytes, {} are in use", bytes, s.allocated));
+  CHECK(status == kSuccess, status, "{} bytes, {} are in use", bytes, s.allocated);
   s.pooled[*out] = pool;
   pool->used += bytes;
   pool->used_high = std::max(pool->used_high, pool->used);
@@ -51,9 +51,9 @@ Status allocate(State& s, const char* call, Address* out, size_t bytes, Pool* po
 /// Checks that a pool is for memory of the device.
 Status is_here(State& s, const char* call, const Location* at, int type) {
   CHECK(at, kInvalidValue, "null");
-  CHECK(at->type == kOnDevice && type == kPinned, kNotSupported,
-        fmt::format("memory of kind {} at a place of kind {} in a pool", type, at->type));
-  CHECK(at->id == 0, kInvalidDevice, fmt::format("device {}", at->id));
+  CHECK(at->type == kOnDevice && type == kPinned, kNotSupported, "memory of kind {} at a place of kind {} in a pool",
+        type, at->type);
+  CHECK(at->id == 0, kInvalidDevice, "device {}", at->id);
   return kSuccess;
 }
 
@@ -72,16 +72,16 @@ Status choose(State& s, const char* call, Handle handle) {
 
 }  // namespace
 
-ROOFGEN_CU(cuMemAllocAsync, kContext, (Address * out, size_t bytes, Handle stream),
-           { return allocate(s, call, out, bytes, s.current_pool, stream); })
-ROOFGEN_CU(cuMemAllocFromPoolAsync, kContext, (Address * out, size_t bytes, Handle pool, Handle stream),
-           { return allocate(s, call, out, bytes, s.pools.find(pool), stream); })
-ROOFGEN_CU(cuMemFreeAsync, kContext, (Address at, Handle handle), {
+ROOFGEN_CU_PTSZ(cuMemAllocAsync, kContext, (Address * out, size_t bytes, Handle stream),
+                { return allocate(s, call, out, bytes, s.current_pool, stream); })
+ROOFGEN_CU_PTSZ(cuMemAllocFromPoolAsync, kContext, (Address * out, size_t bytes, Handle pool, Handle stream),
+                { return allocate(s, call, out, bytes, s.pools.find(pool), stream); })
+ROOFGEN_CU_PTSZ(cuMemFreeAsync, kContext, (Address at, Handle handle), {
   const Stream* on = s.stream(handle);
   CHECK(on, kInvalidHandle, "no such stream");
   CHECK(!on->capture, kNotSupported, "memory of a captured graph");
   CHECK(s.allocations.count(at) && s.leaving.insert(at).second, kInvalidValue,
-        fmt::format("{:#x} is no allocation, or is freed already", at));
+        "{:#x} is no allocation, or is freed already", at);
   return s.queue(call, handle, {WorkType::kEmpty, [&s, at] { return s.release(at), kSuccess; }, nullptr, nullptr});
 })
 
@@ -136,7 +136,7 @@ ROOFGEN_CU(cuMemPoolTrimTo, kDriver, (Handle handle, size_t), {
 ROOFGEN_CU(cuMemPoolGetAttribute, kDriver, (Handle handle, int attribute, void* out), {
   const Pool* pool = s.pools.find(handle);
   CHECK(pool && out, kInvalidValue, "no such pool");
-  CHECK(attribute >= kFirstReuse && attribute <= kUsedHigh, kInvalidValue, fmt::format("attribute {}", attribute));
+  CHECK(attribute >= kFirstReuse && attribute <= kUsedHigh, kInvalidValue, "attribute {}", attribute);
   if (attribute <= kLastReuse) {
     std::memcpy(out, &pool->reuse[attribute - kFirstReuse], sizeof(int));
     return kSuccess;
@@ -149,7 +149,7 @@ ROOFGEN_CU(cuMemPoolSetAttribute, kDriver, (Handle handle, int attribute, void* 
   Pool* pool = s.pools.find(handle);
   CHECK(pool && value, kInvalidValue, "no such pool");
   CHECK(attribute >= kFirstReuse && attribute <= kUsedHigh && attribute != kReservedNow && attribute != kUsedNow,
-        kInvalidValue, fmt::format("attribute {}", attribute));
+        kInvalidValue, "attribute {}", attribute);
   if (attribute <= kLastReuse) {  // reuse policies have no effect: freed memory is always reused
     std::memcpy(&pool->reuse[attribute - kFirstReuse], value, sizeof(int));
     return kSuccess;
@@ -175,6 +175,3 @@ ROOFGEN_CU(cuMemPoolGetAccess, kDriver, (int* flags, Handle handle, Location* at
   *flags = kReadWrite;
   return kSuccess;
 })
-ROOFGEN_CU_PER_THREAD(cuMemAllocAsync, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuMemAllocFromPoolAsync, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuMemFreeAsync, _ptsz);

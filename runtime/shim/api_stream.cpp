@@ -10,8 +10,8 @@ namespace {
 thread_local int capture_mode = 0;  // CU_STREAM_CAPTURE_MODE_GLOBAL
 constexpr unsigned kNoTiming = 2;   // CU_EVENT_DISABLE_TIMING
 
-Status create(State& s, const char* call, Handle* out, unsigned flags, int priority) {
-  CHECK(out && flags <= 1, kInvalidValue, fmt::format("stream flags {}", flags));
+Status create_stream(State& s, const char* call, Handle* out, unsigned flags, int priority) {
+  CHECK(out && flags <= 1, kInvalidValue, "stream flags {}", flags);
   auto stream = std::make_unique<Stream>();
   stream->flags = flags;
   stream->priority = priority;
@@ -48,52 +48,52 @@ Status elapsed(State& s, const char* call, float* ms, Handle from, Handle to) {
 
 }  // namespace
 
-ROOFGEN_CU(cuStreamCreate, kContext, (Handle * out, unsigned flags), { return create(s, call, out, flags, 0); })
+ROOFGEN_CU(cuStreamCreate, kContext, (Handle * out, unsigned flags), { return create_stream(s, call, out, flags, 0); })
 ROOFGEN_CU(cuStreamCreateWithPriority, kContext, (Handle * out, unsigned flags, int priority),
-           { return create(s, call, out, flags, priority); })
+           { return create_stream(s, call, out, flags, priority); })
 ROOFGEN_CU(cuStreamDestroy_v2, kContext, (Handle handle), {
   CHECK(s.streams.find(handle), kInvalidHandle, "no such stream");
   s.streams.remove(handle);  // its queued work still runs
   return kSuccess;
 })
-ROOFGEN_CU(cuStreamSynchronize, kContext, (Handle handle), { return drain(s, call, handle); })
-ROOFGEN_CU(cuStreamQuery, kContext, (Handle handle), {
+ROOFGEN_CU_PTSZ(cuStreamSynchronize, kContext, (Handle handle), { return drain(s, call, handle); })
+ROOFGEN_CU_PTSZ(cuStreamQuery, kContext, (Handle handle), {
   Stream* on = s.stream(handle);
   CHECK(on, kInvalidHandle, "no such stream");
   CHECK(!on->capture, kCaptureUnsupported, "the stream is being captured");
   return s.progress();
 })
-ROOFGEN_CU(cuStreamWaitEvent, kContext, (Handle stream, Handle event, unsigned), {
+ROOFGEN_CU_PTSZ(cuStreamWaitEvent, kContext, (Handle stream, Handle event, unsigned), {
   CHECK(s.events.find(event), kInvalidHandle, "no such event");
   CHECK(s.stream(stream), kInvalidHandle, "no such stream");
   return kSuccess;  // all streams run in submission order
 })
-ROOFGEN_CU(cuStreamGetFlags, kContext, (Handle handle, unsigned* flags), {
+ROOFGEN_CU_PTSZ(cuStreamGetFlags, kContext, (Handle handle, unsigned* flags), {
   CHECK(flags && s.stream(handle), kInvalidHandle, "no such stream");
   *flags = s.stream(handle)->flags;
   return kSuccess;
 })
-ROOFGEN_CU(cuStreamGetPriority, kContext, (Handle handle, int* priority), {
+ROOFGEN_CU_PTSZ(cuStreamGetPriority, kContext, (Handle handle, int* priority), {
   CHECK(priority && s.stream(handle), kInvalidHandle, "no such stream");
   *priority = s.stream(handle)->priority;
   return kSuccess;
 })
-ROOFGEN_CU(cuStreamGetId, kContext, (Handle handle, unsigned long long* id), {
+ROOFGEN_CU_PTSZ(cuStreamGetId, kContext, (Handle handle, unsigned long long* id), {
   CHECK(id && s.stream(handle), kInvalidHandle, "no such stream");
   *id = reinterpret_cast<uintptr_t>(handle);
   return kSuccess;
 })
-ROOFGEN_CU(cuStreamGetCtx, kContext, (Handle handle, Handle* context), {
+ROOFGEN_CU_PTSZ(cuStreamGetCtx, kContext, (Handle handle, Handle* context), {
   CHECK(context && s.stream(handle), kInvalidHandle, "no such stream");
   *context = s.stream(handle)->context ? s.stream(handle)->context : current.back();
   return kSuccess;
 })
-ROOFGEN_CU(cuStreamGetDevice, kContext, (Handle handle, int* device), {
+ROOFGEN_CU_PTSZ(cuStreamGetDevice, kContext, (Handle handle, int* device), {
   CHECK(device && s.stream(handle), kInvalidHandle, "no such stream");
   *device = 0;
   return kSuccess;
 })
-ROOFGEN_CU(cuStreamIsCapturing, kContext, (Handle handle, int* status), {
+ROOFGEN_CU_PTSZ(cuStreamIsCapturing, kContext, (Handle handle, int* status), {
   CHECK(status && s.stream(handle), kInvalidHandle, "no such stream");
   *status = s.stream(handle)->capture ? 1 : 0;
   return kSuccess;
@@ -101,7 +101,7 @@ ROOFGEN_CU(cuStreamIsCapturing, kContext, (Handle handle, int* status), {
 
 ROOFGEN_CU(cuEventCreate, kContext, (Handle * out, unsigned flags), {
   CHECK(out, kInvalidValue, "null");
-  CHECK((flags & ~3u) == 0, kNotSupported, fmt::format("event flags {}", flags));  // 4: INTERPROCESS
+  CHECK((flags & ~3u) == 0, kNotSupported, "event flags {}", flags);  // 4: INTERPROCESS
   auto event = std::make_unique<Event>();
   event->timed = (flags & kNoTiming) == 0;
   *out = s.events.add(std::move(event));
@@ -111,9 +111,9 @@ ROOFGEN_CU(cuEventDestroy_v2, kContext, (Handle handle), {
   CHECK(s.events.remove(handle), kInvalidHandle, "no such event");
   return kSuccess;
 })
-ROOFGEN_CU(cuEventRecord, kContext, (Handle event, Handle stream), { return record(s, call, event, stream); })
-ROOFGEN_CU(cuEventRecordWithFlags, kContext, (Handle event, Handle stream, unsigned),
-           { return record(s, call, event, stream); })
+ROOFGEN_CU_PTSZ(cuEventRecord, kContext, (Handle event, Handle stream), { return record(s, call, event, stream); })
+ROOFGEN_CU_PTSZ(cuEventRecordWithFlags, kContext, (Handle event, Handle stream, unsigned),
+                { return record(s, call, event, stream); })
 ROOFGEN_CU(cuEventQuery, kContext, (Handle handle), {
   const Event* event = s.events.find(handle);
   CHECK(event, kInvalidHandle, "no such event");
@@ -131,20 +131,20 @@ ROOFGEN_CU(cuEventElapsedTime, kContext, (float* ms, Handle from, Handle to),
 ROOFGEN_CU(cuEventElapsedTime_v2, kContext, (float* ms, Handle from, Handle to),
            { return elapsed(s, call, ms, from, to); })
 
-ROOFGEN_CU(cuLaunchHostFunc, kContext, (Handle stream, HostFunction function, void* data), {
+ROOFGEN_CU_PTSZ(cuLaunchHostFunc, kContext, (Handle stream, HostFunction function, void* data), {
   CHECK(function, kInvalidValue, "null");
   return s.queue(call, stream, make_host_call(function, data));
 })
-ROOFGEN_CU(cuStreamAddCallback, kContext,
-           (Handle handle, void (*function)(Handle, Status, void*), void* data, unsigned flags), {
-             CHECK(function && flags == 0, kInvalidValue, "no function, or flags");
-             Stream* on = s.stream(handle);
-             CHECK(on, kInvalidHandle, "no such stream");
-             CHECK(!on->capture, kCaptureUnsupported, "the stream is being captured");
-             return s.queue(
-                 call, handle,
-                 {WorkType::kHost, [=] { return function(handle, kSuccess, data), kSuccess; }, nullptr, nullptr});
-           })
+ROOFGEN_CU_PTSZ(cuStreamAddCallback, kContext,
+                (Handle handle, void (*function)(Handle, Status, void*), void* data, unsigned flags), {
+                  CHECK(function && flags == 0, kInvalidValue, "no function, or flags");
+                  Stream* on = s.stream(handle);
+                  CHECK(on, kInvalidHandle, "no such stream");
+                  CHECK(!on->capture, kCaptureUnsupported, "the stream is being captured");
+                  return s.queue(
+                      call, handle,
+                      {WorkType::kHost, [=] { return function(handle, kSuccess, data), kSuccess; }, nullptr, nullptr});
+                })
 
 ROOFGEN_CU(cuThreadExchangeStreamCaptureMode, kDriver, (int* mode), {
   // The mode forbids calls during a capture; here all calls stay allowed.
@@ -152,7 +152,7 @@ ROOFGEN_CU(cuThreadExchangeStreamCaptureMode, kDriver, (int* mode), {
   std::swap(*mode, capture_mode);
   return kSuccess;
 })
-ROOFGEN_CU(cuStreamBeginCapture_v2, kContext, (Handle handle, int), {
+ROOFGEN_CU_PTSZ(cuStreamBeginCapture_v2, kContext, (Handle handle, int), {
   CHECK(reinterpret_cast<uintptr_t>(handle) > 2, kCaptureUnsupported, "the default stream cannot be captured");
   Stream* on = s.stream(handle);
   CHECK(on, kInvalidHandle, "no such stream");
@@ -160,7 +160,7 @@ ROOFGEN_CU(cuStreamBeginCapture_v2, kContext, (Handle handle, int), {
   on->capture = std::make_unique<Graph>();
   return kSuccess;
 })
-ROOFGEN_CU(cuStreamEndCapture, kContext, (Handle handle, Handle* out), {
+ROOFGEN_CU_PTSZ(cuStreamEndCapture, kContext, (Handle handle, Handle* out), {
   Stream* on = s.stream(handle);
   CHECK(out, kInvalidValue, "null");
   CHECK(on, kInvalidHandle, "no such stream");
@@ -168,18 +168,3 @@ ROOFGEN_CU(cuStreamEndCapture, kContext, (Handle handle, Handle* out), {
   *out = s.graphs.add(std::move(on->capture));
   return kSuccess;
 })
-ROOFGEN_CU_PER_THREAD(cuStreamSynchronize, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuStreamQuery, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuStreamWaitEvent, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuStreamGetFlags, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuStreamGetPriority, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuStreamIsCapturing, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuEventRecord, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuEventRecordWithFlags, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuStreamBeginCapture_v2, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuStreamEndCapture, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuStreamGetId, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuStreamGetCtx, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuStreamGetDevice, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuLaunchHostFunc, _ptsz);
-ROOFGEN_CU_PER_THREAD(cuStreamAddCallback, _ptsz);

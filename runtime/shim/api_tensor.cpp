@@ -26,16 +26,14 @@ Status make_view(State& s, const char* call, int type, uint32_t rank, Address ad
                  const uint64_t* strides, const uint32_t* box, const uint32_t* steps, int interleave, int swizzle,
                  int fill, TensorView* out) {
   CHECK(s.attribute(127), kNotSupported, "the device has no tensor maps; sm_90 and newer have");
-  CHECK(rank >= 1 && rank <= roofgen::sim::kMaxTensorRank, kInvalidValue,
-        fmt::format("{} dimensions; 1 to 5 are possible", rank));
+  CHECK(rank >= 1 && rank <= roofgen::sim::kMaxTensorRank, kInvalidValue, "{} dimensions; 1 to 5 are possible", rank);
   CHECK(dims && box && steps && (strides || rank == 1), kInvalidValue, "null");
-  CHECK(type >= 0 && type < static_cast<int>(std::size(kElements)), kNotSupported,
-        fmt::format("elements of type {}", type));
+  CHECK(type >= 0 && type < static_cast<int>(std::size(kElements)), kNotSupported, "elements of type {}", type);
   CHECK(interleave == 0, kNotSupported, "interleaved layouts");
-  CHECK(swizzle >= 0 && swizzle <= 3, kNotSupported, fmt::format("swizzle {}", swizzle));
+  CHECK(swizzle >= 0 && swizzle <= 3, kNotSupported, "swizzle {}", swizzle);
   const Element element = kElements[type];
   CHECK(fill == 0 || (fill == 1 && element.nan), kInvalidValue, "NaN outside of a tensor of integers, or no such fill");
-  CHECK(address % 16 == 0, kInvalidValue, fmt::format("address {:#x} is no multiple of 16", address));
+  CHECK(address % 16 == 0, kInvalidValue, "address {:#x} is no multiple of 16", address);
   TensorView view;
   view.address = address;
   view.rank = rank;
@@ -43,22 +41,21 @@ Status make_view(State& s, const char* call, int type, uint32_t rank, Address ad
   view.swizzle_bytes = swizzle ? 16u << swizzle : 0;
   view.fill = fill ? element.nan : 0;
   for (uint32_t i = 0; i < rank; ++i) {
-    CHECK(dims[i] >= 1 && dims[i] <= uint64_t{1} << 32, kInvalidValue, fmt::format("dimension {} is {}", i, dims[i]));
-    CHECK(box[i] >= 1 && box[i] <= 256, kInvalidValue,
-          fmt::format("side {} of the box is {}; 1 to 256 are possible", i, box[i]));
-    CHECK(steps[i] >= 1 && steps[i] <= 8, kInvalidValue, fmt::format("an element stride of {}", steps[i]));
+    CHECK(dims[i] >= 1 && dims[i] <= uint64_t{1} << 32, kInvalidValue, "dimension {} is {}", i, dims[i]);
+    CHECK(box[i] >= 1 && box[i] <= 256, kInvalidValue, "side {} of the box is {}; 1 to 256 are possible", i, box[i]);
+    CHECK(steps[i] >= 1 && steps[i] <= 8, kInvalidValue, "an element stride of {}", steps[i]);
     CHECK(steps[i] == 1, kNotSupported, "element strides");
     view.dims[i] = dims[i];
     view.box[i] = box[i];
     if (i == 0) continue;
     CHECK(strides[i - 1] % 16 == 0 && strides[i - 1] < uint64_t{1} << 40, kInvalidValue,
-          fmt::format("a stride of {} bytes is no multiple of 16 below 2^40", strides[i - 1]));
+          "a stride of {} bytes is no multiple of 16 below 2^40", strides[i - 1]);
     view.strides[i] = strides[i - 1];
   }
   const uint32_t inner = box[0] * element.bytes;
-  CHECK(inner % 16 == 0, kInvalidValue, fmt::format("a box {} bytes wide is no multiple of 16", inner));
-  CHECK(swizzle == 0 || inner <= view.swizzle_bytes, kInvalidValue,
-        fmt::format("a box {} bytes wide does not fit a swizzle of {}", inner, view.swizzle_bytes));
+  CHECK(inner % 16 == 0, kInvalidValue, "a box {} bytes wide is no multiple of 16", inner);
+  CHECK(swizzle == 0 || inner <= view.swizzle_bytes, kInvalidValue, "a box {} bytes wide does not fit a swizzle of {}",
+        inner, view.swizzle_bytes);
   *out = view;
   return kSuccess;
 }

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/paths.h"
 #include "base/suggest.h"
 #include "runtime/shim/report.h"
 
@@ -29,12 +30,6 @@ namespace {
 
 constexpr int kMostSimulatorThreads = 256;
 
-/// The value of an environment variable; empty if it is not set.
-std::string setting(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 /// The parts of "a:b:c".
 std::vector<std::string> directories(const std::string& paths) {
   std::vector<std::string> out;
@@ -48,7 +43,7 @@ std::string stamped(const std::string& line) { return fmt::format("roofgen-sim[{
 }  // namespace
 
 void State::write_log(const std::string& line) {
-  const std::string to = setting("ROOFGEN_SIM_LOG");
+  const std::string to = environment("ROOFGEN_SIM_LOG");
   if (to.empty()) return;
   std::FILE* file = to == "stderr" ? stderr : std::fopen(to.c_str(), "ae");
   if (!file && unwritable_ != to) {
@@ -96,14 +91,14 @@ Status State::refuse(const char* call, Status status, const std::string& why) {
 }
 
 Status State::misconfigured(const std::string& why) {
-  const std::string to = setting("ROOFGEN_SIM_LOG");
+  const std::string to = environment("ROOFGEN_SIM_LOG");
   if (to != "stderr") std::fputs(stamped("cuInit: " + why).c_str(), stderr);
   return refuse("cuInit", kNoDevice, why);
 }
 
 Status State::read_settings() {
-  const std::string asked = setting("ROOFGEN_SIM_DEVICE"), name = asked.empty() ? "h200-sxm" : asked;
-  const DataFiles files(directories(setting("ROOFGEN_SIM_DATA_DIRS")));
+  const std::string asked = environment("ROOFGEN_SIM_DEVICE"), name = asked.empty() ? "h200-sxm" : asked;
+  const DataFiles files(directories(environment("ROOFGEN_SIM_DATA_DIRS")));
   const std::vector<std::string> all = device_names(files);
   if (std::find(all.begin(), all.end(), name) == all.end()) {
     std::vector<std::string> usable;
@@ -115,7 +110,7 @@ Status State::read_settings() {
   if (loaded)
     if (auto fits = tunable(*loaded); !fits) loaded = fits.error();
   if (!loaded) return misconfigured("ROOFGEN_SIM_DEVICE: " + loaded.error().message);
-  const std::string strict = setting("ROOFGEN_SIM_STRICT"), threads = setting("ROOFGEN_SIM_THREADS");
+  const std::string strict = environment("ROOFGEN_SIM_STRICT"), threads = environment("ROOFGEN_SIM_THREADS");
   if (!strict.empty() && strict != "0" && strict != "1")
     return misconfigured(fmt::format("ROOFGEN_SIM_STRICT={}: 0 or 1 was expected", strict));
   int count = static_cast<int>(
@@ -296,9 +291,9 @@ Status State::queue(const char* call, Handle handle, Work work) {
 
 void State::drop_queue() {
   for (const Work& work : queue_) {
-    Function* function = nullptr;  // its module may have been unloaded
-    if (work.launch && is_function(const_cast<Function*>(work.launch->function), &function) == kSuccess)
-      Report::instance().not_run(function->kernel.name);
+    // Its module may have been unloaded.
+    if (work.launch && function_of(const_cast<Function*>(work.launch->function)))
+      Report::instance().not_run(work.launch->function->kernel.name);
   }
   queue_.clear();
 }

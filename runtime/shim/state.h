@@ -5,6 +5,8 @@
 // this order.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -216,7 +218,7 @@ class State {
   Status function(const char* call, Module& module, const std::string& name, Function** out);
   Status variable(Module& module, const std::string& name, Address* out, size_t* bytes);
   void unload(Module& module);
-  Status is_function(Handle handle, Function** out) const;
+  Function* function_of(Handle handle) const;  ///< null if the function does not exist
   /// ptxas's report; empty if there is no ptxas or it refuses the PTX.
   std::optional<PtxasReport> compiled(const Function& function);
 
@@ -293,9 +295,10 @@ Status enter(const char* call, Needs needs, F&& body) {
 
 }  // namespace roofgen::shim
 
-/// In a call named `call`, with the State as `s`: logs why and returns the status unless the condition holds.
-#define CHECK(condition, status, why) \
-  if (!(condition)) return s.refuse(call, status, why)
+/// In a call named `call`, with the State as `s`: logs why, in fmt's format, and returns the status unless the
+/// condition holds.
+#define CHECK(condition, status, ...) \
+  if (!(condition)) return s.refuse(call, status, fmt::format(__VA_ARGS__))
 
 /// Defines and exports NAME(params) { body }, with the State as `s`.
 #ifndef ROOFGEN_CU
@@ -308,7 +311,11 @@ Status enter(const char* call, Needs needs, F&& body) {
       return [&]() -> ::roofgen::shim::Status __VA_ARGS__();                                            \
     });                                                                                                 \
   }
-/// The form for per-thread default streams, an alias: all streams run in one order.
-#define ROOFGEN_CU_PER_THREAD(name, suffix) \
-  extern "C" __attribute__((visibility("default"), alias(#name))) decltype(name) name##suffix
+/// The same with the form for per-thread default streams, an alias: all streams run in one order.
+#define ROOFGEN_CU_PTSZ(name, ...) \
+  ROOFGEN_CU(name, __VA_ARGS__)    \
+  extern "C" __attribute__((visibility("default"), alias(#name))) decltype(name) name##_ptsz;
+#define ROOFGEN_CU_PTDS(name, ...) \
+  ROOFGEN_CU(name, __VA_ARGS__)    \
+  extern "C" __attribute__((visibility("default"), alias(#name))) decltype(name) name##_ptds;
 #endif

@@ -22,8 +22,8 @@ Status unpack(State& s, const char* call, const sim::Kernel& k, void** extra, st
     else
       std::memcpy(&size, extra[1], sizeof size);
   }
-  CHECK(buffer && size >= params.size(), kInvalidValue,
-        fmt::format("{}: {} bytes of arguments; {} were expected", k.name, size, params.size()));
+  CHECK(buffer && size >= params.size(), kInvalidValue, "{}: {} bytes of arguments; {} were expected", k.name, size,
+        params.size());
   std::memcpy(params.data(), buffer, params.size());
   return kSuccess;
 }
@@ -57,16 +57,14 @@ Status cluster_of(State& s, const char* call, const Function& f, const LaunchSha
   *out = shape.cluster.count() > 0 ? shape.cluster : required.count() > 0 ? required : Dim3{1, 1, 1};
   if (out->count() == 1 && required.count() == 0) return kSuccess;
   const std::string& name = f.kernel.name;
-  CHECK(s.attribute(120), kNotSupported, fmt::format("{}: clusters need sm_90 or newer", name));
+  CHECK(s.attribute(120), kNotSupported, "{}: clusters need sm_90 or newer", name);
   CHECK(required.count() == 0 || (out->x == required.x && out->y == required.y && out->z == required.z),
-        kInvalidClusterSize,
-        fmt::format("{}: clusters of {} CTAs; the kernel requires {}", name, text_of(*out), text_of(required)));
+        kInvalidClusterSize, "{}: clusters of {} CTAs; the kernel requires {}", name, text_of(*out), text_of(required));
   const uint64_t most = f.big_clusters ? sim::kMaxClusterCtas : kPortableCluster;
-  CHECK(out->count() <= most, kInvalidClusterSize,
-        fmt::format("{}: clusters of {} CTAs; at most {} are possible", name, out->count(), most));
-  CHECK(
-      shape.grid.x % out->x == 0 && shape.grid.y % out->y == 0 && shape.grid.z % out->z == 0, kInvalidValue,
-      fmt::format("{}: a grid of {} CTAs is no multiple of clusters of {}", name, text_of(shape.grid), text_of(*out)));
+  CHECK(out->count() <= most, kInvalidClusterSize, "{}: clusters of {} CTAs; at most {} are possible", name,
+        out->count(), most);
+  CHECK(shape.grid.x % out->x == 0 && shape.grid.y % out->y == 0 && shape.grid.z % out->z == 0, kInvalidValue,
+        "{}: a grid of {} CTAs is no multiple of clusters of {}", name, text_of(shape.grid), text_of(*out));
   return kSuccess;
 }
 
@@ -74,32 +72,31 @@ Status cluster_of(State& s, const char* call, const Function& f, const LaunchSha
 
 Status make_launch(State& s, const char* call, Handle handle, const LaunchShape& shape, void** args, void** extra,
                    Work* out) {
-  Function* f = nullptr;
-  CHECK(s.is_function(handle, &f) == kSuccess, kInvalidHandle, "no such function");
+  Function* f = s.function_of(handle);
+  CHECK(f, kInvalidHandle, "no such function");
   const sim::Kernel& k = f->kernel;
   const Dim3 &grid = shape.grid, &block = shape.block;
-  CHECK(block.count() > 0 && block.count() <= kMostThreads && block.z <= 64, kInvalidValue,
-        fmt::format("{}: a block of {} threads", k.name, text_of(block)));
+  CHECK(block.count() > 0 && block.count() <= kMostThreads && block.z <= 64, kInvalidValue, "{}: a block of {} threads",
+        k.name, text_of(block));
   CHECK(grid.count() > 0 && grid.x <= 0x7fffffff && grid.y <= 65535 && grid.z <= 65535, kInvalidValue,
-        fmt::format("{}: a grid of {} CTAs", k.name, text_of(grid)));
+        "{}: a grid of {} CTAs", k.name, text_of(grid));
   CHECK(grid.count() <= 0xffffffffu, kNotSupported, "over 2^32 CTAs");
   const uint64_t most = uint64_t{k.max_threads[0]} * k.max_threads[1] * k.max_threads[2];
-  CHECK(k.max_threads[0] == 0 || block.count() <= most, kOutOfResources,
-        fmt::format("{}: {} threads of at most {}", k.name, block.count(), most));
+  CHECK(k.max_threads[0] == 0 || block.count() <= most, kOutOfResources, "{}: {} threads of at most {}", k.name,
+        block.count(), most);
   CHECK(k.required_threads[0] == 0 ||
             (block.x == k.required_threads[0] && block.y == k.required_threads[1] && block.z == k.required_threads[2]),
-        kInvalidValue, k.name + ": .reqntid requires another block size");
+        kInvalidValue, "{}: .reqntid requires another block size", k.name);
   CHECK(shape.smem_bytes <= static_cast<unsigned>(f->max_dynamic_smem), kInvalidValue,
-        fmt::format("{}: {} bytes of dynamic shared memory; at most {} are set", k.name, shape.smem_bytes,
-                    f->max_dynamic_smem));
+        "{}: {} bytes of dynamic shared memory; at most {} are set", k.name, shape.smem_bytes, f->max_dynamic_smem);
   Dim3 cluster;
   if (Status status = cluster_of(s, call, *f, shape, &cluster); status != kSuccess) return status;
   if (shape.cooperative) {
     const uint64_t held =
         static_cast<uint64_t>(resident(s, call, *f, static_cast<int>(block.count()), shape.smem_bytes)) *
         static_cast<uint64_t>(s.device.integer("sms"));
-    CHECK(grid.count() <= held, kTooLarge,
-          fmt::format("{}: a cooperative launch of {} CTAs; the device holds {}", k.name, grid.count(), held));
+    CHECK(grid.count() <= held, kTooLarge, "{}: a cooperative launch of {} CTAs; the device holds {}", k.name,
+          grid.count(), held);
   }
   auto op = std::make_shared<LaunchOp>();
   op->cooperative = shape.cooperative;
@@ -113,9 +110,9 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
     CHECK(!args, kInvalidValue, "arguments given twice");
     if (Status status = unpack(s, call, k, extra, op->params); status != kSuccess) return status;
   } else {
-    CHECK(args || k.params.empty(), kInvalidValue, k.name + ": no arguments");
+    CHECK(args || k.params.empty(), kInvalidValue, "{}: no arguments", k.name);
     for (size_t i = 0; i < k.params.size(); ++i) {
-      CHECK(args[i], kInvalidValue, fmt::format("{}: argument {} is null", k.name, i));
+      CHECK(args[i], kInvalidValue, "{}: argument {} is null", k.name, i);
       std::memcpy(op->params.data() + k.params[i].offset, args[i], k.params[i].bytes);
     }
   }
@@ -123,8 +120,7 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
   *out = {WorkType::kKernel, {}, op, nullptr};
   out->op = [&s, op] {
     // The program may have unloaded the module.
-    Function* still = nullptr;
-    if (s.is_function(const_cast<Function*>(op->function), &still) != kSuccess)
+    if (!s.function_of(const_cast<Function*>(op->function)))
       return s.refuse("cuLaunchKernel", kInvalidHandle, "the module was unloaded before the launch ran");
     return s.execute(*op);
   };
@@ -135,11 +131,11 @@ namespace {
 
 Status place(State& s, const char* call, const Side3d& side, const Copy3d& copy, Box::Place* out) {
   CHECK(side.type == kHostMemory || side.type == kDeviceMemory || side.type == kUnifiedMemory, kNotSupported,
-        fmt::format("copies of memory of type {}", side.type));
-  CHECK(copy.height == 1 || side.pitch >= side.x + copy.width, kInvalidValue,
-        fmt::format("rows of {} bytes, {} apart", side.x + copy.width, side.pitch));
-  CHECK(copy.depth == 1 || side.height >= side.y + copy.height, kInvalidValue,
-        fmt::format("slices of {} rows, {} apart", side.y + copy.height, side.height));
+        "copies of memory of type {}", side.type);
+  CHECK(copy.height == 1 || side.pitch >= side.x + copy.width, kInvalidValue, "rows of {} bytes, {} apart",
+        side.x + copy.width, side.pitch);
+  CHECK(copy.depth == 1 || side.height >= side.y + copy.height, kInvalidValue, "slices of {} rows, {} apart",
+        side.y + copy.height, side.height);
   out->pitch = side.pitch;
   out->slice = side.pitch * side.height;
   const size_t offset = side.x + side.y * side.pitch + side.z * out->slice;
@@ -150,8 +146,7 @@ Status place(State& s, const char* call, const Side3d& side, const Copy3d& copy,
     for (size_t z = 0; z < copy.depth; ++z)
       for (size_t y = 0; y < copy.height; ++y) {
         const Address row = out->device + z * out->slice + y * out->pitch;
-        CHECK(s.holds(row, copy.width), kInvalidValue,
-              fmt::format("{} bytes at {:#x} are in no allocation", copy.width, row));
+        CHECK(s.holds(row, copy.width), kInvalidValue, "{} bytes at {:#x} are in no allocation", copy.width, row);
       }
     return kSuccess;
   }
@@ -201,16 +196,16 @@ Work move_later(State& s, const Box& box) {
 }
 
 Status make_memset(State& s, const char* call, const MemsetNodeParams& p, Work* out) {
-  CHECK(p.element_bytes == 1 || p.element_bytes == 2 || p.element_bytes == 4, kInvalidValue,
-        fmt::format("elements of {} bytes", p.element_bytes));
-  CHECK(p.width <= SIZE_MAX / p.element_bytes, kInvalidValue, fmt::format("{} elements", p.width));
+  CHECK(p.element_bytes == 1 || p.element_bytes == 2 || p.element_bytes == 4, kInvalidValue, "elements of {} bytes",
+        p.element_bytes);
+  CHECK(p.width <= SIZE_MAX / p.element_bytes, kInvalidValue, "{} elements", p.width);
   const size_t bytes = p.width * p.element_bytes;
   CHECK(p.at % p.element_bytes == 0 && (p.height <= 1 || p.pitch % p.element_bytes == 0), kInvalidValue,
         "the address is misaligned");
-  CHECK(p.height <= 1 || p.pitch >= bytes, kInvalidValue, fmt::format("rows of {} bytes, {} apart", bytes, p.pitch));
+  CHECK(p.height <= 1 || p.pitch >= bytes, kInvalidValue, "rows of {} bytes, {} apart", bytes, p.pitch);
   for (size_t y = 0; y < p.height && bytes; ++y)
-    CHECK(s.holds(p.at + y * p.pitch, bytes), kInvalidValue,
-          fmt::format("{} bytes at {:#x} are in no allocation", bytes, p.at + y * p.pitch));
+    CHECK(s.holds(p.at + y * p.pitch, bytes), kInvalidValue, "{} bytes at {:#x} are in no allocation", bytes,
+          p.at + y * p.pitch);
   *out = {WorkType::kMemset, {}, nullptr, nullptr};
   out->op = [&s, p] {
     for (size_t y = 0; y < p.height; ++y)

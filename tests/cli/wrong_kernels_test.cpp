@@ -83,8 +83,7 @@ TEST_P(WrongKernels, AreRejected) {
   EXPECT_NE(o.err.find("nothing was verified: verify: "), std::string::npos) << o.err;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, WrongKernels, testing::ValuesIn(kWrong),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, WrongKernels, testing::ValuesIn(kWrong), testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace roofgen::test::wrong_kernels_test

@@ -1,8 +1,7 @@
 // Turns real GPUs into devices, with hand-written driver attributes.
-#include "roofline/device_match.h"
-
 #include <gtest/gtest.h>
 
+#include "roofline/device.h"
 #include "tests/roofline/temp_devices.h"
 
 namespace roofgen::device_match_test {

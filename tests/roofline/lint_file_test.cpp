@@ -3,7 +3,6 @@
 
 #include "lint_support.h"
 #include "roofline/lint/columns.h"
-#include "roofline/lint/device.h"
 #include "roofline/lint/shape.h"
 #include "roofline/views/views.h"
 

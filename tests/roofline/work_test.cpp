@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "generator/ops/op.h"
-#include "roofline/elementwise.h"
 
 namespace roofgen::work_test {
 

@@ -74,7 +74,9 @@ MEMBER(InstantiateParams, result, CUDA_GRAPH_INSTANTIATE_PARAMS, result_out);
 
 #define ROOFGEN_CU(name, needs, params, ...) \
   static_assert(Same<::roofgen::shim::Status(*) params, decltype(&::name)>::value, #name " is not as cuda.h has it");
-#define ROOFGEN_CU_PER_THREAD(name, suffix) static_assert(true)  // has the type of the other variant
+// The other variants have the same type.
+#define ROOFGEN_CU_PTSZ ROOFGEN_CU
+#define ROOFGEN_CU_PTDS ROOFGEN_CU
 
 // Only the functions' bodies use these.
 #pragma GCC diagnostic ignored "-Wunused-function"

@@ -1,9 +1,9 @@
-#include "tuner/causes.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "tuner/verdict.h"
 
 namespace roofgen::causes_test {
 using testing::HasSubstr;
@@ -48,7 +48,9 @@ Compared compare(const std::vector<KernelReport>& fused, const std::vector<Kerne
   out.text = because(out.all, f.seconds < s.seconds ? "fused" : "separate");
   double sum = 0;
   for (const Cause& c : out.all) sum += c.contribution;
-  if (!out.all.empty()) EXPECT_NEAR(sum, std::log(s.seconds / f.seconds), 1e-12);
+  if (!out.all.empty()) {
+    EXPECT_NEAR(sum, std::log(s.seconds / f.seconds), 1e-12);
+  }
   return out;
 }
 

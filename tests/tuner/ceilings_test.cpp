@@ -13,7 +13,6 @@
 
 #include "roofline/figures.h"
 #include "tests/support/fake_gpu.h"
-#include "tuner/ceilings/lint.h"
 #include "tuner/ceilings/profile.h"
 
 namespace roofgen::ceilings_test {

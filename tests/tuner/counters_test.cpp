@@ -3,7 +3,7 @@
 
 #include "base/subprocess.h"
 #include "tests/tuner/counters_fixture.h"
-#include "tuner/evidence/scratch.h"
+#include "tuner/evidence/replay.h"
 
 namespace roofgen::counters_test {
 namespace {

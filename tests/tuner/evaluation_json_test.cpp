@@ -1,9 +1,9 @@
-#include "tuner/verify/evaluation_json.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+
+#include "tuner/verify/verify.h"
 
 namespace roofgen::evaluation_json_test {
 

@@ -11,7 +11,6 @@
 #include "tests/runtime/process.h"
 #include "tests/support/fake_gpu.h"
 #include "tests/support/json_schema.h"
-#include "tuner/evidence/record.h"
 #include "tuner/tune.h"
 #include "tuner/views/page.h"
 #include "tuner/views/views.h"

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "tuner/own_lint.h"
-
 namespace roofgen::verdict_test {
 
 namespace {

@@ -1,4 +1,6 @@
 // Composition of parts into partitions and of partitions into verdicts, on synthetic kernels.
+#include "tuner/whatif/whatif.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,9 +9,8 @@
 
 #include "tests/support/json_schema.h"
 #include "tuner/verify/l2_model.h"
-#include "tuner/whatif/compose.h"
 #include "tuner/whatif/report.h"
-#include "tuner/whatif/views.h"
+#include "tuner/whatif/subject.h"
 
 namespace roofgen::whatif_test {
 using testing::HasSubstr;

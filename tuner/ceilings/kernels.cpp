@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cassert>
 
-#include "tuner/ceilings/checks.h"
 #include "tuner/ceilings/data.h"
 
 namespace roofgen {

@@ -1,4 +1,3 @@
-#include "tuner/ceilings/lint.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include "base/suggest.h"
 #include "runtime/measure/statistics.h"
 #include "tuner/ceilings/ceilings.h"
-#include "tuner/ceilings/results.h"
+#include "tuner/ceilings/data.h"
 
 namespace roofgen {
 namespace {

@@ -11,20 +11,12 @@
 
 #include "base/json_text.h"
 #include "base/output_file.h"
-#include "tuner/ceilings/json.h"
 
 namespace roofgen {
 namespace {
 
 /// Profiles have about 20 kB.
 constexpr uint64_t kMostBytes = uint64_t{1} << 20;
-
-Json device_document(const std::string& device, const std::map<std::string, Cell>& cells) {
-  Json j{{"schema", "roofgen.device/1"}, {"name", device}, {"cells", Json::object()}};
-  for (const auto& [name, c] : cells)
-    j["cells"][name] = {{"value", c.value}, {"unit", c.unit}, {"origin", to_string(c.origin)}, {"source", c.source}};
-  return j;
-}
 
 Result<std::string> read_text(const std::string& path) {
   const auto fail = [&](const char* why) { return Error{Exit::kUsage, why, {path}}; };
@@ -56,17 +48,6 @@ bool is_complete(const std::string& path) {
 }
 
 }  // namespace
-
-std::string cells_json(const std::string& device, const std::map<std::string, Cell>& cells) {
-  return json_document(device_document(device, cells));
-}
-
-std::string profile_json(const CeilingsReport& report) {
-  Json j = device_document(report.device.name, report.cells);
-  j["provenance"] = ceilings::provenance_json(report);
-  j["ceilings"] = ceilings::results_json(report);
-  return json_document(j);
-}
 
 std::string profile_path(const std::string& data, const std::string& uuid) {
   const bool plain = !uuid.empty() && uuid.size() <= 64 && std::all_of(uuid.begin(), uuid.end(), [](char c) {

@@ -1,8 +1,7 @@
-#include "tuner/ceilings/results.h"
-
 #include <fmt/format.h>
 
 #include "roofline/device_cells.h"
+#include "tuner/ceilings/data.h"
 #include "tuner/ceilings/profile.h"
 
 namespace roofgen::ceilings {

@@ -1,86 +1,83 @@
 #include <fmt/format.h>
 
-#include "base/json.h"
 #include "base/text_table.h"
-#include "tuner/ceilings/ceilings.h"
-#include "tuner/ceilings/json.h"
+#include "roofline/json.h"
+#include "tuner/ceilings/profile.h"
 
 namespace roofgen {
-
-namespace ceilings {
+namespace {
 
 Json provenance_json(const CeilingsReport& r) {
-  const auto known = [](double v) { return v > 0 ? Json(v) : Json(nullptr); };
-  return {{"gpu", r.gpu.name},
-          {"uuid", r.gpu.uuid},
-          {"pci_bus_id", r.gpu.pci_bus_id},
-          {"driver", r.gpu.driver},
-          {"cuda_version", r.gpu.cuda_version},
-          {"power_limit_w", known(r.gpu.power_limit_w)},
-          {"max_sm_mhz", known(r.gpu.max_sm_mhz)},
-          {"arch", r.device.arch},
-          {"compiler", r.compiler},
-          {"protocol", r.protocol},
-          {"date", r.date},
-          {"origin", to_string(r.origin)},
-          {"complete", r.complete()}};
+  Json j{{"gpu", r.gpu.name}};
+  ROOFGEN_PUT(j, r.gpu, uuid, pci_bus_id, driver, cuda_version)
+  j["power_limit_w"] = known(r.gpu.power_limit_w);
+  j["max_sm_mhz"] = known(r.gpu.max_sm_mhz);
+  j["arch"] = r.device.arch;
+  ROOFGEN_PUT(j, r, compiler, protocol, date, origin)
+  j["complete"] = r.complete();
+  return j;
 }
 
-Json results_json(const CeilingsReport& report) {
-  Json out = Json::array();
-  const auto known = [](double v) { return v > 0 ? Json(v) : Json(nullptr); };
-  for (const CeilingResult& r : report.results) {
-    Json j{{"name", r.spec->name}, {"what", r.spec->what}, {"unit", r.spec->unit}};
-    if (r.limit)
-      j["stated"] = {{"value", r.limit->value}, {"cell", r.limit->cell}, {"origin", to_string(r.limit->origin)}};
-    if (!r.measured()) {
-      j["missing"] = r.missing;
-      if (r.impossible) j["impossible"] = true;
-    } else {
-      j["value"] = r.rate;
-      j["low"] = r.low;
-      j["high"] = r.high;
-      j["origin"] = to_string(report.origin);
-      if (r.limit) j["ratio"] = r.rate / r.limit->value;
-      if (!r.chip_unit.empty()) j["chip"] = {{"value", r.chip_rate}, {"unit", r.chip_unit}};
-      for (const auto& [name, value] : r.extra) j[name] = value;
-      j["point"] = to_string(r.point);
-      j["amount"] = r.amount;
-      j["sm_mhz"] = known(r.sm_mhz);
-      j["power_w"] = known(r.power_w);
-      j["temperature_c"] = known(r.temperature_c);
-      j["median_ns"] = r.timing.median_ns;
-      j["low_ns"] = r.timing.low_ns;
-      j["high_ns"] = r.timing.high_ns;
-      j["samples_ns"] = r.timing.times_ns;
-      j["discarded"] = r.timing.discarded;
-      j["stopped"] = r.timing.stopped;
-    }
-    j["points"] = Json::array();
-    for (const CeilingPoint& p : r.points) {
-      Json point{{"point", to_string(p.schedule)}};
-      if (p.rejected.empty())
-        point["value"] = p.rate;
-      else
-        point["rejected"] = p.rejected;
-      j["points"].push_back(std::move(point));
-    }
-    out.push_back(std::move(j));
+Json result_json(const CeilingResult& r, Origin origin) {
+  Json j{{"name", r.spec->name}, {"what", r.spec->what}, {"unit", r.spec->unit}};
+  if (r.limit) ROOFGEN_PUT(j["stated"], (*r.limit), value, cell, origin)
+  if (!r.measured()) {
+    j["missing"] = r.missing;
+    if (r.impossible) j["impossible"] = true;
+  } else {
+    j["value"] = r.rate;
+    ROOFGEN_PUT(j, r, low, high)
+    j["origin"] = origin;
+    if (r.limit) j["ratio"] = r.rate / r.limit->value;
+    if (!r.chip_unit.empty()) j["chip"] = {{"value", r.chip_rate}, {"unit", r.chip_unit}};
+    for (const auto& [name, value] : r.extra) j[name] = value;
+    j["point"] = to_string(r.point);
+    j["amount"] = r.amount;
+    j["sm_mhz"] = known(r.sm_mhz);
+    j["power_w"] = known(r.power_w);
+    j["temperature_c"] = known(r.temperature_c);
+    ROOFGEN_PUT(j, r.timing, median_ns, low_ns, high_ns)
+    j["samples_ns"] = r.timing.times_ns;
+    ROOFGEN_PUT(j, r.timing, discarded, stopped)
   }
-  return out;
+  j["points"] = Json::array();
+  for (const CeilingPoint& p : r.points) {
+    Json& point = j["points"].emplace_back(Json{{"point", to_string(p.schedule)}});
+    if (p.rejected.empty())
+      point["value"] = p.rate;
+    else
+      point["rejected"] = p.rejected;
+  }
+  return j;
 }
 
-}  // namespace ceilings
+/// Adds what the report and the profile share.
+void put_ceilings(Json& j, const CeilingsReport& report) {
+  j["provenance"] = provenance_json(report);
+  Json& ceilings = j["ceilings"] = Json::array();
+  for (const CeilingResult& r : report.results) ceilings.push_back(result_json(r, report.origin));
+}
+
+Json device_json(const std::string& device, const std::map<std::string, Cell>& cells) {
+  return {{"schema", "roofgen.device/1"}, {"name", device}, {"cells", cells}};
+}
+
+}  // namespace
+
+std::string cells_json(const std::string& device, const std::map<std::string, Cell>& cells) {
+  return json_document(device_json(device, cells));
+}
+
+std::string profile_json(const CeilingsReport& report) {
+  Json j = device_json(report.device.name, report.cells);
+  put_ceilings(j, report);
+  return json_document(j);
+}
 
 std::string ceilings_json(const CeilingsReport& report) {
-  Json j{
-      {"schema", kCeilingsSchema}, {"device", report.device.name}, {"provenance", ceilings::provenance_json(report)}};
-  j["ceilings"] = ceilings::results_json(report);
-  j["cells"] = Json::object();
-  for (const auto& [name, c] : report.cells)
-    j["cells"][name] = {{"value", c.value}, {"unit", c.unit}, {"origin", to_string(c.origin)}, {"source", c.source}};
-  j["notes"] = report.notes;
-  j["interrupted"] = report.interrupted;
+  Json j{{"schema", kCeilingsSchema}, {"device", report.device.name}};
+  put_ceilings(j, report);
+  ROOFGEN_PUT(j, report, cells, notes, interrupted)
   if (report.lost) j["lost"] = report.lost_because;
   return json_document(j);
 }

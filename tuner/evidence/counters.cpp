@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <set>
+#include <sstream>
 
+#include "base/paths.h"
 #include "base/subprocess.h"
-#include "tuner/evidence/scratch.h"
+#include "tuner/evidence/replay.h"
 #include "tuner/work.h"
 
 namespace roofgen {
@@ -18,11 +21,6 @@ namespace {
 /// Each run of ncu names one unknown metric. After so many runs the cause must be another one.
 constexpr int kMostRetries = 4;
 constexpr double kQueryTimeout = 60;
-
-std::string from_environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 /// ncu's first error line, without its prefix.
 std::string complaint(const std::string& text) {
@@ -98,7 +96,7 @@ std::string version_line(const std::string& program, const std::atomic<bool>* st
 }  // namespace
 
 Result<std::string> find_ncu(const std::string& chosen) {
-  const std::string named = !chosen.empty() ? chosen : from_environment("ROOFGEN_NCU");
+  const std::string named = !chosen.empty() ? chosen : environment("ROOFGEN_NCU");
   std::string found = find_program(named, "ncu", {"/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu"});
   if (!found.empty()) return found;
   if (!named.empty()) return Error{Exit::kUnavailable, fmt::format("ncu: {} is no program that can be run", named)};
@@ -138,31 +136,15 @@ Result<CounterReport> count_on_gpu(const CounterRequest& request) {
   ProcessResult run;
   for (int attempt = 0;; ++attempt) {
     if (metrics.empty()) return Error{Exit::kFailed, "this ncu knows none of the metrics"};
-    options.argv = {report.tool,
-                    "--csv",
-                    "--page",
-                    "raw",
-                    "--print-units",
-                    "base",
-                    "--metrics",
-                    fmt::format("{}", fmt::join(metrics, ",")),
-                    "--clock-control",
-                    "none",
-                    "--cache-control",
-                    "all",
-                    "--target-processes",
-                    "all",
-                    "--kernel-name-base",
-                    "function",
-                    "--kernel-name",
-                    fmt::format("regex:^({})$", fmt::join(distinct, "|")),
-                    "--launch-count",
-                    std::to_string(entries.size()),
-                    replay_program(request.executable),
-                    "__replay",
-                    scratch.directory(),
-                    "--gpu",
-                    std::to_string(request.gpu)};
+    std::istringstream flags(
+        fmt::format("--csv --page raw --print-units base --metrics {} --clock-control none --cache-control all "
+                    "--target-processes all --kernel-name-base function --kernel-name regex:^({})$ --launch-count {}",
+                    fmt::join(metrics, ","), fmt::join(distinct, "|"), entries.size()));
+    options.argv = {report.tool};
+    options.argv.insert(options.argv.end(), std::istream_iterator<std::string>(flags), {});
+    for (const std::string& word : {replay_program(request.executable), std::string("__replay"), scratch.directory(),
+                                    std::string("--gpu"), std::to_string(request.gpu)})
+      options.argv.push_back(word);
     ROOFGEN_TRY(run, run_process(options));
     if (run.flooded || run.timed_out || run.stopped) return ncu_error(run, request);
     if (attempt == kMostRetries || !drop_unknown(run.out + "\n" + run.err, metrics, report.notes)) break;
@@ -218,6 +200,74 @@ Result<CounterRequest> counter_request(const DataFiles& files, const Op& op, con
   }
   ROOFGEN_TRY(out.required, required_work(op, formula ? &*formula : nullptr, report.problem));
   return out;
+}
+
+// ---- Comparison with expected work, and likely causes of differences -------------------------------
+
+namespace {
+
+/// Tolerance of counts of events, which must be equal.
+constexpr double kEqual = 1e-9;
+
+class Differences {
+ public:
+  void add(const std::string& stage, const char* quantity, const char* against, const std::optional<double>& counted,
+           double expected, double tolerance, const char* more, const char* fewer) {
+    if (!counted || !(expected > 0)) return;
+    CountedDifference d{stage, quantity, against, *counted, expected, *counted / expected - 1, false, ""};
+    d.flagged = std::fabs(d.relative) > tolerance;
+    if (d.flagged) d.reason = d.relative > 0 ? more : fewer;
+    out.push_back(std::move(d));
+  }
+  std::vector<CountedDifference> out;
+};
+
+}  // namespace
+
+std::vector<CountedDifference> compare_counted(const std::vector<CountedWork>& counted,
+                                               const std::vector<ExpectedWork>& expected,
+                                               const std::optional<RequiredWork>& required) {
+  Differences d;
+  if (expected.size() == counted.size())
+    for (size_t i = 0; i < counted.size(); ++i) {
+      const CountedWork& c = counted[i];
+      const ExpectedWork& e = expected[i];
+      const char* origin = e.exact ? "simulated" : "extrapolated";
+      const double flops_tolerance = e.exact ? kEqual : kCounterTolerance;
+      d.add(c.stage, "tensor FLOPs", origin, c.tensor_flops, e.work.mma_flops, flops_tolerance,
+            e.exact ? "the GPU ran more matrix work than the simulator: FLOPs must be equal, so one of the two is wrong"
+                    : "the simulator's slices do less than an average part of the launch",
+            e.exact ? "the GPU ran less matrix work than the simulator: FLOPs must be equal, so one of the two is wrong"
+                    : "the simulator's slices do more than an average part of the launch");
+      d.add(c.stage, "DRAM bytes", "model", c.dram_bytes(), e.work.dram_bytes, kCounterTolerance,
+            "the L2 model keeps more than the real L2 does: data are fetched again after they were evicted, or written "
+            "out early",
+            "the real L2 keeps more than the model: results still in it at the end of the kernel are not written to "
+            "DRAM yet");
+      // The simulator counts only requests of the SMs. Traffic at the tags includes that between the L2's two halves.
+      const bool requests = c.l2_request_bytes.has_value();
+      d.add(c.stage, requests ? "L2 request bytes" : "L2 bytes", origin, requests ? c.l2_request_bytes : c.l2_bytes,
+            e.work.l2_bytes, kCounterTolerance,
+            requests
+                ? "requests that the simulator does not model: instruction fetches, descriptors, whole-sector fills"
+                : "traffic between the halves of L2 is in this counter, and not in the simulator's",
+            "L1 served a part: the simulator sends every sector a warp asks for to L2");
+      d.add(c.stage, "registers", "compiled", c.registers, e.registers, kEqual,
+            "the driver compiled the kernel again, from its PTX", "the driver compiled the kernel again, from its PTX");
+    }
+  if (!required || counted.empty()) return d.out;
+  std::optional<double> flops = 0, dram = 0;
+  for (const CountedWork& c : counted) {
+    flops = flops && c.tensor_flops ? std::optional(*flops + *c.tensor_flops) : std::nullopt;
+    dram = dram && c.dram_bytes() ? std::optional(*dram + *c.dram_bytes()) : std::nullopt;
+  }
+  d.add("total", "tensor FLOPs", "formula", flops, required->mma_flops, kCounterTolerance,
+        "extra work: masked parts of diagonal tiles, and padding",
+        "less matrix work than the problem needs: a part of it was not done, or not by the matrix units");
+  d.add("total", "DRAM bytes", "formula", dram, required->dram_bytes, kCounterTolerance,
+        "intermediates and repeated reads of inputs, beyond the compulsory traffic",
+        "a part of the tensors was in L2 before the kernel, or still is after it");
+  return d.out;
 }
 
 }  // namespace roofgen

@@ -86,34 +86,14 @@ std::string base_of(const std::string& metric) { return metric.substr(0, metric.
 
 /// The factor from a unit of ncu to bytes, ns or plain counts; nullopt: unknown. ncu versions spell units differently.
 std::optional<double> unit_scale(const std::string& unit) {
-  struct Unit {
-    const char* name;
-    double scale;
-  };
-  static constexpr Unit kUnits[] = {{"", 1},
-                                    {"byte", 1},
-                                    {"Kbyte", 1e3},
-                                    {"Mbyte", 1e6},
-                                    {"Gbyte", 1e9},
-                                    {"Tbyte", 1e12},
-                                    {"ns", 1},
-                                    {"nsecond", 1},
-                                    {"us", 1e3},
-                                    {"usecond", 1e3},
-                                    {"ms", 1e6},
-                                    {"msecond", 1e6},
-                                    {"s", 1e9},
-                                    {"second", 1e9},
-                                    {"sector", 1},
-                                    {"inst", 1},
-                                    {"%", 1},
-                                    {"cycle", 1},
-                                    {"warp", 1},
-                                    {"register/thread", 1},
-                                    {"Kbyte/block", 1e3},
-                                    {"byte/block", 1}};
-  for (const Unit& u : kUnits)
-    if (unit == u.name) return u.scale;
+  static const std::pair<double, std::vector<std::string_view>> kUnits[] = {
+      {1, {"", "byte", "ns", "nsecond", "sector", "inst", "%", "cycle", "warp", "register/thread", "byte/block"}},
+      {1e3, {"Kbyte", "us", "usecond", "Kbyte/block"}},
+      {1e6, {"Mbyte", "ms", "msecond"}},
+      {1e9, {"Gbyte", "s", "second"}},
+      {1e12, {"Tbyte"}}};
+  for (const auto& [scale, names] : kUnits)
+    if (std::find(names.begin(), names.end(), unit) != names.end()) return scale;
   return std::nullopt;
 }
 

@@ -1,10 +1,8 @@
-#include "tuner/evidence/record.h"
-
 #include <fmt/format.h>
 
-#include "base/json.h"
 #include "generator/problem_json.h"
-#include "tuner/views/measured.h"
+#include "tuner/views/json.h"
+#include "tuner/views/views.h"
 
 namespace roofgen {
 namespace {
@@ -16,12 +14,6 @@ const char* invalidity(const std::string& stage) {
   if (stage == "gpu timeout") return "timeout";
   if (stage == "gpu fault" || stage == "gpu memory" || stage == "run" || stage == "gpu") return "runtime";
   return "constraints";
-}
-
-Json configuration(const Schedule& s) {
-  Json out = Json::object();
-  for (const auto& [name, v] : s.params) std::visit([&, n = name](const auto& x) { out[n] = x; }, v);
-  return out;
 }
 
 Json times(const TimedPoint* point, const std::vector<double>& runtimes_ns) {
@@ -62,7 +54,7 @@ std::map<std::string, std::string> t4_files(const TuneReport& report) {
     if (!t) continue;
     file_of(p.schedule)["results"].push_back(
         {{"timestamp", report.gpu->started},
-         {"configuration", configuration(p.schedule)},
+         {"configuration", params_json(p.schedule)},
          {"objectives", {"time"}},
          {"times", times(&p, t->times_ns)},
          {"invalidity", "correct"},
@@ -76,7 +68,7 @@ std::map<std::string, std::string> t4_files(const TuneReport& report) {
     if (r.schedule.params.empty()) continue;  // a whole variant
     file_of(r.schedule)["results"].push_back(
         {{"timestamp", report.gpu->started},
-         {"configuration", configuration(r.schedule)},
+         {"configuration", params_json(r.schedule)},
          {"objectives", {"time"}},
          {"times", times(nullptr, {})},
          {"invalidity", invalidity(r.stage)},

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 
+#include "base/paths.h"
 #include "base/subprocess.h"
-#include "tuner/evidence/scratch.h"
+#include "tuner/evidence/replay.h"
 
 namespace roofgen {
 namespace {
@@ -108,8 +108,7 @@ SanitizerRow parse_sanitizer(const std::string& tool, const std::string& output,
 
 SanitizerReport sanitize(const SanitizerRequest& request) {
   SanitizerReport report;
-  const char* variable = std::getenv("ROOFGEN_SANITIZER");
-  const std::string named = !request.sanitizer.empty() ? request.sanitizer : variable ? variable : "";
+  const std::string named = !request.sanitizer.empty() ? request.sanitizer : environment("ROOFGEN_SANITIZER");
   report.tool =
       find_program(named, "compute-sanitizer",
                    {"/usr/local/cuda/bin/compute-sanitizer", "/usr/local/cuda/compute-sanitizer/compute-sanitizer"});

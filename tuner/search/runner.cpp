@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "tuner/verify/evaluation_json.h"
+#include "tuner/verify/verify.h"
 
 namespace roofgen {
 namespace {

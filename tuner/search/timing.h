@@ -1,6 +1,7 @@
 // The times of verified candidates, and the winner of each stage: measured on a GPU, or else by the model.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,5 +49,17 @@ struct Timings {
 
 Result<Timings> time_on_gpu(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner);
 Timings time_by_model(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner);
+
+// ---- Settling: from times to the variants of the report --------------------------------------------
+
+struct Settled {
+  std::vector<VariantReport> variants;  ///< with the winners' kernels
+  std::string best_variant;             ///< the fastest verified one; empty: none
+  std::vector<TimedPoint> timed;        ///< every timed candidate, in the order of the spaces
+  /// By complete variant: the verified schedules of each stage, fastest first.
+  std::map<std::string, std::vector<std::vector<Schedule>>> rankings;
+};
+
+Settled settle(const SearchRun& run, const SearchPlan& plan, const Timings& timings);
 
 }  // namespace roofgen

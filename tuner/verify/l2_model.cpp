@@ -152,4 +152,193 @@ double wave_miss_ratio(std::vector<std::vector<LineAccess>> traces, uint64_t wav
   return unique ? static_cast<double>(missed) / static_cast<double>(unique) : 1;
 }
 
+// ---- Tiled kernels ---------------------------------------------------------------------------------
+
+namespace {
+
+/// Pieces of a streamed panel: enough to model the LRU order along K, few enough for a millisecond per thousand CTAs.
+constexpr uint64_t kPieces = 16;
+/// Larger grids take coarser pieces.
+constexpr uint64_t kTouchLimit = 4'000'000;
+
+/// Least recently used units of different sizes, numbered densely.
+class UnitCache {
+ public:
+  UnitCache(size_t units, double capacity)
+      : capacity_(capacity), links_(units + 1, Link{0, 0, 0}), head_(static_cast<uint32_t>(units)) {
+    links_[head_] = {head_, head_, 0};
+  }
+
+  /// True when the unit had to be fetched.
+  bool touch(uint32_t unit, double bytes) {
+    const bool missed = links_[unit].bytes == 0;
+    if (!missed) {
+      unlink(unit);
+    } else {
+      used_ += links_[unit].bytes = bytes;
+      while (used_ > capacity_ && links_[head_].before != head_) evict(links_[head_].before);
+    }
+    const uint32_t first = links_[head_].after;
+    links_[unit].before = head_;
+    links_[unit].after = first;
+    links_[head_].after = links_[first].before = unit;
+    return missed;
+  }
+
+ private:
+  struct Link {
+    uint32_t before, after;
+    double bytes;  ///< 0: not there
+  };
+  void unlink(uint32_t unit) {
+    links_[links_[unit].before].after = links_[unit].after;
+    links_[links_[unit].after].before = links_[unit].before;
+  }
+  void evict(uint32_t unit) {
+    unlink(unit);
+    used_ -= links_[unit].bytes;
+    links_[unit].bytes = 0;
+  }
+  double capacity_, used_ = 0;
+  std::vector<Link> links_;
+  uint32_t head_;  ///< of the ring: `after` it the newest, `before` it the oldest
+};
+
+/// One named position of a CTA, summed from the axes of that name.
+struct Position {
+  std::string name;
+  int64_t step = 0;    ///< elements that one CTA covers
+  int64_t tiles = 1;   ///< that the grid reaches
+  int64_t extent = 0;  ///< elements there are
+};
+
+class Grid {
+ public:
+  Grid(const std::vector<GridAxis>& axes, const std::map<std::string, int64_t>& extents) : axes_(axes) {
+    std::stable_sort(axes_.begin(), axes_.end(), [](const GridAxis& a, const GridAxis& b) { return a.dim < b.dim; });
+    for (const GridAxis& axis : axes_) {
+      Position& p = position(axis.name);
+      p.step = p.step ? std::min(p.step, axis.step) : axis.step;
+      ctas_ *= axis.extent;
+    }
+    for (const GridAxis& axis : axes_)
+      position(axis.name).tiles += (axis.extent - 1) * axis.step / position(axis.name).step;
+    for (Position& p : positions_) {
+      const auto known = extents.find(p.name);
+      p.extent = known == extents.end() ? p.tiles * p.step : known->second;
+    }
+  }
+
+  int64_t ctas() const { return ctas_; }
+  const std::vector<Position>& positions() const { return positions_; }
+  size_t index(const std::string& name) const {
+    return static_cast<size_t>(
+        std::find_if(positions_.begin(), positions_.end(), [&](const Position& p) { return p.name == name; }) -
+        positions_.begin());
+  }
+  /// The first element of each position; false where the CTA has nothing to do.
+  bool at(int64_t cta, std::vector<int64_t>& first) const {
+    first.assign(positions_.size(), 0);
+    for (const GridAxis& axis : axes_) {
+      const int64_t i = cta % axis.extent;
+      cta /= axis.extent;
+      first[index(axis.name)] += (axis.reverse ? axis.extent - 1 - i : i) * axis.step;
+    }
+    for (size_t i = 0; i < first.size(); ++i)
+      if (first[i] >= positions_[i].extent) return false;
+    return true;
+  }
+
+ private:
+  Position& position(const std::string& name) {
+    const size_t i = index(name);
+    if (i == positions_.size()) positions_.push_back({name});
+    return positions_[i];
+  }
+  std::vector<GridAxis> axes_;  ///< fastest first
+  std::vector<Position> positions_;
+  int64_t ctas_ = 1;
+};
+
+/// Panels of one kind, numbered by the positions they depend on.
+struct Family {
+  std::vector<size_t> positions;
+  double bytes;
+  uint64_t pieces, first_unit;
+
+  uint64_t number(const Grid& grid, const std::vector<int64_t>& first) const {
+    uint64_t n = 0;
+    for (size_t p : positions)
+      n = n * static_cast<uint64_t>(grid.positions()[p].tiles) +
+          static_cast<uint64_t>(first[p] / grid.positions()[p].step);
+    return n;
+  }
+  double piece_bytes(const Grid& grid, const std::vector<int64_t>& first) const {
+    double size = bytes / static_cast<double>(pieces);
+    for (size_t p : positions) {
+      const Position& at = grid.positions()[p];
+      size *= static_cast<double>(std::min(at.step, at.extent - first[p])) / static_cast<double>(at.step);
+    }
+    return size;
+  }
+};
+
+/// A CTA's share of one family.
+struct Use {
+  uint32_t first_unit = 0;
+  double piece_bytes = 0;
+};
+
+}  // namespace
+
+TileTraffic tile_traffic(const std::vector<GridAxis>& axes, const std::map<std::string, int64_t>& extents,
+                         const std::vector<Panel>& panels, uint64_t wave_ctas, double l2_bytes) {
+  const Grid grid(axes, extents);
+  const uint64_t uses = std::max<uint64_t>(1, static_cast<uint64_t>(grid.ctas()) * panels.size());
+  const uint64_t pieces = std::clamp<uint64_t>(kTouchLimit / uses, 1, kPieces);
+  std::vector<Family> families;
+  uint64_t units = 0;
+  for (const Panel& panel : panels) {
+    Family f{{}, panel.bytes, panel.streamed ? pieces : 1, units};
+    uint64_t count = 1;
+    for (const std::string& name : panel.axes) {
+      const size_t p = grid.index(name);
+      if (p == grid.positions().size()) continue;  // no grid axis of that name: the same for all CTAs
+      f.positions.push_back(p);
+      count *= static_cast<uint64_t>(grid.positions()[p].tiles);
+    }
+    units += count * f.pieces;
+    families.push_back(std::move(f));
+  }
+
+  TileTraffic out;
+  UnitCache cache(units, kL2Usable * l2_bytes);
+  std::vector<bool> seen(units);
+  const auto touch = [&](const Use& use, uint64_t piece) {
+    const uint32_t unit = use.first_unit + static_cast<uint32_t>(piece);
+    if (cache.touch(unit, use.piece_bytes)) out.dram_bytes += use.piece_bytes;
+    if (!seen[unit]) out.compulsory_bytes += use.piece_bytes;
+    seen[unit] = true;
+  };
+  std::vector<Use> wave;
+  std::vector<int64_t> first;
+  const auto run_wave = [&] {
+    for (uint64_t piece = 0; piece < pieces; ++piece)
+      for (size_t i = 0; i < wave.size(); ++i)
+        if (panels[i % panels.size()].streamed) touch(wave[i], piece);
+    for (size_t i = 0; i < wave.size(); ++i)
+      if (!panels[i % panels.size()].streamed) touch(wave[i], 0);
+    wave.clear();
+  };
+  for (int64_t cta = 0; cta < grid.ctas(); ++cta) {
+    if (!grid.at(cta, first)) continue;
+    for (const Family& f : families)
+      wave.push_back(
+          {static_cast<uint32_t>(f.first_unit + f.number(grid, first) * f.pieces), f.piece_bytes(grid, first)});
+    if (wave.size() >= std::max<uint64_t>(wave_ctas, 1) * panels.size()) run_wave();
+  }
+  run_wave();
+  return out;
+}
+
 }  // namespace roofgen

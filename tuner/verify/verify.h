@@ -7,12 +7,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "generator/generate.h"
 #include "roofline/device.h"
 #include "runtime/executor.h"
+#include "tuner/search/store.h"
 
 namespace roofgen {
 
@@ -114,5 +116,19 @@ class Verifier {
   std::vector<DevicePtr> feeder_buffers_;
   mutable std::mutex mutex_;
 };
+
+// ---- Stored evaluations ----------------------------------------------------------------------------
+
+/// Digest of the sources that a row depends on: simulator, references, verification (tuner/CMakeLists.txt). After a
+/// change of any of them, no older row is read.
+extern const char* const kEvaluationVersion;
+
+std::string to_payload(const Evaluation& evaluation);
+/// nullopt when the text is not a payload of this version.
+std::optional<Evaluation> from_payload(const std::string& text);
+
+/// The stored evaluation. nullopt without a store.
+std::optional<Evaluation> recall(Store* store, const StoreKey& key);
+void remember(Store* store, const StoreKey& key, const Evaluation& evaluation);
 
 }  // namespace roofgen

@@ -19,8 +19,6 @@ std::string amount(const CountedDifference& d, double v) {
   return v < 1000 ? fmt::format("{:g}", v) : count_text(v);
 }
 
-Json number(const std::optional<double>& v) { return v ? Json(*v) : Json(nullptr); }
-
 const char* state_text(SanitizerRow::State state) {
   switch (state) {
     case SanitizerRow::State::kClean: return "clean";
@@ -60,36 +58,22 @@ std::string counters_text(const CounterReport& r) {
 }
 
 std::string counters_json(const CounterReport& r) {
-  Json j{{"schema", "roofgen.counters.1"}, {"origin", "counter"}, {"variant", r.variant}, {"tool", r.tool},
-         {"version", r.version},           {"command", r.command}};
+  Json j{{"schema", "roofgen.counters.1"}, {"origin", "counter"}};
+  ROOFGEN_PUT(j, r, variant, tool, version, command)
   j["kernels"] = Json::array();
-  for (const CountedWork& k : r.kernels)
-    j["kernels"].push_back({{"name", k.stage},
-                            {"entry", k.entry},
-                            {"dram_read_bytes", number(k.dram_read_bytes)},
-                            {"dram_write_bytes", number(k.dram_write_bytes)},
-                            {"l2_request_bytes", number(k.l2_request_bytes)},
-                            {"l2_bytes", number(k.l2_bytes)},
-                            {"l1_bytes", number(k.l1_bytes)},
-                            {"tensor_flops", number(k.tensor_flops)},
-                            {"tensor_flops_from_instructions", k.tensor_flops_from_instructions},
-                            {"fp32_flops", number(k.fp32_flops)},
-                            {"arithmetic_intensity", number(k.arithmetic_intensity())},
-                            {"registers", number(k.registers)},
-                            {"warps_active_pct", number(k.warps_active_pct)},
-                            {"spill_instructions", number(k.spill_instructions)},
-                            {"sm_cycles", number(k.sm_cycles)},
-                            {"profiled_time_ns", number(k.time_ns)}});
+  for (const CountedWork& k : r.kernels) {
+    Json& kernel = j["kernels"].emplace_back(Json{{"name", k.stage}, {"entry", k.entry}});
+    ROOFGEN_PUT(kernel, k, dram_read_bytes, dram_write_bytes, l2_request_bytes, l2_bytes, l1_bytes)
+    ROOFGEN_PUT(kernel, k, tensor_flops, tensor_flops_from_instructions, fp32_flops)
+    kernel["arithmetic_intensity"] = k.arithmetic_intensity();
+    ROOFGEN_PUT(kernel, k, registers, warps_active_pct, spill_instructions, sm_cycles)
+    kernel["profiled_time_ns"] = k.time_ns;
+  }
   j["differences"] = Json::array();
-  for (const CountedDifference& d : r.differences)
-    j["differences"].push_back({{"kernel", d.stage},
-                                {"quantity", d.quantity},
-                                {"against", d.against},
-                                {"counted", d.counted},
-                                {"expected", d.expected},
-                                {"relative", d.relative},
-                                {"flagged", d.flagged},
-                                {"reason", d.reason}});
+  for (const CountedDifference& d : r.differences) {
+    Json& difference = j["differences"].emplace_back(Json{{"kernel", d.stage}});
+    ROOFGEN_PUT(difference, d, quantity, against, counted, expected, relative, flagged, reason)
+  }
   j["notes"] = r.notes;
   return json_document(j);
 }
@@ -123,8 +107,7 @@ std::string sanitizer_json(const SanitizerReport& r) {
   for (const SanitizerRow& row : r.rows) {
     Json t{{"name", row.tool}, {"state", state_text(row.state)}, {"errors", row.errors}, {"warnings", row.warnings}};
     if (!row.why.empty()) t["why"] = row.why;
-    t["lines"] = row.lines;
-    t["simulator"] = row.simulator;
+    ROOFGEN_PUT(t, row, lines, simulator)
     t["agreement"] = row.agreement();
     j["tools"].push_back(std::move(t));
   }

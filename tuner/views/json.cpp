@@ -1,20 +1,19 @@
-#include "base/json.h"
-
-#include <fmt/format.h>
+#include "tuner/views/json.h"
 
 #include "generator/problem_json.h"
-#include "tuner/views/kernel_json.h"
-#include "tuner/views/measured.h"
 #include "tuner/views/views.h"
 
 namespace roofgen {
+inline void to_json(Json& j, const Finalist& f) {
+  j = {{"schedule", to_string(f.schedule)}, {"median_us", 1e-3 * f.median_ns}, {"over_winner", f.ratio}};
+  ROOFGEN_PUT(j, f, low, high, tied)
+}
+
 namespace {
 
 Json verification_json(const Verification& v) {
-  Json j{{"ctas_run", v.ctas_run},
-         {"ctas_total", v.ctas_total},
-         {"rows_checked", v.rows_checked},
-         {"error_over_tolerance", v.error_over_tolerance}};
+  Json j;
+  ROOFGEN_PUT(j, v, ctas_run, ctas_total, rows_checked, error_over_tolerance)
   if (!v.failure.empty()) j["failure"] = v.failure;
   return j;
 }
@@ -26,81 +25,62 @@ Json problem_and_convention(const Problem& p) {
   return j;
 }
 
-Json schedule_json(const Schedule& s) {
-  Json params = Json::object();
-  for (const auto& [name, v] : s.params) std::visit([&, n = name](const auto& x) { params[n] = x; }, v);
-  return Json{{"text", to_string(s)}, {"params", params}};
-}
+double ratio(uint64_t a, uint64_t b) { return static_cast<double>(a) / static_cast<double>(b); }
 
 }  // namespace
 
+Json params_json(const Schedule& s) {
+  Json out = Json::object();
+  for (const auto& [name, v] : s.params) std::visit([&, n = name](const auto& x) { out[n] = x; }, v);
+  return out;
+}
+
 Json kernel_json(const KernelReport& k, Origin gpu) {
-  Json j{{"name", k.stage},
-         {"schedule", schedule_json(k.schedule)},
-         {"digest", k.digest},
-         {"registers", k.registers},
-         {"spill_bytes", k.spill_bytes},
-         {"smem_bytes", k.smem_bytes},
-         {"threads", k.threads},
-         {"ctas", k.work.ctas},
-         {"occupancy", k.occupancy.fraction},
-         {"ctas_per_sm", k.occupancy.ctas_per_sm},
-         {"occupancy_limited_by", k.occupancy.limited_by},
-         {"waves", k.time.waves},
-         {"dram_bytes", k.work.dram_bytes},
-         {"l2_bytes", k.work.l2_bytes},
-         {"smem_wavefronts", k.work.smem_wavefronts},
-         {"flops", k.flops},
-         {"exps", k.exps},
-         {"smem_excess",
-          k.counts.smem_ideal_wavefronts
-              ? static_cast<double>(k.counts.smem_wavefronts) / static_cast<double>(k.counts.smem_ideal_wavefronts) - 1
-              : 0.0},
-         {"non_mma_per_mma", k.counts.mma ? static_cast<double>(k.counts.warp_instructions - k.counts.mma) /
-                                                static_cast<double>(k.counts.mma)
-                                          : 0.0},
-         {"narrow_load_lanes", k.counts.narrow_load},
-         {"compulsory_bytes", k.compulsory_bytes},
-         {"arithmetic_intensity", k.arithmetic_intensity},
-         {"intermediate_in_l2", k.intermediate_in_l2},
-         {"time_us", 1e6 * k.seconds},
-         {"bound_by", k.time.bound_by},
-         {"waste", k.waste},
-         {"idle", k.idle},
-         {"stall", k.stall},
-         {"verification", verification_json(k.verification)}};
+  const Counts& c = k.counts;
+  Json j{{"name", k.stage}, {"schedule", {{"text", to_string(k.schedule)}, {"params", params_json(k.schedule)}}}};
+  ROOFGEN_PUT(j, k, digest, registers, spill_bytes, smem_bytes, threads)
+  j["ctas"] = k.work.ctas;
+  j["occupancy"] = k.occupancy.fraction;
+  j["ctas_per_sm"] = k.occupancy.ctas_per_sm;
+  j["occupancy_limited_by"] = k.occupancy.limited_by;
+  j["waves"] = k.time.waves;
+  ROOFGEN_PUT(j, k.work, dram_bytes, l2_bytes, smem_wavefronts)
+  ROOFGEN_PUT(j, k, flops, exps)
+  j["smem_excess"] = c.smem_ideal_wavefronts ? ratio(c.smem_wavefronts, c.smem_ideal_wavefronts) - 1 : 0.0;
+  j["non_mma_per_mma"] = c.mma ? ratio(c.warp_instructions - c.mma, c.mma) : 0.0;
+  j["narrow_load_lanes"] = c.narrow_load;
+  ROOFGEN_PUT(j, k, compulsory_bytes, arithmetic_intensity, intermediate_in_l2)
+  j["time_us"] = 1e6 * k.seconds;
+  j["bound_by"] = k.time.bound_by;
+  ROOFGEN_PUT(j, k, waste, idle, stall)
+  j["verification"] = verification_json(k.verification);
   if (k.measurement) {
     j["measurement"] = measurement_json(*k.measurement, gpu);
     j["model_time_us"] = k.counted ? Json(1e6 * k.time.seconds) : Json(nullptr);
     if (k.preset) j["default"] = measurement_json(*k.preset, gpu);
-    j["finalists"] = finalists_json(k.finalists);
+    j["finalists"] = k.finalists;
     j["counted"] = k.counted;
   }
   if (!k.advisories.empty()) j["ptxas_advisories"] = k.advisories;
-  const char* counted = k.work_exact ? "simulated" : "model";
-  const char* timed = k.measurement ? to_string(gpu) : "model";
-  j["origins"] = {{"registers", "compiled"},
-                  {"spill_bytes", "compiled"},
-                  {"smem_bytes", "compiled"},
-                  {"occupancy", "compiled"},
-                  {"dram_bytes", "model"},
-                  {"l2_bytes", counted},
-                  {"smem_wavefronts", counted},
-                  {"flops", counted},
-                  {"exps", counted},
-                  {"arithmetic_intensity", "model"},
-                  {"time_us", timed},
-                  {"waste", "model"},
-                  {"idle", "model"},
-                  {"stall", timed}};
-  if (k.measurement) j["origins"]["model_time_us"] = "model";
+  const Origin counted = k.work_exact ? Origin::kSimulated : Origin::kModel;
+  const Origin timed = k.measurement ? gpu : Origin::kModel;
+  Json& origins = j["origins"];
+  for (const char* name : {"registers", "spill_bytes", "smem_bytes", "occupancy"}) origins[name] = Origin::kCompiled;
+  origins["dram_bytes"] = Origin::kModel;
+  for (const char* name : {"l2_bytes", "smem_wavefronts", "flops", "exps"}) origins[name] = counted;
+  origins["arithmetic_intensity"] = Origin::kModel;
+  origins["time_us"] = timed;
+  origins["waste"] = origins["idle"] = Origin::kModel;
+  origins["stall"] = timed;
+  if (k.measurement) origins["model_time_us"] = Origin::kModel;
   return j;
 }
 
 namespace {
 
 Json variant_json(const VariantReport& v, Origin gpu) {
-  Json j{{"name", v.name}, {"description", v.description}, {"available", v.available}};
+  Json j;
+  ROOFGEN_PUT(j, v, name, description, available)
   if (!v.available) {
     j["rejected_because"] = v.rejected_because;
     j["time_us"] = nullptr;
@@ -113,9 +93,7 @@ Json variant_json(const VariantReport& v, Origin gpu) {
   if (v.measurement) j["measurement"] = measurement_json(*v.measurement, gpu);
   j["verified"] = v.verified;
   j["verification"] = verification_json(v.verification);
-  j["dram_bytes"] = v.dram_bytes;
-  j["l2_bytes"] = v.l2_bytes;
-  j["flops"] = v.flops;
+  ROOFGEN_PUT(j, v, dram_bytes, l2_bytes, flops)
   j["arithmetic_intensity"] = v.arithmetic_intensity();
   j["launches"] = v.kernels.size();
   j["kernels"] = Json::array();
@@ -124,24 +102,12 @@ Json variant_json(const VariantReport& v, Origin gpu) {
 }
 
 Json side_json(const Side& s) {
-  return Json{{"time_us", 1e6 * s.seconds}, {"dram_bytes", s.dram_bytes},
-              {"l2_bytes", s.l2_bytes},     {"arithmetic_intensity", s.arithmetic_intensity},
-              {"registers", s.registers},   {"spill_bytes", s.spill_bytes},
-              {"occupancy", s.occupancy},   {"launches", s.launches}};
+  Json j{{"time_us", 1e6 * s.seconds}};
+  ROOFGEN_PUT(j, s, dram_bytes, l2_bytes, arithmetic_intensity, registers, spill_bytes, occupancy, launches)
+  return j;
 }
 
 }  // namespace
-
-Json causes_json(const std::vector<Cause>& causes) {
-  Json out = Json::array();
-  for (const Cause& c : causes)
-    out.push_back({{"name", c.name},
-                   {"contribution", c.contribution},
-                   {"fused", c.fused},
-                   {"separate", c.separate},
-                   {"text", c.text}});
-  return out;
-}
 
 std::string tune_json(const TuneReport& r) {
   Json j{{"schema", kTuneSchema},
@@ -154,15 +120,14 @@ std::string tune_json(const TuneReport& r) {
          {"compiler", r.compiler},
          {"strategy", {{"name", r.strategy}, {"seed", r.seed}}},
          {"considered", r.considered},
-         {"rejected", Json::object()},
+         {"rejected", r.rejected},
          {"compiled", r.compiled},
          {"simulated", r.simulated_binaries},
          {"fresh", {{"compiled", r.compiled_now}, {"simulated", r.simulated_now}}}};
-  for (const auto& [stage, n] : r.rejected) j["rejected"][stage] = n;
   if (r.gpu) {
     j["gpu"] = gpu_json(*r.gpu);
     j["device"]["title"] = r.device.title;
-    j["device"]["cells"] = cells_json(r.device);
+    j["device"]["cells"] = r.device.cells;
   }
   j["variants"] = Json::array();
   for (const VariantReport& v : r.variants) j["variants"].push_back(variant_json(v, r.time_origin()));
@@ -173,18 +138,16 @@ std::string tune_json(const TuneReport& r) {
                 {"origin", "model"}};
   j["score"] = r.score.value;
   j["score_datasheet"] = r.score.datasheet;
-  j["verdict"] = {{"decision", r.verdict.decision},
-                  {"reason", r.verdict.reason},
-                  {"speedup", r.verdict.speedup},
-                  {"error_band", r.verdict.band},
-                  {"origin", r.verdict.measured ? to_string(r.time_origin()) : "model"}};
-  if (r.verdict.measured)
-    j["verdict"]["interval"] = {{"low", r.verdict.measured->low}, {"high", r.verdict.measured->high}};
-  if (r.verdict.fused && r.verdict.unfused) j["verdict"]["causes"] = causes_json(r.verdict.causes);
-  if (r.verdict.fused) j["verdict"]["fused"] = side_json(*r.verdict.fused);
-  if (r.verdict.unfused) j["verdict"]["unfused"] = side_json(*r.verdict.unfused);
-  j["warnings"] = Json::array();
-  for (const Warning& w : r.warnings) j["warnings"].push_back({{"rule", w.rule}, {"text", w.text}});
+  const FusionVerdict& v = r.verdict;
+  Json& verdict = j["verdict"];
+  ROOFGEN_PUT(verdict, v, decision, reason, speedup)
+  verdict["error_band"] = v.band;
+  verdict["origin"] = v.measured ? r.time_origin() : Origin::kModel;
+  if (v.measured) verdict["interval"] = {{"low", v.measured->low}, {"high", v.measured->high}};
+  if (v.fused && v.unfused) verdict["causes"] = v.causes;
+  if (v.fused) verdict["fused"] = side_json(*v.fused);
+  if (v.unfused) verdict["unfused"] = side_json(*v.unfused);
+  j["warnings"] = r.warnings;
   j["interrupted"] = r.interrupted;
   return json_document(j);
 }

@@ -1,25 +1,19 @@
-#include "tuner/views/measured.h"
-
+// The measured parts of a tuning result, as text and as JSON.
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "tuner/views/json.h"
+#include "tuner/views/views.h"
 
 namespace roofgen {
-namespace {
 
-Json timing_json(const Timing& t) {
-  return {{"median_us", 1e-3 * t.median_ns},
-          {"q1_us", 1e-3 * t.q1_ns},
-          {"q3_us", 1e-3 * t.q3_ns},
-          {"min_us", 1e-3 * t.min_ns},
-          {"low_us", 1e-3 * t.low_ns},
-          {"high_us", 1e-3 * t.high_ns},
-          {"samples", t.samples},
-          {"discarded", t.discarded},
-          {"stopped", t.stopped}};
+inline void to_json(Json& j, const Timing& t) {
+  j = {{"median_us", 1e-3 * t.median_ns}, {"q1_us", 1e-3 * t.q1_ns},   {"q3_us", 1e-3 * t.q3_ns},
+       {"min_us", 1e-3 * t.min_ns},       {"low_us", 1e-3 * t.low_ns}, {"high_us", 1e-3 * t.high_ns}};
+  ROOFGEN_PUT(j, t, samples, discarded, stopped)
 }
 
-Json known(double value) { return value > 0 ? Json(value) : Json(nullptr); }
+namespace {
 
 /// "13.0" for 13000.
 std::string cuda_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
@@ -28,49 +22,30 @@ std::string cuda_text(int version) { return fmt::format("{}.{}", version / 1000,
 
 Json measurement_json(const Measurement& m, Origin timed) {
   Json j;
-  j["cold"] = m.cold ? timing_json(*m.cold) : Json(nullptr);
-  j["hot"] = m.hot ? timing_json(*m.hot) : Json(nullptr);
-  j["batch"] = m.batch;
+  ROOFGEN_PUT(j, m, cold, hot, batch)
   j["sm_mhz"] = known(m.sm_mhz);
   j["power_w"] = known(m.power_w);
   j["temperature_c"] = known(m.temperature_c);
   j["power_capped"] = m.power_capped;
-  j["origin"] = to_string(timed);
+  j["origin"] = timed;
   return j;
-}
-
-Json finalists_json(const std::vector<Finalist>& finalists) {
-  Json out = Json::array();
-  for (const Finalist& f : finalists)
-    out.push_back({{"schedule", to_string(f.schedule)},
-                   {"median_us", 1e-3 * f.median_ns},
-                   {"over_winner", f.ratio},
-                   {"low", f.low},
-                   {"high", f.high},
-                   {"tied", f.tied}});
-  return out;
 }
 
 Json gpu_json(const GpuRun& g) {
   const GpuIdentity& id = g.identity;
-  Json j{{"name", id.name},
-         {"uuid", id.uuid},
-         {"pci_bus_id", id.pci_bus_id},
-         {"driver", id.driver},
-         {"cuda", id.cuda_version > 0 ? Json(cuda_text(id.cuda_version)) : Json(nullptr)},
-         {"max_sm_mhz", known(id.max_sm_mhz)},
-         {"default_sm_mhz", known(id.default_sm_mhz)},
-         {"max_memory_mhz", known(id.max_memory_mhz)},
-         {"power_limit_w", known(id.power_limit_w)},
-         {"memory_bytes", id.memory_bytes},
-         {"l2_bytes", id.l2_bytes},
-         {"started", g.started},
-         {"protocol", to_string(g.protocol.mode)},
-         {"ranked_by", g.protocol.cold ? "cold" : "hot"},
-         {"check", to_string(g.check)},
-         {"timed", g.timed},
-         {"buffer_sets", g.buffer_sets},
-         {"notes", g.notes}};
+  Json j;
+  ROOFGEN_PUT(j, id, name, uuid, pci_bus_id, driver)
+  j["cuda"] = id.cuda_version > 0 ? Json(cuda_text(id.cuda_version)) : Json(nullptr);
+  j["max_sm_mhz"] = known(id.max_sm_mhz);
+  j["default_sm_mhz"] = known(id.default_sm_mhz);
+  j["max_memory_mhz"] = known(id.max_memory_mhz);
+  j["power_limit_w"] = known(id.power_limit_w);
+  ROOFGEN_PUT(j, id, memory_bytes, l2_bytes)
+  j["started"] = g.started;
+  j["protocol"] = to_string(g.protocol.mode);
+  j["ranked_by"] = g.protocol.cold ? "cold" : "hot";
+  j["check"] = to_string(g.check);
+  ROOFGEN_PUT(j, g, timed, buffer_sets, notes)
   if (!g.lost_because.empty()) j["lost"] = g.lost_because;
   if (g.score_at_clock > 0)
     j["at_clock"] = {{"sm_mhz", g.sm_mhz},
@@ -78,13 +53,6 @@ Json gpu_json(const GpuRun& g) {
                      {"bound_by", g.floor_at_clock.bound_by},
                      {"score", g.score_at_clock}};
   return j;
-}
-
-Json cells_json(const Device& device) {
-  Json out = Json::object();
-  for (const auto& [name, c] : device.cells)
-    out[name] = {{"value", c.value}, {"unit", c.unit}, {"origin", to_string(c.origin)}, {"source", c.source}};
-  return out;
 }
 
 std::string spread_text(const Measurement& m) {

@@ -4,25 +4,19 @@
 
 #include <map>
 
-#include "base/json.h"
-#include "base/units.h"
 #include "roofline/figures.h"
 #include "tuner/views/views.h"
 
 namespace roofgen {
 namespace {
 
-std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
-
-/// Reads members with Json::at, which throws where one is missing; tune_page then names it.
-class PageBuilder {
+class TunePage : public ResultPage {
  public:
-  PageBuilder(const Json& result, const Device& device) : result_(result), device_(device) {}
+  using ResultPage::ResultPage;
 
   plot::Page build() {
     plot::Page page;
-    const Json& problem = result_.at("problem");
-    page.title = fmt::format("{} on {}", problem.at("op").get<std::string>(), device_.name);
+    page.title = fmt::format("{} on {}", text(result_.at("problem"), "op"), device_.name);
     facts(page);
     page.blocks.emplace_back(roofline());
     page.blocks.emplace_back(kernels());
@@ -32,32 +26,25 @@ class PageBuilder {
     page.blocks.emplace_back(schedules());
     for (const Json& v : result_.at("variants"))
       if (!v.at("available").get<bool>())
-        page.warnings.push_back(fmt::format("{} is rejected: {}", v.at("name").get<std::string>(),
-                                            v.at("rejected_because").get<std::string>()));
+        page.warnings.push_back(fmt::format("{} is rejected: {}", text(v, "name"), text(v, "rejected_because")));
     for (const Json& w : result_.at("warnings"))
-      page.warnings.push_back(fmt::format("{} {}", w.at("rule").get<std::string>(), w.at("text").get<std::string>()));
+      page.warnings.push_back(fmt::format("{} {}", text(w, "rule"), text(w, "text")));
     return page;
   }
 
  private:
   void facts(plot::Page& page) const {
-    std::string problem;
-    for (const auto& [name, value] : result_.at("problem").items())
-      if (name != "op" && name != "flop_convention")
-        problem += fmt::format("{}{}={}", problem.empty() ? "" : " ", name, json_words(value));
     const Json &verdict = result_.at("verdict"), &floor = result_.at("floor");
     page.facts = {
-        {"problem", problem},
-        {"device", result_.at("device").at("description").get<std::string>()},
-        {"compiler", result_.at("compiler").get<std::string>()},
+        {"problem", words(result_.at("problem"), {"op", "flop_convention"})},
+        {"device", text(result_.at("device"), "description")},
+        {"compiler", text(result_, "compiler")},
         {"searched", searched()},
-        {"verdict",
-         fmt::format("{}: {}", verdict.at("decision").get<std::string>(), verdict.at("reason").get<std::string>())},
+        {"verdict", fmt::format("{}: {}", text(verdict, "decision"), text(verdict, "reason"))},
         {"score",
-         fmt::format("{:.2f} of the sustained roofline, {:.2f} of the datasheet's; floor {} ({})",
-                     result_.at("score").get<double>(), result_.at("score_datasheet").get<double>(),
-                     time_text(1e-6 * floor.at("time_us").get<double>()), floor.at("bound_by").get<std::string>())},
-        {"FLOPs", result_.at("problem").at("flop_convention").get<std::string>()},
+         fmt::format("{} of the sustained roofline, {} of the datasheet's; floor {} ({})", fixed(result_, "score"),
+                     fixed(result_, "score_datasheet"), microseconds(floor, "time_us"), text(floor, "bound_by"))},
+        {"FLOPs", text(result_.at("problem"), "flop_convention")},
         {"origins",
          measured()
              ? fmt::format("times: {}; registers: compiled; instructions, L2 traffic: simulated; DRAM traffic: model",
@@ -66,15 +53,12 @@ class PageBuilder {
     if (!measured()) return;
     const Json& gpu = result_.at("gpu");
     page.facts.push_back(
-        {"GPU", fmt::format("{} {}, driver {}, {}, ranked by {} times, {}", gpu.at("name").get<std::string>(),
-                            gpu.at("uuid").get<std::string>(), gpu.at("driver").get<std::string>(),
-                            gpu.at("protocol").get<std::string>(), gpu.at("ranked_by").get<std::string>(),
-                            gpu.at("started").get<std::string>())});
+        {"GPU", fmt::format("{} {}, driver {}, {}, ranked by {} times, {}", text(gpu, "name"), text(gpu, "uuid"),
+                            text(gpu, "driver"), text(gpu, "protocol"), text(gpu, "ranked_by"), text(gpu, "started"))});
     if (gpu.contains("at_clock"))
       page.facts.push_back(
-          {"at the clock",
-           fmt::format("{:.2f} of the datasheet's roofline at the {:.0f} MHz it ran at",
-                       gpu.at("at_clock").at("score").get<double>(), gpu.at("at_clock").at("sm_mhz").get<double>())});
+          {"at the clock", fmt::format("{} of the datasheet's roofline at the {:.0f} MHz it ran at",
+                                       fixed(gpu.at("at_clock"), "score"), number(gpu.at("at_clock"), "sm_mhz"))});
     for (const Json& note : gpu.at("notes")) page.facts.push_back({"note", note.get<std::string>()});
   }
 
@@ -97,29 +81,26 @@ class PageBuilder {
 
   plot::Point kernel_point(const Json& variant, const Json& k) const {
     plot::Point p;
-    p.name = variant.at("name").get<std::string>() + " " + k.at("name").get<std::string>();
-    const double flops = k.at("flops").get<double>();
-    p.time_us = k.at("time_us").get<double>();
-    p.ai = k.at("arithmetic_intensity").get<double>();
+    p.name = text(variant, "name") + " " + text(k, "name");
+    const double flops = number(k, "flops");
+    p.time_us = number(k, "time_us");
+    p.ai = number(k, "arithmetic_intensity");
     p.tflops = p.time_us > 0 ? flops / p.time_us * 1e-6 : 0;
-    p.bound_by = k.at("bound_by").get<std::string>();
+    p.bound_by = text(k, "bound_by");
     p.share = total_us(variant) > 0 ? p.time_us / total_us(variant) : 0;
     p.roof_tflops = attainable_tflops(device_, dtype(), p.ai);
     p.origin = origin();
-    p.details = {{"schedule", k.at("schedule").at("text").get<std::string>()},
-                 {"registers", fmt::to_string(k.at("registers").get<int>())},
-                 {"spills", bytes_text(k.at("spill_bytes").get<double>())},
-                 {"occupancy", fmt::format("{} (limited by {})", percent(k.at("occupancy").get<double>()),
-                                           k.at("occupancy_limited_by").get<std::string>())},
-                 {"waves", fmt::format("{:.1f}", k.at("waves").get<double>())},
-                 {"DRAM", bytes_text(k.at("dram_bytes").get<double>())},
-                 {"L2", bytes_text(k.at("l2_bytes").get<double>())},
-                 {"waste x idle x stall", fmt::format("{:.2f} x {:.2f} x {:.2f}", k.at("waste").get<double>(),
-                                                      k.at("idle").get<double>(), k.at("stall").get<double>())}};
+    p.details = {
+        {"schedule", text(k.at("schedule"), "text")},
+        {"registers", fmt::to_string(k.at("registers").get<int>())},
+        {"spills", bytes(k, "spill_bytes")},
+        {"occupancy", fmt::format("{} (limited by {})", percent(k, "occupancy"), text(k, "occupancy_limited_by"))},
+        {"waves", fmt::format("{:.1f}", number(k, "waves"))},
+        {"DRAM", bytes(k, "dram_bytes")},
+        {"L2", bytes(k, "l2_bytes")},
+        {"waste x idle x stall", time_factors(k)}};
     return p;
   }
-
-  std::string dtype() const { return result_.at("problem").at("dtype").get<std::string>(); }
 
   plot::Roofline roofline() const {
     plot::Roofline out = device_roofline(device_);
@@ -127,7 +108,7 @@ class PageBuilder {
     // Attention has 4 d FLOPs per exp, so the special-function units are one more ceiling.
     const Json& problem = result_.at("problem");
     if (problem.contains("d") && problem.at("op") == "attention") {
-      const double d = problem.at("d").get<double>();
+      const double d = number(problem, "d");
       out.ceilings.push_back({fmt::format("special functions at d = {:g}", d),
                               roof_of(device_, Resource::kSpecial, RoofSet::kDatasheet).rate * 4 * d / 1e12,
                               Origin::kModel, "DRAM"});
@@ -149,10 +130,10 @@ class PageBuilder {
       }
       if (kernels.size() > 1) {
         plot::Point all;
-        all.name = v.at("name").get<std::string>() + ", all kernels";
+        all.name = text(v, "name") + ", all kernels";
         all.time_us = total_us(v);
-        all.ai = v.at("arithmetic_intensity").get<double>();
-        all.tflops = all.time_us > 0 ? v.at("flops").get<double>() / all.time_us * 1e-6 : 0;
+        all.ai = number(v, "arithmetic_intensity");
+        all.tflops = all.time_us > 0 ? number(v, "flops") / all.time_us * 1e-6 : 0;
         all.share = 1;
         all.roof_tflops = attainable_tflops(device_, dtype(), all.ai);
         all.origin = origin();
@@ -161,15 +142,15 @@ class PageBuilder {
       sum[kernels.size() == 1] = out.points.size() - 1;
     }
     if (sum.size() == 2)
-      out.arrows.push_back({sum.at(false), sum.at(true),
-                            fmt::format("fused: {:.2f}x", result_.at("verdict").at("speedup").get<double>())});
+      out.arrows.push_back(
+          {sum.at(false), sum.at(true), fmt::format("fused: {}x", fixed(result_.at("verdict"), "speedup"))});
     return out;
   }
 
   template <class F>
   void each_kernel(F f) const {
     for (const Json& v : result_.at("variants"))
-      for (const Json& k : v.at("kernels")) f(v.at("name").get<std::string>(), k);
+      for (const Json& k : v.at("kernels")) f(text(v, "name"), k);
   }
 
   plot::TableBlock kernels() const {
@@ -178,15 +159,11 @@ class PageBuilder {
                         "waste", "idle", "stall", "err/tol"},
                        {}};
     each_kernel([&](const std::string& variant, const Json& k) {
-      const auto number = [&](const char* key) { return k.at(key).get<double>(); };
-      t.rows.push_back({variant, k.at("name").get<std::string>(), time_text(1e-6 * number("time_us")),
-                        k.at("bound_by").get<std::string>(), fmt::format("{:g}", number("registers")),
-                        bytes_text(number("spill_bytes")), percent(number("occupancy")),
-                        fmt::format("{:.1f}", number("waves")), bytes_text(number("dram_bytes")),
-                        bytes_text(number("l2_bytes")), fmt::format("{:.0f}", number("arithmetic_intensity")),
-                        fmt::format("{:.2f}", number("waste")), fmt::format("{:.2f}", number("idle")),
-                        fmt::format("{:.2f}", number("stall")),
-                        fmt::format("{:.2f}", k.at("verification").at("error_over_tolerance").get<double>())});
+      t.rows.push_back({variant, text(k, "name"), microseconds(k, "time_us"), text(k, "bound_by"),
+                        fmt::format("{:g}", number(k, "registers")), bytes(k, "spill_bytes"), percent(k, "occupancy"),
+                        fmt::format("{:.1f}", number(k, "waves")), bytes(k, "dram_bytes"), bytes(k, "l2_bytes"),
+                        fmt::format("{:.0f}", number(k, "arithmetic_intensity")), fixed(k, "waste"), fixed(k, "idle"),
+                        fixed(k, "stall"), fixed(k.at("verification"), "error_over_tolerance")});
     });
     return t;
   }
@@ -199,10 +176,9 @@ class PageBuilder {
     each_kernel([&](const std::string& variant, const Json& k) {
       if (!k.contains("finalists")) return;
       for (const Json& f : k.at("finalists"))
-        t.rows.push_back({variant, k.at("name").get<std::string>(), f.at("schedule").get<std::string>(),
-                          time_text(1e-6 * f.at("median_us").get<double>()),
-                          fmt::format("{:.3f}", f.at("over_winner").get<double>()),
-                          fmt::format("{:.3f} to {:.3f}", f.at("low").get<double>(), f.at("high").get<double>()),
+        t.rows.push_back({variant, text(k, "name"), text(f, "schedule"), microseconds(f, "median_us"),
+                          fmt::format("{:.3f}", number(f, "over_winner")),
+                          fmt::format("{:.3f} to {:.3f}", number(f, "low"), number(f, "high")),
                           f.at("tied").get<bool>() ? "yes" : ""});
     });
     return t;
@@ -212,7 +188,7 @@ class PageBuilder {
     plot::Bars b{
         "T = T_problem x waste x idle x stall", "factor", false, {}, {{"waste", {}}, {"idle", {}}, {"stall", {}}}};
     each_kernel([&](const std::string& variant, const Json& k) {
-      b.labels.push_back(variant + " " + k.at("name").get<std::string>());
+      b.labels.push_back(variant + " " + text(k, "name"));
       for (auto& s : b.series) s.values.push_back(k.at(s.name).get<double>());
     });
     return b;
@@ -225,11 +201,11 @@ class PageBuilder {
                  {},
                  {{"GFLOP", {}}, {"DRAM MB", {}}, {"L2 MB", {}}, {"FLOP per DRAM byte", {}}}};
     each_kernel([&](const std::string& variant, const Json& k) {
-      b.labels.push_back(variant + " " + k.at("name").get<std::string>());
-      b.series[0].values.push_back(k.at("flops").get<double>() / 1e9);
-      b.series[1].values.push_back(k.at("dram_bytes").get<double>() / 1e6);
-      b.series[2].values.push_back(k.at("l2_bytes").get<double>() / 1e6);
-      b.series[3].values.push_back(k.at("arithmetic_intensity").get<double>());
+      b.labels.push_back(variant + " " + text(k, "name"));
+      b.series[0].values.push_back(number(k, "flops") / 1e9);
+      b.series[1].values.push_back(number(k, "dram_bytes") / 1e6);
+      b.series[2].values.push_back(number(k, "l2_bytes") / 1e6);
+      b.series[3].values.push_back(number(k, "arithmetic_intensity"));
     });
     return b;
   }
@@ -237,15 +213,12 @@ class PageBuilder {
   plot::TableBlock schedules() const {
     plot::TableBlock t{"Schedules", {"schedule", "registers", "shared memory", "threads", "binary"}, {}};
     each_kernel([&](const std::string&, const Json& k) {
-      t.rows.push_back({k.at("schedule").at("text").get<std::string>(), fmt::to_string(k.at("registers").get<int>()),
-                        bytes_text(k.at("smem_bytes").get<double>()), fmt::to_string(k.at("threads").get<int>()),
-                        k.at("digest").get<std::string>().substr(0, 12)});
+      t.rows.push_back({text(k.at("schedule"), "text"), fmt::to_string(k.at("registers").get<int>()),
+                        bytes(k, "smem_bytes"), fmt::to_string(k.at("threads").get<int>()),
+                        text(k, "digest").substr(0, 12)});
     });
     return t;
   }
-
-  const Json& result_;
-  const Device& device_;
 };
 
 }  // namespace
@@ -256,14 +229,14 @@ Result<Device> result_device(const Json& j, const DataFiles& files) {
   if (!j.contains("cells")) return load_device(files, name);
   Device device;
   device.name = name;
-  device.title = j.at("title").get<std::string>();
-  device.arch = j.at("arch").get<std::string>();
+  ROOFGEN_GET(j, device, title, arch)
   for (const auto& [cell, c] : j.at("cells").items()) {
     Origin origin = Origin::kModel;
     for (Origin o : {Origin::kDatasheet, Origin::kMeasured})
       if (c.at("origin") == to_string(o)) origin = o;
-    device.cells[cell] = {c.at("value").get<double>(), c.at("unit").get<std::string>(), origin,
-                          c.at("source").get<std::string>()};
+    Cell& made = device.cells[cell];
+    made.origin = origin;
+    ROOFGEN_GET(c, made, value, unit, source)
   }
   for (const char* needed :
        {"sms", "clock_tensor_mhz", "clock_fp32_mhz", "dram_gb_s", "mufu_lanes", "fp32_lanes", "smem_bytes_per_clk"})
@@ -272,14 +245,7 @@ Result<Device> result_device(const Json& j, const DataFiles& files) {
 }
 
 Result<plot::Page> tune_page(const Json& result, const std::string& file, const DataFiles& files) {
-  try {
-    if (result.at("schema") != kTuneSchema)
-      return Error{Exit::kUsage, fmt::format("schema {} was expected", kTuneSchema), {file}};
-    ROOFGEN_TRY(const Device device, result_device(result.at("device"), files));
-    return PageBuilder(result, device).build();
-  } catch (const Json::exception& e) {
-    return Error{Exit::kUsage, fmt::format("not a whole tuning result: {}", e.what()), {file}};
-  }
+  return page_of<TunePage>(result, kTuneSchema, "tuning result", file, files);
 }
 
 }  // namespace roofgen

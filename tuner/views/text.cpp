@@ -5,7 +5,6 @@
 
 #include "base/text_table.h"
 #include "base/units.h"
-#include "tuner/views/measured.h"
 #include "tuner/views/views.h"
 
 namespace roofgen {

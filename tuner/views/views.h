@@ -1,6 +1,7 @@
 // The views of a TuneReport. They only format: text and JSON show the same numbers.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "tuner/report.h"
@@ -15,5 +16,18 @@ std::string tune_text(const TuneReport& report, bool color);
 /// Every rejection with its reason, grouped by stage; the most common reasons first.
 std::string explain_text(const TuneReport& report);
 std::string params_text(const Schedule& schedule);  ///< "BM=128 stages=2"
+
+/// "+-0.3 %": half the 95 % interval of the median over the median.
+std::string spread_text(const Measurement& measurement);
+/// Lines about the protocol, about ties, and the notes of the measurement.
+std::string gpu_line(const GpuRun& gpu);
+std::string finalists_text(const TuneReport& report);
+std::string notes_text(const GpuRun& gpu);
+
+// ---- A tuned space in the T4 1.0.0 format of other autotuners --------------------------------------
+
+/// File name ("attention-fused.t4.json") to text. Empty unless the run measured something: recorded times are measured
+/// times. Times are in milliseconds. Points that the search did not try are absent.
+std::map<std::string, std::string> t4_files(const TuneReport& report);
 
 }  // namespace roofgen

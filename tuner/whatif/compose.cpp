@@ -1,10 +1,9 @@
-#include "tuner/whatif/compose.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "tuner/verify/l2_model.h"
+#include "tuner/whatif/subject.h"
 
 namespace roofgen {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/units.h"
-#include "tuner/causes.h"
+#include "tuner/verdict.h"
 #include "tuner/verify/l2_model.h"
 #include "tuner/whatif/report.h"
 

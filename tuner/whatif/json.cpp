@@ -1,12 +1,12 @@
-
-#include "base/json.h"
+#include "tuner/views/json.h"
 
 #include "generator/problem_json.h"
-#include "tuner/views/kernel_json.h"
-#include "tuner/views/measured.h"
-#include "tuner/whatif/views.h"
+#include "tuner/whatif/whatif.h"
 
 namespace roofgen {
+
+ROOFGEN_TO_JSON(Sweep::Crossover, from, to, below, above, at, decided)
+
 namespace {
 
 Json intermediate_json(const WhatIfReport& r, const Intermediate& t) {
@@ -22,17 +22,10 @@ Json partition_json(const WhatIfReport& r, const PartitionReport& p) {
   j["slower_us"] = 1e6 * gap.seconds;
   j["slower_error_us"] = 1e6 * gap.error;
   j["launches"] = p.kernels.size();
-  j["dram_bytes"] = p.dram_bytes;
-  j["l2_bytes"] = p.l2_bytes;
-  j["flops"] = p.flops;
+  ROOFGEN_PUT(j, p, dram_bytes, l2_bytes, flops)
   j["arithmetic_intensity"] = p.arithmetic_intensity();
-  j["waste"] = p.waste;
-  j["idle"] = p.idle;
-  j["stall"] = p.stall;
-  if (p.together)
-    j["verified_together"] = {{"passed", p.together->passed},
-                              {"rows_checked", p.together->rows_checked},
-                              {"error_over_tolerance", p.together->error_over_tolerance}};
+  ROOFGEN_PUT(j, p, waste, idle, stall)
+  if (p.together) ROOFGEN_PUT(j["verified_together"], (*p.together), passed, rows_checked, error_over_tolerance)
   j["intermediates"] = Json::array();
   for (const Intermediate& t : p.intermediates) j["intermediates"].push_back(intermediate_json(r, t));
   j["kernels"] = Json::array();
@@ -41,56 +34,39 @@ Json partition_json(const WhatIfReport& r, const PartitionReport& p) {
 }
 
 Json side_json(const EdgeSide& s) {
-  return {{"plan", s.partition},
-          {"time_us", 1e6 * s.seconds},
-          {"dram_bytes", s.dram_bytes},
-          {"l2_bytes", s.l2_bytes},
-          {"arithmetic_intensity", s.arithmetic_intensity},
-          {"registers", s.registers},
-          {"occupancy", s.occupancy},
-          {"spill_bytes", s.spill_bytes},
-          {"ctas", s.ctas},
-          {"launches", s.launches},
-          {"waste", s.waste},
-          {"idle", s.idle},
-          {"stall", s.stall}};
+  Json j{{"plan", s.partition}, {"time_us", 1e6 * s.seconds}};
+  ROOFGEN_PUT(j, s, dram_bytes, l2_bytes, arithmetic_intensity, registers, occupancy, spill_bytes, ctas, launches)
+  ROOFGEN_PUT(j, s, waste, idle, stall)
+  return j;
 }
 
 Json edge_json(const WhatIfReport& r, const EdgeReport& e) {
-  Json j{{"before", e.before},
-         {"after", e.after},
-         {"decision", e.decision},
-         {"reason", e.reason},
-         {"speedup", e.speedup()},
-         {"gain_us", 1e6 * e.gain.seconds},
-         {"gain_error_us", 1e6 * e.gain.error},
-         {"dram_bytes_saved", e.dram_saved}};
+  Json j;
+  ROOFGEN_PUT(j, e, before, after, decision, reason)
+  j["speedup"] = e.speedup();
+  j["gain_us"] = 1e6 * e.gain.seconds;
+  j["gain_error_us"] = 1e6 * e.gain.error;
+  j["dram_bytes_saved"] = e.dram_saved;
   if (e.intermediate) j["intermediate"] = intermediate_json(r, *e.intermediate);
-  if (e.fused && e.cut) j["causes"] = causes_json(e.causes);
+  if (e.fused && e.cut) j["causes"] = e.causes;
   if (e.fused) j["fused"] = side_json(*e.fused);
   if (e.cut) j["cut"] = side_json(*e.cut);
   return j;
 }
 
 Json report_json(const WhatIfReport& r) {
-  Json j{{"schema", kWhatIfSchema}};
-  j["chain"] = r.title;
-  j["steps"] = r.steps;
-  j["problem"] = problem_json(r.problem);
+  Json j{{"schema", kWhatIfSchema}, {"chain", r.title}, {"steps", r.steps}, {"problem", problem_json(r.problem)}};
   j["problem"]["flop_convention"] =
       r.matrix_flops ? "MMA FLOPs only" : "operations of the FP32 pipe: the chain has no matrix work";
   j["device"] = {{"name", r.device.name}, {"description", r.executor_device}, {"arch", r.arch}};
   if (r.times != Origin::kModel) {
     j["device"]["title"] = r.device.title;
-    j["device"]["cells"] = cells_json(r.device);
+    j["device"]["cells"] = r.device.cells;
   }
-  j["compiler"] = r.compiler;
-  j["parts"] = r.parts;
-  j["considered"] = r.considered;
-  j["compiled"] = r.compiled;
+  ROOFGEN_PUT(j, r, compiler, parts, considered, compiled)
   j["fresh"] = {{"compiled", r.compiled_now}, {"evaluated", r.evaluated_now}};
-  j["origins"] = {{"time_us", to_string(r.times)}, {"dram_bytes", "model"},   {"l2_bytes", "simulated"},
-                  {"flops", "simulated"},          {"registers", "compiled"}, {"spill_bytes", "compiled"},
+  j["origins"] = {{"time_us", r.times},     {"dram_bytes", "model"},   {"l2_bytes", "simulated"},
+                  {"flops", "simulated"},   {"registers", "compiled"}, {"spill_bytes", "compiled"},
                   {"occupancy", "compiled"}};
   j["error_band"] = kModelErrorBand;
   j["floor"] = {{"time_us", 1e6 * r.floor.seconds}, {"bound_by", r.floor.bound_by}, {"origin", "model"}};
@@ -101,8 +77,7 @@ Json report_json(const WhatIfReport& r) {
   for (const EdgeReport& e : r.edges) j["edges"].push_back(edge_json(r, e));
   j["partitions"] = Json::array();
   for (const PartitionReport& p : r.partitions) j["partitions"].push_back(partition_json(r, p));
-  j["notes"] = r.notes;
-  j["interrupted"] = r.interrupted;
+  ROOFGEN_PUT(j, r, notes, interrupted)
   return j;
 }
 
@@ -113,7 +88,7 @@ std::string whatif_json(const WhatIfReport& report) { return json_document(repor
 std::string sweep_json(const Sweep& sweep) {
   if (sweep.runs.empty()) return "";
   Json j = report_json(sweep.runs.back());
-  Json runs = Json::array(), crossovers = Json::array();
+  Json runs = Json::array();
   for (const WhatIfReport& r : sweep.runs) {
     Json run{{"size", r.problem.dims.at(sweep.dim)},
              {"best", r.best() ? Json(r.best()->name) : Json(nullptr)},
@@ -127,10 +102,7 @@ std::string sweep_json(const Sweep& sweep) {
           {{"before", e.before}, {"after", e.after}, {"decision", e.decision}, {"speedup", e.speedup()}});
     runs.push_back(std::move(run));
   }
-  for (const Sweep::Crossover& x : sweep.crossovers)
-    crossovers.push_back(
-        {{"from", x.from}, {"to", x.to}, {"below", x.below}, {"above", x.above}, {"at", x.at}, {"decided", x.decided}});
-  j["sweep"] = {{"dim", sweep.dim}, {"runs", std::move(runs)}, {"crossovers", std::move(crossovers)}};
+  j["sweep"] = {{"dim", sweep.dim}, {"runs", std::move(runs)}, {"crossovers", sweep.crossovers}};
   return json_document(j);
 }
 

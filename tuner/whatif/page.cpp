@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "base/json.h"
-#include "base/units.h"
 #include "roofline/figures.h"
-#include "tuner/whatif/views.h"
+#include "tuner/whatif/whatif.h"
 
 namespace roofgen {
 namespace {
@@ -16,14 +14,13 @@ namespace {
 /// Most partitions in the ladder. The table has all.
 constexpr size_t kMostRungs = 16;
 
-/// Reads members with Json::at, which throws where one is missing; whatif_page then names it.
-class WhatIfPage {
+class WhatIfPage : public ResultPage {
  public:
-  WhatIfPage(const Json& result, const Device& device) : result_(result), device_(device) {}
+  using ResultPage::ResultPage;
 
   plot::Page build() {
     plot::Page page;
-    page.title = fmt::format("What if: {} on {}", result_.at("chain").get<std::string>(), device_.name);
+    page.title = fmt::format("What if: {} on {}", text(result_, "chain"), device_.name);
     facts(page);
     page.blocks.emplace_back(ladder());
     page.blocks.emplace_back(edges());
@@ -40,8 +37,6 @@ class WhatIfPage {
   }
 
  private:
-  static double number(const Json& j, const char* key) { return j.at(key).get<double>(); }
-  static std::string text(const Json& j, const char* key) { return j.at(key).get<std::string>(); }
   static bool timed(const Json& p) { return p.at("time_us").is_number(); }
 
   Origin origin() const {
@@ -51,21 +46,17 @@ class WhatIfPage {
   }
 
   void facts(plot::Page& page) const {
-    std::string problem;
-    for (const auto& [name, value] : result_.at("problem").items())
-      if (name != "op" && name != "flop_convention" && name != "chain")
-        problem += fmt::format("{}{}={}", problem.empty() ? "" : " ", name, json_words(value));
     size_t legal = 0;
     for (const Json& p : result_.at("partitions")) legal += p.at("legal").get<bool>();
     const Json& floor = result_.at("floor");
     page.facts = {
-        {"problem", problem},
+        {"problem", words(result_.at("problem"), {"op", "flop_convention", "chain"})},
         {"device", text(result_.at("device"), "description")},
         {"searched", fmt::format("{} partitions, {} legal, made of {} distinct kernels",
                                  result_.at("partitions").size(), legal, result_.at("parts").get<uint64_t>())},
         {"fastest", result_.at("best").is_string() ? text(result_, "best") : "none has a time"},
-        {"score", fmt::format("{:.2f} of the sustained roofline; floor {} ({})", number(result_, "score"),
-                              time_text(1e-6 * number(floor, "time_us")), text(floor, "bound_by"))},
+        {"score", fmt::format("{} of the sustained roofline; floor {} ({})", fixed(result_, "score"),
+                              microseconds(floor, "time_us"), text(floor, "bound_by"))},
         {"FLOPs", text(result_.at("problem"), "flop_convention")},
         {"origins", fmt::format("times: {}; DRAM traffic: model; L2 traffic, FLOPs: simulated; registers: compiled",
                                 to_string(origin()))}};
@@ -92,13 +83,12 @@ class WhatIfPage {
       const bool both = e.contains("fused") && e.contains("cut");
       std::vector<std::string> row{text(e, "before") + " > " + text(e, "after"), text(e, "decision")};
       if (both)
-        row.insert(row.end(),
-                   {fmt::format("{:.2f}x", number(e, "speedup")), fmt::format("{:.1f} us", number(e, "gain_us")),
-                    fmt::format("{:.1f} us", number(e, "gain_error_us")), bytes_text(number(e, "dram_bytes_saved"))});
+        row.insert(row.end(), {fixed(e, "speedup") + "x", fmt::format("{:.1f} us", number(e, "gain_us")),
+                               fmt::format("{:.1f} us", number(e, "gain_error_us")), bytes(e, "dram_bytes_saved")});
       else
         row.insert(row.end(), 4, "-");
       if (e.contains("intermediate"))
-        row.insert(row.end(), {bytes_text(number(e.at("intermediate"), "bytes")),
+        row.insert(row.end(), {bytes(e.at("intermediate"), "bytes"),
                                e.at("intermediate").at("stays_in_l2").get<bool>() ? "yes" : "no"});
       else
         row.insert(row.end(), 2, "-");
@@ -122,14 +112,13 @@ class WhatIfPage {
         q.time_us = number(p, "time_us");
         q.ai = number(p, "arithmetic_intensity");
         q.tflops = number(p, "flops") / q.time_us * 1e-6;
-        q.roof_tflops = attainable_tflops(device_, text(result_.at("problem"), "dtype"), q.ai);
+        q.roof_tflops = attainable_tflops(device_, dtype(), q.ai);
         q.share = result_.at("best") == plan ? 1 : 0.3;
         q.origin = origin();
         q.details = {{"kernels", fmt::to_string(p.at("launches").get<uint64_t>())},
-                     {"DRAM", bytes_text(number(p, "dram_bytes"))},
-                     {"L2", bytes_text(number(p, "l2_bytes"))},
-                     {"waste x idle x stall", fmt::format("{:.2f} x {:.2f} x {:.2f}", number(p, "waste"),
-                                                          number(p, "idle"), number(p, "stall"))}};
+                     {"DRAM", bytes(p, "dram_bytes")},
+                     {"L2", bytes(p, "l2_bytes")},
+                     {"waste x idle x stall", time_factors(p)}};
         out.points.push_back(std::move(q));
         return index[plan] = out.points.size() - 1;
       }
@@ -143,7 +132,7 @@ class WhatIfPage {
       });
       if (from && to && *from != *to && !drawn)
         out.arrows.push_back(
-            {*from, *to, fmt::format("{} > {}: {:.2f}x", text(e, "before"), text(e, "after"), number(e, "speedup"))});
+            {*from, *to, fmt::format("{} > {}: {}x", text(e, "before"), text(e, "after"), fixed(e, "speedup"))});
     }
     if (out.points.empty() && result_.at("best").is_string()) point(text(result_, "best"));
     return out;
@@ -188,13 +177,12 @@ class WhatIfPage {
       for (const char* which : {"fused", "cut"}) {
         if (!e.contains(which)) continue;
         const Json& s = e.at(which);
-        t.rows.push_back(
-            {text(e, "before") + " > " + text(e, "after"), which, time_text(1e-6 * number(s, "time_us")),
-             bytes_text(number(s, "dram_bytes")), bytes_text(number(s, "l2_bytes")),
-             fmt::format("{:.1f}", number(s, "arithmetic_intensity")), fmt::format("{:g}", number(s, "registers")),
-             fmt::format("{:.0f} %", 100 * number(s, "occupancy")), bytes_text(number(s, "spill_bytes")),
-             fmt::format("{:g}", number(s, "launches")), fmt::format("{:.2f}", number(s, "waste")),
-             fmt::format("{:.2f}", number(s, "idle")), fmt::format("{:.2f}", number(s, "stall")), text(s, "plan")});
+        t.rows.push_back({text(e, "before") + " > " + text(e, "after"), which, microseconds(s, "time_us"),
+                          bytes(s, "dram_bytes"), bytes(s, "l2_bytes"),
+                          fmt::format("{:.1f}", number(s, "arithmetic_intensity")),
+                          fmt::format("{:g}", number(s, "registers")), percent(s, "occupancy"), bytes(s, "spill_bytes"),
+                          fmt::format("{:g}", number(s, "launches")), fixed(s, "waste"), fixed(s, "idle"),
+                          fixed(s, "stall"), text(s, "plan")});
       }
     return t;
   }
@@ -202,8 +190,8 @@ class WhatIfPage {
   plot::TableBlock partitions() const {
     plot::TableBlock t{"All partitions", {"plan", "time", "DRAM", "kernels", "why it has no time"}, {}};
     for (const Json& p : result_.at("partitions"))
-      t.rows.push_back(timed(p) ? std::vector<std::string>{text(p, "plan"), time_text(1e-6 * number(p, "time_us")),
-                                                           bytes_text(number(p, "dram_bytes")),
+      t.rows.push_back(timed(p) ? std::vector<std::string>{text(p, "plan"), microseconds(p, "time_us"),
+                                                           bytes(p, "dram_bytes"),
                                                            fmt::to_string(p.at("launches").get<uint64_t>()), ""}
                                 : std::vector<std::string>{text(p, "plan"), "-", "-", "-",
                                                            p.contains("reason") ? text(p, "reason") : ""});
@@ -218,35 +206,20 @@ class WhatIfPage {
     for (const Json& p : result_.at("partitions")) {
       if (result_.at("best") != p.at("plan")) continue;
       for (const Json& k : p.at("kernels")) {
-        std::string schedule;
-        for (const auto& [name, v] : k.at("schedule").at("params").items())
-          schedule += fmt::format("{}{}={}", schedule.empty() ? "" : " ", name, json_words(v));
-        t.rows.push_back({text(k, "name"), time_text(1e-6 * number(k, "time_us")), text(k, "bound_by"),
-                          fmt::format("{:g}", number(k, "registers")), bytes_text(number(k, "spill_bytes")),
-                          fmt::format("{:.0f} %", 100 * number(k, "occupancy")), bytes_text(number(k, "dram_bytes")),
-                          bytes_text(number(k, "l2_bytes")), fmt::format("{:.2f}", number(k, "waste")),
-                          fmt::format("{:.2f}", number(k, "idle")), fmt::format("{:.2f}", number(k, "stall")),
-                          schedule});
+        t.rows.push_back({text(k, "name"), microseconds(k, "time_us"), text(k, "bound_by"),
+                          fmt::format("{:g}", number(k, "registers")), bytes(k, "spill_bytes"), percent(k, "occupancy"),
+                          bytes(k, "dram_bytes"), bytes(k, "l2_bytes"), fixed(k, "waste"), fixed(k, "idle"),
+                          fixed(k, "stall"), words(k.at("schedule").at("params"))});
       }
     }
     return t;
   }
-
-  const Json& result_;
-  const Device& device_;
 };
 
 }  // namespace
 
 Result<plot::Page> whatif_page(const Json& result, const std::string& file, const DataFiles& files) {
-  try {
-    if (result.at("schema") != kWhatIfSchema)
-      return Error{Exit::kUsage, fmt::format("schema {} was expected", kWhatIfSchema), {file}};
-    ROOFGEN_TRY(const Device device, result_device(result.at("device"), files));
-    return WhatIfPage(result, device).build();
-  } catch (const Json::exception& e) {
-    return Error{Exit::kUsage, fmt::format("not a whole what-if: {}", e.what()), {file}};
-  }
+  return page_of<WhatIfPage>(result, kWhatIfSchema, "what-if", file, files);
 }
 
 }  // namespace roofgen

@@ -1,5 +1,3 @@
-#include "tuner/whatif/search.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,9 +5,8 @@
 #include <tuple>
 
 #include "tuner/search/strategy.h"
-#include "tuner/verify/evaluation_json.h"
 #include "tuner/verify/verify.h"
-#include "tuner/whatif/compose.h"
+#include "tuner/whatif/subject.h"
 
 namespace roofgen {
 namespace {

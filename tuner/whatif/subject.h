@@ -10,6 +10,8 @@
 
 #include "generator/ops/chain.h"
 #include "generator/ops/op.h"
+#include "tuner/whatif/report.h"
+#include "tuner/whatif/whatif.h"
 
 namespace roofgen {
 
@@ -86,5 +88,23 @@ class AttentionSubject final : public Subject {
   const Problem& problem_;
   std::vector<std::string> steps_;
 };
+
+/// `plan`: the name of a partition to compare with the best; may be empty. `title` and `problem` are for the report.
+Result<WhatIfReport> search(const TuneResources& context, const Subject& subject, const std::string& title,
+                            const Problem& problem, const std::string& plan, const TuneOptions& options);
+
+// ---- Partitions made of kernels that were tuned alone ----------------------------------------------
+
+/// A part of a chain, tuned as its own problem: inputs come from DRAM, outputs go to DRAM.
+struct TunedPart {
+  Part part;
+  std::string failed;  ///< why there is no kernel
+  KernelReport kernel;
+};
+
+/// The times and the traffic of one partition, given the intermediates that stay in L2 between its kernels. A value
+/// stays if it and all traffic until it is read fit the usable L2. `floor_seconds`: T_problem of all steps.
+PartitionReport compose(const Subject& subject, const Device& device, double floor_seconds, const Partition& partition,
+                        const std::vector<TunedPart>& tuned);
 
 }  // namespace roofgen

@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "generator/problem_json.h"
 #include "tuner/views/views.h"
-#include "tuner/whatif/views.h"
+#include "tuner/whatif/whatif.h"
 
 namespace roofgen {
 namespace {

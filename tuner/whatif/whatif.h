@@ -5,7 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
+#include "generator/generate.h"
 #include "generator/ops/chain.h"
+#include "roofline/plot/figure.h"
 #include "tuner/tune.h"
 #include "tuner/whatif/report.h"
 
@@ -23,5 +26,18 @@ Result<WhatIfReport> whatif_attention(const TuneResources& context, const Proble
 /// Candidates of the search that all gemms of a chain share, and of each part that uses its result.
 inline constexpr uint64_t kMainLoopEvals = 20;
 inline constexpr uint64_t kPartEvals = 5;
+
+// ---- Views -----------------------------------------------------------------------------------------
+
+inline constexpr const char* kWhatIfSchema = "roofgen.whatif.1";  ///< docs/whatif-schema.json
+
+std::string whatif_text(const WhatIfReport& report, bool color);
+std::string sweep_text(const Sweep& sweep, bool color);
+std::string whatif_json(const WhatIfReport& report);
+/// The document of the last run, with the table of all runs under "sweep".
+std::string sweep_json(const Sweep& sweep);
+/// The ladder of partitions and the roofline with unfused -> fused arrows, from the JSON, for `whatif --html` and
+/// `report`. Exit::kUsage when `result` is no complete document of the schema.
+Result<plot::Page> whatif_page(const Json& result, const std::string& file, const DataFiles& files);
 
 }  // namespace roofgen

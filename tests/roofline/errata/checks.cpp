@@ -6,7 +6,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "roofline/elementwise.h"
+#include "roofline/work.h"
 
 namespace roofgen::errata {
 namespace {
