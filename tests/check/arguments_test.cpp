@@ -161,7 +161,7 @@ TEST(Arguments, AreRefusedInOneLineWithTheirPlace) {
       {R"([{"type": "f32", "size": 3, "seed": 1}])", "\"seed\" goes with"},
       {R"([{"type": "f32", "size": 3, "tolerance": 1}])", "goes with \"expect\""},
       {R"([{"type": "f32", "value": 3, "expect": 1}])", "is for buffers"},
-      {R"([{"type": "f32", "size": 3, "read_only": true}])", "a read-only buffer that holds nothing"},
+      {R"([{"type": "f32", "size": 3, "read_only": true}])", "a read-only buffer without contents"},
       {R"([{"type": "int", "value": 3}])", "unknown type \"int\"; did you mean \"i32\"?"},
       {R"([{"type": "float4", "value": [1, 2, 3, 4]}])", "did you mean \"f32x4\"?"},
       {R"([{"type": "f32x4", "value": [1, 2, 3]}])", "\"value\" of f32x4 is a list of 4 numbers"},
