@@ -75,7 +75,7 @@ TEST_F(Refusals, HostCodeThatWasLeftOutIsNamedWhereItIsMissed) {
         "note: left out as host code: main (line 6)"}},
       {"struct P {\n  std::vector<int> v;\n};\n__global__ void k(P p) {}",
        {"identifier \"P\" is undefined", "dir/user.cu:1: note: P was left out as host code, for: "}},
-      {"#include \"settings.h\"\n__global__ void k() {}", {"settings.h", "-I DIRECTORY says where headers are"}},
+      {"#include \"settings.h\"\n__global__ void k() {}", {"settings.h", "-I DIRECTORY adds a header search path"}},
   });
 }
 

@@ -39,13 +39,13 @@ TEST_F(GpuFlags, WrongValuesAreUsageErrorsInOneLine) {
   expect(kTiny + "--l2 warm", 2, "unknown --l2 \"warm\"");
   expect(kTiny + "--check finalist", 2, "did you mean \"finalists\"?");
   expect(kTiny + "--exhaustive --strategy random", 2, "excludes");
-  expect(kTiny + "--record r --executor sim", 2, "--executor sim measures none");
+  expect(kTiny + "--record r --executor sim", 2, "--executor sim does not measure");
 }
 
 TEST_F(GpuFlags, CommandsThatNeedAGpuReportItsAbsence) {
   expect(kTiny + "--executor cuda", 3, "no CUDA driver");
-  expect(kTiny + "--record r", 3, "there is no GPU to measure on");
-  expect(kTiny + "--counters", 3, "--counters asks the hardware");
+  expect(kTiny + "--record r", 3, "no GPU was found");
+  expect(kTiny + "--counters", 3, "--counters needs a GPU");
   expect(kTiny + "--gpu 7", 3, "no CUDA driver");
   expect("roofline --measure", 3, "no CUDA driver");
   EXPECT_FALSE(fs::exists(home.dir() / "r"));
@@ -54,8 +54,8 @@ TEST_F(GpuFlags, CommandsThatNeedAGpuReportItsAbsence) {
 }
 
 TEST_F(GpuFlags, MeasuringDrawsNothingAndIsOfThisMachine) {
-  expect("roofline --measure --html x.html", 2, "--measure draws nothing");
-  expect("roofline --measure --device a10", 2, "not of a10");
+  expect("roofline --measure --html x.html", 2, "--measure draws no plot");
+  expect("roofline --measure --device a10", 2, "cannot measure a10");
   EXPECT_FALSE(fs::exists(home.dir() / "x.html"));
 }
 

@@ -199,7 +199,7 @@ TEST(WhatIfPlan, AForcedPlanIsComparedWithTheFastest) {
                                              partition("gemm+bias", {}, {gemm("gb", 302)})});
   r.forced = "gemm | bias";
   conclude(r);
-  EXPECT_THAT(r.forced_verdict, HasSubstr("1.19x the time of the fastest, gemm+bias (360.0 us beside 302.0 us): "
+  EXPECT_THAT(r.forced_verdict, HasSubstr("1.19x the time of the fastest, gemm+bias (360.0 us against 302.0 us): "
                                           "the fastest saves 200 MB of DRAM traffic"));
 }
 
