@@ -74,8 +74,7 @@ TEST(AttentionModifiersOp, RefusesInvalidModifiersWithACaret) {
   EXPECT_NE(refusal(given(kDims, {{"score", "s + 1"}}, {{"x", DType::kFp32, {"h"}}}))
                 .find("neither --score nor --mask reads x"),
             std::string::npos);
-  EXPECT_NE(refusal(given(kDims, {}, {{"x", DType::kFp32, {"h"}}})).find("needs --score or --mask"),
-            std::string::npos);
+  EXPECT_NE(refusal(given(kDims, {}, {{"x", DType::kFp32, {"h"}}})).find("needs --score or --mask"), std::string::npos);
   EXPECT_NE(refusal(given(kDims, {{"score", "s + O[h]"}}, {{"O", DType::kFp32, {"h"}}}))
                 .find("O is a tensor of attention itself"),
             std::string::npos);
