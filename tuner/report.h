@@ -150,7 +150,8 @@ struct TuneReport {
   std::map<std::string, uint64_t> rejected;  ///< by stage of rejection
   uint64_t compiled = 0;                     ///< binaries obtained, from NVRTC or the cache
   uint64_t compiled_now = 0;                 ///< NVRTC compilations of this run
-  uint64_t simulated_binaries = 0;           ///< distinct binaries that ran every CTA of the reduced problem
+  uint64_t simulated_binaries = 0;           ///< distinct binaries that passed on every CTA of the reduced problem
+  uint64_t sliced_binaries = 0;              ///< distinct binaries that passed on slices only
   uint64_t evaluated_now = 0;                ///< candidates that ran somewhere in this run
   uint64_t simulated_now = 0;                ///< those that ran in this run (the others are from the store)
   std::vector<Rejected> rejections;

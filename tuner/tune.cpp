@@ -82,6 +82,7 @@ TuneReport make_report(const SearchRun& run, const SearchPlan& plan, const Trial
   r.compiled_now = tally.compiled_now;
   r.evaluated_now = tally.evaluated_now;
   r.simulated_binaries = tally.simulated.size();
+  r.sliced_binaries = tally.sliced.size();
   r.simulated_now = tally.simulated_now.size();
   for (const auto& tasks : trials.stages)
     for (const Task& t : tasks)

@@ -219,7 +219,9 @@ struct Verification {
   uint64_t rows_checked = 0;
   double error_over_tolerance = 0;  ///< worst |y - ref| / tolerance over all checked elements
   std::vector<Finding> findings;
-  std::string failure;  ///< one line when not passed
+  std::string failure;                                  ///< one line when not passed
+  uint64_t launch_ctas_run = 0, launch_ctas_total = 0;  ///< of the real launch
+  std::string inputs;                                   ///< the patterns, separated by commas
   /// Adds the comparisons of another run of the same kernel.
   void add_checks(const Verification& other);
 };

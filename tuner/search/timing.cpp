@@ -39,6 +39,9 @@ Verification verify_winners(const SearchRun& run, const VariantTimes& variant, b
     const Verification& v = s.best().evaluation.verification;
     each.ctas_run += v.ctas_run;
     each.ctas_total += v.ctas_total;
+    each.launch_ctas_run += v.launch_ctas_run;
+    each.launch_ctas_total += v.launch_ctas_total;
+    each.inputs = v.inputs;
     each.add_checks(v);
   }
   const bool stands = !simulated || run.trials_over();

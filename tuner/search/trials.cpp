@@ -259,9 +259,9 @@ class TrialRun {
 
 void Tally::add_simulated(const Binary& binary, const Evaluation& evaluation, bool now) {
   const Verification& v = evaluation.verification;
-  if (v.ctas_run == 0 || v.ctas_run != v.ctas_total) return;
-  if (now) simulated_now.insert(binary.digest);
-  if (evaluation.fault.empty()) simulated.insert(binary.digest);
+  const bool whole = v.ctas_run > 0 && v.ctas_run == v.ctas_total;
+  if (whole && now) simulated_now.insert(binary.digest);
+  if (v.passed && evaluation.fault.empty()) (whole ? simulated : sliced).insert(binary.digest);
 }
 
 Tally& Tally::operator+=(const Tally& other) {
@@ -270,6 +270,7 @@ Tally& Tally::operator+=(const Tally& other) {
   compiled_now += other.compiled_now;
   evaluated_now += other.evaluated_now;
   simulated.insert(other.simulated.begin(), other.simulated.end());
+  sliced.insert(other.sliced.begin(), other.sliced.end());
   simulated_now.insert(other.simulated_now.begin(), other.simulated_now.end());
   return *this;
 }

@@ -34,9 +34,10 @@ struct Tally {
   std::vector<Rejected> rejections;
   uint64_t compiled = 0, compiled_now = 0;  ///< binaries obtained; NVRTC compilations
   uint64_t evaluated_now = 0;               ///< runs of a candidate
-  /// Digests of the binaries of which the simulator ran every CTA of the reduced problem: in all, and in this call.
-  std::set<std::string> simulated, simulated_now;
-  /// Counts the binary where its evaluation covers the whole reduced problem. `now`: it ran in this call.
+  /// Digests of binaries: passed on every CTA of the reduced problem; simulated on every CTA in this call, passed or
+  /// not; passed on slices only.
+  std::set<std::string> simulated, simulated_now, sliced;
+  /// `now`: the evaluation ran in this call.
   void add_simulated(const Binary& binary, const Evaluation& evaluation, bool now);
   Tally& operator+=(const Tally& other);
 };

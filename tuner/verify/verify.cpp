@@ -119,7 +119,7 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
   }
   int64_t head = 0;
   for (InputPattern pattern : op_.exact_patterns(problem_)) {
-    plan_.patterns += std::string(",") + to_string(pattern);
+    plan_.patterns += std::string(", ") + to_string(pattern);
     add(to_string(pattern), reduced, pattern, {{0, head, small.rows_of(0) - 1, std::max<int64_t>(0, small.cols - 1)}});
     head = small.heads - 1;
   }
@@ -330,6 +330,7 @@ bool Verifier::can_feed(size_t stage_index) const {
 
 Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupancy& occupancy) {
   Evaluation out;
+  out.verification.inputs = plan_.patterns;
   ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
   const Defer unload([&] { executor_.unload(module); });
   const uint64_t wave = static_cast<uint64_t>(occupancy.ctas_per_sm) * static_cast<uint64_t>(device_.integer("sms"));
@@ -348,6 +349,10 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
     if (!site.real) {
       v.ctas_total = run.launch.grid.count();
       if (site.whole) v.ctas_run = run.result.counts ? run.result.counts->ctas : run.ctas;
+    }
+    if (site.real) {
+      v.launch_ctas_run = run.ctas;
+      v.launch_ctas_total = run.launch.grid.count();
     }
     if (run.result.time_ns && site.real) out.measured_ns = run.result.time_ns;
     if (!run.result.findings.empty()) {
@@ -518,6 +523,7 @@ Result<void> Verifier::set_feeder(const Candidate& candidate) {
 
 Result<Verification> Verifier::verify_chain(const std::vector<Candidate>& chain) {
   Verification out;
+  out.inputs = plan_.patterns;
   for (const auto& site : sites_) {
     Feed feed;
     const Defer release([&] {
@@ -530,6 +536,10 @@ Result<Verification> Verifier::verify_chain(const std::vector<Candidate>& chain)
       for (const auto& [name, ptr] : run.written) feed[name] = ptr;
       if (!site->real) out.ctas_total += site->whole || !plan_.full ? run.launch.grid.count() : 0;
       if (site->whole) out.ctas_run += run.ctas;
+      if (site->real) {
+        out.launch_ctas_run += run.ctas;
+        out.launch_ctas_total += run.launch.grid.count();
+      }
       if (!run.result.findings.empty()) {
         out.findings = run.result.findings;
         out.failure = fmt::format("{} problem: {}: {}", site->name, out.findings[0].kind, out.findings[0].message);

@@ -27,6 +27,17 @@ std::string problem_line(const Problem& p) {
   return out;
 }
 
+const char* reduced_problem(const Problem& p) { return p.op == "attention" ? "one head group" : "a reduced problem"; }
+
+/// "15 of 15 CTAs of one head group, 4 of 960 of the launch; 1,152 rows compared; inputs normal, zero query".
+std::string verified_text(const TuneReport& r, const Verification& v) {
+  const std::string whole =
+      v.ctas_run > 0 ? fmt::format("{} of {} CTAs of {}, ", v.ctas_run, v.ctas_total, reduced_problem(r.problem))
+                     : "slices only: ";
+  return fmt::format("{}{} of {} CTAs of the launch; {} rows compared; inputs {}", whole, v.launch_ctas_run,
+                     v.launch_ctas_total, v.rows_checked, v.inputs);
+}
+
 std::string searched_line(const TuneReport& r) {
   uint64_t by_rule = 0;
   for (const char* stage : {"constraint", "launch"})
@@ -38,9 +49,12 @@ std::string searched_line(const TuneReport& r) {
   if (r.gpu)
     out += fmt::format(", {} verified and timed on the {}", r.gpu->timed,
                        r.time_origin() == Origin::kMeasured ? "GPU" : "simulated driver");
-  if (!r.gpu || r.gpu->check != Check::kGpu)
-    out += fmt::format(", {} {}on every CTA of {}", r.simulated_binaries, r.gpu ? "simulated " : "verified ",
-                       r.problem.op == "attention" ? "one head group" : "a reduced problem");
+  if (!r.gpu || r.gpu->check != Check::kGpu) {
+    const char* how = r.gpu ? "simulated" : "verified";
+    if (r.simulated_binaries > 0 || r.sliced_binaries == 0)
+      out += fmt::format(", {} {} on every CTA of {}", r.simulated_binaries, how, reduced_problem(r.problem));
+    if (r.sliced_binaries > 0) out += fmt::format(", {} {} on slices", r.sliced_binaries, how);
+  }
   if (r.compiled > 0 && r.compiled_now == 0 && r.evaluated_now == 0)
     out += " (all remembered: nothing compiled or simulated now)";
   else if (r.compiled_now < r.compiled)
@@ -120,6 +134,12 @@ std::string tune_text(const TuneReport& r, bool color) {
   }
   if (r.gpu) out += finalists_text(r);
   out += "\n";
+  const char* label = "verified";
+  for (const VariantReport& v : r.variants)
+    if (v.verified) {
+      out += fmt::format("{:<9} {}: {}\n", label, v.name, verified_text(r, v.verification));
+      label = "";
+    }
   if (!r.best_variant.empty()) {
     std::string verdict = r.verdict.decision;
     std::transform(verdict.begin(), verdict.end(), verdict.begin(),
