@@ -152,7 +152,7 @@ class Attention final : public Op {
   /// A score expression has no exact result.
   std::vector<InputPattern> exact_patterns(const Problem& problem) const override {
     if (Shape(problem).has_score()) return {};
-    return {InputPattern::kZeroQuery, InputPattern::kOneHot};
+    return {InputPattern::kZeroQuery, InputPattern::kOneHot, InputPattern::kGrowing};
   }
 
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,

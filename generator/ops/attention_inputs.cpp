@@ -47,6 +47,7 @@ Inputs::Inputs(const Shape& shape, InputPattern pattern) : shape_(shape), patter
   const int k_exponent = static_cast<int>(std::floor(exponent / 2.0));
   k_magnitude_ = encode16(std::ldexp(1.0, k_exponent), shape.dtype);
   q_magnitude_ = encode16(std::ldexp(1.0, exponent - k_exponent), shape.dtype);
+  growing_query_ = std::exp2(std::round(std::log2(1 / shape.scale) / 2));
   product_magnitude_ = std::exp2(std::round(std::log2(static_cast<double>(shape.d)) / 2));
 }
 
@@ -77,6 +78,13 @@ void Inputs::small_integers(int64_t batch, int64_t head, int64_t row, uint16_t* 
   }
 }
 
+// Eight steps over the keys, the steps of 1 last: most rows see them, and after them the tiles before still count.
+double Inputs::level(int64_t key) const {
+  constexpr std::array<double, 8> kLevels{-kDeepest, -24, -9, -4, -3, -2, -1, 0};
+  const int64_t keys = std::max<int64_t>(1, shape_.kv_len);
+  return kLevels[static_cast<size_t>(std::clamp<int64_t>(key * 8 / keys, 0, 7))];
+}
+
 void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const {
   if (pattern_ == InputPattern::kZeroQuery && tensor == Tensor::kQ) {
     std::fill_n(out, shape_.d, uint16_t{0});
@@ -88,6 +96,9 @@ void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16
     code(row, k_magnitude_, out);
   } else {
     normal(tensor, batch, head, row, out);
+    if (pattern_ == InputPattern::kGrowing && tensor == Tensor::kQ) out[0] = encode16(growing_query_, shape_.dtype);
+    if (pattern_ == InputPattern::kGrowing && tensor == Tensor::kK)
+      out[0] = encode16(round_to(level(row) / (shape_.scale * growing_query_), format_of(shape_.dtype)), shape_.dtype);
   }
 }
 

@@ -33,6 +33,8 @@ class Inputs {
 
  private:
   void normal(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
+  /// kGrowing: the score that column 0 adds for a key, at most 0.
+  double level(int64_t key) const;
   void code(int64_t key, uint16_t magnitude, uint16_t* out) const;
   int64_t target(int64_t batch, int64_t head, int64_t row) const;
   void small_integers(int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
@@ -41,8 +43,12 @@ class Inputs {
   InputPattern pattern_;
   int code_bits_;                       ///< kOneHot: bits of the longest key number
   uint16_t q_magnitude_, k_magnitude_;  ///< kOneHot: |element| of Q and of K
+  double growing_query_;                ///< kGrowing: column 0 of Q, a power of two
   double product_magnitude_;            ///< about sqrt d, a power of two
 };
+
+/// kGrowing: the largest score, in magnitude, that column 0 adds.
+inline constexpr double kDeepest = 64;
 
 /// The key that a row attends to under kOneHot, given its number of visible keys (at least 1).
 int64_t one_hot_target(int64_t row, int64_t allowed);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "generator/ops/attention_inputs.h"
 #include "generator/ops/float16.h"
 
 namespace roofgen::attention {
@@ -28,7 +29,7 @@ double Tolerance::products() const {
   if (path_.from != Value::kInputs) return 0;
   // |q k| sums to 2/pi d on average; d bounds atypical rows.
   const double d = static_cast<double>(shape_.d);
-  return accumulation(d) * shape_.scale * d;
+  return accumulation(d) * (shape_.scale * d + (pattern_ == InputPattern::kGrowing ? kDeepest : 0));
 }
 
 double Tolerance::score(Value value, double s, double sigma) const {

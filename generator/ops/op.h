@@ -20,10 +20,11 @@ struct Variant;
 
 /// The contents of inputs (docs/verification.md). kNormal: N(0,1) by a counter-based generator, deterministic.
 /// kZeroQuery and kOneHot (attention) and kIntegers (small integers with exact sums) have exact results. kSpecial:
-/// kNormal with a few NaN and infinities. kExtremes (gemm): kNormal operands; the tensors of the epilogue have many
-/// NaN and numbers at which functions saturate or overflow.
-enum class InputPattern { kNormal, kZeroQuery, kOneHot, kIntegers, kSpecial, kExtremes };
-/// "normal", "zero query", "one-hot", "integers", "special values", "extremes"
+/// kNormal with a few NaN and infinities. kGrowing (attention): kNormal with scores that grow with the key, so that the
+/// running maximum moves by steps of 1, 5, 15 and 40. kExtremes (gemm): kNormal operands; the tensors of the epilogue
+/// have many NaN and numbers at which functions saturate or overflow.
+enum class InputPattern { kNormal, kZeroQuery, kOneHot, kIntegers, kSpecial, kExtremes, kGrowing };
+/// "normal", "zero query", "one-hot", "integers", "special values", "extremes", "growing scores"
 const char* to_string(InputPattern pattern);
 
 /// A rectangle of output elements of one (batch, head) pair: the unit of verification.

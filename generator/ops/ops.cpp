@@ -19,6 +19,7 @@ const char* to_string(InputPattern pattern) {
     case InputPattern::kIntegers: return "integers";
     case InputPattern::kSpecial: return "special values";
     case InputPattern::kExtremes: return "extremes";
+    case InputPattern::kGrowing: return "growing scores";
   }
   return "?";
 }

@@ -45,7 +45,7 @@ TEST_F(TuneCli, JsonKeepsToItsSchema) {
       EXPECT_EQ(k["verification"]["ctas_run"], k["verification"]["ctas_total"]);
       EXPECT_GT(k["verification"]["launch_ctas_run"], 0);
       EXPECT_LE(k["verification"]["launch_ctas_run"], k["verification"]["launch_ctas_total"]);
-      EXPECT_EQ(k["verification"]["inputs"], "normal, zero query, one-hot");
+      EXPECT_EQ(k["verification"]["inputs"], "normal, zero query, one-hot, growing scores");
       EXPECT_EQ(k["origins"]["time_us"], "model");
       // T = T_problem x waste x idle x stall, as documented.
       const double product = result["floor"]["time_us"].get<double>() * k["waste"].get<double>() *

@@ -121,7 +121,8 @@ TEST(AttentionInputs, NormalHasMeanZeroAndVarianceOne) {
 
 TEST(AttentionInputs, FillGivesTheSameBytesInAnyPieces) {
   const Problem p = problem({{"L", 37}, {"d", 48}, {"batch", 2}, {"heads", 6}, {"kv_heads", 3}}, {}, DType::kFp16);
-  for (InputPattern pattern : {InputPattern::kNormal, InputPattern::kZeroQuery, InputPattern::kOneHot})
+  for (InputPattern pattern :
+       {InputPattern::kNormal, InputPattern::kZeroQuery, InputPattern::kOneHot, InputPattern::kGrowing})
     for (const Buffer& b : op().buffers(p)) {
       if (b.role != Buffer::Role::kInput) continue;
       std::vector<std::byte> whole(b.bytes), pieces(b.bytes);
