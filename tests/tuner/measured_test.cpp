@@ -361,7 +361,7 @@ TEST_F(Measured, AVariantThatDoesNotFitCostsThatVariantOnly) {
     const TuneReport r = report_of(search(gpu));
     EXPECT_TRUE(warned("not used any more").empty()) << kib;
     EXPECT_TRUE(r.gpu->lost_because.empty()) << kib;
-    if (kib >= 300) {
+    if (kib >= 400) {  // the reduced problem's inputs are kept for each pattern
       EXPECT_TRUE(r.find("fused")->verified) << kib;
     }
     if (r.find("fused")->verified && !r.find("unfused")->verified) {
