@@ -175,6 +175,8 @@ std::vector<InputPattern> AttentionParts::exact_patterns(const Problem& problem)
   if (problem.dtype == DType::kFp16 && plan_.front().last == 1 && value_before(1) == Value::kProducts) {
     const attention::Inputs inputs(Shape(problem), InputPattern::kOneHot);
     if (inputs.largest_product() > kFp16Max) std::erase(out, InputPattern::kOneHot);
+    // Half the range is left for the other columns.
+    if (attention::kDeepest / Shape(problem).scale > kFp16Max / 2) std::erase(out, InputPattern::kGrowing);
   }
   return out;
 }
