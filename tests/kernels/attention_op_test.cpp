@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <numeric>
 
 #include "generator/ops/attention_inputs.h"
@@ -130,6 +131,28 @@ TEST(AttentionInputs, FillGivesTheSameBytesInAnyPieces) {
       for (size_t at = 0, step = 1; at < b.bytes; at += step, step = step * 5 % 997 + 1)
         op().fill(p, pattern, b.name, at, std::span(pieces).subspan(at, std::min<size_t>(step, b.bytes - at)));
       EXPECT_EQ(whole, pieces) << b.name;
+    }
+}
+
+/// A wrong map that differs from head / group anywhere differs at a sampled head.
+TEST(AttentionHeads, WrongMapsDifferAtASampledHead) {
+  for (int64_t kv = 1; kv <= 16; ++kv)
+    for (int64_t group = 1; group <= 16; ++group) {
+      const int64_t heads = kv * group;
+      const std::vector<int64_t> sampled = attention::telling_heads(heads, kv);
+      EXPECT_EQ(sampled.back(), heads - 1);
+      EXPECT_LE(sampled.size(), 4u) << heads << "/" << kv;
+      if (kv == 1 || group == 1) continue;
+      const std::vector<std::function<int64_t(int64_t)>> wrong{
+          [&](int64_t h) { return h % kv; }, [&](int64_t h) { return std::min(h / kv, kv - 1); },
+          [&](int64_t h) { return std::min((h + 1) / group, kv - 1); }, [&](int64_t h) { return h / (group + 1); },
+          [&](int64_t h) { return kv - 1 - h / group; }};
+      for (const auto& map : wrong) {
+        const auto differs = [&](int64_t h) { return map(h) != h / group; };
+        bool anywhere = false;
+        for (int64_t h = 0; h < heads; ++h) anywhere |= differs(h);
+        EXPECT_EQ(std::any_of(sampled.begin(), sampled.end(), differs), anywhere) << heads << "/" << kv;
+      }
     }
 }
 

@@ -123,8 +123,8 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
     add(to_string(pattern), reduced, pattern, {{0, head, small.rows_of(0) - 1, std::max<int64_t>(0, small.cols - 1)}});
     head = small.heads - 1;
   }
-  std::vector<Site::Anchor>
-      anchors;  // the first tile of each head in the middle batch; of the last, the very last tile
+  // The first tile of each sampled head in the middle batch; of the last head, the last tile of the last batch.
+  std::vector<Site::Anchor> anchors;
   for (const int64_t h : op_.sampled_heads(problem_)) anchors.push_back({(extent.batch - 1) / 2, h, 0, 0});
   anchors.back() = {extent.batch - 1, extent.heads - 1, extent.rows_of(extent.batch - 1) - 1,
                     std::max<int64_t>(0, extent.cols - 1)};

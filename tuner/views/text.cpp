@@ -29,7 +29,7 @@ std::string problem_line(const Problem& p) {
 
 const char* reduced_problem(const Problem& p) { return p.op == "attention" ? "one head group" : "a reduced problem"; }
 
-/// "15 of 15 CTAs of one head group, 4 of 960 of the launch; 1,152 rows compared; inputs normal, zero query".
+/// "15 of 15 CTAs of one head group, 4 of 960 CTAs of the launch; 1152 rows compared; inputs normal, zero query".
 std::string verified_text(const TuneReport& r, const Verification& v) {
   const std::string whole =
       v.ctas_run > 0 ? fmt::format("{} of {} CTAs of {}, ", v.ctas_run, v.ctas_total, reduced_problem(r.problem))
