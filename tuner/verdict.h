@@ -20,7 +20,7 @@ FusionVerdict fusion_verdict(const Device& device, const std::vector<VariantRepo
 
 // ---- The lint rules (docs/lint.md) applied to a tuning result --------------------------------------
 
-/// What the rules find in the verified variants of a report; the text begins with the variant's name.
+/// Lint warnings of the verified variants of a report; each text begins with the variant's name.
 std::vector<Warning> own_warnings(const WorkFormula* formula, const TuneReport& report);
 
 // Why one way to compute a problem is faster than another:

@@ -173,7 +173,7 @@ class Bundle:
 
 
 class Nvml:
-    """SM clock, power and temperature through the driver's NVML. What it does not tell is absent."""
+    """SM clock, power and temperature through the driver's NVML. Values that NVML does not report are absent."""
 
     def __init__(self, gpu_uuid):
         self.device = ctypes.c_void_p()

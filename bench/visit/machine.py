@@ -17,7 +17,7 @@ STATE = {"sm_mhz": "clocks.sm", "memory_mhz": "clocks.mem", "power_w": "power.dr
 
 
 def _output(*command):
-    """What a program prints, or "" where it is missing or fails."""
+    """The output of a program; "" where the program is missing or fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=15)
         return "" if done.returncode else done.stdout

@@ -187,7 +187,7 @@ class Samples(unittest.TestCase):
     A = types.SimpleNamespace(name="a", run=lambda i: None)
 
     def sample(self, lib, gpu, cold):
-        """What the driver was asked for by one sample."""
+        """The calls of the driver in one sample."""
         lib.fake_cuda_clear_log()
         gpu.time(self.A, 0, cold)
         return lib.fake_cuda_log().decode().splitlines()

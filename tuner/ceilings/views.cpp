@@ -51,7 +51,7 @@ Json result_json(const CeilingResult& r, Origin origin) {
   return j;
 }
 
-/// Adds what the report and the profile share.
+/// Adds the members that the report and the profile share.
 void put_ceilings(Json& j, const CeilingsReport& report) {
   j["provenance"] = provenance_json(report);
   Json& ceilings = j["ceilings"] = Json::array();
