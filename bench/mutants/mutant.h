@@ -1,0 +1,51 @@
+// A mutant and its fate.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/mutants/kernel.h"
+
+namespace roofgen::mutants {
+
+enum class Fate {
+  kFinding,     ///< rejected by a finding of the simulator
+  kComparison,  ///< rejected by a comparison with the reference
+  kRefused,     ///< no valid program: it was not loaded
+  kTolerated,   ///< accepted: less accurate, within the tolerance that docs/verification.md derives
+  kEquivalent,  ///< accepted, and proved to do the same as the kernel
+  kSurvived,    ///< accepted
+};
+const char* to_string(Fate fate);
+
+/// One change of one instruction, or of one template line.
+struct Mutant {
+  const Kernel* kernel = nullptr;
+  std::string rule;
+  bool orders = false;                 ///< drops a barrier, wait, fence, commit or store
+  bool precision = false;              ///< only rounds an intermediate result
+  const PtxStmt* statement = nullptr;  ///< of a PTX mutant
+  std::string before, after;
+  Where where;  ///< the template line
+  int ptx_line = 0;
+
+  Fate fate = Fate::kSurvived;
+  std::string by = {};  ///< the finding's kind, the site of the comparison, or the argument for equivalence
+  std::string message = {};
+};
+
+/// Mutants of the kernels' PTX: all that drop an order, and `sample` others of each kernel, spread evenly over the
+/// rules. `rule`: only rules whose name contains it.
+std::vector<Mutant> ptx_mutants(const std::vector<std::unique_ptr<Kernel>>& kernels, uint64_t sample, uint64_t seed,
+                                const std::string& rule);
+/// Decides the fate of a mutant of PTX. Thread-safe.
+void decide(Mutant& mutant);
+
+/// The argument that a surviving mutant does the same as its kernel in every thread of the launch; empty: none is
+/// known.
+std::string equivalence(const Mutant& mutant);
+
+/// The fate from an evaluation.
+void judge(Mutant& mutant, const Result<Evaluation>& evaluation);
+
+}  // namespace roofgen::mutants
