@@ -22,6 +22,15 @@ std::string guard_text(const PtxStmt& s, bool negated) {
   return fmt::format("@{}{} ", s.guard_negated != negated ? "!" : "", s.guard);
 }
 
+}  // namespace
+
+bool is_never_executed(const Mutant& m) {
+  const PtxStmt& s = *m.statement;
+  return never_traps(m, {{&s, (s.guard.empty() ? "" : guard_text(s, false)) + "trap; " + to_text(s)}});
+}
+
+namespace {
+
 /// Runs the kernel and its mutant side by side: each register that the changed value reaches has a twin with the
 /// original's value. Where such a value decides anything, the two must agree.
 class SideBySide {
@@ -42,18 +51,19 @@ class SideBySide {
       declared += fmt::format(".reg {} {}; ", type_text(code_.type_of(name)), twin(name));
     for (const PtxStmt& s : code_.body()) {
       if (s.kind != PtxStmt::Kind::kInstruction) continue;
-      const bool writes = has_result(s) && reached_.count(s.operands[0].name) != 0;
       std::string text = std::exchange(declared, "");
       if (&s == m_.statement) {
         text += with_twins(s) + " " + m_.after;
-      } else if (writes && is_copyable(s)) {
+      } else if (is_copyable(s) && reached_.count(s.operands[0].name)) {
         text += with_twins(s) + " " + to_text(s);
       } else {
         for (const std::string_view name : reached_in(s)) text += compare(name);
         text += to_text(s);
-        if (writes)
-          text += fmt::format(" {}mov{} {}, {};", s.guard.empty() ? "" : guard_text(s, false),
-                              mov_type(s.operands[0].name), twin(s.operands[0].name), s.operands[0].name);
+        if (has_result(s))
+          for (const std::string_view name : registers_in(s.operands[0]))
+            if (reached_.count(name))
+              text += fmt::format(" {}mov{} {}, {};", s.guard.empty() ? "" : guard_text(s, false), mov_type(name),
+                                  twin(name), name);
       }
       out[&s] = text;
     }
@@ -114,14 +124,55 @@ class SideBySide {
   std::set<std::string_view> reached_;
 };
 
+/// The registers of a text, in its order.
+std::vector<std::string_view> registers_of(const std::string& text) {
+  static const std::regex kRegister("%[a-z]+[0-9]+");
+  std::vector<std::string_view> out;
+  for (std::sregex_iterator at(text.begin(), text.end(), kRegister), end; at != end; ++at)
+    out.push_back(keep(at->str()));
+  return out;
+}
+
 /// Neither the instruction nor its replacement reads a register that depends on data.
 bool is_free_of_data(const Mutant& m) {
-  static const std::regex kRegister("%[a-z]+[0-9]+");
-  const Code& code = m.kernel->code();
-  const std::string text = to_text(*m.statement) + m.after;
-  for (std::sregex_iterator at(text.begin(), text.end(), kRegister), end; at != end; ++at)
-    if (at->str() != m.statement->operands[0].name && code.depends_on_data(keep(at->str()))) return false;
+  for (const std::string_view name : registers_of(to_text(*m.statement) + m.after))
+    if (name != m.statement->operands[0].name && m.kernel->code().depends_on_data(name)) return false;
   return true;
+}
+
+/// A trap where two values differ; both are registers of the same type, or one is a number.
+std::string trap_unless_equal(const Code& code, std::string_view a, const std::string& b) {
+  const unsigned bits = code.type_of(a).bits;
+  return fmt::format("{{ .reg .pred %mutant_differs; {} %mutant_differs, {}, {}; @%mutant_differs trap; }} ",
+                     bits == 1 ? "xor.pred" : fmt::format("setp.ne.b{}", bits), a, b);
+}
+
+/// Only registers were changed, and the new ones have the values of the old.
+bool same_operands(const Mutant& m) {
+  const Code& code = m.kernel->code();
+  const std::string before = to_text(*m.statement);
+  const auto old_ones = registers_of(before), new_ones = registers_of(m.after);
+  static const std::regex kRegister("%[a-z]+[0-9]+");
+  if (std::regex_replace(before, kRegister, "%") != std::regex_replace(m.after, kRegister, "%")) return false;
+  std::string traps;
+  for (size_t i = 0; i < old_ones.size(); ++i) {
+    if (old_ones[i] == new_ones[i]) continue;
+    if (code.depends_on_data(old_ones[i]) || code.depends_on_data(new_ones[i])) return false;
+    if (code.type_of(old_ones[i]).bits != code.type_of(new_ones[i]).bits) return false;
+    traps += trap_unless_equal(code, old_ones[i], std::string(new_ones[i]));
+  }
+  return never_traps(m, {{m.statement, traps + before}});
+}
+
+/// A selection whose changed source is never the selected one.
+bool is_never_selected(const Mutant& m) {
+  const PtxStmt& s = *m.statement;
+  if (!s.name.starts_with("selp") || m.kernel->code().depends_on_data(s.operands[3].name)) return false;
+  const bool first = m.after.find(fmt::format(", {}, ", to_text(s.operands[1]))) == std::string::npos;
+  const bool second =
+      m.after.find(fmt::format(", {}, {};", to_text(s.operands[2]), s.operands[3].name)) == std::string::npos;
+  return first != second &&
+         never_traps(m, {{&s, fmt::format("@{}{} trap; {}", first ? "" : "!", s.operands[3].name, to_text(s))}});
 }
 
 }  // namespace
@@ -132,20 +183,21 @@ std::string equivalence(const Mutant& m) {
   const bool one_result =
       has_result(s) && s.operands[0].kind == PtxOperand::Kind::kName && s.operands[0].second.empty();
   if (one_result && code.is_dead(s.operands[0].name)) return "no instruction reads the result";
-  if (code.is_under_data(s)) return "";
   // What follows depends on sizes, thread and CTA only.
   const bool guarded = !s.guard.empty();
-  if (!guarded || !code.depends_on_data(s.guard)) {
-    if (never_traps(m, {{&s, (guarded ? guard_text(s, false) : "") + "trap; " + to_text(s)}}))
-      return "the launch never executes it";
-    if (guarded && m.rule == "guard dropped" && never_traps(m, {{&s, guard_text(s, true) + "trap; " + to_text(s)}}))
-      return "the guard is always true in the launch";
-  }
+  if (code.is_under_data(s) || (guarded && code.depends_on_data(s.guard))) return "";
+  if (is_never_executed(m)) return "the launch never executes it";
+  if (m.rule == "guard dropped" && never_traps(m, {{&s, guard_text(s, true) + "trap; " + to_text(s)}}))
+    return "the guard is always true in the launch";
   if (m.rule == "zero fill ignored" && !code.depends_on_data(s.operands[3].name) &&
-      never_traps(m, {{&s, fmt::format("{{ .reg .pred %mutant_differs; setp.ne.b32 %mutant_differs, {}, {}; "
-                                       "@%mutant_differs trap; }} {}",
-                                       s.operands[3].name, s.operands[2].bits, to_text(s))}}))
+      never_traps(m,
+                  {{&s, trap_unless_equal(code, s.operands[3].name, std::to_string(s.operands[2].bits)) + to_text(s)}}))
     return "the copy is always complete in the launch";
+  if (is_never_selected(m)) return "the changed source is never selected in the launch";
+  if (same_operands(m)) return "the registers have the same values in the launch";
+  if ((m.rule == "wait dropped" || m.rule == "wait for one group less" || m.rule == "commit dropped") &&
+      never_traps(m, {{&s, m.after}}))
+    return "every copy has landed before its bytes are used, in every CTA of the launch";
   if (!one_result || guarded || !is_free_of_data(m)) return "";
   return never_traps(m, SideBySide(m).edits()) ? "the same effect in every thread of the launch" : "";
 }

@@ -70,7 +70,7 @@ bool has_result(const PtxStmt& s) {
   return true;
 }
 
-Code::Code(std::string ptx) : ptx_(std::move(ptx)) {
+Code::Code(std::string ptx, const std::vector<size_t>& sizes) : ptx_(std::move(ptx)) {
   auto parsed = sim::parse_ptx(ptx_, "kernel.ptx");
   if (!parsed) throw std::runtime_error(to_string(parsed.error()));
   module_ = std::move(*parsed);
@@ -81,7 +81,7 @@ Code::Code(std::string ptx) : ptx_(std::move(ptx)) {
       for (const std::string_view name : registers_in(s.operands[i]))
         (i == 0 && has_result(s) ? writers_ : readers_)[name].push_back(&s);
   }
-  trace_data();
+  trace_data(sizes);
 }
 
 std::string Code::with(const std::map<const PtxStmt*, std::string>& replacements) const {
@@ -121,21 +121,36 @@ const std::vector<const PtxStmt*>& Code::readers(std::string_view name) const {
 }
 
 /// Marks what depends on data, until nothing is added.
-void Code::trace_data() {
+void Code::trace_data(const std::vector<size_t>& sizes) {
+  // Registers with addresses of lengths.
+  std::set<std::string_view> of_sizes;
+  for (const size_t i : sizes) of_sizes.insert(params()[i].name);
+  const auto reads = [](const PtxStmt& s, const std::set<std::string_view>& names) {
+    bool found = !s.guard.empty() && names.count(s.guard);
+    for (size_t i = 1; i < s.operands.size(); ++i) {
+      found |= names.count(s.operands[i].name) != 0;
+      for (const std::string_view source : registers_in(s.operands[i])) found |= names.count(source) != 0;
+    }
+    return found;
+  };
+  const auto loads = [](const PtxStmt& s) {
+    for (const char* opcode : {"ld.", "atom.", "mma.", "wmma.", "ldmatrix."})
+      if (s.name.starts_with(opcode) && !s.name.starts_with("ld.param.")) return true;
+    return false;
+  };
+  for (bool more = !sizes.empty(); more;) {
+    more = false;
+    for (const auto& [name, writers] : writers_)
+      for (const PtxStmt* s : writers) more |= !loads(*s) && reads(*s, of_sizes) && of_sizes.insert(name).second;
+  }
   for (bool more = true; more;) {
     more = mark_branches();
-    for (const auto& [name, writers] : writers_) {
-      if (of_data_.count(name)) continue;
+    for (const auto& [name, writers] : writers_)
       for (const PtxStmt* s : writers) {
-        bool data = writers.size() > 1 && under_data_.count(s);  // which writer was the last one depends on data
-        for (const char* reads : {"ld.", "shfl.", "vote.", "match.", "atom.", "mma.", "wmma.", "ldmatrix."})
-          data |= s->name.starts_with(reads) && !s->name.starts_with("ld.param.");
-        for (size_t i = 1; i < s->operands.size(); ++i)
-          for (const std::string_view source : registers_in(s->operands[i])) data |= of_data_.count(source) != 0;
-        data |= !s->guard.empty() && of_data_.count(s->guard);
-        if (data) more |= of_data_.insert(name).second;
+        // Of several writers, data decides which was the last.
+        const bool chosen = writers.size() > 1 && under_data_.count(s);
+        if (chosen || reads(*s, of_data_) || (loads(*s) && !reads(*s, of_sizes))) more |= of_data_.insert(name).second;
       }
-    }
   }
 }
 

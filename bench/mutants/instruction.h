@@ -29,8 +29,8 @@ bool has_result(const PtxStmt& statement);
 /// A kernel's parsed text: its statements, and the flow of values between registers.
 class Code {
  public:
-  /// Parses the PTX, which must be valid.
-  explicit Code(std::string ptx);
+  /// Parses the PTX, which must be valid. `sizes`: the parameters that point to lengths, which are no data.
+  Code(std::string ptx, const std::vector<size_t>& sizes);
   Code(const Code&) = delete;
 
   const std::string& ptx() const { return ptx_; }
@@ -57,7 +57,7 @@ class Code {
  private:
   std::string ptx_;
   sim::PtxModule module_;
-  void trace_data();
+  void trace_data(const std::vector<size_t>& sizes);
   bool mark_branches();
 
   std::map<std::string_view, std::vector<const PtxStmt*>> writers_, readers_;

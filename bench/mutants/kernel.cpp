@@ -170,7 +170,10 @@ Result<void> Kernel::prepare(Binary binary) {
   const Binary& b = candidate_.binary;
   occupancy_ = occupancy(tools_.device, b.registers, b.static_smem_bytes + launch.smem_bytes,
                          static_cast<int>(launch.block.count()));
-  code_ = std::make_unique<Code>(b.ptx);
+  std::vector<size_t> sizes;
+  for (size_t i = 0; i < launch.args.size(); ++i)
+    if (launch.args[i].name == "cu_seqlens") sizes.push_back(i);
+  code_ = std::make_unique<Code>(b.ptx, sizes);
   ROOFGEN_TRY(slices_, make_bench(false));
   ROOFGEN_TRY(const Evaluation own, verify(code_->printed()));
   if (!own.verification.passed)

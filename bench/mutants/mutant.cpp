@@ -83,6 +83,8 @@ void decide(Mutant& mutant) {
     mutant.fate = Fate::kEquivalent;
   else if (mutant.precision)
     mutant.fate = Fate::kTolerated;
+  else if (is_never_executed(mutant))
+    mutant.by = "no run executes it";
 }
 
 }  // namespace roofgen::mutants

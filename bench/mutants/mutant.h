@@ -44,6 +44,8 @@ void decide(Mutant& mutant);
 /// The argument that a surviving mutant does the same as its kernel in every thread of the launch; empty: none is
 /// known.
 std::string equivalence(const Mutant& mutant);
+/// No run of the verification, and no CTA of the launch, executes the instruction.
+bool is_never_executed(const Mutant& mutant);
 
 /// The fate from an evaluation.
 void judge(Mutant& mutant, const Result<Evaluation>& evaluation);

@@ -243,7 +243,7 @@ const std::vector<Rule> kRules = {
     {"wrong argument", R"(^ld\.param)", nullptr, next_argument},
     {"wrong axis", R"(^mov)", nullptr, other_axis},
     {"neighbouring register", "", nullptr, neighbour_register},
-    {"operands exchanged", R"(^(sub|div|rem|shl|shr|setp|selp|cvt.*x2)\b)", nullptr, exchange<1>},
+    {"operands exchanged", R"(^(sub|div|rem|shl|shr|setp\.[lg][te]|selp|cvt.*x2)\b)", nullptr, exchange<1>},
     {"operands exchanged", R"(^(fma|mad\.lo))", nullptr, exchange<2>},
     {"vector elements exchanged", "", nullptr, exchange_in_vectors},
     {"add for sub", R"(^sub\b)", "add"},

@@ -36,14 +36,14 @@ const NormalTable& normal_table(DType dtype) {
 
 // kOneHot: column c of key k is +-1 by bit c mod code_bits of k. Two different keys differ in at least floor(d /
 // code_bits) columns, and their scores by twice this number times the magnitudes and the scale. The magnitudes are
-// powers of two that make this difference at least 64: e^-64 summed over 2^24 keys is below 2^-68, so one key has the
-// probability 1 in every precision.
+// powers of two that make this difference at least kGap: one key has the probability 1 in every precision, and without
+// this key in the row's maximum e^kGap overflows.
 Inputs::Inputs(const Shape& shape, InputPattern pattern) : shape_(shape), pattern_(pattern) {
   code_bits_ = 1;
   while ((int64_t{1} << code_bits_) < shape.kv_len) ++code_bits_;
   // With lengths, the code distinguishes the keys of the longest sequence.
   const double columns = static_cast<double>(shape.d / code_bits_);
-  const int exponent = static_cast<int>(std::ceil(std::log2(32.0 / (columns * shape.scale))));
+  const int exponent = static_cast<int>(std::ceil(std::log2(kGap / 2 / (columns * shape.scale))));
   const int k_exponent = static_cast<int>(std::floor(exponent / 2.0));
   k_magnitude_ = encode16(std::ldexp(1.0, k_exponent), shape.dtype);
   q_magnitude_ = encode16(std::ldexp(1.0, exponent - k_exponent), shape.dtype);
@@ -131,6 +131,15 @@ void Inputs::given(Value value, int64_t batch, int64_t head, int64_t row, int64_
   for (size_t i = 0; i < out.size(); ++i) {
     const uint64_t k = static_cast<uint64_t>(first) + i;
     out[i] = magnitude * decode16(table[(mix(key + k / 4) >> (16 * (k % 4))) & (kQuantiles - 1)], shape_.dtype);
+  }
+  if (pattern_ == InputPattern::kGrowing || pattern_ == InputPattern::kOneHot) {
+    const double unit = value == Value::kProducts ? 1 / shape_.scale : 1;
+    const int64_t hot = pattern_ == InputPattern::kOneHot ? target(batch, head, row) : 0;
+    for (size_t i = 0; i < out.size(); ++i) {
+      const int64_t k = first + static_cast<int64_t>(i);
+      const double more = pattern_ == InputPattern::kGrowing ? level(k) : k == hot ? kGap + 16 : 0;
+      out[i] = round_to(out[i] + unit * more, format_of(shape_.dtype));
+    }
   }
   const bool masked = value >= Value::kMasked, probabilities = value == Value::kProbabilities;
   const int64_t keys = row >= shape_.rows(batch) ? 0 : masked ? shape_.allowed(batch, row) : shape_.keys(batch);

@@ -28,7 +28,8 @@ class Inputs {
   double largest_product() const;
   /// The generated input of a kernel that is verified alone: values of one row of one head from key `first` on, of the
   /// usual magnitude. Hidden scores are -inf and hidden probabilities 0. Elements that no kernel may read are NaN: keys
-  /// past the end, and keys that --causal hides when there is a mask as well.
+  /// past the end, and keys that --causal hides when there is a mask as well. kGrowing, kOneHot: products and scores of
+  /// which the last ones, or one, are larger.
   void given(Value value, int64_t batch, int64_t head, int64_t row, int64_t first, std::span<double> out) const;
 
  private:
@@ -49,6 +50,9 @@ class Inputs {
 
 /// kGrowing: the largest score, in magnitude, that column 0 adds.
 inline constexpr double kDeepest = 64;
+
+/// kOneHot: the least difference between the score of the key and all others.
+inline constexpr double kGap = 128;
 
 /// The key that a row attends to under kOneHot, given its number of visible keys (at least 1).
 int64_t one_hot_target(int64_t row, int64_t allowed);
