@@ -150,7 +150,7 @@ class Attention final : public Op {
   Slice slice(const Problem&) const override { return {768, 0, 768}; }
 
   /// A score expression has no exact result.
-  std::vector<InputPattern> exact_patterns(const Problem& problem) const override {
+  std::vector<InputPattern> patterns(const Problem& problem) const override {
     if (Shape(problem).has_score()) return {};
     return {InputPattern::kZeroQuery, InputPattern::kOneHot, InputPattern::kGrowing};
   }

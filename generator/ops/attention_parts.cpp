@@ -169,9 +169,9 @@ std::vector<int64_t> AttentionParts::sampled_heads(const Problem& problem) const
 
 /// Generated inputs of a part have no patterns. One-hot products must be large enough to distinguish keys after
 /// scaling.
-std::vector<InputPattern> AttentionParts::exact_patterns(const Problem& problem) const {
+std::vector<InputPattern> AttentionParts::patterns(const Problem& problem) const {
   if (covered().first > 0) return {};
-  std::vector<InputPattern> out = attention_op().exact_patterns(problem);
+  std::vector<InputPattern> out = attention_op().patterns(problem);
   if (problem.dtype == DType::kFp16 && plan_.front().last == 1 && value_before(1) == Value::kProducts) {
     const attention::Inputs inputs(Shape(problem), InputPattern::kOneHot);
     if (inputs.largest_product() > kFp16Max) std::erase(out, InputPattern::kOneHot);

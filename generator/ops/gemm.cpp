@@ -233,7 +233,7 @@ class Gemm final : public Op {
 
   Problem with_other_scalars(Problem problem) const override { return other_scalars(std::move(problem)); }
 
-  std::vector<InputPattern> exact_patterns(const Problem& problem) const override {
+  std::vector<InputPattern> patterns(const Problem& problem) const override {
     // A NaN would hide the other elements of a row that the epilogue reduces.
     const Result<Formula> formula = epilogue(problem);
     if (!formula || formula->tensors().empty() || formula->reductions() > 0) return {InputPattern::kIntegers};

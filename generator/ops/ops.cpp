@@ -20,6 +20,7 @@ const char* to_string(InputPattern pattern) {
     case InputPattern::kSpecial: return "special values";
     case InputPattern::kExtremes: return "extremes";
     case InputPattern::kGrowing: return "growing scores";
+    case InputPattern::kExtremeRows: return "extreme rows";
   }
   return "?";
 }

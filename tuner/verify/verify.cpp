@@ -91,7 +91,7 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
     : op_(op), problem_(std::move(problem)), device_(device), variant_(variant), executor_(executor) {
   const Problem reduced = op_.reduced(op_.with_other_scalars(problem_));
   const Op::Slice slice = op_.slice(problem_);
-  const Extent extent = op_.extent(problem_), small = op_.extent(reduced);
+  const Extent extent = op_.extent(problem_);
   plan_.slice_rows = slice.rows;
   plan_.fed_rows = slice.fed_rows;
   plan_.slice_cols = variant_.stages.size() == 1 ? slice.cols : 0;
@@ -118,10 +118,13 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
     site.whole = site.counted = true;
   }
   int64_t head = 0;
-  for (InputPattern pattern : op_.exact_patterns(problem_)) {
+  for (InputPattern pattern : op_.patterns(problem_)) {
     plan_.patterns += std::string(", ") + to_string(pattern);
-    add(to_string(pattern), reduced, pattern, {{0, head, small.rows_of(0) - 1, std::max<int64_t>(0, small.cols - 1)}});
-    head = small.heads - 1;
+    const Problem problem_of_pattern = op_.with_pattern(reduced, pattern);
+    const Extent its = op_.extent(problem_of_pattern);
+    add(to_string(pattern), problem_of_pattern, pattern,
+        {{0, head, its.rows_of(0) - 1, std::max<int64_t>(0, its.cols - 1)}});
+    head = its.heads - 1;
   }
   // The first tile of each sampled head in the middle batch; of the last head, the last tile of the last batch.
   std::vector<Site::Anchor> anchors;
