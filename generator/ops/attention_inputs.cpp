@@ -67,10 +67,16 @@ void Inputs::code(int64_t key, uint16_t magnitude, uint16_t* out) const {
   }
 }
 
-// Integers from -5 to 10: their sums are exact in fp32, and so is their mean with equal probabilities.
+double Inputs::large_value(int64_t key) const {
+  constexpr double kExact = 0x1p24;  // sums of integers up to here
+  if (static_cast<double>(shape_.kv_len) * (kLargeValue + 10) > kExact) return 0;
+  return 2 * key < shape_.kv_len ? kLargeValue : -kLargeValue;
+}
+
+// Integers from -5 to 10 and a large one: their sums are exact in fp32, and so is their mean with equal probabilities.
 void Inputs::small_integers(int64_t batch, int64_t head, int64_t row, uint16_t* out) const {
   std::array<uint16_t, 16> code;
-  for (int i = 0; i < 16; ++i) code[i] = encode16(i - 5, shape_.dtype);
+  for (int i = 0; i < 16; ++i) code[i] = encode16(i - 5 + large_value(row), shape_.dtype);
   const uint64_t key = row_key(Tensor::kV, batch, head, row);
   for (int64_t c = 0; c < shape_.d; c += 16) {
     const uint64_t bits = mix(key + static_cast<uint64_t>(c));
@@ -96,9 +102,13 @@ void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16
     code(row, k_magnitude_, out);
   } else {
     normal(tensor, batch, head, row, out);
-    if (pattern_ == InputPattern::kGrowing && tensor == Tensor::kQ) out[0] = encode16(growing_query_, shape_.dtype);
-    if (pattern_ == InputPattern::kGrowing && tensor == Tensor::kK)
-      out[0] = encode16(round_to(level(row) / (shape_.scale * growing_query_), format_of(shape_.dtype)), shape_.dtype);
+    if (pattern_ != InputPattern::kGrowing || tensor == Tensor::kV) return;
+    const auto put = [&](int column, double value) {
+      out[column] = encode16(round_to(value, format_of(shape_.dtype)), shape_.dtype);
+    };
+    const double factor = shape_.scale * growing_query_, sign = row % 4 == 1 ? 1 : row % 4 == 3 ? -1 : 0;
+    put(0, tensor == Tensor::kQ ? growing_query_ : level(row) / factor);
+    for (const int column : {1, 2}) put(column, tensor == Tensor::kQ ? sign * growing_query_ : kOffset / 2 / factor);
   }
 }
 

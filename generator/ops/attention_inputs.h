@@ -38,6 +38,7 @@ class Inputs {
   void code(int64_t key, uint16_t magnitude, uint16_t* out) const;
   int64_t target(int64_t batch, int64_t head, int64_t row) const;
   void small_integers(int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
+  double large_value(int64_t key) const;
 
   Shape shape_;
   InputPattern pattern_;
@@ -49,6 +50,12 @@ class Inputs {
 
 /// kGrowing: the largest score, in magnitude, that column 0 adds.
 inline constexpr double kDeepest = 64;
+/// kGrowing: columns 1 and 2 add this to all scores of every fourth row and subtract it in every fourth. exp(100)
+/// overflows fp32.
+inline constexpr double kOffset = 100;
+/// kZeroQuery: added to V in the first half of the keys and subtracted in the second, so that the sum of p v is much
+/// larger on the way than at the end: a narrow accumulator overflows or loses the end.
+inline constexpr double kLargeValue = 64;
 
 /// The key that a row attends to under kOneHot, given its number of visible keys (at least 1).
 int64_t one_hot_target(int64_t row, int64_t allowed);

@@ -160,6 +160,9 @@ expr::Map AttentionParts::scope(const Problem& problem) const {
 }
 
 Problem AttentionParts::reduced(const Problem& problem) const { return attention_op().reduced(problem); }
+Problem AttentionParts::with_pattern(Problem reduced, InputPattern pattern) const {
+  return attention_op().with_pattern(std::move(reduced), pattern);
+}
 Extent AttentionParts::extent(const Problem& problem) const { return attention_op().extent(problem); }
 Op::Slice AttentionParts::slice(const Problem& problem) const { return attention_op().slice(problem); }
 
@@ -176,7 +179,8 @@ std::vector<InputPattern> AttentionParts::patterns(const Problem& problem) const
     const attention::Inputs inputs(Shape(problem), InputPattern::kOneHot);
     if (inputs.largest_product() > kFp16Max) std::erase(out, InputPattern::kOneHot);
     // Half the range is left for the other columns.
-    if (attention::kDeepest / Shape(problem).scale > kFp16Max / 2) std::erase(out, InputPattern::kGrowing);
+    if ((attention::kDeepest + attention::kOffset) / Shape(problem).scale > kFp16Max / 2)
+      std::erase(out, InputPattern::kGrowing);
   }
   return out;
 }
