@@ -27,7 +27,8 @@ struct Shape {
         a_rows(p.texts.at("a_layout") == "row"),
         b_rows(p.texts.at("b_layout") == "row"),
         gated(p.texts.at("gated")),
-        XX pad(p.dims.count(kPad) ? p.dims.at(kPad) : 0) {}
+        has_factors(p.texts.at("epilogue").find('[') != std::string::npos || !p.args.empty() || !gated.empty()),
+        pad(p.dims.count(kPad) ? p.dims.at(kPad) : 0) {}
 
   int64_t cols() const { return gated.empty() ? n : n / 2; }   ///< of C
   int64_t a_stride() const { return (a_rows ? k : m) + pad; }  ///< elements from one row (column) to the next
