@@ -153,6 +153,14 @@ class Attention final : public Op {
     return {InputPattern::kZeroQuery, InputPattern::kOneHot, InputPattern::kGrowing};
   }
 
+  std::vector<Thin> thinner(const Problem& problem) const override {
+    if (Shape(problem).varlen()) return {};
+    return shortened(problem, "kv_len", 16);
+  }
+  InputPattern pattern_of_grid(const Problem& problem) const override {
+    return Shape(problem).has_score() ? InputPattern::kNormal : InputPattern::kOneHot;
+  }
+
   Problem with_pattern(Problem reduced, InputPattern) const override {
     reduced.dims[attention::kSpread] = 1;
     return reduced;

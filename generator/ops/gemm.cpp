@@ -240,6 +240,8 @@ class Gemm final : public Op {
     const bool reduces = formula && formula->reductions() > 0;
     return {InputPattern::kIntegers, reduces ? InputPattern::kExtremeRows : InputPattern::kExtremes};
   }
+  std::vector<Thin> thinner(const Problem& problem) const override { return shortened(problem, "K", 32); }
+  InputPattern pattern_of_grid(const Problem&) const override { return InputPattern::kIntegers; }
   /// Lines of A and B with gaps between them, of 16 bytes, as kernels may copy.
   Problem with_pattern(Problem reduced, InputPattern) const override {
     reduced.dims[gemm::kPad] = 16 / size_of(reduced.dtype);

@@ -93,6 +93,15 @@ class Op {
     int64_t rows, cols, fed_rows;
   };
   virtual Slice slice(const Problem& problem) const = 0;
+  /// Problems with the output of this one and a shorter sum behind each element, the shortest first: on them every tile
+  /// of the real launch can run.
+  struct Thin {
+    Problem problem;
+    std::string label;  ///< "kv_len=64"
+  };
+  virtual std::vector<Thin> thinner(const Problem&) const { return {}; }
+  /// The pattern whose outputs differ most between tiles, with a cheap reference.
+  virtual InputPattern pattern_of_grid(const Problem&) const { return InputPattern::kNormal; }
   /// The default of --evals: two cores compile and simulate as many candidates in well under a minute.
   virtual uint64_t default_evals() const { return 72; }
   /// The patterns besides kNormal that every candidate must pass, each on one slice.
@@ -117,6 +126,9 @@ class Op {
   /// Whether kernels touch only the share of this input or output that `weight` counts, as they do of temporaries.
   virtual bool by_pairs(const std::string&) const { return false; }
 };
+
+/// Problems whose `dim` is shorter, in steps of `step` from the remainder on, each at least `step`; at most 64 of them.
+std::vector<Op::Thin> shortened(const Problem& problem, const char* dim, int64_t step);
 
 /// alpha, beta, scale and eps, each with another factor or value.
 Problem other_scalars(Problem problem);

@@ -35,6 +35,16 @@ Problem other_scalars(Problem problem) {
   return problem;
 }
 
+std::vector<Op::Thin> shortened(const Problem& problem, const char* dim, int64_t step) {
+  std::vector<Op::Thin> out;
+  const int64_t whole = problem.dims.at(dim);
+  for (int64_t size = step + whole % step; size < whole && out.size() < 64; size += step) {
+    out.push_back({problem, fmt::format("{}={}", dim, size)});
+    out.back().problem.dims[dim] = size;
+  }
+  return out;
+}
+
 Result<std::vector<Variant>> Op::variants(const DataFiles& files, const Problem&) const {
   return load_variants(files, name());
 }

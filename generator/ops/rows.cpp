@@ -115,6 +115,7 @@ class RowOp final : public Op {
     const bool reduces = formulas && formulas->at("fused").reductions() > 0;
     return {InputPattern::kSpecial, reduces ? InputPattern::kExtremeRows : InputPattern::kExtremes};
   }
+  std::vector<Thin> thinner(const Problem& problem) const override { return shortened(problem, "cols", 64); }
   Problem with_pattern(Problem reduced, InputPattern pattern) const override {
     if (pattern == InputPattern::kExtremeRows) reduced.dims["rows"] = rows::kRowClasses;
     return reduced;
