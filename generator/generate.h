@@ -121,6 +121,10 @@ Result<expr::Map> problem_scope(const Op& op, const Problem& problem, const expr
 std::variant<Legal, Rejected, Error> check_schedule(const Variant& variant, const Stage& stage, Schedule schedule,
                                                     const expr::Map& problem_scope, bool prune = true);
 
+/// Whether the source made for `tuned` is right for another legal problem: each assumption that holds for the tuned
+/// problem holds there too.
+Result<bool> serves(const Stage& stage, const Legal& tuned, const Legal& other);
+
 /// check_schedule for many points of a stage: expressions over the problem alone are evaluated once. The variant and
 /// the stage must outlive it.
 class StagePoints {

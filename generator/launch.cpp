@@ -126,6 +126,18 @@ std::vector<size_t> field_offsets(const std::vector<Stage::ArgSpec>& fields) {
   return out;
 }
 
+Result<bool> serves(const Stage& stage, const Legal& tuned, const Legal& other) {
+  expr::Map here = tuned.scope, there = other.scope;
+  here["tuned"] = there["tuned"] = tuned.scope;
+  for (const expr::Expr& e : stage.assumes) {
+    ROOFGEN_TRY(const bool relied_on, e.check(here));
+    if (!relied_on) continue;
+    ROOFGEN_TRY(const bool holds, e.check(there));
+    if (!holds) return false;
+  }
+  return true;
+}
+
 Result<Launch> make_launch(const Stage& stage, const Legal& legal) {
   const expr::Map& scope = legal.scope;
   Launch launch;

@@ -177,6 +177,44 @@ bool is_never_selected(const Mutant& m) {
 
 }  // namespace
 
+const std::vector<Argument>& arguments() {
+  static const std::vector<Argument> kArguments = {
+      // Work that may be left out, or done twice.
+      {"(branch|guard) dropped", "attention/online_softmax.cuh", "if \\(rescale\\)",
+       "rescaling is right where none is needed"},
+      {"float constant doubled|comparison off by one|add for multiply", "attention/online_softmax.cuh", "> kMaxLag",
+       "lazy rescaling may begin at any lag that p can represent"},
+      {"branch dropped|comparison off by one", "attention/.*", R"(< (tiles|steps)\)? load|steps > 0\)? load)",
+       "a tile is loaded that no step reads"},
+      {"branch dropped", "attention/pointwise.cu.jinja", R"(if \(here\[i\]\) piece)",
+       "a piece is loaded that is not used"},
+      {"branch dropped", "attention/softmax.cu.jinja", R"(needed\(i\))", "scores beyond the row's keys are -inf"},
+      {"branch dropped", "attention/fused.cu.jinja", "row0 >= q_len", "rows beyond a short sequence are not written"},
+      {"min for max|operation dropped", "attention/.*", R"(min\(row0 \+ BM, q_len\))",
+       "tiles are computed that no row sees: their scores are hidden"},
+      {"min for max", "attention/pointwise.cu.jinja", R"(min\(key \+ 8, kv_len\))",
+       "a piece is taken for partly visible, and each of its elements is judged"},
+      {"comparison off by one", "gemm/gemm.cu.jinja", R"(while \(k_left >)", "one more step multiplies zeros"},
+      {"min for max", "lib/row_slice.cuh", "full_end\\(max", "full groups are loaded element by element"},
+      {"branch dropped|comparison .*|sign lost", "rows/rows.cu.jinja", R"(holds\(step\)\) continue)",
+       "terms of groups beyond the row are neutral"},
+      // The same result by another way.
+      {"constant off by one", "lib/(math|row_reduce).cuh", "__shfl_xor_sync", "the lanes still span the warp"},
+      {"predicate negated|constant off by one|comparison negated", "lib/row_reduce.cuh",
+       R"(lane == 0\) slots|lane = threadIdx.x % 32)", "all lanes of a warp have the same total"},
+      {"float constant doubled", "(rows/rows.cu.jinja|lib/pointwise.cuh)", "Reduction::neutral|fmaxf|max",
+       "0 is neutral in a maximum of magnitudes", false, "quanti"},
+      {"float constant doubled|operation dropped", "lib/pointwise.cuh", R"(min.nan|min_nan|min.NaN)",
+       "the argument of e^x is never positive", false, "softmax"},
+      // Accuracy.
+      {"constant off by one", "lib/math.cuh", "0xffff0000u", "the last bit of an fp32 number", true},
+      {"constant off by one", "attention/softmax.cu.jinja", "kNegInfPair", "e^-3e38 is 0 as well", true},
+      {"comparison .*|float constant doubled|operation dropped", "lib/pointwise.cuh", "return tanhf",
+       "both of CUDA's formulas hold around the threshold", true},
+  };
+  return kArguments;
+}
+
 std::string equivalence(const Mutant& m) {
   const PtxStmt& s = *m.statement;
   const Code& code = m.kernel->code();

@@ -19,7 +19,7 @@ inline constexpr Job kJobs[] = {
      "fused "
      "--set BM=64,BN=32,rescale=always,q_in=shared,swizzle=false,stages=1"},
     {"attention modified",
-     "attention --L 318 --d 32 --batch 2 --heads 2 --score 's + slope[h] * (k - q)' --arg slope:fp32[h] "
+     "attention --L 318 --d 32 --batch 2 --heads 2 --score 's + slope[h] * (k - q) * 0.01' --arg slope:fp32[h] "
      "--mask 'q >= k and q - k < 170' --variant fused --set BM=64,BN=32,stages=3"},
     {"attention packed",
      "attention --lengths 286,62,350 --d 32 --heads 2 --causal --variant fused --set BM=64,BN=32,stages=2"},

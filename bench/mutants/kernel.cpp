@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "base/paths.h"
 #include "base/pool.h"
@@ -132,6 +133,13 @@ Where Kernel::template_line(const PtxStmt& instruction) const {
   return line >= 1 && line <= lines.size() ? lines[line - 1] : Where{};
 }
 
+std::string Kernel::text_of(const Where& where) const {
+  std::istringstream in(tools_.files.read("templates/" + where.file).value_or(""));
+  std::string line;
+  for (int i = 0; i < where.line; ++i) std::getline(in, line);
+  return line;
+}
+
 Result<Program> Kernel::render(const jinja::Loader& templates) const {
   ROOFGEN_TRY(jinja::Rendered rendered, jinja::render(templates, stage().template_name, legal_.scope));
   return Program{legal_.schedule, std::move(rendered.text), stage().entry, std::move(rendered.line_map)};
@@ -150,7 +158,18 @@ Result<Kernel::Bench> Kernel::make_bench(bool whole) const {
 Result<Evaluation> Kernel::evaluate(const Bench& bench, const std::string& ptx) const {
   Candidate candidate = candidate_;
   candidate.binary.ptx = ptx;
-  return bench.verifier->evaluate(candidate, occupancy_);
+  ROOFGEN_TRY(Evaluation out, bench.verifier->evaluate(candidate, occupancy_));
+  if (!out.verification.passed) return out;
+  // As a winner is checked.
+  std::vector<Candidate> chain;
+  for (const Kernel* kernel : before_) chain.push_back(kernel->candidate_);
+  chain.push_back(std::move(candidate));
+  ROOFGEN_TRY(const auto grid, bench.verifier->verify_grid(chain));
+  if (grid && !grid->verification.passed) {
+    out.verification = grid->verification;
+    if (out.verification.findings.empty()) out.verification.failure = "whole grid problem: " + out.verification.failure;
+  }
+  return out;
 }
 
 Result<Evaluation> Kernel::verify_whole_launch(const std::string& ptx) const {

@@ -42,6 +42,8 @@ class Kernel {
   const Code& code() const { return *code_; }
   /// The template line of an instruction.
   Where template_line(const PtxStmt& instruction) const;
+  /// The text of a template line.
+  std::string text_of(const Where& where) const;
   /// The kernel from other templates.
   Result<Program> render(const jinja::Loader& templates) const;
 

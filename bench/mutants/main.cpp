@@ -22,10 +22,11 @@ struct Flags {
   bool list = false, json = false;
   double min_score = 0;
 
+  int threads() const { return jobs > 0 ? jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
   void declare(cli::FlagSet app, const char* counted) {
     app.add("--template", only, "only kernels with this in their name or their template's");
     app.add("--rule", rule, "only rules with this in their name");
-    app.add("--sample", sample, fmt::format("mutants of each {} [100]", counted));
+    app.add("--sample", sample, fmt::format("mutants of each {} [{}]", counted, sample));
     app.add("--seed", seed, "of the sample [1]");
     app.add("--jobs", jobs, "threads [cores]").range(1, 256);
     app.add_switch("--list", list, "print the mutants, test none");
@@ -117,20 +118,18 @@ Json json_of(const std::vector<Mutant>& mutants) {
   return {{"templates", templates}, {"mutants", list}};
 }
 
-Result<Exit> finish(const Flags& flags, std::vector<Mutant> mutants, const std::function<void(Mutant&)>& decide) {
-  const int threads = flags.jobs > 0 ? flags.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+/// `decide` queues the mutants and calls its argument after each.
+Result<Exit> finish(const Flags& flags, std::vector<Mutant> mutants,
+                    const std::function<void(std::vector<Mutant>&, Pool&, const std::function<void()>&)>& decide) {
   if (flags.list) {
     for (const Mutant& m : mutants) fmt::print("{}\n", line_of(m));
     return Exit::kOk;
   }
   {
     std::atomic<uint64_t> done{0};
-    Pool pool(threads);
-    for (Mutant& m : mutants)
-      pool.push([&] {
-        decide(m);
-        ++done;
-      });
+    const std::function<void()> count = [&] { ++done; };
+    Pool pool(flags.threads());
+    decide(mutants, pool, count);
     cli::Progress progress;
     pool.drain([&] { progress.show("testing mutants", done, mutants.size()); });
   }
@@ -148,11 +147,20 @@ Result<Exit> finish(const Flags& flags, std::vector<Mutant> mutants, const std::
   return flags.min_score > 0 && unordered ? Exit::kBelowScore : Exit::kOk;
 }
 
-Result<Exit> run_ptx(const Flags& flags) {
-  const int threads = flags.jobs > 0 ? flags.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  ROOFGEN_TRY(const Tools tools, make_tools(threads));
-  ROOFGEN_TRY(const auto kernels, make_kernels(tools, flags.only, threads));
-  return finish(flags, ptx_mutants(kernels, flags.sample, flags.seed, flags.rule), decide);
+Result<Exit> run(const Flags& flags, bool of_templates) {
+  ROOFGEN_TRY(const Tools tools, make_tools(flags.threads()));
+  ROOFGEN_TRY(const auto kernels, make_kernels(tools, flags.only, flags.threads()));
+  if (of_templates)
+    return finish(flags, template_mutants(tools, kernels, flags.sample, flags.seed, flags.rule),
+                  [&](auto& mutants, Pool& pool, const auto& done) { decide_all(tools, mutants, pool, done); });
+  return finish(flags, ptx_mutants(kernels, flags.sample, flags.seed, flags.rule),
+                [](auto& mutants, Pool& pool, const auto& done) {
+                  for (Mutant& m : mutants)
+                    pool.push([&] {
+                      decide(m);
+                      done();
+                    });
+                });
 }
 
 int run(int argc, char** argv) {
@@ -160,14 +168,17 @@ int run(int argc, char** argv) {
   cli::CommandLine line("roofgen_mutants",
                         "plants faults in verified kernels and counts those that verification rejects",
                         "roofgen_mutants");
-  Flags flags;
-  const cli::FlagSet ptx = line.add_command("ptx", "change one PTX instruction at a time");
-  flags.declare(ptx, "kernel, besides all that drop a barrier, wait, fence or store");
+  Flags flags, of_templates;
+  of_templates.sample = 10;
+  flags.declare(line.add_command("ptx", "change one PTX instruction at a time"),
+                "kernel, besides all that drop a barrier, wait, fence or store");
+  const cli::FlagSet templates = line.add_command("templates", "change one line of a template at a time");
+  of_templates.declare(templates, "kernel");
   Result<Exit> exit = Exit::kOk;
   if (const auto parsed = line.parse(argc, argv); !parsed)
     exit = parsed.error();
   else if (*parsed)
-    exit = run_ptx(flags);
+    exit = templates.chosen() ? run(of_templates, true) : run(flags, false);
   if (exit) return static_cast<int>(*exit);
   fmt::print(stderr, "roofgen_mutants: {}\n", to_string(exit.error()));
   return static_cast<int>(exit.error().exit);

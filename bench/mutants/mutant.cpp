@@ -3,32 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <random>
+#include <regex>
 
 #include "bench/mutants/rules.h"
 
 namespace roofgen::mutants {
-namespace {
-
-/// `count` mutants, in turn from each rule's in random order.
-void sample(std::map<std::string, std::vector<Mutant>> by_rule, uint64_t count, std::mt19937_64& random,
-            std::vector<Mutant>& out) {
-  for (auto& [rule, mutants] : by_rule)  // not std::shuffle, whose order depends on the library
-    for (size_t i = mutants.size(); i > 1; --i) std::swap(mutants[i - 1], mutants[random() % i]);
-  for (bool more = true; more && count > 0;) {
-    more = false;
-    for (auto& [rule, mutants] : by_rule) {
-      if (mutants.empty() || count == 0) continue;
-      out.push_back(std::move(mutants.back()));
-      mutants.pop_back();
-      --count;
-      more = true;
-    }
-  }
-}
-
-}  // namespace
-
 const char* to_string(Fate fate) {
   switch (fate) {
     case Fate::kFinding: return "finding";
@@ -39,6 +18,23 @@ const char* to_string(Fate fate) {
     case Fate::kSurvived: return "survived";
   }
   return "?";
+}
+
+void sample(std::map<std::string, std::vector<Mutant>> by_rule, uint64_t count, std::mt19937_64& random,
+            std::vector<Mutant>& out, const std::function<bool(Mutant&)>& accept) {
+  for (auto& [rule, mutants] : by_rule)  // not std::shuffle, whose order depends on the library
+    for (size_t i = mutants.size(); i > 1; --i) std::swap(mutants[i - 1], mutants[random() % i]);
+  for (bool more = true; more && count > 0;) {
+    more = false;
+    for (auto& [rule, mutants] : by_rule) {
+      while (!mutants.empty() && !accept(mutants.back())) mutants.pop_back();
+      if (mutants.empty() || count == 0) continue;
+      out.push_back(std::move(mutants.back()));
+      mutants.pop_back();
+      --count;
+      more = true;
+    }
+  }
 }
 
 std::vector<Mutant> ptx_mutants(const std::vector<std::unique_ptr<Kernel>>& kernels, uint64_t count, uint64_t seed,
@@ -57,7 +53,7 @@ std::vector<Mutant> ptx_mutants(const std::vector<std::unique_ptr<Kernel>>& kern
           (rule.orders ? out : by_rule[rule.name]).push_back(std::move(m));
         }
     }
-    sample(std::move(by_rule), count, random, out);
+    sample(std::move(by_rule), count, random, out, [](Mutant&) { return true; });
   }
   return out;
 }
@@ -79,9 +75,20 @@ void decide(Mutant& mutant) {
   judge(mutant, mutant.kernel->verify(mutant.kernel->code().with({{mutant.statement, mutant.after}})));
   if (mutant.fate != Fate::kSurvived) return;
   mutant.by = equivalence(mutant);
-  if (!mutant.by.empty())
+  const Argument* argument = nullptr;
+  for (const Argument& a : arguments())
+    if (std::regex_match(mutant.rule, std::regex(a.rule)) && std::regex_match(mutant.where.file, std::regex(a.file)) &&
+        std::regex_search(mutant.kernel->text_of(mutant.where), std::regex(a.line)) &&
+        std::regex_search(mutant.kernel->name(), std::regex(a.kernel)))
+      argument = &a;
+  if (!mutant.by.empty()) {
     mutant.fate = Fate::kEquivalent;
-  else if (mutant.precision)
+  } else if (argument) {
+    mutant.by = fmt::format("{}: {}", mutant.where.file, argument->reason);
+    mutant.fate = argument->tolerated ? Fate::kTolerated : Fate::kEquivalent;
+  }
+  if (mutant.fate != Fate::kSurvived) return;
+  if (mutant.precision)
     mutant.fate = Fate::kTolerated;
   else if (is_never_executed(mutant))
     mutant.by = "no run executes it";

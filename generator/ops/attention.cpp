@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include "generator/ops/attention_compare.h"
 #include "generator/ops/attention_inputs.h"
 #include "generator/ops/attention_shape.h"
+#include "generator/ops/float16.h"
 #include "generator/ops/limits.h"
 
 namespace roofgen {
@@ -69,8 +71,8 @@ class Attention final : public Op {
 
   std::vector<Buffer> buffers(const Problem& problem) const override {
     const Shape s(problem);
-    const uint64_t q = static_cast<uint64_t>(s.q_tokens() * s.heads * s.d) * 2;
-    const uint64_t kv = static_cast<uint64_t>(s.kv_tokens() * s.kv_heads * s.d) * 2;
+    const uint64_t q = static_cast<uint64_t>(s.layout_of_q().elements) * 2;
+    const uint64_t kv = static_cast<uint64_t>(s.layout_of_kv().elements) * 2;
     std::vector<Buffer> out{{"Q", s.dtype, q, Buffer::Role::kInput},
                             {"K", s.dtype, kv, Buffer::Role::kInput},
                             {"V", s.dtype, kv, Buffer::Role::kInput},
@@ -90,16 +92,12 @@ class Attention final : public Op {
     out["dtype"] = to_string(problem.dtype);
     out["esize"] = size_of(problem.dtype);
     const Shape s(problem);
-    const auto strides = [&](const std::string& prefix, int64_t rows, int64_t heads) {
-      out[prefix + "_batch_stride"] =
-          s.varlen() ? int64_t{0} : rows * heads * s.d;  // kernels use the cumulative lengths instead
-      out[prefix + "_row_stride"] = heads * s.d;
-      out[prefix + "_head_stride"] = s.d;
-    };
-    strides("q", s.q_len, s.heads);
-    strides("o", s.q_len, s.heads);
-    strides("k", s.kv_len, s.kv_heads);
-    strides("v", s.kv_len, s.kv_heads);
+    for (const std::string prefix : {"q", "o", "k", "v"}) {
+      const attention::Layout layout = prefix == "q" || prefix == "o" ? s.layout_of_q() : s.layout_of_kv();
+      out[prefix + "_batch_stride"] = layout.batch;  // with lengths, kernels use the cumulative lengths instead
+      out[prefix + "_row_stride"] = layout.row;
+      out[prefix + "_head_stride"] = layout.head;
+    }
     out["varlen"] = s.varlen();
     out["keys_seen"] = static_cast<int64_t>(s.all_pairs() / static_cast<double>(s.batch * s.heads));
     double all = 0;
@@ -150,9 +148,22 @@ class Attention final : public Op {
   Slice slice(const Problem&) const override { return {768, 0, 768}; }
 
   /// A score expression has no exact result.
-  std::vector<InputPattern> exact_patterns(const Problem& problem) const override {
-    if (Shape(problem).has_score()) return {};
+  std::vector<InputPattern> patterns(const Problem& problem) const override {
+    if (Shape(problem).has_score()) return {InputPattern::kGrowing};
     return {InputPattern::kZeroQuery, InputPattern::kOneHot, InputPattern::kGrowing};
+  }
+
+  std::vector<Thin> thinner(const Problem& problem) const override {
+    if (Shape(problem).varlen()) return {};
+    return shortened(problem, "kv_len", 16);
+  }
+  InputPattern pattern_of_grid(const Problem& problem) const override {
+    return Shape(problem).has_score() ? InputPattern::kNormal : InputPattern::kOneHot;
+  }
+
+  Problem with_pattern(Problem reduced, InputPattern) const override {
+    reduced.dims[attention::kSpread] = 1;
+    return reduced;
   }
 
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
@@ -163,22 +174,33 @@ class Attention final : public Op {
     const attention::Tensor tensor = buffer == "Q"   ? attention::Tensor::kQ
                                      : buffer == "K" ? attention::Tensor::kK
                                                      : attention::Tensor::kV;
-    const uint64_t heads = static_cast<uint64_t>(buffer == "Q" ? s.heads : s.kv_heads);
-    const uint64_t length = static_cast<uint64_t>(buffer == "Q" ? s.q_len : s.kv_len);
-    const uint64_t row_bytes = static_cast<uint64_t>(s.d) * 2;
+    const bool is_q = buffer == "Q";
+    const attention::Layout layout = is_q ? s.layout_of_q() : s.layout_of_kv();
+    const int64_t heads = is_q ? s.heads : s.kv_heads, rows = s.varlen() ? (is_q ? s.q_tokens() : s.kv_tokens())
+                                                              : is_q     ? s.q_len
+                                                                         : s.kv_len;
+    const int64_t line = s.spread ? layout.row : s.d;  // elements from one row of d elements to the next
     uint16_t row[256];
     while (!out.empty()) {
-      const uint64_t index = offset / row_bytes, skip = offset % row_bytes;
-      int64_t sequence = static_cast<int64_t>(index / heads / length),
-              place = static_cast<int64_t>(index / heads % length);
-      if (s.varlen()) {
+      const int64_t element = static_cast<int64_t>(offset / 2);
+      int64_t sequence = layout.batch > 0 ? element / layout.batch : 0, left = element - sequence * layout.batch;
+      const int64_t head = s.spread ? left / layout.head : left / s.d % heads;
+      left -= s.spread ? head * layout.head : 0;
+      int64_t place = left / layout.row;
+      const int64_t col = left % line;
+      const bool gap = head >= heads || place >= rows || col >= s.d;
+      if (s.varlen() && !gap) {
         const std::vector<int64_t>& first = s.modifiers->first_tokens();
-        const int64_t token = static_cast<int64_t>(index / heads);
-        sequence = std::upper_bound(first.begin(), first.end(), token) - first.begin() - 1;
-        place = token - first[static_cast<size_t>(sequence)];
+        sequence = std::upper_bound(first.begin(), first.end(), place) - first.begin() - 1;
+        place -= first[static_cast<size_t>(sequence)];
       }
-      inputs.row(tensor, sequence, static_cast<int64_t>(index % heads), place, row);
-      const size_t count = std::min<size_t>(out.size(), row_bytes - skip);
+      if (gap)
+        std::fill(std::begin(row), std::end(row), encode16(std::numeric_limits<double>::quiet_NaN(), s.dtype));
+      else
+        inputs.row(tensor, sequence, head, place, row);
+      // The rest of the row of d elements, or one element of a gap.
+      const size_t skip = gap ? offset % 2 : static_cast<size_t>(col) * 2 + offset % 2,
+                   count = std::min(out.size(), (gap ? 2 : static_cast<size_t>(s.d) * 2) - skip);
       std::memcpy(out.data(), reinterpret_cast<const std::byte*>(row) + skip, count);
       out = out.subspan(count);
       offset += count;

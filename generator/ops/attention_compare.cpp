@@ -71,9 +71,11 @@ Result<void> compare_output(const Shape& shape, const Region& band, const BandRe
                             const Tolerance& tolerance, const ElementReader& read, Comparison& out) {
   Judge judge("O", band);
   RowReader row(read, "O");
+  const Layout layout = shape.layout_of_q();
+  const int64_t first = shape.varlen() ? shape.first_token(band.batch) * layout.row : band.batch * layout.batch;
   for (int64_t i = 0; i < reference.rows; ++i) {
     const int64_t r = band.row_begin + i;
-    ROOFGEN_CHECK(row.read(((shape.first_token(band.batch) + r) * shape.heads + band.head) * shape.d, shape.d));
+    ROOFGEN_CHECK(row.read(first + band.head * layout.head + r * layout.row, shape.d));
     const double* expected = &reference.o[i * shape.d];
     const double* variance = &reference.variance[i * shape.d];
     double squares = 0;

@@ -67,10 +67,16 @@ void Inputs::code(int64_t key, uint16_t magnitude, uint16_t* out) const {
   }
 }
 
-// Integers from -5 to 10: their sums are exact in fp32, and so is their mean with equal probabilities.
+double Inputs::large_value(int64_t key) const {
+  constexpr double kExact = 0x1p24;  // sums of integers up to here
+  if (static_cast<double>(shape_.kv_len) * (kLargeValue + 10) > kExact) return 0;
+  return 2 * key < shape_.kv_len ? kLargeValue : -kLargeValue;
+}
+
+// Integers from -5 to 10 and a large one: their sums are exact in fp32, and so is their mean with equal probabilities.
 void Inputs::small_integers(int64_t batch, int64_t head, int64_t row, uint16_t* out) const {
   std::array<uint16_t, 16> code;
-  for (int i = 0; i < 16; ++i) code[i] = encode16(i - 5, shape_.dtype);
+  for (int i = 0; i < 16; ++i) code[i] = encode16(i - 5 + large_value(row), shape_.dtype);
   const uint64_t key = row_key(Tensor::kV, batch, head, row);
   for (int64_t c = 0; c < shape_.d; c += 16) {
     const uint64_t bits = mix(key + static_cast<uint64_t>(c));
@@ -85,6 +91,19 @@ double Inputs::level(int64_t key) const {
   return kLevels[static_cast<size_t>(std::clamp<int64_t>(key * 8 / keys, 0, 7))];
 }
 
+// A kernel may rescale where all rows of a warp need it, or only look at half of them. Four times 64 rows: scores of
+// all rows grow; rows differ at random; those of one half of each 16 rows grow; those of the other.
+double Inputs::growth(int64_t row) const {
+  constexpr std::array<double, 8> kFactors{1, 1, 1, 1, -1, -1, 1.0 / 8, 0};
+  const bool half = row / 8 % 2 == 0;
+  switch (row / 64 % 4) {
+    case 0: return 1;
+    case 1: return kFactors[mix(static_cast<uint64_t>(row)) % kFactors.size()];
+    case 2: return half ? 1 : 0;
+    default: return half ? 0 : 1;
+  }
+}
+
 void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const {
   if (pattern_ == InputPattern::kZeroQuery && tensor == Tensor::kQ) {
     std::fill_n(out, shape_.d, uint16_t{0});
@@ -96,9 +115,13 @@ void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16
     code(row, k_magnitude_, out);
   } else {
     normal(tensor, batch, head, row, out);
-    if (pattern_ == InputPattern::kGrowing && tensor == Tensor::kQ) out[0] = encode16(growing_query_, shape_.dtype);
-    if (pattern_ == InputPattern::kGrowing && tensor == Tensor::kK)
-      out[0] = encode16(round_to(level(row) / (shape_.scale * growing_query_), format_of(shape_.dtype)), shape_.dtype);
+    if (pattern_ != InputPattern::kGrowing || tensor == Tensor::kV) return;
+    const auto put = [&](int column, double value) {
+      out[column] = encode16(round_to(value, format_of(shape_.dtype)), shape_.dtype);
+    };
+    const double factor = shape_.scale * growing_query_, sign = row % 4 == 1 ? 1 : row % 4 == 3 ? -1 : 0;
+    put(0, tensor == Tensor::kQ ? growth(row) * growing_query_ : level(row) / factor);
+    for (const int column : {1, 2}) put(column, tensor == Tensor::kQ ? sign * growing_query_ : kOffset / 2 / factor);
   }
 }
 
@@ -137,7 +160,7 @@ void Inputs::given(Value value, int64_t batch, int64_t head, int64_t row, int64_
     const int64_t hot = pattern_ == InputPattern::kOneHot ? target(batch, head, row) : 0;
     for (size_t i = 0; i < out.size(); ++i) {
       const int64_t k = first + static_cast<int64_t>(i);
-      const double more = pattern_ == InputPattern::kGrowing ? level(k) : k == hot ? kGap + 16 : 0;
+      const double more = pattern_ == InputPattern::kGrowing ? growth(row) * level(k) : k == hot ? kGap + 16 : 0;
       out[i] = round_to(out[i] + unit * more, format_of(shape_.dtype));
     }
   }

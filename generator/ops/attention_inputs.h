@@ -34,11 +34,13 @@ class Inputs {
 
  private:
   void normal(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
-  /// kGrowing: the score that column 0 adds for a key, at most 0.
+  /// kGrowing: the score that column 0 adds for a key, at most 0, and the factor of it in a row.
   double level(int64_t key) const;
+  double growth(int64_t row) const;
   void code(int64_t key, uint16_t magnitude, uint16_t* out) const;
   int64_t target(int64_t batch, int64_t head, int64_t row) const;
   void small_integers(int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
+  double large_value(int64_t key) const;
 
   Shape shape_;
   InputPattern pattern_;
@@ -48,8 +50,15 @@ class Inputs {
   double product_magnitude_;            ///< about sqrt d, a power of two
 };
 
-/// kGrowing: the largest score, in magnitude, that column 0 adds.
-inline constexpr double kDeepest = 64;
+/// kGrowing: the largest score, in magnitude, that column 0 adds. A maximum from before the first step is
+/// too small by more than e^x can represent.
+inline constexpr double kDeepest = 128;
+/// kGrowing: columns 1 and 2 add this to all scores of every fourth row and subtract it in every fourth. exp(100)
+/// overflows fp32.
+inline constexpr double kOffset = 100;
+/// kZeroQuery: added to V in the first half of the keys and subtracted in the second, so that the sum of p v is much
+/// larger on the way than at the end: a narrow accumulator overflows or loses the end.
+inline constexpr double kLargeValue = 64;
 
 /// kOneHot: the least difference between the score of the key and all others.
 inline constexpr double kGap = 128;

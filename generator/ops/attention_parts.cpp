@@ -160,6 +160,9 @@ expr::Map AttentionParts::scope(const Problem& problem) const {
 }
 
 Problem AttentionParts::reduced(const Problem& problem) const { return attention_op().reduced(problem); }
+Problem AttentionParts::with_pattern(Problem reduced, InputPattern pattern) const {
+  return attention_op().with_pattern(std::move(reduced), pattern);
+}
 Extent AttentionParts::extent(const Problem& problem) const { return attention_op().extent(problem); }
 Op::Slice AttentionParts::slice(const Problem& problem) const { return attention_op().slice(problem); }
 
@@ -169,8 +172,8 @@ std::vector<int64_t> AttentionParts::sampled_heads(const Problem& problem) const
 
 /// Of the generated inputs of a part, products and scores have patterns, where its steps depend on their size. In
 /// memory, one-hot products must be large enough to distinguish keys after scaling.
-std::vector<InputPattern> AttentionParts::exact_patterns(const Problem& problem) const {
-  std::vector<InputPattern> out = attention_op().exact_patterns(problem);
+std::vector<InputPattern> AttentionParts::patterns(const Problem& problem) const {
+  std::vector<InputPattern> out = attention_op().patterns(problem);
   if (covered().first > 0) {
     std::erase(out, InputPattern::kZeroQuery);
     if (!has(covered(), "softmax")) std::erase(out, InputPattern::kOneHot);
@@ -181,7 +184,8 @@ std::vector<InputPattern> AttentionParts::exact_patterns(const Problem& problem)
     const attention::Inputs inputs(shape, InputPattern::kOneHot);
     if (inputs.largest_product() > kFp16Max) std::erase(out, InputPattern::kOneHot);
     // Half the range is left for the other columns.
-    if (attention::kDeepest / shape.scale > kFp16Max / 2) std::erase(out, InputPattern::kGrowing);
+    if ((attention::kDeepest + attention::kOffset) / shape.scale > kFp16Max / 2)
+      std::erase(out, InputPattern::kGrowing);
   }
   return out;
 }

@@ -39,7 +39,8 @@ class AttentionParts final : public Op {
   Extent extent(const Problem& problem) const override;
   Slice slice(const Problem& problem) const override;
   std::vector<int64_t> sampled_heads(const Problem& problem) const override;
-  std::vector<InputPattern> exact_patterns(const Problem& problem) const override;
+  std::vector<InputPattern> patterns(const Problem& problem) const override;
+  Problem with_pattern(Problem reduced, InputPattern pattern) const override;
   Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const override;
   std::optional<RequiredWork> required(const Problem& problem) const override;
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,

@@ -11,11 +11,21 @@
 
 namespace roofgen::attention {
 
+/// A dimension that verification adds to a problem: Shape::spread.
+inline constexpr const char* kSpread = "spread";
+
+/// Places in memory of the rows of Q, K, V or O, in elements.
+struct Layout {
+  int64_t batch, head, row;  ///< strides; batch is 0 with lengths
+  int64_t elements;
+};
+
 struct Shape {
   int64_t q_len = 0, kv_len = 0, d = 0, batch = 0, heads = 0, kv_heads = 0;
   bool causal = false, lse = false;
   double scale = 0;
   DType dtype = DType::kBf16;
+  bool spread = false;                         ///< heads before rows, with gaps between rows, heads and batches
   std::shared_ptr<const Modifiers> modifiers;  ///< nullptr without modifiers
 
   explicit Shape(const Problem& p)
@@ -29,6 +39,7 @@ struct Shape {
         lse(p.flags.at("lse")),
         scale(p.reals.at("scale")),
         dtype(p.dtype),
+        spread(p.dims.count(kSpread) > 0),
         modifiers(Modifiers::of(p)) {}
 
   int64_t group() const { return heads / kv_heads; }
@@ -46,9 +57,24 @@ struct Shape {
   }
   int64_t q_tokens() const { return varlen() ? modifiers->first_tokens().back() : batch * q_len; }
   int64_t kv_tokens() const { return varlen() ? modifiers->first_tokens().back() : batch * kv_len; }
+  Layout layout_of_q() const { return layout(q_len, q_tokens(), heads); }  ///< and of O
+  Layout layout_of_kv() const { return layout(kv_len, kv_tokens(), kv_heads); }
   /// LSE is [batch, head, row], with lengths [head, token].
   int64_t lse_index(int64_t b, int64_t head, int64_t row) const {
     return varlen() ? head * q_tokens() + first_token(b) + row : (b * heads + head) * q_len + row;
+  }
+
+  Layout layout(int64_t length, int64_t tokens, int64_t n_heads) const {
+    Layout out{0, d, n_heads * d, tokens * n_heads * d};
+    const int64_t rows = varlen() ? tokens : length, batches = varlen() ? 1 : batch;
+    // Gaps of 16 bytes and multiples: kernels copy 16 bytes at a time.
+    if (spread) {
+      out.row = d + 8;
+      out.head = rows * out.row + 16;
+      out.elements = batches * (n_heads * out.head + 32);
+    }
+    if (!varlen()) out.batch = out.elements / batches;
+    return out;
   }
 
   /// The position of a query among the keys: the last row is at the last key.

@@ -29,7 +29,7 @@ double Tolerance::products() const {
   if (path_.from != Value::kInputs) return 0;
   // |q k| sums to 2/pi d on average; d bounds atypical rows.
   const double d = static_cast<double>(shape_.d);
-  return accumulation(d) * (shape_.scale * d + (pattern_ == InputPattern::kGrowing ? kDeepest : 0));
+  return accumulation(d) * (shape_.scale * d + (pattern_ == InputPattern::kGrowing ? kDeepest + kOffset : 0));
 }
 
 double Tolerance::score(Value value, double s, double sigma) const {
@@ -69,8 +69,11 @@ Tolerance::Row Tolerance::output_row(const RowFacts& facts, double row_rms) cons
   const Format16 format = format_of(shape_.dtype);
   if (exact()) {
     // Zero query: every p is 1 / keys, rounded the same way unless it is exactly 1.
-    if (pattern_ == InputPattern::kZeroQuery && path_.rounding.probabilities)
+    // The product of a rounded p and an integer has more bits than a sum of integers may have.
+    if (pattern_ == InputPattern::kZeroQuery && path_.rounding.probabilities) {
       row.equal_p = n * spacing(1 / n, format) / 2;
+      row.sums += accumulation(n) * kLargeValue;
+    }
     return row;
   }
   if (path_.from == Value::kProbabilities) return row;

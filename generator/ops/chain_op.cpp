@@ -173,7 +173,7 @@ Op::Slice ChainOp::slice(const Problem& problem) const {
 
 /// A product with special values is NaN almost everywhere, and a reduction spreads NaN over whole rows. Sums of
 /// integers test more in these cases.
-std::vector<InputPattern> ChainOp::exact_patterns(const Problem&) const {
+std::vector<InputPattern> ChainOp::patterns(const Problem&) const {
   return {is_gemm(chain_, covered()) ? InputPattern::kIntegers : InputPattern::kSpecial};
 }
 

@@ -34,7 +34,7 @@ class ChainOp final : public Op {
   Problem reduced(const Problem& problem) const override;
   Extent extent(const Problem& problem) const override;
   Slice slice(const Problem& problem) const override;
-  std::vector<InputPattern> exact_patterns(const Problem& problem) const override;
+  std::vector<InputPattern> patterns(const Problem& problem) const override;
   Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const override;
   std::optional<RequiredWork> required(const Problem& problem) const override;
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,

@@ -33,7 +33,7 @@ double rounding_sigma(double value, DType dtype);
 
 /// The contents of an input tensor: a pure function of (pattern, name, element).
 /// kNormal: N(0,1) (int8: rounded N(0, 32), int32 likewise); kIntegers: -2 .. 2; kSpecial: kNormal with a NaN or an
-/// infinity about once in 4096 elements (none for integers).
+/// infinity about once in 4096 elements (none for integers). kExtremes: of eight elements one is NaN, huge or tiny.
 struct TensorContents {
   InputPattern pattern = InputPattern::kNormal;
   std::string_view name;
@@ -41,6 +41,8 @@ struct TensorContents {
 
   void fill(uint64_t byte_offset, std::span<std::byte> out) const;
   void values(uint64_t first, std::span<double> out) const;  ///< as load_element reads them
+  /// kExtremeRows: a residual would change the contents of the rows that it is added to.
+  bool is_zero() const;
 };
 
 /// Collects the worst element of one buffer of a comparison.

@@ -10,6 +10,7 @@
 #include "generator/ops/declared.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/formula_reference.h"
+#include "generator/ops/gemm_inputs.h"
 #include "generator/ops/gemm_reference.h"
 #include "generator/ops/gemm_shape.h"
 #include "generator/ops/limits.h"
@@ -157,8 +158,8 @@ class Gemm final : public Op {
     const auto bytes = [](int64_t rows, int64_t cols, DType dtype) {
       return static_cast<uint64_t>(rows) * static_cast<uint64_t>(cols) * static_cast<uint64_t>(size_of(dtype));
     };
-    std::vector<Buffer> out{{"A", s.dtype, bytes(s.m, s.k, s.dtype), Buffer::Role::kInput},
-                            {"B", s.dtype, bytes(s.k, s.n, s.dtype), Buffer::Role::kInput},
+    std::vector<Buffer> out{{"A", s.dtype, bytes(s.a_elements(), 1, s.dtype), Buffer::Role::kInput},
+                            {"B", s.dtype, bytes(s.b_elements(), 1, s.dtype), Buffer::Role::kInput},
                             {"C", s.out, bytes(s.m, s.cols(), s.out), Buffer::Role::kOutput}};
     if (const auto formula = epilogue(problem))
       for (const TensorArg& t : formula->tensors()) {
@@ -233,11 +234,18 @@ class Gemm final : public Op {
 
   Problem with_other_scalars(Problem problem) const override { return other_scalars(std::move(problem)); }
 
-  std::vector<InputPattern> exact_patterns(const Problem& problem) const override {
-    // A NaN would hide the other elements of a row that the epilogue reduces.
+  std::vector<InputPattern> patterns(const Problem& problem) const override {
+    // A NaN in a tensor would hide the other elements of a row that the epilogue reduces.
     const Result<Formula> formula = epilogue(problem);
-    if (!formula || formula->tensors().empty() || formula->reductions() > 0) return {InputPattern::kIntegers};
-    return {InputPattern::kIntegers, InputPattern::kExtremes};
+    const bool reduces = formula && formula->reductions() > 0;
+    return {InputPattern::kIntegers, reduces ? InputPattern::kExtremeRows : InputPattern::kExtremes};
+  }
+  std::vector<Thin> thinner(const Problem& problem) const override { return shortened(problem, "K", 32); }
+  InputPattern pattern_of_grid(const Problem&) const override { return InputPattern::kIntegers; }
+  /// Lines of A and B with gaps between them, of 16 bytes, as kernels may copy.
+  Problem with_pattern(Problem reduced, InputPattern) const override {
+    reduced.dims[gemm::kPad] = 16 / size_of(reduced.dtype);
+    return reduced;
   }
 
   Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const override;
@@ -255,14 +263,13 @@ class Gemm final : public Op {
 
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
             std::span<std::byte> out) const override {
-    DType dtype = problem.dtype;
     if (buffer == "A" || buffer == "B") {
-      pattern = gemm::operand_pattern(pattern);
-    } else {
-      dtype = tensor_dtype(problem.dtypes.at("out"));
-      for (const TensorArg& arg : problem.args)
-        if (arg.name == buffer) dtype = arg.dtype;
+      const gemm::Operand operand = buffer == "A" ? gemm::Operand::kA : gemm::Operand::kB;
+      return gemm::OperandContents(Shape(problem), pattern, operand).fill(offset, out);
     }
+    DType dtype = tensor_dtype(problem.dtypes.at("out"));
+    for (const TensorArg& arg : problem.args)
+      if (arg.name == buffer) dtype = arg.dtype;
     TensorContents{pattern, buffer, dtype}.fill(offset, out);
   }
 
@@ -342,10 +349,12 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
       const size_t start =
           static_cast<size_t>((row - part.row_begin) * products->cols + first - part.col_begin * halves);
       for (size_t i = 0; i < out.size(); ++i) {
-        out[i].value = products->sum[start + i];
-        out[i].sigma = std::hypot(
-            gemm::accumulation_sigma(s.dtype, pattern, k_end - k_begin, out[i].value, products->square[start + i]),
-            stored == DType::kFp32 ? 0 : rounding_sigma(out[i].value, stored));
+        const double sum = products->sum[start + i], sigma = gemm::accumulation_sigma(s.dtype, pattern, k_end - k_begin,
+                                                                                      sum, products->square[start + i]);
+        out[i] = {sum, sigma};
+        if (stored == DType::kFp32) continue;
+        out[i].sigma = std::hypot(sigma, rounding_sigma(sum, stored));
+        if (std::isinf(round_to_dtype(sum, stored))) out[i].value = round_to_dtype(sum, stored);
       }
       return out;
     };

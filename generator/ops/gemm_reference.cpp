@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "generator/ops/elements.h"
+#include "generator/ops/gemm_inputs.h"
 #include "generator/ops/small_gemm.h"
 
 namespace roofgen::gemm {
@@ -17,8 +18,8 @@ constexpr size_t kCacheBytes = size_t{128} << 20;
 
 /// Rows [first, first + rows) and columns [k, k + depth) of an operand, to out[row * row_step + column * col_step].
 /// `along_k`: contiguous along k, else along the column. `extent`: the operand's size in the other direction.
-void operand_block(const TensorContents& contents, bool along_k, int64_t stride, int64_t first, int64_t rows, int64_t k,
-                   int64_t depth, double* out, int64_t row_step, int64_t col_step) {
+void operand_block(const OperandContents& contents, DType dtype, bool along_k, int64_t stride, int64_t first,
+                   int64_t rows, int64_t k, int64_t depth, double* out, int64_t row_step, int64_t col_step) {
   std::vector<double> line(static_cast<size_t>(along_k ? depth : rows));
   const int64_t lines = along_k ? rows : depth;
   for (int64_t i = 0; i < lines; ++i) {
@@ -26,26 +27,28 @@ void operand_block(const TensorContents& contents, bool along_k, int64_t stride,
     contents.values(static_cast<uint64_t>(start), line);
     double* to = out + i * (along_k ? row_step : col_step);
     const int64_t step = along_k ? col_step : row_step;
-    for (size_t x = 0; x < line.size(); ++x) to[static_cast<int64_t>(x) * step] = as_operand(line[x], contents.dtype);
+    for (size_t x = 0; x < line.size(); ++x) to[static_cast<int64_t>(x) * step] = as_operand(line[x], dtype);
   }
 }
 
 Products multiply(const Shape& shape, InputPattern pattern, const Rectangle& at) {
   const int64_t rows = at.row_end - at.row_begin, cols = at.col_end - at.col_begin, padded = round_up(rows, kRowBlock),
                 pitch = round_up(cols, 8);
-  const TensorContents a_contents{pattern, "A", shape.dtype}, b_contents{pattern, "B", shape.dtype};
+  const OperandContents a_contents(shape, pattern, Operand::kA), b_contents(shape, pattern, Operand::kB);
   std::vector<double> sum(static_cast<size_t>(padded * pitch), 0.0), square(sum.size(), 0.0);
   std::vector<double> a(static_cast<size_t>(padded * kDepth)), b(static_cast<size_t>(kDepth * kWidth));
   for (int64_t k = at.k_begin; k < at.k_end; k += kDepth) {
     const int64_t depth = std::min(kDepth, at.k_end - k);
     std::fill(a.begin(), a.end(), 0.0);
-    operand_block(a_contents, shape.a_rows, shape.a_stride(), at.row_begin, rows, k, depth, a.data(), kDepth, 1);
+    operand_block(a_contents, shape.dtype, shape.a_rows, shape.a_stride(), at.row_begin, rows, k, depth, a.data(),
+                  kDepth, 1);
     std::vector<double> a_square(a);
     for (double& x : a_square) x *= x;
     for (int64_t n = 0; n < cols; n += kWidth) {
       const int64_t width = std::min(kWidth, cols - n), wide = round_up(width, 8);
       std::fill(b.begin(), b.end(), 0.0);
-      operand_block(b_contents, !shape.b_rows, shape.b_stride(), at.col_begin + n, width, k, depth, b.data(), 1, wide);
+      operand_block(b_contents, shape.dtype, !shape.b_rows, shape.b_stride(), at.col_begin + n, width, k, depth,
+                    b.data(), 1, wide);
       for (int64_t r = 0; r < padded; r += kRowBlock)
         gemm4(&a[r * kDepth], kDepth, b.data(), wide, &sum[r * pitch + n], pitch, wide, depth);
       for (double& x : b) x *= x;
@@ -69,12 +72,7 @@ struct Entry {
 
 }  // namespace
 
-InputPattern operand_pattern(InputPattern of_problem) {
-  return of_problem == InputPattern::kExtremes ? InputPattern::kNormal : of_problem;
-}
-
-std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern of_problem, const Rectangle& where) {
-  const InputPattern pattern = operand_pattern(of_problem);
+std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern pattern, const Rectangle& where) {
   static std::mutex mutex;
   static std::deque<Entry> entries;  // most recent first
   static size_t bytes = 0;

@@ -24,9 +24,7 @@ struct Products {
 };
 
 /// All candidates are compared on the same rectangles: the most recent ones are cached.
-std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern of_problem, const Rectangle& where);
-/// The pattern of A and B in a problem of this pattern.
-InputPattern operand_pattern(InputPattern of_problem);
+std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern pattern, const Rectangle& where);
 
 /// Standard deviation of the error of an accumulator after `terms` products (docs/verification.md).
 double accumulation_sigma(DType dtype, InputPattern pattern, int64_t terms, double sum, double square);

@@ -7,11 +7,16 @@
 
 namespace roofgen::gemm {
 
+/// A dimension that verification adds to a problem: Shape::pad.
+inline constexpr const char* kPad = "pad";
+
 struct Shape {
   int64_t m, n, k;
   DType dtype, out;
   bool a_rows, b_rows;  ///< row-major
   std::string gated;    ///< activation of the even columns, or empty
+  bool has_factors;     ///< sums may be multiplied by tensors or by other sums
+  int64_t pad;          ///< elements between the end of a line of A or B and the next
 
   explicit Shape(const Problem& p)
       : m(p.dims.at("M")),
@@ -21,11 +26,15 @@ struct Shape {
         out(p.dtypes.at("out")),
         a_rows(p.texts.at("a_layout") == "row"),
         b_rows(p.texts.at("b_layout") == "row"),
-        gated(p.texts.at("gated")) {}
+        gated(p.texts.at("gated")),
+        has_factors(p.texts.at("epilogue").find('[') != std::string::npos || !p.args.empty() || !gated.empty()),
+        pad(p.dims.count(kPad) ? p.dims.at(kPad) : 0) {}
 
-  int64_t cols() const { return gated.empty() ? n : n / 2; }  ///< of C
-  int64_t a_stride() const { return a_rows ? k : m; }         ///< elements from one row (column) to the next
-  int64_t b_stride() const { return b_rows ? n : k; }
+  int64_t cols() const { return gated.empty() ? n : n / 2; }   ///< of C
+  int64_t a_stride() const { return (a_rows ? k : m) + pad; }  ///< elements from one row (column) to the next
+  int64_t b_stride() const { return (b_rows ? n : k) + pad; }
+  int64_t a_elements() const { return a_stride() * (a_rows ? m : k); }
+  int64_t b_elements() const { return b_stride() * (b_rows ? k : n); }
   bool operator==(const Shape&) const = default;
 };
 

@@ -21,10 +21,11 @@ struct Variant;
 /// The contents of inputs (docs/verification.md). kNormal: N(0,1) by a counter-based generator, deterministic.
 /// kZeroQuery and kOneHot (attention) and kIntegers (small integers with exact sums) have exact results. kSpecial:
 /// kNormal with a few NaN and infinities. kGrowing (attention): kNormal with scores that grow with the key, so that the
-/// running maximum moves by steps of 1, 5, 15 and 40. kExtremes (gemm): kNormal operands; the tensors of the epilogue
-/// have many NaN and numbers at which functions saturate or overflow.
-enum class InputPattern { kNormal, kZeroQuery, kOneHot, kIntegers, kSpecial, kExtremes, kGrowing };
-/// "normal", "zero query", "one-hot", "integers", "special values", "extremes", "growing scores"
+/// running maximum moves by steps of 1, 5, 15 and 40. kExtremes (gemm, map): many NaN and numbers at which functions
+/// saturate or overflow; rows of A of other magnitudes. kExtremeRows (norms, softmax): rows of constants, of other
+/// magnitudes and means, with outliers, and with runs of zeros or -inf.
+enum class InputPattern { kNormal, kZeroQuery, kOneHot, kIntegers, kSpecial, kExtremes, kGrowing, kExtremeRows };
+/// "normal", "zero query", "one-hot", "integers", "special values", "extremes", "growing scores", "extreme rows"
 const char* to_string(InputPattern pattern);
 
 /// A rectangle of output elements of one (batch, head) pair: the unit of verification.
@@ -92,10 +93,21 @@ class Op {
     int64_t rows, cols, fed_rows;
   };
   virtual Slice slice(const Problem& problem) const = 0;
+  /// Problems with the output of this one and a shorter sum behind each element, the shortest first: on them every tile
+  /// of the real launch can run.
+  struct Thin {
+    Problem problem;
+    std::string label;  ///< "kv_len=64"
+  };
+  virtual std::vector<Thin> thinner(const Problem&) const { return {}; }
+  /// The pattern whose outputs differ most between tiles, with a cheap reference.
+  virtual InputPattern pattern_of_grid(const Problem&) const { return InputPattern::kNormal; }
   /// The default of --evals: two cores compile and simulate as many candidates in well under a minute.
   virtual uint64_t default_evals() const { return 72; }
   /// The patterns besides kNormal that every candidate must pass, each on one slice.
-  virtual std::vector<InputPattern> exact_patterns(const Problem& problem) const = 0;
+  virtual std::vector<InputPattern> patterns(const Problem& problem) const = 0;
+  /// The reduced problem on which a pattern is tried.
+  virtual Problem with_pattern(Problem reduced, InputPattern) const { return reduced; }
   /// The fusion choices: search_spaces/<op>/*.json unless the op generates them.
   virtual Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const;
   /// nullopt: use the formulas of work/<op>.json.
@@ -114,6 +126,9 @@ class Op {
   /// Whether kernels touch only the share of this input or output that `weight` counts, as they do of temporaries.
   virtual bool by_pairs(const std::string&) const { return false; }
 };
+
+/// Problems whose `dim` is shorter, in steps of `step` from the remainder on, each at least `step`; at most 64 of them.
+std::vector<Op::Thin> shortened(const Problem& problem, const char* dim, int64_t step);
 
 /// alpha, beta, scale and eps, each with another factor or value.
 Problem other_scalars(Problem problem);

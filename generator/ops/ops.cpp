@@ -20,6 +20,7 @@ const char* to_string(InputPattern pattern) {
     case InputPattern::kSpecial: return "special values";
     case InputPattern::kExtremes: return "extremes";
     case InputPattern::kGrowing: return "growing scores";
+    case InputPattern::kExtremeRows: return "extreme rows";
   }
   return "?";
 }
@@ -32,6 +33,16 @@ Problem other_scalars(Problem problem) {
     if (name == "eps") value = 0.25;  // beside a variance of 1, the usual 1e-5 could be absent unnoticed
   }
   return problem;
+}
+
+std::vector<Op::Thin> shortened(const Problem& problem, const char* dim, int64_t step) {
+  std::vector<Op::Thin> out;
+  const int64_t whole = problem.dims.at(dim);
+  for (int64_t size = step + whole % step; size < whole && out.size() < 64; size += step) {
+    out.push_back({problem, fmt::format("{}={}", dim, size)});
+    out.back().problem.dims[dim] = size;
+  }
+  return out;
 }
 
 Result<std::vector<Variant>> Op::variants(const DataFiles& files, const Problem&) const {

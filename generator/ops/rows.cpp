@@ -109,7 +109,17 @@ class RowOp final : public Op {
   uint64_t default_evals() const override { return 40; }
 
   Problem with_other_scalars(Problem problem) const override { return other_scalars(std::move(problem)); }
-  std::vector<InputPattern> exact_patterns(const Problem&) const override { return {InputPattern::kSpecial}; }
+  std::vector<InputPattern> patterns(const Problem& problem) const override {
+    if (&spec_ != &rows::kMap) return {InputPattern::kExtremeRows};
+    const auto formulas = rows::formulas(spec_, problem);
+    const bool reduces = formulas && formulas->at("fused").reductions() > 0;
+    return {InputPattern::kSpecial, reduces ? InputPattern::kExtremeRows : InputPattern::kExtremes};
+  }
+  std::vector<Thin> thinner(const Problem& problem) const override { return shortened(problem, "cols", 64); }
+  Problem with_pattern(Problem reduced, InputPattern pattern) const override {
+    if (pattern == InputPattern::kExtremeRows) reduced.dims["rows"] = rows::kRowClasses;
+    return reduced;
+  }
 
   /// The unfused form has only the stages that the problem needs.
   Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const override {
@@ -137,6 +147,7 @@ class RowOp final : public Op {
 
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
             std::span<std::byte> out) const override {
+    if (buffer == "x") return rows::source_contents(spec_, problem, pattern).fill(offset, out);
     // The same dtype as in the formulas; parsing them here would be slow, because fill is called for every few KB.
     DType dtype = problem.dtype;
     for (const TensorArg& arg : problem.args)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 namespace roofgen::rows {
 namespace {
@@ -10,11 +11,10 @@ namespace {
 using pointwise::Estimate;
 using pointwise::Formula;
 
-SourceRow inputs(const Problem& problem, InputPattern pattern) {
-  const int64_t cols = problem.dims.at("cols");
-  return [pattern, dtype = problem.dtype, cols](int64_t row, int64_t first, int64_t count) {
+SourceRow inputs(const SourceContents& contents) {
+  return [contents](int64_t row, int64_t first, int64_t count) {
     std::vector<double> values(static_cast<size_t>(count));
-    TensorContents{pattern, "x", dtype}.values(static_cast<uint64_t>(row * cols + first), values);
+    contents.values(row, first, values);
     std::vector<Estimate> out(values.size());
     for (size_t i = 0; i < out.size(); ++i) out[i].value = values[i];
     return out;
@@ -56,11 +56,16 @@ Result<Comparison> compare_segments(const Formula& formula, const Region& region
 
 }  // namespace
 
+SourceContents source_contents(const Spec& spec, const Problem& problem, InputPattern pattern) {
+  const double hidden = &spec == &kSoftmax ? -std::numeric_limits<double>::infinity() : 0;
+  return {pattern, problem.dtype, problem.dims.at("cols"), hidden};
+}
+
 Result<Comparison> compare(const Spec& spec, const Problem& problem, InputPattern pattern, const std::string& variant,
                            const std::string& stage, const Region& region, const ElementReader& read) {
   ROOFGEN_TRY(const Formulas by_name, formulas(spec, problem));
   const Extent extent{1, 1, problem.dims.at("rows"), problem.dims.at("cols")};
-  SourceRow source = inputs(problem, pattern);
+  SourceRow source = inputs(source_contents(spec, problem, pattern));
   if (variant == "split") {
     if (stage == "partial") return compare_segments(by_name.at("partial"), region, extent.cols, pattern, source, read);
     return compare_formula(by_name.at(stage == "combine" ? "statistics" : "fused"), region, extent, pattern, source,

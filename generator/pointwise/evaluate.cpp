@@ -272,7 +272,8 @@ class RowEvaluator {
       case Code::kMul: {
         if (!is_float) return whole(a.value * b.value);
         const bool square_of_one = op.args[0] == op.args[1];
-        const double variance = square_of_one ? 4 * square(a.value) * a.variance
+        // With an error e, the square of a differs by 2 a e + e^2.
+        const double variance = square_of_one ? (4 * square(a.value) + 3 * a.variance) * a.variance
                                               : square(b.value) * a.variance + square(a.value) * b.variance;
         return rounded({a.value * b.value, a.slope * b.value + b.slope * a.value, variance});
       }

@@ -222,6 +222,10 @@ struct Verification {
   std::string failure;                                  ///< one line when not passed
   uint64_t launch_ctas_run = 0, launch_ctas_total = 0;  ///< of the real launch
   std::string inputs;                                   ///< the patterns, separated by commas
+  /// Every CTA of the real grid ran with a shorter sum, "kv_len=64", or as it is, "": all outputs were written, each by
+  /// one CTA. 0: it did not run.
+  uint64_t grid_ctas = 0;
+  std::string grid;
   /// Adds the comparisons of another run of the same kernel.
   void add_checks(const Verification& other);
 };

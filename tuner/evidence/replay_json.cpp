@@ -19,7 +19,7 @@ constexpr Name<InputPattern> kPatterns[] = {
     {"normal", InputPattern::kNormal},   {"zero-query", InputPattern::kZeroQuery},
     {"one-hot", InputPattern::kOneHot},  {"integers", InputPattern::kIntegers},
     {"special", InputPattern::kSpecial}, {"extremes", InputPattern::kExtremes},
-    {"growing", InputPattern::kGrowing}};
+    {"growing", InputPattern::kGrowing}, {"extreme-rows", InputPattern::kExtremeRows}};
 constexpr Name<Buffer::Role> kRoles[] = {
     {"input", Buffer::Role::kInput}, {"temporary", Buffer::Role::kTemporary}, {"output", Buffer::Role::kOutput}};
 constexpr Name<DType> kDTypes[] = {{"bf16", DType::kBf16},  {"fp16", DType::kFp16}, {"fp32", DType::kFp32},

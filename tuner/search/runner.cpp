@@ -38,6 +38,12 @@ std::string launch_text(const Launch& launch) {
   return out;
 }
 
+std::vector<Candidate> candidates_of(const std::vector<const Task*>& chain) {
+  std::vector<Candidate> out;
+  for (const Task* t : chain) out.push_back(t->candidate);
+  return out;
+}
+
 }  // namespace
 
 Result<Verifier*> VerifierSet::of(const Variant& variant) {
@@ -193,27 +199,30 @@ Result<void> Runner::run_on_gpu(const Task& task, Evaluation& out) {
   return {};
 }
 
-Verification Runner::verify_chain(const std::vector<const Task*>& chain,
-                                  const std::optional<Verification>& instead_of_simulator) {
-  const bool on_gpu = run_.place() == Place::kGpu && !gpu_lost_;
-  std::vector<Candidate> candidates;
+StoreKey Runner::key_of(const std::vector<const Task*>& chain, Place where) const {
   StoreKey key;
   for (const Task* t : chain) {
-    StoreKey next = key_of(*t, on_gpu ? Place::kGpu : run_.place());
-    if (!candidates.empty()) {
+    StoreKey next = key_of(*t, where);
+    if (!key.binary.empty()) {
       next.binary = key.binary + "+" + next.binary;
       next.slice = key.slice + " + " + next.slice;
       next.simulator = key.simulator;
       next.device = key.device;
     }
     key = std::move(next);
-    candidates.push_back(t->candidate);
   }
+  return key;
+}
+
+Verification Runner::verify_chain(const std::vector<const Task*>& chain,
+                                  const std::optional<Verification>& instead_of_simulator) {
+  const bool on_gpu = run_.place() == Place::kGpu && !gpu_lost_;
+  const StoreKey key = key_of(chain, on_gpu ? Place::kGpu : run_.place());
   if (const auto known = roofgen::recall(run_.context.store, key)) return known->verification;
   if (!on_gpu && instead_of_simulator) return *instead_of_simulator;
   const std::lock_guard lock(gpu_mutex_);
-  auto verifier = (on_gpu ? gpu_ : simulator_).of(*candidates[0].variant);
-  auto verified = verifier ? (*verifier)->verify_chain(candidates) : Result<Verification>(verifier.error());
+  auto verifier = (on_gpu ? gpu_ : simulator_).of(*chain[0]->candidate.variant);
+  auto verified = verifier ? (*verifier)->verify_chain(candidates_of(chain)) : Result<Verification>(verifier.error());
   Evaluation e;
   if (verified) {
     e.verification = std::move(*verified);
@@ -224,6 +233,27 @@ Verification Runner::verify_chain(const std::vector<const Task*>& chain,
   }
   if (on_gpu) gpu_.clear();
   return e.verification;
+}
+
+std::optional<Verifier::Grid> Runner::verify_grid(const std::vector<const Task*>& chain) {
+  StoreKey key = key_of(chain, Place::kSimulator);
+  key.slice += " grid";
+  key.device.clear();  // no count is taken
+  if (const auto known = roofgen::recall(run_.context.store, key)) return Verifier::Grid{known->verification};
+  auto verifier = simulator_.of(*chain[0]->candidate.variant);
+  if (!verifier) return std::nullopt;
+  auto verified = (*verifier)->verify_grid(candidates_of(chain));
+  if (!verified) {
+    Verifier::Grid failed;
+    failed.verification.failure = to_string(verified.error());
+    return failed;
+  }
+  if (*verified && (*verified)->verification.passed) {
+    Evaluation e;
+    e.verification = (*verified)->verification;
+    remember(run_.context.store, key, e);
+  }
+  return std::move(*verified);
 }
 
 // ---- Feeders -----------------------------------------------------------------------------------

@@ -54,6 +54,8 @@ class Runner {
   /// `instead_of_simulator` stands where the store does not know the chain and the simulator would have to run it.
   Verification verify_chain(const std::vector<const Task*>& chain,
                             const std::optional<Verification>& instead_of_simulator);
+  /// Verifies all stages of a variant on the whole grid, in the simulator. nullopt: too large, or not possible.
+  std::optional<Verifier::Grid> verify_grid(const std::vector<const Task*>& chain);
 
   /// Whether the outputs of the stages before `stage` are there.
   Result<bool> is_fed(const Variant& variant, size_t stage);
@@ -71,6 +73,7 @@ class Runner {
 
  private:
   StoreKey key_of(const Task& task, Place where) const;
+  StoreKey key_of(const std::vector<const Task*>& chain, Place where) const;
   std::unique_ptr<Verifier> verifier(const Variant& variant, Executor& executor) const;
   Result<Evaluation> run_in_simulator(const Task& task);
   Result<void> run_on_gpu(const Task& task, Evaluation& out);

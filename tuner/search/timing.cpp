@@ -70,6 +70,28 @@ std::optional<size_t> fastest_by_model(const SearchRun& run, const SearchPlan& p
   return best;
 }
 
+/// Verifies the winners in a row, and on the whole grid. Winners that fail there make room for the next fastest.
+void verify_by_model(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner,
+                     VariantTimes& times, Tally& tally) {
+  for (;;) {
+    times.verification = verify_winners(run, times, !trials.tally.simulated_now.empty(), runner, tally);
+    if (!times.verification.passed || run.trials_over()) return;
+    const auto grid = runner.verify_grid(times.winners());
+    if (!grid) return;
+    const Verification& v = grid->verification;
+    times.verification.add_checks(v);
+    times.verification.grid_ctas = v.grid_ctas;
+    times.verification.grid = v.grid;
+    if (v.passed) return;
+    StageTimes& stage = times.stages[grid->wrong];
+    tally.rejections.push_back({stage.best().task->candidate.schedule, "verify", v.failure});
+    stage.tasks.erase(stage.tasks.begin() + static_cast<ptrdiff_t>(*stage.winner));
+    stage.winner = fastest_by_model(run, plan, stage);
+    times.complete = stage.winner.has_value();
+    if (!times.complete) return;
+  }
+}
+
 // ---- On a GPU ----------------------------------------------------------------------------------
 
 class GpuTiming {
@@ -381,8 +403,7 @@ Timings time_by_model(const SearchRun& run, const SearchPlan& plan, const Trials
       times.stages.back().winner = fastest_by_model(run, plan, times.stages.back());
       times.complete &= times.stages.back().winner.has_value();
     }
-    if (times.complete)
-      times.verification = verify_winners(run, times, !trials.tally.simulated_now.empty(), runner, out.tally);
+    if (times.complete) verify_by_model(run, plan, trials, runner, times, out.tally);
     out.variants.push_back(std::move(times));
   }
   return out;

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <thread>
 
+#include "base/pool.h"
 #include "generator/ops/elements.h"
 #include "tuner/verify/l2_model.h"
 #include "tuner/verify/tiles.h"
@@ -19,6 +22,11 @@ constexpr uint64_t kFullLimitBytes = uint64_t{768} << 20;
 /// Rows compared at each end of a one-tile slice of a problem too large to run whole: the reference of a million keys
 /// takes as long as the kernel.
 constexpr int64_t kEndRows = 16;
+
+/// Most outputs and temporaries of a whole grid, in bytes: about ten seconds.
+constexpr uint64_t kGridBytes = uint64_t{512} << 20;
+/// Rows that one thread compares at a time.
+constexpr int64_t kCompareRows = 256;
 
 /// Runs at the end of a scope.
 template <class F>
@@ -60,6 +68,7 @@ int64_t last_row_step(const Launch& launch) {
 
 struct Verifier::Site {
   std::string name;
+  std::string label;  ///< of a shorter sum: "kv_len=64"
   Problem problem;
   InputPattern pattern = InputPattern::kNormal;
   bool whole = false;  ///< every CTA; else only those of the bands
@@ -91,7 +100,7 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
     : op_(op), problem_(std::move(problem)), device_(device), variant_(variant), executor_(executor) {
   const Problem reduced = op_.reduced(op_.with_other_scalars(problem_));
   const Op::Slice slice = op_.slice(problem_);
-  const Extent extent = op_.extent(problem_), small = op_.extent(reduced);
+  const Extent extent = op_.extent(problem_);
   plan_.slice_rows = slice.rows;
   plan_.fed_rows = slice.fed_rows;
   plan_.slice_cols = variant_.stages.size() == 1 ? slice.cols : 0;
@@ -118,10 +127,13 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
     site.whole = site.counted = true;
   }
   int64_t head = 0;
-  for (InputPattern pattern : op_.exact_patterns(problem_)) {
+  for (InputPattern pattern : op_.patterns(problem_)) {
     plan_.patterns += std::string(", ") + to_string(pattern);
-    add(to_string(pattern), reduced, pattern, {{0, head, small.rows_of(0) - 1, std::max<int64_t>(0, small.cols - 1)}});
-    head = small.heads - 1;
+    const Problem problem_of_pattern = op_.with_pattern(reduced, pattern);
+    const Extent its = op_.extent(problem_of_pattern);
+    add(to_string(pattern), problem_of_pattern, pattern,
+        {{0, head, its.rows_of(0) - 1, std::max<int64_t>(0, its.cols - 1)}});
+    head = its.heads - 1;
   }
   // The first tile of each sampled head in the middle batch; of the last head, the last tile of the last batch.
   std::vector<Site::Anchor> anchors;
@@ -266,6 +278,8 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
   }
   RunOptions options;
   options.trace = trace;
+  if (site.whole && !site.counted)
+    options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   auto slices = slices_of(run.launch, site, how);
   if (!slices) return fail(std::move(slices).error());
   run.slices = std::move(*slices);
@@ -551,6 +565,122 @@ Result<Verification> Verifier::verify_chain(const std::vector<Candidate>& chain)
   }
   out.passed = true;
   return out;
+}
+
+// ---- the whole grid --------------------------------------------------------------------------------
+
+/// The shortest problem that all kernels of a chain may be launched for. Null: none.
+Result<std::unique_ptr<Verifier::Site>> Verifier::thin_site(const std::vector<Candidate>& chain) const {
+  std::vector<Legal> tuned;
+  for (const Candidate& c : chain) {
+    ROOFGEN_TRY(tuned.emplace_back(), legal_of(*sites_.back(), c));
+  }
+  std::vector<Op::Thin> problems = op_.thinner(problem_);
+  problems.push_back({problem_, ""});
+  for (Op::Thin& thin : problems) {
+    uint64_t bytes = 0;
+    for (const Buffer& b : all_buffers(thin.problem))
+      if (b.role != Buffer::Role::kInput) bytes += b.bytes;
+    if (bytes > kGridBytes) break;
+    ROOFGEN_TRY(const expr::Map scope, problem_scope(op_, thin.problem, limits(device_)));
+    bool all = true;
+    for (size_t i = 0; i < chain.size() && all; ++i) {
+      const auto checked = check_schedule(variant_, chain[i].stage(), chain[i].schedule, scope, false);
+      const Legal* legal = std::get_if<Legal>(&checked);
+      if (!legal) {
+        all = false;
+      } else {
+        ROOFGEN_TRY(all, serves(chain[i].stage(), tuned[i], *legal));
+      }
+    }
+    if (!all) continue;
+    auto site = std::make_unique<Site>();
+    site->name = thin.label.empty() ? "real launch" : "grid with " + thin.label;
+    site->label = thin.label;
+    site->problem = std::move(thin.problem);
+    site->pattern = op_.pattern_of_grid(problem_);
+    site->whole = true;
+    return site;
+  }
+  return std::unique_ptr<Site>();
+}
+
+/// Compares every row, on all cores.
+Result<void> Verifier::compare_all(const Site& site, const Candidate& candidate, const Feed& buffers,
+                                   Verification& into) const {
+  const Extent extent = op_.extent(site.problem);
+  std::vector<Region> parts;
+  for (int64_t b = 0; b < extent.batch; ++b)
+    for (int64_t h = 0; h < extent.heads; ++h)
+      for (int64_t row = 0; row < extent.rows_of(b); row += kCompareRows) {
+        const int64_t end = std::min(row + kCompareRows, extent.rows_of(b)), width = std::max<int64_t>(1, extent.cols);
+        for (int64_t col = 0; col < width; col += kCompareRows)
+          parts.push_back({b, h, row, end, extent.cols > 0 ? col : 0,
+                           extent.cols > 0 ? std::min(col + kCompareRows, extent.cols) : -1});
+      }
+  const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<Verification> found(parts.size());
+  std::atomic<size_t> next{0};
+  std::mutex failed_mutex;
+  std::optional<Error> failed;
+  {
+    Pool pool(threads);
+    for (int t = 0; t < threads; ++t)
+      pool.push([&] {
+        for (size_t i = next++; i < parts.size(); i = next++) {
+          const auto compared = compare(site, candidate, {{}, {parts[i]}}, buffers, found[i]);
+          if (compared) continue;
+          const std::lock_guard lock(failed_mutex);
+          if (!failed) failed = compared.error();
+        }
+      });
+  }
+  if (failed) return *failed;
+  for (const Verification& v : found) {
+    // A row is compared once for each of its column tiles.
+    const uint64_t tiles = extent.cols > 0 ? static_cast<uint64_t>((extent.cols + kCompareRows - 1) / kCompareRows) : 1;
+    into.add_checks(v);
+    into.rows_checked += v.rows_checked / tiles - v.rows_checked;
+    if (into.failure.empty()) into.failure = v.failure;
+  }
+  return {};
+}
+
+Result<std::optional<Verifier::Grid>> Verifier::verify_grid(const std::vector<Candidate>& chain) {
+  ROOFGEN_TRY(const std::unique_ptr<Site> site, thin_site(chain));
+  if (!site) return std::optional<Grid>();
+  Grid out;
+  Verification& v = out.verification;
+  v.grid = site->label;
+  Feed feed;
+  const Defer release([&] {
+    for (const auto& [name, ptr] : feed) executor_.release(ptr);
+    for (const auto& [name, ptr] : site->inputs) executor_.release(ptr);
+  });
+  for (size_t i = 0; i < chain.size(); ++i) {
+    ROOFGEN_TRY(ModuleId module, executor_.load(chain[i].binary));
+    const Defer unload([&] { executor_.unload(module); });
+    ROOFGEN_TRY(StageRun run, run_stage(*site, chain[i], module, feed, nullptr, Run::kFeed));
+    for (const auto& [name, ptr] : run.written) feed[name] = ptr;
+    v.grid_ctas += run.ctas;
+    if (run.result.findings.empty()) continue;
+    v.findings = run.result.findings;
+    v.failure = fmt::format("{}: {}: {}", site->name, v.findings[0].kind, v.findings[0].message);
+    out.wrong = i;
+    return std::optional(std::move(out));
+  }
+  ROOFGEN_CHECK(compare_all(*site, chain.back(), feed, v));
+  v.passed = v.failure.empty();
+  out.wrong = chain.size() - 1;
+  for (size_t i = 0; !v.passed && i + 1 < chain.size(); ++i) {
+    Verification before;
+    ROOFGEN_CHECK(compare_all(*site, chain[i], feed, before));
+    if (before.failure.empty()) continue;
+    v.failure = before.failure;
+    out.wrong = i;
+    break;
+  }
+  return std::optional(std::move(out));
 }
 
 }  // namespace roofgen

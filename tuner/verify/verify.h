@@ -78,6 +78,13 @@ class Verifier {
   Result<void> set_feeder(const Candidate& candidate);
   /// Runs the kernels of all stages in a row at every site, and compares the output of each.
   Result<Verification> verify_chain(const std::vector<Candidate>& chain);
+  /// Runs every CTA of the real grid, with the shortest sum for which the kernels' sources hold, and compares every
+  /// output of the last kernel. nullopt: there is no such problem, or its outputs are too large.
+  struct Grid {
+    Verification verification;
+    size_t wrong = 0;  ///< the first kernel that failed
+  };
+  Result<std::optional<Grid>> verify_grid(const std::vector<Candidate>& chain);
 
  private:
   struct Site;
@@ -91,6 +98,8 @@ class Verifier {
   std::vector<Buffer> all_buffers(const Problem& problem) const;
   Result<DevicePtr> input(const Site& site, const Buffer& buffer);
   Result<Legal> legal_of(const Site& site, const Candidate& candidate) const;
+  Result<std::unique_ptr<Site>> thin_site(const std::vector<Candidate>& chain) const;
+  Result<void> compare_all(const Site& site, const Candidate& candidate, const Feed& buffers, Verification& into) const;
   Result<double> tiled_miss_ratio(const Candidate& candidate, uint64_t wave, double unique_bytes) const;
   Result<Launch> launch_of(const Site& site, const Candidate& candidate) const;
   Result<Slices> slices_of(const Launch& launch, const Site& site, Run run) const;

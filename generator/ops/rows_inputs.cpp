@@ -1,0 +1,71 @@
+#include "generator/ops/rows_inputs.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "generator/ops/counter_random.h"
+#include "generator/ops/elements.h"
+
+namespace roofgen::rows {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// The value of a column in a row of this class, from a number of N(0,1). `single`: the one column that differs.
+double of_class(int64_t row_class, double normal, int64_t col, int64_t single, const SourceContents& c) {
+  const int64_t half = c.cols / 2, part = col * 8 / c.cols;
+  // Steps of 40, 15, 5 and 1, as in the growing scores of attention.
+  constexpr std::array<double, 8> kLevels{-64, -24, -9, -4, -3, -2, -1, 0};
+  switch (row_class) {
+    case 1: return 1.5;
+    case 2: return 1000;
+    case 3: return 1e-6 * normal;
+    case 4: return col == single ? kInfinity : normal;
+    case 5: return col == single ? std::numeric_limits<double>::quiet_NaN() : normal;
+    case 6: return col == single ? normal : c.hidden;
+    case 7: return col / 32 % 2 == 0 ? c.hidden : normal;
+    case 8: return col >= half ? c.hidden : normal;
+    case 9: return col == single ? -1e4 : normal;
+    case 10: return kLevels[static_cast<size_t>(7 - part)] + normal;
+    case 11: return 1e4 * normal;
+    case 12: return c.hidden;
+    case 13: return 1000 + 3 * normal;
+    case 14: return col < half ? c.hidden : col == single ? 1e4 : normal;
+    case 15: return kLevels[static_cast<size_t>(part)] + normal;
+    default: return normal;
+  }
+}
+
+}  // namespace
+
+void SourceContents::values(int64_t row, int64_t first, std::span<double> out) const {
+  TensorContents{pattern, "x", dtype}.values(static_cast<uint64_t>(row * cols + first), out);
+  if (pattern != InputPattern::kExtremeRows) return;
+  const auto single = static_cast<int64_t>(mix(static_cast<uint64_t>(row)) % static_cast<uint64_t>(cols));
+  for (size_t i = 0; i < out.size(); ++i)
+    out[i] = round_to_dtype(of_class(row % kRowClasses, out[i], first + static_cast<int64_t>(i), single, *this), dtype);
+}
+
+void SourceContents::fill(uint64_t byte_offset, std::span<std::byte> out) const {
+  if (pattern != InputPattern::kExtremeRows) return TensorContents{pattern, "x", dtype}.fill(byte_offset, out);
+  const auto size = static_cast<uint64_t>(size_of(dtype));
+  std::vector<double> row_values;
+  std::vector<std::byte> bytes;
+  while (!out.empty()) {
+    const auto element = static_cast<int64_t>(byte_offset / size), skip = static_cast<int64_t>(byte_offset % size);
+    const int64_t row = element / cols, first = element % cols;
+    const int64_t wanted = (skip + static_cast<int64_t>(out.size() + size - 1)) / static_cast<int64_t>(size);
+    row_values.resize(static_cast<size_t>(std::min(cols - first, wanted)));
+    values(row, first, row_values);
+    bytes.resize(row_values.size() * size);
+    for (size_t i = 0; i < row_values.size(); ++i) store_element(bytes.data(), i, dtype, row_values[i]);
+    const size_t count = std::min(out.size(), bytes.size() - static_cast<size_t>(skip));
+    std::copy_n(bytes.begin() + skip, count, out.begin());
+    out = out.subspan(count);
+    byte_offset += count;
+  }
+}
+
+}  // namespace roofgen::rows
