@@ -164,6 +164,26 @@ bool same_operands(const Mutant& m) {
   return never_traps(m, {{m.statement, traps + before}});
 }
 
+/// The new register was copied from the old one, with no branch and no other writer in between.
+bool is_copy(const Mutant& m) {
+  const std::vector<PtxStmt>& body = m.kernel->code().body();
+  const auto old_ones = registers_of(to_text(*m.statement)), new_ones = registers_of(m.after);
+  if (m.rule != "neighbouring register" || old_ones.size() != new_ones.size()) return false;
+  size_t changed = 0;
+  while (changed < old_ones.size() && old_ones[changed] == new_ones[changed]) ++changed;
+  if (changed == old_ones.size()) return false;
+  for (const PtxStmt* s = m.statement; s-- != body.data();) {
+    if (s->kind != PtxStmt::Kind::kInstruction || s->name.starts_with("bra")) return false;
+    if (!has_result(*s)) continue;
+    for (const std::string_view name : registers_in(s->operands[0])) {
+      if (name == new_ones[changed])
+        return s->name.starts_with("mov.") && s->operands[1].name == old_ones[changed] && s->guard.empty();
+      if (name == old_ones[changed]) return false;
+    }
+  }
+  return false;
+}
+
 /// A selection whose changed source is never the selected one.
 bool is_never_selected(const Mutant& m) {
   const PtxStmt& s = *m.statement;
@@ -198,6 +218,12 @@ const std::vector<Argument>& arguments() {
       {"min for max", "lib/row_slice.cuh", "full_end\\(max", "full groups are loaded element by element"},
       {"branch dropped|comparison .*|sign lost", "rows/rows.cu.jinja", R"(holds\(step\)\) continue)",
        "terms of groups beyond the row are neutral"},
+      {"guard dropped|predicate negated", "attention/(fused|softmax_pv).cu.jinja", "j < unmasked",
+       "a masked step is right for every tile"},
+      {"branch dropped", "attention/(softmax|pointwise).cu.jinja", R"(visible_part|\.all|first >= keys)",
+       "elements of a visible piece are judged one by one"},
+      {"barrier dropped", "gemm/epilogue.cuh.jinja", "all warps have read their tiles",
+       "row totals lie behind the tiles, where no warp has written before", false, "reduces"},
       // The same result by another way.
       {"constant off by one", "lib/(math|row_reduce).cuh", "__shfl_xor_sync", "the lanes still span the warp"},
       {"predicate negated|constant off by one|comparison negated", "lib/row_reduce.cuh",
@@ -206,9 +232,11 @@ const std::vector<Argument>& arguments() {
        "0 is neutral in a maximum of magnitudes", false, "quanti"},
       {"float constant doubled|operation dropped", "lib/pointwise.cuh", R"(min.nan|min_nan|min.NaN)",
        "the argument of e^x is never positive", false, "softmax"},
+      {"float constant doubled", "attention/online_softmax.cuh", R"(== neg_inf\(\))",
+       "every row sees a key, and a maximum of 0 gives the same shift", false, "^attention$"},
       // Accuracy.
       {"constant off by one", "lib/math.cuh", "0xffff0000u", "the last bit of an fp32 number", true},
-      {"constant off by one", "attention/softmax.cu.jinja", "kNegInfPair", "e^-3e38 is 0 as well", true},
+      {"constant off by one", "attention/softmax.cu.jinja", "kNegInfPair|neg_inf", "e^-3e38 is 0 as well", true},
       {"comparison .*|float constant doubled|operation dropped", "lib/pointwise.cuh", "return tanhf",
        "both of CUDA's formulas hold around the threshold", true},
   };
@@ -223,6 +251,7 @@ std::string equivalence(const Mutant& m) {
   if (one_result && code.is_dead(s.operands[0].name)) return "no instruction reads the result";
   // What follows depends on sizes, thread and CTA only.
   const bool guarded = !s.guard.empty();
+  if (is_copy(m)) return "the register is a copy of the other";
   if (code.is_under_data(s) || (guarded && code.depends_on_data(s.guard))) return "";
   if (is_never_executed(m)) return "the launch never executes it";
   if (m.rule == "guard dropped" && never_traps(m, {{&s, guard_text(s, true) + "trap; " + to_text(s)}}))

@@ -20,13 +20,25 @@ const char* to_string(Fate fate) {
   return "?";
 }
 
+namespace {
+
+/// Not std::shuffle, whose order depends on the library.
+template <class T>
+void shuffle(std::vector<T>& all, std::mt19937_64& random) {
+  for (size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[random() % i]);
+}
+
+}  // namespace
+
 void sample(std::map<std::string, std::vector<Mutant>> by_rule, uint64_t count, std::mt19937_64& random,
             std::vector<Mutant>& out, const std::function<bool(Mutant&)>& accept) {
-  for (auto& [rule, mutants] : by_rule)  // not std::shuffle, whose order depends on the library
-    for (size_t i = mutants.size(); i > 1; --i) std::swap(mutants[i - 1], mutants[random() % i]);
+  std::vector<std::vector<Mutant>> rules;
+  for (auto& [rule, mutants] : by_rule) rules.push_back(std::move(mutants));
+  shuffle(rules, random);
+  for (std::vector<Mutant>& mutants : rules) shuffle(mutants, random);
   for (bool more = true; more && count > 0;) {
     more = false;
-    for (auto& [rule, mutants] : by_rule) {
+    for (std::vector<Mutant>& mutants : rules) {
       while (!mutants.empty() && !accept(mutants.back())) mutants.pop_back();
       if (mutants.empty() || count == 0) continue;
       out.push_back(std::move(mutants.back()));
