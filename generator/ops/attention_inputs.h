@@ -33,6 +33,7 @@ class Inputs {
 
  private:
   void normal(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
+  int64_t part(int64_t key) const;
   /// kGrowing: the score that column 0 adds for a key, at most 0.
   double level(int64_t key) const;
   void code(int64_t key, uint16_t magnitude, uint16_t* out) const;
@@ -49,7 +50,9 @@ class Inputs {
 };
 
 /// kGrowing: the largest score, in magnitude, that column 0 adds.
-inline constexpr double kDeepest = 64;
+inline constexpr double kDeepest = 67;
+/// kGrowing: the factor of V for keys before the last step.
+inline constexpr double kGrowingValue = 64;
 /// kGrowing: columns 1 and 2 add this to all scores of every fourth row and subtract it in every fourth. exp(100)
 /// overflows fp32.
 inline constexpr double kOffset = 100;

@@ -226,7 +226,7 @@ Result<void> DeviceMemory::write(uint64_t to, std::span<const std::byte> from) {
 Result<void> DeviceMemory::read(uint64_t from, std::span<std::byte> to, std::vector<bool>* written) {
   ROOFGEN_TRY(auto buffer, locate(from, to.size()));
   std::shared_lock lock(in_use_);
-  if (written) written->assign(to.size(), false);
+  if (written) written->assign(to.size(), true);
   uint64_t offset = from - buffer->base;
   for (size_t done = 0; done < to.size();) {
     uint64_t at = offset % kLineBytes, n = std::min<uint64_t>(kLineBytes - at, to.size() - done);
@@ -234,9 +234,10 @@ Result<void> DeviceMemory::read(uint64_t from, std::span<std::byte> to, std::vec
     if (slot)
       std::memcpy(to.data() + done, data(slot) + at, n);
     else
-      std::memset(to.data() + done, 0xff, n);  // as clear() has it
-    for (uint64_t i = 0; written && slot && i < n; ++i)
-      (*written)[done + i] = valid(slot)[(at + i) >> 6] >> ((at + i) & 63) & 1;
+      std::memset(to.data() + done, 0xff, n);                                      // as clear() has it
+    const bool whole = slot && (valid(slot)[0] & valid(slot)[1]) == ~uint64_t{0};  // as almost all lines are
+    for (uint64_t i = 0; written && !whole && i < n; ++i)
+      (*written)[done + i] = slot && (valid(slot)[(at + i) >> 6] >> ((at + i) & 63) & 1);
     done += n;
     offset += n;
   }
