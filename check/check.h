@@ -24,6 +24,7 @@ struct Request {
   std::string arch = "sm_90";
   std::vector<std::string> include_dirs;    ///< the directory of the file first
   std::vector<std::string> compiler_flags;  ///< for NVRTC
+  std::string cache_dir;                    ///< for its results; empty: none are kept
   uint64_t max_memory_bytes = 0;  ///< limit for the memory that the launch touches; 0: a quarter of the machine's
   uint64_t max_instructions = 0;  ///< warp-instructions per CTA; 0: the simulator's default
   int max_findings = 100;

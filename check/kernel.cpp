@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 
+#include "base/scratch.h"
 #include "base/suggest.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/compiler.h"
@@ -265,9 +266,10 @@ std::string take_instance(std::string& ptx) {
   return instance;
 }
 
-}  // namespace
-
-Result<Compiled> compile(const Request& r) {
+/// `headers_first`: if host code makes several rounds likely, large headers come first and are precompiled.
+Result<Compiled> compile(const Request& r, bool headers_first) {
+  const auto source = std::make_shared<Source>(r.file, r.text, r.include_dirs);
+  const std::string large = headers_first && source->has_host_functions() ? source->large_includes() : "";
   CompileOptions options;
   options.arch = r.arch;
   options.jobs = 1;
@@ -279,16 +281,20 @@ Result<Compiled> compile(const Request& r) {
   // NVRTC finds toolkit headers that the file names; the user's headers may include others.
   if (const std::string& dir = nvrtc_info().include_dir; !dir.empty())
     for (const char* below : {"", "/cccl"}) options.extra_flags.push_back("--include-path=" + dir + below);
-  ROOFGEN_TRY(const std::unique_ptr<Compiler> compiler, make_nvrtc_compiler(options, "", [](const std::string&) {}));
+  std::optional<ScratchDirectory> precompiled;
+  if (!large.empty()) options.pch_dir = precompiled.emplace("roofgen-check").path();
+  const Source original = *source;
+  options.other_inputs = [&] { return original.headers_text().value_or(""); };
+  const std::string cache = original.headers_text() ? r.cache_dir : "";
+  ROOFGEN_TRY(const std::unique_ptr<Compiler> compiler, make_nvrtc_compiler(options, cache, [](const std::string&) {}));
   Compiled out;
   out.compiler = compiler->description();
-  const auto source = std::make_shared<Source>(r.file, r.text, r.include_dirs);
   out.own_name = [source](const std::string& file) { return source->own_name(file); };
   // --kernel 'scale<float>' instantiates the template.
   bool asks = r.kernel.find('<') != std::string::npos;
   for (int round = 0; round < kMaxRounds; ++round) {
     Program program;
-    program.source = kPreamble + source->text();
+    program.source = kPreamble + (large.empty() ? "" : large + kPrecompiledEnd) + source->text();
     if (asks)
       program.source += fmt::format("#line 1 \"{}\"\n__device__ auto* {} = &{};\n", kAskedFile, kAsked, r.kernel);
     std::optional<CompileOutcome> outcome;
@@ -328,6 +334,8 @@ Result<Compiled> compile(const Request& r) {
       out.asked_error = std::move(asked);
       continue;
     }
+    // The message is then about the source in its own order.
+    if (!large.empty() && !source->is_own(e.where.file)) return compile(r, false);
     if (e.where.file == kSourceName) e.where.file = r.file;  // from ptxas, which knows the line only
     if (e.message.find("open source file") != std::string::npos)
       e.notes.push_back("note: -I DIRECTORY adds a header search path");
@@ -338,5 +346,9 @@ Result<Compiled> compile(const Request& r) {
                fmt::format("after {} rounds of leaving out host code the compiler still has errors", kMaxRounds),
                {r.file, 0, 0}};
 }
+
+}  // namespace
+
+Result<Compiled> compile(const Request& r) { return compile(r, true); }
 
 }  // namespace roofgen::check

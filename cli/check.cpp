@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/output_file.h"
+#include "base/paths.h"
 #include "cli/cli.h"
 #include "runtime/compiler.h"
 
@@ -116,6 +117,7 @@ Result<Exit> run(const Session& session, const CheckFlags& flags) {
     if (!a->dump.empty()) ROOFGEN_CHECK(can_write(a->dump));
   r.kernel = flags.kernel;
   r.arch = flags.arch;
+  r.cache_dir = cache_dir();
   r.cooperative = flags.cooperative;
   r.max_instructions = flags.max_instructions;
   r.jobs = flags.jobs;
