@@ -73,6 +73,16 @@ class OwnPlaces {
   Where innermost(int ptx_line) const {
     return CallSites(compiled_.binary.ptx, [](const std::string&) { return false; }).of(ptx_line);
   }
+  /// " (in inner, called at k.cu:4, k.cu:7)" for code of the user that was inlined.
+  std::string callers(int ptx_line) const {
+    const CallSites::Inlined inlined = call_sites_.inlined(ptx_line);
+    if (inlined.callers.empty()) return "";
+    std::string at;
+    for (const Where& w : inlined.callers)
+      at += fmt::format("{}{}:{}", at.empty() ? "" : ", ", compiled_.own_name(w.file), w.line);
+    return fmt::format(" ({}called at {})",
+                       inlined.function.empty() ? "" : fmt::format("in {}, ", function_of(inlined.function)), at);
+  }
   /// True if the place was in a toolkit header.
   bool replace(Where& source, int ptx_line) const {
     const bool library = is_library(source.file) || source.line == 0;
@@ -259,7 +269,10 @@ std::vector<FindingGroup> grouped(std::vector<Finding> all) {
   std::vector<FindingGroup> out;
   for (Finding& f : all) {
     const auto same = std::find_if(out.begin(), out.end(), [&](const FindingGroup& g) {
-      return g.first.kind == f.kind && g.first.ptx.line == f.ptx.line;
+      const Finding& first = g.first;
+      return first.kind == f.kind &&
+             (f.source.line ? first.source.file == f.source.file && first.source.line == f.source.line
+                            : first.ptx.line == f.ptx.line);
     });
     if (same != out.end())
       ++same->more;
@@ -382,6 +395,7 @@ Result<Report> run(const Request& r) {
     const Where within = f.source;
     if (own_places.replace(f.source, f.ptx.line))
       f.message += fmt::format(" (in {}:{})", std::filesystem::path(within.file).filename().string(), within.line);
+    f.message += own_places.callers(f.ptx.line);
     use_own_name(f.message, r);
     if (r.is_ptx()) f.ptx.file = r.file;
   }

@@ -33,7 +33,7 @@ struct Request {
   bool is_ptx() const { return file.ends_with(".ptx"); }
 };
 
-/// Findings of one kind at one line.
+/// Findings of one kind at one source line, or without line table at one PTX line.
 struct FindingGroup {
   Finding first;
   uint64_t more = 0;  ///< number of the others, in other CTAs

@@ -174,7 +174,7 @@ std::vector<std::string> Source::kernel_templates() const {
 std::string Source::own_name(const std::string& file) const {
   for (size_t l = 0; l < origin_.size(); ++l)
     if ((l == 0 || origin_[l - 1].file != origin_[l].file) &&
-        ((fs::path("/") / origin_[l].file).lexically_normal() == file ||
+        ("/" + origin_[l].file == file || (fs::path("/") / origin_[l].file).lexically_normal() == file ||
          fs::absolute(origin_[l].file).lexically_normal() == file))
       return origin_[l].file;
   return file;

@@ -120,6 +120,13 @@ std::string demangled(const std::string& name) {
   return out;
 }
 
+std::string function_of(const std::string& mangled) {
+  std::string name = without_parameters(demangled(mangled));
+  // Of a template's instance, the return type comes first.
+  const size_t open = std::min(name.find('<'), name.size()), space = name.rfind(' ', open);
+  return space == std::string::npos || name.find("operator") != std::string::npos ? name : name.substr(space + 1);
+}
+
 Result<std::vector<Entry>> entries_of(const std::string& ptx, const std::string& file) {
   ROOFGEN_TRY(const sim::PtxModule module, sim::parse_ptx(ptx, file));
   std::vector<Entry> out;

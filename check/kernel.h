@@ -21,6 +21,8 @@ struct Entry {
 };
 
 std::string demangled(const std::string& name);
+/// The demangled name of a function without its return type and parameters.
+std::string function_of(const std::string& mangled);
 Result<std::vector<Entry>> entries_of(const std::string& ptx, const std::string& file);
 /// `templates`: names of the kernel templates in the source, for the message.
 Result<Entry> find_kernel(const std::vector<Entry>& entries, const Request& request,

@@ -144,6 +144,22 @@ TEST_F(HostCode, OfAHeaderTooLargeToBeTaken) {
   expect(1, "#include \"host.h\"\n#ifdef NOPE\n#include \"huge.h\"\n#endif\n" + kScale);
 }
 
+TEST_F(HostCode, FindingsHaveTheGivenPathAndTheCallers) {
+  file_ = "../user.cu";
+  for (const std::string& host : {std::string(), kHostCode}) {
+    const auto report = check(
+        "__device__ int inner(int* p) { return *p; }\n__device__ int outer(int* p) {\n"
+        "  return inner(p) + 1;\n}\n__global__ void k(int* o) {\n  *o = outer(nullptr);\n}\n" +
+            host,
+        R"([{"type": "i32", "size": 1}])");
+    ASSERT_TRUE(report) << to_string(report.error());
+    ASSERT_EQ(report->findings.size(), 1u);
+    const Finding& f = report->findings[0].first;
+    EXPECT_EQ(f.source.file + ":" + std::to_string(f.source.line), "../user.cu:1");
+    EXPECT_NE(f.message.find(" (in inner, called at ../user.cu:3, ../user.cu:6)"), std::string::npos) << f.message;
+  }
+}
+
 TEST_F(HostCode, ResultsAreKeptForTheTextOfAllFiles) {
   cache_ = (directory_ / "cache").string();
   const auto entries = [&] {
