@@ -140,7 +140,8 @@ class OwnPlaces {
 /// Device memory of the arguments, freed at the end.
 class Buffers {
  public:
-  explicit Buffers(Executor& executor) : executor_(executor) {}
+  Buffers(Executor& executor, const std::vector<Argument>& arguments)
+      : executor_(executor), all_arguments_(arguments) {}
   ~Buffers() {
     for (const DevicePtr p : all_) executor_.release(p);
   }
@@ -157,13 +158,18 @@ class Buffers {
   }
   /// The bytes of an argument with the addresses of its buffers, which are added to `at`.
   Result<std::vector<std::byte>> pass(const Argument& a, std::map<const Argument*, DevicePtr>& at) {
-    if (!a.size && !a.null && a.fields.empty()) return a.value;
+    if (!a.is_pointer() && a.fields.empty()) return a.value;
     std::vector<std::byte> bytes = a.value;
     if (a.fields.empty()) {
       DevicePtr address;
       if (a.size) {
         ROOFGEN_TRY(address, add(a));
         at[&a] = address;
+      } else if (!a.buffer.empty()) {
+        const auto to = std::find_if(all_arguments_.begin(), all_arguments_.end(), [&](const Argument& other) {
+          return other.size && other.symbol.empty() && other.name == a.buffer;
+        });
+        address.address = at.at(&*to).address + a.begin;
       }
       bytes.resize(sizeof address.address);
       std::memcpy(bytes.data(), &address.address, bytes.size());
@@ -177,6 +183,7 @@ class Buffers {
 
  private:
   Executor& executor_;
+  const std::vector<Argument>& all_arguments_;
   std::vector<DevicePtr> all_;
 };
 
@@ -237,6 +244,11 @@ Result<BufferReport> inspect(Executor& executor, DevicePtr at, const Argument& a
     fill(a.expect->contents, a.type, 0, wanted);
   }
   const uint32_t size = bytes_of(a.type);
+  std::vector<bool> ignored(*a.size);
+  if (a.expect)
+    for (const auto& [begin, end] : a.expect->ignored)
+      std::fill(ignored.begin() + static_cast<ptrdiff_t>(begin), ignored.begin() + static_cast<ptrdiff_t>(end), true);
+  out.ignored = static_cast<uint64_t>(std::count(ignored.begin(), ignored.end(), true));
   for (uint64_t i = 0; i < *a.size; ++i) {
     const bool there = std::all_of(written.begin() + static_cast<ptrdiff_t>(i * size),
                                    written.begin() + static_cast<ptrdiff_t>((i + 1) * size), [](bool b) { return b; });
@@ -244,7 +256,7 @@ Result<BufferReport> inspect(Executor& executor, DevicePtr at, const Argument& a
       ++out.unwritten;
       std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(i * size), size, std::byte{0});
     }
-    if (wanted.empty()) continue;
+    if (wanted.empty() || ignored[i]) continue;
     const std::byte *want = &wanted[i * size], *got = &bytes[i * size];
     // 64-bit integers are compared exactly.
     const bool same = is_integer(a.type) && a.expect->absolute == 0 && a.expect->relative == 0
@@ -358,7 +370,7 @@ Result<Report> run(const Request& r) {
     for (std::string& note : e.notes) use_own_name(note, r);
     return e;
   }
-  Buffers buffers(*executor);
+  Buffers buffers(*executor, r.args);
   std::map<const Argument*, DevicePtr> places;
   Launch launch;
   launch.grid = r.grid;

@@ -56,6 +56,7 @@ struct BufferReport {
   bool compared = false;
   /// Over the mismatches that are initialised; the relative error over those with an expected value other than 0.
   double largest_error = 0, largest_relative_error = 0;
+  uint64_t ignored = 0;  ///< elements left out of the comparison
 };
 
 struct Report {

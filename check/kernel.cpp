@@ -95,7 +95,7 @@ Kind kind_of(std::string type) {
 Kind kind_of(Element e) { return {is_integer(e) ? 'i' : 'f', bytes_of(e)}; }
 
 std::string described(const Argument& a) {
-  if (a.size || a.null) return "a pointer of 8 bytes";
+  if (a.is_pointer()) return "a pointer of 8 bytes";
   if (a.type_name == "struct") {
     std::string offsets;
     for (const Argument& f : a.fields) offsets += fmt::format("{}{}", offsets.empty() ? "" : ", ", f.offset);
@@ -215,10 +215,10 @@ Result<void> check_arguments(const Entry& entry, const std::vector<Argument>& al
     const bool pointer = type.ends_with("*");
     const Kind declared = kind_of(pointer ? type.substr(0, type.size() - 1) : type), given = kind_of(a.type);
     if (!declared.letter) continue;
-    if (!a.size && pointer)
+    if (!a.is_pointer() && pointer)
       return refuse(fmt::format("{} is {}, {} is a pointer; a buffer with \"size\" or \"null\" was expected", a.name,
                                 described(a), parameter));
-    if (a.size && !pointer)
+    if (a.is_pointer() && !pointer)
       return refuse(fmt::format("{} is a buffer, {} is passed by value; \"value\" was expected", a.name, parameter));
     if (declared.letter == given.letter && declared.bytes == given.bytes) continue;
     if (!pointer)

@@ -65,7 +65,7 @@ double ratio(uint64_t a, uint64_t b) { return b ? static_cast<double>(a) / stati
 }  // namespace
 
 std::string mismatch_text(const Report& r, const BufferReport& b) {
-  std::string out = fmt::format("{}; {} of {} elements are wrong", b.first, b.mismatches, b.elements);
+  std::string out = fmt::format("{}; {} of {} elements are wrong", b.first, b.mismatches, b.elements - b.ignored);
   if (b.largest_error > 0) out += fmt::format(", by at most {:.3g}", b.largest_error);
   if (b.largest_relative_error > 0) out += fmt::format(" (relatively {:.2g})", b.largest_relative_error);
   if (!r.findings.empty())
@@ -102,7 +102,8 @@ std::string check_text(const Report& r, size_t top) {
     if (b.mismatches)
       out += fmt::format("\n{}\n", mismatch_text(r, b));
     else if (b.compared)
-      out += fmt::format("\n{}: all {} elements are as expected\n", b.name, b.elements);
+      out += fmt::format("\n{}: all {} elements {}are as expected\n", b.name, b.elements - b.ignored,
+                         b.ignored ? fmt::format("that are compared, of {}, ", b.elements) : "");
     else if (b.unwritten)
       out += fmt::format("\n{}: {} of {} elements are uninitialised, and zeros in the dump\n", b.name, b.unwritten,
                          b.elements);
