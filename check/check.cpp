@@ -22,31 +22,6 @@
 namespace roofgen::check {
 namespace {
 
-/// The first word of a text outside comments.
-std::string_view first_word(std::string_view text) {
-  for (;;) {
-    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
-    if (!text.starts_with("//") && !text.starts_with("/*")) return text.substr(0, text.find_first_of(" \t\r\n"));
-    const std::string_view end = text[1] == '/' ? "\n" : "*/";
-    const size_t at = text.find(end, 2);
-    text.remove_prefix(at == text.npos ? text.size() : at + end.size());
-  }
-}
-
-/// The file name decides between CUDA C++ and PTX. A file that is obviously the other one gets a clear error here.
-Result<void> is_as_named(const Request& r) {
-  const bool ptx = first_word(r.text) == ".version";
-  if (r.is_ptx() && !ptx && r.text.find("__global__") != std::string::npos)
-    return Error{Exit::kUsage,
-                 "CUDA C++, in a file that is taken as PTX by its name; a name that ends in .cu was expected",
-                 {r.file, 0, 0}};
-  if (!r.is_ptx() && ptx)
-    return Error{Exit::kUsage,
-                 "PTX, in a file that is taken as CUDA C++ by its name; a name that ends in .ptx was expected",
-                 {r.file, 0, 0}};
-  return {};
-}
-
 /// Replaces the file name that NVRTC made absolute by the user's name in a message.
 void use_own_name(std::string& text, const Request& r) {
   const std::string made = "/" + r.file + ":";
@@ -325,27 +300,17 @@ Result<Report> run(const Request& r) {
   report.grid = r.grid;
   report.block = r.block;
   report.smem_bytes = r.smem_bytes;
-  ROOFGEN_CHECK(is_as_named(r));
-  Compiled compiled;
-  if (r.is_ptx()) {
-    compiled.binary.ptx = r.text;
-    compiled.own_name = [](const std::string& file) { return file; };
-  } else {
-    ROOFGEN_TRY(compiled, compile(r));
-  }
+  ROOFGEN_TRY(Chosen chosen, choose_kernel(r));
+  Compiled& compiled = chosen.compiled;
+  const Entry& entry = chosen.entry;
   Binary& binary = compiled.binary;
   report.compiler = compiled.compiler;
   report.left_out = compiled.left_out;
-  ROOFGEN_TRY(const std::vector<Entry> entries, entries_of(binary.ptx, r.is_ptx() ? r.file : "the compiler's PTX"));
-  Request named = r;
-  if (!compiled.instance.empty()) named.kernel = compiled.instance;
-  Result<Entry> entry = find_kernel(entries, named, compiled.templates);
-  if (!entry) return compiled.asked_error ? *compiled.asked_error : std::move(entry).error();
-  ROOFGEN_CHECK(check_arguments(*entry, r.args, report.notes));
-  binary.entry = entry->mangled;
-  report.kernel = entry->name;
+  ROOFGEN_CHECK(check_arguments(entry, r.args, report.notes));
+  binary.entry = entry.mangled;
+  report.kernel = entry.name;
   if (!r.is_ptx()) {
-    const PtxasReport words = parse_ptxas_log(binary.log, entry->mangled);
+    const PtxasReport words = parse_ptxas_log(binary.log, entry.mangled);
     report.registers = words.registers;
     report.spill_bytes = words.spill_bytes;
     report.static_smem_bytes = words.static_smem_bytes;
@@ -396,7 +361,7 @@ Result<Report> run(const Request& r) {
   options.cooperative = r.cooperative;
   options.printed = &report.printed;
   Result<RunResult> ran = executor->run(*module, launch, options);
-  if (!ran) return launch_error(std::move(ran).error(), entry->mangled, report.kernel);
+  if (!ran) return launch_error(std::move(ran).error(), entry.mangled, report.kernel);
   RunResult result = std::move(*ran);
   report.stopped_early = result.findings.size() >= static_cast<size_t>(r.max_findings);
   const bool grid_barrier = binary.ptx.find("%envreg") != std::string::npos;

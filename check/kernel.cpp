@@ -234,6 +234,31 @@ Result<void> check_arguments(const Entry& entry, const std::vector<Argument>& al
 
 namespace {
 
+/// The first word of a text outside comments.
+std::string_view first_word(std::string_view text) {
+  for (;;) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+    if (!text.starts_with("//") && !text.starts_with("/*")) return text.substr(0, text.find_first_of(" \t\r\n"));
+    const std::string_view end = text[1] == '/' ? "\n" : "*/";
+    const size_t at = text.find(end, 2);
+    text.remove_prefix(at == text.npos ? text.size() : at + end.size());
+  }
+}
+
+/// The file name decides between CUDA C++ and PTX. A file that is obviously the other one gets a clear error here.
+Result<void> is_as_named(const Request& r) {
+  const bool ptx = first_word(r.text) == ".version";
+  if (r.is_ptx() && !ptx && r.text.find("__global__") != std::string::npos)
+    return Error{Exit::kUsage,
+                 "CUDA C++, in a file that is taken as PTX by its name; a name that ends in .cu was expected",
+                 {r.file, 0, 0}};
+  if (!r.is_ptx() && ptx)
+    return Error{Exit::kUsage,
+                 "PTX, in a file that is taken as CUDA C++ by its name; a name that ends in .ptx was expected",
+                 {r.file, 0, 0}};
+  return {};
+}
+
 constexpr int kMaxRounds = 20;
 constexpr const char* kAsked = "roofgen_asked_kernel";
 constexpr const char* kAskedFile = "--kernel";
@@ -356,6 +381,23 @@ Result<Compiled> compile(const Request& r, bool headers_first) {
 
 }  // namespace
 
-Result<Compiled> compile(const Request& r) { return compile(r, true); }
+Result<Chosen> choose_kernel(const Request& r) {
+  ROOFGEN_CHECK(is_as_named(r));
+  Chosen out;
+  if (r.is_ptx()) {
+    out.compiled.binary.ptx = r.text;
+    out.compiled.own_name = [](const std::string& file) { return file; };
+  } else {
+    ROOFGEN_TRY(out.compiled, compile(r, true));
+  }
+  ROOFGEN_TRY(const std::vector<Entry> entries,
+              entries_of(out.compiled.binary.ptx, r.is_ptx() ? r.file : "the compiler's PTX"));
+  Request named = r;
+  if (!out.compiled.instance.empty()) named.kernel = out.compiled.instance;
+  Result<Entry> entry = find_kernel(entries, named, out.compiled.templates);
+  if (!entry) return out.compiled.asked_error ? *out.compiled.asked_error : std::move(entry).error();
+  out.entry = std::move(*entry);
+  return out;
+}
 
 }  // namespace roofgen::check

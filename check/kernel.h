@@ -41,6 +41,11 @@ struct Compiled {
   std::function<std::string(const std::string&)> own_name;
 };
 
-Result<Compiled> compile(const Request& request);
+/// The kernel that a request names, of the PTX or of the compiled source.
+struct Chosen {
+  Compiled compiled;
+  Entry entry;
+};
+Result<Chosen> choose_kernel(const Request& request);
 
 }  // namespace roofgen::check
