@@ -121,7 +121,9 @@ std::string demangled(const std::string& name) {
 }
 
 std::string function_of(const std::string& mangled) {
-  std::string name = without_parameters(demangled(mangled));
+  std::string full = demangled(mangled);
+  if (full.ends_with(" const")) full.resize(full.size() - 6);  // a member function
+  std::string name = without_parameters(full);
   // Of a template's instance, the return type comes first.
   const size_t open = std::min(name.find('<'), name.size()), space = name.rfind(' ', open);
   return space == std::string::npos || name.find("operator") != std::string::npos ? name : name.substr(space + 1);

@@ -157,6 +157,7 @@ std::vector<Parameter> parameters_in(const std::string& text, const std::string&
   for (const Declaration& d : find_declarations(text).all) {
     if (!d.is_kernel || d.name != kernel) continue;
     const std::string head = text.substr(d.begin, d.end - d.begin);
+    if (!head.ends_with('}')) continue;  // a declaration without names
     const std::regex open_of("\\b" + kernel + R"(\s*\()");
     std::smatch m;
     if (!std::regex_search(head, m, open_of)) continue;
