@@ -181,7 +181,9 @@ std::string table() {
       "kernel state its launch and the expected findings. The test runs every kernel and requires exactly the listed "
       "finding,\n"
       "at the listed line if there is one, and no finding for a correct kernel. The test generates this document\n"
-      "(`ROOFGEN_UPDATE_GOLDEN=1`) and fails if the document is out of date.\n"
+      "(`ROOFGEN_UPDATE_GOLDEN=1`) and fails if the document is out of date. `tests/check/right` has further correct "
+      "kernels\n"
+      "of suspicious look: warp-synchronous code, reductions by the last block, updates in place.\n"
       "\n## {} kernels with a planted fault\n\n| kernel | grid x block | found |\n| --- | --- | --- |\n{}\n## {} "
       "correct kernels\n\n"
       "| kernel | grid x block | lines with excess traffic |\n| --- | --- | --- |\n{}",
