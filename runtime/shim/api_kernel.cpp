@@ -11,7 +11,6 @@ using namespace roofgen::shim;
 
 namespace {
 
-constexpr uint32_t kMostThreads = 1024;
 Status load(State& s, const char* call, Handle* out, const void* image, unsigned count = 0, int* options = nullptr,
             void** values = nullptr) {
   CHECK(out, kInvalidValue, "null");
@@ -64,10 +63,7 @@ Status attribute(State& s, const char* call, int* out, int attribute, Handle han
   CHECK(f, kInvalidHandle, "no such function");
   const roofgen::sim::Kernel& k = f->kernel;
   switch (attribute) {
-    case 0:
-      *out = k.max_threads[0] ? static_cast<int>(k.max_threads[0] * k.max_threads[1] * k.max_threads[2])
-                              : static_cast<int>(kMostThreads);
-      break;
+    case 0: *out = s.most_threads_of(*f); break;
     case 1: *out = static_cast<int>(k.static_shared); break;
     case 2: *out = 0; break;
     case 3: {
@@ -103,7 +99,7 @@ Status occupancy_of(State& s, const char* call, int* out, Handle handle, int thr
   Function* f = s.function_of(handle);
   CHECK(out, kInvalidValue, "null");
   CHECK(f, kInvalidHandle, "no such function");
-  CHECK(threads > 0 && threads <= static_cast<int>(kMostThreads), kInvalidValue, "{} threads", threads);
+  CHECK(threads > 0 && threads <= kMostThreads, kInvalidValue, "{} threads", threads);
   *out = resident(s, call, *f, threads, static_cast<int64_t>(smem));
   return kSuccess;
 }
@@ -114,8 +110,7 @@ Status potential(State& s, const char* call, int* grid, int* block, Handle handl
   Function* f = s.function_of(handle);
   CHECK(grid && block, kInvalidValue, "null");
   CHECK(f, kInvalidHandle, "no such function");
-  const uint32_t* declared = f->kernel.max_threads;
-  int most = declared[0] ? static_cast<int>(declared[0] * declared[1] * declared[2]) : static_cast<int>(kMostThreads);
+  int most = s.most_threads_of(*f);
   if (limit > 0) most = std::min(most, limit);
   int best = 0;
   for (int threads = most; threads > 0; threads = (threads - 1) / 32 * 32) {
@@ -248,7 +243,7 @@ ROOFGEN_CU(cuModuleGetGlobal_v2, kContext, (Address * at, size_t* bytes, Handle 
            { return get_global(s, call, at, bytes, handle, name); })
 ROOFGEN_CU(cuModuleGetLoadingMode, kDriver, (int* mode), {
   CHECK(mode, kInvalidValue, "null");
-  *mode = 2;  // CU_MODULE_LAZY_LOADING: a kernel is decoded on its first lookup
+  *mode = 1;  // CU_MODULE_EAGER_LOADING
   return kSuccess;
 })
 
@@ -363,8 +358,8 @@ ROOFGEN_CU(cuOccupancyMaxPotentialClusterSize, kContext,
            })
 ROOFGEN_CU(cuOccupancyAvailableDynamicSMemPerBlock, kContext, (size_t * out, Handle handle, int ctas, int threads), {
   Function* f = s.function_of(handle);
-  CHECK(out && ctas > 0 && threads > 0 && threads <= static_cast<int>(kMostThreads), kInvalidValue,
-        "{} CTAs of {} threads", ctas, threads);
+  CHECK(out && ctas > 0 && threads > 0 && threads <= kMostThreads, kInvalidValue, "{} CTAs of {} threads", ctas,
+        threads);
   CHECK(f, kInvalidHandle, "no such function");
   CHECK(resident(s, call, *f, threads, 0) >= ctas, kInvalidValue, "{} CTAs do not fit an SM", ctas);
   const int64_t unit = s.device.integer("smem_alloc_unit"),

@@ -26,6 +26,7 @@ Status add(State& s, const char* call, Handle state, int type, std::string text,
   const Status status = s.load(call, text.c_str(), &why, &module);
   fill_log(why, static_cast<unsigned>(link->options.size()), link->options.data(), link->values);
   if (status != kSuccess) return status;
+  s.unload(*module);
   s.modules.remove(module);
   link->image = std::move(text);
   return kSuccess;

@@ -44,6 +44,7 @@ inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotI
 
 /// The version of the driver API; its functions are in entries.def.
 inline constexpr int kVersion = 13000;
+inline constexpr int kMostThreads = 1024;  ///< of a CTA
 
 struct Module;
 
@@ -62,6 +63,7 @@ struct Module {
   std::optional<std::string> ptxas_log;  ///< empty until ptxas ran
   std::map<std::string, Address, std::less<>> variables;
   std::map<std::string, std::unique_ptr<Function>, std::less<>> functions;
+  std::map<std::string, std::string, std::less<>> unsupported;  ///< kernels that the simulator refuses, with the reason
 };
 
 /// A queued launch, which owns its arguments.
@@ -221,6 +223,8 @@ class State {
   Function* function_of(Handle handle) const;  ///< null if the function does not exist
   /// ptxas's report; empty if there is no ptxas or it refuses the PTX.
   std::optional<PtxasReport> compiled(const Function& function);
+  /// Threads of the largest CTA, by the PTX and by the registers if they are known.
+  int most_threads_of(const Function& function);
 
   Status allocate(size_t bytes, Address* out);
   Status free(Address at);
@@ -247,6 +251,10 @@ class State {
  private:
   /// cuInit fails because of an invalid setting: writes a line to stderr as well as to the log.
   Status misconfigured(const std::string& why);
+  std::string decode(Module& module);
+  const std::string& ptxas_log(Module& module);
+  /// The first error of ptxas; empty if there is none or no ptxas.
+  std::string ptxas_error(Module& module);
   Status read_settings();
   void write_log(const std::string& line);
   double modelled_ns(const LaunchOp& op, const Counts& counts) const;

@@ -7,8 +7,8 @@
 namespace roofgen::shim {
 namespace {
 
-constexpr uint32_t kMostThreads = 1024;
 constexpr uint64_t kPortableCluster = 8;  // supported by every device with clusters
+constexpr int kMostRegisters = 255;       // of a thread
 
 /// `extra` of cuLaunchKernel: pairs of a marker and a value; 1: the buffer, 2: the address of its size, 0: the end.
 Status unpack(State& s, const char* call, const sim::Kernel& k, void** extra, std::vector<std::byte>& params) {
@@ -44,6 +44,7 @@ void fill_log(const std::string& why, unsigned count, const int* options, void**
 
 int resident(State& s, const char* call, const Function& f, int threads, int64_t smem) {
   const auto report = s.compiled(f);
+  if (report && threads > most_threads(report->registers)) return 0;
   if (!report) s.log(fmt::format("{}: {}: occupancy without register counts, an upper bound", call, f.kernel.name));
   return roofgen::occupancy(s.device, report ? report->registers : 1, smem + f.kernel.static_shared, threads)
       .ctas_per_sm;
@@ -87,6 +88,14 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
   CHECK(k.required_threads[0] == 0 ||
             (block.x == k.required_threads[0] && block.y == k.required_threads[1] && block.z == k.required_threads[2]),
         kInvalidValue, "{}: .reqntid requires another block size", k.name);
+  // Fewer threads fit with any register count, and ptxas keeps declared limits: then the count is not needed.
+  if (const int threads = static_cast<int>(block.count());
+      threads > most_threads(kMostRegisters) && most + k.required_threads[0] == 0) {
+    const auto report = s.compiled(*f);
+    CHECK(!report || threads <= most_threads(report->registers), kOutOfResources,
+          "{}: {} threads of {} registers; the registers suffice for {} threads", k.name, threads, report->registers,
+          most_threads(report->registers));
+  }
   CHECK(shape.smem_bytes <= static_cast<unsigned>(f->max_dynamic_smem), kInvalidValue,
         "{}: {} bytes of dynamic shared memory; at most {} are set", k.name, shape.smem_bytes, f->max_dynamic_smem);
   Dim3 cluster;
