@@ -233,8 +233,7 @@ Status set_attribute(State& s, const char* call, Handle handle, int attribute, i
 ROOFGEN_CU(cuModuleLoadData, kContext, (Handle * out, const void* image), { return load(s, call, out, image); })
 ROOFGEN_CU(cuModuleLoadDataEx, kContext, (Handle * out, const void* image, unsigned count, int* options, void** values),
            { return load(s, call, out, image, count, options, values); })
-ROOFGEN_CU(cuModuleLoadFatBinary, kContext, (Handle*, const void*),
-           { return s.refuse(call, kNoBinary, "fat binaries are not supported; load the PTX"); })
+ROOFGEN_CU(cuModuleLoadFatBinary, kContext, (Handle * out, const void* image), { return load(s, call, out, image); })
 ROOFGEN_CU(cuModuleLoad, kContext, (Handle * out, const char* path), { return load_file(s, call, out, path); })
 ROOFGEN_CU(cuModuleUnload, kContext, (Handle handle), { return unload(s, call, handle); })
 ROOFGEN_CU(cuModuleGetFunction, kContext, (Handle * out, Handle handle, const char* name),
@@ -282,6 +281,10 @@ ROOFGEN_CU(cuFuncSetAttribute, kContext, (Handle function, int which, int value)
 ROOFGEN_CU(cuFuncSetCacheConfig, kContext, (Handle handle, int), {
   CHECK(s.function_of(handle), kInvalidHandle, "no such function");
   return kSuccess;  // there is no L1 to configure
+})
+ROOFGEN_CU(cuFuncSetSharedMemConfig, kContext, (Handle handle, int), {
+  CHECK(s.function_of(handle), kInvalidHandle, "no such function");
+  return kSuccess;  // without effect since sm_50
 })
 ROOFGEN_CU(cuFuncLoad, kContext, (Handle handle), {
   CHECK(s.function_of(handle), kInvalidHandle, "no such function");

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/subprocess.h"
+#include "runtime/shim/fatbin.h"
 #include "runtime/shim/report.h"
 #include "runtime/shim/state.h"
 #include "runtime/sim/machine.h"
@@ -20,7 +21,6 @@ namespace {
 /// The default of the simulator's executor: above it a CTA counts as endless.
 constexpr uint64_t kMostInstructions = 1'000'000'000;
 constexpr size_t kMostPtx = size_t{64} << 20;
-constexpr uint32_t kFatbinMagic = 0xba55ed50;
 
 /// The error that a GPU reports for a finding.
 Status status_of(const std::string& kind) {
@@ -47,14 +47,6 @@ std::string line_of(const std::string& text, int number) {
   return number > 0 || begin == std::string::npos ? "" : line.substr(begin, end - begin + 1);
 }
 
-/// The architecture in the text of a PTX module that cannot be parsed.
-std::string_view target_in(std::string_view text) {
-  const size_t at = text.find(".target");
-  if (at == text.npos) return {};
-  text.remove_prefix(std::min(text.find_first_not_of(" \t", at + 7), text.size()));
-  return text.substr(0, text.find_first_of(", \t\r\n"));
-}
-
 }  // namespace
 
 Status State::load(const char* call, const void* image, std::string* why, Module** out) {
@@ -63,12 +55,14 @@ Status State::load(const char* call, const void* image, std::string* why, Module
     return refuse(call, status, message);
   };
   if (!image) return refused(kInvalidValue, "no image");
+  const int arch = static_cast<int>(device.integer("arch"));
   const auto* bytes = static_cast<const char*>(image);
-  uint32_t magic = 0;
-  if (bytes[0] && bytes[1] && bytes[2]) std::memcpy(&magic, bytes, sizeof magic);
   if (std::strncmp(bytes, "\177ELF", 4) == 0)
     return refused(kNoBinary, "a CUBIN is machine code; the simulator runs PTX only");
-  if (magic == kFatbinMagic) return refused(kNoBinary, "fat binaries are not supported; load the PTX");
+  if (is_fatbin(image)) {
+    const auto ptx = ptx_in_fatbin(image, arch);
+    return ptx ? load(call, ptx->c_str(), why, out) : refused(kNoBinary, ptx.error().message);
+  }
   const size_t size = strnlen(bytes, kMostPtx + 1);
   if (size > kMostPtx) return refused(kInvalidImage, "over 64 MiB: no PTX");
   auto module = std::make_unique<Module>();
@@ -83,13 +77,8 @@ Status State::load(const char* call, const void* image, std::string* why, Module
     return refused(unsupported ? kNotSupported : kInvalidPtx, wrong.empty() ? to_string(parsed.error()) : wrong);
   }
   module->ptx = std::move(*parsed);
-  const std::string target(module->ptx.target);
-  if (target.starts_with("sm_")) {
-    const int needs = std::atoi(target.c_str() + 3), arch = static_cast<int>(device.integer("arch"));
-    const char last = target.back();
-    if (needs > arch || ((last == 'a' || last == 'f') && needs != arch))
-      return refused(kNoBinary, fmt::format("the PTX is for {}, the device is sm_{}", target, arch));
-  }
+  if (!runs_on(module->ptx.target, arch))
+    return refused(kNoBinary, fmt::format("the PTX is for {}, the device is sm_{}", module->ptx.target, arch));
   const std::string wrong = decode(*module);
   if (!wrong.empty()) {
     unload(*module);

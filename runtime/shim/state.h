@@ -54,6 +54,11 @@ struct Function {
   uint32_t cluster[3] = {0, 0, 0};  ///< required; 0: not required
   bool big_clusters = false;        ///< more than 8 CTAs are allowed
   int max_dynamic_smem = 0;         ///< set by cuFuncSetAttribute; initially 48 KiB less the static shared memory
+  struct {
+    Dim3 block = {1, 1, 1};
+    unsigned smem_bytes = 0;
+    std::vector<std::byte> params;
+  } next;  ///< of the next cuLaunch (api_old.cpp)
 };
 
 struct Module {
@@ -131,7 +136,7 @@ struct Event {
   double time_ns = 0;
 };
 struct Context {
-  unsigned flags = 0;
+  unsigned flags = 0, uses = 1;                 ///< cuCtxAttach adds one
   size_t limits[3] = {1024, 1 << 20, 8 << 20};  ///< CUlimit: stack, printf buffer, malloc heap; CUDA's defaults
 };
 

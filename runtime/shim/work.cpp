@@ -79,7 +79,8 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
   const Dim3 &grid = shape.grid, &block = shape.block;
   CHECK(block.count() > 0 && block.count() <= kMostThreads && block.z <= 64, kInvalidValue, "{}: a block of {} threads",
         k.name, text_of(block));
-  CHECK(grid.count() > 0 && grid.x <= 0x7fffffff && grid.y <= 65535 && grid.z <= 65535, kInvalidValue,
+  const bool empty = shape.may_be_empty && grid.count() == 0;
+  CHECK((grid.count() > 0 || empty) && grid.x <= 0x7fffffff && grid.y <= 65535 && grid.z <= 65535, kInvalidValue,
         "{}: a grid of {} CTAs", k.name, text_of(grid));
   CHECK(grid.count() <= 0xffffffffu, kNotSupported, "over 2^32 CTAs");
   const uint64_t most = uint64_t{k.max_threads[0]} * k.max_threads[1] * k.max_threads[2];
@@ -119,8 +120,8 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
     CHECK(!args, kInvalidValue, "arguments given twice");
     if (Status status = unpack(s, call, k, extra, op->params); status != kSuccess) return status;
   } else {
-    CHECK(args || k.params.empty(), kInvalidValue, "{}: no arguments", k.name);
-    for (size_t i = 0; i < k.params.size(); ++i) {
+    CHECK(args || k.params.empty() || empty, kInvalidValue, "{}: no arguments", k.name);
+    for (size_t i = 0; args && i < k.params.size(); ++i) {
       CHECK(args[i], kInvalidValue, "{}: argument {} is null", k.name, i);
       std::memcpy(op->params.data() + k.params[i].offset, args[i], k.params[i].bytes);
     }

@@ -51,6 +51,8 @@ MEMBER(Copy3d, to, CUDA_MEMCPY3D, dstXInBytes);
 MEMBER(Copy3d, to.device, CUDA_MEMCPY3D, dstDevice);
 MEMBER(Copy3d, to.height, CUDA_MEMCPY3D, dstHeight);
 MEMBER(Copy3d, width, CUDA_MEMCPY3D, WidthInBytes);
+LAYOUT(ContextParams, CUctxCreateParams);
+MEMBER(ContextParams, graphics, CUctxCreateParams, cigParams);
 LAYOUT(AccessDesc, CUmemAccessDesc);
 MEMBER(AccessDesc, flags, CUmemAccessDesc, flags);
 LAYOUT(PoolProps, CUmemPoolProps);
