@@ -201,6 +201,7 @@ class State {
   std::set<Address> leaving;        ///< allocations with a queued cuMemFreeAsync
   std::map<void*, size_t> host_allocations;
   std::set<void*> registered;  ///< host memory of cuMemHostRegister
+  std::set<Address> managed;   ///< allocations that the host uses under the same address
   size_t allocated = 0;
   Status sticky = kSuccess;  ///< error of a failed launch; every later call returns it
   bool initialised = false;
@@ -214,6 +215,8 @@ class State {
   void end_of_lookups();
   /// Logs why and returns the status.
   Status refuse(const char* call, Status status, const std::string& why);
+  /// The same with the name of an error of the runtime (cudart/).
+  Status refuse(const char* call, Status status, const char* name, const std::string& why);
 
   int attribute(int attribute) const;
   /// Frees all objects and memory: after the last context is destroyed, or at a reset.
@@ -232,6 +235,8 @@ class State {
   int most_threads_of(const Function& function);
 
   Status allocate(size_t bytes, Address* out);
+  /// Managed memory: pages of the host at the simulated address. Both sides are made equal around the queued work.
+  Status allocate_managed(size_t bytes, Address* out);
   Status free(Address at);
   /// Frees an allocation without waiting.
   void release(Address at);
@@ -248,6 +253,7 @@ class State {
   Status drain();     ///< runs all queued work
   Status progress();  ///< runs one item; kNotReady if there are more
   Status run_op(const Op& op);
+  Status run_next();
 
   Status execute(const LaunchOp& op);
 
@@ -256,6 +262,8 @@ class State {
  private:
   /// cuInit fails because of an invalid setting: writes a line to stderr as well as to the log.
   Status misconfigured(const std::string& why);
+  void take_from_host();  ///< managed memory
+  void give_to_host();
   std::string decode(Module& module);
   const std::string& ptxas_log(Module& module);
   /// The first error of ptxas; empty if there is none or no ptxas.

@@ -1,28 +1,11 @@
 // Fat binaries: the PTX that suits the device is found, compressed or not; damaged ones are refused.
+#include "tests/shim/fatbin.h"
+
 #include "tests/shim/calls.h"
 
 namespace roofgen::test::fatbin_test {
 namespace {
 
-constexpr unsigned kPtx = 1, kMachineCode = 2;
-constexpr unsigned long long kPlain = 0x11, kLz4 = 0x2011, kZstd = 0x8011;
-
-template <class T>
-std::string raw(T value) {
-  return {reinterpret_cast<const char*>(&value), sizeof value};
-}
-
-/// An entry of 64 bytes and its content.
-std::string entry(unsigned kind, unsigned arch, unsigned long long flags, const std::string& content, size_t original) {
-  const bool packed = flags != kPlain;
-  return raw<uint16_t>(static_cast<uint16_t>(kind)) + raw<uint16_t>(0x101) + raw<uint32_t>(64) +
-         raw<uint64_t>(content.size()) + raw<uint32_t>(packed ? static_cast<uint32_t>(content.size()) : 0) +
-         raw<uint32_t>(0) + raw<uint16_t>(0) + raw<uint16_t>(9) + raw<uint32_t>(arch) + raw<uint64_t>(0) +
-         raw<uint64_t>(flags) + raw<uint64_t>(0) + raw<uint64_t>(packed ? original : 0) + content;
-}
-std::string container(const std::string& entries) {
-  return raw<uint32_t>(0xba55ed50) + raw<uint16_t>(1) + raw<uint16_t>(16) + raw<uint64_t>(entries.size()) + entries;
-}
 std::string for_target(const std::string& target) {
   std::string ptx = kStepPtx;
   return ptx.replace(ptx.find("sm_80"), 5, target);
@@ -74,11 +57,8 @@ TEST_F(FatBinaries, PtxIsFoundInAllForms) {
   const std::string plain = container(entry(kPtx, 80, kPlain, text, 0));
   expect_runs(plain);
   expect_runs(plain, "cuModuleLoadFatBinary");
-  // The wrapper that nvcc's host code has.
-  const struct {
-    unsigned magic, version;
-    const void *data, *name;
-  } wrapper = {0x466243b1, 1, plain.data(), nullptr};
+  FatbinWrapper wrapper;
+  wrapper.data = plain.data();
   expect_runs(raw(wrapper), "cuModuleLoadFatBinary");
 }
 
