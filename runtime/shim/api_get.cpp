@@ -41,6 +41,6 @@ ROOFGEN_CU(cuGetExportTable, kNothing, (const void** table, const void*), {
   if (table) *table = nullptr;
   return s.refuse(
       call, kNotSupported,
-      "internal tables of NVIDIA's libraries; the CUDA runtime needs them unless the program is linked with "
-      "-cudart shared");
+      "internal tables of NVIDIA's libraries, which cuBLAS and the static CUDA runtime need (nvcc -cudart shared "
+      "links the other one)");
 })

@@ -226,7 +226,8 @@ ROOFGEN_CU(cuMemFreeHost, kContext, (void* at), {
 })
 ROOFGEN_CU(cuMemHostRegister_v2, kContext, (void* at, size_t bytes, unsigned flags), {
   CHECK(at && bytes > 0, kInvalidValue, "nothing to register");
-  CHECK((flags & ~9u) == 0, kNotSupported, "host memory mapped into device memory");  // DEVICEMAP, IOMEMORY
+  CHECK((flags & ~11u) == 0, kNotSupported, "flags {}", flags);  // 4: IOMEMORY
+  if (flags & 2) s.log(fmt::format("{}: DEVICEMAP without effect: kernels cannot use the memory", call));
   CHECK(look_at(s, reinterpret_cast<uintptr_t>(at)).bytes == 0, 712, "the memory is page-locked already");
   s.host_allocations[at] = bytes;
   s.registered.insert(at);

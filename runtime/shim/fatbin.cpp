@@ -12,6 +12,7 @@ namespace roofgen::shim {
 namespace {
 
 constexpr uint32_t kContainer = 0xba55ed50, kWrapper = 0x466243b1;
+constexpr uint32_t kRelocatable = 2;  // the version of a wrapper
 constexpr uint16_t kPtx = 1;
 constexpr uint64_t kLz4 = 0x2000, kZstd = 0x8000;
 constexpr uint64_t kMostBytes = uint64_t{1} << 30;
@@ -127,7 +128,12 @@ bool runs_on(std::string_view target, int arch) {
 
 Result<std::string> ptx_in_fatbin(const void* image, int arch) {
   const auto* at = static_cast<const std::byte*>(image);
-  if (read<uint32_t>(at) == kWrapper) at = static_cast<const std::byte*>(read<Wrapper>(at).container);
+  if (read<uint32_t>(at) == kWrapper) {
+    const auto wrapper = read<Wrapper>(at);
+    if (wrapper.version == kRelocatable)
+      return Error{Exit::kFailed, "relocatable device code (nvcc -rdc=true) is not supported: modules are not linked"};
+    at = static_cast<const std::byte*>(wrapper.container);
+  }
   if (!at || read<uint32_t>(at) != kContainer)
     return Error{Exit::kFailed, "the wrapper of a fat binary has no content"};
   const std::byte* const end = at + fatbin_bytes(at);

@@ -130,12 +130,17 @@ Status State::variable(Module& module, const std::string& name, Address* out, si
     *bytes = v.bytes();
     if (auto known = module.variables.find(name); known != module.variables.end())
       return *out = known->second, kSuccess;
-    auto made = memory_.allocate(v.bytes(), name, nullptr);
-    if (!made) return kOutOfMemory;
     std::vector<std::byte> value(v.bytes());  // variables without initialiser are zero
     std::memcpy(value.data(), v.init.data(), std::min<size_t>(v.init.size(), value.size()));
-    if (!memory_.write(*made, value)) return kOutOfMemory;
-    *out = module.variables[name] = *made;
+    if (v.managed) {
+      if (Status status = allocate_managed(v.bytes(), out); status != kSuccess) return status;
+      std::memcpy(reinterpret_cast<void*>(*out), value.data(), value.size());
+    } else {
+      auto made = memory_.allocate(v.bytes(), name, nullptr);
+      if (!made || !memory_.write(*made, value)) return kOutOfMemory;
+      *out = *made;
+    }
+    module.variables[name] = *out;
     return kSuccess;
   }
   return kNotFound;
@@ -151,7 +156,7 @@ Status State::function(const char* call, Module& module, const std::string& name
 
 void State::unload(Module& module) {
   for (const auto& [name, function] : module.functions) functions_.erase(function.get());
-  for (const auto& [name, at] : module.variables) memory_.release(at);
+  for (const auto& [name, at] : module.variables) managed.count(at) ? release(at) : memory_.release(at);
   module.variables.clear();
 }
 

@@ -8,7 +8,6 @@
 
 // Calls that the header does not declare.
 extern "C" {
-cudaError_t __cudaGetKernel(cudaKernel_t*, const void*);
 cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void**, size_t, cudaStream_t);
 cudaError_t cudaThreadSynchronize();
 cudaError_t cudaGetDeviceProperties_v2(void*, int);

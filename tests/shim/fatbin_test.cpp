@@ -74,6 +74,10 @@ TEST_F(FatBinaries, TheNewestTargetThatRunsOnTheDeviceIsTaken) {
       << home_.read("log");
   EXPECT_EQ(load(container(entry(kPtx, 80, kPlain, other, 0))), 209);
   EXPECT_EQ(load(container("")), 209);
+  FatbinWrapper relocatable;
+  relocatable.version = 2;
+  EXPECT_EQ(load(raw(relocatable)), 209);
+  EXPECT_NE(home_.read("log").find("relocatable device code (nvcc -rdc=true) is not supported"), std::string::npos);
 }
 
 TEST_F(FatBinaries, DamagedOnesAreRefused) {

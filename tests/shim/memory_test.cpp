@@ -144,5 +144,50 @@ TEST_F(Calls, PoolsCountUsedBytes) {
   EXPECT_EQ(cu("cuCtxSynchronize"), 0);
 }
 
+/// Managed and mapped memory: the host and kernels use one address.
+TEST_F(Calls, IsSharedWithTheHost) {
+  Address y = 0;
+  void *mapped = nullptr, *pinned = nullptr;
+  EXPECT_EQ(cu("cuMemAllocManaged", &y, size_t{64}, 0u), 1) << "flags";
+  ASSERT_EQ(cu("cuMemAllocManaged", &y, size_t{64}, 1u), 0);
+  ASSERT_EQ(cu("cuMemHostAlloc", &mapped, size_t{100000}, 2u), 0);
+  ASSERT_EQ(cu("cuMemHostAlloc", &pinned, size_t{64}, 0u), 0);
+  const auto words = [](Address at) { return reinterpret_cast<unsigned*>(at); };
+  Address same = 0;
+  EXPECT_EQ(cu("cuMemHostGetDevicePointer_v2", &same, static_cast<void*>(static_cast<char*>(mapped) + 8), 0u), 0);
+  EXPECT_EQ(same, reinterpret_cast<uintptr_t>(mapped) + 8);
+  EXPECT_EQ(cu("cuMemHostGetDevicePointer_v2", &same, pinned, 0u), 801);
+  int is_managed = 0;
+  EXPECT_EQ(cu("cuPointerGetAttribute", static_cast<void*>(&is_managed), 8, y), 0);
+  EXPECT_EQ(is_managed, 1);
+  for (const Address at : {y, Address{reinterpret_cast<uintptr_t>(mapped)}}) {
+    EXPECT_EQ(words(at)[15], 0u);
+    for (unsigned round : {1u, 2u}) {
+      std::fill_n(words(at), 16, round);
+      Address to = at;
+      unsigned n = 16, two = 2, three = 3;
+      KernelNodeParams p = step_params(to, n, two, three);
+      ASSERT_EQ(
+          cu("cuLaunchKernel", step_, 1u, 1u, 1u, 32u, 1u, 1u, 0u, Handle{}, p.args, static_cast<void**>(nullptr)), 0);
+      EXPECT_EQ(words(at)[0], round) << "the launch is queued";
+      ASSERT_EQ(cu("cuCtxSynchronize"), 0);
+      EXPECT_EQ(words(at)[15], 2 * round + 3);
+    }
+    words(at)[3] = 77;
+    EXPECT_EQ(read(at, 4)[3], 77u) << "a copy without queued work sees the host's values";
+  }
+  // A host function is between the kernels of its stream.
+  ASSERT_EQ(cu("cuMemsetD32Async", y, 5u, size_t{16}, Handle{}), 0);
+  ASSERT_EQ(cu(
+                "cuLaunchHostFunc", Handle{}, +[](void* at) { *static_cast<unsigned*>(at) += 1; },
+                static_cast<void*>(words(y))),
+            0);
+  EXPECT_EQ(read(y, 2), (std::vector<unsigned>{6, 5}));
+  EXPECT_EQ(cu("cuMemFree_v2", y), 0);
+  EXPECT_EQ(cu("cuMemFreeHost", mapped), 0);
+  EXPECT_EQ(cu("cuMemFreeHost", mapped), 1);
+  EXPECT_EQ(cu("cuMemFreeHost", pinned), 0);
+}
+
 }  // namespace
 }  // namespace roofgen::test::memory_test

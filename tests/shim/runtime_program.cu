@@ -23,6 +23,7 @@ bool ok(cudaError_t error) {
 
 __constant__ float factors[4];
 __device__ int launches;
+__managed__ int counter = 5;
 
 template <class T>
 __global__ void scale(const T* x, T* y, int n) {
@@ -46,6 +47,7 @@ __global__ void rotate(int* x, int n) {
   cooperative_groups::this_grid().sync();
   x[i] = next;
 }
+__global__ void count() { atomicAdd(&counter, 1); }
 /// Warp 0 reads values that other warps write, without a barrier.
 __global__ void without_barrier(int* out) {
   __shared__ int part[64];
@@ -153,6 +155,9 @@ void memory() {
   Device<int> total(1);
   sum<<<1, 64, 64 * sizeof(int)>>>(managed, total.at);
   check(total.get()[0] == 65 * 32, "a kernel reads it");
+  counter += 10;
+  count<<<2, 32>>>();
+  check(ok(cudaDeviceSynchronize()) && counter == 5 + 10 + 64, "a managed variable");
   cudaPointerAttributes a;
   check(ok(cudaPointerGetAttributes(&a, managed)) && a.type == cudaMemoryTypeManaged, "its attributes");
   check(ok(cudaHostAlloc(&mapped, 4, cudaHostAllocMapped)) && ok(cudaHostGetDevicePointer(&other, mapped, 0)),
@@ -201,7 +206,7 @@ int main(int argc, char** argv) {
     properties();
     kernels();
     memory();
-    check(ok(cudaDeviceReset()), "the end");
+    check(ok(cudaDeviceReset()) && runtime_other(1) == 3, "a kernel runs after a reset");
   }
   Device<int> out(64);
   if (mode == "race") {

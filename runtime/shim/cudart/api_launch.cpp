@@ -19,7 +19,10 @@ Error check(const char* call, const Extent& grid, const Extent& block) {
   return kSuccess;
 }
 
-Error launch(const char* call, Handle f, Extent grid, Extent block, void** args, size_t smem, Handle stream) {
+Error launch(Runtime& r, const char* call, const void* kernel, Extent grid, Extent block, void** args, size_t smem,
+             Handle stream) {
+  Handle f = nullptr;
+  TRY(r.function(call, kernel, &f));
   TRY(check(call, grid, block));
   return cuLaunchKernel(f, grid.x, grid.y, grid.z, block.x, block.y, block.z, static_cast<unsigned>(smem), stream, args,
                         nullptr);
@@ -32,15 +35,10 @@ LaunchConfig driver_form(const RuntimeLaunch& c) {
 
 }  // namespace
 
-ROOFGEN_CUDART_PTSZ(cudaLaunchKernel,
-                    (const void* kernel, Extent grid, Extent block, void** args, size_t smem, Handle stream), {
-                      Handle f = nullptr;
-                      TRY(r.function(call, kernel, &f));
-                      return launch(call, f, grid, block, args, smem, stream);
-                    })
-ROOFGEN_CUDART_PTSZ(__cudaLaunchKernel,
-                    (Handle kernel, Extent grid, Extent block, void** args, size_t smem, Handle stream),
-                    { return launch(call, kernel, grid, block, args, smem, stream); })
+PASS_PTSZ(cudaLaunchKernel, (const void* kernel, Extent grid, Extent block, void** args, size_t smem, Handle stream),
+          launch(r, call, kernel, grid, block, args, smem, stream))
+PASS_PTSZ(__cudaLaunchKernel, (Handle kernel, Extent grid, Extent block, void** args, size_t smem, Handle stream),
+          launch(r, call, kernel, grid, block, args, smem, stream))
 ROOFGEN_CUDART_PTSZ(cudaLaunchCooperativeKernel,
                     (const void* kernel, Extent grid, Extent block, void** args, size_t smem, Handle stream), {
                       Handle f = nullptr;
@@ -62,7 +60,6 @@ PASS_PTSZ(cudaLaunchHostFunc, (Handle stream, HostFunction function, void* data)
 
 // ---- Kernels -------------------------------------------------------------------------------------------
 
-PASS(__cudaGetKernel, (Handle * out, const void* kernel), r.function(call, kernel, out))
 ROOFGEN_CUDART(cudaGetKernel, (Handle * out, const void* kernel), {
   NEED(out, kInvalidValue, "null");
   TRY(r.function(call, kernel, out));

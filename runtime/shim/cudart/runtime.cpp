@@ -51,6 +51,18 @@ Error Runtime::variable(const char* call, const void* host, Address* at, size_t*
   return cuModuleGetGlobal_v2(at, bytes, from, found->second.name.c_str());
 }
 
+Error Runtime::set_managed(Binary& binary) {
+  for (const auto& [host, variable] : managed) {
+    if (variable.binary != &binary) continue;
+    Handle from = nullptr;
+    Address at = 0;
+    TRY(module(binary, &from));
+    TRY(cuModuleGetGlobal_v2(&at, nullptr, from, variable.name.c_str()));
+    std::memcpy(const_cast<void*>(host), &at, sizeof at);
+  }
+  return kSuccess;
+}
+
 void Runtime::forget_modules() {
   for (const auto& [key, binary] : binaries) binary->module = nullptr;
   for (auto& [host, kernel] : kernels) kernel.function = nullptr;
@@ -93,11 +105,15 @@ EXPORT void __cudaUnregisterFatBinary(void** handle) {
   const std::lock_guard lock(r.mutex);
   const auto at = r.binaries.find(reinterpret_cast<Binary*>(handle));
   if (at == r.binaries.end()) return;
-  for (auto* symbols : {&r.kernels, &r.variables})
+  for (auto* symbols : {&r.kernels, &r.variables, &r.managed})
     std::erase_if(*symbols, [&](const auto& s) { return s.second.binary == at->first; });
   r.binaries.erase(at);  // its module stays: launches may be queued
 }
-EXPORT char __cudaInitModule(void**) { return 1; }  // modules are loaded on their first use
+/// Before the first use of a managed variable; all else is loaded on its first use.
+EXPORT char __cudaInitModule(void** binary) {
+  return enter("__cudaInitModule", [&](Runtime& r) { return r.set_managed(*reinterpret_cast<Binary*>(binary)); }) ==
+         kSuccess;
+}
 EXPORT void __cudaRegisterFunction(void** binary, const char* host, char*, const char* name, int, Extent*, Extent*,
                                    Extent*, Extent*, int*) {
   add(Runtime::instance().kernels, binary, host, name, 0);
@@ -105,8 +121,13 @@ EXPORT void __cudaRegisterFunction(void** binary, const char* host, char*, const
 EXPORT void __cudaRegisterVar(void** binary, char* host, char*, const char* name, int, size_t bytes, int, int) {
   add(Runtime::instance().variables, binary, host, name, bytes);
 }
-EXPORT void __cudaRegisterManagedVar(void**, void**, char*, const char* name, int, size_t, int, int) {
-  refuse("__cudaRegisterManagedVar", kNotSupported, fmt::format("{}: variables with __managed__", name));
+EXPORT void __cudaRegisterManagedVar(void** binary, void** host, char*, const char* name, int, size_t bytes, int, int) {
+  add(Runtime::instance().managed, binary, host, name, bytes);
+}
+/// The handle is the host program's address, so that it outlives a reset and a failed load is the launch's error.
+EXPORT Error __cudaGetKernel(Handle* out, const void* kernel) {
+  *out = const_cast<void*>(kernel);
+  return kSuccess;
 }
 EXPORT unsigned __cudaPushCallConfiguration(Extent grid, Extent block, size_t smem, Handle stream) {
   launches.push_back({grid, block, smem, stream});

@@ -45,14 +45,17 @@ class Runtime {
 
   std::recursive_mutex mutex;
   std::map<Binary*, std::unique_ptr<Binary>> binaries;
-  std::map<const void*, Symbol> kernels, variables;  ///< by their addresses in the host program
-  std::set<Handle> handles;                          ///< kernels of libraries, which are launched by handle
+  /// By their addresses in the host program; of a managed variable, the place of its pointer.
+  std::map<const void*, Symbol> kernels, variables, managed;
+  std::set<Handle> handles;  ///< kernels of libraries, which are launched by handle
 
   /// Initialises the driver, and makes the primary context current on a thread without context.
   Error start();
   Error module(Binary& binary, Handle* out);
   Error function(const char* call, const void* host, Handle* out);
   Error variable(const char* call, const void* host, Address* at, size_t* bytes);
+  /// Sets the host program's pointers to the managed variables of a binary.
+  Error set_managed(Binary& binary);
   /// After a reset of the device.
   void forget_modules();
 };
