@@ -263,7 +263,7 @@ ROOFGEN_CU_PTDS(cuMemcpyHtoD_v2, kContext, (Address to, const void* from, size_t
 ROOFGEN_CU_PTSZ(cuMemcpyHtoDAsync_v2, kContext, (Address to, const void* from, size_t bytes, Handle stream),
                 { return copy(s, call, line(host(from), device(to), bytes), stream); })
 ROOFGEN_CU_PTDS(cuMemcpyDtoH_v2, kContext, (void* to, Address from, size_t bytes),
-                { return copy(s, call, line(device(from), host(to), bytes), nullptr); })
+                { return wait(s, copy(s, call, line(device(from), host(to), bytes), nullptr)); })
 ROOFGEN_CU_PTSZ(cuMemcpyDtoHAsync_v2, kContext, (void* to, Address from, size_t bytes, Handle stream),
                 { return copy(s, call, line(device(from), host(to), bytes), stream); })
 ROOFGEN_CU_PTDS(cuMemcpyDtoD_v2, kContext, (Address to, Address from, size_t bytes),

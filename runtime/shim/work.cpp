@@ -149,10 +149,11 @@ Status place(State& s, const char* call, const Side3d& side, const Copy3d& copy,
   out->pitch = side.pitch;
   out->slice = side.pitch * side.height;
   const size_t offset = side.x + side.y * side.pitch + side.z * out->slice;
-  // A unified address outside all device allocations is a host address.
-  out->on_device = side.type == kDeviceMemory || (side.type == kUnifiedMemory && s.holds(side.device, 1));
+  // All addresses are unified: outside the device's range they are of the host.
+  const Address at = side.type == kHostMemory ? reinterpret_cast<uintptr_t>(side.host) : side.device;
+  out->on_device = side.type == kDeviceMemory || (at >= sim::kGlobalBase && at < 2 * sim::kGlobalBase);
   if (out->on_device) {
-    out->device = side.device + offset;
+    out->device = at + offset;
     for (size_t z = 0; z < copy.depth; ++z)
       for (size_t y = 0; y < copy.height; ++y) {
         const Address row = out->device + z * out->slice + y * out->pitch;
@@ -160,12 +161,8 @@ Status place(State& s, const char* call, const Side3d& side, const Copy3d& copy,
       }
     return kSuccess;
   }
-  if (side.type == kUnifiedMemory)
-    std::memcpy(&out->host, &side.device, sizeof side.device);
-  else
-    out->host = static_cast<std::byte*>(side.host);
-  CHECK(out->host, kInvalidValue, "null");
-  out->host += offset;
+  CHECK(at, kInvalidValue, "null");
+  out->host = reinterpret_cast<std::byte*>(at) + offset;
   return kSuccess;
 }
 

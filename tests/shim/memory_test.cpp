@@ -144,6 +144,19 @@ TEST_F(Calls, PoolsCountUsedBytes) {
   EXPECT_EQ(cu("cuCtxSynchronize"), 0);
 }
 
+/// Where a call expects the host's memory, addresses of the device are taken as such, and stale ones are refused.
+TEST_F(Calls, AddressesAreUnified) {
+  const Address x = allocate(64), y = allocate(64);
+  void* const as_host = reinterpret_cast<void*>(x);
+  ASSERT_EQ(cu("cuMemsetD32_v2", x, 9u, size_t{16}), 0);
+  ASSERT_EQ(cu("cuMemcpyHtoD_v2", y, static_cast<const void*>(as_host), size_t{64}), 0);
+  EXPECT_EQ(read(y, 16), std::vector<unsigned>(16, 9));
+  ASSERT_EQ(cu("cuMemFree_v2", x), 0);
+  EXPECT_EQ(cu("cuMemcpyHtoD_v2", y, static_cast<const void*>(as_host), size_t{64}), 1);
+  EXPECT_EQ(cu("cuMemcpyDtoH_v2", as_host, y, size_t{64}), 1);
+  EXPECT_EQ(cu("cuMemcpy", x, y, size_t{64}), 1);
+}
+
 /// Managed and mapped memory: the host and kernels use one address.
 TEST_F(Calls, IsSharedWithTheHost) {
   Address y = 0;

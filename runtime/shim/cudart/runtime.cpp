@@ -78,10 +78,10 @@ struct Launch {
 };
 thread_local std::vector<Launch> launches;
 
-void add(std::map<const void*, Symbol>& to, void** binary, const void* host, const char* name, size_t bytes) {
+void add(std::map<const void*, Symbol>& to, void** binary, const void* host, const char* name) {
   Runtime& r = Runtime::instance();
   const std::lock_guard lock(r.mutex);
-  to[host] = {reinterpret_cast<Binary*>(binary), name, bytes, nullptr};
+  to[host] = {reinterpret_cast<Binary*>(binary), name, nullptr};
 }
 
 }  // namespace
@@ -116,13 +116,13 @@ EXPORT char __cudaInitModule(void** binary) {
 }
 EXPORT void __cudaRegisterFunction(void** binary, const char* host, char*, const char* name, int, Extent*, Extent*,
                                    Extent*, Extent*, int*) {
-  add(Runtime::instance().kernels, binary, host, name, 0);
+  add(Runtime::instance().kernels, binary, host, name);
 }
-EXPORT void __cudaRegisterVar(void** binary, char* host, char*, const char* name, int, size_t bytes, int, int) {
-  add(Runtime::instance().variables, binary, host, name, bytes);
+EXPORT void __cudaRegisterVar(void** binary, char* host, char*, const char* name, int, size_t, int, int) {
+  add(Runtime::instance().variables, binary, host, name);
 }
-EXPORT void __cudaRegisterManagedVar(void** binary, void** host, char*, const char* name, int, size_t bytes, int, int) {
-  add(Runtime::instance().managed, binary, host, name, bytes);
+EXPORT void __cudaRegisterManagedVar(void** binary, void** host, char*, const char* name, int, size_t, int, int) {
+  add(Runtime::instance().managed, binary, host, name);
 }
 /// The handle is the host program's address, so that it outlives a reset and a failed load is the launch's error.
 EXPORT Error __cudaGetKernel(Handle* out, const void* kernel) {

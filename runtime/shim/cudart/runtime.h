@@ -34,7 +34,6 @@ struct Binary {
 struct Symbol {
   Binary* binary = nullptr;
   std::string name;
-  size_t bytes = 0;           ///< of a variable
   Handle function = nullptr;  ///< of a kernel, after its first use
 };
 
