@@ -20,7 +20,7 @@ namespace {
 
 /// The default of the simulator's executor: above it a CTA counts as endless.
 constexpr uint64_t kMostInstructions = 1'000'000'000;
-constexpr size_t kMostPtx = size_t{64} << 20;
+constexpr size_t kMostPtx = size_t{64} << 20, kMostJudged = size_t{1} << 20;
 
 /// The error that a GPU reports for a finding.
 Status status_of(const std::string& kind) {
@@ -106,7 +106,9 @@ std::string State::decode(Module& module) {
     const std::string name(entry.name);
     auto kernel = sim::decode_kernel(module.ptx, entry, sim::OpcodeTable::host(), place, name + ".ptx");
     if (!kernel) {
-      if (std::string wrong = ptxas_error(module); !wrong.empty()) return wrong;
+      // ptxas tells errors from unsupported features, where the simulator cannot. It is slow on large modules.
+      const bool known = kernel.error().message.ends_with("not supported") || module.text.size() > kMostJudged;
+      if (std::string wrong = known ? "" : ptxas_error(module); !wrong.empty()) return wrong;
       module.unsupported[name] = to_string(kernel.error());
       continue;
     }

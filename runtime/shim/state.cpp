@@ -162,6 +162,7 @@ int State::attribute(int attribute) const {
     case 82: return cell("regs_per_sm");
     case 11: return 0x7fffffff;
     case 13: return static_cast<int>(1e3 * device.at("clock_fp32_mhz"));
+    case 15: return 1;  // GPU_OVERLAP
     case 16: return cell("sms");
     case 19: return 1;  // CAN_MAP_HOST_MEMORY
     case 31: return 1;
