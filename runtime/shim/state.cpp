@@ -211,11 +211,20 @@ void State::wipe() {
 
 // ---- Memory --------------------------------------------------------------------------------------------
 
-Status State::allocate(size_t bytes, Address* out) {
+namespace {
+std::byte* on_host(Address at) { return reinterpret_cast<std::byte*>(at); }
+/// The host's pages for so many bytes, with the guards on both sides.
+size_t mapped_bytes(size_t bytes) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page + 2 * sim::kGuardBytes;
+}
+}  // namespace
+
+Status State::allocate(size_t bytes, Address* out, Address at) {
   const auto total = static_cast<size_t>(device.at("memory_bytes"));
   if (bytes == 0) return kInvalidValue;
   if (bytes > total - allocated) return kOutOfMemory;
-  auto made = memory_.allocate(bytes, "allocation", nullptr);
+  auto made = memory_.allocate(bytes, "allocation", nullptr, at);
   if (!made) return kOutOfMemory;
   allocations[*made] = bytes;
   allocated += bytes;
@@ -224,28 +233,23 @@ Status State::allocate(size_t bytes, Address* out) {
   return kSuccess;
 }
 
-namespace {
-/// The pages of the host that hold an allocation. Allocations are megabytes apart, so they share no page.
-std::pair<void*, size_t> pages_of(Address at, size_t bytes) {
-  const auto page = static_cast<Address>(sysconf(_SC_PAGESIZE));
-  const Address begin = at / page * page, end = (at + bytes + page - 1) / page * page;
-  return {reinterpret_cast<void*>(begin), end - begin};
-}
-std::byte* on_host(Address at) { return reinterpret_cast<std::byte*>(at); }
-}  // namespace
-
 Status State::allocate_managed(size_t bytes, Address* out) {
-  if (Status status = allocate(bytes, out); status != kSuccess) return status;
-  const auto [begin, size] = pages_of(*out, bytes);
-  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
-  if (mmap(begin, size, PROT_READ | PROT_WRITE, kFlags, -1, 0) != begin) return release(*out), kOutOfMemory;
+  if (bytes > static_cast<size_t>(device.at("memory_bytes"))) return kOutOfMemory;
+  const size_t size = mapped_bytes(bytes);
+  void* const pages = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED) return kOutOfMemory;
+  std::byte* const at = static_cast<std::byte*>(pages) + sim::kGuardBytes;
+  Status status = kOutOfMemory;
+  if (mprotect(at, size - 2 * sim::kGuardBytes, PROT_READ | PROT_WRITE) == 0)
+    status = allocate(bytes, out, reinterpret_cast<uintptr_t>(at));
+  if (status != kSuccess) return munmap(pages, size), status;
   managed.insert(*out);
   const uint8_t zero = 0;
   return fill(*out, &zero, 1, bytes);
 }
 
 void State::take_from_host() {
-  std::vector<std::byte> known(size_t{1} << 16);
+  std::vector<std::byte> known(managed.empty() ? 0 : size_t{1} << 16);
   for (const Address base : managed) {
     const Address end = base + allocations.at(base);
     for (Address at = base; at < end; at += known.size()) {
@@ -270,10 +274,7 @@ Status State::free(Address at) {
 void State::release(Address at) {
   const auto found = allocations.find(at);
   allocated -= found->second;
-  if (managed.erase(at)) {
-    const auto [begin, size] = pages_of(at, found->second);
-    munmap(begin, size);
-  }
+  if (managed.erase(at)) munmap(on_host(at) - sim::kGuardBytes, mapped_bytes(found->second));
   if (const auto from = pooled.find(at); from != pooled.end()) {
     from->second->used -= found->second;
     pooled.erase(from);

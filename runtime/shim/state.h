@@ -234,8 +234,9 @@ class State {
   /// Threads of the largest CTA, by the PTX and by the registers if they are known.
   int most_threads_of(const Function& function);
 
-  Status allocate(size_t bytes, Address* out);
-  /// Managed memory: pages of the host at the simulated address. Both sides are made equal around the queued work.
+  /// `at`: the address; 0: any.
+  Status allocate(size_t bytes, Address* out, Address at = 0);
+  /// Managed memory: the host has pages at the simulated address. Both sides are made equal around the queued work.
   Status allocate_managed(size_t bytes, Address* out);
   Status free(Address at);
   /// Frees an allocation without waiting.

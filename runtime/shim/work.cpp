@@ -149,9 +149,10 @@ Status place(State& s, const char* call, const Side3d& side, const Copy3d& copy,
   out->pitch = side.pitch;
   out->slice = side.pitch * side.height;
   const size_t offset = side.x + side.y * side.pitch + side.z * out->slice;
-  // All addresses are unified: outside the device's range they are of the host.
+  // All addresses are unified: outside the allocations and the device's range they are of the host.
   const Address at = side.type == kHostMemory ? reinterpret_cast<uintptr_t>(side.host) : side.device;
-  out->on_device = side.type == kDeviceMemory || (at >= sim::kGlobalBase && at < 2 * sim::kGlobalBase);
+  out->on_device =
+      side.type == kDeviceMemory || s.holds(at, 1) || (at >= sim::kGlobalBase && at < 2 * sim::kGlobalBase);
   if (out->on_device) {
     out->device = at + offset;
     for (size_t z = 0; z < copy.depth; ++z)
