@@ -196,6 +196,19 @@ TEST_F(Calls, IsSharedWithTheHost) {
                 static_cast<void*>(words(y))),
             0);
   EXPECT_EQ(read(y, 2), (std::vector<unsigned>{6, 5}));
+  // A variable of a module.
+  std::string ptx = kStepPtx;
+  ptx.insert(ptx.find(".visible"), ".visible .global .attribute(.managed) .align 4 .u32 shared[2] = {7, 8};\n");
+  Handle module = nullptr;
+  size_t bytes = 0;
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void*>(ptx.c_str())), 0);
+  ASSERT_EQ(cu("cuModuleGetGlobal_v2", &same, &bytes, module, "shared"), 0);
+  EXPECT_EQ(bytes, 8u);
+  EXPECT_EQ(words(same)[1], 8u);
+  words(same)[0] = 70;
+  EXPECT_EQ(read(same, 2), (std::vector<unsigned>{70, 8}));
+  EXPECT_EQ(cu("cuModuleUnload", module), 0);
+  EXPECT_EQ(cu("cuMemFree_v2", same), 1) << "freed with its module";
   EXPECT_EQ(cu("cuMemFree_v2", y), 0);
   EXPECT_EQ(cu("cuMemFreeHost", mapped), 0);
   EXPECT_EQ(cu("cuMemFreeHost", mapped), 1);
