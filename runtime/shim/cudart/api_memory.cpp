@@ -84,14 +84,13 @@ Error part(Runtime& r, const char* call, const void* symbol, size_t bytes, size_
 }
 
 /// `height` rows of each of `depth` slices.
-Error fill(const char* call, Pitched at, int value, Volume extent, Handle stream, bool async) {
+Error fill(Pitched at, int value, Volume extent, Handle stream, bool async) {
   for (size_t z = 0; z < extent.depth; ++z) {
     const Address slice = address(at.at) + z * at.pitch * at.height;
     const auto byte = static_cast<unsigned char>(value);
     TRY(async ? cuMemsetD2D8Async(slice, at.pitch, byte, extent.width, extent.height, stream)
               : cuMemsetD2D8_v2(slice, at.pitch, byte, extent.width, extent.height));
   }
-  (void)call;
   return kSuccess;
 }
 
@@ -225,22 +224,22 @@ ROOFGEN_CUDART(cudaGetSymbolSize, (size_t * out, const void* symbol), {
 // ---- Memset --------------------------------------------------------------------------------------------
 
 ROOFGEN_CUDART_PTDS(cudaMemset, (void* at, int value, size_t bytes), {
-  return fill(call, {at, bytes, 0, 1}, value, {bytes, 1, 1}, nullptr, false);
+  return fill({at, bytes, 0, 1}, value, {bytes, 1, 1}, nullptr, false);
 })
 ROOFGEN_CUDART_PTSZ(cudaMemsetAsync, (void* at, int value, size_t bytes, Handle stream), {
-  return fill(call, {at, bytes, 0, 1}, value, {bytes, 1, 1}, stream, true);
+  return fill({at, bytes, 0, 1}, value, {bytes, 1, 1}, stream, true);
 })
 ROOFGEN_CUDART_PTDS(cudaMemset2D, (void* at, size_t pitch, int value, size_t width, size_t height), {
-  return fill(call, {at, pitch, 0, height}, value, {width, height, 1}, nullptr, false);
+  return fill({at, pitch, 0, height}, value, {width, height, 1}, nullptr, false);
 })
 ROOFGEN_CUDART_PTSZ(cudaMemset2DAsync, (void* at, size_t pitch, int value, size_t width, size_t height, Handle stream),
                     {
-                      return fill(call, {at, pitch, 0, height}, value, {width, height, 1}, stream, true);
+                      return fill({at, pitch, 0, height}, value, {width, height, 1}, stream, true);
                     })
 ROOFGEN_CUDART_PTDS(cudaMemset3D, (Pitched at, int value, Volume extent),
-                    { return fill(call, at, value, extent, nullptr, false); })
+                    { return fill(at, value, extent, nullptr, false); })
 ROOFGEN_CUDART_PTSZ(cudaMemset3DAsync, (Pitched at, int value, Volume extent, Handle stream),
-                    { return fill(call, at, value, extent, stream, true); })
+                    { return fill(at, value, extent, stream, true); })
 
 // ---- Copies and memsets as nodes of graphs -------------------------------------------------------------
 
