@@ -23,6 +23,7 @@ Status load(State& s, const char* call, Handle* out, const void* image, unsigned
       module->max_registers = static_cast<int>(reinterpret_cast<uintptr_t>(values[i]) & 0xffff);
   for (const auto& [handle, link] : s.links.all())
     if (module && image == link->image.c_str()) module->max_registers = link->max_registers;
+  if (module && module->max_registers > 0) module->ptxas_log.reset();  // of a run without this limit
   *out = module;
   return status;
 }
@@ -67,12 +68,12 @@ Status attribute(State& s, const char* call, int* out, int attribute, Handle han
     case 1: *out = static_cast<int>(k.static_shared); break;
     case 2: *out = 0; break;
     case 3: {
-      const auto report = s.compiled(*f);
+      const auto& report = s.compiled(*f);
       *out = static_cast<int>(report ? report->stack_bytes : k.local_bytes);
       break;
     }
     case 4: {
-      const auto report = s.compiled(*f);
+      const auto& report = s.compiled(*f);
       CHECK(report, kNotSupported, "register counts need ptxas, which is missing or refuses the PTX");
       *out = report->registers;
       break;

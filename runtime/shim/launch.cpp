@@ -281,19 +281,20 @@ std::string State::ptxas_error(Module& module) {
   return fmt::format("{}:{}: {}", module.file, errors[0].line, errors[0].message);
 }
 
-std::optional<PtxasReport> State::compiled(const Function& function) {
+const std::optional<PtxasReport>& State::compiled(const Function& function) {
+  if (function.report) return *function.report;
   const std::string& text = ptxas_log(*function.module);
-  PtxasReport report = parse_ptxas_log(text, function.kernel.name);
-  if (report.found) return report;
+  function.report = parse_ptxas_log(text, function.kernel.name);
+  if ((*function.report)->found) return *function.report;
   if (!text.empty())
     log(fmt::format("registers of {} are not known: ptxas: {}", function.kernel.name, text.substr(0, 200)));
-  return std::nullopt;
+  return function.report.emplace(std::nullopt);
 }
 
 int State::most_threads_of(const Function& f) {
   const uint32_t* declared = f.kernel.max_threads[0] ? f.kernel.max_threads : f.kernel.required_threads;
   const int most = declared[0] ? static_cast<int>(declared[0] * declared[1] * declared[2]) : kMostThreads;
-  const auto report = compiled(f);
+  const auto& report = compiled(f);
   return report ? std::min(most, most_threads(report->registers)) : most;
 }
 

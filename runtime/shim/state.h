@@ -54,6 +54,7 @@ struct Function {
   uint32_t cluster[3] = {0, 0, 0};  ///< required; 0: not required
   bool big_clusters = false;        ///< more than 8 CTAs are allowed
   int max_dynamic_smem = 0;         ///< set by cuFuncSetAttribute; initially 48 KiB less the static shared memory
+  mutable std::optional<std::optional<PtxasReport>> report;  ///< empty until ptxas was asked
   struct {
     Dim3 block = {1, 1, 1};
     unsigned smem_bytes = 0;
@@ -230,7 +231,7 @@ class State {
   void unload(Module& module);
   Function* function_of(Handle handle) const;  ///< null if the function does not exist
   /// ptxas's report; empty if there is no ptxas or it refuses the PTX.
-  std::optional<PtxasReport> compiled(const Function& function);
+  const std::optional<PtxasReport>& compiled(const Function& function);
   /// Threads of the largest CTA, by the PTX and by the registers if they are known.
   int most_threads_of(const Function& function);
 

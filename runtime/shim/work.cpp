@@ -43,7 +43,7 @@ void fill_log(const std::string& why, unsigned count, const int* options, void**
 }
 
 int resident(State& s, const char* call, const Function& f, int threads, int64_t smem) {
-  const auto report = s.compiled(f);
+  const auto& report = s.compiled(f);
   if (report && threads > most_threads(report->registers)) return 0;
   if (!report) s.log(fmt::format("{}: {}: occupancy without register counts, an upper bound", call, f.kernel.name));
   return roofgen::occupancy(s.device, report ? report->registers : 1, smem + f.kernel.static_shared, threads)
@@ -92,7 +92,7 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
   // Fewer threads fit with any register count, and ptxas keeps declared limits: then the count is not needed.
   if (const int threads = static_cast<int>(block.count());
       threads > most_threads(kMostRegisters) && most + k.required_threads[0] == 0) {
-    const auto report = s.compiled(*f);
+    const auto& report = s.compiled(*f);
     CHECK(!report || threads <= most_threads(report->registers), kOutOfResources,
           "{}: {} threads of {} registers; the registers suffice for {} threads", k.name, threads, report->registers,
           most_threads(report->registers));
