@@ -108,12 +108,6 @@ int run(int argc, char** argv) {
 
 const char* version() { return ROOFGEN_VERSION; }
 
-bool Session::use_color(int fd) const {
-  if (color != "auto") return color == "always";
-  const char* no_color = std::getenv("NO_COLOR");
-  return isatty(fd) && !(no_color && *no_color);
-}
-
 }  // namespace roofgen::cli
 
 int main(int argc, char** argv) {

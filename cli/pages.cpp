@@ -64,6 +64,12 @@ Result<Exit> show_page(const plot::Page& page, const std::string& html, const Da
 
 using Clock = std::chrono::steady_clock;
 
+bool Session::use_color(int fd) const {
+  if (color != "auto") return color == "always";
+  const char* no_color = std::getenv("NO_COLOR");
+  return isatty(fd) && !(no_color && *no_color);
+}
+
 Progress::Progress() : terminal_(isatty(2)), started_(Clock::now()) {}
 
 Progress::~Progress() {

@@ -145,6 +145,9 @@ class Attention final : public Op {
   }
 
   // A multiple of the row tiles 16, 32, 48, 64, 96, 128, 192, 256 and 384.
+  int64_t least_rows(InputPattern pattern) const override {
+    return pattern == InputPattern::kGrowing ? attention::kGrowingRows : 1;
+  }
   Slice slice(const Problem&) const override { return {768, 0, 768, true}; }
 
   /// A score expression has no exact result.

@@ -36,14 +36,14 @@ const NormalTable& normal_table(DType dtype) {
 
 // kOneHot: column c of key k is +-1 by bit c mod code_bits of k. Two different keys differ in at least floor(d /
 // code_bits) columns, and their scores by twice this number times the magnitudes and the scale. The magnitudes are
-// powers of two that make this difference at least 64: e^-64 summed over 2^24 keys is below 2^-68, so one key has the
-// probability 1 in every precision.
+// powers of two that make this difference at least kGap: one key has the probability 1 in every precision, and without
+// this key in the row's maximum e^kGap overflows.
 Inputs::Inputs(const Shape& shape, InputPattern pattern) : shape_(shape), pattern_(pattern) {
   code_bits_ = 1;
   while ((int64_t{1} << code_bits_) < shape.kv_len) ++code_bits_;
   // With lengths, the code distinguishes the keys of the longest sequence.
   const double columns = static_cast<double>(shape.d / code_bits_);
-  const int exponent = static_cast<int>(std::ceil(std::log2(32.0 / (columns * shape.scale))));
+  const int exponent = static_cast<int>(std::ceil(std::log2(kGap / 2 / (columns * shape.scale))));
   const int k_exponent = static_cast<int>(std::floor(exponent / 2.0));
   k_magnitude_ = encode16(std::ldexp(1.0, k_exponent), shape.dtype);
   q_magnitude_ = encode16(std::ldexp(1.0, exponent - k_exponent), shape.dtype);
@@ -84,15 +84,24 @@ void Inputs::small_integers(int64_t batch, int64_t head, int64_t row, uint16_t* 
   }
 }
 
-/// kGrowing: the eighth of the keys that a key is in.
-int64_t Inputs::part(int64_t key) const {
-  return std::clamp<int64_t>(key * 8 / std::max<int64_t>(1, shape_.kv_len), 0, 7);
+// Steps of 61, 40, 15, 5, 1 and 6 over the keys: a kernel may skip the rescaling for small ones.
+double Inputs::level(int64_t key) const {
+  constexpr std::array<double, 8> kLevels{-kDeepest, -67, -27, -12, -7, -6, 0, 0};
+  const int64_t keys = std::max<int64_t>(1, shape_.kv_len);
+  return kLevels[static_cast<size_t>(std::clamp<int64_t>(key * 8 / keys, 0, 7))];
 }
 
-// Steps of 40, 15, 5, 1 and 6: a kernel may skip the rescaling for small ones.
-double Inputs::level(int64_t key) const {
-  constexpr std::array<double, 8> kLevels{-kDeepest, -27, -12, -7, -6, -6, 0, 0};
-  return kLevels[static_cast<size_t>(part(key))];
+// A kernel may rescale where all rows of a warp need it, or only look at half of them. Four times 64 rows: scores of
+// all rows grow; rows differ at random; those of one half of each 16 rows grow; those of the other.
+double Inputs::growth(int64_t row) const {
+  constexpr std::array<double, 8> kFactors{1, 1, 1, 1, -1, -1, 1.0 / 8, 0};
+  const bool half = row / 8 % 2 == 0;
+  switch (row / 64 % 4) {
+    case 0: return 1;
+    case 1: return kFactors[mix(static_cast<uint64_t>(row)) % kFactors.size()];
+    case 2: return half ? 1 : 0;
+    default: return half ? 0 : 1;
+  }
 }
 
 void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const {
@@ -114,10 +123,12 @@ void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16
       return;
     }
     const auto put = [&](int column, double value) {
+      constexpr double kMost = 57344;  // of fp16, with room for one rounding
+      if (shape_.dtype == DType::kFp16) value = std::clamp(value, -kMost, kMost);
       out[column] = encode16(round_to(value, format_of(shape_.dtype)), shape_.dtype);
     };
     const double factor = shape_.scale * growing_query_, sign = row % 4 == 1 ? 1 : row % 4 == 3 ? -1 : 0;
-    put(0, tensor == Tensor::kQ ? growing_query_ : level(row) / factor);
+    put(0, tensor == Tensor::kQ ? growth(row) * growing_query_ : level(row) / factor);
     for (const int column : {1, 2}) put(column, tensor == Tensor::kQ ? sign * growing_query_ : kOffset / 2 / factor);
   }
 }
@@ -151,6 +162,15 @@ void Inputs::given(Value value, int64_t batch, int64_t head, int64_t row, int64_
   for (size_t i = 0; i < out.size(); ++i) {
     const uint64_t k = static_cast<uint64_t>(first) + i;
     out[i] = magnitude * decode16(table[(mix(key + k / 4) >> (16 * (k % 4))) & (kQuantiles - 1)], shape_.dtype);
+  }
+  if (pattern_ == InputPattern::kGrowing || pattern_ == InputPattern::kOneHot) {
+    const double unit = value == Value::kProducts ? 1 / shape_.scale : 1;
+    const int64_t hot = pattern_ == InputPattern::kOneHot ? target(batch, head, row) : 0;
+    for (size_t i = 0; i < out.size(); ++i) {
+      const int64_t k = first + static_cast<int64_t>(i);
+      const double more = pattern_ == InputPattern::kGrowing ? growth(row) * level(k) : k == hot ? kGap + 16 : 0;
+      out[i] = round_to(out[i] + unit * more, format_of(shape_.dtype));
+    }
   }
   const bool masked = value >= Value::kMasked, probabilities = value == Value::kProbabilities;
   const int64_t keys = row >= shape_.rows(batch) ? 0 : masked ? shape_.allowed(batch, row) : shape_.keys(batch);

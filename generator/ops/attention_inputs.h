@@ -28,14 +28,15 @@ class Inputs {
   double largest_product() const;
   /// The generated input of a kernel that is verified alone: values of one row of one head from key `first` on, of the
   /// usual magnitude. Hidden scores are -inf and hidden probabilities 0. Elements that no kernel may read are NaN: keys
-  /// past the end, and keys that --causal hides when there is a mask as well.
+  /// past the end, and keys that --causal hides when there is a mask as well. kGrowing, kOneHot: products and scores of
+  /// which the last ones, or one, are larger.
   void given(Value value, int64_t batch, int64_t head, int64_t row, int64_t first, std::span<double> out) const;
 
  private:
   void normal(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
-  int64_t part(int64_t key) const;
-  /// kGrowing: the score that column 0 adds for a key, at most 0.
+  /// kGrowing: the score that column 0 adds for a key, at most 0, and the factor of it in a row.
   double level(int64_t key) const;
+  double growth(int64_t row) const;
   void code(int64_t key, uint16_t magnitude, uint16_t* out) const;
   int64_t target(int64_t batch, int64_t head, int64_t row) const;
   void small_integers(int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
@@ -49,16 +50,22 @@ class Inputs {
   double product_magnitude_;            ///< about sqrt d, a power of two
 };
 
-/// kGrowing: the largest score, in magnitude, that column 0 adds.
-inline constexpr double kDeepest = 67;
+/// kGrowing: the largest score, in magnitude, that column 0 adds. A maximum from before the first step is
+/// too small by more than e^x can represent.
+inline constexpr double kDeepest = 128;
 /// kGrowing: the factor of V for keys before the last step.
 inline constexpr double kGrowingValue = 64;
+/// kGrowing: after as many rows, all kinds of growth have occurred.
+inline constexpr int64_t kGrowingRows = 256;
 /// kGrowing: columns 1 and 2 add this to all scores of every fourth row and subtract it in every fourth. exp(100)
 /// overflows fp32.
 inline constexpr double kOffset = 100;
 /// kZeroQuery: added to V in the first half of the keys and subtracted in the second, so that the sum of p v is much
 /// larger on the way than at the end: a narrow accumulator overflows or loses the end.
 inline constexpr double kLargeValue = 64;
+
+/// kOneHot: the least difference between the score of the key and all others.
+inline constexpr double kGap = 128;
 
 /// The key that a row attends to under kOneHot, given its number of visible keys (at least 1).
 int64_t one_hot_target(int64_t row, int64_t allowed);

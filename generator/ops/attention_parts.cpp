@@ -170,16 +170,21 @@ std::vector<int64_t> AttentionParts::sampled_heads(const Problem& problem) const
   return attention_op().sampled_heads(problem);
 }
 
-/// Generated inputs of a part have no patterns. One-hot products must be large enough to distinguish keys after
-/// scaling.
+/// Of the generated inputs of a part, products and scores have patterns, where its steps depend on their size. In
+/// memory, one-hot products must be large enough to distinguish keys after scaling.
 std::vector<InputPattern> AttentionParts::patterns(const Problem& problem) const {
-  if (covered().first > 0) return {};
   std::vector<InputPattern> out = attention_op().patterns(problem);
-  if (problem.dtype == DType::kFp16 && plan_.front().last == 1 && value_before(1) == Value::kProducts) {
-    const attention::Inputs inputs(Shape(problem), InputPattern::kOneHot);
+  if (covered().first > 0) {
+    std::erase(out, InputPattern::kZeroQuery);
+    if (!has(covered(), "softmax")) std::erase(out, InputPattern::kOneHot);
+    if (!has(covered(), "softmax") && !has(covered(), "scale")) out.clear();
+  }
+  if (problem.dtype == DType::kFp16 && (plan_.front().last == 1 || covered().first == 1)) {
+    const Shape shape(problem);
+    const attention::Inputs inputs(shape, InputPattern::kOneHot);
     if (inputs.largest_product() > kFp16Max) std::erase(out, InputPattern::kOneHot);
     // Half the range is left for the other columns.
-    if ((attention::kDeepest + attention::kOffset) / Shape(problem).scale > kFp16Max / 2)
+    if ((attention::kDeepest + attention::kOffset) / shape.scale > kFp16Max / 2)
       std::erase(out, InputPattern::kGrowing);
   }
   return out;

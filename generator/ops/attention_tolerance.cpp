@@ -39,15 +39,20 @@ double Tolerance::score(Value value, double s, double sigma) const {
   if (path_.from == Value::kProducts) return spacing(s, format) / 2 + 0x1p-23 * std::fabs(s) + kSigmas * sigma;
   // Structured inputs have exact sums, and the format represents their products.
   if (exact()) return spacing(s, format);
-  if (value == Value::kProducts) return spacing(s, format) + products() / shape_.scale;
+  if (value == Value::kProducts) return spacing(s, format) / 2 + products() / shape_.scale;
   const double before = path_.rounding.products && !shape_.has_score() ? unit_roundoff(format) * std::fabs(s) : 0;
-  return spacing(s, format) + products() + before + kSigmas * sigma;
+  return spacing(s, format) / 2 + products() + before + kSigmas * sigma;
+}
+
+double Tolerance::one_rounding(double x) const {
+  const Format16 format = format_of(shape_.dtype);
+  return pattern_ == InputPattern::kZeroQuery ? spacing(x, format) / 2 + 0x1p-21 * std::fabs(x) : spacing(x, format);
 }
 
 double Tolerance::probability(double p, double s, double sigma, const RowFacts& facts) const {
   const Format16 format = format_of(shape_.dtype);
-  // Under kOneHot all other keys are below e^-64 before, and below e^-40 after, S is rounded.
-  if (exact()) return spacing(p, format) + (pattern_ == InputPattern::kOneHot ? 0x1p-57 : 0);
+  // Under kOneHot all other keys are below e^-128 before, and below e^-80 after, S is rounded.
+  if (exact()) return one_rounding(p) + (pattern_ == InputPattern::kOneHot ? 0x1p-57 : 0);
   const double own = score_roundings(shape_, path_) * unit_roundoff(format) * std::fabs(s);
   const double normaliser = kSigmas * rounding_sigma(format) * std::sqrt(facts.ps_squared);
   const double modified = kSigmas * (sigma + facts.p_sigma);
@@ -83,8 +88,8 @@ Tolerance::Row Tolerance::output_row(const RowFacts& facts, double row_rms) cons
 
 double Tolerance::output(double o, double variance, const Row& row) const {
   const Format16 format = format_of(shape_.dtype);
-  const double bound = spacing(o, format) + row.sums + std::fabs(o) * row.equal_p;
-  if (exact()) return bound;
+  if (exact()) return one_rounding(o) + row.sums + std::fabs(o) * row.equal_p;
+  const double bound = spacing(o, format) + row.sums;
   const double sigma = rounding_sigma(format);
   return bound + kSigmas * std::sqrt(sigma * sigma * variance + row.absolute_variance);
 }

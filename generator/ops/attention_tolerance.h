@@ -31,6 +31,9 @@ class Tolerance {
   bool exact() const {
     return (pattern_ == InputPattern::kZeroQuery || pattern_ == InputPattern::kOneHot) && !shape_.has_score();
   }
+  /// Bound of a result of structured inputs. Zero query: sums are exact, their quotient and its rounding are not.
+  /// One-hot: p is exact only relative to the same p in the sum.
+  double one_rounding(double x) const;
   Shape shape_;
   InputPattern pattern_;
   /// Error of the scaled sums of products.

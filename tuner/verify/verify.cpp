@@ -213,7 +213,7 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
   int64_t rows = plan_.slice_rows;
   const int64_t cols = plan_.slice_cols;
   const int64_t step = finest_step(launch, "row");
-  if (plan_.tile_slices) rows = step;
+  if (plan_.tile_slices) rows = (op_.least_rows(site.pattern) + step - 1) / step * step;
   if (variant_.stages.size() > 1 && plan_.fed_rows % step != 0)
     return Error{Exit::kFailed,
                  fmt::format("a row tile of {} does not divide the {} rows that the stages of a slice share", step,

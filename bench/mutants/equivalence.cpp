@@ -1,0 +1,243 @@
+// Arguments that a mutant does the same as its kernel. Each is a proof for all contents of the tensors, but only for
+// the launch that was tested: its sizes decide which predicates are always true.
+#include <fmt/format.h>
+
+#include <map>
+#include <regex>
+
+#include "bench/mutants/mutant.h"
+
+namespace roofgen::mutants {
+namespace {
+
+using Edits = std::map<const PtxStmt*, std::string>;
+
+/// The kernel with traps where the mutant would differ in effect passes on every CTA.
+bool never_traps(const Mutant& m, const Edits& edits) {
+  const auto evaluation = m.kernel->verify_whole_launch(m.kernel->code().with(edits));
+  return evaluation && evaluation->verification.passed;
+}
+
+std::string guard_text(const PtxStmt& s, bool negated) {
+  return fmt::format("@{}{} ", s.guard_negated != negated ? "!" : "", s.guard);
+}
+
+}  // namespace
+
+bool is_never_executed(const Mutant& m) {
+  const PtxStmt& s = *m.statement;
+  return never_traps(m, {{&s, (s.guard.empty() ? "" : guard_text(s, false)) + "trap; " + to_text(s)}});
+}
+
+namespace {
+
+/// Runs the kernel and its mutant side by side: each register that the changed value reaches has a twin with the
+/// original's value. Where such a value decides anything, the two must agree.
+class SideBySide {
+ public:
+  SideBySide(const Mutant& m) : m_(m), code_(m.kernel->code()) {
+    reached_.insert(m.statement->operands[0].name);
+    for (bool more = true; more;) {
+      more = false;
+      for (const PtxStmt& s : code_.body())
+        if (reads_reached(s) && is_copyable(s)) more |= reached_.insert(s.operands[0].name).second;
+    }
+  }
+
+  Edits edits() const {
+    Edits out;
+    std::string declared = ".reg .pred %mutant_differs; ";
+    for (const std::string_view name : reached_)
+      declared += fmt::format(".reg {} {}; ", type_text(code_.type_of(name)), twin(name));
+    for (const PtxStmt& s : code_.body()) {
+      if (s.kind != PtxStmt::Kind::kInstruction) continue;
+      std::string text = std::exchange(declared, "");
+      if (&s == m_.statement) {
+        text += with_twins(s) + " " + m_.after;
+      } else if (is_copyable(s) && reached_.count(s.operands[0].name)) {
+        text += with_twins(s) + " " + to_text(s);
+      } else {
+        for (const std::string_view name : reached_in(s)) text += compare(name);
+        text += to_text(s);
+        if (has_result(s))
+          for (const std::string_view name : registers_in(s.operands[0]))
+            if (reached_.count(name))
+              text += fmt::format(" {}mov{} {}, {};", s.guard.empty() ? "" : guard_text(s, false), mov_type(name),
+                                  twin(name), name);
+      }
+      out[&s] = text;
+    }
+    return out;
+  }
+
+ private:
+  static std::string twin(std::string_view name) { return fmt::format("%mutant_{}", name.substr(1)); }
+  static std::string type_text(sim::PtxType type) {
+    return type.bits == 1 ? ".pred" : fmt::format(".{}{}", type.kind, type.bits);
+  }
+  std::string mov_type(std::string_view name) const {
+    const unsigned bits = code_.type_of(name).bits;
+    return bits == 1 ? ".pred" : fmt::format(".b{}", bits);
+  }
+
+  std::vector<std::string_view> reached_in(const PtxStmt& s) const {
+    std::vector<std::string_view> out;
+    if (s.kind != PtxStmt::Kind::kInstruction) return out;
+    if (reached_.count(s.guard)) out.push_back(s.guard);
+    for (size_t i = has_result(s) ? 1 : 0; i < s.operands.size(); ++i)
+      for (const std::string_view name : registers_in(s.operands[i]))
+        if (reached_.count(name)) out.push_back(name);
+    return out;
+  }
+  bool reads_reached(const PtxStmt& s) const { return !reached_in(s).empty(); }
+
+  /// An operation of one lane on values that no tensor decides.
+  bool is_copyable(const PtxStmt& s) const {
+    if (!has_result(s) || !s.guard.empty() || s.operands[0].kind != PtxOperand::Kind::kName ||
+        !s.operands[0].second.empty() || code_.type_of(s.operands[0].name).bits == 0)
+      return false;
+    for (const char* other : {"ld", "shfl", "vote", "match", "atom", "mma", "wmma", "ldmatrix", "cvta"})
+      if (s.name.starts_with(std::string(other) + ".") && !s.name.starts_with("ld.param.")) return false;
+    for (size_t i = 1; i < s.operands.size(); ++i)
+      for (const std::string_view name : registers_in(s.operands[i]))
+        if (code_.depends_on_data(name)) return false;
+    return true;
+  }
+
+  PtxOperand with_twin(PtxOperand o) const {
+    if (reached_.count(o.name)) o.name = keep(twin(o.name));
+    for (PtxOperand& item : o.items) item = with_twin(item);
+    return o;
+  }
+  std::string with_twins(const PtxStmt& s) const {
+    PtxStmt copy = s;
+    for (PtxOperand& o : copy.operands) o = with_twin(o);
+    return to_text(copy);
+  }
+  std::string compare(std::string_view name) const {
+    const std::string test = code_.type_of(name).bits == 1 ? "xor.pred" : "setp.ne" + mov_type(name);
+    return fmt::format("{} %mutant_differs, {}, {}; @%mutant_differs trap; ", test, name, twin(name));
+  }
+
+  const Mutant& m_;
+  const Code& code_;
+  std::set<std::string_view> reached_;
+};
+
+/// The registers of a text, in its order.
+std::vector<std::string_view> registers_of(const std::string& text) {
+  static const std::regex kRegister("%[a-z]+[0-9]+");
+  std::vector<std::string_view> out;
+  for (std::sregex_iterator at(text.begin(), text.end(), kRegister), end; at != end; ++at)
+    out.push_back(keep(at->str()));
+  return out;
+}
+
+/// Neither the instruction nor its replacement reads a register that depends on data.
+bool is_free_of_data(const Mutant& m) {
+  for (const std::string_view name : registers_of(to_text(*m.statement) + m.after))
+    if (name != m.statement->operands[0].name && m.kernel->code().depends_on_data(name)) return false;
+  return true;
+}
+
+/// A trap where two values differ; both are registers of the same type, or one is a number.
+std::string trap_unless_equal(const Code& code, std::string_view a, const std::string& b) {
+  const unsigned bits = code.type_of(a).bits;
+  return fmt::format("{{ .reg .pred %mutant_differs; {} %mutant_differs, {}, {}; @%mutant_differs trap; }} ",
+                     bits == 1 ? "xor.pred" : fmt::format("setp.ne.b{}", bits), a, b);
+}
+
+/// Only registers were changed, and the new ones have the values of the old.
+bool same_operands(const Mutant& m) {
+  const Code& code = m.kernel->code();
+  const std::string before = to_text(*m.statement);
+  const auto old_ones = registers_of(before), new_ones = registers_of(m.after);
+  static const std::regex kRegister("%[a-z]+[0-9]+");
+  if (std::regex_replace(before, kRegister, "%") != std::regex_replace(m.after, kRegister, "%")) return false;
+  std::string traps;
+  for (size_t i = 0; i < old_ones.size(); ++i) {
+    if (old_ones[i] == new_ones[i]) continue;
+    if (code.depends_on_data(old_ones[i]) || code.depends_on_data(new_ones[i])) return false;
+    if (code.type_of(old_ones[i]).bits != code.type_of(new_ones[i]).bits) return false;
+    traps += trap_unless_equal(code, old_ones[i], std::string(new_ones[i]));
+  }
+  return never_traps(m, {{m.statement, traps + before}});
+}
+
+/// A selection whose changed source is never the selected one.
+bool is_never_selected(const Mutant& m) {
+  const PtxStmt& s = *m.statement;
+  if (!s.name.starts_with("selp") || m.kernel->code().depends_on_data(s.operands[3].name)) return false;
+  const bool first = m.after.find(fmt::format(", {}, ", to_text(s.operands[1]))) == std::string::npos;
+  const bool second =
+      m.after.find(fmt::format(", {}, {};", to_text(s.operands[2]), s.operands[3].name)) == std::string::npos;
+  return first != second &&
+         never_traps(m, {{&s, fmt::format("@{}{} trap; {}", first ? "" : "!", s.operands[3].name, to_text(s))}});
+}
+
+}  // namespace
+
+const std::vector<Argument>& arguments() {
+  static const std::vector<Argument> kArguments = {
+      // Work that may be left out, or done twice.
+      {"(branch|guard) dropped", "attention/online_softmax.cuh", "if \\(rescale\\)",
+       "rescaling is right where none is needed"},
+      {"float constant doubled|comparison off by one|add for multiply", "attention/online_softmax.cuh", "> kMaxLag",
+       "lazy rescaling may begin at any lag that p can represent"},
+      {"branch dropped|comparison off by one", "attention/.*", R"(< (tiles|steps)\)? load|steps > 0\)? load)",
+       "a tile is loaded that no step reads"},
+      {"branch dropped", "attention/pointwise.cu.jinja", R"(if \(here\[i\]\) piece)",
+       "a piece is loaded that is not used"},
+      {"branch dropped", "attention/softmax.cu.jinja", R"(needed\(i\))", "scores beyond the row's keys are -inf"},
+      {"branch dropped", "attention/fused.cu.jinja", "row0 >= q_len", "rows beyond a short sequence are not written"},
+      {"min for max|operation dropped", "attention/.*", R"(min\(row0 \+ BM, q_len\))",
+       "tiles are computed that no row sees: their scores are hidden"},
+      {"min for max", "attention/pointwise.cu.jinja", R"(min\(key \+ 8, kv_len\))",
+       "a piece is taken for partly visible, and each of its elements is judged"},
+      {"comparison off by one", "gemm/gemm.cu.jinja", R"(while \(k_left >)", "one more step multiplies zeros"},
+      {"min for max", "lib/row_slice.cuh", "full_end\\(max", "full groups are loaded element by element"},
+      {"branch dropped|comparison .*|sign lost", "rows/rows.cu.jinja", R"(holds\(step\)\) continue)",
+       "terms of groups beyond the row are neutral"},
+      // The same result by another way.
+      {"constant off by one", "lib/(math|row_reduce).cuh", "__shfl_xor_sync", "the lanes still span the warp"},
+      {"predicate negated|constant off by one|comparison negated", "lib/row_reduce.cuh",
+       R"(lane == 0\) slots|lane = threadIdx.x % 32)", "all lanes of a warp have the same total"},
+      {"float constant doubled", "(rows/rows.cu.jinja|lib/pointwise.cuh)", "Reduction::neutral|fmaxf|max",
+       "0 is neutral in a maximum of magnitudes", false, "quanti"},
+      {"float constant doubled|operation dropped", "lib/pointwise.cuh", R"(min.nan|min_nan|min.NaN)",
+       "the argument of e^x is never positive", false, "softmax"},
+      // Accuracy.
+      {"constant off by one", "lib/math.cuh", "0xffff0000u", "the last bit of an fp32 number", true},
+      {"constant off by one", "attention/softmax.cu.jinja", "kNegInfPair", "e^-3e38 is 0 as well", true},
+      {"comparison .*|float constant doubled|operation dropped", "lib/pointwise.cuh", "return tanhf",
+       "both of CUDA's formulas hold around the threshold", true},
+  };
+  return kArguments;
+}
+
+std::string equivalence(const Mutant& m) {
+  const PtxStmt& s = *m.statement;
+  const Code& code = m.kernel->code();
+  const bool one_result =
+      has_result(s) && s.operands[0].kind == PtxOperand::Kind::kName && s.operands[0].second.empty();
+  if (one_result && code.is_dead(s.operands[0].name)) return "no instruction reads the result";
+  // What follows depends on sizes, thread and CTA only.
+  const bool guarded = !s.guard.empty();
+  if (code.is_under_data(s) || (guarded && code.depends_on_data(s.guard))) return "";
+  if (is_never_executed(m)) return "the launch never executes it";
+  if (m.rule == "guard dropped" && never_traps(m, {{&s, guard_text(s, true) + "trap; " + to_text(s)}}))
+    return "the guard is always true in the launch";
+  if (m.rule == "zero fill ignored" && !code.depends_on_data(s.operands[3].name) &&
+      never_traps(m,
+                  {{&s, trap_unless_equal(code, s.operands[3].name, std::to_string(s.operands[2].bits)) + to_text(s)}}))
+    return "the copy is always complete in the launch";
+  if (is_never_selected(m)) return "the changed source is never selected in the launch";
+  if (same_operands(m)) return "the registers have the same values in the launch";
+  if ((m.rule == "wait dropped" || m.rule == "wait for one group less" || m.rule == "commit dropped") &&
+      never_traps(m, {{&s, m.after}}))
+    return "every copy has landed before its bytes are used, in every CTA of the launch";
+  if (!one_result || guarded || !is_free_of_data(m)) return "";
+  return never_traps(m, SideBySide(m).edits()) ? "the same effect in every thread of the launch" : "";
+}
+
+}  // namespace roofgen::mutants

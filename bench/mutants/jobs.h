@@ -1,0 +1,73 @@
+// The commands whose kernels are tested.
+#pragma once
+
+namespace roofgen::mutants {
+
+/// Words of a command line of `roofgen tune`. A variant with several stages gives a kernel for each.
+struct Job {
+  const char* name;
+  const char* words;
+  const char* part = "";  ///< of attention, tested alone: "scale+mask"
+};
+
+/// Every template, with the paths through it that a schedule or a problem selects. Sizes are small, because each mutant
+/// runs at every site of the verification; most are not multiples of the tiles.
+inline constexpr Job kJobs[] = {
+    {"attention", "attention --L 318 --d 64 --batch 2 --heads 6 --kv-heads 2 --lse --variant fused --set BM=64"},
+    {"attention causal",
+     "attention --L 382 --kv-len 286 --d 80 --batch 1 --heads 4 --kv-heads 2 --causal --lse --dtype fp16 --variant "
+     "fused "
+     "--set BM=64,BN=32,rescale=always,q_in=shared,swizzle=false,stages=1"},
+    {"attention modified",
+     "attention --L 318 --d 32 --batch 2 --heads 2 --score 's + slope[h] * (k - q) * 0.01' --arg slope:fp32[h] "
+     "--mask 'q >= k and q - k < 170' --variant fused --set BM=64,BN=32,stages=3"},
+    {"attention packed",
+     "attention --lengths 286,62,350 --d 32 --heads 2 --causal --variant fused --set BM=64,BN=32,stages=2"},
+    {"attention unfused",
+     "attention --L 254 --kv-len 256 --d 64 --batch 3 --heads 4 --kv-heads 2 --variant unfused --set "
+     "warps=4,strip=4,BK=32"},
+    {"attention unfused causal",
+     "attention --L 382 --kv-len 315 --d 32 --batch 3 --heads 2 --causal --lse --dtype fp16 --variant unfused --set "
+     "strip=2,stages=2"},
+    {"attention part", "attention --L 382 --kv-len 318 --d 64 --batch 1 --heads 2 --causal --set BN=64,strip=2", "qk"},
+    {"attention part",
+     "attention --L 382 --kv-len 318 --d 64 --batch 1 --heads 2 --causal --softcap 9 --set BN=64,strip=2", "qk+scale"},
+    {"attention part", "attention --L 382 --kv-len 318 --d 64 --batch 1 --heads 2 --causal --softcap 9", "scale"},
+    {"attention part", "attention --L 382 --kv-len 318 --d 64 --batch 1 --heads 2 --mask 'q >= k and q - k < 100'",
+     "mask"},
+    {"attention part", "attention --L 382 --kv-len 318 --d 64 --batch 1 --heads 2 --mask 'q >= k and q - k < 100'",
+     "scale+mask+softmax"},
+    {"attention part", "attention --L 382 --kv-len 318 --d 64 --batch 1 --heads 2 --causal --set BN=32", "softmax+pv"},
+    {"attention part", "attention --L 382 --kv-len 318 --d 64 --batch 1 --heads 2 --causal --set BN=32,BM=64",
+     "scale+mask+softmax+pv"},
+    {"gemm", "gemm --M 192 --N 192 --K 256 --variant fused --set BM=64,BN=64"},
+    {"gemm epilogue",
+     "gemm --M 190 --N 184 --K 200 --epilogue 'gelu(acc + bias[n]) * alpha + residual[m,n]' --alpha 0.5 --dtype fp16 "
+     "--variant fused --set BM=64,BN=64"},
+    {"gemm odd",
+     "gemm --M 126 --N 123 --K 205 --a-layout col --b-layout row --epilogue 'acc + row_bias[m]' --variant fused --set "
+     "BM=64,BN=64,stages=4"},
+    {"gemm groups",
+     "gemm --M 382 --N 124 --K 200 --variant fused --set BM=64,BN=64,group=4,store=direct,warps_n=1,warps_m=4"},
+    {"gemm reduces", "gemm --M 126 --N 124 --K 200 --epilogue 'acc * rsqrt(mean(acc * acc) + 0.001)' --variant fused"},
+    {"gemm gated", "gemm --M 126 --N 248 --K 200 --gated silu --epilogue 'acc * 0.1 + bias[n]' --variant fused"},
+    {"gemm split", "gemm --M 126 --N 60 --K 2100 --epilogue 'relu(acc * 0.05 + bias[n])' --variant split_k4"},
+    {"gemm unfused", "gemm --M 126 --N 248 --K 200 --epilogue 'sigmoid(acc * 0.1 + bias[n])' --variant unfused"},
+    {"gemm int8", "gemm --M 126 --N 124 --K 480 --dtype int8 --variant fused"},
+    {"gemm fp8", "gemm --M 126 --N 124 --K 480 --dtype fp8 --epilogue 'acc * scale' --scale 0.25 --variant fused"},
+    {"gemm tf32", "gemm --M 126 --N 124 --K 300 --dtype tf32 --variant fused"},
+    {"rmsnorm", "rmsnorm --rows 31 --cols 1016 --residual --variant fused"},
+    {"rmsnorm quantised", "rmsnorm --rows 31 --cols 1021 --quant fp8 --dtype fp16 --variant fused"},
+    {"rmsnorm unfused", "rmsnorm --rows 31 --cols 520 --residual --quant int8 --variant unfused"},
+    {"layernorm",
+     "layernorm --rows 31 --cols 300 --bias --dtype fp32 --variant fused --set rows_each=2,row_threads=64"},
+    {"layernorm shared", "layernorm --rows 15 --cols 4100 --variant fused --set residency=shared"},
+    {"softmax", "softmax --rows 31 --cols 507 --variant fused"},
+    {"softmax packed",
+     "softmax --rows 15 --cols 4088 --dtype fp16 --variant fused --set residency=packed,row_threads=128"},
+    {"softmax memory", "softmax --rows 15 --cols 4093 --variant fused --set residency=memory,row_threads=128,batch=2"},
+    {"softmax split", "softmax --rows 3 --cols 70000 --variant split"},
+    {"map", "map --rows 31 --cols 300 --expr 'x * sigmoid(alpha * x) + residual[m,n]' --alpha 1.5 --variant fused"},
+};
+
+}  // namespace roofgen::mutants

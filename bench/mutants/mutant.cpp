@@ -1,0 +1,97 @@
+#include "bench/mutants/mutant.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "bench/mutants/rules.h"
+
+namespace roofgen::mutants {
+const char* to_string(Fate fate) {
+  switch (fate) {
+    case Fate::kFinding: return "finding";
+    case Fate::kComparison: return "comparison";
+    case Fate::kRefused: return "refused";
+    case Fate::kTolerated: return "tolerated";
+    case Fate::kEquivalent: return "equivalent";
+    case Fate::kSurvived: return "survived";
+  }
+  return "?";
+}
+
+void sample(std::map<std::string, std::vector<Mutant>> by_rule, uint64_t count, std::mt19937_64& random,
+            std::vector<Mutant>& out, const std::function<bool(Mutant&)>& accept) {
+  for (auto& [rule, mutants] : by_rule)  // not std::shuffle, whose order depends on the library
+    for (size_t i = mutants.size(); i > 1; --i) std::swap(mutants[i - 1], mutants[random() % i]);
+  for (bool more = true; more && count > 0;) {
+    more = false;
+    for (auto& [rule, mutants] : by_rule) {
+      while (!mutants.empty() && !accept(mutants.back())) mutants.pop_back();
+      if (mutants.empty() || count == 0) continue;
+      out.push_back(std::move(mutants.back()));
+      mutants.pop_back();
+      --count;
+      more = true;
+    }
+  }
+}
+
+std::vector<Mutant> ptx_mutants(const std::vector<std::unique_ptr<Kernel>>& kernels, uint64_t count, uint64_t seed,
+                                const std::string& only) {
+  std::vector<Mutant> out;
+  std::mt19937_64 random(seed);
+  for (const auto& kernel : kernels) {
+    if (!kernel->wanted) continue;
+    std::map<std::string, std::vector<Mutant>> by_rule;
+    for (const Rule& rule : rules()) {
+      if (std::string(rule.name).find(only) == std::string::npos) continue;
+      for (const PtxStmt& s : kernel->code().body())
+        for (const std::string& text : replacements(rule, kernel->code(), s)) {
+          Mutant m{kernel.get(), rule.name, rule.orders, rule.precision, &s, to_text(s), text, kernel->template_line(s),
+                   s.line};
+          (rule.orders ? out : by_rule[rule.name]).push_back(std::move(m));
+        }
+    }
+    sample(std::move(by_rule), count, random, out, [](Mutant&) { return true; });
+  }
+  return out;
+}
+
+void judge(Mutant& mutant, const Result<Evaluation>& evaluation) {
+  if (!evaluation) {
+    mutant.fate = Fate::kRefused;
+    mutant.message = evaluation.error().message;
+    return;
+  }
+  const Verification& v = evaluation->verification;
+  if (v.passed) return;
+  mutant.message = v.failure;
+  mutant.fate = v.findings.empty() ? Fate::kComparison : Fate::kFinding;
+  mutant.by = v.findings.empty() ? v.failure.substr(0, v.failure.find(" problem: ")) : v.findings[0].kind;
+}
+
+void decide(Mutant& mutant) {
+  judge(mutant, mutant.kernel->verify(mutant.kernel->code().with({{mutant.statement, mutant.after}})));
+  if (mutant.fate != Fate::kSurvived) return;
+  mutant.by = equivalence(mutant);
+  const Argument* argument = nullptr;
+  for (const Argument& a : arguments())
+    if (std::regex_match(mutant.rule, std::regex(a.rule)) && std::regex_match(mutant.where.file, std::regex(a.file)) &&
+        std::regex_search(mutant.kernel->text_of(mutant.where), std::regex(a.line)) &&
+        std::regex_search(mutant.kernel->name(), std::regex(a.kernel)))
+      argument = &a;
+  if (!mutant.by.empty()) {
+    mutant.fate = Fate::kEquivalent;
+  } else if (argument) {
+    mutant.by = fmt::format("{}: {}", mutant.where.file, argument->reason);
+    mutant.fate = argument->tolerated ? Fate::kTolerated : Fate::kEquivalent;
+  }
+  if (mutant.fate != Fate::kSurvived) return;
+  if (mutant.precision)
+    mutant.fate = Fate::kTolerated;
+  else if (is_never_executed(mutant))
+    mutant.by = "no run executes it";
+}
+
+}  // namespace roofgen::mutants

@@ -1,0 +1,75 @@
+// A mutant and its fate.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/pool.h"
+#include "bench/mutants/kernel.h"
+
+namespace roofgen::mutants {
+
+enum class Fate {
+  kFinding,     ///< rejected by a finding of the simulator
+  kComparison,  ///< rejected by a comparison with the reference
+  kRefused,     ///< no valid program: it was not loaded
+  kTolerated,   ///< accepted: less accurate, within the tolerance that docs/verification.md derives
+  kEquivalent,  ///< accepted, and proved to do the same as the kernel
+  kSurvived,    ///< accepted
+};
+const char* to_string(Fate fate);
+
+/// One change of one instruction, or of one template line.
+struct Mutant {
+  const Kernel* kernel = nullptr;
+  std::string rule;
+  bool orders = false;                 ///< drops a barrier, wait, fence, commit or store
+  bool precision = false;              ///< only rounds an intermediate result
+  const PtxStmt* statement = nullptr;  ///< of a PTX mutant
+  std::string before, after;
+  Where where;  ///< the template line
+  int ptx_line = 0;
+
+  Fate fate = Fate::kSurvived;
+  std::string by = {};  ///< the finding's kind, the site of the comparison, or the argument for equivalence
+  std::string message = {};
+  Program program = {};  ///< of a mutant of a template
+};
+
+/// Mutants of the kernels' PTX: all that drop an order, and `sample` others of each kernel, spread evenly over the
+/// rules. `rule`: only rules whose name contains it.
+std::vector<Mutant> ptx_mutants(const std::vector<std::unique_ptr<Kernel>>& kernels, uint64_t sample, uint64_t seed,
+                                const std::string& rule);
+/// The same for the templates that the kernels are made of.
+std::vector<Mutant> template_mutants(const Tools& tools, const std::vector<std::unique_ptr<Kernel>>& kernels,
+                                     uint64_t count, uint64_t seed, const std::string& rule);
+/// Moves `count` mutants that `accept` takes to `out`, in turn from each rule's in random order.
+void sample(std::map<std::string, std::vector<Mutant>> by_rule, uint64_t count, std::mt19937_64& random,
+            std::vector<Mutant>& out, const std::function<bool(Mutant&)>& accept);
+/// Compiles mutants of templates; the pool decides their fates, and `done` is called after each.
+void decide_all(const Tools& tools, std::vector<Mutant>& mutants, Pool& pool, const std::function<void()>& done);
+/// Decides the fate of a mutant of PTX. Thread-safe.
+void decide(Mutant& mutant);
+
+/// An argument by hand for mutants of one line of a template.
+struct Argument {
+  const char *rule, *file, *line;  ///< regular expressions: the rule's name, the template's, a part of its line
+  const char* reason;
+  bool tolerated = false;   ///< the results differ within the tolerance
+  const char* kernel = "";  ///< a part of the kernel's name
+};
+const std::vector<Argument>& arguments();
+
+/// The argument that a surviving mutant does the same as its kernel in every thread of the launch; empty: none is
+/// known.
+std::string equivalence(const Mutant& mutant);
+/// No run of the verification, and no CTA of the launch, executes the instruction.
+bool is_never_executed(const Mutant& mutant);
+
+/// The fate from an evaluation.
+void judge(Mutant& mutant, const Result<Evaluation>& evaluation);
+
+}  // namespace roofgen::mutants
