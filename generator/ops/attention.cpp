@@ -145,7 +145,10 @@ class Attention final : public Op {
   }
 
   // A multiple of the row tiles 16, 32, 48, 64, 96, 128, 192, 256 and 384.
-  Slice slice(const Problem&) const override { return {768, 0, 768}; }
+  int64_t least_rows(InputPattern pattern) const override {
+    return pattern == InputPattern::kGrowing ? attention::kGrowingRows : 1;
+  }
+  Slice slice(const Problem&) const override { return {768, 0, 768, true}; }
 
   /// A score expression has no exact result.
   std::vector<InputPattern> patterns(const Problem& problem) const override {
@@ -161,8 +164,14 @@ class Attention final : public Op {
     return Shape(problem).has_score() ? InputPattern::kNormal : InputPattern::kOneHot;
   }
 
+  /// Two heads of K and V and two batches in another layout, so that every stride counts.
   Problem with_pattern(Problem reduced, InputPattern) const override {
     reduced.dims[attention::kSpread] = 1;
+    if (reduced.dims.at("kv_heads") == 1) {
+      reduced.dims["kv_heads"] = 2;
+      reduced.dims["heads"] *= 2;
+    }
+    if (!Shape(reduced).varlen()) reduced.dims["batch"] = 2;
     return reduced;
   }
 

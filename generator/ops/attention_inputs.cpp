@@ -84,9 +84,9 @@ void Inputs::small_integers(int64_t batch, int64_t head, int64_t row, uint16_t* 
   }
 }
 
-// Eight steps over the keys, the steps of 1 last: most rows see them, and after them the tiles before still count.
+// Steps of 61, 40, 15, 5, 1 and 6 over the keys: a kernel may skip the rescaling for small ones.
 double Inputs::level(int64_t key) const {
-  constexpr std::array<double, 8> kLevels{-kDeepest, -24, -9, -4, -3, -2, -1, 0};
+  constexpr std::array<double, 8> kLevels{-kDeepest, -67, -27, -12, -7, -6, 0, 0};
   const int64_t keys = std::max<int64_t>(1, shape_.kv_len);
   return kLevels[static_cast<size_t>(std::clamp<int64_t>(key * 8 / keys, 0, 7))];
 }
@@ -115,8 +115,16 @@ void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16
     code(row, k_magnitude_, out);
   } else {
     normal(tensor, batch, head, row, out);
-    if (pattern_ != InputPattern::kGrowing || tensor == Tensor::kV) return;
+    if (pattern_ != InputPattern::kGrowing) return;
+    if (tensor == Tensor::kV) {
+      // Keys before the last step still count, at e^-6.
+      for (int64_t c = 0; c < shape_.d && level(row) < 0; ++c)
+        out[c] = encode16(kGrowingValue * decode16(out[c], shape_.dtype), shape_.dtype);
+      return;
+    }
     const auto put = [&](int column, double value) {
+      constexpr double kMost = 57344;  // of fp16, with room for one rounding
+      if (shape_.dtype == DType::kFp16) value = std::clamp(value, -kMost, kMost);
       out[column] = encode16(round_to(value, format_of(shape_.dtype)), shape_.dtype);
     };
     const double factor = shape_.scale * growing_query_, sign = row % 4 == 1 ? 1 : row % 4 == 3 ? -1 : 0;

@@ -53,6 +53,10 @@ class Inputs {
 /// kGrowing: the largest score, in magnitude, that column 0 adds. A maximum from before the first step is
 /// too small by more than e^x can represent.
 inline constexpr double kDeepest = 128;
+/// kGrowing: the factor of V for keys before the last step.
+inline constexpr double kGrowingValue = 64;
+/// kGrowing: after as many rows, all kinds of growth have occurred.
+inline constexpr int64_t kGrowingRows = 256;
 /// kGrowing: columns 1 and 2 add this to all scores of every fourth row and subtract it in every fourth. exp(100)
 /// overflows fp32.
 inline constexpr double kOffset = 100;

@@ -81,7 +81,8 @@ Tolerance::Row Tolerance::output_row(const RowFacts& facts, double row_rms) cons
   // unfused one the final p. V has mean square 1.
   const double absolute =
       rms_subnormal_error(format) * (path_.rounding.probabilities ? 1.0 : std::exp(facts.max - facts.lse));
-  row.absolute_variance = n * absolute * absolute;
+  const double largest = pattern_ == InputPattern::kGrowing ? kGrowingValue : 1;
+  row.absolute_variance = n * absolute * absolute * largest * largest;
   return row;
 }
 

@@ -83,8 +83,10 @@ uint16_t encode_half(double x, DType dtype) {
 
 std::vector<bool> written_elements(const std::vector<bool>& bytes, size_t size) {
   std::vector<bool> out(bytes.size() / size, true);
-  for (size_t i = 0; i < bytes.size(); ++i)
-    if (!bytes[i]) out[i / size] = false;
+  // std::find looks at whole words.
+  for (auto at = std::find(bytes.begin(), bytes.end(), false); at != bytes.end();
+       at = std::find(at + 1, bytes.end(), false))
+    out[static_cast<size_t>(at - bytes.begin()) / size] = false;
   return out;
 }
 

@@ -228,7 +228,7 @@ class Gemm final : public Op {
   }
   Slice slice(const Problem& problem) const override {
     const auto formula = epilogue(problem);
-    return {256, formula && formula->reductions() > 0 ? 0 : 256, 256};
+    return {256, formula && formula->reductions() > 0 ? 0 : 256, 256, true};
   }
   uint64_t default_evals() const override { return 40; }
 
@@ -340,6 +340,9 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
   if (region.col_end < 0 || formula.reductions() > 0) part.col_begin = 0, part.col_end = extent.cols;
   Region wide = part;  // the columns of the product behind them
   wide.col_begin *= halves, wide.col_end *= halves;
+  // Integers that are stored as they are: sums in fp32 would be wrong.
+  const bool whole =
+      s.dtype == DType::kInt8 && s.out == DType::kInt32 && problem.texts.at("epilogue") == "acc" && s.gated.empty();
   // The accumulators of a row, rounded to `stored` if they are stored between kernels.
   const auto sums_over = [&](int64_t k_begin, int64_t k_end, DType stored) -> SourceRow {
     const auto products = gemm::products_of(
@@ -351,7 +354,7 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
       for (size_t i = 0; i < out.size(); ++i) {
         const double sum = products->sum[start + i], sigma = gemm::accumulation_sigma(s.dtype, pattern, k_end - k_begin,
                                                                                       sum, products->square[start + i]);
-        out[i] = {sum, sigma};
+        out[i] = {sum, whole ? 0 : sigma};
         if (stored == DType::kFp32) continue;
         out[i].sigma = std::hypot(sigma, rounding_sigma(sum, stored));
         if (std::isinf(round_to_dtype(sum, stored))) out[i].value = round_to_dtype(sum, stored);

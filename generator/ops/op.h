@@ -89,10 +89,14 @@ class Op {
   /// Rows and columns of a slice of the real launch. `cols` 0: whole rows. Variants of several stages always use whole
   /// rows, because a later stage may read them. `fed_rows`: rows that a stage computes for the next one, whose CTAs may
   /// extend beyond the slice; the row tiles of every stage divide it.
+  /// `tile`: one row tile is enough for a variant of one stage, because tiles differ only in their place.
   struct Slice {
     int64_t rows, cols, fed_rows;
+    bool tile = false;
   };
   virtual Slice slice(const Problem& problem) const = 0;
+  /// The rows of a slice that have all that a pattern varies.
+  virtual int64_t least_rows(InputPattern) const { return 1; }
   /// Problems with the output of this one and a shorter sum behind each element, the shortest first: on them every tile
   /// of the real launch can run.
   struct Thin {

@@ -42,7 +42,7 @@ Result<void> DeviceMemory::initialise(uint64_t max_bytes) {
                {}};
 }
 
-Result<uint64_t> DeviceMemory::allocate(uint64_t bytes, std::string label, Fill fill) {
+Result<uint64_t> DeviceMemory::allocate(uint64_t bytes, std::string label, Fill fill, uint64_t at) {
   if (bytes == 0) return Error{Exit::kFailed, fmt::format("buffer '{}' has no bytes", label), {}};
   if (bytes > uint64_t{1} << 44)
     return Error{Exit::kFailed, fmt::format("buffer '{}' of {} bytes is over the limit of 16 TiB", label, bytes), {}};
@@ -59,11 +59,13 @@ Result<uint64_t> DeviceMemory::allocate(uint64_t bytes, std::string label, Fill 
   buffer->table = static_cast<std::atomic<uint32_t>*>(buffer->table_memory.data());
 
   std::lock_guard lock(mutex_);
-  buffer->base = next_address_;
+  buffer->base = at ? at : next_address_;
   // A gap at least as large as a small buffer, so that a run past the end finds nothing.
-  next_address_ = (next_address_ + bytes + kGuardBytes + kGuardBytes - 1) / kGuardBytes * kGuardBytes + 256;
+  if (!at) next_address_ = (next_address_ + bytes + kGuardBytes + kGuardBytes - 1) / kGuardBytes * kGuardBytes + 256;
   auto list = std::make_shared<BufferList>(*list_);
-  list->push_back(buffer);
+  list->insert(std::upper_bound(list->begin(), list->end(), buffer->base,
+                                [](uint64_t base, const auto& b) { return base < b->base; }),
+               buffer);
   list_ = std::move(list);
   return buffer->base;
 }
@@ -226,7 +228,7 @@ Result<void> DeviceMemory::write(uint64_t to, std::span<const std::byte> from) {
 Result<void> DeviceMemory::read(uint64_t from, std::span<std::byte> to, std::vector<bool>* written) {
   ROOFGEN_TRY(auto buffer, locate(from, to.size()));
   std::shared_lock lock(in_use_);
-  if (written) written->assign(to.size(), false);
+  if (written) written->assign(to.size(), true);
   uint64_t offset = from - buffer->base;
   for (size_t done = 0; done < to.size();) {
     uint64_t at = offset % kLineBytes, n = std::min<uint64_t>(kLineBytes - at, to.size() - done);
@@ -234,9 +236,10 @@ Result<void> DeviceMemory::read(uint64_t from, std::span<std::byte> to, std::vec
     if (slot)
       std::memcpy(to.data() + done, data(slot) + at, n);
     else
-      std::memset(to.data() + done, 0xff, n);  // as clear() has it
-    for (uint64_t i = 0; written && slot && i < n; ++i)
-      (*written)[done + i] = valid(slot)[(at + i) >> 6] >> ((at + i) & 63) & 1;
+      std::memset(to.data() + done, 0xff, n);                                      // as clear() has it
+    const bool whole = slot && (valid(slot)[0] & valid(slot)[1]) == ~uint64_t{0};  // as almost all lines are
+    for (uint64_t i = 0; written && !whole && i < n; ++i)
+      (*written)[done + i] = slot && (valid(slot)[(at + i) >> 6] >> ((at + i) & 63) & 1);
     done += n;
     offset += n;
   }

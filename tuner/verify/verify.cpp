@@ -110,7 +110,7 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
   // On a GPU the run costs little; the comparison takes the time.
   const double limit = executor_.origin() == Origin::kSimulated ? kFullLimitFlops : kFullComparisonFlops;
   plan_.full = plan_.reduced_flops <= limit && bytes <= kFullLimitBytes;
-  plan_.tile_slices = !plan_.full && variant_.stages.size() == 1;
+  plan_.tile_slices = (slice.tile || !plan_.full) && variant_.stages.size() == 1;
 
   const auto add = [&](std::string name, const Problem& p, InputPattern pattern,
                        std::vector<Site::Anchor> anchors) -> Site& {
@@ -132,7 +132,7 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
     const Problem problem_of_pattern = op_.with_pattern(reduced, pattern);
     const Extent its = op_.extent(problem_of_pattern);
     add(to_string(pattern), problem_of_pattern, pattern,
-        {{0, head, its.rows_of(0) - 1, std::max<int64_t>(0, its.cols - 1)}});
+        {{its.batch - 1, head, its.rows_of(its.batch - 1) - 1, std::max<int64_t>(0, its.cols - 1)}});
     head = its.heads - 1;
   }
   // The first tile of each sampled head in the middle batch; of the last head, the last tile of the last batch.
@@ -213,7 +213,7 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
   int64_t rows = plan_.slice_rows;
   const int64_t cols = plan_.slice_cols;
   const int64_t step = finest_step(launch, "row");
-  if (plan_.tile_slices) rows = step;
+  if (plan_.tile_slices) rows = (op_.least_rows(site.pattern) + step - 1) / step * step;
   if (variant_.stages.size() > 1 && plan_.fed_rows % step != 0)
     return Error{Exit::kFailed,
                  fmt::format("a row tile of {} does not divide the {} rows that the stages of a slice share", step,
@@ -234,7 +234,7 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
       out.run.back().row_end =
           std::min(out.run.back().row_begin + std::max(rows, plan_.fed_rows), extent.rows_of(a.batch));
     }
-    if (!plan_.tile_slices || region.row_end - row <= 2 * kEndRows) {
+    if (plan_.full || !plan_.tile_slices || region.row_end - row <= 2 * kEndRows) {
       out.compare.push_back(region);
     } else {
       for (int64_t begin : {row, region.row_end - kEndRows}) {
@@ -595,7 +595,7 @@ Result<std::unique_ptr<Verifier::Site>> Verifier::thin_site(const std::vector<Ca
     }
     if (!all) continue;
     auto site = std::make_unique<Site>();
-    site->name = thin.label.empty() ? "real launch" : "grid with " + thin.label;
+    site->name = "whole grid" + (thin.label.empty() ? "" : " with " + thin.label);
     site->label = thin.label;
     site->problem = std::move(thin.problem);
     site->pattern = op_.pattern_of_grid(problem_);
@@ -646,41 +646,47 @@ Result<void> Verifier::compare_all(const Site& site, const Candidate& candidate,
   return {};
 }
 
-Result<std::optional<Verifier::Grid>> Verifier::verify_grid(const std::vector<Candidate>& chain) {
-  ROOFGEN_TRY(const std::unique_ptr<Site> site, thin_site(chain));
-  if (!site) return std::optional<Grid>();
+/// Runs every CTA of a site in all kernels of a chain, and compares every output of the last.
+Result<Verifier::Grid> Verifier::verify_whole(Site& site, const std::vector<Candidate>& chain) {
   Grid out;
   Verification& v = out.verification;
-  v.grid = site->label;
   Feed feed;
   const Defer release([&] {
     for (const auto& [name, ptr] : feed) executor_.release(ptr);
-    for (const auto& [name, ptr] : site->inputs) executor_.release(ptr);
+    for (const auto& [name, ptr] : site.inputs) executor_.release(ptr);
   });
   for (size_t i = 0; i < chain.size(); ++i) {
     ROOFGEN_TRY(ModuleId module, executor_.load(chain[i].binary));
     const Defer unload([&] { executor_.unload(module); });
-    ROOFGEN_TRY(StageRun run, run_stage(*site, chain[i], module, feed, nullptr, Run::kFeed));
+    ROOFGEN_TRY(StageRun run, run_stage(site, chain[i], module, feed, nullptr, Run::kFeed));
     for (const auto& [name, ptr] : run.written) feed[name] = ptr;
     v.grid_ctas += run.ctas;
     if (run.result.findings.empty()) continue;
     v.findings = run.result.findings;
-    v.failure = fmt::format("{}: {}: {}", site->name, v.findings[0].kind, v.findings[0].message);
+    v.failure = fmt::format("{} problem: {}: {}", site.name, v.findings[0].kind, v.findings[0].message);
     out.wrong = i;
-    return std::optional(std::move(out));
+    return out;
   }
-  ROOFGEN_CHECK(compare_all(*site, chain.back(), feed, v));
+  ROOFGEN_CHECK(compare_all(site, chain.back(), feed, v));
   v.passed = v.failure.empty();
   out.wrong = chain.size() - 1;
   for (size_t i = 0; !v.passed && i + 1 < chain.size(); ++i) {
     Verification before;
-    ROOFGEN_CHECK(compare_all(*site, chain[i], feed, before));
+    ROOFGEN_CHECK(compare_all(site, chain[i], feed, before));
     if (before.failure.empty()) continue;
     v.failure = before.failure;
     out.wrong = i;
     break;
   }
-  return std::optional(std::move(out));
+  return out;
+}
+
+Result<std::optional<Verifier::Grid>> Verifier::verify_grid(const std::vector<Candidate>& chain) {
+  ROOFGEN_TRY(const std::unique_ptr<Site> thin, thin_site(chain));
+  if (!thin) return std::optional<Grid>();
+  ROOFGEN_TRY(Grid grid, verify_whole(*thin, chain));
+  grid.verification.grid = thin->label;
+  return std::optional(std::move(grid));
 }
 
 }  // namespace roofgen

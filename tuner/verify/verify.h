@@ -45,8 +45,7 @@ struct Evaluation {
 struct VerifyPlan {
   bool full = true;          ///< all of the reduced problem (false: too much work, slices only)
   double reduced_flops = 0;  ///< MMA FLOPs of the reduced problem, which decide `full`
-  bool tile_slices =
-      false;  ///< slices are single tiles, compared at both ends (one-kernel variants that are not `full`)
+  bool tile_slices = false;  ///< slices are single tiles (variants of one stage)
   int64_t slice_rows = 0, slice_cols = 0, fed_rows = 0;
   std::string patterns = "normal";
   std::string key() const;
@@ -79,7 +78,7 @@ class Verifier {
   /// Runs the kernels of all stages in a row at every site, and compares the output of each.
   Result<Verification> verify_chain(const std::vector<Candidate>& chain);
   /// Runs every CTA of the real grid, with the shortest sum for which the kernels' sources hold, and compares every
-  /// output of the last kernel. nullopt: there is no such problem, or its outputs are too large.
+  /// output of the last kernel. For winners. nullopt: there is no such problem, or its outputs are too large.
   struct Grid {
     Verification verification;
     size_t wrong = 0;  ///< the first kernel that failed
@@ -98,6 +97,7 @@ class Verifier {
   std::vector<Buffer> all_buffers(const Problem& problem) const;
   Result<DevicePtr> input(const Site& site, const Buffer& buffer);
   Result<Legal> legal_of(const Site& site, const Candidate& candidate) const;
+  Result<Grid> verify_whole(Site& site, const std::vector<Candidate>& chain);
   Result<std::unique_ptr<Site>> thin_site(const std::vector<Candidate>& chain) const;
   Result<void> compare_all(const Site& site, const Candidate& candidate, const Feed& buffers, Verification& into) const;
   Result<double> tiled_miss_ratio(const Candidate& candidate, uint64_t wave, double unique_bytes) const;

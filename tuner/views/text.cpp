@@ -34,8 +34,10 @@ std::string verified_text(const TuneReport& r, const Verification& v) {
   const std::string whole =
       v.ctas_run > 0 ? fmt::format("{} of {} CTAs of {}, ", v.ctas_run, v.ctas_total, reduced_problem(r.problem))
                      : "slices only: ";
-  return fmt::format("{}{} of {} CTAs of the launch; {} rows compared; inputs {}", whole, v.launch_ctas_run,
-                     v.launch_ctas_total, v.rows_checked, v.inputs);
+  const std::string grid =
+      v.grid_ctas == 0 ? "" : fmt::format(", all {}{}", v.grid_ctas, v.grid.empty() ? "" : " with " + v.grid);
+  return fmt::format("{}{} of {} CTAs of the launch{}; {} rows compared; inputs {}", whole, v.launch_ctas_run,
+                     v.launch_ctas_total, grid, v.rows_checked, v.inputs);
 }
 
 std::string searched_line(const TuneReport& r) {
