@@ -340,6 +340,13 @@ Result<Report> run(const Request& r) {
           fmt::format("{}: {} bytes of shared memory, {} of them by --smem, are over the {} that a CTA can have on {}",
                       report.kernel, shared, r.smem_bytes, most_shared_bytes(r.arch), r.arch),
           {}};
+    if (const auto fit = static_cast<uint64_t>(most_threads(words.registers)); words.found && r.block.count() > fit)
+      return Error{
+          Exit::kUsage,
+          fmt::format("{}: a block of {} threads with {} registers each cannot be launched, at most {} threads "
+                      "can; __launch_bounds__({}) makes the compiler use fewer registers",
+                      report.kernel, r.block.count(), words.registers, fit, r.block.count()),
+          {}};
   }
 
   ROOFGEN_TRY(const std::unique_ptr<Executor> executor,
