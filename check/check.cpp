@@ -1,6 +1,7 @@
 #include "check/check.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,8 +14,10 @@
 
 #include "base/output_file.h"
 #include "base/suggest.h"
+#include "base/units.h"
 #include "check/call_sites.h"
 #include "check/kernel.h"
+#include "check/views.h"
 #include "runtime/compile/log.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
@@ -269,6 +272,22 @@ std::vector<FindingGroup> grouped(std::vector<Finding> all) {
   return out;
 }
 
+/// "10 s, 23.1 M warp-instructions; running k.cu:7, k.cu:8".
+std::string progress_text(const Progress& p, const OwnPlaces& own_places, const Request& r) {
+  constexpr size_t kMost = 3;
+  std::vector<std::string> places;
+  for (const SiteCounts& site : p.running) {
+    Where at = site.source;
+    own_places.replace(at, site.ptx.line);
+    std::string text = place(at.line > 0 ? at : Where{r.is_ptx() ? r.file : site.ptx.file, site.ptx.line, 0});
+    if (std::find(places.begin(), places.end(), text) == places.end()) places.push_back(std::move(text));
+    if (places.size() == kMost) break;
+  }
+  return fmt::format("{:.0f} s, {} warp-instructions; {}", p.seconds,
+                     count_text(static_cast<double>(p.warp_instructions)),
+                     places.empty() ? "no warp runs" : fmt::format("running {}", fmt::join(places, ", ")));
+}
+
 std::vector<LineCounts> by_line(const std::vector<SiteCounts>& sites) {
   std::map<std::tuple<std::string, int>, LineCounts> lines;
   for (const SiteCounts& s : sites) {
@@ -367,6 +386,8 @@ Result<Report> run(const Request& r) {
   options.sites = &sites;
   options.cooperative = r.cooperative;
   options.printed = &report.printed;
+  if (r.progress) options.progress = [&](const Progress& p) { r.progress(progress_text(p, own_places, r)); };
+  options.progress_after_s = r.progress_after_s;
   Result<RunResult> ran = executor->run(*module, launch, options);
   if (!ran) return launch_error(std::move(ran).error(), entry.mangled, report.kernel);
   RunResult result = std::move(*ran);

@@ -2,6 +2,7 @@
 // docs/findings.md).
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,8 @@ struct Request {
   uint64_t max_instructions = 0;  ///< warp-instructions per CTA; 0: the simulator's default
   int max_findings = 100;
   int jobs = 0;  ///< cores for the CTAs; 0: all. The report does not depend on it
+  std::function<void(const std::string&)> progress = {};  ///< receives a line now and then while the kernel runs
+  double progress_after_s = 5;
   uint64_t worth_jobs = RunOptions{}.worth_threads;
   bool is_ptx() const { return file.ends_with(".ptx"); }
 };

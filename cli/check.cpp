@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -151,6 +152,8 @@ Result<Exit> run(const Session& session, const CheckFlags& flags) {
   for (const std::string& define : flags.defines) r.compiler_flags.push_back("--define-macro=" + define);
   if (flags.fast_math) r.compiler_flags.push_back("--use_fast_math");
   if (!flags.emit_args.empty()) return emit_arguments(r, flags);
+  r.progress = [](const std::string& line) { fmt::print(stderr, "roofgen: check: {}\n", line); };
+  r.progress_after_s = isatty(STDERR_FILENO) ? 2 : 10;
   ROOFGEN_TRY(const check::Report report, check::run(r));
   if (!flags.sarif.empty()) ROOFGEN_CHECK(write_output(flags.sarif, check::check_sarif(report)));
   fmt::print("{}", flags.json ? check::check_json(report) : check::check_text(report, flags.top));

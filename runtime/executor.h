@@ -48,6 +48,13 @@ struct SiteCounts {
 /// As much as the driver's own buffer holds unless it is emitted otherwise (cudaLimitPrintfFifoSize).
 inline constexpr size_t kMaxPrintedBytes = size_t{1} << 20;
 
+/// The state of a launch that has not ended.
+struct Progress {
+  double seconds = 0;
+  uint64_t warp_instructions = 0;
+  std::vector<SiteCounts> running;  ///< instructions executed just now, most often first; only `executed` is set
+};
+
 struct RunOptions {
   std::optional<CtaSelection> ctas;    ///< nullopt: the whole grid
   uint64_t max_warp_instructions = 0;  ///< per CTA; 0 = a generous default, so that a hang is a finding
@@ -57,7 +64,10 @@ struct RunOptions {
   sim::Listener* listener =
       nullptr;               ///< emitted every event of the launch (runtime/sim/events.h); one core (simulator only)
   bool cooperative = false;  ///< the grid may wait for itself, as cooperative groups' grid.sync() does (simulator only)
-  int max_findings = 8;      ///< stop the launch after this many
+  /// Called by another thread `progress_after_s` after the launch began, and in intervals that double (simulator only).
+  std::function<void(const Progress&)> progress = {};
+  double progress_after_s = 5;
+  int max_findings = 8;  ///< stop the launch after this many
   int threads =
       1;  ///< that CTAs are spread over where their order does not matter; what comes out is the same (simulator only)
   uint64_t worth_threads = 100'000;  ///< warp-instructions of a launch from which they are used: a few milliseconds

@@ -4,9 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include "runtime/sim/decode.h"
 #include "runtime/sim/machine.h"
@@ -161,6 +165,71 @@ Result<void> encode_map(const Kernel& kernel, const Arg& arg, std::byte* out) {
   return {};
 }
 
+/// Reports the progress of a launch from a thread of its own, so that the machine needs no clock.
+class Watch {
+ public:
+  Watch(const RunOptions& options, const Kernel& kernel, Counter& counter)
+      : options_(options), kernel_(kernel), issues_(counter.issues()) {
+    if (options.progress) thread_ = std::thread([this] { watch(); });
+  }
+  ~Watch() {
+    {
+      std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+  Watch(const Watch&) = delete;
+
+ private:
+  static constexpr double kSample = 0.2;  ///< seconds
+
+  bool ends_within(double seconds) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return ended_; });
+  }
+
+  /// The machine counts meanwhile: a count may be some instructions old.
+  std::vector<uint64_t> counts() const {
+    std::vector<uint64_t> out(kernel_.code.size());
+    for (size_t i = 0; i < out.size(); ++i) out[i] = std::atomic_ref(issues_[i]).load(std::memory_order_relaxed);
+    return out;
+  }
+
+  void watch() {
+    Progress p;
+    for (double wait = options_.progress_after_s;; wait = p.seconds) {
+      if (ends_within(wait - kSample)) return;
+      const std::vector<uint64_t> before = counts();
+      if (ends_within(kSample)) return;
+      const std::vector<uint64_t> after = counts();
+      p.seconds += wait;
+      p.warp_instructions = 0;
+      p.running.clear();
+      for (size_t i = 0; i < after.size(); ++i) {
+        p.warp_instructions += after[i];
+        if (after[i] == before[i]) continue;
+        SiteCounts& site = p.running.emplace_back();
+        site.ptx = {kernel_.file, static_cast<int>(kernel_.code[i].line), 0};
+        site.source = kernel_.sources[i];
+        site.executed = after[i] - before[i];
+      }
+      std::stable_sort(p.running.begin(), p.running.end(),
+                       [](const SiteCounts& a, const SiteCounts& b) { return a.executed > b.executed; });
+      options_.progress(p);
+    }
+  }
+
+  const RunOptions& options_;
+  const Kernel& kernel_;
+  uint64_t* issues_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
 Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOptions& options) {
   std::shared_ptr<const Module> module;
   {
@@ -229,7 +298,10 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
   Counter counter(kernel);
   RunResult result;
   if (options.trace) options.trace->clear();
-  run_ctas(state, counter, n, options, result.findings);
+  {
+    const Watch watch(options, kernel, counter);
+    run_ctas(state, counter, n, options, result.findings);
+  }
   result.counts = counter.finish();
   if (options.sites) *options.sites = counter.sites();
   return result;

@@ -1,7 +1,10 @@
-// --emit-args: the launch that a source states, and arguments that fit the kernel.
+// --emit-args: the launch that a source states, and arguments that fit the kernel. And the progress of a long run.
 #include "check/skeleton.h"
 
 #include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
 
 #include "runtime/compiler.h"
 
@@ -71,6 +74,25 @@ TEST(Skeleton, OfNamesThatAreNotMangled) {
 )");
   EXPECT_EQ(made->notes,
             std::vector<std::string>{"the file launches this kernel nowhere: placeholders for --grid, --block"});
+}
+
+TEST(Progress, NamesThePlacesOfTheRunningWarps) {
+  if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
+  Request r;
+  r.file = "../k.cu";
+  r.text = "__global__ void k() {\n  if (threadIdx.x > 31) return;\n  for (volatile int i = 0;;)\n    i = i + 1;\n}\n";
+  r.grid = {1, 1, 1};
+  r.block = {64, 1, 1};
+  r.max_instructions = 150'000'000;
+  r.progress_after_s = 0.25;
+  std::vector<std::string> lines;
+  r.progress = [&](const std::string& line) { lines.push_back(line); };
+  const auto report = run(r);
+  ASSERT_TRUE(report) << to_string(report.error());
+  ASSERT_FALSE(lines.empty());
+  EXPECT_NE(lines.front().find(" warp-instructions; running ../k.cu:"), std::string::npos) << lines.front();
+  EXPECT_NE(lines.front().find("../k.cu:4"), std::string::npos) << lines.front();
+  EXPECT_EQ(lines.front().find("../k.cu:2"), std::string::npos) << lines.front();
 }
 
 }  // namespace
