@@ -288,7 +288,7 @@ class Machine {
   uint32_t rank_ = 0;
   bool ended_ = false;
   uint64_t cta_ = 0;
-  uint32_t ordinal_ = 0, writer_ = 0;
+  uint32_t ordinal_ = 0;
   uint64_t instructions_ = 0;  ///< of this CTA
   uint32_t idle_looks_ = 0;    ///< strong reads and atomics of device memory that changed nothing, in this turn
   std::vector<std::byte> shared_;

@@ -21,7 +21,7 @@ bool changes_with_cta(Special s) {
 }  // namespace
 
 Machine::Machine(LaunchState& state, Counter& counter, const LaneTable& lanes)
-    : state_(state), kernel_(state.kernel), counter_(counter), lanes_(lanes), checker_(state, lanes.rows, shared_) {
+    : state_(state), kernel_(state.kernel), counter_(counter), lanes_(lanes), checker_(state, shared_) {
   threads_ = static_cast<uint32_t>(state.launch.block.count());
   n_warps_ = (threads_ + kWarpSize - 1) / kWarpSize;
   shared_bytes_ = reserved_at_ = kernel_.static_shared + state.launch.smem_bytes;
@@ -122,7 +122,6 @@ uint64_t Machine::resident_bytes() const {
 void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   cta_ = cta;
   ordinal_ = ordinal;
-  writer_ = state_.first_writer + ordinal;
   instructions_ = 0;
   idle_looks_ = vain_waits_ = 0;
   ended_ = false;

@@ -202,6 +202,8 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
     e.strong = in.flags & kFlagStrong;
     e.releases = in.flags & kFlagRelease;
     if (in.flags & kFlagConstant) e.constant = data[first_lane(mask)];
+    e.stores = data[0];
+    e.stores_step = sizeof data[0];
     if (any_holes) e.holes = holes;
   });
   for (uint32_t m = mask; m; m &= m - 1) put(w, t, first_lane(m), data[first_lane(m)], bytes, holes[first_lane(m)]);
@@ -214,6 +216,7 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
   resolve(w, in, mask, in.size, Op::kAtomic, t);
   emit(w, t, Op::kAtomic, in.size, [&](Access& e) {
     e.strong = true;
+    e.acquires = in.flags & kFlagAcquire;
     e.releases = in.flags & kFlagRelease;
   });
   for (uint32_t m = mask; m; m &= m - 1) {  // lanes take effect in order

@@ -4,6 +4,8 @@
 #include <deque>
 #include <memory>
 
+#include "runtime/sim/grid_order.h"
+
 namespace roofgen::sim {
 namespace {
 
@@ -80,6 +82,15 @@ class Team {
   std::vector<bool> done_;
 };
 
+/// Whether an instruction accesses one of these spaces atomically or strongly.
+bool accesses_strongly(const Kernel& kernel, std::initializer_list<Space> spaces) {
+  return std::any_of(kernel.code.begin(), kernel.code.end(), [&](const Inst& in) {
+    const bool strong =
+        in.kind == Kind::kAtomic || ((in.kind == Kind::kLoad || in.kind == Kind::kStore) && in.flags & kFlagStrong);
+    return strong && std::find(spaces.begin(), spaces.end(), static_cast<Space>(in.space)) != spaces.end();
+  });
+}
+
 /// Whether the remaining CTAs probably can run side by side and have enough work.
 bool worth_threads(const LaunchState& state, uint64_t ctas_left, uint64_t instructions_each,
                    const RunOptions& options) {
@@ -87,11 +98,13 @@ bool worth_threads(const LaunchState& state, uint64_t ctas_left, uint64_t instru
     return false;
   if (state.launch.cluster.count() > 1 || state.grid_workspace || (state.tolerated && !state.tolerated->empty()))
     return false;
-  return std::none_of(state.kernel.code.begin(), state.kernel.code.end(), [](const Inst& in) {
-    const bool strong =
-        in.kind == Kind::kAtomic || ((in.kind == Kind::kLoad || in.kind == Kind::kStore) && in.flags & kFlagStrong);
-    return strong && in.space == static_cast<uint8_t>(Space::kGlobal);
-  });
+  return !accesses_strongly(state.kernel, {Space::kGlobal});
+}
+
+/// Whether CTAs of the launch may order their accesses.
+bool may_synchronise(const LaunchState& state) {
+  if (state.launch.cluster.count() > 1 || state.grid_workspace) return true;
+  return accesses_strongly(state.kernel, {Space::kGlobal, Space::kGeneric});
 }
 
 }  // namespace
@@ -117,6 +130,8 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
   std::deque<std::unique_ptr<Team>> waiting;
   std::vector<std::unique_ptr<Team>> idle;
   const auto most = static_cast<size_t>(std::max(options.max_findings, 1));
+  GridOrder order(may_synchronise(state));
+  if (n > 1) state.order = &order;
   uint64_t in_parallel = 0;
   bool asked = false;  ///< whether they can run beside each other
   for (uint64_t begun = 0; (begun < teams || !waiting.empty()) && findings.size() < most;) {
@@ -152,6 +167,7 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
     else
       waiting.push_back(std::move(now));
   }
+  state.order = nullptr;
   return in_parallel;
 }
 

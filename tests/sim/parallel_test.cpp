@@ -60,8 +60,7 @@ struct Case {
     launch.block = {threads, 1, 1};
     std::vector<Finding> findings;
     for (uint32_t n = 0; n < launches; ++n) {
-      sim::LaunchState state{*kernel, launch, {}, memory, memory.buffers(), memory.take_writer_ids(ctas),
-                             ctas,    1 << 20};
+      sim::LaunchState state{*kernel, launch, {}, memory, memory.buffers(), 1 << 20};
       state.printed = &left.printed;
       state.params.resize(8 * at.size());
       std::memcpy(state.params.data(), at.data(), state.params.size());
