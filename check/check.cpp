@@ -290,10 +290,30 @@ std::vector<LineCounts> by_line(const std::vector<SiteCounts>& sites) {
 
 bool Report::clean() const {
   return findings.empty() &&
-         std::all_of(buffers.begin(), buffers.end(), [](const BufferReport& b) { return b.mismatches == 0; });
+         std::all_of(buffers.begin(), buffers.end(), [](const BufferReport& b) { return b.mismatches == 0; }) &&
+         std::all_of(differences.begin(), differences.end(), [](const Difference& d) { return d.is_rounding; });
 }
 
-Result<Report> run(const Request& r) {
+namespace {
+
+/// The contents of the outputs: the buffers with an expectation or a dump; where none has, all that the kernel may
+/// write.
+Result<std::vector<Output>> outputs_of(Executor& executor, const Request& r,
+                                       const std::map<const Argument*, DevicePtr>& places) {
+  const auto buffers = buffers_of(r.args);
+  const auto is_output = [](const Argument* a) { return a->expect.has_value() || !a->dump.empty(); };
+  const bool all_are = std::none_of(buffers.begin(), buffers.end(), is_output);
+  std::vector<Output> all;
+  for (const Argument* a : buffers) {
+    if (a->read_only || !(all_are || is_output(a))) continue;
+    Output& o = all.emplace_back(Output{a->name, a->type, std::vector<std::byte>(a->bytes()), {}});
+    ROOFGEN_CHECK(executor.read(places.at(a), o.bytes, &o.written));
+  }
+  return all;
+}
+
+/// `compiled`: filled by the first run.
+Result<Report> run_schedule(const Request& r, uint64_t schedule, std::optional<Compiled>& kept) {
   Report report;
   report.file = r.file;
   report.arch = r.arch;
@@ -301,13 +321,14 @@ Result<Report> run(const Request& r) {
   report.block = r.block;
   report.smem_bytes = r.smem_bytes;
   ROOFGEN_CHECK(is_as_named(r));
-  Compiled compiled;
-  if (r.is_ptx()) {
-    compiled.binary.ptx = r.text;
-    compiled.own_name = [](const std::string& file) { return file; };
-  } else {
-    ROOFGEN_TRY(compiled, compile(r));
+  if (!kept && r.is_ptx()) {
+    kept.emplace();
+    kept->binary.ptx = r.text;
+    kept->own_name = [](const std::string& file) { return file; };
+  } else if (!kept) {
+    ROOFGEN_TRY(kept, compile(r));
   }
+  Compiled& compiled = *kept;
   Binary& binary = compiled.binary;
   report.compiler = compiled.compiler;
   report.left_out = compiled.left_out;
@@ -369,6 +390,7 @@ Result<Report> run(const Request& r) {
   std::vector<SiteCounts> sites;
   options.sites = &sites;
   options.cooperative = r.cooperative;
+  options.schedule = schedule;
   options.printed = &report.printed;
   Result<RunResult> ran = executor->run(*module, launch, options);
   if (!ran) return launch_error(std::move(ran).error(), entry->mangled, report.kernel);
@@ -393,9 +415,24 @@ Result<Report> run(const Request& r) {
   }
   report.lines = by_line(sites);
   for (const Argument* a : buffers_of(r.args)) {
-    if (!a->expect && a->dump.empty()) continue;
+    if (schedule || (!a->expect && a->dump.empty())) continue;
     ROOFGEN_TRY(BufferReport b, inspect(*executor, places[a], *a));
     report.buffers.push_back(std::move(b));
+  }
+  if (r.schedules > 1) {
+    ROOFGEN_TRY(report.outputs, outputs_of(*executor, r, places));
+  }
+  return report;
+}
+
+}  // namespace
+
+Result<Report> run(const Request& r) {
+  std::optional<Compiled> compiled;
+  ROOFGEN_TRY(Report report, run_schedule(r, 0, compiled));
+  for (int schedule = 1; schedule < r.schedules; ++schedule) {
+    ROOFGEN_TRY(const Report other, run_schedule(r, static_cast<uint64_t>(schedule), compiled));
+    add_schedule(report, other);
   }
   return report;
 }

@@ -131,6 +131,7 @@ void Decoder::load_store(const PtxStmt& stmt, Modifiers& m, bool is_load) {
   bool strong = take_order(m, scope);
   Space space = Space::kGeneric;
   take_space(m, space);
+  strong = strong || take_order(m, scope);  // where CUTLASS has it: ld.global.acquire.gpu
   bool policy = false;
   take_cache_hints(m, policy);
   if (is_load) m.take("nc");
@@ -186,10 +187,10 @@ void Decoder::load_store(const PtxStmt& stmt, Modifiers& m, bool is_load) {
 
 void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
   MemoryScope scope = MemoryScope::kGpu;  // where none is given
-  take_order(m, scope);
+  if (!take_order(m, scope)) take_scope(m, scope);
   Space space = Space::kGeneric;
   take_space(m, space);
-  take_scope(m, scope);  // without an order it comes behind the space
+  take_scope(m, scope);  // compilers have it behind the space if there is no order
   if (space != Space::kGeneric && space != Space::kGlobal && space != Space::kShared) unknown_opcode();
   static constexpr const char* kOps[] = {"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"};
   std::string_view op_name = m.next();

@@ -133,7 +133,11 @@ const AccessRecord* CtaOrder::touch_others(uint32_t warp, uint32_t slot, LineBit
       return r.what == What::kWrite && (r.cta == cta || r.cta == GridAccess::kSeveral) && !part.without(r.bits).any();
     });
   };
+  // What a strong access has observed lies before all that the access lies before (8.9.5, causality order).
+  bool observed = false;
   const AccessRecord* other = history.find(slot, bits, [&](const AccessRecord& r) {
+    if (observed && r.what == What::kStrongWrite) return false;
+    observed |= is_strong(r.what) && !bits.without(r.bits).any() && is_before(r, warp);
     if (r.cta == cta_ || !(writes(what) || writes(r.what)) || is_before(r, warp)) return false;
     if (is_strong(what) && is_strong(r.what)) return !reaches(scope, r.cta) || !reaches(r.scope, r.cta);
     if (equal && r.what == What::kWrite) return false;

@@ -39,6 +39,8 @@ struct LaunchState {
   /// other finding; else the first kMostTolerated findings of the launch are added here, and the CTA goes on.
   std::vector<Finding>* tolerated = nullptr;
   GridOrder* order = nullptr;      ///< between the CTAs; null: there is one CTA
+  uint64_t schedule = 0;           ///< RunOptions::schedule
+  uint64_t changes = 0;            ///< grows when a byte of device memory changes
   uint64_t grid_workspace = 0;     ///< address of a cooperative launch's barrier, 8 bytes of zeros; 0: not cooperative
   std::string* printed = nullptr;  ///< output of printf, lane by lane; may be null
   Listener* listener = nullptr;    ///< may be null

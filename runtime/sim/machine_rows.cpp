@@ -107,6 +107,7 @@ void Machine::prefetch_next(uint32_t slot) {
 /// Words of one line.
 void Machine::write_words(uint32_t slot, uint32_t at, uint32_t bytes, const std::byte* from) {
   state_.memory.note_written(slot, at, bytes);
+  ++state_.changes;
   uint64_t* valid = state_.memory.valid(slot);
   if (bytes == kLineBytes) {  // a size that compilers know
     valid[0] = valid[1] = ~uint64_t{0};
@@ -208,6 +209,7 @@ bool Machine::store_shared_row(Warp& w, const Inst& in, uint32_t bytes) {
   uint32_t offset[kWarpSize];
   SharedRow shared;
   if (!shared_row(w, in, bytes, offset, &shared)) return false;
+  shared_looks_ = 0;
   alignas(64) std::byte room[16 * kWarpSize];
   const std::byte* from = collect(w, in, room);
   SharedAccess e{{site(w), Op::kWrite, kAll, bytes}, offset, nullptr, shared.climbs, shared.step};

@@ -66,7 +66,9 @@ void Machine::write_device(uint32_t slot, uint32_t at, uint32_t bytes, const std
   uint64_t& valid = state_.memory.valid(slot)[at >> 6];
   state_.memory.note_written(slot, at, bytes);
   valid = (valid | bits) & ~(uint64_t{holes} << (at & 63));
-  std::memcpy(state_.memory.data(slot) + at, in, bytes);
+  std::byte* const out = state_.memory.data(slot) + at;
+  state_.changes += std::memcmp(out, in, bytes) != 0;
+  std::memcpy(out, in, bytes);
 }
 
 /// An access of one lane that is checked but is no request of its own (Access::is_request).
