@@ -153,26 +153,47 @@ bool Checker::at_once(const DeviceAccess& e) {
 void Checker::on(const DeviceAccess& e) {
   if ((all_written_ = (e.inputs == e.mask && !e.strong) || at_once(e))) return;
   if (e.strong && e.is_request) order_.strong(e);
+  const What what = e.op == Op::kRead ? e.strong ? What::kStrongRead : What::kRead
+                    : e.strong        ? What::kStrongWrite
+                                      : What::kWrite;
+  const uint32_t together = in_order(e, what);
   for (uint32_t m = e.mask & ~e.inputs; m; m &= m - 1) {
     const uint32_t i = first_lane(m);
     if (e.strong && e.is_request) hand_over_device(e.site.warp, e.address_of(i), e.op, e.releases);
     if (e.op != Op::kWrite) check_read(e, i);
     if (e.op != Op::kRead) check_write(e, i);
-    check_others(e, i);
+    if (!(together >> i & 1)) check_others(e, i, what);
   }
   if (e.releases) shadow_.advance();
 }
 
+/// Elements without a race with other CTAs. Those in one line are checked together, as long as lines have several.
+uint32_t Checker::in_order(const DeviceAccess& e, What what) {
+  uint32_t in_order = 0;
+  for (uint32_t left = e.mask & ~e.inputs; left;) {
+    const uint32_t slot = e.slot_of(first_lane(left));
+    uint32_t same = 0;
+    LineBits bits;
+    for (uint32_t m = left; m; m &= m - 1) {
+      const uint32_t i = first_lane(m), at = e.address_of(i) % kLineBytes;
+      if (e.slot_of(i) != slot) continue;
+      same |= 1u << i;
+      bits.add(LineBits::of(at, at + e.bytes_of(i)));
+    }
+    if (!slot || !order_.touch(e.site.warp, slot, bits, what, e.site.inst.scope)) in_order |= same;
+    left &= ~same;
+    if (!(same & (same - 1))) break;
+  }
+  return in_order;
+}
+
 /// Races with accesses of other CTAs.
-void Checker::check_others(const DeviceAccess& e, uint32_t i) {
+void Checker::check_others(const DeviceAccess& e, uint32_t i, What what) {
   const uint32_t slot = e.slot_of(i), warp = e.site.warp, bytes = e.bytes_of(i);
   const uint64_t address = e.address_of(i);
   const uint32_t at = address % kLineBytes;
   if (!slot) return;
   const LineBits bits = LineBits::of(at, at + bytes);
-  const What what = e.op == Op::kRead ? e.strong ? What::kStrongRead : What::kRead
-                    : e.strong        ? What::kStrongWrite
-                                      : What::kWrite;
   const MemoryScope scope = e.site.inst.scope;
   const AccessRecord* other = order_.touch(warp, slot, bits, what, scope);
   if (!other) return;

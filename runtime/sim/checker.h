@@ -56,7 +56,8 @@ class Checker {
   bool at_once(const DeviceAccess& e);
   void check_read(const DeviceAccess& e, uint32_t i);
   void check_write(const DeviceAccess& e, uint32_t i);
-  void check_others(const DeviceAccess& e, uint32_t i);
+  uint32_t in_order(const DeviceAccess& e, What what);
+  void check_others(const DeviceAccess& e, uint32_t i, What what);
   bool is_noted(const Site& site) const;
   void report(const Access& e, uint32_t i, uint64_t address, Outcome outcome);
   void hand_over(uint32_t warp, uint32_t offset, Op op, bool releases);

@@ -164,14 +164,17 @@ void CtaOrder::Offer::join(const Offer& other) {
   for (uint32_t l = 0; l < 2; ++l) fenced[l].join(other.fenced[l]);
 }
 
-void CtaOrder::learn(uint32_t warp, const Clock& clock) {
-  warps_[warp].past.known.join(clock);
+void CtaOrder::learn(uint32_t warp, uint32_t level, const Clock& clock) {
+  Warp& w = warps_[warp];
+  if (w.taken[level].is(clock)) return;
+  w.taken[level] = clock;
+  w.past.known.join(clock);
   if (const Row* own = clock.of(cta_)) shadow_.learn(warp, own->data());
 }
 
 void CtaOrder::take_pending(uint32_t warp, uint32_t level) {
   if (Clock& pending = warps_[warp].pending[level]; !pending.empty()) {
-    learn(warp, pending);
+    learn(warp, level, pending);
     pending = {};
   }
 }
@@ -197,8 +200,8 @@ void CtaOrder::receive(uint64_t word, const Access& e) {
     if (clock.empty() || !in_scope || (l == kCluster && it->second.cluster != cluster_)) continue;
     active_ = true;
     if (e.acquires)
-      learn(e.site.warp, clock);
-    else
+      learn(e.site.warp, l, clock);
+    else if (!warps_[e.site.warp].taken[l].is(clock))
       warps_[e.site.warp].pending[l].join(clock);
   }
 }
@@ -286,7 +289,7 @@ void CtaOrder::release(uint32_t id, uint32_t waiters) {
     }
     active_ = true;
     const GridOrder::ClusterBarrier& barrier = grid_->cluster_barriers_[cluster_];
-    learn(w, barrier.known);
+    learn(w, kCluster, barrier.known);
     for (uint32_t l = nearest(); l <= kAll; ++l) {
       past.fenced[l].others.join(barrier.fenced[l]);
       past.fenced[l].any |= !barrier.fenced[l].empty();

@@ -35,6 +35,7 @@ using Row = std::array<uint32_t, kMaxWarps>;
 class Clock {
  public:
   bool empty() const { return !root_; }
+  bool is(const Clock& other) const { return root_ == other.root_; }  ///< false: they may be equal
   const Row* of(uint32_t cta) const;
   void join(const Clock& other);
   void add(uint32_t cta, const Row& row);
@@ -130,6 +131,7 @@ class CtaOrder {
   struct Warp {
     Offer past;        ///< accesses that are ordered before, and those that a strong write publishes
     Clock pending[2];  ///< read strongly; an acquiring fence makes them known
+    Clock taken[2];    ///< became known last
   };
 
   uint32_t at(uint32_t warp) const { return grid_->follows_ ? warp << 27 | shadow_.now() : 0; }
@@ -146,7 +148,7 @@ class CtaOrder {
   void send(uint64_t word, bool continues, const Access& e, const Clock (&clock)[2]);
   template <class WordsOf>
   void synchronise(const Access& e, uint32_t mask, WordsOf&& words_of);
-  void learn(uint32_t warp, const Clock& clock);
+  void learn(uint32_t warp, uint32_t level, const Clock& clock);
   void take_pending(uint32_t warp, uint32_t level);
 
   SharedShadow& shadow_;

@@ -164,10 +164,15 @@ bool worth_threads(const LaunchState& state, uint64_t ctas_left, uint64_t instru
   return !accesses_strongly(state.kernel, {Space::kGlobal});
 }
 
-/// Whether CTAs of the launch may order their accesses.
+/// Whether CTAs of the launch may order their accesses: something is released, and something read strongly.
 bool may_synchronise(const LaunchState& state) {
   if (state.launch.cluster.count() > 1 || state.grid_workspace) return true;
-  return accesses_strongly(state.kernel, {Space::kGlobal, Space::kGeneric});
+  return accesses_strongly(state.kernel, {Space::kGlobal, Space::kGeneric}) &&
+         std::any_of(state.kernel.code.begin(), state.kernel.code.end(), [](const Inst& in) {
+           const bool has_scope = (in.kind == Kind::kNop && in.sub == 1) || in.kind == Kind::kAtomic ||
+                                  (in.kind == Kind::kStore && in.flags & kFlagStrong);
+           return has_scope && in.flags & kFlagRelease && in.scope != MemoryScope::kCta;
+         });
 }
 
 }  // namespace
