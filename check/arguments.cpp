@@ -30,6 +30,7 @@ class Reader : JsonReader {
       return usage(all[kMaxArguments],
                    fmt::format("{} arguments are too many; at most {} were expected", all.size(), kMaxArguments));
     std::vector<Argument> out;
+    earlier_ = &out;
     std::set<std::pair<bool, std::string>> names;  // of arguments and of variables
     uint64_t bytes = 0;
     for (const Json& item : all) {
@@ -104,8 +105,10 @@ class Reader : JsonReader {
   }
 
   Result<Argument> read(const Json& j, int depth = 0) {
-    ROOFGEN_CHECK(only(j, {"name", "type", "size", "value", "fields", "align", "symbol", "fill", "seed", "file",
-                           "values", "read_only", "expect", "tolerance", "relative_tolerance", "dump"}));
+    ROOFGEN_CHECK(
+        only(j, {"name",   "type", "size",  "value", "buffer", "offset",    "fields", "align",     "symbol",
+                 "fill",   "seed", "range", "file",  "values", "read_only", "expect", "tolerance", "relative_tolerance",
+                 "ignore", "dump"}));
     Argument a;
     ROOFGEN_TRY(a.symbol, string_or(j, "symbol", ""));
     ROOFGEN_TRY(a.name, string_or(j, "name", a.symbol.empty() ? prefix_ : a.symbol));
@@ -128,9 +131,11 @@ class Reader : JsonReader {
     const auto element = parse_element(base);
     if (!element) return wrong(j["type"], "", "unknown type \"{}\"{}", a.type_name, suggestion(a.type_name));
     a.type = *element;
+    if (j.contains("buffer")) return shared(j, std::move(a), lanes);
     if (j.contains("value") == j.contains("size"))
       return wrong(j, j.contains("value") ? "value" : "",
                    "either \"size\" (a buffer) or \"value\" (a scalar) was expected");
+    if (j.contains("offset")) return wrong(j, "offset", "\"offset\" goes with \"buffer\": \"NAME\"");
     if (j.contains("fields")) return wrong(j, "fields", "\"fields\" is for structs");
     if (j.contains("value")) {
       if (!a.symbol.empty())
@@ -167,15 +172,42 @@ class Reader : JsonReader {
     for (const auto& [key, value] : j.items())
       if (key != "name" && key != "type" && std::find(own.begin(), own.end(), key) == own.end())
         return usage(j,
-                     std::string_view(what) == "a null pointer" ? prefix_ + ": a null pointer takes no other member"
-                                                                : fmt::format("{}: \"{}\" is for {}, {}", prefix_, key,
-                                                                              key == "fields"   ? "structs"
-                                                                              : key == "value"  ? "scalars"
-                                                                              : key == "symbol" ? "variables"
-                                                                                                : "buffers",
-                                                                              what),
+                     std::string_view(what) == "a null pointer"
+                         ? prefix_ + ": a null pointer takes no other member"
+                         : fmt::format("{}: \"{}\" is for {}, {}", prefix_, key,
+                                       key == "fields"                      ? "structs"
+                                       : key == "value"                     ? "scalars"
+                                       : key == "symbol"                    ? "variables"
+                                       : key == "buffer" || key == "offset" ? "pointers"
+                                                                            : "buffers",
+                                       what),
                      key);
     return {};
+  }
+
+  /// A pointer into the buffer of an earlier argument.
+  Result<Argument> shared(const Json& j, Argument a, uint64_t lanes) {
+    if (!a.symbol.empty()) return wrong(j, "symbol", "a variable has a buffer of its own");
+    ROOFGEN_CHECK(takes(j, {"buffer", "offset"}, "this points into the buffer of another argument"));
+    ROOFGEN_TRY(a.buffer, string(j, "buffer"));
+    std::vector<std::string> names;
+    const Argument* to = nullptr;
+    for (const Argument& earlier : *earlier_)
+      if (earlier.size && earlier.symbol.empty()) {
+        names.push_back(earlier.name);
+        if (earlier.name == a.buffer) to = &earlier;
+      }
+    if (!to)
+      return wrong(j["buffer"], "", "no earlier argument with \"size\" has the name \"{}\"{}", a.buffer,
+                   names.empty() ? "" : did_you_mean(a.buffer, names));
+    if (j.contains("offset")) {
+      const uint64_t bytes = lanes * bytes_of(a.type);
+      ROOFGEN_TRY(
+          const uint64_t offset,
+          count(j, "offset", fmt::format("a number of elements of {}", a.type_name).c_str(), 0, to->bytes() / bytes));
+      a.begin = offset * bytes;
+    }
+    return a;
   }
 
   /// A number, the lanes of a vector type, or a list of numbers as an array.
@@ -313,8 +345,9 @@ class Reader : JsonReader {
     if (j.contains("fill") + j.contains("values") + j.contains("file") > 1)
       return wrong(j, j.contains("fill") && j.contains("values") ? "values" : "file",
                    "one of \"fill\", \"values\" and \"file\" was expected");
-    if (j.contains("seed") && (!j.contains("fill") || j["fill"] != "random"))
-      return wrong(j, "seed", "\"seed\" goes with \"fill\": \"random\"");
+    for (const char* key : {"seed", "range"})
+      if (j.contains(key) && (!j.contains("fill") || j["fill"] != "random"))
+        return wrong(j, key, "\"{}\" goes with \"fill\": \"random\"", key);
     if (j.contains("values")) return values(j["values"], a, "values");
     if (j.contains("file")) return raw(j["file"], a, "file");
     if (!j.contains("fill")) return Contents{Nothing{}};
@@ -333,23 +366,71 @@ class Reader : JsonReader {
       if (j.contains("seed")) {
         ROOFGEN_TRY(seed, count(j, "seed", "a whole number", 0, std::numeric_limits<uint64_t>::max()));
       }
-      return Contents{Random{seed}};
+      Random random{seed};
+      random.span = ~uint64_t{0};
+      if (j.contains("range")) ROOFGEN_CHECK(read_range(j["range"], a.type, random));
+      return Contents{random};
     }
     const std::string near = name.empty() ? "" : nearest(name, {"iota", "random"});
     return wrong(fill, "", "\"{}\" is {}; a number, \"iota\" or \"random\" was expected{}", key, shown(fill),
                  near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near));
   }
 
+  /// [least, most] of random contents.
+  Result<void> read_range(const Json& range, Element type, Random& random) {
+    if (!range.is_array() || range.size() != 2)
+      return wrong(range, "", "\"range\" is {}; the least and the largest value were expected, as in [0, 99]",
+                   shown(range));
+    ROOFGEN_TRY(const uint64_t least, number(range[0], type, "range"));
+    ROOFGEN_TRY(const uint64_t most, number(range[1], type, "range"));
+    if (is_integer(type)) {
+      // By the sign of the numbers, since 64 bits have two meanings.
+      const bool negative = whole(range[0]).is_number_integer() && !whole(range[0]).is_number_unsigned();
+      const bool most_negative = whole(range[1]).is_number_integer() && !whole(range[1]).is_number_unsigned();
+      if (negative == most_negative ? least > most : most_negative)
+        return wrong(range, "", "\"range\" is {}; the lower value comes first", shown(range));
+      random.first = least;
+      random.span = most - least;
+      return {};
+    }
+    random.least = range[0].is_number() ? range[0].get<double>() : NAN;
+    random.most = range[1].is_number() ? range[1].get<double>() : NAN;
+    if (!(random.least <= random.most) || !std::isfinite(random.most - random.least))
+      return wrong(range, "", "\"range\" is {}; two finite numbers were expected, the lower one first", shown(range));
+    return {};
+  }
+
+  /// [3, [10, 20]]: element 3, and elements 10 to 19.
+  Result<void> read_ignored(const Json& ignore, const Argument& a, Expectation& e) {
+    const char* const form = "\"ignore\" is a list of elements and [begin, end), as in [3, [10, 20]]";
+    if (!ignore.is_array()) return wrong(ignore, "", "{}", form);
+    for (const Json& item : ignore) {
+      const bool range = item.is_array();
+      if (range && item.size() != 2) return wrong(item, "", "{}", form);
+      uint64_t bounds[2] = {};
+      for (size_t i = 0; i < 2; ++i) {
+        const Json n = whole(range ? item[i] : item);
+        if (!n.is_number_unsigned() || n.get<uint64_t>() > *a.size - (range ? 0 : 1))
+          return wrong(range ? item[i] : item, "", "{}; {} is no {} of {} elements", form, shown(n),
+                       range ? "bound" : "number", *a.size);
+        bounds[i] = n.get<uint64_t>() + (range ? 0 : i);
+      }
+      if (bounds[0] >= bounds[1]) return wrong(item, "", "{}; {} has no elements", form, shown(item));
+      e.ignored.emplace_back(bounds[0], bounds[1]);
+    }
+    return {};
+  }
+
   Result<void> read_expectation(const Json& j, Argument& a) {
     if (!j.contains("expect")) {
-      for (const char* key : {"tolerance", "relative_tolerance"})
+      for (const char* key : {"tolerance", "relative_tolerance", "ignore"})
         if (j.contains(key)) return wrong(j, key, "\"{}\" goes with \"expect\"", key);
       return {};
     }
     Expectation e;
     const Json& expect = j["expect"];
     if (expect.is_array()) {
-      ROOFGEN_TRY(e.contents, values(expect, a, "expect"));
+      ROOFGEN_TRY(e.contents, values(expect, a, "expect", &e.ignored));
     } else if (expect.is_object()) {
       ROOFGEN_CHECK(only(expect, {"file"}));
       if (!expect.contains("file")) return wrong(expect, "", "{{\"file\": name}} was expected");
@@ -363,6 +444,8 @@ class Reader : JsonReader {
         return wrong(j[key], "", "\"{}\" is {}; a number of at least 0 was expected", key, shown(j[key]));
       *to = j[key].get<double>();
     }
+    if (j.contains("ignore")) ROOFGEN_CHECK(read_ignored(j["ignore"], a, e));
+    std::sort(e.ignored.begin(), e.ignored.end());
     a.expect = std::move(e);
     return {};
   }
@@ -393,13 +476,20 @@ class Reader : JsonReader {
     return n.is_number_unsigned() ? n.get<uint64_t>() : encode_integer(type, n.get<int64_t>());
   }
 
-  Result<Contents> values(const Json& j, const Argument& a, const char* key) {
+  /// With `nulls`, null stands for an element whose value is not known.
+  Result<Contents> values(const Json& j, const Argument& a, const char* key,
+                          std::vector<std::pair<uint64_t, uint64_t>>* nulls = nullptr) {
     if (!j.is_array() || j.size() != *a.size)
       return wrong(j, "", "\"{}\" is a list of {} numbers{}", key, *a.size,
                    j.is_array() ? fmt::format(", {} were given", j.size()) : "");
     Values out;
     for (const Json& item : j) {
-      ROOFGEN_TRY(const uint64_t bits, number(item, a.type, key));
+      uint64_t bits = 0;
+      if (nulls && item.is_null()) {
+        nulls->emplace_back(out.bits.size(), out.bits.size() + 1);
+      } else {
+        ROOFGEN_TRY(bits, number(item, a.type, key));
+      }
       out.bits.push_back(bits);
     }
     return Contents{std::move(out)};
@@ -433,15 +523,18 @@ class Reader : JsonReader {
 
   static constexpr int kMaxDepth = 16;
   std::string directory_, prefix_;
+  const std::vector<Argument>* earlier_ = nullptr;
 };
 
 uint64_t element_bits(const Contents& contents, Element type, uint64_t index) {
   if (const auto* c = std::get_if<Constant>(&contents)) return c->bits;
   if (std::get_if<Iota>(&contents)) return is_integer(type) ? index : encode(type, static_cast<double>(index));
   if (const auto* v = std::get_if<Values>(&contents)) return v->bits[index];
-  const uint64_t bits = mix(mix(std::get<Random>(contents).seed) ^ index);
-  // 53 random bits as a number in [-1, 1).
-  return is_integer(type) ? bits : encode(type, static_cast<double>(bits >> 11) * 0x1p-52 - 1);
+  const Random& random = std::get<Random>(contents);
+  const uint64_t bits = mix(mix(random.seed) ^ index);
+  if (is_integer(type)) return random.span == ~uint64_t{0} ? bits : random.first + bits % (random.span + 1);
+  // 53 random bits as a number in [0, 1).
+  return encode(type, random.least + static_cast<double>(bits >> 11) * 0x1p-53 * (random.most - random.least));
 }
 
 void add_buffers(const std::vector<Argument>& from, std::vector<const Argument*>& to) {

@@ -22,7 +22,10 @@ struct Constant {
 struct Iota {};  ///< 0, 1, 2, ..., wrapping around in integers
 struct Random {
   uint64_t seed;
-};  ///< floats: uniform over [-1, 1); integers: all bits
+  /// Floats: uniform over [least, most); integers: from least to most, in the bits of the type.
+  double least = -1, most = 1;
+  uint64_t first = 0, span = 0;  ///< of integers: `span` + 1 values from `first`; span ~0: all
+};
 struct Values {
   std::vector<uint64_t> bits;
 };
@@ -34,7 +37,8 @@ using Contents = std::variant<Nothing, Constant, Iota, Random, Values, Raw>;
 
 struct Expectation {
   Contents contents;
-  double absolute = 0, relative = 0;  ///< |got - expected| <= absolute + relative * |expected|
+  double absolute = 0, relative = 0;                   ///< |got - expected| <= absolute + relative * |expected|
+  std::vector<std::pair<uint64_t, uint64_t>> ignored;  ///< elements [first, second) that are not compared; sorted
 };
 
 struct Argument {
@@ -45,6 +49,8 @@ struct Argument {
   std::string type_name;         ///< in the file: "f32", "f32x4", "struct", "bytes", "null"
   std::optional<uint64_t> size;  ///< elements; absent: passed by value
   bool null = false;             ///< a null pointer
+  std::string buffer;            ///< name of an earlier argument, into whose buffer this one points; or empty
+  uint64_t begin = 0;            ///< byte of that buffer
   std::vector<std::byte> value;  ///< bytes passed by value; zeros at the pointers of a struct
   uint64_t align = 8;            ///< of the value or the pointer
   std::vector<Argument> fields;  ///< of a struct
@@ -54,7 +60,8 @@ struct Argument {
   std::optional<Expectation> expect;
   std::string dump;  ///< file for its bytes after the launch; may be empty
   uint64_t bytes() const { return size ? *size * bytes_of(type) : 0; }
-  uint64_t passed_bytes() const { return size || null ? 8 : value.size(); }
+  bool is_pointer() const { return size || null || !buffer.empty(); }
+  uint64_t passed_bytes() const { return is_pointer() ? 8 : value.size(); }
 };
 
 /// All buffers and symbols of the arguments, including those in structs, in order.

@@ -16,18 +16,34 @@ namespace roofgen::check {
 class CallSites {
  public:
   /// Files for which `passed_over` is true are skipped.
-  CallSites(std::string_view ptx, const std::function<bool(const std::string& file)>& passed_over);
+  CallSites(std::string ptx, const std::function<bool(const std::string& file)>& passed_over);
   /// The innermost place, in a file that is not skipped, of the instruction at a PTX line. Line 0 if there is none.
   Where of(int ptx_line) const;
+  /// For code of a function that was inlined, in a file that is not skipped.
+  struct Inlined {
+    std::string function;        ///< mangled; empty: unknown
+    std::vector<Where> callers;  ///< innermost first, at most kMostCallers; empty: not inlined
+  };
+  static constexpr size_t kMostCallers = 4;
+  Inlined inlined(int ptx_line) const;
 
  private:
   using Place = std::tuple<uint32_t, uint32_t, uint32_t>;  ///< file, line, column
   struct Loc {
     int ptx_line;
-    Place at, inlined_at;  ///< inlined_at: zeros if the code was not inlined
-    size_t outer = 0;      ///< index + 1 of the Loc that it was inlined into; 0: none
-    Place counts{};        ///< the innermost place in a file that is not skipped
+    Place at, inlined_at;       ///< inlined_at: zeros if the code was not inlined
+    size_t outer = 0;           ///< index + 1 of the Loc that it was inlined into; 0: none
+    Place counts{};             ///< the innermost place in a file that is not skipped
+    std::string_view function;  ///< of the inlined code, as a label with an offset
   };
+  const Loc* loc_of(int ptx_line) const;
+  /// The place is in a file that is not skipped.
+  bool counts(const Place& place) const;
+  Where where(const Place& place) const;
+  std::string function_name(std::string_view label) const;
+
+  std::string ptx_;
+  std::function<bool(const std::string& file)> passed_over_;
   std::map<uint32_t, std::string> files_;
   std::vector<Loc> locs_;
 };

@@ -22,31 +22,6 @@
 namespace roofgen::check {
 namespace {
 
-/// The first word of a text outside comments.
-std::string_view first_word(std::string_view text) {
-  for (;;) {
-    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
-    if (!text.starts_with("//") && !text.starts_with("/*")) return text.substr(0, text.find_first_of(" \t\r\n"));
-    const std::string_view end = text[1] == '/' ? "\n" : "*/";
-    const size_t at = text.find(end, 2);
-    text.remove_prefix(at == text.npos ? text.size() : at + end.size());
-  }
-}
-
-/// The file name decides between CUDA C++ and PTX. A file that is obviously the other one gets a clear error here.
-Result<void> is_as_named(const Request& r) {
-  const bool ptx = first_word(r.text) == ".version";
-  if (r.is_ptx() && !ptx && r.text.find("__global__") != std::string::npos)
-    return Error{Exit::kUsage,
-                 "CUDA C++, in a file that is taken as PTX by its name; a name that ends in .cu was expected",
-                 {r.file, 0, 0}};
-  if (!r.is_ptx() && ptx)
-    return Error{Exit::kUsage,
-                 "PTX, in a file that is taken as CUDA C++ by its name; a name that ends in .ptx was expected",
-                 {r.file, 0, 0}};
-  return {};
-}
-
 /// Replaces the file name that NVRTC made absolute by the user's name in a message.
 void use_own_name(std::string& text, const Request& r) {
   const std::string made = "/" + r.file + ":";
@@ -72,6 +47,16 @@ class OwnPlaces {
 
   Where innermost(int ptx_line) const {
     return CallSites(compiled_.binary.ptx, [](const std::string&) { return false; }).of(ptx_line);
+  }
+  /// " (in inner, called at k.cu:4, k.cu:7)" for code of the user that was inlined.
+  std::string callers(int ptx_line) const {
+    const CallSites::Inlined inlined = call_sites_.inlined(ptx_line);
+    if (inlined.callers.empty()) return "";
+    std::string at;
+    for (const Where& w : inlined.callers)
+      at += fmt::format("{}{}:{}", at.empty() ? "" : ", ", compiled_.own_name(w.file), w.line);
+    return fmt::format(" ({}called at {})",
+                       inlined.function.empty() ? "" : fmt::format("in {}, ", function_of(inlined.function)), at);
   }
   /// True if the place was in a toolkit header.
   bool replace(Where& source, int ptx_line) const {
@@ -130,7 +115,8 @@ class OwnPlaces {
 /// Device memory of the arguments, freed at the end.
 class Buffers {
  public:
-  explicit Buffers(Executor& executor) : executor_(executor) {}
+  Buffers(Executor& executor, const std::vector<Argument>& arguments)
+      : executor_(executor), all_arguments_(arguments) {}
   ~Buffers() {
     for (const DevicePtr p : all_) executor_.release(p);
   }
@@ -147,13 +133,18 @@ class Buffers {
   }
   /// The bytes of an argument with the addresses of its buffers, which are added to `at`.
   Result<std::vector<std::byte>> pass(const Argument& a, std::map<const Argument*, DevicePtr>& at) {
-    if (!a.size && !a.null && a.fields.empty()) return a.value;
+    if (!a.is_pointer() && a.fields.empty()) return a.value;
     std::vector<std::byte> bytes = a.value;
     if (a.fields.empty()) {
       DevicePtr address;
       if (a.size) {
         ROOFGEN_TRY(address, add(a));
         at[&a] = address;
+      } else if (!a.buffer.empty()) {
+        const auto to = std::find_if(all_arguments_.begin(), all_arguments_.end(), [&](const Argument& other) {
+          return other.size && other.symbol.empty() && other.name == a.buffer;
+        });
+        address.address = at.at(&*to).address + a.begin;
       }
       bytes.resize(sizeof address.address);
       std::memcpy(bytes.data(), &address.address, bytes.size());
@@ -167,6 +158,7 @@ class Buffers {
 
  private:
   Executor& executor_;
+  const std::vector<Argument>& all_arguments_;
   std::vector<DevicePtr> all_;
 };
 
@@ -227,6 +219,11 @@ Result<BufferReport> inspect(Executor& executor, DevicePtr at, const Argument& a
     fill(a.expect->contents, a.type, 0, wanted);
   }
   const uint32_t size = bytes_of(a.type);
+  std::vector<bool> ignored(*a.size);
+  if (a.expect)
+    for (const auto& [begin, end] : a.expect->ignored)
+      std::fill(ignored.begin() + static_cast<ptrdiff_t>(begin), ignored.begin() + static_cast<ptrdiff_t>(end), true);
+  out.ignored = static_cast<uint64_t>(std::count(ignored.begin(), ignored.end(), true));
   for (uint64_t i = 0; i < *a.size; ++i) {
     const bool there = std::all_of(written.begin() + static_cast<ptrdiff_t>(i * size),
                                    written.begin() + static_cast<ptrdiff_t>((i + 1) * size), [](bool b) { return b; });
@@ -234,7 +231,7 @@ Result<BufferReport> inspect(Executor& executor, DevicePtr at, const Argument& a
       ++out.unwritten;
       std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(i * size), size, std::byte{0});
     }
-    if (wanted.empty()) continue;
+    if (wanted.empty() || ignored[i]) continue;
     const std::byte *want = &wanted[i * size], *got = &bytes[i * size];
     // 64-bit integers are compared exactly.
     const bool same = is_integer(a.type) && a.expect->absolute == 0 && a.expect->relative == 0
@@ -259,7 +256,10 @@ std::vector<FindingGroup> grouped(std::vector<Finding> all) {
   std::vector<FindingGroup> out;
   for (Finding& f : all) {
     const auto same = std::find_if(out.begin(), out.end(), [&](const FindingGroup& g) {
-      return g.first.kind == f.kind && g.first.ptx.line == f.ptx.line;
+      const Finding& first = g.first;
+      return first.kind == f.kind &&
+             (f.source.line ? first.source.file == f.source.file && first.source.line == f.source.line
+                            : first.ptx.line == f.ptx.line);
     });
     if (same != out.end())
       ++same->more;
@@ -312,36 +312,27 @@ Result<std::vector<Output>> outputs_of(Executor& executor, const Request& r,
   return all;
 }
 
-/// `compiled`: filled by the first run.
-Result<Report> run_schedule(const Request& r, uint64_t schedule, std::optional<Compiled>& kept) {
+/// `kept`: filled by the first run.
+Result<Report> run_schedule(const Request& r, uint64_t schedule, std::optional<Chosen>& kept) {
   Report report;
   report.file = r.file;
   report.arch = r.arch;
   report.grid = r.grid;
   report.block = r.block;
   report.smem_bytes = r.smem_bytes;
-  ROOFGEN_CHECK(is_as_named(r));
-  if (!kept && r.is_ptx()) {
-    kept.emplace();
-    kept->binary.ptx = r.text;
-    kept->own_name = [](const std::string& file) { return file; };
-  } else if (!kept) {
-    ROOFGEN_TRY(kept, compile(r));
+  if (!kept) {
+    ROOFGEN_TRY(kept, choose_kernel(r));
   }
-  Compiled& compiled = *kept;
+  Compiled& compiled = kept->compiled;
+  const Entry& entry = kept->entry;
   Binary& binary = compiled.binary;
   report.compiler = compiled.compiler;
   report.left_out = compiled.left_out;
-  ROOFGEN_TRY(const std::vector<Entry> entries, entries_of(binary.ptx, r.is_ptx() ? r.file : "the compiler's PTX"));
-  Request named = r;
-  if (!compiled.instance.empty()) named.kernel = compiled.instance;
-  Result<Entry> entry = find_kernel(entries, named, compiled.templates);
-  if (!entry) return compiled.asked_error ? *compiled.asked_error : std::move(entry).error();
-  ROOFGEN_CHECK(check_arguments(*entry, r.args, report.notes));
-  binary.entry = entry->mangled;
-  report.kernel = entry->name;
+  ROOFGEN_CHECK(check_arguments(entry, r.args, report.notes));
+  binary.entry = entry.mangled;
+  report.kernel = entry.name;
   if (!r.is_ptx()) {
-    const PtxasReport words = parse_ptxas_log(binary.log, entry->mangled);
+    const PtxasReport words = parse_ptxas_log(binary.log, entry.mangled);
     report.registers = words.registers;
     report.spill_bytes = words.spill_bytes;
     report.static_smem_bytes = words.static_smem_bytes;
@@ -351,6 +342,13 @@ Result<Report> run_schedule(const Request& r, uint64_t schedule, std::optional<C
           Exit::kUsage,
           fmt::format("{}: {} bytes of shared memory, {} of them by --smem, are over the {} that a CTA can have on {}",
                       report.kernel, shared, r.smem_bytes, most_shared_bytes(r.arch), r.arch),
+          {}};
+    if (const auto fit = static_cast<uint64_t>(most_threads(words.registers)); words.found && r.block.count() > fit)
+      return Error{
+          Exit::kUsage,
+          fmt::format("{}: a block of {} threads with {} registers each cannot be launched, at most {} threads "
+                      "can; __launch_bounds__({}) makes the compiler use fewer registers",
+                      report.kernel, r.block.count(), words.registers, fit, r.block.count()),
           {}};
   }
 
@@ -366,7 +364,7 @@ Result<Report> run_schedule(const Request& r, uint64_t schedule, std::optional<C
     for (std::string& note : e.notes) use_own_name(note, r);
     return e;
   }
-  Buffers buffers(*executor);
+  Buffers buffers(*executor, r.args);
   std::map<const Argument*, DevicePtr> places;
   Launch launch;
   launch.grid = r.grid;
@@ -393,7 +391,7 @@ Result<Report> run_schedule(const Request& r, uint64_t schedule, std::optional<C
   options.schedule = schedule;
   options.printed = &report.printed;
   Result<RunResult> ran = executor->run(*module, launch, options);
-  if (!ran) return launch_error(std::move(ran).error(), entry->mangled, report.kernel);
+  if (!ran) return launch_error(std::move(ran).error(), entry.mangled, report.kernel);
   RunResult result = std::move(*ran);
   report.stopped_early = result.findings.size() >= static_cast<size_t>(r.max_findings);
   const bool grid_barrier = binary.ptx.find("%envreg") != std::string::npos;
@@ -404,6 +402,7 @@ Result<Report> run_schedule(const Request& r, uint64_t schedule, std::optional<C
     const Where within = f.source;
     if (own_places.replace(f.source, f.ptx.line))
       f.message += fmt::format(" (in {}:{})", std::filesystem::path(within.file).filename().string(), within.line);
+    f.message += own_places.callers(f.ptx.line);
     use_own_name(f.message, r);
     if (r.is_ptx()) f.ptx.file = r.file;
   }
@@ -428,7 +427,7 @@ Result<Report> run_schedule(const Request& r, uint64_t schedule, std::optional<C
 }  // namespace
 
 Result<Report> run(const Request& r) {
-  std::optional<Compiled> compiled;
+  std::optional<Chosen> compiled;
   ROOFGEN_TRY(Report report, run_schedule(r, 0, compiled));
   for (int schedule = 1; schedule < r.schedules; ++schedule) {
     ROOFGEN_TRY(const Report other, run_schedule(r, static_cast<uint64_t>(schedule), compiled));

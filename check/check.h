@@ -24,6 +24,7 @@ struct Request {
   std::string arch = "sm_90";
   std::vector<std::string> include_dirs;    ///< the directory of the file first
   std::vector<std::string> compiler_flags;  ///< for NVRTC
+  std::string cache_dir;                    ///< for its results; empty: none are kept
   uint64_t max_memory_bytes = 0;  ///< limit for the memory that the launch touches; 0: a quarter of the machine's
   uint64_t max_instructions = 0;  ///< warp-instructions per CTA; 0: the simulator's default
   int max_findings = 100;
@@ -33,7 +34,7 @@ struct Request {
   bool is_ptx() const { return file.ends_with(".ptx"); }
 };
 
-/// Findings of one kind at one line.
+/// Findings of one kind at one source line, or without line table at one PTX line.
 struct FindingGroup {
   Finding first;
   uint64_t more = 0;  ///< number of the others, in other CTAs
@@ -56,6 +57,7 @@ struct BufferReport {
   bool compared = false;
   /// Over the mismatches that are initialised; the relative error over those with an expected value other than 0.
   double largest_error = 0, largest_relative_error = 0;
+  uint64_t ignored = 0;  ///< elements left out of the comparison
 };
 
 /// The contents of a buffer after a run.

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "runtime/compile/built_in_headers.h"
+#include "runtime/compile/headers.h"
 #include "runtime/compiler.h"
 
 namespace roofgen::check {
@@ -18,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMaxDepth = 64;  // of nested #include
+constexpr size_t kMaxHeaders = 500, kMaxHeaderText = size_t{2} << 20;
 constexpr size_t kMaxText = size_t{16} << 20;
 constexpr size_t kMaxTextOfAllCopies = size_t{1} << 20;
 
@@ -36,12 +38,13 @@ constexpr const char* kHostLibraries =
 /// Standard and system headers for host programs. Any other missing header is an error, because a kernel may depend on
 /// its definitions.
 constexpr const char* kHostStandard =
-    "chrono condition_variable ctime deque dirent.h errno.h cerrno exception execution fcntl.h filesystem format "
+    "bits/stdc++.h cctype chrono codecvt condition_variable ctime ctype.h deque dirent.h errno.h cerrno exception "
+    "execution fcntl.h filesystem format "
     "forward_list fstream future getopt.h inttypes.h cinttypes iomanip ios iosfwd iostream istream list locale "
     "locale.h malloc.h map memory memory.h mutex new numeric ostream pthread.h queue random regex set shared_mutex "
     "signal.h csignal sstream stack stdarg.h cstdarg stdexcept strings.h string string_view system_error thread "
     "time.h typeindex typeinfo unistd.h unordered_map unordered_set valarray vector windows.h atomic cstdbool "
-    "stdbool.h direct.h io.h ";
+    "stdbool.h direct.h io.h glob.h libgen.h netdb.h poll.h pwd.h sched.h semaphore.h termios.h wchar.h ";
 
 bool is_host_library(std::string_view name) {
   std::istringstream starts(kHostLibraries);
@@ -52,8 +55,9 @@ bool is_host_library(std::string_view name) {
 
 bool is_host_standard(std::string_view name) {
   std::istringstream names(kHostStandard);
-  return name.starts_with("sys/") ||
-         std::find(std::istream_iterator<std::string>(names), {}, name) != std::istream_iterator<std::string>();
+  for (const std::string_view directory : {"sys/", "arpa/", "net/", "netinet/"})
+    if (name.starts_with(directory)) return true;
+  return std::find(std::istream_iterator<std::string>(names), {}, name) != std::istream_iterator<std::string>();
 }
 
 /// The error is about __host__ code. NVRTC compiles unmarked functions for the device.
@@ -66,6 +70,23 @@ bool is_pragma_once(const Directive& d) {
 
 std::string joined(const std::string& directory, std::string_view name) {
   return directory.empty() ? std::string(name) : (fs::path(directory) / name).lexically_normal().string();
+}
+
+/// A file, with a newline at its end.
+std::string text_of(const std::string& path) {
+  std::ostringstream content;
+  content << std::ifstream(path, std::ios::binary).rdbuf();
+  std::string text = std::move(content).str();
+  if (text.empty() || text.back() != '\n') text += '\n';
+  return text;
+}
+
+bool has_word(std::string_view text, std::string_view word) {
+  const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))
+    if ((at == 0 || !is_part(text[at - 1])) && (at + word.size() == text.size() || !is_part(text[at + word.size()])))
+      return true;
+  return false;
 }
 
 }  // namespace
@@ -110,30 +131,37 @@ std::string Source::text() const {
   return out;
 }
 
-/// Removes one cause per round, the most certain first: its follow-up errors disappear with it.
-bool Source::leave_out(const std::vector<Diagnostic>& errors) {
+/// Removes the most certain causes first: their follow-up errors disappear with them.
+bool Source::leave_out(std::vector<Diagnostic> errors) {
   constexpr std::string_view kMissing = "open source file \"";
   bool progress = false;
-  for (const Diagnostic& e : errors) {
-    if (const size_t quote = e.message.find(kMissing); quote != std::string::npos) {
-      const size_t name = quote + kMissing.size();
-      if (!positions_of(e).empty())
-        progress |= leave_out_includes(e.message.substr(name, e.message.find('"', name) - name), false);
-      else
-        progress |= inline_headers() || leave_out_includes("", true);
-    } else if (e.message.ends_with("includes itself")) {
-      progress |= inline_headers();  // it has the name under which NVRTC gets the source
-    }
-    if (progress) return true;
+  const auto is_outside = [&](const Diagnostic& e) { return positions_of(e).empty(); };
+  // An error in a header: it becomes part of the source. In a toolkit header: a host library is the cause.
+  if (std::any_of(errors.begin(), errors.end(), [&](const Diagnostic& e) {
+        return is_outside(e) ||
+               e.message.ends_with("includes itself");  // has the name under which NVRTC gets the source
+      })) {
+    progress |= inline_headers();
+    for (Diagnostic& e : errors) e.file = own_name(e.file);
+    if (std::any_of(errors.begin(), errors.end(), is_outside)) progress |= leave_out_includes("", true);
   }
   for (const Diagnostic& e : errors)
-    if (positions_of(e).empty()) return inline_headers() || leave_out_includes("", true);
+    if (const size_t quote = e.message.find(kMissing); quote != std::string::npos && !is_outside(e)) {
+      const size_t name = quote + kMissing.size();
+      progress |= leave_out_includes(e.message.substr(name, e.message.find('"', name) - name), false);
+    }
   for (const bool surely : {true, false}) {
+    if (progress) return true;
     for (const Diagnostic& e : errors)
       if (is_for_host(e) == surely) progress |= leave_out_declaration(e);
-    if (progress) return true;
   }
-  return inline_all_copies();
+  return progress || inline_all_copies();
+}
+
+bool Source::has_host_functions() const {
+  return std::any_of(declarations_.all.begin(), declarations_.all.end(), [](const Declaration& d) {
+    return d.kind == Declaration::Kind::kFunction && !d.device && !d.member && !d.is_template;
+  });
 }
 
 std::vector<std::string> Source::kernel_templates() const {
@@ -146,9 +174,14 @@ std::vector<std::string> Source::kernel_templates() const {
 std::string Source::own_name(const std::string& file) const {
   for (size_t l = 0; l < origin_.size(); ++l)
     if ((l == 0 || origin_[l - 1].file != origin_[l].file) &&
-        (fs::path("/") / origin_[l].file).lexically_normal() == file)
+        ("/" + origin_[l].file == file || (fs::path("/") / origin_[l].file).lexically_normal() == file ||
+         fs::absolute(origin_[l].file).lexically_normal() == file))
       return origin_[l].file;
   return file;
+}
+
+bool Source::is_own(const std::string& file) const {
+  return std::any_of(origin_.begin(), origin_.end(), [&](const Where& line) { return line.file == file; });
 }
 
 std::vector<size_t> Source::positions_of(const Diagnostic& error) const {
@@ -407,11 +440,7 @@ class Source::Inlining {
     std::error_code error;
     const uintmax_t bytes = fs::file_size(path, error);
     if (error || s_.text_.size() + bytes >= limit()) return nullptr;
-    std::ostringstream content;
-    content << std::ifstream(path, std::ios::binary).rdbuf();
-    std::string text = std::move(content).str();
-    if (text.empty() || text.back() != '\n') text += '\n';
-    return &headers_.try_emplace(path, std::move(text), headers_.size() + 1).first->second;
+    return &headers_.try_emplace(path, text_of(path), headers_.size() + 1).first->second;
   }
 
   Source& s_;
@@ -420,6 +449,66 @@ class Source::Inlining {
   std::vector<int> conditionals_;
   int branches_ = 0;
 };
+
+/// The directives of a file and of the user's headers, in the order of their inclusion and each header once. False if
+/// the headers are too many or too large.
+bool Source::each_directive(const Header& in, const std::string& file, size_t depth,
+                            std::map<std::string, Header>& seen, const EachDirective& act) const {
+  for (const Directive& d : in.found.directives) {
+    if (&d == in.opens || &d == in.closes) continue;
+    const std::string_view word = d.words().first;
+    if (word.starts_with("if")) ++depth;
+    if (word == "endif" && depth > 0) --depth;
+    const std::string header = find_header(d, file);
+    if (header.empty()) {
+      act(d, depth);
+    } else if (!seen.count(header)) {
+      std::error_code error;
+      if (seen.size() >= kMaxHeaders || fs::file_size(header, error) > kMaxHeaderText || error) return false;
+      const Header& h = seen.try_emplace(header, text_of(header), seen.size()).first->second;
+      if (!each_directive(h, header, depth, seen, act)) return false;
+    }
+  }
+  return true;
+}
+
+std::string Source::large_includes() const {
+  constexpr size_t kLarge = 150;  // headers below it: parsing takes from 0.1 s on
+  const HeaderSet toolkit(nvrtc_info().include_dir);
+  std::vector<std::string> macros;
+  std::string out;
+  bool ordered = false;
+  std::map<std::string, Header> seen;
+  each_directive(Header(text_, 0), origin_.front().file, 0, seen, [&](const Directive& d, size_t depth) {
+    const auto [word, name, end] = d.words();
+    if (word == "define" || word == "undef") macros.emplace_back(name);
+    const std::string_view included = d.included();
+    if (ordered || depth > 0 || included.size() < 3) return;
+    const std::string header(included.substr(1, included.size() - 2));
+    if (is_host_library(header)) return;
+    const std::string line = fmt::format("#include <{}>\n", header);
+    const Headers below = toolkit.closure(line);
+    if (below.size() < kLarge || out.find(line) != std::string::npos) return;
+    ordered = std::any_of(below.begin(), below.end(), [&](const auto& h) {
+      return std::any_of(macros.begin(), macros.end(), [&](const std::string& m) { return has_word(h.second, m); });
+    });
+    if (!ordered) out += line;
+  });
+  return out;
+}
+
+std::optional<std::string> Source::headers_text() const {
+  std::map<std::string, Header> seen;
+  bool known = true;
+  known &= each_directive(Header(text_, 0), origin_.front().file, 0, seen, [&](const Directive& d, size_t) {
+    known &=
+        (d.words().first != "include" || !d.included().empty()) && d.text.find("__has_include") == std::string::npos;
+  });
+  if (!known) return std::nullopt;
+  std::string out;
+  for (const auto& [path, header] : seen) out += fmt::format("{} {}\n{}", path, header.text.size(), header.text);
+  return out;
+}
 
 bool Source::inline_headers() {
   if (inlined_) return false;

@@ -88,6 +88,7 @@ std::string check_json(const Report& r) {
     Json& o = j["outputs"].emplace_back();
     ROOFGEN_PUT(o, b, name, elements, unwritten, compared)
     if (b.compared) o["mismatches"] = b.mismatches;
+    if (b.ignored) o["ignored"] = b.ignored;
     if (!b.mismatches) continue;
     ROOFGEN_PUT(o, b, first, largest_error, largest_relative_error)
     o["likely_consequence"] = !r.findings.empty();

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 
+#include "base/scratch.h"
 #include "base/suggest.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/compiler.h"
@@ -94,7 +95,7 @@ Kind kind_of(std::string type) {
 Kind kind_of(Element e) { return {is_integer(e) ? 'i' : 'f', bytes_of(e)}; }
 
 std::string described(const Argument& a) {
-  if (a.size || a.null) return "a pointer of 8 bytes";
+  if (a.is_pointer()) return "a pointer of 8 bytes";
   if (a.type_name == "struct") {
     std::string offsets;
     for (const Argument& f : a.fields) offsets += fmt::format("{}{}", offsets.empty() ? "" : ", ", f.offset);
@@ -117,6 +118,15 @@ std::string demangled(const std::string& name) {
   std::string out = status == 0 && text ? text : name;
   std::free(text);
   return out;
+}
+
+std::string function_of(const std::string& mangled) {
+  std::string full = demangled(mangled);
+  if (full.ends_with(" const")) full.resize(full.size() - 6);  // a member function
+  std::string name = without_parameters(full);
+  // Of a template's instance, the return type comes first.
+  const size_t open = std::min(name.find('<'), name.size()), space = name.rfind(' ', open);
+  return space == std::string::npos || name.find("operator") != std::string::npos ? name : name.substr(space + 1);
 }
 
 Result<std::vector<Entry>> entries_of(const std::string& ptx, const std::string& file) {
@@ -207,10 +217,10 @@ Result<void> check_arguments(const Entry& entry, const std::vector<Argument>& al
     const bool pointer = type.ends_with("*");
     const Kind declared = kind_of(pointer ? type.substr(0, type.size() - 1) : type), given = kind_of(a.type);
     if (!declared.letter) continue;
-    if (!a.size && pointer)
+    if (!a.is_pointer() && pointer)
       return refuse(fmt::format("{} is {}, {} is a pointer; a buffer with \"size\" or \"null\" was expected", a.name,
                                 described(a), parameter));
-    if (a.size && !pointer)
+    if (a.is_pointer() && !pointer)
       return refuse(fmt::format("{} is a buffer, {} is passed by value; \"value\" was expected", a.name, parameter));
     if (declared.letter == given.letter && declared.bytes == given.bytes) continue;
     if (!pointer)
@@ -225,6 +235,31 @@ Result<void> check_arguments(const Entry& entry, const std::vector<Argument>& al
 }
 
 namespace {
+
+/// The first word of a text outside comments.
+std::string_view first_word(std::string_view text) {
+  for (;;) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+    if (!text.starts_with("//") && !text.starts_with("/*")) return text.substr(0, text.find_first_of(" \t\r\n"));
+    const std::string_view end = text[1] == '/' ? "\n" : "*/";
+    const size_t at = text.find(end, 2);
+    text.remove_prefix(at == text.npos ? text.size() : at + end.size());
+  }
+}
+
+/// The file name decides between CUDA C++ and PTX. A file that is obviously the other one gets a clear error here.
+Result<void> is_as_named(const Request& r) {
+  const bool ptx = first_word(r.text) == ".version";
+  if (r.is_ptx() && !ptx && r.text.find("__global__") != std::string::npos)
+    return Error{Exit::kUsage,
+                 "CUDA C++, in a file that is taken as PTX by its name; a name that ends in .cu was expected",
+                 {r.file, 0, 0}};
+  if (!r.is_ptx() && ptx)
+    return Error{Exit::kUsage,
+                 "PTX, in a file that is taken as CUDA C++ by its name; a name that ends in .ptx was expected",
+                 {r.file, 0, 0}};
+  return {};
+}
 
 constexpr int kMaxRounds = 20;
 constexpr const char* kAsked = "roofgen_asked_kernel";
@@ -265,9 +300,10 @@ std::string take_instance(std::string& ptx) {
   return instance;
 }
 
-}  // namespace
-
-Result<Compiled> compile(const Request& r) {
+/// `headers_first`: if host code makes several rounds likely, large headers come first and are precompiled.
+Result<Compiled> compile(const Request& r, bool headers_first) {
+  const auto source = std::make_shared<Source>(r.file, r.text, r.include_dirs);
+  const std::string large = headers_first && source->has_host_functions() ? source->large_includes() : "";
   CompileOptions options;
   options.arch = r.arch;
   options.jobs = 1;
@@ -279,16 +315,20 @@ Result<Compiled> compile(const Request& r) {
   // NVRTC finds toolkit headers that the file names; the user's headers may include others.
   if (const std::string& dir = nvrtc_info().include_dir; !dir.empty())
     for (const char* below : {"", "/cccl"}) options.extra_flags.push_back("--include-path=" + dir + below);
-  ROOFGEN_TRY(const std::unique_ptr<Compiler> compiler, make_nvrtc_compiler(options, "", [](const std::string&) {}));
+  std::optional<ScratchDirectory> precompiled;
+  if (!large.empty()) options.pch_dir = precompiled.emplace("roofgen-check").path();
+  const Source original = *source;
+  options.other_inputs = [&] { return original.headers_text().value_or(""); };
+  const std::string cache = original.headers_text() ? r.cache_dir : "";
+  ROOFGEN_TRY(const std::unique_ptr<Compiler> compiler, make_nvrtc_compiler(options, cache, [](const std::string&) {}));
   Compiled out;
   out.compiler = compiler->description();
-  const auto source = std::make_shared<Source>(r.file, r.text, r.include_dirs);
   out.own_name = [source](const std::string& file) { return source->own_name(file); };
   // --kernel 'scale<float>' instantiates the template.
   bool asks = r.kernel.find('<') != std::string::npos;
   for (int round = 0; round < kMaxRounds; ++round) {
     Program program;
-    program.source = kPreamble + source->text();
+    program.source = kPreamble + (large.empty() ? "" : large + kPrecompiledEnd) + source->text();
     if (asks)
       program.source += fmt::format("#line 1 \"{}\"\n__device__ auto* {} = &{};\n", kAskedFile, kAsked, r.kernel);
     std::optional<CompileOutcome> outcome;
@@ -328,6 +368,8 @@ Result<Compiled> compile(const Request& r) {
       out.asked_error = std::move(asked);
       continue;
     }
+    // The message is then about the source in its own order.
+    if (!large.empty() && !source->is_own(e.where.file)) return compile(r, false);
     if (e.where.file == kSourceName) e.where.file = r.file;  // from ptxas, which knows the line only
     if (e.message.find("open source file") != std::string::npos)
       e.notes.push_back("note: -I DIRECTORY adds a header search path");
@@ -337,6 +379,27 @@ Result<Compiled> compile(const Request& r) {
   return Error{Exit::kFailed,
                fmt::format("after {} rounds of leaving out host code the compiler still has errors", kMaxRounds),
                {r.file, 0, 0}};
+}
+
+}  // namespace
+
+Result<Chosen> choose_kernel(const Request& r) {
+  ROOFGEN_CHECK(is_as_named(r));
+  Chosen out;
+  if (r.is_ptx()) {
+    out.compiled.binary.ptx = r.text;
+    out.compiled.own_name = [](const std::string& file) { return file; };
+  } else {
+    ROOFGEN_TRY(out.compiled, compile(r, true));
+  }
+  ROOFGEN_TRY(const std::vector<Entry> entries,
+              entries_of(out.compiled.binary.ptx, r.is_ptx() ? r.file : "the compiler's PTX"));
+  Request named = r;
+  if (!out.compiled.instance.empty()) named.kernel = out.compiled.instance;
+  Result<Entry> entry = find_kernel(entries, named, out.compiled.templates);
+  if (!entry) return out.compiled.asked_error ? *out.compiled.asked_error : std::move(entry).error();
+  out.entry = std::move(*entry);
+  return out;
 }
 
 }  // namespace roofgen::check

@@ -21,6 +21,8 @@ struct Entry {
 };
 
 std::string demangled(const std::string& name);
+/// The demangled name of a function without its return type and parameters.
+std::string function_of(const std::string& mangled);
 Result<std::vector<Entry>> entries_of(const std::string& ptx, const std::string& file);
 /// `templates`: names of the kernel templates in the source, for the message.
 Result<Entry> find_kernel(const std::vector<Entry>& entries, const Request& request,
@@ -39,6 +41,11 @@ struct Compiled {
   std::function<std::string(const std::string&)> own_name;
 };
 
-Result<Compiled> compile(const Request& request);
+/// The kernel that a request names, of the PTX or of the compiled source.
+struct Chosen {
+  Compiled compiled;
+  Entry entry;
+};
+Result<Chosen> choose_kernel(const Request& request);
 
 }  // namespace roofgen::check

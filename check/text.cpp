@@ -70,12 +70,11 @@ double ratio(uint64_t a, uint64_t b) { return b ? static_cast<double>(a) / stati
 }  // namespace
 
 std::string mismatch_text(const Report& r, const BufferReport& b) {
-  std::string out = fmt::format("{}; {} of {} elements are wrong", b.first, b.mismatches, b.elements);
+  std::string out = fmt::format("{}; {} of {} elements are wrong", b.first, b.mismatches, b.elements - b.ignored);
   if (b.largest_error > 0) out += fmt::format(", by at most {:.3g}", b.largest_error);
   if (b.largest_relative_error > 0) out += fmt::format(" (relatively {:.2g})", b.largest_relative_error);
   if (!r.findings.empty())
-    out += fmt::format("; likely a consequence of the finding{}",
-                       r.findings.size() == 1 && !r.findings[0].more ? "" : "s");
+    out += fmt::format("; likely a consequence of the finding{}", r.findings.size() == 1 ? "" : "s");
   return out;
 }
 
@@ -111,7 +110,8 @@ std::string check_text(const Report& r, size_t top) {
     if (b.mismatches)
       out += fmt::format("\n{}\n", mismatch_text(r, b));
     else if (b.compared)
-      out += fmt::format("\n{}: all {} elements are as expected\n", b.name, b.elements);
+      out += fmt::format("\n{}: all {} elements {}are as expected\n", b.name, b.elements - b.ignored,
+                         b.ignored ? fmt::format("that are compared, of {}, ", b.elements) : "");
     else if (b.unwritten)
       out += fmt::format("\n{}: {} of {} elements are uninitialised, and zeros in the dump\n", b.name, b.unwritten,
                          b.elements);
@@ -130,8 +130,8 @@ std::string check_text(const Report& r, size_t top) {
         return fmt::format("{:>10} of {:<10} {:.1f} x", l.excess_wavefronts(), l.sum.wavefronts,
                            ratio(l.sum.wavefronts, l.sum.ideal_wavefronts));
       });
-  uint64_t findings = 0, wrong = 0;
-  for (const FindingGroup& g : r.findings) findings += 1 + g.more;
+  const uint64_t findings = r.findings.size();
+  uint64_t wrong = 0;
   for (const BufferReport& b : r.buffers) wrong += b.mismatches > 0;
   out += "\nverdict   ";
   if (r.clean()) return out + (r.schedules == 1 ? "clean\n" : fmt::format("clean in {} schedules\n", r.schedules));

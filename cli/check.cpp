@@ -9,6 +9,8 @@
 #include <filesystem>
 
 #include "base/output_file.h"
+#include "base/paths.h"
+#include "check/skeleton.h"
 #include "cli/cli.h"
 #include "runtime/compiler.h"
 
@@ -18,7 +20,7 @@ namespace {
 constexpr const char* kDefaultArch = "sm_90";
 
 struct CheckFlags {
-  std::string file, kernel, grid = "1", block, smem = "0", args, arch = kDefaultArch, sarif;
+  std::string file, kernel, grid = "1", block, smem = "0", args, arch = kDefaultArch, sarif, emit_args;
   std::vector<std::string> include_dirs, defines;
   int jobs = 0, schedules = 1;
   uint64_t max_instructions = 0, max_memory_mib = 0, top = 5;
@@ -95,11 +97,33 @@ Result<void> check_compiler_flags(const CheckFlags& flags) {
                fmt::format("{} is PTX, which is compiled already; {} would do nothing", flags.file, given)};
 }
 
+/// --emit-args: writes a file of arguments, and prints the command that uses it.
+Result<Exit> emit_arguments(const check::Request& r, const CheckFlags& flags) {
+  std::error_code ignored;
+  if (std::filesystem::exists(flags.emit_args, ignored))
+    return Error{Exit::kUsage,
+                 fmt::format("--emit-args: {} exists; the name of a new file was expected", flags.emit_args)};
+  ROOFGEN_TRY(const check::Skeleton skeleton, check::make_skeleton(r));
+  ROOFGEN_CHECK(write_output(flags.emit_args, skeleton.json));
+  fmt::print("wrote     {}: arguments of {}; its sizes, contents and values are placeholders\n", flags.emit_args,
+             skeleton.kernel);
+  for (const std::string& note : skeleton.notes) fmt::print("note      {}\n", note);
+  std::string compiler;
+  for (const std::string& directory : flags.include_dirs) compiler += " -I " + directory;
+  for (const std::string& define : flags.defines) compiler += " -D " + define;
+  if (flags.arch != kDefaultArch) compiler += " --arch " + flags.arch;
+  fmt::print("run       roofgen check {}{} {} --args {}\n", flags.file, compiler, skeleton.flags, flags.emit_args);
+  return Exit::kOk;
+}
+
 Result<Exit> run(const Session& session, const CheckFlags& flags) {
   check::Request r;
   ROOFGEN_CHECK(flags.file.ends_with(".ptx") ? check_compiler_flags(flags) : names_architecture(flags.arch));
   ROOFGEN_TRY(r.grid, parse_dims("--grid", flags.grid, "CTAs", {0x7fffffff, 65535, 65535}, 0));
-  ROOFGEN_TRY(r.block, parse_dims("--block", flags.block, "threads", {1024, 1024, 64}, 1024));
+  if (flags.emit_args.empty() && flags.block.empty()) return Error{Exit::kUsage, "--block is required"};
+  if (!flags.block.empty()) {
+    ROOFGEN_TRY(r.block, parse_dims("--block", flags.block, "threads", {1024, 1024, 64}, 1024));
+  }
   ROOFGEN_TRY(r.smem_bytes, parse_smem(flags.smem));
   r.file = flags.file;
   ROOFGEN_TRY(r.text, read_input(flags.file));
@@ -116,6 +140,7 @@ Result<Exit> run(const Session& session, const CheckFlags& flags) {
     if (!a->dump.empty()) ROOFGEN_CHECK(can_write(a->dump));
   r.kernel = flags.kernel;
   r.arch = flags.arch;
+  r.cache_dir = cache_dir();
   r.cooperative = flags.cooperative;
   r.max_instructions = flags.max_instructions;
   r.jobs = flags.jobs;
@@ -126,6 +151,7 @@ Result<Exit> run(const Session& session, const CheckFlags& flags) {
   r.include_dirs = std::move(dirs);
   for (const std::string& define : flags.defines) r.compiler_flags.push_back("--define-macro=" + define);
   if (flags.fast_math) r.compiler_flags.push_back("--use_fast_math");
+  if (!flags.emit_args.empty()) return emit_arguments(r, flags);
   ROOFGEN_TRY(const check::Report report, check::run(r));
   if (!flags.sarif.empty()) ROOFGEN_CHECK(write_output(flags.sarif, check::check_sarif(report)));
   fmt::print("{}", flags.json ? check::check_json(report) : check::check_text(report, flags.top));
@@ -142,11 +168,13 @@ Run declare_check(FlagSet app) {
   app.add("--kernel", flags->kernel,
           "name of the kernel, of a template's instance as in 'scale<float>', which is made [the only one]");
   app.add("--grid", flags->grid, "CTAs: X or X,Y or X,Y,Z [1]");
-  app.add("--block", flags->block, "threads of a CTA: X or X,Y or X,Y,Z").required();
+  app.add("--block", flags->block, "threads of a CTA: X or X,Y or X,Y,Z [required]");
   app.add("--smem", flags->smem, "bytes of dynamic shared memory, or KiB as in 48K [0]");
   app.add_switch("--cooperative", flags->cooperative,
                  "launch as cudaLaunchCooperativeKernel does, so that CTAs may wait for each other with grid.sync()");
   app.add("--args", flags->args, "JSON file with the arguments in the order of the parameters (docs/check.md)");
+  app.add("--emit-args", flags->emit_args,
+          "write arguments for the kernel to this new file, and print the launch that the source has; runs nothing");
   app.add("--arch", flags->arch, "architecture to compile for [sm_90]");
   app.add("-I,--include", flags->include_dirs, "directory with headers; the file's own comes first").directory();
   app.add("-D,--define", flags->defines, "macro, as NAME or NAME=VALUE");

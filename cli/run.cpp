@@ -13,6 +13,7 @@
 #include "base/foreground.h"
 #include "base/output_file.h"
 #include "base/paths.h"
+#include "base/scratch.h"
 #include "base/subprocess.h"
 #include "check/program.h"
 #include "cli/cli.h"
@@ -129,23 +130,6 @@ std::string other_driver(pid_t pid, const fs::path& shim) {
   return "";
 }
 
-/// A new directory, removed with all that is in it.
-class ScratchDirectory {
- public:
-  ScratchDirectory() : path_((fs::temp_directory_path() / "roofgen-run-XXXXXX").string()) {
-    if (!mkdtemp(path_.data())) throw std::system_error(errno, std::generic_category(), path_);
-  }
-  ~ScratchDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 Result<Exit> run(const Session& session, const RunProgramFlags& flags) {
   if (session.program.empty())
     return Error{Exit::kUsage, "a program was expected, as in roofgen run -- python3 script.py"};
@@ -158,7 +142,7 @@ Result<Exit> run(const Session& session, const RunProgramFlags& flags) {
   for (const std::string& file : {flags.output, flags.log == "stderr" ? "" : flags.log})
     if (!file.empty()) ROOFGEN_CHECK(can_write(file));
   if (!flags.log.empty() && flags.log != "stderr") ROOFGEN_CHECK(write_output(flags.log, ""));
-  const ScratchDirectory records;
+  const ScratchDirectory records("roofgen-run");
   report.program = session.program;
   report.driver = shim.string();
   ForegroundOptions options{session.program, environment_for(session, flags, shim, records.path()), flags.json, {}};

@@ -13,6 +13,10 @@
 
 namespace roofgen {
 
+/// Line of a source: what precedes it, includes only, is precompiled, once for all sources that begin with the same
+/// text.
+inline constexpr const char* kPrecompiledEnd = "#pragma nv_hdrstop\n";
+
 struct CompileOptions {
   std::string arch = "sm_90";            ///< NVRTC --gpu-architecture; gives PTX and CUBIN in one call
   std::vector<std::string> extra_flags;  ///< part of the digest
@@ -20,8 +24,13 @@ struct CompileOptions {
   /// more candidates.
   std::chrono::milliseconds timeout{20000};
   uint64_t memory_limit_bytes = uint64_t{3} << 30;  ///< limit on a worker's address space
-  int jobs = 0;                                     ///< worker processes; 0 = number of cores
-  uint64_t cache_max_bytes = uint64_t{2} << 30;     ///< the least recently used entries are removed first
+  /// Text of the other files that a compilation reads, such as headers of --include-path. Part of the digest, with the
+  /// toolkit headers that the text includes. Asked again before a result is cached, in case a file has changed since.
+  std::function<std::string()> other_inputs = {};
+  /// Directory for the precompiled headers of sources with kPrecompiledEnd (NVRTC 12.8 and newer). Empty: none.
+  std::string pch_dir = {};
+  int jobs = 0;                                  ///< worker processes; 0 = number of cores
+  uint64_t cache_max_bytes = uint64_t{2} << 30;  ///< the least recently used entries are removed first
   /// Started as `<this> __compile-worker`; its main must call compile_worker_main().
   std::string worker_executable = "/proc/self/exe";
 };

@@ -148,6 +148,9 @@ struct Arg {
   std::vector<std::byte> data = {};  ///< of a struct
 };
 
+/// Static shared memory of a CTA, on every architecture (CUDA C++ Programming Guide, "Compute Capabilities").
+inline constexpr int64_t kMostStaticSmem = 48 << 10;
+
 /// The launch of a Program for one Problem. Computed separately from the source, because one binary serves many sizes.
 struct Launch {
   Dim3 grid, block;

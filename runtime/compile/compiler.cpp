@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <llvm/ADT/StringRef.h>
 #include <llvm/Support/SHA256.h>
+#include <llvm/Support/xxhash.h>
 
 #include <algorithm>
 #include <map>
@@ -19,7 +20,7 @@ namespace roofgen {
 namespace {
 
 // Part of every digest. Raise the number when the meaning of a cached result changes.
-constexpr const char* kDigestFormat = "roofgen-binary-1";
+constexpr const char* kDigestFormat = "roofgen-binary-2";
 
 /// Hashes a list of texts including their lengths, so that shifted boundaries change the digest.
 class Digest {
@@ -87,9 +88,11 @@ class NvrtcCompiler : public Compiler {
     for (const std::string& flag : flags_) digest.add(flag);
     digest.add(program.entry);
     digest.add(program.source);
-    for (const auto& [name, text] : headers_.closure(program.source)) {
+    const std::string other = options_.other_inputs ? options_.other_inputs() : "";
+    digest.add(other);
+    for (const auto& [name, text] : headers_.closure(program.source + other)) {
       digest.add(name);
-      digest.add(text);
+      digest.add(digest_of(text));
     }
     return digest.hex();
   }
@@ -128,21 +131,42 @@ class NvrtcCompiler : public Compiler {
         continue;
       }
       const std::string& source = programs[job.indices[0]]->source;
-      requests.push_back({source, flags_, headers_.closure(source)});
+      requests.push_back({source, flags_for(source), headers_.closure(source)});
       misses.push_back(std::move(job));
     }
     pool_.run(requests, [&](size_t index, Result<CompileReply> reply, double seconds) {
       const Job& job = misses[index];
       if (reply && worth_keeping(*reply)) {
         reply->log = stable_log(reply->log);
-        cache_.store({job.digest, programs[job.indices[0]]->entry, options_.arch, library_id_, flags_},
-                     requests[index].source, *reply);
+        if (!options_.other_inputs || digest(*programs[job.indices[0]]) == job.digest)
+          cache_.store({job.digest, programs[job.indices[0]]->entry, options_.arch, library_id_, flags_},
+                       requests[index].source, *reply);
       }
       return deliver(job, reply, false, seconds);
     });
   }
 
  private:
+  /// Precompiled headers change no result, so their flags are not part of the digest.
+  std::vector<std::string> flags_for(const std::string& source) const {
+    std::vector<std::string> flags = flags_;
+    if (!options_.pch_dir.empty() && std::pair(info_.major, info_.minor) >= std::pair(12, 8) &&
+        source.find(kPrecompiledEnd) != std::string::npos)
+      flags.insert(flags.end(), {"-pch", "-pch-messages=false", "-pch-dir=" + options_.pch_dir});
+    return flags;
+  }
+
+  /// The digest of a header's text. Programs share their headers, of which some have megabytes.
+  const std::string& digest_of(const std::string& text) const {
+    const auto [at, fresh] = text_digests_.try_emplace(llvm::xxHash64(text));
+    if (fresh) {
+      Digest digest;
+      digest.add(text);
+      at->second = digest.hex();
+    }
+    return at->second;
+  }
+
   static PoolOptions pool_options(const CompileOptions& options, const NvrtcInfo& info) {
     PoolOptions pool;
     pool.executable = options.worker_executable;
@@ -194,6 +218,7 @@ class NvrtcCompiler : public Compiler {
   std::vector<std::string> flags_;
   std::string library_id_;
   HeaderSet headers_;
+  mutable std::map<uint64_t, std::string> text_digests_;  ///< by a quick hash
   CompileCache cache_;
   WorkerPool pool_;
 };

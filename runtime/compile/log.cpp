@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -10,8 +11,6 @@ namespace {
 
 constexpr size_t kMaxErrors = 5;  // shown per compilation; further errors are only counted
 constexpr size_t kMaxLineLength = 400;
-constexpr int64_t kMaxStaticSmem =
-    48 << 10;  // on every architecture; CUDA C++ Programming Guide, "Compute Capabilities"
 
 std::vector<std::string_view> split_lines(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -138,9 +137,9 @@ Where source_position(const Diagnostic& error, const CompileReply& reply, const 
 Error unexplained_error(const CompileReply& reply, const Program& program) {
   // With -v, ptxas omits its message about static shared memory (seen in 13.0 and 13.5).
   int64_t smem = parse_ptxas_log(reply.log, program.entry).static_smem_bytes;
-  if (smem > kMaxStaticSmem)
+  if (smem > kMostStaticSmem)
     return {Exit::kFailed,
-            fmt::format("static shared memory: {} > {} bytes; beyond that it must be dynamic", smem, kMaxStaticSmem)};
+            fmt::format("static shared memory: {} > {} bytes; beyond that it must be dynamic", smem, kMostStaticSmem)};
   for (std::string_view line : split_lines(reply.log)) {
     if (starts_with(line, "ptxas info") || starts_with(line, "ptxas  ") || trim(line).empty()) continue;
     return {Exit::kFailed,
@@ -201,6 +200,12 @@ PtxasReport parse_ptxas_log(std::string_view log, std::string_view entry) {
     }
   }
   return report;
+}
+
+int most_threads(int registers) {
+  constexpr int kSchedulers = 4, kRegisters = 16384, kUnit = 256, kWarp = 32, kMostThreads = 1024;
+  const int of_warp = std::max(1, (registers * kWarp + kUnit - 1) / kUnit) * kUnit;
+  return std::min(kMostThreads, kRegisters / of_warp * kSchedulers * kWarp);
 }
 
 std::string stable_log(std::string_view log) {

@@ -22,6 +22,10 @@ struct PtxasReport {
 };
 PtxasReport parse_ptxas_log(std::string_view log, std::string_view entry);
 
+/// Threads of the largest CTA whose threads have so many registers: each of the four schedulers of an SM has 16384
+/// registers, and its warps get them in units of 256 (sm_75 and newer).
+int most_threads(int registers);
+
 /// The log without parts that vary between runs (ptxas' compile times).
 std::string stable_log(std::string_view log);
 

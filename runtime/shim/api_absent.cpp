@@ -10,6 +10,15 @@ roofgen::shim::Status absent(const char* call) {
 
 }  // namespace
 
+/// For the runtime on this driver (cudart/), whose errors have names of their own.
+extern "C" __attribute__((visibility("default"))) int roofgen_simulated_refuse(const char* call, int status,
+                                                                               const char* name, const char* why);
+extern "C" int roofgen_simulated_refuse(const char* call, int status, const char* name, const char* why) {
+  auto& s = roofgen::shim::State::instance();
+  const std::lock_guard lock(s.mutex);
+  return s.refuse(call, status, name, why);
+}
+
 // Declared without parameters: in the calling conventions of x86-64 and aarch64 the caller removes the arguments.
 #define NOT_THERE(symbol)                                                             \
   extern "C" __attribute__((visibility("default"))) ::roofgen::shim::Status symbol(); \

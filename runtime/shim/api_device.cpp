@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "runtime/shim/layouts.h"
 #include "runtime/shim/state.h"
 
 using namespace roofgen::shim;
@@ -177,14 +178,27 @@ ROOFGEN_CU(cuCtxCreate_v3, kDriver, (Handle * out, void* affinity, int count, un
   CHECK(!affinity && count == 0, kNotSupported, "execution affinity");
   return create(s, call, out, flags, device);
 })
-ROOFGEN_CU(cuCtxCreate_v4, kDriver, (Handle * out, void* params, unsigned flags, int device), {
-  CHECK(!params, kNotSupported, "parameters of a context");
+ROOFGEN_CU(cuCtxCreate_v4, kDriver, (Handle * out, const ContextParams* p, unsigned flags, int device), {
+  CHECK(!p || (!p->affinity && p->affinity_count == 0 && !p->graphics), kNotSupported,
+        "execution affinity, or a context shared with graphics");
   return create(s, call, out, flags, device);
 })
 ROOFGEN_CU(cuCtxDestroy_v2, kDriver, (Handle context), {
   Context* gone = s.contexts.find(context);
   CHECK(gone && gone != s.primary, kInvalidContext, "no such context, or the primary one");
   destroy(s, gone);
+  return kSuccess;
+})
+ROOFGEN_CU(cuCtxAttach, kContext, (Handle * out, unsigned flags), {
+  CHECK(out && flags == 0, kInvalidValue, "flags must be 0");
+  ++current.back()->uses;
+  *out = current.back();
+  return kSuccess;
+})
+ROOFGEN_CU(cuCtxDetach, kContext, (Handle context), {
+  CHECK(context == current.back(), kInvalidContext, "the context is not current on this thread");
+  CHECK(context != s.primary || current.back()->uses > 1, kInvalidContext, "the primary context was not attached");
+  if (--current.back()->uses == 0) destroy(s, current.back());
   return kSuccess;
 })
 ROOFGEN_CU(cuCtxSetCurrent, kDriver, (Handle context), {
@@ -251,6 +265,17 @@ ROOFGEN_CU(cuCtxSetCacheConfig, kContext, (int config), {
   CHECK(config >= 0 && config <= 3, kInvalidValue, "no such preference");
   return kSuccess;  // there is no L1 to configure
 })
+ROOFGEN_CU(cuCtxGetSharedMemConfig, kContext, (int* config), {
+  CHECK(config, kInvalidValue, "null");
+  *config = 1;  // banks of four bytes
+  return kSuccess;
+})
+ROOFGEN_CU(cuCtxSetSharedMemConfig, kContext, (int config), {
+  CHECK(config >= 0 && config <= 2, kInvalidValue, "no such width of banks");
+  return kSuccess;  // without effect since sm_50
+})
+ROOFGEN_CU(cuProfilerStart, kContext, (), { return kSuccess; })  // there is no profiler to control
+ROOFGEN_CU(cuProfilerStop, kContext, (), { return kSuccess; })
 // Limits are stored and returned, but not enforced: the stack has the size that the kernel needs, the printf buffer is
 // unlimited, and kernels that call malloc are refused.
 ROOFGEN_CU(cuCtxGetLimit, kContext, (size_t * value, int limit), {

@@ -39,5 +39,8 @@ ROOFGEN_CU_PTSZ(cuGetProcAddress_v2, kNothing,
                 { return look_up(s, call, name, out, version, flags, how); })
 ROOFGEN_CU(cuGetExportTable, kNothing, (const void** table, const void*), {
   if (table) *table = nullptr;
-  return s.refuse(call, kNotSupported, "internal tables of NVIDIA's libraries, which the CUDA runtime needs");
+  return s.refuse(
+      call, kNotSupported,
+      "internal tables of NVIDIA's libraries, which cuBLAS and the static CUDA runtime need (nvcc -cudart shared "
+      "links the other one)");
 })

@@ -59,7 +59,7 @@ Status add(State& s, const char* call, Handle* out, Handle handle, const Handle*
 Status kernel_work(State& s, const char* call, const KernelNodeParams* p, Work* out) {
   CHECK(p, kInvalidValue, "null");
   const LaunchShape shape = {
-      {p->grid_x, p->grid_y, p->grid_z}, {p->block_x, p->block_y, p->block_z}, {0, 0, 0}, p->smem_bytes, false};
+      {p->grid_x, p->grid_y, p->grid_z}, {p->block_x, p->block_y, p->block_z}, {0, 0, 0}, p->smem_bytes, false, true};
   return make_launch(s, call, p->function ? p->function : p->kernel, shape, p->args, p->extra, out);
 }
 
@@ -345,6 +345,9 @@ ROOFGEN_CU_PTSZ(cuGraphUpload, kContext, (Handle graph, Handle stream), {
 ROOFGEN_CU_PTSZ(cuGraphLaunch, kContext, (Handle handle, Handle stream), {
   const Executable* graph = s.executables.find(handle);
   CHECK(graph, kInvalidHandle, "no such graph");
+  for (const Executable::Step& step : graph->steps)
+    CHECK(!step.work.launch || step.work.launch->launch.grid.count() > 0, kInvalidValue,
+          "{}: the grid of a kernel node is still empty", step.work.launch->function->kernel.name);
   for (const Executable::Step& step : graph->steps)
     if (Status status = s.queue(call, stream, step.work); status != kSuccess) return status;
   return kSuccess;

@@ -11,7 +11,6 @@ using namespace roofgen::shim;
 
 namespace {
 
-constexpr uint32_t kMostThreads = 1024;
 Status load(State& s, const char* call, Handle* out, const void* image, unsigned count = 0, int* options = nullptr,
             void** values = nullptr) {
   CHECK(out, kInvalidValue, "null");
@@ -24,6 +23,7 @@ Status load(State& s, const char* call, Handle* out, const void* image, unsigned
       module->max_registers = static_cast<int>(reinterpret_cast<uintptr_t>(values[i]) & 0xffff);
   for (const auto& [handle, link] : s.links.all())
     if (module && image == link->image.c_str()) module->max_registers = link->max_registers;
+  if (module && module->max_registers > 0) module->ptxas_log.reset();  // of a run without this limit
   *out = module;
   return status;
 }
@@ -64,19 +64,16 @@ Status attribute(State& s, const char* call, int* out, int attribute, Handle han
   CHECK(f, kInvalidHandle, "no such function");
   const roofgen::sim::Kernel& k = f->kernel;
   switch (attribute) {
-    case 0:
-      *out = k.max_threads[0] ? static_cast<int>(k.max_threads[0] * k.max_threads[1] * k.max_threads[2])
-                              : static_cast<int>(kMostThreads);
-      break;
+    case 0: *out = s.most_threads_of(*f); break;
     case 1: *out = static_cast<int>(k.static_shared); break;
     case 2: *out = 0; break;
     case 3: {
-      const auto report = s.compiled(*f);
+      const auto& report = s.compiled(*f);
       *out = static_cast<int>(report ? report->stack_bytes : k.local_bytes);
       break;
     }
     case 4: {
-      const auto report = s.compiled(*f);
+      const auto& report = s.compiled(*f);
       CHECK(report, kNotSupported, "register counts need ptxas, which is missing or refuses the PTX");
       *out = report->registers;
       break;
@@ -103,7 +100,7 @@ Status occupancy_of(State& s, const char* call, int* out, Handle handle, int thr
   Function* f = s.function_of(handle);
   CHECK(out, kInvalidValue, "null");
   CHECK(f, kInvalidHandle, "no such function");
-  CHECK(threads > 0 && threads <= static_cast<int>(kMostThreads), kInvalidValue, "{} threads", threads);
+  CHECK(threads > 0 && threads <= kMostThreads, kInvalidValue, "{} threads", threads);
   *out = resident(s, call, *f, threads, static_cast<int64_t>(smem));
   return kSuccess;
 }
@@ -114,8 +111,7 @@ Status potential(State& s, const char* call, int* grid, int* block, Handle handl
   Function* f = s.function_of(handle);
   CHECK(grid && block, kInvalidValue, "null");
   CHECK(f, kInvalidHandle, "no such function");
-  const uint32_t* declared = f->kernel.max_threads;
-  int most = declared[0] ? static_cast<int>(declared[0] * declared[1] * declared[2]) : static_cast<int>(kMostThreads);
+  int most = s.most_threads_of(*f);
   if (limit > 0) most = std::min(most, limit);
   int best = 0;
   for (int threads = most; threads > 0; threads = (threads - 1) / 32 * 32) {
@@ -238,8 +234,7 @@ Status set_attribute(State& s, const char* call, Handle handle, int attribute, i
 ROOFGEN_CU(cuModuleLoadData, kContext, (Handle * out, const void* image), { return load(s, call, out, image); })
 ROOFGEN_CU(cuModuleLoadDataEx, kContext, (Handle * out, const void* image, unsigned count, int* options, void** values),
            { return load(s, call, out, image, count, options, values); })
-ROOFGEN_CU(cuModuleLoadFatBinary, kContext, (Handle*, const void*),
-           { return s.refuse(call, kNoBinary, "fat binaries are not supported; load the PTX"); })
+ROOFGEN_CU(cuModuleLoadFatBinary, kContext, (Handle * out, const void* image), { return load(s, call, out, image); })
 ROOFGEN_CU(cuModuleLoad, kContext, (Handle * out, const char* path), { return load_file(s, call, out, path); })
 ROOFGEN_CU(cuModuleUnload, kContext, (Handle handle), { return unload(s, call, handle); })
 ROOFGEN_CU(cuModuleGetFunction, kContext, (Handle * out, Handle handle, const char* name),
@@ -248,7 +243,7 @@ ROOFGEN_CU(cuModuleGetGlobal_v2, kContext, (Address * at, size_t* bytes, Handle 
            { return get_global(s, call, at, bytes, handle, name); })
 ROOFGEN_CU(cuModuleGetLoadingMode, kDriver, (int* mode), {
   CHECK(mode, kInvalidValue, "null");
-  *mode = 2;  // CU_MODULE_LAZY_LOADING: a kernel is decoded on its first lookup
+  *mode = 1;  // CU_MODULE_EAGER_LOADING
   return kSuccess;
 })
 
@@ -287,6 +282,10 @@ ROOFGEN_CU(cuFuncSetAttribute, kContext, (Handle function, int which, int value)
 ROOFGEN_CU(cuFuncSetCacheConfig, kContext, (Handle handle, int), {
   CHECK(s.function_of(handle), kInvalidHandle, "no such function");
   return kSuccess;  // there is no L1 to configure
+})
+ROOFGEN_CU(cuFuncSetSharedMemConfig, kContext, (Handle handle, int), {
+  CHECK(s.function_of(handle), kInvalidHandle, "no such function");
+  return kSuccess;  // without effect since sm_50
 })
 ROOFGEN_CU(cuFuncLoad, kContext, (Handle handle), {
   CHECK(s.function_of(handle), kInvalidHandle, "no such function");
@@ -363,8 +362,8 @@ ROOFGEN_CU(cuOccupancyMaxPotentialClusterSize, kContext,
            })
 ROOFGEN_CU(cuOccupancyAvailableDynamicSMemPerBlock, kContext, (size_t * out, Handle handle, int ctas, int threads), {
   Function* f = s.function_of(handle);
-  CHECK(out && ctas > 0 && threads > 0 && threads <= static_cast<int>(kMostThreads), kInvalidValue,
-        "{} CTAs of {} threads", ctas, threads);
+  CHECK(out && ctas > 0 && threads > 0 && threads <= kMostThreads, kInvalidValue, "{} CTAs of {} threads", ctas,
+        threads);
   CHECK(f, kInvalidHandle, "no such function");
   CHECK(resident(s, call, *f, threads, 0) >= ctas, kInvalidValue, "{} CTAs do not fit an SM", ctas);
   const int64_t unit = s.device.integer("smem_alloc_unit"),

@@ -4,30 +4,43 @@
 #include <cstring>
 #include <fstream>
 
+#include "runtime/shim/fatbin.h"
 #include "runtime/shim/work.h"
 
 using namespace roofgen::shim;
 
 namespace {
 
-enum Input { kCubin = 0, kPtx = 1, kFatBinary = 2, kInputTypes = 6 };  // CUjitInputType
+enum Input { kCubin = 0, kPtx = 1, kFatBinary = 2, kLibrary = 4, kInputTypes = 6 };  // CUjitInputType
 
-Status add(State& s, const char* call, Handle state, int type, std::string text, const std::string& name) {
+Status add(State& s, const char* call, Handle state, int type, std::string data, const std::string& name) {
   Link* link = s.links.find(state);
   CHECK(link, kInvalidHandle, "no such linker");
   CHECK(type >= 0 && type < kInputTypes, kInvalidValue, "input of type {}", type);
   CHECK(!link->complete, kInvalidValue, "the linker is complete");
-  CHECK(type != kCubin && type != kFatBinary, kNoBinary, "{}: only PTX can be simulated", name);
-  CHECK(type == kPtx, kNotSupported, "{}: input of type {}: only PTX is linked", name, type);
+  // The device runtime serves kernels that launch kernels. Those are refused, and all others do without.
+  if (type == kLibrary && data.starts_with("!<arch>") && data.find("cuda_device_runtime.o") != data.npos)
+    return kSuccess;
+  CHECK(type != kCubin, kNoBinary, "{}: only PTX can be simulated", name);
+  if (type == kFatBinary) {
+    CHECK(data.size() >= 16 && is_fatbin(data.data()) && fatbin_bytes(data.data()) <= data.size(), kInvalidImage,
+          "{}: no fat binary", name);
+    auto ptx = ptx_in_fatbin(data.data(), static_cast<int>(s.device.integer("arch")));
+    CHECK(ptx, kNoBinary, "{}: {}", name, ptx.error().message);
+    data = std::move(*ptx);
+  }
+  CHECK(type == kPtx || type == kFatBinary, kNotSupported, "{}: input of type {}: only PTX is linked", name, type);
   CHECK(link->image.empty(), kNotSupported, "{}: several PTX modules are not linked into one", name);
+  data.resize(strnlen(data.data(), data.size()));  // with or without a terminating zero
   // Load it to check that it is PTX for this device.
   std::string why;
   Module* module = nullptr;
-  const Status status = s.load(call, text.c_str(), &why, &module);
+  const Status status = s.load(call, data.c_str(), &why, &module);
   fill_log(why, static_cast<unsigned>(link->options.size()), link->options.data(), link->values);
   if (status != kSuccess) return status;
+  s.unload(*module);
   s.modules.remove(module);
-  link->image = std::move(text);
+  link->image = std::move(data);
   return kSuccess;
 }
 
@@ -47,8 +60,7 @@ ROOFGEN_CU(cuLinkCreate_v2, kContext, (unsigned count, int* options, void** valu
 ROOFGEN_CU(cuLinkAddData_v2, kContext,
            (Handle state, int type, void* data, size_t bytes, const char* name, unsigned, int*, void**), {
              CHECK(data && bytes > 0, kInvalidValue, "no data");
-             const auto* text = static_cast<const char*>(data);  // with or without a terminating zero
-             return add(s, call, state, type, {text, strnlen(text, bytes)}, name ? name : "the input");
+             return add(s, call, state, type, {static_cast<const char*>(data), bytes}, name ? name : "the input");
            })
 ROOFGEN_CU(cuLinkAddFile_v2, kContext, (Handle state, int type, const char* path, unsigned, int*, void**), {
   CHECK(path, kInvalidValue, "null");

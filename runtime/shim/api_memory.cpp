@@ -86,6 +86,15 @@ Status host_memory(State& s, const char* call, void** out, size_t bytes) {
   return kSuccess;
 }
 
+Status managed(State& s, const char* call, void* out, size_t bytes) {
+  CHECK(out && bytes > 0, kInvalidValue, "nothing to allocate");
+  Address at = 0;
+  const Status status = s.allocate_managed(bytes, &at);
+  CHECK(status == kSuccess, status, "{} bytes, {} are in use", bytes, s.allocated);
+  std::memcpy(out, &at, sizeof at);
+  return kSuccess;
+}
+
 /// The allocation of an address; 0 bytes if there is none.
 struct Pointer {
   bool on_device = false;
@@ -125,13 +134,16 @@ Status pointer_attribute(State& s, const char* call, void* out, int attribute, A
   CHECK(size, kNotSupported, "pointer attribute {}", attribute);
   const Pointer p = look_at(s, at);
   CHECK(p.bytes, kInvalidValue, "{}", span(at, 1));
-  CHECK(attribute != (p.on_device ? 4 : 3), kInvalidValue, "the pointer is of the other memory (host, device)");
+  const bool shared = s.managed.count(p.base);
+  CHECK(shared || attribute != (p.on_device ? 4 : 3), kInvalidValue,
+        "the pointer is of the other memory (host, device)");
   uint64_t value = 0;
   switch (attribute) {
     case 1: value = reinterpret_cast<uintptr_t>(current.back()); break;  // CONTEXT
     case 2: value = p.on_device ? kDeviceMemory : kHostMemory; break;    // MEMORY_TYPE
     case 3:
     case 4: value = at; break;        // DEVICE_POINTER, HOST_POINTER
+    case 8: value = shared; break;    // IS_MANAGED
     case 11: value = p.base; break;   // RANGE_START_ADDR
     case 12: value = p.bytes; break;  // RANGE_SIZE
     case 13: value = 1; break;        // MAPPED
@@ -139,7 +151,7 @@ Status pointer_attribute(State& s, const char* call, void* out, int attribute, A
       if (const auto pool = s.pooled.find(p.base); pool != s.pooled.end())
         value = reinterpret_cast<uintptr_t>(pool->second);
       break;
-    default: break;  // IS_MANAGED, DEVICE_ORDINAL: 0
+    default: break;  // DEVICE_ORDINAL: 0
   }
   std::memcpy(out, &value, size);
   return kSuccess;
@@ -203,17 +215,19 @@ ROOFGEN_CU(cuPointerGetAttributes, kContext, (unsigned count, int* attributes, v
 })
 ROOFGEN_CU(cuMemAllocHost_v2, kContext, (void** out, size_t bytes), { return host_memory(s, call, out, bytes); })
 ROOFGEN_CU(cuMemHostAlloc, kContext, (void** out, size_t bytes, unsigned flags), {
-  CHECK((flags & 2) == 0, kNotSupported, "host memory mapped into device memory");  // DEVICEMAP
-  return host_memory(s, call, out, bytes);
+  if ((flags & 2) == 0) return host_memory(s, call, out, bytes);
+  return managed(s, call, out, bytes);  // DEVICEMAP: the host and the device share it
 })
 ROOFGEN_CU(cuMemFreeHost, kContext, (void* at), {
+  if (const auto shared = reinterpret_cast<uintptr_t>(at); s.managed.count(shared)) return s.free(shared);
   CHECK(!s.registered.count(at) && s.host_allocations.erase(at), kInvalidValue, "no allocation of cuMemAllocHost");
   std::free(at);
   return kSuccess;
 })
 ROOFGEN_CU(cuMemHostRegister_v2, kContext, (void* at, size_t bytes, unsigned flags), {
   CHECK(at && bytes > 0, kInvalidValue, "nothing to register");
-  CHECK((flags & ~9u) == 0, kNotSupported, "host memory mapped into device memory");  // DEVICEMAP, IOMEMORY
+  CHECK((flags & ~11u) == 0, kNotSupported, "flags {}", flags);  // 4: IOMEMORY
+  if (flags & 2) s.log(fmt::format("{}: DEVICEMAP without effect: kernels cannot use the memory", call));
   CHECK(look_at(s, reinterpret_cast<uintptr_t>(at)).bytes == 0, 712, "the memory is page-locked already");
   s.host_allocations[at] = bytes;
   s.registered.insert(at);
@@ -230,15 +244,26 @@ ROOFGEN_CU(cuMemHostGetFlags, kContext, (unsigned* flags, void* at), {
   *flags = 1;  // PORTABLE: all contexts share the device
   return kSuccess;
 })
-ROOFGEN_CU(cuMemAllocManaged, kContext, (Address*, size_t, unsigned),
-           { return s.refuse(call, kNotSupported, "managed memory"); })
+ROOFGEN_CU(cuMemHostGetDevicePointer_v2, kContext, (Address * out, void* at, unsigned flags), {
+  const auto same = reinterpret_cast<uintptr_t>(at);
+  const Pointer p = look_at(s, same);
+  CHECK(out && flags == 0, kInvalidValue, "null, or flags");
+  CHECK(p.bytes, kInvalidValue, "no allocation of cuMemHostAlloc");
+  CHECK(s.managed.count(p.base), kNotSupported, "host memory that was not allocated with DEVICEMAP");
+  *out = same;
+  return kSuccess;
+})
+ROOFGEN_CU(cuMemAllocManaged, kContext, (Address * out, size_t bytes, unsigned flags), {
+  CHECK(flags == 1 || flags == 2, kInvalidValue, "flags {}", flags);  // ATTACH_GLOBAL, ATTACH_HOST
+  return managed(s, call, out, bytes);
+})
 
 ROOFGEN_CU_PTDS(cuMemcpyHtoD_v2, kContext, (Address to, const void* from, size_t bytes),
                 { return wait(s, copy(s, call, line(host(from), device(to), bytes), nullptr)); })
 ROOFGEN_CU_PTSZ(cuMemcpyHtoDAsync_v2, kContext, (Address to, const void* from, size_t bytes, Handle stream),
                 { return copy(s, call, line(host(from), device(to), bytes), stream); })
 ROOFGEN_CU_PTDS(cuMemcpyDtoH_v2, kContext, (void* to, Address from, size_t bytes),
-                { return copy(s, call, line(device(from), host(to), bytes), nullptr); })
+                { return wait(s, copy(s, call, line(device(from), host(to), bytes), nullptr)); })
 ROOFGEN_CU_PTSZ(cuMemcpyDtoHAsync_v2, kContext, (void* to, Address from, size_t bytes, Handle stream),
                 { return copy(s, call, line(device(from), host(to), bytes), stream); })
 ROOFGEN_CU_PTDS(cuMemcpyDtoD_v2, kContext, (Address to, Address from, size_t bytes),

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/subprocess.h"
+#include "runtime/shim/fatbin.h"
 #include "runtime/shim/report.h"
 #include "runtime/shim/state.h"
 #include "runtime/sim/machine.h"
@@ -19,9 +20,7 @@ namespace {
 
 /// The default of the simulator's executor: above it a CTA counts as endless.
 constexpr uint64_t kMostInstructions = 1'000'000'000;
-constexpr int kPlainDynamicSmem = 48 * 1024;
-constexpr size_t kMostPtx = size_t{64} << 20;
-constexpr uint32_t kFatbinMagic = 0xba55ed50;
+constexpr size_t kMostPtx = size_t{64} << 20, kMostJudged = size_t{1} << 20;
 
 /// The error that a GPU reports for a finding.
 Status status_of(const std::string& kind) {
@@ -56,12 +55,14 @@ Status State::load(const char* call, const void* image, std::string* why, Module
     return refuse(call, status, message);
   };
   if (!image) return refused(kInvalidValue, "no image");
+  const int arch = static_cast<int>(device.integer("arch"));
   const auto* bytes = static_cast<const char*>(image);
-  uint32_t magic = 0;
-  if (bytes[0] && bytes[1] && bytes[2]) std::memcpy(&magic, bytes, sizeof magic);
   if (std::strncmp(bytes, "\177ELF", 4) == 0)
     return refused(kNoBinary, "a CUBIN is machine code; the simulator runs PTX only");
-  if (magic == kFatbinMagic) return refused(kNoBinary, "fat binaries are not supported; load the PTX");
+  if (is_fatbin(image)) {
+    const auto ptx = ptx_in_fatbin(image, arch);
+    return ptx ? load(call, ptx->c_str(), why, out) : refused(kNoBinary, ptx.error().message);
+  }
   const size_t size = strnlen(bytes, kMostPtx + 1);
   if (size > kMostPtx) return refused(kInvalidImage, "over 64 MiB: no PTX");
   auto module = std::make_unique<Module>();
@@ -69,17 +70,60 @@ Status State::load(const char* call, const void* image, std::string* why, Module
   if (module->text.find(".version") == std::string::npos) return refused(kInvalidImage, "neither PTX nor a CUBIN");
   module->file = "module.ptx";
   auto parsed = sim::parse_ptx(module->text, module->file);
-  if (!parsed) return refused(kInvalidPtx, to_string(parsed.error()));
+  if (!parsed) {
+    module->ptx.target = target_in(module->text);
+    const std::string wrong = ptxas_error(*module);
+    const bool unsupported = wrong.empty() && !module->ptxas_log->empty();  // ptxas accepts it
+    return refused(unsupported ? kNotSupported : kInvalidPtx, wrong.empty() ? to_string(parsed.error()) : wrong);
+  }
   module->ptx = std::move(*parsed);
-  const std::string target(module->ptx.target);
-  if (target.starts_with("sm_")) {
-    const int needs = std::atoi(target.c_str() + 3), arch = static_cast<int>(device.integer("arch"));
-    const char last = target.back();
-    if (needs > arch || ((last == 'a' || last == 'f') && needs != arch))
-      return refused(kNoBinary, fmt::format("the PTX is for {}, the device is sm_{}", target, arch));
+  if (!runs_on(module->ptx.target, arch))
+    return refused(kNoBinary, fmt::format("the PTX is for {}, the device is sm_{}", module->ptx.target, arch));
+  const std::string wrong = decode(*module);
+  if (!wrong.empty()) {
+    unload(*module);
+    return refused(kInvalidPtx, wrong);
   }
   *out = modules.add(std::move(module));
   return kSuccess;
+}
+
+/// Decodes all kernels, and returns why a GPU's driver refuses the module; empty: it does not. Kernels that only the
+/// simulator refuses are in Module::unsupported.
+std::string State::decode(Module& module) {
+  for (const sim::PtxFunction& f : module.ptx.functions)
+    for (const sim::PtxStmt& s : f.body)
+      if (s.kind == sim::PtxStmt::Kind::kInstruction && !sim::is_ptx_instruction(s.name))
+        return fmt::format("{}:{}: unknown instruction '{}'", module.file, s.line, s.name.substr(0, 120));
+  const auto place = [&](const sim::PtxVar& v) -> Result<uint64_t> {
+    Address at = 0;
+    size_t bytes = 0;
+    if (variable(module, std::string(v.name), &at, &bytes) == kSuccess) return at;
+    return Error{Exit::kFailed, fmt::format("no memory for {}", v.name)};
+  };
+  for (const sim::PtxFunction& entry : module.ptx.functions) {
+    if (!entry.is_entry || !entry.defined) continue;
+    const std::string name(entry.name);
+    auto kernel = sim::decode_kernel(module.ptx, entry, sim::OpcodeTable::host(), place, name + ".ptx");
+    if (!kernel) {
+      // ptxas tells errors from unsupported features, where the simulator cannot. It is slow on large modules.
+      const bool known = kernel.error().message.ends_with("not supported") || module.text.size() > kMostJudged;
+      if (std::string wrong = known ? "" : ptxas_error(module); !wrong.empty()) return wrong;
+      module.unsupported[name] = to_string(kernel.error());
+      continue;
+    }
+    if (kernel->static_shared > kMostStaticSmem)
+      return fmt::format("{}: {} bytes of static shared memory; a kernel can have {}", name, kernel->static_shared,
+                         kMostStaticSmem);
+    auto made = std::make_unique<Function>();
+    made->kernel = std::move(*kernel);
+    made->module = &module;
+    std::copy_n(made->kernel.required_cluster, 3, made->cluster);
+    made->max_dynamic_smem = static_cast<int>(kMostStaticSmem - made->kernel.static_shared);
+    functions_.insert(made.get());
+    module.functions[name] = std::move(made);
+  }
+  return "";
 }
 
 Status State::variable(Module& module, const std::string& name, Address* out, size_t* bytes) {
@@ -88,12 +132,17 @@ Status State::variable(Module& module, const std::string& name, Address* out, si
     *bytes = v.bytes();
     if (auto known = module.variables.find(name); known != module.variables.end())
       return *out = known->second, kSuccess;
-    auto made = memory_.allocate(v.bytes(), name, nullptr);
-    if (!made) return kOutOfMemory;
     std::vector<std::byte> value(v.bytes());  // variables without initialiser are zero
     std::memcpy(value.data(), v.init.data(), std::min<size_t>(v.init.size(), value.size()));
-    if (!memory_.write(*made, value)) return kOutOfMemory;
-    *out = module.variables[name] = *made;
+    if (v.managed) {
+      if (Status status = allocate_managed(v.bytes(), out); status != kSuccess) return status;
+      std::memcpy(reinterpret_cast<void*>(*out), value.data(), value.size());
+    } else {
+      auto made = memory_.allocate(v.bytes(), name, nullptr);
+      if (!made || !memory_.write(*made, value)) return kOutOfMemory;
+      *out = *made;
+    }
+    module.variables[name] = *out;
     return kSuccess;
   }
   return kNotFound;
@@ -102,32 +151,14 @@ Status State::variable(Module& module, const std::string& name, Address* out, si
 Status State::function(const char* call, Module& module, const std::string& name, Function** out) {
   if (auto known = module.functions.find(name); known != module.functions.end())
     return *out = known->second.get(), kSuccess;
-  const sim::PtxFunction* entry = nullptr;
-  for (const sim::PtxFunction& f : module.ptx.functions)
-    if (f.is_entry && f.defined && f.name == name) entry = &f;
-  if (!entry) return refuse(call, kNotFound, "the module has no kernel " + name);
-  const auto place = [&](const sim::PtxVar& v) -> Result<uint64_t> {
-    Address at = 0;
-    size_t bytes = 0;
-    if (variable(module, std::string(v.name), &at, &bytes) == kSuccess) return at;
-    return Error{Exit::kFailed, fmt::format("no memory for {}", v.name)};
-  };
-  auto kernel = sim::decode_kernel(module.ptx, *entry, sim::OpcodeTable::host(), place, name + ".ptx");
-  if (!kernel) return refuse(call, kNotSupported, to_string(kernel.error()));
-  auto made = std::make_unique<Function>();
-  made->kernel = std::move(*kernel);
-  made->module = &module;
-  std::copy_n(made->kernel.required_cluster, 3, made->cluster);
-  made->max_dynamic_smem = std::max(0, kPlainDynamicSmem - static_cast<int>(made->kernel.static_shared));
-  functions_.insert(made.get());
-  *out = made.get();
-  module.functions[name] = std::move(made);
-  return kSuccess;
+  if (auto why = module.unsupported.find(name); why != module.unsupported.end())
+    return refuse(call, kNotSupported, why->second);
+  return refuse(call, kNotFound, "the module has no kernel " + name);
 }
 
 void State::unload(Module& module) {
   for (const auto& [name, function] : module.functions) functions_.erase(function.get());
-  for (const auto& [name, at] : module.variables) memory_.release(at);
+  for (const auto& [name, at] : module.variables) managed.count(at) ? release(at) : memory_.release(at);
   module.variables.clear();
 }
 
@@ -215,36 +246,54 @@ std::string find_ptxas() {
 
 }  // namespace
 
-std::optional<PtxasReport> State::compiled(const Function& function) {
-  Module& module = *function.module;
-  if (!module.ptxas_log) {
-    module.ptxas_log = "";
-    const std::string ptxas = find_ptxas();
-    if (ptxas.empty()) {
-      log("no register counts: no ptxas (ROOFGEN_PTXAS, CUDA_HOME, PATH)");
-      return std::nullopt;
-    }
-    // Code for the device, unless the PTX is of one architecture alone.
-    const std::string target(module.ptx.target), last = target.empty() ? "" : target.substr(target.size() - 1);
-    std::vector<std::string> arguments = {
-        ptxas,
-        "-v",
-        "-arch=" + (last == "a" || last == "f" ? target : fmt::format("sm_{}", device.integer("arch"))),
-        "-o",
-        "/dev/null",
-        "/dev/stdin"};
-    if (module.max_registers > 0) arguments.push_back(fmt::format("-maxrregcount={}", module.max_registers));
-    if (const auto run = run_process({.argv = arguments, .input = std::string(module.text)}))
-      *module.ptxas_log = run->out + run->err;
-    else
-      log("no register counts: " + ptxas + " did not run");
+/// ptxas's output on the module; empty if there is no ptxas.
+const std::string& State::ptxas_log(Module& module) {
+  if (module.ptxas_log) return *module.ptxas_log;
+  module.ptxas_log = "";
+  const std::string ptxas = find_ptxas();
+  if (ptxas.empty()) {
+    log("no register counts: no ptxas (ROOFGEN_PTXAS, CUDA_HOME, PATH)");
+    return *module.ptxas_log;
   }
-  PtxasReport report = parse_ptxas_log(*module.ptxas_log, function.kernel.name);
-  if (report.found) return report;
-  if (!module.ptxas_log->empty())
-    log(fmt::format("registers of {} are not known: ptxas: {}", function.kernel.name,
-                    module.ptxas_log->substr(0, 200)));
-  return std::nullopt;
+  // Code for the device, unless the PTX is of one architecture alone.
+  const std::string target(module.ptx.target), last = target.empty() ? "" : target.substr(target.size() - 1);
+  std::vector<std::string> arguments = {
+      ptxas,
+      "-v",
+      "-arch=" + (last == "a" || last == "f" ? target : fmt::format("sm_{}", device.integer("arch"))),
+      "-o",
+      "/dev/null",
+      "/dev/stdin"};
+  if (module.max_registers > 0) arguments.push_back(fmt::format("-maxrregcount={}", module.max_registers));
+  if (const auto run = run_process({.argv = arguments, .input = std::string(module.text)}))
+    module.ptxas_log = run->out + run->err;
+  else
+    log("no register counts: " + ptxas + " did not run");
+  return *module.ptxas_log;
+}
+
+std::string State::ptxas_error(Module& module) {
+  const std::vector<Diagnostic> errors = parse_errors(ptxas_log(module));
+  // An older ptxas than the PTX is no judge of it.
+  if (errors.empty() || errors[0].message.find(".version") != std::string::npos) return "";
+  return fmt::format("{}:{}: {}", module.file, errors[0].line, errors[0].message);
+}
+
+const std::optional<PtxasReport>& State::compiled(const Function& function) {
+  if (function.report) return *function.report;
+  const std::string& text = ptxas_log(*function.module);
+  function.report = parse_ptxas_log(text, function.kernel.name);
+  if ((*function.report)->found) return *function.report;
+  if (!text.empty())
+    log(fmt::format("registers of {} are not known: ptxas: {}", function.kernel.name, text.substr(0, 200)));
+  return function.report.emplace(std::nullopt);
+}
+
+int State::most_threads_of(const Function& f) {
+  const uint32_t* declared = f.kernel.max_threads[0] ? f.kernel.max_threads : f.kernel.required_threads;
+  const int most = declared[0] ? static_cast<int>(declared[0] * declared[1] * declared[2]) : kMostThreads;
+  const auto& report = compiled(f);
+  return report ? std::min(most, most_threads(report->registers)) : most;
 }
 
 }  // namespace roofgen::shim

@@ -41,6 +41,12 @@ struct Copy3d {
   size_t width = 0, height = 0, depth = 0;
 };
 
+struct ContextParams {  ///< CUctxCreateParams
+  const void* affinity = nullptr;
+  int affinity_count = 0;
+  const void* graphics = nullptr;
+};
+
 struct Location {  ///< CUmemLocation
   int type = 0, id = 0;
 };

@@ -143,13 +143,11 @@ void Report::found(const Finding& f, const std::string& instruction) {
   write(r);
 }
 
-void Report::failed(const char* call, Status status, const std::string& why) {
+void Report::failed(const char* call, Status status, const char* name, const std::string& why) {
   if (!on()) return;
-  const char* name = error_name(status);
-  Record& r = record(
-      fmt::format("call {} {}", call, status),
-      {{"record", "call"}, {"call", call}, {"error", name ? name : "CUDA_ERROR"}, {"status", status}, {"message", why}},
-      {"count"});
+  Record& r =
+      record(fmt::format("call {} {}", call, status),
+             {{"record", "call"}, {"call", call}, {"error", name}, {"status", status}, {"message", why}}, {"count"});
   ++r[0];
   write(r);
 }

@@ -30,7 +30,7 @@ class Report {
   void not_run(const std::string& kernel);  ///< queued, and never waited for
   /// `instruction`: the text of its PTX line.
   void found(const Finding& finding, const std::string& instruction);
-  void failed(const char* call, cuda::Status status, const std::string& why);
+  void failed(const char* call, cuda::Status status, const char* name, const std::string& why);
 
  private:
   struct Record {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -67,7 +68,7 @@ void State::absent(const char* call, Status status, const std::string& name) {
   if (absent_.size() == 1) std::atexit([] { instance().end_of_lookups(); });
   const std::string why = name + ": no such function here";
   if (in_lookups_) {
-    Report::instance().failed(call, status, why);
+    Report::instance().failed(call, status, error_name(status), why);
     more_absent_.push_back(name);
   } else {
     refuse(call, status, why);
@@ -84,9 +85,13 @@ void State::end_of_lookups() {
 }
 
 Status State::refuse(const char* call, Status status, const std::string& why) {
-  Report::instance().failed(call, status, why);
   const char* name = error_name(status);
-  log(fmt::format("{}: {} ({}): {}", call, name ? name : "CUDA_ERROR", status, why));
+  return refuse(call, status, name ? name : "CUDA_ERROR", why);
+}
+
+Status State::refuse(const char* call, Status status, const char* name, const std::string& why) {
+  Report::instance().failed(call, status, name, why);
+  log(fmt::format("{}: {} ({}): {}", call, name, status, why));
   return status;
 }
 
@@ -155,8 +160,11 @@ int State::attribute(int attribute) const {
     case 10: return 32;
     case 12:
     case 82: return cell("regs_per_sm");
+    case 11: return 0x7fffffff;
     case 13: return static_cast<int>(1e3 * device.at("clock_fp32_mhz"));
+    case 15: return 1;  // GPU_OVERLAP
     case 16: return cell("sms");
+    case 19: return 1;  // CAN_MAP_HOST_MEMORY
     case 31: return 1;
     case 36:
       // Drivers report the clock of double data rate memory.
@@ -173,6 +181,7 @@ int State::attribute(int attribute) const {
     case 79:
     case 80: return 1;
     case 81: return cell("smem_per_sm");
+    case 83: return 1;  // MANAGED_MEMORY
     case 95: return 1;  // COOPERATIVE_LAUNCH
     case 97: return cell("smem_per_block");
     case 106: return cell("max_ctas_per_sm");
@@ -194,10 +203,7 @@ void State::wipe() {
   streams.clear();
   for (const auto& [handle, module] : modules.all()) unload(*module);
   modules.clear();
-  for (const auto& [at, bytes] : allocations) memory_.release(at);
-  allocations.clear();
-  pooled.clear();
-  leaving.clear();
+  while (!allocations.empty()) release(allocations.begin()->first);
   for (const auto& [handle, pool] : pools.all()) pool->used = 0;
   allocated = 0;
   sticky = kSuccess;
@@ -205,17 +211,57 @@ void State::wipe() {
 
 // ---- Memory --------------------------------------------------------------------------------------------
 
-Status State::allocate(size_t bytes, Address* out) {
+namespace {
+std::byte* on_host(Address at) { return reinterpret_cast<std::byte*>(at); }
+/// The host's pages for so many bytes, with the guards on both sides.
+size_t mapped_bytes(size_t bytes) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page + 2 * sim::kGuardBytes;
+}
+}  // namespace
+
+Status State::allocate(size_t bytes, Address* out, Address at) {
   const auto total = static_cast<size_t>(device.at("memory_bytes"));
   if (bytes == 0) return kInvalidValue;
   if (bytes > total - allocated) return kOutOfMemory;
-  auto made = memory_.allocate(bytes, "allocation", nullptr);
+  auto made = memory_.allocate(bytes, "allocation", nullptr, at);
   if (!made) return kOutOfMemory;
   allocations[*made] = bytes;
   allocated += bytes;
   Report::instance().allocated(allocated);
   *out = *made;
   return kSuccess;
+}
+
+Status State::allocate_managed(size_t bytes, Address* out) {
+  if (bytes > static_cast<size_t>(device.at("memory_bytes"))) return kOutOfMemory;
+  const size_t size = mapped_bytes(bytes);
+  void* const pages = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED) return kOutOfMemory;
+  std::byte* const at = static_cast<std::byte*>(pages) + sim::kGuardBytes;
+  Status status = kOutOfMemory;
+  if (mprotect(at, size - 2 * sim::kGuardBytes, PROT_READ | PROT_WRITE) == 0)
+    status = allocate(bytes, out, reinterpret_cast<uintptr_t>(at));
+  if (status != kSuccess) return munmap(pages, size), status;
+  managed.insert(*out);
+  const uint8_t zero = 0;
+  return fill(*out, &zero, 1, bytes);
+}
+
+void State::take_from_host() {
+  std::vector<std::byte> known(managed.empty() ? 0 : size_t{1} << 16);
+  for (const Address base : managed) {
+    const Address end = base + allocations.at(base);
+    for (Address at = base; at < end; at += known.size()) {
+      const size_t bytes = std::min<size_t>(known.size(), end - at);
+      if (read(known.data(), at, bytes) == kSuccess && std::memcmp(known.data(), on_host(at), bytes) != 0)
+        write(at, on_host(at), bytes);
+    }
+  }
+}
+
+void State::give_to_host() {
+  for (const Address at : managed) read(on_host(at), at, allocations.at(at));
 }
 
 Status State::free(Address at) {
@@ -228,6 +274,7 @@ Status State::free(Address at) {
 void State::release(Address at) {
   const auto found = allocations.find(at);
   allocated -= found->second;
+  if (managed.erase(at)) munmap(on_host(at) - sim::kGuardBytes, mapped_bytes(found->second));
   if (const auto from = pooled.find(at); from != pooled.end()) {
     from->second->used -= found->second;
     pooled.erase(from);
@@ -316,21 +363,30 @@ Status State::run_op(const Op& op) {
   return status;
 }
 
+Status State::run_next() {
+  const Work work = std::move(queue_.front());
+  queue_.pop_front();
+  if (work.type == WorkType::kHost) give_to_host();
+  const Status status = run_op(work.op);
+  if (work.type == WorkType::kHost) take_from_host();
+  return status;
+}
+
 Status State::drain() {
-  while (!queue_.empty() && sticky == kSuccess) {
-    const Work work = std::move(queue_.front());
-    queue_.pop_front();
-    run_op(work.op);
-  }
+  take_from_host();
+  const bool works = !queue_.empty();
+  while (!queue_.empty() && sticky == kSuccess) run_next();
+  if (works) give_to_host();
   return sticky;
 }
 
 Status State::progress() {
   if (sticky != kSuccess) return sticky;
   if (queue_.empty()) return kSuccess;
-  const Work work = std::move(queue_.front());
-  queue_.pop_front();
-  if (Status status = run_op(work.op); status != kSuccess) return status;
+  take_from_host();
+  const Status status = run_next();
+  give_to_host();
+  if (status != kSuccess) return status;
   return queue_.empty() ? kSuccess : kNotReady;
 }
 

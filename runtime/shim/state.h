@@ -44,6 +44,7 @@ inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotI
 
 /// The version of the driver API; its functions are in entries.def.
 inline constexpr int kVersion = 13000;
+inline constexpr int kMostThreads = 1024;  ///< of a CTA
 
 struct Module;
 
@@ -53,6 +54,12 @@ struct Function {
   uint32_t cluster[3] = {0, 0, 0};  ///< required; 0: not required
   bool big_clusters = false;        ///< more than 8 CTAs are allowed
   int max_dynamic_smem = 0;         ///< set by cuFuncSetAttribute; initially 48 KiB less the static shared memory
+  mutable std::optional<std::optional<PtxasReport>> report;  ///< empty until ptxas was asked
+  struct {
+    Dim3 block = {1, 1, 1};
+    unsigned smem_bytes = 0;
+    std::vector<std::byte> params;
+  } next;  ///< of the next cuLaunch (api_old.cpp)
 };
 
 struct Module {
@@ -62,6 +69,7 @@ struct Module {
   std::optional<std::string> ptxas_log;  ///< empty until ptxas ran
   std::map<std::string, Address, std::less<>> variables;
   std::map<std::string, std::unique_ptr<Function>, std::less<>> functions;
+  std::map<std::string, std::string, std::less<>> unsupported;  ///< kernels that the simulator refuses, with the reason
 };
 
 /// A queued launch, which owns its arguments.
@@ -129,7 +137,7 @@ struct Event {
   double time_ns = 0;
 };
 struct Context {
-  unsigned flags = 0;
+  unsigned flags = 0, uses = 1;                 ///< cuCtxAttach adds one
   size_t limits[3] = {1024, 1 << 20, 8 << 20};  ///< CUlimit: stack, printf buffer, malloc heap; CUDA's defaults
 };
 
@@ -194,6 +202,7 @@ class State {
   std::set<Address> leaving;        ///< allocations with a queued cuMemFreeAsync
   std::map<void*, size_t> host_allocations;
   std::set<void*> registered;  ///< host memory of cuMemHostRegister
+  std::set<Address> managed;   ///< allocations that the host uses under the same address
   size_t allocated = 0;
   Status sticky = kSuccess;  ///< error of a failed launch; every later call returns it
   bool initialised = false;
@@ -207,6 +216,8 @@ class State {
   void end_of_lookups();
   /// Logs why and returns the status.
   Status refuse(const char* call, Status status, const std::string& why);
+  /// The same with the name of an error of the runtime (cudart/).
+  Status refuse(const char* call, Status status, const char* name, const std::string& why);
 
   int attribute(int attribute) const;
   /// Frees all objects and memory: after the last context is destroyed, or at a reset.
@@ -220,9 +231,14 @@ class State {
   void unload(Module& module);
   Function* function_of(Handle handle) const;  ///< null if the function does not exist
   /// ptxas's report; empty if there is no ptxas or it refuses the PTX.
-  std::optional<PtxasReport> compiled(const Function& function);
+  const std::optional<PtxasReport>& compiled(const Function& function);
+  /// Threads of the largest CTA, by the PTX and by the registers if they are known.
+  int most_threads_of(const Function& function);
 
-  Status allocate(size_t bytes, Address* out);
+  /// `at`: the address; 0: any.
+  Status allocate(size_t bytes, Address* out, Address at = 0);
+  /// Managed memory: the host has pages at the simulated address. Both sides are made equal around the queued work.
+  Status allocate_managed(size_t bytes, Address* out);
   Status free(Address at);
   /// Frees an allocation without waiting.
   void release(Address at);
@@ -239,6 +255,7 @@ class State {
   Status drain();     ///< runs all queued work
   Status progress();  ///< runs one item; kNotReady if there are more
   Status run_op(const Op& op);
+  Status run_next();
 
   Status execute(const LaunchOp& op);
 
@@ -247,6 +264,12 @@ class State {
  private:
   /// cuInit fails because of an invalid setting: writes a line to stderr as well as to the log.
   Status misconfigured(const std::string& why);
+  void take_from_host();  ///< managed memory
+  void give_to_host();
+  std::string decode(Module& module);
+  const std::string& ptxas_log(Module& module);
+  /// The first error of ptxas; empty if there is none or no ptxas.
+  std::string ptxas_error(Module& module);
   Status read_settings();
   void write_log(const std::string& line);
   double modelled_ns(const LaunchOp& op, const Counts& counts) const;

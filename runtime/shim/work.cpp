@@ -7,8 +7,8 @@
 namespace roofgen::shim {
 namespace {
 
-constexpr uint32_t kMostThreads = 1024;
 constexpr uint64_t kPortableCluster = 8;  // supported by every device with clusters
+constexpr int kMostRegisters = 255;       // of a thread
 
 /// `extra` of cuLaunchKernel: pairs of a marker and a value; 1: the buffer, 2: the address of its size, 0: the end.
 Status unpack(State& s, const char* call, const sim::Kernel& k, void** extra, std::vector<std::byte>& params) {
@@ -43,7 +43,8 @@ void fill_log(const std::string& why, unsigned count, const int* options, void**
 }
 
 int resident(State& s, const char* call, const Function& f, int threads, int64_t smem) {
-  const auto report = s.compiled(f);
+  const auto& report = s.compiled(f);
+  if (report && threads > most_threads(report->registers)) return 0;
   if (!report) s.log(fmt::format("{}: {}: occupancy without register counts, an upper bound", call, f.kernel.name));
   return roofgen::occupancy(s.device, report ? report->registers : 1, smem + f.kernel.static_shared, threads)
       .ctas_per_sm;
@@ -78,7 +79,8 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
   const Dim3 &grid = shape.grid, &block = shape.block;
   CHECK(block.count() > 0 && block.count() <= kMostThreads && block.z <= 64, kInvalidValue, "{}: a block of {} threads",
         k.name, text_of(block));
-  CHECK(grid.count() > 0 && grid.x <= 0x7fffffff && grid.y <= 65535 && grid.z <= 65535, kInvalidValue,
+  const bool empty = shape.may_be_empty && grid.count() == 0;
+  CHECK((grid.count() > 0 || empty) && grid.x <= 0x7fffffff && grid.y <= 65535 && grid.z <= 65535, kInvalidValue,
         "{}: a grid of {} CTAs", k.name, text_of(grid));
   CHECK(grid.count() <= 0xffffffffu, kNotSupported, "over 2^32 CTAs");
   const uint64_t most = uint64_t{k.max_threads[0]} * k.max_threads[1] * k.max_threads[2];
@@ -87,6 +89,14 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
   CHECK(k.required_threads[0] == 0 ||
             (block.x == k.required_threads[0] && block.y == k.required_threads[1] && block.z == k.required_threads[2]),
         kInvalidValue, "{}: .reqntid requires another block size", k.name);
+  // Fewer threads fit with any register count, and ptxas keeps declared limits: then the count is not needed.
+  if (const int threads = static_cast<int>(block.count());
+      threads > most_threads(kMostRegisters) && most + k.required_threads[0] == 0) {
+    const auto& report = s.compiled(*f);
+    CHECK(!report || threads <= most_threads(report->registers), kOutOfResources,
+          "{}: {} threads of {} registers; the registers suffice for {} threads", k.name, threads, report->registers,
+          most_threads(report->registers));
+  }
   CHECK(shape.smem_bytes <= static_cast<unsigned>(f->max_dynamic_smem), kInvalidValue,
         "{}: {} bytes of dynamic shared memory; at most {} are set", k.name, shape.smem_bytes, f->max_dynamic_smem);
   Dim3 cluster;
@@ -110,8 +120,8 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
     CHECK(!args, kInvalidValue, "arguments given twice");
     if (Status status = unpack(s, call, k, extra, op->params); status != kSuccess) return status;
   } else {
-    CHECK(args || k.params.empty(), kInvalidValue, "{}: no arguments", k.name);
-    for (size_t i = 0; i < k.params.size(); ++i) {
+    CHECK(args || k.params.empty() || empty, kInvalidValue, "{}: no arguments", k.name);
+    for (size_t i = 0; args && i < k.params.size(); ++i) {
       CHECK(args[i], kInvalidValue, "{}: argument {} is null", k.name, i);
       std::memcpy(op->params.data() + k.params[i].offset, args[i], k.params[i].bytes);
     }
@@ -139,10 +149,12 @@ Status place(State& s, const char* call, const Side3d& side, const Copy3d& copy,
   out->pitch = side.pitch;
   out->slice = side.pitch * side.height;
   const size_t offset = side.x + side.y * side.pitch + side.z * out->slice;
-  // A unified address outside all device allocations is a host address.
-  out->on_device = side.type == kDeviceMemory || (side.type == kUnifiedMemory && s.holds(side.device, 1));
+  // All addresses are unified: outside the allocations and the device's range they are of the host.
+  const Address at = side.type == kHostMemory ? reinterpret_cast<uintptr_t>(side.host) : side.device;
+  out->on_device =
+      side.type == kDeviceMemory || s.holds(at, 1) || (at >= sim::kGlobalBase && at < 2 * sim::kGlobalBase);
   if (out->on_device) {
-    out->device = side.device + offset;
+    out->device = at + offset;
     for (size_t z = 0; z < copy.depth; ++z)
       for (size_t y = 0; y < copy.height; ++y) {
         const Address row = out->device + z * out->slice + y * out->pitch;
@@ -150,12 +162,8 @@ Status place(State& s, const char* call, const Side3d& side, const Copy3d& copy,
       }
     return kSuccess;
   }
-  if (side.type == kUnifiedMemory)
-    std::memcpy(&out->host, &side.device, sizeof side.device);
-  else
-    out->host = static_cast<std::byte*>(side.host);
-  CHECK(out->host, kInvalidValue, "null");
-  out->host += offset;
+  CHECK(at, kInvalidValue, "null");
+  out->host = reinterpret_cast<std::byte*>(at) + offset;
   return kSuccess;
 }
 

@@ -130,6 +130,9 @@ Result<void> check_launch(const Kernel& kernel, const Launch& launch) {
       launch.grid.y % cluster.y || launch.grid.z % cluster.z)
     return refuse(fmt::format("clusters of {} x {} x {} CTAs cannot be launched with this grid", cluster.x, cluster.y,
                               cluster.z));
+  if (kernel.static_shared > kMostStaticSmem)
+    return refuse(fmt::format("{} bytes of static shared memory are over the limit of {}", kernel.static_shared,
+                              kMostStaticSmem));
   if (uint64_t{kernel.static_shared} + launch.smem_bytes > kMaxSharedBytes)
     return refuse(fmt::format("{} bytes of shared memory are over the limit of {}",
                               uint64_t{kernel.static_shared} + launch.smem_bytes, kMaxSharedBytes));

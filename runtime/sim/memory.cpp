@@ -41,7 +41,7 @@ Result<void> DeviceMemory::initialise(uint64_t max_bytes) {
                {}};
 }
 
-Result<uint64_t> DeviceMemory::allocate(uint64_t bytes, std::string label, Fill fill) {
+Result<uint64_t> DeviceMemory::allocate(uint64_t bytes, std::string label, Fill fill, uint64_t at) {
   if (bytes == 0) return Error{Exit::kFailed, fmt::format("buffer '{}' has no bytes", label), {}};
   if (bytes > uint64_t{1} << 44)
     return Error{Exit::kFailed, fmt::format("buffer '{}' of {} bytes is over the limit of 16 TiB", label, bytes), {}};
@@ -58,11 +58,13 @@ Result<uint64_t> DeviceMemory::allocate(uint64_t bytes, std::string label, Fill 
   buffer->table = static_cast<std::atomic<uint32_t>*>(buffer->table_memory.data());
 
   std::lock_guard lock(mutex_);
-  buffer->base = next_address_;
+  buffer->base = at ? at : next_address_;
   // A gap at least as large as a small buffer, so that a run past the end finds nothing.
-  next_address_ = (next_address_ + bytes + kGuardBytes + kGuardBytes - 1) / kGuardBytes * kGuardBytes + 256;
+  if (!at) next_address_ = (next_address_ + bytes + kGuardBytes + kGuardBytes - 1) / kGuardBytes * kGuardBytes + 256;
   auto list = std::make_shared<BufferList>(*list_);
-  list->push_back(buffer);
+  list->insert(std::upper_bound(list->begin(), list->end(), buffer->base,
+                                [](uint64_t base, const auto& b) { return base < b->base; }),
+               buffer);
   list_ = std::move(list);
   return buffer->base;
 }

@@ -89,7 +89,8 @@ class DeviceMemory {
   /// `max_bytes`: of the lines that are touched; 0: as much as the system gives, up to 32 GiB.
   Result<void> initialise(uint64_t max_bytes = 0);
 
-  Result<uint64_t> allocate(uint64_t bytes, std::string label, Fill fill);
+  /// `at`: the address, which the caller keeps apart from all others; 0: any.
+  Result<uint64_t> allocate(uint64_t bytes, std::string label, Fill fill, uint64_t at = 0);
   void release(uint64_t address);
   Result<void> write(uint64_t to, std::span<const std::byte> from);
   Result<void> read(uint64_t from, std::span<std::byte> to, std::vector<bool>* written);

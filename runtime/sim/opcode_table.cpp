@@ -3,6 +3,7 @@
 #include <llvm/ADT/StringRef.h>
 
 #include <span>
+#include <unordered_set>
 
 namespace roofgen::sim {
 
@@ -28,6 +29,25 @@ std::vector<const LaneTable*> all_host_lanes() {
 const LaneTable& host_lanes() {
   static const LaneTable& best = *all_host_lanes().back();
   return best;
+}
+
+bool is_ptx_instruction(std::string_view opcode) {
+  static const std::unordered_set<std::string_view> kAll = {
+      // clang-format off
+      "abs", "activemask", "add", "addc", "alloca", "and", "applypriority", "atom", "bar", "barrier", "bfe", "bfi",
+      "bfind", "bmsk", "bra", "brev", "brkpt", "brx", "call", "clusterlaunchcontrol", "clz", "cnot", "copysign", "cos",
+      "cp", "createpolicy", "cvt", "cvta", "discard", "div", "dp2a", "dp4a", "elect", "ex2", "exit", "fence", "fma",
+      "fns", "getctarank", "griddepcontrol", "isspacep", "istypep", "ld", "ldmatrix", "ldu", "lg2", "lop3", "mad",
+      "mad24", "madc", "mapa", "match", "max", "mbarrier", "membar", "min", "mma", "mov", "movmatrix", "mul", "mul24",
+      "multimem", "nanosleep", "neg", "not", "or", "pmevent", "popc", "prefetch", "prefetchu", "prmt", "rcp", "red",
+      "redux", "rem", "ret", "rsqrt", "sad", "selp", "set", "setmaxnreg", "setp", "shf", "shfl", "shl", "shr", "sin",
+      "slct", "sqrt", "st", "stackrestore", "stacksave", "stmatrix", "sub", "subc", "suld", "suq", "sured", "sust",
+      "szext", "tanh", "tcgen05", "tensormap", "testp", "tex", "tld4", "trap", "txq", "vabsdiff", "vabsdiff2",
+      "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2", "vavrg4", "vmad", "vmax", "vmax2", "vmax4", "vmin", "vmin2",
+      "vmin4", "vote", "vset", "vset2", "vset4", "vshl", "vshr", "vsub", "vsub2", "vsub4", "wgmma", "wmma", "xor",
+      // clang-format on
+  };
+  return kAll.contains(opcode.substr(0, opcode.find('.')));
 }
 
 std::vector<std::string_view> split_opcode(std::string_view opcode) {

@@ -16,6 +16,9 @@ const LaneTable& host_lanes();
 /// Every table built in, for tests that compare them; entries the machine cannot run are left out.
 std::vector<const LaneTable*> all_host_lanes();
 
+/// Whether the opcode's first word is an instruction of PTX ISA 9.0, supported or not.
+bool is_ptx_instruction(std::string_view opcode);
+
 /// Splits an opcode at its dots: `add.rn.f32` -> add, rn, f32.
 std::vector<std::string_view> split_opcode(std::string_view opcode);
 

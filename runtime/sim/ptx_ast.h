@@ -25,6 +25,7 @@ struct PtxVar {
   uint32_t align = 0;  ///< 0: natural
   uint64_t count = 1;  ///< elements; 0 for an extern array without a size
   bool is_extern = false;
+  bool managed = false;  ///< shared with the host
   std::vector<uint8_t> init;
   struct Pointer {  ///< the address of another variable in the initial bytes
     uint64_t at;

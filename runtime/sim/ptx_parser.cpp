@@ -124,6 +124,13 @@ PtxVar Parser::variable(Space space, bool is_extern) {
       advance();
     } else if (is(".ptr") || is(".global") || is(".shared") || is(".const") || is(".local") || is(".generic")) {
       advance();  // `.param .u64 .ptr .global .align 16 name`: an attribute of the pointer's target
+    } else if (is(".attribute")) {
+      advance();
+      need('(');
+      if (!is(".managed")) fail(fmt::format("unknown variable attribute '{}'", token_.text));
+      var.managed = true;
+      advance();
+      need(')');
     } else if (is(".texref") || is(".samplerref") || is(".surfref")) {
       fail(fmt::format("'{}': {} are not supported", token_.text, is(".surfref") ? "surfaces" : "textures"));
     } else {

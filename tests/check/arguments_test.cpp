@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -49,6 +50,21 @@ TEST(Arguments, HoldTheStatedValues) {
   EXPECT_LT(std::fabs(sum / 1000), 0.1);
   EXPECT_EQ(random, contents(R"([{"type": "f32", "size": 1000, "fill": "random", "seed": 3}])"));
   EXPECT_NE(random, contents(R"([{"type": "f32", "size": 1000, "fill": "random", "seed": 4}])"));
+}
+
+TEST(Arguments, RandomNumbersOfARange) {
+  for (const auto& [json, least, most] :
+       {std::tuple{R"([{"type": "i8", "size": 500, "fill": "random", "range": [-3, 4]}])", -3.0, 4.0},
+        {R"([{"type": "u64", "size": 500, "fill": "random", "range": [7, 9]}])", 7.0, 9.0},
+        {R"([{"type": "i32", "size": 500, "fill": "random", "range": [5, 5]}])", 5.0, 5.0}}) {
+    const std::vector<double> all = contents(json);
+    EXPECT_EQ(*std::min_element(all.begin(), all.end()), least) << json;
+    EXPECT_EQ(*std::max_element(all.begin(), all.end()), most) << json;
+  }
+  for (const double x : contents(R"([{"type": "f32", "size": 500, "fill": "random", "range": [2, 3]}])")) {
+    EXPECT_GE(x, 2);
+    EXPECT_LE(x, 3);
+  }
 }
 
 TEST(Elements, AreAsFarApartAsTheyAre) {
@@ -160,6 +176,26 @@ TEST(Arguments, AreRefusedInOneLineWithTheirPlace) {
       {R"([{"type": "f32", "size": 3, "file": "not-there.bin"}])", "not-there.bin cannot be read"},
       {R"([{"type": "f32", "size": 3, "seed": 1}])", "\"seed\" goes with"},
       {R"([{"type": "f32", "size": 3, "tolerance": 1}])", "goes with \"expect\""},
+      {R"([{"type": "f32", "size": 3, "ignore": [1]}])", "goes with \"expect\""},
+      {R"([{"type": "f32", "size": 3, "expect": 1, "ignore": 1}])", "is a list of elements and [begin, end)"},
+      {R"([{"type": "f32", "size": 3, "expect": 1, "ignore": [3]}])", "3 is no number of 3 elements"},
+      {R"([{"type": "f32", "size": 3, "expect": 1, "ignore": [[1, 4]]}])", "4 is no bound of 3 elements"},
+      {R"([{"type": "f32", "size": 3, "expect": 1, "ignore": [[2, 2]]}])", "[2,2] has no elements"},
+      {R"([{"type": "f32", "size": 2, "values": [null, 1]}])", "\"values\" holds null; a number was expected"},
+      {R"([{"type": "i32", "size": 3, "fill": 1, "range": [0, 1]}])", "\"range\" goes with \"fill\": \"random\""},
+      {R"([{"type": "i32", "size": 3, "fill": "random", "range": 5}])", "as in [0, 99]"},
+      {R"([{"type": "i32", "size": 3, "fill": "random", "range": [5, 4]}])", "the lower value comes first"},
+      {R"([{"type": "i64", "size": 3, "fill": "random", "range": [5, -4]}])", "the lower value comes first"},
+      {R"([{"type": "u8", "size": 3, "fill": "random", "range": [0, 256]}])", "256 is no u8"},
+      {R"([{"type": "f32", "size": 3, "fill": "random", "range": [0, "inf"]}])", "two finite numbers were expected"},
+      {R"([{"name": "x", "type": "f32", "size": 3}, {"type": "f32", "buffer": "y"}])",
+       "argument 2: no earlier argument with \"size\" has the name \"y\"; did you mean \"x\"?"},
+      {R"([{"type": "f32", "buffer": "y"}])", "has the name \"y\"\n"},
+      {R"([{"name": "x", "type": "f32", "size": 3}, {"type": "f64", "buffer": "x", "offset": 2}])",
+       "\"offset\" is 2; a number of elements of f64 from 0 to 1 was expected"},
+      {R"([{"name": "x", "type": "f32", "size": 3, "offset": 1}])", "\"offset\" goes with \"buffer\""},
+      {R"([{"name": "x", "type": "f32", "size": 3}, {"type": "f32", "buffer": "x", "fill": 1}])",
+       "\"fill\" is for buffers, this points into the buffer of another argument"},
       {R"([{"type": "f32", "value": 3, "expect": 1}])", "is for buffers"},
       {R"([{"type": "f32", "size": 3, "read_only": true}])", "a read-only buffer without contents"},
       {R"([{"type": "int", "value": 3}])", "unknown type \"int\"; did you mean \"i32\"?"},

@@ -24,6 +24,15 @@ const char* const kPtx = R"(.version 9.0
 	.file	2 "/mma.hpp"
 	.file	3 "/deep.hpp"
 	.file	4 "/own.h"
+	.section	.debug_str
+	{
+$L__info_string2:
+.b8 95,90
+.b8 49, 103
+.b8 118,0
+$L__info_string3:
+.b8 120
+	}
 )";
 
 std::string place(int ptx_line) {
@@ -38,6 +47,28 @@ TEST(CallSites, AreTheInnermostOfOwnFiles) {
   EXPECT_EQ(place(9), "/k.cu:20:3");   // two calls deep
   EXPECT_EQ(place(11), "/k.cu:30:5");  // its location has no line of its own
   EXPECT_EQ(place(13), "/own.h:7:1");  // a header of the user
+}
+
+TEST(CallSites, ChainOfCallers) {
+  const auto chain = [](int ptx_line, const std::string& passed_over = "none") {
+    const auto found = CallSites(kPtx, [&](const std::string& file) { return file == passed_over; }).inlined(ptx_line);
+    std::string out = found.function;
+    for (const Where& w : found.callers) out += " " + w.file + ":" + std::to_string(w.line);
+    return out;
+  };
+  EXPECT_EQ(chain(2), "");
+  EXPECT_EQ(chain(5), "");
+  EXPECT_EQ(chain(9), " /mma.hpp:100 /k.cu:20");  // the name of its function is not in the text
+  EXPECT_EQ(chain(9, "/deep.hpp"), " /k.cu:20");
+  EXPECT_EQ(chain(13), "_Z1gv");  // called from an unknown file
+  std::string with = kPtx;
+  with.replace(with.find("9 9 9"), 5, "1 9 9");
+  EXPECT_EQ(CallSites(with, [](const std::string&) { return false; }).inlined(13).callers.size(), 1u);
+  for (const char* label : {"$L__info_string3", "$L__info_string9", "$L__info_string2+99", "+1", ""}) {
+    with = kPtx;
+    with.replace(with.find("$L__info_string2"), 16, label);
+    EXPECT_EQ(CallSites(with, [](const std::string&) { return false; }).inlined(13).function, "") << label;
+  }
 }
 
 TEST(CallSites, OfTextThatIsNone) {

@@ -6,6 +6,7 @@
 
 #include "check/declarations.h"
 #include "check/host_code.h"
+#include "check/skeleton.h"
 
 namespace {
 
@@ -43,6 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size > 1 << 16) return 0;
   const std::string text(reinterpret_cast<const char*>(data), size);
   lie_within(find_declarations(text), size);
+  for (const SourceLaunch& l : launches_in(text)) require(l.line > 0 && !l.kernel.empty());
   // #line directives of the input could not be told from added ones.
   if (text.find("#line ") != std::string::npos) return 0;
   const std::string file = "nowhere/user.cu";

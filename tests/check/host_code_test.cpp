@@ -36,6 +36,7 @@ class HostCode : public testing::Test {
     r.text = text;
     r.kernel = kernel;
     r.include_dirs = {directory_.string()};
+    r.cache_dir = cache_;
     auto parsed = parse_arguments(args, "args.json", ".");
     EXPECT_TRUE(parsed) << to_string(parsed.error());
     r.args = *parsed;
@@ -51,6 +52,7 @@ class HostCode : public testing::Test {
   }
   fs::path directory_;
   std::string file_;  ///< empty: one in the directory
+  std::string cache_;
 };
 
 const std::string kScale = "#ifndef SCALE\n#define SCALE 1\n#endif\n__global__ void k(int* o) { *o = SCALE; }\n";
@@ -140,6 +142,57 @@ TEST_F(HostCode, OfAHeaderTooLargeToBeTaken) {
   fs::resize_file(directory_ / "huge.h", uintmax_t{1} << 36);
   add({{"host.h", kHostCode}});
   expect(1, "#include \"host.h\"\n#ifdef NOPE\n#include \"huge.h\"\n#endif\n" + kScale);
+}
+
+TEST_F(HostCode, FindingsHaveTheGivenPathAndTheCallers) {
+  file_ = "../user.cu";
+  for (const std::string& host : {std::string(), kHostCode}) {
+    const auto report = check(
+        "__device__ int inner(int* p) { return *p; }\n__device__ int outer(int* p) {\n"
+        "  return inner(p) + 1;\n}\n__global__ void k(int* o) {\n  *o = outer(nullptr);\n}\n" +
+            host,
+        R"([{"type": "i32", "size": 1}])");
+    ASSERT_TRUE(report) << to_string(report.error());
+    ASSERT_EQ(report->findings.size(), 1u);
+    const Finding& f = report->findings[0].first;
+    EXPECT_EQ(f.source.file + ":" + std::to_string(f.source.line), "../user.cu:1");
+    EXPECT_NE(f.message.find(" (in inner, called at ../user.cu:3, ../user.cu:6)"), std::string::npos) << f.message;
+  }
+}
+
+TEST_F(HostCode, ResultsAreKeptForTheTextOfAllFiles) {
+  cache_ = (directory_ / "cache").string();
+  const auto entries = [&] {
+    return std::distance(fs::recursive_directory_iterator(cache_), fs::recursive_directory_iterator());
+  };
+  const auto expect_of_header = [&](int value) {
+    add({{"outer.h", "#pragma once\n#include \"inner.h\"\n"},
+         {"inner.h", kHostCode + "#define SCALE " + std::to_string(value) + "\n"}});
+    expect(value, "#include \"outer.h\"\n" + kScale);
+  };
+  expect_of_header(2);
+  expect_of_header(3);
+  const auto kept = entries();
+  expect_of_header(2);
+  EXPECT_EQ(entries(), kept);
+  // The compiler decides which file this is.
+  fs::remove_all(cache_);
+  add({{"plain.h", "#define SCALE 5\n"}});
+  expect(5, kHostCode + "#define HEADER \"plain.h\"\n#include HEADER\n" + kScale);
+  EXPECT_FALSE(fs::exists(cache_));
+}
+
+TEST_F(HostCode, LargeHeadersComeFirst) {
+  if (nvrtc_info().include_dir.empty()) GTEST_SKIP() << "no toolkit on this machine";
+  add({{"own.h", "#include <cooperative_groups.h>\n"}});
+  const auto large = [&](const std::string& text) {
+    return Source((directory_ / "user.cu").string(), text, {directory_.string()}).large_includes();
+  };
+  const std::string group = "#include <cooperative_groups.h>\n";
+  EXPECT_EQ(large("#include <stdio.h>\n#define SIZE_OF_MINE 3\n#include \"own.h\"\n" + group), group);
+  EXPECT_EQ(large("#include <stdio.h>\n"), "");
+  EXPECT_EQ(large("#if SIZE\n" + group + "#endif\n"), "");
+  EXPECT_EQ(large("#define __CUDA_ARCH__ 900\n" + group), "");  // the header names the macro
 }
 
 TEST_F(HostCode, AKernelThatIsNoneLeavesTheSourceAsItIs) {

@@ -194,6 +194,14 @@ TEST_F(Check, RequestsThatDoNotFitTheKernel) {
   refused(
       "bounded.cu --kernel much --block 32 --smem 70000 --arch sm_86",
       "much: 106000 bytes of shared memory, 70000 of them by --smem, are over the 101376 that a CTA can have on sm_86");
+  home.write("many.cu",
+             "__global__ void many(float* x) {\n  float a[150];\n"
+             "#pragma unroll\n  for (int i = 0; i < 150; ++i) a[i] = x[i * 1024 + threadIdx.x];\n  __syncthreads();\n"
+             "#pragma unroll\n  for (int i = 0; i < 150; ++i) x[i * 1024 + threadIdx.x] = a[149 - i];\n}\n");
+  home.write("many.json", "[{\"type\": \"f32\", \"size\": 153600, \"fill\": 1}]");
+  refused("many.cu --block 1024 --args many.json", "many: a block of 1024 threads with 1");
+  refused("many.cu --block 416 --args many.json", "; __launch_bounds__(416) makes the compiler use fewer registers");
+  EXPECT_EQ(home.run("check many.cu --block 256 --args many.json").exit, 0);
   home.write("wrong.cu", "__global__ void k(float* x) { x[0] = y; }\n");
   refused("wrong.cu --block 32 --args args.json", "wrong.cu:1:", 1);
 }

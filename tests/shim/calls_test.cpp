@@ -252,14 +252,19 @@ TEST_F(Calls, PointersReportTheirMemoryType) {
 }
 
 /// A script stands in for ptxas, so that the test needs no toolkit and knows the register count.
+void use_ptxas(const Home& home, const std::string& last_line) {
+  home.write("ptxas",
+             "#!/bin/sh\necho \"$@\" >> " + (home.dir() / "asked").string() +
+                 "\necho \"ptxas info    : Compiling entry function 'step' for 'sm_90'\" >&2\n"
+                 "echo 'ptxas         .     48 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads' >&2\n"
+                 "echo \"" +
+                 last_line + "\" >&2\n");
+  fs::permissions(home.dir() / "ptxas", fs::perms::owner_all);
+  setenv("ROOFGEN_PTXAS", (home.dir() / "ptxas").c_str(), 1);
+}
+
 TEST_F(Calls, RegistersComeFromPtxas) {
-  home_.write("ptxas",
-              "#!/bin/sh\necho \"$@\" >> " + (home_.dir() / "asked").string() +
-                  "\necho \"ptxas info    : Compiling entry function 'step' for 'sm_90'\" >&2\n"
-                  "echo 'ptxas         .     48 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads' >&2\n"
-                  "echo 'ptxas info    : Used 64 registers, used 0 barriers' >&2\n");
-  fs::permissions(home_.dir() / "ptxas", fs::perms::owner_all);
-  setenv("ROOFGEN_PTXAS", (home_.dir() / "ptxas").c_str(), 1);
+  use_ptxas(home_, "ptxas info    : Used 64 registers, used 0 barriers");
   int registers = 0, local = 0, ctas = 0;
   EXPECT_EQ(cu("cuFuncGetAttribute", &registers, 4, step_), 0);
   EXPECT_EQ(registers, 64);
@@ -291,6 +296,76 @@ TEST_F(Calls, WithoutPtxasRegistersAreNotKnown) {
   EXPECT_NE(home_.read("log").find("no register counts"), std::string::npos);
   EXPECT_EQ(cu("cuOccupancyMaxActiveBlocksPerMultiprocessor", &ctas, step_, 256, size_t{0}), 0);
   EXPECT_EQ(ctas, 8);
+  unsetenv("ROOFGEN_PTXAS");
+}
+
+/// The registers of a CTA must fit the SM: whole warps on each of its four schedulers.
+TEST_F(Calls, ALaunchThatNeedsTooManyRegistersIsRefused) {
+  const Address y = allocate(4096);
+  unsigned n = 0, one = 1;
+  const auto launch = [&](Handle step, unsigned threads) {
+    Address at = y;
+    KernelNodeParams p = step_params(at, n, one, one);
+    return cu("cuLaunchKernel", step, 1u, 1u, 1u, threads, 1u, 1u, 0u, Handle{}, p.args, static_cast<void**>(nullptr));
+  };
+  struct Case {
+    int registers, threads;
+  };
+  for (const auto& [registers, threads] : {Case{255, 256}, Case{168, 384}, Case{80, 768}, Case{64, 1024}}) {
+    use_ptxas(home_, "ptxas info    : Used " + std::to_string(registers) + " registers, used 0 barriers");
+    Handle module = nullptr, step = nullptr;
+    ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void*>(kStepPtx)), 0);
+    ASSERT_EQ(cu("cuModuleGetFunction", &step, module, "step"), 0);
+    int most = 0, ctas = 9;
+    EXPECT_EQ(cu("cuFuncGetAttribute", &most, 0, step), 0);
+    EXPECT_EQ(most, threads) << registers;
+    EXPECT_EQ(launch(step, static_cast<unsigned>(threads)), 0) << registers;
+    if (threads == 1024) continue;
+    EXPECT_EQ(launch(step, static_cast<unsigned>(threads) + 32), 701) << registers;
+    EXPECT_EQ(cu("cuOccupancyMaxActiveBlocksPerMultiprocessor", &ctas, step, threads + 32, size_t{0}), 0);
+    EXPECT_EQ(ctas, 0) << registers;
+  }
+  EXPECT_NE(home_.read("log").find("(701): step: 288 threads of 255 registers; the registers suffice for 256 threads"),
+            std::string::npos)
+      << home_.read("log");
+  unsetenv("ROOFGEN_PTXAS");
+}
+
+/// With and without ptxas: PTX that a GPU's driver cannot compile fails in the call that loads it.
+TEST_F(Calls, InvalidPtxIsRefusedWhenItIsLoaded) {
+  const auto load = [&](const std::string& ptx, std::string* log = nullptr) {
+    char text[300] = "";
+    int options[] = {5, 6};  // CU_JIT_ERROR_LOG_BUFFER and its size
+    void* values[] = {text, reinterpret_cast<void*>(sizeof text)};
+    Handle module = nullptr;
+    const int status = cu("cuModuleLoadDataEx", &module, static_cast<const void*>(ptx.c_str()), 2u, &options[0],
+                          static_cast<void**>(values));
+    if (log) *log = text;
+    return status;
+  };
+  const auto with = [](const std::string& before, const std::string& line) {
+    std::string ptx = kStepPtx;
+    return ptx.replace(ptx.find(before), before.size(), line);
+  };
+  const std::string mad = "mad.lo.s32 %r9, %r8, %r2, %r3;";
+  setenv("ROOFGEN_PTXAS", "/nowhere/ptxas", 1);
+  std::string log;
+  EXPECT_EQ(load(with("mad.lo.s32 %r9", "frob.lo.s32 %r9"), &log), 218);
+  EXPECT_EQ(log, "module.ptx:23: unknown instruction 'frob.lo.s32'");
+  EXPECT_EQ(load(with(mad, ".shared .b8 big[49156]; mov.u32 %r9, big;"), &log), 218);
+  EXPECT_EQ(log, "step: 49156 bytes of static shared memory; a kernel can have 49152");
+  EXPECT_EQ(load(with(mad, ".shared .b8 big[49152]; mov.u32 %r9, big;")), 0);
+  // An instruction that only the simulator refuses.
+  const std::string video = with(mad, "vadd4.s32.s32.s32 %r9, %r8, %r2, %r3;");
+  EXPECT_EQ(load(video), 0);
+  use_ptxas(home_, "ptxas info    : Used 64 registers, used 0 barriers");
+  EXPECT_EQ(load(video), 0);
+  Handle module = nullptr, step = nullptr;
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void*>(video.c_str())), 0);
+  EXPECT_EQ(cu("cuModuleGetFunction", &step, module, "step"), 801);
+  use_ptxas(home_, "ptxas /dev/stdin, line 22; error   : Unknown modifier '.s33'");
+  EXPECT_EQ(load(with(mad, "add.s33 %r9, %r8, %r2;"), &log), 218);
+  EXPECT_EQ(log, "module.ptx:22: ptxas: Unknown modifier '.s33'");
   unsetenv("ROOFGEN_PTXAS");
 }
 

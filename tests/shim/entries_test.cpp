@@ -65,6 +65,9 @@ const std::set<std::string> kFineWithZeros = {"cuCtxGetStreamPriorityRange",
                                               "cuMemcpy",
                                               "cuMemcpyAsync",
                                               "cuCtxSetFlags",
+                                              "cuCtxSetSharedMemConfig",
+                                              "cuProfilerStart",
+                                              "cuProfilerStop",
                                               "cuCtxSetCacheConfig",
                                               "cuCtxSetLimit"};
 

@@ -4,7 +4,7 @@
 namespace roofgen::test::link_test {
 namespace {
 
-constexpr int kCubin = 0, kPtx = 1, kLibrary = 4;
+constexpr int kCubin = 0, kPtx = 1, kFatBinary = 2, kLibrary = 4;
 
 class Links : public Calls {
  protected:
@@ -64,6 +64,8 @@ TEST_F(Links, RefusesUnsupportedInputs) {
   EXPECT_EQ(cu("cuLinkComplete", state, &image, static_cast<size_t*>(nullptr)), 1) << "nothing to link";
   EXPECT_EQ(add(state, "\177ELF of some kind", kCubin), 209);
   EXPECT_EQ(add(state, "!<arch>", kLibrary), 801);
+  EXPECT_EQ(add(state, "!<arch>\ncuda_device_runtime.o/", kLibrary), 0) << "libcudadevrt.a";
+  EXPECT_EQ(add(state, "no fat binary at all", kFatBinary), 200);
   EXPECT_EQ(add(state, "x", 6), 1);
   EXPECT_EQ(add(state, kStepPtx), 0);
   EXPECT_EQ(add(state, kStepPtx), 801);

@@ -144,5 +144,76 @@ TEST_F(Calls, PoolsCountUsedBytes) {
   EXPECT_EQ(cu("cuCtxSynchronize"), 0);
 }
 
+/// Where a call expects the host's memory, addresses of the device are taken as such, and stale ones are refused.
+TEST_F(Calls, AddressesAreUnified) {
+  const Address x = allocate(64), y = allocate(64);
+  void* const as_host = reinterpret_cast<void*>(x);
+  ASSERT_EQ(cu("cuMemsetD32_v2", x, 9u, size_t{16}), 0);
+  ASSERT_EQ(cu("cuMemcpyHtoD_v2", y, static_cast<const void*>(as_host), size_t{64}), 0);
+  EXPECT_EQ(read(y, 16), std::vector<unsigned>(16, 9));
+  ASSERT_EQ(cu("cuMemFree_v2", x), 0);
+  EXPECT_EQ(cu("cuMemcpyHtoD_v2", y, static_cast<const void*>(as_host), size_t{64}), 1);
+  EXPECT_EQ(cu("cuMemcpyDtoH_v2", as_host, y, size_t{64}), 1);
+  EXPECT_EQ(cu("cuMemcpy", x, y, size_t{64}), 1);
+}
+
+/// Managed and mapped memory: the host and kernels use one address.
+TEST_F(Calls, IsSharedWithTheHost) {
+  Address y = 0;
+  void *mapped = nullptr, *pinned = nullptr;
+  EXPECT_EQ(cu("cuMemAllocManaged", &y, size_t{64}, 0u), 1) << "flags";
+  ASSERT_EQ(cu("cuMemAllocManaged", &y, size_t{64}, 1u), 0);
+  ASSERT_EQ(cu("cuMemHostAlloc", &mapped, size_t{100000}, 2u), 0);
+  ASSERT_EQ(cu("cuMemHostAlloc", &pinned, size_t{64}, 0u), 0);
+  const auto words = [](Address at) { return reinterpret_cast<unsigned*>(at); };
+  Address same = 0;
+  EXPECT_EQ(cu("cuMemHostGetDevicePointer_v2", &same, static_cast<void*>(static_cast<char*>(mapped) + 8), 0u), 0);
+  EXPECT_EQ(same, reinterpret_cast<uintptr_t>(mapped) + 8);
+  EXPECT_EQ(cu("cuMemHostGetDevicePointer_v2", &same, pinned, 0u), 801);
+  int is_managed = 0;
+  EXPECT_EQ(cu("cuPointerGetAttribute", static_cast<void*>(&is_managed), 8, y), 0);
+  EXPECT_EQ(is_managed, 1);
+  for (const Address at : {y, Address{reinterpret_cast<uintptr_t>(mapped)}}) {
+    EXPECT_EQ(words(at)[15], 0u);
+    for (unsigned round : {1u, 2u}) {
+      std::fill_n(words(at), 16, round);
+      Address to = at;
+      unsigned n = 16, two = 2, three = 3;
+      KernelNodeParams p = step_params(to, n, two, three);
+      ASSERT_EQ(
+          cu("cuLaunchKernel", step_, 1u, 1u, 1u, 32u, 1u, 1u, 0u, Handle{}, p.args, static_cast<void**>(nullptr)), 0);
+      EXPECT_EQ(words(at)[0], round) << "the launch is queued";
+      ASSERT_EQ(cu("cuCtxSynchronize"), 0);
+      EXPECT_EQ(words(at)[15], 2 * round + 3);
+    }
+    words(at)[3] = 77;
+    EXPECT_EQ(read(at, 4)[3], 77u) << "a copy without queued work sees the host's values";
+  }
+  // A host function is between the kernels of its stream.
+  ASSERT_EQ(cu("cuMemsetD32Async", y, 5u, size_t{16}, Handle{}), 0);
+  ASSERT_EQ(cu(
+                "cuLaunchHostFunc", Handle{}, +[](void* at) { *static_cast<unsigned*>(at) += 1; },
+                static_cast<void*>(words(y))),
+            0);
+  EXPECT_EQ(read(y, 2), (std::vector<unsigned>{6, 5}));
+  // A variable of a module.
+  std::string ptx = kStepPtx;
+  ptx.insert(ptx.find(".visible"), ".visible .global .attribute(.managed) .align 4 .u32 shared[2] = {7, 8};\n");
+  Handle module = nullptr;
+  size_t bytes = 0;
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void*>(ptx.c_str())), 0);
+  ASSERT_EQ(cu("cuModuleGetGlobal_v2", &same, &bytes, module, "shared"), 0);
+  EXPECT_EQ(bytes, 8u);
+  EXPECT_EQ(words(same)[1], 8u);
+  words(same)[0] = 70;
+  EXPECT_EQ(read(same, 2), (std::vector<unsigned>{70, 8}));
+  EXPECT_EQ(cu("cuModuleUnload", module), 0);
+  EXPECT_EQ(cu("cuMemFree_v2", same), 1) << "freed with its module";
+  EXPECT_EQ(cu("cuMemFree_v2", y), 0);
+  EXPECT_EQ(cu("cuMemFreeHost", mapped), 0);
+  EXPECT_EQ(cu("cuMemFreeHost", mapped), 1);
+  EXPECT_EQ(cu("cuMemFreeHost", pinned), 0);
+}
+
 }  // namespace
 }  // namespace roofgen::test::memory_test

@@ -336,8 +336,19 @@ int main(int argc, char** argv) {
   check(same, "tiles land where they should");
 
   CUdeviceptr managed = 0;
-  check(CU(cuMemAllocManaged)(&managed, 4, CU_MEM_ATTACH_GLOBAL) == CUDA_ERROR_NOT_SUPPORTED,
-        "managed memory is refused");
+  check(ok(CU(cuMemAllocManaged)(&managed, n * 4, CU_MEM_ATTACH_GLOBAL)), "managed memory");
+  float* shared = nullptr;
+  std::memcpy(&shared, &managed, sizeof managed);
+  check(shared[n - 1] == 0, "is zero at first");
+  for (int i = 0; i < n; ++i) shared[i] = static_cast<float>(i);
+  void* add_to_it[] = {&managed, &db, &managed, &count};
+  check(ok(launch(function("vadd"), 4, 1, 1, 256, 1, 1, 0, stream, add_to_it, nullptr)) &&
+            ok(CU(cuStreamSynchronize)(stream)),
+        "a kernel writes what the host wrote");
+  CU(cuMemcpyDtoH)(plain.data(), db, n * 4);
+  for (int i = 0; i < n; ++i) same = same && shared[i] == static_cast<float>(i) + plain[i];
+  check(same, "and the host reads it");
+  check(ok(CU(cuMemFree)(managed)), "managed memory is freed");
   void* found = nullptr;
   CUdriverProcAddressQueryResult how{};
   auto* look_up = CU(cuGetProcAddress);

@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
     if (mode == "beyond") launch("_Z4stepPji", kElements + 1, 2), wait_for_all();
     if (mode == "forget") launch("_Z4stepPji", kElements, 1);
     if (mode == "load") library = dlopen("libcuda.so.1", RTLD_NOW);
-    if (mode == "managed") start(), cu("cuMemAllocManaged");
+    if (mode == "array") start(), cu("cuArrayCreate_v2");
     if (mode == "abort") std::abort();
     if (mode == "kill") std::raise(SIGKILL);
     if (mode == "_exit") _exit(0);

@@ -117,9 +117,9 @@ TEST_F(RunProgram, UncheckedLaunchesAreNotClean) {
       "note      1 of 1 launches of step(unsigned int*, int) did not run: the program never synchronised with them\n",
       o.err);
   expect_in("verdict   nothing was checked: no kernel ran\n", o.err);
-  o = run("managed step");
+  o = run("array step");
   EXPECT_EQ(o.exit, 0) << o.err;
-  expect_in("  cuMemAllocManaged: CUDA_ERROR_NOT_SUPPORTED (801): ", o.err);
+  expect_in("  cuArrayCreate_v2: CUDA_ERROR_NOT_SUPPORTED (801): ", o.err);
   expect_in("verdict   clean\n", o.err);
 }
 
@@ -132,10 +132,10 @@ TEST_F(RunProgram, AnotherDriverIsNamed) {
 }
 
 TEST_F(RunProgram, SettingsReachTheDriver) {
-  Outcome o = run("managed step", "--device a100-sxm-80 --log calls.txt --jobs 1");
+  Outcome o = run("array step", "--device a100-sxm-80 --log calls.txt --jobs 1");
   EXPECT_EQ(o.exit, 0) << o.err;
   expect_in("simulated NVIDIA A100", o.err);
-  expect_in("cuMemAllocManaged: CUDA_ERROR_NOT_SUPPORTED (801)", home_.read("calls.txt"));
+  expect_in("cuArrayCreate_v2: CUDA_ERROR_NOT_SUPPORTED (801)", home_.read("calls.txt"));
   o = run("race", "--output report.json", "ROOFGEN_SHIM=" ROOFGEN_SHIM_DIR);
   EXPECT_EQ(o.out, "");
   expect_in("verdict   1 finding", o.err);

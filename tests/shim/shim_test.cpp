@@ -139,7 +139,8 @@ TEST(Shim, AnIndependentProgramRuns) {
   EXPECT_NE(out.find("ok transpose is right"), std::string::npos) << out;
   EXPECT_NE(out.find("served by " ROOFGEN_SHIM_DIR "/libcuda.so.1 (simulated)"), std::string::npos) << out;
   const std::string log = read(home.dir() / "sim.log");
-  EXPECT_NE(log.find("cuMemAllocManaged: CUDA_ERROR_NOT_SUPPORTED (801)"), std::string::npos) << log;
+  EXPECT_NE(log.find("cuLaunchCooperativeKernel: CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE (720)"), std::string::npos)
+      << log;
   EXPECT_NE(log.find("cuMemCharm"), std::string::npos) << log;
   EXPECT_EQ(log.find("finding"), std::string::npos) << log;
 }

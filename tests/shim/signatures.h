@@ -7,31 +7,9 @@
 #include <cudaProfiler.h>
 
 #include <cstddef>
-#include <type_traits>
 
 #include "runtime/shim/layouts.h"
-
-namespace {
-
-/// Equal calling convention: pointers as pointers, numbers and enums with equal sizes.
-template <class A, class B>
-constexpr bool kAlike = std::is_pointer_v<A> == std::is_pointer_v<B> &&
-                        sizeof(A) == sizeof(B) && std::is_class_v<A> == std::is_class_v<B>;
-
-template <class Ours, class Theirs>
-struct Same : std::false_type {};
-template <class R, class... A, class S, class... B>
-struct Same<R (*)(A...), S (*)(B...)> {
-  static constexpr bool all() {
-    if constexpr (sizeof...(A) != sizeof...(B))
-      return false;
-    else
-      return kAlike<R, S> && (kAlike<A, B> && ...);
-  }
-  static constexpr bool value = all();
-};
-
-}  // namespace
+#include "tests/shim/same.h"
 
 // The structs: their sizes and the offsets of their members.
 #define LAYOUT(ours, theirs) static_assert(sizeof(roofgen::shim::ours) == sizeof(theirs), #theirs)
@@ -51,6 +29,8 @@ MEMBER(Copy3d, to, CUDA_MEMCPY3D, dstXInBytes);
 MEMBER(Copy3d, to.device, CUDA_MEMCPY3D, dstDevice);
 MEMBER(Copy3d, to.height, CUDA_MEMCPY3D, dstHeight);
 MEMBER(Copy3d, width, CUDA_MEMCPY3D, WidthInBytes);
+LAYOUT(ContextParams, CUctxCreateParams);
+MEMBER(ContextParams, graphics, CUctxCreateParams, cigParams);
 LAYOUT(AccessDesc, CUmemAccessDesc);
 MEMBER(AccessDesc, flags, CUmemAccessDesc, flags);
 LAYOUT(PoolProps, CUmemPoolProps);

@@ -104,6 +104,13 @@ TEST(Parse, LaunchesAreCheckedAgainstTheKernel) {
   launch.grid = {1, 1, 1};
   launch.smem_bytes = 300000;
   EXPECT_EQ(message(), "k: 300000 bytes of shared memory are over the limit of 232448");
+  binary.ptx =
+      ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n"
+      "{ .reg .u32 r; .shared .b8 big[49156]; mov.u32 r, big; ret; }\n";
+  module = bench.executor().load(binary);
+  ASSERT_TRUE(module) << to_string(module.error());
+  launch.smem_bytes = 0;
+  EXPECT_EQ(message(), "k: 49156 bytes of static shared memory are over the limit of 49152");
 }
 
 TEST(Parse, TruncatedTextIsAlwaysAnError) {

@@ -1,0 +1,77 @@
+// --emit-args: the launch that a source states, and arguments that fit the kernel.
+#include "check/skeleton.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/compiler.h"
+
+namespace roofgen::check::skeleton_test {
+namespace {
+
+std::string launch(const std::string& source) {
+  std::string out;
+  for (const SourceLaunch& l : launches_in(source))
+    out += l.kernel + " " + std::to_string(l.line) + ": " + l.grid + " x " + l.block + ", " + l.smem + "\n";
+  return out;
+}
+
+TEST(Skeleton, LaunchesOfASource) {
+  EXPECT_EQ(launch("k<<<4, 256>>>(x);"), "k 1: 4 x 256, 0\n");
+  EXPECT_EQ(launch("\nk<float, 4> <<< dim3(2, 3), 32 * 4, 8 * sizeof(float), stream>>>(x);"), "k 2: 2,3 x 128, 32\n");
+  EXPECT_EQ(launch("#define N 1000\nconst int T = 256;\nk<<<(N + T - 1) / T, T>>>();"), "k 3: 4 x 256, 0\n");
+  EXPECT_EQ(launch("dim3 g(8, 4), b;\ndim3 threads = dim3(16, 16);\nk<<<g, threads>>>();"), "k 3:  x 16,16, 0\n");
+  EXPECT_EQ(launch("int n = 4; n = 5; int m = atoi(s); k<<<n, m>>>();"), "k 1: 4 x , 0\n");
+  EXPECT_EQ(launch("{ int n = 4; } { int n = 5; k<<<1, n>>>(); }"), "k 1: 1 x , 0\n");  // one of two
+  EXPECT_EQ(launch("// k<<<1, 2>>>\nprintf(\"k<<<1, 2>>>\"); x = a <<< 3;"), "");
+  for (const char* text : {"<<<", "<<<>>>", "<<<,>>>", ">>><<<", "k<<<1/0, 1>>>", "#define A A\nk<<<A, A>>>",
+                           "><<<1,1>>>", "k<<<-1, 99999999999999999999>>>"})
+    launch(text);
+}
+
+TEST(Skeleton, FitsItsKernel) {
+  if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
+  Request r;
+  r.file = "k.cu";
+  r.text =
+      "struct View { float* p; int n; };\n__global__ void k(const float* x, float4* __restrict__ y, const int* index, "
+      "unsigned char flag,\n  double scale, float2 pair, View view, void* any) {}\nint main() { k<<<dim3(2, 2), 64, "
+      "1024>>>(); }\n";
+  const auto made = make_skeleton(r);
+  ASSERT_TRUE(made) << to_string(made.error());
+  EXPECT_EQ(made->flags, "--kernel k --grid 2,2 --block 64 --smem 1024");
+  EXPECT_EQ(made->json,
+            R"([{"name":"x","type":"f32","size":4096,"fill":"random"},
+ {"name":"y","type":"f32","size":16384},
+ {"name":"index","type":"i32","size":4096,"fill":"random","range":[0,63]},
+ {"name":"flag","type":"u8","value":1},
+ {"name":"scale","type":"f64","value":1.0},
+ {"name":"pair","type":"f32x2","value":[1.0,1.0]},
+ {"name":"view","type":"bytes","value":"00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"},
+ {"name":"any","type":"u8","size":4096}]
+)");
+  ASSERT_EQ(made->notes.size(), 1u);
+  r.args = *parse_arguments(made->json, "args.json", ".");
+  r.grid = {2, 2, 1};
+  r.block = {64, 1, 1};
+  const auto report = run(r);
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_TRUE(report->clean());
+}
+
+TEST(Skeleton, OfNamesThatAreNotMangled) {
+  if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
+  Request r;
+  r.file = "k.cu";
+  r.text = "extern \"C\" __global__ void k(const unsigned int* n, unsigned long long m, float y[4]) {}\n";
+  const auto made = make_skeleton(r);
+  ASSERT_TRUE(made) << to_string(made.error());
+  EXPECT_EQ(made->json, R"([{"name":"n","type":"u32","size":4096,"fill":"random","range":[0,63]},
+ {"name":"m","type":"u64","value":64},
+ {"name":"y","type":"f32","size":4096}]
+)");
+  EXPECT_EQ(made->notes,
+            std::vector<std::string>{"the file launches this kernel nowhere: placeholders for --grid, --block"});
+}
+
+}  // namespace
+}  // namespace roofgen::check::skeleton_test

@@ -1,0 +1,51 @@
+// Programs of the runtime API, compiled by nvcc with -cudart shared (runtime_program.cu), under roofgen run.
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+
+namespace roofgen::test::runtime_test {
+namespace {
+
+#ifdef ROOFGEN_RUNTIME_PROGRAM
+class RuntimeProgram : public testing::Test {
+ protected:
+  Outcome run(const std::string& mode, const std::string& flags = "") {
+    return home_.run("run " + flags + " -- '" ROOFGEN_RUNTIME_PROGRAM "' " + mode);
+  }
+  static void expect_in(const std::string& part, const std::string& text) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\nin\n" << text;
+  }
+  Home home_;
+};
+
+TEST_F(RuntimeProgram, RunsAsOnAGpu) {
+  for (const char* device : {"h200-sxm", "a100-sxm-80"}) {
+    const Outcome o = run("all", std::string("--device ") + device);
+    EXPECT_EQ(o.exit, 0) << o.out << o.err;
+    EXPECT_EQ(o.out.find("FAILED"), std::string::npos) << o.out;
+    expect_in("ok a kernel runs after a reset\n", o.out);
+    expect_in("  cudaMallocArray: cudaErrorNotSupported (801): ", o.err);
+    expect_in("verdict   clean\n", o.err);
+  }
+}
+
+TEST_F(RuntimeProgram, FindingsHaveTheirLine) {
+  Outcome o = run("race");
+  EXPECT_EQ(o.exit, 1) << o.out << o.err;
+  expect_in("ok the wrong kernel runs", o.out);
+  expect_in("runtime_program.cu:55: uninitialised: read of 4 bytes at shared memory", o.err);
+  expect_in("verdict   1 finding", o.err);
+  o = run("beyond");
+  EXPECT_EQ(o.exit, 1);
+  EXPECT_EQ(o.out.find("FAILED"), std::string::npos) << o.out;
+  expect_in("runtime_program.cu:55: out-of-bounds: write of 4 bytes at 0 bytes past the end", o.err);
+  EXPECT_EQ(run("race", "--strict").exit, 1);
+}
+#else
+TEST(RuntimeProgram, IsCompiledByNvcc) {
+  GTEST_SKIP() << "no nvcc, libcudart.so and cuda.h of CUDA 13.0 when this was built";
+}
+#endif
+
+}  // namespace
+}  // namespace roofgen::test::runtime_test
