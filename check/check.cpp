@@ -309,19 +309,41 @@ std::vector<LineCounts> by_line(const std::vector<SiteCounts>& sites) {
 
 bool Report::clean() const {
   return findings.empty() &&
-         std::all_of(buffers.begin(), buffers.end(), [](const BufferReport& b) { return b.mismatches == 0; });
+         std::all_of(buffers.begin(), buffers.end(), [](const BufferReport& b) { return b.mismatches == 0; }) &&
+         std::all_of(differences.begin(), differences.end(), [](const Difference& d) { return d.is_rounding; });
 }
 
-Result<Report> run(const Request& r) {
+namespace {
+
+/// The contents of the outputs: the buffers with an expectation or a dump; where none has, all that the kernel may
+/// write.
+Result<std::vector<Output>> outputs_of(Executor& executor, const Request& r,
+                                       const std::map<const Argument*, DevicePtr>& places) {
+  const auto buffers = buffers_of(r.args);
+  const auto is_output = [](const Argument* a) { return a->expect.has_value() || !a->dump.empty(); };
+  const bool all_are = std::none_of(buffers.begin(), buffers.end(), is_output);
+  std::vector<Output> all;
+  for (const Argument* a : buffers) {
+    if (a->read_only || !(all_are || is_output(a))) continue;
+    Output& o = all.emplace_back(Output{a->name, a->type, std::vector<std::byte>(a->bytes()), {}});
+    ROOFGEN_CHECK(executor.read(places.at(a), o.bytes, &o.written));
+  }
+  return all;
+}
+
+/// `kept`: filled by the first run.
+Result<Report> run_schedule(const Request& r, uint64_t schedule, std::optional<Chosen>& kept) {
   Report report;
   report.file = r.file;
   report.arch = r.arch;
   report.grid = r.grid;
   report.block = r.block;
   report.smem_bytes = r.smem_bytes;
-  ROOFGEN_TRY(Chosen chosen, choose_kernel(r));
-  Compiled& compiled = chosen.compiled;
-  const Entry& entry = chosen.entry;
+  if (!kept) {
+    ROOFGEN_TRY(kept, choose_kernel(r));
+  }
+  Compiled& compiled = kept->compiled;
+  const Entry& entry = kept->entry;
   Binary& binary = compiled.binary;
   report.compiler = compiled.compiler;
   report.left_out = compiled.left_out;
@@ -385,6 +407,7 @@ Result<Report> run(const Request& r) {
   std::vector<SiteCounts> sites;
   options.sites = &sites;
   options.cooperative = r.cooperative;
+  options.schedule = schedule;
   options.printed = &report.printed;
   if (r.progress) options.progress = [&](const Progress& p) { r.progress(progress_text(p, own_places, r)); };
   options.progress_after_s = r.progress_after_s;
@@ -412,9 +435,24 @@ Result<Report> run(const Request& r) {
   }
   report.lines = by_line(sites);
   for (const Argument* a : buffers_of(r.args)) {
-    if (!a->expect && a->dump.empty()) continue;
+    if (schedule || (!a->expect && a->dump.empty())) continue;
     ROOFGEN_TRY(BufferReport b, inspect(*executor, places[a], *a));
     report.buffers.push_back(std::move(b));
+  }
+  if (r.schedules > 1) {
+    ROOFGEN_TRY(report.outputs, outputs_of(*executor, r, places));
+  }
+  return report;
+}
+
+}  // namespace
+
+Result<Report> run(const Request& r) {
+  std::optional<Chosen> compiled;
+  ROOFGEN_TRY(Report report, run_schedule(r, 0, compiled));
+  for (int schedule = 1; schedule < r.schedules; ++schedule) {
+    ROOFGEN_TRY(const Report other, run_schedule(r, static_cast<uint64_t>(schedule), compiled));
+    add_schedule(report, other);
   }
   return report;
 }

@@ -29,7 +29,8 @@ struct Request {
   uint64_t max_memory_bytes = 0;  ///< limit for the memory that the launch touches; 0: a quarter of the machine's
   uint64_t max_instructions = 0;  ///< warp-instructions per CTA; 0: the simulator's default
   int max_findings = 100;
-  int jobs = 0;  ///< cores for the CTAs; 0: all. The report does not depend on it
+  int schedules = 1;  ///< runs; the first in the usual order of CTAs and warps, the others in random orders
+  int jobs = 0;       ///< cores for the CTAs; 0: all. The report does not depend on it
   std::function<void(const std::string&)> progress = {};  ///< receives a line now and then while the kernel runs
   double progress_after_s = 5;
   uint64_t worth_jobs = RunOptions{}.worth_threads;
@@ -62,6 +63,24 @@ struct BufferReport {
   uint64_t ignored = 0;  ///< elements left out of the comparison
 };
 
+/// The contents of a buffer after a run.
+struct Output {
+  std::string name;
+  Element type;
+  std::vector<std::byte> bytes;
+  std::vector<bool> written;
+};
+
+/// A buffer that differs between schedules.
+struct Difference {
+  std::string name;
+  int schedules = 0;      ///< that differ from the first
+  uint64_t elements = 0;  ///< that differ, in the schedule with the most
+  std::string first;
+  double largest = 0, relative = 0;  ///< differences; relative to the largest magnitude in the buffer
+  bool is_rounding = true;           ///< small differences of floats, as sums in another order have them
+};
+
 struct Report {
   std::string file, kernel, arch, compiler;  ///< kernel: demangled; compiler empty for PTX
   Dim3 grid, block;
@@ -76,6 +95,10 @@ struct Report {
   std::string printed;                ///< by printf, CTA after CTA; at most kMaxPrintedBytes
   std::vector<LineCounts> lines;      ///< sorted by file and line
   std::vector<BufferReport> buffers;  ///< buffers with an expectation or a dump
+  int schedules = 1;
+  std::vector<int> in_schedules;        ///< per finding: the schedules that showed it
+  std::vector<Difference> differences;  ///< between schedules without findings
+  std::vector<Output> outputs;          ///< kept if there are several schedules
   bool clean() const;
 };
 
@@ -83,6 +106,10 @@ struct Report {
 /// PTX, kUnavailable without NVRTC. Dumps are written atomically.
 Result<Report> run(const Request& request);
 
+/// Adds the findings of another schedule, and the differences of its outputs.
+void add_schedule(Report& report, const Report& other);
+/// One line on a buffer that differs between schedules.
+std::string difference_text(const Report& report, const Difference& difference);
 /// One line on a buffer with mismatches. After a finding they are likely its consequence.
 std::string mismatch_text(const Report& report, const BufferReport& buffer);
 /// The text report; `top`: limit of lines listed for traffic and for bank conflicts.

@@ -31,11 +31,12 @@ const std::map<std::string, const char*>& kinds() {
       {"bad-branch", "An index past the targets of an indexed branch."},
       {"bad-tensor-map", "A tensor copy by bytes that are no tensor map, or one of another number of dimensions."},
       {"bad-copy-size", "An asynchronous copy whose source is larger than the copy."},
-      {"deadlock", "Every live warp waits at a barrier that cannot complete."},
+      {"deadlock", "Every live warp waits at a barrier that cannot complete, or polls memory that none changes."},
       {"instruction-limit", "A CTA executed more warp-instructions than allowed."},
       {"trap", "The kernel executed a trap."},
       {"assert", "An assertion of the kernel failed."},
       {"out-of-memory", "The simulator could not hold the memory that the launch touched."},
+      {"schedule-dependent", "The contents of a buffer depend on the order of CTAs and warps."},
       {"wrong-output", "The contents of a buffer differ from the expected ones."}};
   return table;
 }
@@ -74,6 +75,13 @@ std::string check_json(const Report& r) {
   for (const FindingGroup& g : r.findings) {
     Json& finding = j["findings"].emplace_back(finding_json(g.first));
     finding["in_other_ctas"] = g.more;
+    if (r.schedules > 1) finding["in_schedules"] = r.in_schedules[j["findings"].size() - 1];
+  }
+  if (r.schedules > 1) {
+    j["schedules"] = r.schedules;
+    j["differences"] = Json::array();
+    for (const Difference& d : r.differences)
+      ROOFGEN_PUT(j["differences"].emplace_back(), d, name, schedules, elements, first, largest, relative, is_rounding)
   }
   j["outputs"] = Json::array();
   for (const BufferReport& b : r.buffers) {
@@ -116,6 +124,9 @@ std::string check_sarif(const Report& r) {
     if (b.mismatches)
       results.push_back(sarif_result("wrong-output", r.findings.empty() ? "error" : "warning", mismatch_text(r, b),
                                      {r.file, 0, 0}, {{"kernel", r.kernel}}));
+  for (const Difference& d : r.differences)
+    results.push_back(sarif_result("schedule-dependent", d.is_rounding ? "note" : "error", difference_text(r, d),
+                                   {r.file, 0, 0}, {{"kernel", r.kernel}}));
   const Json run{{"tool", {{"driver", {{"name", "roofgen check"}, {"rules", std::move(rules)}}}}},
                  {"results", std::move(results)}};
   return json_document({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},

@@ -60,6 +60,11 @@ std::string printed_text(const std::string& printed) {
   return out;
 }
 
+/// In how many schedules a finding was.
+std::string schedules_text(const Report& r, size_t finding) {
+  return r.schedules == 1 ? "" : fmt::format("; in {} of {} schedules", r.in_schedules[finding], r.schedules);
+}
+
 double ratio(uint64_t a, uint64_t b) { return b ? static_cast<double>(a) / static_cast<double>(b) : 0; }
 
 }  // namespace
@@ -97,7 +102,10 @@ std::string check_text(const Report& r, size_t top) {
   out += printed_text(r.printed);
   if (!r.findings.empty()) out += "\n";
   for (const FindingGroup& g : r.findings)
-    out += finding_text(g.first, "", g.more ? "; the same in " + plural(g.more, "other CTA") : "");
+    out += finding_text(g.first, "",
+                        (g.more ? "; the same in " + plural(g.more, "other CTA") : "") +
+                            schedules_text(r, static_cast<size_t>(&g - r.findings.data())));
+  for (const Difference& d : r.differences) out += fmt::format("\n{}\n", difference_text(r, d));
   for (const BufferReport& b : r.buffers) {
     if (b.mismatches)
       out += fmt::format("\n{}\n", mismatch_text(r, b));
@@ -126,10 +134,13 @@ std::string check_text(const Report& r, size_t top) {
   uint64_t wrong = 0;
   for (const BufferReport& b : r.buffers) wrong += b.mismatches > 0;
   out += "\nverdict   ";
-  if (r.clean()) return out + "clean\n";
+  if (r.clean()) return out + (r.schedules == 1 ? "clean\n" : fmt::format("clean in {} schedules\n", r.schedules));
+  uint64_t differ = 0;
+  for (const Difference& d : r.differences) differ += !d.is_rounding;
   if (findings) out += plural(findings, "finding");
   if (wrong)
     out += (findings ? ", and " : "") + plural(wrong, "wrong output") + (findings ? ", likely a consequence" : "");
+  if (differ) out += (findings || wrong ? ", and " : "") + plural(differ, "output") + " that depends on the schedule";
   return out + kSeeFindings + "\n";
 }
 

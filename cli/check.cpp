@@ -23,7 +23,7 @@ constexpr const char* kDefaultArch = "sm_90";
 struct CheckFlags {
   std::string file, kernel, grid = "1", block, smem = "0", args, arch = kDefaultArch, sarif, emit_args;
   std::vector<std::string> include_dirs, defines;
-  int jobs = 0;
+  int jobs = 0, schedules = 1;
   uint64_t max_instructions = 0, max_memory_mib = 0, top = 5;
   bool json = false, fast_math = false, cooperative = false;
 };
@@ -145,6 +145,7 @@ Result<Exit> run(const Session& session, const CheckFlags& flags) {
   r.cooperative = flags.cooperative;
   r.max_instructions = flags.max_instructions;
   r.jobs = flags.jobs;
+  r.schedules = flags.schedules;
   r.max_memory_bytes = flags.max_memory_mib << 20;
   std::vector<std::string> dirs = flags.include_dirs;
   dirs.insert(dirs.begin(), std::filesystem::path(flags.file).parent_path().string());
@@ -185,6 +186,9 @@ Run declare_check(FlagSet app) {
           "warp-instructions that a CTA may execute before it counts as endless [1000000000]")
       .range(uint64_t{1}, uint64_t{1} << 50);
   app.add("--jobs", flags->jobs, "cores that CTAs are spread over; the report is the same [cores]").range(1, 256);
+  app.add("--schedules", flags->schedules,
+          "runs: the first in the usual order of CTAs and warps, the others in random orders; outputs are compared [1]")
+      .range(1, 1000);
   app.add("--max-memory", flags->max_memory_mib,
           "MiB of device memory that the launch may touch [a quarter of the machine's]")
       .range(uint64_t{1}, uint64_t{32} << 10);

@@ -70,6 +70,9 @@ struct RunOptions {
   int max_findings = 8;  ///< stop the launch after this many
   int threads =
       1;  ///< that CTAs are spread over where their order does not matter; what comes out is the same (simulator only)
+  /// 0: CTAs, and the warps of each, take turns in order. Others: seeds of random orders and lengths of turns, on one
+  /// core (simulator only).
+  uint64_t schedule = 0;
   uint64_t worth_threads = 100'000;  ///< warp-instructions of a launch from which they are used: a few milliseconds
 };
 

@@ -200,9 +200,7 @@ Status State::execute(const LaunchOp& op) {
     if (!made || !memory_.write(*made, zeros)) return kOutOfMemory;
     workspace = *made;
   }
-  sim::LaunchState state{
-      kernel, op.launch, op.params, memory_, memory_.buffers(), 0, static_cast<uint32_t>(ctas), kMostInstructions};
-  state.first_writer = memory_.take_writer_ids(ctas);
+  sim::LaunchState state{kernel, op.launch, op.params, memory_, memory_.buffers(), kMostInstructions};
   state.timer_begin_ns = static_cast<uint64_t>(now_ns);
   state.timer_ns = 1e3 / clock_mhz();
   state.clock_begin = static_cast<uint64_t>(now_ns * clock_mhz() / 1e3);

@@ -29,11 +29,11 @@ uint32_t low_bits(uint32_t n) { return (1u << n) - 1; }
 
 void Checker::on(const CtaBegin& e) {
   cta_ = e.cta;
-  writer_ = (state_.first_writer + e.ordinal) & kWriterMask;
-  synchronised_ = saw_others_ = false;
   shadow_.reset(e.shared_bytes, e.warps);
   device_.reset(e.warps);
   for (uint32_t at = e.initialised_from; at < e.shared_bytes; at += 16) shadow_.write_from_outside(at, 16);
+  order_.begin(state_.order, e.ordinal, cluster_.empty() || cluster_[0] == this ? e.ordinal : cluster_[0]->order_.cta(),
+               e.warps);
   local_written_.assign(size_t{e.kernel.local_bytes} * e.warps * kWarpSize, 0);
 }
 
@@ -96,14 +96,15 @@ bool Checker::at_once(const SharedAccess& e) {
 void Checker::on(const SharedAccess& e) {
   if ((all_written_ = at_once(e))) return;
   const uint32_t warp = e.site.warp;
-  synchronised_ |= e.op == Op::kAtomic;
   for (uint32_t m = e.mask; m; m &= m - 1) {
     const uint32_t i = first_lane(m), at = e.offset[i], bytes = e.bytes_of(i);
     const auto check = [&](Outcome outcome) {
       if (!outcome.ok()) report(e, i, kSharedBase + at, outcome);
     };
-    if (e.rank && cluster_[e.rank[i]] != this) {  // the other CTA's records; races between CTAs are not looked for
-      SharedShadow& theirs = cluster_[e.rank[i]]->shadow_;
+    Checker& owner = e.rank ? *cluster_[e.rank[i]] : *this;
+    if (e.strong && e.is_request && !cluster_.empty()) order_.strong_shared(e, i, owner.order_.cta());
+    if (&owner != this) {  // the other CTA's records; races between CTAs are not looked for
+      SharedShadow& theirs = owner.shadow_;
       if (e.op != Op::kWrite) check(theirs.read_from_outside(at, bytes));
       if (e.op != Op::kRead) check(theirs.write_from_outside(at, bytes));
       continue;
@@ -127,30 +128,23 @@ void Checker::on(const SharedAccess& e) {
 
 // ---- device memory -------------------------------------------------------------------------------------
 
-/// A last writer that is another CTA of this launch.
-bool Checker::by_another(uint32_t writer) const {
-  const uint32_t other = writer >> 4;
-  return other != writer_ && ((other - state_.first_writer) & kWriterMask) < state_.n_writers;
-}
-
 /// As for shared memory: checks 32 contiguous elements line by line.
 bool Checker::at_once(const DeviceAccess& e) {
-  if (e.address || e.strong || e.holes || state_.n_writers > kWriterMask) return false;
+  if (e.address || e.strong || e.holes) return false;
   const uint64_t end = e.first + uint64_t{e.bytes} * kWarpSize;
   uint32_t line = 0;
   for (uint64_t at = e.first; at < end; ++line) {
     const auto begin = static_cast<uint32_t>(at % kLineBytes);
     const auto n = static_cast<uint32_t>(std::min<uint64_t>(kLineBytes - begin, end - at));
     const uint32_t slot = e.slot[line];
-    if (rows_.any_other_writer(state_.memory.writers(slot) + begin / 4, n / 4, writer_, state_.first_writer,
-                               state_.n_writers))
-      return false;
+    const LineBits bits = LineBits::of(begin, begin + n);
     if (e.op == Op::kRead) {
-      const LineBits need = LineBits::of(begin, begin + n);
       const uint64_t* valid = state_.memory.valid(slot);
-      if (need.low & ~valid[0] || need.high & ~valid[1]) return false;
+      if (bits.low & ~valid[0] || bits.high & ~valid[1]) return false;
     }
     if (!(e.op == Op::kRead ? device_.read(e.site.warp, at, n) : device_.write(e.site.warp, at, n)).ok()) return false;
+    if (order_.touch(e.site.warp, slot, bits, e.op == Op::kRead ? What::kRead : What::kWrite, MemoryScope::kSys))
+      return false;
     at += n;
   }
   return true;
@@ -158,15 +152,69 @@ bool Checker::at_once(const DeviceAccess& e) {
 
 void Checker::on(const DeviceAccess& e) {
   if ((all_written_ = (e.inputs == e.mask && !e.strong) || at_once(e))) return;
-  synchronised_ |= e.op == Op::kAtomic;
+  if (e.strong && e.is_request) order_.strong(e);
+  const What what = e.op == Op::kRead ? e.strong ? What::kStrongRead : What::kRead
+                    : e.strong        ? What::kStrongWrite
+                                      : What::kWrite;
+  const uint32_t together = in_order(e, what);
   for (uint32_t m = e.mask & ~e.inputs; m; m &= m - 1) {
     const uint32_t i = first_lane(m);
     if (e.strong && e.is_request) hand_over_device(e.site.warp, e.address_of(i), e.op, e.releases);
     if (e.op != Op::kWrite) check_read(e, i);
     if (e.op != Op::kRead) check_write(e, i);
+    if (!(together >> i & 1)) check_others(e, i, what);
   }
   if (e.releases) shadow_.advance();
-  if (e.acquires && saw_others_) synchronised_ = true;
+}
+
+/// Elements without a race with other CTAs. Those in one line are checked together, as long as lines have several.
+uint32_t Checker::in_order(const DeviceAccess& e, What what) {
+  uint32_t in_order = 0;
+  for (uint32_t left = e.mask & ~e.inputs; left;) {
+    const uint32_t slot = e.slot_of(first_lane(left));
+    uint32_t same = 0;
+    LineBits bits;
+    for (uint32_t m = left; m; m &= m - 1) {
+      const uint32_t i = first_lane(m), at = e.address_of(i) % kLineBytes;
+      if (e.slot_of(i) != slot) continue;
+      same |= 1u << i;
+      bits.add(LineBits::of(at, at + e.bytes_of(i)));
+    }
+    if (!slot || !order_.touch(e.site.warp, slot, bits, what, e.site.inst.scope)) in_order |= same;
+    left &= ~same;
+    if (!(same & (same - 1))) break;
+  }
+  return in_order;
+}
+
+/// Races with accesses of other CTAs.
+void Checker::check_others(const DeviceAccess& e, uint32_t i, What what) {
+  const uint32_t slot = e.slot_of(i), warp = e.site.warp, bytes = e.bytes_of(i);
+  const uint64_t address = e.address_of(i);
+  const uint32_t at = address % kLineBytes;
+  if (!slot) return;
+  const LineBits bits = LineBits::of(at, at + bytes);
+  const MemoryScope scope = e.site.inst.scope;
+  const AccessRecord* other = order_.touch(warp, slot, bits, what, scope);
+  if (!other) return;
+  const bool equal = what == What::kWrite && e.stores &&
+                     (~state_.memory.valid(slot)[at >> 6] >> (at & 63) & low_bits(bytes)) == 0 &&
+                     std::memcmp(state_.memory.data(slot) + at, e.stores + size_t{i} * e.stores_step, bytes) == 0;
+  if (equal && !(other = order_.touch(warp, slot, bits, what, scope, true))) return;
+  const bool both_strong = is_strong(what) && is_strong(other->what);
+  const char* did = writes(other->what) ? "written" : "read";
+  report(e.site, "race", e.lane_of(i), [&] {
+    const std::string where = describe(state_, address);
+    if (both_strong)
+      return fmt::format(
+          "access to {}, also {} by another CTA of this launch, and the scope of an access has only one of the CTAs",
+          where, did);
+    if (writes(what) && writes(other->what))
+      return fmt::format("write to {}, also written by another CTA of this launch{}", where, "");
+    return fmt::format("{} {}, {} by another CTA of this launch without synchronisation",
+                       writes(what) ? "write to" : "read of", where, did);
+  });
+  order_.note(warp, slot, bits, what, scope, equal);
 }
 
 void Checker::check_read(const DeviceAccess& e, uint32_t i) {
@@ -177,17 +225,6 @@ void Checker::check_read(const DeviceAccess& e, uint32_t i) {
     report(e.site, "uninitialised", e.lane_of(i),
            [&] { return fmt::format("read of {}, which was never written", describe(state_, address)); });
   if (!slot) return;
-  const uint32_t written = state_.memory.writers(slot)[at / 4];
-  if (by_another(written) && (written & bytes_of_word(at / 4, at, bytes))) {
-    saw_others_ |= e.strong;
-    if (e.strong)
-      hand_over(e.site.warp, SharedShadow::kOutside, Op::kRead, false);
-    else if (!synchronised_)
-      report(e.site, "race", e.lane_of(i), [&] {
-        return fmt::format("read of {}, written by another CTA of this launch without synchronisation",
-                           describe(state_, address));
-      });
-  }
   if (const Outcome o = device_.read(e.site.warp, address, bytes, e.strong); !o.ok()) report(e, i, address, o);
 }
 
@@ -196,14 +233,6 @@ void Checker::check_write(const DeviceAccess& e, uint32_t i) {
   const uint32_t bytes = e.bytes_of(i), slot = e.slot_of(i), at = address % kLineBytes;
   const uint64_t bits = ((uint64_t{1} << bytes) - 1) << (at & 63), valid = state_.memory.valid(slot)[at >> 6] & bits;
   const bool same = e.constant && valid == bits && std::memcmp(state_.memory.data(slot) + at, e.constant, bytes) == 0;
-  for (uint32_t word = at / 4; word <= (at + bytes - 1) / 4; ++word) {
-    // Only the bytes that the last writer wrote count: rows of two CTAs may meet inside a word.
-    const uint32_t other = state_.memory.writers(slot)[word];
-    if (by_another(other) && (other & bytes_of_word(word, at, bytes)) && valid && !e.strong && !synchronised_ && !same)
-      report(e.site, "race", e.lane_of(i), [&] {
-        return fmt::format("write to {}, also written by another CTA of this launch", describe(state_, address));
-      });
-  }
   const Outcome outcome = device_.write(e.site.warp, address, bytes, e.strong);
   if (!outcome.ok() && !(same && outcome.verdict == SharedShadow::Verdict::kWriteAfterWrite))
     report(e, i, address, outcome);
@@ -239,18 +268,18 @@ void Checker::on(const LocalAccess& e) {
 /// A strong write hands on what the warp did before its last fence, or all it did if it releases; a strong read takes
 /// over what was handed on there.
 void Checker::hand_over(uint32_t warp, uint32_t offset, Op op, bool releases) {
-  if (op != Op::kWrite && shadow_.completed(offset)) shadow_.observe(offset, warp);
+  if (op != Op::kWrite && shadow_.completed(offset)) shadow_.observe(offset, warp), order_.observe(offset, warp);
   if (op == Op::kRead || !(releases || shadow_.has_fenced(warp))) return;
   releases ? shadow_.signal(offset, warp, false) : shadow_.signal_fenced(offset, warp);
+  order_.signal(offset, warp);
   shadow_.complete(offset);
+  order_.complete(offset);
 }
 
 void Checker::hand_over_device(uint32_t warp, uint64_t address, Op op, bool releases) {
   const bool gives = op != Op::kRead && (releases || shadow_.has_fenced(warp));
   const uint32_t at = gives ? device_.make_place(address) : device_.place(address);
-  if (at == DeviceShadow::kNowhere) return;
-  hand_over(warp, at, op, releases);
-  if (gives) hand_over(warp, SharedShadow::kOutside, Op::kWrite, releases);  // another CTA may pass it on
+  if (at != DeviceShadow::kNowhere) hand_over(warp, at, op, releases);
 }
 
 void Checker::require_stamps(uint32_t lane) const {
@@ -263,21 +292,23 @@ void Checker::on(const AsyncLand& e) {
 }
 
 void Checker::on(const BarrierArrive& e) {
-  if (e.orders) shadow_.arrive(e.id, e.site.warp, e.waits);
+  if (e.orders) order_.arrive(e.id, e.site.warp), shadow_.arrive(e.id, e.site.warp, e.waits);
   require_stamps(first_lane(e.mask));
 }
 
 void Checker::on(const BarrierRelease& e) {
   shadow_.release(e.id, e.warps);
+  order_.release(e.id, e.warps);
   device_.settle();
 }
 
 void Checker::on(const Fence& e) {
+  order_.fence(e);
   shadow_.fence(e.site.warp);
-  synchronised_ |= saw_others_;
 }
 
 void Checker::on(const PhaseArrive& e) {
+  order_.signal(e.barrier, e.warp);
   shadow_.signal(e.barrier, e.warp);
   require_stamps(e.lane);
 }

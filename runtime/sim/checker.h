@@ -8,6 +8,7 @@
 
 #include "runtime/sim/device_shadow.h"
 #include "runtime/sim/events.h"
+#include "runtime/sim/grid_order.h"
 #include "runtime/sim/launch_state.h"
 #include "runtime/sim/shared_shadow.h"
 
@@ -16,8 +17,7 @@ namespace roofgen::sim {
 class Checker {
  public:
   /// `shared`: the CTA's shared memory.
-  Checker(LaunchState& state, const RowTable& rows, const std::vector<std::byte>& shared)
-      : state_(state), rows_(rows), shared_(shared) {}
+  Checker(LaunchState& state, const std::vector<std::byte>& shared) : state_(state), shared_(shared) {}
   /// The checkers of the CTAs of its cluster, by rank.
   void join(std::vector<Checker*> cluster) { cluster_ = std::move(cluster); }
 
@@ -27,12 +27,11 @@ class Checker {
   void on(const LocalAccess& e);
   void on(const AsyncLand& e);
   void on(const BarrierArrive& e);
-  void on(const BarrierWait&) { synchronised_ = true; }  // writes of other CTAs before the barrier may be read now
   void on(const BarrierRelease& e);
   void on(const Fence& e);
   void on(const PhaseArrive& e);
-  void on(const PhaseComplete& e) { shadow_.complete(e.barrier); }
-  void on(const PhasePass& e) { shadow_.observe(e.barrier, e.warp); }
+  void on(const PhaseComplete& e) { shadow_.complete(e.barrier), order_.complete(e.barrier); }
+  void on(const PhasePass& e) { shadow_.observe(e.barrier, e.warp), order_.observe(e.barrier, e.warp); }
 
   /// Undefined behaviour of a lane: a Fault, or a finding, one of each instruction. `message` is only called when
   /// needed.
@@ -57,7 +56,8 @@ class Checker {
   bool at_once(const DeviceAccess& e);
   void check_read(const DeviceAccess& e, uint32_t i);
   void check_write(const DeviceAccess& e, uint32_t i);
-  bool by_another(uint32_t writer) const;
+  uint32_t in_order(const DeviceAccess& e, What what);
+  void check_others(const DeviceAccess& e, uint32_t i, What what);
   bool is_noted(const Site& site) const;
   void report(const Access& e, uint32_t i, uint64_t address, Outcome outcome);
   void hand_over(uint32_t warp, uint32_t offset, Op op, bool releases);
@@ -65,16 +65,13 @@ class Checker {
   void hand_over_device(uint32_t warp, uint64_t address, Op op, bool releases);
 
   LaunchState& state_;
-  const RowTable& rows_;
   const std::vector<std::byte>& shared_;
   std::vector<Checker*> cluster_;
   uint64_t cta_ = 0;
-  uint32_t writer_ = 0;        ///< the CTA's number as a last writer, modulo 2^28
-  bool synchronised_ = false;  ///< this CTA may have synchronised with others
   bool all_written_ = true;
-  bool saw_others_ = false;  ///< a strong read had another CTA's value; a fence makes that a synchronisation
   SharedShadow shadow_;
   DeviceShadow device_{shadow_};
+  CtaOrder order_{shadow_};
   std::vector<uint8_t> local_written_;  ///< per byte of every thread
 };
 

@@ -33,11 +33,6 @@ bool Decoder::cluster_instruction(const PtxStmt& stmt, std::string_view base, Mo
     def(&Inst::d, stmt.operands[0].name, map ? slot : Slot::kB32);
     return true;
   }
-  if (stmt.name == "fence.acq_rel.cluster" || stmt.name == "fence.sc.cluster") {
-    operands_are(stmt, 0, 0);
-    emit(Kind::kNop, Class::kControl).sub = 1;
-    return true;
-  }
   return false;
 }
 

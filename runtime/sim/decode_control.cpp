@@ -1,6 +1,8 @@
 // Decoding of control flow, barriers and instructions across lanes.
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "runtime/sim/decoder.h"
 
 namespace roofgen::sim {
@@ -17,13 +19,30 @@ bool is_hint(std::string_view name) {
   return false;
 }
 
-bool is_fence(std::string_view name) {
-  for (const char* scope : {"cta", "cluster", "gpu", "sys"})
-    for (const char* order : {"sc", "acq_rel", "acquire", "release"})
-      if (name == fmt::format("fence.{}.{}", order, scope)) return true;
-  return name == "membar.gl" || name == "membar.cta" || name == "membar.sys" ||
-         name == "fence.mbarrier_init.release.cluster" || name == "fence.proxy.async" ||
-         name.starts_with("fence.proxy.async.") || name == "fence.proxy.alias";
+struct FenceOrder {
+  MemoryScope scope = MemoryScope::kCta;
+  uint8_t flags = 0;
+};
+
+/// Fences between proxies, and of the initialisation of mbarriers, order nothing between CTAs here.
+std::optional<FenceOrder> fence_of(std::string_view name) {
+  constexpr uint8_t kBoth = kFlagAcquire | kFlagRelease;
+  constexpr std::pair<const char*, MemoryScope> kScopes[] = {{"cta", MemoryScope::kCta},
+                                                             {"cluster", MemoryScope::kCluster},
+                                                             {"gpu", MemoryScope::kGpu},
+                                                             {"sys", MemoryScope::kSys}};
+  constexpr std::pair<const char*, uint8_t> kOrders[] = {
+      {"sc", kBoth}, {"acq_rel", kBoth}, {"acquire", kFlagAcquire}, {"release", kFlagRelease}};
+  for (const auto& [scope, is] : kScopes)
+    for (const auto& [order, flags] : kOrders)
+      if (name == fmt::format("fence.{}.{}", order, scope)) return FenceOrder{is, flags};
+  if (name == "membar.cta") return FenceOrder{MemoryScope::kCta, kBoth};
+  if (name == "membar.gl") return FenceOrder{MemoryScope::kGpu, kBoth};
+  if (name == "membar.sys") return FenceOrder{MemoryScope::kSys, kBoth};
+  if (name == "fence.mbarrier_init.release.cluster" || name == "fence.proxy.async" ||
+      name.starts_with("fence.proxy.async.") || name == "fence.proxy.alias")
+    return FenceOrder{};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -250,9 +269,12 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
     in.space = static_cast<uint8_t>(which);
     use(&Inst::a, stmt.operands[1], Slot::kB64);
     def(&Inst::d, stmt.operands[0].name, Slot::kPred);
-  } else if (is_fence(stmt.name)) {
+  } else if (const std::optional<FenceOrder> fence = fence_of(stmt.name)) {
     plain(Kind::kNop, 0, 0);
-    kernel_.code.back().sub = 1;
+    Inst& in = kernel_.code.back();
+    in.sub = 1;
+    in.scope = fence->scope;
+    in.flags |= fence->flags;
   } else if (base == "brkpt" && m.done()) {
     plain(Kind::kTrap, 0, 0);  // what it is without a debugger
   } else if (stmt.name == "pmevent" || stmt.name == "pmevent.mask") {

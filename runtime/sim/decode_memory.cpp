@@ -48,18 +48,28 @@ void take_cache_hints(Modifiers& m, bool& policy_operand) {
   }
 }
 
-bool take_order(Modifiers& m) {
-  bool strong = m.take("volatile") || m.take("relaxed") || m.take("acquire") || m.take("release") ||
-                m.take("acq_rel") || m.take("mmio");
+bool take_scope(Modifiers& m, MemoryScope& scope) {
+  if (m.take("cta")) return scope = MemoryScope::kCta, true;
+  if (m.take("cluster")) return scope = MemoryScope::kCluster, true;
+  if (m.take("gpu")) return scope = MemoryScope::kGpu, true;
+  if (m.take("sys")) return scope = MemoryScope::kSys, true;
+  return false;
+}
+
+/// A volatile access is a relaxed one of the whole system (PTX ISA, "Operation types").
+bool take_order(Modifiers& m, MemoryScope& scope) {
+  const bool is_volatile = m.take("volatile");
+  const bool strong =
+      is_volatile || m.take("relaxed") || m.take("acquire") || m.take("release") || m.take("acq_rel") || m.take("mmio");
   if (!strong)
     m.take("weak");
-  else if (!m.take("cta") && !m.take("cluster") && !m.take("gpu"))
-    m.take("sys");
+  else if (!take_scope(m, scope) && is_volatile)
+    scope = MemoryScope::kSys;
   return strong;
 }
 
-bool releases(std::string_view opcode) {
-  return opcode.find(".release") != opcode.npos || opcode.find(".acq_rel") != opcode.npos;
+bool has(std::string_view opcode, const char* order) {
+  return opcode.find(order) != opcode.npos || opcode.find(".acq_rel") != opcode.npos;
 }
 
 Class access_class(Space space, bool is_load) {
@@ -117,9 +127,11 @@ Slot Decoder::register_slot(const PtxOperand& o, uint32_t bytes) {
 }
 
 void Decoder::load_store(const PtxStmt& stmt, Modifiers& m, bool is_load) {
-  bool strong = take_order(m);
+  MemoryScope scope = MemoryScope::kSys;
+  bool strong = take_order(m, scope);
   Space space = Space::kGeneric;
   take_space(m, space);
+  strong = strong || take_order(m, scope);  // where CUTLASS has it: ld.global.acquire.gpu
   bool policy = false;
   take_cache_hints(m, policy);
   if (is_load) m.take("nc");
@@ -159,8 +171,9 @@ void Decoder::load_store(const PtxStmt& stmt, Modifiers& m, bool is_load) {
   if (slot == Slot::kB64 && type->size != 8) in.flags |= kFlagWide;
   if (is_load && type->is_signed) in.flags |= kFlagSigned;
   if (strong) in.flags |= kFlagStrong;
-  if (!is_load && releases(stmt.name)) in.flags |= kFlagRelease;
-  if (is_load && stmt.name.starts_with("ld.acquire")) in.flags |= kFlagAcquire;
+  if (!is_load && has(stmt.name, ".release")) in.flags |= kFlagRelease;
+  if (is_load && has(stmt.name, ".acquire")) in.flags |= kFlagAcquire;
+  in.scope = scope;
   // A kernel parameter at a fixed place is the same for every thread of the launch.
   bool fixed = !where.name.empty() && resolve(where.name).kind == Symbol::Kind::kAddress;
   if (is_load && lies_in == Space::kParam && fixed) {
@@ -173,11 +186,11 @@ void Decoder::load_store(const PtxStmt& stmt, Modifiers& m, bool is_load) {
 }
 
 void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
-  take_order(m);
+  MemoryScope scope = MemoryScope::kGpu;  // where none is given
+  if (!take_order(m, scope)) take_scope(m, scope);
   Space space = Space::kGeneric;
   take_space(m, space);
-  if (!m.take("cta") && !m.take("cluster") && !m.take("gpu"))
-    m.take("sys");  // a scope without a meaning comes behind the space
+  take_scope(m, scope);  // compilers have it behind the space if there is no order
   if (space != Space::kGeneric && space != Space::kGlobal && space != Space::kShared) unknown_opcode();
   static constexpr const char* kOps[] = {"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"};
   std::string_view op_name = m.next();
@@ -185,7 +198,7 @@ void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
   for (int i = 0; i < 10; ++i)
     if (op_name == kOps[i]) op = i;
   if (op < 0) unknown_opcode();
-  take_order(m);  // where cooperative groups have it: atom.add.release.gpu
+  take_order(m, scope);  // where cooperative groups have it: atom.add.release.gpu
   m.take("noftz");
   static constexpr const char* kTypes[] = {"b32", "b64",  "u32",   "s32",    "u64", "s64",
                                            "f16", "bf16", "f16x2", "bf16x2", "f32", "f64"};
@@ -212,7 +225,9 @@ void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
   operands_are(stmt, first + 1 + sources, first + 1 + sources);
   Slot slot = kSizes[type] == 8 ? Slot::kB64 : kSizes[type] == 4 ? Slot::kB32 : Slot::kB16;
   emit(Kind::kAtomic, Class::kAtomic);
-  if (releases(stmt.name)) kernel_.code.back().flags |= kFlagRelease;
+  if (has(stmt.name, ".release")) kernel_.code.back().flags |= kFlagRelease;
+  if (has(stmt.name, ".acquire")) kernel_.code.back().flags |= kFlagAcquire;
+  if (!returns) kernel_.code.back().flags |= kFlagReduces;
   address(stmt.operands[first], &Inst::a, &Inst::imm);
   use(&Inst::b, stmt.operands[first + 1], slot);
   if (sources == 2) use(&Inst::c, stmt.operands[first + 2], slot);
@@ -220,6 +235,7 @@ void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
   Inst& in = kernel_.code.back();
   in.space = static_cast<uint8_t>(space);
   in.size = kSizes[type];
+  in.scope = scope;
   in.sub = static_cast<uint8_t>(op);
   in.type = static_cast<uint8_t>(type);
 }

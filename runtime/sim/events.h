@@ -75,7 +75,9 @@ struct Access {
   uint32_t needed = ~0u;                ///< bytes of each element that must have been written; others may be padding
   const Piece* pieces = nullptr;        ///< per element
   const std::byte* constant = nullptr;  ///< a write whose value is a constant of the PTX, the same in all lanes
-  const uint32_t* holes = nullptr;      ///< a write: per element, bytes whose value nothing wrote (padding of structs)
+  const std::byte* stores = nullptr;    ///< a write: the bytes of element i at stores + i stores_step; null: not known
+  uint32_t stores_step = 0;
+  const uint32_t* holes = nullptr;  ///< a write: per element, bytes whose value nothing wrote (padding of structs)
 
   uint32_t lane_of(uint32_t i) const { return pieces ? pieces[i].lane : i; }
   uint32_t bytes_of(uint32_t i) const { return pieces ? pieces[i].bytes : bytes; }

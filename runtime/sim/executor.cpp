@@ -265,8 +265,7 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
     ROOFGEN_TRY(workspace.address, memory_.allocate(8, "the grid's barrier", nullptr));
     ROOFGEN_CHECK(memory_.write(workspace.address, std::vector<std::byte>(8)));
   }
-  LaunchState state{kernel, launch, {}, memory_, memory_.buffers(), 0, static_cast<uint32_t>(n), 0};
-  state.first_writer = memory_.take_writer_ids(n);
+  LaunchState state{kernel, launch, {}, memory_, memory_.buffers(), 0};
   state.max_instructions = options.max_warp_instructions ? options.max_warp_instructions : kDefaultInstructionLimit;
   state.printed = options.printed;
   state.listener = options.listener;

@@ -59,6 +59,9 @@ enum class Kind : uint8_t {
   kAssert,  ///< a failed assertion: a is the address of its text, b of the file's name, c the line
 };
 
+/// The threads that a strong access or a fence includes (PTX ISA, "Scope").
+enum class MemoryScope : uint8_t { kCta, kCluster, kGpu, kSys };
+
 enum class AtomicOp : uint8_t { kAdd, kMin, kMax, kAnd, kOr, kXor, kExch, kCas, kInc, kDec };
 enum class ElementType : uint8_t { kB32, kB64, kU32, kS32, kU64, kS64, kF16, kBf16, kF16x2, kBf16x2, kF32, kF64 };
 enum class BarrierOp : uint8_t { kSync, kArrive, kPopc, kAnd, kOr };
@@ -121,14 +124,15 @@ struct Signature {
 inline constexpr uint8_t kFlagTracked = 1;    ///< reads or writes a register that is not provably assigned
 inline constexpr uint8_t kFlagAddr64 = 2;     ///< address register is 64 bits wide
 inline constexpr uint8_t kFlagSigned = 4;     ///< loads sign-extend
-inline constexpr uint8_t kFlagRelease = 4;    ///< stores and atomics: they hand on what the thread did before
+inline constexpr uint8_t kFlagRelease = 4;    ///< stores, atomics and fences: they hand on what the thread did before
 inline constexpr uint8_t kFlagAligned = 8;    ///< `.aligned`: every lane of the warp must take part
 inline constexpr uint8_t kFlagStrong = 16;    ///< volatile, relaxed, acquire or release access
 inline constexpr uint8_t kFlagPart = 32;      ///< continues the PTX instruction before it, not counted again
 inline constexpr uint8_t kFlagDst64 = 64;     ///< cp.async: the shared address register is 64 bits wide
-inline constexpr uint8_t kFlagAcquire = 64;   ///< loads: what others released before is seen after it
+inline constexpr uint8_t kFlagAcquire = 64;   ///< loads, atomics, fences: what others released is seen after it
 inline constexpr uint8_t kFlagConstant = 64;  ///< stores: all values are constants of the PTX
 inline constexpr uint8_t kFlagWide = 128;     ///< loads: destination rows are 64-bit though the element is not
+inline constexpr uint8_t kFlagReduces = 128;  ///< atomics: `red`, whose read acquires nothing
 
 struct Inst {
   LaneFn lane = nullptr;
@@ -148,7 +152,8 @@ struct Inst {
   uint8_t count = 1;  ///< vector elements or matrices
   uint8_t space = 0;  ///< enum Space
   uint8_t flags = 0;
-  uint8_t type = 0;  ///< element type tag of atomics and reductions
+  uint8_t type = 0;                       ///< element type tag of atomics and reductions
+  MemoryScope scope = MemoryScope::kSys;  ///< of strong accesses and fences
 };
 
 /// Copies a value without computing with it.
@@ -185,12 +190,11 @@ struct SharedRow {
   bool climbs;
 };
 
-/// What many lanes or words have in common (warp_rows.h).
+/// What many lanes have in common (warp_rows.h).
 struct RowTable {
   bool (*climbs)(const uint64_t* value, uint32_t shift);
   SharedRow (*shared)(const uint32_t* address, uint32_t displacement, uint32_t* offset);
   SharedRow (*shared_wide)(const uint64_t* address, uint64_t displacement, uint32_t* offset);
-  bool (*any_other_writer)(const uint32_t* writers, uint32_t count, uint32_t me, uint32_t first, uint32_t n);
 };
 
 /// The lane functions compiled for one host instruction set.

@@ -11,6 +11,7 @@
 
 namespace roofgen::sim {
 
+class GridOrder;
 class Listener;
 
 /// Something the running kernel did wrong; ends its CTA. Thrown inside the machine only.
@@ -29,8 +30,6 @@ struct LaunchState {
   std::vector<std::byte> params;
   MemoryView memory;
   std::shared_ptr<const BufferList> buffers;
-  uint32_t first_writer;        ///< CTA i of the selection writes as first_writer + i
-  uint32_t n_writers;           ///< CTAs of the selection
   uint64_t max_instructions;    ///< warp-instructions per CTA
   uint32_t sms = 1;             ///< %nsmid; CTAs take their %smid in turn
   uint64_t clock_begin = 0;     ///< %clock64 when a CTA begins; it advances by one an instruction
@@ -39,20 +38,14 @@ struct LaunchState {
   /// Undefined behaviour that no GPU traps on (uninitialised, race, async-pending). Null: it ends the CTA like any
   /// other finding; else the first kMostTolerated findings of the launch are added here, and the CTA goes on.
   std::vector<Finding>* tolerated = nullptr;
+  GridOrder* order = nullptr;      ///< between the CTAs; null: there is one CTA
+  uint64_t schedule = 0;           ///< RunOptions::schedule
+  uint64_t changes = 0;            ///< grows when a byte of device memory changes
   uint64_t grid_workspace = 0;     ///< address of a cooperative launch's barrier, 8 bytes of zeros; 0: not cooperative
   std::string* printed = nullptr;  ///< output of printf, lane by lane; may be null
   Listener* listener = nullptr;    ///< may be null
 };
 inline constexpr size_t kMostTolerated = 8;
-
-/// A word's last writer: the CTA's number modulo 2^28, above four bits that say which of the word's bytes it wrote.
-inline constexpr uint32_t kWriterMask = (1u << 28) - 1;
-
-/// The bytes of word `word` that an access of `bytes` at `at` touches.
-inline uint32_t bytes_of_word(uint32_t word, uint32_t at, uint32_t bytes) {
-  const uint32_t begin = at > 4 * word ? at - 4 * word : 0, end = at + bytes < 4 * word + 4 ? at + bytes - 4 * word : 4;
-  return (1u << end) - (1u << begin);
-}
 
 /// "A[byte 12]", "8 bytes past the end of A (64 bytes)": no raw device addresses, so that messages do not depend on
 /// other allocations.

@@ -12,8 +12,12 @@ constexpr uint32_t kTurn = 256;
 /// Backward branches after which lanes that wait get a turn, so that a spinning lane cannot starve
 /// the lane it waits for.
 constexpr uint32_t kSpinLimit = 512;
+/// The same for a CTA that waits without any change: its states repeat sooner.
+constexpr uint32_t kSpinLimitInVain = 16;
 /// Looks at device memory after which other CTAs get a turn.
 constexpr uint32_t kPatience = 1024;
+// Random schedules: turns of 1 to kTurn instructions, and rounds of turns, on average, until another CTA gets a turn.
+constexpr uint32_t kTurnLengths = 9, kTurnsOfCta = 16;
 
 }  // namespace
 
@@ -35,17 +39,22 @@ bool Machine::go_on(std::vector<Finding>& findings) {
 
 bool Machine::take_turns(std::vector<Finding>& findings) {
   last_buffer_ = nullptr;
+  waits_ = false;
   std::shared_lock lock(state_.memory.all().in_use());  // given up for moments in safe_point
   for (;;) {
     bool ran = false, all_finished = true;
-    for (Warp& w : warps_) {
+    const bool random = state_.schedule && !regular_;
+    for (size_t i = turns_.size(); random && i > 1; --i) std::swap(turns_[i - 1], turns_[random_() % i]);
+    for (uint32_t i = 0; i < n_warps_; ++i) {
+      Warp& w = warps_[random ? turns_[i] : i];
       if (w.finished()) continue;
       all_finished = false;
       choose(w);
       if (!w.active) continue;
       ran = true;
       try {
-        state_.listener ? run_warp<true>(w, kTurn) : run_warp<false>(w, kTurn);
+        const uint32_t turn = random ? kTurn >> random_() % kTurnLengths : kTurn;
+        state_.listener ? run_warp<true>(w, turn) : run_warp<false>(w, turn);
       } catch (Fault& fault) {
         findings.push_back(finding(fault.kind, std::move(fault.message), w, w.pc, fault.lane));
         return true;
@@ -63,15 +72,44 @@ bool Machine::take_turns(std::vector<Finding>& findings) {
     if (all_finished) return ended_ = true;
     if (!ran && end_vain_waits()) continue;
     if (!ran) {
-      if (waits_for_cluster()) return false;
+      if (waits_for_cluster()) {
+        waits_ = true;
+        return false;
+      }
       findings.push_back(deadlock());
       return true;
     }
     if (idle_looks_ >= kPatience) {
       idle_looks_ = 0;
+      waits_ = true;
       return false;
     }
+    if (shared_looks_ >= kPatience && polls_in_vain()) {
+      findings.push_back(
+          vain_polling("the CTA polls shared memory that none of its threads changes: " + whereabouts()));
+      return true;
+    }
+    if (random && random_() % kTurnsOfCta == 0) return false;
   }
+}
+
+void Machine::note_look(const Warp& w, bool shared, bool device) {
+  look_pc_ = w.pc;
+  look_warp_ = w.index;
+  if (device || !cluster_.empty()) {
+    ++idle_looks_;
+    shared_looks_ = 0;
+    polling_ = {};
+  } else {
+    shared_looks_ += shared;
+  }
+}
+
+/// Whether the CTA, which has looked at its shared memory for long, repeats itself.
+bool Machine::polls_in_vain() {
+  shared_looks_ = 0;
+  regular_ = true;
+  return polling_.repeats(state_.changes, [&] { return fingerprint(); });
 }
 
 /// Parks the running lanes and picks the ready lanes at the lowest pc, all that are there. Lanes
@@ -91,7 +129,7 @@ void Machine::choose(Warp& w) {
     highest = std::max(highest, f.pc);
   }
   w.pc = lowest != ~0u ? lowest : at_barrier ? ~0u : waiting;
-  if (w.spins > kSpinLimit && lowest != ~0u) {
+  if (w.spins > (regular_ ? kSpinLimitInVain : kSpinLimit) && lowest != ~0u) {
     w.spins = 0;
     w.pc = highest;  // this once the lanes furthest ahead
   } else {

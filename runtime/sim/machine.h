@@ -8,6 +8,7 @@
 
 #include <array>
 #include <memory>
+#include <random>
 #include <span>
 #include <string>
 #include <vector>
@@ -72,6 +73,30 @@ struct Warp {
   bool finished() const { return dead == ~0u; }
 };
 
+/// Finds that a deterministic sequence of states repeats (Brent): the state at each power of two is compared with those
+/// that follow.
+class Polling {
+ public:
+  /// `changes`: the fingerprint says nothing of states before it last grew.
+  template <class Fingerprint>
+  bool repeats(uint64_t changes, Fingerprint&& fingerprint) {
+    if (changes != changes_) {
+      changes_ = changes;
+      count_ = 0;
+      return false;
+    }
+    const uint64_t now = fingerprint();
+    if (count_ && now == kept_) return true;
+    if ((count_ & (count_ + 1)) == 0) kept_ = now;
+    ++count_;
+    return false;
+  }
+  bool unchanged(uint64_t changes) const { return changes == changes_; }
+
+ private:
+  uint64_t changes_ = ~uint64_t{0}, kept_ = 0, count_ = 0;
+};
+
 class Machine {
  public:
   Machine(LaunchState& state, Counter& counter, const LaneTable& lanes);
@@ -84,13 +109,24 @@ class Machine {
   }
   /// The same in pieces, for CTAs that wait for each other.
   void begin_cta(uint64_t cta, uint32_t ordinal);
-  /// Runs until the CTA ends, or (false) until it has looked at device memory that others should change many times in
-  /// vain.
+  /// Runs until the CTA ends, or (false) until it waits for others or has had its turn.
   bool go_on(std::vector<Finding>& findings);
+  /// Whether it has looked many times in vain at device memory that others should change, or waits for its cluster.
+  bool waits() const { return waits_; }
+  /// Of all that the CTA's further way depends on, device memory and clocks apart.
+  uint64_t fingerprint() const;
+  /// For a CTA that waits without any change: its turns have their usual order and length, whatever the schedule, and
+  /// lanes that are ahead get more of them.
+  void set_regular(bool regular) { regular_ = regular; }
   /// The machines of its cluster by rank, itself among them; before begin_cta. None: it is a cluster of its own.
   void join(std::span<Machine* const> cluster, uint32_t rank);
+  uint64_t cta() const { return cta_; }
   uint64_t instructions() const { return instructions_; }  ///< that the CTA ran
   Finding deadlock() const;
+  /// The CTA polls in vain. The finding is at its last look.
+  Finding vain_polling(std::string message) const;
+  /// "warps 0-2 at k.cu:7; warp 3 at ...": the unfinished warps and the places of their first lanes.
+  std::string whereabouts() const;
   /// Memory that a CTA keeps while it waits.
   uint64_t resident_bytes() const;
 
@@ -130,6 +166,8 @@ class Machine {
   }
 
   bool take_turns(std::vector<Finding>& findings);
+  bool polls_in_vain();
+  void note_look(const Warp& w, bool shared, bool device);
   template <bool kListened>
   void run_warp(Warp& w, uint32_t quota);
   void choose(Warp& w);
@@ -140,7 +178,6 @@ class Machine {
   // machine_begin.cpp
   void prepare_registers();
   uint64_t special(Special s, uint32_t thread) const;
-  std::string whereabouts() const;
   Finding finding(const char* kind, std::string message, const Warp& w, uint32_t pc, uint32_t lane) const;
   /// On a worker, an access whose result depends on the order of CTAs ends the CTA; parallel.cpp runs the wave again in
   /// order.
@@ -288,9 +325,15 @@ class Machine {
   uint32_t rank_ = 0;
   bool ended_ = false;
   uint64_t cta_ = 0;
-  uint32_t ordinal_ = 0, writer_ = 0;
+  uint32_t ordinal_ = 0;
   uint64_t instructions_ = 0;  ///< of this CTA
   uint32_t idle_looks_ = 0;    ///< strong reads and atomics of device memory that changed nothing, in this turn
+  uint32_t shared_looks_ = 0;  ///< the same of shared memory, since a store
+  Polling polling_;
+  uint32_t look_pc_ = 0, look_warp_ = 0;  ///< of the last look
+  bool waits_ = false, regular_ = false;
+  std::mt19937_64 random_;       ///< of the schedule
+  std::vector<uint32_t> turns_;  ///< warps in the order of their turns
   std::vector<std::byte> shared_;
   Checker checker_;
   uint32_t shared_bytes_ = 0;  ///< with what is reserved

@@ -1,7 +1,9 @@
 // The start of a CTA, and its findings.
 #include <fmt/format.h>
+#include <llvm/Support/xxhash.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "runtime/sim/machine.h"
 
@@ -21,7 +23,7 @@ bool changes_with_cta(Special s) {
 }  // namespace
 
 Machine::Machine(LaunchState& state, Counter& counter, const LaneTable& lanes)
-    : state_(state), kernel_(state.kernel), counter_(counter), lanes_(lanes), checker_(state, lanes.rows, shared_) {
+    : state_(state), kernel_(state.kernel), counter_(counter), lanes_(lanes), checker_(state, shared_) {
   threads_ = static_cast<uint32_t>(state.launch.block.count());
   n_warps_ = (threads_ + kWarpSize - 1) / kWarpSize;
   shared_bytes_ = reserved_at_ = kernel_.static_shared + state.launch.smem_bytes;
@@ -122,9 +124,15 @@ uint64_t Machine::resident_bytes() const {
 void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   cta_ = cta;
   ordinal_ = ordinal;
-  writer_ = state_.first_writer + ordinal;
   instructions_ = 0;
-  idle_looks_ = vain_waits_ = 0;
+  idle_looks_ = shared_looks_ = vain_waits_ = 0;
+  polling_ = {};
+  waits_ = regular_ = false;
+  if (state_.schedule) {
+    random_.seed(state_.schedule * 0x9e3779b97f4a7c15u + ordinal);
+    turns_.resize(n_warps_);
+    std::iota(turns_.begin(), turns_.end(), 0u);
+  }
   ended_ = false;
   bulk_copies_.clear();
   last_buffer_ = nullptr;
@@ -202,7 +210,42 @@ Finding Machine::deadlock() const {
                  *at, pc, 0);
 }
 
-/// "warps 0-2 at k.cu:7; warp 3 at ...": the unfinished warps and the places of their first lanes.
+Finding Machine::vain_polling(std::string message) const {
+  const Warp& w = warps_[look_warp_];
+  return finding("deadlock", std::move(message), w, look_pc_, w.active ? first_lane(w.active) : 0);
+}
+
+uint64_t Machine::fingerprint() const {
+  uint64_t hash = 0;
+  const auto add = [&](const void* data, size_t bytes) {
+    hash = llvm::xxHash64({static_cast<const char*>(data), bytes}) + 0x9e3779b97f4a7c15u * hash;
+  };
+  const auto add_value = [&](const auto& value) {
+    static_assert(std::has_unique_object_representations_v<std::decay_t<decltype(value)>>);
+    add(&value, sizeof value);
+  };
+  add(register_memory_.data(), register_memory_.size() * sizeof register_memory_[0]);
+  add(predicate_memory_.data(), predicate_memory_.size() * sizeof predicate_memory_[0]);
+  add(shared_.data(), shared_.size());
+  add(local_.data(), local_.size());
+  for (const Warp& w : warps_) {
+    // Lanes that are ahead get a turn after some spins, if there are lanes behind them that run.
+    const auto ready =
+        std::count_if(w.parked.begin(), w.parked.end(), [](const Fragment& f) { return f.barrier == kReady; });
+    add_value(std::array{w.pc, w.active, w.dead, (w.active != 0) + ready > 1 ? w.spins : 0u, w.cluster_arrived,
+                         w.cluster_released, uint32_t{w.impatient}});
+    for (const Fragment& f : w.parked) add_value(f);
+    add_value(w.committed);
+    add_value(w.copies.size());
+  }
+  for (const Barrier& b : barriers_) {
+    add_value(b.arrived);
+    add_value(std::array{b.expected, b.votes_all, b.votes_any, b.votes});
+  }
+  add_value(bulk_copies_.size());
+  return hash;
+}
+
 std::string Machine::whereabouts() const {
   std::string out;
   for (uint32_t i = 0; i < warps_.size();) {

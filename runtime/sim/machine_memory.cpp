@@ -122,7 +122,7 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
       e.acquires = strong && in.flags & kFlagAcquire;
       e.needed = needed_bytes(in);
     });
-  if (strong) idle_looks_ += (t.shared && !cluster_.empty()) + (t.device != 0);
+  if (strong) note_look(w, t.shared, t.device);
   if (in.sub) note_holes(w, in, mask, t);
   const std::byte* from[kWarpSize];
   for (uint32_t m = mask; m; m &= m - 1) from[first_lane(m)] = bytes_at(w, t, first_lane(m));
@@ -202,8 +202,11 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
     e.strong = in.flags & kFlagStrong;
     e.releases = in.flags & kFlagRelease;
     if (in.flags & kFlagConstant) e.constant = data[first_lane(mask)];
+    e.stores = data[0];
+    e.stores_step = sizeof data[0];
     if (any_holes) e.holes = holes;
   });
+  if (t.shared) shared_looks_ = 0;
   for (uint32_t m = mask; m; m &= m - 1) put(w, t, first_lane(m), data[first_lane(m)], bytes, holes[first_lane(m)]);
 }
 
@@ -214,6 +217,7 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
   resolve(w, in, mask, in.size, Op::kAtomic, t);
   emit(w, t, Op::kAtomic, in.size, [&](Access& e) {
     e.strong = true;
+    e.acquires = in.flags & kFlagAcquire;
     e.releases = in.flags & kFlagRelease;
   });
   for (uint32_t m = mask; m; m &= m - 1) {  // lanes take effect in order
@@ -229,7 +233,8 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
     else
       row(w, in.d)[l] = static_cast<uint32_t>(old);
   }
-  if (t.device && !changes) ++idle_looks_;
+  if (!changes) note_look(w, t.shared, t.device);
+  if (changes && t.shared) shared_looks_ = 0;
 }
 
 }  // namespace roofgen::sim

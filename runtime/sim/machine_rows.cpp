@@ -102,23 +102,19 @@ uint64_t Machine::row_address(const Warp& w, const Inst& in, uint32_t bytes, Buf
 void Machine::prefetch_next(uint32_t slot) {
   __builtin_prefetch(state_.memory.data(slot + 1));
   __builtin_prefetch(state_.memory.data(slot + 1) + kLineBytes / 2);
-  __builtin_prefetch(state_.memory.writers(slot + 1));
-  __builtin_prefetch(state_.memory.writers(slot + 1) + kLineBytes / 8);
 }
 
 /// Words of one line.
 void Machine::write_words(uint32_t slot, uint32_t at, uint32_t bytes, const std::byte* from) {
-  const uint32_t mine = (writer_ & kWriterMask) << 4 | 15;
-  uint32_t* writers = state_.memory.writers(slot);
+  state_.memory.note_written(slot, at, bytes);
+  ++state_.changes;
   uint64_t* valid = state_.memory.valid(slot);
   if (bytes == kLineBytes) {  // a size that compilers know
-    std::fill_n(writers, kLineBytes / 4, mine);
     valid[0] = valid[1] = ~uint64_t{0};
     std::memcpy(state_.memory.data(slot), from, kLineBytes);
     return;
   }
   const LineBits bits = LineBits::of(at, at + bytes);
-  std::fill_n(writers + at / 4, bytes / 4, mine);
   valid[0] |= bits.low;
   valid[1] |= bits.high;
   std::memmove(state_.memory.data(slot) + at, from, bytes);
@@ -163,6 +159,8 @@ bool Machine::store_device_row(Warp& w, const Inst& in, uint32_t bytes) {
   const std::byte* from = collect(w, in, room);
   DeviceAccess e{{site(w), Op::kWrite, kAll, bytes}, nullptr, first, slot};
   if (in.flags & kFlagConstant) e.constant = from;
+  e.stores = from;
+  e.stores_step = bytes;
   emit(e);
   uint32_t at = offset % kLineBytes;
   for (uint64_t done = 0; done < end - offset; at = 0) {
@@ -211,6 +209,7 @@ bool Machine::store_shared_row(Warp& w, const Inst& in, uint32_t bytes) {
   uint32_t offset[kWarpSize];
   SharedRow shared;
   if (!shared_row(w, in, bytes, offset, &shared)) return false;
+  shared_looks_ = 0;
   alignas(64) std::byte room[16 * kWarpSize];
   const std::byte* from = collect(w, in, room);
   SharedAccess e{{site(w), Op::kWrite, kAll, bytes}, offset, nullptr, shared.climbs, shared.step};

@@ -64,12 +64,11 @@ bool Machine::device_line(uint64_t address, uint32_t bytes, uint32_t lane, Op op
 void Machine::write_device(uint32_t slot, uint32_t at, uint32_t bytes, const std::byte* in, uint32_t holes) {
   const uint64_t bits = ((uint64_t{1} << bytes) - 1) << (at & 63);
   uint64_t& valid = state_.memory.valid(slot)[at >> 6];
-  uint32_t* writers = state_.memory.writers(slot);
-  const uint32_t me = writer_ & kWriterMask;
-  for (uint32_t word = at / 4; word <= (at + bytes - 1) / 4; ++word)
-    writers[word] = me << 4 | bytes_of_word(word, at, bytes) | (writers[word] >> 4 == me ? writers[word] & 15 : 0);
+  state_.memory.note_written(slot, at, bytes);
   valid = (valid | bits) & ~(uint64_t{holes} << (at & 63));
-  std::memcpy(state_.memory.data(slot) + at, in, bytes);
+  std::byte* const out = state_.memory.data(slot) + at;
+  state_.changes += std::memcmp(out, in, bytes) != 0;
+  std::memcpy(out, in, bytes);
 }
 
 /// An access of one lane that is checked but is no request of its own (Access::is_request).
@@ -94,6 +93,7 @@ void Machine::write_device(const Warp& w, uint64_t address, uint32_t bytes, uint
   DeviceAccess e{{site(w), Op::kWrite, 1, bytes}, &address, 0, &slot};
   e.is_request = false;
   e.pieces = &piece;
+  e.stores = in;
   emit(e);
   write_device(slot, at, bytes, in, 0);
 }

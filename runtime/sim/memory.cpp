@@ -28,11 +28,10 @@ Result<void> DeviceMemory::initialise(uint64_t max_bytes) {
   constexpr uint64_t kLargest = uint64_t{32} << 30, kSmallest = uint64_t{256} << 20;
   for (uint64_t bytes = kLargest; bytes >= kSmallest; bytes /= 2) {
     uint64_t slots = bytes / kLineBytes;
-    Mapping& all = data_memory_;
-    if (!all.reserve(bytes + bytes + slots * 16)) continue;
-    data_ = static_cast<std::byte*>(all.data());
-    writers_ = reinterpret_cast<uint32_t*>(data_ + bytes);
-    valid_ = reinterpret_cast<uint64_t*>(data_ + 2 * bytes);
+    if (!memory_.reserve(bytes + slots * 20)) continue;
+    data_ = static_cast<std::byte*>(memory_.data());
+    valid_ = reinterpret_cast<uint64_t*>(data_ + bytes);
+    written_words_ = reinterpret_cast<uint32_t*>(data_ + bytes + slots * 16);
     // Slot 0 stands for none.
     slots_ = static_cast<uint32_t>(max_bytes ? std::min(slots, max_bytes / kLineBytes + 1) : slots);
     return {};
@@ -170,7 +169,6 @@ uint32_t DeviceMemory::fill_line(Buffer& buffer, uint64_t line) {
 
 void DeviceMemory::clear(uint32_t slot) {
   valid(slot)[0] = valid(slot)[1] = 0;
-  std::memset(writers(slot), 0, kLineBytes);
   std::memset(data(slot), 0xff, kLineBytes);  // NaN in every float format
 }
 
@@ -244,10 +242,6 @@ Result<void> DeviceMemory::read(uint64_t from, std::span<std::byte> to, std::vec
     offset += n;
   }
   return {};
-}
-
-uint32_t DeviceMemory::take_writer_ids(uint64_t count) {
-  return next_writer_.fetch_add(static_cast<uint32_t>(count), std::memory_order_relaxed);
 }
 
 }  // namespace roofgen::sim

@@ -31,6 +31,7 @@ inline constexpr uint64_t kDefaultFilledCap = (uint64_t{512} << 20) / kLineBytes
 /// Bits [begin, end) of a line's 128.
 struct LineBits {
   uint64_t low = 0, high = 0;
+  bool operator==(const LineBits&) const = default;
   static LineBits of(uint32_t begin, uint32_t end) {
     const auto below = [](uint32_t n) { return n >= 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1; };
     return {below(end < 64 ? end : 64) & ~below(begin < 64 ? begin : 64),
@@ -39,7 +40,9 @@ struct LineBits {
   void add(LineBits b) { low |= b.low, high |= b.high; }
   void remove(LineBits b) { low &= ~b.low, high &= ~b.high; }
   bool meets(LineBits b) const { return (low & b.low) || (high & b.high); }
+  bool any() const { return low || high; }
   LineBits without(LineBits b) const { return {low & ~b.low, high & ~b.high}; }
+  LineBits common(LineBits b) const { return {low & b.low, high & b.high}; }
   /// Those of the `chunk`th 16 bytes.
   uint32_t of_chunk(uint32_t chunk) const {
     return static_cast<uint16_t>((chunk < 4 ? low : high) >> (chunk & 3) * 16);
@@ -109,8 +112,8 @@ class DeviceMemory {
   std::byte* data(uint32_t slot) { return data_ + uint64_t{slot} * kLineBytes; }
   /// Bit i: byte i of the line was written. Two words.
   uint64_t* valid(uint32_t slot) { return valid_ + uint64_t{slot} * 2; }
-  /// Last writer of each 4-byte word, as a launch-unique CTA number; only for buffers without Fill.
-  uint32_t* writers(uint32_t slot) { return writers_ + uint64_t{slot} * (kLineBytes / 4); }
+  /// Of a private copy (private_lines.h): bit i: its worker wrote word i.
+  uint32_t& written_words(uint32_t slot) { return written_words_[slot]; }
   /// For lines that are not in a buffer's table yet. Up to `count` slots are added; none: the pool is exhausted.
   void take_slots(std::vector<uint32_t>& slots, size_t count);
   void give_slots(std::span<const uint32_t> slots);
@@ -118,9 +121,6 @@ class DeviceMemory {
   void clear(uint32_t slot);
   /// The slot holds a line that had none.
   void place(Buffer& buffer, uint64_t line, uint32_t slot);
-
-  /// First of `count` numbers that name the CTAs of one launch in writers().
-  uint32_t take_writer_ids(uint64_t count);
 
   /// Held (shared) while slots are in use; evict() takes it alone.
   std::shared_mutex& in_use() { return in_use_; }
@@ -142,8 +142,8 @@ class DeviceMemory {
   uint64_t filled_cap_;
   std::byte* data_ = nullptr;
   uint64_t* valid_ = nullptr;
-  uint32_t* writers_ = nullptr;
-  Mapping data_memory_, valid_memory_, writers_memory_;
+  uint32_t* written_words_ = nullptr;
+  Mapping memory_;
   uint32_t slots_ = 0;
 
   mutable std::mutex mutex_;  ///< guards the list, the next address and free slots
@@ -153,7 +153,6 @@ class DeviceMemory {
   std::vector<uint32_t> free_slots_;
   std::array<std::mutex, 64> stripes_;  ///< one fill of a line at a time
   std::atomic<uint64_t> filled_{0};
-  std::atomic<uint32_t> next_writer_{1};
   std::shared_mutex in_use_;
 };
 

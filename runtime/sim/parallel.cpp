@@ -9,6 +9,8 @@
 #include <new>
 #include <thread>
 
+#include "runtime/sim/grid_order.h"
+
 namespace roofgen::sim {
 namespace {
 
@@ -29,6 +31,7 @@ struct Worker {
   }
 
   PrivateLines lines;
+  GridOrder order{false};  ///< a CTA that may synchronise ends the wave
   std::vector<Finding> findings, tolerated;
   LaunchState state;
   Counter counter;
@@ -37,6 +40,7 @@ struct Worker {
  private:
   LaunchState of_own(LaunchState launch) {
     launch.memory = MemoryView(launch.memory.all(), lines);
+    launch.order = &order;
     if (launch.tolerated) launch.tolerated = &tolerated;
     return launch;
   }
@@ -98,6 +102,7 @@ class Parallel {
       run_ctas(w, begin_ + i * chunk_);
       all_.arrive_and_wait();
       if (!order_matters_) look_at_words(w);
+      if (!order_matters_) look_at_history(w);
       all_.arrive_and_wait();
       if (order_matters_) return;
       keep(w, false);
@@ -120,20 +125,10 @@ class Parallel {
     order_matters_ = true;
   }
 
-  /// Bit i: word i of the line was written in this wave.
-  uint32_t words_written(uint32_t slot) const {
-    const uint32_t *writers = memory_.writers(slot), first = state_.first_writer + static_cast<uint32_t>(begin_),
-                   ctas = static_cast<uint32_t>(end_ - begin_);
-    uint32_t words = 0;
-    for (uint32_t i = 0; i < kWordsPerLine; ++i)
-      words |= uint32_t{(((writers[i] >> 4) - first) & kWriterMask) < ctas} << i;
-    return words;
-  }
-
   /// Sets order_matters_ if another worker read or wrote a word that this worker wrote. Reads are known by sector.
   void look_at_words(Worker& w) {
     for (PrivateLines::Line& l : w.lines.lines()) {
-      const uint32_t words = words_written(l.slot);
+      const uint32_t words = memory_.written_words(l.slot);
       uint8_t sectors = 0;
       for (uint32_t i = 0; i < kWordsPerLine / kWordsPerSector; ++i)
         if (words >> (i * kWordsPerSector) & 0xff) sectors |= static_cast<uint8_t>(1u << i);
@@ -142,12 +137,34 @@ class Parallel {
         if (other.get() == &w) continue;
         const uint32_t slot = other->lines.find(*l.buffer, l.line);
         l.shared |= slot != 0;
-        if ((slot && words_written(slot) & words) || other->counter.sectors_read(address) & sectors ||
+        if ((slot && memory_.written_words(slot) & words) || other->counter.sectors_read(address) & sectors ||
             other->lines.reads_uncounted(l.buffer))
           order_matters_ = true;
       }
       if (order_matters_) return;
     }
+  }
+
+  /// Sets order_matters_ if CTAs of the worker accessed bytes that CTAs of earlier waves, or of the worker itself
+  /// before it copied the line, accessed too, and one of them wrote.
+  void look_at_history(Worker& w) {
+    const AccessHistory &before = state_.order->history(), &own = w.order.history();
+    bool found = own.any_line([&](uint32_t slot) { return before.races(slot, own, slot); });
+    for (const PrivateLines::Line& l : w.lines.lines()) {
+      if (found) break;
+      const uint32_t slot = l.buffer->table[l.line].load(std::memory_order_acquire);
+      found = slot && (before.races(slot, own, l.slot) || own.races(slot, own, l.slot));
+    }
+    if (found) order_matters_ = true;
+  }
+
+  /// After the copies were merged.
+  void keep_history(Worker& w) {
+    AccessHistory &all = state_.order->history(), &own = w.order.history();
+    for (const PrivateLines::Line& l : w.lines.lines())
+      if (l.slot) all.take(l.buffer->table[l.line].load(std::memory_order_acquire), own, l.slot), own.forget(l.slot);
+    own.any_line([&](uint32_t slot) { return all.take(slot, own, slot), false; });
+    own.clear();
   }
 
   /// Merges the copies into device memory; one worker merges the lines that several wrote.
@@ -163,17 +180,15 @@ class Parallel {
     }
   }
   void merge(uint32_t from, uint32_t to) {
-    const uint32_t words = words_written(from);
+    const uint32_t words = memory_.written_words(from);
     if (words == ~0u) {
       std::memcpy(memory_.data(to), memory_.data(from), kLineBytes);
       std::memcpy(memory_.valid(to), memory_.valid(from), kLineBytes / 8);
-      std::memcpy(memory_.writers(to), memory_.writers(from), kLineBytes);
       return;
     }
     for (uint32_t left = words; left; left &= left - 1) {
       const auto i = static_cast<uint32_t>(__builtin_ctz(left));
       std::memcpy(memory_.data(to) + 4 * i, memory_.data(from) + 4 * i, 4);
-      memory_.writers(to)[i] = memory_.writers(from)[i];
       const uint64_t bits = uint64_t{15} << (4 * i & 63);
       uint64_t& valid = memory_.valid(to)[i / 16];
       valid = (valid & ~bits) | (memory_.valid(from)[i / 16] & bits);
@@ -187,6 +202,7 @@ class Parallel {
       counter_.add(w->counter);
     }
     for (const auto& w : workers_) {
+      keep_history(*w);
       w->lines.reset();
       w->counter.clear();
     }

@@ -44,10 +44,10 @@ uint32_t PrivateLines::copy(Buffer& buffer, uint64_t line) {
   if (const uint32_t from = memory_.slot_for_read(buffer, line)) {
     std::memcpy(memory_.data(slot), memory_.data(from), kLineBytes);
     std::memcpy(memory_.valid(slot), memory_.valid(from), kLineBytes / 8);
-    std::memcpy(memory_.writers(slot), memory_.writers(from), kLineBytes);
   } else {
     memory_.clear(slot);
   }
+  memory_.written_words(slot) = 0;
   lines_.push_back({&buffer, line, slot});
   return slot;
 }

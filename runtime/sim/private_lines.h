@@ -75,7 +75,12 @@ class MemoryView {
   }
   std::byte* data(uint32_t slot) { return memory_->data(slot); }
   uint64_t* valid(uint32_t slot) { return memory_->valid(slot); }
-  uint32_t* writers(uint32_t slot) { return memory_->writers(slot); }
+  /// A write to bytes of one line.
+  void note_written(uint32_t slot, uint32_t at, uint32_t bytes) {
+    if (!own_) return;
+    const uint32_t first = at / 4, words = (at + bytes - 1) / 4 - first + 1;
+    memory_->written_words(slot) |= ~0u >> (32 - words) << first;
+  }
   DeviceMemory& all() const { return *memory_; }
   /// Other workers run CTAs of the launch at the same time: results that depend on the order of CTAs are not available.
   bool is_private() const { return own_ != nullptr; }

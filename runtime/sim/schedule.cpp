@@ -1,8 +1,14 @@
 #include "runtime/sim/schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <memory>
+#include <random>
+
+#include "runtime/sim/grid_order.h"
 
 namespace roofgen::sim {
 namespace {
@@ -24,6 +30,8 @@ class Team {
 
   /// The `number`-th team of the launch; `clusters`: those of a launch that runs some of them, else empty.
   void begin(uint64_t number, const RunOptions& options, const std::vector<uint64_t>& clusters) {
+    polling_ = {};
+    in_vain_ = false;
     for (uint32_t rank = 0; rank < members_.size(); ++rank) {
       const uint64_t cta = cta_of(clusters.empty() ? number : clusters[number], rank);
       ordinals_[rank] = members_.size() == 1 ? number : place_of(cta, options);
@@ -49,6 +57,32 @@ class Team {
     for (uint32_t rank = 0; rank < members_.size(); ++rank)
       if (!done_[rank]) return findings.push_back(members_[rank]->deadlock()), true;
     return true;
+  }
+
+  /// Whether all its CTAs wait for others.
+  bool waits() const {
+    for (uint32_t rank = 0; rank < members_.size(); ++rank)
+      if (!done_[rank] && !members_[rank]->waits()) return false;
+    return true;
+  }
+  /// After a turn in which the team waited. If device memory did not change since its turn before, it only repeats
+  /// itself once its state does.
+  void look_at_state(uint64_t changes) {
+    if (polls_in_vain(changes)) return;
+    for (Machine* m : members_) m->set_regular(polling_.unchanged(changes));
+    in_vain_ = polling_.repeats(changes, [&] {
+      uint64_t all = 0;
+      for (uint32_t rank = 0; rank < members_.size(); ++rank)
+        if (!done_[rank]) all = all * 0x9e3779b97f4a7c15u + members_[rank]->fingerprint();
+      return all;
+    });
+  }
+  bool polls_in_vain(uint64_t changes) const { return in_vain_ && polling_.unchanged(changes); }
+  /// The CTAs that have not ended, with their places.
+  template <class F>
+  void each_unfinished(F&& f) const {
+    for (uint32_t rank = 0; rank < members_.size(); ++rank)
+      if (!done_[rank]) f(*members_[rank]);
   }
 
   uint64_t instructions() const { return members_[0]->instructions(); }
@@ -78,7 +112,47 @@ class Team {
   std::vector<Machine*> members_;
   std::vector<uint64_t> ordinals_;
   std::vector<bool> done_;
+  Polling polling_;
+  bool in_vain_ = false;
 };
+
+/// No CTA that waits can go on.
+Finding deadlock_of(const std::deque<std::unique_ptr<Team>>& waiting, uint64_t not_begun) {
+  const Machine* first = nullptr;
+  std::map<std::string, std::vector<uint64_t>> places;
+  for (const auto& team : waiting)
+    team->each_unfinished([&](const Machine& m) {
+      if (!first || m.cta() < first->cta()) first = &m;
+      places[m.whereabouts()].push_back(m.cta());
+    });
+  constexpr size_t kMostPlaces = 4;
+  std::string text;
+  size_t n = 0, told = 0;
+  for (auto& [place, ctas] : places) {
+    std::sort(ctas.begin(), ctas.end());
+    n += ctas.size();
+    if (told++ < kMostPlaces)
+      text +=
+          fmt::format("; {}: {}",
+                      ctas.size() == 1                           ? fmt::format("CTA {}", ctas[0])
+                      : ctas.back() - ctas[0] + 1 == ctas.size() ? fmt::format("CTAs {}-{}", ctas[0], ctas.back())
+                                                                 : fmt::format("{} CTAs from {}", ctas.size(), ctas[0]),
+                      place);
+  }
+  if (told > kMostPlaces) text += fmt::format("; and {} more places", told - kMostPlaces);
+  if (not_begun) text += fmt::format("; {} CTAs wait until others end, as {} are resident", not_begun, n);
+  return first->vain_polling(fmt::format("{} poll{} device memory that none changes{}",
+                                         n == 1 ? "1 CTA" : fmt::format("{} CTAs", n), n == 1 ? "s" : "", text));
+}
+
+/// Whether an instruction accesses one of these spaces atomically or strongly.
+bool accesses_strongly(const Kernel& kernel, std::initializer_list<Space> spaces) {
+  return std::any_of(kernel.code.begin(), kernel.code.end(), [&](const Inst& in) {
+    const bool strong =
+        in.kind == Kind::kAtomic || ((in.kind == Kind::kLoad || in.kind == Kind::kStore) && in.flags & kFlagStrong);
+    return strong && std::find(spaces.begin(), spaces.end(), static_cast<Space>(in.space)) != spaces.end();
+  });
+}
 
 /// Whether the remaining CTAs probably can run side by side and have enough work.
 bool worth_threads(const LaunchState& state, uint64_t ctas_left, uint64_t instructions_each,
@@ -87,11 +161,18 @@ bool worth_threads(const LaunchState& state, uint64_t ctas_left, uint64_t instru
     return false;
   if (state.launch.cluster.count() > 1 || state.grid_workspace || (state.tolerated && !state.tolerated->empty()))
     return false;
-  return std::none_of(state.kernel.code.begin(), state.kernel.code.end(), [](const Inst& in) {
-    const bool strong =
-        in.kind == Kind::kAtomic || ((in.kind == Kind::kLoad || in.kind == Kind::kStore) && in.flags & kFlagStrong);
-    return strong && in.space == static_cast<uint8_t>(Space::kGlobal);
-  });
+  return !accesses_strongly(state.kernel, {Space::kGlobal});
+}
+
+/// Whether CTAs of the launch may order their accesses: something is released, and something read strongly.
+bool may_synchronise(const LaunchState& state) {
+  if (state.launch.cluster.count() > 1 || state.grid_workspace) return true;
+  return accesses_strongly(state.kernel, {Space::kGlobal, Space::kGeneric}) &&
+         std::any_of(state.kernel.code.begin(), state.kernel.code.end(), [](const Inst& in) {
+           const bool has_scope = (in.kind == Kind::kNop && in.sub == 1) || in.kind == Kind::kAtomic ||
+                                  (in.kind == Kind::kStore && in.flags & kFlagStrong);
+           return has_scope && in.flags & kFlagRelease && in.scope != MemoryScope::kCta;
+         });
 }
 
 }  // namespace
@@ -117,8 +198,14 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
   std::deque<std::unique_ptr<Team>> waiting;
   std::vector<std::unique_ptr<Team>> idle;
   const auto most = static_cast<size_t>(std::max(options.max_findings, 1));
+  GridOrder order(may_synchronise(state));
+  if (n > 1) state.order = &order;
+  state.schedule = options.schedule;
+  std::mt19937_64 random(options.schedule);
+  const size_t side_by_side = 2 + random() % 15;  // CTAs that take turns in a random schedule
+  std::vector<uint64_t> window;                   // the next CTAs of a random schedule
   uint64_t in_parallel = 0;
-  bool asked = false;  ///< whether they can run beside each other
+  bool asked = options.schedule != 0;  ///< whether they can run beside each other
   for (uint64_t begun = 0; (begun < teams || !waiting.empty()) && findings.size() < most;) {
     // Estimate the remaining work from the first CTA, or the first two, four, ...
     if (begun && (begun & (begun - 1)) == 0 && !asked && waiting.empty() && findings.empty()) {
@@ -136,22 +223,48 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
       }
     }
     std::unique_ptr<Team> now;
-    const bool room = waiting.empty() || (waiting.size() * ctas < kMostResident &&
-                                          waiting.size() * waiting.front()->resident_bytes() < kMostResidentBytes);
-    if (begun < teams && room) {
+    const auto room = [&] {
+      return waiting.empty() || (waiting.size() * ctas < kMostResident &&
+                                 waiting.size() * waiting.front()->resident_bytes() < kMostResidentBytes);
+    };
+    bool begins = begun < teams && room();
+    if (options.schedule && !waiting.empty()) {
+      const bool all_wait = std::all_of(waiting.begin(), waiting.end(), [](const auto& t) { return t->waits(); });
+      begins &= all_wait || (waiting.size() < side_by_side && random() % 2);
+      std::swap(waiting.front(), waiting[random() % waiting.size()]);
+    }
+    if (begins) {
       if (idle.empty()) idle.push_back(std::make_unique<Team>(state, counter, ctas));
       now = std::move(idle.back());
       idle.pop_back();
-      now->begin(begun++, options, clusters);
+      // Not in any order of the whole grid: CTAs may wait for those before them, and only so many are resident.
+      constexpr uint64_t kWindow = 512;
+      if (options.schedule && window.empty()) {
+        for (uint64_t i = begun; i < std::min(begun + kWindow, teams); ++i) window.push_back(i);
+        for (size_t i = window.size(); i > 1; --i) std::swap(window[i - 1], window[random() % i]);
+      }
+      now->begin(options.schedule ? window.back() : begun, options, clusters);
+      if (options.schedule) window.pop_back();
+      ++begun;
     } else {
       now = std::move(waiting.front());
       waiting.pop_front();
     }
-    if (now->go_on(findings))
+    if (now->go_on(findings)) {
       idle.push_back(std::move(now));
-    else
-      waiting.push_back(std::move(now));
+      continue;
+    }
+    if (now->waits()) now->look_at_state(state.changes);
+    waiting.push_back(std::move(now));
+    const auto in_vain = [&](const auto& team) { return team->polls_in_vain(state.changes); };
+    if (!in_vain(waiting.back()) || (begun < teams && room()) || !std::all_of(waiting.begin(), waiting.end(), in_vain))
+      continue;
+    // CTAs may wait for one that ended at a finding.
+    if (findings.empty()) findings.push_back(deadlock_of(waiting, (teams - begun) * ctas));
+    for (auto& team : waiting) idle.push_back(std::move(team));
+    waiting.clear();
   }
+  state.order = nullptr;
   return in_parallel;
 }
 

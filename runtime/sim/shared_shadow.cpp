@@ -79,6 +79,17 @@ void SharedShadow::observe(uint32_t offset, uint32_t warp) {
   refresh_floor(warp);
 }
 
+void SharedShadow::row_of(uint32_t warp, uint32_t* stamps) const {
+  std::memcpy(stamps, seen_[warp], sizeof seen_[warp]);
+  stamps[warp] = now_;
+}
+
+void SharedShadow::learn(uint32_t warp, const uint32_t* stamps) {
+  for (uint32_t v = 0; v < warps_; ++v)
+    if (v != warp) seen_[warp][v] = std::max(seen_[warp][v], stamps[v]);
+  refresh_floor(warp);
+}
+
 uint32_t SharedShadow::add(uint32_t bytes) {
   const uint32_t offset = size();
   Chunk written;

@@ -129,6 +129,13 @@ class SharedShadow {
   bool completed(uint32_t offset) const { return !phases_.empty() && phases_.count(offset) > 0; }
   bool stamps_exhausted() const { return now_ >= kMaxStamp; }
 
+  // For the order between CTAs (grid_order.h).
+  /// Up to which stamp `warp` has seen each warp's accesses; all of its own.
+  void row_of(uint32_t warp, uint32_t* stamps) const;
+  bool has_seen(uint32_t warp, uint32_t other, uint32_t stamp) const { return seen_[warp][other] >= stamp; }
+  /// `warp` has now seen the accesses up to these stamps.
+  void learn(uint32_t warp, const uint32_t* stamps);
+
   // For device memory, which follows the same rules (device_shadow.h).
   static constexpr uint32_t kStampMask = (1u << 27) - 1;
   uint32_t now() const { return now_; }
@@ -140,8 +147,6 @@ class SharedShadow {
   uint32_t size() const { return static_cast<uint32_t>(chunks_.size() * 16); }
   /// Removes the records from this offset on.
   void drop_from(uint32_t offset);
-  /// An offset of no memory, for synchronisation through other CTAs.
-  static constexpr uint32_t kOutside = ~0u - 1;
   uint64_t bytes() const {
     return chunks_.capacity() * sizeof(Chunk) + words_.capacity() * sizeof(Record) + parts_.capacity() * sizeof(Parts) +
            many_.capacity() * sizeof(ManyStamps) + phases_.size() * sizeof(Phases);

@@ -1,4 +1,4 @@
-// Vectorised tests of a warp's addresses and of a line's last writers. Included by lanes.inc.
+// Vectorised tests of a warp's addresses. Included by lanes.inc.
 
 /// Whether every lane has 2^shift more than the lane before.
 bool climbs(const u64* value, u32 shift) {
@@ -32,15 +32,4 @@ SharedRow shared_row_wide(const u64* address, u64 displacement, u32* offset) {
   SharedRow r = row_of(offset);
   if (high) r.highest = ~0u;
   return r;
-}
-
-/// Is one of the writers' numbers, above their lowest 4 bits and modulo 2^28, among the `n` from `first`, but not `me`?
-bool any_other_writer(const u32* writers, u32 count, u32 me, u32 first, u32 n) {
-  constexpr u32 kMask = (1u << 28) - 1;
-  u32 found = 0;  // the sign bit, for hosts without comparisons of unsigned vectors
-  for (u32 i = 0; i < count; ++i) {
-    const u32 other = writers[i] >> 4, apart = other ^ me;
-    found |= (apart | (0 - apart)) & (((other - first) & kMask) - n);
-  }
-  return found >> 31;
 }

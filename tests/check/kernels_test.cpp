@@ -7,49 +7,23 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <set>
 #include <sstream>
 
 #include "check/check.h"
+#include "kernel_files.h"
 #include "runtime/compiler.h"
 
 namespace roofgen::check::kernels_test {
 namespace {
 
-struct Kernel {
-  std::string name, file, text;
-  std::map<std::string, std::string> says;  ///< "grid" -> "4", "finds" -> "race at 10"
-};
-void PrintTo(const Kernel& k, std::ostream* out) { *out << k.name; }
+std::vector<Kernel> kernels() { return kernels_in(ROOFGEN_CHECK_KERNELS); }
 
-std::vector<Kernel> kernels(const std::string& directory = ROOFGEN_CHECK_KERNELS) {
-  std::vector<Kernel> out;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    std::ifstream in(entry.path());
-    std::stringstream text;
-    text << in.rdbuf();
-    Kernel k{entry.path().stem().string(), entry.path().filename().string(), text.str(), {}};
-    std::istringstream lines(k.text);
-    for (std::string line; std::getline(lines, line) && line.starts_with("// ");) {
-      static const std::regex field("([a-z -]+): (.*?)(?=  [a-z -]+: |$)");
-      const std::string body = line.substr(3);
-      for (std::sregex_iterator at(body.begin(), body.end(), field), end; at != end; ++at) {
-        std::string key = (*at)[1];
-        key.erase(0, key.find_first_not_of(' '));
-        k.says[key] = (*at)[2];
-      }
-    }
-    out.push_back(std::move(k));
-  }
-  std::sort(out.begin(), out.end(), [](const Kernel& a, const Kernel& b) { return a.name < b.name; });
-  return out;
-}
-
-Dim3 dims(const std::string& text) {
-  Dim3 out;
-  std::sscanf(text.c_str(), "%u,%u,%u", &out.x, &out.y, &out.z);
-  return out;
+/// Those that grid_order_test.cpp does not run.
+std::vector<Kernel> right_kernels() {
+  std::vector<Kernel> all = kernels_in(ROOFGEN_CHECK_KERNELS "/../right");
+  std::erase_if(all, [](const Kernel& k) { return k.name.starts_with("grid_"); });
+  return all;
 }
 
 class Kernels : public testing::TestWithParam<Kernel> {};
@@ -61,19 +35,9 @@ TEST_P(Kernels, FindsThePlantedFaults) {
   const bool planted = std::filesystem::exists(std::filesystem::path(ROOFGEN_CHECK_KERNELS) / k.file);
   ASSERT_TRUE(says.count("finds") && says.count("block"))
       << "the first lines must state the launch and the expected findings";
-  Request r;
-  r.file = k.file;
-  r.text = k.text;
-  r.kernel = says["kernel"];
-  r.grid = dims(says["grid"]);
-  r.block = dims(says["block"]);
-  if (says.count("smem")) r.smem_bytes = static_cast<uint32_t>(std::stoul(says["smem"]));
-  if (says.count("max-memory")) r.max_memory_bytes = std::stoull(says["max-memory"]) << 20;
-  r.cooperative = says.count("cooperative") > 0;
-  if (says.count("max-instructions")) r.max_instructions = std::stoull(says["max-instructions"]);
-  auto args = parse_arguments(says["args"], "args.json", ".");
-  ASSERT_TRUE(args) << to_string(args.error());
-  r.args = *args;
+  auto made = request_of(k);
+  ASSERT_TRUE(made) << to_string(made.error());
+  Request& r = *made;
   r.jobs = 3;  // run as many CTAs in parallel as possible: the report must not change
   r.worth_jobs = 0;
   auto report = run(r);
@@ -122,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(Planted, Kernels, testing::ValuesIn(kernels()),
                          [](const auto& test) { return test.param.name; });
 
 /// Right kernels of suspicious look: warp-synchronous code, reductions by the last block, updates in place.
-INSTANTIATE_TEST_SUITE_P(Right, Kernels, testing::ValuesIn(kernels(ROOFGEN_CHECK_KERNELS "/../right")),
+INSTANTIATE_TEST_SUITE_P(Right, Kernels, testing::ValuesIn(right_kernels()),
                          [](const auto& test) { return test.param.name; });
 
 TEST(Kernels, AreManyOfBothKinds) {

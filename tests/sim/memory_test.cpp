@@ -233,7 +233,7 @@ TEST(Memory, LaunchesSurviveEviction) {
         launch.grid = {4, 1, 1};
         launch.block = {128, 1, 1};
         launch.smem_bytes = 40960;
-        sim::LaunchState state{*kernel, launch, {}, memory, memory.buffers(), memory.take_writer_ids(4), 4, 1 << 30};
+        sim::LaunchState state{*kernel, launch, {}, memory, memory.buffers(), 1 << 30};
         state.params.resize(48);
         for (size_t i = 0; i < 3; ++i) std::memcpy(state.params.data() + 8 * i, &inputs[i], 8);
         std::memcpy(state.params.data() + 24, &out, 8);

@@ -60,8 +60,7 @@ struct Case {
     launch.block = {threads, 1, 1};
     std::vector<Finding> findings;
     for (uint32_t n = 0; n < launches; ++n) {
-      sim::LaunchState state{*kernel, launch, {}, memory, memory.buffers(), memory.take_writer_ids(ctas),
-                             ctas,    1 << 20};
+      sim::LaunchState state{*kernel, launch, {}, memory, memory.buffers(), 1 << 20};
       state.printed = &left.printed;
       state.params.resize(8 * at.size());
       std::memcpy(state.params.data(), at.data(), state.params.size());
@@ -147,6 +146,31 @@ TEST(Parallel, WavesFollowEachOther) {
   EXPECT_FALSE(same_in_parallel(c));
   c.ctas = 30;
   EXPECT_TRUE(same_in_parallel(c));
+}
+
+TEST(Parallel, WavesOverwriteWhatEarlierOnesRead) {
+  // Each CTA reads data that the CTA 30 after it writes in a later wave.
+  Case c{grid_kernel(4, "ld.global.u32 %r9, [%rd4+3840];\nst.global.u32 [%rd4], %r8;"),
+         {counting(80 * 128)},
+         40,
+         32,
+         {80 * 128, 4}};
+  c.wave = 1;
+  const Left left = c.run(true);
+  ASSERT_EQ(left.findings.size(), 8u);
+  EXPECT_TRUE(left.findings[0].starts_with("race 30 0 write to p0[byte 3840], read by another CTA"))
+      << left.findings[0];
+  EXPECT_FALSE(same_in_parallel(c));
+  c.ctas = 30;
+  EXPECT_TRUE(same_in_parallel(c));
+  // All read one line, and rows of 9 words share lines between workers and waves.
+  Case shared{grid_kernel(4, "st.global.u32 [%rd4], %r8;\nld.global.u32 %r10, [%rd2];"),
+              {counting(80 * 36), counting(4)},
+              80,
+              9,
+              {80 * 36, 4}};
+  shared.wave = 1;
+  EXPECT_TRUE(same_in_parallel(shared));
 }
 
 TEST(Parallel, InPlace) {

@@ -161,7 +161,8 @@ TEST(RandomRows, RacesBetweenCtasAreFound) {
   EXPECT_EQ(kind(own), "");
   EXPECT_EQ(kind(own + "ld.global.u32 %r3,[%rd5];"), "");
   EXPECT_EQ(kind(own + "setp.eq.u32 %p1,%r2,1; @%p1 ld.global.u32 %r3,[%rd3];"), "race");
-  EXPECT_EQ(kind("st.global.u32 [%rd3],%r1;"), "race");
+  EXPECT_EQ(kind("st.global.u32 [%rd3],%r2;"), "race");
+  EXPECT_EQ(kind("st.global.u32 [%rd3],%r1;"), "");  // the same values
   EXPECT_EQ(kind("mul.wide.u32 %rd4,%r2,124; add.s64 %rd5,%rd3,%rd4; st.global.u32 [%rd5],%r1;"),
             "race");  // one shared word
 }

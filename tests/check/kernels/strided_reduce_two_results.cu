@@ -1,5 +1,5 @@
 // grid: 2  block: 64
-// args: [{"type": "f32", "size": 128, "fill": 1}, {"type": "f32", "size": 1}]
+// args: [{"type": "f32", "size": 128, "fill": "iota"}, {"type": "f32", "size": 1}]
 // finds: race at 12
 __global__ void sum(const float* x, float* y) {
   __shared__ float part[64];

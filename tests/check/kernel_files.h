@@ -1,0 +1,71 @@
+// Kernels in files whose first lines state the launch and the expected findings:
+//
+//   // grid: 8  block: 64  smem: 1024
+//   // args: [...]
+//   // finds: race at 11
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <sstream>
+
+#include "check/check.h"
+
+namespace roofgen::check {
+
+struct Kernel {
+  std::string name, file, text;
+  std::map<std::string, std::string> says;  ///< "grid" -> "4", "finds" -> "race at 10"
+};
+inline void PrintTo(const Kernel& k, std::ostream* out) { *out << k.name; }
+
+inline std::vector<Kernel> kernels_in(const std::string& directory, const std::string& prefix = "") {
+  std::vector<Kernel> out;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    Kernel k{entry.path().stem().string(), entry.path().filename().string(), {}, {}};
+    if (!k.name.starts_with(prefix)) continue;
+    std::stringstream text;
+    text << std::ifstream(entry.path()).rdbuf();
+    k.text = text.str();
+    std::istringstream lines(k.text);
+    for (std::string line; std::getline(lines, line) && line.starts_with("// ");) {
+      static const std::regex field("([a-z -]+): (.*?)(?=  [a-z -]+: |$)");
+      const std::string body = line.substr(3);
+      for (std::sregex_iterator at(body.begin(), body.end(), field), end; at != end; ++at) {
+        std::string key = (*at)[1];
+        key.erase(0, key.find_first_not_of(' '));
+        k.says[key] = (*at)[2];
+      }
+    }
+    out.push_back(std::move(k));
+  }
+  std::sort(out.begin(), out.end(), [](const Kernel& a, const Kernel& b) { return a.name < b.name; });
+  return out;
+}
+
+inline Dim3 dims(const std::string& text) {
+  Dim3 out;
+  std::sscanf(text.c_str(), "%u,%u,%u", &out.x, &out.y, &out.z);
+  return out;
+}
+
+inline Result<Request> request_of(const Kernel& k) {
+  auto says = k.says;
+  Request r;
+  r.file = k.file;
+  r.text = k.text;
+  r.kernel = says["kernel"];
+  r.grid = dims(says["grid"]);
+  r.block = dims(says["block"]);
+  if (says.count("smem")) r.smem_bytes = static_cast<uint32_t>(std::stoul(says["smem"]));
+  if (says.count("max-memory")) r.max_memory_bytes = std::stoull(says["max-memory"]) << 20;
+  r.cooperative = says.count("cooperative") > 0;
+  if (says.count("max-instructions")) r.max_instructions = std::stoull(says["max-instructions"]);
+  ROOFGEN_TRY(r.args, parse_arguments(says["args"], "args.json", "."));
+  return r;
+}
+
+}  // namespace roofgen::check

@@ -1,0 +1,15 @@
+// grid: 4  block: 32
+// args: [{"type": "i32", "size": 2}, {"type": "i32", "size": 2, "fill": 0}, {"name": "y", "type": "i32", "size": 2, "expect": 3}]
+// finds: nothing
+__global__ void __cluster_dims__(2, 1, 1) pass(int* box, int* flag, int* y) {
+  if (threadIdx.x) return;
+  const int c = blockIdx.x / 2;
+  int seen = 0;
+  if (blockIdx.x % 2 == 0) {
+    box[c] = 3;
+    asm volatile("st.release.cluster.global.s32 [%0], 1;" ::"l"(flag + c) : "memory");
+  } else {
+    while (!seen) asm volatile("ld.acquire.cluster.global.s32 %0, [%1];" : "=r"(seen) : "l"(flag + c) : "memory");
+    y[c] = box[c];
+  }
+}

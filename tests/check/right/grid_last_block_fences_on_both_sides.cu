@@ -1,0 +1,18 @@
+// grid: 6  block: 96
+// args: [{"type": "i32", "size": 6}, {"type": "u32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 1, "expect": 15}]
+// finds: nothing
+__global__ void sum(int* parts, unsigned* done, int* y) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    parts[blockIdx.x] = blockIdx.x;
+    __threadfence();
+    last = atomicAdd(done, 1) == gridDim.x - 1;
+    __threadfence();
+  }
+  __syncthreads();
+  if (last && threadIdx.x == 64) {
+    int sum = 0;
+    for (int i = 0; i < gridDim.x; ++i) sum += parts[i];
+    *y = sum;
+  }
+}

@@ -1,0 +1,12 @@
+// grid: 3  block: 64
+// args: [{"type": "i32", "size": 1, "fill": 0}, {"type": "f32", "size": 64, "fill": 0}]
+// finds: race at 9
+__global__ void add(int* semaphore, float* y) {
+  int state = 0;
+  while (__syncthreads_and(state != blockIdx.x))
+    if (threadIdx.x == 0) asm volatile("ld.global.acquire.gpu.b32 %0, [%1];" : "=r"(state) : "l"(semaphore));
+  __syncthreads();
+  y[threadIdx.x] += 1;
+  __syncthreads();
+  if (threadIdx.x == 0) asm volatile("st.global.relaxed.gpu.b32 [%0], %1;" ::"l"(semaphore), "r"(blockIdx.x + 1));
+}
