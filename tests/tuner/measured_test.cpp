@@ -353,7 +353,7 @@ TEST_F(Measured, AVariantThatDoesNotFitCostsThatVariantOnly) {
   length = 256;  // tensors of 128 KiB in all, S and P of 256 each
   options.evals = 4;
   bool fused_alone = false, both = false;
-  for (uint64_t kib : {150, 300, 400, 500, 600, 700, 800, 1000, 1200, 1600, 2400, 3600, 4800}) {
+  for (uint64_t kib : {150, 300, 400, 500, 600, 700, 800, 1000, 1200, 1600, 2400, 4800, 9600}) {
     FakeScript script;
     script.memory_bytes = kib << 10;
     FakeGpu gpu(script);
