@@ -69,8 +69,7 @@ std::string mismatch_text(const Report& r, const BufferReport& b) {
   if (b.largest_error > 0) out += fmt::format(", by at most {:.3g}", b.largest_error);
   if (b.largest_relative_error > 0) out += fmt::format(" (relatively {:.2g})", b.largest_relative_error);
   if (!r.findings.empty())
-    out += fmt::format("; likely a consequence of the finding{}",
-                       r.findings.size() == 1 && !r.findings[0].more ? "" : "s");
+    out += fmt::format("; likely a consequence of the finding{}", r.findings.size() == 1 ? "" : "s");
   return out;
 }
 
@@ -97,8 +96,10 @@ std::string check_text(const Report& r, size_t top) {
       c.smem_wavefronts - c.smem_ideal_wavefronts);
   out += printed_text(r.printed);
   if (!r.findings.empty()) out += "\n";
-  for (const FindingGroup& g : r.findings)
-    out += finding_text(g.first, "", g.more ? "; the same in " + plural(g.more, "other CTA") : "");
+  for (const Finding& f : r.findings)
+    out += finding_text(f, "",
+                        (f.count > 1 ? fmt::format("; {} times", f.count) : "") +
+                            (f.ctas > 1 ? fmt::format(" in {} CTAs", f.ctas) : ""));
   for (const BufferReport& b : r.buffers) {
     if (b.mismatches)
       out += fmt::format("\n{}\n", mismatch_text(r, b));
@@ -122,8 +123,8 @@ std::string check_text(const Report& r, size_t top) {
         return fmt::format("{:>10} of {:<10} {:.1f} x", l.excess_wavefronts(), l.sum.wavefronts,
                            ratio(l.sum.wavefronts, l.sum.ideal_wavefronts));
       });
-  uint64_t findings = 0, wrong = 0;
-  for (const FindingGroup& g : r.findings) findings += 1 + g.more;
+  const uint64_t findings = r.findings.size();
+  uint64_t wrong = 0;
   for (const BufferReport& b : r.buffers) wrong += b.mismatches > 0;
   out += "\nverdict   ";
   if (r.clean()) return out + "clean\n";

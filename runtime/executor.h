@@ -57,7 +57,10 @@ struct RunOptions {
   sim::Listener* listener =
       nullptr;               ///< emitted every event of the launch (runtime/sim/events.h); one core (simulator only)
   bool cooperative = false;  ///< the grid may wait for itself, as cooperative groups' grid.sync() does (simulator only)
-  int max_findings = 8;      ///< stop the launch after this many
+  int max_findings = 8;      ///< stop the launch after this many CTAs that ended at a finding
+  /// A CTA goes on after a finding where it can, and each place is reported once, with its count. False: a CTA ends at
+  /// its first finding (simulator only).
+  bool go_on = false;
   int threads =
       1;  ///< that CTAs are spread over where their order does not matter; what comes out is the same (simulator only)
   uint64_t worth_threads = 100'000;  ///< warp-instructions of a launch from which they are used: a few milliseconds

@@ -75,8 +75,11 @@ struct Access {
   uint32_t needed = ~0u;                ///< bytes of each element that must have been written; others may be padding
   const Piece* pieces = nullptr;        ///< per element
   const std::byte* constant = nullptr;  ///< a write whose value is a constant of the PTX, the same in all lanes
+  const std::byte* values = nullptr;  ///< a write: per element, its bytes, each `stride` after the one before
+  uint32_t stride = 0;
   const uint32_t* holes = nullptr;      ///< a write: per element, bytes whose value nothing wrote (padding of structs)
 
+  const std::byte* value_of(uint32_t i) const { return values + size_t{i} * stride; }
   uint32_t lane_of(uint32_t i) const { return pieces ? pieces[i].lane : i; }
   uint32_t bytes_of(uint32_t i) const { return pieces ? pieces[i].bytes : bytes; }
 };
@@ -124,6 +127,7 @@ struct AsyncWait {
 /// Data arrives in shared memory, at the offsets given, for the warp that issued the copy.
 struct AsyncLand {
   uint32_t warp;
+  uint32_t lanes;  ///< that issued the copy, one for each offset; 0: a bulk copy, which an mbarrier orders
   std::span<const uint32_t> offsets;
   uint32_t bytes;
 };
@@ -144,6 +148,11 @@ struct BarrierWait {
 };
 struct BarrierRelease {
   uint32_t id, warps;  ///< a mask of the warps that waited
+};
+/// bar.warp.sync: lanes that synchronise; lanes that have exited.
+struct LaneBarrier {
+  Site site;
+  uint32_t mask, dead;
 };
 struct Fence {
   Site site;
@@ -179,6 +188,7 @@ class Listener {
   virtual void on(const BarrierArrive&) {}
   virtual void on(const BarrierWait&) {}
   virtual void on(const BarrierRelease&) {}
+  virtual void on(const LaneBarrier&) {}
   virtual void on(const Fence&) {}
   virtual void on(const PhaseArrive&) {}
   virtual void on(const PhaseComplete&) {}

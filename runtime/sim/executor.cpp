@@ -196,6 +196,7 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
   LaunchState state{kernel, launch, {}, memory_, memory_.buffers(), 0, static_cast<uint32_t>(n), 0};
   state.first_writer = memory_.take_writer_ids(n);
   state.max_instructions = options.max_warp_instructions ? options.max_warp_instructions : kDefaultInstructionLimit;
+  if (options.go_on) state.go_on = GoOn::kAlways;
   state.printed = options.printed;
   state.listener = options.listener;
   state.grid_workspace = workspace.address;

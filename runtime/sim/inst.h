@@ -185,12 +185,24 @@ struct SharedRow {
   bool climbs;
 };
 
+/// Which records of word_log.h are of a warp's accesses since all of its lanes synchronised, and since any did: those
+/// that are less than `span` above `low`. `tag` begins the records that are made now.
+struct LaneOrder {
+  uint32_t tag, low, span, merge_low, merge_span;
+  uint32_t settled;  ///< begins records that no access of the warp races with
+};
+inline constexpr uint32_t kLogMany = 32;  ///< of a record: several lanes read
+
 /// What many lanes or words have in common (warp_rows.h).
 struct RowTable {
   bool (*climbs)(const uint64_t* value, uint32_t shift);
   SharedRow (*shared)(const uint32_t* address, uint32_t displacement, uint32_t* offset);
   SharedRow (*shared_wide)(const uint64_t* address, uint64_t displacement, uint32_t* offset);
   bool (*any_other_writer)(const uint32_t* writers, uint32_t count, uint32_t me, uint32_t first, uint32_t n);
+  bool (*log_read)(uint32_t* wrote, uint32_t* read, uint32_t* read_at, uint32_t words, uint32_t pc,
+                   const LaneOrder& order);
+  bool (*log_write)(uint32_t* wrote, const uint32_t* read, uint32_t* wrote_at, uint32_t words, uint32_t pc,
+                    const LaneOrder& order);
 };
 
 /// The lane functions compiled for one host instruction set.

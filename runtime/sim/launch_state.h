@@ -20,6 +20,13 @@ struct Fault {
   uint32_t lane;
 };
 
+/// The findings after which a CTA goes on.
+enum class GoOn : uint8_t {
+  kNever,
+  kUndefined,  ///< undefined behaviour that no GPU traps on: uninitialised, race, async-pending
+  kAlways,     ///< also accesses that can be left out: out-of-bounds, misaligned, write-to-input
+};
+
 /// The kind of a fault that only parallel.cpp sees: the result of a CTA on a worker would depend on the order of CTAs.
 inline constexpr const char* kOrderMatters = "order";
 
@@ -36,14 +43,16 @@ struct LaunchState {
   uint64_t clock_begin = 0;     ///< %clock64 when a CTA begins; it advances by one an instruction
   uint64_t timer_begin_ns = 0;  ///< %globaltimer then
   double timer_ns = 1;          ///< nanoseconds of %globaltimer per instruction
-  /// Undefined behaviour that no GPU traps on (uninitialised, race, async-pending). Null: it ends the CTA like any
-  /// other finding; else the first kMostTolerated findings of the launch are added here, and the CTA goes on.
-  std::vector<Finding>* tolerated = nullptr;
+  GoOn go_on = GoOn::kNever;
+  uint64_t stopped = 0;            ///< CTAs that ended at a finding
   uint64_t grid_workspace = 0;     ///< address of a cooperative launch's barrier, 8 bytes of zeros; 0: not cooperative
   std::string* printed = nullptr;  ///< output of printf, lane by lane; may be null
   Listener* listener = nullptr;    ///< may be null
 };
-inline constexpr size_t kMostTolerated = 8;
+
+bool goes_on(GoOn how, const char* kind);
+/// Adds a finding of a CTA to those of the launch; one that goes on after findings has one for each kind and place.
+void add_finding(GoOn how, std::vector<Finding>& all, Finding finding);
 
 /// A word's last writer: the CTA's number modulo 2^28, above four bits that say which of the word's bytes it wrote.
 inline constexpr uint32_t kWriterMask = (1u << 28) - 1;

@@ -33,6 +33,12 @@ bool Machine::go_on(std::vector<Finding>& findings) {
   return ended;
 }
 
+void Machine::stop(std::vector<Finding>& findings, Finding finding) {
+  checker_.hand_in(findings);
+  add_finding(state_.go_on, findings, std::move(finding));
+  ++state_.stopped;
+}
+
 bool Machine::take_turns(std::vector<Finding>& findings) {
   last_buffer_ = nullptr;
   std::shared_lock lock(state_.memory.all().in_use());  // given up for moments in safe_point
@@ -47,24 +53,27 @@ bool Machine::take_turns(std::vector<Finding>& findings) {
       try {
         state_.listener ? run_warp<true>(w, kTurn) : run_warp<false>(w, kTurn);
       } catch (Fault& fault) {
-        findings.push_back(finding(fault.kind, std::move(fault.message), w, w.pc, fault.lane));
+        stop(findings, finding(fault.kind, std::move(fault.message), w, w.pc, fault.lane));
         return true;
       }
       if (instructions_ > state_.max_instructions) {
         uint32_t lane = w.active ? first_lane(w.active) : 0;
-        findings.push_back(finding("instruction-limit",
-                                   fmt::format("the CTA ran {} warp-instructions without finishing: {}",
-                                               state_.max_instructions, whereabouts()),
-                                   w, std::min<uint32_t>(w.pc, static_cast<uint32_t>(kernel_.code.size() - 1)), lane));
+        stop(findings, finding("instruction-limit",
+                               fmt::format("the CTA ran {} warp-instructions without finishing: {}",
+                                           state_.max_instructions, whereabouts()),
+                               w, std::min<uint32_t>(w.pc, static_cast<uint32_t>(kernel_.code.size() - 1)), lane));
         return true;
       }
       safe_point();
     }
-    if (all_finished) return ended_ = true;
+    if (all_finished) {
+      checker_.hand_in(findings);
+      return ended_ = true;
+    }
     if (!ran && end_vain_waits()) continue;
     if (!ran) {
       if (waits_for_cluster()) return false;
-      findings.push_back(deadlock());
+      stop(findings, deadlock());
       return true;
     }
     if (idle_looks_ >= kPatience) {
@@ -211,7 +220,7 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kStmatrix: stmatrix(w, in, mask), ++w.pc; break;
         case Kind::kBarrier: barrier(w, in, mask); break;
         case Kind::kWarpBarrier:
-          if (together(w, in, mask)) ++w.pc;
+          if (together(w, in, mask)) emit(LaneBarrier{site(w), mask, w.dead}), ++w.pc;
           break;
         case Kind::kShuffle:
           if (together(w, in, mask)) shuffle(w, in, mask), ++w.pc;

@@ -75,8 +75,7 @@ struct Warp {
 class Machine {
  public:
   Machine(LaunchState& state, Counter& counter, const LaneTable& lanes);
-  /// Runs CTA number `cta` of the grid, the `ordinal`-th of this launch. Its findings (at most one)
-  /// are appended.
+  /// Runs CTA number `cta` of the grid, the `ordinal`-th of this launch. Its findings are added.
   void run_cta(uint64_t cta, uint32_t ordinal, std::vector<Finding>& findings) {
     begin_cta(cta, ordinal);
     while (!go_on(findings)) {
@@ -91,6 +90,10 @@ class Machine {
   void join(std::span<Machine* const> cluster, uint32_t rank);
   uint64_t instructions() const { return instructions_; }  ///< that the CTA ran
   Finding deadlock() const;
+  /// The CTA ends here. Its findings so far are added, and then this one.
+  void stop(std::vector<Finding>& findings, Finding finding);
+  /// The same without a finding of its own: the launch ends.
+  void hand_in(std::vector<Finding>& findings) { checker_.hand_in(findings); }
   /// Memory that a CTA keeps while it waits.
   uint64_t resident_bytes() const;
 
@@ -129,6 +132,22 @@ class Machine {
       state_.listener->on(e);
   }
 
+  /// The lanes for which `check` raises no fault. The access of another lane is a finding, and is left out.
+  template <class F>
+  uint32_t possible(const Warp& w, uint32_t mask, F&& check) {
+    uint32_t good = mask;
+    for (uint32_t m = mask; m; m &= m - 1) {
+      try {
+        check(first_lane(m));
+      } catch (Fault& fault) {
+        if (!goes_on(state_.go_on, fault.kind)) throw;
+        checker_.report(site(w), fault.kind, fault.lane, [&] { return std::move(fault.message); });
+        good &= ~(m & (0 - m));
+      }
+    }
+    return good;
+  }
+
   bool take_turns(std::vector<Finding>& findings);
   template <bool kListened>
   void run_warp(Warp& w, uint32_t quota);
@@ -159,7 +178,8 @@ class Machine {
   void require_full(const Warp& w, const Inst& in, uint32_t mask, const char* kind, const char* what) const;
 
   // machine_memory.cpp
-  void resolve(const Warp& w, const Inst& in, uint32_t mask, uint32_t bytes, Op op, Targets& t);
+  uint32_t resolve(const Warp& w, const Inst& in, uint32_t mask, uint32_t bytes, Op op, Targets& t);
+  void resolve_lane(const Warp& w, const Inst& in, uint32_t lane, uint32_t bytes, Op op, Targets& t);
   template <class F>
   void emit(const Warp& w, const Targets& t, Op op, uint32_t bytes, F&& details);
   const std::byte* bytes_at(const Warp& w, const Targets& t, uint32_t lane);
@@ -172,7 +192,7 @@ class Machine {
   void atomic(Warp& w, const Inst& in, uint32_t mask);
 
   // machine_copies.cpp
-  void emit_matrices(const Warp& w, const Inst& in, uint32_t mask, Op op, const char* name, uint32_t* offset);
+  uint32_t emit_matrices(const Warp& w, const Inst& in, uint32_t mask, Op op, const char* name, uint32_t* offset);
   void ldmatrix(Warp& w, const Inst& in, uint32_t mask);
   void stmatrix(Warp& w, const Inst& in, uint32_t mask);
   void cp_async(Warp& w, const Inst& in, uint32_t mask);

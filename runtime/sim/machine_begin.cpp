@@ -36,8 +36,8 @@ Machine::Machine(LaunchState& state, Counter& counter, const LaneTable& lanes)
   prepare_registers();
 }
 
-/// Writes constants and the specials that are the same for all CTAs. Rows are cleared between CTAs only if findings are
-/// tolerated; otherwise the assignment checks prevent reads of old values.
+/// Writes constants and the specials that are the same for all CTAs. Rows are cleared between CTAs only if CTAs go on
+/// after findings; otherwise the assignment checks prevent reads of old values.
 void Machine::prepare_registers() {
   register_memory_.assign(size_t{kernel_.rows} * kWarpSize * n_warps_ + 16, 0);
   predicate_memory_.assign(size_t{kernel_.preds} * n_warps_, 0);
@@ -134,7 +134,7 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   emit(CtaBegin{kernel_, state_.launch, cta, ordinal, n_warps_, shared_bytes_, reserved_at_});
   // Old values would depend on the CTA that this machine ran before.
   std::fill(local_.begin(), local_.end(), std::byte{0xff});
-  if (state_.tolerated && kernel_.tracked_ids) prepare_registers();
+  if (state_.go_on != GoOn::kNever && kernel_.tracked_ids) prepare_registers();
   for (Barrier& b : barriers_)
     if (b.in_use) b = Barrier{};
   for (Warp& w : warps_) {

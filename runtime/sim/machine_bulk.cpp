@@ -163,7 +163,7 @@ uint32_t Machine::land_bulk(uint32_t at) {
     if (copy.barrier != at) continue;
     for (size_t i = 0; i < copy.to.size(); ++i)
       std::memcpy(shared_.data() + copy.to[i], copy.data.data() + i * kPiece, kPiece);
-    emit(AsyncLand{copy.warp, copy.to, kPiece});
+    emit(AsyncLand{copy.warp, 0, copy.to, kPiece});
     emit(PhaseArrive{copy.warp, 0, at});
     bytes += static_cast<uint32_t>(copy.data.size());
   }

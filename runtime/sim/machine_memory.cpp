@@ -12,6 +12,7 @@ namespace {
 
 /// Bytes of device memory that were never written, as DeviceMemory::read returns them.
 const std::vector<std::byte> kUnwritten(16, std::byte{0xff});
+constexpr std::byte kZeros[16] = {};  ///< the value of a load that was left out
 
 uint64_t extended(uint64_t value, const Inst& in) {
   if (!(in.flags & kFlagSigned) || in.size == 8) return value;
@@ -23,44 +24,46 @@ bool is_wide(const Inst& in) { return in.size == 8 || (in.flags & kFlagWide); }
 
 }  // namespace
 
-/// Checks alignment and bounds of every lane.
-void Machine::resolve(const Warp& w, const Inst& in, uint32_t mask, uint32_t bytes, Op op, Targets& t) {
+/// Finds the target of every lane. The lanes whose access is possible.
+uint32_t Machine::resolve(const Warp& w, const Inst& in, uint32_t mask, uint32_t bytes, Op op, Targets& t) {
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, t.address);
+  return possible(w, mask, [&](uint32_t l) { resolve_lane(w, in, l, bytes, op, t); });
+}
+
+void Machine::resolve_lane(const Warp&, const Inst& in, uint32_t l, uint32_t bytes, Op op, Targets& t) {
   const bool strong = op == Op::kAtomic || in.flags & kFlagStrong;
-  for (uint32_t m = mask; m; m &= m - 1) {
-    const uint32_t l = first_lane(m), lane = 1u << l;
-    uint64_t& address = t.address[l];
-    check_alignment(address, bytes, l);
-    Machine& cta = cta_at(address, l);
-    switch (space_of(in, address)) {
-      case Space::kShared:
-        t.shared |= lane;
-        if (&cta != this) t.remote |= lane;
-        t.rank[l] = static_cast<uint8_t>(cta.rank_);
-        t.offset[l] = cta.shared_offset(address, bytes, l);
-        break;
-      case Space::kLocal:
-        if (op == Op::kAtomic) throw Fault{"out-of-bounds", fmt::format("atomic operation on {}", text(address)), l};
-        t.local |= lane;
-        t.offset[l] = local_offset(address, bytes, l);
-        break;
-      case Space::kParam: {
-        if (op == Op::kAtomic) throw Fault{"out-of-bounds", fmt::format("atomic operation on {}", text(address)), l};
-        if (op == Op::kWrite) throw Fault{"out-of-bounds", fmt::format("write to {}", text(address)), l};
-        const uint64_t offset = address - kParamBase;
-        if (offset >= state_.params.size() || offset + bytes > state_.params.size())
-          throw Fault{"out-of-bounds", fmt::format("{} bytes at {}", bytes, text(address)), l};
-        t.offset[l] = static_cast<uint32_t>(offset);
-        break;
-      }
-      case Space::kConst:
-      case Space::kGlobal:
-      case Space::kGeneric:
-        t.device |= lane;
-        if (device_line(address, bytes, l, op, strong, &t.slot[l], &t.offset[l])) t.inputs |= lane;
-        if (in.space == static_cast<uint8_t>(Space::kConst)) state_.memory.note_uncounted_read(last_buffer_);
-        break;
+  const uint32_t lane = 1u << l;
+  uint64_t& address = t.address[l];
+  check_alignment(address, bytes, l);
+  Machine& cta = cta_at(address, l);
+  switch (space_of(in, address)) {
+    case Space::kShared:
+      t.offset[l] = cta.shared_offset(address, bytes, l);
+      t.rank[l] = static_cast<uint8_t>(cta.rank_);
+      t.shared |= lane;
+      if (&cta != this) t.remote |= lane;
+      break;
+    case Space::kLocal:
+      if (op == Op::kAtomic) throw Fault{"out-of-bounds", fmt::format("atomic operation on {}", text(address)), l};
+      t.offset[l] = local_offset(address, bytes, l);
+      t.local |= lane;
+      break;
+    case Space::kParam: {
+      if (op == Op::kAtomic) throw Fault{"out-of-bounds", fmt::format("atomic operation on {}", text(address)), l};
+      if (op == Op::kWrite) throw Fault{"out-of-bounds", fmt::format("write to {}", text(address)), l};
+      const uint64_t offset = address - kParamBase;
+      if (offset >= state_.params.size() || offset + bytes > state_.params.size())
+        throw Fault{"out-of-bounds", fmt::format("{} bytes at {}", bytes, text(address)), l};
+      t.offset[l] = static_cast<uint32_t>(offset);
+      break;
     }
+    case Space::kConst:
+    case Space::kGlobal:
+    case Space::kGeneric:
+      if (device_line(address, bytes, l, op, strong, &t.slot[l], &t.offset[l])) t.inputs |= lane;
+      t.device |= lane;
+      if (in.space == static_cast<uint8_t>(Space::kConst)) state_.memory.note_uncounted_read(last_buffer_);
+      break;
   }
 }
 
@@ -115,7 +118,8 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
   const uint32_t bytes = uint32_t{in.size} * in.count;
   const bool strong = in.flags & kFlagStrong;
   Targets t;
-  resolve(w, in, mask, bytes, Op::kRead, t);
+  const uint32_t all = mask;
+  mask = resolve(w, in, mask, bytes, Op::kRead, t);
   if (!emitted)
     emit(w, t, Op::kRead, bytes, [&](Access& e) {
       e.strong = strong;
@@ -126,10 +130,11 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
   if (in.sub) note_holes(w, in, mask, t);
   const std::byte* from[kWarpSize];
   for (uint32_t m = mask; m; m &= m - 1) from[first_lane(m)] = bytes_at(w, t, first_lane(m));
+  for (uint32_t m = all & ~mask; m; m &= m - 1) from[first_lane(m)] = kZeros;
   const bool wide = is_wide(in);
   for (uint32_t i = 0; i < in.count; ++i) {
     const uint32_t d = kernel_.lists[in.list + i];
-    for (uint32_t m = mask; m; m &= m - 1) {
+    for (uint32_t m = all; m; m &= m - 1) {
       const uint32_t l = first_lane(m);
       uint64_t value = 0;
       std::memcpy(&value, from[l] + i * in.size, in.size);  // little-endian hosts only, as is PTX
@@ -186,7 +191,7 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
   const uint32_t bytes = uint32_t{in.size} * in.count;
   const bool wide = is_wide(in), any_holes = in.sub && !w.holes.empty();
   Targets t;
-  resolve(w, in, mask, bytes, Op::kWrite, t);
+  mask = resolve(w, in, mask, bytes, Op::kWrite, t);
   alignas(16) std::byte data[kWarpSize][16];
   uint32_t holes[kWarpSize] = {};
   for (uint32_t i = 0; i < in.count; ++i) {
@@ -202,6 +207,8 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
     e.strong = in.flags & kFlagStrong;
     e.releases = in.flags & kFlagRelease;
     if (in.flags & kFlagConstant) e.constant = data[first_lane(mask)];
+    e.values = data[0];
+    e.stride = sizeof data[0];
     if (any_holes) e.holes = holes;
   });
   for (uint32_t m = mask; m; m &= m - 1) put(w, t, first_lane(m), data[first_lane(m)], bytes, holes[first_lane(m)]);
@@ -211,7 +218,14 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
   const bool wide = in.size == 8;
   bool changes = false;
   Targets t;
-  resolve(w, in, mask, in.size, Op::kAtomic, t);
+  const uint32_t all = mask;
+  mask = resolve(w, in, mask, in.size, Op::kAtomic, t);
+  for (uint32_t m = all & ~mask; m; m &= m - 1) {
+    if (wide)
+      wide_row(w, in.d)[first_lane(m)] = 0;
+    else
+      row(w, in.d)[first_lane(m)] = 0;
+  }
   emit(w, t, Op::kAtomic, in.size, [&](Access& e) {
     e.strong = true;
     e.releases = in.flags & kFlagRelease;

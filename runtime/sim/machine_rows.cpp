@@ -163,6 +163,8 @@ bool Machine::store_device_row(Warp& w, const Inst& in, uint32_t bytes) {
   const std::byte* from = collect(w, in, room);
   DeviceAccess e{{site(w), Op::kWrite, kAll, bytes}, nullptr, first, slot};
   if (in.flags & kFlagConstant) e.constant = from;
+  e.values = from;
+  e.stride = bytes;
   emit(e);
   uint32_t at = offset % kLineBytes;
   for (uint64_t done = 0; done < end - offset; at = 0) {
@@ -215,6 +217,8 @@ bool Machine::store_shared_row(Warp& w, const Inst& in, uint32_t bytes) {
   const std::byte* from = collect(w, in, room);
   SharedAccess e{{site(w), Op::kWrite, kAll, bytes}, offset, nullptr, shared.climbs, shared.step};
   if (in.flags & kFlagConstant) e.constant = from;
+  e.values = from;
+  e.stride = bytes;
   emit(e);
   if (shared.climbs && shared.step == bytes) {
     std::memmove(shared_.data() + offset[0], from, bytes * kWarpSize);

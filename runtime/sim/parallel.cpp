@@ -29,7 +29,7 @@ struct Worker {
   }
 
   PrivateLines lines;
-  std::vector<Finding> findings, tolerated;
+  std::vector<Finding> findings;
   LaunchState state;
   Counter counter;
   Machine machine;
@@ -37,7 +37,6 @@ struct Worker {
  private:
   LaunchState of_own(LaunchState launch) {
     launch.memory = MemoryView(launch.memory.all(), lines);
-    if (launch.tolerated) launch.tolerated = &tolerated;
     return launch;
   }
 };
@@ -113,7 +112,7 @@ class Parallel {
       for (uint64_t i = first, end = std::min(first + chunk_, end_); i < end; ++i) {
         if (order_matters_) return;
         w.machine.begin_cta(options_.ctas ? options_.ctas->ctas[i] : i, static_cast<uint32_t>(i));
-        if (!w.machine.go_on(w.findings) || !w.findings.empty() || !w.tolerated.empty()) order_matters_ = true;
+        if (!w.machine.go_on(w.findings) || !w.findings.empty()) order_matters_ = true;
       }
     }
   } catch (const std::bad_alloc&) {

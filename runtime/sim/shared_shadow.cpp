@@ -13,6 +13,7 @@ void SharedShadow::reset(uint32_t bytes, uint32_t warps) {
   many_.clear();
   phases_.clear();
   warps_ = warps;
+  records_races_ = false;
   now_ = 1;
   std::memset(seen_, 0, sizeof seen_);
   std::memset(offered_, 0, sizeof offered_);
@@ -125,11 +126,12 @@ SharedShadow::Outcome SharedShadow::check_writer(const Record& r, uint32_t warp,
 }
 
 SharedShadow::Outcome SharedShadow::read_record(Record& r, uint32_t warp) {
-  if (Outcome o = check_writer(r, warp, Verdict::kReadAfterWrite); !o.ok()) return o;
+  const Outcome o = check_writer(r, warp, Verdict::kReadAfterWrite);
+  if (!o.ok() && !records_races_) return o;
   uint32_t me = 1u << warp;
   if (r.read_stamp == now_) {
     r.readers |= me;
-    return {};
+    return o;
   }
   if (r.read_stamp != kManyStamps) {
     // Readers this warp has already seen need no memory: who races with them races with this read
@@ -141,7 +143,7 @@ SharedShadow::Outcome SharedShadow::read_record(Record& r, uint32_t warp) {
     if (!unseen) {
       r.readers = me;
       r.read_stamp = now_;
-      return {};
+      return o;
     }
     ManyStamps& m = many_.emplace_back();
     m.readers = unseen;
@@ -152,22 +154,23 @@ SharedShadow::Outcome SharedShadow::read_record(Record& r, uint32_t warp) {
   ManyStamps& m = many_[r.readers];
   m.readers |= me;
   m.stamp[warp] = now_;
-  return {};
+  return o;
 }
 
 SharedShadow::Outcome SharedShadow::write_record(Record& r, uint32_t warp, bool both_strong) {
-  if (Outcome o = check_writer(r, warp, Verdict::kWriteAfterWrite); !o.ok() && !both_strong) return o;
+  Outcome o = both_strong ? Outcome{} : check_writer(r, warp, Verdict::kWriteAfterWrite);
   if (r.read_stamp == kManyStamps) {
     const ManyStamps& m = many_[r.readers];
-    for (uint32_t v = 0; v < warps_; ++v)
-      if (v != warp && (m.readers >> v & 1) && m.stamp[v] > seen_[warp][v]) return {Verdict::kWriteAfterRead, v};
+    for (uint32_t v = 0; v < warps_ && o.ok(); ++v)
+      if (v != warp && (m.readers >> v & 1) && m.stamp[v] > seen_[warp][v]) o = {Verdict::kWriteAfterRead, v};
   } else if (r.read_stamp > floor_[warp]) {
-    for (uint32_t v = 0; v < warps_; ++v)
-      if (v != warp && (r.readers >> v & 1) && r.read_stamp > seen_[warp][v]) return {Verdict::kWriteAfterRead, v};
+    for (uint32_t v = 0; v < warps_ && o.ok(); ++v)
+      if (v != warp && (r.readers >> v & 1) && r.read_stamp > seen_[warp][v]) o = {Verdict::kWriteAfterRead, v};
   }
+  if (!o.ok() && !records_races_) return o;
   r.writer = warp << 27 | now_;
   r.readers = r.read_stamp = 0;
-  return {};
+  return o;
 }
 
 /// Two records must not share one entry of many_.
@@ -199,27 +202,34 @@ void SharedShadow::split(Chunk& c, bool bytes) {
   c.record = {index, 0, kBytes};
 }
 
-/// Applies f to each record the bytes touch, splitting the chunk first when they are not all of it.
+/// Applies f to each record the bytes touch, splitting the chunk first when they are not all of it. The first outcome
+/// that is not kOk.
 template <class F>
 SharedShadow::Outcome SharedShadow::each_record(Chunk& c, uint32_t offset, uint32_t bytes, F f) {
   if (bytes < 16) split(c, bytes % 4 != 0);
   const bool words = c.record.read_stamp == kWords;
   if (!words && c.record.read_stamp != kBytes) return f(c.record);
   Record* first = words ? &words_[offset >> 2] : &parts_[c.record.writer].record[offset & 15];
+  Outcome all;
   for (Record* r = first; r != first + (words ? bytes >> 2 : bytes); ++r)
-    if (Outcome o = f(*r); !o.ok()) return o;
-  return {};
+    if (const Outcome o = f(*r); !o.ok()) {
+      if (all.ok()) all = o;
+      if (!records_races_) break;
+    }
+  return all;
 }
 
 SharedShadow::Outcome SharedShadow::read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong, uint32_t needed) {
   Chunk& c = chunks_[offset >> 4];
   auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
+  Outcome o;
+  if (!strong)
+    o = each_record(c, offset, bytes, [&](Record& r) { return read_record(r, warp); });
+  else if ((c.strong & mask) != mask)
+    o = each_record(c, offset, bytes, [&](Record& r) { return check_writer(r, warp, Verdict::kReadAfterWrite); });
   if (c.pending & mask) return {Verdict::kAsyncPending, 0};
   if (mask & (needed << (offset & 15)) & ~c.valid) return {Verdict::kUninitialised, 0};
-  if (strong && (c.strong & mask) == mask) return {};
-  if (strong)
-    return each_record(c, offset, bytes, [&](Record& r) { return check_writer(r, warp, Verdict::kReadAfterWrite); });
-  return each_record(c, offset, bytes, [&](Record& r) { return read_record(r, warp); });
+  return o;
 }
 
 bool SharedShadow::read_each_word(uint32_t warp, const uint32_t* offset, uint32_t n) {
@@ -248,15 +258,16 @@ bool SharedShadow::read_each_word(uint32_t warp, const uint32_t* offset, uint32_
 SharedShadow::Outcome SharedShadow::write(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong) {
   Chunk& c = chunks_[offset >> 4];
   auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
-  if (c.pending & mask) return {Verdict::kAsyncPending, 0};
-  c.valid |= mask;
   const bool both_strong = strong && (c.strong & mask) == mask;
+  const Outcome o = each_record(c, offset, bytes, [&](Record& r) { return write_record(r, warp, both_strong); });
+  if (!o.ok() && !records_races_) return o;
+  c.valid |= mask;
   c.strong = static_cast<uint16_t>(strong ? c.strong | mask : c.strong & ~mask);
-  Outcome o = each_record(c, offset, bytes, [&](Record& r) { return write_record(r, warp, both_strong); });
-  if (o.ok() && bytes == 16 && c.record.read_stamp >= kBytes) {  // one whole write makes the chunk uniform again
+  if (bytes == 16 && c.record.read_stamp >= kBytes) {  // one whole write makes the chunk uniform again
     if (c.record.read_stamp == kBytes) free_parts_.push_back(c.record.writer);
     c.record = {warp << 27 | now_, 0, 0};
   }
+  if (c.pending & mask) return {Verdict::kAsyncPending, 0};
   return o;
 }
 
@@ -269,16 +280,15 @@ SharedShadow::Outcome SharedShadow::read_from_outside(uint32_t offset, uint32_t 
 SharedShadow::Outcome SharedShadow::write_from_outside(uint32_t offset, uint32_t bytes) {
   Chunk& c = chunks_[offset >> 4];
   const uint32_t mask = ((1u << bytes) - 1) << (offset & 15);
-  if (c.pending & mask) return {Verdict::kAsyncPending, 0};
   c.valid |= static_cast<uint16_t>(mask);
-  return {};
+  return {c.pending & mask ? Verdict::kAsyncPending : Verdict::kOk, 0};
 }
 
 SharedShadow::Outcome SharedShadow::async_issue_part(uint32_t warp, uint32_t offset, uint32_t bytes) {
   Outcome o = write(warp, offset, bytes);
   Chunk& c = chunks_[offset >> 4];
   auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
-  if (o.ok()) c.pending |= mask;
+  c.pending |= mask;
   return o;
 }
 

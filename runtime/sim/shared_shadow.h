@@ -35,6 +35,10 @@ class SharedShadow {
   /// Begins a CTA with `bytes` of unwritten shared memory and `warps` warps.
   void reset(uint32_t bytes, uint32_t warps);
 
+  /// Whether accesses that race are recorded too, so that the CTA can go on after them. Otherwise an access that races
+  /// changes nothing.
+  void record_races(bool on) { records_races_ = on; }
+  bool records_races() const { return records_races_; }
   /// `offset` counts from the start of shared memory; an access never crosses 16 bytes.
   /// `strong` accesses (volatile, atomic) do not race with each other; a strong read is not remembered.
   /// `needed`: which of the bytes must have been written.
@@ -80,8 +84,8 @@ class SharedShadow {
       c.record = {warp << 27 | now_, 0, 0};
       return {};
     }
-    Outcome o = write(warp, chunk * 16, 16);
-    if (o.ok()) c.pending = pending;
+    const Outcome o = write(warp, chunk * 16, 16);
+    c.pending |= pending;
     return o;
   }
   /// The same for one word of 4 bytes, or two of one chunk.
@@ -215,6 +219,7 @@ class SharedShadow {
   std::vector<Parts> parts_;
   std::vector<uint32_t> free_parts_;
   std::vector<ManyStamps> many_;
+  bool records_races_ = false;
   uint32_t warps_ = 0;
   uint32_t now_ = 1;
   uint32_t seen_[kMaxWarps][kMaxWarps];

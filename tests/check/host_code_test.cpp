@@ -188,8 +188,8 @@ TEST_F(HostCode, FindingsInAUsersHeaderKeepTheirPosition) {
                               R"([{"type": "i32", "size": 1}])");
     ASSERT_TRUE(report) << to_string(report.error());
     ASSERT_EQ(report->findings.size(), 1u);
-    EXPECT_EQ(report->findings[0].first.source.file, (directory_ / "store.h").string());
-    EXPECT_EQ(report->findings[0].first.source.line, 2);
+    EXPECT_EQ(report->findings[0].source.file, (directory_ / "store.h").string());
+    EXPECT_EQ(report->findings[0].source.line, 2);
   }
 }
 

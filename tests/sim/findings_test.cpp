@@ -72,7 +72,8 @@ TEST(Findings, ManyMaySetOneFlag) {
       "");
   EXPECT_EQ(run("st.shared.u32 [%r2], 1;"), "");
   EXPECT_EQ(run("shr.u32 %r3, %r1, 5; st.shared.u32 [%r2], %r3;"), "race");
-  EXPECT_EQ(run("st.shared.u32 [%r2], 1; ld.shared.u32 %r4, [%r2]; add.u32 %r4, %r4, 1;"), "race");
+  EXPECT_EQ(run("st.shared.u32 [%r2], 1; ld.shared.u32 %r4, [%r2]; add.u32 %r4, %r4, 1;"), "");
+  EXPECT_EQ(run("setp.lt.u32 %p1, %r1, 32; @%p1 st.shared.u32 [%r2], 1; @!%p1 ld.shared.u32 %r4, [%r2];"), "race");
 }
 
 TEST(Findings, AnEndlessLoopReportsEachWarpsPosition) {
