@@ -33,6 +33,9 @@ uint32_t low_bits(uint32_t n) { return (1u << n) - 1; }
 void Checker::on(const CtaBegin& e) {
   cta_ = e.cta;
   n_warps_ = e.warps;
+  exited_ = 0;
+  bulk_sources_.clear();
+  bulk_targets_.clear();
   writer_ = (state_.first_writer + e.ordinal) & kWriterMask;
   synchronised_ = saw_others_ = false;
   shadow_.reset(e.shared_bytes, e.warps);
@@ -40,6 +43,7 @@ void Checker::on(const CtaBegin& e) {
   lines_.reset();
   notes_.clear();
   unwritten_reads_.clear();
+  raced_.clear();
   device_.reset(e.warps);
   for (uint32_t at = e.initialised_from; at < e.shared_bytes; at += 16) shadow_.write_from_outside(at, 16);
   local_written_.assign(size_t{e.kernel.local_bytes} * e.warps * kWarpSize, 0);
@@ -67,10 +71,19 @@ std::string Checker::at(std::optional<uint32_t> pc) const {
 }
 
 template <class F>
-void Checker::report_unwritten(const Access& e, uint32_t i, uint64_t address, F&& message) {
-  report(e.site, "uninitialised", e.lane_of(i), std::forward<F>(message));
+void Checker::report_unwritten(const Site& site, uint32_t lane, uint64_t address, F&& message) {
+  if (raced_.count(address / 4)) return;
+  report(site, "uninitialised", lane, std::forward<F>(message));
   if (unwritten_reads_.size() < kMostUnwrittenReads)
-    unwritten_reads_.emplace(address / 4, UnwrittenRead{e.site.pc, e.site.warp});
+    unwritten_reads_.emplace(address / 4, UnwrittenRead{site.pc, site.warp});
+}
+
+void Checker::report_unwritten_value(const Site& load, uint32_t lane, uint64_t address, const Site& use) {
+  report_unwritten(load, lane, address, [&] {
+    const bool local = address >= kLocalBase && address < kLocalWindowEnd;
+    return fmt::format("read of {}, which {} wrote; the value is used{}", describe(state_, address),
+                       local ? "the thread never" : "nothing", at(use.pc));
+  });
 }
 
 /// A write races with a read of bytes that nothing had written: this is the cause of the read's finding.
@@ -85,6 +98,7 @@ void Checker::strike(uint64_t address, uint32_t bytes, uint32_t writer) {
       if (Finding* f = noted(at->second.pc, "uninitialised")) --f->count;
       at = unwritten_reads_.erase(at);
     }
+    if (raced_.size() < kMostUnwrittenReads) raced_.insert(word);
   }
   std::erase_if(notes_, [](const Note& n) { return n.finding.count == 0; });
 }
@@ -101,7 +115,7 @@ void Checker::report(const Access& e, uint32_t i, uint64_t address, Outcome outc
   };
   switch (outcome.verdict) {
     case Verdict::kUninitialised:
-      return report_unwritten(e, i, address,
+      return report_unwritten(e.site, e.lane_of(i), address,
                               [&] { return fmt::format("read of {}, which was never written", where()); });
     case Verdict::kAsyncPending:
       return report(e.site, "async-pending", e.lane_of(i),
@@ -119,6 +133,7 @@ void Checker::report(const Access& e, uint32_t i, uint64_t address, Outcome outc
 /// change too.
 bool Checker::at_once(const SharedAccess& e) {
   if (e.strong || e.pieces || e.rank || e.holes || e.bytes < 4 || e.mask == 0) return false;
+  if (e.op == Op::kWrite && !(bulk_sources_.empty() && bulk_targets_.empty())) return false;
   const uint32_t warp = e.site.warp, bytes = e.bytes, n = 32 - static_cast<uint32_t>(__builtin_clz(e.mask));
   if (e.mask != ~0u >> (32 - n)) return false;
   const auto all = [&](auto chunk, auto words) {
@@ -193,7 +208,8 @@ bool Checker::is_one_value(const SharedAccess& e) {
 }
 
 void Checker::on(const SharedAccess& e) {
-  if ((all_written_ = at_once(e))) return;
+  unwritten_ = 0;
+  if (at_once(e)) return;
   const uint32_t warp = e.site.warp;
   synchronised_ |= e.op == Op::kAtomic;
   shadow_.record_races(true);
@@ -202,27 +218,39 @@ void Checker::on(const SharedAccess& e) {
     const WordLog::Thread thread{warp, e.lane_of(i), e.site.pc, is_collective(e)};
     // One finding for an element: what follows is likely of the same cause.
     bool good = true;
-    const auto check = [&](Outcome outcome) {
-      if (outcome.ok()) return;
-      good = false;
+    const auto check = [&](Outcome outcome, bool lazily = true) {
       using Verdict = SharedShadow::Verdict;
+      if (outcome.ok()) return;
+      if (outcome.verdict == Verdict::kUninitialised && e.lazily && lazily) {
+        unwritten_ |= 1u << i;
+        return;
+      }
+      good = false;
       report(e, i, kSharedBase + at, outcome,
              outcome.verdict == Verdict::kWriteAfterRead ? log_.place_of_read(outcome.other, at)
                                                          : log_.place_of_write(outcome.other, at));
     };
     if (e.rank && cluster_[e.rank[i]] != this) {  // the other CTA's records; races between CTAs are not looked for
       SharedShadow& theirs = cluster_[e.rank[i]]->shadow_;
-      if (e.op != Op::kWrite) check(theirs.read_from_outside(at, bytes));
+      if (e.op != Op::kWrite) check(theirs.read_from_outside(at, bytes), false);
       if (e.op != Op::kRead) check(theirs.write_from_outside(at, bytes));
       continue;
     }
     if (e.strong && e.is_request) hand_over(warp, at, e.op, e.releases);
     if (e.op != Op::kWrite && e.op != Op::kCopyIn) {
-      check(shadow_.read(warp, at, bytes, e.strong, shadow_.written(at, bytes) ? e.needed : ~0u));
+      check(shadow_.read(warp, at, bytes, e.strong));
       if (const WordLog::Other other = log_.read(thread, at, bytes, e.strong); other.is && good)
         report_lanes(e, i, other, kSharedBase + at, shared_.data() + at), good = false;
     }
     if (e.op == Op::kRead) continue;
+    if (bulk_sources_.count(at / 16) && good) {
+      good = false;
+      report(e.site, "async-pending", e.lane_of(i), [&] {
+        return fmt::format("write to {} bytes at {} while a bulk copy may still read them", bytes,
+                           describe(state_, kSharedBase + at));
+      });
+    }
+    bulk_targets_.erase(at / 16);
     const uint32_t written = shadow_.written(at, bytes);
     const Outcome outcome =
         e.op == Op::kCopyIn ? shadow_.async_issue(warp, at, bytes) : shadow_.write(warp, at, bytes, e.strong);
@@ -278,7 +306,8 @@ bool Checker::at_once(const DeviceAccess& e) {
 }
 
 void Checker::on(const DeviceAccess& e) {
-  if ((all_written_ = (e.inputs == e.mask && !e.strong) || at_once(e))) return;
+  unwritten_ = 0;
+  if ((e.inputs == e.mask && !e.strong) || at_once(e)) return;
   synchronised_ |= e.op == Op::kAtomic;
   shadow_.record_races(true);
   for (uint32_t m = e.mask & ~e.inputs; m; m &= m - 1) {
@@ -301,8 +330,10 @@ void Checker::check_read(const DeviceAccess& e, uint32_t i) {
   const uint64_t address = e.address_of(i);
   const uint32_t bytes = e.bytes_of(i), slot = e.slot_of(i), at = address % kLineBytes, all = low_bits(bytes);
   const uint32_t valid = slot ? static_cast<uint32_t>(state_.memory.valid(slot)[at >> 6] >> (at & 63)) & all : 0;
-  if (all & e.needed & ~valid || !valid)
-    report_unwritten(e, i, address,
+  if (e.lazily)
+    unwritten_ |= static_cast<uint32_t>(valid != all) << i;
+  else if (all & e.needed & ~valid || !valid)
+    report_unwritten(e.site, e.lane_of(i), address,
                      [&] { return fmt::format("read of {}, which was never written", describe(state_, address)); });
   if (!slot) return;
   const uint32_t written = state_.memory.writers(slot)[at / 4];
@@ -354,11 +385,14 @@ uint32_t Checker::written_local(uint32_t warp, uint32_t lane, uint32_t offset, u
 }
 
 void Checker::on(const LocalAccess& e) {
+  unwritten_ = 0;
   for (uint32_t m = e.mask; m; m &= m - 1) {
     const uint32_t l = first_lane(m);
     if (e.op == Op::kRead) {
       const uint32_t written = written_local(e.site.warp, l, e.offset[l], e.bytes);
-      if ((low_bits(e.bytes) & e.needed & ~written) || !written)
+      if (e.lazily)
+        unwritten_ |= static_cast<uint32_t>(written != low_bits(e.bytes)) << l;
+      else if (written != low_bits(e.bytes))
         report(e.site, "uninitialised", l, [&] {
           return fmt::format("read of {}, which the thread never wrote", describe(state_, kLocalBase + e.offset[l]));
         });
@@ -399,6 +433,24 @@ void Checker::on(const AsyncLand& e) {
     shadow_.async_land(e.warp, at, e.bytes);
     log_.land(e.warp, lanes ? std::optional(first_lane(lanes)) : std::nullopt, at, e.bytes);
     lanes &= lanes - 1;
+    if (!e.lanes) bulk_targets_.insert(at / 16);
+  }
+}
+
+void Checker::on(const BulkSource& e) {
+  for (const uint32_t at : e.offsets) {
+    if (!e.begins) {
+      if (--bulk_sources_[at / 16] == 0) bulk_sources_.erase(at / 16);
+      continue;
+    }
+    ++bulk_sources_[at / 16];
+    const std::optional<uint32_t> writer =
+        bulk_targets_.count(at / 16) ? std::nullopt : shadow_.writer_without_proxy_fence(at);
+    if (writer)
+      report(e.site, "race", e.lane, [&] {
+        return fmt::format("a bulk copy reads 16 bytes at {} written by warp {}{} with no fence.proxy.async between",
+                           describe(state_, kSharedBase + at), *writer, this->at(log_.place_of_write(*writer, at)));
+      });
   }
 }
 
@@ -408,6 +460,8 @@ void Checker::on(const BarrierArrive& e) {
 }
 
 void Checker::on(const BarrierRelease& e) {
+  // __syncthreads waits for the threads that have not exited: an exit counts as an arrival.
+  for (uint32_t m = e.all ? exited_ : 0; m; m &= m - 1) shadow_.arrive(e.id, first_lane(m), true);
   shadow_.release(e.id, e.warps);
   if (e.warps == (n_warps_ < 32 ? (1u << n_warps_) - 1 : ~0u)) unwritten_reads_.clear();
   for (uint32_t m = e.warps; m; m &= m - 1) log_.synchronise(first_lane(m), ~0u);
@@ -415,6 +469,7 @@ void Checker::on(const BarrierRelease& e) {
 }
 
 void Checker::on(const Fence& e) {
+  if (e.proxy) shadow_.proxy_fence(e.site.warp);
   shadow_.fence(e.site.warp);
   synchronised_ |= saw_others_;
 }

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "runtime/sim/device_shadow.h"
@@ -31,9 +32,11 @@ class Checker {
   void on(const DeviceAccess& e);
   void on(const LocalAccess& e);
   void on(const AsyncLand& e);
+  void on(const BulkSource& e);
   void on(const BarrierArrive& e);
   void on(const BarrierWait&) { synchronised_ = true; }  // writes of other CTAs before the barrier may be read now
   void on(const BarrierRelease& e);
+  void on(const LanesExit& e) { exited_ |= static_cast<uint32_t>(e.dead == ~0u) << e.site.warp; }
   void on(const LaneBarrier& e) { log_.synchronise(e.site.warp, e.mask, e.dead); }
   void on(const Fence& e);
   void on(const PhaseArrive& e);
@@ -44,7 +47,7 @@ class Checker {
   /// `message` is only called when needed.
   template <class F>
   void report(const Site& site, const char* kind, uint32_t lane, F&& message, bool within_warp = false) {
-    if (!goes_on(state_.go_on, kind)) throw Fault{kind, message(), lane};
+    if (!goes_on(state_.go_on, kind)) throw Fault{kind, message(), lane, site.pc};
     Finding* const f = noted(site.pc, kind);
     if (f && (within_warp || !f->within_warp)) {
       ++f->count;
@@ -60,8 +63,10 @@ class Checker {
   /// The notes of the CTA become findings of the launch.
   void hand_in(std::vector<Finding>& all);
 
-  /// Whether every byte of the last request had been written. May be false without need.
-  bool all_written() const { return all_written_; }
+  /// Elements of the last request that read bytes which nothing had written.
+  uint32_t unwritten() const { return unwritten_; }
+  /// A lane's value depends on such bytes, and decides something or leaves the registers.
+  void report_unwritten_value(const Site& load, uint32_t lane, uint64_t address, const Site& use);
   /// Which of the bytes were written: bit i is byte i.
   uint32_t written_shared(uint32_t offset, uint32_t bytes) const { return shadow_.written(offset, bytes); }
   uint32_t written_local(uint32_t warp, uint32_t lane, uint32_t offset, uint32_t bytes) const;
@@ -80,7 +85,7 @@ class Checker {
   Finding* noted(uint32_t pc, const char* kind);
   std::string at(std::optional<uint32_t> pc) const;
   template <class F>
-  void report_unwritten(const Access& e, uint32_t i, uint64_t address, F&& message);
+  void report_unwritten(const Site& site, uint32_t lane, uint64_t address, F&& message);
   void strike(uint64_t address, uint32_t bytes, uint32_t writer);
   void report(const Access& e, uint32_t i, uint64_t address, Outcome outcome, std::optional<uint32_t> place = {});
   template <class E>
@@ -101,9 +106,13 @@ class Checker {
   std::vector<Checker*> cluster_;
   uint64_t cta_ = 0;
   uint32_t n_warps_ = 0;
+  /// Bulk copies that may still read each chunk of shared memory, and chunks that a bulk copy has filled.
+  std::unordered_map<uint32_t, uint32_t> bulk_sources_;
+  std::unordered_set<uint32_t> bulk_targets_;
+  uint32_t exited_ = 0;        ///< warps
   uint32_t writer_ = 0;        ///< the CTA's number as a last writer, modulo 2^28
   bool synchronised_ = false;  ///< this CTA may have synchronised with others
-  bool all_written_ = true;
+  uint32_t unwritten_ = 0;
   bool saw_others_ = false;  ///< a strong read had another CTA's value; a fence makes that a synchronisation
   SharedShadow shadow_;
   DeviceShadow device_{shadow_};
@@ -121,6 +130,7 @@ class Checker {
   /// Noted reads of words that nothing has written, by address / 4: if another warp writes the word without a barrier
   /// between, the cause is a race.
   std::unordered_multimap<uint64_t, UnwrittenRead> unwritten_reads_;
+  std::unordered_set<uint64_t> raced_;  ///< words whose first write raced with a read
 };
 
 }  // namespace roofgen::sim

@@ -252,7 +252,7 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
     def(&Inst::d, stmt.operands[0].name, Slot::kPred);
   } else if (is_fence(stmt.name)) {
     plain(Kind::kNop, 0, 0);
-    kernel_.code.back().sub = 1;
+    kernel_.code.back().sub = stmt.name.starts_with("fence.proxy.async") ? kNopProxyFence : kNopFence;
   } else if (base == "brkpt" && m.done()) {
     plain(Kind::kTrap, 0, 0);  // what it is without a debugger
   } else if (stmt.name == "pmevent" || stmt.name == "pmevent.mask") {

@@ -74,6 +74,8 @@ enum class MbarrierOp : uint8_t {
   kPending,
   kCopies
 };
+/// Inst::sub of what changes no value.
+inline constexpr uint8_t kNopFence = 1, kNopProxyFence = 2, kNopBulkCommit = 3, kNopBulkWait = 4;
 /// Inst::type of an mbarrier instruction.
 inline constexpr uint8_t kBulkIn = 1,
                          kBulkTensor = 2;          ///< bits of a bulk copy's `sub`: to shared memory; by a tensor map
@@ -118,7 +120,7 @@ struct Signature {
   Slot src[4] = {Slot::kNone, Slot::kNone, Slot::kNone, Slot::kNone};
 };
 
-inline constexpr uint8_t kFlagTracked = 1;    ///< reads or writes a register that is not provably assigned
+inline constexpr uint8_t kFlagTracked = 1;    ///< reads or writes a register of Kernel::unassigned
 inline constexpr uint8_t kFlagAddr64 = 2;     ///< address register is 64 bits wide
 inline constexpr uint8_t kFlagSigned = 4;     ///< loads sign-extend
 inline constexpr uint8_t kFlagRelease = 4;    ///< stores and atomics: they hand on what the thread did before
@@ -154,7 +156,7 @@ struct Inst {
 /// Copies a value without computing with it.
 constexpr bool is_plain_move(const Inst& in) { return in.kind == Kind::kLane && in.cls == Class::kMove; }
 
-/// Computes an unassigned result from unassigned sources without a finding; a use that decides or leaves the registers
+/// Computes an undefined result from undefined sources without a finding; a use that decides or leaves the registers
 /// is one.
 constexpr bool passes_on(const Inst& in) { return in.kind == Kind::kLane || in.kind == Kind::kShuffle; }
 

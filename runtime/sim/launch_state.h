@@ -18,6 +18,7 @@ struct Fault {
   const char* kind;
   std::string message;
   uint32_t lane;
+  uint32_t pc = ~0u;  ///< the instruction; that which is running, if it is not said
 };
 
 /// The findings after which a CTA goes on.

@@ -134,7 +134,9 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   emit(CtaBegin{kernel_, state_.launch, cta, ordinal, n_warps_, shared_bytes_, reserved_at_});
   // Old values would depend on the CTA that this machine ran before.
   std::fill(local_.begin(), local_.end(), std::byte{0xff});
-  if (state_.go_on != GoOn::kNever && kernel_.tracked_ids) prepare_registers();
+  const bool any_unassigned = std::any_of(kernel_.unassigned.begin(), kernel_.unassigned.end(),
+                                          [](const std::string& name) { return !name.empty(); });
+  if (state_.go_on != GoOn::kNever && any_unassigned) prepare_registers();
   for (Barrier& b : barriers_)
     if (b.in_use) b = Barrier{};
   for (Warp& w : warps_) {
@@ -144,14 +146,20 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
     w.merge_pc = ~0u;
     w.spins = 0;
     w.parked.clear();
-    w.assigned.assign(kernel_.tracked_ids, 0);
-    w.holes.clear();
+    w.undefined.assign(kernel_.unassigned.size(), 0);
+    for (uint32_t i = 0; any_unassigned && i < w.undefined.size(); ++i)
+      if (!kernel_.unassigned[i].empty()) w.undefined[i] = ~0u;
+    w.details.clear();
+    w.origins.clear();
+    w.follow = 0;
     std::fill(std::begin(w.committed), std::end(w.committed), 0u);
     w.cluster_arrived = w.cluster_released = 0;
     w.ran = w.now = 0;
     w.impatient = false;
     w.copies.clear();
     w.copies_begin = 0;
+    w.bulk_reads.clear();
+    std::fill(std::begin(w.bulk_committed), std::end(w.bulk_committed), 0u);
     for (const SpecialRow& s : kernel_.specials)
       if (changes_with_cta(s.special))
         std::fill_n(row(w, s.row), kWarpSize, static_cast<uint32_t>(special(s.special, 0)));

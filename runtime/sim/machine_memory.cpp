@@ -108,7 +108,8 @@ uint32_t Machine::written_bytes(const Warp& w, const Targets& t, uint32_t l, uin
   const uint32_t lane = 1u << l;
   if (t.shared & lane & ~t.remote) return checker_.written_shared(t.offset[l], bytes);
   if (t.local & lane) return checker_.written_local(w.index, l, t.offset[l], bytes);
-  if (!(t.device & lane) || t.inputs & lane || !t.slot[l]) return ~0u;
+  if (!(t.device & lane) || t.inputs & lane) return ~0u;
+  if (!t.slot[l]) return 0;
   return static_cast<uint32_t>(state_.memory.valid(t.slot[l])[t.offset[l] >> 6] >> (t.offset[l] & 63));
 }
 
@@ -124,10 +125,10 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
     emit(w, t, Op::kRead, bytes, [&](Access& e) {
       e.strong = strong;
       e.acquires = strong && in.flags & kFlagAcquire;
-      e.needed = needed_bytes(in);
+      e.lazily = true;
     });
   if (strong) idle_looks_ += (t.shared && !cluster_.empty()) + (t.device != 0);
-  if (in.sub) note_holes(w, in, mask, t);
+  if (mask && checker_.unwritten()) note_unwritten(w, in, mask & checker_.unwritten(), t);
   const std::byte* from[kWarpSize];
   for (uint32_t m = mask; m; m &= m - 1) from[first_lane(m)] = bytes_at(w, t, first_lane(m));
   for (uint32_t m = all & ~mask; m; m &= m - 1) from[first_lane(m)] = kZeros;
@@ -145,17 +146,6 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
         row(w, d)[l] = in.type == 2 ? static_cast<uint16_t>(value) : static_cast<uint32_t>(value);
     }
   }
-}
-
-void Machine::note_holes(Warp& w, const Inst& in, uint32_t mask, const Targets& t) {
-  const uint32_t bytes = uint32_t{in.size} * in.count;
-  uint32_t valid[kWarpSize], all = (1u << bytes) - 1, everywhere = all;
-  for (uint32_t m = mask; m; m &= m - 1) everywhere &= valid[first_lane(m)] = written_bytes(w, t, first_lane(m), bytes);
-  if (everywhere != all && w.holes.empty()) w.holes.resize(kernel_.rows);
-  for (uint32_t i = 0; i < in.count && !w.holes.empty(); ++i)
-    for (uint32_t m = mask; m; m &= m - 1)
-      w.holes[kernel_.lists[in.list + i]][first_lane(m)] =
-          static_cast<uint8_t>(~(valid[first_lane(m)] >> (i * in.size)) & ((1u << in.size) - 1));
 }
 
 void Machine::load_param(Warp& w, const Inst& in, uint32_t mask) {
@@ -189,7 +179,7 @@ void Machine::load_param(Warp& w, const Inst& in, uint32_t mask) {
 void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
   if (mask == ~0u && store_row(w, in)) return;
   const uint32_t bytes = uint32_t{in.size} * in.count;
-  const bool wide = is_wide(in), any_holes = in.sub && !w.holes.empty();
+  const bool wide = is_wide(in), any_holes = in.sub && w.follow;
   Targets t;
   mask = resolve(w, in, mask, bytes, Op::kWrite, t);
   alignas(16) std::byte data[kWarpSize][16];
@@ -200,9 +190,9 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
       const uint32_t l = first_lane(m);
       const uint64_t value = wide ? wide_row(w, s)[l] : row(w, s)[l];
       std::memcpy(data[l] + i * in.size, &value, in.size);
-      if (any_holes && in.sub >> i & 1) holes[l] |= uint32_t{w.holes[s][l]} << (i * in.size);
     }
   }
+  for (uint32_t m = any_holes ? mask : 0; m; m &= m - 1) holes[first_lane(m)] = holes_in(w, in, first_lane(m));
   emit(w, t, Op::kWrite, bytes, [&](Access& e) {
     e.strong = in.flags & kFlagStrong;
     e.releases = in.flags & kFlagRelease;

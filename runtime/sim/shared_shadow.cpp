@@ -19,6 +19,7 @@ void SharedShadow::reset(uint32_t bytes, uint32_t warps) {
   std::memset(offered_, 0, sizeof offered_);
   std::memset(fenced_, 0, sizeof fenced_);
   std::memset(floor_, 0, sizeof floor_);
+  std::memset(proxied_, 0, sizeof proxied_);
   if (warps == 1) floor_[0] = kMaxStamp;
   settled_ = 0;
 }
@@ -58,6 +59,19 @@ void SharedShadow::fence(uint32_t warp) {
   std::memcpy(fenced_[warp], seen_[warp], sizeof fenced_[warp]);
   fenced_[warp][warp] = now_;
   advance();
+}
+
+void SharedShadow::proxy_fence(uint32_t warp) {
+  for (uint32_t v = 0; v < warps_; ++v) proxied_[v] = std::max(proxied_[v], v == warp ? now_ : seen_[warp][v]);
+}
+
+std::optional<uint32_t> SharedShadow::writer_without_proxy_fence(uint32_t offset) const {
+  const Chunk& c = chunks_[offset >> 4];
+  const bool words = c.record.read_stamp == kWords, bytes = c.record.read_stamp == kBytes;
+  const Record* r = words ? &words_[offset >> 2] : bytes ? parts_[c.record.writer].record : &c.record;
+  for (const Record* end = r + (words ? 4 : bytes ? 16 : 1); r != end; ++r)
+    if ((r->writer & kStampMask) > proxied_[r->writer >> 27]) return r->writer >> 27;
+  return std::nullopt;
 }
 
 void SharedShadow::signal_fenced(uint32_t offset, uint32_t warp) {
@@ -219,7 +233,7 @@ SharedShadow::Outcome SharedShadow::each_record(Chunk& c, uint32_t offset, uint3
   return all;
 }
 
-SharedShadow::Outcome SharedShadow::read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong, uint32_t needed) {
+SharedShadow::Outcome SharedShadow::read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong) {
   Chunk& c = chunks_[offset >> 4];
   auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
   Outcome o;
@@ -228,7 +242,7 @@ SharedShadow::Outcome SharedShadow::read(uint32_t warp, uint32_t offset, uint32_
   else if ((c.strong & mask) != mask)
     o = each_record(c, offset, bytes, [&](Record& r) { return check_writer(r, warp, Verdict::kReadAfterWrite); });
   if (c.pending & mask) return {Verdict::kAsyncPending, 0};
-  if (mask & (needed << (offset & 15)) & ~c.valid) return {Verdict::kUninitialised, 0};
+  if (mask & ~c.valid) return {Verdict::kUninitialised, 0};
   return o;
 }
 

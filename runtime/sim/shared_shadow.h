@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -41,8 +42,7 @@ class SharedShadow {
   bool records_races() const { return records_races_; }
   /// `offset` counts from the start of shared memory; an access never crosses 16 bytes.
   /// `strong` accesses (volatile, atomic) do not race with each other; a strong read is not remembered.
-  /// `needed`: which of the bytes must have been written.
-  Outcome read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong = false, uint32_t needed = ~0u);
+  Outcome read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong = false);
   /// Accesses from outside the CTA: checked for unwritten and pending bytes, not for races.
   Outcome read_from_outside(uint32_t offset, uint32_t bytes) const;
   Outcome write_from_outside(uint32_t offset, uint32_t bytes);
@@ -126,6 +126,10 @@ class SharedShadow {
   void observe(uint32_t offset, uint32_t warp);
   /// A fence: a later signal_fenced offers the accesses that the warp made or has seen before the fence.
   void fence(uint32_t warp);
+  /// fence.proxy.async: what the warp has done and seen is visible to bulk copies.
+  void proxy_fence(uint32_t warp);
+  /// The last writer of a chunk, if no such fence covers its write.
+  std::optional<uint32_t> writer_without_proxy_fence(uint32_t offset) const;
   /// Begins a new stamp. At the last stamp nothing changes, and races may be missed until the next barrier reports it.
   void advance() { now_ += now_ < kMaxStamp; }
   bool has_fenced(uint32_t warp) const { return fenced_[warp][warp] > 0; }
@@ -227,6 +231,7 @@ class SharedShadow {
   uint32_t settled_ = 0;       ///< min of floor_
   uint32_t offered_[17][kMaxWarps];
   uint32_t fenced_[kMaxWarps][kMaxWarps];  ///< what seen_ was at the last fence, and the warp's own stamp
+  uint32_t proxied_[kMaxWarps];
   struct Phases {
     uint32_t current[kMaxWarps] = {}, completed[kMaxWarps] = {};
   };
