@@ -165,6 +165,11 @@ bool Checker::at_once_in_order(const SharedAccess& e) {
   if (e.mask == ~0u && !collective && e.climbs && e.step == bytes)
     return e.op == Op::kRead ? log_.read_row(rows_, warp, pc, e.offset[0] / 4, bytes)
                              : log_.write_row(rows_, warp, pc, e.offset[0] / 4, bytes);
+  if (collective && bytes == 16) {
+    for (uint32_t m = e.mask; m; m &= m - 1)
+      if (!log_.read_chunk({warp, first_lane(m), pc, true}, e.offset[first_lane(m)] / 4)) return false;
+    return true;
+  }
   for (uint32_t m = e.mask; m; m &= m - 1) {
     const uint32_t l = first_lane(m);
     if (!(e.op == Op::kRead ? log_.read_words({warp, l, pc, collective}, e.offset[l] / 4, bytes / 4)
@@ -260,6 +265,7 @@ void Checker::on(const SharedAccess& e) {
     if (!same && good) check(outcome);
     if (outcome.verdict == SharedShadow::Verdict::kWriteAfterRead && written != low_bits(bytes))
       strike(kSharedBase + at, bytes, warp);
+    if (e.op == Op::kCopyIn && log_.write_words(thread, at / 4, bytes / 4)) continue;
     if (const WordLog::Other other = log_.write(thread, at, bytes, e.strong); other.is && good)
       report_lanes(e, i, other, kSharedBase + at, shared_.data() + at);
     if (e.holes) shadow_.unwrite(at, e.holes[i]);

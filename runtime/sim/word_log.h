@@ -56,6 +56,19 @@ class WordLog {
     }
     return true;
   }
+  /// 16 bytes that the whole warp reads: only their first word is recorded.
+  bool read_chunk(const Thread& t, uint32_t word) {
+    const LaneOrder& order = order_[t.warp];
+    const uint32_t* w = &wrote_[word];
+    const auto recent = [&](uint32_t i) {
+      return static_cast<uint32_t>(w[i] - order.low < order.span) | static_cast<uint32_t>(w[i] == kBytes);
+    };
+    if (recent(0) | recent(1) | recent(2) | recent(3)) return read_words(t, word, 4);
+    if (read_[word] == kBytes) return true;
+    read_[word] = order.settled | t.lane;
+    read_at_[word] = t.pc;
+    return true;
+  }
   bool write_words(const Thread& t, uint32_t word, uint32_t n) {
     const LaneOrder& order = order_[t.warp];
     uint32_t raced = 0;
@@ -91,7 +104,9 @@ class WordLog {
     return place(wrote_[offset / 4], wrote_at_[offset / 4], warp);
   }
   std::optional<uint32_t> place_of_read(uint32_t warp, uint32_t offset) const {
-    return place(read_[offset / 4], read_at_[offset / 4], warp);
+    const uint32_t word = offset / 4;
+    const auto here = place(read_[word], read_at_[word], warp);
+    return here ? here : place(read_[word & ~3u], read_at_[word & ~3u], warp);
   }
   uint64_t bytes() const { return (wrote_.size() * 4 + (byte_wrote_.size() + byte_read_.size())) * 4; }
 
