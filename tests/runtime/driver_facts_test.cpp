@@ -12,28 +12,10 @@
 
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/nvml.h"
+#include "tests/support/same.h"
 
 namespace roofgen {
 namespace {
-
-/// Equal calling convention: pointers as pointers, numbers and enums with equal sizes.
-template <class A, class B>
-constexpr bool kAlike = std::is_pointer_v<A> == std::is_pointer_v<B> &&
-                        sizeof(A) == sizeof(B) && std::is_class_v<A> == std::is_class_v<B>;
-
-template <class Ours, class Theirs>
-struct Same : std::false_type {};
-template <class R, class... A, class S, class... B>
-struct Same<R (*)(A...), S (*)(B...)> {
-  static constexpr bool all() {
-    if constexpr (sizeof...(A) != sizeof...(B)) {
-      return false;
-    } else {
-      return kAlike<R, S> && (kAlike<A, B> && ...);
-    }
-  }
-  static constexpr bool value = all();
-};
 
 #define ROOFGEN_SAME(table, member, function) \
   ++checked;                                  \

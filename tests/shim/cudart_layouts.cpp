@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-#include "tests/shim/same.h"
+#include "tests/support/same.h"
 
 #define ROOFGEN_DRIVER(name, ...)                                                         \
   static_assert(Same<::roofgen::shim::Status (*)(__VA_ARGS__), decltype(&::name)>::value, \

@@ -4,7 +4,7 @@
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 
-#include "tests/shim/same.h"
+#include "tests/support/same.h"
 
 // Calls that the header does not declare.
 extern "C" {

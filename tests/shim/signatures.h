@@ -9,7 +9,7 @@
 #include <cstddef>
 
 #include "runtime/shim/layouts.h"
-#include "tests/shim/same.h"
+#include "tests/support/same.h"
 
 // The structs: their sizes and the offsets of their members.
 #define LAYOUT(ours, theirs) static_assert(sizeof(roofgen::shim::ours) == sizeof(theirs), #theirs)

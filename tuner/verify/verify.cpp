@@ -23,7 +23,7 @@ constexpr uint64_t kFullLimitBytes = uint64_t{768} << 20;
 /// takes as long as the kernel.
 constexpr int64_t kEndRows = 16;
 
-/// Most outputs and temporaries of a whole grid, in bytes: about ten seconds.
+/// Most outputs and temporaries of a whole grid, in bytes. The simulator holds each byte with its records.
 constexpr uint64_t kGridBytes = uint64_t{512} << 20;
 /// Rows that one thread compares at a time.
 constexpr int64_t kCompareRows = 256;
