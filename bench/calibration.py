@@ -24,7 +24,8 @@ def points(results):
         document, gpu = each["result"], each["gpu"]
         if document.get("schema") != "roofgen.tune.1" or document["device"]["origin"] != "measured":
             continue
-        verified = [variant for variant in document["variants"] if variant.get("verified")]
+        verified = [variant for variant in document["variants"]
+                    if variant.get("verified") or variant.get("partly_verified")]
         for variant, kernel in ((variant, kernel) for variant in verified for kernel in variant["kernels"]):
             measurement = kernel.get("measurement")
             if measurement and kernel.get("counted"):

@@ -65,8 +65,9 @@ struct KernelReport : TimeFactors {
 struct VariantReport : VariantInfo {
   bool available = true;  ///< false: rejected as a whole
   std::string rejected_because;
-  bool verified = false;
-  Verification verification;  ///< of the chain of winners
+  bool verified = false;                                                             ///< passed all checks that ran
+  Verification verification;                                                         ///< of the chain of winners
+  bool wholly_verified() const { return verified && verification.not_run.empty(); }  ///< all checks that apply ran
   std::vector<KernelReport> kernels;
   double seconds = 0;                      ///< all kernels in order: measured as one, else the sum of the model's times
   std::optional<Measurement> measurement;  ///< measured runs only

@@ -165,8 +165,8 @@ Result<Evaluation> Kernel::evaluate(const Bench& bench, const std::string& ptx) 
   for (const Kernel* kernel : before_) chain.push_back(kernel->candidate_);
   chain.push_back(std::move(candidate));
   ROOFGEN_TRY(const auto grid, bench.verifier->verify_grid(chain));
-  if (grid && !grid->verification.passed) {
-    out.verification = grid->verification;
+  if (grid.not_run.empty() && !grid.verification.passed) {
+    out.verification = grid.verification;
     if (out.verification.findings.empty()) out.verification.failure = "whole grid problem: " + out.verification.failure;
   }
   return out;

@@ -62,7 +62,7 @@ def _check(document, task):
     for name, each in found.items():
         verification = each.get("verification") or {}
         error = verification.get("error_over_tolerance")
-        if each["available"] and not each["verified"]:
+        if each["available"] and not (each["verified"] or each.get("partly_verified")):
             faults.append(f"{name} is wrong: {verification.get('failure', 'not verified')}")
         elif each["available"] and (error is None or not error <= 1 or not verification["rows_checked"]):
             faults.append(f"{name}: nothing shows that it was verified (error over tolerance {error})")

@@ -17,13 +17,15 @@ TEST(EvaluationJson, RoundTrip) {
   e.unique_bytes = 1.5e9;
   e.l2_miss_ratio = 1.25;
   e.measured_ns = 1234.5;
-  e.verification = {false, 16, 16, 2048, std::numeric_limits<double>::infinity(), {}, "row 3", 4, 960, "normal"};
+  e.verification = {false,    16, 16, 2048,    std::numeric_limits<double>::infinity(), {}, "row 3", 4, 960,
+                    "normal", 0,  "", {"grid"}};
   e.verification.findings.push_back({"race", "two warps", "k", {"k.ptx", 12, 0}, {"a.jinja", 7, 0}, 3, 64});
   const auto back = from_payload(to_payload(e));
   ASSERT_TRUE(back);
   EXPECT_EQ(to_payload(*back), to_payload(e));
   EXPECT_EQ(back->counts.mma, 262144u);
   EXPECT_EQ(back->verification.launch_ctas_total, 960u);
+  EXPECT_EQ(back->verification.not_run, std::vector<std::string>{"grid"});
   EXPECT_EQ(back->verification.findings[0].source.line, 7);
   EXPECT_TRUE(std::isinf(back->verification.error_over_tolerance));
 }

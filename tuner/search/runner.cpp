@@ -235,25 +235,28 @@ Verification Runner::verify_chain(const std::vector<const Task*>& chain,
   return e.verification;
 }
 
-std::optional<Verifier::Grid> Runner::verify_grid(const std::vector<const Task*>& chain) {
+Verifier::Grid Runner::verify_grid(const std::vector<const Task*>& chain) {
   StoreKey key = key_of(chain, Place::kSimulator);
   key.slice += " grid";
   key.device.clear();  // no count is taken
-  if (const auto known = roofgen::recall(run_.context.store, key)) return Verifier::Grid{known->verification};
-  auto verifier = simulator_.of(*chain[0]->candidate.variant);
-  if (!verifier) return std::nullopt;
-  auto verified = (*verifier)->verify_grid(candidates_of(chain));
-  if (!verified) {
-    Verifier::Grid failed;
-    failed.verification.failure = to_string(verified.error());
-    return failed;
-  }
-  if (*verified && (*verified)->verification.passed) {
+  if (const auto known = roofgen::recall(run_.context.store, key)) return {known->verification};
+  const Variant& variant = *chain[0]->candidate.variant;
+  const std::string phase = "whole grid of " + variant.name;
+  const auto go_on = [&](uint64_t done, uint64_t total) {
+    if (run_.options.progress) run_.options.progress(phase.c_str(), done, total);
+    return !run_.interrupted();
+  };
+  auto verifier = simulator_.of(variant);
+  auto grid =
+      verifier ? (*verifier)->verify_grid(candidates_of(chain), go_on) : Result<Verifier::Grid>(verifier.error());
+  // Too little memory, for example, is no fault of the kernels.
+  if (!grid) return {{}, 0, grid.error().message};
+  if (grid->not_run.empty() && grid->verification.passed) {
     Evaluation e;
-    e.verification = (*verified)->verification;
+    e.verification = grid->verification;
     remember(run_.context.store, key, e);
   }
-  return std::move(*verified);
+  return std::move(*grid);
 }
 
 // ---- Feeders -----------------------------------------------------------------------------------

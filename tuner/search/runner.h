@@ -54,8 +54,8 @@ class Runner {
   /// `instead_of_simulator` stands where the store does not know the chain and the simulator would have to run it.
   Verification verify_chain(const std::vector<const Task*>& chain,
                             const std::optional<Verification>& instead_of_simulator);
-  /// Verifies all stages of a variant on the whole grid, in the simulator. nullopt: too large, or not possible.
-  std::optional<Verifier::Grid> verify_grid(const std::vector<const Task*>& chain);
+  /// Verifies all stages of a variant on the whole grid, in the simulator.
+  Verifier::Grid verify_grid(const std::vector<const Task*>& chain);
 
   /// Whether the outputs of the stages before `stage` are there.
   Result<bool> is_fed(const Variant& variant, size_t stage);

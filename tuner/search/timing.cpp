@@ -51,6 +51,25 @@ Verification verify_winners(const SearchRun& run, const VariantTimes& variant, b
   return all;
 }
 
+/// Verifies the winners on the whole grid. The stage whose winner is wrong there and rejected, if any.
+std::optional<size_t> verify_grid(const SearchRun& run, Runner& runner, VariantTimes& times, Tally& tally) {
+  Verification& all = times.verification;
+  const Verifier::Grid grid = run.trials_over()
+                                  ? Verifier::Grid{{}, 0, run.interrupted() ? "interrupted" : "the time was over"}
+                                  : runner.verify_grid(times.winners());
+  if (!grid.not_run.empty()) {
+    all.not_run.push_back("grid not run: " + grid.not_run);
+    return std::nullopt;
+  }
+  const Verification& v = grid.verification;
+  all.add_checks(v);
+  all.grid_ctas = v.grid_ctas;
+  all.grid = v.grid;
+  if (v.passed) return std::nullopt;
+  tally.rejections.push_back({times.stages[grid.wrong].best().task->candidate.schedule, "verify", v.failure});
+  return grid.wrong;
+}
+
 // ---- By the model ------------------------------------------------------------------------------
 
 /// The fastest; among ties fewer registers, then less shared memory, then the order of the schedule text.
@@ -75,16 +94,10 @@ void verify_by_model(const SearchRun& run, const SearchPlan& plan, const Trials&
                      VariantTimes& times, Tally& tally) {
   for (;;) {
     times.verification = verify_winners(run, times, !trials.tally.simulated_now.empty(), runner, tally);
-    if (!times.verification.passed || run.trials_over()) return;
-    const auto grid = runner.verify_grid(times.winners());
-    if (!grid) return;
-    const Verification& v = grid->verification;
-    times.verification.add_checks(v);
-    times.verification.grid_ctas = v.grid_ctas;
-    times.verification.grid = v.grid;
-    if (v.passed) return;
-    StageTimes& stage = times.stages[grid->wrong];
-    tally.rejections.push_back({stage.best().task->candidate.schedule, "verify", v.failure});
+    if (!times.verification.passed) return;
+    const auto wrong = verify_grid(run, runner, times, tally);
+    if (!wrong) return;
+    StageTimes& stage = times.stages[*wrong];
     stage.tasks.erase(stage.tasks.begin() + static_cast<ptrdiff_t>(*stage.winner));
     stage.winner = fastest_by_model(run, plan, stage);
     times.complete = stage.winner.has_value();
@@ -106,10 +119,7 @@ class GpuTiming {
     for (const VariantReport& v : plan_.reports) {
       VariantTimes times{v.name, {}, false, {}, std::nullopt};
       if (v.available) ROOFGEN_CHECK(time_stages(times));
-      if (times.complete)
-        times.verification =
-            verify_winners(run_, times, !trials_.tally.simulated_now.empty() || !out_.tally.simulated_now.empty(),
-                           runner_, out_.tally);
+      if (times.complete) ROOFGEN_CHECK(verify(times));
       out_.variants.push_back(std::move(times));
     }
     race();
@@ -121,6 +131,25 @@ class GpuTiming {
  private:
   bool lost() const { return lost_ || runner_.gpu_lost(); }
   void reject(Rejected rejected) { out_.tally.rejections.push_back(std::move(rejected)); }
+
+  /// The winners in a row, and in the simulator on the whole grid. Those that fail there make room for the next
+  /// fastest.
+  Result<void> verify(VariantTimes& times) {
+    for (;;) {
+      const bool simulated = !trials_.tally.simulated_now.empty() || !out_.tally.simulated_now.empty();
+      times.verification = verify_winners(run_, times, simulated, runner_, out_.tally);
+      if (!times.verification.passed) return {};
+      const auto wrong = verify_grid(run_, runner_, times, out_.tally);
+      if (!wrong) return {};
+      StageTimes& stage = times.stages[*wrong];
+      stage.tasks[*stage.winner].evaluation.verification.passed = false;
+      std::erase(stage.ranking, *stage.winner);
+      ROOFGEN_TRY(stage.winner, confirm(stage, *wrong + 1 < times.stages.size()));
+      stage.finalists.clear();  // they compare with the rejected winner
+      times.complete = stage.winner.has_value();
+      if (!times.complete) return {};
+    }
+  }
 
   Result<void> time_stages(VariantTimes& variant) {
     const std::vector<size_t> stages = plan_.stages_of(variant.variant);

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/pool.h"
+#include "base/units.h"
 #include "generator/ops/elements.h"
 #include "tuner/verify/l2_model.h"
 #include "tuner/verify/tiles.h"
@@ -569,8 +570,21 @@ Result<Verification> Verifier::verify_chain(const std::vector<Candidate>& chain)
 
 // ---- the whole grid --------------------------------------------------------------------------------
 
-/// The shortest problem that all kernels of a chain may be launched for. Null: none.
-Result<std::unique_ptr<Verifier::Site>> Verifier::thin_site(const std::vector<Candidate>& chain) const {
+/// Why a problem is too large for a run of the whole grid; empty: it is not.
+std::string Verifier::too_large(const Problem& problem) const {
+  uint64_t bytes = 0;
+  for (const Buffer& b : all_buffers(problem))
+    if (b.role != Buffer::Role::kInput) bytes += b.bytes;
+  if (bytes > kGridBytes)
+    return fmt::format("outputs and intermediates take {}", bytes_text(static_cast<double>(bytes)));
+  const auto required = op_.required(problem);
+  if (required && required->mma_flops > kFullLimitFlops)
+    return fmt::format("it takes {}FLOPs", count_text(required->mma_flops));
+  return "";
+}
+
+/// The shortest problem that all kernels of a chain may be launched for.
+Result<Verifier::ThinSite> Verifier::thin_site(const std::vector<Candidate>& chain) const {
   std::vector<Legal> tuned;
   for (const Candidate& c : chain) {
     ROOFGEN_TRY(tuned.emplace_back(), legal_of(*sites_.back(), c));
@@ -578,10 +592,6 @@ Result<std::unique_ptr<Verifier::Site>> Verifier::thin_site(const std::vector<Ca
   std::vector<Op::Thin> problems = op_.thinner(problem_);
   problems.push_back({problem_, ""});
   for (Op::Thin& thin : problems) {
-    uint64_t bytes = 0;
-    for (const Buffer& b : all_buffers(thin.problem))
-      if (b.role != Buffer::Role::kInput) bytes += b.bytes;
-    if (bytes > kGridBytes) break;
     ROOFGEN_TRY(const expr::Map scope, problem_scope(op_, thin.problem, limits(device_)));
     bool all = true;
     for (size_t i = 0; i < chain.size() && all; ++i) {
@@ -594,15 +604,16 @@ Result<std::unique_ptr<Verifier::Site>> Verifier::thin_site(const std::vector<Ca
       }
     }
     if (!all) continue;
+    if (std::string why = too_large(thin.problem); !why.empty()) return ThinSite{nullptr, std::move(why)};
     auto site = std::make_unique<Site>();
     site->name = "whole grid" + (thin.label.empty() ? "" : " with " + thin.label);
     site->label = thin.label;
     site->problem = std::move(thin.problem);
     site->pattern = op_.pattern_of_grid(problem_);
     site->whole = true;
-    return site;
+    return ThinSite{std::move(site), ""};
   }
-  return std::unique_ptr<Site>();
+  return Error{Exit::kFailed, "the kernels serve no problem with this grid"};
 }
 
 /// Compares every row, on all cores.
@@ -647,7 +658,7 @@ Result<void> Verifier::compare_all(const Site& site, const Candidate& candidate,
 }
 
 /// Runs every CTA of a site in all kernels of a chain, and compares every output of the last.
-Result<Verifier::Grid> Verifier::verify_whole(Site& site, const std::vector<Candidate>& chain) {
+Result<Verifier::Grid> Verifier::verify_whole(Site& site, const std::vector<Candidate>& chain, const GoOn& go_on) {
   Grid out;
   Verification& v = out.verification;
   Feed feed;
@@ -655,7 +666,14 @@ Result<Verifier::Grid> Verifier::verify_whole(Site& site, const std::vector<Cand
     for (const auto& [name, ptr] : feed) executor_.release(ptr);
     for (const auto& [name, ptr] : site.inputs) executor_.release(ptr);
   });
+  // The comparison takes about as long as a kernel.
+  const auto stopped = [&](size_t done) {
+    if (!go_on || go_on(done, chain.size() + 1)) return false;
+    out.not_run = "stopped";
+    return true;
+  };
   for (size_t i = 0; i < chain.size(); ++i) {
+    if (stopped(i)) return out;
     ROOFGEN_TRY(ModuleId module, executor_.load(chain[i].binary));
     const Defer unload([&] { executor_.unload(module); });
     ROOFGEN_TRY(StageRun run, run_stage(site, chain[i], module, feed, nullptr, Run::kFeed));
@@ -667,6 +685,7 @@ Result<Verifier::Grid> Verifier::verify_whole(Site& site, const std::vector<Cand
     out.wrong = i;
     return out;
   }
+  if (stopped(chain.size())) return out;
   ROOFGEN_CHECK(compare_all(site, chain.back(), feed, v));
   v.passed = v.failure.empty();
   out.wrong = chain.size() - 1;
@@ -681,12 +700,12 @@ Result<Verifier::Grid> Verifier::verify_whole(Site& site, const std::vector<Cand
   return out;
 }
 
-Result<std::optional<Verifier::Grid>> Verifier::verify_grid(const std::vector<Candidate>& chain) {
-  ROOFGEN_TRY(const std::unique_ptr<Site> thin, thin_site(chain));
-  if (!thin) return std::optional<Grid>();
-  ROOFGEN_TRY(Grid grid, verify_whole(*thin, chain));
-  grid.verification.grid = thin->label;
-  return std::optional(std::move(grid));
+Result<Verifier::Grid> Verifier::verify_grid(const std::vector<Candidate>& chain, const GoOn& go_on) {
+  ROOFGEN_TRY(const ThinSite thin, thin_site(chain));
+  if (!thin.site) return Grid{{}, 0, thin.too_large};
+  ROOFGEN_TRY(Grid grid, verify_whole(*thin.site, chain, go_on));
+  grid.verification.grid = thin.site->label;
+  return grid;
 }
 
 }  // namespace roofgen

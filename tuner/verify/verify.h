@@ -4,6 +4,7 @@
 // stay in memory.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -78,12 +79,15 @@ class Verifier {
   /// Runs the kernels of all stages in a row at every site, and compares the output of each.
   Result<Verification> verify_chain(const std::vector<Candidate>& chain);
   /// Runs every CTA of the real grid, with the shortest sum for which the kernels' sources hold, and compares every
-  /// output of the last kernel. For winners. nullopt: there is no such problem, or its outputs are too large.
+  /// output of the last kernel. For winners. An Error means that the grid could not be run. `go_on` shows the progress;
+  /// false: the grid stops.
   struct Grid {
     Verification verification;
-    size_t wrong = 0;  ///< the first kernel that failed
+    size_t wrong = 0;     ///< the first kernel that failed
+    std::string not_run;  ///< why the grid did not run; empty: it ran
   };
-  Result<std::optional<Grid>> verify_grid(const std::vector<Candidate>& chain);
+  using GoOn = std::function<bool(uint64_t done, uint64_t total)>;
+  Result<Grid> verify_grid(const std::vector<Candidate>& chain, const GoOn& go_on = {});
 
  private:
   struct Site;
@@ -97,8 +101,14 @@ class Verifier {
   std::vector<Buffer> all_buffers(const Problem& problem) const;
   Result<DevicePtr> input(const Site& site, const Buffer& buffer);
   Result<Legal> legal_of(const Site& site, const Candidate& candidate) const;
-  Result<Grid> verify_whole(Site& site, const std::vector<Candidate>& chain);
-  Result<std::unique_ptr<Site>> thin_site(const std::vector<Candidate>& chain) const;
+  Result<Grid> verify_whole(Site& site, const std::vector<Candidate>& chain, const GoOn& go_on);
+  /// The site of the whole grid, or why it cannot run.
+  struct ThinSite {
+    std::unique_ptr<Site> site;
+    std::string too_large;
+  };
+  std::string too_large(const Problem& problem) const;
+  Result<ThinSite> thin_site(const std::vector<Candidate>& chain) const;
   Result<void> compare_all(const Site& site, const Candidate& candidate, const Feed& buffers, Verification& into) const;
   Result<double> tiled_miss_ratio(const Candidate& candidate, uint64_t wave, double unique_bytes) const;
   Result<Launch> launch_of(const Site& site, const Candidate& candidate) const;

@@ -15,6 +15,7 @@ Json verification_json(const Verification& v) {
   Json j;
   ROOFGEN_PUT(j, v, ctas_run, ctas_total, launch_ctas_run, launch_ctas_total, rows_checked, inputs, grid_ctas, grid,
               error_over_tolerance)
+  if (!v.not_run.empty()) j["not_run"] = v.not_run;
   if (!v.failure.empty()) j["failure"] = v.failure;
   return j;
 }
@@ -85,14 +86,15 @@ Json variant_json(const VariantReport& v, Origin gpu) {
   if (!v.available) {
     j["rejected_because"] = v.rejected_because;
     j["time_us"] = nullptr;
-    j["verified"] = false;
+    j["verified"] = j["partly_verified"] = false;
     j["verification"] = verification_json(v.verification);
     j["kernels"] = Json::array();
     return j;
   }
   j["time_us"] = v.kernels.empty() ? Json(nullptr) : Json(1e6 * v.seconds);
   if (v.measurement) j["measurement"] = measurement_json(*v.measurement, gpu);
-  j["verified"] = v.verified;
+  j["verified"] = v.wholly_verified();
+  j["partly_verified"] = v.verified && !v.wholly_verified();
   j["verification"] = verification_json(v.verification);
   ROOFGEN_PUT(j, v, dram_bytes, l2_bytes, flops)
   j["arithmetic_intensity"] = v.arithmetic_intensity();

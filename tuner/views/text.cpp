@@ -36,8 +36,10 @@ std::string verified_text(const TuneReport& r, const Verification& v) {
                      : "slices only: ";
   const std::string grid =
       v.grid_ctas == 0 ? "" : fmt::format(", all {}{}", v.grid_ctas, v.grid.empty() ? "" : " with " + v.grid);
-  return fmt::format("{}{} of {} CTAs of the launch{}; {} rows compared; inputs {}", whole, v.launch_ctas_run,
-                     v.launch_ctas_total, grid, v.rows_checked, v.inputs);
+  std::string out = fmt::format("{}{} of {} CTAs of the launch{}; {} rows compared; inputs {}", whole,
+                                v.launch_ctas_run, v.launch_ctas_total, grid, v.rows_checked, v.inputs);
+  for (const std::string& check : v.not_run) out += "; " + check;
+  return out;
 }
 
 std::string searched_line(const TuneReport& r) {
@@ -136,11 +138,12 @@ std::string tune_text(const TuneReport& r, bool color) {
   }
   if (r.gpu) out += finalists_text(r);
   out += "\n";
-  const char* label = "verified";
+  std::string before;
   for (const VariantReport& v : r.variants)
     if (v.verified) {
-      out += fmt::format("{:<9} {}: {}\n", label, v.name, verified_text(r, v.verification));
-      label = "";
+      const std::string label = v.wholly_verified() ? "verified" : "partly verified";
+      out += fmt::format("{:<9} {}: {}\n", label == before ? "" : label, v.name, verified_text(r, v.verification));
+      before = label;
     }
   if (!r.best_variant.empty()) {
     std::string verdict = r.verdict.decision;

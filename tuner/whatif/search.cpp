@@ -120,6 +120,7 @@ class Search {
     if (!r.arch.empty()) report_.arch = r.arch;
     if (r.variants.size() == 1 && r.variants[0].verified && r.variants[0].kernels.size() == 1) {
       tuned.kernel = r.variants[0].kernels[0];
+      tuned.kernel.verification = r.variants[0].verification;  // with the whole grid
       return;
     }
     tuned.failed = fmt::format("nothing was verified of {}", subject_.name(tuned.part));
