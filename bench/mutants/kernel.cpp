@@ -162,10 +162,11 @@ Result<Evaluation> Kernel::evaluate(const Bench& bench, const std::string& ptx) 
   if (!out.verification.passed) return out;
   // As a winner is checked.
   std::vector<Candidate> chain;
-  for (const Kernel* kernel : before_) chain.push_back(kernel->candidate_);
+  if (!search_->op().fed(search_->problem()))
+    for (const Kernel* kernel : before_) chain.push_back(kernel->candidate_);
   chain.push_back(std::move(candidate));
   ROOFGEN_TRY(const auto grid, bench.verifier->verify_grid(chain));
-  if (grid.not_run.empty() && !grid.verification.passed) {
+  if (grid.failed()) {
     out.verification = grid.verification;
     if (out.verification.findings.empty()) out.verification.failure = "whole grid problem: " + out.verification.failure;
   }

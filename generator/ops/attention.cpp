@@ -18,6 +18,7 @@ namespace roofgen {
 namespace {
 
 using attention::Shape;
+using attention::Value;
 
 constexpr int64_t kMaxLength = int64_t{1} << 24;  // indices times d fit int32; counts of keys are exact in fp32
 constexpr int64_t kMaxGrid = 65535;               // heads and batch are grid dimensions y and z
@@ -161,7 +162,13 @@ class Attention final : public Op {
     return shortened(problem, "kv_len", 16);
   }
   InputPattern pattern_of_grid(const Problem& problem) const override {
+    if (problem.dims.count(attention::kFed)) return InputPattern::kOneKey;
     return Shape(problem).has_score() ? InputPattern::kNormal : InputPattern::kOneHot;
+  }
+  std::optional<Problem> fed(const Problem& problem) const override {
+    Problem out = problem;
+    out.dims[attention::kFed] = 1;
+    return out;
   }
 
   /// Two heads of K and V and two batches in another layout, so that every stride counts.
@@ -177,9 +184,49 @@ class Attention final : public Op {
 
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
             std::span<std::byte> out) const override {
+    filler(problem, pattern, buffer)(offset, out);
+  }
+
+  std::function<void(uint64_t, std::span<std::byte>)> filler(const Problem& problem, InputPattern pattern,
+                                                             const std::string& buffer) const override {
     const Shape s(problem);
+    return [=, inputs = attention::Inputs(s, pattern)](uint64_t offset, std::span<std::byte> out) {
+      fill(s, inputs, pattern, buffer, offset, out);
+    };
+  }
+
+  Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
+                             const std::string& stage, const Region& band, const ElementReader& read) const override {
+    using attention::Rounding;
+    attention::Written written{Value::kOutput, "O", variant == "unfused" ? Rounding::kUnfused : Rounding::kFused,
+                               variant == "fused"};
+    if (stage == "scores") written = {Value::kMasked, "S", Rounding::kUnfused};
+    if (stage == "softmax") written = {Value::kProbabilities, "P", Rounding::kUnfused, true};
+    if (problem.dims.count(attention::kFed))
+      written.path = stage == "softmax" ? Value::kMasked : stage == "pv" ? Value::kProbabilities : Value::kInputs;
+    return attention::compare(Shape(problem), pattern, written, band, read);
+  }
+
+  double weight(const Problem& problem, const Region& band) const override {
+    return Shape(problem).pairs(band.batch, band.head, band.row_begin, band.row_end);
+  }
+
+  /// With modifiers. Without, the formulas of work/attention.json apply.
+  std::optional<RequiredWork> required(const Problem& problem) const override {
+    const Shape s(problem);
+    if (!s.modifiers) return std::nullopt;
+    const double pairs = s.all_pairs();
+    RequiredWork out{4 * pairs * static_cast<double>(s.d), pairs, 0};
+    for (const Buffer& b : buffers(problem)) out.dram_bytes += static_cast<double>(b.bytes);
+    return out;
+  }
+
+ private:
+  static void fill(const Shape& s, const attention::Inputs& inputs, InputPattern pattern, const std::string& buffer,
+                   uint64_t offset, std::span<std::byte> out) {
     if (s.modifiers && s.modifiers->fill(pattern, buffer, offset, out)) return;
-    const attention::Inputs inputs(s, pattern);
+    if (buffer == "S" || buffer == "P")
+      return inputs.fill_given(buffer == "S" ? Value::kMasked : Value::kProbabilities, offset, out);
     const attention::Tensor tensor = buffer == "Q"   ? attention::Tensor::kQ
                                      : buffer == "K" ? attention::Tensor::kK
                                                      : attention::Tensor::kV;
@@ -216,32 +263,6 @@ class Attention final : public Op {
     }
   }
 
-  Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
-                             const std::string& stage, const Region& band, const ElementReader& read) const override {
-    using attention::Rounding;
-    using attention::Value;
-    attention::Written written{Value::kOutput, "O", variant == "unfused" ? Rounding::kUnfused : Rounding::kFused,
-                               variant == "fused"};
-    if (stage == "scores") written = {Value::kMasked, "S", Rounding::kUnfused};
-    if (stage == "softmax") written = {Value::kProbabilities, "P", Rounding::kUnfused, true};
-    return attention::compare(Shape(problem), pattern, written, band, read);
-  }
-
-  double weight(const Problem& problem, const Region& band) const override {
-    return Shape(problem).pairs(band.batch, band.head, band.row_begin, band.row_end);
-  }
-
-  /// With modifiers. Without, the formulas of work/attention.json apply.
-  std::optional<RequiredWork> required(const Problem& problem) const override {
-    const Shape s(problem);
-    if (!s.modifiers) return std::nullopt;
-    const double pairs = s.all_pairs();
-    RequiredWork out{4 * pairs * static_cast<double>(s.d), pairs, 0};
-    for (const Buffer& b : buffers(problem)) out.dram_bytes += static_cast<double>(b.bytes);
-    return out;
-  }
-
- private:
   /// Sets L, kv_len and batch from the lengths.
   static Result<void> complete_lengths(Problem& p) {
     const auto text = p.texts.find("lengths");

@@ -158,10 +158,13 @@ double Inputs::largest_product() const {
 void Inputs::given(Value value, int64_t batch, int64_t head, int64_t row, int64_t first, std::span<double> out) const {
   const NormalTable& table = normal_table(shape_.dtype);
   const uint64_t key = row_key(Tensor::kGiven, batch, head, row);
+  const int64_t only = pattern_ == InputPattern::kOneKey ? one_key(batch, head, row) : -1;
   const double magnitude = value == Value::kProducts ? product_magnitude_ : 1;
   for (size_t i = 0; i < out.size(); ++i) {
     const uint64_t k = static_cast<uint64_t>(first) + i;
-    out[i] = magnitude * decode16(table[(mix(key + k / 4) >> (16 * (k % 4))) & (kQuantiles - 1)], shape_.dtype);
+    out[i] = pattern_ == InputPattern::kOneKey
+                 ? (static_cast<int64_t>(k) == only ? value_of_one_key(value) : 0)
+                 : magnitude * decode16(table[(mix(key + k / 4) >> (16 * (k % 4))) & (kQuantiles - 1)], shape_.dtype);
   }
   if (pattern_ == InputPattern::kGrowing || pattern_ == InputPattern::kOneHot) {
     const double unit = value == Value::kProducts ? 1 / shape_.scale : 1;

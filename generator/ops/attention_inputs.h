@@ -31,6 +31,14 @@ class Inputs {
   /// past the end, and keys that --causal hides when there is a mask as well. kGrowing, kOneHot: products and scores of
   /// which the last ones, or one, are larger.
   void given(Value value, int64_t batch, int64_t head, int64_t row, int64_t first, std::span<double> out) const;
+  /// The bytes of a buffer of such rows.
+  void fill_given(Value value, uint64_t offset, std::span<std::byte> out) const;
+
+  /// kOneHot: the key that a row attends to.
+  int64_t target(int64_t batch, int64_t head, int64_t row) const;
+  /// kOneKey: the visible key of a row with another value than zero; it differs between rows, heads and batches. -1:
+  /// none.
+  int64_t one_key(int64_t batch, int64_t head, int64_t row) const;
 
  private:
   void normal(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
@@ -38,7 +46,7 @@ class Inputs {
   double level(int64_t key) const;
   double growth(int64_t row) const;
   void code(int64_t key, uint16_t magnitude, uint16_t* out) const;
-  int64_t target(int64_t batch, int64_t head, int64_t row) const;
+  double value_of_one_key(Value value) const;
   void small_integers(int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
   double large_value(int64_t key) const;
 

@@ -266,24 +266,7 @@ void AttentionParts::fill(const Problem& problem, InputPattern pattern, const st
   const auto value =
       std::find_if(std::begin(kBetween), std::end(kBetween), [&](Value v) { return buffer_of(v) == buffer; });
   if (value == std::end(kBetween)) return attention_op().fill(problem, pattern, buffer, offset, out);
-  const Shape s(problem);
-  const attention::Inputs inputs(s, pattern);
-  const int64_t pitch = s.kv_pitch();
-  std::vector<double> row;
-  while (!out.empty()) {
-    // The rest of a row of S, or its requested part.
-    const int64_t element = static_cast<int64_t>(offset / 2), line = element / pitch, key = element % pitch,
-                  pair = line / s.q_len;
-    const size_t skip = offset % 2, bytes = std::min<size_t>(out.size(), static_cast<size_t>(pitch - key) * 2 - skip);
-    row.resize((bytes + skip + 1) / 2);
-    inputs.given(*value, pair / s.heads, pair % s.heads, line % s.q_len, key, row);
-    for (size_t i = 0; i < bytes; ++i) {
-      const size_t at = skip + i;
-      out[i] = static_cast<std::byte>(encode16(row[at / 2], s.dtype) >> (8 * (at % 2)) & 255);
-    }
-    out = out.subspan(bytes);
-    offset += bytes;
-  }
+  attention::Inputs(Shape(problem), pattern).fill_given(*value, offset, out);
 }
 
 Result<Comparison> AttentionParts::compare(const Problem& problem, InputPattern pattern, const std::string&,

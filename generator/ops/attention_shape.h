@@ -13,6 +13,8 @@ namespace roofgen::attention {
 
 /// A dimension that verification adds to a problem: Shape::spread.
 inline constexpr const char* kSpread = "spread";
+/// Likewise: S and P are inputs of the kernels that read them.
+inline constexpr const char* kFed = "fed";
 
 /// Places in memory of the rows of Q, K, V or O, in elements.
 struct Layout {

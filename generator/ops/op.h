@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "generator/expr/expr.h"
@@ -21,11 +22,23 @@ struct Variant;
 /// The contents of inputs (docs/verification.md). kNormal: N(0,1) by a counter-based generator, deterministic.
 /// kZeroQuery and kOneHot (attention) and kIntegers (small integers with exact sums) have exact results. kSpecial:
 /// kNormal with a few NaN and infinities. kGrowing (attention): kNormal with scores that grow with the key, so that the
-/// running maximum moves by steps of 1, 5, 15 and 40. kExtremes (gemm, map): many NaN and numbers at which functions
+/// running maximum moves by steps of 1, 5, 15 and 40. kOneKey (attention): values between kernels that are zero but for
+/// one key of each row. kExtremes (gemm, map): many NaN and numbers at which functions
 /// saturate or overflow; rows of A of other magnitudes. kExtremeRows (norms, softmax): rows of constants, of other
 /// magnitudes and means, with outliers, and with runs of zeros or -inf.
-enum class InputPattern { kNormal, kZeroQuery, kOneHot, kIntegers, kSpecial, kExtremes, kGrowing, kExtremeRows };
-/// "normal", "zero query", "one-hot", "integers", "special values", "extremes", "growing scores", "extreme rows"
+enum class InputPattern {
+  kNormal,
+  kZeroQuery,
+  kOneHot,
+  kIntegers,
+  kSpecial,
+  kExtremes,
+  kGrowing,
+  kExtremeRows,
+  kOneKey
+};
+/// "normal", "zero query", "one-hot", "integers", "special values", "extremes", "growing scores", "extreme rows", "one
+/// key"
 const char* to_string(InputPattern pattern);
 
 /// A rectangle of output elements of one (batch, head) pair: the unit of verification.
@@ -53,8 +66,28 @@ struct RequiredWork {
 
 /// Reads elements [first, first + out.size()) of a buffer as doubles. False entries of `*valid` (if given) mark
 /// elements that were never written.
-using ElementReader = std::function<Result<void>(const std::string& buffer, uint64_t first, std::span<double> out,
-                                                 std::vector<bool>* valid)>;
+class ElementReader {
+ public:
+  using Read = std::function<Result<void>(const std::string& buffer, uint64_t first, std::span<double> out,
+                                          std::vector<bool>* valid)>;
+  using Holds = std::function<bool(const std::string& buffer, uint64_t first, std::span<const std::byte> bytes)>;
+  template <class F>
+  requires(!std::is_same_v<F, ElementReader>) ElementReader(F read, Holds holds = nullptr)
+      : read_(std::move(read)), holds_(std::move(holds)) {}
+  Result<void> operator()(const std::string& buffer, uint64_t first, std::span<double> out,
+                          std::vector<bool>* valid) const {
+    return read_(buffer, first, out, valid);
+  }
+  /// True: these bytes were written from element `first` on. False: other bytes, or unknown. No element of `bytes` may
+  /// have all bits set.
+  bool holds(const std::string& buffer, uint64_t first, std::span<const std::byte> bytes) const {
+    return holds_ && holds_(buffer, first, bytes);
+  }
+
+ private:
+  Read read_;
+  Holds holds_;
+};
 
 /// The error that a NaN, an infinity or a missing element counts as: JSON has no infinity.
 inline constexpr double kHopeless = 1e9;
@@ -106,6 +139,8 @@ class Op {
   virtual std::vector<Thin> thinner(const Problem&) const { return {}; }
   /// The pattern whose outputs differ most between tiles, with a cheap reference.
   virtual InputPattern pattern_of_grid(const Problem&) const { return InputPattern::kNormal; }
+  /// The problem in which fill() also makes the values between kernels: each stage can run, and is compared, alone.
+  virtual std::optional<Problem> fed(const Problem&) const { return std::nullopt; }
   /// The default of --evals: two cores compile and simulate as many candidates in well under a minute.
   virtual uint64_t default_evals() const { return 72; }
   /// The patterns besides kNormal that every candidate must pass, each on one slice.
@@ -119,6 +154,12 @@ class Op {
   /// Writes bytes of an input buffer. Deterministic; thread-safe.
   virtual void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
                     std::span<std::byte> out) const = 0;
+  /// fill() of one buffer that is filled in many small pieces.
+  virtual std::function<void(uint64_t offset, std::span<std::byte> out)> filler(const Problem& problem,
+                                                                                InputPattern pattern,
+                                                                                const std::string& buffer) const {
+    return [=, this](uint64_t offset, std::span<std::byte> out) { fill(problem, pattern, buffer, offset, out); };
+  }
   /// Compares the output of stage `stage` of `variant` with the double-precision reference of the stage, which is
   /// always computed from the inputs of the problem. The last stage is compared with the reference of the whole
   /// problem. `read` reads the buffers of the run.

@@ -21,6 +21,7 @@ const char* to_string(InputPattern pattern) {
     case InputPattern::kExtremes: return "extremes";
     case InputPattern::kGrowing: return "growing scores";
     case InputPattern::kExtremeRows: return "extreme rows";
+    case InputPattern::kOneKey: return "one key";
   }
   return "?";
 }

@@ -49,7 +49,7 @@ struct Numbers {
 };
 
 /// The result of an fp32 operation with an error of at most `bound` in addition to its rounding to fp32.
-Number rounded(Number n, double bound = 0) {
+inline Number rounded(Number n, double bound = 0) {
   if (std::abs(n.value) >= kOverflow) n.value = std::copysign(kInfinity, n.value);
   // Infinities are exact; results derived from them (exp of minus infinity) inherit no error.
   n.variance =
@@ -181,6 +181,12 @@ class RowEvaluator {
         for (size_t j = 0; j < size; ++j) out.set(j, leaf(i, begin + j));
       } else if (op.code == Code::kReduce) {
         out.set(0, totals_[static_cast<size_t>(i)]);
+      } else if (op.type == Type::kFloat && op.code == Code::kAdd) {
+        combine(op, out, [](const Number& a, const Number& b) { return sum(a, b); });
+      } else if (op.type == Type::kFloat && op.code == Code::kMul && op.args[0] != op.args[1]) {
+        combine(op, out, [](const Number& a, const Number& b) {
+          return product(a, b, square(b.value) * a.variance + square(a.value) * b.variance);
+        });
       } else {
         for (size_t j = 0; j < size; ++j) {
           Number args[3];
@@ -189,6 +195,19 @@ class RowEvaluator {
         }
       }
     }
+  }
+
+  /// The frequent operations, each with a loop of its own.
+  template <class F>
+  void combine(const Operation& op, Numbers& out, F f) const {
+    const Numbers &a = numbers_[static_cast<size_t>(op.args[0])], &b = numbers_[static_cast<size_t>(op.args[1])];
+    for (size_t j = 0; j < out.value.size(); ++j) out.set(j, f(a[j], b[j]));
+  }
+  static Number sum(const Number& a, const Number& b) {
+    return rounded({a.value + b.value, a.slope + b.slope, a.variance + b.variance});
+  }
+  static Number product(const Number& a, const Number& b, double variance) {
+    return rounded({a.value * b.value, a.slope * b.value + b.slope * a.value, variance});
   }
 
   /// A value that the kernel holds in fp32.
@@ -263,9 +282,7 @@ class RowEvaluator {
     switch (op.code) {
       case Code::kConvert: return is_float && std::abs(a.value) > 0x1p24 ? rounded(a) : a;
       case Code::kNeg: return {-a.value, -a.slope, a.variance};
-      case Code::kAdd:
-        return is_float ? rounded({a.value + b.value, a.slope + b.slope, a.variance + b.variance})
-                        : whole(a.value + b.value);
+      case Code::kAdd: return is_float ? sum(a, b) : whole(a.value + b.value);
       case Code::kSub:
         return is_float ? rounded({a.value - b.value, a.slope - b.slope, a.variance + b.variance})
                         : whole(a.value - b.value);
@@ -275,7 +292,7 @@ class RowEvaluator {
         // With an error e, the square of a differs by 2 a e + e^2.
         const double variance = square_of_one ? (4 * square(a.value) + 3 * a.variance) * a.variance
                                               : square(b.value) * a.variance + square(a.value) * b.variance;
-        return rounded({a.value * b.value, a.slope * b.value + b.slope * a.value, variance});
+        return product(a, b, variance);
       }
       case Code::kFloorDiv: return whole(std::floor(a.value / b.value));
       case Code::kMod: return whole(a.value - std::floor(a.value / b.value) * b.value);

@@ -229,7 +229,8 @@ struct Verification {
   /// one CTA. 0: it did not run.
   uint64_t grid_ctas = 0;
   std::string grid;
-  /// Checks that apply and did not run, each with the reason: "grid not run: outputs and intermediates take 2.15 GB".
+  /// Checks that apply and did not run, each with the reason: "whole grid not run: outputs and intermediates take 2.15
+  /// GB".
   std::vector<std::string> not_run;
   /// Adds the comparisons of another run of the same kernel.
   void add_checks(const Verification& other);

@@ -63,7 +63,7 @@ TEST_F(TuneCli, TheWidestGemmIsVerifiedOnSlices) {
   const Json& variant = result["variants"][0];
   EXPECT_FALSE(variant["verified"]);
   EXPECT_TRUE(variant["partly_verified"]);
-  EXPECT_EQ(variant["verification"]["not_run"], Json{"grid not run: outputs and intermediates take 17.2 GB"});
+  EXPECT_EQ(variant["verification"]["not_run"], Json{"whole grid not run: outputs and intermediates take 17.2 GB"});
 }
 
 TEST_F(TuneCli, SecondRunRemembersAndSaysTheSame) {

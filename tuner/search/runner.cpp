@@ -239,7 +239,10 @@ Verifier::Grid Runner::verify_grid(const std::vector<const Task*>& chain) {
   StoreKey key = key_of(chain, Place::kSimulator);
   key.slice += " grid";
   key.device.clear();  // no count is taken
-  if (const auto known = roofgen::recall(run_.context.store, key)) return {known->verification};
+  if (const auto known = roofgen::recall(run_.context.store, key)) {
+    const Verification& v = known->verification;
+    return {v, 0, v.not_run.empty() ? "" : v.not_run[0]};
+  }
   const Variant& variant = *chain[0]->candidate.variant;
   const std::string phase = "whole grid of " + variant.name;
   const auto go_on = [&](uint64_t done, uint64_t total) {
@@ -251,9 +254,10 @@ Verifier::Grid Runner::verify_grid(const std::vector<const Task*>& chain) {
       verifier ? (*verifier)->verify_grid(candidates_of(chain), go_on) : Result<Verifier::Grid>(verifier.error());
   // Too little memory, for example, is no fault of the kernels.
   if (!grid) return {{}, 0, grid.error().message};
-  if (grid->not_run.empty() && grid->verification.passed) {
+  if (grid->verification.rows_checked > 0 && !grid->failed() && !run_.interrupted()) {
     Evaluation e;
     e.verification = grid->verification;
+    if (!grid->not_run.empty()) e.verification.not_run = {grid->not_run};
     remember(run_.context.store, key, e);
   }
   return std::move(*grid);

@@ -57,15 +57,15 @@ std::optional<size_t> verify_grid(const SearchRun& run, Runner& runner, VariantT
   const Verifier::Grid grid = run.trials_over()
                                   ? Verifier::Grid{{}, 0, run.interrupted() ? "interrupted" : "the time was over"}
                                   : runner.verify_grid(times.winners());
-  if (!grid.not_run.empty()) {
-    all.not_run.push_back("grid not run: " + grid.not_run);
-    return std::nullopt;
-  }
   const Verification& v = grid.verification;
   all.add_checks(v);
-  all.grid_ctas = v.grid_ctas;
-  all.grid = v.grid;
-  if (v.passed) return std::nullopt;
+  if (grid.not_run.empty()) {
+    all.grid_ctas = v.grid_ctas;
+    all.grid = v.grid;
+  } else {
+    all.not_run.push_back("whole grid not run: " + grid.not_run);
+  }
+  if (!grid.failed()) return std::nullopt;
   tally.rejections.push_back({times.stages[grid.wrong].best().task->candidate.schedule, "verify", v.failure});
   return grid.wrong;
 }

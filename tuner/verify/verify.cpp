@@ -26,8 +26,12 @@ constexpr int64_t kEndRows = 16;
 
 /// Most outputs and temporaries of a whole grid, in bytes. The simulator holds each byte with its records.
 constexpr uint64_t kGridBytes = uint64_t{512} << 20;
-/// Rows that one thread compares at a time.
-constexpr int64_t kCompareRows = 256;
+/// Above this many written bytes, a stage alone runs on a sample of its grid: its outputs may be all of S or P.
+constexpr uint64_t kFedBytes = uint64_t{256} << 20;
+/// Bytes that such a sample writes, unless each row tile and each head once takes more.
+constexpr uint64_t kSampleBytes = uint64_t{8} << 20;
+/// Rows that one thread compares at a time; of tiles of columns fewer.
+constexpr int64_t kCompareRows = 256, kTileRows = 64, kTileCols = 1024;
 
 /// Runs at the end of a scope.
 template <class F>
@@ -75,6 +79,7 @@ struct Verifier::Site {
   bool whole = false;  ///< every CTA; else only those of the bands
   bool counted = false;
   bool real = false;  ///< the real launch, not the reduced problem
+  bool fed = false;   ///< temporaries that a kernel reads are generated inputs
   struct Anchor {
     int64_t batch, head, row, col;
   };
@@ -163,12 +168,8 @@ Result<DevicePtr> Verifier::input(const Site& site, const Buffer& buffer) {
   const std::lock_guard lock(site.mutex);
   auto& inputs = const_cast<Site&>(site).inputs;
   if (auto it = inputs.find(buffer.name); it != inputs.end()) return it->second;
-  const Op* op = &op_;
-  ROOFGEN_TRY(DevicePtr ptr, executor_.allocate(buffer.bytes, buffer.name,
-                                                [op, problem = site.problem, pattern = site.pattern,
-                                                 name = buffer.name](uint64_t offset, std::span<std::byte> out) {
-                                                  op->fill(problem, pattern, name, offset, out);
-                                                }));
+  ROOFGEN_TRY(DevicePtr ptr,
+              executor_.allocate(buffer.bytes, buffer.name, op_.filler(site.problem, site.pattern, buffer.name)));
   inputs[buffer.name] = ptr;
   return ptr;
 }
@@ -249,7 +250,8 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
 }
 
 Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate& candidate, ModuleId module,
-                                               const Feed& feed, std::vector<std::vector<LineAccess>>* trace, Run how) {
+                                               const Feed& feed, std::vector<std::vector<LineAccess>>* trace, Run how,
+                                               const std::vector<Region>& only) {
   StageRun run;
   const auto fail = [&](Error error) {
     for (const auto& [name, ptr] : run.written) executor_.release(ptr);
@@ -264,7 +266,8 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
     const auto buffer =
         std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.name == arg.name; });
     if (buffer == buffers.end()) continue;  // an output that the problem does not ask for: a null pointer
-    if (buffer->role == Buffer::Role::kInput) {
+    const bool generated = site.fed && buffer->role == Buffer::Role::kTemporary && arg.name != candidate.stage().output;
+    if (buffer->role == Buffer::Role::kInput || generated) {
       auto ptr = input(site, *buffer);
       if (!ptr) return fail(std::move(ptr).error());
       arg.bits = ptr->address;
@@ -281,11 +284,11 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
   options.trace = trace;
   if (site.whole && !site.counted)
     options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  auto slices = slices_of(run.launch, site, how);
+  auto slices = only.empty() ? slices_of(run.launch, site, how) : Result<Slices>(Slices{only, only});
   if (!slices) return fail(std::move(slices).error());
   run.slices = std::move(*slices);
   run.ctas = run.launch.grid.count();
-  if (!site.whole && executor_.runs_parts()) {
+  if ((!site.whole || !only.empty()) && executor_.runs_parts()) {
     options.ctas = CtaSelection{select_ctas(run.launch, run.slices.run)};
     run.ctas = options.ctas->ctas.size();
   }
@@ -298,8 +301,8 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
 Result<void> Verifier::compare(const Site& site, const Candidate& candidate, const Slices& slices, const Feed& buffers,
                                Verification& into) const {
   const std::vector<Buffer> all = all_buffers(site.problem);
-  const ElementReader reader = [&](const std::string& name, uint64_t first, std::span<double> out,
-                                   std::vector<bool>* valid) -> Result<void> {
+  const auto read = [&](const std::string& name, uint64_t first, std::span<double> out,
+                        std::vector<bool>* valid) -> Result<void> {
     const auto at = buffers.find(name);
     const auto buffer = std::find_if(all.begin(), all.end(), [&](const Buffer& b) { return b.name == name; });
     if (at == buffers.end() || buffer == all.end())
@@ -319,6 +322,16 @@ Result<void> Verifier::compare(const Site& site, const Candidate& candidate, con
     }
     return {};
   };
+  // What was never written reads as bytes of ones.
+  const auto holds = [&](const std::string& name, uint64_t first, std::span<const std::byte> bytes) {
+    const auto at = buffers.find(name);
+    const auto buffer = std::find_if(all.begin(), all.end(), [&](const Buffer& b) { return b.name == name; });
+    if (at == buffers.end() || buffer == all.end()) return false;
+    std::vector<std::byte> raw(bytes.size());
+    const uint64_t offset = first * static_cast<uint64_t>(size_of(buffer->dtype));
+    return executor_.read({at->second.address + offset}, raw) && std::ranges::equal(raw, bytes);
+  };
+  const ElementReader reader(read, holds);
   for (const Region& band : slices.compare) {
     ROOFGEN_TRY(Comparison c,
                 op_.compare(site.problem, site.pattern, variant_.name, candidate.stage().name, band, reader));
@@ -570,27 +583,25 @@ Result<Verification> Verifier::verify_chain(const std::vector<Candidate>& chain)
 
 // ---- the whole grid --------------------------------------------------------------------------------
 
-/// Why a problem is too large for a run of the whole grid; empty: it is not.
-std::string Verifier::too_large(const Problem& problem) const {
+/// Bytes that the kernels of a chain write.
+uint64_t Verifier::written_bytes(const Site& site, const std::vector<Candidate>& chain) const {
   uint64_t bytes = 0;
-  for (const Buffer& b : all_buffers(problem))
-    if (b.role != Buffer::Role::kInput) bytes += b.bytes;
-  if (bytes > kGridBytes)
-    return fmt::format("outputs and intermediates take {}", bytes_text(static_cast<double>(bytes)));
-  const auto required = op_.required(problem);
-  if (required && required->mma_flops > kFullLimitFlops)
-    return fmt::format("it takes {}FLOPs", count_text(required->mma_flops));
-  return "";
+  for (const Buffer& b : all_buffers(site.problem))
+    if (b.role == Buffer::Role::kOutput ||
+        (b.role == Buffer::Role::kTemporary && (!site.fed || b.name == chain.back().stage().output)))
+      bytes += b.bytes;
+  return bytes;
 }
 
 /// The shortest problem that all kernels of a chain may be launched for.
-Result<Verifier::ThinSite> Verifier::thin_site(const std::vector<Candidate>& chain) const {
+Result<std::unique_ptr<Verifier::Site>> Verifier::thin_site(const Problem& whole,
+                                                            const std::vector<Candidate>& chain) const {
   std::vector<Legal> tuned;
   for (const Candidate& c : chain) {
     ROOFGEN_TRY(tuned.emplace_back(), legal_of(*sites_.back(), c));
   }
-  std::vector<Op::Thin> problems = op_.thinner(problem_);
-  problems.push_back({problem_, ""});
+  std::vector<Op::Thin> problems = op_.thinner(whole);
+  problems.push_back({whole, ""});
   for (Op::Thin& thin : problems) {
     ROOFGEN_TRY(const expr::Map scope, problem_scope(op_, thin.problem, limits(device_)));
     bool all = true;
@@ -604,31 +615,49 @@ Result<Verifier::ThinSite> Verifier::thin_site(const std::vector<Candidate>& cha
       }
     }
     if (!all) continue;
-    if (std::string why = too_large(thin.problem); !why.empty()) return ThinSite{nullptr, std::move(why)};
     auto site = std::make_unique<Site>();
     site->name = "whole grid" + (thin.label.empty() ? "" : " with " + thin.label);
     site->label = thin.label;
     site->problem = std::move(thin.problem);
-    site->pattern = op_.pattern_of_grid(problem_);
+    site->pattern = op_.pattern_of_grid(whole);
     site->whole = true;
-    return ThinSite{std::move(site), ""};
+    return site;
   }
   return Error{Exit::kFailed, "the kernels serve no problem with this grid"};
 }
 
-/// Compares every row, on all cores.
-Result<void> Verifier::compare_all(const Site& site, const Candidate& candidate, const Feed& buffers,
-                                   Verification& into) const {
+/// Row tiles such that each tile index and each head and batch occurs, among them the last of both. `bytes`: of the
+/// whole output.
+std::vector<Region> Verifier::sample_of(const Extent& extent, uint64_t bytes, int64_t step) {
+  const int64_t tiles = (extent.rows + step - 1) / step, pairs = extent.batch * extent.heads,
+                once = std::max(tiles, pairs);
+  const double share = static_cast<double>(kSampleBytes) / static_cast<double>(bytes);
+  const int64_t rounds =
+      std::max<int64_t>(1, static_cast<int64_t>(share * static_cast<double>(tiles) * static_cast<double>(pairs) /
+                                                static_cast<double>(once)));
+  std::vector<Region> out;
+  // In each round a pair meets another tile.
+  for (int64_t i = 0; i < once * std::min(rounds, std::min(tiles, pairs)); ++i) {
+    const int64_t pair = pairs - 1 - i % pairs, tile = tiles - 1 - (i % once + i / once) % tiles,
+                  b = pair / extent.heads, end = std::min((tile + 1) * step, extent.rows_of(b));
+    if (tile * step < end) out.push_back({b, pair % extent.heads, tile * step, end});
+  }
+  return out;
+}
+
+/// Compares every row of some regions, on all cores.
+Result<void> Verifier::compare_all(const Site& site, const Candidate& candidate, const std::vector<Region>& regions,
+                                   const Feed& buffers, Verification& into) const {
   const Extent extent = op_.extent(site.problem);
   std::vector<Region> parts;
-  for (int64_t b = 0; b < extent.batch; ++b)
-    for (int64_t h = 0; h < extent.heads; ++h)
-      for (int64_t row = 0; row < extent.rows_of(b); row += kCompareRows) {
-        const int64_t end = std::min(row + kCompareRows, extent.rows_of(b)), width = std::max<int64_t>(1, extent.cols);
-        for (int64_t col = 0; col < width; col += kCompareRows)
-          parts.push_back({b, h, row, end, extent.cols > 0 ? col : 0,
-                           extent.cols > 0 ? std::min(col + kCompareRows, extent.cols) : -1});
-      }
+  const int64_t rows = extent.cols > 0 ? kTileRows : kCompareRows;
+  for (const Region& r : regions)
+    for (int64_t row = r.row_begin; row < r.row_end; row += rows) {
+      const int64_t end = std::min(row + rows, r.row_end);
+      if (extent.cols == 0) parts.push_back({r.batch, r.head, row, end});
+      for (int64_t col = 0; col < extent.cols; col += kTileCols)
+        parts.push_back({r.batch, r.head, row, end, col, std::min(col + kTileCols, extent.cols)});
+    }
   const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::vector<Verification> found(parts.size());
   std::atomic<size_t> next{0};
@@ -649,7 +678,7 @@ Result<void> Verifier::compare_all(const Site& site, const Candidate& candidate,
   if (failed) return *failed;
   for (const Verification& v : found) {
     // A row is compared once for each of its column tiles.
-    const uint64_t tiles = extent.cols > 0 ? static_cast<uint64_t>((extent.cols + kCompareRows - 1) / kCompareRows) : 1;
+    const uint64_t tiles = extent.cols > 0 ? static_cast<uint64_t>((extent.cols + kTileCols - 1) / kTileCols) : 1;
     into.add_checks(v);
     into.rows_checked += v.rows_checked / tiles - v.rows_checked;
     if (into.failure.empty()) into.failure = v.failure;
@@ -657,8 +686,10 @@ Result<void> Verifier::compare_all(const Site& site, const Candidate& candidate,
   return {};
 }
 
-/// Runs every CTA of a site in all kernels of a chain, and compares every output of the last.
-Result<Verifier::Grid> Verifier::verify_whole(Site& site, const std::vector<Candidate>& chain, const GoOn& go_on) {
+/// Runs the CTAs of some regions, all of them if there are none, in all kernels of a chain, and compares the outputs of
+/// the last.
+Result<Verifier::Grid> Verifier::verify_regions(Site& site, const std::vector<Candidate>& chain,
+                                                const std::vector<Region>& regions, const GoOn& go_on) {
   Grid out;
   Verification& v = out.verification;
   Feed feed;
@@ -669,16 +700,20 @@ Result<Verifier::Grid> Verifier::verify_whole(Site& site, const std::vector<Cand
   // The comparison takes about as long as a kernel.
   const auto stopped = [&](size_t done) {
     if (!go_on || go_on(done, chain.size() + 1)) return false;
-    out.not_run = "stopped";
+    out.not_run = "interrupted";
     return true;
   };
+  Slices last;
   for (size_t i = 0; i < chain.size(); ++i) {
     if (stopped(i)) return out;
     ROOFGEN_TRY(ModuleId module, executor_.load(chain[i].binary));
     const Defer unload([&] { executor_.unload(module); });
-    ROOFGEN_TRY(StageRun run, run_stage(site, chain[i], module, feed, nullptr, Run::kFeed));
+    ROOFGEN_TRY(StageRun run, run_stage(site, chain[i], module, feed, nullptr, Run::kFeed, regions));
     for (const auto& [name, ptr] : run.written) feed[name] = ptr;
     v.grid_ctas += run.ctas;
+    if (run.ctas < run.launch.grid.count())
+      out.not_run = fmt::format("{} of {} CTAs ran", run.ctas, run.launch.grid.count());
+    last = std::move(run.slices);
     if (run.result.findings.empty()) continue;
     v.findings = run.result.findings;
     v.failure = fmt::format("{} problem: {}: {}", site.name, v.findings[0].kind, v.findings[0].message);
@@ -686,12 +721,12 @@ Result<Verifier::Grid> Verifier::verify_whole(Site& site, const std::vector<Cand
     return out;
   }
   if (stopped(chain.size())) return out;
-  ROOFGEN_CHECK(compare_all(site, chain.back(), feed, v));
+  ROOFGEN_CHECK(compare_all(site, chain.back(), last.compare, feed, v));
   v.passed = v.failure.empty();
   out.wrong = chain.size() - 1;
   for (size_t i = 0; !v.passed && i + 1 < chain.size(); ++i) {
     Verification before;
-    ROOFGEN_CHECK(compare_all(site, chain[i], feed, before));
+    ROOFGEN_CHECK(compare_all(site, chain[i], last.compare, feed, before));
     if (before.failure.empty()) continue;
     v.failure = before.failure;
     out.wrong = i;
@@ -700,12 +735,51 @@ Result<Verifier::Grid> Verifier::verify_whole(Site& site, const std::vector<Cand
   return out;
 }
 
-Result<Verifier::Grid> Verifier::verify_grid(const std::vector<Candidate>& chain, const GoOn& go_on) {
-  ROOFGEN_TRY(const ThinSite thin, thin_site(chain));
-  if (!thin.site) return Grid{{}, 0, thin.too_large};
-  ROOFGEN_TRY(Grid grid, verify_whole(*thin.site, chain, go_on));
-  grid.verification.grid = thin.site->label;
+Result<Verifier::Grid> Verifier::verify_thin(const Problem& whole, const std::vector<Candidate>& chain,
+                                             const GoOn& go_on) {
+  ROOFGEN_TRY(const std::unique_ptr<Site> site, thin_site(whole, chain));
+  site->fed = whole.dims != problem_.dims;
+  const uint64_t bytes = written_bytes(*site, chain);
+  std::vector<Region> sample;
+  if (site->fed && bytes > kFedBytes) {
+    ROOFGEN_TRY(const Launch launch, launch_of(*site, chain.back()));
+    sample = sample_of(op_.extent(site->problem), bytes, finest_step(launch, "row"));
+  } else if (bytes > kGridBytes) {
+    return Grid{{}, 0, fmt::format("outputs and intermediates take {}", bytes_text(static_cast<double>(bytes)))};
+  } else if (const auto required = op_.required(site->problem); required && required->mma_flops > kFullLimitFlops) {
+    return Grid{{}, 0, fmt::format("it takes {}FLOPs", count_text(required->mma_flops))};
+  }
+  ROOFGEN_TRY(Grid grid, verify_regions(*site, chain, sample, go_on));
+  grid.verification.grid = site->label;
   return grid;
+}
+
+Result<Verifier::Grid> Verifier::verify_grid(const std::vector<Candidate>& chain, const GoOn& go_on) {
+  const auto fed = variant_.stages.size() > 1 ? op_.fed(problem_) : std::nullopt;
+  if (!fed) return verify_thin(problem_, chain, go_on);
+  Grid all;
+  Verification& v = all.verification;
+  v.passed = true;
+  for (size_t i = 0; i < chain.size(); ++i) {
+    const std::string& stage = chain[i].stage().name;
+    ROOFGEN_TRY(Grid one, verify_thin(*fed, {chain[i]}, [&](uint64_t done, uint64_t total) {
+                  return !go_on || go_on(i * total + done, chain.size() * total);
+                }));
+    v.add_checks(one.verification);
+    v.grid_ctas += one.verification.grid_ctas;
+    const auto add = [&](std::string& to, const std::string& text) {
+      if (!text.empty()) to += fmt::format("{}{} in {}", to.empty() ? "" : ", ", text, stage);
+    };
+    add(v.grid, one.verification.grid);
+    add(all.not_run, one.not_run);
+    if (one.verification.failure.empty()) continue;
+    v.passed = false;
+    v.findings = std::move(one.verification.findings);
+    v.failure = std::move(one.verification.failure);
+    all.wrong = i;
+    return all;
+  }
+  return all;
 }
 
 }  // namespace roofgen

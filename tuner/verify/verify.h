@@ -80,11 +80,12 @@ class Verifier {
   Result<Verification> verify_chain(const std::vector<Candidate>& chain);
   /// Runs every CTA of the real grid, with the shortest sum for which the kernels' sources hold, and compares every
   /// output of the last kernel. For winners. An Error means that the grid could not be run. `go_on` shows the progress;
-  /// false: the grid stops.
+  /// false: the grid stops. Where an op generates the values between kernels, each kernel runs alone.
   struct Grid {
-    Verification verification;
-    size_t wrong = 0;     ///< the first kernel that failed
-    std::string not_run;  ///< why the grid did not run; empty: it ran
+    Verification verification;  ///< of what ran
+    size_t wrong = 0;           ///< the first kernel that failed
+    std::string not_run;        ///< why the grid did not run, or not all of it; empty: it ran
+    bool failed() const { return !verification.failure.empty(); }
   };
   using GoOn = std::function<bool(uint64_t done, uint64_t total)>;
   Result<Grid> verify_grid(const std::vector<Candidate>& chain, const GoOn& go_on = {});
@@ -101,21 +102,21 @@ class Verifier {
   std::vector<Buffer> all_buffers(const Problem& problem) const;
   Result<DevicePtr> input(const Site& site, const Buffer& buffer);
   Result<Legal> legal_of(const Site& site, const Candidate& candidate) const;
-  Result<Grid> verify_whole(Site& site, const std::vector<Candidate>& chain, const GoOn& go_on);
-  /// The site of the whole grid, or why it cannot run.
-  struct ThinSite {
-    std::unique_ptr<Site> site;
-    std::string too_large;
-  };
-  std::string too_large(const Problem& problem) const;
-  Result<ThinSite> thin_site(const std::vector<Candidate>& chain) const;
-  Result<void> compare_all(const Site& site, const Candidate& candidate, const Feed& buffers, Verification& into) const;
+  Result<Grid> verify_regions(Site& site, const std::vector<Candidate>& chain, const std::vector<Region>& regions,
+                              const GoOn& go_on);
+  Result<Grid> verify_thin(const Problem& whole, const std::vector<Candidate>& chain, const GoOn& go_on);
+  uint64_t written_bytes(const Site& site, const std::vector<Candidate>& chain) const;
+  Result<std::unique_ptr<Site>> thin_site(const Problem& whole, const std::vector<Candidate>& chain) const;
+  static std::vector<Region> sample_of(const Extent& extent, uint64_t bytes, int64_t step);
+  Result<void> compare_all(const Site& site, const Candidate& candidate, const std::vector<Region>& regions,
+                           const Feed& buffers, Verification& into) const;
   Result<double> tiled_miss_ratio(const Candidate& candidate, uint64_t wave, double unique_bytes) const;
   Result<Launch> launch_of(const Site& site, const Candidate& candidate) const;
   Result<Slices> slices_of(const Launch& launch, const Site& site, Run run) const;
   static void keep_first_band(const StageRun& run, std::vector<std::vector<LineAccess>>& trace);
   Result<StageRun> run_stage(const Site& site, const Candidate& candidate, ModuleId module, const Feed& feed,
-                             std::vector<std::vector<LineAccess>>* trace, Run how);
+                             std::vector<std::vector<LineAccess>>* trace, Run how,
+                             const std::vector<Region>& only = {});
   Result<void> compare(const Site& site, const Candidate& candidate, const Slices& slices, const Feed& buffers,
                        Verification& into) const;
   Result<void> scale(const Candidate& candidate, const Site& site, const StageRun& run, Evaluation& out) const;
