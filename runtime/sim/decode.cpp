@@ -239,27 +239,6 @@ void Decoder::mark_copies() {
   }
 }
 
-/// Stores of constants: how flags are set.
-void Decoder::mark_constant_stores() {
-  std::unordered_set<uint32_t> constants;
-  for (const ConstantRow& c : kernel_.constants) constants.insert(c.row);
-  // A register is a constant when all that is ever moved to it is one and the same.
-  constexpr uint32_t kNone = ~0u, kVaries = ~0u - 1;
-  std::vector<uint32_t> value(registers_.size(), kNone), moved(kernel_.code.size(), kVaries);
-  for (const RegisterRef& r : refs_)
-    if (!r.is_pred && !r.is_def && r.field == &Inst::a && is_plain_move(kernel_.code[r.inst]) && constants.count(r.reg))
-      moved[r.inst] = r.reg;
-  for (const RegisterRef& r : refs_)
-    if (!r.is_pred && r.is_def)
-      value[r.reg] = value[r.reg] == kNone || value[r.reg] == moved[r.inst] ? moved[r.inst] : kVaries;
-  for (Inst& in : kernel_.code)
-    if (in.kind == Kind::kStore) in.flags |= kFlagConstant;
-  for (const RegisterRef& r : refs_)
-    if (!r.is_pred && !r.is_def && !r.field && kernel_.code[r.inst].kind == Kind::kStore && !constants.count(r.reg) &&
-        value[r.reg] >= kVaries)
-      kernel_.code[r.inst].flags &= static_cast<uint8_t>(~kFlagConstant);
-}
-
 void Decoder::body(const PtxFunction& function) {
   current_ = &function;
   for (size_t i = 0; i < function.body.size(); ++i) {
@@ -285,7 +264,6 @@ void Decoder::run() {
   emit(Kind::kExit, Class::kControl).flags |= kFlagPart;  // falling off the end returns
   resolve_branches();
   mark_copies();
-  mark_constant_stores();
   if (!assign_rows(kernel_, registers_, predicate_names_, refs_)) fail("the control flow is too large to analyse");
   if (kernel_.rows > kMaxRows) fail(fmt::format("more than {} registers are live at once", kMaxRows));
 }

@@ -99,7 +99,6 @@ class Decoder {
   void move(const PtxStmt& stmt);
   void resolve_branches();
   void mark_copies();
-  void mark_constant_stores();
 
   Inst& emit(Kind kind, Class cls);
   void operands_are(const PtxStmt& stmt, size_t low, size_t high) const;
