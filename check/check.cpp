@@ -255,19 +255,18 @@ Result<BufferReport> inspect(Executor& executor, DevicePtr at, const Argument& a
   return out;
 }
 
-std::vector<FindingGroup> grouped(std::vector<Finding> all) {
-  std::vector<FindingGroup> out;
+/// One finding for each kind and line of the source: loops are unrolled, and functions inlined.
+std::vector<Finding> by_place(std::vector<Finding> all) {
+  std::vector<Finding> out;
   for (Finding& f : all) {
-    const auto same = std::find_if(out.begin(), out.end(), [&](const FindingGroup& g) {
-      const Finding& first = g.first;
-      return first.kind == f.kind &&
-             (f.source.line ? first.source.file == f.source.file && first.source.line == f.source.line
-                            : first.ptx.line == f.ptx.line);
+    const auto same = std::find_if(out.begin(), out.end(), [&](const Finding& other) {
+      return f.source.line > 0 && other.kind == f.kind && other.source.file == f.source.file &&
+             other.source.line == f.source.line;
     });
-    if (same != out.end())
-      ++same->more;
+    if (same == out.end())
+      out.push_back(std::move(f));
     else
-      out.push_back({std::move(f), 0});
+      merge(*same, std::move(f));
   }
   return out;
 }
@@ -402,6 +401,7 @@ Result<Report> run_schedule(const Request& r, uint64_t schedule, std::optional<C
   RunOptions options;
   options.max_warp_instructions = r.max_instructions;
   options.max_findings = r.max_findings;
+  options.go_on = true;
   options.worth_threads = r.worth_jobs;
   options.threads = r.jobs > 0 ? r.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::vector<SiteCounts> sites;
@@ -414,7 +414,7 @@ Result<Report> run_schedule(const Request& r, uint64_t schedule, std::optional<C
   Result<RunResult> ran = executor->run(*module, launch, options);
   if (!ran) return launch_error(std::move(ran).error(), entry.mangled, report.kernel);
   RunResult result = std::move(*ran);
-  report.stopped_early = result.findings.size() >= static_cast<size_t>(r.max_findings);
+  report.stopped_early = result.counts->ctas < r.grid.count();
   const bool grid_barrier = binary.ptx.find("%envreg") != std::string::npos;
   for (Finding& f : result.findings) {
     f.kernel = report.kernel;
@@ -427,7 +427,7 @@ Result<Report> run_schedule(const Request& r, uint64_t schedule, std::optional<C
     use_own_name(f.message, r);
     if (r.is_ptx()) f.ptx.file = r.file;
   }
-  report.findings = grouped(std::move(result.findings));
+  report.findings = by_place(std::move(result.findings));
   report.counts = *result.counts;
   for (SiteCounts& s : sites) {
     own_places.replace(s.source, s.ptx.line);

@@ -37,12 +37,6 @@ struct Request {
   bool is_ptx() const { return file.ends_with(".ptx"); }
 };
 
-/// Findings of one kind at one source line, or without line table at one PTX line.
-struct FindingGroup {
-  Finding first;
-  uint64_t more = 0;  ///< number of the others, in other CTAs
-};
-
 /// Sums over the instructions of one source line.
 struct LineCounts {
   Where source;  ///< the PTX line if there is no line table
@@ -89,8 +83,8 @@ struct Report {
   int64_t spill_bytes = 0, static_smem_bytes = 0;
   std::vector<LeftOut> left_out;   ///< host code removed from the source
   std::vector<std::string> notes;  ///< suspicious but possibly intended
-  std::vector<FindingGroup> findings;
-  bool stopped_early = false;  ///< at max_findings: later CTAs did not run
+  std::vector<Finding> findings;
+  bool stopped_early = false;  ///< max_findings CTAs ended at a finding: later CTAs did not run
   Counts counts;
   std::string printed;                ///< by printf, CTA after CTA; at most kMaxPrintedBytes
   std::vector<LineCounts> lines;      ///< sorted by file and line

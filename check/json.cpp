@@ -19,6 +19,7 @@ const std::map<std::string, const char*>& kinds() {
   static const std::map<std::string, const char*> table{
       {"out-of-bounds",
        "An access outside every buffer, the CTA's shared memory, the thread's local memory or the parameters."},
+      {"out-of-array", "An access through the address of one shared variable to memory outside of it."},
       {"misaligned", "An address that is not a multiple of the access size."},
       {"uninitialised", "Memory or a register is read before anything wrote it."},
       {"async-pending", "Shared memory is used while an asynchronous copy into it has not been waited for."},
@@ -72,9 +73,10 @@ std::string check_json(const Report& r) {
         {{"what", l.what}, {"where", where_json(l.where)}, {"why", l.why.empty() ? "marked __host__" : l.why}});
   j["notes"] = r.notes;
   j["findings"] = Json::array();
-  for (const FindingGroup& g : r.findings) {
-    Json& finding = j["findings"].emplace_back(finding_json(g.first));
-    finding["in_other_ctas"] = g.more;
+  for (const Finding& f : r.findings) {
+    Json& finding = j["findings"].emplace_back(finding_json(f));
+    finding["count"] = f.count;
+    finding["in_other_ctas"] = f.ctas - 1;
     if (r.schedules > 1) finding["in_schedules"] = r.in_schedules[j["findings"].size() - 1];
   }
   if (r.schedules > 1) {
@@ -112,9 +114,9 @@ std::string check_sarif(const Report& r) {
   Json rules = Json::array(), results = Json::array();
   for (const auto& [kind, sentence] : kinds())
     rules.push_back({{"id", kind}, {"shortDescription", {{"text", sentence}}}});
-  for (const FindingGroup& g : r.findings) {
-    const Finding& f = g.first;
-    Json properties{{"kernel", r.kernel}, {"cta", f.cta}, {"thread", f.thread}, {"inOtherCtas", g.more}};
+  for (const Finding& f : r.findings) {
+    Json properties{
+        {"kernel", r.kernel}, {"cta", f.cta}, {"thread", f.thread}, {"count", f.count}, {"inOtherCtas", f.ctas - 1}};
     if (f.ptx.line > 0) properties["ptxLine"] = f.ptx.line;
     results.push_back(sarif_result(f.kind, "error", fmt::format("{} (CTA {}, thread {})", f.message, f.cta, f.thread),
                                    f.source.line > 0 ? f.source : Where{r.file, r.compiler.empty() ? f.ptx.line : 0, 0},

@@ -52,10 +52,9 @@ void add_schedule(Report& report, const Report& other) {
   ++report.schedules;
   report.in_schedules.resize(report.findings.size(), 1);
   const bool compares = report.findings.empty() && other.findings.empty();
-  for (const FindingGroup& g : other.findings) {
-    const auto same = std::find_if(report.findings.begin(), report.findings.end(), [&](const FindingGroup& f) {
-      return f.first.kind == g.first.kind && f.first.ptx.line == g.first.ptx.line;
-    });
+  for (const Finding& g : other.findings) {
+    const auto same = std::find_if(report.findings.begin(), report.findings.end(),
+                                   [&](const Finding& f) { return f.kind == g.kind && f.ptx.line == g.ptx.line; });
     if (same != report.findings.end()) {
       ++report.in_schedules[static_cast<size_t>(same - report.findings.begin())];
     } else {

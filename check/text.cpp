@@ -101,10 +101,11 @@ std::string check_text(const Report& r, size_t top) {
       c.smem_wavefronts - c.smem_ideal_wavefronts);
   out += printed_text(r.printed);
   if (!r.findings.empty()) out += "\n";
-  for (const FindingGroup& g : r.findings)
-    out += finding_text(g.first, "",
-                        (g.more ? "; the same in " + plural(g.more, "other CTA") : "") +
-                            schedules_text(r, static_cast<size_t>(&g - r.findings.data())));
+  for (const Finding& f : r.findings)
+    out += finding_text(f, "",
+                        (f.count > 1 ? fmt::format("; {} times", f.count) : "") +
+                            (f.ctas > 1 ? fmt::format(" in {} CTAs", f.ctas) : "") +
+                            schedules_text(r, static_cast<size_t>(&f - r.findings.data())));
   for (const Difference& d : r.differences) out += fmt::format("\n{}\n", difference_text(r, d));
   for (const BufferReport& b : r.buffers) {
     if (b.mismatches)

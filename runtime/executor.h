@@ -67,7 +67,10 @@ struct RunOptions {
   /// Called by another thread `progress_after_s` after the launch began, and in intervals that double (simulator only).
   std::function<void(const Progress&)> progress = {};
   double progress_after_s = 5;
-  int max_findings = 8;  ///< stop the launch after this many
+  int max_findings = 8;  ///< stop the launch after this many CTAs that ended at a finding
+  /// A CTA goes on after a finding where it can, and each place is reported once, with its count. False: a CTA ends at
+  /// its first finding (simulator only).
+  bool go_on = false;
   int threads =
       1;  ///< that CTAs are spread over where their order does not matter; what comes out is the same (simulator only)
   /// 0: CTAs, and the warps of each, take turns in order. Others: seeds of random orders and lengths of turns, on one

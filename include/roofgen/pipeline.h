@@ -7,12 +7,14 @@
 // through these steps and ends with a verdict: whether to fuse (tuner/tune.h).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -189,7 +191,21 @@ struct Finding {
   Where source;  ///< template line through `.loc`, when known
   uint64_t cta = 0;
   uint32_t thread = 0;
+  uint64_t count = 1;        ///< times that it occurred, over lanes and CTAs
+  uint64_t ctas = 1;         ///< CTAs in which it occurred
+  bool within_warp = false;  ///< a race between lanes of one warp
 };
+
+/// Counts a finding of the same kind and place too. A race between warps is told rather than one between lanes, because
+/// the barrier that it needs orders lanes as well.
+inline void merge(Finding& into, Finding f) {
+  f.count += into.count;
+  f.ctas = into.ctas = std::max(f.ctas, into.ctas);
+  if (into.within_warp && !f.within_warp)
+    into = std::move(f);
+  else
+    into.count = f.count;
+}
 
 /// Exact event counts of the simulated CTAs; ratios of CTAs scale them to a whole grid. Instruction counts are
 /// warp-instructions.

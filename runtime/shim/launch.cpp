@@ -191,7 +191,7 @@ double State::modelled_ns(const LaunchOp& op, const Counts& counts) const {
 Status State::execute(const LaunchOp& op) {
   const sim::Kernel& kernel = op.function->kernel;
   const uint64_t ctas = op.launch.grid.count();
-  std::vector<Finding> findings, tolerated;
+  std::vector<Finding> findings;
   std::string printed;
   uint64_t workspace = 0;
   if (op.cooperative) {
@@ -207,7 +207,7 @@ Status State::execute(const LaunchOp& op) {
   state.sms = static_cast<uint32_t>(device.integer("sms"));
   state.grid_workspace = workspace;
   state.printed = &printed;
-  if (!strict_) state.tolerated = &tolerated;
+  if (!strict_) state.go_on = sim::GoOn::kUndefined;
   sim::Counter counter(kernel);
   RunOptions options;
   options.max_findings = 1;
@@ -221,13 +221,12 @@ Status State::execute(const LaunchOp& op) {
   const Counts counts = counter.finish();
   now_ns += modelled_ns(op, counts);
   Report::instance().launched(kernel.name, counts);
-  for (const std::vector<Finding>* list : {&tolerated, &findings})
-    for (const Finding& f : *list) {
-      log("finding " + text_of(f));
-      Report::instance().found(f, line_of(op.function->module->text, f.ptx.line));
-    }
-  if (findings.empty()) return kSuccess;
-  return findings.front().kind == "assert" ? kAssert : status_of(findings.front().kind);
+  for (const Finding& f : findings) {
+    log("finding " + text_of(f));
+    Report::instance().found(f, line_of(op.function->module->text, f.ptx.line));
+  }
+  if (!state.stopped) return kSuccess;
+  return findings.back().kind == "assert" ? kAssert : status_of(findings.back().kind);
 }
 
 // ---- Register counts of kernels, from ptxas if a toolkit has it: once per module -------------------

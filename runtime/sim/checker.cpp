@@ -23,13 +23,25 @@ bool each_piece(uint32_t begin, uint32_t bytes, Chunk chunk, Element element) {
   return true;
 }
 
+/// Words for which it is remembered who read them unwritten.
+constexpr size_t kMostUnwrittenReads = size_t{1} << 16;
+
 uint32_t low_bits(uint32_t n) { return (1u << n) - 1; }
 
 }  // namespace
 
 void Checker::on(const CtaBegin& e) {
   cta_ = e.cta;
+  n_warps_ = e.warps;
+  exited_ = 0;
+  bulk_sources_.clear();
+  bulk_targets_.clear();
   shadow_.reset(e.shared_bytes, e.warps);
+  log_.reset(e.shared_bytes, e.warps);
+  lines_.reset();
+  notes_.clear();
+  unwritten_reads_.clear();
+  raced_.clear();
   device_.reset(e.warps);
   for (uint32_t at = e.initialised_from; at < e.shared_bytes; at += 16) shadow_.write_from_outside(at, 16);
   order_.begin(state_.order, e.ordinal, cluster_.empty() || cluster_[0] == this ? e.ordinal : cluster_[0]->order_.cta(),
@@ -39,25 +51,80 @@ void Checker::on(const CtaBegin& e) {
 
 // ---- reports -------------------------------------------------------------------------------------------
 
-bool Checker::is_noted(const Site& site) const {
-  return state_.tolerated->size() >= kMostTolerated ||
-         std::any_of(state_.tolerated->begin(), state_.tolerated->end(),
-                     [&](const Finding& f) { return f.ptx.line == static_cast<int>(site.inst.line); });
+Finding* Checker::noted(uint32_t pc, const char* kind) {
+  for (Note& n : notes_)
+    if (n.pc == pc && n.finding.kind == kind) return &n.finding;
+  return nullptr;
 }
 
-void Checker::report(const Access& e, uint32_t i, uint64_t address, Outcome outcome) {
+void Checker::hand_in(std::vector<Finding>& all) {
+  for (Note& n : notes_) add_finding(state_.go_on, all, std::move(n.finding));
+  notes_.clear();
+}
+
+/// " at k.cu:7": the place of the other access.
+std::string Checker::at(std::optional<uint32_t> pc) const {
+  if (!pc) return "";
+  const Where& source = state_.kernel.sources[*pc];
+  return source.line > 0 ? fmt::format(" at {}:{}", source.file, source.line)
+                         : fmt::format(" at PTX line {}", state_.kernel.code[*pc].line);
+}
+
+template <class F>
+void Checker::report_unwritten(const Site& site, uint32_t lane, uint64_t address, F&& message) {
+  if (raced_.count(address / 4)) return;
+  report(site, "uninitialised", lane, std::forward<F>(message));
+  if (unwritten_reads_.size() < kMostUnwrittenReads)
+    unwritten_reads_.emplace(address / 4, UnwrittenRead{site.pc, site.warp});
+}
+
+void Checker::report_unwritten_value(const Site& load, uint32_t lane, uint64_t address, const Site& use) {
+  report_unwritten(load, lane, address, [&] {
+    const bool local = address >= kLocalBase && address < kLocalWindowEnd;
+    const bool of_call =
+        local && std::any_of(state_.kernel.code.begin(), state_.kernel.code.end(), [&](const Inst& in) {
+          return in.kind == Kind::kNop && in.sub == kNopReturn &&
+                 address - kLocalBase >= static_cast<uint64_t>(in.imm) && address - kLocalBase < in.target;
+        });
+    return fmt::format("read of {}, which {} wrote; the value is used{}", describe(state_, address),
+                       of_call ? "no call or only one that has returned"
+                       : local ? "the thread never"
+                               : "nothing",
+                       at(use.pc));
+  });
+}
+
+/// A write races with a read of bytes that nothing had written: this is the cause of the read's finding.
+void Checker::strike(uint64_t address, uint32_t bytes, uint32_t writer) {
+  for (uint64_t word = address / 4; word <= (address + bytes - 1) / 4; ++word) {
+    const auto [begin, end] = unwritten_reads_.equal_range(word);
+    for (auto at = begin; at != end;) {
+      if (at->second.warp == writer) {
+        ++at;
+        continue;
+      }
+      if (Finding* f = noted(at->second.pc, "uninitialised")) --f->count;
+      at = unwritten_reads_.erase(at);
+    }
+    if (raced_.size() < kMostUnwrittenReads) raced_.insert(word);
+  }
+  std::erase_if(notes_, [](const Note& n) { return n.finding.count == 0; });
+}
+
+/// `place`: the instruction of the other access of a race, where the records have it.
+void Checker::report(const Access& e, uint32_t i, uint64_t address, Outcome outcome, std::optional<uint32_t> place) {
   using Verdict = SharedShadow::Verdict;
   const auto where = [&] { return fmt::format("{} bytes at {}", e.bytes_of(i), describe(state_, address)); };
   const auto race = [&](const char* does, const char* did) {
     report(e.site, "race", e.lane_of(i), [&] {
-      return fmt::format("warp {} {} {} {} by warp {} with no barrier between", e.site.warp, does, where(), did,
-                         outcome.other);
+      return fmt::format("warp {} {} {} {} by warp {}{} with no barrier between", e.site.warp, does, where(), did,
+                         outcome.other, at(place));
     });
   };
   switch (outcome.verdict) {
     case Verdict::kUninitialised:
-      return report(e.site, "uninitialised", e.lane_of(i),
-                    [&] { return fmt::format("read of {}, which was never written", where()); });
+      return report_unwritten(e.site, e.lane_of(i), address,
+                              [&] { return fmt::format("read of {}, which was never written", where()); });
     case Verdict::kAsyncPending:
       return report(e.site, "async-pending", e.lane_of(i),
                     [&] { return fmt::format("access to {} while an asynchronous copy into it is pending", where()); });
@@ -74,6 +141,7 @@ void Checker::report(const Access& e, uint32_t i, uint64_t address, Outcome outc
 /// change too.
 bool Checker::at_once(const SharedAccess& e) {
   if (e.strong || e.pieces || e.rank || e.holes || e.bytes < 4 || e.mask == 0) return false;
+  if (e.op == Op::kWrite && !(bulk_sources_.empty() && bulk_targets_.empty())) return false;
   const uint32_t warp = e.site.warp, bytes = e.bytes, n = 32 - static_cast<uint32_t>(__builtin_clz(e.mask));
   if (e.mask != ~0u >> (32 - n)) return false;
   const auto all = [&](auto chunk, auto words) {
@@ -84,45 +152,172 @@ bool Checker::at_once(const SharedAccess& e) {
   };
   if (e.op == Op::kWrite)
     return all([&](uint32_t at) { return shadow_.write_chunk(warp, at / 16, 0).ok(); },
-               [&](uint32_t at) { return shadow_.write_words(warp, at / 4, bytes / 4).ok(); });
+               [&](uint32_t at) { return shadow_.write_words(warp, at / 4, bytes / 4).ok(); }) &&
+           at_once_in_order(e);
   if (e.op != Op::kRead) return false;
   const auto chunk = [&](uint32_t at) { return shadow_.read_chunk(warp, at / 16).ok(); };
   const auto words = [&](uint32_t at) { return shadow_.read_words(warp, at / 4, bytes / 4).ok(); };
-  if (e.climbs && e.step == 0) return bytes == 16 ? chunk(e.offset[0]) : words(e.offset[0]);
-  if (bytes == 4 && !(e.climbs && e.step == 4)) return shadow_.read_each_word(warp, e.offset, n);
-  return all(chunk, words);
+  const bool in_order = e.climbs && e.step == 0 ? bytes == 16 ? chunk(e.offset[0]) : words(e.offset[0])
+                        : bytes == 4 && !(e.climbs && e.step == 4) ? shadow_.read_each_word(warp, e.offset, n)
+                                                                   : all(chunk, words);
+  return in_order && at_once_in_order(e);
+}
+
+bool is_collective(const Access& e) {
+  return e.site.inst.kind == Kind::kLdmatrix || e.site.inst.kind == Kind::kWmmaLoad;
+}
+
+bool Checker::at_once_in_order(const SharedAccess& e) {
+  const uint32_t warp = e.site.warp, pc = e.site.pc, bytes = e.bytes;
+  const bool collective = is_collective(e);
+  if (e.mask == ~0u && !collective && e.climbs && e.step == bytes)
+    return e.op == Op::kRead ? log_.read_row(rows_, warp, pc, e.offset[0] / 4, bytes)
+                             : log_.write_row(rows_, warp, pc, e.offset[0] / 4, bytes);
+  if (collective && bytes == 16) {
+    for (uint32_t m = e.mask; m; m &= m - 1)
+      if (!log_.read_chunk({warp, first_lane(m), pc, true}, e.offset[first_lane(m)] / 4)) return false;
+    return true;
+  }
+  if (e.op == Op::kRead && bytes == 4 && !collective)
+    return log_.read_each_word(warp, pc, e.offset, 32 - static_cast<uint32_t>(__builtin_clz(e.mask)));
+  for (uint32_t m = e.mask; m; m &= m - 1) {
+    const uint32_t l = first_lane(m);
+    if (!(e.op == Op::kRead ? log_.read_words({warp, l, pc, collective}, e.offset[l] / 4, bytes / 4)
+                            : log_.write_words({warp, l, pc}, e.offset[l] / 4, bytes / 4)))
+      return false;
+  }
+  return true;
+}
+
+/// Targets of cp.async. The elements that are in order; nothing has changed for the others.
+uint32_t Checker::issue_at_once(const SharedAccess& e) {
+  if (e.bytes != 16 || !bulk_sources_.empty() || !bulk_targets_.empty() || log_.accessed(e.site.warp)) return 0;
+  uint32_t done = 0;
+  for (uint32_t m = e.mask; m; m &= m - 1) {
+    const uint32_t at = e.offset[first_lane(m)];
+    if (!shadow_.async_issue_quickly(e.site.warp, at / 16)) continue;
+    log_.issue(e.site.pc, at / 4);
+    done |= m & (0 - m);
+  }
+  return done;
+}
+
+uint64_t place_of(const SharedAccess& e, uint32_t i) { return e.offset[i]; }
+uint64_t place_of(const DeviceAccess& e, uint32_t i) { return e.address_of(i); }
+
+/// A race between two lanes of a warp. `there`: the bytes before the access.
+template <class E>
+void Checker::report_lanes(const E& e, uint32_t i, WordLog::Other other, uint64_t address, const std::byte* there) {
+  const uint32_t lane = e.lane_of(i), bytes = e.bytes_of(i), o = other.lane;
+  if (e.op == Op::kWrite && other.wrote && e.values) {
+    // Lanes may write the same value, also with one instruction.
+    const auto equal = [&](const std::byte* value) { return std::memcmp(value, e.value_of(i), bytes) == 0; };
+    if (equal(there) ||
+        (other.pc == e.site.pc && o < i && e.mask >> o & 1 && place_of(e, o) == place_of(e, i) && equal(e.value_of(o))))
+      return;
+  }
+  report(
+      e.site, "race", lane,
+      [&] {
+        return fmt::format("lane {} of warp {} {} {} bytes at {} {} by {}{} with no __syncwarp between", lane,
+                           e.site.warp, e.op == Op::kRead ? "reads" : "writes", bytes, describe(state_, address),
+                           other.wrote ? "written" : "read", other.many ? "other lanes" : fmt::format("lane {}", o),
+                           at(other.pc));
+      },
+      true);
+}
+
+/// All elements are at one place and have one value.
+bool Checker::is_one_value(const SharedAccess& e) {
+  if (!e.values || e.bytes > 4) return false;
+  for (uint32_t i = 1; i < kWarpSize; ++i)
+    if (e.offset[i] != e.offset[0] || std::memcmp(e.value_of(i), e.value_of(0), e.bytes) != 0) return false;
+  return true;
+}
+
+/// An access through the address of one variable that is outside of it. The memory may be another variable's.
+void Checker::check_variable(const SharedAccess& e) {
+  const uint32_t number = state_.kernel.variable_at[e.site.pc];
+  if (!number || e.rank || !e.is_request) return;
+  const SharedVariable& v = state_.kernel.shared_variables[number - 1];
+  for (uint32_t m = e.mask; m; m &= m - 1) {
+    const uint32_t i = first_lane(m), at = e.offset[i], bytes = e.bytes_of(i);
+    if (at >= v.begin && at + bytes <= v.end) continue;
+    report(e.site, "out-of-array", e.lane_of(i), [&] {
+      const std::string where = at < v.begin  ? fmt::format("{} bytes before", v.begin - at)
+                                : at >= v.end ? fmt::format("{} bytes past the end of", at - v.end)
+                                              : "in part past the end of";
+      return fmt::format("{} of {} bytes at {}, {} {}{}", e.op == Op::kRead ? "read" : "write", bytes,
+                         describe(state_, kSharedBase + at), where, v.name,
+                         at < v.begin ? "" : fmt::format(" ({} bytes)", v.end - v.begin));
+    });
+  }
 }
 
 void Checker::on(const SharedAccess& e) {
-  if ((all_written_ = at_once(e))) return;
-  const uint32_t warp = e.site.warp;
-  for (uint32_t m = e.mask; m; m &= m - 1) {
+  unwritten_ = 0;
+  if (!state_.kernel.variable_at.empty()) [[unlikely]]
+    check_variable(e);
+  if (at_once(e)) return;
+  const uint32_t warp = e.site.warp, done = e.op == Op::kCopyIn ? issue_at_once(e) : 0;
+  shadow_.record_races(true);
+  for (uint32_t m = e.mask & ~done; m; m &= m - 1) {
     const uint32_t i = first_lane(m), at = e.offset[i], bytes = e.bytes_of(i);
-    const auto check = [&](Outcome outcome) {
-      if (!outcome.ok()) report(e, i, kSharedBase + at, outcome);
+    const WordLog::Thread thread{warp, e.lane_of(i), e.site.pc, is_collective(e)};
+    // One finding for an element: what follows is likely of the same cause.
+    bool good = true;
+    const auto check = [&](Outcome outcome, bool lazily = true) {
+      using Verdict = SharedShadow::Verdict;
+      if (outcome.ok()) return;
+      if (outcome.verdict == Verdict::kUninitialised && e.lazily && lazily) {
+        unwritten_ |= 1u << i;
+        return;
+      }
+      good = false;
+      report(e, i, kSharedBase + at, outcome,
+             outcome.verdict == Verdict::kWriteAfterRead ? log_.place_of_read(outcome.other, at)
+                                                         : log_.place_of_write(outcome.other, at));
     };
     Checker& owner = e.rank ? *cluster_[e.rank[i]] : *this;
     if (e.strong && e.is_request && !cluster_.empty()) order_.strong_shared(e, i, owner.order_.cta());
     if (&owner != this) {  // the other CTA's records; races between CTAs are not looked for
       SharedShadow& theirs = owner.shadow_;
-      if (e.op != Op::kWrite) check(theirs.read_from_outside(at, bytes));
+      if (e.op != Op::kWrite) check(theirs.read_from_outside(at, bytes), false);
       if (e.op != Op::kRead) check(theirs.write_from_outside(at, bytes));
       continue;
     }
     if (e.strong && e.is_request) hand_over(warp, at, e.op, e.releases);
-    if (e.op == Op::kCopyIn) {
-      check(shadow_.async_issue(warp, at, bytes));
-      continue;
+    if (e.op != Op::kWrite && e.op != Op::kCopyIn) {
+      check(shadow_.read(warp, at, bytes, e.strong));
+      if (const WordLog::Other other = log_.read(thread, at, bytes, e.strong); other.is && good)
+        report_lanes(e, i, other, kSharedBase + at, shared_.data() + at), good = false;
     }
-    if (e.op != Op::kWrite) check(shadow_.read(warp, at, bytes, e.strong, shadow_.written(at, bytes) ? e.needed : ~0u));
     if (e.op == Op::kRead) continue;
-    const Outcome outcome = shadow_.write(warp, at, bytes, e.strong);
-    // A flag: several warps may write the same constant.
-    const bool same = e.constant && outcome.verdict == SharedShadow::Verdict::kWriteAfterWrite &&
-                      std::memcmp(shared_.data() + at, e.constant, bytes) == 0;
-    if (!same) check(outcome);
+    if (bulk_sources_.count(at / 16) && good) {
+      good = false;
+      report(e.site, "async-pending", e.lane_of(i), [&] {
+        return fmt::format("write to {} bytes at {} while a bulk copy may still read them", bytes,
+                           describe(state_, kSharedBase + at));
+      });
+    }
+    bulk_targets_.erase(at / 16);
+    const uint32_t written = shadow_.written(at, bytes);
+    const Outcome outcome =
+        e.op == Op::kCopyIn ? shadow_.async_issue(warp, at, bytes) : shadow_.write(warp, at, bytes, e.strong);
+    // Several warps may write the same value.
+    const bool same = e.values && outcome.verdict == SharedShadow::Verdict::kWriteAfterWrite &&
+                      std::memcmp(shared_.data() + at, e.value_of(i), bytes) == 0;
+    if (!same && good) check(outcome);
+    if (outcome.verdict == SharedShadow::Verdict::kWriteAfterRead && written != low_bits(bytes))
+      strike(kSharedBase + at, bytes, warp);
+    if (e.op == Op::kCopyIn && log_.write_words(thread, at / 4, bytes / 4)) continue;
+    if (const WordLog::Other other = log_.write(thread, at, bytes, e.strong); other.is && good)
+      report_lanes(e, i, other, kSharedBase + at, shared_.data() + at);
     if (e.holes) shadow_.unwrite(at, e.holes[i]);
   }
+  // Whichever of these lanes writes last, each then reads the value that it wrote.
+  if (e.op == Op::kWrite && e.mask == ~0u && is_one_value(e)) log_.land(warp, std::nullopt, e.offset[0] & ~3u, 4);
+  shadow_.record_races(false);
   if (e.releases) shadow_.advance();
 }
 
@@ -142,28 +337,61 @@ bool Checker::at_once(const DeviceAccess& e) {
       const uint64_t* valid = state_.memory.valid(slot);
       if (bits.low & ~valid[0] || bits.high & ~valid[1]) return false;
     }
-    if (!(e.op == Op::kRead ? device_.read(e.site.warp, at, n) : device_.write(e.site.warp, at, n)).ok()) return false;
-    if (order_.touch(e.site.warp, slot, bits, e.op == Op::kRead ? What::kRead : What::kWrite, MemoryScope::kSys))
+    const uint32_t warp = e.site.warp, first = static_cast<uint32_t>(at - e.first);
+    if (!(e.op == Op::kRead ? device_.read(warp, at, n) : device_.write(warp, at, n)).ok()) return false;
+    if (!(e.op == Op::kRead ? lines_.read_row(warp, at, n, first, e.bytes)
+                            : lines_.write_row(warp, e.site.pc, at, n, first, e.bytes)))
       return false;
+    if (order_.touch(warp, slot, bits, e.op == Op::kRead ? What::kRead : What::kWrite, MemoryScope::kSys)) return false;
     at += n;
   }
   return true;
 }
 
+/// ld.global.nc may read what the memory held before the launch: no CTA may write its bytes, before or after.
+void Checker::check_read_only(const DeviceAccess& e) {
+  const bool reads = e.op == Op::kRead;
+  for (uint32_t left = e.mask & ~e.inputs; left;) {
+    const uint32_t first = first_lane(left), slot = e.slot_of(first);
+    LineBits bits;
+    for (uint32_t m = left; m && e.slot_of(first_lane(m)) == slot; m &= m - 1, left = m) {
+      const uint32_t i = first_lane(m), at = e.address_of(i) % kLineBytes;
+      bits.add(LineBits::of(at, at + e.bytes_of(i)));
+    }
+    if (!slot || !(reads ? order_.read_only(slot, bits) : order_.was_read_only(slot, bits))) continue;
+    report(e.site, "race", e.lane_of(first), [&] {
+      const std::string where = describe(state_, e.address_of(first));
+      return reads ? fmt::format("ld.global.nc of {}, which this launch has written", where)
+                   : fmt::format("write to {}, which ld.global.nc has read in this launch", where);
+    });
+  }
+}
+
 void Checker::on(const DeviceAccess& e) {
-  if ((all_written_ = (e.inputs == e.mask && !e.strong) || at_once(e))) return;
+  unwritten_ = 0;
+  if (e.op == Op::kRead ? e.site.inst.kind == Kind::kLoad && e.site.inst.flags & kFlagReadOnly : order_.any_read_only())
+      [[unlikely]]
+    check_read_only(e);
+  if ((e.inputs == e.mask && !e.strong) || at_once(e)) return;
   if (e.strong && e.is_request) order_.strong(e);
   const What what = e.op == Op::kRead ? e.strong ? What::kStrongRead : What::kRead
                     : e.strong        ? What::kStrongWrite
                                       : What::kWrite;
   const uint32_t together = in_order(e, what);
+  shadow_.record_races(true);
   for (uint32_t m = e.mask & ~e.inputs; m; m &= m - 1) {
     const uint32_t i = first_lane(m);
     if (e.strong && e.is_request) hand_over_device(e.site.warp, e.address_of(i), e.op, e.releases);
     if (e.op != Op::kWrite) check_read(e, i);
     if (e.op != Op::kRead) check_write(e, i);
     if (!(together >> i & 1)) check_others(e, i, what);
+    const WordLog::Thread thread{e.site.warp, e.lane_of(i), e.site.pc};
+    const uint64_t address = e.address_of(i);
+    const WordLog::Other other = e.op == Op::kRead ? lines_.read(thread, address, e.bytes_of(i), e.strong)
+                                                   : lines_.write(thread, address, e.bytes_of(i), e.strong);
+    if (other.is) report_lanes(e, i, other, address, state_.memory.data(e.slot_of(i)) + address % kLineBytes);
   }
+  shadow_.record_races(false);
   if (e.releases) shadow_.advance();
 }
 
@@ -197,9 +425,9 @@ void Checker::check_others(const DeviceAccess& e, uint32_t i, What what) {
   const MemoryScope scope = e.site.inst.scope;
   const AccessRecord* other = order_.touch(warp, slot, bits, what, scope);
   if (!other) return;
-  const bool equal = what == What::kWrite && e.stores &&
+  const bool equal = what == What::kWrite && e.values &&
                      (~state_.memory.valid(slot)[at >> 6] >> (at & 63) & low_bits(bytes)) == 0 &&
-                     std::memcmp(state_.memory.data(slot) + at, e.stores + size_t{i} * e.stores_step, bytes) == 0;
+                     std::memcmp(state_.memory.data(slot) + at, e.value_of(i), bytes) == 0;
   if (equal && !(other = order_.touch(warp, slot, bits, what, scope, true))) return;
   const bool both_strong = is_strong(what) && is_strong(other->what);
   const char* did = writes(other->what) ? "written" : "read";
@@ -221,21 +449,29 @@ void Checker::check_read(const DeviceAccess& e, uint32_t i) {
   const uint64_t address = e.address_of(i);
   const uint32_t bytes = e.bytes_of(i), slot = e.slot_of(i), at = address % kLineBytes, all = low_bits(bytes);
   const uint32_t valid = slot ? static_cast<uint32_t>(state_.memory.valid(slot)[at >> 6] >> (at & 63)) & all : 0;
-  if (all & e.needed & ~valid || !valid)
-    report(e.site, "uninitialised", e.lane_of(i),
-           [&] { return fmt::format("read of {}, which was never written", describe(state_, address)); });
+  if (e.lazily)
+    unwritten_ |= static_cast<uint32_t>(valid != all) << i;
+  else if (all & e.needed & ~valid || !valid)
+    report_unwritten(e.site, e.lane_of(i), address,
+                     [&] { return fmt::format("read of {}, which was never written", describe(state_, address)); });
   if (!slot) return;
-  if (const Outcome o = device_.read(e.site.warp, address, bytes, e.strong); !o.ok()) report(e, i, address, o);
+  if (const Outcome o = device_.read(e.site.warp, address, bytes, e.strong); !o.ok())
+    report(e, i, address, o, lines_.place_of_write(o.other, address));
 }
 
 void Checker::check_write(const DeviceAccess& e, uint32_t i) {
   const uint64_t address = e.address_of(i);
   const uint32_t bytes = e.bytes_of(i), slot = e.slot_of(i), at = address % kLineBytes;
   const uint64_t bits = ((uint64_t{1} << bytes) - 1) << (at & 63), valid = state_.memory.valid(slot)[at >> 6] & bits;
-  const bool same = e.constant && valid == bits && std::memcmp(state_.memory.data(slot) + at, e.constant, bytes) == 0;
   const Outcome outcome = device_.write(e.site.warp, address, bytes, e.strong);
-  if (!outcome.ok() && !(same && outcome.verdict == SharedShadow::Verdict::kWriteAfterWrite))
-    report(e, i, address, outcome);
+  // Several warps may write the same value.
+  const bool equal = e.values && valid == bits && outcome.verdict == SharedShadow::Verdict::kWriteAfterWrite &&
+                     std::memcmp(state_.memory.data(slot) + at, e.value_of(i), bytes) == 0;
+  if (!outcome.ok() && !equal)
+    report(e, i, address, outcome,
+           outcome.verdict == SharedShadow::Verdict::kWriteAfterRead ? std::nullopt
+                                                                     : lines_.place_of_write(outcome.other, address));
+  if (outcome.verdict == SharedShadow::Verdict::kWriteAfterRead && valid != bits) strike(address, bytes, e.site.warp);
 }
 
 // ---- local memory --------------------------------------------------------------------------------------
@@ -247,12 +483,21 @@ uint32_t Checker::written_local(uint32_t warp, uint32_t lane, uint32_t offset, u
   return written;
 }
 
+void Checker::forget_local(uint32_t warp, uint32_t mask, uint32_t begin, uint32_t end) {
+  for (uint32_t m = mask; m; m &= m - 1)
+    std::fill_n(&local_written_[(size_t{warp} * kWarpSize + first_lane(m)) * state_.kernel.local_bytes + begin],
+                end - begin, uint8_t{0});
+}
+
 void Checker::on(const LocalAccess& e) {
+  unwritten_ = 0;
   for (uint32_t m = e.mask; m; m &= m - 1) {
     const uint32_t l = first_lane(m);
     if (e.op == Op::kRead) {
       const uint32_t written = written_local(e.site.warp, l, e.offset[l], e.bytes);
-      if ((low_bits(e.bytes) & e.needed & ~written) || !written)
+      if (e.lazily)
+        unwritten_ |= static_cast<uint32_t>(written != low_bits(e.bytes)) << l;
+      else if (written != low_bits(e.bytes))
         report(e.site, "uninitialised", l, [&] {
           return fmt::format("read of {}, which the thread never wrote", describe(state_, kLocalBase + e.offset[l]));
         });
@@ -268,7 +513,7 @@ void Checker::on(const LocalAccess& e) {
 /// A strong write hands on what the warp did before its last fence, or all it did if it releases; a strong read takes
 /// over what was handed on there.
 void Checker::hand_over(uint32_t warp, uint32_t offset, Op op, bool releases) {
-  if (op != Op::kWrite && shadow_.completed(offset)) shadow_.observe(offset, warp), order_.observe(offset, warp);
+  if (op != Op::kWrite && shadow_.completed(offset)) observe(offset, warp);
   if (op == Op::kRead || !(releases || shadow_.has_fenced(warp))) return;
   releases ? shadow_.signal(offset, warp, false) : shadow_.signal_fenced(offset, warp);
   order_.signal(offset, warp);
@@ -288,7 +533,30 @@ void Checker::require_stamps(uint32_t lane) const {
 }
 
 void Checker::on(const AsyncLand& e) {
-  for (const uint32_t at : e.offsets) shadow_.async_land(e.warp, at, e.bytes);
+  uint32_t lanes = e.lanes;
+  for (const uint32_t at : e.offsets) {
+    shadow_.async_land(e.warp, at, e.bytes);
+    log_.land(e.warp, lanes ? std::optional(first_lane(lanes)) : std::nullopt, at, e.bytes);
+    lanes &= lanes - 1;
+    if (!e.lanes) bulk_targets_.insert(at / 16);
+  }
+}
+
+void Checker::on(const BulkSource& e) {
+  for (const uint32_t at : e.offsets) {
+    if (!e.begins) {
+      if (--bulk_sources_[at / 16] == 0) bulk_sources_.erase(at / 16);
+      continue;
+    }
+    ++bulk_sources_[at / 16];
+    const std::optional<uint32_t> writer =
+        bulk_targets_.count(at / 16) ? std::nullopt : shadow_.writer_without_proxy_fence(at);
+    if (writer)
+      report(e.site, "race", e.lane, [&] {
+        return fmt::format("a bulk copy reads 16 bytes at {} written by warp {}{} with no fence.proxy.async between",
+                           describe(state_, kSharedBase + at), *writer, this->at(log_.place_of_write(*writer, at)));
+      });
+  }
 }
 
 void Checker::on(const BarrierArrive& e) {
@@ -297,13 +565,18 @@ void Checker::on(const BarrierArrive& e) {
 }
 
 void Checker::on(const BarrierRelease& e) {
+  // __syncthreads waits for the threads that have not exited: an exit counts as an arrival.
+  for (uint32_t m = e.all ? exited_ : 0; m; m &= m - 1) shadow_.arrive(e.id, first_lane(m), true);
   shadow_.release(e.id, e.warps);
   order_.release(e.id, e.warps);
+  if (e.warps == (n_warps_ < 32 ? (1u << n_warps_) - 1 : ~0u)) unwritten_reads_.clear();
+  for (uint32_t m = e.warps; m; m &= m - 1) log_.synchronise(first_lane(m), ~0u);
   device_.settle();
 }
 
 void Checker::on(const Fence& e) {
   order_.fence(e);
+  if (e.proxy) shadow_.proxy_fence(e.site.warp);
   shadow_.fence(e.site.warp);
 }
 

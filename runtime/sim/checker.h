@@ -1,23 +1,30 @@
 // The listener that finds undefined behaviour of the running CTA: reads of unwritten bytes, accesses to targets of
-// pending copies, races between warps and between CTAs. It raises a Fault, which ends the CTA, or, where the
-// launch tolerates undefined behaviour, adds a finding.
+// pending copies, races between warps and between CTAs. It raises a Fault, which ends the CTA, or, where the CTA goes
+// on after the finding, notes it.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "runtime/sim/device_shadow.h"
 #include "runtime/sim/events.h"
 #include "runtime/sim/grid_order.h"
 #include "runtime/sim/launch_state.h"
+#include "runtime/sim/line_log.h"
 #include "runtime/sim/shared_shadow.h"
+#include "runtime/sim/word_log.h"
 
 namespace roofgen::sim {
 
 class Checker {
  public:
   /// `shared`: the CTA's shared memory.
-  Checker(LaunchState& state, const std::vector<std::byte>& shared) : state_(state), shared_(shared) {}
+  Checker(LaunchState& state, const RowTable& rows, const std::vector<std::byte>& shared)
+      : state_(state), rows_(rows), shared_(shared) {}
   /// The checkers of the CTAs of its cluster, by rank.
   void join(std::vector<Checker*> cluster) { cluster_ = std::move(cluster); }
 
@@ -26,28 +33,48 @@ class Checker {
   void on(const DeviceAccess& e);
   void on(const LocalAccess& e);
   void on(const AsyncLand& e);
+  void on(const BulkSource& e);
   void on(const BarrierArrive& e);
   void on(const BarrierRelease& e);
+  void on(const LanesExit& e) { exited_ |= static_cast<uint32_t>(e.dead == ~0u) << e.site.warp; }
+  void on(const LaneBarrier& e) { log_.synchronise(e.site.warp, e.mask, e.dead); }
   void on(const Fence& e);
   void on(const PhaseArrive& e);
   void on(const PhaseComplete& e) { shadow_.complete(e.barrier), order_.complete(e.barrier); }
-  void on(const PhasePass& e) { shadow_.observe(e.barrier, e.warp), order_.observe(e.barrier, e.warp); }
+  void on(const PhasePass& e) { observe(e.barrier, e.warp); }
 
-  /// Undefined behaviour of a lane: a Fault, or a finding, one of each instruction. `message` is only called when
-  /// needed.
+  /// Something that a lane did wrong: a Fault, or, where the CTA goes on, a note, one for each kind and instruction.
+  /// `message` is only called when needed.
   template <class F>
-  void report(const Site& site, const char* kind, uint32_t lane, F&& message) {
-    if (!state_.tolerated) throw Fault{kind, message(), lane};
-    if (!is_noted(site))
-      state_.tolerated->push_back(finding_of(state_.kernel, {kind, message(), lane}, cta_, site.warp, site.pc));
+  void report(const Site& site, const char* kind, uint32_t lane, F&& message, bool within_warp = false) {
+    if (!goes_on(state_.go_on, kind)) throw Fault{kind, message(), lane, site.pc};
+    Finding* const f = noted(site.pc, kind);
+    if (f && (within_warp || !f->within_warp)) {
+      ++f->count;
+      return;
+    }
+    Finding now = finding_of(state_.kernel, {kind, message(), lane}, cta_, site.warp, site.pc);
+    now.within_warp = within_warp;
+    if (f)
+      merge(*f, std::move(now));
+    else
+      notes_.push_back({site.pc, std::move(now)});
   }
+  /// The notes of the CTA become findings of the launch.
+  void hand_in(std::vector<Finding>& all);
 
-  /// Whether every byte of the last request had been written. May be false without need.
-  bool all_written() const { return all_written_; }
+  /// Elements of the last request that read bytes which nothing had written.
+  uint32_t unwritten() const { return unwritten_; }
+  /// A lane's value depends on such bytes, and decides something or leaves the registers.
+  void report_unwritten_value(const Site& load, uint32_t lane, uint64_t address, const Site& use);
   /// Which of the bytes were written: bit i is byte i.
   uint32_t written_shared(uint32_t offset, uint32_t bytes) const { return shadow_.written(offset, bytes); }
+  /// Local memory of a function that has returned.
+  void forget_local(uint32_t warp, uint32_t mask, uint32_t begin, uint32_t end);
   uint32_t written_local(uint32_t warp, uint32_t lane, uint32_t offset, uint32_t bytes) const;
-  uint64_t bytes() const { return device_.bytes() + shadow_.bytes() + local_written_.size(); }
+  uint64_t bytes() const {
+    return device_.bytes() + shadow_.bytes() + log_.bytes() + lines_.bytes() + local_written_.size();
+  }
 
  private:
   using Outcome = SharedShadow::Outcome;
@@ -58,21 +85,57 @@ class Checker {
   void check_write(const DeviceAccess& e, uint32_t i);
   uint32_t in_order(const DeviceAccess& e, What what);
   void check_others(const DeviceAccess& e, uint32_t i, What what);
-  bool is_noted(const Site& site) const;
-  void report(const Access& e, uint32_t i, uint64_t address, Outcome outcome);
+  Finding* noted(uint32_t pc, const char* kind);
+  std::string at(std::optional<uint32_t> pc) const;
+  template <class F>
+  void report_unwritten(const Site& site, uint32_t lane, uint64_t address, F&& message);
+  void strike(uint64_t address, uint32_t bytes, uint32_t writer);
+  void report(const Access& e, uint32_t i, uint64_t address, Outcome outcome, std::optional<uint32_t> place = {});
+  template <class E>
+  void report_lanes(const E& e, uint32_t i, WordLog::Other other, uint64_t address, const std::byte* there);
+  bool at_once_in_order(const SharedAccess& e);
+  uint32_t issue_at_once(const SharedAccess& e);
+  void check_variable(const SharedAccess& e);
+  void check_read_only(const DeviceAccess& e);
+  static bool is_one_value(const SharedAccess& e);
+  void observe(uint32_t offset, uint32_t warp) {
+    shadow_.observe(offset, warp);
+    order_.observe(offset, warp);
+    log_.synchronise(warp, ~0u);  // a lane that waited may have told the others
+  }
   void hand_over(uint32_t warp, uint32_t offset, Op op, bool releases);
   void require_stamps(uint32_t lane) const;
   void hand_over_device(uint32_t warp, uint64_t address, Op op, bool releases);
 
   LaunchState& state_;
+  const RowTable& rows_;
   const std::vector<std::byte>& shared_;
   std::vector<Checker*> cluster_;
   uint64_t cta_ = 0;
-  bool all_written_ = true;
+  uint32_t n_warps_ = 0;
+  /// Bulk copies that may still read each chunk of shared memory, and chunks that a bulk copy has filled.
+  std::unordered_map<uint32_t, uint32_t> bulk_sources_;
+  std::unordered_set<uint32_t> bulk_targets_;
+  uint32_t exited_ = 0;     ///< warps
+  uint32_t unwritten_ = 0;  ///< elements
   SharedShadow shadow_;
   DeviceShadow device_{shadow_};
   CtaOrder order_{shadow_};
+  WordLog log_;
+  LineLog lines_{log_};
   std::vector<uint8_t> local_written_;  ///< per byte of every thread
+  struct Note {
+    uint32_t pc;
+    Finding finding;
+  };
+  std::vector<Note> notes_;
+  struct UnwrittenRead {
+    uint32_t pc, warp;
+  };
+  /// Noted reads of words that nothing has written, by address / 4: if another warp writes the word without a barrier
+  /// between, the cause is a race.
+  std::unordered_multimap<uint64_t, UnwrittenRead> unwritten_reads_;
+  std::unordered_set<uint64_t> raced_;  ///< words whose first write raced with a read
 };
 
 }  // namespace roofgen::sim

@@ -94,20 +94,19 @@ struct ParamSlot {
   uint32_t offset, bytes;
 };
 
-/// A register or predicate an instruction uses whose assignment is not proven.
-struct TrackedUse {
-  uint32_t inst;
-  uint32_t id;  ///< index into the warp's assigned-lanes masks
-  bool is_def;
-  bool is_guard;
-  enum Operand : uint8_t { kA, kB, kC, kOther } operand;
-  std::string name;
-};
-
 /// A register or predicate of the PTX that an instruction reads or writes.
 struct Operand {
   uint32_t reg;  ///< predicates and other registers are numbered apart
   bool is_def, is_pred;
+  enum Field : uint8_t { kA, kB, kC, kGuard, kList, kOther } field;
+  uint32_t entry = 0;  ///< kList: which of the instruction's
+  uint32_t place = 0;  ///< its row, or, past all rows, its predicate
+};
+
+/// Offsets in shared memory; that of the dynamic array has no end of its own.
+struct SharedVariable {
+  std::string name;
+  uint32_t begin, end;
 };
 
 struct Kernel {
@@ -122,16 +121,18 @@ struct Kernel {
   std::vector<SpecialRow> specials;
   std::vector<ParamSlot> params;
   uint32_t param_bytes = 0;
-  uint32_t static_shared = 0;  ///< bytes, dynamic shared memory follows, aligned
-  uint32_t local_bytes = 0;    ///< per thread
+  std::vector<SharedVariable> shared_variables;
+  std::vector<uint32_t> variable_at;  ///< per instruction, 1 + that which it accesses; 0: not known. Empty: one at most
+  uint32_t static_shared = 0;         ///< bytes, dynamic shared memory follows, aligned
+  uint32_t local_bytes = 0;           ///< per thread
   uint32_t max_threads[3] = {0, 0, 0};
   uint32_t required_threads[3] = {0, 0, 0};
   uint32_t required_cluster[3] = {0, 0, 0};
-  std::vector<Operand> operands;        ///< by instruction, for models of dependencies; execution does not look at them
+  std::vector<Operand> operands;        ///< by instruction
   std::vector<uint32_t> operand_begin;  ///< per instruction, and one more
-  std::vector<TrackedUse> tracked;      ///< sorted by instruction
-  std::vector<uint32_t> tracked_begin;  ///< per instruction, when `tracked` is not empty
-  uint32_t tracked_ids = 0;
+  /// Registers that are not proven to be assigned before each use, by their place: their names, else empty. No other
+  /// register has their row.
+  std::vector<std::string> unassigned;
 };
 
 }  // namespace roofgen::sim

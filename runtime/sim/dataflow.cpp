@@ -50,7 +50,16 @@ class Analysis {
     for (const RegisterRef& r : refs_) ++first_ref_[r.inst + 1];
     for (size_t i = 1; i < first_ref_.size(); ++i) first_ref_[i] += first_ref_[i - 1];
     kernel_.operand_begin = first_ref_;
-    for (const RegisterRef& r : refs_) kernel_.operands.push_back({r.reg, r.is_def, r.is_pred});
+    for (const RegisterRef& r : refs_) {
+      const auto field = r.field == &Inst::a       ? Operand::kA
+                         : r.field == &Inst::b     ? Operand::kB
+                         : r.field == &Inst::c     ? Operand::kC
+                         : r.field == &Inst::guard ? Operand::kGuard
+                         : r.field == nullptr      ? Operand::kList
+                                                   : Operand::kOther;
+      kernel_.operands.push_back(
+          {r.reg, r.is_def, r.is_pred, field, r.field ? 0 : r.list_index - kernel_.code[r.inst].list});
+    }
   }
 
   void find_blocks() {
@@ -134,31 +143,19 @@ class Analysis {
         if (now != out[b]) out[b] = std::move(now), changed = true;
       }
     }
-    std::vector<uint32_t> id(bits_, 0);
+    tracked_.assign(bits_, false);
     for (uint32_t b = 0; b < blocks_.size(); ++b) {
       if (b != 0 && blocks_[b].predecessors.empty()) continue;  // unreachable
       Bits now = entry_state(b);
       for (uint32_t i = blocks_[b].begin; i < blocks_[b].end; ++i) {
         each_ref(i, [&](const RegisterRef& r) {
-          if (!r.is_def && !test(now, bit(r)) && !id[bit(r)]) id[bit(r)] = ++kernel_.tracked_ids;
+          if (!r.is_def && !test(now, bit(r))) tracked_[bit(r)] = true;
         });
         step(now, i);
       }
     }
-    if (!kernel_.tracked_ids) return;
-    for (const RegisterRef& r : refs_) {
-      if (!id[bit(r)]) continue;
-      kernel_.code[r.inst].flags |= kFlagTracked;
-      const auto operand = r.field == &Inst::a   ? TrackedUse::kA
-                           : r.field == &Inst::b ? TrackedUse::kB
-                           : r.field == &Inst::c ? TrackedUse::kC
-                                                 : TrackedUse::kOther;
-      kernel_.tracked.push_back({r.inst, id[bit(r)] - 1, r.is_def, r.field == &Inst::guard, operand,
-                                 r.is_pred ? predicate_names_[r.reg] : registers_[r.reg].name});
-    }
-    kernel_.tracked_begin.assign(kernel_.code.size() + 1, 0);
-    for (const TrackedUse& t : kernel_.tracked) ++kernel_.tracked_begin[t.inst + 1];
-    for (size_t i = 1; i < kernel_.tracked_begin.size(); ++i) kernel_.tracked_begin[i] += kernel_.tracked_begin[i - 1];
+    for (const RegisterRef& r : refs_)
+      if (tracked_[bit(r)]) kernel_.code[r.inst].flags |= kFlagTracked;
   }
 
   /// Live ranges as one interval per register, then a linear scan over their starts.
@@ -210,6 +207,10 @@ class Analysis {
       bool late = r.is_def && kernel_.code[r.inst].kind == Kind::kLane;
       extend(r.reg, 2 * r.inst + (late ? 1 : 0));
       if (r.is_def) extend(r.reg, 2 * r.inst + 1);
+      if (tracked_[r.reg]) {
+        extend(r.reg, 0);
+        extend(r.reg, 2 * static_cast<uint32_t>(kernel_.code.size()));
+      }
     }
     std::vector<Interval> order;
     for (const Interval& i : intervals)
@@ -253,6 +254,12 @@ class Analysis {
       else
         kernel_.lists[r.list_index] = row[r.reg];
     }
+    for (Operand& o : kernel_.operands) o.place = o.is_pred ? kernel_.rows + o.reg : row[o.reg];
+    kernel_.unassigned.resize(kernel_.rows + kernel_.preds);
+    for (const RegisterRef& r : refs_)
+      if (tracked_[bit(r)])
+        kernel_.unassigned[r.is_pred ? kernel_.rows + r.reg : row[r.reg]] =
+            r.is_pred ? predicate_names_[r.reg] : registers_[r.reg].name;
     for (ConstantRow& c : kernel_.constants) c.row = row[c.row];
     for (SpecialRow& s : kernel_.specials) s.row = row[s.row];
   }
@@ -265,6 +272,7 @@ class Analysis {
   std::vector<uint32_t> first_ref_;
   std::vector<Block> blocks_;
   std::vector<uint32_t> block_of_;
+  std::vector<bool> tracked_;  ///< by bit: not proven to be assigned
 };
 
 }  // namespace

@@ -27,7 +27,7 @@ struct RegisterRef {
 
 /// Replaces virtual registers by rows (registers that are never live together share rows; a thread
 /// only ever follows one path through the code, so this holds for divergent warps too) and fills
-/// Kernel::tracked for registers not assigned on every path to a use. False: too large to analyse.
+/// Kernel::unassigned for registers not assigned on every path to a use. False: too large to analyse.
 [[nodiscard]] bool assign_rows(Kernel& kernel, const std::vector<VirtualRegister>& registers,
                                const std::vector<std::string>& predicate_names, std::vector<RegisterRef>& refs);
 

@@ -74,6 +74,8 @@ bool Decoder::lane_instruction(const PtxStmt& stmt) {
   const std::optional<uint32_t> narrowed =
       stmt.name.starts_with("cvt.") ? low_half(stmt.operands[1], entry->signature.src[0]) : std::nullopt;
   Inst& in = emit(Kind::kLane, entry->cls);
+  derives_.resize(kernel_.code.size());
+  derives_.back() = derivation(stmt.name);
   in.lane = entry->fn;
   in.type = static_cast<uint8_t>(stmt.name.starts_with("selp.") ? MadeOf::kSelected
                                  : stmt.name == "and.pred"      ? MadeOf::kAnd
@@ -239,25 +241,26 @@ void Decoder::mark_copies() {
   }
 }
 
-/// Stores of constants: how flags are set.
-void Decoder::mark_constant_stores() {
-  std::unordered_set<uint32_t> constants;
-  for (const ConstantRow& c : kernel_.constants) constants.insert(c.row);
-  // A register is a constant when all that is ever moved to it is one and the same.
-  constexpr uint32_t kNone = ~0u, kVaries = ~0u - 1;
-  std::vector<uint32_t> value(registers_.size(), kNone), moved(kernel_.code.size(), kVaries);
-  for (const RegisterRef& r : refs_)
-    if (!r.is_pred && !r.is_def && r.field == &Inst::a && is_plain_move(kernel_.code[r.inst]) && constants.count(r.reg))
-      moved[r.inst] = r.reg;
-  for (const RegisterRef& r : refs_)
-    if (!r.is_pred && r.is_def)
-      value[r.reg] = value[r.reg] == kNone || value[r.reg] == moved[r.inst] ? moved[r.inst] : kVaries;
-  for (Inst& in : kernel_.code)
-    if (in.kind == Kind::kStore) in.flags |= kFlagConstant;
-  for (const RegisterRef& r : refs_)
-    if (!r.is_pred && !r.is_def && !r.field && kernel_.code[r.inst].kind == Kind::kStore && !constants.count(r.reg) &&
-        value[r.reg] >= kVaries)
-      kernel_.code[r.inst].flags &= static_cast<uint8_t>(~kFlagConstant);
+/// A loop of compare-and-swap may begin with a plain read: the first swap fails if the value is old (CUDA C++
+/// Programming Guide, "Atomic Functions"). Such a read of the address register of a swap counts as a relaxed one.
+void Decoder::first_reads_of_cas() {
+  const auto address = [&](uint32_t i) {
+    for (uint32_t k = kernel_.operand_begin[i]; k < kernel_.operand_begin[i + 1]; ++k)
+      if (const Operand& o = kernel_.operands[k]; !o.is_def && !o.is_pred && o.field == Operand::kA) return o.reg;
+    return ~0u;
+  };
+  std::map<std::tuple<uint32_t, int64_t, uint8_t>, MemoryScope> swapped;
+  for (uint32_t i = 0; i < kernel_.code.size(); ++i)
+    if (const Inst& in = kernel_.code[i]; in.kind == Kind::kAtomic && in.sub == static_cast<uint8_t>(AtomicOp::kCas))
+      swapped.emplace(std::tuple(address(i), in.imm, in.size), in.scope);
+  for (uint32_t i = 0; i < kernel_.code.size() && !swapped.empty(); ++i) {
+    Inst& in = kernel_.code[i];
+    if (in.kind != Kind::kLoad || in.count > 1 || in.flags & kFlagStrong) continue;
+    const auto same = swapped.find({address(i), in.imm, in.size});
+    if (same == swapped.end()) continue;
+    in.flags |= kFlagStrong;
+    in.scope = same->second;
+  }
 }
 
 void Decoder::body(const PtxFunction& function) {
@@ -285,8 +288,9 @@ void Decoder::run() {
   emit(Kind::kExit, Class::kControl).flags |= kFlagPart;  // falling off the end returns
   resolve_branches();
   mark_copies();
-  mark_constant_stores();
   if (!assign_rows(kernel_, registers_, predicate_names_, refs_)) fail("the control flow is too large to analyse");
+  find_shared_variables(kernel_, derives_, variable_of_constant_);
+  first_reads_of_cas();
   if (kernel_.rows > kMaxRows) fail(fmt::format("more than {} registers are live at once", kMaxRows));
 }
 

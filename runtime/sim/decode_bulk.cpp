@@ -13,13 +13,16 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m) {
   const auto refused = [&](const char* what) { fail(fmt::format("'{}': {} are not supported", stmt.name, what)); };
   if (m.take("commit_group")) {
     operands_are(stmt, 0, 0);
-    emit(Kind::kNop, Class::kCpAsync);
+    emit(Kind::kNop, Class::kCpAsync).sub = kNopBulkCommit;
     return;
   }
   if (m.take("wait_group")) {
     m.take("read");
     operands_are(stmt, 1, 1);
-    emit(Kind::kNop, Class::kCpAsync);
+    if (o[0].kind != PtxOperand::Kind::kInteger) fail("cp.async.bulk.wait_group needs a constant");
+    Inst& in = emit(Kind::kNop, Class::kCpAsync);
+    in.sub = kNopBulkWait;
+    in.imm = static_cast<int64_t>(std::min<uint64_t>(o[0].bits, 1u << 30));
     return;
   }
   if (m.peek() == "prefetch") refused("prefetches of bulk copies");

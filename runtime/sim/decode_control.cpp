@@ -272,7 +272,7 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
   } else if (const std::optional<FenceOrder> fence = fence_of(stmt.name)) {
     plain(Kind::kNop, 0, 0);
     Inst& in = kernel_.code.back();
-    in.sub = 1;
+    in.sub = stmt.name.starts_with("fence.proxy.async") ? kNopProxyFence : kNopFence;
     in.scope = fence->scope;
     in.flags |= fence->flags;
   } else if (base == "brkpt" && m.done()) {

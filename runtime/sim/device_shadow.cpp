@@ -128,14 +128,16 @@ DeviceShadow::Outcome DeviceShadow::read_strongly(uint32_t warp, uint64_t addres
 DeviceShadow::Outcome DeviceShadow::closely(Line& l, uint32_t warp, uint32_t at, uint32_t bytes, bool writes,
                                             bool strong) {
   if (l.place == kNowhere && !contest(l)) return {};
+  Outcome all;
   for (const uint32_t end = at + bytes; at < end;) {
     const uint32_t n = std::min(kChunk - at % kChunk, end - at);
     const Outcome o =
         writes ? shadow_.write(warp, l.place + at, n, strong) : shadow_.read(warp, l.place + at, n, strong);
-    if (!o.ok()) return o;
+    if (all.ok()) all = o;
+    if (!all.ok() && !shadow_.records_races()) break;
     at += n;
   }
-  return {};
+  return all;
 }
 
 }  // namespace roofgen::sim

@@ -45,6 +45,7 @@ struct Exponentials {
 struct LanesExit {
   Site site;
   uint32_t mask;
+  uint32_t dead;  ///< all lanes of the warp that have exited or never were
 };
 
 // ---- requests to memory --------------------------------------------------------------------------------
@@ -71,14 +72,15 @@ struct Access {
   /// False: no request of its own, only bytes to check: part of a BulkRequest, an mbarrier, a tensor map, printf's
   /// text, a constant.
   bool is_request = true;
-  uint8_t part = 0;                     ///< which of the requests of this instruction, where one needs several
-  uint32_t needed = ~0u;                ///< bytes of each element that must have been written; others may be padding
-  const Piece* pieces = nullptr;        ///< per element
-  const std::byte* constant = nullptr;  ///< a write whose value is a constant of the PTX, the same in all lanes
-  const std::byte* stores = nullptr;    ///< a write: the bytes of element i at stores + i stores_step; null: not known
-  uint32_t stores_step = 0;
+  uint8_t part = 0;                   ///< which of the requests of this instruction, where one needs several
+  bool lazily = false;                ///< a read of unwritten bytes is no finding: the machine follows the value
+  uint32_t needed = ~0u;              ///< bytes of each element that must have been written; others may be padding
+  const Piece* pieces = nullptr;      ///< per element
+  const std::byte* values = nullptr;  ///< a write: per element, its bytes, each `stride` after the one before
+  uint32_t stride = 0;
   const uint32_t* holes = nullptr;  ///< a write: per element, bytes whose value nothing wrote (padding of structs)
 
+  const std::byte* value_of(uint32_t i) const { return values + size_t{i} * stride; }
   uint32_t lane_of(uint32_t i) const { return pieces ? pieces[i].lane : i; }
   uint32_t bytes_of(uint32_t i) const { return pieces ? pieces[i].bytes : bytes; }
 };
@@ -126,8 +128,17 @@ struct AsyncWait {
 /// Data arrives in shared memory, at the offsets given, for the warp that issued the copy.
 struct AsyncLand {
   uint32_t warp;
+  uint32_t lanes;  ///< that issued the copy, one for each offset; 0: a bulk copy, which an mbarrier orders
   std::span<const uint32_t> offsets;
   uint32_t bytes;
+};
+
+/// A bulk copy begins to read pieces of 16 bytes of shared memory, or a wait for its group shows that it has read them.
+struct BulkSource {
+  Site site;
+  uint32_t lane;
+  std::span<const uint32_t> offsets;
+  bool begins;
 };
 
 // ---- synchronisation -----------------------------------------------------------------------------------
@@ -146,9 +157,16 @@ struct BarrierWait {
 };
 struct BarrierRelease {
   uint32_t id, warps;  ///< a mask of the warps that waited
+  bool all;            ///< a barrier of all threads: those that exited count as arrived
+};
+/// bar.warp.sync: lanes that synchronise; lanes that have exited.
+struct LaneBarrier {
+  Site site;
+  uint32_t mask, dead;
 };
 struct Fence {
   Site site;
+  bool proxy = false;  ///< between the generic and the asynchronous proxy too
 };
 /// An mbarrier, by its offset in shared memory: an arrival, the end of a phase, a wait that saw this end.
 struct PhaseArrive {
@@ -178,9 +196,11 @@ class Listener {
   virtual void on(const AsyncCommit&) {}
   virtual void on(const AsyncWait&) {}
   virtual void on(const AsyncLand&) {}
+  virtual void on(const BulkSource&) {}
   virtual void on(const BarrierArrive&) {}
   virtual void on(const BarrierWait&) {}
   virtual void on(const BarrierRelease&) {}
+  virtual void on(const LaneBarrier&) {}
   virtual void on(const Fence&) {}
   virtual void on(const PhaseArrive&) {}
   virtual void on(const PhaseComplete&) {}

@@ -267,6 +267,7 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
   }
   LaunchState state{kernel, launch, {}, memory_, memory_.buffers(), 0};
   state.max_instructions = options.max_warp_instructions ? options.max_warp_instructions : kDefaultInstructionLimit;
+  if (options.go_on) state.go_on = GoOn::kAlways;
   state.printed = options.printed;
   state.listener = options.listener;
   state.grid_workspace = workspace.address;

@@ -77,6 +77,9 @@ enum class MbarrierOp : uint8_t {
   kPending,
   kCopies
 };
+/// Inst::sub of what changes no value.
+inline constexpr uint8_t kNopFence = 1, kNopProxyFence = 2, kNopBulkCommit = 3, kNopBulkWait = 4;
+inline constexpr uint8_t kNopReturn = 5;  ///< a call ends: its local memory, from `imm` to `target`, holds nothing more
 /// Inst::type of an mbarrier instruction.
 inline constexpr uint8_t kBulkIn = 1,
                          kBulkTensor = 2;          ///< bits of a bulk copy's `sub`: to shared memory; by a tensor map
@@ -121,16 +124,16 @@ struct Signature {
   Slot src[4] = {Slot::kNone, Slot::kNone, Slot::kNone, Slot::kNone};
 };
 
-inline constexpr uint8_t kFlagTracked = 1;    ///< reads or writes a register that is not provably assigned
+inline constexpr uint8_t kFlagTracked = 1;    ///< reads or writes a register of Kernel::unassigned
 inline constexpr uint8_t kFlagAddr64 = 2;     ///< address register is 64 bits wide
 inline constexpr uint8_t kFlagSigned = 4;     ///< loads sign-extend
 inline constexpr uint8_t kFlagRelease = 4;    ///< stores, atomics and fences: they hand on what the thread did before
 inline constexpr uint8_t kFlagAligned = 8;    ///< `.aligned`: every lane of the warp must take part
+inline constexpr uint8_t kFlagReadOnly = 8;   ///< loads: ld.global.nc
 inline constexpr uint8_t kFlagStrong = 16;    ///< volatile, relaxed, acquire or release access
 inline constexpr uint8_t kFlagPart = 32;      ///< continues the PTX instruction before it, not counted again
 inline constexpr uint8_t kFlagDst64 = 64;     ///< cp.async: the shared address register is 64 bits wide
 inline constexpr uint8_t kFlagAcquire = 64;   ///< loads, atomics, fences: what others released is seen after it
-inline constexpr uint8_t kFlagConstant = 64;  ///< stores: all values are constants of the PTX
 inline constexpr uint8_t kFlagWide = 128;     ///< loads: destination rows are 64-bit though the element is not
 inline constexpr uint8_t kFlagReduces = 128;  ///< atomics: `red`, whose read acquires nothing
 
@@ -159,7 +162,7 @@ struct Inst {
 /// Copies a value without computing with it.
 constexpr bool is_plain_move(const Inst& in) { return in.kind == Kind::kLane && in.cls == Class::kMove; }
 
-/// Computes an unassigned result from unassigned sources without a finding; a use that decides or leaves the registers
+/// Computes an undefined result from undefined sources without a finding; a use that decides or leaves the registers
 /// is one.
 constexpr bool passes_on(const Inst& in) { return in.kind == Kind::kLane || in.kind == Kind::kShuffle; }
 
@@ -190,11 +193,23 @@ struct SharedRow {
   bool climbs;
 };
 
-/// What many lanes have in common (warp_rows.h).
+/// Which records of word_log.h are of a warp's accesses since all of its lanes synchronised, and since any did: those
+/// that are less than `span` above `low`. `tag` begins the records that are made now.
+struct LaneOrder {
+  uint32_t tag, low, span, merge_low, merge_span;
+  uint32_t settled;  ///< begins records that no access of the warp races with
+};
+inline constexpr uint32_t kLogMany = 32;  ///< of a record: several lanes read
+
+/// What many lanes or words have in common (warp_rows.h).
 struct RowTable {
   bool (*climbs)(const uint64_t* value, uint32_t shift);
   SharedRow (*shared)(const uint32_t* address, uint32_t displacement, uint32_t* offset);
   SharedRow (*shared_wide)(const uint64_t* address, uint64_t displacement, uint32_t* offset);
+  bool (*log_read)(uint32_t* wrote, uint32_t* read, uint32_t* read_at, uint32_t words, uint32_t pc,
+                   const LaneOrder& order);
+  bool (*log_write)(uint32_t* wrote, const uint32_t* read, uint32_t* wrote_at, uint32_t words, uint32_t pc,
+                    const LaneOrder& order);
 };
 
 /// The lane functions compiled for one host instruction set.

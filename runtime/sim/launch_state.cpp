@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace roofgen::sim {
 
 std::string describe(const LaunchState& state, uint64_t address) {
@@ -23,6 +25,23 @@ std::string describe(const LaunchState& state, uint64_t address) {
     return fmt::format("{} bytes past the end of {} ({} bytes)", past, nearest->label, nearest->bytes);
   if (before < kGuardBytes) return fmt::format("{} bytes before {} ({} bytes)", before, next->label, next->bytes);
   return "an address in no buffer";
+}
+
+bool goes_on(GoOn how, const char* kind) {
+  const std::string_view k = kind;
+  const bool undefined = k == "uninitialised" || k == "race" || k == "async-pending" || k == "out-of-array";
+  const bool left_out = k == "out-of-bounds" || k == "misaligned" || k == "write-to-input";
+  return how == GoOn::kAlways ? undefined || left_out : how == GoOn::kUndefined && undefined;
+}
+
+void add_finding(GoOn how, std::vector<Finding>& all, Finding finding) {
+  const auto same = std::find_if(all.begin(), all.end(), [&](const Finding& f) {
+    return how != GoOn::kNever && f.kind == finding.kind && f.ptx.line == finding.ptx.line;
+  });
+  if (same == all.end()) return all.push_back(std::move(finding));
+  const uint64_t ctas = same->ctas + finding.ctas;
+  merge(*same, std::move(finding));
+  same->ctas = ctas;
 }
 
 Finding finding_of(const Kernel& kernel, Fault fault, uint64_t cta, uint32_t warp, uint32_t pc) {

@@ -19,6 +19,14 @@ struct Fault {
   const char* kind;
   std::string message;
   uint32_t lane;
+  uint32_t pc = ~0u;  ///< the instruction; that which is running, if it is not said
+};
+
+/// The findings after which a CTA goes on.
+enum class GoOn : uint8_t {
+  kNever,
+  kUndefined,  ///< undefined behaviour that no GPU traps on: uninitialised, race, async-pending, out-of-array
+  kAlways,     ///< also accesses that can be left out: out-of-bounds, misaligned, write-to-input
 };
 
 /// The kind of a fault that only parallel.cpp sees: the result of a CTA on a worker would depend on the order of CTAs.
@@ -35,9 +43,8 @@ struct LaunchState {
   uint64_t clock_begin = 0;     ///< %clock64 when a CTA begins; it advances by one an instruction
   uint64_t timer_begin_ns = 0;  ///< %globaltimer then
   double timer_ns = 1;          ///< nanoseconds of %globaltimer per instruction
-  /// Undefined behaviour that no GPU traps on (uninitialised, race, async-pending). Null: it ends the CTA like any
-  /// other finding; else the first kMostTolerated findings of the launch are added here, and the CTA goes on.
-  std::vector<Finding>* tolerated = nullptr;
+  GoOn go_on = GoOn::kNever;
+  uint64_t stopped = 0;            ///< CTAs that ended at a finding
   GridOrder* order = nullptr;      ///< between the CTAs; null: there is one CTA
   uint64_t schedule = 0;           ///< RunOptions::schedule
   uint64_t changes = 0;            ///< grows when a byte of device memory changes
@@ -45,7 +52,10 @@ struct LaunchState {
   std::string* printed = nullptr;  ///< output of printf, lane by lane; may be null
   Listener* listener = nullptr;    ///< may be null
 };
-inline constexpr size_t kMostTolerated = 8;
+
+bool goes_on(GoOn how, const char* kind);
+/// Adds a finding of a CTA to those of the launch; one that goes on after findings has one for each kind and place.
+void add_finding(GoOn how, std::vector<Finding>& all, Finding finding);
 
 /// "A[byte 12]", "8 bytes past the end of A (64 bytes)": no raw device addresses, so that messages do not depend on
 /// other allocations.

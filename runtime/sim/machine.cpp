@@ -37,6 +37,12 @@ bool Machine::go_on(std::vector<Finding>& findings) {
   return ended;
 }
 
+void Machine::stop(std::vector<Finding>& findings, Finding finding) {
+  checker_.hand_in(findings);
+  add_finding(state_.go_on, findings, std::move(finding));
+  ++state_.stopped;
+}
+
 bool Machine::take_turns(std::vector<Finding>& findings) {
   last_buffer_ = nullptr;
   waits_ = false;
@@ -56,27 +62,31 @@ bool Machine::take_turns(std::vector<Finding>& findings) {
         const uint32_t turn = random ? kTurn >> random_() % kTurnLengths : kTurn;
         state_.listener ? run_warp<true>(w, turn) : run_warp<false>(w, turn);
       } catch (Fault& fault) {
-        findings.push_back(finding(fault.kind, std::move(fault.message), w, w.pc, fault.lane));
+        stop(findings, finding(fault.kind, std::move(fault.message), w, fault.pc == ~0u ? w.pc : fault.pc, fault.lane));
         return true;
       }
       if (instructions_ > state_.max_instructions) {
         uint32_t lane = w.active ? first_lane(w.active) : 0;
-        findings.push_back(finding("instruction-limit",
-                                   fmt::format("the CTA ran {} warp-instructions without finishing: {}",
-                                               state_.max_instructions, whereabouts()),
-                                   w, std::min<uint32_t>(w.pc, static_cast<uint32_t>(kernel_.code.size() - 1)), lane));
+        stop(findings, finding("instruction-limit",
+                               fmt::format("the CTA ran {} warp-instructions without finishing: {}",
+                                           state_.max_instructions, whereabouts()),
+                               w, std::min<uint32_t>(w.pc, static_cast<uint32_t>(kernel_.code.size() - 1)), lane));
         return true;
       }
+      if (w.follow) stop_following(w);
       safe_point();
     }
-    if (all_finished) return ended_ = true;
+    if (all_finished) {
+      checker_.hand_in(findings);
+      return ended_ = true;
+    }
     if (!ran && end_vain_waits()) continue;
     if (!ran) {
       if (waits_for_cluster()) {
         waits_ = true;
         return false;
       }
-      findings.push_back(deadlock());
+      stop(findings, deadlock());
       return true;
     }
     if (idle_looks_ >= kPatience) {
@@ -146,55 +156,6 @@ void Machine::choose(Warp& w) {
   w.parked.resize(kept);
 }
 
-/// Uses of registers that no proof covers: a value that a lane never assigned must not decide where it goes, nor leave
-/// its registers. What is computed of it is as good as unassigned, as compilers compute values that they then do not
-/// select.
-void Machine::check_assigned(Warp& w, const Inst& in) {
-  auto i = static_cast<uint32_t>(&in - kernel_.code.data());
-  const TrackedUse* begin = kernel_.tracked.data() + kernel_.tracked_begin[i];
-  const TrackedUse* end = kernel_.tracked.data() + kernel_.tracked_begin[i + 1];
-  auto need = [&](const TrackedUse& use, uint32_t mask) {
-    uint32_t missing = mask & ~w.assigned[use.id];
-    if (missing)
-      checker_.report(site(w), "uninitialised", first_lane(missing),
-                      [&] { return fmt::format("register {} is read before it is written", use.name); });
-  };
-  for (const TrackedUse* t = begin; t != end; ++t)
-    if (t->is_guard) need(*t, w.active);
-  const uint32_t mask = w.active & (w.regs.preds[in.guard] ^ in.guard_flip);
-  uint32_t assigned[4] = {~0u, ~0u, ~0u, ~0u};
-  for (const TrackedUse* t = begin; t != end; ++t) {
-    if (t->is_def || t->is_guard) continue;
-    if (in.kind == Kind::kLane)
-      assigned[t->operand] &= w.assigned[t->id];
-    else if (in.kind != Kind::kShuffle || t->operand != TrackedUse::kA)
-      need(*t, mask);
-  }
-  if (in.kind == Kind::kShuffle) return;  // pass_on_assigned() knows the source of each lane
-  const uint32_t good =
-      in.kind == Kind::kLane ? mask & assigned[TrackedUse::kOther] & made_of_assigned(w, in, assigned) : mask;
-  for (const TrackedUse* t = begin; t != end; ++t)
-    if (t->is_def) w.assigned[t->id] = (w.assigned[t->id] & ~mask) | good;
-}
-
-/// Lanes in which the result is made of sources that are assigned.
-uint32_t Machine::made_of_assigned(const Warp& w, const Inst& in, const uint32_t* assigned) const {
-  const uint32_t a = assigned[TrackedUse::kA], b = assigned[TrackedUse::kB], c = assigned[TrackedUse::kC];
-  const uint32_t* p = w.regs.preds;
-  switch (static_cast<MadeOf>(in.type)) {
-    case MadeOf::kAll: break;
-    case MadeOf::kSelected: return c & ((p[in.c] & a) | (~p[in.c] & b));
-    case MadeOf::kAnd: return (a & b) | (a & ~p[in.a]) | (b & ~p[in.b]);
-    case MadeOf::kOr: return (a & b) | (a & p[in.a]) | (b & p[in.b]);
-    case MadeOf::kCombined: {
-      const uint32_t value = p[in.c] ^ static_cast<uint32_t>(in.imm);
-      const uint32_t decides = in.sub == 1 ? ~value : in.sub == 2 ? value : 0;
-      return c & ((a & b) | decides);
-    }
-  }
-  return a & b & c;
-}
-
 template <bool kListened>
 void Machine::run_warp(Warp& w, uint32_t quota) {
   const Inst* code = kernel_.code.data();
@@ -204,8 +165,8 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
   for (; left && w.active; --left) {
     const Inst& in = code[w.pc];
     ++issues[w.pc];  // in place of an Issue event for the counts
-    if (in.flags & kFlagTracked) [[unlikely]]
-      check_assigned(w, in);
+    if ((in.flags | w.follow) & kFlagTracked) [[unlikely]]
+      follow(w, in);
     uint32_t mask = w.active & (w.regs.preds[in.guard] ^ in.guard_flip);
     if constexpr (kListened) state_.listener->on(Issue{site(w), w.active, mask});
     if (!mask) {
@@ -227,7 +188,12 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kExit: exit_lanes(w, mask); break;
         case Kind::kTrap: throw Fault{"trap", "the kernel executed a trap", first_lane(mask)};
         case Kind::kNop:
-          if (in.sub == 1) emit(Fence{site(w)});
+          if (in.sub == kNopFence || in.sub == kNopProxyFence)
+            emit(Fence{site(w), in.sub == kNopProxyFence});
+          else if (in.sub == kNopReturn)
+            checker_.forget_local(w.index, mask, static_cast<uint32_t>(in.imm), in.target);
+          else if (in.sub)
+            bulk_group(w, in, mask);
           ++w.pc;
           break;
         case Kind::kLoad: load(w, in, mask), ++w.pc; break;
@@ -249,7 +215,7 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kStmatrix: stmatrix(w, in, mask), ++w.pc; break;
         case Kind::kBarrier: barrier(w, in, mask); break;
         case Kind::kWarpBarrier:
-          if (together(w, in, mask)) ++w.pc;
+          if (together(w, in, mask)) lane_barrier(w, in, mask), ++w.pc;
           break;
         case Kind::kShuffle:
           if (together(w, in, mask)) shuffle(w, in, mask), ++w.pc;

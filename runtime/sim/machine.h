@@ -49,6 +49,24 @@ struct BulkCopy {
   std::vector<std::byte> data;
 };
 
+/// What is undefined in a register, by lane.
+struct Undefined {
+  uint8_t bytes[kWarpSize];  ///< which of its bytes
+  uint32_t
+      origin[kWarpSize];  ///< 1 + where it comes from (ValueOrigin) * 32 + the lane there; 0: it was never assigned
+};
+/// A load of bytes that nothing has written, or a shuffle from lanes that do not take part.
+struct ValueOrigin {
+  uint32_t pc;
+  uint64_t address[kWarpSize];  ///< of the first such byte; of a shuffle, the other lane
+};
+
+/// A bulk copy out of shared memory whose source may still be read.
+struct BulkRead {
+  uint32_t lane, group;  ///< number of groups that the lane had committed before
+  std::vector<uint32_t> from;
+};
+
 struct TensorView;
 
 struct Warp {
@@ -59,9 +77,10 @@ struct Warp {
   uint32_t merge_pc = ~0u;      ///< another fragment is here: stop and choose again
   uint32_t spins = 0;           ///< backward branches while other fragments waited
   std::vector<Fragment> parked;
-  std::vector<uint32_t> assigned;  ///< per tracked register: lanes that assigned it
-  std::vector<std::array<uint8_t, kWarpSize>>
-      holes;  ///< by row: bytes of copied values that hold nothing; empty: none anywhere
+  std::vector<uint32_t> undefined;  ///< by Operand::place: lanes whose value nothing defines
+  std::vector<Undefined> details;   ///< the same; empty: at most registers that were never assigned are undefined
+  uint8_t follow = 0;               ///< kFlagTracked: every instruction is checked for undefined values
+  std::vector<ValueOrigin> origins;
   uint32_t committed[kWarpSize] = {};
   uint32_t cluster_arrived = 0;   ///< lanes that arrived at the cluster's barrier and have not waited there yet
   uint32_t cluster_released = 0;  ///< of these, the lanes whose phase is complete
@@ -69,6 +88,8 @@ struct Warp {
   uint64_t now = 0;               ///< instructions so far, as of the last cp.async or wait
   std::vector<AsyncCopy> copies;
   size_t copies_begin = 0;
+  std::vector<BulkRead> bulk_reads;
+  uint32_t bulk_committed[kWarpSize] = {};
   bool impatient = false;  ///< its next wait for a phase ends at once
   bool finished() const { return dead == ~0u; }
 };
@@ -100,8 +121,7 @@ class Polling {
 class Machine {
  public:
   Machine(LaunchState& state, Counter& counter, const LaneTable& lanes);
-  /// Runs CTA number `cta` of the grid, the `ordinal`-th of this launch. Its findings (at most one)
-  /// are appended.
+  /// Runs CTA number `cta` of the grid, the `ordinal`-th of this launch. Its findings are added.
   void run_cta(uint64_t cta, uint32_t ordinal, std::vector<Finding>& findings) {
     begin_cta(cta, ordinal);
     while (!go_on(findings)) {
@@ -123,6 +143,10 @@ class Machine {
   uint64_t cta() const { return cta_; }
   uint64_t instructions() const { return instructions_; }  ///< that the CTA ran
   Finding deadlock() const;
+  /// The CTA ends here. Its findings so far are added, and then this one.
+  void stop(std::vector<Finding>& findings, Finding finding);
+  /// The same without a finding of its own: the launch ends.
+  void hand_in(std::vector<Finding>& findings) { checker_.hand_in(findings); }
   /// The CTA polls in vain. The finding is at its last look.
   Finding vain_polling(std::string message) const;
   /// "warps 0-2 at k.cu:7; warp 3 at ...": the unfinished warps and the places of their first lanes.
@@ -165,14 +189,46 @@ class Machine {
       state_.listener->on(e);
   }
 
+  /// The lanes for which `check` raises no fault. The access of another lane is a finding, and is left out.
+  template <class F>
+  uint32_t possible(const Warp& w, uint32_t mask, F&& check) {
+    uint32_t good = mask;
+    for (uint32_t m = mask; m; m &= m - 1) {
+      try {
+        check(first_lane(m));
+      } catch (Fault& fault) {
+        if (!goes_on(state_.go_on, fault.kind)) throw;
+        checker_.report(site(w), fault.kind, fault.lane, [&] { return std::move(fault.message); });
+        good &= ~(m & (0 - m));
+      }
+    }
+    return good;
+  }
+
   bool take_turns(std::vector<Finding>& findings);
   bool polls_in_vain();
   void note_look(const Warp& w, bool shared, bool device);
   template <bool kListened>
   void run_warp(Warp& w, uint32_t quota);
   void choose(Warp& w);
-  void check_assigned(Warp& w, const Inst& in);
-  uint32_t made_of_assigned(const Warp& w, const Inst& in, const uint32_t* assigned) const;
+
+  // machine_undefined.cpp
+  void follow(Warp& w, const Inst& in);
+  void follow_lanes(Warp& w, const Inst& in, uint32_t mask);
+  uint32_t made_of_defined(const Warp& w, const Inst& in, const uint32_t* defined) const;
+  /// Reports the lanes whose value is undefined. Each value is reported once.
+  void need(Warp& w, uint32_t place, uint32_t mask) {
+    if (const uint32_t bad = mask & w.undefined[place]) [[unlikely]]
+      report_undefined(w, place, bad);
+  }
+  void report_undefined(Warp& w, uint32_t place, uint32_t bad);
+  void set_defined(Warp& w, uint32_t place, uint32_t mask) { w.undefined[place] &= ~mask; }
+  void set_undefined(Warp& w, uint32_t place, uint32_t lane, uint8_t bytes, uint32_t origin);
+  uint32_t origin_at(Warp& w, uint32_t lane, uint64_t address);
+  void note_unwritten(Warp& w, const Inst& in, uint32_t mask, const Targets& t);
+  uint32_t holes_in(Warp& w, const Inst& in, uint32_t lane);
+  void shuffle_undefined(Warp& w, const Inst& in, uint32_t mask, const uint32_t* from, uint32_t absent);
+  void stop_following(Warp& w);
   void safe_point();
 
   // machine_begin.cpp
@@ -196,20 +252,20 @@ class Machine {
   void require_full(const Warp& w, const Inst& in, uint32_t mask, const char* kind, const char* what) const;
 
   // machine_memory.cpp
-  void resolve(const Warp& w, const Inst& in, uint32_t mask, uint32_t bytes, Op op, Targets& t);
+  uint32_t resolve(const Warp& w, const Inst& in, uint32_t mask, uint32_t bytes, Op op, Targets& t);
+  void resolve_lane(const Warp& w, const Inst& in, uint32_t lane, uint32_t bytes, Op op, Targets& t);
   template <class F>
   void emit(const Warp& w, const Targets& t, Op op, uint32_t bytes, F&& details);
   const std::byte* bytes_at(const Warp& w, const Targets& t, uint32_t lane);
   void put(const Warp& w, const Targets& t, uint32_t lane, const std::byte* from, uint32_t bytes, uint32_t holes);
   uint32_t written_bytes(const Warp& w, const Targets& t, uint32_t lane, uint32_t bytes);
-  void note_holes(Warp& w, const Inst& in, uint32_t mask, const Targets& t);
   void load(Warp& w, const Inst& in, uint32_t mask);
   void load_param(Warp& w, const Inst& in, uint32_t mask);
   void store(Warp& w, const Inst& in, uint32_t mask);
   void atomic(Warp& w, const Inst& in, uint32_t mask);
 
   // machine_copies.cpp
-  void emit_matrices(const Warp& w, const Inst& in, uint32_t mask, Op op, const char* name, uint32_t* offset);
+  uint32_t emit_matrices(const Warp& w, const Inst& in, uint32_t mask, Op op, const char* name, uint32_t* offset);
   void ldmatrix(Warp& w, const Inst& in, uint32_t mask);
   void stmatrix(Warp& w, const Inst& in, uint32_t mask);
   void cp_async(Warp& w, const Inst& in, uint32_t mask);
@@ -254,8 +310,6 @@ class Machine {
 
   // machine_rows.cpp: false, left to the general way
   bool fits_rows(const Warp& w, const Inst& in) const;
-  bool has_no_holes(const Inst& in) const;
-  static uint32_t needed_bytes(const Inst& in);
   bool load_row(Warp& w, const Inst& in, bool* emitted);
   bool store_row(Warp& w, const Inst& in);
   uint64_t row_address(const Warp& w, const Inst& in, uint32_t bytes, Buffer** buffer);
@@ -284,6 +338,7 @@ class Machine {
   template <class F>
   void bulk_row(BulkRequest row, F&& move);
   uint32_t land_bulk(uint32_t at);
+  void bulk_group(Warp& w, const Inst& in, uint32_t mask);
 
   // machine_cluster.cpp
   void cluster_barrier(Warp& w, const Inst& in, uint32_t mask);
@@ -298,12 +353,12 @@ class Machine {
 
   // machine_lanes.cpp
   void shuffle(Warp& w, const Inst& in, uint32_t mask);
-  void pass_on_assigned(Warp& w, const Inst& in, uint32_t mask, const uint32_t* from);
   void vote(Warp& w, const Inst& in, uint32_t mask);
   void match(Warp& w, const Inst& in, uint32_t mask);
   void redux(Warp& w, const Inst& in, uint32_t mask);
   void is_space(Warp& w, const Inst& in, uint32_t mask);
   bool together(Warp& w, const Inst& in, uint32_t mask);
+  void lane_barrier(Warp& w, const Inst& in, uint32_t mask);
   void check_members(const Warp& w, uint32_t row, uint32_t mask) const;
   uint32_t member_row(const Inst& in) const;
 

@@ -23,7 +23,7 @@ bool changes_with_cta(Special s) {
 }  // namespace
 
 Machine::Machine(LaunchState& state, Counter& counter, const LaneTable& lanes)
-    : state_(state), kernel_(state.kernel), counter_(counter), lanes_(lanes), checker_(state, shared_) {
+    : state_(state), kernel_(state.kernel), counter_(counter), lanes_(lanes), checker_(state, lanes.rows, shared_) {
   threads_ = static_cast<uint32_t>(state.launch.block.count());
   n_warps_ = (threads_ + kWarpSize - 1) / kWarpSize;
   shared_bytes_ = reserved_at_ = kernel_.static_shared + state.launch.smem_bytes;
@@ -38,8 +38,8 @@ Machine::Machine(LaunchState& state, Counter& counter, const LaneTable& lanes)
   prepare_registers();
 }
 
-/// Writes constants and the specials that are the same for all CTAs. Rows are cleared between CTAs only if findings are
-/// tolerated; otherwise the assignment checks prevent reads of old values.
+/// Writes constants and the specials that are the same for all CTAs. Rows are cleared between CTAs only if CTAs go on
+/// after findings; otherwise the assignment checks prevent reads of old values.
 void Machine::prepare_registers() {
   register_memory_.assign(size_t{kernel_.rows} * kWarpSize * n_warps_ + 16, 0);
   predicate_memory_.assign(size_t{kernel_.preds} * n_warps_, 0);
@@ -142,7 +142,9 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   emit(CtaBegin{kernel_, state_.launch, cta, ordinal, n_warps_, shared_bytes_, reserved_at_});
   // Old values would depend on the CTA that this machine ran before.
   std::fill(local_.begin(), local_.end(), std::byte{0xff});
-  if (state_.tolerated && kernel_.tracked_ids) prepare_registers();
+  const bool any_unassigned = std::any_of(kernel_.unassigned.begin(), kernel_.unassigned.end(),
+                                          [](const std::string& name) { return !name.empty(); });
+  if (state_.go_on != GoOn::kNever && any_unassigned) prepare_registers();
   for (Barrier& b : barriers_)
     if (b.in_use) b = Barrier{};
   for (Warp& w : warps_) {
@@ -152,14 +154,20 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
     w.merge_pc = ~0u;
     w.spins = 0;
     w.parked.clear();
-    w.assigned.assign(kernel_.tracked_ids, 0);
-    w.holes.clear();
+    w.undefined.assign(kernel_.unassigned.size(), 0);
+    for (uint32_t i = 0; any_unassigned && i < w.undefined.size(); ++i)
+      if (!kernel_.unassigned[i].empty()) w.undefined[i] = ~0u;
+    w.details.clear();
+    w.origins.clear();
+    w.follow = 0;
     std::fill(std::begin(w.committed), std::end(w.committed), 0u);
     w.cluster_arrived = w.cluster_released = 0;
     w.ran = w.now = 0;
     w.impatient = false;
     w.copies.clear();
     w.copies_begin = 0;
+    w.bulk_reads.clear();
+    std::fill(std::begin(w.bulk_committed), std::end(w.bulk_committed), 0u);
     for (const SpecialRow& s : kernel_.specials)
       if (changes_with_cta(s.special))
         std::fill_n(row(w, s.row), kWarpSize, static_cast<uint32_t>(special(s.special, 0)));

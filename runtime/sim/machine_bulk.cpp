@@ -1,5 +1,6 @@
 // Bulk and tensor copies. A copy into shared memory reads its source at once and lands when a thread looks at its
-// mbarrier; until then its target is pending, as for cp.async. A copy out of shared memory completes at once.
+// mbarrier; until then its target is pending, as for cp.async. A copy out of shared memory completes at once, but its
+// source counts as read until a wait for its group.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -147,13 +148,32 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
       });
     else
       row_of(far[l], bytes, 0);
-    if (!inwards) continue;
+    if (!inwards) {
+      if (w.bulk_reads.size() >= kMostUnderWay)
+        throw Fault{"bad-copy-size", fmt::format("{} bulk copies are pending at once", w.bulk_reads.size()), l};
+      emit(BulkSource{site(w), l, pieces, true});
+      w.bulk_reads.push_back({l, w.bulk_committed[l], std::move(pieces)});
+      continue;
+    }
     if (bulk_copies_.size() >= kMostUnderWay)
       throw Fault{"bad-copy-size", fmt::format("{} bulk copies are pending at once", bulk_copies_.size()), l};
     for (const uint32_t target : pieces) emit_shared(w, Op::kCopyIn, target, kPiece, l, false, 0);
     bulk_copies_.push_back({barrier, w.index, std::move(pieces), std::move(data)});
   }
   if (inwards) wake_phase_waiters();
+}
+
+/// Closes a group of copies out of shared memory, or waits until they have read it.
+void Machine::bulk_group(Warp& w, const Inst& in, uint32_t mask) {
+  if (in.sub == kNopBulkCommit) {
+    for (uint32_t m = mask; m; m &= m - 1) ++w.bulk_committed[first_lane(m)];
+    return;
+  }
+  std::erase_if(w.bulk_reads, [&](const BulkRead& r) {
+    const bool read = mask >> r.lane & 1 && r.group + static_cast<uint64_t>(in.imm) < w.bulk_committed[r.lane];
+    if (read) emit(BulkSource{site(w), r.lane, r.from, false});
+    return read;
+  });
 }
 
 /// Lands the copies that complete the mbarrier at `at`. Their bytes.
@@ -163,7 +183,7 @@ uint32_t Machine::land_bulk(uint32_t at) {
     if (copy.barrier != at) continue;
     for (size_t i = 0; i < copy.to.size(); ++i)
       std::memcpy(shared_.data() + copy.to[i], copy.data.data() + i * kPiece, kPiece);
-    emit(AsyncLand{copy.warp, copy.to, kPiece});
+    emit(AsyncLand{copy.warp, 0, copy.to, kPiece});
     emit(PhaseArrive{copy.warp, 0, at});
     bytes += static_cast<uint32_t>(copy.data.size());
   }

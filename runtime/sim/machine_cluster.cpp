@@ -62,7 +62,7 @@ void Machine::try_release_cluster() {
         w.cluster_released &= ~f.mask;
       }
     }
-    m->emit(BarrierRelease{kAtClusterBarrier, ~0u});
+    m->emit(BarrierRelease{kAtClusterBarrier, ~0u, true});
   }
 }
 

@@ -45,7 +45,7 @@ void Machine::branch_indexed(Warp& w, const Inst& in, uint32_t mask) {
 }
 
 void Machine::exit_lanes(Warp& w, uint32_t mask) {
-  emit(LanesExit{site(w), mask});
+  emit(LanesExit{site(w), mask, w.dead | mask});
   w.dead |= mask;
   w.active &= ~mask;
   ++w.pc;
@@ -196,7 +196,7 @@ void Machine::try_release(uint32_t id) {
         f.barrier = kReady;
         waiters |= 1u << w.index;
       }
-  emit(BarrierRelease{id, waiters});
+  emit(BarrierRelease{id, waiters, b.expected == 0});
   b = Barrier{};
 }
 

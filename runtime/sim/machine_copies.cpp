@@ -8,8 +8,10 @@
 #include "runtime/sim/machine.h"
 
 namespace roofgen::sim {
-/// Checks the 16-byte rows that the first lanes address, and emits the request. Their offsets in shared memory.
-void Machine::emit_matrices(const Warp& w, const Inst& in, uint32_t mask, Op op, const char* name, uint32_t* offset) {
+/// Checks the 16-byte rows that the first lanes address, and emits the request. Their offsets in shared memory, and
+/// the lanes whose row is possible.
+uint32_t Machine::emit_matrices(const Warp& w, const Inst& in, uint32_t mask, Op op, const char* name,
+                                uint32_t* offset) {
   require_full(w, in, mask, "partial-warp", name);
   const uint32_t n = 8u * in.count;
   uint64_t address[kWarpSize], misaligned = 0, highest = 0;
@@ -20,31 +22,37 @@ void Machine::emit_matrices(const Warp& w, const Inst& in, uint32_t mask, Op op,
     highest = at > highest ? at : highest;
     offset[l] = static_cast<uint32_t>(at);
   }
-  if (misaligned || shared_bytes_ < 16 || highest > shared_bytes_ - 16) [[unlikely]] {
-    for (uint32_t l = 0; l < n; ++l) {
+  uint32_t rows = ~0u >> (kWarpSize - n);
+  if (misaligned || shared_bytes_ < 16 || highest > shared_bytes_ - 16) [[unlikely]]
+    rows = possible(w, rows, [&](uint32_t l) {
       check_alignment(address[l], 16, l);
       shared_offset(address[l], 16, l);
-    }
-  }
-  emit(SharedAccess{{site(w), op, ~0u >> (kWarpSize - n), 16}, offset});
+    });
+  emit(SharedAccess{{site(w), op, rows, 16}, offset});
+  return rows;
 }
 
 /// Lane 8i+r addresses row r of matrix i; the row of destination register i *is* that matrix.
 void Machine::ldmatrix(Warp& w, const Inst& in, uint32_t mask) {
   uint32_t offset[kWarpSize];
-  emit_matrices(w, in, mask, Op::kRead, "ldmatrix", offset);
+  const uint32_t rows = emit_matrices(w, in, mask, Op::kRead, "ldmatrix", offset);
   for (uint32_t i = 0; i < in.count; ++i) {
     uint32_t* d = row(w, kernel_.lists[in.list + i]);
     alignas(16) std::byte tile[128];
     std::byte* to = in.sub ? tile : reinterpret_cast<std::byte*>(d);
-    for (uint32_t r = 0; r < 8; ++r) std::memcpy(to + 16 * r, shared_.data() + offset[8 * i + r], 16);
+    for (uint32_t r = 0; r < 8; ++r) {
+      if (rows >> (8 * i + r) & 1)
+        std::memcpy(to + 16 * r, shared_.data() + offset[8 * i + r], 16);
+      else
+        std::memset(to + 16 * r, 0, 16);
+    }
     if (in.sub) lanes_.transpose(tile, d);
   }
 }
 
 void Machine::stmatrix(Warp& w, const Inst& in, uint32_t mask) {
   uint32_t offset[kWarpSize];
-  emit_matrices(w, in, mask, Op::kWrite, "stmatrix", offset);
+  const uint32_t rows = emit_matrices(w, in, mask, Op::kWrite, "stmatrix", offset);
   for (uint32_t i = 0; i < in.count; ++i) {
     alignas(16) std::byte tile[128];
     const uint32_t* s = row(w, kernel_.lists[in.list + i]);
@@ -52,7 +60,8 @@ void Machine::stmatrix(Warp& w, const Inst& in, uint32_t mask) {
       lanes_.transpose(s, tile);
     else
       std::memcpy(tile, s, sizeof tile);
-    for (uint32_t r = 0; r < 8; ++r) std::memcpy(shared_.data() + offset[8 * i + r], tile + 16 * r, 16);
+    for (uint32_t r = 0; r < 8; ++r)
+      if (rows >> (8 * i + r) & 1) std::memcpy(shared_.data() + offset[8 * i + r], tile + 16 * r, 16);
   }
 }
 
@@ -65,12 +74,11 @@ void Machine::cp_async(Warp& w, const Inst& in, uint32_t mask) {
   uint32_t slot[kWarpSize], at[kWarpSize], reads = 0, inputs = 0;
   Piece source[kWarpSize];
   AsyncCopy& copy = w.copies.emplace_back();
-  copy.mask = mask;
   copy.bytes = in.size;
   copy.issued = w.now;
   std::copy(std::begin(w.committed), std::end(w.committed), copy.group);
-  for (uint32_t m = mask; m; m &= m - 1) {
-    uint32_t l = first_lane(m), bytes = in.size;
+  mask = copy.mask = possible(w, mask, [&](uint32_t l) {
+    uint32_t bytes = in.size;
     if (in.sub == 1) {
       bytes = row(w, in.c)[l];
       if (bytes > in.size)
@@ -83,10 +91,10 @@ void Machine::cp_async(Warp& w, const Inst& in, uint32_t mask) {
     copy.to[l] = shared_offset(to[l], in.size, l);
     check_alignment(from[l], in.size, l);
     source[l] = piece_of(l, bytes);
-    if (!bytes) continue;
-    reads |= 1u << l;
+    if (!bytes) return;
     if (device_line(from[l], bytes, l, Op::kRead, false, &slot[l], &at[l])) inputs |= 1u << l;
-  }
+    reads |= 1u << l;
+  });
   emit(SharedAccess{{site(w), Op::kCopyIn, mask, in.size}, copy.to});
   if (reads) {
     DeviceAccess e{{site(w), Op::kRead, reads, in.size}, from, 0, slot, inputs};
@@ -114,7 +122,7 @@ void Machine::land(Warp& w, AsyncCopy& copy, uint32_t lanes) {
     std::memcpy(shared_.data() + copy.to[l], copy.data[l], copy.bytes);
   }
   copy.mask &= ~lanes;
-  if (n) emit(AsyncLand{w.index, {offsets, n}, copy.bytes});
+  if (n) emit(AsyncLand{w.index, lanes, {offsets, n}, copy.bytes});
 }
 
 void Machine::cp_commit(Warp& w, uint32_t mask) {

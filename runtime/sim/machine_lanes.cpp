@@ -59,11 +59,21 @@ void Machine::check_members(const Warp& w, uint32_t index, uint32_t mask) const 
   }
 }
 
+/// One event for each group of lanes that name the same members.
+void Machine::lane_barrier(Warp& w, const Inst& in, uint32_t mask) {
+  const uint32_t* members = row(w, in.a);
+  for (uint32_t left = mask; left;) {
+    const uint32_t group = members[first_lane(left)] & mask;
+    emit(LaneBarrier{site(w), group, w.dead});
+    left &= ~group;
+  }
+}
+
 void Machine::shuffle(Warp& w, const Inst& in, uint32_t mask) {
   uint32_t source[kWarpSize];
   const uint32_t *a = row(w, in.a), *b = row(w, in.b), *c = row(w, in.c);
   std::copy_n(a, kWarpSize, source);
-  uint32_t result[kWarpSize], from_of[kWarpSize] = {}, valid = 0;
+  uint32_t result[kWarpSize], from_of[kWarpSize] = {}, valid = 0, absent = 0;
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = first_lane(m), segment = c[l] >> 8 & 31, clamp = c[l] & 31, offset = b[l] & 31;
     uint32_t max_lane = (l & segment) | (clamp & ~segment), min_lane = l & segment, from = 0;
@@ -87,10 +97,7 @@ void Machine::shuffle(Warp& w, const Inst& in, uint32_t mask) {
         break;
     }
     if (!inside) from = l;
-    if (!(mask >> from & 1))
-      throw Fault{
-          "partial-warp",
-          fmt::format("lane {} reads the register of lane {}, which does not take part in the shuffle", l, from), l};
+    if (!(mask >> from & 1)) absent |= 1u << l;
     result[l] = source[from];
     from_of[l] = from;
     valid |= static_cast<uint32_t>(inside) << l;
@@ -98,20 +105,7 @@ void Machine::shuffle(Warp& w, const Inst& in, uint32_t mask) {
   uint32_t* d = row(w, in.d);
   for (uint32_t m = mask; m; m &= m - 1) d[first_lane(m)] = result[first_lane(m)];
   if (in.e) set_pred(w, in.e, valid, mask);
-  if (in.flags & kFlagTracked) pass_on_assigned(w, in, mask, from_of);
-}
-
-/// A lane's result is assigned where that of the lane is that it reads.
-void Machine::pass_on_assigned(Warp& w, const Inst& in, uint32_t mask, const uint32_t* from) {
-  const auto i = static_cast<size_t>(&in - kernel_.code.data());
-  const std::span<const TrackedUse> uses(kernel_.tracked.data() + kernel_.tracked_begin[i],
-                                         kernel_.tracked.data() + kernel_.tracked_begin[i + 1]);
-  uint32_t source = ~0u, good = 0;
-  for (const TrackedUse& t : uses)
-    if (!t.is_def && t.operand == TrackedUse::kA) source = w.assigned[t.id];
-  for (uint32_t m = mask; m; m &= m - 1) good |= (source >> from[first_lane(m)] & 1) << first_lane(m);
-  for (const TrackedUse& t : uses)
-    if (t.is_def) w.assigned[t.id] = (w.assigned[t.id] & ~mask) | good;
+  if (absent || (in.flags | w.follow) & kFlagTracked) shuffle_undefined(w, in, mask, from_of, absent);
 }
 
 void Machine::vote(Warp& w, const Inst& in, uint32_t mask) {

@@ -12,6 +12,7 @@ namespace {
 
 /// Bytes of device memory that were never written, as DeviceMemory::read returns them.
 const std::vector<std::byte> kUnwritten(16, std::byte{0xff});
+constexpr std::byte kZeros[16] = {};  ///< the value of a load that was left out
 
 uint64_t extended(uint64_t value, const Inst& in) {
   if (!(in.flags & kFlagSigned) || in.size == 8) return value;
@@ -23,44 +24,46 @@ bool is_wide(const Inst& in) { return in.size == 8 || (in.flags & kFlagWide); }
 
 }  // namespace
 
-/// Checks alignment and bounds of every lane.
-void Machine::resolve(const Warp& w, const Inst& in, uint32_t mask, uint32_t bytes, Op op, Targets& t) {
+/// Finds the target of every lane. The lanes whose access is possible.
+uint32_t Machine::resolve(const Warp& w, const Inst& in, uint32_t mask, uint32_t bytes, Op op, Targets& t) {
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, t.address);
+  return possible(w, mask, [&](uint32_t l) { resolve_lane(w, in, l, bytes, op, t); });
+}
+
+void Machine::resolve_lane(const Warp&, const Inst& in, uint32_t l, uint32_t bytes, Op op, Targets& t) {
   const bool strong = op == Op::kAtomic || in.flags & kFlagStrong;
-  for (uint32_t m = mask; m; m &= m - 1) {
-    const uint32_t l = first_lane(m), lane = 1u << l;
-    uint64_t& address = t.address[l];
-    check_alignment(address, bytes, l);
-    Machine& cta = cta_at(address, l);
-    switch (space_of(in, address)) {
-      case Space::kShared:
-        t.shared |= lane;
-        if (&cta != this) t.remote |= lane;
-        t.rank[l] = static_cast<uint8_t>(cta.rank_);
-        t.offset[l] = cta.shared_offset(address, bytes, l);
-        break;
-      case Space::kLocal:
-        if (op == Op::kAtomic) throw Fault{"out-of-bounds", fmt::format("atomic operation on {}", text(address)), l};
-        t.local |= lane;
-        t.offset[l] = local_offset(address, bytes, l);
-        break;
-      case Space::kParam: {
-        if (op == Op::kAtomic) throw Fault{"out-of-bounds", fmt::format("atomic operation on {}", text(address)), l};
-        if (op == Op::kWrite) throw Fault{"out-of-bounds", fmt::format("write to {}", text(address)), l};
-        const uint64_t offset = address - kParamBase;
-        if (offset >= state_.params.size() || offset + bytes > state_.params.size())
-          throw Fault{"out-of-bounds", fmt::format("{} bytes at {}", bytes, text(address)), l};
-        t.offset[l] = static_cast<uint32_t>(offset);
-        break;
-      }
-      case Space::kConst:
-      case Space::kGlobal:
-      case Space::kGeneric:
-        t.device |= lane;
-        if (device_line(address, bytes, l, op, strong, &t.slot[l], &t.offset[l])) t.inputs |= lane;
-        if (in.space == static_cast<uint8_t>(Space::kConst)) state_.memory.note_uncounted_read(last_buffer_);
-        break;
+  const uint32_t lane = 1u << l;
+  uint64_t& address = t.address[l];
+  check_alignment(address, bytes, l);
+  Machine& cta = cta_at(address, l);
+  switch (space_of(in, address)) {
+    case Space::kShared:
+      t.offset[l] = cta.shared_offset(address, bytes, l);
+      t.rank[l] = static_cast<uint8_t>(cta.rank_);
+      t.shared |= lane;
+      if (&cta != this) t.remote |= lane;
+      break;
+    case Space::kLocal:
+      if (op == Op::kAtomic) throw Fault{"out-of-bounds", fmt::format("atomic operation on {}", text(address)), l};
+      t.offset[l] = local_offset(address, bytes, l);
+      t.local |= lane;
+      break;
+    case Space::kParam: {
+      if (op == Op::kAtomic) throw Fault{"out-of-bounds", fmt::format("atomic operation on {}", text(address)), l};
+      if (op == Op::kWrite) throw Fault{"out-of-bounds", fmt::format("write to {}", text(address)), l};
+      const uint64_t offset = address - kParamBase;
+      if (offset >= state_.params.size() || offset + bytes > state_.params.size())
+        throw Fault{"out-of-bounds", fmt::format("{} bytes at {}", bytes, text(address)), l};
+      t.offset[l] = static_cast<uint32_t>(offset);
+      break;
     }
+    case Space::kConst:
+    case Space::kGlobal:
+    case Space::kGeneric:
+      if (device_line(address, bytes, l, op, strong, &t.slot[l], &t.offset[l])) t.inputs |= lane;
+      t.device |= lane;
+      if (in.space == static_cast<uint8_t>(Space::kConst)) state_.memory.note_uncounted_read(last_buffer_);
+      break;
   }
 }
 
@@ -105,7 +108,8 @@ uint32_t Machine::written_bytes(const Warp& w, const Targets& t, uint32_t l, uin
   const uint32_t lane = 1u << l;
   if (t.shared & lane & ~t.remote) return checker_.written_shared(t.offset[l], bytes);
   if (t.local & lane) return checker_.written_local(w.index, l, t.offset[l], bytes);
-  if (!(t.device & lane) || t.inputs & lane || !t.slot[l]) return ~0u;
+  if (!(t.device & lane) || t.inputs & lane) return ~0u;
+  if (!t.slot[l]) return 0;
   return static_cast<uint32_t>(state_.memory.valid(t.slot[l])[t.offset[l] >> 6] >> (t.offset[l] & 63));
 }
 
@@ -115,21 +119,23 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
   const uint32_t bytes = uint32_t{in.size} * in.count;
   const bool strong = in.flags & kFlagStrong;
   Targets t;
-  resolve(w, in, mask, bytes, Op::kRead, t);
+  const uint32_t all = mask;
+  mask = resolve(w, in, mask, bytes, Op::kRead, t);
   if (!emitted)
     emit(w, t, Op::kRead, bytes, [&](Access& e) {
       e.strong = strong;
       e.acquires = strong && in.flags & kFlagAcquire;
-      e.needed = needed_bytes(in);
+      e.lazily = true;
     });
   if (strong) note_look(w, t.shared, t.device);
-  if (in.sub) note_holes(w, in, mask, t);
+  if (mask && checker_.unwritten()) note_unwritten(w, in, mask & checker_.unwritten(), t);
   const std::byte* from[kWarpSize];
   for (uint32_t m = mask; m; m &= m - 1) from[first_lane(m)] = bytes_at(w, t, first_lane(m));
+  for (uint32_t m = all & ~mask; m; m &= m - 1) from[first_lane(m)] = kZeros;
   const bool wide = is_wide(in);
   for (uint32_t i = 0; i < in.count; ++i) {
     const uint32_t d = kernel_.lists[in.list + i];
-    for (uint32_t m = mask; m; m &= m - 1) {
+    for (uint32_t m = all; m; m &= m - 1) {
       const uint32_t l = first_lane(m);
       uint64_t value = 0;
       std::memcpy(&value, from[l] + i * in.size, in.size);  // little-endian hosts only, as is PTX
@@ -140,17 +146,6 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
         row(w, d)[l] = in.type == 2 ? static_cast<uint16_t>(value) : static_cast<uint32_t>(value);
     }
   }
-}
-
-void Machine::note_holes(Warp& w, const Inst& in, uint32_t mask, const Targets& t) {
-  const uint32_t bytes = uint32_t{in.size} * in.count;
-  uint32_t valid[kWarpSize], all = (1u << bytes) - 1, everywhere = all;
-  for (uint32_t m = mask; m; m &= m - 1) everywhere &= valid[first_lane(m)] = written_bytes(w, t, first_lane(m), bytes);
-  if (everywhere != all && w.holes.empty()) w.holes.resize(kernel_.rows);
-  for (uint32_t i = 0; i < in.count && !w.holes.empty(); ++i)
-    for (uint32_t m = mask; m; m &= m - 1)
-      w.holes[kernel_.lists[in.list + i]][first_lane(m)] =
-          static_cast<uint8_t>(~(valid[first_lane(m)] >> (i * in.size)) & ((1u << in.size) - 1));
 }
 
 void Machine::load_param(Warp& w, const Inst& in, uint32_t mask) {
@@ -184,9 +179,9 @@ void Machine::load_param(Warp& w, const Inst& in, uint32_t mask) {
 void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
   if (mask == ~0u && store_row(w, in)) return;
   const uint32_t bytes = uint32_t{in.size} * in.count;
-  const bool wide = is_wide(in), any_holes = in.sub && !w.holes.empty();
+  const bool wide = is_wide(in), any_holes = in.sub && w.follow;
   Targets t;
-  resolve(w, in, mask, bytes, Op::kWrite, t);
+  mask = resolve(w, in, mask, bytes, Op::kWrite, t);
   alignas(16) std::byte data[kWarpSize][16];
   uint32_t holes[kWarpSize] = {};
   for (uint32_t i = 0; i < in.count; ++i) {
@@ -195,15 +190,14 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
       const uint32_t l = first_lane(m);
       const uint64_t value = wide ? wide_row(w, s)[l] : row(w, s)[l];
       std::memcpy(data[l] + i * in.size, &value, in.size);
-      if (any_holes && in.sub >> i & 1) holes[l] |= uint32_t{w.holes[s][l]} << (i * in.size);
     }
   }
+  for (uint32_t m = any_holes ? mask : 0; m; m &= m - 1) holes[first_lane(m)] = holes_in(w, in, first_lane(m));
   emit(w, t, Op::kWrite, bytes, [&](Access& e) {
     e.strong = in.flags & kFlagStrong;
     e.releases = in.flags & kFlagRelease;
-    if (in.flags & kFlagConstant) e.constant = data[first_lane(mask)];
-    e.stores = data[0];
-    e.stores_step = sizeof data[0];
+    e.values = data[0];
+    e.stride = sizeof data[0];
     if (any_holes) e.holes = holes;
   });
   if (t.shared) shared_looks_ = 0;
@@ -214,7 +208,14 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
   const bool wide = in.size == 8;
   bool changes = false;
   Targets t;
-  resolve(w, in, mask, in.size, Op::kAtomic, t);
+  const uint32_t all = mask;
+  mask = resolve(w, in, mask, in.size, Op::kAtomic, t);
+  for (uint32_t m = all & ~mask; m; m &= m - 1) {
+    if (wide)
+      wide_row(w, in.d)[first_lane(m)] = 0;
+    else
+      row(w, in.d)[first_lane(m)] = 0;
+  }
   emit(w, t, Op::kAtomic, in.size, [&](Access& e) {
     e.strong = true;
     e.acquires = in.flags & kFlagAcquire;

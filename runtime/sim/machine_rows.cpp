@@ -54,7 +54,7 @@ const std::byte* Machine::collect(const Warp& w, const Inst& in, std::byte* room
 /// Whether the elements fill whole registers of every lane.
 bool Machine::fits_rows(const Warp& w, const Inst& in) const {
   return (in.size == 8 || (in.size == 4 && !(in.flags & kFlagWide))) && !(in.flags & kFlagStrong) &&
-         !(in.sub && !w.holes.empty());
+         !(in.sub && w.follow);
 }
 
 /// `emitted`: the request was emitted, whether or not the data could be moved.
@@ -68,17 +68,6 @@ bool Machine::store_row(Warp& w, const Inst& in) {
   if (!fits_rows(w, in)) return false;
   const uint32_t bytes = uint32_t{in.size} * in.count;
   return store_device_row(w, in, bytes) || store_shared_row(w, in, bytes);
-}
-
-/// Unwritten bytes may be padding of a struct; the general way notes which lanes and bytes (Warp::holes).
-bool Machine::has_no_holes(const Inst& in) const { return !in.sub || checker_.all_written(); }
-
-/// The bytes of a load that must have been written: elements that are only copied may be padding.
-uint32_t Machine::needed_bytes(const Inst& in) {
-  uint32_t needed = ~0u;
-  for (uint32_t i = 0; in.sub >> i; ++i)
-    if (in.sub >> i & 1) needed &= ~(((1u << in.size) - 1) << (i * in.size));
-  return needed;
 }
 
 // ---- device memory -------------------------------------------------------------------------------------
@@ -133,10 +122,10 @@ bool Machine::load_device_row(Warp& w, const Inst& in, uint32_t bytes, bool* emi
     prefetch_next(slot[i]);
   }
   DeviceAccess e{{site(w), Op::kRead, kAll, bytes}, nullptr, first, slot, b->fill ? kAll : 0};
-  e.needed = needed_bytes(in);
+  e.lazily = true;
   emit(e);
   *emitted = true;
-  if (!has_no_holes(in)) return false;
+  if (checker_.unwritten()) return false;
   alignas(64) std::byte together[kMostLines][kLineBytes];
   const std::byte* from = lines == 1 ? state_.memory.data(slot[0]) : together[0];
   for (uint32_t i = 0; lines > 1 && i < lines; ++i) std::memcpy(together[i], state_.memory.data(slot[i]), kLineBytes);
@@ -158,9 +147,8 @@ bool Machine::store_device_row(Warp& w, const Inst& in, uint32_t bytes) {
   alignas(64) std::byte room[16 * kWarpSize];
   const std::byte* from = collect(w, in, room);
   DeviceAccess e{{site(w), Op::kWrite, kAll, bytes}, nullptr, first, slot};
-  if (in.flags & kFlagConstant) e.constant = from;
-  e.stores = from;
-  e.stores_step = bytes;
+  e.values = from;
+  e.stride = bytes;
   emit(e);
   uint32_t at = offset % kLineBytes;
   for (uint64_t done = 0; done < end - offset; at = 0) {
@@ -188,10 +176,10 @@ bool Machine::load_shared_row(Warp& w, const Inst& in, uint32_t bytes, bool* emi
   SharedRow shared;
   if (!shared_row(w, in, bytes, offset, &shared)) return false;
   SharedAccess e{{site(w), Op::kRead, kAll, bytes}, offset, nullptr, shared.climbs, shared.step};
-  e.needed = needed_bytes(in);
+  e.lazily = true;
   emit(e);
   *emitted = true;
-  if (!has_no_holes(in)) return false;
+  if (checker_.unwritten()) return false;
   if (shared.climbs && shared.step == bytes) {
     spread(w, in, shared_.data() + offset[0]);
     return true;
@@ -213,7 +201,8 @@ bool Machine::store_shared_row(Warp& w, const Inst& in, uint32_t bytes) {
   alignas(64) std::byte room[16 * kWarpSize];
   const std::byte* from = collect(w, in, room);
   SharedAccess e{{site(w), Op::kWrite, kAll, bytes}, offset, nullptr, shared.climbs, shared.step};
-  if (in.flags & kFlagConstant) e.constant = from;
+  e.values = from;
+  e.stride = bytes;
   emit(e);
   if (shared.climbs && shared.step == bytes) {
     std::memmove(shared_.data() + offset[0], from, bytes * kWarpSize);

@@ -93,7 +93,7 @@ void Machine::write_device(const Warp& w, uint64_t address, uint32_t bytes, uint
   DeviceAccess e{{site(w), Op::kWrite, 1, bytes}, &address, 0, &slot};
   e.is_request = false;
   e.pieces = &piece;
-  e.stores = in;
+  e.values = in;
   emit(e);
   write_device(slot, at, bytes, in, 0);
 }

@@ -32,7 +32,7 @@ struct Worker {
 
   PrivateLines lines;
   GridOrder order{false};  ///< a CTA that may synchronise ends the wave
-  std::vector<Finding> findings, tolerated;
+  std::vector<Finding> findings;
   LaunchState state;
   Counter counter;
   Machine machine;
@@ -41,7 +41,6 @@ struct Worker {
   LaunchState of_own(LaunchState launch) {
     launch.memory = MemoryView(launch.memory.all(), lines);
     launch.order = &order;
-    if (launch.tolerated) launch.tolerated = &tolerated;
     return launch;
   }
 };
@@ -118,7 +117,7 @@ class Parallel {
       for (uint64_t i = first, end = std::min(first + chunk_, end_); i < end; ++i) {
         if (order_matters_) return;
         w.machine.begin_cta(options_.ctas ? options_.ctas->ctas[i] : i, static_cast<uint32_t>(i));
-        if (!w.machine.go_on(w.findings) || !w.findings.empty() || !w.tolerated.empty()) order_matters_ = true;
+        if (!w.machine.go_on(w.findings) || !w.findings.empty()) order_matters_ = true;
       }
     }
   } catch (const std::bad_alloc&) {

@@ -43,19 +43,19 @@ class Team {
 
   /// False: the team waits for other teams, or its CTAs wait for each other.
   bool go_on(std::vector<Finding>& findings) {
-    const size_t before = findings.size();
+    const uint64_t before = state_.stopped;
     bool moved = false;
     for (uint32_t rank = 0; rank < members_.size(); ++rank) {
       if (done_[rank]) continue;
       const uint64_t ran = members_[rank]->instructions();
       done_[rank] = members_[rank]->go_on(findings);
-      if (findings.size() > before) return true;  // the others of the cluster go with it
+      if (state_.stopped > before) return true;  // the others of the cluster go with it
       moved |= members_[rank]->instructions() != ran || done_[rank];
     }
     if (std::all_of(done_.begin(), done_.end(), [](bool d) { return d; })) return true;
     if (moved) return false;
     for (uint32_t rank = 0; rank < members_.size(); ++rank)
-      if (!done_[rank]) return findings.push_back(members_[rank]->deadlock()), true;
+      if (!done_[rank]) return members_[rank]->stop(findings, members_[rank]->deadlock()), true;
     return true;
   }
 
@@ -83,6 +83,11 @@ class Team {
   void each_unfinished(F&& f) const {
     for (uint32_t rank = 0; rank < members_.size(); ++rank)
       if (!done_[rank]) f(*members_[rank]);
+  }
+
+  /// The launch ends before the team does.
+  void hand_in(std::vector<Finding>& findings) {
+    for (Machine* m : members_) m->hand_in(findings);
   }
 
   uint64_t instructions() const { return members_[0]->instructions(); }
@@ -159,9 +164,13 @@ bool worth_threads(const LaunchState& state, uint64_t ctas_left, uint64_t instru
                    const RunOptions& options) {
   if (options.threads < 2 || state.listener || ctas_left < 2 || ctas_left * instructions_each < options.worth_threads)
     return false;
-  if (state.launch.cluster.count() > 1 || state.grid_workspace || (state.tolerated && !state.tolerated->empty()))
-    return false;
+  if (state.launch.cluster.count() > 1 || state.grid_workspace) return false;
   return !accesses_strongly(state.kernel, {Space::kGlobal});
+}
+
+bool reads_read_only(const Kernel& kernel) {
+  return std::any_of(kernel.code.begin(), kernel.code.end(),
+                     [](const Inst& in) { return in.kind == Kind::kLoad && in.flags & kFlagReadOnly; });
 }
 
 /// Whether CTAs of the launch may order their accesses: something is released, and something read strongly.
@@ -169,7 +178,7 @@ bool may_synchronise(const LaunchState& state) {
   if (state.launch.cluster.count() > 1 || state.grid_workspace) return true;
   return accesses_strongly(state.kernel, {Space::kGlobal, Space::kGeneric}) &&
          std::any_of(state.kernel.code.begin(), state.kernel.code.end(), [](const Inst& in) {
-           const bool has_scope = (in.kind == Kind::kNop && in.sub == 1) || in.kind == Kind::kAtomic ||
+           const bool has_scope = (in.kind == Kind::kNop && in.sub == kNopFence) || in.kind == Kind::kAtomic ||
                                   (in.kind == Kind::kStore && in.flags & kFlagStrong);
            return has_scope && in.flags & kFlagRelease && in.scope != MemoryScope::kCta;
          });
@@ -197,16 +206,16 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
   if (ctas > 1 && options.ctas) clusters = cluster_numbers(state.launch, options.ctas->ctas);
   std::deque<std::unique_ptr<Team>> waiting;
   std::vector<std::unique_ptr<Team>> idle;
-  const auto most = static_cast<size_t>(std::max(options.max_findings, 1));
+  const auto most = static_cast<uint64_t>(std::max(options.max_findings, 1));
   GridOrder order(may_synchronise(state));
-  if (n > 1) state.order = &order;
+  if (n > 1 || reads_read_only(state.kernel)) state.order = &order;
   state.schedule = options.schedule;
   std::mt19937_64 random(options.schedule);
   const size_t side_by_side = 2 + random() % 15;  // CTAs that take turns in a random schedule
   std::vector<uint64_t> window;                   // the next CTAs of a random schedule
   uint64_t in_parallel = 0;
   bool asked = options.schedule != 0;  ///< whether they can run beside each other
-  for (uint64_t begun = 0; (begun < teams || !waiting.empty()) && findings.size() < most;) {
+  for (uint64_t begun = 0; (begun < teams || !waiting.empty()) && state.stopped < most;) {
     // Estimate the remaining work from the first CTA, or the first two, four, ...
     if (begun && (begun & (begun - 1)) == 0 && !asked && waiting.empty() && findings.empty()) {
       const uint64_t each = counter.warp_instructions() / begun;
@@ -265,6 +274,7 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
     waiting.clear();
   }
   state.order = nullptr;
+  for (const auto& team : waiting) team->hand_in(findings);
   return in_parallel;
 }
 

@@ -13,11 +13,13 @@ void SharedShadow::reset(uint32_t bytes, uint32_t warps) {
   many_.clear();
   phases_.clear();
   warps_ = warps;
+  records_races_ = false;
   now_ = 1;
   std::memset(seen_, 0, sizeof seen_);
   std::memset(offered_, 0, sizeof offered_);
   std::memset(fenced_, 0, sizeof fenced_);
   std::memset(floor_, 0, sizeof floor_);
+  std::memset(proxied_, 0, sizeof proxied_);
   if (warps == 1) floor_[0] = kMaxStamp;
   settled_ = 0;
 }
@@ -57,6 +59,19 @@ void SharedShadow::fence(uint32_t warp) {
   std::memcpy(fenced_[warp], seen_[warp], sizeof fenced_[warp]);
   fenced_[warp][warp] = now_;
   advance();
+}
+
+void SharedShadow::proxy_fence(uint32_t warp) {
+  for (uint32_t v = 0; v < warps_; ++v) proxied_[v] = std::max(proxied_[v], v == warp ? now_ : seen_[warp][v]);
+}
+
+std::optional<uint32_t> SharedShadow::writer_without_proxy_fence(uint32_t offset) const {
+  const Chunk& c = chunks_[offset >> 4];
+  const bool words = c.record.read_stamp == kWords, bytes = c.record.read_stamp == kBytes;
+  const Record* r = words ? &words_[offset >> 2] : bytes ? parts_[c.record.writer].record : &c.record;
+  for (const Record* end = r + (words ? 4 : bytes ? 16 : 1); r != end; ++r)
+    if ((r->writer & kStampMask) > proxied_[r->writer >> 27]) return r->writer >> 27;
+  return std::nullopt;
 }
 
 void SharedShadow::signal_fenced(uint32_t offset, uint32_t warp) {
@@ -136,11 +151,12 @@ SharedShadow::Outcome SharedShadow::check_writer(const Record& r, uint32_t warp,
 }
 
 SharedShadow::Outcome SharedShadow::read_record(Record& r, uint32_t warp) {
-  if (Outcome o = check_writer(r, warp, Verdict::kReadAfterWrite); !o.ok()) return o;
+  const Outcome o = check_writer(r, warp, Verdict::kReadAfterWrite);
+  if (!o.ok() && !records_races_) return o;
   uint32_t me = 1u << warp;
   if (r.read_stamp == now_) {
     r.readers |= me;
-    return {};
+    return o;
   }
   if (r.read_stamp != kManyStamps) {
     // Readers this warp has already seen need no memory: who races with them races with this read
@@ -152,7 +168,7 @@ SharedShadow::Outcome SharedShadow::read_record(Record& r, uint32_t warp) {
     if (!unseen) {
       r.readers = me;
       r.read_stamp = now_;
-      return {};
+      return o;
     }
     ManyStamps& m = many_.emplace_back();
     m.readers = unseen;
@@ -163,22 +179,23 @@ SharedShadow::Outcome SharedShadow::read_record(Record& r, uint32_t warp) {
   ManyStamps& m = many_[r.readers];
   m.readers |= me;
   m.stamp[warp] = now_;
-  return {};
+  return o;
 }
 
 SharedShadow::Outcome SharedShadow::write_record(Record& r, uint32_t warp, bool both_strong) {
-  if (Outcome o = check_writer(r, warp, Verdict::kWriteAfterWrite); !o.ok() && !both_strong) return o;
+  Outcome o = both_strong ? Outcome{} : check_writer(r, warp, Verdict::kWriteAfterWrite);
   if (r.read_stamp == kManyStamps) {
     const ManyStamps& m = many_[r.readers];
-    for (uint32_t v = 0; v < warps_; ++v)
-      if (v != warp && (m.readers >> v & 1) && m.stamp[v] > seen_[warp][v]) return {Verdict::kWriteAfterRead, v};
+    for (uint32_t v = 0; v < warps_ && o.ok(); ++v)
+      if (v != warp && (m.readers >> v & 1) && m.stamp[v] > seen_[warp][v]) o = {Verdict::kWriteAfterRead, v};
   } else if (r.read_stamp > floor_[warp]) {
-    for (uint32_t v = 0; v < warps_; ++v)
-      if (v != warp && (r.readers >> v & 1) && r.read_stamp > seen_[warp][v]) return {Verdict::kWriteAfterRead, v};
+    for (uint32_t v = 0; v < warps_ && o.ok(); ++v)
+      if (v != warp && (r.readers >> v & 1) && r.read_stamp > seen_[warp][v]) o = {Verdict::kWriteAfterRead, v};
   }
+  if (!o.ok() && !records_races_) return o;
   r.writer = warp << 27 | now_;
   r.readers = r.read_stamp = 0;
-  return {};
+  return o;
 }
 
 /// Two records must not share one entry of many_.
@@ -210,27 +227,34 @@ void SharedShadow::split(Chunk& c, bool bytes) {
   c.record = {index, 0, kBytes};
 }
 
-/// Applies f to each record the bytes touch, splitting the chunk first when they are not all of it.
+/// Applies f to each record the bytes touch, splitting the chunk first when they are not all of it. The first outcome
+/// that is not kOk.
 template <class F>
 SharedShadow::Outcome SharedShadow::each_record(Chunk& c, uint32_t offset, uint32_t bytes, F f) {
   if (bytes < 16) split(c, bytes % 4 != 0);
   const bool words = c.record.read_stamp == kWords;
   if (!words && c.record.read_stamp != kBytes) return f(c.record);
   Record* first = words ? &words_[offset >> 2] : &parts_[c.record.writer].record[offset & 15];
+  Outcome all;
   for (Record* r = first; r != first + (words ? bytes >> 2 : bytes); ++r)
-    if (Outcome o = f(*r); !o.ok()) return o;
-  return {};
+    if (const Outcome o = f(*r); !o.ok()) {
+      if (all.ok()) all = o;
+      if (!records_races_) break;
+    }
+  return all;
 }
 
-SharedShadow::Outcome SharedShadow::read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong, uint32_t needed) {
+SharedShadow::Outcome SharedShadow::read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong) {
   Chunk& c = chunks_[offset >> 4];
   auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
+  Outcome o;
+  if (!strong)
+    o = each_record(c, offset, bytes, [&](Record& r) { return read_record(r, warp); });
+  else if ((c.strong & mask) != mask)
+    o = each_record(c, offset, bytes, [&](Record& r) { return check_writer(r, warp, Verdict::kReadAfterWrite); });
   if (c.pending & mask) return {Verdict::kAsyncPending, 0};
-  if (mask & (needed << (offset & 15)) & ~c.valid) return {Verdict::kUninitialised, 0};
-  if (strong && (c.strong & mask) == mask) return {};
-  if (strong)
-    return each_record(c, offset, bytes, [&](Record& r) { return check_writer(r, warp, Verdict::kReadAfterWrite); });
-  return each_record(c, offset, bytes, [&](Record& r) { return read_record(r, warp); });
+  if (mask & ~c.valid) return {Verdict::kUninitialised, 0};
+  return o;
 }
 
 bool SharedShadow::read_each_word(uint32_t warp, const uint32_t* offset, uint32_t n) {
@@ -259,15 +283,16 @@ bool SharedShadow::read_each_word(uint32_t warp, const uint32_t* offset, uint32_
 SharedShadow::Outcome SharedShadow::write(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong) {
   Chunk& c = chunks_[offset >> 4];
   auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
-  if (c.pending & mask) return {Verdict::kAsyncPending, 0};
-  c.valid |= mask;
   const bool both_strong = strong && (c.strong & mask) == mask;
+  const Outcome o = each_record(c, offset, bytes, [&](Record& r) { return write_record(r, warp, both_strong); });
+  if (!o.ok() && !records_races_) return o;
+  c.valid |= mask;
   c.strong = static_cast<uint16_t>(strong ? c.strong | mask : c.strong & ~mask);
-  Outcome o = each_record(c, offset, bytes, [&](Record& r) { return write_record(r, warp, both_strong); });
-  if (o.ok() && bytes == 16 && c.record.read_stamp >= kBytes) {  // one whole write makes the chunk uniform again
+  if (bytes == 16 && c.record.read_stamp >= kBytes) {  // one whole write makes the chunk uniform again
     if (c.record.read_stamp == kBytes) free_parts_.push_back(c.record.writer);
     c.record = {warp << 27 | now_, 0, 0};
   }
+  if (c.pending & mask) return {Verdict::kAsyncPending, 0};
   return o;
 }
 
@@ -280,16 +305,15 @@ SharedShadow::Outcome SharedShadow::read_from_outside(uint32_t offset, uint32_t 
 SharedShadow::Outcome SharedShadow::write_from_outside(uint32_t offset, uint32_t bytes) {
   Chunk& c = chunks_[offset >> 4];
   const uint32_t mask = ((1u << bytes) - 1) << (offset & 15);
-  if (c.pending & mask) return {Verdict::kAsyncPending, 0};
   c.valid |= static_cast<uint16_t>(mask);
-  return {};
+  return {c.pending & mask ? Verdict::kAsyncPending : Verdict::kOk, 0};
 }
 
 SharedShadow::Outcome SharedShadow::async_issue_part(uint32_t warp, uint32_t offset, uint32_t bytes) {
   Outcome o = write(warp, offset, bytes);
   Chunk& c = chunks_[offset >> 4];
   auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
-  if (o.ok()) c.pending |= mask;
+  c.pending |= mask;
   return o;
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -35,10 +36,13 @@ class SharedShadow {
   /// Begins a CTA with `bytes` of unwritten shared memory and `warps` warps.
   void reset(uint32_t bytes, uint32_t warps);
 
+  /// Whether accesses that race are recorded too, so that the CTA can go on after them. Otherwise an access that races
+  /// changes nothing.
+  void record_races(bool on) { records_races_ = on; }
+  bool records_races() const { return records_races_; }
   /// `offset` counts from the start of shared memory; an access never crosses 16 bytes.
   /// `strong` accesses (volatile, atomic) do not race with each other; a strong read is not remembered.
-  /// `needed`: which of the bytes must have been written.
-  Outcome read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong = false, uint32_t needed = ~0u);
+  Outcome read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong = false);
   /// Accesses from outside the CTA: checked for unwritten and pending bytes, not for races.
   Outcome read_from_outside(uint32_t offset, uint32_t bytes) const;
   Outcome write_from_outside(uint32_t offset, uint32_t bytes);
@@ -53,6 +57,15 @@ class SharedShadow {
   /// A copy that may land at any time from now until its wait.
   Outcome async_issue(uint32_t warp, uint32_t offset, uint32_t bytes) {
     return bytes == 16 ? write_chunk(warp, offset >> 4, 0xffff) : async_issue_part(warp, offset, bytes);
+  }
+  /// The same for a whole chunk; false: undecided, and nothing has changed.
+  bool async_issue_quickly(uint32_t warp, uint32_t chunk) {
+    Chunk& c = chunks_[chunk];
+    if (c.pending || !may_write_quickly(c.record, warp)) return false;
+    c.valid = c.pending = 0xffff;
+    c.strong = 0;
+    c.record = {warp << 27 | now_, 0, 0};
+    return true;
   }
   void async_land(uint32_t warp, uint32_t offset, uint32_t bytes) {
     Chunk& c = chunks_[offset >> 4];
@@ -80,8 +93,8 @@ class SharedShadow {
       c.record = {warp << 27 | now_, 0, 0};
       return {};
     }
-    Outcome o = write(warp, chunk * 16, 16);
-    if (o.ok()) c.pending = pending;
+    const Outcome o = write(warp, chunk * 16, 16);
+    c.pending |= pending;
     return o;
   }
   /// The same for one word of 4 bytes, or two of one chunk.
@@ -122,6 +135,10 @@ class SharedShadow {
   void observe(uint32_t offset, uint32_t warp);
   /// A fence: a later signal_fenced offers the accesses that the warp made or has seen before the fence.
   void fence(uint32_t warp);
+  /// fence.proxy.async: what the warp has done and seen is visible to bulk copies.
+  void proxy_fence(uint32_t warp);
+  /// The last writer of a chunk, if no such fence covers its write.
+  std::optional<uint32_t> writer_without_proxy_fence(uint32_t offset) const;
   /// Begins a new stamp. At the last stamp nothing changes, and races may be missed until the next barrier reports it.
   void advance() { now_ += now_ < kMaxStamp; }
   bool has_fenced(uint32_t warp) const { return fenced_[warp][warp] > 0; }
@@ -220,6 +237,7 @@ class SharedShadow {
   std::vector<Parts> parts_;
   std::vector<uint32_t> free_parts_;
   std::vector<ManyStamps> many_;
+  bool records_races_ = false;
   uint32_t warps_ = 0;
   uint32_t now_ = 1;
   uint32_t seen_[kMaxWarps][kMaxWarps];
@@ -227,6 +245,7 @@ class SharedShadow {
   uint32_t settled_ = 0;       ///< min of floor_
   uint32_t offered_[17][kMaxWarps];
   uint32_t fenced_[kMaxWarps][kMaxWarps];  ///< what seen_ was at the last fence, and the warp's own stamp
+  uint32_t proxied_[kMaxWarps];
   struct Phases {
     uint32_t current[kMaxWarps] = {}, completed[kMaxWarps] = {};
   };

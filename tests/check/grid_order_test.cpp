@@ -31,7 +31,7 @@ TEST_P(Grids, AreJudgedAlikeInEverySchedule) {
   ASSERT_TRUE(report) << to_string(report.error());
   std::map<std::string, int> found;  // place -> schedules, where one place may have several instructions
   for (size_t i = 0; i < report->findings.size(); ++i) {
-    const Finding& f = report->findings[i].first;
+    const Finding& f = report->findings[i];
     found[fmt::format("{} at {}", f.kind, f.source.line)] += report->in_schedules[i];
   }
   for (const BufferReport& b : report->buffers)

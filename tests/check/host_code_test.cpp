@@ -154,7 +154,7 @@ TEST_F(HostCode, FindingsHaveTheGivenPathAndTheCallers) {
         R"([{"type": "i32", "size": 1}])");
     ASSERT_TRUE(report) << to_string(report.error());
     ASSERT_EQ(report->findings.size(), 1u);
-    const Finding& f = report->findings[0].first;
+    const Finding& f = report->findings[0];
     EXPECT_EQ(f.source.file + ":" + std::to_string(f.source.line), "../user.cu:1");
     EXPECT_NE(f.message.find(" (in inner, called at ../user.cu:3, ../user.cu:6)"), std::string::npos) << f.message;
   }
@@ -241,8 +241,8 @@ TEST_F(HostCode, FindingsInAUsersHeaderKeepTheirPosition) {
                               R"([{"type": "i32", "size": 1}])");
     ASSERT_TRUE(report) << to_string(report.error());
     ASSERT_EQ(report->findings.size(), 1u);
-    EXPECT_EQ(report->findings[0].first.source.file, (directory_ / "store.h").string());
-    EXPECT_EQ(report->findings[0].first.source.line, 2);
+    EXPECT_EQ(report->findings[0].source.file, (directory_ / "store.h").string());
+    EXPECT_EQ(report->findings[0].source.line, 2);
   }
 }
 

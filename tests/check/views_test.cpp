@@ -25,7 +25,9 @@ Report sample() {
   f.ptx = {"k.ptx", 90, 0};
   f.cta = 2;
   f.thread = 33;
-  r.findings.push_back({f, 1});
+  f.count = 24;
+  f.ctas = 2;
+  r.findings.push_back(f);
   r.buffers.push_back({"y", 10, 0, 2, "y[3] is 1, 2 was expected", true, 1.5, 0.75});
   LineCounts bad{{"k.cu", 9, 0}, {}}, good{{"k.cu", 10, 0}, {}};
   bad.sum.sectors = 32;
@@ -38,7 +40,7 @@ Report sample() {
 TEST(CheckViews, TextNamesPlacesAndTheWorstLines) {
   const std::string text = check_text(sample(), 5);
   for (const char* part :
-       {"k.cu:7: race: warps 0 and 1\n  CTA 2, thread 33, k.ptx:90; the same in 1 other CTA\n",
+       {"k.cu:7: race: warps 0 and 1\n  CTA 2, thread 33, k.ptx:90; 24 times in 2 CTAs\n",
         "\ny[3] is 1, 2 was expected; 2 of 10 elements are wrong, by at most 1.5 (relatively 0.75); likely a "
         "consequence of the finding\n",
         "k.cu:9 ", "28 of 32 ", "8.0 x", "verdict   1 finding, and 1 wrong output, likely a consequence ("})

@@ -57,6 +57,7 @@ const Mutant kMutants[] = {
     {"staging_barrier_missing",
      {{kEpilogue, "__syncthreads();  // all warps have read their tiles; shared memory becomes the staging area", ""}},
      true},
+    {"staging_not_synchronised", {{kEpilogue, "    __syncwarp();\n    const int row", "    const int row"}}, true},
     {"stage_overwritten_early", {{kGemm, "load_tile(free_stage);", "load_tile(read_stage);"}}, true},
     {"swizzle_mismatch",
      {{kCopy, "to = Layout::offset(row, byte / 16) + byte % 16;",

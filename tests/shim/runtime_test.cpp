@@ -33,8 +33,9 @@ TEST_F(RuntimeProgram, FindingsHaveTheirLine) {
   Outcome o = run("race");
   EXPECT_EQ(o.exit, 1) << o.out << o.err;
   expect_in("ok the wrong kernel runs", o.out);
-  expect_in("runtime_program.cu:55: uninitialised: read of 4 bytes at shared memory", o.err);
-  expect_in("verdict   1 finding", o.err);
+  expect_in("runtime_program.cu:54: race: warp 1 writes 4 bytes at shared memory", o.err);
+  expect_in("runtime_program.cu:55: race: warp 1 reads 4 bytes at shared memory", o.err);
+  expect_in("verdict   2 findings", o.err);
   o = run("beyond");
   EXPECT_EQ(o.exit, 1);
   EXPECT_EQ(o.out.find("FAILED"), std::string::npos) << o.out;

@@ -190,7 +190,7 @@ TEST(Bulk, PlacesAndSizesAreChecked) {
 
 TEST(Bulk, AStoreWritesOnlyInsideTheTensor) {
   const std::string store =
-      "bar.sync 0;\n@%p1 bra E;\nmov.u32 %r10, 60;\nmov.u32 %r11, "
+      "fence.proxy.async.shared::cta;\nbar.sync 0;\n@%p1 bra E;\nmov.u32 %r10, 60;\nmov.u32 %r11, "
       "19;\ncp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, {%r10, %r11}], "
       "[%r2];\ncp.async.bulk.commit_group;\n"
       "cp.async.bulk.wait_group 0;\nE:\nbar.sync 0;\n";

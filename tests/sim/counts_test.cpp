@@ -63,8 +63,8 @@ TEST(Counts, UniqueSectorsAreOverTheRun) {
 /// Wavefronts of a shared store of `bytes` per lane at a given stride.
 std::pair<uint64_t, uint64_t> wavefronts(int stride, int bytes) {
   std::string address = "mul.lo.s32 %r3,%r1," + std::to_string(stride) + "; add.s32 %r4,%r2,%r3;\n";
-  std::string value = bytes == 4   ? "st.shared.u32 [%r4],%r1;"
-                      : bytes == 8 ? "st.shared.v2.u32 [%r4],{%r1,%r1};"
+  std::string value = bytes == 4   ? "st.shared.u32 [%r4],%r2;"
+                      : bytes == 8 ? "st.shared.v2.u32 [%r4],{%r2,%r2};"
                                    : "st.shared.v4.u32 [%r4],{%r1,%r1,%r1,%r1};";
   auto r = run(address + value);
   return {r.counts->smem_wavefronts, r.counts->smem_ideal_wavefronts};

@@ -38,6 +38,30 @@ TEST(Findings, OutOfBounds) {
   EXPECT_EQ(run(".local .align 4 .b8 loc[8]; st.local.u32 [loc+4], %r1; ld.local.u32 %r3, [loc+4];"), "");
 }
 
+/// The variable of an address is followed through copies and sums; where it may be another, nothing is reported.
+TEST(Findings, OutOfArray) {
+  const auto two = [](const std::string& body) {
+    return run(".shared .align 4 .b8 a[64]; .shared .align 4 .b8 b[64]; st.shared.u32 [b+60], %r1;" + body, 1);
+  };
+  EXPECT_EQ(two("st.shared.u32 [a+60], %r1;"), "");
+  EXPECT_EQ(two("st.shared.u32 [a+64], %r1;"), "out-of-array");
+  EXPECT_EQ(two("mov.u32 %r3, a; st.shared.u32 [%r3+64], %r1;"), "out-of-array");
+  EXPECT_EQ(two("st.shared.u32 [a], %r1; mov.u32 %r3, b; st.shared.u32 [%r3+-4], %r1;"), "out-of-array");
+  EXPECT_EQ(two("mov.u32 %r3, a+60; st.shared.u32 [%r3+8], %r1;"), "out-of-array");
+  EXPECT_EQ(two("mov.u32 %r3, a; add.u32 %r4, %r1, 68; add.u32 %r5, %r4, %r3; st.shared.u32 [%r5], %r1;"),
+            "out-of-array");
+  EXPECT_EQ(two("mov.u32 %r3, a; mad.lo.u32 %r4, %r1, 4, %r3; st.shared.u32 [%r4+64], %r1;"), "out-of-array");
+  EXPECT_EQ(two("mov.u64 %rd3, a; cvta.shared.u64 %rd4, %rd3; st.u32 [%rd4+64], %r1;"), "out-of-array");
+  EXPECT_EQ(two("mov.u32 %r3, a; sub.u32 %r3, %r3, -64; st.shared.u32 [%r3], %r1;"), "out-of-array");
+  // A literal that equals the address of a; a distance of two variables; one variable of two; computed bits.
+  EXPECT_EQ(two("mov.u32 %r3, 1024; st.shared.u32 [%r3+64], %r1;"), "");
+  EXPECT_EQ(two("mov.u32 %r3, a; mov.u32 %r4, b; sub.u32 %r5, %r4, %r3; add.u32 %r3, %r3, %r5; "
+                "st.shared.u32 [%r3], %r1;"),
+            "");
+  EXPECT_EQ(two("mov.u32 %r3, a; setp.eq.u32 %p1, %r1, 0; @%p1 mov.u32 %r3, b; st.shared.u32 [%r3], %r1;"), "");
+  EXPECT_EQ(two("mov.u32 %r3, a; xor.b32 %r3, %r3, 64; st.shared.u32 [%r3], %r1;"), "");
+}
+
 TEST(Findings, Misaligned) {
   EXPECT_EQ(run("st.global.u32 [%rd1+2], %r1;", 1), "misaligned");
   EXPECT_EQ(run("st.global.v4.u32 [%rd1+8], {%r1,%r1,%r1,%r1};", 1), "misaligned");
@@ -47,21 +71,22 @@ TEST(Findings, Misaligned) {
 }
 
 TEST(Findings, UninitialisedMemory) {
-  EXPECT_EQ(run("ld.global.u32 %r3, [%rd1];"), "uninitialised");
-  EXPECT_EQ(run("ld.shared.u32 %r3, [%r2];"), "uninitialised");
-  EXPECT_EQ(run("st.global.u16 [%rd1], 1; ld.global.u32 %r3, [%rd1];", 1), "uninitialised");
-  EXPECT_EQ(run("st.global.u16 [%rd1], 1; st.global.u16 [%rd1+2], 1; ld.global.u32 %r3, [%rd1];", 1), "");
-  EXPECT_EQ(run("st.shared.u8 [%r2], 1; ld.shared.u16 %rs1, [%r2];", 1), "uninitialised");
-  EXPECT_EQ(run(".local .align 4 .b8 loc[8]; ld.local.u32 %r3, [loc];"), "uninitialised");
+  const std::string used = " setp.eq.u32 %p5, %r3, 7; @%p5 trap;";
+  EXPECT_EQ(run("ld.shared.u32 %r3, [%r2]; add.u32 %r3, %r3, 1;"), "");  // the value decides nothing
+  EXPECT_EQ(run("ld.global.u32 %r3, [%rd1];" + used), "uninitialised");
+  EXPECT_EQ(run("ld.shared.u32 %r3, [%r2];" + used), "uninitialised");
+  EXPECT_EQ(run("st.global.u16 [%rd1], 1; ld.global.u32 %r3, [%rd1];" + used, 1), "uninitialised");
+  EXPECT_EQ(run("st.global.u16 [%rd1], 1; st.global.u16 [%rd1+2], 1; ld.global.u32 %r3, [%rd1];" + used, 1), "");
+  EXPECT_EQ(run("st.shared.u8 [%r2], 1; ld.shared.u16 %rs1, [%r2]; cvt.u32.u16 %r3, %rs1;" + used, 1), "uninitialised");
+  EXPECT_EQ(run(".local .align 4 .b8 loc[8]; ld.local.u32 %r3, [loc];" + used), "uninitialised");
 }
 
-/// Warps and CTAs may store the same constant to one location in any order.
+/// Warps and CTAs may store the same value to one location in any order.
 TEST(Findings, ManyMaySetOneFlag) {
   EXPECT_EQ(run("st.global.u32 [%rd1], 1;", 64, 0, 2), "");
   EXPECT_EQ(run("mov.u32 %r3, 1; st.global.u32 [%rd1], %r3;", 64, 0, 2), "");
   EXPECT_EQ(run("mov.u32 %r4, %ctaid.x; add.u32 %r3, %r4, 1; st.global.u32 [%rd1], %r3;", 64, 0, 2), "race");
-  EXPECT_EQ(run("mov.u32 %r4, %ntid.x; add.u32 %r3, %r4, 1; st.global.u32 [%rd1], %r3;", 64, 0, 2),
-            "race");  // the same, but the value is not known
+  EXPECT_EQ(run("mov.u32 %r4, %ntid.x; add.u32 %r3, %r4, 1; st.global.u32 [%rd1], %r3;", 64, 0, 2), "");
   EXPECT_EQ(run("mov.u32 %r3, 1; mov.u32 %r4, %ctaid.x; setp.eq.u32 %p1, %r4, 0; @%p1 mov.u32 %r3, 2; st.global.u32 "
                 "[%rd1], %r3;",
                 64, 0, 2),
@@ -72,7 +97,8 @@ TEST(Findings, ManyMaySetOneFlag) {
       "");
   EXPECT_EQ(run("st.shared.u32 [%r2], 1;"), "");
   EXPECT_EQ(run("shr.u32 %r3, %r1, 5; st.shared.u32 [%r2], %r3;"), "race");
-  EXPECT_EQ(run("st.shared.u32 [%r2], 1; ld.shared.u32 %r4, [%r2]; add.u32 %r4, %r4, 1;"), "race");
+  EXPECT_EQ(run("st.shared.u32 [%r2], 1; ld.shared.u32 %r4, [%r2]; add.u32 %r4, %r4, 1;"), "");
+  EXPECT_EQ(run("setp.lt.u32 %p1, %r1, 32; @%p1 st.shared.u32 [%r2], 1; @!%p1 ld.shared.u32 %r4, [%r2];"), "race");
 }
 
 TEST(Findings, AnEndlessLoopReportsEachWarpsPosition) {
@@ -98,12 +124,15 @@ TEST(Findings, CopiesMayHaveHoles) {
     // Padding stays unwritten along the copy.
     for (const char* there : {"st.global.u32 [%rd1], %r3; ld.global.u8 %r4, [%rd1+3];",
                               "st.shared.u32 [%r2+64], %r3; ld.shared.u8 %r4, [%r2+67];"})
-      EXPECT_EQ(run(std::string(made) + there + "add.u32 %r4, %r4, 1;", 1), "uninitialised") << made << there;
+      EXPECT_EQ(run(std::string(made) + there + "add.u32 %r4, %r4, 1; st.global.u32 [%rd1], %r4;", 1), "uninitialised")
+          << made << there;
   }
   EXPECT_EQ(
       run("st.shared.u32 [%r2+4], 1; ld.shared.v2.u32 {%r3, %r4}, [%r2]; st.global.v2.u32 [%rd1], {%r3, %r4};", 1), "");
   EXPECT_EQ(run("st.shared.u32 [%r2+4], 1; ld.shared.v2.u32 {%r3, %r4}, [%r2]; st.global.v2.u32 [%rd1], {%r3, %r4}; "
-                "ld.global.u32 %r5, [%rd1+4]; add.u32 %r5, %r5, 1; ld.global.u32 %r6, [%rd1]; add.u32 %r6, %r6, 1;",
+                "ld.global.u32 %r5, [%rd1+4]; add.u32 %r5, %r5, 1; ld.global.u32 %r6, [%rd1]; add.u32 %r6, %r6, 1; "
+                "st.global.u32 "
+                "[%rd1], %r6;",
                 1),
             "uninitialised");
   EXPECT_EQ(run("st.shared.u32 [%r2+4], 1; ld.shared.v2.u32 {%r3, %r4}, [%r2]; st.global.v2.u32 [%rd1], {%r3, %r4}; "
@@ -201,7 +230,7 @@ const char* kFillRow = "shl.b32 %r3,%r1,4; add.s32 %r4,%r2,%r3; st.shared.v4.u32
 TEST(Findings, SharedRaces) {
   std::string neighbour = "xor.b32 %r5,%r3,512; add.s32 %r5,%r2,%r5;\n";  // the same location in the other warp's half
   EXPECT_EQ(run(kFillRow + neighbour + "ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5];"),
-            "uninitialised");  // warp 0 reads too early
+            "race");  // warp 0 reads too early
   EXPECT_EQ(run(kFillRow + neighbour + "setp.ge.u32 %p1,%r1,32; @%p1 ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5];"),
             "race");
   EXPECT_EQ(run(kFillRow + neighbour + "bar.sync 0; ld.shared.v4.u32 {%r6,%r7,%r8,%r9}, [%r5];"), "");
@@ -380,7 +409,10 @@ TEST(Findings, TrapAndBranchTables) {
 
 TEST(Findings, HaveAPosition) {
   Bench bench;
-  std::string ptx = kernel_text(1, "ld.param.u64 %rd1,[p0];\n.loc 1 42 7\nld.global.u32 %r1, [%rd1];") +
+  std::string ptx = kernel_text(1,
+                                "ld.param.u64 %rd1,[p0];\n.loc 1 42 7\nld.global.u32 %r1, [%rd1];\nadd.u32 %r1, %r1, "
+                                "1;\nst.global.u32 [%rd1], "
+                                "%r1;") +
                     ".file 1 \"kernel.cu.jinja\"\n";
   ASSERT_EQ(bench.load(ptx), "");
   RunResult r = bench.arg(bench.poisoned(64, "scores")).run({3, 1, 1}, {32, 1, 1});

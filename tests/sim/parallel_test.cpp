@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <random>
 
 #include "runtime/sim/decode.h"
@@ -302,16 +303,20 @@ TEST(Parallel, AnyReadsAndWrites) {
       "ld.global.u8 %r6, [%rd5];\nadd.u32 %r6, %r6, %r8;\nst.global.u8 [%rd6], %r6;\n");
   int parallel = 0, found = 0;
   for (int round = 0; round < 400; ++round) {
-    const uint32_t ctas = 2 + random() % 30, threads = 1 + random() % 40, piece = 4 * (8 + random() % 24),
+    const uint32_t ctas = 2 + random() % 30, threads = 1 + random() % 40, piece = 4 * (10 + random() % 24),
                    strangers = random() % 3;
     const bool one_buffer = random() % 2;
     std::vector<uint32_t> table;
-    for (uint32_t c = 0; c < ctas; ++c)
+    std::vector<uint32_t> places(piece);  // the threads of a CTA write to different ones
+    std::iota(places.begin(), places.end(), 0u);
+    for (uint32_t c = 0; c < ctas; ++c) {
+      std::shuffle(places.begin(), places.end(), random);
       for (uint32_t t = 0; t < threads; ++t)
-        for (int k = 0; k < 2; ++k) {
+        for (const bool writes : {false, true}) {
           const uint32_t of = strangers && random() % (ctas * threads) < strangers ? random() % ctas : c;
-          table.push_back(of * piece + random() % piece);
+          table.push_back(of * piece + (writes ? places[t] : random() % piece));
         }
+    }
     std::vector<std::byte> tables(table.size() * 4);
     std::memcpy(tables.data(), table.data(), tables.size());
     Case c{ptx,

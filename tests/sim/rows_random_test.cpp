@@ -1,5 +1,5 @@
-// Warp-wide requests are often served at once (machine_rows.cpp); volatile ones always lane by lane. A single warp
-// cannot race, so both must read, write, count and find the same.
+// Warp-wide requests are often served at once (machine_rows.cpp); volatile ones always lane by lane. Both must
+// read, write, count and find the same, except that plain writes of two lanes to one place race.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,8 +51,10 @@ std::string copy_kernel(const Access& access, bool shared, bool lane_by_lane) {
          "[%r5],%rs9;\n"
          "ld.volatile.global.u8 %rs9,[%rd14]; st.volatile.shared.u8 [%r5+1024],%rs9;\n"
          "add.s64 %rd11,%rd11,32; setp.lt.u64 %p3,%rd11,1024; @%p3 bra IN;\n"
+         "bar.warp.sync -1;\n"
          "add.s32 %r2,%r2,%r4; add.s32 %r3,%r3,%r4; add.s32 %r3,%r3,1024;\n" +
          with(move, "%r2", "%r3") +
+         "bar.warp.sync -1;\n"
          "mov.u64 %rd11,0;\n"
          "OUT: cvt.u64.u32 %rd12,%r1; add.s64 %rd12,%rd12,%rd11; cvt.u32.u64 %r5,%rd12; add.s32 %r5,%r5,%r4; add.s64 "
          "%rd14,%rd12,%rd3;\n"
@@ -104,8 +106,16 @@ void offsets(std::mt19937& random, uint32_t bytes, uint32_t* out) {
   if (random() % 16 == 0) out[random() % 32] += 1;
 }
 
+/// Whether two lanes of the mask access a common byte.
+bool overlap(const uint32_t* offset, uint32_t bytes, uint32_t mask) {
+  for (uint32_t a = 0; a < 32; ++a)
+    for (uint32_t b = 0; b < a; ++b)
+      if (mask >> a & mask >> b & 1 && offset[a] < offset[b] + bytes && offset[b] < offset[a] + bytes) return true;
+  return false;
+}
+
 TEST(RandomRows, AreAsLaneByLane) {
-  int clean = 0, found = 0;
+  int clean = 0, found = 0, raced = 0;
   for (const bool shared : {false, true})
     for (const Access& access : kAccesses) {
       Bench together, apart;
@@ -124,6 +134,12 @@ TEST(RandomRows, AreAsLaneByLane) {
         const uint32_t written = random() % 3 == 0 ? std::min(edge, kBytes) : kBytes;
         const Outcome a = run(together, table, mask, written), b = run(apart, table, mask, written);
         const std::string label = std::string(access.type) + (shared ? " shared " : " global ") + std::to_string(i);
+        if (a.finding.starts_with("race: ")) {  // volatile writes of two lanes to one place do not race
+          const bool reads_destination = *std::max_element(table.data(), table.data() + 32) + access.bytes > kBytes;
+          ASSERT_TRUE(overlap(table.data() + 32, access.bytes, mask) || reads_destination) << label << " " << a.finding;
+          ++raced;
+          continue;
+        }
         ASSERT_EQ(a.finding, b.finding) << label;
         ASSERT_EQ(a.thread, b.thread) << label;
         ASSERT_EQ(a.destination, b.destination) << label;
@@ -144,6 +160,7 @@ TEST(RandomRows, AreAsLaneByLane) {
     }
   EXPECT_GT(clean, 1000);
   EXPECT_GT(found, 300);
+  EXPECT_GT(raced, 200);
 }
 
 // Words written by another CTA are checked one by one, even for warp-wide accesses.

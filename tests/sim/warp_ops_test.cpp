@@ -130,20 +130,26 @@ TEST(WarpOps, PackingMoves) {
 }
 
 TEST(WarpOps, Atomics) {
-  auto got = values("mov.u32 %r4,smem; st.shared.u32 [%r4],0; atom.shared.add.u32 %r9,[%r4],1;");
+  auto got = values("mov.u32 %r4,smem; st.shared.u32 [%r4],0; bar.warp.sync -1; atom.shared.add.u32 %r9,[%r4],1;");
   for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(got[i], i);
   expect_each(
-      "mov.u32 %r4,smem; st.shared.u32 [%r4],100; atom.shared.cas.b32 %r9,[%r4],100,5; ld.shared.u32 "
+      "mov.u32 %r4,smem; st.shared.u32 [%r4],100; bar.warp.sync -1; atom.shared.cas.b32 %r9,[%r4],100,5; bar.warp.sync "
+      "-1; ld.shared.u32 "
       "%r9,[%r4];",
       [](uint32_t) { return 5u; });
   expect_each(
-      "mov.u32 %r4,smem; st.shared.f32 [%r4],0f3F800000; red.shared.add.f32 [%r4],0f40000000; ld.shared.b32 "
+      "mov.u32 %r4,smem; st.shared.f32 [%r4],0f3F800000; bar.warp.sync -1; red.shared.add.f32 [%r4],0f40000000; "
+      "bar.warp.sync -1; ld.shared.b32 "
       "%r9,[%r4];",
       [](uint32_t) { return std::bit_cast<uint32_t>(65.0f); });
-  expect_each("mov.u32 %r4,smem; st.shared.u32 [%r4],3; atom.shared.max.s32 %r3,[%r4],%r1; ld.shared.u32 %r9,[%r4];",
-              [](uint32_t) { return 31u; });
-  expect_each("mov.u32 %r4,smem; st.shared.u32 [%r4],0; atom.shared.inc.u32 %r3,[%r4],4; ld.shared.u32 %r9,[%r4];",
-              [](uint32_t) { return 2u; });
+  expect_each(
+      "mov.u32 %r4,smem; st.shared.u32 [%r4],3; bar.warp.sync -1; atom.shared.max.s32 %r3,[%r4],%r1; bar.warp.sync -1; "
+      "ld.shared.u32 %r9,[%r4];",
+      [](uint32_t) { return 31u; });
+  expect_each(
+      "mov.u32 %r4,smem; st.shared.u32 [%r4],0; bar.warp.sync -1; atom.shared.inc.u32 %r3,[%r4],4; bar.warp.sync -1; "
+      "ld.shared.u32 %r9,[%r4];",
+      [](uint32_t) { return 2u; });
 }
 
 TEST(WarpOps, NarrowAndWideLoads) {

@@ -1,6 +1,6 @@
 // grid: 1  block: 64
 // args: [{"name": "y", "type": "i32", "size": 64}]
-// finds: race at 8
+// finds: race at 8, race at 9
 __global__ void mixed(int* y) {
   __shared__ int count[64];
   count[threadIdx.x] = 0;

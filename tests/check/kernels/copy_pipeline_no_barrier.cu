@@ -1,6 +1,6 @@
 // grid: 2  block: 64
 // args: [{"type": "f32", "size": 4096, "fill": 1}, {"name": "y", "type": "f32", "size": 512, "expect": 8}]
-// finds: uninitialised at 22
+// finds: race at 6, race at 22
 constexpr int kStages = 3, kTile = 256;
 __device__ void copy(float* to, const float* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from));

@@ -1,6 +1,6 @@
 // grid: 1  block: 96
 // args: [{"name": "box", "type": "i32", "size": 64}, {"name": "ready", "type": "i32", "size": 1}, {"name": "y", "type": "i32", "size": 64}]
-// finds: race at 11
+// finds: race at 11, race at 12
 __global__ void hand_over(int* box, int* ready, int* y) {
   if (threadIdx.x == 0) *ready = 0;
   __syncthreads();

@@ -1,6 +1,6 @@
 // grid: 1  block: 96
 // args: [{"name": "y", "type": "i32", "size": 64, "expect": "iota"}]
-// finds: race at 13
+// finds: race at 13, race at 14
 __global__ void hand_over(int* y) {
   __shared__ int box[64];
   __shared__ volatile int ready;

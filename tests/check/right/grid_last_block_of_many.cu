@@ -10,6 +10,7 @@ __global__ void sum(int* parts, unsigned* done, int* y) {
     __threadfence();
   }
   if (__shfl_sync(~0u, ticket, 0) != gridDim.x - 1) return;
+  __syncwarp();
   int sum = 0;
   for (int i = threadIdx.x; i < gridDim.x; i += 32) sum += parts[i];
   sum = __reduce_add_sync(~0u, sum);

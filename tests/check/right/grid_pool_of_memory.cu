@@ -6,5 +6,6 @@ __global__ void take(unsigned* used, int* pool, int* y) {
   if (threadIdx.x == 0) at = atomicAdd(used, 32);
   at = __shfl_sync(~0u, at, 0);
   pool[at + threadIdx.x] = 4;
+  __syncwarp();
   y[blockIdx.x * 32 + threadIdx.x] = pool[at + (threadIdx.x + 1) % 32];
 }

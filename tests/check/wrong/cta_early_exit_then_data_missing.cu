@@ -1,0 +1,11 @@
+// grid: 1  block: 64
+// args: [{"name": "y", "type": "i32", "size": 64}]
+// finds: uninitialised at 10
+__global__ void k(int* y) {
+  __shared__ int s[64];
+  const int t = threadIdx.x;
+  if (t >= 48) return;
+  s[t] = t;
+  __syncthreads();
+  y[t] = s[t + 16];
+}
