@@ -28,6 +28,8 @@ constexpr int64_t kEndRows = 16;
 constexpr uint64_t kGridBytes = uint64_t{512} << 20;
 /// Above this many written bytes, a stage alone runs on a sample of its grid: its outputs may be all of S or P.
 constexpr uint64_t kFedBytes = uint64_t{256} << 20;
+/// Up to as many bytes of outputs and intermediates, a stage alone runs with all keys.
+constexpr uint64_t kUnthinnedBytes = uint64_t{128} << 20;
 /// Bytes that such a sample writes, unless each row tile and each head once takes more.
 constexpr uint64_t kSampleBytes = uint64_t{8} << 20;
 /// Rows that one thread compares at a time; of tiles of columns fewer.
@@ -600,7 +602,10 @@ Result<std::unique_ptr<Verifier::Site>> Verifier::thin_site(const Problem& whole
   for (const Candidate& c : chain) {
     ROOFGEN_TRY(tuned.emplace_back(), legal_of(*sites_.back(), c));
   }
-  std::vector<Op::Thin> problems = op_.thinner(whole);
+  uint64_t bytes = 0;
+  for (const Buffer& b : all_buffers(whole)) bytes += b.role == Buffer::Role::kInput ? 0 : b.bytes;
+  const bool small = whole.dims != problem_.dims && bytes <= kUnthinnedBytes;
+  std::vector<Op::Thin> problems = small ? std::vector<Op::Thin>() : op_.thinner(whole);
   problems.push_back({whole, ""});
   for (Op::Thin& thin : problems) {
     ROOFGEN_TRY(const expr::Map scope, problem_scope(op_, thin.problem, limits(device_)));
@@ -711,8 +716,9 @@ Result<Verifier::Grid> Verifier::verify_regions(Site& site, const std::vector<Ca
     ROOFGEN_TRY(StageRun run, run_stage(site, chain[i], module, feed, nullptr, Run::kFeed, regions));
     for (const auto& [name, ptr] : run.written) feed[name] = ptr;
     v.grid_ctas += run.ctas;
-    if (run.ctas < run.launch.grid.count())
-      out.not_run = fmt::format("{} of {} CTAs ran", run.ctas, run.launch.grid.count());
+    // Fewer keys may be fewer tiles of scores.
+    if (const uint64_t all = real_ctas(chain[i]); run.ctas < all)
+      out.not_run = fmt::format("{} of {} CTAs ran", run.ctas, all);
     last = std::move(run.slices);
     if (run.result.findings.empty()) continue;
     v.findings = run.result.findings;
