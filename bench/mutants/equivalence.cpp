@@ -8,15 +8,13 @@
 #include "bench/mutants/mutant.h"
 
 namespace roofgen::mutants {
-namespace {
 
-using Edits = std::map<const PtxStmt*, std::string>;
-
-/// The kernel with traps where the mutant would differ in effect passes on every CTA.
 bool never_traps(const Mutant& m, const Edits& edits) {
   const auto evaluation = m.kernel->verify_whole_launch(m.kernel->code().with(edits));
   return evaluation && evaluation->verification.passed;
 }
+
+namespace {
 
 std::string guard_text(const PtxStmt& s, bool negated) {
   return fmt::format("@{}{} ", s.guard_negated != negated ? "!" : "", s.guard);
@@ -27,6 +25,14 @@ std::string guard_text(const PtxStmt& s, bool negated) {
 bool is_never_executed(const Mutant& m) {
   const PtxStmt& s = *m.statement;
   return never_traps(m, {{&s, (s.guard.empty() ? "" : guard_text(s, false)) + "trap; " + to_text(s)}});
+}
+
+bool is_never_true(const Mutant& m) {
+  const PtxStmt& s = *m.statement;
+  if (!s.guard.empty())
+    return never_traps(m, {{&s, guard_text(s, m.rule == "predicate negated") + "trap; " + to_text(s)}});
+  if (!s.name.starts_with("setp")) return false;
+  return never_traps(m, {{&s, fmt::format("{} @{} trap; ", to_text(s), s.operands[0].name)}});
 }
 
 namespace {
@@ -202,13 +208,17 @@ const std::vector<Argument>& arguments() {
       // Work that may be left out, or done twice.
       {"(branch|guard) dropped", "attention/online_softmax.cuh", "if \\(rescale\\)",
        "rescaling is right where none is needed"},
-      {"float constant doubled|comparison off by one|add for multiply", "attention/online_softmax.cuh", "> kMaxLag",
-       "lazy rescaling may begin at any lag that p can represent"},
+      {"float constant doubled|comparison off by one|add for multiply|operation dropped",
+       "attention/online_softmax.cuh", "> kMaxLag", "lazy rescaling may begin at any lag that p can represent"},
       {"branch dropped|comparison off by one", "attention/.*", R"(< (tiles|steps)\)? load|steps > 0\)? load)",
        "a tile is loaded that no step reads"},
       {"branch dropped", "attention/pointwise.cu.jinja", R"(if \(here\[i\]\) piece)",
        "a piece is loaded that is not used"},
-      {"branch dropped", "attention/softmax.cu.jinja", R"(needed\(i\))", "scores beyond the row's keys are -inf"},
+      {"branch dropped|constant off by one", "attention/softmax.cu.jinja", R"(needed(\(i\)| = ))",
+       "scores beyond the row's keys are -inf"},
+      {"constant off by one|comparison off by one|sign lost|branch dropped", "attention/softmax.cu.jinja",
+       R"(valid > 0\) data)", "scores beyond the row's keys become -inf after the load"},
+      {"comparison off by one", "attention/softmax.cu.jinja", "first >= keys", "no key is left either way"},
       {"branch dropped", "attention/fused.cu.jinja", "row0 >= q_len", "rows beyond a short sequence are not written"},
       {"min for max|operation dropped", "attention/.*", R"(min\(row0 \+ BM, q_len\))",
        "tiles are computed that no row sees: their scores are hidden"},
@@ -218,16 +228,58 @@ const std::vector<Argument>& arguments() {
       {"min for max", "lib/row_slice.cuh", "full_end\\(max", "full groups are loaded element by element"},
       {"branch dropped|comparison .*|sign lost", "rows/rows.cu.jinja", R"(holds\(step\)\) continue)",
        "terms of groups beyond the row are neutral"},
-      {"guard dropped|predicate negated", "attention/(fused|softmax_pv).cu.jinja", "j < unmasked",
+      {"branch dropped", "lib/row_slice.cuh", R"(if \(full\(step\)\))",
+       "full groups are loaded and stored element by element", false, "", "^@%"},
+      {"predicate negated", "lib/row_slice.cuh", R"(if \(full\(step\)\))",
+       "all groups are full, and loaded and stored element by element", false, "", "^@%", true},
+      {"comparison off by one", "lib/row_slice.cuh", "bool holds", "terms of groups beyond the row are neutral"},
+      {"constant off by one", "attention/modifiers.cuh.jinja", "block >= tiles",
+       "tiles past the last one are not loaded"},
+      {"zero fill ignored", "lib/async_copy.cuh", "", "hidden scores become -inf after the load", false,
+       "softmax\\+pv"},
+      {"guard dropped|predicate negated", "attention/(fused|softmax_pv).cu.jinja", "j < unmasked|here.whole\\)",
        "a masked step is right for every tile"},
-      {"branch dropped", "attention/(softmax|pointwise).cu.jinja", R"(visible_part|\.all|first >= keys)",
+      {"min for max", "attention/scores.cu.jinja", R"(min\(kv_len, key0 \+ kStrip \* BN\))",
+       "tiles of the next strip are computed twice, and those past the end are not written"},
+      {"min for max", "attention/(fused|pv|softmax_pv).cu.jinja", R"(min\(steps, max\(0)",
+       "tiles are computed that no row sees"},
+      {"constant off by one|shift the other way", "lib/math.cuh", "int ceil_div",
+       "one more tile is computed, which no row sees", false, "^attention"},
+      {"branch dropped", "attention/(softmax|pointwise).cu.jinja", R"(visible_part|\.all|first >= keys|whole\[i\])",
        "elements of a visible piece are judged one by one"},
       {"barrier dropped", "gemm/epilogue.cuh.jinja", "all warps have read their tiles",
        "row totals lie behind the tiles, where no warp has written before", false, "reduces"},
       // The same result by another way.
       {"constant off by one", "lib/(math|row_reduce).cuh", "__shfl_xor_sync", "the lanes still span the warp"},
-      {"predicate negated|constant off by one|comparison negated", "lib/row_reduce.cuh",
+      {"predicate negated|constant off by one|comparison negated|branch dropped", "lib/row_reduce.cuh",
        R"(lane == 0\) slots|lane = threadIdx.x % 32)", "all lanes of a warp have the same total"},
+      {"predicate negated|branch dropped|other bit operation", "gemm/epilogue.cuh.jinja", R"(lane % 4 == 0\) rows)",
+       "the lanes of a quad have the same total"},
+      {"predicate negated|branch dropped|other bit operation", "attention/fused.cu.jinja",
+       R"(lane % 4 == 0 && \(kEvenQ)",
+       "the lanes of a quad have the same sum; rows past the end would be out of bounds", false,
+       "^attention( causal| modified)?$"},
+      {"branch dropped", "attention/softmax.cu.jinja", R"(lane == 0 && row < q_len)",
+       "the threads of a row have the same sum; rows past the end would be out of bounds"},
+      {"wrong axis", "rows/rows.cu.jinja", R"(threadIdx.x % kRowThreads)", "the threads of a row have the same totals"},
+      {"float constant doubled", "(attention/(online_softmax.cuh|softmax.cu.jinja)|lib/row_reduce.cuh)",
+       R"(== neg_inf\(\) \? 0.0f)", "e^-inf is 0, whatever is subtracted", false, "", "^selp"},
+      {"float constant doubled", "attention/online_softmax.cuh", R"(== neg_inf\(\))",
+       "every row of these sees a key, and a maximum of 0 gives the same shift", false, "", "^setp", true},
+      {"float constant doubled", "attention/softmax.cu.jinja", R"(float m = neg_inf|auto needed)",
+       "rows without a key have no first score, and 0 gives the same shift", false, "", "^mov"},
+      {"float constant doubled", "attention/(fused|softmax_pv).cu.jinja", R"(bool empty =)", "O is 0 without a key",
+       false, "", "^mov"},
+      {"branch dropped", "attention/(fused|softmax_pv).cu.jinja", R"(empty \? 0.0f)", "every row of these sees a key",
+       false, "", "", true},
+      {"float constant doubled", "attention/fused.cu.jinja", "j < unmasked", "the first rescaling multiplies by e^-inf",
+       false, "", "^mov"},
+      {"operation dropped", "lib/warp_tile.cuh", R"(factor\[i\]\[h\])", "the factor of products is 1", false, "qk$"},
+      {"vector elements exchanged", "lib/mma.cuh", "", "the first product is added to zeros", false, "", "^mma"},
+      {"zero fill ignored", "lib/async_copy.cuh", "", "an integer times the other operand's 0 is 0", false, "int8"},
+      {"zero fill ignored|branch dropped|other bit operation|operation dropped", "lib/(async_copy|operand_copy).cuh",
+       "", "columns past the end of a line are not stored, and lines past the last one are out of bounds", false,
+       "gemm odd"},
       {"float constant doubled", "(rows/rows.cu.jinja|lib/pointwise.cuh)", "Reduction::neutral|fmaxf|max",
        "0 is neutral in a maximum of magnitudes", false, "quanti"},
       {"float constant doubled|operation dropped", "lib/pointwise.cuh", R"(min.nan|min_nan|min.NaN)",
@@ -235,6 +287,16 @@ const std::vector<Argument>& arguments() {
       {"float constant doubled", "attention/online_softmax.cuh", R"(== neg_inf\(\))",
        "every row sees a key, and a maximum of 0 gives the same shift", false, "^attention$"},
       // Accuracy.
+      {"vector elements exchanged", "lib/(math|convert).cuh", "", "the terms of a total in another order", true,
+       "softmax|norm"},
+      {"vector elements exchanged", "gemm/epilogue.cuh.jinja", "w < kWarpsN", "the parts of a total in another order",
+       true},
+      {"operation dropped", "lib/math.cuh", "0xffff0000u",
+       "the lower half adds less than the last bit of bf16, the error of the stored input", true, "unfused"},
+      {"neighbouring register|operands exchanged|operation dropped|float constant doubled", "lib/pointwise.cuh",
+       R"(float lost =|lost\))", "the lost bits of an exponent, below the bound of e^x", true, "softmax"},
+      {"float constant doubled", "lib/pointwise.cuh", "min.NaN", "the function is constant beyond the limit", true,
+       "gemm"},
       {"constant off by one", "lib/math.cuh", "0xffff0000u", "the last bit of an fp32 number", true},
       {"constant off by one", "attention/softmax.cu.jinja", "kNegInfPair|neg_inf", "e^-3e38 is 0 as well", true},
       {"comparison .*|float constant doubled|operation dropped", "lib/pointwise.cuh", "return tanhf",
@@ -254,6 +316,8 @@ std::string equivalence(const Mutant& m) {
   if (is_copy(m)) return "the register is a copy of the other";
   if (code.is_under_data(s) || (guarded && code.depends_on_data(s.guard))) return "";
   if (is_never_executed(m)) return "the launch never executes it";
+  if (m.rule == "branch dropped" && never_traps(m, {{&s, guard_text(s, false) + "trap; " + to_text(s)}}))
+    return "the launch never takes the branch";
   if (m.rule == "guard dropped" && never_traps(m, {{&s, guard_text(s, true) + "trap; " + to_text(s)}}))
     return "the guard is always true in the launch";
   if (m.rule == "zero fill ignored" && !code.depends_on_data(s.operands[3].name) &&
@@ -265,8 +329,9 @@ std::string equivalence(const Mutant& m) {
   if ((m.rule == "wait dropped" || m.rule == "wait for one group less" || m.rule == "commit dropped") &&
       never_traps(m, {{&s, m.after}}))
     return "every copy has landed before its bytes are used, in every CTA of the launch";
-  if (!one_result || guarded || !is_free_of_data(m)) return "";
-  return never_traps(m, SideBySide(m).edits()) ? "the same effect in every thread of the launch" : "";
+  if (one_result && !guarded && is_free_of_data(m) && never_traps(m, SideBySide(m).edits()))
+    return "the same effect in every thread of the launch";
+  return differs_in_unused_bits(m) ? "no thread of the launch uses the bits that differ" : "";
 }
 
 }  // namespace roofgen::mutants

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
+#include <regex>
 #include <stdexcept>
 
 #include "runtime/sim/ptx_parser.h"
@@ -70,7 +71,19 @@ bool has_result(const PtxStmt& s) {
   return true;
 }
 
-Code::Code(std::string ptx, const std::vector<size_t>& sizes) : ptx_(std::move(ptx)) {
+/// Gives the registers that inline assembly declares the `%` of the others.
+static std::string with_percent(std::string ptx) {
+  static const std::regex kDeclared(R"(\.reg \.\w+ (\w[\w, ]*);)"), kName(R"(\w+)");
+  std::set<std::string> names;
+  for (std::sregex_iterator at(ptx.begin(), ptx.end(), kDeclared), end; at != end; ++at) {
+    const std::string list = at->str(1);
+    for (std::sregex_iterator name(list.begin(), list.end(), kName); name != end; ++name) names.insert(name->str());
+  }
+  if (names.empty()) return ptx;
+  return std::regex_replace(ptx, std::regex(fmt::format(R"(([ ,{{])({})\b)", fmt::join(names, "|"))), "$1%$2");
+}
+
+Code::Code(std::string ptx, const std::vector<size_t>& sizes) : ptx_(with_percent(std::move(ptx))) {
   auto parsed = sim::parse_ptx(ptx_, "kernel.ptx");
   if (!parsed) throw std::runtime_error(to_string(parsed.error()));
   module_ = std::move(*parsed);

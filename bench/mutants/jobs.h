@@ -20,7 +20,7 @@ inline constexpr Job kJobs[] = {
      "--set BM=64,BN=32,rescale=always,q_in=shared,swizzle=false,stages=1"},
     {"attention modified",
      "attention --L 318 --d 32 --batch 2 --heads 2 --score 's + slope[h] * (k - q) * 0.01' --arg slope:fp32[h] "
-     "--mask 'q >= k and q - k < 170' --variant fused --set BM=64,BN=32,stages=3"},
+     "--mask 'k - q < 70 and q - k < 170' --variant fused --set BM=64,BN=32,stages=3"},
     {"attention packed",
      "attention --lengths 286,62,350 --d 32 --heads 2 --causal --variant fused --set BM=64,BN=32,stages=2"},
     {"attention unfused",
@@ -48,7 +48,7 @@ inline constexpr Job kJobs[] = {
      "gemm --M 126 --N 123 --K 205 --a-layout col --b-layout row --epilogue 'acc + row_bias[m]' --variant fused --set "
      "BM=64,BN=64,stages=4"},
     {"gemm groups",
-     "gemm --M 382 --N 124 --K 200 --variant fused --set BM=64,BN=64,group=4,store=direct,warps_n=1,warps_m=4"},
+     "gemm --M 382 --N 124 --K 216 --variant fused --set BM=64,BN=64,group=4,store=direct,warps_n=1,warps_m=4"},
     {"gemm reduces", "gemm --M 126 --N 124 --K 200 --epilogue 'acc * rsqrt(mean(acc * acc) + 0.001)' --variant fused"},
     {"gemm gated", "gemm --M 126 --N 248 --K 200 --gated silu --epilogue 'acc * 0.1 + bias[n]' --variant fused"},
     {"gemm split", "gemm --M 126 --N 60 --K 2100 --epilogue 'relu(acc * 0.05 + bias[n])' --variant split_k4"},

@@ -159,8 +159,8 @@ Result<Evaluation> Kernel::evaluate(const Bench& bench, const std::string& ptx) 
   Candidate candidate = candidate_;
   candidate.binary.ptx = ptx;
   ROOFGEN_TRY(Evaluation out, bench.verifier->evaluate(candidate, occupancy_));
-  if (!out.verification.passed) return out;
-  // As a winner is checked.
+  // As a winner is checked. The shorter sums are no part of the launch.
+  if (!out.verification.passed || &bench != &slices_) return out;
   std::vector<Candidate> chain;
   if (!search_->op().fed(search_->problem()))
     for (const Kernel* kernel : before_) chain.push_back(kernel->candidate_);

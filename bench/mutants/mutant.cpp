@@ -91,7 +91,8 @@ void decide(Mutant& mutant) {
   for (const Argument& a : arguments())
     if (std::regex_match(mutant.rule, std::regex(a.rule)) && std::regex_match(mutant.where.file, std::regex(a.file)) &&
         std::regex_search(mutant.kernel->text_of(mutant.where), std::regex(a.line)) &&
-        std::regex_search(mutant.kernel->name(), std::regex(a.kernel)))
+        std::regex_search(mutant.kernel->name(), std::regex(a.kernel)) &&
+        std::regex_search(mutant.before, std::regex(a.before)) && (!a.never || is_never_true(mutant)))
       argument = &a;
   if (!mutant.by.empty()) {
     mutant.fate = Fate::kEquivalent;

@@ -60,12 +60,21 @@ struct Argument {
   const char* reason;
   bool tolerated = false;   ///< the results differ within the tolerance
   const char* kernel = "";  ///< a part of the kernel's name
+  const char* before = "";  ///< a part of the instruction
+  bool never = false;       ///< only if the instruction's predicate is never true in the launch
 };
 const std::vector<Argument>& arguments();
 
 /// The argument that a surviving mutant does the same as its kernel in every thread of the launch; empty: none is
 /// known.
 std::string equivalence(const Mutant& mutant);
+using Edits = std::map<const PtxStmt*, std::string>;
+/// The kernel with traps where the mutant would differ in effect passes on every CTA.
+bool never_traps(const Mutant& mutant, const Edits& edits);
+/// In the launch, the predicate that the instruction computes, or the guard of the mutant's branch, is never true.
+bool is_never_true(const Mutant& mutant);
+/// No thread of the launch uses the bits of registers that may differ.
+bool differs_in_unused_bits(const Mutant& mutant);
 /// No run of the verification, and no CTA of the launch, executes the instruction.
 bool is_never_executed(const Mutant& mutant);
 

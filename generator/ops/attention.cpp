@@ -146,14 +146,14 @@ class Attention final : public Op {
   }
 
   // A multiple of the row tiles 16, 32, 48, 64, 96, 128, 192, 256 and 384.
-  int64_t least_rows(InputPattern pattern) const override {
-    return pattern == InputPattern::kGrowing ? attention::kGrowingRows : 1;
+  int64_t least_rows(const Problem&, InputPattern pattern) const override {
+    return pattern == InputPattern::kGrowing ? attention::kGrowingRows : pattern == InputPattern::kOneHot ? 64 : 1;
   }
   Slice slice(const Problem&) const override { return {768, 0, 768, true}; }
 
-  /// A score expression has no exact result.
+  /// A score expression of zero has no exact result.
   std::vector<InputPattern> patterns(const Problem& problem) const override {
-    if (Shape(problem).has_score()) return {InputPattern::kGrowing};
+    if (Shape(problem).has_score()) return {InputPattern::kOneHot, InputPattern::kGrowing};
     return {InputPattern::kZeroQuery, InputPattern::kOneHot, InputPattern::kGrowing};
   }
 
@@ -172,13 +172,19 @@ class Attention final : public Op {
   }
 
   /// Two heads of K and V and two batches in another layout, so that every stride counts.
-  Problem with_pattern(Problem reduced, InputPattern) const override {
+  Problem with_pattern(Problem reduced, InputPattern pattern) const override {
     reduced.dims[attention::kSpread] = 1;
     if (reduced.dims.at("kv_heads") == 1) {
       reduced.dims["kv_heads"] = 2;
       reduced.dims["heads"] *= 2;
     }
-    if (!Shape(reduced).varlen()) reduced.dims["batch"] = 2;
+    if (!Shape(reduced).varlen()) {
+      reduced.dims["batch"] = 2;
+    } else if (std::string& lengths = reduced.texts["lengths"]; pattern == patterns(reduced).front()) {
+      // Once with the shorter sequence behind the longer one: the gap follows the last.
+      if (const size_t comma = lengths.find(','); comma != std::string::npos)
+        lengths = lengths.substr(comma + 1) + "," + lengths.substr(0, comma);
+    }
     return reduced;
   }
 

@@ -91,17 +91,40 @@ double Inputs::level(int64_t key) const {
   return kLevels[static_cast<size_t>(std::clamp<int64_t>(key * 8 / keys, 0, 7))];
 }
 
-// A kernel may rescale where all rows of a warp need it, or only look at half of them. Four times 64 rows: scores of
-// all rows grow; rows differ at random; those of one half of each 16 rows grow; those of the other.
-double Inputs::growth(int64_t row) const {
+// A kernel may rescale where all rows of a warp need it, or only look at some of them. Of each 256 rows, counted from
+// the end, 64 grow by `late` and 64 by `level` where `grows_alone`; 64 differ at random; all of 64 grow.
+double Inputs::growth(int64_t batch, int64_t row) const {
   constexpr std::array<double, 8> kFactors{1, 1, 1, 1, -1, -1, 1.0 / 8, 0};
-  const bool half = row / 8 % 2 == 0;
-  switch (row / 64 % 4) {
-    case 0: return 1;
-    case 1: return kFactors[mix(static_cast<uint64_t>(row)) % kFactors.size()];
-    case 2: return half ? 1 : 0;
-    default: return half ? 0 : 1;
+  switch (block_from_end(batch, row) % 4) {
+    case 0: return 0;
+    case 1: return grows_alone(row ^ 8) ? 1 : 0;
+    case 2: return kFactors[mix(static_cast<uint64_t>(row)) % kFactors.size()];
+    default: return 1;
   }
+}
+
+// Small offsets are in the range where score expressions such as a softcap bend.
+double Inputs::offset_factor(int64_t row) {
+  constexpr std::array<double, 16> kFactors{0, 1, 0, -1, 0, 0.08, 0, -0.08, 0, 1, 0, -1, 0, 0.3, 0, -0.3};
+  return kFactors[static_cast<size_t>(row % 16)];
+}
+
+int64_t Inputs::block_from_end(int64_t batch, int64_t row) const { return (shape_.rows(batch) - 1) / 64 - row / 64; }
+
+// One half of the first 16 of 64 rows, and the other half of the last 16: warps of 16 and of 32 rows have no other.
+bool Inputs::grows_alone(int64_t row) { return row / 8 % 8 == 0 || row / 8 % 8 == 7; }
+
+// The last keys that a row sees are the first to raise its maximum. Where rows see different keys, the factor of a row
+// undoes the distance of its own last key from the last of all.
+double Inputs::late_factor(int64_t batch, int64_t row) const {
+  if (block_from_end(batch, row) % 4 != 0 || !grows_alone(row)) return 0;
+  if (!shape_.causal && !shape_.has_mask()) return 1;
+  const int64_t left = shape_.rows(batch) - 1 - row;
+  return left < 64 ? std::exp(static_cast<double>(left) / kLateKeys) : 0;
+}
+
+double Inputs::late(int64_t batch, int64_t key) const {
+  return kLate * std::exp(-static_cast<double>(std::max<int64_t>(0, shape_.keys(batch) - 1 - key)) / kLateKeys);
 }
 
 void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const {
@@ -127,21 +150,23 @@ void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16
       if (shape_.dtype == DType::kFp16) value = std::clamp(value, -kMost, kMost);
       out[column] = encode16(round_to(value, format_of(shape_.dtype)), shape_.dtype);
     };
-    const double factor = shape_.scale * growing_query_, sign = row % 4 == 1 ? 1 : row % 4 == 3 ? -1 : 0;
-    put(0, tensor == Tensor::kQ ? growth(row) * growing_query_ : level(row) / factor);
+    const double factor = shape_.scale * growing_query_, sign = offset_factor(row);
+    put(0, tensor == Tensor::kQ ? growth(batch, row) * growing_query_ : level(row) / factor);
+    put(3, tensor == Tensor::kQ ? late_factor(batch, row) * growing_query_ : late(batch, row) / factor);
     for (const int column : {1, 2}) put(column, tensor == Tensor::kQ ? sign * growing_query_ : kOffset / 2 / factor);
   }
 }
 
 int64_t Inputs::target(int64_t batch, int64_t head, int64_t row) const {
   const int64_t allowed = shape_.allowed(batch, row);
-  if (!shape_.has_mask()) return one_hot_target(row, std::max<int64_t>(1, allowed));
+  if (!shape_.has_mask()) return one_hot_target(row, 0, std::max<int64_t>(1, allowed));
   std::vector<char> visible(static_cast<size_t>(allowed), 1);
   shape_.mask(pattern_, batch, head, row, 0, visible);
-  const int64_t count = std::count(visible.begin(), visible.end(), char{1});
-  if (count == 0) return 0;
-  int64_t left = one_hot_target(row, count), key = 0;
-  while (!visible[static_cast<size_t>(key)] || left-- > 0) ++key;
+  const auto first = std::find(visible.begin(), visible.end(), char{1});
+  if (first == visible.end()) return 0;
+  const auto last = std::find(visible.rbegin(), visible.rend(), char{1});
+  int64_t key = one_hot_target(row, first - visible.begin(), visible.rend() - last);
+  while (!visible[static_cast<size_t>(key)]) --key;
   return key;
 }
 
@@ -171,7 +196,11 @@ void Inputs::given(Value value, int64_t batch, int64_t head, int64_t row, int64_
     const int64_t hot = pattern_ == InputPattern::kOneHot ? target(batch, head, row) : 0;
     for (size_t i = 0; i < out.size(); ++i) {
       const int64_t k = first + static_cast<int64_t>(i);
-      const double more = pattern_ == InputPattern::kGrowing ? growth(row) * level(k) : k == hot ? kGap + 16 : 0;
+      const double more =
+          pattern_ == InputPattern::kGrowing
+              ? growth(batch, row) * level(k) + late_factor(batch, row) * late(batch, k) + kOffset * offset_factor(row)
+          : k == hot ? kGap + 16
+                     : 0;
       out[i] = round_to(out[i] + unit * more, format_of(shape_.dtype));
     }
   }
@@ -187,10 +216,18 @@ void Inputs::given(Value value, int64_t batch, int64_t head, int64_t row, int64_
     if (!visible[i]) out[i] = probabilities ? 0 : -std::numeric_limits<double>::infinity();
 }
 
-int64_t one_hot_target(int64_t row, int64_t allowed) {
-  // Every fourth row takes its last visible key: the edge of the mask and of the tail.
-  if (row % 4 == 0) return allowed - 1;
-  return static_cast<int64_t>(mix(static_cast<uint64_t>(row)) % static_cast<uint64_t>(allowed));
+int64_t one_hot_target(int64_t row, int64_t begin, int64_t end) {
+  // Halves of 16 rows share instructions, and so do keys at the same place of their 8 and in the same 8 of a tile. One
+  // half takes late keys, the other early ones, so that only one half of a warp meets a new maximum in the last tile.
+  // The key that shares its 8 with the last one is the last: the edge of the mask and of the tail.
+  const int64_t group = row / 16, part = row % 8, last = end - 1, low = begin / 64, high = last / 64;
+  const bool late = (group + row / 8) % 2 == 0;
+  const int64_t early = static_cast<int64_t>(mix(static_cast<uint64_t>(row)) %
+                                             static_cast<uint64_t>(std::max<int64_t>(1, (high - low) * 3 / 4)));
+  int64_t key = (late ? high : low + early) * 64 + part * 8 + (part + group / 4) % 4 * 2 + group / 2 % 2;
+  if (key / 8 == last / 8) key = last;
+  if (key > last) key -= 64;
+  return std::clamp(key, begin, last);
 }
 
 }  // namespace roofgen::attention

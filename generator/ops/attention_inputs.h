@@ -44,7 +44,13 @@ class Inputs {
   void normal(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
   /// kGrowing: the score that column 0 adds for a key, at most 0, and the factor of it in a row.
   double level(int64_t key) const;
-  double growth(int64_t row) const;
+  double growth(int64_t batch, int64_t row) const;
+  /// The same for column 3: a growth in the last keys that a row sees.
+  double late(int64_t batch, int64_t key) const;
+  double late_factor(int64_t batch, int64_t row) const;
+  int64_t block_from_end(int64_t batch, int64_t row) const;  ///< of 64 rows
+  static bool grows_alone(int64_t row);
+  static double offset_factor(int64_t row);
   void code(int64_t key, uint16_t magnitude, uint16_t* out) const;
   double value_of_one_key(Value value) const;
   void small_integers(int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
@@ -65,9 +71,13 @@ inline constexpr double kDeepest = 128;
 inline constexpr double kGrowingValue = 64;
 /// kGrowing: after as many rows, all kinds of growth have occurred.
 inline constexpr int64_t kGrowingRows = 256;
-/// kGrowing: columns 1 and 2 add this to all scores of every fourth row and subtract it in every fourth. exp(100)
+/// kGrowing: columns 1 and 2 add this, or a part of it, to all scores of some rows and subtract it in others. exp(100)
 /// overflows fp32.
 inline constexpr double kOffset = 100;
+/// kGrowing: what column 3 adds for the last key that a row sees; e times less for each kLateKeys before it.
+inline constexpr double kLate = 192, kLateKeys = 32;
+/// The most that it adds for a hidden key, e^2 times as much.
+inline constexpr double kLateHidden = 1420;
 /// kZeroQuery: added to V in the first half of the keys and subtracted in the second, so that the sum of p v is much
 /// larger on the way than at the end: a narrow accumulator overflows or loses the end.
 inline constexpr double kLargeValue = 64;
@@ -75,7 +85,7 @@ inline constexpr double kLargeValue = 64;
 /// kOneHot: the least difference between the score of the key and all others.
 inline constexpr double kGap = 128;
 
-/// The key that a row attends to under kOneHot, given its number of visible keys (at least 1).
-int64_t one_hot_target(int64_t row, int64_t allowed);
+/// The key of [begin, end) that a row attends to under kOneHot.
+int64_t one_hot_target(int64_t row, int64_t begin, int64_t end);
 
 }  // namespace roofgen::attention

@@ -164,6 +164,9 @@ Problem AttentionParts::with_pattern(Problem reduced, InputPattern pattern) cons
   return attention_op().with_pattern(std::move(reduced), pattern);
 }
 Extent AttentionParts::extent(const Problem& problem) const { return attention_op().extent(problem); }
+int64_t AttentionParts::least_rows(const Problem& problem, InputPattern pattern) const {
+  return attention_op().least_rows(problem, pattern);
+}
 Op::Slice AttentionParts::slice(const Problem& problem) const { return attention_op().slice(problem); }
 
 std::vector<int64_t> AttentionParts::sampled_heads(const Problem& problem) const {
@@ -184,8 +187,7 @@ std::vector<InputPattern> AttentionParts::patterns(const Problem& problem) const
     const attention::Inputs inputs(shape, InputPattern::kOneHot);
     if (inputs.largest_product() > kFp16Max) std::erase(out, InputPattern::kOneHot);
     // Half the range is left for the other columns.
-    if ((attention::kDeepest + attention::kOffset) / shape.scale > kFp16Max / 2)
-      std::erase(out, InputPattern::kGrowing);
+    if (attention::kLateHidden / shape.scale > kFp16Max / 2) std::erase(out, InputPattern::kGrowing);
   }
   return out;
 }

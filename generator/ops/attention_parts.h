@@ -37,6 +37,7 @@ class AttentionParts final : public Op {
   expr::Map scope(const Problem& problem) const override;
   Problem reduced(const Problem& problem) const override;
   Extent extent(const Problem& problem) const override;
+  int64_t least_rows(const Problem& problem, InputPattern pattern) const override;
   Slice slice(const Problem& problem) const override;
   std::vector<int64_t> sampled_heads(const Problem& problem) const override;
   std::vector<InputPattern> patterns(const Problem& problem) const override;

@@ -15,6 +15,8 @@ namespace roofgen::attention {
 inline constexpr const char* kSpread = "spread";
 /// Likewise: S and P are inputs of the kernels that read them.
 inline constexpr const char* kFed = "fed";
+/// Rows of the gap behind each head, at least those of the largest tile of keys.
+inline constexpr int64_t kSpreadRows = 256;
 
 /// Places in memory of the rows of Q, K, V or O, in elements.
 struct Layout {
@@ -69,10 +71,10 @@ struct Shape {
   Layout layout(int64_t length, int64_t tokens, int64_t n_heads) const {
     Layout out{0, d, n_heads * d, tokens * n_heads * d};
     const int64_t rows = varlen() ? tokens : length, batches = varlen() ? 1 : batch;
-    // Gaps of 16 bytes and multiples: kernels copy 16 bytes at a time.
+    // Gaps are multiples of 16 bytes, which kernels copy at a time. Behind a head lies a gap longer than a tile.
     if (spread) {
       out.row = d + 8;
-      out.head = rows * out.row + 16;
+      out.head = (rows + kSpreadRows) * out.row + 16;
       out.elements = batches * (n_heads * out.head + 32);
     }
     if (!varlen()) out.batch = out.elements / batches;

@@ -25,11 +25,12 @@ double accumulation(double terms) { return (terms / 16 + 2) * 0x1p-24; }
 Tolerance::Tolerance(const Shape& shape, InputPattern pattern, const Path& path)
     : shape_(shape), pattern_(pattern), path_(path) {}
 
-double Tolerance::products() const {
+double Tolerance::products(bool hidden) const {
   if (path_.from != Value::kInputs) return 0;
   // |q k| sums to 2/pi d on average; d bounds atypical rows.
   const double d = static_cast<double>(shape_.d);
-  return accumulation(d) * (shape_.scale * d + (pattern_ == InputPattern::kGrowing ? kDeepest + kOffset : 0));
+  const double added = kDeepest + kOffset + (hidden || shape_.has_mask() ? kLateHidden : kLate);
+  return accumulation(d) * (shape_.scale * d + (pattern_ == InputPattern::kGrowing ? added : 0));
 }
 
 double Tolerance::score(Value value, double s, double sigma) const {
@@ -39,9 +40,9 @@ double Tolerance::score(Value value, double s, double sigma) const {
   if (path_.from == Value::kProducts) return spacing(s, format) / 2 + 0x1p-23 * std::fabs(s) + kSigmas * sigma;
   // Structured inputs have exact sums, and the format represents their products.
   if (exact()) return spacing(s, format);
-  if (value == Value::kProducts) return spacing(s, format) / 2 + products() / shape_.scale;
+  if (value == Value::kProducts) return spacing(s, format) / 2 + products(true) / shape_.scale;
   const double before = path_.rounding.products && !shape_.has_score() ? unit_roundoff(format) * std::fabs(s) : 0;
-  return spacing(s, format) / 2 + products() + before + kSigmas * sigma;
+  return spacing(s, format) / 2 + products(value < Value::kMasked) + before + kSigmas * sigma;
 }
 
 double Tolerance::one_rounding(double x) const {

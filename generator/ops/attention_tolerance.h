@@ -36,8 +36,8 @@ class Tolerance {
   double one_rounding(double x) const;
   Shape shape_;
   InputPattern pattern_;
-  /// Error of the scaled sums of products.
-  double products() const;
+  /// Error of the scaled sums of products; `hidden`: also for hidden keys.
+  double products(bool hidden = false) const;
   Path path_;
 };
 

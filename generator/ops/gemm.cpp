@@ -242,9 +242,9 @@ class Gemm final : public Op {
   }
   std::vector<Thin> thinner(const Problem& problem) const override { return shortened(problem, "K", 32); }
   InputPattern pattern_of_grid(const Problem&) const override { return InputPattern::kIntegers; }
-  /// Lines of A and B with gaps between them, of 16 bytes, as kernels may copy.
+  /// Lines of A and B with gaps between them: longer than a tile along k, and a multiple of the 16 bytes of one copy.
   Problem with_pattern(Problem reduced, InputPattern) const override {
-    reduced.dims[gemm::kPad] = 16 / size_of(reduced.dtype);
+    reduced.dims[gemm::kPad] = (gemm::kDeepestTile + 16) / size_of(reduced.dtype);
     return reduced;
   }
 

@@ -44,11 +44,12 @@ double OperandContents::extreme(int64_t outer, int64_t k, double value) const {
     case 0: return large_ * value;
     case 1: return k == single ? kNan : value;
     case 2: return 0;
+    case 3: return large_ / 8192 * value;
     // An infinite factor of a value that underflows gives NaN in fp32 and an infinity in double precision.
     case 4: return shape_.has_factors ? value : 4096 * value;
     case 5: return k == single && !shape_.has_factors ? std::numeric_limits<double>::infinity() : value;
     case 6: return value / 4096;
-    default: return value;
+    default: return large_ / 4096 * value;
   }
 }
 

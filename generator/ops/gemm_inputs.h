@@ -11,9 +11,10 @@ namespace roofgen::gemm {
 
 enum class Operand { kA, kB };
 
-/// kExtremes, kExtremeRows: of eight rows of A one has large sums, one a NaN, one is zero, one tiny; without a gate and
-/// tensors in the epilogue one has sums that overflow fp16 and one an infinity. With kExtremes some columns of B have a
-/// NaN. int8: sums that fp32 cannot represent. Elements between the end of a line and the next line are NaN.
+/// kExtremes, kExtremeRows: of eight rows of A one has large sums, one a NaN, one is zero, one tiny, two have sums near
+/// 1, where functions bend; without a gate and tensors in the epilogue one has sums that overflow fp16 and one an
+/// infinity. With kExtremes some columns of B have a NaN. int8: sums that fp32 cannot represent. Elements between the
+/// end of a line and the next line are NaN.
 class OperandContents {
  public:
   OperandContents(const Shape& shape, InputPattern pattern, Operand operand);

@@ -106,6 +106,11 @@ class RowOp final : public Op {
     const int64_t rows = tile_rows(problem.dims.at("cols"));
     return {rows, 0, 64};
   }
+  // More than a tile: of a pattern, rows differ.
+  int64_t least_rows(const Problem& problem, InputPattern pattern) const override {
+    const int64_t tiles = 2 * tile_rows(problem.dims.at("cols"));
+    return pattern == InputPattern::kExtremeRows ? std::min(rows::kRowClasses, tiles) : 1;
+  }
   uint64_t default_evals() const override { return 40; }
 
   Problem with_other_scalars(Problem problem) const override { return other_scalars(std::move(problem)); }

@@ -13,12 +13,29 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+/// The column of the largest element of a row among the first kOutlierRows of 64: the first eight columns, the last
+/// one, or one of a quarter of the columns. Eight rows of a quarter differ in the place among eight elements in memory,
+/// because threads load as many at a time.
+int64_t outlier_of(int64_t row, int64_t cols) {
+  constexpr std::array<int64_t, 6> kQuarters{2, 3, 0, 0, 0, 1};
+  const int64_t part = row % kRowClasses, section = part / 8;
+  if (section == 2) return std::min(part % 8, cols - 1);
+  if (section == 3) return cols - 1;
+  const auto random = static_cast<int64_t>(mix(static_cast<uint64_t>(row)) % static_cast<uint64_t>((cols + 3) / 4));
+  const int64_t col = cols * kQuarters[static_cast<size_t>(section)] / 4 + random;
+  return std::clamp<int64_t>(col - (row * cols + col - part) % 8, 0, cols - 1);
+}
+
 /// The value of a column in a row of this class, from a number of N(0,1). `single`: the one column that differs.
 double of_class(int64_t row_class, double normal, int64_t col, int64_t single, const SourceContents& c) {
+  // An element that is larger by more than e^x can represent. Of softmax, a 0 in place of a hidden element would be
+  // too.
+  const bool softmax = std::isinf(c.hidden);
+  if (row_class < kOutlierRows) return (col == single ? 200 : normal) - (softmax ? 300 : 0);
   const int64_t half = c.cols / 2, part = col * 8 / c.cols;
   // Steps of 40, 15, 5 and 1, as in the growing scores of attention.
   constexpr std::array<double, 8> kLevels{-64, -24, -9, -4, -3, -2, -1, 0};
-  switch (row_class) {
+  switch (row_class - kOutlierRows) {
     case 1: return -1000;
     case 2: return 1000;
     case 3: return 1e-6 * normal;
@@ -43,9 +60,12 @@ double of_class(int64_t row_class, double normal, int64_t col, int64_t single, c
 void SourceContents::values(int64_t row, int64_t first, std::span<double> out) const {
   TensorContents{pattern, "x", dtype}.values(static_cast<uint64_t>(row * cols + first), out);
   if (pattern != InputPattern::kExtremeRows) return;
-  const auto single = static_cast<int64_t>(mix(static_cast<uint64_t>(row)) % static_cast<uint64_t>(cols));
+  const int64_t row_class = row % kRowClasses;
+  const int64_t single = row_class < kOutlierRows
+                             ? outlier_of(row, cols)
+                             : static_cast<int64_t>(mix(static_cast<uint64_t>(row)) % static_cast<uint64_t>(cols));
   for (size_t i = 0; i < out.size(); ++i)
-    out[i] = round_to_dtype(of_class(row % kRowClasses, out[i], first + static_cast<int64_t>(i), single, *this), dtype);
+    out[i] = round_to_dtype(of_class(row_class, out[i], first + static_cast<int64_t>(i), single, *this), dtype);
 }
 
 void SourceContents::fill(uint64_t byte_offset, std::span<std::byte> out) const {

@@ -57,6 +57,11 @@ inline Number rounded(Number n, double bound = 0) {
   return n;
 }
 
+/// The error of f(x) = y in the kernel. Of an infinite x, y is exact; the formulas of errors are not defined there.
+double error_of(const Function& f, bool fast, double x, double y) {
+  return std::isinf(x) ? 0 : fast ? f.fast_error(x, y) : f.exact_error(x, y);
+}
+
 /// Rounds to `bits` of significand (the leading one counts) above the exponent of the smallest normal number.
 double round_to(double v, int bits, int min_exponent) {
   if (v == 0 || !std::isfinite(v)) return v;
@@ -256,7 +261,7 @@ class RowEvaluator {
 
   Number call(const Function& f, bool exact, const Number& x, size_t element) const {
     const double y = f.value(x.value), slope = f.slope(x.value);
-    const double bound = exact ? f.exact_error(x.value, y) : f.fast_error(x.value, y);
+    const double bound = error_of(f, !exact, x.value, y);
     if (!std::isfinite(slope)) {  // at the edge of a root or at a pole: the values within reach of the errors
       const double sigma = deviation(x, element);
       return rounded({y, 0, sigma > 0 ? square(f.value(x.value + sigma) - y) : 0}, bound);
@@ -348,7 +353,7 @@ Estimate apply(std::string_view function, const Estimate& x, bool fast) {
   // Errors that may move x across the kink of relu pass through.
   const bool turns = std::string_view(f.name) == "relu" && std::abs(x.value) <= kReach * x.sigma;
   const double y = f.value(x.value), slope = turns ? 1 : f.slope(x.value);
-  const Number own = rounded({y, 0, 0}, fast ? f.fast_error(x.value, y) : f.exact_error(x.value, y));
+  const Number own = rounded({y, 0, 0}, error_of(f, fast, x.value, y));
   return {own.value, std::sqrt(own.variance + (std::isfinite(slope) ? square(slope * x.sigma) : 0))};
 }
 

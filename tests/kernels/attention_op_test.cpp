@@ -216,7 +216,7 @@ TEST(AttentionReference, OneHotPicksTheRowOfItsKey) {
     double v[32];
     for (int64_t r = 0; r < 40; ++r) {
       if (s.allowed(0, r) == 0) continue;
-      inputs.row(Tensor::kV, 0, 0, attention::one_hot_target(r, s.allowed(0, r)), v);
+      inputs.row(Tensor::kV, 0, 0, attention::one_hot_target(r, 0, s.allowed(0, r)), v);
       for (int c = 0; c < 32; ++c) EXPECT_NEAR(reference->o[r * 32 + c], v[c], 1e-15);
     }
   }

@@ -214,19 +214,19 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
     out.compare = out.run;
     return out;
   }
-  int64_t rows = plan_.slice_rows;
-  const int64_t cols = plan_.slice_cols;
-  const int64_t step = finest_step(launch, "row");
-  if (plan_.tile_slices) rows = (op_.least_rows(site.pattern) + step - 1) / step * step;
+  const int64_t cols = plan_.slice_cols, step = finest_step(launch, "row"),
+                least = op_.least_rows(site.problem, site.pattern), tiles = (least + step - 1) / step * step,
+                rows = plan_.tile_slices ? tiles : std::max(plan_.slice_rows, tiles);
   if (variant_.stages.size() > 1 && plan_.fed_rows % step != 0)
     return Error{Exit::kFailed,
                  fmt::format("a row tile of {} does not divide the {} rows that the stages of a slice share", step,
                              plan_.fed_rows)};
   for (const Site::Anchor& a : site.anchors) {
-    const int64_t row = a.row / rows * rows, col = cols > 0 ? a.col / cols * cols : 0;
-    const Region region{a.batch, a.head,
-                        row,     std::min(row + rows, extent.rows_of(a.batch)),
-                        col,     cols > 0 ? std::min(col + cols, extent.cols) : -1};
+    const int64_t end = extent.rows_of(a.batch), col = cols > 0 ? a.col / cols * cols : 0;
+    int64_t row = a.row / rows * rows, row_end = std::min(row + rows, end);
+    // The last rows may be too few.
+    if (plan_.tile_slices && row_end == end) row = std::min(row, std::max<int64_t>(0, end - least) / step * step);
+    const Region region{a.batch, a.head, row, row_end, col, cols > 0 ? std::min(col + cols, extent.cols) : -1};
     // Two anchors may fall into one slice of a small problem.
     if (std::any_of(out.compare.begin(), out.compare.end(), [&](const Region& o) {
           return o.batch == region.batch && o.head == region.head && o.row_begin == row && o.col_begin == col;
