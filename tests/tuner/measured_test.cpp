@@ -361,7 +361,7 @@ TEST_F(Measured, AVariantThatDoesNotFitCostsThatVariantOnly) {
     const TuneReport r = report_of(search(gpu));
     EXPECT_TRUE(warned("not used any more").empty()) << kib;
     EXPECT_TRUE(r.gpu->lost_because.empty()) << kib;
-    if (kib >= 1000) {  // two heads and two batches of inputs are kept for each pattern
+    if (kib >= 2400) {  // two heads and two batches of inputs, with gaps behind heads, are kept for each pattern
       EXPECT_TRUE(r.find("fused")->verified) << kib;
     }
     if (r.find("fused")->verified && !r.find("unfused")->verified) {
