@@ -326,6 +326,8 @@ std::string equivalence(const Mutant& m) {
   if ((m.rule == "wait dropped" || m.rule == "wait for one group less" || m.rule == "commit dropped") &&
       never_traps(m, {{&s, m.after}}))
     return "every copy has landed before its bytes are used, in every CTA of the launch";
+  if (m.rule == "warp barrier dropped" && never_traps(m, {{&s, m.after}}))
+    return "other barriers order the accesses of the lanes, in every CTA of the launch";
   if (one_result && !guarded && is_free_of_data(m) && never_traps(m, SideBySide(m).edits()))
     return "the same effect in every thread of the launch";
   return differs_in_unused_bits(m) ? "no thread of the launch uses the bits that differ" : "";
