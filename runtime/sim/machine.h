@@ -6,6 +6,7 @@
 // the checks, the counts and the launch's listener, in this order.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <random>
@@ -49,11 +50,12 @@ struct BulkCopy {
   std::vector<std::byte> data;
 };
 
-/// What is undefined in a register, by lane.
+/// What is undefined in a register, by lane: at first all.
 struct Undefined {
-  uint8_t bytes[kWarpSize];  ///< which of its bytes
-  uint32_t
-      origin[kWarpSize];  ///< 1 + where it comes from (ValueOrigin) * 32 + the lane there; 0: it was never assigned
+  uint64_t bits[kWarpSize];
+  /// 1 + where it comes from (ValueOrigin) * 32 + the lane there; 0: it was never assigned
+  uint32_t origin[kWarpSize] = {};
+  Undefined() { std::fill_n(bits, kWarpSize, ~uint64_t{0}); }
 };
 /// A load of bytes that nothing has written, or a shuffle from lanes that do not take part.
 struct ValueOrigin {
@@ -77,8 +79,8 @@ struct Warp {
   uint32_t merge_pc = ~0u;      ///< another fragment is here: stop and choose again
   uint32_t spins = 0;           ///< backward branches while other fragments waited
   std::vector<Fragment> parked;
-  std::vector<uint32_t> undefined;  ///< by Operand::place: lanes whose value nothing defines
-  std::vector<Undefined> details;   ///< the same; empty: at most registers that were never assigned are undefined
+  std::vector<uint32_t> undefined;  ///< by Operand::place: lanes whose value is not wholly defined
+  std::vector<Undefined> details;   ///< of these; empty: nothing of them is defined, as they were never assigned
   uint8_t follow = 0;               ///< kFlagTracked: every instruction is checked for undefined values
   std::vector<ValueOrigin> origins;
   uint32_t committed[kWarpSize] = {};
@@ -215,15 +217,16 @@ class Machine {
   // machine_undefined.cpp
   void follow(Warp& w, const Inst& in);
   void follow_lanes(Warp& w, const Inst& in, uint32_t mask);
-  uint32_t made_of_defined(const Warp& w, const Inst& in, const uint32_t* defined) const;
-  /// Reports the lanes whose value is undefined. Each value is reported once.
-  void need(Warp& w, uint32_t place, uint32_t mask) {
+  std::span<const Operand> operands_of(const Inst& in) const;
+  /// Reports the lanes in which one of the value's bits is undefined. Each value is reported once.
+  void need(Warp& w, uint32_t place, uint32_t mask, uint64_t bits = ~uint64_t{0}) {
     if (const uint32_t bad = mask & w.undefined[place]) [[unlikely]]
-      report_undefined(w, place, bad);
+      report_undefined(w, place, bad, bits);
   }
-  void report_undefined(Warp& w, uint32_t place, uint32_t bad);
+  void report_undefined(Warp& w, uint32_t place, uint32_t bad, uint64_t bits);
   void set_defined(Warp& w, uint32_t place, uint32_t mask) { w.undefined[place] &= ~mask; }
-  void set_undefined(Warp& w, uint32_t place, uint32_t lane, uint8_t bytes, uint32_t origin);
+  Undefined& details_of(Warp& w, uint32_t place);
+  void set_undefined(Warp& w, uint32_t place, uint32_t lane, uint64_t bits, uint32_t origin);
   uint32_t origin_at(Warp& w, uint32_t lane, uint64_t address);
   void note_unwritten(Warp& w, const Inst& in, uint32_t mask, const Targets& t);
   uint32_t holes_in(Warp& w, const Inst& in, uint32_t lane);

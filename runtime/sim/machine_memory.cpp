@@ -14,12 +14,6 @@ namespace {
 const std::vector<std::byte> kUnwritten(16, std::byte{0xff});
 constexpr std::byte kZeros[16] = {};  ///< the value of a load that was left out
 
-uint64_t extended(uint64_t value, const Inst& in) {
-  if (!(in.flags & kFlagSigned) || in.size == 8) return value;
-  const uint32_t shift = 64 - 8 * in.size;
-  return static_cast<uint64_t>(static_cast<int64_t>(value << shift) >> shift);
-}
-
 bool is_wide(const Inst& in) { return in.size == 8 || (in.flags & kFlagWide); }
 
 }  // namespace
