@@ -12,6 +12,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/sim/checker.h"
@@ -229,7 +230,9 @@ class Machine {
   void set_undefined(Warp& w, uint32_t place, uint32_t lane, uint64_t bits, uint32_t origin);
   uint32_t origin_at(Warp& w, uint32_t lane, uint64_t address);
   void note_unwritten(Warp& w, const Inst& in, uint32_t mask, const Targets& t);
-  uint32_t holes_in(Warp& w, const Inst& in, uint32_t lane);
+  uint64_t byte_key(const Warp& w, const Targets& t, uint32_t lane) const;
+  bool goes_back(const Warp& w, const Inst& in, uint32_t place, uint32_t lane, const Targets& t) const;
+  uint32_t holes_in(Warp& w, const Inst& in, uint32_t lane, const Targets& t);
   void shuffle_undefined(Warp& w, const Inst& in, uint32_t mask, const uint32_t* from, uint32_t absent);
   void stop_following(Warp& w);
   void safe_point();
@@ -312,7 +315,7 @@ class Machine {
   std::string read_text(const Warp& w, uint64_t address, uint32_t lane);
 
   // machine_rows.cpp: false, left to the general way
-  bool fits_rows(const Warp& w, const Inst& in) const;
+  static bool fits_rows(const Inst& in);
   bool load_row(Warp& w, const Inst& in, bool* emitted);
   bool store_row(Warp& w, const Inst& in);
   uint64_t row_address(const Warp& w, const Inst& in, uint32_t bytes, Buffer** buffer);
@@ -397,6 +400,8 @@ class Machine {
   uint32_t shared_bytes_ = 0;  ///< with what is reserved
   uint32_t reserved_at_ = 0;   ///< the rest is of cooperative groups
   std::vector<std::byte> local_;
+  /// Undefined bits of unwritten bytes of shared and local memory, by byte_key; of the others all are.
+  std::unordered_map<uint64_t, uint8_t> partly_undefined_;
   Barrier barriers_[16];
   std::vector<BulkCopy> bulk_copies_;
   uint32_t vain_waits_ = 0;  ///< for phases, since one completed

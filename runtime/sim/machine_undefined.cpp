@@ -15,16 +15,7 @@ namespace roofgen::sim {
 
 namespace {
 
-constexpr uint64_t kAllBits = ~uint64_t{0};
-
-/// Bit i becomes byte i.
-uint64_t bits_of_bytes(uint32_t bytes) {
-  uint64_t bits = 0;
-  for (uint32_t m = bytes; m; m &= m - 1) bits |= uint64_t{0xff} << 8 * first_lane(m);
-  return bits;
-}
-
-/// The reverse, of bytes that have any of the bits.
+/// Bit i: byte i has one of the bits.
 uint32_t bytes_of_bits(uint64_t bits) {
   uint32_t bytes = 0;
   for (uint32_t i = 0; i < 8; ++i) bytes |= static_cast<uint32_t>((bits >> 8 * i & 0xff) != 0) << i;
@@ -74,8 +65,8 @@ void Machine::follow(Warp& w, const Inst& in) {
     if (o.is_def || o.field == Operand::kGuard) continue;
     const bool shuffled = in.kind == Kind::kShuffle && o.field == Operand::kA;
     const bool stored = in.kind == Kind::kStore && o.field == Operand::kList;
-    const bool copied = stored && in.sub >> o.entry & 1;
-    if (!shuffled && !copied) need(w, o.place, mask, low_bytes(stored ? in.size : 8));
+    if (shuffled || (stored && w.follow)) continue;  // holes_in() looks at what is stored
+    need(w, o.place, mask, low_bytes(stored ? in.size : 8));
   }
   for (const Operand& o : operands)
     if (o.is_def) set_defined(w, o.place, mask);
@@ -149,24 +140,56 @@ void Machine::note_unwritten(Warp& w, const Inst& in, uint32_t mask, const Targe
     const uint32_t l = first_lane(m), missing = all & ~written_bytes(w, t, l, bytes);
     if (!missing) continue;
     const uint32_t origin = origin_at(w, l, t.address[l] + first_lane(missing));
-    for (uint32_t i = 0; i < in.count; ++i)
-      if (const uint32_t part = missing >> (i * in.size) & ((1u << in.size) - 1))
-        set_undefined(w, kernel_.lists[in.list + i], l, extended(bits_of_bytes(part), in), origin);
+    for (uint32_t i = 0; i < in.count; ++i) {
+      uint64_t bits = 0;
+      for (uint32_t k = 0; k < in.size; ++k) {
+        if (!(missing >> (i * in.size + k) & 1)) continue;
+        const auto partly = partly_undefined_.find(byte_key(w, t, l) + i * in.size + k);
+        bits |= uint64_t{partly == partly_undefined_.end() ? uint8_t{0xff} : partly->second} << 8 * k;
+      }
+      if (bits) set_undefined(w, kernel_.lists[in.list + i], l, extended(bits, in), origin);
+    }
   }
 }
 
-/// The undefined bytes of a store whose values are only copied: they may be the padding of a struct, unless there is
-/// nothing else.
-uint32_t Machine::holes_in(Warp& w, const Inst& in, uint32_t lane) {
+uint64_t Machine::byte_key(const Warp& w, const Targets& t, uint32_t lane) const {
+  return t.address[lane] | (t.local >> lane & 1 ? uint64_t{w.index * kWarpSize + lane} << 32 : 0);
+}
+
+/// Whether undefined bits of a register go back to where they were loaded from, which changes other bits there: a
+/// bit-field is written. Device memory leaves the CTA.
+bool Machine::goes_back(const Warp& w, const Inst& in, uint32_t place, uint32_t lane, const Targets& t) const {
+  const uint32_t origin = w.details[place].origin[lane];
+  if (!origin || !((t.shared | t.local) & ~t.remote & 1u << lane)) return false;
+  const ValueOrigin& from = w.origins[(origin - 1) / kWarpSize];
+  return from.address[(origin - 1) % kWarpSize] - t.address[lane] < uint64_t{in.size} * in.count &&
+         kernel_.code[from.pc].kind == Kind::kLoad;
+}
+
+/// The bytes of a store that stay unwritten, as one of their bits is undefined. Values that are only copied may be the
+/// padding of a struct, unless there is nothing else.
+uint32_t Machine::holes_in(Warp& w, const Inst& in, uint32_t lane, const Targets& t) {
+  uint64_t undefined[4] = {};
+  bool nothing_else = true;
+  for (uint32_t i = 0; i < in.count; ++i) {
+    const uint32_t place = kernel_.lists[in.list + i];
+    if (w.undefined[place] >> lane & 1) undefined[i] = w.details[place].bits[lane] & low_bytes(in.size);
+    nothing_else &= undefined[i] == low_bytes(in.size);
+  }
   uint32_t holes = 0;
   for (uint32_t i = 0; i < in.count; ++i) {
     const uint32_t place = kernel_.lists[in.list + i];
-    if (w.undefined[place] >> lane & 1)
-      holes |= (bytes_of_bits(w.details[place].bits[lane]) & ((1u << in.size) - 1)) << (i * in.size);
+    if (!undefined[i]) continue;
+    if (nothing_else || !(in.sub >> i & 1 || goes_back(w, in, place, lane, t))) {
+      need(w, place, 1u << lane);
+      continue;
+    }
+    holes |= bytes_of_bits(undefined[i]) << (i * in.size);
+    for (uint32_t k = 0; k < in.size; ++k)
+      if (const auto bits = static_cast<uint8_t>(undefined[i] >> 8 * k); bits && (t.shared | t.local) >> lane & 1)
+        partly_undefined_[byte_key(w, t, lane) + i * in.size + k] = bits;
   }
-  if (holes != (1u << in.size * in.count) - 1) return holes;
-  for (uint32_t i = 0; i < in.count; ++i) need(w, kernel_.lists[in.list + i], 1u << lane);
-  return 0;
+  return holes;
 }
 
 /// A lane's result is defined where that of the lane is that it reads.

@@ -11,7 +11,6 @@
 namespace roofgen::sim {
 namespace {
 
-constexpr uint64_t kAllBits = ~uint64_t{0};
 constexpr int64_t kTableInE = -1;
 
 /// `number`: the sources whose bits move, or the table of a logic operation.

@@ -10,6 +10,8 @@
 
 namespace roofgen::sim {
 
+inline constexpr uint64_t kAllBits = ~uint64_t{0};
+
 /// A value whose undefined bits may be anything.
 struct PartlyDefined {
   uint64_t value = 0, undefined = 0;

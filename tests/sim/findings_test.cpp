@@ -158,6 +158,41 @@ TEST(Findings, UndefinedBits) {
   EXPECT_EQ(run("and.b32 %r4, %r9, 0xf; shr.u32 %r4, %r4, 3; st.global.u32 [%rd1], %r4;", 1), "uninitialised");
 }
 
+/// In shared and local memory the bits beside a written bit-field stay undefined.
+TEST(Findings, BitFieldsInMemory) {
+  const std::string field = "bfi.b32 %r4, 5, %r3, 4, 4; ";
+  const auto then = [&](const std::string& use) {
+    return run("ld.shared.u32 %r3, [%r2]; " + field + "st.shared.u32 [%r2], %r4; " + use, 1);
+  };
+  const auto bits = [](const std::string& mask) {
+    return " ld.shared.u32 %r5, [%r2]; and.b32 %r5, %r5, " + mask + "; st.global.u32 [%rd1], %r5;";
+  };
+  EXPECT_EQ(then(""), "");
+  EXPECT_EQ(then(bits("0xf0")), "");
+  EXPECT_EQ(then(bits("0xf1")), "uninitialised");
+  EXPECT_EQ(then(bits("0x1f0")), "uninitialised");
+  EXPECT_EQ(then("ld.shared.s8 %r5, [%r2]; shr.s32 %r5, %r5, 4; st.global.u32 [%rd1], %r5;"), "");
+  // The next fields: of this byte, and of another by a word and by a byte.
+  const std::string more = "ld.shared.u32 %r6, [%r2]; bfi.b32 %r6, 5, %r6, 0, 4; st.shared.u32 [%r2], %r6;";
+  EXPECT_EQ(then(more + bits("0xff")), "");
+  EXPECT_EQ(then(more + bits("0x1ff")), "uninitialised");
+  EXPECT_EQ(then("st.shared.u8 [%r2+1], 1;" + bits("0xfff0")), "");
+  // A copy has the field, too.
+  EXPECT_EQ(then("ld.shared.u32 %r7, [%r2]; st.shared.u32 [%r2+64], %r7; add.u32 %r2, %r2, 64;" + bits("0xf0")), "");
+  // Other bits that become undefined there later.
+  const std::string hole = "st.shared.u8 [%r2+65], 1; ld.shared.u32 %r7, [%r2+64]; st.shared.u32 [%r2], %r7;";
+  EXPECT_EQ(then("st.shared.u32 [%r2], 1; " + hole + bits("0xff00")), "");
+  EXPECT_EQ(then("st.shared.u32 [%r2], 1; " + hole + bits("0xf0")), "uninitialised");
+  // Neither a computed value, nor one from elsewhere, nor device memory.
+  EXPECT_EQ(run("ld.shared.u32 %r3, [%r2]; add.u32 %r4, %r3, 1; st.shared.u32 [%r2], %r4;", 1), "uninitialised");
+  EXPECT_EQ(run("ld.shared.u32 %r3, [%r2]; " + field + "st.shared.u32 [%r2+4], %r4;", 1), "uninitialised");
+  EXPECT_EQ(run("ld.global.u32 %r3, [%rd1]; " + field + "st.global.u32 [%rd1], %r4;", 1), "uninitialised");
+  const std::string local =
+      ".local .align 4 .b8 loc[8]; ld.local.u32 %r3, [loc]; " + field + "st.local.u32 [loc], %r4;";
+  EXPECT_EQ(run(local + "ld.local.u8 %r5, [loc]; shr.u32 %r5, %r5, 4; st.global.u32 [%rd1], %r5;", 1), "");
+  EXPECT_EQ(run(local + "ld.local.u8 %r5, [loc]; shr.u32 %r5, %r5, 3; st.global.u32 [%rd1], %r5;", 1), "uninitialised");
+}
+
 TEST(Findings, UninitialisedRegisters) {
   const auto stored = [](const std::string& made, const std::string& kind) {
     EXPECT_EQ(run(made + " st.global.u32 [%rd1], %r3;", 1), kind) << made;
