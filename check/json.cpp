@@ -19,6 +19,7 @@ const std::map<std::string, const char*>& kinds() {
   static const std::map<std::string, const char*> table{
       {"out-of-bounds",
        "An access outside every buffer, the CTA's shared memory, the thread's local memory or the parameters."},
+      {"out-of-array", "An access through the address of one shared variable to memory outside of it."},
       {"misaligned", "An address that is not a multiple of the access size."},
       {"uninitialised", "Memory or a register is read before anything wrote it."},
       {"async-pending", "Shared memory is used while an asynchronous copy into it has not been waited for."},

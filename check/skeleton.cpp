@@ -254,11 +254,15 @@ Json argument_of(const std::string& type, const std::string& name, uint64_t byte
   return j;
 }
 
-std::string quoted(const std::string& word) {
-  return word.find_first_of("<>() *&") == word.npos ? word : "'" + word + "'";
-}
-
 }  // namespace
+
+std::string shell_word(const std::string& text) {
+  constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == text.npos) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
 
 std::vector<SourceLaunch> launches_in(const std::string& source) {
   if (source.size() > kMaxSource) return {};
@@ -319,7 +323,7 @@ Result<Skeleton> make_skeleton(const Request& r) {
   SourceLaunch launch;
   for (const SourceLaunch& l : launches_in(r.text))
     if (l.kernel == unscoped.substr(0, unscoped.find('<')) && launch.line == 0) launch = l;
-  out.flags = fmt::format("--kernel {}", quoted(r.kernel.empty() ? entry.name : r.kernel));
+  out.flags = fmt::format("--kernel {}", shell_word(r.kernel.empty() ? entry.name : r.kernel));
   std::string unknown;
   for (const auto& [flag, value, otherwise] : {std::tuple{"--grid", launch.grid, "1"},
                                                {"--block", launch.block, "256"},

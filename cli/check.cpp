@@ -110,10 +110,11 @@ Result<Exit> emit_arguments(const check::Request& r, const CheckFlags& flags) {
              skeleton.kernel);
   for (const std::string& note : skeleton.notes) fmt::print("note      {}\n", note);
   std::string compiler;
-  for (const std::string& directory : flags.include_dirs) compiler += " -I " + directory;
-  for (const std::string& define : flags.defines) compiler += " -D " + define;
+  for (const std::string& directory : flags.include_dirs) compiler += " -I " + check::shell_word(directory);
+  for (const std::string& define : flags.defines) compiler += " -D " + check::shell_word(define);
   if (flags.arch != kDefaultArch) compiler += " --arch " + flags.arch;
-  fmt::print("run       roofgen check {}{} {} --args {}\n", flags.file, compiler, skeleton.flags, flags.emit_args);
+  fmt::print("run       roofgen check {}{} {} --args {}\n", check::shell_word(flags.file), compiler, skeleton.flags,
+             check::shell_word(flags.emit_args));
   return Exit::kOk;
 }
 

@@ -81,8 +81,16 @@ void Checker::report_unwritten(const Site& site, uint32_t lane, uint64_t address
 void Checker::report_unwritten_value(const Site& load, uint32_t lane, uint64_t address, const Site& use) {
   report_unwritten(load, lane, address, [&] {
     const bool local = address >= kLocalBase && address < kLocalWindowEnd;
+    const bool of_call =
+        local && std::any_of(state_.kernel.code.begin(), state_.kernel.code.end(), [&](const Inst& in) {
+          return in.kind == Kind::kNop && in.sub == kNopReturn &&
+                 address - kLocalBase >= static_cast<uint64_t>(in.imm) && address - kLocalBase < in.target;
+        });
     return fmt::format("read of {}, which {} wrote; the value is used{}", describe(state_, address),
-                       local ? "the thread never" : "nothing", at(use.pc));
+                       of_call ? "no call or only one that has returned"
+                       : local ? "the thread never"
+                               : "nothing",
+                       at(use.pc));
   });
 }
 
@@ -227,8 +235,29 @@ bool Checker::is_one_value(const SharedAccess& e) {
   return true;
 }
 
+/// An access through the address of one variable that is outside of it. The memory may be another variable's.
+void Checker::check_variable(const SharedAccess& e) {
+  const uint32_t number = state_.kernel.variable_at[e.site.pc];
+  if (!number || e.rank || !e.is_request) return;
+  const SharedVariable& v = state_.kernel.shared_variables[number - 1];
+  for (uint32_t m = e.mask; m; m &= m - 1) {
+    const uint32_t i = first_lane(m), at = e.offset[i], bytes = e.bytes_of(i);
+    if (at >= v.begin && at + bytes <= v.end) continue;
+    report(e.site, "out-of-array", e.lane_of(i), [&] {
+      const std::string where = at < v.begin  ? fmt::format("{} bytes before", v.begin - at)
+                                : at >= v.end ? fmt::format("{} bytes past the end of", at - v.end)
+                                              : "in part past the end of";
+      return fmt::format("{} of {} bytes at {}, {} {}{}", e.op == Op::kRead ? "read" : "write", bytes,
+                         describe(state_, kSharedBase + at), where, v.name,
+                         at < v.begin ? "" : fmt::format(" ({} bytes)", v.end - v.begin));
+    });
+  }
+}
+
 void Checker::on(const SharedAccess& e) {
   unwritten_ = 0;
+  if (!state_.kernel.variable_at.empty()) [[unlikely]]
+    check_variable(e);
   if (at_once(e)) return;
   const uint32_t warp = e.site.warp, done = e.op == Op::kCopyIn ? issue_at_once(e) : 0;
   shadow_.record_races(true);
@@ -319,8 +348,30 @@ bool Checker::at_once(const DeviceAccess& e) {
   return true;
 }
 
+/// ld.global.nc may read what the memory held before the launch: no CTA may write its bytes, before or after.
+void Checker::check_read_only(const DeviceAccess& e) {
+  const bool reads = e.op == Op::kRead;
+  for (uint32_t left = e.mask & ~e.inputs; left;) {
+    const uint32_t first = first_lane(left), slot = e.slot_of(first);
+    LineBits bits;
+    for (uint32_t m = left; m && e.slot_of(first_lane(m)) == slot; m &= m - 1, left = m) {
+      const uint32_t i = first_lane(m), at = e.address_of(i) % kLineBytes;
+      bits.add(LineBits::of(at, at + e.bytes_of(i)));
+    }
+    if (!slot || !(reads ? order_.read_only(slot, bits) : order_.was_read_only(slot, bits))) continue;
+    report(e.site, "race", e.lane_of(first), [&] {
+      const std::string where = describe(state_, e.address_of(first));
+      return reads ? fmt::format("ld.global.nc of {}, which this launch has written", where)
+                   : fmt::format("write to {}, which ld.global.nc has read in this launch", where);
+    });
+  }
+}
+
 void Checker::on(const DeviceAccess& e) {
   unwritten_ = 0;
+  if (e.op == Op::kRead ? e.site.inst.kind == Kind::kLoad && e.site.inst.flags & kFlagReadOnly : order_.any_read_only())
+      [[unlikely]]
+    check_read_only(e);
   if ((e.inputs == e.mask && !e.strong) || at_once(e)) return;
   if (e.strong && e.is_request) order_.strong(e);
   const What what = e.op == Op::kRead ? e.strong ? What::kStrongRead : What::kRead
@@ -430,6 +481,12 @@ uint32_t Checker::written_local(uint32_t warp, uint32_t lane, uint32_t offset, u
   uint32_t written = 0;
   for (uint32_t i = 0; i < bytes; ++i) written |= uint32_t{local_written_[at + i]} << i;
   return written;
+}
+
+void Checker::forget_local(uint32_t warp, uint32_t mask, uint32_t begin, uint32_t end) {
+  for (uint32_t m = mask; m; m &= m - 1)
+    std::fill_n(&local_written_[(size_t{warp} * kWarpSize + first_lane(m)) * state_.kernel.local_bytes + begin],
+                end - begin, uint8_t{0});
 }
 
 void Checker::on(const LocalAccess& e) {

@@ -69,6 +69,8 @@ class Checker {
   void report_unwritten_value(const Site& load, uint32_t lane, uint64_t address, const Site& use);
   /// Which of the bytes were written: bit i is byte i.
   uint32_t written_shared(uint32_t offset, uint32_t bytes) const { return shadow_.written(offset, bytes); }
+  /// Local memory of a function that has returned.
+  void forget_local(uint32_t warp, uint32_t mask, uint32_t begin, uint32_t end);
   uint32_t written_local(uint32_t warp, uint32_t lane, uint32_t offset, uint32_t bytes) const;
   uint64_t bytes() const {
     return device_.bytes() + shadow_.bytes() + log_.bytes() + lines_.bytes() + local_written_.size();
@@ -93,6 +95,8 @@ class Checker {
   void report_lanes(const E& e, uint32_t i, WordLog::Other other, uint64_t address, const std::byte* there);
   bool at_once_in_order(const SharedAccess& e);
   uint32_t issue_at_once(const SharedAccess& e);
+  void check_variable(const SharedAccess& e);
+  void check_read_only(const DeviceAccess& e);
   static bool is_one_value(const SharedAccess& e);
   void observe(uint32_t offset, uint32_t warp) {
     shadow_.observe(offset, warp);

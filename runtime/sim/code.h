@@ -111,6 +111,12 @@ struct Operand {
   uint32_t place = 0;  ///< its row, or, past all rows, its predicate
 };
 
+/// Offsets in shared memory; that of the dynamic array has no end of its own.
+struct SharedVariable {
+  std::string name;
+  uint32_t begin, end;
+};
+
 struct Kernel {
   std::string name;
   std::string file;  ///< the name of the PTX in findings
@@ -123,8 +129,10 @@ struct Kernel {
   std::vector<SpecialRow> specials;
   std::vector<ParamSlot> params;
   uint32_t param_bytes = 0;
-  uint32_t static_shared = 0;  ///< bytes, dynamic shared memory follows, aligned
-  uint32_t local_bytes = 0;    ///< per thread
+  std::vector<SharedVariable> shared_variables;
+  std::vector<uint32_t> variable_at;  ///< per instruction, 1 + that which it accesses; 0: not known. Empty: one at most
+  uint32_t static_shared = 0;         ///< bytes, dynamic shared memory follows, aligned
+  uint32_t local_bytes = 0;           ///< per thread
   uint32_t max_threads[3] = {0, 0, 0};
   uint32_t required_threads[3] = {0, 0, 0};
   uint32_t required_cluster[3] = {0, 0, 0};

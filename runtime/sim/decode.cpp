@@ -73,6 +73,8 @@ bool Decoder::lane_instruction(const PtxStmt& stmt) {
   const std::optional<uint32_t> narrowed =
       stmt.name.starts_with("cvt.") ? low_half(stmt.operands[1], entry->signature.src[0]) : std::nullopt;
   Inst& in = emit_lane(*entry, stmt.name);
+  derives_.resize(kernel_.code.size());
+  derives_.back() = derivation(stmt.name);
   if (narrowed) {
     in.a = *narrowed;
     reference(&Inst::a, *narrowed, false, false);
@@ -225,6 +227,28 @@ void Decoder::mark_copies() {
   }
 }
 
+/// A loop of compare-and-swap may begin with a plain read: the first swap fails if the value is old (CUDA C++
+/// Programming Guide, "Atomic Functions"). Such a read of the address register of a swap counts as a relaxed one.
+void Decoder::first_reads_of_cas() {
+  const auto address = [&](uint32_t i) {
+    for (uint32_t k = kernel_.operand_begin[i]; k < kernel_.operand_begin[i + 1]; ++k)
+      if (const Operand& o = kernel_.operands[k]; !o.is_def && !o.is_pred && o.field == Operand::kA) return o.reg;
+    return ~0u;
+  };
+  std::map<std::tuple<uint32_t, int64_t, uint8_t>, MemoryScope> swapped;
+  for (uint32_t i = 0; i < kernel_.code.size(); ++i)
+    if (const Inst& in = kernel_.code[i]; in.kind == Kind::kAtomic && in.sub == static_cast<uint8_t>(AtomicOp::kCas))
+      swapped.emplace(std::tuple(address(i), in.imm, in.size), in.scope);
+  for (uint32_t i = 0; i < kernel_.code.size() && !swapped.empty(); ++i) {
+    Inst& in = kernel_.code[i];
+    if (in.kind != Kind::kLoad || in.count > 1 || in.flags & kFlagStrong) continue;
+    const auto same = swapped.find({address(i), in.imm, in.size});
+    if (same == swapped.end()) continue;
+    in.flags |= kFlagStrong;
+    in.scope = same->second;
+  }
+}
+
 void Decoder::body(const PtxFunction& function) {
   current_ = &function;
   for (size_t i = 0; i < function.body.size(); ++i) {
@@ -251,6 +275,8 @@ void Decoder::run() {
   resolve_branches();
   mark_copies();
   if (!assign_rows(kernel_, registers_, predicate_names_, refs_)) fail("the control flow is too large to analyse");
+  find_shared_variables(kernel_, derives_, variable_of_constant_);
+  first_reads_of_cas();
   if (kernel_.rows > kMaxRows) fail(fmt::format("more than {} registers are live at once", kMaxRows));
 }
 

@@ -106,6 +106,7 @@ void Decoder::call_defined(const PtxFunction& f, const PtxOperand* results, cons
   const int line = line_;
   const uint32_t loc = loc_;
   calls_.push_back({&f, new_label()});
+  const uint32_t local_begin = kernel_.local_bytes;
   body(f);
   label_at_[calls_.back().return_label] = static_cast<uint32_t>(kernel_.code.size());
   calls_.pop_back();
@@ -113,6 +114,12 @@ void Decoder::call_defined(const PtxFunction& f, const PtxOperand* results, cons
   line_ = line;
   loc_ = loc;
   scopes_ = std::move(caller);
+  if (local_begin == kernel_.local_bytes) return;
+  Inst& in = emit(Kind::kNop, Class::kControl);
+  in.flags |= kFlagPart;
+  in.sub = kNopReturn;
+  in.imm = local_begin;
+  in.target = kernel_.local_bytes;
 }
 
 /// A register that holds the argument at this position.

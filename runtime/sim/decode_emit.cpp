@@ -68,9 +68,10 @@ uint32_t Decoder::list_entry(uint32_t reg, bool is_def) {
   return index;
 }
 
-uint32_t Decoder::constant(uint64_t value, bool wide) {
-  auto [it, added] = constants_.try_emplace({value, wide}, static_cast<uint32_t>(registers_.size()));
+uint32_t Decoder::constant(uint64_t value, bool wide, uint32_t variable) {
+  auto [it, added] = constants_.try_emplace({value, wide, variable}, static_cast<uint32_t>(registers_.size()));
   if (added) {
+    if (variable) variable_of_constant_[it->second] = variable;
     registers_.push_back({wide ? Slot::kB64 : Slot::kB32, true, fmt::format("{}", value)});
     kernel_.constants.push_back({it->second, value, wide});
   }
@@ -122,7 +123,7 @@ void Decoder::use(uint32_t Inst::*field, const PtxOperand& o, Slot slot) {
     } else {
       const Symbol& s = resolve(o.name);
       if (s.kind == Symbol::Kind::kAddress) {
-        reg = constant(s.address + o.bits, slot == Slot::kB64);
+        reg = constant(s.address + o.bits, slot == Slot::kB64, s.variable);
       } else {
         if (o.bits) fail("a register operand cannot have a displacement");
         bool narrow_ok = slot == Slot::kB16 && s.slot == Slot::kB32;  // the low half of a wider register

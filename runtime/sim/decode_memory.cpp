@@ -101,7 +101,7 @@ void Decoder::address(const PtxOperand& o, uint32_t Inst::*base_field, int64_t I
     const Symbol& s = resolve(o.name);
     if (s.kind == Symbol::Kind::kAddress) {
       at += s.address;
-      reg = constant(0, true);
+      reg = constant(0, true, s.variable);
       in.flags |= wide_flag;
     } else {
       if (s.kind != Symbol::Kind::kRegister || (s.slot != Slot::kB32 && s.slot != Slot::kB64))
@@ -134,7 +134,7 @@ void Decoder::load_store(const PtxStmt& stmt, Modifiers& m, bool is_load) {
   strong = strong || take_order(m, scope);  // where CUTLASS has it: ld.global.acquire.gpu
   bool policy = false;
   take_cache_hints(m, policy);
-  if (is_load) m.take("nc");
+  const bool read_only = is_load && m.take("nc");
   take_cache_hints(m, policy);
   uint8_t count = m.take("v2") ? 2 : m.take("v4") ? 4 : 1;
   const MemoryType* type = memory_type(m.next());
@@ -171,6 +171,7 @@ void Decoder::load_store(const PtxStmt& stmt, Modifiers& m, bool is_load) {
   if (slot == Slot::kB64 && type->size != 8) in.flags |= kFlagWide;
   if (is_load && type->is_signed) in.flags |= kFlagSigned;
   if (strong) in.flags |= kFlagStrong;
+  if (read_only) in.flags |= kFlagReadOnly;
   if (!is_load && has(stmt.name, ".release")) in.flags |= kFlagRelease;
   if (is_load && has(stmt.name, ".acquire")) in.flags |= kFlagAcquire;
   in.scope = scope;

@@ -1,5 +1,6 @@
 // The meaning of names: parameters, variables, registers, labels, special registers.
 #include <fmt/format.h>
+#include <llvm/Demangle/Demangle.h>
 
 #include <algorithm>
 #include <charconv>
@@ -112,14 +113,33 @@ void Decoder::lay_out_shared() {
   uint64_t at = kSharedBase;
   for (const PtxVar* v : fixed) {
     at = align_up(at, alignment(*v));
-    shared_[v->name] = at;
+    place_shared(*v, at, at + v->bytes());
     at += v->bytes();
     line_ = v->line;
     if (at > kSharedWindowEnd / 2) fail("shared variables are too large");
   }
   for (const PtxVar* v : dynamic) at = align_up(at, alignment(*v));
-  for (const PtxVar* v : dynamic) shared_[v->name] = at;
+  // All are the same array.
+  for (const PtxVar* v : dynamic) {
+    if (v == dynamic[0])
+      place_shared(*v, at, kSharedWindowEnd);
+    else
+      shared_[v->name] = shared_[dynamic[0]->name];
+  }
   kernel_.static_shared = static_cast<uint32_t>(at - kSharedBase);
+}
+
+void Decoder::place_shared(const PtxVar& var, uint64_t begin, uint64_t end) {
+  // "k(float*)::tile": the variable of a function.
+  std::string name = llvm::demangle(std::string(var.name));
+  if (const size_t at = name.rfind("::"); at != std::string::npos) name.erase(0, at + 2);
+  kernel_.shared_variables.push_back(
+      {std::move(name), static_cast<uint32_t>(begin - kSharedBase), static_cast<uint32_t>(end - kSharedBase)});
+  Symbol symbol{Symbol::Kind::kAddress};
+  symbol.address = begin;
+  symbol.space = Space::kShared;
+  symbol.variable = static_cast<uint32_t>(kernel_.shared_variables.size());
+  shared_[var.name] = symbol;
 }
 
 uint64_t Decoder::local_address(const PtxVar& var) {
@@ -160,9 +180,10 @@ void Decoder::declare_variable(const PtxVar& var) {
     // What is passed to a function lies in local memory, where each lane has its own.
     symbol.address = local_address(var);
     symbol.space = Space::kLocal;
-  } else if (var.space == Space::kShared)
-    symbol.address = shared_.count(var.name) ? shared_[var.name] : kSharedBase;
-  else
+  } else if (var.space == Space::kShared) {
+    symbol.address = kSharedBase;  // of one that is not mentioned
+    if (const auto at = shared_.find(var.name); at != shared_.end()) symbol = at->second;
+  } else
     fail("a .global variable cannot be declared in a function here");
   scopes_.back().symbols[var.name] = symbol;
 }
@@ -241,13 +262,10 @@ const Decoder::Symbol& Decoder::resolve(std::string_view name) {
   if (const Symbol* s = find_special(name)) return *s;
   if (const auto at = globals_by_name_.find(name); at != globals_by_name_.end()) {
     const PtxVar& v = *at->second;
+    if (v.space == Space::kShared) return scopes_[0].symbols[name] = shared_[name];
     Symbol symbol{Symbol::Kind::kAddress};
     symbol.space = v.space;
-    if (v.space == Space::kShared) {
-      symbol.address = shared_[name];
-    } else {
-      symbol.address = global_address(v);
-    }
+    symbol.address = global_address(v);
     return scopes_[0].symbols[name] = symbol;
   }
   if (find_function(name))

@@ -6,11 +6,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "runtime/sim/dataflow.h"
 #include "runtime/sim/decode.h"
+#include "runtime/sim/shared_variables.h"
 
 namespace roofgen::sim {
 
@@ -60,6 +62,7 @@ class Decoder {
     Slot slot = Slot::kB32;
     uint64_t address = 0;  ///< generic address of a variable
     Space space = Space::kGeneric;
+    uint32_t variable = 0;  ///< of a shared variable: 1 + its index in Kernel::shared_variables
   };
   struct Range {  ///< `.reg .b32 %r<N>`
     std::string_view prefix;
@@ -81,6 +84,7 @@ class Decoder {
   void body(const PtxFunction& function);
   void lay_out_parameters();
   void lay_out_shared();
+  void place_shared(const PtxVar& var, uint64_t begin, uint64_t end);
   std::vector<const PtxFunction*> called_functions() const;
   void open_scope(size_t stmt);
   void declare_register(const PtxStmt& stmt);
@@ -99,10 +103,12 @@ class Decoder {
   void move(const PtxStmt& stmt);
   void resolve_branches();
   void mark_copies();
+  void first_reads_of_cas();
 
   Inst& emit(Kind kind, Class cls);
   void operands_are(const PtxStmt& stmt, size_t low, size_t high) const;
-  uint32_t constant(uint64_t value, bool wide);
+  /// `variable`: the value is an address of it, or 0 as the base of one.
+  uint32_t constant(uint64_t value, bool wide, uint32_t variable = 0);
   uint32_t special(Special which);
   uint32_t scratch(Slot slot);
   uint64_t immediate_bits(const PtxOperand& o, Slot slot) const;
@@ -181,9 +187,11 @@ class Decoder {
   std::vector<VirtualRegister> registers_;
   std::vector<std::string> predicate_names_{"true"};
   std::vector<RegisterRef> refs_;
-  std::map<std::pair<uint64_t, bool>, uint32_t> constants_;
+  std::map<std::tuple<uint64_t, bool, uint32_t>, uint32_t> constants_;
+  std::unordered_map<uint32_t, uint32_t> variable_of_constant_;
+  std::vector<Derives> derives_;
   std::unordered_map<std::string_view, Symbol> specials_;
-  std::unordered_map<std::string_view, uint64_t> shared_;
+  std::unordered_map<std::string_view, Symbol> shared_;
   std::unordered_map<std::string_view, uint64_t> globals_;  ///< those that have a place; 0: about to have one
   std::vector<uint32_t> label_at_;                          ///< label id -> instruction
   const PtxStmt* guarded_ = nullptr;                        ///< statement whose guard emitted instructions inherit

@@ -121,6 +121,19 @@ bool CtaOrder::is_before(const AccessRecord& r, uint32_t warp) const {
   return row && (*row)[other] >= stamp;
 }
 
+bool CtaOrder::read_only(uint32_t slot, LineBits bits) {
+  if (!grid_) return false;
+  grid_->read_only_[slot].add(bits);
+  AccessHistory& history = grid_->history_;
+  history.unfold(slot);
+  return history.find(slot, bits, [](const AccessRecord& r) { return writes(r.what); });
+}
+
+bool CtaOrder::was_read_only(uint32_t slot, LineBits bits) const {
+  const auto read = grid_->read_only_.find(slot);
+  return read != grid_->read_only_.end() && read->second.meets(bits);
+}
+
 const AccessRecord* CtaOrder::touch_others(uint32_t warp, uint32_t slot, LineBits bits, What what, MemoryScope scope,
                                            bool equal) {
   AccessHistory& history = grid_->history_;

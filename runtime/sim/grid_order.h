@@ -78,8 +78,9 @@ class GridOrder {
   };
   bool follows_;
   AccessHistory history_;
-  std::vector<uint32_t> cluster_;                   ///< by CTA, where clusters have several: a number of its cluster
-  std::unordered_map<uint64_t, Message> messages_;  ///< by word
+  std::unordered_map<uint32_t, LineBits> read_only_;  ///< bytes that ld.global.nc has read, by slot; not of inputs
+  std::vector<uint32_t> cluster_;                     ///< by CTA, where clusters have several: a number of its cluster
+  std::unordered_map<uint64_t, Message> messages_;    ///< by word
   std::unordered_map<uint32_t, ClusterBarrier> cluster_barriers_;
 };
 
@@ -105,6 +106,11 @@ class CtaOrder {
   }
   /// Records an access whatever it races with.
   void note(uint32_t warp, uint32_t slot, LineBits bits, What what, MemoryScope scope, bool equal);
+
+  /// ld.global.nc of bytes of one line: whether the launch has written some of them.
+  bool read_only(uint32_t slot, LineBits bits);
+  bool any_read_only() const { return grid_ && !grid_->read_only_.empty(); }
+  bool was_read_only(uint32_t slot, LineBits bits) const;
 
   /// Strong accesses to device memory, before SharedShadow::advance().
   void strong(const DeviceAccess& e);

@@ -79,6 +79,7 @@ enum class MbarrierOp : uint8_t {
 };
 /// Inst::sub of what changes no value.
 inline constexpr uint8_t kNopFence = 1, kNopProxyFence = 2, kNopBulkCommit = 3, kNopBulkWait = 4;
+inline constexpr uint8_t kNopReturn = 5;  ///< a call ends: its local memory, from `imm` to `target`, holds nothing more
 /// Inst::type of an mbarrier instruction.
 inline constexpr uint8_t kBulkIn = 1,
                          kBulkTensor = 2;          ///< bits of a bulk copy's `sub`: to shared memory; by a tensor map
@@ -125,9 +126,10 @@ struct Signature {
 
 inline constexpr uint8_t kFlagTracked = 1;   ///< reads or writes a register of Kernel::unassigned
 inline constexpr uint8_t kFlagAddr64 = 2;    ///< address register is 64 bits wide
-inline constexpr uint8_t kFlagSigned = 4;    ///< loads sign-extend; lane-wise: the sources are signed numbers
+inline constexpr uint8_t kFlagSigned = 4;    ///< loads sign-extend; lane-wise: the sources are signed
 inline constexpr uint8_t kFlagRelease = 4;   ///< stores, atomics and fences: they hand on what the thread did before
 inline constexpr uint8_t kFlagAligned = 8;   ///< `.aligned`: every lane of the warp must take part
+inline constexpr uint8_t kFlagReadOnly = 8;  ///< loads: ld.global.nc
 inline constexpr uint8_t kFlagStrong = 16;   ///< volatile, relaxed, acquire or release access
 inline constexpr uint8_t kFlagPart = 32;     ///< continues the PTX instruction before it, not counted again
 inline constexpr uint8_t kFlagDst64 = 64;    ///< cp.async: the shared address register is 64 bits wide

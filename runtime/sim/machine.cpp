@@ -190,6 +190,8 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kNop:
           if (in.sub == kNopFence || in.sub == kNopProxyFence)
             emit(Fence{site(w), in.sub == kNopProxyFence});
+          else if (in.sub == kNopReturn)
+            forget_local(w, mask, static_cast<uint32_t>(in.imm), in.target);
           else if (in.sub)
             bulk_group(w, in, mask);
           ++w.pc;

@@ -177,6 +177,7 @@ class Machine {
     uint8_t rank[kWarpSize];     ///< whose shared memory in the cluster
     uint32_t shared = 0, remote = 0, device = 0, inputs = 0,
              local = 0;  ///< lanes; remote: of other CTAs' shared memory
+    bool is_of_cta(uint32_t lane) const { return ((shared & ~remote) | local) >> lane & 1; }
   };
 
   Site site(const Warp& w) const { return {kernel_.code[w.pc], w.pc, w.index}; }
@@ -230,7 +231,11 @@ class Machine {
   void set_undefined(Warp& w, uint32_t place, uint32_t lane, uint64_t bits, uint32_t origin);
   uint32_t origin_at(Warp& w, uint32_t lane, uint64_t address);
   void note_unwritten(Warp& w, const Inst& in, uint32_t mask, const Targets& t);
-  uint64_t byte_key(const Warp& w, const Targets& t, uint32_t lane) const;
+  static uint64_t local_key(const Warp& w, uint32_t lane) { return uint64_t{w.index * kWarpSize + lane} << 32; }
+  static uint64_t byte_key(const Warp& w, const Targets& t, uint32_t lane) {
+    return t.address[lane] | (t.local >> lane & 1 ? local_key(w, lane) : 0);
+  }
+  void forget_local(const Warp& w, uint32_t mask, uint32_t begin, uint32_t end);
   bool goes_back(const Warp& w, const Inst& in, uint32_t place, uint32_t lane, const Targets& t) const;
   uint32_t holes_in(Warp& w, const Inst& in, uint32_t lane, const Targets& t);
   void shuffle_undefined(Warp& w, const Inst& in, uint32_t mask, const uint32_t* from, uint32_t absent);

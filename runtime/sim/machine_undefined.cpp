@@ -152,15 +152,18 @@ void Machine::note_unwritten(Warp& w, const Inst& in, uint32_t mask, const Targe
   }
 }
 
-uint64_t Machine::byte_key(const Warp& w, const Targets& t, uint32_t lane) const {
-  return t.address[lane] | (t.local >> lane & 1 ? uint64_t{w.index * kWarpSize + lane} << 32 : 0);
+/// Local memory from offset `begin` to `end` holds nothing from now on.
+void Machine::forget_local(const Warp& w, uint32_t mask, uint32_t begin, uint32_t end) {
+  checker_.forget_local(w.index, mask, begin, end);
+  for (uint32_t m = partly_undefined_.empty() ? 0 : mask; m; m &= m - 1)
+    for (uint64_t at = begin; at < end; ++at) partly_undefined_.erase(local_key(w, first_lane(m)) | (kLocalBase + at));
 }
 
 /// Whether undefined bits of a register go back to where they were loaded from, which changes other bits there: a
 /// bit-field is written. Device memory leaves the CTA.
 bool Machine::goes_back(const Warp& w, const Inst& in, uint32_t place, uint32_t lane, const Targets& t) const {
   const uint32_t origin = w.details[place].origin[lane];
-  if (!origin || !((t.shared | t.local) & ~t.remote & 1u << lane)) return false;
+  if (!origin || !t.is_of_cta(lane)) return false;
   const ValueOrigin& from = w.origins[(origin - 1) / kWarpSize];
   return from.address[(origin - 1) % kWarpSize] - t.address[lane] < uint64_t{in.size} * in.count &&
          kernel_.code[from.pc].kind == Kind::kLoad;
@@ -186,7 +189,7 @@ uint32_t Machine::holes_in(Warp& w, const Inst& in, uint32_t lane, const Targets
     }
     holes |= bytes_of_bits(undefined[i]) << (i * in.size);
     for (uint32_t k = 0; k < in.size; ++k)
-      if (const auto bits = static_cast<uint8_t>(undefined[i] >> 8 * k); bits && (t.shared | t.local) >> lane & 1)
+      if (const auto bits = static_cast<uint8_t>(undefined[i] >> 8 * k); bits && t.is_of_cta(lane))
         partly_undefined_[byte_key(w, t, lane) + i * in.size + k] = bits;
   }
   return holes;

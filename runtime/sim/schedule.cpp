@@ -168,6 +168,11 @@ bool worth_threads(const LaunchState& state, uint64_t ctas_left, uint64_t instru
   return !accesses_strongly(state.kernel, {Space::kGlobal});
 }
 
+bool reads_read_only(const Kernel& kernel) {
+  return std::any_of(kernel.code.begin(), kernel.code.end(),
+                     [](const Inst& in) { return in.kind == Kind::kLoad && in.flags & kFlagReadOnly; });
+}
+
 /// Whether CTAs of the launch may order their accesses: something is released, and something read strongly.
 bool may_synchronise(const LaunchState& state) {
   if (state.launch.cluster.count() > 1 || state.grid_workspace) return true;
@@ -203,7 +208,7 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
   std::vector<std::unique_ptr<Team>> idle;
   const auto most = static_cast<uint64_t>(std::max(options.max_findings, 1));
   GridOrder order(may_synchronise(state));
-  if (n > 1) state.order = &order;
+  if (n > 1 || reads_read_only(state.kernel)) state.order = &order;
   state.schedule = options.schedule;
   std::mt19937_64 random(options.schedule);
   const size_t side_by_side = 2 + random() % 15;  // CTAs that take turns in a random schedule

@@ -59,14 +59,14 @@ PartlyDefined ordered(PartlyDefined x, const Inst& in) {
 }
 
 /// A bit of a sum is defined where its operands' bits and the carry into it are. Carries grow with the operands.
-uint64_t sum(PartlyDefined a, PartlyDefined b) {
+uint64_t undefined_sum(PartlyDefined a, PartlyDefined b) {
   return a.undefined | b.undefined | ((a.lowest() + b.lowest()) ^ (a.highest() + b.highest()));
 }
-uint64_t difference(PartlyDefined a, PartlyDefined b) {
+uint64_t undefined_difference(PartlyDefined a, PartlyDefined b) {
   return a.undefined | b.undefined | ((a.lowest() - b.highest()) ^ (a.highest() - b.lowest()));
 }
 /// The lowest undefined bit of a factor counts as often as the other says, of which zeros at the end are known.
-uint64_t product(PartlyDefined a, PartlyDefined b) {
+uint64_t undefined_product(PartlyDefined a, PartlyDefined b) {
   const int from = std::min(std::countr_zero(a.undefined) + std::countr_zero(b.highest()),
                             std::countr_zero(b.undefined) + std::countr_zero(a.highest()));
   return from >= 64 ? 0 : kAllBits << from;
@@ -130,12 +130,12 @@ uint64_t undefined_in_lane(const Inst& in, PartlyDefined a, PartlyDefined b, Par
                                  : undefined_logic(e.value, a, b, c);
     case MadeOf::kSelected:
       return c.undefined ? a.undefined | b.undefined | (a.value ^ b.value) : c.value ? a.undefined : b.undefined;
-    case MadeOf::kSum: return sum(a, b);
-    case MadeOf::kDifference: return difference(a, b);
-    case MadeOf::kProduct: return product(extended(a, in), extended(b, in));
+    case MadeOf::kSum: return undefined_sum(a, b);
+    case MadeOf::kDifference: return undefined_difference(a, b);
+    case MadeOf::kProduct: return undefined_product(extended(a, in), extended(b, in));
     case MadeOf::kProductSum: {
       const PartlyDefined x = extended(a, in), y = extended(b, in);
-      return sum({x.value * y.value, product(x, y)}, c);
+      return undefined_sum({x.value * y.value, undefined_product(x, y)}, c);
     }
     case MadeOf::kEqual: {
       const uint64_t open = cut(any, in);

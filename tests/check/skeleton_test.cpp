@@ -76,6 +76,14 @@ TEST(Skeleton, OfNamesThatAreNotMangled) {
             std::vector<std::string>{"the file launches this kernel nowhere: placeholders for --grid, --block"});
 }
 
+TEST(Skeleton, WordsOfTheCommandAreQuotedWhereAShellNeedsIt) {
+  EXPECT_EQ(shell_word("../a_b-1/k.cu"), "../a_b-1/k.cu");
+  EXPECT_EQ(shell_word("day 23/k.cu"), "'day 23/k.cu'");
+  EXPECT_EQ(shell_word("scale<float>"), "'scale<float>'");
+  EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_word(""), "''");
+}
+
 TEST(Progress, NamesThePlacesOfTheRunningWarps) {
   if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
   Request r;

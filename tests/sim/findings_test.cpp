@@ -38,6 +38,30 @@ TEST(Findings, OutOfBounds) {
   EXPECT_EQ(run(".local .align 4 .b8 loc[8]; st.local.u32 [loc+4], %r1; ld.local.u32 %r3, [loc+4];"), "");
 }
 
+/// The variable of an address is followed through copies and sums; where it may be another, nothing is reported.
+TEST(Findings, OutOfArray) {
+  const auto two = [](const std::string& body) {
+    return run(".shared .align 4 .b8 a[64]; .shared .align 4 .b8 b[64]; st.shared.u32 [b+60], %r1;" + body, 1);
+  };
+  EXPECT_EQ(two("st.shared.u32 [a+60], %r1;"), "");
+  EXPECT_EQ(two("st.shared.u32 [a+64], %r1;"), "out-of-array");
+  EXPECT_EQ(two("mov.u32 %r3, a; st.shared.u32 [%r3+64], %r1;"), "out-of-array");
+  EXPECT_EQ(two("st.shared.u32 [a], %r1; mov.u32 %r3, b; st.shared.u32 [%r3+-4], %r1;"), "out-of-array");
+  EXPECT_EQ(two("mov.u32 %r3, a+60; st.shared.u32 [%r3+8], %r1;"), "out-of-array");
+  EXPECT_EQ(two("mov.u32 %r3, a; add.u32 %r4, %r1, 68; add.u32 %r5, %r4, %r3; st.shared.u32 [%r5], %r1;"),
+            "out-of-array");
+  EXPECT_EQ(two("mov.u32 %r3, a; mad.lo.u32 %r4, %r1, 4, %r3; st.shared.u32 [%r4+64], %r1;"), "out-of-array");
+  EXPECT_EQ(two("mov.u64 %rd3, a; cvta.shared.u64 %rd4, %rd3; st.u32 [%rd4+64], %r1;"), "out-of-array");
+  EXPECT_EQ(two("mov.u32 %r3, a; sub.u32 %r3, %r3, -64; st.shared.u32 [%r3], %r1;"), "out-of-array");
+  // A literal that equals the address of a; a distance of two variables; one variable of two; computed bits.
+  EXPECT_EQ(two("mov.u32 %r3, 1024; st.shared.u32 [%r3+64], %r1;"), "");
+  EXPECT_EQ(two("mov.u32 %r3, a; mov.u32 %r4, b; sub.u32 %r5, %r4, %r3; add.u32 %r3, %r3, %r5; "
+                "st.shared.u32 [%r3], %r1;"),
+            "");
+  EXPECT_EQ(two("mov.u32 %r3, a; setp.eq.u32 %p1, %r1, 0; @%p1 mov.u32 %r3, b; st.shared.u32 [%r3], %r1;"), "");
+  EXPECT_EQ(two("mov.u32 %r3, a; xor.b32 %r3, %r3, 64; st.shared.u32 [%r3], %r1;"), "");
+}
+
 TEST(Findings, Misaligned) {
   EXPECT_EQ(run("st.global.u32 [%rd1+2], %r1;", 1), "misaligned");
   EXPECT_EQ(run("st.global.v4.u32 [%rd1+8], {%r1,%r1,%r1,%r1};", 1), "misaligned");
