@@ -180,6 +180,7 @@ TEST(Findings, UndefinedBits) {
   // Of a register that was never assigned, too.
   EXPECT_EQ(run("and.b32 %r4, %r9, 0xf; shr.u32 %r4, %r4, 4; st.global.u32 [%rd1], %r4;", 1), "");
   EXPECT_EQ(run("and.b32 %r4, %r9, 0xf; shr.u32 %r4, %r4, 3; st.global.u32 [%rd1], %r4;", 1), "uninitialised");
+  EXPECT_EQ(run("and.b32 %r4, %r9, 0xf00; st.global.u8 [%rd1], %r4;", 1), "");
 }
 
 /// In shared and local memory the bits beside a written bit-field stay undefined.

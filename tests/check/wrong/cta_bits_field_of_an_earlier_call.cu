@@ -8,6 +8,6 @@ __device__ __noinline__ int f(int t, bool write) {
 }
 __global__ void k(int* y) {
   const int t = threadIdx.x;
-  y[t] = f(t, true);
-  y[t + 32] = f(t, false);
+#pragma unroll 1
+  for (int i = 0; i < 2; ++i) y[t + 32 * i] = f(t, i == 0);
 }
