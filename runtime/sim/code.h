@@ -14,6 +14,13 @@
 namespace roofgen::sim {
 
 inline uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
+inline uint64_t low_bytes(uint32_t n) { return n >= 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * n) - 1; }
+/// The first `size` bytes, extended by their sign if the instruction's numbers are signed.
+inline uint64_t extended(uint64_t value, const Inst& in) {
+  const int shift = 64 - 8 * in.size;
+  return in.flags & kFlagSigned ? static_cast<uint64_t>(static_cast<int64_t>(value << shift) >> shift)
+                                : value << shift >> shift;
+}
 
 // Generic addresses: low windows for the on-chip spaces, so that `cvta` is a move; device buffers
 // live far above. Address 0 is in no buffer: the first 1 KiB of shared memory is the system's
@@ -100,6 +107,7 @@ struct Operand {
   bool is_def, is_pred;
   enum Field : uint8_t { kA, kB, kC, kGuard, kList, kOther } field;
   uint32_t entry = 0;  ///< kList: which of the instruction's
+  bool wide = false;   ///< its rows are 64-bit
   uint32_t place = 0;  ///< its row, or, past all rows, its predicate
 };
 

@@ -57,8 +57,9 @@ class Analysis {
                          : r.field == &Inst::guard ? Operand::kGuard
                          : r.field == nullptr      ? Operand::kList
                                                    : Operand::kOther;
-      kernel_.operands.push_back(
-          {r.reg, r.is_def, r.is_pred, field, r.field ? 0 : r.list_index - kernel_.code[r.inst].list});
+      kernel_.operands.push_back({r.reg, r.is_def, r.is_pred, field,
+                                  r.field ? 0 : r.list_index - kernel_.code[r.inst].list,
+                                  !r.is_pred && registers_[r.reg].slot == Slot::kB64});
     }
   }
 

@@ -48,9 +48,8 @@ std::optional<uint32_t> Decoder::low_half(const PtxOperand& o, Slot slot) {
     return std::nullopt;
   const Symbol& s = resolve(o.name);
   if (s.kind != Symbol::Kind::kRegister || s.slot != Slot::kB64) return std::nullopt;
-  const LaneEntry* cut = opcodes_.find("cvt.u32.u64");
-  Inst& in = emit(Kind::kLane, cut->cls);
-  in.lane = cut->fn;
+  constexpr const char* kCut = "cvt.u32.u64";
+  emit_lane(*opcodes_.find(kCut), kCut);
   use(&Inst::a, o, Slot::kB64);
   const uint32_t reg = scratch(Slot::kB32);
   kernel_.code.back().d = reg;
@@ -73,14 +72,9 @@ bool Decoder::lane_instruction(const PtxStmt& stmt) {
                           (entry->cls == Class::kFp32 || entry->cls == Class::kFp64);
   const std::optional<uint32_t> narrowed =
       stmt.name.starts_with("cvt.") ? low_half(stmt.operands[1], entry->signature.src[0]) : std::nullopt;
-  Inst& in = emit(Kind::kLane, entry->cls);
+  Inst& in = emit_lane(*entry, stmt.name);
   derives_.resize(kernel_.code.size());
   derives_.back() = derivation(stmt.name);
-  in.lane = entry->fn;
-  in.type = static_cast<uint8_t>(stmt.name.starts_with("selp.") ? MadeOf::kSelected
-                                 : stmt.name == "and.pred"      ? MadeOf::kAnd
-                                 : stmt.name == "or.pred"       ? MadeOf::kOr
-                                                                : MadeOf::kAll);
   if (narrowed) {
     in.a = *narrowed;
     reference(&Inst::a, *narrowed, false, false);
@@ -112,10 +106,7 @@ void Decoder::setp(const PtxStmt& stmt) {
   const LaneEntry* entry = opcodes_.find(spelling);
   if (!entry || entry->signature.dst != Slot::kPred) unknown_opcode();
   operands_are(stmt, combine ? 4 : 3, combine ? 4 : 3);
-  Inst& in = emit(Kind::kLane, entry->cls);
-  in.lane = entry->fn;
-  in.sub = combine;
-  if (combine) in.type = static_cast<uint8_t>(MadeOf::kCombined);
+  emit_lane(*entry, spelling).sub = combine;
   use(&Inst::a, stmt.operands[1], entry->signature.src[0]);
   use(&Inst::b, stmt.operands[2], entry->signature.src[1]);
   if (combine) {
@@ -162,12 +153,7 @@ void Decoder::move(const PtxStmt& stmt) {
   Slot part = wide ? (n == 2 ? Slot::kB32 : Slot::kB16) : Slot::kB16;
   if (n != 2 && !(wide && n == 4)) fail(fmt::format("'{}' cannot take a vector of {}", stmt.name, n));
   Slot whole = wide ? Slot::kB64 : Slot::kB32;
-  auto lane = [&](const char* spelling) -> Inst& {
-    const LaneEntry* entry = opcodes_.find(spelling);
-    Inst& in = emit(Kind::kLane, Class::kMove);
-    in.lane = entry->fn;
-    return in;
-  };
+  auto lane = [&](const char* spelling) -> Inst& { return emit_lane(*opcodes_.find(spelling), spelling); };
   if (unpack) {
     bool first = true;
     for (size_t i = 0; i < n; ++i) {

@@ -13,8 +13,7 @@ namespace roofgen::sim {
 uint32_t Decoder::step(const char* spelling, Slot slot, std::initializer_list<uint32_t> sources) {
   const LaneEntry* entry = opcodes_.find(spelling);
   const uint32_t to = slot == Slot::kPred ? new_register({'p', 1}, "carry").id : scratch(slot);
-  Inst& in = emit(Kind::kLane, entry->cls);
-  in.lane = entry->fn;
+  emit_lane(*entry, spelling);
   constexpr uint32_t Inst::*kFields[] = {&Inst::a, &Inst::b, &Inst::c, &Inst::e};
   size_t i = 0;
   for (const uint32_t source : sources) {
@@ -73,10 +72,7 @@ bool Decoder::carry_instruction(const PtxStmt& stmt, std::string_view base) {
     if (gives) out = step(subtracts ? "and.pred" : "or.pred", Slot::kPred, {out, again});
   }
   const auto define = [&](const char* spelling, uint32_t from, bool is_pred) -> void {
-    const LaneEntry* entry = opcodes_.find(spelling);
-    Inst& in = emit(Kind::kLane, entry->cls);
-    in.lane = entry->fn;
-    in.a = from;
+    emit_lane(*opcodes_.find(spelling), spelling).a = from;
     reference(&Inst::a, from, false, is_pred);
   };
   if (gives) {

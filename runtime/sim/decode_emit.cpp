@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "runtime/sim/decoder.h"
+#include "runtime/sim/undefined_bits.h"
 
 namespace roofgen::sim {
 namespace {
@@ -46,6 +47,13 @@ Inst& Decoder::emit(Kind kind, Class cls) {
     reference(&Inst::guard, p.id, false, true);
   }
   return kernel_.code.back();
+}
+
+Inst& Decoder::emit_lane(const LaneEntry& entry, std::string_view opcode) {
+  Inst& in = emit(Kind::kLane, entry.cls);
+  in.lane = entry.fn;
+  set_rule(in, opcode, entry.signature);
+  return in;
 }
 
 void Decoder::reference(uint32_t Inst::*field, uint32_t reg, bool is_def, bool is_pred) {

@@ -124,6 +124,7 @@ class Decoder {
 
   // decode_carry.cpp: addition and subtraction of more than one word
   bool carry_instruction(const PtxStmt& stmt, std::string_view base);
+  Inst& emit_lane(const LaneEntry& entry, std::string_view opcode);
   uint32_t step(const char* spelling, Slot slot, std::initializer_list<uint32_t> sources);
   uint32_t operand_register(const PtxOperand& o, Slot slot);
 

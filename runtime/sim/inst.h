@@ -124,22 +124,23 @@ struct Signature {
   Slot src[4] = {Slot::kNone, Slot::kNone, Slot::kNone, Slot::kNone};
 };
 
-inline constexpr uint8_t kFlagTracked = 1;    ///< reads or writes a register of Kernel::unassigned
-inline constexpr uint8_t kFlagAddr64 = 2;     ///< address register is 64 bits wide
-inline constexpr uint8_t kFlagSigned = 4;     ///< loads sign-extend
-inline constexpr uint8_t kFlagRelease = 4;    ///< stores, atomics and fences: they hand on what the thread did before
-inline constexpr uint8_t kFlagAligned = 8;    ///< `.aligned`: every lane of the warp must take part
-inline constexpr uint8_t kFlagReadOnly = 8;   ///< loads: ld.global.nc
-inline constexpr uint8_t kFlagStrong = 16;    ///< volatile, relaxed, acquire or release access
-inline constexpr uint8_t kFlagPart = 32;      ///< continues the PTX instruction before it, not counted again
-inline constexpr uint8_t kFlagDst64 = 64;     ///< cp.async: the shared address register is 64 bits wide
-inline constexpr uint8_t kFlagAcquire = 64;   ///< loads, atomics, fences: what others released is seen after it
-inline constexpr uint8_t kFlagWide = 128;     ///< loads: destination rows are 64-bit though the element is not
+inline constexpr uint8_t kFlagTracked = 1;   ///< reads or writes a register of Kernel::unassigned
+inline constexpr uint8_t kFlagAddr64 = 2;    ///< address register is 64 bits wide
+inline constexpr uint8_t kFlagSigned = 4;    ///< loads sign-extend; lane-wise: the sources are signed
+inline constexpr uint8_t kFlagRelease = 4;   ///< stores, atomics and fences: they hand on what the thread did before
+inline constexpr uint8_t kFlagAligned = 8;   ///< `.aligned`: every lane of the warp must take part
+inline constexpr uint8_t kFlagReadOnly = 8;  ///< loads: ld.global.nc
+inline constexpr uint8_t kFlagStrong = 16;   ///< volatile, relaxed, acquire or release access
+inline constexpr uint8_t kFlagPart = 32;     ///< continues the PTX instruction before it, not counted again
+inline constexpr uint8_t kFlagDst64 = 64;    ///< cp.async: the shared address register is 64 bits wide
+inline constexpr uint8_t kFlagAcquire = 64;  ///< loads, atomics, fences: what others released is seen after it
+inline constexpr uint8_t kFlagWide = 128;  ///< loads: destination rows are 64-bit though the element is not; lane-wise:
+                                           ///< its rows are 64-bit
 inline constexpr uint8_t kFlagReduces = 128;  ///< atomics: `red`, whose read acquires nothing
 
 struct Inst {
   LaneFn lane = nullptr;
-  int64_t imm = 0;                      ///< address displacement, lop3 table, ...
+  int64_t imm = 0;                      ///< address displacement, number of the rule (MadeOf), ...
   uint32_t d = 0, a = 0, b = 0, c = 0;  ///< row or predicate indices; by Signature for lane functions
   uint32_t e = 0;                       ///< second destination (predicate) or fourth source
   uint32_t list = 0;                    ///< first entry in Kernel::lists for vector operands
@@ -149,9 +150,10 @@ struct Inst {
   uint32_t guard_flip = 0;              ///< ~0 for `@!p`
   Kind kind = Kind::kNop;
   Class cls = Class::kControl;
-  uint8_t sub = 0;    ///< which of its kind: shuffle mode, atomic operation, combine of setp, the elements of a load or
-                      ///< store that are only copied, ...
-  uint8_t size = 0;   ///< bytes per element of a memory access
+  uint8_t sub = 0;  ///< which of its kind: shuffle mode, atomic operation, combine of setp, the elements of a load or
+                    ///< store that are only copied, ...
+  uint8_t size =
+      0;  ///< bytes per element of a memory access; of a lane-wise instruction's sources, if its rule needs it
   uint8_t count = 1;  ///< vector elements or matrices
   uint8_t space = 0;  ///< enum Space
   uint8_t flags = 0;
@@ -159,20 +161,24 @@ struct Inst {
   MemoryScope scope = MemoryScope::kSys;  ///< of strong accesses and fences
 };
 
-/// Copies a value without computing with it.
-constexpr bool is_plain_move(const Inst& in) { return in.kind == Kind::kLane && in.cls == Class::kMove; }
-
 /// Computes an undefined result from undefined sources without a finding; a use that decides or leaves the registers
 /// is one.
 constexpr bool passes_on(const Inst& in) { return in.kind == Kind::kLane || in.kind == Kind::kShuffle; }
 
-/// Inst::type of a lane-wise instruction: which of its sources the result is made of, where some hold nothing.
+/// Inst::type of a lane-wise instruction: which bits of its result are undefined (undefined_bits.h).
 enum class MadeOf : uint8_t {
-  kAll,
-  kSelected,  ///< a or b, by the predicate c
-  kAnd,       ///< predicates a and b: one that is false is enough
-  kOr,        ///< one that is true is enough
-  kCombined,  ///< a comparison of a and b, and the predicate c, by `sub`
+  kAll,         ///< all, if any bit of a source is
+  kHalves,      ///< the same for each 16 bits
+  kMoved,       ///< those that the bits of the first `imm` sources move to; the other sources say where
+  kLogic,       ///< bit by bit, of a, b and c, by the table `imm` or e
+  kSelected,    ///< those of a or b, by the predicate c
+  kSum,         ///< a + b
+  kDifference,  ///< a - b
+  kProduct,     ///< a * b
+  kProductSum,  ///< a * b + c
+  kEqual,       ///< a comparison by a == b
+  kLess,        ///< by a < b
+  kGreater,     ///< by a > b
 };
 
 /// One row of the instruction table for one host instruction set.

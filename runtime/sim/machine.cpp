@@ -191,7 +191,7 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
           if (in.sub == kNopFence || in.sub == kNopProxyFence)
             emit(Fence{site(w), in.sub == kNopProxyFence});
           else if (in.sub == kNopReturn)
-            checker_.forget_local(w.index, mask, static_cast<uint32_t>(in.imm), in.target);
+            forget_local(w, mask, static_cast<uint32_t>(in.imm), in.target);
           else if (in.sub)
             bulk_group(w, in, mask);
           ++w.pc;

@@ -6,11 +6,13 @@
 // the checks, the counts and the launch's listener, in this order.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <random>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/sim/checker.h"
@@ -49,11 +51,12 @@ struct BulkCopy {
   std::vector<std::byte> data;
 };
 
-/// What is undefined in a register, by lane.
+/// What is undefined in a register, by lane: at first all.
 struct Undefined {
-  uint8_t bytes[kWarpSize];  ///< which of its bytes
-  uint32_t
-      origin[kWarpSize];  ///< 1 + where it comes from (ValueOrigin) * 32 + the lane there; 0: it was never assigned
+  uint64_t bits[kWarpSize];
+  /// 1 + where it comes from (ValueOrigin) * 32 + the lane there; 0: it was never assigned
+  uint32_t origin[kWarpSize] = {};
+  Undefined() { std::fill_n(bits, kWarpSize, ~uint64_t{0}); }
 };
 /// A load of bytes that nothing has written, or a shuffle from lanes that do not take part.
 struct ValueOrigin {
@@ -77,8 +80,8 @@ struct Warp {
   uint32_t merge_pc = ~0u;      ///< another fragment is here: stop and choose again
   uint32_t spins = 0;           ///< backward branches while other fragments waited
   std::vector<Fragment> parked;
-  std::vector<uint32_t> undefined;  ///< by Operand::place: lanes whose value nothing defines
-  std::vector<Undefined> details;   ///< the same; empty: at most registers that were never assigned are undefined
+  std::vector<uint32_t> undefined;  ///< by Operand::place: lanes whose value is not wholly defined
+  std::vector<Undefined> details;   ///< of these; empty: nothing of them is defined, as they were never assigned
   uint8_t follow = 0;               ///< kFlagTracked: every instruction is checked for undefined values
   std::vector<ValueOrigin> origins;
   uint32_t committed[kWarpSize] = {};
@@ -174,6 +177,7 @@ class Machine {
     uint8_t rank[kWarpSize];     ///< whose shared memory in the cluster
     uint32_t shared = 0, remote = 0, device = 0, inputs = 0,
              local = 0;  ///< lanes; remote: of other CTAs' shared memory
+    bool is_of_cta(uint32_t lane) const { return ((shared & ~remote) | local) >> lane & 1; }
   };
 
   Site site(const Warp& w) const { return {kernel_.code[w.pc], w.pc, w.index}; }
@@ -215,18 +219,25 @@ class Machine {
   // machine_undefined.cpp
   void follow(Warp& w, const Inst& in);
   void follow_lanes(Warp& w, const Inst& in, uint32_t mask);
-  uint32_t made_of_defined(const Warp& w, const Inst& in, const uint32_t* defined) const;
-  /// Reports the lanes whose value is undefined. Each value is reported once.
-  void need(Warp& w, uint32_t place, uint32_t mask) {
+  std::span<const Operand> operands_of(const Inst& in) const;
+  /// Reports the lanes in which one of the value's bits is undefined. Each value is reported once.
+  void need(Warp& w, uint32_t place, uint32_t mask, uint64_t bits = ~uint64_t{0}) {
     if (const uint32_t bad = mask & w.undefined[place]) [[unlikely]]
-      report_undefined(w, place, bad);
+      report_undefined(w, place, bad, bits);
   }
-  void report_undefined(Warp& w, uint32_t place, uint32_t bad);
+  void report_undefined(Warp& w, uint32_t place, uint32_t bad, uint64_t bits);
   void set_defined(Warp& w, uint32_t place, uint32_t mask) { w.undefined[place] &= ~mask; }
-  void set_undefined(Warp& w, uint32_t place, uint32_t lane, uint8_t bytes, uint32_t origin);
+  Undefined& details_of(Warp& w, uint32_t place);
+  void set_undefined(Warp& w, uint32_t place, uint32_t lane, uint64_t bits, uint32_t origin);
   uint32_t origin_at(Warp& w, uint32_t lane, uint64_t address);
   void note_unwritten(Warp& w, const Inst& in, uint32_t mask, const Targets& t);
-  uint32_t holes_in(Warp& w, const Inst& in, uint32_t lane);
+  static uint64_t local_key(const Warp& w, uint32_t lane) { return uint64_t{w.index * kWarpSize + lane} << 32; }
+  static uint64_t byte_key(const Warp& w, const Targets& t, uint32_t lane) {
+    return t.address[lane] | (t.local >> lane & 1 ? local_key(w, lane) : 0);
+  }
+  void forget_local(const Warp& w, uint32_t mask, uint32_t begin, uint32_t end);
+  bool goes_back(const Warp& w, const Inst& in, uint32_t place, uint32_t lane, const Targets& t) const;
+  uint32_t holes_in(Warp& w, const Inst& in, uint32_t lane, const Targets& t);
   void shuffle_undefined(Warp& w, const Inst& in, uint32_t mask, const uint32_t* from, uint32_t absent);
   void stop_following(Warp& w);
   void safe_point();
@@ -309,7 +320,7 @@ class Machine {
   std::string read_text(const Warp& w, uint64_t address, uint32_t lane);
 
   // machine_rows.cpp: false, left to the general way
-  bool fits_rows(const Warp& w, const Inst& in) const;
+  static bool fits_rows(const Inst& in);
   bool load_row(Warp& w, const Inst& in, bool* emitted);
   bool store_row(Warp& w, const Inst& in);
   uint64_t row_address(const Warp& w, const Inst& in, uint32_t bytes, Buffer** buffer);
@@ -394,6 +405,8 @@ class Machine {
   uint32_t shared_bytes_ = 0;  ///< with what is reserved
   uint32_t reserved_at_ = 0;   ///< the rest is of cooperative groups
   std::vector<std::byte> local_;
+  /// Undefined bits of unwritten bytes of shared and local memory, by byte_key; of the others all are.
+  std::unordered_map<uint64_t, uint8_t> partly_undefined_;
   Barrier barriers_[16];
   std::vector<BulkCopy> bulk_copies_;
   uint32_t vain_waits_ = 0;  ///< for phases, since one completed

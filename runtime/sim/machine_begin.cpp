@@ -142,6 +142,7 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   emit(CtaBegin{kernel_, state_.launch, cta, ordinal, n_warps_, shared_bytes_, reserved_at_});
   // Old values would depend on the CTA that this machine ran before.
   std::fill(local_.begin(), local_.end(), std::byte{0xff});
+  partly_undefined_.clear();
   const bool any_unassigned = std::any_of(kernel_.unassigned.begin(), kernel_.unassigned.end(),
                                           [](const std::string& name) { return !name.empty(); });
   if (state_.go_on != GoOn::kNever && any_unassigned) prepare_registers();

@@ -14,12 +14,6 @@ namespace {
 const std::vector<std::byte> kUnwritten(16, std::byte{0xff});
 constexpr std::byte kZeros[16] = {};  ///< the value of a load that was left out
 
-uint64_t extended(uint64_t value, const Inst& in) {
-  if (!(in.flags & kFlagSigned) || in.size == 8) return value;
-  const uint32_t shift = 64 - 8 * in.size;
-  return static_cast<uint64_t>(static_cast<int64_t>(value << shift) >> shift);
-}
-
 bool is_wide(const Inst& in) { return in.size == 8 || (in.flags & kFlagWide); }
 
 }  // namespace
@@ -179,11 +173,11 @@ void Machine::load_param(Warp& w, const Inst& in, uint32_t mask) {
 void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
   if (mask == ~0u && store_row(w, in)) return;
   const uint32_t bytes = uint32_t{in.size} * in.count;
-  const bool wide = is_wide(in), any_holes = in.sub && w.follow;
+  const bool wide = is_wide(in);
   Targets t;
   mask = resolve(w, in, mask, bytes, Op::kWrite, t);
   alignas(16) std::byte data[kWarpSize][16];
-  uint32_t holes[kWarpSize] = {};
+  uint32_t holes[kWarpSize] = {}, any_holes = 0;
   for (uint32_t i = 0; i < in.count; ++i) {
     const uint32_t s = kernel_.lists[in.list + i];
     for (uint32_t m = mask; m; m &= m - 1) {
@@ -192,7 +186,8 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
       std::memcpy(data[l] + i * in.size, &value, in.size);
     }
   }
-  for (uint32_t m = any_holes ? mask : 0; m; m &= m - 1) holes[first_lane(m)] = holes_in(w, in, first_lane(m));
+  for (uint32_t m = w.follow ? mask : 0; m; m &= m - 1)
+    any_holes |= holes[first_lane(m)] = holes_in(w, in, first_lane(m), t);
   emit(w, t, Op::kWrite, bytes, [&](Access& e) {
     e.strong = in.flags & kFlagStrong;
     e.releases = in.flags & kFlagRelease;

@@ -52,20 +52,19 @@ const std::byte* Machine::collect(const Warp& w, const Inst& in, std::byte* room
 }
 
 /// Whether the elements fill whole registers of every lane.
-bool Machine::fits_rows(const Warp& w, const Inst& in) const {
-  return (in.size == 8 || (in.size == 4 && !(in.flags & kFlagWide))) && !(in.flags & kFlagStrong) &&
-         !(in.sub && w.follow);
+bool Machine::fits_rows(const Inst& in) {
+  return (in.size == 8 || (in.size == 4 && !(in.flags & kFlagWide))) && !(in.flags & kFlagStrong);
 }
 
 /// `emitted`: the request was emitted, whether or not the data could be moved.
 bool Machine::load_row(Warp& w, const Inst& in, bool* emitted) {
-  if (in.type == 2 || !fits_rows(w, in)) return false;
+  if (in.type == 2 || !fits_rows(in)) return false;
   const uint32_t bytes = uint32_t{in.size} * in.count;
   return load_device_row(w, in, bytes, emitted) || (!*emitted && load_shared_row(w, in, bytes, emitted));
 }
 
 bool Machine::store_row(Warp& w, const Inst& in) {
-  if (!fits_rows(w, in)) return false;
+  if (w.follow || !fits_rows(in)) return false;
   const uint32_t bytes = uint32_t{in.size} * in.count;
   return store_device_row(w, in, bytes) || store_shared_row(w, in, bytes);
 }

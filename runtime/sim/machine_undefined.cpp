@@ -9,10 +9,29 @@
 #include <algorithm>
 
 #include "runtime/sim/machine.h"
+#include "runtime/sim/undefined_bits.h"
 
 namespace roofgen::sim {
 
-void Machine::report_undefined(Warp& w, uint32_t place, uint32_t bad) {
+namespace {
+
+/// Bit i: byte i has one of the bits.
+uint32_t bytes_of_bits(uint64_t bits) {
+  uint32_t bytes = 0;
+  for (uint32_t i = 0; i < 8; ++i) bytes |= static_cast<uint32_t>((bits >> 8 * i & 0xff) != 0) << i;
+  return bytes;
+}
+
+}  // namespace
+
+std::span<const Operand> Machine::operands_of(const Inst& in) const {
+  const auto i = static_cast<size_t>(&in - kernel_.code.data());
+  return {kernel_.operands.data() + kernel_.operand_begin[i], kernel_.operands.data() + kernel_.operand_begin[i + 1]};
+}
+
+void Machine::report_undefined(Warp& w, uint32_t place, uint32_t bad, uint64_t bits) {
+  for (uint32_t m = w.details.empty() ? 0 : bad; m; m &= m - 1)
+    if (!(w.details[place].bits[first_lane(m)] & bits)) bad &= ~(m & (0 - m));
   w.undefined[place] &= ~bad;
   for (uint32_t m = bad; m; m &= m - 1) {
     const uint32_t l = first_lane(m), origin = w.details.empty() ? 0 : w.details[place].origin[l];
@@ -35,11 +54,9 @@ void Machine::report_undefined(Warp& w, uint32_t place, uint32_t bad) {
   }
 }
 
-/// Checks the sources of an instruction before it runs, and notes which of its results are undefined.
+/// Checks the sources of an instruction before it runs, and notes which bits of its results are undefined.
 void Machine::follow(Warp& w, const Inst& in) {
-  const auto i = static_cast<size_t>(&in - kernel_.code.data());
-  const std::span<const Operand> operands(kernel_.operands.data() + kernel_.operand_begin[i],
-                                          kernel_.operands.data() + kernel_.operand_begin[i + 1]);
+  const std::span<const Operand> operands = operands_of(in);
   for (const Operand& o : operands)
     if (o.field == Operand::kGuard) need(w, o.place, w.active);
   const uint32_t mask = w.active & (w.regs.preds[in.guard] ^ in.guard_flip);
@@ -47,68 +64,63 @@ void Machine::follow(Warp& w, const Inst& in) {
   for (const Operand& o : operands) {
     if (o.is_def || o.field == Operand::kGuard) continue;
     const bool shuffled = in.kind == Kind::kShuffle && o.field == Operand::kA;
-    const bool copied = in.kind == Kind::kStore && o.field == Operand::kList && in.sub >> o.entry & 1;
-    if (!shuffled && !copied) need(w, o.place, mask);
+    const bool stored = in.kind == Kind::kStore && o.field == Operand::kList;
+    if (shuffled || (stored && w.follow)) continue;  // holes_in() looks at what is stored
+    need(w, o.place, mask, low_bytes(stored ? in.size : 8));
   }
   for (const Operand& o : operands)
     if (o.is_def) set_defined(w, o.place, mask);
 }
 
 void Machine::follow_lanes(Warp& w, const Inst& in, uint32_t mask) {
-  const auto i = static_cast<size_t>(&in - kernel_.code.data());
-  const std::span<const Operand> operands(kernel_.operands.data() + kernel_.operand_begin[i],
-                                          kernel_.operands.data() + kernel_.operand_begin[i + 1]);
-  uint32_t defined[3] = {~0u, ~0u, ~0u}, others = ~0u;
+  const std::span<const Operand> operands = operands_of(in);
+  const auto is_source = [](const Operand& o) { return !o.is_def && o.field != Operand::kGuard; };
+  uint32_t some = 0;
+  for (const Operand& o : operands)
+    if (is_source(o)) some |= w.undefined[o.place] & mask;
+  for (const Operand& o : operands)
+    if (o.is_def && !some) set_defined(w, o.place, mask);
+  if (!some) return;
+
+  // The sources are looked at before one of them changes that is also the result.
+  SourceBits sources[4];
+  uint32_t origin[kWarpSize] = {};
   for (const Operand& o : operands) {
-    if (o.is_def || o.field == Operand::kGuard) continue;
-    (o.field <= Operand::kC ? defined[o.field] : others) &= ~w.undefined[o.place];
+    if (!is_source(o)) continue;
+    SourceBits& s = sources[o.field == Operand::kOther ? 3 : o.field];
+    s.wide = o.wide;
+    for (uint32_t l = 0; l < kWarpSize; ++l)
+      s.value[l] = o.is_pred ? w.regs.preds[o.place - kernel_.rows] >> l & 1
+                   : o.wide  ? wide_row(w, o.place)[l]
+                             : row(w, o.place)[l];
+    for (uint32_t m = w.undefined[o.place] & mask; m; m &= m - 1) {
+      const uint32_t l = first_lane(m);
+      s.undefined[l] = w.details.empty() ? ~uint64_t{0} : w.details[o.place].bits[l];
+      origin[l] = std::max(origin[l], w.details.empty() ? 0 : w.details[o.place].origin[l]);
+    }
   }
-  const uint32_t bad = mask & ~(others & made_of_defined(w, in, defined));
-  // A source that is also the result is looked at before it changes.
-  Undefined made;
-  for (uint32_t m = w.details.empty() ? 0 : bad; m; m &= m - 1) {
-    const uint32_t l = first_lane(m);
-    made.bytes[l] = 0xff;
-    made.origin[l] = 0;
-    for (const Operand& o : operands)
-      if (!o.is_def && o.field != Operand::kGuard && w.undefined[o.place] >> l & 1) {
-        if (is_plain_move(in)) made.bytes[l] = w.details[o.place].bytes[l];
-        made.origin[l] = std::max(made.origin[l], w.details[o.place].origin[l]);
-      }
-  }
+  UndefinedResult result;
+  undefined_result(in, sources, result);
   for (const Operand& o : operands) {
     if (!o.is_def) continue;
-    w.undefined[o.place] = (w.undefined[o.place] & ~mask) | bad;
-    for (uint32_t m = w.details.empty() ? 0 : bad; m; m &= m - 1) {
-      w.details[o.place].bytes[first_lane(m)] = made.bytes[first_lane(m)];
-      w.details[o.place].origin[first_lane(m)] = made.origin[first_lane(m)];
+    set_defined(w, o.place, mask);
+    const uint64_t width = o.is_pred ? 1 : low_bytes(o.wide ? 8 : 4);
+    const uint64_t* bits = o.is_pred && o.place - kernel_.rows == in.e ? result.second : result.first;
+    for (uint32_t m = some; m; m &= m - 1) {
+      const uint32_t l = first_lane(m);
+      if (const uint64_t bad = bits[l] & width) set_undefined(w, o.place, l, bad == width ? kAllBits : bad, origin[l]);
     }
   }
 }
 
-/// Lanes in which the result is made of sources that are defined.
-uint32_t Machine::made_of_defined(const Warp& w, const Inst& in, const uint32_t* defined) const {
-  const uint32_t a = defined[Operand::kA], b = defined[Operand::kB], c = defined[Operand::kC];
-  const uint32_t* p = w.regs.preds;
-  switch (static_cast<MadeOf>(in.type)) {
-    case MadeOf::kAll: break;
-    case MadeOf::kSelected: return c & ((p[in.c] & a) | (~p[in.c] & b));
-    case MadeOf::kAnd: return (a & b) | (a & ~p[in.a]) | (b & ~p[in.b]);
-    case MadeOf::kOr: return (a & b) | (a & p[in.a]) | (b & p[in.b]);
-    case MadeOf::kCombined: {
-      const uint32_t value = p[in.c] ^ static_cast<uint32_t>(in.imm);
-      const uint32_t decides = in.sub == 1 ? ~value : in.sub == 2 ? value : 0;
-      return c & ((a & b) | decides);
-    }
-  }
-  return a & b & c;
-}
-
-void Machine::set_undefined(Warp& w, uint32_t place, uint32_t lane, uint8_t bytes, uint32_t origin) {
-  if (w.details.empty()) w.details.resize(w.undefined.size());
-  w.follow = kFlagTracked;
+void Machine::set_undefined(Warp& w, uint32_t place, uint32_t lane, uint64_t bits, uint32_t origin) {
   w.undefined[place] |= 1u << lane;
-  w.details[place].bytes[lane] = bytes;
+  if (origin) w.follow = kFlagTracked;  // instructions that may use an unassigned register are checked anyway
+  if (w.details.empty()) {
+    if (!origin && bits == kAllBits) return;
+    w.details.resize(w.undefined.size());
+  }
+  w.details[place].bits[lane] = bits;
   w.details[place].origin[lane] = origin;
 }
 
@@ -128,33 +140,66 @@ void Machine::note_unwritten(Warp& w, const Inst& in, uint32_t mask, const Targe
     const uint32_t l = first_lane(m), missing = all & ~written_bytes(w, t, l, bytes);
     if (!missing) continue;
     const uint32_t origin = origin_at(w, l, t.address[l] + first_lane(missing));
-    for (uint32_t i = 0; i < in.count; ++i)
-      if (const uint32_t part = missing >> (i * in.size) & ((1u << in.size) - 1))
-        set_undefined(w, kernel_.lists[in.list + i], l, static_cast<uint8_t>(part), origin);
+    for (uint32_t i = 0; i < in.count; ++i) {
+      uint64_t bits = 0;
+      for (uint32_t k = 0; k < in.size; ++k) {
+        if (!(missing >> (i * in.size + k) & 1)) continue;
+        const auto partly = partly_undefined_.find(byte_key(w, t, l) + i * in.size + k);
+        bits |= uint64_t{partly == partly_undefined_.end() ? uint8_t{0xff} : partly->second} << 8 * k;
+      }
+      if (bits) set_undefined(w, kernel_.lists[in.list + i], l, extended(bits, in), origin);
+    }
   }
 }
 
-/// The undefined bytes of a store whose values are only copied: they may be the padding of a struct, unless there is
-/// nothing else.
-uint32_t Machine::holes_in(Warp& w, const Inst& in, uint32_t lane) {
+/// Local memory from offset `begin` to `end` holds nothing from now on.
+void Machine::forget_local(const Warp& w, uint32_t mask, uint32_t begin, uint32_t end) {
+  checker_.forget_local(w.index, mask, begin, end);
+  for (uint32_t m = partly_undefined_.empty() ? 0 : mask; m; m &= m - 1)
+    for (uint64_t at = begin; at < end; ++at) partly_undefined_.erase(local_key(w, first_lane(m)) | (kLocalBase + at));
+}
+
+/// Whether undefined bits of a register go back to where they were loaded from, which changes other bits there: a
+/// bit-field is written. Device memory leaves the CTA.
+bool Machine::goes_back(const Warp& w, const Inst& in, uint32_t place, uint32_t lane, const Targets& t) const {
+  const uint32_t origin = w.details[place].origin[lane];
+  if (!origin || !t.is_of_cta(lane)) return false;
+  const ValueOrigin& from = w.origins[(origin - 1) / kWarpSize];
+  return from.address[(origin - 1) % kWarpSize] - t.address[lane] < uint64_t{in.size} * in.count &&
+         kernel_.code[from.pc].kind == Kind::kLoad;
+}
+
+/// The bytes of a store that stay unwritten, as one of their bits is undefined. Values that are only copied may be the
+/// padding of a struct, unless there is nothing else.
+uint32_t Machine::holes_in(Warp& w, const Inst& in, uint32_t lane, const Targets& t) {
+  uint64_t undefined[4] = {};
+  bool nothing_else = true;
+  for (uint32_t i = 0; i < in.count; ++i) {
+    const uint32_t place = kernel_.lists[in.list + i];
+    if (w.undefined[place] >> lane & 1) undefined[i] = w.details[place].bits[lane] & low_bytes(in.size);
+    nothing_else &= undefined[i] == low_bytes(in.size);
+  }
   uint32_t holes = 0;
   for (uint32_t i = 0; i < in.count; ++i) {
     const uint32_t place = kernel_.lists[in.list + i];
-    if (w.undefined[place] >> lane & 1)
-      holes |= (w.details[place].bytes[lane] & ((1u << in.size) - 1)) << (i * in.size);
+    if (!undefined[i]) continue;
+    if (nothing_else || !(in.sub >> i & 1 || goes_back(w, in, place, lane, t))) {
+      need(w, place, 1u << lane);
+      continue;
+    }
+    holes |= bytes_of_bits(undefined[i]) << (i * in.size);
+    for (uint32_t k = 0; k < in.size; ++k)
+      if (const auto bits = static_cast<uint8_t>(undefined[i] >> 8 * k); bits && t.is_of_cta(lane))
+        partly_undefined_[byte_key(w, t, lane) + i * in.size + k] = bits;
   }
-  if (holes != (1u << in.size * in.count) - 1) return holes;
-  for (uint32_t i = 0; i < in.count; ++i) need(w, kernel_.lists[in.list + i], 1u << lane);
-  return 0;
+  return holes;
 }
 
 /// A lane's result is defined where that of the lane is that it reads.
 void Machine::shuffle_undefined(Warp& w, const Inst& in, uint32_t mask, const uint32_t* from, uint32_t absent) {
-  const auto i = static_cast<size_t>(&in - kernel_.code.data());
   uint32_t source = 0, result = 0;
   bool has_result = false;
-  for (uint32_t k = kernel_.operand_begin[i]; k < kernel_.operand_begin[i + 1]; ++k) {
-    const Operand& o = kernel_.operands[k];
+  for (const Operand& o : operands_of(in)) {
     if (!o.is_def && o.field == Operand::kA) source = o.place;
     if (o.is_def && !o.is_pred) result = o.place, has_result = true;
   }
@@ -166,9 +211,9 @@ void Machine::shuffle_undefined(Warp& w, const Inst& in, uint32_t mask, const ui
   for (uint32_t m = mask; m; m &= m - 1) {
     const uint32_t l = first_lane(m);
     if (absent >> l & 1)
-      set_undefined(w, result, l, 0xff, origin_at(w, l, from[l]));
+      set_undefined(w, result, l, kAllBits, origin_at(w, l, from[l]));
     else if (undefined >> from[l] & 1)
-      set_undefined(w, result, l, details.bytes[from[l]], details.origin[from[l]]);
+      set_undefined(w, result, l, details.bits[from[l]], details.origin[from[l]]);
   }
 }
 

@@ -32,6 +32,7 @@ class OpcodeTable {
   /// A known spelling near `opcode`, or "" when nothing is near.
   std::string nearest(std::string_view opcode) const;
   const LaneTable& lanes() const { return lanes_; }
+  const std::unordered_map<std::string, const LaneEntry*>& spellings() const { return spellings_; }
 
  private:
   const LaneTable& lanes_;

@@ -75,9 +75,10 @@ TEST(Findings, UninitialisedMemory) {
   EXPECT_EQ(run("ld.shared.u32 %r3, [%r2]; add.u32 %r3, %r3, 1;"), "");  // the value decides nothing
   EXPECT_EQ(run("ld.global.u32 %r3, [%rd1];" + used), "uninitialised");
   EXPECT_EQ(run("ld.shared.u32 %r3, [%r2];" + used), "uninitialised");
-  EXPECT_EQ(run("st.global.u16 [%rd1], 1; ld.global.u32 %r3, [%rd1];" + used, 1), "uninitialised");
+  EXPECT_EQ(run("st.global.u16 [%rd1], 7; ld.global.u32 %r3, [%rd1];" + used, 1), "uninitialised");
+  EXPECT_EQ(run("st.global.u16 [%rd1], 1; ld.global.u32 %r3, [%rd1];" + used, 1), "");  // the value is not 7
   EXPECT_EQ(run("st.global.u16 [%rd1], 1; st.global.u16 [%rd1+2], 1; ld.global.u32 %r3, [%rd1];" + used, 1), "");
-  EXPECT_EQ(run("st.shared.u8 [%r2], 1; ld.shared.u16 %rs1, [%r2]; cvt.u32.u16 %r3, %rs1;" + used, 1), "uninitialised");
+  EXPECT_EQ(run("st.shared.u8 [%r2], 7; ld.shared.u16 %rs1, [%r2]; cvt.u32.u16 %r3, %rs1;" + used, 1), "uninitialised");
   EXPECT_EQ(run(".local .align 4 .b8 loc[8]; ld.local.u32 %r3, [loc];" + used), "uninitialised");
 }
 
@@ -144,6 +145,77 @@ TEST(Findings, CopiesMayHaveHoles) {
       run("st.shared.v2.u32 [%r2], {1, 2}; ld.shared.v2.u32 {%r3, %r4}, [%r2]; st.global.v2.u32 [%rd1], {%r3, %r4};",
           1),
       "");
+}
+
+/// Each bit of a register is followed on its own.
+TEST(Findings, UndefinedBits) {
+  // Byte 1 is written, with 0x80.
+  const auto then = [](const std::string& use) {
+    return run("st.shared.u8 [%r2+1], 128; ld.shared.u32 %r3, [%r2];" + use, 1);
+  };
+  const auto stored = [&](const std::string& made) { return then(made + " st.global.u32 [%rd1], %r4;"); };
+  EXPECT_EQ(stored("and.b32 %r4, %r3, 0xff00;"), "");
+  EXPECT_EQ(stored("and.b32 %r4, %r3, 0x1ff00;"), "uninitialised");
+  EXPECT_EQ(stored("shr.u32 %r4, %r3, 8; cvt.u32.u8 %r4, %r4;"), "");
+  EXPECT_EQ(stored("shr.u32 %r4, %r3, 7; cvt.u32.u8 %r4, %r4;"), "uninitialised");
+  EXPECT_EQ(stored("mov.b32 {%rs1, %rs2}, %r3; shr.u16 %rs1, %rs1, 8; cvt.u32.u16 %r4, %rs1;"), "");
+  EXPECT_EQ(stored("mov.b32 {%rs1, %rs2}, %r3; shr.u16 %rs2, %rs2, 8; cvt.u32.u16 %r4, %rs2;"), "uninitialised");
+  EXPECT_EQ(stored("cvt.u64.u32 %rd5, %r3; shr.u64 %rd5, %rd5, 32; cvt.u32.u64 %r4, %rd5;"), "");
+  EXPECT_EQ(stored("bfe.s32 %r4, %r3, 8, 8;"), "");
+  EXPECT_EQ(stored("setp.lt.s32 %p1, %r3, 0; selp.b32 %r4, 1, 1, %p1;"), "");
+  EXPECT_EQ(stored("setp.lt.s32 %p1, %r3, 0; selp.b32 %r4, 1, 0, %p1;"), "uninitialised");
+  EXPECT_EQ(stored("setp.lt.and.s32 %p1|%p2, %r3, 0, !%p3; selp.b32 %r4, 1, 0, %p2;"), "uninitialised");
+  // Sub-words: the rest of a register is zeros or copies of the sign; only what is stored counts.
+  EXPECT_EQ(stored("ld.shared.u8 %r4, [%r2]; shr.u32 %r4, %r4, 8;"), "");
+  EXPECT_EQ(stored("ld.shared.s8 %r4, [%r2]; shr.u32 %r4, %r4, 8;"), "uninitialised");
+  EXPECT_EQ(then("shr.u32 %r4, %r3, 8; st.global.u8 [%rd1], %r4;"), "");
+  EXPECT_EQ(then("shr.u32 %r4, %r3, 8; st.global.u16 [%rd1], %r4;"), "uninitialised");
+  // A shuffle passes the bits on; addresses, branches and guards need theirs.
+  EXPECT_EQ(stored("shfl.sync.idx.b32 %r5, %r3, 0, 31, 1; and.b32 %r4, %r5, 0x8000;"), "");
+  EXPECT_EQ(stored("shfl.sync.idx.b32 %r5, %r3, 0, 31, 1; and.b32 %r4, %r5, 0x10000;"), "uninitialised");
+  EXPECT_EQ(then("and.b32 %r4, %r3, 0x8000; shr.u32 %r4, %r4, 8; add.u32 %r4, %r4, %r2; st.shared.u32 [%r4], 1;"), "");
+  EXPECT_EQ(then("and.b32 %r4, %r3, 0x40; add.u32 %r4, %r4, %r2; st.shared.u32 [%r4], 1;"), "uninitialised");
+  EXPECT_EQ(then("and.b32 %r4, %r3, 0x8000; setp.ne.u32 %p1, %r4, 0; @%p1 bra L; add.u32 %r3, %r3, 1;\nL:"), "");
+  EXPECT_EQ(then("and.b32 %r4, %r3, 0x800000; setp.ne.u32 %p1, %r4, 0; @%p1 mov.u32 %r4, 1;"), "uninitialised");
+  // Of a register that was never assigned, too.
+  EXPECT_EQ(run("and.b32 %r4, %r9, 0xf; shr.u32 %r4, %r4, 4; st.global.u32 [%rd1], %r4;", 1), "");
+  EXPECT_EQ(run("and.b32 %r4, %r9, 0xf; shr.u32 %r4, %r4, 3; st.global.u32 [%rd1], %r4;", 1), "uninitialised");
+  EXPECT_EQ(run("and.b32 %r4, %r9, 0xf00; st.global.u8 [%rd1], %r4;", 1), "");
+}
+
+/// In shared and local memory the bits beside a written bit-field stay undefined.
+TEST(Findings, BitFieldsInMemory) {
+  const std::string field = "bfi.b32 %r4, 5, %r3, 4, 4; ";
+  const auto then = [&](const std::string& use) {
+    return run("ld.shared.u32 %r3, [%r2]; " + field + "st.shared.u32 [%r2], %r4; " + use, 1);
+  };
+  const auto bits = [](const std::string& mask) {
+    return " ld.shared.u32 %r5, [%r2]; and.b32 %r5, %r5, " + mask + "; st.global.u32 [%rd1], %r5;";
+  };
+  EXPECT_EQ(then(""), "");
+  EXPECT_EQ(then(bits("0xf0")), "");
+  EXPECT_EQ(then(bits("0xf1")), "uninitialised");
+  EXPECT_EQ(then(bits("0x1f0")), "uninitialised");
+  EXPECT_EQ(then("ld.shared.s8 %r5, [%r2]; shr.s32 %r5, %r5, 4; st.global.u32 [%rd1], %r5;"), "");
+  // The next fields: of this byte, and of another by a word and by a byte.
+  const std::string more = "ld.shared.u32 %r6, [%r2]; bfi.b32 %r6, 5, %r6, 0, 4; st.shared.u32 [%r2], %r6;";
+  EXPECT_EQ(then(more + bits("0xff")), "");
+  EXPECT_EQ(then(more + bits("0x1ff")), "uninitialised");
+  EXPECT_EQ(then("st.shared.u8 [%r2+1], 1;" + bits("0xfff0")), "");
+  // A copy has the field, too.
+  EXPECT_EQ(then("ld.shared.u32 %r7, [%r2]; st.shared.u32 [%r2+64], %r7; add.u32 %r2, %r2, 64;" + bits("0xf0")), "");
+  // Other bits that become undefined there later.
+  const std::string hole = "st.shared.u8 [%r2+65], 1; ld.shared.u32 %r7, [%r2+64]; st.shared.u32 [%r2], %r7;";
+  EXPECT_EQ(then("st.shared.u32 [%r2], 1; " + hole + bits("0xff00")), "");
+  EXPECT_EQ(then("st.shared.u32 [%r2], 1; " + hole + bits("0xf0")), "uninitialised");
+  // Neither a computed value, nor one from elsewhere, nor device memory.
+  EXPECT_EQ(run("ld.shared.u32 %r3, [%r2]; add.u32 %r4, %r3, 1; st.shared.u32 [%r2], %r4;", 1), "uninitialised");
+  EXPECT_EQ(run("ld.shared.u32 %r3, [%r2]; " + field + "st.shared.u32 [%r2+4], %r4;", 1), "uninitialised");
+  EXPECT_EQ(run("ld.global.u32 %r3, [%rd1]; " + field + "st.global.u32 [%rd1], %r4;", 1), "uninitialised");
+  const std::string local =
+      ".local .align 4 .b8 loc[8]; ld.local.u32 %r3, [loc]; " + field + "st.local.u32 [loc], %r4;";
+  EXPECT_EQ(run(local + "ld.local.u8 %r5, [loc]; shr.u32 %r5, %r5, 4; st.global.u32 [%rd1], %r5;", 1), "");
+  EXPECT_EQ(run(local + "ld.local.u8 %r5, [loc]; shr.u32 %r5, %r5, 3; st.global.u32 [%rd1], %r5;", 1), "uninitialised");
 }
 
 TEST(Findings, UninitialisedRegisters) {

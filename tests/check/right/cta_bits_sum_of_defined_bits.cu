@@ -1,0 +1,13 @@
+// grid: 1  block: 32
+// args: [{"name": "x", "type": "i32", "size": 256, "fill": "iota"}, {"name": "y", "type": "i32", "size": 32}]
+// finds: nothing
+__global__ void k(const int* x, int* y) {
+  __shared__ union {
+    unsigned word[32];
+    unsigned char byte[128];
+  } s;
+  const int t = threadIdx.x;
+  s.byte[4 * t + 1] = t;
+  const unsigned w = s.word[t];
+  y[t] = x[((w & 0xff00) * 4 + 0x800 & 0x1fc00) >> 10];
+}

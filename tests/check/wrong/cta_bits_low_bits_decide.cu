@@ -1,0 +1,13 @@
+// grid: 1  block: 32
+// args: [{"name": "y", "type": "i32", "size": 32}]
+// finds: uninitialised at 11
+__global__ void k(int* y) {
+  __shared__ union {
+    unsigned word[32];
+    unsigned char byte[128];
+  } s;
+  const int t = threadIdx.x;
+  s.byte[4 * t + 3] = t;
+  const unsigned key = s.word[t];
+  y[t] = key < (16u << 24) + 1 ? 1 : 2;  // for the thread with byte 16
+}
