@@ -71,8 +71,7 @@ bool has_result(const PtxStmt& s) {
   return true;
 }
 
-/// Gives the registers that inline assembly declares the `%` of the others.
-static std::string with_percent(std::string ptx) {
+std::string with_percent(std::string ptx) {
   static const std::regex kDeclared(R"(\.reg \.\w+ (\w[\w, ]*);)"), kName(R"(\w+)");
   std::set<std::string> names;
   for (std::sregex_iterator at(ptx.begin(), ptx.end(), kDeclared), end; at != end; ++at) {

@@ -21,6 +21,9 @@ std::string to_text(const PtxOperand& operand);
 /// The whole statement with its guard and semicolon.
 std::string to_text(const PtxStmt& statement);
 
+/// Gives the registers that inline assembly declares the `%` of the others.
+std::string with_percent(std::string ptx);
+
 /// The registers that an operand names: one, those of a vector, or the base of an address.
 std::vector<std::string_view> registers_in(const PtxOperand& operand);
 /// The first operand is a destination.

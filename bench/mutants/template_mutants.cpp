@@ -147,7 +147,7 @@ void decide_all(const Tools& tools, std::vector<Mutant>& mutants, Pool& pool, co
       return true;
     }
     pool.push([&m, &done, ptx = std::move(outcome.binary->ptx)] {
-      if (instructions_of(ptx) == instructions_of(m.kernel->code().ptx())) {
+      if (instructions_of(with_percent(ptx)) == instructions_of(m.kernel->code().ptx())) {
         m.fate = Fate::kEquivalent;
         m.by = "the same instructions";
       } else {
