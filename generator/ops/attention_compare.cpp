@@ -23,6 +23,10 @@ class Judge {
   void unwritten(int64_t row, int64_t col) {
     if (missing_++ == 0) first_missing_ = place(row, col);
   }
+  /// Whether `element` would change nothing, given that its tolerance is at least `least`.
+  bool passes(double got, double expected, double least) const {
+    return std::fabs(got - expected) <= worst_ * least;
+  }
   void element(int64_t row, int64_t col, double got, double expected, double tolerance) {
     if (got == expected || (std::isnan(got) && std::isnan(expected))) return;  // also an expected -inf
     double error = std::fabs(got - expected) / tolerance;
@@ -134,14 +138,20 @@ Result<void> compare_matrix(const Shape& shape, InputPattern pattern, const Writ
       const RowFacts* facts = reference ? &reference->facts[r - band.row_begin] : nullptr;
       for (int64_t j = 0; j < keys; ++j) {
         const bool hidden = s[j] == -std::numeric_limits<float>::infinity();
-        const double error = sigma && !hidden ? sigma[j] : 0;
+        const double error = sigma ? sigma[j] : 0;
         if (!row.valid[j]) {
           if (!hidden) judge.unwritten(r, j);
+          continue;
+        }
+        const double got = row.values[j];
+        if (hidden) {
+          judge.element(r, j, got, facts ? 0 : s[j], 0);
         } else if (facts) {
-          const double p = hidden ? 0 : std::exp(s[j] - facts->lse);
-          judge.element(r, j, row.values[j], p, hidden ? 0 : tolerance.probability(p, s[j], error, *facts));
-        } else {
-          judge.element(r, j, row.values[j], s[j], hidden ? 0 : tolerance.score(value, s[j], error));
+          const double p = std::exp(s[j] - facts->lse);
+          if (!judge.passes(got, p, tolerance.least_probability(p)))
+            judge.element(r, j, got, p, tolerance.probability(p, s[j], error, *facts));
+        } else if (!judge.passes(got, s[j], tolerance.least_score(s[j]))) {
+          judge.element(r, j, got, s[j], tolerance.score(value, s[j], error));
         }
       }
     }

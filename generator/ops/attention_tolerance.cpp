@@ -64,6 +64,15 @@ double Tolerance::probability(double p, double s, double sigma, const RowFacts& 
   return spacing(p, format) + flushed + p * (change < 1.5 ? change + change * change : std::expm1(change));
 }
 
+double Tolerance::least_score(double s) const {
+  return path_.from == Value::kScores ? 0 : spacing(s, format_of(shape_.dtype)) / 2;
+}
+
+double Tolerance::least_probability(double p) const {
+  const double ulp = spacing(p, format_of(shape_.dtype));
+  return exact() && pattern_ == InputPattern::kZeroQuery ? ulp / 2 : ulp;
+}
+
 Tolerance::Row Tolerance::output_row(const RowFacts& facts, double row_rms) const {
   const double n = static_cast<double>(facts.keys);
   Row row{0, accumulation(n) * row_rms, 0};

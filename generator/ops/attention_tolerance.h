@@ -17,6 +17,9 @@ class Tolerance {
   double score(Value value, double s, double sigma) const;
   /// An element of P with exact value p and score s, in a row with these data.
   double probability(double p, double s, double sigma, const RowFacts& facts) const;
+  /// Lower bounds of `score` and `probability`, without square roots and exponentials: most elements are well within.
+  double least_score(double s) const;
+  double least_probability(double p) const;
   /// The part that all elements of an output row share; `row_rms`: RMS of the exact row.
   struct Row {
     double absolute_variance, sums, equal_p;

@@ -19,6 +19,8 @@ class LineCache {
   int touch(uint32_t line, uint8_t sectors) {
     Line& entry = lines_[line];
     const int missing = __builtin_popcount(sectors & ~entry.sectors);
+    unique_ += static_cast<uint64_t>(__builtin_popcount(sectors & ~entry.known));
+    entry.known |= sectors;
     if (entry.sectors != 0) {
       unlink(line);
     } else if (free_ > 0) {
@@ -36,11 +38,22 @@ class LineCache {
     end.after = line;
     return missing;
   }
+  /// The distinct sectors touched.
+  uint64_t unique() const { return unique_; }
+
+  /// Most of the time of a replay is waiting for memory. Two steps: first the line, later its neighbours in the order.
+  void prefetch(uint32_t line) const { __builtin_prefetch(&lines_[line], 1); }
+  void prefetch_neighbours(uint32_t line) const {
+    if (lines_[line].sectors == 0) return;
+    __builtin_prefetch(&lines_[lines_[line].before], 1);
+    __builtin_prefetch(&lines_[lines_[line].after], 1);
+  }
 
  private:
   struct Line {
     uint32_t before = 0, after = 0;  ///< in the order of use, newest first; end_ closes the circle
-    uint8_t sectors = 0;             ///< 0: not in the cache
+    uint8_t sectors = 0;             ///< in the cache; 0: the line is not
+    uint8_t known = 0;               ///< ever touched
   };
   void unlink(uint32_t line) {
     lines_[lines_[line].before].after = lines_[line].after;
@@ -48,6 +61,7 @@ class LineCache {
   }
   size_t free_;
   uint32_t end_;
+  uint64_t unique_ = 0;
   std::vector<Line> lines_;
 };
 
@@ -134,22 +148,24 @@ double wave_miss_ratio(std::vector<std::vector<LineAccess>> traces, uint64_t wav
       line_of[cta].push_back(visit.line < common ? of_group[visit.line].second : own + visit.line - common);
     }
   }
-  LineCache cache(static_cast<size_t>(kL2Usable * l2_bytes / 128 / static_cast<double>(sample)), lines);
-  std::vector<uint8_t> known(lines);
-  uint64_t missed = 0, unique = 0;
+  const auto capacity = static_cast<size_t>(kL2Usable * l2_bytes / 128 / static_cast<double>(sample));
+  if (lines <= capacity) return 1;  // nothing is evicted
+  LineCache cache(capacity, lines);
   size_t longest = 0;
   for (const auto& t : traces) longest = std::max(longest, t.size());
+  std::vector<Visits::Visit> turns;
   for (size_t step = 0; step < longest; ++step)
     for (uint64_t cta = 0; cta < wave_ctas; ++cta) {
       const auto& visits = traced[cta % traced.size()].visits;
-      if (step >= visits.size()) continue;
-      const uint32_t line = line_of[cta][step];
-      const uint8_t sectors = visits[step].sectors;
-      missed += static_cast<uint64_t>(cache.touch(line, sectors));
-      unique += static_cast<uint64_t>(__builtin_popcount(sectors & ~known[line]));
-      known[line] |= sectors;
+      if (step < visits.size()) turns.push_back({line_of[cta][step], visits[step].sectors});
     }
-  return unique ? static_cast<double>(missed) / static_cast<double>(unique) : 1;
+  uint64_t missed = 0;
+  for (size_t i = 0; i < turns.size(); ++i) {
+    if (i + 32 < turns.size()) cache.prefetch(turns[i + 32].line);
+    if (i + 16 < turns.size()) cache.prefetch_neighbours(turns[i + 16].line);
+    missed += static_cast<uint64_t>(cache.touch(turns[i].line, turns[i].sectors));
+  }
+  return cache.unique() ? static_cast<double>(missed) / static_cast<double>(cache.unique()) : 1;
 }
 
 // ---- Tiled kernels ---------------------------------------------------------------------------------
