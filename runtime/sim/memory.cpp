@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "runtime/sim/code.h"
@@ -88,22 +89,26 @@ Result<std::shared_ptr<Buffer>> DeviceMemory::locate(uint64_t address, uint64_t 
   return Error{Exit::kFailed, fmt::format("{} bytes at {:#x} are in no buffer", bytes, address), {}};
 }
 
-void DeviceMemory::drop_lines(Buffer& buffer, size_t begin, size_t count) {
+void DeviceMemory::drop_lines(Buffer& buffer, size_t first, double share) {
   std::lock_guard lines_lock(buffer.mutex);
+  const size_t all = buffer.lines.size();
+  if (all <= first) return;
+  const auto count = static_cast<size_t>(std::ceil(static_cast<double>(all - first) * share));
   std::lock_guard lock(mutex_);
-  for (size_t i = begin; i < begin + count; ++i) {
+  for (size_t i = first; i < first + count; ++i) {
     const Buffer::Line& l = buffer.lines[i];
     buffer.table[l.line].store(0, std::memory_order_release);
     free_slots_.push_back(l.slot);
   }
   if (buffer.fill) filled_.fetch_sub(count, std::memory_order_relaxed);
-  const auto first = buffer.lines.begin() + static_cast<ptrdiff_t>(begin);
-  buffer.lines.erase(first, first + static_cast<ptrdiff_t>(count));
+  const auto begin = buffer.lines.begin() + static_cast<ptrdiff_t>(first);
+  buffer.lines.erase(begin, begin + static_cast<ptrdiff_t>(count));
 }
 
 std::vector<std::pair<std::shared_ptr<Buffer>, size_t>> DeviceMemory::filled_so_far() {
   std::vector<std::pair<std::shared_ptr<Buffer>, size_t>> marks;
-  for (const auto& b : *buffers()) {
+  const auto list = buffers();  // a launch may replace the list meanwhile
+  for (const auto& b : *list) {
     if (!b->evictable()) continue;
     std::lock_guard lock(b->mutex);
     marks.emplace_back(b, b->lines.size());
@@ -114,7 +119,7 @@ std::vector<std::pair<std::shared_ptr<Buffer>, size_t>> DeviceMemory::filled_so_
 void DeviceMemory::drop_filled_since(const std::vector<std::pair<std::shared_ptr<Buffer>, size_t>>& marks) {
   std::unique_lock alone(in_use_);
   for (const auto& [buffer, count] : marks)
-    if (buffer->evictable() && buffer->lines.size() > count) drop_lines(*buffer, count, buffer->lines.size() - count);
+    if (buffer->evictable()) drop_lines(*buffer, count, 1);
 }
 
 void DeviceMemory::release(uint64_t address) {
@@ -130,12 +135,12 @@ void DeviceMemory::release(uint64_t address) {
     }
     list_ = std::move(list);
   }
-  if (gone) drop_lines(*gone, 0, gone->lines.size());
+  if (gone) drop_lines(*gone, 0, 1);
 }
 
 Result<void> DeviceMemory::poison(uint64_t address) {
   ROOFGEN_TRY(auto buffer, locate(address, 1));
-  drop_lines(*buffer, 0, buffer->lines.size());
+  drop_lines(*buffer, 0, 1);
   return {};
 }
 
@@ -202,8 +207,9 @@ void DeviceMemory::give_slots(std::span<const uint32_t> slots) {
 void DeviceMemory::evict() {
   std::unique_lock alone(in_use_);
   if (!over_cap()) return;  // another thread was first
-  for (const auto& b : *buffers())
-    if (b->evictable()) drop_lines(*b, 0, (b->lines.size() + 1) / 2);
+  const auto list = buffers();
+  for (const auto& b : *list)
+    if (b->evictable()) drop_lines(*b, 0, 0.5);
 }
 
 Result<void> DeviceMemory::write(uint64_t to, std::span<const std::byte> from) {

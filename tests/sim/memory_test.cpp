@@ -253,6 +253,30 @@ TEST(Memory, LaunchesSurviveEviction) {
   for (const auto& tight : run(100, 3)) EXPECT_EQ(tight, plenty[0]);
 }
 
+TEST(Memory, BuffersComeAndGoWhileOthersAreMarkedAndEvicted) {
+  sim::DeviceMemory memory(4);
+  ASSERT_TRUE(memory.initialise());
+  std::atomic<bool> ended{false};
+  std::thread owner([&] {
+    for (int i = 0; i < 2000; ++i) {
+      auto input = memory.allocate(8 * sim::kLineBytes, "input", fill);
+      ASSERT_TRUE(input);
+      std::vector<std::byte> bytes(8 * sim::kLineBytes);
+      ASSERT_TRUE(memory.read(*input, bytes, nullptr));
+      for (size_t at = 0; at < bytes.size(); ++at) ASSERT_EQ(bytes[at], pattern(at));
+      memory.release(*input);
+    }
+    ended = true;
+  });
+  while (!ended) {
+    const auto marks = memory.filled_so_far();
+    memory.evict();
+    memory.drop_filled_since(marks);
+  }
+  owner.join();
+  EXPECT_EQ(memory.filled_lines(), 0u);
+}
+
 TEST(Memory, SelectedCtasOnly) {
   Bench bench;
   ASSERT_EQ(bench.load(kernel_text(
