@@ -2,6 +2,7 @@
 // the launch that was tested: its sizes decide which predicates are always true.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <regex>
 
@@ -18,6 +19,14 @@ namespace {
 
 std::string guard_text(const PtxStmt& s, bool negated) {
   return fmt::format("@{}{} ", s.guard_negated != negated ? "!" : "", s.guard);
+}
+
+bool is_copy_to_shared(const PtxStmt& s) { return s.name.starts_with("cp.async.c") && s.operands.size() == 4; }
+
+/// A copy whose zero fill nobody needs, by an argument below.
+bool needs_no_zeros(const Mutant& m, const PtxStmt& copy) {
+  return is_copy_to_shared(copy) &&
+         !arguments_for(*m.kernel, "zero fill ignored", m.kernel->template_line(copy), copy).empty();
 }
 
 }  // namespace
@@ -62,6 +71,15 @@ class SideBySide {
         text += with_twins(s) + " " + m_.after;
       } else if (is_copyable(s) && reached_.count(s.operands[0].name)) {
         text += with_twins(s) + " " + to_text(s);
+      } else if (needs_no_zeros(m_, s) && reached_in(s) == std::vector{s.operands[3].name}) {
+        text += to_text(s);
+      } else if (may_fall_through(s)) {
+        const auto goes = [&](std::string_view guard) {
+          return fmt::format("{} %mutant_differs, {}; ", s.guard_negated ? "not.pred" : "mov.pred", guard);
+        };
+        text += goes(s.guard) + fmt::format("@%mutant_differs {} %mutant_differs, {}; @%mutant_differs trap; ",
+                                            s.guard_negated ? "mov.pred" : "not.pred", twin(s.guard)) +
+                to_text(s);
       } else {
         for (const std::string_view name : reached_in(s)) text += compare(name);
         text += to_text(s);
@@ -96,6 +114,13 @@ class SideBySide {
     return out;
   }
   bool reads_reached(const PtxStmt& s) const { return !reached_in(s).empty(); }
+
+  /// A branch that the mutant need not take where the kernel does, by an argument below. Only its guard is reached.
+  bool may_fall_through(const PtxStmt& s) const {
+    if (!s.name.starts_with("bra") || !reached_.count(s.guard)) return false;
+    const auto dropped = arguments_for(*m_.kernel, "branch dropped", m_.kernel->template_line(s), s);
+    return std::any_of(dropped.begin(), dropped.end(), [](const Argument* a) { return !a->never; });
+  }
 
   /// An operation of one lane on values that no tensor decides.
   bool is_copyable(const PtxStmt& s) const {
@@ -203,7 +228,7 @@ bool is_never_selected(const Mutant& m) {
 
 }  // namespace
 
-const std::vector<Argument>& arguments() {
+static const std::vector<Argument>& arguments() {
   static const std::vector<Argument> kArguments = {
       // Work that may be left out, or done twice.
       {"(branch|guard) dropped", "attention/online_softmax.cuh", "if \\(rescale\\)",
@@ -214,6 +239,25 @@ const std::vector<Argument>& arguments() {
        "a tile is loaded that no step reads"},
       {"branch dropped", "attention/pointwise.cu.jinja", R"(if \(here\[i\]\) piece)",
        "a piece is loaded that is not used"},
+      {"branch dropped", "attention/pointwise.cu.jinja", R"(if \(here\[i\]\) \{|if \(!here\[i\]\) continue)",
+       "a piece that the mask hides is written as -inf", false, "mask$"},
+      {"sign lost", "attention/softmax.cu.jinja", R"(valid > 2 \* i)", "no score is loaded where no key is left"},
+      {"comparison (negated|off by one)|operands exchanged", "attention/softmax.cu.jinja", R"(valid > 2 \* i)",
+       "the mask hides the keys past the end, too, and only the last piece, of three keys, is incomplete", false,
+       "mask.softmax$"},
+      {"float constant doubled", "attention/softmax.cu.jinja", "i < kChunks", "a row without a piece stores nothing",
+       false, "mask.softmax$", "^mov.f32"},
+      {"constant off by one", "(attention/.*)?", "", "the largest negative number rounds to -inf", false, "mask",
+       "-8388608"},
+      {"add for sub|operation dropped", "attention/softmax.cu.jinja", R"(sum \+= )", "the sum starts at 0", false, "",
+       R"(^(add|sub)\.f32 .*, 0f00000000;)"},
+      {"float constant doubled", "attention/softmax.cu.jinja", R"(== neg_inf\(\))",
+       "a row without a key has no piece, and a maximum of 0 gives the same shift", false, "unfused", "^(setp|mov)"},
+      {"zero fill ignored", "lib/async_copy.cuh", "", "scores that a row does not see are masked after the load", false,
+       "softmax.pv", "", false, 0},
+      {"zero fill ignored", "lib/async_copy.cuh", "", "scores of keys past the end are masked", false,
+       "^attention( packed| causal|)$", "", false, 1},
+      {"branch dropped", "attention/softmax_pv.cu.jinja", "j < unmasked", "a masked step is right for every tile"},
       {"branch dropped|constant off by one", "attention/softmax.cu.jinja", R"(needed(\(i\)| = ))",
        "scores beyond the row's keys are -inf"},
       {"constant off by one|comparison off by one|sign lost|branch dropped", "attention/softmax.cu.jinja",
@@ -305,6 +349,20 @@ const std::vector<Argument>& arguments() {
   return kArguments;
 }
 
+std::vector<const Argument*> arguments_for(const Kernel& kernel, const std::string& rule, const Where& where,
+                                           const PtxStmt& before) {
+  std::vector<const Argument*> out;
+  for (const Argument& a : arguments())
+    if (std::regex_match(rule, std::regex(a.rule)) && std::regex_match(where.file, std::regex(a.file)) &&
+        std::regex_search(kernel.text_of(where), std::regex(a.line)) &&
+        std::regex_search(kernel.name(), std::regex(a.kernel)) &&
+        std::regex_search(to_text(before), std::regex(a.before)) &&
+        (a.tensor < 0 || (is_copy_to_shared(before) && kernel.code().parameters_in(before.operands[1].name) ==
+                                                           std::set<size_t>{static_cast<size_t>(a.tensor)})))
+      out.push_back(&a);
+  return out;
+}
+
 std::string equivalence(const Mutant& m) {
   const PtxStmt& s = *m.statement;
   const Code& code = m.kernel->code();
@@ -324,6 +382,9 @@ std::string equivalence(const Mutant& m) {
       never_traps(m,
                   {{&s, trap_unless_equal(code, s.operands[3].name, std::to_string(s.operands[2].bits)) + to_text(s)}}))
     return "the copy is always complete in the launch";
+  if (needs_no_zeros(m, s) && (m.rule == "copy dropped" || m.rule == "smaller vector") &&
+      never_traps(m, {{&s, trap_unless_equal(code, s.operands[3].name, "0") + to_text(s)}}))
+    return "the copy writes zeros only, and nobody needs them";
   if (is_never_selected(m)) return "the changed source is never selected in the launch";
   if (same_operands(m)) return "the registers have the same values in the launch";
   if ((m.rule == "wait dropped" || m.rule == "wait for one group less" || m.rule == "commit dropped") &&

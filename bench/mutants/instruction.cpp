@@ -190,4 +190,25 @@ bool Code::mark_branches() {
   return more;
 }
 
+std::set<size_t> Code::parameters_in(std::string_view address) const {
+  std::set<size_t> out;
+  std::set<std::string_view> seen;
+  std::vector<std::string_view> left{address};
+  while (!left.empty()) {
+    const std::string_view name = left.back();
+    left.pop_back();
+    const auto writers = writers_.find(name);
+    if (type_of(name).bits != 64 || !seen.insert(name).second || writers == writers_.end()) continue;
+    for (const PtxStmt* s : writers->second)
+      for (size_t i = 1; i < s->operands.size(); ++i) {
+        const PtxOperand& o = s->operands[i];
+        if (!s->name.starts_with("ld.param."))
+          for (const std::string_view source : registers_in(o)) left.push_back(source);
+        for (size_t p = 0; s->name.starts_with("ld.param.") && p < params().size(); ++p)
+          if (params()[p].name == o.name) out.insert(p);
+      }
+  }
+  return out;
+}
+
 }  // namespace roofgen::mutants

@@ -54,6 +54,8 @@ class Code {
   /// The register's value may depend on the contents of tensors. False: it follows from thread, CTA, arguments and
   /// constants alone.
   bool depends_on_data(std::string_view name) const { return of_data_.count(name) != 0; }
+  /// The numbers of the 64-bit parameters that an address is computed from, without those that reach it as 32 bits.
+  std::set<size_t> parameters_in(std::string_view address) const;
   /// A branch that depends on data may skip the statement.
   bool is_under_data(const PtxStmt& statement) const { return under_data_.count(&statement) != 0; }
 

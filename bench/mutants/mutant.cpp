@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
 
 #include "bench/mutants/rules.h"
 
@@ -87,18 +86,14 @@ void decide(Mutant& mutant) {
   judge(mutant, mutant.kernel->verify(mutant.kernel->code().with({{mutant.statement, mutant.after}})));
   if (mutant.fate != Fate::kSurvived) return;
   mutant.by = equivalence(mutant);
-  const Argument* argument = nullptr;
-  for (const Argument& a : arguments())
-    if (std::regex_match(mutant.rule, std::regex(a.rule)) && std::regex_match(mutant.where.file, std::regex(a.file)) &&
-        std::regex_search(mutant.kernel->text_of(mutant.where), std::regex(a.line)) &&
-        std::regex_search(mutant.kernel->name(), std::regex(a.kernel)) &&
-        std::regex_search(mutant.before, std::regex(a.before)) && (!a.never || is_never_true(mutant)))
-      argument = &a;
+  const auto fitting = arguments_for(*mutant.kernel, mutant.rule, mutant.where, *mutant.statement);
+  const auto argument = std::find_if(fitting.begin(), fitting.end(),
+                                     [&](const Argument* a) { return !a->never || is_never_true(mutant); });
   if (!mutant.by.empty()) {
     mutant.fate = Fate::kEquivalent;
-  } else if (argument) {
-    mutant.by = fmt::format("{}: {}", mutant.where.file, argument->reason);
-    mutant.fate = argument->tolerated ? Fate::kTolerated : Fate::kEquivalent;
+  } else if (argument != fitting.end()) {
+    mutant.by = fmt::format("{}: {}", mutant.where.file, (*argument)->reason);
+    mutant.fate = (*argument)->tolerated ? Fate::kTolerated : Fate::kEquivalent;
   }
   if (mutant.fate != Fate::kSurvived) return;
   if (mutant.precision)

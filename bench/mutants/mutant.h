@@ -62,8 +62,11 @@ struct Argument {
   const char* kernel = "";  ///< a part of the kernel's name
   const char* before = "";  ///< a part of the instruction
   bool never = false;       ///< only if the instruction's predicate is never true in the launch
+  int tensor = -1;          ///< only copies from the tensor of this parameter; negative: all
 };
-const std::vector<Argument>& arguments();
+/// Those that fit; `never` is up to the caller.
+std::vector<const Argument*> arguments_for(const Kernel& kernel, const std::string& rule, const Where& where,
+                                           const PtxStmt& before);
 
 /// The argument that a surviving mutant does the same as its kernel in every thread of the launch; empty: none is
 /// known.

@@ -105,7 +105,7 @@ double Inputs::growth(int64_t batch, int64_t row) const {
 
 // Small offsets are in the range where score expressions such as a softcap bend.
 double Inputs::offset_factor(int64_t row) {
-  constexpr std::array<double, 16> kFactors{0, 1, 0, -1, 0, 0.08, 0, -0.08, 0, 1, 0, -1, 0, 0.3, 0, -0.3};
+  constexpr std::array<double, 16> kFactors{0, 1, 0, kLowest, 0, 0.08, 0, -0.08, 0, 1, 0, kLowest, 0, 0.3, 0, -0.3};
   return kFactors[static_cast<size_t>(row % 16)];
 }
 
@@ -140,6 +140,9 @@ void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16
     normal(tensor, batch, head, row, out);
     if (pattern_ != InputPattern::kGrowing) return;
     if (tensor == Tensor::kV) {
+      // The keys of one head or sequence lie behind those of another.
+      if ((batch + head) % 2 != 0)
+        return (void)std::fill_n(out, shape_.d, encode16(std::numeric_limits<double>::quiet_NaN(), shape_.dtype));
       // Keys before the last step still count, at e^-6.
       for (int64_t c = 0; c < shape_.d && level(row) < 0; ++c)
         out[c] = encode16(kGrowingValue * decode16(out[c], shape_.dtype), shape_.dtype);
@@ -218,10 +221,11 @@ void Inputs::given(Value value, int64_t batch, int64_t head, int64_t row, int64_
 
 int64_t one_hot_target(int64_t row, int64_t begin, int64_t end) {
   // Halves of 16 rows share instructions, and so do keys at the same place of their 8 and in the same 8 of a tile. One
-  // half takes late keys, the other early ones, so that only one half of a warp meets a new maximum in the last tile.
+  // half takes late keys, the other early ones, so that only one half of 16 rows meets a new maximum in the last tile.
   // The key that shares its 8 with the last one is the last: the edge of the mask and of the tail.
   const int64_t group = row / 16, part = row % 8, last = end - 1, low = begin / 64, high = last / 64;
-  const bool late = (group + row / 8) % 2 == 0;
+  // Which half it is changes between the warps, also of 32 and of 64 rows.
+  const bool late = (group + group / 2 + group / 4 + row / 8) % 2 == 0;
   const int64_t early = static_cast<int64_t>(mix(static_cast<uint64_t>(row)) %
                                              static_cast<uint64_t>(std::max<int64_t>(1, (high - low) * 3 / 4)));
   int64_t key = (late ? high : low + early) * 64 + part * 8 + (part + group / 4) % 4 * 2 + group / 2 % 2;

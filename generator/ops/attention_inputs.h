@@ -72,8 +72,8 @@ inline constexpr double kGrowingValue = 64;
 /// kGrowing: after as many rows, all kinds of growth have occurred.
 inline constexpr int64_t kGrowingRows = 256;
 /// kGrowing: columns 1 and 2 add this, or a part of it, to all scores of some rows and subtract it in others. exp(100)
-/// overflows fp32.
-inline constexpr double kOffset = 100;
+/// overflows fp32. The largest part that is subtracted: a maximum that grows below zero.
+inline constexpr double kOffset = 100, kLowest = -2;
 /// kGrowing: what column 3 adds for the last key that a row sees; e times less for each kLateKeys before it.
 inline constexpr double kLate = 192, kLateKeys = 32;
 /// The most that it adds for a hidden key, e^2 times as much.

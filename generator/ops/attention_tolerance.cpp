@@ -29,7 +29,7 @@ double Tolerance::products(bool hidden) const {
   if (path_.from != Value::kInputs) return 0;
   // |q k| sums to 2/pi d on average; d bounds atypical rows.
   const double d = static_cast<double>(shape_.d);
-  const double added = kDeepest + kOffset + (hidden || shape_.has_mask() ? kLateHidden : kLate);
+  const double added = kDeepest - kLowest * kOffset + (hidden || shape_.has_mask() ? kLateHidden : kLate);
   return accumulation(d) * (shape_.scale * d + (pattern_ == InputPattern::kGrowing ? added : 0));
 }
 
