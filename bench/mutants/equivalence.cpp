@@ -77,8 +77,9 @@ class SideBySide {
         const auto goes = [&](std::string_view guard) {
           return fmt::format("{} %mutant_differs, {}; ", s.guard_negated ? "not.pred" : "mov.pred", guard);
         };
-        text += goes(s.guard) + fmt::format("@%mutant_differs {} %mutant_differs, {}; @%mutant_differs trap; ",
-                                            s.guard_negated ? "mov.pred" : "not.pred", twin(s.guard)) +
+        text += goes(s.guard) +
+                fmt::format("@%mutant_differs {} %mutant_differs, {}; @%mutant_differs trap; ",
+                            s.guard_negated ? "mov.pred" : "not.pred", twin(s.guard)) +
                 to_text(s);
       } else {
         for (const std::string_view name : reached_in(s)) text += compare(name);

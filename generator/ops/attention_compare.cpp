@@ -24,9 +24,7 @@ class Judge {
     if (missing_++ == 0) first_missing_ = place(row, col);
   }
   /// Whether `element` would change nothing, given that its tolerance is at least `least`.
-  bool passes(double got, double expected, double least) const {
-    return std::fabs(got - expected) <= worst_ * least;
-  }
+  bool passes(double got, double expected, double least) const { return std::fabs(got - expected) <= worst_ * least; }
   void element(int64_t row, int64_t col, double got, double expected, double tolerance) {
     if (got == expected || (std::isnan(got) && std::isnan(expected))) return;  // also an expected -inf
     double error = std::fabs(got - expected) / tolerance;

@@ -171,10 +171,30 @@ Op::Slice ChainOp::slice(const Problem& problem) const {
   return {rows, tiles_columns() ? std::min(chain_columns(problem), kGemmTile) : 0, rows};
 }
 
-/// A product with special values is NaN almost everywhere, and a reduction spreads NaN over whole rows. Sums of
-/// integers test more in these cases.
+/// As for the ops gemm and those of rows. Extreme rows only where the row step reads them as they are, or after adding
+/// `residual`, which is 0 then: a step before it would round away what a constant row with an offset leaves. No
+/// extremes where a value between two kernels may overflow fp16.
 std::vector<InputPattern> ChainOp::patterns(const Problem&) const {
-  return {is_gemm(chain_, covered()) ? InputPattern::kIntegers : InputPattern::kSpecial};
+  const bool gemm = is_gemm(chain_, covered()), reduces = has_row_step(covered());
+  std::vector<InputPattern> out{gemm ? InputPattern::kIntegers : InputPattern::kSpecial};
+  const bool cut = std::any_of(plans_.begin(), plans_.end(), [](const auto& plan) { return plan.size() > 1; });
+  size_t first = covered().first;
+  while (first + 1 < covered().last && chain_.steps()[first].label == "residual") ++first;
+  if (chain_.dtype() == DType::kFp16 && cut) return out;
+  if (!reduces)
+    out.push_back(InputPattern::kExtremes);
+  else if (gemm || chain_.steps()[first].kind == ChainStep::Kind::kRow)
+    out.push_back(InputPattern::kExtremeRows);
+  return out;
+}
+
+Problem ChainOp::with_pattern(Problem reduced, InputPattern pattern) const {
+  if (pattern == InputPattern::kExtremeRows && !is_gemm(chain_, covered())) reduced.dims["rows"] = rows::kRowClasses;
+  return reduced;
+}
+
+int64_t ChainOp::least_rows(const Problem&, InputPattern pattern) const {
+  return pattern == InputPattern::kExtremeRows && !is_gemm(chain_, covered()) ? rows::kRowClasses : 1;
 }
 
 Result<Stage> ChainOp::stage(const DataFiles& files, Part part) const {
@@ -226,10 +246,24 @@ std::optional<RequiredWork> ChainOp::required(const Problem& problem) const {
   return out;
 }
 
+std::function<void(uint64_t, std::span<std::byte>)> ChainOp::filler(const Problem& problem, InputPattern pattern,
+                                                                    const std::string& buffer) const {
+  const bool gemm = is_gemm(chain_, covered());
+  if (gemm && (buffer == "A" || buffer == "B")) return gemm_op().filler(*chain_gemm(problem), pattern, buffer);
+  if (!gemm && buffer == chain_.buffer_before(covered().first))
+    return [contents = chain_source(chain_, covered().first, problem, pattern)](
+               uint64_t offset, std::span<std::byte> out) { contents.fill(offset, out); };
+  DType dtype = problem.dtype;
+  for (const Buffer& b : buffers(problem))
+    if (b.name == buffer) dtype = b.dtype;
+  return [contents = TensorContents{pattern, buffer, dtype}](uint64_t offset, std::span<std::byte> out) {
+    contents.fill(offset, out);
+  };
+}
+
 void ChainOp::fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
                    std::span<std::byte> out) const {
-  for (const Buffer& b : buffers(problem))
-    if (b.name == buffer) return TensorContents{pattern, buffer, b.dtype}.fill(offset, out);
+  filler(problem, pattern, buffer)(offset, out);
 }
 
 Result<Comparison> ChainOp::compare(const Problem& problem, InputPattern pattern, const std::string& variant,

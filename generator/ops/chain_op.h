@@ -2,6 +2,7 @@
 // is not in the table of ops.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "generator/generate.h"
@@ -35,10 +36,14 @@ class ChainOp final : public Op {
   Extent extent(const Problem& problem) const override;
   Slice slice(const Problem& problem) const override;
   std::vector<InputPattern> patterns(const Problem& problem) const override;
+  Problem with_pattern(Problem reduced, InputPattern pattern) const override;
+  int64_t least_rows(const Problem& problem, InputPattern pattern) const override;
   Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const override;
   std::optional<RequiredWork> required(const Problem& problem) const override;
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
             std::span<std::byte> out) const override;
+  std::function<void(uint64_t, std::span<std::byte>)> filler(const Problem& problem, InputPattern pattern,
+                                                             const std::string& buffer) const override;
   Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
                              const std::string& stage, const Region& region, const ElementReader& read) const override;
   double weight(const Problem& problem, const Region& region) const override;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "generator/ops/chain_op.h"
@@ -21,6 +22,14 @@ bool has_row_step(const Chain& chain, size_t first, size_t last) {
 }
 
 }  // namespace
+
+rows::SourceContents chain_source(const Chain& chain, size_t first, const Problem& problem, InputPattern pattern) {
+  const auto row_step = std::find_if(chain.steps().begin() + static_cast<std::ptrdiff_t>(first), chain.steps().end(),
+                                     [](const ChainStep& step) { return step.kind == ChainStep::Kind::kRow; });
+  const bool softmax = row_step != chain.steps().end() && row_step->label.starts_with("softmax");
+  return {pattern, chain.dtype_before(first), chain_columns(problem),
+          softmax ? -std::numeric_limits<double>::infinity() : 0, chain.buffer_before(first)};
+}
 
 Extent ChainReference::extent() const { return {1, 1, chain_rows(problem_), chain_columns(problem_)}; }
 
@@ -86,9 +95,7 @@ ChainReference::Row ChainReference::source(const Accumulators& sums, int64_t row
     return out;
   }
   std::vector<double> values(static_cast<size_t>(count));
-  const std::string name = chain_.buffer_before(begin);
-  TensorContents{pattern_, name, chain_.dtype_before(begin)}.values(
-      static_cast<uint64_t>(row * chain_columns(problem_) + first), values);
+  chain_source(chain_, begin, problem_, pattern_).values(row, first, values);
   Row out;
   for (double v : values) out.push_back({v, 0});
   return out;

@@ -9,8 +9,12 @@
 #include "generator/ops/chain.h"
 #include "generator/ops/gemm_reference.h"
 #include "generator/ops/op.h"
+#include "generator/ops/rows_inputs.h"
 
 namespace roofgen {
+
+/// The contents of the value before step `first`, where it is an input.
+rows::SourceContents chain_source(const Chain& chain, size_t first, const Problem& problem, InputPattern pattern);
 
 class ChainReference {
  public:

@@ -58,7 +58,7 @@ Result<Comparison> compare_segments(const Formula& formula, const Region& region
 
 SourceContents source_contents(const Spec& spec, const Problem& problem, InputPattern pattern) {
   const double hidden = &spec == &kSoftmax ? -std::numeric_limits<double>::infinity() : 0;
-  return {pattern, problem.dtype, problem.dims.at("cols"), hidden};
+  return {pattern, problem.dtype, problem.dims.at("cols"), hidden, "x"};
 }
 
 Result<Comparison> compare(const Spec& spec, const Problem& problem, InputPattern pattern, const std::string& variant,

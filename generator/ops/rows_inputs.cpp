@@ -58,7 +58,7 @@ double of_class(int64_t row_class, double normal, int64_t col, int64_t single, c
 }  // namespace
 
 void SourceContents::values(int64_t row, int64_t first, std::span<double> out) const {
-  TensorContents{pattern, "x", dtype}.values(static_cast<uint64_t>(row * cols + first), out);
+  TensorContents{pattern, name, dtype}.values(static_cast<uint64_t>(row * cols + first), out);
   if (pattern != InputPattern::kExtremeRows) return;
   const int64_t row_class = row % kRowClasses;
   const int64_t single = row_class < kOutlierRows
@@ -69,7 +69,7 @@ void SourceContents::values(int64_t row, int64_t first, std::span<double> out) c
 }
 
 void SourceContents::fill(uint64_t byte_offset, std::span<std::byte> out) const {
-  if (pattern != InputPattern::kExtremeRows) return TensorContents{pattern, "x", dtype}.fill(byte_offset, out);
+  if (pattern != InputPattern::kExtremeRows) return TensorContents{pattern, name, dtype}.fill(byte_offset, out);
   const auto size = static_cast<uint64_t>(size_of(dtype));
   std::vector<double> row_values;
   std::vector<std::byte> bytes;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "generator/ops/op.h"
 
@@ -17,6 +18,7 @@ struct SourceContents {
   DType dtype = DType::kBf16;
   int64_t cols = 1;
   double hidden = 0;  ///< kExtremeRows: the value of runs that a row hides: -inf for softmax, else 0
+  std::string name = "x";
 
   void values(int64_t row, int64_t first, std::span<double> out) const;  ///< as load_element reads them
   void fill(uint64_t byte_offset, std::span<std::byte> out) const;

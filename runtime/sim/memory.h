@@ -135,7 +135,8 @@ class DeviceMemory {
  private:
   uint32_t fill_line(Buffer& buffer, uint64_t line);
   uint32_t take_slot();
-  /// Drops a share of the lines behind the `first` oldest, the older ones. Their owner may release the buffer meanwhile.
+  /// Drops a share of the lines behind the `first` oldest, the older ones. Their owner may release the buffer
+  /// meanwhile.
   void drop_lines(Buffer& buffer, size_t first, double share);
   Result<std::shared_ptr<Buffer>> locate(uint64_t address, uint64_t bytes);
 

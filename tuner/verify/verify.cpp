@@ -71,6 +71,11 @@ int64_t last_row_step(const Launch& launch) {
   return step;
 }
 
+/// Both executors allocate at multiples of this.
+constexpr uint64_t kAllocationStep = 256;
+/// A tensor may be a part of a larger one. Emitted kernels expect addresses that are multiples of 16 bytes.
+constexpr uint64_t kOffsetOfBuffers = 16;
+
 }  // namespace
 
 struct Verifier::Site {
@@ -82,6 +87,7 @@ struct Verifier::Site {
   bool counted = false;
   bool real = false;  ///< the real launch, not the reduced problem
   bool fed = false;   ///< temporaries that a kernel reads are generated inputs
+  uint64_t skip = 0;  ///< bytes between the start of an allocation and the buffer
   struct Anchor {
     int64_t batch, head, row, col;
   };
@@ -139,8 +145,9 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
     plan_.patterns += std::string(", ") + to_string(pattern);
     const Problem problem_of_pattern = op_.with_pattern(reduced, pattern);
     const Extent its = op_.extent(problem_of_pattern);
-    add(to_string(pattern), problem_of_pattern, pattern,
-        {{its.batch - 1, head, its.rows_of(its.batch - 1) - 1, std::max<int64_t>(0, its.cols - 1)}});
+    Site& site = add(to_string(pattern), problem_of_pattern, pattern,
+                     {{its.batch - 1, head, its.rows_of(its.batch - 1) - 1, std::max<int64_t>(0, its.cols - 1)}});
+    site.skip = kOffsetOfBuffers;
     head = its.heads - 1;
   }
   // The first tile of each sampled head in the middle batch; of the last head, the last tile of the last batch.
@@ -155,8 +162,8 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
 
 Verifier::~Verifier() {
   for (const auto& site : sites_)
-    for (const auto& [name, ptr] : site->inputs) executor_.release(ptr);
-  for (DevicePtr ptr : feeder_buffers_) executor_.release(ptr);
+    for (const auto& [name, ptr] : site->inputs) free_buffer(ptr);
+  for (DevicePtr ptr : feeder_buffers_) free_buffer(ptr);
 }
 
 std::vector<Buffer> Verifier::all_buffers(const Problem& problem) const {
@@ -166,12 +173,27 @@ std::vector<Buffer> Verifier::all_buffers(const Problem& problem) const {
   return out;
 }
 
+Result<DevicePtr> Verifier::allocate(const Site& site, const Buffer& buffer, Fill fill) {
+  const uint64_t skip = site.skip;
+  if (skip > 0 && fill)
+    fill = [skip, fill = std::move(fill)](uint64_t offset, std::span<std::byte> out) {
+      const uint64_t before = std::min<uint64_t>(out.size(), skip - std::min(skip, offset));
+      std::fill_n(out.begin(), before, std::byte{0xff});
+      if (before < out.size()) fill(offset + before - skip, out.subspan(before));
+    };
+  ROOFGEN_TRY(DevicePtr ptr, executor_.allocate(buffer.bytes + skip, buffer.name, std::move(fill)));
+  return DevicePtr{ptr.address + skip};
+}
+
+void Verifier::free_buffer(DevicePtr buffer) {
+  executor_.release({buffer.address / kAllocationStep * kAllocationStep});
+}
+
 Result<DevicePtr> Verifier::input(const Site& site, const Buffer& buffer) {
   const std::lock_guard lock(site.mutex);
   auto& inputs = const_cast<Site&>(site).inputs;
   if (auto it = inputs.find(buffer.name); it != inputs.end()) return it->second;
-  ROOFGEN_TRY(DevicePtr ptr,
-              executor_.allocate(buffer.bytes, buffer.name, op_.filler(site.problem, site.pattern, buffer.name)));
+  ROOFGEN_TRY(DevicePtr ptr, allocate(site, buffer, op_.filler(site.problem, site.pattern, buffer.name)));
   inputs[buffer.name] = ptr;
   return ptr;
 }
@@ -256,7 +278,7 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
                                                const std::vector<Region>& only) {
   StageRun run;
   const auto fail = [&](Error error) {
-    for (const auto& [name, ptr] : run.written) executor_.release(ptr);
+    for (const auto& [name, ptr] : run.written) free_buffer(ptr);
     return error;
   };
   auto launch = launch_of(site, candidate);
@@ -276,7 +298,7 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
     } else if (auto fed = feed.find(arg.name); fed != feed.end() && arg.name != candidate.stage().output) {
       arg.bits = fed->second.address;
     } else {
-      auto ptr = executor_.allocate(buffer->bytes, buffer->name);
+      auto ptr = allocate(site, *buffer, nullptr);
       if (!ptr) return fail(std::move(ptr).error());
       run.written[arg.name] = *ptr;
       arg.bits = ptr->address;
@@ -373,7 +395,7 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
     ROOFGEN_TRY(StageRun run, run_stage(site, candidate, module, feed_of(site, candidate.stage_index),
                                         site.counted && traced ? &trace : nullptr, Run::kCandidate));
     const Defer release([&] {
-      for (const auto& [name, ptr] : run.written) executor_.release(ptr);
+      for (const auto& [name, ptr] : run.written) free_buffer(ptr);
     });
     Verification& v = out.verification;
     if (!site.real) {
@@ -557,7 +579,7 @@ Result<Verification> Verifier::verify_chain(const std::vector<Candidate>& chain)
   for (const auto& site : sites_) {
     Feed feed;
     const Defer release([&] {
-      for (const auto& [name, ptr] : feed) executor_.release(ptr);
+      for (const auto& [name, ptr] : feed) free_buffer(ptr);
     });
     for (const Candidate& candidate : chain) {
       ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
@@ -699,8 +721,8 @@ Result<Verifier::Grid> Verifier::verify_regions(Site& site, const std::vector<Ca
   Verification& v = out.verification;
   Feed feed;
   const Defer release([&] {
-    for (const auto& [name, ptr] : feed) executor_.release(ptr);
-    for (const auto& [name, ptr] : site.inputs) executor_.release(ptr);
+    for (const auto& [name, ptr] : feed) free_buffer(ptr);
+    for (const auto& [name, ptr] : site.inputs) free_buffer(ptr);
   });
   // The comparison takes about as long as a kernel.
   const auto stopped = [&](size_t done) {

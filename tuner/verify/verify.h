@@ -100,6 +100,8 @@ class Verifier {
   };
   using Feed = std::map<std::string, DevicePtr>;
   std::vector<Buffer> all_buffers(const Problem& problem) const;
+  Result<DevicePtr> allocate(const Site& site, const Buffer& buffer, Fill fill);
+  void free_buffer(DevicePtr buffer);
   Result<DevicePtr> input(const Site& site, const Buffer& buffer);
   Result<Legal> legal_of(const Site& site, const Candidate& candidate) const;
   Result<Grid> verify_regions(Site& site, const std::vector<Candidate>& chain, const std::vector<Region>& regions,
