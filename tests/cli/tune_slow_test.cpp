@@ -17,7 +17,8 @@ Json tune(const std::string& problem, int* exit = nullptr) {
 
 void expect_all_verified(const Json& result) {
   for (const Json& v : result["variants"]) {
-    EXPECT_TRUE(v["verified"]) << v["name"];
+    // The whole grid of unfused attention runs on short problems only.
+    EXPECT_TRUE(v["verified"] || (v["name"] == "unfused" && v["partly_verified"])) << v["name"];
     EXPECT_LE(v["verification"]["error_over_tolerance"], 1.0) << v["name"];
   }
 }
@@ -63,7 +64,7 @@ TEST(TuneSlow, AMillionRowsBySlices) {
   EXPECT_EQ(result["verdict"]["decision"], "fused only");
   EXPECT_EQ(result["simulated"], 0);
   const Json& fused = result["variants"][0];
-  EXPECT_TRUE(fused["verified"]);
+  EXPECT_TRUE(fused["partly_verified"]) << "a grid of a million rows is not run";
   EXPECT_LT(fused["verification"]["ctas_run"], fused["verification"]["ctas_total"]);
   EXPECT_EQ(fused["kernels"][0]["origins"]["l2_bytes"], "model");
 }
