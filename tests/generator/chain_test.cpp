@@ -211,14 +211,18 @@ TEST(ChainPart, StepsAreTheOpsOfTheirNames) {
   }
 }
 
-TEST(ChainOp, ProductsAreCheckedOnIntegersAndTheRestOnSpecialValues) {
-  const Chain chain = parsed("gemm > bias > rmsnorm");
-  const auto patterns = [&](std::vector<Part> plan) {
-    return (*ChainOp::make(chain, {std::move(plan)}))->patterns({});
+TEST(ChainOp, HasThePatternsOfItsOps) {
+  const auto patterns = [](const char* chain, std::vector<Part> plan, DType dtype = DType::kBf16) {
+    return (*ChainOp::make(parsed(chain, dtype), {std::move(plan)}))->patterns({});
   };
-  EXPECT_THAT(patterns({{0, 2}}), ElementsAre(InputPattern::kIntegers));
-  EXPECT_THAT(patterns({{0, 2}, {2, 3}}), ElementsAre(InputPattern::kIntegers));
-  EXPECT_THAT(patterns({{2, 3}}), ElementsAre(InputPattern::kSpecial));
+  using enum InputPattern;
+  EXPECT_THAT(patterns("gemm > bias > rmsnorm", {{0, 2}}), ElementsAre(kIntegers, kExtremes));
+  EXPECT_THAT(patterns("gemm > bias > rmsnorm", {{0, 2}, {2, 3}}), ElementsAre(kIntegers, kExtremeRows));
+  EXPECT_THAT(patterns("gemm > bias > rmsnorm", {{2, 3}}), ElementsAre(kSpecial, kExtremeRows));
+  EXPECT_THAT(patterns("residual > rmsnorm", {{0, 1}, {1, 2}}), ElementsAre(kSpecial, kExtremeRows));
+  EXPECT_THAT(patterns("gelu > residual", {{0, 2}}), ElementsAre(kSpecial, kExtremes));
+  EXPECT_THAT(patterns("bias > rmsnorm", {{0, 2}}), ElementsAre(kSpecial)) << "a constant row may become noise";
+  EXPECT_THAT(patterns("gemm > bias", {{0, 1}, {1, 2}}, DType::kFp16), ElementsAre(kIntegers)) << "may overflow";
 }
 
 TEST(ChainPart, CastChangesTheStoredFormat) {

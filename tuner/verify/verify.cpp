@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "generator/ops/elements.h"
 #include "tuner/verify/l2_model.h"
+#include "tuner/verify/site.h"
 #include "tuner/verify/tiles.h"
 
 namespace roofgen {
@@ -23,30 +24,6 @@ constexpr uint64_t kFullLimitBytes = uint64_t{768} << 20;
 /// Rows compared at each end of a one-tile slice of a problem too large to run whole: the reference of a million keys
 /// takes as long as the kernel.
 constexpr int64_t kEndRows = 16;
-
-/// Most outputs and temporaries of a whole grid, in bytes. The simulator holds each byte with its records.
-constexpr uint64_t kGridBytes = uint64_t{512} << 20;
-/// Above this many written bytes, a stage alone runs on a sample of its grid: its outputs may be all of S or P.
-constexpr uint64_t kFedBytes = uint64_t{256} << 20;
-/// Up to as many bytes of outputs and intermediates, a stage alone runs with all keys.
-constexpr uint64_t kUnthinnedBytes = uint64_t{128} << 20;
-/// Bytes that such a sample writes, unless each row tile and each head once takes more.
-constexpr uint64_t kSampleBytes = uint64_t{8} << 20;
-/// Rows that one thread compares at a time; of tiles of columns fewer.
-constexpr int64_t kCompareRows = 256, kTileRows = 64, kTileCols = 1024;
-
-/// Runs at the end of a scope.
-template <class F>
-class Defer {
- public:
-  explicit Defer(F f) : f_(std::move(f)) {}
-  ~Defer() { f_(); }
-  Defer(const Defer&) = delete;
-  Defer& operator=(const Defer&) = delete;
-
- private:
-  F f_;
-};
 
 std::vector<double> decode(std::span<const std::byte> raw, DType dtype) {
   std::vector<double> out(raw.size() / static_cast<size_t>(size_of(dtype)));
@@ -77,32 +54,6 @@ constexpr uint64_t kAllocationStep = 256;
 constexpr uint64_t kOffsetOfBuffers = 16;
 
 }  // namespace
-
-struct Verifier::Site {
-  std::string name;
-  std::string label;  ///< of a shorter sum: "kv_len=64"
-  Problem problem;
-  InputPattern pattern = InputPattern::kNormal;
-  bool whole = false;  ///< every CTA; else only those of the bands
-  bool counted = false;
-  bool real = false;  ///< the real launch, not the reduced problem
-  bool fed = false;   ///< temporaries that a kernel reads are generated inputs
-  uint64_t skip = 0;  ///< bytes between the start of an allocation and the buffer
-  struct Anchor {
-    int64_t batch, head, row, col;
-  };
-  std::vector<Anchor> anchors;  ///< a slice is run around each, unless `whole`
-  std::map<std::string, DevicePtr> inputs;
-  mutable std::mutex mutex;  ///< guards `inputs` while they are made
-};
-
-struct Verifier::StageRun {
-  RunResult result;
-  Launch launch;
-  Slices slices;
-  uint64_t ctas = 0;
-  std::map<std::string, DevicePtr> written;  ///< buffers made for this run; the caller releases them
-};
 
 std::string VerifyPlan::key() const {
   return fmt::format("full={} slice={}x{} fed={} tiles={} patterns={}", full, slice_rows, slice_cols, fed_rows,
@@ -603,211 +554,6 @@ Result<Verification> Verifier::verify_chain(const std::vector<Candidate>& chain)
   }
   out.passed = true;
   return out;
-}
-
-// ---- the whole grid --------------------------------------------------------------------------------
-
-/// Bytes that the kernels of a chain write.
-uint64_t Verifier::written_bytes(const Site& site, const std::vector<Candidate>& chain) const {
-  uint64_t bytes = 0;
-  for (const Buffer& b : all_buffers(site.problem))
-    if (b.role == Buffer::Role::kOutput ||
-        (b.role == Buffer::Role::kTemporary && (!site.fed || b.name == chain.back().stage().output)))
-      bytes += b.bytes;
-  return bytes;
-}
-
-/// The shortest problem that all kernels of a chain may be launched for.
-Result<std::unique_ptr<Verifier::Site>> Verifier::thin_site(const Problem& whole,
-                                                            const std::vector<Candidate>& chain) const {
-  std::vector<Legal> tuned;
-  for (const Candidate& c : chain) {
-    ROOFGEN_TRY(tuned.emplace_back(), legal_of(*sites_.back(), c));
-  }
-  uint64_t bytes = 0;
-  for (const Buffer& b : all_buffers(whole)) bytes += b.role == Buffer::Role::kInput ? 0 : b.bytes;
-  const bool small = whole.dims != problem_.dims && bytes <= kUnthinnedBytes;
-  std::vector<Op::Thin> problems = small ? std::vector<Op::Thin>() : op_.thinner(whole);
-  problems.push_back({whole, ""});
-  for (Op::Thin& thin : problems) {
-    ROOFGEN_TRY(const expr::Map scope, problem_scope(op_, thin.problem, limits(device_)));
-    bool all = true;
-    for (size_t i = 0; i < chain.size() && all; ++i) {
-      const auto checked = check_schedule(variant_, chain[i].stage(), chain[i].schedule, scope, false);
-      const Legal* legal = std::get_if<Legal>(&checked);
-      if (!legal) {
-        all = false;
-      } else {
-        ROOFGEN_TRY(all, serves(chain[i].stage(), tuned[i], *legal));
-      }
-    }
-    if (!all) continue;
-    auto site = std::make_unique<Site>();
-    site->name = "whole grid" + (thin.label.empty() ? "" : " with " + thin.label);
-    site->label = thin.label;
-    site->problem = std::move(thin.problem);
-    site->pattern = op_.pattern_of_grid(whole);
-    site->whole = true;
-    return site;
-  }
-  return Error{Exit::kFailed, "the kernels serve no problem with this grid"};
-}
-
-/// Row tiles such that each tile index and each head and batch occurs, among them the last of both. `bytes`: of the
-/// whole output.
-std::vector<Region> Verifier::sample_of(const Extent& extent, uint64_t bytes, int64_t step) {
-  const int64_t tiles = (extent.rows + step - 1) / step, pairs = extent.batch * extent.heads,
-                once = std::max(tiles, pairs);
-  const double share = static_cast<double>(kSampleBytes) / static_cast<double>(bytes);
-  const int64_t rounds =
-      std::max<int64_t>(1, static_cast<int64_t>(share * static_cast<double>(tiles) * static_cast<double>(pairs) /
-                                                static_cast<double>(once)));
-  std::vector<Region> out;
-  // In each round a pair meets another tile.
-  for (int64_t i = 0; i < once * std::min(rounds, std::min(tiles, pairs)); ++i) {
-    const int64_t pair = pairs - 1 - i % pairs, tile = tiles - 1 - (i % once + i / once) % tiles,
-                  b = pair / extent.heads, end = std::min((tile + 1) * step, extent.rows_of(b));
-    if (tile * step < end) out.push_back({b, pair % extent.heads, tile * step, end});
-  }
-  return out;
-}
-
-/// Compares every row of some regions, on all cores.
-Result<void> Verifier::compare_all(const Site& site, const Candidate& candidate, const std::vector<Region>& regions,
-                                   const Feed& buffers, Verification& into) const {
-  const Extent extent = op_.extent(site.problem);
-  std::vector<Region> parts;
-  const int64_t rows = extent.cols > 0 ? kTileRows : kCompareRows;
-  for (const Region& r : regions)
-    for (int64_t row = r.row_begin; row < r.row_end; row += rows) {
-      const int64_t end = std::min(row + rows, r.row_end);
-      if (extent.cols == 0) parts.push_back({r.batch, r.head, row, end});
-      for (int64_t col = 0; col < extent.cols; col += kTileCols)
-        parts.push_back({r.batch, r.head, row, end, col, std::min(col + kTileCols, extent.cols)});
-    }
-  const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  std::vector<Verification> found(parts.size());
-  std::atomic<size_t> next{0};
-  std::mutex failed_mutex;
-  std::optional<Error> failed;
-  {
-    Pool pool(threads);
-    for (int t = 0; t < threads; ++t)
-      pool.push([&] {
-        for (size_t i = next++; i < parts.size(); i = next++) {
-          const auto compared = compare(site, candidate, {{}, {parts[i]}}, buffers, found[i]);
-          if (compared) continue;
-          const std::lock_guard lock(failed_mutex);
-          if (!failed) failed = compared.error();
-        }
-      });
-  }
-  if (failed) return *failed;
-  for (const Verification& v : found) {
-    // A row is compared once for each of its column tiles.
-    const uint64_t tiles = extent.cols > 0 ? static_cast<uint64_t>((extent.cols + kTileCols - 1) / kTileCols) : 1;
-    into.add_checks(v);
-    into.rows_checked += v.rows_checked / tiles - v.rows_checked;
-    if (into.failure.empty()) into.failure = v.failure;
-  }
-  return {};
-}
-
-/// Runs the CTAs of some regions, all of them if there are none, in all kernels of a chain, and compares the outputs of
-/// the last.
-Result<Verifier::Grid> Verifier::verify_regions(Site& site, const std::vector<Candidate>& chain,
-                                                const std::vector<Region>& regions, const GoOn& go_on) {
-  Grid out;
-  Verification& v = out.verification;
-  Feed feed;
-  const Defer release([&] {
-    for (const auto& [name, ptr] : feed) free_buffer(ptr);
-    for (const auto& [name, ptr] : site.inputs) free_buffer(ptr);
-  });
-  // The comparison takes about as long as a kernel.
-  const auto stopped = [&](size_t done) {
-    if (!go_on || go_on(done, chain.size() + 1)) return false;
-    out.not_run = "interrupted";
-    return true;
-  };
-  Slices last;
-  for (size_t i = 0; i < chain.size(); ++i) {
-    if (stopped(i)) return out;
-    ROOFGEN_TRY(ModuleId module, executor_.load(chain[i].binary));
-    const Defer unload([&] { executor_.unload(module); });
-    ROOFGEN_TRY(StageRun run, run_stage(site, chain[i], module, feed, nullptr, Run::kFeed, regions));
-    for (const auto& [name, ptr] : run.written) feed[name] = ptr;
-    v.grid_ctas += run.ctas;
-    // Fewer keys may be fewer tiles of scores.
-    if (const uint64_t all = real_ctas(chain[i]); run.ctas < all)
-      out.not_run = fmt::format("{} of {} CTAs ran", run.ctas, all);
-    last = std::move(run.slices);
-    if (run.result.findings.empty()) continue;
-    v.findings = run.result.findings;
-    v.failure = fmt::format("{} problem: {}: {}", site.name, v.findings[0].kind, v.findings[0].message);
-    out.wrong = i;
-    return out;
-  }
-  if (stopped(chain.size())) return out;
-  ROOFGEN_CHECK(compare_all(site, chain.back(), last.compare, feed, v));
-  v.passed = v.failure.empty();
-  out.wrong = chain.size() - 1;
-  for (size_t i = 0; !v.passed && i + 1 < chain.size(); ++i) {
-    Verification before;
-    ROOFGEN_CHECK(compare_all(site, chain[i], last.compare, feed, before));
-    if (before.failure.empty()) continue;
-    v.failure = before.failure;
-    out.wrong = i;
-    break;
-  }
-  return out;
-}
-
-Result<Verifier::Grid> Verifier::verify_thin(const Problem& whole, const std::vector<Candidate>& chain,
-                                             const GoOn& go_on) {
-  ROOFGEN_TRY(const std::unique_ptr<Site> site, thin_site(whole, chain));
-  site->fed = whole.dims != problem_.dims;
-  const uint64_t bytes = written_bytes(*site, chain);
-  std::vector<Region> sample;
-  if (site->fed && bytes > kFedBytes) {
-    ROOFGEN_TRY(const Launch launch, launch_of(*site, chain.back()));
-    sample = sample_of(op_.extent(site->problem), bytes, finest_step(launch, "row"));
-  } else if (bytes > kGridBytes) {
-    return Grid{{}, 0, fmt::format("outputs and intermediates take {}", bytes_text(static_cast<double>(bytes)))};
-  } else if (const auto required = op_.required(site->problem); required && required->mma_flops > kFullLimitFlops) {
-    return Grid{{}, 0, fmt::format("it takes {}FLOPs", count_text(required->mma_flops))};
-  }
-  ROOFGEN_TRY(Grid grid, verify_regions(*site, chain, sample, go_on));
-  grid.verification.grid = site->label;
-  return grid;
-}
-
-Result<Verifier::Grid> Verifier::verify_grid(const std::vector<Candidate>& chain, const GoOn& go_on) {
-  const auto fed = variant_.stages.size() > 1 ? op_.fed(problem_) : std::nullopt;
-  if (!fed) return verify_thin(problem_, chain, go_on);
-  Grid all;
-  Verification& v = all.verification;
-  v.passed = true;
-  for (size_t i = 0; i < chain.size(); ++i) {
-    const std::string& stage = chain[i].stage().name;
-    ROOFGEN_TRY(Grid one, verify_thin(*fed, {chain[i]}, [&](uint64_t done, uint64_t total) {
-                  return !go_on || go_on(i * total + done, chain.size() * total);
-                }));
-    v.add_checks(one.verification);
-    v.grid_ctas += one.verification.grid_ctas;
-    const auto add = [&](std::string& to, const std::string& text) {
-      if (!text.empty()) to += fmt::format("{}{} in {}", to.empty() ? "" : ", ", text, stage);
-    };
-    add(v.grid, one.verification.grid);
-    add(all.not_run, one.not_run);
-    if (one.verification.failure.empty()) continue;
-    v.passed = false;
-    v.findings = std::move(one.verification.findings);
-    v.failure = std::move(one.verification.failure);
-    all.wrong = i;
-    return all;
-  }
-  return all;
 }
 
 }  // namespace roofgen

@@ -1,0 +1,53 @@
+// Where a candidate runs, for the files of the verifier: a problem with inputs, and the run of one stage on it.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tuner/verify/verify.h"
+
+namespace roofgen {
+
+struct Verifier::Site {
+  std::string name;
+  std::string label;  ///< of a shorter sum: "kv_len=64"
+  Problem problem;
+  InputPattern pattern = InputPattern::kNormal;
+  bool whole = false;  ///< every CTA; else only those of the bands
+  bool counted = false;
+  bool real = false;  ///< the real launch, not the reduced problem
+  bool fed = false;   ///< temporaries that a kernel reads are generated inputs
+  uint64_t skip = 0;  ///< bytes between the start of an allocation and the buffer
+  struct Anchor {
+    int64_t batch, head, row, col;
+  };
+  std::vector<Anchor> anchors;  ///< a slice is run around each, unless `whole`
+  std::map<std::string, DevicePtr> inputs;
+  mutable std::mutex mutex;  ///< guards `inputs` while they are made
+};
+
+struct Verifier::StageRun {
+  RunResult result;
+  Launch launch;
+  Slices slices;
+  uint64_t ctas = 0;
+  std::map<std::string, DevicePtr> written;  ///< buffers made for this run; the caller releases them
+};
+
+/// Runs at the end of a scope.
+template <class F>
+class Defer {
+ public:
+  explicit Defer(F f) : f_(std::move(f)) {}
+  ~Defer() { f_(); }
+  Defer(const Defer&) = delete;
+  Defer& operator=(const Defer&) = delete;
+
+ private:
+  F f_;
+};
+
+}  // namespace roofgen
