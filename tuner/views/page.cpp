@@ -20,6 +20,7 @@ class TunePage : public ResultPage {
     facts(page);
     page.blocks.emplace_back(roofline());
     page.blocks.emplace_back(kernels());
+    page.blocks.emplace_back(verification());
     if (measured()) page.blocks.emplace_back(finalists());
     page.blocks.emplace_back(factors());
     page.blocks.emplace_back(traffic());
@@ -165,6 +166,34 @@ class TunePage : public ResultPage {
                         fmt::format("{:.0f}", number(k, "arithmetic_intensity")), fixed(k, "waste"), fixed(k, "idle"),
                         fixed(k, "stall"), fixed(k.at("verification"), "error_over_tolerance")});
     });
+    return t;
+  }
+
+  plot::TableBlock verification() const {
+    plot::TableBlock t{
+        "Verification",
+        {"variant", "verified", "reduced problem", "launch", "whole grid", "rows compared", "inputs", "not run"},
+        {}};
+    for (const Json& variant : result_.at("variants")) {
+      if (!variant.at("available").get<bool>()) continue;
+      const Json& v = variant.at("verification");
+      const auto count = [&](const char* name) { return fmt::to_string(v.at(name).get<uint64_t>()); };
+      const auto of = [&](const char* run, const char* total) { return count(run) + " of " + count(total) + " CTAs"; };
+      const std::string grid = text(v, "grid"), all = "all " + count("grid_ctas") + " CTAs";
+      std::string not_run;
+      for (size_t i = 0; v.contains("not_run") && i < v.at("not_run").size(); ++i)
+        not_run += (i ? "; " : "") + v.at("not_run").at(i).get<std::string>();
+      t.rows.push_back({text(variant, "name"),
+                        variant.at("verified").get<bool>()        ? "yes"
+                        : variant.value("partly_verified", false) ? "partly"
+                                                                  : "no",
+                        v.at("ctas_run") == 0 ? "slices only" : of("ctas_run", "ctas_total"),
+                        of("launch_ctas_run", "launch_ctas_total"),
+                        v.at("grid_ctas") == 0 ? ""
+                        : grid.empty()         ? all
+                                               : all + " with " + grid,
+                        count("rows_checked"), text(v, "inputs"), not_run});
+    }
     return t;
   }
 
