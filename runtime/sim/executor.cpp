@@ -77,7 +77,8 @@ Result<ModuleId> SimExecutor::load(const Binary& binary) {
     ROOFGEN_TRY(uint64_t address, memory_.allocate(v.bytes(), std::string(v.name), nullptr));
     module->variables.push_back({std::string(v.name), {address}, v.bytes()});
     std::vector<std::byte> bytes(v.bytes());  // C++ zero-initialises globals
-    std::memcpy(bytes.data(), v.init.data(), std::min<size_t>(v.init.size(), bytes.size()));
+    std::ranges::copy(std::as_bytes(std::span(v.init)).first(std::min<size_t>(v.init.size(), bytes.size())),
+                      bytes.begin());
     ROOFGEN_CHECK(memory_.write(address, bytes));
     return address;
   };
