@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
+#include <optional>
+#include <thread>
 
 #include "base/pool.h"
 #include "base/units.h"

@@ -3,13 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <thread>
 
-#include "base/pool.h"
-#include "base/units.h"
 #include "generator/ops/elements.h"
 #include "tuner/verify/l2_model.h"
 #include "tuner/verify/site.h"
