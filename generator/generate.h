@@ -80,6 +80,7 @@ struct Stage {
     std::vector<ArgSpec> fields = {};  ///< of a struct: scalars
     std::string buffer = {};           ///< of a tensor map
     std::optional<MapSpec> map = {};
+    std::optional<expr::Expr> when = {};  ///< false: the kernel has no such parameter
   };
   std::vector<ArgSpec> args;
   /// Bytes that CTAs with equal positions on `axes` share, for the L2 model (tuner/verify/l2_model.h). Without panels

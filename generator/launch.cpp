@@ -176,6 +176,10 @@ Result<Launch> make_launch(const Stage& stage, const Legal& legal) {
     return at == stage.buffers.end() ? name : at->second;
   };
   for (const Stage::ArgSpec& spec : stage.args) {
+    if (spec.when) {
+      ROOFGEN_TRY(const bool there, spec.when->check(scope));
+      if (!there) continue;
+    }
     if (spec.type == "each") {
       ROOFGEN_CHECK(add_each(spec.name, scope, buffer_of, launch.args));
     } else if (spec.type == "ptr") {

@@ -106,6 +106,9 @@ class Writer {
     size_t next = 0;  // of the launch
     for (const Stage::ArgSpec& spec : k_.stage->args) {
       size_t count = 1;
+      if (spec.when) {
+        ROOFGEN_TRY(count, spec.when->check(scope_));
+      }
       if (spec.type == "each") {
         const auto formula = k_.scope.find("formula");
         const expr::Map* map = formula == k_.scope.end() ? nullptr : formula->second.map();

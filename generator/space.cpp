@@ -139,6 +139,10 @@ class SpaceReader : private JsonReader {
     }
     if (j.contains("args"))
       for (const Json& a : j["args"]) {
+        if (a.is_object() && a.contains("when")) {
+          ROOFGEN_CHECK(conditional(a, s.args));
+          continue;
+        }
         ROOFGEN_TRY(Stage::ArgSpec arg, argument(a));
         s.args.push_back(std::move(arg));
       }
@@ -178,6 +182,19 @@ class SpaceReader : private JsonReader {
       }
     }
     return out;
+  }
+
+  /// Arguments of kernels for some problems only.
+  Result<void> conditional(const Json& a, std::vector<Stage::ArgSpec>& out) const {
+    ROOFGEN_CHECK(only(a, {"when", "args"}));
+    ROOFGEN_TRY(const expr::Expr when, expression(a, "when"));
+    if (!a.contains("args") || !a["args"].is_array()) return bad_at(a, "\"when\" needs a list \"args\"", "when");
+    for (const Json& each : a["args"]) {
+      ROOFGEN_TRY(Stage::ArgSpec arg, argument(each));
+      arg.when = when;
+      out.push_back(std::move(arg));
+    }
+    return {};
   }
 
   Result<Stage::ArgSpec> argument(const Json& a) const {
