@@ -22,6 +22,7 @@ using attention::Value;
 
 constexpr int64_t kMaxLength = int64_t{1} << 24;  // indices times d fit int32; counts of keys are exact in fp32
 constexpr int64_t kMaxGrid = 65535;               // heads and batch are grid dimensions y and z
+constexpr int64_t kMaxPages = int64_t{1} << 26;
 constexpr double kMinSoftcap = 1e-3, kMaxSoftcap = 1e6;
 constexpr double kMinScale = 1e-6, kMaxScale = 16;  // structured inputs fit fp16
 
@@ -31,6 +32,7 @@ class Attention final : public Op {
 
   Result<Problem> complete(Problem p) const override {
     ROOFGEN_CHECK(complete_lengths(p));
+    ROOFGEN_CHECK(attention::complete_cache(p));
     for (const char* required : {"L", "d"})
       if (!p.dims.count(required)) return usage(fmt::format("attention needs {}", required));
     const int64_t length = p.dims["L"], d = p.dims["d"];
@@ -55,6 +57,8 @@ class Attention final : public Op {
                          static_cast<double>(std::max(length, kv_len)) * static_cast<double>(d);
     if (bytes > kMaxTensorBytes)
       return usage(fmt::format("one tensor would hold {:.3g} bytes; at most 2^40 were expected", bytes));
+    if (p.dims.count("page"))
+      ROOFGEN_CHECK(in_range("the number of pages", batch * (kv_len / p.dims["page"]), 0, kMaxPages));
     if (p.dtype != DType::kBf16 && p.dtype != DType::kFp16)
       return usage(fmt::format("attention has no dtype {}; bf16 or fp16 was expected", to_string(p.dtype)));
     p.flags.emplace("causal", false);
@@ -82,6 +86,8 @@ class Attention final : public Op {
       out.push_back({"LSE", DType::kFp32, static_cast<uint64_t>(s.q_tokens() * s.heads) * 4, Buffer::Role::kOutput});
     if (s.modifiers)
       for (Buffer& b : s.modifiers->buffers()) out.push_back(std::move(b));
+    if (s.cache)
+      for (Buffer& b : s.cache->buffers()) out.push_back(std::move(b));
     return out;
   }
 
@@ -95,17 +101,24 @@ class Attention final : public Op {
     const Shape s(problem);
     for (const std::string prefix : {"q", "o", "k", "v"}) {
       const attention::Layout layout = prefix == "q" || prefix == "o" ? s.layout_of_q() : s.layout_of_kv();
-      out[prefix + "_batch_stride"] = layout.batch;  // with lengths, kernels use the cumulative lengths instead
+      const bool pages = s.paged() && (prefix == "k" || prefix == "v");
+      out[prefix + "_batch_stride"] = pages ? 0 : layout.block;  // with lengths, kernels use the cumulative lengths
+      if (prefix == "k" || prefix == "v") out[prefix + "_page_stride"] = pages ? layout.block : 0;
       out[prefix + "_row_stride"] = layout.row;
       out[prefix + "_head_stride"] = layout.head;
     }
     out["varlen"] = s.varlen();
+    out["ragged"] = s.ragged();
+    out["paged"] = s.paged();
+    out["page"] = s.cache ? s.cache->page() : 0;
+    out["pages_per_sequence"] = s.cache ? s.cache->pages_per_sequence() : 0;
+    out["keys_stored"] = s.cache ? s.cache->distinct_keys() / s.batch : s.kv_len;
     out["keys_seen"] = static_cast<int64_t>(s.all_pairs() / static_cast<double>(s.batch * s.heads));
     double all = 0;
     for (int64_t b = 0; b < s.batch; ++b) all += static_cast<double>(s.rows(b)) * static_cast<double>(s.keys(b));
     out["keys_all"] = static_cast<int64_t>(all / static_cast<double>(s.batch));
     out["scored"] = s.has_score();
-    out["sparse"] = s.causal || s.has_mask() || s.varlen();
+    out["sparse"] = s.causal || s.has_mask() || s.varlen() || s.ragged();
     out["modified"] = s.has_score() || s.has_mask();
     const expr::Map none{{"tensors", expr::List{}}, {"has_score", false}, {"has_mask", false}};
     out["formulas"] = expr::Map{{"modifiers", s.modifiers ? s.modifiers->scope() : none}};
@@ -120,24 +133,27 @@ class Attention final : public Op {
     out.dims["batch"] = 1;
     out.dims["kv_heads"] = 1;
     out.dims["heads"] = std::min<int64_t>(2, s.group());
+    // Two sequences may share a page.
+    if (s.cache) out.dims["batch"] = std::min<int64_t>(2, s.batch);
+    if (s.ragged()) keep_extremes(out, "kv_lengths");
     if (!s.modifiers) return out;
     // Two heads or sequences if a table or an expression depends on them.
     if (s.modifiers->depends_on("h") && s.group() == 1)
       out.dims["heads"] = out.dims["kv_heads"] = std::min<int64_t>(2, s.heads);
     if (s.modifiers->depends_on("b")) out.dims["batch"] = std::min<int64_t>(2, s.batch);
     if (!s.varlen()) return out;
-    // The shortest sequence, so that the next one starts at an odd offset, and the longest.
-    const std::vector<int64_t>& lengths = s.modifiers->lengths();
-    const auto [shortest, longest] = std::minmax_element(lengths.begin(), lengths.end());
-    out.texts["lengths"] =
-        lengths.size() == 1 ? fmt::format("{}", *longest) : fmt::format("{},{}", *shortest, *longest);
+    keep_extremes(out, "lengths");
     out.dims["batch"] = std::min<int64_t>(2, s.batch);
     return out;
   }
 
   Extent extent(const Problem& problem) const override {
     const Shape s(problem);
-    return {s.batch, s.heads, s.q_len, 0, s.varlen() ? s.modifiers->lengths() : std::vector<int64_t>{}};
+    std::vector<int64_t> rows;
+    // Rows of caches of other lengths differ in their work.
+    if (s.varlen()) rows = s.modifiers->lengths();
+    if (s.ragged()) rows.assign(static_cast<size_t>(s.batch), s.q_len);
+    return {s.batch, s.heads, s.q_len, 0, rows};
   }
 
   std::vector<int64_t> sampled_heads(const Problem& problem) const override {
@@ -158,7 +174,8 @@ class Attention final : public Op {
   }
 
   std::vector<Thin> thinner(const Problem& problem) const override {
-    if (Shape(problem).varlen()) return {};
+    const Shape s(problem);
+    if (s.varlen() || s.cache) return {};
     return shortened(problem, "kv_len", 16);
   }
   InputPattern pattern_of_grid(const Problem& problem) const override {
@@ -178,12 +195,15 @@ class Attention final : public Op {
       reduced.dims["kv_heads"] = 2;
       reduced.dims["heads"] *= 2;
     }
-    if (!Shape(reduced).varlen()) {
-      reduced.dims["batch"] = 2;
-    } else if (std::string& lengths = reduced.texts["lengths"]; pattern == patterns(reduced).front()) {
+    const Shape s(reduced);
+    if (!s.varlen()) reduced.dims["batch"] = 2;
+    if (!s.varlen() && !s.ragged()) return reduced;
+    std::string& lengths = reduced.texts[s.ragged() ? "kv_lengths" : "lengths"];
+    if (const size_t comma = lengths.find(','); comma == std::string::npos) {
+      if (s.ragged()) lengths += "," + lengths;
+    } else if (pattern == patterns(reduced).front()) {
       // Once with the shorter sequence behind the longer one: the gap follows the last.
-      if (const size_t comma = lengths.find(','); comma != std::string::npos)
-        lengths = lengths.substr(comma + 1) + "," + lengths.substr(0, comma);
+      lengths = lengths.substr(comma + 1) + "," + lengths.substr(0, comma);
     }
     return reduced;
   }
@@ -217,20 +237,34 @@ class Attention final : public Op {
     return Shape(problem).pairs(band.batch, band.head, band.row_begin, band.row_end);
   }
 
-  /// With modifiers. Without, the formulas of work/attention.json apply.
+  /// With modifiers or a cache. Without, the formulas of work/attention.json apply.
   std::optional<RequiredWork> required(const Problem& problem) const override {
     const Shape s(problem);
-    if (!s.modifiers) return std::nullopt;
+    if (!s.modifiers && !s.cache) return std::nullopt;
     const double pairs = s.all_pairs();
     RequiredWork out{4 * pairs * static_cast<double>(s.d), pairs, 0};
-    for (const Buffer& b : buffers(problem)) out.dram_bytes += static_cast<double>(b.bytes);
+    for (const Buffer& b : buffers(problem)) out.dram_bytes += distinct_bytes(problem, b);
     return out;
+  }
+
+  /// Of a cache: visible keys, shared ones once. Of S and P: the keys of each sequence.
+  double distinct_bytes(const Problem& problem, const Buffer& buffer) const override {
+    const Shape s(problem);
+    const auto number = [](int64_t x) { return static_cast<double>(x); };
+    if (s.cache && (buffer.name == "K" || buffer.name == "V"))
+      return number(s.cache->distinct_keys() * s.kv_heads * s.d * size_of(s.dtype));
+    if (s.cache && buffer.name == "block_table") return number(s.cache->table_entries() * size_of(buffer.dtype));
+    if (!s.ragged() || buffer.role != Buffer::Role::kTemporary) return static_cast<double>(buffer.bytes);
+    int64_t keys = 0;
+    for (int64_t b = 0; b < s.batch; ++b) keys += s.keys(b);
+    return static_cast<double>(buffer.bytes) * number(keys) / number(s.batch * s.kv_len);
   }
 
  private:
   static void fill(const Shape& s, const attention::Inputs& inputs, InputPattern pattern, const std::string& buffer,
                    uint64_t offset, std::span<std::byte> out) {
     if (s.modifiers && s.modifiers->fill(pattern, buffer, offset, out)) return;
+    if (s.cache && s.cache->fill(buffer, offset, out)) return;
     if (buffer == "S" || buffer == "P")
       return inputs.fill_given(buffer == "S" ? Value::kMasked : Value::kProbabilities, offset, out);
     const attention::Tensor tensor = buffer == "Q"   ? attention::Tensor::kQ
@@ -238,23 +272,28 @@ class Attention final : public Op {
                                                      : attention::Tensor::kV;
     const bool is_q = buffer == "Q";
     const attention::Layout layout = is_q ? s.layout_of_q() : s.layout_of_kv();
-    const int64_t heads = is_q ? s.heads : s.kv_heads, rows = s.varlen() ? (is_q ? s.q_tokens() : s.kv_tokens())
-                                                              : is_q     ? s.q_len
-                                                                         : s.kv_len;
     const int64_t line = s.spread ? layout.row : s.d;  // elements from one row of d elements to the next
     uint16_t row[256];
     while (!out.empty()) {
       const int64_t element = static_cast<int64_t>(offset / 2);
-      int64_t sequence = layout.batch > 0 ? element / layout.batch : 0, left = element - sequence * layout.batch;
-      const int64_t head = s.spread ? left / layout.head : left / s.d % heads;
-      left -= s.spread ? head * layout.head : 0;
+      int64_t sequence = layout.block > 0 ? element / layout.block : 0, left = element - sequence * layout.block;
+      const int64_t head = layout.head_major ? left / layout.head : left / s.d % layout.heads;
+      left -= layout.head_major ? head * layout.head : 0;
       int64_t place = left / layout.row;
       const int64_t col = left % line;
-      const bool gap = head >= heads || place >= rows || col >= s.d;
+      bool gap = head >= layout.heads || place >= layout.rows || col >= s.d;
       if (s.varlen() && !gap) {
         const std::vector<int64_t>& first = s.modifiers->first_tokens();
         sequence = std::upper_bound(first.begin(), first.end(), place) - first.begin() - 1;
         place -= first[static_cast<size_t>(sequence)];
+      }
+      if (s.cache && !is_q && !gap) {
+        if (s.paged()) {
+          const auto [owner, page] = s.cache->contents(sequence);
+          sequence = owner;
+          place += page * s.cache->page();
+        }
+        gap = sequence < 0 || place >= s.keys(sequence);  // an unused page, or behind the end of the cache
       }
       if (gap)
         std::fill(std::begin(row), std::end(row), encode16(std::numeric_limits<double>::quiet_NaN(), s.dtype));
@@ -269,11 +308,18 @@ class Attention final : public Op {
     }
   }
 
+  /// Keeps the shortest sequence, so that the next one starts at an odd offset, and the longest.
+  static void keep_extremes(Problem& p, const std::string& name) {
+    const std::vector<int64_t> lengths = *attention::parse_lengths("--" + name, p.texts.at(name));
+    const auto [shortest, longest] = std::minmax_element(lengths.begin(), lengths.end());
+    p.texts[name] = lengths.size() == 1 ? fmt::format("{}", *longest) : fmt::format("{},{}", *shortest, *longest);
+  }
+
   /// Sets L, kv_len and batch from the lengths.
   static Result<void> complete_lengths(Problem& p) {
     const auto text = p.texts.find("lengths");
     if (text == p.texts.end() || text->second.empty()) return {};
-    ROOFGEN_TRY(const std::vector<int64_t> lengths, attention::parse_lengths(text->second));
+    ROOFGEN_TRY(const std::vector<int64_t> lengths, attention::parse_lengths("--lengths", text->second));
     const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
     const std::pair<const char*, int64_t> implied[] = {
         {"L", longest}, {"kv_len", longest}, {"batch", static_cast<int64_t>(lengths.size())}};

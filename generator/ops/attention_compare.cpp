@@ -76,7 +76,7 @@ Result<void> compare_output(const Shape& shape, const Region& band, const BandRe
   Judge judge("O", band);
   RowReader row(read, "O");
   const Layout layout = shape.layout_of_q();
-  const int64_t first = shape.varlen() ? shape.first_token(band.batch) * layout.row : band.batch * layout.batch;
+  const int64_t first = shape.varlen() ? shape.first_token(band.batch) * layout.row : band.batch * layout.block;
   for (int64_t i = 0; i < reference.rows; ++i) {
     const int64_t r = band.row_begin + i;
     ROOFGEN_CHECK(row.read(first + band.head * layout.head + r * layout.row, shape.d));
@@ -168,7 +168,7 @@ bool holds_exact_result(const Shape& shape, InputPattern pattern, const Written&
   if (shape.has_mask() || (shape.lse && written.lse) || (!probabilities && !output)) return false;
   const Inputs inputs(shape, pattern);
   const Layout layout = shape.layout_of_q();
-  const int64_t first = shape.varlen() ? shape.first_token(band.batch) * layout.row : band.batch * layout.batch;
+  const int64_t first = shape.varlen() ? shape.first_token(band.batch) * layout.row : band.batch * layout.block;
   const uint16_t one = encode16(1, shape.dtype);
   std::vector<uint16_t> row(static_cast<size_t>(probabilities ? shape.kv_len : shape.d), 0);
   for (int64_t r = band.row_begin; r < band.row_end; ++r) {

@@ -128,6 +128,7 @@ double Inputs::late(int64_t batch, int64_t key) const {
 }
 
 void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const {
+  if (tensor != Tensor::kQ && shape_.cache) batch = shape_.cache->owner(batch, row);
   if (pattern_ == InputPattern::kZeroQuery && tensor == Tensor::kQ) {
     std::fill_n(out, shape_.d, uint16_t{0});
   } else if (pattern_ == InputPattern::kZeroQuery && tensor == Tensor::kV) {
@@ -140,8 +141,8 @@ void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16
     normal(tensor, batch, head, row, out);
     if (pattern_ != InputPattern::kGrowing) return;
     if (tensor == Tensor::kV) {
-      // The keys of one head or sequence lie behind those of another.
-      if ((batch + head) % 2 != 0)
+      // The keys of one head or sequence lie behind those of another. Two sequences may share a page.
+      if (((shape_.paged() ? batch / 2 : batch) + head) % 2 != 0)
         return (void)std::fill_n(out, shape_.d, encode16(std::numeric_limits<double>::quiet_NaN(), shape_.dtype));
       // Keys before the last step still count, at e^-6.
       for (int64_t c = 0; c < shape_.d && level(row) < 0; ++c)

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/diagnostics.h"
+#include "generator/ops/attention_cache.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/formula_reference.h"
 #include "generator/ops/limits.h"
@@ -61,9 +62,9 @@ std::string offset_of(const TensorArg& t) {
 
 }  // namespace
 
-Result<std::vector<int64_t>> parse_lengths(const std::string& text) {
+Result<std::vector<int64_t>> parse_lengths(const std::string& flag, const std::string& text) {
   const auto wrong = [&](size_t begin, size_t end, std::string message) {
-    Error error = located_error({text, {"--lengths", 1, 1}}, {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)},
+    Error error = located_error({text, {flag, 1, 1}}, {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)},
                                 std::move(message));
     error.exit = Exit::kUsage;
     return error;
@@ -82,7 +83,7 @@ Result<std::vector<int64_t>> parse_lengths(const std::string& text) {
     begin = end + 1;
   }
   if (static_cast<int64_t>(out.size()) > kMaxSequences)
-    return usage(fmt::format("--lengths has {} sequences; at most {} were expected", out.size(), kMaxSequences));
+    return usage(fmt::format("{} has {} sequences; at most {} were expected", flag, out.size(), kMaxSequences));
   return out;
 }
 
@@ -119,7 +120,7 @@ std::shared_ptr<const Modifiers> Modifiers::of(const Problem& problem) {
 Result<void> Modifiers::read_lengths(const Problem& problem) {
   const std::string text = text_of(problem, "lengths");
   if (text.empty()) return {};
-  ROOFGEN_TRY(lengths_, parse_lengths(text));
+  ROOFGEN_TRY(lengths_, parse_lengths("--lengths", text));
   first_tokens_.assign(1, 0);
   for (int64_t length : lengths_) first_tokens_.push_back(first_tokens_.back() + length);
   if (first_tokens_.back() > std::numeric_limits<int32_t>::max())
@@ -131,7 +132,7 @@ Result<void> Modifiers::read_expressions(const Problem& problem) {
   const std::string score = text_of(problem, "score");
   mask_text_ = text_of(problem, "mask");
   const auto softcap = problem.reals.find("softcap");
-  const int64_t lead = problem.dims.at("kv_len") - problem.dims.at("L");
+  const int64_t lead = shortest_cache(problem) - problem.dims.at("L");
   for (const TensorArg& arg : problem.args) {
     double bytes = size_of(arg.dtype);
     for (const std::string& index : arg.indices) {
@@ -147,7 +148,7 @@ Result<void> Modifiers::read_expressions(const Problem& problem) {
           fmt::format("--arg {}: with fewer keys than queries q begins at {} (docs/attention-modifiers.md); a table "
                       "over q has no such element",
                       to_string(arg), lead));
-    for (const char* taken : {"Q", "K", "V", "O", "S", "P", "LSE", "cu_seqlens"})
+    for (const char* taken : {"Q", "K", "V", "O", "S", "P", "LSE", "cu_seqlens", "kv_lengths", "block_table"})
       if (arg.name == taken)
         return usage(fmt::format("--arg {}: {} is a tensor of attention itself", to_string(arg), taken));
   }

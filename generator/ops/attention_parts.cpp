@@ -259,7 +259,7 @@ std::optional<RequiredWork> AttentionParts::required(const Problem& problem) con
   if (all.first == 0) out.mma_flops += products;
   if (has(all, "pv")) out.mma_flops += products;
   if (has(all, "softmax")) out.exps = s.all_pairs();
-  for (const Buffer& b : buffers(problem)) out.dram_bytes += static_cast<double>(b.bytes);
+  for (const Buffer& b : buffers(problem)) out.dram_bytes += distinct_bytes(problem, b);
   return out;
 }
 
@@ -288,6 +288,12 @@ Result<Comparison> AttentionParts::compare(const Problem& problem, InputPattern 
                               read);
   }
   return Error{Exit::kFailed, fmt::format("no kernel does {}", stage)};
+}
+
+double AttentionParts::distinct_bytes(const Problem& problem, const Buffer& buffer) const {
+  Buffer between = buffer;
+  if (by_pairs(buffer.name)) between.role = Buffer::Role::kTemporary;
+  return attention_op().distinct_bytes(problem, between);
 }
 
 bool AttentionParts::by_pairs(const std::string& buffer) const {

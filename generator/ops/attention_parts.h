@@ -48,6 +48,7 @@ class AttentionParts final : public Op {
             std::span<std::byte> out) const override;
   Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
                              const std::string& stage, const Region& region, const ElementReader& read) const override;
+  double distinct_bytes(const Problem& problem, const Buffer& buffer) const override;
   double weight(const Problem& problem, const Region& region) const override;
   bool by_pairs(const std::string& buffer) const override;
 

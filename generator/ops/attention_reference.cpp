@@ -23,7 +23,7 @@ template <class T>
 class Cache {
  public:
   using Key = std::tuple<int, int, int64_t, int64_t, int64_t, bool, double, int, int64_t, int64_t, int64_t, int64_t,
-                         int64_t, std::string>;
+                         int64_t, std::string, std::string>;
   explicit Cache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   static Key key(const Shape& s, InputPattern pattern, const Path& path, Value value, const Region& b) {
@@ -42,7 +42,8 @@ class Cache {
             b.head / s.group(),
             b.row_begin,
             b.row_end,
-            s.modifiers ? s.modifiers->identity() : ""};
+            s.modifiers ? s.modifiers->identity() : "",
+            s.cache ? s.cache->identity() : ""};
   }
 
   /// Two threads that miss at the same time both compute; the second result is dropped.

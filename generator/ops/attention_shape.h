@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "generator/ops/attention_cache.h"
 #include "generator/ops/attention_modifiers.h"
 #include "roofgen/pipeline.h"
 
@@ -15,12 +16,15 @@ namespace roofgen::attention {
 inline constexpr const char* kSpread = "spread";
 /// Likewise: S and P are inputs of the kernels that read them.
 inline constexpr const char* kFed = "fed";
-/// Rows of the gap behind each head, at least those of the largest tile of keys.
-inline constexpr int64_t kSpreadRows = 256;
+/// Rows of the gap behind each head, at least those of the largest tile of keys. A page of a cache ends with its rows.
+inline constexpr int64_t kSpreadRows = 256, kSpreadRowsOfPage = 2;
 
-/// Places in memory of the rows of Q, K, V or O, in elements.
+/// Places in memory of the rows of Q, K, V or O, in elements. Blocks are sequences, or pages; with lengths there is
+/// one.
 struct Layout {
-  int64_t batch, head, row;  ///< strides; batch is 0 with lengths
+  int64_t block, head, row;  ///< strides; block is 0 with lengths
+  int64_t rows, heads;       ///< of a block
+  bool head_major;           ///< whether rows of a head are neighbours, rather than heads of a row
   int64_t elements;
 };
 
@@ -30,7 +34,9 @@ struct Shape {
   double scale = 0;
   DType dtype = DType::kBf16;
   bool spread = false;                         ///< heads before rows, with gaps between rows, heads and batches
+  bool hnd = false;                            ///< K and V have heads before rows
   std::shared_ptr<const Modifiers> modifiers;  ///< nullptr without modifiers
+  std::shared_ptr<const KvCache> cache;        ///< nullptr without lengths of caches and pages
 
   explicit Shape(const Problem& p)
       : q_len(p.dims.at("L")),
@@ -44,7 +50,9 @@ struct Shape {
         scale(p.reals.at("scale")),
         dtype(p.dtype),
         spread(p.dims.count(kSpread) > 0),
-        modifiers(Modifiers::of(p)) {}
+        hnd(p.texts.count("kv_layout") > 0),
+        modifiers(Modifiers::of(p)),
+        cache(KvCache::of(p)) {}
 
   int64_t group() const { return heads / kv_heads; }
   /// Elements per row of S and P: rows stay 16-byte aligned.
@@ -54,30 +62,36 @@ struct Shape {
   bool has_mask() const { return modifiers && modifiers->has_mask(); }
   bool has_score() const { return modifiers && modifiers->has_score(); }
   int64_t rows(int64_t b) const { return varlen() ? modifiers->lengths()[static_cast<size_t>(b)] : q_len; }
-  int64_t keys(int64_t b) const { return varlen() ? modifiers->lengths()[static_cast<size_t>(b)] : kv_len; }
+  int64_t keys(int64_t b) const { return varlen() ? rows(b) : cache ? cache->keys(b) : kv_len; }
+  bool ragged() const { return cache && cache->ragged(); }
+  bool paged() const { return cache && cache->page() > 0; }
   /// Rows of Q and O are [token, head]; with lengths, sequences are contiguous.
   int64_t first_token(int64_t b) const {
     return varlen() ? modifiers->first_tokens()[static_cast<size_t>(b)] : b * q_len;
   }
   int64_t q_tokens() const { return varlen() ? modifiers->first_tokens().back() : batch * q_len; }
-  int64_t kv_tokens() const { return varlen() ? modifiers->first_tokens().back() : batch * kv_len; }
-  Layout layout_of_q() const { return layout(q_len, q_tokens(), heads); }  ///< and of O
-  Layout layout_of_kv() const { return layout(kv_len, kv_tokens(), kv_heads); }
+  Layout layout_of_q() const { return layout(batch, q_len, heads, false, kSpreadRows); }  ///< and of O
+  Layout layout_of_kv() const {
+    return paged() ? layout(cache->pages(), cache->page(), kv_heads, hnd, kSpreadRowsOfPage)
+                   : layout(batch, kv_len, kv_heads, hnd, kSpreadRows);
+  }
   /// LSE is [batch, head, row], with lengths [head, token].
   int64_t lse_index(int64_t b, int64_t head, int64_t row) const {
     return varlen() ? head * q_tokens() + first_token(b) + row : (b * heads + head) * q_len + row;
   }
 
-  Layout layout(int64_t length, int64_t tokens, int64_t n_heads) const {
-    Layout out{0, d, n_heads * d, tokens * n_heads * d};
-    const int64_t rows = varlen() ? tokens : length, batches = varlen() ? 1 : batch;
+  Layout layout(int64_t blocks, int64_t rows, int64_t n_heads, bool head_major, int64_t gap) const {
+    if (varlen()) blocks = 1, rows = q_tokens();
+    Layout out{rows * n_heads * d, d, n_heads * d, rows, n_heads, head_major || spread, 0};
+    if (out.head_major) out.head = rows * d, out.row = d;
     // Gaps are multiples of 16 bytes, which kernels copy at a time. Behind a head lies a gap longer than a tile.
     if (spread) {
       out.row = d + 8;
-      out.head = (rows + kSpreadRows) * out.row + 16;
-      out.elements = batches * (n_heads * out.head + 32);
+      out.head = (rows + gap) * out.row + 16;
+      out.block = n_heads * out.head + 32;
     }
-    if (!varlen()) out.batch = out.elements / batches;
+    out.elements = blocks * out.block;
+    if (varlen()) out.block = 0;
     return out;
   }
 
@@ -109,7 +123,7 @@ struct Shape {
   }
   /// Visible pairs of all batches and heads.
   double all_pairs() const {
-    const bool by_batch = varlen() || (has_mask() && modifiers->depends_on("b")),
+    const bool by_batch = varlen() || ragged() || (has_mask() && modifiers->depends_on("b")),
                by_head = has_mask() && modifiers->depends_on("h");
     double sum = 0;
     for (int64_t b = 0; b < (by_batch ? batch : 1); ++b)

@@ -166,6 +166,10 @@ class Op {
   virtual Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
                                      const std::string& stage, const Region& region,
                                      const ElementReader& read) const = 0;
+  /// The bytes of a buffer that any implementation touches: of a cache, those of keys that exist.
+  virtual double distinct_bytes(const Problem&, const Buffer& buffer) const {
+    return static_cast<double>(buffer.bytes);
+  }
   /// Relative work of a region: attention counts visible (query, key) pairs, most ops elements.
   virtual double weight(const Problem& problem, const Region& region) const = 0;
   /// Whether kernels touch only the share of this input or output that `weight` counts, as they do of temporaries.

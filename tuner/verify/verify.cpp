@@ -450,14 +450,14 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     for (const Buffer& b : all_buffers(problem_))
       if (b.name == arg.name) {
         const bool temporary = b.role == Buffer::Role::kTemporary;
-        const double bytes = static_cast<double>(b.bytes) * (temporary || op_.by_pairs(b.name) ? touched : 1);
+        const double bytes = op_.distinct_bytes(problem_, b) * (temporary || op_.by_pairs(b.name) ? touched : 1);
         (temporary ? out.temporary_bytes : out.tensor_bytes) += bytes;
         whole += bytes;
       }
     for (const Buffer& b : all_buffers(site.problem))
       if (b.name == arg.name)
-        here +=
-            static_cast<double>(b.bytes) * (b.role == Buffer::Role::kTemporary || op_.by_pairs(b.name) ? touched : 1);
+        here += op_.distinct_bytes(site.problem, b) *
+                (b.role == Buffer::Role::kTemporary || op_.by_pairs(b.name) ? touched : 1);
   }
   const double seen = 32.0 * static_cast<double>(out.counts.unique_read_sectors + out.counts.unique_write_sectors);
   out.unique_bytes = site.whole ? seen * whole / here : whole;
@@ -489,7 +489,7 @@ Result<bool> Verifier::may_overflow_l2(const Site& site, const Candidate& candid
     double bytes = 0;
     for (const Buffer& b : all_buffers(problem))
       for (const Arg& arg : launch.args)
-        if (arg.is_buffer && arg.name == b.name) bytes += static_cast<double>(b.bytes);
+        if (arg.is_buffer && arg.name == b.name) bytes += op_.distinct_bytes(problem, b);
     return bytes;
   };
   const Extent extent = op_.extent(problem_);

@@ -1,0 +1,63 @@
+// The K/V cache of a decode: one length per sequence, and pools of pages (docs/decode.md). Private to this folder.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "roofgen/pipeline.h"
+#include "roofgen/result.h"
+
+namespace roofgen::attention {
+
+/// Checks --kv-lengths, --page and --kv-layout, and sets what they imply: batch, kv_len, flag `ragged`. L is known.
+Result<void> complete_cache(Problem& problem);
+/// The lengths of --kv-lengths, or kv_len of each sequence.
+int64_t shortest_cache(const Problem& problem);
+
+class KvCache {
+ public:
+  /// For a problem that complete() accepted; nullptr without --kv-lengths and --page. Results are cached.
+  static std::shared_ptr<const KvCache> of(const Problem& problem);
+
+  explicit KvCache(const Problem& problem);
+
+  bool ragged() const { return ragged_; }
+  int64_t page() const { return page_; }    ///< keys of a page; 0: no pages
+  int64_t pages() const { return pages_; }  ///< of the pool, unused ones included
+  int64_t pages_per_sequence() const { return pages_per_sequence_; }
+  int64_t keys(int64_t b) const { return lengths_[static_cast<size_t>(b)]; }
+  const std::string& identity() const { return identity_; }  ///< equal for equal contents
+
+  /// The sequence whose K and V a key has: the first page of an odd sequence is that of the sequence before it, if both
+  /// fill a page.
+  int64_t owner(int64_t b, int64_t key) const { return key < page_ && shares(b) ? b - 1 : b; }
+  struct Place {
+    int64_t sequence = -1, page = 0;
+  };
+  /// The contents of a page of the pool: a page of a sequence, its owner; sequence -1: unused.
+  Place contents(int64_t page_of_pool) const;
+  /// Distinct keys that some sequence sees, over all sequences.
+  int64_t distinct_keys() const;
+  /// Entries of the block table that belong to a page.
+  int64_t table_entries() const;
+
+  std::vector<Buffer> buffers() const;
+  /// Fills kv_lengths or block_table; false for other buffers.
+  bool fill(const std::string& buffer, uint64_t offset, std::span<std::byte> out) const;
+
+ private:
+  bool shares(int64_t b) const { return b % 2 == 1 && keys(b) >= page_ && keys(b - 1) >= page_; }
+  int32_t table(int64_t b, int64_t page) const;
+
+  std::string identity_;
+  bool ragged_;
+  int64_t page_, pages_ = 0, pages_per_sequence_ = 0;
+  std::vector<int64_t> lengths_;
+  std::vector<int64_t> first_;            ///< number of each sequence's first own page, and one behind the last
+  std::vector<int32_t> place_, inverse_;  ///< page number -> place in the pool, and back
+};
+
+}  // namespace roofgen::attention

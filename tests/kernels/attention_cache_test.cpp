@@ -1,0 +1,209 @@
+// Attention with caches of different lengths, in pages and in both layouts: whole grids at small and odd sizes in the
+// simulator, compared with the reference, and mutants that must be caught.
+#include <gtest/gtest.h>
+
+#include "generator/ops/attention_parts.h"
+#include "tests/kernels/attention_case.h"
+#include "tests/kernels/expect_caught.h"
+
+namespace roofgen::test::attention_cache_test {
+namespace {
+
+using Case = AttentionCase;
+
+const Texts kScoreMask{
+    {"kv_lengths", "140,77,9"}, {"score", "s + 0.1 * slope[h] * (k - q) + extra[b, k]"}, {"mask", "q - k < 50"}};
+
+const Case kCases[] = {
+    {"ragged", {{"L", 1}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}}, kLse, {{"kv_lengths", "100,333,33,1"}}},
+    {"ragged_causal", {{"L", 5}, {"d", 64}, {"heads", 2}}, kCausalLse, {{"kv_lengths", "130,5,77"}}},
+    {"ragged_capacity", {{"L", 3}, {"kv_len", 400}, {"d", 64}, {"heads", 1}}, {}, {{"kv_lengths", "256,200"}}},
+    {"ragged_more_queries_than_keys", {{"L", 70}, {"d", 64}, {"heads", 1}}, kLse, {{"kv_lengths", "20,150"}}},
+    {"ragged_score_mask",
+     {{"L", 6}, {"d", 64}, {"heads", 2}},
+     kCausalLse,
+     kScoreMask,
+     {kSlope, {"extra", DType::kFp32, {"b", "k"}}}},
+    {"ragged_hnd",
+     {{"L", 2}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}},
+     kLse,
+     {{"kv_lengths", "100,33"}, {"kv_layout", "hnd"}}},
+    {"hnd", {{"L", 70}, {"kv_len", 133}, {"d", 64}, {"batch", 2}, {"heads", 2}}, kLse, {{"kv_layout", "hnd"}}},
+    {"hnd_lengths", {{"d", 64}, {"heads", 2}}, kCausalLse, {{"lengths", "70,33"}, {"kv_layout", "hnd"}}},
+    {"paged_16",
+     {{"L", 4}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}, {"page", 16}},
+     kLse,
+     {{"kv_lengths", "100,300,33"}}},
+    {"paged_32_d80",
+     {{"L", 1}, {"d", 80}, {"heads", 2}, {"page", 32}},
+     kCausalLse,
+     {{"kv_lengths", "31,70,200,65"}},
+     {},
+     0,
+     DType::kFp16},
+    {"paged_64_same_lengths", {{"L", 3}, {"kv_len", 200}, {"d", 64}, {"batch", 3}, {"heads", 2}, {"page", 64}}, kLse},
+    {"paged_64_whole_pages", {{"L", 64}, {"kv_len", 256}, {"d", 128}, {"batch", 2}, {"heads", 1}, {"page", 64}}},
+    {"paged_128_hnd",
+     {{"L", 2}, {"kv_len", 700}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}, {"page", 128}},
+     kLse,
+     {{"kv_lengths", "300,513"}, {"kv_layout", "hnd"}}},
+    {"paged_256", {{"L", 1}, {"d", 64}, {"heads", 1}, {"page", 256}}, kLse, {{"kv_lengths", "300,513"}}},
+    {"paged_score_mask",
+     {{"L", 6}, {"d", 64}, {"heads", 2}, {"page", 32}},
+     kCausalLse,
+     kScoreMask,
+     {kSlope, {"extra", DType::kFp32, {"b", "k"}}}},
+    {"paged_zero_query",
+     {{"L", 2}, {"d", 64}, {"heads", 1}, {"page", 16}},
+     kLse,
+     {{"kv_lengths", "40,129"}},
+     {},
+     0,
+     DType::kBf16,
+     InputPattern::kZeroQuery},
+    {"paged_one_hot",
+     {{"L", 66}, {"d", 64}, {"heads", 1}, {"page", 16}},
+     kLse,
+     {{"kv_lengths", "100,129"}},
+     {},
+     0,
+     DType::kBf16,
+     InputPattern::kOneHot},
+    {"paged_growing",
+     {{"L", 66}, {"d", 64}, {"heads", 1}, {"page", 16}},
+     kCausalLse,
+     {{"kv_lengths", "100,129"}},
+     {},
+     0,
+     DType::kBf16,
+     InputPattern::kGrowing},
+};
+
+void expect_right(Request request) {
+  SCOPED_TRACE(request.variant);
+  auto runs = run(request);
+  ASSERT_TRUE(runs) << to_string(runs.error());
+  EXPECT_EQ(what_is_wrong(*runs), "");
+  for (const StageRun& r : *runs) {
+    EXPECT_EQ(r.binary.spill_bytes, 0) << to_string(r.schedule);
+    EXPECT_GT(r.comparison.rows, 0u);
+  }
+}
+
+class AttentionCache : public testing::TestWithParam<Case> {};
+
+TEST_P(AttentionCache, IsRight) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  Request request;
+  request.problem = problem_of(GetParam());
+  request.variant = "unfused";
+  request.pattern = GetParam().pattern;
+  expect_right(request);
+}
+
+// softmax and pv in one kernel; the scale and the mask alone.
+TEST_P(AttentionCache, IsRightInOtherParts) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Problem p = problem_of(GetParam());
+  const size_t steps = attention_steps(p).size();
+  const std::vector<std::vector<Part>> plans{{{0, steps - 2}, {steps - 2, steps}},
+                                             {{0, 1}, {1, steps - 2}, {steps - 2, steps}}};
+  for (const std::vector<Part>& plan : plans) {
+    const AttentionParts op(p, plan);
+    Request request;
+    request.problem = op.problem_of(p);
+    request.op = &op;
+    request.variant = op.variants(DataFiles(), request.problem)->front().name;
+    request.pattern = GetParam().pattern;
+    expect_right(request);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Problems, AttentionCache, testing::ValuesIn(kCases),
+                         [](const auto& test) { return test.param.name; });
+
+ParamValue n(int64_t x) { return x; }
+
+/// Tiles that are part of a page, a page, several pages, and neither.
+class CacheSchedules : public testing::TestWithParam<std::tuple<int64_t, std::string, Pins>> {};
+
+TEST_P(CacheSchedules, AreRight) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const auto& [page, stage, pins] = GetParam();
+  Request request;
+  request.problem =
+      problem_of({"", {{"L", 3}, {"d", 96}, {"heads", 2}, {"page", page}}, kCausalLse, {{"kv_lengths", "410,777"}}});
+  request.variant = "unfused";
+  request.pins[stage] = pins;
+  expect_right(request);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Points, CacheSchedules,
+    testing::Combine(testing::Values(16, 128, 256), testing::Values("scores"),
+                     testing::Values(Pins{{"BN", n(64)}, {"strip", n(4)}, {"stages", n(3)}},
+                                     Pins{{"BN", n(192)}, {"strip", n(2)}, {"stages", n(2)}, {"warps", n(8)}},
+                                     Pins{{"BN", n(128)}, {"strip", n(1)}, {"stages", n(1)}, {"swizzle", false}})));
+INSTANTIATE_TEST_SUITE_P(
+    ValuePoints, CacheSchedules,
+    testing::Combine(testing::Values(16, 64, 256), testing::Values("pv"),
+                     testing::Values(Pins{{"BK", n(32)}, {"stages", n(4)}},
+                                     Pins{{"BK", n(128)}, {"stages", n(2)}, {"warps", n(8)}, {"warps_n", n(2)}})));
+
+// ---- Mutants ---------------------------------------------------------------------------------------
+
+const std::string kScores = "attention/scores.cu.jinja", kSoftmax = "attention/softmax.cu.jinja",
+                  kPv = "attention/pv.cu.jinja", kPages = "attention/pages.cuh", kGather = "lib/gather.cuh",
+                  kShared = "attention/modifiers.jinja";
+
+struct Mutant {
+  std::string name;
+  int64_t page;
+  Edit edit;
+};
+void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
+
+class CacheMutants : public testing::TestWithParam<Mutant> {};
+
+TEST_P(CacheMutants, IsCaught) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  Request request;
+  Dims dims{{"L", 2}, {"kv_len", 256}, {"d", 64}, {"heads", 2}};
+  if (GetParam().page > 0) dims["page"] = GetParam().page;
+  request.problem = problem_of({"", dims, kLse, {{"kv_lengths", "75,170,40"}}});
+  request.variant = "unfused";
+  request.edits = {GetParam().edit};
+  expect_caught(run(request), CaughtBy::kEither, 1);
+}
+
+const Mutant kMutants[] = {
+    {"scores_of_the_first_length", 0, {kScores, "kv_len = kv_lengths[batch];", "kv_len = kv_lengths[0];"}},
+    {"softmax_of_one_key_more", 0, {kSoftmax, "kv_lengths[blockIdx.z];", "kv_lengths[blockIdx.z] + 1;"}},
+    {"softmax_of_one_key_less", 0, {kSoftmax, "kv_lengths[blockIdx.z];", "kv_lengths[blockIdx.z] - 1;"}},
+    {"values_of_one_key_more", 0, {kPv, "kv_len = kv_lengths[batch];", "kv_len = kv_lengths[batch] + 1;"}},
+    {"values_of_the_capacity", 0, {kPv, "  kv_len = kv_lengths[batch];", "  //"}},
+    {"capacity_filled", 0, {kPv, "varlen and not ragged else", "varlen else"}},
+    {"capacity_of_pages_filled", 16, {kScores, "varlen and not ragged else", "varlen else"}},
+    {"table_of_the_first_sequence", 16, {kShared, "(batch) * pages_per_sequence", "(0) * pages_per_sequence"}},
+    {"pages_in_order", 16, {kPages, "__ldg(table + k / kPage)", "static_cast<int>(k / kPage)"}},
+    {"the_next_entry", 16, {kPages, "__ldg(table + k / kPage)", "__ldg(table + k / kPage + 1)"}},
+    {"one_page_for_all", 16, {kPages, "__ldg(table + k / kPage)", "__ldg(table)"}},
+    {"first_row_of_the_page", 16, {kPages, "+ k % kPage * row_bytes", ""}},
+    {"first_row_of_a_large_page", 256, {kPages, "+ k % kPage * row_bytes", ""}},
+    {"a_page_without_a_head", 16, {kShared, "+ head / group * {{ t }}_head_stride", ""}},
+    {"entries_behind_the_end_followed", 16, {kGather, "kWhole || valid(row, group.chunk)", "true"}},
+    {"a_row_behind_the_end",
+     16,
+     {kPages, "return keys(first + row); }, FirstRows{end - first}",
+      "return keys(first + row); }, FirstRows{end - first + 1}"}},
+    {"a_row_behind_the_end_of_a_large_page",
+     256,
+     {kPages, "keys(first), FirstRows{end - first}", "keys(first), FirstRows{end - first + 1}"}},
+    {"a_tile_in_two_pages", 16, {kPages, "kPage % kRows == 0", "true"}},
+};
+
+INSTANTIATE_TEST_SUITE_P(Attention, CacheMutants, testing::ValuesIn(kMutants),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace roofgen::test::attention_cache_test
