@@ -29,6 +29,9 @@ inline constexpr Job kJobs[] = {
     {"attention unfused causal",
      "attention --L 382 --kv-len 315 --d 32 --batch 3 --heads 2 --causal --lse --dtype fp16 --variant unfused --set "
      "strip=2,stages=2"},
+    {"attention paged",
+     "attention --L 70 --kv-lengths 190,75,333 --page 16 --d 64 --heads 4 --kv-heads 2 --variant unfused --set "
+     "warps=4,strip=2,BK=32"},
     {"attention part", "attention --L 382 --kv-len 315 --d 64 --batch 1 --heads 2 --causal --set BN=64,strip=2", "qk"},
     {"attention part",
      "attention --L 382 --kv-len 315 --d 64 --batch 1 --heads 2 --causal --softcap 9 --set BN=64,strip=2", "qk+scale"},

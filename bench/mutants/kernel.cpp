@@ -192,7 +192,8 @@ Result<void> Kernel::prepare(Binary binary) {
                          static_cast<int>(launch.block.count()));
   std::vector<size_t> sizes;
   for (size_t i = 0; i < launch.args.size(); ++i)
-    if (launch.args[i].name == "cu_seqlens") sizes.push_back(i);
+    for (const char* name : {"cu_seqlens", "kv_lengths", "block_table"})
+      if (launch.args[i].name == name) sizes.push_back(i);
   code_ = std::make_unique<Code>(b.ptx, sizes);
   ROOFGEN_TRY(slices_, make_bench(false));
   ROOFGEN_TRY(const Evaluation own, verify(code_->printed()));

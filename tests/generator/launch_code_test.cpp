@@ -206,6 +206,9 @@ TEST(LaunchCode, IsThatOfMakeLaunchAtEverySizeItTakes) {
        {{{"rows", 1}, {"cols", 1024}}, {{"rows", 2}, {"cols", 3072}}, {{"rows", 2}, {"cols", 77}}}},
       {problem("attention", {{"L", 200}, {"d", 64}, {"heads", 6}, {"kv_heads", 2}}),
        {{{"L", 999}, {"d", 64}, {"heads", 4}, {"kv_heads", 4}}, {{"L", 64}, {"d", 64}, {"heads", 6}, {"kv_heads", 3}}}},
+      {problem("attention", {{"L", 4}, {"d", 64}, {"heads", 8}, {"kv_heads", 2}, {"page", 16}}, {},
+               {{"kv_lengths", "100,300,33"}, {"kv_layout", "hnd"}}),
+       {{{"L", 1}, {"d", 64}, {"heads", 6}, {"kv_heads", 3}, {"kv_len", 777}, {"page", 16}}}},
   };
   Program program;
   for (const Case& c : cases) program.add(c);
