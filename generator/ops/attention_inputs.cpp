@@ -141,8 +141,9 @@ void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16
     normal(tensor, batch, head, row, out);
     if (pattern_ != InputPattern::kGrowing) return;
     if (tensor == Tensor::kV) {
-      // The keys of one head or sequence lie behind those of another. Two sequences may share a page.
-      if (((shape_.paged() ? batch / 2 : batch) + head) % 2 != 0)
+      // The keys of one head or sequence lie behind those of another. Two sequences may share a page: in pages, heads
+      // alone differ. The last head of the last of two sequences, which is compared, is finite in both cases.
+      if (((shape_.paged() ? 1 : batch) + head) % 2 != 0)
         return (void)std::fill_n(out, shape_.d, encode16(std::numeric_limits<double>::quiet_NaN(), shape_.dtype));
       // Keys before the last step still count, at e^-6.
       for (int64_t c = 0; c < shape_.d && level(row) < 0; ++c)

@@ -117,6 +117,20 @@ TEST(AttentionCacheOp, WithAPatternBothOrdersOfLengthsOccur) {
   EXPECT_EQ(op().with_pattern(one, InputPattern::kGrowing).texts.at("kv_lengths"), "33,33");
 }
 
+// Rows of NaN agree with any kernel that reads V of its head. The last head of the last sequence is compared.
+TEST(AttentionCacheOp, GrowingScoresHaveAFiniteResult) {
+  for (int64_t page : {0, 16}) {
+    Dims dims{{"L", 4}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}};
+    if (page > 0) dims["page"] = page;
+    const InputPattern growing = InputPattern::kGrowing;
+    const Shape s(op().with_pattern(op().reduced(complete(std::move(dims), {{"kv_lengths", "33,150,20"}})), growing));
+    for (const auto& [head, finite] : {std::pair{s.heads - 1, true}, std::pair{int64_t{0}, false}}) {
+      const auto band = attention::reference_of(s, growing, attention::Rounding::kFused, {s.batch - 1, head, 0, 4});
+      for (double x : band->o) ASSERT_EQ(std::isfinite(x), finite) << "page " << page << " head " << head;
+    }
+  }
+}
+
 TEST(AttentionCacheOp, KeysBehindTheEndOfACacheAreNaN) {
   for (const char* layout : {"nhd", "hnd"}) {
     const Problem p = complete({{"L", 1}, {"d", 32}, {"heads", 2}}, {{"kv_lengths", "3,7"}, {"kv_layout", layout}});
@@ -242,6 +256,14 @@ TEST(AttentionCacheOp, RequiredWorkCountsVisibleKeysAndSharedPagesOnce) {
   EXPECT_EQ(required(0).dram_bytes, qo + 2 * keys * 2 * 32 * 2 + 4 * 4);
   EXPECT_EQ(required(16).mma_flops, required(0).mma_flops);
   EXPECT_EQ(required(16).dram_bytes, qo + 2 * (keys - 16) * 2 * 32 * 2 + 4 * 4 + (3 + 1 + 7 + 3) * 4);
+}
+
+// Of S and P, laid out for the capacity, kernels touch the keys of each sequence.
+TEST(AttentionCacheOp, DistinctBytesOfATemporaryFollowTheLengths) {
+  const Problem p = complete({{"L", 2}, {"d", 32}, {"heads", 4}, {"kv_len", 120}}, kLengths);
+  EXPECT_DOUBLE_EQ(op().distinct_bytes(p, {"S", DType::kBf16, 4 * 120 * 8, Buffer::Role::kTemporary}),
+                   (40 + 9 + 100 + 33) * 8);
+  EXPECT_EQ(op().distinct_bytes(p, {"O", DType::kBf16, 1000, Buffer::Role::kOutput}), 1000);
 }
 
 TEST(AttentionCacheOp, LayoutsChangeOnlyStrides) {

@@ -70,7 +70,7 @@ const Case kCases[] = {
      DType::kBf16,
      InputPattern::kOneHot},
     {"paged_growing",
-     {{"L", 66}, {"d", 64}, {"heads", 1}, {"page", 16}},
+     {{"L", 66}, {"d", 64}, {"heads", 2}, {"page", 16}},
      kCausalLse,
      {{"kv_lengths", "100,129"}},
      {},
