@@ -21,6 +21,9 @@ double wave_efficiency(const KernelWork& k, double sms) {
 /// With CTAs on less than this share of the SMs, an operator is bound by parallelism.
 constexpr double kFewCtas = 0.67;
 
+/// K and V above this share of an attention's bytes: the query and the output hardly count.
+constexpr double kMostlyCache = 0.9;
+
 /// The roofs for the kernels of an operator, and other limits of the device.
 struct Rates {
   std::vector<Roof> roofs;
@@ -88,6 +91,21 @@ KernelExplanation explain_kernel(const OpWork& op, const KernelWork& k, const Ra
   return out;
 }
 
+/// The lever of attention with so few queries that the cache is nearly all of the bytes; else empty.
+std::string cache_lever(const OpWork& w) {
+  if (w.op != "attention" || w.form != "flash") return "";
+  double cache = 0;
+  for (const OperandWork& o : w.kernels[0].operands)
+    if (o.name == "K" || o.name == "V") cache += o.bytes();
+  const double share = cache / w.dram_bytes();
+  if (share < kMostlyCache) return "";
+  const int64_t group = w.dims.at("heads") / w.dims.at("kv_heads");
+  return fmt::format(
+      "fewer bytes of the cache: K and V are {:.1f} % of all bytes, each key is read once for {}; a narrower "
+      "cache (--kv-dtype), or more queries for each key (L, heads / kv_heads); a larger batch raises no intensity",
+      100 * share, counted(static_cast<double>(w.dims.at("L") * group), "query row"));
+}
+
 std::string lever(const Explanation& e) {
   const OpWork& w = *e.work;
   const auto flag_exists = [&](const char* name) { return w.flags.count(name) != 0; };
@@ -95,6 +113,7 @@ std::string lever(const Explanation& e) {
     case Regime::kMemory:
       if (w.op == "attention" && w.form != "flash")
         return "do not write the score matrix: --passes 0 (flash) removes its traffic";
+      if (const std::string cache = cache_lever(w); !cache.empty()) return cache;
       if (flag_exists("unfused") && w.flags.at("unfused"))
         return "fuse: the intermediate results then never reach memory";
       if (w.ai_limit && *w.ai_limit > e.ridge && *w.ai_limit > 1.05 * e.arithmetic_intensity)

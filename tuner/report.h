@@ -73,6 +73,15 @@ struct VariantReport : VariantInfo {
   std::optional<Measurement> measurement;  ///< measured runs only
   double dram_bytes = 0, l2_bytes = 0, flops = 0;
   double arithmetic_intensity() const { return dram_bytes > 0 ? flops / dram_bytes : 0; }
+  double default_ctas = 0;  ///< of its longest kernel at the default schedules; 0: unknown
+};
+
+/// A variant beside the two that a verdict compares.
+struct OtherVariant {
+  std::string name;
+  bool fused = true;
+  double ctas = 0;      ///< of its longest kernel, at the default schedule if it was not tried; 0: unknown
+  std::string because;  ///< why it has no time: "not tried (--variant)", "cannot run: ..."; empty: it is slower
 };
 
 /// One side of a fusion verdict: the largest register count and the lowest occupancy of its kernels, the sum of the
@@ -157,6 +166,7 @@ struct TuneReport {
   uint64_t simulated_now = 0;                ///< those that ran in this run (the others are from the store)
   std::vector<Rejected> rejections;
   std::vector<VariantReport> variants;
+  std::vector<OtherVariant> untried;  ///< that --variant or --set excluded
   Score score;
   std::string best_variant;
   FusionVerdict verdict;

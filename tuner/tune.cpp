@@ -89,6 +89,7 @@ TuneReport make_report(const SearchRun& run, const SearchPlan& plan, const Trial
       if (t.compiled) r.arch = t.candidate.binary.arch;
 
   r.variants = std::move(settled.variants);
+  r.untried = plan.untried;
   r.timed = std::move(settled.timed);
   r.best_variant = std::move(settled.best_variant);
   r.verdict = std::move(verdict);
@@ -114,7 +115,7 @@ Result<TuneResult> tune(const TuneContext& context, const Problem& problem, cons
   ROOFGEN_TRY(const Timings timings, context.gpu ? time_on_gpu(run, plan, trials, runner)
                                                  : Result<Timings>(time_by_model(run, plan, trials, runner)));
   Settled settled = settle(run, plan, timings);
-  FusionVerdict verdict = fusion_verdict(context.device, settled.variants, kModelErrorBand,
+  FusionVerdict verdict = fusion_verdict(context.device, settled.variants, plan.untried, kModelErrorBand,
                                          context.gpu ? &timings.pairs : nullptr, timings.origin);
   TuneResult out;
   for (const VariantTimes& v : timings.variants) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,9 @@ namespace roofgen {
 /// Compares the fastest fused variant (one kernel) with the fastest of several kernels. Times of the model differ if
 /// their ratio exceeds two independent errors of `band`; measured times differ if the 95 % interval of their paired
 /// ratio excludes 1. `pairs`: each measured variant with the fastest. Without a pair the verdict is undecided.
-FusionVerdict fusion_verdict(const Device& device, const std::vector<VariantReport>& variants, double band,
+/// `untried`: excluded variants. They matter where a side has fewer CTAs than SMs (rule_on_idle_sms()).
+FusionVerdict fusion_verdict(const Device& device, const std::vector<VariantReport>& variants,
+                             const std::vector<OtherVariant>& untried, double band,
                              const std::vector<VariantPair>* pairs = nullptr, Origin timed = Origin::kMeasured);
 
 // ---- The lint rules (docs/lint.md) applied to a tuning result --------------------------------------
@@ -39,6 +42,21 @@ struct TimedKernels {
 
   TimedKernels(std::string name, const std::vector<KernelReport>& kernels, double seconds);
 };
+
+/// "fuse", "separate" or "undecided" for the times of the fused and of the separate kernels.
+using Decide = std::function<std::string(double fused, double separate)>;
+
+/// A decision and its reason.
+struct Ruling {
+  std::string decision, reason;
+};
+
+/// The rule on idle SMs. Where a side has fewer CTAs than SMs, and the decision would differ if the side filled them,
+/// the reason names that side. If one of the `others` of that side has no time, and the decision would differ with its
+/// number of CTAs, the comparison is undecided and the reason names that variant.
+Ruling rule_on_idle_sms(const Device& device, const TimedKernels& fused, const TimedKernels& separate,
+                        const std::vector<OtherVariant>& others, const Decide& decide, const std::string& doubt,
+                        Ruling ruling);
 
 /// The largest contribution first. Empty if no work was counted for one of the kernels.
 std::vector<Cause> causes(const Device& device, const TimedKernels& fused, const TimedKernels& separate);

@@ -101,4 +101,21 @@ Result<Prior> prior(const Device& device, const Stage& stage, const Legal& legal
   return out;
 }
 
+double default_ctas(const Device& device, const Variant& variant, const expr::Map& problem_scope, DType dtype) {
+  Prior longest;
+  for (Stage stage : variant.stages) {
+    stage.constraints.clear();
+    stage.prunes.clear();
+    auto schedule = default_schedule(variant, stage, problem_scope, {});
+    if (!schedule) return 0;
+    const auto checked = check_schedule(variant, stage, std::move(*schedule), problem_scope);
+    const Legal* point = std::get_if<Legal>(&checked);
+    if (!point) return 0;
+    auto predicted = prior(device, stage, *point, dtype);
+    if (!predicted) return 0;
+    if (predicted->seconds > longest.seconds) longest = std::move(*predicted);
+  }
+  return longest.work.ctas;
+}
+
 }  // namespace roofgen

@@ -101,6 +101,13 @@ TEST_F(TuneCli, PinsSelectAndTheWinnerHasThem) {
   EXPECT_EQ(result["variants"][0]["kernels"][0]["schedule"]["params"]["BM"], 64);
   EXPECT_EQ(result["variants"][0]["kernels"][0]["schedule"]["params"]["stages"], 2);
   EXPECT_EQ(result["verdict"]["decision"], "fused only");
+  EXPECT_EQ(result["verdict"]["reason"], "unfused was not tried (--variant)");
+  ASSERT_EQ(result["untried"].size(), 2u);
+  EXPECT_EQ(result["untried"][0]["name"], "unfused");
+  EXPECT_EQ(result["untried"][0]["because"], "not tried (--variant)");
+  EXPECT_EQ(result["untried"][1]["name"], "fused");
+  EXPECT_EQ(result["untried"][1]["because"], "not tried (--set)");
+  EXPECT_EQ(result["untried"][1]["ctas"], 1);  // BM = 128 by default
 }
 
 TEST_F(TuneCli, AKilledRunKeepsFinishedResults) {

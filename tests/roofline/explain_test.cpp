@@ -76,6 +76,20 @@ TEST(Explain, ManyHeadsFlashIsComputeBoundAndQuiet) {
   EXPECT_FALSE(warns(e, "R10"));
 }
 
+TEST(Explain, DecodeNamesTheCache) {
+  const std::map<std::string, int64_t> decode{{"L", 1},      {"kv_len", 8192}, {"d", 128},
+                                              {"heads", 64}, {"kv_heads", 8},  {"batch", 32}};
+  const Explanation e = explained("attention", {.dims = decode});
+  EXPECT_EQ(e.regime, Regime::kMemory);
+  EXPECT_EQ(
+      e.next_lever,
+      "fewer bytes of the cache: K and V are 99.9 % of all bytes, each key is read once for 8 query rows; a narrower "
+      "cache (--kv-dtype), or more queries for each key (L, heads / kv_heads); a larger batch raises no intensity");
+  // As many queries as keys: the cache is half of the bytes.
+  EXPECT_EQ(explained("attention", {.dims = {{"L", 64}, {"kv_len", 64}, {"d", 128}, {"batch", 4096}}}).next_lever,
+            "fewer bytes: narrower operands, or fusion with a neighbour");
+}
+
 TEST(Explain, ATinyKernelIsALaunch) {
   const Explanation e = explained("rmsnorm", {.dims = {{"rows", 132}, {"cols", 4096}}});
   EXPECT_EQ(e.regime, Regime::kLaunch);

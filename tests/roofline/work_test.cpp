@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "generator/ops/op.h"
 
 namespace roofgen::work_test {
@@ -112,6 +114,44 @@ TEST(Work, AttentionByPass) {
   EXPECT_NEAR(steps.flops(steps.kernels[0]) / steps.kernels[0].dram_bytes(), 120.47, 0.005);
   EXPECT_EQ(steps.flops(steps.kernels[1]) / steps.kernels[1].dram_bytes(), 1.25);
   EXPECT_NEAR(steps.arithmetic_intensity(), 62.67, 0.01);
+}
+
+// Below 128 queries the query heads of a group share the tiles of their K/V head.
+TEST(Work, AGroupReadsItsCacheOnce) {
+  const auto kernel = [](int64_t length, int64_t heads, int64_t passes, bool causal = false) {
+    return work("attention", {.dims = {{"L", length},
+                                       {"kv_len", 8192},
+                                       {"d", 128},
+                                       {"batch", 2},
+                                       {"heads", heads},
+                                       {"kv_heads", 8},
+                                       {"passes", passes}},
+                              .flags = {{"causal", causal}}})
+        .kernels[0];
+  };
+  const double cache = 2.0 * 8 * 8192 * 128 * 2;  // bytes of K, and of V
+  const auto cache_reads = [&](int64_t length, int64_t heads, bool causal = false) {
+    return (kernel(length, heads, 0, causal).l2_bytes - 2.0 * 2 * static_cast<double>(heads * length) * 128 * 2) /
+           (2 * cache);
+  };
+  for (const auto& [length, heads, reads, row_tiles] :
+       {std::tuple{1, 8, 1, 1}, {1, 64, 1, 1}, {4, 64, 1, 1}, {16, 64, 1, 1}, {17, 64, 2, 2}, {127, 64, 8, 8}}) {
+    EXPECT_NEAR(cache_reads(length, heads), reads, 1e-9) << length << " " << heads;
+    EXPECT_EQ(kernel(length, heads, 0).ctas, 2 * 8 * row_tiles * 8192 / 512) << length << " " << heads;
+    EXPECT_EQ(kernel(length, heads, 4).ctas, 2 * 8 * row_tiles * 8192 / 128) << length << " " << heads;
+    // The tile of the matrix units has 64 rows: each byte of the cache is read once for each, filled or not.
+    if (length * heads / 8 <= 64) {
+      EXPECT_NEAR(kernel(length, heads, 0).smem_b / 64, 2 * cache, 1) << length << " " << heads;
+      EXPECT_NEAR(kernel(length, heads, 4).smem_b / 64, cache, 1) << length << " " << heads;
+    }
+    const KernelWork scores = kernel(length, heads, 4);
+    EXPECT_NEAR(
+        scores.l2_bytes,
+        reads * cache + scores.exps + 2.0 * 2 * static_cast<double>(heads * length) * (8192 / 256.0 * 128 + 8192), 1)
+        << length << " " << heads;
+  }
+  EXPECT_NEAR(cache_reads(16, 64, true), 1, 1e-9);  // the last query of a tile sees all keys
+  EXPECT_EQ(cache_reads(2048, 64), 2048.0 / 256 * 8);
 }
 
 TEST(Work, GemmBytesFollowTheFormatOfEachOperand) {

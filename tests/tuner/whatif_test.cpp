@@ -161,6 +161,26 @@ TEST(WhatIfVerdict, FusingLosesAndNamesTheFactor) {
   EXPECT_THAT(r.edges[0].reason, HasSubstr("fused fills 32 of 132 SMs (idle 2.50 against 1.00)"));
 }
 
+TEST(WhatIfVerdict, AVariantThatWouldFillTheSmsLeavesTheEdgeOpen) {
+  PartitionReport fused = partition("a+b", {}, {kernel("ab", 600)});
+  fused.kernels[0].work.ctas = 32;
+  fused.kernels[0].time.work_seconds = 150e-6;
+  WhatIfReport r = report({"a", "b"}, {fused, partition("a | b", {0}, {kernel("a", 150), kernel("b", 100)})});
+  conclude(r);
+  EXPECT_EQ(r.edges[0].decision, "separate");
+  EXPECT_THAT(r.edges[0].reason, HasSubstr("fused fills 32 of 132 SMs (idle 4.00 against 1.00)"));
+  EXPECT_THAT(r.edges[0].reason, HasSubstr("; no fused variant fills all 132 SMs"));
+  for (PartitionReport& p : r.partitions)
+    if (p.cuts.empty()) p.untried = {{"split16", true, 512, "not tried"}};
+  conclude(r);
+  EXPECT_EQ(r.edges[0].decision, "undecided");
+  EXPECT_THAT(
+      r.edges[0].reason,
+      StartsWith("fused fills 32 of 132 SMs (idle 4.00, bound by DRAM), and split16, which would fill them, was "
+                 "not tried: separate is 2.40x as fast (350.0 us less"));
+  EXPECT_THAT(r.edges[0].reason, HasSubstr("; separate is bound by DRAM"));
+}
+
 TEST(WhatIfVerdict, AnEdgeThatNothingFusesNamesItsReason) {
   PartitionReport fused = partition("gemm+norm", {}, {});
   fused.illegal = "a row reduction across CTAs: norm needs all 4096 columns";

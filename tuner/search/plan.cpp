@@ -65,9 +65,24 @@ class Planner {
       if (std::find(names.begin(), names.end(), wanted) == names.end())
         return Error{Exit::kUsage, fmt::format("unknown variant \"{}\"{}", wanted, did_you_mean(wanted, names))};
     std::erase_if(plan_.variants, [&](const Variant& v) {
-      return std::find(options_.variants.begin(), options_.variants.end(), v.name) == options_.variants.end();
+      if (std::find(options_.variants.begin(), options_.variants.end(), v.name) != options_.variants.end())
+        return false;
+      plan_.untried.push_back({v.name, v.fused, ctas(v), "not tried (--variant)"});
+      return true;
     });
     return {};
+  }
+
+  double ctas(const Variant& v) const { return default_ctas(ranking_device_, v, plan_.scope, problem_.dtype); }
+
+  /// Whether --set excludes the default schedule of a stage.
+  Result<bool> pins_exclude_default(const Variant& v) const {
+    for (const Stage& s : v.stages) {
+      ROOFGEN_TRY(const Schedule free, default_schedule(v, s, plan_.scope, {}));
+      for (const auto& [name, value] : free.params)
+        if (const auto pin = options_.pins.find(name); pin != options_.pins.end() && pin->second != value) return true;
+    }
+    return false;
   }
 
   /// A pin must name a parameter of some stage and have its type; a text must also be one of its values.
@@ -103,6 +118,9 @@ class Planner {
   Result<void> plan_variant(const Variant& v) {
     VariantReport report;
     static_cast<VariantInfo&>(report) = v;
+    report.default_ctas = ctas(v);
+    ROOFGEN_TRY(const bool pinned, pins_exclude_default(v));
+    if (pinned) plan_.untried.push_back({v.name, v.fused, report.default_ctas, "not tried (--set)"});
     const auto unavailable = [&](const char* stage, std::string reason) {
       plan_.rejections.push_back({Schedule{v.name, "", {}}, stage, reason});
       report.available = false;

@@ -34,6 +34,7 @@ struct SearchPlan {
   double reduced_flops = 0;            ///< required MMA FLOPs of the reduced problem
   Score score;                         ///< the floors
   std::vector<VariantReport> reports;  ///< one per variant, without results; those that do not fit say why
+  std::vector<OtherVariant> untried;   ///< that --variant or --set excluded
   std::vector<Rejected> rejections;    ///< illegal points
   uint64_t considered = 0;             ///< points of all spaces
 

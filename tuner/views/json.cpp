@@ -134,6 +134,8 @@ std::string tune_json(const TuneReport& r) {
   }
   j["variants"] = Json::array();
   for (const VariantReport& v : r.variants) j["variants"].push_back(variant_json(v, r.time_origin()));
+  for (const OtherVariant& v : r.untried)
+    j["untried"].push_back({{"name", v.name}, {"fused", v.fused}, {"ctas", v.ctas}, {"because", v.because}});
   j["best_variant"] = r.best_variant.empty() ? Json(nullptr) : Json(r.best_variant);
   j["floor"] = {{"time_us", 1e6 * r.score.floor.seconds},
                 {"bound_by", r.score.floor.bound_by},

@@ -78,6 +78,21 @@ uint64_t AttentionSubject::evals(Part part, uint64_t asked) const {
   return part.last <= softmax() && part.first > 0 ? std::min(search, kPointwiseEvals) : search;
 }
 
+/// The whole is searched as the variant `fused`.
+Result<std::vector<OtherVariant>> AttentionSubject::untried(const DataFiles& files, const Device& device,
+                                                            Part part) const {
+  std::vector<OtherVariant> out;
+  if (!is_whole(part)) return out;
+  ROOFGEN_TRY(const Op* op, find_op("attention"));
+  ROOFGEN_TRY(const std::vector<Variant> variants, op->variants(files, problem_));
+  ROOFGEN_TRY(const expr::Map scope, problem_scope(*op, problem_, limits(device)));
+  for (const Variant& v : variants)
+    if (v.fused && v.name != "fused")
+      out.push_back(
+          {v.name, true, default_ctas(ranking_device(device), v, scope, problem_.dtype), "not tried by whatif"});
+  return out;
+}
+
 double AttentionSubject::value_bytes(size_t step, Part kernel) const {
   return attention_value_bytes(problem_, step, kernel);
 }

@@ -54,6 +54,7 @@ PartitionReport compose(const Subject& subject, const Device& device, double flo
       return out;
     }
     out.kernels.push_back(found->kernel);
+    out.untried.insert(out.untried.end(), found->untried.begin(), found->untried.end());
     out.kernels.back().stage = subject.name(part);
   }
 

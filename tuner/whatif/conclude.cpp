@@ -76,21 +76,24 @@ std::string why_not(const std::vector<PartitionReport>& partitions, size_t edge,
   return !first->illegal.empty() ? first->illegal : !first->failed.empty() ? first->failed : "it was not asked for";
 }
 
-std::string reason_of(const EdgeReport& e, const TimedKernels& fused, const TimedKernels& cut, double usable_l2) {
+std::string doubt_of(const EdgeReport& e) {
   const std::string gain = time_text(std::fabs(e.gain.seconds)), error = time_text(e.gain.error);
-  std::string out = comparison_text(fused, cut,
-                                    e.decision == "undecided"
-                                        ? fmt::format(", inside the error of {} on a difference of {}", error, gain)
-                                        : fmt::format(" ({} less +- {})", gain, error),
-                                    e.causes);
-  if (e.intermediate) {
-    const Intermediate& t = *e.intermediate;
-    out += fmt::format("; the value of {} ({}) {} in L2", e.before, bytes_text(t.bytes),
-                       t.in_l2 ? "stays" : "does not stay");
-    if (!t.in_l2)
-      out += fmt::format(" ({} pass before it is read, {} are usable)", bytes_text(t.distance), bytes_text(usable_l2));
-  }
+  return e.decision == "undecided" ? fmt::format(", inside the error of {} on a difference of {}", error, gain)
+                                   : fmt::format(" ({} less +- {})", gain, error);
+}
+
+std::string l2_text(const EdgeReport& e, double usable_l2) {
+  if (!e.intermediate) return "";
+  const Intermediate& t = *e.intermediate;
+  std::string out = fmt::format("; the value of {} ({}) {} in L2", e.before, bytes_text(t.bytes),
+                                t.in_l2 ? "stays" : "does not stay");
+  if (!t.in_l2)
+    out += fmt::format(" ({} pass before it is read, {} are usable)", bytes_text(t.distance), bytes_text(usable_l2));
   return out;
+}
+
+std::string decision_of(const TimeGap& gain) {
+  return !gain.decided() ? "undecided" : gain.seconds > 0 ? "fuse" : "separate";
 }
 
 EdgeReport edge_report(const WhatIfReport& report, size_t edge) {
@@ -119,10 +122,20 @@ EdgeReport edge_report(const WhatIfReport& report, size_t edge) {
   }
   e.dram_saved = cut->dram_bytes - fused->dram_bytes;
   e.gain = time_gap(report, *cut, *fused);
-  e.decision = !e.gain.decided() ? "undecided" : e.gain.seconds > 0 ? "fuse" : "separate";
+  e.decision = decision_of(e.gain);
   const TimedKernels one("fused", fused->kernels, fused->seconds), many("separate", cut->kernels, cut->seconds);
   e.causes = causes(report.device, one, many);
-  e.reason = reason_of(e, one, many, kL2Usable * report.device.at("l2_bytes"));
+  std::vector<OtherVariant> others;
+  for (const PartitionReport& p : report.partitions)
+    for (OtherVariant v : p.untried) v.fused = !p.cut(edge), others.push_back(std::move(v));
+  const std::string doubt = doubt_of(e);
+  Ruling ruling = rule_on_idle_sms(report.device, one, many, others,
+                                   [&](double f, double c) {
+                                     return decision_of({c - f, e.gain.error});
+                                   },
+                                   doubt, {e.decision, comparison_text(one, many, doubt, e.causes)});
+  e.decision = std::move(ruling.decision);
+  e.reason = std::move(ruling.reason) + l2_text(e, kL2Usable * report.device.at("l2_bytes"));
   return e;
 }
 

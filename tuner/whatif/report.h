@@ -26,6 +26,7 @@ struct PartitionReport : TimeFactors {
   std::string illegal;                ///< why it cannot be built; empty: it can
   std::string failed;                 ///< why it has no time: no candidate of a part was verified
   std::vector<KernelReport> kernels;  ///< with their times and traffic in this partition
+  std::vector<OtherVariant> untried;  ///< variants of tune() for its parts that a what-if does not try
   std::vector<Intermediate> intermediates;
   std::optional<Verification> together;  ///< of all kernels in a row; absent: each was verified alone
   double seconds = 0;                    ///< launches included

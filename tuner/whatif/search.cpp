@@ -80,6 +80,7 @@ class Search {
           for (const Schedule& s : found.rankings.begin()->second.front())
             if (points.size() < kPartEvals) points.push_back(s.params);
     TunedPart tuned{part, "", {}};
+    ROOFGEN_TRY(tuned.untried, subject_.untried(context_.files, context_.device, part));
     ROOFGEN_CHECK(tune_part(points, tuned));
     // The leader's schedules may be illegal here, or spill.
     if (!tuned.failed.empty() && !points.empty() && !stopped()) {

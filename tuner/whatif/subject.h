@@ -41,6 +41,11 @@ class Subject {
   /// Candidates of a part; `asked` 0: the default.
   virtual uint64_t evals(Part part, uint64_t asked) const = 0;
 
+  /// Variants of tune() for a part that a what-if does not try.
+  virtual Result<std::vector<OtherVariant>> untried(const DataFiles&, const Device&, Part) const {
+    return std::vector<OtherVariant>();
+  }
+
   /// Values of earlier steps that a part reads, besides that of the step before it.
   virtual std::vector<size_t> added(Part) const { return {}; }
   /// Bytes of a step's value that `kernel` writes or reads.
@@ -80,6 +85,7 @@ class AttentionSubject final : public Subject {
   Result<PlanProblem> make(const std::vector<Part>& plan, const std::vector<Point>& points) const override;
   Part leader(Part part) const override;
   uint64_t evals(Part part, uint64_t asked) const override;
+  Result<std::vector<OtherVariant>> untried(const DataFiles& files, const Device& device, Part part) const override;
   double value_bytes(size_t step, Part kernel) const override;
 
  private:
@@ -100,6 +106,7 @@ struct TunedPart {
   Part part;
   std::string failed;  ///< why there is no kernel
   KernelReport kernel;
+  std::vector<OtherVariant> untried = {};
 };
 
 /// The times and the traffic of one partition, given the intermediates that stay in L2 between its kernels. A value
