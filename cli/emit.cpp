@@ -43,11 +43,12 @@ Result<Exit> run(const Session& session, const EmitFlags& flags) {
   if (report.interrupted) return Exit::kInterrupted;
   if (report.best_variant.empty()) return Error{Exit::kFailed, "nothing to emit: " + report.verdict.reason};
 
-  ROOFGEN_TRY(const std::vector<Variant> variants, bench.op->variants(*bench.files, bench.problem));
+  ROOFGEN_TRY(std::vector<Variant> variants, bench.op->variants(*bench.files, bench.problem));
+  ROOFGEN_TRY(const expr::Map scope, problem_scope(*bench.op, bench.problem, limits(bench.device)));
+  ROOFGEN_TRY(variants, expand(std::move(variants), scope));
   const Variant* variant = nullptr;
   for (const Variant& v : variants)
     if (v.name == report.best_variant) variant = &v;
-  ROOFGEN_TRY(const expr::Map scope, problem_scope(*bench.op, bench.problem, limits(bench.device)));
   EmitRequest request{flags.name.empty() ? bench.problem.op : flags.name,
                       &bench.problem,
                       variant,

@@ -20,7 +20,9 @@ Result<Exit> run(const Session& session, const GenerateFlags& flags) {
   ROOFGEN_TRY(const Problem problem, op->complete(std::move(partial)));
   ROOFGEN_TRY(const Device device,
               load_device(files, flags.problem.device.empty() ? kDefaultDevice : flags.problem.device));
-  ROOFGEN_TRY(const std::vector<Variant> variants, op->variants(files, problem));
+  ROOFGEN_TRY(std::vector<Variant> variants, op->variants(files, problem));
+  ROOFGEN_TRY(const expr::Map scope, problem_scope(*op, problem, limits(device)));
+  ROOFGEN_TRY(variants, expand(std::move(variants), scope));
   if (flags.list) {
     for (const Variant& v : variants)
       for (const Stage& s : v.stages) fmt::print("{} {}  {}\n", v.name, s.name, v.description);
@@ -49,7 +51,6 @@ Result<Exit> run(const Session& session, const GenerateFlags& flags) {
   for (const auto& [name, value] : pins)
     if (std::find(params.begin(), params.end(), name) == params.end())
       return Error{Exit::kUsage, fmt::format("--set {}: no such parameter{}", name, did_you_mean(name, params))};
-  ROOFGEN_TRY(const expr::Map scope, problem_scope(*op, problem, limits(device)));
   ROOFGEN_TRY(Schedule schedule, default_schedule(*variant, *stage, scope, pins));
   auto checked = check_schedule(*variant, *stage, std::move(schedule), scope);
   if (auto error = std::get_if<Error>(&checked)) return *error;

@@ -46,6 +46,65 @@ Result<expr::Map> problem_scope(const Op& op, const Problem& problem, const expr
   return scope;
 }
 
+namespace {
+
+/// One instance: every kernel, and the sizes of the temporaries, know the number by its name.
+Result<Variant> instance(const Variant& variant, int64_t value) {
+  Variant out = variant;
+  out.instances.reset();
+  out.name += std::to_string(value);
+  ROOFGEN_TRY(const expr::Expr number, expr::Expr::parse(std::to_string(value)));
+  for (Stage& s : out.stages) s.problem.insert(s.problem.begin(), {variant.instances->name, number});
+  out.constants.emplace_back(variant.instances->name, value);
+  return out;
+}
+
+/// The values of a variant's instances, ascending.
+Result<std::vector<int64_t>> instance_values(const Variant::Instances& instances, expr::Map scope) {
+  std::vector<int64_t> out;
+  for (const auto& [name, e] : instances.problem) {
+    ROOFGEN_TRY(scope[name], e.eval(scope));
+  }
+  for (const expr::Expr& e : instances.values) {
+    ROOFGEN_TRY(const int64_t value, e.eval_int(scope));
+    scope[instances.name] = value;
+    ROOFGEN_TRY(const bool wanted, instances.when.check(scope));
+    if (wanted) out.push_back(value);
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<Variant>> expand(std::vector<Variant> variants, const expr::Map& problem_scope) {
+  std::vector<Variant> out;
+  for (Variant& v : variants) {
+    if (!v.instances) {
+      out.push_back(std::move(v));
+      continue;
+    }
+    ROOFGEN_TRY(const std::vector<int64_t> values, instance_values(*v.instances, problem_scope));
+    for (const int64_t value : values) {
+      ROOFGEN_TRY(out.emplace_back(), instance(v, value));
+    }
+  }
+  for (Variant& v : out)
+    for (Stage& s : v.stages) {
+      ROOFGEN_TRY(expr::Map scope, stage_scope(v, s, problem_scope));
+      for (Param& p : s.params) {
+        if (!p.when) continue;
+        ROOFGEN_TRY(const bool varies, p.when->check(scope));
+        if (varies) continue;
+        ROOFGEN_TRY(const expr::Value preset, p.preset.eval(scope));
+        p.values.resize(1);
+        ROOFGEN_TRY(p.values[0], to_param(preset, p.name));
+      }
+    }
+  return out;
+}
+
 Result<StagePoints> StagePoints::of(const Variant& variant, const Stage& stage, const expr::Map& problem_scope) {
   ROOFGEN_TRY(expr::Map scope, stage_scope(variant, stage, problem_scope));
   return StagePoints(stage, std::move(scope));
@@ -145,9 +204,11 @@ Result<Program> generate(const DataFiles& files, const Stage& stage, const Legal
 
 Result<std::vector<Buffer>> temporaries(const Variant& variant, const expr::Map& problem_scope) {
   std::vector<Buffer> out;
+  expr::Map scope = problem_scope;
+  for (const auto& [name, value] : variant.constants) scope[name] = value;
   for (const Variant::Temporary& t : variant.temporaries) {
-    ROOFGEN_TRY(int64_t bytes, t.bytes.eval_int(problem_scope));
-    ROOFGEN_TRY(expr::Value dtype, t.dtype.eval(problem_scope));
+    ROOFGEN_TRY(int64_t bytes, t.bytes.eval_int(scope));
+    ROOFGEN_TRY(expr::Value dtype, t.dtype.eval(scope));
     const std::string name = dtype.str();
     const std::optional<DType> format = parse_dtype(name);
     if (!format) return Error{Exit::kFailed, fmt::format("{}: unknown dtype \"{}\" of {}", variant.file, name, t.name)};

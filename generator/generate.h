@@ -38,6 +38,7 @@ struct Param {
   std::string name;
   std::vector<ParamValue> values;
   expr::Expr preset;  ///< the default; an expression over the problem
+  std::optional<expr::Expr> when = {};  ///< false for the problem: only the default is tried
 };
 
 /// One kernel of a variant and its search space.
@@ -104,10 +105,24 @@ struct Variant : VariantInfo {
   };
   std::vector<Temporary> temporaries;
   std::vector<Stage> stages;
+  /// A number that all kernels of the variant share, as the splits of a sum. Each of its values is a variant of its own,
+  /// "split4": expand() makes them. The expressions are over the problem and the device.
+  struct Instances {
+    std::string name;
+    std::vector<std::pair<std::string, expr::Expr>> problem;
+    std::vector<expr::Expr> values;
+    expr::Expr when;
+  };
+  std::optional<Instances> instances;
+  std::vector<std::pair<std::string, int64_t>> constants;  ///< of an instance: the number
 };
 
 /// All variants of an op, sorted by name. Errors carry the position in the JSON file.
 Result<std::vector<Variant>> load_variants(const DataFiles& files, const std::string& op);
+
+/// The variants of a problem: an instance for each value of Variant::instances, and only the default of parameters
+/// whose `when` is false.
+Result<std::vector<Variant>> expand(std::vector<Variant> variants, const expr::Map& problem_scope);
 
 /// A shared stage from its own file, "stages/rows.json".
 Result<Stage> load_stage(const DataFiles& files, const std::string& name);

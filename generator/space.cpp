@@ -29,10 +29,13 @@ class SpaceReader : private JsonReader {
     const Json& root = file_.root();
     ROOFGEN_TRY(std::string schema, string(root, "schema"));
     if (schema != "roofgen.space.1") return bad("schema must be \"roofgen.space.1\"", schema);
-    ROOFGEN_CHECK(only(root, {"schema", "op", "variant", "description", "fused", "temporaries", "stages"}));
+    ROOFGEN_CHECK(only(root, {"schema", "op", "variant", "description", "fused", "instances", "temporaries", "stages"}));
     ROOFGEN_TRY(v.op, string(root, "op"));
     ROOFGEN_TRY(v.name, string(root, "variant"));
     ROOFGEN_TRY(v.description, string(root, "description"));
+    if (root.contains("instances")) {
+      ROOFGEN_TRY(v.instances, instances(root["instances"]));
+    }
     if (root.contains("temporaries"))
       for (const Json& t : root["temporaries"]) {
         Variant::Temporary temp;
@@ -56,6 +59,16 @@ class SpaceReader : private JsonReader {
   }
 
  private:
+  Result<Variant::Instances> instances(const Json& j) const {
+    Variant::Instances out;
+    ROOFGEN_CHECK(only(j, {"name", "problem", "values", "when"}));
+    ROOFGEN_TRY(out.name, string(j, "name"));
+    ROOFGEN_TRY(out.problem, pairs(j.value("problem", Json::array()), "problem"));
+    ROOFGEN_TRY(out.values, expressions(j, "values"));
+    ROOFGEN_TRY(out.when, expression(j, "when"));
+    return out;
+  }
+
   /// A shared stage with its own name, formula and buffers.
   Result<Stage> shared_stage(const Json& j) const {
     ROOFGEN_CHECK(only(j, {"use", "name", "output", "formula", "buffers", "problem"}));
@@ -81,7 +94,7 @@ class SpaceReader : private JsonReader {
 
   Result<Param> param(const Json& j) const {
     Param p;
-    ROOFGEN_CHECK(only(j, {"name", "values", "default"}));
+    ROOFGEN_CHECK(only(j, {"name", "values", "default", "when"}));
     ROOFGEN_TRY(p.name, string(j, "name"));
     if (!j.contains("values") || !j["values"].is_array() || j["values"].empty())
       return bad(fmt::format("parameter {} needs a list of values", p.name), p.name);
@@ -96,6 +109,9 @@ class SpaceReader : private JsonReader {
         return bad(fmt::format("values of {} must be integers, booleans or strings", p.name), p.name);
     }
     ROOFGEN_TRY(p.preset, expression(j, "default"));
+    if (j.contains("when")) {
+      ROOFGEN_TRY(p.when, expression(j, "when"));
+    }
     return p;
   }
 

@@ -108,6 +108,7 @@ class Attention final : public Op {
       out[prefix + "_head_stride"] = layout.head;
     }
     out["varlen"] = s.varlen();
+    out["q_rows"] = s.q_tokens() * s.heads;
     out["ragged"] = s.ragged();
     out["paged"] = s.paged();
     out["page"] = s.cache ? s.cache->page() : 0;
@@ -132,7 +133,8 @@ class Attention final : public Op {
     Problem out = problem;
     out.dims["batch"] = 1;
     out.dims["kv_heads"] = 1;
-    out.dims["heads"] = std::min<int64_t>(2, s.group());
+    // Few rows: the heads of a group may be the rows of one tile, and all count.
+    out.dims["heads"] = s.q_len * s.group() <= 64 ? s.group() : std::min<int64_t>(2, s.group());
     // Two sequences may share a page.
     if (s.cache) out.dims["batch"] = std::min<int64_t>(2, s.batch);
     if (s.ragged()) keep_extremes(out, "kv_lengths");
@@ -225,7 +227,11 @@ class Attention final : public Op {
                              const std::string& stage, const Region& band, const ElementReader& read) const override {
     using attention::Rounding;
     attention::Written written{Value::kOutput, "O", variant == "unfused" ? Rounding::kUnfused : Rounding::kFused,
-                               variant == "fused"};
+                               variant != "unfused"};
+    if (stage == "partial") {
+      written.splits = std::stoll(variant.substr(variant.find_first_of("0123456789")));
+      written.lse = false;
+    }
     if (stage == "scores") written = {Value::kMasked, "S", Rounding::kUnfused};
     if (stage == "softmax") written = {Value::kProbabilities, "P", Rounding::kUnfused, true};
     if (problem.dims.count(attention::kFed))

@@ -71,15 +71,59 @@ class RowReader {
   std::string buffer_;
 };
 
-Result<void> compare_output(const Shape& shape, const Region& band, const BandReference& reference,
+/// The rows of O from the parts of the splits, merged in double precision. It does not matter which keys a split has.
+class Merged {
+ public:
+  Merged(const Shape& shape, const ElementReader& read, int64_t splits)
+      : shape_(shape), splits_(splits), parts_(read, "partial_O"), logs_(read, "partial_LSE") {}
+
+  /// The row into `row`; returns its LSE. Missing parts make elements invalid, and the LSE a NaN.
+  Result<double> read(const Region& band, int64_t r, RowReader& row) {
+    const int64_t d = shape_.d, index = shape_.lse_index(band.batch, band.head, r) * splits_;
+    ROOFGEN_CHECK(parts_.read(index * d, splits_ * d));
+    ROOFGEN_CHECK(logs_.read(index, splits_));
+    row.values.assign(static_cast<size_t>(d), 0);
+    row.valid.assign(static_cast<size_t>(d), true);
+    double top = -std::numeric_limits<double>::infinity(), sum = 0;
+    bool whole = true;
+    for (int64_t s = 0; s < splits_; ++s) {
+      whole &= logs_.valid[s];
+      top = std::max(top, logs_.values[s]);
+    }
+    for (int64_t s = 0; s < splits_; ++s) {
+      const double weight = std::isfinite(top) ? std::exp2(logs_.values[s] - top) : 0;
+      sum += weight;
+      for (int64_t c = 0; c < d; ++c) {
+        row.values[c] += weight * parts_.values[s * d + c];
+        row.valid[c] = row.valid[c] && whole && parts_.valid[s * d + c];
+      }
+    }
+    for (double& x : row.values) x = sum > 0 ? x / sum : x;
+    if (!whole) return std::numeric_limits<double>::quiet_NaN();
+    return (top + std::log2(sum)) * std::log(2.0);
+  }
+
+ private:
+  const Shape& shape_;
+  const int64_t splits_;
+  RowReader parts_, logs_;
+};
+
+Result<void> compare_output(const Shape& shape, const Region& band, int64_t splits, const BandReference& reference,
                             const Tolerance& tolerance, const ElementReader& read, Comparison& out) {
-  Judge judge("O", band);
+  Judge judge("O", band), judge_of_logs("LSE", band);
   RowReader row(read, "O");
+  Merged merged(shape, read, splits);
   const Layout layout = shape.layout_of_q();
   const int64_t first = shape.varlen() ? shape.first_token(band.batch) * layout.row : band.batch * layout.block;
   for (int64_t i = 0; i < reference.rows; ++i) {
     const int64_t r = band.row_begin + i;
-    ROOFGEN_CHECK(row.read(first + band.head * layout.head + r * layout.row, shape.d));
+    if (splits > 0) {
+      ROOFGEN_TRY(const double lse, merged.read(band, r, row));
+      judge_of_logs.element(r, -1, lse, reference.facts[i].lse, tolerance.lse(reference.facts[i]));
+    } else {
+      ROOFGEN_CHECK(row.read(first + band.head * layout.head + r * layout.row, shape.d));
+    }
     const double* expected = &reference.o[i * shape.d];
     const double* variance = &reference.variance[i * shape.d];
     double squares = 0;
@@ -96,6 +140,7 @@ Result<void> compare_output(const Shape& shape, const Region& band, const BandRe
     }
   }
   judge.add_to(out);
+  judge_of_logs.add_to(out);
   return {};
 }
 
@@ -165,7 +210,7 @@ bool holds_exact_result(const Shape& shape, InputPattern pattern, const Written&
              one_key = pattern == InputPattern::kOneKey && written.path.from >= Value::kMasked,
              probabilities = written.value == Value::kProbabilities && one_key,
              output = written.value == Value::kOutput && (one_hot || one_key);
-  if (shape.has_mask() || (shape.lse && written.lse) || (!probabilities && !output)) return false;
+  if (shape.has_mask() || written.splits > 0 || (shape.lse && written.lse) || (!probabilities && !output)) return false;
   const Inputs inputs(shape, pattern);
   const Layout layout = shape.layout_of_q();
   const int64_t first = shape.varlen() ? shape.first_token(band.batch) * layout.row : band.batch * layout.block;
@@ -210,7 +255,7 @@ Result<Comparison> compare(const Shape& shape, InputPattern pattern, const Writt
   if (written.value == Value::kProbabilities) {
     ROOFGEN_CHECK(compare_matrix(shape, pattern, written, band, reference.get(), tolerance, read, out));
   } else {
-    ROOFGEN_CHECK(compare_output(shape, band, *reference, tolerance, read, out));
+    ROOFGEN_CHECK(compare_output(shape, band, written.splits, *reference, tolerance, read, out));
   }
   if (shape.lse && written.lse) ROOFGEN_CHECK(compare_lse(shape, band, *reference, tolerance, read, out));
   return out;

@@ -148,7 +148,7 @@ Result<void> Modifiers::read_expressions(const Problem& problem) {
           fmt::format("--arg {}: with fewer keys than queries q begins at {} (docs/attention-modifiers.md); a table "
                       "over q has no such element",
                       to_string(arg), lead));
-    for (const char* taken : {"Q", "K", "V", "O", "S", "P", "LSE", "cu_seqlens", "kv_lengths", "block_table"})
+    for (const char* taken : {"Q", "K", "V", "O", "S", "P", "LSE", "partial_O", "partial_LSE", "arrivals", "cu_seqlens", "kv_lengths", "block_table"})
       if (arg.name == taken)
         return usage(fmt::format("--arg {}: {} is a tensor of attention itself", to_string(arg), taken));
   }
@@ -269,6 +269,7 @@ expr::Map Modifiers::scope(bool score, bool mask) const {
   };
   out["by_row"] = any("q");
   out["by_column"] = any("k");
+  out["by_head"] = depends_on("h");
   out["has_score"] = score;
   out["has_mask"] = mask;
   if (mask) {

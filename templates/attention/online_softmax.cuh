@@ -1,5 +1,5 @@
 // Softmax over a sequence of score tiles, and the product with V, for kernels that never hold a whole row. The kernel
-// defines D, BN (keys per tile), MT (m16 tiles per warp), Half and kLazyRescale.
+// defines D, WN (keys of a warp per step), MT (m16 tiles per warp), Half and kLazyRescale.
 
 /// With lazy rescaling the running maximum may be too small by up to this exponent. p <= 2^8 is in the range of every
 /// type, and the final division removes the factor exactly.
@@ -8,7 +8,7 @@ constexpr float kMaxLag = 8.0f;
 /// One lane's part of the rows of its warp; row h of m-tile i is i * 16 + h * 8 + lane / 4.
 struct State {
   float o[MT][D / 8][4];
-  float s[MT][BN / 8][4];
+  float s[MT][WN / 8][4];
   float max[MT][2];  // of the unscaled scores
   float sum[MT][2];  // of this lane's columns only; the quad is summed at the end
 };
@@ -21,7 +21,7 @@ __device__ __forceinline__ void mask_scores(State& state, int key, const int (&l
     for (int h = 0; h < 2; ++h) {
       const int last = limit[i][h] - key;
 #pragma unroll
-      for (int n = 0; n < BN / 8; ++n) {
+      for (int n = 0; n < WN / 8; ++n) {
         if (8 * n > last) state.s[i][n][2 * h] = neg_inf();
         if (8 * n + 1 > last) state.s[i][n][2 * h + 1] = neg_inf();
       }
@@ -39,7 +39,7 @@ __device__ __forceinline__ void online_softmax(State& state, float c) {
     for (int h = 0; h < 2; ++h) {
       float row_max = fmaxf(state.s[i][0][2 * h], state.s[i][0][2 * h + 1]);
 #pragma unroll
-      for (int n = 1; n < BN / 8; ++n) row_max = fmaxf(row_max, fmaxf(state.s[i][n][2 * h], state.s[i][n][2 * h + 1]));
+      for (int n = 1; n < WN / 8; ++n) row_max = fmaxf(row_max, fmaxf(state.s[i][n][2 * h], state.s[i][n][2 * h + 1]));
       row_max = quad_max(row_max);
       next[i][h] = fmaxf(state.max[i][h], row_max);
     }
@@ -73,7 +73,7 @@ __device__ __forceinline__ void online_softmax(State& state, float c) {
     for (int h = 0; h < 2; ++h) {
       const float shift = kMasked && state.max[i][h] == neg_inf() ? 0.0f : -state.max[i][h] * c;
 #pragma unroll
-      for (int n = 0; n < BN / 8; ++n)
+      for (int n = 0; n < WN / 8; ++n)
 #pragma unroll
         for (int e = 2 * h; e < 2 * h + 2; ++e) {
           state.s[i][n][e] = ex2(fmaf(state.s[i][n][e], c, shift));
@@ -84,7 +84,7 @@ __device__ __forceinline__ void online_softmax(State& state, float c) {
 
 template <class VBlocks>
 __device__ __forceinline__ void multiply_values(State& state, const VBlocks& v_blocks, unsigned stage) {
-  static_for<BN / 16>([&](auto step) {
+  static_for<WN / 16>([&](auto step) {
     constexpr int kStep = decltype(step)::value;
     unsigned p[MT][4];
 #pragma unroll

@@ -94,10 +94,11 @@ Result<void> replay_command(int argc, char** argv) {
 Result<std::vector<Buffer>> replay_buffers(const DataFiles& files, const Op& op, const Problem& problem,
                                            const std::string& variant, const expr::Map& device_limits) {
   std::vector<Buffer> out = op.buffers(problem);
-  ROOFGEN_TRY(const std::vector<Variant> variants, op.variants(files, problem));
+  ROOFGEN_TRY(std::vector<Variant> variants, op.variants(files, problem));
+  ROOFGEN_TRY(const expr::Map scope, problem_scope(op, problem, device_limits));
+  ROOFGEN_TRY(variants, expand(std::move(variants), scope));
   for (const Variant& v : variants) {
     if (v.name != variant) continue;
-    ROOFGEN_TRY(const expr::Map scope, problem_scope(op, problem, device_limits));
     ROOFGEN_TRY(const std::vector<Buffer> more, temporaries(v, scope));
     out.insert(out.end(), more.begin(), more.end());
     return out;

@@ -36,6 +36,7 @@ class Planner {
     ROOFGEN_TRY(plan_.scope, problem_scope(context_.op, problem_, limits(context_.device)));
     ROOFGEN_TRY(reduced_scope_, problem_scope(context_.op, context_.op.reduced(problem_), limits(context_.device)));
     ROOFGEN_TRY(plan_.variants, context_.op.variants(context_.files, problem_));
+    ROOFGEN_TRY(plan_.variants, expand(std::move(plan_.variants), plan_.scope));
     if (context_.files.read("work/" + problem_.op + ".json")) {
       ROOFGEN_TRY(plan_.formula, WorkFormula::load(context_.files, problem_.op));
     }

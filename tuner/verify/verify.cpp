@@ -471,13 +471,15 @@ uint64_t Verifier::real_ctas(const Candidate& candidate) const {
 
 Result<uint64_t> Verifier::group_ctas(const Candidate& candidate) const {
   ROOFGEN_TRY(Launch launch, launch_of(*sites_.back(), candidate));
-  uint64_t ctas = 1;
-  for (const GridAxis& axis : launch.axes)
+  uint64_t ctas = 1, heads_of_cta = 1;
+  for (const GridAxis& axis : launch.axes) {
     if (axis.name != "head" && axis.name != "batch") ctas *= static_cast<uint64_t>(axis.extent);
+    if (axis.name == "head") heads_of_cta = static_cast<uint64_t>(axis.step);
+  }
   // Query heads that share K and V form one group.
   const auto heads = problem_.dims.find("heads"), kv = problem_.dims.find("kv_heads");
   if (heads != problem_.dims.end() && kv != problem_.dims.end())
-    ctas *= static_cast<uint64_t>(heads->second / kv->second);
+    ctas *= std::max<uint64_t>(1, static_cast<uint64_t>(heads->second / kv->second) / heads_of_cta);
   return ctas;
 }
 

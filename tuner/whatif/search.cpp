@@ -146,7 +146,9 @@ class Search {
   Result<Verification> verify(const Partition& partition) {
     ROOFGEN_TRY(const PlanProblem made, subject_.make(partition.parts, {}));
     const auto& [op, problem] = made;
-    ROOFGEN_TRY(const std::vector<Variant> variants, op->variants(context_.files, problem));
+    ROOFGEN_TRY(std::vector<Variant> variants, op->variants(context_.files, problem));
+    ROOFGEN_TRY(const expr::Map scope, problem_scope(*op, problem, limits(context_.device)));
+    ROOFGEN_TRY(variants, expand(std::move(variants), scope));
     const double flops = op->required(op->reduced(problem))->mma_flops;
     std::vector<Candidate> chain;
     std::string binaries, schedules;
