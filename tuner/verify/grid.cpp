@@ -204,7 +204,7 @@ Result<Verifier::Grid> Verifier::verify_thin(const Problem& whole, const std::ve
 }
 
 Result<Verifier::Grid> Verifier::verify_grid(const std::vector<Candidate>& chain, const GoOn& go_on) {
-  const auto fed = variant_.stages.size() > 1 ? op_.fed(problem_) : std::nullopt;
+  const auto fed = variant_.stages.size() > 1 && !variant_.fused ? op_.fed(problem_) : std::nullopt;
   if (!fed) return verify_thin(problem_, chain, go_on);
   Grid all;
   Verification& v = all.verification;
