@@ -29,7 +29,8 @@ class SpaceReader : private JsonReader {
     const Json& root = file_.root();
     ROOFGEN_TRY(std::string schema, string(root, "schema"));
     if (schema != "roofgen.space.1") return bad("schema must be \"roofgen.space.1\"", schema);
-    ROOFGEN_CHECK(only(root, {"schema", "op", "variant", "description", "fused", "instances", "temporaries", "stages"}));
+    ROOFGEN_CHECK(
+        only(root, {"schema", "op", "variant", "description", "fused", "instances", "temporaries", "stages"}));
     ROOFGEN_TRY(v.op, string(root, "op"));
     ROOFGEN_TRY(v.name, string(root, "variant"));
     ROOFGEN_TRY(v.description, string(root, "description"));

@@ -106,7 +106,7 @@ FusionVerdict fusion_verdict(const Device& device, const std::vector<VariantRepo
       return std::max(a / b, b / a) < within ? "undecided" : a < b ? "fuse" : "separate";
     };
   }
-  const TimedKernels one("fused", fused->kernels, f.seconds);
+  const TimedKernels one(fused->name, fused->kernels, f.seconds);
   const TimedKernels many("separate", unfused->kernels, f.seconds * out.speedup);
   out.decision = decide(one.seconds, many.seconds);
   if (!pairs && out.decision == "undecided")

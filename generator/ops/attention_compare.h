@@ -14,7 +14,7 @@ struct Written {
   Value value = Value::kOutput;
   std::string buffer = "O";
   Path path = Rounding::kFused;
-  bool lse = false;     ///< compare LSE too, if the problem has it
+  bool lse = false;    ///< compare LSE too, if the problem has it
   int64_t splits = 0;  ///< above 0: O and LSE are in parts, [row][split] of partial_O and partial_LSE
 };
 

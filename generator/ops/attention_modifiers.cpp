@@ -148,7 +148,8 @@ Result<void> Modifiers::read_expressions(const Problem& problem) {
           fmt::format("--arg {}: with fewer keys than queries q begins at {} (docs/attention-modifiers.md); a table "
                       "over q has no such element",
                       to_string(arg), lead));
-    for (const char* taken : {"Q", "K", "V", "O", "S", "P", "LSE", "partial_O", "partial_LSE", "arrivals", "cu_seqlens", "kv_lengths", "block_table"})
+    for (const char* taken : {"Q", "K", "V", "O", "S", "P", "LSE", "partial_O", "partial_LSE", "arrivals", "cu_seqlens",
+                              "kv_lengths", "block_table"})
       if (arg.name == taken)
         return usage(fmt::format("--arg {}: {} is a tensor of attention itself", to_string(arg), taken));
   }
