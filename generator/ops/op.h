@@ -121,7 +121,7 @@ class Op {
   }
   /// Rows and columns of a slice of the real launch. `cols` 0: whole rows. Variants of several stages always use whole
   /// rows, because a later stage may read them. `fed_rows`: rows that a stage computes for the next one, whose CTAs may
-  /// extend beyond the slice; the row tiles of every stage divide it.
+  /// extend beyond the slice; the row tiles of every stage divide it, unless it is all rows.
   /// `tile`: one row tile is enough for a variant of one stage, because tiles differ only in their place.
   struct Slice {
     int64_t rows, cols, fed_rows;

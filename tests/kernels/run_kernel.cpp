@@ -62,6 +62,15 @@ Result<std::vector<Binary>> compile(const std::vector<Program>& programs) {
   return binaries;
 }
 
+/// Makes the number in `name`, "split7", the only one of its variant, whatever the problem.
+Result<void> allow_instance(Variant& variant, const std::string& name) {
+  if (!variant.instances || !name.starts_with(variant.name)) return {};
+  ROOFGEN_TRY(expr::Expr number, expr::Expr::parse(name.substr(variant.name.size())));
+  variant.instances->values.assign(1, std::move(number));
+  ROOFGEN_TRY(variant.instances->when, expr::Expr::parse("true"));
+  return {};
+}
+
 /// Reads device memory as numbers.
 ElementReader reader(Executor& executor, const std::vector<Buffer>& buffers,
                      const std::map<std::string, DevicePtr>& at) {
@@ -97,13 +106,15 @@ Result<std::vector<StageRun>> run(const Request& request) {
   if (!op) {
     ROOFGEN_TRY(op, find_op(request.problem.op));
   }
+  ROOFGEN_TRY(expr::Map scope, problem_scope(*op, request.problem, kDevice));
   ROOFGEN_TRY(std::vector<Variant> variants, op->variants(files, request.problem));
+  for (Variant& v : variants) ROOFGEN_CHECK(allow_instance(v, request.variant));
+  ROOFGEN_TRY(variants, expand(std::move(variants), scope));
   const Variant* variant = nullptr;
   for (const Variant& v : variants)
     if (v.name == request.variant) variant = &v;
   if (!variant) return Error{Exit::kFailed, "no variant " + request.variant};
 
-  ROOFGEN_TRY(expr::Map scope, problem_scope(*op, request.problem, kDevice));
   std::vector<Legal> legal;
   std::vector<Program> programs;
   for (const Stage& stage : variant->stages) {

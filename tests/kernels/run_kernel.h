@@ -22,8 +22,8 @@ struct Edit {
 };
 
 struct Request {
-  Problem problem;  ///< completed by the op
-  std::string variant = "fused";
+  Problem problem;                   ///< completed by the op
+  std::string variant = "fused";     ///< of a variant with instances any: "split7"
   std::map<std::string, Pins> pins;  ///< stage name -> parameters; the rest is the default schedule
   InputPattern pattern = InputPattern::kNormal;
   std::vector<Edit> edits;

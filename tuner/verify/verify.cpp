@@ -187,7 +187,7 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
   const int64_t cols = plan_.slice_cols, step = finest_step(launch, "row"),
                 least = op_.least_rows(site.problem, site.pattern), tiles = (least + step - 1) / step * step,
                 rows = plan_.tile_slices ? tiles : std::max(plan_.slice_rows, tiles);
-  if (variant_.stages.size() > 1 && plan_.fed_rows % step != 0)
+  if (variant_.stages.size() > 1 && extent.rows > plan_.fed_rows && plan_.fed_rows % step != 0)
     return Error{Exit::kFailed,
                  fmt::format("a row tile of {} does not divide the {} rows that the stages of a slice share", step,
                              plan_.fed_rows)};

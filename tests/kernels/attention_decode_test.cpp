@@ -1,0 +1,174 @@
+// Fused and split attention with few queries, as it is served: whole grids at small and odd sizes in the simulator,
+// compared with the reference.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/kernels/attention_case.h"
+
+namespace roofgen::test::attention_decode_test {
+namespace {
+
+struct Decode {
+  AttentionCase problem;
+  std::string variant;
+  std::map<std::string, Pins> pins = {};
+};
+void PrintTo(const Decode& c, std::ostream* out) { *out << c.problem.name; }
+
+class AttentionDecode : public testing::TestWithParam<Decode> {};
+
+TEST_P(AttentionDecode, IsRight) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Decode& c = GetParam();
+  Request request;
+  request.problem = problem_of(c.problem);
+  request.variant = c.variant;
+  request.pins = c.pins;
+  auto runs = run(request);
+  ASSERT_TRUE(runs) << to_string(runs.error());
+  EXPECT_EQ(what_is_wrong(*runs), "");
+  for (const StageRun& r : *runs) {
+    EXPECT_EQ(r.binary.spill_bytes, 0) << to_string(r.schedule);
+    EXPECT_GT(r.comparison.rows, 0u);
+  }
+}
+
+std::string name_of(const testing::TestParamInfo<Decode>& test) { return test.param.problem.name; }
+
+/// What a problem has besides its sizes.
+struct Feature {
+  const char* name;
+  Flags flags = {};
+  Texts texts = {};
+  int64_t page = 0;
+  bool lengths = false, kv_lengths = false;
+  double softcap = 0;
+};
+
+const Feature kFeatures[] = {
+    {"plain", kLse},
+    {"causal", kCausalLse},
+    {"softcap", {}, {}, 0, false, false, 20},
+    {"window", kCausalLse, {{"mask", "q - k < 20"}}},
+    {"score", kLse, {{"score", "s + 0.1 * slope[h] * (k - q)"}}},
+    {"mask_by_head", kLse, {{"mask", "q - k < 10 + 9 * h"}}},
+    {"score_mask_by_head", kLse, {{"score", "s + 0.1 * slope[h] * (k - q)"}, {"mask", "q - k < 60 - 7 * h"}}},
+    {"lengths", kCausalLse, {}, 0, true},
+    {"kv_lengths", kLse, {}, 0, false, true},
+    {"page_16", kLse, {}, 16, false, true},
+    {"page_64_hnd", {}, {{"kv_layout", "hnd"}}, 64},
+    {"page_256_causal", kCausalLse, {}, 256},
+    {"hnd", kCausal, {{"kv_layout", "hnd"}}},
+    {"page_32_score", kCausalLse, {{"score", "s + 0.1 * slope[h] * (k - q)"}}, 32, false, true},
+    {"page_128_softcap", {}, {}, 128, false, true, 20},
+};
+
+Decode decode(int64_t group, int64_t queries, int64_t keys, int64_t d, const Feature& f, const std::string& variant) {
+  Decode out{{fmt::format("{}_group{}_L{}_kv{}_d{}_{}", variant, group, queries, keys, d, f.name), {}}, variant};
+  AttentionCase& c = out.problem;
+  c.flags = f.flags;
+  c.texts = f.texts;
+  c.softcap = f.softcap;
+  c.dims = {{"L", queries}, {"kv_len", keys}, {"d", d}};
+  c.dims["kv_heads"] = group < 16 ? 2 : 1;
+  c.dims["heads"] = group * c.dims["kv_heads"];
+  if (f.texts.count("score")) c.args = {kSlope};
+  if (f.page > 0) c.dims["page"] = f.page;
+  if (f.lengths) {
+    c.dims.erase("L");
+    c.dims.erase("kv_len");
+    c.texts["lengths"] = fmt::format("{},{},1", queries, keys % 70 + 1);
+  } else if (f.kv_lengths) {
+    // A short sequence leaves splits without keys.
+    const int64_t least = c.flags.count("causal") ? queries : 1, longest = std::max(keys, least);
+    c.dims["kv_len"] = longest + 10;
+    c.texts["kv_lengths"] = fmt::format("{},{}", longest, std::max(least, longest / 9));
+  } else {
+    c.dims["batch"] = 2;
+  }
+  return out;
+}
+
+/// Every group with every number of queries; keys, d and features vary with them.
+std::vector<Decode> sizes() {
+  constexpr int64_t kKeys[] = {1, 15, 64, 65, 300}, kD[] = {64, 96, 128, 256};
+  std::vector<Decode> out;
+  size_t i = 0, g = 0;
+  for (const int64_t group : {1, 2, 5, 7, 8, 64}) {
+    size_t l = 0;
+    for (const int64_t queries : {1, 3, 4, 17}) {
+      for (const char* variant : {"fused", "split2", "split7"}) {
+        out.push_back(decode(group, queries, kKeys[(i + g) % 5], kD[(g + l + i / 3) % 4],
+                             kFeatures[(4 * i + g) % std::size(kFeatures)], variant));
+        ++i;
+      }
+      ++l;
+    }
+    ++g;
+  }
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, AttentionDecode, testing::ValuesIn(sizes()), name_of);
+
+/// Every feature with the heads of a group as rows of a tile, and more splits than tiles.
+std::vector<Decode> features() {
+  std::vector<Decode> out;
+  for (const Feature& f : kFeatures)
+    for (const char* variant : {"fused", "split9"}) {
+      out.push_back(decode(5, 3, 300, 64, f, variant));
+      out.back().problem.name += "_packed";
+    }
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Features, AttentionDecode, testing::ValuesIn(features()), name_of);
+
+ParamValue n(int64_t x) { return x; }
+
+/// Key warps, stages and packed heads, with tiles that are smaller and larger than a page.
+std::vector<Decode> schedules() {
+  std::vector<Decode> out;
+  for (const int64_t key_warps : {1, 2, 4, 8})
+    for (const int64_t stages : {1, 2, 3, 4})
+      for (const std::string variant : {"fused", "split3"}) {
+        const bool split = variant != "fused", packed = (key_warps / 2 + stages + split) % 2 == 0;
+        const int64_t warps = key_warps == 8 ? 8 : 4, page = stages == 2 ? 0 : stages == 3 ? 16 : 256;
+        AttentionCase c{
+            fmt::format("{}_key_warps{}_stages{}{}_page{}", variant, key_warps, stages, packed ? "_packed" : "", page),
+            {{"L", 9}, {"d", 64}, {"heads", 8}, {"kv_heads", 2}},
+            kCausalLse,
+            {{"kv_lengths", "500,65"}}};
+        if (page > 0) c.dims["page"] = page;
+        const Pins pins{{"warps_k", n(key_warps)}, {"stages", n(stages)},
+                        {"warps", n(warps)},       {"BM", n(16 * warps / key_warps)},
+                        {"pack_gqa", packed},      {"BN", n(16 * std::max<int64_t>(4, key_warps))},
+                        {"swizzle", stages != 4},  {"rescale", std::string(stages == 3 ? "always" : "lazy")}};
+        out.push_back({c, variant, {{split ? "partial" : "attention", pins}}});
+      }
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Schedules, AttentionDecode, testing::ValuesIn(schedules()), name_of);
+
+std::vector<Decode> combinations() {
+  std::vector<Decode> out;
+  for (const auto& [rows, heads, row_warps] :
+       {std::tuple{1, 1, 8}, {1, 8, 1}, {4, 1, 2}, {4, 2, 1}, {4, 4, 1}, {1, 2, 4}, {1, 4, 4}}) {
+    AttentionCase c{fmt::format("combine_{}_rows_{}_heads_{}_warps", rows, heads, row_warps),
+                    {{"L", 5}, {"d", 80}, {"heads", 9}, {"kv_heads", 3}},
+                    kLse,
+                    {{"kv_lengths", "600,20"}}};
+    out.push_back(
+        {c, "split9", {{"combine", {{"rows", n(rows)}, {"heads_per_cta", n(heads)}, {"row_warps", n(row_warps)}}}}});
+  }
+  // More splits than lanes.
+  out.push_back(
+      {{"combine_40_splits", {{"L", 1}, {"kv_len", 1400}, {"d", 256}, {"heads", 2}, {"batch", 1}}, kLse}, "split40"});
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Combine, AttentionDecode, testing::ValuesIn(combinations()), name_of);
+
+}  // namespace
+}  // namespace roofgen::test::attention_decode_test
