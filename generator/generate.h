@@ -37,7 +37,7 @@ std::vector<std::string> json_names(const DataFiles& files, std::string_view fol
 struct Param {
   std::string name;
   std::vector<ParamValue> values;
-  expr::Expr preset;  ///< the default; an expression over the problem
+  expr::Expr preset;                    ///< the default; an expression over the problem
   std::optional<expr::Expr> when = {};  ///< false for the problem: only the default is tried
 };
 
@@ -105,8 +105,8 @@ struct Variant : VariantInfo {
   };
   std::vector<Temporary> temporaries;
   std::vector<Stage> stages;
-  /// A number that all kernels of the variant share, as the splits of a sum. Each of its values is a variant of its own,
-  /// "split4": expand() makes them. The expressions are over the problem and the device.
+  /// A number that all kernels of the variant share, as the splits of a sum. Each of its values is a variant of its
+  /// own, "split4": expand() makes them. The expressions are over the problem and the device.
   struct Instances {
     std::string name;
     std::vector<std::pair<std::string, expr::Expr>> problem;
