@@ -298,8 +298,12 @@ Result<LaunchCode> launch_code(const EmitRequest& request, const EmittedKernel& 
 Result<BytesCode> bytes_code(const EmitRequest& request, const Variant::Temporary& temporary) {
   BytesCode out;
   std::set<std::string> sizes;
+  expr::Map scope = request.scope;
+  const auto& constants = request.variant->constants;
+  for (const auto& [name, value] : constants) scope[name] = value;
   const auto varies = [&](const std::string& name) {
     if (request.problem->dims.count(name)) return true;
+    if (std::any_of(constants.begin(), constants.end(), [&](const auto& c) { return c.first == name; })) return false;
     for (const EmittedKernel& k : request.kernels)
       for (const Stage::ArgSpec& a : k.stage->args)
         if (carries(a, name) ||
@@ -308,7 +312,7 @@ Result<BytesCode> bytes_code(const EmitRequest& request, const Variant::Temporar
     return false;
   };
   ROOFGEN_TRY(const expr::CCode code,
-              expr::to_c(temporary.bytes, request.scope, [&](const std::string& name) -> Result<std::string> {
+              expr::to_c(temporary.bytes, scope, [&](const std::string& name) -> Result<std::string> {
                 if (!varies(name)) return std::string();
                 sizes.insert(name);
                 return name;

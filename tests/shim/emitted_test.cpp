@@ -64,5 +64,24 @@ TEST(Emitted, BoxesWithoutSwizzle) {
 
 TEST(Emitted, SplitSoftmaxAndItsTemporaries) { embed("softmax --rows 2 --cols 20003 --variant split", "softmax"); }
 
+const std::string kDecode =
+    "attention --L 1 --kv-len 512 --heads 8 --kv-heads 2 --d 64 --set pack_gqa=true,BM=16 --variant ";
+
+TEST(Emitted, AttentionOfOneQuery) { embed(kDecode + "fused --batch 2", "attention"); }
+
+TEST(Emitted, AttentionOfSplitKeys) { embed(kDecode + "split4 --batch 2 --lse", "attention", "-DSPLIT"); }
+
+TEST(Emitted, AttentionWithPages) {
+  embed(kDecode + "fused --page 16 --kv-lengths 100,512 --lse", "attention", "-DPAGE=16");
+}
+
+TEST(Emitted, AttentionOfSplitKeysInPages) {
+  embed(kDecode + "split4 --page 16 --kv-lengths 100,512", "attention", "-DSPLIT -DPAGE=16");
+}
+
+TEST(Emitted, AttentionOfSplitKeysInLargePages) {
+  embed(kDecode + "split4 --page 256 --kv-lengths 100,512 --causal", "attention", "-DSPLIT -DPAGE=256");
+}
+
 }  // namespace
 }  // namespace roofgen::test::emitted_test

@@ -1,0 +1,133 @@
+// Wrong kernels of attention as it is served: split keys, query heads as rows of a tile, key warps, caches in pages.
+#include "tests/cli/wrong_kernel.h"
+
+namespace roofgen::test::wrong_attention_kernels_test {
+namespace {
+
+constexpr const char *kFused = "attention/fused.cu.jinja", *kMerge = "attention/merge_parts.cuh.jinja",
+                     *kCombine = "attention/combine.cu.jinja", *kPages = "attention/pages.cuh",
+                     *kShared = "attention/modifiers.jinja";
+
+#define ROOFGEN_DECODE "attention --d 64 --heads 8 --kv-heads 2 "
+#define ROOFGEN_SPLIT ROOFGEN_DECODE "--L 1 --kv-len 512 --batch 2 --variant split4 --set BN=64 "
+#define ROOFGEN_COMBINE ROOFGEN_SPLIT "--set row_warps=4 "
+#define ROOFGEN_RAGGED_SPLIT ROOFGEN_DECODE "--L 4 --causal --kv-lengths 300,20,4 --variant split3 "
+#define ROOFGEN_FUSED ROOFGEN_DECODE "--kv-len 300 --batch 2 --variant fused --set pack_gqa=true "
+#define ROOFGEN_FIVE \
+  "attention --d 64 --heads 10 --kv-heads 2 --L 10 --kv-len 300 --batch 2 --variant fused --set pack_gqa=true,BM=16"
+#define ROOFGEN_PAGED ROOFGEN_DECODE "--L 1 --kv-lengths 300,77 --page 16 --variant fused "
+
+const Wrong kWrong[] = {
+    // The kernel that merges the splits.
+    {"weights_of_base_e", kCombine, "ex2(logs[s] - reference)", "ex2((logs[s] - reference) * 1.44269504f)",
+     ROOFGEN_SPLIT},
+    {"maximum_not_subtracted", kCombine, "ex2(logs[s] - reference)", "ex2(logs[s])", ROOFGEN_SPLIT},
+    {"last_split_missing", kCombine, "for (int s = part; s < splits;", "for (int s = part; s < splits - 1;",
+     ROOFGEN_SPLIT},
+    {"weight_of_another_split", kCombine, "ex2(logs[s] - reference)", "ex2(logs[s ^ 1] - reference)", ROOFGEN_SPLIT},
+    {"sum_not_divided", kCombine, "sum == 0.0f ? 0.0f : rcp_approx(sum)", "1.0f", ROOFGEN_SPLIT},
+    {"sum_of_one_warp", kCombine, "sum += sums[warp + w];", "", ROOFGEN_COMBINE},
+    {"warp_left_out_of_the_sum", kCombine, "for (int w = 1; w < kRowWarps; ++w)",
+     "for (int w = 1; w < kRowWarps - 1; ++w)", ROOFGEN_COMBINE},
+    {"sums_read_before_the_barrier", kCombine, "__syncthreads();", "", ROOFGEN_COMBINE},
+    {"rows_without_keys_divided", kCombine, "top == neg_inf() ? 0.0f : top", "top",
+     ROOFGEN_RAGGED_SPLIT "--mask 'q > 20'"},
+    {"combined_head_stride_ignored", kCombine, "head * o_head_stride", "head * D", ROOFGEN_SPLIT},
+    {"combined_lse_in_base_2", kCombine, "(top + log2_approx(sum)) * kLn2", "top + log2_approx(sum)",
+     ROOFGEN_SPLIT "--lse"},
+    {"combined_row_of_another_head", kCombine, "(static_cast<long long>(batch) * heads + head) * q_len",
+     "(static_cast<long long>(batch) * heads + (head ^ 1)) * q_len", ROOFGEN_SPLIT},
+    // The kernel that computes a split's part.
+    {"part_of_another_split", kMerge, "(row * splits + split) * D", "(row * splits + (split ^ 1)) * D", ROOFGEN_SPLIT},
+    {"lse_of_another_split", kMerge, "partial_lse[row * splits + split]", "partial_lse[row * splits + (split ^ 1)]",
+     ROOFGEN_SPLIT},
+    {"parts_by_split_before_row", kMerge, "(row * splits + split) * D", "(split * splits + row) * D", ROOFGEN_SPLIT},
+    {"tiles_left_out", kFused, "step_stride = splits;", "step_stride = splits + 1;", ROOFGEN_SPLIT},
+    {"tiles_read_twice", kFused, "step_stride = splits;", "step_stride = splits - 1;", ROOFGEN_SPLIT},
+    {"first_tile_left_out", kFused, "first_step = split,", "first_step = split + 1,", ROOFGEN_SPLIT},
+    {"tile_of_the_split_before", kFused, "k_rows += first_step * BN", "k_rows += max(first_step - 1, 0) * BN",
+     ROOFGEN_SPLIT},
+    {"values_of_the_next_tile", kFused, "v_rows += step_stride * BN", "v_rows += BN", ROOFGEN_SPLIT},
+    {"keys_left_from_the_start", kFused, "\" - first_step * BN\"", "\"\"", ROOFGEN_RAGGED_SPLIT},
+    {"empty_split_without_lse", kMerge, "if (column == 0) partial_lse", "if (column == 0 && !empty) partial_lse",
+     ROOFGEN_RAGGED_SPLIT},
+    {"empty_split_is_nan", kMerge, "empty ? 0.0f : rcp_approx(sum)", "rcp_approx(sum)", ROOFGEN_RAGGED_SPLIT},
+    {"sequence_and_split_exchanged", kFused, "batch = blockIdx.z / splits, split = blockIdx.z % splits",
+     "batch = blockIdx.z % splits, split = blockIdx.z / splits", ROOFGEN_SPLIT},
+    // Query heads as rows of a tile.
+    {"row_and_head_exchanged", kFused, "row(int i) const { return i / group; }",
+     "row(int i) const { return i % group; }", ROOFGEN_FUSED "--L 3"},
+    {"a_head_more_in_a_group", kFused, "tile_rows(group, end_row - row0)", "tile_rows(group + 1, end_row - row0)",
+     ROOFGEN_FUSED "--L 3"},
+    {"rows_of_the_next_group", kFused, "head0 = kv_head * group", "head0 = (kv_head + 1) % gridDim.y * group",
+     ROOFGEN_FUSED "--L 1"},
+    {"output_of_the_next_head", kMerge, "head0 + tile_rows.head(i)", "head0 + tile_rows.head(i + 1)",
+     ROOFGEN_FUSED "--L 1"},
+    {"staged_output_of_the_next_head", kFused, "tile_rows.head(i) * o_head_stride",
+     "tile_rows.head(i + 1) * o_head_stride", ROOFGEN_FUSED "--L 16 --set warps_k=1"},
+    {"causal_limit_of_the_tile_row", kFused, "lane / 4, q_row = row0 + tile_rows.row(in_tile)",
+     "lane / 4, q_row = row0 + in_tile", ROOFGEN_FUSED "--L 4 --causal"},
+    {"causal_limit_of_the_first_row", kFused, "lane / 4, q_row = row0 + tile_rows.row(in_tile)",
+     "lane / 4, q_row = row0", ROOFGEN_FUSED "--L 4 --causal"},
+    {"unused_rows_stored", kMerge, "if (!tile_rows.used(i)) break;", "", ROOFGEN_FUSED "--L 3"},
+    {"unused_rows_of_a_full_tile_stored", kFused, "used(int i) const { return i < end; }",
+     "used(int i) const { return true; }", ROOFGEN_FIVE},
+    {"a_query_more_per_tile", kFused, "rows = BM / group;", "rows = ceil_div(BM, group);", ROOFGEN_FIVE},
+    {"heads_counted_in_groups", kFused, "heads = gridDim.y * group;", "heads = gridDim.y;",
+     ROOFGEN_FUSED "--L 1 --lse"},
+    {"packed_head_stride_ignored", kMerge, "head * o_head_stride", "head * D", ROOFGEN_FUSED "--L 1"},
+    {"staged_head_stride_ignored", kFused, "tile_rows.head(i) * o_head_stride", "tile_rows.head(i) * D",
+     ROOFGEN_FUSED "--L 16 --set warps_k=1"},
+    {"query_head_stride_ignored", kFused, "tile_rows.head(i) * q_head_stride", "tile_rows.head(i) * D",
+     ROOFGEN_FUSED "--L 1"},
+    {"score_of_the_first_head", kFused, "head0 + tile_rows.head(in_tile))", "head0)",
+     ROOFGEN_FUSED "--L 1 --score 's + 0.1 * slope[h] * (k - q)' --arg 'slope:fp32[h]'"},
+    {"tiles_visible_to_the_first_head", kFused, "pack_gqa and formula.by_head", "false",
+     ROOFGEN_FUSED "--L 1 --mask 'q - k < 40 + 60 * h'"},
+    // Warps that share rows.
+    {"parts_not_rescaled", kMerge, "ex2(part.x - top)", "1.0f", ROOFGEN_FUSED "--L 1"},
+    {"last_warp_missing", kMerge, "for (int w = 0; w < kKeyWarps; ++w)", "for (int w = 0; w < kKeyWarps - 1; ++w)",
+     ROOFGEN_FUSED "--L 1"},
+    {"statistics_of_another_row", kMerge, "part = stats[w * BM + i]", "part = stats[w * BM + (i ^ 1)]",
+     ROOFGEN_FUSED "--L 1"},
+    {"parts_over_keys_still_read", kMerge, "  cp_async_wait<0>();\n  __syncthreads();\n  float* const parts",
+     "  cp_async_wait<0>();\n  float* const parts", ROOFGEN_FUSED "--L 1"},
+    {"parts_read_before_the_barrier", kMerge, "  __syncthreads();\n  // Eight columns", "  // Eight columns",
+     ROOFGEN_FUSED "--L 1"},
+    {"parts_of_all_warps_in_one_place", kMerge, "set key_warp_index = \"key_warp\"", "set key_warp_index = \"0\"",
+     ROOFGEN_FUSED "--L 1"},
+    {"mask_without_the_keys_of_the_warp", kFused, "j * BN + {{ \"key_warp * WN + \" if warps_k > 1 else \"\" }}",
+     "j * BN + ", ROOFGEN_FUSED "--L 1"},
+    {"keys_of_the_first_warp", kFused, "sm_kv + key_warp * WN * Tile::kPitch", "sm_kv", ROOFGEN_FUSED "--L 1"},
+    {"values_of_the_first_warp", kFused, "v_blocks(sm_warp_kv + kTileBytes", "v_blocks(sm_kv + kTileBytes",
+     ROOFGEN_FUSED "--L 1"},
+    // Caches with a length for each sequence, in pages.
+    {"page_of_the_first_row", kPages, "kPage % kRows == 0", "true", ROOFGEN_PAGED},
+    {"page_of_the_next_row", kPages, "__ldg(table + k / kPage)", "__ldg(table + (k + 1) / kPage)", ROOFGEN_PAGED},
+    {"pages_in_order", kPages, "__ldg(table + k / kPage)", "static_cast<int>(k / kPage)", ROOFGEN_PAGED},
+    {"table_of_another_sequence", kShared, "static_cast<long long>(batch) *", "static_cast<long long>(batch ^ 1) *",
+     ROOFGEN_PAGED},
+    {"table_by_split", kShared, "static_cast<long long>(batch) *", "static_cast<long long>(blockIdx.z) *",
+     ROOFGEN_DECODE "--L 1 --kv-lengths 300,177 --page 16 --variant split3"},
+    {"length_of_another_sequence", kFused, "kv_len = kv_lengths[batch];", "kv_len = kv_lengths[batch ^ 1];",
+     ROOFGEN_PAGED},
+    {"length_of_another_sequence_unpaged", kFused, "kv_len = kv_lengths[batch];", "kv_len = kv_lengths[0];",
+     ROOFGEN_DECODE "--L 1 --kv-lengths 300,77 --variant fused"},
+    {"capacity_as_length", kFused, "  kv_len = kv_lengths[batch];", "  //",
+     ROOFGEN_DECODE "--L 1 --kv-lengths 300,77 --variant fused"},
+    {"capacity_as_length_of_splits", kFused, "  kv_len = kv_lengths[batch];", "  //", ROOFGEN_RAGGED_SPLIT},
+    {"page_offset_of_32_bits", kPages, "__ldg(table + k / kPage) * page_bytes",
+     "static_cast<int>(__ldg(table + k / kPage) * page_bytes)",
+     "attention --d 128 --heads 8 --kv-heads 8 --L 1 --kv-len 131072 --batch 32 --page 16 --variant fused"},
+    {"cache_offset_of_32_bits", kFused, "k + batch * k_batch_stride", "k + static_cast<int>(batch * k_batch_stride)",
+     "attention --d 128 --heads 8 --kv-heads 8 --L 1 --kv-len 131072 --batch 32 --variant fused"},
+};
+
+class WrongAttentionKernels : public testing::TestWithParam<Wrong> {};
+
+TEST_P(WrongAttentionKernels, AreRejected) { expect_rejected(GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(All, WrongAttentionKernels, testing::ValuesIn(kWrong), testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace roofgen::test::wrong_attention_kernels_test

@@ -1,0 +1,130 @@
+/* attention.h of `emit attention` for few queries: d is 64. -DSPLIT: the keys are split, and a second kernel merges the
+ * parts. -DPAGE: caches in pages, with a length for each sequence. */
+#include "out/attention.h"
+
+#include "host.h"
+
+enum { kD = 64 };
+
+static CUdeviceptr upload(const void* data, size_t bytes) {
+  CUdeviceptr to;
+  must(cuMemAlloc(&to, bytes), "cuMemAlloc");
+  must(cuMemcpyHtoD(to, data, bytes), "cuMemcpyHtoD");
+  return to;
+}
+
+typedef struct {
+  int64_t batch, q_len, kv_len, heads, kv_heads;
+} Sizes;
+
+typedef struct {
+  Tensor q, k, v, o;
+  CUdeviceptr lse, lengths, table;
+  int64_t pages_per_sequence;
+} Tensors;
+
+static CUresult launch(const Sizes* s, const Tensors* t) {
+  const int64_t q_row = s->heads * kD, kv_row = s->kv_heads * kD;
+#ifdef PAGE
+#define CACHE , t->lengths, t->table, t->pages_per_sequence, PAGE *kv_row, PAGE *kv_row
+  const int64_t kv_batch = 0;
+#else
+#define CACHE
+  const int64_t kv_batch = s->kv_len * kv_row;
+#endif
+#define INPUTS s->q_len, s->kv_len, s->q_len *q_row, q_row, kD, kv_batch, kv_row, kD, kv_batch, kv_row, kD
+#define OUTPUT s->q_len *q_row, q_row, kD
+  const float scale_log2 = 0.125f * 1.44269504f;
+#ifdef SPLIT
+  const CUfunction partial = load("out/attention_partial.ptx", ATTENTION_PARTIAL_ENTRY),
+                   combine = load("out/attention_combine.ptx", ATTENTION_COMBINE_ENTRY);
+  CUdeviceptr parts, logs;
+  must(cuMemAlloc(&parts, (size_t)attention_partial_O_bytes(s->q_len, s->batch, kD, s->heads)), "partial_O");
+  must(cuMemAlloc(&logs, (size_t)attention_partial_LSE_bytes(s->q_len, s->batch, s->heads)), "partial_LSE");
+  must(attention_partial_prepare(partial), "attention_partial_prepare");
+  must(attention_combine_prepare(combine), "attention_combine_prepare");
+  const CUresult result = attention_partial_launch(partial, 0, t->q.device, t->k.device, t->v.device, parts, logs,
+                                                   INPUTS, scale_log2 CACHE, s->batch, s->heads, s->kv_heads);
+  if (result != CUDA_SUCCESS) return result;
+  return attention_combine_launch(combine, 0, parts, logs, t->o.device, t->lse, s->q_len, s->heads, OUTPUT, s->batch);
+#else
+  const CUfunction function = load("out/attention.ptx", ATTENTION_ENTRY);
+  must(attention_prepare(function), "attention_prepare");
+  return attention_launch(function, 0, t->q.device, t->k.device, t->v.device, t->o.device, t->lse, INPUTS, OUTPUT,
+                          scale_log2 CACHE, s->batch, s->heads, s->kv_heads);
+#endif
+}
+
+/* Compares O of every row with sums in fp64. Without a cache in pages, all lengths are kv_len. */
+static int run(Sizes s, const int32_t* lengths) {
+  Tensors t;
+  int64_t rows = s.batch * s.kv_len; /* of K and V, each of all heads */
+  t.pages_per_sequence = 0;
+#ifdef PAGE
+  t.pages_per_sequence = roofgen_ceil_div(s.kv_len, PAGE);
+  int64_t pages = s.batch * t.pages_per_sequence + 1;
+  if (pages % 7 == 0) ++pages;
+  rows = pages * PAGE;
+  int32_t* table = malloc((size_t)(s.batch * t.pages_per_sequence) * sizeof *table);
+  for (int64_t i = 0; i < s.batch * t.pages_per_sequence; ++i) {
+    const int64_t used = roofgen_ceil_div(lengths[i / t.pages_per_sequence], PAGE);
+    table[i] = i % t.pages_per_sequence < used ? (int32_t)((7 * i + 3) % pages) : 0x7fffffff;
+  }
+  t.table = upload(table, (size_t)(s.batch * t.pages_per_sequence) * sizeof *table);
+  t.lengths = upload(lengths, (size_t)s.batch * sizeof *lengths);
+#endif
+  t.q = input(1, s.batch * s.q_len * s.heads * kD, 2);
+  t.k = input(2, rows * s.kv_heads * kD, 2);
+  t.v = input(3, rows * s.kv_heads * kD, 2);
+  t.o = output(t.q.count, 2);
+  t.lse = output(s.batch * s.heads * s.q_len, 4).device; /* written with --lse only */
+  char what[96];
+  snprintf(what, sizeof what, "batch %d, L %d, kv_len %d, heads %d/%d", (int)s.batch, (int)s.q_len, (int)s.kv_len,
+           (int)s.heads, (int)s.kv_heads);
+  must(launch(&s, &t), what);
+  float* got = read_back(t.o);
+  double* p = malloc((size_t)s.kv_len * sizeof *p);
+  int64_t* at = malloc((size_t)s.kv_len * sizeof *at);
+  for (int64_t row = 0; row < s.batch * s.q_len * s.heads; ++row) {
+    const int64_t b = row / (s.q_len * s.heads), head = row % s.heads, keys = lengths[b];
+    const float* q = t.q.host + row * kD;
+    double top = -INFINITY, sum = 0;
+    for (int64_t k = 0; k < keys; ++k) {
+      int64_t place = b * s.kv_len + k;
+#ifdef PAGE
+      place = (int64_t)table[b * t.pages_per_sequence + k / PAGE] * PAGE + k % PAGE;
+#endif
+      at[k] = (place * s.kv_heads + head / (s.heads / s.kv_heads)) * kD;
+      p[k] = 0;
+      for (int c = 0; c < kD; ++c) p[k] += q[c] * t.k.host[at[k] + c] * 0.125;
+      top = fmax(top, p[k]);
+    }
+    for (int64_t k = 0; k < keys; ++k) sum += p[k] = exp(p[k] - top);
+    for (int c = 0; c < kD; ++c) {
+      double o = 0;
+      for (int64_t k = 0; k < keys; ++k) o += p[k] / sum * t.v.host[at[k] + c];
+      compare(got[row * kD + c], o);
+    }
+  }
+  return report(what);
+}
+
+int main(void) {
+  start();
+  int failed = 0;
+#ifdef PAGE
+  failed |= run((Sizes){2, 1, 512, 8, 2}, (const int32_t[]){100, 512});
+  failed |= run((Sizes){3, 1, 333, 8, 2}, (const int32_t[]){333, 1, 65});
+  failed |= run((Sizes){1, 1, 1200, 6, 2}, (const int32_t[]){1111});
+#else
+  failed |= run((Sizes){2, 1, 512, 8, 2}, (const int32_t[]){512, 512});
+  failed |= run((Sizes){3, 1, 333, 8, 2}, (const int32_t[]){333, 333, 333});
+  failed |= run((Sizes){1, 2, 61, 15, 3}, (const int32_t[]){61});
+#endif
+  /* A tile of 16 rows holds no group of 32 heads. */
+  const Sizes wide = {1, 1, 64, 64, 2};
+  const int32_t length = 64;
+  const Tensors none = {.lengths = upload(&length, sizeof length)};
+  failed |= refused(launch(&wide, &none), "a group of 32");
+  return failed;
+}
