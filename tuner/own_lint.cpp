@@ -13,16 +13,21 @@ namespace {
 /// A time more than 2 % faster than its roof is a mistake; up to that, clocks and intervals are inexact.
 constexpr double kAboveRoof = 1.02;
 
-/// The form of the formula with as many kernels as the variant, and with the CTAs of the real launch. Without such a
-/// form, rules that need a formula are skipped.
+/// The form of the formula with as many kernels as the variant, and with the CTAs of the real launch. A fused variant
+/// of several kernels has the form of one kernel: the others only combine its parts. Without such a form, rules that
+/// need a formula are skipped.
 std::optional<OpWork> variant_work(const WorkFormula& formula, const Problem& problem, const VariantReport& variant) {
   for (int64_t passes : {0, 2, 4, 6}) {
     WorkRequest request = work_request(problem);
     if (std::any_of(formula.dims().begin(), formula.dims().end(), [](const WorkDim& d) { return d.name == "passes"; }))
       request.dims["passes"] = passes;
     auto work = formula.evaluate(request);
-    if (!work || work->kernels.size() != variant.kernels.size()) continue;
-    for (size_t i = 0; i < work->kernels.size(); ++i) work->kernels[i].ctas = variant.kernels[i].work.ctas;
+    if (!work || work->kernels.size() != (variant.fused ? 1 : variant.kernels.size())) continue;
+    work->kernels.resize(variant.kernels.size());
+    for (size_t i = 0; i < work->kernels.size(); ++i) {
+      work->kernels[i].ctas = variant.kernels[i].work.ctas;
+      if (work->kernels.size() > 1) work->kernels[i].name = variant.kernels[i].stage;
+    }
     return std::move(*work);
   }
   return std::nullopt;

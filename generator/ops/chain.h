@@ -70,11 +70,19 @@ class Chain {
   DType dtype_ = DType::kBf16;
 };
 
+/// A variant of `tune` that computes one part with values in memory of its own: split keys and their combination.
+struct PartVariant {
+  std::string name;         ///< "split16"
+  double passed_bytes = 0;  ///< of these values
+  double default_ctas = 0;  ///< of its longest kernel at the default schedules; 0: unknown
+};
+
 struct Partition {
   std::vector<Part> parts;
-  std::string name;             ///< the plan: "gemm+bias+gelu | residual+rmsnorm"
-  std::string illegal;          ///< why one of its parts cannot be one kernel; empty: it can be built
-  bool cut(size_t edge) const;  ///< between steps `edge` and `edge + 1`
+  std::string name;                         ///< the plan: "gemm+bias+gelu | residual+rmsnorm"
+  std::string illegal;                      ///< why one of its parts cannot be one kernel; empty: it can be built
+  std::optional<PartVariant> variant = {};  ///< of the only part
+  bool cut(size_t edge) const;              ///< between steps `edge` and `edge + 1`
 };
 
 /// Why a part cannot be one kernel; empty: it can. `columns`: of every value; `widest_tile`: the largest number of

@@ -149,9 +149,55 @@ TEST_F(WhatIfCli, WithoutAMaskThereIsNoStepForIt) {
   for (const Json& p : r["partitions"]) timed += p["time_us"].is_number();
   EXPECT_EQ(timed, 7u);
   EXPECT_NE(r["notes"].dump().find("step mask is left out"), std::string::npos);
+  EXPECT_NE(r["notes"].dump().find("the keys are not split: kv_len=128 is too short"), std::string::npos);
   const Outcome plan = home.run(small + " --plan 'qk+scale+mask | softmax | pv'");
   EXPECT_EQ(plan.exit, 2);
   EXPECT_NE(plan.err.find("without --causal or --mask nothing is masked"), std::string::npos) << plan.err;
+}
+
+TEST_F(WhatIfCli, SplitKeysAreAPartitionWhereSmsAreIdle) {
+  const std::string small = "whatif attention --L 1 --kv-len 2048 --d 64 --batch 1 --heads 2 --evals 4 --executor sim ";
+  const Json r = parse(home.run(small + "--json --html page.html"));
+  expect_schema(r);
+  const std::string plan = "qk+scale+softmax+pv split16 | combine";
+  EXPECT_EQ(r["best"], plan);
+  ASSERT_TRUE(r.contains("split_keys"));
+  EXPECT_EQ(r["split_keys"]["variant"], "split16");
+  EXPECT_GT(r["split_keys"]["gain_us"], 0);
+  EXPECT_EQ(r["split_keys"]["whole"]["plan"], "qk+scale+softmax+pv");
+  EXPECT_EQ(r["split_keys"]["parts"]["bytes"], 4 * 16 * 2 * (64 + 1));
+  ASSERT_EQ(r["partitions"].size(), 9u);
+  const Json& best = r["partitions"][0];
+  EXPECT_EQ(best["plan"], plan);
+  EXPECT_TRUE(best["verified_together"]["passed"]);
+  EXPECT_GT(best["verified_together"]["rows_checked"], 0);
+  ASSERT_EQ(best["kernels"].size(), 2u);
+  EXPECT_EQ(best["kernels"][0]["name"], "partial");
+  EXPECT_EQ(best["kernels"][1]["name"], "combine");
+  EXPECT_NEAR(best["time_us"].get<double>() /
+                  (best["kernels"][0]["time_us"].get<double>() + best["kernels"][1]["time_us"].get<double>()),
+              1, 1e-9);
+  for (const Json& e : r["edges"]) EXPECT_EQ(e["fused"]["plan"], plan);
+  // The plan may be typed without its spaces; all results are stored.
+  const Json again = parse(home.run(small + "--json --plan 'qk+scale+softmax+pv split16|combine'"));
+  EXPECT_EQ(again["plan"]["verdict"], "it is the fastest");
+  EXPECT_EQ(again["fresh"]["evaluated"], 0);
+  const Outcome near = home.run(small + "--plan 'qk+scale+softmax+pv split8 | combine'");
+  EXPECT_EQ(near.exit, 2);
+  EXPECT_NE(near.err.find("did you mean \"" + plan + "\"?"), std::string::npos) << near.err;
+}
+
+TEST_F(WhatIfCli, AFullDeviceSplitsNoKeys) {
+  const std::string full = "whatif attention --L 64 --kv-len 256 --d 64 --batch 1 --heads 272 --executor sim ";
+  const Json r = parse(home.run(full + "--evals 1 --json"));
+  expect_schema(r);
+  EXPECT_EQ(r["partitions"].size(), 8u);
+  EXPECT_FALSE(r.contains("split_keys"));
+  const std::string why = "the keys are not split: the kernel of all steps fills the 132 SMs without it";
+  EXPECT_NE(r["notes"].dump().find(why + " (272 CTAs)"), std::string::npos) << r["notes"].dump();
+  const Outcome plan = home.run(full + "--plan 'qk+scale+softmax+pv split4 | combine'");
+  EXPECT_EQ(plan.exit, 2);
+  EXPECT_NE(plan.err.find(why), std::string::npos) << plan.err;
 }
 
 TEST_F(WhatIfCli, ExpressionsAndLengthsOfAttentionAreCutLikeThePlainOne) {
@@ -166,7 +212,7 @@ TEST_F(WhatIfCli, ExpressionsAndLengthsOfAttentionAreCutLikeThePlainOne) {
       EXPECT_EQ(p["plan"], "qk+scale+mask+softmax | pv") << p.value("reason", "");
     }
   }
-  EXPECT_EQ(timed, 15u);
+  EXPECT_EQ(timed, 16u);  // one with split keys: two tiles of them
 }
 
 }  // namespace roofgen::test::whatif_test

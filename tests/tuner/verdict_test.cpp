@@ -337,10 +337,30 @@ TEST(OwnLint, IdleSmsCachesAndLaunchesAreSaid) {
   EXPECT_FALSE(has(broken, "R06"));
 }
 
+TEST(OwnLint, KernelsOfSplitKeysHaveTheirOwnNamesAndTheWorkOfOneKernel) {
+  TuneReport r = one_head(7e-6, 128);
+  VariantReport& split = r.variants[0];
+  split.name = "split8";
+  split.kernels.resize(2);
+  split.kernels[0].stage = "partial";
+  split.kernels[1].stage = "combine";
+  split.kernels[1].work.ctas = 64;
+  const auto formula = WorkFormula::load(DataFiles(), "attention");
+  std::vector<std::string> texts;
+  for (const Warning& w : own_warnings(&*formula, r)) {
+    // The scores do not cross memory.
+    EXPECT_NE(w.rule, "R06") << w.text;
+    if (w.rule == "R10") texts.push_back(w.text);
+  }
+  ASSERT_EQ(texts.size(), 1u);
+  EXPECT_TRUE(texts[0].starts_with("split8: partial has 128 CTAs")) << texts[0];
+}
+
 TEST(OwnLint, ATimeBelowTheRoofIsAnAccountingError) { EXPECT_TRUE(has(rules_broken(one_head(0.5e-6, 264)), "R12")); }
 
 TEST(OwnLint, BytesThatTheFormulaLacksAreSaid) {
   TuneReport r = one_head(40e-6, 264);
+  r.variants[0].fused = false;
   r.variants[0].kernels.resize(3);
   for (KernelReport& k : r.variants[0].kernels) k.work.ctas = 264;
   EXPECT_TRUE(has(rules_broken(r), "R06"));  // three kernels, but bytes without S and P

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "generator/ops/attention.h"
 #include "tests/support/json_schema.h"
 #include "tuner/verify/l2_model.h"
 #include "tuner/whatif/report.h"
@@ -85,6 +86,10 @@ TEST(WhatIfGap, SharedKernelsAddNoError) {
   EXPECT_FALSE(time_gap(r, cut, partition("a+b", {}, {gemm("gb", 305, 256)})).decided());
   // A kernel shared by both partitions adds no error.
   EXPECT_EQ(time_gap(r, cut, cut).error, 0);
+  // One binary on another grid, as for another number of splits, is another kernel.
+  PartitionReport other = cut;
+  other.kernels[1].work.ctas *= 2;
+  EXPECT_NEAR(time_gap(r, cut, other).error, kModelErrorBand * std::hypot(60e-6, 60e-6), 1e-12);
 }
 
 TEST(WhatIfGap, AHiddenEpilogueStillAddsError) {
@@ -179,6 +184,126 @@ TEST(WhatIfVerdict, AVariantThatWouldFillTheSmsLeavesTheEdgeOpen) {
       StartsWith("fused fills 32 of 132 SMs (idle 4.00, bound by DRAM), and split16, which would fill them, was "
                  "not tried: separate is 2.40x as fast (350.0 us less"));
   EXPECT_THAT(r.edges[0].reason, HasSubstr("; separate is bound by DRAM"));
+}
+
+namespace {
+
+/// One kernel for all steps on 32 SMs, the same in parts on all SMs, and separate kernels.
+WhatIfReport split_keys(double whole_us, double split_us) {
+  KernelReport whole = gemm("w", whole_us), partial = gemm("p", split_us - 5), combine = kernel("c", 5);
+  whole.work.ctas = 32;
+  whole.time.work_seconds = 1e-6 * std::min(whole_us, split_us);
+  partial.work.ctas = 512;
+  partial.stage = "partial";
+  combine.stage = "combine";
+  PartitionReport split = partition("a+b split16 | combine", {}, {partial, combine});
+  split.variant = "split16";
+  split.intermediates = {{SIZE_MAX, 2e6, 2e6, true, "parts"}};
+  PartitionReport cut = partition("a | b", {0}, {kernel("a", 500), kernel("b", 500)});
+  cut.intermediates = {{0, 6.7e7, 1.5e8, false}};
+  WhatIfReport r = report({"a", "b"}, {partition("a+b", {}, {whole}), split, cut});
+  conclude(r);
+  return r;
+}
+
+}  // namespace
+
+TEST(WhatIfSplit, SplittingWinsWhereSmsAreIdle) {
+  const WhatIfReport r = split_keys(400, 105);
+  ASSERT_TRUE(r.split);
+  EXPECT_EQ(r.split->decision, "split");
+  EXPECT_EQ(r.split->variant, "split16");
+  EXPECT_NEAR(r.split->gain.seconds, 295e-6, 1e-12);
+  EXPECT_NEAR(r.split->speedup(), 400.0 / 105, 1e-9);
+  EXPECT_EQ(r.split->whole->ctas, 32);
+  EXPECT_EQ(r.split->split->ctas, 512);
+  EXPECT_EQ(r.split->split->launches, 2u);
+  EXPECT_THAT(r.split->reason, StartsWith("split16 is 3.81x as fast (295.0 us less"));
+  EXPECT_THAT(r.split->reason, HasSubstr("whole fills 32 of 132 SMs"));
+  EXPECT_THAT(r.split->reason, HasSubstr("splitting costs a launch (3.0 us) and 2.00 MB of parts, written and read "
+                                         "once, which stay in L2"));
+  // It cuts no edge: it is the best way to fuse one.
+  EXPECT_EQ(r.best()->name, "a+b split16 | combine");
+  EXPECT_EQ(r.edges[0].fused->partition, "a+b split16 | combine");
+  EXPECT_EQ(r.edges[0].decision, "fuse");
+}
+
+TEST(WhatIfSplit, TheWholeKernelWinsAndKernelsOfOtherCtasShareNoError) {
+  const WhatIfReport r = split_keys(100, 200);
+  EXPECT_EQ(r.split->decision, "whole");
+  EXPECT_NEAR(r.split->gain.seconds, -100e-6, 1e-12);
+  EXPECT_THAT(r.split->reason, StartsWith("whole is 2.00x as fast (100.0 us less"));
+  // One schedule and the same FLOPs, but other CTAs: each time has its own error.
+  EXPECT_NEAR(r.split->gain.error, kModelErrorBand * std::sqrt(100e-6 * 100e-6 + 195e-6 * 195e-6 + 5e-6 * 5e-6), 1e-12);
+  EXPECT_EQ(split_keys(100, 90).split->decision, "undecided");
+}
+
+TEST(WhatIfSplit, WithoutATimeItIsNamedAndLeavesTheEdgesOpen) {
+  Partition p{{{0, 2}}, "a+b split16 | combine", ""};
+  p.variant = {"split16", 2e6, 512};
+  const PartitionReport split = compose(1e-4, p, nullptr, "split16 was not tuned");
+  EXPECT_FALSE(split.timed());
+  ASSERT_EQ(split.untried.size(), 1u);
+  EXPECT_EQ(split.untried[0].because, "not tried");
+  PartitionReport fused = partition("a+b", {}, {kernel("ab", 600)});
+  fused.kernels[0].work.ctas = 32;
+  fused.kernels[0].time.work_seconds = 150e-6;
+  WhatIfReport r = report({"a", "b"}, {fused, split, partition("a | b", {0}, {kernel("a", 150), kernel("b", 100)})});
+  conclude(r);
+  EXPECT_EQ(r.split->decision, "whole only");
+  EXPECT_EQ(r.split->reason, "split16 was not tuned");
+  EXPECT_EQ(r.edges[0].decision, "undecided");
+  EXPECT_THAT(r.edges[0].reason, HasSubstr("split16, which would fill them, was not tried"));
+}
+
+TEST(WhatIfSplit, EachInstanceIsAPartitionAndAFullDeviceHasNone) {
+  const auto names = [](int64_t rows, int64_t keys) {
+    const auto problem = attention_op().complete(
+        {"attention", {{"L", rows}, {"kv_len", keys}, {"d", 128}, {"batch", 2}, {"heads", 16}}, DType::kBf16, {}, {}});
+    EXPECT_TRUE(problem) << problem.error().message;
+    const auto all = AttentionSubject(*problem).partitions(DataFiles(), h200());
+    EXPECT_TRUE(all) << all.error().message;
+    std::vector<std::string> out;
+    for (const Partition& p : *all) {
+      if (!p.variant) continue;
+      out.push_back(p.name);
+      EXPECT_EQ(p.parts, (std::vector<Part>{{0, 4}}));
+      const double splits = std::stod(p.variant->name.substr(5));
+      EXPECT_EQ(p.variant->passed_bytes, 4 * splits * 2 * 16 * static_cast<double>(rows) * (128 + 1));
+      EXPECT_GE(p.variant->default_ctas, 128);
+    }
+    return out;
+  };
+  EXPECT_THAT(names(1, 8192),
+              testing::ElementsAre("qk+scale+softmax+pv split4 | combine", "qk+scale+softmax+pv split8 | combine",
+                                   "qk+scale+softmax+pv split16 | combine"));
+  EXPECT_THAT(names(2048, 8192), testing::IsEmpty());
+  EXPECT_THAT(names(1, 64), testing::IsEmpty());
+}
+
+TEST(WhatIfSplit, JsonPageAndTextShowIt) {
+  for (const WhatIfReport& r : {split_keys(400, 105), split_keys(100, 200)}) {
+    const auto j = nlohmann::ordered_json::parse(whatif_json(r));
+    std::ifstream in(ROOFGEN_SOURCE_DIR "/docs/whatif-schema.json");
+    std::vector<std::string> errors;
+    test::validate(nlohmann::ordered_json::parse(in), j, "", errors);
+    for (const std::string& e : errors) ADD_FAILURE() << e;
+    EXPECT_EQ(j["split_keys"]["parts"]["value_of"], "parts");
+    const auto page = whatif_page(j, "result", DataFiles());
+    ASSERT_TRUE(page) << to_string(page.error());
+    bool verdict = false, kernels = false;
+    for (const plot::Block& b : page->blocks)
+      if (const auto* t = std::get_if<plot::TableBlock>(&b)) {
+        verdict |= t->title.starts_with("Split keys: ") && t->rows.at(0).at(0) == "split16";
+        kernels |= t->title.starts_with("Kernels of the fastest partition") && t->rows.at(0).at(0) == "partial" &&
+                   t->rows.at(1).at(0) == "combine";
+      }
+    EXPECT_TRUE(verdict);
+    EXPECT_TRUE(kernels);
+    const std::string text = whatif_text(r, false);
+    EXPECT_THAT(text, HasSubstr("split keys: " + std::string(r.split->decision == "split" ? "SPLIT" : "WHOLE") + ": "));
+    EXPECT_THAT(text, HasSubstr("combine: 5.0 us"));
+  }
 }
 
 TEST(WhatIfVerdict, AnEdgeThatNothingFusesNamesItsReason) {

@@ -1,4 +1,6 @@
 // The what-if of attention: qk > scale > mask > softmax > pv.
+#include "generator/ops/attention.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,21 +25,54 @@ std::string joined(const std::vector<std::string>& steps, const char* between) {
   return out;
 }
 
+std::string without_spaces(std::string text) {
+  std::erase_if(text, [](unsigned char ch) { return std::isspace(ch); });
+  return text;
+}
+
+/// The variants of `tune` beside `fused` that keep the scores on the chip, on a device with `sms` SMs.
+Result<std::vector<Variant>> split_variants(const DataFiles& files, const Device& device, double sms,
+                                            const Problem& problem) {
+  ROOFGEN_TRY(std::vector<Variant> out, attention_op().variants(files, problem));
+  Device sized = device;
+  sized.cells["sms"].value = sms;
+  ROOFGEN_TRY(const expr::Map scope, problem_scope(attention_op(), problem, limits(sized)));
+  ROOFGEN_TRY(out, expand(std::move(out), scope));
+  std::erase_if(out, [](const Variant& v) { return !v.fused || v.name == "fused"; });
+  return out;
+}
+
+/// Why there are no such variants. `ctas`: of the kernel of all steps.
+Result<std::string> why_not_split(const DataFiles& files, const Device& device, const Problem& problem, double ctas) {
+  ROOFGEN_TRY(const std::vector<Variant> on_more_sms, split_variants(files, device, 1e9, problem));
+  if (on_more_sms.empty())
+    return fmt::format("the keys are not split: kv_len={} is too short", problem.dims.at("kv_len"));
+  return fmt::format("the keys are not split: the kernel of all steps fills the {:g} SMs without it{}",
+                     device.at("sms"), ctas > 0 ? fmt::format(" ({:g} CTAs)", ctas) : "");
+}
+
 /// The name in reports of the partition --plan; empty for none.
-Result<std::string> plan_of(const std::string& text, const Problem& problem) {
-  std::string wanted;
-  for (char ch : text)
-    if (!std::isspace(static_cast<unsigned char>(ch))) wanted += ch == '|' ? std::string(" | ") : std::string(1, ch);
+Result<std::string> plan_of(const std::string& text, const AttentionSubject& subject, const DataFiles& files,
+                            const Device& device, const Problem& problem) {
+  const std::string wanted = without_spaces(text);
   if (wanted.empty()) return wanted;
+  ROOFGEN_TRY(const std::vector<Partition> all, subject.partitions(files, device));
   std::vector<std::string> names;
-  for (const Partition& p : attention_partitions(problem)) names.push_back(p.name);
-  if (std::find(names.begin(), names.end(), wanted) != names.end()) return wanted;
-  const std::vector<std::string> steps = attention_steps(problem);
-  const bool maskless =
-      wanted.find("mask") != std::string::npos && std::find(steps.begin(), steps.end(), "mask") == steps.end();
-  return Error{Exit::kUsage,
-               fmt::format("--plan {}: no partition of {}{}", text, joined(steps, " > "),
-                           maskless ? "; without --causal or --mask nothing is masked" : did_you_mean(wanted, names))};
+  bool splits = false;
+  for (const Partition& p : all) {
+    if (without_spaces(p.name) == wanted) return p.name;
+    names.push_back(p.name);
+    splits |= p.variant.has_value();
+  }
+  const std::vector<std::string> steps = subject.steps();
+  std::string why = did_you_mean(text, names);
+  if (wanted.find("mask") != std::string::npos && std::find(steps.begin(), steps.end(), "mask") == steps.end()) {
+    why = "; without --causal or --mask nothing is masked";
+  } else if (wanted.find("split") != std::string::npos && !splits) {
+    ROOFGEN_TRY(why, why_not_split(files, device, problem, 0));
+    why = "; " + why;
+  }
+  return Error{Exit::kUsage, fmt::format("--plan {}: no partition of {}{}", text, joined(steps, " > "), why)};
 }
 
 }  // namespace
@@ -46,14 +81,26 @@ AttentionSubject::AttentionSubject(const Problem& problem) : problem_(problem), 
 
 std::string AttentionSubject::name(Part part) const { return attention_part_name(problem_, part); }
 
-Result<std::vector<Partition>> AttentionSubject::partitions(const DataFiles&) const {
-  return attention_partitions(problem_);
+/// Each split<n> of `tune` is a partition: "qk+scale+softmax+pv split16 | combine".
+Result<std::vector<Partition>> AttentionSubject::partitions(const DataFiles& files, const Device& device) const {
+  std::vector<Partition> out = attention_partitions(problem_);
+  const Part all{0, steps_.size()};
+  ROOFGEN_TRY(const std::vector<Variant> variants, split_variants(files, device, device.at("sms"), problem_));
+  ROOFGEN_TRY(const expr::Map scope, problem_scope(attention_op(), problem_, limits(device)));
+  for (const Variant& v : variants) {
+    Partition p{{all}, name(all) + " " + v.name, ""};
+    for (size_t i = 1; i < v.stages.size(); ++i) p.name += " | " + v.stages[i].name;
+    p.variant = {v.name, 0, default_ctas(ranking_device(device), v, scope, problem_.dtype)};
+    ROOFGEN_TRY(const std::vector<Buffer> passed, temporaries(v, scope));
+    for (const Buffer& b : passed) p.variant->passed_bytes += static_cast<double>(b.bytes);
+    out.push_back(std::move(p));
+  }
+  return out;
 }
 
 Result<RequiredWork> AttentionSubject::required(const DataFiles& files) const {
-  ROOFGEN_TRY(const Op* op, find_op("attention"));
-  ROOFGEN_TRY(const WorkFormula formula, WorkFormula::load(files, op->name()));
-  return required_work(*op, &formula, problem_);
+  ROOFGEN_TRY(const WorkFormula formula, WorkFormula::load(files, attention_op().name()));
+  return required_work(attention_op(), &formula, problem_);
 }
 
 Result<PlanProblem> AttentionSubject::make(const std::vector<Part>& plan, const std::vector<Point>& points) const {
@@ -78,20 +125,7 @@ uint64_t AttentionSubject::evals(Part part, uint64_t asked) const {
   return part.last <= softmax() && part.first > 0 ? std::min(search, kPointwiseEvals) : search;
 }
 
-/// The whole is searched as the variant `fused`.
-Result<std::vector<OtherVariant>> AttentionSubject::untried(const DataFiles& files, const Device& device,
-                                                            Part part) const {
-  std::vector<OtherVariant> out;
-  if (!is_whole(part)) return out;
-  ROOFGEN_TRY(const Op* op, find_op("attention"));
-  ROOFGEN_TRY(const std::vector<Variant> variants, op->variants(files, problem_));
-  ROOFGEN_TRY(const expr::Map scope, problem_scope(*op, problem_, limits(device)));
-  for (const Variant& v : variants)
-    if (v.fused && v.name != "fused")
-      out.push_back(
-          {v.name, true, default_ctas(ranking_device(device), v, scope, problem_.dtype), "not tried by whatif"});
-  return out;
-}
+const Op* AttentionSubject::whole() const { return &attention_op(); }
 
 double AttentionSubject::value_bytes(size_t step, Part kernel) const {
   return attention_value_bytes(problem_, step, kernel);
@@ -100,9 +134,15 @@ double AttentionSubject::value_bytes(size_t step, Part kernel) const {
 Result<WhatIfReport> whatif_attention(const TuneResources& context, const Problem& problem, const std::string& plan,
                                       const TuneOptions& options) {
   const AttentionSubject subject(problem);
-  ROOFGEN_TRY(const std::string wanted, plan_of(plan, problem));
+  ROOFGEN_TRY(const std::string wanted, plan_of(plan, subject, context.files, context.device, problem));
   ROOFGEN_TRY(WhatIfReport report, search(context, subject, joined(subject.steps(), " > "), problem, wanted, options));
   if (subject.steps().size() == 4) report.notes.push_back("the step mask is left out: it needs --causal or --mask");
+  if (std::none_of(report.partitions.begin(), report.partitions.end(),
+                   [](const PartitionReport& p) { return !p.variant.empty(); })) {
+    const PartitionReport* whole = report.find(subject.name({0, subject.steps().size()}));
+    const double ctas = whole && whole->timed() ? whole->kernels[0].work.ctas : 0;
+    ROOFGEN_TRY(report.notes.emplace_back(), why_not_split(context.files, context.device, problem, ctas));
+  }
   return report;
 }
 
@@ -114,7 +154,7 @@ std::vector<std::string> ChainSubject::steps() const {
   return out;
 }
 
-Result<std::vector<Partition>> ChainSubject::partitions(const DataFiles& files) const {
+Result<std::vector<Partition>> ChainSubject::partitions(const DataFiles& files, const Device&) const {
   int64_t widest = 1;  // columns that a CTA of a gemm holds, at most
   if (chain_.has_gemm()) {
     ROOFGEN_TRY(const Stage gemm, load_stage(files, "stages/gemm.json"));

@@ -36,6 +36,24 @@ std::vector<Passed> passed_values(const Subject& subject, const std::vector<Part
   return out;
 }
 
+/// The sums over the kernels of a partition.
+void add_up(PartitionReport& out, double floor_seconds) {
+  double work_seconds = 0, kernel_seconds = 0;
+  for (const KernelReport& k : out.kernels) {
+    out.seconds += k.seconds;
+    out.dram_bytes += k.work.dram_bytes;
+    out.l2_bytes += k.work.l2_bytes;
+    out.flops += k.flops;
+    work_seconds += k.time.work_seconds;
+    kernel_seconds += k.time.kernel_seconds;
+  }
+  if (work_seconds > 0 && kernel_seconds > 0) {
+    out.waste = work_seconds / floor_seconds;
+    out.idle = kernel_seconds / work_seconds;
+    out.stall = out.seconds / kernel_seconds;
+  }
+}
+
 }  // namespace
 
 PartitionReport compose(const Subject& subject, const Device& device, double floor_seconds, const Partition& partition,
@@ -54,7 +72,6 @@ PartitionReport compose(const Subject& subject, const Device& device, double flo
       return out;
     }
     out.kernels.push_back(found->kernel);
-    out.untried.insert(out.untried.end(), found->untried.begin(), found->untried.end());
     out.kernels.back().stage = subject.name(part);
   }
 
@@ -84,7 +101,6 @@ PartitionReport compose(const Subject& subject, const Device& device, double flo
     out.intermediates.push_back(value);
   }
 
-  double work_seconds = 0, kernel_seconds = 0;
   for (KernelReport& k : out.kernels) {
     if (k.counted) k.time = estimate(device, k.work, k.occupancy);
     if (!k.measurement) k.seconds = k.time.seconds;
@@ -96,18 +112,31 @@ PartitionReport compose(const Subject& subject, const Device& device, double flo
       k.idle = k.time.kernel_seconds / k.time.work_seconds;
       k.stall = k.seconds / k.time.kernel_seconds;
     }
-    out.seconds += k.seconds;
-    out.dram_bytes += k.work.dram_bytes;
-    out.l2_bytes += k.work.l2_bytes;
-    out.flops += k.flops;
-    work_seconds += k.time.work_seconds;
-    kernel_seconds += k.time.kernel_seconds;
   }
-  if (work_seconds > 0 && kernel_seconds > 0) {
-    out.waste = work_seconds / floor_seconds;
-    out.idle = kernel_seconds / work_seconds;
-    out.stall = out.seconds / kernel_seconds;
+  add_up(out, floor_seconds);
+  return out;
+}
+
+PartitionReport compose(double floor_seconds, const Partition& partition, const VariantReport* tuned,
+                        const std::string& failed) {
+  PartitionReport out;
+  out.name = partition.name;
+  out.variant = partition.variant->name;
+  if (!tuned || !tuned->verified) {
+    out.failed = failed;
+    const std::string because = !tuned             ? "not tried"
+                                : tuned->available ? "not verified"
+                                                   : "cannot run: " + tuned->rejected_because;
+    out.untried.push_back({out.variant, true, partition.variant->default_ctas, because});
+    return out;
   }
+  out.kernels = tuned->kernels;
+  out.together = tuned->verification;
+  const double bytes = partition.variant->passed_bytes;
+  const bool in_l2 = std::all_of(out.kernels.begin(), out.kernels.end(),
+                                 [](const KernelReport& k) { return k.intermediate_in_l2 && !k.measurement; });
+  out.intermediates.push_back({SIZE_MAX, bytes, bytes, in_l2, "parts"});
+  add_up(out, floor_seconds);
   return out;
 }
 

@@ -19,9 +19,10 @@ double error_of(const KernelReport& k) {
   return timing ? 0.5e-9 * (timing->high_ns - timing->low_ns) : kModelErrorBand * k.seconds;
 }
 
-/// Two gemms of one schedule run the same main loop, so the model makes the same error in both.
+/// Two gemms of one schedule run the same main loop, so the model makes the same error in both. Kernels of split and of
+/// whole keys share the schedule too, but not the number of CTAs.
 bool same_main_loop(const KernelReport& a, const KernelReport& b) {
-  return a.flops > 0 && a.flops == b.flops && !a.measurement && !b.measurement &&
+  return a.flops > 0 && a.flops == b.flops && a.work.ctas == b.work.ctas && !a.measurement && !b.measurement &&
          a.schedule.params == b.schedule.params;
 }
 
@@ -76,10 +77,10 @@ std::string why_not(const std::vector<PartitionReport>& partitions, size_t edge,
   return !first->illegal.empty() ? first->illegal : !first->failed.empty() ? first->failed : "it was not asked for";
 }
 
-std::string doubt_of(const EdgeReport& e) {
-  const std::string gain = time_text(std::fabs(e.gain.seconds)), error = time_text(e.gain.error);
-  return e.decision == "undecided" ? fmt::format(", inside the error of {} on a difference of {}", error, gain)
-                                   : fmt::format(" ({} less +- {})", gain, error);
+std::string doubt_of(const std::string& decision, const TimeGap& gap) {
+  const std::string gain = time_text(std::fabs(gap.seconds)), error = time_text(gap.error);
+  return decision == "undecided" ? fmt::format(", inside the error of {} on a difference of {}", error, gain)
+                                 : fmt::format(" ({} less +- {})", gain, error);
 }
 
 std::string l2_text(const EdgeReport& e, double usable_l2) {
@@ -128,7 +129,7 @@ EdgeReport edge_report(const WhatIfReport& report, size_t edge) {
   std::vector<OtherVariant> others;
   for (const PartitionReport& p : report.partitions)
     for (OtherVariant v : p.untried) v.fused = !p.cut(edge), others.push_back(std::move(v));
-  const std::string doubt = doubt_of(e);
+  const std::string doubt = doubt_of(e.decision, e.gain);
   Ruling ruling = rule_on_idle_sms(report.device, one, many, others,
                                    [&](double f, double c) {
                                      return decision_of({c - f, e.gain.error});
@@ -137,6 +138,37 @@ EdgeReport edge_report(const WhatIfReport& report, size_t edge) {
   e.decision = std::move(ruling.decision);
   e.reason = std::move(ruling.reason) + l2_text(e, kL2Usable * report.device.at("l2_bytes"));
   return e;
+}
+
+/// Split keys against all steps in one kernel, which has no cut and is no variant.
+std::optional<SplitReport> split_report(const WhatIfReport& report) {
+  const PartitionReport *whole = nullptr, *split = nullptr;  // the fastest
+  for (const PartitionReport& p : report.partitions) {
+    const PartitionReport*& best = p.variant.empty() ? whole : split;
+    if (p.cuts.empty() && p.illegal.empty() && (!best || (p.timed() && (!best->timed() || p.seconds < best->seconds))))
+      best = &p;
+  }
+  if (!whole || !split || (!whole->timed() && !split->timed())) return std::nullopt;
+  SplitReport s;
+  s.variant = split->variant;
+  if (whole->timed()) s.whole = side(*whole, 0);
+  if (split->timed()) s.split = side(*split, 0), s.parts = split->intermediates.at(0);
+  if (!s.whole || !s.split) {
+    s.decision = s.whole ? "whole only" : "split only";
+    s.reason = s.whole ? split->failed : whole->failed;
+    return s;
+  }
+  s.gain = time_gap(report, *whole, *split);
+  s.decision = !s.gain.decided() ? "undecided" : s.gain.seconds > 0 ? "split" : "whole";
+  const TimedKernels one("whole", whole->kernels, whole->seconds), many(s.variant, split->kernels, split->seconds);
+  s.causes = causes(report.device, one, many);
+  const std::string launch = split->kernels.size() > 1
+                                 ? fmt::format("a launch ({}) and ", time_text(1e-6 * report.device.at("launch_us")))
+                                 : "";
+  s.reason = fmt::format("{}; splitting costs {}{} of parts, written and read once, which {} in L2",
+                         comparison_text(one, many, doubt_of(s.decision, s.gain), s.causes), launch,
+                         bytes_text(s.parts->bytes), s.parts->in_l2 ? "stay" : "do not stay");
+  return s;
 }
 
 std::string forced_sentence(const WhatIfReport& report, const PartitionReport& plan) {
@@ -193,8 +225,10 @@ TimeGap time_gap(const WhatIfReport& report, const PartitionReport& slower, cons
   const auto difference = [](const KernelReport& x, const KernelReport& y) {
     return kModelErrorBand * std::fabs(x.seconds - y.seconds);
   };
-  match([](const KernelReport& x, const KernelReport& y) { return !x.digest.empty() && x.digest == y.digest; },
-        difference);
+  const auto same_launch = [](const KernelReport& x, const KernelReport& y) {
+    return !x.digest.empty() && x.digest == y.digest && x.work.ctas == y.work.ctas;
+  };
+  match(same_launch, difference);
   match(same_main_loop, [&](const KernelReport& x, const KernelReport& y) {
     return std::max(difference(x, y), kModelErrorBand * epilogue_seconds(report, x, y));
   });
@@ -212,6 +246,7 @@ void conclude(WhatIfReport& report) {
                    });
   report.edges.clear();
   for (size_t edge = 0; edge + 1 < report.steps.size(); ++edge) report.edges.push_back(edge_report(report, edge));
+  report.split = split_report(report);
   if (report.forced)
     if (const PartitionReport* plan = report.find(*report.forced))
       report.forced_verdict = forced_sentence(report, *plan);

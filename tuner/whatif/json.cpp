@@ -10,7 +10,10 @@ ROOFGEN_TO_JSON(Sweep::Crossover, from, to, below, above, at, decided)
 namespace {
 
 Json intermediate_json(const WhatIfReport& r, const Intermediate& t) {
-  return {{"value_of", r.steps[t.after]}, {"bytes", t.bytes}, {"passing_bytes", t.distance}, {"stays_in_l2", t.in_l2}};
+  return {{"value_of", t.name.empty() ? r.steps[t.after] : t.name},
+          {"bytes", t.bytes},
+          {"passing_bytes", t.distance},
+          {"stays_in_l2", t.in_l2}};
 }
 
 Json partition_json(const WhatIfReport& r, const PartitionReport& p) {
@@ -54,6 +57,19 @@ Json edge_json(const WhatIfReport& r, const EdgeReport& e) {
   return j;
 }
 
+Json split_json(const SplitReport& s, const WhatIfReport& r) {
+  Json j;
+  ROOFGEN_PUT(j, s, variant, decision, reason)
+  j["speedup"] = s.speedup();
+  j["gain_us"] = 1e6 * s.gain.seconds;
+  j["gain_error_us"] = 1e6 * s.gain.error;
+  if (s.parts) j["parts"] = intermediate_json(r, *s.parts);
+  if (s.whole && s.split) j["causes"] = s.causes;
+  if (s.whole) j["whole"] = side_json(*s.whole);
+  if (s.split) j["split"] = side_json(*s.split);
+  return j;
+}
+
 Json report_json(const WhatIfReport& r) {
   Json j{{"schema", kWhatIfSchema}, {"chain", r.title}, {"steps", r.steps}, {"problem", problem_json(r.problem)}};
   j["problem"]["flop_convention"] =
@@ -75,6 +91,7 @@ Json report_json(const WhatIfReport& r) {
   if (r.forced) j["plan"] = {{"plan", *r.forced}, {"verdict", r.forced_verdict}};
   j["edges"] = Json::array();
   for (const EdgeReport& e : r.edges) j["edges"].push_back(edge_json(r, e));
+  if (r.split) j["split_keys"] = split_json(*r.split, r);
   j["partitions"] = Json::array();
   for (const PartitionReport& p : r.partitions) j["partitions"].push_back(partition_json(r, p));
   ROOFGEN_PUT(j, r, notes, interrupted)

@@ -24,6 +24,7 @@ class WhatIfPage : public ResultPage {
     facts(page);
     page.blocks.emplace_back(ladder());
     page.blocks.emplace_back(edges());
+    if (result_.contains("split_keys")) page.blocks.emplace_back(split_keys());
     page.blocks.emplace_back(roofline());
     if (result_.contains("sweep")) {
       page.blocks.emplace_back(sweep());
@@ -31,7 +32,9 @@ class WhatIfPage : public ResultPage {
     }
     page.blocks.emplace_back(sides());
     page.blocks.emplace_back(partitions());
-    page.blocks.emplace_back(kernels());
+    page.blocks.emplace_back(kernels("Kernels of the fastest partition", result_.at("best")));
+    if (const Json split = split_plan(); split.is_string() && split != result_.at("best"))
+      page.blocks.emplace_back(kernels("Kernels of the fastest partition with split keys", split));
     for (const Json& n : result_.at("notes")) page.warnings.push_back(n.get<std::string>());
     return page;
   }
@@ -98,6 +101,32 @@ class WhatIfPage : public ResultPage {
     return t;
   }
 
+  plot::TableBlock split_keys() const {
+    const Json& s = result_.at("split_keys");
+    plot::TableBlock t{"Split keys: the best partition that splits them over CTAs, against all steps in one kernel",
+                       {"splits", "verdict", "speedup", "gain", "+-", "parts", "in L2", "why"},
+                       {{text(s, "variant"), text(s, "decision")}}};
+    std::vector<std::string>& row = t.rows[0];
+    if (s.contains("whole") && s.contains("split"))
+      row.insert(row.end(), {fixed(s, "speedup") + "x", fmt::format("{:.1f} us", number(s, "gain_us")),
+                             fmt::format("{:.1f} us", number(s, "gain_error_us"))});
+    else
+      row.insert(row.end(), 3, "-");
+    if (s.contains("parts"))
+      row.insert(row.end(),
+                 {bytes(s.at("parts"), "bytes"), s.at("parts").at("stays_in_l2").get<bool>() ? "yes" : "no"});
+    else
+      row.insert(row.end(), 2, "-");
+    row.push_back(text(s, "reason"));
+    return t;
+  }
+
+  /// The plan of the best partition with split keys; null without one.
+  Json split_plan() const {
+    const bool timed = result_.contains("split_keys") && result_.at("split_keys").contains("split");
+    return timed ? result_.at("split_keys").at("split").at("plan") : Json(nullptr);
+  }
+
   /// Every partition that an edge's verdict names is a point, and each edge an arrow from cut to fused.
   plot::Roofline roofline() const {
     plot::Roofline out = device_roofline(device_);
@@ -133,6 +162,12 @@ class WhatIfPage : public ResultPage {
       if (from && to && *from != *to && !drawn)
         out.arrows.push_back(
             {*from, *to, fmt::format("{} > {}: {}x", text(e, "before"), text(e, "after"), fixed(e, "speedup"))});
+    }
+    if (const Json plan = split_plan(); plan.is_string() && result_.at("split_keys").contains("whole")) {
+      const Json& s = result_.at("split_keys");
+      const auto from = point(text(s.at("whole"), "plan")), to = point(plan.get<std::string>());
+      if (from && to)
+        out.arrows.push_back({*from, *to, fmt::format("{}: {}x", text(s, "variant"), fixed(s, "speedup"))});
     }
     if (out.points.empty() && result_.at("best").is_string()) point(text(result_, "best"));
     return out;
@@ -173,17 +208,19 @@ class WhatIfPage : public ResultPage {
                        {"edge", "", "time", "DRAM", "L2", "AI", "regs", "occ", "spills", "launches", "waste", "idle",
                         "stall", "partition"},
                        {}};
-    for (const Json& e : result_.at("edges"))
-      for (const char* which : {"fused", "cut"}) {
+    const auto add = [&](const std::string& verdict, const Json& e, std::initializer_list<const char*> sides) {
+      for (const char* which : sides) {
         if (!e.contains(which)) continue;
         const Json& s = e.at(which);
-        t.rows.push_back({text(e, "before") + " > " + text(e, "after"), which, microseconds(s, "time_us"),
-                          bytes(s, "dram_bytes"), bytes(s, "l2_bytes"),
+        t.rows.push_back({verdict, which, microseconds(s, "time_us"), bytes(s, "dram_bytes"), bytes(s, "l2_bytes"),
                           fmt::format("{:.1f}", number(s, "arithmetic_intensity")),
                           fmt::format("{:g}", number(s, "registers")), percent(s, "occupancy"), bytes(s, "spill_bytes"),
                           fmt::format("{:g}", number(s, "launches")), fixed(s, "waste"), fixed(s, "idle"),
                           fixed(s, "stall"), text(s, "plan")});
       }
+    };
+    for (const Json& e : result_.at("edges")) add(text(e, "before") + " > " + text(e, "after"), e, {"fused", "cut"});
+    if (result_.contains("split_keys")) add("split keys", result_.at("split_keys"), {"whole", "split"});
     return t;
   }
 
@@ -198,13 +235,13 @@ class WhatIfPage : public ResultPage {
     return t;
   }
 
-  plot::TableBlock kernels() const {
+  plot::TableBlock kernels(const char* title, const Json& plan) const {
     plot::TableBlock t{
-        "Kernels of the fastest partition",
+        title,
         {"kernel", "time", "bound by", "regs", "spills", "occ", "DRAM", "L2", "waste", "idle", "stall", "schedule"},
         {}};
     for (const Json& p : result_.at("partitions")) {
-      if (result_.at("best") != p.at("plan")) continue;
+      if (plan != p.at("plan")) continue;
       for (const Json& k : p.at("kernels")) {
         t.rows.push_back({text(k, "name"), microseconds(k, "time_us"), text(k, "bound_by"),
                           fmt::format("{:g}", number(k, "registers")), bytes(k, "spill_bytes"), percent(k, "occupancy"),

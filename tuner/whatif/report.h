@@ -15,8 +15,9 @@ namespace roofgen {
 struct Intermediate {
   size_t after = 0;  ///< the step that computes it
   double bytes = 0;
-  double distance = 0;  ///< most bytes of L2 traffic between the write and the read of one of its lines
-  bool in_l2 = false;   ///< then neither its read nor a later write-back counts as DRAM traffic
+  double distance = 0;    ///< most bytes of L2 traffic between the write and the read of one of its lines
+  bool in_l2 = false;     ///< then neither its read nor a later write-back counts as DRAM traffic
+  std::string name = {};  ///< of a value that no step computes: "parts" of split keys
 };
 
 /// One way to cut the chain. T = T_problem x waste x idle x stall, as for one kernel.
@@ -26,7 +27,8 @@ struct PartitionReport : TimeFactors {
   std::string illegal;                ///< why it cannot be built; empty: it can
   std::string failed;                 ///< why it has no time: no candidate of a part was verified
   std::vector<KernelReport> kernels;  ///< with their times and traffic in this partition
-  std::vector<OtherVariant> untried;  ///< variants of tune() for its parts that a what-if does not try
+  std::string variant;                ///< of tune(), "split16", if that has all kernels of the partition
+  std::vector<OtherVariant> untried;  ///< variants of tune() for its parts that have no time
   std::vector<Intermediate> intermediates;
   std::optional<Verification> together;  ///< of all kernels in a row; absent: each was verified alone
   double seconds = 0;                    ///< launches included
@@ -65,6 +67,19 @@ struct EdgeReport {
   double speedup() const { return fused && cut && fused->seconds > 0 ? cut->seconds / fused->seconds : 0; }
 };
 
+/// All steps in one kernel, against the same steps with the keys split over CTAs and combined by a second kernel. The
+/// best of the split<n> is compared.
+struct SplitReport {
+  std::string decision;  ///< "split", "whole", "undecided", "split only", "whole only"
+  std::string variant;   ///< "split16"
+  std::optional<EdgeSide> whole, split;
+  TimeGap gain;                       ///< time saved by splitting; negative: time lost
+  std::optional<Intermediate> parts;  ///< written by the first kernel and read by the second
+  std::string reason;                 ///< one sentence
+  std::vector<Cause> causes;          ///< the whole kernel is `fused`, the split ones are `separate`
+  double speedup() const { return whole && split && split->seconds > 0 ? whole->seconds / split->seconds : 0; }
+};
+
 struct WhatIfReport {
   Problem problem;
   std::string title;  ///< the chain as it was asked for
@@ -76,6 +91,7 @@ struct WhatIfReport {
   ProblemFloor floor;                       ///< of the whole chain, sustained
   std::vector<PartitionReport> partitions;  ///< those with a time first, the fastest first; then failed, then illegal
   std::vector<EdgeReport> edges;
+  std::optional<SplitReport> split;   ///< absent: no partition splits the keys
   std::optional<std::string> forced;  ///< --plan
   std::string forced_verdict;         ///< one sentence: the plan against the best partition
   std::vector<std::string> notes;

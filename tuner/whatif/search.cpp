@@ -18,13 +18,14 @@ class Search {
 
   Result<WhatIfReport> run(const std::string& title, const std::string& plan) {
     report_.title = title;
-    ROOFGEN_TRY(const std::vector<Partition> all, subject_.partitions(context_.files));
+    ROOFGEN_TRY(const std::vector<Partition> all, subject_.partitions(context_.files, context_.device));
     describe();
     ROOFGEN_TRY(const RequiredWork required, subject_.required(context_.files));
     report_.floor = problem_floor(context_.device, required, subject_.dtype(), RoofSet::kSustained);
     ROOFGEN_CHECK(tune_parts(all));
     for (const Partition& p : all)
-      report_.partitions.push_back(compose(subject_, context_.device, report_.floor.seconds, p, tuned_));
+      report_.partitions.push_back(p.variant ? compose(report_.floor.seconds, p, tuned_variant(p), why_untimed(p))
+                                             : compose(subject_, context_.device, report_.floor.seconds, p, tuned_));
     if (!plan.empty()) report_.forced = plan;
     report_.interrupted = stopped();
     conclude(report_);
@@ -67,7 +68,33 @@ class Search {
       ROOFGEN_CHECK(tune_part(part));
     }
     report_.parts = tuned_.size();
+    return tuned_.size() == parts.size() ? tune_variants(all) : Result<void>();
+  }
+
+  /// The partitions that are variants of the whole: one search, which shares its candidates among them.
+  Result<void> tune_variants(const std::vector<Partition>& all) {
+    TuneOptions options = options_;
+    for (const Partition& p : all)
+      if (p.variant) options.variants.push_back(p.variant->name);
+    if (options.variants.empty() || stopped()) return {};
+    if (options_.progress) options_.progress("tuning variants", 0, options.variants.size());
+    options.evals = subject_.evals({0, subject_.steps().size()}, options_.evals);
+    ROOFGEN_TRY(std::optional<TuneResult> result, run_tune(*subject_.whole(), problem_, options, variants_failed_));
+    if (!result) return {};
+    variants_ = std::move(result->report);
+    for (const VariantReport& v : variants_->variants) report_.parts += v.kernels.size();
     return {};
+  }
+
+  const VariantReport* tuned_variant(const Partition& p) const {
+    return variants_ ? variants_->find(p.variant->name) : nullptr;
+  }
+
+  /// Why a variant has no time, if it has none.
+  std::string why_untimed(const Partition& p) const {
+    if (!variants_) return variants_failed_.empty() ? p.variant->name + " was not tuned" : variants_failed_;
+    const VariantReport* v = tuned_variant(p);
+    return v && !v->available ? v->rejected_because : nothing_verified(p.variant->name, *variants_, p.variant->name);
   }
 
   Result<void> tune_part(Part part) {
@@ -80,7 +107,6 @@ class Search {
           for (const Schedule& s : found.rankings.begin()->second.front())
             if (points.size() < kPartEvals) points.push_back(s.params);
     TunedPart tuned{part, "", {}};
-    ROOFGEN_TRY(tuned.untried, subject_.untried(context_.files, context_.device, part));
     ROOFGEN_CHECK(tune_part(points, tuned));
     // The leader's schedules may be illegal here, or spill.
     if (!tuned.failed.empty() && !points.empty() && !stopped()) {
@@ -95,23 +121,35 @@ class Search {
     ROOFGEN_TRY(const PlanProblem made, subject_.make({tuned.part}, points));
     TuneOptions options = options_;
     options.evals = subject_.evals(tuned.part, options_.evals);
-    options.progress = nullptr;
-    if (options_.time_limit_s > 0) options.time_limit_s = std::max(0.1, options_.time_limit_s - seconds_since_start());
-    auto result = tune({context_, *made.op}, made.problem, options);
+    ROOFGEN_TRY(std::optional<TuneResult> result, run_tune(*made.op, made.problem, options, tuned.failed));
     if (!result) {
-      // A part without a legal point, or that does not compile, only rejects its partitions. Usage errors end the
-      // search.
-      if (result.error().exit == Exit::kUsage) return std::move(result).error();
-      tuned.failed = fmt::format("{}: {}", subject_.name(tuned.part), result.error().message);
+      tuned.failed = fmt::format("{}: {}", subject_.name(tuned.part), tuned.failed);
       return {};
     }
-    take(*result, tuned);
-    if (tuned.failed.empty()) results_.emplace_back(tuned.part, std::move(*result));
+    const TuneReport& r = result->report;
+    if (r.variants.size() == 1 && r.variants[0].verified && r.variants[0].kernels.size() == 1) {
+      tuned.kernel = r.variants[0].kernels[0];
+      tuned.kernel.verification = r.variants[0].verification;  // with the whole grid
+      results_.emplace_back(tuned.part, std::move(*result));
+    } else {
+      tuned.failed = nothing_verified(subject_.name(tuned.part), r);
+    }
     return {};
   }
 
-  void take(const TuneResult& result, TunedPart& tuned) {
-    const TuneReport& r = result.report;
+  /// Without a legal point, or if nothing compiles, there is no result, and `failed` says why: that only rejects
+  /// partitions. Usage errors end the search.
+  Result<std::optional<TuneResult>> run_tune(const Op& op, const Problem& problem, TuneOptions options,
+                                             std::string& failed) {
+    options.progress = nullptr;
+    if (options_.time_limit_s > 0) options.time_limit_s = std::max(0.1, options_.time_limit_s - seconds_since_start());
+    auto result = tune({context_, op}, problem, options);
+    if (!result) {
+      if (result.error().exit == Exit::kUsage) return std::move(result).error();
+      failed = result.error().message;
+      return std::optional<TuneResult>();
+    }
+    const TuneReport& r = result->report;
     report_.considered += r.considered;
     report_.compiled += r.compiled;
     report_.compiled_now += r.compiled_now;
@@ -119,17 +157,16 @@ class Search {
     report_.executor_device = r.executor_device;
     report_.times = r.time_origin();
     if (!r.arch.empty()) report_.arch = r.arch;
-    if (r.variants.size() == 1 && r.variants[0].verified && r.variants[0].kernels.size() == 1) {
-      tuned.kernel = r.variants[0].kernels[0];
-      tuned.kernel.verification = r.variants[0].verification;  // with the whole grid
-      return;
-    }
-    tuned.failed = fmt::format("nothing was verified of {}", subject_.name(tuned.part));
+    return std::optional<TuneResult>(std::move(*result));
+  }
+
+  /// With the first rejection; `variant`: of this variant.
+  static std::string nothing_verified(const std::string& name, const TuneReport& r, const std::string& variant = "") {
     for (const Rejected& x : r.rejections)
-      if (x.stage != "constraint" && x.stage != "launch") {
-        tuned.failed += fmt::format(": {}: {}", x.stage, x.reason.substr(0, x.reason.find('\n')));
-        break;
-      }
+      if (x.stage != "constraint" && x.stage != "launch" && (variant.empty() || x.schedule.variant == variant))
+        return fmt::format("nothing was verified of {}: {}: {}", name, x.stage,
+                           x.reason.substr(0, x.reason.find('\n')));
+    return fmt::format("nothing was verified of {}", name);
   }
 
   /// Runs the partitions that verdicts name: every kernel on the output of the kernel before it.
@@ -182,6 +219,8 @@ class Search {
   WhatIfReport report_;
   std::vector<TunedPart> tuned_;
   std::vector<std::pair<Part, TuneResult>> results_;
+  std::optional<TuneReport> variants_;
+  std::string variants_failed_;
 };
 
 }  // namespace

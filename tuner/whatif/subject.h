@@ -29,7 +29,7 @@ class Subject {
   virtual ~Subject() = default;
   virtual std::vector<std::string> steps() const = 0;
   virtual std::string name(Part part) const = 0;  ///< "gemm+bias"
-  virtual Result<std::vector<Partition>> partitions(const DataFiles& files) const = 0;
+  virtual Result<std::vector<Partition>> partitions(const DataFiles& files, const Device& device) const = 0;
   virtual DType dtype() const = 0;
   virtual bool matrix_flops() const { return true; }  ///< MMA FLOPs are counted, else operations of the FP32 pipe
   virtual Result<RequiredWork> required(const DataFiles& files) const = 0;  ///< of all steps together
@@ -41,10 +41,8 @@ class Subject {
   /// Candidates of a part; `asked` 0: the default.
   virtual uint64_t evals(Part part, uint64_t asked) const = 0;
 
-  /// Variants of tune() for a part that a what-if does not try.
-  virtual Result<std::vector<OtherVariant>> untried(const DataFiles&, const Device&, Part) const {
-    return std::vector<OtherVariant>();
-  }
+  /// The operator whose variants are partitions too, Partition::variant.
+  virtual const Op* whole() const { return nullptr; }
 
   /// Values of earlier steps that a part reads, besides that of the step before it.
   virtual std::vector<size_t> added(Part) const { return {}; }
@@ -58,7 +56,7 @@ class ChainSubject final : public Subject {
   ChainSubject(const Chain& chain, const Problem& problem) : chain_(chain), problem_(problem) {}
   std::vector<std::string> steps() const override;
   std::string name(Part part) const override { return chain_.name(part); }
-  Result<std::vector<Partition>> partitions(const DataFiles& files) const override;
+  Result<std::vector<Partition>> partitions(const DataFiles& files, const Device& device) const override;
   DType dtype() const override { return chain_.dtype(); }
   bool matrix_flops() const override { return chain_.has_gemm(); }
   Result<RequiredWork> required(const DataFiles& files) const override;
@@ -79,13 +77,13 @@ class AttentionSubject final : public Subject {
   explicit AttentionSubject(const Problem& problem);
   std::vector<std::string> steps() const override { return steps_; }
   std::string name(Part part) const override;
-  Result<std::vector<Partition>> partitions(const DataFiles& files) const override;
+  Result<std::vector<Partition>> partitions(const DataFiles& files, const Device& device) const override;
   DType dtype() const override { return problem_.dtype; }
   Result<RequiredWork> required(const DataFiles& files) const override;
   Result<PlanProblem> make(const std::vector<Part>& plan, const std::vector<Point>& points) const override;
   Part leader(Part part) const override;
   uint64_t evals(Part part, uint64_t asked) const override;
-  Result<std::vector<OtherVariant>> untried(const DataFiles& files, const Device& device, Part part) const override;
+  const Op* whole() const override;
   double value_bytes(size_t step, Part kernel) const override;
 
  private:
@@ -106,12 +104,15 @@ struct TunedPart {
   Part part;
   std::string failed;  ///< why there is no kernel
   KernelReport kernel;
-  std::vector<OtherVariant> untried = {};
 };
 
 /// The times and the traffic of one partition, given the intermediates that stay in L2 between its kernels. A value
 /// stays if it and all traffic until it is read fit the usable L2. `floor_seconds`: T_problem of all steps.
 PartitionReport compose(const Subject& subject, const Device& device, double floor_seconds, const Partition& partition,
                         const std::vector<TunedPart>& tuned);
+
+/// A partition that is a variant of tune(). `tuned`: nullptr if `failed` says why there is none.
+PartitionReport compose(double floor_seconds, const Partition& partition, const VariantReport* tuned,
+                        const std::string& failed);
 
 }  // namespace roofgen

@@ -65,23 +65,32 @@ std::string without_time(const WhatIfReport& r) {
   return out;
 }
 
-std::string edge_text(const EdgeReport& e, bool color) {
-  const auto bold = [&](const std::string& s) { return color ? "\x1b[1m" + s + "\x1b[0m" : s; };
-  std::string out = fmt::format("{} > {}: {}: {}\n", e.before, e.after, bold(upper(e.decision)), e.reason);
+/// A verdict with its two sides, each with the name of its row.
+std::string verdict_text(const std::string& subject, const std::string& decision, const std::string& reason,
+                         const std::vector<std::pair<std::string, std::optional<EdgeSide>>>& rows, bool color) {
+  const std::string bold = color ? "\x1b[1m" + upper(decision) + "\x1b[0m" : upper(decision);
+  std::string out = fmt::format("{}: {}: {}\n", subject, bold, reason);
   TextTable sides(
       {"", "time", "DRAM", "L2", "AI", "regs", "occ", "spills", "launches", "waste", "idle", "stall", "partition"});
   sides.left(0).left(12);
-  const auto row = [&](const char* name, const std::optional<EdgeSide>& s) {
-    if (!s) return;
-    sides.row({name, time_text(s->seconds), bytes_text(s->dram_bytes), bytes_text(s->l2_bytes),
+  bool any = false;
+  for (const auto& [name, s] : rows) {
+    if (!s) continue;
+    any = true;
+    sides.row({"  " + name, time_text(s->seconds), bytes_text(s->dram_bytes), bytes_text(s->l2_bytes),
                fmt::format("{:.1f}", s->arithmetic_intensity), fmt::to_string(s->registers),
                fmt::format("{:.0f}%", 100 * s->occupancy), bytes_text(static_cast<double>(s->spill_bytes)),
                fmt::to_string(s->launches), fmt::format("{:.2f}", s->waste), fmt::format("{:.2f}", s->idle),
                fmt::format("{:.2f}", s->stall), s->partition});
-  };
-  row("  fused", e.fused);
-  row("  cut", e.cut);
-  if (e.fused || e.cut) out += sides.str();
+  }
+  return any ? out + sides.str() : out;
+}
+
+std::string kernels_text(const char* heading, const PartitionReport& p) {
+  std::string out;
+  for (const KernelReport& k : p.kernels)
+    out += fmt::format("{:<10}{}: {}, {}, {} registers, bound by {}: {}\n", heading, k.stage, time_text(k.seconds),
+                       bytes_text(k.work.dram_bytes), k.registers, k.time.bound_by, params_text(k.schedule));
   return out;
 }
 
@@ -100,17 +109,18 @@ std::string whatif_text(const WhatIfReport& r, bool color) {
   out += ladder(r);
   out += "\n" + without_time(r);
   const PartitionReport* shown = r.forced ? r.find(*r.forced) : r.best();
-  if (const PartitionReport* best = r.best(); best && shown != best && shown && shown->timed())
-    for (const KernelReport& k : best->kernels)
-      out += fmt::format("best      {}: {}, {}, {} registers, bound by {}: {}\n", k.stage, time_text(k.seconds),
-                         bytes_text(k.work.dram_bytes), k.registers, k.time.bound_by, params_text(k.schedule));
-  if (shown && shown->timed())
-    for (const KernelReport& k : shown->kernels)
-      out += fmt::format("{}    {}: {}, {}, {} registers, bound by {}: {}\n", shown == r.best() ? "best  " : "plan  ",
-                         k.stage, time_text(k.seconds), bytes_text(k.work.dram_bytes), k.registers, k.time.bound_by,
-                         params_text(k.schedule));
+  const PartitionReport* best_plan = r.best();
+  if (best_plan && shown != best_plan && shown && shown->timed()) out += kernels_text("best", *best_plan);
+  if (shown && shown->timed()) out += kernels_text(shown == best_plan ? "best" : "plan", *shown);
+  const PartitionReport* split = r.split && r.split->split ? r.find(r.split->split->partition) : nullptr;
+  if (split && split != best_plan && split != shown) out += kernels_text("split", *split);
   out += "\n";
-  for (const EdgeReport& e : r.edges) out += edge_text(e, color);
+  for (const EdgeReport& e : r.edges)
+    out += verdict_text(fmt::format("{} > {}", e.before, e.after), e.decision, e.reason,
+                        {{"fused", e.fused}, {"cut", e.cut}}, color);
+  if (r.split)
+    out += verdict_text("split keys", r.split->decision, r.split->reason,
+                        {{"whole", r.split->whole}, {r.split->variant, r.split->split}}, color);
   out += "\n";
   if (const PartitionReport* best = r.best())
     out += fmt::format("verdict   {}: {}, score {:.2f} of the sustained roofline ({}, {})\n", bold(best->name),
@@ -161,7 +171,9 @@ std::string sweep_text(const Sweep& sweep, bool color) {
   for (const Sweep::Crossover& x : sweep.crossovers)
     out += fmt::format("crossover between {0}={1} and {0}={2}{3}: {4} below, {5} above{6}\n", sweep.dim, x.below,
                        x.above, x.at > 0 ? fmt::format(", about {:.0f}", x.at) : "", x.from, x.to,
-                       x.decided ? "" : " (not outside the error band at both ends)");
+                       x.decided  ? ""
+                       : x.at > 0 ? " (not outside the error band at both ends)"
+                                  : " (one of them has no time at the other size)");
   const bool all_timed =
       std::all_of(sweep.runs.begin(), sweep.runs.end(), [](const WhatIfReport& r) { return r.best(); });
   if (sweep.crossovers.empty() && all_timed && sweep.runs.size() > 1)
