@@ -119,6 +119,14 @@ std::vector<Decode> features() {
       out.push_back(decode(5, 3, 300, 64, f, variant));
       out.back().problem.name += "_packed";
     }
+  for (const auto& [name, pattern] : {std::pair{"zero_query", InputPattern::kZeroQuery},
+                                      {"one_hot", InputPattern::kOneHot},
+                                      {"growing", InputPattern::kGrowing}})
+    for (const char* variant : {"fused", "split4"}) {
+      out.push_back(decode(8, 2, 500, 64, kFeatures[1], variant));
+      out.back().problem.name += std::string("_") + name;
+      out.back().problem.pattern = pattern;
+    }
   return out;
 }
 
