@@ -190,7 +190,7 @@ const Mutant kMutants[] = {
     {"one_page_for_all", 16, {kPages, "__ldg(table + k / kPage)", "__ldg(table)"}},
     {"first_row_of_the_page", 16, {kPages, "+ k % kPage * row_bytes", ""}},
     {"first_row_of_a_large_page", 256, {kPages, "+ k % kPage * row_bytes", ""}},
-    {"a_page_without_a_head", 16, {kShared, "+ head / group * {{ t }}_head_stride", ""}},
+    {"a_page_without_a_head", 16, {kShared, " + {{ head }} * {{ t }}_head_stride", ""}},
     {"entries_behind_the_end_followed", 16, {kGather, "kWhole || valid(row, group.chunk)", "true"}},
     {"a_row_behind_the_end",
      16,

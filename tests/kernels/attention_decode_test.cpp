@@ -24,6 +24,7 @@ TEST_P(AttentionDecode, IsRight) {
   request.problem = problem_of(c.problem);
   request.variant = c.variant;
   request.pins = c.pins;
+  request.pattern = c.problem.pattern;
   auto runs = run(request);
   ASSERT_TRUE(runs) << to_string(runs.error());
   EXPECT_EQ(what_is_wrong(*runs), "");
