@@ -93,31 +93,40 @@ double Inputs::level(int64_t key) const {
 
 // A kernel may rescale where all rows of a warp need it, or only look at some of them. Of each 256 rows, counted from
 // the end, 64 grow by `late` and 64 by `level` where `grows_alone`; 64 differ at random; all of 64 grow.
-double Inputs::growth(int64_t batch, int64_t row) const {
+double Inputs::growth(int64_t batch, int64_t kind) const {
   constexpr std::array<double, 8> kFactors{1, 1, 1, 1, -1, -1, 1.0 / 8, 0};
-  switch (block_from_end(batch, row) % 4) {
+  switch (block_from_end(batch, kind) % 4) {
     case 0: return 0;
-    case 1: return grows_alone(row ^ 8) ? 1 : 0;
-    case 2: return kFactors[mix(static_cast<uint64_t>(row)) % kFactors.size()];
+    case 1: return grows_alone(kind ^ 8) ? 1 : 0;
+    case 2: return kFactors[mix(static_cast<uint64_t>(kind)) % kFactors.size()];
     default: return 1;
   }
 }
 
 // Small offsets are in the range where score expressions such as a softcap bend.
-double Inputs::offset_factor(int64_t row) {
+double Inputs::offset_factor(int64_t kind) {
   constexpr std::array<double, 16> kFactors{0, 1, 0, kLowest, 0, 0.08, 0, -0.08, 0, 1, 0, kLowest, 0, 0.3, 0, -0.3};
-  return kFactors[static_cast<size_t>(row % 16)];
+  return kFactors[static_cast<size_t>(kind % 16)];
 }
 
-int64_t Inputs::block_from_end(int64_t batch, int64_t row) const { return (shape_.rows(batch) - 1) / 64 - row / 64; }
+int64_t Inputs::block_from_end(int64_t batch, int64_t kind) const {
+  return ((shape_.q_len <= kFewRows ? kGrowingRows : shape_.rows(batch)) - 1) / 64 - kind / 64;
+}
+
+// Eight rows, over queries, heads and batches, stay together. The first octets are from blocks of different growth.
+int64_t Inputs::kind(int64_t batch, int64_t head, int64_t row) const {
+  if (shape_.q_len > kFewRows) return row;
+  const int64_t i = row + shape_.q_len * (head + shape_.heads * batch), octet = i / 8;
+  return (24 * octet + octet / 4) % 32 * 8 + i % 8;
+}
 
 // One half of the first 16 of 64 rows, and the other half of the last 16: warps of 16 and of 32 rows have no other.
-bool Inputs::grows_alone(int64_t row) { return row / 8 % 8 == 0 || row / 8 % 8 == 7; }
+bool Inputs::grows_alone(int64_t kind) { return kind / 8 % 8 == 0 || kind / 8 % 8 == 7; }
 
 // The last keys that a row sees are the first to raise its maximum. Where rows see different keys, the factor of a row
 // undoes the distance of its own last key from the last of all.
-double Inputs::late_factor(int64_t batch, int64_t row) const {
-  if (block_from_end(batch, row) % 4 != 0 || !grows_alone(row)) return 0;
+double Inputs::late_factor(int64_t batch, int64_t row, int64_t kind) const {
+  if (block_from_end(batch, kind) % 4 != 0 || !grows_alone(kind)) return 0;
   if (!shape_.causal && !shape_.has_mask()) return 1;
   const int64_t left = shape_.rows(batch) - 1 - row;
   return left < 64 ? std::exp(static_cast<double>(left) / kLateKeys) : 0;
@@ -155,22 +164,23 @@ void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16
       if (shape_.dtype == DType::kFp16) value = std::clamp(value, -kMost, kMost);
       out[column] = encode16(round_to(value, format_of(shape_.dtype)), shape_.dtype);
     };
-    const double factor = shape_.scale * growing_query_, sign = offset_factor(row);
-    put(0, tensor == Tensor::kQ ? growth(batch, row) * growing_query_ : level(row) / factor);
-    put(3, tensor == Tensor::kQ ? late_factor(batch, row) * growing_query_ : late(batch, row) / factor);
+    const int64_t kind = this->kind(batch, head, row);
+    const double factor = shape_.scale * growing_query_, sign = offset_factor(kind);
+    put(0, tensor == Tensor::kQ ? growth(batch, kind) * growing_query_ : level(row) / factor);
+    put(3, tensor == Tensor::kQ ? late_factor(batch, row, kind) * growing_query_ : late(batch, row) / factor);
     for (const int column : {1, 2}) put(column, tensor == Tensor::kQ ? sign * growing_query_ : kOffset / 2 / factor);
   }
 }
 
 int64_t Inputs::target(int64_t batch, int64_t head, int64_t row) const {
   const int64_t allowed = shape_.allowed(batch, row);
-  if (!shape_.has_mask()) return one_hot_target(row, 0, std::max<int64_t>(1, allowed));
+  if (!shape_.has_mask()) return one_hot_target(kind(batch, head, row), 0, std::max<int64_t>(1, allowed));
   std::vector<char> visible(static_cast<size_t>(allowed), 1);
   shape_.mask(pattern_, batch, head, row, 0, visible);
   const auto first = std::find(visible.begin(), visible.end(), char{1});
   if (first == visible.end()) return 0;
   const auto last = std::find(visible.rbegin(), visible.rend(), char{1});
-  int64_t key = one_hot_target(row, first - visible.begin(), visible.rend() - last);
+  int64_t key = one_hot_target(kind(batch, head, row), first - visible.begin(), visible.rend() - last);
   while (!visible[static_cast<size_t>(key)]) --key;
   return key;
 }
@@ -199,13 +209,14 @@ void Inputs::given(Value value, int64_t batch, int64_t head, int64_t row, int64_
   if (pattern_ == InputPattern::kGrowing || pattern_ == InputPattern::kOneHot) {
     const double unit = value == Value::kProducts ? 1 / shape_.scale : 1;
     const int64_t hot = pattern_ == InputPattern::kOneHot ? target(batch, head, row) : 0;
+    const int64_t kind = this->kind(batch, head, row);
     for (size_t i = 0; i < out.size(); ++i) {
       const int64_t k = first + static_cast<int64_t>(i);
-      const double more =
-          pattern_ == InputPattern::kGrowing
-              ? growth(batch, row) * level(k) + late_factor(batch, row) * late(batch, k) + kOffset * offset_factor(row)
-          : k == hot ? kGap + 16
-                     : 0;
+      const double more = pattern_ == InputPattern::kGrowing
+                              ? growth(batch, kind) * level(k) + late_factor(batch, row, kind) * late(batch, k) +
+                                    kOffset * offset_factor(kind)
+                          : k == hot ? kGap + 16
+                                     : 0;
       out[i] = round_to(out[i] + unit * more, format_of(shape_.dtype));
     }
   }

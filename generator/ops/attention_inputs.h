@@ -44,13 +44,15 @@ class Inputs {
   void normal(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
   /// kGrowing: the score that column 0 adds for a key, at most 0, and the factor of it in a row.
   double level(int64_t key) const;
-  double growth(int64_t batch, int64_t row) const;
+  double growth(int64_t batch, int64_t kind) const;
   /// The same for column 3: a growth in the last keys that a row sees.
   double late(int64_t batch, int64_t key) const;
-  double late_factor(int64_t batch, int64_t row) const;
-  int64_t block_from_end(int64_t batch, int64_t row) const;  ///< of 64 rows
-  static bool grows_alone(int64_t row);
-  static double offset_factor(int64_t row);
+  double late_factor(int64_t batch, int64_t row, int64_t kind) const;
+  int64_t block_from_end(int64_t batch, int64_t kind) const;  ///< of 64 rows
+  static bool grows_alone(int64_t kind);
+  static double offset_factor(int64_t kind);
+  /// The row whose growth, offset and target a row has. With few queries heads and batches differ in it too.
+  int64_t kind(int64_t batch, int64_t head, int64_t row) const;
   void code(int64_t key, uint16_t magnitude, uint16_t* out) const;
   double value_of_one_key(Value value) const;
   void small_integers(int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
@@ -71,6 +73,8 @@ inline constexpr double kDeepest = 128;
 inline constexpr double kGrowingValue = 64;
 /// kGrowing: after as many rows, all kinds of growth have occurred.
 inline constexpr int64_t kGrowingRows = 256;
+/// Up to as many queries of a head, which show few kinds of growth and few targets, heads differ in them.
+inline constexpr int64_t kFewRows = 16;
 /// kGrowing: columns 1 and 2 add this, or a part of it, to all scores of some rows and subtract it in others. exp(100)
 /// overflows fp32. The largest part that is subtracted: a maximum that grows below zero.
 inline constexpr double kOffset = 100, kLowest = -2;

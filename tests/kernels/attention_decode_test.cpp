@@ -24,6 +24,7 @@ TEST_P(AttentionDecode, IsRight) {
   request.problem = problem_of(c.problem);
   request.variant = c.variant;
   request.pins = c.pins;
+  request.pattern = c.problem.pattern;
   auto runs = run(request);
   ASSERT_TRUE(runs) << to_string(runs.error());
   EXPECT_EQ(what_is_wrong(*runs), "");
@@ -118,6 +119,14 @@ std::vector<Decode> features() {
     for (const char* variant : {"fused", "split9"}) {
       out.push_back(decode(5, 3, 300, 64, f, variant));
       out.back().problem.name += "_packed";
+    }
+  for (const auto& [name, pattern] : {std::pair{"zero_query", InputPattern::kZeroQuery},
+                                      {"one_hot", InputPattern::kOneHot},
+                                      {"growing", InputPattern::kGrowing}})
+    for (const char* variant : {"fused", "split4"}) {
+      out.push_back(decode(8, 2, 500, 64, kFeatures[1], variant));
+      out.back().problem.name += std::string("_") + name;
+      out.back().problem.pattern = pattern;
     }
   return out;
 }

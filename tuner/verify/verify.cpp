@@ -184,7 +184,7 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
     out.compare = out.run;
     return out;
   }
-  const int64_t cols = plan_.slice_cols, step = finest_step(launch, "row"),
+  const int64_t cols = plan_.slice_cols, step = finest_step(launch, "row"), heads = finest_step(launch, "head"),
                 least = op_.least_rows(site.problem, site.pattern), tiles = (least + step - 1) / step * step,
                 rows = plan_.tile_slices ? tiles : std::max(plan_.slice_rows, tiles);
   if (variant_.stages.size() > 1 && extent.rows > plan_.fed_rows && plan_.fed_rows % step != 0)
@@ -196,25 +196,30 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
     int64_t row = a.row / rows * rows, row_end = std::min(row + rows, end);
     // The last rows may be too few.
     if (plan_.tile_slices && row_end == end) row = std::min(row, std::max<int64_t>(0, end - least) / step * step);
-    const Region region{a.batch, a.head, row, row_end, col, cols > 0 ? std::min(col + cols, extent.cols) : -1};
-    // Two anchors may fall into one slice of a small problem.
-    if (std::any_of(out.compare.begin(), out.compare.end(), [&](const Region& o) {
-          return o.batch == region.batch && o.head == region.head && o.row_begin == row && o.col_begin == col;
-        }))
-      continue;
-    out.run.push_back(region);
-    if (run == Run::kFeed) {
-      out.run.back().row_begin = row / plan_.fed_rows * plan_.fed_rows;
-      out.run.back().row_end =
-          std::min(out.run.back().row_begin + std::max(rows, plan_.fed_rows), extent.rows_of(a.batch));
-    }
-    if (plan_.full || !plan_.tile_slices || region.row_end - row <= 2 * kEndRows) {
-      out.compare.push_back(region);
-    } else {
-      for (int64_t begin : {row, region.row_end - kEndRows}) {
+    // A CTA may compute several heads. Where a kernel alone is a variant, all of them are compared.
+    const int64_t first = a.head / heads * heads, last = std::min(first + heads, extent.heads) - 1;
+    for (int64_t head = first; head <= last; ++head) {
+      const Region region{a.batch, head, row, row_end, col, cols > 0 ? std::min(col + cols, extent.cols) : -1};
+      // Two anchors may fall into one slice of a small problem.
+      if (std::any_of(out.run.begin(), out.run.end(), [&](const Region& o) {
+            return o.batch == region.batch && o.head == region.head && o.row_begin == row && o.col_begin == col;
+          }))
+        continue;
+      out.run.push_back(region);
+      if (run == Run::kFeed) {
+        out.run.back().row_begin = row / plan_.fed_rows * plan_.fed_rows;
+        out.run.back().row_end =
+            std::min(out.run.back().row_begin + std::max(rows, plan_.fed_rows), extent.rows_of(a.batch));
+      }
+      if (variant_.stages.size() > 1 && head != a.head) continue;
+      if (plan_.full || !plan_.tile_slices || region.row_end - row <= 2 * kEndRows) {
         out.compare.push_back(region);
-        out.compare.back().row_begin = begin;
-        out.compare.back().row_end = begin + kEndRows;
+      } else {
+        for (int64_t begin : {row, region.row_end - kEndRows}) {
+          out.compare.push_back(region);
+          out.compare.back().row_begin = begin;
+          out.compare.back().row_end = begin + kEndRows;
+        }
       }
     }
   }
