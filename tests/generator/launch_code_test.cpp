@@ -50,7 +50,9 @@ class Program {
     const Op& op = **find_op(c.problem.op);
     const Problem tuned = *op.complete(c.problem);
     const expr::Map scope = *problem_scope(op, tuned, limits());
-    const auto variants = op.variants(files_, tuned);
+    auto loaded = op.variants(files_, tuned);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    const auto variants = expand(std::move(*loaded), scope);
     ASSERT_TRUE(variants) << variants.error().message;
     for (const Variant& v : *variants)
       for (const Stage& stage : v.stages) {
