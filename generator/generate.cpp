@@ -59,6 +59,18 @@ Result<Variant> instance(const Variant& variant, int64_t value) {
   return out;
 }
 
+/// Removes the kernels, or the temporaries, that the problem does not need.
+template <class T, class Wanted>
+Result<void> keep_wanted(std::vector<T>& list, const Wanted& wanted) {
+  std::vector<T> kept;
+  for (T& item : list) {
+    ROOFGEN_TRY(const bool keep, wanted(item.when));
+    if (keep) kept.push_back(std::move(item));
+  }
+  list = std::move(kept);
+  return {};
+}
+
 /// The values of a variant's instances, ascending.
 Result<std::vector<int64_t>> instance_values(const Variant::Instances& instances, expr::Map scope) {
   std::vector<int64_t> out;
@@ -79,8 +91,15 @@ Result<std::vector<int64_t>> instance_values(const Variant::Instances& instances
 }  // namespace
 
 Result<std::vector<Variant>> expand(std::vector<Variant> variants, const expr::Map& problem_scope) {
+  const auto wanted = [&](const std::optional<expr::Expr>& when) {
+    return when ? when->check(problem_scope) : Result<bool>(true);
+  };
   std::vector<Variant> out;
   for (Variant& v : variants) {
+    ROOFGEN_TRY(const bool has, wanted(v.when));
+    if (!has) continue;
+    ROOFGEN_CHECK(keep_wanted(v.stages, wanted));
+    ROOFGEN_CHECK(keep_wanted(v.temporaries, wanted));
     if (!v.instances) {
       out.push_back(std::move(v));
       continue;

@@ -45,6 +45,7 @@ struct Param {
 struct Stage {
   std::string name, template_name, entry;
   std::string output;   ///< the buffer that `Op::compare` checks; it may check more
+  std::optional<expr::Expr> when = {};  ///< false for the problem: the variant does without this kernel
   std::string formula;  ///< key in the scope's `formulas` of the template's `formula`; may be empty
   std::map<std::string, std::string> buffers;  ///< argument of a shared stage -> buffer of this variant
   /// Not empty: the search space is these points, the results of another search, instead of the product of all values.
@@ -102,7 +103,9 @@ struct Variant : VariantInfo {
   struct Temporary {
     std::string name;
     expr::Expr dtype, bytes;
+    std::optional<expr::Expr> when = {};  ///< false for the problem: not needed
   };
+  std::optional<expr::Expr> when = {};  ///< false: not a variant of the problem
   std::vector<Temporary> temporaries;
   std::vector<Stage> stages;
   /// A number that all kernels of the variant share, as the splits of a sum. Each of its values is a variant of its
@@ -120,8 +123,8 @@ struct Variant : VariantInfo {
 /// All variants of an op, sorted by name. Errors carry the position in the JSON file.
 Result<std::vector<Variant>> load_variants(const DataFiles& files, const std::string& op);
 
-/// The variants of a problem: an instance for each value of Variant::instances, and only the default of parameters
-/// whose `when` is false.
+/// The variants of a problem: an instance for each value of Variant::instances; without the variants, kernels and
+/// temporaries whose `when` is false, and with only the default of such parameters.
 Result<std::vector<Variant>> expand(std::vector<Variant> variants, const expr::Map& problem_scope);
 
 /// A shared stage from its own file, "stages/rows.json".

@@ -30,10 +30,11 @@ class SpaceReader : private JsonReader {
     ROOFGEN_TRY(std::string schema, string(root, "schema"));
     if (schema != "roofgen.space.1") return bad("schema must be \"roofgen.space.1\"", schema);
     ROOFGEN_CHECK(
-        only(root, {"schema", "op", "variant", "description", "fused", "instances", "temporaries", "stages"}));
+        only(root, {"schema", "op", "variant", "description", "when", "fused", "instances", "temporaries", "stages"}));
     ROOFGEN_TRY(v.op, string(root, "op"));
     ROOFGEN_TRY(v.name, string(root, "variant"));
     ROOFGEN_TRY(v.description, string(root, "description"));
+    ROOFGEN_TRY(v.when, condition(root));
     if (root.contains("instances")) {
       ROOFGEN_TRY(v.instances, instances(root["instances"]));
     }
@@ -43,6 +44,7 @@ class SpaceReader : private JsonReader {
         ROOFGEN_TRY(temp.name, string(t, "name"));
         ROOFGEN_TRY(temp.dtype, expression(t, "dtype"));
         ROOFGEN_TRY(temp.bytes, expression(t, "bytes"));
+        ROOFGEN_TRY(temp.when, condition(t));
         v.temporaries.push_back(std::move(temp));
       }
     if (!root.contains("stages") || !root["stages"].is_array() || root["stages"].empty())
@@ -70,9 +72,16 @@ class SpaceReader : private JsonReader {
     return out;
   }
 
+  /// The member "when", if there is one.
+  Result<std::optional<expr::Expr>> condition(const Json& j) const {
+    if (!j.contains("when")) return std::optional<expr::Expr>();
+    ROOFGEN_TRY(expr::Expr e, expression(j, "when"));
+    return std::optional<expr::Expr>(std::move(e));
+  }
+
   /// A shared stage with its own name, formula and buffers.
   Result<Stage> shared_stage(const Json& j) const {
-    ROOFGEN_CHECK(only(j, {"use", "name", "output", "formula", "buffers", "problem"}));
+    ROOFGEN_CHECK(only(j, {"use", "when", "name", "output", "formula", "buffers", "problem"}));
     ROOFGEN_TRY(const std::string use, string(j, "use"));
     auto loaded = load_stage(files_, use);
     if (!loaded && loaded.error().where.file.empty()) return bad(loaded.error().message, use);
@@ -80,6 +89,7 @@ class SpaceReader : private JsonReader {
     ROOFGEN_TRY(s.name, string_or(j, "name", s.name));
     ROOFGEN_TRY(s.output, string_or(j, "output", s.output));
     ROOFGEN_TRY(s.formula, string_or(j, "formula", s.formula));
+    ROOFGEN_TRY(s.when, condition(j));
     // First, because the stage's own names may use them.
     ROOFGEN_TRY(auto names, pairs(j.value("problem", Json::array()), "problem"));
     s.problem.insert(s.problem.begin(), std::make_move_iterator(names.begin()), std::make_move_iterator(names.end()));
@@ -110,9 +120,7 @@ class SpaceReader : private JsonReader {
         return bad(fmt::format("values of {} must be integers, booleans or strings", p.name), p.name);
     }
     ROOFGEN_TRY(p.preset, expression(j, "default"));
-    if (j.contains("when")) {
-      ROOFGEN_TRY(p.when, expression(j, "when"));
-    }
+    ROOFGEN_TRY(p.when, condition(j));
     return p;
   }
 
