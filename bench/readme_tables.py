@@ -124,6 +124,23 @@ def peer_ratios(results):
     return found
 
 
+def rate(problem, time_us, match):
+    """In the unit of the published figure."""
+    if problem["op"] != "attention":
+        return ""
+    if "gb_s" in match:
+        kv_bytes = 4 * problem["batch"] * problem["kv_heads"] * problem["kv_len"] * problem["d"]
+        return f"{kv_bytes / time_us / 1e3:.0f} GB/s"
+    return f"{attention_flops(problem) / time_us / 1e6:.0f} TFLOP/s"
+
+
+def published(match):
+    if not match:
+        return ""
+    figure = f"{match['gb_s']:g} GB/s" if "gb_s" in match else f"{match['tflop_s']:g} TFLOP/s"
+    return f"{figure}: {match['by']}, {match['gpu']}"
+
+
 def measured(results):
     """The targets: our time, rate and score, the published figure, and the peers."""
     def key(each):
@@ -136,14 +153,13 @@ def measured(results):
         best = next(v for v in document["variants"] if v["name"] == document["best_variant"])
         measurement = best.get("measurement") or best["kernels"][0]["measurement"]
         timing = measurement.get("cold") or measurement["hot"]
-        rate = attention_flops(problem) / timing["median_us"] / 1e6 if problem["op"] == "attention" else 0
         match = each["about"].get("match", {})
         order = [each["gpu"]["name"], problem["op"], problem["dtype"]]
         order += [problem.get(name, 0) for name in ("d", "causal", "L", "kv_len", "batch", "heads", "kv_heads")]
         rows.append((order, [
             *where(each), clock(measurement), problem_text(problem), best["name"], interval(timing),
-            f"{rate:.0f} TFLOP/s" if rate else "", f"{document['score']:.2f}, {document['score_datasheet']:.2f}",
-            f"{match['tflop_s']:g} TFLOP/s: {match['by']}, {match['gpu']}" if match else "",
+            rate(problem, timing["median_us"], match), f"{document['score']:.2f}, {document['score_datasheet']:.2f}",
+            published(match),
             peers.get(key(each), "")]))
     head = ["date", "GPU", "SM clock", "problem", "variant", "median time [95 % interval]", "rate",
             "score, by the datasheet", "published", "peers: their time / ours"]

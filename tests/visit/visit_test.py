@@ -455,7 +455,8 @@ class PlanTest(unittest.TestCase):
     def test_targets_name_their_source(self):
         for target in files.read_json(ROOT / "bench/targets.json")["problems"]:
             self.assertTrue(all(target["match"][name] for name in ("by", "gpu", "source")), target["name"])
-            self.assertGreater(target["match"]["tflop_s"], 100)
+            figures = [target["match"].get(unit, 0) > least for unit, least in (("tflop_s", 100), ("gb_s", 1000))]
+            self.assertEqual(figures.count(True), 1, target["name"])
 
 
 if __name__ == "__main__":
